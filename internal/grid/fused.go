@@ -14,24 +14,13 @@ type fusedSite struct {
 	fuse    flex.Watts
 	phases  int // of the fuse: 3 if each of three carries a third
 	cars    []fusedCar
-	planned [lines][HalfHours]envelope.Joules // charge-now too
-	fixed   [lines][HalfHours]envelope.Joules // of it, charge-now
+	planned [envelope.Lines][HalfHours]envelope.Joules // charge-now too
+	fixed   [envelope.Lines][HalfHours]envelope.Joules // of it, charge-now
 }
-
-// The lines that a car may draw on, as the site is planned: on one phase of three, on all of them in equal parts, or on one
-// that nobody knows, which may be any. Behind a fuse of which only the sum counts all cars are on all of them.
-const (
-	onAll = iota
-	onL1
-	onL2
-	onL3
-	onAny
-	lines
-)
 
 // fusedCar is what a car can draw, as the envelope has it.
 type fusedCar struct {
-	line        int
+	line        envelope.Line
 	power       envelope.Joules
 	least, most envelope.Joules
 	seconds     [HalfHours + 1]int64 // in which it may charge, in the first half-hours: of none, of one, and so on
@@ -40,7 +29,7 @@ type fusedCar struct {
 // behind is the site that an asset is plugged in at, and its line there.
 type behind struct {
 	*fusedSite
-	line int
+	line envelope.Line
 }
 
 // readFuses notes which assets are plugged in behind a main fuse that was set.
@@ -55,22 +44,10 @@ func (g *gathering) readFuses(ctx context.Context, tx *store.Tx) error {
 			g.fused = append(g.fused, site)
 		}
 
-		g.behind[c.AssetID] = behind{site, site.lineOf(c.Wired)}
+		g.behind[c.AssetID] = behind{site, envelope.LineOf(site.phases, c.Wired)}
 	}
 
 	return err
-}
-
-// lineOf is the line of a car that is wired so.
-func (s *fusedSite) lineOf(w flex.Wiring) int {
-	if s.phases != 3 || w.Phases == 3 {
-		return onAll
-	}
-	if w.Phase >= 1 && w.Phase <= 3 {
-		return onL1 + w.Phase - 1
-	}
-
-	return onAny
 }
 
 // add counts a car in, with the seconds of each half-hour in which it may charge.
@@ -86,30 +63,19 @@ func (b behind) add(c envelope.Car, seconds []int64) {
 	b.cars = append(b.cars, car)
 }
 
-// perLine is an energy on each line.
-type perLine [lines]envelope.Joules
-
-// on is what energies load a phase with, in thirds of what the phase carries: that of a car on one phase counts three times.
-func (e *perLine) on(phase int) envelope.Joules {
-	return e[onAll] + 3*(e[onL1+phase]+e[onAny])
-}
-
-// perPhase is an energy on each phase, in thirds.
-type perPhase [3]envelope.Joules
-
 // carries is what each phase lets through in the first half-hours beside charge-now: of none, of one, and so on. A plan
 // that draws more is not cut short.
-func (s *fusedSite) carries(edges *[HalfHours + 1]int64) [HalfHours + 1]perPhase {
-	var sums [HalfHours + 1]perPhase
+func (s *fusedSite) carries(edges *[HalfHours + 1]int64) [HalfHours + 1]envelope.PerPhase {
+	var sums [HalfHours + 1]envelope.PerPhase
 	for i := range HalfHours {
-		var planned, fixed perLine
-		for line := range lines {
+		var planned, fixed envelope.PerLine
+		for line := range envelope.Lines {
 			planned[line], fixed[line] = s.planned[line][i], s.fixed[line][i]
 		}
 
 		through := envelope.Joules(s.fuse) * envelope.Joules(edges[i+1]-edges[i])
 		for k := range sums[i] {
-			sums[i+1][k] = sums[i][k] + max(0, max(through, planned.on(k))-fixed.on(k))
+			sums[i+1][k] = sums[i][k] + max(0, max(through, planned.On(k))-fixed.On(k))
 		}
 	}
 
@@ -117,7 +83,7 @@ func (s *fusedSite) carries(edges *[HalfHours + 1]int64) [HalfHours + 1]perPhase
 }
 
 // free is the least and the most that the cars draw in a window, were there no fuse.
-func (s *fusedSite) free(from, to int) (least, most perLine) {
+func (s *fusedSite) free(from, to int) (least, most envelope.PerLine) {
 	for i := range s.cars {
 		c := &s.cars[i]
 		within := c.seconds[to] - c.seconds[from]
@@ -127,37 +93,6 @@ func (s *fusedSite) free(from, to int) (least, most perLine) {
 	}
 
 	return least, most
-}
-
-// let is the most that phases which carry so much let through of what cars would draw. A watt-second of a car on all phases
-// takes the least of each, so these come first; one of a car on a phase that nobody knows takes as much of every phase as one
-// of a car on a known phase takes of its own, so it comes where no known one is displaced by it.
-func (p *perPhase) let(would *perLine) envelope.Joules {
-	all := min(would[onAll], p[0], p[1], p[2])
-	unknown := would[onAny]
-	for k := range p {
-		unknown = min(unknown, third(p[k]-all-3*would[onL1+k]))
-	}
-
-	sum := all + unknown
-	for k := range p {
-		sum += min(would[onL1+k], third(p[k]-all-3*unknown))
-	}
-
-	return sum
-}
-
-// third is a third of an energy, rounded up, and of none none.
-func third(e envelope.Joules) envelope.Joules { return (max(0, e) + 2) / 3 }
-
-// all is the energy on all lines.
-func (e *perLine) all() envelope.Joules {
-	var sum envelope.Joules
-	for _, of := range e {
-		sum += of
-	}
-
-	return sum
 }
 
 // bounds are the bounds of every window, in which no site draws more than its main fuse carries. Where the needs
@@ -174,8 +109,8 @@ func (g *gathering) bounds() []envelope.Bounds {
 			}
 
 			least, most := site.free(b.From, b.To)
-			b.Least -= least.all() - through.let(&least)
-			b.Most -= most.all() - through.let(&most)
+			b.Least -= least.Sum() - through.Let(&least)
+			b.Most -= most.Sum() - through.Let(&most)
 		}
 	}
 

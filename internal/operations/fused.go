@@ -3,14 +3,23 @@ package operations
 import (
 	"context"
 
+	"flexd/internal/engine/envelope"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
 
-// fusedHours is what the cars of a site whose main fuse was set draw by plan, and could draw more, in watt-seconds.
+// fusedHours is what the cars of a site whose main fuse was set draw by plan, and could draw more, in watt-seconds, by the
+// lines that they are on.
 type fusedHours struct {
-	fuse       flex.Watts
-	plan, more perHalfHour
+	fuse flex.Watts
+	plan [outlookPeriods]envelope.PerLine
+	more [outlookPeriods]envelope.PerLine
+}
+
+// fusedCar is a car of such a site.
+type fusedCar struct {
+	*fusedHours
+	line envelope.Line
 }
 
 // readFuses notes which assets are plugged in behind a main fuse that was set.
@@ -32,14 +41,14 @@ func (f *Outlook) part() *Outlook {
 	return part
 }
 
-// at is what is counted of an asset's site; nil where no main fuse was set.
-func (f *Outlook) at(id flex.AssetID) *fusedHours {
+// at is a car at what is counted of its site; at none where no main fuse was set.
+func (f *Outlook) at(id flex.AssetID) fusedCar {
 	c, found := f.behind[id]
 	if !found {
-		return nil
+		return fusedCar{}
 	}
 
-	return f.site(c.Site, c.Fuse)
+	return fusedCar{f.site(c.Site, c.Fuse), envelope.LineOf(c.Phases, c.Wired)}
 }
 
 // site is what is counted of a site, nothing at first.
@@ -50,14 +59,14 @@ func (f *Outlook) site(id flex.SiteID, fuse flex.Watts) *fusedHours {
 	return f.fused[id]
 }
 
-// count adds what a car draws in half-hour i, and could draw more; of no site nothing.
-func (s *fusedHours) count(i int, plan, more int64) {
-	if s == nil {
+// count adds what a car draws in half-hour i, and could draw more; at no site nothing.
+func (c fusedCar) count(i int, plan, more int64) {
+	if c.fusedHours == nil {
 		return
 	}
 
-	s.plan[i] += plan
-	s.more[i] += more
+	c.plan[i][c.line] += envelope.Joules(plan)
+	c.more[i][c.line] += envelope.Joules(more)
 }
 
 // joinFused adds what another part counted of the sites.
@@ -65,20 +74,27 @@ func (f *Outlook) joinFused(o *Outlook) {
 	for id, theirs := range o.fused {
 		own := f.site(id, theirs.fuse)
 		for i := range own.plan {
-			own.plan[i] += theirs.plan[i]
-			own.more[i] += theirs.more[i]
+			for line := range envelope.Lines {
+				own.plan[i][line] += theirs.plan[i][line]
+				own.more[i][line] += theirs.more[i][line]
+			}
 		}
 	}
 }
 
-// keepFuses takes off what cars could draw beyond their site's main fuse, once all of them are counted, and forgets
-// the sites.
+// keepFuses takes off what cars could draw beyond their site's main fuse, by phase as the envelope of a fleet has it, once
+// all of them are counted, and forgets the sites.
 func (f *Outlook) keepFuses() {
 	for _, site := range f.fused {
 		for i := range f.sums {
-			through := int64(site.fuse) * (f.edges[i+1] - f.from(i))
-			room := max(0, through-site.plan[i])
-			f.sums[i].more -= max(0, site.more[i]-room)
+			through := envelope.Joules(site.fuse) * envelope.Joules(f.edges[i+1]-f.from(i))
+			var left envelope.PerPhase
+			for k := range left {
+				left[k] = max(0, through-site.plan[i].On(k))
+			}
+
+			would := &site.more[i]
+			f.sums[i].more -= int64(would.Sum() - left.Let(would))
 		}
 	}
 

@@ -9,18 +9,26 @@ import (
 )
 
 // TestOutlook_Fuse has two cars of 7.4 kW at one site, read by two parts, which charge one after the other from 02:00
-// on and could begin at midnight: together they could draw 14.8 kW, and no more than their main fuse carries.
+// on and could begin at midnight: together they could draw 14.8 kW, and no more than their main fuse carries, of 3 x 25 A
+// 5.75 kW on each phase.
 func TestOutlook_Fuse(t *testing.T) {
 	now := time.Date(2026, 1, 14, 18, 0, 0, 0, time.UTC)
 	midnight := now.Add(6 * time.Hour)
 	site := flex.SiteID{9}
+	onL1 := flex.Wiring{Phases: 1, Phase: 1}
 	for name, c := range map[string]struct {
 		fuse           flex.Watts // 0 for one that was not set
-		first, planned float64    // the most, in the first half-hour after midnight and after 02:00
+		phases         int
+		wired          [2]flex.Wiring
+		first, planned float64 // the most, in the first half-hour after midnight and after 02:00
 	}{
-		"not set":                   {0, 14.8, 14.8},
-		"of 10 kW":                  {10_000, 10, 10},
-		"less than what is planned": {5_000, 5, 7.4},
+		"not set":                   {0, 0, [2]flex.Wiring{}, 14.8, 14.8},
+		"of 10 kW":                  {10_000, 0, [2]flex.Wiring{}, 10, 10},
+		"less than what is planned": {5_000, 0, [2]flex.Wiring{}, 5, 7.4},
+		"both on one phase":         {17_250, 3, [2]flex.Wiring{onL1, onL1}, 5.7, 7.4},
+		"nobody knows the phases":   {17_250, 3, [2]flex.Wiring{{Phases: 1}, {Phases: 1}}, 5.7, 7.4},
+		"on two phases":             {17_250, 3, [2]flex.Wiring{onL1, {Phases: 1, Phase: 2}}, 11.5, 13.1},
+		"on three phases":           {17_250, 3, [2]flex.Wiring{{Phases: 3}, {Phases: 3}}, 14.8, 14.8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			whole := newOutlook(now)
@@ -28,7 +36,9 @@ func TestOutlook_Fuse(t *testing.T) {
 				part := newOutlook(now)
 				id := flex.AssetID{byte(i + 1)}
 				if c.fuse > 0 {
-					part.behind = map[flex.AssetID]store.FusedCar{id: {AssetID: id, Site: site, Fuse: c.fuse}}
+					part.behind = map[flex.AssetID]store.FusedCar{
+						id: {AssetID: id, Site: site, Fuse: c.fuse, Phases: c.phases, Wired: c.wired[i]},
+					}
 				}
 
 				begins := midnight.Add(time.Duration(2+i) * time.Hour)
