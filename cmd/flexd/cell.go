@@ -94,6 +94,36 @@ func (f cellFlags) openCells(
 	return m, opened, shut, nil
 }
 
+// elsewhere returns a function that calls another with the database of each cell that --cell names; nil if none is
+// named.
+func (f cellFlags) elsewhere() func(context.Context, func(*records.DB) error) error {
+	if len(f.Cells) == 0 {
+		return nil
+	}
+
+	return func(ctx context.Context, fn func(*records.DB) error) error {
+		names, stores, err := f.stores()
+		if err != nil {
+			return err
+		}
+
+		for _, name := range names[1:] {
+			h, err := stores[name].open(ctx)
+			if err != nil {
+				return fmt.Errorf("cell %s: %w", name, err)
+			}
+
+			err = fn(h.DB)
+			h.Close()
+			if err != nil {
+				return err
+			}
+		}
+
+		return nil
+	}
+}
+
 // server is a flexd that is open: an App, or several in cells.
 type server interface {
 	Serve(ctx context.Context, l net.Listener) error

@@ -5,6 +5,33 @@ import (
 	"testing"
 )
 
+// A username is of one organisation in all cells: a second is refused where it is made with the cells named, and the doctor names those
+// that were made without.
+func TestCell_Usernames(t *testing.T) {
+	home, north := freshDatabase(t), freshDatabase(t)
+	flexd := commandLineOf(t, home)
+	cells, back := " --cell north="+north, " --cell south="+home+" --database "+north
+	for _, step := range []struct {
+		line string
+		code int
+		want string
+	}{
+		{"org add Acme --username acme", exitDone, "acme"},
+		{"org add Boreas --username acme" + back, exitFailed, "in another cell"},
+		{"org add Boreas --username boreas" + back, exitDone, "boreas"},
+		{"credential add Acme boreas --role entity_read" + cells, exitFailed, "in another cell"},
+		{"openadr client add Acme boreas --role VEN" + cells, exitFailed, "in another cell"},
+		{"credential add Acme reader --role entity_read" + cells, exitDone, "reader"},
+		{"doctor" + cells, exitFailed, "3 usernames, each in one cell"},
+		{"credential add Acme boreas --role entity_read", exitDone, "boreas"},
+		{"doctor" + cells, exitFailed, "1 usernames are in two cells: boreas"},
+	} {
+		if code, out := flexd(step.line); code != step.code || !strings.Contains(out, step.want) {
+			t.Errorf("%s: %d %s", step.line, code, out)
+		}
+	}
+}
+
 // An organisation goes to another database and back by the command line; its credential is there, and the move is in the
 // audit log.
 func TestCell_Move(t *testing.T) {

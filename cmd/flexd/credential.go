@@ -164,7 +164,7 @@ func namedOrg(
 }
 
 type credentialAdd struct {
-	store
+	cellFlags
 	limitFlags
 	Org      string   `arg:"" help:"Name of the organisation."`
 	Username string   `arg:"" help:"Name to log in with. That of a revoked credential of the organisation may be used again."`
@@ -216,6 +216,8 @@ func (o *credentialAdd) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
+	h.Access.Elsewhere = o.elsewhere()
+
 	org, err := namedOrg(ctx, h, o.Org)
 	if err != nil {
 		return err

@@ -13,16 +13,16 @@ func TestCredentials(t *testing.T) {
 	s := store{Database: freshDatabase(t), Environment: "sandbox"}
 	run, _ := commandRunner(t)
 
-	run((&orgAdd{store: s, Name: "Acme", Username: "acme"}).Run, "acme")
+	run((&orgAdd{cellFlags: cellFlags{store: s}, Name: "Acme", Username: "acme"}).Run, "acme")
 
-	add := &credentialAdd{store: s, Org: "Acme", Username: "meters", Role: []string{"metrics_write"}}
+	add := &credentialAdd{cellFlags: cellFlags{store: s}, Org: "Acme", Username: "meters", Role: []string{"metrics_write"}}
 	add.Expires = "2999-01-01"
 	run(add.Run, "username  meters")
 	run(add.Run, "is taken")
-	run((&credentialAdd{store: s, Org: "Acme", Username: "x", Role: []string{"owner"}}).Run, `"owner" is no role`)
-	run((&credentialAdd{store: s, Org: "Nobody", Username: "x"}).Run, "Nobody")
+	run((&credentialAdd{cellFlags: cellFlags{store: s}, Org: "Acme", Username: "x", Role: []string{"owner"}}).Run, `"owner" is no role`)
+	run((&credentialAdd{cellFlags: cellFlags{store: s}, Org: "Nobody", Username: "x"}).Run, "Nobody")
 
-	past := &credentialAdd{store: s, Org: "Acme", Username: "x"}
+	past := &credentialAdd{cellFlags: cellFlags{store: s}, Org: "Acme", Username: "x"}
 	past.Expires = "2020-01-01"
 	run(past.Run, "which is past")
 	past.Expires = "soon"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -16,7 +17,7 @@ import (
 
 // doctor is `flexd doctor`.
 type doctor struct {
-	store
+	cellFlags
 	JSON bool `help:"Print as JSON." name:"json"`
 }
 
@@ -49,6 +50,12 @@ func (d *doctor) Run(ctx context.Context, c console) error {
 		}
 		found = append(found, s...)
 	}
+
+	twice, err := lookAtUsernames(ctx, h, d.elsewhere())
+	if err != nil {
+		return err
+	}
+	found = append(found, twice...)
 
 	ill := 0
 	for _, s := range found {
@@ -435,4 +442,66 @@ func jobSymptom(s records.JobState, now time.Time) symptom {
 	}
 
 	return x
+}
+
+// usernamesNamed is how many usernames of two cells the doctor names.
+const usernamesNamed = 5
+
+// lookAtUsernames looks for usernames of two organisations in two cells, of which a login finds the first.
+func lookAtUsernames(
+	ctx context.Context,
+	h *app.App,
+	elsewhere func(context.Context, func(*records.DB) error) error,
+) ([]symptom, error) {
+	if elsewhere == nil {
+		return nil, nil
+	}
+
+	known := map[string]flex.OrgID{}
+	var twice []string
+	compare := func(db *records.DB) error {
+		var names map[string]flex.OrgID
+		err := db.ReadAll(ctx, func(all *records.All) error {
+			var err error
+			names, err = all.Usernames(ctx)
+			return err
+		})
+
+		for name, org := range names {
+			if other, taken := known[name]; taken && other != org {
+				twice = append(twice, name)
+			}
+			known[name] = org
+		}
+
+		return err
+	}
+
+	if err := compare(h.DB); err != nil {
+		return nil, err
+	}
+	if err := elsewhere(ctx, compare); err != nil {
+		return nil, err
+	}
+
+	return []symptom{usernamesFound(len(known), twice)}, nil
+}
+
+func usernamesFound(known int, twice []string) symptom {
+	if len(twice) == 0 {
+		return symptom{
+			Part:   "usernames",
+			Well:   true,
+			Detail: fmt.Sprintf("%d usernames, each in one cell", known),
+		}
+	}
+
+	slices.Sort(twice)
+	named := strings.Join(twice[:min(len(twice), usernamesNamed)], ", ")
+
+	return symptom{
+		Part:   "usernames",
+		Detail: fmt.Sprintf("%d usernames are in two cells: %s", len(twice), named),
+		Do:     "a login finds the first cell's alone: give the other organisation another username, flexd credential add, and revoke the old one",
+	}
 }

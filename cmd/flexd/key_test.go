@@ -60,14 +60,14 @@ func TestKeys(t *testing.T) {
 	if err != nil || !bytes.HasSuffix(after, first) || len(after) != len(first)+45 {
 		t.Errorf("rotated, the file holds\n%s%v", after, err)
 	}
-	run("doctor", (&doctor{store: s}).Run, "2 of 2 are sealed under older keys")
+	run("doctor", (&doctor{cellFlags: cellFlags{store: s}}).Run, "2 of 2 are sealed under older keys")
 	run("reseal", (&keyReseal{store: s}).Run, "2 secrets were sealed anew")
-	run("doctor", (&doctor{store: s}).Run, "2 sealed, all under the newest key")
+	run("doctor", (&doctor{cellFlags: cellFlags{store: s}}).Run, "2 sealed, all under the newest key")
 
 	if err := os.WriteFile(file, first, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run("with the old key", (&doctor{store: s}).Run, "does not hold")
+	run("with the old key", (&doctor{cellFlags: cellFlags{store: s}}).Run, "does not hold")
 	if err := os.WriteFile(file, after[:45], 0o600); err != nil {
 		t.Fatal(err)
 	}

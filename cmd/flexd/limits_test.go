@@ -14,7 +14,7 @@ import (
 func TestLimits(t *testing.T) {
 	s := store{Database: "sqlite:" + filepath.Join(t.TempDir(), "flexd.db"), Environment: "sandbox"}
 	run, _ := commandRunner(t)
-	run((&orgAdd{store: s, Name: "Acme", Username: "acme"}).Run, "acme")
+	run((&orgAdd{cellFlags: cellFlags{store: s}, Name: "Acme", Username: "acme"}).Run, "acme")
 	of := ofOrg{store: s, Org: "Acme"}
 	file := filepath.Join(t.TempDir(), "limits.csv")
 	write := func(rows string) *limitsImport {

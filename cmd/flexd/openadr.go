@@ -33,7 +33,7 @@ var openADRRoles = map[string]flex.Role{
 }
 
 type openADRClientAdd struct {
-	store
+	cellFlags
 	limitFlags
 	Org      string `arg:"" help:"Name of the organisation."`
 	ClientID string `arg:"" help:"The client's id. That of a revoked client of the organisation may be used again."`
@@ -56,6 +56,8 @@ func (o *openADRClientAdd) Run(ctx context.Context, c console) error {
 		"add openadr client",
 		o.ClientID,
 		func(h *app.App, org flex.Org) error {
+			h.Access.Elsewhere = o.elsewhere()
+
 			var err error
 			secret, err = h.Access.AddCredential(
 				ctx,

@@ -10,13 +10,13 @@ import (
 func TestOpenADR(t *testing.T) {
 	s := store{Database: freshDatabase(t), Environment: "sandbox"}
 	run, _ := commandRunner(t)
-	run((&orgAdd{store: s, Name: "Acme", Username: "acme"}).Run, "acme")
+	run((&orgAdd{cellFlags: cellFlags{store: s}, Name: "Acme", Username: "acme"}).Run, "acme")
 
 	run((&orgSet{store: s, Name: "Acme", Values: []string{"openadr=maybe"}}).Run, "true or false")
 	run((&orgSet{store: s, Name: "Acme", Values: []string{"openadr=true"}}).Run, "openadr")
-	run((&openADRClientAdd{store: s, Org: "Acme", ClientID: "acme-dispatch", Role: "BL"}).Run, "username  acme-dispatch")
-	run((&openADRClientAdd{store: s, Org: "Acme", ClientID: "site-7", Role: "VEN", JSON: true}).Run, `"username": "site-7"`)
-	run((&openADRClientAdd{store: s, Org: "Acme", ClientID: "site-7", Role: "VEN"}).Run, "is taken")
+	run((&openADRClientAdd{cellFlags: cellFlags{store: s}, Org: "Acme", ClientID: "acme-dispatch", Role: "BL"}).Run, "username  acme-dispatch")
+	run((&openADRClientAdd{cellFlags: cellFlags{store: s}, Org: "Acme", ClientID: "site-7", Role: "VEN", JSON: true}).Run, `"username": "site-7"`)
+	run((&openADRClientAdd{cellFlags: cellFlags{store: s}, Org: "Acme", ClientID: "site-7", Role: "VEN"}).Run, "is taken")
 	run((&openADRClientList{store: s, Org: "Acme"}).Run, "openadr_bl")
 	run((&openADRClientList{store: s, Org: "Acme", JSON: true}).Run, `"openadr_ven"`)
 	run((&openADRNotices{ofOrg: ofOrg{store: s, Org: "Acme"}, Limit: 5}).Run, "SUBSCRIPTION")

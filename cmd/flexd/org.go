@@ -21,7 +21,7 @@ type org struct {
 }
 
 type orgAdd struct {
-	store
+	cellFlags
 	Name     string `arg:"" help:"Name of the organisation."`
 	Username string `help:"Username for its programs." required:"" placeholder:"U"`
 	Password string `help:"Password; made if not given." placeholder:"P"`
@@ -36,6 +36,8 @@ func (o *orgAdd) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
+	h.Access.Elsewhere = o.elsewhere()
+
 	if err := h.DB.KeepEnvironment(ctx); err != nil {
 		return err
 	}

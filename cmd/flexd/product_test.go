@@ -16,7 +16,7 @@ import (
 func TestProduct(t *testing.T) {
 	s := store{Database: "sqlite:" + filepath.Join(t.TempDir(), "flexd.db"), Environment: "sandbox"}
 	run, out := commandRunner(t)
-	run((&orgAdd{store: s, Name: "Acme", Username: "acme"}).Run, "acme")
+	run((&orgAdd{cellFlags: cellFlags{store: s}, Name: "Acme", Username: "acme"}).Run, "acme")
 	of := ofOrg{store: s, Org: "Acme"}
 	file := filepath.Join(t.TempDir(), "products.csv")
 	write := func(rows string) string {

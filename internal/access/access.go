@@ -34,6 +34,10 @@ type Service struct {
 	DB *store.DB
 	// People is where operators are, with their sessions and views; nil for DB.
 	People *store.DB
+	// Elsewhere calls a function with each database of the other cells, in which usernames are to
+	// be unlike those of DB, until one fails; nil if there are none. A cell that does not answer
+	// is a failure.
+	Elsewhere func(context.Context, func(*store.DB) error) error
 	// Keys seal the challenges of passkeys; nil for none of these.
 	Keys *keyring.Ring
 

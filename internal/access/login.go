@@ -244,6 +244,10 @@ func (s *Service) AddOrg(
 		return flex.Org{}, "", err
 	}
 
+	if err := s.freeElsewhere(ctx, username, flex.OrgID{}); err != nil {
+		return flex.Org{}, "", err
+	}
+
 	var o flex.Org
 	err = s.DB.WriteAll(ctx, func(all *store.All) error {
 		var err error
@@ -281,6 +285,10 @@ func (s *Service) AddCredential(
 		return "", err
 	}
 
+	if err := s.freeElsewhere(ctx, username, org); err != nil {
+		return "", err
+	}
+
 	return password, s.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.AddCredential(ctx, store.Credential{
 			Username:         username,
@@ -288,6 +296,37 @@ func (s *Service) AddCredential(
 			SecretHash:       kept,
 			Roles:            roles,
 			CredentialLimits: limits,
+		})
+	})
+}
+
+// freeElsewhere fails if another organisation of another cell has the username: a login is sent to
+// the first cell that knows it. An organisation that moves may be in two.
+func (s *Service) freeElsewhere(
+	ctx context.Context,
+	username string,
+	org flex.OrgID,
+) error {
+	if s.Elsewhere == nil {
+		return nil
+	}
+
+	return s.Elsewhere(ctx, func(db *store.DB) error {
+		return db.ReadAll(ctx, func(all *store.All) error {
+			other, err := all.OrgOf(ctx, store.KeyCredential, username)
+			if flex.KindOf(err) == flex.NotFound {
+				return nil
+			}
+
+			if err == nil && other != org {
+				return flex.Fail(
+					flex.Conflict,
+					"the username %s is that of an organisation in another cell: choose another",
+					username,
+				)
+			}
+
+			return err
 		})
 	})
 }

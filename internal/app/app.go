@@ -54,6 +54,8 @@ type Settings struct {
 	// Cell is the name of this database among Cells, all of a flexd; empty if it is the only one.
 	Cell  string
 	Cells []string
+	// Elsewhere calls a function with the database of each other cell; nil if there is none.
+	Elsewhere func(context.Context, func(*store.DB) error) error
 
 	Log *slog.Logger // nil means the default logger
 	// statements of the database that take longer are logged; none if 0
@@ -220,6 +222,7 @@ func (h *App) openServices(ctx context.Context, s Settings) error {
 	h.Access = &access.Service{
 		DB:            db,
 		People:        s.Home,
+		Elsewhere:     s.Elsewhere,
 		Keys:          s.Keys,
 		SSO:           s.SSO,
 		PasswordsShut: s.PasswordsShut,

@@ -286,6 +286,9 @@ func (c *Cells) place(org flex.OrgID, found *ownCell) (*ownCell, error) {
 		}
 	}
 
+	if found != nil && had != found {
+		found.missed.Store(true)
+	}
 	if found != nil && !moves && !down {
 		return found, nil
 	}

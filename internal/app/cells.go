@@ -39,6 +39,7 @@ type ownCell struct {
 	settings Settings
 	app      atomic.Pointer[App] // nil until its database could be opened
 	view     atomic.Pointer[cellSight]
+	missed   atomic.Bool // an organisation was found that the view has not: it is new
 }
 
 // cellSight is what a cell had when it was looked at last.
@@ -51,7 +52,7 @@ type cellSight struct {
 }
 
 // wholeEvery is how old a list of a cell's organisations may be. It is read anew sooner whenever one
-// begins to move, or goes on; one that was added since is found by its keys.
+// begins to move, or goes on, or one that was added since is found by its keys.
 const wholeEvery = time.Minute
 
 // still returns the view as of a later instant, or nil if the organisations are to be read anew. A
@@ -93,6 +94,7 @@ func OpenCells(ctx context.Context, settings []CellSettings) (*Cells, error) {
 	for _, s := range settings {
 		s.Log = c.log.With("cell", s.Name)
 		s.Cell, s.Cells = s.Name, names
+		s.Elsewhere = c.elsewhere(s.Name)
 		if len(c.cells) > 0 {
 			s.Home = c.Home().DB
 			s.PriceSources, s.InventPrices = nil, false
@@ -110,6 +112,29 @@ func OpenCells(ctx context.Context, settings []CellSettings) (*Cells, error) {
 	}
 
 	return c, nil
+}
+
+// elsewhere returns a function that calls another with the database of each cell but the named one.
+func (c *Cells) elsewhere(
+	name string,
+) func(context.Context, func(*store.DB) error) error {
+	return func(_ context.Context, fn func(*store.DB) error) error {
+		for _, o := range c.cells {
+			if o.name == name {
+				continue
+			}
+
+			h := o.app.Load()
+			if h == nil {
+				return errCellDown
+			}
+			if err := fn(h.DB); err != nil {
+				return err
+			}
+		}
+
+		return nil
+	}
 }
 
 // open opens the cell's database, if that is not done.
@@ -167,7 +192,8 @@ func (o *ownCell) look(ctx context.Context, now func() time.Time) error {
 		return fmt.Errorf("cell %s: %w", o.name, err)
 	}
 
-	if later := o.view.Load().still(at, now(), moves); later != nil {
+	later := o.view.Load().still(at, now(), moves)
+	if missed := o.missed.Swap(false); later != nil && !missed {
 		o.view.Store(later)
 		return nil
 	}

@@ -29,6 +29,20 @@ var cellKeys = map[CellKey]string{
 	KeyUpstream:    `SELECT org_id FROM adr_upstream WHERE program_id = $1`,
 }
 
+// Usernames returns all usernames and client ids, revoked ones too, with their organisations.
+func (all *All) Usernames(ctx context.Context) (map[string]flex.OrgID, error) {
+	of := map[string]flex.OrgID{}
+	_, err := rows(ctx, all.conn, func(s scanner) (struct{}, error) {
+		var name string
+		var org flex.OrgID
+		err := s.Scan(&name, &org)
+		of[name] = org
+		return struct{}{}, err
+	}, `SELECT username, org_id FROM credential`)
+
+	return of, err
+}
+
 // OrgOf returns the organisation that a key is of, or a NotFound failure.
 func (all *All) OrgOf(
 	ctx context.Context,
