@@ -223,25 +223,23 @@ func TestInstruction_AgreedCallsLondon(t *testing.T) {
 			assets[i] = h.Asset(h.site, flex.Charger, 7400)
 		}
 
-		err = h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error {
-			for i, asset := range assets {
-				from := turns[i%len(turns)].Add(time.Duration(random.IntN(60*60)-30*60) * time.Minute)
-				in := peak(-1000)
-				in.Span, in.Target = flex.Span{From: from, To: from.Add(time.Hour)}, []int64{1, 1, 1}
+		for i, asset := range assets { // each called up to 47 hours ahead
+			from := turns[i%len(turns)].Add(time.Duration(random.IntN(60*60)-30*60) * time.Minute)
+			h.micro.Store(from.Add(-time.Duration(random.IntN(47)) * time.Hour).UnixMicro())
+			in := peak(-1000)
+			in.Span, in.Target = flex.Span{From: from, To: from.Add(time.Hour)}, []int64{1, 1, 1}
+			begins = append(begins, from)
+			step := []flex.Step{{Span: in.Span, Limit: 7400}}
+
+			err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error {
 				if err := tx.AddInstruction(h.Context(), &in); err != nil {
 					return err
 				}
-
-				step := []flex.Step{{Span: in.Span, Limit: 7400}}
-				if err := tx.AddCalled(h.Context(), in.ID, []store.Called{{AssetID: asset, SiteID: h.site, Baseline: step, Expected: step}}); err != nil {
-					return err
-				}
-				begins = append(begins, from)
+				return tx.AddCalled(h.Context(), in.ID, []store.Called{{AssetID: asset, SiteID: h.site, Baseline: step, Expected: step}})
+			})
+			if err != nil {
+				h.Fatal(err)
 			}
-			return nil
-		})
-		if err != nil {
-			h.Fatal(err)
 		}
 
 		for i := range 200 {

@@ -78,6 +78,15 @@ func (a *Ahead) learn(ctx context.Context, tx *store.Tx, again *replay) error {
 		replay:  again,
 	}
 
+	// A day that is over is judged by what there was. On another, who may not be called has nothing to move.
+	if a.Day.Add(1).Start().After(a.At) {
+		spent, err := tx.SpentAssets(ctx, a.Day.Start())
+		if err != nil {
+			return err
+		}
+		l.spent = spent
+	}
+
 	// A day counts those who came before midnight.
 	began := flex.Span{
 		From: a.Day.Add(-LearnedDays).Start().Add(-farthest),
@@ -152,6 +161,8 @@ type learning struct {
 	begun   int64                        // seconds since 1970
 	// what is worked out of each stay beside; nil for nothing
 	replay *replay
+	// whose stays are load that cannot be moved, as no instruction may call them on the day
+	spent map[flex.AssetID]bool
 }
 
 // add counts a session in. Sessions come in order of their beginning.
@@ -167,10 +178,27 @@ func (l *learning) add(p *store.Plugged) {
 
 	l.a.Stays++
 	free, asked := l.stays(p)
+	if l.spent[p.AssetID] {
+		l.addUnmoved(free)
+		l.addUnmoved(asked)
+		return
+	}
+
 	l.history.Add(free)
 	l.history.Add(asked)
 	if l.replay != nil {
 		l.replay.add(free)
+	}
+}
+
+// addUnmoved counts in what a stay draws as load that can be moved to no other time, nor drawn with more power or less.
+func (l *learning) addUnmoved(s *forecast.Stay) {
+	for _, d := range s.Draws {
+		l.history.Add(&forecast.Stay{
+			Power: min(d.Limit, s.Power),
+			Open:  []flex.Span{d.Span},
+			Draws: []flex.Step{d},
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -26,7 +27,7 @@ type gathering struct {
 	fleet *envelope.Fleet
 
 	planned [HalfHours]envelope.Joules // by the schedules, charge-now too
-	// of it, what cannot be moved: charge-now
+	// of it, what cannot be moved: charge-now, and what assets draw on days on which they may not be called
 	fixed [HalfHours]envelope.Joules
 
 	assets       []flex.AssetID // of the fleet's cars, in their order
@@ -37,6 +38,8 @@ type gathering struct {
 
 	fused  []*fusedSite            // with cars behind a main fuse that was set
 	behind map[flex.AssetID]behind // of their cars
+
+	spent []spentDay
 }
 
 func gather(now time.Time) *gathering {
@@ -53,6 +56,18 @@ func gather(now time.Time) *gathering {
 	}
 
 	return g
+}
+
+// read counts in what is plugged in at the sites of a scope.
+func (g *gathering) read(ctx context.Context, tx *store.Tx, scope flex.Scope) error {
+	if err := g.readFuses(ctx, tx); err != nil {
+		return err
+	}
+	if err := g.readSpent(ctx, tx); err != nil {
+		return err
+	}
+
+	return tx.EachPlugged(ctx, scope, g.add)
 }
 
 // now is the instant that the first half-hour begins at.
@@ -81,8 +96,9 @@ func (g *gathering) add(p *store.Plugged) {
 		return
 	}
 
-	d := g.draws(p)
-	seconds, beyond := g.permitted(p)
+	kept := g.kept(p)
+	d := g.draws(p, kept)
+	seconds, beyond := g.permitted(p, kept)
 	power := envelope.Joules(p.Power)
 	need := envelope.Of(p.Need-p.Delivered) - d.before - d.now
 
@@ -105,14 +121,12 @@ func (g *gathering) add(p *store.Plugged) {
 // drawn is what a schedule lets an asset draw.
 type drawn struct {
 	before envelope.Joules // up to now
-	now    envelope.Joules // from now on, by charge-now and before ready-by
+	now    envelope.Joules // from now on, by charge-now or where it is kept to its plan, and before ready-by
 	ahead  envelope.Joules // from now on, else
 }
 
-// draws adds up a schedule's steps, and puts them into the half-hours.
-func (g *gathering) draws(p *store.Plugged) drawn {
-	asked := secondSpan{p.ChargeNow.From.Unix(), p.ChargeNow.To.Unix()}
-
+// draws adds up a schedule's steps, and puts them into the half-hours. Some times are kept as planned.
+func (g *gathering) draws(p *store.Plugged, kept []secondSpan) drawn {
 	var d drawn
 	for _, s := range p.Steps {
 		power := int64(min(s.Limit, p.Power))
@@ -123,27 +137,24 @@ func (g *gathering) draws(p *store.Plugged) drawn {
 
 		d.before += envelope.Joules(power * step.meet(secondSpan{step.from, g.start}).length())
 		ahead := step.meet(secondSpan{g.start, step.to})
-		now := ahead.meet(asked)
-		d.ahead += envelope.Joules(power * (ahead.length() - now.length()))
-		d.now += envelope.Joules(power * now.meet(secondSpan{
-			now.from,
-			p.ReadyBy.Unix(),
-		}).length())
-
+		d.ahead += envelope.Joules(power * (ahead.length() - within(kept, ahead)))
 		g.spread(&g.planned, ahead, power)
-		g.spread(&g.fixed, now, power)
-		g.spreadFused(p.AssetID, ahead, now, power)
+		at, fused := g.behind[p.AssetID]
+		if fused {
+			g.spread(&at.planned[at.line], ahead, power)
+		}
+
+		for _, k := range kept {
+			now := ahead.meet(k)
+			d.now += envelope.Joules(power * now.meet(secondSpan{now.from, p.ReadyBy.Unix()}).length())
+			g.spread(&g.fixed, now, power)
+			if fused {
+				g.spread(&at.fixed[at.line], now, power)
+			}
+		}
 	}
 
 	return d
-}
-
-// spreadFused is spread for what an asset draws behind a main fuse, and what of it by charge-now.
-func (g *gathering) spreadFused(id flex.AssetID, ahead, now secondSpan, power int64) {
-	if at, fused := g.behind[id]; fused {
-		g.spread(&at.planned[at.line], ahead, power)
-		g.spread(&at.fixed[at.line], now, power)
-	}
 }
 
 // spread adds the energy of a power to the half-hours that a stretch touches.
@@ -157,26 +168,25 @@ func (g *gathering) spread(
 	}
 }
 
-// permitted returns the seconds of each half-hour in which an asset may charge, charge-now
-// apart, and how many there are after the last.
-func (g *gathering) permitted(p *store.Plugged) ([]int64, int64) {
+// permitted returns the seconds of each half-hour in which an asset may charge, without times that are kept as planned, and
+// how many there are after the last.
+func (g *gathering) permitted(p *store.Plugged, kept []secondSpan) ([]int64, int64) {
 	open := g.open(p)
 	seconds := make([]int64, HalfHours)
-	asked := secondSpan{p.ChargeNow.From.Unix(), p.ChargeNow.To.Unix()}
-	within := func(w secondSpan) int64 {
+	in := func(w secondSpan) int64 {
 		var sum int64
 		for _, s := range open {
 			s = s.meet(w)
-			sum += s.length() - s.meet(asked).length()
+			sum += s.length() - within(kept, s)
 		}
 		return sum
 	}
 
 	for i := range seconds {
-		seconds[i] = within(secondSpan{g.edges[i], g.edges[i+1]})
+		seconds[i] = in(secondSpan{g.edges[i], g.edges[i+1]})
 	}
 
-	return seconds, within(secondSpan{
+	return seconds, in(secondSpan{
 		g.end(),
 		g.start + int64(farthest/time.Second),
 	})

@@ -53,11 +53,7 @@ func (s *Service) Envelope(
 		}
 
 		g = gather(tx.Now())
-		if err := g.readFuses(ctx, tx); err != nil {
-			return err
-		}
-
-		return tx.EachPlugged(ctx, scope, g.add)
+		return g.read(ctx, tx, scope)
 	})
 	if err != nil {
 		return nil, err

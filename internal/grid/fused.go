@@ -15,7 +15,7 @@ type fusedSite struct {
 	phases  int // of the fuse: 3 if each of three carries a third
 	cars    []fusedCar
 	planned [envelope.Lines][HalfHours]envelope.Joules // charge-now too
-	fixed   [envelope.Lines][HalfHours]envelope.Joules // of it, charge-now
+	fixed   [envelope.Lines][HalfHours]envelope.Joules // of it, what is kept as planned
 }
 
 // fusedCar is what a car can draw, as the envelope has it.
@@ -63,7 +63,7 @@ func (b behind) add(c envelope.Car, seconds []int64) {
 	b.cars = append(b.cars, car)
 }
 
-// carries is what each phase lets through in the first half-hours beside charge-now: of none, of one, and so on. A plan
+// carries is what each phase lets through in the first half-hours beside what is kept as planned: of none, of one, and so on. A plan
 // that draws more is not cut short.
 func (s *fusedSite) carries(edges *[HalfHours + 1]int64) [HalfHours + 1]envelope.PerPhase {
 	var sums [HalfHours + 1]envelope.PerPhase

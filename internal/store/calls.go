@@ -57,13 +57,17 @@ func (tx *Tx) SetAgreedCalls(
 }
 
 // callCounts counts, by site s, the instructions that begin in a day and in a month and called it; one is left
-// out. An instruction that was stopped, or let all of a site go, before it began is no call of it. The arguments:
-// organisation, that instruction, begin and end of the day, begin and end of the month.
+// out. An instruction that was stopped, or let all of a site go, before it began is no call of it. Calls are made at most
+// calledAhead before what they are for, so that those of earlier months need not be read. The arguments: organisation, that
+// instruction, begin and end of the day, begin and end of the month, and since when calls may be for the month.
 const callCounts = `count(DISTINCT CASE WHEN i.from_at >= $3 AND i.from_at < $4 THEN i.id END), count(DISTINCT i.id)
-	FROM site s LEFT JOIN called_asset c ON c.org_id = s.org_id AND c.site_id = s.id AND c.instruction_id <> $2
+	FROM site s LEFT JOIN called_asset c ON c.org_id = s.org_id AND c.site_id = s.id AND c.called_at >= $7 AND c.instruction_id <> $2
 		LEFT JOIN instruction i ON i.id = c.instruction_id AND i.from_at >= $5 AND i.from_at < $6
 			AND (i.stopped_at IS NULL OR i.stopped_at > i.from_at) AND (c.released_at IS NULL OR c.released_at > i.from_at)
 	WHERE s.org_id = $1`
+
+// calledAhead is longer than an instruction is sent ahead of its beginning, by a day for clocks that were turned.
+const calledAhead = 72 * time.Hour
 
 // callCountArgs are the arguments of callCounts, for an instruction that begins at an instant.
 func (tx *Tx) callCountArgs(but flex.InstructionID, at time.Time) []any {
@@ -75,6 +79,7 @@ func (tx *Tx) callCountArgs(but flex.InstructionID, at time.Time) []any {
 		micros(day.To),
 		micros(month.From),
 		micros(month.To),
+		micros(month.From.Add(-calledAhead)),
 	}
 }
 
@@ -115,6 +120,38 @@ func (tx *Tx) SpentSites(
 	return spent, err
 }
 
+// SpentAssets returns the assets of the sites that had all calls they agreed to in the day or month of an instant.
+func (tx *Tx) SpentAssets(
+	ctx context.Context,
+	at time.Time,
+) (map[flex.AssetID]bool, error) {
+	spent, err := tx.SpentSites(ctx, flex.InstructionID{}, at)
+	if err != nil || len(spent) == 0 {
+		return nil, err
+	}
+
+	assets := map[flex.AssetID]bool{}
+	_, err = rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (struct{}, error) {
+			var id flex.AssetID
+			var site flex.SiteID
+			err := s.Scan(&id, &site)
+			if _, found := spent[site]; found {
+				assets[id] = true
+			}
+
+			return struct{}{}, err
+		},
+		`SELECT a.id, a.site_id FROM site s JOIN asset a ON a.org_id = s.org_id AND a.site_id = s.id
+		WHERE s.org_id = $1 AND (s.calls_day IS NOT NULL OR s.calls_month IS NOT NULL)`,
+		tx.org.Bytes(),
+	)
+
+	return assets, err
+}
+
 // CallsOf counts the calls of a site in the London day and month of an instant.
 func (tx *Tx) CallsOf(
 	ctx context.Context,
@@ -125,7 +162,7 @@ func (tx *Tx) CallsOf(
 	args := tx.callCountArgs(flex.InstructionID{}, at)
 	err := tx.row(
 		ctx,
-		`SELECT `+callCounts+` AND s.id = $7`,
+		`SELECT `+callCounts+` AND s.id = $8`,
 		append(args, site.Bytes())...,
 	).Scan(&n.Day, &n.Month)
 
