@@ -69,10 +69,17 @@ func total(p *store.Plugged) flex.WattHours {
 }
 
 // TestEnvelope_Plan shows that a plan that meets its needs lies within the bounds of every
-// window, whatever it is.
+// window, whatever it is, also where nobody may be called on a day: then the plan is all that its windows can have.
 func TestEnvelope_Plan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := gather(evening)
+		today := flex.DayAt(evening).Span()
+		day := secondSpan{today.From.Unix(), today.To.Unix()}
+		spent := rapid.Bool().Draw(t, "no call left today")
+		if spent {
+			g.spent = []spentDay{{day, map[flex.AssetID]bool{{}: true}}}
+		}
+
 		for range rapid.IntRange(0, 3).Draw(t, "cars") {
 			p := plugged(t)
 			p.Need = flex.WattHours(rapid.Int64Range(0, int64(total(p))).Draw(t, "need"))
@@ -88,6 +95,13 @@ func TestEnvelope_Plan(t *testing.T) {
 
 		if err := outside(e); err != nil {
 			t.Fatal(err)
+		}
+
+		for _, w := range e.Windows {
+			still := w.Least == w.Planned && w.Most == w.Planned
+			if within := w.To.Unix() <= day.to; spent && within && !still {
+				t.Fatalf("%v: %d to %d, and %d by plan", w.Span, w.Least, w.Most, w.Planned)
+			}
 		}
 	})
 }
