@@ -88,6 +88,7 @@ type barrierShard struct {
 	evs, batteries [2]int // from, to
 	nodes          []nodePart
 	scratch        []float64
+	spare          matrix  // for one node at a time
 	primal, dual   float64 // longest steps, turned upside down
 	products       float64
 	after          float64 // products after the steps
@@ -116,6 +117,7 @@ func (b *barrier) split() {
 		s := &b.shards[k]
 		s.nodes = make([]nodePart, len(b.nodes))
 		s.scratch = make([]float64, b.slots+2)
+		s.spare = newMatrix(b.slots)
 		uses := make([]bool, len(b.nodes))
 
 		for _, e := range b.evs[s.evs[0]:s.evs[1]] {
@@ -156,15 +158,7 @@ func (b *barrier) run(tolerance float64) {
 
 		b.both(b.factor)
 		b.joinMatrices()
-		for i := len(b.nodes) - 1; i >= 0; i-- {
-			v := &b.nodes[i]
-			b.setTheta(i)
-			v.fold()
-			if i > 0 {
-				b.nodes[v.parent].m.add(v.m)
-			}
-		}
-
+		b.fold()
 		b.target, b.correct = 0, false
 		primal, dual := b.direction()
 		after := b.after(primal, dual)
@@ -172,6 +166,36 @@ func (b *barrier) run(tolerance float64) {
 		b.target, b.correct = sum/float64(count)*max(ratio*ratio*ratio, 1e-6), true
 		primal, dual = b.direction()
 		b.move(min(1, stepShare*primal), min(1, stepShare*dual))
+	}
+}
+
+// leaves calls f for every node without nodes within it, half of them in each shard.
+func (b *barrier) leaves(f func(*barrierShard, *node)) {
+	both(func(k int) {
+		from, to := half(len(b.nodes), k)
+		for i := from; i < to; i++ {
+			if b.nodes[i].leaf {
+				f(&b.shards[k], &b.nodes[i])
+			}
+		}
+	})
+}
+
+// fold folds every cap into what the node above it sees.
+func (b *barrier) fold() {
+	for i := range b.nodes {
+		b.setTheta(i)
+	}
+
+	b.leaves(func(s *barrierShard, v *node) { v.fold(s.spare) })
+	for i := len(b.nodes) - 1; i >= 0; i-- {
+		v := &b.nodes[i]
+		if !v.leaf {
+			v.fold(b.shards[0].spare)
+		}
+		if i > 0 {
+			b.nodes[v.parent].m.add(v.m)
+		}
 	}
 }
 
@@ -190,9 +214,13 @@ func (b *barrier) direction() (primal, dual float64) {
 	}
 
 	b.setRho()
+	b.leaves(func(_ *barrierShard, v *node) { v.answer(nil) })
 	for i := len(b.nodes) - 1; i >= 0; i-- {
 		v := &b.nodes[i]
-		v.answer(nil)
+		if !v.leaf {
+			v.answer(nil)
+		}
+
 		if i > 0 {
 			for t, r := range v.response {
 				b.nodes[v.parent].r[t] += r

@@ -97,6 +97,7 @@ func (b *barrier) makeNodes(tree *tree) {
 		a := newArena(14, n)
 		b.nodes[i] = node{
 			parent:   int(tree.parent[i]),
+			leaf:     !slices.Contains(tree.parent[i+1:], int32(i)),
 			cap:      a.row(),
 			slack:    a.row(),
 			mu:       a.row(),
@@ -114,7 +115,6 @@ func (b *barrier) makeNodes(tree *tree) {
 			m:        newMatrix(n),
 			inner:    newMatrix(n),
 			raw:      newMatrix(n),
-			spare:    newMatrix(n),
 		}
 
 		for t, c := range tree.cap[i] { // a cap of zero has no inside

@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"fmt"
 	"runtime"
 	"testing"
 
@@ -46,6 +47,19 @@ func BenchmarkFleet_100000(b *testing.B) {
 
 func BenchmarkFleet_100000Warm(b *testing.B) {
 	benchFleet(b, sample.Shape{EVs: 100_000, Cap: 0.35, Groups: 20, GroupCap: 0.45}, true)
+}
+
+// BenchmarkFleet_Nested plans 100,000 assets in 960 groups, which lie in 40 others.
+func BenchmarkFleet_Nested(b *testing.B) {
+	nested := sample.Shape{EVs: 100_000, Cap: 0.35, Groups: 1000, Outer: 40, GroupCap: 0.45}
+	for _, batteries := range []int{0, 2_000, 20_000} {
+		b.Run(fmt.Sprintf("batteries=%d", batteries), func(b *testing.B) {
+			shape := nested
+			shape.EVs -= batteries
+			shape.Batteries = batteries
+			benchFleet(b, shape, false)
+		})
+	}
 }
 
 func BenchmarkFleet_1000000(b *testing.B) {

@@ -16,6 +16,8 @@ import (
 
 const (
 	fillParts = 512
+	// fillNodes is how many caps' prices are moved in a run at most: under many caps there are fewer parts.
+	fillNodes = 250_000
 	// of the mean price, for a cap that is filled twice as fast as it should be
 	fillGain = 0.02
 )
@@ -57,7 +59,7 @@ func (d *draft) fillAtPrices(f *pricer, market []float64, mu [][]float64) {
 
 	cars := d.order()
 	steered, prices := grid(len(mu), d.p.Slots), slices.Clone(market)
-	parts := max(1, min(fillParts, (len(cars)+len(d.net))/64))
+	parts := max(1, min(fillParts, fillNodes/len(mu), (len(cars)+len(d.net))/64))
 
 	for k := range parts {
 		share := float64(k) / float64(parts)

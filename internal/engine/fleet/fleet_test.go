@@ -215,7 +215,8 @@ func TestFleet_Large(t *testing.T) {
 		return
 	}
 	d := random.Source(5)
-	for _, shape := range []sample.Shape{{EVs: 12_000, Cap: 0.35}, {EVs: 12_000, Cap: 0.4, Groups: 5, GroupCap: 0.45}, {EVs: 3_000, Batteries: 1_500, Cap: 0.4}} {
+	for _, shape := range []sample.Shape{{EVs: 12_000, Cap: 0.35}, {EVs: 12_000, Cap: 0.4, Groups: 5, GroupCap: 0.45}, {EVs: 3_000, Batteries: 1_500, Cap: 0.4},
+		{EVs: 12_000, Cap: 0.35, Groups: 210, Outer: 10, GroupCap: 0.5}} {
 		p := sample.Fleet(&d, shape)
 		a, err := fleet.Solve(p)
 		if err != nil {

@@ -84,7 +84,7 @@ func (m matrix) upper(x []float64) {
 	}
 }
 
-// lowerRows solves L Y = X in place for a whole matrix X.
+// lowerRows solves L Y = X in place for the first rows of a matrix X.
 func (m matrix) lowerRows(x matrix) {
 	for i := range m.n {
 		ri, xi := m.row(i), x.row(i)
@@ -109,6 +109,7 @@ func (m matrix) lowerRows(x matrix) {
 // a price.
 type node struct {
 	parent    int       // -1: the whole fleet
+	leaf      bool      // no node lies within it
 	cap       []float64 // kWh; +Inf where no cap can bind
 	slack, mu []float64 // headroom under the cap, and its price
 	dslack    []float64
@@ -127,52 +128,58 @@ type node struct {
 	rho         []float64
 	r, response []float64 // r, then what the parent sees of it
 	work        []float64
-	spare       matrix
-	tight       bool // theta is not all zero
+	tight       []int // the slots in which theta is not zero
 }
 
 // fold turns (M, r) into what the parent sees: with the cap's answer inside,
-// dL = (I + M Theta)^-1 (r - M rho - M dw'), dw' being the change of the parent's price.
-func (v *node) fold() {
+// dL = (I + M Theta)^-1 (r - M rho - M dw'), dw' being the change of the parent's price. Only slots in which the
+// cap answers are in the factor.
+func (v *node) fold(spare matrix) {
 	copy(v.raw.a, v.m.a)
-	n := v.m.n
-	v.tight = false
+	v.tight = v.tight[:0]
 
 	for t, th := range v.theta {
 		v.root[t] = math.Sqrt(th)
-		v.tight = v.tight || th > 0
+		if th > 0 {
+			v.tight = append(v.tight, t)
+		}
 	}
 
-	if !v.tight {
-		return
+	k := len(v.tight)
+	v.fill(spare)
+
+	v.inner.cholesky()
+	v.inner.lowerRows(spare) // W = L^-1 S M; the parent sees M - W'W
+
+	for i := range k {
+		sp := spare.row(i)
+		for t, a := range sp {
+			m := v.m.row(t)
+			for u, b := range sp[:t+1] {
+				m[u] -= a * b
+			}
+		}
 	}
 
-	for i := range n {
+	v.m.mirror()
+}
+
+// fill sets inner to I + S M S and the first rows of spare to S M, of the slots in which the cap answers.
+func (v *node) fill(spare matrix) {
+	k := len(v.tight)
+	v.inner = matrix{k, v.inner.a[:k*k]}
+	for i, t := range v.tight {
 		in := v.inner.row(i)
-		raw := v.raw.row(i)
-		sp := v.spare.row(i)
+		raw := v.raw.row(t)
+		sp := spare.row(i)
 
-		for j := range n {
-			in[j] = v.root[i] * raw[j] * v.root[j]
-			sp[j] = v.root[i] * raw[j]
+		for j, u := range v.tight[:i+1] {
+			in[j] = v.root[t] * raw[u] * v.root[u]
 		}
 
 		in[i]++
-	}
-
-	v.inner.cholesky()
-	v.inner.lowerRows(v.spare) // W = L^-1 S M; the parent sees M - W'W
-	for k := range n {
-		sp := v.spare.row(k)
-		for i, a := range sp {
-			if a == 0 {
-				continue
-			}
-
-			mi := v.m.row(i)
-			for j, b := range sp {
-				mi[j] -= a * b
-			}
+		for u, m := range raw {
+			sp[u] = v.root[t] * m
 		}
 	}
 }
@@ -190,29 +197,26 @@ func (v *node) answer(dw []float64) {
 	}
 
 	v.raw.times(v.work, v.response)
-	for t, s := range v.root {
-		v.response[t] = v.r[t] - v.response[t]
-		v.work[t] = s * v.response[t]
+	for t, r := range v.r {
+		v.response[t] = r - v.response[t]
 	}
 
-	if v.tight {
-		v.inner.lower(v.work)
-		v.inner.upper(v.work)
+	answer := v.work[:len(v.tight)]
+	for i, t := range v.tight {
+		answer[i] = v.root[t] * v.response[t]
 	}
 
-	for i, s := range v.root {
-		v.dmu[i] = v.rho[i] + s*v.work[i]
-		if s > 0 {
-			v.response[i] = v.work[i] / s
-			continue
+	v.inner.lower(answer)
+	v.inner.upper(answer)
+	copy(v.dmu, v.rho)
+	for i, t := range v.tight {
+		v.dmu[t] += v.root[t] * answer[i]
+		for u, m := range v.raw.row(t) {
+			v.response[u] -= m * v.root[t] * answer[i]
 		}
+	}
 
-		if !v.tight {
-			continue
-		}
-
-		for j, a := range v.raw.row(i) {
-			v.response[i] -= a * v.root[j] * v.work[j]
-		}
+	for i, t := range v.tight {
+		v.response[t] = answer[i] / v.root[t]
 	}
 }

@@ -16,17 +16,25 @@ const (
 	wholeMostTraded = 30_000
 	batteryWeight   = 6
 	// sampleSize is how many cars stand for a large fleet when its prices are found, and how
-	// many of it are planned anew together. At least sampleSizeNode are of each node.
+	// many of it are planned anew together. At least sampleSizeNode are of each node, and of many nodes fewer, about
+	// sampleSizeNodes of all.
 	sampleSize       = 1_500
 	sampleSizeTraded = 6_000
 	sampleSizeNode   = 60
-	// goalGap is the gap, as a share of the turnover, at which a large fleet is done, and
+	sampleSizeNodes  = 10_000
+	// sampleGap is the gap, as a share of the turnover, at which the barrier stops on a sample: the sample itself is
+	// no nearer to the fleet.
+	sampleGap = 1e-5
+	// goalGap is the gap, as a share of the turnover, at which a large fleet is done, goalGapNodes the same under more
+	// than manyNodes caps, where each block costs as much as the whole sample, and
 	// maxBlocks how many blocks it may take to get there. From a gap of farGap the next
 	// block is twice as large; the largest must close some of the gap, or there is no other.
-	goalGap   = 1e-4
-	maxBlocks = 12
-	farGap    = 1e-3
-	minGain   = 0.95
+	goalGap      = 1e-4
+	goalGapNodes = 5e-4
+	manyNodes    = sampleSizeNodes / sampleSizeNode
+	maxBlocks    = 12
+	farGap       = 1e-3
+	minGain      = 0.95
 )
 
 // Plan is a plan for every asset of a fleet. No cap is exceeded.
@@ -116,7 +124,7 @@ func (s *solver) solveWhole() {
 func (s *solver) solveLarge() {
 	if !s.warm() || s.fill() > farGap {
 		b := newBarrier(s.p, s.tree, s.sample())
-		b.run(barrierGap)
+		b.run(sampleGap)
 		s.prove(b.prices())
 		s.fill()
 	}
@@ -128,9 +136,14 @@ func (s *solver) solveLarge() {
 // more is won.
 func (s *solver) improve() {
 	source := random.Source(1)
+	goal := goalGap
+	if len(s.tree.parent) > manyNodes {
+		goal = goalGapNodes
+	}
+
 	for range maxBlocks {
 		gap := s.gap()
-		if gap <= goalGap {
+		if gap <= goal {
 			return
 		}
 
@@ -243,6 +256,11 @@ func (s *solver) sample() []pick {
 	return s.sampleBatteries(s.sampleCars(nil, share), share)
 }
 
+// leastOfNode is how many of a node's assets are in a sample at least.
+func (s *solver) leastOfNode() int {
+	return min(sampleSizeNode, 1+sampleSizeNodes/len(s.tree.parent))
+}
+
 // sampleCars picks cars. Those of a node are sorted by class, window and need and cut into
 // runs; of each run the car with the most usual need stands for all, with their energy.
 func (s *solver) sampleCars(picks []pick, share float64) []pick {
@@ -268,7 +286,7 @@ func (s *solver) sampleCars(picks []pick, share float64) []pick {
 		keys = keys[n:]
 		for parts := min(
 			n,
-			max(sampleSizeNode, int(share*float64(n))),
+			max(s.leastOfNode(), int(share*float64(n))),
 		); parts > 0; parts-- {
 			cut := (len(list) + parts - 1) / parts
 			picks = append(picks, s.usual(list[:cut]))
@@ -290,7 +308,7 @@ func (s *solver) sampleBatteries(picks []pick, share float64) []pick {
 	for _, list := range batteries {
 		n := min(
 			len(list),
-			max(sampleSizeNode/batteryWeight, int(share*float64(len(list)))),
+			max((s.leastOfNode()+batteryWeight-1)/batteryWeight, int(share*float64(len(list)))),
 		)
 
 		for j := range n {

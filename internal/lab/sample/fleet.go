@@ -17,7 +17,10 @@ type Shape struct {
 	// fleet cap as a share of the peak that the cars would make uncoordinated; 0: none
 	Cap      float64
 	GroupCap float64 // the same for every group and its own peak
-	Traded   bool    // energy is traded around a position
+	// each group but the first ones lies in one of these first ones, and all assets in the others; 0: no group lies in
+	// another
+	Outer  int
+	Traded bool // energy is traded around a position
 }
 
 // Fleet returns a fleet of the given shape for 24 hours from noon, the same for the
@@ -31,20 +34,16 @@ func Fleet(source *random.Source, s Shape) *fleet.Problem {
 	}
 
 	groups := max(1, s.Groups)
-	p.EVs = make([]fleet.EV, s.EVs)
-
-	for i := range p.EVs {
-		p.EVs[i] = car(source, groups)
-	}
-
-	for range s.Batteries {
-		p.Batteries = append(p.Batteries, homeBattery(source, groups))
+	s.addAssets(source, p)
+	for g := range s.Groups {
+		group := fleet.Group{}
+		if s.Outer > 0 && g >= s.Outer {
+			group.Parent = int32(1 + g%s.Outer)
+		}
+		p.Groups = append(p.Groups, group)
 	}
 
 	loads := aloneLoads(p, groups)
-	for range s.Groups {
-		p.Groups = append(p.Groups, fleet.Group{})
-	}
 
 	for g := range s.Groups {
 		if s.GroupCap > 0 {
@@ -60,6 +59,22 @@ func Fleet(source *random.Source, s Shape) *fleet.Problem {
 	}
 
 	return p
+}
+
+// addAssets draws the cars and batteries, in groups that no group lies in.
+func (s *Shape) addAssets(source *random.Source, p *fleet.Problem) {
+	groups := max(1, s.Groups) - s.Outer
+	p.EVs = make([]fleet.EV, s.EVs)
+	for i := range p.EVs {
+		p.EVs[i] = car(source, groups)
+		p.EVs[i].Group += int32(s.Outer)
+	}
+
+	for range s.Batteries {
+		b := homeBattery(source, groups)
+		b.Group += int32(s.Outer)
+		p.Batteries = append(p.Batteries, b)
+	}
 }
 
 func car(source *random.Source, groups int) fleet.EV {
@@ -136,6 +151,15 @@ func aloneLoads(p *fleet.Problem, groups int) [][]float64 {
 		for t, kwh := range load {
 			loads[0][t] += kwh
 			loads[e.Group+1][t] += kwh
+		}
+	}
+
+	for g := range p.Groups {
+		outer := p.Groups[g].Parent
+		for t, kwh := range loads[g+1] {
+			if outer > 0 {
+				loads[outer][t] += kwh
+			}
 		}
 	}
 
