@@ -125,10 +125,17 @@ func BenchmarkFleet(b *testing.B) {
 	h.replan()
 	b.Run("wave", func(b *testing.B) { h.waves(b, falling, rising) })
 	b.Run("plug-in", func(b *testing.B) {
+		var took []time.Duration
 		for b.Loop() {
+			began := time.Now()
 			h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
+			took = append(took, time.Since(began))
 			h.event(control.Event{Kind: control.PlugOut})
 		}
+
+		slices.Sort(took)
+		b.ReportMetric(took[len(took)/2].Seconds()*1000, "ms-p50")
+		b.ReportMetric(took[len(took)*99/100].Seconds()*1000, "ms-p99")
 	})
 }
 
