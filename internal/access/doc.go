@@ -43,8 +43,20 @@
 // # Idempotency keys
 //
 // ClaimKey claims a key for a request, named by its hash. What the request's handler commits counts on the key in the same
-// transaction; the answer is kept beside it. The same request again gets the kept answer; another request under
-// the same key is a Conflict, and so is one while the first is being answered. If the process dies between commit and answer, the
-// request is run again under the key, and the transactions that the first run committed are rolled back: the handler finds
-// its answer, and nothing is done twice. A key lives for a day, and one whose request came to no end for two minutes.
+// transaction. The same request again gets the kept answer; another request under the same key is a Conflict, and so is one
+// while the first is being answered. The answer is kept in one of two ways.
+//
+//   - With the data. The handler says before it writes how it will answer (AnswerWith), the service tells its transaction what
+//     that has made (store.Tx.Made), and the answer is kept in the same commit. If the process dies after it, a repeat has the same bytes.
+//     So it is with requests that make sites, assets, enrolments, instructions, offers and products.
+//   - After the handler. If the process dies between commit and answer, the request is run again under the key, and the transactions
+//     that the first run committed are rolled back: nothing is done twice, and the handler finds its answer in what is there. That is
+//     right where the answer makes no id: it is null or a status, or describes what the path names. A DELETE of what is gone by then
+//     is answered as done.
+//
+// Beside them: batches of readings keep no answer, since the same readings again change nothing. A token is made anew by each
+// repeat, and its answer is not kept. A rotated secret is shown once. The test of an endpoint ends after its commit, with the
+// receiver's answer; a repeat after the process died may name a delivery that there is not.
+//
+// A key lives for a day, and one whose request came to no end for two minutes.
 package access

@@ -46,7 +46,16 @@ func (c *KeyClaim) Within(ctx context.Context) context.Context {
 // has committed something.
 func (c *KeyClaim) Again() bool { return c.claim.Again() }
 
-// Keep keeps the answer for who repeats the request.
+// AnswerWith has the transaction that makes what form knows keep the request's answer, in the same commit. For anything
+// else form returns nil.
+func (c *KeyClaim) AnswerWith(form func(made any) (*flex.KeptAnswer, error)) {
+	c.claim.AnswerWith(form)
+}
+
+// Kept returns the answer that was committed with what the request made; nil if none was.
+func (c *KeyClaim) Kept() *flex.KeptAnswer { return c.claim.Kept() }
+
+// Keep keeps the answer for who repeats the request, unless one was committed with what the request made.
 func (c *KeyClaim) Keep(ctx context.Context, a flex.KeptAnswer) error {
 	return c.db.KeepAnswer(ctx, c.claim, a)
 }

@@ -50,9 +50,10 @@ func (s *Server) createAsset(r *request) (answer, error) {
 	})
 
 	in.SerialNumber = b.SerialNumber
+	answered := answersWith(r, func(a flex.Asset) answer { return ok(assetResponse(a)) })
 	a, err := s.Registry.CreateAsset(r.Context(), r.who.Org, b.SiteID, in)
 
-	return ok(assetResponse(a)), err
+	return answered(a), err
 }
 
 // getAsset answers GET /entities/asset/{asset_id}.

@@ -91,6 +91,15 @@ func (s *Server) initialise(r *request) (answer, error) {
 		return answer{}, err
 	}
 
+	answered := answersWith(r, func(o registry.Onboarded) answer {
+		site, assets := mergedResults(o)
+		return ok(wire.InitialiseResponse{
+			Site:        site,
+			Assets:      assets,
+			Eligibility: eligibilityDetail(o.Eligibility),
+		})
+	})
+
 	o, err := s.Registry.Initialise(
 		r.Context(),
 		r.who.Org,
@@ -101,13 +110,7 @@ func (s *Server) initialise(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	site, assets := mergedResults(o)
-
-	return ok(wire.InitialiseResponse{
-		Site:        site,
-		Assets:      assets,
-		Eligibility: eligibilityDetail(o.Eligibility),
-	}), nil
+	return answered(o), nil
 }
 
 // onboard answers POST /entities/site/onboard.
@@ -123,6 +126,18 @@ func (s *Server) onboard(r *request) (answer, error) {
 		Override:    b.OverrideWithdrawal,
 	}
 
+	answered := answersWith(r, func(o registry.Onboarded) answer {
+		site, assets := mergedResults(o)
+		return ok(wire.OnboardResponse{
+			Site:   site,
+			Assets: assets,
+			Enrolment: wire.EnrolResponse{
+				SiteID: o.Site.ID,
+				Status: string(o.Outcome),
+			},
+		})
+	})
+
 	o, err := s.Registry.Onboard(
 		r.Context(),
 		r.who.Org,
@@ -134,16 +149,7 @@ func (s *Server) onboard(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	site, assets := mergedResults(o)
-
-	return ok(wire.OnboardResponse{
-		Site:   site,
-		Assets: assets,
-		Enrolment: wire.EnrolResponse{
-			SiteID: o.Site.ID,
-			Status: string(o.Outcome),
-		},
-	}), nil
+	return answered(o), nil
 }
 
 func assetInputs(bs []wire.OnboardingAssetRequest) []registry.AssetInput {
@@ -181,7 +187,15 @@ func (s *Server) onboardSiteAndAsset(r *request) (answer, error) {
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
-	site, asset, err := s.Registry.OnboardNew(
+
+	answered := answersWith(r, func(o registry.OnboardedNew) answer {
+		return ok(wire.OnboardingResponse{
+			Site:  siteResponse(o.Site),
+			Asset: new(assetResponse(o.Asset)),
+		})
+	})
+
+	o, err := s.Registry.OnboardNew(
 		r.Context(),
 		r.who.Org,
 		siteInput(b.Site),
@@ -189,10 +203,7 @@ func (s *Server) onboardSiteAndAsset(r *request) (answer, error) {
 		b.DispatchConsent.DispatchMethods,
 	)
 
-	return ok(wire.OnboardingResponse{
-		Site:  siteResponse(site),
-		Asset: new(assetResponse(asset)),
-	}), err
+	return answered(o), err
 }
 
 // offboard answers POST /entities/site/{site_id}/offboard-site-and-assets.
@@ -232,6 +243,13 @@ func (s *Server) enrol(r *request) (answer, error) {
 		return answer{}, err
 	}
 
+	answered := answersWith(r, func(outcome registry.Outcome) answer {
+		return ok(wire.EnrolResponse{
+			SiteID: p.SiteID,
+			Status: string(outcome),
+		})
+	})
+
 	outcome, err := s.Registry.Enrol(
 		r.Context(),
 		r.who.Org,
@@ -243,10 +261,7 @@ func (s *Server) enrol(r *request) (answer, error) {
 		},
 	)
 
-	return ok(wire.EnrolResponse{
-		SiteID: p.SiteID,
-		Status: string(outcome),
-	}), err
+	return answered(outcome), err
 }
 
 // unenrol answers POST /entities/site/{site_id}/unenrol.

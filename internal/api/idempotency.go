@@ -109,8 +109,10 @@ func (s *Server) runFirst(
 ) (answer, error) {
 	// what was done is kept also if the client has gone
 	ctx := context.WithoutCancel(r.Context())
-	if !r.route.InParts {
+	// A token that is made anew by each run must not be undone.
+	if !r.route.InParts && !r.route.Anew {
 		r.Request = r.WithContext(claim.Within(r.Context()))
+		r.claim = claim
 	}
 
 	again := claim.Again()
@@ -137,7 +139,7 @@ func (s *Server) runFirst(
 		return a, err
 	}
 
-	k, bad := r.kept(&a)
+	k, bad := r.kept(&a, claim)
 	if bad != nil {
 		return a, bad
 	}
@@ -151,8 +153,46 @@ func (s *Server) runFirst(
 	return a, err
 }
 
-// kept is what is kept of an answer. The answer is then the bytes that are kept.
-func (r *request) kept(a *answer) (flex.KeptAnswer, error) {
+// answersWith returns form, and has the transaction that makes a T keep the answer that form gives, in the same
+// commit, if the request carries an idempotency key. The handler answers with form too. Form runs within
+// the transaction: it reads nothing but what it is given. One transaction of the handler makes a T.
+func answersWith[T any](r *request, form func(T) answer) func(T) answer {
+	if r.claim == nil {
+		return form
+	}
+
+	r.claim.AnswerWith(func(made any) (*flex.KeptAnswer, error) {
+		v, ok := made.(T)
+		if !ok {
+			return nil, nil
+		}
+
+		a := form(v)
+		k, err := r.keep(&a)
+
+		return &k, err
+	})
+
+	return form
+}
+
+// kept is what is kept of an answer. The answer is then the bytes that are kept, also if they were committed
+// with what the request made.
+func (r *request) kept(a *answer, claim *access.KeyClaim) (flex.KeptAnswer, error) {
+	made := claim.Kept()
+	if made == nil {
+		return r.keep(a)
+	}
+
+	if made.Answer != nil && a.status < http.StatusMultipleChoices {
+		a.body = text(made.Answer)
+	}
+
+	return *made, nil
+}
+
+// keep is what is to be kept of an answer, which is then those bytes.
+func (r *request) keep(a *answer) (flex.KeptAnswer, error) {
 	k := flex.KeptAnswer{Status: max(a.status, http.StatusOK)}
 	if !r.keepsAnswer(k.Status) {
 		return k, nil

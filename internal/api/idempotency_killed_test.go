@@ -1,41 +1,100 @@
 package api_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
+	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
 
-// A request whose process ended after its commit, and before its answer was kept, is repeated: it is answered
-// as done, with what it made, and nothing is done twice.
+// afterCommit has the database refuse every answer that is kept after the commit of what it is about, as if the
+// process ended between the two.
+func afterCommit(seed *storetest.Seed, engine string) {
+	const late = `NEW.status = 200 AND NEW.committed = OLD.committed`
+	if engine == "sqlite" {
+		seed.Exec(`CREATE TRIGGER late BEFORE UPDATE ON idempotency WHEN ` + late +
+			` BEGIN SELECT RAISE(ABORT, 'the process has ended'); END`)
+		return
+	}
+
+	seed.Exec(`CREATE FUNCTION late() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'the process has ended'; END $$`)
+	seed.Exec(`CREATE TRIGGER late BEFORE UPDATE ON idempotency FOR EACH ROW WHEN (` + late +
+		`) EXECUTE FUNCTION late()`)
+}
+
+// A request that makes something keeps its answer in the commit of what it makes: a process that ends after
+// it leaves a repeat that is answered with the same bytes, and what was made is there once.
 func TestIdempotencyKey_AnswerLost(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Open(t, url, store.Options{})
 		h := open(t, db)
 		h.stock()
 		seed := storetest.At(t, db, url)
+		afterCommit(seed, db.Engine())
 
-		repeat := func(method, path, body string, want int) string {
+		repeat := func(path, body string) string {
 			t.Helper()
-			first := h.want(method, path, body, want, "", "Idempotency-Key: "+method+path).body
-			seed.Exec(`UPDATE idempotency SET status = 0, answer = NULL, sealed = NULL, holder = 0, committed = 1`)
-			again := h.want(method, path, body, want, "", "Idempotency-Key: "+method+path)
-			if again.body != first {
-				t.Errorf("%s %s: answered with\n%s\nand, repeated, with\n%s", method, path, first, again.body)
+			key := "Idempotency-Key: " + path
+			first := h.want("POST", path, body, 200, "", key).body
+			again := h.want("POST", path, body, 200, "", key)
+			if again.body != first || again.Header.Get("Idempotency-Replayed") != "true" {
+				t.Errorf("POST %s: answered with\n%s\nand, repeated, with\n%s", path, first, again.body)
 			}
 			return first
 		}
 
 		const site = `{"mpan":"1234567890126","postcode":"SW1A 2AA","street_address":"10 Downing Street"}`
-		id := text(t, repeat("POST", "/entities/site", site, 200), "id")
-		asset := repeat("POST", "/entities/asset", `{"site_id":"`+id+`","external_id":"charger-1","type":"charger"}`, 200)
-		repeat("DELETE", "/entities/asset/"+text(t, asset, "id"), "", 204)
-		repeat("DELETE", "/entities/site/"+id, "", 204)
+		id := text(t, repeat("/entities/site", site), "id")
+		asset := text(t, repeat("/entities/asset", `{"site_id":"`+id+`","external_id":"charger-1","type":"charger"}`), "id")
 
-		repeat("POST", "/entities/site/onboard-site-and-asset", `{"site":`+site[:len(site)-1]+`,`+consent+`},"asset":{"external_id":"charger-2","type":"charger"},"dispatch_consent":{"dispatch_methods":[]}}`, 200)
+		deleted := func(path string) {
+			t.Helper()
+			key := "Idempotency-Key: delete " + path
+			h.want("DELETE", path, "", 204, "", key)
+			seed.Exec(`UPDATE idempotency SET status = 0, holder = 0, committed = 1 WHERE status = 204`)
+			h.want("DELETE", path, "", 204, "", key)
+		}
+		deleted("/entities/asset/" + asset)
+		deleted("/entities/site/" + id)
+
+		agreed := site[:len(site)-1] + `,` + consent + `}`
+		repeat("/entities/site/onboard-site-and-asset", `{"site":`+agreed+`,"asset":{"external_id":"charger-2","type":"charger"},"dispatch_consent":{"dispatch_methods":[]}}`)
+		merged := `{"site":` + agreed + `,"assets":[{"external_id":"charger-3","type":"charger"}]`
+		if made := repeat("/entities/site/initialise", merged+`}`); !strings.Contains(made, `"asset_created":true`) {
+			t.Errorf("initialised with %s", made)
+		}
+		merged = strings.Replace(merged, "charger-3", "charger-4", 1)
+		if made := repeat("/entities/site/onboard", merged+`,"enrolment":{},"proposition":"limited_pause"}`); !strings.Contains(made, `"asset_created":true`) {
+			t.Errorf("onboarded with %s", made)
+		}
 
 		// Under another key it is another request.
 		h.want("POST", "/entities/site", site, 409, "", "Idempotency-Key: a third")
+	})
+}
+
+// So it is with what is sold to the grid: an instruction, and the products of a file.
+func TestIdempotencyKey_AnswerLostByTheGrid(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		db := storetest.Open(t, url, store.Options{})
+		h := open(t, db)
+		afterCommit(storetest.At(t, db, url), db.Engine())
+
+		from := flex.PeriodAt(time.Now().Add(30 * time.Hour)).Start()
+		window := `"service":"dno","start_timestamp":"` + from.Format(time.RFC3339) + `","end_timestamp":"` + from.Add(time.Hour).Format(time.RFC3339) + `"`
+		for path, body := range map[string]string{
+			"/grid/instructions": `{` + window + `,"reason":"peak","change_kw":-10}`,
+			"/grid/products":     `{"products":[{"reference":"A",` + window + `,"volume_kw":500,"price_gbp_per_mwh":300}]}`,
+		} {
+			key := "Idempotency-Key: k" + path
+			first := h.want("POST", path, body, 200, "", key).body
+			h.want("POST", path, body, 200, first, key)
+			if r := h.ask("GET", path, ""); !strings.Contains(r.body, `"num_total":1`) {
+				t.Errorf("%s: made more than once, or not at all: %s", path, r.body)
+			}
+		}
 	})
 }

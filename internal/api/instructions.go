@@ -25,6 +25,7 @@ func (s *Server) instruct(r *request) (answer, error) {
 		return ok(contract.InstructionPreview(p)), nil
 	}
 
+	answered := answersWith(r, instructed)
 	var p *control.Preview
 	err := s.Access.Act(
 		r.Context(),
@@ -39,7 +40,12 @@ func (s *Server) instruct(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	return ok(contract.InstructionPreview(p)), nil
+	return answered(p), nil
+}
+
+// instructed is the answer to an instruction that was sent.
+func instructed(p *control.Preview) answer {
+	return ok(contract.InstructionPreview(p))
 }
 
 // auditEntry is what the caller does, as the audit log keeps it.

@@ -26,6 +26,7 @@ func (s *Server) offer(r *request) (answer, error) {
 		return ok(contract.OfferStack(k)), nil
 	}
 
+	answered := answersWith(r, func(k *grid.Stack) answer { return ok(contract.OfferStack(k)) })
 	var k *grid.Stack
 	err := s.Access.Act(
 		r.Context(),
@@ -40,7 +41,7 @@ func (s *Server) offer(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	return ok(contract.OfferStack(k)), nil
+	return answered(k), nil
 }
 
 // offers answers GET /grid/offers.
@@ -90,6 +91,7 @@ func (s *Server) acceptOffer(r *request) (answer, error) {
 		return answer{}, err
 	}
 
+	answered := answersWith(r, instructed)
 	var p *control.Preview
 	if q.DryRun {
 		p, err = s.Control.PreviewInstruction(r.Context(), r.who.Org, asked)
@@ -114,5 +116,5 @@ func (s *Server) acceptOffer(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	return ok(contract.InstructionPreview(p)), nil
+	return answered(p), nil
 }

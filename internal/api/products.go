@@ -21,6 +21,10 @@ func (s *Server) importProducts(r *request) (answer, error) {
 		return answer{}, err
 	}
 
+	answered := answersWith(r, func(done []product.Imported) answer {
+		return ok(contract.ProductsImported(done))
+	})
+
 	var done []product.Imported
 	if q.DryRun {
 		done, err = s.Products.Preview(r.Context(), r.who.Org, products)
@@ -41,7 +45,7 @@ func (s *Server) importProducts(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	return ok(contract.ProductsImported(done)), nil
+	return answered(done), nil
 }
 
 // productsOf are the products of a request.

@@ -26,8 +26,9 @@ type request struct {
 	who    access.Principal // zero on public routes
 	from   string           // the client's address
 	faults []error
-	note   []any  // further attributes of the log's event
-	sent   []byte // the body, where it was read whole
+	note   []any            // further attributes of the log's event
+	sent   []byte           // the body, where it was read whole
+	claim  *access.KeyClaim // of its idempotency key; nil without one
 
 	fields url.Values // of the body's form, once it was read
 

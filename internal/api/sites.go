@@ -48,9 +48,11 @@ func (s *Server) createSite(r *request) (answer, error) {
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
+	answered := answersWith(r, func(site flex.SiteRecord) answer { return ok(siteResponse(site)) })
 	site, err := s.Registry.CreateSite(r.Context(), r.who.Org, siteInput(b))
 
-	return ok(siteResponse(site)), err
+	return answered(site), err
 }
 
 // getSite answers GET /entities/site/{site_id}.

@@ -126,6 +126,7 @@ func (s *Service) SendInstruction(
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		var err error
 		p, err = s.InstructWithin(ctx, tx, in)
+		tx.Made(p)
 		return err
 	})
 

@@ -89,7 +89,10 @@ func (s *Service) MakeOffer(
 		}
 
 		k.Power, k.Price = k.Rungs[i].Power, k.Rungs[i].Price
-		return tx.AddOffer(ctx, &k.Offer)
+		err = tx.AddOffer(ctx, &k.Offer)
+		tx.Made(k)
+
+		return err
 	})
 
 	return k, err

@@ -85,6 +85,7 @@ func (s *Service) Import(
 
 		var err error
 		done, err = importProducts(ctx, tx, products, true)
+		tx.Made(done)
 		return err
 	})
 

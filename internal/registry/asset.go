@@ -28,8 +28,6 @@ func (s *Service) CreateAsset(
 
 		if old, err := tx.AssetByExternalID(ctx, in.ExternalID); err != nil {
 			return a, err
-		} else if old != nil && old.SiteID == site && store.Committed(ctx) {
-			return *old, nil
 		} else if old != nil {
 			return a, flex.Fail(
 				flex.Conflict,

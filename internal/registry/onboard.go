@@ -435,6 +435,12 @@ func or[T any](given, kept *T) *T {
 	return kept
 }
 
+// OnboardedNew is what OnboardNew made.
+type OnboardedNew struct {
+	Site  flex.SiteRecord
+	Asset flex.Asset
+}
+
 // OnboardNew is the older way in: a new site with one new asset, and the user's consent to
 // dispatch methods in place of propositions. A site or an asset that exists is a Conflict.
 // Consent to a method that is a proposition enrols the site in it, so it must be eligible;
@@ -445,42 +451,37 @@ func (s *Service) OnboardNew(
 	site SiteInput,
 	asset AssetInput,
 	methods []flex.DispatchMethod,
-) (flex.SiteRecord, flex.Asset, error) {
+) (OnboardedNew, error) {
 	n, err := s.readInput(ctx, org, site, []AssetInput{asset})
 	if err != nil {
-		return flex.SiteRecord{}, flex.Asset{}, err
+		return OnboardedNew{}, err
 	}
 
-	var (
-		r flex.SiteRecord
-		a flex.Asset
-	)
-
-	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
+	return write(ctx, s, org, func(tx *store.Tx) (OnboardedNew, error) {
+		var made OnboardedNew
 		if err := tx.LockOrg(ctx); err != nil {
-			return err
+			return made, err
 		}
 
 		if err := areNew(ctx, tx, n, asset); err != nil {
-			return err
+			return made, err
 		}
 
 		o, err := merge(ctx, tx, n, []AssetInput{asset})
 		if err != nil {
-			return err
+			return made, err
 		}
 
-		a = o.Assets[0].Asset
+		made.Asset = o.Assets[0].Asset
 
 		if err := allow(ctx, tx, o.Site, methods); err != nil {
-			return err
+			return made, err
 		}
 
-		r, err = tx.SiteRecord(ctx, o.Site.ID)
-		return err
-	})
+		made.Site, err = tx.SiteRecord(ctx, o.Site.ID)
 
-	return r, a, err
+		return made, err
+	})
 }
 
 // allow keeps the user's consent to methods, and enrols the site in those that are
@@ -507,17 +508,13 @@ func allow(
 	return nil
 }
 
-// areNew refuses a site or an asset that exists, unless an earlier run of the request has made them.
+// areNew refuses a site or an asset that exists.
 func areNew(
 	ctx context.Context,
 	tx *store.Tx,
 	n normal,
 	asset AssetInput,
 ) error {
-	if store.Committed(ctx) {
-		return nil
-	}
-
 	site, err := findSite(ctx, tx, n)
 	if err != nil {
 		return err

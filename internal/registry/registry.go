@@ -49,6 +49,7 @@ func write[T any](
 	err := d.DB.Write(ctx, org, func(tx *store.Tx) error {
 		var err error
 		v, err = fn(tx)
+		tx.Made(v)
 		return err
 	})
 

@@ -44,14 +44,6 @@ func createSite(
 		return r, err
 	}
 
-	old, err := madeBefore(ctx, tx, n)
-	if err != nil {
-		return r, err
-	}
-	if old != nil {
-		return tx.SiteRecord(ctx, old.ID)
-	}
-
 	if err := mustBeNew(ctx, tx, n); err != nil {
 		return r, err
 	}
@@ -72,28 +64,6 @@ func createSite(
 	}
 
 	return tx.SiteRecord(ctx, site.ID)
-}
-
-// madeBefore returns the site that an earlier run of the request has made, if there was one and it is still
-// there.
-func madeBefore(
-	ctx context.Context,
-	tx *store.Tx,
-	n normal,
-) (*flex.Site, error) {
-	if !store.Committed(ctx) {
-		return nil, nil
-	}
-
-	s, err := siteAtAddress(ctx, tx, n)
-	if s == nil && err == nil {
-		s, err = tx.SiteByMPAN(ctx, n.MPAN)
-	}
-	if s == nil || s.MPAN.Reveal() != n.MPAN {
-		return nil, err
-	}
-
-	return s, err
 }
 
 // mustBeNew fails if the organisation has a site at the address or with the MPAN.

@@ -257,50 +257,66 @@ func (db *DB) FreeKeysInFlight(ctx context.Context) error {
 }
 
 // KeepAnswer keeps the answer to the request that claimed its key. A request that took longer
-// than its lease may find that another has claimed the key since, and changes nothing.
+// than its lease may find that another has claimed the key since, and changes nothing. Nor does it where the answer
+// was kept with what the request made.
 func (db *DB) KeepAnswer(
 	ctx context.Context,
 	cl *KeyClaim,
 	k flex.KeptAnswer,
 ) error {
-	err := db.single(ctx, func(all *All) error {
-		site, err := all.siteAmong(ctx, k.About)
+	if cl.kept.Load() == nil {
+		err := db.single(ctx, func(all *All) error {
+			_, err := all.keepAnswer(ctx, cl, &k, 0)
+			return err
+		})
+
 		if err != nil {
 			return err
 		}
-
-		// A store without keys has nothing sealed in it at all; flexd serve needs them.
-		plain, sealed := k.Answer, []byte(nil)
-
-		if k.Answer != nil && db.keys != nil {
-			plain = nil
-			sealed, err = all.seal(sealedAnswer, cl.org, []byte(cl.key), k.Answer)
-			if err != nil {
-				return err
-			}
-		}
-
-		_, err = all.exec(
-			ctx,
-			`UPDATE idempotency SET status = $4, answer = $5, expires_at = $6, sealed = $7, site_id = $8, holder = NULL`+claimed,
-			cl.org.Bytes(),
-			cl.key,
-			cl.number,
-			k.Status,
-			plain,
-			micros(all.now.Add(IdempotencyLife)),
-			sealed,
-			site,
-		)
-
-		return err
-	})
-
-	if err == nil {
-		db.inFlight.end(inFlight{cl.org, cl.key})
 	}
 
-	return err
+	db.inFlight.end(inFlight{cl.org, cl.key})
+
+	return nil
+}
+
+// keepAnswer keeps an answer and counts as many transactions that are committed with it. It returns 0 if the claim is not in force.
+func (all *All) keepAnswer(
+	ctx context.Context,
+	cl *KeyClaim,
+	k *flex.KeptAnswer,
+	committed int,
+) (int64, error) {
+	site, err := all.siteAmong(ctx, k.About)
+	if err != nil {
+		return 0, err
+	}
+
+	// A store without keys has nothing sealed in it at all; flexd serve needs them.
+	plain, sealed := k.Answer, []byte(nil)
+
+	if k.Answer != nil && all.db.keys != nil {
+		plain = nil
+		sealed, err = all.seal(sealedAnswer, cl.org, []byte(cl.key), k.Answer)
+		if err != nil {
+			return 0, err
+		}
+	}
+
+	return all.exec(
+		ctx,
+		`UPDATE idempotency SET status = $4, answer = $5, expires_at = $6, sealed = $7, site_id = $8, holder = NULL,
+			committed = committed + $9`+claimed,
+		cl.org.Bytes(),
+		cl.key,
+		cl.number,
+		k.Status,
+		plain,
+		micros(all.now.Add(IdempotencyLife)),
+		sealed,
+		site,
+		committed,
+	)
 }
 
 // siteAmong returns the site that one of the ids is, or is an asset of; nil if none is. A site

@@ -24,6 +24,9 @@ type KeyClaim struct {
 
 	undo    atomic.Int64 // transactions that an earlier run has committed
 	undoAll bool
+
+	form func(made any) (*flex.KeptAnswer, error) // see AnswerWith
+	kept atomic.Pointer[flex.KeptAnswer]
 }
 
 type claimKey struct{}
@@ -42,11 +45,21 @@ func Undoing(ctx context.Context) context.Context {
 // Again reports whether an earlier run of the claim's request has committed something.
 func (cl *KeyClaim) Again() bool { return cl.undo.Load() > 0 }
 
-// Committed reports whether an earlier run of the request under the context has committed the transaction that
-// runs now, which will be rolled back: what the request made is there already.
-func Committed(ctx context.Context) bool {
-	cl, _ := ctx.Value(claimKey{}).(*KeyClaim)
-	return cl != nil && cl.Again()
+// AnswerWith has the transaction that makes what form knows keep the request's answer, in the same commit. Form is
+// given what Tx.Made was told; nil means that this is not what the request is answered with.
+func (cl *KeyClaim) AnswerWith(form func(made any) (*flex.KeptAnswer, error)) {
+	cl.form = form
+}
+
+// Kept returns the answer that was committed with what the request made; nil if none was.
+func (cl *KeyClaim) Kept() *flex.KeptAnswer { return cl.kept.Load() }
+
+// Made tells what the transaction makes, for the answer that is kept with it. It is told last, once
+// nothing of it changes any more.
+func (tx *Tx) Made(v any) {
+	if tx.made != nil {
+		*tx.made = v
+	}
 }
 
 // claimed finds the key in flight of a claim that is in force, by its organisation, key and
@@ -62,17 +75,21 @@ var errClaimLost = flex.Fail(
 // errUndone rolls a transaction back that an earlier run of its request has committed.
 var errUndone = errors.New("the request's first run has committed this")
 
-// counted returns fn so that it counts on the claim under the context, if there is one.
+// counted returns fn so that it counts on the claim under the context, if there is one, and keeps the answer
+// if it makes what the request is answered with. Committed is to be called once it has committed.
 func counted(
 	ctx context.Context,
 	fn func(conn, time.Time) error,
-) func(conn, time.Time) error {
+) (run func(conn, time.Time) error, committed func()) {
 	cl, _ := ctx.Value(claimKey{}).(*KeyClaim)
 	if cl == nil {
-		return fn
+		return fn, func() {}
 	}
 
-	return func(c conn, now time.Time) error {
+	var answer *flex.KeptAnswer
+	run = func(c conn, now time.Time) error {
+		var made any
+		c.made = &made
 		if err := fn(c, now); err != nil {
 			return err
 		}
@@ -82,19 +99,58 @@ func counted(
 			return errUndone
 		}
 
-		n, err := c.exec(
-			ctx,
-			`UPDATE idempotency SET committed = committed + 1, expires_at = $4`+claimed,
-			cl.org.Bytes(),
-			cl.key,
-			cl.number,
-			micros(now.Add(IdempotencyLife)),
-		)
-
-		if err == nil && n == 0 {
-			err = errClaimLost
-		}
+		var err error
+		answer, err = cl.count(ctx, &All{c, now}, made)
 
 		return err
 	}
+
+	return run, func() {
+		if answer != nil {
+			cl.kept.Store(answer)
+		}
+	}
+}
+
+// count counts a transaction on the key, and keeps the answer with it if the request is answered with
+// what it made. What is written after the answer was kept is not counted: a repeat is answered at once.
+func (cl *KeyClaim) count(
+	ctx context.Context,
+	all *All,
+	made any,
+) (*flex.KeptAnswer, error) {
+	if cl.kept.Load() != nil {
+		return nil, nil
+	}
+
+	if made != nil && cl.form != nil {
+		k, err := cl.form(made)
+		if err != nil {
+			return nil, err
+		}
+
+		if k != nil {
+			n, err := all.keepAnswer(ctx, cl, k, 1)
+			return k, inForce(n, err)
+		}
+	}
+
+	n, err := all.exec(
+		ctx,
+		`UPDATE idempotency SET committed = committed + 1, expires_at = $4`+claimed,
+		cl.org.Bytes(),
+		cl.key,
+		cl.number,
+		micros(all.now.Add(IdempotencyLife)),
+	)
+
+	return nil, inForce(n, err)
+}
+
+// inForce fails if a claim's statement found its key with another.
+func inForce(n int64, err error) error {
+	if err == nil && n == 0 {
+		return errClaimLost
+	}
+	return err
 }

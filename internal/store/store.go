@@ -344,9 +344,14 @@ func (db *DB) write(
 	ctx, span := trace.Within(ctx, "write")
 	defer func() { span.End(err) }()
 
-	err = db.commit(ctx, counted(ctx, fn))
+	run, committed := counted(ctx, fn)
+
+	err = db.commit(ctx, run)
 	if errors.Is(err, errUndone) {
 		return nil
+	}
+	if err == nil {
+		committed()
 	}
 
 	return err
