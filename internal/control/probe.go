@@ -74,7 +74,8 @@ func wasOpen(hs []rate.HalfHour) bool {
 // shows it early enough for one that draws a part of its nominal power, it stays as it is. Where a fleet's
 // starts are spread, an hour from the asset's own half-hour on contains a half-hour that is metered.
 func probed(p charge.Problem, e *store.Effective) charge.Problem {
-	if !isUnknown(e) || !p.ChargeNow.Empty() || p.Power <= 0 {
+	asked := !e.ChargeNow.Empty() // and not what goes on until the asset's own half-hour
+	if !isUnknown(e) || asked || p.Power <= 0 {
 		return p
 	}
 
@@ -93,6 +94,11 @@ func probed(p charge.Problem, e *store.Effective) charge.Problem {
 	}
 
 	probe := flex.Span{From: at, To: at.Add(left)}
+	if goesOn := p.ChargeNow; !goesOn.Empty() {
+		if goesOn.From != probe.From || !goesOn.To.Before(probe.To) {
+			return p
+		}
+	}
 	if shownEarly(&p, probe) {
 		return p
 	}

@@ -131,3 +131,39 @@ func TestProbe_Beside(t *testing.T) {
 		})
 	}
 }
+
+// TestProbe_Wave has new prices come while a car whose start is spread is measured: what is left of the hour that holds a metered
+// half-hour is not cut off at the end of the car's own half-hour.
+func TestProbe_Wave(t *testing.T) {
+	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		h.service.Ramp.All = 1000
+		h.Asset(h.site, flex.Charger, 7400)
+		if _, err := h.service.FollowFleet(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+
+		h.unknownCar(11_000)
+		var probe flex.Span
+		for _, s := range h.look().Current.Steps {
+			if s.Limit > 0 && probe.Empty() {
+				probe = s.Span
+			}
+		}
+		if offset := h.look().Current.From.Ramp; offset == nil || probe.From.Before(at("2026-01-10T23:30:00Z")) || probe.Len() < 40*time.Minute {
+			t.Fatalf("it is measured at %v, with %+v", probe, offset)
+		}
+
+		for _, after := range []time.Duration{10 * time.Minute, 20 * time.Minute} {
+			h.micro.Store(probe.From.Add(after).UnixMicro())
+			cheap := 19 + int(after/(10*time.Minute))
+			h.publish("2026-01-10T18:00:00Z", night(cheap, cheap+1)...)
+			h.replan()
+			for m := after; m < probe.Len(); m += time.Minute {
+				if limitAt(h.look().Current.Steps, probe.From.Add(m)) == 0 {
+					t.Fatalf("after %v it is cut at %v of %v: %v", after, m, probe, h.look().Current.Steps)
+				}
+			}
+			h.acceptOnce()
+		}
+	})
+}
