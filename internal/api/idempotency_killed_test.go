@@ -98,3 +98,19 @@ func TestIdempotencyKey_AnswerLostByTheGrid(t *testing.T) {
 		}
 	})
 }
+
+// A token whose process ended before its answer was kept is made anew by the repeat, and works.
+func TestIdempotencyKey_TokenLost(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		db := storetest.Open(t, url, store.Options{})
+		h := open(t, db)
+		site := text(t, h.want("POST", "/entities/site", `{"mpan":"1234567890126","postcode":"SW1A 2AA","street_address":"10 Downing Street"}`, 200, "").body, "id")
+		path := "/entities/site/" + site + "/home-assistant-token"
+		h.want("POST", path, "", 200, "", "Idempotency-Key: t")
+		storetest.At(t, db, url).Exec(`UPDATE idempotency SET status = 0, holder = 0, committed = 1`)
+		token := text(t, h.want("POST", path, "", 200, "", "Idempotency-Key: t").body, "access_token")
+		if r := h.ask("GET", "/entities/site/"+site, "", "Authorization: Bearer "+token); r.StatusCode == 401 {
+			t.Errorf("the repeat's token: %d %s", r.StatusCode, r.body)
+		}
+	})
+}
