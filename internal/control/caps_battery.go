@@ -396,3 +396,49 @@ func (a *capsAhead) titled(cap int) string {
 	}
 	return "the fleet"
 }
+
+// untilSettled has a battery cover its home instead of charging in half-hours beyond those that are settled, where a cap binds
+// power, and reports whether one does. Cars may be given that headroom after the battery has read its schedule: if it
+// cannot read the next one, the caps are kept all the same.
+func untilSettled(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.AssetID,
+	spans []ModeSpan,
+) ([]ModeSpan, bool, error) {
+	inForce, ok, err := tx.Caps(ctx)
+	if err != nil || !ok || !bindPower(&inForce) {
+		return spans, false, err
+	}
+
+	asset, err := tx.Asset(ctx, id)
+	if err != nil {
+		return nil, false, err
+	}
+
+	group, err := tx.CapGroup(ctx, asset.SiteID)
+	if err != nil {
+		return nil, false, err
+	}
+
+	k := placed(inForce)
+	now := flex.PeriodAt(tx.Now())
+	caps := k.profile(now.Start())
+	var kept []ModeSpan
+	binds := false
+
+	for _, s := range spans {
+		for _, p := range periodsTo(flex.PeriodAt(s.From), s.To) {
+			mode := s.Mode
+			_, bound := caps.Spare(k.place[group], p.Span())
+			if bound && mode == battery.ModeCharge && p.Sub(now) >= batterySettled {
+				mode = battery.ModeSelfUse
+			}
+
+			binds = binds || bound
+			kept = append(kept, ModeSpan{p.Span(), mode})
+		}
+	}
+
+	return kept, binds, nil
+}

@@ -79,7 +79,7 @@ func changedAt(tx *store.Tx, p *store.BatteryPlan) time.Time {
 
 // BatterySteps returns the same in the words of a battery schedule, which say what a battery
 // avoids: whether a home is expected to draw or to have a surplus in a half-hour decides how
-// it is to wait.
+// it is to wait. Where caps bind its power, charging is said for the half-hours only that cars leave it.
 func (s *Service) BatterySteps(
 	ctx context.Context,
 	org flex.OrgID,
@@ -96,7 +96,16 @@ func (s *Service) BatterySteps(
 			return err
 		}
 
-		steps, changed = batterySteps(p, spans), changedAt(tx, p)
+		changed = changedAt(tx, p)
+		kept, bound, err := untilSettled(ctx, tx, asset, spans)
+		if err != nil {
+			return err
+		}
+		if bound { // with each half-hour another is settled
+			changed = flex.Later(changed, flex.PeriodAt(tx.Now()).Start())
+		}
+
+		steps = batterySteps(p, kept)
 		return nil
 	})
 
