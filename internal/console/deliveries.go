@@ -61,6 +61,15 @@ func (s *Server) deliveries(r *request) (view, error) {
 		return view{}, err
 	}
 
+	if ask.Sort != "" && r.exporting() && !r.URL.Query().Has("limit") {
+		return s.sortedDeliveries(r, ask)
+	}
+
+	return s.deliveriesList(r, ask)
+}
+
+// deliveriesList is a page of the list, with the endpoints' figures.
+func (s *Server) deliveriesList(r *request, ask delivery.Filter) (view, error) {
 	p := newDeliveriesPage(r, &ask)
 	found, err := s.Push.Overview(r.Context(), ask)
 	if err != nil {
@@ -92,6 +101,44 @@ func (s *Server) deliveries(r *request) (view, error) {
 		next:   p.Next,
 		record: record,
 	}, nil
+}
+
+// sortedDeliveries is the whole list in an order of its own, to download: many are sorted at once, and then read
+// in parts.
+func (s *Server) sortedDeliveries(r *request, ask delivery.Filter) (view, error) {
+	ask.Limit = sortedPushes.sorted
+	places, err := s.Push.Places(r.Context(), ask)
+	if err != nil {
+		return view{}, err
+	}
+
+	var after func() (view, error)
+	if len(places) == ask.Limit {
+		last := places[len(places)-1]
+		ask.Before, ask.Key = last.ID, last.Key
+		after = func() (view, error) { return s.sortedDeliveries(r, ask) }
+	}
+
+	return s.deliveriesPart(r, places, after)
+}
+
+// deliveriesPart is the first part of the deliveries at some places, which the others follow, and then what
+// comes after all of them, if that is not nil.
+func (s *Server) deliveriesPart(
+	r *request,
+	places []delivery.Place,
+	after func() (view, error),
+) (view, error) {
+	n := min(len(places), sortedPushes.read)
+	var p deliveriesPage
+	var err error
+	p.Deliveries, err = s.Push.At(r.Context(), places[:n])
+	v := view{table: p.table(), rest: after}
+	if n < len(places) {
+		v.rest = func() (view, error) { return s.deliveriesPart(r, places[n:], after) }
+	}
+
+	return v, err
 }
 
 func newDeliveriesPage(r *request, ask *delivery.Filter) *deliveriesPage {

@@ -64,8 +64,13 @@ func TestDeliveries_Order(t *testing.T) {
 				}
 
 				lines := strings.Split(strings.TrimSpace(d.page("/console/deliveries.csv?sort="+sort)), "\n")[1:]
-				if len(lines) != len(rows) || !strings.HasPrefix(lines[len(lines)-1], rows[len(rows)-1]["event_id"].(string)) {
-					t.Errorf("%s: the file has %d rows and ends with %s", sort, len(lines), lines[len(lines)-1])
+				if len(lines) != len(rows) {
+					t.Fatalf("%s: the file has %d rows of %d", sort, len(lines), len(rows))
+				}
+				for i, line := range lines {
+					if !strings.HasPrefix(line, rows[i]["event_id"].(string)) {
+						t.Fatalf("%s: row %d of the file is %s, the page's is %s", sort, i+1, line, rows[i]["event_id"])
+					}
 				}
 			}
 		}

@@ -15,9 +15,9 @@ const exportMax = 100_000
 // partMax is the rows of a table to download that are read, and kept, at once.
 const partMax = 5000
 
-// sortedPartMax is the same of a table in an order of its own. The database sorts what is left for each part,
-// so there are few of them.
-const sortedPartMax = 50_000
+// sortedPushes are how many deliveries of a file in an order of its own are sorted at once, of which 40 bytes each
+// are kept, and how many of them are read at once. Tests set fewer.
+var sortedPushes = struct{ sorted, read int }{500_000, partMax}
 
 // pageMax is the rows of a table on a page.
 const pageMax = 50
@@ -65,10 +65,6 @@ func (r *request) limit() int {
 	n, err := strconv.Atoi(r.URL.Query().Get("limit"))
 	if err == nil && n >= 1 {
 		return min(n, exportMax)
-	}
-
-	if r.URL.Query().Get("sort") != "" {
-		return sortedPartMax
 	}
 
 	return partMax

@@ -2,6 +2,9 @@ package console
 
 import "flexd/internal/access"
 
+// Sorted files of deliveries are in several parts, and are sorted several times, with few rows.
+func init() { sortedPushes.sorted, sortedPushes.read = 60, 25 }
+
 // SurfaceRoute is a route as tests of permissions see it.
 type SurfaceRoute struct {
 	Pattern string

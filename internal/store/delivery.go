@@ -116,7 +116,10 @@ const stateOf = `CASE WHEN d.state <> 'pending' THEN d.state WHEN o.event_id IS 
 
 const deliverySelect = `SELECT d.event_id, d.endpoint, d.kind, d.asset_id, d.generation, ` +
 	stateOf + `, d.queued_at, d.tries,
-		d.at, d.took, d.status, d.error, d.answer, CASE WHEN d.state = 'pending' AND o.event_id = d.event_id THEN o.turn_at END
+		d.at, d.took, d.status, d.error, d.answer, CASE WHEN d.state = 'pending' AND o.event_id = d.event_id THEN o.turn_at END` +
+	deliveryFrom
+
+const deliveryFrom = `
 	FROM delivery d LEFT JOIN outbox o ON o.subject = CASE d.kind WHEN 'schedule' THEN d.asset_id ELSE d.event_id END
 	WHERE d.org_id = $1`
 
@@ -146,7 +149,10 @@ func scanDelivery(s scanner) (Delivery, error) {
 }
 
 // untried selects what the outbox has that was not tried yet and so is in no log.
-const untried = `SELECT o.event_id, o.endpoint, o.kind, o.asset_id, o.generation, o.queued_at, o.turn_at FROM outbox o
+const untried = `SELECT o.event_id, o.endpoint, o.kind, o.asset_id, o.generation, o.queued_at, o.turn_at` + untriedFrom
+
+const untriedFrom = `
+	FROM outbox o
 	WHERE o.org_id = $1 AND o.turn_at IS NOT NULL AND o.expires_at > 0
 		AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.org_id = o.org_id AND d.event_id = o.event_id)`
 
