@@ -29,7 +29,16 @@ type backtestCommand struct {
 	Peak     float64 `help:"Pence per kWh in peak hours." default:"28"`
 	OffPeak  float64 `help:"Pence per kWh in the cheap hours." default:"9"`
 	Export   float64 `help:"Pence per exported kWh, unless the tariff is dynamic." default:"5"`
+	Sessions string  `help:"Add a car to the home by its sessions, a CSV of plugged_in, plugged_out (RFC 3339), energy_kwh and, if known, power_kw: battery and car as one, against each by itself." placeholder:"FILE"`
+	CarPower float64 `help:"The power of the car's charger in kW." default:"7.4"`
 	SVG      string  `name:"svg" help:"Write a chart of the bills here." placeholder:"FILE"`
+}
+
+// Help shows a home with a car.
+func (b *backtestCommand) Help() string {
+	return `Beside a battery, a car can be tested by its past sessions, planned as one and each by itself:
+
+  flexd backtest --from 2026-10-01 --to 2026-10-31 --readings home.csv --sessions stays.csv --tariff 00:30-05:30`
 }
 
 // Run tests a battery on the past.
@@ -37,6 +46,10 @@ func (b *backtestCommand) Run(ctx context.Context, c console) error {
 	test, err := b.read(ctx)
 	if err != nil {
 		return err
+	}
+
+	if b.Sessions != "" {
+		return b.runHome(c, test)
 	}
 
 	reported := time.Now()
@@ -48,12 +61,7 @@ func (b *backtestCommand) Run(ctx context.Context, c console) error {
 	})
 
 	if len(result.Bills) == 0 {
-		return flex.Fail(
-			flex.Invalid,
-			"no day from %s to %s has all its loads and prices",
-			test.From,
-			test.To,
-		)
+		return noDay(test)
 	}
 
 	if b.SVG != "" {

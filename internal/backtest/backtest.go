@@ -164,6 +164,25 @@ func (c *Case) decide(
 	h state,
 	load, roof []flex.WattHours,
 ) battery.Mode {
+	p, ok := c.pose(day, i, h, load, roof)
+	if !ok {
+		return battery.ModeSelfUse
+	}
+
+	modes := make([]battery.Mode, len(p.Import))
+	w.SolveModes(&p, modes)
+
+	return modes[0]
+}
+
+// pose is the battery's problem from half-hour i of the day as far as prices are known, false if
+// none is.
+func (c *Case) pose(
+	day flex.Day,
+	i int,
+	h state,
+	load, roof []flex.WattHours,
+) (battery.ModeProblem, bool) {
 	first := day.Period(i + 1)
 	until := c.Known(first.Start())
 	var buy, sell []float64
@@ -181,10 +200,10 @@ func (c *Case) decide(
 	}
 
 	if len(buy) == 0 {
-		return battery.ModeSelfUse
+		return battery.ModeProblem{}, false
 	}
 
-	p := c.Battery.Problem(
+	return c.Battery.Problem(
 		buy,
 		sell,
 		load[:len(buy)],
@@ -192,12 +211,7 @@ func (c *Case) decide(
 		h.stored,
 		h.mode,
 		home.SalvageValue(append(c.dayBefore(first), buy...)),
-	)
-
-	modes := make([]battery.Mode, len(buy))
-	w.SolveModes(&p, modes)
-
-	return modes[0]
+	), true
 }
 
 // dayBefore are the prices of the day before a half-hour, as far as they are known.

@@ -1,0 +1,82 @@
+package backtest
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// homeMonth is a row of the table.
+type homeMonth struct {
+	name string
+	days int
+	HomeBills
+}
+
+// months sums the bills up.
+func (r *HomeResult) months() []homeMonth {
+	var ms []homeMonth
+	for _, b := range r.Bills {
+		name := fmt.Sprintf("%04d-%02d", b.Day.Year, int(b.Day.Month))
+		if len(ms) == 0 || ms[len(ms)-1].name != name {
+			ms = append(ms, homeMonth{name: name})
+		}
+
+		m := &ms[len(ms)-1]
+		m.days++
+		m.add(b.HomeBills)
+	}
+
+	return ms
+}
+
+// Share is the part of what could be saved that a way of running the home saves, in per cent of the
+// difference between no steering and the bound.
+func (r *HomeResult) Share(pence float64) float64 {
+	return percent(r.Total.Unsteered-pence, r.Total.Unsteered-r.Bound)
+}
+
+// Table writes the bills of each month in pounds, and what each way of running the home saved in all.
+func (r *HomeResult) Table(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	row := func(name string, days int, b HomeBills) {
+		fmt.Fprintf(
+			t,
+			"%s\t%d\t%.2f\t%.2f\t%.2f\t\n",
+			name,
+			days,
+			b.Unsteered/100,
+			b.Alone/100,
+			b.Together/100,
+		)
+	}
+
+	fmt.Fprintln(t, "month\tdays\tunsteered\teach by itself\tas one\t")
+	for _, m := range r.months() {
+		row(m.name, m.days, m.HomeBills)
+	}
+
+	row("all", len(r.Bills), r.Total)
+	if err := t.Flush(); err != nil {
+		return err
+	}
+
+	_, err := fmt.Fprintf(
+		w,
+		"\nNothing can cost less than %s, with everything known: a bound proven over all the days.\n"+
+			"Of the £%.2f between that and no steering, each by itself saves %.1f %%, as one %.1f %%.\n"+
+			"The home drew %.0f kWh, the car %.0f kWh in %d stays; %d needs were missed. %d stays and %d days do not count.\n",
+		pounds(r.Bound),
+		(r.Total.Unsteered-r.Bound)/100,
+		r.Share(r.Total.Alone),
+		r.Share(r.Total.Together),
+		r.HomeDrawn.KWh(),
+		r.CarCharged.KWh(),
+		r.Counted,
+		r.Missed,
+		r.Dropped,
+		r.Skipped,
+	)
+
+	return err
+}
