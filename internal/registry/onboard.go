@@ -246,10 +246,7 @@ func updateSite(
 		)
 	}
 
-	replace(&m, "mpan", &s.MPAN, flex.Personal(n.MPAN))
-	replace(&m, "postcode", &s.Postcode, flex.Personal(n.Postcode))
-	replace(&m, "street_address", &s.Address, flex.Personal(n.Address))
-	replace(&m, "email", &s.Email, flex.Personal(n.Email))
+	m.texts(&s, n)
 
 	given, err := giveConsent(ctx, tx, &s, n.ConsentAt, flex.Malformed)
 	if err != nil {
@@ -271,6 +268,14 @@ func updateSite(
 		s,
 		addressKey(s.Address.Reveal(), s.Postcode.Reveal()),
 	)
+}
+
+// texts lets the texts that were given replace those kept of the site.
+func (m *Merged) texts(s *flex.Site, n normal) {
+	replace(m, "mpan", &s.MPAN, flex.Personal(n.MPAN))
+	replace(m, "postcode", &s.Postcode, flex.Personal(n.Postcode))
+	replace(m, "street_address", &s.Address, flex.Personal(n.Address))
+	replace(m, "email", &s.Email, flex.Personal(n.Email))
 }
 
 // replace lets a value that was given replace the one kept. The zero value was not given.

@@ -178,14 +178,9 @@ func (v *SiteView) readRecord(
 		return err
 	}
 
-	v.ID, v.OrgID = s.ID, org.ID
-	v.OrgName = org.Name
-	v.Address, v.Postcode = s.Address.Reveal(), s.Postcode.Reveal()
-	v.Email, v.MPAN = s.Email.Reveal(), s.MPAN.Reveal()
-	v.ExternalUserID = s.ExternalUserID
-	v.CreatedAt, v.ConsentAt = s.CreatedAt, s.ConsentAt
-	v.Supply = SupplyView(s.Supply)
-	v.Tariff = tariffView(&s.Tariff)
+	v.OrgID, v.OrgName = org.ID, org.Name
+	v.addSite(&s)
+
 	v.Calls, err = callsStand(ctx, tx, id)
 	if err != nil {
 		return err
@@ -202,6 +197,20 @@ func (v *SiteView) readRecord(
 	v.addRatings(&ratings)
 
 	return err
+}
+
+// addSite adds what is kept of the site itself.
+func (v *SiteView) addSite(s *flex.Site) {
+	v.ID = s.ID
+	v.Address = s.Address.Reveal()
+	v.Postcode = s.Postcode.Reveal()
+	v.Email = s.Email.Reveal()
+	v.MPAN = s.MPAN.Reveal()
+	v.ExternalUserID = s.ExternalUserID
+	v.CreatedAt = s.CreatedAt
+	v.ConsentAt = s.ConsentAt
+	v.Supply = SupplyView(s.Supply)
+	v.Tariff = tariffView(&s.Tariff)
 }
 
 func meterView(m *flex.Meter) *MeterView {
