@@ -71,8 +71,8 @@ func TestHomeWithoutBattery(t *testing.T) {
 // TestHomeTogether: as one costs no more than each by itself where nothing is uncertain, and nothing beats the bound.
 func TestHomeTogether(t *testing.T) {
 	told := 0
-	r := RunHome(evenHome(8), func(int, int) { told++ })
-	if told != 8 || len(r.Bills) != 8 || r.Missed != 0 {
+	r := RunHome(evenHome(5), func(int, int) { told++ })
+	if told != 5 || len(r.Bills) != 5 || r.Missed != 0 {
 		t.Fatalf("told of %d days, %d bills, %d needs missed", told, len(r.Bills), r.Missed)
 	}
 	b := r.Total
@@ -82,7 +82,7 @@ func TestHomeTogether(t *testing.T) {
 	if r.Bound > b.Together || b.Together-r.Bound > 0.05*(b.Unsteered-r.Bound) {
 		t.Errorf("as one %.2f p, the bound %.2f", b.Together, r.Bound)
 	}
-	if again := RunHome(evenHome(8), nil); again.Total != b || again.Bound != r.Bound {
+	if again := RunHome(evenHome(5), nil); again.Total != b || again.Bound != r.Bound {
 		t.Errorf("%+v, then %+v", b, again.Total)
 	}
 }
@@ -114,8 +114,8 @@ func TestHomeRoof(t *testing.T) {
 // bound is to come to the battery's optimum, worked out by its cost-to-go, and the car's cheapest half-hours. It may
 // be lower by what the prices between its windows give away, and never higher.
 func TestHomeBound(t *testing.T) {
-	for seed := range uint64(3) {
-		c := evenHome(9)
+	for seed := range uint64(2) {
+		c := evenHome(6)
 		random := rand.New(rand.NewPCG(seed, 1))
 		price := map[flex.Period]float64{}
 		c.Buy = func(p flex.Period) (float64, bool) {
@@ -132,7 +132,7 @@ func TestHomeBound(t *testing.T) {
 		c.Sell = c.Buy
 		r := RunHome(c, nil)
 		var all actual
-		for n := range 9 {
+		for n := range 6 {
 			past, _ := c.actual(periodsOf(c.From.Add(n)))
 			all.append(past)
 		}
