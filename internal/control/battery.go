@@ -71,9 +71,9 @@ func (s *Service) PlanBatteriesOf(
 
 	var r worker.Report
 	run := batteryRun{Service: s}
-	err := s.batteries(ctx, org, &r, (*store.Tx).BatteriesDue, run.planBattery)
+	err := run.batteries(ctx, org, &r, (*store.Tx).BatteriesDue, run.planBattery)
 	if err == nil {
-		err = s.batteries(ctx, org, &r, read, run.checkCharge)
+		err = run.batteries(ctx, org, &r, read, run.checkCharge)
 	}
 
 	if err != nil {
@@ -84,11 +84,11 @@ func (s *Service) PlanBatteriesOf(
 }
 
 // batteries does something with each battery that is found, until none is left.
-func (s *Service) batteries(ctx context.Context, org flex.OrgID, r *worker.Report,
+func (b *batteryRun) batteries(ctx context.Context, org flex.OrgID, r *worker.Report,
 	find func(*store.Tx, context.Context, int) ([]flex.AssetID, error), do func(context.Context, *store.Tx, flex.AssetID) error) error {
 	for {
 		var found []flex.AssetID
-		err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		err := b.DB.Read(ctx, org, func(tx *store.Tx) error {
 			var err error
 			found, err = find(tx, ctx, batteriesMax)
 			return err
@@ -98,10 +98,14 @@ func (s *Service) batteries(ctx context.Context, org flex.OrgID, r *worker.Repor
 		}
 
 		for _, id := range found {
-			err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
+			kept := b.caps
+			err := b.DB.Write(ctx, org, func(tx *store.Tx) error {
+				// A second try keeps nothing of the first, which is undone.
+				b.caps, kept = kept, capsKept{}
 				return do(ctx, tx, id)
 			})
 			if err != nil {
+				b.caps = capsKept{}
 				return err
 			}
 		}

@@ -303,7 +303,8 @@ func takeBackCharge(
 }
 
 // CheckImport refuses a dispatch that has batteries draw more than caps leave beside all cars and the other batteries:
-// that is a Conflict. It is made in the transaction of the dispatch.
+// that is a Conflict. It is made in the transaction of the dispatch. Whoever plans on a snapshot without the dispatch plans
+// again.
 func CheckImport(
 	ctx context.Context,
 	tx *store.Tx,
@@ -340,7 +341,11 @@ func CheckImport(
 		}
 	}
 
-	return nil
+	if len(places) == 0 {
+		return nil
+	}
+
+	return tx.CapsUsed(ctx, time.Time{})
 }
 
 // ask puts what a dispatch asks of a battery into the headroom, beyond what it draws already, and returns the place of

@@ -72,7 +72,7 @@ func (s *Service) PlanTanksOf(
 	org flex.OrgID,
 ) (worker.Report, error) {
 	var r worker.Report
-	err := s.batteries(ctx, org, &r, (*store.Tx).TanksDue, s.planTank)
+	err := (&batteryRun{Service: s}).batteries(ctx, org, &r, (*store.Tx).TanksDue, s.planTank)
 	if err != nil {
 		return r, fmt.Errorf("plan tanks: %w", err)
 	}
