@@ -114,15 +114,16 @@ func (k *fuseKept) without(next []store.Replacement) []store.Replacement {
 }
 
 // follow marks what could not be read, has what was refused planned again after a while, and the batteries of the
-// sites planned around what their cars do now. What was kept is committed by then.
+// sites planned around what their cars do now. What was kept is committed by then. What caps leave is read once for all.
 func (k *fuseKept) follow(ctx context.Context, tx *store.Tx, d *Service) error {
 	err := tx.MarkDue(ctx, k.unread...)
 	if err == nil {
 		err = tx.MarkAt(ctx, tx.Now().Add(MarketInterval), k.refused...)
 	}
 
+	var caps capsKept
 	for i := 0; i < len(k.batteries) && err == nil; i++ {
-		err = d.replanBatteries(ctx, tx, k.batteries[i])
+		err = d.replanBatteries(ctx, tx, k.batteries[i], &caps)
 	}
 
 	return err

@@ -170,11 +170,13 @@ func lastPlanned(tx *store.Tx) flex.Period {
 	return flex.PeriodAt(flex.DayAt(tx.Now()).Add(2).Start()).Add(-1)
 }
 
-// replanBatteries plans the batteries of a site anew around what its cars do now.
+// replanBatteries plans the batteries of a site anew around what its cars do now. The headroom under caps is kept from one
+// site of the transaction to the next.
 func (s *Service) replanBatteries(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
+	kept *capsKept,
 ) error {
 	ids, err := batteriesAt(ctx, tx, site)
 	for i := 0; i < len(ids) && err == nil; i++ {
@@ -182,7 +184,7 @@ func (s *Service) replanBatteries(
 		var device home.Battery
 		b, device, err = lockBattery(ctx, tx, ids[i])
 		if err == nil && b != nil && b.Controlled {
-			err = s.planLocked(ctx, tx, b, device, nil)
+			err = s.planLocked(ctx, tx, b, device, kept)
 		}
 	}
 

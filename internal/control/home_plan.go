@@ -435,5 +435,5 @@ func (s *Service) planAround(
 	if !c.Battery {
 		return nil
 	}
-	return s.replanBatteries(ctx, tx, c.Asset.SiteID)
+	return s.replanBatteries(ctx, tx, c.Asset.SiteID, new(capsKept))
 }
