@@ -302,7 +302,7 @@ func takeBackCharge(
 	return nil
 }
 
-// CheckImport refuses a dispatch that has batteries draw more than caps leave beside all cars and the other batteries:
+// CheckImport refuses a dispatch that has batteries draw more than before, and more than caps leave beside all cars and the other batteries:
 // that is a Conflict. It is made in the transaction of the dispatch. Whoever plans on a snapshot without the dispatch plans
 // again.
 func CheckImport(
@@ -349,7 +349,7 @@ func CheckImport(
 }
 
 // ask puts what a dispatch asks of a battery into the headroom, beyond what it draws already, and returns the place of
-// its cap; -1 for what is no battery, or draws nothing.
+// its cap; -1 for what is no battery, or draws no more with the dispatch than without it.
 func (a *capsAhead) ask(
 	ctx context.Context,
 	tx *store.Tx,
@@ -368,8 +368,15 @@ func (a *capsAhead) ask(
 	cap := a.place[a.own.Group]
 	more := *a.own
 	more.Asked = append(slices.Clone(more.Asked), store.AskedPower{Span: span, Power: asked.Power})
+	raises := slices.ContainsFunc(periodsTo(flex.PeriodAt(span.From), span.To), func(p flex.Period) bool {
+		return takes(&more, p, true) > takes(a.own, p, true)
+	})
+
 	a.Reserve(cap, takesFrom(&more, a.from, 2*headroom.Hours))
 	a.own = nil
+	if !raises {
+		return -1, nil
+	}
 
 	return cap, nil
 }

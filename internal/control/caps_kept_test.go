@@ -177,3 +177,40 @@ func TestCaps_KeptAcrossSites(t *testing.T) {
 		}
 	})
 }
+
+// TestCaps_DispatchLowered has a car that draws what it likes pass the cap beside a battery that was dispatched: that the
+// battery draws less is not refused, and that it draws more is.
+func TestCaps_DispatchLowered(t *testing.T) {
+	cappedBattery(t, 5000, func(t *testing.T, seed *storetest.Seed, s *Service, id flex.AssetID) {
+		dispatch := func(power flex.Watts) error {
+			return s.DB.Write(t.Context(), seed.Org, func(tx *store.Tx) error {
+				from := tx.Now().Add(time.Hour)
+				order := store.Dispatch{
+					Market: dispatchMarket,
+					Span:   flex.Span{From: from, To: from.Add(time.Hour)},
+					Batch:  true,
+					Assets: []store.DispatchedAsset{{ID: id, Power: power}},
+				}
+				if err := CheckDispatch(t.Context(), tx, &order); err != nil {
+					return err
+				}
+				_, err := tx.AddDispatch(t.Context(), order)
+				return err
+			})
+		}
+
+		if err := dispatch(3000); err != nil {
+			t.Fatal(err)
+		}
+		car := seed.Asset(seed.Site(), flex.Charger, 7400)
+		if err := s.Event(t.Context(), seed.Org, car, Event{Kind: PlugIn}); err != nil {
+			t.Fatal(err)
+		}
+		if err := dispatch(2000); err != nil {
+			t.Errorf("less than before is refused: %v", err)
+		}
+		if err := dispatch(2500); flex.KindOf(err) != flex.Conflict {
+			t.Errorf("more than before where a cap is passed: %v", err)
+		}
+	})
+}
