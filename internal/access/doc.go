@@ -58,5 +58,8 @@
 // repeat, and its answer is not kept. A rotated secret is shown once. The test of an endpoint ends after its commit, with the
 // receiver's answer; a repeat after the process died may name a delivery that there is not.
 //
+// Neither entries of the audit log nor meters that were looked up count on the key (store.Uncounted): each run of a request is an act
+// of its own, and a meter that is known is not written again. A run that was killed leaves its act without an outcome.
+//
 // A key lives for a day, and one whose request came to no end for two minutes.
 package access

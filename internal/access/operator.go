@@ -419,7 +419,8 @@ func (s *Service) LogoutOperator(ctx context.Context, token flex.Secret) error {
 }
 
 // Act does something in a person's name. It is written in the audit log before it is done,
-// and how it ended afterwards, so that nothing is done unseen.
+// and how it ended afterwards, so that nothing is done unseen. Each run of a request that is repeated under its
+// Idempotency-Key is an act of its own.
 func (s *Service) Act(ctx context.Context, a flex.AuditEntry, do func() error) error {
 	return s.ActWithDetail(ctx, a, func() (string, error) { return "", do() })
 }
@@ -430,8 +431,9 @@ func (s *Service) ActWithDetail(
 	a flex.AuditEntry,
 	do func() (detail string, err error),
 ) error {
-	err := s.DB.WriteAll(ctx, func(all *store.All) error {
-		return all.BeginAct(ctx, &a)
+	log := store.Uncounted(ctx)
+	err := s.DB.WriteAll(log, func(all *store.All) error {
+		return all.BeginAct(log, &a)
 	})
 	if err != nil {
 		return fmt.Errorf("write the audit log: %w", err)
@@ -448,7 +450,7 @@ func (s *Service) ActWithDetail(
 	}
 
 	// what was done is written down though nobody waits
-	late := context.WithoutCancel(ctx)
+	late := context.WithoutCancel(log)
 
 	return errors.Join(
 		err,

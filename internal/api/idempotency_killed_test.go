@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +112,53 @@ func TestIdempotencyKey_TokenLost(t *testing.T) {
 		token := text(t, h.want("POST", path, "", 200, "", "Idempotency-Key: t").body, "access_token")
 		if r := h.ask("GET", "/entities/site/"+site, "", "Authorization: Bearer "+token); r.StatusCode == 401 {
 			t.Errorf("the repeat's token: %d %s", r.StatusCode, r.body)
+		}
+	})
+}
+
+// An instruction that fails for a fault of ours is in the audit log with that outcome, and sends nothing. Sent again under its key
+// it is carried out, and not only answered as if it were: what the log has of the first run is no part of it.
+func TestIdempotencyKey_FailedAct(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		db := storetest.Open(t, url, store.Options{})
+		h := open(t, db)
+		seed := storetest.At(t, db, url)
+		if db.Engine() == "sqlite" {
+			seed.Exec(`CREATE TRIGGER faulty BEFORE INSERT ON instruction BEGIN SELECT RAISE(ABORT, 'planted'); END`)
+		} else {
+			seed.Exec(`CREATE FUNCTION faulty() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'planted'; END $$`)
+			seed.Exec(`CREATE TRIGGER faulty BEFORE INSERT ON instruction FOR EACH ROW EXECUTE FUNCTION faulty()`)
+		}
+
+		const path, key = "/grid/instructions", "Idempotency-Key: failed"
+		from := flex.PeriodAt(time.Now().Add(30 * time.Hour)).Start()
+		body := `{"service":"dno","start_timestamp":"` + from.Format(time.RFC3339) + `","end_timestamp":"` + from.Add(time.Hour).Format(time.RFC3339) + `","reason":"peak","change_kw":-10}`
+		if r := h.ask("POST", path, body, key); r.StatusCode != 500 {
+			t.Fatalf("with a faulty database: %d %s", r.StatusCode, r.body)
+		}
+
+		if db.Engine() == "sqlite" {
+			seed.Exec(`DROP TRIGGER faulty`)
+		} else {
+			seed.Exec(`DROP TRIGGER faulty ON instruction`)
+		}
+
+		first := h.want("POST", path, body, 200, "", key).body
+		if r := h.ask("GET", path, ""); !strings.Contains(r.body, `"num_total":1`) {
+			t.Errorf("answered with %s, and there is\n%s", first, r.body)
+		}
+
+		h.want("POST", path, body, 200, first, key)
+		var outcomes []string
+		err := db.ReadAll(t.Context(), func(all *store.All) error {
+			acts, err := all.Acts(t.Context(), store.ActFilter{Act: "send instruction", Limit: 9})
+			for _, a := range acts {
+				outcomes = append(outcomes, a.Outcome)
+			}
+			return err
+		})
+		if err != nil || !slices.Equal(outcomes, []string{flex.ActDone, "failed"}) {
+			t.Errorf("the audit log has %q, %v", outcomes, err)
 		}
 	})
 }

@@ -33,6 +33,7 @@ func (s *Service) learn(ctx context.Context, mpan string) error {
 		return nil
 	}
 
+	ctx = store.Uncounted(ctx) // a repeat of the request finds it known, and writes nothing
 	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.PutMeters(ctx, []flex.Meter{m})
 	})

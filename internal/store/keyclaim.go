@@ -42,6 +42,17 @@ func Undoing(ctx context.Context) context.Context {
 	return (&KeyClaim{undoAll: true}).Context(ctx)
 }
 
+// Uncounted returns a context whose transactions do not count on the request's key: for what a repeat may write
+// once more, or not at all as it finds it there, so that the count of the others stays theirs.
+func Uncounted(ctx context.Context) context.Context {
+	cl, _ := ctx.Value(claimKey{}).(*KeyClaim)
+	if cl == nil || cl.undoAll {
+		return ctx
+	}
+
+	return context.WithValue(ctx, claimKey{}, (*KeyClaim)(nil))
+}
+
 // Again reports whether an earlier run of the claim's request has committed something.
 func (cl *KeyClaim) Again() bool { return cl.undo.Load() > 0 }
 
