@@ -1,11 +1,14 @@
 package api_test
 
 import (
+	"context"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"flexd/internal/directory"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
@@ -161,4 +164,37 @@ func TestIdempotencyKey_FailedAct(t *testing.T) {
 			t.Errorf("the audit log has %q, %v", outcomes, err)
 		}
 	})
+}
+
+// knownMeter is a directory that knows one meter.
+type knownMeter struct {
+	directory.Source
+	meter flex.Meter
+}
+
+func (k knownMeter) ByMPAN(context.Context, directory.MPAN) (flex.Meter, error) { return k.meter, nil }
+
+// A new site that fails for a fault of ours after its meter was looked up is made when it is sent again under its key, though
+// the meter is known by then.
+func TestIdempotencyKey_MeterLookedUp(t *testing.T) {
+	url := "sqlite:" + filepath.Join(t.TempDir(), "flexd.db")
+	db := storetest.Open(t, url, store.Options{})
+	h := open(t, db)
+	h.server.Registry.Meters = knownMeter{meter: flex.Meter{MPAN: "1234567890126", Postcode: "SW1A 2AA"}}
+	seed := storetest.At(t, db, url)
+	seed.Exec(`CREATE TRIGGER faulty BEFORE INSERT ON site BEGIN SELECT RAISE(ABORT, 'planted'); END`)
+
+	const path, key = "/entities/site/initialise", "Idempotency-Key: failed"
+	const body = `{"site":{"mpan":"1234567890126","postcode":"SW1A 2AA","street_address":"10 Downing Street",` + consent + `},"assets":[{"external_id":"charger-9","type":"charger"}]}`
+	if r := h.ask("POST", path, body, key); r.StatusCode != 500 {
+		t.Fatalf("with a faulty database: %d %s", r.StatusCode, r.body)
+	}
+
+	seed.Exec(`DROP TRIGGER faulty`)
+	made := h.want("POST", path, body, 200, "", key).body
+	_, id, _ := strings.Cut(made, `"site_id":"`)
+	id, _, _ = strings.Cut(id, `"`)
+	if r := h.ask("GET", "/entities/site/"+id, ""); r.StatusCode != 200 {
+		t.Errorf("answered with %s, and the site is not there: %d %s", made, r.StatusCode, r.body)
+	}
 }
