@@ -2,6 +2,7 @@ package api
 
 import (
 	"slices"
+	"strconv"
 
 	"flexd/internal/flex"
 	"flexd/internal/registry"
@@ -92,7 +93,7 @@ func (s *Server) initialise(r *request) (answer, error) {
 	}
 
 	answered := answersWith(r, func(o registry.Onboarded) answer {
-		site, assets := mergedResults(o)
+		site, assets := mergedResults(o, &r.ignored)
 		return ok(wire.InitialiseResponse{
 			Site:        site,
 			Assets:      assets,
@@ -127,7 +128,7 @@ func (s *Server) onboard(r *request) (answer, error) {
 	}
 
 	answered := answersWith(r, func(o registry.Onboarded) answer {
-		site, assets := mergedResults(o)
+		site, assets := mergedResults(o, &r.ignored)
 		return ok(wire.OnboardResponse{
 			Site:   site,
 			Assets: assets,
@@ -161,24 +162,42 @@ func assetInputs(bs []wire.OnboardingAssetRequest) []registry.AssetInput {
 	return in
 }
 
-func mergedResults(o registry.Onboarded) (wire.InitialiseSiteResult, []wire.InitialiseAssetResult) {
+// mergedResults says what became of a site and its assets. Unknown names within an asset are among
+// its warnings, all others among those of the site.
+func mergedResults(
+	o registry.Onboarded,
+	ignored *wire.Ignored,
+) (wire.InitialiseSiteResult, []wire.InitialiseAssetResult) {
 	assets := make([]wire.InitialiseAssetResult, len(o.Assets))
 	for i, a := range o.Assets {
+		unknown := ignored.Warnings(func(in []string) bool {
+			return ofAsset(in) && in[1] == strconv.Itoa(i)
+		})
+
 		assets[i] = wire.InitialiseAssetResult{
 			AssetID:       a.ID,
 			ExternalID:    a.ExternalID,
 			AssetCreated:  a.Created,
 			FieldsUpdated: a.Updated,
-			Warnings:      a.Warnings,
+			Warnings:      append(slices.Clip(a.Warnings), unknown...),
 		}
 	}
+
+	unknown := ignored.Warnings(func(in []string) bool {
+		return !ofAsset(in)
+	})
 
 	return wire.InitialiseSiteResult{
 		SiteID:        o.Site.ID,
 		SiteCreated:   o.Merged.Created,
 		FieldsUpdated: o.Merged.Updated,
-		Warnings:      o.Merged.Warnings,
+		Warnings:      append(slices.Clip(o.Merged.Warnings), unknown...),
 	}, assets
+}
+
+// ofAsset reports whether a place in an onboarding is within one of its assets.
+func ofAsset(in []string) bool {
+	return len(in) > 1 && in[0] == "assets"
 }
 
 // onboardSiteAndAsset answers the deprecated POST /entities/site/onboard-site-and-asset.

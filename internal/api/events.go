@@ -101,7 +101,7 @@ func (s *Server) tariffUpdate(r *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	in, err := wire.DecodeTariffUpdate(b)
+	in, err := wire.DecodeTariffUpdate(b, &r.ignored)
 	in = keep(r, in, err)
 
 	return s.take(r, control.Event{

@@ -51,6 +51,7 @@ func (s *Server) handle(rt Route) http.Handler {
 			a.status = clientGone
 		}
 
+		r.showIgnored(h)
 		status, size := write(w, r, a)
 		if r.brokenOff != nil {
 			err = r.brokenOff
@@ -65,6 +66,15 @@ func (s *Server) handle(rt Route) http.Handler {
 			panic(http.ErrAbortHandler)
 		}
 	})
+}
+
+// showIgnored names in the answer's header what was sent under names that the interface does not
+// have, and counts it in the log, which has no text of a client's.
+func (r *request) showIgnored(h http.Header) {
+	if r.ignored.Count > 0 {
+		h.Set("Flexd-Ignored", r.ignored.Header())
+		r.note = append(r.note, "ignored_names", r.ignored.Count)
+	}
 }
 
 // brokenOffStatus is what the log and the metrics say of an answer that broke off after its

@@ -38,7 +38,7 @@ func readable(h http.Header, origin string) {
 	h.Set("Access-Control-Allow-Origin", origin)
 	h.Set(
 		"Access-Control-Expose-Headers",
-		"Request-Id, ETag, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After",
+		"Request-Id, ETag, Flexd-Ignored, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After",
 	)
 
 	h.Add("Vary", "Origin")

@@ -37,7 +37,7 @@ func (s *Server) readings(r *request) (answer, error) {
 // fewReadings keeps the readings of a body in memory.
 func (s *Server) fewReadings(r *request, body []byte) (answer, error) {
 	var items []wire.ReadingItem
-	faults, err := eachReading(bytes.NewReader(body), func(item wire.ReadingItem) error {
+	faults, err := eachReading(bytes.NewReader(body), &r.ignored, func(item wire.ReadingItem) error {
 		items = append(items, item)
 		return nil
 	})
@@ -77,6 +77,7 @@ func (s *Server) manyReadings(r *request, in io.Reader) (answer, error) {
 
 	faults, err := eachReading(
 		io.NewSectionReader(file, 0, wire.MaxReadingsBody),
+		&r.ignored,
 		func(wire.ReadingItem) error {
 			return nil
 		},
@@ -126,6 +127,7 @@ func (s *Server) answerReadings(r *request, file *os.File, w io.Writer) error {
 
 	_, err := eachReading(
 		io.NewSectionReader(file, 0, wire.MaxReadingsBody),
+		nil, // they were noted when the file was checked
 		func(item wire.ReadingItem) error {
 			items = append(items, item)
 			if len(items) == batchReadings {
@@ -155,10 +157,11 @@ func (s *Server) answerReadings(r *request, file *os.File, w io.Writer) error {
 // faults of those that cannot.
 func eachReading(
 	in io.Reader,
+	ignored *wire.Ignored,
 	fn func(wire.ReadingItem) error,
 ) ([]flex.Fault, error) {
 	var faults []flex.Fault
-	for item, err := range wire.Readings(in) {
+	for item, err := range wire.Readings(in, ignored) {
 		if err != nil {
 			return nil, err
 		}

@@ -30,6 +30,8 @@ type request struct {
 	sent   []byte           // the body, where it was read whole
 	claim  *access.KeyClaim // of its idempotency key; nil without one
 
+	ignored wire.Ignored // names of the query and the body that the interface does not have
+
 	fields url.Values // of the body's form, once it was read
 
 	// the word of OAuth 2.0 for a client that is refused; "" for the usual one
@@ -114,7 +116,7 @@ func query[T any](r *request) T {
 
 		return keep(r, *new(T), err)
 	}
-	v, err := wire.Query[T](values)
+	v, err := wire.Query[T](values, &r.ignored)
 
 	return keep(r, v, err)
 }
@@ -125,7 +127,7 @@ func body[T any](r *request) T {
 	if err != nil {
 		return keep(r, *new(T), err)
 	}
-	v, err := wire.Decode[T](b)
+	v, err := wire.Decode[T](b, &r.ignored)
 
 	return keep(r, v, err)
 }
@@ -140,7 +142,7 @@ func emptyBody[T any](r *request) T {
 		return keep(r, *new(T), err)
 	}
 
-	v, err := wire.Decode[T](b)
+	v, err := wire.Decode[T](b, &r.ignored)
 
 	return keep(r, v, err)
 }
@@ -152,7 +154,7 @@ func form[T any](r *request) T {
 		return keep(r, *new(T), err)
 	}
 
-	v, err := wire.Form[T](values)
+	v, err := wire.Form[T](values, &r.ignored)
 
 	return keep(r, v, err)
 }

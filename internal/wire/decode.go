@@ -48,11 +48,13 @@ func BrokenOff(err error) error {
 
 // Decode reads a JSON body as a T, one of this package's request structs. The error is a
 // flex.Error of kind Invalid with every fault of the body, or the only one if it is not
-// JSON at all.
-func Decode[T any](body []byte) (T, error) {
+// JSON at all. Unknown names are noted in ignored, unless it is nil.
+func Decode[T any](body []byte, ignored *Ignored) (T, error) {
 	var v T
 	d := newDecoder(body)
 	err := d.document(shapeOf(reflect.TypeFor[T]()), reflect.ValueOf(&v).Elem())
+	ignored.join(d.ignored)
+
 	return v, err
 }
 
@@ -63,6 +65,8 @@ type decoder struct {
 	path   []place
 	faults []flex.Fault
 	plain  []byte // of the last string that had escapes
+
+	ignored Ignored
 
 	// each, if set, takes the items of the outermost list as they come, in place of
 	// their being kept. An item is valid until the next call.
@@ -247,16 +251,13 @@ func (d *decoder) object(s *shape, v reflect.Value) error {
 		return err
 	}
 
-	for i := range s.fields {
-		if f := &s.fields[i]; f.rule.standIn != "" {
-			f.set(v.Field(f.at), []byte(f.rule.standIn), &f.rule)
-		}
-	}
+	s.setDefaults(v)
 
 	var given uint64
+	before := len(d.ignored.Names)
 	for {
 		if d.json.PeekKind() == '}' {
-			d.missing(s, given)
+			d.missing(s, given, before)
 			_, err := d.json.ReadToken()
 			return err
 		}
@@ -287,6 +288,15 @@ func (d *decoder) object(s *shape, v reflect.Value) error {
 	}
 }
 
+// setDefaults sets the fields that have a value when they are not given.
+func (s *shape) setDefaults(v reflect.Value) {
+	for i := range s.fields {
+		if f := &s.fields[i]; f.rule.standIn != "" {
+			f.set(v.Field(f.at), []byte(f.rule.standIn), &f.rule)
+		}
+	}
+}
+
 // unknown passes over a name that the interface does not have, unless it is one that it
 // has in another case.
 func (d *decoder) unknown(s *shape, given *uint64, name string) error {
@@ -298,6 +308,8 @@ func (d *decoder) unknown(s *shape, given *uint64, name string) error {
 			"names are exact: write %s",
 			s.fields[i].name,
 		))
+	} else {
+		d.ignored.add(s, d.path[:len(d.path)-1], name)
 	}
 
 	err := d.skip()
@@ -308,11 +320,20 @@ func (d *decoder) unknown(s *shape, given *uint64, name string) error {
 	return err
 }
 
-func (d *decoder) missing(s *shape, given uint64) {
+// missing reports the required fields that an object has not. Its unknown names are among those
+// from the given one.
+func (d *decoder) missing(s *shape, given uint64, from int) {
+	var unknown []IgnoredName
+	for _, n := range d.ignored.Names[from:] {
+		if len(n.In) == len(d.path) { // not of an object within
+			unknown = append(unknown, n)
+		}
+	}
+
 	for i := range s.fields {
 		if f := &s.fields[i]; f.rule.required && given&(1<<i) == 0 {
 			d.path = append(d.path, place{name: f.name})
-			d.fault(faultMissing)
+			d.fault(missing(f.name, unknown))
 			d.path = d.path[:len(d.path)-1]
 		}
 	}

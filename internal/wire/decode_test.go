@@ -21,17 +21,17 @@ type faultCase struct {
 	read         func(string) error
 }
 
-func as[T any](s string) error { _, err := Decode[T]([]byte(s)); return err }
+func as[T any](s string) error { _, err := Decode[T]([]byte(s), nil); return err }
 
 func inQuery[T any](s string) error {
 	values, _ := url.ParseQuery(s)
-	_, err := Query[T](values)
+	_, err := Query[T](values, nil)
 	return err
 }
 
 func inForm[T any](s string) error {
 	values, _ := url.ParseQuery(s)
-	_, err := Form[T](values)
+	_, err := Form[T](values, nil)
 	return err
 }
 
@@ -42,7 +42,7 @@ func inPath[T any](s string) error {
 }
 
 func inReadings(s string) error {
-	for _, err := range Readings(strings.NewReader(s)) {
+	for _, err := range Readings(strings.NewReader(s), nil) {
 		if err != nil {
 			return err
 		}
@@ -183,8 +183,8 @@ func TestJoin_ErrorOfAnotherKind(t *testing.T) {
 }
 
 func TestDecode_TakesWhatItMay(t *testing.T) {
-	r, err := Decode[AssetRequest]([]byte(`{"external_id":"h\u00e9 \"1\"","type":"heat_pump","site_id":"A1B2C3D4-E5F6-7890-ABCD-EF1234567890",` +
-		`"properties":{"power_kw":0},"installation_date":null,"serial_number":null,"color":{"deep":[1,{"a":null}]}}`))
+	r, err := Decode[AssetRequest]([]byte(`{"external_id":"h\u00e9 \"1\"","type":"heat_pump","site_id":"A1B2C3D4-E5F6-7890-ABCD-EF1234567890",`+
+		`"properties":{"power_kw":0},"installation_date":null,"serial_number":null,"color":{"deep":[1,{"a":null}]}}`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,50 +194,50 @@ func TestDecode_TakesWhatItMay(t *testing.T) {
 	if r.Properties == nil || r.Properties.PowerKW == nil || *r.Properties.PowerKW != 0 || r.Properties.CapacityKWh != nil || r.InstallationDate != nil {
 		t.Errorf("got %+v", r.Properties)
 	}
-	tank, err := Decode[OnboardingAssetRequest]([]byte(`{"external_id":"t","type":"hot_water_tank"}`))
+	tank, err := Decode[OnboardingAssetRequest]([]byte(`{"external_id":"t","type":"hot_water_tank"}`), nil)
 	if err != nil || tank.Type != flex.HotWaterTank {
 		t.Errorf("got %v, %v", tank.Type, err)
 	}
 	for written, want := range map[string]int{"3600": 3600, "3600.0": 3600, "36e2": 3600, "3.6E+3": 3600, "0.0": 0, "-0.0": 0, "4294967295.000": 4294967295} {
-		token, err := Decode[SiteAuthTokenRequest]([]byte(`{"expires_in":` + written + `}`))
+		token, err := Decode[SiteAuthTokenRequest]([]byte(`{"expires_in":`+written+`}`), nil)
 		if err != nil || token.ExpiresIn == nil || *token.ExpiresIn != want {
 			t.Errorf("%s: %+v, %v", written, token.ExpiresIn, err)
 		}
 	}
-	i, err := Decode[Intent]([]byte(`{"energy_required_kwh":30,"ready_by":"2026-07-01T07:00:00+01:00"}`))
+	i, err := Decode[Intent]([]byte(`{"energy_required_kwh":30,"ready_by":"2026-07-01T07:00:00+01:00"}`), nil)
 	if err != nil || i.ChargingMode != flex.Maximise || i.MayChargePeak || i.ReadyByLocalTime != nil || i.ReadyBy.Offset.Hours() != 1 || i.ReadyBy.Hour() != 6 {
 		t.Errorf("got %+v, %v", i, err)
 	}
 	for _, s := range []string{`{}`, ` {} `, `{"anything":1}`} {
-		if _, err := Decode[PlugOutEventRequest]([]byte(s)); err != nil {
+		if _, err := Decode[PlugOutEventRequest]([]byte(s), nil); err != nil {
 			t.Errorf("%s: %v", s, err)
 		}
 	}
 }
 
 func TestParams_Defaults(t *testing.T) {
-	q, err := Query[SiteListQuery](url.Values{"unknown": {"1", "2"}})
+	q, err := Query[SiteListQuery](url.Values{"unknown": {"1", "2"}}, nil)
 	if err != nil || q != (SiteListQuery{Limit: 10}) {
 		t.Errorf("got %+v, %v", q, err)
 	}
 	for _, s := range []string{"true", "True", "1", "yes", "on"} {
-		if c, err := Query[CallbackQuery](url.Values{"asset_id_is_external": {s}}); err != nil || !c.AssetIDIsExternal {
+		if c, err := Query[CallbackQuery](url.Values{"asset_id_is_external": {s}}, nil); err != nil || !c.AssetIDIsExternal {
 			t.Errorf("%s: %+v, %v", s, c, err)
 		}
 	}
-	f, err := Form[TokenForm](url.Values{"username": {"a"}, "password": {"b"}, "client_id": {"x"}})
+	f, err := Form[TokenForm](url.Values{"username": {"a"}, "password": {"b"}, "client_id": {"x"}}, nil)
 	if err != nil || f.GrantType != "password" {
 		t.Errorf("got %v, %v", f.GrantType, err)
 	}
-	f, err = Form[TokenForm](url.Values{"username": {"a"}, "password": {"b"}, "grant_type": {""}, "scope": {""}})
+	f, err = Form[TokenForm](url.Values{"username": {"a"}, "password": {"b"}, "grant_type": {""}, "scope": {""}}, nil)
 	if err != nil || f.GrantType != "password" {
 		t.Errorf("an empty field is not one that was left out: %v, %v", f.GrantType, err)
 	}
-	c, err := Form[ComponentTokenForm](url.Values{"external_user_id": {"u"}, "allowed_origin": {"https://a.example"}, "user_email": {""}, "gave_boundary_meter_consent_at": {""}})
+	c, err := Form[ComponentTokenForm](url.Values{"external_user_id": {"u"}, "allowed_origin": {"https://a.example"}, "user_email": {""}, "gave_boundary_meter_consent_at": {""}}, nil)
 	if err != nil || !c.GaveBoundaryMeterConsentAt.IsZero() {
 		t.Errorf("got %+v, %v", c, err)
 	}
-	b, err := Query[BalanceURLQuery](url.Values{"redirect_uri": {"https://a.example"}})
+	b, err := Query[BalanceURLQuery](url.Values{"redirect_uri": {"https://a.example"}}, nil)
 	if err != nil || b.EnforceTwoFactorAuth != nil {
 		t.Errorf("got %+v, %v", b, err)
 	}

@@ -8,7 +8,7 @@
 // and its rule, which is the tag wire:"…" (the type rule lists the words). The body is then read token by token and set into the struct. A wrong value does not end the reading: its fault is noted with its
 // place ("body", names, list positions) and the rest is read too, up to MaxFaults. One flex.Invalid has them all. Join adds those of the path and the query.
 //
-//   - Names are exact. Unknown ones are ignored, so that a client may be newer than this flexd; one in the wrong case has a fault that names the right one.
+//   - Names are exact. Unknown ones are passed over and noted (Ignored), so that a client may be newer than this flexd; one in the wrong case has a fault that names the right one.
 //   - A name given twice, data after the end, numbers that are not finite, bad UTF-8 and NUL are refused: two readers of such a body could understand it differently.
 //     What cannot be read in one way only, or is no JSON, has its fault alone: those found before it may be wrong.
 //   - null is as not given, unless the rule says what it stands for.

@@ -96,9 +96,11 @@ type TariffUpdateEventRequest struct {
 // DecodeTariffUpdate reads the body of event/tariff-update. The interface document has
 // off_peak_times in the body itself, the published description within tariff: a body that
 // has no tariff, but is one, is taken too.
-func DecodeTariffUpdate(body []byte) (TariffUpdateEventRequest, error) {
-	in, err := Decode[TariffUpdateEventRequest](body)
+func DecodeTariffUpdate(body []byte, ignored *Ignored) (TariffUpdateEventRequest, error) {
+	var nested, bare Ignored
+	in, err := Decode[TariffUpdateEventRequest](body, &nested)
 	if err == nil {
+		ignored.join(nested)
 		return in, nil
 	}
 
@@ -107,10 +109,13 @@ func DecodeTariffUpdate(body []byte) (TariffUpdateEventRequest, error) {
 		Timezone     string          `json:"timezone" wire:"required"`
 		TariffType   flex.TariffType `json:"tariff_type,omitzero" wire:"enum=TariffType"`
 		Tariff       *Tariff         `json:"tariff,omitzero"`
-	}](body)
+	}](body, &bare)
 	if flatErr != nil {
+		ignored.join(nested)
 		return in, err
 	}
+
+	ignored.join(bare)
 
 	return TariffUpdateEventRequest{Tariff{
 		flat.OffPeakTimes,

@@ -77,16 +77,20 @@ type place struct {
 	index int
 }
 
+func (p place) text() string {
+	if p.name == "" {
+		return strconv.Itoa(p.index)
+	}
+	return p.name
+}
+
 // faultAt is f as the interface shows it.
 func faultAt(where string, path []place, f *fault) flex.Fault {
 	loc := make([]string, 1, 1+len(path))
 	loc[0] = where
 
 	for _, p := range path {
-		if p.name == "" {
-			p.name = strconv.Itoa(p.index)
-		}
-		loc = append(loc, p.name)
+		loc = append(loc, p.text())
 	}
 
 	return flex.Fault{

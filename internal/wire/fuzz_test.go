@@ -52,8 +52,12 @@ func FuzzDecode(f *testing.F) {
 	f.Add(uint8(2), []byte(`{"external_id":"\ud83d\ude97","type":"heat_pump","site_id":"a1b2c3d4-e5f6-7890-abcd-ef1234567890"}`))
 	f.Add(uint8(7), []byte(`{"asset_ids":["a1b2c3d4-e5f6-7890-abcd-ef1234567890"],"prices":[{"start_timestamp":"2026-01-16T07:00:00Z","price_gbp_per_mwh":null}]}`))
 	f.Add(uint8(11), []byte(`{"readings":[`+oneReading+`]}`))
+	f.Add(uint8(1), []byte(`{"site":{"emial":"a","\r\n\u202e,":1},"assets":[{"properties":{"power":7}}],"\ud83d\ude97":{}}`))
 	f.Fuzz(func(t *testing.T, which uint8, body []byte) {
 		typ := requests[int(which)%len(requests)]
+		var ignored Ignored
+		Decode[OnboardRequest](body, &ignored)
+		bounded(t, &ignored)
 		v, err := decodeAs(typ, body)
 		wellMade(t, err, "body")
 		if err != nil {
@@ -82,10 +86,10 @@ func FuzzReadings(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		whole, refused := Decode[ReadingsDataPoints](body)
+		whole, refused := Decode[ReadingsDataPoints](body, nil)
 		var items []ReadingDataPoint
 		var fault bool
-		for item, err := range Readings(bytes.NewReader(body)) {
+		for item, err := range Readings(bytes.NewReader(body), nil) {
 			if err != nil {
 				wellMade(t, err, "body")
 				fault = true
@@ -114,21 +118,21 @@ func FuzzParams(f *testing.F) {
 	f.Add("username=a%C3%A9&password=b&scope=")
 	f.Fuzz(func(t *testing.T, query string) {
 		values, _ := url.ParseQuery(query)
-		list, err := Query[SiteListQuery](values)
+		list, err := Query[SiteListQuery](values, nil)
 		wellMade(t, err, "query")
 		if err == nil && (list.Limit < 1 || list.Limit > 5000 || list.Offset < 0 || len(list.MPAN) > MaxText || !utf8.ValidString(list.Postcode)) {
 			t.Errorf("took %+v", list)
 		}
-		_, err = Query[GapsQuery](values)
+		_, err = Query[GapsQuery](values, nil)
 		wellMade(t, err, "query")
-		_, err = Query[BalanceURLQuery](values)
+		_, err = Query[BalanceURLQuery](values, nil)
 		wellMade(t, err, "query")
-		login, err := Form[TokenForm](values)
+		login, err := Form[TokenForm](values, nil)
 		wellMade(t, err, "body")
 		if err == nil && (login.GrantType != "password" || !utf8.ValidString(login.Password)) {
 			t.Errorf("took %+v", login)
 		}
-		_, err = Form[ComponentTokenForm](values)
+		_, err = Form[ComponentTokenForm](values, nil)
 		wellMade(t, err, "body")
 		_, err = Path[CallbackPath](values.Get)
 		wellMade(t, err, "path")

@@ -26,8 +26,9 @@ type ReadingItem struct {
 // of them, or r failed, whose flex.Error is passed on.
 //
 // The error may come after readings. Whoever must know beforehand that none will come, and
-// that all are identified, runs through the sequence twice.
-func Readings(r io.Reader) iter.Seq2[ReadingItem, error] {
+// that all are identified, runs through the sequence twice. Unknown names are noted in
+// ignored when the sequence ends, unless it is nil.
+func Readings(r io.Reader, ignored *Ignored) iter.Seq2[ReadingItem, error] {
 	return func(yield func(ReadingItem, error) bool) {
 		d := &decoder{json: jsontext.NewDecoder(r), where: "body"}
 		d.each = func(item reflect.Value) error {
@@ -48,6 +49,8 @@ func Readings(r io.Reader) iter.Seq2[ReadingItem, error] {
 
 			return nil
 		}
+
+		defer func() { ignored.join(d.ignored) }()
 
 		var frame ReadingsDataPoints
 		err := d.document(

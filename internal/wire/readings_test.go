@@ -48,7 +48,7 @@ func TestReadings_OneBadReadingDoesNotEndTheBatch(t *testing.T) {
 		{`[]`, 1, false},
 	} {
 		n := 0
-		for item, err := range Readings(strings.NewReader(`{"unknown":[{}],"readings":[` + oneReading + `,` + c.reading + `,` + oneReading + `],"x":1}`)) {
+		for item, err := range Readings(strings.NewReader(`{"unknown":[{}],"readings":[`+oneReading+`,`+c.reading+`,`+oneReading+`],"x":1}`), nil) {
 			if err != nil {
 				t.Fatalf("%s: %v", c.reading, err)
 			}
@@ -71,7 +71,7 @@ func TestReadings_OneBadReadingDoesNotEndTheBatch(t *testing.T) {
 }
 
 func TestReadings_Values(t *testing.T) {
-	for item, err := range Readings(strings.NewReader(`{"readings":[` + oneReading + `]}`)) {
+	for item, err := range Readings(strings.NewReader(`{"readings":[`+oneReading+`]}`), nil) {
 		want := ReadingDataPoint{
 			AssetID:        item.AssetID,
 			StartTimestamp: At(time.Date(2026, 1, 15, 10, 0, 0, 0, time.UTC)),
@@ -85,7 +85,7 @@ func TestReadings_Values(t *testing.T) {
 }
 
 func TestReadings_EmptyBatch(t *testing.T) {
-	for range Readings(strings.NewReader(`{"readings":[]}`)) {
+	for range Readings(strings.NewReader(`{"readings":[]}`), nil) {
 		t.Error("neither a reading nor an error was due")
 	}
 }
@@ -105,7 +105,7 @@ func TestReadings_ErrorAfterReadings(t *testing.T) {
 		{io.MultiReader(strings.NewReader(`{"readings":[`+oneReading+`,`), errReader{io.ErrUnexpectedEOF}), flex.Internal},
 	} {
 		var kinds []flex.Kind
-		for _, err := range Readings(c.body) {
+		for _, err := range Readings(c.body, nil) {
 			if err != nil {
 				kinds = append(kinds, flex.KindOf(err))
 			} else {
@@ -119,7 +119,7 @@ func TestReadings_ErrorAfterReadings(t *testing.T) {
 }
 
 func TestReadings_Stop(t *testing.T) {
-	for _, err := range Readings(many(oneReading, 10)) {
+	for _, err := range Readings(many(oneReading, 10), nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +133,7 @@ func TestReadings_Bound(t *testing.T) {
 	}
 	for n, word := range map[int]string{MaxReadings - 1: "", MaxReadings: "", MaxReadings + 1: "value_error.list.max_items"} {
 		got, readings := "", 0
-		for _, err := range Readings(many("0", n)) {
+		for _, err := range Readings(many("0", n), nil) {
 			if e, ok := errors.AsType[*flex.Error](err); ok {
 				got = e.Faults[0].Type
 			} else {
@@ -152,7 +152,7 @@ func TestReadings_Memory(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	n := 0
-	for _, err := range Readings(repeated(50_000)) {
+	for _, err := range Readings(repeated(50_000), nil) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +189,7 @@ func BenchmarkReadings(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	for b.Loop() {
 		n := 0
-		for item, err := range Readings(strings.NewReader(body)) {
+		for item, err := range Readings(strings.NewReader(body), nil) {
 			if err != nil || item.Faults != nil {
 				b.Fatal(err, item.Faults)
 			}
@@ -203,7 +203,7 @@ func BenchmarkReadings(b *testing.B) {
 
 func BenchmarkEncodeVerdicts(b *testing.B) {
 	var item ReadingDataPoint
-	for i := range Readings(strings.NewReader(`{"readings":[` + oneReading + `]}`)) {
+	for i := range Readings(strings.NewReader(`{"readings":[`+oneReading+`]}`), nil) {
 		item = i.ReadingDataPoint
 	}
 	response := ReadingsResponse{}

@@ -37,7 +37,7 @@ func same(t *testing.T, a, b []byte) bool {
 // roundTrip reads a body of the vectors as a T and writes it again.
 func roundTrip[T any](t *testing.T, name string, body []byte) (v T) {
 	t.Helper()
-	v, err := Decode[T](body)
+	v, err := Decode[T](body, nil)
 	if err != nil {
 		t.Errorf("%s: %v", name, err)
 		return v
@@ -117,7 +117,7 @@ func TestVectors_Labels(t *testing.T) {
 		roundTrip[ReadingDataPoint](t, "reading", c.Reading) // its bounds are the service's to judge
 	}
 	unknown := strings.Replace(oneReading, "charger_consumption_energy_kwh", v.Unknown.Label, 1)
-	for item, err := range Readings(strings.NewReader(`{"readings":[` + unknown + `]}`)) {
+	for item, err := range Readings(strings.NewReader(`{"readings":[`+unknown+`]}`), nil) {
 		if err != nil || item.Identified || item.Faults[0].Type != "type_error.enum" {
 			t.Errorf("unknown label: %+v, %v", item, err)
 		}
@@ -136,7 +136,7 @@ func TestVectors_Tariffs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = Decode[TariffUpdateEventRequest](b)
+		_, err = Decode[TariffUpdateEventRequest](b, nil)
 		return err
 	}
 	for _, c := range slices.Concat(v.Valid, v.Malformed) {
@@ -176,7 +176,7 @@ func TestVectors_Callbacks(t *testing.T) {
 		_, inPath := Path[CallbackPath](func(name string) string {
 			return map[string]string{"asset_id": parts[3], "event_id": parts[5]}[name]
 		})
-		_, inBody := Decode[EventResponse](bytes.TrimSpace(c.Body))
+		_, inBody := Decode[EventResponse](bytes.TrimSpace(c.Body), nil)
 		if refused := Join(inPath, inBody) != nil; refused != (c.Status == 422) {
 			t.Errorf("%s %s: %v, %v", c.Path, c.Body, inPath, inBody)
 		}
