@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // Limits of what is kept and said of names that the interface does not have.
@@ -61,12 +60,7 @@ func shorten(name string) string {
 		return strings.Clone(name)
 	}
 
-	end := MaxIgnoredName
-	for !utf8.RuneStart(name[end]) {
-		end--
-	}
-
-	return name[:end] + "..."
+	return strings.ToValidUTF8(name[:MaxIgnoredName], "") + "..."
 }
 
 // Warnings says for each name at a place that is wanted that it was ignored, in one line: at most

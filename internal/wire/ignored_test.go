@@ -142,6 +142,11 @@ func TestIgnored_Params(t *testing.T) {
 	if field := g.Header(); field != "a??b, ofset" {
 		t.Errorf("the header has %q", field)
 	}
+	var broken Ignored
+	if _, err := Query[PageQuery](url.Values{strings.Repeat("\x80", 100): {""}, "\xff": {""}}, &broken); err != nil || broken.Count != 2 {
+		t.Errorf("%d names, %v", broken.Count, err)
+	}
+	bounded(t, &broken)
 	if _, err := Form[TokenForm](url.Values{"username": {"a"}, "password": {"b"}, "scope": {""}}, &g); err != nil || g.Count != 2 {
 		t.Errorf("%d names, %v: a field that was not filled in is counted", g.Count, err)
 	}
