@@ -84,11 +84,11 @@ func (s *Service) PlanBatteriesOf(
 }
 
 // batteries does something with each battery that is found, until none is left.
-func (b *batteryRun) batteries(ctx context.Context, org flex.OrgID, r *worker.Report,
+func (run *batteryRun) batteries(ctx context.Context, org flex.OrgID, r *worker.Report,
 	find func(*store.Tx, context.Context, int) ([]flex.AssetID, error), do func(context.Context, *store.Tx, flex.AssetID) error) error {
 	for {
 		var found []flex.AssetID
-		err := b.DB.Read(ctx, org, func(tx *store.Tx) error {
+		err := run.DB.Read(ctx, org, func(tx *store.Tx) error {
 			var err error
 			found, err = find(tx, ctx, batteriesMax)
 			return err
@@ -98,14 +98,14 @@ func (b *batteryRun) batteries(ctx context.Context, org flex.OrgID, r *worker.Re
 		}
 
 		for _, id := range found {
-			kept := b.caps
-			err := b.DB.Write(ctx, org, func(tx *store.Tx) error {
+			kept := run.caps
+			err := run.DB.Write(ctx, org, func(tx *store.Tx) error {
 				// A second try keeps nothing of the first, which is undone.
-				b.caps, kept = kept, capsKept{}
+				run.caps, kept = kept, capsKept{}
 				return do(ctx, tx, id)
 			})
 			if err != nil {
-				b.caps = capsKept{}
+				run.caps = capsKept{}
 				return err
 			}
 		}
@@ -147,7 +147,7 @@ func lockBattery(
 
 // planBattery works the plan of one battery out, to the end of tomorrow, and hands over
 // what begins soon.
-func (r *batteryRun) planBattery(
+func (run *batteryRun) planBattery(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
@@ -157,7 +157,7 @@ func (r *batteryRun) planBattery(
 		return err
 	}
 
-	return r.planLocked(ctx, tx, b, home, &r.caps)
+	return run.planLocked(ctx, tx, b, home, &run.caps)
 }
 
 // planLocked plans a battery that is locked. The headroom under caps is kept from one battery to the next where it is

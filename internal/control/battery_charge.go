@@ -26,7 +26,7 @@ const (
 
 // checkCharge plans a battery anew if its state of charge was read far from what its plan
 // comes to.
-func (r *batteryRun) checkCharge(
+func (run *batteryRun) checkCharge(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
@@ -43,7 +43,7 @@ func (r *batteryRun) checkCharge(
 
 	level, ok := expectedLevel(&b.Plan, home, at)
 	if known && ok && tooFar(read-level, home) {
-		if err := r.planLocked(ctx, tx, b, home, &r.caps); err != nil {
+		if err := run.planLocked(ctx, tx, b, home, &run.caps); err != nil {
 			return err
 		}
 		return tx.BatteryStrayed(ctx, id)

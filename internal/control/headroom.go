@@ -109,7 +109,9 @@ func headroomFor(
 		}
 	}
 
-	return r, r.drawBatteries(ctx, tx, scope, from)
+	err = r.drawBatteries(ctx, tx, scope, from)
+
+	return r, err
 }
 
 // pluggedIn is what is plugged in, read once for many assets that are looked at one by one.
@@ -145,7 +147,9 @@ func readPluggedIn(ctx context.Context, tx *store.Tx) (*pluggedIn, error) {
 		w.draw(&loads[i], w.from)
 	}
 
-	return w, w.drawBatteries(ctx, tx, "", w.from)
+	err = w.drawBatteries(ctx, tx, "", w.from)
+
+	return w, err
 }
 
 // without calls fn with the headroom that all others leave to an asset.

@@ -1,9 +1,11 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -141,28 +143,43 @@ func (tx *Tx) readAsked(
 		at[found[i].ID] = &found[i]
 	}
 
-	scan := func(s scanner) (struct{}, error) {
-		var id flex.AssetID
-		var a AskedPower
-		err := s.Scan(&id, instant{&a.From}, instant{&a.To}, &a.Power)
-		if b := at[id]; err == nil && b != nil {
-			b.Asked = append(b.Asked, a)
-		}
-
-		var none struct{}
-		return none, err
-	}
-
-	const asked = `SELECT p.asset_id, d.from_at, d.to_at, p.power_w FROM dispatch d JOIN dispatch_asset p ON p.event_id = d.event_id `
-	text := asked + `WHERE d.org_id = $1 AND d.to_at > $2 ORDER BY d.event_id`
+	const asked = `SELECT p.asset_id, d.event_id, d.from_at, d.to_at, p.power_w FROM dispatch d JOIN dispatch_asset p ON p.event_id = d.event_id `
+	text := asked + `WHERE d.org_id = $1 AND d.to_at > $2`
 	args := []any{tx.org.Bytes(), micros(tx.now)}
 	if group != "" {
 		text = asked + `JOIN asset a ON a.id = p.asset_id JOIN cap_site c ON c.site_id = a.site_id
-			WHERE d.org_id = $1 AND d.to_at > $2 AND c.org_id = $1 AND c.name = $3 ORDER BY d.event_id`
+			WHERE d.org_id = $1 AND d.to_at > $2 AND c.org_id = $1 AND c.name = $3`
 		args = append(args, group)
 	}
 
-	_, err := rows(ctx, tx.conn, scan, text, args...)
+	powers, err := rows(ctx, tx.conn, scanAsked, text, args...)
+	if err != nil {
+		return err
+	}
 
-	return err
+	// They are sorted here: a query in this order goes through all dispatches that ever were.
+	slices.SortFunc(powers, func(a, b askedOf) int {
+		return bytes.Compare(a.event.Bytes(), b.event.Bytes())
+	})
+
+	for _, p := range powers {
+		if b := at[p.asset]; b != nil {
+			b.Asked = append(b.Asked, p.AskedPower)
+		}
+	}
+
+	return nil
+}
+
+// askedOf is what a dispatch asks of an asset.
+type askedOf struct {
+	asset flex.AssetID
+	event flex.EventID
+	AskedPower
+}
+
+func scanAsked(s scanner) (askedOf, error) {
+	var a askedOf
+	err := s.Scan(&a.asset, &a.event, instant{&a.From}, instant{&a.To}, &a.Power)
+	return a, err
 }

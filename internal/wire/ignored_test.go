@@ -61,7 +61,7 @@ func TestIgnored_Missing(t *testing.T) {
 		{as[SiteUpdateRequest](`{"tariff":{},"type":1}`), plain},
 		{inQuery[MeterSearchQuery]("postcod=E1"), plain + `; there is "postcod", which is unknown`},
 	} {
-		faults := c.err.(interface{ Error() string }).Error()
+		faults := c.err.Error()
 		if !strings.HasSuffix(faults, c.want) {
 			t.Errorf("%q does not end in %q", faults, c.want)
 		}
