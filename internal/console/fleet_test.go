@@ -105,6 +105,8 @@ func TestFleet_Batteries(t *testing.T) {
 			power    flex.Watts
 		}{
 			{-3, 1, 0, 2000}, {-3, 0, 1, 4000}, {2, 4, 0, -5000}, {3, 4, 1, -2500}, {47, 50, 1, 1000}, {48, 52, 0, 3000},
+			{10, 12, 0, 5000}, {11, 12, 0, 0}, // the newer one takes the older one's place
+			{20, 21, 1, 3500}, {20, 21, 1, 3500},
 		} {
 			err := d.db.Write(t.Context(), d.Org, func(tx *store.Tx) error {
 				_, err := tx.AddDispatch(t.Context(), store.Dispatch{
@@ -134,8 +136,8 @@ func TestFleet_Batteries(t *testing.T) {
 			t.Fatalf("half-hours from %s, were from %s", after.HalfHours[0].Start, before.HalfHours[0].Start)
 		}
 
-		want := map[int]float64{0: 2, 2: -5, 3: -7.5, 47: 1}
-		expected := map[int]float64{0: 3.5, 1: -0.5, 2: -4.3, 3: -7.5, 4: -0.3, 47: 1}
+		want := map[int]float64{0: 2, 2: -5, 3: -7.5, 10: 5, 20: 3.5, 47: 1}
+		expected := map[int]float64{0: 3.5, 1: -0.5, 2: -4.3, 3: -7.5, 4: -0.3, 10: 5, 20: 3.5, 47: 1}
 		for i, h := range after.HalfHours {
 			if h.Ordered != want[i] {
 				t.Errorf("half-hour %d: dispatched %g kW, want %g", i, h.Ordered, want[i])

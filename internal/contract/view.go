@@ -140,7 +140,7 @@ func batteryView(w *control.BatteryWhy) *wire.BatteryView {
 	for i, q := range w.Periods {
 		v.Periods[i] = wire.BatteryViewPeriod{
 			StartTimestamp:    wire.At(q.Start()),
-			Mode:              string(q.Mode),
+			Mode:              q.Mode.String(),
 			ImportPencePerKWh: q.Buy,
 			ExportPencePerKWh: q.Sell,
 			HomeKWh:           q.Load.KWh(),

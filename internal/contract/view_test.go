@@ -7,6 +7,7 @@ import (
 
 	"flexd/internal/contract"
 	"flexd/internal/control"
+	"flexd/internal/engine/battery"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
@@ -37,5 +38,21 @@ func TestAssetView_Pauses(t *testing.T) {
 	}
 	if p := v.Pauses[1]; !p.StartTimestamp.Time.IsZero() || p.Text != "nothing is paused, as all of it is needed" || !p.AskedAt.Time.Equal(at) {
 		t.Errorf("%+v", p)
+	}
+}
+
+// A battery's modes have the names that docs/market.md gives them.
+func TestAssetView_BatteryModes(t *testing.T) {
+	names := []string{"CHARGE", "DISCHARGE", "LOCK", "FEED_IN", "SELF_USE"}
+	why := &control.BatteryWhy{Periods: make([]control.BatteryPeriod, len(names))}
+	for i := range why.Periods {
+		why.Periods[i].Mode = battery.Mode(i)
+	}
+
+	v := contract.AssetView(&control.Past{Battery: why})
+	for i, want := range names {
+		if got := v.Battery.Periods[i].Mode; got != want {
+			t.Errorf("mode %d is %q, want %s", i, got, want)
+		}
 	}
 }

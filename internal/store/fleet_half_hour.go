@@ -363,40 +363,69 @@ type BatteryOrder struct {
 // orderReach is how long before a span a dispatch may have begun that is counted in it.
 const orderReach = 48 * time.Hour
 
-// BatteryOrders returns what dispatches asked for in a span.
+// BatteryOrders returns what dispatches ask for in a span. At any instant an asset has one order at most: the newest.
 func (tx *Tx) BatteryOrders(
 	ctx context.Context,
 	span flex.Span,
 ) ([]BatteryOrder, error) {
-	return rows(
+	orders, err := rows(
 		ctx,
 		tx.conn,
 		scanOrder,
-		ordersQuery,
+		ordersQuery+` ORDER BY d.event_id`,
 		tx.org.Bytes(),
 		micros(span.From),
 		micros(span.To),
 		micros(span.From.Add(-orderReach)),
 	)
+
+	return ordersInForce(orders), err
 }
 
-// DispatchesOf returns what dispatches asked an asset for in a span, the first first.
+// DispatchesOf is BatteryOrders for one asset, the first first.
 func (tx *Tx) DispatchesOf(
 	ctx context.Context,
 	asset flex.AssetID,
 	span flex.Span,
 ) ([]BatteryOrder, error) {
-	return rows(
+	orders, err := rows(
 		ctx,
 		tx.conn,
 		scanOrder,
-		ordersQuery+` AND a.asset_id = $5 ORDER BY d.from_at, d.event_id`,
+		ordersQuery+` AND a.asset_id = $5 ORDER BY d.event_id`,
 		tx.org.Bytes(),
 		micros(span.From),
 		micros(span.To),
 		micros(span.From.Add(-orderReach)),
 		asset.Bytes(),
 	)
+	orders = ordersInForce(orders)
+	slices.SortFunc(orders, func(a, b BatteryOrder) int { return a.From.Compare(b.From) })
+
+	return orders, err
+}
+
+// ordersInForce is what is left of orders, the newest last, where a newer one for the same asset takes an older one's place.
+func ordersInForce(orders []BatteryOrder) []BatteryOrder {
+	var kept []BatteryOrder
+	newer := map[flex.AssetID][]flex.Span{}
+
+	for _, o := range slices.Backward(orders) {
+		var over []flex.Span
+		for _, n := range newer[o.Asset] {
+			if !n.Meet(o.Span).Empty() {
+				over = append(over, n)
+			}
+		}
+
+		newer[o.Asset] = append(newer[o.Asset], o.Span)
+		for _, left := range outside(o.Span, over) {
+			o.Span = left
+			kept = append(kept, o)
+		}
+	}
+
+	return kept
 }
 
 // MadeAt returns when dispatches, and the plans of tanks and heat pumps that are in force, were made by the organisation's
