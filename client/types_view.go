@@ -104,8 +104,11 @@ type BatteryView struct {
 
 // BatteryViewPeriod is a half-hour of a battery's plan.
 type BatteryViewPeriod struct {
-	StartTimestamp    Time    `json:"start_timestamp"`
-	Mode              string  `json:"mode"`
+	StartTimestamp Time `json:"start_timestamp"`
+	// CHARGE, DISCHARGE, LOCK, FEED_IN or SELF_USE.
+	Mode string `json:"mode"`
+	// What some modes are not possible for: car, car_gives, fuse, export, feeder or cap. Absent if all are possible.
+	WaitsFor          string  `json:"waits_for,omitzero"`
 	ImportPencePerKWh float64 `json:"import_pence_per_kwh"`
 	ExportPencePerKWh float64 `json:"export_pence_per_kwh"`
 	HomeKWh           float64 `json:"home_kwh"`

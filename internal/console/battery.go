@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"net/url"
+	"slices"
 
 	"flexd/internal/control"
 	"flexd/internal/engine/battery"
@@ -130,7 +131,7 @@ func batteryReason(p control.BatteryPeriod, later bounds) string {
 		return "waits, because " + control.WaitText(p.Waits, p.Until)
 	}
 	if p.Waits == control.WaitsForCap {
-		return "waits, because what else draws leaves it too little under a cap"
+		return "waits, because a cap leaves it less than its full power"
 	}
 
 	if later.most > p.Buy {
@@ -152,6 +153,8 @@ func layOutBattery(w control.BatteryWhy) *batteryWhy {
 	}
 
 	later := laterPrices(w.Periods)
+	w.Periods = hinderedByCaps(w.Periods, later)
+	b.BatteryWhy = w
 	for i := 0; i < len(w.Periods); {
 		same := 1
 		for i+same < len(w.Periods) && alike(w.Periods[i], w.Periods[i+same]) {
@@ -167,6 +170,20 @@ func layOutBattery(w control.BatteryWhy) *batteryWhy {
 	}
 
 	return b
+}
+
+// hinderedByCaps names a cap only where it is a reason: while energy costs less than later. A battery that would not
+// charge anyway does not wait for a cap.
+func hinderedByCaps(periods []control.BatteryPeriod, later []bounds) []control.BatteryPeriod {
+	periods = slices.Clone(periods)
+	for i := range periods {
+		p := &periods[i]
+		if p.Waits == control.WaitsForCap && later[i].most <= p.Buy {
+			p.Waits = control.WaitsNot
+		}
+	}
+
+	return periods
 }
 
 // alike reports whether two half-hours have the same mode for the same reason.

@@ -1,6 +1,9 @@
 package console
 
-import "flexd/internal/access"
+import (
+	"flexd/internal/access"
+	"flexd/internal/control"
+)
 
 // Sorted files of deliveries are in several parts, and are sorted several times, with few rows.
 func init() { sortedPushes.sorted, sortedPushes.read = 60, 25 }
@@ -20,4 +23,12 @@ func Surface() []SurfaceRoute {
 		routes = append(routes, SurfaceRoute{rt.pattern, rt.public, rt.needs, rt.permission()})
 	}
 	return routes
+}
+
+// BatteryReasons are the reasons that the page of a battery gives for its plan, line by line.
+func BatteryReasons(w control.BatteryWhy) (reasons []string) {
+	for _, s := range layOutBattery(w).Stretches {
+		reasons = append(reasons, s.Reason)
+	}
+	return reasons
 }

@@ -48,11 +48,15 @@ func TestAssetView_BatteryModes(t *testing.T) {
 	for i := range why.Periods {
 		why.Periods[i].Mode = battery.Mode(i)
 	}
+	why.Periods[2].Waits = control.WaitsForCap
 
 	v := contract.AssetView(&control.Past{Battery: why})
 	for i, want := range names {
 		if got := v.Battery.Periods[i].Mode; got != want {
 			t.Errorf("mode %d is %q, want %s", i, got, want)
+		}
+		if got := v.Battery.Periods[i].WaitsFor; (got == "cap") != (i == 2) {
+			t.Errorf("%s waits for %q", want, got)
 		}
 	}
 }

@@ -216,6 +216,9 @@ func TestCaps_BatteriesDispatched(t *testing.T) {
 			if n := h.Count(`SELECT count(*) FROM dispatch_asset WHERE power_w = 0`); n != 1 {
 				t.Errorf("%d dispatches were taken back, not 1", n)
 			}
+			if n := h.Count(`SELECT count(*) FROM dispatch_asset WHERE power_w = 0 AND without_market <> '0'`); n != 0 {
+				t.Error("what was taken back would be a flex event of the market")
+			}
 		}
 		if w := h.together(homes, "north", half); w != 3000 {
 			t.Errorf("%d W are drawn under a limit of 3,500 W", w)

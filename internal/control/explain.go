@@ -165,6 +165,15 @@ func inForceOf(
 		x, err := tankInForce(ctx, tx, *c)
 		return x.InForce, err
 
+	case c.Asset.Type == flex.Battery:
+		return InForce{}, flex.Fail(
+			flex.NotFound,
+			"asset %v is a battery, which has no charging schedule: battery-schedule says what it is to do, "+
+				"and GET /operations/asset/%v how it is planned",
+			asset,
+			asset,
+		)
+
 	case !c.Asset.Type.Charges():
 		return InForce{}, flex.Fail(
 			flex.NotFound,

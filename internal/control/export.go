@@ -189,7 +189,8 @@ func takeBackDischarge(
 	return nil
 }
 
-// tellNothing dispatches no power to a battery, if somebody listens.
+// tellNothing dispatches no power to a battery, if somebody listens. The market asked for nothing, so that it is no flex
+// event: nothing is what the battery would have had.
 func tellNothing(
 	ctx context.Context,
 	tx *store.Tx,
@@ -208,7 +209,7 @@ func tellNothing(
 		Market: dispatchMarket,
 		Span:   span,
 		Batch:  e.Batch,
-		Assets: []store.DispatchedAsset{{ID: battery}},
+		Assets: []store.DispatchedAsset{{ID: battery, Without: []flex.Watts{0}}},
 	})
 
 	return err
