@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -223,6 +224,13 @@ func TestAsset_Battery(t *testing.T) {
 		v := d.series(path + "/series.json")
 		if len(v.Plan) < 3 || v.Plan[0][0] != float64(at("2026-01-14T21:30:00Z").Unix()) {
 			t.Errorf("on the axis: %v", v.Plan)
+		}
+		most := 0.0
+		for _, p := range v.Plan {
+			most = max(most, p[2])
+		}
+		if math.Abs(most-3.6) > 0.002 {
+			t.Errorf("a battery of 3.6 kW is to draw %g kW", most)
 		}
 		var larger struct {
 			Current, Proposed struct {

@@ -60,17 +60,14 @@ func figuresOfBattery(w control.BatteryWhy) batteryFigures {
 	}
 }
 
-// batteryDraws is what is expected to go into the battery, in kilowatts.
+// batteryDraws is what the battery is expected to draw, in kilowatts.
 func batteryDraws(w *control.BatteryWhy) []control.Draw {
-	at := w.Stored
 	var draws []control.Draw
-	for _, p := range w.Periods {
+	for i, power := range w.Powers() {
 		draws = append(draws, control.Draw{
-			Span: p.Span(),
-			KW:   2 * (p.Stored - at).KWh(),
+			Span: w.Periods[i].Span(),
+			KW:   power.KW(),
 		})
-
-		at = p.Stored
 	}
 
 	return draws

@@ -133,6 +133,20 @@ func TestBatteryChargesByNight(t *testing.T) {
 	})
 }
 
+// TestBatteryWhy_Powers has a battery of 10 kWh charge at 5 kW, cover a home, and wait: 5 % are lost on either way.
+func TestBatteryWhy_Powers(t *testing.T) {
+	why := control.BatteryWhy{Stored: 5000}
+	for _, stored := range []flex.WattHours{7375, 5375, 5375} {
+		why.Periods = append(why.Periods, control.BatteryPeriod{Stored: stored})
+	}
+
+	for i, want := range []flex.Watts{5000, -3800, 0} {
+		if got := why.Powers()[i]; got < want-1 || got > want+1 {
+			t.Errorf("half-hour %d: %d W, want %d", i, got, want)
+		}
+	}
+}
+
 // Why a battery does what it does is about the plan that it is sent, which saves something; a
 // larger battery saves more, and the question changes nothing.
 func TestWhyBattery(t *testing.T) {

@@ -27,6 +27,16 @@ type BatteryWhy struct {
 	Idle float64
 }
 
+// Powers returns what the battery draws in each period on average, its losses counted; below zero it gives.
+func (w *BatteryWhy) Powers() []flex.Watts {
+	levels := make([]int, len(w.Periods))
+	for i := range levels {
+		levels[i] = int(w.Periods[i].Stored)
+	}
+
+	return powersOf(levels, int(w.Stored))
+}
+
 // BatteryPeriod is one half-hour of a battery's plan: pence per kWh, energies of the
 // half-hour, and what is stored at its end.
 type BatteryPeriod struct {

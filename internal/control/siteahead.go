@@ -238,10 +238,8 @@ func (s *Service) addBatteries(
 // addBattery adds one of them.
 func (a *SiteAhead) addBattery(asset *flex.Asset, why *BatteryWhy) {
 	draws := map[flex.Period]float64{}
-	before := why.Stored
-	for _, p := range why.Periods {
-		draws[p.Period] = 2 * (p.Stored - before).KWh()
-		before = p.Stored
+	for i, power := range why.Powers() {
+		draws[why.Periods[i].Period] = power.KW()
 	}
 
 	for i := range a.Periods {
