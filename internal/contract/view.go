@@ -141,7 +141,7 @@ func batteryView(w *control.BatteryWhy) *wire.BatteryView {
 		v.Periods[i] = wire.BatteryViewPeriod{
 			StartTimestamp:    wire.At(q.Start()),
 			Mode:              q.Mode.String(),
-			WaitsFor:          string(q.Waits),
+			WaitsFor:          string(q.WaitsFor()),
 			ImportPencePerKWh: q.Buy,
 			ExportPencePerKWh: q.Sell,
 			HomeKWh:           q.Load.KWh(),

@@ -48,7 +48,8 @@ func TestAssetView_BatteryModes(t *testing.T) {
 	for i := range why.Periods {
 		why.Periods[i].Mode = battery.Mode(i)
 	}
-	why.Periods[2].Waits = control.WaitsForCap
+	why.Periods[2].Waits = control.WaitsForCap // LOCK, and another that does something
+	why.Periods[4].Waits = control.WaitsForCap
 
 	v := contract.AssetView(&control.Past{Battery: why})
 	for i, want := range names {

@@ -53,6 +53,14 @@ type BatteryPeriod struct {
 	Until time.Time
 }
 
+// WaitsFor is why the battery does nothing; empty if it does something, or if any mode was possible.
+func (p *BatteryPeriod) WaitsFor() Waits {
+	if p.Mode != battery.ModeLock {
+		return WaitsNot
+	}
+	return p.Waits
+}
+
 // WaitsForOther reports whether a battery is to do nothing where something else of its site does.
 func (p *BatteryPeriod) WaitsForOther() bool {
 	others := []Waits{WaitsForCar, WaitsForFuse, WaitsForGiving}

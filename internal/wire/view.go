@@ -129,7 +129,7 @@ type BatteryViewPeriod struct {
 	StartTimestamp Time `json:"start_timestamp"`
 	// CHARGE, DISCHARGE, LOCK, FEED_IN or SELF_USE.
 	Mode string `json:"mode"`
-	// What some modes are not possible for: car, car_gives, fuse, export, feeder or cap. Absent if all are possible.
+	// Of LOCK, what it waits for: car, car_gives, fuse, export, feeder or cap. Absent if any mode was possible.
 	WaitsFor          string  `json:"waits_for,omitzero"`
 	ImportPencePerKWh float64 `json:"import_pence_per_kwh"`
 	ExportPencePerKWh float64 `json:"export_pence_per_kwh"`
