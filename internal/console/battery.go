@@ -81,7 +81,7 @@ func batteryPlan(p *control.Past) []control.Draw {
 	}
 
 	var draws []control.Draw
-	for _, o := range p.Dispatches {
+	for _, o := range p.Asked() {
 		span := o.Span
 		if len(ahead) > 0 && ahead[0].From.Before(span.To) {
 			span.To = ahead[0].From

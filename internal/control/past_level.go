@@ -266,3 +266,24 @@ func (p *Past) gatherSent(
 
 	return err
 }
+
+// Asked returns what dispatches asked the asset for at each instant, the first first: of those for the same time the
+// newest.
+func (p *Past) Asked() []PastDispatch {
+	sent := slices.Clone(p.Dispatches)
+	slices.SortStableFunc(sent, func(a, b PastDispatch) int { return a.IssuedAt.Compare(b.IssuedAt) })
+	orders := make([]store.BatteryOrder, len(sent))
+	for i, d := range sent {
+		orders[i] = store.BatteryOrder{IssuedAt: d.IssuedAt, Span: d.Span, Power: d.Power}
+	}
+
+	orders = store.OrdersInForce(orders)
+	slices.SortFunc(orders, func(a, b store.BatteryOrder) int { return a.From.Compare(b.From) })
+
+	asked := make([]PastDispatch, len(orders))
+	for i, o := range orders {
+		asked[i] = PastDispatch{IssuedAt: o.IssuedAt, Span: o.Span, Power: o.Power}
+	}
+
+	return asked
+}

@@ -379,34 +379,30 @@ func (tx *Tx) BatteryOrders(
 		micros(span.From.Add(-orderReach)),
 	)
 
-	return ordersInForce(orders), err
+	return OrdersInForce(orders), err
 }
 
-// DispatchesOf is BatteryOrders for one asset, the first first.
+// DispatchesOf returns all that dispatches asked an asset for in a span, the first first.
 func (tx *Tx) DispatchesOf(
 	ctx context.Context,
 	asset flex.AssetID,
 	span flex.Span,
 ) ([]BatteryOrder, error) {
-	orders, err := rows(
+	return rows(
 		ctx,
 		tx.conn,
 		scanOrder,
-		ordersQuery+` AND a.asset_id = $5 ORDER BY d.event_id`,
+		ordersQuery+` AND a.asset_id = $5 ORDER BY d.from_at, d.event_id`,
 		tx.org.Bytes(),
 		micros(span.From),
 		micros(span.To),
 		micros(span.From.Add(-orderReach)),
 		asset.Bytes(),
 	)
-	orders = ordersInForce(orders)
-	slices.SortFunc(orders, func(a, b BatteryOrder) int { return a.From.Compare(b.From) })
-
-	return orders, err
 }
 
-// ordersInForce is what is left of orders, the newest last, where a newer one for the same asset takes an older one's place.
-func ordersInForce(orders []BatteryOrder) []BatteryOrder {
+// OrdersInForce is what is left of orders, the newest last, where a newer one for the same asset takes an older one's place.
+func OrdersInForce(orders []BatteryOrder) []BatteryOrder {
 	var kept []BatteryOrder
 	newer := map[flex.AssetID][]flex.Span{}
 
