@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"flexd/internal/access"
+	"flexd/internal/adr"
 	"flexd/internal/api"
 	"flexd/internal/control"
 	"flexd/internal/delivery"
@@ -49,6 +50,7 @@ func open(t *testing.T, db *store.DB) *fixture {
 		Operations:  &operations.Service{DB: db},
 		Grid:        &grid.Service{DB: db},
 		Products:    &product.Service{DB: db, Control: &control.Service{DB: db}},
+		ADR:         &adr.Service{DB: db},
 		Selection:   &selection.Service{DB: db, Control: &control.Service{DB: db}, Push: &delivery.Service{DB: db}, Registry: &registry.Service{DB: db}},
 		Directory:   directory.New(directory.Listed{Kept: db}, directory.NewRefs(storetest.Keys(t), rand.Reader), db.Now),
 		Environment: flex.Sandbox, Log: quiet,
