@@ -65,10 +65,11 @@ func TestRun(t *testing.T) {
 // A job that goes over all organisations by one statement waits for one that moves to another database: no run of it has failed.
 func TestRun_Moving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		moving := true
+		var moving atomic.Bool
+		moving.Store(true)
 		w := &worker.Worker{Name: "test", Every: time.Minute, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 			Job: func(context.Context) (worker.Report, error) {
-				if moving {
+				if moving.Load() {
 					return worker.Report{More: true}, fmt.Errorf("delete: %w", &flex.Moving{Cause: errors.New("the fence")})
 				}
 				return worker.Report{Did: 3}, nil
@@ -78,7 +79,7 @@ func TestRun_Moving(t *testing.T) {
 		if l := w.Last(); l.Runs != 1 || l.Failures != 0 || l.Err != nil || l.Report.Waiting != 1 || l.Report.Note == "" {
 			t.Errorf("while it moves: %+v", l)
 		}
-		moving = false
+		moving.Store(false)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if l := w.Last(); l.Runs != 2 || l.Failures != 0 || l.Report.Did != 3 || l.Report.Waiting != 0 {
