@@ -46,7 +46,7 @@
 // transaction. The same request again gets the kept answer; another request under the same key is a Conflict, and so is one
 // while the first is being answered. The answer is kept in one of two ways.
 //
-//   - With the data. The handler says before it writes how it will answer (AnswerWith), the service tells its transaction what
+//   - With the data. The handler says before it writes how it will answer (AnswerWith), the service gives its transaction what
 //     that has made (store.Tx.Made), and the answer is kept in the same commit. If the process dies after it, a repeat has the same bytes.
 //     So it is with requests that make sites, assets, enrolments, instructions, offers and products.
 //   - After the handler. If the process dies between commit and answer, the request is run again under the key, and the transactions

@@ -70,10 +70,10 @@ func TestHomeWithoutBattery(t *testing.T) {
 
 // TestHomeTogether: as one costs no more than each by itself where nothing is uncertain, and nothing beats the bound.
 func TestHomeTogether(t *testing.T) {
-	told := 0
-	r := RunHome(evenHome(5), func(int, int) { told++ })
-	if told != 5 || len(r.Bills) != 5 || r.Missed != 0 {
-		t.Fatalf("told of %d days, %d bills, %d needs missed", told, len(r.Bills), r.Missed)
+	days := 0
+	r := RunHome(evenHome(5), func(int, int) { days++ })
+	if days != 5 || len(r.Bills) != 5 || r.Missed != 0 {
+		t.Fatalf("%d days of progress, %d bills, %d needs missed", days, len(r.Bills), r.Missed)
 	}
 	b := r.Total
 	if b.Together > b.Alone+1e-6 || b.Alone > b.Unsteered {

@@ -163,7 +163,7 @@ func TestForeign_NodePlatform(t *testing.T) {
 			startNode(alone, dir, x.library, x.protocol).session(func(int) {})
 			want := direct.billed()
 			for end := time.Now().Add(time.Minute); len(want) < 6 && time.Now().Before(end); want = direct.billed() {
-				time.Sleep(10 * time.Millisecond) // the platform's program prints what it was told a little later
+				time.Sleep(10 * time.Millisecond) // the platform's program prints what it received a little later
 			}
 			if len(want) != 6 {
 				t.Fatalf("without the bridge it is billed by %q", want)

@@ -20,7 +20,7 @@ type conn struct {
 	run  runner
 	pipe *pipe // of a write on PostgreSQL
 	wake *[]Topic
-	made *any // of a write: what Tx.Made was told
+	made *any // of a write: what Tx.Made was given
 }
 
 // runner is what runs a transaction's statements: database/sql's transaction on PostgreSQL,

@@ -57,7 +57,7 @@ func Uncounted(ctx context.Context) context.Context {
 func (cl *KeyClaim) Again() bool { return cl.undo.Load() > 0 }
 
 // AnswerWith has the transaction that makes what form knows keep the request's answer, in the same commit. Form is
-// given what Tx.Made was told; nil means that this is not what the request is answered with.
+// given what Tx.Made was given; nil means that this is not what the request is answered with.
 func (cl *KeyClaim) AnswerWith(form func(made any) (*flex.KeptAnswer, error)) {
 	cl.form = form
 }
@@ -65,7 +65,7 @@ func (cl *KeyClaim) AnswerWith(form func(made any) (*flex.KeptAnswer, error)) {
 // Kept returns the answer that was committed with what the request made; nil if none was.
 func (cl *KeyClaim) Kept() *flex.KeptAnswer { return cl.kept.Load() }
 
-// Made tells what the transaction makes, for the answer that is kept with it. It is told last, once
+// Made notes what the transaction makes, for the answer that is kept with it. It is called last, once
 // nothing of it changes any more.
 func (tx *Tx) Made(v any) {
 	if tx.made != nil {
