@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 type Report struct {
 	Did  int    // things done, in the job's own unit
 	More bool   // work is left: run again at once
-	Note string // one line for the operator, may be empty
+	Note string // one line for the console's page Engine; may be empty
 	// organisations whose work waits as they move to another database
 	Waiting int
 }
@@ -102,8 +103,9 @@ func (w *Worker) once(ctx context.Context) bool {
 	if flex.OnlyMoves(err) { // it goes over all organisations at once
 		r, err = Report{Waiting: 1}, nil
 	}
-	if r.Waiting > 0 && r.Note == "" {
-		r.Note = fmt.Sprintf("%d waiting, as they move to another database", r.Waiting)
+	if r.Waiting > 0 {
+		waiting := fmt.Sprintf("%d waiting, as they move to another database", r.Waiting)
+		r.Note = strings.TrimSuffix(waiting+"; "+r.Note, "; ")
 	}
 
 	w.mu.Lock()

@@ -218,6 +218,46 @@ func TestEachOrg(t *testing.T) {
 	}
 }
 
+// The notes of single organisations come with the run's report: of each its latest, and of many the first.
+func TestEachOrg_Notes(t *testing.T) {
+	for name, tt := range map[string]struct {
+		notes [][]string // of each organisation's runs
+		want  string     // an organisation's number in place of its id
+	}{
+		"none":                         {[][]string{{""}, {""}}, ""},
+		"of one":                       {[][]string{{""}, {"too many"}, {""}}, "organisation 2: too many"},
+		"of two":                       {[][]string{{"one"}, {"two"}}, "organisation 1: one; organisation 2: two"},
+		"of each run":                  {[][]string{{"first", "last"}}, "organisation 1: last"},
+		"kept if a later run has none": {[][]string{{"first", ""}}, "organisation 1: first"},
+		"of six": {[][]string{{"a"}, {"b"}, {"c"}, {"d"}, {"e"}, {"f"}},
+			"organisation 1: a; organisation 2: b; organisation 3: c; organisation 4: d; organisation 5: e; and 1 more organisations"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var orgs []flex.OrgID
+			for i := range tt.notes {
+				orgs = append(orgs, flex.OrgID{15: byte(i + 1)})
+			}
+
+			left := slices.Clone(tt.notes)
+			r, err := worker.EachOrg(t.Context(), func(context.Context) ([]flex.OrgID, error) { return orgs, nil },
+				func(_ context.Context, org flex.OrgID) (worker.Report, error) {
+					of := &left[org[15]-1]
+					note := (*of)[0]
+					*of = (*of)[1:]
+					return worker.Report{Did: 1, More: len(*of) > 0, Note: note}, nil
+				})
+
+			got := r.Note
+			for i, org := range orgs {
+				got = strings.ReplaceAll(got, org.String(), fmt.Sprint(i+1))
+			}
+			if err != nil || got != tt.want {
+				t.Errorf("%q, want %q: %v", got, tt.want, err)
+			}
+		})
+	}
+}
+
 // An organisation that has much to do does not hold up the others: each has its turn before it goes on.
 func TestEachOrg_Turns(t *testing.T) {
 	first, second := flex.OrgID{15: 1}, flex.OrgID{15: 2}
