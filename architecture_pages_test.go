@@ -18,7 +18,7 @@ func TestJobsPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	var want []string
-	for _, m := range regexp.MustCompile(`h\.add\("([^"]+)"`).FindAllStringSubmatch(string(code), -1) {
+	for _, m := range regexp.MustCompile(`a\.add\("([^"]+)"`).FindAllStringSubmatch(string(code), -1) {
 		want = append(want, m[1])
 	}
 

@@ -153,7 +153,7 @@ type App struct {
 	certificates web.ClientCertificates
 	tls          *tls.Config
 	jobs         []job
-	turns        turns
+	advances     advances
 }
 
 // Open opens the store, bringing its schema up to date, and makes the services and transports.
@@ -179,7 +179,7 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 		return nil, err
 	}
 
-	h := &App{
+	a := &App{
 		DB:     db,
 		log:    s.Log,
 		limits: s.Limits,
@@ -191,20 +191,20 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 		},
 	}
 
-	if err := h.openServices(ctx, s); err != nil {
+	if err := a.openServices(ctx, s); err != nil {
 		db.Close()
 		return nil, err
 	}
 
-	h.openTransports(s)
-	if err := h.collectMetrics(); err != nil {
+	a.openTransports(s)
+	if err := a.collectMetrics(); err != nil {
 		db.Close()
 		return nil, err
 	}
 
-	h.addJobs(len(s.Clouds) > 0)
+	a.addJobs(len(s.Clouds) > 0)
 
-	return h, nil
+	return a, nil
 }
 
 // Retention is how long records are kept that may be deleted at all; zero is each one's default.
@@ -216,10 +216,43 @@ type Retention struct {
 	Alerts     time.Duration // operations.AlertsKeptFor
 }
 
-// openServices makes what does the work, each over the same store.
-func (h *App) openServices(ctx context.Context, s Settings) error {
-	db := h.DB
-	h.Access = &access.Service{
+// openServices makes the services, all on the same store.
+func (a *App) openServices(ctx context.Context, s Settings) error {
+	db := a.DB
+	a.Access = newAccess(db, s)
+	a.Registry = &registry.Service{
+		DB:        db,
+		Providers: s.Clouds,
+		Web:       egress.New(egress.Options{}),
+	}
+
+	a.Control = &control.Service{
+		DB:     db,
+		Log:    s.Log,
+		Retain: s.Retention.Records,
+		Ramp:   s.Ramp,
+	}
+
+	a.Push = newDelivery(db, s)
+	a.Reading = &reading.Service{DB: db, Retain: s.Retention.Readings}
+	a.Reward = newReward(db, s)
+	a.Books = &books.Service{DB: db}
+	a.Grid = &grid.Service{DB: db}
+
+	if err := a.openMarket(ctx, s); err != nil {
+		return err
+	}
+
+	a.Operations = a.newOperations(s)
+	a.ADR = a.newADR()
+	a.Products = &product.Service{DB: db, Control: a.Control}
+	a.Selection = a.newSelection()
+
+	return nil
+}
+
+func newAccess(db *store.DB, s Settings) *access.Service {
+	return &access.Service{
 		DB:            db,
 		People:        s.Home,
 		Elsewhere:     s.Elsewhere,
@@ -227,59 +260,40 @@ func (h *App) openServices(ctx context.Context, s Settings) error {
 		SSO:           s.SSO,
 		PasswordsShut: s.PasswordsShut,
 	}
-
-	h.Registry = &registry.Service{
-		DB:        db,
-		Providers: s.Clouds,
-		Web:       egress.New(egress.Options{}),
-	}
-
-	h.Control = &control.Service{
-		DB:     db,
-		Log:    s.Log,
-		Retain: s.Retention.Records,
-		Ramp:   s.Ramp,
-	}
-
-	h.Push = newDelivery(db, s)
-	h.Reading = &reading.Service{DB: db, Retain: s.Retention.Readings}
-	h.Reward = newReward(db, s)
-	h.Books = &books.Service{DB: db}
-	h.Grid = &grid.Service{DB: db}
-
-	if err := h.openMarket(ctx, s); err != nil {
-		return err
-	}
-
-	h.Operations = h.newOperations(s)
-	h.ADR = h.newADR()
-
-	return nil
 }
 
-func (h *App) newADR() *adr.Service {
+func (a *App) newSelection() *selection.Service {
+	return &selection.Service{
+		DB:       a.DB,
+		Control:  a.Control,
+		Push:     a.Push,
+		Registry: a.Registry,
+	}
+}
+
+func (a *App) newADR() *adr.Service {
 	return &adr.Service{
-		DB:        h.DB,
-		Out:       h.Push.Out,
-		PlainHTTP: h.Push.PlainHTTP,
-		Outcome:   h.outcome,
-		Fleet:     h.fleetUse,
-		Assets:    h.assetUse,
+		DB:        a.DB,
+		Out:       a.Push.Out,
+		PlainHTTP: a.Push.PlainHTTP,
+		Outcome:   a.outcome,
+		Fleet:     a.fleetUse,
+		Assets:    a.assetUse,
 	}
 }
 
 // newOperations makes the service that watches. Its alerts may reach what pushes may reach.
-func (h *App) newOperations(s Settings) *operations.Service {
+func (a *App) newOperations(s Settings) *operations.Service {
 	service := &operations.Service{
-		DB:          h.DB,
+		DB:          a.DB,
 		Retain:      s.Retention.Alerts,
 		BaseURL:     s.StatedURL,
-		Jobs:        h.Jobs,
-		Trouble:     h.DB.Trouble,
-		StalePrices: h.stalePrices,
+		Jobs:        a.Jobs,
+		Trouble:     a.DB.Trouble,
+		StalePrices: a.stalePrices,
 		Log:         s.Log,
-		Out:         h.Push.Out,
-		PlainHTTP:   h.Push.PlainHTTP,
+		Out:         a.Push.Out,
+		PlainHTTP:   a.Push.PlainHTTP,
 	}
 
 	if s.Mail != nil {
@@ -289,59 +303,50 @@ func (h *App) newOperations(s Settings) *operations.Service {
 	return service
 }
 
-// openTransports makes what answers requests: each turns them into calls of the services.
-func (h *App) openTransports(s Settings) {
-	h.Selection = &selection.Service{
-		DB:       h.DB,
-		Control:  h.Control,
-		Push:     h.Push,
-		Registry: h.Registry,
-	}
-
-	h.Products = &product.Service{DB: h.DB, Control: h.Control}
-
-	h.API = h.newAPI(s)
-	h.OpenADR = &openadr.Server{
-		Access:         h.Access,
-		ADR:            h.ADR,
+// openTransports makes the transports: each turns requests into calls of the services.
+func (a *App) openTransports(s Settings) {
+	a.API = a.newAPI(s)
+	a.OpenADR = &openadr.Server{
+		Access:         a.Access,
+		ADR:            a.ADR,
 		Log:            s.Log,
 		PublicURL:      s.BaseURL,
 		TrustedProxies: s.TrustedProxies,
-		Admit:          h.API.Admit,
+		Admit:          a.API.Admit,
 	}
 
-	h.Portal = &portal.Server{
-		Reward:   h.Reward,
-		Control:  h.Control,
-		Products: h.Products,
-		Registry: h.Registry,
-		Access:   h.Access,
+	a.Portal = &portal.Server{
+		Reward:   a.Reward,
+		Control:  a.Control,
+		Products: a.Products,
+		Registry: a.Registry,
+		Access:   a.Access,
 		Log:      s.Log,
 	}
 
-	h.Console = h.newConsole(s)
+	a.Console = a.newConsole(s)
 }
 
-func (h *App) newAPI(s Settings) *api.Server {
+func (a *App) newAPI(s Settings) *api.Server {
 	return &api.Server{
-		Clock: h,
+		Clock: a,
 		Log:   s.Log,
 
-		Access:     h.Access,
-		ADR:        h.ADR,
-		Control:    h.Control,
-		Directory:  h.Directory,
-		Grid:       h.Grid,
-		Market:     h.Market,
-		Products:   h.Products,
-		Operations: h.Operations,
-		Push:       h.Push,
-		Reading:    h.Reading,
-		Registry:   h.Registry,
-		Reward:     h.Reward,
-		Selection:  h.Selection,
+		Access:     a.Access,
+		ADR:        a.ADR,
+		Control:    a.Control,
+		Directory:  a.Directory,
+		Grid:       a.Grid,
+		Market:     a.Market,
+		Products:   a.Products,
+		Operations: a.Operations,
+		Push:       a.Push,
+		Reading:    a.Reading,
+		Registry:   a.Registry,
+		Reward:     a.Reward,
+		Selection:  a.Selection,
 
-		Environment:       h.DB.Environment,
+		Environment:       a.DB.Environment,
 		PublicURL:         s.BaseURL,
 		TrustedProxies:    s.TrustedProxies,
 		MetricsFrom:       s.MetricsFrom,
@@ -350,18 +355,18 @@ func (h *App) newAPI(s Settings) *api.Server {
 }
 
 // collectMetrics has the API show the metrics of services beside its own.
-func (h *App) collectMetrics() error {
+func (a *App) collectMetrics() error {
 	collectors := []prometheus.Collector{
-		market.Metrics{Service: h.Market},
-		operations.Metrics{Service: h.Operations},
-		workerMetrics{h.Jobs},
-		jobMetrics{h.DB},
-		planMetrics{h.Control},
-		clockMetric(h.DB),
+		market.Metrics{Service: a.Market},
+		operations.Metrics{Service: a.Operations},
+		workerMetrics{a.Jobs},
+		jobMetrics{a.DB},
+		planMetrics{a.Control},
+		clockMetric(a.DB),
 	}
 
 	for _, c := range collectors {
-		if err := h.API.Collect(c); err != nil {
+		if err := a.API.Collect(c); err != nil {
 			return err
 		}
 	}
@@ -371,22 +376,22 @@ func (h *App) collectMetrics() error {
 
 // Serve runs the background jobs and answers on the listener until the context ends. It returns when
 // the requests and background jobs under way are finished.
-func (h *App) Serve(ctx context.Context, l net.Listener) error {
+func (a *App) Serve(ctx context.Context, l net.Listener) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 
-	wait, err := h.begin(running)
+	wait, err := a.begin(running)
 	if err != nil {
 		return err
 	}
 
-	h.Console.Done, h.API.Done = ctx.Done(), ctx.Done()
+	a.Console.Done, a.API.Done = ctx.Done(), ctx.Done()
 	server := &web.Server{
-		Handler: web.Traced(h.showCertificates(h.Handler())),
-		Proxies: h.API.TrustedProxies,
-		Limits:  h.limits,
-		TLS:     h.tls,
-		Log:     h.log,
+		Handler: web.Traced(a.showCertificates(a.Handler())),
+		Proxies: a.API.TrustedProxies,
+		Limits:  a.limits,
+		TLS:     a.tls,
+		Log:     a.log,
 	}
 
 	err = server.Serve(ctx, l)
@@ -398,12 +403,12 @@ func (h *App) Serve(ctx context.Context, l net.Listener) error {
 
 // begin takes up what a process before this one left, and runs the background jobs until the
 // context ends. What it returns waits for their end.
-func (h *App) begin(ctx context.Context) (wait func(), err error) {
-	if err := h.Push.Recover(ctx); err != nil {
+func (a *App) begin(ctx context.Context) (wait func(), err error) {
+	if err := a.Push.Recover(ctx); err != nil {
 		return nil, fmt.Errorf("take up what was under way: %w", err)
 	}
 
-	if err := h.DB.FreeKeysInFlight(ctx); err != nil {
+	if err := a.DB.FreeKeysInFlight(ctx); err != nil {
 		return nil, fmt.Errorf(
 			"free the idempotency keys of requests that were cut off: %w",
 			err,
@@ -411,11 +416,11 @@ func (h *App) begin(ctx context.Context) (wait func(), err error) {
 	}
 
 	var jobs sync.WaitGroup
-	jobs.Go(func() { worker.RunAll(ctx, h.Jobs()) })
+	jobs.Go(func() { worker.RunAll(ctx, a.Jobs()) })
 
 	watched := make(chan struct{})
 	jobs.Go(func() {
-		h.DB.Watch(ctx, func() { close(watched) }, h.noteDatabase)
+		a.DB.Watch(ctx, func() { close(watched) }, a.noteDatabase)
 	})
 	<-watched
 
@@ -423,9 +428,9 @@ func (h *App) begin(ctx context.Context) (wait func(), err error) {
 }
 
 // showCertificates has each request's context name the client certificate that it came with.
-func (h *App) showCertificates(next http.Handler) http.Handler {
+func (a *App) showCertificates(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if c := h.certificates.Of(r); c != nil {
+		if c := a.certificates.Of(r); c != nil {
 			r = r.WithContext(access.Showing(r.Context(), access.ShownCertificate{
 				Fingerprint: web.Fingerprint(c),
 				From:        c.NotBefore,
@@ -438,9 +443,9 @@ func (h *App) showCertificates(next http.Handler) http.Handler {
 }
 
 // noteDatabase writes to the log when the database stops answering, and when it answers again.
-func (h *App) noteDatabase(err error) {
+func (a *App) noteDatabase(err error) {
 	if err != nil {
-		h.log.Error(
+		a.log.Error(
 			"the database does not answer: requests are refused with 503 until it does",
 			"err",
 			err,
@@ -448,17 +453,17 @@ func (h *App) noteDatabase(err error) {
 
 		return
 	}
-	h.log.Warn("the database answers again")
+	a.log.Warn("the database answers again")
 }
 
 // Close lets the pushes under way end, gives up the connections to others, and closes the store.
-func (h *App) Close() error {
-	h.Push.Close()
-	h.Push.Out.Close()
-	h.Reward.Web.Close()
-	h.Registry.Web.Close()
+func (a *App) Close() error {
+	a.Push.Close()
+	a.Push.Out.Close()
+	a.Reward.Web.Close()
+	a.Registry.Web.Close()
 
-	return h.DB.Close()
+	return a.DB.Close()
 }
 
 // reach is what endpoints of organisations may be reached at.

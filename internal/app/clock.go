@@ -4,30 +4,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
 
-// AdvanceMax is how far a sandbox clock may be turned in one call.
+// AdvanceMax is how far a sandbox clock may be advanced in one call.
 const AdvanceMax = 366 * 24 * time.Hour
 
 // settleMax bounds how often the background jobs are run at one instant: each run may give another
 // job work, but not for ever.
 const settleMax = 100
 
-// PushWait is how long a turn waits at one instant for the organisation's own endpoints to answer.
-// Once they have not answered for so long, the rest of the turn waits for them no more.
+// PushWait is how long an advance waits at one instant for the organisation's own endpoints to answer.
+// Once they have not answered for so long, the rest of the advance waits for them no more.
 const PushWait = 20 * time.Second
 
-// Clock returns an organisation's time, and whether it has taken its sandbox clock into
-// its own hands.
-func (h *App) Clock(
+// Clock returns an organisation's time, and whether it holds its sandbox clock, which then no longer
+// follows the true one.
+func (a *App) Clock(
 	ctx context.Context,
 	org flex.OrgID,
 ) (now time.Time, held bool, err error) {
-	err = h.DB.Read(ctx, org, func(tx *store.Tx) error {
+	err = a.DB.Read(ctx, org, func(tx *store.Tx) error {
 		o, err := tx.OrgRecord(ctx)
 		now, held = tx.Now(), o.ClockHeld
 		return err
@@ -36,27 +37,27 @@ func (h *App) Clock(
 	return now, held, err
 }
 
-// Advance turns a sandbox organisation's clock forward to the instant and returns when all
+// Advance sets a sandbox organisation's clock forward to the instant and returns when all
 // that is due on the way has been done: the clock goes from one instant at which something of this
 // organisation's is due to the next, and nothing of anybody else's is done. It goes on from there by
 // itself. A context that ends leaves the clock at the last instant whose work was begun; a second
-// turn of the same clock waits for the first.
-func (h *App) Advance(ctx context.Context, org flex.OrgID, to time.Time) error {
-	if h.DB.Environment != flex.Sandbox {
+// advance of the same clock waits for the first.
+func (a *App) Advance(ctx context.Context, org flex.OrgID, to time.Time) error {
+	if a.DB.Environment != flex.Sandbox {
 		return flex.Fail(
 			flex.Malformed,
 			"the clock can be turned in the sandbox alone",
 		)
 	}
 
-	release, err := h.turns.take(ctx, org)
+	end, err := a.advances.begin(ctx, org)
 	if err != nil {
 		return err
 	}
 
-	defer release()
+	defer end()
 
-	start, _, err := h.Clock(ctx, org)
+	start, _, err := a.Clock(ctx, org)
 	if err != nil {
 		return err
 	}
@@ -82,24 +83,65 @@ func (h *App) Advance(ctx context.Context, org flex.OrgID, to time.Time) error {
 		return nil
 	}
 
-	if err := h.Market.InventTo(ctx, to); err != nil {
+	if err := a.Market.InventTo(ctx, to); err != nil {
 		return err
 	}
 
-	t := turning{
-		App:  h,
+	adv := advance{
+		App:  a,
 		org:  org,
 		wait: PushWait,
 	}
 
-	// What a turn writes is answered for as one.
-	err = t.run(store.WithoutSync(ctx), start, to)
+	// The commits of an advance are synced to the disk together, before it is answered.
+	err = adv.run(store.WithoutSync(ctx), start, to)
 
-	return errors.Join(err, h.DB.Sync())
+	return errors.Join(err, a.DB.Sync())
 }
 
-// turning is one turn of one organisation's clock.
-type turning struct {
+// advances has the advances of one organisation's clock wait for each other.
+type advances struct {
+	mu   sync.Mutex
+	busy map[flex.OrgID]chan struct{} // closed when the advance ends
+}
+
+// begin waits for an advance of the organisation's clock that is under way, and begins one. The caller
+// calls end when it is over.
+func (s *advances) begin(ctx context.Context, org flex.OrgID) (end func(), err error) {
+	for {
+		s.mu.Lock()
+		other, taken := s.busy[org]
+		if !taken {
+			break
+		}
+
+		s.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-other:
+		}
+	}
+
+	defer s.mu.Unlock()
+
+	if s.busy == nil {
+		s.busy = map[flex.OrgID]chan struct{}{}
+	}
+
+	ended := make(chan struct{})
+	s.busy[org] = ended
+
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.busy, org)
+		close(ended)
+	}, nil
+}
+
+// advance is one advance of one organisation's clock.
+type advance struct {
 	*App
 	org  flex.OrgID
 	wait time.Duration // for endpoints, at one instant
@@ -109,20 +151,20 @@ type turning struct {
 
 // run goes from one due instant to the next. What waits for no instant, a reading that came since
 // or a car that was plugged in, is found before the first and after the last.
-func (t *turning) run(ctx context.Context, now, to time.Time) error {
-	a, err := t.sweep(ctx)
+func (adv *advance) run(ctx context.Context, now, to time.Time) error {
+	a, err := adv.sweep(ctx)
 	if err != nil {
 		return err
 	}
 
 	for now.Before(to) {
-		a, err = t.upcoming(ctx, a)
+		a, err = adv.upcoming(ctx, a)
 		if err != nil {
 			return err
 		}
 
 		now = a.next(to)
-		if err := t.set(ctx, now); err != nil {
+		if err := adv.set(ctx, now); err != nil {
 			return err
 		}
 		if !now.Before(to) { // all that is due is done below
@@ -130,20 +172,20 @@ func (t *turning) run(ctx context.Context, now, to time.Time) error {
 		}
 
 		a.now = now
-		a, err = t.work(ctx, a)
+		a, err = adv.work(ctx, a)
 		if err != nil {
 			return err
 		}
 	}
 
-	_, err = t.sweep(ctx)
+	_, err = adv.sweep(ctx)
 
 	return err
 }
 
 // set moves the clock to the instant. It may have run past it by itself in the meantime.
-func (t *turning) set(ctx context.Context, to time.Time) error {
-	err := t.DB.Write(ctx, t.org, func(tx *store.Tx) error {
+func (adv *advance) set(ctx context.Context, to time.Time) error {
+	err := adv.DB.Write(ctx, adv.org, func(tx *store.Tx) error {
 		o, err := tx.OrgRecord(ctx)
 		if err != nil {
 			return err
@@ -151,13 +193,13 @@ func (t *turning) set(ctx context.Context, to time.Time) error {
 		return tx.SetClock(ctx, o.ClockOffset+max(0, to.Sub(tx.Now())))
 	})
 	if err != nil {
-		return fmt.Errorf("turn the clock: %w", err)
+		return fmt.Errorf("advance the clock: %w", err)
 	}
 
 	return nil
 }
 
-// agenda is when each job of a turn is due, in their order, as it was known at an instant.
+// agenda is when each job is due, in their order, as it was known at an instant.
 type agenda struct {
 	now    time.Time
 	at     []time.Time // zero for never
@@ -182,21 +224,21 @@ func (a *agenda) next(to time.Time) time.Time {
 }
 
 // look asks the jobs when they are due.
-func (t *turning) look(ctx context.Context) (agenda, error) {
+func (adv *advance) look(ctx context.Context) (agenda, error) {
 	var a agenda
-	err := t.DB.Read(ctx, t.org, func(tx *store.Tx) error {
+	err := adv.DB.Read(ctx, adv.org, func(tx *store.Tx) error {
 		a = agenda{
 			now: tx.Now(),
-			at:  make([]time.Time, len(t.jobs)),
+			at:  make([]time.Time, len(adv.jobs)),
 		}
 
 		var err error
-		a.pushes, err = tx.AskDue(ctx, time.Time{}, t.thorough)
+		a.pushes, err = tx.AskDue(ctx, time.Time{}, adv.thorough)
 		if err != nil {
 			return err
 		}
 
-		return t.ask(ctx, tx, &a, time.Time{}, func(int) bool { return true })
+		return adv.ask(ctx, tx, &a, time.Time{}, func(int) bool { return true })
 	})
 
 	return a, err
@@ -204,7 +246,7 @@ func (t *turning) look(ctx context.Context) (agenda, error) {
 
 // upcoming asks those that are due still, though they found nothing more to do, when they are due
 // after that.
-func (t *turning) upcoming(ctx context.Context, a agenda) (agenda, error) {
+func (adv *advance) upcoming(ctx context.Context, a agenda) (agenda, error) {
 	late := false
 	for i := range a.at {
 		late = late || a.due(i)
@@ -214,15 +256,15 @@ func (t *turning) upcoming(ctx context.Context, a agenda) (agenda, error) {
 		return a, nil
 	}
 
-	err := t.DB.Read(ctx, t.org, func(tx *store.Tx) error {
-		return t.ask(ctx, tx, &a, a.now, a.due)
+	err := adv.DB.Read(ctx, adv.org, func(tx *store.Tx) error {
+		return adv.ask(ctx, tx, &a, a.now, a.due)
 	})
 
 	return a, err
 }
 
 // ask asks some jobs when they are due after an instant.
-func (t *turning) ask(
+func (adv *advance) ask(
 	ctx context.Context,
 	tx *store.Tx,
 	a *agenda,
@@ -230,7 +272,7 @@ func (t *turning) ask(
 	which func(i int) bool,
 ) error {
 	var err error
-	for i, j := range t.jobs {
+	for i, j := range adv.jobs {
 		if j.next == nil || !which(i) {
 			continue
 		}
@@ -240,7 +282,7 @@ func (t *turning) ask(
 			return fmt.Errorf("when job %s is due: %w", j.Name, err)
 		}
 
-		if !t.thorough || j.waits == nil || a.due(i) {
+		if !adv.thorough || j.waits == nil || a.due(i) {
 			continue
 		}
 
@@ -258,10 +300,10 @@ func (t *turning) ask(
 
 // work runs the jobs that are due until none is. One that did nothing is not asked again before
 // another one did something.
-func (t *turning) work(ctx context.Context, a agenda) (agenda, error) {
+func (adv *advance) work(ctx context.Context, a agenda) (agenda, error) {
 	idle := map[string]bool{}
 	for range settleMax {
-		did, err := t.runDue(ctx, &a, idle)
+		did, err := adv.runDue(ctx, &a, idle)
 		if err != nil {
 			return a, err
 		}
@@ -270,14 +312,14 @@ func (t *turning) work(ctx context.Context, a agenda) (agenda, error) {
 			return a, nil
 		}
 		if !did {
-			sent, err := t.push(ctx)
+			sent, err := adv.push(ctx)
 			if err != nil || !sent {
 				return a, err
 			}
-			return t.look(ctx)
+			return adv.look(ctx)
 		}
 
-		a, err = t.look(ctx)
+		a, err = adv.look(ctx)
 		if err != nil {
 			return a, err
 		}
@@ -287,17 +329,17 @@ func (t *turning) work(ctx context.Context, a agenda) (agenda, error) {
 }
 
 // runDue runs the jobs that are due and not idle, and reports whether one of them did something.
-func (t *turning) runDue(
+func (adv *advance) runDue(
 	ctx context.Context,
 	a *agenda,
 	idle map[string]bool,
 ) (did bool, err error) {
-	for i, j := range t.jobs {
+	for i, j := range adv.jobs {
 		if !a.due(i) || idle[j.Name] {
 			continue
 		}
 
-		r, err := j.run(ctx, t.org)
+		r, err := j.run(ctx, adv.org)
 		if err != nil {
 			return did, fmt.Errorf("job %s: %w", j.Name, err)
 		}
@@ -313,56 +355,56 @@ func (t *turning) runDue(
 }
 
 // sweep does all that there is to do at this instant, whether or not an instant was named for it.
-func (t *turning) sweep(ctx context.Context) (agenda, error) {
-	t.thorough = true
-	defer func() { t.thorough = false }()
+func (adv *advance) sweep(ctx context.Context) (agenda, error) {
+	adv.thorough = true
+	defer func() { adv.thorough = false }()
 
-	a, err := t.look(ctx)
+	a, err := adv.look(ctx)
 	if err != nil {
 		return a, err
 	}
 
-	return t.work(ctx, a)
+	return adv.work(ctx, a)
 }
 
 // push sends what is due to the organisation's endpoints and waits for their answers, but not for
-// longer than a turn may. It reports whether anything may have been sent.
-func (t *turning) push(ctx context.Context) (sent bool, err error) {
-	if t.wait == 0 {
+// longer than an advance may. It reports whether anything may have been sent.
+func (adv *advance) push(ctx context.Context) (sent bool, err error) {
+	if adv.wait == 0 {
 		return true, nil // the background job sends it
 	}
 
 	// Whatever a push says is on the disk before it is sent.
-	limited, cancel := context.WithTimeout(store.WithSync(ctx), t.wait)
+	limited, cancel := context.WithTimeout(store.WithSync(ctx), adv.wait)
 	defer cancel()
 
-	sent, err = t.Push.Flush(limited, t.org)
+	sent, err = adv.Push.Flush(limited, adv.org)
 	if limited.Err() != nil && ctx.Err() == nil {
-		t.wait = 0
+		adv.wait = 0
 		return true, nil
 	}
 
 	return sent, err
 }
 
-// RunDue does what is due for one organisation at this instant, as a turn of its clock does: jobs with
+// RunDue does what is due for one organisation at this instant, as an advance of its clock does: jobs with
 // nothing due are not run, and nobody else's are. It waits for the organisation's own endpoints.
-func (h *App) RunDue(ctx context.Context, org flex.OrgID) error {
-	t := turning{
-		App:  h,
+func (a *App) RunDue(ctx context.Context, org flex.OrgID) error {
+	adv := advance{
+		App:  a,
 		org:  org,
 		wait: PushWait,
 	}
 
-	_, err := t.sweep(ctx)
+	_, err := adv.sweep(ctx)
 
 	return err
 }
 
 // RunUntilIdle runs all background jobs of all organisations, in their order, until none has
 // anything left to do.
-func (h *App) RunUntilIdle(ctx context.Context) error {
-	return untilIdle(h.jobs, func(j job) (int, error) {
+func (a *App) RunUntilIdle(ctx context.Context) error {
+	return untilIdle(a.jobs, func(j job) (int, error) {
 		r, err := j.Job(ctx)
 		return r.Did, err
 	})

@@ -11,17 +11,17 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// BenchmarkAdvance turns clocks of organisations whose cars are plugged in every evening at six for 12 kWh by
-// seven, and leave at eight. Only the turns are counted, not the events between them.
+// BenchmarkAdvance advances clocks of organisations whose cars are plugged in every evening at six for 12 kWh by
+// seven, and leave at eight. Only the advances are counted, not the events between them.
 func BenchmarkAdvance(b *testing.B) {
 	for _, c := range []struct{ orgs, cars, days int }{{1, 0, 365}, {1, 1, 12}, {1, 10, 12}, {1, 10, 365}, {100, 1, 12}} {
 		b.Run(fmt.Sprintf("orgs=%d/cars=%d/days=%d", c.orgs, c.cars, c.days), func(b *testing.B) {
-			storetest.EachBench(b, func(b *testing.B, url string) { benchTurns(b, url, c.orgs, c.cars, c.days) })
+			storetest.EachBench(b, func(b *testing.B, url string) { benchAdvances(b, url, c.orgs, c.cars, c.days) })
 		})
 	}
 }
 
-func benchTurns(b *testing.B, url string, orgs, cars, days int) {
+func benchAdvances(b *testing.B, url string, orgs, cars, days int) {
 	h, start := openBench(b, url)
 	defer h.Close()
 
@@ -37,9 +37,9 @@ func benchTurns(b *testing.B, url string, orgs, cars, days int) {
 			}
 
 			benchEvents(b, h, fleets.cars, control.Event{Kind: control.PlugIn, Intent: &flex.Intent{Need: 12000, ReadyBy: evening.Add(13 * time.Hour)}})
-			used += benchTurn(b, h, fleets.ids, evening.Add(14*time.Hour))
+			used += benchAdvance(b, h, fleets.ids, evening.Add(14*time.Hour))
 			benchEvents(b, h, fleets.cars, control.Event{Kind: control.PlugOut})
-			used += benchTurn(b, h, fleets.ids, evening.Add(24*time.Hour))
+			used += benchAdvance(b, h, fleets.ids, evening.Add(24*time.Hour))
 		}
 		b.StartTimer()
 	}
@@ -47,7 +47,7 @@ func benchTurns(b *testing.B, url string, orgs, cars, days int) {
 	b.ReportMetric(float64(used.Milliseconds())/float64(n), "cpu-ms/op")
 }
 
-// BenchmarkAdvance_Ratio turns the clocks of 100 organisations with a car each by nights and days of 12 days: half of them one after
+// BenchmarkAdvance_Ratio advances the clocks of 100 organisations with a car each by nights and days of 12 days: half of them one after
 // the other, each alone, and half at once, in turn, on one database. It reports what at once takes of the sum of each
 // alone, in time and in processor time, which other work on the machine moves alike for both.
 func BenchmarkAdvance_Ratio(b *testing.B) {
@@ -86,15 +86,15 @@ func BenchmarkAdvance_Ratio(b *testing.B) {
 	})
 }
 
-// benchHalf turns the clocks of some organisations at once, or one after the other.
+// benchHalf advances the clocks of some organisations at once, or one after the other.
 func benchHalf(b *testing.B, h *App, to time.Time, orgs []flex.OrgID, atOnce bool) {
 	if atOnce {
-		turnAll(b, h, to, orgs...)
+		advanceAll(b, h, to, orgs...)
 		return
 	}
 
 	for _, org := range orgs {
-		turnAll(b, h, to, org)
+		advanceAll(b, h, to, org)
 	}
 }
 
@@ -122,14 +122,14 @@ func benchOrgs(b *testing.B, h *App, url string, orgs, cars int) benchFleets {
 	return fleets
 }
 
-// openBench opens flexd at a true clock that stands still, with prices for all turns.
+// openBench opens flexd at a true clock that stands still, with prices for all advances.
 func openBench(b *testing.B, url string) (*App, time.Time) {
 	start := time.Date(2026, time.January, 15, 18, 0, 0, 0, time.UTC)
 	h, err := Open(b.Context(), Settings{Database: url, Keys: storetest.Keys(b), Environment: flex.Sandbox, InventPrices: true, Now: func() time.Time { return start }})
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := h.Market.InventTo(b.Context(), start.Add(AdvanceMax)); err != nil { // as after another's turn
+	if err := h.Market.InventTo(b.Context(), start.Add(AdvanceMax)); err != nil { // as after another's advance
 		b.Fatal(err)
 	}
 
@@ -146,13 +146,13 @@ func benchEvents(b *testing.B, h *App, fleets map[flex.OrgID][]flex.AssetID, ev 
 	}
 }
 
-// benchTurn turns the clocks of all organisations at once, and returns the processor time that it took.
-func benchTurn(b *testing.B, h *App, orgs []flex.OrgID, to time.Time) time.Duration {
+// benchAdvance advances the clocks of all organisations at once, and returns the processor time that it took.
+func benchAdvance(b *testing.B, h *App, orgs []flex.OrgID, to time.Time) time.Duration {
 	b.StartTimer()
 	defer b.StopTimer()
 
 	before := processorTime()
-	turnAll(b, h, to, orgs...)
+	advanceAll(b, h, to, orgs...)
 
 	return processorTime() - before
 }

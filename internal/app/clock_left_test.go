@@ -16,7 +16,7 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// After a turn, and after what is due was done without one, no job finds anything to do: none needs to be run
+// After an advance, and after what is due was done without one, no job finds anything to do: none needs to be run
 // to find out.
 func TestAdvance_LeavesNothing(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -94,15 +94,15 @@ func TestAdvance_AsksAlike(t *testing.T) {
 		due := 0
 		s.after = func() {
 			for _, thorough := range []bool{false, true} {
-				turn := turning{App: s.app, org: s.Org, thorough: thorough}
-				together, err := turn.look(t.Context())
+				adv := advance{App: s.app, org: s.Org, thorough: thorough}
+				together, err := adv.look(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}
 
 				alone := agenda{now: together.now, at: make([]time.Time, len(s.app.jobs))}
 				err = s.app.DB.Read(t.Context(), s.Org, func(tx *store.Tx) error {
-					return turn.ask(t.Context(), tx, &alone, time.Time{}, func(int) bool { return true })
+					return adv.ask(t.Context(), tx, &alone, time.Time{}, func(int) bool { return true })
 				})
 				if err != nil {
 					t.Fatal(err)

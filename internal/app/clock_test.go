@@ -26,7 +26,7 @@ import (
 	"flexd/internal/worker"
 )
 
-// Every background job says what its part in a turn is, or why it has none.
+// Every background job says what its part in an advance is, or why it has none.
 func TestJobs_EachHasAPart(t *testing.T) {
 	h, err := Open(t.Context(), Settings{Database: storetest.SQLite(t), Keys: storetest.Keys(t), Environment: flex.Sandbox})
 	if err != nil {
@@ -45,7 +45,7 @@ func TestJobs_EachHasAPart(t *testing.T) {
 	}
 }
 
-// clocked is an organisation whose history is played while its clock is turned.
+// clocked is an organisation whose history is played while its clock is advanced.
 type clocked struct {
 	*testing.T
 	*storetest.Seed
@@ -53,7 +53,7 @@ type clocked struct {
 	chargers []flex.AssetID
 	battery  flex.AssetID
 	at       time.Time
-	after    func() // done after each turn and each event; may be nil
+	after    func() // done after each advance and each event; may be nil
 }
 
 // openClocked opens flexd at an instant of a true clock that stands still.
@@ -103,7 +103,7 @@ func (s *clocked) write(fn func(*store.Tx) error) {
 	}
 }
 
-// play draws a history of some days and turns the clock from one of its events to the next, by no
+// play draws a history of some days and advances the clock from one of its events to the next, by no
 // more than the step.
 func (s *clocked) play(seed uint64, days int, step time.Duration) {
 	s.Helper()
@@ -119,11 +119,11 @@ func (s *clocked) play(seed uint64, days int, step time.Duration) {
 
 		next := s.at.Add(wait)
 		if next.After(end) {
-			s.turn(end, step)
+			s.advance(end, step)
 			return
 		}
 
-		s.turn(next, step)
+		s.advance(next, step)
 		s.act(act, car, need, hours)
 		if s.after != nil {
 			s.after()
@@ -131,7 +131,7 @@ func (s *clocked) play(seed uint64, days int, step time.Duration) {
 	}
 }
 
-func (s *clocked) turn(to time.Time, step time.Duration) {
+func (s *clocked) advance(to time.Time, step time.Duration) {
 	s.Helper()
 	for s.at.Before(to) {
 		s.at = s.at.Add(min(step, to.Sub(s.at)))
@@ -194,8 +194,8 @@ func second[T any](_ T, err error) error { return err }
 // what it was named by.
 var byDesign = []string{"took", "version", "events", "hash", "clock_offset", "clock_held", "secret", "sealed", "random"}
 
-// apartTables hold no record of the organisation that a turn makes: a publication that nobody was plugged in
-// for is marked as planned on where a turn ends.
+// apartTables hold no record of the organisation that an advance makes: a publication that nobody was plugged in
+// for is marked as planned on where an advance ends.
 var apartTables = []string{"wave", "credential", "token", "org", "endpoint"}
 
 var anyID = regexp.MustCompile(`(?i)\b(\\x)?[0-9a-f]{32,64}\b|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
@@ -260,8 +260,8 @@ func lacks(a, b []string) (only []string) {
 	return only
 }
 
-// turned plays a history and returns what is on record then.
-func turned(t *testing.T, url, endpoint string, seed uint64, days int, step time.Duration, plant func(*App)) []string {
+// advanced plays a history and returns what is on record then.
+func advanced(t *testing.T, url, endpoint string, seed uint64, days int, step time.Duration, plant func(*App)) []string {
 	t.Helper()
 	start := time.Date(2026, time.March, 27, 9, 10, 0, 0, time.UTC) // the clocks go forward on the 29th, and March ends
 	s := openClocked(t, url, start, endpoint)
@@ -276,7 +276,7 @@ func turned(t *testing.T, url, endpoint string, seed uint64, days int, step time
 	return all
 }
 
-// Turning a clock at one go, by hours or by minutes ends with the same records.
+// Advancing a clock in one go, by hours or by minutes ends with the same records.
 func TestAdvance_Steps(t *testing.T) {
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer receiver.Close()
@@ -299,13 +299,13 @@ func TestAdvance_Steps(t *testing.T) {
 // compareSteps plays a history of some days at one go and in steps.
 func compareSteps(t *testing.T, fresh func(testing.TB) string, endpoint string, seed uint64, days int, steps []time.Duration) {
 	t.Helper()
-	once := turned(t, fresh(t), endpoint, seed, days, AdvanceMax, nil)
+	once := advanced(t, fresh(t), endpoint, seed, days, AdvanceMax, nil)
 	if len(once) < 70*days {
 		t.Errorf("only %d records were made", len(once))
 	}
 
 	for _, step := range steps {
-		differ(t, fmt.Sprintf("seed %d by %v", seed, step), once, turned(t, fresh(t), endpoint, seed, days, step, nil))
+		differ(t, fmt.Sprintf("seed %d by %v", seed, step), once, advanced(t, fresh(t), endpoint, seed, days, step, nil))
 	}
 }
 
@@ -321,23 +321,23 @@ func differ(t *testing.T, what string, once, steps []string) {
 	}
 }
 
-// What is asked and run for an organisation is the same whether its clock is turned alone or with a
+// What is asked and run for an organisation is the same whether its clock is advanced alone or with a
 // hundred others: nobody does anything of anybody else's.
 func TestAdvance_Together(t *testing.T) {
 	const orgs = 100
-	alone, together := turnCalls(t, 1, false), turnCalls(t, orgs, false)
+	alone, together := advanceCalls(t, 1, false), advanceCalls(t, orgs, false)
 	if alone == 0 || together*10 > orgs*alone*12 {
 		t.Errorf("%d calls for %d organisations, %d for one alone", together, orgs, alone)
 	}
 
-	if planted := turnCalls(t, orgs, true); planted*10 <= orgs*turnCalls(t, 1, true)*12 {
+	if planted := advanceCalls(t, orgs, true); planted*10 <= orgs*advanceCalls(t, 1, true)*12 {
 		t.Errorf("a job that does everybody's work is not found: %d calls", planted)
 	}
 }
 
-// turnCalls turns the clocks of organisations with a car each by a day, and returns how often their
+// advanceCalls advances the clocks of organisations with a car each by a day, and returns how often their
 // jobs were asked or run. With a fault one job does the work of all.
-func turnCalls(t *testing.T, orgs int, fault bool) int64 {
+func advanceCalls(t *testing.T, orgs int, fault bool) int64 {
 	t.Helper()
 	start := time.Date(2026, time.January, 15, 18, 0, 0, 0, time.UTC)
 	url := storetest.SQLite(t)
@@ -380,11 +380,11 @@ func turnCalls(t *testing.T, orgs int, fault bool) int64 {
 		j.part = counted(j.part, &calls, also)
 	}
 
-	turnAll(t, h, start.Add(24*time.Hour), list...)
+	advanceAll(t, h, start.Add(24*time.Hour), list...)
 	return calls.Load()
 }
 
-// counted counts what a turn asks of a job and has it do, for other organisations too.
+// counted counts what an advance asks of a job and has it do, for other organisations too.
 func counted(p part, calls *atomic.Int64, also []flex.OrgID) part {
 	return part{
 		waits: p.waits,
@@ -406,8 +406,8 @@ func counted(p part, calls *atomic.Int64, also []flex.OrgID) part {
 	}
 }
 
-// turnAll turns the clocks of organisations at once.
-func turnAll(t testing.TB, h *App, to time.Time, orgs ...flex.OrgID) {
+// advanceAll advances the clocks of organisations at once.
+func advanceAll(t testing.TB, h *App, to time.Time, orgs ...flex.OrgID) {
 	var all sync.WaitGroup
 	for _, org := range orgs {
 		all.Go(func() {
@@ -435,8 +435,8 @@ func TestAdvance_PlantedFault(t *testing.T) {
 			}
 		}
 
-		once := turned(t, storetest.SQLite(t), receiver.URL, 1, 7, AdvanceMax, forgetful)
-		steps := turned(t, storetest.SQLite(t), receiver.URL, 1, 7, 2*time.Hour, forgetful)
+		once := advanced(t, storetest.SQLite(t), receiver.URL, 1, 7, AdvanceMax, forgetful)
+		steps := advanced(t, storetest.SQLite(t), receiver.URL, 1, 7, 2*time.Hour, forgetful)
 		if found := len(lacks(once, steps)); found == 0 {
 			t.Errorf("job %s names no instant, and nothing differs", name)
 		}
@@ -458,8 +458,8 @@ func forgetting(p part) part {
 	return p
 }
 
-// An endpoint that hangs holds nobody else's turn up, and its own organisation's for no longer
-// than a turn waits.
+// An endpoint that hangs holds nobody else's advance up, and its own organisation's for no longer
+// than an advance waits.
 func TestAdvance_HangingEndpoint(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		ended, asked := make(chan struct{}), make(chan struct{}, 100)
@@ -494,21 +494,21 @@ func TestAdvance_HangingEndpoint(t *testing.T) {
 		}
 
 		if len(asked) != before || s.Count(`SELECT count(*) FROM attempt`) != 0 {
-			t.Error("the turn waited for an endpoint that is not its organisation's")
+			t.Error("the advance waited for an endpoint that is not its organisation's")
 		}
 
-		own := turning{App: s.app, org: s.Org, wait: time.Millisecond}
+		own := advance{App: s.app, org: s.Org, wait: time.Millisecond}
 		if err := own.run(t.Context(), s.at, s.at.Add(24*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 
 		if now, _, err := s.app.Clock(t.Context(), s.Org); err != nil || now.Before(s.at.Add(24*time.Hour)) || own.wait != 0 {
-			t.Errorf("turned to %v, wait %v: %v", now, own.wait, err)
+			t.Errorf("advanced to %v, wait %v: %v", now, own.wait, err)
 		}
 	})
 }
 
-// A turn that is broken off ends at an instant on the way, and the next one ends as if nothing
+// An advance that is broken off ends at an instant on the way, and the next one ends as if nothing
 // had been.
 func TestAdvance_BrokenOff(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -13,13 +13,13 @@ import (
 
 // fleetUse is what a scope drew, or will draw, in each of some spans, for the reports that OpenADR events ask
 // for.
-func (h *App) fleetUse(
+func (a *App) fleetUse(
 	ctx context.Context,
 	org flex.OrgID,
 	scope flex.Scope,
 	spans []flex.Span,
 ) ([]adr.FleetUse, error) {
-	e, err := h.Grid.Envelope(ctx, org, scope)
+	e, err := a.Grid.Envelope(ctx, org, scope)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func (h *App) fleetUse(
 		past = append(past, span)
 	}
 
-	used, err := h.Grid.Used(ctx, org, scope, past)
+	used, err := a.Grid.Used(ctx, org, scope, past)
 	if err != nil {
 		return nil, err
 	}
@@ -77,13 +77,13 @@ func aligned(span flex.Span) bool {
 
 // assetUse is what each asset of a scope drew, or will draw, in each of some spans, by the assets' ids. Those that
 // were plugged in in none of them are left out.
-func (h *App) assetUse(
+func (a *App) assetUse(
 	ctx context.Context,
 	org flex.OrgID,
 	scope flex.Scope,
 	spans []flex.Span,
 ) ([]adr.AssetUse, error) {
-	used, err := h.Grid.UsedByAsset(ctx, org, scope, spans)
+	used, err := a.Grid.UsedByAsset(ctx, org, scope, spans)
 	if err != nil {
 		return nil, err
 	}
@@ -107,8 +107,8 @@ func (h *App) assetUse(
 		}
 	}
 
-	slices.SortFunc(all, func(a, b adr.AssetUse) int {
-		return bytes.Compare(a.Asset[:], b.Asset[:])
+	slices.SortFunc(all, func(one, other adr.AssetUse) int {
+		return bytes.Compare(one.Asset[:], other.Asset[:])
 	})
 
 	return all, nil

@@ -26,7 +26,7 @@ func TestFleetUse(t *testing.T) {
 				Intent: &flex.Intent{Need: 14_800, ReadyBy: s.at.Add(6 * time.Hour), Mode: flex.Minimise}})
 			s.must(nil, nil, err)
 		}
-		s.turn(s.at.Add(10*time.Minute), time.Hour)
+		s.advance(s.at.Add(10*time.Minute), time.Hour)
 
 		at := func(from, to int) flex.Span {
 			day := time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC)
@@ -74,7 +74,7 @@ func TestFleetUse(t *testing.T) {
 			t.Errorf("before they came: %+v", ahead[4])
 		}
 
-		s.turn(time.Date(2026, 1, 15, 23, 10, 0, 0, time.UTC), time.Hour)
+		s.advance(time.Date(2026, 1, 15, 23, 10, 0, 0, time.UTC), time.Hour)
 		if past := uses(at(five, eleven))[0]; past.Ahead || past.Energy != 29_600 || past.Quality != adr.QualityEstimated {
 			t.Errorf("by plan, as no meter was read: %+v", past)
 		}

@@ -24,13 +24,13 @@ var errReread = errors.New("the store was busy; nothing was imported: import the
 // ImportMeters keeps a file of metering points, each in place of the one before of its
 // MPAN, all or nothing. It returns their number and tells progress as it goes, if that is
 // not nil.
-func (h *App) ImportMeters(
+func (a *App) ImportMeters(
 	ctx context.Context,
 	r io.Reader,
 	progress func(n int),
 ) (int, error) {
 	var n int
-	err := h.DB.WriteAll(ctx, func(all *store.All) error {
+	err := a.DB.WriteAll(ctx, func(all *store.All) error {
 		if err := all.MayPause(ctx, 0); err != nil {
 			return err
 		}
@@ -71,20 +71,20 @@ func (h *App) ImportMeters(
 
 // ImportModels keeps a file of asset models, each in place of the one before of its name,
 // all or nothing. It returns their number.
-func (h *App) ImportModels(ctx context.Context, r io.Reader) (int, error) {
+func (a *App) ImportModels(ctx context.Context, r io.Reader) (int, error) {
 	models, err := registry.ReadModels(r)
 	if err != nil {
 		return 0, err
 	}
 
-	return len(models), h.DB.WriteAll(ctx, func(all *store.All) error {
+	return len(models), a.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.PutModels(ctx, models)
 	})
 }
 
 // ImportPrices keeps a file of prices as one publication of the source, known from the
 // instant publishAt, or at once if that is zero. It returns the number of half-hours.
-func (h *App) ImportPrices(
+func (a *App) ImportPrices(
 	ctx context.Context,
 	source string,
 	publishAt time.Time,
@@ -95,11 +95,11 @@ func (h *App) ImportPrices(
 		return 0, err
 	}
 
-	return len(prices), h.Publish(ctx, source, publishAt, prices)
+	return len(prices), a.Publish(ctx, source, publishAt, prices)
 }
 
 // Publish keeps prices as one publication.
-func (h *App) Publish(
+func (a *App) Publish(
 	ctx context.Context,
 	source string,
 	publishAt time.Time,
@@ -108,12 +108,12 @@ func (h *App) Publish(
 	if len(prices) == 0 {
 		return flex.Fail(flex.Malformed, "there is no price to publish")
 	}
-	err := pricing.Allowed(pricing.Planning, source, h.DB.Environment)
+	err := pricing.Allowed(pricing.Planning, source, a.DB.Environment)
 	if err != nil && pricing.KindOf(source) == pricing.Invented {
 		return err
 	}
 
-	return h.DB.WriteAll(ctx, func(all *store.All) error {
+	return a.DB.WriteAll(ctx, func(all *store.All) error {
 		p := store.Publication{
 			Source: source, PublishedAt: publishAt,
 			Span: flex.Span{

@@ -69,10 +69,10 @@ func SourceNamed(name string, web *market.Web) (market.Source, error) {
 }
 
 // openMarket makes the service of prices and the directory of metering points.
-func (h *App) openMarket(ctx context.Context, s Settings) error {
+func (a *App) openMarket(ctx context.Context, s Settings) error {
 	web := &market.Web{Client: egress.New(egress.Options{})}
-	h.Market = &market.Service{
-		DB:     h.DB,
+	a.Market = &market.Service{
+		DB:     a.DB,
 		Log:    s.Log,
 		Invent: s.InventPrices,
 		Home:   s.Home,
@@ -83,29 +83,29 @@ func (h *App) openMarket(ctx context.Context, s Settings) error {
 		if err != nil {
 			return err
 		}
-		h.Market.Sources = append(h.Market.Sources, source)
+		a.Market.Sources = append(a.Market.Sources, source)
 	}
 
 	if s.Carbon {
-		h.Market.Carbon = &market.Carbon{Web: web, URL: market.CarbonURL}
+		a.Market.Carbon = &market.Carbon{Web: web, URL: market.CarbonURL}
 	}
 
-	source := meterSource(s, cmp.Or(s.Home, h.DB))
-	if h.DB.Environment == flex.Sandbox {
+	source := meterSource(s, cmp.Or(s.Home, a.DB))
+	if a.DB.Environment == flex.Sandbox {
 		source = directory.Sandbox{Source: source}
-		if err := h.stockSandbox(ctx); err != nil {
+		if err := a.stockSandbox(ctx); err != nil {
 			return fmt.Errorf("keep the sandbox's meters and models: %w", err)
 		}
 	}
 
 	if !s.listsKept(source) {
-		h.Registry.Meters = source
+		a.Registry.Meters = source
 	}
 
-	h.Directory = directory.New(
+	a.Directory = directory.New(
 		source,
-		directory.NewRefs(s.Keys, h.DB.Random()),
-		h.DB.Now,
+		directory.NewRefs(s.Keys, a.DB.Random()),
+		a.DB.Now,
 	)
 
 	return nil
@@ -120,11 +120,11 @@ func (s Settings) listsKept(source directory.Source) bool {
 // stockSandbox keeps the sandbox's meters, and those of its models that the operator has not
 // imported otherwise. What is there is not written again: every command opens the store, and one
 // that only reads must work where nothing can be written, as on a full disk.
-func (h *App) stockSandbox(ctx context.Context) error {
+func (a *App) stockSandbox(ctx context.Context) error {
 	var meters []flex.Meter
 
 	for _, m := range directory.SandboxMeters() {
-		known, err := h.DB.MeterByMPAN(ctx, m.MPAN)
+		known, err := a.DB.MeterByMPAN(ctx, m.MPAN)
 		if err != nil && flex.KindOf(err) != flex.NotFound {
 			return err
 		}
@@ -135,7 +135,7 @@ func (h *App) stockSandbox(ctx context.Context) error {
 	}
 
 	var known []flex.Model
-	err := h.DB.ReadAll(ctx, func(all *store.All) error {
+	err := a.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		known, err = all.Models(ctx)
 		return err
@@ -154,7 +154,7 @@ func (h *App) stockSandbox(ctx context.Context) error {
 		return nil
 	}
 
-	return h.DB.WriteAll(ctx, func(all *store.All) error {
+	return a.DB.WriteAll(ctx, func(all *store.All) error {
 		if err := all.PutMeters(ctx, meters); err != nil {
 			return err
 		}
@@ -192,7 +192,7 @@ func meterSource(s Settings, db *store.DB) directory.Source {
 }
 
 // FetchPrices asks the source of that name for the prices of a span and publishes them.
-func (h *App) FetchPrices(
+func (a *App) FetchPrices(
 	ctx context.Context,
 	source string,
 	span flex.Span,
@@ -206,13 +206,13 @@ func (h *App) FetchPrices(
 		return market.Report{}, err
 	}
 
-	return h.Market.Fetch(ctx, s, span, progress)
+	return a.Market.Fetch(ctx, s, span, progress)
 }
 
 // stalePrices lists the sources that are asked and whose prices are not current, and says
 // so where there are prices and none of them is for now.
-func (h *App) stalePrices(ctx context.Context) ([]operations.StalePrice, error) {
-	sources, err := h.Market.Freshness(ctx)
+func (a *App) stalePrices(ctx context.Context) ([]operations.StalePrice, error) {
+	sources, err := a.Market.Freshness(ctx)
 	if err != nil || len(sources) == 0 {
 		return nil, err
 	}
@@ -221,8 +221,8 @@ func (h *App) stalePrices(ctx context.Context) ([]operations.StalePrice, error) 
 
 	var stale []operations.StalePrice
 	for _, s := range sources {
-		covered = covered || s.Through.After(h.DB.Now())
-		asked := slices.ContainsFunc(h.Market.Sources, func(m market.Source) bool {
+		covered = covered || s.Through.After(a.DB.Now())
+		asked := slices.ContainsFunc(a.Market.Sources, func(m market.Source) bool {
 			return m.Name() == s.Source
 		})
 

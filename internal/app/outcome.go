@@ -8,12 +8,12 @@ import (
 )
 
 // outcome is what became of an instruction within its time, for the reports of OpenADR events.
-func (h *App) outcome(
+func (a *App) outcome(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.InstructionID,
 ) (*adr.Outcome, error) {
-	r, err := h.Control.ReportInstruction(ctx, org, id)
+	r, err := a.Control.ReportInstruction(ctx, org, id)
 	if err != nil {
 		return nil, err
 	}

@@ -40,31 +40,31 @@ func TestPeak_FromEventToMoney(t *testing.T) {
 				Intent: &flex.Intent{Need: 29_600, ReadyBy: s.at.Add(6 * time.Hour), Mode: flex.Minimise}})
 			s.must(nil, nil, err)
 		}
-		s.turn(s.at.Add(10*time.Minute), time.Hour)
+		s.advance(s.at.Add(10*time.Minute), time.Hour)
 		s.dispatch(flex.ADREvent, fmt.Sprintf(`{"programID":%q,"intervalPeriod":{"start":"2026-01-15T20:00:00Z","duration":"PT1H"},
 			"intervals":[{"id":0,"payloads":[{"type":"DISPATCH_SETPOINT_RELATIVE","values":[-14.8]}]}]}`, program))
-		s.turn(s.at.Add(10*time.Minute), time.Hour)
+		s.advance(s.at.Add(10*time.Minute), time.Hour)
 
 		page, err := s.app.Control.Instructions(t.Context(), s.Org, flex.InstructionID{}, 10)
 		if err != nil || len(page.Instructions) != 1 || page.Instructions[0].Price != flex.FromGBPPerMWh(3000) {
 			t.Fatalf("instructions: %+v, %v", page, err)
 		}
 		id := page.Instructions[0].ID
-		s.turn(time.Date(2026, 1, 15, 23, 10, 0, 0, time.UTC), time.Hour)
+		s.advance(time.Date(2026, 1, 15, 23, 10, 0, 0, time.UTC), time.Hour)
 		for _, car := range pair {
 			s.must(nil, nil, s.app.Control.Event(t.Context(), s.Org, car, control.Event{Kind: control.PlugOut}))
 		}
-		s.turn(s.at.Add(time.Hour), time.Hour)
+		s.advance(s.at.Add(time.Hour), time.Hour)
 
 		// The cars did nothing from 20:00 to 21:00; one meter is read, and the other later.
 		day := flex.Day{Year: 2026, Month: time.January, Dom: 15}
 		s.meter(pair[0], day, 41, 42, 0)
-		s.turn(s.at.Add(time.Hour), time.Hour)
+		s.advance(s.at.Add(time.Hour), time.Hour)
 		if got := s.settled(id); got.Found == 0 || got.Waiting == 0 {
 			t.Errorf("with one meter read: %+v", got)
 		}
 		s.meter(pair[1], day, 41, 42, 0)
-		s.turn(s.at.Add(time.Hour), time.Hour)
+		s.advance(s.at.Add(time.Hour), time.Hour)
 
 		// 2 x 7.4 kWh less, at £3 a kWh: the household has half of it.
 		got := s.settled(id)

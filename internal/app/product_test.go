@@ -144,7 +144,7 @@ func playProduct(t *testing.T, url, baseline string, want earned) {
 		s.plugIn(append([]flex.AssetID{other}, pair...)...)
 		_, _, err := s.app.Products.Answer(t.Context(), s.Org, first.ID, home, true, "household")
 		s.must(nil, nil, err)
-		s.turn(time.Date(2026, 1, 15, 19, 45, 0, 0, time.UTC), time.Hour)
+		s.advance(time.Date(2026, 1, 15, 19, 45, 0, 0, time.UTC), time.Hour)
 		if got := b.of(home); got != "open" {
 			t.Errorf("the client was told %q", got)
 		}
@@ -158,16 +158,16 @@ func playProduct(t *testing.T, url, baseline string, want earned) {
 			t.Fatalf("called %+v, %v", sent.Assets, err)
 		}
 
-		s.turn(time.Date(2026, 1, 15, 23, 10, 0, 0, time.UTC), time.Hour)
+		s.advance(time.Date(2026, 1, 15, 23, 10, 0, 0, time.UTC), time.Hour)
 		for _, car := range append([]flex.AssetID{other}, pair...) {
 			s.must(nil, nil, s.app.Control.Event(t.Context(), s.Org, car, control.Event{Kind: control.PlugOut}))
 		}
-		s.turn(s.at.Add(time.Hour), time.Hour)
+		s.advance(s.at.Add(time.Hour), time.Hour)
 		day := flex.Day{Year: 2026, Month: time.January, Dom: 15}
 		for _, car := range pair {
 			s.meter(car, day, 41, 42, 0)
 		}
-		s.turn(s.at.Add(time.Hour), time.Hour)
+		s.advance(s.at.Add(time.Hour), time.Hour)
 
 		// 2 x 7.4 kWh less at £3 a kWh, and 14.8 kW for an hour at £10 a MW.
 		r = s.report(first.ID)
@@ -232,7 +232,7 @@ func TestProduct_OptOut(t *testing.T) {
 		}
 
 		s.plugIn(append([]flex.AssetID{s.chargers[0]}, pair...)...)
-		s.turn(time.Date(2026, 1, 15, 20, 10, 0, 0, time.UTC), time.Hour)
+		s.advance(time.Date(2026, 1, 15, 20, 10, 0, 0, time.UTC), time.Hour)
 		calls := func(site flex.SiteID) (n int) {
 			r, err := s.app.Control.ReportInstruction(t.Context(), s.Org, s.report(p.ID).Instruction)
 			if err != nil {
@@ -260,7 +260,7 @@ func TestProduct_OptOut(t *testing.T) {
 		if err := answer(true); flex.KindOf(err) != flex.Conflict {
 			t.Errorf("accepted after answers ended: %v", err)
 		}
-		s.turn(s.at.Add(5*time.Minute), time.Minute)
+		s.advance(s.at.Add(5*time.Minute), time.Minute)
 		if n := calls(home); n != 0 {
 			t.Errorf("%d cars of who refused are called again", n)
 		}
@@ -273,7 +273,7 @@ func TestProduct_OptOut(t *testing.T) {
 		if err != nil || in.StoppedAt.IsZero() {
 			t.Errorf("its instruction goes on: %v", err)
 		}
-		s.turn(s.at.Add(5*time.Minute), time.Minute)
+		s.advance(s.at.Add(5*time.Minute), time.Minute)
 		if got := b.of(home); got != "open withdrawn" { // the first terms were replaced before they were sent
 			t.Errorf("the client was told %q", got)
 		}

@@ -80,7 +80,7 @@ func playTogether(t *testing.T, url string, of asks) {
 	}
 
 	s.plugIn(pair...)
-	s.turn(s.at.Add(5*time.Minute), time.Hour)
+	s.advance(s.at.Add(5*time.Minute), time.Hour)
 	var ids []flex.InstructionID
 	for _, in := range of.instructions {
 		sent, err := s.app.Control.SendInstruction(t.Context(), s.Org, in)
@@ -88,15 +88,15 @@ func playTogether(t *testing.T, url string, of asks) {
 		ids = append(ids, sent.ID)
 	}
 
-	s.turn(time.Date(2026, 1, 15, 23, 10, 0, 0, time.UTC), time.Hour)
+	s.advance(time.Date(2026, 1, 15, 23, 10, 0, 0, time.UTC), time.Hour)
 	for _, car := range pair {
 		s.must(nil, nil, s.app.Control.Event(t.Context(), s.Org, car, control.Event{Kind: control.PlugOut}))
 	}
-	s.turn(s.at.Add(time.Hour), time.Hour)
+	s.advance(s.at.Add(time.Hour), time.Hour)
 	for _, car := range pair {
 		s.meter(car, flex.Day{Year: 2026, Month: time.January, Dom: 15}, 41, 42, 0)
 	}
-	s.turn(s.at.Add(time.Hour), time.Hour)
+	s.advance(s.at.Add(time.Hour), time.Hour)
 
 	for _, id := range products {
 		r := s.report(id)
@@ -137,7 +137,7 @@ func TestProduct_LateSite(t *testing.T) {
 		s.Asset(late[0], flex.Charger, 7400)
 		s.Asset(late[1], flex.ElectricVehicle, 7400)
 		s.Asset(s.Site(), flex.Charger, 7400) // nothing is controlled there
-		s.turn(s.at.Add(5*time.Minute), time.Hour)
+		s.advance(s.at.Add(5*time.Minute), time.Hour)
 
 		want := flex.ProductAnswers{Invited: 6, Answered: 1, TakesPart: 1}
 		if r := s.report(id); r.Answers != want {
@@ -151,7 +151,7 @@ func TestProduct_LateSite(t *testing.T) {
 		_, _, err = s.app.Products.Answer(t.Context(), s.Org, id, late[1], true, "household")
 		s.must(nil, nil, err)
 
-		s.turn(time.Date(2026, 1, 15, 17, 10, 0, 0, time.UTC), time.Hour) // answers end
+		s.advance(time.Date(2026, 1, 15, 17, 10, 0, 0, time.UTC), time.Hour) // answers end
 		s.Asset(s.Site(flex.FullScheduleMethod), flex.Charger, 7400)
 		if r, err := s.app.Products.InviteLate(t.Context()); err != nil || r.Did != 0 {
 			t.Errorf("%d invited after answers ended, %v", r.Did, err)

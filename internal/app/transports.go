@@ -14,27 +14,27 @@ import (
 
 // Handler is all transports: the console and the balance page under their roots, the interface
 // everywhere else. A browser that asks for the beginning is shown the console.
-func (h *App) Handler() http.Handler {
+func (a *App) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch path := r.URL.Path; {
 		case path == console.Root, strings.HasPrefix(path, console.Root+"/"):
-			h.Console.Handler().ServeHTTP(w, r)
+			a.Console.Handler().ServeHTTP(w, r)
 		case strings.HasPrefix(path, reward.Root):
-			h.Portal.Handler().ServeHTTP(w, r)
+			a.Portal.Handler().ServeHTTP(w, r)
 		case strings.HasPrefix(path, openadr.Root+"/"):
-			h.OpenADR.Handler().ServeHTTP(w, r)
+			a.OpenADR.Handler().ServeHTTP(w, r)
 		case strings.HasPrefix(path, adr.CallbackRoot):
-			h.OpenADR.Callback().ServeHTTP(w, r)
+			a.OpenADR.Callback().ServeHTTP(w, r)
 
 		case path == "/" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 			http.Redirect(w, r, console.Root+"/", http.StatusSeeOther)
 		default:
-			h.API.Handler().ServeHTTP(w, r)
+			a.API.Handler().ServeHTTP(w, r)
 		}
 	})
 }
 
-func (h *App) newConsole(s Settings) *console.Server {
+func (a *App) newConsole(s Settings) *console.Server {
 	var at *bridge.Client
 	if s.BridgeURL != "" {
 		at = &bridge.Client{
@@ -46,21 +46,21 @@ func (h *App) newConsole(s Settings) *console.Server {
 
 	return &console.Server{
 		Bridge:         at,
-		Access:         h.Access,
-		Registry:       h.Registry,
-		Control:        h.Control,
-		Push:           h.Push,
-		Reading:        h.Reading,
-		Market:         h.Market,
-		Reward:         h.Reward,
-		Operations:     h.Operations,
-		Selection:      h.Selection,
-		Products:       h.Products,
-		Grid:           h.Grid,
-		ADR:            h.ADR,
-		Clock:          h,
-		Jobs:           h.Jobs,
-		Environment:    h.DB.Environment,
+		Access:         a.Access,
+		Registry:       a.Registry,
+		Control:        a.Control,
+		Push:           a.Push,
+		Reading:        a.Reading,
+		Market:         a.Market,
+		Reward:         a.Reward,
+		Operations:     a.Operations,
+		Selection:      a.Selection,
+		Products:       a.Products,
+		Grid:           a.Grid,
+		ADR:            a.ADR,
+		Clock:          a,
+		Jobs:           a.Jobs,
+		Environment:    a.DB.Environment,
 		Cell:           s.Cell,
 		Cells:          s.Cells,
 		Log:            s.Log,

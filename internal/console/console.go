@@ -65,7 +65,7 @@ type Server struct {
 	// ResumeByTwo has two people end every halt that is begun in the console.
 	ResumeByTwo bool
 
-	// Clock turns sandbox clocks; nil where none may be turned.
+	// Clock advances sandbox clocks; nil where none may be advanced.
 	Clock Clock
 	// Jobs returns the background jobs, nil if there are none.
 	Jobs func() []*worker.Worker

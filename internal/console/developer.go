@@ -16,8 +16,8 @@ import (
 	"flexd/internal/operations"
 )
 
-// Clock reads and turns an organisation's sandbox clock; turning it runs all that is due on
-// the way.
+// Clock reads and advances an organisation's sandbox clock. An advance does all that becomes due on the
+// way.
 type Clock interface {
 	Clock(ctx context.Context, org flex.OrgID) (now time.Time, held bool, err error)
 	Advance(ctx context.Context, org flex.OrgID, to time.Time) error
@@ -42,9 +42,9 @@ type jump struct {
 	Far  bool // a word is to be typed for it
 }
 
-// turnFar is the longest turn of a sandbox clock for which no word is typed: a day, also that
+// advanceFar is the longest advance of a sandbox clock for which no word is typed: a day, also the one
 // of 25 hours.
-const turnFar = 25 * time.Hour
+const advanceFar = 25 * time.Hour
 
 // fixture is a metering point of the sandbox, and what it is there for.
 type fixture struct {
@@ -189,7 +189,7 @@ func jumps(now time.Time) []jump {
 		list = append(list, jump{
 			Name: "Over the clock change",
 			To:   to,
-			Far:  to.Sub(now) > turnFar,
+			Far:  to.Sub(now) > advanceFar,
 		})
 	}
 
@@ -263,7 +263,7 @@ func orgPath(r *request) (flex.OrgID, string, error) {
 	return org, "/console/developer?org=" + org.String() + "&done=", err
 }
 
-// advance turns the organisation's clock.
+// advance advances the organisation's clock. The page and the audit log call it a turn.
 func (s *Server) advance(r *request) (view, error) {
 	org, back, err := orgPath(r)
 	if err != nil {
@@ -286,7 +286,7 @@ func (s *Server) advance(r *request) (view, error) {
 	}
 
 	now, _, err := s.Clock.Clock(r.Context(), org)
-	if err == nil && to.Sub(now) > turnFar {
+	if err == nil && to.Sub(now) > advanceFar {
 		err = typed(r, "turn")
 	}
 

@@ -29,7 +29,7 @@ func (s *Service) invent(ctx context.Context) (int, error) {
 	return s.inventDays(ctx, next, last)
 }
 
-// InventTo publishes made-up prices as far as an organisation needs them whose clock is turned to
+// InventTo publishes made-up prices as far as an organisation needs them whose clock is advanced to
 // the instant. Each day's are known from its own hour on, so that they may lie ready long before.
 func (s *Service) InventTo(ctx context.Context, to time.Time) error {
 	if !s.Invent || s.DB.Environment != flex.Sandbox {

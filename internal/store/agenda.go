@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A turn of a sandbox clock asks all jobs of an organisation when they are due, after each step. Most are for
+// An advance of a sandbox clock asks all jobs of an organisation when they are due, after each step. Most are for
 // nothing, and a query of its own for each of them cost more than all that they did: what they ask for first
 // is asked for by one statement.
 

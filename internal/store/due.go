@@ -168,7 +168,7 @@ func (tx *Tx) NextRate(
 }
 
 // NextInstruction is when the instructions that bind are to be followed: at each half-hour, since
-// while a clock is turned nothing is read between.
+// while a clock is advanced nothing is read between.
 func (tx *Tx) NextInstruction(
 	ctx context.Context,
 	after time.Time,
