@@ -9,7 +9,9 @@ import (
 	"flexd/internal/flex"
 )
 
-const assetColumns = `id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at, phases, firmware, heat, discharge, phase`
+// assetColumns are what scanAsset reads, in its order.
+const assetColumns = `id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at,
+	phases, firmware, heat, discharge, phase`
 
 func scanAsset(s scanner) (flex.Asset, error) {
 	// scanned as such: a page of assets reads a thousand columns, and this is the fast way
@@ -47,34 +49,36 @@ func scanAsset(s scanner) (flex.Asset, error) {
 // AddAsset keeps a new asset, whose id and instant it sets.
 func (tx *Tx) AddAsset(ctx context.Context, a *flex.Asset) error {
 	a.ID, a.CreatedAt = flex.AssetID(tx.newID()), tx.now
-	_, err := tx.exec(
-		ctx,
-		`
-		INSERT INTO asset (id, org_id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at, phases, firmware, heat, discharge, phase)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
-		a.ID.Bytes(),
-		tx.org.Bytes(),
-		a.SiteID.Bytes(),
-		a.ExternalID,
-		string(a.Type),
-		number(a.Power),
-		number(a.Capacity),
-		a.Model,
-		a.InstalledOn,
-		a.SerialNumber,
-		micros(a.CreatedAt),
-		a.Phases,
-		a.Firmware,
-		writeHeat(a.Heat),
-		encodeDischarge(&a.Discharge),
-		a.Phase,
-	)
 
-	if err != nil {
+	row := append(assetValues(a),
+		value{"id", a.ID.Bytes()},
+		value{"org_id", tx.org.Bytes()},
+		value{"site_id", a.SiteID.Bytes()},
+		value{"external_id", a.ExternalID},
+		value{"type", string(a.Type)},
+		value{"created_at", micros(a.CreatedAt)},
+	)
+	if err := tx.insert(ctx, "asset", row); err != nil {
 		return err
 	}
 
 	return tx.touchRegister(ctx)
+}
+
+// assetValues are the columns of an asset that may change, and their values.
+func assetValues(a *flex.Asset) []value {
+	return []value{
+		{"power_w", number(a.Power)},
+		{"capacity_wh", number(a.Capacity)},
+		{"model", a.Model},
+		{"installed_on", a.InstalledOn},
+		{"serial_number", a.SerialNumber},
+		{"phases", a.Phases},
+		{"firmware", a.Firmware},
+		{"heat", writeHeat(a.Heat)},
+		{"discharge", encodeDischarge(&a.Discharge)},
+		{"phase", a.Phase},
+	}
 }
 
 // UpdateAsset replaces what may change of an asset: its properties, model, installation date
@@ -84,23 +88,7 @@ func (tx *Tx) UpdateAsset(ctx context.Context, a flex.Asset) error {
 		return err
 	}
 
-	_, err := tx.exec(
-		ctx,
-		`UPDATE asset SET power_w = $3, capacity_wh = $4, model = $5, installed_on = $6, serial_number = $7, phases = $8, firmware = $9, heat = $10, discharge = $11, phase = $12 WHERE org_id = $1 AND id = $2`,
-		tx.org.Bytes(),
-		a.ID.Bytes(),
-		number(a.Power),
-		number(a.Capacity),
-		a.Model,
-		a.InstalledOn,
-		a.SerialNumber,
-		a.Phases,
-		a.Firmware,
-		writeHeat(a.Heat),
-		encodeDischarge(&a.Discharge),
-		a.Phase,
-	)
-
+	err := tx.update(ctx, "asset", a.ID.Bytes(), assetValues(&a))
 	if err != nil {
 		return err
 	}

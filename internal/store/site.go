@@ -14,7 +14,10 @@ import (
 	"flexd/internal/flex"
 )
 
-const siteColumns = `s.id, s.mpan, s.postcode, s.address, s.email, s.consent_at, s.tariff_type, s.cheap_start, s.cheap_end, s.external_user_id, s.created_at, s.rates, s.import_w, s.export_w, s.supply_set, s.fuse_ma, s.fuse_phases, s.discharge_consent_at, ` + callsColumns
+// siteColumns are what scanSite reads, in its order.
+const siteColumns = `s.id, s.mpan, s.postcode, s.address, s.email, s.consent_at,
+	s.tariff_type, s.cheap_start, s.cheap_end, s.external_user_id, s.created_at, s.rates,
+	s.import_w, s.export_w, s.supply_set, s.fuse_ma, s.fuse_phases, s.discharge_consent_at, ` + callsColumns
 
 func (c conn) scanSite(s scanner) (flex.Site, error) {
 	var tariff, start, end string
@@ -106,24 +109,14 @@ func (tx *Tx) AddSite(
 ) error {
 	s.ID, s.CreatedAt = flex.SiteID(tx.newID()), tx.now
 	s.Supply = orDefault(s.Supply)
-	_, err := tx.exec(
-		ctx,
-		`
-		INSERT INTO site (id, org_id, mpan, postcode, address, address_key, email, consent_at, tariff_type, cheap_start, cheap_end, external_user_id, created_at, rates,
-			import_w, export_w, supply_set, fuse_ma, fuse_phases)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
-		slices.Concat([]any{s.ID.Bytes(), tx.org.Bytes()}, tx.personValues(*s, addressKey), []any{
-			micros(s.ConsentAt),
-			string(s.Tariff.Type),
-			wallText(s.Tariff.CheapStart),
-			wallText(s.Tariff.CheapEnd),
-			nullable(tx.hide(personUser, s.ExternalUserID)),
-			micros(s.CreatedAt),
-			ratesValue(s.Tariff.Rates),
-		}, supplyValues(s.Supply))...,
-	)
 
-	if err != nil {
+	row := append(tx.siteValues(*s, addressKey),
+		value{"id", s.ID.Bytes()},
+		value{"org_id", tx.org.Bytes()},
+		value{"external_user_id", nullable(tx.hide(personUser, s.ExternalUserID))},
+		value{"created_at", micros(s.CreatedAt)},
+	)
+	if err := tx.insert(ctx, "site", row); err != nil {
 		return err
 	}
 
@@ -155,14 +148,26 @@ func (tx *Tx) keepFirst(ctx context.Context, s *flex.Site) error {
 	return tx.notePoint(ctx, s.ID, s.MPAN.Reveal())
 }
 
-// personValues are a site's MPAN, postcode, address, address key and e-mail address as they are kept.
-func (c conn) personValues(s flex.Site, addressKey string) []any {
-	return []any{
-		nullable(c.hide(personMPAN, s.MPAN.Reveal())),
-		c.hide(personPostcode, s.Postcode.Reveal()),
-		c.hide(personAddress, s.Address.Reveal()),
-		nullable(c.hide(personAddress, addressKey)),
-		c.hide(personEmail, s.Email.Reveal()),
+// siteValues are the columns of a site that may change, and their values.
+func (c conn) siteValues(s flex.Site, addressKey string) []value {
+	return []value{
+		{"mpan", nullable(c.hide(personMPAN, s.MPAN.Reveal()))},
+		{"postcode", c.hide(personPostcode, s.Postcode.Reveal())},
+		{"address", c.hide(personAddress, s.Address.Reveal())},
+		{"address_key", nullable(c.hide(personAddress, addressKey))},
+		{"email", c.hide(personEmail, s.Email.Reveal())},
+		{"consent_at", micros(s.ConsentAt)},
+
+		{"tariff_type", string(s.Tariff.Type)},
+		{"cheap_start", wallText(s.Tariff.CheapStart)},
+		{"cheap_end", wallText(s.Tariff.CheapEnd)},
+		{"rates", ratesValue(s.Tariff.Rates)},
+
+		{"import_w", int64(s.Supply.Import)},
+		{"export_w", int64(s.Supply.Export)},
+		{"supply_set", s.Supply.Set},
+		{"fuse_ma", s.Supply.Fuse.MilliAmperes()},
+		{"fuse_phases", s.Supply.Fuse.Phases},
 	}
 }
 
@@ -182,21 +187,7 @@ func (tx *Tx) UpdateSite(
 		return err
 	}
 
-	_, err = tx.exec(
-		ctx,
-		`
-		UPDATE site SET mpan = $3, postcode = $4, address = $5, address_key = $6, email = $7, consent_at = $8, tariff_type = $9, cheap_start = $10, cheap_end = $11, rates = $12,
-			import_w = $13, export_w = $14, supply_set = $15, fuse_ma = $16, fuse_phases = $17
-		WHERE org_id = $1 AND id = $2`,
-		slices.Concat([]any{tx.org.Bytes(), s.ID.Bytes()}, tx.personValues(s, addressKey), []any{
-			micros(s.ConsentAt),
-			string(s.Tariff.Type),
-			wallText(s.Tariff.CheapStart),
-			wallText(s.Tariff.CheapEnd),
-			ratesValue(s.Tariff.Rates),
-		}, supplyValues(s.Supply))...,
-	)
-
+	err = tx.update(ctx, "site", s.ID.Bytes(), tx.siteValues(s, addressKey))
 	if err != nil {
 		return err
 	}

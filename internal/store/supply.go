@@ -280,17 +280,6 @@ var phaseVoltage = strconv.Itoa(flex.PhaseVoltage)
 // supplyColumn is the supply of a site's record in one column, null where it is the default.
 const supplyColumn = `CASE WHEN s.supply_set THEN s.import_w || ',' || s.export_w || ',' || s.fuse_ma || ',' || s.fuse_phases END`
 
-// supplyValues are what a site's record keeps of its supply: import, export, whether it was given, and the fuse.
-func supplyValues(s flex.Supply) []any {
-	return []any{
-		int64(s.Import),
-		int64(s.Export),
-		s.Set,
-		s.Fuse.MilliAmperes(),
-		s.Fuse.Phases,
-	}
-}
-
 func readSupply(text sql.NullString) (flex.Supply, error) {
 	if !text.Valid {
 		return flex.DefaultSupply, nil
