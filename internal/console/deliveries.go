@@ -448,7 +448,7 @@ func (s *Server) endpointAct(r *request) (view, error) {
 		return view{}, err
 	}
 
-	name := delivery.EndpointNamed(r.PathValue("name"))
+	name := flex.EndpointName(r.PathValue("name"))
 	act := access.Action{
 		Org:     org,
 		Subject: fmt.Sprintf("%s endpoint", name),

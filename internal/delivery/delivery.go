@@ -88,16 +88,16 @@ func (s *Service) detail(
 		return v, err
 	}
 
-	l, err := tx.PushOf(ctx, found)
+	push, err := tx.PushOf(ctx, found)
 	if err != nil {
 		return v, err
 	}
 
 	if e.URL != "" {
-		v.URL = address(e.URL, &l)
+		v.URL = address(e.URL, &push)
 	}
 
-	v.Body, _ = render(&e, &l, s.BaseURL) // a record that is gone has no body
+	v.Body, _ = render(&e, &push, s.BaseURL) // a record that is gone has no body
 
 	return v, nil
 }

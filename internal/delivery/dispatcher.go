@@ -26,11 +26,12 @@ type dispatcher struct {
 	wakeups chan struct{}
 	version atomic.Int64 // of the endpoint at the latest wake-up
 	resting atomic.Bool  // whether the breaker is open
-	rested  atomic.Int64 // until when, in microseconds: one may be tried then
+	// until when it is, in microseconds since 1970: one push may be tried then
+	restsUntil atomic.Int64
 
 	// All that follows belongs to the goroutine of run.
 	endpoint flex.Endpoint
-	disabled bool // the endpoint, now or at the latest claim
+	disabled bool // the endpoint, by the latest claim
 	gone     bool // the endpoint said so, which is not recorded yet
 	sending  int  // attempts under way
 
@@ -110,7 +111,7 @@ func (d *dispatcher) run() {
 	}
 }
 
-// woken looks for something due, as the endpoint was enabled a moment ago. An endpoint that was
+// woken has the dispatcher claim, as if the endpoint were enabled: the claim says whether it is. An endpoint that was
 // set anew since starts with a closed breaker.
 func (d *dispatcher) woken() {
 	d.due = true

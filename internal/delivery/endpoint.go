@@ -28,11 +28,11 @@ const (
 	RotationTime       = 24 * time.Hour
 )
 
-// Settings are what an organisation says of an endpoint. A zero field means what stands, or
-// else the default.
+// Settings are what an organisation sets of an endpoint. Where a field is zero the endpoint keeps what it
+// has, or gets the default.
 type Settings struct {
 	URL     string
-	Headers []flex.EndpointHeader // nil keeps those that stand
+	Headers []flex.EndpointHeader // nil keeps those that it has
 	Secret  flex.Secret           // made if there is none
 	// a schedule is sent as the profile alone
 	Bare bool
@@ -40,7 +40,7 @@ type Settings struct {
 	Nulls bool
 	// a dispatch is sent as one message for all its assets
 	Batch bool
-	// how schedules by which a car discharges are sent; nil keeps what stands
+	// how schedules by which a car discharges are sent; nil keeps the form that it has
 	Discharge   *flex.DischargeForm
 	Enabled     *bool // true unless it says otherwise
 	Rate        int
@@ -90,7 +90,7 @@ func (s *Service) SetEndpoint(
 	return e, made, err
 }
 
-// over is an endpoint as the settings change it, its secret apart.
+// over returns an endpoint as the settings change it. The secret is left as it is.
 func (s *Settings) over(
 	before flex.Endpoint,
 	name flex.EndpointName,
@@ -112,8 +112,8 @@ func (s *Settings) over(
 		e.Enabled, e.Reason = false, "the organisation has switched it off"
 	}
 
-	e.Rate = firstOf(s.Rate, before.Rate, RateDefault)
-	e.Concurrency = firstOf(
+	e.Rate = cmp.Or(s.Rate, before.Rate, RateDefault)
+	e.Concurrency = cmp.Or(
 		s.Concurrency,
 		before.Concurrency,
 		ConcurrencyDefault,
@@ -174,16 +174,6 @@ func takeOver(e *flex.Endpoint, secret flex.Secret, now time.Time) {
 func makeSecret(tx *store.Tx) (flex.Secret, error) {
 	key, err := tx.RandomBytes(egress.SecretMade)
 	return egress.NewSecret(key), err
-}
-
-func firstOf(ns ...int) int {
-	for _, n := range ns {
-		if n != 0 {
-			return n
-		}
-	}
-
-	return 0
 }
 
 // Endpoint returns the organisation's endpoint of that name.

@@ -76,39 +76,48 @@ func (d *dispatcher) write(outcomes []store.Outcome) error {
 			return err
 		}
 
-		// Until then its car did what an older schedule said, and may have given what the newer takes for there.
-		if late := givenLate(outcomes); len(late) > 0 {
+		// Until it was taken the car followed its older schedule, and may have discharged energy that the new one counts on.
+		if late := dischargingLate(outcomes); len(late) > 0 {
 			if err := tx.MarkDue(ctx, late...); err != nil {
-				return fmt.Errorf("have cars planned anew that may give: %w", err)
+				return fmt.Errorf("plan cars again that may discharge: %w", err)
 			}
 		}
 
-		for _, o := range outcomes {
-			if o.Status != statusGone {
-				continue
-			}
-
-			d.service.Log.Error(
-				"an endpoint is gone and is disabled, unless it was set anew",
-				"org",
-				d.org,
-				"endpoint",
-				d.name,
-			)
-
-			reason := fmt.Sprintf(
-				"it answered 410 (gone) at %s",
-				o.Attempt.At.Format(time.RFC3339),
-			)
-
-			err := tx.DisableEndpoint(ctx, d.name, o.Version, reason)
-			if err != nil {
-				return err
-			}
-		}
-
-		return nil
+		return d.disableGone(ctx, tx, outcomes)
 	})
+}
+
+// disableGone disables the endpoint if it answered that it wants nothing more.
+func (d *dispatcher) disableGone(
+	ctx context.Context,
+	tx *store.Tx,
+	outcomes []store.Outcome,
+) error {
+	for _, o := range outcomes {
+		if o.Status != statusGone {
+			continue
+		}
+
+		d.service.Log.Error(
+			"an endpoint is gone and is disabled, unless it was set anew",
+			"org",
+			d.org,
+			"endpoint",
+			d.name,
+		)
+
+		reason := fmt.Sprintf(
+			"it answered 410 (gone) at %s",
+			o.Attempt.At.Format(time.RFC3339),
+		)
+
+		err := tx.DisableEndpoint(ctx, d.name, o.Version, reason)
+		if err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 // offerAgain has what another version of the endpoint refused or failed at tried again at once.
@@ -125,13 +134,13 @@ func offerAgain(outcomes []store.Outcome, e flex.Endpoint, now time.Time) {
 	}
 }
 
-// takenLate is how long after it was queued a schedule counts as taken late. A car that gives 7 kW for so long gives
+// takenLate is how long after it was queued a schedule counts as taken late. A car that discharges 7 kW for so long loses
 // 60 Wh, less than what schedules are cut to.
 const takenLate = 30 * time.Second
 
-// givenLate are the assets whose cars may give energy back and whose schedule was taken late: it was made as if it
-// were followed at once.
-func givenLate(outcomes []store.Outcome) []flex.AssetID {
+// dischargingLate returns the assets whose cars may discharge and whose schedule was taken late: it was planned as if
+// it were followed at once.
+func dischargingLate(outcomes []store.Outcome) []flex.AssetID {
 	var assets []flex.AssetID
 	for _, o := range outcomes {
 		s := o.Push.Schedule

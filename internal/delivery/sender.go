@@ -198,7 +198,7 @@ func (a *attempted) observe(d *dispatcher) {
 	draw := func(trip int) float64 { return d.service.Chance(d.org, trip) }
 	if d.breaker.fail(d.now(), draw) {
 		d.due = true
-		d.rested.Store(d.breaker.until.UnixMicro())
+		d.restsUntil.Store(d.breaker.until.UnixMicro())
 		d.setResting(true)
 	}
 }

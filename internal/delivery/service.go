@@ -112,28 +112,28 @@ func (s *Service) run(e flex.Endpoint) {
 	}
 
 	key := dispatcherKey{e.Org, e.Name}
-	l := s.dispatchers[key]
-	if l == nil {
-		l = newDispatcher(s, e)
-		s.dispatchers[key] = l
-		s.wait.Go(l.run)
+	d := s.dispatchers[key]
+	if d == nil {
+		d = newDispatcher(s, e)
+		s.dispatchers[key] = d
+		s.wait.Go(d.run)
 	}
 
-	l.version.Store(e.Version)
-	l.notify()
+	d.version.Store(e.Version)
+	d.notify()
 }
 
 // remove takes out a dispatcher that has nothing to do, unless it was notified meanwhile.
-func (s *Service) remove(l *dispatcher) bool {
+func (s *Service) remove(d *dispatcher) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
 	select {
-	case <-l.wakeups:
-		l.woken()
+	case <-d.wakeups:
+		d.woken()
 		return false
 	default:
-		delete(s.dispatchers, dispatcherKey{l.org, l.name})
+		delete(s.dispatchers, dispatcherKey{d.org, d.name})
 		return true
 	}
 }
@@ -208,15 +208,15 @@ func (s *Service) Flush(
 	}
 }
 
-// resting reports whether nothing may be tried now. When the rest is over one push may be, though the
-// breaker is open until it is taken.
+// resting reports whether the endpoint's breaker forbids every attempt now. When its rest is over one push may be
+// tried, though the breaker is open until that is taken.
 func (s *Service) resting(key dispatcherKey) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.dispatchers[key]
-	if l == nil || !l.resting.Load() {
+	d := s.dispatchers[key]
+	if d == nil || !d.resting.Load() {
 		return false
 	}
 
-	return s.DB.Now().UnixMicro() < l.rested.Load()
+	return s.DB.Now().UnixMicro() < d.restsUntil.Load()
 }

@@ -16,11 +16,6 @@ const (
 	figuresMax  = 10_000
 )
 
-// EndpointNamed is the name of an endpoint, of its text. One that there is not is found nowhere.
-func EndpointNamed(text string) flex.EndpointName {
-	return flex.EndpointName(text)
-}
-
 // States are the states of a delivery, in the order of a list.
 var States = []string{
 	string(flex.DeliveryPending),
