@@ -73,7 +73,7 @@ func (s *Server) ownSite(r *request) error {
 		if err == nil && flex.SiteID(site) != r.who.Site {
 			return flex.Fail(flex.NotFound, flex.SiteMissing)
 		}
-		return nil // the handler says what is wrong with an id that is none
+		return nil // the handler says what is wrong with a malformed id
 	}
 
 	var a flex.Asset

@@ -9,8 +9,8 @@ import (
 	"flexd/internal/wire"
 )
 
-// take hands an event to the control service, once path and body are read.
-func (s *Server) take(r *request, ev control.Event) (answer, error) {
+// takeEvent hands an event to the control service, once path and body are read.
+func (s *Server) takeEvent(r *request, ev control.Event) (answer, error) {
 	at := path[wire.AssetPath](r)
 	if err := r.bad(); err != nil {
 		return answer{}, err
@@ -22,10 +22,10 @@ func (s *Server) take(r *request, ev control.Event) (answer, error) {
 // event answers POST /entities/asset/{asset_id}/event.
 func (s *Server) event(r *request) (answer, error) {
 	in := body[wire.AssetEventRequest](r)
-	return s.take(r, control.Event{
+	return s.takeEvent(r, control.Event{
 		Kind:        control.Kind(in.EventType),
-		Intent:      intentNoun(in.Intent),
-		Tariff:      tariffNoun(in.Tariff),
+		Intent:      intentOf(in.Intent),
+		Tariff:      tariffOf(in.Tariff),
 		VehicleRate: rateOf(in.Vehicle),
 		EndAt:       in.EndAt.Time,
 	})
@@ -34,10 +34,10 @@ func (s *Server) event(r *request) (answer, error) {
 // plugIn answers POST /entities/asset/{asset_id}/event/plug-in.
 func (s *Server) plugIn(r *request) (answer, error) {
 	in := emptyBody[wire.PlugInEventRequest](r)
-	return s.take(r, control.Event{
+	return s.takeEvent(r, control.Event{
 		Kind:        control.PlugIn,
-		Intent:      intentNoun(in.Intent),
-		Tariff:      tariffNoun(in.Tariff),
+		Intent:      intentOf(in.Intent),
+		Tariff:      tariffOf(in.Tariff),
 		VehicleRate: rateOf(in.Vehicle),
 	})
 }
@@ -45,22 +45,22 @@ func (s *Server) plugIn(r *request) (answer, error) {
 // plugOut answers POST /entities/asset/{asset_id}/event/plug-out.
 func (s *Server) plugOut(r *request) (answer, error) {
 	emptyBody[wire.PlugOutEventRequest](r)
-	return s.take(r, control.Event{Kind: control.PlugOut})
+	return s.takeEvent(r, control.Event{Kind: control.PlugOut})
 }
 
 // intentUpdate answers POST /entities/asset/{asset_id}/event/intent.
 func (s *Server) intentUpdate(r *request) (answer, error) {
 	in := body[wire.IntentEventRequest](r)
-	return s.take(r, control.Event{
+	return s.takeEvent(r, control.Event{
 		Kind:   control.IntentUpdate,
-		Intent: intentNoun(&in.Intent),
+		Intent: intentOf(&in.Intent),
 	})
 }
 
 // chargeNow answers POST /entities/asset/{asset_id}/event/charge-now.
 func (s *Server) chargeNow(r *request) (answer, error) {
 	in := body[wire.ChargeNowEventRequest](r)
-	return s.take(r, control.Event{
+	return s.takeEvent(r, control.Event{
 		Kind:  control.ChargeNow,
 		EndAt: in.EndAt.Time,
 	})
@@ -69,7 +69,7 @@ func (s *Server) chargeNow(r *request) (answer, error) {
 // chargeNowDeleted answers POST /entities/asset/{asset_id}/event/charge-now-deleted.
 func (s *Server) chargeNowDeleted(r *request) (answer, error) {
 	emptyBody[wire.ChargeNowDeletedEventRequest](r)
-	return s.take(r, control.Event{Kind: control.ChargeNowDeleted})
+	return s.takeEvent(r, control.Event{Kind: control.ChargeNowDeleted})
 }
 
 // skipNight answers POST /entities/asset/{asset_id}/event/skip-night.
@@ -82,7 +82,7 @@ func (s *Server) skipNightDeleted(r *request) (answer, error) {
 	return s.absence(r, s.Control.EndSkip)
 }
 
-// absence begins or ends a time in which nothing is needed of the asset in the path.
+// absence begins or ends a time in which the asset in the path is not needed.
 func (s *Server) absence(
 	r *request,
 	change func(context.Context, flex.OrgID, flex.AssetID) error,
@@ -104,9 +104,9 @@ func (s *Server) tariffUpdate(r *request) (answer, error) {
 	in, err := wire.DecodeTariffUpdate(b, &r.ignored)
 	in = keep(r, in, err)
 
-	return s.take(r, control.Event{
+	return s.takeEvent(r, control.Event{
 		Kind:   control.TariffUpdate,
-		Tariff: tariffNoun(&in.Tariff),
+		Tariff: tariffOf(&in.Tariff),
 	})
 }
 
@@ -174,13 +174,13 @@ func (s *Server) intent(r *request) (answer, error) {
 	}
 
 	return ok(wire.IntentResponse{
-		Intent:     intentWire(in),
+		Intent:     intentResponse(in),
 		ReceivedAt: wire.At(in.ReceivedAt),
 	}), nil
 }
 
-// intentNoun reads an intent. A ready_by written without an offset is a time on the wall.
-func intentNoun(in *wire.Intent) *flex.Intent {
+// intentOf returns the intent that was sent; nil for none. A ready_by written without an offset is a time on the wall.
+func intentOf(in *wire.Intent) *flex.Intent {
 	if in == nil {
 		return nil
 	}
@@ -206,7 +206,7 @@ func intentNoun(in *wire.Intent) *flex.Intent {
 	return out
 }
 
-func intentWire(in flex.Intent) wire.Intent {
+func intentResponse(in flex.Intent) wire.Intent {
 	out := wire.Intent{
 		EnergyRequiredKWh: in.Need.KWh(),
 		ReadyBy:           wire.At(in.ReadyBy),
@@ -222,7 +222,7 @@ func intentWire(in flex.Intent) wire.Intent {
 	return out
 }
 
-func tariffNoun(in *wire.Tariff) *flex.Tariff {
+func tariffOf(in *wire.Tariff) *flex.Tariff {
 	if in == nil {
 		return nil
 	}
@@ -233,7 +233,7 @@ func tariffNoun(in *wire.Tariff) *flex.Tariff {
 	}
 }
 
-// rateOf is a vehicle's power; 0 is one that is not known.
+// rateOf returns a vehicle's charging power; 0 if it was not sent.
 func rateOf(v *wire.Vehicle) flex.Watts {
 	if v == nil {
 		return 0

@@ -20,13 +20,12 @@ import (
 // bodyTime is how long a client with a valid token may take to send its body.
 const bodyTime = 2 * time.Minute
 
-// clientGone stands in the log and the metrics for a client that hung up before its answer:
-// nobody hears it, and nothing failed. The number is the one that web servers use.
+// clientGone is the status in the log and the metrics of a request whose client hung up before the
+// answer: nothing was sent, and nothing failed. The number is the one that web servers use.
 const clientGone = 499
 
-// handle wraps a route's handler in what every request goes through, in this order: an id,
-// who is asking, whether they may, their rate, the idempotency key, the handler, the answer,
-// one event in the log.
+// handle wraps a route's handler in the steps that every request goes through; the package's
+// documentation lists them in their order.
 func (s *Server) handle(rt Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		start := time.Now()
@@ -86,8 +85,8 @@ func brokenOffStatus(ctx context.Context) int {
 	return http.StatusInternalServerError
 }
 
-// answer is the request's answer, or the reason why there is none. A panic is an internal
-// failure.
+// answer runs the steps from the token to the handler. The first that fails gives the error; a panic
+// is an internal failure.
 func (s *Server) answer(
 	r *request,
 	w http.ResponseWriter,
@@ -99,7 +98,7 @@ func (s *Server) answer(
 		r.who, err = s.identify(r)
 		if err != nil {
 			if s.limits.take(h, "address "+r.from, addressRate) == nil {
-				s.showStranger(r, h)
+				s.letKnownOriginRead(r, h)
 			}
 
 			return a, err
@@ -107,7 +106,7 @@ func (s *Server) answer(
 	}
 
 	if err := s.limit(r, h); err != nil {
-		s.showOwn(r, h)
+		s.letOwnOriginRead(r, h)
 		return a, err
 	}
 	if err := s.crossOrigin(r, h); err != nil {
@@ -117,7 +116,7 @@ func (s *Server) answer(
 		return a, err
 	}
 
-	// A client that is known may take longer to send its body than a stranger.
+	// A client with a valid token may take longer to send its body than others.
 	if r.route.Limit > 0 && r.route.Role != Public {
 		web.AllowBody(w, bodyTime)
 	}
@@ -259,8 +258,8 @@ func (r *request) shownPath() string {
 	}
 }
 
-// notFound answers paths that are none. As FastAPI does, it sends those that lack or have a
-// final slash to where it would be right.
+// notFound answers a path without a route. As FastAPI does, it redirects one that lacks a final slash, or has
+// one too many, to the path that has a route.
 func (s *Server) notFound(r *request) (answer, error) {
 	other := *r.URL
 	if strings.HasSuffix(other.Path, "/") {
@@ -282,8 +281,8 @@ func (s *Server) notFound(r *request) (answer, error) {
 	return answer{}, flex.Fail(flex.NotFound, "Not Found")
 }
 
-// methodNotAllowed answers paths that are some, with a method that is none of theirs. Methods
-// that nobody knows come here whatever the path.
+// methodNotAllowed answers a path whose routes have other methods. The router sends it requests with a method that
+// it does not know, too, whatever their path.
 func (s *Server) methodNotAllowed(r *request) (answer, error) {
 	if r.Method == http.MethodOptions &&
 		r.Header.Get("Access-Control-Request-Method") != "" {
@@ -313,7 +312,7 @@ func (s *Server) methodNotAllowed(r *request) (answer, error) {
 	return a, nil
 }
 
-// methods lists what the path may be asked with.
+// methods lists the methods of the path's routes.
 func (s *Server) methods(path string) []string {
 	var found []string
 	for _, m := range []string{

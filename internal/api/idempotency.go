@@ -176,8 +176,8 @@ func answersWith[T any](r *request, form func(T) answer) func(T) answer {
 	return form
 }
 
-// kept is what is kept of an answer. The answer is then the bytes that are kept, also if they were committed
-// with what the request made.
+// kept returns the answer to keep, and makes the answer those bytes, also where they were committed with the
+// records that the request made.
 func (r *request) kept(a *answer, claim *access.KeyClaim) (flex.KeptAnswer, error) {
 	made := claim.Kept()
 	if made == nil {
@@ -191,7 +191,7 @@ func (r *request) kept(a *answer, claim *access.KeyClaim) (flex.KeptAnswer, erro
 	return *made, nil
 }
 
-// keep is what is to be kept of an answer, which is then those bytes.
+// keep encodes an answer to keep it, and makes the answer those bytes.
 func (r *request) keep(a *answer) (flex.KeptAnswer, error) {
 	k := flex.KeptAnswer{Status: max(a.status, http.StatusOK)}
 	if !r.keepsAnswer(k.Status) {
@@ -210,7 +210,7 @@ func (r *request) keep(a *answer) (flex.KeptAnswer, error) {
 	return k, nil
 }
 
-// errShownOnce is what is said to who repeats a request whose answer was a secret.
+// errShownOnce refuses to repeat an answer that had a secret.
 var errShownOnce = flex.Fail(
 	flex.Conflict,
 	"this request was answered, and the secret in its answer is shown once: ask for a new one under another Idempotency-Key",
@@ -243,7 +243,7 @@ func (r *request) about(kept []byte) []flex.SiteID {
 		Site names `json:"site"`
 	}
 
-	_ = json.Unmarshal(kept, &named) // what is no object names nothing
+	_ = json.Unmarshal(kept, &named) // an answer that is not an object names nothing
 
 	var ids []flex.SiteID
 	for _, text := range []string{
@@ -272,7 +272,7 @@ func (s *Server) hash(r *request) (sum [32]byte, drop func(), err error) {
 	drop = func() {}
 
 	if r.route.Limit > 0 { // else there is no body to tell apart, and the handler reads none
-		drop, err = s.again(r, h)
+		drop, err = s.bufferBody(r, h)
 		if err != nil {
 			return sum, nil, fmt.Errorf("reading the request's body: %w", err)
 		}
@@ -283,10 +283,10 @@ func (s *Server) hash(r *request) (sum [32]byte, drop func(), err error) {
 	return sum, drop, nil
 }
 
-// again reads the body into h and leaves one that can be read once more: in memory, or a long
-// one in a file until drop is called.
-func (s *Server) again(r *request, h io.Writer) (drop func(), err error) {
-	in := io.TeeReader(&limited{r.Body, false, r.route.Limit, r.route.Limit}, h)
+// bufferBody reads the body into h and puts one in its place that can be read once more: from memory, or, if it
+// is long, from a file until drop is called.
+func (s *Server) bufferBody(r *request, h io.Writer) (drop func(), err error) {
+	in := io.TeeReader(r.limited(r.Body, false), h)
 
 	var head bytes.Buffer
 	if _, err := io.CopyN(&head, in, spoolMax); errors.Is(err, io.EOF) {

@@ -94,7 +94,7 @@ func (s *Server) snoozeAlert(r *request) (answer, error) {
 	})
 }
 
-// answerAlert writes to the audit log what is said of an alert, and keeps it.
+// answerAlert keeps what an operator notes on an alert, and writes it to the audit log first.
 func (s *Server) answerAlert(
 	r *request,
 	what string,

@@ -28,13 +28,13 @@ func (s *Server) crossOrigin(r *request, h http.Header) error {
 		)
 	}
 
-	readable(h, origin)
+	letRead(h, origin)
 
 	return nil
 }
 
-// readable lets pages of the origin read the answer.
-func readable(h http.Header, origin string) {
+// letRead lets pages of the origin read the answer.
+func letRead(h http.Header, origin string) {
 	h.Set("Access-Control-Allow-Origin", origin)
 	h.Set(
 		"Access-Control-Expose-Headers",
@@ -44,17 +44,17 @@ func readable(h http.Header, origin string) {
 	h.Add("Vary", "Origin")
 }
 
-// showOwn lets the component token's own page read that it has asked too often.
-func (s *Server) showOwn(r *request, h http.Header) {
+// letOwnOriginRead lets the component token's own page read that it has asked too often.
+func (s *Server) letOwnOriginRead(r *request, h http.Header) {
 	origin := r.Header.Get("Origin")
 	if r.who.Component() && origin != "" && origin == r.who.Origin {
-		readable(h, origin)
+		letRead(h, origin)
 	}
 }
 
-// showStranger lets a page read that its token is none any more, if living tokens were made
-// for its origin. A page that cannot read it would take the end of a token for a broken line.
-func (s *Server) showStranger(r *request, h http.Header) {
+// letKnownOriginRead lets a page read that its token has ended, if tokens in force were made for its
+// origin. A page that cannot read it would take the end of a token for a broken connection.
+func (s *Server) letKnownOriginRead(r *request, h http.Header) {
 	origin, is := asOrigin(r.Header.Get("Origin"))
 	if !is || !r.route.Component || s.Access == nil {
 		return
@@ -62,7 +62,7 @@ func (s *Server) showStranger(r *request, h http.Header) {
 
 	known, err := s.Access.KnownOrigin(r.Context(), origin)
 	if err == nil && known {
-		readable(h, origin)
+		letRead(h, origin)
 	}
 }
 
@@ -70,7 +70,7 @@ func (s *Server) showStranger(r *request, h http.Header) {
 var hybridOrigins = []string{"capacitor://localhost", "ionic://localhost"}
 
 // asOrigin reads a web origin, scheme, host and port alone, and returns it as browsers send
-// it: in small letters, and without the port that the scheme stands for.
+// it: in lower case, and without the scheme's default port.
 func asOrigin(text string) (string, bool) {
 	const hostChars = "abcdefghijklmnopqrstuvwxyz0123456789-._:[]"
 	usual := map[string]string{"http": ":80", "https": ":443"}
@@ -99,7 +99,7 @@ func asOrigin(text string) (string, bool) {
 const preflightTime = "600"
 
 // preflight answers a browser that asks whether a page may call an operation. It may if the
-// operation takes component tokens and a living one was made for the page's origin.
+// operation takes component tokens and one in force was made for the page's origin.
 func (s *Server) preflight(r *request) (answer, error) {
 	var allowed []string
 	at := r.URL.EscapedPath()

@@ -38,7 +38,7 @@ func (s *Server) limit(r *request, h http.Header) error {
 	}
 
 	if r.route.Role == Public && r.route.handle != nil && r.route.Limit == 0 {
-		rate = DefaultRate // probes and paths that are none cost nothing
+		rate = DefaultRate // probes and paths without a route cost nothing
 		key = "public " + r.from
 	}
 

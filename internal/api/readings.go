@@ -17,7 +17,7 @@ import (
 const batchReadings = 5000
 
 // readings answers POST /data/readings. The request is read to its end before anything is
-// kept: if it is not readings at all it is refused whole, and nothing of it stands.
+// kept: a body that is not a list of readings is refused whole, and none of it is kept.
 func (s *Server) readings(r *request) (answer, error) {
 	in, err := r.stream()
 	if err != nil {

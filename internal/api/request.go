@@ -27,7 +27,7 @@ type request struct {
 	from   string           // the client's address
 	faults []error
 	note   []any            // further attributes of the log's event
-	sent   []byte           // the body, where it was read whole
+	sent   []byte           // the body, if it was read whole
 	claim  *access.KeyClaim // of its idempotency key; nil without one
 
 	ignored wire.Ignored // names of the query and the body that the interface does not have
@@ -222,7 +222,7 @@ func fault(where, word, msg string) error {
 	}
 }
 
-// read returns the body whole, if it is of the media type or says nothing of one.
+// read returns the whole body, if it is of the media type or has none.
 func (r *request) read(mediaType string) ([]byte, error) {
 	if err := r.isMedia(mediaType); err != nil {
 		return nil, err
@@ -272,10 +272,10 @@ func (r *request) stream() (io.Reader, error) {
 		)
 	}
 
-	return &limited{in, in != r.Body, r.route.Limit, r.route.Limit}, nil
+	return r.limited(in, in != r.Body), nil
 }
 
-// isMedia holds the body's media type against the one wanted. None given is taken for it.
+// isMedia compares the body's media type with the one wanted. A body without a type is taken to have it.
 func (r *request) isMedia(want string) error {
 	given := r.Header.Get("Content-Type")
 	if given == "" {
@@ -294,6 +294,16 @@ func (r *request) isMedia(want string) error {
 		given,
 		want,
 	)
+}
+
+// limited returns a reader that ends with a TooLarge failure beyond the route's limit.
+func (r *request) limited(in io.Reader, zipped bool) *limited {
+	return &limited{
+		in:     in,
+		zipped: zipped,
+		left:   r.route.Limit,
+		limit:  r.route.Limit,
+	}
 }
 
 // limited reads up to limit bytes and fails on the next.

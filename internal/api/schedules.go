@@ -128,7 +128,7 @@ func (s *Server) whatIf(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	q := control.Question{Tariff: tariffNoun(in.Tariff)}
+	q := control.Question{Tariff: tariffOf(in.Tariff)}
 	if in.PowerKW != nil {
 		q.Power = flex.FromKW(*in.PowerKW)
 	}

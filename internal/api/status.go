@@ -14,14 +14,14 @@ import (
 // wrongMethod is the code of 405, which no failure inside brings about.
 const wrongMethod = "method_not_allowed"
 
-// internalError is all that a client is shown of a fault of ours.
+// internalError is all that a client is shown of a failure inside flexd.
 const internalError = "internal error"
 
-// retryAfter is how long a client should wait when what we depend on has failed.
+// retryAfter is how many seconds a client should wait when something that flexd depends on has failed.
 const retryAfter = "5"
 
-// problem is what stands beside the detail of an error. What is not found says nothing of the
-// request, so that what never was and what is another's are the same to the byte.
+// problem returns the members beside the detail of an error. A NotFound has none that depends on the request, so that
+// the answers for a record that never existed and for another organisation's are equal byte for byte.
 func (s *Server) problem(code string, r *request) wire.Problem {
 	p := wire.Problem{
 		Code: code,
@@ -35,7 +35,7 @@ func (s *Server) problem(code string, r *request) wire.Problem {
 	return p
 }
 
-// oauthError is the word of OAuth 2.0 for a failure, empty where it has none: RFC 6749, section
+// oauthError is the error code of OAuth 2.0 for a failure, empty where it has none: RFC 6749, section
 // 5.2, at the token endpoint, and RFC 6750, section 3.1, elsewhere.
 func oauthError(r *request, kind flex.Kind) string {
 	atToken := r.route.Pattern == "/auth/token-form"
@@ -53,8 +53,8 @@ func oauthError(r *request, kind flex.Kind) string {
 	return ""
 }
 
-// challenge is the field WWW-Authenticate of a 401, with the word of RFC 6750 for a token that
-// is none. The answer says how a client can authenticate.
+// challenge is the field WWW-Authenticate of a 401, with the error code of RFC 6750 for an invalid
+// token. The answer says how a client can authenticate.
 func challenge(word string) string {
 	switch word {
 	case "invalid_token":

@@ -19,7 +19,7 @@
 //
 // # Encoding
 //
-// Answers leave out what is absent, write lists as [] and never null, instants in UTC with the offset +00:00 (dispatch plans with London's),
+// Answers leave out what is absent, write lists as [] and never null, instants in UTC with a Z (those of dispatch plans with London's offset),
 // wall times as HH:MM:SS and dates as YYYY-MM-DD.
 //
 // # Where it is used
