@@ -85,7 +85,7 @@ func (s *Server) endOwnSessions(r *request) (view, error) {
 		},
 	)
 
-	s.setSession(r.writer(), r.Request, "")
+	s.setSession(r.w, r.Request, "")
 
 	return view{to: "/console/login"}, err
 }

@@ -15,8 +15,8 @@ import (
 // storyMax is how many lines an asset's story has on its page.
 const storyMax = 200
 
-// asked reads what a request asks of an asset.
-func asked(r *request) (control.PastQuery, error) {
+// pastQuery reads from the address which time and which schedule of an asset are asked for.
+func pastQuery(r *request) (control.PastQuery, error) {
 	var a control.PastQuery
 	if err := readID(&a.Asset, r.PathValue("id"), "asset"); err != nil {
 		return a, err
@@ -57,8 +57,9 @@ func readDay(text string) (*flex.Day, error) {
 	return &d, nil
 }
 
-// pastOf reads what is asked for of an asset, with the question of the form.
-func (s *Server) pastOf(
+// pastWith reads the past of an asset with the answer to the form's what-if question. The form of an asset of another
+// type is ignored.
+func (s *Server) pastWith(
 	r *request,
 	a control.PastQuery,
 ) (*control.Past, error) {
@@ -83,7 +84,7 @@ func (s *Server) pastOf(
 	return p, nil
 }
 
-// series is what the plot of an asset shows, for programs: instants in seconds since 1970,
+// series is the data of an asset's plot: instants in seconds since 1970,
 // power in kilowatts, prices in £/MWh.
 type series struct {
 	From int64 `json:"from"`
@@ -92,7 +93,7 @@ type series struct {
 	// start of the half-hour and price; null if none is known
 	Prices  [][2]any   `json:"prices"`
 	OffPeak [][2]int64 `json:"off_peak"` // from, to
-	// from, to, kW: what the schedules allowed while they stood, below zero what they had a car give
+	// from, to, kW: what the schedules allowed while they were in force; below zero, what a car was to discharge
 	Plan     [][3]float64 `json:"plan"`
 	Readings [][3]float64 `json:"readings"` // from, to, average kW
 	ReadyBy  []int64      `json:"ready_by"`
@@ -105,14 +106,14 @@ type series struct {
 	Curves map[string][][2]any `json:"curves"`
 }
 
-// level is what the asset holds, or how warm it is.
+// level is how full the asset is, or how warm.
 type level struct {
 	Unit     string   `json:"unit"`     // % or °C
 	Read     [][2]any `json:"read"`     // instant, value
 	Expected [][2]any `json:"expected"` // by the plan in force
 }
 
-// levelPairs are instants with what was held then.
+// levelPairs are instants, each with the level at it.
 func levelPairs(levels []control.LevelAt) [][2]any {
 	pairs := make([][2]any, 0, len(levels))
 	for _, l := range levels {
@@ -136,7 +137,7 @@ type generation struct {
 	MadeAt     time.Time    `json:"made_at"`
 	Cause      string       `json:"cause"`
 	Plan       [][3]float64 `json:"plan"`
-	// of Curves; one that is not there has passed its keeping
+	// of Curves, which lacks those past their retention
 	Curve string `json:"curve"`
 }
 
@@ -162,7 +163,7 @@ func triples(lines []control.Draw) [][3]float64 {
 
 // assetSeries answers the numbers of an asset's plot.
 func (s *Server) assetSeries(r *request) (view, error) {
-	a, err := asked(r)
+	a, err := pastQuery(r)
 	if err != nil {
 		return view{}, err
 	}
@@ -187,7 +188,7 @@ func (s *Server) assetSeries(r *request) (view, error) {
 		Generations: []generation{},
 	}
 
-	out.addHeld(p)
+	out.addLevel(p)
 	out.addBackground(p)
 
 	for _, l := range storyOf(p) {
@@ -199,8 +200,8 @@ func (s *Server) assetSeries(r *request) (view, error) {
 	return view{json: out}, nil
 }
 
-// addHeld adds what is planned of an asset that nobody plugs in, and what the asset holds.
-func (out *series) addHeld(p *control.Past) {
+// addLevel adds the level of the asset, and the plan of one that is not plugged in, a battery or a tank.
+func (out *series) addLevel(p *control.Past) {
 	switch {
 	case p.Asset.Type == flex.Battery:
 		out.Plan = triples(batteryPlan(p))
@@ -260,7 +261,7 @@ func (out *series) addBackground(p *control.Past) {
 	}
 }
 
-// assetPage is an asset on one time axis, and why.
+// assetPage is the data of an asset's page.
 type assetPage struct {
 	control.AssetView
 	past        *control.Past
@@ -281,14 +282,15 @@ type assetPage struct {
 	AtBridge    bool   // whether a bridge may know its charger
 }
 
-func (s *Server) assetNow(r *request) (view, error) {
-	a, err := asked(r)
+// asset answers the page of an asset.
+func (s *Server) asset(r *request) (view, error) {
+	a, err := pastQuery(r)
 	if err != nil {
 		return view{}, err
 	}
 
 	a.Explain = true
-	p, err := s.pastOf(r, a)
+	p, err := s.pastWith(r, a)
 	if err != nil {
 		return view{}, err
 	}
@@ -329,7 +331,7 @@ func (p *assetPage) Gives() bool {
 	return c.Open() && len(c.Current.Gives) > 0
 }
 
-// addRanges adds which time is shown, and which else may be. Where nobody plugs anything in there is no session.
+// addRanges adds the times that can be shown. An asset that is not plugged in has no session.
 func (p *assetPage) addRanges(asked, path string) {
 	ranges := []string{"session", "day", "week", "month"}
 	if !p.Type.Charges() {
@@ -342,7 +344,7 @@ func (p *assetPage) addRanges(asked, path string) {
 	}
 }
 
-// assetJSON is the page for programs.
+// assetJSON is the page as JSON.
 type assetJSON struct {
 	wire.AssetView
 	Sentences []string `json:"sentences"` // how it is now, in words
@@ -398,8 +400,7 @@ func (p *assetPage) OutcomeKnown() bool {
 	return known
 }
 
-// addReason adds why the chosen schedule is as it is, and what would be if something were
-// otherwise.
+// addReason adds the reasons for the chosen schedule, and the answer to the what-if question.
 func (p *assetPage) addReason(r *request) {
 	if p.past.Why != nil {
 		p.Why = whyOf(*p.past.Why)
@@ -414,7 +415,7 @@ func (p *assetPage) addReason(r *request) {
 
 // assetWhy answers the why panel of one schedule alone, for the page's slider.
 func (s *Server) assetWhy(r *request) (view, error) {
-	a, err := asked(r)
+	a, err := pastQuery(r)
 	if err != nil {
 		return view{}, err
 	}

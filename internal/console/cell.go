@@ -52,7 +52,7 @@ func (s *Server) chooseCell(r *request) (view, error) {
 		c.Name, c.Secure = loopbackCell, false
 	}
 
-	http.SetCookie(r.writer(), c)
+	http.SetCookie(r.w, c)
 
 	return view{to: Root + "/"}, nil
 }

@@ -136,7 +136,7 @@ var surface = []route{
 	{pattern: "GET /console/assets", handle: (*Server).assets},
 	{pattern: "GET /console/assets.csv", handle: (*Server).assets},
 	{pattern: "GET /console/assets.json", handle: (*Server).assets},
-	{pattern: "GET /console/assets/{id}", handle: (*Server).assetNow},
+	{pattern: "GET /console/assets/{id}", handle: (*Server).asset},
 	{pattern: "GET /console/assets/{id}/series.json", handle: (*Server).assetSeries},
 	{pattern: "GET /console/assets/{id}/why", handle: (*Server).assetWhy},
 	{pattern: "GET /console/assets/{id}/what-if.json", handle: (*Server).assetWhatIf},

@@ -31,7 +31,7 @@ func (s *Server) stream(r *request, next func() (any, error)) (view, error) {
 	}
 
 	defer s.streams.Add(-1)
-	w := r.writer()
+	w := r.w
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // or a proxy would keep it back
 	control := http.NewResponseController(w)

@@ -49,7 +49,7 @@ func (s *Server) loginPasskey(r *request) (view, error) {
 		r.from,
 	)
 	if err == nil {
-		s.setSession(r.writer(), r.Request, issued.Token)
+		s.setSession(r.w, r.Request, issued.Token)
 		return view{to: ownPath(f.Next)}, nil
 	}
 

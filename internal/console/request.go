@@ -24,9 +24,9 @@ const formMax = 64 << 10
 // request is a request on its way through a handler.
 type request struct {
 	*http.Request
-	who  access.Operator // zero on public routes
-	from string          // the client's address
-	w    http.ResponseWriter
+	who  access.Operator     // zero on public routes
+	from string              // the client's address
+	w    http.ResponseWriter // used by the handlers that set a cookie or stream
 }
 
 // view is what a handler returns: a page, a table to take away, JSON, or another address.
@@ -82,7 +82,8 @@ func guarded(next http.Handler) http.Handler {
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// wrap turns a route into a handler: who is asking, the route, the answer.
+// wrap wraps a route's handler in the steps that every request goes through; the package's documentation lists
+// them in their order.
 func (s *Server) wrap(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		r := &request{
@@ -109,31 +110,31 @@ func (s *Server) wrap(rt route) http.Handler {
 	})
 }
 
-// answer is the route's view, or the reason why there is none. A panic is an internal
-// failure.
+// answer runs the steps from the session to the handler. The first that fails gives the error; a panic is an
+// internal failure.
 func (s *Server) answer(
 	rt route,
 	r *request,
 ) (v view, err error) {
 	defer web.Recover(&err)
 
-	if !rt.public {
-		r.who, err = s.Access.IdentifyOperator(
-			r.Context(),
-			s.sessionOf(r.Request),
-		)
-		if err != nil {
-			return v, err
-		}
-
-		r.Request = r.WithContext(r.who.Within(r.Context()))
+	if rt.public {
+		return rt.handle(s, r)
 	}
 
-	if !rt.public {
-		v, err = s.admit(rt, r)
-		if err != nil || v.page != "" || v.to != "" {
-			return v, err
-		}
+	r.who, err = s.Access.IdentifyOperator(
+		r.Context(),
+		s.sessionOf(r.Request),
+	)
+	if err != nil {
+		return v, err
+	}
+
+	r.Request = r.WithContext(r.who.Within(r.Context()))
+
+	v, err = s.admit(rt, r)
+	if err != nil || v.page != "" || v.to != "" {
+		return v, err
 	}
 
 	v, err = rt.handle(s, r)
@@ -146,9 +147,6 @@ func (s *Server) answer(
 
 	return v, err
 }
-
-// writer is the answer's, for the few handlers that set a cookie or stream.
-func (r *request) writer() http.ResponseWriter { return r.w }
 
 // failed is the view of an error. What was not written to be shown is logged and not shown.
 func (s *Server) failed(r *request, err error) view {
@@ -193,7 +191,7 @@ func (s *Server) failed(r *request, err error) view {
 	return v
 }
 
-// plain reports whether a program asks, which is shown no pages.
+// plain reports whether the answer is for a program: JSON or CSV in place of a page.
 func (r *request) plain() bool {
 	p := r.URL.Path
 	return r.wantsJSON() || strings.HasSuffix(p, ".json") ||
@@ -245,7 +243,7 @@ func (s *Server) write(w http.ResponseWriter, r *request, v view) {
 	}
 }
 
-// frame is what the layout shows around a page.
+// frame is the data of the layout around a page.
 type frame struct {
 	Title       string
 	Crumbs      []crumb
@@ -285,10 +283,10 @@ func sectionOf(path string, crumbs []crumb) string {
 	return ""
 }
 
-// trueTime are the sections whose times are those of the machine, and not of an organisation's clock.
+// trueTime are the sections whose times are by the true clock, and not by an organisation's.
 var trueTime = []string{"alerts", "deliveries", "engine", "safety", "audit", "operators", ""}
 
-// clockNote says whose clock the times of a page are by, where a sandbox has turned one.
+// clockNote says by whose clock the times of a page are, where an organisation has advanced its sandbox clock.
 func (s *Server) clockNote(r *request, section string) (string, error) {
 	const plain = "All times are London time."
 	if r.who.Name == "" || s.Environment != flex.Sandbox {
@@ -388,7 +386,7 @@ func (s *Server) render(b *bytes.Buffer, r *request, v view) error {
 	})
 }
 
-// doneText is what is said after an act, by the word that its redirect carries.
+// doneText is shown after an act, by the word that its redirect carries.
 var doneText = map[string]string{
 	"halted":      "All pushes are halted.",
 	"parthalted":  "A part of the pushes is halted.",

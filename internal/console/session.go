@@ -143,7 +143,7 @@ func (s *Server) login(r *request) (view, error) {
 		r.from,
 	)
 	if err == nil {
-		s.setSession(r.writer(), r.Request, issued.Token)
+		s.setSession(r.w, r.Request, issued.Token)
 
 		if issued.AwaitsCode {
 			return s.codeView(codeForm{Next: f.Next})
@@ -185,7 +185,7 @@ func (s *Server) loginCode(r *request) (view, error) {
 		r.from,
 	)
 	if err == nil {
-		s.setSession(r.writer(), r.Request, issued.Token)
+		s.setSession(r.w, r.Request, issued.Token)
 		return view{to: ownPath(f.Next)}, nil
 	}
 
@@ -206,7 +206,7 @@ func (s *Server) loginCode(r *request) (view, error) {
 func loginFault(r *request, err error) (string, error) {
 	if wait, ok := errors.AsType[*access.Wait](err); ok {
 		seconds := int(math.Ceil(wait.After.Seconds()))
-		r.writer().Header().Set("Retry-After", fmt.Sprint(seconds))
+		r.w.Header().Set("Retry-After", fmt.Sprint(seconds))
 		return fmt.Sprintf(
 			"Too many failed attempts. Wait %d s and try again.",
 			seconds,
@@ -241,7 +241,7 @@ func (s *Server) logout(r *request) (view, error) {
 	err := s.act(r, access.Action{Act: "log out"}, func() error {
 		return s.Access.LogoutOperator(r.Context(), s.sessionOf(r.Request))
 	})
-	s.setSession(r.writer(), r.Request, "")
+	s.setSession(r.w, r.Request, "")
 
 	return view{to: afterLogout(r.who)}, err
 }

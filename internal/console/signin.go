@@ -44,7 +44,7 @@ func (s *Server) setSignIn(r *request, a signin.Attempt, next string) {
 		c.Value, c.MaxAge = "", -1
 	}
 
-	http.SetCookie(r.writer(), c)
+	http.SetCookie(r.w, c)
 }
 
 func (s *Server) signInCookie(r *request) string {
@@ -114,7 +114,7 @@ func (s *Server) finishSignIn(r *request) (view, error) {
 
 	issued, err := s.Access.SignInOperator(r.Context(), a, answer, r.from)
 	if err == nil {
-		s.setSession(r.writer(), r.Request, issued.Token)
+		s.setSession(r.w, r.Request, issued.Token)
 		return view{
 			page:  "signedin",
 			title: "You are logged in",

@@ -9,7 +9,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// why is the reason of a schedule, laid out to be read.
+// why is the reasons for a schedule, as the page shows them.
 type why struct {
 	control.Explanation
 	CauseText string
@@ -56,7 +56,7 @@ func whyOf(x control.Explanation) *why {
 	return w
 }
 
-// planRunOf is a line of periods that were planned for the same reason.
+// planRunOf joins periods that were planned for the same reason.
 func planRunOf(periods []charge.Period) planRun {
 	first := periods[0]
 	s := planRun{
@@ -307,12 +307,12 @@ func figuresOfPlan(p charge.Plan, power flex.Watts) figures {
 
 // assetWhatIf answers a what-if question in numbers.
 func (s *Server) assetWhatIf(r *request) (view, error) {
-	a, err := asked(r)
+	a, err := pastQuery(r)
 	if err != nil {
 		return view{}, err
 	}
 
-	p, err := s.pastOf(r, a)
+	p, err := s.pastWith(r, a)
 	if err != nil {
 		return view{}, err
 	}

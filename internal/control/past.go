@@ -117,7 +117,15 @@ func (s *Service) Past(ctx context.Context, q PastQuery) (*Past, error) {
 		}
 
 		p = &Past{Now: tx.Now()}
-		if err := p.gather(ctx, tx, q); err != nil {
+		if err := p.readAsset(ctx, tx, q.Asset); err != nil {
+			return err
+		}
+
+		p.Span = q.span(p.Now, &p.Charging)
+		if err := p.readSpan(ctx, tx); err != nil {
+			return err
+		}
+		if err := p.readSchedules(ctx, tx); err != nil {
 			return err
 		}
 
@@ -206,11 +214,11 @@ func around(from, to time.Time) flex.Span {
 	return flex.Span{From: first.Start(), To: last.Start()}
 }
 
-// gather reads the asset as it is, and what happened to it in the span that is asked for.
-func (p *Past) gather(
+// readAsset reads the asset as it is now.
+func (p *Past) readAsset(
 	ctx context.Context,
 	tx *store.Tx,
-	q PastQuery,
+	id flex.AssetID,
 ) error {
 	var err error
 	p.Org, err = tx.OrgRecord(ctx)
@@ -218,7 +226,7 @@ func (p *Past) gather(
 		return err
 	}
 
-	p.Asset, err = tx.Asset(ctx, q.Asset)
+	p.Asset, err = tx.Asset(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -228,30 +236,23 @@ func (p *Past) gather(
 		return err
 	}
 
-	p.Charging, err = tx.Charging(ctx, q.Asset)
+	p.Charging, err = tx.Charging(ctx, id)
 	if err != nil {
 		return err
 	}
 
-	p.Accepted, err = tx.Accepted(ctx, q.Asset)
-	if err != nil {
+	p.Accepted, err = tx.Accepted(ctx, id)
+	if err != nil || p.Charging.Open() {
 		return err
 	}
 
-	if !p.Charging.Open() {
-		p.Freed, err = freedInSession(ctx, tx, q.Asset, p.Charging.Session)
-		if err != nil {
-			return err
-		}
-	}
+	p.Freed, err = freedInSession(ctx, tx, id, p.Charging.Session)
 
-	p.Span = q.span(p.Now, &p.Charging)
-
-	return p.gatherSpan(ctx, tx)
+	return err
 }
 
-// gatherSpan reads what happened in the span.
-func (p *Past) gatherSpan(ctx context.Context, tx *store.Tx) error {
+// readSpan reads the sessions, events, prices and readings of the span.
+func (p *Past) readSpan(ctx context.Context, tx *store.Tx) error {
 	var err error
 	p.Sessions, err = tx.SessionsWithin(ctx, p.Asset.ID, p.Span)
 	if err != nil {
@@ -285,11 +286,11 @@ func (p *Past) gatherSpan(ctx context.Context, tx *store.Tx) error {
 		return a.From.Compare(b.From)
 	})
 
-	return p.gatherSchedules(ctx, tx)
+	return nil
 }
 
-// gatherSchedules reads the schedules of the span, their pushes, and what was reported of them.
-func (p *Past) gatherSchedules(ctx context.Context, tx *store.Tx) error {
+// readSchedules reads the schedules of the span, their pushes, and what was reported of them.
+func (p *Past) readSchedules(ctx context.Context, tx *store.Tx) error {
 	schedules, err := tx.SchedulesWithin(ctx, p.Asset.ID, p.Span)
 	if err != nil {
 		return err
@@ -304,7 +305,7 @@ func (p *Past) gatherSchedules(ctx context.Context, tx *store.Tx) error {
 	}
 
 	if !p.Asset.Type.Charges() {
-		return p.gatherSent(ctx, tx, found)
+		return p.readSent(ctx, tx, found)
 	}
 
 	pushes := make(map[flex.EventID]*store.Delivery, len(found))

@@ -228,8 +228,8 @@ func queuedByClock(
 	return queued, err
 }
 
-// gatherSent reads what was asked of an asset that nobody plugs in, and what became of its pushes.
-func (p *Past) gatherSent(
+// readSent reads what was asked of an asset that nobody plugs in, and what became of its pushes.
+func (p *Past) readSent(
 	ctx context.Context,
 	tx *store.Tx,
 	pushes []store.Delivery,
