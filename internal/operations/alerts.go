@@ -13,14 +13,14 @@ import (
 	"flexd/internal/worker"
 )
 
-// alertInterval is how long an exception must be gone before its alert ends. Several processes look,
-// and what only one of them can see, such as a failed job, must not go out with another's look.
+// alertInterval is how long an exception must be gone before its alert ends. Several processes watch, and an exception
+// that only one of them finds, such as a failed job of its own, must not end when another process does not find it.
 const alertInterval = time.Minute
 
 // AlertsKeptFor is how long alerts that ended, and what was sent, are kept if nothing else is set.
 const AlertsKeptFor = 90 * 24 * time.Hour
 
-// What a message says.
+// The kinds of messages.
 const (
 	sayFiring    = "firing"
 	sayResolved  = "resolved"
@@ -28,11 +28,11 @@ const (
 	sayHeartbeat = "heartbeat"
 )
 
-// WatchAlerts holds the exceptions against the rules: it has an alert sent when one has lasted as
-// long as its rule asks, again when a time of rest is over, and once when it has ended.
+// WatchAlerts compares the exceptions with the rules: it queues messages when an exception has lasted as
+// long as its rule asks, again when a snooze is over, and once when it has ended.
 func (s *Service) WatchAlerts(ctx context.Context) (worker.Report, error) {
-	held, err := s.holdAgainstRules(ctx)
-	if err != nil || held.idle {
+	found, err := s.compareWithRules(ctx)
+	if err != nil || found.idle {
 		return worker.Report{}, err
 	}
 
@@ -44,15 +44,15 @@ func (s *Service) WatchAlerts(ctx context.Context) (worker.Report, error) {
 			return err
 		}
 
-		for i, a := range held.wrong {
-			n, err := fire(ctx, all, a, held.rules[i], routes)
+		for i, a := range found.wrong {
+			n, err := fire(ctx, all, a, found.rules[i], routes)
 			if err != nil {
 				return err
 			}
 			sent += n
 		}
 
-		if held.whole {
+		if found.whole {
 			n, err := endAlerts(ctx, all)
 			if err != nil {
 				return err
@@ -60,7 +60,7 @@ func (s *Service) WatchAlerts(ctx context.Context) (worker.Report, error) {
 			sent += n
 		}
 
-		n, err := beat(ctx, all)
+		n, err := queueHeartbeats(ctx, all)
 		sent += n
 		return err
 	})
@@ -68,7 +68,7 @@ func (s *Service) WatchAlerts(ctx context.Context) (worker.Report, error) {
 	return worker.Report{Did: sent}, err
 }
 
-// endAlerts has it said of alerts that nothing is wrong any more.
+// endAlerts ends the alerts whose exceptions are gone, and queues messages that say so.
 func endAlerts(ctx context.Context, all *store.All) (int, error) {
 	ended, err := all.EndAlerts(ctx, all.Now().Add(-alertInterval))
 	if err != nil {
@@ -77,7 +77,7 @@ func endAlerts(ctx context.Context, all *store.All) (int, error) {
 
 	var sent int
 	for _, a := range ended {
-		n, err := sayEnded(ctx, all, a)
+		n, err := queueEnded(ctx, all, a)
 		if err != nil {
 			return sent, err
 		}
@@ -87,16 +87,16 @@ func endAlerts(ctx context.Context, all *store.All) (int, error) {
 	return sent, nil
 }
 
-// heldAgainst is what holding the exceptions against the rules showed.
-type heldAgainst struct {
-	wrong []flex.Alert // beyond a rule's threshold
-	rules []AlertRule  // of each of them
-	whole bool         // all could be looked at, so that what was not found has ended
-	idle  bool         // there is nothing to do
+// beyondRules are the exceptions that are beyond a rule's threshold.
+type beyondRules struct {
+	wrong []flex.Alert
+	rules []AlertRule // of each of them
+	whole bool        // all exceptions could be read, so that an alert without one has ended
+	idle  bool        // there is nothing to do
 }
 
-// holdAgainstRules holds the exceptions against the rules.
-func (s *Service) holdAgainstRules(ctx context.Context) (heldAgainst, error) {
+// compareWithRules finds the exceptions that are beyond a rule's threshold.
+func (s *Service) compareWithRules(ctx context.Context) (beyondRules, error) {
 	var rules []AlertRule
 	open := 0
 
@@ -109,12 +109,12 @@ func (s *Service) holdAgainstRules(ctx context.Context) (heldAgainst, error) {
 		open, err = all.AlertWork(ctx)
 		return err
 	})
-	var held heldAgainst
+	var beyond beyondRules
 	if err != nil {
-		return held, err
+		return beyond, err
 	}
 
-	held.whole = true
+	beyond.whole = true
 	found := map[flex.OrgID][]Exception{}
 	for _, r := range rules {
 		if !r.Enabled {
@@ -126,25 +126,25 @@ func (s *Service) holdAgainstRules(ctx context.Context) (heldAgainst, error) {
 			var whole bool
 			exceptions, whole, err = s.exceptions(ctx, r.Org)
 			if err != nil {
-				return held, err
+				return beyond, err
 			}
 
 			found[r.Org] = exceptions
-			held.whole = held.whole && whole
+			beyond.whole = beyond.whole && whole
 		}
 
 		if a := sumOf(exceptions, r); a.Count >= r.Threshold {
-			held.wrong = append(held.wrong, a)
-			held.rules = append(held.rules, r)
+			beyond.wrong = append(beyond.wrong, a)
+			beyond.rules = append(beyond.rules, r)
 		}
 	}
 
-	held.idle = len(held.wrong) == 0 && open == 0
+	beyond.idle = len(beyond.wrong) == 0 && open == 0
 
-	return held, nil
+	return beyond, nil
 }
 
-// sumOf is the exceptions of the rule's kind as one alert.
+// sumOf joins the exceptions of the rule's kind into one alert.
 func sumOf(exceptions []Exception, r AlertRule) flex.Alert {
 	a := flex.Alert{Kind: string(r.Kind), Org: r.Org}
 	more := 0
@@ -171,7 +171,7 @@ func sumOf(exceptions []Exception, r AlertRule) flex.Alert {
 	return a
 }
 
-// fire notes that something is wrong, and has it said if it is time.
+// fire keeps an alert, and queues its messages when it is time.
 func fire(
 	ctx context.Context,
 	all *store.All,
@@ -184,7 +184,7 @@ func fire(
 		return 0, err
 	}
 
-	first, err := all.FireAlert(ctx, a) // of all processes that look
+	first, err := all.FireAlert(ctx, a) // of all processes that watch
 	if err != nil || !first {
 		return 0, err
 	}
@@ -205,7 +205,7 @@ func fire(
 	return sent, nil
 }
 
-// isTime reports whether the alert is to be sent: for the first time, or after a rest.
+// isTime reports whether the alert is to be sent: for the first time, or after a snooze.
 func isTime(a flex.Alert, rule AlertRule, now time.Time) bool {
 	if a.FiredAt.IsZero() {
 		return now.Sub(a.SinceAt) >= rule.For
@@ -222,8 +222,8 @@ func reaches(r store.AlertRoute, a flex.Alert) bool {
 	return r.Org.IsZero() || r.Org == a.Org
 }
 
-// sayEnded has it said that an alert ended, by the routes that said that it fires.
-func sayEnded(
+// queueEnded queues the message that an alert ended, on the routes that it was sent by.
+func queueEnded(
 	ctx context.Context,
 	all *store.All,
 	a flex.Alert,
@@ -244,8 +244,8 @@ func sayEnded(
 	return sent, nil
 }
 
-// beat queues the heartbeats that are due.
-func beat(ctx context.Context, all *store.All) (int, error) {
+// queueHeartbeats queues the heartbeats that are due.
+func queueHeartbeats(ctx context.Context, all *store.All) (int, error) {
 	due, err := all.BeatAlertRoutes(ctx)
 	var sent int
 	for _, r := range due {
@@ -263,10 +263,10 @@ func beat(ctx context.Context, all *store.All) (int, error) {
 	return sent, err
 }
 
-// purgeMax is how many alerts, and how many messages, are forgotten in one transaction.
+// purgeMax is how many alerts, and how many messages, are deleted in one transaction.
 const purgeMax = 5000
 
-// PurgeAlerts forgets alerts that ended long ago, and what was sent then.
+// PurgeAlerts deletes alerts that ended long ago, and their messages.
 func (s *Service) PurgeAlerts(ctx context.Context) (worker.Report, error) {
 	var n int64
 	err := s.DB.WriteAll(ctx, func(all *store.All) error {
@@ -283,7 +283,7 @@ func (s *Service) PurgeAlerts(ctx context.Context) (worker.Report, error) {
 	return worker.Report{Did: int(n), More: n >= purgeMax}, err
 }
 
-// TestRoute has a test sent by the route of a name.
+// TestRoute queues a test message on the route of that name.
 func (s *Service) TestRoute(ctx context.Context, name string) error {
 	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		routes, err := all.AlertRoutes(ctx)
@@ -301,7 +301,7 @@ func (s *Service) TestRoute(ctx context.Context, name string) error {
 	})
 }
 
-// AlertPage is what is known of alerts.
+// AlertPage is the data of the page of alerts.
 type AlertPage struct {
 	Alerts []flex.Alert // that fired, the newest first
 	Rules  []AlertRule
@@ -313,7 +313,7 @@ type AlertPage struct {
 // Bounds of lists.
 const alertsMax, sentMax = 200, 50
 
-// AlertList returns the alerts, or those alone that fire, with the rules and routes.
+// AlertList returns the alerts, or only those that fire, with the rules and routes.
 func (s *Service) AlertList(
 	ctx context.Context,
 	firing bool,
@@ -359,8 +359,8 @@ func (s *Service) AlertList(
 	return p, err
 }
 
-// AlertsOf returns a page of one organisation's alerts that fired, the newest first, or of those
-// alone that have not ended; and the last one's id if there are more.
+// AlertsOf returns a page of one organisation's alerts that fired, the newest first, or only of those
+// that have not ended; and the last one's id if there are more.
 func (s *Service) AlertsOf(
 	ctx context.Context,
 	org flex.OrgID,
@@ -390,7 +390,7 @@ func (s *Service) AlertsOf(
 	return found, next, err
 }
 
-// AlertOf reads the id of an alert. Text that is none names nothing: NotFound.
+// AlertOf reads the id of an alert; NotFound for a text that is not an id.
 func AlertOf(text string) (store.AlertID, error) {
 	var id store.AlertID
 	if id.UnmarshalText([]byte(text)) != nil {

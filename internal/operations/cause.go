@@ -70,7 +70,7 @@ func (s *Service) AssetsOf(
 	plugged := ids
 	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		ids = slices.Clone(plugged) // a read may be run again
-		for _, of := range lookedAt(ctx, org) {
+		for _, of := range orgsToSearch(ctx, org) {
 			more, err := look(ctx, all, of)
 			if err != nil {
 				return err

@@ -1,5 +1,4 @@
-// Package operations answers what an operator asks at night: how the fleet is, and what needs
-// looking at. It sends alerts of that.
+// Package operations tells operators how the fleet is and what is wrong, and sends alerts when something is.
 //
 // # The fleet
 //
@@ -22,7 +21,7 @@
 //	                                                  └──┘ sent again after a snooze
 //
 // WatchAlerts compares the exceptions with the rules every 15 s. If the list is not whole, nothing ends. The one process that
-// raises an alert's number queues its messages, in the same transaction: of several processes that look, one sends. A message is a
+// raises an alert's number queues its messages, in the same transaction: of several processes that watch, one sends. A message is a
 // job (package store) under a lease of two minutes, sent at least once and tried 12 times over about two hours, by webhook, PagerDuty,
 // Alertmanager or e-mail. When the database has failed for a minute, each process sends an alert of that from memory.
 package operations

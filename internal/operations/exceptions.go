@@ -122,7 +122,7 @@ type Exception struct {
 	Kind   Kind
 	Level  Level
 	Count  int            // of what the kind counts
-	Org    flex.OrgID     // whose the first of it is; zero for assets, and for what is nobody's
+	Org    flex.OrgID     // of the first that was found; zero for assets, and where no organisation has it
 	Energy flex.WattHours // that will be missing, of the kinds of shortfall
 	Title  string         // with its count, in one line
 	Text   string         // what it means and what to do
@@ -147,15 +147,15 @@ func (e *Exception) More() int {
 // StalePrice is a source whose prices are not current.
 type StalePrice struct{ Source, Why string }
 
-// Service finds what an operator should look at. Set its fields before use.
+// Service finds exceptions, counts the fleet and sends alerts. Set its fields before use.
 type Service struct {
 	DB *store.DB
 
 	// Jobs returns the background jobs of this process; nil where none run.
 	Jobs func() []*worker.Worker
-	// Trouble returns what keeps the database from its work; nil where it is not looked at.
+	// Trouble returns the failures that this process had lately with the database; nil where nobody counts them.
 	Trouble func() *store.Trouble
-	// StalePrices returns the price sources that are not current; nil where prices are not looked at.
+	// StalePrices returns the price sources that are not current; nil where none are fetched.
 	StalePrices func(context.Context) ([]StalePrice, error)
 
 	// how long alerts that ended are kept; AlertsKeptFor if it is zero
@@ -194,15 +194,15 @@ func (s *Service) Exceptions(
 	return found, err
 }
 
-// exceptions is Exceptions, and says whether all was looked at: a database that cannot be read is an exception,
+// exceptions is Exceptions, and reports whether the list is whole: a database that cannot be read is an exception
 // and hides others.
 func (s *Service) exceptions(
 	ctx context.Context,
 	org flex.OrgID,
 ) (found []Exception, whole bool, err error) {
-	found, err = s.foundIn(ctx, org)
+	found, err = s.search(ctx, org)
 	whole = err == nil
-	trouble := s.troubles()
+	trouble := s.databaseFailing()
 	if err != nil && len(trouble) == 0 {
 		return nil, false, err
 	}
@@ -215,8 +215,8 @@ func (s *Service) exceptions(
 	return found, whole, nil
 }
 
-// foundIn returns the exceptions that records and jobs show.
-func (s *Service) foundIn(
+// search returns the exceptions of records, prices and jobs.
+func (s *Service) search(
 	ctx context.Context,
 	org flex.OrgID,
 ) ([]Exception, error) {
@@ -229,7 +229,7 @@ func (s *Service) foundIn(
 	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		found, err = findHalts(ctx, all)
 
-		for _, of := range lookedAt(ctx, org) {
+		for _, of := range orgsToSearch(ctx, org) {
 			for _, find := range finders {
 				if err != nil {
 					return err
@@ -264,7 +264,7 @@ func (s *Service) foundIn(
 	return append(found, stale...), nil
 }
 
-// named returns the assets with their external ids, so many at most as an exception names.
+// named returns the first examplesMax assets with their external ids.
 func named(
 	ctx context.Context,
 	all *store.All,
@@ -282,7 +282,7 @@ func named(
 	return assets, err
 }
 
-// nameOwners has exceptions that may be any organisation's say whose they are.
+// nameOwners writes into the exceptions of all organisations whose they are.
 func nameOwners(found []Exception, orgs []flex.Org) {
 	if len(orgs) < 2 {
 		return
@@ -316,6 +316,7 @@ func nameOwners(found []Exception, orgs []flex.Org) {
 	}
 }
 
+// lacking says how many assets will be short of energy.
 func lacking(n int) string {
 	if n == 1 {
 		return "1 asset will not have what it needs"
@@ -323,7 +324,7 @@ func lacking(n int) string {
 	return count(n, "asset") + " will not have what they need"
 }
 
-// count writes a number with its thing, in the plural where it is one.
+// count writes a number with its noun, in the plural where needed.
 func count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -9,13 +9,34 @@ import (
 	"flexd/internal/store"
 )
 
-// finders find what is an organisation's, or everybody's.
-var finders = []func(context.Context, *store.All, *Fleet, flex.OrgID) ([]Exception, error){
-	findRefused, findWaiting, findEndpoints, findShort, findOffline, findNotReleased, findOrders, findLinks, findUpstreams, findUnplanned, findExcluded, findPlanRefused, findColdTanks, findColdRooms, findCutShort, findSilent, findHeld, findPayouts,
+// finder finds the exceptions of one kind, or of a few that are found together, of an organisation, or of all
+// of them if it is zero.
+type finder func(context.Context, *store.All, *Fleet, flex.OrgID) ([]Exception, error)
+
+// finders are those that look at records. findHalts, failedJobs, stalePrices and databaseFailing find the rest.
+var finders = []finder{
+	findRefused,
+	findWaiting,
+	findEndpoints,
+	findShort,
+	findOffline,
+	findNotReleased,
+	findOrdersUnmet,
+	findLimitLinksLost,
+	findOpenADRSilent,
+	findUnplanned,
+	findExcluded,
+	findPlanRefused,
+	findColdTanks,
+	findColdRooms,
+	findCutShort,
+	findReadingsMissing,
+	findReadingsHeld,
+	findPayouts,
 }
 
-// lookedAt are the organisations that are asked about one by one: zero asks about all at once.
-func lookedAt(ctx context.Context, org flex.OrgID) []flex.OrgID {
+// orgsToSearch are the organisations that the finders are called for, one after the other; zero is all at once.
+func orgsToSearch(ctx context.Context, org flex.OrgID) []flex.OrgID {
 	orgs, bounded := store.WithinOf(ctx)
 	if !bounded {
 		return []flex.OrgID{org}
@@ -184,7 +205,7 @@ func findWaiting(
 	}}, err
 }
 
-// shortages says what each cause of a shortfall is called and means.
+// shortages are the kind and the text of each cause of a shortfall.
 var shortages = [causes]struct {
 	kind Kind
 	text string
@@ -325,7 +346,7 @@ func findColdRooms(
 	}}, err
 }
 
-func findOrders(
+func findOrdersUnmet(
 	ctx context.Context,
 	all *store.All,
 	_ *Fleet,
@@ -350,7 +371,7 @@ func findOrders(
 	}}, nil
 }
 
-func findLinks(
+func findLimitLinksLost(
 	ctx context.Context,
 	all *store.All,
 	_ *Fleet,
@@ -379,7 +400,7 @@ func findLinks(
 	}}, nil
 }
 
-func findUpstreams(
+func findOpenADRSilent(
 	ctx context.Context,
 	all *store.All,
 	_ *Fleet,
@@ -510,7 +531,7 @@ func findCutShort(
 	}}, err
 }
 
-func findHeld(
+func findReadingsHeld(
 	ctx context.Context,
 	all *store.All,
 	_ *Fleet,
@@ -553,7 +574,7 @@ func findPayouts(
 	}}, nil
 }
 
-// trouble is what this process met lately that keeps the database from its work, or nil.
+// trouble returns the failures that this process had lately with the database; nil for none.
 func (s *Service) trouble() *store.Trouble {
 	if s.Trouble == nil {
 		return nil
@@ -561,8 +582,8 @@ func (s *Service) trouble() *store.Trouble {
 	return s.Trouble()
 }
 
-// troubles is what keeps the database from its work, where this process has met something.
-func (s *Service) troubles() []Exception {
+// databaseFailing finds that the database does not do its work, by the failures of this process.
+func (s *Service) databaseFailing() []Exception {
 	t := s.trouble()
 	if t == nil {
 		return nil

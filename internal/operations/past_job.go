@@ -12,8 +12,8 @@ import (
 	"flexd/internal/worker"
 )
 
-// countAgain is after which time since its end a half-hour of the fleet's past is counted, and counted
-// again for what came late: readings, settlement.
+// countAgain are the times after its end at which a half-hour of the fleet's past is counted: at once, and again
+// for late readings and settlement.
 var countAgain = []time.Duration{
 	0,
 	time.Hour,
@@ -32,8 +32,8 @@ const (
 	countPart = 500
 )
 
-// CountPast counts what the fleets of organisations did in half-hours that are over. Who else does so at
-// the same time writes the same.
+// CountPast counts what the fleets of organisations did in half-hours that are over. Two processes that count
+// at the same time write the same.
 func (s *Service) CountPast(ctx context.Context) (worker.Report, error) {
 	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgIDs), func(ctx context.Context, org flex.OrgID) (worker.Report, error) {
 		n, more, err := s.countNext(ctx, org)
@@ -41,8 +41,8 @@ func (s *Service) CountPast(ctx context.Context) (worker.Report, error) {
 	})
 }
 
-// countNext counts the half-hours of an organisation that are due and follow each other, and says whether
-// others are.
+// countNext counts the half-hours of an organisation that are due and follow each other. It returns how many, and
+// whether others are due.
 func (s *Service) countNext(
 	ctx context.Context,
 	org flex.OrgID,
@@ -66,7 +66,7 @@ func (s *Service) countNext(
 		return 0, false, err
 	}
 
-	n = together(due)
+	n = consecutive(due)
 	span := flex.Span{From: due[0].Start(), To: due[n-1].End()}
 	t := newTally(span, fleetCap)
 	if err := s.gatherPast(ctx, org, t); err != nil {
@@ -83,8 +83,8 @@ func (s *Service) countNext(
 	})
 }
 
-// together is how many of the half-hours follow each other on one London day.
-func together(due []flex.Period) int {
+// consecutive returns how many of the half-hours follow each other on one London day.
+func consecutive(due []flex.Period) int {
 	day, _ := due[0].SettlementPeriod()
 	var n int
 	for n = 1; n < len(due); n++ {
@@ -97,7 +97,7 @@ func together(due []flex.Period) int {
 	return n
 }
 
-// dueToCount lists the half-hours that are to be counted, the first first.
+// dueToCount lists the half-hours that are to be counted, in their order.
 func dueToCount(ctx context.Context, tx *store.Tx) ([]flex.Period, error) {
 	now := tx.Now()
 	back := flex.Span{From: now.Add(-countBack), To: now}
@@ -124,8 +124,8 @@ func dueToCount(ctx context.Context, tx *store.Tx) ([]flex.Period, error) {
 	return dueAmong(slices.MaxFunc([]time.Time{first, back.From}, time.Time.Compare), now, at), nil
 }
 
-// dueAmong lists the half-hours from an instant on that are over and were not counted since the last time
-// that they were to be.
+// dueAmong lists the half-hours from an instant on that are over and were not counted since the latest of their
+// times in countAgain.
 func dueAmong(
 	from, now time.Time,
 	counted map[flex.Period]time.Time,
@@ -148,7 +148,7 @@ func dueAmong(
 	return due
 }
 
-// gatherPast reads what a tally counts.
+// gatherPast reads what a tally counts: assets, prices, plans, orders, earnings and readings.
 func (s *Service) gatherPast(ctx context.Context, org flex.OrgID, t *tally) error {
 	if err := s.gatherAssets(ctx, org, t); err != nil {
 		return err
@@ -232,7 +232,7 @@ func (s *Service) gatherAssets(ctx context.Context, org flex.OrgID, t *tally) er
 	}
 }
 
-// gatherReadings reads what the meters of assets counted, some at a time.
+// gatherReadings reads the readings of assets, countPart assets at a time.
 func (s *Service) gatherReadings(
 	ctx context.Context,
 	org flex.OrgID,

@@ -9,20 +9,20 @@ import (
 	"flexd/internal/store"
 )
 
-// AlertRule says from which count on, and after how long, a kind of exception wakes somebody.
+// AlertRule says from which count on, and after how long, a kind of exception fires an alert.
 type AlertRule struct {
 	Kind      Kind
 	Org       flex.OrgID // zero for all
 	Enabled   bool
 	Threshold int           // of what the kind counts
 	For       time.Duration // that it must last
-	// whether flexd has it by itself, and nobody changed it
+	// whether it is the default, which nobody changed
 	Own bool
 }
 
-// defaultRules are the rules that flexd has by itself. What an operator can mend wakes somebody.
-// A need that no time or off-peak hour can meet is the user's to change, and a site that has not
-// consented is no fault, an asset is excluded on purpose, and single chargers are offline all the time; they are listed, and off here.
+// defaultRules are the rules of kinds for which an operator has set none. An exception that an operator can mend fires.
+// Those of some kinds are only listed: a need that no time or off-peak hour can meet is the user's to change, a site without
+// consent is no fault, an asset is excluded on purpose, and single chargers are offline all the time.
 var defaultRules = map[Kind]AlertRule{
 	Halted:           {Enabled: true},
 	Refused:          {Enabled: true, For: 5 * time.Minute},
@@ -57,7 +57,7 @@ const (
 	alertForMax  = 7 * 24 * time.Hour
 )
 
-// AlertRules returns the rules: of each kind flexd's own or what the operator set in its place,
+// AlertRules returns the rules: of each kind the default or the one that an operator set in its place,
 // then those of single organisations.
 func (s *Service) AlertRules(ctx context.Context) ([]AlertRule, error) {
 	var rules []AlertRule
@@ -106,8 +106,7 @@ func alertRules(ctx context.Context, all *store.All) ([]AlertRule, error) {
 	return rules, nil
 }
 
-// SetAlertRule keeps a rule in place of the one before. What is out of bounds is a Malformed
-// failure.
+// SetAlertRule keeps a rule in place of the one before; Malformed if it is out of bounds.
 func (s *Service) SetAlertRule(ctx context.Context, r AlertRule) error {
 	if !slices.Contains(Kinds, r.Kind) {
 		return flex.Fail(

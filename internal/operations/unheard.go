@@ -34,8 +34,8 @@ func findOffline(
 	}}, err
 }
 
-// findSilent finds assets whose readings stopped.
-func findSilent(
+// findReadingsMissing finds assets whose readings stopped.
+func findReadingsMissing(
 	ctx context.Context,
 	all *store.All,
 	_ *Fleet,
