@@ -22,7 +22,7 @@ const (
 	ComponentTokenLife = 24 * time.Hour
 )
 
-// tokenMark begins every token, so that one is known for what it is where it has leaked to.
+// tokenMark begins every token, so that one that has leaked is recognised.
 const tokenMark = "flexd_"
 
 // tokenLength is the length of a token's text: the mark and 32 bytes in base64url.
@@ -78,7 +78,7 @@ func (p Principal) May(role flex.Role) bool {
 // Component reports whether it is a component token's, which reaches one site alone.
 func (p Principal) Component() bool { return !p.Site.IsZero() }
 
-// Within returns a context in which flexd has no other organisation than the principal's.
+// Within returns a context in which only the principal's organisation can be found.
 func (p Principal) Within(ctx context.Context) context.Context {
 	return store.Within(ctx, []flex.OrgID{p.Org})
 }
@@ -115,47 +115,57 @@ func (s *Service) Identify(
 	}
 
 	hash, now := sha256.Sum256([]byte(token)), s.DB.Now()
-	p, ok := s.tokens.get(hash, now)
-	if !ok {
-		var t store.Token
-		err := s.DB.ReadAll(ctx, func(all *store.All) error {
-			var err error
-			t, err = all.Token(ctx, hash)
-			return err
-		})
-
-		if flex.KindOf(err) == flex.NotFound {
-			return Principal{}, errToken
-		}
-
+	p, known := s.tokens.get(hash, now)
+	if !known {
+		var err error
+		p, err = s.lookUpToken(ctx, hash)
 		if err != nil {
-			return Principal{}, fmt.Errorf("look up a token: %w", err)
+			return Principal{}, err
 		}
-
-		p = Principal{
-			t.Org,
-			t.Username,
-			t.Roles,
-			t.Site,
-			t.Origin,
-			t.ExpiresAt,
-			nil,
-			nil,
-			nil,
-		}
-
-		if t.Site.IsZero() {
-			p.OrgFrom = t.OrgFrom
-			// a component token is its user's, wherever they are
-			p.AllowFrom = t.AllowFrom
-			p.Certificates = t.Certificates
-		}
-
 		s.tokens.put(hash, p, now)
 	}
 
 	if !now.Before(p.ExpiresAt) {
 		return Principal{}, errToken
+	}
+
+	return p, nil
+}
+
+// lookUpToken reads from the database whom a token speaks for.
+func (s *Service) lookUpToken(
+	ctx context.Context,
+	hash [sha256.Size]byte,
+) (Principal, error) {
+	var t store.Token
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
+		t, err = all.Token(ctx, hash)
+		return err
+	})
+
+	if flex.KindOf(err) == flex.NotFound {
+		return Principal{}, errToken
+	}
+
+	if err != nil {
+		return Principal{}, fmt.Errorf("look up a token: %w", err)
+	}
+
+	p := Principal{
+		Org:       t.Org,
+		Username:  t.Username,
+		Roles:     t.Roles,
+		Site:      t.Site,
+		Origin:    t.Origin,
+		ExpiresAt: t.ExpiresAt,
+	}
+
+	// A component token is used by its user's browser, wherever that is.
+	if t.Site.IsZero() {
+		p.OrgFrom = t.OrgFrom
+		p.AllowFrom = t.AllowFrom
+		p.Certificates = t.Certificates
 	}
 
 	return p, nil
@@ -210,7 +220,7 @@ func (s *Service) Issue(
 	return t, err
 }
 
-// KnownOrigin reports whether a living component token was made for the web origin.
+// KnownOrigin reports whether a component token that is in force was made for the web origin.
 func (s *Service) KnownOrigin(
 	ctx context.Context,
 	origin string,

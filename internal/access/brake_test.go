@@ -121,14 +121,14 @@ func TestLogin_Busy(t *testing.T) {
 	}
 
 	for i := range waitersMax - 1 {
-		credentialTurns.enter(fmt.Sprint("many", i/waitersOfAddress))
+		credentialGuesses.enter(fmt.Sprint("many", i/waitersOfAddress))
 	}
 
 	if _, err := d.Login(t.Context(), "fresh", "wrong", "a"); !errors.Is(err, errLogin) {
 		t.Errorf("the last that may wait: %v", err)
 	}
 
-	credentialTurns.enter("last")
+	credentialGuesses.enter("last")
 	for range 2 * narrowPace.burst {
 		_, err := d.Login(t.Context(), "fresh", "correct horse", "a")
 		if w, ok := errors.AsType[*Wait](err); !ok || w.After != time.Second || !errors.Is(err, errBusy) {
@@ -143,18 +143,18 @@ func TestLogin_Busy(t *testing.T) {
 	}
 
 	for i := range waitersMax - 1 {
-		credentialTurns.leave(fmt.Sprint("many", i/waitersOfAddress))
+		credentialGuesses.leave(fmt.Sprint("many", i/waitersOfAddress))
 	}
 
-	credentialTurns.leave("last")
+	credentialGuesses.leave("last")
 	gone, leave := context.WithCancel(t.Context())
-	credentialTurns.verifiers <- struct{}{}
+	credentialGuesses.verifiers <- struct{}{}
 	leave()
-	if _, err := credentialTurns.verify(gone, "x", nil, "a"); !errors.Is(err, context.Canceled) {
+	if _, err := credentialGuesses.verify(gone, "x", nil, "a"); !errors.Is(err, context.Canceled) {
 		t.Errorf("who has gone still waits: %v", err)
 	}
 
-	<-credentialTurns.verifiers
+	<-credentialGuesses.verifiers
 	if _, err := d.Login(t.Context(), "fresh", "correct horse", "a"); err != nil {
 		t.Errorf("afterwards: %v", err)
 	}

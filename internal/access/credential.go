@@ -186,7 +186,7 @@ func (s *Service) RollCredential(
 		)
 	}
 
-	kept, password, err := keep(username, password)
+	kept, password, err := newSecret(username, password)
 	if err != nil {
 		return "", err
 	}

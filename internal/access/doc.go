@@ -14,9 +14,9 @@
 //   - Attempts from one address for one name: 10 at once, then one a second. From one address for any name: 100 at
 //     once, then 10 a second. Nobody is locked out: a wait is at most one interval. An attempt that succeeds is
 //     not counted.
-//   - One guess at a chosen secret is checked at a time; 32 wait, 8 of one address, and the next is turned away without being
-//     judged. Organisations and operators wait apart. A secret that was right within the last hour,
-//     an operator's within the last 12, needs no turn.
+//   - One guess at a chosen secret is checked at a time; 32 wait, 8 of one address, and the next is refused without being
+//     checked. Organisations and operators have queues of their own. A secret that was right within the last hour,
+//     an operator's within the last 12, does not wait.
 //   - These counts are in memory, for each process by itself.
 //
 // # Tokens

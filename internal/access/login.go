@@ -25,14 +25,14 @@ func (s *Service) Login(
 	return s.LoginWithin(ctx, name, secret, from, nil)
 }
 
-// ErrScope is the failure of who asks for a role that their credential has not.
+// ErrScope is the failure of a login that asks for a role that its credential does not have.
 var ErrScope = flex.Fail(
 	flex.Invalid,
 	"the credential has not all of these roles",
 )
 
-// LoginWithin is Login, for a token with these of the credential's roles; none are all. A role that
-// the credential has not is ErrScope.
+// LoginWithin is Login for a token with only these of the credential's roles, or with all if there are none. It fails with
+// ErrScope if the credential does not have one of them.
 func (s *Service) LoginWithin(
 	ctx context.Context,
 	name string,
@@ -61,8 +61,8 @@ func (s *Service) LoginWithin(
 		return Issued{}, fmt.Errorf("look up a credential: %w", err)
 	}
 
-	kept := takenHashes(c, now)
-	err = s.judgeCredential(ctx, secret, kept, from, now, undo)
+	kept := validHashes(c, now)
+	err = s.checkCredential(ctx, secret, kept, from, now, undo)
 	if err != nil {
 		return Issued{}, err
 	}
@@ -76,7 +76,7 @@ func (s *Service) LoginWithin(
 	return s.issueTo(ctx, c, p, now)
 }
 
-// principalOf is whom a token of the credential's speaks for, with these roles alone unless there
+// principalOf returns whom a token of the credential speaks for, with only these roles unless there
 // are none.
 func (s *Service) principalOf(
 	ctx context.Context,
@@ -111,9 +111,9 @@ func (s *Service) principalOf(
 	return p, nil
 }
 
-// takenHashes are the hashes of the secrets that a credential may be used with now: none if
-// it does not hold, the newest, and for a while the one before.
-func takenHashes(c store.Credential, now time.Time) [][]byte {
+// validHashes returns the hashes of the secrets that a credential may be used with now: the newest and, for a
+// while, the one before; none if the credential is revoked or has expired.
+func validHashes(c store.Credential, now time.Time) [][]byte {
 	expired := !c.ExpiresAt.IsZero() && !now.Before(c.ExpiresAt)
 	if !c.RevokedAt.IsZero() || expired || c.SecretHash == nil {
 		return nil
@@ -127,9 +127,9 @@ func takenHashes(c store.Credential, now time.Time) [][]byte {
 	return kept
 }
 
-// judgeCredential fails with errLogin if the secret is none of those that are kept. Where none
-// is, the same work is done for nothing.
-func (s *Service) judgeCredential(
+// checkCredential fails with errLogin if the secret is none of those that are kept. If none are kept it
+// does the same work, so that the time says nothing.
+func (s *Service) checkCredential(
 	ctx context.Context,
 	secret flex.Secret,
 	kept [][]byte,
@@ -144,13 +144,13 @@ func (s *Service) judgeCredential(
 	}
 
 	if len(kept) == 0 {
-		return credentialTurns.judge(ctx, secret, nil, from, undo)
+		return credentialGuesses.check(ctx, secret, nil, from, undo)
 	}
 
 	var err error
 
 	for _, hash := range kept {
-		err = credentialTurns.judge(ctx, secret, hash, from, undo)
+		err = credentialGuesses.check(ctx, secret, hash, from, undo)
 		if err == nil {
 			s.verified.add(secret, hash, now)
 			return nil
@@ -163,7 +163,7 @@ func (s *Service) judgeCredential(
 	return err
 }
 
-// issueTo gives a token to a credential, which it outlives in no case.
+// issueTo gives a token to a credential, which the token never outlives.
 func (s *Service) issueTo(
 	ctx context.Context,
 	c store.Credential,
@@ -191,9 +191,9 @@ func (s *Service) issueTo(
 	return t, err
 }
 
-// judge fails with errLogin if the secret is not the one that is kept. A guess that could not
-// be judged is taken back with undo. One that is too long to be anybody's is counted.
-func (t *turns) judge(
+// check fails with errLogin if the secret is not the one that is kept. A guess that could not
+// be checked is not counted: undo takes it back. One that is too long to be anybody's is counted.
+func (q *guessQueue) check(
 	ctx context.Context,
 	secret flex.Secret,
 	kept []byte,
@@ -204,7 +204,7 @@ func (t *turns) judge(
 		return errLogin
 	}
 
-	right, err := t.verify(ctx, secret, kept, from)
+	right, err := q.verify(ctx, secret, kept, from)
 	if err != nil {
 		undo()
 		return err
@@ -239,7 +239,7 @@ func (s *Service) AddOrg(
 		)
 	}
 
-	kept, password, err := keep(username, password)
+	kept, password, err := newSecret(username, password)
 	if err != nil {
 		return flex.Org{}, "", err
 	}
@@ -266,7 +266,7 @@ func (s *Service) AddOrg(
 	return o, password, err
 }
 
-// AddCredential gives an organisation a further credential, with the roles alone, within the
+// AddCredential gives an organisation a further credential with these roles, within the
 // limits. The name of a revoked one of the organisation may be used again.
 func (s *Service) AddCredential(
 	ctx context.Context,
@@ -280,7 +280,7 @@ func (s *Service) AddCredential(
 		return "", err
 	}
 
-	kept, password, err := keep(username, password)
+	kept, password, err := newSecret(username, password)
 	if err != nil {
 		return "", err
 	}
@@ -351,9 +351,9 @@ func (s *Service) Revoke(ctx context.Context, username string) error {
 	return err
 }
 
-// keep checks a username and a password, makes the password if there is none, and returns
-// what is to be stored.
-func keep(username string, password flex.Secret) ([]byte, flex.Secret, error) {
+// newSecret checks a username and a password, makes the password if there is none, and returns
+// its hash and the password.
+func newSecret(username string, password flex.Secret) ([]byte, flex.Secret, error) {
 	if len(username) < MinUsername || len(username) > MaxUsername {
 		return nil, "", flex.Fail(
 			flex.Malformed,

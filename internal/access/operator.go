@@ -50,7 +50,7 @@ func (s *Service) AddOperator(
 		return "", err
 	}
 
-	kept, password, err := keepOperator(name, password)
+	kept, password, err := newOperatorSecret(name, password)
 	if err != nil {
 		return "", err
 	}
@@ -71,7 +71,7 @@ func (s *Service) SetOperatorPassword(
 	name string,
 	password flex.Secret,
 ) (flex.Secret, error) {
-	kept, password, err := keepOperator(name, password)
+	kept, password, err := newOperatorSecret(name, password)
 	if err != nil {
 		return "", err
 	}
@@ -97,8 +97,8 @@ func (s *Service) RemoveOperator(ctx context.Context, name string) error {
 	})
 }
 
-// keepOperator is keep with the longer password that a person needs.
-func keepOperator(
+// newOperatorSecret is newSecret with the longer password that a person needs.
+func newOperatorSecret(
 	name string,
 	password flex.Secret,
 ) ([]byte, flex.Secret, error) {
@@ -110,7 +110,7 @@ func keepOperator(
 		)
 	}
 
-	return keep(name, password)
+	return newSecret(name, password)
 }
 
 // OperatorLogin is what an operator's browser keeps after the password.
@@ -240,8 +240,8 @@ func (s *Service) checkOperator(
 		return store.Operator{}, fmt.Errorf("look up an operator: %w", err)
 	}
 
-	// A name that is nobody's is judged too, so that the answer takes as long as for a wrong password.
-	err = s.judgeOperator(ctx, password, o.SecretHash, from, undo)
+	// A name that is nobody's is checked too, so that the answer takes as long as for a wrong password.
+	err = s.checkOperatorPassword(ctx, password, o.SecretHash, from, undo)
 	if errors.Is(err, errLogin) {
 		who := UnknownOperator
 		if known {
@@ -307,9 +307,9 @@ func (s *Service) refuseLong(from string) error {
 	return errLogin
 }
 
-// judgeOperator is judge in the operators' own line. Whoever was let in within a session's life
-// needs no turn, so that guessers keep nobody out.
-func (s *Service) judgeOperator(
+// checkOperatorPassword fails with errLogin if the password is not the one that is kept. One that was right within a
+// session's life does not wait in the queue, so that guessers keep nobody out.
+func (s *Service) checkOperatorPassword(
 	ctx context.Context,
 	password flex.Secret,
 	kept []byte,
@@ -321,7 +321,7 @@ func (s *Service) judgeOperator(
 		return nil
 	}
 
-	err := operatorTurns.judge(ctx, password, kept, from, undo)
+	err := operatorGuesses.check(ctx, password, kept, from, undo)
 	if err == nil {
 		s.verified.add(password, kept, now)
 	}
@@ -329,7 +329,7 @@ func (s *Service) judgeOperator(
 	return err
 }
 
-// errSession is what is said to whoever is not logged in.
+// errSession is the failure of a request without a session.
 var errSession = flex.Fail(flex.Unauthorized, "log in first")
 
 // IdentifyOperator returns the operator that a session's token speaks for. It asks the store

@@ -60,8 +60,8 @@ func argon(s flex.Secret, salt []byte) []byte {
 
 // verify reports whether the secret is the one that is kept. A wrong one costs the same work
 // whether it is wrong for a made secret, for a chosen one or for no one at all (kept is nil).
-// An error says that it was not judged.
-func (t *turns) verify(
+// An error says that it was not checked.
+func (q *guessQueue) verify(
 	ctx context.Context,
 	s flex.Secret,
 	kept []byte,
@@ -76,29 +76,29 @@ func (t *turns) verify(
 
 	rest, chosen := bytes.CutPrefix(kept, []byte(chosenMark))
 	if !chosen || len(rest) != saltBytes+hashBytes {
-		_, err := t.derive(ctx, s, make([]byte, saltBytes), from)
+		_, err := q.derive(ctx, s, make([]byte, saltBytes), from)
 		return false, err
 	}
 
-	given, err := t.derive(ctx, s, rest[:saltBytes], from)
+	given, err := q.derive(ctx, s, rest[:saltBytes], from)
 
 	return err == nil &&
 		subtle.ConstantTimeCompare(given, rest[saltBytes:]) == 1, err
 }
 
-// verifiedCache remembers for a while which secrets were right, by a hash under a key
-// that dies with the process, so that a client that logs in every minute does not cost
-// Argon2id every minute.
+// verifiedCache remembers for a while which secrets were right, by a hash under a key that only this process has,
+// so that a client that logs in every minute does not cost Argon2id every minute.
 type verifiedCache struct {
-	mu   sync.Mutex
-	key  [32]byte
-	held map[[32]byte]time.Time
+	mu  sync.Mutex
+	key [32]byte
+	at  map[[32]byte]time.Time // when a secret was right, by its hash
 }
 
-func (c *verifiedCache) mark(s flex.Secret, kept []byte) [32]byte {
-	if c.held == nil {
+// hash returns the hash by which a secret and what is kept of it are remembered.
+func (c *verifiedCache) hash(s flex.Secret, kept []byte) [32]byte {
+	if c.at == nil {
 		crand.Read(c.key[:])
-		c.held = map[[32]byte]time.Time{}
+		c.at = map[[32]byte]time.Time{}
 	}
 
 	h := hmac.New(sha256.New, c.key[:])
@@ -121,16 +121,16 @@ func (c *verifiedCache) has(
 ) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at, ok := c.held[c.mark(s, kept)]
+	at, ok := c.at[c.hash(s, kept)]
 	return ok && now.Sub(at) < life
 }
 
 func (c *verifiedCache) add(s flex.Secret, kept []byte, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m := c.mark(s, kept)
-	if len(c.held) >= cacheMax {
-		clear(c.held)
+	m := c.hash(s, kept)
+	if len(c.at) >= cacheMax {
+		clear(c.at)
 	}
-	c.held[m] = now
+	c.at[m] = now
 }

@@ -26,12 +26,12 @@ func withOperators(t *testing.T, url string, names ...string) *Service {
 
 // Operators do not wait behind guesses at organisations' passwords, an address takes a part of
 // the line alone, and whoever was let in before passes the line.
-func TestLoginOperator_Turns(t *testing.T) {
+func TestLoginOperator_Queue(t *testing.T) {
 	d := withOperators(t, storetest.SQLite(t), "ada", "bob")
 	for i := range waitersMax {
 		address := fmt.Sprint("bad", i/waitersOfAddress)
-		credentialTurns.enter(address)
-		defer credentialTurns.leave(address)
+		credentialGuesses.enter(address)
+		defer credentialGuesses.leave(address)
 	}
 
 	if _, err := d.LoginOperator(t.Context(), "ada", ownPassword, "a"); err != nil {
@@ -39,8 +39,8 @@ func TestLoginOperator_Turns(t *testing.T) {
 	}
 
 	for range 2 * waitersOfAddress {
-		if operatorTurns.enter("bad") {
-			defer operatorTurns.leave("bad")
+		if operatorGuesses.enter("bad") {
+			defer operatorGuesses.leave("bad")
 		}
 	}
 
@@ -54,8 +54,8 @@ func TestLoginOperator_Turns(t *testing.T) {
 
 	for i := range waitersMax {
 		address := fmt.Sprint("many", i)
-		if operatorTurns.enter(address) {
-			defer operatorTurns.leave(address)
+		if operatorGuesses.enter(address) {
+			defer operatorGuesses.leave(address)
 		}
 	}
 
