@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -262,7 +263,7 @@ func (c *AssetChange) record(a *flex.Asset) error {
 		a.Power = c.Power
 	}
 
-	a.Capacity = or(c.Capacity, a.Capacity)
+	a.Capacity = cmp.Or(c.Capacity, a.Capacity)
 	if c.InstalledOn != nil {
 		a.InstalledOn = *c.InstalledOn
 	}

@@ -9,11 +9,11 @@ import (
 	"flexd/internal/store"
 )
 
-// clockSlack is how far a client's clock may run ahead of ours.
+// clockSlack is how far a client's clock may run ahead of flexd's.
 const clockSlack = 5 * time.Minute
 
-// giveConsent lets a site's consent to the use of the boundary meter be one that the user gave
-// at an instant, and reports whether that is news. It is the one way for a consent to come in.
+// giveConsent sets a site's consent to the use of the boundary meter to one that the user gave
+// at an instant, and reports whether it is another. All consents to this use are set here.
 // One that is dated in the future fails, with the caller's kind of failure, and so does one
 // from before the last withdrawal: it is the consent that was withdrawn.
 func giveConsent(

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -32,7 +33,7 @@ func (c *DischargeChange) over(d flex.Discharge) flex.Discharge {
 		d.Reserve, d.ReservePercent = nil, c.ReservePercent
 	}
 
-	d.Wear = or(c.Wear, d.Wear)
+	d.Wear = cmp.Or(c.Wear, d.Wear)
 
 	return d
 }

@@ -30,7 +30,7 @@ type PropositionEligibility struct {
 	Issues      []string
 }
 
-// facts are what eligibility rests on. There are two ways in: a meter that is settled
+// facts are what eligibility depends on. There are two ways in: a meter that is settled
 // half-hourly, whatever the asset; or an asset whose own meter may settle, because its model
 // is qualified under Code of Practice 11 and it is known when it was installed. Sites that
 // are not domestic have no way in. The operator's word on a model goes before all this.
@@ -51,7 +51,8 @@ func halfHourly(m *flex.Meter) bool {
 	return m != nil && m.Import && m.Energised && m.HalfHourly
 }
 
-func (f facts) judge() (eligible bool, issues []string) {
+// check reports whether a proposition is open, and what stands in its way.
+func (f facts) check() (eligible bool, issues []string) {
 	// The market's own rule goes before the operator's word on a model.
 	if f.export {
 		return false, []string{ExportAboveLimit}
@@ -107,12 +108,12 @@ func exportAboveLimit(
 	return largest.Given && largest.Value > limit.Value, err
 }
 
-// propositions gives each proposition the same judgement. But a site without a metering point, where that is allowed,
-// may have its schedules steered whatever the judgement: nothing of it is settled.
+// propositions returns the same result for each proposition. But the schedules of a site without a metering point, where
+// that is allowed, may be controlled whatever the result: nothing of it is settled.
 func (f facts) propositions() []PropositionEligibility {
 	vs := make([]PropositionEligibility, len(flex.Propositions))
 	for i, p := range flex.Propositions {
-		eligible, issues := f.judge()
+		eligible, issues := f.check()
 		if f.unmetered && flex.DispatchMethod(p) == flex.FullScheduleMethod {
 			eligible, issues = true, nil
 		}
@@ -146,7 +147,7 @@ func (s *Service) CheckEligibility(
 			"mpan",
 		)})
 	}
-	if err := s.learn(ctx, core); err != nil {
+	if err := s.lookUpMeter(ctx, core); err != nil {
 		return Check{}, err
 	}
 
@@ -190,6 +191,8 @@ type Eligibility struct {
 	bare   []PropositionEligibility // of a site without assets
 	mpan   string
 	meter  *flex.Meter // nil if the MPAN is on no list
+	// whether the site has no metering point, and need not have one to be planned
+	unmetered bool
 }
 
 // AssetEligibility is what one asset can take part in.
@@ -204,7 +207,7 @@ func (s *Service) Eligibility(
 	org flex.OrgID,
 	id flex.SiteID,
 ) (Eligibility, error) {
-	if err := s.learnSite(ctx, org, id); err != nil {
+	if err := s.lookUpMeterOf(ctx, org, id); err != nil {
 		return Eligibility{}, err
 	}
 
@@ -217,7 +220,7 @@ func (s *Service) Eligibility(
 	})
 }
 
-// pointFacts are what eligibility rests on of a site's metering point.
+// pointFacts reads the facts of a site's metering point.
 func pointFacts(ctx context.Context, tx *store.Tx, s flex.Site) (facts, error) {
 	var (
 		f   facts
@@ -261,6 +264,7 @@ func eligibility(
 		Consented:  !s.ConsentAt.IsZero(),
 		mpan:       s.MPAN.Reveal(),
 		meter:      point.meter,
+		unmetered:  point.unmetered,
 	}
 
 	for _, a := range assets {

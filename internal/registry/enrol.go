@@ -23,7 +23,7 @@ const (
 	AlreadyUnenrolled Outcome = "already_unenrolled"
 )
 
-// Enrolment is a wish to enrol a site.
+// Enrolment is a request to enrol a site.
 type Enrolment struct {
 	Proposition flex.Proposition
 	Override    bool      // enrol also a site that has withdrawn
@@ -39,7 +39,7 @@ func (s *Service) Enrol(
 	id flex.SiteID,
 	e Enrolment,
 ) (Outcome, error) {
-	if err := s.learnSite(ctx, org, id); err != nil {
+	if err := s.lookUpMeterOf(ctx, org, id); err != nil {
 		return "", err
 	}
 
@@ -116,18 +116,18 @@ func mustBeEligible(
 		return err
 	}
 
+	e, err := eligibility(ctx, tx, s)
+	if err != nil {
+		return err
+	}
+
 	var reasons []string
-	unmetered := s.MPAN == "" && withoutMPAN(org) && flex.DispatchMethod(p) == flex.FullScheduleMethod
-	if s.ConsentAt.IsZero() && !unmetered && !org.MeterConsentExempt {
+	unmetered := e.unmetered && flex.DispatchMethod(p) == flex.FullScheduleMethod
+	if !e.Consented && !unmetered && !org.MeterConsentExempt {
 		reasons = append(
 			reasons,
 			"the user's consent to the use of the boundary meter is missing: send gave_boundary_meter_consent_at",
 		)
-	}
-
-	e, err := eligibility(ctx, tx, s)
-	if err != nil {
-		return err
 	}
 
 	if !slices.Contains(e.Open, p) {
@@ -217,7 +217,7 @@ func (s *Service) Unenrol(
 }
 
 // withdraw ends a site's consent to a dispatch method, and its enrolment in the proposition
-// of that name. Pauses that have not begun are none any more.
+// of that name. Pauses that have not begun are cancelled.
 func withdraw(
 	ctx context.Context,
 	tx *store.Tx,

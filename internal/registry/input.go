@@ -37,10 +37,10 @@ type AssetInput struct {
 	SerialNumber string
 }
 
-// mostOfCharger is more than chargers have: of a power beyond it one asks whether it is in watts.
+// mostOfCharger is more than chargers have: a greater power was probably sent in watts.
 const mostOfCharger flex.Watts = 1_000_000
 
-// doubts are what of an asset is taken, and looks wrong.
+// doubts are warnings of values that are accepted, and look wrong.
 func (in AssetInput) doubts() []string {
 	if !in.Type.Charges() || in.Power == nil || *in.Power <= mostOfCharger {
 		return nil

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,8 +11,8 @@ import (
 	"flexd/internal/store"
 )
 
-// Merged says what became of a record that was sent: whether it is new, which fields
-// changed, and what of the request was passed over or looks wrong. Both lists are never nil.
+// Merged says how a record that was sent was merged: whether it is new, which fields
+// changed, and which were ignored or look wrong. Both lists are never nil.
 type Merged struct {
 	Created  bool
 	Moved    bool // another MPAN replaced the site's
@@ -82,7 +83,7 @@ func (s *Service) Onboard(
 	})
 }
 
-// readInput reads what was given of a site and its assets, and looks up the meter; all faults
+// readInput checks what was sent of a site and its assets, and looks up the meter. All faults
 // come at once.
 func (s *Service) readInput(
 	ctx context.Context,
@@ -122,7 +123,7 @@ func (s *Service) readInput(
 		return n, flex.Fail(flex.Malformed, emailForm)
 	}
 
-	return n, s.learn(ctx, n.MPAN)
+	return n, s.lookUpMeter(ctx, n.MPAN)
 }
 
 // merge keeps the site and the assets, new or merged into what is there.
@@ -230,7 +231,7 @@ func mergeSite(
 	return s, m, err
 }
 
-// updateSite lets what was sent replace what is kept of the site.
+// updateSite lets the fields that were sent replace those of the site.
 func updateSite(
 	ctx context.Context,
 	tx *store.Tx,
@@ -374,9 +375,9 @@ func setProperties(
 	changed = changed || changes(&a.Heat, in.Heat)
 	changed = changed || in.Discharge.changes(&a.Discharge)
 
-	a.Power = or(in.Power, a.Power)
-	a.Capacity = or(in.Capacity, a.Capacity)
-	a.Firmware = *or(in.Firmware, &a.Firmware)
+	a.Power = cmp.Or(in.Power, a.Power)
+	a.Capacity = cmp.Or(in.Capacity, a.Capacity)
+	a.Firmware = *cmp.Or(in.Firmware, &a.Firmware)
 	if err := setHeat(a, in.Heat); err != nil {
 		return changed, err
 	}
@@ -388,7 +389,7 @@ func setProperties(
 	return changed, setDischarge(a, &in.Discharge)
 }
 
-// updateAsset lets what was sent replace what is kept of the asset, and has its plan made anew.
+// updateAsset lets the fields that were sent replace those of the asset; if one changed, the asset is planned again.
 func updateAsset(
 	ctx context.Context,
 	tx *store.Tx,
@@ -426,18 +427,8 @@ func updateAsset(
 	if len(m.Updated) == 0 {
 		return MergedAsset{a, m}, nil
 	}
-	if err := tx.UpdateAsset(ctx, a); err != nil {
-		return MergedAsset{}, err
-	}
 
-	return MergedAsset{a, m}, tx.MarkDue(ctx, a.ID)
-}
-
-func or[T any](given, kept *T) *T {
-	if given != nil {
-		return given
-	}
-	return kept
+	return MergedAsset{a, m}, tx.UpdateAsset(ctx, a)
 }
 
 // OnboardedNew is what OnboardNew made.
@@ -446,7 +437,7 @@ type OnboardedNew struct {
 	Asset flex.Asset
 }
 
-// OnboardNew is the older way in: a new site with one new asset, and the user's consent to
+// OnboardNew is the older form of Onboard: a new site with one new asset, and the user's consent to
 // dispatch methods in place of propositions. A site or an asset that exists is a Conflict.
 // Consent to a method that is a proposition enrols the site in it, so it must be eligible;
 // with no methods the site is only registered, for its price curve.

@@ -9,10 +9,10 @@ import (
 	"flexd/internal/store"
 )
 
-// learn asks the directory for a metering point and keeps what it says, so that what
-// follows finds it in the store. A number that is no MPAN, or on no list, teaches nothing.
+// lookUpMeter asks the directory for a metering point and keeps the answer, so that the
+// transaction that follows finds it in the store. For a number that is no MPAN, or on no list, nothing is kept.
 // A directory that fails is a failure: to guess would enrol or refuse wrongly.
-func (s *Service) learn(ctx context.Context, mpan string) error {
+func (s *Service) lookUpMeter(ctx context.Context, mpan string) error {
 	if s.Meters == nil {
 		return nil
 	}
@@ -39,8 +39,8 @@ func (s *Service) learn(ctx context.Context, mpan string) error {
 	})
 }
 
-// learnSite is learn for a site that is kept.
-func (s *Service) learnSite(
+// lookUpMeterOf is lookUpMeter for the MPAN of a registered site.
+func (s *Service) lookUpMeterOf(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.SiteID,
@@ -56,5 +56,5 @@ func (s *Service) learnSite(
 		return err
 	}
 
-	return s.learn(ctx, site.MPAN.Reveal())
+	return s.lookUpMeter(ctx, site.MPAN.Reveal())
 }
