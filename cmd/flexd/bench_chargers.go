@@ -216,7 +216,7 @@ func (b *benchChargersCommand) serveBridge(
 		Password:    benchPassword,
 		EndpointURL: "http://" + pushes.Addr().String(),
 		State:       state,
-		Timing:      ocppserver.Timing{Greet: b.Greet},
+		Timing:      ocppserver.Timing{Configure: b.Greet},
 		Log: slog.New(slog.NewTextHandler(
 			c.err,
 			&slog.HandlerOptions{Level: slog.LevelError},

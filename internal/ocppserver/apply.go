@@ -23,14 +23,14 @@ type order struct {
 	refused []form
 	unknown int
 
-	habit  habit
-	gives  bool // the car is to discharge, and as far as is known it can
-	alone  bool // the charger has no other connector
-	power  flex.Watts
-	phases int
-	steps  []flex.Step   // of the plan, within what a platform allows
-	floor  *flex.Watts   // nil if it has none
-	offset time.Duration // of the charger's clock
+	capabilities capabilities
+	gives        bool // the car is to discharge, and as far as is known it can
+	alone        bool // the charger has no other connector
+	power        flex.Watts
+	phases       int
+	steps        []flex.Step   // of the plan, within what a platform allows
+	floor        *flex.Watts   // nil if it has none
+	offset       time.Duration // of the charger's clock
 }
 
 // apply has the charger follow the connector's schedule: it is sent once after it came,
@@ -42,7 +42,7 @@ func (c *charger) apply(ctx context.Context, n *connector) error {
 		return nil
 	}
 	if o.link == nil {
-		c.say(n, o.p, client.CallbackReceived)
+		c.queueCallback(n, o.p, client.CallbackReceived)
 		return nil
 	}
 
@@ -71,7 +71,7 @@ func (c *charger) accepted(ctx context.Context, o order, f fitted) error {
 		return err
 	}
 
-	c.say(o.n, o.p, client.CallbackAccepted)
+	c.queueCallback(o.n, o.p, client.CallbackAccepted)
 	if o.tx != 0 {
 		c.confirm(ctx, o, f)
 	}
@@ -79,7 +79,7 @@ func (c *charger) accepted(ctx context.Context, o order, f fitted) error {
 	return nil
 }
 
-// refused notes that a charger takes a profile in no form.
+// refused notes that a charger took a profile in none of the forms.
 func (c *charger) refused(n *connector, p *wanted) {
 	c.b.Log.Warn(
 		"a charger refused a profile in every form",
@@ -92,7 +92,7 @@ func (c *charger) refused(n *connector, p *wanted) {
 	)
 
 	c.finish(n, p, func() { p.over = true })
-	c.say(n, p, client.CallbackRejected)
+	c.queueCallback(n, p, client.CallbackRejected)
 }
 
 // noteSent notes the profile that a charger took.
@@ -146,16 +146,16 @@ func (c *charger) order(n *connector) (o order, due bool) {
 func (c *charger) orderOf(n *connector, options chargerOptions) order {
 	power := powerOf(n.asset)
 	o := order{
-		n:      n,
-		p:      n.want,
-		tx:     n.tx,
-		now:    c.b.Now(),
-		habit:  c.habit,
-		alone:  len(c.connectors) == 1,
-		power:  power,
-		phases: phasesOf(options, n.phases, n.asset),
-		floor:  options.floor,
-		offset: c.clock.Offset,
+		n:            n,
+		p:            n.want,
+		tx:           n.tx,
+		now:          c.b.Now(),
+		capabilities: c.capabilities,
+		alone:        len(c.connectors) == 1,
+		power:        power,
+		phases:       phasesOf(options, n.phases, n.asset),
+		floor:        options.floor,
+		offset:       c.clock.Offset,
 	}
 
 	if o.p != nil {
@@ -163,11 +163,11 @@ func (c *charger) orderOf(n *connector, options chargerOptions) order {
 		o.refused = o.p.refused
 		o.unknown = o.p.unknown
 		o.steps = c.up.bound(n, o.phases, o.p.profile.Steps)
-		o.gives = c.habit.Discharges && !n.keepsAll &&
+		o.gives = c.capabilities.Discharges && !n.refusesDischarge &&
 			slices.ContainsFunc(o.steps, func(s flex.Step) bool { return s.Limit < 0 })
 	}
 
-	if c.greeted {
+	if c.configured {
 		o.link = c.link
 	}
 
@@ -202,8 +202,8 @@ func (c *charger) failed(n *connector, o order, err error) error {
 	c.finish(n, p, func() {
 		p.tries++
 		over = p.tries >= triesMax
-		if over && o.gives { // it may answer what has no setpoints
-			n.keepsAll = true
+		if over && o.gives { // it may answer a profile without setpoints
+			n.refusesDischarge = true
 			p.tries = 0
 			over = false
 		}
@@ -212,7 +212,7 @@ func (c *charger) failed(n *connector, o order, err error) error {
 	})
 
 	if over {
-		c.say(n, p, client.CallbackFailed)
+		c.queueCallback(n, p, client.CallbackFailed)
 		return nil
 	}
 
@@ -241,7 +241,7 @@ func (c *charger) send(
 			o.p.event,
 		)
 
-		c.finish(o.n, o.p, func() { o.n.keepsAll = true })
+		c.finish(o.n, o.p, func() { o.n.refusesDischarge = true })
 	}
 
 	return c.tryForms(ctx, o, false)
@@ -255,7 +255,7 @@ func (c *charger) tryForms(
 ) (f fitted, took bool, err error) {
 	inTx := o.tx != 0
 	unknown := o.unknown
-	for _, way := range o.habit.forms(o.n.number, inTx, o.alone) {
+	for _, way := range o.capabilities.forms(o.n.number, inTx, o.alone) {
 		if setpoints && way.Purpose == purposeMax {
 			continue // the standard has none there
 		}
@@ -313,9 +313,9 @@ const unknownMax = 4
 func (c *charger) remember(way form, inTx bool) {
 	c.mu.Lock()
 	way.Setpoints = false // which depends on the plan
-	before, known := c.habit.Taken[takenKey(inTx)]
-	c.habit.took(way, inTx)
-	taken := c.habit.Taken
+	before, known := c.capabilities.Taken[takenKey(inTx)]
+	c.capabilities.took(way, inTx)
+	taken := c.capabilities.Taken
 	model := c.model
 	c.mu.Unlock()
 
@@ -373,8 +373,8 @@ func profileAnswer(s *statusAnswer, err error) (took, notAtAll bool, _ error) {
 	return s.Status == accepted, s.Status == codeNotSupported, err
 }
 
-// confirm asks the charger once what it will do in the next minute; a longer question
-// makes some chargers spoil the profile. What it does is looked at later.
+// confirm asks the charger once what it will do in the next minute; asked for a longer time, some
+// chargers change the profile. What it really does is compared later (watch).
 func (c *charger) confirm(ctx context.Context, o order, f fitted) {
 	var s compositeSchedule
 	ask := getCompositeSchedule{
@@ -418,7 +418,7 @@ func (c *charger) confirmed(o order, f fitted, s compositeSchedule) {
 
 	switch compare(f, s, o.now) {
 	case obeyed:
-		c.say(o.n, o.p, client.CallbackExecuted)
+		c.queueCallback(o.n, o.p, client.CallbackExecuted)
 
 	case contradicts:
 		c.b.Log.Warn(
@@ -438,9 +438,9 @@ func (c *charger) confirmed(o order, f fitted, s compositeSchedule) {
 // stageOf returns how far along a callback's status is.
 func stageOf(s client.CallbackStatus) int { return flex.CallbackStatus(s).Stage() }
 
-// say keeps a callback for flexd, unless it said as much before: flexd would pass it over.
-// EXECUTED may follow FAILED: what was mended is worth knowing.
-func (c *charger) say(n *connector, p *wanted, s client.CallbackStatus) {
+// queueCallback keeps a callback for flexd, unless one that is as far along was reported before: flexd would ignore it.
+// EXECUTED may follow FAILED: that a failure was mended is reported.
+func (c *charger) queueCallback(n *connector, p *wanted, s client.CallbackStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 

@@ -33,7 +33,7 @@ const (
 type Timing struct {
 	Call time.Duration // for a charger's answer
 	// from a connection to the first question, unless the charger boots
-	Greet time.Duration
+	Configure time.Duration
 	// a connector must be free for so long before flexd is sent a plug-out
 	PlugOut time.Duration
 	Ping    time.Duration // between pings
@@ -48,14 +48,14 @@ type Timing struct {
 
 // DefaultTiming is for real chargers.
 var DefaultTiming = Timing{
-	Call:    30 * time.Second,
-	Greet:   5 * time.Second,
-	PlugOut: 30 * time.Second,
-	Ping:    time.Minute,
-	Retry:   10 * time.Second,
-	Report:  time.Minute,
-	Late:    2 * time.Minute,
-	Above:   15 * time.Second,
+	Call:      30 * time.Second,
+	Configure: 5 * time.Second,
+	PlugOut:   30 * time.Second,
+	Ping:      time.Minute,
+	Retry:     10 * time.Second,
+	Report:    time.Minute,
+	Late:      2 * time.Minute,
+	Above:     15 * time.Second,
 }
 
 func (t Timing) filled() Timing {
@@ -63,7 +63,7 @@ func (t Timing) filled() Timing {
 	for _, f := range []struct {
 		from time.Duration
 		to   *time.Duration
-	}{{t.Call, &d.Call}, {t.Greet, &d.Greet}, {t.PlugOut, &d.PlugOut}, {t.Ping, &d.Ping}, {t.Retry, &d.Retry}, {t.Report, &d.Report}, {t.Late, &d.Late}, {t.Above, &d.Above}} {
+	}{{t.Call, &d.Call}, {t.Configure, &d.Configure}, {t.PlugOut, &d.PlugOut}, {t.Ping, &d.Ping}, {t.Retry, &d.Retry}, {t.Report, &d.Report}, {t.Late, &d.Late}, {t.Above, &d.Above}} {
 		if f.from > 0 {
 			*f.to = f.from
 		}

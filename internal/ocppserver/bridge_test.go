@@ -59,11 +59,11 @@ const patience = time.Minute
 // whoever boots; bootless is for chargers that connect without.
 var (
 	quick = ocppserver.Timing{
-		Call: patience, Greet: time.Hour, PlugOut: 50 * time.Millisecond, Ping: time.Hour,
+		Call: patience, Configure: time.Hour, PlugOut: 50 * time.Millisecond, Ping: time.Hour,
 		Retry: 50 * time.Millisecond, Report: 10 * time.Millisecond, Late: 50 * time.Millisecond,
 	}
 	bootless = ocppserver.Timing{
-		Call: patience, Greet: 50 * time.Millisecond, PlugOut: 50 * time.Millisecond, Ping: time.Hour,
+		Call: patience, Configure: 50 * time.Millisecond, PlugOut: 50 * time.Millisecond, Ping: time.Hour,
 		Retry: 50 * time.Millisecond, Report: 10 * time.Millisecond, Late: 50 * time.Millisecond,
 	}
 )

@@ -193,7 +193,7 @@ func (c *charger) signRequest(m signCertificate, payload json.RawMessage, now ti
 	switch {
 	case c.up.named():
 		return &refusal{reasonDisabled, "the charger's platform signs its certificates"}
-	case a == nil || c.unpaid:
+	case a == nil || c.noPassword:
 		return &refusal{reasonDisabled, "no certificates are signed here"}
 	case m.Type != "" && m.Type != stationType:
 		return &refusal{reasonParameter, "only " + stationType + " is signed here"}

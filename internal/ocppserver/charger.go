@@ -33,7 +33,7 @@ const (
 	pendingMax = 4096
 )
 
-// charger is one charge point: what it said, and what it and flexd were last sent.
+// charger is one charge point: its state as it reported it, and what was last sent to it and to flexd.
 type charger struct {
 	b      *Bridge
 	id     string
@@ -44,17 +44,17 @@ type charger struct {
 	// the platform that it belongs to, if there is one
 	up *upstream
 
-	mu         sync.Mutex
-	link       *link // nil while it is offline
-	unpaid     bool  // it connected without a password
-	greeted    bool  // its habit is known since it connected or booted
-	greetAt    time.Time
-	settings   settings
-	model      bootNotification // what it is
-	habit      habit
-	clock      clock
-	late       []lateEvent
-	connectors map[int]*connector
+	mu           sync.Mutex
+	link         *link // nil while it is offline
+	noPassword   bool  // it connected without a password
+	configured   bool  // its capabilities were read since it connected or booted
+	configureAt  time.Time
+	settings     settings
+	model        bootNotification // what it is
+	capabilities capabilities
+	clock        clock
+	late         []lateEvent
+	connectors   map[int]*connector
 
 	reports  []report // flexd lacks them
 	sending  []report // those under way to it
@@ -80,13 +80,13 @@ type connector struct {
 	stored  bool
 	lookAt  time.Time // when flexd is asked for it again
 	status  string
-	heard   time.Time // of the newest status
+	heard   time.Time // of the newest status, by the charger
 	plugged bool
 	since   time.Time // of plugged
-	// a transaction stopped then, and nothing was heard since
+	// when a transaction stopped after which the charger has sent nothing; zero else
 	doubtful time.Time
 	reported plugState
-	// flexd may have a schedule that was pushed before we were there
+	// flexd may have a schedule that was pushed before the bridge was started
 	fetch bool
 
 	tx        int // transaction that runs, 0 if none
@@ -103,7 +103,7 @@ type connector struct {
 	phasesRefused bool
 	// the version that flexd refused, and is not asked again
 	firmwareRefused string
-	unread          string // why the last sample said nothing
+	unread          string // why the last sample could not be used
 	meter           meter
 	// the half-hour's edge at which the meter was last asked for
 	edge time.Time
@@ -112,11 +112,11 @@ type connector struct {
 	allowed []flex.Step
 
 	// the charger refused to have its car discharge since it connected
-	keepsAll bool
+	refusesDischarge bool
 
 	// the charger was sent its floor since it connected, and nothing took its place
-	floored bool
-	covered bool // but for a plan, which ends with it
+	floorSent bool
+	covered   bool // but for a plan, which ends with it
 	// the forms of it that were refused by late answers since it connected; the worker's alone
 	floorRefused []form
 
@@ -133,7 +133,7 @@ const (
 	reportedIn
 )
 
-// take answers a call of the charger. It waits for nobody.
+// take answers a call of the charger, without waiting for anything else.
 func (c *charger) take(action string, payload json.RawMessage) (any, error) {
 	return c.takeAs(action, payload, 0)
 }
@@ -197,7 +197,7 @@ func (c *charger) takeAs(
 	return c.takeOther(action)
 }
 
-// takeOther answers what changes nothing here. Chargers repeat the security extension's
+// takeOther answers calls that change nothing here. Chargers repeat the security extension's
 // messages until they are answered.
 func (c *charger) takeOther(action string) (any, error) {
 	switch action {
@@ -224,7 +224,7 @@ func with[T any](payload json.RawMessage, f func(T) any) (any, error) {
 	return f(m), nil
 }
 
-// boot takes note that the charger began anew: it may have forgotten its profiles, and its
+// boot notes that the charger restarted: it may have lost its profiles, and its
 // clock may have been set.
 func (c *charger) boot(m bootNotification, now time.Time) bootAnswer {
 	c.b.Log.Info(
@@ -239,13 +239,13 @@ func (c *charger) boot(m bootNotification, now time.Time) bootAnswer {
 		m.Firmware,
 	)
 
-	c.greeted = false
-	c.greetAt = now
+	c.configured = false
+	c.configureAt = now
 	c.settings.checked = false
 	c.settings.NoTrigger = false
 	if c.model != m {
 		c.model = m
-		c.habit = habit{}
+		c.capabilities = capabilities{}
 	}
 
 	return bootAnswer{accepted, stamp{now}, int(heartbeat / time.Second)}
@@ -276,7 +276,7 @@ func (n *connector) plug(in bool, at time.Time) {
 	}
 }
 
-// status takes a connector's state. One that is older than what is known is passed over;
+// status takes a connector's state. One that is older than what is known is ignored;
 // Unavailable and Faulted say nothing of the car.
 func (c *charger) status(m statusNotification, now time.Time) {
 	n := c.connector(int(m.Connector))
@@ -284,15 +284,15 @@ func (c *charger) status(m statusNotification, now time.Time) {
 		return
 	}
 
-	c.at(m.At, now, happening{
+	c.at(m.At, now, chargerEvent{
 		What:      saidStatus,
 		Connector: n.number,
 		Word:      m.Status,
 	})
 }
 
-// startTransaction returns the number of the transaction: the one given, or a new one. One that
-// is said again without a number has the one that it was given before.
+// startTransaction returns the number of the transaction: the one given, or a new one. A message that
+// is repeated without a number gets the number that it got before.
 func (c *charger) startTransaction(
 	m startTransaction,
 	number int,
@@ -325,7 +325,7 @@ func (c *charger) startTransaction(
 		Begin: true,
 	}
 
-	c.at(m.At, now, happening{
+	c.at(m.At, now, chargerEvent{
 		What:      saidStart,
 		Connector: n.number,
 		Sample:    begin,
@@ -335,7 +335,7 @@ func (c *charger) startTransaction(
 }
 
 // stopTransaction ends a transaction. One that is not known, or was ended before, is taken
-// all the same: the charger would tell it again for ever.
+// all the same: the charger would send it again for ever.
 func (c *charger) stopTransaction(m stopTransaction, now time.Time) {
 	c.noteStop(m)
 	n := c.transaction(int(m.Transaction))
@@ -357,7 +357,7 @@ func (c *charger) stopTransaction(m stopTransaction, now time.Time) {
 		End:   true,
 	}
 
-	c.at(m.At, now, happening{
+	c.at(m.At, now, chargerEvent{
 		What:      saidStop,
 		Connector: n.number,
 		Sample:    end,
@@ -436,7 +436,7 @@ func (c *charger) sample(n *connector, v meterValue, rank int, now time.Time) {
 	}
 
 	s.Rank += rank
-	c.at(v.At, now, happening{
+	c.at(v.At, now, chargerEvent{
 		What:      saidSample,
 		Connector: n.number,
 		Sample:    s,
@@ -515,11 +515,11 @@ func (c *charger) want(number int, p *wanted) error {
 	return nil
 }
 
-// ours reports whether one of the charger's connectors is an asset of flexd's.
+// ours reports whether one of the charger's connectors is an asset of flexd, or messages wait for its platform.
 func (c *charger) ours() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.known() || len(c.up.errands) > 0
+	return c.known() || len(c.up.queue) > 0
 }
 
 // numbers are the connectors that have spoken, in order. The caller holds mu.

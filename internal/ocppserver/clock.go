@@ -33,16 +33,16 @@ type stampAt struct {
 	arrived time.Time
 }
 
-// lateEvent is something that a charger said of a time that is not now: it was kept while the
-// charger was offline, or the clock is wrong.
+// lateEvent is a report of a charger whose time is not now: the charger was offline and kept it, or its
+// clock is wrong.
 type lateEvent struct {
 	Stamp   time.Time `json:"stamp"`
 	Arrived time.Time `json:"arrived"`
-	happening
+	chargerEvent
 }
 
-// happening is what a charger said of one instant, in words that can be kept in a file.
-type happening struct {
+// chargerEvent is one report of a charger, in a form that can be kept in a file.
+type chargerEvent struct {
 	What      string `json:"what"`
 	Connector int    `json:"connector"`
 	Sample    sample `json:"sample,omitzero"`
@@ -52,7 +52,7 @@ type happening struct {
 	Running bool `json:"running,omitempty"`
 }
 
-// The kinds of happening.
+// The kinds of chargerEvent.
 const (
 	saidStatus = "status"
 	saidStart  = "start"
@@ -60,8 +60,8 @@ const (
 	saidSample = "sample"
 )
 
-// happen takes up what a charger said of an instant, which arrived then. The caller holds mu.
-func (c *charger) happen(e happening, at, arrived time.Time) {
+// takeEvent takes in what a charger reported of an instant. The caller holds mu.
+func (c *charger) takeEvent(e chargerEvent, at, arrived time.Time) {
 	n := c.connector(e.Connector)
 	e.Sample.At = at
 
@@ -118,23 +118,23 @@ func (n *connector) stopped(reason string, arrived time.Time) {
 // at finds the instant of a message and takes it up: at once if the message is prompt by what
 // is known of the clock, else when the clock is known or enough time has passed to take the
 // stamp for true. The caller holds mu.
-func (c *charger) at(s stamp, now time.Time, e happening) {
+func (c *charger) at(s stamp, now time.Time, e chargerEvent) {
 	if math.IsNaN(e.Sample.Value) {
 		e.Sample.Value = -1 // which no register shows
 	}
 
 	if s.IsZero() {
-		c.happen(e, now, now)
+		c.takeEvent(e, now, now)
 		return
 	}
 
-	if c.clock.learn(s.Time, now) {
+	if c.clock.noteCapabilities(s.Time, now) {
 		c.clockChanged(now)
 	}
 
 	at := s.Add(-c.clock.Offset)
 	if gap := now.Sub(at); gap <= prompt && gap >= -prompt {
-		c.happen(e, flex.Earlier(at, now), now)
+		c.takeEvent(e, flex.Earlier(at, now), now)
 		return
 	}
 
@@ -147,7 +147,7 @@ func (c *charger) at(s stamp, now time.Time, e happening) {
 // learn takes a stamp that has just arrived and reports whether it shows that the clock is
 // another. A stamp after now proves it: no message is late from the future. An earlier one
 // may be of a message that waited; two that arrive apart and are off by the same did not.
-func (k *clock) learn(s, now time.Time) bool {
+func (k *clock) noteCapabilities(s, now time.Time) bool {
 	offset := s.Sub(now)
 	old := k.Offset
 	agrees := slices.ContainsFunc(k.stamps, func(o stampAt) bool {
@@ -197,8 +197,8 @@ func (c *charger) clockChanged(now time.Time) {
 	c.late = nil
 	for _, e := range waiting {
 		if (e.Stamp.Sub(e.Arrived) - c.clock.Offset).Abs() <= prompt {
-			c.happen(
-				e.happening,
+			c.takeEvent(
+				e.chargerEvent,
 				flex.Earlier(e.Stamp.Add(-c.clock.Offset), now),
 				e.Arrived,
 			)
@@ -219,7 +219,7 @@ func (c *charger) lateDue(now time.Time) {
 			continue
 		}
 		if at := e.Stamp.Add(-c.clock.Offset); !at.After(now.Add(prompt)) {
-			c.happen(e.happening, at, e.Arrived)
+			c.takeEvent(e.chargerEvent, at, e.Arrived)
 		}
 	}
 }

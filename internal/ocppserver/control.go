@@ -39,10 +39,10 @@ func (c *charger) watch(ctx context.Context, n *connector) error {
 
 	switch {
 	case w.found == obeyed:
-		c.say(n, w.profile, client.CallbackExecuted)
+		c.queueCallback(n, w.profile, client.CallbackExecuted)
 
 	case w.found == contradicts && w.mends > mendsMax:
-		c.say(n, w.profile, client.CallbackFailed)
+		c.queueCallback(n, w.profile, client.CallbackFailed)
 
 	case w.found == contradicts:
 		c.b.Log.Warn(
@@ -87,7 +87,7 @@ func (c *charger) look(n *connector) (w watched, ready bool) {
 
 	p := n.want
 	now := c.b.Now()
-	connected := c.link != nil && c.greeted && n.tx != 0
+	connected := c.link != nil && c.configured && n.tx != 0
 	if !connected || p == nil || !p.sentNow() {
 		return w, false
 	}

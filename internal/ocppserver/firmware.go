@@ -7,9 +7,9 @@ import (
 	"flexd/client"
 )
 
-// tellFirmware gives flexd the version of the firmware that the charger named when it booted, where
+// sendFirmware gives flexd the version of the firmware that the charger named when it booted, where
 // flexd has another.
-func (c *charger) tellFirmware(ctx context.Context, n *connector) error {
+func (c *charger) sendFirmware(ctx context.Context, n *connector) error {
 	c.mu.Lock()
 	a, version := n.asset, c.model.Firmware
 	known := !a.ID.IsZero() && !n.stored && version != n.firmwareRefused
@@ -23,7 +23,7 @@ func (c *charger) tellFirmware(ctx context.Context, n *connector) error {
 		Properties: &client.AssetProperties{Firmware: &version},
 	})
 	if err == nil {
-		c.become(n, a)
+		c.setAsset(n, a)
 		return nil
 	}
 

@@ -104,8 +104,8 @@ func (c *charger) floorOrder(n *connector) (o order, due bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	ready := c.link != nil && c.greeted && !n.asset.ID.IsZero()
-	if options.floor == nil || !ready || n.floored {
+	ready := c.link != nil && c.configured && !n.asset.ID.IsZero()
+	if options.floor == nil || !ready || n.floorSent {
 		return order{}, false
 	}
 
@@ -114,8 +114,8 @@ func (c *charger) floorOrder(n *connector) (o order, due bool) {
 
 // floorForms are the ways to write a floor, in the order in which they are tried.
 func (o order) floorForms() []form {
-	units := slices.Clone(o.habit.Units)
-	taken, known := o.habit.Taken[takenKey(false)]
+	units := slices.Clone(o.capabilities.Units)
+	taken, known := o.capabilities.Taken[takenKey(false)]
 	if known {
 		units = append([]string{taken.Unit}, units...)
 	}
@@ -147,8 +147,8 @@ func (o order) floorForms() []form {
 func (c *charger) floorKnown(n *connector, l *link, there bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n.floored = c.link == l
-	if there && n.floored {
+	n.floorSent = c.link == l
+	if there && n.floorSent {
 		c.b.Log.Info(
 			"a charger has its floor",
 			"charger",
@@ -161,7 +161,7 @@ func (c *charger) floorKnown(n *connector, l *link, there bool) {
 
 // tail adds the floor to the end of a plan that takes the floor's place on the charger.
 func (f *fitted) tail(o order) {
-	if o.floor == nil || !f.form.onFloor() || o.habit.Periods == 1 {
+	if o.floor == nil || !f.form.onFloor() || o.capabilities.Periods == 1 {
 		return
 	}
 
@@ -182,7 +182,7 @@ func (f form) onFloor() bool {
 // none there. The caller holds mu.
 func (n *connector) covers(f form) {
 	if n.covered && !f.onFloor() {
-		n.floored = false
+		n.floorSent = false
 	}
 	n.covered = f.onFloor()
 }
@@ -191,5 +191,5 @@ func (n *connector) covers(f form) {
 func (c *charger) dropFloor(n *connector) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n.floored = false
+	n.floorSent = false
 }

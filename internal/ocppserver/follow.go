@@ -63,7 +63,7 @@ func (u *upstream) follow(o chargerOptions) *link {
 
 	u.url = address
 	u.password = o.upstreamPassword
-	u.turn++
+	u.addressNo++
 	u.down = false
 
 	if address == "" {
@@ -88,7 +88,7 @@ func (u *upstream) owed() bool {
 		}
 	}
 
-	return len(u.errands) > 0
+	return len(u.queue) > 0
 }
 
 // forget drops what a platform set that is no longer named, so that it does not bound the plan.
@@ -155,9 +155,9 @@ func (u *upstream) introduce() {
 			return
 		}
 
-		e := newErrand(m.action, payload)
+		e := newQueuedMessage(m.action, payload)
 		e.setVersion(u.version)
-		e.settle() // nobody waits for the answer
-		u.errands = slices.Insert(u.errands, i, e)
+		e.release() // nobody waits for the answer
+		u.queue = slices.Insert(u.queue, i, e)
 	}
 }

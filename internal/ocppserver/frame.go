@@ -60,8 +60,8 @@ type link struct {
 	// nil with OCPP 1.6
 	station *station
 
-	turn chan struct{} // held by the call under way
-	gone chan struct{} // closed when the connection has ended
+	callSlot chan struct{} // held by the call under way
+	gone     chan struct{} // closed when the connection has ended
 
 	mu      sync.Mutex
 	last    int
@@ -88,7 +88,7 @@ func newLink(conn *websocket.Conn, callTime time.Duration) *link {
 		conn:     conn,
 		version:  conn.Subprotocol(),
 		callTime: callTime,
-		turn:     make(chan struct{}, 1),
+		callSlot: make(chan struct{}, 1),
 		gone:     make(chan struct{}),
 	}
 }
@@ -109,8 +109,8 @@ func (l *link) ask(ctx context.Context, action string, in, out any) error {
 	defer cancel()
 
 	select {
-	case l.turn <- struct{}{}:
-		defer func() { <-l.turn }()
+	case l.callSlot <- struct{}{}:
+		defer func() { <-l.callSlot }()
 	case <-l.gone:
 		return errLinkLost
 	case <-ctx.Done():

@@ -41,7 +41,7 @@ func both(all ...func(*sim)) func(*sim) {
 
 func units(key string) func(*sim) { return func(c *sim) { c.units = key } }
 
-// TestBridge_Kinds: whatever its habit, a plan reaches a charger within one charge, and the
+// TestBridge_Kinds: whatever profiles it takes, a plan reaches a charger within one charge, and the
 // next one at the first try.
 func TestBridge_Kinds(t *testing.T) {
 	for name, x := range map[string]struct {

@@ -188,16 +188,16 @@ func (c *charger) confirmLate(o order, f fitted, s compositeSchedule) {
 	}
 }
 
-// greetLate takes up the late answer to what a charger can do. A plan that it did not accept is tried again
+// configureLate takes up the late answer to what a charger can do. A plan that it did not accept is tried again
 // with what is known now.
-func (c *charger) greetLate(l *link, conf configuration) {
+func (c *charger) configureLate(l *link, conf configuration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.link != l {
 		return
 	}
 
-	c.learn(conf)
+	c.noteCapabilities(conf)
 	for _, n := range c.connectors {
 		if n.want != nil && n.want.sent.steps == nil {
 			n.sendAgain()

@@ -92,9 +92,9 @@ func newSlow(t *testing.T, version string, answers func(action string, payload [
 		transport.CloseIdleConnections()
 	})
 	synctest.Wait()
-	c.greeted = true
-	c.greetAt = time.Time{}
-	c.habit = habitOf(configuration{})
+	c.configured = true
+	c.configureAt = time.Time{}
+	c.capabilities = capabilitiesOf(configuration{})
 
 	return s
 }
@@ -184,8 +184,8 @@ func TestLate_Profile(t *testing.T) {
 					if p.sent.steps == nil || p.over || p.sentAt.After(time.Now().Add(-s.after)) {
 						t.Errorf("after its answer it is over: %v, sent: %v at %v", p.over, p.sent.steps, p.sentAt)
 					}
-					if !slices.Equal(s.said(), x.want) || s.habit.Taken[takenKey(false)].Purpose != purposeTxDefault {
-						t.Errorf("flexd is told %v, and the form is %+v", s.said(), s.habit.Taken)
+					if !slices.Equal(s.said(), x.want) || s.capabilities.Taken[takenKey(false)].Purpose != purposeTxDefault {
+						t.Errorf("flexd is told %v, and the form is %+v", s.said(), s.capabilities.Taken)
 					}
 					if _, follows := s.look(s.n); follows {
 						t.Error("it is compared outside of a transaction")
@@ -292,16 +292,16 @@ func TestLate_Others(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSlow(t, version, answerOf)
-				s.greeted = false
-				_ = s.greet(t.Context())
-				if s.habit.Levels != nil && slices.Contains(s.habit.Levels, 3) {
-					t.Fatalf("it is known at once that it has levels %v", s.habit.Levels)
+				s.configured = false
+				_ = s.configure(t.Context())
+				if s.capabilities.Levels != nil && slices.Contains(s.capabilities.Levels, 3) {
+					t.Fatalf("it is known at once that it has levels %v", s.capabilities.Levels)
 				}
 				time.Sleep(lateAfter)
 				synctest.Wait()
 				_ = s.takeLate(t.Context())
-				if !slices.Contains(s.habit.Levels, 3) {
-					t.Errorf("it has levels %v", s.habit.Levels)
+				if !slices.Contains(s.capabilities.Levels, 3) {
+					t.Errorf("it has levels %v", s.capabilities.Levels)
 				}
 
 				s.n.tx = 7
@@ -343,7 +343,7 @@ func TestLate_Others(t *testing.T) {
 				time.Sleep(lateAfter)
 				synctest.Wait()
 				_ = s.takeLate(t.Context())
-				if !s.n.floored {
+				if !s.n.floorSent {
 					t.Error("its floor is not known")
 				}
 			})

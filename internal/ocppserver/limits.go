@@ -98,8 +98,8 @@ func (u *upstream) limit(kept platformProfile) {
 // and above the floor's; 0 or less if there is none. The caller holds mu.
 func (u *upstream) levelBelow(level int) int {
 	top := 0
-	if len(u.c.habit.Levels) > 0 {
-		top = u.c.habit.Levels[0]
+	if len(u.c.capabilities.Levels) > 0 {
+		top = u.c.capabilities.Levels[0]
 	}
 
 	return min(max(level, 1), top-1)
@@ -133,7 +133,7 @@ func (u *upstream) inwardNumber(tx int) int {
 func (u *upstream) planAgain() {
 	for _, n := range u.c.connectors {
 		n.sendAgain()
-		n.floored = false
+		n.floorSent = false
 	}
 	u.c.keep()
 	u.c.wake()

@@ -49,11 +49,11 @@ func (b *Bridge) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	paid, ok := b.admit(w, r, id)
+	withPassword, ok := b.admit(w, r, id)
 	if !ok {
 		return
 	}
-	if !paid {
+	if !withPassword {
 		defer b.guard.leave(address(r), b.Now())
 	}
 
@@ -63,7 +63,7 @@ func (b *Bridge) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	c.setPaid(paid)
+	c.noteLogin(withPassword)
 	c.setPassword(r)
 	conn, err := websocket.Accept(
 		w,
@@ -99,12 +99,12 @@ func (b *Bridge) connect(w http.ResponseWriter, r *http.Request) {
 }
 
 // admit decides whether a charger may connect, and answers it if it may not. Without a
-// password it takes one of the few places of its address, and paid is false.
+// password it takes one of the few places of its address, and withPassword is false.
 func (b *Bridge) admit(
 	w http.ResponseWriter,
 	r *http.Request,
 	id string,
-) (paid, ok bool) {
+) (withPassword, ok bool) {
 	addr := address(r)
 	if !b.guard.mayTry(addr, b.Now()) {
 		w.Header().Set("Retry-After", "60")
@@ -253,11 +253,11 @@ func (b *Bridge) leave(c *charger) {
 	}
 }
 
-// setPaid notes whether the charger showed who it is.
-func (c *charger) setPaid(paid bool) {
+// noteLogin notes whether the charger showed who it is.
+func (c *charger) noteLogin(withPassword bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.unpaid = !paid
+	c.noPassword = !withPassword
 }
 
 // setPassword notes what a charger logged in with, which its platform may ask for too.
@@ -278,8 +278,8 @@ func (c *charger) connected(l *link) {
 	before := c.link
 	c.link = l
 	c.up.version = l.version
-	c.greeted = false
-	c.greetAt = c.b.Now().Add(c.b.Timing.Greet)
+	c.configured = false
+	c.configureAt = c.b.Now().Add(c.b.Timing.Configure)
 	c.mu.Unlock()
 
 	if before != nil {

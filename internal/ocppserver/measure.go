@@ -109,7 +109,7 @@ func (c *charger) askMeter(ctx context.Context, n *connector) error {
 	now := c.b.Now()
 	edge := flex.PeriodAt(now).Start()
 	l := c.link
-	open := c.greeted && l != nil && n.tx != 0
+	open := c.configured && l != nil && n.tx != 0
 	due := open && n.edge.Before(edge) && !now.Before(edge.Add(edgeWait))
 	if due {
 		n.edge = edge

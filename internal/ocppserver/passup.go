@@ -23,12 +23,12 @@ func (c *charger) passUp(
 	}
 
 	above := slices.Contains(answeredAbove, action)
-	behind := c.up.link == nil || len(c.up.errands) > 0
+	behind := c.up.link == nil || len(c.up.queue) > 0
 	if action == "Heartbeat" && behind {
 		return false // it says nothing that will be worth knowing later
 	}
 	if !above {
-		c.up.add(action, payload).settle()
+		c.up.add(action, payload).release()
 		return false
 	}
 
@@ -45,10 +45,10 @@ func (c *charger) passUp(
 
 // repeated returns the message that the bridge has answered and the platform not yet, and that
 // the charger says again. The caller holds mu.
-func (u *upstream) repeated(action string, payload json.RawMessage) *errand {
-	for _, e := range u.errands {
+func (u *upstream) repeated(action string, payload json.RawMessage) *queuedMessage {
+	for _, e := range u.queue {
 		same := e.Action == action && bytes.Equal(e.Payload, payload)
-		said := e.paid() || e.Action == "TransactionEvent"
+		said := e.ofTransaction() || e.Action == "TransactionEvent"
 		if same && e.closed && said {
 			return e
 		}
@@ -59,12 +59,12 @@ func (u *upstream) repeated(action string, payload json.RawMessage) *errand {
 
 // answerAbove answers a message with what the platform says, or if it is down or too slow by
 // itself. The charger may be gone by then: it will say it again.
-func (c *charger) answerAbove(l *link, id json.RawMessage, e *errand) {
+func (c *charger) answerAbove(l *link, id json.RawMessage, e *queuedMessage) {
 	timer := time.NewTimer(c.b.Timing.Above)
 	defer timer.Stop()
 
 	select {
-	case <-e.settled:
+	case <-e.ended:
 	case <-timer.C:
 	case <-l.gone:
 	}
@@ -90,8 +90,8 @@ func (c *charger) answerAbove(l *link, id json.RawMessage, e *errand) {
 // withdraw ends the waiting for the platform's answer. What begins or ends a transaction stays
 // to be sent, with a number of the bridge's, unless the charger is gone and will say it again.
 // The caller holds mu.
-func (c *charger) withdraw(l *link, e *errand, number int) {
-	e.settle()
+func (c *charger) withdraw(l *link, e *queuedMessage, number int) {
+	e.release()
 	gone := false
 	select {
 	case <-l.gone:
@@ -104,20 +104,20 @@ func (c *charger) withdraw(l *link, e *errand, number int) {
 	}
 
 	if !e.stays() || gone {
-		c.up.errands = slices.DeleteFunc(c.up.errands, func(o *errand) bool {
+		c.up.queue = slices.DeleteFunc(c.up.queue, func(o *queuedMessage) bool {
 			return o == e
 		})
 	}
 }
 
 // answerHere answers a message by itself.
-func (c *charger) answerHere(l *link, id json.RawMessage, e *errand) {
+func (c *charger) answerHere(l *link, id json.RawMessage, e *queuedMessage) {
 	answer, err := c.takeErrand(e, e.Local)
 	c.answered(l, id, answer, err)
 }
 
 // takeErrand takes note of a message in the version that it came in.
-func (c *charger) takeErrand(e *errand, number int) (any, error) {
+func (c *charger) takeErrand(e *queuedMessage, number int) (any, error) {
 	if e.Station {
 		return c.takeStation(e.Action, e.Payload)
 	}
@@ -130,7 +130,7 @@ func (c *charger) takeErrand(e *errand, number int) (any, error) {
 func (c *charger) answerWith(
 	l *link,
 	id json.RawMessage,
-	e *errand,
+	e *queuedMessage,
 	result json.RawMessage,
 	number int,
 ) {

@@ -35,9 +35,9 @@ func phasesOf(
 	return flex.PhasesOf(cmp.Or(o.phases, learned, given), &power)
 }
 
-// tellPhases gives flexd the phases that a connector is known to have by the charger's line or its meter, where
+// sendPhases gives flexd the phases that a connector is known to have by the charger's line or its meter, where
 // nobody gave its asset any and flexd would plan it on another number: what it is planned then can be sent.
-func (c *charger) tellPhases(ctx context.Context, n *connector) error {
+func (c *charger) sendPhases(ctx context.Context, n *connector) error {
 	c.mu.Lock()
 	a := n.asset
 	phases := phasesOf(c.b.optionsOf(c.id), n.phases, a)
@@ -55,7 +55,7 @@ func (c *charger) tellPhases(ctx context.Context, n *connector) error {
 		Properties: &client.AssetProperties{Phases: &phases},
 	})
 	if err == nil {
-		c.become(n, a)
+		c.setAsset(n, a)
 		return nil
 	}
 
@@ -128,7 +128,7 @@ func (c *charger) learnPhases(n *connector, values []sampled) {
 	}
 
 	n.sendAgain()
-	n.floored = false
+	n.floorSent = false
 	c.b.Log.Info(
 		"a charger has three phases, as its meter shows; phases= in its line says another number",
 		"charger",

@@ -37,7 +37,7 @@ func (c *charger) report(r report) {
 
 		return
 	}
-	if c.unpaid {
+	if c.noPassword {
 		return
 	}
 	if len(c.reports) == 0 {

@@ -28,7 +28,7 @@ func (c *charger) presence() bridge.Charger {
 		p.Platform = &bridge.Platform{
 			Address:   u.url,
 			Connected: u.link != nil,
-			Waiting:   len(u.errands),
+			Waiting:   len(u.queue),
 			ReadOnly:  u.readOnly,
 		}
 	}

@@ -90,17 +90,17 @@ func (o order) period(
 // periodsFor is how many periods a plan may have in a form, 0 for any number: the floor is one,
 // if the plan takes its place.
 func (o order) periodsFor(f form) int {
-	if o.floor != nil && f.onFloor() && o.habit.Periods > 1 {
-		return o.habit.Periods - 1
+	if o.floor != nil && f.onFloor() && o.capabilities.Periods > 1 {
+		return o.capabilities.Periods - 1
 	}
-	return o.habit.Periods
+	return o.capabilities.Periods
 }
 
 // phasesAt is how many phases a limit is for: one if it is too little for three, and the charger
 // says that it can switch.
 func (o order) phasesAt(limit flex.Watts) int {
 	little := limit > 0 && float64(limit) < least(3)
-	if o.habit.Switches && o.phases == 3 && little {
+	if o.capabilities.Switches && o.phases == 3 && little {
 		return 1
 	}
 

@@ -174,17 +174,17 @@ func TestCompare(t *testing.T) {
 func TestHabitOf(t *testing.T) {
 	for name, x := range map[string]struct {
 		level, periods, units string
-		want                  habit
+		want                  capabilities
 	}{
-		"nothing":        {"", "", "", habit{Levels: []int{0, 1}, Units: []string{unitAmpere, unitWatt}}},
-		"odd values":     {" 3 ", "-1", "Current", habit{Levels: []int{3, 2, 0}, Units: []string{unitAmpere, unitWatt}}},
-		"both units":     {"0", "24", "Current,Power", habit{Levels: []int{0}, Periods: 24, Units: []string{unitWatt, unitAmpere}}},
-		"one letter":     {"1", "5", "A", habit{Levels: []int{1, 0}, Periods: 5, Units: []string{unitAmpere, unitWatt}}},
-		"another letter": {"1", "5", "W", habit{Levels: []int{1, 0}, Periods: 5, Units: []string{unitWatt, unitAmpere}}},
-		"a long name":    {"1", "5", "Amps", habit{Levels: []int{1, 0}, Periods: 5, Units: []string{unitAmpere, unitWatt}}},
+		"nothing":        {"", "", "", capabilities{Levels: []int{0, 1}, Units: []string{unitAmpere, unitWatt}}},
+		"odd values":     {" 3 ", "-1", "Current", capabilities{Levels: []int{3, 2, 0}, Units: []string{unitAmpere, unitWatt}}},
+		"both units":     {"0", "24", "Current,Power", capabilities{Levels: []int{0}, Periods: 24, Units: []string{unitWatt, unitAmpere}}},
+		"one letter":     {"1", "5", "A", capabilities{Levels: []int{1, 0}, Periods: 5, Units: []string{unitAmpere, unitWatt}}},
+		"another letter": {"1", "5", "W", capabilities{Levels: []int{1, 0}, Periods: 5, Units: []string{unitWatt, unitAmpere}}},
+		"a long name":    {"1", "5", "Amps", capabilities{Levels: []int{1, 0}, Periods: 5, Units: []string{unitAmpere, unitWatt}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := habitOf(configuration{Known: []configurationKey{
+			got := capabilitiesOf(configuration{Known: []configurationKey{
 				{Key: keyStackLevel, Value: x.level}, {Key: keyPeriods, Value: x.periods}, {Key: keyUnits, Value: x.units},
 			}})
 
@@ -217,7 +217,7 @@ func TestFit_Phases(t *testing.T) {
 	} {
 		o := orderFor(p, 0, x.power, night)
 		o.phases = phasesOf(x.options, x.learned, assetOf(x.power, x.given))
-		o.habit.Switches = x.switches
+		o.capabilities.Switches = x.switches
 		f, ok := o.fit(form{Unit: unitAmpere})
 		if !ok || len(f.Schedule.Periods) != len(x.want) {
 			t.Fatalf("%s: %+v", name, f)
@@ -238,7 +238,7 @@ func assetOf(power flex.Watts, phases *int) client.AssetResponse {
 
 // orderFor is an order of a profile to a charger of some power.
 func orderFor(p ocpp.Profile, periods int, power flex.Watts, now time.Time) order {
-	return order{p: &wanted{profile: p}, steps: p.Steps, habit: habit{Periods: periods}, power: power, phases: phasesOf(chargerOptions{}, 0, assetOf(power, nil)), now: now}
+	return order{p: &wanted{profile: p}, steps: p.Steps, capabilities: capabilities{Periods: periods}, power: power, phases: phasesOf(chargerOptions{}, 0, assetOf(power, nil)), now: now}
 }
 
 // TestDrawsOnPhases: a car shows more than one phase only if it draws on two at the charger's plug.
@@ -341,9 +341,9 @@ func TestPeriod_Watts(t *testing.T) {
 
 // TestErrand_Version: a message that an older bridge kept has the version that it came in.
 func TestErrand_Version(t *testing.T) {
-	var now errand
+	var now queuedMessage
 	now.setVersion(subprotocol21)
-	for want, e := range map[string]*errand{
+	for want, e := range map[string]*queuedMessage{
 		subprotocol: {}, subprotocol201: {Station: true}, subprotocol21: &now,
 	} {
 		if got := e.version(); got != want {
@@ -365,7 +365,7 @@ func TestFailed_Setpoints(t *testing.T) {
 		return err
 	}
 
-	if err := try(true); err == nil || !n.keepsAll || p.over || p.tries != 0 {
+	if err := try(true); err == nil || !n.refusesDischarge || p.over || p.tries != 0 {
 		t.Errorf("after setpoints: %v, %+v", err, p)
 	}
 	if err := try(false); err != nil || !p.over {

@@ -133,7 +133,7 @@ func TestBridge_PushIsBound(t *testing.T) {
 // TestCharger_Unpaid: what comes without a password is not passed on.
 func TestCharger_Unpaid(t *testing.T) {
 	c := &charger{b: New(Settings{}), id: "CP1"}
-	c.setPaid(false)
+	c.noteLogin(false)
 	c.report(report{KWh: 1})
 	if len(c.reports) != 0 {
 		t.Error("a reading of a charger without a password is kept")

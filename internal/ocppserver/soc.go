@@ -23,7 +23,7 @@ func (c *charger) passSoC(n *connector, v meterValue, now time.Time) {
 	if !v.At.IsZero() {
 		at = v.At.Add(-c.clock.Offset)
 	}
-	if c.b.Discharge && (!c.habit.Discharges || n.keepsAll) {
+	if c.b.Discharge && (!c.capabilities.Discharges || n.refusesDischarge) {
 		return
 	}
 

@@ -33,7 +33,7 @@ const (
 // schedule is not part of it: flexd shows the one in force.
 type savedCharger struct {
 	Model      savedModel       `json:"model"`
-	Habit      habit            `json:"habit"`
+	Habit      capabilities     `json:"habit"`
 	Clock      clock            `json:"clock"`
 	Settings   settings         `json:"settings"`
 	Unpaid     bool             `json:"unpaid,omitempty"`
@@ -49,7 +49,7 @@ type savedCharger struct {
 // savedUpstream is what is to be known of a charger's platform. Messages that were not answered
 // are not part of it: the charger says them again.
 type savedUpstream struct {
-	Errands []*errand         `json:"errands,omitempty"`
+	Errands []*queuedMessage  `json:"errands,omitempty"`
 	Numbers []renumbered      `json:"numbers,omitempty"`
 	Values  map[string]string `json:"values,omitempty"`
 	Limits  []platformProfile `json:"limits,omitempty"`
@@ -154,10 +154,10 @@ func replaceFile(path string, b []byte) error {
 func (c *charger) saved() savedCharger {
 	s := savedCharger{
 		Model:        savedModel(c.model),
-		Habit:        c.habit,
+		Habit:        c.capabilities,
 		Clock:        c.clock,
 		Settings:     c.settings,
-		Unpaid:       c.unpaid,
+		Unpaid:       c.noPassword,
 		Late:         c.late,
 		Reports:      append(slices.Clone(c.sending), c.reports...),
 		Callbacks:    c.callbacks,
@@ -165,7 +165,7 @@ func (c *charger) saved() savedCharger {
 	}
 
 	if u := c.up; u.named() {
-		answered := slices.DeleteFunc(slices.Clone(u.errands), func(e *errand) bool {
+		answered := slices.DeleteFunc(slices.Clone(u.queue), func(e *queuedMessage) bool {
 			return !e.closed
 		})
 		s.Upstream = &savedUpstream{answered, u.numbers, u.values, u.limits}
@@ -215,10 +215,10 @@ func (n *connector) saved() savedConnector {
 // restore takes over what was saved of a charger.
 func (c *charger) restore(s savedCharger) {
 	c.model = bootNotification(s.Model)
-	c.habit = s.Habit
+	c.capabilities = s.Habit
 	c.clock = s.Clock
 	c.settings = s.Settings
-	c.unpaid = s.Unpaid
+	c.noPassword = s.Unpaid
 	c.late = s.Late
 	c.reports = s.Reports
 	c.callbacks = s.Callbacks
@@ -273,12 +273,12 @@ func (n *connector) restore(s savedConnector) {
 // restore takes over what was saved of a platform.
 func (u *upstream) restore(s savedUpstream) {
 	for _, e := range s.Errands {
-		e.settled = make(chan struct{})
-		e.settle()
+		e.ended = make(chan struct{})
+		e.release()
 		u.c.b.tookNumber(e.Local)
 	}
 
-	u.errands = s.Errands
+	u.queue = s.Errands
 	u.numbers = s.Numbers
 	u.limits = s.Limits
 	if s.Values != nil {

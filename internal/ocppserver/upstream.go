@@ -15,43 +15,43 @@ import (
 )
 
 const (
-	// errandsMax is how many messages wait for a platform that is down. What says nothing of
+	// queueMax is how many messages wait for a platform that is down. What says nothing of
 	// money goes first.
-	errandsMax = 5000
-	// errandTries is how often a message is sent that the platform answers with an error.
-	errandTries = 3
+	queueMax = 5000
+	// queueTries is how often a message is sent that the platform answers with an error.
+	queueTries = 3
 	// numbersMax is how many numbers of transactions are kept that the platform has others for.
 	numbersMax = 200
 )
 
-// upstream is the platform that a charger belongs to: it bills and authorises, and the bridge
-// stands between. What the charger says is sent on in its order; what the platform has to
+// upstream is the platform that a charger belongs to: it bills and authorises, and the bridge is
+// between the two. What the charger says is sent on in its order; what the platform has to
 // answer is answered by it while it is there, and by the bridge while it is not. Its fields are
 // under the charger's mu.
 type upstream struct {
 	c   *charger
 	url string // with the charger's id; empty while it has no platform
 	// empty is what the charger logs in with
-	password string
-	login    string // what the charger logs in with
-	readOnly bool
-	version  string // the subprotocol that the charger speaks, and the bridge above
-	turn     int    // it counts the platforms that were named
-	start    func() // has run run, once
-	signal   chan struct{}
+	password  string
+	login     string // what the charger logs in with
+	readOnly  bool
+	version   string // the subprotocol that the charger speaks, and the bridge above
+	addressNo int    // counts the addresses that were set, so that a connection knows its own
+	start     func() // has run run, once
+	signal    chan struct{}
 
 	link *link // nil while there is no connection
 	// the last try to reach the platform failed, or its connection broke
 	down    bool
-	errands []*errand
+	queue   []*queuedMessage
 	numbers []renumbered
 	// the settings that the platform believes the charger to have
 	values map[string]string
 	limits []platformProfile
 }
 
-// errand is a message of the charger's for the platform.
-type errand struct {
+// queuedMessage is a message of the charger for the platform.
+type queuedMessage struct {
 	Action  string          `json:"action"`
 	Payload json.RawMessage `json:"payload"`
 	// it is of OCPP 2
@@ -61,11 +61,11 @@ type errand struct {
 	// the transaction's number, if the bridge gave it
 	Local int `json:"local,omitempty"`
 
-	// closed when there is a result, or none is to be waited for
-	settled chan struct{}
-	closed  bool
-	result  *reply
-	tries   int
+	// closed when there is a result, or nobody waits for one any more
+	ended  chan struct{}
+	closed bool
+	result *reply
+	tries  int
 }
 
 // renumbered is a transaction that began while the platform was down: the charger has the one
@@ -134,16 +134,16 @@ func (u *upstream) run(ctx context.Context) {
 func (u *upstream) needed() bool {
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
-	return u.named() && (u.c.link != nil || len(u.errands) > 0)
+	return u.named() && (u.c.link != nil || len(u.queue) > 0)
 }
 
 // session is one connection to the platform.
 func (u *upstream) session(ctx context.Context) error {
 	d := u.platform()
-	turn := d.turn
+	addressNo := d.addressNo
 	l, err := u.dial(ctx, d)
 	if err != nil {
-		return u.lost(turn, err)
+		return u.lost(addressNo, err)
 	}
 	defer l.conn.CloseNow()
 
@@ -151,14 +151,14 @@ func (u *upstream) session(ctx context.Context) error {
 	defer cancel()
 	u.c.b.work.Go(func() { _ = l.run(ctx) })
 	u.c.b.work.Go(func() { l.watch(ctx, u.c.b.Timing.Ping) })
-	if !u.setLink(l, turn) {
+	if !u.setLink(l, addressNo) {
 		return errMoved
 	}
-	defer u.setLink(nil, turn)
+	defer u.setLink(nil, addressNo)
 	u.c.b.Log.Info("a charger's platform is connected", "charger", u.c.id)
 
 	if err := u.sendAll(ctx, l); err != nil {
-		return u.lost(turn, err)
+		return u.lost(addressNo, err)
 	}
 
 	return nil
@@ -195,10 +195,10 @@ func (u *upstream) sendAll(ctx context.Context, l *link) error {
 
 // platformAddress is where a platform is and how the bridge comes in.
 type platformAddress struct {
-	address  string
-	login    string
-	protocol string // the version of OCPP that is spoken
-	turn     int    // which platform it is
+	address   string
+	login     string
+	protocol  string // the version of OCPP that is spoken
+	addressNo int    // the number of this address
 }
 
 func (u *upstream) platform() platformAddress {
@@ -213,10 +213,10 @@ func (u *upstream) platform() platformAddress {
 	login := u.c.id + ":" + password
 
 	return platformAddress{
-		address:  u.url,
-		login:    base64.StdEncoding.EncodeToString([]byte(login)),
-		protocol: protocol,
-		turn:     u.turn,
+		address:   u.url,
+		login:     base64.StdEncoding.EncodeToString([]byte(login)),
+		protocol:  protocol,
+		addressNo: u.addressNo,
 	}
 }
 
@@ -226,21 +226,21 @@ func (u *upstream) nextVersion() string {
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
 
-	if len(u.errands) > 0 {
-		return u.errands[0].version()
+	if len(u.queue) > 0 {
+		return u.queue[0].version()
 	}
 
 	return cmp.Or(u.version, subprotocol)
 }
 
 // setVersion notes the subprotocol that a message came in.
-func (e *errand) setVersion(subprotocol string) {
+func (e *queuedMessage) setVersion(subprotocol string) {
 	e.Version = subprotocol
 	e.Station = ofStation(subprotocol)
 }
 
 // version is the subprotocol that a message came in.
-func (e *errand) version() string {
+func (e *queuedMessage) version() string {
 	if e.Version == "" && e.Station {
 		return subprotocol201
 	}
@@ -277,11 +277,11 @@ func (u *upstream) dial(ctx context.Context, d platformAddress) (*link, error) {
 
 // setLink notes the connection to the platform, nil when it has ended. It reports false if
 // another platform has been named since.
-func (u *upstream) setLink(l *link, turn int) bool {
+func (u *upstream) setLink(l *link, addressNo int) bool {
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
 
-	if l != nil && turn != u.turn {
+	if l != nil && addressNo != u.addressNo {
 		return false
 	}
 
@@ -298,44 +298,44 @@ var errMoved = errors.New("another platform is named")
 
 // lost notes that the platform is down: nobody waits for it any more. It returns why, which is
 // errMoved if it is another one by now.
-func (u *upstream) lost(turn int, why error) error {
+func (u *upstream) lost(addressNo int, why error) error {
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
 
-	if turn != u.turn {
+	if addressNo != u.addressNo {
 		return errMoved
 	}
 
 	u.down = true
-	for _, e := range u.errands {
-		e.settle()
+	for _, e := range u.queue {
+		e.release()
 	}
 
 	return why
 }
 
 // next returns the message that is to be sent on first.
-func (u *upstream) next() *errand {
+func (u *upstream) next() *queuedMessage {
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
-	if len(u.errands) == 0 {
+	if len(u.queue) == 0 {
 		return nil
 	}
 
-	return u.errands[0]
+	return u.queue[0]
 }
 
 // add puts a message behind those that wait. While the platform is down there is nothing to wait
 // for; a connection that is only being made is waited for. The caller holds the charger's mu.
-func (u *upstream) add(action string, payload json.RawMessage) *errand {
-	e := newErrand(action, payload)
+func (u *upstream) add(action string, payload json.RawMessage) *queuedMessage {
+	e := newQueuedMessage(action, payload)
 	e.setVersion(u.version)
 	if u.down {
-		e.settle()
+		e.release()
 	}
 
-	u.errands = append(u.errands, e)
-	if len(u.errands) > errandsMax {
+	u.queue = append(u.queue, e)
+	if len(u.queue) > queueMax {
 		u.dropOne()
 	}
 
@@ -344,18 +344,18 @@ func (u *upstream) add(action string, payload json.RawMessage) *errand {
 	return e
 }
 
-func newErrand(action string, payload json.RawMessage) *errand {
-	return &errand{
+func newQueuedMessage(action string, payload json.RawMessage) *queuedMessage {
+	return &queuedMessage{
 		Action:  action,
 		Payload: slices.Clone(payload),
-		settled: make(chan struct{}),
+		ended:   make(chan struct{}),
 	}
 }
 
 // dropOne makes space: the oldest message that says nothing of a transaction goes.
 func (u *upstream) dropOne() {
-	i := slices.IndexFunc(u.errands[1:], func(e *errand) bool {
-		return !e.paid()
+	i := slices.IndexFunc(u.queue[1:], func(e *queuedMessage) bool {
+		return !e.ofTransaction()
 	})
 	u.c.b.Log.Error(
 		"a message for a charger's platform is dropped: too many wait",
@@ -363,11 +363,11 @@ func (u *upstream) dropOne() {
 		u.c.id,
 	)
 
-	u.errands = slices.Delete(u.errands, max(i, 0)+1, max(i, 0)+2)
+	u.queue = slices.Delete(u.queue, max(i, 0)+1, max(i, 0)+2)
 }
 
-// paid reports whether a message begins or ends a transaction.
-func (e *errand) paid() bool {
+// ofTransaction reports whether a message begins or ends a transaction, so that what is paid depends on it.
+func (e *queuedMessage) ofTransaction() bool {
 	var m transactionEvent
 	switch e.Action {
 	case "StartTransaction", "StopTransaction":
@@ -380,22 +380,22 @@ func (e *errand) paid() bool {
 	return false
 }
 
-// stays reports whether a message is for the platform however late.
-func (e *errand) stays() bool {
-	return e.Action == "BootNotification" || e.Action == "TransactionEvent" || e.paid()
+// stays reports whether a message is sent to the platform however late.
+func (e *queuedMessage) stays() bool {
+	return e.Action == "BootNotification" || e.Action == "TransactionEvent" || e.ofTransaction()
 }
 
-// settle ends the waiting for a result.
-func (e *errand) settle() {
+// release ends the waiting for a result.
+func (e *queuedMessage) release() {
 	if !e.closed {
 		e.closed = true
-		close(e.settled)
+		close(e.ended)
 	}
 }
 
 // send sends a message on and deals with the answer. An error means that the platform is down;
 // the message stays first.
-func (u *upstream) send(ctx context.Context, l *link, e *errand) error {
+func (u *upstream) send(ctx context.Context, l *link, e *queuedMessage) error {
 	u.c.mu.Lock()
 	payload := u.outward(e.Payload)
 	u.c.mu.Unlock()
@@ -411,9 +411,9 @@ func (u *upstream) send(ctx context.Context, l *link, e *errand) error {
 	defer u.c.mu.Unlock()
 
 	waited := !e.closed
-	if isRefused && !waited && e.paid() {
+	if isRefused && !waited && e.ofTransaction() {
 		e.tries++
-		if e.tries < errandTries {
+		if e.tries < queueTries {
 			return err
 		}
 
@@ -439,8 +439,8 @@ func (u *upstream) send(ctx context.Context, l *link, e *errand) error {
 		u.renumber(e.Local, out)
 	}
 
-	e.settle()
-	u.errands = slices.DeleteFunc(u.errands, func(o *errand) bool {
+	e.release()
+	u.queue = slices.DeleteFunc(u.queue, func(o *queuedMessage) bool {
 		return o == e
 	})
 

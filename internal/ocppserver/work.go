@@ -44,15 +44,15 @@ type callback struct {
 	At     time.Time             `json:"at"`
 }
 
-// errAgain asks for another round soon: something failed for a passing reason.
+// errAgain asks for another run of synchronise soon: something failed that may pass.
 var errAgain = errors.New("try again")
 
-// synchronise compares what is with what flexd and the charger were sent, and sends them what
-// they miss. It returns how long nothing will be due by itself.
+// synchronise compares the charger's state with what flexd and the charger were last sent, and sends them what
+// is missing. It returns how long nothing will be due by itself.
 func (c *charger) synchronise(ctx context.Context) time.Duration {
 	began := c.b.Now()
 	c.followPlatform()
-	again := errors.Join(c.takeLate(ctx), c.greet(ctx), c.sendCertificate(ctx))
+	again := errors.Join(c.takeLate(ctx), c.configure(ctx), c.sendCertificate(ctx))
 	c.mu.Lock()
 	c.lateDue(c.b.Now())
 	numbers := c.numbers()
@@ -64,16 +64,16 @@ func (c *charger) synchronise(ctx context.Context) time.Duration {
 		c.mu.Unlock()
 
 		for _, step := range []func(context.Context, *connector) error{
-			c.find,
+			c.findAsset,
 			c.measure,
-			c.tell,
+			c.sendPlug,
 			c.refresh,
 			c.floor,
 			c.apply,
 			c.watch,
 			c.askMeter,
-			c.tellPhases,
-			c.tellFirmware,
+			c.sendPhases,
+			c.sendFirmware,
 		} {
 			if err := step(ctx, n); err != nil {
 				again = errors.Join(again, err)
@@ -94,9 +94,8 @@ func (c *charger) synchronise(ctx context.Context) time.Duration {
 	return c.pause(began)
 }
 
-// pause is how long nothing will be due by itself after a round that began at the instant. What
-// became due while the round was under way may have been looked at too early in it: it is due
-// at once.
+// pause returns how long nothing will be due by itself after a run of synchronise that began at the instant. A step
+// whose time came during the run may have been tried too early in it: it is due at once.
 func (c *charger) pause(began time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,7 +107,7 @@ func (c *charger) pause(began time.Time) time.Duration {
 		}
 	}
 
-	soonest(c.greetAt)
+	soonest(c.configureAt)
 
 	if len(c.reports) > 0 {
 		soonest(c.reportAt)
@@ -135,11 +134,11 @@ func (c *charger) pause(began time.Time) time.Duration {
 	return max(0, next.Sub(now)) + time.Millisecond
 }
 
-// greet asks a charger that connected or booted what it can do, has it read its meter at
+// configure asks a charger that connected or booted what it can do, has it read its meter at
 // the quarter hours, and asks how its connectors are.
-func (c *charger) greet(ctx context.Context) error {
+func (c *charger) configure(ctx context.Context) error {
 	c.mu.Lock()
-	l, due := c.link, c.link != nil && !c.greeted && !c.b.Now().Before(c.greetAt)
+	l, due := c.link, c.link != nil && !c.configured && !c.b.Now().Before(c.configureAt)
 	c.mu.Unlock()
 
 	if !due {
@@ -164,19 +163,19 @@ func (c *charger) greet(ctx context.Context) error {
 		return errAgain
 	}
 
-	c.greeted = true
-	c.learn(conf)
+	c.configured = true
+	c.noteCapabilities(conf)
 	for _, n := range c.connectors {
 		n.sendAgain() // its profiles may be lost
-		n.floored = false
+		n.floorSent = false
 		n.floorRefused = nil
-		n.keepsAll = false
+		n.refusesDischarge = false
 	}
 
 	return nil
 }
 
-// askConfiguration asks a charger what it can do. Of one that does not say nothing is known.
+// askConfiguration asks a charger what it can do. The configuration is empty if it does not answer.
 func (c *charger) askConfiguration(ctx context.Context, l *link) (configuration, error) {
 	var conf configuration
 	err := l.call(
@@ -189,7 +188,7 @@ func (c *charger) askConfiguration(ctx context.Context, l *link) (configuration,
 	c.ifLate(err, func(ctx context.Context, answer func(out any) error) error {
 		var conf configuration
 		if answer(&conf) == nil {
-			c.greetLate(l, conf)
+			c.configureLate(l, conf)
 		}
 
 		return nil
@@ -257,32 +256,32 @@ func (c *charger) askEach(ctx context.Context, l *link, first, last int) {
 	}
 }
 
-// learn notes how a charger takes profiles. One that took none yet begins with what others of
+// noteCapabilities notes which profiles a charger takes. One that took none yet begins with the form that others of
 // its model and firmware took. The caller holds mu.
-func (c *charger) learn(conf configuration) {
-	taken := c.habit.Taken
+func (c *charger) noteCapabilities(conf configuration) {
+	taken := c.capabilities.Taken
 	if known, ok := c.b.models.Load(c.model); ok && taken == nil {
 		taken = known.(map[string]form)
 	}
 
-	c.habit = habitOf(conf)
-	c.habit.Taken = taken
+	c.capabilities = capabilitiesOf(conf)
+	c.capabilities.Taken = taken
 	c.b.Log.Info(
 		"charger greeted",
 		"charger",
 		c.id,
 		"stack_levels",
-		c.habit.Levels,
+		c.capabilities.Levels,
 		"units",
-		c.habit.Units,
+		c.capabilities.Units,
 		"periods",
-		c.habit.Periods,
+		c.capabilities.Periods,
 	)
 }
 
-// find asks flexd for the asset that the connector is: its external id is the charger's id
+// findAsset asks flexd for the asset that the connector is: its external id is the charger's id
 // and the connector's number, as in CP1-2, or for the first connector the charger's id alone.
-func (c *charger) find(ctx context.Context, n *connector) error {
+func (c *charger) findAsset(ctx context.Context, n *connector) error {
 	known := !n.asset.ID.IsZero() && !n.stored
 	if known || c.b.Now().Before(n.lookAt) {
 		return nil
@@ -313,7 +312,7 @@ func (c *charger) find(ctx context.Context, n *connector) error {
 			return errAgain
 		}
 
-		c.become(n, a)
+		c.setAsset(n, a)
 		c.b.Log.Info(
 			"charger is an asset",
 			"charger",
@@ -329,7 +328,7 @@ func (c *charger) find(ctx context.Context, n *connector) error {
 		return nil
 	}
 
-	c.become(n, client.AssetResponse{})
+	c.setAsset(n, client.AssetResponse{})
 	if n.lookAt.IsZero() {
 		c.b.Log.Warn(
 			"flexd has no asset for a connector; register it",
@@ -355,8 +354,8 @@ func (c *charger) assetNames(n *connector) []string {
 	return names
 }
 
-// become notes which asset a connector is; the zero value is none.
-func (c *charger) become(n *connector, a client.AssetResponse) {
+// setAsset notes which asset a connector is; the zero value is none.
+func (c *charger) setAsset(n *connector, a client.AssetResponse) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n.asset = a
@@ -405,8 +404,8 @@ func (n *connector) due(now time.Time, patience time.Duration) plugState {
 	return reportedNothing
 }
 
-// tell tells flexd that a car came or went. Telling it again does no harm.
-func (c *charger) tell(ctx context.Context, n *connector) error {
+// sendPlug reports to flexd that a car was plugged in or out. Reporting it again does no harm.
+func (c *charger) sendPlug(ctx context.Context, n *connector) error {
 	c.mu.Lock()
 	asset, due := n.asset, n.due(c.b.Now(), c.b.Timing.PlugOut)
 	tx := n.tx

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The configuration keys that tell how a charger takes profiles.
+// The configuration keys that say which profiles a charger takes.
 const (
 	keyConnectors = "NumberOfConnectors"
 	keyStackLevel = "ChargeProfileMaxStackLevel"
@@ -16,10 +16,10 @@ const (
 	keySwitches   = "ConnectorSwitch3to1PhaseSupported"
 )
 
-// keyDischarges stands for what a station of OCPP 2.1 says of discharging; 1.6 has no such key.
+// keyDischarges is the key that the bridge uses for a variable of OCPP 2.1 on discharging; 1.6 has no such key.
 const keyDischarges = "V2XChargingEnabled"
 
-// configurationKeys are what a charger is asked for when it is greeted.
+// configurationKeys are the keys that a charger is asked for when it connects or boots.
 var configurationKeys = []string{
 	keyConnectors, keyStackLevel, keyPeriods, keyUnits, keySwitches, keyAlignedInterval, keyAlignedData, keySampleInterval, keySampledData,
 }
@@ -51,9 +51,9 @@ type form struct {
 	Setpoints bool `json:"-"`
 }
 
-// habit is how a charger takes profiles: what it says of it in its configuration, and what it
+// capabilities are the profiles that a charger takes: what its configuration says of them, and which it
 // took. The zero value is a charger that said nothing.
-type habit struct {
+type capabilities struct {
 	// in the order in which they are tried
 	Levels  []int `json:"levels,omitempty"`
 	Periods int   `json:"periods,omitempty"`
@@ -70,9 +70,9 @@ type habit struct {
 	Taken map[string]form `json:"taken,omitempty"`
 }
 
-// habitOf reads what a charger says in its configuration.
-func habitOf(c configuration) habit {
-	var h habit
+// capabilitiesOf reads what a charger says in its configuration.
+func capabilitiesOf(c configuration) capabilities {
+	var h capabilities
 	h.Levels = []int{0, 1}
 	h.Units = []string{unitAmpere, unitWatt}
 	number := func(key string) int {
@@ -118,7 +118,7 @@ func inWatts(units string) bool {
 // forms lists the ways to write a profile for a connector, in the order in which they are
 // tried: first what the charger took before, then by unit, stack level, purpose and connector,
 // and at last in whole amperes. What would bind other connectors is left out, if there are any.
-func (h habit) forms(connector int, inTx, alone bool) []form {
+func (h capabilities) forms(connector int, inTx, alone bool) []form {
 	var all []form
 	if f, ok := h.Taken[takenKey(inTx)]; ok {
 		if f.Connector != 0 {
@@ -185,7 +185,7 @@ func takenKey(inTx bool) string {
 }
 
 // took notes the form that a charger took.
-func (h *habit) took(f form, inTx bool) {
+func (h *capabilities) took(f form, inTx bool) {
 	taken := maps.Clone(h.Taken)
 	if taken == nil {
 		taken = map[string]form{}
