@@ -179,17 +179,16 @@ func (tx *Tx) AssetsEverAt(
 	assets := map[flex.SiteID][]flex.AssetID{}
 	for chunk := range slices.Chunk(sites, ownersChunk) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
-		_, err := rows(
+		err := eachRow(
 			ctx,
 			tx.conn,
-			func(s scanner) (struct{}, error) {
+			func(s scanner) error {
 				var site flex.SiteID
 				var id flex.AssetID
 				err := s.Scan(&site, &id)
 				assets[site] = append(assets[site], id)
 
-				var none struct{}
-				return none, err
+				return err
 			},
 			`SELECT site_id, id FROM asset WHERE org_id = $1 AND site_id IN `+
 				list+

@@ -187,12 +187,11 @@ func brokenChain(ctx context.Context, all *All) ([]string, error) {
 	before := ""
 
 	var broken []string
-	scan := func(s scanner) (struct{}, error) {
+	scan := func(s scanner) error {
 		r, err := scanChainRow(s)
 
-		var none struct{}
 		if err != nil {
-			return none, err
+			return err
 		}
 
 		if chainHash(before, r.link.Text) != r.link.Hash {
@@ -212,10 +211,10 @@ func brokenChain(ctx context.Context, all *All) ([]string, error) {
 			broken = append(broken, fault)
 		}
 
-		return none, err
+		return err
 	}
 
-	_, err := rows(
+	err := eachRow(
 		ctx,
 		all.conn,
 		scan,

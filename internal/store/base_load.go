@@ -39,11 +39,11 @@ func (tx *Tx) BaseLoads(
 	loads := make(map[flex.SiteID]BaseLoad, len(sites))
 	for chunk := range slices.Chunk(sites, ownersChunk) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
-		_, err := rows(ctx, tx.conn, func(s scanner) (struct{}, error) {
+		err := eachRow(ctx, tx.conn, func(s scanner) error {
 			site, b, err := scanBaseLoad(s)
 			loads[site] = b
 
-			return struct{}{}, err
+			return err
 		}, `SELECT site_id, learned_on, basis, load FROM base_load WHERE org_id = $1 AND site_id IN `+list, args...)
 
 		if err != nil {

@@ -91,10 +91,10 @@ func (tx *Tx) SpentSites(
 	at time.Time,
 ) (map[flex.SiteID]flex.SpentCalls, error) {
 	spent := map[flex.SiteID]flex.SpentCalls{}
-	_, err := rows(
+	err := eachRow(
 		ctx,
 		tx.conn,
-		func(s scanner) (struct{}, error) {
+		func(s scanner) error {
 			var id flex.SiteID
 			var agreed flex.AgreedCalls
 			var n flex.CallCount
@@ -110,7 +110,7 @@ func (tx *Tx) SpentSites(
 				spent[id] = limit.Value
 			}
 
-			return struct{}{}, err
+			return err
 		},
 		`SELECT s.id, `+callsColumns+`, `+callCounts+` AND (s.calls_day IS NOT NULL OR s.calls_month IS NOT NULL)
 		GROUP BY s.id, s.calls_day, s.calls_month`,
@@ -131,10 +131,10 @@ func (tx *Tx) SpentAssets(
 	}
 
 	assets := map[flex.AssetID]bool{}
-	_, err = rows(
+	err = eachRow(
 		ctx,
 		tx.conn,
-		func(s scanner) (struct{}, error) {
+		func(s scanner) error {
 			var id flex.AssetID
 			var site flex.SiteID
 			err := s.Scan(&id, &site)
@@ -142,7 +142,7 @@ func (tx *Tx) SpentAssets(
 				assets[id] = true
 			}
 
-			return struct{}{}, err
+			return err
 		},
 		`SELECT a.id, a.site_id FROM site s JOIN asset a ON a.org_id = s.org_id AND a.site_id = s.id
 		WHERE s.org_id = $1 AND (s.calls_day IS NOT NULL OR s.calls_month IS NOT NULL)`,

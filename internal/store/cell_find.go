@@ -32,12 +32,12 @@ var cellKeys = map[CellKey]string{
 // Usernames returns all usernames and client ids, revoked ones too, with their organisations.
 func (all *All) Usernames(ctx context.Context) (map[string]flex.OrgID, error) {
 	of := map[string]flex.OrgID{}
-	_, err := rows(ctx, all.conn, func(s scanner) (struct{}, error) {
+	err := eachRow(ctx, all.conn, func(s scanner) error {
 		var name string
 		var org flex.OrgID
 		err := s.Scan(&name, &org)
 		of[name] = org
-		return struct{}{}, err
+		return err
 	}, `SELECT username, org_id FROM credential`)
 
 	return of, err

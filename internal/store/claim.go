@@ -296,7 +296,7 @@ func (tx *Tx) haltedSubjects(
 			subjects[i] = flex.EventID(chunk[i].Subject)
 		}
 
-		stop := func(s scanner) (struct{}, error) {
+		stop := func(s scanner) error {
 			var subject flex.EventID
 			var of haltedAsset
 
@@ -306,11 +306,11 @@ func (tx *Tx) haltedSubjects(
 				stopped = append(stopped, subject)
 			}
 
-			return struct{}{}, err
+			return err
 		}
 
 		list, args := in([]any{tx.org.Bytes()}, subjects)
-		_, err = rows(
+		err = eachRow(
 			ctx,
 			tx.conn,
 			stop,
@@ -390,10 +390,10 @@ func (tx *Tx) BusyEndpoints(ctx context.Context) ([]flex.EndpointName, error) {
 	}
 
 	var busy []flex.EndpointName
-	_, err = rows(
+	err = eachRow(
 		ctx,
 		tx.conn,
-		func(s scanner) (struct{}, error) {
+		func(s scanner) error {
 			var name flex.EndpointName
 			var due, sending bool
 
@@ -402,7 +402,7 @@ func (tx *Tx) BusyEndpoints(ctx context.Context) ([]flex.EndpointName, error) {
 				busy = append(busy, name)
 			}
 
-			return struct{}{}, err
+			return err
 		},
 		`SELECT name,
 			EXISTS (SELECT 1 FROM outbox o WHERE o.org_id = e.org_id AND o.endpoint = e.name AND o.turn_at IS NOT NULL AND o.turn_at <= $2),
@@ -474,11 +474,11 @@ func (tx *Tx) fill(ctx context.Context, pushes []ClaimedPush) error {
 		)
 
 		ids = ids[min(len(ids), outboxChunk):]
-		_, err := rows(
+		err := eachRow(
 			ctx,
 			tx.conn,
-			func(s scanner) (struct{}, error) {
-				return struct{}{}, scanScheduled(s, at)
+			func(s scanner) error {
+				return scanScheduled(s, at)
 			},
 			`
 			SELECT s.event_id, s.asset_id, s.session_id, s.generation, s.made_at, s.from_at, s.steps,
@@ -533,11 +533,11 @@ func (tx *Tx) fillTanks(
 	args []any,
 	at map[flex.EventID]*ClaimedPush,
 ) error {
-	_, err := rows(
+	err := eachRow(
 		ctx,
 		tx.conn,
-		func(s scanner) (struct{}, error) {
-			return struct{}{}, scanScheduled(s, at)
+		func(s scanner) error {
+			return scanScheduled(s, at)
 		},
 		`
 		SELECT p.event_id, p.asset_id, NULL, p.generation, p.made_at, p.from_at, p.steps,

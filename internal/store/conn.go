@@ -164,7 +164,7 @@ func scalar[T any](s scanner) (T, error) {
 	return v, err
 }
 
-// rows runs a query and reads each row with scan.
+// rows runs a query and returns its rows, each read with scan.
 func rows[T any](
 	ctx context.Context,
 	c conn,
@@ -172,26 +172,45 @@ func rows[T any](
 	query string,
 	args ...any,
 ) ([]T, error) {
+	var out []T
+	err := eachRow(ctx, c, func(s scanner) error {
+		v, err := scan(s)
+		if err == nil {
+			out = append(out, v)
+		}
+		return err
+	}, query, args...)
+	if err != nil {
+		return nil, err
+	}
+
+	return out, nil
+}
+
+// eachRow runs a query and calls read for each of its rows. It ends with the first error.
+func eachRow(
+	ctx context.Context,
+	c conn,
+	read func(scanner) error,
+	query string,
+	args ...any,
+) error {
 	began := c.db.slow.began()
 	defer c.db.slow.ended(ctx, began, query, args)
 
 	rs, err := c.query(ctx, query, args...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-
 	defer rs.Close()
-	var out []T
 
 	for rs.Next() {
-		v, err := scan(rs)
-		if err != nil {
-			return nil, err
+		if err := read(rs); err != nil {
+			return err
 		}
-		out = append(out, v)
 	}
 
-	return out, rs.Err()
+	return rs.Err()
 }
 
 // one runs a query for a single row; a missing one is a NotFound failure with the detail.

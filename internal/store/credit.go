@@ -82,13 +82,12 @@ func (tx *Tx) NettedCredits(
 
 // lockCredits keeps other transactions off the site's credits.
 func (tx *Tx) lockCredits(ctx context.Context, site flex.SiteID) error {
-	one := func(s scanner) (struct{}, error) {
+	one := func(s scanner) error {
 		var n int
-		var none struct{}
-		return none, s.Scan(&n)
+		return s.Scan(&n)
 	}
 
-	_, err := rows(
+	err := eachRow(
 		ctx,
 		tx.conn,
 		one,
@@ -250,7 +249,7 @@ func nettedOtherwise(
 ) ([]string, error) {
 	var of siteNetted // the site that is read
 	var broken []string
-	scan := func(s scanner) (struct{}, error) {
+	scan := func(s scanner) error {
 		var site flex.SiteID
 		var credited, accrued flex.Pence
 
@@ -260,9 +259,8 @@ func nettedOtherwise(
 			[]any{&credited, &accrued},
 		})
 
-		var none struct{}
 		if err != nil {
-			return none, err
+			return err
 		}
 
 		if site != of.site {
@@ -272,10 +270,10 @@ func nettedOtherwise(
 
 		of.days = append(of.days, d)
 		of.credited, of.accrued = of.credited+credited, of.accrued+accrued
-		return none, nil
+		return nil
 	}
 
-	_, err := rows(
+	err := eachRow(
 		ctx,
 		all.conn,
 		scan,

@@ -245,22 +245,22 @@ func (tx *Tx) reported(ctx context.Context, ds []Delivery) error {
 
 	for chunk := range slices.Chunk(ids, outboxChunk) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
-		_, err := rows(
+		err := eachRow(
 			ctx,
 			tx.conn,
-			func(s scanner) (struct{}, error) {
+			func(s scanner) error {
 				var id flex.EventID
 
 				var status flex.CallbackStatus
 				if err := s.Scan(&id, &status); err != nil {
-					return struct{}{}, err
+					return err
 				}
 
 				if d := at[id]; status.Stage() > d.Callback.Stage() {
 					d.Callback = status
 				}
 
-				return struct{}{}, nil
+				return nil
 			},
 			`SELECT event_id, status FROM callback WHERE org_id = $1 AND event_id IN `+list,
 			args...,

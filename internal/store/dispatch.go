@@ -166,10 +166,10 @@ func (tx *Tx) Dispatches(ctx context.Context, limit int) ([]Dispatch, error) {
 
 	for chunk := range slices.Chunk(ids, outboxChunk) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
-		_, err := rows(
+		err := eachRow(
 			ctx,
 			tx.conn,
-			func(s scanner) (struct{}, error) {
+			func(s scanner) error {
 				var id flex.EventID
 				var a DispatchedAsset
 				err := s.Scan(&id, &a.ID, &a.Power)
@@ -177,7 +177,7 @@ func (tx *Tx) Dispatches(ctx context.Context, limit int) ([]Dispatch, error) {
 					at[id].Assets = append(at[id].Assets, a)
 				}
 
-				return struct{}{}, err
+				return err
 			},
 			`SELECT event_id, asset_id, power_w FROM dispatch_asset WHERE org_id = $1 AND event_id IN `+
 				list+` ORDER BY event_id, asset_id`,
@@ -239,25 +239,24 @@ func (tx *Tx) withoutMarket(ctx context.Context, d *Dispatch) error {
 		}
 	}
 
-	read := func(s scanner) (struct{}, error) {
+	read := func(s scanner) error {
 		var id flex.AssetID
 		var stored time.Time
 
 		var text string
-		var none struct{}
 		if err := s.Scan(&id, instant{&stored}, &text); err != nil {
-			return none, err
+			return err
 		}
 
 		planned, err := readWatts(text)
 		at[id].Without = duringSpan(d.Span, flex.PeriodAt(stored), planned)
 
-		return none, err
+		return err
 	}
 
 	for chunk := range slices.Chunk(ids, outboxChunk) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
-		_, err := rows(
+		err := eachRow(
 			ctx,
 			tx.conn,
 			read,

@@ -157,11 +157,11 @@ func (all *All) pile(
 	}
 
 	var p Pile
-	_, err := rows(
+	err := eachRow(
 		ctx,
 		all.conn,
-		func(s scanner) (struct{}, error) {
-			return struct{}{}, s.Scan(&p.Org, instant{&p.Oldest}, &p.Count)
+		func(s scanner) error {
+			return s.Scan(&p.Org, instant{&p.Oldest}, &p.Count)
 		},
 		`SELECT org_id, `+since+`, count(*) OVER () `+where+` ORDER BY `+since+`, id LIMIT 1`,
 		args...,

@@ -277,7 +277,7 @@ func (all *All) AssetIDs(ctx context.Context, f Find) ([][]flex.AssetID, error) 
 	}
 
 	var parts [][]flex.AssetID
-	add := func(s scanner) (struct{}, error) {
+	add := func(s scanner) error {
 		last := len(parts) - 1
 		if last < 0 || len(parts[last]) == assetIDsPart {
 			parts = append(parts, make([]flex.AssetID, 0, assetIDsPart))
@@ -287,10 +287,10 @@ func (all *All) AssetIDs(ctx context.Context, f Find) ([][]flex.AssetID, error) 
 		id, err := scalar[flex.AssetID](s)
 		parts[last] = append(parts[last], id)
 
-		return struct{}{}, err
+		return err
 	}
 
-	_, err = rows(
+	err = eachRow(
 		ctx,
 		all.conn,
 		add,

@@ -410,10 +410,10 @@ func (all *All) WaitingSince(
 func (all *All) UnplacedDispatches(ctx context.Context) (map[flex.OrgID]int, error) {
 	found := map[flex.OrgID]int{}
 
-	_, err := rows(
+	err := eachRow(
 		ctx,
 		all.conn,
-		func(s scanner) (struct{}, error) {
+		func(s scanner) error {
 			var (
 				org flex.OrgID
 				n   int
@@ -422,7 +422,7 @@ func (all *All) UnplacedDispatches(ctx context.Context) (map[flex.OrgID]int, err
 			err := s.Scan(&org, &n)
 			found[org] = n
 
-			return struct{}{}, err
+			return err
 		},
 		`SELECT g.id, count(*) FROM org g JOIN outbox o ON o.org_id = g.id AND o.endpoint = 'dispatch'
 		WHERE o.turn_at IS NOT NULL AND o.expires_at > 0 AND o.generation > o.accepted

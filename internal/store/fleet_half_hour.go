@@ -431,19 +431,19 @@ func (tx *Tx) MadeAt(
 	events []flex.EventID,
 ) (map[flex.EventID]time.Time, error) {
 	made := map[flex.EventID]time.Time{}
-	add := func(s scanner) (struct{}, error) {
+	add := func(s scanner) error {
 		var id flex.EventID
 		var at time.Time
 
 		err := s.Scan(&id, instant{&at})
 		made[id] = at
 
-		return struct{}{}, err
+		return err
 	}
 
 	for chunk := range slices.Chunk(events, outboxChunk) {
 		ids, args := in([]any{tx.org.Bytes()}, chunk)
-		_, err := rows(
+		err := eachRow(
 			ctx,
 			tx.conn,
 			add,

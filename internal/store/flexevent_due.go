@@ -109,18 +109,17 @@ func eventDays[Of any](
 	asOf time.Time,
 ) (map[flex.ID[Of]][]flex.Day, error) {
 	days, texts := map[flex.ID[Of]][]flex.Day{}, dayTexts{}
-	read := func(s scanner) (struct{}, error) {
+	read := func(s scanner) error {
 		var id flex.ID[Of]
 
 		var text string
-		var none struct{}
 		if err := s.Scan(&id, &text); err != nil {
-			return none, err
+			return err
 		}
 
 		d, err := texts.day(text)
 		days[id] = append(days[id], d)
-		return none, err
+		return err
 	}
 
 	for chunk := range slices.Chunk(ids, ownersChunk) {
@@ -134,7 +133,7 @@ func eventDays[Of any](
 			chunk,
 		)
 
-		_, err := rows(
+		err := eachRow(
 			ctx,
 			tx.conn,
 			read,

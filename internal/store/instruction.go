@@ -617,12 +617,14 @@ func (tx *Tx) CalledMarks(
 ) (map[flex.AssetID][]flex.RegisterMark, error) {
 	const day = int64(24 * time.Hour / time.Microsecond)
 	marks := map[flex.AssetID][]flex.RegisterMark{}
-	add := func(s scanner) (struct{}, error) {
+	count := 0
+	add := func(s scanner) error {
 		var asset flex.AssetID
 		var m flex.RegisterMark
 		err := s.Scan(&asset, instant{&m.At}, &m.Energy)
 		marks[asset] = append(marks[asset], m)
-		return struct{}{}, err
+		count++
+		return err
 	}
 
 	limit := ""
@@ -630,11 +632,10 @@ func (tx *Tx) CalledMarks(
 		limit = fmt.Sprintf(" LIMIT %d", most+1)
 	}
 
-	count := 0
 	from, to := micros(span.From).(int64), micros(span.To).(int64)
 
 	for n := from / day; n <= to/day; n++ {
-		found, err := rows(
+		err := eachRow(
 			ctx,
 			tx.conn,
 			add,
@@ -653,7 +654,6 @@ func (tx *Tx) CalledMarks(
 			return nil, fmt.Errorf("read the registers of who is called: %w", err)
 		}
 
-		count += len(found)
 		if most > 0 && count > most {
 			return nil, flex.Fail(
 				flex.Malformed,

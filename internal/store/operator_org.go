@@ -86,7 +86,7 @@ func (all *All) operatorOrgs(
 	args ...any,
 ) (map[flex.OperatorID][]flex.OrgID, error) {
 	by := map[flex.OperatorID][]flex.OrgID{}
-	_, err := rows(ctx, all.conn, func(s scanner) (struct{}, error) {
+	err := eachRow(ctx, all.conn, func(s scanner) error {
 		var operator flex.OperatorID
 		var org flex.OrgID // zero for one of none
 
@@ -96,7 +96,7 @@ func (all *All) operatorOrgs(
 			by[operator] = []flex.OrgID{}
 		}
 
-		return struct{}{}, err
+		return err
 	}, query, args...)
 
 	return by, err

@@ -320,7 +320,7 @@ func (c conn) catalogue(
 	ctx context.Context,
 ) (map[string][]portableColumn, error) {
 	by := map[string][]portableColumn{}
-	_, err := rows(ctx, c, func(s scanner) (struct{}, error) {
+	err := eachRow(ctx, c, func(s scanner) error {
 		var table, typ string
 		var column portableColumn
 		err := s.Scan(&table, &column.name, &typ, &column.key)
@@ -328,8 +328,7 @@ func (c conn) catalogue(
 		_, column.ofPerson = personTextOf(table, column.name)
 		by[table] = append(by[table], column)
 
-		var none struct{}
-		return none, err
+		return err
 	}, c.db.d.catalogue)
 
 	return by, err

@@ -123,7 +123,7 @@ func (all *All) SteeredFleets(
 	ctx context.Context,
 ) (map[RampGroup]ramp.Fleet, error) {
 	fleets := map[RampGroup]ramp.Fleet{}
-	add := func(s scanner) (struct{}, error) {
+	add := func(s scanner) error {
 		var org flex.OrgID
 		var gsp, constraint string
 		var power float64
@@ -135,10 +135,10 @@ func (all *All) SteeredFleets(
 			fleets[g] = fleets[g].With(f)
 		}
 
-		return struct{}{}, err
+		return err
 	}
 
-	_, err := rows(
+	err := eachRow(
 		ctx,
 		all.conn,
 		add,

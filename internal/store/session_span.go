@@ -25,15 +25,15 @@ func (tx *Tx) SessionSpans(
 		assets,
 	)
 
-	_, err := rows(
+	err := eachRow(
 		ctx,
 		tx.conn,
-		func(s scanner) (struct{}, error) {
+		func(s scanner) error {
 			var asset flex.AssetID
 			var from, to time.Time
 			err := s.Scan(&asset, instant{&from}, instant{&to})
 			spans[asset] = append(spans[asset], flex.Span{From: from, To: to})
-			return struct{}{}, err
+			return err
 		},
 		`SELECT asset_id, plugged_in_at, plugged_out_at FROM session
 		WHERE org_id = $1 AND plugged_in_at < $3 AND (plugged_out_at IS NULL OR plugged_out_at > $2) AND asset_id IN `+list+`

@@ -268,25 +268,25 @@ func (tx *Tx) WithoutBaseline(
 	events []flex.FlexEventID,
 ) (map[flex.FlexEventID]bool, error) {
 	without := map[flex.FlexEventID]bool{}
-	scan := func(s scanner) (struct{}, error) {
+	scan := func(s scanner) error {
 		var id flex.FlexEventID
 		var version int
 		var hash []byte
 		var text string
 		if err := s.Scan(&id, &version, &hash, &text); err != nil {
-			return struct{}{}, err
+			return err
 		}
 
 		var result struct{ Quality settle.Quality }
 		err := decode("result", text, &result)
 		without[id] = result.Quality == settle.Insufficient
 
-		return struct{}{}, err
+		return err
 	}
 
 	for chunk := range slices.Chunk(events, outboxChunk) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
-		_, err := rows(
+		err := eachRow(
 			ctx,
 			tx.conn,
 			scan,

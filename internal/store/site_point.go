@@ -81,14 +81,13 @@ func (tx *Tx) PointsOf(
 	knownAt time.Time,
 ) (map[flex.SiteID][]SitePoint, error) {
 	points := map[flex.SiteID][]SitePoint{}
-	scan := func(s scanner) (struct{}, error) {
+	scan := func(s scanner) error {
 		var id flex.SiteID
 		var p SitePoint
 		err := s.Scan(&id, opened(tx.conn, personMPAN, &p.MPAN), instant{&p.From}, instant{&p.To})
 		points[id] = append(points[id], p)
 
-		var none struct{}
-		return none, err
+		return err
 	}
 
 	if knownAt.IsZero() {
@@ -97,7 +96,7 @@ func (tx *Tx) PointsOf(
 
 	for chunk := range slices.Chunk(sites, ownersChunk) {
 		list, args := in([]any{tx.org.Bytes(), micros(knownAt)}, chunk)
-		_, err := rows(ctx, tx.conn, scan,
+		err := eachRow(ctx, tx.conn, scan,
 			`SELECT site_id, mpan, from_at, to_at FROM site_point
 			WHERE org_id = $1 AND from_at <= $2 AND site_id IN `+list+` ORDER BY from_at`, args...)
 		if err != nil {

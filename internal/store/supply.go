@@ -218,17 +218,16 @@ func historiesOf[Of, V any](ctx context.Context, tx *Tx, to map[flex.ID[Of]]flex
 
 	for chunk := range slices.Chunk(ids, ownersChunk) {
 		list, args := in([]any{tx.org.Bytes(), micros(knownAt)}, chunk)
-		_, err := rows(
+		err := eachRow(
 			ctx,
 			tx.conn,
-			func(s scanner) (struct{}, error) {
+			func(s scanner) error {
 				var id flex.ID[Of]
 				var f flex.From[V]
 				err := scan(s, &id, &f)
 				to[id] = to[id].Then(f.At, f.Is)
 
-				var none struct{}
-				return none, err
+				return err
 			},
 			query+list+` ORDER BY known_at`,
 			args...,

@@ -168,7 +168,7 @@ func (tx *Tx) SteadyAt(
 	steady := map[flex.SiteID]map[flex.AssetID]bool{}
 	for chunk := range slices.Chunk(sites, ownersChunk) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
-		_, err := rows(ctx, tx.conn, func(s scanner) (struct{}, error) {
+		err := eachRow(ctx, tx.conn, func(s scanner) error {
 			var site flex.SiteID
 			var asset flex.AssetID
 			err := s.Scan(&site, &asset)
@@ -177,7 +177,7 @@ func (tx *Tx) SteadyAt(
 			}
 			steady[site][asset] = true
 
-			return struct{}{}, err
+			return err
 		}, `SELECT a.site_id, d.asset_id FROM reading_due d JOIN asset a ON a.id = d.asset_id AND a.org_id = d.org_id
 			WHERE d.org_id = $1 AND d.steady AND a.site_id IN `+list, args...)
 

@@ -34,27 +34,26 @@ func inputsOutsideConsent(
 	}
 
 	var broken []string
-	scan := func(s scanner) (struct{}, error) {
+	scan := func(s scanner) error {
 		var b boundaryResult
 
 		var text string
 
-		var none struct{}
 		if err := s.Scan(&b.site, &text); err != nil {
-			return none, err
+			return err
 		}
 		if err := decode("result", text, &b.result); err != nil {
-			return none, err
+			return err
 		}
 
 		if len(broken) <= findingsMax {
 			broken = append(broken, b.outside(spans[b.site])...)
 		}
 
-		return none, nil
+		return nil
 	}
 
-	_, err = rows(
+	err = eachRow(
 		ctx,
 		all.conn,
 		scan,
@@ -71,7 +70,7 @@ func inputsOutsideConsent(
 // everyConsent returns the spans of all sites' consents, joined.
 func (all *All) everyConsent(ctx context.Context) (map[flex.SiteID][]flex.Span, error) {
 	spans := map[flex.SiteID][]flex.Span{}
-	_, err := rows(ctx, all.conn, func(s scanner) (struct{}, error) {
+	err := eachRow(ctx, all.conn, func(s scanner) error {
 		var id flex.SiteID
 		var c flex.Span
 		err := s.Scan(&id, instant{&c.From}, instant{&c.To})
@@ -82,8 +81,7 @@ func (all *All) everyConsent(ctx context.Context) (map[flex.SiteID][]flex.Span, 
 
 		spans[id] = joinSpan(spans[id], c)
 
-		var none struct{}
-		return none, err
+		return err
 	}, `SELECT site_id, from_at, to_at FROM consent_span ORDER BY site_id, from_at`)
 
 	return spans, err

@@ -116,14 +116,13 @@ func plansReadOtherwise(
 // boundaryDevices returns the site of each device that a plan was made of, also of one that is gone.
 func (all *All) boundaryDevices(ctx context.Context) (map[flex.AssetID]flex.SiteID, error) {
 	sites := map[flex.AssetID]flex.SiteID{}
-	_, err := rows(ctx, all.conn, func(s scanner) (struct{}, error) {
+	err := eachRow(ctx, all.conn, func(s scanner) error {
 		var id flex.AssetID
 		var site flex.SiteID
 		err := s.Scan(&id, &site)
 		sites[id] = site
 
-		var none struct{}
-		return none, err
+		return err
 	}, `SELECT a.id, a.site_id FROM asset a WHERE a.site_id IN (SELECT b.site_id FROM asset b JOIN battery_plan p ON p.asset_id = b.id)
 		UNION ALL
 		SELECT f.id, f.site_id FROM former_asset f WHERE f.site_id IN (SELECT b.site_id FROM asset b JOIN battery_plan p ON p.asset_id = b.id)`)

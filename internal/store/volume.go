@@ -128,14 +128,13 @@ func (tx *Tx) WaitingAt(
 		return waiting, nil
 	}
 
-	scan := func(s scanner) (struct{}, error) {
+	scan := func(s scanner) error {
 		var id flex.SiteID
 		var at flex.Span
 		err := s.Scan(&id, instant{&at.From}, instant{&at.To})
 		waiting[id] = append(waiting[id], at)
 
-		var none struct{}
-		return none, err
+		return err
 	}
 
 	list, args := in(
@@ -143,7 +142,7 @@ func (tx *Tx) WaitingAt(
 		sites,
 	)
 
-	_, err := rows(
+	err := eachRow(
 		ctx,
 		tx.conn,
 		scan,
