@@ -76,10 +76,10 @@ func (tx *Tx) readADRTargets(ctx context.Context, objects []flex.ADRObject) erro
 
 	for chunk := range slices.Chunk(ids, outboxChunk) {
 		list, args := in(nil, chunk)
-		_, err := rows(
+		err := eachRow(
 			ctx,
 			tx.conn,
-			func(s scanner) (flex.ADRObjectID, error) {
+			func(s scanner) error {
 				var target string
 				var id flex.ADRObjectID
 				err := s.Scan(&id, &target)
@@ -87,7 +87,7 @@ func (tx *Tx) readADRTargets(ctx context.Context, objects []flex.ADRObject) erro
 					o.Targets = append(o.Targets, target)
 				}
 
-				return id, err
+				return err
 			},
 			`SELECT object_id, target FROM adr_target WHERE object_id IN `+
 				list+` ORDER BY object_id, target`,

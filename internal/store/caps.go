@@ -179,16 +179,16 @@ func readTraded(text string) ([]flex.Traded, error) {
 // CapSites returns the sites of every group, by its name.
 func (tx *Tx) CapSites(ctx context.Context) (map[string][]flex.SiteID, error) {
 	sites := map[string][]flex.SiteID{}
-	_, err := rows(
+	err := eachRow(
 		ctx,
 		tx.conn,
-		func(s scanner) (flex.SiteID, error) {
+		func(s scanner) error {
 			var name string
 			var id flex.SiteID
 			err := s.Scan(&id, &name)
 			sites[name] = append(sites[name], id)
 
-			return id, err
+			return err
 		},
 		`SELECT site_id, name FROM cap_site WHERE org_id = $1 ORDER BY site_id`,
 		tx.org.Bytes(),

@@ -114,33 +114,27 @@ func (tx *Tx) consentSpans(
 	spans map[flex.SiteID][]flex.Span,
 ) error {
 	list, args := in([]any{tx.org.Bytes(), micros(knownAt)}, sites)
-	rs, err := tx.query(ctx, `SELECT site_id, from_at, to_at FROM consent_span
-		WHERE org_id = $1 AND known_at <= $2 AND site_id IN `+list+` ORDER BY from_at`, args...)
-	if err != nil {
-		return err
-	}
-
-	defer rs.Close()
-
-	for rs.Next() {
+	read := func(s scanner) error {
 		var id flex.SiteID
-
-		var s flex.Span
-		err := rs.Scan(&id, instant{&s.From}, instant{&s.To})
+		var span flex.Span
+		err := s.Scan(&id, instant{&span.From}, instant{&span.To})
 		if err != nil {
 			return err
 		}
 
-		if s.To.IsZero() || s.To.After(knownAt) { // not withdrawn, as far as was known
-			s.To = always.To
+		if span.To.IsZero() || span.To.After(knownAt) { // not withdrawn, as far as was known
+			span.To = always.To
 		}
 
-		if !s.Empty() {
-			spans[id] = joinSpan(spans[id], s)
+		if !span.Empty() {
+			spans[id] = joinSpan(spans[id], span)
 		}
+
+		return nil
 	}
 
-	return rs.Err()
+	return eachRow(ctx, tx.conn, read, `SELECT site_id, from_at, to_at FROM consent_span
+		WHERE org_id = $1 AND known_at <= $2 AND site_id IN `+list+` ORDER BY from_at`, args...)
 }
 
 // joinSpan adds a span, which begins no earlier than any before it.

@@ -150,32 +150,23 @@ func (tx *Tx) TakenUp(
 	taken := map[flex.EventID]time.Duration{}
 	for chunk := range slices.Chunk(ids, 256) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
-		rs, err := tx.query(
+		err := eachRow(
 			ctx,
+			tx.conn,
+			func(s scanner) error {
+				var id flex.EventID
+				var after int64
+				err := s.Scan(&id, &after)
+				taken[id] = time.Duration(max(after, 0)) * time.Microsecond
+
+				return err
+			},
 			`SELECT d.event_id, d.at + d.took - d.queued_at FROM delivery d
 			WHERE d.org_id = $1 AND d.state = 'accepted' AND d.event_id IN `+list+` AND NOT EXISTS (SELECT 1 FROM callback c
 				WHERE c.org_id = d.org_id AND c.event_id = d.event_id AND c.status IN ('REJECTED', 'FAILED'))`,
 			args...,
 		)
-
 		if err != nil {
-			return nil, err
-		}
-
-		defer rs.Close()
-
-		for rs.Next() {
-			var id flex.EventID
-
-			var after int64
-			if err := rs.Scan(&id, &after); err != nil {
-				return nil, err
-			}
-
-			taken[id] = time.Duration(max(after, 0)) * time.Microsecond
-		}
-
-		if err := rs.Err(); err != nil {
 			return nil, err
 		}
 	}

@@ -457,16 +457,16 @@ func (all *All) AssetOwners(
 	}
 
 	list, args := in(nil, ids)
-	_, err := rows(
+	err := eachRow(
 		ctx,
 		all.conn,
-		func(s scanner) (flex.AssetID, error) {
+		func(s scanner) error {
 			var o AssetOwner
 			var id flex.AssetID
 			err := s.Scan(&id, &o.ExternalID, &o.OrgName)
 			owners[id] = o
 
-			return id, err
+			return err
 		},
 		`SELECT a.id, a.external_id, o.name FROM asset a JOIN org o ON o.id = a.org_id WHERE a.id IN `+list,
 		args...,
@@ -484,16 +484,16 @@ func (all *All) AssetNames(
 	for len(ids) > 0 {
 		list, args := in(nil, ids[:min(len(ids), ownersChunk)])
 		ids = ids[min(len(ids), ownersChunk):]
-		_, err := rows(
+		err := eachRow(
 			ctx,
 			all.conn,
-			func(s scanner) (flex.AssetID, error) {
+			func(s scanner) error {
 				var name string
 				var id flex.AssetID
 				err := s.Scan(&id, &name)
 				names[id] = name
 
-				return id, err
+				return err
 			},
 			`SELECT id, external_id FROM asset WHERE id IN `+list,
 			args...,

@@ -99,15 +99,15 @@ func (tx *Tx) fleetCaps(
 	span flex.Span,
 ) (map[time.Time]*flex.Watts, error) {
 	caps := map[time.Time]*flex.Watts{}
-	_, err := rows(
+	err := eachRow(
 		ctx,
 		tx.conn,
-		func(s scanner) (time.Time, error) {
+		func(s scanner) error {
 			var w sql.NullInt64
 			var at time.Time
 			err := s.Scan(instant{&at}, &w)
 			caps[at] = wattsOf(w)
-			return at, err
+			return err
 		},
 		`SELECT at, cap_w FROM fleet_half_hour
 		WHERE org_id = $1 AND at >= $2 AND at < $3 AND attribute = '' AND name = ''`,

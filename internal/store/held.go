@@ -331,7 +331,7 @@ func (tx *Tx) resetsKnown(
 	for chunk := range slices.Chunk(assets, ownersChunk) {
 		list, args := in([]any{micros(knownAt)}, chunk)
 
-		scan := func(s scanner) (Mark, error) {
+		scan := func(s scanner) error {
 			var k Register
 			var label int16
 			var m Mark
@@ -339,10 +339,10 @@ func (tx *Tx) resetsKnown(
 			k.Label = labels[label]
 			resets[k] = append(resets[k], m.At)
 
-			return m, err
+			return err
 		}
 
-		_, err := rows(
+		err := eachRow(
 			ctx,
 			tx.conn,
 			scan,

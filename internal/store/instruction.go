@@ -285,15 +285,15 @@ func (tx *Tx) CalledIn(
 	span flex.Span,
 ) (map[flex.AssetID]bool, error) {
 	called := map[flex.AssetID]bool{}
-	_, err := rows(
+	err := eachRow(
 		ctx,
 		tx.conn,
-		func(s scanner) (flex.AssetID, error) {
+		func(s scanner) error {
 			var id flex.AssetID
 			err := s.Scan(&id)
 			called[id] = true
 
-			return id, err
+			return err
 		},
 		`SELECT c.asset_id FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
 		WHERE c.org_id = $1 AND `+holds,
@@ -400,14 +400,14 @@ func (tx *Tx) Callables(
 	found := map[flex.AssetID]*Callable{}
 	asked := append([]any{tx.org.Bytes(), micros(tx.now)}, halfHoursOf(span)...)
 	where, args := scopeWhere(scope, asked)
-	_, err := rows(ctx, tx.conn, func(s scanner) (flex.AssetID, error) {
+	err := eachRow(ctx, tx.conn, func(s scanner) error {
 		c := &Callable{}
 
 		var id flex.AssetID
 		err := s.Scan(&id, &c.SiteID, &c.Calls, &c.Called)
 		found[id] = c
 
-		return id, err
+		return err
 	}, `SELECT s.asset_id, s.site_id, COALESCE(k.calls, 0),
 			EXISTS (SELECT 1 FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
 				WHERE c.asset_id = s.asset_id AND `+holds+`)
@@ -419,14 +419,14 @@ func (tx *Tx) Callables(
 		return nil, err
 	}
 
-	_, err = rows(ctx, tx.conn, func(s scanner) (flex.AssetID, error) {
+	err = eachRow(ctx, tx.conn, func(s scanner) error {
 		var id flex.AssetID
 		err := s.Scan(&id)
 		if c := found[id]; c != nil {
 			c.Metered = true
 		}
 
-		return id, err
+		return err
 	}, `SELECT DISTINCT r.asset_id FROM reading r JOIN session s ON s.asset_id = r.asset_id
 		WHERE s.org_id = $1 AND s.plugged_out_at IS NULL AND r.at >= $2 AND r.label = $3`,
 		tx.org.Bytes(), micros(since), labelNumbers[flex.ChargerEnergy])
@@ -490,10 +490,10 @@ func (tx *Tx) ClosedFor(
 			chunk,
 		)
 
-		_, err := rows(
+		err := eachRow(
 			ctx,
 			tx.conn,
-			func(s scanner) (flex.AssetID, error) {
+			func(s scanner) error {
 				var closed []flex.Span
 				var window flex.Span
 				var up bool
@@ -513,7 +513,7 @@ func (tx *Tx) ClosedFor(
 
 				found[id] = append(found[id], closed...)
 
-				return id, err
+				return err
 			},
 			`SELECT c.asset_id, c.closed, i.from_at, i.to_at, i.change_w > 0 FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
 			WHERE c.org_id = $1 AND c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $2 AND c.asset_id IN `+list,

@@ -358,20 +358,10 @@ func (c conn) quotes(
 		marks[i] = fmt.Sprintf("$%d", len(args))
 	}
 
-	rs, err := c.query(ctx, `
-		SELECT p.start_at, p.price, p.derived, p.publication_id, b.source, b.preliminary FROM price p JOIN publication b ON b.id = p.publication_id
-		WHERE p.start_at >= $1 AND p.start_at < $2 AND `+condition+` AND b.source IN (`+strings.Join(marks, ", ")+`)
-		ORDER BY p.start_at, b.published_at, b.id`, args...)
-	if err != nil {
-		return nil, err
-	}
-
-	defer rs.Close()
-
-	for rs.Next() {
-		q, err := scanQuote(rs)
+	err := eachRow(ctx, c, func(s scanner) error {
+		q, err := scanQuote(s)
 		if err != nil {
-			return nil, err
+			return err
 		}
 
 		at := &out[q.Period.Sub(first)]
@@ -380,9 +370,14 @@ func (c conn) quotes(
 		if !madeUp {
 			*at = q // later publications come later and overwrite
 		}
-	}
 
-	return out, rs.Err()
+		return nil
+	}, `
+		SELECT p.start_at, p.price, p.derived, p.publication_id, b.source, b.preliminary FROM price p JOIN publication b ON b.id = p.publication_id
+		WHERE p.start_at >= $1 AND p.start_at < $2 AND `+condition+` AND b.source IN (`+strings.Join(marks, ", ")+`)
+		ORDER BY p.start_at, b.published_at, b.id`, args...)
+
+	return out, err
 }
 
 func scanQuote(s scanner) (flex.Quote, error) {

@@ -20,42 +20,36 @@ func (c conn) selection(
 	ctx context.Context,
 	org flex.OrgID,
 ) (*pricing.Selection, error) {
-	s := &pricing.Selection{Environment: c.db.Environment}
+	chosen := &pricing.Selection{Environment: c.db.Environment}
 
-	rs, err := c.query(ctx, selectionQuery, org.Bytes())
-	if err != nil {
-		return nil, err
-	}
-
-	defer rs.Close()
-
-	for rs.Next() {
+	err := eachRow(ctx, c, func(s scanner) error {
 		var role, source string
-
 		var from, set time.Time
-		err := rs.Scan(&role, &source, instant{&from}, instant{&set})
+		err := s.Scan(&role, &source, instant{&from}, instant{&set})
 		if err != nil {
-			return nil, err
+			return err
 		}
 
 		if role == "" {
-			s.Sources = append(s.Sources, pricing.Source{
+			chosen.Sources = append(chosen.Sources, pricing.Source{
 				Name:  source,
 				Added: from,
 			})
 
-			continue
+			return nil
 		}
 
-		s.Choices = append(s.Choices, pricing.Choice{
+		chosen.Choices = append(chosen.Choices, pricing.Choice{
 			Role:   pricing.Role(role),
 			From:   from,
 			Source: source,
 			SetAt:  set,
 		})
-	}
 
-	return s, rs.Err()
+		return nil
+	}, selectionQuery, org.Bytes())
+
+	return chosen, err
 }
 
 // PriceSelection returns what decides which source counts for what role.

@@ -295,33 +295,24 @@ func (tx *Tx) NewestMarks(
 		)
 
 		assets = assets[min(len(assets), ownersChunk):]
-		rs, err := tx.query(
+		err := eachRow(
 			ctx,
+			tx.conn,
+			func(s scanner) error {
+				var k Register
+				var label int16
+				var m Mark
+				err := s.Scan(&k.AssetID, &label, instant{&m.At}, &m.Value)
+				k.Label = labels[label]
+				marks[k] = m
+
+				return err
+			},
 			`SELECT m.asset_id, m.label, m.at, m.value FROM register m
 			JOIN asset a ON a.id = m.asset_id AND a.org_id = $1 WHERE m.asset_id IN `+list,
 			args...,
 		)
 		if err != nil {
-			return nil, err
-		}
-
-		defer rs.Close()
-
-		for rs.Next() {
-			var k Register
-			var label int16
-
-			var m Mark
-			err := rs.Scan(&k.AssetID, &label, instant{&m.At}, &m.Value)
-			if err != nil {
-				return nil, err
-			}
-
-			k.Label = labels[label]
-			marks[k] = m
-		}
-
-		if err := rs.Err(); err != nil {
 			return nil, err
 		}
 	}

@@ -345,7 +345,7 @@ func (all *All) Sealing(ctx context.Context) (Sealing, error) {
 	}
 
 	for _, t := range sealedTables {
-		_, err := rows(ctx, all.conn, func(row scanner) (int, error) {
+		err := eachRow(ctx, all.conn, func(row scanner) error {
 			var id []byte
 			var n int
 			err := row.Scan(&id, &n)
@@ -353,7 +353,7 @@ func (all *All) Sealing(ctx context.Context) (Sealing, error) {
 				s.Under[keyring.ID(id)] += n
 			}
 
-			return n, err
+			return err
 		}, `SELECT substr(sealed, 2, 4), count(*) FROM `+t.name+` WHERE sealed IS NOT NULL GROUP BY substr(sealed, 2, 4)`)
 		if err != nil {
 			return s, fmt.Errorf("count what is sealed in %s: %w", t.name, err)
