@@ -131,12 +131,8 @@ func (tx *Tx) Battery(
 		return b, err
 	}
 
-	b.SiteTariff, b.Tariff = siteTariff(
-		typ,
-		cheapStart,
-		cheapEnd,
-	), r.inputs().Tariff
-	b.SiteTariff.Rates = rates
+	b.Tariff = r.inputs().Tariff
+	b.SiteTariff = siteTariff(typ, cheapStart, cheapEnd, rates)
 
 	if b.Asset.Model != "" {
 		b.Model, err = tx.Model(ctx, b.Asset.Model)

@@ -38,7 +38,7 @@ type Session struct {
 	EventID flex.EventID
 	// when a market move last changed the schedule; zero if never
 	MarketAt time.Time
-	// its schedule was made for a car that may discharge, or might before: only as Charging reads it
+	// its schedule was planned for a car that may discharge; set by Charging only
 	Discharges bool
 }
 
@@ -86,7 +86,7 @@ type Charging struct {
 	// since when an operator has it excluded; zero if it is not
 	Excluded  time.Time
 	RatePin   flex.Watts // that an operator wants it planned with; 0 for none
-	RateSince time.Time  // what it drew before teaches nothing
+	RateSince time.Time  // its power is learned from sessions after this instant
 	Inputs
 	Session Session // the latest; its Number is 0 if there never was one
 	// the newest of that session; its Generation is 0 if there is none
@@ -176,14 +176,18 @@ func (tx *Tx) lock(
 	return err
 }
 
-// batteryBeside is whether there is a battery beside asset a at its site.
+// batteryBeside says in SQL whether there is a battery beside asset a at its site.
 const batteryBeside = `EXISTS (SELECT 1 FROM asset b WHERE b.org_id = a.org_id AND b.site_id = a.site_id AND b.type = 'battery' AND b.id <> a.id)`
 
-// mayDischarge is whether the car of asset a at site t may be discharged.
+// mayDischarge says in SQL whether the car of asset a at site t may be discharged.
 const mayDischarge = `(t.discharge_consent_at IS NOT NULL AND EXISTS (SELECT 1 FROM endpoint e WHERE e.org_id = a.org_id AND e.name = 'schedule' AND e.discharge <> ''))`
 
-var chargingQuery = `SELECT a.site_id, a.external_id, a.type, a.power_w, a.phases, a.phase, a.rate_pin_w, a.rate_reset_at, t.tariff_type, t.cheap_start, t.cheap_end, t.rates,
-		CASE WHEN t.supply_set THEN t.import_w ELSE 0 END, CASE WHEN t.supply_set THEN t.fuse_phases ELSE 0 END, ` + batteryBeside + `, t.discharge_consent_at IS NOT NULL, ` + mayDischarge + `, t.export_w, a.capacity_wh, a.discharge, ` + controlled + `, a.excluded_at, ` + inputsColumns + `
+// chargingQuery reads the columns of chargingRow.dest, in its order.
+var chargingQuery = `SELECT a.site_id, a.external_id, a.type, a.power_w, a.phases, a.phase, a.rate_pin_w, a.rate_reset_at,
+		t.tariff_type, t.cheap_start, t.cheap_end, t.rates,
+		CASE WHEN t.supply_set THEN t.import_w ELSE 0 END, CASE WHEN t.supply_set THEN t.fuse_phases ELSE 0 END,
+		` + batteryBeside + `, t.discharge_consent_at IS NOT NULL, ` + mayDischarge + `, t.export_w,
+		a.capacity_wh, a.discharge, ` + controlled + `, a.excluded_at, ` + inputsColumns + `
 	FROM asset a JOIN site t ON t.id = a.site_id LEFT JOIN inputs i ON i.asset_id = a.id
 	WHERE a.org_id = $1 AND a.id = $2`
 
@@ -201,7 +205,7 @@ type chargingRow struct {
 	rates      flex.TariffRates
 }
 
-// dest is where the columns go.
+// dest are the places that the columns are scanned into.
 func (r *chargingRow) dest(c *Charging) []any {
 	a := &c.Asset
 	return append(
@@ -257,8 +261,7 @@ func (tx *Tx) Charging(
 	c.Asset.Power = quantity[flex.Watts](r.power)
 	c.Asset.Capacity = quantity[flex.WattHours](r.capacity)
 
-	c.SiteTariff = siteTariff(r.typ, r.cheapStart, r.cheapEnd)
-	c.SiteTariff.Rates = r.rates
+	c.SiteTariff = siteTariff(r.typ, r.cheapStart, r.cheapEnd, r.rates)
 	err = tx.lastSession(ctx, &c)
 
 	return c, err
@@ -284,20 +287,6 @@ func (tx *Tx) lastSession(ctx context.Context, c *Charging) error {
 	}
 
 	return err
-}
-
-// siteTariff reads the site's own tariff; a time that is not one is left out.
-func siteTariff(typ, cheapStart, cheapEnd string) flex.SiteTariff {
-	t := flex.SiteTariff{Type: flex.TariffType(typ)}
-	if w, err := flex.ParseWallTime(cheapStart); err == nil {
-		t.CheapStart = &w
-	}
-
-	if w, err := flex.ParseWallTime(cheapEnd); err == nil {
-		t.CheapEnd = &w
-	}
-
-	return t
 }
 
 // OpenSession opens the asset's next session, at this transaction's instant. The asset must

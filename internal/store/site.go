@@ -52,16 +52,22 @@ func (c conn) scanSite(s scanner) (flex.Site, error) {
 	}
 
 	v.Supply.Fuse.Amperes = float64(fuse) / 1000
-	v.Tariff = flex.SiteTariff{
-		Type:       flex.TariffType(tariff),
-		CheapStart: wallTime(start),
-		CheapEnd:   wallTime(end),
-		Rates:      rates,
-	}
+	v.Tariff = siteTariff(tariff, start, end, rates)
 
 	return v, nil
 }
 
+// siteTariff is a site's own tariff by its columns.
+func siteTariff(typ, cheapStart, cheapEnd string, rates flex.TariffRates) flex.SiteTariff {
+	return flex.SiteTariff{
+		Type:       flex.TariffType(typ),
+		CheapStart: wallTime(cheapStart),
+		CheapEnd:   wallTime(cheapEnd),
+		Rates:      rates,
+	}
+}
+
+// wallTime reads what wallText wrote; nil for a text that is no time.
 func wallTime(text string) *flex.WallTime {
 	if text == "" {
 		return nil
@@ -429,15 +435,10 @@ func readMethods(text string) []flex.DispatchMethod {
 // readTariff reads a site's tariff, whose parts are joined by commas.
 func readTariff(text string) (flex.SiteTariff, error) {
 	parts := strings.SplitN(text, ",", 4)
-	t := flex.SiteTariff{
-		Type:       flex.TariffType(parts[0]),
-		CheapStart: wallTime(parts[1]),
-		CheapEnd:   wallTime(parts[2]),
-	}
+	var rates flex.TariffRates
+	err := ratesText{&rates}.Scan(parts[3])
 
-	err := ratesText{&t.Rates}.Scan(parts[3])
-
-	return t, err
+	return siteTariff(parts[0], parts[1], parts[2], rates), err
 }
 
 // scanRecord reads a row of recordQuery.
