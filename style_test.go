@@ -48,8 +48,8 @@ const namedResults = 1
 
 // contextHolders are the structs that may keep a context: what outlives the call that made it.
 var contextHolders = []string{
-	"Bridge", // the connections of chargers end with Serve
-	"job",    // a write that waits for the shared commit, as a request waits for its answer
+	"Bridge",      // the connections of chargers end with Serve
+	"queuedWrite", // a write that waits for the shared commit, as a request waits for its answer
 }
 
 // departure is one place that departs from a rule.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
+	"strings"
 
 	"flexd/internal/flex"
 )
@@ -12,6 +13,11 @@ import (
 // assetColumns are what scanAsset reads, in its order.
 const assetColumns = `id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at,
 	phases, firmware, heat, discharge, phase`
+
+// columnsOf names columns of a table by its alias in a query.
+func columnsOf(alias, columns string) string {
+	return alias + "." + strings.Join(strings.Fields(columns), " "+alias+".")
+}
 
 func scanAsset(s scanner) (flex.Asset, error) {
 	// scanned as such: a page of assets reads a thousand columns, and this is the fast way

@@ -177,9 +177,9 @@ func SyncMode(ctx context.Context, tx *Tx) (mode int, err error) {
 
 // SyncGroup brings writes of one commit to the disk, as the writer does.
 func SyncGroup(db *DB, ctxs ...context.Context) error {
-	var group []*job
+	var group []*queuedWrite
 	for _, ctx := range ctxs {
-		group = append(group, &job{ctx: ctx})
+		group = append(group, &queuedWrite{ctx: ctx})
 	}
 	return db.syncFor(group)
 }

@@ -252,7 +252,7 @@ func (all *All) findAssets(ctx context.Context, f Find) ([]AssetLine, error) {
 		ctx,
 		all.conn,
 		scan,
-		`SELECT a.id, a.site_id, a.external_id, a.type, a.power_w, a.capacity_wh, a.model, a.installed_on, a.serial_number, a.created_at, a.phases, a.firmware, a.heat, a.discharge, a.phase,
+		`SELECT `+columnsOf("a", assetColumns)+`,
 			a.org_id, o.name, s.postcode, p.plugged_in_at, p.ready_by, a.excluded_at, `+key+`
 		FROM `+foundAssets+` WHERE 1 = 1`+w.text.String()+order+` LIMIT `+limit,
 		w.args...,

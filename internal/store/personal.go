@@ -22,6 +22,12 @@ type belonging struct {
 	kept string
 }
 
+// Why erasing leaves rows.
+const (
+	keptForMoney      = "money is kept as the law asks, under the site's id alone"
+	keptForSettlement = "whose a metering point was is kept as settlement asks"
+)
+
 // personal is where the records of a site are beside the tables that say so themselves, by
 // a column site_id or asset_id.
 var personal = map[string]belonging{
@@ -29,7 +35,7 @@ var personal = map[string]belonging{
 	"attempt": {byAsset: `event_id IN (SELECT event_id FROM delivery WHERE asset_id = $1)`},
 	"registration": {
 		bySite: `site_id = $1`,
-		kept:   "whose a metering point was is kept as settlement asks",
+		kept:   keptForSettlement,
 	},
 	"site_point": {
 		bySite: `site_id = $1`,
@@ -37,43 +43,43 @@ var personal = map[string]belonging{
 	},
 	"msid_pair": {
 		bySite: `EXISTS (SELECT 1 FROM registration r WHERE r.site_id = $1 AND r.org_id = msid_pair.org_id AND r.mpan = msid_pair.import_mpan)`,
-		kept:   "whose a metering point was is kept as settlement asks",
+		kept:   keptForSettlement,
 	},
 	"settled_volume": {
 		bySite: `site_id = $1`,
-		kept:   "money is kept as the law asks, under the site's id alone",
+		kept:   keptForMoney,
 	},
 	"settlement": {
 		bySite: `flex_event_id IN (SELECT id FROM flex_event WHERE site_id = $1)`,
-		kept:   "money is kept as the law asks, under the site's id alone",
+		kept:   keptForMoney,
 	},
 	"ledger": {
 		bySite: `site_id = $1`,
-		kept:   "money is kept as the law asks, under the site's id alone",
+		kept:   keptForMoney,
 	},
 	"posting": {
 		bySite: `site_id = $1`,
-		kept:   "money is kept as the law asks, under the site's id alone",
+		kept:   keptForMoney,
 	},
 	"withdrawal": {
 		bySite: `site_id = $1`,
-		kept:   "money is kept as the law asks, under the site's id alone",
+		kept:   keptForMoney,
 	},
 	"withdrawal_move": {
 		bySite: `withdrawal_id IN (SELECT id FROM withdrawal WHERE site_id = $1)`,
-		kept:   "money is kept as the law asks, under the site's id alone",
+		kept:   keptForMoney,
 	},
 	"event_credit": {
 		bySite: `site_id = $1`,
-		kept:   "money is kept as the law asks, under the site's id alone",
+		kept:   keptForMoney,
 	},
 	"deviation": {
 		bySite: `site_id = $1`,
-		kept:   "money is kept as the law asks, under the site's id alone",
+		kept:   keptForMoney,
 	},
 	"deviation_part": {
 		bySite: `site_id = $1`,
-		kept:   "money is kept as the law asks, under the site's id alone",
+		kept:   keptForMoney,
 	},
 	"asset_power": {
 		byAsset: `asset_id = $1`,
@@ -81,27 +87,34 @@ var personal = map[string]belonging{
 	},
 	"supply": {
 		bySite: `site_id = $1`,
-		kept:   "money is kept as the law asks, under the site's id alone",
+		kept:   keptForMoney,
 	},
 	"withdrawal_approval": {
 		bySite: `withdrawal_id IN (SELECT id FROM withdrawal WHERE site_id = $1)`,
-		kept:   "money is kept as the law asks, under the site's id alone",
+		kept:   keptForMoney,
 	},
 	"flex_event": {
 		bySite: `site_id = $1`,
-		kept:   "money is kept as the law asks, under the site's id alone",
+		kept:   keptForMoney,
 	},
 	"reckoning": {
 		bySite: `site_id = $1`,
-		kept:   "money is kept as the law asks, under the site's id alone",
+		kept:   keptForMoney,
 	},
 }
 
 // impersonal are the tables that hold nothing of a site. A new table is in one of the two
 // lists, or names its site or asset in a column; a test says so.
 var impersonal = []string{
-	"org", "credential", "model", "meter", "publication", "price", "price_source", "price_role", "price_kept_out", "carbon", "curve", "wave", "wave_part", "endpoint", "dispatch", "instruction", "offer", "grid_product",
-	"settlement_run", "term", "books_month", "payment_file", "modulus_table", "seal_key", "person_key", "environment", "cell_move", "account_key", "payee_hook", "meter_version", "operator", "operator_session", "operator_totp", "operator_passkey", "operator_recovery", "operator_sign_in", "operator_org", "saved_view", "audit", "audit_link", "audit_head", "halt", "alert", "alert_rule", "alert_route", "alert_message", "adr_object", "adr_target", "adr_notice", "adr_binding", "adr_order", "adr_upstream", "adr_mirror", "adr_telemetry", "fleet_half_hour", "caps", "cap_group", "cap_limit", "cap_link", "goose_db_version", "goose_lock",
+	"org", "credential", "model", "meter", "publication", "price", "price_source", "price_role",
+	"price_kept_out", "carbon", "curve", "wave", "wave_part", "endpoint", "dispatch", "instruction", "offer",
+	"grid_product", "settlement_run", "term", "books_month", "payment_file", "modulus_table", "seal_key",
+	"person_key", "environment", "cell_move", "account_key", "payee_hook", "meter_version", "operator",
+	"operator_session", "operator_totp", "operator_passkey", "operator_recovery", "operator_sign_in",
+	"operator_org", "saved_view", "audit", "audit_link", "audit_head", "halt", "alert", "alert_rule",
+	"alert_route", "alert_message", "adr_object", "adr_target", "adr_notice", "adr_binding", "adr_order",
+	"adr_upstream", "adr_mirror", "adr_telemetry", "fleet_half_hour", "caps", "cap_group", "cap_limit",
+	"cap_link", "goose_db_version", "goose_lock",
 }
 
 // secretColumns are left out of an export: they are flexd's, not the person's.

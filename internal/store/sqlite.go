@@ -174,27 +174,27 @@ func ownerOnly(path string) error {
 	return f.Close()
 }
 
-// sqliteConns are SQLite's one writer, fed by jobs, and its readers.
+// sqliteConns are SQLite's one writer, which takes the queued writes, and its readers.
 type sqliteConns struct {
-	writer  *link
-	lazy    bool // the writer's commits are not brought to the disk
-	jobs    chan *job
+	writer  *sqliteConn
+	lazy    bool // the writer's commits are not synced to the disk
+	writes  chan *queuedWrite
 	done    chan struct{} // closed when the writer has stopped
-	sending sync.RWMutex  // held to read while a job is sent, to write while closed is set
-	closed  bool          // no job is sent any more
-	readers chan *link
-	// the reader that was used last, if it is free: it is taken first, because what it has read it holds still
-	// where nothing was committed since
-	warm chan *link
+	sending sync.RWMutex  // locked for reading while a write is queued, for writing while closed is set
+	closed  bool          // no write is queued any more
+	readers chan *sqliteConn
+	// the reader that was used last, if it is free: it is taken first, because its cache is still valid
+	// unless something was committed since
+	warm chan *sqliteConn
 	wal  string // the file of what was committed last
 }
 
 func (db *DB) startSQLite(ctx context.Context) error {
 	s := &sqliteConns{
-		jobs:    make(chan *job, groupMax),
+		writes:  make(chan *queuedWrite, groupMax),
 		done:    make(chan struct{}),
-		readers: make(chan *link, readersMax),
-		warm:    make(chan *link, 1),
+		readers: make(chan *sqliteConn, readersMax),
+		warm:    make(chan *sqliteConn, 1),
 		wal:     db.path + "-wal",
 	}
 
@@ -204,7 +204,7 @@ func (db *DB) startSQLite(ctx context.Context) error {
 			return fmt.Errorf("connect to SQLite: %w", err)
 		}
 
-		l := &link{c: c, stmts: map[string]*statement{}}
+		l := &sqliteConn{c: c, stmts: map[string]*statement{}}
 		if i == 0 {
 			s.writer = l
 		} else {
@@ -221,7 +221,7 @@ func (db *DB) startSQLite(ctx context.Context) error {
 func (s *sqliteConns) close() {
 	s.sending.Lock()
 	s.closed = true
-	close(s.jobs)
+	close(s.writes)
 	s.sending.Unlock()
 
 	<-s.done
@@ -237,8 +237,8 @@ func (s *sqliteConns) close() {
 	close(s.readers)
 }
 
-// send gives the writer a job. It fails once the store is closed.
-func (s *sqliteConns) send(ctx context.Context, j *job) error {
+// send queues a write for the writer. It fails once the store is closed.
+func (s *sqliteConns) send(ctx context.Context, q *queuedWrite) error {
 	s.sending.RLock()
 	defer s.sending.RUnlock()
 
@@ -247,7 +247,7 @@ func (s *sqliteConns) send(ctx context.Context, j *job) error {
 	}
 
 	select {
-	case s.jobs <- j:
+	case s.writes <- q:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -255,7 +255,7 @@ func (s *sqliteConns) send(ctx context.Context, j *job) error {
 }
 
 // reader takes a free reader; nil if the store is closed.
-func (s *sqliteConns) reader(ctx context.Context) (*link, error) {
+func (s *sqliteConns) reader(ctx context.Context) (*sqliteConn, error) {
 	select {
 	case l := <-s.warm:
 		return l, nil
@@ -273,7 +273,7 @@ func (s *sqliteConns) reader(ctx context.Context) (*link, error) {
 }
 
 // free gives a reader back.
-func (s *sqliteConns) free(l *link) {
+func (s *sqliteConns) free(l *sqliteConn) {
 	select {
 	case s.warm <- l:
 	default:
@@ -304,9 +304,9 @@ func (db *DB) readSQLite(
 	return db.unavailable(fn(conn{db: db, run: l}, db.Now()))
 }
 
-// link is a connection to SQLite with the statements prepared on it. One goroutine uses it
+// sqliteConn is a connection to SQLite with the statements prepared on it. One goroutine uses it
 // at a time.
-type link struct {
+type sqliteConn struct {
 	c     *sql.Conn
 	stmts map[string]*statement
 }
@@ -324,7 +324,7 @@ type statement struct {
 const statementsMax = 1000
 
 // stmt returns the statement of the query. It is prepared, unless there are too many.
-func (l *link) stmt(query string) (*statement, error) {
+func (l *sqliteConn) stmt(query string) (*statement, error) {
 	if st := l.stmts[query]; st != nil {
 		return st, nil
 	}
@@ -411,7 +411,7 @@ func (st *statement) put(args []any) []any {
 // would cost a goroutine a statement.
 
 // ExecContext runs a statement without rows.
-func (l *link) ExecContext(
+func (l *sqliteConn) ExecContext(
 	_ context.Context,
 	query string,
 	args ...any,
@@ -428,7 +428,7 @@ func (l *link) ExecContext(
 }
 
 // QueryContext runs a query.
-func (l *link) QueryContext(
+func (l *sqliteConn) QueryContext(
 	_ context.Context,
 	query string,
 	args ...any,
@@ -445,7 +445,7 @@ func (l *link) QueryContext(
 }
 
 // QueryRowContext runs a query for one row.
-func (l *link) QueryRowContext(
+func (l *sqliteConn) QueryRowContext(
 	_ context.Context,
 	query string,
 	args ...any,
@@ -465,7 +465,7 @@ func (l *link) QueryRowContext(
 	return st.QueryRowContext(context.Background(), st.put(args)...)
 }
 
-func (l *link) close() {
+func (l *sqliteConn) close() {
 	for _, st := range l.stmts {
 		st.Close()
 	}
@@ -479,8 +479,8 @@ const groupMax = 256
 // hold the others' answers.
 const groupTime = 20 * time.Millisecond
 
-// job is a write that waits for the shared commit.
-type job struct {
+// queuedWrite is a write that waits for the shared commit.
+type queuedWrite struct {
 	ctx  context.Context
 	fn   func(conn, time.Time) error
 	wake []Topic
@@ -490,49 +490,52 @@ type job struct {
 
 var errClosed = errors.New("the store is closed")
 
+// enqueue has the writer run a function, and returns when it is committed.
 func (db *DB) enqueue(
 	ctx context.Context,
 	fn func(conn, time.Time) error,
 ) error {
-	j := &job{
+	q := &queuedWrite{
 		ctx:  ctx,
 		fn:   fn,
 		done: make(chan struct{}),
 	}
 
-	if err := db.sqlite.send(ctx, j); err != nil {
+	if err := db.sqlite.send(ctx, q); err != nil {
 		return err
 	}
 
-	<-j.done
+	<-q.done
 
-	return db.unavailable(j.err)
+	return db.unavailable(q.err)
 }
 
-// commitGroups is SQLite's one writer. Each round it takes the writes that are waiting,
+// commitGroups is SQLite's one writer. Again and again it takes the writes that are waiting,
 // runs each in a savepoint of its own, and commits them together: one sync serves them all.
 func (db *DB) commitGroups() {
 	defer close(db.sqlite.done)
 
-	for first := range db.sqlite.jobs {
-		group := []*job{first}
+	for first := range db.sqlite.writes {
+		group := []*queuedWrite{first}
 		err := db.runGroup(&group)
 
-		for _, j := range group {
-			if j.err == nil {
-				j.err = err
+		for _, q := range group {
+			if q.err == nil {
+				q.err = err
 			}
 
-			if j.err == nil {
-				db.wakes.signal(j.wake)
+			if q.err == nil {
+				db.wakes.signal(q.wake)
 			}
 
-			close(j.done)
+			close(q.done)
 		}
 	}
 }
 
-func (db *DB) runGroup(group *[]*job) error {
+// runGroup runs the first write of a group and those that are queued meanwhile, and commits them. An error returned
+// is that of all of them.
+func (db *DB) runGroup(group *[]*queuedWrite) error {
 	ctx := context.Background()
 
 	w, committed := db.sqlite.writer, false
@@ -551,7 +554,7 @@ func (db *DB) runGroup(group *[]*job) error {
 
 	start, live := time.Now(), 0
 	for next := (*group)[0]; next != nil; {
-		if err := db.runJob(ctx, next); err != nil {
+		if err := db.runWrite(ctx, next); err != nil {
 			return err
 		}
 
@@ -562,10 +565,10 @@ func (db *DB) runGroup(group *[]*job) error {
 		next = nil
 		if len(*group) < groupMax && time.Since(start) < groupTime {
 			select {
-			case j, ok := <-db.sqlite.jobs:
+			case q, ok := <-db.sqlite.writes:
 				if ok {
-					next = j
-					*group = append(*group, j)
+					next = q
+					*group = append(*group, q)
 				}
 			default:
 			}
@@ -584,20 +587,20 @@ func (db *DB) runGroup(group *[]*job) error {
 	return db.syncFor(*group)
 }
 
-// runJob runs one write in a savepoint. Its own failure is the job's; an error returned
+// runWrite runs one write in a savepoint. Its own failure is kept in it; an error returned
 // means that the whole group is lost.
-func (db *DB) runJob(ctx context.Context, j *job) error {
+func (db *DB) runWrite(ctx context.Context, q *queuedWrite) error {
 	c := conn{
 		db:   db,
 		run:  db.sqlite.writer,
-		wake: &j.wake,
+		wake: &q.wake,
 	}
 
-	if _, err := c.exec(ctx, "SAVEPOINT job"); err != nil {
+	if _, err := c.exec(ctx, "SAVEPOINT write"); err != nil {
 		return fmt.Errorf("savepoint: %w", err)
 	}
 
-	j.err = func() (err error) {
+	q.err = func() (err error) {
 		defer func() {
 			if p := recover(); p != nil {
 				err = fmt.Errorf(
@@ -608,20 +611,20 @@ func (db *DB) runJob(ctx context.Context, j *job) error {
 			}
 		}()
 
-		if err := j.ctx.Err(); err != nil {
+		if err := q.ctx.Err(); err != nil {
 			return err
 		}
 
-		return j.fn(c, db.Now())
+		return q.fn(c, db.Now())
 	}()
 
-	if j.err != nil {
-		if _, err := c.exec(ctx, "ROLLBACK TO job"); err != nil {
+	if q.err != nil {
+		if _, err := c.exec(ctx, "ROLLBACK TO write"); err != nil {
 			return fmt.Errorf("roll back: %w", err)
 		}
 	}
 
-	if _, err := c.exec(ctx, "RELEASE job"); err != nil {
+	if _, err := c.exec(ctx, "RELEASE write"); err != nil {
 		return fmt.Errorf("release: %w", err)
 	}
 

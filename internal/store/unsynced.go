@@ -71,14 +71,14 @@ func (db *DB) setSync(ctx context.Context, sync bool) error {
 	return nil
 }
 
-// syncFor brings a group that was committed without to the disk, if one of its writes is to be there.
-func (db *DB) syncFor(group []*job) error {
+// syncFor syncs a group that was committed without a sync, if one of its writes asks for it.
+func (db *DB) syncFor(group []*queuedWrite) error {
 	if !db.sqlite.lazy {
 		return nil
 	}
 
-	for _, j := range group {
-		if j.err == nil && !unsynced(j.ctx) {
+	for _, w := range group {
+		if w.err == nil && !unsynced(w.ctx) {
 			return db.Sync()
 		}
 	}
