@@ -173,8 +173,8 @@ func (t trailing) Scan(dest ...any) error {
 type adrSearch struct{ flex.ADRSearch }
 
 // where is the condition that an object, named o, is looked for.
-func (q adrSearch) where(tx *Tx) *condition {
-	w := &condition{}
+func (q adrSearch) where(tx *Tx) *where {
+	w := &where{}
 	w.text.WriteString("o.org_id = " + w.param(tx.org.Bytes()) +
 		" AND o.kind = " + w.param(string(q.Kind)))
 	for _, by := range []struct {
@@ -210,7 +210,7 @@ func (q adrSearch) where(tx *Tx) *condition {
 }
 
 // aimed adds that an object has one of the targets, and a subscription one of the kinds of object.
-func (q adrSearch) aimed(w *condition) {
+func (q adrSearch) aimed(w *where) {
 	if len(q.Targets) > 0 {
 		w.text.WriteString(" AND EXISTS (SELECT 1 FROM adr_target t WHERE t.object_id = o.id")
 		targets := make([]any, len(q.Targets))
@@ -232,7 +232,7 @@ func (q adrSearch) aimed(w *condition) {
 
 // visible adds that a VEN may read an object: its own, and programs and events that are for everybody
 // or for a target that is its own or its resources'. An event is read by who reads its program.
-func (q adrSearch) visible(w *condition) {
+func (q adrSearch) visible(w *where) {
 	client := w.param(q.VisibleTo)
 	aimed := func(object string) {
 		fmt.Fprintf(

@@ -150,7 +150,7 @@ func (all *All) AddAlertRoute(ctx context.Context, r *AlertRoute) error {
 
 // AlertRoutes returns the routes by their names.
 func (all *All) AlertRoutes(ctx context.Context) ([]AlertRoute, error) {
-	w := &condition{}
+	w := &where{}
 	w.text.WriteString("1 = 1")
 	w.within(ctx, "org_id")
 
@@ -300,7 +300,7 @@ type AlertFilter struct {
 // Alerts returns alerts that fired, the newest first; in a context of some organisations, theirs
 // alone.
 func (all *All) Alerts(ctx context.Context, f AlertFilter) ([]flex.Alert, error) {
-	w := &condition{}
+	w := &where{}
 	w.text.WriteString("fired_at IS NOT NULL")
 
 	if f.Firing {
@@ -341,7 +341,7 @@ type AlertAnswer struct {
 // AnswerAlert notes who looks after a firing alert and, if that is asked for, until when it is not sent again. It
 // returns the alert as it is then.
 func (all *All) AnswerAlert(ctx context.Context, n AlertAnswer) (flex.Alert, error) {
-	w := &condition{args: []any{
+	w := &where{args: []any{
 		n.Alert.Bytes(),
 		micros(all.now),
 		n.Who,

@@ -247,7 +247,7 @@ func (all *All) SentAlerts(
 	ctx context.Context,
 	limit int,
 ) ([]SentAlert, error) {
-	w := &condition{}
+	w := &where{}
 	w.text.WriteString("m.what <> 'heartbeat'")
 	w.within(ctx, "r.org_id")
 	most := w.param(limit)

@@ -87,7 +87,7 @@ type ActFilter struct {
 }
 
 // about keeps the acts on the filter's subject, and the searches that found it.
-func (f *ActFilter) about(w *condition) {
+func (f *ActFilter) about(w *where) {
 	if f.Subject == "" {
 		return
 	}
@@ -109,7 +109,7 @@ func (f *ActFilter) about(w *condition) {
 // Acts returns the acts of the filter, newest first; in a context of some organisations, those on
 // them alone.
 func (all *All) Acts(ctx context.Context, f ActFilter) ([]flex.AuditEntry, error) {
-	w := &condition{}
+	w := &where{}
 	w.text.WriteString("1 = 1")
 
 	if f.Who != "" {

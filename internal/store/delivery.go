@@ -49,17 +49,6 @@ func (q DeliveryQuery) untried() bool {
 	return (q.State == "" || q.State == flex.DeliveryPending) && q.Status == nil
 }
 
-// where gathers a WHERE clause and its arguments.
-type where struct {
-	text strings.Builder
-	args []any
-}
-
-func (w *where) and(format string, arg any) {
-	w.args = append(w.args, arg)
-	fmt.Fprintf(&w.text, " AND "+format, len(w.args))
-}
-
 func (q DeliveryQuery) where(w *where, alias string) {
 	if !q.AssetID.IsZero() {
 		w.and(alias+".asset_id = $%d", q.AssetID.Bytes())

@@ -86,7 +86,7 @@ const (
 
 // text adds the condition that asset a or its site s is what the text names; of sites alone
 // when there is no asset.
-func (f Find) text(c conn, w *condition, assets bool) {
+func (f Find) text(c conn, w *where, assets bool) {
 	text := strings.TrimSpace(f.Text)
 	plain := strings.ReplaceAll(text, " ", "")
 
@@ -132,7 +132,7 @@ func (f Find) text(c conn, w *condition, assets bool) {
 
 // ofAddress returns the condition that a site's address has the text in it; where addresses are
 // sealed, that it is the text.
-func (c conn) ofAddress(text string, w *condition) string {
+func (c conn) ofAddress(text string, w *where) string {
 	if c.db.persons == nil {
 		return "LOWER(s.address) LIKE " + w.param("%"+likeText(text)+"%") + ` ESCAPE '\'`
 	}
@@ -141,7 +141,7 @@ func (c conn) ofAddress(text string, w *condition) string {
 }
 
 // ids adds the condition that one of the things at a site has the id.
-func (f Find) ids(c conn, w *condition, text string, assets bool) {
+func (f Find) ids(c conn, w *where, text string, assets bool) {
 	id, _ := flex.ParseID[struct{}](text)
 	p := w.param(id.Bytes())
 
@@ -217,7 +217,7 @@ func (all *All) FindAssets(
 }
 
 func (all *All) findAssets(ctx context.Context, f Find) ([]AssetLine, error) {
-	w := &condition{}
+	w := &where{}
 	f.text(all.conn, w, true)
 	w.within(ctx, "a.org_id")
 
@@ -265,7 +265,7 @@ const assetIDsPart = 5000
 // AssetIDs returns the ids of all assets that FindAssets finds, whatever its limit, in the order that is
 // asked for and in parts: 16 bytes for each.
 func (all *All) AssetIDs(ctx context.Context, f Find) ([][]flex.AssetID, error) {
-	w := &condition{}
+	w := &where{}
 	f.text(all.conn, w, true)
 	w.within(ctx, "a.org_id")
 
@@ -334,7 +334,7 @@ const foundAssets = `asset a JOIN org o ON o.id = a.org_id JOIN site s ON s.id =
 
 // CountAssets returns how many assets FindAssets finds on all pages.
 func (all *All) CountAssets(ctx context.Context, f Find) (int, error) {
-	w := &condition{}
+	w := &where{}
 	f.text(all.conn, w, true)
 	w.within(ctx, "a.org_id")
 	f.assets(w, all.Now())
@@ -363,7 +363,7 @@ func (f Find) countedIn() string {
 }
 
 // assets adds the conditions on assets.
-func (f Find) assets(w *condition, now time.Time) {
+func (f Find) assets(w *where, now time.Time) {
 	add := func(given bool, condition string, v any) {
 		if given {
 			w.text.WriteString(" AND " +
@@ -410,7 +410,7 @@ func (f Find) assets(w *condition, now time.Time) {
 
 // FindSites returns sites across organisations, newest first. Its filter is Text, Org and BeforeSite.
 func (all *All) FindSites(ctx context.Context, f Find) ([]SiteLine, error) {
-	w := &condition{}
+	w := &where{}
 	f.text(all.conn, w, false)
 	w.within(ctx, "s.org_id")
 

@@ -46,7 +46,7 @@ var AssetOrders = []string{
 // page adds the condition that an asset comes after the one before the page, whose key is given. It
 // returns the key's and the order's SQL. What has the same key goes by the id.
 func (o AssetOrder) page(
-	w *condition,
+	w *where,
 	before flex.AssetID,
 	key string,
 ) (keySQL, order string, err error) {
@@ -108,7 +108,7 @@ func (c orderColumn) value(key string) (any, error) {
 }
 
 // only adds the condition that an asset is one of those that are listed.
-func (f Find) only(w *condition, d dialect) {
+func (f Find) only(w *where, d dialect) {
 	if f.Only == nil {
 		return
 	}

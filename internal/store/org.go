@@ -81,7 +81,7 @@ func (all *All) AddOrg(ctx context.Context, name string) (flex.Org, error) {
 // Orgs returns every organisation in the order in which they were made, or those of them that the
 // context is for.
 func (all *All) Orgs(ctx context.Context) ([]flex.Org, error) {
-	w := &condition{}
+	w := &where{}
 	w.within(ctx, "id")
 	return rows(
 		ctx,

@@ -190,7 +190,7 @@ func (all *All) heldPoints(
 		return nil, nil
 	}
 
-	var w condition
+	var w where
 	w.in("point", points)
 
 	scan := func(s scanner) (string, error) {

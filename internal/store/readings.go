@@ -150,7 +150,7 @@ func (tx *Tx) markAnew(
 
 // meets adds the condition that a reading at an odd time meets a span, and began no earlier
 // than the instant.
-func (w *condition) meets(span flex.Span, after time.Time) {
+func (w *readingsWhere) meets(span flex.Span, after time.Time) {
 	reach := span.From.Add(-readingMax)
 	if reach.Before(after) {
 		reach = after
@@ -310,7 +310,7 @@ func (tx *Tx) MarksAround(
 }
 
 // onDays adds a condition on the days since 1970, which follow each other forward or back.
-func (w *condition) onDays(days []any) {
+func (w *readingsWhere) onDays(days []any) {
 	w.in("r.at / 86400000000", days)
 	from, to := days[0].(int64), days[len(days)-1].(int64)
 	fmt.Fprintf(

@@ -4,49 +4,21 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"flexd/internal/flex"
 )
 
-// condition is a WHERE clause in the making.
-type condition struct {
-	text    strings.Builder
-	args    []any
-	knownAt any
-	history bool
-}
-
-func (w *condition) param(v any) string {
-	w.args = append(w.args, v)
-	return "$" + strconv.Itoa(len(w.args))
-}
-
-// in adds a condition on a column's values. Lists are filled up to a power of two, so that
-// few different statements are prepared.
-func (w *condition) in(column string, values []any) {
-	n := 1
-	for n < len(values) {
-		n *= 2
-	}
-
-	w.text.WriteString(" AND " + column + " IN (")
-
-	for i := range n {
-		if i > 0 {
-			w.text.WriteByte(',')
-		}
-		w.text.WriteString(w.param(values[min(i, len(values)-1)]))
-	}
-
-	w.text.WriteByte(')')
+// readingsWhere is the WHERE clause of a query of readings.
+type readingsWhere struct {
+	where
+	knownAt any  // the readings are asked for as they were known then; nil for now
+	history bool // some of them were corrected
 }
 
 // where begins the condition with the organisation's own assets, and those that it had.
-func (q ReadingQuery) where(org flex.OrgID) *condition {
-	w := &condition{}
+func (q ReadingQuery) where(org flex.OrgID) *readingsWhere {
+	w := &readingsWhere{}
 	if !q.KnownAt.IsZero() {
 		w.knownAt, w.history = q.KnownAt.UnixMicro(), q.history
 	}
@@ -143,7 +115,7 @@ func (f *finder) atAnyTime(ctx context.Context, labels []any) error {
 }
 
 // query is the statement that reads what the condition lets through.
-func (w *condition) query() string {
+func (w *readingsWhere) query() string {
 	const columns = `SELECT r.asset_id, r.at, r.label, r.seconds, r.value FROM `
 	where := w.text.String()
 	query := columns + `reading r WHERE ` + where
@@ -162,7 +134,7 @@ func (w *condition) query() string {
 }
 
 // collect runs the condition over what is known now, or over what was known then.
-func (f *finder) collect(ctx context.Context, w *condition) error {
+func (f *finder) collect(ctx context.Context, w *readingsWhere) error {
 	query := w.query()
 	rs, err := f.tx.query(ctx, query, w.args...)
 	if err != nil {

@@ -72,7 +72,7 @@ func (all *All) SavedViews(
 	ctx context.Context,
 	operator flex.OperatorID,
 ) ([]SavedView, error) {
-	w := &condition{}
+	w := &where{}
 	w.within(ctx, "v.org_id")
 	own := w.param(operator.Bytes())
 

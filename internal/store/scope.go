@@ -38,7 +38,7 @@ func Reaches(ctx context.Context, org flex.OrgID) bool {
 }
 
 // within adds the condition that the column is one of the context's organisations.
-func (w *condition) within(ctx context.Context, column string) {
+func (w *where) within(ctx context.Context, column string) {
 	orgs, bounded := WithinOf(ctx)
 	if !bounded {
 		return
