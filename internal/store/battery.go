@@ -247,6 +247,11 @@ func (tx *Tx) PutBatteryPlan(
 	return err
 }
 
+// plannedBeforePrices says in SQL that a battery's or a tank's plan p is older than prices that are known at $3. The
+// subqueries are evaluated once, as they do not depend on the plan.
+const plannedBeforePrices = `p.planned_at < (SELECT max(published_at) FROM publication WHERE published_at <= $3)
+				OR p.seen_at < (SELECT max(fetched_at) FROM publication WHERE published_at <= $3)`
+
 // BatteriesDue returns batteries under control whose plan is to be worked out anew: there
 // is none, the last is of an earlier half-hour, what limits its feeder's export changed, or prices, the
 // tariff or a solar forecast have come in since.
@@ -254,8 +259,6 @@ func (tx *Tx) BatteriesDue(
 	ctx context.Context,
 	limit int,
 ) ([]flex.AssetID, error) {
-	// What is out is asked for at the first battery alone.
-	const out = ` FROM publication WHERE published_at <= $3)`
 	return rows(
 		ctx,
 		tx.conn,
@@ -265,7 +268,7 @@ func (tx *Tx) BatteriesDue(
 			LEFT JOIN solar s ON s.site_id = a.site_id
 		WHERE a.org_id = $1 AND a.type = 'battery' AND `+controlled+`
 			AND (p.asset_id IS NULL OR p.again OR p.planned_at < $2 OR i.tariff_at > p.planned_at OR s.given_at > p.planned_at
-				OR p.planned_at < (SELECT max(published_at)`+out+` OR p.seen_at < (SELECT max(fetched_at)`+out+`)
+				OR `+plannedBeforePrices+`)
 		ORDER BY a.id LIMIT $4`,
 		tx.org.Bytes(),
 		micros(flex.PeriodAt(tx.now).Start()),

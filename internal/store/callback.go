@@ -55,7 +55,16 @@ func (tx *Tx) AddCallback(ctx context.Context, c flex.Callback) error {
 	return tx.noteReached(ctx, c)
 }
 
-// CallbacksOf returns what was reported of events, in the order in which it came.
+// Callbacks returns the callbacks of the event, in the order in which they came.
+func (tx *Tx) Callbacks(
+	ctx context.Context,
+	event flex.EventID,
+) ([]flex.Callback, error) {
+	return tx.CallbacksOf(ctx, []flex.EventID{event})
+}
+
+// CallbacksOf returns the callbacks of events, in the order in which they came. Those that came at the same instant
+// are in the order in which they may follow each other.
 func (tx *Tx) CallbacksOf(
 	ctx context.Context,
 	events []flex.EventID,
@@ -92,49 +101,15 @@ func (tx *Tx) CallbacksOf(
 		all = append(all, some...)
 	}
 
-	slices.SortStableFunc(all, inTurn)
+	slices.SortStableFunc(all, compareCallbacks)
 
 	return all, nil
 }
 
-// inTurn orders reports by when they came; of one instant, as they may follow each other.
-func inTurn(a, b flex.Callback) int {
+// compareCallbacks orders callbacks by when they came; of one instant, as they may follow each other.
+func compareCallbacks(a, b flex.Callback) int {
 	if by := a.ReceivedAt.Compare(b.ReceivedAt); by != 0 {
 		return by
 	}
 	return a.Status.Stage() - b.Status.Stage()
-}
-
-// Callbacks returns what was reported of the event, the first first. Of the same instant
-// they stand in the order in which they may follow each other.
-func (tx *Tx) Callbacks(
-	ctx context.Context,
-	event flex.EventID,
-) ([]flex.Callback, error) {
-	scan := func(s scanner) (flex.Callback, error) {
-		var c flex.Callback
-		err := s.Scan(
-			&c.EventID,
-			&c.AssetID,
-			&c.Status,
-			instant{&c.ReportedAt},
-			instant{&c.ReceivedAt},
-		)
-
-		return c, err
-	}
-
-	cs, err := rows(
-		ctx,
-		tx.conn,
-		scan,
-		`SELECT event_id, asset_id, status, reported_at, received_at FROM callback
-		WHERE org_id = $1 AND event_id = $2`,
-		tx.org.Bytes(),
-		event.Bytes(),
-	)
-
-	slices.SortStableFunc(cs, inTurn)
-
-	return cs, err
 }

@@ -87,26 +87,22 @@ func (tx *Tx) Endpoint(
 	ctx context.Context,
 	name flex.EndpointName,
 ) (flex.Endpoint, error) {
-	return one(
-		ctx,
-		tx.conn,
-		fmt.Sprintf(
-			"no %s endpoint is set: PUT /endpoints/%s sets one",
-			name,
-			name,
-		),
-		tx.scanEndpoint,
-		`SELECT `+endpointColumns+
-			` FROM endpoint e WHERE e.org_id = $1 AND e.name = $2`,
-		tx.org.Bytes(),
-		string(name),
-	)
+	return tx.endpoint(ctx, name, "")
 }
 
 // LockEndpoint is Endpoint, and keeps others from changing it until the transaction ends.
 func (tx *Tx) LockEndpoint(
 	ctx context.Context,
 	name flex.EndpointName,
+) (flex.Endpoint, error) {
+	return tx.endpoint(ctx, name, tx.db.d.forUpdate)
+}
+
+// endpoint reads an endpoint, with the end of the statement that locks it or "".
+func (tx *Tx) endpoint(
+	ctx context.Context,
+	name flex.EndpointName,
+	lock string,
 ) (flex.Endpoint, error) {
 	return one(
 		ctx,
@@ -118,8 +114,7 @@ func (tx *Tx) LockEndpoint(
 		),
 		tx.scanEndpoint,
 		`SELECT `+endpointColumns+
-			` FROM endpoint e WHERE e.org_id = $1 AND e.name = $2`+
-			tx.db.d.forUpdate,
+			` FROM endpoint e WHERE e.org_id = $1 AND e.name = $2`+lock,
 		tx.org.Bytes(),
 		string(name),
 	)

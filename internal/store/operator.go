@@ -300,6 +300,15 @@ func (all *All) OperatorSession(
 	ctx context.Context,
 	hash [32]byte,
 ) (OperatorSession, error) {
+	return all.operatorSession(ctx, hash, 0)
+}
+
+// operatorSession returns the session of the hash if it is not over, and awaits a code (1) or does not (0).
+func (all *All) operatorSession(
+	ctx context.Context,
+	hash [32]byte,
+	awaitsCode int,
+) (OperatorSession, error) {
 	return one(
 		ctx,
 		all.conn,
@@ -307,9 +316,10 @@ func (all *All) OperatorSession(
 		scanOperatorSession,
 		`SELECT `+operatorSessionColumns+`
 		FROM operator_session s JOIN operator o ON o.id = s.operator_id
-		WHERE s.hash = $1 AND s.expires_at > $2 AND s.awaits_code = 0 AND o.removed_at IS NULL`,
+		WHERE s.hash = $1 AND s.expires_at > $2 AND s.awaits_code = $3 AND o.removed_at IS NULL`,
 		hash[:],
 		micros(all.now),
+		awaitsCode,
 	)
 }
 

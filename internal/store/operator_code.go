@@ -236,15 +236,5 @@ func (all *All) AwaitingSession(
 	ctx context.Context,
 	hash [32]byte,
 ) (OperatorSession, error) {
-	return one(
-		ctx,
-		all.conn,
-		"no such session",
-		scanOperatorSession,
-		`SELECT `+operatorSessionColumns+`
-		FROM operator_session s JOIN operator o ON o.id = s.operator_id
-		WHERE s.hash = $1 AND s.awaits_code = 1 AND s.expires_at > $2 AND o.removed_at IS NULL`,
-		hash[:],
-		micros(all.now),
-	)
+	return all.operatorSession(ctx, hash, 1)
 }

@@ -211,7 +211,6 @@ func (tx *Tx) TanksDue(
 	ctx context.Context,
 	limit int,
 ) ([]flex.AssetID, error) {
-	const out = ` FROM publication WHERE published_at <= $3)`
 	return rows(
 		ctx,
 		tx.conn,
@@ -221,7 +220,7 @@ func (tx *Tx) TanksDue(
 		WHERE a.org_id = $1 AND a.type IN (`+heatTypes+`) AND `+controlled+`
 			AND a.power_w > 0
 			AND (p.asset_id IS NULL OR p.freed OR p.planned_at < $2 OR i.tariff_at > p.planned_at
-				OR p.planned_at < (SELECT max(published_at)`+out+` OR p.seen_at < (SELECT max(fetched_at)`+out+`)
+				OR `+plannedBeforePrices+`)
 		ORDER BY a.id LIMIT $4`,
 		tx.org.Bytes(),
 		micros(flex.PeriodAt(tx.now).Start()),

@@ -441,17 +441,8 @@ func (tx *Tx) Payouts(
 ) ([]Payout, error) {
 	scan := func(s scanner) (Payout, error) {
 		var p Payout
-		w := &p.Withdrawal
-		err := s.Scan(
-			&w.ID,
-			&w.OrgID,
-			&w.SiteID,
-			&w.Amount,
-			&w.Status,
-			&w.Moves,
-			&w.Attempt,
-			instant{&w.AskedAt},
-			instant{&w.ChangedAt},
+		var err error
+		p.Withdrawal, err = scanWithdrawal(extra{s, []any{
 			&p.Ending,
 			instant{&p.LinkedAt},
 			&p.Reference,
@@ -459,7 +450,7 @@ func (tx *Tx) Payouts(
 			&p.PaidBefore,
 			instant{&p.EmailAt},
 			&p.Note,
-		)
+		}})
 
 		return p, err
 	}
@@ -468,7 +459,7 @@ func (tx *Tx) Payouts(
 		ctx,
 		tx.conn,
 		scan,
-		`SELECT w.id, w.org_id, w.site_id, w.amount, w.status, w.moves, w.attempt, w.asked_at, w.changed_at,
+		`SELECT `+columnsOf("w", withdrawalColumns)+`,
 			coalesce(p.ending, ''), p.linked_at, coalesce(p.reference, ''),
 			(SELECT count(*) FROM payee q WHERE q.org_id = w.org_id AND q.account = p.account),
 			EXISTS (SELECT 1 FROM withdrawal_payee b JOIN withdrawal d ON d.id = b.withdrawal_id AND d.attempt = b.attempt
