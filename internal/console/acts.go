@@ -11,7 +11,7 @@ import (
 	"flexd/internal/selection"
 )
 
-// actsPage is what an action on assets would do, with the form that does it, or what it did.
+// actsPage is the page of an action on assets: what it would do, with the form that does it, or what it did.
 type actsPage struct {
 	selection.Result
 	Title    string
@@ -20,6 +20,9 @@ type actsPage struct {
 	Back     string // where the operator came from
 	Affected string // "3 assets"
 	Final    bool
+
+	action selection.Action
+	assets []flex.AssetID
 }
 
 // actLabels are the actions as buttons call them.
@@ -64,57 +67,56 @@ func actChoices(of any) []actChoice {
 	return choices
 }
 
-// readAct reads what a form wants done: which action, and to which assets.
-func (s *Server) readAct(r *request) (actsPage, selection.Action, []flex.AssetID, error) {
-	var a selection.Action
-	a.Kind = selection.Kind(r.PostFormValue("action"))
-	label, ok := actLabels[a.Kind]
-	var p actsPage
+// readAct reads a form: which action, and to which assets.
+func (s *Server) readAct(r *request) (*actsPage, error) {
+	kind := selection.Kind(r.PostFormValue("action"))
+	label, ok := actLabels[kind]
 	if !ok {
-		return p, a, nil, flex.Fail(flex.Malformed, "choose what is to be done")
+		return nil, flex.Fail(flex.Malformed, "choose what is to be done")
 	}
 
-	p = actsPage{
-		Title: label,
-		Hours: r.PostFormValue("hours"),
-		By:    r.PostFormValue("by"),
-		Back:  "/console/assets",
-		Final: a.Kind.Final(),
+	p := &actsPage{
+		Title:  label,
+		Hours:  r.PostFormValue("hours"),
+		By:     r.PostFormValue("by"),
+		Back:   "/console/assets",
+		Final:  kind.Final(),
+		action: selection.Action{Kind: kind},
 	}
 
-	if a.Kind == selection.ChargeNow {
+	if kind == selection.ChargeNow {
 		hours, err := strconv.ParseFloat(p.Hours, 64)
 		if err != nil {
-			return p, a, nil, flex.Fail(
+			return nil, flex.Fail(
 				flex.Malformed,
 				"say for how many hours it charges now",
 			)
 		}
-		a.For = time.Duration(hours * float64(time.Hour))
+		p.action.For = time.Duration(hours * float64(time.Hour))
 	}
 
 	var err error
-	if a.Kind == selection.ReadyBy {
-		a.By, err = flex.ParseWallTime(p.By)
+	if kind == selection.ReadyBy {
+		p.action.By, err = flex.ParseWallTime(p.By)
 		if err != nil {
-			return p, a, nil, flex.Fail(
+			return nil, flex.Fail(
 				flex.Malformed,
 				"say by which time of day its car is ready, as 07:00",
 			)
 		}
 	}
 
-	ids, err := s.readActed(r)
-	if len(ids) == 1 && a.Kind != selection.Offboard {
-		p.Back = "/console/assets/" + ids[0].String()
+	p.assets, err = s.readActAssets(r)
+	if len(p.assets) == 1 && kind != selection.Offboard {
+		p.Back = "/console/assets/" + p.assets[0].String()
 	}
 
-	return p, a, ids, err
+	return p, err
 }
 
-// readActed reads which assets a form names: those that are ticked, or with "all" the newest that a list's
+// readActAssets reads which assets a form names: those that are ticked, or with "all" the newest that a list's
 // filters take.
-func (s *Server) readActed(r *request) ([]flex.AssetID, error) {
+func (s *Server) readActAssets(r *request) ([]flex.AssetID, error) {
 	var ids []flex.AssetID
 	if r.PostFormValue("all") == "" {
 		for _, text := range r.PostForm["id"] {
@@ -144,19 +146,19 @@ func (s *Server) readActed(r *request) ([]flex.AssetID, error) {
 
 // previewAct shows what an action on assets would do. It changes nothing.
 func (s *Server) previewAct(r *request) (view, error) {
-	p, a, ids, err := s.readAct(r)
+	p, err := s.readAct(r)
 	if err != nil {
 		return view{}, err
 	}
 
-	p.Result, err = s.Selection.Preview(r.Context(), a, ids)
+	p.Result, err = s.Selection.Preview(r.Context(), p.action, p.assets)
 
 	return p.view(), err
 }
 
-// doAct does what the preview showed. The audit log has one entry, with each asset and what became of it.
+// doAct does what the preview showed. The audit log has one entry, with each asset and its outcome.
 func (s *Server) doAct(r *request) (view, error) {
-	p, a, ids, err := s.readAct(r)
+	p, err := s.readAct(r)
 	if err != nil {
 		return view{}, err
 	}
@@ -166,14 +168,15 @@ func (s *Server) doAct(r *request) (view, error) {
 		return view{}, flex.Fail(flex.Malformed, "tick that you are sure")
 	}
 
-	act := a.Act(ids)
+	act := p.action.Act(p.assets)
 	act.Who, act.Source = r.who.Name, r.from
 
 	err = s.Access.ActWithDetail(
 		r.Context(),
 		act,
 		func() (string, error) {
-			p.Result, err = s.Selection.Do(r.Context(), a, ids, typed)
+			var err error
+			p.Result, err = s.Selection.Do(r.Context(), p.action, p.assets, typed)
 			if len(p.Lines) == 0 {
 				return "", err
 			}

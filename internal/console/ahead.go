@@ -214,7 +214,7 @@ type offerSums struct {
 }
 
 func (s *Server) offers(r *request) (view, error) {
-	if err := r.knows("org"); err != nil {
+	if err := r.onlyFilters("org"); err != nil {
 		return view{}, err
 	}
 

@@ -92,7 +92,7 @@ func (s *Server) assetsPart(r *request, parts [][]flex.AssetID) (view, error) {
 // readAssetFilter reads which assets a request looks for.
 func (s *Server) readAssetFilter(r *request) (registry.AssetFilter, error) {
 	var f registry.AssetFilter
-	if err := r.knows(
+	if err := r.onlyFilters(
 		"type",
 		"plugged",
 		"org",

@@ -11,7 +11,7 @@ type auditPage struct {
 }
 
 func (s *Server) audit(r *request) (view, error) {
-	if err := r.knows("who", "act", "site"); err != nil {
+	if err := r.onlyFilters("who", "act", "site"); err != nil {
 		return view{}, err
 	}
 

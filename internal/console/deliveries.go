@@ -161,7 +161,7 @@ func newDeliveriesPage(r *request, ask *delivery.Filter) *deliveriesPage {
 // deliveriesAsked reads the filters.
 func deliveriesAsked(r *request) (delivery.Filter, error) {
 	var f delivery.Filter
-	if err := r.knows(
+	if err := r.onlyFilters(
 		"state",
 		"endpoint",
 		"org",

@@ -127,7 +127,7 @@ func (s *Server) jobs(r *request) (view, error) {
 		)
 	}
 
-	return view{table: t}, r.knows()
+	return view{table: t}, r.onlyFilters()
 }
 
 // addBuckets names the bars of the histogram.

@@ -55,7 +55,7 @@ func newHeldPage(r *request) *heldPage {
 
 func (s *Server) heldReadings(r *request) (view, error) {
 	p := newHeldPage(r)
-	if err := r.knows(
+	if err := r.onlyFilters(
 		"state",
 		"label",
 		"org",

@@ -37,7 +37,7 @@ func (s *Server) instructions(r *request) (view, error) {
 		return view{}, err
 	}
 
-	if err := r.knows("org"); err != nil {
+	if err := r.onlyFilters("org"); err != nil {
 		return view{}, err
 	}
 

@@ -45,7 +45,7 @@ func (p *settlementPage) moneyExports() moneyExports {
 // moneyOrg reads whose money is asked for, where nothing else can be chosen.
 func moneyOrg(r *request) (flex.OrgID, error) {
 	var org flex.OrgID
-	if err := r.knows("org"); err != nil {
+	if err := r.onlyFilters("org"); err != nil {
 		return org, err
 	}
 

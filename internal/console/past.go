@@ -77,7 +77,7 @@ func readPast(r *request) (operations.PastQuery, error) {
 
 // past answers a day of the fleet's past.
 func (s *Server) past(r *request) (view, error) {
-	if err := r.knows("org", "day", "group"); err != nil {
+	if err := r.onlyFilters("org", "day", "group"); err != nil {
 		return view{}, err
 	}
 
@@ -197,7 +197,7 @@ type heatPage struct {
 
 // readingsHeat answers the map of readings.
 func (s *Server) readingsHeat(r *request) (view, error) {
-	if err := r.knows("org", "day", "by"); err != nil {
+	if err := r.onlyFilters("org", "day", "by"); err != nil {
 		return view{}, err
 	}
 

@@ -35,7 +35,7 @@ var productStates = []flex.ProductState{
 }
 
 func (s *Server) products(r *request) (view, error) {
-	if err := r.knows("org", "service", "state"); err != nil {
+	if err := r.onlyFilters("org", "service", "state"); err != nil {
 		return view{}, err
 	}
 

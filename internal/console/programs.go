@@ -28,7 +28,7 @@ type programsPage struct {
 }
 
 func (s *Server) programs(r *request) (view, error) {
-	if err := r.knows("org"); err != nil {
+	if err := r.onlyFilters("org"); err != nil {
 		return view{}, err
 	}
 

@@ -59,7 +59,7 @@ func (s *Server) readings(r *request) (view, error) {
 // missingAsked reads of which assets and days is asked.
 func missingAsked(r *request) (reading.MissingQuery, error) {
 	var ask reading.MissingQuery
-	if err := r.knows("org", "to", "days"); err != nil {
+	if err := r.onlyFilters("org", "to", "days"); err != nil {
 		return ask, err
 	}
 

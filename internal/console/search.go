@@ -60,7 +60,7 @@ const searchPart = 500
 
 // searched reads what is looked for where the whole of what is found is downloaded.
 func searched(r *request) (string, error) {
-	if err := r.knows("q"); err != nil {
+	if err := r.onlyFilters("q"); err != nil {
 		return "", err
 	}
 

@@ -81,7 +81,7 @@ func decision(to ledger.PaymentStatus) (move, error) {
 }
 
 func (s *Server) settlement(r *request) (view, error) {
-	if err := r.knows("status", "org"); err != nil {
+	if err := r.onlyFilters("status", "org"); err != nil {
 		return view{}, err
 	}
 
@@ -151,7 +151,7 @@ func knownStatus(status ledger.PaymentStatus) error {
 
 // withdrawals answers an organisation's withdrawals, oldest first, as CSV or JSON.
 func (s *Server) withdrawals(r *request) (view, error) {
-	if err := r.knows("status", "org"); err != nil {
+	if err := r.onlyFilters("status", "org"); err != nil {
 		return view{}, err
 	}
 

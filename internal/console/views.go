@@ -47,7 +47,7 @@ func (s *Server) viewsOf(
 
 // viewTable answers the views that the operator may see, each with its link, as CSV or JSON.
 func (s *Server) viewTable(r *request) (view, error) {
-	if err := r.knows(); err != nil {
+	if err := r.onlyFilters(); err != nil {
 		return view{}, err
 	}
 

@@ -22,7 +22,7 @@ var sortedPushes = struct{ sorted, read int }{500_000, partMax}
 // pageMax is the rows of a table on a page.
 const pageMax = 50
 
-// table is what a page's table holds, to be taken away as CSV or JSON.
+// table is a page's table, to be downloaded as CSV or JSON.
 type table struct {
 	Name    string // of the file
 	Columns []string
@@ -49,7 +49,7 @@ func (t *table) objects() []map[string]any {
 	return out
 }
 
-// exporting reports whether a table to take away is asked for, which is longer than a page's.
+// exporting reports whether the request is for a table to download, which is longer than a page's.
 func (r *request) exporting() bool {
 	return strings.HasSuffix(r.URL.Path, ".csv") ||
 		strings.HasSuffix(r.URL.Path, ".json")
@@ -73,9 +73,9 @@ func (r *request) limit() int {
 // paging are the parameters of every list beside its filters: the page, and what was done before it.
 var paging = []string{"before", "limit", "done"}
 
-// knows refuses a list by a filter that it has not, as a page and as a table to download: its rows
-// would be others than were asked for.
-func (r *request) knows(filters ...string) error {
+// onlyFilters refuses a list by a filter that it does not have, as a page and as a table to download: its rows
+// would not be those that were asked for.
+func (r *request) onlyFilters(filters ...string) error {
 	for name := range r.URL.Query() {
 		if !slices.Contains(filters, name) && !slices.Contains(paging, name) {
 			return flex.Fail(
@@ -125,7 +125,7 @@ func (r *request) with(name, value string) string {
 	return r.URL.Path + "?" + q.Encode()
 }
 
-// readID reads an id of the path or the query. Text that is none names nothing.
+// readID reads an id of the path or the query; NotFound for a text that is not an id.
 func readID[Of any](to *flex.ID[Of], text, what string) error {
 	if to.UnmarshalText([]byte(text)) != nil {
 		return flex.Fail(
