@@ -89,7 +89,8 @@ func TestCallback_Unknown(t *testing.T) {
 	})
 }
 
-func TestForget(t *testing.T) {
+// Deliveries, attempts and callbacks are deleted when they are past their retention, and no sooner.
+func TestPurge(t *testing.T) {
 	each(t, func(h *fixture) {
 		ctx := context.Background()
 		stop := h.work(h.service)
@@ -116,14 +117,14 @@ func TestForget(t *testing.T) {
 			time.Sleep(wait)
 			h.service.Retain = 60 * 24 * time.Hour
 			if r, err := h.service.Purge(ctx); err != nil || r.Did != 0 {
-				h.Errorf("after %v: %d forgotten that are to be kept for 60 days, %v", wait, r.Did, err)
+				h.Errorf("after %v: %d deleted that are to be kept for 60 days, %v", wait, r.Did, err)
 			}
 
 			h.service.Retain = 0
 			r, err := h.service.Purge(ctx)
 			n := h.Count(`SELECT (SELECT count(*) FROM delivery) * 100 + (SELECT count(*) FROM attempt) * 10 + (SELECT count(*) FROM callback)`)
 			if err != nil || r.Did != i || n != []int{211, 100}[i] {
-				h.Errorf("after %v: %d forgotten, %d left, %v", wait, r.Did, n, err)
+				h.Errorf("after %v: %d deleted, %d left, %v", wait, r.Did, n, err)
 			}
 		}
 

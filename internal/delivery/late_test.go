@@ -30,9 +30,9 @@ func jump(arrived []received, since time.Duration) flex.Watts {
 	return laws.LargestChange(sent).Power
 }
 
-// TestLate has 60 chargers, 444 kW, get what was held for them after a halt and after their endpoint was down: by at
+// TestLateSchedules has 60 chargers, 444 kW, get what was held for them after a halt and after their endpoint was down: by at
 // most 100 kW a minute, all of it within six minutes. Without a ramp all of it comes in a second.
-func TestLate(t *testing.T) {
+func TestLateSchedules(t *testing.T) {
 	const cars, most = 60, flex.Watts(100_000)
 	story := func(h *fixture) {
 		ctx := context.Background()

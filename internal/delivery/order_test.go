@@ -146,7 +146,7 @@ func (h *fixture) play(script []step, processes int, assets []flex.AssetID) (fau
 
 // A schedule that is made at the moment at which its predecessor is recorded goes out at
 // once: it is claimed before its dispatcher has heard that the predecessor's turn is over.
-func TestPush_AtItsHeels(t *testing.T) {
+func TestPush_MadeWhileTheLastIsRecorded(t *testing.T) {
 	each(t, func(h *fixture) {
 		const schedules = 1000 / scale
 		car, came := h.chargers(1)[0], make(chan int64, schedules)

@@ -776,7 +776,7 @@ func TestPush_SandboxClock(t *testing.T) {
 	})
 }
 
-func TestPush_Settle(t *testing.T) {
+func TestDrain(t *testing.T) {
 	each(t, func(h *fixture) {
 		ctx := context.Background()
 		e := h.endpoint(func(http.ResponseWriter, *http.Request) { time.Sleep(3 * time.Second) })

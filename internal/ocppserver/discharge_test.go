@@ -385,9 +385,9 @@ func TestDischarge(t *testing.T) {
 	g.callback(client.CallbackExecuted)
 }
 
-// TestDischarge_Not: where a station does not say that its cars can give, flexd is not told what they hold, and
+// TestDischarge_StationsThatCannot: where a station does not say that its cars can give, flexd is not told what they hold, and
 // plans none to give. One that refuses setpoints is sent the plan without.
-func TestDischarge_Not(t *testing.T) {
+func TestDischarge_StationsThatCannot(t *testing.T) {
 	for name, x := range map[string]struct {
 		enabled string
 		refuses string

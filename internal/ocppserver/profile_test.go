@@ -171,7 +171,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-func TestHabitOf(t *testing.T) {
+func TestCapabilitiesOf(t *testing.T) {
 	for name, x := range map[string]struct {
 		level, periods, units string
 		want                  capabilities
@@ -339,8 +339,8 @@ func TestPeriod_Watts(t *testing.T) {
 	}
 }
 
-// TestErrand_Version: a message that an older bridge kept has the version that it came in.
-func TestErrand_Version(t *testing.T) {
+// TestQueuedMessage_Version: a message that an older bridge kept has the version that it came in.
+func TestQueuedMessage_Version(t *testing.T) {
 	var now queuedMessage
 	now.setVersion(subprotocol21)
 	for want, e := range map[string]*queuedMessage{

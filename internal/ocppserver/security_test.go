@@ -130,8 +130,8 @@ func TestBridge_PushIsBound(t *testing.T) {
 	}
 }
 
-// TestCharger_Unpaid: what comes without a password is not passed on.
-func TestCharger_Unpaid(t *testing.T) {
+// TestCharger_WithoutPassword: what comes without a password is not passed on.
+func TestCharger_WithoutPassword(t *testing.T) {
 	c := &charger{b: New(Settings{}), id: "CP1"}
 	c.noteLogin(false)
 	c.report(report{KWh: 1})

@@ -105,7 +105,7 @@ func TestClock_Moved(t *testing.T) {
 }
 
 // A clock that is given is gone by as it is, unless it is a machine's; on SQLite there is no other.
-func TestClock_Given(t *testing.T) {
+func TestClock_OfOptions(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		at := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 		db := storetest.Open(t, url, store.Options{Now: func() time.Time { return at }})

@@ -160,7 +160,7 @@ func TestPush_LostClaimHalted(t *testing.T) {
 }
 
 // What a process had under way that died is nothing to wait for while pushes are halted.
-func TestSettle_DeadProcessHalted(t *testing.T) {
+func TestDrain_DeadProcessWhileHalted(t *testing.T) {
 	each(t, func(h *fixture) {
 		h.endpoint(nil)
 		h.plan(time.Hour, h.chargers(1)...)
