@@ -403,9 +403,11 @@ func (o *supplyPower) Run(ctx context.Context, c console) error {
 				org,
 				id,
 				registry.AssetChange{
-					Power:     new(flex.FromKW(o.KW)),
-					Phases:    o.Phases,
-					Phase:     o.phase(),
+					AssetProperties: registry.AssetProperties{
+						Power:  new(flex.FromKW(o.KW)),
+						Phases: o.Phases,
+						Phase:  o.phase(),
+					},
 					PowerFrom: from,
 				},
 			)

@@ -86,13 +86,9 @@ func (s *Server) updateAsset(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	c := registry.AssetChange{Model: b.AssetModel}
-	c.Power, c.Capacity = quantities(b.Properties)
-	if b.Properties != nil {
-		c.Phases, c.Phase = b.Properties.Phases, b.Properties.Phase
-		c.Firmware = b.Properties.Firmware
-		c.Heat = contract.HeatNoun(b.Properties.Heat)
-		c.Discharge = dischargeOf(b.Properties)
+	c := registry.AssetChange{
+		AssetProperties: propertiesOf(b.Properties),
+		Model:           b.AssetModel,
 	}
 
 	if b.InstallationDate != nil {
@@ -121,17 +117,10 @@ func (s *Server) deleteAsset(r *request) (answer, error) {
 // assetInput turns what was sent of an asset into the input of the registry.
 func assetInput(b wire.OnboardingAssetRequest) registry.AssetInput {
 	in := registry.AssetInput{
-		ExternalID: b.ExternalID,
-		Type:       b.Type,
-		Model:      b.AssetModel,
-	}
-
-	in.Power, in.Capacity = quantities(b.Properties)
-	if b.Properties != nil {
-		in.Phases, in.Phase = b.Properties.Phases, b.Properties.Phase
-		in.Firmware = b.Properties.Firmware
-		in.Heat = contract.HeatNoun(b.Properties.Heat)
-		in.Discharge = dischargeOf(b.Properties)
+		AssetProperties: propertiesOf(b.Properties),
+		ExternalID:      b.ExternalID,
+		Type:            b.Type,
+		Model:           b.AssetModel,
 	}
 
 	if b.InstallationDate != nil {
@@ -141,22 +130,29 @@ func assetInput(b wire.OnboardingAssetRequest) registry.AssetInput {
 	return in
 }
 
-func quantities(p *wire.AssetProperties) (*flex.Watts, *flex.WattHours) {
+// propertiesOf returns the properties that were sent.
+func propertiesOf(p *wire.AssetProperties) registry.AssetProperties {
 	if p == nil {
-		return nil, nil
+		return registry.AssetProperties{}
 	}
 
-	var power *flex.Watts
+	out := registry.AssetProperties{
+		Phases:    p.Phases,
+		Phase:     p.Phase,
+		Firmware:  p.Firmware,
+		Heat:      contract.HeatNoun(p.Heat),
+		Discharge: dischargeOf(p),
+	}
+
 	if p.PowerKW != nil {
-		power = new(flex.FromKW(*p.PowerKW))
+		out.Power = new(flex.FromKW(*p.PowerKW))
 	}
 
-	var capacity *flex.WattHours
 	if p.CapacityKWh != nil {
-		capacity = new(flex.FromKWh(*p.CapacityKWh))
+		out.Capacity = new(flex.FromKWh(*p.CapacityKWh))
 	}
 
-	return power, capacity
+	return out
 }
 
 // assetResponse shows an asset.
@@ -203,7 +199,7 @@ func assetResponse(a flex.Asset) wire.AssetResponse {
 	return v
 }
 
-// dischargeOf is what was sent of how a car may be discharged; what is nil was not.
+// dischargeOf returns what was sent of how a car may be discharged; a nil field was not sent.
 func dischargeOf(p *wire.AssetProperties) registry.DischargeChange {
 	var c registry.DischargeChange
 	if p.DischargePowerKW != nil {

@@ -221,9 +221,11 @@ func (s *Server) setPower(r *request) (view, error) {
 				org,
 				id,
 				registry.AssetChange{
-					Power:     power.Power,
-					Phases:    phases,
-					Phase:     phase,
+					AssetProperties: registry.AssetProperties{
+						Power:  power.Power,
+						Phases: phases,
+						Phase:  phase,
+					},
 					PowerFrom: from,
 				},
 			)

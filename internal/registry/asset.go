@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -52,25 +51,11 @@ func newAsset(
 		SiteID:       site,
 		ExternalID:   in.ExternalID,
 		Type:         in.Type,
-		Power:        in.Power,
-		Capacity:     in.Capacity,
 		InstalledOn:  in.InstalledOn,
 		SerialNumber: in.SerialNumber,
 	}
 
-	if in.Firmware != nil {
-		a.Firmware = *in.Firmware
-	}
-
-	if err := setPhases(&a, in.Phases, in.Phase); err != nil {
-		return a, err
-	}
-
-	if err := setHeat(&a, in.Heat); err != nil {
-		return a, err
-	}
-
-	if err := setDischarge(&a, &in.Discharge); err != nil {
+	if err := in.apply(&a); err != nil {
 		return a, err
 	}
 
@@ -245,42 +230,22 @@ func (s *Service) Assets(
 
 // AssetChange is what is to change of an asset; what is nil stays.
 type AssetChange struct {
-	Power       *flex.Watts
-	Capacity    *flex.WattHours
-	Phases      *int    // 1 or 3; 0 takes them away
-	Phase       *string // L1, L2 or L3; empty takes it away
-	Firmware    *string // empty takes it away
-	Heat        *flex.Heat
-	Discharge   DischargeChange
+	AssetProperties
 	Model       *string // empty takes the model away
 	InstalledOn *string
 	PowerFrom   Dating
 }
 
-// record sets what is kept as it was sent. A power with a day of its own is not.
-func (c *AssetChange) record(a *flex.Asset) error {
-	if c.Power != nil && !c.PowerFrom.given() {
-		a.Power = c.Power
+// applyNow gives the asset what was sent, but for a power with a day of its own.
+func (c *AssetChange) applyNow(a *flex.Asset) error {
+	set(&a.InstalledOn, c.InstalledOn)
+
+	now := c.AssetProperties
+	if c.PowerFrom.given() {
+		now.Power = nil
 	}
 
-	a.Capacity = cmp.Or(c.Capacity, a.Capacity)
-	if c.InstalledOn != nil {
-		a.InstalledOn = *c.InstalledOn
-	}
-
-	if c.Firmware != nil {
-		a.Firmware = *c.Firmware
-	}
-
-	if err := setHeat(a, c.Heat); err != nil {
-		return err
-	}
-
-	if err := setPhases(a, c.Phases, c.Phase); err != nil {
-		return err
-	}
-
-	return setDischarge(a, &c.Discharge)
+	return now.apply(a)
 }
 
 // ChangeAsset changes an asset. Its type, site and external id never change. A power's day that
@@ -308,7 +273,7 @@ func (s *Service) ChangeAsset(
 		}
 
 		before := a
-		if err := c.record(&a); err != nil {
+		if err := c.applyNow(&a); err != nil {
 			return a, err
 		}
 

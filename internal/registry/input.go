@@ -1,9 +1,11 @@
 package registry
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/mail"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,18 +25,52 @@ type SiteInput struct {
 
 // AssetInput is what a client sends of an asset. An empty or nil field was not sent.
 type AssetInput struct {
+	AssetProperties
 	ExternalID   string
 	Type         flex.AssetType
-	Power        *flex.Watts
-	Capacity     *flex.WattHours
-	Phases       *int    // 1 or 3; 0 takes them away
-	Phase        *string // L1, L2 or L3; empty takes it away
-	Firmware     *string
-	Heat         *flex.Heat
-	Discharge    DischargeChange
 	Model        string
 	InstalledOn  string // YYYY-MM-DD
 	SerialNumber string
+}
+
+// AssetProperties are the properties that a client sends of an asset. A nil field was not sent.
+type AssetProperties struct {
+	Power     *flex.Watts
+	Capacity  *flex.WattHours
+	Phases    *int    // 1 or 3; 0 takes them away
+	Phase     *string // L1, L2 or L3; empty takes it away
+	Firmware  *string // empty takes it away
+	Heat      *flex.Heat
+	Discharge DischargeChange
+}
+
+// apply gives an asset the properties that were sent.
+func (p *AssetProperties) apply(a *flex.Asset) error {
+	a.Power = cmp.Or(p.Power, a.Power)
+	a.Capacity = cmp.Or(p.Capacity, a.Capacity)
+	set(&a.Firmware, p.Firmware)
+
+	if err := setHeat(a, p.Heat); err != nil {
+		return err
+	}
+	if err := setPhases(a, p.Phases, p.Phase); err != nil {
+		return err
+	}
+
+	return setDischarge(a, &p.Discharge)
+}
+
+// change reports whether one of the properties that were sent is another than the asset has.
+func (p *AssetProperties) change(a *flex.Asset) bool {
+	return slices.Contains([]bool{
+		changes(a.Power, p.Power),
+		changes(a.Capacity, p.Capacity),
+		changes(&a.Phases, p.Phases),
+		changes(new(flex.PhaseNames[a.Phase]), p.Phase),
+		changes(&a.Firmware, p.Firmware),
+		changes(&a.Heat, p.Heat),
+		p.Discharge.changes(&a.Discharge),
+	}, true)
 }
 
 // mostOfCharger is more than chargers have: a greater power was probably sent in watts.

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -362,33 +361,6 @@ func mergeAsset(
 	return updateAsset(ctx, tx, *old, in)
 }
 
-// setProperties lets the properties that were sent replace those of an asset, and reports whether any did.
-func setProperties(
-	a *flex.Asset,
-	in AssetInput,
-) (changed bool, err error) {
-	changed = changes(a.Power, in.Power) ||
-		changes(a.Capacity, in.Capacity)
-	changed = changed || changes(&a.Phases, in.Phases)
-	changed = changed || changes(new(flex.PhaseNames[a.Phase]), in.Phase)
-	changed = changed || changes(&a.Firmware, in.Firmware)
-	changed = changed || changes(&a.Heat, in.Heat)
-	changed = changed || in.Discharge.changes(&a.Discharge)
-
-	a.Power = cmp.Or(in.Power, a.Power)
-	a.Capacity = cmp.Or(in.Capacity, a.Capacity)
-	a.Firmware = *cmp.Or(in.Firmware, &a.Firmware)
-	if err := setHeat(a, in.Heat); err != nil {
-		return changed, err
-	}
-
-	if err := setPhases(a, in.Phases, in.Phase); err != nil {
-		return changed, err
-	}
-
-	return changed, setDischarge(a, &in.Discharge)
-}
-
 // updateAsset lets the fields that were sent replace those of the asset; if one changed, the asset is planned again.
 func updateAsset(
 	ctx context.Context,
@@ -397,13 +369,11 @@ func updateAsset(
 	in AssetInput,
 ) (MergedAsset, error) {
 	m, before := merged(), a
-	rated, err := setProperties(&a, in)
-	if err != nil {
-		return MergedAsset{}, err
-	}
-
-	if rated {
+	if in.change(&a) {
 		m.Updated = append(m.Updated, "properties")
+	}
+	if err := in.apply(&a); err != nil {
+		return MergedAsset{}, err
 	}
 
 	model := a.Model
@@ -428,7 +398,11 @@ func updateAsset(
 		return MergedAsset{a, m}, nil
 	}
 
-	return MergedAsset{a, m}, tx.UpdateAsset(ctx, a)
+	if err := tx.UpdateAsset(ctx, a); err != nil {
+		return MergedAsset{}, err
+	}
+
+	return MergedAsset{a, m}, planAgain(ctx, tx, before, a)
 }
 
 // OnboardedNew is what OnboardNew made.

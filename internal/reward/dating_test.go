@@ -99,7 +99,7 @@ func TestRating_PowerDatedBack(t *testing.T) {
 		y.events(t)
 		before := y.history(t)
 		set := func(w flex.Watts, from registry.Dating) error {
-			_, err := (&registry.Service{DB: y.db}).ChangeAsset(t.Context(), y.org, y.asset, registry.AssetChange{Power: &w, PowerFrom: from})
+			_, err := (&registry.Service{DB: y.db}).ChangeAsset(t.Context(), y.org, y.asset, registry.AssetChange{AssetProperties: registry.AssetProperties{Power: &w}, PowerFrom: from})
 			return err
 		}
 

@@ -173,7 +173,7 @@ func (h *home) addedAgain() {
 	h.deleted()
 	power := flex.Watts(7400)
 	a, err := h.registrar().CreateAsset(h.t.Context(), h.org, h.site, registry.AssetInput{
-		ExternalID: "a", Type: flex.ElectricVehicle, Power: &power})
+		ExternalID: "a", Type: flex.ElectricVehicle, AssetProperties: registry.AssetProperties{Power: &power}})
 	if err != nil {
 		h.t.Fatal(err)
 	}
