@@ -49,18 +49,18 @@ func (c *Cells) Handler() http.Handler {
 			return
 		}
 
-		h := o.app.Load()
-		if h == nil {
+		a := o.app.Load()
+		if a == nil {
 			c.Home().API.Refuse(errCellDown).ServeHTTP(w, r)
 			return
 		}
 
-		h.Handler().ServeHTTP(w, r)
+		a.Handler().ServeHTTP(w, r)
 	})
 }
 
-// chosen is the cell whose pages the console shows: home unless another is chosen. One that was taken
-// away since, or was not there since the process began, is none to choose: home's pages say so.
+// chosen is the cell whose pages the console shows: home unless the operator chose another that is open. Home's pages
+// name one that is not.
 func (c *Cells) chosen(r *http.Request) *ownCell {
 	o, err := c.named(c.Home().Console.CellOf(r))
 	if err != nil || o.app.Load() == nil {
@@ -184,7 +184,7 @@ func clientName(r *http.Request) string {
 
 	form := r.Clone(r.Context())
 	form.Body = io.NopCloser(bytes.NewReader(head))
-	_ = form.ParseMultipartForm(loginMax) // what cannot be read names nobody
+	_ = form.ParseMultipartForm(loginMax) // a form that cannot be read names nobody
 
 	for _, field := range []string{"username", "client_id"} {
 		if name := form.PostForm.Get(field); name != "" {
@@ -195,7 +195,7 @@ func clientName(r *http.Request) string {
 	return ""
 }
 
-// readAgain is a body of which the beginning was read, and is read once more.
+// readAgain is a body whose beginning was read, and is read again.
 type readAgain struct {
 	io.Reader
 	io.Closer
@@ -305,10 +305,10 @@ func (c *Cells) place(org flex.OrgID, found *ownCell) (*ownCell, error) {
 	}
 }
 
-// tokenOrgs remembers whose token is whose, which never changes.
+// tokenOrgs remembers the organisations of tokens, which never change.
 type tokenOrgs struct {
 	mu   sync.RWMutex
-	held map[[32]byte]flex.OrgID
+	orgs map[[32]byte]flex.OrgID
 }
 
 // tokenOrgsMax bounds it; when it is full, all are thrown away.
@@ -317,15 +317,15 @@ const tokenOrgsMax = 20_000
 func (t *tokenOrgs) get(hash [32]byte) (flex.OrgID, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	org, ok := t.held[hash]
+	org, ok := t.orgs[hash]
 	return org, ok
 }
 
 func (t *tokenOrgs) put(hash [32]byte, org flex.OrgID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.held == nil || len(t.held) >= tokenOrgsMax {
-		t.held = map[[32]byte]flex.OrgID{}
+	if t.orgs == nil || len(t.orgs) >= tokenOrgsMax {
+		t.orgs = map[[32]byte]flex.OrgID{}
 	}
-	t.held[hash] = org
+	t.orgs[hash] = org
 }

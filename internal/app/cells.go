@@ -24,11 +24,11 @@ type CellSettings struct {
 }
 
 // Cells is a flexd of several databases: an App for each, with its own background jobs, behind one
-// listener. What a request is answered by is the App of the cell in which its organisation lives
-// (docs/cells.md). The first cell is home: it answers what is no organisation's.
+// listener. A request is answered by the App of the cell in which its organisation lives
+// (docs/cells.md). The first cell is home: it answers requests of no organisation.
 type Cells struct {
 	cells []*ownCell
-	now   func() time.Time // the process's own clock, by which it says how old its knowledge is
+	now   func() time.Time // the process's own clock, by which the age of a snapshot is told
 	log   *slog.Logger
 	orgs  tokenOrgs
 }
@@ -38,30 +38,30 @@ type ownCell struct {
 	name     string
 	settings Settings
 	app      atomic.Pointer[App] // nil until its database could be opened
-	view     atomic.Pointer[cellSight]
-	missed   atomic.Bool // an organisation was found that the view has not: it is new
+	snapshot atomic.Pointer[cellSnapshot]
+	missed   atomic.Bool // an organisation was found that the snapshot lacks: it is new
 }
 
-// cellSight is what a cell had when it was looked at last.
-type cellSight struct {
+// cellSnapshot are a cell's organisations and moves when it was read last.
+type cellSnapshot struct {
 	at     time.Time // before it was asked
 	states map[flex.OrgID]cell.State
 	moves  []store.CellMove // before the organisations were read
 	whole  time.Time        // before the organisations were read
-	wholes int              // how often they were read since the process began
+	wholes int              // how often that was since the process began
 }
 
 // wholeEvery is how old a list of a cell's organisations may be. It is read anew sooner whenever one
 // begins to move, or goes on, or one that was added since is found by its keys.
 const wholeEvery = time.Minute
 
-// still returns the view as of a later instant, or nil if the organisations are to be read anew. A
+// asOf returns the snapshot as of a later instant, or nil if the organisations are to be read again. A
 // move is marked in both of its cells for longer than cell.KnownFor: within that time none
-// came and went unseen.
-func (v *cellSight) still(
+// can begin and end unnoticed.
+func (v *cellSnapshot) asOf(
 	at, now time.Time,
 	moves []store.CellMove,
-) *cellSight {
+) *cellSnapshot {
 	if v == nil || !slices.Equal(v.moves, moves) {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (v *cellSight) still(
 	return &later
 }
 
-// cellWait bounds how long a cell is asked for something, so that one that hangs holds up no other.
+// cellWait bounds a read of a cell's database, so that one that hangs holds up no other.
 const cellWait = 2 * time.Second
 
 // OpenCells opens home, which must answer, and prepares the others, which Serve opens as soon as
@@ -124,11 +124,11 @@ func (c *Cells) elsewhere(
 				continue
 			}
 
-			h := o.app.Load()
-			if h == nil {
+			a := o.app.Load()
+			if a == nil {
 				return errCellDown
 			}
-			if err := fn(h.DB); err != nil {
+			if err := fn(a.DB); err != nil {
 				return err
 			}
 		}
@@ -143,17 +143,17 @@ func (o *ownCell) open(ctx context.Context) error {
 		return nil
 	}
 
-	h, err := Open(ctx, o.settings)
+	a, err := Open(ctx, o.settings)
 	if err != nil {
 		return fmt.Errorf("cell %s: %w", o.name, err)
 	}
 
-	if err := h.DB.KeepEnvironment(ctx); err != nil {
-		h.Close()
+	if err := a.DB.KeepEnvironment(ctx); err != nil {
+		a.Close()
 		return fmt.Errorf("cell %s: %w", o.name, err)
 	}
 
-	o.app.Store(h)
+	o.app.Store(a)
 
 	return nil
 }
@@ -161,7 +161,7 @@ func (o *ownCell) open(ctx context.Context) error {
 // Home returns the App of the first cell.
 func (c *Cells) Home() *App { return c.cells[0].app.Load() }
 
-// Look looks at each cell once, at all at the same time: which organisations it has.
+// Look reads once which organisations each cell has, all cells at the same time.
 func (c *Cells) Look(ctx context.Context) error {
 	failed := make([]error, len(c.cells))
 	var looks sync.WaitGroup
@@ -192,17 +192,17 @@ func (o *ownCell) look(ctx context.Context, now func() time.Time) error {
 		return fmt.Errorf("cell %s: %w", o.name, err)
 	}
 
-	later := o.view.Load().still(at, now(), moves)
+	later := o.snapshot.Load().asOf(at, now(), moves)
 	if missed := o.missed.Swap(false); later != nil && !missed {
-		o.view.Store(later)
+		o.snapshot.Store(later)
 		return nil
 	}
 
-	return o.lookWhole(ctx, at, moves)
+	return o.readOrgs(ctx, at, moves)
 }
 
-// lookWhole reads the cell's organisations anew.
-func (o *ownCell) lookWhole(
+// readOrgs reads the cell's organisations.
+func (o *ownCell) readOrgs(
 	ctx context.Context,
 	at time.Time,
 	moves []store.CellMove,
@@ -213,28 +213,28 @@ func (o *ownCell) lookWhole(
 		return err
 	}
 
-	view := &cellSight{
+	snapshot := &cellSnapshot{
 		at:     at,
 		states: map[flex.OrgID]cell.State{},
 		moves:  moves,
 		whole:  at,
 		wholes: 1,
 	}
-	if last := o.view.Load(); last != nil {
-		view.wholes += last.wholes
+	if last := o.snapshot.Load(); last != nil {
+		snapshot.wholes += last.wholes
 	}
 
 	for _, p := range places {
-		view.states[p.Org.ID] = p.State
+		snapshot.states[p.Org.ID] = p.State
 	}
-	o.view.Store(view)
+	o.snapshot.Store(snapshot)
 
 	return nil
 }
 
-// known returns which organisations a cell has, or nil if that was asked too long ago.
+// known returns which organisations a cell has, or nil if the snapshot is too old.
 func (c *Cells) known(o *ownCell) map[flex.OrgID]cell.State {
-	v := o.view.Load()
+	v := o.snapshot.Load()
 	if v == nil || c.now().Sub(v.at) > cell.KnownFor {
 		return nil
 	}
@@ -271,7 +271,7 @@ func (c *Cells) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// keep opens a cell, runs its background jobs, and looks at it again and again, until the context
+// keep opens a cell, runs its background jobs, and renews its snapshot every cell.LookEvery, until the context
 // ends.
 func (c *Cells) keep(ctx context.Context, o *ownCell) {
 	begun := false
@@ -304,8 +304,8 @@ func (c *Cells) keep(ctx context.Context, o *ownCell) {
 func (c *Cells) Close() error {
 	var err error
 	for _, o := range c.cells {
-		if h := o.app.Load(); h != nil {
-			err = errors.Join(err, h.Close())
+		if a := o.app.Load(); a != nil {
+			err = errors.Join(err, a.Close())
 		}
 	}
 

@@ -37,5 +37,5 @@ func WholeLooks(c *Cells, name string) int {
 	if err != nil {
 		panic(err)
 	}
-	return o.view.Load().wholes
+	return o.snapshot.Load().wholes
 }
