@@ -3,7 +3,7 @@
 // # The fleet
 //
 // The fleet is read whole, side by side, and kept for some seconds: its counts, what it will
-// draw half-hour by half-hour (Outlook), and which assets will fall short. A picture is at most two seconds old, or ten times as old as it took
+// draw half-hour by half-hour (Outlook), and which assets will fall short. A snapshot is at most two seconds old, or ten times as old as it took
 // to make; an older one, up to 30 s, is shown while the next is made. One request at a time makes it.
 //
 // # Exceptions

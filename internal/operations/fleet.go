@@ -13,9 +13,9 @@ import (
 	"flexd/internal/store"
 )
 
-// How old the picture of the fleet may be that is shown. A large fleet's costs something to
-// make: then it is kept longer, so that watching takes a small part of the machine, and the
-// one that is there is shown while the next is made.
+// How old the snapshot of the fleet may be that is shown. That of a large fleet takes time to
+// make: it is kept longer, so that watching takes a small part of the machine, and the
+// last one is shown while the next is made.
 const (
 	fleetAge     = 2 * time.Second
 	fleetAgeCost = 10 // times the time that it took to make
@@ -24,7 +24,7 @@ const (
 	fleetCheap = 100 * time.Millisecond
 )
 
-// Fleet is a picture of the whole fleet at an instant.
+// Fleet is a snapshot of the whole fleet.
 type Fleet struct {
 	At     time.Time // by the true clock
 	Orgs   []flex.Org
@@ -33,20 +33,20 @@ type Fleet struct {
 
 	took  time.Duration
 	parts []store.PluggedPart // in which it was read
-	// whether they were of one size, so that the next is read likewise
+	// whether they were of one size, so that the next snapshot is read in the same parts
 	even bool
 }
 
-// fleetCache keeps the latest picture. One request at a time makes a new one.
+// fleetCache keeps the latest snapshot. One request at a time makes a new one.
 type fleetCache struct {
 	making sync.Mutex
 	last   atomic.Pointer[Fleet]
 }
 
-// Look returns the picture of the fleet, made anew if it is too old: of the organisations that the
+// Look returns the snapshot of the fleet, a new one if the last is too old: of the organisations that the
 // context is for.
 func (s *Service) Look(ctx context.Context) (*Fleet, error) {
-	whole, err := s.look(store.Everywhere(ctx))
+	whole, err := s.wholeFleet(store.Everywhere(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (s *Service) Look(ctx context.Context) (*Fleet, error) {
 	return whole.within(ctx), nil
 }
 
-// within is the part of the picture that the context is for.
+// within returns the part of the snapshot that the context is for.
 func (v *Fleet) within(ctx context.Context) *Fleet {
 	orgs, bounded := store.WithinOf(ctx)
 	if !bounded {
@@ -78,8 +78,8 @@ func (v *Fleet) within(ctx context.Context) *Fleet {
 	return part
 }
 
-// look is Look of the whole fleet.
-func (s *Service) look(ctx context.Context) (*Fleet, error) {
+// wholeFleet is Look of the whole fleet.
+func (s *Service) wholeFleet(ctx context.Context) (*Fleet, error) {
 	v, now := s.fleet.last.Load(), s.DB.Now()
 	if v != nil && !now.Before(v.At) {
 		switch age := now.Sub(v.At); {
@@ -97,7 +97,7 @@ func (s *Service) look(ctx context.Context) (*Fleet, error) {
 
 					defer end()
 
-					if _, err := s.lookAnew(late); err != nil {
+					if _, err := s.readFleet(late); err != nil {
 						s.log().ErrorContext(
 							late,
 							"look at the fleet",
@@ -120,15 +120,15 @@ func (s *Service) look(ctx context.Context) (*Fleet, error) {
 		return w, nil // made while this one waited
 	}
 
-	return s.lookAnew(ctx)
+	return s.readFleet(ctx)
 }
 
 // fleetReaders is how many read the fleet side by side, where there are as many processors.
 const fleetReaders = 4
 
-// lookAnew makes the picture of the fleet. Each asset is read once, as it is at one moment
-// of the making.
-func (s *Service) lookAnew(ctx context.Context) (*Fleet, error) {
+// readFleet makes a snapshot of the fleet. Each asset is read once, at some moment
+// meanwhile.
+func (s *Service) readFleet(ctx context.Context) (*Fleet, error) {
 	start := time.Now()
 	v := &Fleet{
 		At:     s.DB.Now(),
@@ -140,10 +140,10 @@ func (s *Service) lookAnew(ctx context.Context) (*Fleet, error) {
 		v.parts = last.parts
 	}
 
-	if err := s.count(ctx, v); err != nil {
+	if err := s.readOrgs(ctx, v); err != nil {
 		return nil, err
 	}
-	if err := s.gather(ctx, v); err != nil {
+	if err := s.readPlugged(ctx, v); err != nil {
 		return nil, err
 	}
 
@@ -157,8 +157,9 @@ func (s *Service) lookAnew(ctx context.Context) (*Fleet, error) {
 	return v, nil
 }
 
-// count reads the organisations, their clocks and sizes, and cuts the fleet into parts.
-func (s *Service) count(ctx context.Context, v *Fleet) error {
+// readOrgs reads the organisations, their clocks, sizes and assets that are not plugged in, and divides the fleet into
+// parts.
+func (s *Service) readOrgs(ctx context.Context, v *Fleet) error {
 	return s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		v.Orgs, err = all.Orgs(ctx)
@@ -174,7 +175,7 @@ func (s *Service) count(ctx context.Context, v *Fleet) error {
 			f := newOutlook(tx.Now())
 			v.ByOrg[o.ID] = f
 
-			if err := f.beside(ctx, tx); err != nil {
+			if err := f.readUnplugged(ctx, tx); err != nil {
 				return err
 			}
 		}
@@ -199,8 +200,8 @@ func (s *Service) count(ctx context.Context, v *Fleet) error {
 	})
 }
 
-// beside adds what is planned of an organisation's assets that are not plugged in.
-func (f *Outlook) beside(ctx context.Context, tx *store.Tx) error {
+// readUnplugged adds what is planned of an organisation's batteries, tanks and heat pumps.
+func (f *Outlook) readUnplugged(ctx context.Context, tx *store.Tx) error {
 	orders, err := tx.BatteryOrders(ctx, f.span())
 	if err != nil {
 		return err
@@ -231,8 +232,8 @@ func (f *Outlook) beside(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
-// gather adds every part of the fleet to the picture, side by side.
-func (s *Service) gather(ctx context.Context, v *Fleet) error {
+// readPlugged adds every part of the fleet, all at the same time.
+func (s *Service) readPlugged(ctx context.Context, v *Fleet) error {
 	sums := make([]map[flex.OrgID]*Outlook, len(v.parts))
 	errs := make([]error, len(v.parts))
 	sizes := make([]int, len(v.parts))

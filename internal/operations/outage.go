@@ -49,7 +49,7 @@ func (s *Service) WatchDatabase(ctx context.Context) (worker.Report, error) {
 	}
 
 	now := s.DB.Now()
-	what := s.outage.look(problem, now)
+	what := s.outage.update(problem, now)
 	if err := s.queueOutage(what, now); err != nil {
 		return worker.Report{}, err
 	}
@@ -105,9 +105,9 @@ func (o *outage) remember(routes []store.AlertRoute, rules []AlertRule) {
 	})
 }
 
-// look notes what keeps the database from its work, "" for nothing, and returns what is to be said now, if
-// anything.
-func (o *outage) look(problem string, now time.Time) string {
+// update notes what keeps the database from its work, "" for nothing, and returns the kind of message that is to be sent
+// now, "" for none.
+func (o *outage) update(problem string, now time.Time) string {
 	open := !o.alert.SinceAt.IsZero() && o.alert.ResolvedAt.IsZero()
 	fired := open && !o.alert.FiredAt.IsZero()
 

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// An advance of a sandbox clock asks all jobs of an organisation when they are due, after each step. Most are for
-// nothing, and a query of its own for each of them cost more than all that they did: what they ask for first
+// An advance of a sandbox clock asks all jobs of an organisation when they are due, after each step. Most have
+// nothing to do, and a query for each of them would cost more than all their work: what they ask for first
 // is asked for by one statement.
 
 // dueQuery is one of the things that jobs ask for.
@@ -101,7 +101,7 @@ func together(queries []string) string {
 	return `SELECT (` + strings.Join(queries, `), (`) + `)`
 }
 
-// agenda is what the queries came to, of those that were asked together.
+// agenda are the answers of the queries that were asked together.
 type agenda struct {
 	after int64
 	found []sql.NullInt64

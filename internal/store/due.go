@@ -8,8 +8,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// What each job of an organisation is due for next, by the organisation's clock: a sandbox clock
-// that is turned goes from one of these instants to the next. Each function returns the earliest
+// When each job of an organisation is due next, by the organisation's clock: a sandbox clock
+// that is advanced goes from one of these instants to the next. Each function returns the earliest
 // instant after another one, the zero time if there is none. Asked for what comes after the zero
 // time, it names an instant that is not after the transaction's if something is due by then.
 
@@ -51,7 +51,7 @@ func afterMicros(after time.Time) int64 {
 	return after.UnixMicro()
 }
 
-// NextPlan is when assets are to be planned anew without an event: a mark on an open session comes
+// NextPlan is when assets are to be planned again without an event: a mark on an open session comes
 // due, or the fleet under caps does, or prices become known while somebody is plugged in.
 func (tx *Tx) NextPlan(
 	ctx context.Context,
@@ -60,7 +60,7 @@ func (tx *Tx) NextPlan(
 	return tx.next(ctx, planDue, after)
 }
 
-// NextBattery is when a home battery's plan is to be worked out anew: at each half-hour, when
+// NextBattery is when a home battery is to be planned again: at each half-hour, when
 // prices become known, and when one that rested after a plan for its state of charge has rested.
 func (tx *Tx) NextBattery(
 	ctx context.Context,
@@ -123,7 +123,7 @@ func (tx *Tx) NextSessionSettlement(
 	return tx.next(ctx, sessionDue, after)
 }
 
-// overs are when sessions, pauses and dispatches are over whose flex events are to be found.
+// overs are the ends of sessions, pauses and dispatches whose flex events are to be found.
 const overs = `SELECT min(detect_at) AS at FROM reckoning WHERE org_id = $1 AND detect_at IS NOT NULL AND detect_at > $2
 	UNION ALL
 	SELECT min(to_at) FROM pause WHERE org_id = $1 AND NOT detected AND to_at > $2
@@ -159,7 +159,7 @@ func (tx *Tx) NextRelease(
 	return tx.next(ctx, releaseDue, after)
 }
 
-// NextRate is when a session that ended is to be looked at for what it teaches.
+// NextRate is when the power of an asset is to be learned from a session that ended.
 func (tx *Tx) NextRate(
 	ctx context.Context,
 	after time.Time,

@@ -39,9 +39,8 @@ var labels = func() map[int16]flex.Label {
 	return m
 }()
 
-// owners remembers whose assets are whose, and what each can measure, so that a batch need not
-// ask for each. What is remembered of an organisation counts as long as its register stays as
-// it is.
+// owners is a cache of the organisations' assets and their ratings, so that a batch of readings need not
+// ask for each. An organisation's part is valid as long as the version of its register is the same.
 type owners struct {
 	mu    sync.RWMutex
 	byOrg map[flex.OrgID]*owned
@@ -59,7 +58,7 @@ type Rating struct {
 	Supply flex.Supply
 }
 
-// ownersMax bounds what is remembered; beyond it everything is forgotten.
+// ownersMax is the number of assets in the cache; beyond it the cache is emptied.
 const ownersMax = 2_000_000
 
 // OwnAssets returns those of the assets that are the organisation's, with their ratings. It
