@@ -173,28 +173,24 @@ func (tx *Tx) AddADROrder(ctx context.Context, o *ADROrder) error {
 		tx.Wake(WakeInstructions)
 	}
 
-	_, err := tx.exec(
-		ctx,
-		`INSERT INTO adr_order (id, org_id, program_id, event_id, interval_id, from_at, to_at, change_w, limit_w, state, problem, made_at, work_at, report_at, direction)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-		o.ID.Bytes(),
-		tx.org.Bytes(),
-		o.Program.Bytes(),
-		o.Event.Bytes(),
-		o.Interval,
-		micros(o.From),
-		micros(o.To),
-		int64(o.Change),
-		wattsOrNull(o.Limit),
-		string(o.State),
-		o.Problem,
-		micros(tx.now),
-		work,
-		report,
-		string(o.Direction),
-	)
+	return tx.insert(ctx, "adr_order", []value{
+		{"id", o.ID.Bytes()},
+		{"org_id", tx.org.Bytes()},
+		{"program_id", o.Program.Bytes()},
+		{"event_id", o.Event.Bytes()},
+		{"interval_id", o.Interval},
+		{"from_at", micros(o.From)},
+		{"to_at", micros(o.To)},
 
-	return err
+		{"change_w", int64(o.Change)},
+		{"limit_w", wattsOrNull(o.Limit)},
+		{"direction", string(o.Direction)},
+		{"state", string(o.State)},
+		{"problem", o.Problem},
+		{"made_at", micros(tx.now)},
+		{"work_at", work},
+		{"report_at", report},
+	})
 }
 
 // WithdrawADROrder says that an order's event does not ask for it any more; its instruction is stopped

@@ -77,70 +77,64 @@ func (tx *Tx) complete(ctx context.Context, t *ledger.Booked) error {
 	return nil
 }
 
-// columns are others_share, others_credited, carried_in, standard_error, certainty and
-// later_credit; of none, null.
-func nettingColumns(n *settle.Netting) [6]any {
-	var all [6]any
-	if n != nil {
-		all = [6]any{
-			int64(n.Share),
-			int64(n.Credited),
-			int64(n.Carried),
-			int64(n.Error),
-			int64(n.Certainty),
-			int64(n.Later),
-		}
+// nettingValues are the columns of how its month stood when a transaction was posted. Without a netting they
+// stay null.
+func nettingValues(n *settle.Netting) []value {
+	if n == nil {
+		return nil
 	}
 
-	return all
+	return []value{
+		{"others_share", int64(n.Share)},
+		{"others_credited", int64(n.Credited)},
+		{"carried_in", int64(n.Carried)},
+		{"standard_error", int64(n.Error)},
+		{"certainty", int64(n.Certainty)},
+		{"later_credit", int64(n.Later)},
+	}
 }
 
-// insertTransaction writes a transaction's row, unless there is one of its key.
+// insertTransaction writes a transaction's row, unless there is one of its key. It returns how many rows were written.
 func (tx *Tx) insertTransaction(
 	ctx context.Context,
 	t *ledger.Booked,
 ) (int64, error) {
-	netted := nettingColumns(t.Netting)
-	return tx.exec(
+	row := []value{
+		{"id", t.ID.Bytes()},
+		{"org_id", tx.org.Bytes()},
+		{"site_id", t.SiteID.Bytes()},
+		{"key", t.Key},
+		{"kind", string(t.Kind)},
+		{"credit", int64(t.Amount)},
+		{"from_at", micros(t.Time.From)},
+		{"to_at", micros(t.Time.To)},
+		{"settled_on", dayText(t.Settled)},
+
+		{"flex_wh", number(t.Flex)},
+		{"creditable_wh", number(t.Creditable)},
+		{"rate", number(t.Rate)},
+		{"vehicle", t.Vehicle},
+
+		{"session_id", nullID(t.Cause.Session)},
+		{"flex_event_id", nullID(t.Cause.FlexEvent)},
+		{"run_id", nullID(t.Cause.Run)},
+		{"corrects", nullID(t.Cause.Corrects)},
+		{"follows", nullID(t.Cause.Follows)},
+		{"decided_by", t.Cause.By},
+		{"reason", t.Cause.Reason},
+
+		{"recorded_at", micros(tx.now)},
+		{"booked_on", t.BookedOn.String()},
+		{"counterparty", t.Counterparty},
+		{"reference", t.Reference},
+		{"for_month", t.ForMonth.String()},
+	}
+
+	return tx.insertOr(
 		ctx,
-		`INSERT INTO ledger (id, org_id, site_id, key, kind, credit, from_at, to_at, settled_on, flex_wh,
-			creditable_wh, rate, vehicle, session_id, flex_event_id, run_id, corrects, follows, decided_by, recorded_at,
-			booked_on, counterparty, reference, reason, for_month, others_share, others_credited,
-			carried_in, standard_error, certainty, later_credit)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27,
-			$28, $29, $30, $31)
-		ON CONFLICT (org_id, key) DO NOTHING`,
-		t.ID.Bytes(),
-		tx.org.Bytes(),
-		t.SiteID.Bytes(),
-		t.Key,
-		string(t.Kind),
-		int64(t.Amount),
-		micros(t.Time.From),
-		micros(t.Time.To),
-		dayText(t.Settled),
-		number(t.Flex),
-		number(t.Creditable),
-		number(t.Rate),
-		t.Vehicle,
-		nullID(t.Cause.Session),
-		nullID(t.Cause.FlexEvent),
-		nullID(t.Cause.Run),
-		nullID(t.Cause.Corrects),
-		nullID(t.Cause.Follows),
-		t.Cause.By,
-		micros(tx.now),
-		t.BookedOn.String(),
-		t.Counterparty,
-		t.Reference,
-		t.Cause.Reason,
-		t.ForMonth.String(),
-		netted[0],
-		netted[1],
-		netted[2],
-		netted[3],
-		netted[4],
-		netted[5],
+		"ledger",
+		append(row, nettingValues(t.Netting)...),
+		`ON CONFLICT (org_id, key) DO NOTHING`,
 	)
 }
 

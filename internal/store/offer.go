@@ -47,26 +47,21 @@ func scanOffer(s scanner) (flex.Offer, error) {
 // AddOffer keeps an offer. Its id and its instant are set here.
 func (tx *Tx) AddOffer(ctx context.Context, o *flex.Offer) error {
 	o.ID, o.MadeAt = flex.OfferID(tx.newID()), tx.now
-	_, err := tx.exec(
-		ctx,
-		`INSERT INTO offer (org_id, id, service, group_name, gsp_group, from_at, to_at, up, power_w, confidence, price, who, made_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-		tx.org.Bytes(),
-		o.ID.Bytes(),
-		o.Service,
-		o.Scope.Group,
-		o.Scope.GSPGroup,
-		micros(o.From),
-		micros(o.To),
-		o.Up,
-		int64(o.Power),
-		o.Confidence,
-		int64(o.Price),
-		o.Who,
-		micros(tx.now),
-	)
-
-	return err
+	return tx.insert(ctx, "offer", []value{
+		{"org_id", tx.org.Bytes()},
+		{"id", o.ID.Bytes()},
+		{"service", o.Service},
+		{"group_name", o.Scope.Group},
+		{"gsp_group", o.Scope.GSPGroup},
+		{"from_at", micros(o.From)},
+		{"to_at", micros(o.To)},
+		{"up", o.Up},
+		{"power_w", int64(o.Power)},
+		{"confidence", o.Confidence},
+		{"price", int64(o.Price)},
+		{"who", o.Who},
+		{"made_at", micros(tx.now)},
+	})
 }
 
 // Offer returns one of the organisation's offers.

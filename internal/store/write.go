@@ -15,6 +15,18 @@ type value struct {
 
 // insert adds a row to a table. The caller names the table and the columns; they are no input.
 func (c conn) insert(ctx context.Context, table string, row []value) error {
+	_, err := c.insertOr(ctx, table, row, "")
+	return err
+}
+
+// insertOr is insert with what is done instead if there is such a row, as ON CONFLICT says. It returns how many rows
+// were written.
+func (c conn) insertOr(
+	ctx context.Context,
+	table string,
+	row []value,
+	onConflict string,
+) (int64, error) {
 	columns := make([]string, len(row))
 	params := make([]string, len(row))
 	args := make([]any, len(row))
@@ -23,13 +35,11 @@ func (c conn) insert(ctx context.Context, table string, row []value) error {
 		args[i] = v.value
 	}
 
-	_, err := c.exec(
+	return c.exec(
 		ctx,
-		`INSERT INTO `+table+` (`+strings.Join(columns, ", ")+`) VALUES (`+strings.Join(params, ", ")+`)`,
+		`INSERT INTO `+table+` (`+strings.Join(columns, ", ")+`) VALUES (`+strings.Join(params, ", ")+`) `+onConflict,
 		args...,
 	)
-
-	return err
 }
 
 // update writes columns of a record of the organisation, by its id.
