@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -33,7 +32,7 @@ func (c *DischargeChange) over(d flex.Discharge) flex.Discharge {
 		d.Reserve, d.ReservePercent = nil, c.ReservePercent
 	}
 
-	d.Wear = cmp.Or(c.Wear, d.Wear)
+	d.Wear = or(c.Wear, d.Wear)
 
 	return d
 }

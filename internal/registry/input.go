@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/mail"
@@ -46,8 +45,8 @@ type AssetProperties struct {
 
 // apply gives an asset the properties that were sent.
 func (p *AssetProperties) apply(a *flex.Asset) error {
-	a.Power = cmp.Or(p.Power, a.Power)
-	a.Capacity = cmp.Or(p.Capacity, a.Capacity)
+	a.Power = or(p.Power, a.Power)
+	a.Capacity = or(p.Capacity, a.Capacity)
 	set(&a.Firmware, p.Firmware)
 
 	if err := setHeat(a, p.Heat); err != nil {
@@ -58,6 +57,14 @@ func (p *AssetProperties) apply(a *flex.Asset) error {
 	}
 
 	return setDischarge(a, &p.Discharge)
+}
+
+// or returns what was given, or else what is kept.
+func or[T any](given, kept *T) *T {
+	if given != nil {
+		return given
+	}
+	return kept
 }
 
 // change reports whether one of the properties that were sent is another than the asset has.
