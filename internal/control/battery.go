@@ -173,11 +173,7 @@ func (s *Service) planLocked(
 	next := nextPlan(&b.Plan, now)
 
 	if home.Power <= 0 || home.Capacity <= 0 {
-		// nothing can be said ahead
-		next.Modes = next.Modes[:now.Sub(next.From)]
-		next.Powers = nil
-		next.Refused = false
-		return tx.PutBatteryPlan(ctx, b.Asset.ID, next)
+		return putNothing(ctx, tx, b.Asset.ID, next)
 	}
 
 	if err := s.forecast(ctx, tx, b, &next, lastPlanned(tx)); err != nil {
@@ -196,12 +192,31 @@ func (s *Service) planLocked(
 		}
 	}
 
+	if err := ahead.readHeld(ctx, tx, b.Asset.ID); err != nil {
+		return err
+	}
+
 	next.Stored, next.StoredAt = ahead.stored, now
 	if err := takeBack(ctx, tx, b, &ahead); err != nil {
 		return err
 	}
 
 	return s.putInForce(ctx, tx, b, home, &next, ahead)
+}
+
+// putNothing keeps a plan of a battery of which nothing can be said ahead.
+func putNothing(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.AssetID,
+	next store.BatteryPlan,
+) error {
+	now := flex.PeriodAt(tx.Now())
+	next.Modes = next.Modes[:now.Sub(next.From)]
+	next.Powers = nil
+	next.Refused = false
+
+	return tx.PutBatteryPlan(ctx, id, next)
 }
 
 // putInForce plans what is ahead, sends what begins soon, and puts the plan in force.
@@ -231,24 +246,40 @@ func (s *Service) putInForce(
 	setModes(next, ahead.periods[0], modes, tx.Now())
 	next.Without, next.Powers = powers, powers
 
-	if ahead.rates.market {
+	if ahead.rates.market || ahead.kept != nil {
 		next.Without = s.withoutMarket(ctx, b, home, ahead, powers)
 	}
 
-	err = s.sendDispatches(ctx, tx, b, next, ahead.periods, modes, powers)
+	err = s.sendDispatches(ctx, tx, b, next, &ahead, modes, powers)
 	if err != nil {
 		return err
 	}
 
-	if err := tx.PutBatteryPlan(ctx, b.Asset.ID, *next); err != nil {
+	if err := ahead.put(ctx, tx, b.Asset.ID, next); err != nil {
 		return err
 	}
 
 	return ahead.caps.replaced(ctx, tx, next)
 }
 
+// put keeps a plan, and what is expected by it of a battery that instructions call.
+func (s *homeAhead) put(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.AssetID,
+	next *store.BatteryPlan,
+) error {
+	err := tx.PutBatteryPlan(ctx, id, *next)
+	if err != nil || s.kept == nil {
+		return err
+	}
+
+	return tx.ExpectOfBattery(ctx, id, next)
+}
+
 // withoutMarket is the power of each half-hour that a plan at fixed rates would have. If there is
-// no such plan it is that of the plan in force.
+// no such plan it is that of the plan in force. In half-hours for which instructions call the battery it is what it
+// was before they did.
 func (s *Service) withoutMarket(
 	ctx context.Context,
 	b *store.Battery,
@@ -257,6 +288,8 @@ func (s *Service) withoutMarket(
 	inForce []flex.Watts,
 ) []flex.Watts {
 	ahead.rates = fixedRates(b, ahead.settings, ahead.periods)
+	calls := ahead
+	ahead.kept, ahead.worth = nil, nil
 	_, without, err := planModes(&store.BatteryPlan{}, home, ahead)
 	if err != nil {
 		s.log().ErrorContext(
@@ -271,7 +304,29 @@ func (s *Service) withoutMarket(
 		return inForce
 	}
 
-	return without
+	return calls.keepWithout(&b.Plan, without)
+}
+
+// sends reports whether a half-hour is handed over: the battery is to charge or discharge in it, or an instruction has it do
+// nothing.
+func (s *homeAhead) sends(i int, m battery.Mode, power flex.Watts) bool {
+	switch m {
+	case battery.ModeCharge, battery.ModeDischarge:
+		return power != 0
+	case battery.ModeLock:
+		return s.kept != nil && s.kept[i]
+	}
+
+	return false
+}
+
+// market is what a half-hour's dispatch is for: the service of the instruction that calls the battery for it, or the market
+// that its plan is made for.
+func (s *homeAhead) market(i int) string {
+	if s.kept != nil && s.services[i] != "" {
+		return s.services[i]
+	}
+	return dispatchMarket
 }
 
 // setModes puts modes into a plan from a half-hour on, and notes when that changed anything.
@@ -344,6 +399,7 @@ func planModes(
 
 	free := ahead.from(fixed)
 	rest := free.problem(device, flex.WattHours(left), before)
+	free.keep(&rest, old)
 	chosen := new(battery.Solver).SolveModes(&rest, modes[fixed:])
 	if err := check.Modes(&rest, modes[fixed:], chosen); err != nil {
 		return nil, nil, err
@@ -419,16 +475,18 @@ func holdStill(modes []battery.Mode, levels []int, at int, buy []float64) {
 }
 
 // sendDispatches sends what the battery is to do in the half-hour that begins at least half an
-// hour from the start of this one, if it is to charge or discharge and somebody listens.
+// hour from the start of this one, if it is to charge or discharge and somebody listens. Where an instruction has it do nothing
+// it is sent that too.
 func (s *Service) sendDispatches(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
 	next *store.BatteryPlan,
-	periods []flex.Period,
+	ahead *homeAhead,
 	modes []battery.Mode,
 	powers []flex.Watts,
 ) error {
+	periods := ahead.periods
 	e, err := tx.Endpoint(ctx, flex.DispatchEndpoint)
 	if flex.KindOf(err) == flex.NotFound {
 		return nil
@@ -444,13 +502,11 @@ func (s *Service) sendDispatches(
 		}
 
 		next.DispatchedTo = periods[i].End()
-		m := modes[i]
-		if (m == battery.ModeCharge || m == battery.ModeDischarge) &&
-			powers[i] != 0 {
+		if ahead.sends(i, modes[i], powers[i]) {
 			_, err := tx.AddDispatch(
 				ctx,
 				store.Dispatch{
-					Market: dispatchMarket,
+					Market: ahead.market(i),
 					Span:   periods[i].Span(),
 					Batch:  e.Batch,
 					Assets: []store.DispatchedAsset{{

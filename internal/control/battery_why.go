@@ -234,6 +234,11 @@ type homeAhead struct {
 	meter   *meter        // nil of a battery that shares its site with nothing
 	feeder  *feederExport // nil where nothing limits its export
 	caps    *capsAhead    // nil where no cap binds a power
+
+	// of a battery that instructions call, by period; nil of others
+	kept     []bool    // its mode stays
+	worth    []float64 // what drawing costs more for them, in pence per kWh
+	services []string  // that they are for
 }
 
 // situationOf reads what a plan is made of from now on, with what the site's cars and other batteries
@@ -314,6 +319,10 @@ func (s homeAhead) first(n int) homeAhead {
 		s.cars, s.allowed = s.cars[:n], s.allowed[:n]
 		s.waits, s.until = s.waits[:n], s.until[:n]
 	}
+	if s.kept != nil {
+		s.kept, s.worth = s.kept[:n], s.worth[:n]
+		s.services = s.services[:n]
+	}
 	s.load, s.roof = s.load[:n], s.roof[:n]
 	s.rates.buy, s.rates.sell = s.rates.buy[:n], s.rates.sell[:n]
 
@@ -326,6 +335,10 @@ func (s homeAhead) from(n int) homeAhead {
 	if s.allowed != nil {
 		s.cars, s.allowed = s.cars[n:], s.allowed[n:]
 		s.waits, s.until = s.waits[n:], s.until[n:]
+	}
+	if s.kept != nil {
+		s.kept, s.worth = s.kept[n:], s.worth[n:]
+		s.services = s.services[n:]
 	}
 	s.load, s.roof = s.load[n:], s.roof[n:]
 	s.rates.buy, s.rates.sell = s.rates.buy[n:], s.rates.sell[n:]

@@ -71,6 +71,7 @@ type InstructedSlot struct {
 type InstructedAsset struct {
 	AssetID flex.AssetID
 	SiteID  flex.SiteID
+	Battery bool             // it is a home battery; else it charges a car
 	Quality instruct.Percent // how much of its change is counted on
 	Calls   int              // how often its site was called before
 	Change  []flex.WattHours // in each slot, without a sign
@@ -80,8 +81,10 @@ type InstructedAsset struct {
 
 // called is an asset that may be called, with all that it takes to call it.
 type called struct {
-	*store.Planned
+	*store.Planned // nil of a battery
 	*store.Callable
+	id      flex.AssetID
+	battery *calledBattery  // nil of a car
 	from    store.Effective // with the time that it leaves out
 	held    []flex.Span     // of that, what it leaves out for other instructions
 	offer   instruct.Offer
@@ -108,7 +111,7 @@ func (s *Service) PreviewInstruction(
 	var p *Preview
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
-		p, err = previewInstruction(ctx, tx, in)
+		p, err = s.previewInstruction(ctx, tx, in)
 		return err
 	})
 
@@ -143,7 +146,7 @@ func (s *Service) InstructWithin(
 		return nil, err
 	}
 
-	p, err := previewInstruction(ctx, tx, in)
+	p, err := s.previewInstruction(ctx, tx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -238,27 +241,28 @@ type scoped struct {
 	prices    []flex.PricedPeriod
 	planned   []store.Planned
 	callables map[flex.AssetID]*store.Callable
+	batteries []store.ScopeBattery
 	spent     map[flex.SiteID]flex.SpentCalls // who is not to be called
 }
 
 func readScope(
 	ctx context.Context,
 	tx *store.Tx,
-	scope flex.Scope,
+	in *flex.Instruction,
 ) (scoped, error) {
 	var s scoped
 	s.now = tx.Now()
-	if err := tx.CheckScope(ctx, scope); err != nil {
+	if err := tx.CheckScope(ctx, in.Scope); err != nil {
 		return s, err
 	}
 
 	var err error
-	s.planned, err = tx.PlannedIn(ctx, scope)
+	s.planned, err = tx.PlannedIn(ctx, in.Scope)
 	if err != nil {
 		return s, fmt.Errorf("read the fleet: %w", err)
 	}
 
-	return s, nil
+	return s, s.readBatteries(ctx, tx, in)
 }
 
 // readCallables reads what choosing who is called takes.
@@ -298,11 +302,18 @@ func (s *scoped) drawn(slots []flex.Span) []charge.Joules {
 		}
 	}
 
+	for i := range s.batteries {
+		steps := s.batteries[i].Steps()
+		for t, slot := range slots {
+			sums[t] += instruct.Moved(steps, flex.Unbounded, slot)
+		}
+	}
+
 	return sums
 }
 
 // previewInstruction works an instruction out on a snapshot.
-func previewInstruction(
+func (s *Service) previewInstruction(
 	ctx context.Context,
 	tx *store.Tx,
 	in flex.Instruction,
@@ -314,30 +325,38 @@ func previewInstruction(
 		return nil, err
 	}
 
-	s, err := readScope(ctx, tx, in.Scope)
+	sc, err := readScope(ctx, tx, &in)
 	if err != nil {
 		return nil, err
 	}
 
-	if err := s.readCallables(ctx, tx, &in); err != nil {
+	if err := sc.readCallables(ctx, tx, &in); err != nil {
 		return nil, err
 	}
 
-	p := &Preview{Instruction: in, At: s.now}
-	for _, slot := range instruct.Slots(in.Span) {
-		p.Slots = append(p.Slots, InstructedSlot{Span: slot})
-	}
+	p := &Preview{Instruction: in, At: sc.now}
+	target := p.aim(&sc)
+	back := reboundOf(&in, instruct.Slots(in.Span), target)
 
-	planned := s.drawn(instruct.Slots(in.Span))
-	target := targetOf(&in, planned)
-	for t := range target {
+	return p, s.choose(ctx, tx, p, &sc, target, back)
+}
+
+// aim sets what is planned and what is asked for in each slot, and returns the latter.
+func (p *Preview) aim(s *scoped) []charge.Joules {
+	slots := instruct.Slots(p.Span)
+	planned := s.drawn(slots)
+	target := targetOf(&p.Instruction, planned)
+
+	for t, slot := range slots {
 		p.Target = append(p.Target, int64(target[t]))
-		p.Slots[t].Planned, p.Slots[t].Asked = wattHours(planned[t]), wattHours(target[t])
+		p.Slots = append(p.Slots, InstructedSlot{
+			Span:    slot,
+			Planned: wattHours(planned[t]),
+			Asked:   wattHours(target[t]),
+		})
 	}
 
-	p.choose(&s, target, reboundOf(&in, instruct.Slots(in.Span), target))
-
-	return p, nil
+	return target
 }
 
 // targetOf is the energy that an instruction asks the fleet to draw less, or more, in each slot
@@ -369,18 +388,18 @@ func wattHours(e charge.Joules) flex.WattHours {
 
 // choose looks at every asset, chooses who is called so that few come back at once beside the rebound that there is,
 // and adds up what that does.
-func (p *Preview) choose(
-	s *scoped,
+func (s *Service) choose(
+	ctx context.Context,
+	tx *store.Tx,
+	p *Preview,
+	sc *scoped,
 	target []charge.Joules,
 	back *instruct.Rebound,
-) {
-	order := orderOf(&p.Instruction, s.now)
-	var all []called
-	for i := range s.planned {
-		c, ok := p.offer(s, &s.planned[i], order)
-		if ok && !p.leaveOut(s, c.SiteID) {
-			all = append(all, c)
-		}
+) error {
+	order := orderOf(&p.Instruction, sc.now)
+	all, err := s.offers(ctx, tx, p, sc, order)
+	if err != nil {
+		return err
 	}
 
 	candidates := make([]instruct.Candidate, len(all))
@@ -391,8 +410,8 @@ func (p *Preview) choose(
 	order.Rebound = back
 	b := comeBack{
 		order:  order,
-		from:   s.now.Truncate(time.Second),
-		prices: s.prices,
+		from:   sc.now.Truncate(time.Second),
+		prices: sc.prices,
 	}
 
 	chosen := instruct.ChooseApart(
@@ -402,8 +421,35 @@ func (p *Preview) choose(
 		func(i int) time.Time { return all[i].from.ReadyBy },
 		func(i int, over bool) bool { return b.plan(&all[i], over) },
 	)
+	p.ease(target, all, chosen)
 	slices.Sort(chosen)
 	p.sum(all, chosen)
+
+	return nil
+}
+
+// offers are what cars and batteries would do that can bring something and may be called.
+func (s *Service) offers(
+	ctx context.Context,
+	tx *store.Tx,
+	p *Preview,
+	sc *scoped,
+	order instruct.Order,
+) ([]called, error) {
+	var all []called
+	for i := range sc.planned {
+		c, ok := p.offer(sc, &sc.planned[i], order)
+		if ok && !p.leaveOut(sc, c.SiteID) {
+			all = append(all, c)
+		}
+	}
+
+	batteries, err := s.offerBatteries(ctx, tx, p, sc, order)
+	if err != nil {
+		return nil, fmt.Errorf("look at the batteries: %w", err)
+	}
+
+	return append(all, batteries...), nil
 }
 
 // sum adds up what the chosen do.
@@ -429,7 +475,8 @@ func (p *Preview) offer(
 	at *store.Planned,
 	order instruct.Order,
 ) (called, bool) {
-	known := s.callables[at.Current.AssetID]
+	id := at.Current.AssetID
+	known := s.callables[id]
 	from := s.now.Truncate(time.Second)
 	if known == nil || !at.Current.From.ReadyBy.After(from) || bound(at, from) {
 		p.NumIdle++
@@ -443,6 +490,7 @@ func (p *Preview) offer(
 	c := called{
 		Planned:  at,
 		Callable: known,
+		id:       id,
 		from:     inputsAt(at, from),
 		quality:  instruct.Quality(at.Taken, known.Metered),
 	}
@@ -453,18 +501,18 @@ func (p *Preview) offer(
 		c.from.Closed = instruct.Without(c.from.Closed, []flex.Span{order.Window})
 	}
 
-	c.held = c.from.Closed
-	order.Held = c.held
-	c.offer = instruct.Call(
-		order,
-		problemOf(c.from, from, s.prices),
-		at.Current.Steps,
-	)
-
-	c.from.Closed = instruct.Union(order.Held, c.offer.Closed)
+	c.close(order, problemOf(c.from, from, s.prices))
 	ok := p.brings(&c, order)
 
 	return c, ok
+}
+
+// close has a car leave out what an order asks for beside what it leaves out already.
+func (c *called) close(order instruct.Order, p charge.Problem) {
+	c.held = c.from.Closed
+	order.Held = c.held
+	c.offer = instruct.Call(order, p, c.Current.Steps)
+	c.from.Closed = instruct.Union(c.held, c.offer.Closed)
 }
 
 // brings reports whether an asset brings anything, and counts those that bring less than they
@@ -493,8 +541,9 @@ func (p *Preview) brings(c *called, order instruct.Order) bool {
 // add counts an asset that is called in.
 func (p *Preview) add(c *called) {
 	a := InstructedAsset{
-		AssetID: c.Current.AssetID,
+		AssetID: c.id,
 		SiteID:  c.SiteID,
+		Battery: c.battery != nil,
 		Quality: c.quality,
 		Calls:   c.Calls,
 		Cost:    c.offer.Cost,
@@ -566,6 +615,12 @@ func rebound(calls []called, end time.Time) (hour, later flex.Watts) {
 
 	for i := range calls {
 		c := &calls[i]
+		if c.battery != nil {
+			add(c.battery.after, c.battery.device.Power, 1)
+			add(c.battery.before, c.battery.device.Power, -1)
+			continue
+		}
+
 		add(c.offer.Plan.Steps, c.from.Power, 1)
 		add(c.Current.Steps, c.from.Power, -1)
 	}

@@ -79,6 +79,6 @@ func uncallable(
 
 	return func(c *called) bool {
 		_, had := spent[c.SiteID]
-		return had || busy[c.Current.AssetID]
+		return had || busy[c.id]
 	}, err
 }

@@ -38,15 +38,40 @@ func (s *Service) call(
 	by *flex.Instruction,
 	calls []called,
 ) error {
-	next := make([]store.Replacement, 0, len(calls))
-	of := make([]*called, 0, len(calls))
 	isGone, err := uncallable(ctx, tx, by)
 	if err != nil {
 		return err
 	}
 
+	var cars, batteries []*called
 	for i := range calls {
 		c := &calls[i]
+		switch {
+		case isGone(c):
+		case c.battery != nil:
+			batteries = append(batteries, c)
+		default:
+			cars = append(cars, c)
+		}
+	}
+
+	if err := s.callCars(ctx, tx, by, cars); err != nil {
+		return err
+	}
+
+	return s.callBatteries(ctx, tx, by, batteries)
+}
+
+// callCars is call of cars.
+func (s *Service) callCars(
+	ctx context.Context,
+	tx *store.Tx,
+	by *flex.Instruction,
+	calls []*called,
+) error {
+	next := make([]store.Replacement, 0, len(calls))
+	of := make([]*called, 0, len(calls))
+	for _, c := range calls {
 		r, ok := s.replacement(
 			ctx,
 			tx.Now(),
@@ -56,12 +81,10 @@ func (s *Service) call(
 			&c.offer.Plan,
 		)
 
-		if !ok || isGone(c) {
-			continue
+		if ok {
+			next = append(next, r)
+			of = append(of, c)
 		}
-
-		next = append(next, r)
-		of = append(of, c)
 	}
 
 	if err := s.replaceInParts(ctx, tx, next); err != nil {
@@ -237,6 +260,19 @@ func (s *Service) ReleaseWithin(
 	tx *store.Tx,
 	assets []flex.AssetID,
 ) error {
+	if err := s.releaseBatteries(ctx, tx, assets); err != nil {
+		return err
+	}
+
+	return s.releaseCars(ctx, tx, assets)
+}
+
+// releaseCars is ReleaseWithin of cars.
+func (s *Service) releaseCars(
+	ctx context.Context,
+	tx *store.Tx,
+	assets []flex.AssetID,
+) error {
 	found, err := tx.ClosedAssets(ctx, assets)
 	if err != nil {
 		return err
@@ -327,7 +363,7 @@ func (s *Service) follow(
 		}
 
 		var err error
-		c, err = correct(ctx, tx, in)
+		c, err = s.correct(ctx, tx, in)
 		return err
 	})
 	if err != nil || c == nil {

@@ -37,7 +37,7 @@ func readCalled(
 	tx *store.Tx,
 	in *flex.Instruction,
 ) (scoped, []store.Called, error) {
-	s, err := readScope(ctx, tx, in.Scope)
+	s, err := readScope(ctx, tx, in)
 
 	var was []store.Called
 	if err == nil {
@@ -75,19 +75,32 @@ func remainderOf(
 	}
 
 	inForce := s.byAsset()
-	for i := range was {
-		c := &was[i]
-		l.before[c.AssetID] = true
-		if c.ReleasedAt.IsZero() {
-			l.add(c, inForce[c.AssetID], slots, planned, shares)
-		}
-	}
-
+	l.addAll(was, inForce, slots, planned, shares)
 	l.target = targetOf(&rest, planned)
 	l.back = reboundOf(in, slots, l.target)
 	comingBack(l.back, was, inForce)
 
 	return l, nil
+}
+
+// addAll counts who is called, and notes who is or was.
+func (l *remainder) addAll(
+	was []store.Called,
+	inForce map[flex.AssetID]*store.Planned,
+	slots []flex.Span,
+	planned []charge.Joules,
+	shares map[flex.AssetID]instruct.Percent,
+) {
+	batteries := l.scope.batteriesByAsset()
+	for i := range was {
+		c := &was[i]
+		l.before[c.AssetID] = true
+		if c.ReleasedAt.IsZero() && c.Battery {
+			l.addBattery(c, batteries[c.AssetID], slots, planned, shares)
+		} else if c.ReleasedAt.IsZero() {
+			l.add(c, inForce[c.AssetID], slots, planned, shares)
+		}
+	}
 }
 
 // comingBack adds those to a rebound who are called.
@@ -115,6 +128,16 @@ func (s *scoped) byAsset() map[flex.AssetID]*store.Planned {
 	return inForce
 }
 
+// batteriesByAsset are the batteries of a scope by their ids.
+func (s *scoped) batteriesByAsset() map[flex.AssetID]*store.ScopeBattery {
+	found := make(map[flex.AssetID]*store.ScopeBattery, len(s.batteries))
+	for i := range s.batteries {
+		found[s.batteries[i].AssetID] = &s.batteries[i]
+	}
+
+	return found
+}
+
 // add counts a called asset, and what is planned in each slot as if it were not called. One that is no more plugged in
 // draws nothing; of another counts what it is known to follow.
 func (l *remainder) add(
@@ -124,26 +147,10 @@ func (l *remainder) add(
 	planned []charge.Joules,
 	shares map[flex.AssetID]instruct.Percent,
 ) {
-	change := changeOf(c, at, slots)
-	for t := range change {
-		planned[t] += change[t]
-	}
-
-	if l.Change > 0 {
-		for t := range change {
-			change[t] = -change[t]
-		}
-	}
-
-	b := instruct.Candidate{
-		Cost:    c.Cost,
-		Quality: 100,
-		Change:  change,
-	}
-
+	quality := instruct.Percent(100)
 	if at != nil {
 		share, metered := shares[c.AssetID]
-		b.Quality = instruct.Followed{
+		quality = instruct.Followed{
 			Since:    l.At.Sub(c.CalledAt),
 			Accepted: at.Taken,
 			Metered:  metered,
@@ -151,7 +158,59 @@ func (l *remainder) add(
 		}.Counts()
 	}
 
-	l.assets, l.brings = append(l.assets, c.AssetID), append(l.brings, b)
+	l.bring(c, changeOf(c, at, slots), quality, planned)
+}
+
+// addBattery is add of a battery, which follows what was handed over to it since its call, if anything was. One that is
+// planned no more brings nothing.
+func (l *remainder) addBattery(
+	c *store.Called,
+	at *store.ScopeBattery,
+	slots []flex.Span,
+	planned []charge.Joules,
+	shares map[flex.AssetID]instruct.Percent,
+) {
+	change := make([]charge.Joules, len(slots))
+	quality := instruct.Percent(0)
+	if at != nil {
+		steps := at.Steps()
+		for t, slot := range slots {
+			change[t] = drawnOf(c, c.Baseline, slot) -
+				drawnOf(c, steps, slot)
+		}
+
+		share, metered := shares[c.AssetID]
+		quality = instruct.Followed{
+			Since:    l.At.Sub(flex.Later(c.CalledAt, at.SentAt)),
+			Accepted: at.Taken || at.SentAt.Before(c.CalledAt),
+			Metered:  metered,
+			Share:    share,
+		}.Counts()
+	}
+
+	l.bring(c, change, quality, planned)
+}
+
+// bring counts what a called asset draws less, and what is planned as if it were not called.
+func (l *remainder) bring(
+	c *store.Called,
+	less []charge.Joules,
+	quality instruct.Percent,
+	planned []charge.Joules,
+) {
+	for t := range less {
+		planned[t] += less[t]
+		if l.Change > 0 {
+			less[t] = -less[t]
+		}
+	}
+
+	l.assets = append(l.assets, c.AssetID)
+	l.brings = append(l.brings, instruct.Candidate{
+		Cost:    c.Cost,
+		Quality: quality,
+		Change:  less,
+	})
 }
 
 // changeOf is what a called asset draws less in each slot by its schedule in force than by the
@@ -178,7 +237,7 @@ func changeOf(
 
 // correct says who is to be called beside where something is missing, or released. It is nil where
 // nothing is to be changed; without anybody, something is missing that nobody can bring.
-func correct(
+func (s *Service) correct(
 	ctx context.Context,
 	tx *store.Tx,
 	in *flex.Instruction,
@@ -201,16 +260,26 @@ func correct(
 		l.Slots = append(l.Slots, InstructedSlot{})
 	}
 
-	l.scope.planned = slices.DeleteFunc(l.scope.planned, func(p store.Planned) bool {
-		return l.before[p.Current.AssetID]
-	})
-	l.choose(l.scope, missing, l.back)
+	l.leaveOutCalled()
+	if err := s.choose(ctx, tx, l.Preview, l.scope, missing, l.back); err != nil {
+		return nil, err
+	}
 
 	return &correction{
 		call:       l.calls,
 		spentSites: l.SpentSites,
 		spent:      l.Spent,
 	}, nil
+}
+
+// leaveOutCalled leaves who is called, or was, out of the scope.
+func (l *remainder) leaveOutCalled() {
+	l.scope.planned = slices.DeleteFunc(l.scope.planned, func(p store.Planned) bool {
+		return l.before[p.Current.AssetID]
+	})
+	l.scope.batteries = slices.DeleteFunc(l.scope.batteries, func(b store.ScopeBattery) bool {
+		return l.before[b.AssetID]
+	})
 }
 
 // release says who can be released; nil for nobody.
@@ -295,8 +364,8 @@ func halfHourShares(
 	for _, c := range was {
 		for p := last; !p.Start().Before(in.From) && !p.Start().Before(c.CalledAt); p = p.Add(-1) {
 			e, ok := metered[c.AssetID][p]
-			base := instruct.Drawn(c.Baseline, c.Power, p.Span())
-			change := base - instruct.Drawn(c.Expected, c.Power, p.Span())
+			base := drawnOf(&c, c.Baseline, p.Span())
+			change := base - drawnOf(&c, c.Expected, p.Span())
 			if ok && change != 0 {
 				shares[c.AssetID] = instruct.Percent(100 * (base -
 					charge.Joules(e)*3600) / change)
@@ -315,7 +384,7 @@ func meteredOf(
 	was []store.Called,
 	span flex.Span,
 ) (map[flex.AssetID]map[flex.Period]flex.WattHours, error) {
-	q := store.ReadingQuery{Labels: []flex.Label{flex.ChargerEnergy}}
+	q := store.ReadingQuery{Labels: []flex.Label{flex.ChargerEnergy, flex.BatteryInverterPower}}
 	for _, c := range was {
 		q.Assets = append(q.Assets, c.AssetID)
 	}
@@ -328,8 +397,19 @@ func meteredOf(
 		return nil, err
 	}
 
+	return halfHoursBy(readings), nil
+}
+
+// halfHoursBy are the energies of half-hours that readings give: a charger's own, and those of a battery's inverter.
+func halfHoursBy(readings []flex.Reading) map[flex.AssetID]map[flex.Period]flex.WattHours {
 	found := map[flex.AssetID]map[flex.Period]flex.WattHours{}
+	powers := map[flex.AssetID][]flex.Reading{}
 	for _, r := range readings {
+		if r.Label == flex.BatteryInverterPower {
+			powers[r.AssetID] = append(powers[r.AssetID], r)
+			continue
+		}
+
 		if found[r.AssetID] == nil {
 			found[r.AssetID] = map[flex.Period]flex.WattHours{}
 		}
@@ -338,5 +418,17 @@ func meteredOf(
 		) // from millionths of a kWh
 	}
 
-	return found, nil
+	for id, own := range powers {
+		found[id] = energies(own, flex.BatteryInverterPower)
+	}
+
+	return found
+}
+
+// drawnOf is what a called asset draws by some steps in a span; what a battery gives is below zero.
+func drawnOf(c *store.Called, steps []flex.Step, span flex.Span) charge.Joules {
+	if c.Battery {
+		return instruct.Moved(steps, c.Power, span)
+	}
+	return instruct.Drawn(steps, c.Power, span)
 }

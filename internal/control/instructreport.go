@@ -287,7 +287,7 @@ func (r *InstructionReport) addMinutesOf(
 			Given: ok,
 		}
 
-		baseline := wattHours(instruct.Drawn(c.Baseline, c.Power, slot.Span))
+		baseline := wattHours(drawnOf(c, c.Baseline, slot.Span))
 		expected := wattHours(expectedOf(c, slot.Span, until))
 		a.Minutes.Baseline = append(a.Minutes.Baseline, baseline)
 		a.Minutes.Expected = append(a.Minutes.Expected, expected)
@@ -341,7 +341,7 @@ func (r *InstructionReport) add(
 	until := r.unless(c)
 	for t := range r.Slots {
 		slot := &r.Slots[t]
-		baseline := wattHours(instruct.Drawn(c.Baseline, c.Power, slot.Span))
+		baseline := wattHours(drawnOf(c, c.Baseline, slot.Span))
 		expected := wattHours(expectedOf(c, slot.Span, until))
 		e, ok := metered[flex.PeriodAt(slot.From)]
 		m := flex.Optional[flex.WattHours]{
@@ -367,14 +367,14 @@ func expectedOf(
 	until time.Time,
 ) charge.Joules {
 	if until.IsZero() {
-		return instruct.Drawn(c.Expected, c.Power, span)
+		return drawnOf(c, c.Expected, span)
 	}
 
 	before := flex.Span{From: span.From, To: until}.Meet(span)
 	after := flex.Span{From: until, To: span.To}.Meet(span)
 
-	return instruct.Drawn(c.Expected, c.Power, before) +
-		instruct.Drawn(c.Baseline, c.Power, after)
+	return drawnOf(c, c.Expected, before) +
+		drawnOf(c, c.Baseline, after)
 }
 
 // count adds an asset's energies.

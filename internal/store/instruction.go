@@ -217,10 +217,12 @@ type Called struct {
 	ReleasedAt time.Time // zero while it is called
 	Power      flex.Watts
 	Cost       flex.MicroPounds
-	Closed     []flex.Span // the time that it leaves out for the instruction
+	Closed     []flex.Span // the time that it leaves out for the instruction; of a battery, the half-hours that it keeps to
 	Baseline   []flex.Step // that stood when it was called
 	// that were sent, since it was called too; both begin at one instant
 	Expected []flex.Step
+	// it is a home battery, whose steps below zero give
+	Battery bool
 }
 
 // AddCalled keeps who is called. An asset that was called by the instruction before stays as it is.
@@ -244,7 +246,7 @@ func (tx *Tx) AddCalled(
 	)
 }
 
-var calledFields = strings.Fields(`instruction_id asset_id site_id org_id called_at power_w cost from_at baseline expected closed`)
+var calledFields = strings.Fields(`instruction_id asset_id site_id org_id called_at power_w cost from_at baseline expected closed battery`)
 
 // args appends the values of calledFields.
 func (c *Called) args(
@@ -265,6 +267,7 @@ func (c *Called) args(
 		writeSteps(c.Baseline),
 		writeSteps(c.Expected),
 		writeClosed(c.Closed),
+		c.Battery,
 	)
 }
 
@@ -320,7 +323,7 @@ func (tx *Tx) CalledBy(
 	)
 }
 
-const calledColumns = `c.asset_id, c.site_id, c.called_at, c.released_at, c.power_w, c.cost, c.from_at, c.baseline, c.expected, c.closed`
+const calledColumns = `c.asset_id, c.site_id, c.called_at, c.released_at, c.power_w, c.cost, c.from_at, c.baseline, c.expected, c.closed, c.battery`
 
 // scanCalled reads calledColumns, and into dest what is selected beside them.
 func scanCalled(s scanner, dest ...any) (Called, error) {
@@ -338,6 +341,7 @@ func scanCalled(s scanner, dest ...any) (Called, error) {
 		&baseline,
 		&expected,
 		closedTime{&c.Closed},
+		&c.Battery,
 	}, dest...)...)
 	if err != nil {
 		return c, err

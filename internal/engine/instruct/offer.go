@@ -66,6 +66,24 @@ func Drawn(
 	return sum
 }
 
+// Moved is Drawn of a battery: what it gives is below zero.
+func Moved(
+	steps []flex.Step,
+	power flex.Watts,
+	within flex.Span,
+) charge.Joules {
+	var sum charge.Joules
+	for _, s := range steps {
+		at := s.Meet(within)
+		if !at.Empty() {
+			w := max(-power, min(s.Limit, power))
+			sum += charge.Joules(w) * charge.Joules(at.Len()/time.Second)
+		}
+	}
+
+	return sum
+}
+
 // Call works out what a car would do if it were called, beside the steps of its schedule in
 // force. The problem is the car's from now on, without limits. Energy that a car goes without,
 // beyond its need, is worth the median of the known prices, and so is what it charges more.

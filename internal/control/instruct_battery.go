@@ -1,0 +1,682 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/engine/battery"
+	"flexd/internal/engine/charge"
+	"flexd/internal/engine/home"
+	"flexd/internal/engine/instruct"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Home batteries that instructions call.
+//
+// A battery that is called keeps to the modes that it was called with, in the half-hours that the instruction covers and
+// in the hour after. They are modes of its plan, handed over as dispatches like any of the plan's; what was handed over
+// before is replaced by another dispatch at once. Its plan is made around them, and has the energy that they take.
+
+// InstructionBatteries is how many batteries an instruction looks at, at most, those of sites that were called least often first.
+const InstructionBatteries = 500
+
+// calledBattery is a battery that may be called, with its plan with the call and without.
+type calledBattery struct {
+	device home.Battery
+	held   []flex.Span       // the half-hours that it keeps to
+	modes  store.BatteryPlan // with the modes of the call
+	before []flex.Step       // signed powers from now on, by the plan in force
+	after  []flex.Step
+	// the same battery that only stops what it would do; nil where that brings nothing
+	gentler *called
+}
+
+// ease has batteries that are called only stop what they would do, where the target is reached as well.
+func (p *Preview) ease(target []charge.Joules, all []called, chosen []int) {
+	brings := make([]instruct.Candidate, len(chosen))
+	less := make([]*instruct.Candidate, len(chosen))
+	for k, i := range chosen {
+		c := &all[i]
+		brings[k] = c.candidate()
+		if c.battery != nil && c.battery.gentler != nil {
+			less[k] = new(c.battery.gentler.candidate())
+		}
+	}
+
+	for _, k := range instruct.Ease(target, brings, less) {
+		all[chosen[k]] = *all[chosen[k]].battery.gentler
+	}
+}
+
+// readBatteries reads the batteries of a scope that have a plan.
+func (s *scoped) readBatteries(
+	ctx context.Context,
+	tx *store.Tx,
+	in *flex.Instruction,
+) error {
+	var err error
+	s.batteries, err = tx.ScopeBatteries(ctx, in.Scope, in.Span, s.now.Add(-ChargeFresh))
+	if err != nil {
+		return fmt.Errorf("read the batteries: %w", err)
+	}
+
+	return nil
+}
+
+// askedPart is what an instruction asks of a battery in a half-hour.
+type askedPart uint8
+
+const (
+	askedNothing askedPart = iota
+	askedWhole             // all that is left of it is the instruction's
+	askedAfter             // in the hour after the end of one that asks for less
+)
+
+// partOf is what an instruction asks for in a half-hour. A battery moves in whole half-hours: one that is cut by the window
+// is not its own, but the running one.
+func partOf(window flex.Span, up bool, p flex.Period, now time.Time) askedPart {
+	begun := !window.From.After(flex.Later(p.Start(), now.Add(time.Minute)))
+	ahead := p.End().After(window.From)
+	switch {
+	case begun && ahead && !p.End().After(window.To):
+		return askedWhole
+	case !up && ahead && p.End().After(window.To) && p.Start().Before(window.To.Add(instruct.Guard)):
+		return askedAfter
+	}
+
+	return askedNothing
+}
+
+// offerBatteries works out what the batteries of a scope would do, if somebody listens for dispatches.
+func (s *Service) offerBatteries(
+	ctx context.Context,
+	tx *store.Tx,
+	p *Preview,
+	sc *scoped,
+	order instruct.Order,
+) ([]called, error) {
+	listened, err := listensForDispatch(ctx, tx)
+	if err != nil || !listened {
+		return nil, err
+	}
+
+	all := slices.Clone(sc.batteries)
+	slices.SortStableFunc(all, func(a, b store.ScopeBattery) int { return a.Calls - b.Calls })
+	all = all[:min(len(all), InstructionBatteries)]
+
+	var kept capsKept
+	var offers []called
+	for i := range all {
+		b := &all[i]
+		if b.Called {
+			p.NumBusy++
+			continue
+		}
+
+		c, ok, err := s.offerBattery(ctx, tx, b, order, &kept)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			p.NumIdle++
+		} else if !p.leaveOut(sc, c.SiteID) {
+			offers = append(offers, c)
+		}
+	}
+
+	return offers, nil
+}
+
+// listensForDispatch reports whether the organisation's endpoint of dispatches is there and enabled.
+func listensForDispatch(ctx context.Context, tx *store.Tx) (bool, error) {
+	e, err := tx.Endpoint(ctx, flex.DispatchEndpoint)
+	if flex.KindOf(err) == flex.NotFound {
+		return false, nil
+	}
+
+	return err == nil && e.Enabled, err
+}
+
+// offerBattery works out what a battery would do; false if it can bring nothing.
+func (s *Service) offerBattery(
+	ctx context.Context,
+	tx *store.Tx,
+	known *store.ScopeBattery,
+	order instruct.Order,
+	kept *capsKept,
+) (called, bool, error) {
+	asked := batteryAsked{
+		known: known,
+		order: order,
+		now:   tx.Now(),
+	}
+	ahead, err := s.readAsked(ctx, tx, &asked, kept)
+	if err != nil || len(asked.inForce) == 0 {
+		return called{}, false, err
+	}
+
+	c, ok := ahead.offered(&asked, dispatchable)
+	if !ok {
+		return c, false, nil
+	}
+
+	if gentler, ok := ahead.offered(&asked, battery.Modes(battery.ModeLock)); ok {
+		c.battery.gentler = &gentler
+	}
+
+	return c, true, nil
+}
+
+// readAsked reads what a battery is planned on that an instruction asks for something; its plan in force is empty where nothing
+// can be said ahead.
+func (s *Service) readAsked(
+	ctx context.Context,
+	tx *store.Tx,
+	a *batteryAsked,
+	kept *capsKept,
+) (homeAhead, error) {
+	b, err := tx.Battery(ctx, a.known.AssetID)
+	if err != nil {
+		return homeAhead{}, err
+	}
+
+	a.plan = b.Plan
+	a.device = home.Battery{Power: b.Power(), Capacity: b.Capacity()}
+	if a.device.Power <= 0 || a.device.Capacity <= 0 {
+		return homeAhead{}, nil
+	}
+
+	ahead, err := s.situationOf(
+		ctx,
+		tx,
+		&b,
+		&a.plan,
+		a.device,
+		flex.PeriodAt(a.now),
+		kept,
+	)
+	if err != nil {
+		return ahead, err
+	}
+
+	a.inForce = modesFrom(&a.plan, ahead.periods)
+	ahead = ahead.first(len(a.inForce))
+
+	return ahead, ahead.readHeld(ctx, tx, a.known.AssetID)
+}
+
+// dispatchable are the modes that a dispatch can say.
+const dispatchable = battery.ModeSet(1<<battery.ModeCharge | 1<<battery.ModeDischarge | 1<<battery.ModeLock)
+
+// batteryAsked is a battery that an instruction asks for something.
+type batteryAsked struct {
+	known   *store.ScopeBattery
+	plan    store.BatteryPlan
+	device  home.Battery
+	inForce []battery.Mode // of each half-hour
+	order   instruct.Order
+	now     time.Time
+}
+
+// offered is what a battery would do by some modes in the half-hours of an instruction; false if that brings nothing.
+func (s *homeAhead) offered(a *batteryAsked, modes battery.ModeSet) (called, bool) {
+	call := s.call(a, modes)
+	offer := call.Call(new(battery.Solver))
+	holdStill(offer.Modes, offer.Stored, call.Problem.Init, s.rates.buy)
+
+	return s.called(a, &call, &offer)
+}
+
+// call is what an instruction asks of a battery that may do it by some modes.
+func (s *homeAhead) call(a *batteryAsked, modes battery.ModeSet) instruct.BatteryCall {
+	before := battery.ModeSelfUse
+	if m, ok := modeAt(&a.plan, s.periods[0].Add(-1)); ok {
+		before = m
+	}
+
+	n := len(a.inForce)
+	c := instruct.BatteryCall{
+		Problem: s.problem(a.device, s.stored, before),
+		InForce: a.inForce,
+		Up:      a.order.Up,
+		May:     make([]battery.ModeSet, n),
+		Asked:   make([]bool, n),
+		After:   make([]bool, n),
+	}
+
+	for i, p := range s.periods {
+		if s.kept != nil && s.kept[i] {
+			continue // it is another instruction's
+		}
+
+		part := partOf(a.order.Window, a.order.Up, p, a.now)
+		c.Asked[i] = part == askedWhole
+		c.After[i] = part == askedAfter
+		c.May[i] = s.may(i, &a.plan)
+		if c.Asked[i] {
+			c.May[i] = s.allowedIn(i) & modes
+		}
+	}
+
+	return c
+}
+
+// allowedIn is what a battery may do in a half-hour beside all others.
+func (s *homeAhead) allowedIn(i int) battery.ModeSet {
+	if s.allowed == nil {
+		return battery.AllModes
+	}
+	return s.allowed[i]
+}
+
+// may is what a battery may be sent in a half-hour beside an instruction: nothing else than before in the running one, and
+// where that was handed over.
+func (s *homeAhead) may(i int, plan *store.BatteryPlan) battery.ModeSet {
+	if i == 0 || s.periods[i].Start().Before(plan.DispatchedTo) {
+		return 0
+	}
+	return s.allowedIn(i)
+}
+
+// called is what a battery brings by an offer; false if that is nothing.
+func (s *homeAhead) called(
+	a *batteryAsked,
+	call *instruct.BatteryCall,
+	offer *instruct.BatteryOffer,
+) (called, bool) {
+	own := s.planned(a, call, offer)
+	c := called{
+		Callable: &a.known.Callable,
+		id:       a.known.AssetID,
+		battery:  own,
+		quality:  instruct.Quality(a.known.Taken, a.known.Metered),
+	}
+
+	c.offer.Cost = flex.MicroPounds(offer.Cost * 1e4)
+	sum := charge.Joules(0)
+	for t, slot := range instruct.Slots(a.order.Window) {
+		c.offer.Change = append(c.offer.Change, own.change(slot, a.order.Up))
+		sum += c.offer.Change[t]
+	}
+
+	return c, sum > 0
+}
+
+// planned is a battery's plan by an offer beside the one in force.
+func (s *homeAhead) planned(
+	a *batteryAsked,
+	call *instruct.BatteryCall,
+	offer *instruct.BatteryOffer,
+) *calledBattery {
+	from := a.now.Truncate(time.Second)
+	first := s.periods[0]
+	begin := call.Problem.Init
+	own := &calledBattery{
+		device: a.device,
+		modes:  store.BatteryPlan{From: first},
+		before: stepsFrom(first, powersOf(offer.Before, begin), from),
+		after:  stepsFrom(first, powersOf(offer.Stored, begin), from),
+	}
+
+	modes := make([]byte, len(offer.Modes))
+	for i, m := range offer.Modes {
+		modes[i] = modeCode(m)
+		if call.Asked[i] || call.After[i] {
+			own.held = append(own.held, s.periods[i].Span())
+		}
+	}
+
+	own.modes.Modes = string(modes)
+
+	return own
+}
+
+// change is what a battery brings in a slot, the way that is asked for.
+func (b *calledBattery) change(slot flex.Span, up bool) charge.Joules {
+	less := instruct.Moved(b.before, b.device.Power, slot) -
+		instruct.Moved(b.after, b.device.Power, slot)
+	if up {
+		return -less
+	}
+
+	return less
+}
+
+// stepsFrom are powers of half-hours as steps from an instant in the first of them on.
+func stepsFrom(first flex.Period, powers []flex.Watts, from time.Time) []flex.Step {
+	steps := store.PowerSteps(first, powers)
+	if len(steps) > 0 {
+		steps[0].From = flex.Later(steps[0].From, from)
+	}
+
+	return steps
+}
+
+// readHeld has a plan keep to what active instructions call a battery for.
+func (s *homeAhead) readHeld(ctx context.Context, tx *store.Tx, id flex.AssetID) error {
+	held, err := tx.HeldBattery(ctx, id)
+	s.keepTo(held)
+
+	return err
+}
+
+// keepTo has a plan keep to what instructions called a battery for.
+func (s *homeAhead) keepTo(held []store.HeldBattery) {
+	for k := range held {
+		h := &held[k]
+		for i, p := range s.periods {
+			begins := func(at flex.Span) bool {
+				return at.Contains(p.Start())
+			}
+			if !slices.ContainsFunc(h.Spans, begins) {
+				continue
+			}
+
+			if s.kept == nil {
+				s.kept = make([]bool, len(s.periods))
+				s.worth = make([]float64, len(s.periods))
+				s.services = make([]string, len(s.periods))
+			}
+
+			s.kept[i] = true
+			if p.End().After(h.Window.To) {
+				continue
+			}
+
+			s.services[i] = h.Service
+			s.worth[i] = instruct.BatteryWorth
+			if h.Up {
+				s.worth[i] = -instruct.BatteryWorth
+			}
+		}
+	}
+}
+
+// keep has a problem keep to the modes that a plan has in the half-hours of instructions, and has the energy for them
+// kept. What the site does not allow any more is not done.
+func (s *homeAhead) keep(p *battery.ModeProblem, plan *store.BatteryPlan) {
+	if s.kept == nil {
+		return
+	}
+
+	p.Import = slices.Clone(p.Import)
+	p.Export = slices.Clone(p.Export)
+	if p.Allowed == nil {
+		p.Allowed = slices.Repeat([]battery.ModeSet{battery.AllModes}, len(s.periods))
+	} else {
+		p.Allowed = slices.Clone(p.Allowed)
+	}
+
+	for i, at := range s.periods {
+		p.Import[i] += s.worth[i]
+		p.Export[i] += s.worth[i]
+
+		m, planned := modeAt(plan, at)
+		if !s.kept[i] || !planned {
+			continue
+		}
+
+		if !p.Allowed[i].Has(m) {
+			m = battery.ModeLock
+		}
+		p.Allowed[i] = battery.Modes(m)
+	}
+}
+
+// callBatteries puts the plans of batteries that are called in force, and keeps who they are.
+func (s *Service) callBatteries(
+	ctx context.Context,
+	tx *store.Tx,
+	by *flex.Instruction,
+	calls []*called,
+) error {
+	var kept capsKept
+	for _, c := range calls {
+		b, device, err := lockBattery(ctx, tx, c.id)
+		if err != nil {
+			return err
+		}
+		if b == nil || !b.Controlled {
+			continue
+		}
+
+		if err := s.callBattery(ctx, tx, by, c, b, device, &kept); err != nil {
+			return fmt.Errorf("call battery %v: %w", c.id, err)
+		}
+	}
+
+	return nil
+}
+
+// callBattery keeps that a battery is called, plans it so, and replaces what it was sent before.
+func (s *Service) callBattery(
+	ctx context.Context,
+	tx *store.Tx,
+	by *flex.Instruction,
+	c *called,
+	b *store.Battery,
+	device home.Battery,
+	kept *capsKept,
+) error {
+	err := tx.AddCalled(ctx, by.ID, []store.Called{{
+		AssetID:  c.id,
+		SiteID:   c.SiteID,
+		Power:    device.Power,
+		Cost:     c.offer.Cost,
+		Closed:   c.battery.held,
+		Baseline: c.battery.before,
+		Expected: c.battery.after,
+		Battery:  true,
+	}})
+	if err != nil {
+		return fmt.Errorf("keep that it is called: %w", err)
+	}
+
+	anew := c.battery.sendTo(&b.Plan, flex.PeriodAt(tx.Now()))
+	if err := s.planLocked(ctx, tx, b, device, kept); err != nil {
+		return err
+	}
+
+	return sendAnew(ctx, tx, c.id, by, anew)
+}
+
+// sendTo puts the modes of a call into a plan, and returns the half-hours that were handed over with another mode, or have
+// begun.
+func (c *calledBattery) sendTo(plan *store.BatteryPlan, first flex.Period) []flex.Period {
+	var anew []flex.Period
+	for _, at := range c.held {
+		p := flex.PeriodAt(at.From)
+		m, _ := modeAt(&c.modes, p)
+		was, planned := modeAt(plan, p)
+		if !planned {
+			continue
+		}
+
+		setMode(plan, p, m)
+		sent := p == first || p.Start().Before(plan.DispatchedTo)
+		if sent && m != was {
+			anew = append(anew, p)
+		}
+	}
+
+	return anew
+}
+
+// setMode has a plan say a mode in a half-hour.
+func setMode(p *store.BatteryPlan, at flex.Period, m battery.Mode) {
+	modes := []byte(p.Modes)
+	modes[at.Sub(p.From)] = modeCode(m)
+	p.Modes = string(modes)
+}
+
+// sendAnew dispatches what a battery's plan has in some half-hours of an instruction, in the place of what was sent before.
+func sendAnew(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+	by *flex.Instruction,
+	anew []flex.Period,
+) error {
+	if len(anew) == 0 {
+		return nil
+	}
+
+	e, err := tx.Endpoint(ctx, flex.DispatchEndpoint)
+	if err != nil {
+		return err
+	}
+
+	b, err := tx.Battery(ctx, asset)
+	if err != nil {
+		return err
+	}
+
+	from := flex.Later(by.From, tx.Now().Add(time.Minute-1).Truncate(time.Minute))
+	for _, p := range anew {
+		d, ok := dispatchOf(&b, by, p, from)
+		if !ok {
+			continue
+		}
+
+		d.Batch = e.Batch
+		if _, err := tx.AddDispatch(ctx, d); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// dispatchOf is what a battery's plan has in a half-hour from an instant on, as a dispatch for an instruction; false where
+// nothing of it is left.
+func dispatchOf(
+	b *store.Battery,
+	by *flex.Instruction,
+	p flex.Period,
+	from time.Time,
+) (store.Dispatch, bool) {
+	d := store.Dispatch{
+		Market: by.Service,
+		Span:   p.Span(),
+	}
+	d.From = flex.Later(d.From, from)
+	if p.End().After(by.To) {
+		d.Market = dispatchMarket // in the hour after it
+	}
+
+	k := p.Sub(b.Plan.StoredAt)
+	known := min(len(b.Plan.Powers), len(b.Plan.Without))
+	if k < 0 || k >= known {
+		return d, false
+	}
+
+	d.Assets = []store.DispatchedAsset{{
+		ID:      b.Asset.ID,
+		Power:   b.Plan.Powers[k],
+		Without: b.Plan.Without[k : k+1],
+	}}
+
+	return d, !d.Empty()
+}
+
+// releaseBatteries takes back what batteries were sent for an instruction that calls them no more, as it is taken back under a
+// cap: a dispatch of no power takes its place in half-hours that were handed over. Later ones are planned anew.
+func (s *Service) releaseBatteries(
+	ctx context.Context,
+	tx *store.Tx,
+	assets []flex.AssetID,
+) error {
+	freed, err := tx.FreedBatteries(ctx, assets)
+	if err != nil {
+		return fmt.Errorf("read which batteries are released: %w", err)
+	}
+
+	var kept capsKept
+	for i := range freed {
+		b, device, err := lockBattery(ctx, tx, freed[i].AssetID)
+		if err != nil {
+			return err
+		}
+		if b == nil {
+			continue
+		}
+
+		if err := takeBackCall(ctx, tx, b, &freed[i]); err != nil {
+			return err
+		}
+		if !b.Controlled {
+			continue
+		}
+		if err := s.planLocked(ctx, tx, b, device, &kept); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// leastTakenBack is how far the power of a half-hour that was handed over must be from what the battery would have had for it
+// to be taken back.
+const leastTakenBack = flex.Watts(100)
+
+// changedIn reports whether a call changed what a battery does in a half-hour.
+func changedIn(c *store.Called, p flex.Period) bool {
+	span := p.Span().Meet(flex.Span{From: c.Baseline[0].From, To: p.End()})
+	moved := drawnOf(c, c.Expected, span) - drawnOf(c, c.Baseline, span)
+	least := charge.Joules(leastTakenBack) * charge.Joules(span.Len()/time.Second)
+
+	return max(moved, -moved) >= least
+}
+
+// takeBackCall has a battery do nothing in half-hours that a call changed and that were handed over.
+func takeBackCall(
+	ctx context.Context,
+	tx *store.Tx,
+	b *store.Battery,
+	c *store.Called,
+) error {
+	now := flex.PeriodAt(tx.Now())
+	for _, at := range c.Closed {
+		p := flex.PeriodAt(at.From)
+		sent := p == now || p.Start().Before(b.Plan.DispatchedTo)
+		m, planned := modeAt(&b.Plan, p)
+		moves := m == battery.ModeCharge || m == battery.ModeDischarge
+		if !sent || !planned || !moves {
+			continue
+		}
+		if p.Before(now) || !changedIn(c, p) {
+			continue
+		}
+
+		setMode(&b.Plan, p, battery.ModeLock)
+		b.Plan.DispatchedTo = flex.Later(b.Plan.DispatchedTo, p.End())
+		rest := p.Span()
+		rest.From = flex.Later(rest.From, tx.Now().Truncate(time.Minute))
+		if err := tellNothing(ctx, tx, b.Asset.ID, rest); err != nil {
+			return fmt.Errorf("take a dispatch back: %w", err)
+		}
+	}
+
+	return nil
+}
+
+// keepWithout has the half-hours of instructions keep the powers that a plan had for them without: what the battery would
+// have done is what it was to do before it was called.
+func (s *homeAhead) keepWithout(old *store.BatteryPlan, without []flex.Watts) []flex.Watts {
+	if s.kept == nil {
+		return without
+	}
+
+	out := slices.Clone(without)
+	for i, p := range s.periods[:len(out)] {
+		k := p.Sub(old.StoredAt)
+		if s.kept[i] && k >= 0 && k < len(old.Without) {
+			out[i] = old.Without[k]
+		}
+	}
+
+	return out
+}

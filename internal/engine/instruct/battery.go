@@ -1,0 +1,147 @@
+package instruct
+
+import (
+	"cmp"
+	"slices"
+
+	"flexd/internal/engine/battery"
+	"flexd/internal/engine/charge"
+)
+
+// BatteryWorth is what an instruction has a battery pay at most, in pence, for each kWh that it moves: one that costs its
+// home more is left where it is. It is above every domestic price that there was.
+const BatteryWorth = 100.0
+
+// BatteryCall is what an instruction asks of a battery that is planned by modes. All lists have an element for each
+// slot of the problem.
+type BatteryCall struct {
+	Problem battery.ModeProblem // of its plan in force, with what its site allows
+	InForce []battery.Mode
+	May     []battery.ModeSet // what it may be sent; what is in force is kept where nothing else may be
+	Asked   []bool            // the slots of the instruction
+	After   []bool            // slots in which it is not to come back: it moves no more than by its plan
+	Up      bool              // it is to draw more; else less
+}
+
+// BatteryOffer is what a battery would do if it were called.
+type BatteryOffer struct {
+	Modes  []battery.Mode
+	Stored []int // Wh after each slot
+	Before []int // the same by the plan in force
+	// pence: of energy, changes of mode and what is left at the end, less the same of the plan in force
+	Cost float64
+}
+
+// Call works out what a battery would do: in the slots of the instruction as much as pays at BatteryWorth, and elsewhere what
+// costs its home the least with that. No slot of the instruction has it move the other way than by the plan in force
+// from the same level.
+func (c *BatteryCall) Call(w *battery.Solver) BatteryOffer {
+	p := c.Problem
+	p.Allowed = c.allowed()
+	p.Import, p.Export = c.Priced(p.Import), c.Priced(p.Export)
+
+	f := BatteryOffer{Modes: make([]battery.Mode, len(c.InForce))}
+	w.SolveModes(&p, f.Modes)
+
+	var with, without float64
+	f.Stored, with = pence(&c.Problem, f.Modes)
+	f.Before, without = pence(&c.Problem, c.InForce)
+	f.Cost = with - without
+
+	return f
+}
+
+// Ease returns the places of called batteries that may bring less, the dearest first, with every target reached as far as
+// with all that they bring. Less is what each brings then; nil where there is nothing less, and it is not dearer.
+func Ease(target []charge.Joules, called []Candidate, less []*Candidate) []int {
+	missing, _ := Missing(target, called)
+	places := make([]int, 0, len(called))
+	for i := range called {
+		if less[i] != nil && less[i].Cost < called[i].Cost {
+			places = append(places, i)
+		}
+	}
+
+	slices.SortStableFunc(places, func(a, b int) int {
+		return cmp.Compare(called[b].Cost, called[a].Cost)
+	})
+
+	var eased []int
+	for _, i := range places {
+		before := shortfall(missing)
+		take(missing, &called[i], 1)
+		take(missing, less[i], -1)
+		if shortfall(missing) > before {
+			take(missing, less[i], 1)
+			take(missing, &called[i], -1)
+			continue
+		}
+		eased = append(eased, i)
+	}
+
+	return eased
+}
+
+// Priced are prices with what is asked for in them: drawing costs more in slots that ask for less, and less in those
+// that ask for more.
+func (c *BatteryCall) Priced(prices []float64) []float64 {
+	worth := BatteryWorth
+	if c.Up {
+		worth = -worth
+	}
+
+	out := slices.Clone(prices)
+	for t := range out {
+		if c.Asked[t] {
+			out[t] += worth
+		}
+	}
+
+	return out
+}
+
+// allowed are the modes that the battery may be sent: in the slots of the instruction those that bring something,
+// or what is in force; after it those that do not take it back.
+func (c *BatteryCall) allowed() []battery.ModeSet {
+	var device battery.Device
+	device.Load(&c.Problem)
+
+	sets := make([]battery.ModeSet, len(c.InForce))
+	for t, planned := range c.InForce {
+		sets[t] = battery.Modes(planned)
+		for m := range battery.ModeCount {
+			more := device.Move(t, m) - device.Move(t, planned)
+			if c.Up {
+				more = -more
+			}
+
+			bound := c.Asked[t] || c.After[t]
+			if c.May[t].Has(m) && (more <= 0 || !bound) {
+				sets[t] |= battery.Modes(m)
+			}
+		}
+	}
+
+	return sets
+}
+
+// pence takes a battery through modes: what is stored after each slot, and what all costs, with changes of mode and less
+// what is left at the end.
+func pence(p *battery.ModeProblem, modes []battery.Mode) ([]int, float64) {
+	stored, each := p.Run(modes)
+	sum, before := 0.0, p.Previous
+
+	for t, cost := range each {
+		sum += cost
+		if modes[t] != before {
+			sum += p.SwitchCost
+		}
+		before = modes[t]
+	}
+
+	if n := len(stored); n > 0 {
+		sum -= p.Terminal * float64(stored[n-1]) / 1000
+	}
+
+	return stored, sum
+}
