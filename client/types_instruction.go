@@ -129,6 +129,8 @@ type InstructionHalfHour struct {
 type InstructionAsset struct {
 	AssetID AssetID `json:"asset_id"`
 	SiteID  SiteID  `json:"site_id"`
+	// It is a home battery; else it charges a car.
+	Battery bool `json:"battery"`
 	// How much of its change is counted on.
 	QualityPercent int `json:"quality_percent"`
 	// Instructions that called its site before.

@@ -160,24 +160,28 @@ func printPreview(c console, p *control.Preview) error {
 	return table(
 		c,
 		p.Assets,
-		"\nASSET\tSITE\tCOUNTS %\tCALLED BEFORE\tCHANGE KWH\tLESS KWH\tCOST P",
+		"\nASSET\tSITE\tWHAT\tCOUNTS %\tCALLED BEFORE\tCHANGE KWH\tLESS KWH\tCOST P",
 		func(a control.InstructedAsset) []any {
-			sum := flex.WattHours(0)
-			for _, e := range a.Change {
-				sum += e
-			}
-
 			return []any{
 				a.AssetID,
 				a.SiteID,
+				whatIs(a.Battery),
 				int(a.Quality),
 				a.Calls,
-				kwh(sum),
+				kwh(a.Moved()),
 				kwh(a.Less),
 				fmt.Sprintf("%.2f", a.Cost.GBP()*100),
 			}
 		},
 	)
+}
+
+// whatIs says what an asset is that is called.
+func whatIs(battery bool) string {
+	if battery {
+		return "battery"
+	}
+	return "car"
 }
 
 // printLeftOut says which sites had the calls they agreed to, if any had.

@@ -122,6 +122,7 @@ func instructionAsset(a *control.InstructedAsset) wire.InstructionAsset {
 	return wire.InstructionAsset{
 		AssetID:        a.AssetID,
 		SiteID:         a.SiteID,
+		Battery:        a.Battery,
 		QualityPercent: int(a.Quality),
 		NumCalls:       a.Calls,
 		ChangeKWh:      kwhs(a.Change),

@@ -79,6 +79,16 @@ type InstructedAsset struct {
 	Less    flex.WattHours // that it charges less by ready-by, beyond its need
 }
 
+// Moved is what it brings in all.
+func (a *InstructedAsset) Moved() flex.WattHours {
+	sum := flex.WattHours(0)
+	for _, e := range a.Change {
+		sum += e
+	}
+
+	return sum
+}
+
 // called is an asset that may be called, with all that it takes to call it.
 type called struct {
 	*store.Planned // nil of a battery

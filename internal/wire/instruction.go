@@ -157,6 +157,8 @@ type InstructionHalfHour struct {
 type InstructionAsset struct {
 	AssetID flex.AssetID `json:"asset_id"`
 	SiteID  flex.SiteID  `json:"site_id"`
+	// It is a home battery; else it charges a car.
+	Battery bool `json:"battery"`
 	// How much of its change is counted on.
 	QualityPercent int `json:"quality_percent"`
 	// Instructions that called its site before.
