@@ -508,6 +508,7 @@ func newDelivery(db *store.DB, s Settings) *delivery.Service {
 		Ramp:      s.Ramp,
 
 		CheckDispatch: control.CheckDispatch,
+		NoteDispatch:  control.NoteDispatch,
 
 		Out: egress.New(egress.Options{
 			Pipe:  s.Pipe,

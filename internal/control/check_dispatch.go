@@ -10,7 +10,7 @@ import (
 
 // CheckDispatch refuses a dispatch that what is asked cannot follow: Malformed where a charger, a heater or a car
 // that may not discharge is to give, Conflict where CheckExport finds that its feeder has no headroom, or CheckImport that a cap has
-// none. It is made in the transaction of the dispatch.
+// none, or an instruction calls what is asked. It is made in the transaction of the dispatch.
 func CheckDispatch(
 	ctx context.Context,
 	tx *store.Tx,
@@ -26,6 +26,9 @@ func CheckDispatch(
 		}
 	}
 
+	if err := checkCalls(ctx, tx, order); err != nil {
+		return err
+	}
 	if err := CheckExport(ctx, tx, order); err != nil {
 		return err
 	}

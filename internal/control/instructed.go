@@ -333,6 +333,10 @@ func (s *Service) FollowInstructionsOf(
 
 	var r worker.Report
 	for k := 0; k < len(active) && err == nil; k++ {
+		if active[k].Dispatched {
+			continue // nobody else is called for it
+		}
+
 		var n int
 		n, err = s.follow(ctx, org, &active[k])
 		r.Did += n

@@ -426,7 +426,11 @@ func halfHoursBy(readings []flex.Reading) map[flex.AssetID]map[flex.Period]flex.
 }
 
 // drawnOf is what a called asset draws by some steps in a span; what a battery gives is below zero.
-func drawnOf(c *store.Called, steps []flex.Step, span flex.Span) charge.Joules {
+func drawnOf(
+	c *store.Called,
+	steps []flex.Step,
+	span flex.Span,
+) charge.Joules {
 	if c.Battery {
 		return instruct.Moved(steps, c.Power, span)
 	}

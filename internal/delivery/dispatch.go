@@ -48,23 +48,39 @@ func (s *Service) Dispatch(
 			}
 		}
 
-		e, err := tx.Endpoint(ctx, flex.DispatchEndpoint)
-		if err != nil && flex.KindOf(err) != flex.NotFound {
+		var err error
+		ds, err = queue(ctx, tx, order)
+		if err != nil || s.NoteDispatch == nil {
 			return err
 		}
 
-		for _, part := range messages(order, e.Batch) {
-			part, err = tx.AddDispatch(ctx, part)
-			if err != nil {
-				return err
-			}
-			ds = append(ds, part)
-		}
-
-		return nil
+		return s.NoteDispatch(ctx, tx, &order)
 	})
 
 	return ds, err
+}
+
+// queue has a dispatch sent, by one message or by one for each asset.
+func queue(
+	ctx context.Context,
+	tx *store.Tx,
+	order store.Dispatch,
+) ([]store.Dispatch, error) {
+	e, err := tx.Endpoint(ctx, flex.DispatchEndpoint)
+	if err != nil && flex.KindOf(err) != flex.NotFound {
+		return nil, err
+	}
+
+	var ds []store.Dispatch
+	for _, part := range messages(order, e.Batch) {
+		part, err = tx.AddDispatch(ctx, part)
+		if err != nil {
+			return nil, err
+		}
+		ds = append(ds, part)
+	}
+
+	return ds, nil
 }
 
 // checkSpan refuses a time that ends before it begins, or not on whole minutes.

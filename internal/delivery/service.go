@@ -32,6 +32,8 @@ type Service struct {
 	Chance func(id [16]byte, n int) float64
 	// CheckDispatch refuses a dispatch that others leave no headroom, in its transaction; nil refuses none.
 	CheckDispatch func(context.Context, *store.Tx, *store.Dispatch) error
+	// NoteDispatch keeps a dispatch that is sent, in its transaction; nil keeps nothing more.
+	NoteDispatch func(context.Context, *store.Tx, *store.Dispatch) error
 
 	once        sync.Once
 	stop        chan struct{} // Close closes it

@@ -29,6 +29,8 @@ type Instruction struct {
 	Who     string
 	// that it is made of, as it is sent; zero if there is none
 	Offer OfferID
+	// it is a dispatch of named batteries: nobody else is called for it, and it is no call of a household
+	Dispatched bool
 
 	MadeAt    time.Time
 	LookedAt  time.Time

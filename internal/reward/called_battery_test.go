@@ -31,20 +31,45 @@ func newCarAndBattery(t *testing.T, url string) (*twoChargers, flex.AssetID) {
 	s.at(16, 58)
 	s.prices(t, flex.Span{From: s.monday.Period(43).Start(), To: s.monday.Add(1).Period(20).End()}, 500)
 	s.write(t, func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.PutTariff(ctx, id, flex.Tariff{OffPeak: "17:00-20:30", Zone: "Europe/London", Type: flex.DualRate}); err != nil {
+		cheap := flex.Tariff{
+			OffPeak: "17:00-20:30",
+			Zone:    "Europe/London",
+			Type:    flex.DualRate,
+		}
+		if err := tx.PutTariff(ctx, id, cheap); err != nil {
 			return err
 		}
-		if _, err := tx.PutEndpoint(ctx, flex.Endpoint{Name: flex.DispatchEndpoint, URL: "https://client.example/dispatch", Enabled: true}); err != nil {
+
+		listens := flex.Endpoint{
+			Name:    flex.DispatchEndpoint,
+			URL:     "https://client.example/dispatch",
+			Enabled: true,
+		}
+		if _, err := tx.PutEndpoint(ctx, listens); err != nil {
 			return err
 		}
+
 		at := s.monday.Start().Add(16*time.Hour + 50*time.Minute)
-		return tx.PutReadings(ctx, []flex.Reading{{AssetID: id, Span: flex.Span{From: at, To: at}, Label: flex.BatteryStateOfCharge, Value: 10e6}})
+		return tx.PutReadings(ctx, []flex.Reading{{
+			AssetID: id,
+			Span:    flex.Span{From: at, To: at},
+			Label:   flex.BatteryStateOfCharge,
+			Value:   10e6,
+		}})
 	})
 	s.at(17, 0)
 	wall := flex.WallTime(7 * time.Hour)
 	s.event(control.Event{Kind: control.PlugIn,
-		Intent: &flex.Intent{Need: 22_200, ReadyByLocal: &wall, ReadyBy: s.monday.Add(1).Start().Add(7 * time.Hour), Mode: flex.Minimise},
-		Tariff: &flex.Tariff{Zone: "Europe/London", Type: flex.SingleRate},
+		Intent: &flex.Intent{
+			Need:         22_200,
+			ReadyByLocal: &wall,
+			ReadyBy:      s.monday.Add(1).Start().Add(7 * time.Hour),
+			Mode:         flex.Minimise,
+		},
+		Tariff: &flex.Tariff{
+			Zone: "Europe/London",
+			Type: flex.SingleRate,
+		},
 	})
 	s.plan()
 
@@ -76,7 +101,11 @@ func TestInstruction_CarAndBattery(t *testing.T) {
 		from := s.monday.Start().Add(17*time.Hour + 30*time.Minute)
 		window := flex.Span{From: from, To: from.Add(90 * time.Minute)}
 		p, err := s.control.SendInstruction(t.Context(), s.org, flex.Instruction{
-			Span: window, Change: -10_000, Service: "dno", Price: flex.FromGBPPerMWh(300), Who: "Ann",
+			Span:    window,
+			Change:  -10_000,
+			Service: "dno",
+			Price:   flex.FromGBPPerMWh(300),
+			Who:     "Ann",
 		})
 		if err != nil || len(p.Assets) != 2 {
 			t.Fatalf("called %+v: %s: %v", p.Assets, p.Why(), err)

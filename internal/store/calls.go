@@ -61,7 +61,7 @@ func (tx *Tx) SetAgreedCalls(
 // calledAhead before what they are for, so that those of earlier months need not be read. The arguments: organisation, that
 // instruction, begin and end of the day, begin and end of the month, and since when calls may be for the month.
 const callCounts = `count(DISTINCT CASE WHEN i.from_at >= $3 AND i.from_at < $4 THEN i.id END), count(DISTINCT i.id)
-	FROM site s LEFT JOIN called_asset c ON c.org_id = s.org_id AND c.site_id = s.id AND c.called_at >= $7 AND c.instruction_id <> $2
+	FROM site s LEFT JOIN called_asset c ON c.org_id = s.org_id AND c.site_id = s.id AND c.called_at >= $7 AND c.instruction_id <> $2 AND NOT c.dispatched
 		LEFT JOIN instruction i ON i.id = c.instruction_id AND i.from_at >= $5 AND i.from_at < $6
 			AND (i.stopped_at IS NULL OR i.stopped_at > i.from_at) AND (c.released_at IS NULL OR c.released_at > i.from_at)
 	WHERE s.org_id = $1`

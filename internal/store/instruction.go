@@ -23,7 +23,7 @@ var (
 		`SELECT c.asset_id AS what FROM called_asset c LEFT JOIN instruction i ON i.id = c.instruction_id WHERE i.id IS NULL OR i.org_id <> c.org_id`)
 )
 
-const instructionColumns = `id, change_w, limit_w, group_name, gsp_group, from_at, to_at, service, price, reason, unfair, who, made_at, looked_at, stopped_at, stopped_by, target, product_id, spent_sites, spent`
+const instructionColumns = `id, change_w, limit_w, group_name, gsp_group, from_at, to_at, service, price, reason, unfair, who, made_at, looked_at, stopped_at, stopped_by, target, product_id, spent_sites, spent, dispatched`
 
 func scanInstruction(s scanner) (flex.Instruction, error) {
 	var limit sql.NullInt64
@@ -51,6 +51,7 @@ func scanInstruction(s scanner) (flex.Instruction, error) {
 		&i.Scope.Product,
 		&i.SpentSites,
 		&i.Spent,
+		&i.Dispatched,
 	)
 
 	if err != nil {
@@ -82,8 +83,8 @@ func (tx *Tx) AddInstruction(ctx context.Context, i *flex.Instruction) error {
 	_, err := tx.exec(
 		ctx,
 		`INSERT INTO instruction (org_id, id, change_w, limit_w, group_name, gsp_group, from_at, to_at, service, price, reason, unfair, who, made_at, looked_at, target, product_id,
-			spent_sites, spent)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, $15, $16, $17, $18)`,
+			spent_sites, spent, dispatched)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, $15, $16, $17, $18, $19)`,
 		tx.org.Bytes(),
 		i.ID.Bytes(),
 		int64(i.Change),
@@ -102,6 +103,7 @@ func (tx *Tx) AddInstruction(ctx context.Context, i *flex.Instruction) error {
 		product,
 		i.SpentSites,
 		i.Spent,
+		i.Dispatched,
 	)
 
 	return err
@@ -223,6 +225,8 @@ type Called struct {
 	Expected []flex.Step
 	// it is a home battery, whose steps below zero give
 	Battery bool
+	// a dispatch named it, which is no call of its household
+	Dispatched bool
 }
 
 // AddCalled keeps who is called. An asset that was called by the instruction before stays as it is.
@@ -246,7 +250,7 @@ func (tx *Tx) AddCalled(
 	)
 }
 
-var calledFields = strings.Fields(`instruction_id asset_id site_id org_id called_at power_w cost from_at baseline expected closed battery`)
+var calledFields = strings.Fields(`instruction_id asset_id site_id org_id called_at power_w cost from_at baseline expected closed battery dispatched`)
 
 // args appends the values of calledFields.
 func (c *Called) args(
@@ -268,6 +272,7 @@ func (c *Called) args(
 		writeSteps(c.Expected),
 		writeClosed(c.Closed),
 		c.Battery,
+		c.Dispatched,
 	)
 }
 
@@ -323,7 +328,7 @@ func (tx *Tx) CalledBy(
 	)
 }
 
-const calledColumns = `c.asset_id, c.site_id, c.called_at, c.released_at, c.power_w, c.cost, c.from_at, c.baseline, c.expected, c.closed, c.battery`
+const calledColumns = `c.asset_id, c.site_id, c.called_at, c.released_at, c.power_w, c.cost, c.from_at, c.baseline, c.expected, c.closed, c.battery, c.dispatched`
 
 // scanCalled reads calledColumns, and into dest what is selected beside them.
 func scanCalled(s scanner, dest ...any) (Called, error) {
@@ -342,6 +347,7 @@ func scanCalled(s scanner, dest ...any) (Called, error) {
 		&expected,
 		closedTime{&c.Closed},
 		&c.Battery,
+		&c.Dispatched,
 	}, dest...)...)
 	if err != nil {
 		return c, err
@@ -415,7 +421,7 @@ func (tx *Tx) Callables(
 	}, `SELECT s.asset_id, s.site_id, COALESCE(k.calls, 0),
 			EXISTS (SELECT 1 FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
 				WHERE c.asset_id = s.asset_id AND `+holds+`)
-		FROM session s LEFT JOIN (SELECT site_id, count(DISTINCT instruction_id) AS calls FROM called_asset WHERE org_id = $1 GROUP BY site_id) k
+		FROM session s LEFT JOIN (SELECT site_id, count(DISTINCT instruction_id) AS calls FROM called_asset WHERE org_id = $1 AND NOT dispatched GROUP BY site_id) k
 			ON k.site_id = s.site_id
 		WHERE s.org_id = $1 AND s.plugged_out_at IS NULL`+where, args...)
 

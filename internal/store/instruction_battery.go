@@ -24,7 +24,10 @@ type ScopeBattery struct {
 func (b *ScopeBattery) Steps() []flex.Step { return PowerSteps(b.Since, b.Powers) }
 
 // PowerSteps are the powers of half-hours as steps.
-func PowerSteps(from flex.Period, powers []flex.Watts) []flex.Step {
+func PowerSteps(
+	from flex.Period,
+	powers []flex.Watts,
+) []flex.Step {
 	steps := make([]flex.Step, len(powers))
 	for i, w := range powers {
 		steps[i] = flex.Step{
@@ -67,7 +70,7 @@ func (tx *Tx) ScopeBatteries(
 				WHERE d.asset_id = s.id ORDER BY d.event_id DESC LIMIT 1)
 		FROM (SELECT a.id, a.site_id, a.org_id FROM asset a WHERE a.org_id = $1 AND a.type = 'battery' AND `+controlled+`) s
 			JOIN battery_plan p ON p.asset_id = s.id
-			LEFT JOIN (SELECT site_id, count(DISTINCT instruction_id) AS calls FROM called_asset WHERE org_id = $1 GROUP BY site_id) k
+			LEFT JOIN (SELECT site_id, count(DISTINCT instruction_id) AS calls FROM called_asset WHERE org_id = $1 AND NOT dispatched GROUP BY site_id) k
 			ON k.site_id = s.site_id
 		WHERE p.org_id = $1`+where+` ORDER BY s.id`, n-4, n-3, n-2, n-1, n), args...)
 }
@@ -126,7 +129,7 @@ func (tx *Tx) HeldBattery(
 			return h, err
 		},
 		`SELECT c.closed, i.from_at, i.to_at, i.service, i.change_w > 0 FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
-		WHERE c.asset_id = $1 AND c.org_id = $2 AND c.battery AND c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $3 ORDER BY i.id`,
+		WHERE c.asset_id = $1 AND c.org_id = $2 AND c.battery AND NOT c.dispatched AND c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $3 ORDER BY i.id`,
 		id.Bytes(),
 		tx.org.Bytes(),
 		micros(tx.now.Add(-closedFor)),
@@ -183,7 +186,7 @@ func (tx *Tx) ExpectOfBattery(
 			return r, err
 		},
 		`SELECT `+calledColumns+`, c.instruction_id FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
-		WHERE c.asset_id = $1 AND c.org_id = $2 AND c.battery AND c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $3`,
+		WHERE c.asset_id = $1 AND c.org_id = $2 AND c.battery AND NOT c.dispatched AND c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $3`,
 		id.Bytes(),
 		tx.org.Bytes(),
 		micros(tx.now.Add(-reportedAfter)),
@@ -206,7 +209,10 @@ func (tx *Tx) ExpectOfBattery(
 }
 
 // expect has a battery do as some steps say from an instant on, and until then what was expected of it before.
-func (c *Called) expect(steps []flex.Step, from time.Time) {
+func (c *Called) expect(
+	steps []flex.Step,
+	from time.Time,
+) {
 	begin := c.Expected[0].From
 	from = flex.Later(begin, from)
 	last := c.Baseline[len(c.Baseline)-1].To
@@ -228,7 +234,10 @@ func (c *Called) expect(steps []flex.Step, from time.Time) {
 }
 
 // spanSteps are the parts of steps within a span.
-func spanSteps(steps []flex.Step, within flex.Span) []flex.Step {
+func spanSteps(
+	steps []flex.Step,
+	within flex.Span,
+) []flex.Step {
 	var out []flex.Step
 	for _, s := range steps {
 		s.Span = s.Meet(within)
@@ -238,4 +247,46 @@ func spanSteps(steps []flex.Step, within flex.Span) []flex.Step {
 	}
 
 	return out
+}
+
+// MeetingCall is an asset that an active instruction calls in a time.
+type MeetingCall struct {
+	AssetID     flex.AssetID
+	Instruction flex.InstructionID
+	Dispatched  bool // it is a dispatch of named batteries
+}
+
+// MeetingCalls returns by which active instructions some assets are called whose times meet a span.
+func (tx *Tx) MeetingCalls(
+	ctx context.Context,
+	assets []flex.AssetID,
+	span flex.Span,
+) ([]MeetingCall, error) {
+	var found []MeetingCall
+	for chunk := range slices.Chunk(assets, outboxChunk) {
+		list, args := in(
+			[]any{tx.org.Bytes(), micros(tx.now), micros(span.From), micros(span.To)},
+			chunk,
+		)
+
+		some, err := rows(
+			ctx,
+			tx.conn,
+			func(s scanner) (MeetingCall, error) {
+				var m MeetingCall
+				err := s.Scan(&m.AssetID, &m.Instruction, &m.Dispatched)
+				return m, err
+			},
+			`SELECT c.asset_id, c.instruction_id, c.dispatched FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
+			WHERE c.org_id = $1 AND `+holds+` AND c.asset_id IN `+list+` ORDER BY c.asset_id, c.instruction_id`,
+			args...,
+		)
+		if err != nil {
+			return nil, err
+		}
+
+		found = append(found, some...)
+	}
+
+	return found, nil
 }

@@ -53,7 +53,11 @@ func (c *BatteryCall) Call(w *battery.Solver) BatteryOffer {
 
 // Ease returns the places of called batteries that may bring less, the dearest first, with every target reached as far as
 // with all that they bring. Less is what each brings then; nil where there is nothing less, and it is not dearer.
-func Ease(target []charge.Joules, called []Candidate, less []*Candidate) []int {
+func Ease(
+	target []charge.Joules,
+	called []Candidate,
+	less []*Candidate,
+) []int {
 	missing, _ := Missing(target, called)
 	places := make([]int, 0, len(called))
 	for i := range called {
@@ -127,7 +131,10 @@ func (c *BatteryCall) allowed() []battery.ModeSet {
 
 // pence takes a battery through modes: what is stored after each slot, and what all costs, with changes of mode and less
 // what is left at the end.
-func pence(p *battery.ModeProblem, modes []battery.Mode) ([]int, float64) {
+func pence(
+	p *battery.ModeProblem,
+	modes []battery.Mode,
+) ([]int, float64) {
 	stored, each := p.Run(modes)
 	sum, before := 0.0, p.Previous
 

@@ -1,0 +1,206 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/engine/instruct"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// dispatcher is who sends an instruction that is a dispatch of named batteries.
+const dispatcher = "flexd dispatch"
+
+// checkCalls refuses a dispatch of a battery that an instruction calls in its time: that is a Conflict.
+func checkCalls(
+	ctx context.Context,
+	tx *store.Tx,
+	order *store.Dispatch,
+) error {
+	if err := LockInstructions(ctx, tx); err != nil {
+		return err
+	}
+
+	meeting, err := tx.MeetingCalls(ctx, idsOf(order), order.Span)
+	if err != nil {
+		return fmt.Errorf("read what calls the batteries: %w", err)
+	}
+
+	for _, m := range meeting {
+		if !m.Dispatched {
+			return flex.Fail(
+				flex.Conflict,
+				"instruction %v calls asset %v in this time: stop it (flexd instruct stop), or dispatch it at another time",
+				m.Instruction,
+				m.AssetID,
+			)
+		}
+	}
+
+	return nil
+}
+
+// idsOf are the assets of a dispatch.
+func idsOf(order *store.Dispatch) []flex.AssetID {
+	ids := make([]flex.AssetID, len(order.Assets))
+	for i, a := range order.Assets {
+		ids[i] = a.ID
+	}
+
+	return ids
+}
+
+// NoteDispatch keeps a dispatch of named batteries as an instruction, which lists, reports and stops it as any other. It takes
+// the place of dispatches of the same batteries whose times meet. Cars that are dispatched are none of it. It is made in the
+// transaction of the dispatch, after CheckDispatch.
+func NoteDispatch(
+	ctx context.Context,
+	tx *store.Tx,
+	order *store.Dispatch,
+) error {
+	called, err := namedBy(ctx, tx, order)
+	if err != nil || len(called) == 0 {
+		return err
+	}
+
+	if err := replaceNamed(ctx, tx, called, order.Span); err != nil {
+		return err
+	}
+
+	in := flex.Instruction{
+		Span:       order.Span,
+		Service:    order.Market,
+		Reason:     "dispatch",
+		Who:        dispatcher,
+		Dispatched: true,
+	}
+	if !slices.Contains(InstructionServices, in.Service) {
+		in.Service = "other"
+	}
+
+	in.Change = changeBy(called, order.Span)
+	seconds := charge.Joules(max(in.Change, -in.Change))
+	for _, slot := range instruct.Slots(in.Span) {
+		in.Target = append(in.Target, int64(seconds*charge.Joules(slot.Len()/time.Second)))
+	}
+
+	if err := tx.AddInstruction(ctx, &in); err != nil {
+		return fmt.Errorf("keep the dispatch as an instruction: %w", err)
+	}
+
+	return tx.AddCalled(ctx, in.ID, called)
+}
+
+// namedBy are the batteries of a dispatch as an instruction calls them: beside what their plans have in its time.
+func namedBy(
+	ctx context.Context,
+	tx *store.Tx,
+	order *store.Dispatch,
+) ([]store.Called, error) {
+	var called []store.Called
+	for _, a := range order.Assets {
+		asset, err := tx.Asset(ctx, a.ID)
+		if err != nil {
+			return nil, err
+		}
+		if asset.Type != flex.Battery {
+			continue
+		}
+
+		b, err := tx.Battery(ctx, a.ID)
+		if err != nil {
+			return nil, err
+		}
+
+		called = append(called, store.Called{
+			AssetID:    a.ID,
+			SiteID:     asset.SiteID,
+			Power:      max(b.Power(), a.Power, -a.Power),
+			Baseline:   plannedIn(&b.Plan, order.Span),
+			Expected:   []flex.Step{{Span: order.Span, Limit: a.Power}},
+			Battery:    true,
+			Dispatched: true,
+		})
+	}
+
+	return called, nil
+}
+
+// plannedIn are the powers of a plan in a span; nothing where it has none.
+func plannedIn(
+	p *store.BatteryPlan,
+	span flex.Span,
+) []flex.Step {
+	var steps []flex.Step
+	for _, slot := range instruct.Slots(span) {
+		step := flex.Step{Span: slot}
+		k := flex.PeriodAt(slot.From).Sub(p.StoredAt)
+		if k >= 0 && k < len(p.Powers) {
+			step.Limit = p.Powers[k]
+		}
+		steps = append(steps, step)
+	}
+
+	return steps
+}
+
+// changeBy is how much more batteries are asked to draw than by their plans, on average; an instruction asks for a watt at
+// least.
+func changeBy(
+	called []store.Called,
+	span flex.Span,
+) flex.Watts {
+	var sum charge.Joules
+	for i := range called {
+		c := &called[i]
+		sum += drawnOf(c, c.Expected, span) - drawnOf(c, c.Baseline, span)
+	}
+
+	change := flex.Watts(sum / charge.Joules(span.Len()/time.Second))
+	if change == 0 {
+		return 1
+	}
+
+	return change
+}
+
+// replaceNamed lets batteries go that earlier dispatches named for a time that a new one is for. Nothing is taken back: the
+// newer one is what counts.
+func replaceNamed(
+	ctx context.Context,
+	tx *store.Tx,
+	called []store.Called,
+	span flex.Span,
+) error {
+	ids := make([]flex.AssetID, len(called))
+	for i := range called {
+		ids[i] = called[i].AssetID
+	}
+
+	meeting, err := tx.MeetingCalls(ctx, ids, span)
+	for i := 0; i < len(meeting) && err == nil; i++ {
+		m := &meeting[i]
+		err = tx.ReleaseCalled(ctx, m.Instruction, []flex.AssetID{m.AssetID})
+	}
+
+	return err
+}
+
+// takeBackNamed has a battery that a dispatch named do nothing for the rest of its time.
+func takeBackNamed(
+	ctx context.Context,
+	tx *store.Tx,
+	c *store.Called,
+) error {
+	rest := c.Expected[0].Span
+	rest.From = flex.Later(rest.From, tx.Now().Truncate(time.Minute))
+	if rest.Empty() {
+		return nil
+	}
+
+	return tellNothing(ctx, tx, c.AssetID, rest)
+}

@@ -1,0 +1,130 @@
+package control_test
+
+import (
+	"strings"
+	"testing"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// dispatch sends a dispatch as `flexd dispatch send` does.
+func (h *fixture) dispatch(from, to string, power flex.Watts, ids ...flex.AssetID) error {
+	h.Helper()
+	order := store.Dispatch{
+		Market: "dno",
+		Batch:  true,
+		Span: flex.Span{
+			From: at(from),
+			To:   at(to),
+		},
+	}
+	for _, id := range ids {
+		order.Assets = append(order.Assets, store.DispatchedAsset{
+			ID:    id,
+			Power: power,
+		})
+	}
+
+	return h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error {
+		if err := control.CheckDispatch(h.Context(), tx, &order); err != nil {
+			return err
+		}
+		if _, err := tx.AddDispatch(h.Context(), order); err != nil {
+			return err
+		}
+		return control.NoteDispatch(h.Context(), tx, &order)
+	})
+}
+
+// newest is the newest instruction, and how many there are.
+func (h *fixture) newest() (flex.Instruction, int) {
+	h.Helper()
+	p, err := h.service.Instructions(h.Context(), h.Org, flex.InstructionID{}, 1)
+	if err != nil || len(p.Instructions) != 1 {
+		h.Fatal(p, err)
+	}
+	return p.Instructions[0], p.Total
+}
+
+// TestDispatch_Instruction has a dispatch of a named battery be an instruction: it is listed and reported beside the plan, keeps others
+// off its time, calls nobody else, is no call of the household, and is taken back where it is stopped.
+func TestDispatch_Instruction(t *testing.T) {
+	each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
+		id := h.nightBattery()
+		site := h.site
+		h.nightBattery() // it would be called for what is missing
+		before := h.sentTo(id)
+		if err := h.dispatch("2026-01-15T03:10:00Z", "2026-01-15T04:10:00Z", -2000, id); err != nil {
+			t.Fatal(err)
+		}
+
+		in, total := h.newest()
+		if !in.Dispatched || total != 1 || in.Service != "dno" || in.Change >= -4000 || in.Change < -5000 {
+			t.Errorf("%d instructions: %+v", total, in)
+		}
+		if got := h.sentTo(id); got != before || h.dispatches(id) != "03:10 out" {
+			t.Errorf("planned %s, before %s; sent %s", got, before, h.dispatches(id))
+		}
+		h.goTo("2026-01-14T22:41:00Z")
+		if r, err := h.service.FollowInstructionsOf(h.Context(), h.Org); r.Did != 0 || err != nil {
+			t.Errorf("%d are called beside: %v", r.Did, err)
+		}
+		p, err := h.service.PreviewInstruction(h.Context(), h.Org, asks("2026-01-15T03:00:00Z", "2026-01-15T04:00:00Z", -9000))
+		if err != nil || len(p.Assets) != 1 || p.NumBusy != 1 {
+			t.Errorf("%d are called, %d are busy: %v", len(p.Assets), p.NumBusy, err)
+		}
+
+		r, err := h.service.ReportInstruction(h.Context(), h.Org, in.ID)
+		if err != nil || len(r.Assets) != 1 {
+			t.Fatal(r, err)
+		}
+		if s := r.Slots[1]; s.Expected != -1000 || s.Baseline < 1490 || s.Asked > -2000 {
+			t.Errorf("%+v", s)
+		}
+
+		h.goTo("2026-01-15T03:20:30Z")
+		if n := h.count(site); n.Day != 0 || n.Month != 0 {
+			t.Errorf("%+v calls of a household", n)
+		}
+		for range 2 {
+			if _, err := h.service.StopInstruction(h.Context(), h.Org, in.ID, "Bob"); err != nil {
+				t.Fatal(err)
+			}
+			if got := h.dispatches(id); got != "03:10 out, 03:20 nothing" {
+				t.Errorf("sent %s", got)
+			}
+		}
+	})
+}
+
+// TestDispatch_Meeting has a dispatch take the place of an earlier one, and be refused where an instruction has called the battery.
+func TestDispatch_Meeting(t *testing.T) {
+	each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
+		id := h.nightBattery()
+		for range 2 {
+			if err := h.dispatch("2026-01-15T03:00:00Z", "2026-01-15T04:00:00Z", -2000, id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := h.Count(`SELECT count(*) FROM called_asset WHERE released_at IS NULL`); n != 1 || h.dispatches(id) != "03:00 out, 03:00 out" {
+			t.Errorf("%d are called, sent %s", n, h.dispatches(id))
+		}
+
+		other := h.nightBattery()
+		if p := h.send(asks("2026-01-15T03:00:00Z", "2026-01-15T04:00:00Z", -1200)); len(p.Assets) != 1 || p.Assets[0].AssetID != other {
+			t.Fatalf("%+v", p.Assets)
+		}
+		err := h.dispatch("2026-01-15T03:50:00Z", "2026-01-15T05:00:00Z", -2000, other)
+		if flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), "flexd instruct stop") {
+			t.Errorf("dispatched beside an instruction: %v", err)
+		}
+		if err := h.dispatch("2026-01-15T04:00:00Z", "2026-01-15T05:00:00Z", -2000, other); err != nil {
+			t.Error(err)
+		}
+		if findings, err := h.db.Verify(h.Context()); err != nil || len(findings) > 0 {
+			t.Errorf("verify: %v %v", findings, err)
+		}
+	})
+}
