@@ -193,13 +193,13 @@ func printEnvelope(c console, e *grid.Envelope, rows []grid.Window) error {
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(
 		t,
-		"\nFROM\tTO\tPLANNED KWH\tLEAST KWH\tMOST KWH\tLEAST KW\tMOST KW\t",
+		"\nFROM\tTO\tPLANNED KWH\tLEAST KWH\tMOST KWH\tLEAST KW\tMOST KW\tBATTERIES PLANNED KWH\tLEAST KWH\tMOST KWH\t",
 	)
 
 	for _, r := range rows {
 		fmt.Fprintf(
 			t,
-			"%s\t%s\t%.3f\t%.3f\t%.3f\t%.1f\t%.1f\t\n",
+			"%s\t%s\t%.3f\t%.3f\t%.3f\t%.1f\t%.1f\t%.3f\t%.3f\t%.3f\t\n",
 			r.From.Format(time.RFC3339),
 			r.To.Format(time.RFC3339),
 			r.Planned.KWh(),
@@ -207,6 +207,9 @@ func printEnvelope(c console, e *grid.Envelope, rows []grid.Window) error {
 			r.Most.KWh(),
 			averageKW(r.Least, r.Len()),
 			averageKW(r.Most, r.Len()),
+			r.Batteries.Planned.KWh(),
+			r.Batteries.Least.KWh(),
+			r.Batteries.Most.KWh(),
 		)
 	}
 

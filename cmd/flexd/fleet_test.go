@@ -19,7 +19,7 @@ func TestFleetEnvelope(t *testing.T) {
 
 	for line, want := range map[string]string{
 		"fleet envelope":                         "0 assets; 0 more without a schedule",
-		"fleet envelope --format csv":            "start_timestamp,end_timestamp,planned_kwh,least_kwh,most_kwh",
+		"fleet envelope --format csv":            "start_timestamp,end_timestamp,planned_kwh,least_kwh,most_kwh,batteries_planned_kwh,batteries_least_kwh,batteries_most_kwh",
 		"fleet envelope --json --gsp-group _C":   `"gsp_group": "_C"`,
 		"fleet envelope --org acme --windows":    "LEAST KW",
 		"fleet envelope --windows --format json": `"windows": [`,

@@ -21,14 +21,33 @@ func Envelope(e *grid.Envelope, windows bool) wire.EnvelopeResponse {
 		NumControlled:   e.Controlled,
 		NumUncontrolled: e.Uncontrolled,
 		NumShort:        e.Short,
+		NumBatteries:    e.Batteries,
 		HalfHours:       envelopeWindows(e.HalfHours),
 	}
 
 	if windows {
 		d.Windows = envelopeWindows(e.Windows)
 	}
+	if e.Batteries > 0 {
+		addBatteries(d.HalfHours, e.HalfHours)
+		if windows {
+			addBatteries(d.Windows, e.Windows)
+		}
+	}
 
 	return d
+}
+
+// addBatteries adds what home batteries do to windows.
+func addBatteries(to []wire.EnvelopeWindow, of []grid.Window) {
+	for i := range to {
+		b := &of[i].Batteries
+		to[i].Batteries = &wire.EnvelopeBatteries{
+			PlannedKWh: b.Planned.KWh(),
+			LeastKWh:   b.Least.KWh(),
+			MostKWh:    b.Most.KWh(),
+		}
+	}
 }
 
 func envelopeWindows(ws []grid.Window) []wire.EnvelopeWindow {

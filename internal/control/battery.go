@@ -214,6 +214,7 @@ func putNothing(
 	now := flex.PeriodAt(tx.Now())
 	next.Modes = next.Modes[:now.Sub(next.From)]
 	next.Powers = nil
+	next.May = ""
 	next.Refused = false
 
 	return tx.PutBatteryPlan(ctx, id, next)
@@ -245,6 +246,7 @@ func (s *Service) putInForce(
 	next.Refused = s.guardBattery(ctx, b, home, &ahead, modes, powers)
 	setModes(next, ahead.periods[0], modes, tx.Now())
 	next.Without, next.Powers = powers, powers
+	next.May = ahead.mayDo()
 
 	if ahead.rates.market || ahead.kept != nil {
 		next.Without = s.withoutMarket(ctx, b, home, ahead, powers)
@@ -260,6 +262,30 @@ func (s *Service) putInForce(
 	}
 
 	return ahead.caps.replaced(ctx, tx, next)
+}
+
+// mayDo is what a battery may do in each half-hour beside its plan, as the store writes it; where an instruction has called
+// it that is nothing.
+func (s *homeAhead) mayDo() string {
+	letters := make([]byte, len(s.periods))
+	for i := range letters {
+		set := s.allowedIn(i)
+		charges := set.Has(battery.ModeCharge)
+		gives := set.Has(battery.ModeDischarge)
+
+		switch {
+		case s.kept != nil && s.kept[i] || !charges && !gives:
+			letters[i] = '-'
+		case !gives:
+			letters[i] = 'c'
+		case !charges:
+			letters[i] = 'd'
+		default:
+			letters[i] = 'b'
+		}
+	}
+
+	return string(letters)
 }
 
 // put keeps a plan, and what is expected by it of a battery that instructions call.

@@ -40,6 +40,8 @@ type gathering struct {
 	behind map[flex.AssetID]behind // of their cars
 
 	spent []spentDay
+
+	batteries []batteryAhead
 }
 
 func gather(now time.Time) *gathering {
@@ -64,6 +66,10 @@ func (g *gathering) read(ctx context.Context, tx *store.Tx, scope flex.Scope) er
 		return err
 	}
 	if err := g.readSpent(ctx, tx); err != nil {
+		return err
+	}
+
+	if err := g.readBatteries(ctx, tx, scope); err != nil {
 		return err
 	}
 

@@ -25,7 +25,8 @@ type Envelope struct {
 	Controlled   int // assets in the numbers
 	Uncontrolled int // plugged in without a schedule in force; in no number
 	// of the controlled, those that cannot have what they need; they draw all that they can
-	Short int
+	Short     int
+	Batteries int // home batteries whose plan says what they can do; they are in no number of cars
 
 	HalfHours []Window
 	// every window of half-hours, by its beginning and then by its length
@@ -35,6 +36,16 @@ type Envelope struct {
 // Window is one or more half-hours on end. Energies are rounded to the nearest watt-hour.
 type Window struct {
 	flex.Span
+	Planned flex.WattHours
+	Least   flex.WattHours
+	Most    flex.WattHours
+	// of home batteries, beside the cars
+	Batteries BatteryWindow
+}
+
+// BatteryWindow is what home batteries draw in a window by their plans, and the least and the most that they can. What is given
+// is below zero.
+type BatteryWindow struct {
 	Planned flex.WattHours
 	Least   flex.WattHours
 	Most    flex.WattHours
@@ -70,6 +81,7 @@ func (g *gathering) envelope(scope flex.Scope, bounds []envelope.Bounds) *Envelo
 		Controlled:   g.fleet.Len(),
 		Uncontrolled: g.uncontrolled,
 		Short:        g.short,
+		Batteries:    len(g.batteries),
 	}
 
 	planned, fixed := ahead(g.planned), ahead(g.fixed)
@@ -84,6 +96,8 @@ func (g *gathering) envelope(scope flex.Scope, bounds []envelope.Bounds) *Envelo
 			Planned: nearest(planned[b.To] - planned[b.From]),
 			Least:   nearest(b.Least + still),
 			Most:    nearest(b.Most + still),
+
+			Batteries: g.batteriesIn(b.From, b.To),
 		}
 
 		e.Windows = append(e.Windows, w)
@@ -116,6 +130,9 @@ func (e *Envelope) WriteCSV(out io.Writer, windows bool) error {
 		"planned_kwh",
 		"least_kwh",
 		"most_kwh",
+		"batteries_planned_kwh",
+		"batteries_least_kwh",
+		"batteries_most_kwh",
 	)
 
 	rows := e.HalfHours
@@ -124,7 +141,17 @@ func (e *Envelope) WriteCSV(out io.Writer, windows bool) error {
 	}
 
 	for _, r := range rows {
-		w.Write(r.From, r.To, r.Planned.KWh(), r.Least.KWh(), r.Most.KWh())
+		b := &r.Batteries
+		w.Write(
+			r.From,
+			r.To,
+			r.Planned.KWh(),
+			r.Least.KWh(),
+			r.Most.KWh(),
+			b.Planned.KWh(),
+			b.Least.KWh(),
+			b.Most.KWh(),
+		)
 	}
 
 	return w.Flush()

@@ -41,6 +41,9 @@ type BatteryPlan struct {
 	Powers []flex.Watts
 	// Refused has the check before sending have locked half-hours of it, which would have passed a limit of the site.
 	Refused bool
+	// May is what it may do in each half-hour from StoredAt on: charge (c), discharge (d), both (b) or neither (-). It is written
+	// with the plan, and read by EnvelopeBatteries alone.
+	May string
 }
 
 // PlanRead is what a plan's guess was made of at the boundary of the battery's site; zero: nothing.
@@ -217,12 +220,12 @@ func (tx *Tx) PutBatteryPlan(
 	_, err = tx.exec(
 		ctx,
 		`INSERT INTO battery_plan (asset_id, org_id, from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, seen_at,
-			without_market, planned_w, guess_read, refused)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+			without_market, planned_w, guess_read, refused, may)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
 		ON CONFLICT (asset_id) DO UPDATE SET from_at = excluded.from_at, modes = excluded.modes, planned_at = excluded.planned_at,
 			changed_at = excluded.changed_at, told_at = excluded.told_at, stored_at = excluded.stored_at, stored_wh = excluded.stored_wh,
 			guess_at = excluded.guess_at, guess = excluded.guess, guess_read = excluded.guess_read, seen_at = excluded.seen_at, without_market = excluded.without_market,
-			planned_w = excluded.planned_w, refused = excluded.refused,
+			planned_w = excluded.planned_w, refused = excluded.refused, may = excluded.may,
 			again = FALSE,
 			read_at = CASE WHEN battery_plan.read_at > excluded.planned_at THEN battery_plan.read_at END
 		WHERE battery_plan.org_id = excluded.org_id`,
@@ -242,6 +245,7 @@ func (tx *Tx) PutBatteryPlan(
 		writePowers(p.StoredAt, p.Powers),
 		read,
 		p.Refused,
+		writeMay(p.StoredAt, p.May),
 	)
 
 	return err

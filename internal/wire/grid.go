@@ -34,6 +34,8 @@ type EnvelopeResponse struct {
 	NumUncontrolled int `json:"num_uncontrolled"`
 	// Assets that cannot have what they need, even at full power.
 	NumShort int `json:"num_short"`
+	// Home batteries that are in the numbers of batteries.
+	NumBatteries int `json:"num_batteries,omitzero"`
 	// The first is the rest of the running one.
 	HalfHours []EnvelopeWindow `json:"half_hours"`
 	// By their beginning, then by their length.
@@ -51,6 +53,20 @@ type EnvelopeWindow struct {
 	// That must be drawn then, if every need is to be met.
 	LeastKWh float64 `json:"least_kwh"`
 	// That can be drawn then.
+	MostKWh float64 `json:"most_kwh"`
+	// What home batteries do then beside the cars; nothing without any.
+	Batteries *EnvelopeBatteries `json:"batteries,omitzero"`
+}
+
+// EnvelopeBatteries is what home batteries draw in a window; what they give is below zero.
+//
+//openapi:addition
+type EnvelopeBatteries struct {
+	// By their plans.
+	PlannedKWh float64 `json:"planned_kwh"`
+	// As little as they can draw, or as much as they can give.
+	LeastKWh float64 `json:"least_kwh"`
+	// As much as they can draw.
 	MostKWh float64 `json:"most_kwh"`
 }
 

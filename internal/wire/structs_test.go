@@ -72,6 +72,7 @@ var structs = map[string]reflect.Type{
 	"ChargingScheduleBlock":        reflect.TypeFor[ChargingScheduleBlock](),
 	"EnvelopeResponse":             reflect.TypeFor[EnvelopeResponse](),
 	"EnvelopeWindow":               reflect.TypeFor[EnvelopeWindow](),
+	"EnvelopeBatteries":            reflect.TypeFor[EnvelopeBatteries](),
 	"ProfileRequest":               reflect.TypeFor[ProfileRequest](),
 	"ProfileHalf":                  reflect.TypeFor[ProfileHalf](),
 	"ProfileResponse":              reflect.TypeFor[ProfileResponse](),

@@ -1,0 +1,164 @@
+package grid
+
+import (
+	"context"
+	"math"
+	"strings"
+	"time"
+
+	"flexd/internal/engine/envelope"
+	"flexd/internal/engine/home"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// batteryAhead is a home battery in the half-hours.
+type batteryAhead struct {
+	planned [HalfHours + 1]envelope.Joules // in the first half-hours: of none, of one, and so on; below zero it gives
+	// nothing where no instruction may call it: it does as planned
+	bounds *envelope.StorageBounds
+}
+
+// readBatteries counts in what home batteries of a scope can do. Nobody can call them where nobody listens for dispatches.
+func (g *gathering) readBatteries(
+	ctx context.Context,
+	tx *store.Tx,
+	scope flex.Scope,
+) error {
+	found, err := tx.EnvelopeBatteries(ctx, scope)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+
+	e, err := tx.Endpoint(ctx, flex.DispatchEndpoint)
+	if err != nil && flex.KindOf(err) != flex.NotFound {
+		return err
+	}
+
+	for i := range found {
+		b := &found[i]
+		if b.Power > 0 && b.Capacity > 0 {
+			g.batteries = append(g.batteries, g.battery(b, e.Enabled && !g.isSpent(b.AssetID)))
+		}
+	}
+
+	return nil
+}
+
+// isSpent reports whether an asset may not be called on a day of the half-hours.
+func (g *gathering) isSpent(id flex.AssetID) bool {
+	for _, day := range g.spent {
+		if day.assets[id] {
+			return true
+		}
+	}
+
+	return false
+}
+
+// battery is what a battery does and can do in the half-hours.
+func (g *gathering) battery(
+	b *store.EnvelopeBattery,
+	callable bool,
+) batteryAhead {
+	least, most := home.Battery{
+		Power:    b.Power,
+		Capacity: b.Capacity,
+	}.Usable()
+
+	s := &envelope.Storage{
+		Stored:     levelAt(b, g.now()),
+		Least:      envelope.Of(least),
+		Most:       envelope.Of(most),
+		Power:      b.Power,
+		Efficiency: home.Efficiency,
+		Charge:     make([]int64, HalfHours),
+		Give:       make([]int64, HalfHours),
+	}
+
+	var ahead batteryAhead
+	first := flex.PeriodAt(g.now())
+	for i := range HalfHours {
+		seconds := g.edges[i+1] - g.edges[i]
+		k := first.Add(i).Sub(b.Since)
+		ahead.planned[i+1] = ahead.planned[i]
+
+		if k >= 0 && k < len(b.Powers) {
+			ahead.planned[i+1] += envelope.Joules(int64(b.Powers[k]) * seconds)
+		}
+		if mayIn(b, k, "bc") {
+			s.Charge[i] = seconds
+		}
+		if mayIn(b, k, "bd") {
+			s.Give[i] = seconds
+		}
+	}
+
+	if callable {
+		ahead.bounds = new(s.Bounds())
+	}
+
+	return ahead
+}
+
+// mayIn reports whether what a battery may do in the half-hour at a place of its plan is among some letters.
+func mayIn(b *store.EnvelopeBattery, k int, letters string) bool {
+	if k < 0 || k >= len(b.May) {
+		return false
+	}
+	return strings.IndexByte(letters, b.May[k]) >= 0
+}
+
+// levelAt is what a battery holds at an instant by its plan.
+func levelAt(b *store.EnvelopeBattery, at time.Time) envelope.Joules {
+	level := float64(envelope.Of(b.Stored))
+	for k, w := range b.Powers {
+		span := b.Since.Add(k).Span().Meet(flex.Span{From: b.Since.Start(), To: at})
+		moved := float64(w) * span.Len().Seconds()
+		if w < 0 {
+			moved /= home.Efficiency
+		} else {
+			moved *= home.Efficiency
+		}
+		level += moved
+	}
+
+	most := float64(envelope.Of(b.Capacity))
+
+	return envelope.Joules(max(0, min(level, most)))
+}
+
+// window is what a battery does by plan in a window, and can. Its plan is within: where it may only cover its home that is what
+// it can give.
+func (b *batteryAhead) window(from, to int) (planned, least, most envelope.Joules) {
+	planned = b.planned[to] - b.planned[from]
+	if b.bounds == nil {
+		return planned, planned, planned
+	}
+
+	least, most = b.bounds.Window(from, to)
+
+	return planned, min(planned, least), max(planned, most)
+}
+
+// batteriesIn adds up what all batteries do in a window, and can.
+func (g *gathering) batteriesIn(from, to int) BatteryWindow {
+	var planned, least, most envelope.Joules
+	for i := range g.batteries {
+		p, l, m := g.batteries[i].window(from, to)
+		planned += p
+		least += l
+		most += m
+	}
+
+	return BatteryWindow{
+		Planned: rounded(planned),
+		Least:   rounded(least),
+		Most:    rounded(most),
+	}
+}
+
+// rounded is an energy in watt-hours, to the nearest.
+func rounded(e envelope.Joules) flex.WattHours {
+	return flex.WattHours(math.Round(float64(e) / 3600))
+}
