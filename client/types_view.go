@@ -274,6 +274,10 @@ type FleetHalfHour struct {
 	// What batteries are expected to draw by their plans, or by a dispatch in place of the plan; below zero they give,
 	// to their homes first. Of the others only `battery_dispatch_kw` is a part of it.
 	BatteryKW float64 `json:"battery_kw"`
+	// The least that batteries could draw in this half-hour alone, or the most that they could give, below zero.
+	BatteryLowestKW float64 `json:"battery_lowest_kw"`
+	// The most that they could draw.
+	BatteryHighestKW float64 `json:"battery_highest_kw"`
 	// What hot-water tanks and heat pumps are expected to draw by their plans. It is in none of the others.
 	HeatKW float64 `json:"heat_kw"`
 }

@@ -160,6 +160,8 @@ var operationsRoutes = []Route{
 						"highest_kw": 7.4,
 						"battery_dispatch_kw": -5,
 						"battery_kw": -4.2,
+						"battery_lowest_kw": -5,
+						"battery_highest_kw": 5,
 						"heat_kw": 3
 					}
 				],

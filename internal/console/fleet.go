@@ -51,11 +51,22 @@ func (s *Server) fleetNow(r *request) (view, error) {
 
 	t := &table{
 		Name:    "fleet",
-		Columns: []string{"start", "planned_kw", "without_flexd_kw", "lowest_kw", "highest_kw", "battery_dispatch_kw", "battery_kw", "heat_kw"},
+		Columns: []string{"start", "planned_kw", "without_flexd_kw", "lowest_kw", "highest_kw", "battery_dispatch_kw", "battery_kw", "heat_kw", "battery_lowest_kw", "battery_highest_kw"},
 	}
 
 	for _, l := range p.Lines {
-		t.add(l.Start, l.Planned, l.Unmoved, l.Lowest, l.Highest, l.Ordered, l.Batteries, l.Heat)
+		t.add(
+			l.Start,
+			l.Planned,
+			l.Unmoved,
+			l.Lowest,
+			l.Highest,
+			l.Ordered,
+			l.Batteries,
+			l.Heat,
+			l.BatteriesLowest,
+			l.BatteriesHighest,
+		)
 	}
 
 	v := view{

@@ -297,6 +297,8 @@ func fleetHalfHour(l *operations.Line) wire.FleetHalfHour {
 
 		BatteryDispatchKW: l.Ordered,
 		BatteryKW:         l.Batteries,
+		BatteryLowestKW:   l.BatteriesLowest,
+		BatteryHighestKW:  l.BatteriesHighest,
 		HeatKW:            l.Heat,
 	}
 }

@@ -3,11 +3,8 @@ package grid
 import (
 	"context"
 	"math"
-	"strings"
-	"time"
 
 	"flexd/internal/engine/envelope"
-	"flexd/internal/engine/home"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
@@ -61,21 +58,6 @@ func (g *gathering) battery(
 	b *store.EnvelopeBattery,
 	callable bool,
 ) batteryAhead {
-	least, most := home.Battery{
-		Power:    b.Power,
-		Capacity: b.Capacity,
-	}.Usable()
-
-	s := &envelope.Storage{
-		Stored:     levelAt(b, g.now()),
-		Least:      envelope.Of(least),
-		Most:       envelope.Of(most),
-		Power:      b.Power,
-		Efficiency: home.Efficiency,
-		Charge:     make([]int64, HalfHours),
-		Give:       make([]int64, HalfHours),
-	}
-
 	var ahead batteryAhead
 	first := flex.PeriodAt(g.now())
 	for i := range HalfHours {
@@ -86,46 +68,13 @@ func (g *gathering) battery(
 		if k >= 0 && k < len(b.Powers) {
 			ahead.planned[i+1] += envelope.Joules(int64(b.Powers[k]) * seconds)
 		}
-		if mayIn(b, k, "bc") {
-			s.Charge[i] = seconds
-		}
-		if mayIn(b, k, "bd") {
-			s.Give[i] = seconds
-		}
 	}
 
 	if callable {
-		ahead.bounds = new(s.Bounds())
+		ahead.bounds = new(b.Storage(g.edges[:]).Bounds())
 	}
 
 	return ahead
-}
-
-// mayIn reports whether what a battery may do in the half-hour at a place of its plan is among some letters.
-func mayIn(b *store.EnvelopeBattery, k int, letters string) bool {
-	if k < 0 || k >= len(b.May) {
-		return false
-	}
-	return strings.IndexByte(letters, b.May[k]) >= 0
-}
-
-// levelAt is what a battery holds at an instant by its plan.
-func levelAt(b *store.EnvelopeBattery, at time.Time) envelope.Joules {
-	level := float64(envelope.Of(b.Stored))
-	for k, w := range b.Powers {
-		span := b.Since.Add(k).Span().Meet(flex.Span{From: b.Since.Start(), To: at})
-		moved := float64(w) * span.Len().Seconds()
-		if w < 0 {
-			moved /= home.Efficiency
-		} else {
-			moved *= home.Efficiency
-		}
-		level += moved
-	}
-
-	most := float64(envelope.Of(b.Capacity))
-
-	return envelope.Joules(max(0, min(level, most)))
 }
 
 // window is what a battery does by plan in a window, and can. Its plan is within: where it may only cover its home that is what

@@ -220,6 +220,9 @@ func (f *Outlook) readUnplugged(ctx context.Context, tx *store.Tx) error {
 		f.spread(&f.batteries, d.From.Unix(), d.To.Unix(), int64(d.Power))
 	}
 
+	if err := f.readBatteries(ctx, tx, stored); err != nil {
+		return err
+	}
 	if err := f.readFuses(ctx, tx); err != nil {
 		return err
 	}

@@ -40,8 +40,11 @@ type Outlook struct {
 	sums      [outlookPeriods]halfHour
 	ordered   perHalfHour // what dispatches ask batteries for, positive from the grid
 	batteries perHalfHour // the power of batteries, by plan or dispatch
-	heat      perHalfHour // what tanks and heat pumps draw by their plans
-	permitted map[flex.Tariff]*perHalfHour
+	// of it, by how much they could draw less, and more, in each half-hour alone
+	batteriesLess perHalfHour
+	batteriesMore perHalfHour
+	heat          perHalfHour // what tanks and heat pumps draw by their plans
+	permitted     map[flex.Tariff]*perHalfHour
 
 	behind map[flex.AssetID]store.FusedCar // plugged in behind a main fuse that was set; read before any is added
 	fused  map[flex.SiteID]*fusedHours     // of their sites, until all are counted
@@ -378,13 +381,13 @@ func (f *Outlook) join(o *Outlook) {
 	}
 
 	f.joinFused(o)
+	f.joinBatteries(o)
 	for i := range f.sums {
 		f.sums[i].plan += o.sums[i].plan
 		f.sums[i].plain += o.sums[i].plain
 		f.sums[i].less += o.sums[i].less
 		f.sums[i].more += o.sums[i].more
 		f.ordered[i] += o.ordered[i]
-		f.batteries[i] += o.batteries[i]
 		f.heat[i] += o.heat[i]
 	}
 }
@@ -401,6 +404,9 @@ type Line struct {
 	// what batteries are expected to draw, by their plans, or by a dispatch in place of the plan; negative
 	// gives. It is in neither of planned and heat
 	Batteries float64
+	// the least and the most that batteries could draw in this half-hour alone
+	BatteriesLowest  float64
+	BatteriesHighest float64
 	// what tanks and heat pumps draw by their plans; it is in none of the others
 	Heat float64
 }
@@ -423,6 +429,9 @@ func (f *Outlook) Lines() []Line {
 			Ordered:   kilowatts(f.ordered[i]),
 			Batteries: kilowatts(f.batteries[i]),
 			Heat:      kilowatts(f.heat[i]),
+
+			BatteriesLowest:  kilowatts(f.batteries[i] - f.batteriesLess[i]),
+			BatteriesHighest: kilowatts(f.batteries[i] + f.batteriesMore[i]),
 		}
 	}
 

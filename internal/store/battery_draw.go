@@ -10,6 +10,7 @@ import (
 
 // BatteryDraw is the power that a battery is expected to have for a time, by its plan or by a dispatch.
 type BatteryDraw struct {
+	Asset flex.AssetID
 	flex.Span
 	Power flex.Watts // positive fills it
 }
@@ -33,7 +34,7 @@ func (tx *Tx) BatteryDraws(
 
 	for _, o := range orders {
 		asked[o.Asset] = append(asked[o.Asset], o.Span)
-		draws = append(draws, BatteryDraw{o.Span, o.Power})
+		draws = append(draws, BatteryDraw{o.Asset, o.Span, o.Power})
 	}
 
 	plans, err := tx.batteryPowers(ctx, span)
@@ -45,7 +46,7 @@ func (tx *Tx) BatteryDraws(
 			}
 
 			for _, left := range outside(half, asked[plans[i].asset]) {
-				draws = append(draws, BatteryDraw{left, power})
+				draws = append(draws, BatteryDraw{plans[i].asset, left, power})
 			}
 		}
 	}

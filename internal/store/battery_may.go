@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"flexd/internal/engine/home"
 	"flexd/internal/flex"
 )
 
@@ -30,13 +31,8 @@ func readMay(from flex.Period, text string) string {
 
 // EnvelopeBattery is a home battery under control with what it may do, by its newest plan.
 type EnvelopeBattery struct {
-	AssetID  flex.AssetID
-	Power    flex.Watts
-	Capacity flex.WattHours
-	Since    flex.Period    // that its powers and letters begin with
-	Stored   flex.WattHours // at its start
-	Powers   []flex.Watts   // in each half-hour, as planned; below zero it gives
-	May      string         // a letter for each, as BatteryPlan has them
+	AssetID flex.AssetID
+	home.Ahead
 }
 
 // EnvelopeBatteries returns the batteries under control of a scope whose plan says what they may do, by their ids.
