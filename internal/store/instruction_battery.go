@@ -60,7 +60,8 @@ func (tx *Tx) ScopeBatteries(
 	)
 	n := len(args)
 
-	return rows(ctx, tx.conn, scanScopeBattery, fmt.Sprintf(`SELECT s.id, s.site_id, p.stored_at, p.planned_w, COALESCE(k.calls, 0),
+	return rows(ctx, tx.conn, scanScopeBattery, fmt.Sprintf(`SELECT s.id, s.site_id, p.stored_at, p.planned_w,
+			(SELECT count(DISTINCT k.instruction_id) FROM called_asset k WHERE k.org_id = $1 AND k.site_id = s.site_id AND NOT k.dispatched),
 			EXISTS (SELECT 1 FROM called_asset c JOIN instruction i ON i.id = c.instruction_id WHERE c.asset_id = s.id AND `+holds+`),
 			EXISTS (SELECT 1 FROM reading r WHERE r.asset_id = s.id AND r.at >= $%d AND (r.at / 86400000000) IN ($%d, $%d)
 				AND r.label >= 10 AND r.label IN ($%d, $%d)),
@@ -70,8 +71,6 @@ func (tx *Tx) ScopeBatteries(
 				WHERE d.asset_id = s.id ORDER BY d.event_id DESC LIMIT 1)
 		FROM (SELECT a.id, a.site_id, a.org_id FROM asset a WHERE a.org_id = $1 AND a.type = 'battery' AND `+controlled+`) s
 			JOIN battery_plan p ON p.asset_id = s.id
-			LEFT JOIN (SELECT site_id, count(DISTINCT instruction_id) AS calls FROM called_asset WHERE org_id = $1 AND NOT dispatched GROUP BY site_id) k
-			ON k.site_id = s.site_id
 		WHERE p.org_id = $1`+where+` ORDER BY s.id`, n-4, n-3, n-2, n-1, n), args...)
 }
 
