@@ -197,7 +197,7 @@ func (s *Service) planLocked(
 	}
 
 	next.Stored, next.StoredAt = ahead.stored, now
-	if err := takeBack(ctx, tx, b, &ahead); err != nil {
+	if err := takeBack(ctx, tx, b, &next, &ahead); err != nil {
 		return err
 	}
 
@@ -378,6 +378,7 @@ func setModes(
 // nextPlan begins a plan with what the one before says from the start of today on.
 func nextPlan(old *store.BatteryPlan, now flex.Period) store.BatteryPlan {
 	next := *old
+	carryOver(&next, old, now)
 	next.From = flex.PeriodAt(flex.DayAt(now.Start()).Start())
 	var modes []byte
 

@@ -21,10 +21,6 @@ import (
 // later than that is planned to wait, before it is handed over. What a battery or a car gives makes no headroom for others: if
 // it fails, the caps are kept all the same.
 
-// batterySettled is the number of half-hours, the running one first, that a battery is planned for and cars leave it: those
-// that are handed over as dispatches. Whoever follows the battery's schedule reads it as often as each half-hour.
-const batterySettled = 3
-
 // batteryRun plans the batteries of one organisation, one after the other.
 type batteryRun struct {
 	*Service
@@ -64,8 +60,7 @@ func takes(b *store.CapBattery, p flex.Period, planned bool) flex.Watts {
 		return most
 	}
 
-	m, ok := modeAt(&b.Plan, p)
-	if ok && m == battery.ModeCharge {
+	if mayBe(&b.Plan, p, battery.ModeCharge) {
 		most = max(most, b.Power)
 	}
 
@@ -230,7 +225,7 @@ func (a *capsAhead) replaced(
 	}
 
 	before := takesFrom(a.own, a.from, 2*headroom.Hours)
-	a.own.Plan = store.BatteryPlan{From: next.From, Modes: next.Modes}
+	a.own.Plan = *next
 	if slices.Equal(before, takesFrom(a.own, a.from, 2*headroom.Hours)) {
 		return nil
 	}
@@ -272,6 +267,7 @@ func takeBackCharge(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
+	next *store.BatteryPlan,
 	ahead *homeAhead,
 ) error {
 	if ahead.caps == nil {
@@ -293,7 +289,7 @@ func takeBackCharge(
 			continue
 		}
 
-		if err := tellNothing(ctx, tx, b.Asset.ID, rest); err != nil {
+		if err := tellNothing(ctx, tx, b.Asset.ID, next, rest); err != nil {
 			return fmt.Errorf("take a dispatch back: %w", err)
 		}
 		own.Asked = append(own.Asked, store.AskedPower{Span: rest})
@@ -407,50 +403,4 @@ func (a *capsAhead) titled(cap int) string {
 		return fmt.Sprintf("%q", name)
 	}
 	return "the fleet"
-}
-
-// untilSettled has a battery cover its home instead of charging in half-hours beyond those that are settled, where a cap binds
-// power, and reports whether one does. Cars may be given that headroom after the battery has read its schedule: if it
-// cannot read the next one, the caps are kept all the same.
-func untilSettled(
-	ctx context.Context,
-	tx *store.Tx,
-	id flex.AssetID,
-	spans []ModeSpan,
-) ([]ModeSpan, bool, error) {
-	inForce, ok, err := tx.Caps(ctx)
-	if err != nil || !ok || !bindPower(&inForce) {
-		return spans, false, err
-	}
-
-	asset, err := tx.Asset(ctx, id)
-	if err != nil {
-		return nil, false, err
-	}
-
-	group, err := tx.CapGroup(ctx, asset.SiteID)
-	if err != nil {
-		return nil, false, err
-	}
-
-	k := placed(inForce)
-	now := flex.PeriodAt(tx.Now())
-	caps := k.profile(now.Start())
-	var kept []ModeSpan
-	binds := false
-
-	for _, s := range spans {
-		for _, p := range periodsTo(flex.PeriodAt(s.From), s.To) {
-			mode := s.Mode
-			_, bound := caps.Spare(k.place[group], p.Span())
-			if bound && mode == battery.ModeCharge && p.Sub(now) >= batterySettled {
-				mode = battery.ModeSelfUse
-			}
-
-			binds = binds || bound
-			kept = append(kept, ModeSpan{p.Span(), mode})
-		}
-	}
-
-	return kept, binds, nil
 }

@@ -88,11 +88,10 @@ func askedToGive(b *store.CapBattery, span flex.Span) flex.Watts {
 	return most
 }
 
-// gives is the most that a battery gives in a half-hour, by its plan and by dispatches.
+// gives is the most that a battery gives in a half-hour, by its plan, by those that it may have read before and by dispatches.
 func gives(b *store.CapBattery, p flex.Period) flex.Watts {
 	most := askedToGive(b, p.Span())
-	if m, ok := modeAt(&b.Plan, p); ok && b.Controlled &&
-		m == battery.ModeDischarge {
+	if b.Controlled && mayBe(&b.Plan, p, battery.ModeDischarge) {
 		most = max(most, b.Power)
 	}
 
@@ -146,13 +145,14 @@ func takeBack(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
+	next *store.BatteryPlan,
 	ahead *homeAhead,
 ) error {
-	if err := takeBackDischarge(ctx, tx, b, ahead); err != nil {
+	if err := takeBackDischarge(ctx, tx, b, next, ahead); err != nil {
 		return err
 	}
 
-	return takeBackCharge(ctx, tx, b, ahead)
+	return takeBackCharge(ctx, tx, b, next, ahead)
 }
 
 // takeBackDischarge is takeBack for what limits the export of the battery's feeder.
@@ -160,6 +160,7 @@ func takeBackDischarge(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
+	next *store.BatteryPlan,
 	ahead *homeAhead,
 ) error {
 	if ahead.feeder == nil {
@@ -181,7 +182,7 @@ func takeBackDischarge(
 			continue
 		}
 
-		if err := tellNothing(ctx, tx, b.Asset.ID, rest); err != nil {
+		if err := tellNothing(ctx, tx, b.Asset.ID, next, rest); err != nil {
 			return fmt.Errorf("take a dispatch back: %w", err)
 		}
 	}
@@ -189,12 +190,14 @@ func takeBackDischarge(
 	return nil
 }
 
-// tellNothing dispatches no power to a battery, if somebody listens. The market asked for nothing, so that it is no flex
+// tellNothing dispatches no power to a battery for a half-hour or the rest of it, if somebody listens, in place of all that its plans said
+// of it. The market asked for nothing, so that it is no flex
 // event: nothing is what the battery would have had.
 func tellNothing(
 	ctx context.Context,
 	tx *store.Tx,
 	battery flex.AssetID,
+	next *store.BatteryPlan,
 	span flex.Span,
 ) error {
 	e, err := tx.Endpoint(ctx, flex.DispatchEndpoint)
@@ -205,6 +208,7 @@ func tellNothing(
 		return err
 	}
 
+	unsay(next, flex.PeriodAt(span.From))
 	_, err = tx.AddDispatch(ctx, store.Dispatch{
 		Market: dispatchMarket,
 		Span:   span,

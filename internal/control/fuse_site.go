@@ -225,7 +225,7 @@ func fusedAs(
 	return f, nil
 }
 
-// busyAt is what the batteries of a site charge with in the running half-hour or by a dispatch that was sent.
+// busyAt is what the batteries of a site may charge with by what was handed over: in the settled half-hours, and by dispatches.
 func (f *behindFuse) busyAt(
 	ctx context.Context,
 	tx *store.Tx,
@@ -241,8 +241,8 @@ func (f *behindFuse) busyAt(
 
 		d.addBattery(n, &b)
 		now := flex.PeriodAt(f.from)
-		for p := now; p == now || p.Start().Before(b.Plan.DispatchedTo); p = p.Add(1) {
-			if m, ok := modeAt(&b.Plan, p); ok && m == battery.ModeCharge {
+		for p := now; isHandedOver(&b.Plan, p, now); p = p.Add(1) {
+			if mayBe(&b.Plan, p, battery.ModeCharge) {
 				steps = append(steps, flex.Step{Span: p.Span()})
 			}
 		}

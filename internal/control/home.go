@@ -21,7 +21,7 @@ type siteHome struct {
 	count  int          // of them
 	// what they are planned on, cars apart; stored is of all together
 	ahead homeAhead
-	// when they charge for sure: in the running half-hour, and as dispatched
+	// when they may charge by what was handed over: in the settled half-hours, and as dispatched
 	busy []flex.Step
 	// what they were sent for the running half-hour, and for those that were dispatched
 	sent map[flex.Period]sentMode
@@ -154,12 +154,14 @@ func (s *Service) join(
 	return nil
 }
 
-// addSent notes what a battery was sent for the running half-hour, and by dispatches.
+// addSent notes what a battery was sent for the running half-hour, and by dispatches, and when it may charge by what was handed over.
 func (h *siteHome) addSent(b *store.Battery, now flex.Period, power flex.Watts) {
-	for p := now; p == now || p.Start().Before(b.Plan.DispatchedTo); p = p.Add(1) {
-		h.send(b, p, power)
+	for p := now; isHandedOver(&b.Plan, p, now); p = p.Add(1) {
+		if p == now || p.Start().Before(b.Plan.DispatchedTo) {
+			h.send(b, p, power)
+		}
 
-		if m, ok := modeAt(&b.Plan, p); ok && m == battery.ModeCharge {
+		if mayBe(&b.Plan, p, battery.ModeCharge) {
 			h.busy = append(h.busy, flex.Step{Span: p.Span(), Limit: power})
 		}
 	}
@@ -481,12 +483,12 @@ func (m *meter) readSite(
 	return err
 }
 
-// sentTo are the half-hours in which a battery's plan has it in a mode.
+// sentTo are the half-hours in which a battery may be in a mode, by its plan or by those that it may have read before.
 func sentTo(b *store.Battery, mode battery.Mode) []flex.Step {
 	var steps []flex.Step
 	for i := range b.Plan.Modes {
 		p := b.Plan.From.Add(i)
-		if m, ok := modeAt(&b.Plan, p); ok && m == mode {
+		if mayBe(&b.Plan, p, mode) {
 			steps = append(steps, flex.Step{Span: p.Span(), Limit: b.Power()})
 		}
 	}

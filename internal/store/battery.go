@@ -23,8 +23,11 @@ var (
 // BatteryPlan is what a battery is to do, and what that was worked out from. Its
 // FromAt is zero if there never was one.
 type BatteryPlan struct {
-	From      flex.Period
-	Modes     string // a letter for each half-hour, as control writes it
+	From  flex.Period
+	Modes string // a letter for each half-hour, as control writes it
+	// what plans before this one said of the half-hours from HandedAt on, which may have been read: a letter for each
+	HandedAt  time.Time
+	Handed    string
 	PlannedAt time.Time
 	ChangedAt time.Time
 	// the end of what was handed over as dispatches; zero if nothing was
@@ -158,7 +161,7 @@ func (tx *Tx) batteryPlan(
 	var p BatteryPlan
 	err := tx.row(
 		ctx,
-		`SELECT from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, guess_read, without_market, planned_w, refused
+		`SELECT from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, guess_read, without_market, planned_w, refused, handed_at, handed
 		FROM battery_plan WHERE org_id = $1 AND asset_id = $2`,
 		tx.org.Bytes(),
 		id.Bytes(),
@@ -177,6 +180,8 @@ func (tx *Tx) batteryPlan(
 			&without,
 			&planned,
 			&p.Refused,
+			instant{&p.HandedAt},
+			&p.Handed,
 		)
 
 	if errors.Is(err, sql.ErrNoRows) {
@@ -220,13 +225,13 @@ func (tx *Tx) PutBatteryPlan(
 	_, err = tx.exec(
 		ctx,
 		`INSERT INTO battery_plan (asset_id, org_id, from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, seen_at,
-			without_market, planned_w, guess_read, refused, may)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+			without_market, planned_w, guess_read, refused, may, handed_at, handed)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
 		ON CONFLICT (asset_id) DO UPDATE SET from_at = excluded.from_at, modes = excluded.modes, planned_at = excluded.planned_at,
 			changed_at = excluded.changed_at, told_at = excluded.told_at, stored_at = excluded.stored_at, stored_wh = excluded.stored_wh,
 			guess_at = excluded.guess_at, guess = excluded.guess, guess_read = excluded.guess_read, seen_at = excluded.seen_at, without_market = excluded.without_market,
 			planned_w = excluded.planned_w, refused = excluded.refused, may = excluded.may,
-			again = FALSE,
+			handed_at = excluded.handed_at, handed = excluded.handed, again = FALSE,
 			read_at = CASE WHEN battery_plan.read_at > excluded.planned_at THEN battery_plan.read_at END
 		WHERE battery_plan.org_id = excluded.org_id`,
 		id.Bytes(),
@@ -246,6 +251,8 @@ func (tx *Tx) PutBatteryPlan(
 		read,
 		p.Refused,
 		writeMay(p.StoredAt, p.May),
+		micros(p.HandedAt),
+		p.Handed,
 	)
 
 	return err

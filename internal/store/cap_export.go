@@ -86,12 +86,13 @@ type AskedPower struct {
 }
 
 // CapBatteries returns the batteries of a constraint group, or with no group those of the whole organisation that
-// have a plan or are dispatched, in the order of their ids. Of their plans they have the modes alone.
+// have a plan or are dispatched, in the order of their ids. Of their plans they have the modes alone,
+// and what was handed over.
 func (tx *Tx) CapBatteries(
 	ctx context.Context,
 	group string,
 ) ([]CapBattery, error) {
-	const columns = `SELECT a.id, COALESCE(c.name, ''), COALESCE(a.power_w, m.power_w), ` + controlled + `, p.from_at, COALESCE(p.modes, '') `
+	const columns = `SELECT a.id, COALESCE(c.name, ''), COALESCE(a.power_w, m.power_w), ` + controlled + `, p.from_at, COALESCE(p.modes, ''), p.handed_at, COALESCE(p.handed, '') `
 	const besides = ` LEFT JOIN model m ON m.key = lower(a.model) LEFT JOIN battery_plan p ON p.asset_id = a.id `
 
 	text := columns + `FROM cap_site c JOIN asset a ON a.site_id = c.site_id` + besides +
@@ -124,6 +125,8 @@ func scanCapBattery(s scanner) (CapBattery, error) {
 		&b.Controlled,
 		instant{&from},
 		&b.Plan.Modes,
+		instant{&b.Plan.HandedAt},
+		&b.Plan.Handed,
 	)
 
 	b.Power = flex.Watts(power.Int64)
