@@ -16,7 +16,7 @@ import (
 func TestUnheard(t *testing.T) {
 	each(t, func(h *fixture) {
 		ctx := context.Background()
-		as := h.chargers(4)
+		as := append(h.chargers(4), h.Asset(h.site, flex.Battery, 5000), h.Asset(h.site, flex.Battery, 5000))
 		report := func(asset flex.AssetID, event flex.EventID, s flex.CallbackStatus) {
 			h.Helper()
 			if err := h.service.Callback(ctx, h.Org, delivery.Callback{Asset: asset.String(), Event: event.String(), Status: s}); err != nil {
@@ -60,6 +60,7 @@ func TestUnheard(t *testing.T) {
 
 		read(flex.ChargerEnergy, as[0], as[1], as[3])
 		read(flex.BoundaryImportPower, as[2])
+		read(flex.BatteryStateOfCharge, as[4], as[5])
 		events := h.plan(8*time.Hour, as...)
 		report(as[0], events[0], flex.Received)
 		report(as[1], events[1], flex.Received)
@@ -79,10 +80,17 @@ func TestUnheard(t *testing.T) {
 		time.Sleep(time.Hour)
 		read(flex.ChargerEnergy, as[3]) // soon after the one before, and all that its stay needs
 
-		time.Sleep(24 * time.Hour)
-		read(flex.ChargerEnergy, as[1])
+		time.Sleep(22 * time.Hour)
+		read(flex.BoundaryImportPower, as[5]) // any of its steady readings shows that a battery is heard
 		listed(0, 0)
-		time.Sleep(25 * time.Hour)
+		time.Sleep(2 * time.Hour)
+		read(flex.ChargerEnergy, as[1])
+		listed(0, 1) // of a battery, half as long is too long
+		read(flex.BatteryStoredEnergy, as[4], as[5])
+		listed(0, 0)
+		time.Sleep(23 * time.Hour)
+		read(flex.BatteryStateOfCharge, as[4], as[5])
+		time.Sleep(2 * time.Hour)
 		listed(0, 2)
 		read(flex.BoundaryImportPower, as[2])
 		listed(0, 1)

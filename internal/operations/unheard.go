@@ -55,7 +55,7 @@ func findReadingsMissing(
 			count(total, "asset"),
 			instantText(found[0].Since),
 		),
-		Text: "None came for two days; of a charger, none in the two days since a car was plugged in. What they draw cannot be settled until readings come: ask the client that reports them.",
+		Text: "None came for two days, of a battery for a day; of a charger, none in the two days since a car was plugged in. What they draw cannot be settled until readings come, and a battery is planned on what its last plan comes to: ask the client that reports them.",
 	}}, err
 }
 

@@ -15,6 +15,7 @@ func TestTake_HeldBack(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := open(t, url, 2)
 		h.exec(t, `UPDATE asset SET power_w = 7400 WHERE id = $1`, asset(1).Bytes())
+		h.exec(t, `UPDATE asset SET capacity_wh = 10000 WHERE id = $1`, asset(1).Bytes())
 		h.exec(t, `UPDATE site SET import_w = 18400, export_w = 3680, supply_set = TRUE`)
 		half := func(n int, l flex.Label, v float64) reading.Given {
 			return given(asset(n), l, "10:00", flex.HalfHour, v)
@@ -38,6 +39,9 @@ func TestTake_HeldBack(t *testing.T) {
 			{"export beyond it", half(1, flex.BoundaryImportPower, -4.048001), true},
 			{"consumption at the supply", half(1, flex.ProvisionalConsumption, 10.12), false},
 			{"consumption beyond it", half(1, flex.ProvisionalConsumption, 10.120001), true},
+			{"stored energy at the capacity", half(1, flex.BatteryStoredEnergy, 11), false},
+			{"stored energy beyond it", half(1, flex.BatteryStoredEnergy, 11.000001), true},
+			{"stored energy of an unknown capacity", half(2, flex.BatteryStoredEnergy, 50), false},
 			{"solar power, which settles nothing", half(1, flex.SolarPower, 50), false},
 		} {
 			t.Run(c.name, func(t *testing.T) {
@@ -47,8 +51,8 @@ func TestTake_HeldBack(t *testing.T) {
 				}
 			})
 		}
-		if _, total, err := h.service.Held(t.Context(), reading.HeldQuery{Org: h.org, State: flex.HeldWaiting, Limit: 100}); err != nil || total != 5 {
-			t.Errorf("%d are held back, %v; want 5, as two of a label and time are one", total, err)
+		if _, total, err := h.service.Held(t.Context(), reading.HeldQuery{Org: h.org, State: flex.HeldWaiting, Limit: 100}); err != nil || total != 6 {
+			t.Errorf("%d are held back, %v; want 6, as two of a label and time are one", total, err)
 		}
 	})
 }

@@ -24,7 +24,9 @@ const (
 const (
 	BeyondSupply = "beyond_supply" // more than the site's connection can carry
 	BeyondPower  = "beyond_power"  // more than the asset can draw or give
-	RegisterJump = "register_jump" // a register rose by more than that
+	// more than the asset's battery can hold
+	BeyondCapacity = "beyond_capacity"
+	RegisterJump   = "register_jump" // a register rose by more than that
 	// a register is lower than before: a new meter, or a wrong value
 	RegisterFall = "register_fall"
 )
@@ -104,6 +106,10 @@ func sourceOf(s flex.Supply) string {
 // suspect says whether a reading by itself shows more than its bound; registers are compared
 // with their neighbours instead.
 func suspect(r flex.Reading, rating store.Rating) suspicion {
+	if r.Label == flex.BatteryStoredEnergy {
+		return suspectLevel(r, rating.Capacity)
+	}
+
 	b, bounded := boundOf(r.Label, rating)
 	if !bounded || r.Label.Register() {
 		return suspicion{}
@@ -144,6 +150,25 @@ func suspect(r flex.Reading, rating store.Rating) suspicion {
 	}
 
 	return suspicion{}
+}
+
+// suspectLevel says whether more is stored than the battery can hold.
+func suspectLevel(r flex.Reading, capacity flex.WattHours) suspicion {
+	most := float64(capacity) * 1000 * (100 + Tolerance) / 100
+	if capacity == 0 || float64(r.Value) <= most {
+		return suspicion{}
+	}
+
+	return suspicion{
+		BeyondCapacity,
+		fmt.Sprintf(
+			"%s of %s kWh is more than capacity_kwh of the asset, %s kWh, holds. Correct the value (a share in percent is %s), or the capacity, or have the reading released",
+			r.Label,
+			micro(r.Value),
+			number(capacity.KWh()),
+			flex.BatteryStateOfCharge,
+		),
+	}
 }
 
 // suspectRise says whether a register rose by more, from one mark to a later one, than its

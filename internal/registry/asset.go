@@ -63,7 +63,7 @@ func newAsset(
 		return a, err
 	}
 
-	if err := checkDischarge(&flex.Asset{}, &a); err != nil {
+	if err := checkAsset(&flex.Asset{}, &a); err != nil {
 		return a, err
 	}
 
@@ -248,6 +248,12 @@ func (c *AssetChange) applyNow(a *flex.Asset) error {
 	return now.apply(a)
 }
 
+// check refuses what the change leaves that no asset of its type has: a power with a day of its own too.
+func (c *AssetChange) check(before, after flex.Asset) error {
+	after.Power = or(c.Power, after.Power)
+	return checkAsset(&before, &after)
+}
+
 // ChangeAsset changes an asset. Its type, site and external id never change. A power's day that
 // lies ahead is a fault; one of which something was settled is a Conflict.
 func (s *Service) ChangeAsset(
@@ -284,7 +290,7 @@ func (s *Service) ChangeAsset(
 			}
 		}
 
-		if err := checkDischarge(&before, &a); err != nil {
+		if err := c.check(before, a); err != nil {
 			return a, err
 		}
 

@@ -381,7 +381,7 @@ func updateAsset(
 		return MergedAsset{}, err
 	}
 
-	if err := checkDischarge(&before, &a); err != nil {
+	if err := checkAsset(&before, &a); err != nil {
 		return MergedAsset{}, err
 	}
 

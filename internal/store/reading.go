@@ -54,8 +54,10 @@ type owned struct {
 
 // Rating is what bounds the readings of an asset.
 type Rating struct {
-	Power  flex.Watts // of the asset; 0 if never given
-	Supply flex.Supply
+	Type     flex.AssetType
+	Power    flex.Watts     // of the asset; 0 if never given
+	Capacity flex.WattHours // of its battery; 0 if never given
+	Supply   flex.Supply
 }
 
 // ownersMax is the number of assets in the cache; beyond it the cache is emptied.
@@ -90,7 +92,9 @@ func (tx *Tx) OwnAssets(
 			var a ratedAsset
 			err := s.Scan(
 				&a.id,
+				&a.Type,
 				&a.Power,
+				&a.Capacity,
 				&a.Supply.Import,
 				&a.Supply.Export,
 				&a.Supply.Set,
@@ -103,7 +107,7 @@ func (tx *Tx) OwnAssets(
 			ctx,
 			tx.conn,
 			scan,
-			`SELECT a.id, COALESCE(a.power_w, 0), s.import_w, s.export_w, s.supply_set
+			`SELECT a.id, a.type, COALESCE(a.power_w, 0), COALESCE(a.capacity_wh, 0), s.import_w, s.export_w, s.supply_set
 			FROM asset a JOIN site s ON s.id = a.site_id WHERE a.org_id = $1 AND a.id IN `+list,
 			args...,
 		)

@@ -24,6 +24,9 @@ var (
 // late for the next: meters of a supplier come a day late.
 const ReadingsLate = 48 * time.Hour
 
+// BatteryReadingsLate is ReadingsLate of a battery: its plan stands on what it holds, and is a guess without.
+const BatteryReadingsLate = 24 * time.Hour
+
 // readingStep is by how much the newest reading moves before it is written again.
 const readingStep = 6 * time.Hour
 
@@ -109,6 +112,10 @@ func (tx *Tx) noteReadings(ctx context.Context, rs []flex.Reading) error {
 	}
 
 	keys := tx.db.noted.moved(newest)
+	late, err := tx.lateness(ctx, keys)
+	if err != nil {
+		return err
+	}
 
 	// In the order of the key, so that two batches never wait for each other in a ring.
 	slices.SortFunc(keys, func(a, b source) int {
@@ -128,7 +135,7 @@ func (tx *Tx) noteReadings(ctx context.Context, rs []flex.Reading) error {
 	for _, k := range keys {
 		var due any
 		if k.steady {
-			due = micros(newest[k].Add(ReadingsLate))
+			due = micros(newest[k].Add(late(k.asset)))
 		}
 
 		args = append(
@@ -148,6 +155,32 @@ func (tx *Tx) noteReadings(ctx context.Context, rs []flex.Reading) error {
 		5,
 		args,
 	)
+}
+
+// lateness says of each asset with steady readings how long after one the next is late.
+func (tx *Tx) lateness(
+	ctx context.Context,
+	keys []source,
+) (func(flex.AssetID) time.Duration, error) {
+	var steady []flex.AssetID
+	for _, k := range keys {
+		if k.steady {
+			steady = append(steady, k.asset)
+		}
+	}
+
+	var own map[flex.AssetID]Rating
+	var err error
+	if len(steady) > 0 {
+		own, err = tx.OwnAssets(ctx, steady)
+	}
+
+	return func(id flex.AssetID) time.Duration {
+		if own[id].Type == flex.Battery {
+			return BatteryReadingsLate
+		}
+		return ReadingsLate
+	}, err
 }
 
 // Steady returns the assets of a site of which any steady reading ever came: all but a charger's own
