@@ -468,4 +468,13 @@ func TestBrowser_Asset(t *testing.T) {
 	b.run(chromedp.Focus(chromedp.CSS("#need_kwh")), chromedp.KeyEvent(kb.End)) // 100 kWh
 	b.await(`document.querySelector("[data-cell='proposed shortfall_kwh kWh']").textContent.startsWith("5")`)
 	b.truth(`document.querySelector("output[for=need_kwh]").textContent === "100 kWh"`)
+
+	// What ends before something else begins is not drawn on, though prices have points in between.
+	evaluate[bool](b, `import(document.querySelector("script[src*='/asset.js']").src.replace("asset.js", "plot.js")).then(({ column, join }) => {
+		const hours = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((h) => [h, h + 1, h]);
+		const [x, , y] = join([hours.map(([a, b, v]) => [1800 * a, 1800 * b, v]), [[1800, 3600, -5], [5 * 1800, 6 * 1800, 2]]].map(column), 0);
+		window.gap = x.map((at, i) => [at / 1800, y[i]]).filter(([at]) => at > 2 && at < 5);
+	}), true`)
+	b.await(`window.gap?.length > 2`)
+	b.truth(`window.gap.every(([, value]) => value === null)`)
 }

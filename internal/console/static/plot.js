@@ -44,8 +44,11 @@ export const column = (spans) => {
   return [x, y];
 };
 
-// join aligns columns on one time axis.
-export const join = (columns, from) => uPlot.join(columns.map(([x, y]) => (x.length > 0 ? [x, y] : [[from], [null]])));
+// join aligns columns on one time axis. A gap lasts until its column goes on, whatever others have in between.
+export const join = (columns, from) => uPlot.join(
+  columns.map(([x, y]) => (x.length > 0 ? [x, y] : [[from], [null]])),
+  columns.map(() => [2, 2]), // nulls are widened
+);
 
 export const stepped = () => uPlot.paths.stepped({ align: 1 });
 
