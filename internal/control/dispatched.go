@@ -190,10 +190,12 @@ func replaceNamed(
 	return err
 }
 
-// takeBackNamed has a battery that a dispatch named do nothing for the rest of its time.
+// takeBackNamed has a battery that a dispatch named do nothing for the rest of its time. Its stored plan stays:
+// others keep free what a schedule that was read handed over, until the battery is planned again.
 func takeBackNamed(
 	ctx context.Context,
 	tx *store.Tx,
+	plan store.BatteryPlan,
 	c *store.Called,
 ) error {
 	rest := c.Expected[0].Span
@@ -202,5 +204,5 @@ func takeBackNamed(
 		return nil
 	}
 
-	return tellNothing(ctx, tx, c.AssetID, rest)
+	return tellNothing(ctx, tx, c.AssetID, &plan, rest)
 }

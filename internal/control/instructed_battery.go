@@ -198,7 +198,7 @@ func (s *Service) releaseBatteries(
 		}
 
 		if freed[i].Dispatched {
-			if err := takeBackNamed(ctx, tx, &freed[i]); err != nil {
+			if err := takeBackNamed(ctx, tx, b.Plan, &freed[i]); err != nil {
 				return err
 			}
 			continue
@@ -258,7 +258,7 @@ func takeBackCall(
 		b.Plan.DispatchedTo = flex.Later(b.Plan.DispatchedTo, p.End())
 		rest := p.Span()
 		rest.From = flex.Later(rest.From, tx.Now().Truncate(time.Minute))
-		if err := tellNothing(ctx, tx, b.Asset.ID, rest); err != nil {
+		if err := tellNothing(ctx, tx, b.Asset.ID, &b.Plan, rest); err != nil {
 			return fmt.Errorf("take a dispatch back: %w", err)
 		}
 	}
