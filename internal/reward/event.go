@@ -295,18 +295,13 @@ func detectDispatch(
 	p store.EndedDispatch,
 ) error {
 	if !p.TakenAt.IsZero() && !p.SiteID.IsZero() {
-		if err := tx.ReadReplaced(ctx, &p); err != nil {
-			return fmt.Errorf("read what replaced dispatch %s: %w", p.ID, err)
-		}
-
 		o := settle.Order{
-			Span:     p.Span,
-			Power:    p.Power,
-			Without:  p.Without,
-			TakenAt:  p.TakenAt,
-			Replaced: p.Replaced,
-			Rated:    p.Rated.OrDefault(),
-			Least:    settle.LeastFlexed,
+			Span:    p.Span,
+			Power:   p.Power,
+			Without: p.Without,
+			TakenAt: p.TakenAt,
+			Rated:   p.Rated.OrDefault(),
+			Least:   settle.LeastFlexed,
 		}
 
 		err := addEvents(

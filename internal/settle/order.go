@@ -15,10 +15,8 @@ type Order struct {
 	Without []flex.Watts
 	// when the asset took the order over; until then it was its own
 	TakenAt time.Time
-	// when newer orders held in its place, which the asset took over too; they may meet
-	Replaced []flex.Span
-	Rated    flex.Watts // what the asset can move, either way
-	Least    flex.WattHours
+	Rated   flex.Watts // what the asset can move, either way
+	Least   flex.WattHours
 }
 
 // Detect returns the flex events of the order: where it asked for clearly more or less than
@@ -35,38 +33,13 @@ func (o *Order) Detect() []Event {
 	var events []Event
 	for p := flex.PeriodAt(held.From); !last.Before(p); p = p.Add(1) {
 		moved := o.able(o.Power) - o.without(p)
-		meant := energyOf(moved, o.lasted(p.Span().Meet(held)))
+		meant := energyOf(moved, p.Span().Meet(held).Len())
 		if max(meant, -meant) >= max(o.Least, 1) {
 			events = joinEvent(events, p, meant)
 		}
 	}
 
 	return events
-}
-
-// lasted is how long of a span no newer order held.
-func (o *Order) lasted(span flex.Span) time.Duration {
-	left := []flex.Span{span}
-	for _, r := range o.Replaced {
-		if r.Empty() {
-			continue
-		}
-
-		var rest []flex.Span
-		for _, s := range left {
-			before := flex.Span{From: s.From, To: flex.Earlier(s.To, r.From)}
-			after := flex.Span{From: flex.Later(s.From, r.To), To: s.To}
-			rest = append(rest, before, after)
-		}
-		left = rest
-	}
-
-	var sum time.Duration
-	for _, s := range left {
-		sum += s.Len()
-	}
-
-	return sum
 }
 
 // Nominated returns what the asset would have had in the whole settlement period.

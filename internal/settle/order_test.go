@@ -33,10 +33,6 @@ func TestOrder_Detect(t *testing.T) {
 		{"more than it can move", settle.Order{Span: minutes(0, 30), Power: -50_000}, []settle.Event{event(35, -2500)}},
 		{"more than it could have had", settle.Order{Span: minutes(0, 30), Power: 5000, Without: []flex.Watts{-50_000}}, []settle.Event{event(35, 5000)}},
 		{"taken over in the middle", settle.Order{Span: minutes(0, 60), Power: -3000, TakenAt: start.Add(45 * time.Minute)}, []settle.Event{event(36, -750)}},
-		{"replaced whole", settle.Order{Span: minutes(0, 30), Power: -3000, Replaced: []flex.Span{minutes(0, 30)}}, nil},
-		{"replaced from its middle on", settle.Order{Span: minutes(0, 60), Power: -3000, Replaced: []flex.Span{minutes(20, 60)}}, []settle.Event{event(35, -1000)}},
-		{"replaced for a time, twice", settle.Order{Span: minutes(0, 30), Power: -3000, Replaced: []flex.Span{minutes(5, 15), minutes(10, 20), minutes(9, 9)}},
-			[]settle.Event{event(35, -750)}},
 		{"taken over when it was over", settle.Order{Span: minutes(0, 60), Power: -3000, TakenAt: start.Add(time.Hour)}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

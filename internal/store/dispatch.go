@@ -293,8 +293,6 @@ type EndedDispatch struct {
 	Rated flex.Watts
 	// when the client accepted it; zero if it did not, or reported it as refused or failed
 	TakenAt time.Time
-	// when newer dispatches of the asset held in its place, from when the client accepted them
-	Replaced []flex.Span
 }
 
 // DueDispatches returns up to limit parts of dispatches that are over and whose flex events
@@ -364,40 +362,6 @@ func (tx *Tx) DueDispatches(
 		micros(tx.now),
 		limit,
 	)
-}
-
-// ReadReplaced reads when newer dispatches held in the place of one: those that the client accepted and did not report as
-// refused or failed.
-func (tx *Tx) ReadReplaced(ctx context.Context, d *EndedDispatch) error {
-	var err error
-	d.Replaced, err = rows(
-		ctx,
-		tx.conn,
-		func(s scanner) (flex.Span, error) {
-			var issued time.Time
-			var after int64
-			var span flex.Span
-			err := s.Scan(instant{&issued}, instant{&span.From}, instant{&span.To}, &after)
-			taken := issued.Add(time.Duration(max(after, 0)) * time.Microsecond)
-			span.From = flex.Later(span.From, taken)
-
-			return span, err
-		},
-		`SELECT e.issued_at, e.from_at, e.to_at, v.at + v.took - v.queued_at
-		FROM dispatch_asset p JOIN dispatch e ON e.event_id = p.event_id
-			JOIN delivery v ON v.org_id = p.org_id AND v.event_id = p.event_id AND v.state = 'accepted'
-		WHERE p.asset_id = $2 AND p.event_id > $3 AND p.org_id = $1 AND e.from_at < $5 AND e.to_at > $4
-			AND NOT EXISTS (SELECT 1 FROM callback c WHERE c.org_id = p.org_id AND c.event_id = p.event_id AND c.asset_id = p.asset_id
-				AND c.status IN ('REJECTED', 'FAILED'))
-		ORDER BY p.event_id`,
-		tx.org.Bytes(),
-		d.AssetID.Bytes(),
-		d.ID.Bytes(),
-		micros(d.From),
-		micros(d.To),
-	)
-
-	return err
 }
 
 // DispatchDetected notes that the flex events of an asset's part in a dispatch have been
