@@ -288,45 +288,56 @@ func pausedStay(p store.Pause) flex.Span {
 	return flex.Span{From: p.From, To: p.Until}
 }
 
-// detectDispatch makes the events of an asset's part in a dispatch that its client took over.
+// detectDispatch makes the events of an asset's part in a dispatch that its client took over. In the half-hours of it
+// all that the asset was dispatched counts: a newer one takes the place of an older one where both hold.
 func detectDispatch(
 	ctx context.Context,
 	tx *store.Tx,
 	p store.EndedDispatch,
 ) error {
-	if !p.TakenAt.IsZero() && !p.SiteID.IsZero() {
-		o := settle.Order{
-			Span:    p.Span,
-			Power:   p.Power,
-			Without: p.Without,
-			TakenAt: p.TakenAt,
-			Rated:   p.Rated.OrDefault(),
-			Least:   settle.LeastFlexed,
-		}
+	if p.TakenAt.IsZero() || p.SiteID.IsZero() {
+		return tx.DispatchDetected(ctx, p.ID, p.AssetID)
+	}
 
-		err := addEvents(
-			ctx,
-			tx,
-			store.FlexEvent{SiteID: p.SiteID, AssetID: p.AssetID},
-			o.Detect(),
-			o.Nominated,
+	beside, err := tx.DispatchesBeside(ctx, p)
+	if err != nil {
+		return err
+	}
+
+	var orders settle.Orders
+	for _, d := range beside {
+		if !d.TakenAt.IsZero() {
+			orders = append(orders, settle.Order{
+				Span:    d.Span,
+				Power:   d.Power,
+				Without: d.Without,
+				TakenAt: d.TakenAt,
+				Rated:   d.Rated.OrDefault(),
+			})
+		}
+	}
+
+	err = addEvents(
+		ctx,
+		tx,
+		store.FlexEvent{SiteID: p.SiteID, AssetID: p.AssetID},
+		orders.Detect(p.Span, settle.LeastFlexed),
+		orders.Nominated,
+	)
+	if err != nil {
+		return fmt.Errorf(
+			"keep the flex events of dispatch %s of asset %s: %w",
+			p.ID,
+			p.AssetID,
+			err,
 		)
-
-		if err != nil {
-			return fmt.Errorf(
-				"keep the flex events of dispatch %s of asset %s: %w",
-				p.ID,
-				p.AssetID,
-				err,
-			)
-		}
 	}
 
 	return tx.DispatchDetected(ctx, p.ID, p.AssetID)
 }
 
-// addEvents keeps the events that were found of an asset. of says what they have in common,
-// nominated what a half-hour would have had without the market.
+// addEvents keeps the events that were found of an asset, in the half-hours in which it has none yet: a half-hour is
+// settled once. of says what they have in common, nominated what a half-hour would have had without the market.
 func addEvents(
 	ctx context.Context,
 	tx *store.Tx,
@@ -334,8 +345,9 @@ func addEvents(
 	found []settle.Event,
 	nominated func(flex.Period) flex.WattHours,
 ) error {
-	if len(found) == 0 {
-		return nil
+	found, err := notYetFound(ctx, tx, of.AssetID, found)
+	if err != nil || len(found) == 0 {
+		return err
 	}
 
 	// All calls in the time of the events are read at once.
@@ -364,6 +376,33 @@ func addEvents(
 	}
 
 	return nil
+}
+
+// notYetFound returns what is found of an asset in half-hours in which no event of it is kept.
+func notYetFound(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+	found []settle.Event,
+) ([]settle.Event, error) {
+	if len(found) == 0 {
+		return nil, nil
+	}
+
+	taken, err := tx.EventSpans(ctx, asset, flex.Span{
+		From: found[0].Span().From,
+		To:   found[len(found)-1].Span().To,
+	})
+	if err != nil || len(taken) == 0 {
+		return found, err
+	}
+
+	var left []settle.Event
+	for _, e := range found {
+		left = append(left, e.Without(taken)...)
+	}
+
+	return left, nil
 }
 
 // instructed lays calls over an event: each half-hour has the parts in which a call asked for what

@@ -28,6 +28,19 @@ type Steering struct {
 	Least     flex.WattHours
 }
 
+// Without returns the parts of the event in the half-hours that no span has.
+func (e Event) Without(taken []flex.Span) []Event {
+	var parts []Event
+	for i, meant := range e.Meant {
+		p := e.Day.Period(e.First + i)
+		if !slices.ContainsFunc(taken, func(s flex.Span) bool { return !s.Meet(p.Span()).Empty() }) {
+			parts = joinEvent(parts, p, meant)
+		}
+	}
+
+	return parts
+}
+
 // LeastFlexed is the printed default of Steering.Least: a smaller difference in a
 // settlement period is no event.
 const LeastFlexed flex.WattHours = 50

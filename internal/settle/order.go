@@ -1,6 +1,7 @@
 package settle
 
 import (
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -16,25 +17,22 @@ type Order struct {
 	// when the asset took the order over; until then it was its own
 	TakenAt time.Time
 	Rated   flex.Watts // what the asset can move, either way
-	Least   flex.WattHours
 }
 
-// Detect returns the flex events of the order: where it asked for clearly more or less than
-// the asset would have had. An event never means more than the asset can move in the time
-// in which the order held.
-func (o *Order) Detect() []Event {
-	held := o.Meet(flex.Span{From: o.TakenAt, To: o.To})
-	if held.Empty() {
-		return nil
-	}
+// Orders are what one asset was asked for, in the order in which it was asked. Where several
+// hold at once, the last of them counts.
+type Orders []Order
 
-	last := flex.PeriodAt(held.To.Add(-1))
+// Detect returns the flex events in the settlement periods that a span touches: where the orders
+// asked for clearly more or less, at least so much, than the asset would have had. An event never means
+// more than the asset can move in the time in which the orders held.
+func (asked Orders) Detect(within flex.Span, least flex.WattHours) []Event {
+	last := flex.PeriodAt(within.To.Add(-1))
 
 	var events []Event
-	for p := flex.PeriodAt(held.From); !last.Before(p); p = p.Add(1) {
-		moved := o.able(o.Power) - o.without(p)
-		meant := energyOf(moved, p.Span().Meet(held).Len())
-		if max(meant, -meant) >= max(o.Least, 1) {
+	for p := flex.PeriodAt(within.From); !last.Before(p); p = p.Add(1) {
+		meant := asked.meant(p)
+		if max(meant, -meant) >= max(least, 1) {
 			events = joinEvent(events, p, meant)
 		}
 	}
@@ -42,9 +40,48 @@ func (o *Order) Detect() []Event {
 	return events
 }
 
-// Nominated returns what the asset would have had in the whole settlement period.
-func (o *Order) Nominated(p flex.Period) flex.WattHours {
-	return energyOf(o.without(p), flex.HalfHour)
+// Nominated returns what the asset would have had in the whole settlement period, as it was known
+// when the first of its orders came.
+func (asked Orders) Nominated(p flex.Period) flex.WattHours {
+	for i := range asked {
+		if !asked[i].Meet(p.Span()).Empty() {
+			return energyOf(asked[i].without(p), flex.HalfHour)
+		}
+	}
+
+	return 0
+}
+
+// meant returns what the orders asked for more than the asset would have had in a settlement period.
+func (asked Orders) meant(p flex.Period) flex.WattHours {
+	var wattSeconds int64
+	free := []flex.Span{p.Span()} // where no later order holds
+
+	for i := len(asked) - 1; i >= 0; i-- {
+		o := &asked[i]
+		held := o.Meet(flex.Span{From: o.TakenAt, To: o.To})
+		moved := int64(o.able(o.Power) - o.without(p))
+
+		var rest []flex.Span
+		for _, f := range free {
+			part := f.Meet(held)
+			if part.Empty() {
+				rest = append(rest, f)
+				continue
+			}
+
+			wattSeconds += moved * int64(part.Len()/time.Second)
+			rest = append(
+				rest,
+				flex.Span{From: f.From, To: part.From},
+				flex.Span{From: part.To, To: f.To},
+			)
+		}
+
+		free = slices.DeleteFunc(rest, flex.Span.Empty)
+	}
+
+	return flex.WattHours(wattSeconds / 3600)
 }
 
 func (o *Order) without(p flex.Period) flex.Watts {

@@ -36,8 +36,8 @@ func TestOrder_Detect(t *testing.T) {
 		{"taken over when it was over", settle.Order{Span: minutes(0, 60), Power: -3000, TakenAt: start.Add(time.Hour)}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.order.Rated, c.order.Least = 5000, settle.LeastFlexed
-			if got := c.order.Detect(); !reflect.DeepEqual(got, c.want) {
+			c.order.Rated = 5000
+			if got := (settle.Orders{c.order}).Detect(c.order.Span, settle.LeastFlexed); !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 		})

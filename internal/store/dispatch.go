@@ -87,7 +87,7 @@ func (tx *Tx) AddDispatch(ctx context.Context, d Dispatch) (Dispatch, error) {
 func (tx *Tx) addDispatched(ctx context.Context, d *Dispatch) error {
 	const columns = 7
 	args := make([]any, 0, columns*len(d.Assets))
-	detectAt := micros(d.To.Add(DetectAfter))
+	detectAt := micros(flex.PeriodAt(d.To.Add(-1)).End().Add(DetectAfter))
 	releaseAt := micros(d.To.Add(ReleaseAfter))
 
 	for _, a := range d.Assets {
@@ -205,8 +205,8 @@ func scanDispatch(s scanner) (Dispatch, error) {
 	return d, err
 }
 
-// DetectAfter is how long after its end a dispatch is looked at: what was delivered at the
-// last moment has been noted by then.
+// DetectAfter is how long after the end of its last half-hour a dispatch is looked at: what was delivered
+// at the last moment has been noted by then, and so has each other dispatch of these half-hours.
 const DetectAfter = time.Minute
 
 // duringSpan is the part of a plan, which begins with a period, that lies within the span. It
@@ -301,46 +301,6 @@ func (tx *Tx) DueDispatches(
 	ctx context.Context,
 	limit int,
 ) ([]EndedDispatch, error) {
-	scan := func(s scanner) (EndedDispatch, error) {
-		var site, former flex.SiteID
-		var without string
-		var after sql.NullInt64
-		var d EndedDispatch
-		err := s.Scan(
-			&d.ID,
-			&d.AssetID,
-			&site,
-			&former,
-			instant{&d.IssuedAt},
-			instant{&d.From},
-			instant{&d.To},
-			&d.Power,
-			&without,
-			&d.Rated,
-			&after,
-		)
-
-		if err != nil {
-			return d, err
-		}
-
-		d.SiteID = site
-		if site.IsZero() {
-			d.SiteID = former
-		}
-
-		if after.Valid {
-			d.TakenAt = d.IssuedAt.Add(time.Duration(max(
-				after.Int64,
-				0,
-			)) * time.Microsecond)
-		}
-
-		d.Without, err = readWatts(without)
-
-		return d, err
-	}
-
 	lock := ""
 	if tx.db.d.skipLocked != "" {
 		lock = " FOR UPDATE OF p SKIP LOCKED"
@@ -349,18 +309,78 @@ func (tx *Tx) DueDispatches(
 	return rows(
 		ctx,
 		tx.conn,
-		scan,
-		`SELECT p.event_id, p.asset_id, a.site_id, f.site_id, d.issued_at, d.from_at, d.to_at, p.power_w, p.without_market,
-			COALESCE(a.power_w, m.power_w, f.power_w, 0),
-			(SELECT v.at + v.took - v.queued_at FROM delivery v WHERE v.org_id = p.org_id AND v.event_id = p.event_id AND v.state = 'accepted'
-				AND NOT EXISTS (SELECT 1 FROM callback c WHERE c.org_id = p.org_id AND c.event_id = p.event_id AND c.asset_id = p.asset_id
-					AND c.status IN ('REJECTED', 'FAILED')))
-		FROM dispatch_asset p JOIN dispatch d ON d.event_id = p.event_id LEFT JOIN asset a ON a.id = p.asset_id
-			LEFT JOIN model m ON m.key = lower(a.model) LEFT JOIN former_asset f ON f.id = p.asset_id
-		WHERE p.org_id = $1 AND p.detect_at <= $2 ORDER BY p.detect_at, p.event_id, p.asset_id LIMIT $3`+lock,
+		scanEndedDispatch,
+		endedDispatch+`WHERE p.org_id = $1 AND p.detect_at <= $2 ORDER BY p.detect_at, p.event_id, p.asset_id LIMIT $3`+lock,
 		tx.org.Bytes(),
 		micros(tx.now),
 		limit,
+	)
+}
+
+const endedDispatch = `SELECT p.event_id, p.asset_id, a.site_id, f.site_id, d.issued_at, d.from_at, d.to_at, p.power_w, p.without_market,
+		COALESCE(a.power_w, m.power_w, f.power_w, 0),
+		(SELECT v.at + v.took - v.queued_at FROM delivery v WHERE v.org_id = p.org_id AND v.event_id = p.event_id AND v.state = 'accepted'
+			AND NOT EXISTS (SELECT 1 FROM callback c WHERE c.org_id = p.org_id AND c.event_id = p.event_id AND c.asset_id = p.asset_id
+				AND c.status IN ('REJECTED', 'FAILED')))
+	FROM dispatch_asset p JOIN dispatch d ON d.event_id = p.event_id LEFT JOIN asset a ON a.id = p.asset_id
+		LEFT JOIN model m ON m.key = lower(a.model) LEFT JOIN former_asset f ON f.id = p.asset_id
+	`
+
+func scanEndedDispatch(s scanner) (EndedDispatch, error) {
+	var site, former flex.SiteID
+	var without string
+	var after sql.NullInt64
+	var d EndedDispatch
+	err := s.Scan(
+		&d.ID,
+		&d.AssetID,
+		&site,
+		&former,
+		instant{&d.IssuedAt},
+		instant{&d.From},
+		instant{&d.To},
+		&d.Power,
+		&without,
+		&d.Rated,
+		&after,
+	)
+
+	if err != nil {
+		return d, err
+	}
+
+	d.SiteID = site
+	if site.IsZero() {
+		d.SiteID = former
+	}
+
+	if after.Valid {
+		d.TakenAt = d.IssuedAt.Add(time.Duration(max(
+			after.Int64,
+			0,
+		)) * time.Microsecond)
+	}
+
+	d.Without, err = readWatts(without)
+
+	return d, err
+}
+
+// DispatchesBeside returns an asset's parts in all dispatches, over or not, that touch the half-hours of one of
+// them, itself among them, in the order in which they were sent.
+func (tx *Tx) DispatchesBeside(
+	ctx context.Context,
+	d EndedDispatch,
+) ([]EndedDispatch, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scanEndedDispatch,
+		endedDispatch+`WHERE p.org_id = $1 AND p.asset_id = $2 AND d.from_at < $3 AND d.to_at > $4 ORDER BY d.issued_at, d.event_id`,
+		tx.org.Bytes(),
+		d.AssetID.Bytes(),
+		micros(flex.PeriodAt(d.To.Add(-1)).End()),
+		micros(flex.PeriodAt(d.From).Start()),
 	)
 }
 

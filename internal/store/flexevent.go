@@ -131,6 +131,28 @@ func readEnergies(text string) ([]flex.WattHours, error) {
 	return readNumbers[flex.WattHours]("energies", text)
 }
 
+// EventSpans returns the times of an asset's flex events that touch a span.
+func (tx *Tx) EventSpans(
+	ctx context.Context,
+	asset flex.AssetID,
+	within flex.Span,
+) ([]flex.Span, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (flex.Span, error) {
+			var span flex.Span
+			err := s.Scan(instant{&span.From}, instant{&span.To})
+			return span, err
+		},
+		`SELECT from_at, to_at FROM flex_event WHERE org_id = $1 AND asset_id = $2 AND from_at < $3 AND to_at > $4`,
+		tx.org.Bytes(),
+		asset.Bytes(),
+		micros(within.To),
+		micros(within.From),
+	)
+}
+
 // AddFlexEvent keeps a flex event that was found. One that overlaps another of the same
 // asset is not kept: a half-hour is settled once.
 func (tx *Tx) AddFlexEvent(ctx context.Context, e *FlexEvent) (bool, error) {
