@@ -99,6 +99,53 @@ func TestSettleEvents_Dispatch(t *testing.T) {
 	}
 }
 
+// A dispatch that another one takes the place of has an event only for the time in which it held.
+func TestSettleEvents_DispatchTakenOver(t *testing.T) {
+	day := flex.Day{Year: 2026, Month: time.January, Dom: 14}
+	slot := day.Period(35).Span()
+	for _, c := range []struct {
+		name     string
+		power    flex.Watts // of the newer
+		from     time.Duration
+		accepted bool
+		kw       float64
+		want     string
+	}{
+		{"taken back whole", 0, 0, true, 0, ""},
+		{"not accepted", 0, 0, false, -3, "2026-01-14 35-35 -1500 Wh est 300000"},
+		{"taken back from its middle on", 0, 15 * time.Minute, true, -1.5, "2026-01-14 35-35 -750 Wh est 150000"},
+		{"by one that asks for the opposite", 3000, 0, true, 3, "2026-01-14 35-35 1500 Wh est -300000"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			storetest.EachURL(t, func(t *testing.T, url string) {
+				y := open(t, url)
+				y.now = day.Period(33).Start()
+				id := y.battery(t, day)
+				y.prices(t, day.Span(), 200)
+				send := func(from time.Duration, power flex.Watts, accepted bool) {
+					var d store.Dispatch
+					y.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
+						d, err = tx.AddDispatch(ctx, store.Dispatch{Market: "wholesale", Span: flex.Span{From: slot.From.Add(from), To: slot.To},
+							Assets: []store.DispatchedAsset{{ID: id, Power: power, Without: []flex.Watts{0}}}})
+						return err
+					})
+					if accepted {
+						y.accepted(t, d.ID, time.Second)
+					}
+					y.now = y.now.Add(time.Minute)
+				}
+				send(0, -3000, true)
+				send(c.from, c.power, c.accepted)
+				y.now = slot.To.Add(time.Hour)
+				y.inverter(t, id, day.Period(35), c.kw)
+				if got := y.events(t); got != c.want {
+					t.Errorf("got %q, want %q", got, c.want)
+				}
+			})
+		})
+	}
+}
+
 // A dispatch that says nothing of it takes what the battery would have done from its plan.
 func TestAddDispatch_TakesThePlan(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
