@@ -19,7 +19,7 @@ type Endpoint struct {
 	// called with each new push; may be nil
 	Received func(Received)
 	// takes the pushes to all other chargers; without, they are refused
-	Others   func(externalID string, body []byte)
+	Others   func(externalID, eventID string, body []byte)
 	charger  map[string]*Charger
 	mu       sync.Mutex
 	received map[string]bool
@@ -111,7 +111,7 @@ func (e *Endpoint) other(w http.ResponseWriter, name, id string, body []byte) {
 	}
 
 	if !e.again(id) {
-		e.Others(name, body)
+		e.Others(name, id, body)
 	}
 
 	w.WriteHeader(http.StatusNoContent)

@@ -34,6 +34,12 @@ const (
 	Cap Kind = "cap"
 	// the grid's side asks for KW less from From to To
 	Instruct Kind = "instruct"
+	// the weather of all homes: from From to To there is a cold spell
+	Weather Kind = "weather"
+	// the home has a heat pump, which is judged until To
+	Pump Kind = "heat pump"
+	// the home has a hot-water tank, which is judged until To
+	Tank Kind = "tank"
 )
 
 // chargersMax is how many chargers a home may have.
@@ -55,7 +61,11 @@ type Happening struct {
 	// of a kill: of what was being written, from 0 to 1, that is on disk
 	Share float64 `json:"share,omitempty"`
 
-	// a planted fault: the charger gives nothing during the stay
+	Climate *Climate `json:"climate,omitempty"` // of the weather
+	Rooms   *Rooms   `json:"rooms,omitempty"`   // of a heat pump
+	Water   *Water   `json:"water,omitempty"`   // of a tank
+
+	// a planted fault: the charger gives nothing during the stay, or the heater nothing from From to To
 	Dead bool `json:"dead,omitempty"`
 	// a planted fault: the home's main fuse, or the cap, is half of what flexd is given
 	Weak bool `json:"weak,omitempty"`
@@ -83,6 +93,9 @@ var kinds = []Kind{
 	Boost,
 	Cap,
 	Instruct,
+	Weather,
+	Pump,
+	Tank,
 }
 
 // valid reports why a happening cannot be played.
@@ -102,7 +115,10 @@ func (h Happening) valid() error {
 	case h.Share < 0, h.Share > 1:
 		return flex.Fail(flex.Invalid, "a share is 0 to 1, not %g", h.Share)
 
-	case slices.Contains([]Kind{Outage, Restart, Kill}, h.Kind):
+	case h.lacksHeat():
+		return flex.Fail(flex.Invalid, "a %s has no climate, rooms or water", h.Kind)
+
+	case slices.Contains([]Kind{Outage, Restart, Kill, Weather}, h.Kind):
 		return nil
 
 	case h.fleetWide() && h.KW > 0:
@@ -136,6 +152,25 @@ func (h Happening) valid() error {
 	}
 
 	return nil
+}
+
+// fixed reports whether it is there from the first.
+func (h Happening) fixed() bool {
+	return slices.Contains([]Kind{Fuse, Storage, Weather, Pump, Tank}, h.Kind)
+}
+
+// lacksHeat reports whether it is not said what the weather, a heat pump's rooms or a tank are.
+func (h Happening) lacksHeat() bool {
+	switch h.Kind {
+	case Weather:
+		return h.Climate == nil
+	case Pump:
+		return h.Rooms == nil
+	case Tank:
+		return h.Water == nil
+	}
+
+	return false
 }
 
 // fleetWide reports whether the happening is of all homes.

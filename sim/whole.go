@@ -26,6 +26,8 @@ type Outcome struct {
 	Broken []string `json:"broken"` // as "law: what breaks it"
 	// of what each car drew and each home was credited
 	Hash string `json:"hash"`
+	// what came of heat pumps ("rooms") and tanks ("water"); none without them
+	Heat map[string]*Heat `json:"heat,omitempty"`
 }
 
 // whole is a flexd that a history is played on. Its clock stands between the instants of the history,
@@ -44,6 +46,10 @@ type whole struct {
 	kill     *kill // to come, or nil
 	since    int64 // bytes of the journal when the instant began
 	homes    map[string]*household
+	heaters  map[string]*heater // by their external ids
+	weather  *weather
+	heat     heatSums
+	began    time.Time
 	supplied bool // whether any home has a main fuse or a battery
 	cap      fleetCap
 	caps     []flex.Span // when there is one
@@ -220,8 +226,11 @@ func newWhole(url string, history []Happening) (*whole, error) {
 	}
 
 	w := &whole{
-		homes:  map[string]*household{},
-		broken: []string{},
+		homes:   map[string]*household{},
+		heaters: map[string]*heater{},
+		weather: newWeather(&Climate{Mean: 8}, flex.Span{}),
+		heat:    heatSums{},
+		broken:  []string{},
 		pushes: arrivals{
 			newest: map[string]string{},
 			first:  map[string]string{},
@@ -235,6 +244,7 @@ func newWhole(url string, history []Happening) (*whole, error) {
 
 	start := flex.DayAt(first.From).Start()
 	w.now.Store(&start)
+	w.began = start
 	w.settings = app.Settings{
 		Database:              url,
 		Keys:                  keys,
@@ -367,6 +377,7 @@ func (w *whole) prepare(
 	w.endpoint = NewEndpoint(made.Secret)
 	w.endpoint.Now = w.time
 	w.endpoint.Received = w.pushes.taken
+	w.endpoint.Others = w.receiveHeat
 
 	return w.register(ctx, history)
 }
@@ -379,7 +390,9 @@ func (w *whole) live(ctx context.Context, history []Happening) error {
 	var moments []moment
 	end := w.time()
 	for _, h := range history {
-		moments = append(moments, w.moments(h)...)
+		if !h.fixed() {
+			moments = append(moments, w.moments(h)...)
+		}
 		if h.To.After(end) {
 			end = h.To
 		}
@@ -447,9 +460,6 @@ func (w *whole) moments(h Happening) []moment {
 
 	case Kill:
 		return []moment{w.dying(h)}
-
-	case Fuse, Storage:
-		return nil // there from the first
 
 	case Change:
 		return []moment{{
@@ -550,9 +560,14 @@ func (w *whole) until(ctx context.Context, at time.Time) error {
 
 		w.run(next)
 		w.now.Store(&next)
+
+		if err := w.readHeaters(ctx); err != nil {
+			return err
+		}
 		if err := w.settle(ctx); err != nil {
 			return err
 		}
+
 		if err := w.meter(ctx); err != nil {
 			return err
 		}

@@ -176,14 +176,23 @@ func (a *arrivals) arrive(charger, id string) {
 }
 
 // taken notes that a charger took a push.
-func (a *arrivals) taken(h Received) {
+func (a *arrivals) taken(h Received) { a.note(h.Charger.ExternalID, h.EventID) }
+
+// note notes the id of a push that a device took.
+func (a *arrivals) note(name, id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	name := h.Charger.ExternalID
-	a.newest[name] = max(a.newest[name], madeAt(h.EventID))
+	a.newest[name] = max(a.newest[name], madeAt(id))
 	if a.first[name] == "" {
-		a.first[name] = h.EventID
+		a.first[name] = id
 	}
+}
+
+// wrong notes a push that no device can take.
+func (a *arrivals) wrong(found string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.broken = append(a.broken, found)
 }
 
 // replay has the first push of each charger come in once more.

@@ -16,7 +16,8 @@ import (
 type household struct {
 	site     client.SiteID
 	chargers []*outlet
-	battery  *Battery   // nil for none
+	battery  *Battery // nil for none
+	heaters  []*heater
 	fuse     flex.Watts // what it carries; zero for one that nobody knows
 	weak     bool
 	churns   bool // its battery does not do what it is sent
@@ -49,7 +50,7 @@ func (o *outlet) ask(need float64, from time.Time) {
 	o.need, o.since = min(need, possible), from
 }
 
-// steered reports whether every car that is plugged in has had a profile.
+// steered reports whether every car that is plugged in, and every heater, has had a profile.
 func (h *household) steered() bool {
 	for _, c := range h.chargers {
 		if _, p := c.Received(); c.Car() != nil && len(p.Steps) == 0 {
@@ -57,7 +58,9 @@ func (h *household) steered() bool {
 		}
 	}
 
-	return true
+	unsteered := func(device *heater) bool { return !device.steered() }
+
+	return !slices.ContainsFunc(h.heaters, unsteered)
 }
 
 func (h *household) free(at time.Time) bool {
@@ -66,10 +69,14 @@ func (h *household) free(at time.Time) bool {
 	})
 }
 
-// drawing lets the battery run through the minute from the instant on, and returns what the home's
+// drawing lets the battery and the heaters run through the minute from the instant on, and returns what the home's
 // devices draw together in it.
-func (h *household) drawing(at time.Time) flex.Watts {
+func (h *household) drawing(at time.Time, w *weather) flex.Watts {
 	sum := h.charging(at)
+	for _, device := range h.heaters {
+		device.runTo(at.Add(time.Minute), w)
+		sum += device.drawing()
+	}
 	if h.battery != nil {
 		h.battery.runTo(at.Add(time.Minute), free)
 		sum += h.battery.Flow()
@@ -93,6 +100,12 @@ func free(flex.Period) flex.Price { return 0 }
 
 // register registers every home that the history names.
 func (w *whole) register(ctx context.Context, history []Happening) error {
+	for _, h := range history {
+		if h.Kind == Weather {
+			w.weather = newWeather(h.Climate, flex.Span{From: h.From, To: h.To})
+		}
+	}
+
 	for _, h := range history {
 		if h.Home != "" {
 			w.plan(h)
@@ -142,6 +155,10 @@ func (w *whole) plan(h Happening) {
 			Capacity: flex.FromKWh(h.CapacityKWh),
 			Stored:   h.CapacityKWh * 500, // half full
 		}
+
+	case Pump, Tank:
+		w.supplied = true
+		place.heat(h, w)
 
 	default:
 		for len(place.chargers) <= h.Charger {
@@ -200,7 +217,7 @@ func (w *whole) onboard(ctx context.Context, name string, n int) error {
 	return w.connect(ctx, place, r.Assets)
 }
 
-// devices are the home's devices as they are registered: the chargers, then the battery.
+// devices are the home's devices as they are registered: the chargers, then the battery, then the heaters.
 func (h *household) devices() []client.OnboardingAssetRequest {
 	var out []client.OnboardingAssetRequest
 	for _, c := range h.chargers {
@@ -222,6 +239,10 @@ func (h *household) devices() []client.OnboardingAssetRequest {
 		})
 	}
 
+	for _, device := range h.heaters {
+		out = append(out, device.request())
+	}
+
 	return out
 }
 
@@ -237,6 +258,11 @@ func (w *whole) connect(
 		w.endpoint.Add(c.Charger)
 	}
 
+	heaters := assets[len(assets)-len(place.heaters):]
+	if err := w.connectHeaters(ctx, place, heaters); err != nil {
+		return err
+	}
+
 	b := place.battery
 	if b == nil {
 		return nil
@@ -244,13 +270,9 @@ func (w *whole) connect(
 
 	b.Asset, b.at = assets[len(place.chargers)].AssetID, w.time()
 
-	return w.client.UpdateTariff(ctx, b.Asset, client.TariffUpdateEventRequest{
-		Tariff: client.Tariff{
-			OffPeakTimes: "00:30-05:30",
-			Timezone:     "Europe/London",
-			TariffType:   client.TariffDualRate,
-		},
-	})
+	request := client.TariffUpdateEventRequest{Tariff: economy7}
+
+	return w.client.UpdateTariff(ctx, b.Asset, request)
 }
 
 // run lets the devices draw up to the instant. What main fuses and the cap carry is looked at once a
@@ -261,7 +283,7 @@ func (w *whole) run(to time.Time) {
 	}
 
 	for _, h := range w.homes {
-		h.runTo(to)
+		h.runTo(to, w.weather)
 	}
 }
 
@@ -275,7 +297,7 @@ func (w *whole) look(at time.Time) {
 	steered := true
 	for _, name := range w.names() {
 		h := w.homes[name]
-		h.runTo(at)
+		h.runTo(at, w.weather)
 		drawn += h.charging(at)
 		if h.battery != nil && !h.churns {
 			drawn += max(0, h.battery.asked()) // at full power, as caps count it
@@ -316,7 +338,10 @@ func (w *whole) uncap(ctx context.Context) error {
 	return w.client.ClearCaps(ctx)
 }
 
-func (h *household) runTo(at time.Time) {
+func (h *household) runTo(at time.Time, w *weather) {
+	for _, device := range h.heaters {
+		device.runTo(at, w)
+	}
 	for _, c := range h.chargers {
 		c.RunTo(at, free)
 	}

@@ -73,7 +73,7 @@ func possible(place *household, ready time.Time) bool {
 
 	hours := (ready.Sub(last) - startLoss).Hours()
 
-	return needed <= (place.fuse.KW()-othersLoad)*hours
+	return needed <= (place.fuse.KW()-place.heating()-othersLoad)*hours
 }
 
 // checkCap holds the law of the cap: what all cars and batteries draw together. It is asked some minutes after the last
@@ -106,7 +106,7 @@ func (w *whole) checkFuse(name string, h *household, at time.Time) {
 		return
 	}
 
-	drawn := h.drawing(at)
+	drawn := h.drawing(at, w.weather)
 	if drawn <= h.fuse+fuseSlack || !h.over.Before(at.Add(-time.Hour)) {
 		return
 	}
@@ -194,6 +194,7 @@ func (w *whole) books(
 
 // outcome holds the laws of the books and of the store, and sums up.
 func (w *whole) outcome(ctx context.Context) (Outcome, error) {
+	w.checkComfort()
 	lines := w.drew
 
 	var o Outcome
@@ -225,6 +226,7 @@ func (w *whole) outcome(ctx context.Context) (Outcome, error) {
 	return Outcome{
 		Broken: w.broken,
 		Hash:   hex.EncodeToString(sum[:8]),
+		Heat:   w.heat,
 	}, nil
 }
 

@@ -115,7 +115,7 @@ func (p *play) heard(h sim.Received) {
 }
 
 // heardOther tells of a push to a charger that the reader has registered.
-func (p *play) heardOther(externalID string, profile []byte) {
+func (p *play) heardOther(externalID, _ string, profile []byte) {
 	parsed, err := ocpp.Parse(profile)
 	if err != nil {
 		return

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 
 	"flexd/internal/flex"
 	records "flexd/internal/store"
@@ -18,7 +21,8 @@ import (
 type simulateCommand struct {
 	Homes    int    `help:"Homes, each with a charger." default:"3" placeholder:"N"`
 	Days     int    `help:"Days." default:"2" placeholder:"D"`
-	From     string `help:"The first day. As it stands, the clocks go back in the second night; from 2027-03-26 on they go forward in it." default:"2026-10-23" placeholder:"DATE"`
+	From     string `help:"The first day; 2026-10-23 if it is not given, so that the clocks go back in the second night, or 2027-01-11 with --winter. From 2027-03-26 on they go forward in it." placeholder:"DATE"`
+	Winter   bool   `help:"Give two of three homes a heat pump, two of three a hot-water tank, and each a main fuse, in winter weather that is made up."`
 	Seed     uint64 `help:"The seed of the history: the same seed gives the same history and outcome." default:"0" placeholder:"S"`
 	Seeds    int    `help:"Run so many seeds, from --seed on, as many at a time as there are processors." default:"1" placeholder:"K"`
 	Postgres string `help:"Run on databases of its own of this PostgreSQL server, which it creates and drops, in place of SQLite's. The database of the URL itself is not touched." placeholder:"URL"`
@@ -30,6 +34,12 @@ type simulateCommand struct {
 // simulateGarbage has the collector run seldom, in per cent of what is in use: a history leaves little behind,
 // and collecting took a fifth of the time.
 const simulateGarbage = 400
+
+// The first days of what is simulated where none is given.
+const (
+	autumn = "2026-10-23"
+	winter = "2027-01-11"
+)
 
 // simulateMax bounds homes, days and seeds: more would not end today.
 const simulateMax = 10_000
@@ -176,7 +186,12 @@ func (s *simulateCommand) histories() ([]simulated, error) {
 		return []simulated{{Seed: h.Seed, Events: h.Events}}, nil
 	}
 
-	first, err := flex.ParseDay(s.From)
+	from, draw := autumn, sim.DrawHistory
+	if s.Winter {
+		from, draw = winter, sim.DrawWinter
+	}
+
+	first, err := flex.ParseDay(cmp.Or(s.From, from))
 	if err != nil {
 		return nil, flex.Fail(
 			flex.Invalid,
@@ -190,7 +205,7 @@ func (s *simulateCommand) histories() ([]simulated, error) {
 		seed := s.Seed + uint64(i)
 		out = append(out, simulated{
 			Seed:   seed,
-			Events: sim.DrawHistory(seed, first, s.Homes, s.Days),
+			Events: draw(seed, first, s.Homes, s.Days),
 		})
 	}
 
@@ -262,6 +277,7 @@ func (h *simulated) print(c console, asJSON bool) error {
 		h.Hash,
 		len(h.Broken),
 	)
+	h.printHeat(c)
 
 	for _, b := range h.Broken {
 		fmt.Fprintln(c.out, "  "+b)
@@ -282,6 +298,25 @@ func (h *simulated) print(c console, asJSON bool) error {
 	}
 
 	return nil
+}
+
+// printHeat prints what came of rooms and water, as far as any were heated.
+func (h *simulated) printHeat(c console) {
+	for _, what := range slices.Sorted(maps.Keys(h.Heat)) {
+		sum := h.Heat[what]
+		fmt.Fprintf(
+			c.out,
+			"  %s of %d homes: outside their band for %.1f h in all, %.0f kWh, £%.2f; by their thermostats alone %.1f h, %.0f kWh, £%.2f\n",
+			what,
+			sum.Devices,
+			sum.Outside,
+			sum.Energy,
+			sum.Cost,
+			sum.FreeOutside,
+			sum.FreeEnergy,
+			sum.FreeCost,
+		)
+	}
 }
 
 // shrink leaves the fewest events that break a law, and what came of those.
