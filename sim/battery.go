@@ -86,7 +86,11 @@ func (b *Battery) onboard(
 
 // step lets the battery run to the instant, reports its state of charge once in each
 // half-hour, and asks what it is to do from now on.
-func (b *Battery) step(ctx context.Context, e *Evening, now time.Time) error {
+func (b *Battery) step(
+	ctx context.Context,
+	e *Evening,
+	now time.Time,
+) error {
 	if b.at.IsZero() {
 		b.at = now
 		e.Say(
@@ -159,7 +163,10 @@ func (b *Battery) follow(
 }
 
 // prices says what half-hours cost in which the battery does what it does.
-func (b *Battery) prices(e *Evening, from, to time.Time) string {
+func (b *Battery) prices(
+	e *Evening,
+	from, to time.Time,
+) string {
 	least, most := e.Price(flex.PeriodAt(from)), e.Price(flex.PeriodAt(from))
 	for p := flex.PeriodAt(from); p.Start().Before(to); p = p.Add(1) {
 		least, most = min(least, e.Price(p)), max(most, e.Price(p))

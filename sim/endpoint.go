@@ -104,7 +104,11 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // other takes a push to a charger that is not its own, if anybody wants it.
-func (e *Endpoint) other(w http.ResponseWriter, name, id string, body []byte) {
+func (e *Endpoint) other(
+	w http.ResponseWriter,
+	name, id string,
+	body []byte,
+) {
 	if e.Others == nil {
 		http.Error(w, "no such charger", http.StatusNotFound)
 		return

@@ -164,7 +164,11 @@ func (e *Evening) Step(ctx context.Context, now time.Time) error {
 }
 
 // act plays the first thing of a visit that is due and was not played yet.
-func (e *Evening) act(ctx context.Context, v *Visit, now time.Time) error {
+func (e *Evening) act(
+	ctx context.Context,
+	v *Visit,
+	now time.Time,
+) error {
 	switch {
 	case !v.came && !now.Before(v.Arrive):
 		v.came = true
@@ -206,7 +210,11 @@ func (e *Evening) chargeNow(
 	)
 }
 
-func (e *Evening) leave(ctx context.Context, v *Visit, now time.Time) error {
+func (e *Evening) leave(
+	ctx context.Context,
+	v *Visit,
+	now time.Time,
+) error {
 	v.stayed = *v.Car()
 	v.Plug(nil, now)
 	e.Say(
@@ -224,7 +232,11 @@ func (e *Evening) leave(ctx context.Context, v *Visit, now time.Time) error {
 // clock is an instant as a clock in London shows it.
 func clock(at time.Time) string { return at.In(flex.London).Format("15:04") }
 
-func (e *Evening) arrive(ctx context.Context, v *Visit, now time.Time) error {
+func (e *Evening) arrive(
+	ctx context.Context,
+	v *Visit,
+	now time.Time,
+) error {
 	v.Plug(&Car{
 		Name: v.Name,
 		Rate: v.Power,
@@ -273,7 +285,11 @@ func (e *Evening) arrive(ctx context.Context, v *Visit, now time.Time) error {
 
 // pause asks for a pause in the schedule that the car keeps, and has the charger follow what
 // comes back.
-func (e *Evening) pause(ctx context.Context, v *Visit, now time.Time) error {
+func (e *Evening) pause(
+	ctx context.Context,
+	v *Visit,
+	now time.Time,
+) error {
 	e.Say(
 		now,
 		v.Name,
@@ -343,7 +359,11 @@ func spansOf(blocks []client.ChargingScheduleBlock) ([]flex.Span, error) {
 }
 
 // sayPauses says in which spans the car would have charged by itself and is not to.
-func (e *Evening) sayPauses(v *Visit, blocks []flex.Span, now time.Time) {
+func (e *Evening) sayPauses(
+	v *Visit,
+	blocks []flex.Span,
+	now time.Time,
+) {
 	say := func(from, to time.Time) {
 		if from.Before(to) {
 			e.Say(

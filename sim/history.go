@@ -248,7 +248,11 @@ func morningAfter(d flex.Day) time.Time {
 }
 
 // drawCap draws a cap of some hours in one night of four. Most of the fleet fits below it.
-func drawCap(r *rand.Rand, evening time.Time, homes int) []Happening {
+func drawCap(
+	r *rand.Rand,
+	evening time.Time,
+	homes int,
+) []Happening {
 	from := evening.Add(time.Duration(r.IntN(12*12)) * 5 * time.Minute)
 	limit := Happening{
 		Kind: Cap,
@@ -265,7 +269,11 @@ func drawCap(r *rand.Rand, evening time.Time, homes int) []Happening {
 }
 
 // drawInstruction draws an instruction of one to three hours in one night of three.
-func drawInstruction(r *rand.Rand, evening time.Time, homes int) []Happening {
+func drawInstruction(
+	r *rand.Rand,
+	evening time.Time,
+	homes int,
+) []Happening {
 	from := evening.Add(time.Duration(r.IntN(24)) * flex.HalfHour)
 	ask := Happening{
 		Kind: Instruct,
@@ -323,7 +331,11 @@ func homeName(n int) string { return fmt.Sprint("car", n) }
 
 // drawSupply draws what a home has beside its charger. Nothing means that it has neither a fuse that is
 // known nor a battery.
-func drawSupply(r *rand.Rand, home string, at time.Time) []Happening {
+func drawSupply(
+	r *rand.Rand,
+	home string,
+	at time.Time,
+) []Happening {
 	if r.IntN(5) > 0 {
 		return nil
 	}

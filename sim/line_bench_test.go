@@ -75,7 +75,11 @@ func BenchmarkPlugInToPush(b *testing.B) {
 	}
 }
 
-func plugInToPush(b *testing.B, l *line, rate int) {
+func plugInToPush(
+	b *testing.B,
+	l *line,
+	rate int,
+) {
 	const seconds, warm = 6, 1
 	assets := l.chargers(rate * seconds)
 	l.prices(nil)

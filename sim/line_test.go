@@ -65,7 +65,11 @@ func (l *line) until(at time.Time) {
 }
 
 // start opens flexd on the store at the instant and serves it until the test ends.
-func start(t testing.TB, url string, at time.Time) *line {
+func start(
+	t testing.TB,
+	url string,
+	at time.Time,
+) *line {
 	t.Helper()
 	l := &line{TB: t, heard: make(chan sim.Received, 100), charger: &sim.Charger{ExternalID: "leaf", Power: 7400}}
 	l.began = time.Now()

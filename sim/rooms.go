@@ -108,7 +108,10 @@ type rooms struct {
 }
 
 // newRooms is a building that has its setpoint.
-func newRooms(b *Rooms, power, outdoor float64) *rooms {
+func newRooms(
+	b *Rooms,
+	power, outdoor float64,
+) *rooms {
 	share := b.Wall / (b.Wall + b.Couple)
 	walls := b.Setpoint - share*(b.Setpoint-outdoor)
 
@@ -144,7 +147,12 @@ func (b *rooms) part(o order) float64 {
 }
 
 // step lets a minute pass.
-func (b *rooms) step(at time.Time, around air, o order, dead bool) {
+func (b *rooms) step(
+	at time.Time,
+	around air,
+	o order,
+	dead bool,
+) {
 	const hours = 1.0 / 60
 	b.draws = b.power * b.part(o)
 	if dead {
@@ -201,7 +209,10 @@ type record struct {
 const bandSlack = 0.1
 
 // judge counts a minute: below the band, or above it and heated.
-func (r *record) judge(temp, low, high float64, heated bool) {
+func (r *record) judge(
+	temp, low, high float64,
+	heated bool,
+) {
 	if temp < low-bandSlack || heated && temp > high+bandSlack {
 		r.outside++
 	}

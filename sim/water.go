@@ -101,7 +101,10 @@ func newWater(w *Water, power float64) *water {
 const reheats = 4.0
 
 // step lets a minute pass. The element draws nothing while it is off, whatever the thermostat says.
-func (w *water) step(at time.Time, off, dead bool) {
+func (w *water) step(
+	at time.Time,
+	off, dead bool,
+) {
 	const hours = 1.0 / 60
 	if day := flex.DayAt(at); w.taken == nil || day != w.day {
 		w.day, w.taken = day, w.drawsOf(day)

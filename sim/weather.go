@@ -19,7 +19,11 @@ type Climate struct {
 }
 
 // drawClimate draws the weather of some days. Its happening is the cold spell.
-func drawClimate(r *rand.Rand, first flex.Day, days int) Happening {
+func drawClimate(
+	r *rand.Rand,
+	first flex.Day,
+	days int,
+) Happening {
 	from := first.Start().Add(time.Duration(r.IntN(1+24*max(0, days-2))) * time.Hour)
 
 	return Happening{

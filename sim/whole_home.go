@@ -176,7 +176,11 @@ func (w *whole) plan(h Happening) {
 func (w *whole) names() []string { return slices.Sorted(maps.Keys(w.homes)) }
 
 // onboard registers a home: its meter, its site with what the main fuse carries, its devices.
-func (w *whole) onboard(ctx context.Context, name string, n int) error {
+func (w *whole) onboard(
+	ctx context.Context,
+	name string,
+	n int,
+) error {
 	const form = "mpan,direction,address,postcode,energised,half_hourly_settled,domestic\n%s,import,%d High Street,SW1A 1AA,true,true,true\n"
 	_, err := w.app.ImportMeters(
 		ctx,

@@ -101,7 +101,11 @@ func (w *whole) checkCap(drawn flex.Watts, at time.Time) {
 
 // checkFuse holds the law of the fuse: what all devices of a home draw together. It is asked only while
 // every car that is plugged in has had a profile, as before that a charger does what it likes.
-func (w *whole) checkFuse(name string, h *household, at time.Time) {
+func (w *whole) checkFuse(
+	name string,
+	h *household,
+	at time.Time,
+) {
 	if h.fuse == 0 || !h.steered() {
 		return
 	}

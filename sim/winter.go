@@ -13,7 +13,11 @@ import (
 
 // DrawWinter is DrawHistory of homes that are heated: two of three have a heat pump, two of three a hot-water tank,
 // and each has a main fuse. The weather is drawn too, and is made up.
-func DrawWinter(seed uint64, first flex.Day, homes, days int) []Happening {
+func DrawWinter(
+	seed uint64,
+	first flex.Day,
+	homes, days int,
+) []Happening {
 	history := DrawHistory(seed, first, homes, days)
 	r := stream(seed, 18)
 	start, end := first.Start(), first.Add(days).Start()
@@ -54,7 +58,11 @@ func DrawWinter(seed uint64, first flex.Day, homes, days int) []Happening {
 }
 
 // drawHeaters draws the heat pump and the tank of a home, as far as it has them.
-func drawHeaters(r *rand.Rand, home string, start, end time.Time) []Happening {
+func drawHeaters(
+	r *rand.Rand,
+	home string,
+	start, end time.Time,
+) []Happening {
 	rooms, power := drawRooms(r)
 	pump := Happening{
 		Kind:  Pump,
@@ -230,7 +238,10 @@ func (w *whole) readHeaters(ctx context.Context) error {
 const readingsAtOnce = 500
 
 // receiveHeat takes the pushes to heaters.
-func (w *whole) receiveHeat(name, id string, body []byte) {
+func (w *whole) receiveHeat(
+	name, id string,
+	body []byte,
+) {
 	h := w.heaters[name]
 	if h == nil {
 		w.pushes.wrong(fmt.Sprintf("push: no heater is named %q", name))
@@ -302,7 +313,10 @@ type Heat struct {
 // heatSums are what came of heaters, by what they heat.
 type heatSums map[string]*Heat
 
-func (s heatSums) add(what string, steered, free record) {
+func (s heatSums) add(
+	what string,
+	steered, free record,
+) {
 	sum := s[what]
 	if sum == nil {
 		sum = &Heat{}

@@ -174,7 +174,11 @@ func steeringOf(
 }
 
 // validity is the time in which the i-th schedule of a session was the newest.
-func validity(schedules []store.Schedule, i int, end time.Time) flex.Span {
+func validity(
+	schedules []store.Schedule,
+	i int,
+	end time.Time,
+) flex.Span {
 	if i+1 < len(schedules) {
 		end = schedules[i+1].MadeAt
 	}
@@ -241,7 +245,11 @@ func withoutMarket(
 
 // detectPause makes the event of a pause that was put into a client's own schedule. One whose asset was
 // taken away before its end is credited nothing, and keeps others from its part.
-func detectPause(ctx context.Context, tx *store.Tx, p store.Pause) error {
+func detectPause(
+	ctx context.Context,
+	tx *store.Tx,
+	p store.Pause,
+) error {
 	if !p.GoneAt.IsZero() && !p.GoneAt.After(p.From) {
 		return nil
 	}
@@ -436,7 +444,11 @@ func instructed(
 
 // addEvent keeps an event with a first estimate of its revenue: as if exactly what was meant
 // had been moved, at the prices known now.
-func addEvent(ctx context.Context, tx *store.Tx, e *store.FlexEvent) error {
+func addEvent(
+	ctx context.Context,
+	tx *store.Tx,
+	e *store.FlexEvent,
+) error {
 	prices, err := tx.SettlementPrices(ctx, e.Span, tx.Now())
 	if err != nil {
 		return err

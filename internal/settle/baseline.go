@@ -196,7 +196,11 @@ func (r *Rule) find(c *Case, slots []int) baseline {
 }
 
 // use notes by how much a baseline from the days errs, and returns those that the rule uses.
-func (b *baseline) use(r *Rule, days []*MeteredDay, slots []int) []*MeteredDay {
+func (b *baseline) use(
+	r *Rule,
+	days []*MeteredDay,
+	slots []int,
+) []*MeteredDay {
 	b.errors = standardErrors(days, slots)
 	if r.Method == MiddleEight && len(days) >= 10 {
 		days = b.dropExtremes(days, slots)
@@ -323,7 +327,12 @@ func (r *Rule) window(c *Case, slots []int) []int {
 
 // adjust moves the baseline by the mean difference between what was metered in the window
 // and what the days used would have given there, within the rule's cap.
-func (b *baseline) adjust(r *Rule, c *Case, days []*MeteredDay, window []int) {
+func (b *baseline) adjust(
+	r *Rule,
+	c *Case,
+	days []*MeteredDay,
+	window []int,
+) {
 	m := c.metered(c.Day)
 	if m == nil || !complete(m, window) {
 		return

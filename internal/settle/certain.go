@@ -134,7 +134,10 @@ type DayNetted struct {
 }
 
 // Add adds an event of the day.
-func (d *DayNetted) Add(share, early flex.Pence, e MilliPence) {
+func (d *DayNetted) Add(
+	share, early flex.Pence,
+	e MilliPence,
+) {
 	d.Share, d.Early = d.Share+share, d.Early+early
 	d.Error += e
 }

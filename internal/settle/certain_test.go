@@ -14,7 +14,10 @@ import (
 )
 
 // netted makes a day of a month of 2026 from its sum and standard error, both in pence.
-func netted(month, dom int, sum, err int64) settle.DayNetted {
+func netted(
+	month, dom int,
+	sum, err int64,
+) settle.DayNetted {
 	return settle.DayNetted{
 		Day: flex.Day{Year: 2026 + (month-1)/12, Month: time.Month((month-1)%12 + 1), Dom: dom}, Certainty: settle.Certainty{Errors: 2 * settle.Whole, Months: 2},
 		Share: flex.Pence(sum), Early: flex.Pence(sum), Error: settle.MilliPence(err * 1000),

@@ -65,7 +65,10 @@ func oracleConsented(spans []flex.Span, r flex.Reading) bool {
 	return oracleCovers(spans, r.From, r.To)
 }
 
-func oracleCovers(spans []flex.Span, from, to time.Time) bool {
+func oracleCovers(
+	spans []flex.Span,
+	from, to time.Time,
+) bool {
 	for _, s := range spans {
 		inside := true
 		for at := from; !at.After(to); at = at.Add(time.Minute) {
@@ -79,7 +82,11 @@ func oracleCovers(spans []flex.Span, from, to time.Time) bool {
 }
 
 // randomSpans makes spans of whole minutes, apart from each other.
-func randomSpans(random *rand.Rand, from time.Time, in time.Duration) (spans []flex.Span) {
+func randomSpans(
+	random *rand.Rand,
+	from time.Time,
+	in time.Duration,
+) (spans []flex.Span) {
 	minutes := int(in / time.Minute)
 	for at := random.IntN(minutes); at < minutes; {
 		to := at + 1 + random.IntN(minutes/2)
@@ -90,7 +97,11 @@ func randomSpans(random *rand.Rand, from time.Time, in time.Duration) (spans []f
 }
 
 // boundaryReadings are of one device: registers, energies and powers of odd lengths, with holes.
-func boundaryReadings(random *rand.Rand, first flex.Day, days int) (rs []flex.Reading) {
+func boundaryReadings(
+	random *rand.Rand,
+	first flex.Day,
+	days int,
+) (rs []flex.Reading) {
 	mark := flex.Micro(1_000_000)
 	from, to := first.Start(), first.Add(days).Start()
 	for at := from; at.Before(to); at = at.Add(flex.HalfHour) {

@@ -125,7 +125,11 @@ func InForce(dispatches []Dispatch, until time.Time) []flex.Step {
 
 // Drawn returns the energy that an asset of the power draws in the span under the steps, and
 // nothing in time that no step covers.
-func Drawn(steps []flex.Step, power flex.Watts, in flex.Span) flex.WattHours {
+func Drawn(
+	steps []flex.Step,
+	power flex.Watts,
+	in flex.Span,
+) flex.WattHours {
 	drawn, _ := drawnIn(steps, power, in)
 	return flex.WattHours(drawn / 3600)
 }

@@ -201,7 +201,10 @@ func (s *series) set(p flex.Period, e flex.WattHours) {
 
 // read puts in what one device's readings of a label give. Of an import register the
 // exported energy is taken off; it may be another device that reads the export register.
-func (s *series) read(label flex.Label, readings, exports []flex.Reading) {
+func (s *series) read(
+	label flex.Label,
+	readings, exports []flex.Reading,
+) {
 	switch label {
 	case flex.ChargerEnergy, flex.ProvisionalConsumption:
 		s.intervals(label, readings)
@@ -263,7 +266,10 @@ func (s *series) intervals(label flex.Label, readings []flex.Reading) {
 
 // registers puts in the differences between registers read half an hour apart, and takes
 // export off import. A register that fell gives nothing, and so does one that began anew.
-func (s *series) registers(label flex.Label, readings, exports []flex.Reading) {
+func (s *series) registers(
+	label flex.Label,
+	readings, exports []flex.Reading,
+) {
 	energy := s.marksOf(label, readings)
 	if energy.none {
 		return

@@ -13,7 +13,11 @@ import (
 )
 
 // oneHalfHour says what readings give a half-hour, by looking for it alone.
-func oneHalfHour(m settle.Metering, p flex.Period, all []flex.Reading) (e flex.Micro, known bool) {
+func oneHalfHour(
+	m settle.Metering,
+	p flex.Period,
+	all []flex.Reading,
+) (e flex.Micro, known bool) {
 	mark := func(label flex.Label, at time.Time) (v flex.Micro, known bool) {
 		for _, r := range all {
 			if r.Label == label && r.To.Equal(at) {

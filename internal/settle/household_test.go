@@ -260,7 +260,11 @@ func nobodyAsked(seed uint64) (days []settle.MeteredDay) {
 
 // evenings settles evening half-hours as events of their own, in which so much less was used
 // than on the data, and returns what they earn.
-func evenings(t *testing.T, days []settle.MeteredDay, a asked) (e earnings) {
+func evenings(
+	t *testing.T,
+	days []settle.MeteredDay,
+	a asked,
+) (e earnings) {
 	t.Helper()
 	var plain, certain []settle.DayNetted
 

@@ -492,7 +492,11 @@ func tellsOf(r *flex.Reading, events flex.Span) bool {
 }
 
 // knownIn counts the settlement periods of a day that are known.
-func knownIn(days []MeteredDay, d flex.Day, periods []int) int {
+func knownIn(
+	days []MeteredDay,
+	d flex.Day,
+	periods []int,
+) int {
 	m := dayOf(days, d)
 	if m == nil {
 		return 0

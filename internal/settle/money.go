@@ -101,7 +101,11 @@ func (p PicoPounds) Pence(r Rounding, of ...Parts) flex.Pence {
 }
 
 // times returns p times the fractions, in units of that many pico-pounds.
-func (p PicoPounds) times(unit int64, r Rounding, of []Parts) int64 {
+func (p PicoPounds) times(
+	unit int64,
+	r Rounding,
+	of []Parts,
+) int64 {
 	n, d := big.NewInt(int64(p)), big.NewInt(unit)
 	for _, f := range of {
 		if f != Whole {

@@ -53,7 +53,11 @@ func (s *Stay) Shown() []flex.WattHours {
 
 // Bounds returns between what the event can have moved in settlement periods of the stay: from
 // none of what is shown to all that the car could have drawn, at its rated power.
-func (s *Stay) Bounds(first flex.Period, n int, power flex.Watts) []Bound {
+func (s *Stay) Bounds(
+	first flex.Period,
+	n int,
+	power flex.Watts,
+) []Bound {
 	shown, could := s.Shown(), s.Could(power)
 
 	bounds := make([]Bound, n)
@@ -201,7 +205,11 @@ func (s *Stay) Days(energies []flex.WattHours) []MeteredDay {
 
 // Used returns what an asset that is plugged in used on the days: what its own meter read, and
 // nothing where it was not plugged in. Else it is not known.
-func Used(own []MeteredDay, stays []flex.Span, days []flex.Day) []MeteredDay {
+func Used(
+	own []MeteredDay,
+	stays []flex.Span,
+	days []flex.Day,
+) []MeteredDay {
 	used := make([]MeteredDay, len(days))
 	for i, d := range days {
 		used[i] = MeteredDay{Day: d}
@@ -234,7 +242,10 @@ func Used(own []MeteredDay, stays []flex.Span, days []flex.Day) []MeteredDay {
 
 // Sum returns the half-hours that two accounts know added up, or those of the second alone for
 // the first of several.
-func Sum(a, b []MeteredDay, alone bool) []MeteredDay {
+func Sum(
+	a, b []MeteredDay,
+	alone bool,
+) []MeteredDay {
 	if alone {
 		return b
 	}

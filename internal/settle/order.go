@@ -103,7 +103,11 @@ func energyOf(w flex.Watts, d time.Duration) flex.WattHours {
 
 // joinEvent adds a settlement period to the last of the events if it continues it on the same
 // day and in the same direction, else as a new event.
-func joinEvent(events []Event, p flex.Period, meant flex.WattHours) []Event {
+func joinEvent(
+	events []Event,
+	p flex.Period,
+	meant flex.WattHours,
+) []Event {
 	day, n := p.SettlementPeriod()
 	if len(events) > 0 {
 		e := &events[len(events)-1]

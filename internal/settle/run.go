@@ -208,7 +208,12 @@ func (r *Rule) appendText(b []byte) []byte {
 
 // appendDay appends a day and the energy of its settlement periods n, "-" where unknown, or
 // nothing if none of them is known.
-func appendDay(b []byte, what string, m *MeteredDay, periods []int) []byte {
+func appendDay(
+	b []byte,
+	what string,
+	m *MeteredDay,
+	periods []int,
+) []byte {
 	if m == nil ||
 		!slices.ContainsFunc(periods, func(n int) bool {
 			_, known := m.At(n)
@@ -232,7 +237,11 @@ func appendDate(b []byte, d flex.Day) []byte {
 	return append(b, byte('0'+d.Dom/10), byte('0'+d.Dom%10))
 }
 
-func appendValue(b []byte, v int64, known bool) []byte {
+func appendValue(
+	b []byte,
+	v int64,
+	known bool,
+) []byte {
 	if !known {
 		return append(b, " -"...)
 	}
@@ -392,7 +401,10 @@ func Diff(before, after []*Result) []Change {
 	return changes
 }
 
-func diff(id flex.FlexEventID, before, after *Result) []Change {
+func diff(
+	id flex.FlexEventID,
+	before, after *Result,
+) []Change {
 	if before == nil {
 		return []Change{{id, "event", "", "settled"}}
 	}

@@ -312,7 +312,10 @@ func (c *Case) apart(n int) (flex.WattHours, bool) {
 // pay divides the exact revenue between the user and the platform. Events settled together
 // are rounded together: each gets what the sum of it and of those before it comes to more
 // than the sum of those alone.
-func (r *Result) pay(before, exact PicoPounds, t *Terms) {
+func (r *Result) pay(
+	before, exact PicoPounds,
+	t *Terms,
+) {
 	pence := func(of ...Parts) flex.Pence {
 		return (before+exact).Pence(t.Rounding, of...) -
 			before.Pence(t.Rounding, of...)

@@ -13,7 +13,11 @@ import (
 	"flexd/internal/settle"
 )
 
-func readVectors(t testing.TB, file string, into any) {
+func readVectors(
+	t testing.TB,
+	file string,
+	into any,
+) {
 	t.Helper()
 	b, err := os.ReadFile("testdata/" + file)
 	if err != nil {
@@ -46,7 +50,11 @@ func wh(t testing.TB, kwh string) flex.WattHours {
 	return flex.WattHours(r.Num().Int64())
 }
 
-func metered(t testing.TB, d string, values map[string]string) settle.MeteredDay {
+func metered(
+	t testing.TB,
+	d string,
+	values map[string]string,
+) settle.MeteredDay {
 	t.Helper()
 	m := settle.MeteredDay{Day: day(t, d)}
 	for n, kwh := range values {

@@ -74,7 +74,11 @@ func drawSite(r *rand.Rand) randomSite {
 }
 
 // device draws the readings of one device around the events' time of each day.
-func (s *randomSite) device(r *rand.Rand, id flex.AssetID, first int) {
+func (s *randomSite) device(
+	r *rand.Rand,
+	id flex.AssetID,
+	first int,
+) {
 	label := siteLabels[r.IntN(3)]
 	exports := r.IntN(3) == 0
 	minutes := []int{1, 5, 10, 30, 40}[r.IntN(5)]
@@ -110,7 +114,14 @@ func (s *randomSite) device(r *rand.Rand, id flex.AssetID, first int) {
 	}
 }
 
-func (s *randomSite) tell(r *rand.Rand, id flex.AssetID, label flex.Label, span flex.Span, mark, out *flex.Micro, exports bool) {
+func (s *randomSite) tell(
+	r *rand.Rand,
+	id flex.AssetID,
+	label flex.Label,
+	span flex.Span,
+	mark, out *flex.Micro,
+	exports bool,
+) {
 	jump := flex.Micro(1)
 	if r.IntN(150) == 0 {
 		jump = 20
@@ -177,7 +188,11 @@ func (s *randomSite) meets(i, k int) bool {
 }
 
 // halfHourOf looks for what one device tells of one half-hour by one label.
-func (s *randomSite) halfHourOf(id flex.AssetID, label flex.Label, p flex.Period) (int64, bool) {
+func (s *randomSite) halfHourOf(
+	id flex.AssetID,
+	label flex.Label,
+	p flex.Period,
+) (int64, bool) {
 	var sum, covered int64 // exact in micro-kilowatt-hours times 3600
 	from, to, outFrom, outTo := int64(-1), int64(-1), int64(-1), int64(-1)
 	exporter := s.exporter(id)
@@ -355,7 +370,11 @@ func TestSites(t *testing.T) {
 }
 
 // planted has the reference find a watt-hour too many, and energy read across two devices.
-func (s *randomSite) planted(t *testing.T, results []*settle.Result, cases []*settle.Case) {
+func (s *randomSite) planted(
+	t *testing.T,
+	results []*settle.Result,
+	cases []*settle.Case,
+) {
 	for i, r := range results {
 		for k, p := range r.Periods {
 			if !p.Known || !p.Compared || p.Flex == s.events[i].Most || p.Flex == 0 {
