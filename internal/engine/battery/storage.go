@@ -22,6 +22,7 @@ type Storage struct {
 	Charge, Discharge float64   // most, on the grid's side
 	Share             []float64 // of Charge and Discharge that each slot has; nil: all
 	Closed            []bool    // slots in which it takes nothing in; nil: none
+	Held              []bool    // slots in which it gives nothing off; nil: none
 	ChargeEff         float64
 	DischargeEff      float64
 	Wear              float64 // per kWh discharged, on the grid's side
@@ -141,7 +142,7 @@ func (q *storageSolver) load(p *Storage) {
 }
 
 // changes reports whether slots have different powers.
-func (p *Storage) changes() bool { return p.Share != nil || p.Closed != nil }
+func (p *Storage) changes() bool { return p.Share != nil || p.Closed != nil || p.Held != nil }
 
 // power sets what slot t takes in and gives off at most, where slots have different powers.
 func (q *storageSolver) power(t int) {
@@ -158,6 +159,10 @@ func (q *storageSolver) power(t int) {
 	q.charge, q.discharge = p.Charge*share, p.Discharge*share
 	if p.Closed != nil && p.Closed[t] {
 		q.charge = 0
+	}
+
+	if p.Held != nil && p.Held[t] {
+		q.discharge = 0
 	}
 
 	q.up, q.down = q.charge*p.ChargeEff, q.discharge*q.out

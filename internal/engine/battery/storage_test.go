@@ -54,6 +54,9 @@ func powers(p *battery.Storage, t int) (charge, discharge float64) {
 	if p.Closed != nil && p.Closed[t] {
 		charge = 0
 	}
+	if p.Held != nil && p.Held[t] {
+		discharge = 0
+	}
 	return charge, discharge
 }
 
@@ -211,7 +214,7 @@ func TestSolver_Storage_RoughExhaustive(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { checkStorage(t, &w, drawStorage(t, false)) })
 }
 
-// TestSolver_Storage_Powers: slots in which the battery is not there, or takes nothing in, are planned at the least cost too.
+// TestSolver_Storage_Powers: slots in which the battery is not there, takes nothing in or gives nothing off are planned at the least cost too.
 func TestSolver_Storage_Powers(t *testing.T) {
 	var w battery.Solver
 	rapid.Check(t, func(t *rapid.T) {
@@ -219,6 +222,7 @@ func TestSolver_Storage_Powers(t *testing.T) {
 		for range p.Import {
 			p.Share = append(p.Share, float64(rapid.IntRange(0, 1).Draw(t, "share")))
 			p.Closed = append(p.Closed, rapid.Bool().Draw(t, "closed"))
+			p.Held = append(p.Held, rapid.Bool().Draw(t, "held"))
 		}
 		net := make([]float64, len(p.Import))
 		got, want := w.SolveStorage(p, net), bestStorage(p)

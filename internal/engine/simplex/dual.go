@@ -73,14 +73,12 @@ func (s *Solver) missed(r int) float64 {
 // leaving is the row whose variable misses its bounds most, for its weight, or -1.
 func (s *Solver) leaving() int {
 	best, most := -1, 0.0
-	for i, j := range s.basis {
-		v := s.value[j]
-		miss := max(s.lower[j]-v, v-s.upper[j])
-		if miss <= feasible {
+	for i, miss := range s.miss {
+		if miss == 0 {
 			continue
 		}
 
-		if score := miss * miss / s.weight[i]; score > most {
+		if score := miss / s.weight[i]; score > most {
 			best, most = i, score
 		}
 	}
@@ -144,6 +142,7 @@ func (s *Solver) stepValues(r int, in int32, target float64) {
 
 	for _, i := range s.colList {
 		s.value[s.basis[i]] -= step * s.pivotCol[i]
+		s.measure(int(i))
 	}
 
 	s.value[out] = target
@@ -171,7 +170,7 @@ func (s *Solver) gatherRow(r int) {
 func (s *Solver) gatherColumn() {
 	s.colList = s.colList[:0]
 	for i, v := range s.pivotCol {
-		if math.Abs(v) <= tiny {
+		if v <= tiny && v >= -tiny {
 			s.pivotCol[i] = 0
 			continue
 		}
@@ -339,4 +338,5 @@ func (s *Solver) exchange(r, in int) {
 	s.place[s.basis[r]] = -1
 	s.basis[r] = int32(in)
 	s.place[in] = int32(r)
+	s.measure(r)
 }

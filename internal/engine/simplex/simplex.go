@@ -47,6 +47,7 @@ type Solver struct {
 	value   []float64
 	reduced []float64
 	weight  []float64
+	miss    []float64 // of each row, the square of what its variable misses its bounds by
 	first   []int32   // what rows began with
 	kept    []float64 // weight of each variable, while the basis is rearranged
 	factor  factor
@@ -206,6 +207,7 @@ func (s *Solver) allocate() {
 	s.basis, s.place = grow(s.basis, s.rows), grow(s.place, all)
 	s.value, s.reduced = grow(s.value, all), grow(s.reduced, all)
 	s.weight, s.kept = grow(s.weight, s.rows), grow(s.kept, all)
+	s.miss = grow(s.miss, s.rows)
 	s.shift, s.shifted = grow(s.shift, s.rows), s.shifted[:0]
 
 	s.pivotRow, s.pivotCol = grow(s.pivotRow, s.rows), grow(s.pivotCol, s.rows)
@@ -385,6 +387,22 @@ func (s *Solver) revalue() {
 
 	clear(s.shift)
 	s.shifted = s.shifted[:0]
+
+	for i := range s.basis {
+		s.measure(i)
+	}
+}
+
+// measure notes what the variable of a row misses its bounds by.
+func (s *Solver) measure(i int) {
+	j := s.basis[i]
+	v := s.value[j]
+	by := max(s.lower[j]-v, v-s.upper[j])
+	s.miss[i] = 0
+
+	if by > feasible {
+		s.miss[i] = by * by
+	}
 }
 
 // SetBounds changes the bounds of a variable. The next Solve starts from where it is.
@@ -394,7 +412,9 @@ func (s *Solver) SetBounds(j int, lower, upper float64) {
 	}
 
 	s.lower[j], s.upper[j] = lower, upper
-	if s.place[j] >= 0 {
+	if row := s.place[j]; row >= 0 {
+		s.measure(int(row))
+
 		return
 	}
 
@@ -436,6 +456,7 @@ func (s *Solver) apply() {
 		if v != 0 {
 			s.value[s.basis[i]] -= v
 			s.shift[i] = 0
+			s.measure(i)
 		}
 	}
 

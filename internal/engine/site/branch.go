@@ -20,6 +20,7 @@ type branching struct {
 	halves [2][]change
 	score  float64
 	column int // that is cut in two, or none
+	topic  int // what history keeps of it, or none
 	parts  [2]float64
 }
 
@@ -30,6 +31,7 @@ func (b *branching) keep(score float64, first, second []change) {
 			halves: [2][]change{first, second},
 			score:  score,
 			column: none,
+			topic:  none,
 		}
 	}
 }
@@ -104,6 +106,7 @@ func (s *search) between(j int, low, high float64, best *branching) {
 			[2][]change{down, up},
 			score,
 			j,
+			j,
 			[2]float64{part, part - 1},
 		}
 
@@ -113,6 +116,7 @@ func (s *search) between(j int, low, high float64, best *branching) {
 	*best = branching{
 		[2][]change{up, down},
 		score,
+		j,
 		j,
 		[2]float64{part - 1, part},
 	}
@@ -194,24 +198,35 @@ func (m *model) below(r reserve, best *branching) {
 }
 
 // opposed finds two columns that must not both be in use.
-func (m *model) opposed() branching {
+func (s *search) opposed() branching {
+	m := s.m
 	var best branching
 
-	for _, p := range m.pairs {
+	for i, p := range m.pairs {
 		a, b := m.lp.Value(p.a), m.lp.Value(p.b)
-		score := min(a/max(m.upper[p.a], apart), b/max(m.upper[p.b], apart))
 
 		if min(a, b) < apart/10 {
 			continue
 		}
 
+		topic := len(m.lower) + i
+		x, y := a/max(m.upper[p.a], apart), b/max(m.upper[p.b], apart)
+		score := s.history.pair(topic, x, y)
 		first, second := []change{{p.a, 0, 0}}, []change{{p.b, 0, 0}}
+
+		if score <= best.score {
+			continue
+		}
 
 		if a < b {
 			best.keep(score, first, second)
+			best.parts = [2]float64{x, -y}
 		} else {
 			best.keep(score, second, first)
+			best.parts = [2]float64{-y, x}
 		}
+
+		best.topic = topic
 	}
 
 	return best

@@ -41,11 +41,13 @@
 //     to the solution in the convex hull of each slot's set gives a cut between the two
 //     (slotSet, nearest, cuts), round by round until there are none. Only what goes from slot
 //     to slot, starts and counts, is left to branching.
-//   - Branching by pseudo-costs, diving into the more promising half, otherwise the lowest
-//     bound first. Reduced costs at the root take from columns what cannot be better than
+//   - Branching by pseudo-costs, of integers and of opposite directions, diving into the more promising half, otherwise
+//     the lowest bound first. Reduced costs at the root take from columns what cannot be better than
 //     the best plan.
 //   - What each car comes to alone bounds shortfall and peak energy. Only if no plan attains
 //     these are the first two goals searched for by themselves.
+//   - The batteries of a plan that is not proven to be the best are planned anew, one after the other, exactly
+//     beside what all else does (polish).
 //   - Where the first search finds no plan, a simple one is made (simple), from which it goes on.
 //
 // # Bound

@@ -5,16 +5,26 @@ package site
 type history struct {
 	sum   [2][]float64 // downward, upward
 	count [2][]int
-	all   [2]float64
-	cuts  [2]int
+	all   [2][2]float64 // of columns, of pairs
+	cuts  [2][2]int
+	pairs int // the first number of a pair
 }
 
-func (h *history) reset(columns int) {
+func (h *history) reset(columns, pairs int) {
+	*h = history{pairs: columns}
 	for i := range h.sum {
-		h.sum[i] = make([]float64, columns)
-		h.count[i] = make([]int, columns)
-		h.all[i], h.cuts[i] = 0, 0
+		h.sum[i] = make([]float64, columns+pairs)
+		h.count[i] = make([]int, columns+pairs)
 	}
+}
+
+// kind is 1 for pairs.
+func (h *history) kind(j int) int {
+	if j >= h.pairs {
+		return 1
+	}
+
+	return 0
 }
 
 // learn adds what one half has raised the bound by. The part is above 0 downward and below
@@ -29,8 +39,8 @@ func (h *history) learn(j int, part, gain float64) {
 	rate := max(0, gain) / part
 	h.sum[side][j] += rate
 	h.count[side][j]++
-	h.all[side] += rate
-	h.cuts[side]++
+	h.all[h.kind(j)][side] += rate
+	h.cuts[h.kind(j)][side]++
 }
 
 // rate is what a whole step is thought to raise the bound by.
@@ -39,8 +49,8 @@ func (h *history) rate(side, j int) float64 {
 		return h.sum[side][j] / float64(n)
 	}
 
-	if h.cuts[side] > 0 {
-		return h.all[side] / float64(h.cuts[side])
+	if n := h.cuts[h.kind(j)][side]; n > 0 {
+		return h.all[h.kind(j)][side] / float64(n)
 	}
 
 	return 1
@@ -51,4 +61,11 @@ func (h *history) score(j int, part float64) float64 {
 	const least = 1e-4
 
 	return max(least, h.rate(0, j)*part) * max(least, h.rate(1, j)*(1-part))
+}
+
+// pair is how promising it is to take either of two columns out, which are at these parts of what they can be.
+func (h *history) pair(topic int, a, b float64) float64 {
+	const least = 1e-4
+
+	return max(least, h.rate(0, topic)) * max(least, h.rate(1, topic)) * min(a, b)
 }

@@ -13,7 +13,7 @@ type node struct {
 	changes []change
 	bound   float64
 	number  int
-	column  int     // that was cut, or none
+	topic   int     // what was cut, or none
 	part    float64 // see history.learn
 	trace   *trace  // if a proof is wanted
 }
@@ -83,7 +83,7 @@ type search struct {
 	net   []float64
 	best  totals
 	has   bool
-	fuse  float64 // what one kW more of fuse is worth to the best plan
+	fuse  float64 // what one kW more of fuse is worth to the best plan, before polish
 	bound float64 // proven, once the search is done
 	root  float64 // bound of the root
 
@@ -131,15 +131,16 @@ func (s *search) cutoff() float64 {
 // run searches from the root until plan and bound meet, or the limit does.
 func (s *search) run() {
 	s.bound = math.Inf(1)
-	s.history.reset(len(s.m.lower))
+	s.history.reset(len(s.m.lower), len(s.m.pairs))
 	s.visited, s.wanted = make([]int, len(s.m.lower)), make([]change, len(s.m.lower))
 
-	current := &node{bound: math.Inf(-1), column: none}
+	current := &node{bound: math.Inf(-1), topic: none}
 	s.first = current
 
 	for current != nil {
 		if s.spent() {
 			s.stop(current)
+			s.polish()
 
 			return
 		}
@@ -148,6 +149,7 @@ func (s *search) run() {
 	}
 
 	if s.has {
+		s.polish()
 		s.bound = min(s.bound, s.goal.of(s.best))
 	}
 }
@@ -251,8 +253,8 @@ func (s *search) solve(n *node) simplex.Status {
 	status := s.m.lp.Solve(s.cutoff(), max(2000, s.limit-s.m.lp.Pivots))
 	s.note(n, status)
 
-	if n.column >= 0 && status != simplex.Infeasible {
-		s.history.learn(n.column, n.part, s.objective()-n.bound)
+	if n.topic >= 0 && status != simplex.Infeasible {
+		s.history.learn(n.topic, n.part, s.objective()-n.bound)
 	}
 
 	return status
@@ -272,7 +274,7 @@ func (s *search) leaf(n *node) branching {
 		return branching{}
 	}
 
-	return s.m.opposed()
+	return s.opposed()
 }
 
 // offer reads the last solution as a plan and keeps it if it is the best one.
@@ -305,7 +307,7 @@ func (s *search) split(n *node, cut branching) *node {
 		changes: cut.halves[0],
 		bound:   n.bound,
 		number:  2 * s.nodes,
-		column:  cut.column,
+		topic:   cut.topic,
 		part:    cut.parts[0],
 	}
 
@@ -314,7 +316,7 @@ func (s *search) split(n *node, cut branching) *node {
 		changes: cut.halves[1],
 		bound:   n.bound,
 		number:  2*s.nodes + 1,
-		column:  cut.column,
+		topic:   cut.topic,
 		part:    cut.parts[1],
 	}
 

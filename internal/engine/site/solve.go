@@ -30,14 +30,20 @@ type Solver struct {
 const DefaultLimit = 19_000
 
 // mostWork bounds the rows times the pivots: what a pivot takes grows with the rows.
-const mostWork = 8_000_000
+const mostWork = 9_200_000
 
-// After this share of the limit, and so many pivots, a plan within softGap of its bound is
-// good enough.
+// After this share of the limit, or rows times pivots, and so many pivots, a plan within softGap of its bound is good
+// enough.
 const (
 	softShare  = 10
+	softWork   = 800_000
 	softPivots = 1000
 )
+
+// softAfter is the number of pivots after which a plan may be good enough.
+func softAfter(limit, rows int) int {
+	return max(softPivots, min(limit/softShare, softWork/rows))
+}
 
 // Solve plans a site.
 func (s *Solver) Solve(p *Problem, to *Plan) Result {
@@ -201,7 +207,7 @@ func (s *Solver) search(
 		m:     &s.model,
 		goal:  g,
 		limit: limit,
-		soft:  max(softPivots, limit/softShare),
+		soft:  softAfter(limit, rows),
 		net:   make([]float64, p.Slots()),
 	}
 
