@@ -17,12 +17,12 @@ func TestBatterySizes(t *testing.T) {
 		h := open(t, db)
 		h.stock()
 		site := h.newSite(halfHourly, "SW1A 2AA", "")
-		told := func(id, kind, body string, status int) reply {
+		post := func(id, kind, body string, status int) reply {
 			t.Helper()
 			return h.want("POST", "/entities/asset", fmt.Sprintf(`{"external_id":%q,"type":%q,"site_id":%q,"properties":%s}`, id, kind, site, body), status, "")
 		}
-		b := read[wire.AssetResponse](t, told("b", "battery", `{"power_kw":5,"capacity_kwh":10}`, 200))
-		told("c", "charger", `{"power_kw":7.4,"capacity_kwh":0.01}`, 200)
+		b := read[wire.AssetResponse](t, post("b", "battery", `{"power_kw":5,"capacity_kwh":10}`, 200))
+		post("c", "charger", `{"power_kw":7.4,"capacity_kwh":0.01}`, 200)
 
 		for _, c := range []struct{ sent, field, why string }{
 			{`{"power_kw":5000}`, "power_kw", "5000 kW is more than a battery has"},
@@ -40,7 +40,7 @@ func TestBatterySizes(t *testing.T) {
 			}
 		}
 
-		told("d", "battery", `{"power_kw":5000,"capacity_kwh":10000}`, 422)
+		post("d", "battery", `{"power_kw":5000,"capacity_kwh":10000}`, 422)
 		h.want("POST", "/entities/site/initialise", fmt.Sprintf(`{"site":{"mpan":%q,"postcode":"SW1A 2AA",%s},"assets":[{"external_id":"e","type":"battery","properties":{"power_kw":5,"capacity_kwh":10000}}]}`, halfHourly, consent), 422, "")
 		h.want("PATCH", "/entities/asset/"+b.ID.String(), `{"properties":{"power_kw":0.1,"capacity_kwh":10}}`, 200, "")
 	})

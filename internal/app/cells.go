@@ -28,7 +28,7 @@ type CellSettings struct {
 // (docs/cells.md). The first cell is home: it answers requests of no organisation.
 type Cells struct {
 	cells []*ownCell
-	now   func() time.Time // the process's own clock, by which the age of a snapshot is told
+	now   func() time.Time // the process's own clock, by which the age of a snapshot is measured
 	log   *slog.Logger
 	orgs  tokenOrgs
 }

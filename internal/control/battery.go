@@ -267,25 +267,25 @@ func (s *Service) putInForce(
 // mayDo is what a battery may do in each half-hour beside its plan, as the store writes it; where an instruction has called
 // it that is nothing.
 func (s *homeAhead) mayDo() string {
-	letters := make([]byte, len(s.periods))
-	for i := range letters {
+	codes := make([]byte, len(s.periods))
+	for i := range codes {
 		set := s.allowedIn(i)
 		charges := set.Has(battery.ModeCharge)
 		gives := set.Has(battery.ModeDischarge)
 
 		switch {
 		case s.kept != nil && s.kept[i] || !charges && !gives:
-			letters[i] = '-'
+			codes[i] = '-'
 		case !gives:
-			letters[i] = 'c'
+			codes[i] = 'c'
 		case !charges:
-			letters[i] = 'd'
+			codes[i] = 'd'
 		default:
-			letters[i] = 'b'
+			codes[i] = 'b'
 		}
 	}
 
-	return string(letters)
+	return string(codes)
 }
 
 // put keeps a plan, and what is expected by it of a battery that instructions call.

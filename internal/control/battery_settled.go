@@ -40,33 +40,33 @@ func mayBe(p *store.BatteryPlan, at flex.Period, m battery.Mode) bool {
 
 // carryOver notes in a plan that is made what the one before may have its battery do in the settled half-hours.
 func carryOver(next, old *store.BatteryPlan, now flex.Period) {
-	letters := make([]byte, batterySettled)
-	for i := range letters {
+	codes := make([]byte, batterySettled)
+	for i := range codes {
 		charges := mayBe(old, now.Add(i), battery.ModeCharge)
 		discharges := mayBe(old, now.Add(i), battery.ModeDischarge)
-		letters[i] = unplanned
+		codes[i] = unplanned
 
 		switch {
 		case charges && discharges:
-			letters[i] = eitherMode
+			codes[i] = eitherMode
 		case charges:
-			letters[i] = modeCode(battery.ModeCharge)
+			codes[i] = modeCode(battery.ModeCharge)
 		case discharges:
-			letters[i] = modeCode(battery.ModeDischarge)
+			codes[i] = modeCode(battery.ModeDischarge)
 		}
 	}
 
-	next.HandedAt, next.Handed = now.Start(), string(letters)
+	next.HandedAt, next.Handed = now.Start(), string(codes)
 }
 
 // unsay has nothing handed over in a half-hour: a dispatch took the place of it.
 func unsay(p *store.BatteryPlan, at flex.Period) {
-	letters := []byte(p.Handed)
-	if i := at.Sub(flex.PeriodAt(p.HandedAt)); i >= 0 && i < len(letters) {
-		letters[i] = unplanned
+	codes := []byte(p.Handed)
+	if i := at.Sub(flex.PeriodAt(p.HandedAt)); i >= 0 && i < len(codes) {
+		codes[i] = unplanned
 	}
 
-	p.Handed = string(letters)
+	p.Handed = string(codes)
 }
 
 // isHandedOver reports whether others leave a battery what its plan says of a half-hour.
