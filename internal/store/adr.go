@@ -80,29 +80,28 @@ func (tx *Tx) SetADRObject(ctx context.Context, o *flex.ADRObject) error {
 		objects = " " + strings.Join(o.Objects, " ") + " "
 	}
 
-	_, err = tx.exec(
-		ctx,
-		`INSERT INTO adr_object (id, org_id, kind, name, client_id, client_name, program_id, event_id, ven_id, objects, ends_at, document, sealed, created_at, modified_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
-		ON CONFLICT (id) DO UPDATE SET name = excluded.name, client_id = excluded.client_id, client_name = excluded.client_name,
-			program_id = excluded.program_id, event_id = excluded.event_id, ven_id = excluded.ven_id, objects = excluded.objects,
-			ends_at = excluded.ends_at, document = excluded.document, sealed = excluded.sealed, modified_at = excluded.modified_at`,
-		o.ID.Bytes(),
-		tx.org.Bytes(),
-		string(o.Kind),
-		o.Name,
-		o.Client,
-		o.ClientName,
-		adrID(o.Program),
-		adrID(o.Event),
-		adrID(o.VEN),
-		objects,
-		micros(o.EndsAt),
-		o.Document,
-		sealed,
-		micros(o.CreatedAt),
-		micros(o.ModifiedAt),
-	)
+	row := []value{
+		{"id", o.ID.Bytes()},
+		{"org_id", tx.org.Bytes()},
+		{"kind", string(o.Kind)},
+		{"name", o.Name},
+		{"client_id", o.Client},
+		{"client_name", o.ClientName},
+		{"program_id", adrID(o.Program)},
+		{"event_id", adrID(o.Event)},
+		{"ven_id", adrID(o.VEN)},
+		{"objects", objects},
+		{"ends_at", micros(o.EndsAt)},
+		{"document", o.Document},
+		{"sealed", sealed},
+		{"created_at", micros(o.CreatedAt)},
+		{"modified_at", micros(o.ModifiedAt)},
+	}
+
+	_, err = tx.upsert(ctx, "adr_object", row, rewrite{
+		key:  []string{"id"},
+		keep: []string{"org_id", "kind", "created_at"},
+	})
 
 	if err != nil {
 		return err

@@ -29,22 +29,23 @@ func (tx *Tx) BindADRProgram(ctx context.Context, b *flex.ADRBinding) error {
 		simple[i] = int64(w)
 	}
 
-	_, err := tx.exec(
-		ctx,
-		`INSERT INTO adr_binding (program_id, org_id, group_name, gsp_group, service, kind, simple, who, made_at, price) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-		ON CONFLICT (program_id) DO UPDATE SET group_name = excluded.group_name, gsp_group = excluded.gsp_group, service = excluded.service,
-			kind = excluded.kind, simple = excluded.simple, who = excluded.who, made_at = excluded.made_at, price = excluded.price`,
-		b.Program.Bytes(),
-		tx.org.Bytes(),
-		b.Scope.Group,
-		b.Scope.GSPGroup,
-		b.Service,
-		string(b.Kind),
-		writeNumbers(simple),
-		b.Who,
-		micros(b.MadeAt),
-		int64(b.Price),
-	)
+	row := []value{
+		{"program_id", b.Program.Bytes()},
+		{"org_id", tx.org.Bytes()},
+		{"group_name", b.Scope.Group},
+		{"gsp_group", b.Scope.GSPGroup},
+		{"service", b.Service},
+		{"kind", string(b.Kind)},
+		{"simple", writeNumbers(simple)},
+		{"who", b.Who},
+		{"made_at", micros(b.MadeAt)},
+		{"price", int64(b.Price)},
+	}
+
+	_, err := tx.upsert(ctx, "adr_binding", row, rewrite{
+		key:  []string{"program_id"},
+		keep: []string{"org_id"},
+	})
 
 	return err
 }

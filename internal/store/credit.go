@@ -150,30 +150,29 @@ func scanDayNetted(s scanner) (settle.DayNetted, error) {
 
 // PutEventCredit keeps what an event is worth now.
 func (tx *Tx) PutEventCredit(ctx context.Context, c EventCredit) error {
-	_, err := tx.exec(
-		ctx,
-		`INSERT INTO event_credit (flex_event_id, org_id, site_id, month, day, netted, listed, gross, share, early, error,
-			certainty, carry_months, credited, accrued)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
-		ON CONFLICT (flex_event_id) DO UPDATE SET netted = excluded.netted, listed = excluded.listed, gross = excluded.gross, share = excluded.share,
-			early = excluded.early, error = excluded.error, certainty = excluded.certainty, carry_months = excluded.carry_months,
-			credited = excluded.credited, accrued = excluded.accrued WHERE event_credit.org_id = excluded.org_id`,
-		c.Event.Bytes(),
-		tx.org.Bytes(),
-		c.Site.Bytes(),
-		month(c.Day),
-		c.Day.String(),
-		c.Netted,
-		c.Listed,
-		int64(c.Gross),
-		int64(c.Share),
-		int64(c.Early),
-		int64(c.Error),
-		int64(c.Certainty.Errors),
-		c.Certainty.Months,
-		int64(c.Credited),
-		int64(c.Accrued),
-	)
+	row := []value{
+		{"flex_event_id", c.Event.Bytes()},
+		{"org_id", tx.org.Bytes()},
+		{"site_id", c.Site.Bytes()},
+		{"month", month(c.Day)},
+		{"day", c.Day.String()},
+		{"netted", c.Netted},
+		{"listed", c.Listed},
+		{"gross", int64(c.Gross)},
+		{"share", int64(c.Share)},
+		{"early", int64(c.Early)},
+		{"error", int64(c.Error)},
+		{"certainty", int64(c.Certainty.Errors)},
+		{"carry_months", c.Certainty.Months},
+		{"credited", int64(c.Credited)},
+		{"accrued", int64(c.Accrued)},
+	}
+
+	_, err := tx.upsert(ctx, "event_credit", row, rewrite{
+		key:  []string{"flex_event_id"},
+		keep: []string{"org_id", "site_id", "month", "day"},
+		only: `event_credit.org_id = excluded.org_id`,
+	})
 
 	return err
 }

@@ -189,29 +189,31 @@ func (tx *Tx) PutEndpoint(ctx context.Context, e flex.Endpoint) (flex.Endpoint, 
 	}
 
 	id := tx.newID()
-	_, err = tx.exec(
-		ctx,
-		`INSERT INTO endpoint (org_id, name, id, url, sealed, old_until, bare, nulls, batch, enabled, reason, rate, concurrency, created_at, version, discharge)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, $15)
-		ON CONFLICT (org_id, name) DO UPDATE SET url = excluded.url, sealed = excluded.sealed, old_until = excluded.old_until, bare = excluded.bare, nulls = excluded.nulls, batch = excluded.batch, discharge = excluded.discharge,
-			enabled = excluded.enabled, reason = excluded.reason, rate = excluded.rate, concurrency = excluded.concurrency, free_at = 0,
-			version = CASE WHEN excluded.version > endpoint.version THEN excluded.version ELSE endpoint.version + 1 END`,
-		tx.org.Bytes(),
-		string(e.Name),
-		id[:],
-		e.URL,
-		sealed,
-		micros(e.OldUntil),
-		e.Bare,
-		e.Nulls,
-		e.Batch,
-		e.Enabled,
-		e.Reason,
-		e.Rate,
-		e.Concurrency,
-		micros(tx.db.Now()),
-		string(e.Discharge),
-	)
+	now := micros(tx.db.Now())
+	row := []value{
+		{"org_id", tx.org.Bytes()},
+		{"name", string(e.Name)},
+		{"id", id[:]},
+		{"url", e.URL},
+		{"sealed", sealed},
+		{"old_until", micros(e.OldUntil)},
+		{"bare", e.Bare},
+		{"nulls", e.Nulls},
+		{"batch", e.Batch},
+		{"enabled", e.Enabled},
+		{"reason", e.Reason},
+		{"rate", e.Rate},
+		{"concurrency", e.Concurrency},
+		{"created_at", now},
+		{"version", now},
+		{"discharge", string(e.Discharge)},
+	}
+
+	_, err = tx.upsert(ctx, "endpoint", row, rewrite{
+		key:  []string{"org_id", "name"},
+		keep: []string{"id", "created_at", "version"},
+		also: `free_at = 0, version = CASE WHEN excluded.version > endpoint.version THEN excluded.version ELSE endpoint.version + 1 END`,
+	})
 
 	if err != nil {
 		return e, err

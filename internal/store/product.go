@@ -56,34 +56,31 @@ func (tx *Tx) PutProduct(ctx context.Context, p *flex.Product) error {
 	}
 
 	p.MadeAt = tx.now
-	_, err := tx.exec(
-		ctx,
-		`INSERT INTO grid_product (org_id, id, reference, service, group_name, gsp_group, from_at, to_at, change_w, price, availability,
-			baseline, opt_out, answer_by, who, made_at, send_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
-		ON CONFLICT (id) DO UPDATE SET service = excluded.service, group_name = excluded.group_name, gsp_group = excluded.gsp_group,
-			from_at = excluded.from_at, to_at = excluded.to_at, change_w = excluded.change_w, price = excluded.price,
-			availability = excluded.availability, baseline = excluded.baseline, opt_out = excluded.opt_out,
-			answer_by = excluded.answer_by, who = excluded.who, made_at = excluded.made_at, send_at = excluded.send_at
-		WHERE grid_product.org_id = excluded.org_id AND grid_product.send_at IS NOT NULL`,
-		tx.org.Bytes(),
-		p.ID.Bytes(),
-		p.Reference,
-		p.Service,
-		p.Scope.Group,
-		p.Scope.GSPGroup,
-		micros(p.From),
-		micros(p.To),
-		int64(p.Change),
-		int64(p.Price),
-		int64(p.Availability),
-		p.Baseline,
-		p.OptOut,
-		micros(p.AnswerBy),
-		p.Who,
-		micros(tx.now),
-		micros(p.SendAt),
-	)
+	row := []value{
+		{"org_id", tx.org.Bytes()},
+		{"id", p.ID.Bytes()},
+		{"reference", p.Reference},
+		{"service", p.Service},
+		{"group_name", p.Scope.Group},
+		{"gsp_group", p.Scope.GSPGroup},
+		{"from_at", micros(p.From)},
+		{"to_at", micros(p.To)},
+		{"change_w", int64(p.Change)},
+		{"price", int64(p.Price)},
+		{"availability", int64(p.Availability)},
+		{"baseline", p.Baseline},
+		{"opt_out", p.OptOut},
+		{"answer_by", micros(p.AnswerBy)},
+		{"who", p.Who},
+		{"made_at", micros(tx.now)},
+		{"send_at", micros(p.SendAt)},
+	}
+
+	_, err := tx.upsert(ctx, "grid_product", row, rewrite{
+		key:  []string{"id"},
+		keep: []string{"org_id", "reference", "made_at"},
+		only: `grid_product.org_id = excluded.org_id AND grid_product.send_at IS NOT NULL`,
+	})
 
 	return err
 }

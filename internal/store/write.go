@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -11,6 +12,15 @@ import (
 type value struct {
 	column string
 	value  any
+}
+
+// rewrite is what an upsert does if there is a row with the same key: the columns of the row are written anew, all but
+// those of the key and those in keep.
+type rewrite struct {
+	key  []string
+	keep []string
+	also string // further assignments, as SQL
+	only string // the condition on which the row is rewritten, as SQL
 }
 
 // insert adds a row to a table. The caller names the table and the columns; they are no input.
@@ -40,6 +50,27 @@ func (c conn) insertOr(
 		`INSERT INTO `+table+` (`+strings.Join(columns, ", ")+`) VALUES (`+strings.Join(params, ", ")+`) `+onConflict,
 		args...,
 	)
+}
+
+// upsert adds a row to a table, or rewrites the one of the same key. It returns how many rows were written.
+func (c conn) upsert(ctx context.Context, table string, row []value, w rewrite) (int64, error) {
+	var sets []string
+	for _, v := range row {
+		if !slices.Contains(w.key, v.column) && !slices.Contains(w.keep, v.column) {
+			sets = append(sets, v.column+" = excluded."+v.column)
+		}
+	}
+
+	if w.also != "" {
+		sets = append(sets, w.also)
+	}
+
+	onConflict := `ON CONFLICT (` + strings.Join(w.key, ", ") + `) DO UPDATE SET ` + strings.Join(sets, ", ")
+	if w.only != "" {
+		onConflict += ` WHERE ` + w.only
+	}
+
+	return c.insertOr(ctx, table, row, onConflict)
 }
 
 // update writes columns of a record of the organisation, by its id.
