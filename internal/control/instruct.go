@@ -272,7 +272,9 @@ func readScope(
 		return s, fmt.Errorf("read the fleet: %w", err)
 	}
 
-	return s, s.readBatteries(ctx, tx, in)
+	err = s.readBatteries(ctx, tx, in)
+
+	return s, err
 }
 
 // readCallables reads what choosing who is called takes.

@@ -217,7 +217,9 @@ func (s *Service) readAsked(
 	a.inForce = modesFrom(&a.plan, ahead.periods)
 	ahead = ahead.first(len(a.inForce))
 
-	return ahead, ahead.readHeld(ctx, tx, a.known.AssetID)
+	err = ahead.readHeld(ctx, tx, a.known.AssetID)
+
+	return ahead, err
 }
 
 // dispatchable are the modes that a dispatch can say.

@@ -71,14 +71,14 @@ func (s *Service) callBattery(
 
 // sendTo puts the modes of a call into a plan, and returns the half-hours that were handed over with another mode, or have
 // begun.
-func (c *calledBattery) sendTo(
+func (b *calledBattery) sendTo(
 	plan *store.BatteryPlan,
 	first flex.Period,
 ) []flex.Period {
 	var anew []flex.Period
-	for _, at := range c.held {
+	for _, at := range b.held {
 		p := flex.PeriodAt(at.From)
-		m, _ := modeAt(&c.modes, p)
+		m, _ := modeAt(&b.modes, p)
 		was, planned := modeAt(plan, p)
 		if !planned {
 			continue
