@@ -59,8 +59,14 @@ type clocked struct {
 // openClocked opens flexd at an instant of a true clock that stands still.
 func openClocked(t *testing.T, url string, start time.Time, endpoint string) *clocked {
 	t.Helper()
+	return openClockedBy(t, url, start, endpoint, func() time.Time { return start })
+}
+
+// openClockedBy opens flexd at an instant of a true clock.
+func openClockedBy(t *testing.T, url string, start time.Time, endpoint string, now func() time.Time) *clocked {
+	t.Helper()
 	h, err := Open(t.Context(), Settings{Database: url, Keys: storetest.Keys(t), Environment: flex.Sandbox, InventPrices: true,
-		AllowPrivateEndpoints: true, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: func() time.Time { return start }})
+		AllowPrivateEndpoints: true, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}

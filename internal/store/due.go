@@ -43,6 +43,16 @@ func (db *DB) Due(
 	return due, err
 }
 
+// comesAfter is the instant after which the next one is looked for: the transaction's, if what is due by then was asked
+// for too. It is not always the transaction's: the true clock goes on between the two, and what waits for no instant
+// would be named at each of those that it has reached.
+func (tx *Tx) comesAfter(after time.Time) time.Time {
+	if after.IsZero() {
+		return tx.now
+	}
+	return after
+}
+
 // afterMicros writes an instant to be compared with; all that is kept comes after the zero time.
 func afterMicros(after time.Time) int64 {
 	if after.IsZero() {
@@ -71,14 +81,14 @@ func (tx *Tx) NextBattery(
 		return time.Time{}, nil
 	}
 
-	if after.Before(tx.now) {
+	if after.IsZero() {
 		due, err := tx.batteryWaits(ctx, rest)
 		if err != nil || due {
 			return tx.now, err
 		}
 	}
 
-	half := flex.PeriodAt(tx.now).End()
+	from := tx.comesAfter(after)
 
 	return tx.earliest(
 		ctx,
@@ -93,8 +103,8 @@ func (tx *Tx) NextBattery(
 				SELECT min(strayed_at) + $4 FROM battery_plan WHERE org_id = $1 AND read_at IS NOT NULL AND strayed_at + $4 > $3
 			) AS due) END`,
 		tx.org.Bytes(),
-		micros(half),
-		micros(tx.now),
+		micros(flex.PeriodAt(from).End()),
+		micros(from),
 		rest.Microseconds(),
 	)
 }
@@ -177,15 +187,14 @@ func (tx *Tx) NextInstruction(
 		return time.Time{}, nil
 	}
 
-	half := flex.PeriodAt(tx.now)
 	const active = `FROM instruction WHERE org_id = $1 AND to_at > $2 AND stopped_at IS NULL`
-	if after.Before(tx.now) {
+	if after.IsZero() {
 		due, err := tx.earliest(
 			ctx,
 			`SELECT min(to_at) `+active+` AND COALESCE(looked_at, 0) < $3`,
 			tx.org.Bytes(),
 			micros(tx.now),
-			micros(half.Start()),
+			micros(flex.PeriodAt(tx.now).Start()),
 		)
 
 		if err != nil || !due.IsZero() {
@@ -204,5 +213,5 @@ func (tx *Tx) NextInstruction(
 		return at, err
 	}
 
-	return half.End(), nil
+	return flex.PeriodAt(tx.comesAfter(after)).End(), nil
 }

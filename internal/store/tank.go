@@ -238,12 +238,14 @@ func (tx *Tx) NextTank(
 		return time.Time{}, nil
 	}
 
-	if after.Before(tx.now) {
+	if after.IsZero() {
 		due, err := tx.TanksDue(ctx, 1)
 		if err != nil || len(due) > 0 {
 			return tx.now, err
 		}
 	}
+
+	from := tx.comesAfter(after)
 
 	return tx.earliest(
 		ctx,
@@ -256,8 +258,8 @@ func (tx *Tx) NextTank(
 				SELECT min(published_at) FROM publication WHERE published_at > $3
 			) AS due) END`,
 		tx.org.Bytes(),
-		micros(flex.PeriodAt(tx.now).End()),
-		micros(tx.now),
+		micros(flex.PeriodAt(from).End()),
+		micros(from),
 	)
 }
 
