@@ -506,3 +506,34 @@ func (h *fixture) register(asset flex.AssetID, now time.Time, kwh float64) {
 		h.Fatal(err)
 	}
 }
+
+// TestInstruction_HalfHourShared: what an instruction called is called by no other for the half-hour that it ended in, which both would pay
+// for, and by another from the next on, though that one began while the first still bound.
+func TestInstruction_HalfHourShared(t *testing.T) {
+	each(t, "2026-01-15T17:00:00Z", func(h *fixture) {
+		assets := h.evening(3, 22.2) // three hours each
+		h.send(window("17:30", "18:05"))
+		second := h.send(window("17:45", "19:00"))
+		if len(second.Assets) > 0 || second.NumBusy != len(assets) {
+			h.Fatalf("%d of %d are called twice", len(second.Assets), len(assets))
+		}
+
+		for _, c := range []struct {
+			now    string
+			called bool
+		}{{"18:10", false}, {"18:29", false}, {"18:30", true}} {
+			h.goTo("2026-01-15T" + c.now + ":00Z")
+			if _, err := h.service.FollowInstructions(h.Context()); err != nil {
+				h.Fatal(err)
+			}
+
+			r, err := h.service.ReportInstruction(h.Context(), h.Org, second.ID)
+			if err != nil || (len(r.Assets) > 0) != c.called {
+				h.Errorf("at %s %d are called: %v", c.now, len(r.Assets), err)
+			}
+			if findings, err := h.db.Verify(h.Context()); err != nil || len(findings) > 0 {
+				h.Errorf("at %s: %v, %v", c.now, findings, err)
+			}
+		}
+	})
+}

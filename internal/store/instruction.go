@@ -18,7 +18,7 @@ var (
 		`SELECT c.asset_id AS what FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
 		 JOIN called_asset d ON d.asset_id = c.asset_id AND d.instruction_id > c.instruction_id JOIN instruction j ON j.id = d.instruction_id
 		 WHERE c.released_at IS NULL AND d.released_at IS NULL AND i.stopped_at IS NULL AND j.stopped_at IS NULL
-			AND i.from_at < j.to_at AND j.from_at < i.to_at`)
+			AND i.from_at < j.to_at AND j.from_at < i.to_at AND c.called_at < j.to_at AND d.called_at < i.to_at`)
 	_ = law("who is called is called by an instruction of their organisation",
 		`SELECT c.asset_id AS what FROM called_asset c LEFT JOIN instruction i ON i.id = c.instruction_id WHERE i.id IS NULL OR i.org_id <> c.org_id`)
 )
@@ -277,13 +277,18 @@ func (c *Called) args(
 }
 
 // holds is the condition that an active instruction i keeps an asset c from others: one whose half-hours meet
-// those from $3 to $4. It has one asset's half-hour alone, so that no two pay for it.
+// those from $3 to $4. It has one asset's half-hour alone, so that no two pay for it: one that is over has what is
+// left of its last half-hour too, as $2 is the beginning of the one that it is.
 const holds = `c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $2 AND i.to_at > $3 AND i.from_at < $4`
 
-// halfHoursOf is a time rounded out to half-hours, as arguments of holds.
-func halfHoursOf(at flex.Span) []any {
-	last := flex.PeriodAt(at.To.Add(-1))
-	return []any{micros(flex.PeriodAt(at.From).Start()), micros(last.End())}
+// heldIn are the arguments of holds for a time that is rounded out to half-hours, and the organisation before them.
+func (tx *Tx) heldIn(at flex.Span) []any {
+	return []any{
+		tx.org.Bytes(),
+		micros(flex.PeriodAt(tx.now).Start()),
+		micros(flex.PeriodAt(at.From).Start()),
+		micros(flex.PeriodAt(at.To.Add(-1)).End()),
+	}
 }
 
 // CalledIn returns the assets that active instructions of the organisation's call in the half-hours of a
@@ -305,7 +310,7 @@ func (tx *Tx) CalledIn(
 		},
 		`SELECT c.asset_id FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
 		WHERE c.org_id = $1 AND `+holds,
-		append([]any{tx.org.Bytes(), micros(tx.now)}, halfHoursOf(span)...)...,
+		tx.heldIn(span)...,
 	)
 
 	return called, err
@@ -408,8 +413,7 @@ func (tx *Tx) Callables(
 	since time.Time,
 ) (map[flex.AssetID]*Callable, error) {
 	found := map[flex.AssetID]*Callable{}
-	asked := append([]any{tx.org.Bytes(), micros(tx.now)}, halfHoursOf(span)...)
-	where, args := scopeWhere(scope, asked)
+	where, args := scopeWhere(scope, tx.heldIn(span))
 	err := eachRow(ctx, tx.conn, func(s scanner) error {
 		c := &Callable{}
 

@@ -47,8 +47,7 @@ func (tx *Tx) ScopeBatteries(
 	span flex.Span,
 	since time.Time,
 ) ([]ScopeBattery, error) {
-	asked := append([]any{tx.org.Bytes(), micros(tx.now)}, halfHoursOf(span)...)
-	where, args := scopeWhere(scope, asked)
+	where, args := scopeWhere(scope, tx.heldIn(span))
 	const day = int64(24 * time.Hour / time.Microsecond)
 	args = append(
 		args,
