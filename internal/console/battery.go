@@ -107,6 +107,10 @@ type bounds struct{ least, most float64 }
 // later are the prices of the half-hours after it.
 func batteryReason(p control.BatteryPeriod, later bounds) string {
 	pence := func(v float64) string { return decimals(v, 1) + " p" }
+	if p.Ordered != nil {
+		return "a dispatch takes the plan's place, and asks for " + decimals(p.Ordered.KW(), 1) + " kW"
+	}
+
 	switch p.Mode {
 	case battery.ModeCharge:
 		return "cheap enough to store for hours that cost up to " +
@@ -185,6 +189,9 @@ func hinderedByCaps(periods []control.BatteryPeriod, later []bounds) []control.B
 
 // alike reports whether two half-hours have the same mode for the same reason.
 func alike(a, b control.BatteryPeriod) bool {
+	if (a.Ordered == nil) != (b.Ordered == nil) || a.Ordered != nil && *a.Ordered != *b.Ordered {
+		return false
+	}
 	return a.Mode == b.Mode && a.Waits == b.Waits
 }
 

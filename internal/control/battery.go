@@ -176,11 +176,7 @@ func (s *Service) planLocked(
 		return putNothing(ctx, tx, b.Asset.ID, next)
 	}
 
-	if err := s.forecast(ctx, tx, b, &next, lastPlanned(tx)); err != nil {
-		return err
-	}
-
-	ahead, err := s.situationOf(ctx, tx, b, &next, home, now, kept)
+	ahead, err := s.readPlanned(ctx, tx, b, &next, home, kept)
 	if err != nil {
 		return err
 	}
@@ -202,6 +198,28 @@ func (s *Service) planLocked(
 	}
 
 	return s.putInForce(ctx, tx, b, home, &next, ahead)
+}
+
+// readPlanned reads what the next plan of a battery is made of, and fills in its guess.
+func (s *Service) readPlanned(
+	ctx context.Context,
+	tx *store.Tx,
+	b *store.Battery,
+	next *store.BatteryPlan,
+	home home.Battery,
+	kept *capsKept,
+) (homeAhead, error) {
+	if err := readAskedTo(ctx, tx, b.Asset.ID, next); err != nil {
+		return homeAhead{}, err
+	}
+
+	if err := s.forecast(ctx, tx, b, next, lastPlanned(tx)); err != nil {
+		return homeAhead{}, err
+	}
+
+	now := flex.PeriodAt(tx.Now())
+
+	return s.situationOf(ctx, tx, b, next, home, now, kept)
 }
 
 // putNothing keeps a plan of a battery of which nothing can be said ahead.
@@ -248,7 +266,7 @@ func (s *Service) putInForce(
 	next.Without, next.Powers = powers, powers
 	next.May = ahead.mayDo()
 
-	if ahead.rates.market || ahead.kept != nil {
+	if ahead.rates.market || ahead.kept != nil || ahead.orders != nil {
 		next.Without = s.withoutMarket(ctx, b, home, ahead, powers)
 	}
 
@@ -303,8 +321,8 @@ func (s *homeAhead) put(
 	return tx.ExpectOfBattery(ctx, id, next)
 }
 
-// withoutMarket is the power of each half-hour that a plan at fixed rates would have. If there is
-// no such plan it is that of the plan in force. In half-hours for which instructions call the battery it is what it
+// withoutMarket is the power of each half-hour that a plan at fixed rates would have, without dispatches. If
+// there is no such plan it is that of the plan in force. In half-hours for which instructions call the battery it is what it
 // was before they did.
 func (s *Service) withoutMarket(
 	ctx context.Context,
@@ -316,6 +334,7 @@ func (s *Service) withoutMarket(
 	ahead.rates = fixedRates(b, ahead.settings, ahead.periods)
 	calls := ahead
 	ahead.kept, ahead.worth = nil, nil
+	ahead.orders = nil
 	_, without, err := planModes(&store.BatteryPlan{}, home, ahead)
 	if err != nil {
 		s.log().ErrorContext(
@@ -335,7 +354,11 @@ func (s *Service) withoutMarket(
 
 // sends reports whether a half-hour is handed over: the battery is to charge or discharge in it, or an instruction has it do
 // nothing.
-func (s *homeAhead) sends(i int, m battery.Mode, power flex.Watts) bool {
+func (s *homeAhead) sends(
+	i int,
+	m battery.Mode,
+	power flex.Watts,
+) bool {
 	switch m {
 	case battery.ModeCharge, battery.ModeDischarge:
 		return power != 0
@@ -415,7 +438,7 @@ func planModes(
 	device home.Battery,
 	ahead homeAhead,
 ) ([]battery.Mode, []flex.Watts, error) {
-	modes, fixed, before := dispatchedModes(old, ahead.periods)
+	modes, fixed, before := ahead.dispatchedModes(old)
 	whole := ahead.problem(device, ahead.stored, before)
 	left := whole.Init
 
@@ -440,11 +463,10 @@ func planModes(
 
 // dispatchedModes returns the modes of the half-hours, of which the first fixed ones were
 // dispatched already, and the mode before those that are free.
-func dispatchedModes(
+func (s *homeAhead) dispatchedModes(
 	old *store.BatteryPlan,
-	periods []flex.Period,
 ) ([]battery.Mode, int, battery.Mode) {
-	before := battery.ModeSelfUse
+	periods, before := s.periods, battery.ModeSelfUse
 	if m, ok := modeAt(old, periods[0].Add(-1)); ok {
 		before = m
 	}
@@ -456,6 +478,10 @@ func dispatchedModes(
 		m, ok := modeAt(old, periods[fixed])
 		if !ok {
 			break
+		}
+
+		if s.ordered(fixed) {
+			m = battery.ModeLock
 		}
 
 		modes[fixed], before = m, m
@@ -487,7 +513,12 @@ func powersOf(levels []int, at int) []flex.Watts {
 // reserve, and for a CHARGE that is expected to find it full where energy costs more than when
 // it last took some. A plan may run on into such hours, since a change of mode costs something,
 // and a battery that is not as the plan supposes would then use its reserve, or buy dear.
-func holdStill(modes []battery.Mode, levels []int, at int, buy []float64) {
+func holdStill(
+	modes []battery.Mode,
+	levels []int,
+	at int,
+	buy []float64,
+) {
 	bought := math.Inf(-1)
 	for i, l := range levels {
 		switch m := modes[i]; {
@@ -513,7 +544,11 @@ func (s *Service) sendDispatches(
 	modes []battery.Mode,
 	powers []flex.Watts,
 ) error {
-	periods := ahead.periods
+	periods, without := ahead.periods, powers
+	if ahead.rates.market || ahead.kept != nil {
+		without = next.Without
+	}
+
 	e, err := tx.Endpoint(ctx, flex.DispatchEndpoint)
 	if flex.KindOf(err) == flex.NotFound {
 		return nil
@@ -533,13 +568,14 @@ func (s *Service) sendDispatches(
 			_, err := tx.AddDispatch(
 				ctx,
 				store.Dispatch{
+					Own:    true,
 					Market: ahead.market(i),
 					Span:   periods[i].Span(),
 					Batch:  e.Batch,
 					Assets: []store.DispatchedAsset{{
 						ID:      b.Asset.ID,
 						Power:   powers[i],
-						Without: next.Without[i : i+1],
+						Without: without[i : i+1],
 					}},
 				},
 			)

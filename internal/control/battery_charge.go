@@ -159,6 +159,7 @@ func expectedLevel(
 		0,
 	)
 
+	problem.Ordered = movedByOrders(p, past, modes)
 	levels, _ := problem.Run(modes)
 	before, after := problem.Init, levels[len(levels)-1]
 

@@ -143,7 +143,9 @@ func boundaryOf(
 
 // drawnBy is what the home itself drew: the boundary's import less what batteries took, and with
 // what the roof gave. Where there are batteries, a half-hour for which they report nothing is left out.
-func drawnBy(net, taken, roof forecast.Series) forecast.Series {
+func drawnBy(
+	net, taken, roof forecast.Series,
+) forecast.Series {
 	load := forecast.Series{}
 	for p, e := range net {
 		if t, known := taken[p]; known || len(taken) == 0 {

@@ -25,7 +25,11 @@ const batterySettled = 3
 const eitherMode = 'B'
 
 // mayBe reports whether a battery may be in a mode in a half-hour: by its plan, or by one that its client may have read before.
-func mayBe(p *store.BatteryPlan, at flex.Period, m battery.Mode) bool {
+func mayBe(
+	p *store.BatteryPlan,
+	at flex.Period,
+	m battery.Mode,
+) bool {
 	if now, ok := modeAt(p, at); ok && now == m {
 		return true
 	}
@@ -39,7 +43,10 @@ func mayBe(p *store.BatteryPlan, at flex.Period, m battery.Mode) bool {
 }
 
 // carryOver notes in a plan that is made what the one before may have its battery do in the settled half-hours.
-func carryOver(next, old *store.BatteryPlan, now flex.Period) {
+func carryOver(
+	next, old *store.BatteryPlan,
+	now flex.Period,
+) {
 	codes := make([]byte, batterySettled)
 	for i := range codes {
 		charges := mayBe(old, now.Add(i), battery.ModeCharge)
@@ -70,7 +77,10 @@ func unsay(p *store.BatteryPlan, at flex.Period) {
 }
 
 // isHandedOver reports whether others leave a battery what its plan says of a half-hour.
-func isHandedOver(p *store.BatteryPlan, at, now flex.Period) bool {
+func isHandedOver(
+	p *store.BatteryPlan,
+	at, now flex.Period,
+) bool {
 	return at.Sub(now) < batterySettled || at.Start().Before(p.DispatchedTo)
 }
 
@@ -83,7 +93,11 @@ type sharedLimits struct {
 }
 
 // readShared reads the limits that a battery shares.
-func readShared(ctx context.Context, tx *store.Tx, id flex.AssetID) (*sharedLimits, error) {
+func readShared(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.AssetID,
+) (*sharedLimits, error) {
 	l := &sharedLimits{}
 	asset, err := tx.Asset(ctx, id)
 	if err != nil {
@@ -105,7 +119,11 @@ func readShared(ctx context.Context, tx *store.Tx, id flex.AssetID) (*sharedLimi
 }
 
 // readCaps reads the caps that bind a battery.
-func (l *sharedLimits) readCaps(ctx context.Context, tx *store.Tx, asset *flex.Asset) error {
+func (l *sharedLimits) readCaps(
+	ctx context.Context,
+	tx *store.Tx,
+	asset *flex.Asset,
+) error {
 	inForce, ok, err := tx.Caps(ctx)
 	if err != nil || !ok || !bindPower(&inForce) {
 		return err
@@ -120,7 +138,11 @@ func (l *sharedLimits) readCaps(ctx context.Context, tx *store.Tx, asset *flex.A
 
 // sharesFuse reports whether all that is at a battery's site may together draw more than its main fuse carries, whatever is
 // plugged in: what the home itself draws is as it was learned last.
-func sharesFuse(ctx context.Context, tx *store.Tx, asset *flex.Asset) (bool, error) {
+func sharesFuse(
+	ctx context.Context,
+	tx *store.Tx,
+	asset *flex.Asset,
+) (bool, error) {
 	site, err := tx.Site(ctx, asset.SiteID)
 	if err != nil || !site.Supply.Set {
 		return false, err
@@ -150,7 +172,11 @@ func sharesFuse(ctx context.Context, tx *store.Tx, asset *flex.Asset) (bool, err
 }
 
 // addAsset counts the most that an asset of a site can draw.
-func (l *phaseLoad) addAsset(ctx context.Context, tx *store.Tx, a *flex.Asset) error {
+func (l *phaseLoad) addAsset(
+	ctx context.Context,
+	tx *store.Tx,
+	a *flex.Asset,
+) error {
 	load := store.Load{Wired: a.Wiring()}
 	if a.Power != nil {
 		load.Power = *a.Power

@@ -47,6 +47,8 @@ type BatteryPeriod struct {
 	Load   flex.WattHours
 	Roof   flex.WattHours
 	Stored flex.WattHours
+	// what an operator's dispatch asks for; nil where it is the plan that counts
+	Ordered *flex.Watts
 	// why not every mode may be chosen, beside other devices of the site
 	Waits Waits
 	// when what it waits for ends; zero if it does not wait
@@ -234,6 +236,7 @@ type homeAhead struct {
 	meter   *meter        // nil of a battery that shares its site with nothing
 	feeder  *feederExport // nil where nothing limits its export
 	caps    *capsAhead    // nil where no cap binds a power
+	orders  []order       // what operators' dispatches ask, by period; nil: nothing
 
 	// of a battery that instructions call, by period; nil of others
 	kept     []bool    // its mode stays
@@ -309,7 +312,9 @@ func (s *Service) situationAlone(
 		return ahead, fmt.Errorf("read what is stored: %w", err)
 	}
 
-	return ahead, nil
+	ahead.orders, err = ordersOf(ctx, tx, b.Asset.ID, plan, ahead.periods)
+
+	return ahead, err
 }
 
 // first is the situation in its first n half-hours.
@@ -323,6 +328,11 @@ func (s homeAhead) first(n int) homeAhead {
 		s.kept, s.worth = s.kept[:n], s.worth[:n]
 		s.services = s.services[:n]
 	}
+
+	if s.orders != nil {
+		s.orders = s.orders[:n]
+	}
+
 	s.load, s.roof = s.load[:n], s.roof[:n]
 	s.rates.buy, s.rates.sell = s.rates.buy[:n], s.rates.sell[:n]
 
@@ -340,6 +350,11 @@ func (s homeAhead) from(n int) homeAhead {
 		s.kept, s.worth = s.kept[n:], s.worth[n:]
 		s.services = s.services[n:]
 	}
+
+	if s.orders != nil {
+		s.orders = s.orders[n:]
+	}
+
 	s.load, s.roof = s.load[n:], s.roof[n:]
 	s.rates.buy, s.rates.sell = s.rates.buy[n:], s.rates.sell[n:]
 
@@ -367,6 +382,8 @@ func (s *homeAhead) problem(
 		p.Load[i] += int(max(0, s.cars[i]))
 		p.PV[i] += int(max(0, -s.cars[i]))
 	}
+
+	s.heed(&p)
 
 	return p
 }
@@ -403,7 +420,11 @@ func (s homeAhead) why(home home.Battery, modes []battery.Mode) BatteryWhy {
 }
 
 // period is a half-hour of a plan beside what it was made of.
-func (s *homeAhead) period(i int, m battery.Mode, level int) BatteryPeriod {
+func (s *homeAhead) period(
+	i int,
+	m battery.Mode,
+	level int,
+) BatteryPeriod {
 	p := BatteryPeriod{
 		Period: s.periods[i],
 		Mode:   m,
@@ -418,6 +439,10 @@ func (s *homeAhead) period(i int, m battery.Mode, level int) BatteryPeriod {
 		p.Waits, p.Until = s.waits[i], s.until[i]
 	}
 
+	if s.ordered(i) {
+		p.Ordered, p.Mode = new(s.orders[i].power), s.orders[i].mode()
+	}
+
 	return p
 }
 
@@ -426,6 +451,12 @@ func (s *homeAhead) idle(n int) []battery.Mode {
 	modes := slices.Repeat([]battery.Mode{battery.ModeSelfUse}, n)
 	for i := range min(n, len(s.allowed)) {
 		if !s.allowed[i].Has(battery.ModeSelfUse) {
+			modes[i] = battery.ModeLock
+		}
+	}
+
+	for i := range modes {
+		if s.ordered(i) {
 			modes[i] = battery.ModeLock
 		}
 	}

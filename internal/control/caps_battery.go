@@ -54,7 +54,11 @@ func askedToTake(b *store.CapBattery, span flex.Span) flex.Watts {
 }
 
 // takes is the most that a battery draws in a half-hour, by dispatches and, where that counts, by its plan.
-func takes(b *store.CapBattery, p flex.Period, planned bool) flex.Watts {
+func takes(
+	b *store.CapBattery,
+	p flex.Period,
+	planned bool,
+) flex.Watts {
 	most := askedToTake(b, p.Span())
 	if !planned || !b.Controlled {
 		return most
@@ -68,7 +72,11 @@ func takes(b *store.CapBattery, p flex.Period, planned bool) flex.Watts {
 }
 
 // takesFrom is what a battery draws from an instant on, by its plan for some half-hours.
-func takesFrom(b *store.CapBattery, from time.Time, planned int) []flex.Step {
+func takesFrom(
+	b *store.CapBattery,
+	from time.Time,
+	planned int,
+) []flex.Step {
 	if b.Plan.Modes == "" && len(b.Asked) == 0 {
 		return nil
 	}

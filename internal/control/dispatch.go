@@ -38,7 +38,8 @@ func (s *Service) BatterySchedule(
 		}
 
 		changed = changedAt(tx, p)
-		return nil
+		steps, err = followOrders(ctx, tx, asset, p, steps)
+		return err
 	})
 
 	return steps, changed, err
@@ -105,6 +106,11 @@ func (s *Service) BatterySteps(
 			changed = flex.Later(changed, flex.PeriodAt(tx.Now()).Start())
 		}
 
+		kept, err = followOrders(ctx, tx, asset, p, kept)
+		if err != nil {
+			return err
+		}
+
 		steps = batterySteps(p, kept)
 		return nil
 	})
@@ -161,7 +167,8 @@ func (s *Service) DispatchPlan(
 		}
 
 		periods = modeSpans(&b.Plan, flex.DayAt(tx.Now()).Span())
-		return nil
+		periods, err = followOrders(ctx, tx, asset, &b.Plan, periods)
+		return err
 	})
 
 	return periods, err
@@ -171,16 +178,8 @@ func (s *Service) DispatchPlan(
 func modeSpans(p *store.BatteryPlan, within flex.Span) []ModeSpan {
 	var spans []ModeSpan
 	for at := flex.PeriodAt(within.From); at.Start().Before(within.To); at = at.Add(1) {
-		m, planned := modeAt(p, at)
-		if !planned {
-			continue
-		}
-
-		n := len(spans)
-		if n > 0 && spans[n-1].Mode == m && spans[n-1].To.Equal(at.Start()) {
-			spans[n-1].To = at.End()
-		} else {
-			spans = append(spans, ModeSpan{at.Span(), m})
+		if m, planned := modeAt(p, at); planned {
+			spans = addMode(spans, at, m)
 		}
 	}
 

@@ -62,12 +62,13 @@ func NoteDispatch(
 	tx *store.Tx,
 	order *store.Dispatch,
 ) error {
-	called, err := namedBy(ctx, tx, order)
-	if err != nil || len(called) == 0 {
+	replaced, err := replaceNamed(ctx, tx, order)
+	if err != nil {
 		return err
 	}
 
-	if err := replaceNamed(ctx, tx, called, order.Span); err != nil {
+	called, err := namedBy(ctx, tx, order, replaced)
+	if err != nil || len(called) == 0 {
 		return err
 	}
 
@@ -92,14 +93,50 @@ func NoteDispatch(
 		return fmt.Errorf("keep the dispatch as an instruction: %w", err)
 	}
 
-	return tx.AddCalled(ctx, in.ID, called)
+	if err := tx.AddCalled(ctx, in.ID, called); err != nil {
+		return err
+	}
+
+	return replanCars(ctx, tx, called)
 }
 
-// namedBy are the batteries of a dispatch as an instruction calls them: beside what their plans have in its time.
+// replanCars has the cars at the sites of batteries planned anew: they leave a battery what a dispatch has it draw.
+func replanCars(
+	ctx context.Context,
+	tx *store.Tx,
+	called []store.Called,
+) error {
+	var cars []flex.AssetID
+	seen := map[flex.SiteID]bool{}
+	for i := range called {
+		site := called[i].SiteID
+		if seen[site] {
+			continue
+		}
+
+		seen[site] = true
+		all, err := tx.AssetsOf(ctx, site)
+		if err != nil {
+			return err
+		}
+
+		for k := range all {
+			if all[k].Type.Charges() {
+				cars = append(cars, all[k].ID)
+			}
+		}
+	}
+
+	return tx.MarkDue(ctx, cars...)
+}
+
+// namedBy are the batteries of a dispatch as an instruction calls them: beside what their plans have in its time, of some
+// without an earlier dispatch that it replaces.
 func namedBy(
 	ctx context.Context,
 	tx *store.Tx,
 	order *store.Dispatch,
+	named map[flex.AssetID]bool,
 ) ([]store.Called, error) {
 	var called []store.Called
 	for _, a := range order.Assets {
@@ -116,11 +153,16 @@ func namedBy(
 			return nil, err
 		}
 
+		powers := b.Plan.Powers
+		if named[a.ID] {
+			powers = b.Plan.Without // a plan knows the earlier dispatch
+		}
+
 		called = append(called, store.Called{
 			AssetID:    a.ID,
 			SiteID:     asset.SiteID,
 			Power:      max(b.Power(), a.Power, -a.Power),
-			Baseline:   plannedIn(&b.Plan, order.Span),
+			Baseline:   plannedIn(b.Plan.StoredAt, powers, order.Span),
 			Expected:   []flex.Step{{Span: order.Span, Limit: a.Power}},
 			Battery:    true,
 			Dispatched: true,
@@ -130,17 +172,18 @@ func namedBy(
 	return called, nil
 }
 
-// plannedIn are the powers of a plan in a span; nothing where it has none.
+// plannedIn are powers of half-hours from one on in a span; nothing where there are none.
 func plannedIn(
-	p *store.BatteryPlan,
+	first flex.Period,
+	powers []flex.Watts,
 	span flex.Span,
 ) []flex.Step {
 	var steps []flex.Step
 	for _, slot := range instruct.Slots(span) {
 		step := flex.Step{Span: slot}
-		k := flex.PeriodAt(slot.From).Sub(p.StoredAt)
-		if k >= 0 && k < len(p.Powers) {
-			step.Limit = p.Powers[k]
+		k := flex.PeriodAt(slot.From).Sub(first)
+		if k >= 0 && k < len(powers) {
+			step.Limit = powers[k]
 		}
 		steps = append(steps, step)
 	}
@@ -168,26 +211,22 @@ func changeBy(
 	return change
 }
 
-// replaceNamed lets batteries go that earlier dispatches named for a time that a new one is for. Nothing is taken back: the
-// newer one is what counts.
+// replaceNamed lets batteries go that earlier dispatches named for a time that a new one is for, and returns which. Nothing is
+// taken back: the newer one is what counts.
 func replaceNamed(
 	ctx context.Context,
 	tx *store.Tx,
-	called []store.Called,
-	span flex.Span,
-) error {
-	ids := make([]flex.AssetID, len(called))
-	for i := range called {
-		ids[i] = called[i].AssetID
-	}
-
-	meeting, err := tx.MeetingCalls(ctx, ids, span)
+	order *store.Dispatch,
+) (map[flex.AssetID]bool, error) {
+	replaced := map[flex.AssetID]bool{}
+	meeting, err := tx.MeetingCalls(ctx, idsOf(order), order.Span)
 	for i := 0; i < len(meeting) && err == nil; i++ {
 		m := &meeting[i]
+		replaced[m.AssetID] = true
 		err = tx.ReleaseCalled(ctx, m.Instruction, []flex.AssetID{m.AssetID})
 	}
 
-	return err
+	return replaced, err
 }
 
 // takeBackNamed has a battery that a dispatch named do nothing for the rest of its time. Its stored plan stays:

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"flexd/internal/control"
+	"flexd/internal/engine/battery"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
@@ -64,7 +65,7 @@ func TestDispatch_Instruction(t *testing.T) {
 		if !in.Dispatched || total != 1 || in.Service != "dno" || in.Change >= -4000 || in.Change < -5000 {
 			t.Errorf("%d instructions: %+v", total, in)
 		}
-		if got := h.sentTo(id); got != before || h.dispatches(id) != "03:10 out" {
+		if got := h.sentTo(id); got != "22:30 SELF_USE, 02:30 CHARGE, 03:00 DISCHARGE, 04:30 CHARGE, 05:00 SELF_USE" || h.dispatches(id) != "03:10 out" {
 			t.Errorf("planned %s, before %s; sent %s", got, before, h.dispatches(id))
 		}
 		h.goTo("2026-01-14T22:41:00Z")
@@ -95,6 +96,9 @@ func TestDispatch_Instruction(t *testing.T) {
 			if got := h.dispatches(id); got != "03:10 out, 03:20 nothing" {
 				t.Errorf("sent %s", got)
 			}
+			if got := h.modes(id); modeAt(got, "2026-01-15T03:30:00Z") != battery.ModeLock || modeAt(got, "2026-01-15T04:00:00Z") != battery.ModeLock {
+				t.Errorf("planned %s for the time that was taken back", written(got))
+			}
 		}
 	})
 }
@@ -110,6 +114,15 @@ func TestDispatch_Meeting(t *testing.T) {
 		}
 		if n := h.Count(`SELECT count(*) FROM called_asset WHERE released_at IS NULL`); n != 1 || h.dispatches(id) != "03:00 out, 03:00 out" {
 			t.Errorf("%d are called, sent %s", n, h.dispatches(id))
+		}
+
+		// The plan knows the first when the second comes; what it changes is counted from the plan without either.
+		h.runBatteries()
+		if err := h.dispatch("2026-01-15T03:00:00Z", "2026-01-15T04:00:00Z", -1000, id); err != nil {
+			t.Fatal(err)
+		}
+		if in, _ := h.newest(); in.Change != -4000 {
+			t.Errorf("the newest changes %d W, not -1 kW less the 3 kW that are planned without", in.Change)
 		}
 
 		other := h.nightBattery()

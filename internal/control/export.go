@@ -210,6 +210,7 @@ func tellNothing(
 
 	unsay(next, flex.PeriodAt(span.From))
 	_, err = tx.AddDispatch(ctx, store.Dispatch{
+		Own:    true,
 		Market: dispatchMarket,
 		Span:   span,
 		Batch:  e.Batch,
@@ -231,7 +232,11 @@ func (e *feederExport) battery(id flex.AssetID) *store.CapBattery {
 }
 
 // lockMode has a plan say LOCK in a half-hour that was handed over, if it says another mode.
-func lockMode(p *store.BatteryPlan, at flex.Period, instead battery.Mode) {
+func lockMode(
+	p *store.BatteryPlan,
+	at flex.Period,
+	instead battery.Mode,
+) {
 	m, planned := modeAt(p, at)
 	if !planned || m != instead {
 		return

@@ -224,6 +224,9 @@ func (s *Service) guardBattery(
 		if p.Start().Before(b.Plan.DispatchedTo) {
 			continue // sent before
 		}
+		if ahead.ordered(i) {
+			continue // an operator's
+		}
 
 		m := meters[i]
 		m.Power, m.Mode = device.Power, modes[i]

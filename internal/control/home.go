@@ -37,7 +37,11 @@ type sentMode struct {
 }
 
 // send notes what a battery was sent for a half-hour; without a plan it covers the home and stores its surplus.
-func (h *siteHome) send(b *store.Battery, p flex.Period, power flex.Watts) {
+func (h *siteHome) send(
+	b *store.Battery,
+	p flex.Period,
+	power flex.Watts,
+) {
 	if h.sent == nil {
 		h.sent = map[flex.Period]sentMode{}
 	}
@@ -144,18 +148,37 @@ func (s *Service) join(
 		h.ahead.stored = 0
 	}
 
+	if h.count > 0 {
+		h.ahead.orders = together(len(h.ahead.periods), h.ahead.orders, ahead.orders)
+	}
+
 	h.ahead.stored += charged
+	drawn, _ := stepsOf(ahead.orders, ahead.periods, device.Power)
+	h.busy = append(h.busy, drawn...)
+	h.addDevice(b, now, device)
+
+	return nil
+}
+
+// addDevice counts a battery, and what it was sent.
+func (h *siteHome) addDevice(
+	b *store.Battery,
+	now flex.Period,
+	device home.Battery,
+) {
 	h.wired = besideBattery(h.wired, h.count, b)
 	h.count++
 	h.device.Power += device.Power
 	h.device.Capacity += device.Capacity
 	h.addSent(b, now, device.Power)
-
-	return nil
 }
 
 // addSent notes what a battery was sent for the running half-hour, and by dispatches, and when it may charge by what was handed over.
-func (h *siteHome) addSent(b *store.Battery, now flex.Period, power flex.Watts) {
+func (h *siteHome) addSent(
+	b *store.Battery,
+	now flex.Period,
+	power flex.Watts,
+) {
 	for p := now; isHandedOver(&b.Plan, p, now); p = p.Add(1) {
 		if p == now || p.Start().Before(b.Plan.DispatchedTo) {
 			h.send(b, p, power)
@@ -449,19 +472,39 @@ func (m *meter) addOthers(
 			return false, err
 		}
 
-		m.may = append(m.may, draws{
-			lists: [][]flex.Step{sentTo(&o, battery.ModeCharge)},
-			power: o.Power(),
-			wired: o.Wiring(),
-		})
-		m.discharge = append(m.discharge, draws{
-			lists: [][]flex.Step{sentTo(&o, battery.ModeDischarge)},
-			power: o.Power(),
-			wired: o.Wiring(),
-		})
+		if err := m.addBattery(ctx, tx, &o); err != nil {
+			return false, err
+		}
 	}
 
 	return beside, nil
+}
+
+// addBattery adds what another battery of the site may draw and give, by its plan or by an operator's dispatch.
+func (m *meter) addBattery(
+	ctx context.Context,
+	tx *store.Tx,
+	b *store.Battery,
+) error {
+	ahead := periodsTo(flex.PeriodAt(tx.Now()), lastPlanned(tx).End())
+	asked, err := ordersOf(ctx, tx, b.Asset.ID, &b.Plan, ahead)
+	if err != nil {
+		return err
+	}
+
+	draw, give := stepsOf(asked, ahead, b.Power())
+	m.may = append(m.may, draws{
+		lists: [][]flex.Step{sentTo(b, battery.ModeCharge), draw},
+		power: b.Power(),
+		wired: b.Wiring(),
+	})
+	m.discharge = append(m.discharge, draws{
+		lists: [][]flex.Step{sentTo(b, battery.ModeDischarge), give},
+		power: b.Power(),
+		wired: b.Wiring(),
+	})
+
+	return nil
 }
 
 // readSite reads what a site's connection carries, and what the home itself draws under it.

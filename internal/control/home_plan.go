@@ -193,7 +193,12 @@ func (f *behindFuse) priceSlots(p *site.Problem, periods []flex.Period) {
 }
 
 // valueOr is a value of a list, or another one where none is known.
-func valueOr(known bool, list []float64, i int, otherwise float64) float64 {
+func valueOr(
+	known bool,
+	list []float64,
+	i int,
+	otherwise float64,
+) float64 {
 	if known {
 		return list[i]
 	}
@@ -246,7 +251,11 @@ func (c *siteCar) addTo(p *site.Problem, periods []flex.Period) {
 }
 
 // allow says when a car is there. Of a half-hour that is off-peak in part that part counts alone.
-func allow(c *site.Car, q *charge.Problem, periods []flex.Period) {
+func allow(
+	c *site.Car,
+	q *charge.Problem,
+	periods []flex.Period,
+) {
 	for i, at := range periods {
 		there := at.Span().Meet(flex.Span{From: q.From, To: q.ReadyBy})
 		cheap := time.Duration(0)

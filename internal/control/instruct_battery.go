@@ -286,6 +286,9 @@ func (s *homeAhead) call(
 
 // allowedIn is what a battery may do in a half-hour beside all others.
 func (s *homeAhead) allowedIn(i int) battery.ModeSet {
+	if s.ordered(i) {
+		return battery.Modes(battery.ModeLock) // it follows a dispatch
+	}
 	if s.allowed == nil {
 		return battery.AllModes
 	}

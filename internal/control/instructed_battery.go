@@ -152,6 +152,7 @@ func dispatchOf(
 	from time.Time,
 ) (store.Dispatch, bool) {
 	d := store.Dispatch{
+		Own:    true,
 		Market: by.Service,
 		Span:   p.Span(),
 	}
@@ -198,15 +199,14 @@ func (s *Service) releaseBatteries(
 		}
 
 		if freed[i].Dispatched {
-			if err := takeBackNamed(ctx, tx, b.Plan, &freed[i]); err != nil {
-				return err
-			}
-			continue
+			err = takeBackNamed(ctx, tx, b.Plan, &freed[i])
+		} else {
+			err = takeBackCall(ctx, tx, b, &freed[i])
 		}
-
-		if err := takeBackCall(ctx, tx, b, &freed[i]); err != nil {
+		if err != nil {
 			return err
 		}
+
 		if !b.Controlled {
 			continue
 		}

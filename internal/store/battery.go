@@ -42,6 +42,8 @@ type BatteryPlan struct {
 	Without []flex.Watts
 	// Powers is the power in each half-hour from StoredAt on, as planned; positive fills the battery.
 	Powers []flex.Watts
+	// AskedTo is when the last dispatch ends that is not of the plan; zero if there never was one.
+	AskedTo time.Time
 	// Refused has the check before sending have locked half-hours of it, which would have passed a limit of the site.
 	Refused bool
 	// May is what it may do in each half-hour from StoredAt on: charge (c), discharge (d), both (b) or neither (-). It is written
@@ -161,7 +163,7 @@ func (tx *Tx) batteryPlan(
 	var p BatteryPlan
 	err := tx.row(
 		ctx,
-		`SELECT from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, guess_read, without_market, planned_w, refused, handed_at, handed
+		`SELECT from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, guess_read, without_market, planned_w, refused, handed_at, handed, asked_to
 		FROM battery_plan WHERE org_id = $1 AND asset_id = $2`,
 		tx.org.Bytes(),
 		id.Bytes(),
@@ -182,6 +184,7 @@ func (tx *Tx) batteryPlan(
 			&p.Refused,
 			instant{&p.HandedAt},
 			&p.Handed,
+			instant{&p.AskedTo},
 		)
 
 	if errors.Is(err, sql.ErrNoRows) {
@@ -211,7 +214,7 @@ func (tx *Tx) batteryPlan(
 }
 
 // PutBatteryPlan keeps the plan of a battery in place of the one before. PlannedAt is set
-// here.
+// here; AskedTo is that of its first plan, and AddDispatch's afterwards.
 func (tx *Tx) PutBatteryPlan(
 	ctx context.Context,
 	id flex.AssetID,
@@ -225,8 +228,8 @@ func (tx *Tx) PutBatteryPlan(
 	_, err = tx.exec(
 		ctx,
 		`INSERT INTO battery_plan (asset_id, org_id, from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, seen_at,
-			without_market, planned_w, guess_read, refused, may, handed_at, handed)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
+			without_market, planned_w, guess_read, refused, may, handed_at, handed, asked_to)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
 		ON CONFLICT (asset_id) DO UPDATE SET from_at = excluded.from_at, modes = excluded.modes, planned_at = excluded.planned_at,
 			changed_at = excluded.changed_at, told_at = excluded.told_at, stored_at = excluded.stored_at, stored_wh = excluded.stored_wh,
 			guess_at = excluded.guess_at, guess = excluded.guess, guess_read = excluded.guess_read, seen_at = excluded.seen_at, without_market = excluded.without_market,
@@ -253,6 +256,7 @@ func (tx *Tx) PutBatteryPlan(
 		writeMay(p.StoredAt, p.May),
 		micros(p.HandedAt),
 		p.Handed,
+		micros(p.AskedTo),
 	)
 
 	return err

@@ -29,6 +29,7 @@ type Dispatch struct {
 	IssuedAt time.Time // by the organisation's clock, as is the span
 	flex.Span
 	Batch  bool // one message for all its assets; else it has one asset
+	Own    bool // of the battery's own plan, which an instruction may have changed; else an operator's
 	Assets []DispatchedAsset
 }
 
@@ -46,7 +47,7 @@ func (tx *Tx) AddDispatch(ctx context.Context, d Dispatch) (Dispatch, error) {
 	d.ID, d.IssuedAt = flex.EventID(tx.newID()), tx.now
 	_, err := tx.exec(
 		ctx,
-		`INSERT INTO dispatch (event_id, org_id, market, issued_at, from_at, to_at, batch) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		`INSERT INTO dispatch (event_id, org_id, market, issued_at, from_at, to_at, batch, own) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		d.ID.Bytes(),
 		tx.org.Bytes(),
 		d.Market,
@@ -54,6 +55,7 @@ func (tx *Tx) AddDispatch(ctx context.Context, d Dispatch) (Dispatch, error) {
 		micros(d.From),
 		micros(d.To),
 		d.Batch,
+		d.Own,
 	)
 
 	if err != nil {
@@ -65,6 +67,10 @@ func (tx *Tx) AddDispatch(ctx context.Context, d Dispatch) (Dispatch, error) {
 	}
 
 	if err := tx.addDispatched(ctx, &d); err != nil {
+		return d, err
+	}
+
+	if err := tx.askBatteries(ctx, &d); err != nil {
 		return d, err
 	}
 
@@ -81,6 +87,81 @@ func (tx *Tx) AddDispatch(ctx context.Context, d Dispatch) (Dispatch, error) {
 	}
 
 	return d, tx.Enqueue(ctx, p)
+}
+
+// askBatteries has the batteries of a dispatch that is not of their own plans planned anew around it, with the others of
+// their sites.
+func (tx *Tx) askBatteries(ctx context.Context, d *Dispatch) error {
+	if d.Own {
+		return nil
+	}
+
+	ids := make([]flex.AssetID, len(d.Assets))
+	for i, a := range d.Assets {
+		ids[i] = a.ID
+	}
+
+	for chunk := range slices.Chunk(ids, outboxChunk) {
+		list, args := in([]any{tx.org.Bytes(), micros(d.To)}, chunk)
+		_, err := tx.exec(
+			ctx,
+			`UPDATE battery_plan SET asked_to = CASE WHEN asked_to > $2 THEN asked_to ELSE $2 END
+			WHERE org_id = $1 AND asset_id IN `+list,
+			args...,
+		)
+		if err != nil {
+			return err
+		}
+
+		list, args = in([]any{tx.org.Bytes()}, chunk)
+		n, err := tx.exec(
+			ctx,
+			`UPDATE battery_plan SET again = TRUE WHERE org_id = $1 AND asset_id IN (SELECT o.id FROM asset a
+				JOIN asset o ON o.site_id = a.site_id AND o.type = 'battery' WHERE a.org_id = $1 AND a.id IN `+list+`)`,
+			args...,
+		)
+		if err != nil {
+			return err
+		}
+
+		if n > 0 {
+			tx.Wake(WakeControl)
+		}
+	}
+
+	return nil
+}
+
+// OrdersBeside returns what dispatches that are not of a battery's own plan ask of it in a span: at any instant the newest. An own
+// dispatch of no power is among them, as it takes another one back.
+func (tx *Tx) OrdersBeside(
+	ctx context.Context,
+	battery flex.AssetID,
+	span flex.Span,
+) ([]BatteryOrder, error) {
+	orders, err := tx.ordersOf(ctx, battery, span)
+
+	return slices.DeleteFunc(OrdersInForce(orders), func(o BatteryOrder) bool {
+		return o.Own && o.Power != 0
+	}), err
+}
+
+// AskedTo is when the last dispatch of a battery ends that is not of its own plan and is not over; zero if there is none.
+func (tx *Tx) AskedTo(
+	ctx context.Context,
+	battery flex.AssetID,
+) (time.Time, error) {
+	var last time.Time
+	err := tx.row(
+		ctx,
+		`SELECT max(d.to_at) FROM dispatch d JOIN dispatch_asset a ON a.event_id = d.event_id
+		WHERE d.org_id = $1 AND a.asset_id = $2 AND d.to_at > $3 AND NOT d.own`,
+		tx.org.Bytes(),
+		battery.Bytes(),
+		micros(tx.now),
+	).Scan(instant{&last})
+
+	return last, err
 }
 
 // addDispatched keeps which assets a dispatch is for, and when to look for their flex events.

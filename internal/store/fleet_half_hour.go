@@ -358,6 +358,7 @@ type BatteryOrder struct {
 	IssuedAt time.Time
 	flex.Span
 	Power flex.Watts // positive draws from the grid
+	Own   bool       // of the battery's own plan
 }
 
 // orderReach is how long before a span a dispatch may have begun that is counted in it.
@@ -388,11 +389,25 @@ func (tx *Tx) DispatchesOf(
 	asset flex.AssetID,
 	span flex.Span,
 ) ([]BatteryOrder, error) {
+	orders, err := tx.ordersOf(ctx, asset, span)
+	slices.SortStableFunc(orders, func(a, b BatteryOrder) int {
+		return a.From.Compare(b.From)
+	})
+
+	return orders, err
+}
+
+// ordersOf returns what dispatches asked an asset for in a span, the newest last.
+func (tx *Tx) ordersOf(
+	ctx context.Context,
+	asset flex.AssetID,
+	span flex.Span,
+) ([]BatteryOrder, error) {
 	return rows(
 		ctx,
 		tx.conn,
 		scanOrder,
-		ordersQuery+` AND a.asset_id = $5 ORDER BY d.from_at, d.event_id`,
+		ordersQuery+` AND a.asset_id = $5 ORDER BY d.event_id`,
 		tx.org.Bytes(),
 		micros(span.From),
 		micros(span.To),
@@ -459,7 +474,7 @@ func (tx *Tx) MadeAt(
 	return made, nil
 }
 
-const ordersQuery = `SELECT a.asset_id, d.issued_at, d.from_at, d.to_at, a.power_w
+const ordersQuery = `SELECT a.asset_id, d.issued_at, d.from_at, d.to_at, a.power_w, d.own
 	FROM dispatch d JOIN dispatch_asset a ON a.event_id = d.event_id
 	WHERE d.org_id = $1 AND d.from_at >= $4 AND d.from_at < $3 AND d.to_at > $2`
 
@@ -471,6 +486,7 @@ func scanOrder(s scanner) (BatteryOrder, error) {
 		instant{&o.From},
 		instant{&o.To},
 		&o.Power,
+		&o.Own,
 	)
 
 	return o, err

@@ -31,7 +31,7 @@ const (
 	ModeCharge Mode = iota // full power until it is full
 	// full power until it is empty, the surplus exported
 	ModeDischarge
-	ModeLock // nothing
+	ModeLock // nothing, or what is ordered
 	// covers the load, never charges, the surplus exported
 	ModeFeedIn
 	ModeSelfUse // covers the load and stores the surplus
@@ -103,6 +103,8 @@ type ModeProblem struct {
 	Previous   Mode
 	// by slot, each with LOCK; nil: all modes in every slot
 	Allowed []ModeSet
+	// by slot, how far LOCK moves the stored Wh, which is ordered from elsewhere; nil: it moves nothing
+	Ordered []int
 }
 
 // allows reports whether a mode may be chosen in a slot.
@@ -183,12 +185,20 @@ func (q *Device) Load(p *ModeProblem) {
 		}
 
 		for m, y := range [ModeCount]int{
-			ModeCharge: up, ModeDischarge: -down, ModeLock: 0,
+			ModeCharge: up, ModeDischarge: -down, ModeLock: p.ordered(t, up, down),
 			ModeFeedIn: -cover, ModeSelfUse: store - cover,
 		} {
 			q.moves[t][m] = move{y, q.Cost(t, float64(y))}
 		}
 	}
+}
+
+// ordered is how far LOCK moves the stored energy in slot t, where at most up is stored and down given off.
+func (p *ModeProblem) ordered(t, up, down int) int {
+	if p.Ordered == nil {
+		return 0
+	}
+	return min(up, max(-down, p.Ordered[t]))
 }
 
 // Move is how far mode m moves the stored energy in slot t if nothing stops it.

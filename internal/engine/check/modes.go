@@ -92,6 +92,14 @@ func checkDevice(
 	return s + y, grid + float64(y)*p.DischargeEff
 }
 
+// orderedMove is what is ordered in slot t, as far as a battery can store or give off.
+func orderedMove(ordered []int, t, up, down int) int {
+	if ordered == nil {
+		return 0
+	}
+	return max(-down, min(up, ordered[t]))
+}
+
 // ModeMove is how far mode m moves what is stored in slot t, if there is room.
 func ModeMove(p *battery.ModeProblem, t int, m battery.Mode) int {
 	net := float64(p.Load[t] - p.PV[t])
@@ -124,6 +132,9 @@ func ModeMove(p *battery.ModeProblem, t int, m battery.Mode) int {
 	}
 
 	switch m {
+	case battery.ModeLock:
+		return orderedMove(p.Ordered, t, up, down)
+
 	case battery.ModeCharge:
 		return up
 

@@ -1,0 +1,255 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"flexd/internal/engine/battery"
+	"flexd/internal/engine/home"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// An operator's dispatch takes the place of a battery's plan in each half-hour that it touches. The plan says LOCK there,
+// moves what the dispatch asks for, and is made for the rest of the time around it. The battery follows the dispatch.
+
+// order is what operators' dispatches ask of a battery in a half-hour.
+type order struct {
+	given bool
+	power flex.Watts // the mean over the half-hour; positive draws from the grid
+}
+
+// mode is what a battery is seen to do that follows the order.
+func (o order) mode() battery.Mode {
+	if o.power > 0 {
+		return battery.ModeCharge
+	}
+	if o.power < 0 {
+		return battery.ModeDischarge
+	}
+
+	return battery.ModeLock
+}
+
+// readAskedTo fills in until when dispatches ask for something in a plan that is the first of its battery. Later ones
+// have it in the store.
+func readAskedTo(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+	plan *store.BatteryPlan,
+) error {
+	if !plan.PlannedAt.IsZero() {
+		return nil
+	}
+
+	var err error
+	plan.AskedTo, err = tx.AskedTo(ctx, asset)
+	if err != nil {
+		return fmt.Errorf("read until when dispatches ask for something: %w", err)
+	}
+
+	return nil
+}
+
+// ordersOf reads what dispatches that are not of its plan ask of a battery in half-hours; nil if there are none.
+func ordersOf(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+	plan *store.BatteryPlan,
+	periods []flex.Period,
+) ([]order, error) {
+	if len(periods) == 0 {
+		return nil, nil
+	}
+
+	span := flex.Span{
+		From: periods[0].Start(),
+		To:   periods[len(periods)-1].End(),
+	}
+	if !plan.AskedTo.After(span.From) {
+		return nil, nil
+	}
+
+	asked, err := tx.OrdersBeside(ctx, asset, span)
+	if err != nil || len(asked) == 0 {
+		if err != nil {
+			err = fmt.Errorf("read what dispatches ask: %w", err)
+		}
+		return nil, err
+	}
+
+	orders := make([]order, len(periods))
+	for i, p := range periods {
+		energy := 0.0
+		for _, o := range asked {
+			met := o.Meet(p.Span())
+			if met.Empty() {
+				continue
+			}
+
+			orders[i].given = true
+			energy += float64(o.Power) * met.Len().Hours()
+		}
+
+		orders[i].power = flex.Watts(energy / flex.HalfHour.Hours())
+	}
+
+	return orders, nil
+}
+
+// orderedMove is how far a power in a half-hour moves what is stored, in Wh.
+func orderedMove(power flex.Watts) int {
+	moved := float64(power) * flex.HalfHour.Hours()
+	if moved > 0 {
+		return int(moved * home.Efficiency)
+	}
+	return int(moved / home.Efficiency)
+}
+
+// heed has a problem move in each ordered half-hour what is asked for, and nothing else.
+func (s *homeAhead) heed(p *battery.ModeProblem) {
+	if s.orders == nil {
+		return
+	}
+
+	n := len(s.periods)
+	p.Ordered = make([]int, n)
+	p.Allowed = slices.Clone(p.Allowed)
+	if p.Allowed == nil {
+		p.Allowed = slices.Repeat([]battery.ModeSet{battery.AllModes}, n)
+	}
+
+	for i, o := range s.orders[:n] {
+		if o.given {
+			p.Ordered[i] = orderedMove(o.power)
+			p.Allowed[i] = battery.Modes(battery.ModeLock)
+		}
+	}
+}
+
+// ordered reports whether a half-hour of the situation is an operator's dispatch's.
+func (s *homeAhead) ordered(i int) bool {
+	return s.orders != nil && s.orders[i].given
+}
+
+// followOrders has spans of a plan say what a battery does that follows operators' dispatches.
+func followOrders(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+	plan *store.BatteryPlan,
+	spans []ModeSpan,
+) ([]ModeSpan, error) {
+	if len(spans) == 0 {
+		return nil, nil
+	}
+
+	periods := periodsTo(flex.PeriodAt(spans[0].From), spans[len(spans)-1].To)
+	orders, err := ordersOf(ctx, tx, asset, plan, periods)
+	if err != nil || orders == nil {
+		return spans, err
+	}
+
+	var followed []ModeSpan
+	for _, s := range spans {
+		for _, p := range periodsTo(flex.PeriodAt(s.From), s.To) {
+			mode := s.Mode
+			if o := orders[p.Sub(periods[0])]; o.given {
+				mode = o.mode()
+			}
+
+			followed = addMode(followed, p, mode)
+		}
+	}
+
+	return followed, nil
+}
+
+// addMode goes on with a half-hour in a mode.
+func addMode(
+	spans []ModeSpan,
+	p flex.Period,
+	mode battery.Mode,
+) []ModeSpan {
+	n := len(spans)
+	if n > 0 && spans[n-1].Mode == mode && spans[n-1].To.Equal(p.Start()) {
+		spans[n-1].To = p.End()
+		return spans
+	}
+
+	return append(spans, ModeSpan{p.Span(), mode})
+}
+
+// movedByOrders is how far orders moved what is stored in half-hours of a plan, as it counted on them; nil if there were none.
+func movedByOrders(
+	p *store.BatteryPlan,
+	periods []flex.Period,
+	modes []battery.Mode,
+) []int {
+	var moved []int
+	for i, q := range periods {
+		n := q.Sub(p.StoredAt)
+		if n < 0 || n >= len(p.Powers) {
+			continue
+		}
+
+		if modes[i] != battery.ModeLock || p.Powers[n] == 0 {
+			continue
+		}
+
+		if moved == nil {
+			moved = make([]int, len(periods))
+		}
+		moved[i] = orderedMove(p.Powers[n])
+	}
+
+	return moved
+}
+
+// stepsOf are the half-hours in which orders have a battery draw, and those in which they have it give: at full power, as
+// an order may be for a part of its half-hour.
+func stepsOf(
+	orders []order,
+	periods []flex.Period,
+	power flex.Watts,
+) ([]flex.Step, []flex.Step) {
+	var draw, give []flex.Step
+	for i, o := range orders {
+		step := flex.Step{
+			Span:  periods[i].Span(),
+			Limit: power,
+		}
+		if o.power > 0 {
+			draw = append(draw, step)
+		}
+		if o.power < 0 {
+			give = append(give, step)
+		}
+	}
+
+	return draw, give
+}
+
+// together are the orders of several batteries that are planned as one in n half-hours; nil if there are none. It does nothing beside
+// them in a half-hour in which one of its batteries has an order.
+func together(n int, all ...[]order) []order {
+	var sum []order
+	for _, orders := range all {
+		if orders == nil {
+			continue
+		}
+		if sum == nil {
+			sum = make([]order, n)
+		}
+
+		for i, o := range orders[:min(n, len(orders))] {
+			sum[i].given = sum[i].given || o.given
+			sum[i].power += o.power
+		}
+	}
+
+	return sum
+}
