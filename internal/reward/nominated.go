@@ -292,22 +292,28 @@ func (s *settling) nominateGroup(group []*claim) {
 		first, last = min(first, c.Case.First), max(last, c.Case.Last)
 	}
 
-	sum := settle.MeteredDay{Day: group[0].Case.Day}
-	for n := first; n <= last; n++ {
-		e := flex.WattHours(0)
-		for i, c := range group {
-			again := func(o *claim) bool {
-				return c.nomination.stay != nil && o.AssetID == c.AssetID &&
-					o.Stay == c.Stay
-			}
-			if !slices.ContainsFunc(group[:i], again) {
-				e += c.shownIn(n)
-			}
+	var shown []settle.Behind
+	for i, c := range group {
+		again := func(o *claim) bool {
+			return c.nomination.stay != nil && o.AssetID == c.AssetID &&
+				o.Stay == c.Stay
+		}
+		if slices.ContainsFunc(group[:i], again) {
+			continue
 		}
 
-		sum.Set(n, e)
+		of := settle.MeteredDay{Day: c.Case.Day}
+		for n := first; n <= last; n++ {
+			of.Set(n, c.shownIn(n))
+		}
+
+		shown = append(shown, settle.Behind{
+			Type: c.Type,
+			Days: []settle.MeteredDay{of},
+		})
 	}
 
+	sum := settle.Together(shown)[0]
 	for _, c := range group {
 		c.Case.Nominated = sum
 	}
@@ -342,13 +348,16 @@ func (c *claim) shownIn(n int) flex.WattHours {
 // atHome tells the events of a group, which are settled at a boundary, what their assets used
 // on the days before, and on what days other assets of the site had events.
 func (s *settling) atHome(group []*claim) {
-	var used []settle.MeteredDay
+	var used []settle.Behind
 	var days []flex.Day
 	mine := map[flex.AssetID]bool{}
 
 	for _, c := range group {
 		if !mine[c.AssetID] {
-			used = settle.Sum(used, s.used[c.used()], len(mine) == 0)
+			used = append(used, settle.Behind{
+				Type: c.Type,
+				Days: s.used[c.used()],
+			})
 		}
 		mine[c.AssetID] = true
 	}
@@ -360,8 +369,9 @@ func (s *settling) atHome(group []*claim) {
 	}
 
 	days = append(days, s.otherPointDays(group)...)
+	together := settle.Together(used)
 	for _, c := range group {
-		c.Case.Used, c.Case.EventDays = used, days
+		c.Case.Used, c.Case.EventDays = together, days
 	}
 }
 

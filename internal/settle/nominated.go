@@ -240,30 +240,63 @@ func Used(
 	return used
 }
 
-// Sum returns the half-hours that two accounts know added up, or those of the second alone for
-// the first of several.
-func Sum(
-	a, b []MeteredDay,
-	alone bool,
-) []MeteredDay {
-	if alone {
-		return b
+// Behind is what an asset behind a meter used, or is shown to have taken.
+type Behind struct {
+	Type flex.AssetType
+	Days []MeteredDay
+}
+
+// Together returns what assets behind one meter used together, in the days of the first of them. What
+// passes a charger is used by the car at it too: in each half-hour, and for what is taken and what is
+// given by itself, the cars count beyond the chargers. A half-hour is known where all assets' are.
+func Together(assets []Behind) []MeteredDay {
+	if len(assets) == 0 {
+		return nil
 	}
 
-	sum := make([]MeteredDay, 0, len(a))
-	for i := range a {
-		m := MeteredDay{Day: a[i].Day}
-		more := dayOf(b, m.Day)
-		for n := 1; more != nil && n <= m.Day.Periods(); n++ {
-			e, known := a[i].At(n)
-			f, given := more.At(n)
-			if known && given {
-				m.Set(n, e+f)
+	sum := make([]MeteredDay, len(assets[0].Days))
+	for i := range sum {
+		sum[i].Day = assets[0].Days[i].Day
+		for n := 1; n <= sum[i].Day.Periods(); n++ {
+			if e, known := together(assets, sum[i].Day, n); known {
+				sum[i].Set(n, e)
 			}
 		}
-
-		sum = append(sum, m)
 	}
 
 	return sum
+}
+
+// together is Together in one half-hour.
+func together(assets []Behind, day flex.Day, n int) (flex.WattHours, bool) {
+	var others flex.WattHours
+	var chargers, cars [2]flex.WattHours // taken and given
+
+	for _, a := range assets {
+		m := dayOf(a.Days, day)
+		if m == nil {
+			return 0, false
+		}
+
+		e, known := m.At(n)
+		if !known {
+			return 0, false
+		}
+
+		of := [2]flex.WattHours{max(0, e), max(0, -e)}
+		switch a.Type {
+		case flex.Charger:
+			chargers[0] += of[0]
+			chargers[1] += of[1]
+		case flex.ElectricVehicle:
+			cars[0] += of[0]
+			cars[1] += of[1]
+		default:
+			others += e
+		}
+	}
+
+	taken, given := max(chargers[0], cars[0]), max(chargers[1], cars[1])
+
+	return others + taken - given, true
 }

@@ -79,15 +79,18 @@ func newFleet(t *testing.T, db *store.DB, url, name string, day date, homes int,
 		t.Fatal(err)
 	}
 	for i := range homes {
-		h := draw(rand.New(rand.NewPCG(uint64(i), uint64(day)*31+uint64(len(name)))), day, of)
+		h := draw(rand.New(rand.NewPCG(uint64(i), uint64(day)*37+uint64(len(name)))), day, of)
 		f.homes = append(f.homes, h)
 		site := f.seed.Site()
 		f.sites = append(f.sites, site)
 		var assets []flex.AssetID
 		for _, d := range h.devices {
 			kind := flex.Charger
-			if d.battery {
+			switch {
+			case d.battery:
 				kind = flex.Battery
+			case d.car:
+				kind = flex.ElectricVehicle
 			}
 			id := f.seed.Asset(site, kind, flex.Watts(d.power))
 			if d.qualified {
@@ -359,7 +362,9 @@ func TestSums(t *testing.T) {
 	if os.Getenv("FLEXD_LONG") != "" {
 		homes = 90
 	}
-	for _, day := range []date{dateOf(2025, 3, 30), dateOf(2025, 10, 26), dateOf(2025, 6, 11)} {
+	found, tried := map[string]int{}, map[date]bool{}
+	days := []date{dateOf(2025, 3, 30), dateOf(2025, 10, 26), dateOf(2025, 6, 11)}
+	for _, day := range days {
 		t.Run(dayOf(day).String(), func(t *testing.T) {
 			storetest.EachURL(t, func(t *testing.T, url string) {
 				now := instant((day + 1).begin())
@@ -393,12 +398,19 @@ func TestSums(t *testing.T) {
 				for _, f := range fleets {
 					f.compare(t, "in the end", true)
 				}
-				planted(t, fleets)
+				planted(fleets, found)
+				tried[day] = true
 				seed.QueueEnded()
 				resets(seed)
 				fmt.Fprintf(t.Output(), "%d homes, %d figures\n", homes*len(fleets), n)
 			})
 		})
+	}
+	fmt.Fprintf(t.Output(), "mistakes, by the homes in which they are found: %v\n", found)
+	for _, fault := range plants {
+		if found[fault] == 0 && len(tried) == len(days) {
+			t.Errorf("%s: the comparison does not find it", fault)
+		}
 	}
 }
 
@@ -409,19 +421,21 @@ func resets(seed *storetest.Seed) {
 		FROM reading WHERE label IN (12, 13, 14)) AS marks WHERE value < earlier ON CONFLICT DO NOTHING`)
 }
 
-// planted has the comparison find mistakes that the oracle makes on purpose.
-func planted(t *testing.T, fleets []*fleet) {
-	for _, fault := range []string{"a wrong share", "two registers are read as one", "the clocks never change", "days of events count", "each event has all of it", "registers never begin anew", "a device counts that measures something else"} {
-		found := 0
+// plants are mistakes that the oracle makes on purpose.
+var plants = []string{
+	"a wrong share", "two registers are read as one", "the clocks never change", "days of events count", "each event has all of it",
+	"registers never begin anew", "a device counts that measures something else", "a car counts beside its charger",
+}
+
+// planted counts in how many homes the comparison finds each of them.
+func planted(fleets []*fleet, found map[string]int) {
+	for _, fault := range plants {
 		for _, f := range fleets {
 			for i := range f.homes {
 				if !slices.Equal(f.expected(i, true, fault), f.expected(i, true, "")) {
-					found++
+					found[fault]++
 				}
 			}
-		}
-		if found == 0 && (fault != "the clocks never change" || fleets[0].day.halves() != 48) {
-			t.Errorf("%s: the comparison does not find it", fault)
 		}
 	}
 }

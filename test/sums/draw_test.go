@@ -44,16 +44,25 @@ func draw(r *rand.Rand, day date, t terms) *drawn {
 	if r.IntN(2) == 0 {
 		h.same = 1 + r.Uint64N(1000)
 	}
-	for d := range 1 + r.IntN(4) {
-		v := device{power: []int64{7400, 3700, 0}[r.IntN(3)], qualified: r.IntN(5) == 0, capacity: 40_000}
+	pair, boundary := r.IntN(3) == 0, r.IntN(2) == 0 // a charger and the car at it, maybe without a boundary
+	count := 1 + r.IntN(4)
+	if pair {
+		count = max(count, 2)
+	}
+	for d := range count {
+		v := device{power: []int64{7400, 3700, 0}[r.IntN(3)], qualified: r.IntN(5) == 0, capacity: 40_000, car: r.IntN(3) == 0}
 		if r.IntN(3) == 0 {
 			v = device{power: 5000, battery: true}
 		}
+		atCharger := pair && d < 2
+		if atCharger {
+			v.battery, v.car, v.capacity = false, d == 1, 40_000
+		}
 		h.devices = append(h.devices, v)
-		if d == 0 || r.IntN(3) > 0 {
+		if (!pair || boundary) && (d == 0 || r.IntN(3) > 0) {
 			h.read(r, d, boundaryKinds[r.IntN(3)], day, first)
 		}
-		if r.IntN(2) == 0 {
+		if atCharger && r.IntN(4) > 0 || r.IntN(2) == 0 {
 			h.read(r, d, ownKinds[r.IntN(3)], day, first)
 		}
 	}
@@ -63,7 +72,11 @@ func draw(r *rand.Rand, day date, t terms) *drawn {
 		}
 	}
 	for _, d := range r.Perm(len(h.devices)) {
-		if from := first + r.IntN(3); r.IntN(4) > 0 || len(h.events) == 0 {
+		from := first + r.IntN(3)
+		if pair && d < 2 {
+			from = first // both are asked at once
+		}
+		if from == first || r.IntN(4) > 0 || len(h.events) == 0 {
 			h.steer(r, d, day, from, min(1+r.IntN(3), day.halves()-from))
 		}
 	}

@@ -72,9 +72,39 @@ func (h *home) ownTells(e *steered) bool {
 	return false
 }
 
+// kinds adds up what devices took, or gave, by kind of device: what passes a charger is read of it and of the car at it, and
+// counts once.
+type kinds struct {
+	chargers, cars [2]int64 // taken and given
+	others         int64
+}
+
+func (g *group) add(k *kinds, d int, e int64) {
+	way := 0
+	if e < 0 {
+		way = 1
+	}
+	switch {
+	case g.devices[d].battery:
+		k.others += e
+	case g.devices[d].car:
+		k.cars[way] += max(e, -e)
+	default:
+		k.chargers[way] += max(e, -e)
+	}
+}
+
+func (g *group) once(k kinds) int64 {
+	if g.fault == "a car counts beside its charger" {
+		return k.others + k.chargers[0] + k.cars[0] - k.chargers[1] - k.cars[1]
+	}
+	return k.others + max(k.chargers[0], k.cars[0]) - max(k.chargers[1], k.cars[1])
+}
+
 // nominatedIn is what is shown of the plans of all events of the group in a half-hour: of each
 // car once, whichever of its events it is.
-func (g *group) nominatedIn(n int) (e int64) {
+func (g *group) nominatedIn(n int) int64 {
+	var sum kinds
 	for i, o := range g.events {
 		again := func(b *steered) bool { return b.device == o.device && b.stay == o.stay && g.shown[b] != nil }
 		if g.shown[o] != nil && slices.ContainsFunc(g.events[:i], again) {
@@ -82,19 +112,20 @@ func (g *group) nominatedIn(n int) (e int64) {
 		}
 		if s := g.shown[o]; s != nil {
 			if k := int(g.day.at(n)-s.from) / 1800; g.day.at(n) >= s.from && k < len(s.shown) {
-				e += s.shown[k]
+				g.add(&sum, o.device, s.shown[k])
 			}
 		} else if k := n - o.first; k >= 0 && k < len(o.plan) {
-			e += o.plan[k]
+			g.add(&sum, o.device, o.plan[k])
 		}
 	}
-	return e
+	return g.once(sum)
 }
 
-// cars sets what the cars of the events used on the days before.
-func (g *group) cars() {
-	g.carsOnly = func(day date, n int) wh {
-		total, done := wh{known: true}, map[int]bool{}
+// used sets what the devices of the events used on the days before.
+func (g *group) used() {
+	g.usedThen = func(day date, n int) wh {
+		var sum kinds
+		known, done := true, map[int]bool{}
 		for _, e := range g.events {
 			if done[e.device] {
 				continue
@@ -110,9 +141,10 @@ func (g *group) cars() {
 				}
 				own.e = 0
 			}
-			total.e, total.known = total.e+own.e, total.known && own.known
+			g.add(&sum, e.device, own.e)
+			known = known && own.known
 		}
-		return total
+		return wh{g.once(sum), known}
 	}
 }
 
@@ -143,49 +175,93 @@ func (h *home) settledOn(events []*steered) (sums []*sum) {
 			shared = append(shared, e)
 		}
 	}
-	alone := func(e *steered) []*sum {
-		g := h.groupOf([]*steered{e})
-		g.shown, g.eventDays = shown, h.daysOf(func(o *steered) bool { return o.device == e.device })
-		found := g.settle(meter(e.device), nil)
-		if found == nil {
-			s := &sum{steered: e, own: true, missing: e.last - e.first + 1}
-			for n := e.first; n <= e.last; n++ {
-				s.parts = append(s.parts, part{n: n})
-			}
-			found = []*sum{s}
-		}
-		return found
-	}
-	apart := map[int]wh{}
-	for _, e := range own {
-		s := alone(e)
-		sums = append(sums, s...)
-		for _, p := range s[0].parts {
-			a, there := apart[p.n]
-			if !there {
-				a.known = true
-			}
-			a.e += p.metered - p.baseline
-			a.known = a.known && p.read && s[0].quality != ""
-			apart[p.n] = a
-		}
-	}
+	alone := slices.Clone(own)
+	var groups []*group
 	for _, together := range meeting(shared) {
 		g := h.groupOf(together)
 		g.shown, g.eventDays = shown, h.daysOf(func(*steered) bool { return true })
 		if nominated {
-			g.cars()
+			g.used()
 			g.eventDays = h.daysOf(func(o *steered) bool {
 				return !slices.ContainsFunc(together, func(e *steered) bool { return e.device == o.device })
 			})
 		}
-		found := g.settle(-1, apart)
-		for _, e := range together {
-			if found == nil {
-				sums = append(sums, alone(e)...)
+		if g.settle(-1, nil) == nil {
+			alone = append(alone, together...)
+		} else {
+			groups = append(groups, g)
+		}
+	}
+	apart := map[int]wh{}
+	for _, s := range h.settledAlone(alone, shown) {
+		sums = append(sums, s)
+		if slices.Contains(own, s.steered) {
+			for _, p := range s.parts {
+				add(apart, p.n, wh{p.metered - p.baseline - p.rest, p.read && s.quality != ""})
 			}
 		}
-		sums = append(sums, found...)
+	}
+	for _, g := range groups {
+		sums = append(sums, g.settle(-1, apart)...)
+	}
+	return sums
+}
+
+// add adds what is set apart of a half-hour, which is known where all of it is.
+func add(apart map[int]wh, n int, e wh) {
+	a, there := apart[n]
+	apart[n] = wh{a.e + e.e, e.known && (a.known || !there)}
+}
+
+// settledAlone settles events on their devices' own meters: the cars' beyond what the chargers deviated by.
+func (h *home) settledAlone(events []*steered, shown map[*steered]*stay) (sums []*sum) {
+	one := func(e *steered, apart map[int]wh) *sum {
+		g := h.groupOf([]*steered{e})
+		g.shown, g.eventDays = shown, h.daysOf(func(o *steered) bool { return o.device == e.device })
+		if found := g.settle(meter(e.device), apart); found != nil {
+			return found[0]
+		}
+		s := &sum{steered: e, own: true, missing: e.last - e.first + 1}
+		for n := e.first; n <= e.last; n++ {
+			s.parts = append(s.parts, part{n: n})
+		}
+		return s
+	}
+	type way struct {
+		n    int
+		less bool
+	}
+	given := map[way]int64{}
+	var cars []*steered
+	for _, e := range events {
+		if h.devices[e.device].car {
+			cars = append(cars, e)
+			continue
+		}
+		s := one(e, nil)
+		sums = append(sums, s)
+		for _, p := range s.parts {
+			if deviation := p.metered - p.baseline; p.read && s.quality != "" && !h.devices[e.device].battery {
+				given[way{p.n, deviation < 0}] += max(deviation, -deviation)
+			}
+		}
+	}
+	slices.SortStableFunc(cars, func(a, b *steered) int { return a.device - b.device })
+	for _, e := range cars {
+		s, apart := one(e, nil), map[int]wh{}
+		for _, p := range s.parts {
+			w, deviation := way{p.n, p.metered < p.baseline}, p.metered-p.baseline
+			counted := min(given[w], max(deviation, -deviation))
+			if !p.read || s.quality == "" || counted == 0 || h.fault == "a car counts beside its charger" {
+				continue
+			}
+			given[w] -= counted
+			if w.less {
+				counted = -counted
+			}
+			add(apart, p.n, wh{counted, true})
+		}
+		sums = append(sums, one(e, apart))
 	}
 	return sums
 }

@@ -46,6 +46,7 @@ type terms struct {
 type device struct {
 	power     int64 // watts; 0: never given
 	battery   bool
+	car       bool // else it is a charger
 	qualified bool // its own meter
 	capacity  int64
 }
@@ -244,7 +245,7 @@ type group struct {
 	window      []int
 	eventDays   map[date]bool
 	shown       map[*steered]*stay
-	carsOnly    func(day date, n int) wh // what the cars used, for a nominated baseline at the boundary
+	usedThen    func(day date, n int) wh // what the devices used, for a nominated baseline at the boundary
 }
 
 func (h *home) groupOf(events []*steered) *group {
@@ -449,14 +450,14 @@ func (g *group) compare(m meter, c *candidate) {
 }
 
 // past is what a kind of reading tells of a day before: with a nominated baseline, less what
-// the cars used.
+// the devices used.
 func (g *group) past(c *candidate) func(day date, n int) wh {
-	if g.carsOnly == nil {
+	if g.usedThen == nil {
 		return c.at
 	}
 	return func(day date, n int) wh {
-		all, cars := c.at(day, n), g.carsOnly(day, n)
-		return wh{all.e - cars.e, all.known && cars.known}
+		all, used := c.at(day, n), g.usedThen(day, n)
+		return wh{all.e - used.e, all.known && used.known}
 	}
 }
 
