@@ -74,9 +74,10 @@ func (o *fleetAhead) Run(ctx context.Context, c console) error {
 func printAhead(c console, a *grid.Ahead) error {
 	fmt.Fprintf(
 		c.out,
-		"%s, learned from %d sessions in %d days; %d more without a schedule, in no number\n",
+		"%s, learned from %d sessions and %d home batteries in %d days; %d more sessions without a schedule, in no number\n",
 		a.Day,
 		a.Stays,
+		a.Batteries,
 		a.Days,
 		a.Uncontrolled,
 	)

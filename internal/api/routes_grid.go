@@ -51,6 +51,7 @@ var gridRoutes = []Route{
 			Summary: "What the fleet can do tomorrow",
 			Text: "Learned from the cars that came before: what the fleet will draw on a day, could leave out of " +
 				"it with every need met, and could draw more, **at least**, with confidences from 50 to 99 %. " +
+				"What can be left out or drawn more has home batteries in it, as they were planned on past days. " +
 				"`reliability` says how often what would have been said on past days came, each from the days " +
 				"before it alone, and how much of what came was said. A forecast knows whole days up to two " +
 				"before the day that it is for. With fewer than 28 days there are no windows. Of a day that is " +

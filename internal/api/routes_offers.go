@@ -34,7 +34,7 @@ var offersRoutes = []Route{
 			Summary: "Offer what the fleet can do in a window",
 			Text: "Of today, still to come, or of tomorrow: the powers that can be offered, the surer the less, " +
 				"each with the price of the last of it, which is what moving past stays would cost at the " +
-				"window's prices. An offer with the confidence that is asked for is kept. With `dry_run=true` " +
+				"window's prices, or calling a home battery by its plan. An offer with the confidence that is asked for is kept. With `dry_run=true` " +
 				"nothing is. Where nothing can be offered it is 409.",
 			Body: sample[wire.OfferRequest](`{
 				"service": "dfs",

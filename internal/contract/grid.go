@@ -115,6 +115,7 @@ func Ahead(a *grid.Ahead) wire.AheadResponse {
 		NumDays:         a.Days,
 		NumStays:        a.Stays,
 		NumUncontrolled: a.Uncontrolled,
+		NumBatteries:    a.Batteries,
 		Confidences:     forecast.Confidences[:],
 		Reliability:     []wire.AheadJudged{},
 		Windows:         []wire.AheadWindow{},

@@ -275,7 +275,7 @@ func (s *Service) putInForce(
 		return err
 	}
 
-	if err := ahead.put(ctx, tx, b.Asset.ID, next); err != nil {
+	if err := ahead.put(ctx, tx, b, next); err != nil {
 		return err
 	}
 
@@ -287,33 +287,77 @@ func (s *Service) putInForce(
 func (s *homeAhead) mayDo() string {
 	codes := make([]byte, len(s.periods))
 	for i := range codes {
-		set := s.allowedIn(i)
-		charges := set.Has(battery.ModeCharge)
-		gives := set.Has(battery.ModeDischarge)
-
-		switch {
-		case s.kept != nil && s.kept[i] || !charges && !gives:
+		codes[i] = movementCode(s.allowedIn(i))
+		if s.kept != nil && s.kept[i] {
 			codes[i] = '-'
-		case !gives:
-			codes[i] = 'c'
-		case !charges:
-			codes[i] = 'd'
-		default:
-			codes[i] = 'b'
 		}
 	}
 
 	return string(codes)
 }
 
-// put keeps a plan, and what is expected by it of a battery that instructions call.
-func (s *homeAhead) put(
+// movementCode is the letter of what a battery may do.
+func movementCode(set battery.ModeSet) byte {
+	charges := set.Has(battery.ModeCharge)
+	gives := set.Has(battery.ModeDischarge)
+
+	switch {
+	case charges && gives:
+		return 'b'
+	case charges:
+		return 'c'
+	case gives:
+		return 'd'
+	}
+
+	return '-'
+}
+
+// keepHalfHour keeps what a battery holds, is to do and may do in the half-hour that a plan begins with, for forecasts of what
+// batteries can do. What an instruction has it do is left out.
+func (s *homeAhead) keepHalfHour(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
 	next *store.BatteryPlan,
 ) error {
+	powers := next.Powers
+	if s.kept != nil && s.kept[0] {
+		powers = next.Without
+	}
+	if len(powers) == 0 {
+		return nil
+	}
+
+	may := movementCode(s.allowedIn(0))
+	half := store.BatteryHalfHour{
+		Stored: next.Stored,
+		Power:  powers[0],
+		May:    store.BatteryMovement(may),
+	}
+
+	return tx.AddBatteryHalfHour(
+		ctx,
+		id,
+		next.StoredAt,
+		half,
+	)
+}
+
+// put keeps a plan, the first one of a half-hour as a half-hour of the battery too, and what is expected by it of a battery that
+// instructions call.
+func (s *homeAhead) put(
+	ctx context.Context,
+	tx *store.Tx,
+	b *store.Battery,
+	next *store.BatteryPlan,
+) error {
+	id := b.Asset.ID
 	err := tx.PutBatteryPlan(ctx, id, *next)
+	if err == nil && b.Plan.StoredAt.Before(next.StoredAt) {
+		err = s.keepHalfHour(ctx, tx, id, next)
+	}
+
 	if err != nil || s.kept == nil {
 		return err
 	}

@@ -20,9 +20,6 @@ import (
 // in the hour after. They are modes of its plan, handed over as dispatches like any of the plan's; what was handed over
 // before is replaced by another dispatch at once. Its plan is made around them, and has the energy that they take.
 
-// InstructionBatteries is how many batteries an instruction looks at, at most, those of sites that were called least often first.
-const InstructionBatteries = 500
-
 // calledBattery is a battery that may be called, with its plan with the call and without.
 type calledBattery struct {
 	device home.Battery
@@ -114,7 +111,7 @@ func (s *Service) offerBatteries(
 
 	all := slices.Clone(sc.batteries)
 	slices.SortStableFunc(all, func(a, b store.ScopeBattery) int { return a.Calls - b.Calls })
-	all = all[:min(len(all), InstructionBatteries)]
+	all = all[:min(len(all), instruct.BatteriesMax)]
 
 	var kept capsKept
 	var offers []called

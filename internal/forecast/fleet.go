@@ -84,6 +84,20 @@ func NewFleetHistory(first flex.Day, days, length int) *FleetHistory {
 	return h
 }
 
+// Since has the history begin with a day, if it begins later, with nothing drawn before what it has.
+func (h *FleetHistory) Since(first flex.Day) {
+	n := daysBetween(first, h.first)
+	if n <= 0 {
+		return
+	}
+
+	before := NewFleetHistory(first, n, h.length)
+	h.first, h.days = first, append(before.days, h.days...)
+}
+
+// Days is how many days the history has.
+func (h *FleetHistory) Days() int { return len(h.days) }
+
 // Add counts a stay in on every day of the history that it has open time in.
 func (h *FleetHistory) Add(s *Stay) {
 	if len(s.Open) == 0 || s.Power <= 0 {

@@ -18,8 +18,8 @@ import (
 // LearnedDays is how many days before a day are learned from at most.
 const LearnedDays = 180
 
-// Ahead is what a scope's cars will draw on a day, could leave out of it and could draw more, at
-// least, with how sure that is.
+// Ahead is what a scope's cars will draw on a day, and its cars and home batteries could draw less and more, at least, with how
+// sure that is.
 type Ahead struct {
 	At           time.Time // by the organisation's clock
 	Scope        flex.Scope
@@ -28,6 +28,7 @@ type Ahead struct {
 	Days         int // learned from
 	Stays        int // in them, with a schedule
 	Uncontrolled int // without one; in no number
+	Batteries    int // home batteries of which there are days
 
 	Windows []AheadWindow // none with fewer than forecast.FewDays days
 	Judged  [3]forecast.Reliability
@@ -79,7 +80,8 @@ func (a *Ahead) learn(ctx context.Context, tx *store.Tx, again *replay) error {
 	}
 
 	// A day that is over is judged by what there was. On another, who may not be called has nothing to move.
-	if a.Day.Add(1).Start().After(a.At) {
+	over := !a.Day.Add(1).Start().After(a.At)
+	if !over {
 		spent, err := tx.SpentAssets(ctx, a.Day.Start())
 		if err != nil {
 			return err
@@ -94,6 +96,14 @@ func (a *Ahead) learn(ctx context.Context, tx *store.Tx, again *replay) error {
 	}
 
 	if err := tx.EachStay(ctx, a.Scope, began, l.add); err != nil {
+		return err
+	}
+
+	learned := flex.Span{
+		From: a.Day.Add(-LearnedDays).Start(),
+		To:   l.until.Start(),
+	}
+	if err := l.readBatteries(ctx, tx, a.Scope, learned, over); err != nil {
 		return err
 	}
 

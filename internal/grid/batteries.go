@@ -27,19 +27,32 @@ func (g *gathering) readBatteries(
 		return err
 	}
 
-	e, err := tx.Endpoint(ctx, flex.DispatchEndpoint)
-	if err != nil && flex.KindOf(err) != flex.NotFound {
+	listened, err := listensForDispatch(ctx, tx)
+	if err != nil {
 		return err
 	}
 
 	for i := range found {
 		b := &found[i]
 		if b.Power > 0 && b.Capacity > 0 {
-			g.batteries = append(g.batteries, g.battery(b, e.Enabled && !g.isSpent(b.AssetID)))
+			g.batteries = append(g.batteries, g.battery(b, listened && !g.isSpent(b.AssetID)))
 		}
 	}
 
 	return nil
+}
+
+// listensForDispatch reports whether the organisation's endpoint of dispatches is there and enabled.
+func listensForDispatch(
+	ctx context.Context,
+	tx *store.Tx,
+) (bool, error) {
+	e, err := tx.Endpoint(ctx, flex.DispatchEndpoint)
+	if flex.KindOf(err) == flex.NotFound {
+		return false, nil
+	}
+
+	return err == nil && e.Enabled, err
 }
 
 // isSpent reports whether an asset may not be called on a day of the half-hours.

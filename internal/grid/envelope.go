@@ -8,12 +8,16 @@ import (
 	"flexd/internal/csvfile"
 	"flexd/internal/engine/envelope"
 	"flexd/internal/flex"
+	"flexd/internal/forecast"
 	"flexd/internal/store"
 )
 
 // Service answers what a fleet can do. Set its fields before use.
 type Service struct {
 	DB *store.DB
+	// what each home battery would move for an instruction, by its plan in force, and the cost of it; nil where offers are to have
+	// cars' prices alone
+	BatteryMoves func(context.Context, *store.Tx, *flex.Instruction) ([]forecast.Moved, error)
 
 	pages pages
 }

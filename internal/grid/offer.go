@@ -55,7 +55,7 @@ func (s *Service) Stack(
 	var k *Stack
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
-		k, err = stack(ctx, tx, asked)
+		k, err = s.stack(ctx, tx, asked)
 		return err
 	})
 
@@ -72,7 +72,7 @@ func (s *Service) MakeOffer(
 	var k *Stack
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		var err error
-		k, err = stack(ctx, tx, asked)
+		k, err = s.stack(ctx, tx, asked)
 		if err != nil {
 			return err
 		}
@@ -98,7 +98,7 @@ func (s *Service) MakeOffer(
 	return k, err
 }
 
-func stack(
+func (s *Service) stack(
 	ctx context.Context,
 	tx *store.Tx,
 	asked flex.Offer,
@@ -129,10 +129,47 @@ func stack(
 		return nil, err
 	}
 
+	if err := s.priceBatteries(ctx, tx, again, &asked); err != nil {
+		return nil, err
+	}
+
 	k := &Stack{Offer: asked, Ahead: a}
 	k.fill(again)
 
 	return k, nil
+}
+
+// priceBatteries has batteries move now what an instruction of the window would have them move, on as many days as stays are
+// played again on.
+func (s *Service) priceBatteries(
+	ctx context.Context,
+	tx *store.Tx,
+	again *replay,
+	asked *flex.Offer,
+) error {
+	if s.BatteryMoves == nil {
+		return nil
+	}
+
+	in := flex.Instruction{
+		Span:    asked.Span,
+		Scope:   asked.Scope,
+		Service: asked.Service,
+		Change:  -1,
+	}
+	if asked.Up {
+		in.Change = 1
+	}
+
+	moves, err := s.BatteryMoves(ctx, tx, &in)
+	days := float64(max(1, len(again.days)))
+	for _, m := range moves {
+		m.KWh *= days
+		m.Cost *= days
+		again.moved = append(again.moved, m)
+	}
+
+	return err
 }
 
 // windowOf returns the day and the length of what is asked for, and refuses a window that is none.
@@ -369,6 +406,9 @@ func came(
 		flex.Span{From: first, To: day.Add(1).Start()},
 		l.add,
 	)
+	if err == nil {
+		err = l.readBatteries(ctx, tx, o.Scope, day.Span(), true)
+	}
 	if err != nil {
 		return 0, err
 	}

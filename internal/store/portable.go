@@ -62,6 +62,7 @@ var carried = []carriedTable{
 	{name: "asset_power"},
 	{name: "attempt"},
 	{name: "base_load"},
+	{name: "battery_day"},
 	{name: "battery_plan"},
 	{name: "binding", where: ofOwnAssets},
 	{name: "books_month"},

@@ -158,8 +158,8 @@ type AheadQuery struct {
 	Format string `json:"format" wire:"enum=EnvelopeFormat"`
 }
 
-// AheadResponse answers GET /grid/ahead: what a scope's cars will draw on a day, could leave out
-// and could draw more, at least. Lists of five numbers are by the confidences.
+// AheadResponse answers GET /grid/ahead: what a scope's cars will draw on a day, and what cars and home
+// batteries could draw less and more, at least. Lists of five numbers are by the confidences.
 //
 //openapi:addition
 type AheadResponse struct {
@@ -174,6 +174,8 @@ type AheadResponse struct {
 	NumStays int `json:"num_stays"`
 	// Plug sessions without one; they are in no number.
 	NumUncontrolled int `json:"num_uncontrolled"`
+	// Home batteries whose days are in turn_down and turn_up.
+	NumBatteries int `json:"num_batteries,omitzero"`
 	// Of 100 times, how often at least what is said is to come; lists of five numbers are in
 	// this order.
 	Confidences []int `json:"confidences"`
@@ -203,11 +205,11 @@ type AheadJudged struct {
 type AheadWindow struct {
 	StartTimestamp Time `json:"start_timestamp"`
 	EndTimestamp   Time `json:"end_timestamp"`
-	// What is drawn at least, on average.
+	// What cars draw at least, on average.
 	LoadKW []float64 `json:"load_kw"`
-	// What of it can be left out at least, with every need met.
+	// What of it can be left out at least, with every need met, with what home batteries can draw less or give.
 	TurnDownKW []float64 `json:"turn_down_kw"`
-	// What can be drawn more at least.
+	// What can be drawn more at least, by cars and home batteries.
 	TurnUpKW []float64 `json:"turn_up_kw"`
 	// What came, once the day is over.
 	LoadCameKW     *float64 `json:"load_came_kw,omitzero"`

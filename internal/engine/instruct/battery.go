@@ -12,6 +12,9 @@ import (
 // home more is left where it is. It is above every domestic price that there was.
 const BatteryWorth = 100.0
 
+// BatteriesMax is how many batteries an instruction looks at, at most, those of sites that were called least often first.
+const BatteriesMax = 500
+
 // BatteryCall is what an instruction asks of a battery that is planned by modes. All lists have an element for each
 // slot of the problem.
 type BatteryCall struct {
