@@ -239,20 +239,38 @@ func (r *InstructionReport) addMinutes(
 		return err
 	}
 
-	r.Minutes = make([]ReportSlot, n)
-	for m := range r.Minutes {
-		from := span.From.Add(time.Duration(m) * time.Minute)
-		r.Minutes[m] = ReportSlot{
-			Span:  flex.Span{From: from, To: from.Add(time.Minute)},
-			Asked: r.askedIn(from),
+	powers, err := inverterPowers(ctx, tx, was, span)
+	if err != nil {
+		return err
+	}
+
+	r.Minutes = r.emptyMinutes(span.From, n)
+
+	for i := range was {
+		c := &was[i]
+		id := c.AssetID
+		if c.Battery {
+			r.addMinutesOf(&r.Assets[i], c, byPowers(powers[id]))
+		} else {
+			r.addMinutesOf(&r.Assets[i], c, byRegister(marks[id]))
 		}
 	}
 
-	for i := range was {
-		r.addMinutesOf(&r.Assets[i], &was[i], marks[was[i].AssetID])
+	return nil
+}
+
+// emptyMinutes are so many minutes from an instant on, with what is asked for and without assets.
+func (r *InstructionReport) emptyMinutes(from time.Time, n int) []ReportSlot {
+	minutes := make([]ReportSlot, n)
+	for m := range minutes {
+		minutes[m] = ReportSlot{
+			Span:  flex.Span{From: from, To: from.Add(time.Minute)},
+			Asked: r.askedIn(from),
+		}
+		from = from.Add(time.Minute)
 	}
 
-	return nil
+	return minutes
 }
 
 // askedIn is what is asked for in the minute from an instant on.
@@ -267,21 +285,16 @@ func (r *InstructionReport) askedIn(from time.Time) flex.WattHours {
 	return 0
 }
 
-// addMinutesOf counts an asset in, each minute. Without readings in the time nothing is metered.
+// addMinutesOf counts an asset in, each minute, with what was metered in it, if it was.
 func (r *InstructionReport) addMinutesOf(
 	a *ReportAsset,
 	c *store.Called,
-	marks []flex.RegisterMark,
+	meteredIn func(minute flex.Span) (charge.Joules, bool),
 ) {
 	until := r.unless(c)
-	next := 0
 	for m := range r.Minutes {
 		slot := &r.Minutes[m]
-		for next+1 < len(marks) && !marks[next+1].At.After(slot.From) {
-			next++
-		}
-
-		e, ok := instruct.Metered(marks[next:], slot.Span)
+		e, ok := meteredIn(slot.Span)
 		metered := flex.Optional[flex.WattHours]{
 			Value: wattHours(e),
 			Given: ok,
@@ -293,6 +306,17 @@ func (r *InstructionReport) addMinutesOf(
 		a.Minutes.Expected = append(a.Minutes.Expected, expected)
 		a.Minutes.Metered = append(a.Minutes.Metered, metered)
 		slot.count(baseline, expected, metered)
+	}
+}
+
+// byRegister is what a charger's register says of spans that follow each other.
+func byRegister(marks []flex.RegisterMark) func(flex.Span) (charge.Joules, bool) {
+	return func(span flex.Span) (charge.Joules, bool) {
+		for len(marks) > 1 && !marks[1].At.After(span.From) {
+			marks = marks[1:]
+		}
+
+		return instruct.Metered(marks, span)
 	}
 }
 

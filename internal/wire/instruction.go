@@ -51,7 +51,7 @@ type InstructionPath struct {
 type InstructionReportQuery struct {
 	// Each asset's part too.
 	Assets bool `json:"assets"`
-	// Each minute too, metered by the chargers' registers; in CSV in place of the half-hours.
+	// Each minute too, metered by chargers' registers and batteries' inverters; in CSV in place of the half-hours.
 	Minutes bool `json:"minutes"`
 	// As JSON, unless asked for as CSV: a row for each half-hour, and for each asset in it.
 	Format string `json:"format" wire:"enum=EnvelopeFormat"`
@@ -251,7 +251,7 @@ type InstructionReportPart struct {
 type InstructionReportEnergies struct {
 	BaselineKWh []float64 `json:"baseline_kwh"`
 	ExpectedKWh []float64 `json:"expected_kwh"`
-	// Null where the charger's register was not read within ten minutes or so.
+	// Null where the charger's register was not read within ten minutes or so, or the battery's inverter has no reading.
 	MeteredKWh []*float64 `json:"metered_kwh"`
 }
 

@@ -2,6 +2,7 @@ package instruct
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -48,6 +49,38 @@ func Metered(
 	}
 
 	return charge.Joules(sum + 0.5), !covered.Before(span.To) && !span.Empty()
+}
+
+// MeteredPower is what a battery drew in a span, below zero what it gave, by its inverter's readings of its power, in order; false
+// unless they cover the span without a gap or an overlap, each of at most MarkGap.
+func MeteredPower(
+	readings []flex.Reading,
+	span flex.Span,
+) (charge.Joules, bool) {
+	var sum float64
+	covered := span.From
+
+	for i := range readings {
+		r := &readings[i]
+		if !r.From.Before(span.To) {
+			break
+		}
+
+		at := r.Meet(span)
+		if at.Empty() {
+			continue
+		}
+
+		if r.Len() > MarkGap || !at.From.Equal(covered) {
+			return 0, false
+		}
+
+		const watts = 1e-3 // of a millionth of a kW
+		sum += watts * float64(r.Value) * at.Len().Seconds()
+		covered = at.To
+	}
+
+	return charge.Joules(math.Round(sum)), covered.Equal(span.To) && !span.Empty()
 }
 
 // joules is an energy in millionths of a kWh.

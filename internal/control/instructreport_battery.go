@@ -1,0 +1,78 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/engine/instruct"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// inverterPowers are the readings of the power of the batteries among the called assets in a span, each battery's in order. More
+// than a report is made of are Malformed.
+func inverterPowers(
+	ctx context.Context,
+	tx *store.Tx,
+	was []store.Called,
+	span flex.Span,
+) (map[flex.AssetID][]flex.Reading, error) {
+	q := store.ReadingQuery{
+		Labels: []flex.Label{flex.BatteryInverterPower},
+		Within: span,
+	}
+
+	for i := range was {
+		if was[i].Battery {
+			q.Assets = append(q.Assets, was[i].AssetID)
+		}
+	}
+
+	for day := flex.DayAt(span.From); day.Start().Before(span.To); day = day.Add(1) {
+		q.Days = append(q.Days, day)
+	}
+
+	found, err := tx.Readings(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("read what inverters measured: %w", err)
+	}
+
+	if len(found) > reportMost {
+		return nil, flex.Fail(
+			flex.Malformed,
+			"there are more than %d readings of inverters in the time: ask for the half-hours",
+			reportMost,
+		)
+	}
+
+	return inTime(found), nil
+}
+
+// inTime are the readings of each asset by when they begin.
+func inTime(readings []flex.Reading) map[flex.AssetID][]flex.Reading {
+	by := map[flex.AssetID][]flex.Reading{}
+	for _, r := range readings {
+		by[r.AssetID] = append(by[r.AssetID], r)
+	}
+
+	for _, own := range by {
+		slices.SortFunc(own, func(a, b flex.Reading) int {
+			return a.From.Compare(b.From)
+		})
+	}
+
+	return by
+}
+
+// byPowers is what an inverter's readings say of spans that follow each other.
+func byPowers(readings []flex.Reading) func(flex.Span) (charge.Joules, bool) {
+	return func(span flex.Span) (charge.Joules, bool) {
+		for len(readings) > 0 && !readings[0].To.After(span.From) {
+			readings = readings[1:]
+		}
+
+		return instruct.MeteredPower(readings, span)
+	}
+}
