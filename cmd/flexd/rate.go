@@ -293,5 +293,10 @@ func (s *store) changeRate(
 		return err
 	}
 
-	return c.rate(ctx, h, org, id, asJSON)
+	err = c.rate(ctx, h, org, id, asJSON)
+	if flex.KindOf(err) == flex.NotFound { // a heater, of which no rate is learned
+		_, err = fmt.Fprintf(c.err, "What was learned of the heat of %s is forgotten.\n", id)
+	}
+
+	return err
 }

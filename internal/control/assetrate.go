@@ -151,27 +151,29 @@ func (s *Service) PinRate(
 		)
 	}
 
-	return s.changeRate(ctx, org, asset, func(tx *store.Tx) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if err := tx.LockAsset(ctx, asset); err != nil {
+			return err
+		}
+
+		c, err := tx.Charging(ctx, asset)
+		if err != nil {
+			return err
+		}
+		if err := charges(&c.Asset); err != nil {
+			return err
+		}
+
 		return tx.PinRate(ctx, asset, power)
 	})
 }
 
-// ResetRate forgets what was learned of an asset, and a power that was set for it.
+// ResetRate forgets what was learned of an asset, and a power that was set for it; of a heat pump or a hot-water tank, what
+// was learned of its heat.
 func (s *Service) ResetRate(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
-) error {
-	return s.changeRate(ctx, org, asset, func(tx *store.Tx) error {
-		return tx.ResetRate(ctx, asset)
-	})
-}
-
-func (s *Service) changeRate(
-	ctx context.Context,
-	org flex.OrgID,
-	asset flex.AssetID,
-	change func(*store.Tx) error,
 ) error {
 	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockAsset(ctx, asset); err != nil {
@@ -182,15 +184,28 @@ func (s *Service) changeRate(
 		if err != nil {
 			return err
 		}
-		if !c.Asset.Type.Charges() {
-			return flex.Fail(
-				flex.Malformed,
-				"asset %v is a %s, of which no charging rate is learned",
-				asset,
-				c.Asset.Type,
-			)
+
+		if c.Asset.Type.Heats() {
+			return tx.ResetHeat(ctx, asset)
+		}
+		if err := charges(&c.Asset); err != nil {
+			return err
 		}
 
-		return change(tx)
+		return tx.ResetRate(ctx, asset)
 	})
+}
+
+// charges is an error if no charging rate is learned of an asset.
+func charges(a *flex.Asset) error {
+	if a.Type.Charges() {
+		return nil
+	}
+
+	return flex.Fail(
+		flex.Malformed,
+		"asset %v is a %s, of which no charging rate is learned",
+		a.ID,
+		a.Type,
+	)
 }

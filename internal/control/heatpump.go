@@ -29,7 +29,10 @@ const (
 	pumpStart, pumpHold = 1.0, 0.02
 	// pumpWarmer is what a new plan must lack less, in steps of the grid added up, to take the place of one that
 	// was sent.
-	pumpWarmer = 25
+	pumpWarmer = 5
+	// spareAssumed is by how many degrees the rooms are kept warmer than the bottom of their band, where it is not known
+	// what the model misses; spareLeast and spareMostRoom bound what is known.
+	spareAssumed, spareLeast, spareMostRoom = 0.3, 0.15, 0.6
 	// outdoorHold is how long a difference between what was read outdoors and what is usual lasts: it
 	// falls to 37 % in that time.
 	outdoorHold = 24 * time.Hour
@@ -94,6 +97,9 @@ func readHeatPump(
 	}
 
 	h.building = assumedBuilding(t.power)
+	if t.known.Rooms != nil {
+		h.building = *t.known.Rooms
+	}
 
 	var err error
 	h.outdoor, err = readOutdoors(ctx, tx, t.asset.ID)
@@ -132,6 +138,17 @@ func (h *heatPump) band(at time.Time) (low, high float64) {
 		return float64(set.NightLow.Value), float64(set.NightHigh.Value)
 	}
 	return float64(set.Low.Or(RoomLow)), float64(set.High.Or(RoomHigh))
+}
+
+// spare is by how much the rooms are kept warmer than the bottom of a band that is so wide, for what the model
+// misses: as it missed in the days that it was learned from, else as it is assumed to.
+func (h *heatPump) spare(width float64) float64 {
+	spare := spareAssumed
+	if h.building.Miss > 0 {
+		spare = max(spareLeast, min(spareMostRoom, h.building.Miss))
+	}
+
+	return min(spare, width/3)
 }
 
 // setpoint is what the heat pump keeps by itself at an instant: no more than the top of the band.
@@ -236,6 +253,7 @@ func (h *heatPump) problem(
 		}
 
 		slot.Low, slot.High = h.band(span.To)
+		slot.Spare = h.spare(slot.High - slot.Low)
 		choices, signals := h.choices(span, prices[i], closed[i])
 		slot.Choices = choices
 		p.Slots = append(p.Slots, slot)

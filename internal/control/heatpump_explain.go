@@ -126,6 +126,14 @@ func (h *heatPump) says() string {
 		text += " The band is assumed, as none was set."
 	}
 
+	if days := h.plan.Room.Building.Days; days > 0 {
+		text += fmt.Sprintf(
+			" The house was learned from %d days of readings since %s.",
+			days,
+			h.plan.Room.Building.Since,
+		)
+	}
+
 	if h.plan.Room.Lack > 0 {
 		text += fmt.Sprintf(
 			" They cannot be kept in their band: at %s they are expected to be %.1f degrees below it.",
@@ -172,19 +180,67 @@ func (h *heatPump) inputs() []Input {
 
 	low, high := set.Low.Or(RoomLow), set.High.Or(RoomHigh)
 	nightLow, nightHigh := set.NightLow.Or(low), set.NightHigh.Or(high)
+	list := []Input{
+		{
+			Name:   "comfort_band",
+			Value:  fmt.Sprintf("%g to %g °C", low, high),
+			Origin: origin(set.Low.Given),
+		},
+		{
+			Name:   "comfort_band_by_night",
+			Value:  fmt.Sprintf("%g to %g °C", nightLow, nightHigh),
+			Origin: origin(set.NightLow.Given),
+		},
+		{
+			Name:   "steering",
+			Value:  string(h.plan.Room.Steering),
+			Origin: origin(set.Steering != ""),
+		},
+		{
+			Name:   "outdoor_temperature",
+			Value:  h.plan.Room.Outdoor,
+			Origin: outdoorOrigin(h.plan.Room.Outdoor),
+		},
+		{
+			Name:   "cop",
+			Value:  fmt.Sprintf("%.1f at 7 °C, %.1f at -3 °C", copAt(7), copAt(-3)),
+			Origin: "default",
+		},
+	}
+
+	return append(list, h.buildingInputs(float64(high-low))...)
+}
+
+// buildingInputs are what is known of the building, with what is kept above a band that is so wide.
+func (h *heatPump) buildingInputs(width float64) []Input {
 	building := h.plan.Room.Building
 	from, how := "default", "assumed from its power: four fifths of it keep 20 °C at -3 °C outdoors, and the house takes 40 hours to lose 63 % of the difference"
 	if building.Days > 0 {
-		from, how = "readings", fmt.Sprintf("learned from %d days of readings, the loss to within %.0f %%", building.Days, building.Error*100)
+		from = "readings"
+		how = fmt.Sprintf(
+			"learned from %d days of readings since %s, the loss to within %.0f %%",
+			building.Days,
+			building.Since,
+			building.Error*100,
+		)
 	}
 
+	loses := fmt.Sprintf("loses %.0f W and keeps %.1f kWh for each degree", building.Loss, building.Capacity/1000)
+	spare := fmt.Sprintf("%.2f degrees", h.spare(width))
+
 	return []Input{
-		{Name: "comfort_band", Value: fmt.Sprintf("%g to %g °C", low, high), Origin: origin(set.Low.Given)},
-		{Name: "comfort_band_by_night", Value: fmt.Sprintf("%g to %g °C", nightLow, nightHigh), Origin: origin(set.NightLow.Given)},
-		{Name: "steering", Value: string(h.plan.Room.Steering), Origin: origin(set.Steering != "")},
-		{Name: "house", Value: fmt.Sprintf("loses %.0f W and keeps %.1f kWh for each degree", building.Loss, building.Capacity/1000), Origin: from, Detail: how},
-		{Name: "outdoor_temperature", Value: h.plan.Room.Outdoor, Origin: outdoorOrigin(h.plan.Room.Outdoor)},
-		{Name: "cop", Value: fmt.Sprintf("%.1f at 7 °C, %.1f at -3 °C", copAt(7), copAt(-3)), Origin: "default"},
+		{
+			Name:   "house",
+			Value:  loses,
+			Origin: from,
+			Detail: how,
+		},
+		{
+			Name:   "kept_above_band",
+			Value:  spare,
+			Origin: from,
+			Detail: "for what a forecast of three hours misses",
+		},
 	}
 }
 

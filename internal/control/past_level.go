@@ -183,8 +183,9 @@ func (t *heatedTank) course(
 		return nil, nil
 	}
 
+	known := t.pattern()
 	for _, s := range spans {
-		p.Slots = append(p.Slots, t.slot(s))
+		p.Slots = append(p.Slots, t.slot(s, known))
 		on = append(on, onAt(t.plan.Steps, s.From))
 	}
 

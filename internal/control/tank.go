@@ -23,6 +23,12 @@ const (
 	TankDraw flex.WattHours = 5845
 	// TankLoss is what the tank loses in a day.
 	TankLoss flex.WattHours = 1600
+	// TankSpare is what is to be in it beyond that while people are up, for a draw that nobody expected.
+	TankSpare flex.WattHours = 1500
+	// upFrom and upTo are the half-hours of the day between which people are up.
+	upFrom, upTo = 11, 46
+	// spareMost is the part of what a tank holds that is kept for the unexpected at most.
+	spareMost = 0.8
 
 	// tankStart is what switching the element on counts, in pence: an hour is not cut up for less.
 	tankStart = 0.1
@@ -50,6 +56,7 @@ type heatedTank struct {
 	low      float64 // the comfort band, in degrees
 	high     float64
 	from     time.Time
+	known    store.HeatModel // what was learned of it
 
 	stored   flex.WattHours // now, above the bottom of the band
 	basis    store.TankBasis
@@ -139,7 +146,12 @@ func readTank(
 		return nil, err
 	}
 
-	return tankOf(ctx, tx, c)
+	t, err := tankOf(ctx, tx, c)
+	if err != nil || t.why() != "" {
+		return t, err
+	}
+
+	return t, t.learn(ctx, tx)
 }
 
 // tankOf is a tank with its plan.
@@ -171,6 +183,11 @@ func tankOf(
 	}
 
 	t.plan, err = tx.TankPlan(ctx, asset.ID)
+	if err != nil {
+		return t, err
+	}
+
+	t.known, err = tx.HeatModel(ctx, asset.ID)
 
 	return t, err
 }
@@ -196,14 +213,6 @@ func (t *heatedTank) why() string {
 func (t *heatedTank) floor() int {
 	below := (t.low - TankCold) / (t.high - t.low)
 	return -int(below * float64(t.capacity))
-}
-
-// usedIn is the heat that leaves the tank in a part of a half-hour, drawn and lost.
-func usedIn(s flex.Span) int {
-	hour := s.From.In(flex.London).Hour()
-	drawn := int64(TankDraw) * int64(tankDraws[hour]) / 100 // in an hour
-	lost := int64(TankLoss) / 24
-	return int((drawn + lost) * int64(s.Len()/time.Second) / 3600)
 }
 
 // readStored finds out what the tank holds now: as it was read in the last two hours and as its plan
@@ -291,11 +300,16 @@ func onAt(steps []flex.Step, at time.Time) bool {
 	})
 }
 
-// slot is a time as the planner knows it, before its price.
-func (t *heatedTank) slot(s flex.Span) tank.Slot {
+// slot is a time within a half-hour as the planner knows it, before its price.
+func (t *heatedTank) slot(s flex.Span, known *tank.Pattern) tank.Slot {
+	_, place := kindOf(flex.PeriodAt(s.From))
+	spare := min(known.Spare[place], int(spareMost*float64(t.capacity)))
+	used := int64(known.Used[place]) * int64(s.Len()) / int64(flex.HalfHour)
+
 	return tank.Slot{
-		Heat: int(int64(t.power) * int64(s.Len()/time.Second) / 3600),
-		Draw: usedIn(s),
+		Heat:  int(int64(t.power) * int64(s.Len()/time.Second) / 3600),
+		Draw:  int(used),
+		Spare: spare,
 	}
 }
 

@@ -23,8 +23,9 @@ func (t *heatedTank) problem() *tank.Problem {
 		Worth: t.residual,
 	}
 
+	known := t.pattern()
 	for i, span := range t.slots {
-		s := t.slot(span)
+		s := t.slot(span, known)
 		s.Price, s.Closed = t.buy[i], t.closed[i]
 		p.Slots = append(p.Slots, s)
 	}
@@ -255,6 +256,7 @@ func (t *heatedTank) inForce(
 		explainPump(t, &x)
 	} else {
 		x.Summary = t.summary()
+		x.Inputs = t.inputs()
 	}
 
 	var err error
@@ -305,6 +307,14 @@ func (t *heatedTank) summary() string {
 		text += " The band is assumed, as none was set."
 	}
 
+	if water := t.known.Water; water != nil {
+		text += fmt.Sprintf(
+			" What is drawn was learned from %d days of readings since %s.",
+			water.Days,
+			water.Since,
+		)
+	}
+
 	if t.plan.Lack > 0 {
 		text += fmt.Sprintf(
 			" It cannot be kept in its band: at %s it is expected to lack %.1f kWh, some %.0f degrees.",
@@ -315,4 +325,48 @@ func (t *heatedTank) summary() string {
 	}
 
 	return text
+}
+
+// inputs are what a tank's plan is worked out from, and how each is known.
+func (t *heatedTank) inputs() []Input {
+	band, from := "default", "default"
+	how := "assumed: tapping cycle M of EU regulation 814/2013"
+	if t.asset.Heat.Low.Given {
+		band = "asset"
+	}
+
+	if water := t.known.Water; water != nil {
+		from = "readings"
+		how = fmt.Sprintf("learned from %d days of readings since %s", water.Days, water.Since)
+	}
+
+	used, spare := 0, 0
+	known := t.pattern()
+	for slot := range known.Used {
+		used += known.Used[slot]
+		spare = max(spare, known.Spare[slot])
+	}
+
+	spare = min(spare, int(spareMost*float64(t.capacity)))
+	comfort := fmt.Sprintf("%g to %g °C", t.low, t.high)
+
+	return []Input{
+		{
+			Name:   "comfort_band",
+			Value:  comfort,
+			Origin: band,
+		},
+		{
+			Name:   "used_in_a_day",
+			Value:  fmt.Sprintf("%.1f kWh, drawn and lost", float64(used)/1000),
+			Origin: from,
+			Detail: how,
+		},
+		{
+			Name:   "kept_for_more",
+			Value:  fmt.Sprintf("up to %.1f kWh", float64(spare)/1000),
+			Origin: from,
+			Detail: "for what is drawn beyond that before it can be heated",
+		},
+	}
 }

@@ -95,7 +95,10 @@ type BuildingRecord struct {
 	Capacity float64 `json:"capacity_wh_per_k"`
 	Gain     float64 `json:"gain_w"`
 	Days     int     `json:"days,omitempty"`  // of readings that it was learned from; 0 if it is assumed
+	Since    string  `json:"since,omitempty"` // the first of them
 	Error    float64 `json:"error,omitempty"` // of the loss, as a part of it
+	// degrees that a forecast of three hours was off, as a root mean square; 0 if it is assumed
+	Miss float64 `json:"miss_k,omitempty"`
 }
 
 // RoomCourse is a half-hour of a heat pump's plan.
@@ -144,6 +147,37 @@ func writeRoom(p *RoomPlan) any {
 		return nil
 	}
 	text, _ := json.Marshal(p) // numbers and words
+
+	return string(text)
+}
+
+// WaterRecord is what leaves a tank, in the half-hours of a day by the clock of London.
+type WaterRecord struct {
+	Used  []int  `json:"used_wh"`  // hot water and loss that are expected
+	Spare []int  `json:"spare_wh"` // what is to be in it at the end, above the bottom of the band
+	Days  int    `json:"days"`     // of readings that it was learned from
+	Since string `json:"since"`    // the first of them
+}
+
+// heatModelRecord is heat_model.model.
+type heatModelRecord struct {
+	Rooms *BuildingRecord `json:"rooms,omitempty"`
+	Water *WaterRecord    `json:"water,omitempty"`
+}
+
+func readHeatModel(text string) (heatModelRecord, error) {
+	var r heatModelRecord
+	err := json.Unmarshal([]byte(text), &r)
+	return r, err
+}
+
+// writeHeatModel is what is kept of a model: nothing where nothing was learned.
+func writeHeatModel(m *HeatModel) any {
+	if m.Rooms == nil && m.Water == nil {
+		return nil
+	}
+
+	text, _ := json.Marshal(heatModelRecord{m.Rooms, m.Water}) // numbers and a day
 
 	return string(text)
 }

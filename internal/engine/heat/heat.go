@@ -29,6 +29,7 @@ type Slot struct {
 	Price   float64 // of a kWh, in pence
 	Low     float64 // the comfort band at the slot's end
 	High    float64
+	Spare   float64  // degrees above Low below which it falls short, for what the model misses
 	Choices []Choice // one at least; of several that are alike the first is taken
 }
 
@@ -100,7 +101,7 @@ func (p *Problem) courseOf(slot *Slot) course {
 		perWh: (1 - stays) / p.Loss * slot.COP / slot.Hours,
 		most:  p.Power * slot.Hours,
 		price: slot.Price / 1000,
-		low:   cellOf(slot.Low),
+		low:   cellOf(slot.Low + slot.Spare),
 		high:  cellOf(slot.High),
 	}
 }

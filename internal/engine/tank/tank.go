@@ -12,6 +12,7 @@ type Slot struct {
 	Draw   int     // Wh that leave the tank as hot water and as loss
 	Price  float64 // of a kWh, in pence
 	Closed bool    // the element must be off
+	Spare  int     // Wh above 0 below which the level falls short at its end, for more than is expected
 }
 
 // Problem is one tank.
@@ -30,7 +31,7 @@ type Problem struct {
 type Plan struct {
 	On    []bool
 	Level []int // Wh at the end of each slot
-	Short int   // Wh below 0 at the ends of all slots, and not drawn, added up
+	Short int   // Wh below 0, or what is spare, at the ends of all slots, and not drawn, added up
 	Cost  float64
 }
 
@@ -123,7 +124,7 @@ func (p *Problem) after(t int, s state, from int, on bool) state {
 		level = p.Floor
 	}
 
-	s.short += max(0, -level)
+	s.short += max(0, slot.Spare-level)
 	s.level, s.on = level, on
 	s.from = from
 

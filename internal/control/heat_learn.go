@@ -1,0 +1,300 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/engine/heat"
+	"flexd/internal/engine/tank"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+const (
+	// HeatDays is from how many days a heat pump's building and a tank are learned.
+	HeatDays = 14
+	// heatGap is how far apart two readings of a temperature may be for what is between them to be known.
+	heatGap = 65 * time.Minute
+	// heatWindows is how many windows of three hours must be known of a building: a day has 48.
+	heatWindows = 16
+)
+
+// halfHourHeat is what was read of a heater in a half-hour.
+type halfHourHeat struct {
+	before  float64 // degrees at its beginning
+	after   float64
+	energy  float64 // Wh of electricity
+	outdoor float64 // degrees
+	known   bool
+}
+
+// heatRead is what was read of a heater in some days.
+type heatRead struct {
+	temps    []flex.Reading // in the order of time
+	outdoors []flex.Reading
+	powers   []flex.Reading
+}
+
+// readHeatDays reads what a heater learns from: of the days before today, from an instant on.
+func readHeatDays(
+	ctx context.Context,
+	tx *store.Tx,
+	asset *flex.Asset,
+	since time.Time,
+) (heatRead, error) {
+	today := flex.DayAt(tx.Now())
+	rs, err := tx.Readings(ctx, heatQuery(asset, today))
+	if err != nil {
+		return heatRead{}, fmt.Errorf("read what a heater learns from: %w", err)
+	}
+
+	slices.SortStableFunc(rs, func(a, b flex.Reading) int { return a.To.Compare(b.To) })
+
+	var r heatRead
+	for _, x := range rs {
+		if x.From.Before(since) || x.To.After(today.Start()) {
+			continue
+		}
+
+		switch x.Label {
+		case flex.OutdoorTemperature:
+			r.outdoors = append(r.outdoors, x)
+		case flex.HeatPower:
+			r.powers = append(r.powers, x)
+		default:
+			r.temps = append(r.temps, x)
+		}
+	}
+
+	return r, nil
+}
+
+// heatQuery asks for the readings of the days before one.
+func heatQuery(asset *flex.Asset, today flex.Day) store.ReadingQuery {
+	temp := flex.RoomTemperature
+	if asset.Type == flex.HotWaterTank {
+		temp = flex.TankTemperature
+	}
+
+	q := store.ReadingQuery{
+		Assets: []flex.AssetID{asset.ID},
+		Labels: []flex.Label{temp, flex.OutdoorTemperature, flex.HeatPower},
+	}
+
+	for k := HeatDays; k >= 1; k-- {
+		q.Days = append(q.Days, today.Add(-k))
+	}
+
+	return q
+}
+
+// tempAt is a temperature between the two readings around an instant, if they are near enough.
+func tempAt(list []flex.Reading, at time.Time) (float64, bool) {
+	i, _ := slices.BinarySearchFunc(list, at, func(r flex.Reading, at time.Time) int {
+		return r.To.Compare(at)
+	})
+	if i == len(list) {
+		return 0, false
+	}
+
+	after := float64(list[i].Value) / 1e6
+	if list[i].To.Equal(at) {
+		return after, true
+	}
+	if i == 0 || list[i].To.Sub(list[i-1].To) > heatGap {
+		return 0, false
+	}
+
+	before := float64(list[i-1].Value) / 1e6
+	part := float64(at.Sub(list[i-1].To)) / float64(list[i].To.Sub(list[i-1].To))
+
+	return before + part*(after-before), true
+}
+
+// halfHours are the half-hours of the days that were read, in their order. Where the temperature outdoors was not read
+// it is what is usual.
+func (r *heatRead) halfHours() ([]flex.Period, []halfHourHeat) {
+	if len(r.temps) == 0 {
+		return nil, nil
+	}
+
+	drawn := energies(r.powers, flex.HeatPower)
+	first, last := flex.PeriodAt(r.temps[0].To), r.temps[len(r.temps)-1].To
+
+	var list []halfHourHeat
+	periods := periodsTo(first, last)
+	for _, p := range periods {
+		var h halfHourHeat
+		var begun, ended bool
+		h.before, begun = tempAt(r.temps, p.Start())
+		h.after, ended = tempAt(r.temps, p.End())
+		energy, metered := drawn[p]
+		h.energy = float64(energy)
+		h.known = metered && begun && ended
+
+		mid := p.Start().Add(flex.HalfHour / 2)
+		outdoor, read := tempAt(r.outdoors, mid)
+		if !read {
+			outdoor = usual(mid)
+		}
+		h.outdoor = outdoor
+		list = append(list, h)
+	}
+
+	return periods, list
+}
+
+// sinceText is the day of the first reading of a temperature.
+func (r *heatRead) sinceText() string {
+	return flex.DayAt(r.temps[0].To).String()
+}
+
+// learnRooms learns a building from what was read of it; nil if that is too little.
+func learnRooms(assumed store.BuildingRecord, r *heatRead) *store.BuildingRecord {
+	_, list := r.halfHours()
+
+	var samples []heat.Sample
+	gap, known := true, 0
+	for i := range list {
+		h := &list[i]
+		if !h.known {
+			gap = true
+			continue
+		}
+
+		known++
+		samples = append(samples, heat.Sample{
+			Hours:   flex.HalfHour.Hours(),
+			Before:  h.before,
+			After:   h.after,
+			Outdoor: h.outdoor,
+			Heat:    h.energy * copAt(h.outdoor),
+			Gap:     gap,
+		})
+		gap = false
+	}
+
+	learned := heat.Learn(heat.Building{
+		Loss:     assumed.Loss,
+		Capacity: assumed.Capacity,
+		Gain:     assumed.Gain,
+	}, samples)
+	if learned.Used < heatWindows {
+		return nil
+	}
+
+	return &store.BuildingRecord{
+		Loss:     learned.Loss,
+		Capacity: learned.Capacity,
+		Gain:     learned.Gain,
+		Days:     daysIn(known),
+		Since:    r.sinceText(),
+		Error:    learned.Error,
+		Miss:     learned.Miss,
+	}
+}
+
+// daysIn is how many days some half-hours are, one at least.
+func daysIn(halfHours int) int { return max(1, (halfHours+24)/48) }
+
+// learnWater learns what leaves a tank from what was read of it; nil if that is too little.
+func (t *heatedTank) learnWater(r *heatRead) *store.WaterRecord {
+	periods, list := r.halfHours()
+	perKelvin := float64(t.capacity) / (t.high - t.low)
+
+	var days []tank.Day
+	var last flex.Day
+	known := 0
+	for i, p := range periods {
+		if day := flex.DayAt(p.Start()); day != last {
+			days, last = append(days, unknownDay()), day
+		}
+
+		h := &list[i]
+		if !h.known {
+			continue
+		}
+
+		known++
+		_, place := kindOf(p)
+		used := h.energy - (h.after-h.before)*perKelvin
+		days[len(days)-1][place] = int(max(0, used))
+	}
+
+	if known < tank.DaySlots/2 {
+		return nil
+	}
+
+	learned := tank.Learn(t.assumed(), days)
+
+	return &store.WaterRecord{
+		Used:  learned.Used[:],
+		Spare: learned.Spare[:],
+		Days:  daysIn(known),
+		Since: r.sinceText(),
+	}
+}
+
+// unknownDay is a day of which nothing is known.
+func unknownDay() tank.Day {
+	var d tank.Day
+	for i := range d {
+		d[i] = -1
+	}
+	return d
+}
+
+// learn has what is known of the heater be of today: it is learned once a day, when the heater is first planned.
+func (t *heatedTank) learn(ctx context.Context, tx *store.Tx) error {
+	today := flex.DayAt(tx.Now())
+	if t.known.Day == today {
+		return nil
+	}
+
+	read, err := readHeatDays(ctx, tx, &t.asset, t.known.ResetAt)
+	if err != nil {
+		return err
+	}
+
+	m := store.HeatModel{Day: today, ResetAt: t.known.ResetAt}
+	if t.asset.Type == flex.HeatPump {
+		m.Rooms = learnRooms(assumedBuilding(t.power), &read)
+	} else {
+		m.Water = t.learnWater(&read)
+	}
+
+	t.known = m
+
+	return tx.PutHeatModel(ctx, t.asset.ID, &m)
+}
+
+// assumed is what leaves a tank of which nothing is known, and what is to be in it in the hours in which people are up:
+// the water of a shower, but no more than half of what it holds.
+func (t *heatedTank) assumed() *tank.Pattern {
+	var p tank.Pattern
+	for slot := range tank.DaySlots {
+		drawn := int(TankDraw) * tankDraws[slot/2] / 200
+		p.Used[slot] = drawn + int(TankLoss)/tank.DaySlots
+		if slot >= upFrom && slot < upTo {
+			p.Spare[slot] = int(min(TankSpare, t.capacity/2))
+		}
+	}
+
+	return &p
+}
+
+// pattern is what leaves the tank: as it was learned, else as it is assumed.
+func (t *heatedTank) pattern() *tank.Pattern {
+	water := t.known.Water
+	if water == nil || len(water.Used) != tank.DaySlots || len(water.Spare) != tank.DaySlots {
+		return t.assumed()
+	}
+
+	p := &tank.Pattern{Days: water.Days}
+	copy(p.Used[:], water.Used)
+	copy(p.Spare[:], water.Spare)
+
+	return p
+}

@@ -1,0 +1,222 @@
+package heat
+
+import "math"
+
+// Sample is a time in which it is known how warm the rooms were at both ends, how cold it was outdoors, and what the
+// heat pump gave. Samples follow one another; where one is missing, Gap says so.
+type Sample struct {
+	Hours   float64
+	Before  float64 // degrees indoors at its beginning
+	After   float64 // and at its end
+	Outdoor float64 // degrees
+	Heat    float64 // Wh that the heat pump gave
+	Gap     bool    // it does not follow the sample before it
+}
+
+// Learned is a building as its readings show it.
+type Learned struct {
+	Building
+	Error float64 // of the loss, as a part of it: one standard deviation
+	Miss  float64 // degrees that the temperature after Window hours was off, as a root mean square
+	Used  int     // windows that it was learned from
+}
+
+// Window is how many hours are looked at as one: shorter ones show the radiators and the air, and not the building.
+const Window = 3.0
+
+const (
+	// priorPart is how far a building may be from what it is assumed to be: one standard deviation, as a part of it.
+	priorPart = 0.7
+	// priorGain is the same of what people and the sun give, in W.
+	priorGain = 300.0
+	// windowError is what one window may be off for all that is not in the model, in degrees.
+	windowError = 0.25
+	// leastPart and mostPart are how small and how large a learned value may be, as a part of the assumed one.
+	leastPart, mostPart = 1.0 / 4, 4.0
+	// gainMost is how much of the loss at 20 degrees of difference people and the sun may make up for.
+	gainMost = 0.5
+)
+
+// regression is a weighted least-squares fit of three parts: 1/(hours to lose the difference), 1/capacity, and what is
+// gained over the capacity; each as a multiple of its scale.
+type regression struct {
+	scale  [3]float64
+	normal [3][3]float64
+	right  [3]float64
+}
+
+// row is one window: what each part moves the temperature by, and by how much it moved.
+type row struct {
+	parts [3]float64
+	moved float64
+}
+
+// add has a row count, with so much of a whole window's weight.
+func (r *regression) add(w row, weight float64) {
+	weight /= windowError * windowError
+	for i := range 3 {
+		x := w.parts[i] * r.scale[i]
+		r.right[i] += weight * x * w.moved
+		for j := range 3 {
+			r.normal[i][j] += weight * x * w.parts[j] * r.scale[j]
+		}
+	}
+}
+
+// assume puts the assumed building in, as a first observation.
+func (r *regression) assume(i int, value, deviation float64) {
+	r.normal[i][i] += 1 / (deviation * deviation)
+	r.right[i] += value / (deviation * deviation)
+}
+
+// Learn returns the building that explains some samples best. What they do not show stays as it is assumed: of few
+// samples, or of such in which nothing changes, little is believed. Used is 0 where nothing was learned.
+//
+// The heat is what electricity is assumed to give: where a heat pump gives less than that, the building counts as one that
+// loses so much more and stores so much more, which comes to the same electricity.
+func Learn(assumed Building, samples []Sample) Learned {
+	first := regression{scale: [3]float64{
+		assumed.Loss / assumed.Capacity,
+		1 / assumed.Capacity,
+		priorGain / assumed.Capacity,
+	}}
+
+	first.assume(0, 1, priorPart)
+	first.assume(1, 1, priorPart)
+	first.assume(2, assumed.Gain/priorGain, 1)
+
+	windows, weight := windowsOf(samples)
+	for _, w := range windows {
+		first.add(w, weight)
+	}
+
+	l := Learned{Building: assumed, Used: len(windows)}
+	if len(windows) == 0 {
+		return l
+	}
+
+	inverse := invert(first.normal)
+	var x [3]float64
+	for i := range 3 {
+		for j := range 3 {
+			x[i] += inverse[i][j] * first.right[j]
+		}
+	}
+
+	l.set(&assumed, first.scale, x)
+	l.Error = lossError(x, inverse)
+	l.Miss = l.missOf(windows)
+
+	return l
+}
+
+// set takes over what was fitted, within the bounds of what is believed.
+func (l *Learned) set(assumed *Building, scale, x [3]float64) {
+	within := func(value, usual float64) float64 {
+		return max(leastPart*usual, min(mostPart*usual, value))
+	}
+
+	a := max(x[0], leastPart/mostPart) * scale[0]
+	b := max(x[1], leastPart/mostPart) * scale[1]
+	l.Loss = within(a/b, assumed.Loss)
+	l.Capacity = within(1/b, assumed.Capacity)
+
+	most := gainMost * l.Loss * 20
+	l.Gain = max(-most, min(most, x[2]*scale[2]/b))
+}
+
+// lossError is the standard deviation of the loss, which is one part over another, as a part of it.
+func lossError(x [3]float64, inverse [3][3]float64) float64 {
+	a, b := max(x[0], 0.1), max(x[1], 0.1)
+	variance := inverse[0][0]/(a*a) + inverse[1][1]/(b*b) - 2*inverse[0][1]/(a*b)
+
+	return math.Sqrt(max(0, variance))
+}
+
+// missOf is by how much the building misses the windows.
+func (l *Learned) missOf(windows []row) float64 {
+	parts := [3]float64{l.Loss / l.Capacity, 1 / l.Capacity, l.Gain / l.Capacity}
+	sum := 0.0
+	for _, w := range windows {
+		off := w.moved
+		for i := range 3 {
+			off -= parts[i] * w.parts[i]
+		}
+		sum += off * off
+	}
+
+	return math.Sqrt(sum / float64(len(windows)))
+}
+
+// windowsOf are the windows of some samples, one from each sample on that is followed for long enough, and the weight
+// of one: those that overlap say the same.
+func windowsOf(samples []Sample) ([]row, float64) {
+	var windows []row
+	spans := 0
+	for i := range samples {
+		w, n := windowFrom(samples[i:])
+		if n > 0 {
+			windows = append(windows, w)
+			spans += n
+		}
+	}
+
+	if len(windows) == 0 {
+		return nil, 0
+	}
+
+	return windows, float64(len(windows)) / float64(spans)
+}
+
+// windowFrom is the window that begins with the first of some samples, and of how many it is; 0 if they break off.
+func windowFrom(samples []Sample) (row, int) {
+	var w row
+	hours := 0.0
+	for n, s := range samples {
+		if n > 0 && s.Gap {
+			break
+		}
+
+		hours += s.Hours
+		w.parts[0] += s.Hours * (s.Outdoor - (s.Before+s.After)/2)
+		w.parts[1] += s.Heat
+		w.parts[2] += s.Hours
+		w.moved = s.After - samples[0].Before
+
+		if hours >= Window {
+			return w, n + 1
+		}
+	}
+
+	return row{}, 0
+}
+
+// invert returns the inverse of a matrix that is symmetric and positive.
+func invert(m [3][3]float64) [3][3]float64 {
+	var inverse [3][3]float64
+	for i := range 3 {
+		inverse[i][i] = 1
+	}
+
+	for i := range 3 {
+		pivot := m[i][i]
+		for j := range 3 {
+			m[i][j] /= pivot
+			inverse[i][j] /= pivot
+		}
+
+		for k := range 3 {
+			if k == i {
+				continue
+			}
+
+			factor := m[k][i]
+			for j := range 3 {
+				m[k][j] -= factor * m[i][j]
+				inverse[k][j] -= factor * inverse[i][j]
+			}
+		}
+	}
+
+	return inverse
+}

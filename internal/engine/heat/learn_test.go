@@ -1,0 +1,91 @@
+package heat_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"flexd/internal/engine/heat"
+)
+
+// lived are the half-hours of a building that is worked out minute by minute, kept at 20 degrees by a thermostat and let
+// cool by night, read to a tenth of a degree.
+func lived(r *rand.Rand, b heat.Building, days int) []heat.Sample {
+	round := func(t float64) float64 { return math.Round(t*10) / 10 }
+	temp, on := 20.0, true
+
+	var list []heat.Sample
+	for slot := range 48 * days {
+		outdoor := 4 + 4*math.Sin(float64(slot)/48*2*math.Pi) + r.NormFloat64()
+		s := heat.Sample{Hours: 0.5, Before: round(temp), Outdoor: outdoor, Gap: slot == 0}
+		for range 30 {
+			if temp < 19.8 {
+				on = true
+			}
+			if temp > 20.2 || slot%48 < 10 {
+				on = false
+			}
+
+			given := 0.0
+			if on {
+				given = 9000
+			}
+			s.Heat += given / 60
+			temp += (given + b.Gain - b.Loss*(temp-outdoor)) / b.Capacity / 60
+		}
+
+		s.After = round(temp)
+		list = append(list, s)
+	}
+
+	return list
+}
+
+// TestLearn has buildings that lose half, or twice, what is assumed of them: after three days most of the difference is
+// learned, and of one that is as assumed nothing is.
+func TestLearn(t *testing.T) {
+	assumed := heat.Building{Loss: 200, Capacity: 8000}
+	for _, part := range []float64{0.5, 1, 2} {
+		real := heat.Building{Loss: part * assumed.Loss, Capacity: 8000, Gain: 200}
+		got := heat.Learn(assumed, lived(rand.New(rand.NewPCG(1, 2)), real, 3))
+
+		// What people give and what is lost are told apart badly by weather that changes little: what counts is the heat
+		// that keeps 20 degrees.
+		needs := func(b heat.Building, outdoor float64) float64 { return b.Loss*(20-outdoor) - b.Gain }
+		want, have := needs(real, 2), needs(got.Building, 2)
+		if math.Abs(have/want-1) > 0.1 || got.Miss > 0.3 || got.Used < 100 {
+			t.Errorf("a loss of %g: takes %.0f W and not %.0f: %+v", real.Loss, have, want, got)
+		}
+		if got.Capacity < 6000 || got.Capacity > 10000 {
+			t.Errorf("a loss of %g: stores %.0f Wh", real.Loss, got.Capacity)
+		}
+	}
+
+	if got := heat.Learn(assumed, nil); got.Building != assumed || got.Used != 0 {
+		t.Errorf("learned of nothing: %+v", got)
+	}
+}
+
+// TestLearn_Bounds has readings that no building could give: what is learned stays within its bounds.
+func TestLearn_Bounds(t *testing.T) {
+	assumed := heat.Building{Loss: 200, Capacity: 8000}
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 200 {
+		var list []heat.Sample
+		for range 100 {
+			list = append(list, heat.Sample{
+				Hours:   0.5,
+				Before:  40 * r.Float64(),
+				After:   40 * r.Float64(),
+				Outdoor: 60*r.Float64() - 30,
+				Heat:    9000 * r.Float64(),
+				Gap:     r.IntN(20) == 0,
+			})
+		}
+
+		got := heat.Learn(assumed, list)
+		if got.Loss < 50 || got.Loss > 800 || got.Capacity < 2000 || got.Capacity > 32000 || math.IsNaN(got.Gain+got.Error+got.Miss) {
+			t.Fatalf("learned %+v", got)
+		}
+	}
+}
