@@ -178,7 +178,11 @@ func (o *fleetEnvelope) Run(ctx context.Context, c console) error {
 }
 
 // printEnvelope prints an envelope to be read: energies in kWh, and average powers.
-func printEnvelope(c console, e *grid.Envelope, rows []grid.Window) error {
+func printEnvelope(
+	c console,
+	e *grid.Envelope,
+	rows []grid.Window,
+) error {
 	fmt.Fprintf(
 		c.out,
 		"%s: %d assets; %d more without a schedule in force, in no number",

@@ -27,7 +27,11 @@ func planRefused(e *store.Effective) bool {
 }
 
 // refuse counts a plan that is not sent, and says so.
-func (s *Service) refuse(ctx context.Context, asset flex.AssetID, law error) {
+func (s *Service) refuse(
+	ctx context.Context,
+	asset flex.AssetID,
+	law error,
+) {
 	s.refused.Add(1)
 	s.log().ErrorContext(
 		ctx,

@@ -444,7 +444,11 @@ func (h *heatPump) off(signal int) bool {
 }
 
 // note keeps with the plan what it was worked out from, and what the rooms are expected to have.
-func (h *heatPump) note(p *heat.Problem, plan *heat.Plan, signals []int) {
+func (h *heatPump) note(
+	p *heat.Problem,
+	plan *heat.Plan,
+	signals []int,
+) {
 	limits := &store.RoomPlan{
 		Steering: h.steering,
 		Signals:  signals,

@@ -25,7 +25,11 @@ type HeatPeriod struct {
 const heatAhead = 0.3
 
 // reason says why the heat pump is asked to do what it does in a slot.
-func (h *heatPump) reason(p *heat.Problem, plan *heat.Plan, i int) string {
+func (h *heatPump) reason(
+	p *heat.Problem,
+	plan *heat.Plan,
+	i int,
+) string {
 	slot := &p.Slots[i]
 	temp := plan.Temp[i]
 	used := plan.Energy[i] > 0

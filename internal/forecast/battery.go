@@ -90,7 +90,10 @@ func (d *pastDay) battery(b *BatteryDay) *batterySums {
 }
 
 // window is by how many watt-seconds a battery could have drawn less and more than planned from one slot to before another.
-func (s *batterySums) window(b *BatteryDay, from, to int) (less, more float64) {
+func (s *batterySums) window(
+	b *BatteryDay,
+	from, to int,
+) (less, more float64) {
 	if s.unknown[to] > s.unknown[from] {
 		return 0, 0
 	}

@@ -62,7 +62,10 @@ type pastDay struct {
 
 // NewFleetHistory makes room for so many days on end, and windows of so many half-hours, at
 // least one.
-func NewFleetHistory(first flex.Day, days, length int) *FleetHistory {
+func NewFleetHistory(
+	first flex.Day,
+	days, length int,
+) *FleetHistory {
 	h := &FleetHistory{
 		length: max(1, min(length, Slots)),
 		first:  first,
@@ -144,7 +147,11 @@ func (h *FleetHistory) dayOf(at int64) int {
 }
 
 // add counts a stay in on one day, of whose open time and energy all is known.
-func (d *pastDay) add(s *Stay, power, open, drawn float64, length int) {
+func (d *pastDay) add(
+	s *Stay,
+	power, open, drawn float64,
+	length int,
+) {
 	var seconds, energy [Slots + 1]float64 // up to each slot
 	for _, o := range s.Open {
 		d.spread(&seconds, o.From.Unix(), o.To.Unix(), 1)

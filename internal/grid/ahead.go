@@ -67,7 +67,11 @@ func (s *Service) Ahead(
 }
 
 // learn forecasts from the stays that there were, each of which is played again too.
-func (a *Ahead) learn(ctx context.Context, tx *store.Tx, again *replay) error {
+func (a *Ahead) learn(
+	ctx context.Context,
+	tx *store.Tx,
+	again *replay,
+) error {
 	if err := tx.CheckScope(ctx, a.Scope); err != nil {
 		return err
 	}
@@ -272,7 +276,11 @@ func hereOf(p *store.Plugged) secondSpan {
 }
 
 // draw has a stay draw for a time, and returns that time if there is any.
-func draw(of *forecast.Stay, s secondSpan, limit flex.Watts) []secondSpan {
+func draw(
+	of *forecast.Stay,
+	s secondSpan,
+	limit flex.Watts,
+) []secondSpan {
 	if s.length() == 0 {
 		return nil
 	}

@@ -268,7 +268,11 @@ func Together(assets []Behind) []MeteredDay {
 }
 
 // together is Together in one half-hour.
-func together(assets []Behind, day flex.Day, n int) (flex.WattHours, bool) {
+func together(
+	assets []Behind,
+	day flex.Day,
+	n int,
+) (flex.WattHours, bool) {
 	var others flex.WattHours
 	var chargers, cars [2]flex.WattHours // taken and given
 

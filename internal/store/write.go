@@ -24,7 +24,11 @@ type rewrite struct {
 }
 
 // insert adds a row to a table. The caller names the table and the columns; they are no input.
-func (c conn) insert(ctx context.Context, table string, row []value) error {
+func (c conn) insert(
+	ctx context.Context,
+	table string,
+	row []value,
+) error {
 	_, err := c.insertOr(ctx, table, row, "")
 	return err
 }
@@ -53,7 +57,12 @@ func (c conn) insertOr(
 }
 
 // upsert adds a row to a table, or rewrites the one of the same key. It returns how many rows were written.
-func (c conn) upsert(ctx context.Context, table string, row []value, w rewrite) (int64, error) {
+func (c conn) upsert(
+	ctx context.Context,
+	table string,
+	row []value,
+	w rewrite,
+) (int64, error) {
 	var sets []string
 	for _, v := range row {
 		if !slices.Contains(w.key, v.column) && !slices.Contains(w.keep, v.column) {
@@ -74,7 +83,12 @@ func (c conn) upsert(ctx context.Context, table string, row []value, w rewrite) 
 }
 
 // update writes columns of a record of the organisation, by its id.
-func (tx *Tx) update(ctx context.Context, table string, id []byte, changed []value) error {
+func (tx *Tx) update(
+	ctx context.Context,
+	table string,
+	id []byte,
+	changed []value,
+) error {
 	args := []any{tx.org.Bytes(), id}
 	sets := make([]string, len(changed))
 	for i, v := range changed {

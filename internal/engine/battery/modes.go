@@ -263,7 +263,10 @@ func (q *Device) Cost(t int, y float64) float64 {
 }
 
 // Step follows the device: the stored energy after mode m in slot t, and what the slot costs.
-func (q *Device) Step(t, s int, m Mode) (int, float64) {
+func (q *Device) Step(
+	t, s int,
+	m Mode,
+) (int, float64) {
 	move := &q.moves[t][m]
 	to := s + move.y
 	switch {
@@ -397,7 +400,10 @@ func (q *modeSolver) shift(
 }
 
 // shiftRow lies between two rows, raised by cost.
-func shiftRow(out, low, high []float64, cost, part float64) {
+func shiftRow(
+	out, low, high []float64,
+	cost, part float64,
+) {
 	low, high = low[:len(out)], high[:len(out)]
 	for i, v := range low {
 		out[i] = cost + v + part*(high[i]-v)
@@ -449,7 +455,10 @@ func (q *modeSolver) forward(to []Mode) float64 {
 }
 
 // next is a path that goes on with a mode in slot t.
-func (q *modeSolver) next(t, from int, m Mode) path {
+func (q *modeSolver) next(
+	t, from int,
+	m Mode,
+) path {
 	n := q.paths[from]
 	s, cost := q.Step(t, n.s, m)
 	if m != n.mode {
@@ -495,7 +504,11 @@ func (q *modeSolver) keep(n path, first int) {
 }
 
 // valueAt is the value from slot t on of s, after mode m.
-func (q *modeSolver) valueAt(t int, m Mode, s int) float64 {
+func (q *modeSolver) valueAt(
+	t int,
+	m Mode,
+	s int,
+) float64 {
 	v := &q.value[t][m]
 	if q.Problem.Max == q.Problem.Min {
 		return v[0]

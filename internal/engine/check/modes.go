@@ -8,7 +8,11 @@ import (
 )
 
 // Modes holds modes against the device, followed slot by slot.
-func Modes(p *battery.ModeProblem, to []battery.Mode, f battery.Result) error {
+func Modes(
+	p *battery.ModeProblem,
+	to []battery.Mode,
+	f battery.Result,
+) error {
 	if err := known(p, to); err != nil {
 		return err
 	}
@@ -93,7 +97,10 @@ func checkDevice(
 }
 
 // orderedMove is what is ordered in slot t, as far as a battery can store or give off.
-func orderedMove(ordered []int, t, up, down int) int {
+func orderedMove(
+	ordered []int,
+	t, up, down int,
+) int {
 	if ordered == nil {
 		return 0
 	}
@@ -101,7 +108,11 @@ func orderedMove(ordered []int, t, up, down int) int {
 }
 
 // ModeMove is how far mode m moves what is stored in slot t, if there is room.
-func ModeMove(p *battery.ModeProblem, t int, m battery.Mode) int {
+func ModeMove(
+	p *battery.ModeProblem,
+	t int,
+	m battery.Mode,
+) int {
 	net := float64(p.Load[t] - p.PV[t])
 	share := 1.0
 
@@ -156,7 +167,10 @@ func ModeMove(p *battery.ModeProblem, t int, m battery.Mode) int {
 const slack = 1e-7
 
 // near reports a figure of a plan that is not what was worked out.
-func near(what string, got, said, size float64) error {
+func near(
+	what string,
+	got, said, size float64,
+) error {
 	if math.Abs(got-said) <= slack*max(1, size) {
 		return nil
 	}

@@ -137,7 +137,11 @@ const (
 func (p *Problem) modes() int { return modeIdle + 1 + p.Locks }
 
 // after is the mode that follows, and false where the choice may not be made.
-func (p *Problem) after(mode int, c *Choice, m *move) (int, bool) {
+func (p *Problem) after(
+	mode int,
+	c *Choice,
+	m *move,
+) (int, bool) {
 	locked := max(0, mode-modeIdle)
 
 	if c.Lock && p.Locks > 0 && locked >= p.Locks {

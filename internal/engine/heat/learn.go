@@ -64,7 +64,10 @@ func (r *regression) add(w row, weight float64) {
 }
 
 // assume puts the assumed building in, as a first observation.
-func (r *regression) assume(i int, value, deviation float64) {
+func (r *regression) assume(
+	i int,
+	value, deviation float64,
+) {
 	r.normal[i][i] += 1 / (deviation * deviation)
 	r.right[i] += value / (deviation * deviation)
 }
@@ -111,7 +114,10 @@ func Learn(assumed Building, samples []Sample) Learned {
 }
 
 // set takes over what was fitted, within the bounds of what is believed.
-func (l *Learned) set(assumed *Building, scale, x [3]float64) {
+func (l *Learned) set(
+	assumed *Building,
+	scale, x [3]float64,
+) {
 	within := func(value, usual float64) float64 {
 		return max(leastPart*usual, min(mostPart*usual, value))
 	}

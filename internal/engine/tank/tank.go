@@ -103,7 +103,12 @@ func Run(p *Problem, on []bool) Plan {
 }
 
 // after is the state that follows on another one.
-func (p *Problem) after(t int, s state, from int, on bool) state {
+func (p *Problem) after(
+	t int,
+	s state,
+	from int,
+	on bool,
+) state {
 	slot := &p.Slots[t]
 	level := s.level - slot.Draw
 	if on {
