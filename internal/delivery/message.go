@@ -98,10 +98,7 @@ func scheduled(
 		gives = nil
 	}
 
-	p, err := ocpp.New(asset, s.Steps)
-	if err == nil && len(gives) > 0 {
-		p, err = ocpp.NewDischarging(asset, s.Steps, gives)
-	}
+	p, err := profileOf(asset, s, gives)
 	if err != nil {
 		return nil, err
 	}
@@ -109,6 +106,22 @@ func scheduled(
 	form := ocpp.Form{Bare: e.Bare, Nulls: e.Nulls, Heat: s.Heat}
 
 	return p.Message(connector, form), nil
+}
+
+// profileOf is the profile of a schedule, with what a car is to give.
+func profileOf(
+	asset flex.AssetID,
+	s *flex.Schedule,
+	gives []flex.Step,
+) (ocpp.Profile, error) {
+	switch {
+	case s.Heat != nil:
+		return ocpp.NewSteered(asset, s.Steps, s.Heat)
+	case len(gives) > 0:
+		return ocpp.NewDischarging(asset, s.Steps, gives)
+	}
+
+	return ocpp.New(asset, s.Steps)
 }
 
 // dispatchEvent is the interface's DispatchEvent.

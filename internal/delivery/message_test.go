@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"flexd/internal/flex"
 	"flexd/internal/store"
+	"flexd/internal/wire"
 )
 
 // TestRender_IsWhatTheDocumentSays holds every message that is sent, in every form that an
@@ -128,6 +130,50 @@ func TestRender_Giving(t *testing.T) {
 		body, err := render(&flex.Endpoint{Discharge: form}, &p, "")
 		if err != nil || !strings.Contains(string(body), want) {
 			t.Errorf("%q: %v\n%s\nlacks %s", form, err, body, want)
+		}
+	}
+}
+
+// TestScheduled_SteersEachStep: each step of a heat pump's schedule is pushed with its own state or offset, also where the one before has the
+// same limit, as all have by offsets and those of states 2 to 4.
+func TestScheduled_SteersEachStep(t *testing.T) {
+	type steered struct {
+		limits  []flex.Watts
+		signals []int
+	}
+
+	from := time.Date(2026, 1, 13, 17, 0, 0, 0, time.UTC)
+	for steering, c := range map[flex.Steering]steered{
+		flex.SteerSGReady: {[]flex.Watts{0, 3000, 3000, 0, 3000}, []int{1, 2, 3, 1, 2}},
+		flex.SteerOffset:  {[]flex.Watts{3000, 3000, 3000}, []int{-3, 2, 0}},
+	} {
+		s := &flex.Schedule{Heat: &flex.HeatSignals{Steering: steering, Signals: c.signals}}
+		for i, limit := range c.limits {
+			at := from.Add(time.Duration(i) * flex.HalfHour)
+			s.Steps = append(s.Steps, flex.Step{Span: flex.Span{From: at, To: at.Add(flex.HalfHour)}, Limit: limit})
+		}
+
+		body, err := scheduled(&flex.Endpoint{}, flex.AssetID{}, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		var push wire.SetChargingProfileRequest
+		if err := json.Unmarshal(body, &push); err != nil {
+			t.Fatal(err)
+		}
+
+		if n := len(push.CSChargingProfiles.ChargingSchedule.ChargingSchedulePeriod); n != len(c.limits) || len(push.Heat.Periods) != n {
+			t.Fatalf("%s: %d periods and %d of heat, of %d steps", steering, n, len(push.Heat.Periods), len(c.limits))
+		}
+		for i, limit := range c.limits {
+			p := push.CSChargingProfiles.ChargingSchedule.ChargingSchedulePeriod[i]
+			h := push.Heat.Periods[i]
+			signal := cmp.Or(h.SGReadyState, h.OffsetK)
+			start := i * 1800
+			if p.StartPeriod != start || h.StartPeriod != start || p.Limit != float64(limit) || *signal != c.signals[i] {
+				t.Errorf("%s, step %d: limit %v from %d, %d from %d", steering, i, p.Limit, p.StartPeriod, *signal, h.StartPeriod)
+			}
 		}
 	}
 }

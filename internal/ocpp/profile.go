@@ -27,7 +27,8 @@ const workedInstant = "2006-01-02T15:04:05-07:00"
 // watts.
 type Profile struct {
 	ID int32 // the same for all profiles of an asset, from 1
-	// without a gap, whole seconds, no two neighbours with the same limit; a limit below zero has the car discharge
+	// without a gap, whole seconds; a limit below zero has the car discharge. Two neighbours have the same limit only where
+	// signals of a heat pump tell them apart.
 	Steps []flex.Step
 }
 
@@ -76,8 +77,31 @@ func NewDischarging(
 	return FromLimits(asset, flex.WithGives(steps, gives))
 }
 
+// NewSteered returns the profile of a heat pump's schedule, of which each step has a signal of its own: neighbours with
+// the same limit stay apart, as what steers it may change where the limit does not.
+func NewSteered(
+	asset flex.AssetID,
+	steps []flex.Step,
+	h *flex.HeatSignals,
+) (Profile, error) {
+	if len(h.Signals) != len(steps) {
+		return Profile{}, fmt.Errorf("%d signals of %d steps", len(h.Signals), len(steps))
+	}
+
+	return profileOf(asset, steps, func(flex.Step, flex.Step) bool { return false })
+}
+
 // FromLimits returns the profile of limits as flexd shows them, of which those below zero have the car discharge.
 func FromLimits(asset flex.AssetID, steps []flex.Step) (Profile, error) {
+	return profileOf(asset, steps, func(a, b flex.Step) bool { return a.Limit == b.Limit })
+}
+
+// profileOf returns the profile of steps, of which two neighbours become one where they are alike.
+func profileOf(
+	asset flex.AssetID,
+	steps []flex.Step,
+	alike func(a, b flex.Step) bool,
+) (Profile, error) {
 	p := Profile{ID: ProfileID(asset)}
 
 	if len(steps) == 0 {
@@ -103,7 +127,7 @@ func FromLimits(asset flex.AssetID, steps []flex.Step) (Profile, error) {
 		s.From = s.From.UTC()
 		s.To = s.To.UTC()
 
-		if n := len(p.Steps); n > 0 && p.Steps[n-1].Limit == s.Limit {
+		if n := len(p.Steps); n > 0 && alike(p.Steps[n-1], s) {
 			p.Steps[n-1].To = s.To
 		} else {
 			p.Steps = append(p.Steps, s)
