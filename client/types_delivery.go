@@ -55,6 +55,15 @@ type DeliveryDetail struct {
 	Payload   json.RawMessage    `json:"payload,omitzero"`
 	Attempts  []DeliveryAttempt  `json:"attempts"`
 	Callbacks []DeliveryCallback `json:"callbacks"`
+	// Of a dispatch: the times of each asset in which a newer dispatch took its place, the first first.
+	Replaced []DispatchReplaced `json:"replaced,omitzero"`
+}
+
+// DispatchReplaced is a time of an asset's part in a dispatch in which a newer one took its place.
+type DispatchReplaced struct {
+	AssetID  AssetID `json:"asset_id"`
+	FromTime Time    `json:"from_time"`
+	ToTime   Time    `json:"to_time"`
 }
 
 // DeliveryCallback is one report of a client's, with the time that it gave.

@@ -144,6 +144,20 @@ type dispatchRow struct {
 	State    string              `json:"delivery"`
 	Callback flex.CallbackStatus `json:"callback,omitempty"`
 	Release  string              `json:"hand_back"`
+	// since when a newer dispatch has its place; zero if none has
+	Replaced time.Time `json:"replaced_from,omitzero"`
+}
+
+// delivery is the state of its push, and that a newer one replaced it.
+func (r *dispatchRow) delivery() string {
+	if r.Replaced.IsZero() {
+		return r.State
+	}
+	if !r.Replaced.After(r.From) {
+		return r.State + ", replaced"
+	}
+
+	return r.State + ", replaced from " + r.Replaced.Format(time.RFC3339)
 }
 
 func dispatchRows(ds []delivery.Dispatched) []dispatchRow {
@@ -160,6 +174,7 @@ func dispatchRows(ds []delivery.Dispatched) []dispatchRow {
 				d.State,
 				a.Callback,
 				string(a.Release),
+				a.ReplacedFrom(),
 			})
 		}
 	}
@@ -201,7 +216,7 @@ func (o *dispatchList) Run(ctx context.Context, c console) error {
 			l.From.Format(time.RFC3339),
 			l.To.Format(time.RFC3339),
 			l.KW,
-			l.State,
+			l.delivery(),
 			l.Callback,
 			l.Release,
 		)

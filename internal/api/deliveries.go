@@ -254,6 +254,14 @@ func deliveryDetail(d delivery.Detail) wire.DeliveryDetail {
 		})
 	}
 
+	for _, r := range d.Replaced {
+		out.Replaced = append(out.Replaced, wire.DispatchReplaced{
+			AssetID:  r.AssetID,
+			FromTime: wire.At(r.From),
+			ToTime:   wire.At(r.To),
+		})
+	}
+
 	for _, c := range d.Callbacks {
 		out.Callbacks = append(out.Callbacks, wire.DeliveryCallback{
 			AssetID:    c.AssetID,

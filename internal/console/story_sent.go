@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"time"
 
 	"flexd/internal/control"
 	"flexd/internal/flex"
@@ -11,11 +12,11 @@ import (
 // heat pump, and what became of their pushes.
 func sentLines(p *control.Past) []storyLine {
 	var lines []storyLine
-	for _, o := range p.Dispatches {
+	for i, o := range p.Dispatches {
 		lines = append(lines, storyLine{
 			At:   o.IssuedAt,
 			Kind: "schedule",
-			Text: orderText(&o),
+			Text: orderText(&o) + replacedText(p.Dispatches, i),
 		})
 	}
 
@@ -53,6 +54,27 @@ func orderText(o *control.PastDispatch) string {
 		clockText(o.From),
 		clockText(o.To),
 	)
+}
+
+// replacedText says that a newer dispatch took the place of one, from when on.
+func replacedText(all []control.PastDispatch, i int) string {
+	var from time.Time
+	for _, o := range all {
+		met := o.Meet(all[i].Span)
+		if met.Empty() || !o.IssuedAt.After(all[i].IssuedAt) {
+			continue
+		}
+
+		if from.IsZero() || met.From.Before(from) {
+			from = met.From
+		}
+	}
+
+	if from.IsZero() {
+		return ""
+	}
+
+	return " A newer one replaced it from " + clockText(from) + "."
 }
 
 // sentLine says what became of a push to an asset that nobody plugs in.

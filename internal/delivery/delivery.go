@@ -42,6 +42,7 @@ type Detail struct {
 	Body      []byte // as it was, or would be, sent; nil if its record is gone
 	Attempts  []AttemptView
 	Callbacks []flex.Callback
+	Replaced  []Replaced // of a dispatch: when newer ones took its place
 }
 
 // Delivery returns one delivery with its body, its attempts and what was reported of it.
@@ -81,6 +82,13 @@ func (s *Service) detail(
 	v.Callbacks, err = tx.Callbacks(ctx, id)
 	if err != nil {
 		return v, err
+	}
+
+	if found.Kind == store.DispatchPush {
+		v.Replaced, err = replacedTimes(ctx, tx, id)
+		if err != nil {
+			return v, err
+		}
 	}
 
 	e, err := tx.Endpoint(ctx, found.Endpoint)

@@ -228,6 +228,75 @@ func TestDispatch_Release(t *testing.T) {
 	})
 }
 
+// TestDispatch_Replaced: a dispatch says from when on a newer one has its place, in the list and by itself; whether its asset returned is
+// seen of the one that was in force at the end.
+func TestDispatch_Replaced(t *testing.T) {
+	each(t, func(h *fixture) {
+		ctx := context.Background()
+		as := h.chargers(4)
+		from := time.Now().Truncate(flex.HalfHour).Add(flex.HalfHour)
+		whole := flex.Span{From: from, To: from.Add(flex.HalfHour)}
+		h.dispatchEndpoint(true)
+		dispatch := func(span flex.Span, assets ...flex.AssetID) flex.EventID {
+			h.Helper()
+			order := store.Dispatch{Market: "dno", Span: span}
+			for _, a := range assets {
+				order.Assets = append(order.Assets, store.DispatchedAsset{ID: a, Power: -2000})
+			}
+			ds, err := h.service.Dispatch(ctx, h.Org, order)
+			if err != nil {
+				h.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			return ds[0].ID
+		}
+
+		middle := from.Add(10 * time.Minute)
+		first := dispatch(whole, as...)
+		dispatch(whole, as[0])
+		dispatch(flex.Span{From: middle, To: whole.To}, as[1])
+		dispatch(flex.Span{From: from, To: middle}, as[2])
+
+		out, err := h.service.Dispatches(ctx, h.Org, 10)
+		if err != nil || len(out) != 4 || out[3].ID != first {
+			h.Fatalf("%+v, %v", out, err)
+		}
+		want := []struct {
+			from    time.Time
+			release delivery.Release
+		}{{from, delivery.ReleaseReplaced}, {middle, delivery.ReleaseReplaced}, {from, delivery.ReleaseAhead}, {time.Time{}, delivery.ReleaseAhead}}
+		for i, a := range out[3].Assets {
+			if !a.ReplacedFrom().Equal(want[i].from) || a.Release != want[i].release {
+				h.Errorf("asset %d: %v, %s", i, a.ReplacedFrom(), a.Release)
+			}
+		}
+		for _, d := range out[:3] {
+			if !d.Assets[0].ReplacedFrom().IsZero() {
+				h.Errorf("the newest one is replaced: %+v", d)
+			}
+		}
+		if d, err := h.service.Delivery(ctx, h.Org, first); err != nil || len(d.Replaced) != 3 || !d.Replaced[2].From.Equal(middle) {
+			h.Errorf("%+v, %v", d.Replaced, err)
+		}
+
+		time.Sleep(time.Until(whole.To.Add(14 * time.Minute)))
+		h.write(func(ctx context.Context, tx *store.Tx) error {
+			var rs []flex.Reading
+			for _, a := range as {
+				rs = append(rs, flex.Reading{AssetID: a, Span: flex.Span{From: time.Now(), To: time.Now()}, Label: flex.BatteryInverterPower, Value: -2_000_000})
+			}
+			return tx.PutReadings(ctx, rs)
+		})
+		time.Sleep(time.Minute)
+		if _, err := h.service.CheckReleases(ctx); err != nil {
+			h.Fatal(err)
+		}
+		if got := h.Strings(`SELECT release FROM dispatch_asset WHERE event_id = $1 ORDER BY asset_id`, first.Bytes()); !slices.Equal(got, []string{"done", "done", "missing", "missing"}) {
+			h.Errorf("%q", got)
+		}
+	})
+}
+
 // TestDispatch_NotReleased: an asset that goes on with what a dispatch asked for is sent it again, twice at
 // most, until its readings say that it went back; one that goes on with the next dispatch is left alone.
 func TestDispatch_NotReleased(t *testing.T) {

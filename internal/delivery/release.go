@@ -27,6 +27,8 @@ const (
 	ReleaseDone    Release = "done"
 	// it still does what it was dispatched to
 	ReleaseMissing Release = "missing"
+	// a newer dispatch took its place until its end: whether the asset returned is seen of that one
+	ReleaseReplaced Release = "replaced"
 )
 
 // Dispatched is a dispatch and what has become of it.
@@ -46,6 +48,16 @@ type DispatchedAsset struct {
 	Power    flex.Watts          // positive draws from the grid
 	Callback flex.CallbackStatus // the furthest that was reported, "" if none
 	Release  Release
+	// when newer dispatches took its place, the first first; none if they did not
+	Replaced []flex.Span
+}
+
+// ReplacedFrom is when a newer dispatch first took its place; zero if none did.
+func (a *DispatchedAsset) ReplacedFrom() time.Time {
+	if len(a.Replaced) == 0 {
+		return time.Time{}
+	}
+	return a.Replaced[0].From
 }
 
 // Dispatches returns the organisation's dispatches, the newest first.
@@ -101,14 +113,7 @@ func dispatchedOf(
 	tx *store.Tx,
 	d store.Dispatch,
 ) (Dispatched, error) {
-	out := Dispatched{
-		ID:       d.ID,
-		Market:   d.Market,
-		IssuedAt: d.IssuedAt,
-		Span:     d.Span,
-		Batch:    d.Batch,
-	}
-
+	out := sentAs(&d)
 	delivery, _, err := tx.Delivery(ctx, d.ID)
 	if err != nil && flex.KindOf(err) != flex.NotFound { // past its keeping
 		return out, err
@@ -117,6 +122,11 @@ func dispatchedOf(
 	out.State = string(delivery.State)
 
 	furthest, err := furthestReported(ctx, tx, d.ID)
+	if err != nil {
+		return out, err
+	}
+
+	replaced, err := replacedTimes(ctx, tx, d.ID)
 	if err != nil {
 		return out, err
 	}
@@ -134,21 +144,76 @@ func dispatchedOf(
 			Release:  ReleaseAhead,
 		}
 
-		if !tx.Now().Before(d.To) {
-			power, known := last[a.ID]
-			part.Release = releaseOf(a.Power, power, known)
-		}
-
+		power, known := last[a.ID]
+		part.released(tx.Now(), d.To, power, known)
+		part.replacedBy(d.To, replaced)
 		out.Assets = append(out.Assets, part)
 	}
 
 	return out, nil
 }
 
+// released says whether the asset returned from a dispatch that ends at an instant, by its power since.
+func (a *DispatchedAsset) released(now, to time.Time, power flex.Watts, known bool) {
+	if !now.Before(to) {
+		a.Release = releaseOf(a.Power, power, known)
+	}
+}
+
+// sentAs is a dispatch of which nothing has become yet.
+func sentAs(d *store.Dispatch) Dispatched {
+	return Dispatched{
+		ID:       d.ID,
+		Market:   d.Market,
+		IssuedAt: d.IssuedAt,
+		Span:     d.Span,
+		Batch:    d.Batch,
+	}
+}
+
+// replacedBy notes when newer dispatches took the place of a part that ends at an instant.
+func (a *DispatchedAsset) replacedBy(to time.Time, all []Replaced) {
+	for _, r := range all {
+		if r.AssetID != a.ID {
+			continue
+		}
+
+		a.Replaced = append(a.Replaced, r.Span)
+		if !r.To.Before(to) {
+			a.Release = ReleaseReplaced
+		}
+	}
+}
+
+// Replaced is a time of an asset's part in a dispatch in which a newer dispatch took its place.
+type Replaced struct {
+	AssetID flex.AssetID
+	flex.Span
+}
+
+// replacedTimes is when newer dispatches took the place of one, the first first.
+func replacedTimes(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.EventID,
+) ([]Replaced, error) {
+	found, err := tx.Replaced(ctx, id)
+	var times []Replaced
+	for _, r := range found {
+		times = append(times, Replaced(r))
+	}
+
+	return times, err
+}
+
 func releaseOf(dispatched, now flex.Watts, known bool) Release {
 	off := max(now-dispatched, dispatched-now)
 	if !known {
 		return ReleaseUnknown
+	}
+
+	if dispatched == 0 {
+		return ReleaseDone // it was asked for nothing that it could go on with
 	}
 
 	if off > releaseNoise && float64(off) > releaseShare*float64(max(dispatched, -dispatched)) {

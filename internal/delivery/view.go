@@ -302,6 +302,8 @@ type View struct {
 	Body      json.RawMessage `json:"body"`
 	Attempts  []AttemptView   `json:"attempts"`
 	Callbacks []CallbackView  `json:"callbacks"`
+	// of a dispatch: since when a newer one has its place, of any of its assets
+	ReplacedFrom time.Time `json:"replaced_from,omitzero"`
 }
 
 // AttemptView is one attempt to send.
@@ -369,20 +371,29 @@ func (s *Service) DeliveryView(
 	return v, err
 }
 
+// replacedFrom is since when a newer dispatch has the place of this one, of any of its assets; zero if none has.
+func (d *Detail) replacedFrom() time.Time {
+	if len(d.Replaced) == 0 {
+		return time.Time{}
+	}
+	return d.Replaced[0].From
+}
+
 // view is the delivery as it is shown, without names.
 func (d *Detail) view() View {
 	v := View{
-		ID:         d.ID,
-		Endpoint:   d.Endpoint,
-		Kind:       d.Kind,
-		AssetID:    d.AssetID,
-		Generation: d.Generation,
-		State:      string(d.State),
-		QueuedAt:   d.QueuedAt,
-		NextAt:     d.NextAt,
-		URL:        d.URL,
-		Attempts:   d.Attempts,
-		Callbacks:  []CallbackView{},
+		ReplacedFrom: d.replacedFrom(),
+		ID:           d.ID,
+		Endpoint:     d.Endpoint,
+		Kind:         d.Kind,
+		AssetID:      d.AssetID,
+		Generation:   d.Generation,
+		State:        string(d.State),
+		QueuedAt:     d.QueuedAt,
+		NextAt:       d.NextAt,
+		URL:          d.URL,
+		Attempts:     d.Attempts,
+		Callbacks:    []CallbackView{},
 	}
 
 	v.MayReplay = slices.Contains(

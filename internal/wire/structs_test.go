@@ -34,6 +34,7 @@ var structs = map[string]reflect.Type{
 	"DeliveryResponse":             reflect.TypeFor[DeliveryResponse](),
 	"DeliveryResponsePage":         reflect.TypeFor[DeliveryResponsePage](),
 	"DeliveryDetail":               reflect.TypeFor[DeliveryDetail](),
+	"DispatchReplaced":             reflect.TypeFor[DispatchReplaced](),
 	"DeliveryCallback":             reflect.TypeFor[DeliveryCallback](),
 	"DeliveryAttempt":              reflect.TypeFor[DeliveryAttempt](),
 	"EndpointRequest":              reflect.TypeFor[EndpointRequest](),

@@ -1,0 +1,60 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// Replaced is a time of an asset's part in a dispatch in which a newer dispatch took its place.
+type Replaced struct {
+	AssetID flex.AssetID
+	flex.Span
+}
+
+// newerDispatches are the parts p of dispatches d that came after the parts o of one dispatch, for the same assets and times.
+const newerDispatches = `FROM dispatch_asset o JOIN dispatch e ON e.event_id = o.event_id
+	JOIN dispatch_asset p ON p.asset_id = o.asset_id AND p.org_id = o.org_id AND p.event_id > o.event_id
+	JOIN dispatch d ON d.event_id = p.event_id
+	WHERE o.org_id = $1 AND o.event_id = $2 AND d.from_at < e.to_at AND d.to_at > e.from_at`
+
+// Replaced returns when newer dispatches took the place of one, the first first. A newer one counts from its issue on, whether or not
+// its client takes it.
+func (tx *Tx) Replaced(
+	ctx context.Context,
+	id flex.EventID,
+) ([]Replaced, error) {
+	found, err := rows(
+		ctx,
+		tx.conn,
+		scanReplaced,
+		`SELECT p.asset_id, e.from_at, e.to_at, d.issued_at, d.from_at, d.to_at `+newerDispatches,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
+
+	slices.SortFunc(found, func(a, b Replaced) int { return a.From.Compare(b.From) })
+
+	return slices.DeleteFunc(found, func(r Replaced) bool { return r.Empty() }), err
+}
+
+func scanReplaced(s scanner) (Replaced, error) {
+	var of, newer flex.Span
+	var issued time.Time
+	var r Replaced
+	err := s.Scan(
+		&r.AssetID,
+		instant{&of.From},
+		instant{&of.To},
+		instant{&issued},
+		instant{&newer.From},
+		instant{&newer.To},
+	)
+
+	newer.From = flex.Later(newer.From, issued)
+	r.Span = of.Meet(newer)
+
+	return r, err
+}
