@@ -63,6 +63,12 @@ type steered struct {
 	stay        [2]int64
 	stayPlan    []int64
 	session     bool
+	paid        []paid
+}
+
+// paid is a time in which an instruction called the event's device for what it did, and what it pays a megawatt-hour.
+type paid struct {
+	from, to, price int64
 }
 
 // home is a site and all that counts for its money.
@@ -587,7 +593,7 @@ func (g *group) divide(m meter, c *candidate, base []int64, apart map[int]wh) (s
 		if base != nil {
 			p.baseline = base[i]
 		}
-		price, priced := g.prices[g.day.at(n)]
+		_, priced := g.prices[g.day.at(n)]
 		p.known = p.read && priced
 		if a, there := apart[n]; there {
 			p.known = p.known && a.known
@@ -612,11 +618,27 @@ func (g *group) divide(m meter, c *candidate, base []int64, apart map[int]wh) (s
 			if !p.known {
 				s.missing++
 			}
-			exact[k].Sub(exact[k], new(big.Rat).SetFrac(new(big.Int).Mul(big.NewInt(parts[k]), big.NewInt(price)), big.NewInt(10_000_000_000)))
+			exact[k].Sub(exact[k], new(big.Rat).SetFrac(new(big.Int).Mul(big.NewInt(parts[k]), big.NewInt(g.price(s.steered, n))), big.NewInt(10_000_000_000)))
 		}
 	}
 	g.money(sums, exact)
 	return sums
+}
+
+// price is what a half-hour of an event is worth: the market's price, or what instructions pay for the seconds in which they
+// called its device.
+func (g *group) price(e *steered, n int) int64 {
+	from, left := g.day.at(n), int64(1800)
+	total := new(big.Rat)
+	for _, p := range e.paid {
+		seconds := max(0, min(p.to, from+1800)-max(p.from, from))
+		total.Add(total, big.NewRat(seconds*p.price, 1800))
+		left -= seconds
+	}
+	if g.fault == "the market pays for all" {
+		left, total = 1800, new(big.Rat)
+	}
+	return nearest(total.Add(total, big.NewRat(left*g.prices[from], 1800)), false)
 }
 
 // split divides a deviation among the events of a half-hour.

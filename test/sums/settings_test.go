@@ -99,7 +99,6 @@ func TestSettings_ChangeNothingBefore(t *testing.T) {
 		seed.Exec(`INSERT INTO model (key, name, type, cop11) VALUES ('m', 'm', 'charger', TRUE)`)
 		publish(t, db, day)
 		f := newFleet(t, db, url, "mean", day, 5, seed)
-		seed.Consent(time.UnixMicro(1))
 		now = now.Add(48 * time.Hour)
 		untilIdle(t, f.service)
 
