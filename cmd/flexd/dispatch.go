@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"flexd/internal/app"
+	"flexd/internal/contract"
+	"flexd/internal/control"
 	"flexd/internal/delivery"
 	"flexd/internal/flex"
 	records "flexd/internal/store"
@@ -28,9 +30,10 @@ type dispatchSend struct {
 	From   time.Time     `help:"When it begins, as in 2026-01-15T17:00:00Z." required:""`
 	For    time.Duration `help:"How long it lasts." default:"30m"`
 	Market string        `help:"The event's market_id." default:"dno"`
+	DryRun bool          `name:"dry-run" help:"Say what the dispatch would do, and send nothing."`
 }
 
-// Run queues the dispatch; a running `flexd serve` sends it.
+// Run queues the dispatch; a running `flexd serve` sends it. With --dry-run it says what it would do.
 func (o *dispatchSend) Run(ctx context.Context, c console) error {
 	h, org, err := openFor(ctx, o.store, o.Name)
 	if err != nil {
@@ -58,16 +61,70 @@ func (o *dispatchSend) Run(ctx context.Context, c console) error {
 		})
 	}
 
-	queued, err := h.Push.Dispatch(ctx, org.ID, order)
+	if o.DryRun {
+		err = o.preview(ctx, c, h, org.ID, order)
+	} else {
+		err = o.queue(ctx, c, h, org.ID, order)
+	}
+
 	if err != nil {
 		return err
 	}
 
-	if err := o.printQueued(c, queued); err != nil {
+	return warnWithoutEndpoint(ctx, c, h, org.ID)
+}
+
+// queue has a dispatch sent, and prints what waits to be.
+func (o *dispatchSend) queue(
+	ctx context.Context,
+	c console,
+	h *app.App,
+	org flex.OrgID,
+	order records.Dispatch,
+) error {
+	act := flex.AuditEntry{
+		Who:    commandLine,
+		Act:    "send dispatch",
+		Org:    org,
+		Detail: fmt.Sprintf("%g kW of %s", o.KW, countOf(len(order.Assets), "asset")),
+	}
+
+	var queued []records.Dispatch
+	err := h.Access.Act(ctx, act, func() error {
+		var err error
+		queued, err = h.Push.Dispatch(ctx, org, order)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 
-	return warnWithoutEndpoint(ctx, c, h, org.ID)
+	return o.printQueued(c, queued)
+}
+
+// preview prints what a dispatch would do, as a preview of an instruction does.
+func (o *dispatchSend) preview(
+	ctx context.Context,
+	c console,
+	h *app.App,
+	org flex.OrgID,
+	order records.Dispatch,
+) error {
+	var p *control.Preview
+	err := h.Push.PreviewDispatch(ctx, org, order, func(tx *records.Tx) error {
+		var err error
+		p, err = control.PreviewDispatch(ctx, tx, &order)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+
+	if o.JSON {
+		return c.json(contract.InstructionPreview(p))
+	}
+
+	return printPreview(c, p)
 }
 
 // printQueued prints the dispatches that wait to be sent.

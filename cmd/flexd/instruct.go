@@ -114,22 +114,48 @@ func (o *instructSend) Run(ctx context.Context, c console) error {
 	})
 }
 
-// printPreview prints what an instruction does to be read.
-func printPreview(c console, p *control.Preview) error {
+// printWhoIsCalled prints how many assets an instruction calls, and what is counted on. What a dispatch costs is not known.
+func printWhoIsCalled(c console, p *control.Preview) {
 	fmt.Fprintf(
 		c.out,
-		"%s %s: %d of %d assets that can are called, %.0f %% of the target is counted on; %.2f p more; at most %.1f kW above the plan in the hour after, %.1f kW later\n",
+		"%s %s: %d of %d assets that can are called, %.0f %% of the target is counted on",
 		control.StateOf(&p.Instruction, p.At),
 		p.ID,
 		len(p.Assets),
 		p.Callable,
 		100*p.Reached(),
-		p.Cost.GBP()*100,
-		p.Rebound.KW(),
-		p.ReboundLater.KW(),
 	)
 
-	if why := p.Why(); why != "" {
+	if !p.Dispatched {
+		fmt.Fprintf(
+			c.out,
+			"; %.2f p more; at most %.1f kW above the plan in the hour after, %.1f kW later",
+			p.Cost.GBP()*100,
+			p.Rebound.KW(),
+			p.ReboundLater.KW(),
+		)
+	}
+
+	fmt.Fprintln(c.out)
+}
+
+// printReplaced prints how many earlier dispatches a dispatch takes the place of.
+func printReplaced(c console, n int) {
+	if n > 0 {
+		fmt.Fprintf(
+			c.out,
+			"It takes the place of earlier dispatches of %s\n",
+			countOf(n, "asset"),
+		)
+	}
+}
+
+// printPreview prints what an instruction does to be read.
+func printPreview(c console, p *control.Preview) error {
+	printWhoIsCalled(c, p)
+	if p.Dispatched {
+		printReplaced(c, p.NumReplaced)
+	} else if why := p.Why(); why != "" {
 		fmt.Fprintln(c.out, "Not more, because", why)
 	} else {
 		printLeftOut(c, p.Spent)

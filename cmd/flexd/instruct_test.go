@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"flexd/internal/flex"
 )
 
 // TestInstruct previews, sends, lists, reports and stops an instruction.
@@ -58,4 +60,29 @@ func TestInstructCalls(t *testing.T) {
 	s.wants(s.run(0, "instruct", "calls", site, "--per-month", "0"), "agreed: 0 a month")
 	s.wants(s.run(0, "instruct", "calls", site, "--no-limit", "--json"), `"agreed_calls": null`)
 	s.wants(s.run(0, "audit", "list", "--json"), "1 a day, 5 a month")
+}
+
+// TestDispatchSend previews a dispatch of a battery as an instruction is previewed, sends it, and previews another one in its place.
+func TestDispatchSend(t *testing.T) {
+	s := newRepairStory(t)
+	battery := s.seed.Asset(s.seed.Site(flex.FullScheduleMethod), flex.Battery, 5000).String()
+	from := time.Now().Add(time.Hour).UTC().Truncate(time.Hour).Format(time.RFC3339)
+	line := []string{"dispatch", "send", "seeded", battery, "--kw=-2", "--from", from, "--for", "1h"}
+	preview := append(line[:len(line):len(line)], "--dry-run")
+
+	out := s.run(0, preview...)
+	s.wants(out, "previewed 00000000-0000-0000-0000-000000000000: 1 of 1 assets that can are called, 50 % of the target is counted on\n")
+	s.wants(out, "CHANGE KWH")
+	if strings.Contains(out, "earlier dispatches") {
+		t.Error(out)
+	}
+	s.wants(s.run(0, append(preview, "--json")...), `"state": "previewed"`)
+	if n := s.seed.Count(`SELECT count(*) FROM dispatch`) + s.seed.Count(`SELECT count(*) FROM instruction`); n != 0 {
+		t.Errorf("a preview leaves %d records", n)
+	}
+	s.wants(s.run(exitFailed, "dispatch", "send", "seeded", battery, "--kw=-9", "--from", from, "--dry-run"), "kW")
+
+	s.wants(s.run(0, line...), "event ")
+	s.wants(s.run(0, preview...), "It takes the place of earlier dispatches of 1 asset\n")
+	s.wants(s.run(0, "audit", "list", "--json"), `"-2 kW of 1 asset"`)
 }

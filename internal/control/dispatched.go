@@ -72,6 +72,23 @@ func NoteDispatch(
 		return err
 	}
 
+	in := dispatchedBy(order, called)
+	if err := tx.AddInstruction(ctx, &in); err != nil {
+		return fmt.Errorf("keep the dispatch as an instruction: %w", err)
+	}
+
+	if err := tx.AddCalled(ctx, in.ID, called); err != nil {
+		return err
+	}
+
+	return replanCars(ctx, tx, called)
+}
+
+// dispatchedBy is a dispatch of some batteries as an instruction.
+func dispatchedBy(
+	order *store.Dispatch,
+	called []store.Called,
+) flex.Instruction {
 	in := flex.Instruction{
 		Span:       order.Span,
 		Service:    order.Market,
@@ -89,15 +106,7 @@ func NoteDispatch(
 		in.Target = append(in.Target, int64(seconds*charge.Joules(slot.Len()/time.Second)))
 	}
 
-	if err := tx.AddInstruction(ctx, &in); err != nil {
-		return fmt.Errorf("keep the dispatch as an instruction: %w", err)
-	}
-
-	if err := tx.AddCalled(ctx, in.ID, called); err != nil {
-		return err
-	}
-
-	return replanCars(ctx, tx, called)
+	return in
 }
 
 // replanCars has the cars at the sites of batteries planned anew: they leave a battery what a dispatch has it draw.

@@ -19,35 +19,8 @@ func (s *Service) Dispatch(
 	org flex.OrgID,
 	order store.Dispatch,
 ) ([]store.Dispatch, error) {
-	if err := checkSpan(order.Span); err != nil {
-		return nil, err
-	}
-
-	ids, err := namedOnce(order.Assets)
-	if err != nil {
-		return nil, err
-	}
-
 	var ds []store.Dispatch
-	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		ds = nil
-
-		if !order.To.After(tx.Now()) {
-			return flex.Fail(
-				flex.Malformed,
-				"the dispatch is over already, at %s",
-				order.To.Format(time.RFC3339),
-			)
-		}
-		if err := canAll(ctx, tx, order.Assets, ids); err != nil {
-			return err
-		}
-		if s.CheckDispatch != nil {
-			if err := s.CheckDispatch(ctx, tx, &order); err != nil {
-				return err
-			}
-		}
-
+	err := s.PreviewDispatch(ctx, org, order, func(tx *store.Tx) error {
 		var err error
 		ds, err = queue(ctx, tx, order)
 		if err != nil || s.NoteDispatch == nil {
@@ -58,6 +31,46 @@ func (s *Service) Dispatch(
 	})
 
 	return ds, err
+}
+
+// PreviewDispatch does what Dispatch does up to sending, and fails as it does; what is to be done then is up to the caller, in the
+// same transaction.
+func (s *Service) PreviewDispatch(
+	ctx context.Context,
+	org flex.OrgID,
+	order store.Dispatch,
+	then func(*store.Tx) error,
+) error {
+	if err := checkSpan(order.Span); err != nil {
+		return err
+	}
+
+	ids, err := namedOnce(order.Assets)
+	if err != nil {
+		return err
+	}
+
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if !order.To.After(tx.Now()) {
+			return flex.Fail(
+				flex.Malformed,
+				"the dispatch is over already, at %s",
+				order.To.Format(time.RFC3339),
+			)
+		}
+
+		if err := canAll(ctx, tx, order.Assets, ids); err != nil {
+			return err
+		}
+
+		if s.CheckDispatch != nil {
+			if err := s.CheckDispatch(ctx, tx, &order); err != nil {
+				return err
+			}
+		}
+
+		return then(tx)
+	})
 }
 
 // queue has a dispatch sent, by one message or by one for each asset.

@@ -1,0 +1,100 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/engine/instruct"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// PreviewDispatch shows what a dispatch of named batteries would do beside their plans: how much each would draw more or less in
+// each half-hour, and how much of it is counted on. It changes nothing. It is for a dispatch that CheckDispatch allows. Cars that
+// are dispatched are not in it, as they are in no instruction; what it costs is not known.
+func PreviewDispatch(
+	ctx context.Context,
+	tx *store.Tx,
+	order *store.Dispatch,
+) (*Preview, error) {
+	called, err := namedBy(ctx, tx, order)
+	if err != nil {
+		return nil, err
+	}
+
+	meeting, err := tx.MeetingCalls(ctx, idsOf(order), order.Span)
+	if err != nil {
+		return nil, fmt.Errorf("read which dispatches it takes the place of: %w", err)
+	}
+
+	now := tx.Now()
+	known, err := tx.ScopeBatteries(
+		ctx,
+		flex.Scope{},
+		order.Span,
+		now.Add(-ChargeFresh),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("read what is known of the batteries: %w", err)
+	}
+
+	p := &Preview{
+		Instruction: dispatchedBy(order, called),
+		At:          now,
+		Callable:    len(called),
+		NumReplaced: len(meeting),
+	}
+	for _, slot := range instruct.Slots(p.Span) {
+		p.Slots = append(p.Slots, InstructedSlot{Span: slot})
+	}
+
+	s := scoped{batteries: known}
+	batteries := s.batteriesByAsset()
+	for i := range called {
+		p.addNamed(&called[i], batteries[called[i].AssetID])
+	}
+
+	slices.SortFunc(p.Assets, func(a, b InstructedAsset) int {
+		return bytes.Compare(a.AssetID[:], b.AssetID[:])
+	})
+
+	return p, nil
+}
+
+// addNamed counts a battery in that a dispatch names, with what is known of it, if it is under control.
+func (p *Preview) addNamed(
+	c *store.Called,
+	known *store.ScopeBattery,
+) {
+	a := InstructedAsset{
+		AssetID: c.AssetID,
+		SiteID:  c.SiteID,
+		Battery: true,
+		Quality: instruct.Quality(false, false),
+	}
+	if known != nil {
+		a.Quality = instruct.Quality(known.Taken, known.Metered)
+		a.Calls = known.Calls
+	}
+
+	for t := range p.Slots {
+		s := &p.Slots[t]
+		before := drawnOf(c, c.Baseline, s.Span)
+		change := before - drawnOf(c, c.Expected, s.Span)
+		if p.Change > 0 {
+			change = -change
+		}
+
+		moved := wattHours(change)
+		a.Change = append(a.Change, moved)
+		s.Planned += wattHours(before)
+		s.Asked += moved
+		s.Given += moved
+		s.Counted += wattHours(change * charge.Joules(a.Quality) / 100)
+	}
+
+	p.Assets = append(p.Assets, a)
+}

@@ -1,0 +1,63 @@
+package control_test
+
+import (
+	"testing"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// TestDispatch_Preview previews a dispatch of two batteries, one of which an earlier dispatch asks for more: what each draws less than
+// by its plan, of which what is counted on, and nothing is changed.
+func TestDispatch_Preview(t *testing.T) {
+	each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
+		ids := []flex.AssetID{h.nightBattery(), h.nightBattery()}
+		if err := h.dispatch("2026-01-15T03:00:00Z", "2026-01-15T04:00:00Z", 3000, ids[1]); err != nil {
+			t.Fatal(err)
+		}
+		before := h.Count(`SELECT count(*) FROM dispatch`)
+
+		order := store.Dispatch{Market: "dno", Span: flex.Span{From: at("2026-01-15T02:00:00Z"), To: at("2026-01-15T03:10:00Z")}}
+		for _, id := range ids {
+			order.Assets = append(order.Assets, store.DispatchedAsset{ID: id, Power: -2000})
+		}
+		var p *control.Preview
+		err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
+			var err error
+			p, err = control.PreviewDispatch(h.Context(), tx, &order)
+			return err
+		})
+		if err != nil || len(p.Assets) != 2 || len(p.Slots) != 3 || p.NumReplaced != 1 || p.Service != "dno" || control.StateOf(&p.Instruction, p.At) != control.InstructionPreviewed {
+			t.Fatalf("%+v, %v", p, err)
+		}
+
+		// Each is to charge from 02:30 on, and gives 2 kW all the time. Their state of charge was read; nothing was accepted yet.
+		for i, want := range []control.InstructedSlot{
+			{Planned: 0, Asked: 2000, Given: 2000, Counted: 1200},
+			{Planned: 3000, Asked: 5000, Given: 5000, Counted: 3000},
+			{Planned: 1000, Asked: 1666, Given: 1666, Counted: 1000},
+		} {
+			got := p.Slots[i]
+			if farFrom(got.Planned, want.Planned) || farFrom(got.Asked, want.Asked) || farFrom(got.Given, want.Given) || farFrom(got.Counted, want.Counted) {
+				t.Errorf("slot %d: %+v, not %+v", i, got, want)
+			}
+		}
+		if a := p.Assets[0]; a.AssetID != ids[0] || a.Quality != 60 || !a.Battery || farFrom(a.Moved(), 4333) {
+			t.Errorf("%+v", a)
+		}
+		if n := h.Count(`SELECT count(*) FROM dispatch`); n != before || h.Count(`SELECT count(*) FROM instruction`) != 1 {
+			t.Errorf("%d dispatches after a preview, %d before", n, before)
+		}
+
+		if err := h.dispatch("2026-01-15T02:00:00Z", "2026-01-15T03:10:00Z", -2000, ids...); err != nil {
+			t.Fatal(err)
+		}
+		if sent, total := h.newest(); total != 2 || sent.Change != p.Change || sent.Service != p.Service {
+			t.Errorf("sent %+v, previewed %+v", sent, p.Instruction)
+		}
+	})
+}
+
+// farFrom reports whether an energy is more than 5 Wh from another.
+func farFrom(got, want flex.WattHours) bool { return got-want > 5 || want-got > 5 }
