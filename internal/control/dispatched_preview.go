@@ -20,14 +20,19 @@ func PreviewDispatch(
 	tx *store.Tx,
 	order *store.Dispatch,
 ) (*Preview, error) {
-	called, err := namedBy(ctx, tx, order)
-	if err != nil {
-		return nil, err
-	}
-
 	meeting, err := tx.MeetingCalls(ctx, idsOf(order), order.Span)
 	if err != nil {
 		return nil, fmt.Errorf("read which dispatches it takes the place of: %w", err)
+	}
+
+	replaced := map[flex.AssetID]bool{}
+	for i := range meeting {
+		replaced[meeting[i].AssetID] = true
+	}
+
+	called, err := namedBy(ctx, tx, order, replaced)
+	if err != nil {
+		return nil, err
 	}
 
 	now := tx.Now()
