@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"flexd/internal/engine/charge"
 	"flexd/internal/engine/instruct"
@@ -46,15 +47,8 @@ func PreviewDispatch(
 		return nil, fmt.Errorf("read what is known of the batteries: %w", err)
 	}
 
-	p := &Preview{
-		Instruction: dispatchedBy(order, called),
-		At:          now,
-		Callable:    len(called),
-		NumReplaced: len(meeting),
-	}
-	for _, slot := range instruct.Slots(p.Span) {
-		p.Slots = append(p.Slots, InstructedSlot{Span: slot})
-	}
+	p := previewOf(order, called, now)
+	p.NumReplaced = len(meeting)
 
 	s := scoped{batteries: known}
 	batteries := s.batteriesByAsset()
@@ -67,6 +61,24 @@ func PreviewDispatch(
 	})
 
 	return p, nil
+}
+
+// previewOf is the preview of a dispatch without its batteries.
+func previewOf(
+	order *store.Dispatch,
+	called []store.Called,
+	now time.Time,
+) *Preview {
+	p := &Preview{
+		Instruction: dispatchedBy(order, called),
+		At:          now,
+		Callable:    len(called),
+	}
+	for _, slot := range instruct.Slots(p.Span) {
+		p.Slots = append(p.Slots, InstructedSlot{Span: slot})
+	}
+
+	return p
 }
 
 // addNamed counts a battery in that a dispatch names, with what is known of it, if it is under control.

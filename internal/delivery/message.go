@@ -114,10 +114,10 @@ func profileOf(
 	s *flex.Schedule,
 	gives []flex.Step,
 ) (ocpp.Profile, error) {
-	switch {
-	case s.Heat != nil:
+	if s.Heat != nil {
 		return ocpp.NewSteered(asset, s.Steps, s.Heat)
-	case len(gives) > 0:
+	}
+	if len(gives) > 0 {
 		return ocpp.NewDischarging(asset, s.Steps, gives)
 	}
 
