@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -23,9 +24,11 @@ const (
 	BaseDays = 3
 	// BaseStep is what is kept free in: a finer one would cut schedules into many steps.
 	BaseStep flex.Watts = 500
+	// HeatRead is how long a heater must have been metered for what was drawn before then, with its heat, to be left out.
+	HeatRead = 7 * 24 * time.Hour
 )
 
-// baseLoad is what a home itself usually draws, its cars and batteries apart, by half-hour of the day:
+// baseLoad is what a home itself usually draws, its cars, batteries and heaters apart, by half-hour of the day:
 // on working days and on weekends. A cautious figure: BaseShare of the days were at or below it.
 type baseLoad struct {
 	known bool
@@ -112,7 +115,11 @@ func baseAt(
 	tx *store.Tx,
 	site flex.SiteID,
 ) (baseLoad, error) {
-	consent, err := tx.ConsentSpans(ctx, []flex.SiteID{site}, time.Time{})
+	consent, err := tx.ConsentSpans(
+		ctx,
+		[]flex.SiteID{site},
+		time.Time{},
+	)
 	if err != nil || len(consent[site]) == 0 {
 		return baseLoad{}, err
 	}
@@ -172,8 +179,8 @@ func basisOf(
 }
 
 // readBase learns what the home usually draws by itself: what passed the boundary in the days before,
-// less what batteries and cars took and with what the roof gave. A half-hour in which a car was plugged
-// in and its charger read nothing is left out.
+// less what batteries, cars and heaters took and with what the roof gave. A half-hour in which a car was plugged
+// in and its charger read nothing is left out. The heat of a heater that reports no power stays in it.
 func readBase(
 	ctx context.Context,
 	tx *store.Tx,
@@ -190,9 +197,65 @@ func readBase(
 		if assets[i].Type.Charges() {
 			err = lessCar(ctx, tx, drawn, assets[i].ID, today)
 		}
+		if assets[i].Type.Heats() {
+			err = lessHeat(ctx, tx, drawn, assets[i].ID, today)
+		}
 	}
 
 	return learnBase(drawn), err
+}
+
+// lookedBack asks for readings of an asset in the days before one.
+func lookedBack(
+	asset flex.AssetID,
+	today flex.Day,
+	labels ...flex.Label,
+) store.ReadingQuery {
+	q := store.ReadingQuery{
+		Assets: []flex.AssetID{asset},
+		Labels: labels,
+	}
+
+	for k := 1; k <= forecast.Days; k++ {
+		q.Days = append(q.Days, today.Add(-k))
+	}
+
+	return q
+}
+
+// lessHeat takes off what was drawn what a heat pump or a hot-water tank took. From its first reading on, a half-hour of
+// which it reports nothing is left out; what was drawn before that is too, once it has been metered for HeatRead.
+func lessHeat(
+	ctx context.Context,
+	tx *store.Tx,
+	drawn forecast.Series,
+	heater flex.AssetID,
+	today flex.Day,
+) error {
+	rs, err := tx.Readings(ctx, lookedBack(heater, today, flex.HeatPower))
+	if err != nil {
+		return fmt.Errorf("read what a heater took: %w", err)
+	}
+
+	took := energies(rs, flex.HeatPower)
+	if len(took) == 0 {
+		return nil
+	}
+
+	first := slices.MinFunc(slices.Collect(maps.Keys(took)), func(a, b flex.Period) int {
+		return a.Start().Compare(b.Start())
+	}).Start()
+	longAgo := !first.After(today.Start().Add(-HeatRead))
+
+	for p, e := range drawn {
+		if t, known := took[p]; known {
+			drawn[p] = e - t
+		} else if longAgo || p.Start().After(first) {
+			delete(drawn, p)
+		}
+	}
+
+	return nil
 }
 
 // sessionsBack is the number of plug sessions of a charger that are looked back at.
@@ -206,16 +269,7 @@ func lessCar(
 	charger flex.AssetID,
 	today flex.Day,
 ) error {
-	q := store.ReadingQuery{
-		Assets: []flex.AssetID{charger},
-		Labels: settle.Labels(settle.Asset),
-	}
-
-	for k := 1; k <= forecast.Days; k++ {
-		q.Days = append(q.Days, today.Add(-k))
-	}
-
-	rs, err := tx.Readings(ctx, q)
+	rs, err := tx.Readings(ctx, lookedBack(charger, today, settle.Labels(settle.Asset)...))
 	if err != nil {
 		return fmt.Errorf("read what a charger took: %w", err)
 	}

@@ -314,7 +314,12 @@ func freeSignal(s flex.Steering) int {
 // readTemp finds out how warm the rooms are now: as it was read in the last two hours and as the plan in force
 // moved it since then; else as that plan comes to; else what the heat pump keeps by itself.
 func (h *heatPump) readTemp(ctx context.Context, tx *store.Tx) error {
-	read, found, err := latestReading(ctx, tx, h.asset.ID, flex.RoomTemperature)
+	read, found, err := latestReading(
+		ctx,
+		tx,
+		h.asset.ID,
+		flex.RoomTemperature,
+	)
 	switch {
 	case err != nil:
 		return err
@@ -345,7 +350,11 @@ func (h *heatPump) moved(temp float64, at time.Time) float64 {
 		return temp
 	}
 
-	p := h.problem(spans, make([]float64, len(spans)), make([]bool, len(spans)))
+	p := h.problem(
+		spans,
+		make([]float64, len(spans)),
+		make([]bool, len(spans)),
+	)
 	p.Init = temp
 	choices := make([]int, len(spans))
 	for i, s := range spans {

@@ -206,8 +206,12 @@ func (h *heatPump) inputs() []Input {
 			Origin: outdoorOrigin(h.plan.Room.Outdoor),
 		},
 		{
-			Name:   "cop",
-			Value:  fmt.Sprintf("%.1f at 7 °C, %.1f at -3 °C", copAt(7), copAt(-3)),
+			Name: "cop",
+			Value: fmt.Sprintf(
+				"%.1f at 7 °C, %.1f at -3 °C",
+				copAt(7),
+				copAt(-3),
+			),
 			Origin: "default",
 		},
 	}
@@ -229,7 +233,11 @@ func (h *heatPump) buildingInputs(width float64) []Input {
 		)
 	}
 
-	loses := fmt.Sprintf("loses %.0f W and keeps %.1f kWh for each degree", building.Loss, building.Capacity/1000)
+	loses := fmt.Sprintf(
+		"loses %.0f W and keeps %.1f kWh for each degree",
+		building.Loss,
+		building.Capacity/1000,
+	)
 	spare := fmt.Sprintf("%.2f degrees", h.spare(width))
 
 	return []Input{

@@ -238,7 +238,11 @@ func (s *Service) readCarbon(
 			grams[at] = c.Grams
 		}
 
-		car.Carbon, car.CarbonAtOnce, car.CarbonKnown = charge.CarbonAtOnce(car.Periods, power, grams)
+		car.Carbon, car.CarbonAtOnce, car.CarbonKnown = charge.CarbonAtOnce(
+			car.Periods,
+			power,
+			grams,
+		)
 		return nil
 	})
 }
@@ -410,7 +414,12 @@ func (s *Service) readCharging(
 		}
 
 		if !c.Open() {
-			car.Freed, err = freedInSession(ctx, tx, car.Asset.ID, c.Session)
+			car.Freed, err = freedInSession(
+				ctx,
+				tx,
+				car.Asset.ID,
+				c.Session,
+			)
 			return err
 		}
 

@@ -50,7 +50,12 @@ func readOutdoors(
 	tx *store.Tx,
 	asset flex.AssetID,
 ) (outdoors, error) {
-	read, found, err := latestReading(ctx, tx, asset, flex.OutdoorTemperature)
+	read, found, err := latestReading(
+		ctx,
+		tx,
+		asset,
+		flex.OutdoorTemperature,
+	)
 	if err != nil {
 		return outdoors{}, err
 	}

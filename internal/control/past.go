@@ -421,7 +421,12 @@ func (s *Service) explainCar(
 		return nil
 	}
 
-	answers, err := s.whatIf(ctx, tx, []flex.AssetID{p.Asset.ID}, *q.Suppose)
+	answers, err := s.whatIf(
+		ctx,
+		tx,
+		[]flex.AssetID{p.Asset.ID},
+		*q.Suppose,
+	)
 	if err == nil {
 		p.Compare = &answers[0]
 	}

@@ -157,7 +157,11 @@ func (t *heatedTank) expected() []LevelAt {
 	}
 
 	add(t.plan.StoredAt, degrees(t.plan.Stored))
-	spans, stored := t.course(t.plan.Stored, t.plan.StoredAt, t.plan.End())
+	spans, stored := t.course(
+		t.plan.Stored,
+		t.plan.StoredAt,
+		t.plan.End(),
+	)
 	for i, s := range spans {
 		add(s.To, degrees(stored[i]))
 	}

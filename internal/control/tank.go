@@ -70,7 +70,11 @@ type heatedTank struct {
 // half-hour, and when prices, its tariff, a reading or its site's capacity came in. It is safe to run twice
 // and on several machines at once.
 func (s *Service) PlanTanks(ctx context.Context) (worker.Report, error) {
-	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgIDs), s.PlanTanksOf)
+	return worker.EachOrg(
+		ctx,
+		s.DB.OrgsBy((*store.All).OrgIDs),
+		s.PlanTanksOf,
+	)
 }
 
 // PlanTanksOf is PlanTanks for one organisation.
@@ -79,7 +83,13 @@ func (s *Service) PlanTanksOf(
 	org flex.OrgID,
 ) (worker.Report, error) {
 	var r worker.Report
-	err := (&batteryRun{Service: s}).batteries(ctx, org, &r, (*store.Tx).TanksDue, s.planTank)
+	err := (&batteryRun{Service: s}).batteries(
+		ctx,
+		org,
+		&r,
+		(*store.Tx).TanksDue,
+		s.planTank,
+	)
 	if err != nil {
 		return r, fmt.Errorf("plan tanks: %w", err)
 	}
@@ -257,7 +267,12 @@ func (t *heatedTank) readHeat(
 		return 0, at, false, err
 	}
 
-	read, found, err := latestReading(ctx, tx, t.asset.ID, flex.TankTemperature)
+	read, found, err := latestReading(
+		ctx,
+		tx,
+		t.asset.ID,
+		flex.TankTemperature,
+	)
 	if err != nil || !found || read.To.Before(at) {
 		return level, at, known, err
 	}
@@ -325,7 +340,12 @@ func (s *Service) readAround(
 		return err
 	}
 
-	m, err := s.meterBeside(ctx, tx, &t.asset, t.asset.WiringAt(&t.power))
+	m, err := s.meterBeside(
+		ctx,
+		tx,
+		&t.asset,
+		t.asset.WiringAt(&t.power),
+	)
 	if err != nil {
 		return err
 	}

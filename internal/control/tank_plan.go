@@ -337,7 +337,11 @@ func (t *heatedTank) inputs() []Input {
 
 	if water := t.known.Water; water != nil {
 		from = "readings"
-		how = fmt.Sprintf("learned from %d days of readings since %s", water.Days, water.Since)
+		how = fmt.Sprintf(
+			"learned from %d days of readings since %s",
+			water.Days,
+			water.Since,
+		)
 	}
 
 	used, spare := 0, 0
