@@ -106,25 +106,30 @@ func (f *fleet) add(t *testing.T, h *drawn) {
 	f.seed.Exec(`INSERT INTO consent_span (site_id, org_id, from_at, known_at) VALUES ($1, $2, 1, 1)`, site.Bytes(), f.seed.Org.Bytes())
 	var assets []flex.AssetID
 	for _, d := range h.devices {
-		kind := flex.Charger
-		switch {
-		case d.battery:
-			kind = flex.Battery
-		case d.car:
-			kind = flex.ElectricVehicle
-		}
-		id := f.seed.Asset(site, kind, flex.Watts(d.power))
-		if d.qualified {
-			f.seed.Exec(`UPDATE asset SET model = 'm', installed_on = '2025-01-01' WHERE id = $1`, id.Bytes())
-		}
-		if d.capacity > 0 {
-			f.seed.Exec(`UPDATE asset SET capacity_wh = $2 WHERE id = $1`, id.Bytes(), d.capacity)
-		}
-		assets = append(assets, id)
+		assets = append(assets, f.device(site, d))
 	}
 	f.homes, f.sites, f.assets = append(f.homes, h), append(f.sites, site), append(f.assets, assets)
 	f.resets(h.anew, assets)
 	f.put(t, len(f.homes)-1, h.readings)
+}
+
+// device makes a device of a home.
+func (f *fleet) device(site flex.SiteID, d device) flex.AssetID {
+	kind := flex.Charger
+	switch {
+	case d.battery:
+		kind = flex.Battery
+	case d.car:
+		kind = flex.ElectricVehicle
+	}
+	id := f.seed.Asset(site, kind, flex.Watts(d.power))
+	if d.qualified {
+		f.seed.Exec(`UPDATE asset SET model = 'm', installed_on = '2025-01-01' WHERE id = $1`, id.Bytes())
+	}
+	if d.capacity > 0 {
+		f.seed.Exec(`UPDATE asset SET capacity_wh = $2 WHERE id = $1`, id.Bytes(), d.capacity)
+	}
+	return id
 }
 
 func (f *fleet) write(t *testing.T, fn func(ctx context.Context, tx *store.Tx) error) {
@@ -305,6 +310,10 @@ func (f *fleet) expected(i int, final bool, fault string) (lines []string) {
 	moved, waits := int64(0), false
 	for _, s := range sums {
 		flexed := "-"
+		if h.left(s.steered) {
+			lines = append(lines, fmt.Sprintf("event %s: - Wh, 0 missing", f.ids[s.steered]))
+			continue
+		}
 		waits = waits || s.missing > 0 && !final
 		if s.missing == 0 || final {
 			flexed = fmt.Sprint(s.flex)

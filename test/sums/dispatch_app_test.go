@@ -11,6 +11,7 @@ import (
 
 	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/registry"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
@@ -57,13 +58,15 @@ func drawDispatched(r *rand.Rand, day date, t terms) (h *drawn, first int) {
 // act has one thing happen at an instant.
 func (p *play) act(t *testing.T, now time.Time) {
 	t.Helper()
-	switch p.r.IntN(10) {
+	switch p.r.IntN(11) {
 	case 0, 1, 2, 3, 4:
 		p.dispatch(t, now)
 	case 5, 6:
 		p.call(t, now)
 	case 7, 8:
 		p.stop(t, now)
+	case 9:
+		p.replace(t, now)
 	default:
 		p.release(t, now)
 	}
@@ -86,9 +89,12 @@ func (p *play) dispatch(t *testing.T, now time.Time) {
 	order := store.Dispatch{Market: "wholesale", Span: flex.Span{From: from, To: to}, Batch: true}
 	halves := flex.PeriodAt(to.Add(-1)).Sub(flex.PeriodAt(from)) + 1
 	for d, id := range p.assets[0] {
+		if p.homes[0].devices[d].gone > 0 {
+			continue
+		}
 		if p.r.IntN(2) == 0 || d == len(p.assets[0])-1 && len(order.Assets) == 0 {
 			part := store.DispatchedAsset{ID: id, Power: flex.Watts(100 * (p.r.IntN(160) - 80))}
-			if d > 0 { // a battery alone may give
+			if !p.homes[0].devices[d].battery { // a battery alone may give
 				part.Power = max(part.Power, -part.Power)
 			}
 			for range halves - p.r.IntN(2) {
@@ -164,9 +170,9 @@ func (p *play) call(t *testing.T, now time.Time) {
 		}
 		var all []store.Called
 		for d, id := range p.assets[0] {
-			if !held[id] {
+			if !held[id] && p.homes[0].devices[d].gone == 0 {
 				steps := []flex.Step{{Span: in.Span}}
-				all = append(all, store.Called{AssetID: id, SiteID: p.sites[0], Baseline: steps, Expected: steps, Battery: d == 0})
+				all = append(all, store.Called{AssetID: id, SiteID: p.sites[0], Baseline: steps, Expected: steps, Battery: p.homes[0].devices[d].battery})
 				p.calls = append(p.calls, called{d, in.Change < 0, paid{in.From.Unix(), in.To.Unix(), int64(in.Price)}})
 				p.ids = append(p.ids, in.ID)
 			}
@@ -203,6 +209,24 @@ func (p *play) stop(t *testing.T, now time.Time) {
 			p.held["taken back"]++
 		}
 	}
+}
+
+// replace has a device deleted, and another of its kind added, whose own meter tells nothing.
+func (p *play) replace(t *testing.T, now time.Time) {
+	t.Helper()
+	h := p.homes[0]
+	d := p.r.IntN(len(h.devices))
+	if h.devices[d].gone > 0 || p.r.IntN(2) == 0 {
+		return
+	}
+	if err := (&registry.Service{DB: p.db}).DeleteAsset(t.Context(), p.seed.Org, p.assets[0][d]); err != nil {
+		t.Fatal(err)
+	}
+	next := h.devices[d]
+	h.devices[d].gone = now.Unix()
+	h.devices = append(h.devices, next)
+	p.assets[0] = append(p.assets[0], p.device(p.sites[0], next))
+	p.held["devices replaced"]++
 }
 
 // release has an instruction let one device go.
@@ -305,6 +329,8 @@ func TestSums_Dispatches(t *testing.T) {
 			}
 			for _, f := range fleets {
 				f.compare(t, "at first", false)
+				h := f.homes[0]
+				h.late = slices.DeleteFunc(h.late, func(x sent) bool { return h.devices[x.device].gone > 0 }) // it is refused
 				f.late(t)
 			}
 			now = now.Add(time.Hour)
@@ -314,6 +340,12 @@ func TestSums_Dispatches(t *testing.T) {
 				figures += f.compare(t, "when all had come", false)
 				f.again(t)
 			}
+			now = now.Add(time.Hour)
+			revise(t, db, day, fleets, now)
+			untilIdle(t, fleets[0].service)
+			for _, f := range fleets {
+				f.compare(t, "when prices were revised", false)
+			}
 			all = append(all, fleets...)
 		}
 		now = now.AddDate(0, 0, 70)
@@ -321,11 +353,11 @@ func TestSums_Dispatches(t *testing.T) {
 		for _, f := range all {
 			f.compare(t, "in the end", true)
 		}
-		for _, fault := range []string{"the market pays for all", "each event has all of it", "a car counts beside its charger"} {
+		for _, fault := range []string{"the market pays for all", "each event has all of it", "a car counts beside its charger", "what left counts to the end"} {
 			planted(all, fault, differ)
 		}
 		fmt.Fprintf(t.Output(), "%d homes, %d figures, %v; mistakes, by the homes in which they are found: %v\n", len(all), figures, held, differ)
-		for _, fault := range []string{"a dispatch is replaced whole", "the market pays for all", "each event has all of it"} {
+		for _, fault := range []string{"a dispatch is replaced whole", "the market pays for all", "each event has all of it", "what left counts to the end"} {
 			if differ[fault] == 0 {
 				t.Errorf("%s: the comparison does not find it", fault)
 			}
@@ -338,10 +370,31 @@ func TestSums_Dispatches(t *testing.T) {
 	})
 }
 
+// revise publishes other prices of the first half of a day.
+func revise(t *testing.T, db *store.DB, day date, fleets []*fleet, now time.Time) {
+	t.Helper()
+	span := flex.Span{From: instant(day.begin()), To: instant(day.at(24))}
+	var ps []flex.PricedPeriod
+	for n := 1; n < 24; n++ {
+		at := day.at(n)
+		ps = append(ps, flex.PricedPeriod{Period: flex.PeriodAt(instant(at)), Price: flex.Price(price(at + 1800*77)), Known: true})
+		for _, f := range fleets {
+			f.homes[0].prices[at] = price(at + 1800*77)
+		}
+	}
+	err := db.WriteAll(t.Context(), func(all *store.All) error {
+		_, err := all.AddPublication(t.Context(), store.Publication{Source: "test", PublishedAt: now, Span: span}, ps)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // newPlay makes the n-th home, of an organisation of its own, whose client takes dispatches over.
 func newPlay(t *testing.T, db *store.DB, url, name string, day date, n int, seed *storetest.Seed, held map[string]int) *play {
 	t.Helper()
-	r := rand.New(rand.NewPCG(uint64(n), uint64(day)*43))
+	r := rand.New(rand.NewPCG(uint64(n), uint64(day)*53))
 	h, first := drawDispatched(r, day, termsDrawn()[name])
 	f := fleetOf(t, db, url, name, fmt.Sprint("dispatched ", int(day), " ", n), day, []*drawn{h}, seed)
 	f.write(t, func(ctx context.Context, tx *store.Tx) error {

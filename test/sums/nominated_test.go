@@ -305,7 +305,7 @@ func meeting(events []*steered) (groups [][]*steered) {
 func (h *home) balance(sums []*sum) (total int64) {
 	months := map[int]int64{}
 	for _, s := range sums {
-		if s.missing > 0 && !h.final {
+		if s.missing > 0 && !h.final || h.left(s.steered) {
 			continue
 		}
 		if h.terms.byEvent || h.terms.claw {

@@ -49,6 +49,7 @@ type device struct {
 	car       bool // else it is a charger
 	qualified bool // its own meter
 	capacity  int64
+	gone      int64 // when it was taken away; 0: never
 }
 
 // steered is an event. Of a car the stay is known, and its plan without the market from the
@@ -605,6 +606,11 @@ func (g *group) divide(m meter, c *candidate, base []int64, apart map[int]wh) (s
 			parts, p.unassigned = g.split(n, p.deviation)
 		}
 		for k, s := range sums {
+			if n >= s.first && n <= s.last && g.left(s.steered) { // its part is nobody's
+				p.unassigned += parts[k]
+			}
+		}
+		for k, s := range sums {
 			if n < s.first || n > s.last {
 				continue
 			}
@@ -651,7 +657,7 @@ func (g *group) split(n int, deviation int64) (parts []int64, unassigned int64) 
 		if n < e.first || n > e.last {
 			continue
 		}
-		meant := g.bound(e, n, e.meant[n-e.first])
+		meant := g.bound(e, n, g.until(e, n))
 		in, weights = append(in, i), append(weights, max(meant, -meant))
 		if meant > 0 && deviation > 0 || meant < 0 && deviation < 0 {
 			along, any = append(along, max(meant, -meant)), true
@@ -692,6 +698,21 @@ func (g *group) split(n int, deviation int64) (parts []int64, unassigned int64) 
 		unassigned -= parts[i]
 	}
 	return parts, unassigned
+}
+
+// left reports whether an event's device was taken away before it was over.
+func (h *home) left(e *steered) bool {
+	gone := h.devices[e.device].gone
+	return gone > 0 && gone < e.day.at(e.last+1)
+}
+
+// until is what an event was to move in a half-hour until its device was taken away.
+func (h *home) until(e *steered, n int) int64 {
+	meant := e.meant[n-e.first]
+	if !h.left(e) || h.fault == "what left counts to the end" {
+		return meant
+	}
+	return meant * min(max(h.devices[e.device].gone-e.day.at(n), 0), 1800) / 1800
 }
 
 // bound keeps a part within what the event's asset can have moved.
@@ -752,6 +773,9 @@ func (g *group) money(sums []*sum, exact []*big.Rat) {
 			default:
 				s.credit = min(s.credit, s.owed)
 			}
+		}
+		if g.left(s.steered) {
+			s.credit, s.owed = 0, 0
 		}
 		before = after
 	}
