@@ -62,6 +62,11 @@ func (s *Service) WriteOff(
 
 	var t ledger.Booked
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		// Nobody else posts between the look at the balance and this posting.
+		if _, err := tx.HoldBooks(ctx); err != nil {
+			return err
+		}
+
 		balance, err := tx.Balance(ctx, g.SiteID)
 		if err != nil {
 			return err

@@ -2,6 +2,8 @@ package books_test
 
 import (
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"flexd/internal/books"
@@ -166,6 +168,34 @@ func TestWriteOff(t *testing.T) {
 		tr, err := o.books.WriteOff(t.Context(), o.org, off)
 		if err != nil || tr.Credit() != 59 || o.replay(day(t, "2026-10-20"))[string(ledger.WriteOffs)] != 59 {
 			t.Errorf("%+v, %v", tr, err)
+		}
+	})
+}
+
+// What a user owes is written off once, whichever of two processes does it, each several times at once.
+func TestWriteOff_AtOnce(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		o := open(t, url)
+		o.earn("a", "2026-10-01", -118) // the balance is -59 p
+		other := &books.Service{DB: storetest.Open(t, url, store.Options{Now: o.clock})}
+		var done atomic.Int64
+		var wg sync.WaitGroup
+		for _, s := range []*books.Service{o.books, other} {
+			for range 8 {
+				wg.Go(func() {
+					off := books.Gift{SiteID: o.sites[0], Amount: 59, Reason: "our mistake", By: "ada"}
+					switch _, err := s.WriteOff(t.Context(), o.org, off); {
+					case err == nil:
+						done.Add(1)
+					case flex.KindOf(err) != flex.Conflict:
+						t.Error(err)
+					}
+				})
+			}
+		}
+		wg.Wait()
+		if written := o.replay(day(t, "2026-10-20"))[string(ledger.WriteOffs)]; done.Load() != 1 || written != 59 {
+			t.Errorf("59 p are written off %d times, %d p in all", done.Load(), written)
 		}
 	})
 }
