@@ -34,8 +34,15 @@ type dispatchSend struct {
 }
 
 // Run queues the dispatch; a running `flexd serve` sends it. With --dry-run it says what it would do.
-func (o *dispatchSend) Run(ctx context.Context, c console) error {
-	h, org, err := openFor(ctx, o.store, o.Name)
+func (o *dispatchSend) Run(
+	ctx context.Context,
+	c console,
+) error {
+	h, org, err := openFor(
+		ctx,
+		o.store,
+		o.Name,
+	)
 	if err != nil {
 		return err
 	}
@@ -49,7 +56,12 @@ func (o *dispatchSend) Run(ctx context.Context, c console) error {
 		},
 	}
 
-	ids, err := assetsNamed(ctx, h, org.ID, o.Assets)
+	ids, err := assetsNamed(
+		ctx,
+		h,
+		org.ID,
+		o.Assets,
+	)
 	if err != nil {
 		return err
 	}
@@ -62,16 +74,33 @@ func (o *dispatchSend) Run(ctx context.Context, c console) error {
 	}
 
 	if o.DryRun {
-		err = o.preview(ctx, c, h, org.ID, order)
+		err = o.preview(
+			ctx,
+			c,
+			h,
+			org.ID,
+			order,
+		)
 	} else {
-		err = o.queue(ctx, c, h, org.ID, order)
+		err = o.queue(
+			ctx,
+			c,
+			h,
+			org.ID,
+			order,
+		)
 	}
 
 	if err != nil {
 		return err
 	}
 
-	return warnWithoutEndpoint(ctx, c, h, org.ID)
+	return warnWithoutEndpoint(
+		ctx,
+		c,
+		h,
+		org.ID,
+	)
 }
 
 // queue has a dispatch sent, and prints what waits to be.
@@ -92,7 +121,11 @@ func (o *dispatchSend) queue(
 	var queued []records.Dispatch
 	err := h.Access.Act(ctx, act, func() error {
 		var err error
-		queued, err = h.Push.Dispatch(ctx, org, order)
+		queued, err = h.Push.Dispatch(
+			ctx,
+			org,
+			order,
+		)
 		return err
 	})
 	if err != nil {
@@ -113,7 +146,11 @@ func (o *dispatchSend) preview(
 	var p *control.Preview
 	err := h.Push.PreviewDispatch(ctx, org, order, func(tx *records.Tx) error {
 		var err error
-		p, err = control.PreviewDispatch(ctx, tx, &order)
+		p, err = control.PreviewDispatch(
+			ctx,
+			tx,
+			&order,
+		)
 		return err
 	})
 	if err != nil {
@@ -128,7 +165,10 @@ func (o *dispatchSend) preview(
 }
 
 // printQueued prints the dispatches that wait to be sent.
-func (o *dispatchSend) printQueued(c console, queued []records.Dispatch) error {
+func (o *dispatchSend) printQueued(
+	c console,
+	queued []records.Dispatch,
+) error {
 	events, said := []fields{}, ""
 
 	for _, d := range queued {
@@ -145,7 +185,12 @@ func (o *dispatchSend) printQueued(c console, queued []records.Dispatch) error {
 		)
 	}
 
-	return o.print(c, events, "%s", said)
+	return o.print(
+		c,
+		events,
+		"%s",
+		said,
+	)
 }
 
 // warnWithoutEndpoint says that what is queued goes nowhere yet.
@@ -175,11 +220,18 @@ func warnWithoutEndpoint(
 }
 
 // countOf is a number of things, as in "1 asset" and "2 assets".
-func countOf(n int, thing string) string {
+func countOf(
+	n int,
+	thing string,
+) string {
 	if n == 1 {
 		return "1 " + thing
 	}
-	return fmt.Sprintf("%d %ss", n, thing)
+	return fmt.Sprintf(
+		"%d %ss",
+		n,
+		thing,
+	)
 }
 
 // dispatchList is `flexd dispatch list`.
@@ -240,8 +292,15 @@ func dispatchRows(ds []delivery.Dispatched) []dispatchRow {
 }
 
 // Run prints the dispatches, a line for each battery.
-func (o *dispatchList) Run(ctx context.Context, c console) error {
-	h, org, err := openFor(ctx, o.store, o.Name)
+func (o *dispatchList) Run(
+	ctx context.Context,
+	c console,
+) error {
+	h, org, err := openFor(
+		ctx,
+		o.store,
+		o.Name,
+	)
 	if err != nil {
 		return err
 	}
@@ -258,7 +317,14 @@ func (o *dispatchList) Run(ctx context.Context, c console) error {
 		return c.json(lines)
 	}
 
-	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(
+		c.out,
+		0,
+		0,
+		2,
+		' ',
+		0,
+	)
 	fmt.Fprintln(
 		w,
 		"EVENT\tBATTERY\tFROM\tTO\tKW\tDELIVERY\tREPORTED\tHANDED BACK",

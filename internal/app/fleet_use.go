@@ -19,7 +19,11 @@ func (a *App) fleetUse(
 	scope flex.Scope,
 	spans []flex.Span,
 ) ([]adr.FleetUse, error) {
-	e, err := a.Grid.Envelope(ctx, org, scope)
+	e, err := a.Grid.Envelope(
+		ctx,
+		org,
+		scope,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +38,12 @@ func (a *App) fleetUse(
 		past = append(past, span)
 	}
 
-	used, err := a.Grid.Used(ctx, org, scope, past)
+	used, err := a.Grid.Used(
+		ctx,
+		org,
+		scope,
+		past,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -49,8 +58,11 @@ func (a *App) fleetUse(
 	return uses, nil
 }
 
-// usePast is what was drawn. Without a reading and a schedule of any of its assets it is missing.
-func usePast(span flex.Span, u *grid.Used) adr.FleetUse {
+// usePast is what was drawn, less what batteries gave. Without a reading and a schedule of any of its assets it is missing.
+func usePast(
+	span flex.Span,
+	u *grid.Used,
+) adr.FleetUse {
 	use := adr.FleetUse{
 		Span:    span,
 		Energy:  u.Energy,
@@ -83,7 +95,12 @@ func (a *App) assetUse(
 	scope flex.Scope,
 	spans []flex.Span,
 ) ([]adr.AssetUse, error) {
-	used, err := a.Grid.UsedByAsset(ctx, org, scope, spans)
+	used, err := a.Grid.UsedByAsset(
+		ctx,
+		org,
+		scope,
+		spans,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +132,12 @@ func (a *App) assetUse(
 }
 
 // useOf is what one asset draws in a span. One that is not plugged in draws nothing.
-func useOf(span flex.Span, u grid.AssetUse, plugged, ahead bool) adr.FleetUse {
+func useOf(
+	span flex.Span,
+	u grid.AssetUse,
+	plugged,
+	ahead bool,
+) adr.FleetUse {
 	use := adr.FleetUse{
 		Span:    span,
 		Ahead:   ahead,
@@ -135,7 +157,10 @@ func useOf(span flex.Span, u grid.AssetUse, plugged, ahead bool) adr.FleetUse {
 
 // useAhead is what is planned, and what can be changed of it, from now on. Of a span that is no window of
 // the envelope it is the part of the window around it.
-func useAhead(e *grid.Envelope, span flex.Span) adr.FleetUse {
+func useAhead(
+	e *grid.Envelope,
+	span flex.Span,
+) adr.FleetUse {
 	span.From = flex.Later(span.From, e.At)
 	use := adr.FleetUse{
 		Span:    span,
@@ -143,14 +168,7 @@ func useAhead(e *grid.Envelope, span flex.Span) adr.FleetUse {
 		Quality: adr.QualityMissing,
 	}
 
-	var around *grid.Window
-	for i := range e.Windows {
-		w := &e.Windows[i]
-		covers := !w.From.After(span.From) && !w.To.Before(span.To)
-		if covers && (around == nil || w.Len() < around.Len()) {
-			around = w
-		}
-	}
+	around := windowAround(e, span)
 	if around == nil {
 		return use
 	}
@@ -164,9 +182,24 @@ func useAhead(e *grid.Envelope, span flex.Span) adr.FleetUse {
 		seconds := int64(around.Len() / time.Second)
 		return flex.WattHours(int64(of) * int64(span.Len()/time.Second) / max(1, seconds))
 	}
-	use.Energy = part(around.Planned)
-	use.Less = part(around.Planned - around.Least)
-	use.More = part(around.Most - around.Planned)
+	b := &around.Batteries
+	use.Energy = part(around.Planned + b.Planned)
+	use.Less = part(around.Planned - around.Least + b.Planned - b.Least)
+	use.More = part(around.Most - around.Planned + b.Most - b.Planned)
 
 	return use
+}
+
+// windowAround is the shortest window of an envelope that a span is within; nil if there is none.
+func windowAround(e *grid.Envelope, span flex.Span) *grid.Window {
+	var around *grid.Window
+	for i := range e.Windows {
+		w := &e.Windows[i]
+		covers := !w.From.After(span.From) && !w.To.Before(span.To)
+		if covers && (around == nil || w.Len() < around.Len()) {
+			around = w
+		}
+	}
+
+	return around
 }

@@ -20,6 +20,7 @@ func TestFleetUse(t *testing.T) {
 		defer endpoint.Close()
 		s := openClocked(t, url, time.Date(2026, 1, 15, 17, 0, 0, 0, time.UTC), endpoint.URL)
 		defer s.app.Close()
+		s.Exec(`UPDATE asset SET excluded_at = 1 WHERE id = $1`, s.battery.Bytes()) // it would be counted beside the cars
 		home := s.Site(flex.FullScheduleMethod)
 		for range 2 {
 			err := s.app.Control.Event(t.Context(), s.Org, s.Asset(home, flex.Charger, 7400), control.Event{Kind: control.PlugIn,

@@ -45,7 +45,12 @@ func (l *learning) readBatteries(
 		p.only = only
 	}
 
-	err := tx.EachBatteryDay(ctx, scope, span, p.add)
+	err := tx.EachBatteryDay(
+		ctx,
+		scope,
+		span,
+		p.add,
+	)
 	l.a.Batteries = len(p.counted)
 
 	return err

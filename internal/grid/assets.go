@@ -61,7 +61,11 @@ func gather(now time.Time) *gathering {
 }
 
 // read counts in what is plugged in at the sites of a scope.
-func (g *gathering) read(ctx context.Context, tx *store.Tx, scope flex.Scope) error {
+func (g *gathering) read(
+	ctx context.Context,
+	tx *store.Tx,
+	scope flex.Scope,
+) error {
 	if err := g.readFuses(ctx, tx); err != nil {
 		return err
 	}
@@ -73,7 +77,11 @@ func (g *gathering) read(ctx context.Context, tx *store.Tx, scope flex.Scope) er
 		return err
 	}
 
-	return tx.EachPlugged(ctx, scope, g.add)
+	return tx.EachPlugged(
+		ctx,
+		scope,
+		g.add,
+	)
 }
 
 // now is the instant that the first half-hour begins at.
@@ -132,7 +140,10 @@ type drawn struct {
 }
 
 // draws adds up a schedule's steps, and puts them into the half-hours. Some times are kept as planned.
-func (g *gathering) draws(p *store.Plugged, kept []secondSpan) drawn {
+func (g *gathering) draws(
+	p *store.Plugged,
+	kept []secondSpan,
+) drawn {
 	var d drawn
 	for _, s := range p.Steps {
 		power := int64(min(s.Limit, p.Power))
@@ -144,18 +155,34 @@ func (g *gathering) draws(p *store.Plugged, kept []secondSpan) drawn {
 		d.before += envelope.Joules(power * step.meet(secondSpan{step.from, g.start}).length())
 		ahead := step.meet(secondSpan{g.start, step.to})
 		d.ahead += envelope.Joules(power * (ahead.length() - within(kept, ahead)))
-		g.spread(&g.planned, ahead, power)
+		g.spread(
+			&g.planned,
+			ahead,
+			power,
+		)
 		at, fused := g.behind[p.AssetID]
 		if fused {
-			g.spread(&at.planned[at.line], ahead, power)
+			g.spread(
+				&at.planned[at.line],
+				ahead,
+				power,
+			)
 		}
 
 		for _, k := range kept {
 			now := ahead.meet(k)
 			d.now += envelope.Joules(power * now.meet(secondSpan{now.from, p.ReadyBy.Unix()}).length())
-			g.spread(&g.fixed, now, power)
+			g.spread(
+				&g.fixed,
+				now,
+				power,
+			)
 			if fused {
-				g.spread(&at.fixed[at.line], now, power)
+				g.spread(
+					&at.fixed[at.line],
+					now,
+					power,
+				)
 			}
 		}
 	}
@@ -176,7 +203,10 @@ func (g *gathering) spread(
 
 // permitted returns the seconds of each half-hour in which an asset may charge, without times that are kept as planned, and
 // how many there are after the last.
-func (g *gathering) permitted(p *store.Plugged, kept []secondSpan) ([]int64, int64) {
+func (g *gathering) permitted(
+	p *store.Plugged,
+	kept []secondSpan,
+) ([]int64, int64) {
 	open := g.open(p)
 	seconds := make([]int64, HalfHours)
 	in := func(w secondSpan) int64 {
@@ -260,7 +290,10 @@ func (g *gathering) offPeakHours(t flex.Tariff) []secondSpan {
 }
 
 // offPeakHours returns the hours of a time that a tariff permits charging in, in order.
-func offPeakHours(t flex.Tariff, of secondSpan) []secondSpan {
+func offPeakHours(
+	t flex.Tariff,
+	of secondSpan,
+) []secondSpan {
 	spans, stated := tariff.OffPeak(t, of.span())
 	if !stated { // no hour is dearer than another
 		spans = []flex.Span{of.span()}

@@ -92,7 +92,10 @@ func (g *gathering) battery(
 
 // window is what a battery does by plan in a window, and can. Its plan is within: where it may only cover its home that is what
 // it can give.
-func (b *batteryAhead) window(from, to int) (planned, least, most envelope.Joules) {
+func (b *batteryAhead) window(
+	from,
+	to int,
+) (planned, least, most envelope.Joules) {
 	planned = b.planned[to] - b.planned[from]
 	if b.bounds == nil {
 		return planned, planned, planned
@@ -104,7 +107,10 @@ func (b *batteryAhead) window(from, to int) (planned, least, most envelope.Joule
 }
 
 // batteriesIn adds up what all batteries do in a window, and can.
-func (g *gathering) batteriesIn(from, to int) BatteryWindow {
+func (g *gathering) batteriesIn(
+	from,
+	to int,
+) BatteryWindow {
 	var planned, least, most envelope.Joules
 	for i := range g.batteries {
 		p, l, m := g.batteries[i].window(from, to)

@@ -33,13 +33,19 @@ type behind struct {
 }
 
 // readFuses notes which assets are plugged in behind a main fuse that was set.
-func (g *gathering) readFuses(ctx context.Context, tx *store.Tx) error {
+func (g *gathering) readFuses(
+	ctx context.Context,
+	tx *store.Tx,
+) error {
 	cars, err := tx.FusedCars(ctx)
 	sites := map[flex.SiteID]*fusedSite{}
 	for _, c := range cars {
 		site := sites[c.Site]
 		if site == nil {
-			site = &fusedSite{fuse: c.Fuse, phases: c.Phases}
+			site = &fusedSite{
+				fuse:   c.Fuse,
+				phases: c.Phases,
+			}
 			sites[c.Site] = site
 			g.fused = append(g.fused, site)
 		}
@@ -51,7 +57,10 @@ func (g *gathering) readFuses(ctx context.Context, tx *store.Tx) error {
 }
 
 // add counts a car in, with the seconds of each half-hour in which it may charge.
-func (b behind) add(c envelope.Car, seconds []int64) {
+func (b behind) add(
+	c envelope.Car,
+	seconds []int64,
+) {
 	car := fusedCar{line: b.line, power: envelope.Joules(c.Power)}
 	for i, n := range seconds {
 		car.seconds[i+1] = car.seconds[i] + n
@@ -83,7 +92,10 @@ func (s *fusedSite) carries(edges *[HalfHours + 1]int64) [HalfHours + 1]envelope
 }
 
 // free is the least and the most that the cars draw in a window, were there no fuse.
-func (s *fusedSite) free(from, to int) (least, most envelope.PerLine) {
+func (s *fusedSite) free(
+	from,
+	to int,
+) (least, most envelope.PerLine) {
 	for i := range s.cars {
 		c := &s.cars[i]
 		within := c.seconds[to] - c.seconds[from]

@@ -59,7 +59,11 @@ func (s *Service) Follow(
 		}
 
 		g = gather(tx.Now())
-		return g.read(ctx, tx, scope)
+		return g.read(
+			ctx,
+			tx,
+			scope,
+		)
 	})
 	if err != nil {
 		return nil, err

@@ -14,7 +14,10 @@ type spentDay struct {
 }
 
 // readSpent notes which assets may not be called on the days of the half-hours.
-func (g *gathering) readSpent(ctx context.Context, tx *store.Tx) error {
+func (g *gathering) readSpent(
+	ctx context.Context,
+	tx *store.Tx,
+) error {
 	for day := flex.DayAt(g.now()); day.Start().Unix() < g.end(); day = day.Add(1) {
 		assets, err := tx.SpentAssets(ctx, day.Start())
 		if err != nil {
@@ -49,7 +52,10 @@ func (g *gathering) kept(p *store.Plugged) []secondSpan {
 }
 
 // within is how long stretches that are apart share with another.
-func within(all []secondSpan, w secondSpan) int64 {
+func within(
+	all []secondSpan,
+	w secondSpan,
+) int64 {
 	var sum int64
 	for _, s := range all {
 		sum += s.meet(w).length()

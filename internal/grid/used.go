@@ -18,13 +18,13 @@ const (
 	usedChunk = 1000
 )
 
-// Used is what the plugged-in assets of a scope drew in a time that is over.
+// Used is what the plugged-in assets and the home batteries of a scope drew in a time that is over, less what batteries gave.
 type Used struct {
-	// as metered; of assets that were not metered throughout, by the newest of their schedules
+	// as metered; of assets that were not metered throughout, by the newest of their schedules, or by a battery's plan and dispatches
 	Energy     flex.WattHours
-	NumPlugged int
+	NumPlugged int // with the batteries that were planned
 	NumMetered int // of them, those that were metered throughout
-	NumPlanned int // of the others, those whose schedule covers the time
+	NumPlanned int // of the others, those whose schedule or plan covers the time
 }
 
 // Used returns what a scope drew in each of some spans. Energy of half-hours that a span covers in part counts by
@@ -43,7 +43,7 @@ func (s *Service) Used(
 	return found, err
 }
 
-// AssetUse is what one asset drew in a time that is over, or is to draw in one to come.
+// AssetUse is what one asset drew in a time that is over, or is to draw in one to come. What a battery gives is below zero.
 type AssetUse struct {
 	Energy  flex.WattHours
 	Metered bool // throughout
@@ -108,7 +108,11 @@ type using struct {
 	by   map[flex.AssetID]AssetUse
 }
 
-func (u *using) read(ctx context.Context, tx *store.Tx, scope flex.Scope) error {
+func (u *using) read(
+	ctx context.Context,
+	tx *store.Tx,
+	scope flex.Scope,
+) error {
 	began := flex.Span{
 		From: u.span.From.Add(-longestStay),
 		To:   u.span.To,
@@ -128,14 +132,21 @@ func (u *using) read(ctx context.Context, tx *store.Tx, scope flex.Scope) error 
 
 	for id, planned := range u.plan {
 		energy := flex.WattHours(max(0, planned) / 3600)
-		u.by[id] = AssetUse{Energy: energy, Planned: planned >= 0}
+		u.by[id] = AssetUse{
+			Energy:  energy,
+			Planned: planned >= 0,
+		}
 		u.Energy += energy
 		if planned >= 0 {
 			u.NumPlanned++
 		}
 	}
 
-	return nil
+	return u.readBatteries(
+		ctx,
+		tx,
+		scope,
+	)
 }
 
 // stay counts what a stay draws in the span by its schedule.
@@ -176,24 +187,9 @@ func (u *using) meters(
 	tx *store.Tx,
 	ids []flex.AssetID,
 ) error {
-	first, last := flex.PeriodAt(u.span.From), flex.PeriodAt(u.span.To.Add(-1))
-	q := store.ReadingQuery{
-		Assets: ids,
-		Labels: settle.Labels(settle.Asset),
-		Within: flex.Span{From: first.Start(), To: last.End()},
-	}
-	for day := flex.DayAt(u.span.From); day.Start().Before(u.span.To); day = day.Add(1) {
-		q.Days = append(q.Days, day)
-	}
-
-	rs, err := tx.Readings(ctx, q)
+	by, err := u.readings(ctx, tx, ids, settle.Labels(settle.Asset)...)
 	if err != nil {
 		return err
-	}
-
-	by := map[flex.AssetID][]flex.Reading{}
-	for _, r := range rs {
-		by[r.AssetID] = append(by[r.AssetID], r)
 	}
 
 	for id, own := range by {
@@ -206,11 +202,47 @@ func (u *using) meters(
 	return nil
 }
 
+// readings are the readings of some labels in the half-hours of the span, by asset.
+func (u *using) readings(
+	ctx context.Context,
+	tx *store.Tx,
+	ids []flex.AssetID,
+	labels ...flex.Label,
+) (map[flex.AssetID][]flex.Reading, error) {
+	first, last := flex.PeriodAt(u.span.From), flex.PeriodAt(u.span.To.Add(-1))
+	q := store.ReadingQuery{
+		Assets: ids,
+		Labels: labels,
+		Within: flex.Span{From: first.Start(), To: last.End()},
+	}
+	for day := flex.DayAt(u.span.From); day.Start().Before(u.span.To); day = day.Add(1) {
+		q.Days = append(q.Days, day)
+	}
+
+	rs, err := tx.Readings(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+
+	by := map[flex.AssetID][]flex.Reading{}
+	for _, r := range rs {
+		by[r.AssetID] = append(by[r.AssetID], r)
+	}
+
+	return by, nil
+}
+
 // count takes what an asset was metered to draw in place of what was planned.
-func (u *using) count(id flex.AssetID, energy flex.WattHours) {
+func (u *using) count(
+	id flex.AssetID,
+	energy flex.WattHours,
+) {
 	u.Energy += energy
 	u.NumMetered++
-	u.by[id] = AssetUse{Energy: energy, Metered: true}
+	u.by[id] = AssetUse{
+		Energy:  energy,
+		Metered: true,
+	}
 	delete(u.plan, id)
 }
 

@@ -134,7 +134,11 @@ func readBatteryHalfHour(text string) (BatteryHalfHour, error) {
 	rest := text
 	for i := range numbers {
 		part, after, _ := strings.Cut(rest, "/")
-		n, err := strconv.ParseInt(part, 10, 64)
+		n, err := strconv.ParseInt(
+			part,
+			10,
+			64,
+		)
 		if err != nil {
 			return h, fmt.Errorf("%w: %q is no half-hour", ErrUnreadable, text)
 		}

@@ -1,0 +1,24 @@
+package app
+
+import (
+	"testing"
+	"time"
+
+	"flexd/internal/adr"
+	"flexd/internal/flex"
+	"flexd/internal/grid"
+)
+
+// TestUseAhead_Batteries: cars that are to draw 2 kWh and can draw 1 to 5, and batteries that are to give 3 and can give 4 or draw 4.
+func TestUseAhead_Batteries(t *testing.T) {
+	now := time.Date(2026, 1, 15, 17, 0, 0, 0, time.UTC)
+	hour := flex.Span{From: now, To: now.Add(time.Hour)}
+	e := &grid.Envelope{At: now, Windows: []grid.Window{{
+		Span: hour, Planned: 2000, Least: 1000, Most: 5000, Batteries: grid.BatteryWindow{Planned: -3000, Least: -4000, Most: 4000},
+	}}}
+
+	want := adr.FleetUse{Span: hour, Quality: adr.QualityOK, Ahead: true, Energy: -1000, Less: 2000, More: 10_000}
+	if got := useAhead(e, hour); got != want {
+		t.Errorf("%+v, not %+v", got, want)
+	}
+}

@@ -1,0 +1,244 @@
+package grid
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"flexd/internal/engine/envelope"
+	"flexd/internal/flex"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+)
+
+// batteryUse is what a battery is expected to draw in a span: what dispatches ask for, and in the rest of it what it was planned to.
+type batteryUse struct {
+	orders  []flex.Step // apart
+	since   flex.Period // from which on its newest plan counts; zero without one
+	joules  int64       // below zero it gives
+	seconds int64       // of the span that are known
+}
+
+// readBatteries counts what the home batteries of a scope use in the span: as their inverters measured it throughout, else as was
+// expected.
+func (u *using) readBatteries(
+	ctx context.Context,
+	tx *store.Tx,
+	scope flex.Scope,
+) error {
+	found, err := u.expectedOfBatteries(
+		ctx,
+		tx,
+		scope,
+	)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+
+	assets := make([]flex.AssetID, 0, len(found))
+	for id, b := range found {
+		assets = append(assets, id)
+		u.countExpected(id, b)
+	}
+
+	u.NumPlugged += len(assets)
+	for ids := range slices.Chunk(assets, usedChunk) {
+		if err := u.inverters(ctx, tx, ids); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// countExpected counts what a battery is expected to draw.
+func (u *using) countExpected(
+	id flex.AssetID,
+	b *batteryUse,
+) {
+	use := AssetUse{
+		Energy:  rounded(envelope.Joules(b.joules)),
+		Planned: b.seconds == int64(u.span.Len()/time.Second),
+	}
+	if !use.Planned {
+		use.Energy = 0
+	}
+
+	u.by[id] = use
+	u.Energy += use.Energy
+	if use.Planned {
+		u.NumPlanned++
+	}
+}
+
+// batteriesUse is what batteries are expected to draw in a span, by their ids.
+type batteriesUse struct {
+	span  flex.Span
+	asked map[flex.AssetID][]flex.Step // by dispatches
+	found map[flex.AssetID]*batteryUse
+}
+
+// expectedOfBatteries is what each battery of a scope that was planned in the span is expected to draw.
+func (u *using) expectedOfBatteries(
+	ctx context.Context,
+	tx *store.Tx,
+	scope flex.Scope,
+) (map[flex.AssetID]*batteryUse, error) {
+	orders, err := tx.BatteryOrders(ctx, u.span)
+	if err != nil {
+		return nil, err
+	}
+
+	all := batteriesUse{
+		span:  u.span,
+		asked: map[flex.AssetID][]flex.Step{},
+		found: map[flex.AssetID]*batteryUse{},
+	}
+	for _, o := range orders {
+		all.asked[o.Asset] = append(all.asked[o.Asset], flex.Step{
+			Span:  o.Meet(u.span),
+			Limit: o.Power,
+		})
+	}
+
+	plans, err := tx.EnvelopeBatteries(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+
+	for i := range plans {
+		all.newest(&plans[i])
+	}
+
+	days := flex.Span{
+		From: flex.DayAt(u.span.From).Start(),
+		To:   u.span.To,
+	}
+	err = tx.EachBatteryDay(ctx, scope, days, func(d *store.BatteryDay) {
+		all.of(d.AssetID).day(d, u.span)
+	})
+
+	return all.found, err
+}
+
+// of is what one battery is expected to draw.
+func (a *batteriesUse) of(id flex.AssetID) *batteryUse {
+	b := a.found[id]
+	if b == nil {
+		b = newBatteryUse(a.asked[id])
+		a.found[id] = b
+	}
+
+	return b
+}
+
+// newest counts the newest plan of a battery, if any of it is in the span.
+func (a *batteriesUse) newest(p *store.EnvelopeBattery) {
+	end := p.Since.Add(len(p.Powers))
+	over := !end.Start().After(a.span.From)
+	if over || !p.Since.Start().Before(a.span.To) {
+		return
+	}
+
+	b := a.of(p.AssetID)
+	b.since = p.Since
+	for k, power := range p.Powers {
+		b.plan(p.Since.Add(k), power, a.span)
+	}
+}
+
+// newBatteryUse is what dispatches ask a battery for.
+func newBatteryUse(orders []flex.Step) *batteryUse {
+	b := &batteryUse{orders: orders}
+	for _, o := range orders {
+		seconds := int64(o.Len() / time.Second)
+		b.seconds += seconds
+		b.joules += seconds * int64(o.Limit)
+	}
+
+	return b
+}
+
+// day counts the half-hours of a past day that the newest plan is not of.
+func (b *batteryUse) day(
+	d *store.BatteryDay,
+	span flex.Span,
+) {
+	counted := map[int]bool{}
+	for _, h := range d.HalfHours {
+		at := d.Day.Period(h.Number)
+		newer := b.since != (flex.Period{}) && !at.Before(b.since)
+		if counted[h.Number] || newer {
+			continue
+		}
+
+		counted[h.Number] = true
+		b.plan(
+			at,
+			h.Power,
+			span,
+		)
+	}
+}
+
+// plan counts what a battery was planned to draw in a half-hour, where no dispatch asks for something else.
+func (b *batteryUse) plan(
+	at flex.Period,
+	power flex.Watts,
+	span flex.Span,
+) {
+	half := at.Span().Meet(span)
+	if half.Empty() {
+		return
+	}
+
+	left := half.Len()
+	for _, o := range b.orders {
+		left -= o.Meet(half).Len()
+	}
+
+	seconds := int64(left / time.Second)
+	b.seconds += seconds
+	b.joules += seconds * int64(power)
+}
+
+// inverters counts what batteries were measured to draw, in place of what was expected.
+func (u *using) inverters(
+	ctx context.Context,
+	tx *store.Tx,
+	ids []flex.AssetID,
+) error {
+	by, err := u.readings(
+		ctx,
+		tx,
+		ids,
+		flex.BatteryInverterPower,
+	)
+	if err != nil {
+		return err
+	}
+
+	for id, own := range by {
+		for i := range own {
+			own[i].Label = flex.BoundaryImportPower // powers make energies alike, whatever they are of
+		}
+
+		energy, whole := u.metered(settle.HalfHours(settle.Boundary, own))
+		if !whole {
+			continue
+		}
+
+		was := u.by[id]
+		u.Energy += energy - was.Energy
+		u.NumMetered++
+		if was.Planned {
+			u.NumPlanned--
+		}
+		u.by[id] = AssetUse{
+			Energy:  energy,
+			Metered: true,
+		}
+	}
+
+	return nil
+}
