@@ -442,11 +442,12 @@ func setModes(
 	next.Modes = kept + string(ahead)
 }
 
-// nextPlan begins a plan with what the one before says from the start of today on.
+// nextPlan begins a plan with what the one before says from the start of today on, and for as long before as a state of
+// charge is projected on.
 func nextPlan(old *store.BatteryPlan, now flex.Period) store.BatteryPlan {
 	next := *old
 	carryOver(&next, old, now)
-	next.From = flex.PeriodAt(flex.DayAt(now.Start()).Start())
+	next.From = flex.PeriodAt(flex.DayAt(now.Start()).Start().Add(-ChargeFresh))
 	var modes []byte
 
 	for p := next.From; p.Before(now) || p.Sub(old.From) < len(old.Modes); p = p.Add(1) {

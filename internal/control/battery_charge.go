@@ -41,6 +41,18 @@ func (run *batteryRun) checkCharge(
 		return err
 	}
 
+	if began := b.Plan.StoredAt.Start(); known && at.Before(began) {
+		read, err = projected(ctx, tx, b, home, read, flex.Span{
+			From: at,
+			To:   began,
+		})
+		if err != nil {
+			return err
+		}
+
+		at = began
+	}
+
 	level, ok := expectedLevel(&b.Plan, home, at)
 	if known && ok && tooFar(read-level, home) {
 		if err := run.planLocked(ctx, tx, b, home, &run.caps); err != nil {
@@ -139,13 +151,7 @@ func expectedLevel(
 		return p.Stored, true
 	}
 
-	modes := make([]battery.Mode, len(past))
-	for i, q := range past {
-		modes[i] = battery.ModeSelfUse
-		if m, ok := modeAt(p, q); ok {
-			modes[i] = m
-		}
-	}
+	modes := modesIn(p, past)
 
 	load, roof := guessed(p, past)
 	none := make([]float64, len(past))
@@ -172,6 +178,81 @@ func expectedLevel(
 	return flex.WattHours(float64(before) + share*float64(after-before)), true
 }
 
+// modesIn are the modes of a plan in half-hours. Without a plan a battery covers the home and stores its surplus.
+func modesIn(p *store.BatteryPlan, periods []flex.Period) []battery.Mode {
+	modes := make([]battery.Mode, len(periods))
+	for i, at := range periods {
+		modes[i] = battery.ModeSelfUse
+		if m, ok := modeAt(p, at); ok {
+			modes[i] = m
+		}
+	}
+
+	return modes
+}
+
+// projected is what a battery holds at the end of a span that is over, at most ChargeFresh long, if it was read to hold so much at
+// its beginning and did as its plans said, and as operators' dispatches asked.
+func projected(
+	ctx context.Context,
+	tx *store.Tx,
+	b *store.Battery,
+	device home.Battery,
+	read flex.WattHours,
+	span flex.Span,
+) (flex.WattHours, error) {
+	past := periodsTo(flex.PeriodAt(span.From), span.To)
+	orders, err := ordersOf(ctx, tx, b.Asset.ID, &b.Plan, past)
+	if err != nil {
+		return 0, err
+	}
+
+	modes := modesIn(&b.Plan, past)
+
+	load, roof := guessed(&b.Plan, past)
+	for i, p := range past {
+		share := p.Span().Meet(span).Len().Hours() / flex.HalfHour.Hours()
+		problem := partOfSlot(device, share, read, load[i], roof[i])
+
+		if orders != nil && orders[i].given {
+			modes[i] = battery.ModeLock
+			moved := float64(orderedMove(orders[i].power))
+			problem.Ordered = []int{int(share * moved)}
+		}
+
+		levels, _ := problem.Run(modes[i : i+1])
+		read = flex.WattHours(levels[0])
+	}
+
+	return read, nil
+}
+
+// partOfSlot is a battery in a part of a half-hour, in which a part of all moves.
+func partOfSlot(
+	device home.Battery,
+	share float64,
+	stored flex.WattHours,
+	load flex.WattHours,
+	roof flex.WattHours,
+) battery.ModeProblem {
+	part := func(w flex.WattHours) []flex.WattHours {
+		return []flex.WattHours{flex.WattHours(share * float64(w))}
+	}
+
+	free := []float64{0}
+	device.Power = flex.Watts(share * float64(device.Power))
+
+	return device.Problem(
+		free,
+		free,
+		part(load),
+		part(roof),
+		stored,
+		battery.ModeSelfUse,
+		0,
+	)
+}
+
 // stored is what the battery holds at the start of the running half-hour: as it was read
 // lately and as the plan before moves it since then, else as that plan comes to, else half.
 func stored(
@@ -187,6 +268,10 @@ func stored(
 	}
 
 	level, ok := expectedLevel(&b.Plan, home, now.Start())
+	if known && ok && at.Before(now.Start()) {
+		return projected(ctx, tx, b, home, read, flex.Span{From: at, To: now.Start()})
+	}
+
 	then, _ := expectedLevel(&b.Plan, home, at)
 
 	if known && ok {

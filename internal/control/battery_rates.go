@@ -207,7 +207,10 @@ func (s *Service) forecast(
 	}
 	// A forecast that reaches far enough holds until the roof's is given anew.
 	current := next.Forecast != "" && !said.GivenAt.After(b.Plan.PlannedAt)
-	reaches := next.ForecastFrom == next.From &&
+	day := flex.DayAt(tx.Now())
+	first := flex.PeriodAt(day.Start())
+
+	reaches := next.ForecastFrom == first &&
 		last.Sub(next.ForecastFrom) < strings.Count(next.Forecast, " ")+1
 	if current && reaches {
 		return nil
@@ -217,7 +220,7 @@ func (s *Service) forecast(
 		ctx,
 		tx,
 		b.Asset.SiteID,
-		flex.DayAt(next.From.Start()),
+		day,
 	)
 	if err != nil {
 		return fmt.Errorf("read what was metered: %w", err)
@@ -225,10 +228,10 @@ func (s *Service) forecast(
 
 	next.Read = read
 
-	periods := periodsTo(next.From, last.End())
+	periods := periodsTo(first, last.End())
 	draws, _ := forecast.Load(load, periods, settle.Working)
 	gives, _ := solar(said, roof, periods)
-	next.ForecastFrom, next.Forecast = next.From, forecastText(draws, gives)
+	next.ForecastFrom, next.Forecast = first, forecastText(draws, gives)
 
 	return nil
 }
