@@ -101,6 +101,19 @@ func TestRandomHomes_OneOutcome(t *testing.T) {
 	}
 }
 
+// More pushes than a default endpoint takes at one instant are all tried in it, though the clock stands still until they were.
+func TestRandomHomes_ManyPushesAtOnce(t *testing.T) {
+	var history []Happening
+	come := autumnDay.Start().Add(18 * time.Hour).Truncate(allJobs) // when all jobs run
+	for n := range 110 {
+		history = append(history, Happening{Kind: Stay, Home: homeName(n), KW: 7.4, From: come, To: come.Add(14 * time.Hour), Need: 1})
+	}
+
+	for _, b := range play(t, history).Broken {
+		t.Error(b)
+	}
+}
+
 // A home whose main fuse carries half of what flexd is given is found, and one whose fuse is what flexd is
 // given is not: with two cars and a battery, a car that wants more and one that is charged at once.
 func TestRandomHomes_Fuse(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 
 	"flexd/client"
 	"flexd/internal/app"
+	"flexd/internal/delivery"
 	"flexd/internal/flex"
 	"flexd/internal/keyring"
 )
@@ -368,6 +369,8 @@ func (w *whole) prepare(
 		client.EndpointRequest{
 			URL:         post + "/{external_id}",
 			Concurrency: 1, // how often each was tried when it was out of reach is what it waits
+			// A part of a second's worth may be sent at an instant, and the clock stands still until all that is due was tried.
+			Rate: delivery.RateMax,
 		},
 	)
 	if err != nil {
@@ -606,5 +609,22 @@ func (w *whole) runJobs(ctx context.Context) error {
 	if err := w.app.RunUntilIdle(ctx); err != nil {
 		return err
 	}
-	return w.app.Push.Drain(ctx, w.org)
+
+	return w.drain(ctx)
+}
+
+// drainMost bounds how long the pushes of an instant may take: the client's endpoint answers at once, on the same machine.
+const drainMost = 5 * time.Minute
+
+// drain has all pushes that are due tried. It is an error if some are not.
+func (w *whole) drain(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, drainMost)
+	defer cancel()
+
+	err := w.app.Push.Drain(limited, w.org)
+	if limited.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("pushes that are due are not tried while the clock stands still, for %v: %w", drainMost, err)
+	}
+
+	return err
 }
