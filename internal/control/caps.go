@@ -60,9 +60,15 @@ func (s *Service) ChangeCaps(
 			return err
 		}
 
-		c, _, err := capsWithSites(ctx, tx)
+		c, ok, err := capsWithSites(ctx, tx)
 		if err != nil {
 			return fmt.Errorf("read the caps: %w", err)
+		}
+		if !ok { // whoever began without caps notes no change under them
+			err = tx.LockForCaps(ctx)
+		}
+		if err != nil {
+			return err
 		}
 
 		if err := change(&c); err != nil {

@@ -81,8 +81,8 @@ func (s *Service) commit(
 	f *fleet,
 	t *tally,
 ) (done bool, err error) {
-	if inForce, ok, err := tx.LockCaps(ctx); err != nil || !ok ||
-		inForce.Version != f.Version {
+	inForce, ok, err := tx.LockCaps(ctx)
+	if err != nil || !ok || inForce.Version != f.Version {
 		return !ok, err
 	}
 
@@ -98,6 +98,17 @@ func (s *Service) commit(
 		return false, err
 	}
 
+	if err := s.countFleet(ctx, tx, &inForce); err != nil {
+		return false, fmt.Errorf("add up what is drawn under caps: %w", err)
+	}
+
+	t.planned, t.changed = t.planned+len(f.members), t.changed+changed
+
+	return true, tx.CapsPlanned(ctx, f.shadow, f.nextDue())
+}
+
+// nextDue is when a fleet that was just planned is to be planned again.
+func (f *fleet) nextDue() time.Time {
 	next := flex.PeriodAt(f.now).End()
 	if f.waits() {
 		next = sooner(next, f.now.Add(MarketInterval))
@@ -106,7 +117,5 @@ func (s *Service) commit(
 		next = sooner(next, flex.Later(f.again, f.now.Add(MarketInterval)))
 	}
 
-	t.planned, t.changed = t.planned+len(f.members), t.changed+changed
-
-	return true, tx.CapsPlanned(ctx, f.shadow, next)
+	return next
 }

@@ -66,7 +66,7 @@ type assetHeadroom struct {
 }
 
 // headroomFor works out what the schedules in force of the others leave to an asset, and what is
-// plugged in and free. It is nil if nothing binds the asset.
+// plugged in and free. It is nil if nothing binds the asset. The caps must be locked.
 func headroomFor(
 	ctx context.Context,
 	tx *store.Tx,
@@ -98,20 +98,44 @@ func headroomFor(
 		}
 	}
 
-	loads, err := tx.Loads(ctx, scope)
-	if err != nil {
+	if err := r.drawOthers(ctx, tx, c.Asset.ID, group); err != nil {
 		return nil, fmt.Errorf("read what the others draw: %w", err)
-	}
-
-	for i := range loads {
-		if loads[i].AssetID != c.Asset.ID {
-			r.draw(&loads[i], from)
-		}
 	}
 
 	err = r.drawBatteries(ctx, tx, scope, from)
 
 	return r, err
+}
+
+// drawOthers puts what all others than an asset draw under its own caps into the headroom.
+func (r *assetHeadroom) drawOthers(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+	group string,
+) error {
+	path := flex.CapPath(group)
+	sums, own, err := sumsBeside(
+		ctx,
+		tx,
+		&r.CapsInForce,
+		asset,
+		path,
+	)
+	if err != nil {
+		return err
+	}
+
+	from := headroom.BlockAt(tx.Now())
+	for _, name := range path {
+		if own != nil {
+			sums[name].Remove(own.Steps, own.Power, own.Running, from)
+		}
+
+		r.AddSum(r.place[name], sums[name])
+	}
+
+	return nil
 }
 
 // pluggedIn is what is plugged in, read once for many assets that are looked at one by one.
@@ -222,7 +246,7 @@ func needsFrom(
 	}
 
 	if l.Done.After(from) {
-		return within(steps, flex.Span{From: from, To: l.Done}), power, false
+		return within(steps, flex.Span{From: steps[0].From, To: l.Done}), power, false
 	}
 
 	full := l.Done.Add(time.Duration(int64(FullBattery)*3600/int64(power)) * time.Second)

@@ -42,6 +42,14 @@ type CapGroup struct {
 	Sites []SiteID
 }
 
+// CapPath are the names of the caps that bind what lies in a group: the fleet's, which is empty, and the group's.
+func CapPath(group string) []string {
+	if group == "" {
+		return []string{""}
+	}
+	return []string{"", group}
+}
+
 // Traded is what was bought ahead for a half-hour. What the fleet draws beyond it is bought,
 // what it leaves is sold.
 type Traded struct {

@@ -266,6 +266,10 @@ func (tx *Tx) DropAsset(ctx context.Context, id flex.AssetID) error {
 		return err
 	}
 
+	if err := tx.loadChanged(ctx, id); err != nil {
+		return err
+	}
+
 	_, err = tx.exec(
 		ctx,
 		`DELETE FROM asset WHERE org_id = $1 AND id = $2`,

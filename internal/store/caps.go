@@ -25,6 +25,7 @@ type CapsInForce struct {
 	// when the fleet is to be planned together again; zero for not before something happens
 	DueAt     time.Time
 	PlannedAt time.Time // when it was last; zero for never
+	SummedAt  time.Time // when what all draw was last added up from every asset; zero for not yet
 	Shadow    Shadow    // of that
 
 	// of what is drawn, that bind for a time, now or later; the lowest binds
@@ -67,7 +68,7 @@ func (tx *Tx) caps(
 	var c CapsInForce
 	err := tx.unqueued().row(
 		ctx,
-		`SELECT fleet_w, fleet_starts, traded, version, due_at, planned_at, shadow FROM caps WHERE org_id = $1`+lock,
+		`SELECT fleet_w, fleet_starts, traded, version, due_at, planned_at, summed_at, shadow FROM caps WHERE org_id = $1`+lock,
 		tx.org.Bytes(),
 	).
 		Scan(
@@ -77,6 +78,7 @@ func (tx *Tx) caps(
 			&c.Version,
 			instant{&c.DueAt},
 			instant{&c.PlannedAt},
+			instant{&c.SummedAt},
 			&shadow,
 		)
 
@@ -230,6 +232,9 @@ func (tx *Tx) SetCaps(ctx context.Context, c flex.Caps) error {
 		}
 	}
 
+	if err := tx.DropCapSums(ctx); err != nil {
+		return err
+	}
 	if err := tx.dropGroups(ctx); err != nil {
 		return err
 	}
@@ -349,6 +354,10 @@ func (tx *Tx) ClearCaps(ctx context.Context) error {
 	}
 	if n == 0 {
 		return flex.Fail(flex.NotFound, "no caps are set: PUT /caps sets them")
+	}
+
+	if err := tx.DropCapSums(ctx); err != nil {
+		return err
 	}
 	if err := tx.dropGroups(ctx); err != nil {
 		return err

@@ -14,7 +14,8 @@ import (
 // Load is what an asset that is plugged in draws, as far as is known.
 type Load struct {
 	AssetID     flex.AssetID
-	Group       string // constraint group of its site; empty for none
+	EventID     flex.EventID // of its schedule; zero if it has none
+	Group       string       // constraint group of its site; empty for none
 	Power       flex.Watts
 	Assumed     bool // nobody knows what it can draw: its power is none, or what its schedule assumes
 	PluggedInAt time.Time
@@ -41,7 +42,7 @@ func (tx *Tx) loads(
 	args ...any,
 ) ([]Load, error) {
 	return rows(ctx, tx.conn, scanLoad, `SELECT s.asset_id, a.site_id, COALESCE(g.name, ''), s.vehicle_w, a.power_w, c.power_w, s.plugged_in_at, c.from_at, c.steps,
-			c.ready_by, c.charge_now_to, a.phases, a.phase
+			c.ready_by, c.charge_now_to, a.phases, a.phase, c.event_id
 		FROM session s JOIN asset a ON a.id = s.asset_id LEFT JOIN schedule c ON c.event_id = s.event_id LEFT JOIN cap_site g ON g.site_id = s.site_id
 		WHERE s.org_id = $1 AND s.plugged_out_at IS NULL`+where, append([]any{tx.org.Bytes()}, args...)...)
 }
@@ -67,6 +68,7 @@ func scanLoad(s scanner) (Load, error) {
 		instant{&now},
 		&phases,
 		&l.Wired.Phase,
+		&l.EventID,
 	)
 
 	l.Wired.Phases = flex.PhasesOf(phases, new(flex.Watts(own.Int64)))

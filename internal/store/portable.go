@@ -72,7 +72,7 @@ var carried = []carriedTable{
 	{name: "cap_limit"},
 	{name: "cap_link"},
 	{name: "cap_site"},
-	{name: "caps"},
+	{name: "caps", without: []string{"summed_at"}},
 	{name: "consent"},
 	{name: "consent_span"},
 	{
@@ -174,6 +174,7 @@ const (
 	staysWork      = "work that is under way in this flexd"
 	staysShared    = "shared by every organisation of a flexd, which imports it itself"
 	staysMechanics = "about this database"
+	staysSums      = "added up from what goes along, when it is needed"
 )
 
 // stays are the tables that stay behind, and why.
@@ -204,6 +205,9 @@ var stays = map[string]string{
 
 	"adr_notice":    staysWork,
 	"alert":         staysWork,
+	"cap_change":    staysSums,
+	"cap_part":      staysSums,
+	"cap_sum":       staysSums,
 	"alert_message": staysWork,
 	"halt":          staysWork,
 	"idempotency":   staysWork,

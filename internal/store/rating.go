@@ -67,6 +67,10 @@ func (tx *Tx) SetPower(
 		return err
 	}
 
+	if err := tx.loadChanged(ctx, asset); err != nil {
+		return err
+	}
+
 	err = tx.putPower(ctx, asset, powerOr0(before.Power), power, from)
 	if err != nil {
 		return err

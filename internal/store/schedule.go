@@ -319,22 +319,7 @@ func (tx *Tx) AddSchedule(
 	s *Schedule,
 ) error {
 	s.EventID = flex.EventID(tx.newID())
-	s.AssetID = session.AssetID
-	s.SessionID = session.ID
-	s.Generation = session.Generation + 1
-	s.MadeAt = tx.now
-	s.Before = session.EventID
-
-	if s.From.CountFrom.IsZero() {
-		s.From.CountFrom = s.Steps[0].From
-	}
-
-	session.Generation = s.Generation
-	session.EventID = s.EventID
-	session.ReadyBy = s.From.ReadyBy
-	if s.Cause == CauseMarket {
-		session.MarketAt = tx.now
-	}
+	s.follow(session, tx.now)
 
 	err := tx.db.d.addRows(
 		ctx,
@@ -361,8 +346,31 @@ func (tx *Tx) AddSchedule(
 	if err != nil {
 		return err
 	}
+	if err := tx.loadChanged(ctx, s.AssetID); err != nil {
+		return err
+	}
 
 	return tx.keepSent(ctx, s)
+}
+
+// follow makes a schedule with an id the session's next, made at an instant.
+func (s *Schedule) follow(session *Session, now time.Time) {
+	s.AssetID = session.AssetID
+	s.SessionID = session.ID
+	s.Generation = session.Generation + 1
+	s.MadeAt = now
+	s.Before = session.EventID
+
+	if s.From.CountFrom.IsZero() {
+		s.From.CountFrom = s.Steps[0].From
+	}
+
+	session.Generation = s.Generation
+	session.EventID = s.EventID
+	session.ReadyBy = s.From.ReadyBy
+	if s.Cause == CauseMarket {
+		session.MarketAt = now
+	}
 }
 
 // AddCurve keeps the prices that a plan is made on and returns their name. Prices follow

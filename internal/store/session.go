@@ -312,7 +312,7 @@ func (tx *Tx) OpenSession(
 		return err
 	}
 
-	return tx.later(
+	err := tx.later(
 		ctx,
 		`INSERT INTO session (id, org_id, asset_id, site_id, number, vehicle_w, plugged_in_at, generation)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
@@ -325,6 +325,11 @@ func (tx *Tx) OpenSession(
 		micros(tx.now),
 		s.Generation,
 	)
+	if err != nil {
+		return err
+	}
+
+	return tx.loadChanged(ctx, s.AssetID)
 }
 
 // watts is how the store writes a power; none is null.
@@ -378,7 +383,7 @@ func (tx *Tx) putSessionEnd(ctx context.Context, s Session) error {
 		look = micros(s.PluggedOutAt.Add(RateLookAfter))
 	}
 
-	return tx.later(
+	err := tx.later(
 		ctx,
 		`UPDATE session SET plugged_out_at = $3, rate_look_at = $4 WHERE org_id = $1 AND id = $2`,
 		tx.org.Bytes(),
@@ -386,6 +391,11 @@ func (tx *Tx) putSessionEnd(ctx context.Context, s Session) error {
 		micros(s.PluggedOutAt),
 		look,
 	)
+	if err != nil {
+		return err
+	}
+
+	return tx.loadChanged(ctx, s.AssetID)
 }
 
 // SetVehicle keeps the rate of the session's car, which became known late.
@@ -402,8 +412,11 @@ func (tx *Tx) SetVehicle(
 		s.ID.Bytes(),
 		watts(rate),
 	)
+	if err != nil {
+		return err
+	}
 
-	return err
+	return tx.loadChanged(ctx, s.AssetID)
 }
 
 // Sessions returns the asset's sessions, newest first, and how many there are.

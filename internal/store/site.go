@@ -92,10 +92,15 @@ func wallText(w *flex.WallTime) string {
 // What makes sites and assets takes it, so that two of them cannot both find none and make
 // one.
 func (tx *Tx) LockOrg(ctx context.Context) error {
+	return tx.lockOrg(ctx, tx.db.d.forNoKeyUpdate)
+}
+
+// lockOrg locks the organisation in one of the dialect's ways.
+func (tx *Tx) lockOrg(ctx context.Context, how string) error {
 	var one int
 	err := tx.row(
 		ctx,
-		`SELECT 1 FROM org WHERE id = $1`+tx.db.d.forNoKeyUpdate,
+		`SELECT 1 FROM org WHERE id = $1`+how,
 		tx.org.Bytes(),
 	).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {

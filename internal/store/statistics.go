@@ -41,6 +41,7 @@ var fewRows = []string{
 	"cap_group",
 	"cap_limit",
 	"cap_link",
+	"cap_sum",
 	"caps",
 	"cell_move",
 	"credential",

@@ -539,6 +539,9 @@ func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
 		}
 	}
 
+	if err := tx.loadsReplaced(ctx, first, last); err != nil {
+		return 0, err
+	}
 	if err := tx.enqueueSchedules(ctx, first, last); err != nil {
 		return 0, fmt.Errorf("enqueue schedules: %w", err)
 	}

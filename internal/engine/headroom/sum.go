@@ -1,0 +1,116 @@
+package headroom
+
+import (
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// BlockMinutes is the length of a Block, in minutes.
+const BlockMinutes = 240
+
+// Block is what many cars draw together in so many minutes, and how many start.
+type Block struct {
+	Load   [BlockMinutes]int64 // W, by minute
+	Starts [BlockMinutes]int64
+}
+
+// Sum is what many cars draw together, by the number of the block since 1970. It reads steps as a Profile does, but
+// looks ahead without an end.
+type Sum map[int64]*Block
+
+// BlockAt is the number of the block that an instant lies in.
+func BlockAt(at time.Time) int64 { return at.Unix() / 60 / BlockMinutes }
+
+// Add counts what a car of some power draws by its steps, and their starts, from a block on. A car that is charging
+// already as they begin does not start then.
+func (s Sum) Add(
+	steps []flex.Step,
+	power flex.Watts,
+	running bool,
+	from int64,
+) {
+	s.change(steps, power, running, from, 1)
+}
+
+// Remove takes back what was added.
+func (s Sum) Remove(
+	steps []flex.Step,
+	power flex.Watts,
+	running bool,
+	from int64,
+) {
+	s.change(steps, power, running, from, -1)
+}
+
+func (s Sum) change(
+	steps []flex.Step,
+	power flex.Watts,
+	running bool,
+	from, sign int64,
+) {
+	first := from * BlockMinutes
+	for _, step := range steps {
+		draw := int64(min(step.Limit, power))
+		begin, end := step.From.Unix()/60, (step.To.Unix()+59)/60
+		for m := max(first, begin); draw != 0 && m < end; m++ {
+			s.block(m).Load[m%BlockMinutes] += sign * draw
+		}
+
+		starts := step.Limit > 0 && !running
+		running = step.Limit > 0
+		if starts && begin >= first {
+			s.block(begin).Starts[begin%BlockMinutes] += sign
+		}
+	}
+}
+
+// block is the block of a minute since 1970.
+func (s Sum) block(minute int64) *Block {
+	n := minute / BlockMinutes
+	if s[n] == nil {
+		s[n] = &Block{}
+	}
+
+	return s[n]
+}
+
+// Merge adds another sum.
+func (s Sum) Merge(other Sum) {
+	for n, more := range other {
+		b := s.block(n * BlockMinutes)
+		for m := range more.Load {
+			b.Load[m] += more.Load[m]
+			b.Starts[m] += more.Starts[m]
+		}
+	}
+}
+
+// AddSum counts under one cap, and under no other, what many cars draw together.
+func (r *Profile) AddSum(k int, s Sum) {
+	if r.load[k] == nil {
+		r.load[k] = make([]int64, horizon)
+	}
+	if r.starts[k] == nil {
+		r.starts[k] = make([]int32, horizon)
+	}
+
+	for n, b := range s {
+		from := int(n*BlockMinutes - r.first)
+		for i := max(0, -from); i < BlockMinutes && from+i < horizon; i++ {
+			r.load[k][from+i] += b.Load[i]
+			r.starts[k][from+i] += int32(b.Starts[i])
+		}
+	}
+}
+
+// IsZero reports whether nothing is drawn, and nothing starts.
+func (s Sum) IsZero() bool {
+	for _, b := range s {
+		if *b != (Block{}) {
+			return false
+		}
+	}
+
+	return true
+}
