@@ -80,24 +80,27 @@ func (tx *Tx) NettedCredits(
 	return n, err
 }
 
-// lockCredits keeps other transactions off the site's credits.
+// lockCredits keeps other transactions off the site's credits: by the site, or by its former assets once it was
+// offboarded.
 func (tx *Tx) lockCredits(ctx context.Context, site flex.SiteID) error {
-	one := func(s scanner) error {
-		var n int
-		return s.Scan(&n)
+	for _, held := range []string{
+		`SELECT 1 FROM site WHERE org_id = $1 AND id = $2`,
+		`SELECT 1 FROM former_asset WHERE org_id = $1 AND site_id = $2 ORDER BY id`,
+	} {
+		found, err := rows(
+			ctx,
+			tx.conn,
+			scalar[int],
+			held+tx.db.d.forNoKeyUpdate,
+			tx.org.Bytes(),
+			site.Bytes(),
+		)
+		if err != nil || len(found) > 0 {
+			return err
+		}
 	}
 
-	err := eachRow(
-		ctx,
-		tx.conn,
-		one,
-		`SELECT 1 FROM site WHERE org_id = $1 AND id = $2`+
-			tx.db.d.forNoKeyUpdate,
-		tx.org.Bytes(),
-		site.Bytes(),
-	)
-
-	return err
+	return nil
 }
 
 // nettedCredit returns what an event is worth by its day, if it is netted.
