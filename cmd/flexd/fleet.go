@@ -85,8 +85,8 @@ func printAhead(c console, a *grid.Ahead) error {
 	if len(a.Windows) == 0 {
 		fmt.Fprintf(
 			c.out,
-			"nothing is forecast from fewer than %d days\n",
-			forecast.FewDays,
+			"nothing is forecast: %s\n",
+			a.TooFew(),
 		)
 
 		return nil

@@ -66,6 +66,11 @@ func (o *offerWindow) print(c console, k *grid.Stack) error {
 		)
 	}
 
+	if why := k.TooFew(); why != "" {
+		fmt.Fprintf(c.out, "nothing can be offered: %s\n", why)
+		return nil
+	}
+
 	fmt.Fprintf(c.out, "learned from %d days\n", k.Days)
 	kept := k.Reliability().Kept
 

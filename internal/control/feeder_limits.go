@@ -135,7 +135,7 @@ func checkLimit(l *flex.CapLimit) error {
 	case l.Power < 0 || l.Power > flex.CapMax:
 		return flex.Fail(
 			flex.Malformed,
-			"a limit of %q is %g kW: it should be 0 to %g",
+			"a limit of %q is %.10g kW: it should be 0 to %.10g",
 			l.Group,
 			l.Power.KW(),
 			flex.CapMax.KW(),
@@ -225,7 +225,7 @@ func (s *Service) SetLink(
 		if w != nil && (*w < 0 || *w > flex.CapMax) {
 			return flex.Fail(
 				flex.Malformed,
-				"the fallback is %g kW: it should be 0 to %g",
+				"the fallback is %.10g kW: it should be 0 to %.10g",
 				w.KW(),
 				flex.CapMax.KW(),
 			)

@@ -229,9 +229,9 @@ func checkInstruction(in *flex.Instruction, now time.Time) error {
 	case in.Len() > InstructionLongest || in.To.Sub(now) > InstructionAhead:
 		return flex.Fail(
 			flex.Malformed,
-			"an instruction lasts %v at most, and ends within %v",
-			InstructionLongest,
-			InstructionAhead,
+			"an instruction lasts %s at most, and ends within %s",
+			flex.Lasting(InstructionLongest),
+			flex.Lasting(InstructionAhead),
 		)
 	}
 

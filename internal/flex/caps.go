@@ -138,7 +138,7 @@ func (c *Cap) check(whose string) error {
 	if c.Power != nil && (*c.Power < 0 || *c.Power > CapMax) {
 		return Fail(
 			Malformed,
-			"the cap of %s is %v kW: it should be 0 to %v",
+			"the cap of %s is %.10g kW: it should be 0 to %.10g",
 			whose,
 			c.Power.KW(),
 			CapMax.KW(),
@@ -181,7 +181,7 @@ func (c *Caps) checkPosition() error {
 		if t.Energy < 0 || t.Energy > TradedEnergyMax {
 			return Fail(
 				Malformed,
-				"the position at %s is %v kWh: it should be 0 to %v",
+				"the position at %s is %.10g kWh: it should be 0 to %.10g",
 				at,
 				t.Energy.KWh(),
 				TradedEnergyMax.KWh(),

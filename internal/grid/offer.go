@@ -2,6 +2,7 @@ package grid
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -40,6 +41,19 @@ func kindOf(o *flex.Offer) forecast.Kind {
 	return forecast.TurnDown
 }
 
+// TooFew says that there are too few days to learn from, and how many there are to be; empty if there are enough.
+func (a *Ahead) TooFew() string {
+	if len(a.Windows) > 0 {
+		return ""
+	}
+
+	return fmt.Sprintf(
+		"%d days of plug sessions and planned home batteries are known, and a forecast needs %d up to two days before its day",
+		a.Days,
+		forecast.FewDays,
+	)
+}
+
 // Reliability is how forecasts of what is offered did.
 func (s *Stack) Reliability() forecast.Reliability {
 	return s.Judged[kindOf(&s.Offer)]
@@ -63,18 +77,31 @@ func (s *Service) Stack(
 }
 
 // MakeOffer keeps an offer of a window with a confidence, as Stack has it. Where nothing can be
-// offered it is a Conflict.
+// offered it is a Conflict, and a confidence that nothing is forecast with is Malformed.
 func (s *Service) MakeOffer(
 	ctx context.Context,
 	org flex.OrgID,
 	asked flex.Offer,
 ) (*Stack, error) {
+	if !slices.Contains(forecast.Confidences[:], asked.Confidence) {
+		return nil, flex.Fail(
+			flex.Malformed,
+			"a confidence is one of %v, and not %d",
+			forecast.Confidences,
+			asked.Confidence,
+		)
+	}
+
 	var k *Stack
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		var err error
 		k, err = s.stack(ctx, tx, asked)
 		if err != nil {
 			return err
+		}
+
+		if why := k.TooFew(); why != "" {
+			return flex.Fail(flex.Conflict, "nothing can be offered: %s", why)
 		}
 
 		i := slices.IndexFunc(k.Rungs, func(r Rung) bool {

@@ -36,6 +36,12 @@ func TestService_Offers(t *testing.T) {
 			t.Fatalf("%v %+v", err, k.Offer)
 		}
 
+		wrong := asked
+		wrong.Confidence = 91
+		if _, err := service.MakeOffer(t.Context(), seed.Org, wrong); flex.KindOf(err) != flex.Malformed || !strings.Contains(err.Error(), "50 80 90 95 99") {
+			t.Errorf("with a confidence of 91 %%: %v", err)
+		}
+
 		asked.Up = true // nothing is free to be drawn more: all draw
 		if _, err := service.MakeOffer(t.Context(), seed.Org, asked); flex.KindOf(err) != flex.Conflict {
 			t.Error(err)
@@ -103,6 +109,10 @@ func TestService_OffersRefuses(t *testing.T) {
 			}
 		}
 
+		asked := flex.Offer{Span: flex.Span{From: tomorrow, To: tomorrow.Add(time.Hour)}, Service: "dfs", Confidence: 90}
+		if _, err := service.MakeOffer(t.Context(), org.ID, asked); flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), "0 days") {
+			t.Errorf("without a past: %v", err)
+		}
 		if _, err := service.Offer(t.Context(), org.ID, flex.OfferID{1}); flex.KindOf(err) != flex.NotFound {
 			t.Error(err)
 		}

@@ -278,7 +278,7 @@ func (tx *Tx) CheckScope(ctx context.Context, scope flex.Scope) error {
 	}) {
 		return flex.Fail(
 			flex.NotFound,
-			"no group is named %q: GET /caps lists them",
+			"no group is named %q: GET /caps, or flexd caps show, lists them",
 			scope.Group,
 		)
 	}
