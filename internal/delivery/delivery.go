@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -111,7 +112,7 @@ func (s *Service) detail(
 }
 
 // Replay has a delivery sent once more, at once, under the same id. It is a Conflict when a
-// newer schedule has taken its place or its time is over.
+// newer schedule or dispatch has taken its place or its time is over.
 func (s *Service) Replay(
 	ctx context.Context,
 	org flex.OrgID,
@@ -122,8 +123,49 @@ func (s *Service) Replay(
 		if err != nil {
 			return err
 		}
+
+		if err := checkInForce(ctx, tx, &v); err != nil {
+			return err
+		}
+
 		return tx.Replay(ctx, v)
 	})
+}
+
+// checkInForce refuses a dispatch of which a newer one has taken the place for a time that is not over: sent again, it would come after
+// the newer one.
+func checkInForce(
+	ctx context.Context,
+	tx *store.Tx,
+	d *store.Delivery,
+) error {
+	if d.Kind != store.DispatchPush {
+		return nil
+	}
+
+	replaced, err := replacedTimes(ctx, tx, d.ID)
+	if err != nil {
+		return err
+	}
+
+	var newest Replaced
+	for _, r := range replaced {
+		if r.To.After(tx.Now()) && bytes.Compare(r.By.Bytes(), newest.By.Bytes()) > 0 {
+			newest = r
+		}
+	}
+
+	if newest.By.IsZero() {
+		return nil
+	}
+
+	return flex.Fail(
+		flex.Conflict,
+		"dispatch %v cannot be sent again: dispatch %v took its place from %s on; send that one again",
+		d.ID,
+		newest.By,
+		newest.From.Format(time.RFC3339),
+	)
 }
 
 // ResendAsset has the newest schedule of an asset sent once more, at once, under the same id. It says which

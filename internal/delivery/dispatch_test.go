@@ -279,6 +279,20 @@ func TestDispatch_Replaced(t *testing.T) {
 			h.Errorf("%+v, %v", d.Replaced, err)
 		}
 
+		// Sent again, it would come after the newer ones; these may be.
+		newest := out[0].ID
+		if err := h.service.Replay(ctx, h.Org, first); flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), newest.String()) {
+			h.Errorf("sent again: %v", err)
+		}
+		if v, err := h.service.DeliveryView(ctx, first); err != nil || v.MayReplay {
+			h.Errorf("it is said that it may be sent again: %v", err)
+		}
+		for _, d := range out[:3] {
+			if err := h.service.Replay(ctx, h.Org, d.ID); err != nil {
+				h.Errorf("the newest of its time is not sent again: %v", err)
+			}
+		}
+
 		time.Sleep(time.Until(whole.To.Add(14 * time.Minute)))
 		h.write(func(ctx context.Context, tx *store.Tx) error {
 			var rs []flex.Reading

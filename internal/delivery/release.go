@@ -188,6 +188,7 @@ func (a *DispatchedAsset) replacedBy(to time.Time, all []Replaced) {
 // Replaced is a time of an asset's part in a dispatch in which a newer dispatch took its place.
 type Replaced struct {
 	AssetID flex.AssetID
+	By      flex.EventID // the newer one
 	flex.Span
 }
 

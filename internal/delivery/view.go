@@ -403,7 +403,7 @@ func (d *Detail) view() View {
 			flex.DeliveryRejected,
 		},
 		d.State,
-	)
+	) && v.ReplacedFrom.IsZero()
 
 	if json.Valid(d.Body) {
 		v.Body = d.Body

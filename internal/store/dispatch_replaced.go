@@ -11,6 +11,7 @@ import (
 // Replaced is a time of an asset's part in a dispatch in which a newer dispatch took its place.
 type Replaced struct {
 	AssetID flex.AssetID
+	By      flex.EventID // the newer one
 	flex.Span
 }
 
@@ -30,7 +31,7 @@ func (tx *Tx) Replaced(
 		ctx,
 		tx.conn,
 		scanReplaced,
-		`SELECT p.asset_id, e.from_at, e.to_at, d.issued_at, d.from_at, d.to_at `+newerDispatches,
+		`SELECT p.asset_id, p.event_id, e.from_at, e.to_at, d.issued_at, d.from_at, d.to_at `+newerDispatches,
 		tx.org.Bytes(),
 		id.Bytes(),
 	)
@@ -46,6 +47,7 @@ func scanReplaced(s scanner) (Replaced, error) {
 	var r Replaced
 	err := s.Scan(
 		&r.AssetID,
+		&r.By,
 		instant{&of.From},
 		instant{&of.To},
 		instant{&issued},
