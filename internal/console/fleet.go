@@ -144,6 +144,7 @@ var seePaths = map[operations.Kind]string{
 	operations.PriceStale:       "/console/prices",
 	operations.Offline:          causePath(operations.Offline),
 	operations.ReadingsMissing:  causePath(operations.ReadingsMissing),
+	operations.ChargeMissing:    causePath(operations.ChargeMissing),
 	operations.ReadingsHeld:     "/console/readings/held",
 	operations.PayoutWaiting:    "/console/settlement?status=" + string(ledger.PendingApproval),
 }

@@ -97,5 +97,36 @@ func TestUnheard(t *testing.T) {
 		h.unplug(as[0])
 		h.write(func(ctx context.Context, tx *store.Tx) error { return tx.DropAsset(ctx, as[0]) })
 		listed(0, 0)
+
+		// The state of charge of one stops while its inverter and its meter still report.
+		charge := func(want ...flex.AssetID) {
+			h.Helper()
+			err := h.db.ReadAll(ctx, func(all *store.All) error {
+				for _, org := range []flex.OrgID{h.Org, {}} {
+					found, n, err := all.ChargeMissing(ctx, org, 10)
+					if err != nil || n != len(want) || len(found) != n || n == 1 && found[0].AssetID != want[0] {
+						h.Errorf("%s after the start %v is listed, not %v: %v", time.Since(h.start), found, want, err)
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				h.Fatal(err)
+			}
+		}
+		read(flex.BatteryStateOfCharge, as[4], as[5], as[1]) // as[1] is a charger, whose car has gone
+		for range 3 {
+			charge()
+			time.Sleep(8*time.Hour + time.Minute)
+			read(flex.BatteryInverterPower, as[4], as[5], as[1])
+			read(flex.BatteryStoredEnergy, as[5])
+		}
+		charge(as[4])
+		time.Sleep(25 * time.Hour)
+		charge() // of neither any reading comes
+		read(flex.BatteryInverterPower, as[4])
+		charge(as[4])
+		read(flex.BatteryStateOfCharge, as[4])
+		charge()
 	})
 }

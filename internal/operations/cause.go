@@ -30,6 +30,7 @@ var Causes = []Kind{
 	RoomCold,
 	SiteCutShort,
 	ReadingsMissing,
+	ChargeMissing,
 }
 
 // AssetsOf returns the assets of an exception, of one organisation or, if org is zero, of all: as many
@@ -153,6 +154,10 @@ var storedCauses = map[Kind]func(context.Context, *store.All, flex.OrgID) ([]fle
 	},
 	ReadingsMissing: func(ctx context.Context, all *store.All, org flex.OrgID) ([]flex.AssetID, error) {
 		found, _, err := all.ReadingsMissing(ctx, org, math.MaxInt32)
+		return unheardIDs(found), err
+	},
+	ChargeMissing: func(ctx context.Context, all *store.All, org flex.OrgID) ([]flex.AssetID, error) {
+		found, _, err := all.ChargeMissing(ctx, org, math.MaxInt32)
 		return unheardIDs(found), err
 	},
 }

@@ -59,6 +59,8 @@ const (
 	// plugged in, and the client does not get through to the charger
 	Offline         Kind = "offline"
 	ReadingsMissing Kind = "readings_missing" // assets whose readings stopped
+	// batteries whose state of charge stopped coming while other readings come
+	ChargeMissing Kind = "charge_missing"
 	// readings that wait for a decision
 	ReadingsHeld Kind = "readings_held"
 	// withdrawals that wait for approval
@@ -90,6 +92,7 @@ var Kinds = []Kind{
 	RoomCold,
 	SiteCutShort,
 	ReadingsMissing,
+	ChargeMissing,
 	ReadingsHeld,
 	PayoutWaiting,
 }

@@ -31,6 +31,7 @@ var finders = []finder{
 	findColdRooms,
 	findCutShort,
 	findReadingsMissing,
+	findChargeMissing,
 	findReadingsHeld,
 	findPayouts,
 }

@@ -47,6 +47,7 @@ var defaultRules = map[Kind]AlertRule{
 	RoomCold:         {For: time.Hour},
 	Offline:          {For: 15 * time.Minute},
 	ReadingsMissing:  {Enabled: true, For: time.Hour},
+	ChargeMissing:    {Enabled: true, For: time.Hour},
 	ReadingsHeld:     {Enabled: true, For: time.Hour},
 	PayoutWaiting:    {Enabled: true},
 }

@@ -59,6 +59,36 @@ func findReadingsMissing(
 	}}, err
 }
 
+// findChargeMissing finds batteries whose state of charge stopped coming while other readings come.
+func findChargeMissing(
+	ctx context.Context,
+	all *store.All,
+	_ *Fleet,
+	org flex.OrgID,
+) ([]Exception, error) {
+	found, total, err := all.ChargeMissing(ctx, org, examplesMax)
+	if err != nil || total == 0 {
+		return nil, err
+	}
+
+	title := "batteries whose state of charge stopped coming, the first after"
+	if total == 1 {
+		title = "battery whose state of charge stopped coming, after"
+	}
+
+	assets, err := named(ctx, all, unheardIDs(found))
+
+	return []Exception{{
+		Kind:   ChargeMissing,
+		Level:  Warning,
+		Count:  total,
+		Assets: assets,
+		Title:  fmt.Sprintf("%d %s %s", total, title, instantText(found[0].Since)),
+		Text: "Other readings of it come, but battery_state_of_charge_pct or battery_stored_energy_kwh has not for a day:" +
+			" it is planned on what its plans come to. Ask the client that reports it.",
+	}}, err
+}
+
 func unheardIDs(found []store.Unheard) []flex.AssetID {
 	ids := make([]flex.AssetID, len(found))
 	for i, u := range found {

@@ -63,10 +63,17 @@ func (tx *Tx) dropUnreached(ctx context.Context, asset flex.AssetID) error {
 	)
 }
 
-// source is the newest reading of an asset, of the steady ones or of a charger's.
+// source is the newest reading of an asset: of the steady ones, of a charger's, or of the state of charge among the steady
+// ones.
 type source struct {
 	asset  flex.AssetID
 	steady bool
+	charge bool
+}
+
+// isCharge reports whether a reading with a label says what is stored.
+func isCharge(label flex.Label) bool {
+	return label == flex.BatteryStateOfCharge || label == flex.BatteryStoredEnergy
 }
 
 // noted remembers what this process wrote of the newest readings, so that most batches need not ask
@@ -102,12 +109,14 @@ func (tx *Tx) noteReadings(ctx context.Context, rs []flex.Reading) error {
 	newest := map[source]time.Time{}
 	for _, r := range rs {
 		k := source{
-			r.AssetID,
-			r.Label != flex.ChargerEnergy && r.Label != flex.ChargerRegister,
+			asset:  r.AssetID,
+			steady: r.Label != flex.ChargerEnergy && r.Label != flex.ChargerRegister,
 		}
 
-		if r.To.After(newest[k]) {
-			newest[k] = r.To
+		newest[k] = flex.Later(newest[k], r.To)
+		if isCharge(r.Label) {
+			k.charge = true
+			newest[k] = flex.Later(newest[k], r.To)
 		}
 	}
 
@@ -117,7 +126,20 @@ func (tx *Tx) noteReadings(ctx context.Context, rs []flex.Reading) error {
 		return err
 	}
 
-	// In the order of the key, so that two batches never wait for each other in a ring.
+	charges := slices.DeleteFunc(slices.Clone(keys), func(k source) bool {
+		return !k.charge || late(k.asset) != BatteryReadingsLate
+	})
+	keys = slices.DeleteFunc(keys, func(k source) bool { return k.charge })
+
+	if err := tx.putNewest(ctx, keys, newest, late); err != nil {
+		return err
+	}
+
+	return tx.putCharges(ctx, charges, newest)
+}
+
+// sortSources puts sources in the order of their rows' key, so that two batches never wait for each other in a ring.
+func sortSources(keys []source) {
 	slices.SortFunc(keys, func(a, b source) int {
 		by := bytes.Compare(a.asset[:], b.asset[:])
 		if by != 0 || a.steady == b.steady {
@@ -130,7 +152,46 @@ func (tx *Tx) noteReadings(ctx context.Context, rs []flex.Reading) error {
 
 		return -1
 	})
+}
 
+// putCharges keeps when batteries' newest states of charge are of, of which steady readings are kept already.
+func (tx *Tx) putCharges(
+	ctx context.Context,
+	keys []source,
+	newest map[source]time.Time,
+) error {
+	sortSources(keys)
+	args := make([]any, 0, 5*len(keys))
+	for _, k := range keys {
+		at := micros(newest[k])
+		args = append(
+			args,
+			k.asset.Bytes(),
+			true,
+			tx.org.Bytes(),
+			at,
+			at,
+		)
+	}
+
+	return tx.bulk(
+		ctx,
+		`INSERT INTO reading_due (asset_id, steady, org_id, at, charge_at)`,
+		`ON CONFLICT (asset_id, steady) DO UPDATE SET charge_at = excluded.charge_at
+		WHERE reading_due.charge_at IS NULL OR reading_due.charge_at < excluded.charge_at`,
+		5,
+		args,
+	)
+}
+
+// putNewest keeps when the newest readings of assets are of, and when the next ones are due.
+func (tx *Tx) putNewest(
+	ctx context.Context,
+	keys []source,
+	newest map[source]time.Time,
+	late func(flex.AssetID) time.Duration,
+) error {
+	sortSources(keys)
 	args := make([]any, 0, 5*len(keys))
 	for _, k := range keys {
 		var due any
@@ -290,6 +351,26 @@ func (all *All) ReadingsMissing(
 		limit,
 		`u.at`,
 		`FROM reading_due u JOIN org g ON g.id = u.org_id WHERE u.due_at < $1 + g.clock_offset`,
+		all.Now(),
+	)
+}
+
+// ChargeMissing returns the batteries whose states of charge are late while other readings come, so many at most, the latest first,
+// and how many there are: of one organisation or, where org is zero, of all.
+func (all *All) ChargeMissing(
+	ctx context.Context,
+	org flex.OrgID,
+	limit int,
+) ([]Unheard, int, error) {
+	late := strconv.FormatInt(BatteryReadingsLate.Microseconds(), 10)
+
+	return all.unheard(
+		ctx,
+		org,
+		limit,
+		`u.charge_at`,
+		`FROM reading_due u JOIN org g ON g.id = u.org_id WHERE u.charge_at < $1 + g.clock_offset - `+late+`
+			AND u.due_at >= $1 + g.clock_offset`,
 		all.Now(),
 	)
 }

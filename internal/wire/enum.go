@@ -154,6 +154,7 @@ var enums = map[string][]string{
 		"room_cold",
 		"site_cut_short",
 		"readings_missing",
+		"charge_missing",
 		"readings_held",
 		"payout_waiting",
 	},
