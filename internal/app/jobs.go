@@ -99,7 +99,7 @@ func (a *App) addPlanning() {
 	})
 	a.add("instructions", 5*time.Second, noTopic, a.Control.FollowInstructions, part{
 		next: (*store.Tx).NextInstruction,
-		run:  a.Control.FollowInstructionsOf,
+		run:  a.Control.LookAtInstructionsOf,
 	})
 
 	a.add("releases", time.Minute, noTopic, a.Push.CheckReleases, part{

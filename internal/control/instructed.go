@@ -324,6 +324,24 @@ func (s *Service) FollowInstructionsOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (worker.Report, error) {
+	return s.followEach(ctx, org, s.follow)
+}
+
+// LookAtInstructionsOf is FollowInstructionsOf for an advance of the organisation's clock, which asks for it only when
+// there is something new: it keeps that each was looked at, so that how far a clock is turned at once makes no difference.
+func (s *Service) LookAtInstructionsOf(
+	ctx context.Context,
+	org flex.OrgID,
+) (worker.Report, error) {
+	return s.followEach(ctx, org, s.followAndNote)
+}
+
+// followEach follows each active instruction of an organisation, and returns how many assets were called or released.
+func (s *Service) followEach(
+	ctx context.Context,
+	org flex.OrgID,
+	follow func(context.Context, flex.OrgID, *flex.Instruction) (int, error),
+) (worker.Report, error) {
 	var active []flex.Instruction
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
@@ -338,7 +356,7 @@ func (s *Service) FollowInstructionsOf(
 		}
 
 		var n int
-		n, err = s.follow(ctx, org, &active[k])
+		n, err = follow(ctx, org, &active[k])
 		r.Did += n
 	}
 
@@ -353,16 +371,51 @@ const (
 	InstructionTired = 30 * time.Second
 )
 
-// follow compares an instruction with what it is brought on a snapshot of the store, and changes
-// who is called if that is to be. It returns how many assets were called or released.
+// follow compares an instruction with what it is brought, unless it was looked at a moment ago.
 func (s *Service) follow(
 	ctx context.Context,
 	org flex.OrgID,
 	in *flex.Instruction,
 ) (int, error) {
+	c, err := s.corrected(ctx, org, in, in.LookedAt.Add(InstructionInterval))
+	if err != nil || c == nil {
+		return 0, err
+	}
+
+	return s.change(ctx, org, in, c)
+}
+
+// followAndNote compares an instruction with what it is brought, and keeps that it was looked at.
+func (s *Service) followAndNote(
+	ctx context.Context,
+	org flex.OrgID,
+	in *flex.Instruction,
+) (int, error) {
+	c, err := s.corrected(ctx, org, in, time.Time{})
+	if err != nil {
+		return 0, err
+	}
+	if c != nil {
+		return s.change(ctx, org, in, c)
+	}
+
+	return 0, s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		_, err := tx.LookAtInstruction(ctx, in, tx.Now())
+		return err
+	})
+}
+
+// corrected compares an instruction with what it is brought on a snapshot of the store, from an instant on. It is nil
+// where nothing is to be changed.
+func (s *Service) corrected(
+	ctx context.Context,
+	org flex.OrgID,
+	in *flex.Instruction,
+	from time.Time,
+) (*correction, error) {
 	var c *correction
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		if tx.Now().Before(in.LookedAt.Add(InstructionInterval)) {
+		if tx.Now().Before(from) {
 			return nil
 		}
 
@@ -370,12 +423,19 @@ func (s *Service) follow(
 		c, err = s.correct(ctx, tx, in)
 		return err
 	})
-	if err != nil || c == nil {
-		return 0, err
-	}
 
+	return c, err
+}
+
+// change changes who is called, and returns how many assets were called or released.
+func (s *Service) change(
+	ctx context.Context,
+	org flex.OrgID,
+	in *flex.Instruction,
+	c *correction,
+) (int, error) {
 	var changed int
-	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		var err error
 		changed, err = s.apply(ctx, tx, in, c)
 		return err

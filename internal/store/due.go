@@ -177,8 +177,15 @@ func (tx *Tx) NextRate(
 	return tx.next(ctx, rateDue, after)
 }
 
+// calledAnew is what an instruction i calls that was planned anew, or has left, since the instruction was looked at.
+const calledAnew = `SELECT 1 FROM called_asset c WHERE c.instruction_id = i.id AND c.released_at IS NULL AND (
+	EXISTS (SELECT 1 FROM session s JOIN schedule p ON p.event_id = s.event_id
+		WHERE s.org_id = c.org_id AND s.asset_id = c.asset_id AND s.plugged_out_at IS NULL AND p.made_at > i.looked_at)
+	OR EXISTS (SELECT 1 FROM session s WHERE s.org_id = c.org_id AND s.asset_id = c.asset_id AND s.plugged_out_at > i.looked_at))`
+
 // NextInstruction is when the instructions that bind are to be followed: at each half-hour, since
-// while a clock is advanced nothing is read between.
+// while a clock is advanced nothing is read between, and when what one calls was planned anew or has left since it was
+// looked at.
 func (tx *Tx) NextInstruction(
 	ctx context.Context,
 	after time.Time,
@@ -187,11 +194,11 @@ func (tx *Tx) NextInstruction(
 		return time.Time{}, nil
 	}
 
-	const active = `FROM instruction WHERE org_id = $1 AND to_at > $2 AND stopped_at IS NULL`
+	const active = `FROM instruction i WHERE i.org_id = $1 AND i.to_at > $2 AND i.stopped_at IS NULL`
 	if after.IsZero() {
 		due, err := tx.earliest(
 			ctx,
-			`SELECT min(to_at) `+active+` AND COALESCE(looked_at, 0) < $3`,
+			`SELECT min(i.to_at) `+active+` AND (COALESCE(i.looked_at, 0) < $3 OR EXISTS (`+calledAnew+`))`,
 			tx.org.Bytes(),
 			micros(tx.now),
 			micros(flex.PeriodAt(tx.now).Start()),
@@ -204,7 +211,7 @@ func (tx *Tx) NextInstruction(
 
 	at, err := tx.earliest(
 		ctx,
-		`SELECT min(to_at) `+active,
+		`SELECT min(i.to_at) `+active,
 		tx.org.Bytes(),
 		micros(tx.now),
 	)
