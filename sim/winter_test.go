@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,30 @@ func TestWinter_PlantedFault(t *testing.T) {
 		o := play(t, history)
 		if !strings.Contains(strings.Join(o.Broken, "\n"), law+":") {
 			t.Errorf("the planted fault of %s was not found: %q", law, o.Broken)
+		}
+	}
+}
+
+// TestWinter_LawsButComfort plays heated homes for some winter days, which takes minutes: of all laws they may break only those of comfort, and of
+// those the homes' hours outside their bands stay under two in a hundred.
+func TestWinter_LawsButComfort(t *testing.T) {
+	if os.Getenv("FLEXD_LONG") == "" {
+		t.Skip("it takes minutes: FLEXD_LONG=1 plays it")
+	}
+
+	const homes, days = 20, 3
+	for seed := range uint64(6) {
+		o := play(t, DrawWinter(seed, flex.Day{Year: 2027, Month: 1, Dom: 11}, homes, days))
+		for _, b := range o.Broken {
+			if !strings.HasPrefix(b, "warm:") && !strings.HasPrefix(b, "hot:") {
+				t.Errorf("seed %d: %s", seed, b)
+			}
+		}
+
+		for what, heat := range o.Heat {
+			if most := float64(heat.Devices*days*24) / 50; heat.Outside > most {
+				t.Errorf("seed %d: %s of %d homes are outside their bands for %.1f hours", seed, what, heat.Devices, heat.Outside)
+			}
 		}
 	}
 }

@@ -1,10 +1,6 @@
 package tank
 
-import (
-	"cmp"
-	"math"
-	"slices"
-)
+import "math"
 
 // Slot is a time in which the element is on or off.
 type Slot struct {
@@ -63,15 +59,13 @@ func Solve(p *Problem) Plan {
 	reached[0] = []state{first}
 
 	for t := range p.Slots {
-		var next []state
-		for i, s := range reached[t] {
-			next = append(next, p.after(t, s, i, false))
-			if !p.Slots[t].Closed {
-				next = append(next, p.after(t, s, i, true))
-			}
+		var on []state
+		off := p.allAfter(t, reached[t], false)
+		if !p.Slots[t].Closed {
+			on = p.allAfter(t, reached[t], true)
 		}
 
-		reached[t+1] = bestOfEach(next)
+		reached[t+1] = bestOfEach(off, on)
 	}
 
 	last := reached[len(p.Slots)]
@@ -136,17 +130,29 @@ func (p *Problem) after(
 	return s
 }
 
-// bestOfEach leaves the best of all states that are alike, in the order of their levels.
-func bestOfEach(all []state) []state {
-	slices.SortStableFunc(all, func(a, b state) int {
-		if c := cmp.Compare(a.level, b.level); c != 0 {
-			return c
-		}
-		return cmp.Compare(place(a.on), place(b.on))
-	})
+// allAfter are the states that follow on others. They are in the order of their levels, as those are: a fuller tank stays as
+// full as the other at least, whatever is done with both.
+func (p *Problem) allAfter(t int, before []state, on bool) []state {
+	next := make([]state, len(before))
+	for i, s := range before {
+		next[i] = p.after(t, s, i, on)
+	}
 
-	kept := all[:0]
-	for _, s := range all {
+	return next
+}
+
+// bestOfEach merges the states in which the element is off and those in which it is on, each in the order of their levels, and
+// leaves the best of all that are alike.
+func bestOfEach(off, on []state) []state {
+	kept := make([]state, 0, len(off)+len(on))
+	for len(off) > 0 || len(on) > 0 {
+		least := &off
+		if len(off) == 0 || len(on) > 0 && on[0].level < off[0].level {
+			least = &on
+		}
+
+		s := (*least)[0]
+		*least = (*least)[1:]
 		n := len(kept)
 		alike := n > 0 && kept[n-1].level == s.level && kept[n-1].on == s.on
 		if !alike {
@@ -157,13 +163,6 @@ func bestOfEach(all []state) []state {
 	}
 
 	return kept
-}
-
-func place(on bool) int {
-	if on {
-		return 1
-	}
-	return 0
 }
 
 // better reports whether a state is worth more than another one.
