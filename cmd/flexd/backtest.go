@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -20,7 +22,7 @@ type backtestCommand struct {
 	form
 	From     string  `required:"" help:"First day in London." placeholder:"DAY"`
 	To       string  `required:"" help:"Last day in London, included." placeholder:"DAY"`
-	Readings string  `required:"" help:"CSV of a home's half-hours: start (RFC 3339), load_kwh and, if it has a roof, roof_kwh." placeholder:"FILE"`
+	Readings string  `required:"" help:"CSV of a home's half-hours: start (RFC 3339), load_kwh and, as far as there are such, roof_kwh, hot_water_kwh, outdoor_c." placeholder:"FILE"`
 	Shift    int     `help:"Move the readings by this many days, to lay them beside prices of another year; a multiple of 7 keeps the weekdays." placeholder:"DAYS"`
 	Power    float64 `help:"The battery's power in kW." default:"5"`
 	Capacity float64 `help:"The battery's capacity in kWh." default:"10"`
@@ -29,53 +31,113 @@ type backtestCommand struct {
 	Peak     float64 `help:"Pence per kWh in peak hours." default:"28"`
 	OffPeak  float64 `help:"Pence per kWh in the cheap hours." default:"9"`
 	Export   float64 `help:"Pence per exported kWh, unless the tariff is dynamic." default:"5"`
-	Sessions string  `help:"Add a car to the home by its sessions, a CSV of plugged_in, plugged_out (RFC 3339), energy_kwh and, if known, power_kw: battery and car as one, against each by itself." placeholder:"FILE"`
-	CarPower float64 `help:"The power of the car's charger in kW." default:"7.4"`
-	SVG      string  `name:"svg" help:"Write a chart of the bills here." placeholder:"FILE"`
+	Sessions string  `help:"Add cars to the home by their sessions, a CSV of plugged_in, plugged_out (RFC 3339), energy_kwh and, if known, power_kw and car, a name." placeholder:"FILE"`
+	homeDevices
+	SVG string `name:"svg" help:"Write a chart of the bills here." placeholder:"FILE"`
+	CSV string `name:"csv" help:"Write the bill of each day here." placeholder:"FILE"`
 }
 
-// Help shows a home with a car.
+// Help shows a home with more than a battery.
 func (b *backtestCommand) Help() string {
-	return `Beside a battery, a car can be tested by its past sessions, planned as one and each by itself:
+	return `Beside a battery, a home can have cars by their past sessions, a hot-water tank, a heat pump, a main fuse and an
+export limit. It is then planned as one, and each device by itself:
 
-  flexd backtest --from 2026-10-01 --to 2026-10-31 --readings home.csv --sessions stays.csv --tariff 00:30-05:30`
+  flexd backtest --from 2026-10-01 --to 2026-10-31 --readings home.csv --sessions stays.csv --tariff 00:30-05:30 --fuse 18`
 }
 
-// Run tests a battery on the past.
-func (b *backtestCommand) Run(ctx context.Context, c console) error {
+// tested is what came out of a test.
+type tested interface {
+	Table(w io.Writer) error
+	CSV(w io.Writer) error
+	SVG() string
+}
+
+// Run tests a home on the past.
+func (b *backtestCommand) Run(
+	ctx context.Context,
+	c console,
+) error {
 	test, err := b.read(ctx)
 	if err != nil {
 		return err
 	}
 
-	if b.Sessions != "" {
+	if b.whole() {
 		return b.runHome(c, test)
 	}
 
-	reported := time.Now()
-	result := backtest.Run(test, func(done, total int) {
-		if time.Since(reported) > time.Second {
-			fmt.Fprintf(c.err, "%d of %d days\n", done, total)
-			reported = time.Now()
-		}
-	})
-
+	result := backtest.Run(&test.Case, progressTo(c))
+	notesTo(c, result.Notes)
 	if len(result.Bills) == 0 {
-		return noDay(test)
+		return noDay(test, result.Notes)
 	}
 
+	return b.write(c, result, backtestJSON(&result))
+}
+
+// write writes what came out in the forms that were asked for.
+func (b *backtestCommand) write(
+	c console,
+	result tested,
+	asJSON fields,
+) error {
 	if b.SVG != "" {
-		err := os.WriteFile(b.SVG, []byte(result.SVG()), 0o644)
-		if err != nil {
+		if err := os.WriteFile(b.SVG, []byte(result.SVG()), 0o644); err != nil {
+			return err
+		}
+	}
+
+	if b.CSV != "" {
+		var text bytes.Buffer
+		if err := result.CSV(&text); err != nil {
+			return err
+		}
+
+		if err := os.WriteFile(b.CSV, text.Bytes(), 0o644); err != nil {
 			return err
 		}
 	}
 
 	if b.JSON {
-		return c.json(backtestJSON(&result))
+		return c.json(asJSON)
 	}
 
 	return result.Table(c.out)
+}
+
+// progressTo says once a second how far a test is, and how long it will take.
+func progressTo(c console) func(done, total int) {
+	began := time.Now()
+	reported := began
+	return func(done, total int) {
+		if time.Since(reported) < time.Second {
+			return
+		}
+
+		reported = time.Now()
+		left := time.Since(began) * time.Duration(total-done) / time.Duration(max(1, done))
+		fmt.Fprintf(
+			c.err,
+			"%d of %d steps, about %s left\n",
+			done,
+			total,
+			left.Round(time.Second),
+		)
+	}
+}
+
+// notesShown is how many days and stays that do not count are named.
+const notesShown = 5
+
+// notesTo says why days and stays do not count.
+func notesTo(c console, notes []string) {
+	for _, note := range notes[:min(len(notes), notesShown)] {
+		fmt.Fprintf(c.err, "left out: %s\n", note)
+	}
+
+	if more := len(notes) - notesShown; more > 0 {
+		fmt.Fprintf(c.err, "left out: %d more\n", more)
+	}
 }
 
 // billsRow are the bills of a time, in pence.
@@ -115,14 +177,21 @@ func backtestJSON(r *backtest.Result) fields {
 }
 
 // read makes the case of the flags.
-func (b *backtestCommand) read(ctx context.Context) (*backtest.Case, error) {
-	test := &backtest.Case{
+func (b *backtestCommand) read(ctx context.Context) (
+	*backtest.HomeCase,
+	error,
+) {
+	if err := b.inBounds(); err != nil {
+		return nil, err
+	}
+
+	test := &backtest.HomeCase{Case: backtest.Case{
 		Battery: home.Battery{
 			Power:    flex.FromKW(b.Power),
 			Capacity: flex.FromKWh(b.Capacity),
 		},
 		Working: settle.Working,
-	}
+	}}
 
 	var err error
 	test.From, err = readDay("--from", b.From)
@@ -135,22 +204,69 @@ func (b *backtestCommand) read(ctx context.Context) (*backtest.Case, error) {
 		return nil, err
 	}
 
+	if test.To.Start().Before(test.From.Start()) {
+		return nil, flex.Fail(
+			flex.Invalid,
+			"--to %s is before --from %s",
+			test.To,
+			test.From,
+		)
+	}
+
+	if err := b.readReadings(test); err != nil {
+		return nil, err
+	}
+
+	if b.Tariff == "dynamic" {
+		err = b.dynamic(ctx, &test.Case)
+	} else {
+		err = b.fixed(&test.Case)
+	}
+
+	return test, err
+}
+
+// readReadings reads the home's half-hours, and adds its devices.
+func (b *backtestCommand) readReadings(test *backtest.HomeCase) error {
 	f, err := os.Open(b.Readings)
 	if err != nil {
-		return nil, err
+		return err
 	}
 
 	defer f.Close()
 
-	test.Load, test.Roof, err = backtest.ReadHome(f, b.Shift)
+	read, err := backtest.ReadHome(f, b.Shift)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", b.Readings, err)
-	}
-	if b.Tariff != "dynamic" {
-		return test, b.fixed(test)
+		return fmt.Errorf("%s: %w", b.Readings, err)
 	}
 
-	return test, b.dynamic(ctx, test)
+	test.Load, test.Roof = read.Load, read.Roof
+	if err := b.covers(read, test); err != nil {
+		return err
+	}
+
+	return b.add(test, read)
+}
+
+// covers fails if the readings have nothing in the days.
+func (b *backtestCommand) covers(
+	read *backtest.Readings,
+	test *backtest.HomeCase,
+) error {
+	begin, end := test.From.Start(), test.To.Add(1).Start()
+	if read.First.Start().Before(end) && read.Last.End().After(begin) {
+		return nil
+	}
+
+	return flex.Fail(
+		flex.Invalid,
+		"%s: its half-hours are from %s to %s, none of them from %s to %s; --shift moves them by days",
+		b.Readings,
+		read.First.Start().Format(time.RFC3339),
+		read.Last.Start().Format(time.RFC3339),
+		test.From,
+		test.To,
+	)
 }
 
 // dynamic prices the case by the imported prices, which come out at 14:00 for the next day.
@@ -203,7 +319,11 @@ func (b *backtestCommand) dynamic(
 
 // fixed prices the case by the rates of cheap and dear hours, which are always known.
 func (b *backtestCommand) fixed(test *backtest.Case) error {
-	w, err := tariff.Parse(b.Tariff, flex.London.String(), flex.DualRate)
+	w, err := tariff.Parse(
+		b.Tariff,
+		flex.London.String(),
+		flex.DualRate,
+	)
 	if err != nil {
 		return err
 	}
@@ -216,7 +336,9 @@ func (b *backtestCommand) fixed(test *backtest.Case) error {
 		return cheap*b.OffPeak + (1-cheap)*b.Peak, true
 	}
 
-	test.Sell = func(flex.Period) (float64, bool) { return b.Export, true }
+	test.Sell = func(flex.Period) (float64, bool) {
+		return b.Export, true
+	}
 	test.Known = func(at time.Time) time.Time {
 		return flex.DayAt(at).Add(2).Start()
 	}

@@ -247,12 +247,12 @@ func (s *settleBaseline) readHome(b *backtest.Baselines) error {
 
 	defer home.Close()
 
-	load, _, err := backtest.ReadHome(home, 0)
+	measured, err := backtest.ReadHome(home, 0)
 	if err != nil {
 		return fmt.Errorf("%s: %w", s.Readings, err)
 	}
 
-	b.Load = load
+	b.Load = measured.Load
 
 	if s.Sessions == "" {
 		return nil

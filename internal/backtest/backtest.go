@@ -1,6 +1,7 @@
 package backtest
 
 import (
+	"fmt"
 	"time"
 
 	"flexd/internal/engine/battery"
@@ -51,6 +52,7 @@ type Bill struct {
 type Result struct {
 	Bills   []Bill // of the days for which all loads and prices are known
 	Skipped int    // the other days
+	Notes   []string
 	Total   Bills
 	// the least that any way of running the battery could cost over all the days, in pence
 	Optimum  float64
@@ -94,25 +96,36 @@ func Run(c *Case, progress func(done, total int)) Result {
 		foreseen: start,
 	}
 
-	total := days(c.From, c.To)
-	for n := range total {
-		day := c.From.Add(n)
+	c.eachDay(func(day flex.Day) bool {
 		past, ok := c.actual(periodsOf(day))
-		if !ok {
+		if ok {
+			t.day(day, past)
+		} else {
 			t.Skipped++
-			continue
+			t.Notes = append(t.Notes, t.lacking(day))
 		}
 
-		t.day(day, past)
+		return ok
+	}, func(done int) {
 		if progress != nil {
-			progress(n+1, total)
+			progress(done, days(c.From, c.To))
 		}
-	}
+	})
 
 	t.Optimum = t.all.optimum(c.Battery)
 	t.MissedBy = flex.WattHours(t.missed/max(1, t.halfHours) + 0.5)
 
 	return t.Result
+}
+
+// eachDay goes through the days of a case in order. It calls progress with the days that are done after each day for
+// which do is true.
+func (c *Case) eachDay(do func(flex.Day) bool, progress func(done int)) {
+	for n := range days(c.From, c.To) {
+		if do(c.From.Add(n)) {
+			progress(n + 1)
+		}
+	}
 }
 
 // day takes the battery through a day in each of the ways, and adds what that cost.
@@ -289,6 +302,24 @@ func (c *Case) actual(periods []flex.Period) (actual, bool) {
 	}
 
 	return a, true
+}
+
+// lacking says why a day does not count.
+func (c *Case) lacking(day flex.Day) string {
+	for _, p := range periodsOf(day) {
+		at := p.Start().In(flex.London).Format("15:04")
+		if _, known := c.Load[p]; !known {
+			return fmt.Sprintf("%s: there is no load_kwh at %s", day, at)
+		}
+
+		_, priced := c.Buy(p)
+		_, sold := c.Sell(p)
+		if !priced || !sold {
+			return fmt.Sprintf("%s: there is no price at %s", day, at)
+		}
+	}
+
+	return ""
 }
 
 // append adds the half-hours of a later time.

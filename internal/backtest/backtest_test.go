@@ -162,10 +162,13 @@ The home drew 123 kWh; its load was guessed with a mean error of 89 Wh in a half
 
 func TestReadHome(t *testing.T) {
 	const head = "start,load_kwh,roof_kwh\n"
-	load, roof, err := ReadHome(strings.NewReader(head+"2012-10-12T00:00:00Z,0.25,\n2012-10-12T01:30:00+01:00,,0.1\n"), 1456)
+	h, err := ReadHome(strings.NewReader(head+"2012-10-12T00:00:00Z,0.25,\n2012-10-12T01:30:00+01:00,,0.1\n"), 1456)
 	first := flex.Day{Year: 2016, Month: 10, Dom: 7}.Period(3) // 00:00 UTC is 01:00 in London; the weekday stays
-	if err != nil || len(load) != 1 || load[first] != 250 || len(roof) != 1 || roof[first.Add(1)] != 100 {
-		t.Errorf("%v, %v, %v", load, roof, err)
+	if err != nil || len(h.Load) != 1 || h.Load[first] != 250 || len(h.Roof) != 1 || h.Roof[first.Add(1)] != 100 {
+		t.Fatalf("%v, %v", h, err)
+	}
+	if h.First != first || h.Last != first.Add(1) {
+		t.Errorf("from %v to %v", h.First, h.Last)
 	}
 	for row, want := range map[string]string{
 		"yesterday,1,\n":                                     "line 2: start",
@@ -176,7 +179,7 @@ func TestReadHome(t *testing.T) {
 		"2012-10-12T00:00:00Z,1,x\n":                         "line 2: roof_kwh",
 		"2012-10-12T00:00:00Z,1,\n2012-10-12T00:00:00Z,1,\n": "line 3: start: this half-hour",
 	} {
-		if _, _, err := ReadHome(strings.NewReader(head+row), 0); flex.KindOf(err) != flex.Invalid || !strings.Contains(err.Error(), want) {
+		if _, err := ReadHome(strings.NewReader(head+row), 0); flex.KindOf(err) != flex.Invalid || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", row, err, want)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"flexd/internal/csvfile"
@@ -25,74 +24,112 @@ type CarStay struct {
 	Energy flex.WattHours // that it drew
 	// at which it drew it, from the beginning of the stay on
 	Power flex.Watts
+	Car   string // its name, where there are several
 }
+
+// The columns of a file of stays.
+var (
+	staysNeeded   = []string{"plugged_in", "plugged_out", "energy_kwh"}
+	staysOptional = []string{"power_kw", "car"}
+)
 
 // ReadStays reads a CSV file of stays, with the columns plugged_in and plugged_out, instants
 // with their offsets, energy_kwh, what the car drew, and, if it is known, power_kw, at which
-// it did; where it is not, it is the charger's.
+// it did; where it is not, it is the charger's. With several cars, car is the name of each.
 func ReadStays(r io.Reader, charger flex.Watts) ([]CarStay, error) {
 	var stays []CarStay
-	for row, err := range csvfile.Read(
-		r,
-		"plugged_in",
-		"plugged_out",
-		"energy_kwh",
-	) {
+	for row, err := range csvfile.ReadKnown(r, staysNeeded, staysOptional) {
 		if err != nil {
 			return nil, err
 		}
 
-		s := CarStay{Power: charger}
-		for column, to := range map[string]*time.Time{
-			"plugged_in":  &s.From,
-			"plugged_out": &s.To,
-		} {
-			at, err := time.Parse(time.RFC3339, row.Get(column))
-			if err != nil {
-				return nil, row.Fault(
-					"%s: %q is not an instant of the form 2026-04-14T18:05:00Z",
-					column,
-					row.Get(column),
-				)
-			}
-
-			*to = at
-		}
-
-		if s.Empty() || s.Len() > MaxStay {
-			return nil, row.Fault(
-				"plugged_out: a stay lasts up to 30 days, not %s",
-				s.To.Sub(s.From),
-			)
-		}
-
-		kwh, err := strconv.ParseFloat(row.Get("energy_kwh"), 64)
-		if err != nil || !(kwh >= 0 && kwh <= 1000) {
-			return nil, row.Fault(
-				"energy_kwh: %q is no energy from 0 to 1000",
-				row.Get("energy_kwh"),
-			)
-		}
-
-		s.Energy = flex.FromKWh(kwh)
-
-		if text := row.Get("power_kw"); text != "" {
-			kw, err := strconv.ParseFloat(text, 64)
-			if err != nil || !(kw > 0 && kw <= MaxPower.KW()) {
-				return nil, row.Fault(
-					"power_kw: %q is no power above 0, up to %g",
-					text,
-					MaxPower.KW(),
-				)
-			}
-
-			s.Power = min(charger, flex.FromKW(kw))
+		s, err := stayOf(row, charger)
+		if err != nil {
+			return nil, err
 		}
 
 		stays = append(stays, s)
 	}
 
 	return stays, nil
+}
+
+// stayOf reads a row's stay.
+func stayOf(row csvfile.Row, charger flex.Watts) (CarStay, error) {
+	s := CarStay{Power: charger, Car: row.Get("car")}
+	for _, to := range []struct {
+		column string
+		at     *time.Time
+	}{{"plugged_in", &s.From}, {"plugged_out", &s.To}} {
+		at, err := time.Parse(time.RFC3339, row.Get(to.column))
+		if err != nil {
+			return s, row.Fault(
+				"%s: %q is not an instant of the form 2026-04-14T18:05:00Z or 2026-04-14T19:05:00+01:00",
+				to.column,
+				row.Get(to.column),
+			)
+		}
+
+		*to.at = at
+	}
+
+	if s.Empty() {
+		return s, row.Fault(
+			"plugged_out: a stay ends after it begins, at %s",
+			row.Get("plugged_in"),
+		)
+	}
+
+	if s.Len() > MaxStay {
+		return s, row.Fault(
+			"plugged_out: a stay lasts up to 30 days, not %s",
+			s.Len(),
+		)
+	}
+
+	kwh, known, err := numberOf(row, "energy_kwh", 0, 1000, "energy")
+	if err != nil {
+		return s, err
+	}
+
+	if !known {
+		return s, row.Fault("energy_kwh: \"\" is no energy from 0 to 1000")
+	}
+
+	s.Energy = flex.FromKWh(kwh)
+	kw, known, err := numberOf(row, "power_kw", 0.001, MaxPower.KW(), "power")
+	if known {
+		s.Power = min(charger, flex.FromKW(kw))
+	}
+
+	return s, err
+}
+
+// ByCar sorts stays by their cars, in the order in which these come first. More than MaxCars are refused.
+func ByCar(all []CarStay) ([][]CarStay, error) {
+	place := map[string]int{}
+	var cars [][]CarStay
+	for _, s := range all {
+		k, known := place[s.Car]
+		if !known && len(cars) == MaxCars {
+			return nil, flex.Fail(
+				flex.Invalid,
+				"car: %q is one more than the %d cars that a home may have",
+				s.Car,
+				MaxCars,
+			)
+		}
+
+		if !known {
+			k = len(cars)
+			place[s.Car] = k
+			cars = append(cars, nil)
+		}
+
+		cars[k] = append(cars[k], s)
+	}
+
+	return cars, nil
 }
 
 // Baselines is a home's past on which baselines are tried, with the stays of a car, if any.

@@ -17,7 +17,11 @@ type homeMonth struct {
 func (r *HomeResult) months() []homeMonth {
 	var ms []homeMonth
 	for _, b := range r.Bills {
-		name := fmt.Sprintf("%04d-%02d", b.Day.Year, int(b.Day.Month))
+		name := fmt.Sprintf(
+			"%04d-%02d",
+			b.Day.Year,
+			int(b.Day.Month),
+		)
 		if len(ms) == 0 || ms[len(ms)-1].name != name {
 			ms = append(ms, homeMonth{name: name})
 		}
@@ -33,12 +37,22 @@ func (r *HomeResult) months() []homeMonth {
 // Share is the part of what could be saved that a way of running the home saves, in per cent of the
 // difference between no steering and the bound.
 func (r *HomeResult) Share(pence float64) float64 {
-	return percent(r.Total.Unsteered-pence, r.Total.Unsteered-r.Bound)
+	return percent(
+		r.Total.Unsteered-pence,
+		r.Total.Unsteered-r.Bound,
+	)
 }
 
 // Table writes the bills of each month in pounds, and what each way of running the home saved in all.
 func (r *HomeResult) Table(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	t := tabwriter.NewWriter(
+		w,
+		0,
+		0,
+		2,
+		' ',
+		tabwriter.AlignRight,
+	)
 	row := func(name string, days int, b HomeBills) {
 		fmt.Fprintf(
 			t,
@@ -51,7 +65,10 @@ func (r *HomeResult) Table(w io.Writer) error {
 		)
 	}
 
-	fmt.Fprintln(t, "month\tdays\tunsteered\teach by itself\tas one\t")
+	fmt.Fprintln(
+		t,
+		"month\tdays\tunsteered\teach by itself\tas one\t",
+	)
 	for _, m := range r.months() {
 		row(m.name, m.days, m.HomeBills)
 	}
@@ -61,22 +78,102 @@ func (r *HomeResult) Table(w io.Writer) error {
 		return err
 	}
 
+	return r.summary(w)
+}
+
+// summary says what the ways saved, and what needs came to.
+func (r *HomeResult) summary(w io.Writer) error {
 	_, err := fmt.Fprintf(
 		w,
 		"\nNothing can cost less than %s, with everything known: a bound proven over all the days.\n"+
 			"Of the £%.2f between that and no steering, each by itself saves %.1f %%, as one %.1f %%.\n"+
-			"The home drew %.0f kWh, the car %.0f kWh in %d stays; %d needs were missed. %d stays and %d days do not count.\n",
+			"The home drew %.0f kWh. %d days do not count.\n",
 		pounds(r.Bound),
 		(r.Total.Unsteered-r.Bound)/100,
 		r.Share(r.Total.Alone),
 		r.Share(r.Total.Together),
 		r.HomeDrawn.KWh(),
-		r.CarCharged.KWh(),
-		r.Counted,
-		r.Missed,
-		r.Dropped,
 		r.Skipped,
 	)
 
+	if r.Counted+r.Dropped > 0 {
+		fmt.Fprintf(
+			w,
+			"Cars needed %.0f kWh in %d stays. %d stays do not count.\n",
+			r.CarCharged.KWh(),
+			r.Counted,
+			r.Dropped,
+		)
+	}
+
+	if r.WaterUsed > 0 {
+		fmt.Fprintf(
+			w,
+			"The tank gave and lost %.0f kWh.\n",
+			r.WaterUsed.KWh(),
+		)
+	}
+
+	if r.HeatDrawn > 0 {
+		fmt.Fprintf(
+			w,
+			"The heat pump drew %.0f kWh without steering.\n",
+			r.HeatDrawn.KWh(),
+		)
+	}
+
+	if r.Passed > 0 {
+		fmt.Fprintf(
+			w,
+			"The home alone drew more than the main fuse in %d half-hours.\n",
+			r.Passed,
+		)
+	}
+
+	r.lacking(w, "unsteered", r.Lacks.Unsteered)
+	r.lacking(w, "each by itself", r.Lacks.Alone)
+	r.lacking(w, "as one", r.Lacks.Together)
+
 	return err
+}
+
+// lacking says what a way left out, if anything.
+func (r *HomeResult) lacking(w io.Writer, way string, l Lack) {
+	if l.pence() < 0.5 {
+		return
+	}
+
+	fmt.Fprintf(
+		w,
+		"Left out, %s: %.1f kWh of cars in %d stays (%g p a kWh), hot water by %.1f kWh (%g p a half-hour), "+
+			"%.1f kelvin-hours (%g p): £%.2f of the bills.\n",
+		way,
+		l.Missing,
+		l.Stays,
+		MissingPence,
+		l.Cold,
+		ColdPence,
+		l.Discomfort,
+		DiscomfortPence,
+		l.pence()/100,
+	)
+}
+
+// SVG draws the bills of each month as bars.
+func (r *HomeResult) SVG() string {
+	all := []barSeries{
+		{name: "unsteered"},
+		{name: "each by itself"},
+		{name: "as one"},
+	}
+
+	var names []string
+	for _, m := range r.months() {
+		names = append(names, m.name)
+		for i, pence := range []float64{m.Unsteered, m.Alone, m.Together} {
+			all[i].pence = append(all[i].pence, pence)
+		}
+	}
+
+	return drawBills(names, all)
 }

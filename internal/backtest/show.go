@@ -114,20 +114,44 @@ const (
 	chartTop                = 48
 )
 
-var series = []struct {
+// barSeries is what bars of one colour show: an amount in pence for each month.
+type barSeries struct {
 	name   string
 	colour string
-	of     func(Bills) float64
-}{
-	{"no battery", "#b8bcc4", func(b Bills) float64 { return b.None }},
-	{"self-use", "#e0a84b", func(b Bills) float64 { return b.SelfUse }},
-	{"planned", "#2f7d5d", func(b Bills) float64 { return b.Plan }},
-	{"rolling plan", "#7aa6d8", func(b Bills) float64 { return b.Foresight }},
+	pence  []float64
 }
+
+// The colours of bars, from no steering to knowing all.
+var colours = []string{"#b8bcc4", "#e0a84b", "#2f7d5d", "#7aa6d8"}
 
 // SVG draws the bills of each month as bars.
 func (r Result) SVG() string {
-	c := newChart(r.months())
+	ms := r.months()
+	all := []barSeries{
+		{name: "no battery"},
+		{name: "self-use"},
+		{name: "planned"},
+		{name: "rolling plan"},
+	}
+
+	var names []string
+	for _, m := range ms {
+		names = append(names, m.name)
+		for i, pence := range []float64{m.None, m.SelfUse, m.Plan, m.Foresight} {
+			all[i].pence = append(all[i].pence, pence)
+		}
+	}
+
+	return drawBills(names, all)
+}
+
+// drawBills draws the bills of months as bars.
+func drawBills(months []string, all []barSeries) string {
+	for i := range all {
+		all[i].colour = colours[i]
+	}
+
+	c := newChart(months, all)
 	fmt.Fprintf(
 		c,
 		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="system-ui,sans-serif" font-size="12" fill="#333">`+
@@ -157,19 +181,20 @@ func (r Result) SVG() string {
 // chart is the text of a drawing, and its scale in pounds.
 type chart struct {
 	strings.Builder
-	months []month
+	months []string
+	series []barSeries
 	low    float64
 	high   float64
 	step   float64
 }
 
 // newChart is an empty drawing whose scale has room for all bars, and for zero.
-func newChart(ms []month) *chart {
-	c := &chart{months: ms, high: 1}
-	for _, m := range ms {
-		for _, s := range series {
-			c.low = min(c.low, s.of(m.Bills)/100)
-			c.high = max(c.high, s.of(m.Bills)/100)
+func newChart(months []string, all []barSeries) *chart {
+	c := &chart{months: months, series: all, high: 1}
+	for _, s := range all {
+		for _, pence := range s.pence {
+			c.low = min(c.low, pence/100)
+			c.high = max(c.high, pence/100)
 		}
 	}
 
@@ -188,7 +213,7 @@ func (c *chart) y(pounds float64) float64 {
 
 // legend names the colours.
 func (c *chart) legend() {
-	for i, s := range series {
+	for i, s := range c.series {
 		x := chartWidth - 400 + 100*i
 		fmt.Fprintf(
 			c,
@@ -223,13 +248,13 @@ func (c *chart) grid() {
 // bars draws each month's bars side by side, from zero up or down.
 func (c *chart) bars() {
 	group := float64(chartWidth-chartLeft-8) / float64(max(1, len(c.months)))
-	width := group * 0.8 / float64(len(series))
+	width := group * 0.8 / float64(len(c.series))
 
 	for i, m := range c.months {
 		x := chartLeft + group*(float64(i)+0.1)
-		for k, s := range series {
-			top := c.y(max(0, s.of(m.Bills)/100))
-			foot := c.y(min(0, s.of(m.Bills)/100))
+		for k, s := range c.series {
+			top := c.y(max(0, s.pence[i]/100))
+			foot := c.y(min(0, s.pence[i]/100))
 			fmt.Fprintf(
 				c,
 				`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`,
@@ -246,7 +271,7 @@ func (c *chart) bars() {
 			`<text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n",
 			x+group*0.4,
 			chartHeight-16,
-			m.name,
+			m,
 		)
 	}
 }

@@ -170,7 +170,7 @@ func learnRooms(assumed store.BuildingRecord, r *heatRead) *store.BuildingRecord
 			Before:  h.before,
 			After:   h.after,
 			Outdoor: h.outdoor,
-			Heat:    h.energy * copAt(h.outdoor),
+			Heat:    h.energy * heat.COP(h.outdoor),
 			Gap:     gap,
 		})
 		gap = false
@@ -275,7 +275,7 @@ func (t *heatedTank) learn(ctx context.Context, tx *store.Tx) error {
 func (t *heatedTank) assumed() *tank.Pattern {
 	var p tank.Pattern
 	for slot := range tank.DaySlots {
-		drawn := int(TankDraw) * tankDraws[slot/2] / 200
+		drawn := tank.DrawnIn(slot, TankDraw)
 		p.Used[slot] = drawn + int(TankLoss)/tank.DaySlots
 		if slot >= upFrom && slot < upTo {
 			p.Spare[slot] = int(min(TankSpare, t.capacity/2))

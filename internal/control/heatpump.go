@@ -16,10 +16,8 @@ const (
 	RoomLow, RoomHigh = 19.0, 22.0
 	// NightFrom and NightTo are the hours of London between which it is night.
 	NightFrom, NightTo = 22, 6
-	// designOutdoor is how cold it is where so much of its power keeps its rooms at designRoom.
-	designOutdoor, designRoom, designPart = -3.0, 20.0, 0.8
-	// BuildingTime is how long a house takes to lose 63 % of its difference to the outdoors.
-	BuildingTime = 40.0 // hours
+	// BuildingTime is how long a house takes to lose 63 % of its difference to the outdoors, in hours.
+	BuildingTime = heat.Hours
 
 	// lockMost is for how many half-hours in a row the first state of SG Ready may last: two hours.
 	lockMost = 4
@@ -116,13 +114,8 @@ func readHeatPump(
 
 // assumedBuilding is a house that so much of the heat pump's power keeps warm on the design day.
 func assumedBuilding(power flex.Watts) store.BuildingRecord {
-	loss := designPart * float64(power) * copAt(designOutdoor) / (designRoom - designOutdoor)
-	return store.BuildingRecord{Loss: loss, Capacity: loss * BuildingTime}
-}
-
-// copAt is the heat that a heat pump gives for a unit of electricity at a temperature outdoors.
-func copAt(outdoor float64) float64 {
-	return max(1.5, min(5, 3.2+0.07*(outdoor-7)))
+	b := heat.Assumed(float64(power))
+	return store.BuildingRecord{Loss: b.Loss, Capacity: b.Capacity}
 }
 
 // night reports whether an instant is by night.
@@ -248,7 +241,7 @@ func (h *heatPump) problem(
 		slot := heat.Slot{
 			Hours:   span.Len().Hours(),
 			Outdoor: outdoor,
-			COP:     copAt(outdoor),
+			COP:     heat.COP(outdoor),
 			Price:   prices[i],
 		}
 

@@ -209,8 +209,8 @@ func (h *heatPump) inputs() []Input {
 			Name: "cop",
 			Value: fmt.Sprintf(
 				"%.1f at 7 °C, %.1f at -3 °C",
-				copAt(7),
-				copAt(-3),
+				heat.COP(7),
+				heat.COP(-3),
 			),
 			Origin: "default",
 		},

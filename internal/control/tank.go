@@ -16,13 +16,13 @@ import (
 // What a hot-water tank is taken to be where nothing was set of it.
 const (
 	// TankLow and TankHigh are its comfort band in degrees Celsius, TankCold what comes in from the mains.
-	TankLow, TankHigh, TankCold = 45.0, 60.0, 10.0
+	TankLow, TankHigh, TankCold = tank.Low, tank.High, tank.Cold
 	// TankVolume is in litres: with the band it is the heat between its ends.
-	TankVolume = 200.0
+	TankVolume = tank.Volume
 	// TankDraw is what a household draws in a day: 5.845 kWh, tapping cycle M of EU regulation 814/2013.
-	TankDraw flex.WattHours = 5845
+	TankDraw = tank.DailyDraw
 	// TankLoss is what the tank loses in a day.
-	TankLoss flex.WattHours = 1600
+	TankLoss = tank.DailyLoss
 	// TankSpare is what is to be in it beyond that while people are up, for a draw that nobody expected.
 	TankSpare flex.WattHours = 1500
 	// upFrom and upTo are the half-hours of the day between which people are up.
@@ -41,10 +41,6 @@ const (
 	// tankLeast is how far ahead a plan that was sent must reach to stay in force.
 	tankLeast = 12 * time.Hour
 )
-
-// tankDraws is the part of a day's draw in each hour of London, in hundredths: most of it in the morning
-// and in the evening.
-var tankDraws = [24]int{7: 25, 8: 15, 11: 5, 12: 5, 17: 5, 18: 10, 19: 10, 20: 15, 21: 10}
 
 // heatedTank is a tank, or what a heat pump has in common with one, with what its plan depends on.
 type heatedTank struct {
