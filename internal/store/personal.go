@@ -511,10 +511,6 @@ func (all *All) payAccrued(ctx context.Context, site flex.SiteID) error {
 // afterErasure has nothing of a site settled any more, as what it was settled on is gone, pays what
 // waited for that, and has what is remembered of it anywhere counted as out of date.
 func (all *All) afterErasure(ctx context.Context, site flex.SiteID) error {
-	if err := all.payAccrued(ctx, site); err != nil {
-		return fmt.Errorf("pay what is accrued to the site: %w", err)
-	}
-
 	for _, query := range []string{
 		`DELETE FROM site_point WHERE site_id = $1 AND NOT EXISTS (SELECT 1 FROM flex_event e WHERE e.site_id = site_point.site_id)`,
 		`UPDATE flex_event SET look_at = NULL, waits_at = NULL WHERE site_id = $1`,
@@ -523,6 +519,11 @@ func (all *All) afterErasure(ctx context.Context, site flex.SiteID) error {
 		if _, err := all.exec(ctx, query, site.Bytes()); err != nil {
 			return err
 		}
+	}
+
+	// Whoever settled or erased the site at the same time was waited for above, so that what is accrued is known.
+	if err := all.payAccrued(ctx, site); err != nil {
+		return fmt.Errorf("pay what is accrued to the site: %w", err)
 	}
 
 	_, err := all.exec(ctx, `UPDATE org SET register = register + 1`)
