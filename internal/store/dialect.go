@@ -21,6 +21,8 @@ type dialect struct {
 	forKeyShare    string // keeps others from forUpdate alone
 	// locks them too, passing over rows that another holds
 	skipLocked string
+	// keeps the flex events of asset $1 to one transaction; "" where there is one writer
+	lockEventsOf string
 	// asks whether the table of the schema's versions is there
 	versionTable string
 	// every table's columns: the table, the column, its type, its place in the primary key from 0

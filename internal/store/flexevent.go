@@ -131,12 +131,20 @@ func readEnergies(text string) ([]flex.WattHours, error) {
 	return readNumbers[flex.WattHours]("energies", text)
 }
 
-// EventSpans returns the times of an asset's flex events that touch a span.
+// EventSpans returns the times of an asset's flex events that touch a span, and keeps other transactions from
+// asking the same of the asset until this one ends: two that find its events at once must not have one half-hour both.
 func (tx *Tx) EventSpans(
 	ctx context.Context,
 	asset flex.AssetID,
 	within flex.Span,
 ) ([]flex.Span, error) {
+	if lock := tx.db.d.lockEventsOf; lock != "" {
+		var one int
+		if err := tx.row(ctx, lock, asset.String()).Scan(&one); err != nil {
+			return nil, err
+		}
+	}
+
 	return rows(
 		ctx,
 		tx.conn,

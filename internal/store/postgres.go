@@ -37,6 +37,7 @@ var postgresDialect = dialect{
 	forNoKeyUpdate: " FOR NO KEY UPDATE",
 	forKeyShare:    " FOR KEY SHARE",
 	skipLocked:     " FOR UPDATE SKIP LOCKED",
+	lockEventsOf:   "SELECT 1 FROM pg_advisory_xact_lock(hashtext('flex_event'), hashtext($1))",
 	idHex:          "replace(CAST(%s AS text), '-', '')",
 	idSet:          "SELECT CAST(value AS uuid) FROM json_array_elements_text(CAST(%s AS json))",
 	maxParams:      65535,
