@@ -26,6 +26,7 @@ func TestOpenADR(t *testing.T) {
 	run((&openADROrders{ofOrg: of, Limit: 5, JSON: true}).Run, "[]")
 	run((&openADRBind{ofOrg: of, Program: flex.ADRObjectID{1}, Service: "dno"}).Run, "no such object")
 	run((&openADRBind{ofOrg: of, Program: flex.ADRObjectID{1}, Service: "dno", GSPGroup: "_Q", DryRun: true}).Run, "no GSP group")
+	run((&openADRBind{ofOrg: of, Program: flex.ADRObjectID{1}, Kind: "limit", Service: "dno", DryRun: true}).Run, "name it (group)")
 	run((&openADRUnbind{ofOrg: of, Program: flex.ADRObjectID{1}, DryRun: true}).Run, "no such object")
 	run((&openADRUnbind{ofOrg: of, Program: flex.ADRObjectID{1}}).Run, "no such object")
 	run((&auditList{store: s, Limit: 20, JSON: true}).Run, "instruction for the whole fleet, service dno")

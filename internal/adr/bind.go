@@ -75,7 +75,7 @@ func checkBinding(b *flex.ADRBinding) error {
 		(b.Scope.Group == "" || b.Scope.GSPGroup != "") {
 		return flex.Fail(
 			flex.Malformed,
-			"a limit is of a constraint group: give the group alone",
+			"a limit is of one constraint group: name it (group), without a GSP group",
 		)
 	}
 
