@@ -59,24 +59,36 @@ func (o *capsSet) Run(ctx context.Context, c console) error {
 	}
 
 	return o.actOn(ctx, "set caps", o.Group, func(h *app.App, org flex.Org) error {
+		said := "The fleet is planned under its caps at once, by whatever process serves it."
 		err := h.Control.ChangeCaps(ctx, org.ID, func(caps *flex.Caps) error {
 			if o.Position != "" {
 				caps.Position = position
 			}
 
 			o.change(caps)
+			if isEmpty(caps, o.Group) {
+				said = fmt.Sprintf(
+					"The cap binds nothing yet: group %s has no site. flexd caps set --group %q --site ID names one.",
+					o.Group,
+					o.Group,
+				)
+			}
 
 			return nil
 		})
 
 		if err == nil {
-			fmt.Fprintln(
-				c.out,
-				"The fleet is planned under its caps at once, by whatever process serves it.",
-			)
+			fmt.Fprintln(c.out, said)
 		}
 
 		return err
+	})
+}
+
+// isEmpty reports whether a group of the caps has no site.
+func isEmpty(caps *flex.Caps, group string) bool {
+	return slices.ContainsFunc(caps.Groups, func(g flex.CapGroup) bool {
+		return g.Name == group && len(g.Sites) == 0
 	})
 }
 

@@ -27,7 +27,8 @@ func TestLimits(t *testing.T) {
 
 	const evening = "feeder 7,2100-01-15T18:00:00Z,2100-01-15T20:00:00Z,"
 	run(write(evening+"20\n").Run, "no group is named")
-	run((&capsSet{ofOrg: of, Group: "feeder 7", Power: new(50.0)}).Run, "planned")
+	run((&capsSet{ofOrg: of, Group: "feeder 7", Power: new(50.0)}).Run, "group feeder 7 has no site")
+	run((&capsSet{ofOrg: of, Power: new(50.0)}).Run, "planned")
 	for rows, want := range map[string]string{
 		evening + "NaN\n": "limit_kw", evening + "-1\n": "0 to", "feeder 7,yesterday,2100-01-15T20:00:00Z,1\n": "start_timestamp", "": "0 limits",
 		"feeder 7,2100-01-15T20:00:00Z,2100-01-15T18:00:00Z,1\n": "ends before",

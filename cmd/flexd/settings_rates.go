@@ -29,6 +29,12 @@ func rateSettings() []setting {
 			"what one earns there that is exported",
 			func(r *flex.BatteryRates) *flex.Optional[float64] { return &r.Export },
 		),
+		rateSetting(
+			"battery_wear_p_per_kwh",
+			0,
+			"what each kWh that a home battery discharges counts as wear, in pence: it makes no cycle that saves less",
+			func(r *flex.BatteryRates) *flex.Optional[float64] { return &r.BatteryWear },
+		),
 	}
 }
 

@@ -378,6 +378,8 @@ func (s *homeAhead) problem(
 	)
 
 	p.Allowed = s.allowed
+	p.Wear = s.settings.Rates.BatteryWear.Value
+
 	for i := range s.cars {
 		p.Load[i] += int(max(0, s.cars[i]))
 		p.PV[i] += int(max(0, -s.cars[i]))

@@ -149,6 +149,7 @@ func (h *siteHome) battery() site.Battery {
 		ChargeEff: home.Efficiency,
 		Efficient: home.Efficiency,
 		Terminal:  h.ahead.rates.residual,
+		Wear:      h.ahead.settings.Rates.BatteryWear.Value,
 	}
 }
 

@@ -183,6 +183,8 @@ type BatteryRates struct {
 	Peak    Optional[float64]
 	OffPeak Optional[float64]
 	Export  Optional[float64]
+	// what a kWh that a home battery discharges counts as wear; 0 if it was not given
+	BatteryWear Optional[float64]
 }
 
 // Site is a premises with an electricity meter.

@@ -111,6 +111,8 @@ type ratesRecord struct {
 	PeakZero    bool    `json:"PeakZero,omitempty"`
 	OffPeakZero bool    `json:"OffPeakZero,omitempty"`
 	ExportZero  bool    `json:"ExportZero,omitempty"`
+	Wear        float64 `json:"BatteryWear,omitempty"`
+	WearZero    bool    `json:"BatteryWearZero,omitempty"`
 }
 
 func recordRates(s flex.BatteryRates) ratesRecord {
@@ -118,6 +120,7 @@ func recordRates(s flex.BatteryRates) ratesRecord {
 	r.Peak, r.PeakZero = recordRate(s.Peak)
 	r.OffPeak, r.OffPeakZero = recordRate(s.OffPeak)
 	r.Export, r.ExportZero = recordRate(s.Export)
+	r.Wear, r.WearZero = recordRate(s.BatteryWear)
 
 	return r
 }
@@ -127,6 +130,8 @@ func (r *ratesRecord) rates() flex.BatteryRates {
 		Peak:    rateGiven(r.Peak, r.PeakZero),
 		OffPeak: rateGiven(r.OffPeak, r.OffPeakZero),
 		Export:  rateGiven(r.Export, r.ExportZero),
+
+		BatteryWear: rateGiven(r.Wear, r.WearZero),
 	}
 }
 
