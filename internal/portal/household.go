@@ -437,22 +437,18 @@ func short(e flex.WattHours) string {
 	return strconv.FormatFloat(e.KWh(), 'f', 1, 64)
 }
 
-// modes are what a battery does from one time to another.
+// modes are what a battery does in a time.
 var modes = map[battery.Mode]string{
-	battery.ModeCharge:    "{1} to {2} it charges",
-	battery.ModeDischarge: "{1} to {2} it gives out all that it can",
-	battery.ModeLock:      "{1} to {2} it waits",
-	battery.ModeFeedIn:    "{1} to {2} it covers the home",
-	battery.ModeSelfUse:   "{1} to {2} it covers the home and stores what the sun gives",
+	battery.ModeCharge:    "{1} it charges",
+	battery.ModeDischarge: "{1} it gives out all that it can",
+	battery.ModeLock:      "{1} it neither charges nor discharges",
+	battery.ModeFeedIn:    "{1} it covers the home",
+	battery.ModeSelfUse:   "{1} it covers the home, and stores any surplus",
 }
 
-// modeText says a battery's step in words.
+// modeText says a battery's step in words, with its day.
 func (l *speech) modeText(m control.ModeSpan) string {
-	return l.say(
-		modes[m.Mode],
-		clockIn(m.From, flex.London),
-		clockIn(m.To, flex.London),
-	)
+	return l.say(modes[m.Mode], l.span(m.Span))
 }
 
 // The picture's measures, in pixels of its own coordinates.

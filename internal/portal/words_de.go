@@ -221,11 +221,11 @@ var german = map[string]string{
 	"It carries {1} kg of CO₂, {2} kg less than at once.":                                                     "Darin stecken {1} kg CO₂, {2} kg weniger als bei sofortigem Laden.",
 	"It carries {1} kg of CO₂, {2} kg more than at once.":                                                     "Darin stecken {1} kg CO₂, {2} kg mehr als bei sofortigem Laden.",
 	"Prices from {1} to {2}; the car charges {3}":                                                             "Preise von {1} bis {2}; das Auto lädt {3}",
-	"{1} to {2} it charges":                                       "{1} bis {2}: lädt",
-	"{1} to {2} it gives out all that it can":                     "{1} bis {2}: gibt alles ab, was sie kann",
-	"{1} to {2} it waits":                                         "{1} bis {2}: wartet",
-	"{1} to {2} it covers the home":                               "{1} bis {2}: versorgt das Haus",
-	"{1} to {2} it covers the home and stores what the sun gives": "{1} bis {2}: versorgt das Haus und speichert, was die Sonne gibt",
+	"{1} it charges":                                 "{1}: lädt",
+	"{1} it gives out all that it can":               "{1}: gibt alles ab, was sie kann",
+	"{1} it neither charges nor discharges":          "{1}: lädt und entlädt nicht",
+	"{1} it covers the home":                         "{1}: versorgt das Haus",
+	"{1} it covers the home, and stores any surplus": "{1}: versorgt das Haus und speichert jeden Überschuss",
 
 	// the balance
 	"{1} to go until you can withdraw.":     "Noch {1}, bis Sie sich etwas auszahlen lassen können.",
