@@ -51,6 +51,7 @@ type whole struct {
 	weather  *weather
 	heat     heatSums
 	began    time.Time
+	unheated bool // the heaters were removed
 	supplied bool // whether any home has a main fuse or a battery
 	cap      fleetCap
 	caps     []flex.Span // when there is one
@@ -416,6 +417,13 @@ func (w *whole) live(ctx context.Context, history []Happening) error {
 		}
 
 		moments = moments[n:]
+	}
+
+	if err := w.until(ctx, end); err != nil {
+		return err
+	}
+	if err := w.removeHeaters(ctx); err != nil {
+		return err
 	}
 
 	return w.until(ctx, end.Add(afterwards))

@@ -211,10 +211,26 @@ func (w *whole) outages() []flex.Span {
 	return list
 }
 
+// removeHeaters takes all heaters from flexd once no law is held of them any more: to plan them each half-hour is most of
+// what a heated home costs.
+func (w *whole) removeHeaters(ctx context.Context) error {
+	for _, name := range w.names() {
+		for _, h := range w.homes[name].heaters {
+			if err := w.client.DeleteAsset(ctx, h.asset); err != nil {
+				return fmt.Errorf("remove %s: %w", h.name, err)
+			}
+		}
+	}
+
+	w.unheated = true
+
+	return nil
+}
+
 // readHeaters has every heater report, at the end of each half-hour.
 func (w *whole) readHeaters(ctx context.Context) error {
 	now := w.time()
-	if len(w.heaters) == 0 || !now.Equal(flex.PeriodAt(now).Start()) {
+	if w.unheated || len(w.heaters) == 0 || !now.Equal(flex.PeriodAt(now).Start()) {
 		return nil
 	}
 
