@@ -61,7 +61,7 @@ func (o *outlook) at(t *homeTest, i int) *moment {
 		outlook: outlook{
 			day:     o.day,
 			load:    o.load[i:],
-			roof:    o.roof[i:],
+			roof:    o.solar(t, i),
 			metered: o.metered[i:],
 			used:    o.used[i:],
 			outdoor: o.outdoor[i:],
@@ -75,6 +75,17 @@ func (o *outlook) at(t *homeTest, i int) *moment {
 	}
 
 	return now
+}
+
+// solar is what the roof is guessed to give from half-hour i of the day on, with what it gave before that.
+func (o *outlook) solar(t *homeTest, i int) []flex.WattHours {
+	if len(t.Roof) == 0 {
+		return o.roof[i:]
+	}
+
+	guess, _ := forecast.Solar(t.Roof, t.ahead(o.day)[i:])
+
+	return guess
 }
 
 // pricesOf fills in the prices.

@@ -43,12 +43,54 @@ func Load(
 	})
 }
 
+// How what a roof gave earlier in a day changes the guess of the rest of it.
+const (
+	recent = 0.8 // weight of a half-hour with each one back
+	lasts  = 0.9 // part of the change with each half-hour ahead
+	// energy for which the usual is believed as much as what was metered
+	prior            = 500.0 // Wh
+	dullest, clearst = 0.1, 3.0
+)
+
 // Solar guesses what a roof gives in periods from what it gave before the first of them.
-// It is false if it never gave anything, and then the guess is nothing.
+// It is false if it never gave anything, and then the guess is nothing. Where it gave more or less than usual
+// earlier on the day of the first, the rest of the day is guessed higher or lower.
 func Solar(past Series, periods []flex.Period) ([]flex.WattHours, bool) {
-	return weightedMean(past, periods, 0, sunSlot, func(_, _ flex.Day) float64 {
-		return 1
-	})
+	same := func(_, _ flex.Day) float64 { return 1 }
+	guess, known := weightedMean(past, periods, 0, sunSlot, same)
+	if !known || len(periods) == 0 {
+		return guess, known
+	}
+
+	today, now := sunSlot(periods[0])
+	var earlier []flex.Period
+	for n := int(now); n > 0; n-- {
+		earlier = append(earlier, periods[0].Add(-n))
+	}
+
+	usual, _ := weightedMean(past, earlier, 0, sunSlot, same)
+	gave, used := prior, prior
+	weight := 1.0
+	for n := len(earlier) - 1; n >= 0; n-- {
+		if e, metered := past[earlier[n]]; metered {
+			gave += weight * float64(e)
+			used += weight * float64(usual[n])
+		}
+
+		weight *= recent
+	}
+
+	change := max(dullest, min(clearst, gave/used)) - 1
+	for i, p := range periods {
+		if day, _ := sunSlot(p); day != today {
+			break
+		}
+
+		guess[i] = flex.WattHours(float64(guess[i])*(1+change) + 0.5)
+		change *= lasts
+	}
+
+	return guess, true
 }
 
 // slot is a half-hour of the day, 0 to 47.
