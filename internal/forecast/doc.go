@@ -5,7 +5,8 @@
 // day in the last six weeks. Each day back counts a tenth less than the day after it, and
 // a day of the other class (working or not) counts three tenths of one of the same. For a
 // load, the same time of day is the same time on the wall in London; for a roof it is the
-// same time by the sun, so UTC, and all days are of one class.
+// same time by the sun, so UTC, and all days are of one class; what it gave earlier in a day raises or lowers the
+// guess of the rest of that day.
 //
 // On the sample household of the README, a London home that draws 0.25 kWh in a half-hour
 // on average, the mean error is 0.12 kWh; the same half-hour of the day before misses by
