@@ -174,6 +174,10 @@ func readCapsAhead(
 		cars.draw(&loads[i], tx.Now().Truncate(time.Second))
 	}
 
+	if err := k.drawHeat(ctx, tx, a.Profile); err != nil {
+		return nil, err
+	}
+
 	batteries, err := tx.CapBatteries(ctx, "")
 	if err != nil {
 		return nil, fmt.Errorf("read what batteries draw: %w", err)

@@ -30,7 +30,6 @@ const (
 // capSums are the sums under some caps, and what is to be kept of them.
 type capSums struct {
 	from   int64 // the running block
-	now    time.Time
 	sums   map[string]headroom.Sum
 	change map[string]headroom.Sum // by cap
 	put    []store.CapPart
@@ -77,7 +76,7 @@ func countChanges(
 		return nil, nil, err
 	}
 
-	loads, err := tx.LoadsOf(ctx, changes.Assets)
+	now, err := partsNow(ctx, tx, changes.Assets)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -89,10 +88,9 @@ func countChanges(
 
 	c := &capSums{
 		from:   headroom.BlockAt(tx.Now()),
-		now:    tx.Now().Truncate(time.Second),
 		change: map[string]headroom.Sum{},
 	}
-	c.count(changes.Assets, loads, parts)
+	c.count(changes.Assets, now, parts)
 
 	for name := range c.change {
 		if !slices.Contains(names, name) {
@@ -108,11 +106,11 @@ func countChanges(
 	return c, parts, err
 }
 
-// count counts some assets anew: those that are plugged in for what they draw, and the others for nothing. The parts
-// are those of before, and then those of now.
+// count counts some assets anew: those of which there is a part now for that, and the others for nothing. The parts
+// by asset are those of before, and then those of now.
 func (c *capSums) count(
 	assets []flex.AssetID,
-	loads []store.Load,
+	now []store.CapPart,
 	parts map[flex.AssetID]store.CapPart,
 ) {
 	for _, id := range assets {
@@ -122,15 +120,14 @@ func (c *capSums) count(
 		}
 
 		for _, name := range flex.CapPath(old.Group) {
-			c.of(name).Remove(old.Steps, old.Power, old.Running, c.from)
+			old.RemoveFrom(c.of(name), c.from)
 		}
 		delete(parts, id)
 	}
 
-	for i := range loads {
-		p := countedPart(&loads[i], c.now)
+	for _, p := range now {
 		for _, name := range flex.CapPath(p.Group) {
-			c.of(name).Add(p.Steps, p.Power, p.Running, c.from)
+			p.AddTo(c.of(name), c.from)
 		}
 
 		parts[p.AssetID] = p
@@ -183,6 +180,40 @@ func (c *capSums) keep(
 	return tx.CapCounted(ctx, changes)
 }
 
+// partsNow are what some assets are counted for now.
+func partsNow(
+	ctx context.Context,
+	tx *store.Tx,
+	assets []flex.AssetID,
+) ([]store.CapPart, error) {
+	loads, err := tx.LoadsOf(ctx, assets)
+	if err != nil {
+		return nil, err
+	}
+
+	heat, err := tx.HeatLoadsOf(ctx, assets)
+
+	return countedParts(loads, heat, tx.Now().Truncate(time.Second)), err
+}
+
+// countedParts are what cars, tanks and heat pumps are counted for from an instant on.
+func countedParts(
+	loads []store.Load,
+	heat []store.HeatLoad,
+	now time.Time,
+) []store.CapPart {
+	var parts []store.CapPart
+	for i := range loads {
+		parts = append(parts, countedPart(&loads[i], now))
+	}
+
+	for i := range heat {
+		parts = append(parts, countedHeat(&heat[i], now))
+	}
+
+	return parts
+}
+
 // countedPart is what an asset that is plugged in is counted for from an instant on.
 func countedPart(l *store.Load, now time.Time) store.CapPart {
 	steps, power, running := needsFrom(l, now)
@@ -192,6 +223,7 @@ func countedPart(l *store.Load, now time.Time) store.CapPart {
 		EventID: l.EventID,
 		Power:   power,
 		Running: running,
+		Paced:   true,
 	}
 
 	if n := len(l.Steps); n > 0 { // what it does next is said until then
@@ -230,12 +262,17 @@ func sumAnew(ctx context.Context, tx *store.Tx) error {
 		return err
 	}
 
+	heat, err := tx.HeatLoads(ctx)
+	if err != nil {
+		return err
+	}
+
+	now := tx.Now().Truncate(time.Second)
 	c := &capSums{
-		from:   headroom.BlockAt(tx.Now()),
-		now:    tx.Now().Truncate(time.Second),
+		from:   headroom.BlockAt(now),
 		change: map[string]headroom.Sum{},
 	}
-	c.count(nil, loads, map[flex.AssetID]store.CapPart{})
+	c.count(nil, countedParts(loads, heat, now), map[flex.AssetID]store.CapPart{})
 
 	if err := tx.PutCapSums(ctx, c.change); err != nil {
 		return err

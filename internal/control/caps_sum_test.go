@@ -35,7 +35,8 @@ type summedSites struct {
 	cars    []flex.AssetID
 	sites   []flex.SiteID
 	groups  map[flex.AssetID]string
-	without bool // there are no caps
+	tank    flex.AssetID // at the first site
+	without bool         // there are no caps
 }
 
 func (h *fixture) playSums(r *rand.Rand) {
@@ -44,6 +45,7 @@ func (h *fixture) playSums(r *rand.Rand) {
 	p.cars, p.sites = h.chargers(4)
 	p.sites = append(p.sites, h.Site())
 	p.cars = append(p.cars, h.Asset(p.sites[5], flex.Charger, 3700))
+	p.tank = h.tank()
 	h.regroup(r, &p)
 
 	for i := range 40 {
@@ -84,7 +86,7 @@ func (h *fixture) sumsHappen(r *rand.Rand, p *summedSites) string {
 		}
 	}
 
-	switch r.IntN(12) {
+	switch r.IntN(14) {
 	case 0, 1:
 		h.event(control.Event{Kind: control.PlugOut})
 		return "a departure"
@@ -112,6 +114,13 @@ func (h *fixture) sumsHappen(r *rand.Rand, p *summedSites) string {
 		p.without = true
 		return "no caps"
 	case 8:
+		h.runTanks()
+		return "a plan of the tank"
+	case 9:
+		h.Exec(`UPDATE outbox SET accepted = generation, turn_at = NULL WHERE subject = $1`, p.tank.Bytes())
+		h.wait(control.MarketInterval)
+		return "the tank's plan is taken"
+	case 10:
 		h.replan()
 		return "planned"
 	default:
@@ -136,6 +145,14 @@ func (h *fixture) checkSums(p *summedSites, when string) {
 		if c := h.at(id).look(); c.Open() {
 			cars = append(cars, countCar(&c, now))
 		}
+	}
+
+	if t := h.tankPlan(p.tank); t.Generation > 0 {
+		steps := t.May
+		if h.Strings(`SELECT 1 FROM outbox WHERE subject = $1 AND accepted >= generation`, p.tank.Bytes()) != nil {
+			steps = t.Steps
+		}
+		cars = append(cars, countedCar{id: p.cars[0], steps: steps, power: t.Power, heat: true})
 	}
 
 	for _, name := range names {
@@ -171,6 +188,7 @@ type countedCar struct {
 	steps []flex.Step
 	power flex.Watts
 	free  bool // it may be charging already
+	heat  bool // it is a tank, whose starts nobody counts
 }
 
 // countCar says what a car may draw: what its schedule says while that lasts, and full power after it until 100 kWh are
@@ -210,13 +228,109 @@ func (k *countedCar) at(minute int64) (draw, starts int64) {
 		if s.From.Unix() < 60*(minute+1) && s.To.Unix() > 60*minute && s.From.Before(s.To) {
 			draw += int64(min(s.Limit, k.power))
 		}
-		if s.Limit > 0 && !charged && s.From.Unix()/60 == minute {
+		if s.Limit > 0 && !charged && !k.heat && s.From.Unix()/60 == minute {
 			starts++
 		}
 		charged = s.Limit > 0
 	}
 
 	return draw, starts
+}
+
+// TestCapSums_Clock has cars stay plugged in, with nothing that happens to them, until their schedules are over and their
+// batteries must be full: what is counted follows the clock.
+func TestCapSums_Clock(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
+		p := summedSites{groups: map[flex.AssetID]string{}}
+		p.cars, p.sites = h.chargers(3)
+		h.setCaps(flex.Caps{Fleet: kw(20)})
+		for i, car := range p.cars {
+			h.at(car).event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(float64(5+9*i), flex.Minimise)})
+		}
+		h.event(control.Event{Kind: control.ChargeNow, EndAt: at("2026-01-11T09:20:00Z")})
+
+		for range 60 {
+			h.wait(35 * time.Minute)
+			h.checkSums(&p, fmt.Sprint(time.UnixMicro(h.micro.Load()).UTC()))
+		}
+		h.clean()
+	})
+}
+
+// TestCapSums_HeatTaken has a tank planned anew: it counts for the most of both plans until its client has taken the
+// newer, and for that alone within minutes.
+func TestCapSums_HeatTaken(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		p := summedSites{cars: []flex.AssetID{h.asset}, groups: map[flex.AssetID]string{}, tank: h.tank()}
+		h.setCaps(flex.Caps{Fleet: kw(20)})
+		h.tariff(p.tank, flex.Tariff{Type: flex.DynamicTariff})
+		h.publish("2026-01-10T18:00:00Z", night(5, 6)...)
+		h.runTanks()
+		h.checkSums(&p, "at first")
+		h.wait(time.Minute)
+		h.publish("2026-01-10T18:00:00Z", night(18, 19)...)
+		h.runTanks()
+		if plan := h.tankPlan(p.tank); plan.Generation < 2 || slices.Equal(plan.May, plan.Steps) {
+			t.Fatalf("nothing is shown: %+v", plan)
+		}
+
+		h.checkSums(&p, "planned anew")
+		h.Exec(`UPDATE outbox SET accepted = generation, turn_at = NULL WHERE subject = $1`, p.tank.Bytes())
+		h.wait(control.MarketInterval)
+		h.checkSums(&p, "taken")
+		h.clean()
+	})
+}
+
+// TestCaps_HeatCounts has a tank take what a cap would leave a car: the car waits for it, as soon as it is plugged in and
+// when the fleet is planned together, and a tank that nobody controls any more counts for nothing.
+func TestCaps_HeatCounts(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		tank := h.tank()
+		cars, _ := h.chargers(1)
+		h.publish("2026-01-10T18:00:00Z", night(12, 13, 14, 15)...)
+		h.setCaps(flex.Caps{Fleet: kw(8)})
+		h.runTanks()
+		plan := h.tankPlan(tank)
+		if plan.Generation == 0 {
+			t.Fatal("the tank has no plan")
+		}
+
+		charger := h.at(cars[1])
+		charger.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4*2, flex.Minimise)})
+		for _, when := range []string{"by itself", "together"} {
+			if most := h.besideTank(plan, cars[1]); most > 8000 {
+				t.Errorf("planned %s the car and the tank draw %d W under a cap of 8000", when, most)
+			}
+			h.wait(control.MarketInterval)
+			h.replan()
+		}
+		h.clean()
+	})
+}
+
+// besideTank is the most that a car and a tank draw together in any minute of the night.
+func (h *fixture) besideTank(plan store.TankPlan, car flex.AssetID) (most int64) {
+	h.Helper()
+	now := time.UnixMicro(h.micro.Load()).UTC()
+	c := h.at(car).look()
+	k := countCar(&c, now)
+	tank := countedCar{steps: plan.May, power: plan.Power, heat: true}
+	both := 0
+	for m := now.Unix() / 60; m < at("2026-01-11T07:00:00Z").Unix()/60; m++ {
+		a, _ := k.at(m)
+		b, _ := tank.at(m)
+		most = max(most, a+b)
+		if b > 0 {
+			both++
+		}
+	}
+	if both == 0 {
+		h.Fatal("the tank heats at no time: nothing is shown")
+	}
+
+	return most
 }
 
 // TestCapSums_ReadsNoOther makes the schedules of all others under a cap unreadable once they are counted: a car that is

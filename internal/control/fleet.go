@@ -211,6 +211,9 @@ func (f *fleet) read(ctx context.Context, tx *store.Tx, from time.Time) error {
 		return err
 	}
 
+	if err := f.drawHeat(ctx, tx, f.Profile, f.current.Profile); err != nil {
+		return err
+	}
 	if err := f.readSites(ctx, tx, found, loads); err != nil {
 		return err
 	}

@@ -129,7 +129,7 @@ func (r *assetHeadroom) drawOthers(
 	from := headroom.BlockAt(tx.Now())
 	for _, name := range path {
 		if own != nil {
-			sums[name].Remove(own.Steps, own.Power, own.Running, from)
+			own.RemoveFrom(sums[name], from)
 		}
 
 		r.AddSum(r.place[name], sums[name])
@@ -172,6 +172,9 @@ func readPluggedIn(ctx context.Context, tx *store.Tx) (*pluggedIn, error) {
 	}
 
 	err = w.drawBatteries(ctx, tx, "", w.from)
+	if err == nil {
+		err = k.drawHeat(ctx, tx, w.Profile)
+	}
 
 	return w, err
 }

@@ -80,7 +80,7 @@ func (s *Service) planHeatPump(
 	t.replace(steps, accepted)
 	h.note(p, &plan, signals)
 
-	return tx.SendTankPlan(ctx, &t.plan)
+	return t.send(ctx, tx)
 }
 
 // readHeatPump reads what a heat pump's plan depends on, but for what is around it.

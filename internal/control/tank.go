@@ -99,6 +99,10 @@ func (s *Service) planTank(
 	tx *store.Tx,
 	id flex.AssetID,
 ) error {
+	if _, _, err := tx.LockCaps(ctx); err != nil {
+		return fmt.Errorf("lock the caps: %w", err)
+	}
+
 	t, err := readTank(ctx, tx, id)
 	if flex.KindOf(err) == flex.NotFound { // deleted since it was found
 		return nil
@@ -123,6 +127,11 @@ func (s *Service) planTank(
 		return err
 	}
 
+	return t.planWater(ctx, tx)
+}
+
+// planWater plans a hot-water tank of which is known what is around it, and sends what changed.
+func (t *heatedTank) planWater(ctx context.Context, tx *store.Tx) error {
 	p := t.problem()
 	plan := tank.Solve(p)
 	if kept, ok := t.keeps(p, &plan); ok {
@@ -130,7 +139,7 @@ func (s *Service) planTank(
 		return tx.PutTankPlan(ctx, &t.plan)
 	}
 
-	accepted, err := tx.Accepted(ctx, id)
+	accepted, err := tx.Accepted(ctx, t.asset.ID)
 	if err != nil {
 		return err
 	}
@@ -138,7 +147,16 @@ func (s *Service) planTank(
 	t.replace(t.steps(plan.On), accepted)
 	t.note(&plan)
 
-	return tx.SendTankPlan(ctx, &t.plan)
+	return t.send(ctx, tx)
+}
+
+// send puts a plan in force. The caps are locked.
+func (t *heatedTank) send(ctx context.Context, tx *store.Tx) error {
+	if err := tx.SendTankPlan(ctx, &t.plan); err != nil {
+		return err
+	}
+
+	return heatChanged(ctx, tx)
 }
 
 // readTank locks a tank and reads what its plan depends on.

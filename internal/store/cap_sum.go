@@ -24,6 +24,7 @@ var (
 		`SELECT p.asset_id AS what FROM caps c JOIN cap_part p ON p.org_id = c.org_id
 		 WHERE c.summed_at IS NOT NULL
 			AND NOT EXISTS (SELECT 1 FROM session s WHERE s.org_id = p.org_id AND s.asset_id = p.asset_id AND s.plugged_out_at IS NULL)
+			AND NOT EXISTS (SELECT 1 FROM tank_plan t WHERE t.org_id = p.org_id AND t.asset_id = p.asset_id AND NOT t.freed)
 			AND NOT EXISTS (SELECT 1 FROM cap_change n WHERE n.org_id = p.org_id AND n.asset_id = p.asset_id)`)
 	_ = lawInGo("what all under a cap draw together is the sum of what each is counted for", wrongCapSums)
 )
@@ -36,7 +37,26 @@ type CapPart struct {
 	Steps   []flex.Step  // without a gap; none if it draws nothing
 	Power   flex.Watts
 	Running bool      // it charges already as the steps begin
+	Paced   bool      // its starts count
 	Until   time.Time // when it counts for something else, if nothing happens; zero for never
+}
+
+// AddTo counts the part in a sum, from a block on.
+func (p *CapPart) AddTo(sum headroom.Sum, from int64) {
+	if p.Paced {
+		sum.Add(p.Steps, p.Power, p.Running, from)
+	} else {
+		sum.Reserve(p.Steps, p.Power, from)
+	}
+}
+
+// RemoveFrom takes the part out of a sum that it is counted in, from a block on.
+func (p *CapPart) RemoveFrom(sum headroom.Sum, from int64) {
+	if p.Paced {
+		sum.Remove(p.Steps, p.Power, p.Running, from)
+	} else {
+		sum.Release(p.Steps, p.Power, from)
+	}
 }
 
 // capSumChunk is how many assets are counted by one statement.
@@ -189,7 +209,7 @@ func (tx *Tx) CapParts(
 	return parts, nil
 }
 
-const capPartQuery = `SELECT asset_id, group_name, event_id, from_at, steps, power_w, running, until_at FROM cap_part WHERE org_id = $1`
+const capPartQuery = `SELECT asset_id, group_name, event_id, from_at, steps, power_w, running, paced, until_at FROM cap_part WHERE org_id = $1`
 
 func scanCapPart(s scanner) (CapPart, error) {
 	var from time.Time
@@ -203,6 +223,7 @@ func scanCapPart(s scanner) (CapPart, error) {
 		&steps,
 		&p.Power,
 		&p.Running,
+		&p.Paced,
 		instant{&p.Until},
 	)
 	if err == nil {
@@ -217,7 +238,7 @@ func (tx *Tx) PutCapParts(
 	ctx context.Context,
 	parts []CapPart,
 ) error {
-	const columns = 9
+	const columns = 10
 	args := make([]any, 0, columns*len(parts))
 	for i := range parts {
 		p := &parts[i]
@@ -241,15 +262,16 @@ func (tx *Tx) PutCapParts(
 			writeSteps(p.Steps),
 			int64(p.Power),
 			p.Running,
+			p.Paced,
 			micros(p.Until),
 		)
 	}
 
 	return tx.bulk(
 		ctx,
-		`INSERT INTO cap_part (asset_id, org_id, group_name, event_id, from_at, steps, power_w, running, until_at)`,
+		`INSERT INTO cap_part (asset_id, org_id, group_name, event_id, from_at, steps, power_w, running, paced, until_at)`,
 		` ON CONFLICT (asset_id) DO UPDATE SET org_id = excluded.org_id, group_name = excluded.group_name, event_id = excluded.event_id,
-			from_at = excluded.from_at, steps = excluded.steps, power_w = excluded.power_w, running = excluded.running, until_at = excluded.until_at`,
+			from_at = excluded.from_at, steps = excluded.steps, power_w = excluded.power_w, running = excluded.running, paced = excluded.paced, until_at = excluded.until_at`,
 		columns,
 		args,
 	)
@@ -534,7 +556,7 @@ func (tx *Tx) WrongCapSums(ctx context.Context) ([]string, error) {
 		p := &parts[i]
 		for _, name := range flex.CapPath(p.Group) {
 			if kept[name] != nil {
-				kept[name].Remove(p.Steps, p.Power, p.Running, from)
+				p.RemoveFrom(kept[name], from)
 			}
 		}
 	}

@@ -153,6 +153,9 @@ func (tx *Tx) SendTankPlan(ctx context.Context, p *TankPlan) error {
 	if err := tx.PutTankPlan(ctx, p); err != nil {
 		return err
 	}
+	if err := tx.loadChanged(ctx, p.AssetID); err != nil {
+		return err
+	}
 
 	return tx.Enqueue(ctx, Push{
 		AssetID:    p.AssetID,

@@ -43,24 +43,54 @@ func (s Sum) Remove(
 	s.change(steps, power, running, from, -1)
 }
 
+// Reserve counts what is drawn by steps without their starts, from a block on. Release takes it back.
+func (s Sum) Reserve(
+	steps []flex.Step,
+	power flex.Watts,
+	from int64,
+) {
+	s.fill(steps, power, from, 1)
+}
+
+// Release takes back what was reserved.
+func (s Sum) Release(
+	steps []flex.Step,
+	power flex.Watts,
+	from int64,
+) {
+	s.fill(steps, power, from, -1)
+}
+
 func (s Sum) change(
 	steps []flex.Step,
 	power flex.Watts,
 	running bool,
 	from, sign int64,
 ) {
-	first := from * BlockMinutes
+	s.fill(steps, power, from, sign)
 	for _, step := range steps {
-		draw := int64(min(step.Limit, power))
-		begin, end := step.From.Unix()/60, (step.To.Unix()+59)/60
-		for m := max(first, begin); draw != 0 && m < end; m++ {
-			s.block(m).Load[m%BlockMinutes] += sign * draw
-		}
-
 		starts := step.Limit > 0 && !running
 		running = step.Limit > 0
-		if starts && begin >= first {
+
+		begin := step.From.Unix() / 60
+		if starts && begin >= from*BlockMinutes {
 			s.block(begin).Starts[begin%BlockMinutes] += sign
+		}
+	}
+}
+
+func (s Sum) fill(
+	steps []flex.Step,
+	power flex.Watts,
+	from, sign int64,
+) {
+	for _, step := range steps {
+		draw := int64(min(step.Limit, power))
+		first := max(from*BlockMinutes, step.From.Unix()/60)
+		end := (step.To.Unix() + 59) / 60
+
+		for m := first; draw != 0 && m < end; m++ {
+			s.block(m).Load[m%BlockMinutes] += sign * draw
 		}
 	}
 }
