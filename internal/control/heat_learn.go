@@ -193,6 +193,7 @@ func learnRooms(assumed store.BuildingRecord, r *heatRead) *store.BuildingRecord
 		Since:    r.sinceText(),
 		Error:    learned.Error,
 		Miss:     learned.Miss,
+		Dip:      learned.Dip,
 	}
 }
 

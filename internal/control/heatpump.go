@@ -30,7 +30,7 @@ const (
 	pumpWarmer = 5
 	// spareAssumed is by how many degrees the rooms are kept warmer than the bottom of their band, where it is not known
 	// what the model misses; spareLeast and spareMostRoom bound what is known.
-	spareAssumed, spareLeast, spareMostRoom = 0.3, 0.15, 0.6
+	spareAssumed, spareLeast, spareMostRoom = 0.3, 0.15, 0.8
 	// outdoorHold is how long a difference between what was read outdoors and what is usual lasts: it
 	// falls to 37 % in that time.
 	outdoorHold = 24 * time.Hour
@@ -133,12 +133,25 @@ func (h *heatPump) band(at time.Time) (low, high float64) {
 	return float64(set.Low.Or(RoomLow)), float64(set.High.Or(RoomHigh))
 }
 
+// bandOf is the comfort band at the end of a slot. Where day and night have others it is what both allow, so that the
+// rooms are not let cool down before the night begins.
+func (h *heatPump) bandOf(slot flex.Span) (low, high float64) {
+	low, high = h.band(slot.To)
+	before, top := h.band(slot.To.Add(-time.Second))
+
+	if both := max(low, before); both < min(high, top) {
+		low, high = both, min(high, top)
+	}
+
+	return low, high
+}
+
 // spare is by how much the rooms are kept warmer than the bottom of a band that is so wide, for what the model
 // misses: as it missed in the days that it was learned from, else as it is assumed to.
 func (h *heatPump) spare(width float64) float64 {
 	spare := spareAssumed
-	if h.building.Miss > 0 {
-		spare = max(spareLeast, min(spareMostRoom, h.building.Miss))
+	if miss := max(h.building.Miss, h.building.Dip); miss > 0 {
+		spare = max(spareLeast, min(spareMostRoom, miss))
 	}
 
 	return min(spare, width/3)
@@ -245,7 +258,7 @@ func (h *heatPump) problem(
 			Price:   prices[i],
 		}
 
-		slot.Low, slot.High = h.band(span.To)
+		slot.Low, slot.High = h.bandOf(span)
 		slot.Spare = h.spare(slot.High - slot.Low)
 		choices, signals := h.choices(span, prices[i], closed[i])
 		slot.Choices = choices

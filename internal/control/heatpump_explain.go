@@ -251,7 +251,7 @@ func (h *heatPump) buildingInputs(width float64) []Input {
 			Name:   "kept_above_band",
 			Value:  spare,
 			Origin: from,
-			Detail: "for what a forecast of three hours misses",
+			Detail: "for what a forecast of half an hour or of three misses",
 		},
 	}
 }

@@ -237,3 +237,36 @@ func TestHeatPump_ClockChanges(t *testing.T) {
 		})
 	}
 }
+
+// TestHeatPump_Evening has a band that reaches lower by night: however warm the rooms are in the afternoon, they are in the
+// band of the day until the night begins, and in it again when the night ends.
+func TestHeatPump_Evening(t *testing.T) {
+	one(t, "2026-01-13T17:00:00Z", func(h *fixture) {
+		const now = "2026-01-13T16:55:00Z"
+		var pumps []flex.AssetID
+		for k := range 8 {
+			id := h.pump(`{"low_mc":20000,"high_mc":22500,"night_low_mc":17000,"night_high_mc":22500,"setpoint_mc":22000}`)
+			h.read(id, flex.RoomTemperature, now, now, 20.6+0.2*float64(k))
+			h.read(id, flex.OutdoorTemperature, now, now, 4)
+			pumps = append(pumps, id)
+		}
+
+		h.runTanks()
+		found := 0
+		for _, id := range pumps {
+			for _, c := range h.tankPlan(id).Room.Course {
+				end := c.End()
+				if !end.Equal(at("2026-01-13T22:00:00Z")) && !end.Equal(at("2026-01-14T06:00:00Z")) {
+					continue
+				}
+				found++
+				if c.Temp < 20.25 { // 20, and what is kept above it
+					t.Errorf("%.2f degrees at %v", c.Temp, end)
+				}
+			}
+		}
+		if found != 2*len(pumps) {
+			t.Errorf("%d ends are planned", found)
+		}
+	})
+}

@@ -99,6 +99,8 @@ type BuildingRecord struct {
 	Error    float64 `json:"error,omitempty"` // of the loss, as a part of it
 	// degrees that a forecast of three hours was off, as a root mean square; 0 if it is assumed
 	Miss float64 `json:"miss_k,omitempty"`
+	// degrees that it was colder after half an hour than was forecast, on one of twenty; 0 if it is assumed
+	Dip float64 `json:"dip_k,omitempty"`
 }
 
 // RoomCourse is a half-hour of a heat pump's plan.

@@ -1,6 +1,9 @@
 package heat
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Sample is a time in which it is known how warm the rooms were at both ends, how cold it was outdoors, and what the
 // heat pump gave. Samples follow one another; where one is missing, Gap says so.
@@ -18,6 +21,7 @@ type Learned struct {
 	Building
 	Error float64 // of the loss, as a part of it: one standard deviation
 	Miss  float64 // degrees that the temperature after Window hours was off, as a root mean square
+	Dip   float64 // degrees that it was colder after one sample than expected, on one of twenty
 	Used  int     // windows that it was learned from
 }
 
@@ -33,6 +37,8 @@ const (
 	windowError = 0.25
 	// leastPart and mostPart are how small and how large a learned value may be, as a part of the assumed one.
 	leastPart, mostPart = 1.0 / 4, 4.0
+	// dipShare is the part of the samples that may be colder still than the dip that is learned.
+	dipShare = 0.05
 	// gainMost is how much of the loss at 20 degrees of difference people and the sun may make up for.
 	gainMost = 0.5
 )
@@ -109,6 +115,7 @@ func Learn(assumed Building, samples []Sample) Learned {
 	l.set(&assumed, first.scale, x)
 	l.Error = lossError(x, inverse)
 	l.Miss = l.missOf(windows)
+	l.Dip = l.dipOf(samples)
 
 	return l
 }
@@ -152,6 +159,23 @@ func (l *Learned) missOf(windows []row) float64 {
 	}
 
 	return math.Sqrt(sum / float64(len(windows)))
+}
+
+// dipOf is how much colder it was after a sample than the building expects, on all but dipShare of them. The air cools down
+// in minutes when the heat pump stops, the building in hours.
+func (l *Learned) dipOf(samples []Sample) float64 {
+	colder := make([]float64, len(samples))
+	for i, s := range samples {
+		lost := l.Loss * ((s.Before+s.After)/2 - s.Outdoor)
+		moved := (s.Heat + s.Hours*(l.Gain-lost)) / l.Capacity
+		colder[i] = s.Before + moved - s.After
+	}
+
+	slices.Sort(colder)
+	last := len(colder) - 1
+	rank := last - int(dipShare*float64(len(colder)))
+
+	return max(0, colder[rank])
 }
 
 // windowsOf are the windows of some samples, one from each sample on that is followed for long enough, and the weight

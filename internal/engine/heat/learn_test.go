@@ -89,3 +89,20 @@ func TestLearn_Bounds(t *testing.T) {
 		}
 	}
 }
+
+// TestLearn_Dip has rooms that are half a degree colder after every sixth half-hour than the building explains, and as
+// warm as it says after the next: three hours show little of it, the dip shows all.
+func TestLearn_Dip(t *testing.T) {
+	b := heat.Building{Loss: 200, Capacity: 8000}
+	list := lived(rand.New(rand.NewPCG(1, 2)), b, 4)
+	plain := heat.Learn(b, list)
+	for i := 0; i+1 < len(list); i += 6 {
+		list[i].After -= 0.5
+		list[i+1].Before -= 0.5
+	}
+
+	got := heat.Learn(b, list)
+	if plain.Dip > 0.2 || got.Dip < 0.4 || got.Dip > 0.7 {
+		t.Errorf("a dip of %.2f degrees, %.2f without one", got.Dip, plain.Dip)
+	}
+}
