@@ -295,8 +295,25 @@ func (s *store) changeRate(
 
 	err = c.rate(ctx, h, org, id, asJSON)
 	if flex.KindOf(err) == flex.NotFound { // a heater, of which no rate is learned
-		_, err = fmt.Fprintf(c.err, "What was learned of the heat of %s is forgotten.\n", id)
+		return c.heatForgotten(id, asJSON)
 	}
+
+	return err
+}
+
+// heatForgottenRow is a heater of which nothing is learned any more, as it is printed.
+type heatForgottenRow struct {
+	AssetID flex.AssetID `json:"asset_id"`
+	Days    int          `json:"learned_days"`
+}
+
+// heatForgotten says that nothing is learned of a heater any more.
+func (c console) heatForgotten(id flex.AssetID, asJSON bool) error {
+	if asJSON {
+		return c.json(heatForgottenRow{AssetID: id})
+	}
+
+	_, err := fmt.Fprintf(c.err, "What was learned of the heat of %s is forgotten.\n", id)
 
 	return err
 }

@@ -107,3 +107,26 @@ func TestRate(t *testing.T) {
 		t.Errorf("the audit log has %d pins and %d resets: %d %s", pins, resets, code, said)
 	}
 }
+
+// A heater has no charging rate: what was learned of its heat is forgotten, and JSON says so.
+func TestRate_ResetHeat(t *testing.T) {
+	database := freshDatabase(t)
+	flexd := commandLineOf(t, database)
+	h, err := store{Database: database, Environment: "sandbox"}.openAnew(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	defer h.Close()
+	seed := storetest.NewSeed(t, h.DB, database)
+	id := seed.Asset(seed.Site(flex.FullScheduleMethod), flex.HeatPump, 3000)
+
+	code, said := flexd("rate reset --json " + id.String())
+	var row heatForgottenRow
+	if err := json.Unmarshal([]byte(said), &row); err != nil || code != exitDone || row.AssetID != id || row.Days != 0 {
+		t.Errorf("%d %q: %v", code, said, err)
+	}
+	if code, said := flexd("rate reset " + id.String()); code != exitDone || !strings.Contains(said, "is forgotten") {
+		t.Errorf("%d %s", code, said)
+	}
+}
