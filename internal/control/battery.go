@@ -29,7 +29,7 @@ const (
 	dispatchMarket = "wholesale"
 )
 
-// modeLetters write a plan: a letter for each half-hour, unplanned where there was none.
+// A plan is written as a code for each half-hour: modeCodes has them in the order of battery.Mode, and unplanned stands for no plan.
 const (
 	modeCodes = "CDLFS"
 	unplanned = '.'
@@ -37,9 +37,9 @@ const (
 
 func modeCode(m battery.Mode) byte { return modeCodes[m] }
 
-// modeOf reads a letter, and is false where nothing was planned.
-func modeOf(l byte) (battery.Mode, bool) {
-	i := strings.IndexByte(modeCodes, l)
+// modeOf reads a code, and is false where nothing was planned.
+func modeOf(code byte) (battery.Mode, bool) {
+	i := strings.IndexByte(modeCodes, code)
 	return battery.Mode(max(0, i)), i >= 0
 }
 
@@ -296,7 +296,7 @@ func (s *homeAhead) mayDo() string {
 	return string(codes)
 }
 
-// movementCode is the letter of what a battery may do.
+// movementCode is the code of what a battery may do.
 func movementCode(set battery.ModeSet) byte {
 	charges := set.Has(battery.ModeCharge)
 	gives := set.Has(battery.ModeDischarge)
@@ -396,8 +396,8 @@ func (s *Service) withoutMarket(
 	return calls.keepWithout(&b.Plan, without)
 }
 
-// sends reports whether a half-hour is handed over: the battery is to charge or discharge in it, or an instruction has it do
-// nothing.
+// sends reports whether a half-hour is sent as a dispatch: the battery is to charge or discharge in it, or an instruction has
+// it do nothing.
 func (s *homeAhead) sends(
 	i int,
 	m battery.Mode,
@@ -446,16 +446,16 @@ func setModes(
 // charge is projected on.
 func nextPlan(old *store.BatteryPlan, now flex.Period) store.BatteryPlan {
 	next := *old
-	carryOver(&next, old, now)
+	keepCommitted(&next, old, now)
 	next.From = flex.PeriodAt(flex.DayAt(now.Start()).Start().Add(-ChargeFresh))
 	var modes []byte
 
 	for p := next.From; p.Before(now) || p.Sub(old.From) < len(old.Modes); p = p.Add(1) {
-		l := byte(unplanned)
+		code := byte(unplanned)
 		if m, ok := modeAt(old, p); ok {
-			l = modeCode(m)
+			code = modeCode(m)
 		}
-		modes = append(modes, l)
+		modes = append(modes, code)
 	}
 
 	next.Modes = string(modes)

@@ -16,9 +16,9 @@ import (
 // Batteries under caps.
 //
 // A battery that charges draws its full power for its whole half-hours, whatever its home is expected to use. Cars come
-// first: a car is planned beside what batteries are dispatched to draw and what their plans say for the next
-// batterySettled half-hours, and a battery beside all that cars may draw. So a battery of which a car takes the headroom
-// later than that is planned to wait, before it is handed over. What a battery or a car gives makes no headroom for others: if
+// first: a car is planned beside what batteries are dispatched to draw and what their plans say for the committed half-hours,
+// and a battery beside all that cars may draw. So a battery whose headroom a car takes later than that is planned to wait
+// before the half-hour is committed. What a battery or a car gives makes no headroom for others: if
 // it fails, the caps are kept all the same.
 
 // batteryRun plans the batteries of one organisation, one after the other.
@@ -108,7 +108,7 @@ func (r *assetHeadroom) drawBatteries(
 
 	for i := range batteries {
 		b := &batteries[i]
-		r.Reserve(r.place[b.Group], takesFrom(b, from, batterySettled))
+		r.Reserve(r.place[b.Group], takesFrom(b, from, batteryCommitted))
 	}
 
 	return nil
@@ -301,7 +301,7 @@ func takeBackCharge(
 			continue
 		}
 
-		if err := tellNothing(ctx, tx, b.Asset.ID, next, rest); err != nil {
+		if err := dispatchZero(ctx, tx, b.Asset.ID, next, rest); err != nil {
 			return fmt.Errorf("take a dispatch back: %w", err)
 		}
 		own.Asked = append(own.Asked, store.AskedPower{Span: rest})

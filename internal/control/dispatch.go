@@ -98,11 +98,11 @@ func (s *Service) BatterySteps(
 		}
 
 		changed = changedAt(tx, p)
-		kept, bound, err := untilSettled(ctx, tx, asset, spans)
+		kept, bound, err := limitToCommitted(ctx, tx, asset, spans)
 		if err != nil {
 			return err
 		}
-		if bound { // with each half-hour another is settled
+		if bound { // each half-hour one more is committed
 			changed = flex.Later(changed, flex.PeriodAt(tx.Now()).Start())
 		}
 

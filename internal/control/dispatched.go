@@ -239,7 +239,7 @@ func replaceNamed(
 }
 
 // takeBackNamed has a battery that a dispatch named do nothing for the rest of its time. Its stored plan stays:
-// others keep free what a schedule that was read handed over, until the battery is planned again.
+// others keep free what a schedule that was read may have it do, until the battery is planned again.
 func takeBackNamed(
 	ctx context.Context,
 	tx *store.Tx,
@@ -252,5 +252,5 @@ func takeBackNamed(
 		return nil
 	}
 
-	return tellNothing(ctx, tx, c.AssetID, &plan, rest)
+	return dispatchZero(ctx, tx, c.AssetID, &plan, rest)
 }

@@ -103,7 +103,7 @@
 //     is missing then it takes at times that it has already, which are always free for it by the first rule, and then at times that
 //     nobody has (yield). What that makes no other than the schedule in force is not sent, unless somebody asked for it.
 //   - So a swap that would leave one of two cars short for a while is not made: both stay. Power that is free at another time is
-//     handed over in as many steps as there are cars between, the last of the row first.
+//     passed on in as many steps as there are cars between, the last of the row first.
 //   - An acceptance that is late or comes twice only shortens the list of what a charger may be doing. One that fails leaves it.
 //     A process that dies loses nothing: lists, schedules and marks are stored.
 //

@@ -182,7 +182,7 @@ func takeBackDischarge(
 			continue
 		}
 
-		if err := tellNothing(ctx, tx, b.Asset.ID, next, rest); err != nil {
+		if err := dispatchZero(ctx, tx, b.Asset.ID, next, rest); err != nil {
 			return fmt.Errorf("take a dispatch back: %w", err)
 		}
 	}
@@ -190,10 +190,10 @@ func takeBackDischarge(
 	return nil
 }
 
-// tellNothing dispatches no power to a battery for a half-hour or the rest of it, if somebody listens, in place of all that its plans said
-// of it. The market asked for nothing, so that it is no flex
-// event: nothing is what the battery would have had.
-func tellNothing(
+// dispatchZero sends a battery a dispatch of 0 kW for a half-hour or the rest of it, in place of all that its plans said of
+// it. Nothing is sent without an enabled endpoint for dispatches. It is no flex event: the market asked for nothing, and 0 kW
+// is what the battery would have had.
+func dispatchZero(
 	ctx context.Context,
 	tx *store.Tx,
 	battery flex.AssetID,
@@ -208,7 +208,7 @@ func tellNothing(
 		return err
 	}
 
-	unsay(next, flex.PeriodAt(span.From))
+	clearCommitted(next, flex.PeriodAt(span.From))
 	_, err = tx.AddDispatch(ctx, store.Dispatch{
 		Own:    true,
 		Market: dispatchMarket,
@@ -231,7 +231,7 @@ func (e *feederExport) battery(id flex.AssetID) *store.CapBattery {
 	return &store.CapBattery{ID: id}
 }
 
-// lockMode has a plan say LOCK in a half-hour that was handed over, if it says another mode.
+// lockMode replaces a mode in a half-hour of a plan by LOCK; another mode there stays.
 func lockMode(
 	p *store.BatteryPlan,
 	at flex.Period,

@@ -225,7 +225,7 @@ func fusedAs(
 	return f, nil
 }
 
-// busyAt is what the batteries of a site may charge with by what was handed over: in the settled half-hours, and by dispatches.
+// busyAt is what the batteries of a site may charge with in the committed half-hours, and by dispatches.
 func (f *behindFuse) busyAt(
 	ctx context.Context,
 	tx *store.Tx,
@@ -241,7 +241,7 @@ func (f *behindFuse) busyAt(
 
 		d.addBattery(n, &b)
 		now := flex.PeriodAt(f.from)
-		for p := now; isHandedOver(&b.Plan, p, now); p = p.Add(1) {
+		for p := now; isCommitted(&b.Plan, p, now); p = p.Add(1) {
 			if mayBe(&b.Plan, p, battery.ModeCharge) {
 				steps = append(steps, flex.Step{Span: p.Span()})
 			}

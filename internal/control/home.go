@@ -21,7 +21,7 @@ type siteHome struct {
 	count  int          // of them
 	// what they are planned on, cars apart; stored is of all together
 	ahead homeAhead
-	// when they may charge by what was handed over: in the settled half-hours, and as dispatched
+	// when they may charge: in the committed half-hours, and as dispatched
 	busy []flex.Step
 	// what they were sent for the running half-hour, and for those that were dispatched
 	sent map[flex.Period]sentMode
@@ -173,13 +173,13 @@ func (h *siteHome) addDevice(
 	h.addSent(b, now, device.Power)
 }
 
-// addSent notes what a battery was sent for the running half-hour, and by dispatches, and when it may charge by what was handed over.
+// addSent notes what a battery was sent for the running half-hour and by dispatches, and in which committed half-hours it may charge.
 func (h *siteHome) addSent(
 	b *store.Battery,
 	now flex.Period,
 	power flex.Watts,
 ) {
-	for p := now; isHandedOver(&b.Plan, p, now); p = p.Add(1) {
+	for p := now; isCommitted(&b.Plan, p, now); p = p.Add(1) {
 		if p == now || p.Start().Before(b.Plan.DispatchedTo) {
 			h.send(b, p, power)
 		}

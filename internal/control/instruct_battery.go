@@ -17,7 +17,7 @@ import (
 // Home batteries that instructions call.
 //
 // A battery that is called keeps to the modes that it was called with, in the half-hours that the instruction covers and
-// in the hour after. They are modes of its plan, handed over as dispatches like any of the plan's; what was handed over
+// in the hour after. They are modes of its plan, sent as dispatches like any of the plan's; what was dispatched
 // before is replaced by another dispatch at once. Its plan is made around them, and has the energy that they take.
 
 // calledBattery is a battery that may be called, with its plan with the call and without.
@@ -293,7 +293,7 @@ func (s *homeAhead) allowedIn(i int) battery.ModeSet {
 }
 
 // may is what a battery may be sent in a half-hour beside an instruction: nothing else than before in the running one, and
-// where that was handed over.
+// where that was dispatched.
 func (s *homeAhead) may(
 	i int,
 	plan *store.BatteryPlan,

@@ -69,8 +69,8 @@ func (s *Service) callBattery(
 	return sendAnew(ctx, tx, c.id, by, anew)
 }
 
-// sendTo puts the modes of a call into a plan, and returns the half-hours that were handed over with another mode, or have
-// begun.
+// sendTo puts the modes of a call into a plan, and returns the half-hours that were dispatched, or have begun, with
+// another mode.
 func (b *calledBattery) sendTo(
 	plan *store.BatteryPlan,
 	first flex.Period,
@@ -177,7 +177,7 @@ func dispatchOf(
 }
 
 // releaseBatteries takes back what batteries were sent for an instruction that calls them no more, as it is taken back under a
-// cap: a dispatch of no power takes its place in half-hours that were handed over. Later ones are planned anew.
+// cap: a dispatch of no power takes its place in half-hours that were dispatched. Later ones are planned anew.
 func (s *Service) releaseBatteries(
 	ctx context.Context,
 	tx *store.Tx,
@@ -218,7 +218,7 @@ func (s *Service) releaseBatteries(
 	return nil
 }
 
-// leastTakenBack is how far the power of a half-hour that was handed over must be from what the battery would have had for it
+// leastTakenBack is how far the power of a half-hour that was dispatched must be from what the battery would have had for it
 // to be taken back.
 const leastTakenBack = flex.Watts(100)
 
@@ -234,7 +234,7 @@ func changedIn(
 	return max(moved, -moved) >= least
 }
 
-// takeBackCall has a battery do nothing in half-hours that a call changed and that were handed over.
+// takeBackCall has a battery do nothing in half-hours that a call changed and that were dispatched.
 func takeBackCall(
 	ctx context.Context,
 	tx *store.Tx,
@@ -258,7 +258,7 @@ func takeBackCall(
 		b.Plan.DispatchedTo = flex.Later(b.Plan.DispatchedTo, p.End())
 		rest := p.Span()
 		rest.From = flex.Later(rest.From, tx.Now().Truncate(time.Minute))
-		if err := tellNothing(ctx, tx, b.Asset.ID, &b.Plan, rest); err != nil {
+		if err := dispatchZero(ctx, tx, b.Asset.ID, &b.Plan, rest); err != nil {
 			return fmt.Errorf("take a dispatch back: %w", err)
 		}
 	}

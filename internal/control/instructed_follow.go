@@ -161,7 +161,7 @@ func (l *remainder) add(
 	l.bring(c, changeOf(c, at, slots), quality, planned)
 }
 
-// addBattery is add of a battery, which follows what was handed over to it since its call, if anything was. One that is
+// addBattery is add of a battery, which follows what was dispatched to it since its call, if anything was. One that is
 // planned no more brings nothing.
 func (l *remainder) addBattery(
 	c *store.Called,

@@ -24,13 +24,14 @@ var (
 // FromAt is zero if there never was one.
 type BatteryPlan struct {
 	From  flex.Period
-	Modes string // a letter for each half-hour, as control writes it
-	// what plans before this one said of the half-hours from HandedAt on, which may have been read: a letter for each
-	HandedAt  time.Time
-	Handed    string
-	PlannedAt time.Time
-	ChangedAt time.Time
-	// the end of what was handed over as dispatches; zero if nothing was
+	Modes string // a code for each half-hour, as control writes it
+	// what plans before this one said of the committed half-hours from CommittedFrom on: a code for each. The columns are
+	// handed_at and handed.
+	CommittedFrom time.Time
+	Committed     string
+	PlannedAt     time.Time
+	ChangedAt     time.Time
+	// the end of what was sent as dispatches; zero if nothing was
 	DispatchedTo time.Time
 	StoredAt     flex.Period
 	Stored       flex.WattHours // at the start of StoredAt
@@ -182,8 +183,8 @@ func (tx *Tx) batteryPlan(
 			&without,
 			&planned,
 			&p.Refused,
-			instant{&p.HandedAt},
-			&p.Handed,
+			instant{&p.CommittedFrom},
+			&p.Committed,
 			instant{&p.AskedTo},
 		)
 
@@ -254,8 +255,8 @@ func (tx *Tx) PutBatteryPlan(
 		read,
 		p.Refused,
 		writeMay(p.StoredAt, p.May),
-		micros(p.HandedAt),
-		p.Handed,
+		micros(p.CommittedFrom),
+		p.Committed,
 		micros(p.AskedTo),
 	)
 

@@ -87,7 +87,7 @@ type AskedPower struct {
 
 // CapBatteries returns the batteries of a constraint group, or with no group those of the whole organisation that
 // have a plan or are dispatched, in the order of their ids. Of their plans they have the modes alone,
-// and what was handed over.
+// and what they say of committed half-hours.
 func (tx *Tx) CapBatteries(
 	ctx context.Context,
 	group string,
@@ -125,8 +125,8 @@ func scanCapBattery(s scanner) (CapBattery, error) {
 		&b.Controlled,
 		instant{&from},
 		&b.Plan.Modes,
-		instant{&b.Plan.HandedAt},
-		&b.Plan.Handed,
+		instant{&b.Plan.CommittedFrom},
+		&b.Plan.Committed,
 	)
 
 	b.Power = flex.Watts(power.Int64)

@@ -11,10 +11,10 @@ import (
 // Ahead is a battery's plan of half-hours, with what it may do beside it.
 type Ahead struct {
 	Battery
-	Since  flex.Period    // that its powers and letters begin with
+	Since  flex.Period    // that its powers and codes begin with
 	Stored flex.WattHours // at its start
 	Powers []flex.Watts   // in each half-hour, as planned; below zero it gives
-	// a letter for each: it may charge (c), give (d), both (b) or neither (-)
+	// a code for each: it may charge (c), give (d), both (b) or neither (-)
 	May string
 }
 

@@ -10,18 +10,18 @@ import (
 	"flexd/internal/store"
 )
 
-// What a battery was told is kept.
+// Committed half-hours.
 //
-// Nobody tells flexd when a battery's client fetches its schedule, and flexd or a link may fail at any instant. So that all
-// that was sent keeps every limit by itself, a schedule says to charge or to discharge at full power only in half-hours that
-// are settled, where others could use the same limit: the others leave a battery what any of its plans said of a half-hour
-// since that was settled. Later half-hours are said to be SELF_USE, and told when they are settled.
+// The running half-hour and the next two are committed: other devices keep free what any plan of the battery has said of them
+// since they were committed. flexd does not know when a battery's client reads its schedule, and flexd or a link may fail at
+// any instant. So that every schedule that was read keeps all limits, it has the battery charge or discharge at full power
+// only in committed half-hours, where a limit is shared with others. Later half-hours say SELF_USE until they are committed.
 
-// batterySettled is the number of half-hours, the running one first, that a battery is planned for and others leave it: those
-// that are handed over as dispatches. Whoever follows the battery's schedule reads it as often as each half-hour.
-const batterySettled = 3
+// batteryCommitted is the number of committed half-hours, the running one first. They are sent as dispatches. A client that
+// follows the battery's schedule reads it at least once each half-hour.
+const batteryCommitted = 3
 
-// eitherMode is the letter of a half-hour for which plans said to charge and to discharge.
+// eitherMode is the code of a half-hour in which some plans charge and others discharge.
 const eitherMode = 'B'
 
 // mayBe reports whether a battery may be in a mode in a half-hour: by its plan, or by one that its client may have read before.
@@ -34,20 +34,20 @@ func mayBe(
 		return true
 	}
 
-	i := at.Sub(flex.PeriodAt(p.HandedAt))
-	if p.Handed == "" || i < 0 || i >= len(p.Handed) {
+	i := at.Sub(flex.PeriodAt(p.CommittedFrom))
+	if p.Committed == "" || i < 0 || i >= len(p.Committed) {
 		return false
 	}
 
-	return p.Handed[i] == modeCode(m) || p.Handed[i] == eitherMode
+	return p.Committed[i] == modeCode(m) || p.Committed[i] == eitherMode
 }
 
-// carryOver notes in a plan that is made what the one before may have its battery do in the settled half-hours.
-func carryOver(
+// keepCommitted notes in a new plan what the one before may have its battery do in the committed half-hours.
+func keepCommitted(
 	next, old *store.BatteryPlan,
 	now flex.Period,
 ) {
-	codes := make([]byte, batterySettled)
+	codes := make([]byte, batteryCommitted)
 	for i := range codes {
 		charges := mayBe(old, now.Add(i), battery.ModeCharge)
 		discharges := mayBe(old, now.Add(i), battery.ModeDischarge)
@@ -63,25 +63,26 @@ func carryOver(
 		}
 	}
 
-	next.HandedAt, next.Handed = now.Start(), string(codes)
+	next.CommittedFrom, next.Committed = now.Start(), string(codes)
 }
 
-// unsay has nothing handed over in a half-hour: a dispatch took the place of it.
-func unsay(p *store.BatteryPlan, at flex.Period) {
-	codes := []byte(p.Handed)
-	if i := at.Sub(flex.PeriodAt(p.HandedAt)); i >= 0 && i < len(codes) {
+// clearCommitted forgets what plans said of a half-hour: a dispatch replaced it.
+func clearCommitted(p *store.BatteryPlan, at flex.Period) {
+	codes := []byte(p.Committed)
+	if i := at.Sub(flex.PeriodAt(p.CommittedFrom)); i >= 0 && i < len(codes) {
 		codes[i] = unplanned
 	}
 
-	p.Handed = string(codes)
+	p.Committed = string(codes)
 }
 
-// isHandedOver reports whether others leave a battery what its plan says of a half-hour.
-func isHandedOver(
+// isCommitted reports whether others keep free what a battery's plan says of a half-hour: it is one of the committed ones, or
+// was dispatched.
+func isCommitted(
 	p *store.BatteryPlan,
 	at, now flex.Period,
 ) bool {
-	return at.Sub(now) < batterySettled || at.Start().Before(p.DispatchedTo)
+	return at.Sub(now) < batteryCommitted || at.Start().Before(p.DispatchedTo)
 }
 
 // sharedLimits are the limits that a battery shares with others.
@@ -232,10 +233,10 @@ func (l *sharedLimits) capped(p flex.Period) bool {
 	return bound
 }
 
-// untilSettled has a battery cover its home instead of charging or discharging in half-hours beyond those that are settled, where
-// it shares the limit that binds that with others, and reports whether one binds. Others may be given that headroom after the
-// battery has read its schedule: if it cannot read the next one, the limits are kept all the same.
-func untilSettled(
+// limitToCommitted replaces charging and discharging by SELF_USE after the committed half-hours, where a limit that is shared
+// with others binds, and reports whether one binds. Others may get that headroom after the battery has read its schedule. If
+// it cannot read the next one, the limits are kept all the same.
+func limitToCommitted(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
@@ -254,7 +255,7 @@ func untilSettled(
 		for _, p := range periodsTo(flex.PeriodAt(s.From), s.To) {
 			mode := s.Mode
 			bound := limits.bind(mode, p)
-			if bound && p.Sub(now) >= batterySettled {
+			if bound && p.Sub(now) >= batteryCommitted {
 				mode = battery.ModeSelfUse
 			}
 
