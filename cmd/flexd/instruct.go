@@ -139,7 +139,7 @@ func printWhoIsCalled(c console, p *control.Preview) {
 	fmt.Fprintln(c.out)
 }
 
-// printReplaced prints how many earlier dispatches a dispatch takes the place of.
+// printReplaced prints of how many assets a dispatch replaces earlier dispatches.
 func printReplaced(c console, n int) {
 	if n > 0 {
 		fmt.Fprintf(

@@ -48,7 +48,7 @@ func PreviewDispatch(
 	}
 
 	p := previewOf(order, called, now)
-	p.NumReplaced = len(meeting)
+	p.NumReplaced = len(replaced)
 
 	s := scoped{batteries: known}
 	batteries := s.batteriesByAsset()

@@ -59,5 +59,33 @@ func TestDispatch_Preview(t *testing.T) {
 	})
 }
 
+// TestDispatch_PreviewReplaced previews a dispatch of one battery in the place of two earlier ones: it is counted once.
+func TestDispatch_PreviewReplaced(t *testing.T) {
+	each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
+		id := h.nightBattery()
+		for _, hour := range []string{"02", "03"} {
+			if err := h.dispatch("2026-01-15T"+hour+":00:00Z", "2026-01-15T"+hour+":30:00Z", 3000, id); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		order := store.Dispatch{
+			Market: "dno",
+			Span:   flex.Span{From: at("2026-01-15T02:00:00Z"), To: at("2026-01-15T04:00:00Z")},
+			Assets: []store.DispatchedAsset{{ID: id, Power: -2000}},
+		}
+		err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
+			p, err := control.PreviewDispatch(h.Context(), tx, &order)
+			if err == nil && p.NumReplaced != 1 {
+				t.Errorf("earlier dispatches of %d batteries are replaced, not of 1", p.NumReplaced)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // farFrom reports whether an energy is more than 5 Wh from another.
 func farFrom(got, want flex.WattHours) bool { return got-want > 5 || want-got > 5 }

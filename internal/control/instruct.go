@@ -51,7 +51,7 @@ type Preview struct {
 	NumIdle      int // that draw nothing in the window by plan, or all they can
 	NumBusy      int // that another instruction calls in the same half-hours
 	NumNotCalled int // that could be called beside
-	NumReplaced  int // assets of which a dispatch takes the place of earlier ones
+	NumReplaced  int // assets of which a dispatch replaces earlier dispatches
 	// sites that could bring something, and have had the calls they agreed to
 	spent map[flex.SiteID]flex.SpentCalls
 
