@@ -594,12 +594,8 @@ func (s *Service) sendDispatches(
 		without = next.Without
 	}
 
-	e, err := tx.Endpoint(ctx, flex.DispatchEndpoint)
-	if flex.KindOf(err) == flex.NotFound {
-		return nil
-	}
-
-	if err != nil || !e.Enabled {
+	e, listens, err := tx.EnabledEndpoint(ctx, flex.DispatchEndpoint)
+	if err != nil || !listens {
 		return err
 	}
 

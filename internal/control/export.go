@@ -200,11 +200,8 @@ func dispatchZero(
 	next *store.BatteryPlan,
 	span flex.Span,
 ) error {
-	e, err := tx.Endpoint(ctx, flex.DispatchEndpoint)
-	if flex.KindOf(err) == flex.NotFound {
-		return nil
-	}
-	if err != nil || !e.Enabled {
+	e, listens, err := tx.EnabledEndpoint(ctx, flex.DispatchEndpoint)
+	if err != nil || !listens {
 		return err
 	}
 

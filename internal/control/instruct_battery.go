@@ -104,8 +104,8 @@ func (s *Service) offerBatteries(
 	sc *scoped,
 	order instruct.Order,
 ) ([]called, error) {
-	listened, err := listensForDispatch(ctx, tx)
-	if err != nil || !listened {
+	_, listens, err := tx.EnabledEndpoint(ctx, flex.DispatchEndpoint)
+	if err != nil || !listens {
 		return nil, err
 	}
 
@@ -134,19 +134,6 @@ func (s *Service) offerBatteries(
 	}
 
 	return offers, nil
-}
-
-// listensForDispatch reports whether the organisation's endpoint of dispatches is there and enabled.
-func listensForDispatch(
-	ctx context.Context,
-	tx *store.Tx,
-) (bool, error) {
-	e, err := tx.Endpoint(ctx, flex.DispatchEndpoint)
-	if flex.KindOf(err) == flex.NotFound {
-		return false, nil
-	}
-
-	return err == nil && e.Enabled, err
 }
 
 // offerBattery works out what a battery would do; false if it can bring nothing.

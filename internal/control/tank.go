@@ -34,7 +34,7 @@ const (
 	tankStart = 0.1
 	// tankHold is what a half-hour counts in which it is on: it is not left on where the thermostat has it off.
 	tankHold = 0.05
-	// tankWorth is what a new plan must save, in pence, and tankWarmer what it must lack less, in Wh added up
+	// tankMinSaving is what a new plan must save, in pence, and tankWarmer what it must lack less, in Wh added up
 	// over the half-hours, to take the place of one that was sent.
 	tankMinSaving = 1.0
 	tankWarmer    = 100

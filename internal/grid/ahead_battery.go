@@ -64,8 +64,8 @@ func callableBatteries(
 	scope flex.Scope,
 	span flex.Span,
 ) (map[flex.AssetID]bool, error) {
-	listened, err := listensForDispatch(ctx, tx)
-	if err != nil || !listened {
+	_, listens, err := tx.EnabledEndpoint(ctx, flex.DispatchEndpoint)
+	if err != nil || !listens {
 		return nil, err
 	}
 

@@ -27,7 +27,7 @@ func (g *gathering) readBatteries(
 		return err
 	}
 
-	listened, err := listensForDispatch(ctx, tx)
+	_, listens, err := tx.EnabledEndpoint(ctx, flex.DispatchEndpoint)
 	if err != nil {
 		return err
 	}
@@ -35,24 +35,11 @@ func (g *gathering) readBatteries(
 	for i := range found {
 		b := &found[i]
 		if b.Power > 0 && b.Capacity > 0 {
-			g.batteries = append(g.batteries, g.battery(b, listened && !g.isSpent(b.AssetID)))
+			g.batteries = append(g.batteries, g.battery(b, listens && !g.isSpent(b.AssetID)))
 		}
 	}
 
 	return nil
-}
-
-// listensForDispatch reports whether the organisation's endpoint of dispatches is there and enabled.
-func listensForDispatch(
-	ctx context.Context,
-	tx *store.Tx,
-) (bool, error) {
-	e, err := tx.Endpoint(ctx, flex.DispatchEndpoint)
-	if flex.KindOf(err) == flex.NotFound {
-		return false, nil
-	}
-
-	return err == nil && e.Enabled, err
 }
 
 // isSpent reports whether an asset may not be called on a day of the half-hours.

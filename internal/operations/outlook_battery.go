@@ -14,11 +14,8 @@ func (f *Outlook) readBatteries(
 	tx *store.Tx,
 	draws []store.BatteryDraw,
 ) error {
-	e, err := tx.Endpoint(ctx, flex.DispatchEndpoint)
-	if flex.KindOf(err) == flex.NotFound || err == nil && !e.Enabled {
-		return nil
-	}
-	if err != nil {
+	_, listens, err := tx.EnabledEndpoint(ctx, flex.DispatchEndpoint)
+	if err != nil || !listens {
 		return err
 	}
 

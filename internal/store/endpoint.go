@@ -90,6 +90,19 @@ func (tx *Tx) Endpoint(
 	return tx.endpoint(ctx, name, "")
 }
 
+// EnabledEndpoint returns the organisation's endpoint of that name; false if it has none, or it is disabled.
+func (tx *Tx) EnabledEndpoint(
+	ctx context.Context,
+	name flex.EndpointName,
+) (flex.Endpoint, bool, error) {
+	e, err := tx.Endpoint(ctx, name)
+	if flex.KindOf(err) == flex.NotFound {
+		return e, false, nil
+	}
+
+	return e, err == nil && e.Enabled, err
+}
+
 // LockEndpoint is Endpoint, and keeps others from changing it until the transaction ends.
 func (tx *Tx) LockEndpoint(
 	ctx context.Context,
