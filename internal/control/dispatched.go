@@ -55,7 +55,7 @@ func idsOf(order *store.Dispatch) []flex.AssetID {
 }
 
 // NoteDispatch keeps a dispatch of named batteries as an instruction, which lists, reports and stops it as any other. It takes
-// the place of dispatches of the same batteries whose times meet. Cars that are dispatched are none of it. It is made in the
+// the place of dispatches of the same batteries while it lasts. Cars that are dispatched are none of it. It is made in the
 // transaction of the dispatch, after CheckDispatch.
 func NoteDispatch(
 	ctx context.Context,
@@ -72,12 +72,7 @@ func NoteDispatch(
 		return err
 	}
 
-	in := dispatchedBy(order, called)
-	if err := tx.AddInstruction(ctx, &in); err != nil {
-		return fmt.Errorf("keep the dispatch as an instruction: %w", err)
-	}
-
-	if err := tx.AddCalled(ctx, in.ID, called); err != nil {
+	if err := keepNamed(ctx, tx, dispatchedBy(order, called), called); err != nil {
 		return err
 	}
 
@@ -218,24 +213,6 @@ func changeBy(
 	}
 
 	return change
-}
-
-// replaceNamed lets batteries go that earlier dispatches named for a time that a new one is for, and returns which. Nothing is
-// taken back: the newer one is what counts.
-func replaceNamed(
-	ctx context.Context,
-	tx *store.Tx,
-	order *store.Dispatch,
-) (map[flex.AssetID]bool, error) {
-	replaced := map[flex.AssetID]bool{}
-	meeting, err := tx.MeetingCalls(ctx, idsOf(order), order.Span)
-	for i := 0; i < len(meeting) && err == nil; i++ {
-		m := &meeting[i]
-		replaced[m.AssetID] = true
-		err = tx.ReleaseCalled(ctx, m.Instruction, []flex.AssetID{m.AssetID})
-	}
-
-	return replaced, err
 }
 
 // takeBackNamed has a battery that a dispatch named do nothing for the rest of its time. Its stored plan stays:

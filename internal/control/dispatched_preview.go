@@ -21,17 +21,12 @@ func PreviewDispatch(
 	tx *store.Tx,
 	order *store.Dispatch,
 ) (*Preview, error) {
-	meeting, err := tx.MeetingCalls(ctx, idsOf(order), order.Span)
+	beside, replaced, err := besideNamed(ctx, tx, order)
 	if err != nil {
-		return nil, fmt.Errorf("read which dispatches it takes the place of: %w", err)
+		return nil, err
 	}
 
-	replaced := map[flex.AssetID]bool{}
-	for i := range meeting {
-		replaced[meeting[i].AssetID] = true
-	}
-
-	called, err := namedBy(ctx, tx, order, replaced)
+	called, err := namedBy(ctx, tx, order, beside)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +43,7 @@ func PreviewDispatch(
 	}
 
 	p := previewOf(order, called, now)
-	p.NumReplaced = len(replaced)
+	p.NumReplaced = replaced
 
 	s := scoped{batteries: known}
 	batteries := s.batteriesByAsset()
@@ -61,6 +56,30 @@ func PreviewDispatch(
 	})
 
 	return p, nil
+}
+
+// besideNamed returns which batteries of a dispatch others dispatch in its half-hours, and how many it replaces: those that they
+// dispatch in its time.
+func besideNamed(
+	ctx context.Context,
+	tx *store.Tx,
+	order *store.Dispatch,
+) (map[flex.AssetID]bool, int, error) {
+	meeting, err := tx.MeetingCalls(ctx, idsOf(order), order.Span)
+	if err != nil {
+		return nil, 0, fmt.Errorf("read which dispatches it takes the place of: %w", err)
+	}
+
+	beside, replaced := map[flex.AssetID]bool{}, map[flex.AssetID]bool{}
+	for i := range meeting {
+		m := &meeting[i]
+		beside[m.AssetID] = true
+		if !m.Meet(order.Span).Empty() {
+			replaced[m.AssetID] = true
+		}
+	}
+
+	return beside, len(replaced), nil
 }
 
 // previewOf is the preview of a dispatch without its batteries.

@@ -53,7 +53,8 @@ func TestDispatch_Preview(t *testing.T) {
 		if err := h.dispatch("2026-01-15T02:00:00Z", "2026-01-15T03:10:00Z", -2000, ids...); err != nil {
 			t.Fatal(err)
 		}
-		if sent, total := h.newest(); total != 2 || sent.Change != p.Change || sent.Service != p.Service {
+		// What is left of the first after it is an instruction, too.
+		if sent, total := h.newest(); total != 3 || sent.Change != p.Change || sent.Service != p.Service {
 			t.Errorf("sent %+v, previewed %+v", sent, p.Instruction)
 		}
 	})

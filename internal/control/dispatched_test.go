@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -140,4 +141,47 @@ func TestDispatch_Meeting(t *testing.T) {
 			t.Errorf("verify: %v %v", findings, err)
 		}
 	})
+}
+
+// TestDispatch_Part has a dispatch take the place of a part of an earlier one: what is left of the earlier one is stopped, too,
+// before the newer one began and after it ended.
+func TestDispatch_Part(t *testing.T) {
+	for _, c := range []struct{ at, want string }{
+		{"2026-01-15T02:50:00Z", "03:00 nothing, 03:20 nothing, 04:10 nothing"},
+		{"2026-01-15T03:10:30Z", "03:10 nothing, 03:20 nothing, 04:10 nothing"},
+		{"2026-01-15T03:30:00Z", "03:30 nothing, 04:10 nothing"},
+		{"2026-01-15T04:20:00Z", "04:20 nothing"},
+		{"2026-01-15T05:00:00Z", ""},
+	} {
+		t.Run(c.at, func(t *testing.T) {
+			each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
+				id := h.nightBattery()
+				if err := h.dispatch("2026-01-15T03:00:00Z", "2026-01-15T05:00:00Z", -2000, id); err != nil {
+					t.Fatal(err)
+				}
+				h.goTo("2026-01-14T22:50:00Z")
+				if err := h.dispatch("2026-01-15T03:20:00Z", "2026-01-15T04:10:00Z", -1000, id); err != nil {
+					t.Fatal(err)
+				}
+				if in, total := h.newest(); total != 4 || !in.From.Equal(at("2026-01-15T03:20:00Z")) {
+					t.Errorf("%d instructions, the newest %+v", total, in)
+				}
+				before := h.dispatches(id)
+
+				h.goTo(c.at)
+				if _, err := h.service.StopInstructions(h.Context(), h.Org, "Bob"); err != nil {
+					t.Fatal(err)
+				}
+				got := strings.Split(strings.TrimPrefix(strings.TrimPrefix(h.dispatches(id), before), ", "), ", ")
+				got = slices.DeleteFunc(got, func(s string) bool { return !strings.HasSuffix(s, "nothing") }) // others are of the plan
+				slices.Sort(got)
+				if strings.Join(got, ", ") != c.want {
+					t.Errorf("stopped at %s: sent %s, want %s", c.at, got, c.want)
+				}
+				if findings, err := h.db.Verify(h.Context()); err != nil || len(findings) > 0 {
+					t.Errorf("verify: %v %v", findings, err)
+				}
+			})
+		})
+	}
 }

@@ -1,11 +1,16 @@
 package control_test
 
 import (
+	"context"
+	"errors"
+	"runtime"
 	"testing"
 	"time"
 
 	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
 )
 
 // quarter asks for less in so many minutes from an instant on.
@@ -67,6 +72,40 @@ func TestInstruction_Beside(t *testing.T) {
 
 		if findings, err := h.db.Verify(h.Context()); err != nil || len(findings) > 0 {
 			h.Errorf("verify: %v, %v", findings, err)
+		}
+	})
+}
+
+// All instructions are stopped while another process sends one: that one is stopped, too.
+func TestInstruction_StopAllBeside(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		h := open(t, url, "2026-01-15T17:00:00Z")
+		h.evening(3, 22.2)
+		locks := storetest.At(t, h.db, url)
+		done := make(chan error, 1)
+		var stopped int
+		err := h.db.Write(t.Context(), h.Org, func(tx *store.Tx) error {
+			if _, err := h.service.InstructWithin(t.Context(), tx, peak(-7400)); err != nil {
+				return err
+			}
+			go func() {
+				var err error
+				stopped, err = h.service.StopInstructions(context.Background(), h.Org, "Bob")
+				done <- err
+			}()
+			for h.db.Engine() == "postgres" && len(done) == 0 {
+				if locks.Count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) > 0 {
+					break
+				}
+				runtime.Gosched()
+			}
+			return nil
+		})
+		if err = errors.Join(err, <-done); err != nil {
+			t.Fatal(err)
+		}
+		if n := h.Count(`SELECT count(*) FROM instruction WHERE stopped_at IS NULL`); n != 0 || stopped != 1 {
+			t.Errorf("%d stopped, %d are active still", stopped, n)
 		}
 	})
 }

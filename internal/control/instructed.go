@@ -1,8 +1,10 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -205,21 +207,46 @@ func (s *Service) StopInstructions(
 ) (int, error) {
 	var n int
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if err := LockInstructions(ctx, tx); err != nil {
+			return err
+		}
+
 		active, err := tx.ActiveInstructions(ctx)
 		if err != nil {
 			return err
 		}
 
 		n = len(active)
-		for _, in := range active {
-			if err := s.StopWithin(ctx, tx, in.ID, who); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.stopAll(ctx, tx, active, who)
 	})
 
 	return n, err
+}
+
+// stopAll stops instructions, and then lets go all whom they call: each battery is taken back once.
+func (s *Service) stopAll(
+	ctx context.Context,
+	tx *store.Tx,
+	active []flex.Instruction,
+	who string,
+) error {
+	assets := map[flex.AssetID]bool{}
+	for i := range active {
+		called, err := stop(ctx, tx, active[i].ID, who)
+		if err != nil {
+			return err
+		}
+
+		for _, id := range called {
+			assets[id] = true
+		}
+	}
+
+	ordered := slices.SortedFunc(maps.Keys(assets), func(a, b flex.AssetID) int {
+		return bytes.Compare(a[:], b[:])
+	})
+
+	return s.ReleaseWithin(ctx, tx, ordered)
 }
 
 // StopWithin stops an instruction, within a transaction.
@@ -233,24 +260,39 @@ func (s *Service) StopWithin(
 		return err
 	}
 
-	stopped, err := tx.StopInstruction(ctx, id, who)
-	if err != nil || !stopped {
-		return err
-	}
-
-	called, err := tx.CalledBy(ctx, id)
+	assets, err := stop(ctx, tx, id, who)
 	if err != nil {
 		return err
 	}
 
+	return s.ReleaseWithin(ctx, tx, assets)
+}
+
+// stop stops an instruction if it is active, and returns whom it called until now.
+func stop(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.InstructionID,
+	who string,
+) ([]flex.AssetID, error) {
+	stopped, err := tx.StopInstruction(ctx, id, who)
+	if err != nil || !stopped {
+		return nil, err
+	}
+
+	called, err := tx.CalledBy(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+
 	var assets []flex.AssetID
-	for _, c := range called {
-		if c.ReleasedAt.IsZero() {
-			assets = append(assets, c.AssetID)
+	for i := range called {
+		if called[i].ReleasedAt.IsZero() {
+			assets = append(assets, called[i].AssetID)
 		}
 	}
 
-	return s.ReleaseWithin(ctx, tx, assets)
+	return assets, nil
 }
 
 // ReleaseWithin plans assets that an instruction calls no more without the time that it closed. What others
@@ -260,6 +302,10 @@ func (s *Service) ReleaseWithin(
 	tx *store.Tx,
 	assets []flex.AssetID,
 ) error {
+	if len(assets) == 0 {
+		return nil
+	}
+
 	if err := s.releaseBatteries(ctx, tx, assets); err != nil {
 		return err
 	}

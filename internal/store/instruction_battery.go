@@ -247,14 +247,15 @@ func spanSteps(
 	return out
 }
 
-// MeetingCall is an asset that an active instruction calls in a time.
+// MeetingCall is an asset that an active instruction calls in the half-hours of a time.
 type MeetingCall struct {
+	flex.Span   // of the instruction
 	AssetID     flex.AssetID
 	Instruction flex.InstructionID
 	Dispatched  bool // it is a dispatch of named batteries
 }
 
-// MeetingCalls returns by which active instructions some assets are called whose times meet a span.
+// MeetingCalls returns by which active instructions some assets are called in the half-hours of a span.
 func (tx *Tx) MeetingCalls(
 	ctx context.Context,
 	assets []flex.AssetID,
@@ -272,10 +273,16 @@ func (tx *Tx) MeetingCalls(
 			tx.conn,
 			func(s scanner) (MeetingCall, error) {
 				var m MeetingCall
-				err := s.Scan(&m.AssetID, &m.Instruction, &m.Dispatched)
+				err := s.Scan(
+					&m.AssetID,
+					&m.Instruction,
+					&m.Dispatched,
+					instant{&m.From},
+					instant{&m.To},
+				)
 				return m, err
 			},
-			`SELECT c.asset_id, c.instruction_id, c.dispatched FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
+			`SELECT c.asset_id, c.instruction_id, c.dispatched, i.from_at, i.to_at FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
 			WHERE c.org_id = $1 AND `+holds+` AND c.asset_id IN `+list+` ORDER BY c.asset_id, c.instruction_id`,
 			args...,
 		)
