@@ -173,6 +173,7 @@ func backtestJSON(r *backtest.Result) fields {
 		"home_kwh":            r.Drawn.KWh(),
 		"load_mean_error_kwh": r.MissedBy.KWh(),
 		"num_days_skipped":    r.Skipped,
+		"left_out":            append([]string{}, r.Notes...),
 	}
 }
 
@@ -325,7 +326,7 @@ func (b *backtestCommand) fixed(test *backtest.Case) error {
 		flex.DualRate,
 	)
 	if err != nil {
-		return err
+		return fmt.Errorf("--tariff: %w", err)
 	}
 
 	test.Buy = func(p flex.Period) (float64, bool) {

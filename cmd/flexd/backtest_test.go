@@ -128,7 +128,7 @@ func TestBacktest_Gap(t *testing.T) {
 	if code != exitDone || !strings.Contains(wrong, "left out: 2026-10-24: there is no load_kwh at 03:00") {
 		t.Errorf("code %d, %s", code, wrong)
 	}
-	if !strings.Contains(out, "1 days do not count") || !strings.Contains(out, "2 stays do not count") {
+	if !strings.Contains(out, "Left out: 1 day.") || !strings.Contains(out, "Left out: 2 stays.") {
 		t.Error(out)
 	}
 }

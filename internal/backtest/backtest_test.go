@@ -137,9 +137,10 @@ func TestShow(t *testing.T) {
   2025-12     1        0.00      0.00     0.00          0.00
       all     3      110.00     90.00    20.00         11.00
 
-The true optimum, exact and over all the days at once, costs −£5.00; the rolling plan knows three days ahead.
+In pounds. The true optimum, exact and over all the days at once, costs −£5.00; the rolling plan knows three days ahead.
 The plan costs £70.00 less than self-use alone: 73.7 % of the £95.00 that the optimum would save.
-The home drew 123 kWh; its load was guessed with a mean error of 89 Wh in a half-hour. 3 days lack loads or prices.
+The home drew 123 kWh; its load was forecast with a mean error of 89 Wh in a half-hour.
+Left out for want of loads or prices: 3 days.
 `
 	if table.String() != want {
 		t.Errorf("%s\nwant\n%s", table.String(), want)
@@ -182,5 +183,26 @@ func TestReadHome(t *testing.T) {
 		if _, err := ReadHome(strings.NewReader(head+row), 0); flex.KindOf(err) != flex.Invalid || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", row, err, want)
 		}
+	}
+}
+
+// TestShow_Savings: a plan that costs more than self-use alone says so, without a negative saving.
+func TestShow_Savings(t *testing.T) {
+	for _, c := range []struct {
+		name                   string
+		selfUse, plan, optimum float64
+		want                   string
+	}{
+		{"less", 4000, 2500, 2000, "The plan costs £15.00 less than self-use alone: 75.0 % of the £20.00 that the optimum would save."},
+		{"more", -61, -52, -104, "The plan costs £0.09 more than self-use alone; the optimum would save £0.43."},
+		{"nothing to save", 463, 463, 463.0001, "The plan costs £0.00 less than self-use alone: 0.0 % of the £0.00 that the optimum would save."},
+		{"more by rounding", 463, 463.01, 463, "The plan costs £0.00 less than self-use alone: 0.0 % of the £0.00 that the optimum would save."},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := Result{Total: Bills{SelfUse: c.selfUse, Plan: c.plan}, Optimum: c.optimum}
+			if got := r.savings(); got != c.want {
+				t.Errorf("%s\nwant %s", got, c.want)
+			}
+		})
 	}
 }

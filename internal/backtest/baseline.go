@@ -87,17 +87,17 @@ func stayOf(row csvfile.Row, charger flex.Watts) (CarStay, error) {
 		)
 	}
 
-	kwh, known, err := numberOf(row, "energy_kwh", 0, 1000, "energy")
+	kwh, known, err := numberOf(row, "energy_kwh", 0, 1000, "energy in kWh")
 	if err != nil {
 		return s, err
 	}
 
 	if !known {
-		return s, row.Fault("energy_kwh: \"\" is no energy from 0 to 1000")
+		return s, row.Fault("energy_kwh: \"\" is no energy in kWh from 0 to 1000")
 	}
 
 	s.Energy = flex.FromKWh(kwh)
-	kw, known, err := numberOf(row, "power_kw", 0.001, MaxPower.KW(), "power")
+	kw, known, err := numberOf(row, "power_kw", 0.001, MaxPower.KW(), "power in kW")
 	if known {
 		s.Power = min(charger, flex.FromKW(kw))
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
+
+	"flexd/internal/flex"
 )
 
 // homeMonth is a row of the table.
@@ -85,24 +87,24 @@ func (r *HomeResult) Table(w io.Writer) error {
 func (r *HomeResult) summary(w io.Writer) error {
 	_, err := fmt.Fprintf(
 		w,
-		"\nNothing can cost less than %s, with everything known: a bound proven over all the days.\n"+
-			"Of the £%.2f between that and no steering, each by itself saves %.1f %%, as one %.1f %%.\n"+
-			"The home drew %.0f kWh. %d days do not count.\n",
+		"\nIn pounds. Nothing can cost less than %s, with everything known: a bound proven over all the days.\n"+
+			"Of the %s between that and no steering, each by itself saves %.1f %%, as one %.1f %%.\n"+
+			"The home drew %.0f kWh without its cars, tank and heat pump.%s\n",
 		pounds(r.Bound),
-		(r.Total.Unsteered-r.Bound)/100,
+		pounds(r.Total.Unsteered-r.Bound),
 		r.Share(r.Total.Alone),
 		r.Share(r.Total.Together),
 		r.HomeDrawn.KWh(),
-		r.Skipped,
+		leftOut(r.Skipped, "day"),
 	)
 
 	if r.Counted+r.Dropped > 0 {
 		fmt.Fprintf(
 			w,
-			"Cars needed %.0f kWh in %d stays. %d stays do not count.\n",
+			"Cars needed %.0f kWh in %s.%s\n",
 			r.CarCharged.KWh(),
-			r.Counted,
-			r.Dropped,
+			flex.Count(r.Counted, "stay"),
+			leftOut(r.Dropped, "stay"),
 		)
 	}
 
@@ -125,8 +127,8 @@ func (r *HomeResult) summary(w io.Writer) error {
 	if r.Passed > 0 {
 		fmt.Fprintf(
 			w,
-			"The home alone drew more than the main fuse in %d half-hours.\n",
-			r.Passed,
+			"The home alone drew more than the main fuse in %s.\n",
+			flex.Count(r.Passed, "half-hour"),
 		)
 	}
 
@@ -137,6 +139,14 @@ func (r *HomeResult) summary(w io.Writer) error {
 	return err
 }
 
+// leftOut says of how many days or stays nothing was counted; nothing of none.
+func leftOut(n int, thing string) string {
+	if n == 0 {
+		return ""
+	}
+	return " Left out: " + flex.Count(n, thing) + "."
+}
+
 // lacking says what a way left out, if anything.
 func (r *HomeResult) lacking(w io.Writer, way string, l Lack) {
 	if l.pence() < 0.5 {
@@ -145,11 +155,11 @@ func (r *HomeResult) lacking(w io.Writer, way string, l Lack) {
 
 	fmt.Fprintf(
 		w,
-		"Left out, %s: %.1f kWh of cars in %d stays (%g p a kWh), hot water by %.1f kWh (%g p a half-hour), "+
+		"Missed, %s: %.1f kWh of cars in %s (%g p a kWh), hot water by %.1f kWh (%g p a half-hour), "+
 			"%.1f kelvin-hours (%g p): £%.2f of the bills.\n",
 		way,
 		l.Missing,
-		l.Stays,
+		flex.Count(l.Stays, "stay"),
 		MissingPence,
 		l.Cold,
 		ColdPence,

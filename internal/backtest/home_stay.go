@@ -111,7 +111,7 @@ func (c *HomeCase) placed(all []CarStay) stays {
 				s.dropped,
 				fmt.Sprintf(
 					"the stay from %s: %s",
-					one.From.UTC().Format(time.RFC3339),
+					one.From.In(flex.London).Format(time.RFC3339),
 					why,
 				),
 			)

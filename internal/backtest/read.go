@@ -126,7 +126,7 @@ func (h *Readings) take(row csvfile.Row, p flex.Period) error {
 			to.column,
 			0,
 			MaxHalfHour.KWh(),
-			"energy",
+			"energy in kWh",
 		)
 		if err != nil {
 			return err
@@ -142,7 +142,7 @@ func (h *Readings) take(row csvfile.Row, p flex.Period) error {
 		"outdoor_c",
 		MinOutdoor,
 		MaxOutdoor,
-		"temperature",
+		"temperature in degrees Celsius",
 	)
 	if known {
 		h.Outdoor[p] = degrees

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"flexd/internal/flex"
 )
 
 // month is a row of the table and a group of bars.
@@ -74,30 +76,50 @@ func (r Result) Table(w io.Writer) error {
 		return err
 	}
 
-	saved, most := r.Total.SelfUse-r.Total.Plan, r.Total.SelfUse-r.Optimum
 	_, err := fmt.Fprintf(
 		w,
-		"\nThe true optimum, exact and over all the days at once, costs %s; the rolling plan knows three days ahead.\n"+
-			"The plan costs £%.2f less than self-use alone: %.1f %% of the £%.2f that the optimum would save.\n"+
-			"The home drew %.0f kWh; its load was guessed with a mean error of %d Wh in a half-hour. %d days lack loads or prices.\n",
+		"\nIn pounds. The true optimum, exact and over all the days at once, costs %s; the rolling plan knows three days ahead.\n"+
+			"%s\n"+
+			"The home drew %.0f kWh; its load was forecast with a mean error of %d Wh in a half-hour.\n",
 		pounds(r.Optimum),
-		saved/100,
-		percent(saved, most),
-		most/100,
+		r.savings(),
 		r.Drawn.KWh(),
 		int64(r.MissedBy),
-		r.Skipped,
 	)
+
+	if r.Skipped > 0 {
+		fmt.Fprintf(w, "Left out for want of loads or prices: %s.\n", flex.Count(r.Skipped, "day"))
+	}
 
 	return err
 }
 
+// savings compares the plan with self-use alone, and with what the optimum would save.
+func (r Result) savings() string {
+	saved := r.Total.SelfUse - r.Total.Plan
+	most := max(0, r.Total.SelfUse-r.Optimum)
+	if saved < -0.5 {
+		return fmt.Sprintf(
+			"The plan costs %s more than self-use alone; the optimum would save %s.",
+			pounds(-saved),
+			pounds(most),
+		)
+	}
+
+	return fmt.Sprintf(
+		"The plan costs %s less than self-use alone: %.1f %% of the %s that the optimum would save.",
+		pounds(max(0, saved)),
+		max(0, percent(saved, most)),
+		pounds(most),
+	)
+}
+
 // pounds writes an amount in pence.
 func pounds(pence float64) string {
-	if pence < 0 {
+	if pence <= -0.5 {
 		return fmt.Sprintf("−£%.2f", -pence/100)
 	}
-	return fmt.Sprintf("£%.2f", pence/100)
+	return fmt.Sprintf("£%.2f", max(0, pence)/100)
 }
 
 func percent(part, whole float64) float64 {
