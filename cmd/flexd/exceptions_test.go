@@ -184,7 +184,7 @@ func (s *troubles) plant(h *app.App) {
 	s.withdraw(ago)
 	s.notReleased(waiting)
 	s.Exec(`INSERT INTO cap_link (org_id, group_name, fallback_w, silence_s, heard_at, lost_at) VALUES ($1, 'feeder 7', 20000, 60, $2, $2)`, s.Org.Bytes(), ago)
-	s.silence(refused, waiting)
+	s.silence(refused, waiting, battery)
 	check(h.ADR.AddUpstream(ctx, s.Org, &records.ADRUpstream{
 		Name: "utility", URL: "http://127.0.0.1:9/vtn", Client: "x", Secret: "y", Remote: "limits", Poll: 30 * time.Second, Silence: time.Minute}))
 	s.Exec(`UPDATE adr_upstream SET due_at = $2, heard_at = $1, error = 'no answer'`, ago, s.now.Add(time.Hour).UnixMicro())
@@ -202,12 +202,14 @@ func (s *troubles) notReleased(asset flex.AssetID) {
 		asset.Bytes(), s.Org.Bytes())
 }
 
-// silence has a client not reach the charger of one asset, and the readings of another stop.
-func (s *troubles) silence(offline, missing flex.AssetID) {
+// silence has a client not reach the charger of one asset, the readings of another stop, and of a battery only the state of charge.
+func (s *troubles) silence(offline, missing, battery flex.AssetID) {
 	s.Helper()
 	s.Exec(`INSERT INTO unreached (asset_id, org_id, event_id, since_at) VALUES ($1, $2, $1, $3)`, offline.Bytes(), s.Org.Bytes(), s.now.Add(-time.Hour).UnixMicro())
 	s.Exec(`INSERT INTO reading_due (asset_id, steady, org_id, at, due_at) VALUES ($1, TRUE, $2, $3, $4)`,
 		missing.Bytes(), s.Org.Bytes(), s.now.Add(-49*time.Hour).UnixMicro(), s.now.Add(-time.Hour).UnixMicro())
+	s.Exec(`INSERT INTO reading_due (asset_id, steady, org_id, at, due_at, charge_at) VALUES ($1, TRUE, $2, $3, $4, $5)`,
+		battery.Bytes(), s.Org.Bytes(), s.now.Add(-time.Hour).UnixMicro(), s.now.Add(23*time.Hour).UnixMicro(), s.now.Add(-30*time.Hour).UnixMicro())
 }
 
 // withdraw has a withdrawal wait for approval since an instant.

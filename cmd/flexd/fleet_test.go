@@ -42,7 +42,7 @@ func TestFleetAhead(t *testing.T) {
 	}
 
 	for line, want := range map[string]string{
-		"fleet ahead": "nothing is forecast from fewer than 28 days",
+		"fleet ahead": "and a forecast needs 28",
 		"fleet ahead --format csv --half-hours 4": "start_timestamp,end_timestamp,kind,p50_kw",
 		"fleet ahead --json --gsp-group _C":       `"num_stays": 0`,
 	} {

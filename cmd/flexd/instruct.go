@@ -116,11 +116,15 @@ func (o *instructSend) Run(ctx context.Context, c console) error {
 
 // printWhoIsCalled prints how many assets an instruction calls, and what is counted on. What a dispatch costs is not known.
 func printWhoIsCalled(c console, p *control.Preview) {
+	name := string(control.StateOf(&p.Instruction, p.At))
+	if !p.ID.IsZero() { // one that was not sent has none
+		name += " " + p.ID.String()
+	}
+
 	fmt.Fprintf(
 		c.out,
-		"%s %s: %d of %d assets that can are called, %.0f %% of the target is counted on",
-		control.StateOf(&p.Instruction, p.At),
-		p.ID,
+		"%s: %d of %d callable assets called, %.0f %% of the target is counted on",
+		name,
 		len(p.Assets),
 		p.Callable,
 		100*p.Reached(),
@@ -183,21 +187,29 @@ func printPreview(c console, p *control.Preview) error {
 		return err
 	}
 
+	columns := "\nASSET\tSITE\tWHAT\tCOUNTS %\tCALLED BEFORE\tCHANGE KWH"
+	if !p.Dispatched { // nobody works out what a dispatch costs
+		columns += "\tLESS KWH\tCOST P"
+	}
+
 	return table(
 		c,
 		p.Assets,
-		"\nASSET\tSITE\tWHAT\tCOUNTS %\tCALLED BEFORE\tCHANGE KWH\tLESS KWH\tCOST P",
+		columns,
 		func(a control.InstructedAsset) []any {
-			return []any{
+			row := []any{
 				a.AssetID,
 				a.SiteID,
 				whatIs(a.Battery),
 				int(a.Quality),
 				a.Calls,
 				kwh(a.Moved()),
-				kwh(a.Less),
-				fmt.Sprintf("%.2f", a.Cost.GBP()*100),
 			}
+			if p.Dispatched {
+				return row
+			}
+
+			return append(row, kwh(a.Less), fmt.Sprintf("%.2f", a.Cost.GBP()*100))
 		},
 	)
 }
@@ -392,11 +404,11 @@ func (o *instructReport) Run(ctx context.Context, c console) error {
 
 	fmt.Fprintf(
 		c.out,
-		"%s %s: %s, %d assets were called\n",
+		"%s %s: %s, called: %s\n",
 		control.StateOf(&r.Instruction, r.At),
 		r.ID,
 		r.Goal(),
-		len(r.Assets),
+		countOf(len(r.Assets), "asset"),
 	)
 
 	printLeftOut(c, r.Spent)

@@ -80,9 +80,9 @@ func TestDispatchSend(t *testing.T) {
 	preview := append(line[:len(line):len(line)], "--dry-run")
 
 	out := s.run(0, preview...)
-	s.wants(out, "previewed 00000000-0000-0000-0000-000000000000: 1 of 1 assets that can are called, 50 % of the target is counted on\n")
+	s.wants(out, "previewed: 1 of 1 callable assets called, 50 % of the target is counted on\n")
 	s.wants(out, "CHANGE KWH")
-	if strings.Contains(out, "earlier dispatches") {
+	if strings.Contains(out, "earlier dispatches") || strings.Contains(out, "COST") {
 		t.Error(out)
 	}
 	s.wants(s.run(0, append(preview, "--json")...), `"state": "previewed"`)

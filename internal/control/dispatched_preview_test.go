@@ -32,18 +32,19 @@ func TestDispatch_Preview(t *testing.T) {
 			t.Fatalf("%+v, %v", p, err)
 		}
 
-		// Each is to charge from 02:30 on, and gives 2 kW all the time. Their state of charge was read; nothing was accepted yet.
+		// Each is to charge from 02:30 on, and is to give 2 kW all the time. Their state of charge was read; nothing was accepted yet.
+		// Each holds 1 kWh, of which 0.95 reach the meter in the first half-hour. Then it has nothing to give, and does not charge.
 		for i, want := range []control.InstructedSlot{
-			{Planned: 0, Asked: 2000, Given: 2000, Counted: 1200},
-			{Planned: 3000, Asked: 5000, Given: 5000, Counted: 3000},
-			{Planned: 1000, Asked: 1666, Given: 1666, Counted: 1000},
+			{Planned: 0, Asked: 2000, Given: 1900, Counted: 1140},
+			{Planned: 3000, Asked: 5000, Given: 3000, Counted: 1800},
+			{Planned: 1000, Asked: 1666, Given: 1000, Counted: 600},
 		} {
 			got := p.Slots[i]
 			if farFrom(got.Planned, want.Planned) || farFrom(got.Asked, want.Asked) || farFrom(got.Given, want.Given) || farFrom(got.Counted, want.Counted) {
 				t.Errorf("slot %d: %+v, not %+v", i, got, want)
 			}
 		}
-		if a := p.Assets[0]; a.AssetID != ids[0] || a.Quality != 60 || !a.Battery || farFrom(a.Moved(), 4333) {
+		if a := p.Assets[0]; a.AssetID != ids[0] || a.Quality != 60 || !a.Battery || farFrom(a.Moved(), 2950) {
 			t.Errorf("%+v", a)
 		}
 		if n := h.Count(`SELECT count(*) FROM dispatch`); n != before || h.Count(`SELECT count(*) FROM instruction`) != 1 {
@@ -90,3 +91,32 @@ func TestDispatch_PreviewReplaced(t *testing.T) {
 
 // farFrom reports whether an energy is more than 5 Wh from another.
 func farFrom(got, want flex.WattHours) bool { return got-want > 5 || want-got > 5 }
+
+// TestDispatch_PreviewFull previews a dispatch that has a battery charge more than it has room for, by a capacity that is known.
+func TestDispatch_PreviewFull(t *testing.T) {
+	each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
+		id := h.nightBattery() // 1 of 10 kWh
+		order := store.Dispatch{
+			Market: "dno",
+			Span:   flex.Span{From: at("2026-01-15T02:00:00Z"), To: at("2026-01-15T08:00:00Z")},
+			Assets: []store.DispatchedAsset{{ID: id, Power: 3000}},
+		}
+		for _, c := range []struct {
+			capacity flex.WattHours
+			want     flex.WattHours // in all
+		}{{10000, 9474}, {0, 18000}} {
+			h.Exec(`UPDATE asset SET capacity_wh = $1, model = '' WHERE id = $2`, int64(c.capacity), id.Bytes())
+			var drawn flex.WattHours
+			err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
+				p, err := control.PreviewDispatch(h.Context(), tx, &order)
+				for i := 0; err == nil && i < len(p.Slots); i++ {
+					drawn += p.Slots[i].Given + p.Slots[i].Planned
+				}
+				return err
+			})
+			if err != nil || farFrom(drawn, c.want) {
+				t.Errorf("of %d Wh it draws %d, not %d; %v", c.capacity, drawn, c.want, err)
+			}
+		}
+	})
+}
