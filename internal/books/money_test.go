@@ -1,6 +1,9 @@
 package books_test
 
 import (
+	"context"
+	"errors"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -233,6 +236,43 @@ func TestUnclaimed(t *testing.T) {
 		move(0)
 		list(0)
 		if sums := o.replay(day(t, "2026-11-19")); sums[string(ledger.UnclaimedBalances)] != -47 || sums[string(ledger.RewardsPayable)] != 0 {
+			t.Errorf("the books hold %v", sums)
+		}
+	})
+}
+
+// A correction of an offboarded site's balance is posted while another process moves what is unclaimed: no more is moved than
+// there is, and the balance rests from the correction on.
+func TestUnclaimed_CorrectedBeside(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		o := open(t, url)
+		o.settings(flex.BooksSettings{UnclaimedDays: 30})
+		o.earn("a", "2026-10-01", 94) // the balance is 47 p
+		o.seed.Exec(`DELETE FROM site WHERE id = $1`, o.sites[0].Bytes())
+		o.set("2026-12-01 08:00")
+		done := make(chan error, 1)
+		locks := storetest.At(t, o.db, url)
+		err := o.db.Write(t.Context(), o.org, func(tx *store.Tx) error {
+			less := earned("b", o.sites[0], day(t, "2026-10-01"), -40)
+			if _, err := tx.Post(t.Context(), &less); err != nil {
+				return err
+			}
+			go func() {
+				_, err := o.books.MoveUnclaimed(context.Background(), o.org, "ada", "nobody came")
+				done <- err
+			}()
+			for o.db.Engine() == "postgres" && len(done) == 0 {
+				if locks.Count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) > 0 {
+					break
+				}
+				runtime.Gosched()
+			}
+			return nil
+		})
+		if err = errors.Join(err, <-done); err != nil {
+			t.Fatal(err)
+		}
+		if sums := o.replay(day(t, "2026-12-01")); sums[string(ledger.UnclaimedBalances)] != 0 || sums[string(ledger.RewardsPayable)] != -27 {
 			t.Errorf("the books hold %v", sums)
 		}
 	})

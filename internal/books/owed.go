@@ -176,6 +176,11 @@ func (s *Service) MoveUnclaimed(
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		moved = nil
 
+		// Nobody else posts between the look at the balances and these postings.
+		if _, err := tx.HoldBooks(ctx); err != nil {
+			return err
+		}
+
 		us, err := unclaimed(ctx, tx)
 		if err != nil {
 			return err

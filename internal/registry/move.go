@@ -77,22 +77,26 @@ func (s *Service) MovePoints(ctx context.Context) (worker.Report, error) {
 	return worker.Report{Did: len(due)}, nil
 }
 
-// movePoint withdraws the site that has the point and gives the point to the next party.
+// movePoint withdraws the site that has the point and gives the point to the next party. What was decided otherwise, or carried
+// out by another process, since it was read is left as it is.
 func movePoint(
 	ctx context.Context,
 	all *store.All,
 	r store.Registration,
 ) error {
-	if r.Site.IsZero() {
-		return all.CompleteMove(ctx, r)
-	}
-
 	tx, err := all.For(ctx, r.Org)
 	if err != nil {
 		return err
 	}
 
-	if _, err := tx.HoldSite(ctx, r.Site); err != nil {
+	if !r.Site.IsZero() {
+		if _, err := tx.HoldSite(ctx, r.Site); err != nil {
+			return err
+		}
+	}
+
+	decided, err := all.HoldMove(ctx, r)
+	if err != nil || !decided {
 		return err
 	}
 

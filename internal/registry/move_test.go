@@ -1,6 +1,9 @@
 package registry_test
 
 import (
+	"context"
+	"errors"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -132,6 +135,123 @@ func TestOneParty_AtOnce(t *testing.T) {
 		}
 		if enrolled != 1 {
 			t.Errorf("%d parties have the point", enrolled)
+		}
+	})
+}
+
+// Another change of party is decided while a process carries the first one out: the point goes where it was decided last.
+func TestMovePoints_DecidedAnew(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		db := storetest.Open(t, url, store.Options{})
+		knownPoint(t, db)
+		d := &registry.Service{DB: db}
+		first, atFirst := party(t, db, "acme")
+		second, _ := party(t, db, "bravo")
+		third, _ := party(t, db, "carol")
+		if _, err := d.Enrol(t.Context(), first, atFirst, registry.Enrolment{Proposition: flex.LimitedPause}); err != nil {
+			t.Fatal(err)
+		}
+		decide := func(all *store.All, to flex.OrgID, at time.Time) error {
+			_, err := all.DecideMove(t.Context(), sharedMPAN, to, at)
+			return err
+		}
+		if err := db.WriteAll(t.Context(), func(all *store.All) error { return decide(all, second, db.Now()) }); err != nil {
+			t.Fatal(err)
+		}
+
+		done := make(chan error, 1)
+		locks := storetest.At(t, db, url)
+		err := db.WriteAll(t.Context(), func(all *store.All) error {
+			tx, err := all.For(t.Context(), first)
+			if err != nil {
+				return err
+			}
+			if _, err := tx.HoldSite(t.Context(), atFirst); err != nil {
+				return err
+			}
+			go func() {
+				_, err := d.MovePoints(context.Background())
+				done <- err
+			}()
+			for db.Engine() == "postgres" && len(done) == 0 {
+				if locks.Count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) > 0 {
+					break
+				}
+				runtime.Gosched()
+			}
+			return decide(all, third, db.Now().Add(48*time.Hour))
+		})
+		if err = errors.Join(err, <-done); err != nil {
+			t.Fatal(err)
+		}
+		err = db.ReadAll(t.Context(), func(all *store.All) error {
+			rs, err := all.Registrations(t.Context(), sharedMPAN)
+			if err == nil && (len(rs) != 1 || rs[0].Org != first || !rs[0].To.IsZero() || rs[0].NextOrg != third) {
+				t.Errorf("the point was with %+v", rs)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A change of party is decided while another process carries out an earlier one: it is decided of who has the point then.
+func TestMovePoint_DecidedBeside(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		db := storetest.Open(t, url, store.Options{})
+		knownPoint(t, db)
+		d := &registry.Service{DB: db}
+		first, atFirst := party(t, db, "acme")
+		second, _ := party(t, db, "bravo")
+		third, _ := party(t, db, "carol")
+		if _, err := d.Enrol(t.Context(), first, atFirst, registry.Enrolment{Proposition: flex.LimitedPause}); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.WriteAll(t.Context(), func(all *store.All) error {
+			_, err := all.DecideMove(t.Context(), sharedMPAN, second, db.Now())
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+
+		done := make(chan error, 1)
+		had := false
+		locks := storetest.At(t, db, url)
+		err := db.WriteAll(t.Context(), func(all *store.All) error {
+			due, err := all.DueMoves(t.Context())
+			if err != nil || len(due) != 1 {
+				t.Fatal(due, err)
+			}
+			if err := all.CompleteMove(t.Context(), due[0]); err != nil {
+				return err
+			}
+			go func() {
+				var err error
+				had, err = d.MovePoint(context.Background(), sharedMPAN, third, db.Now().Add(48*time.Hour))
+				done <- err
+			}()
+			for db.Engine() == "postgres" && len(done) == 0 {
+				if locks.Count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) > 0 {
+					break
+				}
+				runtime.Gosched()
+			}
+			return nil
+		})
+		if err = errors.Join(err, <-done); err != nil {
+			t.Fatal(err)
+		}
+		err = db.ReadAll(t.Context(), func(all *store.All) error {
+			rs, err := all.Registrations(t.Context(), sharedMPAN)
+			if err == nil && (!had || len(rs) != 2 || rs[1].Org != second || rs[1].NextOrg != third) {
+				t.Errorf("had %t; the point was with %+v", had, rs)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -217,7 +217,30 @@ func (all *All) DecideMove(
 	mpan string,
 	to flex.OrgID,
 	at time.Time,
-) (held bool, err error) {
+) (bool, error) {
+	// A move that is carried out at the same time is waited for: then who has the point is asked again.
+	for range 2 {
+		held, err := all.decideMove(ctx, mpan, to, at)
+		if err != nil || held {
+			return held, err
+		}
+
+		reserved, err := all.reserve(ctx, mpan, to, at)
+		if err != nil || reserved {
+			return false, err
+		}
+	}
+
+	return false, nil
+}
+
+// decideMove is DecideMove of a point that another party has.
+func (all *All) decideMove(
+	ctx context.Context,
+	mpan string,
+	to flex.OrgID,
+	at time.Time,
+) (bool, error) {
 	n, err := all.exec(
 		ctx,
 		`UPDATE registration SET next_org = $2, next_at = $3 WHERE point = $1 AND to_at IS NULL AND org_id <> $2`,
@@ -225,22 +248,19 @@ func (all *All) DecideMove(
 		to.Bytes(),
 		micros(at),
 	)
-	if err != nil || n > 0 {
-		return n > 0, err
-	}
 
-	return false, all.reserve(ctx, mpan, to, at)
+	return n > 0, err
 }
 
-// reserve gives a metering point that nobody has to a party.
+// reserve gives a metering point that nobody has to a party, and reports whether nobody had it.
 func (all *All) reserve(
 	ctx context.Context,
 	mpan string,
 	to flex.OrgID,
 	from time.Time,
-) error {
+) (bool, error) {
 	id := all.newID()
-	_, err := all.exec(
+	n, err := all.exec(
 		ctx,
 		`INSERT INTO registration (id, mpan, point, org_id, from_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`,
 		id[:],
@@ -250,7 +270,7 @@ func (all *All) reserve(
 		micros(from),
 	)
 
-	return err
+	return n > 0, err
 }
 
 // DueMoves returns the registrations whose change of party is due.
@@ -263,6 +283,28 @@ func (all *All) DueMoves(ctx context.Context) ([]Registration, error) {
 		WHERE r.next_at <= $1 AND r.to_at IS NULL ORDER BY r.next_at, r.id`,
 		micros(all.now),
 	)
+}
+
+// HoldMove reports whether a change of party is decided as it was read still, and keeps others from deciding another until the
+// transaction ends.
+func (all *All) HoldMove(ctx context.Context, r Registration) (bool, error) {
+	found, err := rows(
+		ctx,
+		all.conn,
+		all.scanRegistration,
+		`SELECT `+registrationColumns+` FROM registration r
+		WHERE r.mpan = $1 AND r.org_id = $2 AND r.to_at IS NULL AND r.next_at IS NOT NULL`+all.db.d.forNoKeyUpdate,
+		all.hide(personMPAN, r.MPAN),
+		r.Org.Bytes(),
+	)
+	if err != nil || len(found) == 0 {
+		return false, err
+	}
+
+	is := found[0]
+	decided := is.NextOrg == r.NextOrg && is.NextAt.Equal(r.NextAt)
+
+	return decided && is.Site == r.Site, nil
 }
 
 // CompleteMove ends the old party's time at the instant of the change and begins the new one's.
@@ -279,5 +321,7 @@ func (all *All) CompleteMove(ctx context.Context, r Registration) error {
 		return err
 	}
 
-	return all.reserve(ctx, r.MPAN, r.NextOrg, r.NextAt)
+	_, err = all.reserve(ctx, r.MPAN, r.NextOrg, r.NextAt)
+
+	return err
 }
