@@ -499,8 +499,8 @@ func (s *Service) sendProduct(
 	id flex.ProductID,
 ) error {
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		p, err := tx.Product(ctx, id)
-		if err != nil || p.SendAt.IsZero() {
+		p, isDue, err := holdDue(ctx, tx, id)
+		if err != nil || !isDue {
 			return err
 		}
 
@@ -527,9 +527,31 @@ func (s *Service) sendProduct(
 	}
 
 	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		_, err := tx.ProductDone(ctx, id, flex.InstructionID{}, why.Error())
+		_, isDue, err := holdDue(ctx, tx, id)
+		if err != nil || !isDue {
+			return err
+		}
+
+		_, err = tx.ProductDone(ctx, id, flex.InstructionID{}, why.Error())
 		return err
 	})
+}
+
+// holdDue reads a product and reports whether it is to be sent now. An import that gives it other terms, or asks everybody anew,
+// waits for the end of the transaction, or was waited for.
+func holdDue(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.ProductID,
+) (flex.Product, bool, error) {
+	if err := control.LockInstructions(ctx, tx); err != nil {
+		return flex.Product{}, false, err
+	}
+
+	p, err := tx.Product(ctx, id)
+	isDue := !p.SendAt.IsZero() && !tx.Now().Before(p.SendAt)
+
+	return p, isDue, err
 }
 
 // instructionOf is the instruction that a product becomes, to those who take part.
