@@ -44,6 +44,11 @@ func settleSessions(
 	tx *store.Tx,
 	due []flex.SessionID,
 ) (int, error) {
+	// Terms are not changed from here on for a day that is settled on what they are.
+	if err := tx.ShareBooks(ctx); err != nil {
+		return 0, err
+	}
+
 	terms, err := historyOf(ctx, tx)
 	if err != nil {
 		return 0, err

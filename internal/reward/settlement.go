@@ -37,6 +37,11 @@ func settleFlexEvents(
 		return 0, err
 	}
 
+	// Terms are not changed from here on for a day that is settled on what they are.
+	if err := tx.ShareBooks(ctx); err != nil {
+		return 0, err
+	}
+
 	basis, err := basisOf(ctx, tx, stretches(events), time.Time{})
 	if err != nil {
 		return 0, err

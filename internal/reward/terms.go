@@ -391,7 +391,8 @@ func (s *Service) SetTerms(
 	}
 
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if err := tx.LockOrg(ctx); err != nil {
+		// Who settles a day on the terms that there are is waited for, or waits for these.
+		if _, err := tx.HoldBooks(ctx); err != nil {
 			return err
 		}
 

@@ -2,6 +2,7 @@ package reward_test
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -174,5 +175,81 @@ func TestTerms_Refused(t *testing.T) {
 	terms, err := y.service.Terms(context.Background(), y.org)
 	if err != nil || len(terms.Changes) != 0 {
 		t.Errorf("set nevertheless: %+v, %v", terms.Changes, err)
+	}
+}
+
+// Terms are set while another process settles a day: it is settled on the terms that hold from then on, or they are refused for it.
+func TestTerms_SetBesideSettlement(t *testing.T) {
+	for _, name := range []string{"terms first", "settlement first"} {
+		t.Run(name, func(t *testing.T) {
+			storetest.EachURL(t, func(t *testing.T, url string) {
+				h := newHome(t, url, 1, 100)
+				for back := range homeDays {
+					h.energy(h.asset, flex.ProvisionalConsumption, back+1, 4)
+				}
+				h.flush()
+				h.write(t, func(ctx context.Context, tx *store.Tx) error {
+					a, err := tx.Asset(ctx, h.asset)
+					if err != nil {
+						return err
+					}
+					return tx.SetPause(ctx, a, h.monday.Period(homeSlot).Span(), 0)
+				})
+				h.now = h.monday.Period(homeSlot).End().Add(time.Minute)
+				h.jobs() // the event is found, and waits for its reading
+				h.energy(h.asset, flex.ProvisionalConsumption, 0, 2)
+				h.flush()
+				h.now = h.now.Add(2 * time.Hour)
+
+				done := make(chan error, 1)
+				settle := func() error {
+					_, err := h.service.SettleEvents(context.Background())
+					return err
+				}
+				terms := func() error {
+					_, err := h.service.SetTerms(context.Background(), h.org, map[string]string{"user_share": "0"}, h.monday.Add(1), "ann")
+					return err
+				}
+				locks := storetest.At(t, h.db, url)
+				beside := func(do func() error) {
+					go func() { done <- do() }()
+					for h.db.Engine() == "postgres" && len(done) == 0 {
+						if locks.Count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) > 0 {
+							return
+						}
+						runtime.Gosched()
+					}
+				}
+				want := map[string]string{
+					"terms first":      "market_receivable 20, platform_revenue -20",
+					"settlement first": "market_receivable 20, rewards_payable -20",
+				}[name]
+				h.write(t, func(ctx context.Context, tx *store.Tx) error {
+					if name == "terms first" {
+						if _, err := tx.HoldBooks(ctx); err != nil {
+							return err
+						}
+						beside(settle)
+						// Past the check of what is settled: the event was looked at without its reading.
+						return tx.PutTerm(ctx, flex.Term{Name: "user_share", From: h.monday, Value: "0", SetBy: "ann"})
+					}
+					if err := tx.ShareBooks(ctx); err != nil {
+						return err
+					}
+					beside(terms)
+					if len(done) > 0 {
+						t.Error("the terms did not wait for who settles")
+					}
+					return nil
+				})
+				if err := <-done; err != nil {
+					t.Fatal(err)
+				}
+				h.jobs()
+				if got := h.owes(); got != want {
+					t.Errorf("in the books %s, want %s", got, want)
+				}
+			})
+		})
 	}
 }

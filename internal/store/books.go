@@ -64,6 +64,12 @@ func (tx *Tx) openBooks(ctx context.Context) (*openBooks, error) {
 	return tx.books, nil
 }
 
+// ShareBooks has whoever holds the books wait for the end of this transaction, which is going to post.
+func (tx *Tx) ShareBooks(ctx context.Context) error {
+	_, err := tx.openBooks(ctx)
+	return err
+}
+
 // HoldBooks waits for the transactions that are posting, keeps others from posting until this
 // one ends, and returns the last closed month.
 func (tx *Tx) HoldBooks(ctx context.Context) (ledger.Month, error) {
