@@ -18,6 +18,15 @@ import (
 type order struct {
 	given bool
 	power flex.Watts // the mean over the half-hour; positive draws from the grid
+	draws bool       // for a part of the half-hour at least
+	gives bool       // for a part of the half-hour at least
+}
+
+// note notes what is asked for in a part of the half-hour.
+func (o *order) note(power flex.Watts) {
+	o.given = true
+	o.draws = o.draws || power > 0
+	o.gives = o.gives || power < 0
 }
 
 // mode is what a battery is seen to do that follows the order.
@@ -90,7 +99,7 @@ func ordersOf(
 				continue
 			}
 
-			orders[i].given = true
+			orders[i].note(o.Power)
 			energy += float64(o.Power) * met.Len().Hours()
 		}
 
@@ -222,10 +231,10 @@ func stepsOf(
 			Span:  periods[i].Span(),
 			Limit: power,
 		}
-		if o.power > 0 {
+		if o.draws {
 			draw = append(draw, step)
 		}
-		if o.power < 0 {
+		if o.gives {
 			give = append(give, step)
 		}
 	}
@@ -247,6 +256,8 @@ func together(n int, all ...[]order) []order {
 
 		for i, o := range orders[:min(n, len(orders))] {
 			sum[i].given = sum[i].given || o.given
+			sum[i].draws = sum[i].draws || o.draws
+			sum[i].gives = sum[i].gives || o.gives
 			sum[i].power += o.power
 		}
 	}

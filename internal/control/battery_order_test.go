@@ -155,6 +155,24 @@ func TestBatteryOrder_Beside(t *testing.T) {
 	})
 }
 
+// TestBatteryOrder_Opposite: under a main fuse for one of two batteries the other does not charge in half-hours in which
+// dispatches have the first draw and then give as much.
+func TestBatteryOrder_Opposite(t *testing.T) {
+	each(t, "2026-01-14T22:10:00Z", func(h *fixture) {
+		a, b := h.battery(), h.battery()
+		h.setFuse(5)
+		h.order(3000, "2026-01-14T23:00:00Z", "2026-01-15T06:00:00Z", a)
+		for from := at("2026-01-14T23:15:00Z"); from.Before(at("2026-01-15T06:00:00Z")); from = from.Add(flex.HalfHour) {
+			h.order(-3000, from.Format(time.RFC3339), from.Add(15*time.Minute).Format(time.RFC3339), a)
+		}
+
+		h.runBatteries()
+		if got := h.sentTo(b); strings.Contains(got, " CHARGE") {
+			t.Errorf("beside dispatches of the other one it is planned to %s", got)
+		}
+	})
+}
+
 // TestBatteryOrder_First: a battery that is dispatched before it was ever planned is planned around that, again and again.
 func TestBatteryOrder_First(t *testing.T) {
 	each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
