@@ -162,7 +162,7 @@ func (b *rooms) step(
 	heat := b.draws * b.cop(around.outdoor)
 	given := b.Emitter * (b.water - b.air)
 	between := b.Couple * (b.air - b.walls)
-	free := b.People*lively(at) + b.Glass*around.sun
+	free := b.People*occupancy(at) + b.Glass*around.sun
 	b.water += (heat - given) * hours / b.Water
 	b.air += (given + free/2 - between - b.Leak*(b.air-around.outdoor)) * hours / b.Air
 	b.walls += (free/2 + between - b.Wall*(b.walls-around.outdoor)) * hours / b.Walls
@@ -176,8 +176,8 @@ func (b *rooms) note(at time.Time) {
 	b.count(at, b.draws)
 }
 
-// lively is how much of what people give there is at an hour: less by night and around noon.
-func lively(at time.Time) float64 {
+// occupancy is the part of the heat of people and devices that there is at an hour: less by night and around noon.
+func occupancy(at time.Time) float64 {
 	switch hour := at.In(flex.London).Hour(); {
 	case hour < 6, hour >= 23:
 		return 0.5

@@ -200,7 +200,7 @@ func printPreview(c console, p *control.Preview) error {
 			row := []any{
 				a.AssetID,
 				a.SiteID,
-				whatIs(a.Battery),
+				assetKind(a.Battery),
 				int(a.Quality),
 				a.Calls,
 				kwh(a.Moved()),
@@ -214,8 +214,8 @@ func printPreview(c console, p *control.Preview) error {
 	)
 }
 
-// whatIs says what an asset is that is called.
-func whatIs(battery bool) string {
+// assetKind names the kind of a called asset.
+func assetKind(battery bool) string {
 	if battery {
 		return "battery"
 	}

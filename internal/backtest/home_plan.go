@@ -483,16 +483,16 @@ func (t *homeTest) solveSite(
 	}
 
 	if t.Tank != nil {
-		q.on = grown(q.on, len(now.buy))
+		q.on = padded(q.on, len(now.buy))
 	}
 
-	q.heat = grown(q.heat, len(now.buy))
+	q.heat = padded(q.heat, len(now.buy))
 
 	return q, true
 }
 
-// grown is a list with nothing after its end, of a length or more.
-func grown[T any](list []T, n int) []T {
+// padded appends zero values to a list until it has a length.
+func padded[T any](list []T, n int) []T {
 	for len(list) < n {
 		var none T
 		list = append(list, none)
@@ -521,7 +521,7 @@ func (t *homeTest) poseSite(
 	p := site.Problem{
 		Hours:  0.5,
 		Import: now.price[:size],
-		Export: grown(
+		Export: padded(
 			slices.Clone(now.sell[:min(size, len(now.sell))]),
 			size,
 		),

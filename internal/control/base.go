@@ -198,15 +198,15 @@ func readBase(
 			err = lessCar(ctx, tx, drawn, assets[i].ID, today)
 		}
 		if assets[i].Type.Heats() {
-			err = lessHeat(ctx, tx, drawn, assets[i].ID, today)
+			err = subtractHeat(ctx, tx, drawn, assets[i].ID, today)
 		}
 	}
 
 	return learnBase(drawn), err
 }
 
-// lookedBack asks for readings of an asset in the days before one.
-func lookedBack(
+// pastReadings is a query for readings of an asset in the days before one, as many as a forecast is made from.
+func pastReadings(
 	asset flex.AssetID,
 	today flex.Day,
 	labels ...flex.Label,
@@ -223,16 +223,16 @@ func lookedBack(
 	return q
 }
 
-// lessHeat takes off what was drawn what a heat pump or a hot-water tank took. From its first reading on, a half-hour of
+// subtractHeat subtracts what a heat pump or a hot-water tank took from what was drawn. From its first reading on, a half-hour of
 // which it reports nothing is left out; what was drawn before that is too, once it has been metered for HeatRead.
-func lessHeat(
+func subtractHeat(
 	ctx context.Context,
 	tx *store.Tx,
 	drawn forecast.Series,
 	heater flex.AssetID,
 	today flex.Day,
 ) error {
-	rs, err := tx.Readings(ctx, lookedBack(heater, today, flex.HeatPower))
+	rs, err := tx.Readings(ctx, pastReadings(heater, today, flex.HeatPower))
 	if err != nil {
 		return fmt.Errorf("read what a heater took: %w", err)
 	}
@@ -269,7 +269,7 @@ func lessCar(
 	charger flex.AssetID,
 	today flex.Day,
 ) error {
-	rs, err := tx.Readings(ctx, lookedBack(charger, today, settle.Labels(settle.Asset)...))
+	rs, err := tx.Readings(ctx, pastReadings(charger, today, settle.Labels(settle.Asset)...))
 	if err != nil {
 		return fmt.Errorf("read what a charger took: %w", err)
 	}

@@ -173,7 +173,7 @@ func (s *Service) planLocked(
 	next := nextPlan(&b.Plan, now)
 
 	if home.Power <= 0 || home.Capacity <= 0 {
-		return putNothing(ctx, tx, b.Asset.ID, next)
+		return putWithoutForecast(ctx, tx, b.Asset.ID, next)
 	}
 
 	ahead, err := s.readPlanned(ctx, tx, b, &next, home, kept)
@@ -222,8 +222,8 @@ func (s *Service) readPlanned(
 	return s.situationOf(ctx, tx, b, next, home, now, kept)
 }
 
-// putNothing keeps a plan of a battery of which nothing can be said ahead.
-func putNothing(
+// putWithoutForecast keeps a battery's plan up to now, where nothing is known ahead: no modes and no powers follow.
+func putWithoutForecast(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,

@@ -11,7 +11,7 @@ import (
 	"flexd/internal/store"
 )
 
-// An operator's dispatch takes the place of a battery's plan in each half-hour that it touches. The plan says LOCK there,
+// An operator's dispatch replaces a battery's plan in each half-hour that it touches. The plan says LOCK there,
 // moves what the dispatch asks for, and is made for the rest of the time around it. The battery follows the dispatch.
 
 // order is what operators' dispatches ask of a battery in a half-hour.
@@ -118,8 +118,8 @@ func orderedMove(power flex.Watts) int {
 	return int(moved / home.Efficiency)
 }
 
-// heed has a problem move in each ordered half-hour what is asked for, and nothing else.
-func (s *homeAhead) heed(p *battery.ModeProblem) {
+// applyOrders fixes what a problem stores in each half-hour of an operator's dispatch to what the dispatch asks for.
+func (s *homeAhead) applyOrders(p *battery.ModeProblem) {
 	if s.orders == nil {
 		return
 	}
@@ -139,7 +139,7 @@ func (s *homeAhead) heed(p *battery.ModeProblem) {
 	}
 }
 
-// ordered reports whether a half-hour of the situation is an operator's dispatch's.
+// ordered reports whether an operator's dispatch asks for something in a half-hour of the situation.
 func (s *homeAhead) ordered(i int) bool {
 	return s.orders != nil && s.orders[i].given
 }
@@ -218,8 +218,8 @@ func movedByOrders(
 	return moved
 }
 
-// stepsOf are the half-hours in which orders have a battery draw, and those in which they have it give: at full power, as
-// an order may be for a part of its half-hour.
+// stepsOf returns the half-hours in which orders have a battery draw, and those in which they have it give: at full power, as
+// an order may be for a part of its half-hour. A half-hour may be in both.
 func stepsOf(
 	orders []order,
 	periods []flex.Period,
@@ -242,8 +242,8 @@ func stepsOf(
 	return draw, give
 }
 
-// together are the orders of several batteries that are planned as one in n half-hours; nil if there are none. It does nothing beside
-// them in a half-hour in which one of its batteries has an order.
+// together adds up the orders of several batteries that are planned as one in n half-hours; nil if there are none. In a half-hour
+// in which one of them has an order the others do nothing.
 func together(n int, all ...[]order) []order {
 	var sum []order
 	for _, orders := range all {

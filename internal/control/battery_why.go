@@ -385,7 +385,7 @@ func (s *homeAhead) problem(
 		p.PV[i] += int(max(0, -s.cars[i]))
 	}
 
-	s.heed(&p)
+	s.applyOrders(&p)
 
 	return p
 }

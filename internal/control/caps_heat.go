@@ -13,11 +13,11 @@ import (
 // Tanks and heat pumps under caps.
 //
 // A tank or a heat pump under control counts under caps for its power in the windows that it was sent, and for nothing
-// after them. Until its client has taken the newest, it counts for the most of those that it may be following. It yields
-// to nobody: its plan keeps a room or the water warm, and what is left is for cars and batteries.
+// after them. Until its client has taken the newest, it counts for the most of those that it may be following. It is not
+// planned around cars and batteries: its plan keeps a room or the water warm, and what is left is for cars and batteries.
 
-// heatLookAgain is after what time a plan that nobody has taken is looked at again.
-const heatLookAgain = 5 * time.Minute
+// heatCountedFor is how long after a count a plan that was not accepted is counted again.
+const heatCountedFor = 5 * time.Minute
 
 // countedHeat is what a tank or a heat pump is counted for from an instant on.
 func countedHeat(l *store.HeatLoad, now time.Time) store.CapPart {
@@ -34,13 +34,13 @@ func countedHeat(l *store.HeatLoad, now time.Time) store.CapPart {
 	}
 
 	if !l.Accepted && now.Before(l.Steps[len(l.Steps)-1].To) {
-		p.Until = now.Add(heatLookAgain)
+		p.Until = now.Add(heatCountedFor)
 	}
 
 	return p
 }
 
-// drawHeat puts what all tanks and heat pumps may draw into a headroom.
+// drawHeat reserves in headrooms what all tanks and heat pumps may draw.
 func (k *capped) drawHeat(
 	ctx context.Context,
 	tx *store.Tx,
@@ -61,7 +61,8 @@ func (k *capped) drawHeat(
 	return nil
 }
 
-// heatChanged says under the caps, which must be locked, that a tank or a heat pump was sent another plan.
+// heatChanged has the fleet planned again under caps that bind power, as a tank or a heat pump was sent another plan. The caps
+// must be locked.
 func heatChanged(ctx context.Context, tx *store.Tx) error {
 	under, ok, err := tx.LockCaps(ctx)
 	if err != nil || !ok || !bindPower(&under) {

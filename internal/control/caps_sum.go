@@ -12,19 +12,19 @@ import (
 
 // Sums under caps.
 //
-// A plug-in needs to know what all others under its caps draw. To read each of them would cost as much as there are
-// cars, so the store keeps the sum, minute by minute, with what each car is counted for in it. Whoever changes what a
-// car may draw leaves a note in its transaction. Whoever needs the sums has the caps locked, and first counts anew what
-// is noted, and what counts for something else as time goes by: a car whose schedule is over may draw its full power.
-// So the work of a plug-in is that of the changes since the one before it, each of which is counted once.
+// A plug-in needs to know what all others under its caps draw. Reading each of them would take time in proportion to their
+// number. So the store keeps the sum, minute by minute, and what each car, tank and heat pump is counted for in it. A
+// transaction that changes what one of them may draw adds a note (cap_change). A transaction that needs the sums locks the caps.
+// It first counts again what is noted, and what counts for something else as time goes by: a car whose schedule is over may
+// draw its full power. So a plug-in counts only the changes since the plug-in before it, each of them once.
 
 const (
 	// countedAhead is how far ahead a part is counted at most: farther than a schedule reaches.
 	countedAhead = 9 * 24 * time.Hour
-	// countedFor is after what time a part that reaches farther is counted anew, while a headroom does not see its end.
+	// countedFor is after what time a part that reaches farther is counted again, before a headroom reaches its end.
 	countedFor = 6 * 24 * time.Hour
-	// summedAnew is after what time the sums are made from every asset again.
-	summedAnew = 24 * time.Hour
+	// summedFor is how long the sums are kept up by changes before they are made from every asset again.
+	summedFor = 24 * time.Hour
 )
 
 // capSums are the sums under some caps, and what is to be kept of them.
@@ -36,8 +36,8 @@ type capSums struct {
 	drop   []flex.AssetID
 }
 
-// sumsBeside returns what all draw together under some caps, by their names, and what of that is an asset's own; nil if
-// it is not counted.
+// sumsBeside returns what all draw together under some caps, by the caps' names, and the part of an asset in it; nil if the
+// asset is not counted. The caps must be locked.
 func sumsBeside(
 	ctx context.Context,
 	tx *store.Tx,
@@ -46,7 +46,7 @@ func sumsBeside(
 	names []string,
 ) (map[string]headroom.Sum, *store.CapPart, error) {
 	if inForce.SummedAt.IsZero() {
-		if err := sumAnew(ctx, tx); err != nil {
+		if err := sumAll(ctx, tx); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -63,8 +63,8 @@ func sumsBeside(
 	return c.sums, nil, nil
 }
 
-// countChanges counts what changed, and returns the sums under some caps with it, beside the parts of what was counted
-// anew and of one more asset. The caps must be locked.
+// countChanges counts what changed. It returns the new sums under some caps, and the parts of one asset and of those that were
+// counted again. The caps must be locked.
 func countChanges(
 	ctx context.Context,
 	tx *store.Tx,
@@ -106,8 +106,7 @@ func countChanges(
 	return c, parts, err
 }
 
-// count counts some assets anew: those of which there is a part now for that, and the others for nothing. The parts
-// by asset are those of before, and then those of now.
+// count counts some assets again: for their parts in now, or for nothing. It replaces their old parts in parts by the new ones.
 func (c *capSums) count(
 	assets []flex.AssetID,
 	now []store.CapPart,
@@ -141,7 +140,7 @@ func (c *capSums) count(
 	}
 }
 
-// of is what changes under a cap.
+// of returns the change of the sum under a cap.
 func (c *capSums) of(name string) headroom.Sum {
 	if c.change[name] == nil {
 		c.change[name] = headroom.Sum{}
@@ -150,7 +149,7 @@ func (c *capSums) of(name string) headroom.Sum {
 	return c.change[name]
 }
 
-// keep keeps what changed, of the sums only those blocks.
+// keep stores what changed: the parts, and the blocks of the sums in which something did.
 func (c *capSums) keep(
 	ctx context.Context,
 	tx *store.Tx,
@@ -177,7 +176,7 @@ func (c *capSums) keep(
 		return err
 	}
 
-	return tx.CapCounted(ctx, changes)
+	return tx.DropCapChanges(ctx, changes)
 }
 
 // partsNow are what some assets are counted for now.
@@ -251,8 +250,8 @@ func afterNow(now time.Time, instants ...time.Time) time.Time {
 	return first
 }
 
-// sumAnew counts every asset that is plugged in. The caps must be locked.
-func sumAnew(ctx context.Context, tx *store.Tx) error {
+// sumAll makes the sums from every plugged-in asset, tank and heat pump. The caps must be locked.
+func sumAll(ctx context.Context, tx *store.Tx) error {
 	if err := tx.DropCapSums(ctx); err != nil {
 		return err
 	}
@@ -281,17 +280,17 @@ func sumAnew(ctx context.Context, tx *store.Tx) error {
 		return err
 	}
 
-	return tx.SumCaps(ctx)
+	return tx.CapsSummed(ctx)
 }
 
-// countFleet counts what the planning of a fleet changed, so that no plug-in has to, and adds everything up anew once a
-// day. It says so where the sums had become wrong.
+// countFleet counts what the planning of a fleet changed, so that no plug-in has to. Once a day it makes the sums from every asset
+// again, and logs an error if they had become wrong.
 func (s *Service) countFleet(
 	ctx context.Context,
 	tx *store.Tx,
 	inForce *store.CapsInForce,
 ) error {
-	if tx.Now().Sub(inForce.SummedAt) < summedAnew {
+	if tx.Now().Sub(inForce.SummedAt) < summedFor {
 		if _, _, err := countChanges(ctx, tx, nil, flex.AssetID{}); err != nil {
 			return err
 		}
@@ -314,5 +313,5 @@ func (s *Service) countFleet(
 		}
 	}
 
-	return sumAnew(ctx, tx)
+	return sumAll(ctx, tx)
 }

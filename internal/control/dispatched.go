@@ -54,8 +54,8 @@ func idsOf(order *store.Dispatch) []flex.AssetID {
 	return ids
 }
 
-// NoteDispatch keeps a dispatch of named batteries as an instruction, which lists, reports and stops it as any other. It takes
-// the place of dispatches of the same batteries while it lasts. Cars that are dispatched are none of it. It is made in the
+// NoteDispatch keeps a dispatch of named batteries as an instruction, which lists, reports and stops it as any other. It
+// replaces dispatches of the same batteries while it lasts. Cars of the dispatch are not in the instruction. It is made in the
 // transaction of the dispatch, after CheckDispatch.
 func NoteDispatch(
 	ctx context.Context,
@@ -134,13 +134,13 @@ func replanCars(
 	return tx.MarkDue(ctx, cars...)
 }
 
-// namedBy are the batteries of a dispatch as an instruction calls them: beside what their plans have in its time, of some
-// without an earlier dispatch that it replaces.
+// namedBy returns the batteries of a dispatch as an instruction calls them. Their baseline is their plan; of those in replaced
+// it is the plan without the earlier dispatch.
 func namedBy(
 	ctx context.Context,
 	tx *store.Tx,
 	order *store.Dispatch,
-	named map[flex.AssetID]bool,
+	replaced map[flex.AssetID]bool,
 ) ([]store.Called, error) {
 	var called []store.Called
 	for _, a := range order.Assets {
@@ -158,8 +158,8 @@ func namedBy(
 		}
 
 		powers := b.Plan.Powers
-		if named[a.ID] {
-			powers = b.Plan.Without // a plan knows the earlier dispatch
+		if replaced[a.ID] {
+			powers = b.Plan.Without // the plan is made around the earlier dispatch
 		}
 
 		called = append(called, store.Called{

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// HeatDays is from how many days a heat pump's building and a tank are learned.
+	// HeatDays is the number of past days that a heat pump's building and a tank are learned from.
 	HeatDays = 14
-	// heatGap is how far apart two readings of a temperature may be for what is between them to be known.
+	// heatGap is how far apart two readings of a temperature may be to interpolate between them.
 	heatGap = 65 * time.Minute
-	// heatWindows is how many windows of three hours must be known of a building: a day has 48.
+	// heatWindows is the least number of windows of three hours to learn a building from: a day has 48.
 	heatWindows = 16
 )
 
@@ -37,7 +37,7 @@ type heatRead struct {
 	powers   []flex.Reading
 }
 
-// readHeatDays reads what a heater learns from: of the days before today, from an instant on.
+// readHeatDays reads what a heater is learned from: its readings of the days before today, from an instant on.
 func readHeatDays(
 	ctx context.Context,
 	tx *store.Tx,
@@ -90,7 +90,8 @@ func heatQuery(asset *flex.Asset, today flex.Day) store.ReadingQuery {
 	return q
 }
 
-// tempAt is a temperature between the two readings around an instant, if they are near enough.
+// tempAt interpolates a temperature at an instant between the readings before and after it, in degrees Celsius. It is false if
+// these are more than heatGap apart.
 func tempAt(list []flex.Reading, at time.Time) (float64, bool) {
 	i, _ := slices.BinarySearchFunc(list, at, func(r flex.Reading, at time.Time) int {
 		return r.To.Compare(at)
@@ -247,7 +248,7 @@ func unknownDay() tank.Day {
 	return d
 }
 
-// learn has what is known of the heater be of today: it is learned once a day, when the heater is first planned.
+// learn learns the heater once a day, when it is first planned, and keeps what it learned.
 func (t *heatedTank) learn(ctx context.Context, tx *store.Tx) error {
 	today := flex.DayAt(tx.Now())
 	if t.known.Day == today {

@@ -28,10 +28,10 @@ type calledBattery struct {
 	before []flex.Step       // signed powers from now on, by the plan in force
 	after  []flex.Step
 	// the same battery that only stops what it would do; nil where that brings nothing
-	gentler *called
+	stopOnly *called
 }
 
-// ease has batteries that are called only stop what they would do, where the target is reached as well.
+// ease has called batteries only stop what they would do, where the target is still reached.
 func (p *Preview) ease(
 	target []charge.Joules,
 	all []called,
@@ -42,13 +42,13 @@ func (p *Preview) ease(
 	for k, i := range chosen {
 		c := &all[i]
 		brings[k] = c.candidate()
-		if c.battery != nil && c.battery.gentler != nil {
-			less[k] = new(c.battery.gentler.candidate())
+		if c.battery != nil && c.battery.stopOnly != nil {
+			less[k] = new(c.battery.stopOnly.candidate())
 		}
 	}
 
 	for _, k := range instruct.Ease(target, brings, less) {
-		all[chosen[k]] = *all[chosen[k]].battery.gentler
+		all[chosen[k]] = *all[chosen[k]].battery.stopOnly
 	}
 }
 
@@ -159,8 +159,8 @@ func (s *Service) offerBattery(
 		return c, false, nil
 	}
 
-	if gentler, ok := ahead.offered(&asked, battery.Modes(battery.ModeLock)); ok {
-		c.battery.gentler = &gentler
+	if stopOnly, ok := ahead.offered(&asked, battery.Modes(battery.ModeLock)); ok {
+		c.battery.stopOnly = &stopOnly
 	}
 
 	return c, true, nil

@@ -33,8 +33,8 @@ func (s *Service) Dispatch(
 	return ds, err
 }
 
-// PreviewDispatch does what Dispatch does up to sending, and fails as it does; what is to be done then is up to the caller, in the
-// same transaction.
+// PreviewDispatch checks a dispatch as Dispatch does, and fails as it does. It sends nothing: it calls then in the transaction
+// of the checks.
 func (s *Service) PreviewDispatch(
 	ctx context.Context,
 	org flex.OrgID,

@@ -29,7 +29,7 @@ var (
 	_ = lawInGo("what all under a cap draw together is the sum of what each is counted for", wrongCapSums)
 )
 
-// CapPart is what an asset that is plugged in is counted for under caps.
+// CapPart is what a plugged-in asset, a tank or a heat pump is counted for under caps.
 type CapPart struct {
 	AssetID flex.AssetID
 	Group   string       // constraint group of its site; empty for none
@@ -62,8 +62,8 @@ func (p *CapPart) RemoveFrom(sum headroom.Sum, from int64) {
 // capSumChunk is how many assets are counted by one statement.
 const capSumChunk = 500
 
-// loadChanged notes that an asset may draw something else from now on, where the organisation has caps. Whoever sets the
-// first ones waits for this transaction, so what began without caps is not overlooked.
+// loadChanged notes that an asset may draw something else from now on, where the organisation has caps. A transaction that sets
+// the first caps waits for this one, so that what began without caps is not overlooked.
 func (tx *Tx) loadChanged(
 	ctx context.Context,
 	asset flex.AssetID,
@@ -105,7 +105,7 @@ func (tx *Tx) loadsReplaced(
 	)
 }
 
-// sharesCaps has LockForCaps wait for the end of this transaction.
+// sharesCaps makes LockForCaps in another transaction wait for the end of this one.
 func (tx *Tx) sharesCaps(ctx context.Context) error {
 	if tx.pipe == nil { // of a store with one writer
 		return nil
@@ -114,7 +114,7 @@ func (tx *Tx) sharesCaps(ctx context.Context) error {
 	return tx.later(ctx, `SELECT 1 FROM org WHERE id = $1`+tx.db.d.forKeyShare, tx.org.Bytes())
 }
 
-// LockForCaps is LockOrg for who sets the first caps: it waits for every transaction that changes what an asset draws.
+// LockForCaps is LockOrg for a transaction that sets the first caps: it waits for every one that changes what an asset draws.
 func (tx *Tx) LockForCaps(ctx context.Context) error {
 	return tx.lockOrg(ctx, tx.db.d.forUpdate)
 }
@@ -295,8 +295,8 @@ func (tx *Tx) DropCapParts(
 	return nil
 }
 
-// CapCounted takes the notes of changes away: they are counted.
-func (tx *Tx) CapCounted(
+// DropCapChanges deletes the notes of changes that were counted.
+func (tx *Tx) DropCapChanges(
 	ctx context.Context,
 	c CapChanges,
 ) error {
@@ -313,7 +313,7 @@ func (tx *Tx) CapCounted(
 	return nil
 }
 
-// CapSums returns what all draw together under some caps, by their names, from a block on. The fleet's name is empty.
+// CapSums returns what all draw together under some caps, by the caps' names, from a block on. The name of the fleet's cap is empty.
 func (tx *Tx) CapSums(
 	ctx context.Context,
 	from int64,
@@ -409,8 +409,8 @@ func (tx *Tx) PutCapSums(
 	)
 }
 
-// SumCaps says that the sums under the caps are made from every asset, from now on.
-func (tx *Tx) SumCaps(ctx context.Context) error {
+// CapsSummed notes that the sums under the caps were made from every asset now.
+func (tx *Tx) CapsSummed(ctx context.Context) error {
 	return tx.later(
 		ctx,
 		`UPDATE caps SET summed_at = $2 WHERE org_id = $1`,
@@ -448,7 +448,7 @@ func (tx *Tx) DropPastCapSums(
 	)
 }
 
-// writeMinutes writes one number after the other as "60x0 180x7400": how often it comes, and the number.
+// writeMinutes writes numbers by runs, as "60x0 180x7400": how often a number is repeated, and the number.
 func writeMinutes(numbers *[headroom.BlockMinutes]int64) string {
 	var b []byte
 	for i := 0; i < len(numbers); {

@@ -9,14 +9,14 @@ import (
 // BlockMinutes is the length of a Block, in minutes.
 const BlockMinutes = 240
 
-// Block is what many cars draw together in so many minutes, and how many start.
+// Block is what many assets draw together in BlockMinutes minutes, and how many start.
 type Block struct {
 	Load   [BlockMinutes]int64 // W, by minute
 	Starts [BlockMinutes]int64
 }
 
-// Sum is what many cars draw together, by the number of the block since 1970. It reads steps as a Profile does, but
-// looks ahead without an end.
+// Sum is what many assets draw together, by the number of the block since 1970. It reads steps as a Profile does, but has no
+// end.
 type Sum map[int64]*Block
 
 // BlockAt is the number of the block that an instant lies in.
@@ -116,7 +116,7 @@ func (s Sum) Merge(other Sum) {
 	}
 }
 
-// AddSum counts under one cap, and under no other, what many cars draw together.
+// AddSum counts what many assets draw together under the cap k alone.
 func (r *Profile) AddSum(k int, s Sum) {
 	if r.load[k] == nil {
 		r.load[k] = make([]int64, horizon)
