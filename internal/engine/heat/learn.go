@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Sample is a time in which it is known how warm the rooms were at both ends, how cold it was outdoors, and what the
-// heat pump gave. Samples follow one another; where one is missing, Gap says so.
+// Sample is a time with the temperatures of the rooms at both ends, the temperature outdoors, in degrees Celsius, and the heat
+// of the heat pump. Samples are in the order of time.
 type Sample struct {
 	Hours   float64
 	Before  float64 // degrees indoors at its beginning
@@ -57,7 +57,7 @@ type row struct {
 	moved float64
 }
 
-// add has a row count, with so much of a whole window's weight.
+// add adds a row to the sums of the fit, with a weight from 0 to 1.
 func (r *regression) add(w row, weight float64) {
 	weight /= windowError * windowError
 	for i := range 3 {
@@ -69,7 +69,7 @@ func (r *regression) add(w row, weight float64) {
 	}
 }
 
-// assume puts the assumed building in, as a first observation.
+// assume adds an assumed value of a part to the sums, as an observation with a standard deviation; both are in the part's scale.
 func (r *regression) assume(
 	i int,
 	value, deviation float64,
@@ -78,8 +78,9 @@ func (r *regression) assume(
 	r.right[i] += value / (deviation * deviation)
 }
 
-// Learn returns the building that explains some samples best. What they do not show stays as it is assumed: of few
-// samples, or of such in which nothing changes, little is believed. Used is 0 where nothing was learned.
+// Learn fits a building to samples by least squares. The assumed building is a first observation, so few samples, or
+// samples in which nothing changes, move the result little. Used is 0 if the samples have no window, and the building is then
+// the assumed one.
 //
 // The heat is what electricity is assumed to give: where a heat pump gives less than that, the building counts as one that
 // loses so much more and stores so much more, which comes to the same electricity.
@@ -120,7 +121,7 @@ func Learn(assumed Building, samples []Sample) Learned {
 	return l
 }
 
-// set takes over what was fitted, within the bounds of what is believed.
+// set sets the building to what was fitted, within leastPart and mostPart of the assumed one.
 func (l *Learned) set(
 	assumed *Building,
 	scale, x [3]float64,
@@ -146,7 +147,7 @@ func lossError(x [3]float64, inverse [3][3]float64) float64 {
 	return math.Sqrt(max(0, variance))
 }
 
-// missOf is by how much the building misses the windows.
+// missOf is the root mean square of the error over the windows, in degrees.
 func (l *Learned) missOf(windows []row) float64 {
 	parts := [3]float64{l.Loss / l.Capacity, 1 / l.Capacity, l.Gain / l.Capacity}
 	sum := 0.0
@@ -161,8 +162,8 @@ func (l *Learned) missOf(windows []row) float64 {
 	return math.Sqrt(sum / float64(len(windows)))
 }
 
-// dipOf is how much colder it was after a sample than the building expects, on all but dipShare of them. The air cools down
-// in minutes when the heat pump stops, the building in hours.
+// dipOf is by how many degrees it was colder after a sample than expected, at most, on all samples but the dipShare that were
+// coldest. The air cools down in minutes when the heat pump stops, the building in hours.
 func (l *Learned) dipOf(samples []Sample) float64 {
 	colder := make([]float64, len(samples))
 	for i, s := range samples {
@@ -178,8 +179,8 @@ func (l *Learned) dipOf(samples []Sample) float64 {
 	return max(0, colder[rank])
 }
 
-// windowsOf are the windows of some samples, one from each sample on that is followed for long enough, and the weight
-// of one: those that overlap say the same.
+// windowsOf returns a window from each sample on that is followed without a gap for Window hours, and the weight of one: as
+// windows overlap, each counts for one over the mean number of samples in a window.
 func windowsOf(samples []Sample) ([]row, float64) {
 	var windows []row
 	spans := 0
@@ -198,7 +199,8 @@ func windowsOf(samples []Sample) ([]row, float64) {
 	return windows, float64(len(windows)) / float64(spans)
 }
 
-// windowFrom is the window that begins with the first of some samples, and of how many it is; 0 if they break off.
+// windowFrom returns the window that begins with the first of some samples, and its number of samples; 0 if a gap or the end
+// comes before Window hours.
 func windowFrom(samples []Sample) (row, int) {
 	var w row
 	hours := 0.0
@@ -221,7 +223,7 @@ func windowFrom(samples []Sample) (row, int) {
 	return row{}, 0
 }
 
-// invert returns the inverse of a matrix that is symmetric and positive.
+// invert returns the inverse of a symmetric positive definite matrix.
 func invert(m [3][3]float64) [3][3]float64 {
 	var inverse [3][3]float64
 	for i := range 3 {

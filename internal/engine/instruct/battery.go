@@ -8,8 +8,8 @@ import (
 	"flexd/internal/engine/charge"
 )
 
-// BatteryWorth is what an instruction has a battery pay at most, in pence, for each kWh that it moves: one that costs its
-// home more is left where it is. It is above every domestic price that there was.
+// BatteryWorth is what an instruction has a battery pay at most, in pence, for each kWh that it moves: a battery whose
+// home it would cost more is not called. It is above every domestic price so far.
 const BatteryWorth = 100.0
 
 // BatteriesMax is how many batteries an instruction looks at, at most, those of sites that were called least often first.
@@ -54,8 +54,8 @@ func (c *BatteryCall) Call(w *battery.Solver) BatteryOffer {
 	return f
 }
 
-// Ease returns the places of called batteries that may bring less, the dearest first, with every target reached as far as
-// with all that they bring. Less is what each brings then; nil where there is nothing less, and it is not dearer.
+// Ease returns the indexes of called batteries that may bring less, the dearest first, without any target being missed by more
+// than before. less is what each brings then, which is never dearer; nil where it cannot bring less.
 func Ease(
 	target []charge.Joules,
 	called []Candidate,

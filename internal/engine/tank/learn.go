@@ -24,9 +24,9 @@ const (
 	around = 1
 )
 
-// Learn returns what leaves a tank, of what left it on some days. What is expected is the mean, with what was assumed as
-// one more day; what is to be in it is the most that left it on any day in the next hour, or half an hour sooner or later,
-// and more than that while few days are known.
+// Learn learns from some days what leaves a tank. Expected is the mean of the days, with the assumed pattern as one more day. To be
+// kept is the most that left it on any day in the next hour, or half an hour sooner or later, and more than that while few
+// days are known. Without a known half-hour it returns the assumed pattern.
 func Learn(assumed *Pattern, days []Day) Pattern {
 	var p Pattern
 	for s := range DaySlots {
