@@ -55,7 +55,7 @@ func (c *BatteryCall) Call(w *battery.Solver) BatteryOffer {
 }
 
 // Ease returns the indexes of called batteries that may bring less, the dearest first, without any target being missed by more
-// than before. less is what each brings then, which is never dearer; nil where it cannot bring less.
+// than before. less is what each brings then, and is used only if it is cheaper; nil where it cannot bring less.
 func Ease(
 	target []charge.Joules,
 	called []Candidate,
