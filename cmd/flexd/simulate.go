@@ -306,9 +306,9 @@ func (h *simulated) printHeat(c console) {
 		sum := h.Heat[what]
 		fmt.Fprintf(
 			c.out,
-			"  %s of %d homes: outside their band for %.1f h in all, %.0f kWh, £%.2f; by their thermostats alone %.1f h, %.0f kWh, £%.2f\n",
+			"  %s of %s: outside their band for %.1f h in all, %.0f kWh, £%.2f; by their thermostats alone %.1f h, %.0f kWh, £%.2f\n",
 			what,
-			sum.Devices,
+			countOf(sum.Devices, "home"),
 			sum.Outside,
 			sum.Energy,
 			sum.Cost,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"flexd/internal/engine/battery"
 	"flexd/internal/engine/home"
@@ -20,6 +21,8 @@ type order struct {
 	power flex.Watts // the mean over the half-hour; positive draws from the grid
 	draws bool       // for a part of the half-hour at least
 	gives bool       // for a part of the half-hour at least
+	// when the newest of them was issued, by the organisation's clock
+	issuedAt time.Time
 }
 
 // note notes what is asked for in a part of the half-hour.
@@ -100,6 +103,7 @@ func ordersOf(
 			}
 
 			orders[i].note(o.Power)
+			orders[i].issuedAt = flex.Later(orders[i].issuedAt, o.IssuedAt)
 			energy += float64(o.Power) * met.Len().Hours()
 		}
 
@@ -144,22 +148,24 @@ func (s *homeAhead) ordered(i int) bool {
 	return s.orders != nil && s.orders[i].given
 }
 
-// followOrders has spans of a plan say what a battery does that follows operators' dispatches.
+// followOrders has spans of a plan say what a battery does that follows operators' dispatches. It returns when the newest of these
+// was issued, too; zero if there are none.
 func followOrders(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
 	plan *store.BatteryPlan,
 	spans []ModeSpan,
-) ([]ModeSpan, error) {
+) ([]ModeSpan, time.Time, error) {
+	var issued time.Time
 	if len(spans) == 0 {
-		return nil, nil
+		return nil, issued, nil
 	}
 
 	periods := periodsTo(flex.PeriodAt(spans[0].From), spans[len(spans)-1].To)
 	orders, err := ordersOf(ctx, tx, asset, plan, periods)
 	if err != nil || orders == nil {
-		return spans, err
+		return spans, issued, err
 	}
 
 	var followed []ModeSpan
@@ -168,13 +174,14 @@ func followOrders(
 			mode := s.Mode
 			if o := orders[p.Sub(periods[0])]; o.given {
 				mode = o.mode()
+				issued = flex.Later(issued, o.issuedAt)
 			}
 
 			followed = addMode(followed, p, mode)
 		}
 	}
 
-	return followed, nil
+	return followed, issued, nil
 }
 
 // addMode goes on with a half-hour in a mode.

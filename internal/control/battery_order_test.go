@@ -203,3 +203,32 @@ func TestBatteryOrder_Instruction(t *testing.T) {
 		}
 	})
 }
+
+// TestBatteryOrder_Updated: a dispatch changes when a battery's schedule was last updated at once, before the plan around it is made.
+func TestBatteryOrder_Updated(t *testing.T) {
+	each(t, "2026-01-14T18:10:00Z", func(h *fixture) {
+		id := h.battery()
+		h.listen()
+		h.runBatteries()
+		for _, c := range []struct {
+			at    string
+			power flex.Watts
+			want  string
+		}{
+			{"2026-01-14T18:12:00Z", 0, "2026-01-14T18:10:00Z"},
+			{"2026-01-14T18:14:00Z", -2000, "2026-01-14T18:14:00Z"},
+			{"2026-01-14T18:16:00Z", 0, "2026-01-14T18:14:00Z"},
+		} {
+			h.goTo(c.at)
+			if c.power != 0 {
+				h.order(c.power, "2026-01-14T20:00:00Z", "2026-01-14T21:00:00Z", id)
+			}
+
+			_, steps, err := h.service.BatterySteps(h.Context(), h.Org, id)
+			_, modes, err2 := h.service.BatterySchedule(h.Context(), h.Org, id)
+			if err != nil || err2 != nil || !steps.Equal(at(c.want)) || !modes.Equal(at(c.want)) {
+				t.Errorf("%s: updated at %v and %v, not %s; %v, %v", c.at, steps, modes, c.want, err, err2)
+			}
+		}
+	})
+}

@@ -37,8 +37,9 @@ func (s *Service) BatterySchedule(
 			return err
 		}
 
-		changed = changedAt(tx, p)
-		steps, err = followOrders(ctx, tx, asset, p, steps)
+		var issued time.Time
+		steps, issued, err = followOrders(ctx, tx, asset, p, steps)
+		changed = flex.Later(changedAt(tx, p), issued)
 		return err
 	})
 
@@ -106,10 +107,12 @@ func (s *Service) BatterySteps(
 			changed = flex.Later(changed, flex.PeriodAt(tx.Now()).Start())
 		}
 
-		kept, err = followOrders(ctx, tx, asset, p, kept)
+		kept, issued, err := followOrders(ctx, tx, asset, p, kept)
 		if err != nil {
 			return err
 		}
+
+		changed = flex.Later(changed, issued)
 
 		steps = batterySteps(p, kept)
 		return nil
@@ -167,7 +170,7 @@ func (s *Service) DispatchPlan(
 		}
 
 		periods = modeSpans(&b.Plan, flex.DayAt(tx.Now()).Span())
-		periods, err = followOrders(ctx, tx, asset, &b.Plan, periods)
+		periods, _, err = followOrders(ctx, tx, asset, &b.Plan, periods)
 		return err
 	})
 

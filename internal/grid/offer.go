@@ -48,8 +48,8 @@ func (a *Ahead) TooFew() string {
 	}
 
 	return fmt.Sprintf(
-		"%d days of plug sessions and planned home batteries are known, and a forecast needs %d up to two days before its day",
-		a.Days,
+		"%s of plug sessions and planned home batteries are known, and a forecast needs %d up to two days before its day",
+		flex.Count(a.Days, "day"),
 		forecast.FewDays,
 	)
 }
