@@ -74,12 +74,12 @@ func (o *fleetAhead) Run(ctx context.Context, c console) error {
 func printAhead(c console, a *grid.Ahead) error {
 	fmt.Fprintf(
 		c.out,
-		"%s, learned from %d sessions and %d home batteries in %d days; %d more sessions without a schedule, in no number\n",
+		"%s, learned from %s and %d home batteries in %s; not counted: %s without a schedule\n",
 		a.Day,
-		a.Stays,
+		countOf(a.Stays, "session"),
 		a.Batteries,
-		a.Days,
-		a.Uncontrolled,
+		countOf(a.Days, "day"),
+		countOf(a.Uncontrolled, "session"),
 	)
 
 	if len(a.Windows) == 0 {
@@ -185,9 +185,9 @@ func printEnvelope(
 ) error {
 	fmt.Fprintf(
 		c.out,
-		"%s: %d assets; %d more without a schedule in force, in no number",
+		"%s: %s; not counted: %d without a schedule in force",
 		e.At.Format(time.RFC3339),
-		e.Controlled,
+		countOf(e.Controlled, "asset"),
 		e.Uncontrolled,
 	)
 

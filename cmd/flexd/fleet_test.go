@@ -18,7 +18,7 @@ func TestFleetEnvelope(t *testing.T) {
 	}
 
 	for line, want := range map[string]string{
-		"fleet envelope":                         "0 assets; 0 more without a schedule",
+		"fleet envelope":                         "0 assets; not counted: 0 without a schedule",
 		"fleet envelope --format csv":            "start_timestamp,end_timestamp,planned_kwh,least_kwh,most_kwh,batteries_planned_kwh,batteries_least_kwh,batteries_most_kwh",
 		"fleet envelope --json --gsp-group _C":   `"gsp_group": "_C"`,
 		"fleet envelope --org acme --windows":    "LEAST KW",
@@ -42,7 +42,7 @@ func TestFleetAhead(t *testing.T) {
 	}
 
 	for line, want := range map[string]string{
-		"fleet ahead": "and a forecast needs 28",
+		"fleet ahead": "nothing is forecast: 0 days of plug sessions",
 		"fleet ahead --format csv --half-hours 4": "start_timestamp,end_timestamp,kind,p50_kw",
 		"fleet ahead --json --gsp-group _C":       `"num_stays": 0`,
 	} {
