@@ -108,32 +108,20 @@ func latestReading(
 	asset flex.AssetID,
 	labels ...flex.Label,
 ) (flex.Reading, bool, error) {
-	today := flex.DayAt(tx.Now())
-	rs, err := tx.Readings(
-		ctx,
-		store.ReadingQuery{
-			Assets: []flex.AssetID{asset},
-			Labels: labels,
-			Days:   []flex.Day{today.Add(-1), today},
-		},
-	)
-	if err != nil {
+	list, err := freshReadings(ctx, tx, asset, labels...)
+	if err != nil || len(list) == 0 {
 		return flex.Reading{}, false, err
 	}
 
-	var (
-		latest flex.Reading
-		found  bool
-	)
-
-	for _, r := range rs {
-		if !r.To.After(tx.Now()) && r.To.After(tx.Now().Add(-ChargeFresh)) &&
-			r.To.After(latest.To) {
-			latest, found = r, true
+	// of those that end at one instant the first that was found
+	latest := list[len(list)-1]
+	for _, r := range list {
+		if r.To.Equal(latest.To) {
+			return r, true, nil
 		}
 	}
 
-	return latest, found, nil
+	return latest, true, nil
 }
 
 // expectedLevel is what a battery holds at an instant if all has gone by the plan; false if the

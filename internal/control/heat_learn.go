@@ -37,15 +37,10 @@ type heatRead struct {
 	powers   []flex.Reading
 }
 
-// readHeatDays reads what a heater is learned from: its readings of the days before today, from an instant on.
-func readHeatDays(
-	ctx context.Context,
-	tx *store.Tx,
-	asset *flex.Asset,
-	since time.Time,
-) (heatRead, error) {
+// readHeatDays reads what a heater is learned from: its readings of the days before today, from its last reset on.
+func (t *heatedTank) readHeatDays(ctx context.Context, tx *store.Tx) (heatRead, error) {
 	today := flex.DayAt(tx.Now())
-	rs, err := tx.Readings(ctx, heatQuery(asset, today))
+	rs, err := tx.Readings(ctx, heatQuery(&t.asset, today))
 	if err != nil {
 		return heatRead{}, fmt.Errorf("read what a heater learns from: %w", err)
 	}
@@ -54,7 +49,7 @@ func readHeatDays(
 
 	var r heatRead
 	for _, x := range rs {
-		if x.From.Before(since) || x.To.After(today.Start()) {
+		if x.From.Before(t.known.ResetAt) || x.To.After(today.Start()) {
 			continue
 		}
 
@@ -67,6 +62,8 @@ func readHeatDays(
 			r.temps = append(r.temps, x)
 		}
 	}
+
+	r.temps, r.outdoors = t.believed(r.temps), t.believed(r.outdoors)
 
 	return r, nil
 }
@@ -152,9 +149,12 @@ func (r *heatRead) sinceText() string {
 	return flex.DayAt(r.temps[0].To).String()
 }
 
-// learnRooms learns a building from what was read of it; nil if that is too little.
-func learnRooms(assumed store.BuildingRecord, r *heatRead) *store.BuildingRecord {
+// learnRooms learns a building from what was read of it; nil if that is too little, or no building can be so.
+func (t *heatedTank) learnRooms(r *heatRead) *store.BuildingRecord {
+	assumed := assumedBuilding(t.power)
 	_, list := r.halfHours()
+	t.doubt(list)
+	doubtRuns(list)
 
 	var samples []heat.Sample
 	gap, known := true, 0
@@ -182,7 +182,7 @@ func learnRooms(assumed store.BuildingRecord, r *heatRead) *store.BuildingRecord
 		Capacity: assumed.Capacity,
 		Gain:     assumed.Gain,
 	}, samples)
-	if learned.Used < heatWindows {
+	if learned.Used < heatWindows || learned.Doubtful {
 		return nil
 	}
 
@@ -204,27 +204,8 @@ func daysIn(halfHours int) int { return max(1, (halfHours+24)/48) }
 // learnWater learns what leaves a tank from what was read of it; nil if that is too little.
 func (t *heatedTank) learnWater(r *heatRead) *store.WaterRecord {
 	periods, list := r.halfHours()
-	perKelvin := float64(t.capacity) / (t.high - t.low)
-
-	var days []tank.Day
-	var last flex.Day
-	known := 0
-	for i, p := range periods {
-		if day := flex.DayAt(p.Start()); day != last {
-			days, last = append(days, unknownDay()), day
-		}
-
-		h := &list[i]
-		if !h.known {
-			continue
-		}
-
-		known++
-		_, place := kindOf(p)
-		used := h.energy - (h.after-h.before)*perKelvin
-		days[len(days)-1][place] = int(max(0, used))
-	}
-
+	t.doubt(list)
+	days, known := t.waterDays(periods, list)
 	if known < tank.DaySlots/2 {
 		return nil
 	}
@@ -239,6 +220,53 @@ func (t *heatedTank) learnWater(r *heatRead) *store.WaterRecord {
 	}
 }
 
+// leastOfLoss is the part of what a tank is assumed to lose that must have left it on a day for the day to be believed.
+const leastOfLoss = 0.25
+
+// waterDays are what left a tank on each day, and of how many half-hours that is known. A day on which next to nothing left
+// it is unknown: its meter shows too little. Of an hour that the clock shows twice the half-hour in which more left it counts.
+func (t *heatedTank) waterDays(periods []flex.Period, list []halfHourHeat) ([]tank.Day, int) {
+	var days []tank.Day
+	known := 0
+	for len(periods) > 0 {
+		n := 1
+		for n < len(periods) && flex.DayAt(periods[n].Start()) == flex.DayAt(periods[0].Start()) {
+			n++
+		}
+
+		if day, k := t.waterDay(periods[:n], list[:n]); k > 0 {
+			days, known = append(days, day), known+k
+		}
+		periods, list = periods[n:], list[n:]
+	}
+
+	return days, known
+}
+
+// waterDay is what left a tank in the half-hours of one day, and of how many it is known.
+func (t *heatedTank) waterDay(periods []flex.Period, list []halfHourHeat) (tank.Day, int) {
+	day := unknownDay()
+	known, sum := 0, 0.0
+	for i, p := range periods {
+		h := &list[i]
+		if !h.known {
+			continue
+		}
+
+		known++
+		_, place := kindOf(p)
+		used := h.energy - (h.after-h.before)*t.perKelvin()
+		sum += used
+		day[place] = max(day[place], int(max(0, used)))
+	}
+
+	if sum < leastOfLoss*float64(TankLoss)*dayOf(known) {
+		return day, 0
+	}
+
+	return day, known
+}
+
 // unknownDay is a day of which nothing is known.
 func unknownDay() tank.Day {
 	var d tank.Day
@@ -248,21 +276,23 @@ func unknownDay() tank.Day {
 	return d
 }
 
-// learn learns the heater once a day, when it is first planned, and keeps what it learned.
+// learn learns the heater once a day, when it is first planned, and anew when its power or its volume changed. It keeps
+// what it learned.
 func (t *heatedTank) learn(ctx context.Context, tx *store.Tx) error {
 	today := flex.DayAt(tx.Now())
-	if t.known.Day == today {
+	as := t.learnedAs()
+	if t.known.Day == today && t.known.As == as {
 		return nil
 	}
 
-	read, err := readHeatDays(ctx, tx, &t.asset, t.known.ResetAt)
+	read, err := t.readHeatDays(ctx, tx)
 	if err != nil {
 		return err
 	}
 
-	m := store.HeatModel{Day: today, ResetAt: t.known.ResetAt}
+	m := store.HeatModel{Day: today, ResetAt: t.known.ResetAt, As: as}
 	if t.asset.Type == flex.HeatPump {
-		m.Rooms = learnRooms(assumedBuilding(t.power), &read)
+		m.Rooms = t.learnRooms(&read)
 	} else {
 		m.Water = t.learnWater(&read)
 	}

@@ -100,7 +100,7 @@ func readHeatPump(
 	}
 
 	var err error
-	h.outdoor, err = readOutdoors(ctx, tx, t.asset.ID)
+	h.outdoor, err = t.readOutdoors(ctx, tx)
 	if err != nil {
 		return nil, err
 	}
@@ -320,12 +320,7 @@ func freeSignal(s flex.Steering) int {
 // readTemp finds out how warm the rooms are now: as it was read in the last two hours and as the plan in force
 // moved it since then; else as that plan comes to; else what the heat pump keeps by itself.
 func (h *heatPump) readTemp(ctx context.Context, tx *store.Tx) error {
-	read, found, err := latestReading(
-		ctx,
-		tx,
-		h.asset.ID,
-		flex.RoomTemperature,
-	)
+	read, found, err := h.latestTemp(ctx, tx, flex.RoomTemperature)
 	switch {
 	case err != nil:
 		return err

@@ -44,18 +44,10 @@ func (o *outdoors) at(t time.Time) float64 {
 }
 
 // readOutdoors finds out how warm it is and will be outdoors: as it was read at the asset in the last two hours, from
-// where it goes back to what is usual; else what is usual.
-func readOutdoors(
-	ctx context.Context,
-	tx *store.Tx,
-	asset flex.AssetID,
-) (outdoors, error) {
-	read, found, err := latestReading(
-		ctx,
-		tx,
-		asset,
-		flex.OutdoorTemperature,
-	)
+// where it goes back to what is usual; else what is usual. One that is more than outdoorOff from what is usual is not
+// believed.
+func (t *heatedTank) readOutdoors(ctx context.Context, tx *store.Tx) (outdoors, error) {
+	read, found, err := t.latestTemp(ctx, tx, flex.OutdoorTemperature)
 	if err != nil {
 		return outdoors{}, err
 	}

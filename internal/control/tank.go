@@ -281,12 +281,7 @@ func (t *heatedTank) readHeat(
 		return 0, at, false, err
 	}
 
-	read, found, err := latestReading(
-		ctx,
-		tx,
-		t.asset.ID,
-		flex.TankTemperature,
-	)
+	read, found, err := t.latestTemp(ctx, tx, flex.TankTemperature)
 	if err != nil || !found || read.To.Before(at) {
 		return level, at, known, err
 	}

@@ -19,6 +19,13 @@ type HeatModel struct {
 	ResetAt time.Time       // what was read before does not count; zero if it was never reset
 	Rooms   *BuildingRecord // of a heat pump
 	Water   *WaterRecord    // of a tank
+	As      HeatedAs
+}
+
+// HeatedAs is what a heater was when a model of it was learned, which does not hold for another.
+type HeatedAs struct {
+	Power     flex.Watts `json:"power_w,omitempty"`
+	PerKelvin int        `json:"wh_per_kelvin,omitempty"` // of a tank: the heat that makes it one degree warmer
 }
 
 // HeatModel returns what was last learned of an asset. Its day is zero if it was never looked at.
@@ -49,6 +56,7 @@ func (tx *Tx) HeatModel(
 
 	r, err := readHeatModel(text.V)
 	m.Rooms, m.Water = r.Rooms, r.Water
+	m.As = r.As
 
 	return m, err
 }

@@ -165,6 +165,7 @@ type WaterRecord struct {
 type heatModelRecord struct {
 	Rooms *BuildingRecord `json:"rooms,omitempty"`
 	Water *WaterRecord    `json:"water,omitempty"`
+	As    HeatedAs        `json:"as,omitzero"`
 }
 
 func readHeatModel(text string) (heatModelRecord, error) {
@@ -173,13 +174,14 @@ func readHeatModel(text string) (heatModelRecord, error) {
 	return r, err
 }
 
-// writeHeatModel is what is kept of a model: nothing where nothing was learned.
+// writeHeatModel is what is kept of a model: nothing of one that was reset.
 func writeHeatModel(m *HeatModel) any {
-	if m.Rooms == nil && m.Water == nil {
+	r := heatModelRecord{m.Rooms, m.Water, m.As}
+	if r == (heatModelRecord{}) {
 		return nil
 	}
 
-	text, _ := json.Marshal(heatModelRecord{m.Rooms, m.Water}) // numbers and a day
+	text, _ := json.Marshal(r) // numbers and a day
 
 	return string(text)
 }

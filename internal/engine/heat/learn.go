@@ -23,6 +23,8 @@ type Learned struct {
 	Miss  float64 // degrees that the temperature after Window hours was off, as a root mean square
 	Dip   float64 // degrees that it was colder after one sample than expected, on one of twenty
 	Used  int     // windows that it was learned from
+	// no building that is believed explains the samples: what they show lies beyond the bounds, or is missed by more than mostMiss
+	Doubtful bool
 }
 
 // Window is how many hours are looked at as one: shorter ones show the radiators and the air, and not the building.
@@ -39,6 +41,8 @@ const (
 	leastPart, mostPart = 1.0 / 4, 4.0
 	// dipShare is the part of the samples that may be colder still than the dip that is learned.
 	dipShare = 0.05
+	// mostMiss is by how many degrees a building may miss its windows, as a root mean square, to be believed.
+	mostMiss = 1.0
 	// gainMost is how much of the loss at 20 degrees of difference people and the sun may make up for.
 	gainMost = 0.5
 )
@@ -116,6 +120,7 @@ func Learn(assumed Building, samples []Sample) Learned {
 	l.set(&assumed, first.scale, x)
 	l.Error = lossError(x, inverse)
 	l.Miss = l.missOf(windows)
+	l.Doubtful = l.Doubtful || l.Miss > mostMiss
 	l.Dip = l.dipOf(samples)
 
 	return l
@@ -136,7 +141,9 @@ func (l *Learned) set(
 	l.Capacity = within(1/b, assumed.Capacity)
 
 	most := gainMost * l.Loss * 20
-	l.Gain = max(-most, min(most, x[2]*scale[2]/b))
+	gain := x[2] * scale[2] / b
+	l.Gain = max(-most, min(most, gain))
+	l.Doubtful = l.Gain != gain || l.Loss != a/b || l.Capacity != 1/b
 }
 
 // lossError is the standard deviation of the loss, which is one part over another, as a part of it.
