@@ -14,7 +14,7 @@ import (
 
 // rateCommand is `flexd rate`.
 type rateCommand struct {
-	Show  rateShow  `cmd:"" help:"Show what was learned of the power that an asset really draws, and from which sessions. Example: flexd rate show my-charger --json"`
+	Show  rateShow  `cmd:"" help:"Show what was learned of the power that an asset really draws, and from which sessions; of a heat pump or a hot-water tank, of its heat. Example: flexd rate show my-charger --json"`
 	Pin   ratePin   `cmd:"" help:"Fix the power that an asset is planned with. Example: flexd rate pin ASSET_ID 3.6"`
 	Reset rateReset `cmd:"" help:"Delete an asset's learned and fixed power. Example: flexd rate reset ASSET_ID"`
 }
@@ -105,7 +105,57 @@ func (o *rateShow) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 
-	return c.rate(ctx, h, org, id, o.JSON)
+	err = c.rate(ctx, h, org, id, o.JSON)
+	if flex.KindOf(err) == flex.NotFound { // a heater, of which no rate is learned
+		return c.heat(ctx, h, org, id, o.JSON)
+	}
+
+	return err
+}
+
+// heatRow is what is known of the heat of a heater, as it is printed.
+type heatRow struct {
+	AssetID     flex.AssetID `json:"asset_id"`
+	Summary     string       `json:"summary"`
+	Days        int          `json:"learned_days"`
+	Since       string       `json:"since,omitempty"` // a day
+	Certainty   string       `json:"certainty"`
+	Loss        float64      `json:"loss_w_per_k,omitempty"` // of a heat pump's building, as the next two
+	Capacity    float64      `json:"capacity_kwh_per_k,omitempty"`
+	Gain        float64      `json:"gain_w,omitempty"`
+	UsedInDay   float64      `json:"used_in_a_day_kwh,omitempty"` // of a tank, as the next
+	KeptForMore float64      `json:"kept_for_more_kwh,omitempty"`
+}
+
+// heat prints what is known of the heat of a heater.
+func (c console) heat(
+	ctx context.Context,
+	h *app.App,
+	org flex.OrgID,
+	id flex.AssetID,
+	asJSON bool,
+) error {
+	known, err := h.Control.Heat(ctx, org, id)
+	if err != nil {
+		return err
+	}
+	if !asJSON {
+		_, err := fmt.Fprintf(c.out, "Asset %s is %s.\n", id, known.Sentence())
+		return err
+	}
+
+	return c.json(heatRow{
+		AssetID:     id,
+		Summary:     known.Sentence(),
+		Days:        known.Days,
+		Since:       known.Since,
+		Certainty:   string(known.Certainty),
+		Loss:        known.Loss,
+		Capacity:    known.Capacity / 1000,
+		Gain:        known.Gain,
+		UsedInDay:   known.UsedInDay.KWh(),
+		KeptForMore: known.Spare.KWh(),
+	})
 }
 
 // rate prints what is known of an asset.

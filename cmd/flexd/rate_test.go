@@ -122,6 +122,15 @@ func TestRate_ResetHeat(t *testing.T) {
 	id := seed.Asset(seed.Site(flex.FullScheduleMethod), flex.HeatPump, 3000)
 
 	code, said := flexd("rate reset --json " + id.String())
+	shown, text := flexd("rate show --json " + id.String())
+	var known heatRow
+	if err := json.Unmarshal([]byte(text), &known); err != nil || shown != exitDone || known.Certainty != "none" || known.Loss <= 0 {
+		t.Errorf("%d %q: %v", shown, text, err)
+	}
+	if code, said := flexd("rate show " + id.String()); code != exitDone || !strings.Contains(said, "nothing was learned yet") {
+		t.Errorf("%d %s", code, said)
+	}
+
 	var row heatForgottenRow
 	if err := json.Unmarshal([]byte(said), &row); err != nil || code != exitDone || row.AssetID != id || row.Days != 0 {
 		t.Errorf("%d %q: %v", code, said, err)

@@ -275,6 +275,7 @@ type assetPage struct {
 	StoryMore   bool
 	WhatIf      *whatIf // of an asset that charges
 	Rate        *control.AssetRate
+	Known       *control.AssetHeat // of a heat pump or a hot-water tank
 	Battery     *batteryWhy
 	BatteryNote string // why there is no plan of a battery
 	Tank        string // what the plan of a hot-water tank does, or why there is none
@@ -302,6 +303,7 @@ func (s *Server) asset(r *request) (view, error) {
 		LastDay:     p.Span.To.Add(-time.Second),
 		Chosen:      p.Chosen,
 		Rate:        p.Rate,
+		Known:       p.Known,
 		Series:      r.URL.Path + "/series.json",
 		BatteryNote: sentence(p.BatteryNote),
 		Tank:        sentence(p.Tank),

@@ -70,6 +70,7 @@ type Past struct {
 	BatteryAs   *BatteryWhy // the answer to the question of a battery
 	BatteryNote string      // why there is no plan of a battery
 	Tank        string      // what the plan of a hot-water tank does, or why there is none
+	Known       *AssetHeat  // what was learned of a tank or a heat pump
 
 	// of a tank or a heat pump: what it draws by its plan, and which that is
 	Heat     []Draw

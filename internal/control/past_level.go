@@ -115,6 +115,7 @@ func (p *Past) explainTank(ctx context.Context, tx *store.Tx) error {
 		return err
 	}
 
+	p.Known = new(t.heat())
 	x, err := t.inForce(ctx, tx)
 	p.Tank = x.Summary
 	if flex.KindOf(err) == flex.NotFound {

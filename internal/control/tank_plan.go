@@ -344,14 +344,7 @@ func (t *heatedTank) inputs() []Input {
 		)
 	}
 
-	used, spare := 0, 0
-	known := t.pattern()
-	for slot := range known.Used {
-		used += known.Used[slot]
-		spare = max(spare, known.Spare[slot])
-	}
-
-	spare = min(spare, int(spareMost*float64(t.capacity)))
+	used, spare := t.daily()
 	comfort := fmt.Sprintf("%g to %g °C", t.low, t.high)
 
 	return []Input{
