@@ -265,7 +265,8 @@ var deliveriesRoutes = []Route{
 			ID: "replay_delivery", Tag: "deliveries", Addition: true,
 			Summary: "Send a push once more",
 			Text: "As it was, under the same id, at once. A schedule that a later one has replaced, that was taken " +
-				"back, or that is over is not sent (409).",
+				"back, or that is over is not sent (409), nor is a dispatch of which a newer one has taken the place " +
+				"for a time that is not over.",
 			Answer: Answer{
 				Text: "It is on its way.",
 				Body: sample[wire.DeliveryResponse](`{
