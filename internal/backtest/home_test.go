@@ -83,7 +83,7 @@ func TestHomeTogether(t *testing.T) {
 		last, all = done, total
 	})
 	if last != all || all < 5 || len(r.Bills) != 5 || r.missed() != 0 {
-		t.Fatalf("%d of %d told, %d bills, %d needs missed", last, all, len(r.Bills), r.missed())
+		t.Fatalf("%d of %d days reported, %d bills, %d needs missed", last, all, len(r.Bills), r.missed())
 	}
 	b := r.Total
 	if b.Together > b.Alone+1e-6 || b.Alone > b.Unsteered {

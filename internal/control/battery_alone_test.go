@@ -70,7 +70,7 @@ func TestFuse_BatteryAlone(t *testing.T) {
 				read.read(h, id)
 				night := len(h.chargingSteps(id)) > 0
 				if carries := fuse > 7400+3000; night != carries {
-					t.Errorf("told to charge at night: %v, behind a fuse of %d W", night, fuse)
+					t.Errorf("asked to charge at night: %v, behind a fuse of %d W", night, fuse)
 				}
 
 				h.plugInAt(7.4*6, flex.Minimise)
@@ -102,7 +102,7 @@ func TestFuse_BatteryAloneRandom(t *testing.T) {
 	})
 }
 
-// batteriesAlone plays one night, and returns how often a battery was told to charge at the time.
+// batteriesAlone plays one night, and returns how often a battery was asked to charge at the time.
 func (h *fixture) batteriesAlone(r *rand.Rand) (charged int) {
 	evening := time.UnixMicro(h.micro.Load()).UTC().Truncate(24 * time.Hour).Add(45 * time.Hour)
 	h.micro.Store(evening.UnixMicro())

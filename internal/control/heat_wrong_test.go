@@ -74,7 +74,7 @@ func (h *fixture) coldest(p store.TankPlan, temp float64) float64 {
 	return least
 }
 
-// changed has some readings of one label be others: change is told which one it is.
+// changed has some readings of one label be others: change is given which one it is.
 func changed(rs []flex.Reading, label flex.Label, change func(n int, r *flex.Reading)) []flex.Reading {
 	n := 0
 	for i := range rs {

@@ -49,7 +49,7 @@ func TestLearn(t *testing.T) {
 		real := heat.Building{Loss: part * assumed.Loss, Capacity: 8000, Gain: 200}
 		got := heat.Learn(assumed, lived(rand.New(rand.NewPCG(1, 2)), real, 3))
 
-		// What people give and what is lost are told apart badly by weather that changes little: what counts is the heat
+		// Weather that changes little says little of what people give and what is lost: what counts is the heat
 		// that keeps 20 degrees.
 		needs := func(b heat.Building, outdoor float64) float64 { return b.Loss*(20-outdoor) - b.Gain }
 		want, have := needs(real, 2), needs(got.Building, 2)

@@ -47,12 +47,12 @@ func (a *Ahead) Storage(edges []int64) *envelope.Storage {
 	return s
 }
 
-// mayIn reports whether what the battery may do in the half-hour at a place of its plan is among some letters.
-func (a *Ahead) mayIn(k int, letters string) bool {
+// mayIn reports whether what the battery may do in the half-hour at a place of its plan is among some codes.
+func (a *Ahead) mayIn(k int, codes string) bool {
 	if k < 0 || k >= len(a.May) {
 		return false
 	}
-	return strings.IndexByte(letters, a.May[k]) >= 0
+	return strings.IndexByte(codes, a.May[k]) >= 0
 }
 
 // level is what the battery holds at an instant by its plan.
