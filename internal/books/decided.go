@@ -3,6 +3,7 @@ package books
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
@@ -153,7 +154,8 @@ func checkDecision(
 	return nil
 }
 
-// WriteOffReceivable gives up what a counterparty does not pay for a month.
+// WriteOffReceivable gives up what a counterparty does not pay for a month: no more than it owes. The same again changes
+// nothing: posted is false.
 func (s *Service) WriteOffReceivable(
 	ctx context.Context,
 	org flex.OrgID,
@@ -168,22 +170,64 @@ func (s *Service) WriteOffReceivable(
 			return err
 		}
 
-		t := ledger.Booked{ForMonth: r.Month}
-		t.Key = fmt.Sprintf(
-			"write-off:%s:%s:%s",
-			r.Counterparty,
-			r.Month,
-			r.Reference,
-		)
+		// Nobody else posts between this posting and the look at what is owed.
+		if _, err := tx.HoldBooks(ctx); err != nil {
+			return err
+		}
 
-		t.Kind, t.Time = ledger.Correction, flex.Span{From: tx.Now()}
-		t.Cause = ledger.Cause{By: r.By, Reason: reason}
-		t.Postings = ledger.WrittenOff(r.Amount, ledger.MarketReceivable)
-		t.Counterparty, t.Reference = r.Counterparty, r.Reference
+		t := r.writtenOff(tx.Now(), reason)
 		posted, err = tx.Post(ctx, &t)
+		if err != nil || !posted {
+			return err
+		}
 
-		return err
+		return notTooMuch(ctx, tx, r)
 	})
 
-	return posted, err
+	return posted && err == nil, err
+}
+
+// writtenOff is the transaction by which what would have been received is given up.
+func (r Receipt) writtenOff(now time.Time, reason string) ledger.Booked {
+	t := ledger.Booked{ForMonth: r.Month}
+	t.Key = fmt.Sprintf(
+		"write-off:%s:%s:%s",
+		r.Counterparty,
+		r.Month,
+		r.Reference,
+	)
+
+	t.Kind, t.Time = ledger.Correction, flex.Span{From: now}
+	t.Cause = ledger.Cause{By: r.By, Reason: reason}
+	t.Postings = ledger.WrittenOff(r.Amount, ledger.MarketReceivable)
+	t.Counterparty, t.Reference = r.Counterparty, r.Reference
+
+	return t
+}
+
+// notTooMuch fails if more was written off than the counterparty owed for the month.
+func notTooMuch(ctx context.Context, tx *store.Tx, off Receipt) error {
+	money, err := tx.MarketMoney(ctx)
+	if err != nil {
+		return err
+	}
+
+	left := -off.Amount // of a month for which nothing was to come
+	for _, m := range money {
+		if m.Counterparty == off.Counterparty && m.Month == off.Month {
+			left = m.Difference()
+		}
+	}
+
+	if left >= 0 {
+		return nil
+	}
+
+	return flex.Fail(
+		flex.Conflict,
+		"%s owes %s for %s: at most that can be written off",
+		off.Counterparty,
+		max(0, left+off.Amount),
+		off.Month,
+	)
 }

@@ -87,6 +87,62 @@ func TestReceive(t *testing.T) {
 	})
 }
 
+// No more is written off than a counterparty owes for the month, to the penny, and a month for which it owes nothing not at all.
+func TestWriteOffReceivable(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		o := open(t, url)
+		o.earn("a", "2026-09-05", 300)
+		r := books.Receipt{Counterparty: ledger.DefaultCounterparty, Month: month(t, "2026-09"), Amount: 120, Reference: "R1", By: "ada"}
+		if _, err := o.books.Receive(t.Context(), o.org, r); err != nil {
+			t.Fatal(err)
+		}
+		off := func(reference string, amount flex.Pence, posted bool, why string) {
+			t.Helper()
+			r.Reference, r.Amount = reference, amount
+			got, err := o.books.WriteOffReceivable(t.Context(), o.org, r, "in dispute")
+			if got != posted || why == "" && err != nil || why != "" && (flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), why)) {
+				t.Errorf("%s, %s: %t, %v", reference, amount, got, err)
+			}
+		}
+		off("W1", 181, false, "market owes £1.80 for 2026-09")
+		off("W1", 100, true, "")
+		off("W1", 100, false, "") // the same again
+		off("W1", 80, false, "something else")
+		off("W2", 81, false, "market owes £0.80 for 2026-09")
+		off("W2", 80, true, "")
+		off("W3", 1, false, "market owes £0.00 for 2026-09")
+		r.Month = month(t, "2026-10")
+		off("W4", 1, false, "market owes £0.00 for 2026-10")
+		r.Counterparty, r.Month = "Grid Ltd", month(t, "2026-09")
+		off("W5", 1, false, "Grid Ltd owes £0.00 for 2026-09")
+		if sums := o.replay(day(t, "2026-10-20")); sums[string(ledger.MarketReceivable)] != 0 || sums[string(ledger.WriteOffs)] != 180 {
+			t.Errorf("the books hold %v", sums)
+		}
+	})
+}
+
+// What a counterparty owes is written off once, however many do it at once.
+func TestWriteOffReceivable_AtOnce(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		o := open(t, url)
+		o.earn("a", "2026-09-05", 300)
+		other := &books.Service{DB: storetest.Open(t, url, store.Options{Now: o.clock})}
+		var wg sync.WaitGroup
+		for i, s := range []*books.Service{o.books, other, o.books, other} {
+			wg.Go(func() {
+				r := books.Receipt{Counterparty: ledger.DefaultCounterparty, Month: month(t, "2026-09"), Amount: 300, Reference: strings.Repeat("W", i+1), By: "ada"}
+				if _, err := s.WriteOffReceivable(t.Context(), o.org, r, "bankrupt"); err != nil && flex.KindOf(err) != flex.Conflict {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if sums := o.replay(day(t, "2026-10-20")); sums[string(ledger.WriteOffs)] != 300 {
+			t.Errorf("of 300 p are written off %d", sums[string(ledger.WriteOffs)])
+		}
+	})
+}
+
 // What is owed is aged by what earned it; what was withdrawn counts against the oldest.
 func TestOwed(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
