@@ -263,6 +263,10 @@ func (s *Service) ChangeAsset(
 	c AssetChange,
 ) (flex.Asset, error) {
 	return write(ctx, s, org, func(tx *store.Tx) (flex.Asset, error) {
+		if err := c.PowerFrom.hold(ctx, tx); err != nil {
+			return flex.Asset{}, err
+		}
+
 		a, err := tx.HoldAsset(ctx, id)
 		if err != nil {
 			return a, err
@@ -279,18 +283,7 @@ func (s *Service) ChangeAsset(
 		}
 
 		before := a
-		if err := c.applyNow(&a); err != nil {
-			return a, err
-		}
-
-		if c.Model != nil {
-			a.Model = ""
-			if err := setModel(ctx, tx, &a, *c.Model); err != nil {
-				return a, err
-			}
-		}
-
-		if err := c.check(before, a); err != nil {
+		if err := c.applyChecked(ctx, tx, &a); err != nil {
 			return a, err
 		}
 
@@ -309,6 +302,27 @@ func (s *Service) ChangeAsset(
 
 		return a, err
 	})
+}
+
+// applyChecked changes the asset, if it may be changed so, but for a power that counts from a day.
+func (c *AssetChange) applyChecked(
+	ctx context.Context,
+	tx *store.Tx,
+	a *flex.Asset,
+) error {
+	before := *a
+	if err := c.applyNow(a); err != nil {
+		return err
+	}
+
+	if c.Model != nil {
+		a.Model = ""
+		if err := setModel(ctx, tx, a, *c.Model); err != nil {
+			return err
+		}
+	}
+
+	return c.check(before, *a)
 }
 
 // planAgain has an asset that changed planned anew, and where its power or its phases changed all assets

@@ -201,7 +201,7 @@ func (s *Service) ChangeSite(
 ) (flex.SiteRecord, error) {
 	return write(ctx, s, org, func(tx *store.Tx) (flex.SiteRecord, error) {
 		var r flex.SiteRecord
-		if err := tx.LockOrg(ctx); err != nil {
+		if err := c.lock(ctx, tx); err != nil {
 			return r, err
 		}
 
@@ -237,6 +237,14 @@ func (s *Service) ChangeSite(
 
 		return r, err
 	})
+}
+
+// lock locks what is locked before the site.
+func (c SiteChange) lock(ctx context.Context, tx *store.Tx) error {
+	if err := c.SupplyFrom.hold(ctx, tx); err != nil {
+		return err
+	}
+	return tx.LockOrg(ctx)
 }
 
 // checked changes the site, if it may be changed so, and returns it as it is now in normal form.
