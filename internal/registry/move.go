@@ -78,7 +78,7 @@ func (s *Service) MovePoints(ctx context.Context) (worker.Report, error) {
 }
 
 // movePoint withdraws the site that has the point and gives the point to the next party. What was decided otherwise, or carried
-// out by another process, since it was read is left as it is.
+// out by another process, since it was read is left as it is. A site that left the point before has nothing to be withdrawn.
 func movePoint(
 	ctx context.Context,
 	all *store.All,
@@ -90,18 +90,34 @@ func movePoint(
 	}
 
 	if !r.Site.IsZero() {
-		if _, err := tx.HoldSite(ctx, r.Site); err != nil {
+		_, err := tx.HoldSite(ctx, r.Site)
+		if err != nil && flex.KindOf(err) != flex.NotFound {
 			return err
 		}
 	}
 
-	decided, err := all.HoldMove(ctx, r)
+	is, decided, err := all.HoldMove(ctx, r)
 	if err != nil || !decided {
 		return err
 	}
 
+	if is.To.IsZero() {
+		if err := withdrawAll(ctx, tx, is.Site); err != nil {
+			return err
+		}
+	}
+
+	return all.CompleteMove(ctx, is)
+}
+
+// withdrawAll withdraws a site from all that it is enrolled in.
+func withdrawAll(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+) error {
 	for _, p := range flex.Propositions {
-		state, err := tx.Enrolment(ctx, r.Site, p)
+		state, err := tx.Enrolment(ctx, site, p)
 		if err != nil {
 			return err
 		}
@@ -109,11 +125,11 @@ func movePoint(
 			continue
 		}
 
-		err = withdraw(ctx, tx, r.Site, flex.DispatchMethod(p))
+		err = withdraw(ctx, tx, site, flex.DispatchMethod(p))
 		if err != nil {
 			return err
 		}
 	}
 
-	return all.CompleteMove(ctx, r)
+	return nil
 }

@@ -255,3 +255,82 @@ func TestMovePoint_DecidedBeside(t *testing.T) {
 		}
 	})
 }
+
+// The party that has a point leaves it while a change of party is carried out, or before one that was decided is due: the next
+// party has it from then, and nothing fails.
+func TestMovePoints_LeftBefore(t *testing.T) {
+	for _, name := range []string{"at once", "before"} {
+		t.Run(name, func(t *testing.T) {
+			storetest.EachURL(t, func(t *testing.T, url string) {
+				now := time.Date(2026, 1, 15, 9, 0, 0, 0, time.UTC)
+				db := storetest.Open(t, url, store.Options{Now: func() time.Time { return now }})
+				knownPoint(t, db)
+				d := &registry.Service{DB: db}
+				first, atFirst := party(t, db, "acme")
+				second, atSecond := party(t, db, "bravo")
+				third, atThird := party(t, db, "carol")
+				enrol := func(org flex.OrgID, site flex.SiteID) error {
+					_, err := d.Enrol(t.Context(), org, site, registry.Enrolment{Proposition: flex.LimitedPause})
+					return err
+				}
+				if err := enrol(first, atFirst); err != nil {
+					t.Fatal(err)
+				}
+				leave := func() error {
+					_, _, err := d.Offboard(context.Background(), first, atFirst)
+					return err
+				}
+				if name == "before" {
+					if _, err := d.MovePoint(t.Context(), sharedMPAN, second, now.Add(time.Hour)); err != nil {
+						t.Fatal(err)
+					}
+					if err := leave(); err != nil {
+						t.Fatal(err)
+					}
+					now = now.Add(time.Hour)
+					if _, err := d.MovePoints(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				} else {
+					besides(t, db, url, "registration", leave, func() error {
+						_, err := d.MovePoint(context.Background(), sharedMPAN, second, now)
+						return err
+					})
+				}
+				if err := enrol(third, atThird); flex.KindOf(err) != flex.Conflict {
+					t.Errorf("another party takes the point: %v", err)
+				}
+				if err := enrol(second, atSecond); err != nil {
+					t.Errorf("the next party: %v", err)
+				}
+				if report, err := d.MovePoints(t.Context()); err != nil || report.Did != 0 {
+					t.Errorf("%d changes are due still: %v", report.Did, err)
+				}
+			})
+		})
+	}
+}
+
+// besides does two things at once: the first has come to where it writes a table when the second begins. On SQLite they
+// follow each other.
+func besides(t *testing.T, db *store.DB, url, table string, first, second func() error) {
+	t.Helper()
+	done := make(chan error, 2)
+	if db.Engine() != "postgres" {
+		done <- first()
+		done <- second()
+	} else {
+		gate := storetest.At(t, db, url).ShutGate(table)
+		defer gate.Open()
+		for i, do := range []func() error{first, second} {
+			go func() { done <- do() }()
+			for len(done)+gate.Waiting() <= i {
+				runtime.Gosched()
+			}
+		}
+		gate.Open()
+	}
+	if err := errors.Join(<-done, <-done); err != nil {
+		t.Error(err)
+	}
+}

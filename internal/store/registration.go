@@ -273,46 +273,54 @@ func (all *All) reserve(
 	return n > 0, err
 }
 
-// DueMoves returns the registrations whose change of party is due.
+// DueMoves returns the registrations whose change of party is due, also of a party that left meanwhile.
 func (all *All) DueMoves(ctx context.Context) ([]Registration, error) {
 	return rows(
 		ctx,
 		all.conn,
 		all.scanRegistration,
 		`SELECT `+registrationColumns+` FROM registration r
-		WHERE r.next_at <= $1 AND r.to_at IS NULL ORDER BY r.next_at, r.id`,
+		WHERE r.next_at <= $1 ORDER BY r.next_at, r.id`,
 		micros(all.now),
 	)
 }
 
-// HoldMove reports whether a change of party is decided as it was read still, and keeps others from deciding another until the
-// transaction ends.
-func (all *All) HoldMove(ctx context.Context, r Registration) (bool, error) {
+// HoldMove returns the registration of a change of party as it is now, and whether the change is decided as it was read still.
+// It keeps others from deciding another until the transaction ends.
+func (all *All) HoldMove(
+	ctx context.Context,
+	r Registration,
+) (is Registration, decided bool, err error) {
 	found, err := rows(
 		ctx,
 		all.conn,
 		all.scanRegistration,
 		`SELECT `+registrationColumns+` FROM registration r
-		WHERE r.mpan = $1 AND r.org_id = $2 AND r.to_at IS NULL AND r.next_at IS NOT NULL`+all.db.d.forNoKeyUpdate,
+		WHERE r.mpan = $1 AND r.org_id = $2 AND r.next_at IS NOT NULL ORDER BY r.id`+all.db.d.forNoKeyUpdate,
 		all.hide(personMPAN, r.MPAN),
 		r.Org.Bytes(),
 	)
-	if err != nil || len(found) == 0 {
-		return false, err
+	if err != nil {
+		return is, false, err
 	}
 
-	is := found[0]
-	decided := is.NextOrg == r.NextOrg && is.NextAt.Equal(r.NextAt)
+	for _, is := range found {
+		same := is.NextOrg == r.NextOrg && is.NextAt.Equal(r.NextAt)
+		if same && is.Site == r.Site {
+			return is, true, nil
+		}
+	}
 
-	return decided && is.Site == r.Site, nil
+	return is, false, nil
 }
 
-// CompleteMove ends the old party's time at the instant of the change and begins the new one's.
-// The site that was enrolled must have been withdrawn.
+// CompleteMove ends the old party's time at the instant of the change, unless it left before, and begins the new one's.
+// The site that was enrolled must have been withdrawn. Who has the point meanwhile keeps it.
 func (all *All) CompleteMove(ctx context.Context, r Registration) error {
 	_, err := all.exec(
 		ctx,
-		`UPDATE registration SET to_at = $3, next_at = NULL WHERE mpan = $1 AND org_id = $2 AND next_at IS NOT NULL`,
+		`UPDATE registration SET to_at = CASE WHEN to_at < $3 THEN to_at ELSE $3 END, next_at = NULL
+		WHERE mpan = $1 AND org_id = $2 AND next_at = $3`,
 		all.hide(personMPAN, r.MPAN),
 		r.Org.Bytes(),
 		micros(r.NextAt),
