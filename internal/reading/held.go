@@ -127,16 +127,17 @@ func (s *Service) decide(
 ) (flex.HeldReading, error) {
 	var h flex.HeldReading
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		var err error
+		waited, err := tx.DecideHeld(ctx, id, decision)
+		if err != nil {
+			return err
+		}
+
+		// Read only now: another process may have decided it at the same time.
 		h, err = tx.HeldReading(ctx, id)
 		if err != nil {
 			return err
 		}
 
-		waited, err := tx.DecideHeld(ctx, id, decision)
-		if err != nil {
-			return err
-		}
 		if !waited {
 			return flex.Fail(
 				flex.Conflict,

@@ -105,7 +105,8 @@ func (s *Service) take(
 		)
 	}
 
-	w, err := tx.Withdrawal(ctx, r.ID)
+	// The same result may be taken by another process at the same time.
+	w, err := tx.LockWithdrawal(ctx, r.ID)
 	if err != nil {
 		return err
 	}

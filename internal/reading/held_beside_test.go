@@ -1,0 +1,51 @@
+package reading_test
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"testing"
+
+	"flexd/internal/flex"
+	"flexd/internal/reading"
+	"flexd/internal/store/storetest"
+)
+
+// Two operators decide about a held reading at once: one decision counts, and the other is told which.
+func TestHeld_DecidedAtOnce(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		h, a := open(t, url, 1), asset(1)
+		h.exec(t, `UPDATE asset SET power_w = 7400`)
+		h.take(t, half(a, "10:00", 6))
+		page, _, err := h.service.Held(t.Context(), reading.HeldQuery{Org: h.org, State: flex.HeldWaiting, Limit: 10})
+		if err != nil || len(page) != 1 {
+			t.Fatalf("%+v, %v", page, err)
+		}
+		done := make(chan error, 2)
+		discard := func() {
+			_, err := h.service.Discard(context.Background(), h.org, page[0].ID)
+			done <- err
+		}
+		if h.db.Engine() != "postgres" {
+			discard()
+			discard()
+		} else {
+			gate := storetest.At(t, h.db, url).ShutGate()
+			defer gate.Open()
+			for i := range 2 {
+				go discard()
+				for len(done)+gate.Waiting() <= i {
+					runtime.Gosched()
+				}
+			}
+			gate.Open()
+		}
+		one, other := <-done, <-done
+		if one == nil {
+			one, other = other, one
+		}
+		if other != nil || flex.KindOf(one) != flex.Conflict || !strings.HasSuffix(one.Error(), ": "+flex.HeldDiscarded) {
+			t.Errorf("discarded by two: %v and %v", one, other)
+		}
+	})
+}
