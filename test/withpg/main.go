@@ -1,6 +1,7 @@
 // Command withpg runs a command beside a PostgreSQL server of its own: it makes a cluster
 // in a temporary folder, starts it on a free port of the loopback, runs the command with
 // FLEXD_TEST_POSTGRES set to the server's URL, stops the server and removes the folder. It
+// makes the stores that tests copy, too, once for all of them (internal/store/storetest), and
 // exits as the command did.
 //
 //	go run ./test/withpg go test ./...
@@ -19,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"flexd/internal/store/storetest"
 	"flexd/test/postgres"
 )
 
@@ -55,27 +57,49 @@ func run(command []string) (int, error) {
 			"withpg: PostgreSQL is not installed (apt-get install postgresql): the suite's PostgreSQL half will be SKIPPED",
 		)
 
-		return child(ctx, command, "")
+		return withTemplates(ctx, command, "")
 	}
 
 	// No sync: these are tests of SQL and of order, and the crash tests start their own server.
-	s, err := postgres.Start(ctx, "fsync=off", "shared_buffers=256MB")
+	s, err := postgres.Start(
+		ctx,
+		"fsync=off",
+		"full_page_writes=off",
+		"shared_buffers=256MB",
+	)
 	if err != nil {
 		return 0, fmt.Errorf("start PostgreSQL: %w", err)
 	}
 	defer s.Stop()
 
-	return child(ctx, command, s.URL)
+	return withTemplates(ctx, command, s.URL)
 }
 
-func child(ctx context.Context, command []string, url string) (int, error) {
+// withTemplates runs the command with the stores that every process of tests copies.
+func withTemplates(ctx context.Context, command []string, url string) (int, error) {
+	dir, err := os.MkdirTemp("", "flexd-template-")
+	if err != nil {
+		return 0, err
+	}
+
+	defer os.RemoveAll(dir)
+
+	env, err := storetest.Templates(ctx, dir, url)
+	if err != nil {
+		return 0, err
+	}
+
+	return child(ctx, command, append(env, storetest.Env+"="+url))
+}
+
+func child(ctx context.Context, command, env []string) (int, error) {
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = 20 * time.Second
 	c.Stdin = os.Stdin
 	c.Stdout = os.Stdout
 	c.Stderr = os.Stderr
-	c.Env = append(os.Environ(), "FLEXD_TEST_POSTGRES="+url)
+	c.Env = append(os.Environ(), env...)
 	err := c.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return max(1, exit.ExitCode()), nil

@@ -32,7 +32,7 @@ func NewSeed(t testing.TB, db *store.DB, url string) *Seed {
 	s := &Seed{
 		t:        t,
 		db:       db,
-		sql:      connect(t, db, url),
+		sql:      connect(t, url),
 		n:        new(uint32),
 		postgres: db.Engine() != "sqlite",
 	}
@@ -50,27 +50,13 @@ func NewSeed(t testing.TB, db *store.DB, url string) *Seed {
 // Again is the seed in a copy of the store that it has filled.
 func (s *Seed) Again(t testing.TB, db *store.DB, url string) *Seed {
 	t.Helper()
-	return &Seed{t, db, connect(t, db, url), new(*s.n), s.Org, s.postgres}
+	return &Seed{t, db, connect(t, url), new(*s.n), s.Org, s.postgres}
 }
 
-func connect(t testing.TB, db *store.DB, url string) *sql.DB {
+func connect(t testing.TB, url string) *sql.DB {
 	t.Helper()
-	driver, dsn := "pgx", url
-
-	if db.Engine() == "sqlite" {
-		driver, dsn = "sqlite", "file:"+strings.ReplaceAll(
-			url[len("sqlite:"):],
-			"#",
-			"%23",
-		)+"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)"
-	}
-
-	conn, err := sql.Open(driver, dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	t.Cleanup(func() { conn.Close() })
+	conn, done := connection(t, url)
+	t.Cleanup(done)
 
 	return conn
 }
@@ -408,7 +394,7 @@ func At(t testing.TB, db *store.DB, url string) *Seed {
 	return &Seed{
 		t:        t,
 		db:       db,
-		sql:      connect(t, db, url),
+		sql:      connect(t, url),
 		n:        new(uint32),
 		postgres: db.Engine() != "sqlite",
 	}

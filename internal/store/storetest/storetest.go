@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,20 +61,7 @@ func SQLite(t testing.TB) string {
 }
 
 var sqliteImage = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "flexd-template-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "flexd.db")
-	db, err := store.Open(context.Background(), "sqlite:"+path, store.Options{})
-	if err != nil {
-		return nil, err
-	}
-	if err := db.Close(); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(path) // closing moved everything into the one file
+	return sqliteTemplate(context.Background())
 })
 
 // Open opens the store and, when the test ends, verifies and closes it.
@@ -126,19 +112,28 @@ func Close(t testing.TB, db *store.DB) {
 	}
 }
 
-var (
-	template     sync.Once
-	templateErr  error
-	templateName string
-	databases    atomic.Int64
-)
+var databases atomic.Int64
 
 // Postgres returns the URL of a fresh database, a copy of one whose schema is up to date.
 func Postgres(t testing.TB) string {
 	t.Helper()
 
-	server := os.Getenv(Env)
-	if server == "" {
+	s := server(t)
+	name := fmt.Sprintf("t%d_%d", os.Getpid(), databases.Add(1))
+	s.exec(t, "CREATE DATABASE "+name+" TEMPLATE "+s.template+s.strategy)
+	t.Cleanup(func() { s.exec(t, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") })
+
+	url := database(s.url, name)
+	keepConnection(t, url)
+
+	return url
+}
+
+func server(t testing.TB) *postgresServer {
+	t.Helper()
+
+	url := os.Getenv(Env)
+	if url == "" {
 		if os.Getenv("FLEXD_TEST_STRICT") != "" {
 			t.Fatalf(
 				"%s names no PostgreSQL server, and FLEXD_TEST_STRICT forbids to skip",
@@ -148,76 +143,90 @@ func Postgres(t testing.TB) string {
 		t.Skipf("%s names no PostgreSQL server: `make test` starts one", Env)
 	}
 
-	template.Do(func() { templateErr = makeTemplate(t, server) })
-
-	if templateErr != nil {
-		t.Fatal(templateErr)
-	}
-
-	name := fmt.Sprintf("t%d_%d", os.Getpid(), databases.Add(1))
-	admin(t, server, "CREATE DATABASE "+name+" TEMPLATE "+templateName)
-	t.Cleanup(func() {
-		admin(t, server, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
-	})
-
-	return database(server, name)
-}
-
-func makeTemplate(t testing.TB, server string) error {
-	templateName = fmt.Sprintf("template%d", os.Getpid())
-	admin(t, server, "CREATE DATABASE "+templateName)
-	db, err := store.Open(
-		t.Context(),
-		database(server, templateName),
-		store.Options{},
-	)
-	if err != nil {
-		return err
-	}
-
-	return db.Close()
-}
-
-func database(server, name string) string {
-	u, err := url.Parse(server)
-	if err != nil {
-		panic(err)
-	}
-	u.Path = "/" + name
-
-	return u.String()
-}
-
-// adminLock keeps one CREATE DATABASE at a time in this process; copying the template
-// needs it to itself.
-var adminLock sync.Mutex
-
-func admin(t testing.TB, server, statement string) {
-	t.Helper()
-	adminLock.Lock()
-	defer adminLock.Unlock()
-
-	db, err := sql.Open("pgx", server)
+	s, err := onlyServer()
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	defer db.Close()
+	return s
+}
 
-	_, err = db.Exec(statement)
+// postgresServer is the server of Env, with one connection that lasts as long as the process.
+type postgresServer struct {
+	url      string
+	template string
+	strategy string // of a copy, as the end of CREATE DATABASE
+	admin    *sql.DB
+}
+
+var onlyServer = sync.OnceValues(func() (*postgresServer, error) {
+	url := os.Getenv(Env)
+
+	template, err := postgresTemplate(context.Background(), url)
+	if err != nil {
+		return nil, err
+	}
+
+	admin, err := sql.Open("pgx", url)
+	if err != nil {
+		return nil, err
+	}
+
+	// One CREATE DATABASE at a time: a copy needs the template to itself.
+	admin.SetMaxOpenConns(1)
+
+	s := &postgresServer{url: url, template: template, admin: admin}
+
+	if err := admin.QueryRow(fastCopy).Scan(&s.strategy); err != nil {
+		return nil, err
+	}
+
+	return s, nil
+})
+
+// fastCopy asks for the strategy that copies files. From version 15 on PostgreSQL writes a copy to its log
+// by default, at five times the cost; earlier ones copy files and know no other.
+const fastCopy = `SELECT CASE WHEN current_setting('server_version_num')::int >= 150000
+	THEN ' STRATEGY file_copy' ELSE '' END`
+
+func (s *postgresServer) exec(t testing.TB, statement string) {
+	t.Helper()
+	_, err := s.admin.Exec(statement)
 	if err != nil && !strings.Contains(err.Error(), "closed") {
 		t.Fatalf("%s: %v", statement, err)
 	}
 }
 
-// Exec runs one statement on the store at the url, past the store: to plant a fault, or a
-// record whose own way in is not what is tested.
-func Exec(t testing.TB, url, statement string, args ...any) error {
-	t.Helper()
-	driver, name := "pgx", url
+// kept are the connections past the stores that last as long as their database, by its URL: to
+// make one costs PostgreSQL more than most of what is asked on it.
+var kept sync.Map
 
+func keepConnection(t testing.TB, url string) {
+	t.Helper()
+
+	db, err := sql.Open("pgx", url)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	kept.Store(url, db)
+	t.Cleanup(func() {
+		kept.Delete(url)
+		db.Close()
+	})
+}
+
+// connection returns a connection to the store at the url, past the store, and what gives it back.
+func connection(t testing.TB, url string) (*sql.DB, func()) {
+	t.Helper()
+	if db, ok := kept.Load(url); ok {
+		return db.(*sql.DB), func() {}
+	}
+
+	driver, name := "pgx", url
 	if path, sqlite := strings.CutPrefix(url, "sqlite:"); sqlite {
-		driver, name = "sqlite", "file:"+strings.ReplaceAll(path, "#", "%23")+"?_pragma=busy_timeout(10000)"
+		driver, name = "sqlite", "file:"+strings.ReplaceAll(path, "#", "%23")+
+			"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)"
 	}
 
 	db, err := sql.Open(driver, name)
@@ -225,8 +234,16 @@ func Exec(t testing.TB, url, statement string, args ...any) error {
 		t.Fatal(err)
 	}
 
-	defer db.Close()
-	_, err = db.Exec(statement, args...)
+	return db, func() { db.Close() }
+}
+
+// Exec runs one statement on the store at the url, past the store: to plant a fault, or a
+// record whose own way in is not what is tested.
+func Exec(t testing.TB, url, statement string, args ...any) error {
+	t.Helper()
+	db, done := connection(t, url)
+	defer done()
+	_, err := db.Exec(statement, args...)
 
 	return err
 }
