@@ -86,7 +86,7 @@ func (t typedFS) Open(name string) (fs.File, error) {
 		return nil, err
 	}
 
-	text := []byte(t.d.types.Replace(only(string(b), t.d.name)))
+	text := []byte(oneStatement(t.d.types.Replace(only(string(b), t.d.name))))
 
 	return &typedFile{info, *bytes.NewReader(text)}, nil
 }
@@ -110,6 +110,39 @@ func only(text, engine string) string {
 	}
 
 	return b.String()
+}
+
+// upMark stands above a migration's statements.
+const upMark = "-- +goose Up\n"
+
+// oneStatement has the statements of a migration sent as one: the migrator takes a buffer of 4 MB
+// for each line in which it looks for a statement's end, and PostgreSQL is asked once.
+func oneStatement(text string) string {
+	head, body, found := strings.Cut(text, upMark)
+	if !found || strings.Contains(head, "NO TRANSACTION") {
+		return text
+	}
+
+	var b strings.Builder
+	empty := true
+
+	for line := range strings.Lines(body) {
+		if strings.HasPrefix(line, "-- +goose Statement") {
+			continue
+		}
+
+		b.WriteString(line)
+		if start := strings.TrimSpace(line); start != "" && !strings.HasPrefix(start, "--") {
+			empty = false
+		}
+	}
+
+	if empty { // all are of the other engine
+		return text
+	}
+
+	return head + upMark + "-- +goose StatementBegin\n" +
+		strings.TrimRight(b.String(), "\n") + "\n-- +goose StatementEnd\n"
 }
 
 // ReadDir lists the migrations.
