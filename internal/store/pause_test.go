@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"cmp"
+	"fmt"
 	"testing"
 	"time"
 
@@ -13,7 +15,7 @@ import (
 // what it locked for seconds, and writes nothing when it goes on; what says that it may pause does.
 func TestWrite_PausedProcess(t *testing.T) {
 	url := storetest.Postgres(t)
-	still := storetest.Open(t, url, store.Options{})
+	still := storetest.Open(t, url, store.Options{PauseMax: time.Second})
 	other := storetest.Open(t, url, store.Options{})
 	addOrg(t, still, "before")
 
@@ -39,7 +41,7 @@ func TestWrite_PausedProcess(t *testing.T) {
 		t.Errorf("it stood still and wrote: %v", err)
 	}
 
-	if err := let(true, func() { time.Sleep(6 * time.Second) }); err != nil {
+	if err := let(true, func() { time.Sleep(2 * time.Second) }); err != nil {
 		t.Errorf("it may pause, and: %v", err)
 	}
 
@@ -53,5 +55,33 @@ func TestWrite_PausedProcess(t *testing.T) {
 	})
 	if err != nil || name != "before!!!" {
 		t.Errorf("%q, %v", name, err)
+	}
+}
+
+// A store that is opened without a limit has DefaultPauseMax, and another the one that is asked for.
+func TestWrite_PauseByDefault(t *testing.T) {
+	url := storetest.Postgres(t)
+	for _, o := range []store.Options{
+		{},
+		{PauseMax: time.Hour},
+	} {
+		db, err := store.Open(t.Context(), url, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		defer db.Close()
+
+		want := cmp.Or(o.PauseMax, store.DefaultPauseMax)
+		err = db.WriteAll(t.Context(), func(all *store.All) error {
+			return all.Run(t.Context(), fmt.Sprintf(
+				`SELECT 1 / (current_setting('idle_in_transaction_session_timeout')::interval = interval '%d seconds')::int`,
+				int(want.Seconds()),
+			))
+		})
+
+		if err != nil {
+			t.Errorf("the limit is not %s: %v", want, err)
+		}
 	}
 }

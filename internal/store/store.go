@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	crand "crypto/rand"
 	"database/sql"
@@ -30,6 +31,7 @@ type DB struct {
 	log        *slog.Logger
 	path       string // of SQLite's file
 	disposable bool
+	pauseMax   time.Duration    // of a transaction on PostgreSQL
 	now        func() time.Time // the process's own clock
 	random     io.Reader
 	mu         sync.Mutex // guards random and lastID
@@ -69,6 +71,9 @@ type Options struct {
 	// Disposable is a database that is deleted when it is closed: on SQLite nothing is brought to the disk,
 	// so that a power cut loses it. The death of the process does not.
 	Disposable bool
+	// PauseMax is how long, on PostgreSQL, a transaction that writes may wait for its next statement;
+	// 0 is DefaultPauseMax.
+	PauseMax time.Duration
 
 	// statements that take longer are logged, with their plan; never if 0
 	SlowAfter time.Duration
@@ -108,6 +113,7 @@ func connect(url string, o Options) (*DB, error) {
 		random:      o.Random,
 		log:         o.Log,
 		disposable:  o.Disposable,
+		pauseMax:    cmp.Or(o.PauseMax, DefaultPauseMax),
 	}
 	if db.log == nil {
 		db.log = slog.Default()
@@ -423,9 +429,9 @@ func (db *DB) writeOnce(
 // open are dead.
 const beginMax = 3
 
-// pauseMax is how long a transaction that writes may wait for its next statement before PostgreSQL
+// DefaultPauseMax is how long a transaction that writes may wait for its next statement before PostgreSQL
 // ends it: a process that was cut off, or stopped, holds its locks so long and no longer.
-const pauseMax = 5 * time.Second
+const DefaultPauseMax = 5 * time.Second
 
 // PlanPause is how long a transaction may wait for its next statement that plans a fleet meanwhile: 100,000 cars
 // take some 4 s on two cores.
@@ -450,7 +456,7 @@ func (c conn) MayPause(ctx context.Context, most time.Duration) error {
 func (db *DB) begin(ctx context.Context) (*sql.Conn, error) {
 	begin := fmt.Sprintf(
 		"BEGIN; SET LOCAL idle_in_transaction_session_timeout = %d",
-		pauseMax.Milliseconds(),
+		db.pauseMax.Milliseconds(),
 	)
 
 	for try := 1; ; try++ {

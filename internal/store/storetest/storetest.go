@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/keyring"
@@ -71,6 +73,9 @@ func Open(t testing.TB, url string, o store.Options) *store.DB {
 	if o.Keys == nil {
 		o.Keys = Keys(t)
 	}
+
+	// What a test plans within a transaction takes as long as the machine does.
+	o.PauseMax = cmp.Or(o.PauseMax, time.Hour)
 
 	db, err := store.Open(t.Context(), url, o)
 	if err != nil {
