@@ -20,18 +20,18 @@ import (
 type backtestCommand struct {
 	store
 	form
-	From     string  `required:"" help:"First day in London." placeholder:"DAY"`
-	To       string  `required:"" help:"Last day in London, included." placeholder:"DAY"`
-	Readings string  `required:"" help:"CSV of a home's half-hours: start (RFC 3339), load_kwh and, as far as there are such, roof_kwh, hot_water_kwh, outdoor_c." placeholder:"FILE"`
-	Shift    int     `help:"Move the readings by this many days, to lay them beside prices of another year; a multiple of 7 keeps the weekdays." placeholder:"DAYS"`
-	Power    float64 `help:"The battery's power in kW." default:"5"`
-	Capacity float64 `help:"The battery's capacity in kWh." default:"10"`
-	Source   string  `help:"Source of the imported prices, such as elexon-system-price; by default the planning prices." placeholder:"NAME"`
-	Tariff   string  `help:"dynamic: the imported prices hold for buying and selling. Or the cheap hours, such as 00:30-05:30." default:"dynamic"`
-	Peak     float64 `help:"Pence per kWh in peak hours." default:"28"`
-	OffPeak  float64 `help:"Pence per kWh in the cheap hours." default:"9"`
-	Export   float64 `help:"Pence per exported kWh, unless the tariff is dynamic." default:"5"`
-	Sessions string  `help:"Add cars to the home by their sessions, a CSV of plugged_in, plugged_out (RFC 3339), energy_kwh and, if known, power_kw and car, a name." placeholder:"FILE"`
+	From     string   `required:"" help:"First day in London." placeholder:"DAY"`
+	To       string   `required:"" help:"Last day in London, included." placeholder:"DAY"`
+	Readings string   `required:"" help:"CSV of a home's half-hours: start (RFC 3339), load_kwh and, as far as there are such, roof_kwh, hot_water_kwh, outdoor_c." placeholder:"FILE"`
+	Shift    int      `help:"Move the readings by this many days, to lay them beside prices of another year; a multiple of 7 keeps the weekdays." placeholder:"DAYS"`
+	Power    float64  `help:"The battery's power in kW." default:"5"`
+	Capacity float64  `help:"The battery's capacity in kWh." default:"10"`
+	Source   string   `help:"Source of the imported prices, such as elexon-system-price; by default the planning prices." placeholder:"NAME"`
+	Tariff   string   `help:"dynamic: the imported prices hold for buying and selling. Or the cheap hours, such as 00:30-05:30." default:"dynamic"`
+	Peak     *float64 `help:"Pence per kWh in peak hours, with a tariff of cheap hours; by default 28." placeholder:"PENCE"`
+	OffPeak  *float64 `help:"Pence per kWh in the cheap hours; by default 9." placeholder:"PENCE"`
+	Export   *float64 `help:"Pence per exported kWh, with a tariff of cheap hours; by default 5." placeholder:"PENCE"`
+	Sessions string   `help:"Add cars to the home by their sessions, a CSV of plugged_in, plugged_out (RFC 3339), energy_kwh and, if known, power_kw and car, a name." placeholder:"FILE"`
 	homeDevices
 	SVG string `name:"svg" help:"Write a chart of the bills here." placeholder:"FILE"`
 	CSV string `name:"csv" help:"Write the bill of each day here." placeholder:"FILE"`
@@ -182,6 +182,9 @@ func (b *backtestCommand) read(ctx context.Context) (
 	*backtest.HomeCase,
 	error,
 ) {
+	if err := b.applies(); err != nil {
+		return nil, err
+	}
 	if err := b.inBounds(); err != nil {
 		return nil, err
 	}
@@ -218,7 +221,7 @@ func (b *backtestCommand) read(ctx context.Context) (
 		return nil, err
 	}
 
-	if b.Tariff == "dynamic" {
+	if b.isDynamic() {
 		err = b.dynamic(ctx, &test.Case)
 	} else {
 		err = b.fixed(&test.Case)
@@ -329,16 +332,19 @@ func (b *backtestCommand) fixed(test *backtest.Case) error {
 		return fmt.Errorf("--tariff: %w", err)
 	}
 
+	peak := flagOr(b.Peak, backtestPeak)
+	offPeak := flagOr(b.OffPeak, backtestOffPeak)
+	export := flagOr(b.Export, backtestExport)
 	test.Buy = func(p flex.Period) (float64, bool) {
 		cheap := 0.0
 		for _, s := range w.Spans(p.Span()) {
 			cheap += s.Len().Seconds() / flex.HalfHour.Seconds()
 		}
-		return cheap*b.OffPeak + (1-cheap)*b.Peak, true
+		return cheap*offPeak + (1-cheap)*peak, true
 	}
 
 	test.Sell = func(flex.Period) (float64, bool) {
-		return b.Export, true
+		return export, true
 	}
 	test.Known = func(at time.Time) time.Time {
 		return flex.DayAt(at).Add(2).Start()

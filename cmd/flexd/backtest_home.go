@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"flexd/internal/backtest"
@@ -11,12 +13,12 @@ import (
 
 // homeDevices are the flags of what a home has beside a battery.
 type homeDevices struct {
-	CarPower    float64  `help:"The power of each car's charger in kW." default:"7.4"`
+	CarPower    *float64 `help:"With --sessions: the power of each car's charger in kW; by default 7.4." placeholder:"KW"`
 	Tank        float64  `help:"Add a hot-water tank of this many litres; 0: none." placeholder:"LITRES"`
-	Element     float64  `help:"The power of the tank's element in kW." default:"3"`
-	HotWater    float64  `help:"Hot water used in a day in kWh, where the readings have no hot_water_kwh." default:"5.845"`
+	Element     *float64 `help:"With --tank: the power of its element in kW; by default 3." placeholder:"KW"`
+	HotWater    *float64 `help:"With --tank: hot water used in a day in kWh, where the readings have no hot_water_kwh; by default 5.845." placeholder:"KWH"`
 	HeatPump    float64  `help:"Add a heat pump that takes at most this many kW, in a house that it suits; 0: none. The readings need outdoor_c." placeholder:"KW"`
-	Comfort     string   `help:"The comfort band of the rooms in degrees Celsius." default:"19-22"`
+	Comfort     *string  `help:"With --heat-pump: the comfort band of the rooms in degrees Celsius; by default 19-22." placeholder:"BAND"`
 	Fuse        float64  `help:"The main fuse in kW; 0: none that binds." placeholder:"KW"`
 	ExportLimit *float64 `help:"The most that may be exported in kW; without it no limit." placeholder:"KW"`
 }
@@ -33,6 +35,62 @@ const (
 	backtestGridMost        = 500.0
 )
 
+// What holds where a flag is not given: prices in pence, powers in kW, hot water in kWh a day.
+const (
+	backtestPeak     = 28.0
+	backtestOffPeak  = 9.0
+	backtestExport   = 5.0
+	backtestCarPower = 7.4
+	backtestElement  = 3.0
+	backtestHotWater = 5.845
+	backtestComfort  = "19-22"
+)
+
+// flagOr is what a flag says, or what holds without it.
+func flagOr[T any](flag *T, without T) T {
+	if flag == nil {
+		return without
+	}
+
+	return *flag
+}
+
+// applies fails for a flag of a device or a tariff that the home does not have: whoever gives it expects that it counts.
+func (b *backtestCommand) applies() error {
+	for _, f := range []struct {
+		name  string
+		given bool
+		has   bool
+		needs string
+	}{
+		{"--car-power", b.CarPower != nil, b.Sessions != "", "--sessions"},
+		{"--element", b.Element != nil, b.Tank > 0, "--tank"},
+		{"--hot-water", b.HotWater != nil, b.Tank > 0, "--tank"},
+		{"--comfort", b.Comfort != nil, b.HeatPump > 0, "--heat-pump"},
+		{"--peak", b.Peak != nil, !b.isDynamic(), fixedTariff},
+		{"--off-peak", b.OffPeak != nil, !b.isDynamic(), fixedTariff},
+		{"--export", b.Export != nil, !b.isDynamic(), fixedTariff},
+		{"--source", b.Source != "", b.isDynamic(), "--tariff dynamic"},
+	} {
+		if f.given && !f.has {
+			return flex.Fail(
+				flex.Invalid,
+				"%s counts with %s only: give that too, or leave it out",
+				f.name,
+				f.needs,
+			)
+		}
+	}
+
+	return nil
+}
+
+// fixedTariff is an example of the flag for cheap hours.
+const fixedTariff = "--tariff 00:30-05:30"
+
+// isDynamic reports whether the imported prices are the home's.
+func (b *backtestCommand) isDynamic() bool { return b.Tariff == "dynamic" }
+
 // inBounds fails for a device that no home has.
 func (b *backtestCommand) inBounds() error {
 	for _, f := range []struct {
@@ -44,12 +102,12 @@ func (b *backtestCommand) inBounds() error {
 		{"--capacity", b.Capacity, 0, backtestBatteryCapacity},
 		{
 			"--car-power",
-			b.CarPower,
+			flagOr(b.CarPower, backtestCarPower),
 			0.1,
 			backtest.MaxPower.KW(),
 		},
-		{"--element", b.Element, 0.1, backtestElementMost},
-		{"--hot-water", b.HotWater, 0, backtestHotWaterMost},
+		{"--element", flagOr(b.Element, backtestElement), 0.1, backtestElementMost},
+		{"--hot-water", flagOr(b.HotWater, backtestHotWater), 0, backtestHotWaterMost},
 		{"--heat-pump", b.HeatPump, 0, backtestHeatPumpMost},
 		{"--fuse", b.Fuse, 0, backtestGridMost},
 	} {
@@ -106,9 +164,9 @@ func (b *backtestCommand) add(
 
 	if b.Tank > 0 {
 		test.Tank = &backtest.Tank{
-			Element: flex.FromKW(b.Element),
+			Element: flex.FromKW(flagOr(b.Element, backtestElement)),
 			Litres:  b.Tank,
-			Daily:   flex.FromKWh(b.HotWater),
+			Daily:   flex.FromKWh(flagOr(b.HotWater, backtestHotWater)),
 		}
 
 		if len(read.Water) > 0 {
@@ -146,20 +204,11 @@ func (b *backtestCommand) addHeatPump(
 		Power:   flex.FromKW(b.HeatPump),
 		Outdoor: read.Outdoor,
 	}
-	if _, err := fmt.Sscanf(b.Comfort, "%g-%g", &h.Low, &h.High); err != nil {
-		return flex.Fail(
-			flex.Invalid,
-			"--comfort %q is no band of the form 19-22",
-			b.Comfort,
-		)
-	}
 
-	if !(h.Low >= 5 && h.High > h.Low && h.High <= 30) {
-		return flex.Fail(
-			flex.Invalid,
-			"--comfort %q: a band lies within 5 to 30, the lower end first",
-			b.Comfort,
-		)
+	var err error
+	h.Low, h.High, err = bandOf(flagOr(b.Comfort, backtestComfort))
+	if err != nil {
+		return err
 	}
 
 	if len(read.Outdoor) == 0 {
@@ -173,6 +222,30 @@ func (b *backtestCommand) addHeatPump(
 	test.Heat = h
 
 	return nil
+}
+
+// bandOf reads a comfort band.
+func bandOf(text string) (low, high float64, err error) {
+	from, to, _ := strings.Cut(text, "-")
+	low, wrong := strconv.ParseFloat(from, 64)
+	high, wrongHigh := strconv.ParseFloat(to, 64)
+	if wrong != nil || wrongHigh != nil {
+		return 0, 0, flex.Fail(
+			flex.Invalid,
+			"--comfort %q is no band of the form 19-22",
+			text,
+		)
+	}
+
+	if !(low >= 5 && high > low && high <= 30) {
+		return 0, 0, flex.Fail(
+			flex.Invalid,
+			"--comfort %q: a band lies within 5 to 30, the lower end first",
+			text,
+		)
+	}
+
+	return low, high, nil
 }
 
 // runHome tests a home with more than a battery.
@@ -212,7 +285,7 @@ func (b *backtestCommand) readStays() (
 
 	defer f.Close()
 
-	stays, err := backtest.ReadStays(f, flex.FromKW(b.CarPower))
+	stays, err := backtest.ReadStays(f, flex.FromKW(flagOr(b.CarPower, backtestCarPower)))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", b.Sessions, err)
 	}

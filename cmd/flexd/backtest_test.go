@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -104,6 +105,12 @@ func TestBacktest_BadFiles(t *testing.T) {
 		{"other days", nil, []string{"--shift", "70"}, []string{"home.csv", "2026-12-30", "--shift"}},
 		{"no temperatures", []string{",9.5", ","}, []string{"--heat-pump", "3"}, []string{"home.csv", "outdoor_c"}},
 		{"a band upside down", nil, []string{"--heat-pump", "3", "--comfort", "22-19"}, []string{"--comfort", "lower end first"}},
+		{"a band with letters", nil, []string{"--heat-pump", "3", "--comfort", "19-22abc"}, []string{"--comfort", "19-22abc", "of the form 19-22"}},
+		{"a band without a heat pump", nil, []string{"--comfort", "19-22"}, []string{"--comfort", "--heat-pump"}},
+		{"an element without a tank", nil, []string{"--element", "3"}, []string{"--element", "--tank"}},
+		{"hot water without a tank", nil, []string{"--hot-water", "5.845"}, []string{"--hot-water", "--tank"}},
+		{"a source of prices with fixed ones", nil, []string{"--source", "elexon-system-price"}, []string{"--source", "--tariff dynamic"}},
+		{"semicolons", []string{"start,load_kwh,roof_kwh,outdoor_c", "start;load_kwh;roof_kwh;outdoor_c"}, nil, []string{"line 1", "semicolons", "commas"}},
 		{"a tank of a bucket", nil, []string{"--tank", "10"}, []string{"--tank", "from 50 to 1000"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -118,6 +125,19 @@ func TestBacktest_BadFiles(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestBacktest_FixedPrices: prices of cheap and dear hours are refused where the tariff has none, and a car's power where there is none.
+func TestBacktest_FixedPrices(t *testing.T) {
+	readings, _ := backtestFiles(t)
+	for flag, need := range map[string]string{"--peak": "--tariff", "--off-peak": "--tariff", "--export": "--tariff", "--car-power": "--sessions"} {
+		var wrong strings.Builder
+		args := []string{"backtest", "--from", "2026-10-22", "--to", "2026-10-26", "--readings", readings, flag, "5"}
+		code := run(t.Context(), args, console{out: io.Discard, err: &wrong})
+		if code == exitDone || !strings.Contains(wrong.String(), flag) || !strings.Contains(wrong.String(), need) {
+			t.Errorf("%s: code %d, %s", flag, code, wrong.String())
+		}
 	}
 }
 

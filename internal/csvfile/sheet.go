@@ -146,6 +146,10 @@ func header(c *csv.Reader, required []string) (Row, error) {
 		return Row{}, err
 	}
 
+	if err := commas(names); err != nil {
+		return Row{}, err
+	}
+
 	row := Row{column: map[string]int{}}
 	for i, name := range names {
 		row.column[strings.ToLower(strings.TrimSpace(name))] = i
@@ -163,6 +167,21 @@ func header(c *csv.Reader, required []string) (Row, error) {
 	}
 
 	return row, nil
+}
+
+// commas is an error if a sheet's columns are separated by something else, as some spreadsheets write them.
+func commas(names []string) error {
+	for mark, words := range map[string]string{";": "semicolons", "\t": "tabs"} {
+		if len(names) == 1 && strings.Contains(names[0], mark) {
+			return flex.Fail(
+				flex.Invalid,
+				"line 1: the columns are separated by %s: they should be separated by commas",
+				words,
+			)
+		}
+	}
+
+	return nil
 }
 
 // skipMark drops the byte order mark that spreadsheets write.
