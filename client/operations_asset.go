@@ -233,3 +233,18 @@ func (c *Client) TodaysDispatchSchedule(
 		nil,
 	)
 }
+
+// KnownHeat returns what was learned of the heat of a heat pump or a hot-water tank.
+func (c *Client) KnownHeat(
+	ctx context.Context,
+	id AssetID,
+) (KnownHeatResponse, error) {
+	return call[KnownHeatResponse](
+		ctx,
+		c,
+		get,
+		assetPath(id, "/heat"),
+		nil,
+		nil,
+	)
+}

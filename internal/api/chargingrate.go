@@ -20,3 +20,19 @@ func (s *Server) chargingRate(r *request) (answer, error) {
 
 	return ok(contract.ChargingRate(&v)), nil
 }
+
+// knownHeat answers GET /entities/asset/{asset_id}/heat.
+func (s *Server) knownHeat(r *request) (answer, error) {
+	at := path[wire.AssetPath](r)
+
+	if err := r.bad(); err != nil {
+		return answer{}, err
+	}
+
+	v, err := s.Control.Heat(r.Context(), r.who.Org, at.AssetID)
+	if err != nil {
+		return answer{}, err
+	}
+
+	return ok(contract.KnownHeat(&v)), nil
+}

@@ -128,7 +128,7 @@ func TestEveryOperation_Absent(t *testing.T) {
 	h.want("DELETE", "/endpoints/schedule", "", 204, "")
 	for _, s := range samples(t) {
 		absent := maps.Clone(there)
-		for _, name := range []string{"SITE", "ASSET", "BATTERY", "BARE", "DELIVERY", "EVENT", "HELD", "INSTRUCTION", "OFFER", "PRODUCT", "PROGRAM", "ALERT"} {
+		for _, name := range []string{"SITE", "ASSET", "BATTERY", "TANK", "BARE", "DELIVERY", "EVENT", "HELD", "INSTRUCTION", "OFFER", "PRODUCT", "PROGRAM", "ALERT"} {
 			absent[name] = nobodys
 		}
 		absent["EXTERNAL"] = "nothing"

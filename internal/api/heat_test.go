@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
+	"flexd/internal/wire"
 )
 
 // TestHeatProperties has the comfort band of heat pumps and tanks registered, changed, shown, taken away and refused.
@@ -95,4 +98,51 @@ func (h *fixture) heatRefused(t *testing.T, site, pump, tank string) {
 	h.want("PATCH", "/entities/asset/"+charger, `{"properties":{"heat":{"setpoint_c":20}}}`, 422,
 		`{"detail":[{"loc":["body","properties","heat"],"msg":"a charger keeps no heat: only a heat pump and a hot water tank do","type":"value_error"}]}`)
 	h.want("PATCH", "/entities/asset/"+charger, `{"properties":{"heat":null}}`, 200, "")
+}
+
+// TestKnownHeat shows what is known of heat pumps and tanks: assumed, learned, and of one asset beside another; nothing of a charger, and
+// nothing of another organisation's.
+func TestKnownHeat(t *testing.T) {
+	withCharger(t, func(h *fixture, charger string) {
+		t := h.T
+		site := text(t, h.want("POST", "/entities/site", fmt.Sprintf(`{"mpan":%q,"postcode":"SW1A 2AA",%s}`, halfHourly, consent), 200, "").body, "id")
+		at := map[string]string{}
+		for name, kind := range map[string]string{"pump": "heat pump", "second": "heat pump", "tank": "hot water tank"} {
+			b := fmt.Sprintf(`{"external_id":%q,"type":%q,"site_id":%q,"properties":{"power_kw":3}}`, name, kind, site)
+			at[name] = "/entities/asset/" + text(t, h.want("POST", "/entities/asset", b, 200, "").body, "id")
+		}
+
+		var id flex.AssetID
+		if err := id.UnmarshalText([]byte(strings.TrimPrefix(at["pump"], "/entities/asset/"))); err != nil {
+			t.Fatal(err)
+		}
+		rooms := store.BuildingRecord{Loss: 160, Capacity: 7500, Gain: 420, Miss: 0.25, Days: 14, Since: "2026-01-02", Error: 0.05}
+		learned := store.HeatModel{Day: flex.DayAt(time.Now()), Rooms: &rooms, As: store.HeatedAs{Power: 3000}}
+		err := h.server.Control.DB.Write(t.Context(), h.org.ID, func(tx *store.Tx) error {
+			return tx.PutHeatModel(t.Context(), id, &learned)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		pump := read[wire.KnownHeatResponse](t, h.ask("GET", at["pump"]+"/heat", ""))
+		b := pump.Building
+		if b == nil || pump.Tank != nil || b.LossWPerK != 160 || b.CapacityKWhPerK != 7.5 || b.GainW != 420 || *b.ForecastErrorC != 0.25 ||
+			pump.LearnedDays != 14 || pump.Certainty != "high" || !pump.ResetAt.IsZero() || !strings.Contains(pump.Summary, "14 days of readings since 2026-01-02") {
+			t.Errorf("%+v, %+v", pump, b)
+		}
+		other := read[wire.KnownHeatResponse](t, h.ask("GET", at["second"]+"/heat", ""))
+		if b := other.Building; b == nil || other.LearnedDays != 0 || other.Certainty != "none" || other.Since != nil || b.LossWPerK <= 0 || b.ForecastErrorC != nil {
+			t.Errorf("%+v, %+v", other, b)
+		}
+		tank := read[wire.KnownHeatResponse](t, h.ask("GET", at["tank"]+"/heat", ""))
+		if tank.Building != nil || tank.Tank == nil || tank.Tank.UsedInADayKWh <= 0 || tank.Tank.KeptForMoreKWh < 0 {
+			t.Errorf("%+v", tank)
+		}
+
+		h.want("GET", "/entities/asset/"+charger+"/heat", "", 404, `{"detail":"asset `+charger+` is a charger, of which nothing is learned of heat"}`)
+		h.want("GET", strings.Replace(at["tank"], "/asset/", "/asset/x", 1)+"/heat", "", 422, "")
+		_, token := h.newOrg("Other", "other")
+		h.want("GET", at["pump"]+"/heat", "", 404, `{"detail":"asset not found or not authorized"}`, "Authorization: Bearer "+token)
+	})
 }

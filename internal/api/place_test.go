@@ -137,15 +137,17 @@ func (h *homestead) place() map[string]string {
 	h.want("PUT", "/endpoints/schedule", fmt.Sprintf(`{"url":%q}`, h.receiver), 200, "")
 	r := h.want("POST", "/entities/site/onboard", fmt.Sprintf(`{"site":{"mpan":%q,"postcode":"SW1A 2AA","street_address":%q,%s},"proposition":"full_asset_schedule_control","assets":[
 		{"external_id":%q,"type":"charger","properties":{"power_kw":7.4}},
-		{"external_id":"battery-%d","type":"battery","properties":{"power_kw":5,"capacity_kwh":13.5},"asset_model":"pack","installation_date":"2025-06-15"}]}`,
-		there["MPAN"], there["ADDRESS"], consent, there["EXTERNAL"], h.made), 200, "")
+		{"external_id":"battery-%d","type":"battery","properties":{"power_kw":5,"capacity_kwh":13.5},"asset_model":"pack","installation_date":"2025-06-15"},
+		{"external_id":"tank-%d","type":"hot water tank","properties":{"power_kw":3}}]}`,
+		there["MPAN"], there["ADDRESS"], consent, there["EXTERNAL"], h.made, h.made), 200, "")
 	there["SITE"], there["ASSET"], there["BATTERY"] = text(h.T, r.body, "site", "site_id"), text(h.T, r.body, "assets", 0, "asset_id"), text(h.T, r.body, "assets", 1, "asset_id")
+	there["TANK"] = text(h.T, r.body, "assets", 2, "asset_id")
 	h.want("POST", "/entities/site/"+there["SITE"]+"/enrol", `{"proposition":"limited_pause"}`, 200, "")
 	h.want("POST", "/entities/asset/"+there["ASSET"]+"/event/plug-in", `{"intent":{"energy_required_kwh":10,"ready_by":"2026-01-15T07:00:00Z"}}`, 200, "")
 	if err := h.whole.RunUntilIdle(context.WithoutCancel(h.Context())); err != nil {
 		h.Fatal(err)
 	}
-	r = h.want("GET", "/deliveries?kind=schedule", "", 200, "") // invitations are pushed too
+	r = h.want("GET", "/deliveries?kind=schedule&asset_id="+there["ASSET"], "", 200, "") // invitations are pushed too
 	there["DELIVERY"] = text(h.T, r.body, "deliveries", 0, "id")
 	there["EVENT"] = there["DELIVERY"]
 	// No charger of 7.4 kW draws 510 kWh in half an hour.

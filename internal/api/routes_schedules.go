@@ -191,6 +191,37 @@ var schedulesRoutes = []Route{
 
 	{
 		Method:    "GET",
+		Pattern:   "/entities/asset/{asset_id}/heat",
+		Role:      toRead,
+		Component: true,
+		handle:    (*Server).knownHeat,
+		Operation: &Operation{
+			ID: "get_known_heat", Tag: "schedules", Addition: true,
+			Summary: "What was learned of heat",
+			Text: "Of a heat pump's building, or of what is drawn from a hot-water tank: learned once a day from " +
+				"readings, or assumed while there are none. Plans are made with it.",
+			Answer: Answer{
+				Text: "What it is planned with, and how certain that is.",
+				Body: sample[wire.KnownHeatResponse](`{
+				"asset_id": "b2c3d4e5-f6a7-8901-bcde-f23456789012",
+				"summary": "planned with a building that loses 160 W and keeps 7.5 kWh for each degree, of which people and the sun make up for 420 W, learned from 14 days of readings since 2026-01-02, certainty high; a forecast of three hours was off by 0.3 degrees",
+				"learned_days": 14,
+				"since": "2026-01-02",
+				"certainty": "high",
+				"building": {
+					"loss_w_per_k": 160,
+					"capacity_kwh_per_k": 7.5,
+					"gain_w": 420,
+					"forecast_error_c": 0.3
+				}
+			}`),
+			},
+			Problems: []Problem{notFound},
+		},
+	},
+
+	{
+		Method:    "GET",
 		Pattern:   "/entities/asset/{asset_id}/sessions",
 		Role:      toRead,
 		Component: true,

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
@@ -273,3 +275,39 @@ const drawnLevels = `(() => {
 	}
 	return n;
 })()`
+
+// What was learned of a heat pump's heat is on its page, and forgotten at a press of the button there; that of a second one stays.
+func TestBrowser_LearnedHeat(t *testing.T) {
+	s := testScene(t)
+	d := s.service
+	heaters := s.heaters()
+	tank, pump := heaters[0], heaters[2]
+	err := d.db.Write(t.Context(), d.Org, func(tx *store.Tx) error {
+		c, err := tx.Charging(t.Context(), pump)
+		if err != nil {
+			return err
+		}
+		return tx.PutHeatModel(t.Context(), pump, &store.HeatModel{
+			Day:   flex.DayAt(tx.Now()),
+			Rooms: &store.BuildingRecord{Loss: 160, Capacity: 7500, Gain: 420, Miss: 0.25, Days: 14, Since: "2026-01-01", Error: 0.05},
+			As:    store.HeatedAs{Power: *c.Asset.Power},
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	d.login()
+	b := browse(d)
+	b.visit("/console/assets/" + pump.String())
+	if said := b.text("#learned"); !strings.Contains(said, "160 W") || !strings.Contains(said, "14 days of readings since 2026-01-01") {
+		t.Error(said)
+	}
+
+	b.run(chromedp.Click(chromedp.CSS("#learned button")), chromedp.WaitVisible(chromedp.CSS(".notice.good")))
+	if said := b.text("#learned"); !strings.Contains(said, "nothing was learned yet") || !strings.Contains(said, "does not count") {
+		t.Error(said)
+	}
+	d.wants(d.page("/console/assets/"+tank.String()), "drawn and lost in a day", "Forget what was learned")
+	d.wants(d.page("/console/audit"), "reset charging rate")
+}

@@ -79,12 +79,21 @@ func InstructionPage(p *control.InstructionPage) wire.InstructionPage {
 // pence is money in pence and parts of them.
 func pence(m flex.MicroPounds) float64 { return float64(m) / 1e4 }
 
+// costOf is the cost of an instruction or of an asset in it; nil for a dispatch of named batteries, whose cost is not known.
+func costOf(cost flex.MicroPounds, by *flex.Instruction) *float64 {
+	if by.Dispatched {
+		return nil
+	}
+
+	return new(pence(cost))
+}
+
 // InstructionPreview is what an instruction does, or would do.
 func InstructionPreview(p *control.Preview) wire.InstructionPreview {
 	out := wire.InstructionPreview{
 		Instruction:    Instruction(&p.Instruction, p.At),
 		At:             wire.At(p.At),
-		CostPence:      pence(p.Cost),
+		CostPence:      costOf(p.Cost, &p.Instruction),
 		Reached:        p.Reached(),
 		Why:            p.Why(),
 		ReboundKW:      p.Rebound.KW(),
@@ -96,12 +105,22 @@ func InstructionPreview(p *control.Preview) wire.InstructionPreview {
 		NumBusy:        p.NumBusy,
 		NumSpent:       p.SpentSites,
 		Spent:          p.Spent,
-		HalfHours:      make([]wire.InstructionHalfHour, len(p.Slots)),
+		HalfHours:      previewSlots(p.Slots),
 		Assets:         make([]wire.InstructionAsset, len(p.Assets)),
 	}
 
-	for t, s := range p.Slots {
-		out.HalfHours[t] = wire.InstructionHalfHour{
+	for i := range p.Assets {
+		out.Assets[i] = instructionAsset(&p.Assets[i], &p.Instruction)
+	}
+
+	return out
+}
+
+// previewSlots are the half-hours of a preview.
+func previewSlots(slots []control.InstructedSlot) []wire.InstructionHalfHour {
+	out := make([]wire.InstructionHalfHour, len(slots))
+	for t, s := range slots {
+		out[t] = wire.InstructionHalfHour{
 			StartTimestamp: wire.At(s.From),
 			EndTimestamp:   wire.At(s.To),
 			PlannedKWh:     s.Planned.KWh(),
@@ -111,14 +130,13 @@ func InstructionPreview(p *control.Preview) wire.InstructionPreview {
 		}
 	}
 
-	for i := range p.Assets {
-		out.Assets[i] = instructionAsset(&p.Assets[i])
-	}
-
 	return out
 }
 
-func instructionAsset(a *control.InstructedAsset) wire.InstructionAsset {
+func instructionAsset(
+	a *control.InstructedAsset,
+	by *flex.Instruction,
+) wire.InstructionAsset {
 	return wire.InstructionAsset{
 		AssetID:        a.AssetID,
 		SiteID:         a.SiteID,
@@ -127,7 +145,7 @@ func instructionAsset(a *control.InstructedAsset) wire.InstructionAsset {
 		NumCalls:       a.Calls,
 		ChangeKWh:      kwhs(a.Change),
 		LessKWh:        a.Less.KWh(),
-		CostPence:      pence(a.Cost),
+		CostPence:      costOf(a.Cost, by),
 	}
 }
 
@@ -148,7 +166,7 @@ func InstructionReport(
 	out := wire.InstructionReport{
 		Instruction: Instruction(&r.Instruction, r.At),
 		At:          wire.At(r.At),
-		CostPence:   pence(r.Cost),
+		CostPence:   costOf(r.Cost, &r.Instruction),
 		NumCalled:   len(r.Assets),
 		NumSpent:    r.SpentSites,
 		Spent:       r.Spent,
@@ -157,7 +175,7 @@ func InstructionReport(
 	}
 
 	for i := 0; assets && i < len(r.Assets); i++ {
-		out.Assets = append(out.Assets, reportPart(&r.Assets[i]))
+		out.Assets = append(out.Assets, reportPart(&r.Assets[i], &r.Instruction))
 	}
 
 	if r.Price > 0 {
@@ -201,13 +219,16 @@ func instructionSettled(s *flex.InstructedEvents) wire.InstructionSettled {
 	}
 }
 
-func reportPart(a *control.ReportAsset) wire.InstructionReportPart {
+func reportPart(
+	a *control.ReportAsset,
+	by *flex.Instruction,
+) wire.InstructionReportPart {
 	p := wire.InstructionReportPart{
 		AssetID:     a.AssetID,
 		SiteID:      a.SiteID,
 		CalledAt:    wire.At(a.CalledAt),
 		ReleasedAt:  wire.At(a.ReleasedAt),
-		CostPence:   pence(a.Cost),
+		CostPence:   costOf(a.Cost, by),
 		BaselineKWh: kwhs(a.Baseline),
 		ExpectedKWh: kwhs(a.Expected),
 		MeteredKWh:  meteredKWhs(a.Metered),

@@ -203,6 +203,41 @@ func ChargingRate(v *control.AssetRate) wire.ChargingRateResponse {
 	return out
 }
 
+// KnownHeat is what is known of the heat of a heat pump or a hot-water tank.
+func KnownHeat(v *control.AssetHeat) wire.KnownHeatResponse {
+	out := wire.KnownHeatResponse{
+		AssetID:     v.AssetID,
+		Summary:     v.Sentence(),
+		LearnedDays: v.Days,
+		Certainty:   string(v.Certainty),
+		ResetAt:     wire.At(v.ResetAt),
+	}
+
+	if day, err := flex.ParseDay(v.Since); err == nil {
+		out.Since = new(wire.Day(day))
+	}
+
+	if v.Type != flex.HeatPump {
+		out.Tank = &wire.KnownTank{
+			UsedInADayKWh:  v.UsedInDay.KWh(),
+			KeptForMoreKWh: v.Spare.KWh(),
+		}
+
+		return out
+	}
+
+	out.Building = &wire.KnownBuilding{
+		LossWPerK:       v.Loss,
+		CapacityKWhPerK: v.Capacity / 1000,
+		GainW:           v.Gain,
+	}
+	if v.Days > 0 {
+		out.Building.ForecastErrorC = &v.Miss
+	}
+
+	return out
+}
+
 // Comparison is the plan of an asset as it is, beside what it would be.
 func Comparison(a *control.Comparison) wire.WhatIfResult {
 	if a.Err != nil {

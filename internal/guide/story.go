@@ -117,7 +117,7 @@ var story = []chapter{
 	{"assets", "", []step{
 		{
 			operation: "POST /entities/asset",
-			body:      `{"external_id": "charger-002", "type": "charger", "properties": {"power_kw": 7.4}, "site_id": "{{site_id}}"}`,
+			body:      `{"external_id": "tank-001", "type": "hot water tank", "properties": {"power_kw": 3}, "site_id": "{{site_id}}"}`,
 			keep:      map[string]string{"spare_asset_id": "id"},
 		},
 		{operation: "GET /entities/asset"},
@@ -178,6 +178,10 @@ var story = []chapter{
 		{operation: "GET /entities/asset/{asset_id}/schedule"},
 		{operation: "GET /entities/asset/{asset_id}/schedule/explanation"},
 		{operation: "GET /entities/asset/{asset_id}/charging-rate"},
+		{
+			operation: "GET /entities/asset/{asset_id}/heat",
+			set:       map[string]string{"asset_id": "{{spare_asset_id}}"},
+		},
 		{operation: "GET /entities/asset/{asset_id}/sessions"},
 		{
 			operation: "POST /what-if",

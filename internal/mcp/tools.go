@@ -46,6 +46,7 @@ var tools = []tool{
 	{name: "get_schedule", method: get, path: "/entities/asset/{asset_id}/schedule"},
 	{name: "explain_schedule", method: get, path: "/entities/asset/{asset_id}/schedule/explanation"},
 	{name: "get_charging_rate", method: get, path: "/entities/asset/{asset_id}/charging-rate"},
+	{name: "get_known_heat", method: get, path: "/entities/asset/{asset_id}/heat"},
 	{name: "list_sessions", method: get, path: "/entities/asset/{asset_id}/sessions"},
 	{name: "get_battery_schedule", method: get, path: "/entities/asset/{asset_id}/battery-schedule"},
 	{name: "get_asset_prices", method: get, path: "/entities/asset/{asset_id}/price-curve"},

@@ -107,8 +107,8 @@ type Instruction struct {
 type InstructionPreview struct {
 	Instruction Instruction `json:"instruction"`
 	At          Time        `json:"at"`
-	// At market prices: the plans with it, less the schedules in force.
-	CostPence float64 `json:"cost_pence"`
+	// At market prices: the plans with it, less the schedules in force. Absent where it is not known: for a dispatch of named batteries.
+	CostPence *float64 `json:"cost_pence,omitzero"`
 	// The part of the target that is counted on, in the half-hour with the least; 1 is all.
 	Reached float64 `json:"reached"`
 	// Why not more.
@@ -166,8 +166,9 @@ type InstructionAsset struct {
 	// In each half-hour, without a sign.
 	ChangeKWh []float64 `json:"change_kwh"`
 	// That it charges less by ready-by, beyond its need.
-	LessKWh   float64 `json:"less_kwh"`
-	CostPence float64 `json:"cost_pence"`
+	LessKWh float64 `json:"less_kwh"`
+	// Absent where it is not known.
+	CostPence *float64 `json:"cost_pence,omitzero"`
 }
 
 // InstructionReport answers GET /grid/instructions/{id}.
@@ -176,8 +177,8 @@ type InstructionAsset struct {
 type InstructionReport struct {
 	Instruction Instruction `json:"instruction"`
 	At          Time        `json:"at"`
-	// Of the plans as they were sent, less those that stood.
-	CostPence float64 `json:"cost_pence"`
+	// Of the plans as they were sent, less those that stood. Absent where it is not known: for a dispatch of named batteries.
+	CostPence *float64 `json:"cost_pence,omitzero"`
 	// Assets that were called, also those that were released.
 	NumCalled int `json:"num_called"`
 	// Sites that it left out, as they had had the calls they agreed to.
@@ -235,8 +236,9 @@ type InstructionReportPart struct {
 	SiteID   flex.SiteID  `json:"site_id"`
 	CalledAt Time         `json:"called_at"`
 	// When it was released before the end.
-	ReleasedAt  Time      `json:"released_at,omitzero"`
-	CostPence   float64   `json:"cost_pence"`
+	ReleasedAt Time `json:"released_at,omitzero"`
+	// Absent where it is not known.
+	CostPence   *float64  `json:"cost_pence,omitzero"`
 	BaselineKWh []float64 `json:"baseline_kwh"`
 	ExpectedKWh []float64 `json:"expected_kwh"`
 	// Null where no meter has the whole half-hour.

@@ -199,7 +199,7 @@ func request(t *testing.T, rt api.Route, p place) (path, body string) {
 		}
 		fill := func(text, address string) string {
 			return strings.NewReplacer(
-				"{SITE}", p.site, "{BARE}", p.site, "{ASSET}", p.asset, "{BATTERY}", p.asset, "{EXTERNAL}", p.external, "{MPAN}", p.mpan, "{ADDRESS}", address,
+				"{SITE}", p.site, "{BARE}", p.site, "{ASSET}", p.asset, "{BATTERY}", p.asset, "{TANK}", p.asset, "{EXTERNAL}", p.external, "{MPAN}", p.mpan, "{ADDRESS}", address,
 				"{NEW}", p.fresh, "{EVENT}", nowhere, "{DELIVERY}", nowhere, "{HELD}", nowhere, "{INSTRUCTION}", nowhere, "{REF}", "ref", "{RECEIVER}", "http://127.0.0.1:1/",
 				"{SOON}", "2026-01-15T10:30:00Z", "{PERIOD}", "2026-01-15T10:30:00Z", "{PERIOD_END}", "2026-01-15T11:00:00Z",
 				"{USERNAME}", "nobody", "{PASSWORD}", "nothing",
