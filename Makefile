@@ -66,11 +66,11 @@ foreign: build
 	test/foreign/tools.sh
 	cd test/foreign && npm ci --ignore-scripts --no-audit --no-fund
 	cd test/foreign && FLEXD=$(CURDIR)/bin/flexd npm test
-	FLEXD_FOREIGN=$(CURDIR)/test/foreign go test -count=1 -run 'TestForeign|TestDischarge' ./internal/ocppserver
-	FLEXD_FOREIGN=$(CURDIR)/test/foreign go test -count=1 -run TestForeign ./internal/mcp
-	cd test/foreign/go && go generate ./... && FLEXD=$(CURDIR)/bin/flexd go test -count=1 ./...
+	FLEXD_FOREIGN=$(CURDIR)/test/foreign go test -count=1 -timeout 60m -run 'TestForeign|TestDischarge' ./internal/ocppserver
+	FLEXD_FOREIGN=$(CURDIR)/test/foreign go test -count=1 -timeout 60m -run TestForeign ./internal/mcp
+	cd test/foreign/go && go generate ./... && FLEXD=$(CURDIR)/bin/flexd go test -count=1 -timeout 60m ./...
 	cd test/foreign/python && node generate.mjs && FLEXD=$(CURDIR)/bin/flexd /usr/bin/python3 story_test.py
-	FLEXD_TEST_STRICT=1 FLEXD_AXE=$(CURDIR)/test/foreign/node_modules/axe-core/axe.min.js go run ./test/withpg go test -count=1 -run 'Browser|Phone' ./internal/console ./internal/portal
+	FLEXD_TEST_STRICT=1 FLEXD_AXE=$(CURDIR)/test/foreign/node_modules/axe-core/axe.min.js go run ./test/withpg go test -count=1 -timeout 60m -run 'Browser|Phone' ./internal/console ./internal/portal
 	cd test/foreign && npm run lint:redocly && npm run lint:spectral
 
 # HiGHS is pinned by a lock file. Its seconds for each programme: make highs SECONDS=10
