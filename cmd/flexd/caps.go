@@ -274,28 +274,58 @@ type capsClear struct {
 	Group string `help:"The constraint group to remove; everything if not given." placeholder:"NAME"`
 }
 
-// Run takes caps away.
-func (o *capsClear) Run(ctx context.Context) error {
-	return o.actOn(ctx, "clear caps", o.Group, func(h *app.App, org flex.Org) error {
-		if o.Group == "" {
-			return h.Control.ClearCaps(ctx, org.ID)
+// Run takes caps away, and says what was removed.
+func (o *capsClear) Run(ctx context.Context, c console) error {
+	said := "All caps are removed."
+	if o.Group != "" {
+		said = fmt.Sprintf("The caps of group %s are removed.", o.Group)
+	}
+
+	err := o.actOn(ctx, "clear caps", o.Group, func(h *app.App, org flex.Org) error {
+		if o.Group != "" {
+			return o.clearGroup(ctx, h, org.ID)
 		}
 
-		return h.Control.ChangeCaps(ctx, org.ID, func(caps *flex.Caps) error {
-			n := len(caps.Groups)
-
-			caps.Groups = slices.DeleteFunc(caps.Groups, func(g flex.CapGroup) bool {
-				return g.Name == o.Group
-			})
-			if len(caps.Groups) == n {
-				return flex.Fail(
-					flex.NotFound,
-					"no group is named %q: flexd caps show prints them",
-					o.Group,
-				)
-			}
-
+		_, err := h.Control.Caps(ctx, org.ID)
+		if flex.KindOf(err) == flex.NotFound {
+			said = "No caps are set."
 			return nil
+		}
+		if err != nil {
+			return err
+		}
+
+		return h.Control.ClearCaps(ctx, org.ID)
+	})
+	if err != nil {
+		return err
+	}
+
+	_, err = fmt.Fprintln(c.out, said)
+
+	return err
+}
+
+// clearGroup removes a group and its caps.
+func (o *capsClear) clearGroup(
+	ctx context.Context,
+	h *app.App,
+	org flex.OrgID,
+) error {
+	return h.Control.ChangeCaps(ctx, org, func(caps *flex.Caps) error {
+		n := len(caps.Groups)
+
+		caps.Groups = slices.DeleteFunc(caps.Groups, func(g flex.CapGroup) bool {
+			return g.Name == o.Group
 		})
+		if len(caps.Groups) == n {
+			return flex.Fail(
+				flex.NotFound,
+				"no group is named %q: flexd caps show prints them",
+				o.Group,
+			)
+		}
+
+		return nil
 	})
 }

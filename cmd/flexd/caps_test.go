@@ -50,3 +50,14 @@ func TestCapsSet(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 }
+
+// TestCapsClear says what was removed, and that there was nothing.
+func TestCapsClear(t *testing.T) {
+	s := newRepairStory(t)
+	s.run(0, "caps", "set", "--org", "seeded", "--kw", "50")
+	s.run(0, "caps", "set", "--org", "seeded", "--group", "feeder", "--kw", "5", "--site", s.site.String())
+	s.wants(s.run(exitFailed, "caps", "clear", "--org", "seeded", "--group", "nosuch"), `no group is named "nosuch"`)
+	s.wants(s.run(0, "caps", "clear", "--org", "seeded", "--group", "feeder"), "The caps of group feeder are removed.")
+	s.wants(s.run(0, "caps", "clear", "--org", "seeded"), "All caps are removed.")
+	s.wants(s.run(0, "caps", "clear", "--org", "seeded"), "No caps are set.")
+}

@@ -29,7 +29,7 @@ type dispatchSend struct {
 	KW     float64       `name:"kw" help:"Power of each in kW: positive charges, negative discharges." required:"" placeholder:"KW"`
 	From   time.Time     `help:"When it begins, as in 2026-01-15T17:00:00Z." required:""`
 	For    time.Duration `help:"How long it lasts." default:"30m"`
-	Market string        `help:"The event's market_id." default:"dno"`
+	Market string        `help:"The event's market_id: ${enum}." enum:"wholesale,cm,dno,dfs,lcm,sffr,other" default:"dno"`
 	DryRun bool          `name:"dry-run" help:"Say what the dispatch would do, and send nothing."`
 }
 
@@ -327,15 +327,16 @@ func (o *dispatchList) Run(
 	)
 	fmt.Fprintln(
 		w,
-		"EVENT\tBATTERY\tFROM\tTO\tKW\tDELIVERY\tREPORTED\tHANDED BACK",
+		"EVENT\tBATTERY\tMARKET\tFROM\tTO\tKW\tDELIVERY\tREPORTED\tHANDED BACK",
 	)
 
 	for _, l := range lines {
 		fmt.Fprintf(
 			w,
-			"%s\t%s\t%s\t%s\t%g\t%s\t%s\t%s\n",
+			"%s\t%s\t%s\t%s\t%s\t%g\t%s\t%s\t%s\n",
 			l.Event,
 			l.Asset,
+			l.Market,
 			l.From.Format(time.RFC3339),
 			l.To.Format(time.RFC3339),
 			l.KW,

@@ -24,7 +24,7 @@ var without = map[string]string{
 	"credential limit": "says nothing", "credential bind": "says nothing", "credential revoke": "says nothing", "operator role": "says nothing", "operator orgs": "says nothing",
 	"operator logout": "says nothing", "operator reset-two-step": "says nothing", "operator tie": "says nothing", "operator remove": "says nothing",
 	"alerts acknowledge": "says that it is done", "alerts snooze": "says that it is done", "alerts rule": "says that it is done",
-	"alerts route remove": "says that it is done", "alerts route test": "says that it is done", "caps set": "says nothing", "caps clear": "says that it is done",
+	"alerts route remove": "says that it is done", "alerts route test": "says that it is done", "caps set": "says that it is done", "caps clear": "says that it is done",
 	"product answer": "says nothing", "product withdraw": "says that it is done",
 	"limits link": "says nothing", "limits heartbeat": "says nothing", "limits heard": "says nothing", "limits unlink": "says nothing", "limits clear": "says nothing",
 	"openadr upstream remove": "says that it is done", "payouts override": "says that it is done",

@@ -428,11 +428,20 @@ func (o *instructReport) Run(ctx context.Context, c console) error {
 			kwh(s.Asked),
 			kwh(s.Baseline),
 			kwh(s.Expected),
-			kwh(s.Metered),
+			meteredKWh(&s, s.Metered),
 			s.NumMetered,
-			kwh(s.MeteredBaseline),
+			meteredKWh(&s, s.MeteredBaseline),
 		)
 	}
 
 	return t.Flush()
+}
+
+// meteredKWh is an energy of the assets that were metered in a half-hour; where none was, it is not known.
+func meteredKWh(s *control.ReportSlot, e flex.WattHours) string {
+	if s.NumMetered == 0 {
+		return "-"
+	}
+
+	return kwh(e)
 }

@@ -85,11 +85,16 @@ func TestDispatchSend(t *testing.T) {
 	if strings.Contains(out, "earlier dispatches") || strings.Contains(out, "COST") {
 		t.Error(out)
 	}
-	s.wants(s.run(0, append(preview, "--json")...), `"state": "previewed"`)
+	asJSON := s.run(0, append(preview, "--json")...)
+	s.wants(asJSON, `"state": "previewed"`)
+	if strings.Contains(asJSON, "cost_pence") {
+		t.Errorf("a cost that is not known is printed: %s", asJSON)
+	}
 	if n := s.seed.Count(`SELECT count(*) FROM dispatch`) + s.seed.Count(`SELECT count(*) FROM instruction`); n != 0 {
 		t.Errorf("a preview leaves %d records", n)
 	}
 	s.wants(s.run(exitFailed, "dispatch", "send", "seeded", battery, "--kw=-9", "--from", from, "--dry-run"), "kW")
+	s.wants(s.run(exitUsage, append(preview, "--market", "nosuch")...), "wholesale")
 
 	s.wants(s.run(0, line...), "event ")
 	s.wants(s.run(0, preview...), "It takes the place of earlier dispatches of 1 asset\n")

@@ -106,11 +106,16 @@ func (o *rateShow) Run(ctx context.Context, c console) error {
 	defer h.Close()
 
 	err = c.rate(ctx, h, org, id, o.JSON)
-	if flex.KindOf(err) == flex.NotFound { // a heater, of which no rate is learned
-		return c.heat(ctx, h, org, id, o.JSON)
+	if flex.KindOf(err) != flex.NotFound {
+		return err
 	}
 
-	return err
+	heat := c.heat(ctx, h, org, id, o.JSON)
+	if flex.KindOf(heat) == flex.NotFound { // no heater either: a battery
+		return err
+	}
+
+	return heat
 }
 
 // heatRow is what is known of the heat of a heater, as it is printed.

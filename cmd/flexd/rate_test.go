@@ -52,6 +52,8 @@ func TestRate(t *testing.T) {
 		{"pin 5", exitDone, []string{"5 kW"}},
 		{"show --json", exitDone, []string{`"planned_kw": 5`, `"pinned_kw": 5`, `"origin": "operator"`}},
 		{"pin 0.1", exitFailed, []string{"0.5", "350"}},
+		{"pin 99", exitFailed, []string{"99 kW", "7.4 kW at most"}},
+		{"pin 7.41", exitFailed, []string{"7.4 kW at most"}},
 		{"pin much", exitUsage, []string{"much"}},
 		{"show --json", exitDone, []string{`"pinned_kw": 5`}},
 		{"reset --json", exitDone, []string{`"planned_kw": 7.4`, `"sessions": []`}},
@@ -103,7 +105,7 @@ func TestRate(t *testing.T) {
 	}
 
 	code, said := flexd("audit list")
-	if pins, resets := strings.Count(said, "pin charging rate"), strings.Count(said, "reset charging rate"); code != exitDone || pins != 2 || resets != 1 {
+	if pins, resets := strings.Count(said, "pin charging rate"), strings.Count(said, "reset charging rate"); code != exitDone || pins != 4 || resets != 1 {
 		t.Errorf("the audit log has %d pins and %d resets: %d %s", pins, resets, code, said)
 	}
 }
@@ -129,6 +131,23 @@ func TestRate_ResetHeat(t *testing.T) {
 	}
 	if code, said := flexd("rate show " + id.String()); code != exitDone || !strings.Contains(said, "nothing was learned yet") {
 		t.Errorf("%d %s", code, said)
+	}
+
+	tank := seed.Asset(seed.Site(flex.FullScheduleMethod), flex.HotWaterTank, 3000)
+	code2, text2 := flexd("rate show --json " + tank.String())
+	var water heatRow
+	if err := json.Unmarshal([]byte(text2), &water); err != nil || code2 != exitDone || water.UsedInDay <= 0 || water.Loss != 0 {
+		t.Errorf("%d %q: %v", code2, text2, err)
+	}
+	if code, said := flexd("rate show " + tank.String()); code != exitDone || !strings.Contains(said, "drawn and lost in a day") {
+		t.Errorf("%d %s", code, said)
+	}
+	battery := seed.Asset(seed.Site(flex.FullScheduleMethod), flex.Battery, 3000)
+	if code, said := flexd("rate show " + battery.String()); code != exitFailed || !strings.Contains(said, "is a battery, of which no charging rate is learned") {
+		t.Errorf("a battery: %d %s", code, said)
+	}
+	if code, said := flexd("rate pin " + tank.String() + " 2"); code != exitFailed || !strings.Contains(said, "hot water tank") {
+		t.Errorf("a tank's rate is pinned: %d %s", code, said)
 	}
 
 	var row heatForgottenRow

@@ -153,6 +153,53 @@ func TestDeliveries(t *testing.T) {
 	})
 }
 
+// A push tells by which clock its times are, where the organisation's is turned: those of its body and of a newer dispatch in its place
+// are the organisation's, and when it was queued and tried is real time.
+func TestDelivery_Turned(t *testing.T) {
+	eachScene(t, func(s *scene) {
+		d := s.service
+		battery := s.charged()
+		if _, _, err := s.push.SetEndpoint(t.Context(), s.Org, flex.DispatchEndpoint, delivery.Settings{URL: "http://127.0.0.1:1/"}); err != nil {
+			t.Fatal(err)
+		}
+		from := d.db.Now().Truncate(time.Hour).Add(2 * time.Hour)
+		var sent []store.Dispatch
+		for range 2 {
+			err := d.db.Write(t.Context(), d.Org, func(tx *store.Tx) error {
+				one, err := tx.AddDispatch(t.Context(), store.Dispatch{
+					Market: "dno",
+					Span:   flex.Span{From: from, To: from.Add(time.Hour)},
+					Assets: []store.DispatchedAsset{{ID: battery, Power: -1000}},
+				})
+				sent = append(sent, one)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		d.login()
+		const turned = "by the organisation's turned clock"
+		older := "/console/deliveries/" + sent[0].ID.String()
+		newer := "/console/deliveries/" + sent[1].ID.String()
+		page := d.page(older)
+		d.wants(page, "by a newer dispatch, from")
+		if strings.Contains(page, turned) {
+			t.Error("a clock that was never turned is named")
+		}
+
+		err := (turner{d}).Advance(t.Context(), d.Org, d.db.Now().Add(30*time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.wants(d.page(older), turned+"</dd>", "Its times are "+turned+", and those above are real time.")
+		if page := d.page(newer); strings.Contains(page, turned+"</dd>") || !strings.Contains(page, "Its times are "+turned) {
+			t.Error("the newer dispatch's clocks")
+		}
+	})
+}
+
 func TestDeliveries_Endpoint(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service

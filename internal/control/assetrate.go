@@ -128,7 +128,7 @@ func rateOf(
 	return r, nil
 }
 
-// The bounds of a power that an operator may set.
+// The bounds of a power that an operator may set. Of a charger with a known power, that is the upper one.
 const (
 	PinMin flex.Watts = 500
 	PinMax flex.Watts = 350_000
@@ -163,9 +163,28 @@ func (s *Service) PinRate(
 		if err := charges(&c.Asset); err != nil {
 			return err
 		}
+		if err := canDraw(&c.Asset, power); err != nil {
+			return err
+		}
 
 		return tx.PinRate(ctx, asset, power)
 	})
+}
+
+// canDraw is an error if a power is more than a charger has. That of the car that is plugged in does not count: the next one may
+// draw more.
+func canDraw(a *flex.Asset, power flex.Watts) error {
+	if a.Power == nil || *a.Power <= 0 || power <= *a.Power {
+		return nil
+	}
+
+	return flex.Fail(
+		flex.Malformed,
+		"%s kW cannot be set: the %s can draw %s kW at most",
+		kw(power),
+		typeName(a.Type),
+		kw(*a.Power),
+	)
 }
 
 // ResetRate forgets what was learned of an asset, and a power that was set for it; of a heat pump or a hot-water tank, what

@@ -2,13 +2,14 @@ package control
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
 
-// CheckDispatch refuses a dispatch that what is asked cannot follow: Malformed where a charger, a heater or a car
+// CheckDispatch refuses a dispatch that is for no market there is, which is Malformed, and one that what is asked cannot follow: Malformed where a charger, a heater or a car
 // that may not discharge is to give, Conflict where CheckExport finds that its feeder has no headroom, or CheckImport that a cap has
 // none, or an instruction calls what is asked. It is made in the transaction of the dispatch.
 func CheckDispatch(
@@ -16,6 +17,15 @@ func CheckDispatch(
 	tx *store.Tx,
 	order *store.Dispatch,
 ) error {
+	if !slices.Contains(InstructionServices, order.Market) {
+		return flex.Fail(
+			flex.Malformed,
+			"there is no market %q: it is one of %s",
+			order.Market,
+			strings.Join(InstructionServices, ", "),
+		)
+	}
+
 	for _, a := range order.Assets {
 		if a.Power >= 0 {
 			continue
@@ -62,7 +72,7 @@ func checkDischarges(a *flex.Asset, consented bool) error {
 			flex.Malformed,
 			"asset %v (%s) has no discharge power, and is asked to give: a power below zero is for batteries and for cars that may discharge",
 			a.ID,
-			strings.ReplaceAll(string(a.Type), "_", " "),
+			typeName(a.Type),
 		)
 	}
 
@@ -75,4 +85,9 @@ func checkDischarges(a *flex.Asset, consented bool) error {
 	}
 
 	return nil
+}
+
+// typeName is what an asset is, in words.
+func typeName(t flex.AssetType) string {
+	return strings.ReplaceAll(string(t), "_", " ")
 }

@@ -40,6 +40,13 @@ func (h *fixture) dispatch(from, to string, power flex.Watts, ids ...flex.AssetI
 	})
 }
 
+// backMarkets are the markets of the dispatches that take others back.
+func (h *fixture) backMarkets() string {
+	h.Helper()
+	return strings.Join(h.Strings(`SELECT DISTINCT d.market FROM dispatch d
+		JOIN dispatch_asset a ON a.event_id = d.event_id WHERE a.power_w = 0 ORDER BY d.market`), " ")
+}
+
 // newest is the newest instruction, and how many there are.
 func (h *fixture) newest() (flex.Instruction, int) {
 	h.Helper()
@@ -97,8 +104,32 @@ func TestDispatch_Instruction(t *testing.T) {
 			if got := h.dispatches(id); got != "03:10 out, 03:20 nothing" {
 				t.Errorf("sent %s", got)
 			}
+			if got := h.backMarkets(); got != "dno" {
+				t.Errorf("taken back for the markets %q", got)
+			}
 			if got := h.modes(id); modeAt(got, "2026-01-15T03:30:00Z") != battery.ModeLock || modeAt(got, "2026-01-15T04:00:00Z") != battery.ModeLock {
 				t.Errorf("planned %s for the time that was taken back", written(got))
+			}
+		}
+	})
+}
+
+// TestDispatch_Market has a dispatch be for a market that there is, before anything is kept of it.
+func TestDispatch_Market(t *testing.T) {
+	each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
+		id := h.nightBattery()
+		for market, known := range map[string]bool{"": false, "nosuch": false, "DNO": false, "other": true, "sffr": true} {
+			order := store.Dispatch{
+				Market: market,
+				Span:   flex.Span{From: at("2026-01-15T03:00:00Z"), To: at("2026-01-15T04:00:00Z")},
+				Assets: []store.DispatchedAsset{{ID: id, Power: -2000}},
+			}
+			err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error {
+				return control.CheckDispatch(h.Context(), tx, &order)
+			})
+			said := err != nil && strings.Contains(err.Error(), "dfs")
+			if known != (err == nil) || !known && (flex.KindOf(err) != flex.Malformed || !said) {
+				t.Errorf("%q: %v", market, err)
 			}
 		}
 	})

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -191,8 +192,8 @@ func takeBackDischarge(
 }
 
 // dispatchZero sends a battery a dispatch of 0 kW for a half-hour or the rest of it, in place of all that its plans said of
-// it. Nothing is sent without an enabled endpoint for dispatches. It is no flex event: the market asked for nothing, and 0 kW
-// is what the battery would have had.
+// it, for the market of what it takes back. Nothing is sent without an enabled endpoint for dispatches. It is no flex event: the
+// market asked for nothing, and 0 kW is what the battery would have had.
 func dispatchZero(
 	ctx context.Context,
 	tx *store.Tx,
@@ -205,10 +206,15 @@ func dispatchZero(
 		return err
 	}
 
+	market, err := tx.MarketAsked(ctx, battery, span)
+	if err != nil {
+		return err
+	}
+
 	clearCommitted(next, flex.PeriodAt(span.From))
 	_, err = tx.AddDispatch(ctx, store.Dispatch{
 		Own:    true,
-		Market: dispatchMarket,
+		Market: cmp.Or(market, dispatchMarket),
 		Span:   span,
 		Batch:  e.Batch,
 		Assets: []store.DispatchedAsset{{ID: battery, Without: []flex.Watts{0}}},

@@ -194,5 +194,17 @@ func TestExportLimits_Dispatched(t *testing.T) {
 			WHERE a.asset_id = $1 AND a.power_w = 0 AND d.from_at = $2`, idle.Bytes(), at("2026-01-14T20:30:00Z").UnixMicro()); told+1-n != 1 {
 			t.Errorf("the plan gives %d beside the operator's dispatch, of which %d were taken back", told, n)
 		}
+
+		// A limit that leaves the operator's dispatch nothing has it taken back, for its own market.
+		none := exportLimit("north", 0, "2026-01-14T20:30:00Z", "2026-01-14T21:00:00Z")
+		if err := h.service.ImportLimits(h.Context(), h.Org, []flex.CapLimit{none}); err != nil {
+			t.Fatal(err)
+		}
+		h.runBatteries()
+		markets := h.Strings(`SELECT d.market FROM dispatch d JOIN dispatch_asset a ON a.event_id = d.event_id
+			WHERE a.asset_id = $1 AND a.power_w = 0 AND d.from_at = $2`, idle.Bytes(), at("2026-01-14T20:30:00Z").UnixMicro())
+		if !slices.Equal(markets, []string{"dno"}) || h.backMarkets() != "dno wholesale" {
+			t.Errorf("the operator's dispatch is taken back for %q, all for %q", markets, h.backMarkets())
+		}
 	})
 }

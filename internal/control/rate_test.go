@@ -189,6 +189,7 @@ func TestRate_Refused(t *testing.T) {
 				t.Errorf("%d W: %v", power, err)
 			}
 		}
+		h.Exec(`UPDATE asset SET power_w = NULL WHERE id = $1`, h.asset.Bytes())
 		for _, power := range []flex.Watts{control.PinMin, control.PinMax} {
 			if err := h.service.PinRate(h.Context(), h.Org, h.asset, power); err != nil {
 				t.Errorf("%d W: %v", power, err)
@@ -196,6 +197,19 @@ func TestRate_Refused(t *testing.T) {
 		}
 		if _, err := h.service.Rate(h.Context(), h.Org, flex.AssetID{1}); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("another's asset: %v", err)
+		}
+
+		// What the charger itself can do bounds it, where that is known.
+		h.Exec(`UPDATE asset SET power_w = 7400 WHERE id = $1`, h.asset.Bytes())
+		if err := h.service.PinRate(h.Context(), h.Org, h.asset, 7400); err != nil {
+			t.Errorf("the charger's own power: %v", err)
+		}
+		err := h.service.PinRate(h.Context(), h.Org, h.asset, 7401)
+		if flex.KindOf(err) != flex.Malformed || !strings.Contains(err.Error(), "7.4 kW at most") {
+			t.Errorf("more than the charger can: %v", err)
+		}
+		if r, err := h.service.Rate(h.Context(), h.Org, h.asset); err != nil || r.Pinned != 7400 {
+			t.Errorf("%v W are pinned: %v", r.Pinned, err)
 		}
 	})
 }

@@ -304,6 +304,8 @@ type View struct {
 	Callbacks []CallbackView  `json:"callbacks"`
 	// of a dispatch: since when a newer one has its place, of any of its assets
 	ReplacedFrom time.Time `json:"replaced_from,omitzero"`
+	// whether the organisation's clock is turned: it is that of the body and of ReplacedFrom, and all else is real time
+	Turned bool `json:"-"`
 }
 
 // AttemptView is one attempt to send.
@@ -363,6 +365,7 @@ func (s *Service) DeliveryView(
 
 		v = found.view()
 		v.OrgID, v.OrgName = record.ID, record.Name
+		v.Turned = record.ClockOffset != 0
 		names, err := all.AssetNames(ctx, []flex.AssetID{v.AssetID})
 		v.AssetName = names[v.AssetID]
 		return err

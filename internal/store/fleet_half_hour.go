@@ -357,8 +357,9 @@ type BatteryOrder struct {
 	Asset    flex.AssetID
 	IssuedAt time.Time
 	flex.Span
-	Power flex.Watts // positive draws from the grid
-	Own   bool       // of the battery's own plan
+	Power  flex.Watts // positive draws from the grid
+	Own    bool       // of the battery's own plan
+	Market string     // the interface's market_id
 }
 
 // orderReach is how long before a span a dispatch may have begun that is counted in it.
@@ -395,6 +396,20 @@ func (tx *Tx) DispatchesOf(
 	})
 
 	return orders, err
+}
+
+// MarketAsked is the market of the newest dispatch of an asset that reaches into a span; empty if there is none.
+func (tx *Tx) MarketAsked(
+	ctx context.Context,
+	asset flex.AssetID,
+	span flex.Span,
+) (string, error) {
+	orders, err := tx.ordersOf(ctx, asset, span)
+	if err != nil || len(orders) == 0 {
+		return "", err
+	}
+
+	return orders[len(orders)-1].Market, nil
 }
 
 // ordersOf returns what dispatches asked an asset for in a span, the newest last.
@@ -474,7 +489,7 @@ func (tx *Tx) MadeAt(
 	return made, nil
 }
 
-const ordersQuery = `SELECT a.asset_id, d.issued_at, d.from_at, d.to_at, a.power_w, d.own
+const ordersQuery = `SELECT a.asset_id, d.issued_at, d.from_at, d.to_at, a.power_w, d.own, d.market
 	FROM dispatch d JOIN dispatch_asset a ON a.event_id = d.event_id
 	WHERE d.org_id = $1 AND d.from_at >= $4 AND d.from_at < $3 AND d.to_at > $2`
 
@@ -487,6 +502,7 @@ func scanOrder(s scanner) (BatteryOrder, error) {
 		instant{&o.To},
 		&o.Power,
 		&o.Own,
+		&o.Market,
 	)
 
 	return o, err
