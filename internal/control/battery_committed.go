@@ -109,7 +109,7 @@ func readShared(
 		return nil, err
 	}
 
-	l.feeder, err = feederExportOf(ctx, tx, id)
+	l.feeder, err = feedersKept(nil).read(ctx, tx, id)
 	if err != nil {
 		return nil, fmt.Errorf("read what limits the export of a feeder: %w", err)
 	}

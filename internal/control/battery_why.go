@@ -266,7 +266,7 @@ func (s *Service) situationOf(
 	}
 
 	ahead.around(m, home.Power)
-	e, err := feederExportOf(ctx, tx, b.Asset.ID)
+	e, err := kept.feedersOf().read(ctx, tx, b.Asset.ID)
 	if err != nil {
 		return ahead, fmt.Errorf("read what limits the feeder's export: %w", err)
 	}

@@ -29,7 +29,17 @@ type batteryRun struct {
 
 // capsKept keeps the headroom under caps from one battery of a run to the next. Nil keeps nothing.
 type capsKept struct {
-	ahead *capsAhead
+	ahead   *capsAhead
+	feeders feedersKept // nil where each battery is planned, which changes them
+}
+
+// feedersOf are the feeders that are kept.
+func (k *capsKept) feedersOf() feedersKept {
+	if k == nil {
+		return nil
+	}
+
+	return k.feeders
 }
 
 // capsAhead is what caps leave to one battery beside all cars and batteries. Nil is without caps on power.

@@ -19,10 +19,15 @@ import (
 type feederExport struct {
 	limits    []flex.CapLimit
 	batteries []store.CapBattery
+	place     map[flex.AssetID]int       // of a battery among them
+	all       map[flex.Period]flex.Watts // what they give together, where that was asked for
 }
 
-// feederExportOf reads what limits the export of a battery's feeder, nil if nothing does.
-func feederExportOf(
+// feedersKept keeps what feeders' limits leave from one battery to the next, while nothing is planned. Nil keeps nothing.
+type feedersKept map[string]*feederExport
+
+// read reads what limits the export of a battery's feeder, nil if nothing does.
+func (k feedersKept) read(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
@@ -31,8 +36,16 @@ func feederExportOf(
 	if err != nil || group == "" {
 		return nil, err
 	}
+	if e, known := k[group]; known {
+		return e, nil
+	}
 
-	return readExport(ctx, tx, group)
+	e, err := readExport(ctx, tx, group)
+	if err == nil && k != nil {
+		k[group] = e
+	}
+
+	return e, err
 }
 
 // readExport reads what limits the export of a constraint group, nil if nothing does.
@@ -47,8 +60,17 @@ func readExport(
 	}
 
 	batteries, err := tx.CapBatteries(ctx, group)
+	e := &feederExport{
+		limits:    limits,
+		batteries: batteries,
+		place:     make(map[flex.AssetID]int, len(batteries)),
+		all:       map[flex.Period]flex.Watts{},
+	}
+	for i := range batteries {
+		e.place[batteries[i].ID] = i
+	}
 
-	return &feederExport{limits, batteries}, err
+	return e, err
 }
 
 // limit is the least that limits the group's export in a span; false if nothing does.
@@ -105,13 +127,23 @@ func (e *feederExport) headroom(
 	p flex.Period,
 ) (left flex.Watts, bounded bool) {
 	left, bounded = e.limit(p.Span())
-	for i := range e.batteries {
-		if b := &e.batteries[i]; bounded && b.ID != asset {
-			left -= gives(b, p)
-		}
+	if !bounded {
+		return left, false
 	}
 
-	return left, bounded
+	all, known := e.all[p]
+	if !known {
+		for i := range e.batteries {
+			all += gives(&e.batteries[i], p)
+		}
+		e.all[p] = all
+	}
+
+	if i, ok := e.place[asset]; ok {
+		all -= gives(&e.batteries[i], p)
+	}
+
+	return left - all, true
 }
 
 // under has a battery give nothing to the grid in the half-hours in which the others of its feeder leave it no
@@ -225,10 +257,8 @@ func dispatchZero(
 
 // battery is one of the group's; one that is not there is sent nothing.
 func (e *feederExport) battery(id flex.AssetID) *store.CapBattery {
-	for i := range e.batteries {
-		if e.batteries[i].ID == id {
-			return &e.batteries[i]
-		}
+	if i, ok := e.place[id]; ok {
+		return &e.batteries[i]
 	}
 
 	return &store.CapBattery{ID: id}

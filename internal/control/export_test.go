@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"flexd/internal/control"
 	"flexd/internal/engine/battery"
 	"flexd/internal/flex"
+	"flexd/internal/forecast"
 	"flexd/internal/store"
 )
 
@@ -205,6 +207,52 @@ func TestExportLimits_Dispatched(t *testing.T) {
 			WHERE a.asset_id = $1 AND a.power_w = 0 AND d.from_at = $2`, idle.Bytes(), at("2026-01-14T20:30:00Z").UnixMicro())
 		if !slices.Equal(markets, []string{"dno"}) || h.backMarkets() != "dno wholesale" {
 			t.Errorf("the operator's dispatch is taken back for %q, all for %q", markets, h.backMarkets())
+		}
+	})
+}
+
+// TestExportLimits_Offered has what batteries behind limited feeders could move be the same whether those of one feeder are asked or
+// all: what limits one feeder is kept from one battery to the next, and counts for no other feeder. A limit of nothing leaves nothing.
+func TestExportLimits_Offered(t *testing.T) {
+	each(t, "2026-01-14T18:10:00Z", func(h *fixture) {
+		h.listen()
+		h.feeders()
+		window := flex.Span{From: at("2026-01-14T22:00:00Z"), To: at("2026-01-14T23:00:00Z")}
+		moves := func(group string) (found []forecast.Moved) {
+			t.Helper()
+			err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
+				var err error
+				found, err = h.service.BatteryMoves(h.Context(), tx, &flex.Instruction{Span: window, Scope: flex.Scope{Group: group}, Service: "dno", Change: -1})
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			slices.SortFunc(found, func(a, b forecast.Moved) int { return cmp.Or(cmp.Compare(a.KWh, b.KWh), cmp.Compare(a.Cost, b.Cost)) })
+			return found
+		}
+
+		for _, c := range []struct {
+			north flex.Watts
+			want  int
+		}{{100_000, 2}, {0, 0}} {
+			var limits []flex.CapLimit
+			for group, power := range map[string]flex.Watts{"north": c.north, "south": 100_000} {
+				limits = append(limits, exportLimit(group, power, "2026-01-14T21:00:00Z", "2026-01-15T21:00:00Z"))
+			}
+			if err := h.service.ImportLimits(h.Context(), h.Org, limits); err != nil {
+				t.Fatal(err)
+			}
+
+			all, north, south := moves(""), moves("north"), moves("south")
+			if len(north) != c.want || len(south) != 2 || len(all) != c.want+2 {
+				t.Fatalf("under %d W %d batteries move in the north, %d in the south, %d in all", c.north, len(north), len(south), len(all))
+			}
+			apart := append(north, south...)
+			slices.SortFunc(apart, func(a, b forecast.Moved) int { return cmp.Or(cmp.Compare(a.KWh, b.KWh), cmp.Compare(a.Cost, b.Cost)) })
+			if !slices.Equal(all, apart) {
+				t.Errorf("under %d W all move %v, and each feeder by itself %v", c.north, all, apart)
+			}
 		}
 	})
 }

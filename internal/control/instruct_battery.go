@@ -113,7 +113,7 @@ func (s *Service) offerBatteries(
 	slices.SortStableFunc(all, func(a, b store.ScopeBattery) int { return a.Calls - b.Calls })
 	all = all[:min(len(all), instruct.BatteriesMax)]
 
-	var kept capsKept
+	kept := capsKept{feeders: feedersKept{}}
 	var offers []called
 	for i := range all {
 		b := &all[i]
