@@ -22,7 +22,7 @@ type backtestCommand struct {
 	form
 	From     string   `required:"" help:"First day in London." placeholder:"DAY"`
 	To       string   `required:"" help:"Last day in London, included." placeholder:"DAY"`
-	Readings string   `required:"" help:"CSV of a home's half-hours: start (RFC 3339), load_kwh and, as far as there are such, roof_kwh, hot_water_kwh, outdoor_c." placeholder:"FILE"`
+	Readings string   `required:"" help:"CSV of a home's half-hours: start (RFC 3339), load_kwh and, where there are any, roof_kwh, hot_water_kwh, outdoor_c." placeholder:"FILE"`
 	Shift    int      `help:"Move the readings by this many days, to lay them beside prices of another year; a multiple of 7 keeps the weekdays." placeholder:"DAYS"`
 	Power    float64  `help:"The battery's power in kW." default:"5"`
 	Capacity float64  `help:"The battery's capacity in kWh." default:"10"`
@@ -31,7 +31,7 @@ type backtestCommand struct {
 	Peak     *float64 `help:"Pence per kWh in peak hours, with a tariff of cheap hours; by default 28." placeholder:"PENCE"`
 	OffPeak  *float64 `help:"Pence per kWh in the cheap hours; by default 9." placeholder:"PENCE"`
 	Export   *float64 `help:"Pence per exported kWh, with a tariff of cheap hours; by default 5." placeholder:"PENCE"`
-	Sessions string   `help:"Add cars to the home by their sessions, a CSV of plugged_in, plugged_out (RFC 3339), energy_kwh and, if known, power_kw and car, a name." placeholder:"FILE"`
+	Sessions string   `help:"Add cars to the home by their sessions, a CSV of plugged_in, plugged_out (RFC 3339), energy_kwh and, if known, power_kw and car (a name)." placeholder:"FILE"`
 	homeDevices
 	SVG string `name:"svg" help:"Write a chart of the bills here." placeholder:"FILE"`
 	CSV string `name:"csv" help:"Write the bill of each day here." placeholder:"FILE"`

@@ -19,7 +19,7 @@ type homeDevices struct {
 	HotWater    *float64 `help:"With --tank: hot water used in a day in kWh, where the readings have no hot_water_kwh; by default 5.845." placeholder:"KWH"`
 	HeatPump    float64  `help:"Add a heat pump that takes at most this many kW, in a house that it suits; 0: none. The readings need outdoor_c." placeholder:"KW"`
 	Comfort     *string  `help:"With --heat-pump: the comfort band of the rooms in degrees Celsius; by default 19-22." placeholder:"BAND"`
-	Fuse        float64  `help:"The main fuse in kW; 0: none that binds." placeholder:"KW"`
+	Fuse        float64  `help:"The main fuse in kW; 0: none." placeholder:"KW"`
 	ExportLimit *float64 `help:"The most that may be exported in kW; without it no limit." placeholder:"KW"`
 }
 

@@ -26,8 +26,8 @@ type caps struct {
 type capsSet struct {
 	ofOrg
 	Group    string        `help:"The constraint group, created if it does not exist; by default the whole fleet." placeholder:"NAME"`
-	Power    *float64      `name:"kw" help:"The most that is drawn at any instant, in kW; below 0 takes this cap away." placeholder:"KW"`
-	Starts   *int          `name:"starts-per-minute" help:"How many assets begin to charge in one minute at most; 0 for no bound." placeholder:"N"`
+	Power    *float64      `name:"kw" help:"The most that is drawn at any instant, in kW; below 0 removes this cap." placeholder:"KW"`
+	Starts   *int          `name:"starts-per-minute" help:"How many assets begin to charge in one minute at most; 0 for no limit." placeholder:"N"`
 	Site     []flex.SiteID `help:"A site of the group; may be repeated. Replaces the group's sites." placeholder:"ID"`
 	Position string        `help:"CSV of the energy bought ahead, with the columns start (RFC 3339, a half-hour), kwh, buy_gbp_per_mwh and sell_gbp_per_mwh." placeholder:"FILE"`
 }

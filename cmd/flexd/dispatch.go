@@ -17,7 +17,7 @@ import (
 // dispatch is `flexd dispatch`.
 type dispatch struct {
 	Send dispatchSend `cmd:"" help:"Request a power from batteries for a time."`
-	List dispatchList `cmd:"" help:"Show an organisation's dispatches, what was reported, and whether each battery was released."`
+	List dispatchList `cmd:"" help:"Show an organisation's dispatches, what was reported, and whether each battery went back to its plan."`
 }
 
 // dispatchSend is `flexd dispatch send`.

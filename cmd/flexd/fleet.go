@@ -19,7 +19,7 @@ import (
 type fleetCommand struct {
 	Envelope fleetEnvelope `cmd:"" help:"The least and the most that the plugged-in assets can draw, with every need met. Example: flexd fleet envelope --gsp-group _C --format csv"`
 	Ahead    fleetAhead    `cmd:"" help:"Forecast the least that the fleet will draw tomorrow, and by which it could draw less or more, with confidences and their past reliability. Example: flexd fleet ahead --half-hours 4 --format csv"`
-	Follow   fleetFollow   `cmd:"" help:"Whether the plugged-in assets can draw a profile, with every need met: yes with each asset's part, or no with half-hours that prove it."`
+	Follow   fleetFollow   `cmd:"" help:"Whether the plugged-in cars can draw a profile, with every need met: yes with each one's part, or no with half-hours that prove it. Home batteries are not in it."`
 }
 
 // fleetAhead is `flexd fleet ahead`.

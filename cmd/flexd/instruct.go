@@ -15,7 +15,7 @@ import (
 
 // instructCommand is `flexd instruct`.
 type instructCommand struct {
-	Preview instructPreview `cmd:"" help:"Show what an instruction would do: which cars are called, at what cost, and the rebound. Example: flexd instruct preview --change-kw -500 --from 2026-01-15T17:30:00Z --to 2026-01-15T19:00:00Z --service dno"`
+	Preview instructPreview `cmd:"" help:"Show what an instruction would do: which cars and batteries are called, at what cost, and the rebound. Example: flexd instruct preview --change-kw -500 --from 2026-01-15T17:30:00Z --to 2026-01-15T19:00:00Z --service dno"`
 	Send    instructSend    `cmd:"" help:"Have a part of the fleet draw less or more for a time."`
 	Stop    instructStop    `cmd:"" help:"Stop an instruction, or all of them: the cars called are planned without it at once."`
 	List    instructList    `cmd:"" help:"The newest instructions."`

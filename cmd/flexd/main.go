@@ -104,7 +104,7 @@ type commands struct {
 
 	Plan     planCommand     `cmd:"" group:"measure" help:"Plan problems, a line of JSON each, from standard input to standard output."`
 	Bench    benchCommand    `cmd:"" group:"measure" help:"Measure flexd on this machine."`
-	Backtest backtestCommand `cmd:"" group:"measure" help:"What a home battery would have saved on imported prices and a home's readings."`
+	Backtest backtestCommand `cmd:"" group:"measure" help:"What a home battery, or all that a home has, would have saved by past readings, at imported prices or those of a tariff."`
 	Simulate simulateCommand `cmd:"" group:"measure" help:"Simulate days of homes, generated from a seed, on a separate flexd, and check its rules."`
 }
 

@@ -16,7 +16,7 @@ import (
 type rateCommand struct {
 	Show  rateShow  `cmd:"" help:"Show what was learned of the power that an asset really draws, and from which sessions; of a heat pump or a hot-water tank, of its heat. Example: flexd rate show my-charger --json"`
 	Pin   ratePin   `cmd:"" help:"Fix the power that an asset is planned with. Example: flexd rate pin ASSET_ID 3.6"`
-	Reset rateReset `cmd:"" help:"Delete an asset's learned and fixed power. Example: flexd rate reset ASSET_ID"`
+	Reset rateReset `cmd:"" help:"Delete an asset's learned and fixed power; of a heat pump or a hot-water tank, what was learned of its heat. Example: flexd rate reset ASSET_ID"`
 }
 
 // rateSession is what a session taught, as it is printed.

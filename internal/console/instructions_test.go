@@ -5,6 +5,11 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/store"
 )
 
 // peakForm asks the scene's organisation for less through the night.
@@ -73,6 +78,37 @@ func TestInstructions(t *testing.T) {
 }
 
 // TestInstruction_Browser looks at the three pages in a browser, with the plot drawn.
+// The page of a dispatch of named batteries has no cost, as none is known; that of an instruction has one.
+func TestInstruction_Dispatched(t *testing.T) {
+	eachScene(t, func(s *scene) {
+		d := s.service
+		battery := s.charged()
+		from := d.db.Now().Truncate(time.Hour).Add(2 * time.Hour)
+		order := store.Dispatch{
+			Market: "dno",
+			Span:   flex.Span{From: from, To: from.Add(time.Hour)},
+			Assets: []store.DispatchedAsset{{ID: battery, Power: -1000}},
+		}
+		err := d.db.Write(t.Context(), d.Org, func(tx *store.Tx) error {
+			if _, err := tx.AddDispatch(t.Context(), order); err != nil {
+				return err
+			}
+			return control.NoteDispatch(t.Context(), tx, &order)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		d.login()
+		page := d.page(d.link(d.page("/console/instructions"), "/console/instructions/"))
+		d.wants(page, "1 asset; what it costs is not known", `<td class="num">–</td></tr></tbody>`)
+		if strings.Contains(page, "at an extra cost of") || strings.Contains(page, "£0") {
+			t.Error("a cost that is not known is shown")
+		}
+		d.wants(d.post("/console/instructions/send", s.peakForm(url.Values{"typed": {"send"}})), "at an extra cost of")
+	})
+}
+
 func TestInstruction_Browser(t *testing.T) {
 	s := testScene(t)
 	s.post("/console/instructions/send", s.peakForm(url.Values{"typed": {"send"}}))
