@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"flexd/internal/engine/battery"
 	"flexd/internal/engine/headroom"
@@ -217,9 +218,10 @@ func (l *sharedLimits) exportLimited(p flex.Period) bool {
 		return false
 	}
 
-	_, limited := l.feeder.limit(p.Span())
-
-	return limited
+	return slices.ContainsFunc(l.feeder.groups, func(g groupExport) bool {
+		_, limited := g.limit(p.Span())
+		return limited
+	})
 }
 
 // capped reports whether a cap binds power in a half-hour.

@@ -104,7 +104,10 @@ func (s *Service) ChangeCaps(
 
 // ClearCaps takes the organisation's caps away. It is NotFound if there are none, and Conflict where a
 // group is limited.
-func (s *Service) ClearCaps(ctx context.Context, org flex.OrgID) error {
+func (s *Service) ClearCaps(
+	ctx context.Context,
+	org flex.OrgID,
+) error {
 	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := tx.LockOrg(ctx); err != nil {
 			return err
@@ -172,7 +175,10 @@ func keepLimited(
 	return nil
 }
 
-func capsWithSites(ctx context.Context, tx *store.Tx) (flex.Caps, bool, error) {
+func capsWithSites(
+	ctx context.Context,
+	tx *store.Tx,
+) (flex.Caps, bool, error) {
 	c, ok, err := tx.Caps(ctx)
 	if err != nil || !ok {
 		return flex.Caps{}, false, err

@@ -52,7 +52,10 @@ type capsAhead struct {
 }
 
 // askedToTake is the most that dispatches ask a battery to draw in a span, from its start on.
-func askedToTake(b *store.CapBattery, span flex.Span) flex.Watts {
+func askedToTake(
+	b *store.CapBattery,
+	span flex.Span,
+) flex.Watts {
 	var most flex.Watts
 	for at := span.From; len(b.Asked) > 0 && at.Before(span.To); at = at.Add(time.Minute) {
 		if a := askedAt(b, at); a != nil {
@@ -264,7 +267,10 @@ func (a *capsAhead) left(p flex.Period) (flex.Watts, bool) {
 
 // underCaps has a battery not charge in the half-hours in which cars and the other batteries leave it no headroom
 // for its full power.
-func (s *homeAhead) underCaps(a *capsAhead, power flex.Watts) {
+func (s *homeAhead) underCaps(
+	a *capsAhead,
+	power flex.Watts,
+) {
 	if a == nil {
 		return
 	}
@@ -400,7 +406,10 @@ func (a *capsAhead) ask(
 }
 
 // checkDispatch is a Conflict where what is drawn passes a cap in a half-hour of a dispatch.
-func (a *capsAhead) checkDispatch(cap int, span flex.Span) error {
+func (a *capsAhead) checkDispatch(
+	cap int,
+	span flex.Span,
+) error {
 	for _, p := range periodsTo(flex.PeriodAt(span.From), span.To) {
 		left, bounded := a.Spare(cap, p.Span().Meet(span))
 		if !bounded || left >= 0 {

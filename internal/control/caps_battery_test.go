@@ -45,13 +45,14 @@ func (h *fixture) sitesOf(homes []cappedHome, group string) (sites []flex.SiteID
 	return sites
 }
 
-// together is the most that the homes of a group draw in a half-hour, or all homes: by the modes that their batteries are
+// together is the most that the homes of a group draw in a half-hour, all homes, or those of both groups in the station: by the modes that their batteries are
 // sent, by dispatches, and by the schedules of their cars. It shares no code with what keeps the caps.
 func (h *fixture) together(homes []cappedHome, group string, p flex.Period) (most flex.Watts) {
 	h.Helper()
 	var drawing []flex.Step
 	for _, home := range homes {
-		if group != "" && home.group != group {
+		inside := group == "" || home.group == group || group == "station" && home.group != ""
+		if !inside {
 			continue
 		}
 		if modeAt(h.modes(home.battery), p.Start().Format(time.RFC3339)) == battery.ModeCharge {
@@ -226,7 +227,7 @@ func TestCaps_BatteriesDispatched(t *testing.T) {
 	})
 }
 
-// TestCaps_BatteriesRandom plays nights of homes in two groups under caps of the groups and the fleet, with cars that
+// TestCaps_BatteriesRandom plays nights of homes in two groups, which lie in a third, under caps of the groups and the fleet, with cars that
 // come and leave and limits that come. In no minute more is drawn than the caps allow.
 func TestCaps_BatteriesRandom(t *testing.T) {
 	seeds := uint64(2)
@@ -253,10 +254,11 @@ func (h *fixture) playCaps(r *rand.Rand) (charged int) {
 		h.read(home.battery, flex.BatteryStateOfCharge, "2026-01-14T18:05:00Z", "2026-01-14T18:05:00Z", float64(r.IntN(60)))
 	}
 
-	caps := map[string]flex.Watts{"": flex.Watts(12_000 + r.IntN(12_000)), "north": flex.Watts(6000 + r.IntN(9000)), "south": flex.Watts(3000 + r.IntN(9000))}
+	caps := map[string]flex.Watts{"": flex.Watts(12_000 + r.IntN(12_000)), "north": flex.Watts(6000 + r.IntN(9000)), "south": flex.Watts(3000 + r.IntN(9000)), "station": flex.Watts(6000 + r.IntN(9000))}
 	h.setCaps(flex.Caps{Fleet: flex.Cap{Power: new(caps[""])}, Groups: []flex.CapGroup{
-		{Name: "north", Sites: h.sitesOf(homes, "north"), Cap: flex.Cap{Power: new(caps["north"])}},
-		{Name: "south", Sites: h.sitesOf(homes, "south"), Cap: flex.Cap{Power: new(caps["south"])}},
+		{Name: "north", Parent: "station", Sites: h.sitesOf(homes, "north"), Cap: flex.Cap{Power: new(caps["north"])}},
+		{Name: "south", Parent: "station", Sites: h.sitesOf(homes, "south"), Cap: flex.Cap{Power: new(caps["south"])}},
+		{Name: "station", Cap: flex.Cap{Power: new(caps["station"])}},
 	}})
 
 	in := make([]bool, len(homes))

@@ -29,7 +29,8 @@ const (
 
 // capSums are the sums under some caps, and what is to be kept of them.
 type capSums struct {
-	from   int64 // the running block
+	tree   flex.CapTree // which group lies in which
+	from   int64        // the running block
 	sums   map[string]headroom.Sum
 	change map[string]headroom.Sum // by cap
 	put    []store.CapPart
@@ -45,13 +46,14 @@ func sumsBeside(
 	asset flex.AssetID,
 	names []string,
 ) (map[string]headroom.Sum, *store.CapPart, error) {
+	tree := inForce.Tree()
 	if inForce.SummedAt.IsZero() {
-		if err := sumAll(ctx, tx); err != nil {
+		if err := sumAll(ctx, tx, tree); err != nil {
 			return nil, nil, err
 		}
 	}
 
-	c, parts, err := countChanges(ctx, tx, names, asset)
+	c, parts, err := countChanges(ctx, tx, tree, names, asset)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -68,6 +70,7 @@ func sumsBeside(
 func countChanges(
 	ctx context.Context,
 	tx *store.Tx,
+	tree flex.CapTree,
 	names []string,
 	asset flex.AssetID,
 ) (*capSums, map[flex.AssetID]store.CapPart, error) {
@@ -87,6 +90,7 @@ func countChanges(
 	}
 
 	c := &capSums{
+		tree:   tree,
 		from:   headroom.BlockAt(tx.Now()),
 		change: map[string]headroom.Sum{},
 	}
@@ -118,14 +122,14 @@ func (c *capSums) count(
 			continue
 		}
 
-		for _, name := range flex.CapPath(old.Group) {
+		for _, name := range c.tree.Path(old.Group) {
 			old.RemoveFrom(c.of(name), c.from)
 		}
 		delete(parts, id)
 	}
 
 	for _, p := range now {
-		for _, name := range flex.CapPath(p.Group) {
+		for _, name := range c.tree.Path(p.Group) {
 			p.AddTo(c.of(name), c.from)
 		}
 
@@ -214,7 +218,10 @@ func countedParts(
 }
 
 // countedPart is what an asset that is plugged in is counted for from an instant on.
-func countedPart(l *store.Load, now time.Time) store.CapPart {
+func countedPart(
+	l *store.Load,
+	now time.Time,
+) store.CapPart {
 	steps, power, running := needsFrom(l, now)
 	p := store.CapPart{
 		AssetID: l.AssetID,
@@ -239,7 +246,10 @@ func countedPart(l *store.Load, now time.Time) store.CapPart {
 }
 
 // afterNow is the first of some instants that is still to come; zero if none is.
-func afterNow(now time.Time, instants ...time.Time) time.Time {
+func afterNow(
+	now time.Time,
+	instants ...time.Time,
+) time.Time {
 	var first time.Time
 	for _, at := range instants {
 		if at.After(now) {
@@ -251,7 +261,11 @@ func afterNow(now time.Time, instants ...time.Time) time.Time {
 }
 
 // sumAll makes the sums from every plugged-in asset, tank and heat pump. The caps must be locked.
-func sumAll(ctx context.Context, tx *store.Tx) error {
+func sumAll(
+	ctx context.Context,
+	tx *store.Tx,
+	tree flex.CapTree,
+) error {
 	if err := tx.DropCapSums(ctx); err != nil {
 		return err
 	}
@@ -268,6 +282,7 @@ func sumAll(ctx context.Context, tx *store.Tx) error {
 
 	now := tx.Now().Truncate(time.Second)
 	c := &capSums{
+		tree:   tree,
 		from:   headroom.BlockAt(now),
 		change: map[string]headroom.Sum{},
 	}
@@ -291,7 +306,14 @@ func (s *Service) countFleet(
 	inForce *store.CapsInForce,
 ) error {
 	if tx.Now().Sub(inForce.SummedAt) < summedFor {
-		if _, _, err := countChanges(ctx, tx, nil, flex.AssetID{}); err != nil {
+		_, _, err := countChanges(
+			ctx,
+			tx,
+			inForce.Tree(),
+			nil,
+			flex.AssetID{},
+		)
+		if err != nil {
 			return err
 		}
 
@@ -313,5 +335,5 @@ func (s *Service) countFleet(
 		}
 	}
 
-	return sumAll(ctx, tx)
+	return sumAll(ctx, tx, inForce.Tree())
 }

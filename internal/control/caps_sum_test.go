@@ -30,13 +30,24 @@ func TestCapSums_Random(t *testing.T) {
 	}
 }
 
-// summedSites are sites in two groups and in none, and one that nobody controls.
+// summedSites are sites in three groups, which may lie in each other, and in none, and one that nobody controls.
 type summedSites struct {
 	cars    []flex.AssetID
 	sites   []flex.SiteID
 	groups  map[flex.AssetID]string
 	tank    flex.AssetID // at the first site
 	without bool         // there are no caps
+	caps    flex.Caps
+	parents map[string]string // of groups
+}
+
+// under reports whether a cap binds a car.
+func (p *summedSites) under(car flex.AssetID, name string) bool {
+	group := p.groups[car]
+	for group != "" && group != name {
+		group = p.parents[group]
+	}
+	return group == name
 }
 
 func (h *fixture) playSums(r *rand.Rand) {
@@ -62,15 +73,26 @@ func (h *fixture) playSums(r *rand.Rand) {
 // regroup sets caps, with the sites in other groups than before.
 func (h *fixture) regroup(r *rand.Rand, p *summedSites) {
 	h.Helper()
-	groups := []flex.CapGroup{{Name: "north", Cap: kw(float64(10 + r.IntN(10)))}, {Name: "south", Cap: kw(9)}}
+	groups := []flex.CapGroup{{Name: "north", Cap: kw(float64(10 + r.IntN(10)))}, {Name: "south", Cap: kw(9)}, {Name: "station", Cap: kw(float64(8 + r.IntN(20)))}}
 	p.groups, p.without = map[flex.AssetID]string{}, false
 	for i, site := range p.sites {
-		if g := r.IntN(3); g < 2 {
+		if g := r.IntN(4); g < 3 {
 			groups[g].Sites = append(groups[g].Sites, site)
 			p.groups[p.cars[i]] = groups[g].Name
 		}
 	}
-	h.setCaps(flex.Caps{Fleet: kw(float64(15 + r.IntN(20))), Groups: groups})
+	p.caps = flex.Caps{Fleet: kw(float64(15 + r.IntN(20))), Groups: groups}
+	h.nest(r, p)
+}
+
+// nest sets the caps with the groups in others than before.
+func (h *fixture) nest(r *rand.Rand, p *summedSites) {
+	h.Helper()
+	groups := p.caps.Groups
+	groups[0].Parent = []string{"", "station"}[r.IntN(2)]
+	groups[1].Parent = []string{"", "north", "station"}[r.IntN(3)]
+	p.parents = map[string]string{"north": groups[0].Parent, "south": groups[1].Parent}
+	h.setCaps(p.caps)
 }
 
 // sumsHappen lets something happen, and says what.
@@ -86,7 +108,7 @@ func (h *fixture) sumsHappen(r *rand.Rand, p *summedSites) string {
 		}
 	}
 
-	switch r.IntN(14) {
+	switch r.IntN(16) {
 	case 0, 1:
 		h.event(control.Event{Kind: control.PlugOut})
 		return "a departure"
@@ -123,6 +145,11 @@ func (h *fixture) sumsHappen(r *rand.Rand, p *summedSites) string {
 	case 10:
 		h.replan()
 		return "planned"
+	case 11, 12:
+		if !p.without {
+			h.nest(r, p)
+		}
+		return "groups in others"
 	default:
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: in, VehicleRate: flex.Watts(r.IntN(3) * 3600)})
 		return "a plug-in"
@@ -132,7 +159,7 @@ func (h *fixture) sumsHappen(r *rand.Rand, p *summedSites) string {
 // checkSums compares what is counted with what each car may draw.
 func (h *fixture) checkSums(p *summedSites, when string) {
 	h.Helper()
-	names := []string{"", "north", "south"}
+	names := []string{"", "north", "south", "station"}
 	sums, err := control.CountedNow(h.Context(), h.db, h.Org, names...)
 	if err != nil {
 		h.Fatal(when, ": ", err)
@@ -158,7 +185,7 @@ func (h *fixture) checkSums(p *summedSites, when string) {
 	for _, name := range names {
 		var inIt []countedCar
 		for _, c := range cars {
-			if name == "" || p.groups[c.id] == name {
+			if name == "" || p.under(c.id, name) {
 				inIt = append(inIt, c)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"flexd/internal/engine/battery"
@@ -11,12 +12,18 @@ import (
 	"flexd/internal/store"
 )
 
-// feederExport is what limits the export of a battery's constraint group, and what the group's batteries
-// give to the grid. A battery that only covers its home gives nothing.
+// feederExport is what limits the export of the constraint groups around a battery, the innermost first, and what the groups'
+// batteries give to the grid. A battery that only covers its home gives nothing.
 //
 // A battery gives its full power in each half-hour in which it is to discharge, whatever its home is
 // expected to draw: that is a guess. A limit binds each half-hour that it touches.
 type feederExport struct {
+	groups []groupExport
+}
+
+// groupExport is what limits the export of one constraint group, and the batteries in it and in those that lie in it.
+type groupExport struct {
+	name      string
 	limits    []flex.CapLimit
 	batteries []store.CapBattery
 	place     map[flex.AssetID]int       // of a battery among them
@@ -32,51 +39,69 @@ func (k feedersKept) read(
 	tx *store.Tx,
 	asset flex.AssetID,
 ) (*feederExport, error) {
-	group, err := tx.ExportLimited(ctx, asset)
-	if err != nil || group == "" {
+	names, err := tx.ExportLimited(ctx, asset)
+	if err != nil || len(names) == 0 {
 		return nil, err
 	}
-	if e, known := k[group]; known {
+	if e, known := k[names[0]]; known {
 		return e, nil
 	}
 
-	e, err := readExport(ctx, tx, group)
+	e, err := readExport(ctx, tx, names)
 	if err == nil && k != nil {
-		k[group] = e
+		k[names[0]] = e
 	}
 
 	return e, err
 }
 
-// readExport reads what limits the export of a constraint group, nil if nothing does.
+// readExport reads what limits the export of constraint groups that lie in each other, the innermost first.
 func readExport(
 	ctx context.Context,
 	tx *store.Tx,
-	group string,
+	names []string,
 ) (*feederExport, error) {
-	limits, err := tx.ExportLimits(ctx, group)
-	if err != nil || len(limits) == 0 {
+	limits, err := tx.ExportLimits(ctx)
+	if err != nil {
 		return nil, err
 	}
 
-	batteries, err := tx.CapBatteries(ctx, group)
-	e := &feederExport{
-		limits:    limits,
-		batteries: batteries,
-		place:     make(map[flex.AssetID]int, len(batteries)),
-		all:       map[flex.Period]flex.Watts{},
+	tree, err := tx.CapTree(ctx)
+	if err != nil {
+		return nil, err
 	}
-	for i := range batteries {
-		e.place[batteries[i].ID] = i
+
+	batteries, err := tx.CapBatteries(ctx, names[len(names)-1])
+	e := &feederExport{}
+	for _, name := range names {
+		g := groupExport{
+			name:  name,
+			place: map[flex.AssetID]int{},
+			all:   map[flex.Period]flex.Watts{},
+		}
+		for _, l := range limits {
+			if l.Group == name {
+				g.limits = append(g.limits, l)
+			}
+		}
+
+		for i := range batteries {
+			if slices.Contains(tree.Path(batteries[i].Group), name) {
+				g.place[batteries[i].ID] = len(g.batteries)
+				g.batteries = append(g.batteries, batteries[i])
+			}
+		}
+
+		e.groups = append(e.groups, g)
 	}
 
 	return e, err
 }
 
 // limit is the least that limits the group's export in a span; false if nothing does.
-func (e *feederExport) limit(span flex.Span) (least flex.Watts, binds bool) {
-	for i := range e.limits {
-		l := &e.limits[i]
+func (g *groupExport) limit(span flex.Span) (least flex.Watts, binds bool) {
+	for i := range g.limits {
+		l := &g.limits[i]
 		if l.Meet(span).Empty() {
 			continue
 		}
@@ -89,7 +114,10 @@ func (e *feederExport) limit(span flex.Span) (least flex.Watts, binds bool) {
 }
 
 // askedAt is the dispatch that asks a battery for something at an instant: the newest.
-func askedAt(b *store.CapBattery, at time.Time) *store.AskedPower {
+func askedAt(
+	b *store.CapBattery,
+	at time.Time,
+) *store.AskedPower {
 	for i := len(b.Asked) - 1; i >= 0; i-- {
 		if b.Asked[i].Contains(at) {
 			return &b.Asked[i]
@@ -100,7 +128,10 @@ func askedAt(b *store.CapBattery, at time.Time) *store.AskedPower {
 }
 
 // askedToGive is the most that dispatches ask a battery to give in a span, from its start on.
-func askedToGive(b *store.CapBattery, span flex.Span) flex.Watts {
+func askedToGive(
+	b *store.CapBattery,
+	span flex.Span,
+) flex.Watts {
 	var most flex.Watts
 	for at := span.From; at.Before(span.To); at = at.Add(time.Minute) {
 		if a := askedAt(b, at); a != nil {
@@ -112,7 +143,10 @@ func askedToGive(b *store.CapBattery, span flex.Span) flex.Watts {
 }
 
 // gives is the most that a battery gives in a half-hour, by its plan, by those that it may have read before and by dispatches.
-func gives(b *store.CapBattery, p flex.Period) flex.Watts {
+func gives(
+	b *store.CapBattery,
+	p flex.Period,
+) flex.Watts {
 	most := askedToGive(b, p.Span())
 	if b.Controlled && mayBe(&b.Plan, p, battery.ModeDischarge) {
 		most = max(most, b.Power)
@@ -122,28 +156,44 @@ func gives(b *store.CapBattery, p flex.Period) flex.Watts {
 }
 
 // headroom is what the others leave to one battery in a half-hour; false if nothing limits it.
-func (e *feederExport) headroom(
+func (g *groupExport) headroom(
 	asset flex.AssetID,
 	p flex.Period,
 ) (left flex.Watts, bounded bool) {
-	left, bounded = e.limit(p.Span())
+	left, bounded = g.limit(p.Span())
 	if !bounded {
 		return left, false
 	}
 
-	all, known := e.all[p]
+	all, known := g.all[p]
 	if !known {
-		for i := range e.batteries {
-			all += gives(&e.batteries[i], p)
+		for i := range g.batteries {
+			all += gives(&g.batteries[i], p)
 		}
-		e.all[p] = all
+
+		g.all[p] = all
 	}
 
-	if i, ok := e.place[asset]; ok {
-		all -= gives(&e.batteries[i], p)
+	if i, ok := g.place[asset]; ok {
+		all -= gives(&g.batteries[i], p)
 	}
 
 	return left - all, true
+}
+
+// headroom is the least that the others leave to one battery in a half-hour; false if nothing limits it.
+func (e *feederExport) headroom(
+	asset flex.AssetID,
+	p flex.Period,
+) (least flex.Watts, bounded bool) {
+	for i := range e.groups {
+		left, limited := e.groups[i].headroom(asset, p)
+		if limited && (!bounded || left < least) {
+			least, bounded = left, true
+		}
+	}
+
+	return least, bounded
 }
 
 // under has a battery give nothing to the grid in the half-hours in which the others of its feeder leave it no
@@ -255,10 +305,11 @@ func dispatchZero(
 	return err
 }
 
-// battery is one of the group's; one that is not there is sent nothing.
+// battery is one of the innermost group's; one that is not there is sent nothing.
 func (e *feederExport) battery(id flex.AssetID) *store.CapBattery {
-	if i, ok := e.place[id]; ok {
-		return &e.batteries[i]
+	g := &e.groups[0]
+	if i, ok := g.place[id]; ok {
+		return &g.batteries[i]
 	}
 
 	return &store.CapBattery{ID: id}
@@ -292,27 +343,30 @@ func CheckExport(
 		asked[a.ID] = a.Power
 	}
 
-	done := map[string]bool{"": true}
+	done := map[string]bool{} // by the innermost group: those around it are looked at with it
 	for _, a := range order.Assets {
-		group, err := tx.ExportLimited(ctx, a.ID)
+		names, err := tx.ExportLimited(ctx, a.ID)
 		if err != nil {
 			return err
 		}
-		if done[group] {
+		if len(names) == 0 || done[names[0]] {
 			continue
 		}
 
-		done[group] = true
+		done[names[0]] = true
 		if _, _, err := tx.LockCaps(ctx); err != nil {
 			return err
 		}
 
-		e, err := readExport(ctx, tx, group)
-		if err != nil || e == nil {
+		e, err := readExport(ctx, tx, names)
+		if err != nil {
 			return err
 		}
-		if err := e.checkDispatch(group, order.Span, asked); err != nil {
-			return err
+
+		for i := range e.groups {
+			if err := e.groups[i].checkDispatch(order.Span, asked); err != nil {
+				return err
+			}
 		}
 	}
 
@@ -321,20 +375,19 @@ func CheckExport(
 
 // checkDispatch is a Conflict where what is asked of some batteries and what the others give passes the limit in a
 // half-hour.
-func (e *feederExport) checkDispatch(
-	group string,
+func (g *groupExport) checkDispatch(
 	span flex.Span,
 	asked map[flex.AssetID]flex.Watts,
 ) error {
 	for _, p := range periodsTo(flex.PeriodAt(span.From), span.To) {
-		most, binds := e.limit(p.Span().Meet(span))
+		most, binds := g.limit(p.Span().Meet(span))
 		if !binds {
 			continue
 		}
 
 		sum, more := flex.Watts(0), flex.Watts(0)
-		for i := range e.batteries {
-			b := &e.batteries[i]
+		for i := range g.batteries {
+			b := &g.batteries[i]
 			sum += max(gives(b, p), -asked[b.ID])
 			more += max(0, -asked[b.ID])
 		}
@@ -343,7 +396,7 @@ func (e *feederExport) checkDispatch(
 			return flex.Fail(
 				flex.Conflict,
 				"the export of %q is limited to %g kW at %s, and with this dispatch its batteries would give %g kW: flexd limits list prints what limits it",
-				group,
+				g.name,
 				most.KW(),
 				p.Start().Format(time.RFC3339),
 				sum.KW(),

@@ -256,3 +256,70 @@ func TestExportLimits_Offered(t *testing.T) {
 		}
 	})
 }
+
+// TestExportLimits_Nested has a limit of a substation bind the batteries of both of its feeders, beside a limit of one of them,
+// and refuses a dispatch that the substation leaves no headroom for.
+func TestExportLimits_Nested(t *testing.T) {
+	each(t, "2026-01-14T18:10:00Z", func(h *fixture) {
+		north, south := h.feeders()
+		all := append(slices.Clone(north), south...)
+		nest := func(parent string) {
+			h.Helper()
+			err := h.service.ChangeCaps(h.Context(), h.Org, func(c *flex.Caps) error {
+				for i := range c.Groups[:2] {
+					c.Groups[i].Parent = parent
+				}
+				if len(c.Groups) == 2 {
+					c.Groups = append(c.Groups, flex.CapGroup{Name: "station"})
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		limits := func(limits ...flex.CapLimit) {
+			h.Helper()
+			if err := h.service.ImportLimits(h.Context(), h.Org, limits); err != nil {
+				t.Fatal(err)
+			}
+		}
+		gives := func(step string, n int) {
+			h.Helper()
+			h.runBatteries()
+			if got := h.giving("2026-01-14T20:00:00Z", all...); got != n {
+				h.Errorf("%s: %d batteries give, want %d", step, got, n)
+			}
+		}
+
+		nest("station")
+		gives("no limit", 4)
+		limits(exportLimit("station", 9500, "2026-01-14T20:00:00Z", "2026-01-14T20:30:00Z"))
+		gives("room for three", 3)
+		limits(exportLimit("north", 0, "2026-01-14T20:00:00Z", "2026-01-14T20:30:00Z"))
+		gives("none of the north", 2)
+		limits(exportLimit("station", 3000, "2026-01-14T20:00:00Z", "2026-01-14T20:30:00Z"))
+		gives("room for one", 1)
+
+		idle := south[0]
+		if h.giving("2026-01-14T20:00:00Z", idle) == 1 {
+			idle = south[1]
+		}
+		order := store.Dispatch{
+			Span:   flex.Span{From: at("2026-01-14T20:00:00Z"), To: at("2026-01-14T20:20:00Z")},
+			Assets: []store.DispatchedAsset{{ID: idle, Power: -1000}},
+		}
+		dispatch := func(tx *store.Tx) error { return control.CheckExport(h.Context(), tx, &order) }
+		if err := h.db.Write(h.Context(), h.Org, dispatch); flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), `"station" is limited to 3 kW`) {
+			t.Errorf("a dispatch beyond the substation's limit: %v", err)
+		}
+
+		nest("")
+		gives("in no substation", 2)
+		if err := h.db.Write(h.Context(), h.Org, dispatch); err != nil {
+			t.Errorf("a dispatch that nothing limits any more: %v", err)
+		}
+		nest("station")
+		gives("back in it", 1)
+	})
+}

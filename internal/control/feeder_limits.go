@@ -161,7 +161,11 @@ func checkLimit(l *flex.CapLimit) error {
 }
 
 // linkAlive says that a group's link is alive. A group that there is not is NotFound.
-func linkAlive(ctx context.Context, tx *store.Tx, group string) error {
+func linkAlive(
+	ctx context.Context,
+	tx *store.Tx,
+	group string,
+) error {
 	if err := tx.CheckScope(ctx, flex.Scope{Group: group}); err != nil {
 		return err
 	}

@@ -25,7 +25,11 @@ const replaceMax = 1000
 
 // planFleet plans an organisation's plugged-in assets under its caps, if that is due: all of
 // them at once, so that one gives way where another needs the headroom more.
-func (s *Service) planFleet(ctx context.Context, org flex.Org, t *tally) error {
+func (s *Service) planFleet(
+	ctx context.Context,
+	org flex.Org,
+	t *tally,
+) error {
 	mine := false
 	err := s.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
 		var err error
@@ -186,7 +190,11 @@ func newFleet(k *capped, now time.Time) *fleet {
 const assetsMax = 1 << 30
 
 // read reads prices and whatever is plugged in, from an instant on.
-func (f *fleet) read(ctx context.Context, tx *store.Tx, from time.Time) error {
+func (f *fleet) read(
+	ctx context.Context,
+	tx *store.Tx,
+	from time.Time,
+) error {
 	found, err := tx.PlannedAfter(ctx, flex.AssetID{}, assetsMax)
 	if err != nil {
 		return fmt.Errorf("read the fleet: %w", err)
@@ -300,7 +308,11 @@ func (f *fleet) gather(
 
 // join makes an asset a member under a cap. Headroom is kept for what it charges at once; what its
 // schedule in force draws is in the other headroom.
-func (f *fleet) join(p *store.Planned, cap int, from time.Time) {
+func (f *fleet) join(
+	p *store.Planned,
+	cap int,
+	from time.Time,
+) {
 	m := member{Planned: p, from: inputsAt(p, from)}
 	limitByRate(&m.from, true)
 	problem := problemOf(m.from, from, f.prices)
@@ -422,7 +434,11 @@ func (m *member) current() []flex.Step { return m.Current.Charging() }
 
 // decide plans a member in the headroom that is there for it, and keeps the plan if it replaces the
 // schedule in force.
-func (f *fleet) decide(ctx context.Context, d *Service, m *member) {
+func (f *fleet) decide(
+	ctx context.Context,
+	d *Service,
+	m *member,
+) {
 	problem, answer, binding := f.charge(*m.Car.Problem)
 	binding = m.underFuse(&problem, &answer, binding)
 	exceeds := !f.Fits(m.Car.Problem, m.Cap, m.current()) ||

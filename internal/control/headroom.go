@@ -18,14 +18,18 @@ const FullBattery flex.WattHours = 100_000
 // capped are the caps of an organisation as assetHeadroom has them, by their place.
 type capped struct {
 	store.CapsInForce
-	caps  []flex.Cap     // the fleet's, then the groups'
-	place map[string]int // of a group's cap
+	caps    []flex.Cap // the fleet's, then the groups'
+	parents []int      // of each, the place of the one that its group lies in; 0 for none
+	tree    flex.CapTree
+	place   map[string]int // of a group's cap
 }
 
 func placed(c store.CapsInForce) *capped {
 	k := &capped{
 		CapsInForce: c,
 		caps:        []flex.Cap{c.Fleet},
+		parents:     make([]int, 1+len(c.Groups)),
+		tree:        c.Tree(),
 		place:       map[string]int{"": 0},
 	}
 
@@ -34,12 +38,16 @@ func placed(c store.CapsInForce) *capped {
 		k.caps = append(k.caps, g.Cap)
 	}
 
+	for i := range c.Groups {
+		k.parents[i+1] = k.place[c.Groups[i].Parent]
+	}
+
 	return k
 }
 
 // profile is the headroom under the caps from an instant on, with the limits that bind for a time.
 func (k *capped) profile(from time.Time) *headroom.Profile {
-	p := headroom.New(from, k.caps)
+	p := headroom.Nested(from, k.caps, k.parents)
 	for _, l := range k.Limits {
 		if at, ok := k.place[l.Group]; ok {
 			p.Tighten(at, l.Span, l.Power)
@@ -89,7 +97,8 @@ func headroomFor(
 	scope := "" // the whole fleet
 
 	if k.Fleet == (flex.Cap{}) {
-		scope = group
+		path := k.tree.Path(group)
+		scope = path[len(path)-1] // the outermost group
 		if scope == "" && len(k.Position) == 0 {
 			return nil, nil
 		}
@@ -114,7 +123,7 @@ func (r *assetHeadroom) drawOthers(
 	asset flex.AssetID,
 	group string,
 ) error {
-	path := flex.CapPath(group)
+	path := r.tree.Path(group)
 	sums, own, err := sumsBeside(
 		ctx,
 		tx,
@@ -145,7 +154,10 @@ type pluggedIn struct {
 	loads          map[flex.AssetID]store.Load
 }
 
-func readPluggedIn(ctx context.Context, tx *store.Tx) (*pluggedIn, error) {
+func readPluggedIn(
+	ctx context.Context,
+	tx *store.Tx,
+) (*pluggedIn, error) {
 	inForce, ok, err := tx.Caps(ctx)
 	if err != nil || !ok {
 		return &pluggedIn{}, err
@@ -232,7 +244,10 @@ func (w *pluggedIn) under(
 }
 
 // draw puts what an asset draws from an instant on into the headroom.
-func (r *assetHeadroom) draw(l *store.Load, from time.Time) {
+func (r *assetHeadroom) draw(
+	l *store.Load,
+	from time.Time,
+) {
 	steps, power, running := needsFrom(l, from)
 	r.Add(r.place[l.Group], steps, power, running)
 }
@@ -347,7 +362,10 @@ func (r *assetHeadroom) charge(p charge.Problem) (charge.Problem, charge.Plan, *
 }
 
 // binding is what caps do to a plan.
-func (r *assetHeadroom) binding(p *charge.Problem, a *charge.Plan) *store.Binding {
+func (r *assetHeadroom) binding(
+	p *charge.Problem,
+	a *charge.Plan,
+) *store.Binding {
 	b := &store.Binding{Limits: p.Limits}
 	for _, h := range r.Bindings(p, a, r.cap) {
 		c := store.BindingCap{

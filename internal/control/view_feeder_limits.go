@@ -28,7 +28,7 @@ type LimitLine struct {
 	Source    string // import, openadr or fallback
 	Binds     bool   // now
 	Lowest    bool   // of those that bind now: this one holds the group
-	NumSites  int    // of the group
+	NumSites  int    // of the group and of those that lie in it
 }
 
 // LinkLine is a link with the fallback that binds when it is silent.
@@ -63,7 +63,7 @@ func (s *Service) LimitsOf(
 }
 
 // LimitsFor returns what limits the feeders of an organisation: of one group if its name is given, and of the
-// group of one site if its id is. A site that there is not is NotFound; one that is in no group is limited by
+// groups around one site if its id is. A site that there is not is NotFound; one that is in no group is limited by
 // nothing.
 func (s *Service) LimitsFor(
 	ctx context.Context,
@@ -79,7 +79,7 @@ func (s *Service) LimitsFor(
 		}
 
 		if group != "" {
-			v.keep(group)
+			v.keep([]string{group})
 		}
 		if site.IsZero() {
 			return nil
@@ -89,8 +89,8 @@ func (s *Service) LimitsFor(
 			return err
 		}
 
-		of, err := tx.CapGroup(ctx, site)
-		v.keep(of)
+		path, err := tx.CapPath(ctx, site)
+		v.keep(path)
 
 		return err
 	})
@@ -98,18 +98,21 @@ func (s *Service) LimitsFor(
 	return v, err
 }
 
-// keep leaves out what is of another group.
-func (v *LimitsView) keep(group string) {
+// keep leaves out what is of other groups.
+func (v *LimitsView) keep(groups []string) {
 	v.Limits = slices.DeleteFunc(v.Limits, func(l LimitLine) bool {
-		return l.Group != group
+		return !slices.Contains(groups, l.Group)
 	})
 
 	v.Links = slices.DeleteFunc(v.Links, func(l LinkLine) bool {
-		return l.Group != group
+		return !slices.Contains(groups, l.Group)
 	})
 }
 
-func (v *LimitsView) read(ctx context.Context, tx *store.Tx) error {
+func (v *LimitsView) read(
+	ctx context.Context,
+	tx *store.Tx,
+) error {
 	links, err := tx.CapLinks(ctx)
 	if err != nil {
 		return err
@@ -145,12 +148,28 @@ func (v *LimitsView) read(ctx context.Context, tx *store.Tx) error {
 		return err
 	}
 
+	v.markLowest()
+
+	return v.countSites(ctx, tx)
+}
+
+// countSites says how many sites each limit binds: of its group, and of those that lie in it.
+func (v *LimitsView) countSites(
+	ctx context.Context,
+	tx *store.Tx,
+) error {
 	sites, err := tx.CapSites(ctx)
-	for i := range v.Limits {
-		v.Limits[i].NumSites = len(sites[v.Limits[i].Group])
+	if err != nil {
+		return err
 	}
 
-	v.markLowest()
+	tree, err := tx.CapTree(ctx)
+	for i := range v.Limits {
+		l := &v.Limits[i]
+		for _, name := range tree.Inside(l.Group) {
+			l.NumSites += len(sites[name])
+		}
+	}
 
 	return err
 }

@@ -1,6 +1,7 @@
 package flex
 
 import (
+	"cmp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -11,6 +12,7 @@ const (
 	CapGroupsMax    = 1000
 	CapGroupNameMax = 64             // characters
 	CapSitesMax     = 20_000         // in all groups together
+	CapDepthMax     = 4              // groups that lie in each other
 	CapMax          = Watts(1e9)     // of one cap
 	StartsMax       = 100_000        // a minute
 	TradedMax       = 7 * 48         // half-hours of a position
@@ -38,16 +40,10 @@ type Cap struct {
 // feeder. A site lies in one at most.
 type CapGroup struct {
 	Name string
+	// the group that this one lies in, as a feeder lies in a substation; empty for none
+	Parent string
 	Cap
 	Sites []SiteID
-}
-
-// CapPath are the names of the caps that bind what lies in a group: the fleet's, which is empty, and the group's.
-func CapPath(group string) []string {
-	if group == "" {
-		return []string{""}
-	}
-	return []string{"", group}
 }
 
 // Traded is what was bought ahead for a half-hour. What the fleet draws beyond it is bought,
@@ -131,7 +127,7 @@ func (c *Caps) Check() error {
 		)
 	}
 
-	return c.checkPosition()
+	return cmp.Or(c.CheckNesting(), c.checkPosition())
 }
 
 func (c *Cap) check(whose string) error {

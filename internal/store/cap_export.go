@@ -11,15 +11,23 @@ import (
 	"flexd/internal/flex"
 )
 
-// exportChanged has the batteries of a constraint group planned anew at once, as what limits its export
-// changed.
-func (tx *Tx) exportChanged(ctx context.Context, group string) error {
-	_, err := tx.exec(
+// exportChanged has the batteries of a constraint group, and of those that lie in it, planned anew at once, as what limits its
+// export changed.
+func (tx *Tx) exportChanged(
+	ctx context.Context,
+	group string,
+) error {
+	names, err := tx.groupsInside(ctx, group)
+	if err != nil {
+		return err
+	}
+
+	list, args := inNames([]any{tx.org.Bytes()}, names)
+	_, err = tx.exec(
 		ctx,
 		`UPDATE battery_plan SET again = TRUE WHERE org_id = $1 AND asset_id IN
-			(SELECT a.id FROM asset a JOIN cap_site c ON c.site_id = a.site_id WHERE c.org_id = $1 AND c.name = $2)`,
-		tx.org.Bytes(),
-		group,
+			(SELECT a.id FROM asset a JOIN cap_site c ON c.site_id = a.site_id WHERE c.org_id = $1 AND c.name IN `+list+`)`,
+		args...,
 	)
 
 	tx.Wake(WakeControl)
@@ -27,45 +35,49 @@ func (tx *Tx) exportChanged(ctx context.Context, group string) error {
 	return err
 }
 
-// ExportLimited returns the constraint group of an asset, if something limits its export now or later; empty
-// otherwise.
+// ExportLimited returns the constraint groups around an asset of which something limits the export now or later, the innermost
+// first.
 func (tx *Tx) ExportLimited(
 	ctx context.Context,
 	asset flex.AssetID,
-) (string, error) {
-	var group string
-	err := tx.row(
+) ([]string, error) {
+	limited, err := rows(
 		ctx,
-		`SELECT c.name FROM asset a JOIN cap_site c ON c.site_id = a.site_id WHERE a.org_id = $1 AND a.id = $2 AND (
-			EXISTS (SELECT 1 FROM cap_limit l WHERE l.org_id = $1 AND l.group_name = c.name AND l.direction = 'export' AND l.to_at > $3)
-			OR EXISTS (SELECT 1 FROM cap_link k WHERE k.org_id = $1 AND k.group_name = c.name AND k.export_fallback_w IS NOT NULL AND k.lost_at IS NOT NULL))`,
+		tx.conn,
+		scalar[string],
+		`SELECT group_name FROM cap_limit WHERE org_id = $1 AND direction = 'export' AND to_at > $2
+			UNION SELECT group_name FROM cap_link WHERE org_id = $1 AND export_fallback_w IS NOT NULL AND lost_at IS NOT NULL`,
+		tx.org.Bytes(),
+		micros(tx.now),
+	)
+	if err != nil || len(limited) == 0 {
+		return nil, err
+	}
+
+	var site flex.SiteID
+	err = tx.row(
+		ctx,
+		`SELECT site_id FROM asset WHERE org_id = $1 AND id = $2`,
 		tx.org.Bytes(),
 		asset.Bytes(),
-		micros(tx.now),
-	).Scan(&group)
+	).Scan(&site)
 	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
 	}
 
-	return group, err
+	path, err := tx.CapPath(ctx, site)
+
+	return slices.DeleteFunc(path, func(name string) bool {
+		return !slices.Contains(limited, name)
+	}), err
 }
 
-// ExportLimits returns what limits the export of a constraint group now and later, the fallback of a lost
-// link among it.
-func (tx *Tx) ExportLimits(
-	ctx context.Context,
-	group string,
-) ([]flex.CapLimit, error) {
-	all, err := tx.bindingLimits(ctx, flex.Export)
-
-	var limits []flex.CapLimit
-	for _, l := range all {
-		if l.Group == group {
-			limits = append(limits, l)
-		}
-	}
-
-	return limits, err
+// ExportLimits returns what limits the export of constraint groups now and later, the fallback of a lost link among it.
+func (tx *Tx) ExportLimits(ctx context.Context) ([]flex.CapLimit, error) {
+	return tx.bindingLimits(ctx, flex.Export)
 }
 
 // CapBattery is a battery under caps, with what it is sent that may have it draw or give power.
@@ -85,8 +97,8 @@ type AskedPower struct {
 	Power flex.Watts
 }
 
-// CapBatteries returns the batteries of a constraint group, or with no group those of the whole organisation that
-// have a plan or are dispatched, in the order of their ids. Of their plans they have the modes alone,
+// CapBatteries returns the batteries of a constraint group and of those that lie in it, or with no group those of the whole
+// organisation that have a plan or are dispatched, in the order of their ids. Of their plans they have the modes alone,
 // and what they say of committed half-hours.
 func (tx *Tx) CapBatteries(
 	ctx context.Context,
@@ -95,10 +107,16 @@ func (tx *Tx) CapBatteries(
 	const columns = `SELECT a.id, COALESCE(c.name, ''), COALESCE(a.power_w, m.power_w), ` + controlled + `, p.from_at, COALESCE(p.modes, ''), p.handed_at, COALESCE(p.handed, '') `
 	const besides = ` LEFT JOIN model m ON m.key = lower(a.model) LEFT JOIN battery_plan p ON p.asset_id = a.id `
 
+	names, err := tx.groupsInside(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+
+	list, args := inNames([]any{tx.org.Bytes()}, names)
 	text := columns + `FROM cap_site c JOIN asset a ON a.site_id = c.site_id` + besides +
-		`WHERE c.org_id = $1 AND c.name = $2 AND a.type = 'battery' ORDER BY a.id`
-	args := []any{tx.org.Bytes(), group}
+		`WHERE c.org_id = $1 AND c.name IN ` + list + ` AND a.type = 'battery' ORDER BY a.id`
 	if group == "" {
+		names = nil
 		text = columns + `FROM asset a LEFT JOIN cap_site c ON c.site_id = a.site_id AND c.org_id = a.org_id` + besides +
 			`WHERE a.org_id = $1 AND a.type = 'battery' AND a.id IN (SELECT asset_id FROM battery_plan WHERE org_id = $1
 				UNION SELECT d.asset_id FROM dispatch e JOIN dispatch_asset d ON d.event_id = e.event_id WHERE e.org_id = $1 AND e.to_at > $2)
@@ -111,7 +129,7 @@ func (tx *Tx) CapBatteries(
 		return nil, err
 	}
 
-	return found, tx.readAsked(ctx, group, found)
+	return found, tx.readAsked(ctx, names, found)
 }
 
 func scanCapBattery(s scanner) (CapBattery, error) {
@@ -135,10 +153,10 @@ func scanCapBattery(s scanner) (CapBattery, error) {
 	return b, err
 }
 
-// readAsked fills in what dispatches ask the batteries of a group for, or of all.
+// readAsked fills in what dispatches ask the batteries of some groups for, or of all.
 func (tx *Tx) readAsked(
 	ctx context.Context,
-	group string,
+	groups []string,
 	found []CapBattery,
 ) error {
 	at := make(map[flex.AssetID]*CapBattery, len(found))
@@ -149,10 +167,11 @@ func (tx *Tx) readAsked(
 	const asked = `SELECT p.asset_id, d.event_id, d.from_at, d.to_at, p.power_w FROM dispatch d JOIN dispatch_asset p ON p.event_id = d.event_id `
 	text := asked + `WHERE d.org_id = $1 AND d.to_at > $2`
 	args := []any{tx.org.Bytes(), micros(tx.now)}
-	if group != "" {
+	if len(groups) > 0 {
+		var list string
+		list, args = inNames(args, groups)
 		text = asked + `JOIN asset a ON a.id = p.asset_id JOIN cap_site c ON c.site_id = a.site_id
-			WHERE d.org_id = $1 AND d.to_at > $2 AND c.org_id = $1 AND c.name = $3`
-		args = append(args, group)
+			WHERE d.org_id = $1 AND d.to_at > $2 AND c.org_id = $1 AND c.name IN ` + list
 	}
 
 	powers, err := rows(ctx, tx.conn, scanAsked, text, args...)

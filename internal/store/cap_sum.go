@@ -531,6 +531,7 @@ func (tx *Tx) WrongCapSums(ctx context.Context) ([]string, error) {
 	}
 
 	names := []string{""}
+	tree := (&flex.Caps{Groups: groups}).Tree()
 	for _, g := range groups {
 		names = append(names, g.Name)
 	}
@@ -554,7 +555,7 @@ func (tx *Tx) WrongCapSums(ctx context.Context) ([]string, error) {
 
 	for i := range parts {
 		p := &parts[i]
-		for _, name := range flex.CapPath(p.Group) {
+		for _, name := range tree.Path(p.Group) {
 			if kept[name] != nil {
 				p.RemoveFrom(kept[name], from)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"maps"
 	"time"
 
 	"flexd/internal/flex"
@@ -39,7 +40,10 @@ type Shadow struct {
 }
 
 // At is the price of headroom under a group's cap, or the fleet's if the name is empty.
-func (s *Shadow) At(group string, p flex.Period) flex.Price {
+func (s *Shadow) At(
+	group string,
+	p flex.Period,
+) flex.Price {
 	i := p.Sub(flex.PeriodAt(s.From))
 	if i >= 0 && i < len(s.Prices[group]) {
 		return s.Prices[group][i]
@@ -121,11 +125,16 @@ func (tx *Tx) capGroups(ctx context.Context) ([]flex.CapGroup, error) {
 		func(s scanner) (flex.CapGroup, error) {
 			var power sql.NullInt64
 			var g flex.CapGroup
-			err := s.Scan(&g.Name, &power, &g.StartsPerMinute)
+			err := s.Scan(
+				&g.Name,
+				&g.Parent,
+				&power,
+				&g.StartsPerMinute,
+			)
 			g.Power = wattsOf(power)
 			return g, err
 		},
-		`SELECT name, cap_w, starts FROM cap_group WHERE org_id = $1 ORDER BY name`,
+		`SELECT name, COALESCE(parent, ''), cap_w, starts FROM cap_group WHERE org_id = $1 ORDER BY name`,
 		tx.org.Bytes(),
 	)
 }
@@ -201,7 +210,10 @@ func (tx *Tx) CapSites(ctx context.Context) (map[string][]flex.SiteID, error) {
 
 // SetCaps puts caps in the place of those that stand, and has the fleet planned under them
 // at once. A site of another organisation is NotFound.
-func (tx *Tx) SetCaps(ctx context.Context, c flex.Caps) error {
+func (tx *Tx) SetCaps(
+	ctx context.Context,
+	c flex.Caps,
+) error {
 	traded, err := writeTraded(c.Position)
 	if err != nil {
 		return err
@@ -232,7 +244,7 @@ func (tx *Tx) SetCaps(ctx context.Context, c flex.Caps) error {
 		}
 	}
 
-	if err := tx.DropCapSums(ctx); err != nil {
+	if err := tx.keepCapSums(ctx, &c); err != nil {
 		return err
 	}
 	if err := tx.dropGroups(ctx); err != nil {
@@ -248,8 +260,64 @@ func (tx *Tx) SetCaps(ctx context.Context, c flex.Caps) error {
 	return tx.batteriesUnderCaps(ctx)
 }
 
+// keepCapSums keeps what is counted under the caps that are replaced, if every site stays in its group; else it is forgotten, and
+// counted anew.
+func (tx *Tx) keepCapSums(
+	ctx context.Context,
+	next *flex.Caps,
+) error {
+	sites, err := tx.CapSites(ctx)
+	if err != nil {
+		return err
+	}
+
+	if !sameSites(sites, next) {
+		return tx.DropCapSums(ctx)
+	}
+
+	before, err := tx.CapTree(ctx)
+	if err != nil {
+		return err
+	}
+
+	after := next.Tree()
+	if maps.Equal(before, after) {
+		return nil
+	}
+
+	return tx.moveCapSums(ctx, before, after)
+}
+
+// sameSites reports whether caps have the same sites in each group.
+func sameSites(
+	before map[string][]flex.SiteID,
+	next *flex.Caps,
+) bool {
+	group := map[flex.SiteID]string{}
+	for name, sites := range before {
+		for _, id := range sites {
+			group[id] = name
+		}
+	}
+
+	n := 0
+	for _, g := range next.Groups {
+		n += len(g.Sites)
+		for _, id := range g.Sites {
+			if was, in := group[id]; !in || was != g.Name {
+				return false
+			}
+		}
+	}
+
+	return n == len(group)
+}
+
 // addGroups keeps constraint groups with their sites.
-func (tx *Tx) addGroups(ctx context.Context, list []flex.CapGroup) error {
+func (tx *Tx) addGroups(
+	ctx context.Context,
+	list []flex.CapGroup,
+) error {
 	var groups, sites []any
 	var ids []flex.SiteID
 
@@ -258,6 +326,7 @@ func (tx *Tx) addGroups(ctx context.Context, list []flex.CapGroup) error {
 			groups,
 			tx.org.Bytes(),
 			g.Name,
+			parentOrNull(g.Parent),
 			wattsOrNull(g.Power),
 			g.StartsPerMinute,
 		)
@@ -278,9 +347,9 @@ func (tx *Tx) addGroups(ctx context.Context, list []flex.CapGroup) error {
 
 	err := tx.bulk(
 		ctx,
-		`INSERT INTO cap_group (org_id, name, cap_w, starts)`,
+		`INSERT INTO cap_group (org_id, name, parent, cap_w, starts)`,
 		``,
-		4,
+		5,
 		groups,
 	)
 
@@ -298,7 +367,10 @@ func (tx *Tx) addGroups(ctx context.Context, list []flex.CapGroup) error {
 }
 
 // ownSites refuses a site that is not the organisation's.
-func (tx *Tx) ownSites(ctx context.Context, ids []flex.SiteID) error {
+func (tx *Tx) ownSites(
+	ctx context.Context,
+	ids []flex.SiteID,
+) error {
 	for len(ids) > 0 {
 		chunk := ids[:min(len(ids), outboxChunk)]
 		ids = ids[len(chunk):]
@@ -381,7 +453,10 @@ func (tx *Tx) ClearCaps(ctx context.Context) error {
 
 // CapsUsed says that a schedule was made under the caps, which must be locked, and has the
 // fleet planned together by the instant, unless that is zero or it will be sooner.
-func (tx *Tx) CapsUsed(ctx context.Context, due time.Time) error {
+func (tx *Tx) CapsUsed(
+	ctx context.Context,
+	due time.Time,
+) error {
 	_, err := tx.exec(
 		ctx,
 		`UPDATE caps SET version = version + 1, due_at = CASE WHEN CAST($2 AS BIGINT) > 0 AND (due_at IS NULL OR due_at > CAST($2 AS BIGINT)) THEN CAST($2 AS BIGINT) ELSE due_at END

@@ -87,13 +87,38 @@ func (r *Profile) binding(
 	if !limited || w > 0 {
 		return b, false
 	}
-	if cap != 0 && r.caps[cap].StartsPerMinute > 0 {
-		b.Cap = cap
-	} else if r.caps[0].StartsPerMinute == 0 {
-		return b, false // the problem itself closes this time
-	}
 
-	b.Starts = true
+	b.Cap, b.Starts = r.paced(cap, span)
 
-	return b, true
+	return b, b.Starts // else the problem itself closes this time
+}
+
+// paced is the cap whose number of starts holds a car back in a span: the innermost that bounds them, of those that are full
+// then if any is.
+func (r *Profile) paced(
+	cap int,
+	span flex.Span,
+) (by int, found bool) {
+	var full bool
+	from, to := r.minutes(span)
+	r.of(cap, func(k int) {
+		most := r.caps[k].StartsPerMinute
+		if most == 0 {
+			return
+		}
+
+		isFull := false
+		for m := from; m < to; m++ {
+			isFull = isFull || r.startsAt(k, m) >= most
+		}
+
+		better := isFull && !full
+		inner := by == 0 && isFull == full
+		if !found || better || inner {
+			by, full = k, isFull
+		}
+		found = true
+	})
+
+	return by, found
 }

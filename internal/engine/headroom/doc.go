@@ -3,7 +3,8 @@
 //
 // # Model
 //
-// Cap 0 binds the whole fleet, every other cap the cars of its group. For minute m, cap k
+// Cap 0 binds the whole fleet, every other cap the cars of its group and of the groups that lie
+// in it. For minute m, cap k
 // and the power load[k][m] that the cars under it draw at most in that minute, the headroom
 // of a car is the least of cap[k] - load[k][m] over its caps; less than
 // the car's least (charge.Problem.Least, LeastPower) is none.

@@ -26,15 +26,16 @@ func drawsAt(steps []flex.Step, power flex.Watts, at time.Time) flex.Watts {
 	return 0
 }
 
-// sharedFleet draws cars that share a fleet's cap and those of two groups.
-func sharedFleet(t *rapid.T) (caps []flex.Cap, cars []Car, prices []flex.PricedPeriod) {
+// sharedFleet draws cars that share a fleet's cap and those of three groups, of which each may lie in one that has a higher place.
+func sharedFleet(t *rapid.T) (caps []flex.Cap, parents []int, cars []Car, prices []flex.PricedPeriod) {
 	watts := func(label string) *flex.Watts {
 		if rapid.Bool().Draw(t, label+" is bound") {
 			return new(flex.Watts(rapid.IntRange(0, 40).Draw(t, label) * 1000))
 		}
 		return nil
 	}
-	caps = []flex.Cap{{Power: watts("fleet")}, {Power: watts("feeder")}, {Power: watts("yard")}}
+	caps = []flex.Cap{{Power: watts("fleet")}, {Power: watts("feeder")}, {Power: watts("yard")}, {Power: watts("substation")}}
+	parents = []int{0, rapid.SampledFrom([]int{0, 2, 3}).Draw(t, "feeder in"), rapid.SampledFrom([]int{0, 3}).Draw(t, "yard in"), 0}
 	for i := range caps {
 		caps[i].StartsPerMinute = rapid.IntRange(0, 2).Draw(t, "starts")
 	}
@@ -59,9 +60,9 @@ func sharedFleet(t *rapid.T) (caps []flex.Cap, cars []Car, prices []flex.PricedP
 		if rapid.IntRange(0, 5).Draw(t, "charge now") == 0 {
 			p.ChargeNow = flex.Span{From: p.From, To: p.From.Add(time.Hour)}
 		}
-		cars = append(cars, Car{p, rapid.IntRange(0, 2).Draw(t, "group")})
+		cars = append(cars, Car{p, rapid.IntRange(0, 3).Draw(t, "group")})
 	}
-	return caps, cars, prices
+	return caps, parents, cars, prices
 }
 
 // planShared plans cars as a fleet is planned: shares, then one by one.
@@ -105,12 +106,12 @@ func TestProfile_NoCapIsExceeded(t *testing.T) {
 		defer v.Set(all)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		caps, cars, prices := sharedFleet(t)
+		caps, parents, cars, prices := sharedFleet(t)
 		var traded []flex.Traded
 		for i := range rapid.IntRange(0, 6).Draw(t, "traded") {
 			traded = append(traded, flex.Traded{Period: flex.PeriodAt(evening).Add(10 + i), Energy: 5000, Buy: 200e6, Sell: 20e6})
 		}
-		r := New(evening, caps)
+		r := Nested(evening, caps, parents)
 		problems, plans, err := planShared(r, cars, prices, traded)
 		if err != nil {
 			t.Fatal(err)
@@ -134,7 +135,7 @@ func TestProfile_NoCapIsExceeded(t *testing.T) {
 			for k := range caps {
 				var drawn, asked flex.Watts
 				for i, c := range cars {
-					if k == 0 || c.Cap == k {
+					if k == 0 || c.Cap == k || c.Cap > 0 && (parents[c.Cap] == k || parents[parents[c.Cap]] == k) {
 						w := drawsAt(plans[i].Steps, c.Power, at)
 						if drawn += w; c.ChargeNow.Contains(at) {
 							asked += w
@@ -195,5 +196,63 @@ func TestProfile_Pace(t *testing.T) {
 			}
 			r.Add(0, a.Steps, p.Power, false)
 		}
+	}
+}
+
+// TestProfile_Nested names the one of nested caps that holds a car back, by its power or by its starts, and shares what the
+// outermost leaves among cars of several groups, whatever the order of the groups.
+func TestProfile_Nested(t *testing.T) {
+	watts := func(w flex.Watts) flex.Cap { return flex.Cap{Power: &w} }
+	var prices []flex.PricedPeriod
+	for i := range 8 {
+		prices = append(prices, flex.PricedPeriod{Period: flex.PeriodAt(evening).Add(i), Price: flex.Price(i) * 10e6, Known: true})
+	}
+	problem := func() *charge.Problem {
+		return &charge.Problem{From: evening, ReadyBy: evening.Add(4 * time.Hour), Need: 7000, Power: 7000, AllOffPeak: true, Mode: flex.Minimise, Prices: prices}
+	}
+	pace := flex.Cap{StartsPerMinute: 1}
+
+	// The fleet, a street in a feeder in a substation, and a yard in the substation.
+	parents := []int{0, 2, 3, 0, 3}
+	for _, c := range []struct {
+		caps    []flex.Cap
+		beside  int // the group of another car
+		by      int
+		starts  bool
+		reports bool
+	}{
+		{[]flex.Cap{watts(90_000), watts(90_000), watts(90_000), watts(10_000), {}}, 4, 3, false, true},
+		{[]flex.Cap{watts(90_000), watts(90_000), watts(10_000), watts(90_000), {}}, 2, 2, false, true},
+		{[]flex.Cap{watts(90_000), watts(10_000), watts(10_000), watts(10_000), {}}, 1, 1, false, true},
+		{[]flex.Cap{watts(90_000), watts(10_000), watts(10_000), watts(90_000), {}}, 4, 0, false, false},
+		{[]flex.Cap{{}, {}, {}, pace, {}}, 4, 3, true, true},
+		{[]flex.Cap{pace, pace, pace, pace, {}}, 1, 1, true, true},
+		{[]flex.Cap{pace, {StartsPerMinute: 9}, {}, {}, {}}, 4, 0, true, true},
+	} {
+		r := Nested(evening, c.caps, parents)
+		p := problem()
+		r.Add(c.beside, []flex.Step{{Span: flex.Span{From: evening, To: evening.Add(time.Hour)}, Limit: flex.Unbounded}}, 7000, false)
+		q, a := r.Charge(*p, 1)
+		all := r.Bindings(&q, &a, 1)
+		if (len(all) > 0) != c.reports || c.reports && (all[0].Cap != c.by || all[0].Starts != c.starts) {
+			t.Errorf("caps %+v: %+v, want cap %d, starts %v", c.caps, all, c.by, c.starts)
+		}
+	}
+
+	r := Nested(evening, []flex.Cap{{}, {}, {}, watts(7000), {}}, parents)
+	s, err := r.Share([]Car{{problem(), 1}, {problem(), 4}, {problem(), 0}}, prices, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Caps[3][0] <= 0 || s.Caps[1][0]+s.Caps[2][0]+s.Caps[4][0] != 0 {
+		t.Errorf("headroom is worth %v", s.Caps)
+	}
+	for at := evening; at.Before(evening.Add(4 * time.Hour)); at = at.Add(time.Minute) {
+		if w := drawsAt(s.Cars[0], 7000, at) + drawsAt(s.Cars[1], 7000, at); w > 7000 {
+			t.Fatalf("%d W are shared at %v", w, at)
+		}
+	}
+	if drawsAt(s.Cars[2], 7000, evening) != 7000 {
+		t.Errorf("what lies in no group is held back: %v", s.Cars[2])
 	}
 }

@@ -25,26 +25,39 @@ const horizon = Hours * 60
 // every minute exceeds no cap at any instant.
 //
 // Caps are named by their place: the fleet's is 0, which binds every car, and others bind a
-// group. A car that is in no group names 0.
+// group. A car that is in no group names 0. A group may lie in another one, whose cap binds its
+// cars too.
 type Profile struct {
-	first  int64 // minute since 1970
-	caps   []flex.Cap
-	load   [][]int64 // watts, by cap and minute; nil before anything was added
-	starts [][]int32
-	hard   bool // charge-now is limited too
+	first   int64 // minute since 1970
+	caps    []flex.Cap
+	parents []int     // of each cap's group, the place of the one that it lies in; 0 for none
+	load    [][]int64 // watts, by cap and minute; nil before anything was added
+	starts  [][]int32
+	hard    bool // charge-now is limited too
 	// caps for a time, by cap and minute, in watts; nil for none
 	tight [][]int64
 	// a tighter cap of the fleet, by minute, in watts; nil for none
 	ceiling []int64
 }
 
-// New returns the headroom under caps, the fleet's first, from an instant on.
+// New returns the headroom under caps, the fleet's first, from an instant on. No group lies in another.
 func New(from time.Time, caps []flex.Cap) *Profile {
+	return Nested(from, caps, make([]int, len(caps)))
+}
+
+// Nested is New for groups that lie in each other: parents has, for each cap's group, the place of the one that it lies in,
+// and 0 for none.
+func Nested(
+	from time.Time,
+	caps []flex.Cap,
+	parents []int,
+) *Profile {
 	return &Profile{
-		first:  from.Unix() / 60,
-		caps:   caps,
-		load:   make([][]int64, len(caps)),
-		starts: make([][]int32, len(caps)),
+		first:   from.Unix() / 60,
+		caps:    caps,
+		parents: parents,
+		load:    make([][]int64, len(caps)),
+		starts:  make([][]int32, len(caps)),
 	}
 }
 
@@ -52,16 +65,20 @@ func New(from time.Time, caps []flex.Cap) *Profile {
 // matter of who asks.
 func (r *Profile) LimitNow() { r.hard = true }
 
-// of calls fn with every cap that binds a car.
+// of calls fn with every cap that binds a car: the fleet's, then its group's and those around it, outwards.
 func (r *Profile) of(cap int, fn func(k int)) {
 	fn(0)
-	if cap != 0 {
-		fn(cap)
+	for k := cap; k != 0; k = r.parents[k] {
+		fn(k)
 	}
 }
 
 // Tighten holds what a cap binds to a power for a time, beside the cap. The lowest binds.
-func (r *Profile) Tighten(k int, s flex.Span, most flex.Watts) {
+func (r *Profile) Tighten(
+	k int,
+	s flex.Span,
+	most flex.Watts,
+) {
 	if r.tight == nil {
 		r.tight = make([][]int64, len(r.caps))
 	}
@@ -79,7 +96,9 @@ func (r *Profile) Tighten(k int, s flex.Span, most flex.Watts) {
 }
 
 // cap is the power that cap k allows in a minute; false if it bounds none.
-func (r *Profile) cap(k, minute int) (watts int64, bounded bool) {
+func (r *Profile) cap(
+	k, minute int,
+) (watts int64, bounded bool) {
 	watts = math.MaxInt64
 	if p := r.caps[k].Power; p != nil {
 		watts = int64(*p)
@@ -97,7 +116,10 @@ func (r *Profile) bounds(k int) bool {
 }
 
 // At is the power that cap k allows at an instant within the horizon; false if it bounds none.
-func (r *Profile) At(k int, at time.Time) (most flex.Watts, bounded bool) {
+func (r *Profile) At(
+	k int,
+	at time.Time,
+) (most flex.Watts, bounded bool) {
 	m := int(max(0, min(horizon-1, at.Unix()/60-r.first)))
 	watts, bounded := r.cap(k, m)
 	return flex.Watts(watts), bounded
@@ -218,7 +240,9 @@ func (r *Profile) setCeiling() {
 
 // bound returns the power that cap k allows in a minute, and the cap's place: -1 if that is
 // the ceiling. It reports false if the cap bounds no power.
-func (r *Profile) bound(k, minute int) (watts int64, by int, bounded bool) {
+func (r *Profile) bound(
+	k, minute int,
+) (watts int64, by int, bounded bool) {
 	by = k
 	watts, bounded = r.cap(k, minute)
 
@@ -241,7 +265,10 @@ func (r *Profile) loadAt(k, minute int) int64 {
 
 // Spare is the least power that is left under the caps of a place in a span, below zero where they are exceeded; false
 // if they bound none in it.
-func (r *Profile) Spare(cap int, s flex.Span) (least flex.Watts, bounded bool) {
+func (r *Profile) Spare(
+	cap int,
+	s flex.Span,
+) (least flex.Watts, bounded bool) {
 	for m, to := r.minutes(s); m < to; m++ {
 		r.of(cap, func(k int) {
 			most, binds := r.cap(k, m)
@@ -297,12 +324,18 @@ func (r *Profile) full(cap, minute int) bool {
 	var full bool
 	r.of(cap, func(k int) {
 		most := r.caps[k].StartsPerMinute
-		if most > 0 && r.starts[k] != nil {
-			full = full || int(r.starts[k][minute]) >= most
-		}
+		full = full || most > 0 && r.startsAt(k, minute) >= most
 	})
 
 	return full
+}
+
+// startsAt is how many start under cap k in a minute.
+func (r *Profile) startsAt(k, minute int) int {
+	if r.starts[k] == nil {
+		return 0
+	}
+	return int(r.starts[k][minute])
 }
 
 // Exceeded returns the first minute in which more is drawn than a cap, and which cap; false

@@ -49,7 +49,7 @@ func (r *Profile) Share(
 	s := Shares{
 		Cars:   make([][]flex.Step, len(cars)),
 		Prices: prices,
-		Caps:   capPrices(&plan, len(r.caps), p.Slots),
+		Caps:   p.capPrices(&plan),
 	}
 
 	for t, list := range p.shares(&plan, cars) {
@@ -95,20 +95,20 @@ func penceOf(p flex.Price) float64 { return p.GBPPerMWh() / 10 }
 
 // capPrices returns the prices of caps by their places. A plan of a fleet has the fleet's cap
 // first, then the groups'; the first group is that of cars without one, and has no cap.
-func capPrices(plan *fleet.Plan, caps, slots int) [][]flex.Price {
-	all := make([][]flex.Price, caps)
+func (p *shared) capPrices(plan *fleet.Plan) [][]flex.Price {
+	all := make([][]flex.Price, len(p.groups))
 	for k := range all {
-		all[k] = make([]flex.Price, slots)
-		node := k
+		all[k] = make([]flex.Price, p.Slots)
+		node := 0
 		if k > 0 {
-			node = k + 1
+			node = p.groups[k] + 1
 		}
 		if node >= len(plan.Prices.Cap) {
 			continue
 		}
 
 		row := plan.Prices.Cap[node]
-		for t := range min(slots, len(row)) {
+		for t := range min(p.Slots, len(row)) {
 			all[k][t] = priceOf(row[t])
 		}
 	}
@@ -158,7 +158,10 @@ func (r *Profile) pack(
 
 // joinNext appends a step, or lengthens the last one if the step follows it at once with the
 // same limit.
-func joinNext(steps []flex.Step, next flex.Step) []flex.Step {
+func joinNext(
+	steps []flex.Step,
+	next flex.Step,
+) []flex.Step {
 	n := len(steps)
 	if n > 0 && steps[n-1].To.Equal(next.From) &&
 		steps[n-1].Limit == next.Limit {
@@ -179,12 +182,16 @@ func contains(steps []flex.Step, at time.Time) bool {
 // shared is the problem of a fleet that shares caps.
 type shared struct {
 	fleet.Problem
-	first flex.Period // its first half-hour
-	cars  []int       // of each EV, the place among all cars
+	first  flex.Period // its first half-hour
+	cars   []int       // of each EV, the place among all cars
+	groups []int       // of each cap, the place of its group; 0 for the fleet's
 }
 
 // shares returns what each car has of each half-hour by a plan.
-func (p *shared) shares(plan *fleet.Plan, cars []Car) [][]share {
+func (p *shared) shares(
+	plan *fleet.Plan,
+	cars []Car,
+) [][]share {
 	slots := make([][]share, p.Slots)
 	for n, i := range p.cars {
 		first := int(p.EVs[n].First)
@@ -207,6 +214,7 @@ func (r *Profile) problem(
 ) *shared {
 	p := &shared{first: flex.PeriodAt(r.instant(0))}
 	p.Unserved = unservedPrice
+	p.groups = r.groups()
 	p.addCars(cars)
 
 	assumed := charge.AssumedPrice(prices)
@@ -222,13 +230,13 @@ func (r *Profile) problem(
 	}
 
 	p.CapKW = r.capKW(0, p.first, p.Slots)
-	p.Groups = make(
-		[]fleet.Group,
-		len(r.caps),
-	) // the first has no cap of its own
-
+	p.Groups = make([]fleet.Group, len(r.caps)) // the first has no cap of its own
 	for k := 1; k < len(r.caps); k++ {
-		p.Groups[k].CapKW = r.capKW(k, p.first, p.Slots)
+		g := &p.Groups[p.groups[k]]
+		g.CapKW = r.capKW(k, p.first, p.Slots)
+		if up := r.parents[k]; up != 0 {
+			g.Parent = int32(p.groups[up] + 1)
+		}
 	}
 
 	if len(traded) > 0 {
@@ -238,8 +246,33 @@ func (r *Profile) problem(
 	return p
 }
 
+// groups gives the group of each cap its place in a fleet's problem: after the one that it lies in. The fleet's is 0.
+func (r *Profile) groups() []int {
+	depth := make([]int, len(r.caps))
+	order := make([]int, len(r.caps))
+	for k := range order {
+		order[k] = k
+		r.of(k, func(int) { depth[k]++ })
+	}
+
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(depth[a], depth[b])
+	})
+
+	places := make([]int, len(r.caps))
+	for i, k := range order {
+		places[k] = i
+	}
+
+	return places
+}
+
 // capKW is what a cap leaves in each half-hour, nil if it bounds no power.
-func (r *Profile) capKW(k int, first flex.Period, slots int) []float64 {
+func (r *Profile) capKW(
+	k int,
+	first flex.Period,
+	slots int,
+) []float64 {
 	if !r.bounds(k) {
 		return nil
 	}
@@ -304,6 +337,7 @@ func (p *shared) addCars(cars []Car) {
 			continue
 		}
 
+		e.Group = int32(p.groups[cars[i].Cap])
 		p.EVs = append(p.EVs, e)
 		p.cars = append(p.cars, i)
 		p.Slots = max(p.Slots, int(e.Last)+1)
@@ -341,7 +375,6 @@ func (c *Car) ev(first flex.Period) (fleet.EV, bool) {
 	e := fleet.EV{
 		EnergyKWh:     float64(need) / 3.6e6,
 		MaxKW:         c.Power.KW(),
-		Group:         int32(c.Cap),
 		PeakAdder:     c.peakAdder(),
 		First:         uint8(from),
 		Last:          uint8(min(to, fleet.MaxSlots-1)),

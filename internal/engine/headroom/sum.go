@@ -116,6 +116,17 @@ func (s Sum) Merge(other Sum) {
 	}
 }
 
+// Subtract takes another sum away.
+func (s Sum) Subtract(other Sum) {
+	for n, less := range other {
+		b := s.block(n * BlockMinutes)
+		for m := range less.Load {
+			b.Load[m] -= less.Load[m]
+			b.Starts[m] -= less.Starts[m]
+		}
+	}
+}
+
 // AddSum counts what many assets draw together under the cap k alone.
 func (r *Profile) AddSum(k int, s Sum) {
 	if r.load[k] == nil {
