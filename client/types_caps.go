@@ -27,7 +27,10 @@ type Cap struct {
 // A constraint group. A site lies in one at most.
 type CapGroup struct {
 	// Of 1 to 64 characters, the first and the last not blank.
-	Name            string   `json:"name"`
+	Name string `json:"name"`
+	// The name of the group that this one lies in, as a feeder lies in a substation: its cap binds the sites of this
+	// one too. It is among the groups. At most four groups lie in each other.
+	Parent          string   `json:"parent,omitzero"`
 	CapKW           *float64 `json:"cap_kw,omitzero"`
 	StartsPerMinute int      `json:"starts_per_minute,omitzero"`
 	SiteIDs         []SiteID `json:"site_ids"`

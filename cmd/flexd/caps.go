@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -28,25 +29,16 @@ type capsSet struct {
 	Group    string        `help:"The constraint group, created if it does not exist; by default the whole fleet." placeholder:"NAME"`
 	Power    *float64      `name:"kw" help:"The most that is drawn at any instant, in kW; below 0 removes this cap." placeholder:"KW"`
 	Starts   *int          `name:"starts-per-minute" help:"How many assets begin to charge in one minute at most; 0 for no limit." placeholder:"N"`
+	Parent   *string       `help:"The group that this one lies in, as a feeder lies in a substation: the caps of both bind its sites; empty for none." placeholder:"NAME"`
 	Site     []flex.SiteID `help:"A site of the group; may be repeated. Replaces the group's sites." placeholder:"ID"`
 	Position string        `help:"CSV of the energy bought ahead, with the columns start (RFC 3339, a half-hour), kwh, buy_gbp_per_mwh and sell_gbp_per_mwh." placeholder:"FILE"`
+	Preview  bool          `help:"Print the caps as they would be, and set nothing."`
 }
 
 // Run sets caps.
 func (o *capsSet) Run(ctx context.Context, c console) error {
-	capGiven := o.Power != nil || o.Starts != nil
-	if !capGiven && len(o.Site) == 0 && o.Position == "" {
-		return flex.Fail(
-			flex.Invalid,
-			"nothing to set: give --kw, --starts-per-minute, --site or --position",
-		)
-	}
-
-	if len(o.Site) > 0 && o.Group == "" {
-		return flex.Fail(
-			flex.Invalid,
-			"--site names the sites of a group: give --group too",
-		)
+	if err := o.check(); err != nil {
+		return err
 	}
 
 	var position []flex.Traded
@@ -58,14 +50,14 @@ func (o *capsSet) Run(ctx context.Context, c console) error {
 		}
 	}
 
+	if o.Preview {
+		return o.preview(ctx, c, position)
+	}
+
 	return o.actOn(ctx, "set caps", o.Group, func(h *app.App, org flex.Org) error {
 		said := "The fleet is planned under its caps at once, by whatever process serves it."
 		err := h.Control.ChangeCaps(ctx, org.ID, func(caps *flex.Caps) error {
-			if o.Position != "" {
-				caps.Position = position
-			}
-
-			o.change(caps)
+			o.change(caps, position)
 			if isEmpty(caps, o.Group) {
 				said = fmt.Sprintf(
 					"The cap binds nothing yet: group %s has no site. flexd caps set --group %q --site ID names one.",
@@ -85,15 +77,74 @@ func (o *capsSet) Run(ctx context.Context, c console) error {
 	})
 }
 
-// isEmpty reports whether a group of the caps has no site.
+// check refuses flags that set nothing, or mean a group that is not named.
+func (o *capsSet) check() error {
+	capGiven := o.Power != nil || o.Starts != nil
+	ofGroup := len(o.Site) > 0 || o.Parent != nil
+	if !capGiven && !ofGroup && o.Position == "" {
+		return flex.Fail(
+			flex.Invalid,
+			"nothing to set: give --kw, --starts-per-minute, --parent, --site or --position",
+		)
+	}
+
+	if ofGroup && o.Group == "" {
+		return flex.Fail(
+			flex.Invalid,
+			"--site names the sites of a group, and --parent what it lies in: give --group too",
+		)
+	}
+
+	return nil
+}
+
+// preview prints the caps as they would be.
+func (o *capsSet) preview(
+	ctx context.Context,
+	c console,
+	position []flex.Traded,
+) error {
+	h, org, err := o.openOrg(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+
+	caps, err := h.Control.Caps(ctx, org.ID)
+	if err != nil && flex.KindOf(err) != flex.NotFound {
+		return err
+	}
+
+	o.change(&caps, position)
+	if err := caps.Check(); err != nil {
+		return err
+	}
+
+	return printCaps(c, caps)
+}
+
+// isEmpty reports whether a group of the caps has no site, and no group that lies in it has one.
 func isEmpty(caps *flex.Caps, group string) bool {
-	return slices.ContainsFunc(caps.Groups, func(g flex.CapGroup) bool {
-		return g.Name == group && len(g.Sites) == 0
+	if group == "" {
+		return false
+	}
+
+	inside := caps.Tree().Inside(group)
+	return !slices.ContainsFunc(caps.Groups, func(g flex.CapGroup) bool {
+		return slices.Contains(inside, g.Name) && len(g.Sites) > 0
 	})
 }
 
-// change sets what was given of the fleet's cap or the group's.
-func (o *capsSet) change(caps *flex.Caps) {
+// change sets what was given of the fleet's cap or the group's, and the position.
+func (o *capsSet) change(
+	caps *flex.Caps,
+	position []flex.Traded,
+) {
+	if o.Position != "" {
+		caps.Position = position
+	}
+
 	one := &caps.Fleet
 	if o.Group != "" {
 		i := slices.IndexFunc(caps.Groups, func(g flex.CapGroup) bool {
@@ -105,6 +156,9 @@ func (o *capsSet) change(caps *flex.Caps) {
 
 		if len(o.Site) > 0 {
 			caps.Groups[i].Sites = o.Site
+		}
+		if o.Parent != nil {
+			caps.Groups[i].Parent = *o.Parent
 		}
 
 		one = &caps.Groups[i].Cap
@@ -218,10 +272,10 @@ func (o *capsShow) Run(ctx context.Context, c console) error {
 // printCaps prints caps as a table.
 func printCaps(c console, caps flex.Caps) error {
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "OF\tKW\tSTARTS A MINUTE\tSITES")
+	fmt.Fprintln(t, "OF\tIN\tKW\tSTARTS A MINUTE\tSITES")
 	fmt.Fprintf(
 		t,
-		"the fleet\t%s\t%s\tall\n",
+		"the fleet\t-\t%s\t%s\tall\n",
 		capText(caps.Fleet.Power),
 		startsText(caps.Fleet),
 	)
@@ -229,8 +283,9 @@ func printCaps(c console, caps flex.Caps) error {
 	for _, g := range caps.Groups {
 		fmt.Fprintf(
 			t,
-			"%s\t%s\t%s\t%d\n",
+			"%s\t%s\t%s\t%s\t%d\n",
 			g.Name,
+			cmp.Or(g.Parent, "-"),
 			capText(g.Power),
 			startsText(g.Cap),
 			len(g.Sites),
@@ -313,8 +368,11 @@ func (o *capsClear) clearGroup(
 	org flex.OrgID,
 ) error {
 	return h.Control.ChangeCaps(ctx, org, func(caps *flex.Caps) error {
-		n := len(caps.Groups)
+		if err := nothingInside(caps, o.Group); err != nil {
+			return err
+		}
 
+		n := len(caps.Groups)
 		caps.Groups = slices.DeleteFunc(caps.Groups, func(g flex.CapGroup) bool {
 			return g.Name == o.Group
 		})
@@ -328,4 +386,21 @@ func (o *capsClear) clearGroup(
 
 		return nil
 	})
+}
+
+// nothingInside refuses to take a group away while others lie in it: they would be bound by less than before.
+func nothingInside(caps *flex.Caps, group string) error {
+	for i := range caps.Groups {
+		if g := &caps.Groups[i]; g.Parent == group {
+			return flex.Fail(
+				flex.Conflict,
+				"the group %q cannot be taken away while %q lies in it: flexd caps set --group %q --parent \"\" takes it out",
+				group,
+				g.Name,
+				g.Name,
+			)
+		}
+	}
+
+	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,9 +41,9 @@ func TestReadPosition(t *testing.T) {
 func TestCapsSet(t *testing.T) {
 	site := flex.SiteID{1}
 	c := flex.Caps{Fleet: flex.Cap{Power: new(flex.Watts(9000)), StartsPerMinute: 2}}
-	(&capsSet{Group: "feeder", Power: new(4.5), Site: []flex.SiteID{site}}).change(&c)
-	(&capsSet{Group: "feeder", Starts: new(1)}).change(&c)
-	(&capsSet{Power: new(-1.0)}).change(&c)
+	(&capsSet{Group: "feeder", Power: new(4.5), Site: []flex.SiteID{site}}).change(&c, nil)
+	(&capsSet{Group: "feeder", Starts: new(1)}).change(&c, nil)
+	(&capsSet{Power: new(-1.0)}).change(&c, nil)
 	if c.Fleet.Power != nil || c.Fleet.StartsPerMinute != 2 || len(c.Groups) != 1 {
 		t.Fatalf("%+v", c)
 	}
@@ -60,4 +61,38 @@ func TestCapsClear(t *testing.T) {
 	s.wants(s.run(0, "caps", "clear", "--org", "seeded", "--group", "feeder"), "The caps of group feeder are removed.")
 	s.wants(s.run(0, "caps", "clear", "--org", "seeded"), "All caps are removed.")
 	s.wants(s.run(0, "caps", "clear", "--org", "seeded"), "No caps are set.")
+}
+
+// TestCaps_Parents puts a feeder into a substation and takes it out again, shows both, previews without setting anything, and
+// refuses what cannot be.
+func TestCaps_Parents(t *testing.T) {
+	s := store{Database: "sqlite:" + filepath.Join(t.TempDir(), "flexd.db"), Environment: "sandbox"}
+	run, out := commandRunner(t)
+	run((&orgAdd{cellFlags: cellFlags{store: s}, Name: "Acme", Username: "acme"}).Run, "acme")
+	of := ofOrg{store: s, Org: "Acme"}
+	show := (&capsShow{ofOrg: of}).Run
+	json := (&capsShow{ofOrg: of, JSON: true}).Run
+	set := func(group, parent string, preview bool) func(context.Context, console) error {
+		return (&capsSet{ofOrg: of, Group: group, Parent: &parent, Preview: preview}).Run
+	}
+	run(set("feeder 7", "substation 2", false), `lies in group "substation 2", which is not among the groups`)
+	run((&capsSet{ofOrg: of, Group: "substation 2", Power: new(900.0)}).Run, "group substation 2 has no site")
+	run(set("feeder 7", "substation 2", true), "feeder 7")
+	run(show, "substation 2")
+	if strings.Contains(out.String(), "feeder 7") {
+		t.Errorf("a preview sets a group:\n%s", out.String())
+	}
+
+	run(set("feeder 7", "substation 2", false), "has no site")
+	run(show, "feeder 7      substation 2  -")
+	run(json, `"parent": "substation 2"`)
+	run(set("substation 2", "feeder 7", true), "a group cannot lie in itself")
+	run(set("", "substation 2", false), "give --group too")
+	clear := func(group string) func(context.Context, console) error {
+		return func(ctx context.Context, c console) error { return (&capsClear{ofOrg: of, Group: group}).Run(ctx, c) }
+	}
+	run(clear("substation 2"), `while "feeder 7" lies in it`)
+	run(set("feeder 7", "", false), "has no site")
+	run(clear("substation 2"), "")
+	run(show, "feeder 7   -   -")
 }

@@ -60,7 +60,7 @@ var hidden = []string{
 	"access_token", "address", "allowed_origin", "answer_by", "asset_ids", "capacity_from", "confirm", "csv", "email",
 	"expires_utc", "external_id", "external_user_id", "firmware", "gave_boundary_meter_consent_at",
 	"gave_discharge_consent_at", "grant_type", "group", "gsp_group", "installation_date", "local_time", "mpan", "name",
-	"note", "password", "postcode", "power_from", "reason", "reference", "refresh_token", "secret", "serial_number",
+	"note", "parent", "password", "postcode", "power_from", "reason", "reference", "refresh_token", "secret", "serial_number",
 	"site_ids", "source", "street_address", "tariff_cheap_end_time", "tariff_cheap_start_time", "token_type", "url",
 	"user_email", "username", "value",
 }

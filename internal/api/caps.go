@@ -52,9 +52,10 @@ func capsNoun(in wire.Caps) (flex.Caps, error) {
 
 	for _, g := range in.Groups {
 		c.Groups = append(c.Groups, flex.CapGroup{
-			Name:  g.Name,
-			Cap:   capNoun(g.CapKW, g.StartsPerMinute),
-			Sites: g.SiteIDs,
+			Name:   g.Name,
+			Parent: g.Parent,
+			Cap:    capNoun(g.CapKW, g.StartsPerMinute),
+			Sites:  g.SiteIDs,
 		})
 	}
 
@@ -110,6 +111,7 @@ func ShowCaps(c flex.Caps) wire.Caps {
 		}
 		out.Groups = append(out.Groups, wire.CapGroup{
 			Name:            g.Name,
+			Parent:          g.Parent,
 			CapKW:           kwOrNil(g.Power),
 			StartsPerMinute: g.StartsPerMinute,
 			SiteIDs:         sites,

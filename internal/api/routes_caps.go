@@ -7,7 +7,10 @@ import (
 // sampleCaps is one as several operations show it.
 const sampleCaps = `{
 	"fleet": {"cap_kw": 1000, "starts_per_minute": 60},
-	"groups": [{"name": "feeder 7", "cap_kw": 500, "site_ids": ["a1b2c3d4-e5f6-7890-abcd-ef1234567890"]}],
+	"groups": [
+		{"name": "feeder 7", "parent": "substation 2", "cap_kw": 500, "site_ids": ["a1b2c3d4-e5f6-7890-abcd-ef1234567890"]},
+		{"name": "substation 2", "cap_kw": 900, "site_ids": []}
+	],
 	"position": [
 		{
 			"start_timestamp": "2026-01-15T18:00:00Z",
@@ -43,7 +46,7 @@ var capsRoutes = []Route{
 			ID: "put_caps", Tag: "caps", Addition: true,
 			Summary: "Set the caps",
 			Text: "In the place of those that stand: what is not given is not bound. The fleet is planned under " +
-				"them at once. No schedule draws more than a cap; a need that does not fit is short, and the " +
+				"them at once. A site is bound by the cap of its group, of each group that this one lies in, and of the fleet. No schedule draws more than a cap; a need that does not fit is short, and the " +
 				"schedule's explanation says by which cap. Charge-now, and assets that are not under control, " +
 				"count against a cap and are not held back by it.",
 			Body: sample[wire.Caps](sampleCaps),

@@ -30,6 +30,7 @@ type capsJSON struct {
 
 type capGroupJSON struct {
 	Name   string      `json:"name"`
+	Parent string      `json:"parent"` // the group that it lies in; empty for none
 	Power  *flex.Watts `json:"power_w"`
 	Starts int         `json:"starts_per_minute"`
 	Sites  int         `json:"num_sites"`
@@ -48,6 +49,7 @@ func (l capsLine) json() capsJSON {
 	for _, g := range l.Groups {
 		v.Groups = append(v.Groups, capGroupJSON{
 			g.Name,
+			g.Parent,
 			g.Power,
 			g.StartsPerMinute,
 			len(g.Sites),

@@ -35,7 +35,10 @@ type Cap struct {
 //openapi:addition
 type CapGroup struct {
 	// Of 1 to 64 characters, the first and the last not blank.
-	Name            string        `json:"name" wire:"required,nonempty,text=256"`
+	Name string `json:"name" wire:"required,nonempty,text=256"`
+	// The name of the group that this one lies in, as a feeder lies in a substation: its cap binds the sites of this
+	// one too. It is among the groups. At most four groups lie in each other.
+	Parent          string        `json:"parent,omitzero" wire:"nonempty,text=256"`
 	CapKW           *float64      `json:"cap_kw,omitzero" wire:"min=0,max=1000000"`
 	StartsPerMinute int           `json:"starts_per_minute,omitzero" wire:"min=1,max=100000"`
 	SiteIDs         []flex.SiteID `json:"site_ids" wire:"required,unique,items=20000"`
