@@ -409,6 +409,10 @@ func (h eventHandler) leaveFuse(ctx context.Context) error {
 		return nil
 	}
 
+	if err := h.tx.MarkAsking(ctx, h.c.Asset.SiteID); err != nil {
+		return err
+	}
+
 	found, err := h.tx.EachPlannedAt(ctx, h.c.Asset.SiteID)
 	for i := 0; i < len(found) && err == nil; i++ {
 		if found[i].Unread != nil || found[i].Current.HasTail() {

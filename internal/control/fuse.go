@@ -34,7 +34,8 @@ type behindFuse struct {
 	gone   []*siteCar                   // past their ready-by and not planned, which may still give
 	givers map[flex.AssetID]*giver      // with a schedule by which they may give, and no cause of their own
 	others []draws                      // what is plugged in and not planned
-	tanks  []draws                      // elements of hot-water tanks
+	tanks  []draws                      // heaters
+	asked  []draws                      // what heaters ask for that the cars are to leave
 	again  map[time.Time][]flex.AssetID // whom to look at again, and when
 	// all together can draw more than the fuse
 	tight bool
@@ -186,7 +187,12 @@ func (f *behindFuse) plan(
 		return nil, err
 	}
 
-	return f.besideGivers(ctx, d, pose)
+	alone, err := f.besideGivers(ctx, d, pose)
+	if err != nil {
+		return nil, err
+	}
+
+	return f.besideHeat(ctx, d, pose, alone)
 }
 
 // solved solves a site: with its batteries, if it has any.
@@ -380,6 +386,7 @@ func (f *behindFuse) drawBeside(
 
 	f.drawOthers(loads, planned)
 	f.others = append(f.others, f.tanks...)
+	f.drawAsked()
 	f.drawBatteries()
 	f.drawBase()
 }

@@ -161,6 +161,18 @@ func (c *siteCar) keep(from time.Time) {
 	c.gives = givesAhead(&c.Current, from)
 }
 
+// keepWhole has a car do what its schedule in force says, after its end too.
+func (c *siteCar) keepWhole(from time.Time) {
+	c.keep(from)
+	c.core = c.want
+
+	after := flex.Span{
+		From: c.end(from),
+		To:   c.Current.End(),
+	}
+	c.tail = within(c.Current.Steps, after)
+}
+
 // commitSite puts what changed in force, and has the site planned again if a car waits for
 // another to accept that it gives way.
 func (s *Service) commitSite(

@@ -78,6 +78,9 @@ type draws struct {
 	asset   flex.AssetID // of a car that nobody plans; zero else
 	battery bool         // it is the batteries of the site
 	base    bool         // it is the home itself
+	waits   bool         // it can be done at another time: a planned car, a battery
+	asked   bool         // it is what a heater would draw, and does not
+	asks    []flex.Step  // of a heater: what it would draw besides
 }
 
 // at is the most that it may draw at an instant.

@@ -174,7 +174,8 @@ func (f *behindFuse) devices() []check.Device {
 	}
 
 	for _, o := range f.others {
-		if !o.base && (!o.battery || f.home == nil) {
+		planned := o.battery && f.home != nil
+		if !o.base && !o.asked && !planned {
 			all = append(all, devicesOf([]draws{o})...)
 		}
 	}

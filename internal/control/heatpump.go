@@ -65,10 +65,11 @@ func (s *Service) planHeatPump(
 	p.Init, p.Worth = h.temp, t.residual
 	h.goesOn(p)
 	plan := heat.Solve(p)
+	asks := h.askRooms(p, &plan)
 
 	if kept, ok := h.keeps(p, &plan); ok {
 		h.note(p, &kept, t.plan.Room.Signals)
-		return tx.PutTankPlan(ctx, &t.plan)
+		return t.put(ctx, tx, asks)
 	}
 
 	accepted, err := tx.Accepted(ctx, t.asset.ID)
@@ -80,7 +81,7 @@ func (s *Service) planHeatPump(
 	t.replace(steps, accepted)
 	h.note(p, &plan, signals)
 
-	return t.send(ctx, tx)
+	return t.send(ctx, tx, asks)
 }
 
 // readHeatPump reads what a heat pump's plan depends on, but for what is around it.

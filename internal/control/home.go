@@ -261,8 +261,17 @@ type meter struct {
 
 // leaves is the least that all others leave of what the site's connection carries to the asset whose meter it is, at
 // any instant of a half-hour.
-func (m *meter) leaves(p flex.Period) flex.Watts {
-	f := behindFuse{others: m.may, phases: m.supply.Fuse.Phases}
+func (m *meter) leaves(p flex.Period) flex.Watts { return m.leftBy(m.may, p) }
+
+// leavesHeat is leaves, if all that can wait did so.
+func (m *meter) leavesHeat(p flex.Period) flex.Watts {
+	must := slices.DeleteFunc(slices.Clone(m.may), func(d draws) bool { return d.waits })
+	return m.leftBy(must, p)
+}
+
+// leftBy is what some loads and the home itself leave.
+func (m *meter) leftBy(loads []draws, p flex.Period) flex.Watts {
+	f := behindFuse{others: loads, phases: m.supply.Fuse.Phases}
 	least := flex.Unbounded
 	for _, at := range f.cuts(p.Span()) {
 		if !at.Before(p.End()) {
@@ -270,7 +279,7 @@ func (m *meter) leaves(p flex.Period) flex.Watts {
 		}
 
 		l := f.load()
-		l.addAll(m.may, at)
+		l.addAll(loads, at)
 		l.add(m.base.at(p), flex.Wiring{})
 		least = min(least, l.left(m.supply.Import, m.wired))
 	}
@@ -460,6 +469,10 @@ func (m *meter) addOthers(
 	}
 
 	beside = len(m.may) > 0 || asset.Type.Heats()
+	if asset.Type == flex.Battery {
+		m.may = append(m.may, merged(heatAsks(m.may), m.may)...)
+	}
+
 	for _, a := range all {
 		other := a.Type == flex.Battery && a.ID != asset.ID
 		beside = beside || other || a.Type.Charges()
@@ -496,6 +509,7 @@ func (m *meter) addBattery(
 	m.may = append(m.may, draws{
 		lists: [][]flex.Step{sentTo(b, battery.ModeCharge), draw},
 		power: b.Power(),
+		waits: true,
 		wired: b.Wiring(),
 	})
 	m.discharge = append(m.discharge, draws{
@@ -570,8 +584,7 @@ func (m *meter) addCars(
 			return err
 		}
 
-		car.keep(from)
-		car.core = car.want
+		car.keepWhole(from)
 		f.cars = append(f.cars, car)
 
 		if len(car.gives) > 0 && !plannedAsOne(&car.from) {
@@ -588,7 +601,7 @@ func (m *meter) addCars(
 // addSite adds what the cars of a site do, as planned and as they may do.
 func (m *meter) addSite(f *behindFuse) {
 	for _, o := range f.others {
-		if !o.battery && !o.base {
+		if !o.battery && !o.base && !o.asked {
 			m.may = append(m.may, o)
 		}
 	}
@@ -603,8 +616,10 @@ func (m *meter) addSite(f *behindFuse) {
 				power: car.from.Power,
 				wired: car.wiring(),
 				free:  true,
+				waits: true,
 			})
 		} else {
+			will.waits = true
 			m.may = append(m.may, will)
 		}
 

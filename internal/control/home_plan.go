@@ -90,6 +90,7 @@ func (f *behindFuse) anew() *behindFuse {
 		home:   f.home,
 		base:   f.base,
 		tanks:  f.tanks,
+		asked:  f.asked,
 		lack:   f.lack,
 		givers: f.givers,
 		again:  map[time.Time][]flex.AssetID{},
@@ -382,7 +383,7 @@ func (f *behindFuse) drawBatteries() {
 		}
 	}
 
-	if f.tight && f.leavesLeast(power) {
+	if f.tight && f.leavesLeast(draws{power: power, wired: f.home.wired}) {
 		steps = append(steps, flex.Step{
 			Span:  flex.Span{From: f.last, To: f.last.Add(TailTime)},
 			Limit: power,
@@ -397,11 +398,11 @@ func (f *behindFuse) drawBatteries() {
 	})
 }
 
-// leavesLeast reports whether each car of the site could charge beside batteries of some power and the home's own load.
-func (f *behindFuse) leavesLeast(power flex.Watts) bool {
+// leavesLeast reports whether each car of the site could charge beside the most of other loads and of the home's own.
+func (f *behindFuse) leavesLeast(loads ...draws) bool {
 	l := f.load()
 	l.add(f.base.most(), flex.Wiring{})
-	l.add(power, f.home.wired)
+	l.addMost(loads)
 
 	return !slices.ContainsFunc(f.cars, func(car *siteCar) bool {
 		return l.left(f.fuse, car.wiring()) < car.least()

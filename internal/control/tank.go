@@ -60,6 +60,7 @@ type heatedTank struct {
 	residual float64     // pence of a kWh that is left at their end
 	buy      []float64   // pence of a kWh in each
 	closed   []bool      // the main fuse leaves the element no headroom
+	crowded  []bool      // it would, if all that can wait did so
 }
 
 // PlanTanks works out anew the plan of every hot-water tank and heat pump under control that is due: once in each
@@ -132,11 +133,12 @@ func (s *Service) planTank(
 
 // planWater plans a hot-water tank of which is known what is around it, and sends what changed.
 func (t *heatedTank) planWater(ctx context.Context, tx *store.Tx) error {
-	p := t.problem()
+	p := t.problem(t.buy, t.closed)
 	plan := tank.Solve(p)
+	asks := t.askWater(&plan)
 	if kept, ok := t.keeps(p, &plan); ok {
 		t.note(&kept)
-		return tx.PutTankPlan(ctx, &t.plan)
+		return t.put(ctx, tx, asks)
 	}
 
 	accepted, err := tx.Accepted(ctx, t.asset.ID)
@@ -147,12 +149,21 @@ func (t *heatedTank) planWater(ctx context.Context, tx *store.Tx) error {
 	t.replace(t.steps(plan.On), accepted)
 	t.note(&plan)
 
-	return t.send(ctx, tx)
+	return t.send(ctx, tx, asks)
 }
 
-// send puts a plan in force. The caps are locked.
-func (t *heatedTank) send(ctx context.Context, tx *store.Tx) error {
+// send puts a plan in force, with what the heater asks for beside it. The caps are locked.
+func (t *heatedTank) send(
+	ctx context.Context,
+	tx *store.Tx,
+	asks []flex.Step,
+) error {
+	t.plan.Asks = asks
 	if err := tx.SendTankPlan(ctx, &t.plan); err != nil {
+		return err
+	}
+
+	if err := t.askCars(ctx, tx); err != nil {
 		return err
 	}
 
@@ -365,10 +376,9 @@ func (s *Service) readAround(
 		span := p.Span().Meet(flex.Span{From: t.from, To: p.End()})
 		t.slots = append(t.slots, span)
 		t.buy = append(t.buy, r.buy[i])
-		t.closed = append(
-			t.closed,
-			m.supply.Set && t.power > m.leaves(p),
-		)
+		closed := m.supply.Set && t.power > m.leaves(p)
+		t.closed = append(t.closed, closed)
+		t.crowded = append(t.crowded, closed && t.power <= m.leavesHeat(p))
 	}
 
 	return nil

@@ -11,8 +11,8 @@ import (
 	"flexd/internal/store"
 )
 
-// problem is what is to be planned.
-func (t *heatedTank) problem() *tank.Problem {
+// problem is what is to be planned, at some prices, where some half-hours are closed.
+func (t *heatedTank) problem(prices []float64, closed []bool) *tank.Problem {
 	p := &tank.Problem{
 		Top:   int(t.capacity),
 		Floor: t.floor(),
@@ -26,7 +26,7 @@ func (t *heatedTank) problem() *tank.Problem {
 	known := t.pattern()
 	for i, span := range t.slots {
 		s := t.slot(span, known)
-		s.Price, s.Closed = t.buy[i], t.closed[i]
+		s.Price, s.Closed = prices[i], closed[i]
 		p.Slots = append(p.Slots, s)
 	}
 
@@ -193,6 +193,7 @@ func tanksAt(
 			power: p.Power,
 			free:  true,
 			wired: wiringOf(assets, p),
+			asks:  p.Asks,
 		})
 	}
 

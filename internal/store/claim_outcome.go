@@ -161,7 +161,7 @@ func (tx *Tx) settle(ctx context.Context, holder int64, outs []Outcome) error {
 		}
 	}
 
-	return nil
+	return tx.markAskingBeside(ctx, accepted)
 }
 
 // settleOne moves an outbox row that does not move with others: one whose lease was lost, one

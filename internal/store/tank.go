@@ -46,6 +46,7 @@ type TankPlan struct {
 	Power      flex.Watts // of its element
 	Steps      []flex.Step
 	May        []flex.Step // the most of all that it may be following, these steps too
+	Asks       []flex.Step // when it would be on too, if what can wait left it headroom under the main fuse
 	Freed      bool        // control ended
 	PlannedAt  time.Time   // when it was last worked out, whether or not it changed
 	StoredAt   time.Time
@@ -60,11 +61,11 @@ type TankPlan struct {
 func (p *TankPlan) End() time.Time { return p.Steps[len(p.Steps)-1].To }
 
 const tankColumns = `asset_id, site_id, event_id, generation, made_at, power_w, from_at, steps, may_from_at, may, freed, planned_at, stored_at,
-	stored_wh, basis, lack_wh, lack_at, heat, lack_mk`
+	stored_wh, basis, lack_wh, lack_at, heat, lack_mk, asks_from_at, asks`
 
 func scanTank(s scanner) (TankPlan, error) {
-	var from, mayFrom time.Time
-	var steps, may string
+	var from, mayFrom, asksFrom time.Time
+	var steps, may, asks string
 	var room sql.Null[string]
 	var lack int64
 	var p TankPlan
@@ -88,6 +89,8 @@ func scanTank(s scanner) (TankPlan, error) {
 		instant{&p.LackAt},
 		&room,
 		&lack,
+		instant{&asksFrom},
+		&asks,
 	)
 
 	if err != nil {
@@ -105,8 +108,21 @@ func scanTank(s scanner) (TankPlan, error) {
 	}
 
 	p.May, err = readSteps(mayFrom, may)
+	if err != nil || asks == "" {
+		return p, err
+	}
+
+	p.Asks, err = readSteps(asksFrom, asks)
 
 	return p, err
+}
+
+// asksFrom is when the steps begin that a tank asks for; zero where it asks for none.
+func (p *TankPlan) asksFrom() time.Time {
+	if len(p.Asks) == 0 {
+		return time.Time{}
+	}
+	return p.Asks[0].From
 }
 
 // TankPlan returns the plan of a tank.
@@ -173,12 +189,13 @@ func (tx *Tx) PutTankPlan(ctx context.Context, p *TankPlan) error {
 	_, err := tx.exec(
 		ctx,
 		`INSERT INTO tank_plan (org_id, to_at, seen_at, `+tankColumns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)
 		ON CONFLICT (asset_id) DO UPDATE SET org_id = excluded.org_id, to_at = excluded.to_at, seen_at = excluded.seen_at,
 			site_id = excluded.site_id, event_id = excluded.event_id, generation = excluded.generation, made_at = excluded.made_at,
 			power_w = excluded.power_w, from_at = excluded.from_at, steps = excluded.steps, may_from_at = excluded.may_from_at, may = excluded.may,
 			freed = excluded.freed, planned_at = excluded.planned_at, stored_at = excluded.stored_at, stored_wh = excluded.stored_wh,
-			basis = excluded.basis, lack_wh = excluded.lack_wh, lack_at = excluded.lack_at, heat = excluded.heat, lack_mk = excluded.lack_mk
+			basis = excluded.basis, lack_wh = excluded.lack_wh, lack_at = excluded.lack_at, heat = excluded.heat, lack_mk = excluded.lack_mk,
+			asks_from_at = excluded.asks_from_at, asks = excluded.asks
 		WHERE tank_plan.org_id = excluded.org_id`,
 		tx.org.Bytes(),
 		micros(p.End()),
@@ -202,6 +219,8 @@ func (tx *Tx) PutTankPlan(ctx context.Context, p *TankPlan) error {
 		micros(p.LackAt),
 		writeRoom(p.Room),
 		p.Room.lack(),
+		micros(p.asksFrom()),
+		writeSteps(p.Asks),
 	)
 
 	return err
@@ -285,6 +304,51 @@ func (tx *Tx) markTanks(ctx context.Context, tanks []flex.AssetID) error {
 	}
 
 	return nil
+}
+
+// MarkAsking has those tanks and heat pumps of a site planned anew that ask for more than they have under its main fuse.
+func (tx *Tx) MarkAsking(
+	ctx context.Context,
+	site flex.SiteID,
+) error {
+	if tx.none(hasTanks) {
+		return nil
+	}
+
+	n, err := tx.exec(
+		ctx,
+		`UPDATE tank_plan SET planned_at = 0 WHERE org_id = $1 AND site_id = $2 AND asks <> '' AND NOT freed`,
+		tx.org.Bytes(),
+		site.Bytes(),
+	)
+	if n > 0 {
+		tx.Wake(WakeControl)
+	}
+
+	return err
+}
+
+// markAskingBeside is MarkAsking for the sites of assets whose client has taken a schedule.
+func (tx *Tx) markAskingBeside(
+	ctx context.Context,
+	assets []flex.EventID,
+) error {
+	if len(assets) == 0 || tx.none(hasTanks) {
+		return nil
+	}
+
+	list, args := in([]any{tx.org.Bytes()}, assets)
+	n, err := tx.exec(
+		ctx,
+		`UPDATE tank_plan SET planned_at = 0 WHERE org_id = $1 AND asks <> '' AND NOT freed
+			AND site_id IN (SELECT site_id FROM asset WHERE org_id = $1 AND id IN `+list+`)`,
+		args...,
+	)
+	if n > 0 {
+		tx.Wake(WakeControl)
+	}
+
+	return err
 }
 
 // MarkTanksAt has the tanks of a site planned anew.

@@ -1,0 +1,431 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/engine/heat"
+	"flexd/internal/engine/tank"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Heat before what can wait, behind a main fuse.
+//
+// The order is: what cars need, then comfort, then least cost. A heater is planned in the headroom that cars and batteries leave.
+// Where it falls short so, and would not if they left it more, its plan says when it would be on too: it asks for those
+// half-hours, as few as comfort takes. The cars of its site are then planned around as many of these as their needs let them
+// be, and batteries around all of them. Once the chargers have accepted that, the heater is planned again, and has the headroom.
+
+const (
+	// askPrice is what a kWh counts, in pence, in a half-hour that others would have to leave: more than any price.
+	askPrice = 1000.0
+	// heatTries is how often the cars of a site are planned at most to find what of it they can leave.
+	heatTries = 12
+	// heatSlack is what a car may come to less beside heat: what whole seconds round off.
+	heatSlack flex.WattHours = 10
+)
+
+// crowds reports whether the heater could have more if what can wait did so.
+func (t *heatedTank) crowds() bool { return slices.Contains(t.crowded, true) }
+
+// asking are the prices and the closed half-hours of a heater that may ask for those that others would have to leave.
+func (t *heatedTank) asking() ([]float64, []bool) {
+	var prices []float64
+	var closed []bool
+
+	for i := range t.slots {
+		price := t.buy[i]
+		if t.crowded[i] {
+			price += askPrice
+		}
+
+		prices = append(
+			prices,
+			price,
+		)
+		closed = append(
+			closed,
+			t.closed[i] && !t.crowded[i],
+		)
+	}
+
+	return prices, closed
+}
+
+// askWater is when a tank would be on too, which falls short by its plan.
+func (t *heatedTank) askWater(
+	plan *tank.Plan,
+) []flex.Step {
+	if plan.Short <= tankWarmer || !t.crowds() {
+		return nil
+	}
+
+	prices, closed := t.asking()
+	best := tank.Solve(
+		t.problem(prices, closed),
+	)
+
+	if best.Short > plan.Short-tankWarmer {
+		return nil
+	}
+
+	return t.askSteps(func(i int) bool {
+		return best.On[i]
+	})
+}
+
+// askRooms is when a heat pump would be on too, whose rooms fall short by its plan.
+func (h *heatPump) askRooms(
+	p *heat.Problem,
+	plan *heat.Plan,
+) []flex.Step {
+	if plan.Short <= pumpWarmer || !h.crowds() {
+		return nil
+	}
+
+	signals := h.signals
+	defer func() { h.signals = signals }()
+
+	prices, closed := h.asking()
+	q := h.problem(
+		h.slots,
+		prices,
+		closed,
+	)
+	q.Init = p.Init
+	q.Worth = p.Worth
+	q.Runs = p.Runs
+	q.Locked = p.Locked
+
+	best := heat.Solve(q)
+	if best.Short > plan.Short-pumpWarmer {
+		return nil
+	}
+
+	return h.askSteps(func(i int) bool {
+		return best.Energy[i] > 0
+	})
+}
+
+// askSteps are the half-hours in which a heater is on and which others would have to leave, as steps without a gap.
+func (t *heatedTank) askSteps(
+	on func(slot int) bool,
+) []flex.Step {
+	var steps []flex.Step
+	for i, s := range t.slots {
+		limit := flex.Watts(0)
+		if t.crowded[i] && on(i) {
+			limit = t.power
+		}
+
+		if limit > 0 || len(steps) > 0 {
+			steps = joined(
+				steps,
+				flex.Step{Span: s, Limit: limit},
+			)
+		}
+	}
+
+	return steps
+}
+
+// put keeps what is known of a heater beside a plan that stays in force, with what it asks for.
+func (t *heatedTank) put(
+	ctx context.Context,
+	tx *store.Tx,
+	asks []flex.Step,
+) error {
+	t.plan.Asks = asks
+	if err := tx.PutTankPlan(ctx, &t.plan); err != nil {
+		return err
+	}
+
+	return t.askCars(ctx, tx)
+}
+
+// askCars has the cars of the site planned anew, where the heater asks for something.
+func (t *heatedTank) askCars(
+	ctx context.Context,
+	tx *store.Tx,
+) error {
+	if len(t.plan.Asks) == 0 {
+		return nil
+	}
+
+	assets, err := tx.AssetsOf(ctx, t.asset.SiteID)
+	if err != nil {
+		return err
+	}
+
+	var cars []flex.AssetID
+	for i := range assets {
+		if assets[i].Type.Charges() {
+			cars = append(cars, assets[i].ID)
+		}
+	}
+
+	return tx.MarkDue(ctx, cars...)
+}
+
+// heatAsk is a half-hour that a heater asks for.
+type heatAsk struct {
+	flex.Step
+	heater int // its place among the heaters of the site
+}
+
+// heatAsks are the half-hours that heaters ask for, the first in time first.
+func heatAsks(heaters []draws) []heatAsk {
+	var asks []heatAsk
+	for n := range heaters {
+		for _, s := range heaters[n].asks {
+			if s.Limit == 0 {
+				continue
+			}
+
+			for _, span := range spansTo(s.From, s.To) {
+				asks = append(asks, heatAsk{
+					Step: flex.Step{
+						Span:  span,
+						Limit: s.Limit,
+					},
+					heater: n,
+				})
+			}
+		}
+	}
+
+	slices.SortStableFunc(asks, func(a, b heatAsk) int {
+		return a.From.Compare(b.From)
+	})
+
+	return asks
+}
+
+// merged are some of what heaters ask for, as draws of each.
+func merged(
+	asks []heatAsk,
+	heaters []draws,
+) []draws {
+	var all []draws
+	for n := range heaters {
+		var steps []flex.Step
+		for _, a := range asks {
+			if a.heater == n {
+				steps = append(steps, a.Step)
+			}
+		}
+
+		if len(steps) > 0 {
+			all = append(all, draws{
+				lists: [][]flex.Step{steps},
+				power: heaters[n].power,
+				wired: heaters[n].wired,
+				asked: true,
+			})
+		}
+	}
+
+	return all
+}
+
+// granted finds how many of the things that are asked for can be had together: all of them, or the first half and then
+// the second, and so on. It tries so often at most, and what can be had of some can be had of fewer. The last that it
+// found possible is what it returns.
+func granted[T any](
+	asks []T,
+	tries int,
+	possible func([]T) (bool, error),
+) ([]T, error) {
+	g := granting[T]{
+		left:     tries,
+		possible: possible,
+	}
+	g.add(asks)
+
+	return g.has, g.err
+}
+
+// granting is a search for what can be granted.
+type granting[T any] struct {
+	has      []T
+	left     int
+	possible func([]T) (bool, error)
+	err      error
+}
+
+// add grants as many of some as can be, beside those that were.
+func (g *granting[T]) add(asks []T) {
+	if len(asks) == 0 || g.left == 0 || g.err != nil {
+		return
+	}
+
+	g.left--
+	all := slices.Concat(g.has, asks)
+	ok, err := g.possible(all)
+	if err != nil {
+		g.err = err
+		return
+	}
+
+	if ok {
+		g.has = all
+		return
+	}
+
+	if half := len(asks) / 2; half > 0 {
+		g.add(asks[:half])
+		g.add(asks[half:])
+	}
+}
+
+// besideHeat plans a site anew around what its heaters ask for, as far as its cars come to what they need as they do alone.
+func (f *behindFuse) besideHeat(
+	ctx context.Context,
+	d *Service,
+	pose func(*behindFuse),
+	alone *behindFuse,
+) (*behindFuse, error) {
+	asks := slices.DeleteFunc(heatAsks(f.tanks), func(a heatAsk) bool {
+		return !a.To.After(f.from)
+	})
+	if len(asks) == 0 || !f.tight {
+		return alone, nil
+	}
+
+	best := alone
+	_, err := granted(asks, heatTries, func(some []heatAsk) (bool, error) {
+		g := f.anew()
+		g.asked = merged(some, f.tanks)
+		pose(g)
+		g.follow(f)
+
+		g, err := g.besideGivers(ctx, d, pose)
+		if err != nil || !g.meetsAs(alone) {
+			return false, err
+		}
+
+		best = g
+
+		return true, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("plan the site's cars around its heat: %w", err)
+	}
+
+	return best, nil
+}
+
+// meetsAs reports whether each car comes to as much of what it needs, and of what it was asked to charge now, as by other plans of the
+// same cars: once all have accepted theirs, and until then.
+func (f *behindFuse) meetsAs(other *behindFuse) bool {
+	for i, car := range f.cars {
+		than := other.cars[i]
+		if car.done {
+			continue
+		}
+
+		if !car.servedAs(than) {
+			return false
+		}
+	}
+
+	return true
+}
+
+// servedAs reports whether a car comes to as much as by another plan of it.
+func (c *siteCar) servedAs(than *siteCar) bool {
+	final := c.lacks(c.want) <= than.lacks(than.want)+heatSlack
+	until := c.lacks(c.core) <= than.lacks(than.core)+heatSlack
+	now := c.chargesNow() >= than.chargesNow()-heatSlack
+
+	return final && until && now
+}
+
+// lacks is what steps leave of a car's need; nothing of one that goes on by what it gives.
+func (c *siteCar) lacks(steps []flex.Step) flex.WattHours {
+	if c.goesOn {
+		return 0
+	}
+	return max(0, c.problem.Need-c.takes(steps))
+}
+
+// chargesNow is what a car takes while it was asked to charge at once.
+func (c *siteCar) chargesNow() flex.WattHours {
+	return c.takes(within(
+		c.core,
+		c.problem.ChargeNow,
+	))
+}
+
+// takes is what a car takes by steps, to its power.
+func (c *siteCar) takes(steps []flex.Step) flex.WattHours {
+	sum := int64(0)
+	for _, s := range steps {
+		power := min(s.Limit, c.problem.Power)
+		seconds := int64(s.Len() / time.Second)
+		sum += int64(power) * seconds
+	}
+
+	return flex.WattHours(sum / 3600)
+}
+
+// drawAsked counts what heaters ask for. From the end of the cars on it is all that they can draw, so that what a car has by itself
+// then leaves them headroom to be planned in, as far as the cars can then charge at all.
+func (f *behindFuse) drawAsked() {
+	if !f.tight || len(f.tanks) == 0 {
+		return
+	}
+
+	if !f.leavesLeast(f.tanks...) {
+		f.others = append(
+			f.others,
+			f.asked...,
+		)
+		return
+	}
+
+	for _, a := range f.asked {
+		before := flex.Span{
+			From: f.from,
+			To:   f.last,
+		}
+		a.lists = [][]flex.Step{
+			within(a.lists[0], before),
+		}
+		f.others = append(f.others, a)
+	}
+
+	for i := range f.tanks {
+		f.others = append(
+			f.others,
+			f.tanks[i].rest(f.last),
+		)
+	}
+}
+
+// rest is what a heater does not draw by its plan from an instant on, and could.
+func (d *draws) rest(from time.Time) draws {
+	var steps []flex.Step
+	for _, s := range d.lists[0] {
+		span := s.Meet(flex.Span{
+			From: from,
+			To:   s.To,
+		})
+		if !span.Empty() && s.Limit < d.power {
+			steps = append(steps, flex.Step{
+				Span:  span,
+				Limit: d.power - s.Limit,
+			})
+		}
+	}
+
+	return draws{
+		lists: [][]flex.Step{steps},
+		power: d.power,
+		wired: d.wired,
+		asked: true,
+	}
+}
