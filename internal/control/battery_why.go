@@ -227,6 +227,7 @@ type homeAhead struct {
 	load     []flex.WattHours
 	roof     []flex.WattHours
 	stored   flex.WattHours
+	wear     float64 // pence for each kWh that the battery discharges
 
 	// Of a battery that shares its site, by period; nil of others.
 	cars    []flex.WattHours // what cars take beside the load; negative where they give
@@ -299,6 +300,7 @@ func (s *Service) situationAlone(
 
 	var ahead homeAhead
 	ahead.settings = org.Settings
+	ahead.wear = org.Settings.Rates.BatteryWear.Value
 	ahead.periods = periodsTo(now, flex.DayAt(tx.Now()).Add(2).Start())
 	ahead.rates, err = rates(ctx, tx, b, org.Settings, ahead.periods)
 	if err != nil {
@@ -367,6 +369,7 @@ func (s *homeAhead) problem(
 	stored flex.WattHours,
 	before battery.Mode,
 ) battery.ModeProblem {
+	device.Wear = s.wear
 	p := device.Problem(
 		s.rates.buy,
 		s.rates.sell,
@@ -378,7 +381,6 @@ func (s *homeAhead) problem(
 	)
 
 	p.Allowed = s.allowed
-	p.Wear = s.settings.Rates.BatteryWear.Value
 
 	for i := range s.cars {
 		p.Load[i] += int(max(0, s.cars[i]))
@@ -407,7 +409,7 @@ func (s homeAhead) why(home home.Battery, modes []battery.Mode) BatteryWhy {
 		for _, c := range each {
 			pence += c
 		}
-		return levels, pence - s.rates.residual*float64(levels[len(levels)-1])/1000
+		return levels, pence - p.Terminal*float64(levels[len(levels)-1])/1000
 	}
 
 	var levels []int

@@ -141,6 +141,8 @@ func (f *behindFuse) homeProblem() (*site.Problem, notAsOne) {
 func (h *siteHome) battery() site.Battery {
 	least, most := h.device.Usable()
 	stored, power := min(h.ahead.stored, most), h.device.Power.KW()
+	problem := h.ahead.problem(h.device, stored, battery.ModeSelfUse)
+
 	return site.Battery{
 		Min:       min(least, stored).KWh(),
 		Max:       most.KWh(),
@@ -149,8 +151,8 @@ func (h *siteHome) battery() site.Battery {
 		Discharge: power,
 		ChargeEff: home.Efficiency,
 		Efficient: home.Efficiency,
-		Terminal:  h.ahead.rates.residual,
-		Wear:      h.ahead.settings.Rates.BatteryWear.Value,
+		Terminal:  problem.Terminal,
+		Wear:      problem.Wear,
 	}
 }
 

@@ -63,7 +63,7 @@ func TestModes_KeepsTheLaws(t *testing.T) {
 			ChargeStep: whole(0, 2500, "charge"), DischargeStep: whole(0, 2500, "discharge"),
 			ChargeEff: float64(whole(80, 100, "eff")) / 100, DischargeEff: float64(whole(80, 100, "eff")) / 100,
 			ImportLimit: whole(0, 1, "limited") * whole(500, 4500, "import"), ExportLimit: whole(0, 1, "limited") * whole(0, 2500, "export"),
-			Terminal: 6, Wear: float64(whole(0, 4, "wear")), SwitchCost: 0.1, Previous: battery.Mode(whole(0, 4, "mode")),
+			Terminal: 6, Wear: float64(whole(0, 4, "wear")), SwitchCost: 0.1, ReturnCost: float64(whole(0, 1, "return")) / 10, Previous: battery.Mode(whole(0, 4, "mode")),
 			FirstShare: float64(whole(0, 1800, "seconds left")) / 1800,
 		}
 		n := whole(1, 12, "slots")

@@ -32,7 +32,9 @@
 // # Model of ModeProblem
 //
 // Each slot takes one of five modes; a mode moves a fixed energy, or as far as the battery
-// goes; a change of mode costs SwitchCost. Stored energy is in whole watt-hours. The value
+// goes; a change of mode costs SwitchCost, and so may that back to SELF_USE after the end
+// (ReturnCost). Where buying for later does not pay, of plans that cost the same that one is
+// chosen which is more at SELF_USE and gives what is stored sooner. Stored energy is in whole watt-hours. The value
 // is computed backward on a grid of levels for each mode before, linear between levels;
 // then a beam of the most promising paths is followed forward with the device's exact
 // arithmetic.

@@ -100,6 +100,8 @@ type ModeProblem struct {
 	// of the first slot that is still to come; zero: all of it
 	FirstShare float64
 	SwitchCost float64 // pence per change of mode
+	// pence for the change to SELF_USE after the last slot, if that has another mode
+	ReturnCost float64
 	Previous   Mode
 	// by slot, each with LOCK; nil: all modes in every slot
 	Allowed []ModeSet
@@ -110,6 +112,60 @@ type ModeProblem struct {
 // allows reports whether a mode may be chosen in a slot.
 func (p *ModeProblem) allows(t int, m Mode) bool {
 	return p.Allowed == nil || p.Allowed[t].Has(m)
+}
+
+// tieBreak is what a slot in another mode than SELF_USE counts, in pence, and what a kWh counts for each slot that it is not given
+// in, where ties are broken. It is far above what sums of pence are rounded by; over 96 slots and 100 kWh it comes to a
+// ten-thousandth of a penny.
+const tieBreak = 1e-8
+
+// Buys reports whether it pays in some slot to buy a kWh for a later one. Where it does, what is left in the end saves buying it again;
+// where it does not, it is used some day as it is used now.
+func (p *ModeProblem) Buys() bool {
+	cheapest := math.Inf(1)
+	for t := range p.Import {
+		worth := max(p.Import[t], p.Export[t]) - p.Wear
+		if cheapest < worth*p.ChargeEff*p.DischargeEff {
+			return true
+		}
+
+		cheapest = min(cheapest, p.Import[t])
+	}
+
+	return false
+}
+
+// tie is what breaks ties in slot t: the mode, and a stored energy that moves by y.
+func (q *modeSolver) tie(t int, m Mode, y float64) float64 {
+	if q.buys {
+		return 0
+	}
+
+	sum := 0.0
+	if m != ModeSelfUse {
+		sum = tieBreak
+	}
+
+	if y < 0 {
+		sum -= tieBreak * float64(t) * y / 1000
+	}
+
+	return sum
+}
+
+// left is what counts in the end: less what is stored is worth, what breaks ties, and the way back to SELF_USE.
+func (q *modeSolver) left(m Mode, stored float64) float64 {
+	p := q.Problem
+	pence := -p.Terminal * stored / 1000
+	if !q.buys {
+		pence += tieBreak * float64(len(p.Import)) * stored / 1000
+	}
+
+	if m != ModeSelfUse {
+		pence += p.ReturnCost
+	}
+
+	return pence
 }
 
 // never is the cost of a mode that is not allowed: more than any plan comes to.
@@ -129,6 +185,7 @@ type modeSolver struct {
 	value [][ModeCount][gridLevels]float64
 	q     [ModeCount][gridLevels]float64
 	paths []path
+	buys  bool
 	free  Storage
 	net   []float64
 }
@@ -147,7 +204,8 @@ type move struct {
 }
 
 // SolveModes chooses a mode for each slot, at the least cost of energy and changes, less what
-// is stored at the end.
+// is stored at the end. Where buying for later does not pay (Buys), of plans that cost the same that one is chosen which is
+// more at SELF_USE and gives what is stored sooner.
 //
 // The value of stored energy is worked out backward for each mode before, on a grid with
 // straight lines between its levels; a mode moves the stored energy by the same step from
@@ -157,6 +215,7 @@ type move struct {
 func (w *Solver) SolveModes(p *ModeProblem, to []Mode) Result {
 	q := &w.modes
 	q.Load(p)
+	q.buys = p.Buys()
 	q.value = buffer.Resize(q.value, len(p.Import)+1)
 	q.backward()
 
@@ -290,7 +349,7 @@ func (q *modeSolver) backward() {
 
 	for i := range gridLevels {
 		for m := range last {
-			last[m][i] = -p.Terminal * (float64(p.Min) + float64(i)*level) / 1000
+			last[m][i] = q.left(Mode(m), float64(p.Min)+float64(i)*level)
 		}
 	}
 
@@ -298,6 +357,7 @@ func (q *modeSolver) backward() {
 		for m := range ModeCount {
 			q.shift(
 				t,
+				m,
 				&q.q[m],
 				&q.value[t+1][m],
 				float64(q.moves[t][m].y),
@@ -361,12 +421,15 @@ func (q *modeSolver) choose(t int, change float64) {
 // from the value after it.
 func (q *modeSolver) shift(
 	t int,
+	m Mode,
 	out, after *[gridLevels]float64,
 	y, level float64,
 ) {
 	const top = gridLevels - 1
+	counts := func(y float64) float64 { return q.Cost(t, y) + q.tie(t, m, y) }
+
 	if level == 0 {
-		cost := q.Cost(t, 0)
+		cost := counts(0)
 		for i := range out {
 			out[i] = cost + after[i]
 		}
@@ -374,7 +437,7 @@ func (q *modeSolver) shift(
 	}
 
 	steps := max(-top, min(top, y/level))
-	cost := q.Cost(t, steps*level)
+	cost := counts(steps * level)
 	below := math.Floor(steps)
 	part := steps - below // of the level above the one below
 
@@ -385,7 +448,7 @@ func (q *modeSolver) shift(
 		shiftRow(out[:n], after[whole:whole+n], after[whole+1:], cost, part)
 
 		for i := n; i < gridLevels; i++ {
-			out[i] = q.Cost(t, float64(top-i)*level) + after[top]
+			out[i] = counts(float64(top-i)*level) + after[top]
 		}
 		return
 	}
@@ -395,7 +458,7 @@ func (q *modeSolver) shift(
 	shiftRow(out[whole:], after[:n], after[1:], cost, part)
 
 	for i := range whole {
-		out[i] = q.Cost(t, -float64(i)*level) + after[0]
+		out[i] = counts(-float64(i)*level) + after[0]
 	}
 }
 
@@ -412,7 +475,8 @@ func shiftRow(
 
 // path is a path through the slots up to some slot.
 type path struct {
-	cost, promise float64 // so far, and with the value of what is to come
+	// so far, and with the value of what is to come; both with what breaks ties
+	cost, promise float64
 	s             int
 	parent        int32
 	mode          Mode
@@ -444,14 +508,36 @@ func (q *modeSolver) forward(to []Mode) float64 {
 	}
 
 	best := from // the most promising comes first
-	cost := q.paths[best].cost -
-		float64(p.Terminal*float64(q.paths[best].s))/1000
 	for t, i := len(to)-1, best; t >= 0; t-- {
 		to[t] = q.paths[i].mode
 		i = int(q.paths[i].parent)
 	}
 
-	return cost
+	return q.count(to)
+}
+
+// count is what modes cost: energy, changes, the way back to SELF_USE, less what is left stored.
+func (q *modeSolver) count(modes []Mode) float64 {
+	p := q.Problem
+	stored, before := p.Init, p.Previous
+	sum := 0.0
+
+	for t, m := range modes {
+		to, cost := q.Step(t, stored, m)
+		if m != before {
+			cost += p.SwitchCost
+		}
+
+		sum += cost
+		stored, before = to, m
+	}
+
+	sum -= float64(p.Terminal*float64(stored)) / 1000
+	if before != ModeSelfUse {
+		sum += p.ReturnCost
+	}
+
+	return sum
 }
 
 // next is a path that goes on with a mode in slot t.
@@ -461,6 +547,7 @@ func (q *modeSolver) next(
 ) path {
 	n := q.paths[from]
 	s, cost := q.Step(t, n.s, m)
+	cost += q.tie(t, m, float64(s-n.s))
 	if m != n.mode {
 		cost += q.Problem.SwitchCost
 	}

@@ -22,6 +22,7 @@ func drawModes(t *rapid.T) *battery.ModeProblem {
 		DischargeEff: rapid.SampledFrom([]float64{0.8, 0.95, 1}).Draw(t, "discharge eff"),
 		Terminal:     float64(whole(0, 20, "terminal")),
 		SwitchCost:   rapid.SampledFrom([]float64{0, 0.01, 0.2}).Draw(t, "switch cost"),
+		ReturnCost:   rapid.SampledFrom([]float64{0, 0.01, 0.2}).Draw(t, "return cost"),
 		Previous:     battery.Mode(whole(0, 4, "previous")),
 	}
 	p.Max = p.Min + 128
@@ -66,6 +67,9 @@ func bestModes(p *battery.ModeProblem) float64 {
 	for i := range next {
 		for m := range 5 {
 			next[i][m] = -p.Terminal * float64(p.Min+i) / 1000
+			if battery.Mode(m) != battery.ModeSelfUse {
+				next[i][m] += p.ReturnCost
+			}
 		}
 	}
 	for t := n - 1; t >= 0; t-- {
@@ -102,6 +106,9 @@ func TestSolver_Modes_Exhaustive(t *testing.T) {
 			cost, before = cost+c, m
 		}
 		cost -= p.Terminal * float64(s) / 1000
+		if before != battery.ModeSelfUse {
+			cost += p.ReturnCost
+		}
 		if err := check.Modes(p, to, got); err != nil {
 			t.Fatal(err)
 		}
@@ -123,6 +130,96 @@ func TestSolver_Modes_Exhaustive(t *testing.T) {
 			t.Fatalf("says %v, costs %v, bound %v, the best is %v\n%+v\n%v", got.Cost, cost, got.Bound, want, p, to)
 		}
 	})
+}
+
+// inTurn counts what breaks ties, in Wh and slots: each slot in another mode than SELF_USE as 1000, and what is given or left by its slot.
+func inTurn(p *battery.ModeProblem, modes []battery.Mode) (cost float64, ties int) {
+	s, before := p.Init, p.Previous
+	for t, m := range modes {
+		to, c := follow(p, t, s, m)
+		if m != before {
+			c += p.SwitchCost
+		}
+		if m != battery.ModeSelfUse {
+			ties += 1000
+		}
+		ties += t * max(0, s-to)
+		cost, s, before = cost+c, to, m
+	}
+	if before != battery.ModeSelfUse {
+		cost += p.ReturnCost
+	}
+	return cost - p.Terminal*float64(s)/1000, ties + len(modes)*s
+}
+
+// TestSolver_Modes_Ties tries all plans of a few slots with prices too close to buy for later: of those that cost the least the planner takes the one
+// that is at SELF_USE more and gives what it stores sooner.
+func TestSolver_Modes_Ties(t *testing.T) {
+	var w battery.Solver
+	tied := 0
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawModes(t)
+		n := min(4, len(p.Import))
+		p.Import, p.Export, p.Load, p.PV = p.Import[:n], p.Export[:n], p.Load[:n], p.PV[:n]
+		for i := range n {
+			p.Import[i] = rapid.SampledFrom([]float64{20, 20 / p.ChargeEff / p.DischargeEff}).Draw(t, "price")
+			p.Export[i] = 10
+		}
+
+		p.Terminal = p.DischargeEff * 20
+		to := make([]battery.Mode, n)
+		w.SolveModes(p, to)
+		cost, ties := inTurn(p, to)
+		modes, plans := make([]battery.Mode, n), 1
+		for range n {
+			plans *= 5
+		}
+		same := 0
+		for k := range plans {
+			for i, rest := 0, k; i < n; i, rest = i+1, rest/5 {
+				modes[i] = battery.Mode(rest % 5)
+			}
+			c, other := inTurn(p, modes)
+			if c < cost-1e-9 || c < cost+1e-9 && other < ties {
+				t.Fatalf("%v costs %v, %v; the planner's %v costs %v, %v\n%+v", modes, c, other, to, cost, ties, p)
+			}
+			if c < cost+1e-9 {
+				same++
+			}
+		}
+		if same > 1 {
+			tied++
+		}
+	})
+	if tied == 0 {
+		t.Error("no two plans cost the same")
+	}
+}
+
+// TestModeProblem_Buys: energy is bought for later where what is left of it after losses is worth more than it cost, wear counted.
+func TestModeProblem_Buys(t *testing.T) {
+	for _, c := range []struct {
+		buy, sell []float64
+		wear      float64
+		want      bool
+	}{
+		{nil, nil, 0, false},
+		{[]float64{28}, []float64{60}, 0, false},
+		{[]float64{28, 28}, []float64{15, 15}, 0, false},
+		{[]float64{80, 100}, []float64{0, 0}, 0, false},
+		{[]float64{79.99, 100}, []float64{0, 0}, 0, true},
+		{[]float64{100, 79.99}, []float64{0, 0}, 0, false},
+		{[]float64{71.99, 100}, []float64{0, 0}, 10, true},
+		{[]float64{72, 100}, []float64{0, 0}, 10, false},
+		{[]float64{9, 28, 9}, []float64{15, 15, 15}, 0, true},
+		{[]float64{9, 9}, []float64{15, 15}, 0, true},
+		{[]float64{-5, -5}, []float64{-5, -5}, 0, true},
+	} {
+		p := battery.ModeProblem{Import: c.buy, Export: c.sell, Wear: c.wear, ChargeEff: 0.8, DischargeEff: 1}
+		if got := p.Buys(); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
 }
 
 func TestSolver_Modes_NoRoom(t *testing.T) {

@@ -41,6 +41,10 @@ func Modes(
 	}
 
 	cost -= p.Terminal * float64(s) / 1000
+	if before != battery.ModeSelfUse {
+		cost += p.ReturnCost
+	}
+
 	if err := near("cost", cost, f.Cost, size); err != nil {
 		return err
 	}

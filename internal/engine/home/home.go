@@ -19,6 +19,7 @@ const (
 type Battery struct {
 	Power    flex.Watts // in and out, on the grid's side
 	Capacity flex.WattHours
+	Wear     float64 // pence for each kWh that it discharges, at its terminals
 }
 
 // Usable returns the stored energies that plans keep between.
@@ -46,7 +47,7 @@ func SalvageValue(buy []float64) float64 {
 
 // Problem is the battery's problem over half-hours: the prices in pence per kWh, what the
 // home draws and the roof gives, what is stored at their start after the mode before, and
-// what a kWh is worth that is left at their end.
+// what a kWh that is left at their end saves later, wear not counted.
 func (b Battery) Problem(
 	buy, sell []float64,
 	load, pv []flex.WattHours,
@@ -71,10 +72,18 @@ func (b Battery) Problem(
 		SwitchCost:    SwitchCost,
 		Previous:      before,
 		Terminal:      spare,
+		Wear:          b.Wear,
 	}
 
 	for i := range load {
 		p.Load[i], p.PV[i] = int(load[i]), int(pv[i])
+	}
+
+	// Where there is nothing to buy for, what is left is used later with its wear, and saves no purchase; and waiting on is no cheaper
+	// than covering the home now.
+	if !p.Buys() {
+		p.Terminal = max(0, spare-b.Wear*Efficiency)
+		p.ReturnCost = SwitchCost
 	}
 
 	return p

@@ -152,6 +152,9 @@ func pence(
 	if n := len(stored); n > 0 {
 		sum -= p.Terminal * float64(stored[n-1]) / 1000
 	}
+	if before != battery.ModeSelfUse {
+		sum += p.ReturnCost
+	}
 
 	return stored, sum
 }

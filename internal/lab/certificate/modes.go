@@ -23,7 +23,7 @@ func OfModes(p *battery.ModeProblem, f battery.Result) (battery.Result, Proof) {
 	n := len(p.Import)
 	lo, hi := float64(min(p.Min, p.Init)), float64(max(p.Max, p.Init))
 	var did, now [battery.ModeCount]piecewise.Curve
-	after := leftOver(p.Terminal, lo, hi)
+	after := leftOver(p, lo, hi)
 	proof := Proof{Modes: make([][]Potential, n+1)}
 	proof.Modes[n] = potentials(&after)
 
@@ -45,14 +45,20 @@ func OfModes(p *battery.ModeProblem, f battery.Result) (battery.Result, Proof) {
 	return f, proof
 }
 
-// leftOver are the curves at the end: less what is stored is worth, whatever the mode.
+// leftOver are the curves at the end: less what is stored is worth, and the way back to SELF_USE.
 func leftOver(
-	terminal, lo, hi float64,
+	p *battery.ModeProblem,
+	lo, hi float64,
 ) [battery.ModeCount]piecewise.Curve {
 	var curves [battery.ModeCount]piecewise.Curve
 	for m := range curves {
-		curves[m].Put(lo, -terminal*lo/1000)
-		curves[m].Put(hi, -terminal*hi/1000)
+		back := p.ReturnCost
+		if battery.Mode(m) == battery.ModeSelfUse {
+			back = 0
+		}
+
+		curves[m].Put(lo, back-p.Terminal*lo/1000)
+		curves[m].Put(hi, back-p.Terminal*hi/1000)
 	}
 
 	return curves

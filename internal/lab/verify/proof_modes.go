@@ -85,10 +85,15 @@ func overWorth(
 	lo, hi float64,
 ) float64 {
 	over := math.Inf(-1)
-	for _, end := range ends {
+	for m, end := range ends {
+		back := p.ReturnCost
+		if battery.Mode(m) == battery.ModeSelfUse {
+			back = 0
+		}
+
 		for _, s := range append([]float64{lo, hi}, end.X...) {
 			s = max(lo, min(hi, s))
-			over = max(over, valueAt(&end, s)+p.Terminal*s/1000)
+			over = max(over, valueAt(&end, s)+p.Terminal*s/1000-back)
 		}
 	}
 
