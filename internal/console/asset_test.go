@@ -220,7 +220,7 @@ func TestAsset_Battery(t *testing.T) {
 		d := s.service
 		path := "/console/assets/" + s.battery().String()
 		page := d.page(path)
-		d.wants(page, "Why the battery does this", "Cheap enough to store for hours that cost up to 28 p.", "Sold for 15 p, and can be filled again for 9 p.", ">CHARGE<", "<td>CHARGE</td><td class=\"mono\">charge_max</td>", "<td>SELF_USE</td><td class=\"mono\">avoid_import</td>", "9 p", "of 9.5 kWh", "against self-use throughout")
+		d.wants(page, "Why the battery does this", "Charges at 9 p for Thu 05:30, when a kWh is worth 28 p.", "Sold for 15 p, and can be filled again for 9 p.", ">CHARGE<", "<td>CHARGE</td><td class=\"mono\">charge_max</td>", "<td>SELF_USE</td><td class=\"mono\">avoid_import</td>", "9 p", "of 9.5 kWh", "against self-use throughout")
 		v := d.series(path + "/series.json")
 		if len(v.Plan) < 3 || v.Plan[0][0] != float64(at("2026-01-14T21:30:00Z").Unix()) {
 			t.Errorf("on the axis: %v", v.Plan)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"net/url"
-	"slices"
 
 	"flexd/internal/control"
 	"flexd/internal/engine/battery"
@@ -45,6 +44,7 @@ type batteryComparison struct {
 // batteryFigures are what matters of a battery's plan.
 type batteryFigures struct {
 	Pays   float64 `json:"pays_pence"`
+	Wears  float64 `json:"wear_pence"` // which nobody pays
 	Saves  float64 `json:"saves_pence"`
 	Stored float64 `json:"stored_kwh"` // at the end
 	// from, to, kW; positive fills the battery
@@ -53,8 +53,9 @@ type batteryFigures struct {
 
 func figuresOfBattery(w control.BatteryWhy) batteryFigures {
 	return batteryFigures{
-		round(w.Pence, 1),
-		round(w.Idle-w.Pence, 1),
+		round(w.Plan.Bill, 1),
+		round(w.Plan.Wear, 1),
+		round(w.Idle.Bill-w.Plan.Bill, 1),
 		w.Periods[len(w.Periods)-1].Stored.KWh(),
 		triples(batteryDraws(&w)),
 	}
@@ -95,51 +96,14 @@ func batteryPlan(p *control.Past) []control.Draw {
 	return append(draws, ahead...)
 }
 
-// Saved is what the plan is expected to save against a battery that only covers the home.
+// Saved is what the plan is expected to save the home against a battery that only covers the home.
 func (w *batteryWhy) Saved() string {
-	return pence(w.Idle - w.Pence)
+	return pence(w.Idle.Bill - w.Plan.Bill)
 }
 
-// bounds are the least and the most of prices; of none, the least is above the most.
-type bounds struct{ least, most float64 }
-
-// batteryReason says in words why a half-hour's mode is what it is.
-// later are the prices of the half-hours after it.
-func batteryReason(p control.BatteryPeriod, later bounds) string {
-	pence := func(v float64) string { return decimals(v, 1) + " p" }
-	if p.Ordered != nil {
-		return "a dispatch takes the plan's place, and asks for " + decimals(p.Ordered.KW(), 1) + " kW"
-	}
-
-	switch p.Mode {
-	case battery.ModeCharge:
-		return "cheap enough to store for hours that cost up to " +
-			pence(later.most)
-	case battery.ModeDischarge:
-		if later.least < p.Sell {
-			return "sold for " + pence(p.Sell) +
-				", and can be filled again for " + pence(later.least)
-		}
-		return "sold for " + pence(p.Sell) + ", more than it is worth later"
-
-	case battery.ModeFeedIn:
-		return "covers the home, and what the roof gives is sold"
-	case battery.ModeSelfUse:
-		return "covers the home, and stores what the roof gives beyond it"
-	}
-
-	if p.WaitsForOther() {
-		return "waits, because " + control.WaitText(p.Waits, p.Until)
-	}
-	if p.Waits == control.WaitsForCap {
-		return "waits, because a cap leaves it less than its full power"
-	}
-
-	if later.most > p.Buy {
-		return "kept for hours that cost up to " + pence(later.most)
-	}
-
-	return "neither storing nor using would gain anything"
+// Spared is the wear that the plan counts less than a battery that only covers the home.
+func (w *batteryWhy) Spared() string {
+	return pence(w.Idle.Wear - w.Plan.Wear)
 }
 
 // layOutBattery lays a battery's plan out to be read.
@@ -153,90 +117,40 @@ func layOutBattery(w control.BatteryWhy) *batteryWhy {
 		b.Facts = append(b.Facts, factOf(rate))
 	}
 
-	later := laterPrices(w.Periods)
-	w.Periods = hinderedByCaps(w.Periods, later)
-	b.BatteryWhy = w
-	for i := 0; i < len(w.Periods); {
-		same := 1
-		for i+same < len(w.Periods) && alike(w.Periods[i], w.Periods[i+same]) {
-			same++
-		}
-
-		b.Stretches = append(
-			b.Stretches,
-			batteryRunOf(w.Periods[i:i+same], later[i]),
-		)
-
-		i += same
+	for _, s := range w.Stretches() {
+		b.Stretches = append(b.Stretches, batteryRunOf(s, w.Periods))
 	}
 
 	return b
 }
 
-// hinderedByCaps names a cap only where it is a reason: while energy costs less than later. A battery that would not
-// charge anyway does not wait for a cap.
-func hinderedByCaps(periods []control.BatteryPeriod, later []bounds) []control.BatteryPeriod {
-	periods = slices.Clone(periods)
-	for i := range periods {
-		p := &periods[i]
-		if p.Waits == control.WaitsForCap && later[i].most <= p.Buy {
-			p.Waits = control.WaitsNot
-		}
-	}
-
-	return periods
-}
-
-// alike reports whether two half-hours have the same mode for the same reason.
-func alike(a, b control.BatteryPeriod) bool {
-	if (a.Ordered == nil) != (b.Ordered == nil) || a.Ordered != nil && *a.Ordered != *b.Ordered {
-		return false
-	}
-	return a.Mode == b.Mode && a.Waits == b.Waits
-}
-
-// laterPrices are, for each half-hour, the prices of those after it.
-func laterPrices(periods []control.BatteryPeriod) []bounds {
-	later := make([]bounds, len(periods))
-	later[len(later)-1] = bounds{math.Inf(1), math.Inf(-1)}
-	for i := len(periods) - 2; i >= 0; i-- {
-		next := periods[i+1].Buy
-		later[i] = bounds{
-			min(later[i+1].least, next),
-			max(later[i+1].most, next),
-		}
-	}
-
-	return later
-}
-
 // batteryRunOf is a line of half-hours that are alike.
-func batteryRunOf(periods []control.BatteryPeriod, later bounds) batteryRun {
-	first, last := periods[0], periods[len(periods)-1]
-	s := batteryRun{
-		Span:   first.Span(),
-		Mode:   first.Mode,
-		Reason: batteryReason(first, later),
+func batteryRunOf(s control.BatteryStretch, periods []control.BatteryPeriod) batteryRun {
+	least, most := math.Inf(1), math.Inf(-1)
+	for i := range periods {
+		if s.Contains(periods[i].Start()) {
+			least = min(least, periods[i].Buy)
+			most = max(most, periods[i].Buy)
+		}
 	}
 
-	s.To = last.End()
-	s.Stored = last.Stored
-
-	rates := bounds{first.Buy, first.Buy}
-	for _, p := range periods {
-		rates = bounds{min(rates.least, p.Buy), max(rates.most, p.Buy)}
+	r := batteryRun{
+		Span:   s.Span,
+		Mode:   s.Mode,
+		Rate:   decimals(least, 1) + " p",
+		Stored: s.Stored,
+		Reason: s.Text(),
 	}
 
-	s.Rate = decimals(rates.least, 1) + " p"
-	if rates.least != rates.most {
-		s.Rate = fmt.Sprintf(
+	if least != most {
+		r.Rate = fmt.Sprintf(
 			"%s to %s p",
-			decimals(rates.least, 1),
-			decimals(rates.most, 1),
+			decimals(least, 1),
+			decimals(most, 1),
 		)
 	}
 
-	return s
+	return r
 }
 
 // batteryAsked reads the question of the form; nil if there is none.

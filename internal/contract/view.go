@@ -128,8 +128,10 @@ func batteryView(w *control.BatteryWhy) *wire.BatteryView {
 		PowerKW:       w.Power.KW(),
 		CapacityKWh:   w.Capacity.KWh(),
 		StoredKWh:     w.Stored.KWh(),
-		CostPence:     w.Pence,
-		IdleCostPence: w.Idle,
+		CostPence:     w.Plan.Bill,
+		WearPence:     w.Plan.Wear,
+		IdleCostPence: w.Idle.Bill,
+		IdleWearPence: w.Idle.Wear,
 		Periods:       make([]wire.BatteryViewPeriod, len(w.Periods)),
 	}
 
@@ -137,11 +139,13 @@ func batteryView(w *control.BatteryWhy) *wire.BatteryView {
 		v.Rates = append(v.Rates, inputView(rate))
 	}
 
+	reasons := w.Reasons()
 	for i, q := range w.Periods {
 		v.Periods[i] = wire.BatteryViewPeriod{
 			StartTimestamp:    wire.At(q.Start()),
 			Mode:              q.Mode.String(),
 			WaitsFor:          string(q.WaitsFor()),
+			Reason:            reasons[i].Text(),
 			ImportPencePerKWh: q.Buy,
 			ExportPencePerKWh: q.Sell,
 			HomeKWh:           q.Load.KWh(),

@@ -179,8 +179,8 @@ func TestWhyBattery(t *testing.T) {
 			}
 		}
 
-		if is.Stored < 4900 || is.Stored > 5100 || len(is.Periods) != 60 || is.Pence >= is.Idle || is.Periods[0].Buy != control.DefaultPeakRate {
-			t.Errorf("%d half-hours from %d Wh: %v p, and %v idle", len(is.Periods), is.Stored, is.Pence, is.Idle)
+		if is.Stored < 4900 || is.Stored > 5100 || len(is.Periods) != 60 || is.Plan.Bill >= is.Idle.Bill || is.Periods[0].Buy != control.DefaultPeakRate {
+			t.Errorf("%d half-hours from %d Wh: %v p, and %v idle", len(is.Periods), is.Stored, is.Plan, is.Idle)
 		}
 
 		h.expected(&is)
@@ -194,8 +194,8 @@ func TestWhyBattery(t *testing.T) {
 			t.Errorf("planned on %v", is.Rates)
 		}
 
-		if would.Idle-would.Pence <= is.Idle-is.Pence || would.Stored != is.Stored {
-			t.Errorf("a larger battery saves %v p, this one %v", would.Idle-would.Pence, is.Idle-is.Pence)
+		if would.Idle.Bill-would.Plan.Bill <= is.Idle.Bill-is.Plan.Bill || would.Stored != is.Stored {
+			t.Errorf("a larger battery saves %v p, this one %v", would.Idle.Bill-would.Plan.Bill, is.Idle.Bill-is.Plan.Bill)
 		}
 
 		if again := h.sentTo(id); again != told {

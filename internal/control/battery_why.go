@@ -21,10 +21,16 @@ type BatteryWhy struct {
 	Periods  []BatteryPeriod
 	// the rates of a fixed tariff by which it was planned, and where each is from; none where the market's prices were used
 	Rates []Input
-	// what the home is expected to pay in them, less what is left in the battery is worth
-	Pence float64
+	// what the plan comes to in them
+	Plan BatteryCost
 	// the same if the battery only covered the home, and stored its surplus
-	Idle float64
+	Idle BatteryCost
+}
+
+// BatteryCost is what half-hours of a battery come to, in pence. A plan weighs the sum, and changes of mode beside it.
+type BatteryCost struct {
+	Bill float64 // what the home is expected to pay, less what is left in the battery is worth
+	Wear float64 // what wear of the battery counts for, which nobody is billed
 }
 
 // Powers returns what the battery draws in each period on average, its losses counted; below zero it gives.
@@ -402,25 +408,33 @@ func (s homeAhead) why(home home.Battery, modes []battery.Mode) BatteryWhy {
 	}
 
 	p := s.problem(home, s.stored, battery.ModeSelfUse)
-	cost := func(modes []battery.Mode) ([]int, float64) {
-		levels, each := p.Run(modes)
-
-		var pence float64
-		for _, c := range each {
-			pence += c
-		}
-		return levels, pence - p.Terminal*float64(levels[len(levels)-1])/1000
-	}
-
 	var levels []int
-	_, w.Idle = cost(s.idle(len(modes)))
-	levels, w.Pence = cost(modes)
+	_, w.Idle = batteryCost(&p, s.idle(len(modes)))
+	levels, w.Plan = batteryCost(&p, modes)
 
 	for i := range s.periods {
 		w.Periods = append(w.Periods, s.period(i, modes[i], levels[i]))
 	}
 
 	return w
+}
+
+// batteryCost is what is stored after each half-hour of a plan, and what the plan comes to.
+func batteryCost(p *battery.ModeProblem, modes []battery.Mode) ([]int, BatteryCost) {
+	var c BatteryCost
+	levels, each := p.Run(modes)
+	before := p.Init
+	for i, pence := range each {
+		given := float64(max(0, before-levels[i])) * p.DischargeEff
+		wear := given * p.Wear / 1000
+		c.Wear += wear
+		c.Bill += pence - wear
+		before = levels[i]
+	}
+
+	c.Bill -= p.Terminal * float64(before) / 1000
+
+	return levels, c
 }
 
 // period is a half-hour of a plan beside what it was made of.

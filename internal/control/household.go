@@ -93,11 +93,40 @@ func heldBack(caps []BindingCap) Held {
 // HouseholdBattery is a home battery with what it does next.
 type HouseholdBattery struct {
 	Asset flex.Asset
-	Steps []ModeSpan // none without a plan
+	Steps []BatteryStretch // none without a plan
+	// what its plan comes to until its end, and what it would if it only covered the home
+	Plan  BatteryCost
+	Idle  BatteryCost
+	Until time.Time
 }
 
 // householdBatterySteps is how much of a battery's plan is shown.
 const householdBatterySteps = 6
+
+// householdBattery is what a battery does next, and why.
+func (s *Service) householdBattery(
+	ctx context.Context,
+	org flex.OrgID,
+	a flex.Asset,
+) (HouseholdBattery, error) {
+	b := HouseholdBattery{Asset: a}
+	why, _, err := s.WhyBattery(ctx, org, a.ID, nil)
+
+	switch flex.KindOf(err) {
+	case flex.NotFound, flex.Forbidden: // nothing is planned of it
+		return b, nil
+	}
+	if err != nil {
+		return b, err
+	}
+
+	steps := why.Stretches()
+	b.Steps = steps[:min(len(steps), householdBatterySteps)]
+	b.Plan, b.Idle = why.Plan, why.Idle
+	b.Until = why.Periods[len(why.Periods)-1].End()
+
+	return b, nil
+}
 
 // Household returns what is planned at a site. One of another organisation is NotFound.
 func (s *Service) Household(
@@ -120,15 +149,12 @@ func (s *Service) Household(
 
 			h.Cars = append(h.Cars, car)
 		} else if a.Type == flex.Battery {
-			steps, _, err := s.BatterySchedule(ctx, org, a.ID)
-			if err != nil && flex.KindOf(err) != flex.Forbidden {
+			b, err := s.householdBattery(ctx, org, a)
+			if err != nil {
 				return h, err
 			}
 
-			h.Batteries = append(h.Batteries, HouseholdBattery{
-				a,
-				steps[:min(len(steps), householdBatterySteps)],
-			})
+			h.Batteries = append(h.Batteries, b)
 		} else if a.Type.Heats() {
 			heater, err := s.householdHeat(ctx, org, a, h.Now)
 			if err != nil {

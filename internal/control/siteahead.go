@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"flexd/internal/engine/battery"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
@@ -251,29 +252,23 @@ func (a *SiteAhead) addBattery(asset *flex.Asset, why *BatteryWhy) {
 	}
 
 	a.add(asset, func(p flex.Period) float64 { return draws[p] })
-	for _, w := range waitsOf(why.Periods) {
+	for _, w := range why.Stretches() {
+		if w.Mode != battery.ModeLock {
+			continue
+		}
+
 		a.Lines = append(
 			a.Lines,
 			fmt.Sprintf(
-				"%s: From %s to %s it waits, because %s.",
+				"%s: From %s to %s %s.",
 				a.Devices[len(a.Devices)-1].Name,
 				flex.Clock(w.From, flex.London, "Mon 15:04"),
 				flex.Clock(w.To, flex.London, "Mon 15:04"),
-				w.cause(),
+				w.itText(),
 			),
 		)
 	}
 }
-
-// wait is a time in which a battery waits for something else.
-type wait struct {
-	flex.Span
-	waits Waits
-	until time.Time
-}
-
-// cause is what it waits for, in words.
-func (w *wait) cause() string { return WaitText(w.waits, w.until) }
 
 // WaitText says in words what a battery waits for, and until when.
 func WaitText(w Waits, until time.Time) string {
@@ -288,27 +283,6 @@ func WaitText(w Waits, until time.Time) string {
 
 	return "the car charges until " + at +
 		" and it does not discharge into a car"
-}
-
-// waitsOf joins the half-hours in which a battery is to do nothing for the sake of a car.
-func waitsOf(periods []BatteryPeriod) []wait {
-	var waits []wait
-	for i := range periods {
-		p := &periods[i]
-		if !p.WaitsForOther() {
-			continue
-		}
-
-		n := len(waits)
-		if n > 0 && waits[n-1].To.Equal(p.Start()) &&
-			waits[n-1].waits == p.Waits {
-			waits[n-1].To, waits[n-1].until = p.End(), p.Until
-		} else {
-			waits = append(waits, wait{p.Span(), p.Waits, p.Until})
-		}
-	}
-
-	return waits
 }
 
 // sum adds up what passes the meter.

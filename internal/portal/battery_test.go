@@ -12,17 +12,59 @@ import (
 // TestModeText: each step of a battery names its day, one that ends on another day both, and says nothing of panels.
 func TestModeText(t *testing.T) {
 	start := time.Date(2026, 1, 15, 0, 30, 0, 0, time.UTC)
-	for want, step := range map[string]control.ModeSpan{
-		"15 January, 00:30 to 02:00 it charges": {Span: flex.Span{From: start, To: start.Add(90 * time.Minute)}, Mode: battery.ModeCharge},
+	for want, step := range map[string]control.BatteryStretch{
+		"15 January, 00:30 to 02:00 it charges": {Span: flex.Span{From: start, To: start.Add(90 * time.Minute)}, BatteryReason: control.BatteryReason{Mode: battery.ModeCharge}},
 		"15 January, 00:30 to 16 January, 01:00 it neither charges nor discharges": {
-			Span: flex.Span{From: start, To: start.Add(24*time.Hour + 30*time.Minute)}, Mode: battery.ModeLock,
+			Span: flex.Span{From: start, To: start.Add(24*time.Hour + 30*time.Minute)}, BatteryReason: control.BatteryReason{Mode: battery.ModeLock},
 		},
 		"15 January, 00:30 to 00:00 it covers the home, and stores any surplus": {
-			Span: flex.Span{From: start, To: start.Add(23*time.Hour + 30*time.Minute)}, Mode: battery.ModeSelfUse,
+			Span: flex.Span{From: start, To: start.Add(23*time.Hour + 30*time.Minute)}, BatteryReason: control.BatteryReason{Mode: battery.ModeSelfUse},
 		},
 	} {
 		if got := new(speech).modeText(step); got != want {
 			t.Errorf("%q, not %q", got, want)
 		}
+	}
+}
+
+// TestBecauseText says why a battery waits, charges or sells, in both languages.
+func TestBecauseText(t *testing.T) {
+	evening := time.Date(2026, 1, 15, 17, 30, 0, 0, time.UTC)
+	night := time.Date(2026, 7, 16, 1, 10, 0, 0, time.UTC)
+	for want, r := range map[[2]string]control.BatteryReason{
+		{
+			"It keeps its energy for 17:30 on Thursday, when a kWh is worth 38 p; now it is worth 24.5 p.",
+			"Die Energie bleibt für 17:30 am Donnerstag gespeichert: Dann ist eine kWh 38 p wert, jetzt 24.5 p.",
+		}: {Cause: control.BatteryKeepsForLater, Later: evening, LaterPence: 38.04, Now: 24.5},
+		{"The car needs the main fuse until 02:10.", "Das Auto braucht die Hauptsicherung bis 02:10."}: {
+			Cause: control.BatteryWaitsForOther, Waits: control.WaitsForFuse, Until: night,
+		},
+		{"It is down to its reserve, which is kept.", "Sie ist bis auf ihre Reserve entladen, und die bleibt."}: {Cause: control.BatteryKeepsReserve},
+		{"A kWh costs 9 p now.", "Eine kWh kostet jetzt 9 p."}:                                                  {Cause: control.BatteryBuys, Now: 9},
+		{"", ""}: {Cause: control.BatteryCovers},
+	} {
+		for i, l := range speeches {
+			if got := l.becauseText(control.BatteryStretch{BatteryReason: r}); got != want[i] {
+				t.Errorf("%q, not %q", got, want[i])
+			}
+		}
+	}
+}
+
+// TestBatteryPaysText: the bill and the wear, which is on none, are two figures.
+func TestBatteryPaysText(t *testing.T) {
+	b := control.HouseholdBattery{
+		Plan:  control.BatteryCost{Bill: 210.4, Wear: 31.6},
+		Idle:  control.BatteryCost{Bill: 333.3},
+		Until: time.Date(2026, 1, 16, 0, 0, 0, 0, time.UTC),
+	}
+	want := "Until 00:00 on Friday your home is expected to pay £2.10 for electricity, less what is then left in the battery. " +
+		"That is £1.23 less than if the battery only covered your home. The plan counts £0.32 for wear of the battery beside that. It is on no bill."
+	if got := speeches[0].batteryPaysText(b); got != want {
+		t.Errorf("%q", got)
+	}
+	b.Plan, b.Idle = control.BatteryCost{Bill: 210}, control.BatteryCost{Bill: 210}
+	if got := speeches[0].batteryPaysText(b); got != want[:len("Until 00:00 on Friday your home is expected to pay £2.10 for electricity, less what is then left in the battery.")] {
+		t.Errorf("%q", got)
 	}
 }

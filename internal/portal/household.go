@@ -447,7 +447,7 @@ var modes = map[battery.Mode]string{
 }
 
 // modeText says a battery's step in words, with its day.
-func (l *speech) modeText(m control.ModeSpan) string {
+func (l *speech) modeText(m control.BatteryStretch) string {
 	return l.say(modes[m.Mode], l.span(m.Span))
 }
 

@@ -68,6 +68,8 @@ func functionsIn(l *speech) template.FuncMap {
 		"carbon":   l.carbonText,
 		"cheap":    l.priceChart,
 		"mode":     l.modeText,
+		"because":  l.becauseText,
+		"batpays":  l.batteryPaysText,
 		"compared": l.comparedText,
 		"away":     l.awayText,
 		"why":      l.whyText,

@@ -112,10 +112,14 @@ type BatteryView struct {
 	CapacityKWh float64 `json:"capacity_kwh"`
 	// When the running half-hour began.
 	StoredKWh float64 `json:"stored_kwh"`
-	// What the home pays in these periods, less what is left stored is worth.
+	// What the home pays in these periods, less what is left stored is worth. Wear is not counted.
 	CostPence float64 `json:"cost_pence"`
-	// The same, if the battery only covered the home.
+	// What wear of the battery counts for in its plan, beside `cost_pence`. Nobody is billed for it.
+	WearPence float64 `json:"wear_pence"`
+	// What `cost_pence` would be if the battery only covered the home.
 	IdleCostPence float64 `json:"idle_cost_pence"`
+	// What `wear_pence` would be then.
+	IdleWearPence float64 `json:"idle_wear_pence"`
 	// The rates of a fixed tariff by which it was planned, in pence, and where each comes from. Absent where the market's
 	// prices were used.
 	Rates   []EffectiveInput    `json:"rates,omitzero"`
@@ -130,7 +134,9 @@ type BatteryViewPeriod struct {
 	// CHARGE, DISCHARGE, LOCK, FEED_IN or SELF_USE.
 	Mode string `json:"mode"`
 	// Of LOCK, what it waits for: car, car_gives, fuse, export, feeder or cap. Absent if any mode was possible.
-	WaitsFor          string  `json:"waits_for,omitzero"`
+	WaitsFor string `json:"waits_for,omitzero"`
+	// Why it does this, in words.
+	Reason            string  `json:"reason"`
 	ImportPencePerKWh float64 `json:"import_pence_per_kwh"`
 	ExportPencePerKWh float64 `json:"export_pence_per_kwh"`
 	HomeKWh           float64 `json:"home_kwh"`

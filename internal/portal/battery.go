@@ -1,0 +1,94 @@
+package portal
+
+import (
+	"math"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+)
+
+// tenths rounds a price for people.
+func tenths(pence float64) float64 { return math.Round(10*pence) / 10 }
+
+// becauseText says in a sentence why a battery does what it does; empty where what it does says that.
+func (l *speech) becauseText(s control.BatteryStretch) string {
+	later := ""
+	if !s.Later.IsZero() {
+		later = l.when(s.Later, flex.London, "15:04 on Monday")
+	}
+
+	switch s.Cause {
+	case control.BatteryKeepsForLater:
+		return l.say(
+			"It keeps its energy for {1}, when a kWh is worth {2} p; now it is worth {3} p.",
+			later,
+			tenths(s.LaterPence),
+			tenths(s.Now),
+		)
+	case control.BatteryKeepsPastEnd:
+		return l.say("What it stores is worth more later than the {1} p of now.", tenths(s.Now))
+
+	case control.BatteryKeepsReserve:
+		return l.say("It is down to its reserve, which is kept.")
+	case control.BatteryWaitsForOther:
+		return l.waitText(s)
+	case control.BatteryWaitsForCap:
+		return l.say("The network leaves it less power than it takes.")
+
+	case control.BatteryBuys:
+		if later == "" {
+			return l.say("A kWh costs {1} p now.", tenths(s.Now))
+		}
+
+		return l.say(
+			"A kWh costs {1} p now, and is worth {2} p at {3}.",
+			tenths(s.Now),
+			tenths(s.LaterPence),
+			later,
+		)
+
+	case control.BatterySells:
+		return l.say("A kWh earns {1} p now, more than it is worth later.", tenths(s.Now))
+	case control.BatteryOrdered:
+		return l.say("The grid asks for it.")
+	case control.BatteryGainsNothing:
+		return l.say("Nothing would be gained by moving energy.")
+	}
+
+	return ""
+}
+
+// waitText says what of its site a battery waits for.
+func (l *speech) waitText(s control.BatteryStretch) string {
+	until := clockIn(s.Until, flex.London)
+
+	switch s.Waits {
+	case control.WaitsForFuse:
+		return l.say("The car needs the main fuse until {1}.", until)
+	case control.WaitsForGiving:
+		return l.say("The car gives electricity back until {1}, and the battery is not charged from the car.", until)
+	}
+
+	return l.say("The car charges until {1}, and the battery is not emptied into the car.", until)
+}
+
+// batteryPaysText says what the home pays by a battery's plan, and what the plan counts for wear beside that.
+func (l *speech) batteryPaysText(b control.HouseholdBattery) string {
+	bill := flex.Pence(math.Round(b.Plan.Bill))
+	saved := flex.Pence(math.Round(b.Idle.Bill)) - bill
+	until := l.when(b.Until, flex.London, "15:04 on Monday")
+	text := l.say(
+		"Until {1} your home is expected to pay {2} for electricity, less what is then left in the battery.",
+		until,
+		bill,
+	)
+	if saved > 0 {
+		text += " " + l.say("That is {1} less than if the battery only covered your home.", saved)
+	}
+
+	if wear := flex.Pence(math.Round(b.Plan.Wear)); wear > 0 {
+		text += " " + l.say("The plan counts {1} for wear of the battery beside that. It is on no bill.", wear)
+	}
+
+	return text
+}
