@@ -22,7 +22,8 @@ type AssetProperties struct {
 	ReservePct *float64 `json:"reserve_pct,omitzero"`
 	// The same as an energy, of at most capacity_kwh.
 	ReserveKWh *float64 `json:"reserve_kwh,omitzero"`
-	// What a kWh that the car gives counts as wear of its battery, in pence; 5 if it was not given.
+	// What a kWh that the car, or a home battery, gives counts as wear of the battery, in pence. If it was not given, 5 of a car, and of a
+	// home battery the organisation's `battery_wear_p_per_kwh`, which is 0 by default.
 	WearPPerKWh *float64 `json:"wear_p_per_kwh,omitzero"`
 	// The heat that a heat pump or a tank keeps. What is given takes the place of all that was given before; null
 	// or {} takes it away.

@@ -210,3 +210,44 @@ func TestDischargeEndpoint(t *testing.T) {
 		set(``, 200, `"batch":false,"enabled"`)
 	})
 }
+
+// TestDischargeProperties_Battery: of how a car discharges a home battery has the wear alone, within its limits, and each battery its own.
+func TestDischargeProperties_Battery(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.stock()
+		site := h.newSite(halfHourly, "SW1A 2AA", "")
+		told := func(name, kind string, status int, body string) reply {
+			t.Helper()
+			return h.want("POST", "/entities/asset", fmt.Sprintf(`{"external_id":%q,"type":%q,"site_id":%q,"properties":%s}`, name, kind, site, body), status, "")
+		}
+
+		for _, wrong := range []string{`{"wear_p_per_kwh":1000.1}`, `{"wear_p_per_kwh":-0.1}`} {
+			told("one", "battery", 422, wrong)
+		}
+		for _, wrong := range []string{`{"wear_p_per_kwh":2,"discharge_power_kw":3}`, `{"reserve_pct":20}`} {
+			r := told("one", "battery", 422, wrong)
+			if !strings.Contains(r.body, "has wear_p_per_kwh alone") {
+				t.Errorf("%s", r.body)
+			}
+		}
+		told("tank", "hot_water_tank", 422, `{"wear_p_per_kwh":2}`)
+
+		for name, wear := range map[string]string{"one": "0", "two": "1000"} {
+			b := read[wire.AssetResponse](t, told(name, "battery", 200, `{"power_kw":3,"capacity_kwh":10,"wear_p_per_kwh":`+wear+`}`))
+			at := "/entities/asset/" + b.ID.String()
+			shows := func(want string) {
+				t.Helper()
+				if r := h.want("GET", at, "", 200, ""); !strings.Contains(r.body, want) {
+					t.Errorf("%s, not %s", r.body, want)
+				}
+			}
+
+			shows(`"wear_p_per_kwh":` + wear)
+			h.want("PATCH", at, `{"properties":{"power_kw":3.6}}`, 200, "")
+			shows(`"wear_p_per_kwh":` + wear)
+			h.want("PATCH", at, `{"properties":{"wear_p_per_kwh":2.5}}`, 200, "")
+			shows(`"wear_p_per_kwh":2.5`)
+		}
+	})
+}

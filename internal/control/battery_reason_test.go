@@ -58,13 +58,22 @@ func TestBatteryWhy_Reasons(t *testing.T) {
 	}
 }
 
-// TestWhyBattery_Wear: what the home pays and what wear counts are two figures, of two batteries alike; a household sees both, and why each waits.
+// TestWhyBattery_Wear: what the home pays and what wear counts are two figures, of two batteries of which one has a wear of its own; a household sees both, and why each waits.
 func TestWhyBattery_Wear(t *testing.T) {
 	each(t, "2026-01-14T18:10:00Z", func(h *fixture) {
 		ids := []flex.AssetID{h.battery(), h.battery()}
 		h.write(func(tx *store.Tx) error {
 			return tx.SetSettings(h.Context(), flex.OrgSettings{Rates: flex.BatteryRates{Export: flex.Some(5.0), BatteryWear: flex.Some(4.0)}})
 		})
+		h.write(func(tx *store.Tx) error {
+			a, err := tx.Asset(h.Context(), ids[1])
+			if err != nil {
+				return err
+			}
+			a.Discharge.Wear = new(2.5)
+			return tx.UpdateAsset(h.Context(), a)
+		})
+		wears := map[flex.AssetID]float64{ids[0]: 4, ids[1]: 2.5}
 		for _, id := range ids {
 			h.read(id, flex.BatteryStateOfCharge, "2026-01-14T18:05:00Z", "2026-01-14T18:05:00Z", 60)
 		}
@@ -93,7 +102,7 @@ func TestWhyBattery_Wear(t *testing.T) {
 			}
 
 			left := before.KWh() * home.SalvageValue(prices)
-			if given == 0 || math.Abs(w.Plan.Wear-4*given) > 0.01 || math.Abs(w.Plan.Bill-(pays-left)) > 0.1 {
+			if given == 0 || math.Abs(w.Plan.Wear-wears[id]*given) > 0.01 || math.Abs(w.Plan.Bill-(pays-left)) > 0.1 {
 				t.Errorf("bill %v, want %v; wear %v for %v kWh", w.Plan.Bill, pays-left, w.Plan.Wear, given)
 			}
 		}

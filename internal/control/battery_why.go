@@ -306,7 +306,7 @@ func (s *Service) situationAlone(
 
 	var ahead homeAhead
 	ahead.settings = org.Settings
-	ahead.wear = org.Settings.Rates.BatteryWear.Value
+	ahead.wear = wearOf(b, org.Settings)
 	ahead.periods = periodsTo(now, flex.DayAt(tx.Now()).Add(2).Start())
 	ahead.rates, err = rates(ctx, tx, b, org.Settings, ahead.periods)
 	if err != nil {
@@ -323,6 +323,14 @@ func (s *Service) situationAlone(
 	ahead.orders, err = ordersOf(ctx, tx, b.Asset.ID, plan, ahead.periods)
 
 	return ahead, err
+}
+
+// wearOf is what a kWh that a battery discharges counts as wear, in pence: its own figure, else its organisation's.
+func wearOf(b *store.Battery, s flex.OrgSettings) float64 {
+	if own := b.Asset.Discharge.Wear; own != nil {
+		return *own
+	}
+	return s.Rates.BatteryWear.Value
 }
 
 // first is the situation in its first n half-hours.

@@ -152,12 +152,19 @@ func (s *Service) join(
 		h.ahead.orders = together(len(h.ahead.periods), h.ahead.orders, ahead.orders)
 	}
 
+	h.addWear(ahead.wear, device.Power)
 	h.ahead.stored += charged
 	drawn, _ := stepsOf(ahead.orders, ahead.periods, device.Power)
 	h.busy = append(h.busy, drawn...)
 	h.addDevice(b, now, device)
 
 	return nil
+}
+
+// addWear counts the wear of a battery of some power: as one, all wear by the mean of their powers.
+func (h *siteHome) addWear(wear float64, power flex.Watts) {
+	worn := h.ahead.wear*float64(h.device.Power) + wear*float64(power)
+	h.ahead.wear = worn / float64(h.device.Power+power)
 }
 
 // addDevice counts a battery, and what it was sent.

@@ -1,12 +1,12 @@
 package flex
 
-// Discharge is what is known of how a car may give energy back.
+// Discharge is what is known of how a car may give energy back; of a home battery the wear alone.
 type Discharge struct {
 	Power Watts // at most, on the grid's side; 0 if it is not known to discharge
 	// what stays in its battery, as an energy or in percent of its capacity; both nil: DefaultReserve
 	Reserve        *WattHours
 	ReservePercent *float64
-	// pence for each kWh that it gives; nil: DefaultWear
+	// pence for each kWh that it gives; nil: DefaultWear, and of a home battery BatteryRates.BatteryWear
 	Wear *float64
 }
 

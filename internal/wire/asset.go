@@ -35,7 +35,8 @@ type AssetProperties struct {
 	//
 	//openapi:addition
 	ReserveKWh *float64 `json:"reserve_kwh,omitzero" wire:"min=0,max=1000000"`
-	// What a kWh that the car gives counts as wear of its battery, in pence; 5 if it was not given.
+	// What a kWh that the car, or a home battery, gives counts as wear of the battery, in pence. If it was not given, 5 of a car, and of a
+	// home battery the organisation's `battery_wear_p_per_kwh`, which is 0 by default.
 	//
 	//openapi:addition
 	WearPPerKWh *float64 `json:"wear_p_per_kwh,omitzero" wire:"min=0,max=1000"`
