@@ -120,3 +120,49 @@ func TestEndpoint_Discharge(t *testing.T) {
 		}
 	})
 }
+
+// TestTakenByCar_HeatAsks has two heat pumps ask for headroom under the main fuse, at two sites: once the schedule of a car is taken
+// that of its own site is planned again, and the other is not.
+func TestTakenByCar_HeatAsks(t *testing.T) {
+	each(t, func(h *fixture) {
+		h.endpoint(nil)
+		defer h.work(h.service)()
+		car := h.chargers(1)[0]
+		pumps := []flex.AssetID{
+			h.Asset(h.site, flex.HeatPump, 3000),
+			h.Asset(h.Site(flex.FullScheduleMethod), flex.HeatPump, 3000),
+		}
+
+		for _, id := range pumps {
+			h.write(func(ctx context.Context, tx *store.Tx) error {
+				a, err := tx.Asset(ctx, id)
+				from := tx.Now().Truncate(time.Second)
+				steps := []flex.Step{{Span: flex.Span{From: from, To: from.Add(10 * time.Hour)}}}
+				if err != nil {
+					return err
+				}
+
+				asks := []flex.Step{{Span: steps[0].Span, Limit: 3000}}
+				return tx.PutTankPlan(ctx, &store.TankPlan{
+					AssetID:  id,
+					SiteID:   a.SiteID,
+					MadeAt:   from,
+					Power:    3000,
+					Steps:    steps,
+					May:      steps,
+					Asks:     asks,
+					Basis:    store.TankRead,
+					StoredAt: from,
+				})
+			})
+		}
+
+		h.giving(car, false)
+		time.Sleep(10 * time.Second)
+		for i, id := range pumps {
+			if n := h.Count(`SELECT count(*) FROM tank_plan WHERE planned_at = 0 AND asset_id = $1`, id.Bytes()); n != 1-i {
+				h.Errorf("the heat pump %d: %d planned again", i, n)
+			}
+		}
+	})
+}
