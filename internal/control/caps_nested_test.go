@@ -12,6 +12,7 @@ import (
 
 	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/store"
 )
 
 // substation are two feeders with a car each in a substation that carries one car, beside a car that lies in no group. The
@@ -378,4 +379,49 @@ func (h *fixture) checkNested(
 	}
 
 	return held
+}
+
+// TestScope_Nested has a substation be all that lies in its feeders, for instructions, lists of assets and the ramps of groups.
+func TestScope_Nested(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		cars, caps := h.substation()
+		h.setCaps(caps)
+		h.plugInAll(cars...)
+		for group, want := range map[string]int{"": 3, "feeder 1": 1, "substation": 2} {
+			err := h.db.Read(t.Context(), h.Org, func(tx *store.Tx) error {
+				planned, err := tx.PlannedIn(t.Context(), flex.Scope{Group: group})
+				if len(planned) != want {
+					t.Errorf("%d cars are in %q, not %d", len(planned), group, want)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			err = h.db.ReadAll(t.Context(), func(all *store.All) error {
+				n, err := all.CountAssets(t.Context(), store.Find{Group: group})
+				if n != want {
+					t.Errorf("%d assets are found in %q, not %d", n, group, want)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		err := h.db.ReadAll(t.Context(), func(all *store.All) error {
+			fleets, err := all.SteeredFleets(t.Context())
+			for group, want := range map[string]int64{"feeder 1": 1, "substation": 2} {
+				if n := fleets[store.RampGroup{Org: h.Org, Name: group}].Cars; n != want {
+					t.Errorf("the ramp of %q is of %d cars, not %d", group, n, want)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
 }

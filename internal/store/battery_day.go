@@ -80,11 +80,14 @@ func (tx *Tx) EachBatteryDay(
 	span flex.Span,
 	fn func(*BatteryDay),
 ) error {
-	where, args := scopeWhere(scope, []any{
+	where, args, err := tx.scopeWhere(ctx, scope, []any{
 		tx.org.Bytes(),
 		micros(span.From),
 		micros(span.To),
 	})
+	if err != nil {
+		return err
+	}
 
 	read := func(s scanner) error {
 		b, err := scanBatteryDay(s)

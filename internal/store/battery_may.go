@@ -40,7 +40,10 @@ func (tx *Tx) EnvelopeBatteries(
 	ctx context.Context,
 	scope flex.Scope,
 ) ([]EnvelopeBattery, error) {
-	where, args := scopeWhere(scope, []any{tx.org.Bytes()})
+	where, args, err := tx.scopeWhere(ctx, scope, []any{tx.org.Bytes()})
+	if err != nil {
+		return nil, err
+	}
 
 	return rows(ctx, tx.conn, scanEnvelopeBattery, `SELECT s.id, s.power_w, s.capacity_wh, p.stored_at, p.stored_wh, p.planned_w, p.may
 		FROM (SELECT a.id, a.site_id, a.org_id, COALESCE(a.power_w, m.power_w, 0) AS power_w, COALESCE(a.capacity_wh, m.capacity_wh, 0) AS capacity_wh

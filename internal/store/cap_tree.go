@@ -47,6 +47,11 @@ func (c conn) capTrees(
 	return trees, err
 }
 
+// nestedGroups returns which constraint groups lie in others, of all organisations.
+func (c conn) nestedGroups(ctx context.Context) (map[flex.OrgID]flex.CapTree, error) {
+	return c.capTrees(ctx, ` WHERE parent IS NOT NULL`)
+}
+
 // CapPath returns the names of all caps that bind a site: the fleet's, which is empty, its constraint group's, and those of the
 // groups around that.
 func (tx *Tx) CapPath(

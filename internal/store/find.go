@@ -50,11 +50,13 @@ type Find struct {
 	Model    string // in any case of its letters
 	Firmware string // likewise
 	GSPGroup string
-	Group    string // a constraint group
+	Group    string // a constraint group, with those that lie in it
 	State    AssetState
 	Only     []flex.AssetID // none but these; nil takes all
 	Sort     AssetOrder
 	Key      string // of the asset Before
+
+	inside map[flex.OrgID][]string // of each organisation, the groups that lie in Group
 }
 
 // AssetState is how an asset is, of those that an operator looks for.
@@ -141,7 +143,12 @@ func (c conn) ofAddress(text string, w *where) string {
 }
 
 // ids adds the condition that one of the things at a site has the id.
-func (f Find) ids(c conn, w *where, text string, assets bool) {
+func (f Find) ids(
+	c conn,
+	w *where,
+	text string,
+	assets bool,
+) {
 	id, _ := flex.ParseID[struct{}](text)
 	p := w.param(id.Bytes())
 
@@ -216,11 +223,17 @@ func (all *All) FindAssets(
 	return found, nil
 }
 
-func (all *All) findAssets(ctx context.Context, f Find) ([]AssetLine, error) {
+func (all *All) findAssets(
+	ctx context.Context,
+	f Find,
+) ([]AssetLine, error) {
 	w := &where{}
 	f.text(all.conn, w, true)
 	w.within(ctx, "a.org_id")
 
+	if err := f.nested(ctx, all.conn); err != nil {
+		return nil, err
+	}
 	f.assets(w, all.Now())
 	f.only(w, all.db.d)
 	key, order, err := f.Sort.page(w, f.Before, f.Key)
@@ -264,11 +277,17 @@ const assetIDsPart = 5000
 
 // AssetIDs returns the ids of all assets that FindAssets finds, whatever its limit, in the order that is
 // asked for and in parts: 16 bytes for each.
-func (all *All) AssetIDs(ctx context.Context, f Find) ([][]flex.AssetID, error) {
+func (all *All) AssetIDs(
+	ctx context.Context,
+	f Find,
+) ([][]flex.AssetID, error) {
 	w := &where{}
 	f.text(all.conn, w, true)
 	w.within(ctx, "a.org_id")
 
+	if err := f.nested(ctx, all.conn); err != nil {
+		return nil, err
+	}
 	f.assets(w, all.Now())
 	f.only(w, all.db.d)
 	_, order, err := f.Sort.page(w, f.Before, f.Key)
@@ -333,10 +352,16 @@ const foundAssets = `asset a JOIN org o ON o.id = a.org_id JOIN site s ON s.id =
 	LEFT JOIN session p ON p.asset_id = a.id AND p.plugged_out_at IS NULL`
 
 // CountAssets returns how many assets FindAssets finds on all pages.
-func (all *All) CountAssets(ctx context.Context, f Find) (int, error) {
+func (all *All) CountAssets(
+	ctx context.Context,
+	f Find,
+) (int, error) {
 	w := &where{}
 	f.text(all.conn, w, true)
 	w.within(ctx, "a.org_id")
+	if err := f.nested(ctx, all.conn); err != nil {
+		return 0, err
+	}
 	f.assets(w, all.Now())
 	f.only(w, all.db.d)
 
@@ -362,6 +387,44 @@ func (f Find) countedIn() string {
 	return "asset a"
 }
 
+// nested reads which groups lie in the one that is looked for.
+func (f *Find) nested(
+	ctx context.Context,
+	c conn,
+) error {
+	if f.Group == "" {
+		return nil
+	}
+
+	trees, err := c.nestedGroups(ctx)
+	f.inside = map[flex.OrgID][]string{}
+	for org, tree := range trees {
+		if f.Org.IsZero() || f.Org == org {
+			f.inside[org] = tree.Inside(f.Group)[1:]
+		}
+	}
+
+	return err
+}
+
+// group adds the condition that an asset lies in a constraint group, or in one that lies in it.
+func (f *Find) group(w *where) {
+	if f.Group == "" {
+		return
+	}
+
+	names := "g.name = " + w.param(f.Group)
+	for org, inside := range f.inside {
+		for _, name := range inside {
+			names += " OR g.org_id = " + w.param(org.Bytes()) + " AND g.name = " + w.param(name)
+		}
+	}
+
+	w.text.WriteString(
+		" AND EXISTS (SELECT 1 FROM cap_site g WHERE g.org_id = a.org_id AND g.site_id = a.site_id AND (" + names + "))",
+	)
+}
+
 // assets adds the conditions on assets.
 func (f Find) assets(w *where, now time.Time) {
 	add := func(given bool, condition string, v any) {
@@ -382,11 +445,7 @@ func (f Find) assets(w *where, now time.Time) {
 		f.GSPGroup,
 	)
 
-	add(
-		f.Group != "",
-		"EXISTS (SELECT 1 FROM cap_site g WHERE g.org_id = a.org_id AND g.site_id = a.site_id AND g.name = ?)",
-		f.Group,
-	)
+	f.group(w)
 
 	switch f.State {
 	case AssetRefused:
@@ -409,7 +468,10 @@ func (f Find) assets(w *where, now time.Time) {
 }
 
 // FindSites returns sites across organisations, newest first. Its filter is Text, Org and BeforeSite.
-func (all *All) FindSites(ctx context.Context, f Find) ([]SiteLine, error) {
+func (all *All) FindSites(
+	ctx context.Context,
+	f Find,
+) ([]SiteLine, error) {
 	w := &where{}
 	f.text(all.conn, w, false)
 	w.within(ctx, "s.org_id")

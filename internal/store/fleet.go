@@ -130,7 +130,10 @@ func (tx *Tx) EachPlugged(
 	scope flex.Scope,
 	fn func(*Plugged),
 ) error {
-	where, args := scopeWhere(scope, []any{tx.org.Bytes()})
+	where, args, err := tx.scopeWhere(ctx, scope, []any{tx.org.Bytes()})
+	if err != nil {
+		return err
+	}
 	return tx.eachPlugged(
 		ctx,
 		fn,
@@ -147,11 +150,14 @@ func (tx *Tx) EachStay(
 	span flex.Span,
 	fn func(*Plugged),
 ) error {
-	where, args := scopeWhere(scope, []any{
+	where, args, err := tx.scopeWhere(ctx, scope, []any{
 		tx.org.Bytes(),
 		micros(span.From),
 		micros(span.To),
 	})
+	if err != nil {
+		return err
+	}
 
 	// The statement names the condition of its index, after the instants: SQLite searches by what comes first.
 	return tx.eachPlugged(

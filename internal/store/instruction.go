@@ -413,8 +413,12 @@ func (tx *Tx) Callables(
 	since time.Time,
 ) (map[flex.AssetID]*Callable, error) {
 	found := map[flex.AssetID]*Callable{}
-	where, args := scopeWhere(scope, tx.heldIn(span))
-	err := eachRow(ctx, tx.conn, func(s scanner) error {
+	where, args, err := tx.scopeWhere(ctx, scope, tx.heldIn(span))
+	if err != nil {
+		return nil, err
+	}
+
+	err = eachRow(ctx, tx.conn, func(s scanner) error {
 		c := &Callable{}
 
 		var id flex.AssetID
@@ -451,7 +455,10 @@ func (tx *Tx) Callables(
 // PlannedIn returns the plugged-in assets of a scope that have a schedule, by their ids. One that cannot be read is
 // left out, and logged.
 func (tx *Tx) PlannedIn(ctx context.Context, scope flex.Scope) ([]Planned, error) {
-	where, args := scopeWhere(scope, []any{tx.org.Bytes()})
+	where, args, err := tx.scopeWhere(ctx, scope, []any{tx.org.Bytes()})
+	if err != nil {
+		return nil, err
+	}
 	found, _, err := tx.plannedRead(ctx, 0, `TRUE`+where+` ORDER BY s.asset_id`, args...)
 
 	return found, err
@@ -539,34 +546,6 @@ func (tx *Tx) ClosedFor(
 	}
 
 	return found, nil
-}
-
-// where is the condition that a session, named s, is at a site of the scope.
-func scopeWhere(scope flex.Scope, args []any) (string, []any) {
-	query := ""
-	if scope.Group != "" {
-		args = append(args, scope.Group)
-		query += fmt.Sprintf(
-			` AND EXISTS (SELECT 1 FROM cap_site g WHERE g.org_id = s.org_id AND g.site_id = s.site_id AND g.name = $%d)`,
-			len(args),
-		)
-	}
-
-	if scope.GSPGroup != "" {
-		args = append(args, scope.GSPGroup)
-		query += fmt.Sprintf(` AND EXISTS (SELECT 1 FROM site t JOIN meter m ON m.mpan = t.mpan
-			WHERE t.org_id = s.org_id AND t.id = s.site_id AND m.gsp_group = $%d)`, len(args))
-	}
-
-	if !scope.Product.IsZero() {
-		args = append(args, scope.Product.Bytes())
-		query += fmt.Sprintf(
-			` AND EXISTS (SELECT 1 FROM product_site p WHERE p.org_id = s.org_id AND p.site_id = s.site_id AND p.product_id = $%d AND p.takes_part)`,
-			len(args),
-		)
-	}
-
-	return query, args
 }
 
 // writeClosed writes spans in whole seconds as "1768500000-1768503600 …"; none is null.

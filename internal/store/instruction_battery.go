@@ -47,7 +47,10 @@ func (tx *Tx) ScopeBatteries(
 	span flex.Span,
 	since time.Time,
 ) ([]ScopeBattery, error) {
-	where, args := scopeWhere(scope, tx.heldIn(span))
+	where, args, err := tx.scopeWhere(ctx, scope, tx.heldIn(span))
+	if err != nil {
+		return nil, err
+	}
 	const day = int64(24 * time.Hour / time.Microsecond)
 	args = append(
 		args,

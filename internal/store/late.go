@@ -22,7 +22,10 @@ const lateSchedules = `SELECT o.subject, c.cause, c.ready_by, c.need_wh - c.deli
 // SpreadLate gives each schedule that should have been sent before, of every organisation, its turn, so that
 // the power of those that are sent in a minute is at most a ramp, all together and in each group. It returns how
 // many wait. Without a ramp nothing waits.
-func (all *All) SpreadLate(ctx context.Context, most flex.Ramp) (int, error) {
+func (all *All) SpreadLate(
+	ctx context.Context,
+	most flex.Ramp,
+) (int, error) {
 	return all.conn.spreadLate(ctx, all.db.Now(), most, ``)
 }
 
@@ -61,7 +64,12 @@ func (c conn) spreadLate(
 		any(int64(flex.DefaultPower)),
 	)
 
-	numbers := groupNumbers{}
+	trees, err := c.nestedGroups(ctx)
+	if err != nil {
+		return 0, err
+	}
+
+	numbers := lateGroups{trees: trees, known: map[RampGroup]int{}}
 	scan := func(s scanner) (ramp.Late, error) { return scanLate(s, now, numbers) }
 	late, err := rows(ctx, c, scan, lateSchedules+which, args...)
 	if err != nil {
@@ -81,21 +89,24 @@ func (c conn) spreadLate(
 	return waiting, c.postpone(ctx, now, at)
 }
 
-// groupNumbers numbers groups from 1 on.
-type groupNumbers map[RampGroup]int
+// lateGroups numbers groups from 1 on.
+type lateGroups struct {
+	trees map[flex.OrgID]flex.CapTree // which lie in others
+	known map[RampGroup]int
+}
 
-func (n groupNumbers) of(g RampGroup) int {
-	if n[g] == 0 {
-		n[g] = len(n) + 1
+func (n lateGroups) of(g RampGroup) int {
+	if n.known[g] == 0 {
+		n.known[g] = len(n.known) + 1
 	}
-	return n[g]
+	return n.known[g]
 }
 
 // scanLate reads a row of lateSchedules.
 func scanLate(
 	s scanner,
 	now time.Time,
-	numbers groupNumbers,
+	numbers lateGroups,
 ) (ramp.Late, error) {
 	var subject flex.EventID
 	var org flex.OrgID
@@ -119,7 +130,13 @@ func scanLate(
 		return l, err
 	}
 
-	for i, g := range rampGroups(org, gsp, constraint) {
+	groups := rampGroups(
+		org,
+		gsp,
+		constraint,
+		numbers.trees[org],
+	)
+	for i, g := range groups {
 		l.Groups[i] = numbers.of(g)
 	}
 

@@ -35,7 +35,10 @@ func (tx *Tx) invitable(
 	also string,
 	more ...any,
 ) ([]flex.SiteID, error) {
-	where, args := scopeWhere(scope, append([]any{tx.org.Bytes()}, more...))
+	where, args, err := tx.scopeWhere(ctx, scope, append([]any{tx.org.Bytes()}, more...))
+	if err != nil {
+		return nil, err
+	}
 
 	return rows(
 		ctx,

@@ -84,14 +84,18 @@ type RampGroup struct {
 	Name string
 }
 
-// rampGroups are the groups that a site is of.
-func rampGroups(org flex.OrgID, gsp, constraint string) []RampGroup {
+// rampGroups are the groups that a site is of: its GSP group, its constraint group and those around that.
+func rampGroups(
+	org flex.OrgID,
+	gsp, constraint string,
+	tree flex.CapTree,
+) []RampGroup {
 	var groups []RampGroup
 	if gsp != "" {
 		groups = append(groups, RampGroup{Name: gsp})
 	}
-	if constraint != "" {
-		groups = append(groups, RampGroup{Org: org, Name: constraint})
+	for _, name := range tree.Path(constraint)[1:] {
+		groups = append(groups, RampGroup{Org: org, Name: name})
 	}
 
 	return groups
@@ -113,8 +117,18 @@ func (tx *Tx) RampGroups(
 		tx.org.Bytes(),
 		site.Bytes(),
 	).Scan(&gsp, &constraint)
+	if err != nil || constraint == "" {
+		return rampGroups(tx.org, gsp, "", nil), err
+	}
 
-	return rampGroups(tx.org, gsp, constraint), err
+	tree, err := tx.CapTree(ctx)
+
+	return rampGroups(
+		tx.org,
+		gsp,
+		constraint,
+		tree,
+	), err
 }
 
 // SteeredFleets adds up the assets that are given charging schedules, plugged in or not: of all organisations, and of
@@ -123,6 +137,11 @@ func (all *All) SteeredFleets(
 	ctx context.Context,
 ) (map[RampGroup]ramp.Fleet, error) {
 	fleets := map[RampGroup]ramp.Fleet{}
+	trees, err := all.nestedGroups(ctx)
+	if err != nil {
+		return nil, err
+	}
+
 	add := func(s scanner) error {
 		var org flex.OrgID
 		var gsp, constraint string
@@ -131,14 +150,15 @@ func (all *All) SteeredFleets(
 		err := s.Scan(&org, &gsp, &constraint, &f.Cars, &power, &f.Squares)
 		f.Power = flex.Watts(power)
 
-		for _, g := range append(rampGroups(org, gsp, constraint), RampGroup{}) {
+		groups := rampGroups(org, gsp, constraint, trees[org])
+		for _, g := range append(groups, RampGroup{}) {
 			fleets[g] = fleets[g].With(f)
 		}
 
 		return err
 	}
 
-	err := eachRow(
+	err = eachRow(
 		ctx,
 		all.conn,
 		add,

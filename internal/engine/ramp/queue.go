@@ -15,11 +15,14 @@ type Late struct {
 	ID    [16]byte // of its asset
 	Power flex.Watts
 	// the groups that it is of and that have a ramp of their own, by numbers from 1 on; 0 for none
-	Groups [2]int
+	Groups LateGroups
 	// from now until the need would take all of the time that is left
 	Slack  time.Duration
 	AtOnce bool // what a user waits for
 }
+
+// LateGroups are the numbers of groups: a GSP group, and constraint groups that lie in each other.
+type LateGroups [1 + flex.CapDepthMax]int
 
 // turnEvery is what turns are whole multiples of.
 const turnEvery = 5 * time.Second
@@ -53,7 +56,7 @@ func Turns(late []Late, most flex.Ramp) []time.Duration {
 		)
 	})
 
-	next := map[[2]int]int{} // turn of those of the same groups
+	next := map[LateGroups]int{} // turn of those of the same groups
 	for _, i := range order {
 		turn := next[late[i].Groups]
 		for !q.fits(&late[i], turn) {

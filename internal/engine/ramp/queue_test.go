@@ -82,7 +82,7 @@ func TestTurns_Groups(t *testing.T) {
 		for n := range rapid.IntRange(0, 300).Draw(t, "cars") {
 			late = append(late, ramp.Late{
 				ID: id(n), Power: flex.Watts(rapid.SampledFrom([]int{3600, 7400, 22_000}).Draw(t, "power")),
-				Groups: [2]int{rapid.IntRange(0, 2).Draw(t, "region"), rapid.SampledFrom([]int{0, 3, 4}).Draw(t, "feeder")},
+				Groups: ramp.LateGroups{rapid.IntRange(0, 2).Draw(t, "region"), rapid.SampledFrom([]int{0, 3, 4}).Draw(t, "feeder")},
 				Slack:  time.Duration(rapid.IntRange(-5, 600).Draw(t, "slack")) * time.Minute,
 			})
 		}
@@ -112,7 +112,7 @@ func TestTurns_Groups(t *testing.T) {
 		}
 
 		for i, l := range late {
-			if most.All == 0 && l.Groups == [2]int{} && turns[i] > 0 {
+			if most.All == 0 && l.Groups == (ramp.LateGroups{}) && turns[i] > 0 {
 				t.Fatalf("one of no group waits %v", turns[i])
 			}
 		}
