@@ -207,7 +207,8 @@ func TestJSON_Outcomes(t *testing.T) {
 func TestFlags_Limit(t *testing.T) {
 	most := map[string]int{"dispatch list": dispatchLimitMax, "audit list": actLimitMax}
 	tried := 0
-	for _, leaf := range parserOf(t, &commands{}).Model.Leaves(false) {
+	parser := parserOf(t, &commands{})
+	for _, leaf := range parser.Model.Leaves(false) {
 		if !slices.ContainsFunc(leaf.Flags, func(f *kong.Flag) bool { return f.Name == "limit" }) {
 			continue
 		}
@@ -217,7 +218,7 @@ func TestFlags_Limit(t *testing.T) {
 		for limit, isRight := range map[int]bool{-3: false, -1: false, 0: false, 1: true, last: true, last + 1: false} {
 			for _, flag := range [][]string{{fmt.Sprintf("--limit=%d", limit)}, {"--limit", strconv.Itoa(limit)}} {
 				line := append(words(exampleOf(leaf.Path())), flag...)
-				_, err := parserOf(t, &commands{}).Parse(joinNegatives(line))
+				_, err := parser.Parse(joinNegatives(line))
 				if isRight != (err == nil) {
 					t.Errorf("flexd %q: %v", line, err)
 				}
