@@ -80,6 +80,9 @@ func TestMain(m *testing.M) {
 // patience is how long a page may take to what must come, on however busy a machine.
 const patience = time.Minute
 
+// tabMost is how long a test may use its tab, on however busy a machine: some open fifty pages, and have axe look at each.
+const tabMost = 20 * time.Minute
+
 // browse opens a tab. Without a browser the test is skipped, or failed when
 // FLEXD_TEST_STRICT is set.
 func browse(d *service) *browser {
@@ -96,7 +99,7 @@ func browse(d *service) *browser {
 	if err != nil {
 		d.Fatalf("start the browser: %v", err)
 	}
-	ctx, end := context.WithTimeout(shared, 5*time.Minute)
+	ctx, end := context.WithTimeout(shared, tabMost)
 	d.Cleanup(end)
 	ctx, close := chromedp.NewContext(ctx, chromedp.WithNewBrowserContext()) // with cookies of its own
 	d.Cleanup(close)
