@@ -411,14 +411,14 @@ func TestSignIn_Refused(t *testing.T) {
 func TestSignIn_Orgs(t *testing.T) {
 	d := newConsole(t, "2026-01-10T18:00:00Z")
 	i := newIssuer(d)
-	if _, err := d.db.AddOrg(t.Context(), "another"); err != nil {
+	if _, err := d.db.AddOrg(t.Context(), "Elsewhere Limited"); err != nil {
 		t.Fatal(err)
 	}
 
 	for groups, want := range map[string]bool{"duty": true, "fen": false, "fen duty": true, "fens lead,duty": false, "looks,fen": false} {
 		d.wait(time.Minute)
 		d.signIn(i, person("grace", strings.Split(strings.ReplaceAll(groups, "fen duty", "fen,duty"), ",")...))
-		if got := strings.Contains(d.page("/console/safety"), "another"); got != want {
+		if got := strings.Contains(d.page("/console/safety"), "Elsewhere Limited"); got != want {
 			t.Errorf("%s: all organisations are shown: %t", groups, got)
 		}
 	}
