@@ -13,7 +13,7 @@
 # The race detector watches our code and its libraries but for SQLite's, C made into Go: its
 # every access to its own pages would be checked, at four times the cost.
 # Collecting garbage a quarter as often takes a fifth off the whole; memory stays below a limit.
-GOFLAGS_TEST = -race -gcflags='modernc.org/...=-race=false -d=checkptr=0' -timeout 20m
+GOFLAGS_TEST = -race -gcflags='modernc.org/...=-race=false -d=checkptr=0' -timeout 60m
 
 test: export TMPDIR := $(shell test/tmp.sh)
 
