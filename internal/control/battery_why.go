@@ -417,8 +417,8 @@ func (s homeAhead) why(home home.Battery, modes []battery.Mode) BatteryWhy {
 
 	p := s.problem(home, s.stored, battery.ModeSelfUse)
 	var levels []int
-	_, w.Idle = batteryCost(&p, s.idle(len(modes)))
-	levels, w.Plan = batteryCost(&p, modes)
+	_, w.Idle = s.cost(&p, s.idle(len(modes)))
+	levels, w.Plan = s.cost(&p, modes)
 
 	for i := range s.periods {
 		w.Periods = append(w.Periods, s.period(i, modes[i], levels[i]))
@@ -427,8 +427,9 @@ func (s homeAhead) why(home home.Battery, modes []battery.Mode) BatteryWhy {
 	return w
 }
 
-// batteryCost is what is stored after each half-hour of a plan, and what the plan comes to.
-func batteryCost(p *battery.ModeProblem, modes []battery.Mode) ([]int, BatteryCost) {
+// cost is what is stored after each half-hour of a plan, and what the plan comes to. What is left is worth what it saves; where the plan
+// counts it for less, as giving it then wears the battery, that is wear.
+func (s *homeAhead) cost(p *battery.ModeProblem, modes []battery.Mode) ([]int, BatteryCost) {
 	var c BatteryCost
 	levels, each := p.Run(modes)
 	before := p.Init
@@ -440,7 +441,9 @@ func batteryCost(p *battery.ModeProblem, modes []battery.Mode) ([]int, BatteryCo
 		before = levels[i]
 	}
 
-	c.Bill -= p.Terminal * float64(before) / 1000
+	left := float64(before) / 1000
+	c.Bill -= s.rates.residual * left
+	c.Wear += (s.rates.residual - p.Terminal) * left
 
 	return levels, c
 }

@@ -172,6 +172,7 @@ func (f *behindFuse) keepNext(
 	car.done = false // it may have been, and is asked for more
 	end := car.end(f.from)
 	car.done = !end.After(f.from)
+	f.lasts(end)
 	car.core = within(s.Steps, flex.Span{From: f.from, To: end})
 	b := f.fenceNext(car)
 

@@ -335,7 +335,7 @@ func (f *behindFuse) joined(c *store.Charging, e store.Effective) *siteCar {
 
 	car.from, car.done = e, false // it may have been done, and be asked for more
 	car.done = !car.end(f.from).After(f.from)
-	f.last = flex.Later(f.last, car.end(f.from))
+	f.lasts(car.end(f.from))
 
 	return car
 }

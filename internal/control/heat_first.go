@@ -29,7 +29,7 @@ const (
 )
 
 // crowds reports whether the heater could have more if what can wait did so.
-func (t *heatedTank) crowds() bool { return slices.Contains(t.crowded, true) }
+func (t *heatedTank) crowds() bool { return !t.capped && slices.Contains(t.crowded, true) }
 
 // asking are the prices and the closed half-hours of a heater that may ask for those that others would have to leave.
 func (t *heatedTank) asking() ([]float64, []bool) {
@@ -404,6 +404,13 @@ func (f *behindFuse) drawAsked() {
 			f.tanks[i].rest(f.last),
 		)
 	}
+}
+
+// lasts has the site's cars be done no sooner than an instant: until then heaters draw by their plans.
+func (f *behindFuse) lasts(end time.Time) {
+	f.last = flex.Later(f.last, end)
+	f.others = slices.DeleteFunc(f.others, func(o draws) bool { return o.asked })
+	f.drawAsked()
 }
 
 // rest is what a heater does not draw by its plan from an instant on, and could.

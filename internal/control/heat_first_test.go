@@ -378,3 +378,27 @@ func TestHeatFirst_ClockChanges(t *testing.T) {
 		})
 	}
 }
+
+// TestHeatFirst_Caps has a car come under caps that bind nothing, behind a fuse that carries it or the heat pump: it is planned beside
+// what the heat pump is to draw, not beside all that it can, and the heat pump asks for nothing when it grows colder.
+func TestHeatFirst_Caps(t *testing.T) {
+	one(t, "2026-01-13T21:00:00Z", func(h *fixture) {
+		h.setCaps(flex.Caps{Fleet: kw(1000)})
+		s := h.heated(8, 1)
+		s.feels(21.5, 14)
+		s.settles()
+		s.plugs(s.cars[0], 38)
+		if lack := s.lacks(s.cars[0]); lack > 5000 {
+			t.Errorf("the car lacks %d beside %v", lack, s.tankPlan(s.pump).Steps)
+		}
+
+		s.settles()
+		h.goTo("2026-01-13T23:40:00Z")
+		s.feels(19.2, -2)
+		s.runTanks()
+		if asks := s.tankPlan(s.pump).Asks; len(asks) > 0 {
+			t.Errorf("asks for %v", asks)
+		}
+		h.clean()
+	})
+}

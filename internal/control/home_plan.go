@@ -385,7 +385,12 @@ func (f *behindFuse) drawBatteries() {
 		}
 	}
 
-	if f.tight && f.leavesLeast(draws{power: power, wired: f.home.wired}) {
+	afterwards := []draws{{power: power, wired: f.home.wired}}
+	if f.leavesLeast(f.tanks...) { // which have all of it then: drawAsked
+		afterwards = append(afterwards, f.tanks...)
+	}
+
+	if f.tight && f.leavesLeast(afterwards...) {
 		steps = append(steps, flex.Step{
 			Span:  flex.Span{From: f.last, To: f.last.Add(TailTime)},
 			Limit: power,

@@ -61,6 +61,7 @@ type heatedTank struct {
 	buy      []float64   // pence of a kWh in each
 	closed   []bool      // the main fuse leaves the element no headroom
 	crowded  []bool      // it would, if all that can wait did so
+	capped   bool        // there are caps, under which no car is planned around what is asked for
 }
 
 // PlanTanks works out anew the plan of every hot-water tank and heat pump under control that is due: once in each
@@ -100,7 +101,8 @@ func (s *Service) planTank(
 	tx *store.Tx,
 	id flex.AssetID,
 ) error {
-	if _, _, err := tx.LockCaps(ctx); err != nil {
+	_, capped, err := tx.LockCaps(ctx)
+	if err != nil {
 		return fmt.Errorf("lock the caps: %w", err)
 	}
 
@@ -112,6 +114,7 @@ func (s *Service) planTank(
 		return err
 	}
 
+	t.capped = capped
 	if err := tx.LockSite(ctx, t.asset.SiteID); err != nil {
 		return fmt.Errorf("lock the site: %w", err)
 	}

@@ -130,10 +130,10 @@ func TestTakenByCar_HeatAsks(t *testing.T) {
 		car := h.chargers(1)[0]
 		pumps := []flex.AssetID{
 			h.Asset(h.site, flex.HeatPump, 3000),
-			h.Asset(h.Site(flex.FullScheduleMethod), flex.HeatPump, 3000),
+			h.Asset(h.Site(flex.FullScheduleMethod), flex.HeatPump, 3000), // whose own schedule is taken
 		}
 
-		for _, id := range pumps {
+		for i, id := range pumps {
 			h.write(func(ctx context.Context, tx *store.Tx) error {
 				a, err := tx.Asset(ctx, id)
 				from := tx.Now().Truncate(time.Second)
@@ -143,7 +143,12 @@ func TestTakenByCar_HeatAsks(t *testing.T) {
 				}
 
 				asks := []flex.Step{{Span: steps[0].Span, Limit: 3000}}
-				return tx.PutTankPlan(ctx, &store.TankPlan{
+				put := tx.PutTankPlan
+				if i == 1 {
+					put = tx.SendTankPlan
+				}
+
+				return put(ctx, &store.TankPlan{
 					AssetID:  id,
 					SiteID:   a.SiteID,
 					MadeAt:   from,

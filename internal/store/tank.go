@@ -328,7 +328,8 @@ func (tx *Tx) MarkAsking(
 	return err
 }
 
-// markAskingBeside is MarkAsking for the sites of assets whose client has taken a schedule.
+// markAskingBeside is MarkAsking for the sites of assets whose client has taken a schedule. That of a heater makes no room for itself: a
+// plan that is sent each time that it is worked out would be sent without end.
 func (tx *Tx) markAskingBeside(
 	ctx context.Context,
 	assets []flex.EventID,
@@ -341,7 +342,7 @@ func (tx *Tx) markAskingBeside(
 	n, err := tx.exec(
 		ctx,
 		`UPDATE tank_plan SET planned_at = 0 WHERE org_id = $1 AND asks <> '' AND NOT freed
-			AND site_id IN (SELECT site_id FROM asset WHERE org_id = $1 AND id IN `+list+`)`,
+			AND site_id IN (SELECT site_id FROM asset WHERE org_id = $1 AND type NOT IN (`+heatTypes+`) AND id IN `+list+`)`,
 		args...,
 	)
 	if n > 0 {
