@@ -218,7 +218,7 @@ func (l *sharedLimits) exportLimited(p flex.Period) bool {
 		return false
 	}
 
-	return slices.ContainsFunc(l.feeder.groups, func(g groupExport) bool {
+	return slices.ContainsFunc(l.feeder.groups, func(g *groupExport) bool {
 		_, limited := g.limit(p.Span())
 		return limited
 	})

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"flexd/internal/engine/battery"
@@ -18,7 +17,7 @@ import (
 // A battery gives its full power in each half-hour in which it is to discharge, whatever its home is
 // expected to draw: that is a guess. A limit binds each half-hour that it touches.
 type feederExport struct {
-	groups []groupExport
+	groups []*groupExport
 }
 
 // groupExport is what limits the export of one constraint group, and the batteries in it and in those that lie in it.
@@ -30,8 +29,8 @@ type groupExport struct {
 	all       map[flex.Period]flex.Watts // what they give together, where that was asked for
 }
 
-// feedersKept keeps what feeders' limits leave from one battery to the next, while nothing is planned. Nil keeps nothing.
-type feedersKept map[string]*feederExport
+// feedersKept keeps what the limits of each group leave from one battery to the next, while nothing is planned. Nil keeps nothing.
+type feedersKept map[string]*groupExport
 
 // read reads what limits the export of a battery's feeder, nil if nothing does.
 func (k feedersKept) read(
@@ -43,59 +42,55 @@ func (k feedersKept) read(
 	if err != nil || len(names) == 0 {
 		return nil, err
 	}
-	if e, known := k[names[0]]; known {
-		return e, nil
+
+	e := &feederExport{}
+	for _, name := range names {
+		g := k[name]
+		if g == nil {
+			g, err = readExport(ctx, tx, name)
+		}
+		if err != nil {
+			return nil, err
+		}
+
+		if k != nil {
+			k[name] = g
+		}
+		e.groups = append(e.groups, g)
 	}
 
-	e, err := readExport(ctx, tx, names)
-	if err == nil && k != nil {
-		k[names[0]] = e
-	}
-
-	return e, err
+	return e, nil
 }
 
-// readExport reads what limits the export of constraint groups that lie in each other, the innermost first.
+// readExport reads what limits the export of a constraint group.
 func readExport(
 	ctx context.Context,
 	tx *store.Tx,
-	names []string,
-) (*feederExport, error) {
+	group string,
+) (*groupExport, error) {
 	limits, err := tx.ExportLimits(ctx)
 	if err != nil {
 		return nil, err
 	}
 
-	tree, err := tx.CapTree(ctx)
-	if err != nil {
-		return nil, err
+	batteries, err := tx.CapBatteries(ctx, group)
+	g := &groupExport{
+		name:      group,
+		batteries: batteries,
+		place:     make(map[flex.AssetID]int, len(batteries)),
+		all:       map[flex.Period]flex.Watts{},
+	}
+	for _, l := range limits {
+		if l.Group == group {
+			g.limits = append(g.limits, l)
+		}
 	}
 
-	batteries, err := tx.CapBatteries(ctx, names[len(names)-1])
-	e := &feederExport{}
-	for _, name := range names {
-		g := groupExport{
-			name:  name,
-			place: map[flex.AssetID]int{},
-			all:   map[flex.Period]flex.Watts{},
-		}
-		for _, l := range limits {
-			if l.Group == name {
-				g.limits = append(g.limits, l)
-			}
-		}
-
-		for i := range batteries {
-			if slices.Contains(tree.Path(batteries[i].Group), name) {
-				g.place[batteries[i].ID] = len(g.batteries)
-				g.batteries = append(g.batteries, batteries[i])
-			}
-		}
-
-		e.groups = append(e.groups, g)
+	for i := range batteries {
+		g.place[batteries[i].ID] = i
 	}
 
-	return e, err
+	return g, err
 }
 
 // limit is the least that limits the group's export in a span; false if nothing does.
@@ -307,7 +302,7 @@ func dispatchZero(
 
 // battery is one of the innermost group's; one that is not there is sent nothing.
 func (e *feederExport) battery(id flex.AssetID) *store.CapBattery {
-	g := &e.groups[0]
+	g := e.groups[0]
 	if i, ok := g.place[id]; ok {
 		return &g.batteries[i]
 	}
@@ -343,34 +338,46 @@ func CheckExport(
 		asked[a.ID] = a.Power
 	}
 
-	done := map[string]bool{} // by the innermost group: those around it are looked at with it
+	done := map[string]bool{}
 	for _, a := range order.Assets {
 		names, err := tx.ExportLimited(ctx, a.ID)
 		if err != nil {
 			return err
 		}
-		if len(names) == 0 || done[names[0]] {
-			continue
-		}
 
-		done[names[0]] = true
-		if _, _, err := tx.LockCaps(ctx); err != nil {
-			return err
-		}
+		for _, name := range names {
+			if done[name] {
+				continue
+			}
 
-		e, err := readExport(ctx, tx, names)
-		if err != nil {
-			return err
-		}
-
-		for i := range e.groups {
-			if err := e.groups[i].checkDispatch(order.Span, asked); err != nil {
+			done[name] = true
+			if err := checkGroup(ctx, tx, name, order.Span, asked); err != nil {
 				return err
 			}
 		}
 	}
 
 	return nil
+}
+
+// checkGroup is CheckExport for one constraint group.
+func checkGroup(
+	ctx context.Context,
+	tx *store.Tx,
+	group string,
+	span flex.Span,
+	asked map[flex.AssetID]flex.Watts,
+) error {
+	if _, _, err := tx.LockCaps(ctx); err != nil {
+		return err
+	}
+
+	g, err := readExport(ctx, tx, group)
+	if err != nil {
+		return err
+	}
+
+	return g.checkDispatch(span, asked)
 }
 
 // checkDispatch is a Conflict where what is asked of some batteries and what the others give passes the limit in a

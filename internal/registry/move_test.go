@@ -311,6 +311,56 @@ func TestMovePoints_LeftBefore(t *testing.T) {
 	}
 }
 
+// A change of party of a release that forgot it is carried out late: who had the point meanwhile keeps that time. One that was
+// taken in with its organisation's file, which names no next party, is nobody's, and holds up no other.
+func TestMovePoints_Late(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		now := time.Date(2026, 1, 15, 9, 0, 0, 0, time.UTC)
+		db := storetest.Open(t, url, store.Options{Now: func() time.Time { return now }})
+		knownPoint(t, db)
+		d := &registry.Service{DB: db}
+		first, atFirst := party(t, db, "acme")
+		second, _ := party(t, db, "bravo")
+		third, atThird := party(t, db, "carol")
+		turn := func(org flex.OrgID, site flex.SiteID) {
+			t.Helper()
+			if _, err := d.Enrol(t.Context(), org, site, registry.Enrolment{Proposition: flex.LimitedPause}); err != nil {
+				t.Fatal(err)
+			}
+			now = now.Add(time.Hour)
+			if _, err := d.Unenrol(t.Context(), org, site, flex.LimitedPause); err != nil {
+				t.Fatal(err)
+			}
+		}
+		turn(first, atFirst)
+		due := now.Add(time.Minute)
+		now = now.Add(time.Hour)
+		turn(third, atThird)
+		left := now
+		now = now.Add(time.Hour)
+
+		seed := storetest.At(t, db, url)
+		seed.Exec(`UPDATE registration SET next_at = $2 WHERE org_id = $1`, first.Bytes(), due.UnixMicro())
+		if report, err := d.MovePoints(t.Context()); err != nil || report.Did != 0 {
+			t.Errorf("%d changes to nobody: %v", report.Did, err)
+		}
+		seed.Exec(`UPDATE registration SET next_org = $2 WHERE org_id = $1`, first.Bytes(), second.Bytes())
+		if report, err := d.MovePoints(t.Context()); err != nil || report.Did != 1 {
+			t.Errorf("%d changes: %v", report.Did, err)
+		}
+		err := db.ReadAll(t.Context(), func(all *store.All) error {
+			rs, err := all.Registrations(t.Context(), sharedMPAN)
+			if n := len(rs); n != 3 || rs[n-1].Org != second || rs[n-1].From.Before(left) {
+				t.Errorf("the next party has it before the one between left, at %v: %+v", left, rs)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 // besides does two things at once: the first has come to where it writes a table when the second begins. On SQLite they
 // follow each other.
 func besides(t *testing.T, db *store.DB, url, table string, first, second func() error) {

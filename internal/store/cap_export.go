@@ -41,6 +41,20 @@ func (tx *Tx) ExportLimited(
 	ctx context.Context,
 	asset flex.AssetID,
 ) ([]string, error) {
+	var group string
+	err := tx.row(
+		ctx,
+		`SELECT c.name FROM asset a JOIN cap_site c ON c.site_id = a.site_id WHERE a.org_id = $1 AND a.id = $2`,
+		tx.org.Bytes(),
+		asset.Bytes(),
+	).Scan(&group)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+
 	limited, err := rows(
 		ctx,
 		tx.conn,
@@ -54,23 +68,9 @@ func (tx *Tx) ExportLimited(
 		return nil, err
 	}
 
-	var site flex.SiteID
-	err = tx.row(
-		ctx,
-		`SELECT site_id FROM asset WHERE org_id = $1 AND id = $2`,
-		tx.org.Bytes(),
-		asset.Bytes(),
-	).Scan(&site)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
+	tree, err := tx.CapTree(ctx)
 
-	path, err := tx.CapPath(ctx, site)
-
-	return slices.DeleteFunc(path, func(name string) bool {
+	return slices.DeleteFunc(tree.Path(group), func(name string) bool {
 		return !slices.Contains(limited, name)
 	}), err
 }

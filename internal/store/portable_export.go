@@ -78,7 +78,7 @@ func (all *All) noMoves(ctx context.Context, org flex.OrgID) error {
 	var n int
 	err := all.row(
 		ctx,
-		`SELECT count(*) FROM registration WHERE next_at IS NOT NULL AND (org_id = $1 OR next_org = $1)`,
+		`SELECT count(*) FROM registration WHERE next_at IS NOT NULL AND next_org IS NOT NULL AND (org_id = $1 OR next_org = $1)`,
 		org.Bytes(),
 	).Scan(&n)
 

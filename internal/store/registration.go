@@ -273,14 +273,15 @@ func (all *All) reserve(
 	return n > 0, err
 }
 
-// DueMoves returns the registrations whose change of party is due, also of a party that left meanwhile.
+// DueMoves returns the registrations whose change of party is due, also of a party that left meanwhile. One that was taken in
+// with its organisation's file names no next party.
 func (all *All) DueMoves(ctx context.Context) ([]Registration, error) {
 	return rows(
 		ctx,
 		all.conn,
 		all.scanRegistration,
 		`SELECT `+registrationColumns+` FROM registration r
-		WHERE r.next_at <= $1 ORDER BY r.next_at, r.id`,
+		WHERE r.next_at <= $1 AND r.next_org IS NOT NULL ORDER BY r.next_at, r.id`,
 		micros(all.now),
 	)
 }
@@ -329,7 +330,23 @@ func (all *All) CompleteMove(ctx context.Context, r Registration) error {
 		return err
 	}
 
-	_, err = all.reserve(ctx, r.MPAN, r.NextOrg, r.NextAt)
+	// A change that is carried out late takes from nobody what was theirs meanwhile.
+	var last time.Time
+	err = all.row(
+		ctx,
+		`SELECT max(to_at) FROM registration WHERE point = $1`,
+		all.hide(personMPAN, r.MPAN),
+	).Scan(instant{&last})
+	if err != nil {
+		return err
+	}
+
+	_, err = all.reserve(
+		ctx,
+		r.MPAN,
+		r.NextOrg,
+		flex.Later(r.NextAt, last),
+	)
 
 	return err
 }
