@@ -36,6 +36,7 @@ func TestCheckDispatch_Gives(t *testing.T) {
 			"a car that may discharge": {car(consented), -3000, ""},
 		} {
 			order := store.Dispatch{
+				Market: "other",
 				Span:   flex.Span{From: now, To: now.Add(time.Hour)},
 				Assets: []store.DispatchedAsset{{ID: c.asset, Power: c.power}},
 			}

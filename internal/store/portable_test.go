@@ -305,7 +305,7 @@ func TestImportOrg_Laws(t *testing.T) {
 				t.Errorf("a second time: %v", err)
 			}
 
-			seed.Exec(`UPDATE registration SET next_at = 5`)
+			seed.Exec(`UPDATE registration SET next_at = 5, next_org = org_id`)
 			err := from.ReadAll(ctx, func(all *store.All) error {
 				_, err := all.ExportOrg(ctx, seed.Org, io.Discard)
 				return err
@@ -313,7 +313,7 @@ func TestImportOrg_Laws(t *testing.T) {
 			if flex.KindOf(err) != flex.Conflict {
 				t.Errorf("with metering points about to change their party: %v", err)
 			}
-			seed.Exec(`UPDATE registration SET next_at = NULL`)
+			seed.Exec(`UPDATE registration SET next_at = NULL, next_org = NULL`)
 		})
 	}
 }
