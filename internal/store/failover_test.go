@@ -121,11 +121,15 @@ func TestConnectionsCut(t *testing.T) {
 		t.Errorf("%d cuts met nothing", cuts)
 	}
 	t.Logf("%d of the calls failed", failed)
-	if err := db.Ping(t.Context()); err != nil {
+
+	// It is used again by itself. A connection is given up after a while, which on a busy machine one may take.
+	err = db.Ping(t.Context())
+	for again := 0; err != nil && again < 20; again++ {
 		judge("a read", err)
-		if err := db.Ping(t.Context()); err != nil {
-			t.Error(err)
-		}
+		err = db.Ping(t.Context())
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 
