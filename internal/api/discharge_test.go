@@ -217,24 +217,24 @@ func TestDischargeProperties_Battery(t *testing.T) {
 		h := open(t, db)
 		h.stock()
 		site := h.newSite(halfHourly, "SW1A 2AA", "")
-		told := func(name, kind string, status int, body string) reply {
+		answered := func(name, kind string, status int, body string) reply {
 			t.Helper()
 			return h.want("POST", "/entities/asset", fmt.Sprintf(`{"external_id":%q,"type":%q,"site_id":%q,"properties":%s}`, name, kind, site, body), status, "")
 		}
 
 		for _, wrong := range []string{`{"wear_p_per_kwh":1000.1}`, `{"wear_p_per_kwh":-0.1}`} {
-			told("one", "battery", 422, wrong)
+			answered("one", "battery", 422, wrong)
 		}
 		for _, wrong := range []string{`{"wear_p_per_kwh":2,"discharge_power_kw":3}`, `{"reserve_pct":20}`} {
-			r := told("one", "battery", 422, wrong)
+			r := answered("one", "battery", 422, wrong)
 			if !strings.Contains(r.body, "has wear_p_per_kwh alone") {
 				t.Errorf("%s", r.body)
 			}
 		}
-		told("tank", "hot_water_tank", 422, `{"wear_p_per_kwh":2}`)
+		answered("tank", "hot_water_tank", 422, `{"wear_p_per_kwh":2}`)
 
 		for name, wear := range map[string]string{"one": "0", "two": "1000"} {
-			b := read[wire.AssetResponse](t, told(name, "battery", 200, `{"power_kw":3,"capacity_kwh":10,"wear_p_per_kwh":`+wear+`}`))
+			b := read[wire.AssetResponse](t, answered(name, "battery", 200, `{"power_kw":3,"capacity_kwh":10,"wear_p_per_kwh":`+wear+`}`))
 			at := "/entities/asset/" + b.ID.String()
 			shows := func(want string) {
 				t.Helper()

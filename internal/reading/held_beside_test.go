@@ -11,7 +11,7 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// Two operators decide about a held reading at once: one decision counts, and the other is told which.
+// Two operators decide about a held reading at once: one decision counts, and the answer to the other names it.
 func TestHeld_DecidedAtOnce(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h, a := open(t, url, 1), asset(1)
