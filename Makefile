@@ -1,4 +1,5 @@
-# make test   the whole suite, race detector on, on SQLite and on a PostgreSQL of its own
+# make test   the whole suite, on SQLite and on a PostgreSQL of its own; the race detector watches what happens at once
+# make race   the whole suite under the race detector: an hour
 # make long   the long campaigns, hours; their figures stand in docs/
 # make ha     the deployment of docs/high-availability.md on this machine, broken part by part: minutes, needs root
 # make build  the program, static
@@ -10,19 +11,13 @@
 # make highs  flexd's plans of random homes beside those of HiGHS (npm, WebAssembly): minutes
 # make bench  the README's table of figures, measured here: an hour and a half
 
-# The race detector watches our code and its libraries but for SQLite's, C made into Go: its
-# every access to its own pages would be checked, at four times the cost.
-# Collecting garbage a quarter as often takes a fifth off the whole; memory stays below a limit.
-GOFLAGS_TEST = -race -gcflags='modernc.org/...=-race=false -d=checkptr=0' -timeout 60m
-
 test: export TMPDIR := $(shell test/tmp.sh)
 
-.PHONY: test check long ha fuzz build bench highs fmt clients foreign release release-check
+.PHONY: test check long race ha fuzz build bench highs fmt clients foreign release release-check
 test:
 	@test/tools.sh
 	go vet ./...
-	GOGC=400 GOMEMLIMIT=2GiB go run ./test/withpg go test $(GOFLAGS_TEST) ./...
-	go test ./internal/engine/... ./internal/lab/... # 20,000 and 2,000 draws each, and large fleets: too much for the race detector
+	go run ./test/withpg test/suite.sh
 
 # The tools are pinned. .golangci.yml says what is looked for, staticcheck among it; govulncheck
 # asks the public list of vulnerabilities, last: where that list cannot be reached, all else was done.
@@ -45,6 +40,11 @@ long:
 # Network namespaces are its machines, so it needs root. It installs Patroni, etcd and HAProxy where they are missing.
 ha:
 	FLEXD_HA=1 FLEXD_TEST_STRICT=1 go test -timeout 1h -count=1 ./test/ha -v
+
+race: export TMPDIR := $(shell test/tmp.sh)
+race:
+	@test/tools.sh
+	go run ./test/withpg test/suite.sh race
 
 # Every fuzz target for three minutes, two hours of processor in all.
 fuzz:

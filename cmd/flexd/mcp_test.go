@@ -15,7 +15,7 @@ import (
 
 // An agent that speaks on standard input is answered on standard output, within the roles of a
 // credential, and what it called is in the audit log.
-func TestMCP(t *testing.T) {
+func TestMCP_Serve(t *testing.T) {
 	database := freshDatabase(t)
 	flexd := commandLineOf(t, database)
 	if code, said := flexd("org add Acme --username acme"); code != exitDone {

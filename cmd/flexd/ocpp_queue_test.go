@@ -34,9 +34,9 @@ func (s *slow) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// TestQueue: a hundred requests through two places take fifty seconds, which is longer than each may take, and none
+// TestQueue_AtOnce: a hundred requests through two places take fifty seconds, which is longer than each may take, and none
 // runs out of time; one that is itself too slow does, and gives its place back.
-func TestQueue(t *testing.T) {
+func TestQueue_AtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slow{after: time.Second}
 		c := &http.Client{Transport: &queue{s, make(chan struct{}, 2), 10 * time.Second}}

@@ -20,7 +20,7 @@ import (
 
 // A background job is in the metrics before its first run, while it fails and after it has succeeded, beside one
 // that never runs.
-func TestWorkerMetrics(t *testing.T) {
+func TestWorkerMetrics_WhileRunning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var failing atomic.Bool
 		w := &worker.Worker{

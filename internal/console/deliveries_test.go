@@ -200,7 +200,7 @@ func TestDelivery_Turned(t *testing.T) {
 	})
 }
 
-func TestDeliveries_Endpoint(t *testing.T) {
+func TestDeliveries_WhileSending(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service
 		client := s.serve()

@@ -140,7 +140,7 @@ func TestOneParty_AtOnce(t *testing.T) {
 }
 
 // Another change of party is decided while a process carries the first one out: the point goes where it was decided last.
-func TestMovePoints_DecidedAnew(t *testing.T) {
+func TestMovePoints_DecidedBeside(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Open(t, url, store.Options{})
 		knownPoint(t, db)

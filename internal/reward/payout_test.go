@@ -226,7 +226,7 @@ func TestDecide_TwoOperators(t *testing.T) {
 }
 
 // A form that is sent by many at once asks once.
-func TestWithdraw_Form(t *testing.T) {
+func TestWithdraw_FormAtOnce(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)
 		y.earn(t, 50)

@@ -1,6 +1,5 @@
 // Package draws says how many random problems a property test tries. The race detector
-// makes arithmetic ten to twenty times as slow, so that tests look at fewer under it; the
-// plain run of the same packages, which "make test" has too, looks at all.
+// makes arithmetic ten to twenty times as slow, so that tests look at fewer under it.
 package draws
 
 import "flag"
