@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every test: on SQLite and, where test/withpg has started it, on PostgreSQL.
 #
-# The race detector makes a test cost four times as much. So each package is tested once,
+# The race detector makes a test cost four times as much. So most packages are tested once,
 # with it or without:
 # - packages in which goroutines of flexd share memory, with it;
 # - the others without it, and with it only those of their tests in which something happens at
@@ -29,6 +29,9 @@ raced=(./client
 	./internal/operations ./internal/portal ./internal/signin ./internal/store ./internal/tariff ./internal/trace
 	./internal/web ./internal/wire ./internal/worker)
 
+# With it these draw fewer random problems, so that they are run without it too.
+both=(./internal/engine/fleet ./internal/lab/bench)
+
 partly_raced=(./cmd/flexd ./internal/app ./internal/books ./internal/console ./internal/control ./internal/openadr
 	./internal/product ./internal/reading ./internal/registry ./internal/reward ./internal/settle ./sim)
 
@@ -41,7 +44,7 @@ at_once='AtOnce|Beside|Concurren|Processes|Together|While|Once$|Many|Meets|Locks
 plain=($(go list ./... | grep -vxFf <(go list "${raced[@]}")))
 
 status=0
-go test "${race[@]}" "${options[@]}" "${raced[@]}" || status=1
+go test "${race[@]}" "${options[@]}" "${raced[@]}" "${both[@]}" || status=1
 go test "${race[@]}" "${options[@]}" -run "$at_once" "${partly_raced[@]}" || status=1
 go test "${options[@]}" "${plain[@]}" || status=1
 exit $status
