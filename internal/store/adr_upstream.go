@@ -103,26 +103,26 @@ func (tx *Tx) AddADRUpstream(ctx context.Context, u *ADRUpstream) error {
 	}
 
 	now := micros(tx.db.Now())
-	_, err = tx.exec(
-		ctx,
-		`INSERT INTO adr_upstream (program_id, org_id, name, url, token_url, client_id, sealed, remote_id, poll_s, silence_s, made_at, due_at, heard_at, error, callback, per_asset)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $11, '', $12, $13)`,
-		u.Program.Bytes(),
-		tx.org.Bytes(),
-		u.Name,
-		u.URL,
-		u.TokenURL,
-		u.Client,
-		sealed,
-		u.Remote,
-		int64(u.Poll/time.Second),
-		int64(u.Silence/time.Second),
-		now,
-		u.Callback,
-		u.PerAsset,
-	)
+	row := []value{
+		{"program_id", u.Program.Bytes()},
+		{"org_id", tx.org.Bytes()},
+		{"name", u.Name},
+		{"url", u.URL},
+		{"token_url", u.TokenURL},
+		{"client_id", u.Client},
+		{"sealed", sealed},
+		{"remote_id", u.Remote},
+		{"poll_s", int64(u.Poll / time.Second)},
+		{"silence_s", int64(u.Silence / time.Second)},
+		{"made_at", now},
+		{"due_at", now},
+		{"heard_at", now},
+		{"error", ""},
+		{"callback", u.Callback},
+		{"per_asset", u.PerAsset},
+	}
 
-	return err
+	return tx.insert(ctx, "adr_upstream", row)
 }
 
 // ADRUpstreams returns the servers that the organisation asks, by name; of one program alone if it is given.

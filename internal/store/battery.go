@@ -226,39 +226,35 @@ func (tx *Tx) PutBatteryPlan(
 		return err
 	}
 
-	_, err = tx.exec(
-		ctx,
-		`INSERT INTO battery_plan (asset_id, org_id, from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, seen_at,
-			without_market, planned_w, guess_read, refused, may, handed_at, handed, asked_to)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
-		ON CONFLICT (asset_id) DO UPDATE SET from_at = excluded.from_at, modes = excluded.modes, planned_at = excluded.planned_at,
-			changed_at = excluded.changed_at, told_at = excluded.told_at, stored_at = excluded.stored_at, stored_wh = excluded.stored_wh,
-			guess_at = excluded.guess_at, guess = excluded.guess, guess_read = excluded.guess_read, seen_at = excluded.seen_at, without_market = excluded.without_market,
-			planned_w = excluded.planned_w, refused = excluded.refused, may = excluded.may,
-			handed_at = excluded.handed_at, handed = excluded.handed, again = FALSE,
-			read_at = CASE WHEN battery_plan.read_at > excluded.planned_at THEN battery_plan.read_at END
-		WHERE battery_plan.org_id = excluded.org_id`,
-		id.Bytes(),
-		tx.org.Bytes(),
-		micros(p.From.Start()),
-		p.Modes,
-		micros(tx.now),
-		micros(p.ChangedAt),
-		micros(p.DispatchedTo),
-		micros(p.StoredAt.Start()),
-		int64(p.Stored),
-		micros(p.ForecastFrom.Start()),
-		p.Forecast,
-		micros(tx.db.Now()),
-		writeWatts(p.Without),
-		writePowers(p.StoredAt, p.Powers),
-		read,
-		p.Refused,
-		writeMay(p.StoredAt, p.May),
-		micros(p.CommittedFrom),
-		p.Committed,
-		micros(p.AskedTo),
-	)
+	row := []value{
+		{"asset_id", id.Bytes()},
+		{"org_id", tx.org.Bytes()},
+		{"from_at", micros(p.From.Start())},
+		{"modes", p.Modes},
+		{"planned_at", micros(tx.now)},
+		{"changed_at", micros(p.ChangedAt)},
+		{"told_at", micros(p.DispatchedTo)},
+		{"stored_at", micros(p.StoredAt.Start())},
+		{"stored_wh", int64(p.Stored)},
+		{"guess_at", micros(p.ForecastFrom.Start())},
+		{"guess", p.Forecast},
+		{"seen_at", micros(tx.db.Now())},
+		{"without_market", writeWatts(p.Without)},
+		{"planned_w", writePowers(p.StoredAt, p.Powers)},
+		{"guess_read", read},
+		{"refused", p.Refused},
+		{"may", writeMay(p.StoredAt, p.May)},
+		{"handed_at", micros(p.CommittedFrom)},
+		{"handed", p.Committed},
+		{"asked_to", micros(p.AskedTo)},
+	}
+
+	_, err = tx.upsert(ctx, "battery_plan", row, rewrite{
+		key:  []string{"asset_id"},
+		keep: []string{"org_id", "asked_to"},
+		also: `again = FALSE, read_at = CASE WHEN battery_plan.read_at > excluded.planned_at THEN battery_plan.read_at END`,
+		only: `battery_plan.org_id = excluded.org_id`,
+	})
 
 	return err
 }

@@ -39,24 +39,25 @@ func (tx *Tx) HoldReadings(ctx context.Context, hs []flex.HeldReading) error {
 	for _, h := range hs {
 		id := tx.newID()
 
-		_, err := tx.exec(
-			ctx,
-			`INSERT INTO held_reading (id, org_id, asset_id, label, from_at, to_at, value, reason, detail, held_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-			ON CONFLICT (asset_id, label, from_at, to_at) DO UPDATE SET value = excluded.value, reason = excluded.reason,
-				detail = excluded.detail, held_at = excluded.held_at, decision = '', decided_at = NULL
-			WHERE held_reading.value <> excluded.value`,
-			id[:],
-			tx.org.Bytes(),
-			h.AssetID.Bytes(),
-			labelNumbers[h.Label],
-			micros(h.From),
-			micros(h.To),
-			int64(h.Value),
-			h.Reason,
-			h.Detail,
-			micros(tx.now),
-		)
+		row := []value{
+			{"id", id[:]},
+			{"org_id", tx.org.Bytes()},
+			{"asset_id", h.AssetID.Bytes()},
+			{"label", labelNumbers[h.Label]},
+			{"from_at", micros(h.From)},
+			{"to_at", micros(h.To)},
+			{"value", int64(h.Value)},
+			{"reason", h.Reason},
+			{"detail", h.Detail},
+			{"held_at", micros(tx.now)},
+		}
+
+		_, err := tx.upsert(ctx, "held_reading", row, rewrite{
+			key:  []string{"asset_id", "label", "from_at", "to_at"},
+			keep: []string{"id", "org_id"},
+			also: `decision = '', decided_at = NULL`,
+			only: `held_reading.value <> excluded.value`,
+		})
 
 		if err != nil {
 			return err

@@ -80,33 +80,30 @@ func (tx *Tx) AddInstruction(ctx context.Context, i *flex.Instruction) error {
 		product = i.Scope.Product.Bytes()
 	}
 
-	_, err := tx.exec(
-		ctx,
-		`INSERT INTO instruction (org_id, id, change_w, limit_w, group_name, gsp_group, from_at, to_at, service, price, reason, unfair, who, made_at, looked_at, target, product_id,
-			spent_sites, spent, dispatched)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, $15, $16, $17, $18, $19)`,
-		tx.org.Bytes(),
-		i.ID.Bytes(),
-		int64(i.Change),
-		limit,
-		i.Scope.Group,
-		i.Scope.GSPGroup,
-		micros(i.From),
-		micros(i.To),
-		i.Service,
-		int64(i.Price),
-		i.Reason,
-		i.Unfair,
-		i.Who,
-		micros(tx.now),
-		writeNumbers(i.Target),
-		product,
-		i.SpentSites,
-		i.Spent,
-		i.Dispatched,
-	)
+	row := []value{
+		{"org_id", tx.org.Bytes()},
+		{"id", i.ID.Bytes()},
+		{"change_w", int64(i.Change)},
+		{"limit_w", limit},
+		{"group_name", i.Scope.Group},
+		{"gsp_group", i.Scope.GSPGroup},
+		{"from_at", micros(i.From)},
+		{"to_at", micros(i.To)},
+		{"service", i.Service},
+		{"price", int64(i.Price)},
+		{"reason", i.Reason},
+		{"unfair", i.Unfair},
+		{"who", i.Who},
+		{"made_at", micros(tx.now)},
+		{"looked_at", micros(tx.now)},
+		{"target", writeNumbers(i.Target)},
+		{"product_id", product},
+		{"spent_sites", i.SpentSites},
+		{"spent", i.Spent},
+		{"dispatched", i.Dispatched},
+	}
 
-	return err
+	return tx.insert(ctx, "instruction", row)
 }
 
 // Instruction returns one of the organisation's instructions.

@@ -249,23 +249,20 @@ func (c conn) pin(
 		return err
 	}
 
-	_, err = c.exec(
-		ctx,
-		`INSERT INTO withdrawal_payee (withdrawal_id, attempt, org_id, site_id, sealed, account, ending, linked_at, reference, message)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-		p.WithdrawalID.Bytes(),
-		p.Attempt,
-		org.Bytes(),
-		p.SiteID.Bytes(),
-		sealed,
-		p.Account,
-		p.Ending,
-		micros(p.LinkedAt),
-		p.Reference,
-		p.Message,
-	)
+	row := []value{
+		{"withdrawal_id", p.WithdrawalID.Bytes()},
+		{"attempt", p.Attempt},
+		{"org_id", org.Bytes()},
+		{"site_id", p.SiteID.Bytes()},
+		{"sealed", sealed},
+		{"account", p.Account},
+		{"ending", p.Ending},
+		{"linked_at", micros(p.LinkedAt)},
+		{"reference", p.Reference},
+		{"message", p.Message},
+	}
 
-	return err
+	return c.insert(ctx, "withdrawal_payee", row)
 }
 
 // PinnedPayee returns the account of the withdrawal's attempt, or nil if it was asked for

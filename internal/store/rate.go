@@ -205,26 +205,26 @@ func (tx *Tx) PutRateSession(
 		return err
 	}
 
-	_, err = tx.exec(
-		ctx,
-		`INSERT INTO rate_session (session_id, org_id, asset_id, number, vehicle_w, from_at, to_at, half_hours, power_w, at_least_w, minimum_w, delay_s, tail_wh)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
-		ON CONFLICT (session_id) DO UPDATE SET from_at = excluded.from_at, to_at = excluded.to_at, half_hours = excluded.half_hours, power_w = excluded.power_w,
-			at_least_w = excluded.at_least_w, minimum_w = excluded.minimum_w, delay_s = excluded.delay_s, tail_wh = excluded.tail_wh`,
-		r.ID.Bytes(),
-		tx.org.Bytes(),
-		r.AssetID.Bytes(),
-		r.Number,
-		int64(r.Vehicle),
-		micros(r.From),
-		micros(r.To),
-		r.HalfHours,
-		int64(r.Power),
-		int64(r.AtLeast),
-		int64(r.Minimum),
-		int64(r.Delay/time.Second),
-		int64(r.Tail),
-	)
+	row := []value{
+		{"session_id", r.ID.Bytes()},
+		{"org_id", tx.org.Bytes()},
+		{"asset_id", r.AssetID.Bytes()},
+		{"number", r.Number},
+		{"vehicle_w", int64(r.Vehicle)},
+		{"from_at", micros(r.From)},
+		{"to_at", micros(r.To)},
+		{"half_hours", r.HalfHours},
+		{"power_w", int64(r.Power)},
+		{"at_least_w", int64(r.AtLeast)},
+		{"minimum_w", int64(r.Minimum)},
+		{"delay_s", int64(r.Delay / time.Second)},
+		{"tail_wh", int64(r.Tail)},
+	}
+
+	_, err = tx.upsert(ctx, "rate_session", row, rewrite{
+		key:  []string{"session_id"},
+		keep: []string{"org_id", "asset_id", "number", "vehicle_w"},
+	})
 
 	if err != nil {
 		return err
