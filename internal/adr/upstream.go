@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"flexd/internal/egress"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/worker"
@@ -149,7 +150,8 @@ func (s *Service) checkServer(to string) error {
 		return nil
 	}
 
-	if err := s.Out.CheckHost(u.Hostname()); err != nil {
+	err = cmp.Or(egress.CheckPort(u.Port()), s.Out.CheckHost(u.Hostname()))
+	if err != nil {
 		return flex.Fail(flex.Malformed, "%q: %v", to, err)
 	}
 

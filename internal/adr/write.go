@@ -1,12 +1,14 @@
 package adr
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/url"
 	"slices"
 	"strings"
 
+	"flexd/internal/egress"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
@@ -286,7 +288,8 @@ func (s *Service) checkCallback(to string) error {
 		return nil
 	}
 
-	if err := s.Out.CheckHost(u.Hostname()); err != nil {
+	err = cmp.Or(egress.CheckPort(u.Port()), s.Out.CheckHost(u.Hostname()))
+	if err != nil {
 		return flex.Fail(flex.Malformed, at+"%v", err)
 	}
 

@@ -343,6 +343,10 @@ func (s *Service) checkURL(text string) error {
 		return errors.New("its port is none: they go from 1 to 65535")
 	}
 
+	if err := egress.CheckPort(u.Port()); err != nil {
+		return err
+	}
+
 	if err := s.Out.CheckHost(u.Hostname()); err != nil {
 		return fmt.Errorf(
 			"%w; an operator may allow it (--allow-private-endpoints)",

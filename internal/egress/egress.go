@@ -288,11 +288,8 @@ func newRequest(ctx context.Context, r Request) (*http.Request, error) {
 		return nil, fmt.Errorf("the URL names no host")
 	}
 
-	if slices.Contains(shutPorts, u.Port()) {
-		return nil, fmt.Errorf(
-			"the URL names the port %s, at which no web server listens",
-			u.Port(),
-		)
+	if err := CheckPort(u.Port()); err != nil {
+		return nil, err
 	}
 
 	var body io.Reader

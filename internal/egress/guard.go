@@ -3,6 +3,7 @@ package egress
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -95,6 +96,20 @@ var shutPorts = []string{
 	"465", "512", "513", "514", "515", "526", "530", "531", "532", "540", "548", "554", "556", "563", "587", "601", "636", "989", "990", "993",
 	"995", "1433", "1521", "1719", "1720", "1723", "2049", "2375", "2379", "3306", "3389", "3659", "4045", "4190", "5060", "5061", "5432",
 	"5984", "6000", "6379", "6566", "6665", "6666", "6667", "6668", "6669", "6679", "6697", "9200", "10080", "11211", "27017",
+}
+
+// CheckPort refuses a port at which no web server listens, however its number is written: 022 is 22 for whoever dials it. None
+// is the scheme's own.
+func CheckPort(port string) error {
+	plain := strings.TrimLeft(port, "0")
+	if plain == "" && port != "" {
+		plain = "0"
+	}
+	if slices.Contains(shutPorts, plain) {
+		return fmt.Errorf("the URL names the port %s, at which no web server listens", plain)
+	}
+
+	return nil
 }
 
 // CheckHost refuses a host that is plainly not on the public internet: an address that the

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -84,8 +85,9 @@ func TestDo_Reach(t *testing.T) {
 func TestDo_ShutPorts(t *testing.T) {
 	client := New(Options{Pipe: func(context.Context, string) (net.Conn, error) { t.Error("dialled"); return nil, net.ErrClosed }})
 	defer client.Close()
-	for _, port := range []string{"22", "25", "5432", "6379"} {
-		if _, err := client.Do(t.Context(), Request{Method: "POST", URL: "https://example.com:" + port + "/"}); err == nil || !strings.Contains(err.Error(), "port "+port) {
+	for _, port := range []string{"22", "25", "5432", "6379", "022", "00000000000000000022", "06379", "0", "000"} {
+		want := "port " + cmp.Or(strings.TrimLeft(port, "0"), "0")
+		if _, err := client.Do(t.Context(), Request{Method: "POST", URL: "https://example.com:" + port + "/"}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("port %s: %v", port, err)
 		}
 	}
