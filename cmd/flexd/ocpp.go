@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"flexd/client"
@@ -32,6 +33,7 @@ type ocppCommand struct {
 	Chargers        string            `help:"File with a line for each charger, as 'flexd charger-password CP1' prints them. It is read again when it changes." type:"existingfile" env:"FLEXD_OCPP_CHARGERS" placeholder:"FILE"`
 	ChargerPassword string            `help:"Password of every charger that has none of its own, sent by HTTP basic authentication with the charger's id as the username." env:"FLEXD_OCPP_CHARGER_PASSWORD" placeholder:"P"`
 	Charger         map[string]string `help:"A charger and its own password, ID=PASSWORD; may be given more than once. Better in --chargers: others on this machine can read arguments." env:"FLEXD_OCPP_CHARGER" placeholder:"ID=P"`
+	TrustedProxies  []netip.Prefix    `help:"Networks of proxies in front of --listen whose X-Forwarded-For is believed: guesses count by the charger's own address then." env:"FLEXD_OCPP_TRUSTED_PROXIES" placeholder:"CIDR"`
 	NoPassword      bool              `help:"Admit chargers without a password. Anybody who reaches the address can pretend to be one, so their readings are not passed on." env:"FLEXD_OCPP_NO_PASSWORD"`
 
 	Floor            string        `help:"Power in kW to which every charger is limited when it has no plan, also when flexd and the bridge are down. A charger's line in --chargers may name its own, floor=KW." env:"FLEXD_OCPP_FLOOR" placeholder:"KW"`
@@ -177,6 +179,7 @@ func (o *ocppCommand) settings() (ocppserver.Settings, error) {
 		Client:           pooled(client.New(o.Flexd, o.Username, o.Password)),
 		Password:         flex.Secret(o.ChargerPassword),
 		Passwords:        o.Charger,
+		TrustedProxies:   o.TrustedProxies,
 		NoPassword:       o.NoPassword,
 		State:            o.State,
 		Delay:            o.Delay,

@@ -16,6 +16,7 @@ import (
 
 	"flexd/client"
 	"flexd/internal/flex"
+	"flexd/internal/web"
 )
 
 const (
@@ -83,6 +84,8 @@ type Settings struct {
 	// Passwords and Chargers are chargers' own.
 	Passwords map[string]string
 	Chargers  *ChargersFile
+	// TrustedProxies are the addresses whose X-Forwarded-For is believed, where a proxy stands before the bridge.
+	TrustedProxies web.Proxies
 	// NoPassword lets chargers in that have no password. Their readings are not passed on.
 	NoPassword bool
 	// State is a directory in which a file for each charger is kept, so that a bridge that was

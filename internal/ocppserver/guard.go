@@ -1,20 +1,28 @@
 package ocppserver
 
 import (
-	"net"
-	"net/http"
 	"sync"
 	"time"
 )
 
+// pace is how many wrong passwords may come at once, and how soon one more may.
+type pace struct {
+	most  int
+	every time.Duration
+}
+
+var (
+	// narrowPace is of one charger's id from one address. Further passwords are not judged.
+	narrowPace = pace{10, 10 * time.Second}
+	// widePace is of all ids from one address together. Further ones are judged only for a charger that showed its
+	// password before: a neighbour with a wrong one shuts nobody out.
+	widePace = pace{100, time.Second}
+)
+
 const (
-	// wrongMax is how many wrong passwords an address may send at once, and wrongEvery how
-	// soon it may send one more. Further ones are not judged.
-	wrongMax   = 10
-	wrongEvery = 10 * time.Second
 	// strangersMax is how many chargers of one address may be connected without a password.
 	strangersMax = 50
-	// addressesMax is how many addresses are remembered.
+	// addressesMax is how many addresses are remembered, and how many ids at them.
 	addressesMax = 10_000
 )
 
@@ -23,23 +31,39 @@ const (
 type guard struct {
 	mu        sync.Mutex
 	addresses map[string]*visits
+	wrong     map[guess]*guesses // of ids that sent a wrong password
 }
+
+// guess is who is guessed from where.
+type guess struct{ addr, id string }
 
 // visits is what is known of an address.
 type visits struct {
-	wrong int       // passwords that count now
-	since time.Time // when one of them will count no more
-	open  int       // connections without a password
+	guesses
+	open int // connections without a password
 }
 
-// address is where a request comes from.
-func address(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
+// guesses are wrong passwords.
+type guesses struct {
+	count int       // that count now
+	since time.Time // when one of them will count no more
+}
 
-	return host
+// ease forgets those that count no more.
+func (g *guesses) ease(p pace, now time.Time) {
+	for g.count > 0 && !now.Before(g.since.Add(p.every)) {
+		g.count--
+		g.since = g.since.Add(p.every)
+	}
+}
+
+// add counts one.
+func (g *guesses) add(p pace, now time.Time) {
+	g.ease(p, now)
+	if g.count == 0 {
+		g.since = now
+	}
+	g.count++
 }
 
 // of returns what is known of an address. The caller has the lock.
@@ -53,13 +77,8 @@ func (g *guard) of(addr string, now time.Time) *visits {
 			g.addresses = map[string]*visits{}
 		}
 
-		v = &visits{since: now}
+		v = &visits{}
 		g.addresses[addr] = v
-	}
-
-	for v.wrong > 0 && !now.Before(v.since.Add(wrongEvery)) {
-		v.wrong--
-		v.since = v.since.Add(wrongEvery)
 	}
 
 	return v
@@ -69,7 +88,8 @@ func (g *guard) of(addr string, now time.Time) *visits {
 // no connection.
 func (g *guard) forget(now time.Time) {
 	for addr, v := range g.addresses {
-		if v.open == 0 && now.After(v.since.Add(wrongMax*wrongEvery)) {
+		v.ease(widePace, now)
+		if v.open == 0 && v.count == 0 {
 			delete(g.addresses, addr)
 		}
 	}
@@ -84,23 +104,63 @@ func (g *guard) forget(now time.Time) {
 	}
 }
 
-// mayTry reports whether a password of that address is judged.
-func (g *guard) mayTry(addr string, now time.Time) bool {
+// forgetGuesses drops ids of which nothing counts any more; if there are none, all.
+func (g *guard) forgetGuesses(now time.Time) {
+	for at, w := range g.wrong {
+		w.ease(narrowPace, now)
+		if w.count == 0 {
+			delete(g.wrong, at)
+		}
+	}
+	if len(g.wrong) >= addressesMax {
+		clear(g.wrong)
+	}
+}
+
+// mayTry reports whether a charger's password from that address is judged. Who showed the right one before is
+// judged however many others there guess.
+func (g *guard) mayTry(from guess, shown bool, now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.of(addr, now).wrong < wrongMax
+
+	if w := g.wrong[from]; w != nil {
+		w.ease(narrowPace, now)
+		if w.count >= narrowPace.most {
+			return false
+		}
+	}
+
+	v := g.addresses[from.addr]
+	if v == nil || shown {
+		return true
+	}
+
+	v.ease(widePace, now)
+
+	return v.count < widePace.most
 }
 
 // guessed counts a wrong password.
-func (g *guard) guessed(addr string, now time.Time) {
+func (g *guard) guessed(from guess, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 
-	v := g.of(addr, now)
-	if v.wrong == 0 {
-		v.since = now
+	g.of(from.addr, now).add(widePace, now)
+
+	w := g.wrong[from]
+	if w == nil {
+		if len(g.wrong) >= addressesMax {
+			g.forgetGuesses(now)
+		}
+		if g.wrong == nil {
+			g.wrong = map[guess]*guesses{}
+		}
+
+		w = &guesses{}
+		g.wrong[from] = w
 	}
-	v.wrong++
+
+	w.add(narrowPace, now)
 }
 
 // enter takes one of the address's places without a password, if there is one.

@@ -54,7 +54,7 @@ func (b *Bridge) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !withPassword {
-		defer b.guard.leave(address(r), b.Now())
+		defer b.guard.leave(b.TrustedProxies.Client(r), b.Now())
 	}
 
 	c := b.charger(id)
@@ -105,8 +105,9 @@ func (b *Bridge) admit(
 	r *http.Request,
 	id string,
 ) (withPassword, ok bool) {
-	addr := address(r)
-	if !b.guard.mayTry(addr, b.Now()) {
+	addr := b.TrustedProxies.Client(r)
+	from := guess{addr, id}
+	if !hasCertificate(r) && !b.guard.mayTry(from, b.wasProved(id), b.Now()) {
 		w.Header().Set("Retry-After", "60")
 		http.Error(w, "too many wrong passwords", http.StatusTooManyRequests)
 		return false, false
@@ -136,13 +137,13 @@ func (b *Bridge) admit(
 		return false, false
 	}
 
-	b.guard.guessed(addr, b.Now())
+	b.guard.guessed(from, b.Now())
 	b.Log.Warn(
 		"a charger was refused: wrong or missing password",
 		"charger",
 		id,
 		"from",
-		r.RemoteAddr,
+		addr,
 	)
 
 	w.Header().Set("WWW-Authenticate", `Basic realm="ocpp"`)
@@ -154,7 +155,7 @@ func (b *Bridge) admit(
 // proves checks a charger's certificate or password, in the same time whether or not it is
 // known.
 func (b *Bridge) proves(id string, r *http.Request) bool {
-	if r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
+	if hasCertificate(r) {
 		return certified(r, id)
 	}
 
@@ -166,6 +167,28 @@ func (b *Bridge) proves(id string, r *http.Request) bool {
 	user, given, _ := r.BasicAuth()
 
 	return want.matches(given) && known && user == id
+}
+
+// hasCertificate reports whether a charger showed a certificate that an authority of the bridge's has signed: nobody
+// guesses those.
+func hasCertificate(r *http.Request) bool {
+	return r.TLS != nil && len(r.TLS.VerifiedChains) > 0
+}
+
+// wasProved reports whether a charger of that id has shown its password, or a certificate, before.
+func (b *Bridge) wasProved(id string) bool {
+	b.mu.Lock()
+	c := b.chargers[id]
+	b.mu.Unlock()
+
+	if c == nil {
+		return false
+	}
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	return !c.noPassword
 }
 
 // secretOf returns a charger's password: its own, or the one of all.

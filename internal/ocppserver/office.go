@@ -135,7 +135,7 @@ func (b *Bridge) takeCall(w http.ResponseWriter, r *http.Request) {
 		"action",
 		action,
 		"from",
-		address(r),
+		b.TrustedProxies.Client(r),
 		"err",
 		err,
 	)

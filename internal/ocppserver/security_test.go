@@ -10,11 +10,14 @@ import (
 	"encoding/hex"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -24,36 +27,118 @@ import (
 	"flexd/client"
 	"flexd/internal/flex"
 	"flexd/internal/ocpp"
+	"flexd/internal/web"
 )
 
-// TestGuard_Guesses: an address has a few wrong passwords, and then one more from time to time.
+// TestGuard_Guesses: a charger's id has a few wrong passwords at an address, and then one more from time to time.
 func TestGuard_Guesses(t *testing.T) {
 	var g guard
 	now := night
-	for i := range wrongMax {
-		if !g.mayTry("a", now) {
+	cp1 := guess{"a", "CP1"}
+	for i := range narrowPace.most {
+		if !g.mayTry(cp1, false, now) {
 			t.Fatalf("guess %d is not judged", i)
 		}
 
-		g.guessed("a", now)
+		g.guessed(cp1, now)
 	}
 
-	if g.mayTry("a", now) || g.mayTry("a", now.Add(wrongEvery-1)) {
+	if g.mayTry(cp1, true, now) || g.mayTry(cp1, false, now.Add(narrowPace.every-1)) {
 		t.Error("one more is judged")
 	}
 
-	if !g.mayTry("b", now) {
-		t.Error("another address is not judged")
+	if !g.mayTry(guess{"b", "CP1"}, false, now) || !g.mayTry(guess{"a", "CP2"}, false, now) {
+		t.Error("another address is not judged, or another charger")
 	}
 
-	now = now.Add(wrongEvery)
-	if !g.mayTry("a", now) {
+	now = now.Add(narrowPace.every)
+	if !g.mayTry(cp1, false, now) {
 		t.Error("later, one is not judged")
 	}
 
-	g.guessed("a", now)
-	if g.mayTry("a", now) {
+	g.guessed(cp1, now)
+	if g.mayTry(cp1, false, now) {
 		t.Error("two are")
+	}
+}
+
+// TestGuard_Neighbours: however many ids are guessed at from an address, a charger that showed its password before is judged
+// there, and others again after a while.
+func TestGuard_Neighbours(t *testing.T) {
+	var g guard
+	now := night
+	for i := range widePace.most {
+		from := guess{"a", strconv.Itoa(i)}
+		if !g.mayTry(from, false, now) {
+			t.Fatalf("guess %d is not judged", i)
+		}
+		g.guessed(from, now)
+	}
+
+	next := guess{"a", "CP1"}
+	if g.mayTry(next, false, now.Add(widePace.every-1)) {
+		t.Error("one more is judged")
+	}
+	if !g.mayTry(next, true, now) {
+		t.Error("a charger that is known is shut out by its neighbours")
+	}
+	if !g.mayTry(next, false, now.Add(widePace.every)) {
+		t.Error("later, one is not judged")
+	}
+}
+
+// TestBridge_NeighbourWithAWrongPassword: of two chargers behind one address, one with a wrong password shuts the other out
+// neither by itself nor after the bridge began anew; nor do strangers' guesses through a proxy that names them.
+func TestBridge_NeighbourWithAWrongPassword(t *testing.T) {
+	b := New(Settings{
+		Passwords:      map[string]string{"CP1": "right", "CP2": "right"},
+		TrustedProxies: web.Proxies{netip.MustParsePrefix("127.0.0.1/32")},
+		Log:            slog.New(slog.DiscardHandler),
+	})
+
+	login := func(from, named, id, password string) int {
+		r := httptest.NewRequest("GET", "/"+id, nil)
+		r.RemoteAddr = net.JoinHostPort(from, "1024")
+		r.Header.Set("X-Forwarded-For", named)
+		r.SetBasicAuth(id, password)
+		w := httptest.NewRecorder()
+		if _, ok := b.admit(w, r, id); ok {
+			return http.StatusOK
+		}
+
+		return w.Code
+	}
+
+	const depot = "192.0.2.1"
+	for range 3 * narrowPace.most {
+		login(depot, "", "CP2", "wrong")
+	}
+	if got := login(depot, "", "CP2", "right"); got != http.StatusTooManyRequests {
+		t.Errorf("after many guesses the charger itself: %d", got)
+	}
+	if got := login(depot, "", "CP1", "right"); got != http.StatusOK {
+		t.Errorf("its neighbour: %d", got)
+	}
+
+	for i := range 3 * widePace.most {
+		login("127.0.0.1", "203.0.113.9", "X"+strconv.Itoa(i), "wrong")
+	}
+	if got := login("127.0.0.1", "203.0.113.9", "CP1", "right"); got != http.StatusTooManyRequests {
+		t.Errorf("from the guesser's address: %d", got)
+	}
+	if got := login("127.0.0.1", "203.0.113.10", "CP1", "right"); got != http.StatusOK {
+		t.Errorf("from another address through the same proxy: %d", got)
+	}
+
+	// a machine has a whole /64 to come from
+	for i := range 3 * widePace.most {
+		login(fmt.Sprintf("2001:db8:1:1::%x", i), "", "Y"+strconv.Itoa(i), "wrong")
+	}
+	if got := login("2001:db8:1:1:ffff::1", "", "CP1", "right"); got != http.StatusTooManyRequests {
+		t.Errorf("from a further address of the guesser's network: %d", got)
+	}
+	if got := login("2001:db8:1:2::1", "", "CP1", "right"); got != http.StatusOK {
+		t.Errorf("from another network: %d", got)
 	}
 }
 
@@ -77,11 +162,11 @@ func TestGuard_Places(t *testing.T) {
 	}
 
 	for i := range 2 * addressesMax {
-		g.guessed(strconv.Itoa(i), night)
+		g.guessed(guess{strconv.Itoa(i), strconv.Itoa(i)}, night)
 	}
 
-	if len(g.addresses) > addressesMax || g.enter("a", night) {
-		t.Errorf("%d addresses are remembered, and not the one with connections", len(g.addresses))
+	if len(g.addresses) > addressesMax || len(g.wrong) > addressesMax || g.enter("a", night) {
+		t.Errorf("%d addresses and %d ids are remembered, and not the address with connections", len(g.addresses), len(g.wrong))
 	}
 }
 
@@ -461,5 +546,30 @@ func TestTLS_Authorities(t *testing.T) {
 	a.looked = time.Time{}
 	if after := a.of(config); after != before || after.ClientCAs == nil {
 		t.Error("an empty file took away who was known")
+	}
+}
+
+// TestCharger_StateUnwritable: a state that could not be written is written as soon as it can be, though nothing changed since.
+func TestCharger_StateUnwritable(t *testing.T) {
+	b := New(Settings{State: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
+	c := &charger{b: b, id: "CP1", connectors: map[int]*connector{}}
+	c.up = newUpstream(t.Context(), c)
+	c.connector(1).asset = client.AssetResponse{ID: client.AssetID{1}}
+
+	inTheWay := b.statePath(c.id) + ".new"
+	if err := os.Mkdir(inTheWay, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c.keep()
+	if _, err := os.Stat(b.statePath(c.id)); err == nil {
+		t.Fatal("nothing was in the way")
+	}
+
+	if err := os.Remove(inTheWay); err != nil {
+		t.Fatal(err)
+	}
+	c.keep()
+	if _, err := os.Stat(b.statePath(c.id)); err != nil {
+		t.Error(err)
 	}
 }

@@ -114,10 +114,12 @@ func (c *charger) keep() {
 			return
 		}
 
-		c.kept = sum
 		c.b.saving <- struct{}{}
 		err = replaceFile(c.b.statePath(c.id), b)
 		<-c.b.saving
+		if err == nil {
+			c.kept = sum
+		}
 	}
 
 	if err != nil {
