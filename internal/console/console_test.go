@@ -386,3 +386,36 @@ func TestAudit(t *testing.T) {
 		d.wants(d.page("/console/audit.json?act=test"), `"outcome":"it was done already"`)
 	})
 }
+
+// TestConsole_AnyText: an address or a form with text that no database keeps as it is is refused, and whoever sends it breaks no link of
+// the audit log.
+func TestConsole_AnyText(t *testing.T) {
+	each(t, "2026-01-15T12:00:00Z", func(d *service) {
+		for _, text := range []string{"\xff", "a\x00b"} {
+			form := url.Values{"name": {text}, "password": {text}}
+			if a := d.do("POST", "/console/login", form); a.status != http.StatusBadRequest {
+				d.Errorf("login as %q: %d", text, a.status)
+			}
+		}
+
+		d.login()
+		for _, text := range []string{"\xff", "a\x00b"} {
+			for _, name := range []string{"model", "firmware", "group", "gsp_group", "q"} {
+				if a := d.get("/console/assets?" + name + "=" + url.QueryEscape(text)); a.status != http.StatusBadRequest {
+					d.Errorf("%s=%q: %d", name, text, a.status)
+				}
+			}
+			if a := d.get("/console/assets/" + url.PathEscape(text)); a.status != http.StatusBadRequest {
+				d.Errorf("an asset %q: %d", text, a.status)
+			}
+
+			if a := d.do("POST", "/console/safety/halt", url.Values{"reason": {text}}); a.status != http.StatusBadRequest {
+				d.Errorf("a halt because of %q: %d", text, a.status)
+			}
+		}
+
+		if broken, err := d.db.VerifyAudit(d.Context()); err != nil || len(broken) > 0 {
+			d.Errorf("%q %v", broken, err)
+		}
+	})
+}

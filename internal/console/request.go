@@ -118,6 +118,9 @@ func (s *Server) answer(
 ) (v view, err error) {
 	defer web.Recover(&err)
 
+	if err := web.CheckText(r.Request); err != nil {
+		return v, err
+	}
 	if rt.public {
 		return rt.handle(s, r)
 	}

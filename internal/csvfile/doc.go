@@ -7,7 +7,8 @@
 // name, in small letters and without blanks around it; columns may come in any order. Of two with one name the last counts. A required column
 // that is missing, and an empty file, are flex.Invalid before the first row. Read ignores other columns; ReadKnown refuses them, for
 // files in which a misspelt optional column would be taken for one that was left out (a column without a name, as spreadsheets leave
-// behind, is ignored).
+// behind, is ignored). All text is UTF-8: a file in another encoding, or with a character of the number 0, is refused at its first row
+// that shows it.
 //
 // Rows are read one at a time and not kept: a file may be longer than memory. A Row is good until the next is read. Each has as many fields as the
 // header and at most MaxLine bytes. The rows end with the first error, which is the last thing yielded:

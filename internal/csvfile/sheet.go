@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"flexd/internal/flex"
 )
@@ -109,6 +110,11 @@ func rows(
 			}
 
 			row.Line, _ = c.FieldPos(0)
+			err = row.checkText()
+			if err != nil {
+				break
+			}
+
 			size := 0
 
 			for _, f := range row.fields {
@@ -132,6 +138,21 @@ func rows(
 	}
 }
 
+// checkText refuses a row that no database keeps as it is. Spreadsheets write other encodings than UTF-8 unless they are
+// asked for it, and a name in one would come out as another.
+func (r Row) checkText() error {
+	for _, f := range r.fields {
+		if !utf8.ValidString(f) {
+			return r.Fault("%q is not in UTF-8: save the file as CSV in UTF-8", f)
+		}
+		if strings.ContainsRune(f, 0) {
+			return r.Fault("%q holds a character with the number 0", f)
+		}
+	}
+
+	return nil
+}
+
 // header reads the line that names the columns.
 func header(c *csv.Reader, required []string) (Row, error) {
 	names, err := c.Read()
@@ -150,7 +171,11 @@ func header(c *csv.Reader, required []string) (Row, error) {
 		return Row{}, err
 	}
 
-	row := Row{column: map[string]int{}}
+	row := Row{Line: 1, column: map[string]int{}, fields: names}
+	if err := row.checkText(); err != nil {
+		return Row{}, err
+	}
+
 	for i, name := range names {
 		row.column[strings.ToLower(strings.TrimSpace(name))] = i
 	}

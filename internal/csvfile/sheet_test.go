@@ -36,6 +36,10 @@ func TestRead(t *testing.T) {
 		{"a;b,c\n1,2", "", "no column a"},
 		{"a,b\n1,2\n3\n", "1/2/;", "line 3"},
 		{"a,b\n1,2\n\n\"3,4\n", "1/2/;", "line 4"},
+		{"a,b\nN\u00fcrnberg,2\nN\xfcrnberg,3\n", "N\u00fcrnberg/2/;", "line 3: \"N\\xfcrnberg\" is not in UTF-8: save the file as CSV in UTF-8"},
+		{"a,b\n1,2\x00\n", "", "line 2: \"2\\x00\" holds a character with the number 0"},
+		{"\xff\xfea\x00,\x00b\x00\n\x00", "", "line 1: "},
+		{"a,b,\xe9\n1,2,3\n", "", "line 1: \"\\xe9\" is not in UTF-8"},
 		{"a,b\n1," + strings.Repeat("x", MaxLine-1), "1/" + strings.Repeat("x", MaxLine-1) + "/;", ""},
 		{"a,b\n1," + strings.Repeat("x", MaxLine), "", "line 2: the row is longer"},
 	} {

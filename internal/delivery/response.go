@@ -1,13 +1,14 @@
 package delivery
 
 import (
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"strconv"
-	"strings"
 	"time"
 
 	"flexd/internal/egress"
+	"flexd/internal/flex"
 	"flexd/internal/store"
 )
 
@@ -57,7 +58,7 @@ func classify(a egress.Answer, err error, now time.Time) response {
 	case s == 0 && err != nil:
 		return response{
 			state:  store.PushPending,
-			reason: keepable(err.Error()),
+			reason: flex.Keepable(err.Error()),
 		}
 
 	case s >= 200 && s <= 299:
@@ -103,14 +104,24 @@ func classify(a egress.Answer, err error, now time.Time) response {
 	}
 }
 
-// retryAfter reads a Retry-After field: seconds, or an instant.
+// retryAfterMost is the longest delay that is read; delay bounds it further.
+const retryAfterMost = 1_000_000 // seconds
+
+// dateForms are how RFC 9110 has an instant be written; the latter two are of older servers.
+var dateForms = []string{"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC850, time.ANSIC}
+
+// retryAfter reads a Retry-After field: seconds, or an instant in one of the three forms of RFC 9110.
 func retryAfter(text string, now time.Time) time.Duration {
-	if n, err := strconv.Atoi(text); err == nil && n > 0 && n < 1e6 {
-		return time.Duration(n) * time.Second
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err == nil || errors.Is(err, strconv.ErrRange) {
+		return time.Duration(min(n, retryAfterMost)) * time.Second
 	}
-	at, err := time.Parse("Mon, 02 Jan 2006 15:04:05 GMT", text)
-	if err == nil {
-		return max(at.Sub(now), 0)
+
+	for _, form := range dateForms {
+		at, err := time.Parse(form, text)
+		if err == nil {
+			return max(at.Sub(now), 0)
+		}
 	}
 
 	return 0
@@ -126,22 +137,13 @@ func delay(n int, chance float64, asked time.Duration) time.Duration {
 // The most that is kept of an answer's body: of one that took the push, and of another.
 const takenKeep, otherKeep = 200, 1000
 
-// excerpt returns the beginning of an answer as text that any store keeps.
+// excerpt returns the beginning of an answer as text that any store keeps: an attempt that could not be recorded would be
+// made over and over.
 func excerpt(body []byte, taken bool) string {
 	keep := otherKeep
 	if taken {
 		keep = takenKeep
 	}
 
-	return keepable(string(body[:min(len(body), keep)]))
-}
-
-// keepable returns a text that somebody else had a part in, as any store keeps it: an attempt
-// that could not be recorded would be made over and over.
-func keepable(text string) string {
-	return strings.ReplaceAll(
-		strings.ToValidUTF8(text, "\uFFFD"),
-		"\x00",
-		"\uFFFD",
-	)
+	return flex.Keepable(string(body[:min(len(body), keep)]))
 }

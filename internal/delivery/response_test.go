@@ -36,7 +36,9 @@ func TestDelay_RetryAfter(t *testing.T) {
 
 	now := time.Date(2026, 1, 15, 10, 0, 0, 0, time.UTC)
 	for text, want := range map[string]time.Duration{
-		"": 0, "7": 7 * time.Second, "-7": 0, "x": 0, "Thu, 15 Jan 2026 10:00:09 GMT": 9 * time.Second, "Thu, 15 Jan 2026 09:00:00 GMT": 0, "99999999999": 0,
+		"": 0, "7": 7 * time.Second, "-7": 0, "x": 0, "Thu, 15 Jan 2026 10:00:09 GMT": 9 * time.Second, "Thu, 15 Jan 2026 09:00:00 GMT": 0,
+		"Thursday, 15-Jan-26 10:00:09 GMT": 9 * time.Second, "Thu Jan 15 10:00:09 2026": 9 * time.Second, "Thu, 15 Jan 2026 10:00:09 CET": 0,
+		"0": 0, "007": 7 * time.Second, "+7": 0, "7.5": 0, "1000000": 1e6 * time.Second, "99999999999999999999999": 1e6 * time.Second,
 	} {
 		if got := retryAfter(text, now); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)

@@ -25,6 +25,9 @@ const MaxResult = 256 << 10
 // MaxArguments is the most bytes of one call's arguments.
 const MaxArguments = 64 << 10
 
+// loggedMax is the most bytes of a call's arguments that are written down.
+const loggedMax = 500
+
 // Settings are what a server works on.
 type Settings struct {
 	Version string
@@ -136,7 +139,8 @@ func (s *Server) call(
 ) *sdk.CallToolResult {
 	var text string
 
-	logged := string(raw[:min(len(raw), 500)])
+	// whole characters, which every database keeps: what cannot be written down is not done
+	logged := strings.ToValidUTF8(string(raw[:min(len(raw), loggedMax)]), "")
 	err := s.Act(ctx, t.name, logged, func() error {
 		var err error
 		text, err = s.do(ctx, t, raw)

@@ -207,6 +207,19 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestCall_LoggedInWholeCharacters: what a call is logged with ends at a character's end, as PostgreSQL keeps no part of one.
+func TestCall_LoggedInWholeCharacters(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		w := open(t, url, false)
+		for _, before := range []string{"", "x"} {
+			postcode := before + strings.Repeat("\u00e9", 1000)
+			if text, _ := w.call("list_sites", map[string]any{"postcode": postcode}); strings.Contains(text, "flexd failed") {
+				t.Errorf("with %q before: %s", before, text)
+			}
+		}
+	})
+}
+
 // A change takes a confirmation that was made from its own dry run, is for the same arguments, is
 // new, and is used once; what was shown still stands, and nobody halted pushes.
 func TestConfirm(t *testing.T) {

@@ -137,6 +137,10 @@ func (s *Server) answer(
 ) (err error) {
 	defer web.Recover(&err)
 
+	if err := web.CheckText(r.Request); err != nil {
+		return err
+	}
+
 	r.visit, err = s.Reward.Open(r.Context(), r.token, browserOf(r.Request))
 	if err != nil {
 		return err

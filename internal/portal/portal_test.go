@@ -307,6 +307,20 @@ func TestPortal_LongForm(t *testing.T) {
 	}
 }
 
+// TestPortal_AnyText: a form or an address with text that no database keeps as it is is refused, on either engine.
+func TestPortal_AnyText(t *testing.T) {
+	h := open(t)
+	link := h.link(t, reward.LinkOptions{})
+	for _, text := range []string{"\xff", "a\x00b"} {
+		status, page := h.post(t, link+"/account", "name", text, "sort_code", "123456", "account_number", "12345678")
+		want(t, status, page, 400, "UTF-8")
+		status, page = h.post(t, link+"/wish", "asset", text)
+		want(t, status, page, 400, "UTF-8")
+		status, page = h.get(t, link+"?done="+url.QueryEscape(text))
+		want(t, status, page, 400, "UTF-8")
+	}
+}
+
 func TestPortal_Style(t *testing.T) {
 	h := open(t)
 	a, err := http.Get(h.server.URL + "/balance/style.css")

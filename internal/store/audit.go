@@ -15,6 +15,10 @@ var _ = law(
 // BeginAct writes an act down before it is done; its id and instant are set here.
 func (all *All) BeginAct(ctx context.Context, a *flex.AuditEntry) error {
 	a.ID, a.At = flex.AuditID(all.newID()), all.now
+	for _, text := range []*string{&a.Who, &a.Source, &a.Act, &a.Subject, &a.Detail} {
+		*text = flex.Keepable(*text) // as the link says it
+	}
+
 	_, err := all.exec(
 		ctx,
 		`INSERT INTO audit (id, at, who, source, act, org_id, subject, detail) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
@@ -49,6 +53,7 @@ func (all *All) EndAct(
 	id flex.AuditID,
 	outcome, detail string,
 ) error {
+	outcome, detail = flex.Keepable(outcome), flex.Keepable(detail)
 	n, err := all.exec(
 		ctx,
 		`UPDATE audit SET outcome = $2, ended_at = $3, detail = CASE WHEN $4 = '' THEN detail ELSE $4 END

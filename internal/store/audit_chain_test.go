@@ -36,6 +36,27 @@ func acts(t *testing.T, db *store.DB) {
 	}
 }
 
+// TestAuditChain_AnyText: what is written down of texts that no database keeps as they are breaks no link, and is kept.
+func TestAuditChain_AnyText(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox})
+		for _, text := range []string{"\xff", "a\x00b", "\xed\xa0\x80", "caf\xc3"} {
+			a := flex.AuditEntry{Who: text, Source: text, Act: "act", Subject: text, Detail: text}
+			err := db.WriteAll(t.Context(), func(all *store.All) error { return all.BeginAct(t.Context(), &a) })
+			if err == nil {
+				err = db.WriteAll(t.Context(), func(all *store.All) error { return all.EndAct(t.Context(), a.ID, text, text) })
+			}
+			if err != nil {
+				t.Errorf("%q: %v", text, err)
+			}
+		}
+
+		if broken, err := db.VerifyAudit(t.Context()); err != nil || len(broken) > 0 {
+			t.Errorf("%q %v", broken, err)
+		}
+	})
+}
+
 // The chain holds as it was written, and every way to change the log behind its back is found.
 func TestAuditChain(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
