@@ -4,9 +4,9 @@ package client
 
 // LimitsQuery holds the parameters of GET /grid/limits.
 type LimitsQuery struct {
-	// What limits this constraint group alone.
+	// What binds this constraint group: its own limits, and those of the groups that it lies in.
 	Group string `json:"group"`
-	// What limits the constraint group of this site alone.
+	// What binds this site: the limits of its constraint group, and of the groups that this one lies in.
 	SiteID SiteID `json:"site_id"`
 }
 

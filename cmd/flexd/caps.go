@@ -111,13 +111,11 @@ func (o *capsSet) preview(
 
 	defer h.Close()
 
-	caps, err := h.Control.Caps(ctx, org.ID)
-	if err != nil && flex.KindOf(err) != flex.NotFound {
-		return err
-	}
-
-	o.change(&caps, position)
-	if err := caps.Check(); err != nil {
+	caps, err := h.Control.PreviewCaps(ctx, org.ID, func(caps *flex.Caps) error {
+		o.change(caps, position)
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 

@@ -78,6 +78,7 @@ func TestCaps_Parents(t *testing.T) {
 	run(set("feeder 7", "substation 2", false), `lies in group "substation 2", which is not among the groups`)
 	run((&capsSet{ofOrg: of, Group: "substation 2", Power: new(900.0)}).Run, "group substation 2 has no site")
 	run(set("feeder 7", "substation 2", true), "feeder 7")
+	run((&capsSet{ofOrg: of, Group: "feeder 7", Site: []flex.SiteID{{7}}, Preview: true}).Run, "site not found")
 	run(show, "substation 2")
 	if strings.Contains(out.String(), "feeder 7") {
 		t.Errorf("a preview sets a group:\n%s", out.String())

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -163,9 +164,24 @@ func (o *ocppCommand) check() error {
 	return nil
 }
 
+// checkAddresses refuses addresses that are none, and a delay that cannot be.
+func (o *ocppCommand) checkAddresses() error {
+	for flag, address := range map[string]string{"--flexd": o.Flexd, "--endpoint-url": o.EndpointURL} {
+		if err := checkURL(flag, address); err != nil {
+			return err
+		}
+	}
+
+	if o.Delay < 0 {
+		return flex.Fail(flex.Invalid, "--delay is 0s or more, not %s", o.Delay)
+	}
+
+	return nil
+}
+
 // settings are what the flags say.
 func (o *ocppCommand) settings() (ocppserver.Settings, error) {
-	if err := o.check(); err != nil {
+	if err := cmp.Or(o.check(), o.checkAddresses()); err != nil {
 		return ocppserver.Settings{}, err
 	}
 

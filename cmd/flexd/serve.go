@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/mail"
 	"net/netip"
 	"net/url"
 	"os"
@@ -94,6 +95,22 @@ func (m mailRelay) mailer() (*egress.Mailer, error) {
 	}
 	if m.From == "" {
 		return nil, errors.New("--mail-relay needs --mail-from, the sender of the e-mails")
+	}
+
+	if _, _, err := net.SplitHostPort(m.Relay); err != nil {
+		return nil, flex.Fail(
+			flex.Invalid,
+			"--mail-relay: %q is not an address such as mail.example.com:587",
+			m.Relay,
+		)
+	}
+
+	if _, err := mail.ParseAddress(m.From); err != nil {
+		return nil, flex.Fail(
+			flex.Invalid,
+			"--mail-from: %q is not an address such as flexd@example.com",
+			m.From,
+		)
 	}
 
 	return &egress.Mailer{
@@ -231,15 +248,27 @@ func (s *serve) settings() (app.Settings, error) {
 		return settings, err
 	}
 
-	if s.BaseURL != "" && !isWebURL(s.BaseURL) {
-		return settings, flex.Fail(
-			flex.Invalid,
-			"--base-url: %q is not a URL such as https://flexd.example.com",
-			s.BaseURL,
-		)
+	for flag, address := range map[string]string{"--base-url": s.BaseURL, "--meter-url": s.MeterURL, "--ecoes-url": s.EcoesURL} {
+		if err := checkURL(flag, address); err != nil {
+			return settings, err
+		}
 	}
 
 	return settings, nil
+}
+
+// checkURL refuses what is given for a flag and is no address of the web.
+func checkURL(flag, address string) error {
+	if address == "" || isWebURL(address) {
+		return nil
+	}
+
+	return flex.Fail(
+		flex.Invalid,
+		"%s: %q is not a URL such as https://flexd.example.com",
+		flag,
+		address,
+	)
 }
 
 // readBridge reads where chargers are called, and the token for it.
@@ -257,6 +286,9 @@ func (s *serve) readBridge(settings *app.Settings) error {
 	token, err := os.ReadFile(s.BridgeTokenFile)
 	settings.BridgeURL = s.Bridge
 	settings.BridgeToken = flex.Secret(strings.TrimSpace(string(token)))
+	if err == nil && settings.BridgeToken == "" {
+		err = flex.Fail(flex.Invalid, "--bridge-token-file: %s is empty", s.BridgeTokenFile)
+	}
 
 	return err
 }
@@ -414,12 +446,24 @@ func (s *serve) warn(c console, at net.Addr) {
 // rampMost is a thousand gigawatts a minute: no limit.
 const rampMost = 1_000_000_000
 
+// rateMost is a million requests a second: no limit.
+const rateMost = 1_000_000
+
 // limit says whom the transports believe, and how much they take.
 func (s *serve) limit(to *app.Settings) error {
 	if s.MaxConnections < 0 || s.MaxConnectionsPerAddress < 0 {
 		return flex.Fail(
 			flex.Invalid,
 			"--max-connections and --max-connections-per-address are 1 or more",
+		)
+	}
+
+	if s.RateLimit < 1 || s.RateLimit > rateMost {
+		return flex.Fail(
+			flex.Invalid,
+			"--rate-limit is from 1 to %d, not %d",
+			rateMost,
+			s.RateLimit,
 		)
 	}
 

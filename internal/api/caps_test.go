@@ -44,6 +44,12 @@ func TestCaps_Parents(t *testing.T) {
 			t.Errorf("%v", limits)
 		}
 
+		r = h.want("GET", "/grid/limits?group=feeder", "", 200, "")
+		if limits := get(t, r.body, "limits").([]any); len(limits) != 1 || limits[0].(map[string]any)["group"] != "station" {
+			t.Errorf("what binds the feeder is %v", limits)
+		}
+		h.want("GET", "/grid/limits?group=feede", "", 404, "")
+
 		h.want("PUT", "/caps", put("", ""), 200, "")
 		r = h.want("GET", "/grid/limits?site_id="+site, "", 200, "")
 		if limits := get(t, r.body, "limits").([]any); len(limits) != 0 {

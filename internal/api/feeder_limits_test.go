@@ -118,3 +118,14 @@ func TestFeederLimits(t *testing.T) {
 		}
 	})
 }
+
+// TestRanges: a range of days that is too long, or said in two ways, is refused as the document says.
+func TestRanges(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.stock()
+		site := h.newSite(halfHourly, "SW1A 2AA", "")
+		h.want("GET", "/data/gaps?from=2026-01-01&to=2026-12-31&site_id="+site, "", 400, "")
+		h.want("GET", "/rewards/"+site+"/statement?from=2026-01-01&to=2026-01-31&month=2026-01", "", 400, "")
+	})
+}

@@ -43,15 +43,16 @@ func (s *Server) handle(rt Route) http.Handler {
 
 		a, err := s.answer(r, w)
 		if err != nil {
-			a = s.failure(err, r)
-		}
-
-		if hr.Context().Err() != nil && errors.Is(err, context.Canceled) {
-			a.status = clientGone
+			a = s.failed(err, r)
 		}
 
 		r.showIgnored(h)
 		status, size := write(w, r, a)
+		if r.unsent != nil {
+			err = r.unsent
+			status, size = write(w, r, s.failed(err, r))
+		}
+
 		if r.brokenOff != nil {
 			err = r.brokenOff
 			status = brokenOffStatus(hr.Context())
@@ -65,6 +66,16 @@ func (s *Server) handle(rt Route) http.Handler {
 			panic(http.ErrAbortHandler)
 		}
 	})
+}
+
+// failed is the answer for an error. Who has gone gets none.
+func (s *Server) failed(err error, r *request) answer {
+	a := s.failure(err, r)
+	if r.Context().Err() != nil && errors.Is(err, context.Canceled) {
+		a.status = clientGone
+	}
+
+	return a
 }
 
 // showIgnored names in the answer's header what was sent under names that the interface does not

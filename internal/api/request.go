@@ -40,6 +40,9 @@ type request struct {
 	// why the answer broke off after its beginning was sent; nil if it did not
 	brokenOff error
 
+	// why an answer that was to be sent as it comes failed before its first byte; nil if it did not
+	unsent error
+
 	// whether the answer is a stream of events, whose length is no time to answer
 	streamed bool
 }

@@ -42,7 +42,7 @@ var limitsRoutes = []Route{
 			Summary: "What limits feeders now and later",
 			Text: "What a distribution operator limits constraint groups to, by request, file or OpenADR event, " +
 				"beside the caps of the groups, and the fallbacks of links on which nothing was heard for too " +
-				"long. With `site_id`, what binds that site. The sites of a group are in `GET /caps`.",
+				"long. With `group` or `site_id`, what binds that group or site. The sites of a group are in `GET /caps`.",
 			Answer: Answer{
 				Text: "The limits that are not over, and the links.",
 				Body: sample[wire.FeederLimits](sampleLimits),
@@ -116,7 +116,7 @@ var limitsRoutes = []Route{
 				`{"group": "feeder 7", "fallback_kw": 50, "export_fallback_kw": 0, "silence_seconds": 900}`,
 			),
 			Answer: Answer{
-				Text: "What limits the group, and its link.",
+				Text: "What limits the group and those around it, and their links.",
 				Body: sample[wire.FeederLimits](sampleLimits),
 			},
 			Problems: []Problem{malformed, notFound},

@@ -151,7 +151,7 @@ var readingsRoutes = []Route{
 				]
 			}`),
 			},
-			Problems: []Problem{notFound},
+			Problems: []Problem{malformed, notFound},
 		},
 	},
 }

@@ -222,7 +222,7 @@ var rewardsRoutes = []Route{
 				]
 			}`),
 			},
-			Problems: []Problem{notFound},
+			Problems: []Problem{malformed, notFound},
 		},
 	},
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"flexd/internal/access"
+	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
@@ -55,6 +57,29 @@ func TestStream_BreaksOff(t *testing.T) {
 	for _, words := range []string{"the disk is full", "broke off after 14 bytes", "status=500", "level=ERROR"} {
 		if !strings.Contains(log.String(), words) {
 			t.Errorf("the log lacks %q: %s", words, log.String())
+		}
+	}
+}
+
+// A streamed answer that fails before its first byte is answered as any other failure: a client that waits for a database tries again
+// when it is told to.
+func TestStream_FailsAtOnce(t *testing.T) {
+	s := &Server{Access: &access.Service{DB: storetest.Open(t, storetest.SQLite(t), store.Options{})}, Log: slog.New(slog.DiscardHandler)}
+	s.Handler()
+	failing := s.handle(Route{Method: http.MethodGet, Pattern: "/failing", Role: Public, handle: func(*Server, *request) (answer, error) {
+		return answer{stream: func(io.Writer) error {
+			return fmt.Errorf("keep readings: %w", flex.Fail(flex.Unavailable, "the database is not available; try again"))
+		}}, nil
+	}})
+
+	for _, coding := range []string{"identity", "gzip"} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest("GET", "/failing", nil)
+		r.Header.Set("Accept-Encoding", coding)
+		failing.ServeHTTP(w, r)
+		h := w.Header()
+		if w.Code != http.StatusServiceUnavailable || h.Get("Retry-After") == "" || h.Get("Content-Encoding") != "" || !strings.Contains(w.Body.String(), "try again") {
+			t.Errorf("%s: %d %v %s", coding, w.Code, h, w.Body)
 		}
 	}
 }

@@ -116,29 +116,38 @@ func writeBody(w http.ResponseWriter, r *request, status int, doc *document) {
 }
 
 // stream writes an answer whose length is not known beforehand, compressed if the client takes
-// it. What has been sent cannot be taken back: a failure is reported to the request, and the
-// connection is broken.
+// it. What has been sent cannot be taken back: a failure after the first byte is reported to the request, and the
+// connection is broken. One before it can be answered as any other.
 func stream(w http.ResponseWriter, r *request, status int, a answer) int {
 	h := w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Add("Vary", "Accept-Encoding")
+	zipped := takesGzip(r.Header.Get("Accept-Encoding"))
 	n := &counted{Writer: w}
 
-	if !takesGzip(r.Header.Get("Accept-Encoding")) {
-		w.WriteHeader(status)
-		breakOff(r, n, a.stream(n))
-		return n.n
+	var z *gzip.Writer
+	if zipped {
+		z = gzips.Get().(*gzip.Writer)
+		defer gzips.Put(z)
+		z.Reset(w)
+		n.Writer = z
 	}
 
-	h.Set("Content-Encoding", "gzip")
-	w.WriteHeader(status)
+	n.begin = func() {
+		h.Set("Content-Type", "application/json")
+		h.Add("Vary", "Accept-Encoding")
+		if zipped {
+			h.Set("Content-Encoding", "gzip")
+		}
 
-	z := gzips.Get().(*gzip.Writer)
-	defer gzips.Put(z)
-	z.Reset(w)
-	n.Writer = z
+		w.WriteHeader(status)
+	}
+
 	err := a.stream(n)
-	if err == nil { // else the end is missing, as of a part
+	if err != nil && n.n == 0 {
+		r.unsent = err
+		return 0
+	}
+
+	if err == nil && zipped { // else the end is missing, as of a part
 		err = z.Close()
 	}
 
@@ -158,15 +167,22 @@ func breakOff(r *request, n *counted, err error) {
 	}
 }
 
+// counted counts what is written, and calls begin before the first byte.
 type counted struct {
 	io.Writer
-	n int
+	begin func()
+	n     int
 }
 
 // Write counts what is written.
 func (c *counted) Write(p []byte) (int, error) {
+	if c.n == 0 && len(p) > 0 {
+		c.begin()
+	}
+
 	n, err := c.Writer.Write(p)
 	c.n += n
+
 	return n, err
 }
 

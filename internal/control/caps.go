@@ -71,35 +71,69 @@ func (s *Service) ChangeCaps(
 			return err
 		}
 
-		if err := change(&c); err != nil {
-			return err
-		}
-
-		if c.IsZero() {
-			return flex.Fail(
-				flex.Malformed,
-				"nothing is bound: give the fleet or a group a cap, or a position; DELETE /caps takes caps away",
-			)
-		}
-
-		slices.SortFunc(c.Position, func(a, b flex.Traded) int {
-			return a.Period.Sub(b.Period)
-		})
-
-		slices.SortFunc(c.Groups, func(a, b flex.CapGroup) int {
-			return strings.Compare(a.Name, b.Name)
-		})
-
-		if err := c.Check(); err != nil {
-			return err
-		}
-
-		if err := keepLimited(ctx, tx, c.Groups); err != nil {
+		if err := changedCaps(ctx, tx, &c, change); err != nil {
 			return err
 		}
 
 		return tx.SetCaps(ctx, c)
 	})
+}
+
+// PreviewCaps returns the caps as a change would leave them, and changes nothing. It fails as ChangeCaps does.
+func (s *Service) PreviewCaps(
+	ctx context.Context,
+	org flex.OrgID,
+	change func(*flex.Caps) error,
+) (flex.Caps, error) {
+	var c flex.Caps
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
+		c, _, err = capsWithSites(ctx, tx)
+		if err != nil {
+			return err
+		}
+
+		if err := changedCaps(ctx, tx, &c, change); err != nil {
+			return err
+		}
+
+		return tx.CheckCapSites(ctx, c.Groups)
+	})
+
+	return c, err
+}
+
+// changedCaps changes caps, puts them in order, and refuses those that cannot be kept.
+func changedCaps(
+	ctx context.Context,
+	tx *store.Tx,
+	c *flex.Caps,
+	change func(*flex.Caps) error,
+) error {
+	if err := change(c); err != nil {
+		return err
+	}
+
+	if c.IsZero() {
+		return flex.Fail(
+			flex.Malformed,
+			"nothing is bound: give the fleet or a group a cap, or a position; DELETE /caps takes caps away",
+		)
+	}
+
+	slices.SortFunc(c.Position, func(a, b flex.Traded) int {
+		return a.Period.Sub(b.Period)
+	})
+
+	slices.SortFunc(c.Groups, func(a, b flex.CapGroup) int {
+		return strings.Compare(a.Name, b.Name)
+	})
+
+	if err := c.Check(); err != nil {
+		return err
+	}
+
+	return keepLimited(ctx, tx, c.Groups)
 }
 
 // ClearCaps takes the organisation's caps away. It is NotFound if there are none, and Conflict where a

@@ -62,8 +62,8 @@ func (s *Service) LimitsOf(
 	return v, err
 }
 
-// LimitsFor returns what limits the feeders of an organisation: of one group if its name is given, and of the
-// groups around one site if its id is. A site that there is not is NotFound; one that is in no group is limited by
+// LimitsFor returns what limits the feeders of an organisation: what binds one group if its name is given, and one site if its id is,
+// with what limits the groups around. A group or site that there is not is NotFound; a site that is in no group is limited by
 // nothing.
 func (s *Service) LimitsFor(
 	ctx context.Context,
@@ -79,7 +79,9 @@ func (s *Service) LimitsFor(
 		}
 
 		if group != "" {
-			v.keep([]string{group})
+			if err := v.keepAround(ctx, tx, group); err != nil {
+				return err
+			}
 		}
 		if site.IsZero() {
 			return nil
@@ -96,6 +98,22 @@ func (s *Service) LimitsFor(
 	})
 
 	return v, err
+}
+
+// keepAround leaves out what does not bind a group: what is of neither it nor a group around it.
+func (v *LimitsView) keepAround(
+	ctx context.Context,
+	tx *store.Tx,
+	group string,
+) error {
+	if err := tx.CheckScope(ctx, flex.Scope{Group: group}); err != nil {
+		return err
+	}
+
+	tree, err := tx.CapTree(ctx)
+	v.keep(tree.Path(group))
+
+	return err
 }
 
 // keep leaves out what is of other groups.

@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -60,23 +61,43 @@ func (s *Service) Page(
 	key := pageKey{org, scope, day, flex.DayAt(now)}
 	v = s.pages.get(key)
 
-	if v.Envelope == nil || !young(v.Envelope.At, now, envelopeFor) {
-		v.Envelope, err = s.Envelope(ctx, org, scope)
-		if err != nil {
-			return v, err
-		}
-	}
-
-	if v.Ahead == nil || !young(v.Ahead.At, now, forecastFor) {
-		v.Ahead, err = s.Ahead(ctx, org, scope, day, 1)
-		if err != nil {
-			return v, err
-		}
+	if err := s.renew(ctx, &v, key, now); err != nil {
+		return v, err
 	}
 
 	s.pages.put(key, v)
 
 	return v, nil
+}
+
+// renew works out what of a page is not young any more. An envelope and a forecast take about as long as each other, and are
+// worked out at once.
+func (s *Service) renew(
+	ctx context.Context,
+	v *Page,
+	key pageKey,
+	now time.Time,
+) error {
+	var (
+		wait              sync.WaitGroup
+		envelope, ahead   = v.Envelope, v.Ahead
+		noEnvelope, noDay error
+	)
+
+	if envelope == nil || !young(envelope.At, now, envelopeFor) {
+		wait.Go(func() {
+			envelope, noEnvelope = s.Envelope(ctx, key.org, key.scope)
+		})
+	}
+
+	if ahead == nil || !young(ahead.At, now, forecastFor) {
+		ahead, noDay = s.Ahead(ctx, key.org, key.scope, key.day, 1)
+	}
+
+	wait.Wait()
+	v.Envelope, v.Ahead = envelope, ahead
+
+	return cmp.Or(noEnvelope, noDay)
 }
 
 // young reports whether something is not older than it may be, by a clock that can be turned back.

@@ -318,9 +318,11 @@ func (tx *Tx) addGroups(
 	ctx context.Context,
 	list []flex.CapGroup,
 ) error {
-	var groups, sites []any
-	var ids []flex.SiteID
+	if err := tx.CheckCapSites(ctx, list); err != nil {
+		return err
+	}
 
+	var groups, sites []any
 	for _, g := range list {
 		groups = append(
 			groups,
@@ -332,17 +334,13 @@ func (tx *Tx) addGroups(
 		)
 
 		for _, id := range g.Sites {
-			sites, ids = append(
+			sites = append(
 				sites,
 				id.Bytes(),
 				tx.org.Bytes(),
 				g.Name,
-			), append(ids, id)
+			)
 		}
-	}
-
-	if err := tx.ownSites(ctx, ids); err != nil {
-		return err
 	}
 
 	err := tx.bulk(
@@ -366,11 +364,16 @@ func (tx *Tx) addGroups(
 	)
 }
 
-// ownSites refuses a site that is not the organisation's.
-func (tx *Tx) ownSites(
+// CheckCapSites refuses groups with a site that is not the organisation's, which is NotFound.
+func (tx *Tx) CheckCapSites(
 	ctx context.Context,
-	ids []flex.SiteID,
+	groups []flex.CapGroup,
 ) error {
+	var ids []flex.SiteID
+	for i := range groups {
+		ids = append(ids, groups[i].Sites...)
+	}
+
 	for len(ids) > 0 {
 		chunk := ids[:min(len(ids), outboxChunk)]
 		ids = ids[len(chunk):]

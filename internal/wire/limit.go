@@ -8,9 +8,9 @@ import "flexd/internal/flex"
 //
 //openapi:client
 type LimitsQuery struct {
-	// What limits this constraint group alone.
+	// What binds this constraint group: its own limits, and those of the groups that it lies in.
 	Group string `json:"group" wire:"text=256"`
-	// What limits the constraint group of this site alone.
+	// What binds this site: the limits of its constraint group, and of the groups that this one lies in.
 	SiteID flex.SiteID `json:"site_id"`
 }
 

@@ -65,10 +65,11 @@ func Nested(
 // matter of who asks.
 func (r *Profile) LimitNow() { r.hard = true }
 
-// of calls fn with every cap that binds a car: the fleet's, then its group's and those around it, outwards.
+// of calls fn with every cap that binds a car: the fleet's, then its group's and those around it, outwards. Groups that are wrongly
+// said to lie in themselves end it, as flex.CapTree's Path does.
 func (r *Profile) of(cap int, fn func(k int)) {
 	fn(0)
-	for k := cap; k != 0; k = r.parents[k] {
+	for k, depth := cap, 0; k != 0 && depth < flex.CapDepthMax; k, depth = r.parents[k], depth+1 {
 		fn(k)
 	}
 }
