@@ -184,6 +184,10 @@ func readTank(
 		return nil, err
 	}
 
+	if err := tx.LockTankPlan(ctx, id); err != nil {
+		return nil, fmt.Errorf("lock the plan: %w", err)
+	}
+
 	t, err := tankOf(ctx, tx, c)
 	if err != nil || t.why() != "" {
 		return t, err

@@ -49,6 +49,10 @@ func (tx *Tx) FinishPushes(ctx context.Context, outs []Outcome) error {
 		return tx.FinishPushes(ctx, outs[outboxChunk:])
 	}
 
+	if err := tx.lockHeatBeside(ctx, outs); err != nil {
+		return fmt.Errorf("lock the plans of heaters: %w", err)
+	}
+
 	outs, err := tx.stillLeased(ctx, outs)
 	if err != nil {
 		return fmt.Errorf("compare the leases: %w", err)

@@ -306,6 +306,56 @@ func (tx *Tx) markTanks(ctx context.Context, tanks []flex.AssetID) error {
 	return nil
 }
 
+// LockTankPlan keeps others from marking the plan of a tank until the transaction ends: what comes in while it is planned marks it
+// afterwards, and is not lost with the plan that did not know of it.
+func (tx *Tx) LockTankPlan(
+	ctx context.Context,
+	id flex.AssetID,
+) error {
+	_, err := rows(
+		ctx,
+		tx.conn,
+		scalar[int],
+		`SELECT 1 FROM tank_plan WHERE org_id = $1 AND asset_id = $2`+tx.db.d.forUpdate,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
+
+	return err
+}
+
+// lockHeatBeside waits for whoever plans a heater at the site of an asset whose client has taken a schedule: what that plan asks for
+// is known then, and it does not take the mark away. Their plans are locked before the outbox, as by whoever plans them.
+func (tx *Tx) lockHeatBeside(
+	ctx context.Context,
+	outs []Outcome,
+) error {
+	var accepted []flex.EventID
+	for _, o := range outs {
+		if o.State == PushAccepted {
+			accepted = append(accepted, o.Push.Subject)
+		}
+	}
+
+	if len(accepted) == 0 || tx.none(hasTanks) {
+		return nil
+	}
+
+	list, args := in([]any{tx.org.Bytes()}, accepted)
+	_, err := rows(
+		ctx,
+		tx.conn,
+		scalar[int],
+		`SELECT 1 FROM tank_plan WHERE org_id = $1 AND NOT freed AND site_id IN (`+besideHeat+list+`) ORDER BY asset_id`+tx.db.d.forUpdate,
+		args...,
+	)
+
+	return err
+}
+
+// besideHeat is the sites of some assets that do not heat.
+const besideHeat = `SELECT site_id FROM asset WHERE org_id = $1 AND type NOT IN (` + heatTypes + `) AND id IN `
+
 // MarkAsking has those tanks and heat pumps of a site planned anew that ask for more than they have under its main fuse.
 func (tx *Tx) MarkAsking(
 	ctx context.Context,
@@ -342,7 +392,7 @@ func (tx *Tx) markAskingBeside(
 	n, err := tx.exec(
 		ctx,
 		`UPDATE tank_plan SET planned_at = 0 WHERE org_id = $1 AND asks <> '' AND NOT freed
-			AND site_id IN (SELECT site_id FROM asset WHERE org_id = $1 AND type NOT IN (`+heatTypes+`) AND id IN `+list+`)`,
+			AND site_id IN (`+besideHeat+list+`)`,
 		args...,
 	)
 	if n > 0 {
