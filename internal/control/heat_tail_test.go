@@ -33,3 +33,45 @@ func TestDrawBatteries_BesideHeat(t *testing.T) {
 		}
 	}
 }
+
+// TestFinish_SeveralBesideHeat: after their last ready-by one to three cars leave a heater all of its power only where each of them can
+// charge beside that at once, and where none could without it either; in between they have their equal parts of the fuse.
+func TestFinish_SeveralBesideHeat(t *testing.T) {
+	now := time.Date(2026, 1, 10, 18, 0, 0, 0, time.UTC)
+	for cars := range flex.Watts(4) {
+		if cars == 0 {
+			continue
+		}
+
+		for _, c := range []struct {
+			fuse          flex.Watts
+			heats, charge bool
+		}{
+			{3000 + 1380*cars, true, true},
+			{3000 + 1380*cars - 1, false, true},
+			{1380*cars - 1, true, false},
+		} {
+			f := &behindFuse{fuse: c.fuse, from: now, tight: true}
+			off := flex.Step{Span: flex.Span{From: now, To: now.Add(24 * time.Hour)}}
+			f.tanks = []draws{{lists: [][]flex.Step{{off}}, power: 3000, free: true}}
+			for range cars {
+				e := store.Effective{Power: 7400, Phases: 1, ReadyBy: now.Add(time.Hour)}
+				f.cars = append(f.cars, &siteCar{member: member{Planned: &store.Planned{}, from: e}})
+			}
+
+			f.drawBeside(nil, nil)
+			after := f.last.Add(time.Minute)
+			heats := slices.ContainsFunc(f.others, func(o draws) bool { return o.asked && o.at(after) == 3000 })
+			if heats != c.heats {
+				t.Errorf("%d cars, %d W: the heater keeps its power: %v", cars, c.fuse, heats)
+			}
+
+			for i, car := range f.cars {
+				f.finish(car)
+				if got := limitAt(car.tail, after); (got >= car.least()) != c.charge {
+					t.Errorf("%d cars, %d W: the car %d has %d W", cars, c.fuse, i, got)
+				}
+			}
+		}
+	}
+}

@@ -10,7 +10,7 @@ import (
 )
 
 // TestDrawBatteries_Phases: after the cars' last ready-by the batteries keep their power of the fuse only where
-// each car could charge with what is over, by its own least power: 1.38 kW on one phase, 4.14 kW on three.
+// each car could charge with its equal part of what is over, by its own least power: 1.38 kW on one phase, 4.14 kW on three.
 func TestDrawBatteries_Phases(t *testing.T) {
 	now := time.Date(2026, 1, 10, 18, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
@@ -21,8 +21,11 @@ func TestDrawBatteries_Phases(t *testing.T) {
 		{6379, []int{1}, false},
 		{6380, []int{1}, true},
 		{6380, []int{3}, false},
-		{9139, []int{1, 3}, false},
-		{9140, []int{3, 1}, true},
+		{7759, []int{1, 1}, false},
+		{7760, []int{1, 1}, true},
+		{9140, []int{3, 1}, false},
+		{13_279, []int{1, 3}, false},
+		{13_280, []int{3, 1}, true},
 	} {
 		f := &behindFuse{fuse: c.fuse, from: now, last: now.Add(time.Hour), tight: true}
 		f.home = &siteHome{device: home.Battery{Power: 5000, Capacity: 10000}}

@@ -405,14 +405,23 @@ func (f *behindFuse) drawBatteries() {
 	})
 }
 
-// leavesLeast reports whether each car of the site could charge beside the most of other loads and of the home's own.
+// leavesLeast reports whether all cars of the site could charge at once beside the most of other loads and of the home's own, each with an
+// equal part of what is left, or could not without those loads either.
 func (f *behindFuse) leavesLeast(loads ...draws) bool {
-	l := f.load()
-	l.add(f.base.most(), flex.Wiring{})
-	l.addMost(loads)
+	beside := f.load()
+	beside.add(f.base.most(), flex.Wiring{})
+	alone := beside
+	beside.addMost(loads)
+
+	cars := f.load()
+	for _, car := range f.cars {
+		cars.count(car.wiring())
+	}
 
 	return !slices.ContainsFunc(f.cars, func(car *siteCar) bool {
-		return l.left(f.fuse, car.wiring()) < car.least()
+		could := alone.parted(f.fuse, &cars, car.wiring()) >= car.least()
+		can := beside.parted(f.fuse, &cars, car.wiring()) >= car.least()
+		return could && !can
 	})
 }
 
