@@ -127,6 +127,8 @@
 //   - While a car charges a battery only charges or is locked; while a car gives it neither charges nor covers the
 //     home. What guardBattery finds to break the fuse or the export limit is locked.
 //   - A tank or heat pump gets its windows as a push. A plan that changes none is not sent.
+//   - Behind a main fuse a heater that is cold asks cars that can wait for half-hours (heat_first.go), and one whose site has a car that
+//     falls short gives up those that it needs (heat_yield.go).
 //
 // # Instructions
 //

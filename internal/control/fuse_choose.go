@@ -184,6 +184,7 @@ func (s *Service) commitSite(
 	var bindings []*store.Binding
 	for _, n := range s.guarded(ctx, f) {
 		car := n.siteCar
+		f.short = f.short || len(f.tanks) > 0 && car.waitsForHeat()
 		if car.charging == nil || car.beside {
 			next = append(next, store.Replacement{Planned: car.Planned, Next: n.next})
 			bindings = append(bindings, f.bindingOf(car))
@@ -265,11 +266,12 @@ func (f *behindFuse) replanAt(ctx context.Context, tx *store.Tx) error {
 	return tx.MarkAt(ctx, f.now.Add(FuseInterval), f.waiting()...)
 }
 
-// waiting lists the cars that are to have more once others have accepted their schedules.
+// waiting lists the cars that are to have more once others, or heaters, have accepted their schedules.
 func (f *behindFuse) waiting() []flex.AssetID {
 	var ids []flex.AssetID
 	for _, car := range f.cars {
-		if !sameAhead(car.core, car.want, f.from) {
+		heat := f.heatPending() && car.waitsForHeat()
+		if heat || !sameAhead(car.core, car.want, f.from) {
 			ids = append(ids, car.Current.AssetID)
 		}
 	}

@@ -81,6 +81,7 @@ type draws struct {
 	waits   bool         // it can be done at another time: a planned car, a battery
 	asked   bool         // it is what a heater would draw, and does not
 	asks    []flex.Step  // of a heater: what it would draw besides
+	pending bool         // of a heater: its client may not have taken its newest plan
 }
 
 // at is the most that it may draw at an instant.

@@ -143,15 +143,17 @@ func (t *heatedTank) put(
 		return err
 	}
 
-	return t.askCars(ctx, tx)
+	return t.tellCars(ctx, tx)
 }
 
-// askCars has the cars of the site planned anew, where the heater asks for something.
-func (t *heatedTank) askCars(
+// tellCars has the cars of the site planned anew: at once where the heater asks for something, and where it gave something up for them
+// once its client may have accepted that.
+func (t *heatedTank) tellCars(
 	ctx context.Context,
 	tx *store.Tx,
 ) error {
-	if len(t.plan.Asks) == 0 {
+	asks := len(t.plan.Asks) > 0
+	if !asks && !t.yielded {
 		return nil
 	}
 
@@ -167,7 +169,11 @@ func (t *heatedTank) askCars(
 		}
 	}
 
-	return tx.MarkDue(ctx, cars...)
+	if asks {
+		return tx.MarkDue(ctx, cars...)
+	}
+
+	return tx.MarkAt(ctx, tx.Now().Add(FuseInterval), cars...)
 }
 
 // heatAsk is a half-hour that a heater asks for.

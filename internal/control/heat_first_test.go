@@ -80,6 +80,10 @@ func (s *heatedHome) settles() {
 func (s *heatedHome) keepsAll() {
 	s.Helper()
 	plan := s.tankPlan(s.pump)
+	may := plan.May
+	if s.Count(`SELECT count(*) FROM outbox WHERE accepted = generation AND subject = $1`, s.pump.Bytes()) > 0 {
+		may = plan.Steps
+	}
 	modes := []control.ModeSpan{}
 	if !s.battery.IsZero() {
 		modes = s.modes(s.battery)
@@ -93,7 +97,7 @@ func (s *heatedHome) keepsAll() {
 				sum += min(step.Limit, car.power)
 			}
 		}
-		if step := stepAt(plan.May, at); step != nil {
+		if step := stepAt(may, at); step != nil {
 			sum += step.Limit
 		}
 		for _, m := range modes {

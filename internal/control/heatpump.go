@@ -61,9 +61,11 @@ func (s *Service) planHeatPump(
 		return err
 	}
 
-	p := h.problem(t.slots, t.buy, t.closed)
-	p.Init, p.Worth = h.temp, t.residual
-	h.goesOn(p)
+	if h.steering != flex.SteerOffset { // by which it cannot be kept off
+		h.yields(h.besideNeeds)
+	}
+
+	p := h.ahead()
 	plan := heat.Solve(p)
 	asks := h.askRooms(p, &plan)
 
@@ -266,6 +268,20 @@ func (h *heatPump) problem(
 		p.Slots = append(p.Slots, slot)
 		h.signals = append(h.signals, signals)
 	}
+
+	return p
+}
+
+// ahead is what is to be planned.
+func (h *heatPump) ahead() *heat.Problem {
+	p := h.problem(
+		h.slots,
+		h.buy,
+		h.closed,
+	)
+	p.Init = h.temp
+	p.Worth = h.residual
+	h.goesOn(p)
 
 	return p
 }

@@ -263,6 +263,7 @@ type meter struct {
 	discharge []draws
 	// the cars whose newest schedule has them give, and was made without the site's batteries
 	givers []flex.AssetID
+	cars   []*siteCar // that have a schedule
 	base   baseLoad
 }
 
@@ -271,15 +272,23 @@ type meter struct {
 func (m *meter) leaves(p flex.Period) flex.Watts { return m.leftBy(m.may, p) }
 
 // leavesHeat is leaves, if all that can wait did so.
-func (m *meter) leavesHeat(p flex.Period) flex.Watts {
-	must := slices.DeleteFunc(slices.Clone(m.may), func(d draws) bool { return d.waits })
-	return m.leftBy(must, p)
+func (m *meter) leavesHeat(p flex.Period) flex.Watts { return m.leftBy(m.must(), p) }
+
+// must is what may be drawn by all that cannot wait.
+func (m *meter) must() []draws {
+	return slices.DeleteFunc(slices.Clone(m.may), func(d draws) bool { return d.waits })
 }
 
 // leftBy is what some loads and the home itself leave.
 func (m *meter) leftBy(loads []draws, p flex.Period) flex.Watts {
+	l := m.loadIn(loads, p)
+	return l.left(m.supply.Import, m.wired)
+}
+
+// loadIn is the most that some loads and the home itself draw on each phase in a half-hour.
+func (m *meter) loadIn(loads []draws, p flex.Period) phaseLoad {
 	f := behindFuse{others: loads, phases: m.supply.Fuse.Phases}
-	least := flex.Unbounded
+	most := f.load()
 	for _, at := range f.cuts(p.Span()) {
 		if !at.Before(p.End()) {
 			continue
@@ -287,11 +296,14 @@ func (m *meter) leftBy(loads []draws, p flex.Period) flex.Watts {
 
 		l := f.load()
 		l.addAll(loads, at)
-		l.add(m.base.at(p), flex.Wiring{})
-		least = min(least, l.left(m.supply.Import, m.wired))
+		for i, w := range l.on {
+			most.on[i] = max(most.on[i], w)
+		}
 	}
 
-	return least
+	most.add(m.base.at(p), flex.Wiring{})
+
+	return most
 }
 
 // given is the most that cars may give in a half-hour.
@@ -601,6 +613,7 @@ func (m *meter) addCars(
 
 	f.drawOthers(loads, planned)
 	m.addSite(f)
+	m.cars = f.cars
 
 	return nil
 }

@@ -62,6 +62,8 @@ type heatedTank struct {
 	closed   []bool      // the main fuse leaves the element no headroom
 	crowded  []bool      // it would, if all that can wait did so
 	capped   bool        // there are caps, under which no car is planned around what is asked for
+	needs    []taken     // what cars need that fall short beside it
+	yielded  bool        // it gave half-hours up for them
 }
 
 // PlanTanks works out anew the plan of every hot-water tank and heat pump under control that is due: once in each
@@ -136,6 +138,7 @@ func (s *Service) planTank(
 
 // planWater plans a hot-water tank of which is known what is around it, and sends what changed.
 func (t *heatedTank) planWater(ctx context.Context, tx *store.Tx) error {
+	t.yields(t.besideNeeds)
 	p := t.problem(t.buy, t.closed)
 	plan := tank.Solve(p)
 	asks := t.askWater(&plan)
@@ -166,7 +169,7 @@ func (t *heatedTank) send(
 		return err
 	}
 
-	if err := t.askCars(ctx, tx); err != nil {
+	if err := t.tellCars(ctx, tx); err != nil {
 		return err
 	}
 
@@ -378,17 +381,27 @@ func (s *Service) readAround(
 	}
 
 	t.residual = r.residual
-	periods = periods[:min(len(periods), len(r.buy))]
+	t.readSlots(m, periods[:min(len(periods), len(r.buy))], r.buy)
+
+	return nil
+}
+
+// readSlots notes the half-hours that have a price, and what all else at the site leaves in them.
+func (t *heatedTank) readSlots(
+	m *meter,
+	periods []flex.Period,
+	prices []float64,
+) {
 	for i, p := range periods {
 		span := p.Span().Meet(flex.Span{From: t.from, To: p.End()})
 		t.slots = append(t.slots, span)
-		t.buy = append(t.buy, r.buy[i])
+		t.buy = append(t.buy, prices[i])
 		closed := m.supply.Set && t.power > m.leaves(p)
 		t.closed = append(t.closed, closed)
 		t.crowded = append(t.crowded, closed && t.power <= m.leavesHeat(p))
 	}
 
-	return nil
+	t.needs = m.needsOf(t.power, t.slots)
 }
 
 // rates are what the tank's half-hours cost: what they cost a battery.

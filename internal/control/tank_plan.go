@@ -194,6 +194,8 @@ func tanksAt(
 			free:  true,
 			wired: wiringOf(assets, p),
 			asks:  p.Asks,
+
+			pending: accepted < p.Generation,
 		})
 	}
 

@@ -8,6 +8,7 @@ type Slot struct {
 	Draw   int     // Wh that leave the tank as hot water and as loss
 	Price  float64 // of a kWh, in pence
 	Closed bool    // the element must be off
+	Hold   float64 // pence that being on counts in it besides
 	Spare  int     // Wh above 0 below which the level falls short at its end, for more than is expected
 }
 
@@ -112,7 +113,7 @@ func (p *Problem) after(
 	}
 
 	if on {
-		s.cost += p.Hold
+		s.cost += p.Hold + slot.Hold
 	}
 	if on && !s.on {
 		s.cost += p.Start
