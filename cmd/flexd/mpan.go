@@ -152,7 +152,7 @@ func (m *mpanMove) Run(ctx context.Context, c console) error {
 
 	err = h.Access.Act(ctx, act, func() error {
 		var err error
-		had, err = h.Registry.MovePoint(ctx, core, org.ID, at)
+		had, at, err = h.Registry.MovePoint(ctx, core, org.ID, at)
 		return err
 	})
 	if err != nil {

@@ -12,16 +12,16 @@ import (
 
 // MovePoint decides that a metering point changes its party at an instant, which may be now. The
 // party that has it is withdrawn from then on, with its dispatch consents; the new one may enrol
-// it. It reports whether there was another party.
+// it, from that instant or from when the last party left, whichever is later. It reports whether there is another party.
 func (s *Service) MovePoint(
 	ctx context.Context,
 	mpan string,
 	to flex.OrgID,
 	at time.Time,
-) (had bool, err error) {
+) (had bool, from time.Time, err error) {
 	core, why := normalMPAN(mpan)
 	if core == "" {
-		return false, flex.Fail(
+		return false, at, flex.Fail(
 			flex.Invalid,
 			"%q is not an MPAN: %s",
 			mpan,
@@ -31,7 +31,7 @@ func (s *Service) MovePoint(
 
 	today := flex.DayAt(s.DB.Now()).Start()
 	if at.Before(today) {
-		return false, flex.Fail(
+		return false, at, flex.Fail(
 			flex.Invalid,
 			"a change of party cannot begin before today, %s: what was settled until then stays with the party that had the point",
 			flex.DayAt(today),
@@ -39,16 +39,16 @@ func (s *Service) MovePoint(
 	}
 
 	err = s.DB.WriteAll(ctx, func(all *store.All) error {
-		had, err = all.DecideMove(ctx, core, to, at)
+		had, from, err = all.DecideMove(ctx, core, to, at)
 		return err
 	})
 	if err != nil {
-		return had, err
+		return had, from, err
 	}
 
 	_, err = s.MovePoints(ctx)
 
-	return had, err
+	return had, from, err
 }
 
 // MovePoints is the job that carries out the changes of party that are due.

@@ -3,6 +3,7 @@ package registry_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"sync"
@@ -76,14 +77,14 @@ func TestOneParty(t *testing.T) {
 		wants("the first again", enrol(first, atFirst, flex.LimitedPause), flex.Conflict)
 
 		// A change of party that is to come changes nothing yet; one from now on does.
-		if _, err := d.MovePoint(ctx, sharedMPAN, first, db.Now().Add(-48*time.Hour)); flex.KindOf(err) != flex.Invalid {
+		if _, _, err := d.MovePoint(ctx, sharedMPAN, first, db.Now().Add(-48*time.Hour)); flex.KindOf(err) != flex.Invalid {
 			t.Errorf("a change in the past: %v", err)
 		}
-		if had, err := d.MovePoint(ctx, sharedMPAN, first, db.Now().Add(48*time.Hour)); err != nil || !had {
+		if had, _, err := d.MovePoint(ctx, sharedMPAN, first, db.Now().Add(48*time.Hour)); err != nil || !had {
 			t.Errorf("a change to come: %t, %v", had, err)
 		}
 		wants("before the day", enrol(first, atFirst, flex.LimitedPause), flex.Conflict)
-		if had, err := d.MovePoint(ctx, sharedMPAN, first, db.Now()); err != nil || !had {
+		if had, _, err := d.MovePoint(ctx, sharedMPAN, first, db.Now()); err != nil || !had {
 			t.Errorf("a change now: %t, %v", had, err)
 		}
 		wants("the second, which has lost it", enrol(second, atSecond, flex.LimitedPause), flex.Conflict)
@@ -152,7 +153,7 @@ func TestMovePoints_DecidedBeside(t *testing.T) {
 			t.Fatal(err)
 		}
 		decide := func(all *store.All, to flex.OrgID, at time.Time) error {
-			_, err := all.DecideMove(t.Context(), sharedMPAN, to, at)
+			_, _, err := all.DecideMove(t.Context(), sharedMPAN, to, at)
 			return err
 		}
 		if err := db.WriteAll(t.Context(), func(all *store.All) error { return decide(all, second, db.Now()) }); err != nil {
@@ -210,7 +211,7 @@ func TestMovePoint_DecidedBeside(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := db.WriteAll(t.Context(), func(all *store.All) error {
-			_, err := all.DecideMove(t.Context(), sharedMPAN, second, db.Now())
+			_, _, err := all.DecideMove(t.Context(), sharedMPAN, second, db.Now())
 			return err
 		}); err != nil {
 			t.Fatal(err)
@@ -229,7 +230,7 @@ func TestMovePoint_DecidedBeside(t *testing.T) {
 			}
 			go func() {
 				var err error
-				had, err = d.MovePoint(context.Background(), sharedMPAN, third, db.Now().Add(48*time.Hour))
+				had, _, err = d.MovePoint(context.Background(), sharedMPAN, third, db.Now().Add(48*time.Hour))
 				done <- err
 			}()
 			for db.Engine() == "postgres" && len(done) == 0 {
@@ -281,7 +282,7 @@ func TestMovePoints_LeftBefore(t *testing.T) {
 					return err
 				}
 				if name == "before" {
-					if _, err := d.MovePoint(t.Context(), sharedMPAN, second, now.Add(time.Hour)); err != nil {
+					if _, _, err := d.MovePoint(t.Context(), sharedMPAN, second, now.Add(time.Hour)); err != nil {
 						t.Fatal(err)
 					}
 					if err := leave(); err != nil {
@@ -293,7 +294,7 @@ func TestMovePoints_LeftBefore(t *testing.T) {
 					}
 				} else {
 					besides(t, db, url, "registration", leave, func() error {
-						_, err := d.MovePoint(context.Background(), sharedMPAN, second, now)
+						_, _, err := d.MovePoint(context.Background(), sharedMPAN, second, now)
 						return err
 					})
 				}
@@ -358,6 +359,216 @@ func TestMovePoints_Late(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+	})
+}
+
+// parties are an organisation's and others' times with the point, as text, with the minutes since an instant.
+func parties(t *testing.T, db *store.DB, since time.Time, names map[flex.OrgID]string) string {
+	t.Helper()
+	var lines []string
+	err := db.ReadAll(t.Context(), func(all *store.All) error {
+		rs, err := all.Registrations(t.Context(), sharedMPAN)
+		for _, r := range rs {
+			line := fmt.Sprintf("%s %.0f-", names[r.Org], r.From.Sub(since).Minutes())
+			if !r.To.IsZero() {
+				line += fmt.Sprintf("%.0f", r.To.Sub(since).Minutes())
+			}
+			if !r.NextAt.IsZero() {
+				line += fmt.Sprintf(", %s %.0f", names[r.NextOrg], r.NextAt.Sub(since).Minutes())
+			}
+			lines = append(lines, line)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(lines, "; ")
+}
+
+// moved are three parties' sites at one point, at a time of the test's own.
+type moved struct {
+	*testing.T
+	db    *store.DB
+	d     *registry.Service
+	start time.Time
+	now   *time.Time
+	orgs  map[string]flex.OrgID
+	sites map[string]flex.SiteID
+	names map[flex.OrgID]string
+}
+
+func eachMoved(t *testing.T, do func(m *moved)) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		start := time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC)
+		now := start.Add(9 * time.Hour)
+		db := storetest.Open(t, url, store.Options{Now: func() time.Time { return now }})
+		knownPoint(t, db)
+		m := &moved{t, db, &registry.Service{DB: db}, start, &now, map[string]flex.OrgID{}, map[string]flex.SiteID{}, map[flex.OrgID]string{}}
+		for _, name := range []string{"acme", "bravo", "carol"} {
+			org, site := party(t, db, name)
+			m.orgs[name], m.sites[name], m.names[org] = org, site, name
+		}
+		do(m)
+	})
+}
+
+// at sets the clock to so many minutes after the day began.
+func (m *moved) at(minutes int) { *m.now = m.start.Add(time.Duration(minutes) * time.Minute) }
+
+func (m *moved) enrol(name string) error {
+	_, err := m.d.Enrol(m.Context(), m.orgs[name], m.sites[name], registry.Enrolment{Proposition: flex.LimitedPause, Override: true})
+	return err
+}
+
+func (m *moved) must(err error) {
+	m.Helper()
+	if err != nil {
+		m.Fatal(err)
+	}
+}
+
+func (m *moved) leave(name string) {
+	m.Helper()
+	_, err := m.d.Unenrol(m.Context(), m.orgs[name], m.sites[name], flex.LimitedPause)
+	m.must(err)
+}
+
+// move decides a change, and returns from which minute on the next party has the point.
+func (m *moved) move(to string, minutes int) (had bool, from int) {
+	m.Helper()
+	had, at, err := m.d.MovePoint(m.Context(), sharedMPAN, m.orgs[to], m.start.Add(time.Duration(minutes)*time.Minute))
+	m.must(err)
+	return had, int(at.Sub(m.start).Minutes())
+}
+
+func (m *moved) run() {
+	m.Helper()
+	_, err := m.d.MovePoints(m.Context())
+	m.must(err)
+}
+
+func (m *moved) wants(when, want string) {
+	m.Helper()
+	if got := parties(m.T, m.db, m.start, m.names); got != want {
+		m.Errorf("%s: %s; want %s", when, got, want)
+	}
+	findings, err := m.db.Verify(m.Context())
+	if err != nil || len(findings) > 0 {
+		m.Errorf("%s: %v, %v", when, findings, err)
+	}
+}
+
+// A party that leaves a point and comes back before the change of party that was decided keeps it until then, and no longer.
+func TestMovePoints_LeftAndBack(t *testing.T) {
+	ways := map[string]func(m *moved){
+		"unenrolled": func(m *moved) { m.leave("acme") },
+		"offboarded": func(m *moved) {
+			_, _, err := m.d.Offboard(m.Context(), m.orgs["acme"], m.sites["acme"])
+			m.must(err)
+			r, err := m.d.CreateSite(m.Context(), m.orgs["acme"], registry.SiteInput{MPAN: sharedMPAN, Postcode: "YO1 7HH", ConsentAt: m.now.Add(-time.Hour)})
+			m.must(err)
+			m.sites["acme"] = r.ID
+		},
+		"twice": func(m *moved) {
+			m.leave("acme")
+			m.must(m.enrol("acme"))
+			m.leave("acme")
+		},
+	}
+	for name, leave := range ways {
+		t.Run(name, func(t *testing.T) {
+			eachMoved(t, func(m *moved) {
+				m.must(m.enrol("acme"))
+				m.move("bravo", 2880)
+				m.at(600)
+				leave(m)
+				m.at(660)
+				m.must(m.enrol("acme"))
+				m.at(2879)
+				m.run()
+				if err := m.enrol("bravo"); flex.KindOf(err) != flex.Conflict {
+					m.Errorf("before the day: %v", err)
+				}
+				m.at(2890)
+				m.run()
+				if err := m.enrol("acme"); flex.KindOf(err) != flex.Conflict {
+					m.Errorf("the former party takes it again: %v", err)
+				}
+				m.must(m.enrol("bravo"))
+				want := "acme 540-600; acme 660-2880; bravo 2880-"
+				if name == "twice" {
+					want = "acme 540-600; acme 600-600; acme 660-2880; bravo 2880-"
+				}
+				m.wants("at the end", want)
+			})
+		})
+	}
+}
+
+// A party that left and comes back once the change is due finds the point with the next party, carried out or not.
+func TestMovePoints_BackTooLate(t *testing.T) {
+	eachMoved(t, func(m *moved) {
+		m.must(m.enrol("acme"))
+		m.move("bravo", 2880)
+		m.at(600)
+		m.leave("acme")
+		m.at(2880)
+		if err := m.enrol("acme"); flex.KindOf(err) != flex.Conflict {
+			m.Errorf("before the change is carried out: %v", err)
+		}
+		m.run()
+		m.wants("at the end", "acme 540-600; bravo 2880-")
+	})
+}
+
+// A change of party dated to a day's beginning takes no time from a party that left on that day, and none of one that began on it
+// lies before it.
+func TestMovePoint_Today(t *testing.T) {
+	eachMoved(t, func(m *moved) {
+		m.must(m.enrol("acme"))
+		m.at(600)
+		m.leave("acme")
+		m.at(660)
+		if had, from := m.move("bravo", 0); had || from != 600 {
+			m.Errorf("to a party after one that left: %t, from %d", had, from)
+		}
+		m.wants("after one that left", "acme 540-600; bravo 600-")
+		m.must(m.enrol("bravo"))
+		m.leave("bravo")
+		m.must(m.enrol("carol"))
+		m.at(720)
+		if had, from := m.move("acme", 0); !had || from != 660 {
+			m.Errorf("to a party after one that began: %t, from %d", had, from)
+		}
+		m.wants("after one that began", "acme 540-600; bravo 600-660; carol 660-660; acme 660-")
+	})
+}
+
+// What is decided last counts: also of a point that was left meanwhile, and to the party that has it or may enrol it already.
+func TestMovePoint_DecidedLast(t *testing.T) {
+	eachMoved(t, func(m *moved) {
+		m.must(m.enrol("acme"))
+		m.move("bravo", 2880)
+		m.move("acme", 1440)
+		m.wants("to the party that has it", "acme 540-")
+		m.move("bravo", 2880)
+		m.at(600)
+		m.leave("acme")
+		m.move("carol", 1440)
+		m.wants("after it was left", "acme 540-600; carol 1440-")
+		m.move("carol", 2000)
+		m.wants("to the same party on a later day", "acme 540-600; carol 2000-")
+		m.move("carol", 1000)
+		m.wants("to the same party on an earlier day", "acme 540-600; carol 1000-")
+		m.at(660)
+		m.must(m.enrol("carol"))
+		m.wants("once it is enrolled before the day", "acme 540-600; carol 660-")
+		m.at(700)
+		m.leave("carol")
+		m.at(2880)
+		m.run()
+		m.wants("on the day of the first", "acme 540-600; carol 660-700")
 	})
 }
 

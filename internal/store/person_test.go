@@ -52,7 +52,7 @@ func keepPersons(t *testing.T, db *store.DB, org flex.OrgID) (site flex.Site) {
 		if err != nil {
 			return err
 		}
-		_, err = all.DecideMove(ctx, persons[0], org, all.Now())
+		_, _, err = all.DecideMove(ctx, persons[0], org, all.Now())
 		return err
 	})
 	if err != nil {

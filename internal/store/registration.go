@@ -84,26 +84,55 @@ func (tx *Tx) register(ctx context.Context, site flex.SiteID) error {
 
 	n, err := tx.exec(
 		ctx,
-		`UPDATE registration SET site_id = $3 WHERE org_id = $1 AND mpan = $2 AND to_at IS NULL`,
+		`UPDATE registration SET site_id = $3, from_at = CASE WHEN from_at > $4 THEN $4 ELSE from_at END
+		WHERE org_id = $1 AND mpan = $2 AND to_at IS NULL`,
 		tx.org.Bytes(),
 		tx.hide(personMPAN, mpan),
 		site.Bytes(),
+		micros(tx.now),
 	)
 
 	if err != nil || n > 0 {
 		return err
 	}
 
+	return tx.begin(ctx, mpan, site)
+}
+
+// begin begins the organisation's time with a metering point. If it had the point before and a change of party was decided then,
+// the change is of this time: who leaves a point and comes back keeps it no longer.
+func (tx *Tx) begin(
+	ctx context.Context,
+	mpan string,
+	site flex.SiteID,
+) error {
+	next, at, err := tx.takeMove(ctx, mpan)
+	if err != nil {
+		return err
+	}
+
+	if !at.IsZero() && !at.After(tx.db.Now()) {
+		return otherParty(mpan)
+	}
+
+	var to any
+	if !next.IsZero() {
+		to = next.Bytes()
+	}
+
 	id := tx.newID()
-	n, err = tx.exec(
+	n, err := tx.exec(
 		ctx,
-		`INSERT INTO registration (id, mpan, point, org_id, site_id, from_at) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
+		`INSERT INTO registration (id, mpan, point, org_id, site_id, from_at, next_org, next_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
 		id[:],
 		tx.hide(personMPAN, mpan),
 		tx.pointOf(mpan),
 		tx.org.Bytes(),
 		site.Bytes(),
 		micros(tx.now),
+		to,
+		micros(at),
 	)
 
 	if err == nil && n == 0 {
@@ -111,6 +140,36 @@ func (tx *Tx) register(ctx context.Context, site flex.SiteID) error {
 	}
 
 	return err
+}
+
+// takeMove takes the change of party that was decided of a metering point away from a time of the organisation's with it that
+// has ended. Without one the instant is zero.
+func (tx *Tx) takeMove(
+	ctx context.Context,
+	mpan string,
+) (flex.OrgID, time.Time, error) {
+	found, err := rows(
+		ctx,
+		tx.conn,
+		tx.scanRegistration,
+		`SELECT `+registrationColumns+` FROM registration r
+		WHERE r.org_id = $1 AND r.mpan = $2 AND r.to_at IS NOT NULL AND r.next_at IS NOT NULL AND r.next_org IS NOT NULL
+		ORDER BY r.next_at, r.id`+tx.db.d.forNoKeyUpdate,
+		tx.org.Bytes(),
+		tx.hide(personMPAN, mpan),
+	)
+	if err != nil || len(found) == 0 {
+		return flex.OrgID{}, time.Time{}, err
+	}
+
+	_, err = tx.exec(
+		ctx,
+		`UPDATE registration SET next_at = NULL WHERE org_id = $1 AND mpan = $2 AND to_at IS NOT NULL AND next_at IS NOT NULL`,
+		tx.org.Bytes(),
+		tx.hide(personMPAN, mpan),
+	)
+
+	return found[0].NextOrg, found[0].NextAt, err
 }
 
 // deregister ends the organisation's time with a site's metering point, unless the site is still
@@ -210,28 +269,50 @@ func (tx *Tx) RegistrationsWithin(
 	return found, err
 }
 
-// DecideMove notes that a metering point changes its party at an instant. It reports whether
-// another party has the point; if none has, the new one has it from then on.
+// DecideMove notes that a metering point changes its party at an instant. It reports whether another party has the point; if
+// none has, the new one has it from then on, or from when the last one left, if that is later. What was decided before holds no
+// longer.
 func (all *All) DecideMove(
 	ctx context.Context,
 	mpan string,
 	to flex.OrgID,
 	at time.Time,
-) (bool, error) {
+) (had bool, from time.Time, err error) {
+	if err := all.dropMoves(ctx, mpan, to); err != nil {
+		return false, at, err
+	}
+
 	// A move that is carried out at the same time is waited for: then who has the point is asked again.
 	for range 2 {
 		held, err := all.decideMove(ctx, mpan, to, at)
-		if err != nil || held {
-			return held, err
+		if err != nil {
+			return false, at, err
 		}
 
-		reserved, err := all.reserve(ctx, mpan, to, at)
+		from, err = all.freeFrom(ctx, mpan, to, at)
+		if err != nil || held {
+			return held, from, err
+		}
+
+		reserved, err := all.reserve(ctx, mpan, to, from)
 		if err != nil || reserved {
-			return false, err
+			return false, from, err
 		}
 	}
 
-	return false, nil
+	return false, from, all.redate(ctx, mpan, to, from)
+}
+
+// dropMoves forgets what was decided of a metering point by a party that has left it, or by the one that is to have it.
+func (all *All) dropMoves(ctx context.Context, mpan string, to flex.OrgID) error {
+	_, err := all.exec(
+		ctx,
+		`UPDATE registration SET next_at = NULL WHERE point = $1 AND next_at IS NOT NULL AND (to_at IS NOT NULL OR org_id = $2)`,
+		all.hide(personMPAN, mpan),
+		to.Bytes(),
+	)
+
+	return err
 }
 
 // decideMove is DecideMove of a point that another party has.
@@ -250,6 +331,43 @@ func (all *All) decideMove(
 	)
 
 	return n > 0, err
+}
+
+// freeFrom is from when a party has a metering point that is to be its own from an instant on: then, or once the times of all
+// others with it have ended. A time that began after the instant is over as soon as it began.
+func (all *All) freeFrom(
+	ctx context.Context,
+	mpan string,
+	to flex.OrgID,
+	at time.Time,
+) (time.Time, error) {
+	var last time.Time
+	err := all.row(
+		ctx,
+		`SELECT max(CASE WHEN to_at IS NOT NULL THEN to_at WHEN org_id <> $2 THEN from_at END) FROM registration WHERE point = $1`,
+		all.hide(personMPAN, mpan),
+		to.Bytes(),
+	).Scan(instant{&last})
+
+	return flex.Later(at, last), err
+}
+
+// redate changes from when a party has a metering point that it has not enrolled yet.
+func (all *All) redate(
+	ctx context.Context,
+	mpan string,
+	to flex.OrgID,
+	from time.Time,
+) error {
+	_, err := all.exec(
+		ctx,
+		`UPDATE registration SET from_at = $3 WHERE point = $1 AND org_id = $2 AND to_at IS NULL AND site_id IS NULL`,
+		all.hide(personMPAN, mpan),
+		to.Bytes(),
+		micros(from),
+	)
+
+	return err
 }
 
 // reserve gives a metering point that nobody has to a party, and reports whether nobody had it.
@@ -320,7 +438,8 @@ func (all *All) HoldMove(
 func (all *All) CompleteMove(ctx context.Context, r Registration) error {
 	_, err := all.exec(
 		ctx,
-		`UPDATE registration SET to_at = CASE WHEN to_at < $3 THEN to_at ELSE $3 END, next_at = NULL
+		`UPDATE registration SET next_at = NULL,
+			to_at = CASE WHEN to_at < $3 THEN to_at WHEN from_at > $3 THEN from_at ELSE $3 END
 		WHERE mpan = $1 AND org_id = $2 AND next_at = $3`,
 		all.hide(personMPAN, r.MPAN),
 		r.Org.Bytes(),
@@ -331,22 +450,12 @@ func (all *All) CompleteMove(ctx context.Context, r Registration) error {
 	}
 
 	// A change that is carried out late takes from nobody what was theirs meanwhile.
-	var last time.Time
-	err = all.row(
-		ctx,
-		`SELECT max(to_at) FROM registration WHERE point = $1`,
-		all.hide(personMPAN, r.MPAN),
-	).Scan(instant{&last})
+	from, err := all.freeFrom(ctx, r.MPAN, r.NextOrg, r.NextAt)
 	if err != nil {
 		return err
 	}
 
-	_, err = all.reserve(
-		ctx,
-		r.MPAN,
-		r.NextOrg,
-		flex.Later(r.NextAt, last),
-	)
+	_, err = all.reserve(ctx, r.MPAN, r.NextOrg, from)
 
 	return err
 }

@@ -116,7 +116,8 @@ func atSite() []act {
 			return drop(p.registry.Unenrol(ctx, l.org, l.home, flex.FullAssetSchedule))
 		}},
 		{"move the point", func(ctx context.Context, p *process, l *life) error {
-			return drop(p.registry.MovePoint(ctx, homePoint, l.other, l.now))
+			_, _, err := p.registry.MovePoint(ctx, homePoint, l.other, l.now)
+			return err
 		}},
 	}
 }
