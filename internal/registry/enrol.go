@@ -247,7 +247,7 @@ func withdraw(
 		return err
 	}
 
-	assets, err := tx.AssetsOf(ctx, id)
+	assets, err := holdAssets(ctx, tx, id)
 	if err != nil {
 		return err
 	}

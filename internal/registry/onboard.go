@@ -209,7 +209,7 @@ func mergeSite(
 ) (flex.Site, Merged, error) {
 	m := merged()
 
-	old, err := findSite(ctx, tx, n)
+	old, err := holdFound(ctx, tx, func() (*flex.Site, error) { return findSite(ctx, tx, n) })
 	if err != nil {
 		return flex.Site{}, m, err
 	}
@@ -328,7 +328,7 @@ func mergeAsset(
 ) (MergedAsset, error) {
 	m := merged()
 
-	old, err := tx.AssetByExternalID(ctx, in.ExternalID)
+	old, err := holdAssetFound(ctx, tx, in.ExternalID)
 	if err != nil {
 		return MergedAsset{}, err
 	}
@@ -533,7 +533,7 @@ func (s *Service) Offboard(
 			return err
 		}
 
-		assets, err = tx.AssetsOf(ctx, id)
+		assets, err = holdAssets(ctx, tx, id)
 		if err != nil {
 			return err
 		}
@@ -598,7 +598,7 @@ func (s *Service) UserSite(
 			return site, err
 		}
 
-		old, err := tx.SiteByUser(ctx, user)
+		old, err := holdUser(ctx, tx, user)
 		if err != nil {
 			return site, err
 		}

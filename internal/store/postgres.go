@@ -47,6 +47,8 @@ var postgresDialect = dialect{
 		switch postgresCode(err) {
 		case "40001", "40P01": // serialisation failure, deadlock
 			return true
+		case "23503": // of what was written of an asset that another transaction deleted
+			return slices.Contains(assetGone, postgresConstraint(err))
 		}
 		return false
 	},
@@ -231,6 +233,17 @@ const copyMin = 20
 func postgresCode(err error) string {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code
+	}
+	return ""
+}
+
+// assetGone are the constraints that fail where an asset is deleted while something is written of it: once more, it is not found.
+var assetGone = []string{"reading_due_asset", "unreached_asset"}
+
+// postgresConstraint is the name of the constraint that an error is of, if of any.
+func postgresConstraint(err error) string {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.ConstraintName
 	}
 	return ""
 }
