@@ -152,7 +152,7 @@ func (s *Service) LoginOperator(
 	}
 
 	if twoStep != nil && !twoStep.ConfirmedAt.IsZero() {
-		return s.awaitCode(ctx, o.ID, from)
+		return s.awaitCode(ctx, o, from)
 	}
 
 	confirmed, err := s.confirmedBy(ctx, Operator{ID: o.ID})
@@ -160,7 +160,7 @@ func (s *Service) LoginOperator(
 		return OperatorLogin{}, err
 	}
 
-	issued, err := s.openSession(ctx, o.ID, name, from, confirmed)
+	issued, err := s.openSession(ctx, o, from, confirmed)
 
 	return OperatorLogin{Issued: issued}, err
 }
@@ -177,32 +177,51 @@ func (s *Service) confirmedBy(ctx context.Context, who Operator) (time.Time, err
 	return now, err
 }
 
-// openSession writes the login down and opens the session.
+// openSession writes the login down and opens the session. An operator who was removed, or whose password was changed, since they
+// showed who they are is not let in.
 func (s *Service) openSession(
 	ctx context.Context,
-	id flex.OperatorID,
-	name, from string,
+	o store.Operator,
+	from string,
 	confirmed time.Time,
 ) (Issued, error) {
 	token := newSessionToken()
 	expires := s.DB.Now().Add(OperatorSessionLife)
 	err := s.Act(ctx, flex.AuditEntry{
-		Who:    name,
+		Who:    o.Name,
 		Source: from,
 		Act:    "log in",
 	}, func() error {
-		return s.people().WriteAll(ctx, func(all *store.All) error {
-			return all.AddOperatorSession(ctx, store.OperatorSession{
-				Hash:        SessionHash(token),
-				Operator:    id,
-				Source:      from,
-				ConfirmedAt: confirmed,
-				ExpiresAt:   expires,
-			})
+		return s.keepSession(ctx, o, store.OperatorSession{
+			Hash:        SessionHash(token),
+			Operator:    o.ID,
+			Source:      from,
+			ConfirmedAt: confirmed,
+			ExpiresAt:   expires,
 		})
 	})
 
 	return Issued{token, expires}, err
+}
+
+// keepSession keeps a session of an operator who is as they were when they were asked.
+func (s *Service) keepSession(
+	ctx context.Context,
+	o store.Operator,
+	session store.OperatorSession,
+) error {
+	return s.people().WriteAll(ctx, func(all *store.All) error {
+		same, err := all.HoldOperator(ctx, o)
+		if err != nil {
+			return err
+		}
+
+		if !same {
+			return errLogin
+		}
+
+		return all.AddOperatorSession(ctx, session)
+	})
 }
 
 func newSessionToken() flex.Secret {

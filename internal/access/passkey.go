@@ -358,7 +358,7 @@ func (s *Service) LoginOperatorPasskey(
 	o, err := s.checkPasskey(ctx, site, forLogin, signed)
 	if err == nil {
 		undo()
-		return s.openSession(ctx, o.ID, o.Name, from, s.DB.Now())
+		return s.openSession(ctx, o, from, s.DB.Now())
 	}
 	if !errors.Is(err, errPasskey) {
 		undo()

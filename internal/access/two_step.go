@@ -54,19 +54,17 @@ var (
 // awaitCode opens a session that opens nothing but the second step.
 func (s *Service) awaitCode(
 	ctx context.Context,
-	id flex.OperatorID,
+	o store.Operator,
 	from string,
 ) (OperatorLogin, error) {
 	token := newSessionToken()
 	expires := s.DB.Now().Add(CodeWait)
-	err := s.people().WriteAll(ctx, func(all *store.All) error {
-		return all.AddOperatorSession(ctx, store.OperatorSession{
-			Hash:       SessionHash(token),
-			Operator:   id,
-			Source:     from,
-			ExpiresAt:  expires,
-			AwaitsCode: true,
-		})
+	err := s.keepSession(ctx, o, store.OperatorSession{
+		Hash:       SessionHash(token),
+		Operator:   o.ID,
+		Source:     from,
+		ExpiresAt:  expires,
+		AwaitsCode: true,
 	})
 
 	return OperatorLogin{Issued{token, expires}, true}, err
@@ -84,12 +82,7 @@ func (s *Service) LoginOperatorCode(
 		return Issued{}, errSession
 	}
 
-	var session store.OperatorSession
-	err := s.people().ReadAll(ctx, func(all *store.All) error {
-		var err error
-		session, err = all.AwaitingSession(ctx, SessionHash(token))
-		return err
-	})
+	session, o, err := s.awaiting(ctx, token)
 
 	if flex.KindOf(err) == flex.NotFound {
 		return Issued{}, errSession
@@ -130,7 +123,29 @@ func (s *Service) LoginOperatorCode(
 		return Issued{}, err
 	}
 
-	return s.openSession(ctx, session.Operator, session.Name, from, s.DB.Now())
+	return s.openSession(ctx, o, from, s.DB.Now())
+}
+
+// awaiting is the first step of the login that a token is of, and the operator as they were then.
+func (s *Service) awaiting(
+	ctx context.Context,
+	token flex.Secret,
+) (store.OperatorSession, store.Operator, error) {
+	var session store.OperatorSession
+	var o store.Operator
+	err := s.people().ReadAll(ctx, func(all *store.All) error {
+		var err error
+		session, err = all.AwaitingSession(ctx, SessionHash(token))
+		if err != nil {
+			return err
+		}
+
+		o, err = all.OperatorNamed(ctx, session.Name)
+
+		return err
+	})
+
+	return session, o, err
 }
 
 // takeCode uses up a code of the operator's. The count of tries stays when the code is wrong.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -132,9 +133,6 @@ func (all *All) TieOperator(
 	id flex.OperatorID,
 	issuer, subject string,
 ) error {
-	if err := all.EndOperatorSessions(ctx, id); err != nil {
-		return err
-	}
 	_, err := all.exec(
 		ctx,
 		`UPDATE operator SET issuer = $2, subject = $3, secret_hash = $4 WHERE id = $1`,
@@ -144,7 +142,11 @@ func (all *All) TieOperator(
 		[]byte{},
 	)
 
-	return err
+	if err != nil {
+		return err
+	}
+
+	return all.EndOperatorSessions(ctx, id)
 }
 
 // TakeSignIn uses up the nonce of an identity provider's answer, and reports whether it was
@@ -181,9 +183,6 @@ func (all *All) SetOperatorSecret(
 	id flex.OperatorID,
 	hash []byte,
 ) error {
-	if err := all.EndOperatorSessions(ctx, id); err != nil {
-		return err
-	}
 	_, err := all.exec(
 		ctx,
 		`UPDATE operator SET secret_hash = $2, issuer = '', subject = '', removed_at = NULL WHERE id = $1`,
@@ -191,14 +190,15 @@ func (all *All) SetOperatorSecret(
 		hash,
 	)
 
-	return err
+	if err != nil {
+		return err
+	}
+
+	return all.EndOperatorSessions(ctx, id)
 }
 
 // RemoveOperator ends an operator's sessions and lets them in no more.
 func (all *All) RemoveOperator(ctx context.Context, id flex.OperatorID) error {
-	if err := all.EndOperatorSessions(ctx, id); err != nil {
-		return err
-	}
 	_, err := all.exec(
 		ctx,
 		`UPDATE operator SET removed_at = $2 WHERE id = $1`,
@@ -206,7 +206,11 @@ func (all *All) RemoveOperator(ctx context.Context, id flex.OperatorID) error {
 		micros(all.now),
 	)
 
-	return err
+	if err != nil {
+		return err
+	}
+
+	return all.EndOperatorSessions(ctx, id)
 }
 
 // SetOperatorRole changes what an operator may do.
@@ -260,6 +264,24 @@ func scanOperatorSession(row scanner) (OperatorSession, error) {
 	copy(s.Hash[:], hash)
 
 	return s, err
+}
+
+// HoldOperator reports whether an operator may log in, with the password that they had when they were read. Until the transaction
+// ends, nobody removes them or changes their password: whoever does ends the sessions afterwards, also one that this transaction opens.
+func (all *All) HoldOperator(ctx context.Context, o Operator) (bool, error) {
+	now, err := one(
+		ctx,
+		all.conn,
+		fmt.Sprintf("no operator is named %q", o.Name),
+		scanOperator,
+		`SELECT `+operatorColumns+` FROM operator o WHERE o.id = $1`+all.db.d.forNoKeyUpdate,
+		o.ID.Bytes(),
+	)
+	if err != nil {
+		return false, err
+	}
+
+	return now.RemovedAt.IsZero() && bytes.Equal(now.SecretHash, o.SecretHash), nil
 }
 
 // AddOperatorSession keeps that whoever shows the secret of the session's hash is the operator,

@@ -1,9 +1,14 @@
 package pairs_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
+	"io"
+	"slices"
 	"time"
 
+	"flexd/internal/access"
 	"flexd/internal/adr"
 	"flexd/internal/books"
 	"flexd/internal/control"
@@ -34,9 +39,84 @@ func take(ctx context.Context, p *process, l *life, batch []reading.Given) error
 	return err
 }
 
-// acts are the operations, most of them at one home.
-func acts() []act {
-	return append(append(append(atSite(), atAsset()...), ofMoney()...), ofFleet()...)
+// acts are the operations of a kind; those of an organisation's life are most of them at one home.
+func acts(of kind) []act {
+	switch of {
+	case ofCapped:
+		return underCaps()
+	case ofOperators:
+		return ofPeople()
+	}
+	return slices.Concat(atSite(), atAsset(), ofMoney(), ofFleet(), ofFiles())
+}
+
+// underCaps are operations that the caps of a fleet have to do with.
+func underCaps() []act {
+	names := []string{
+		"merge the home", "offboard", "create an asset", "change the charger", "delete the charger", "intend", "plug out", "plug the spare in",
+		"plug the payer in", "charge now", "set caps", "limit a group", "instruct", "stop the instruction", "plan batteries", "plan what is due",
+	}
+	return slices.DeleteFunc(slices.Concat(atSite(), atAsset(), ofFleet()), func(a act) bool { return !slices.Contains(names, a.name) })
+}
+
+// ofFiles are operations on all of an organisation's records.
+func ofFiles() []act {
+	return []act{
+		{"export the organisation", func(ctx context.Context, p *process, l *life) error {
+			return p.db.ReadAll(ctx, func(all *store.All) error {
+				f, err := all.ExportOrg(ctx, l.org, io.Discard)
+				for _, t := range f.Tables {
+					l.says("exported %s: %d", t.Table, t.Rows)
+				}
+				return err
+			})
+		}},
+		{"import an organisation", func(ctx context.Context, p *process, l *life) error {
+			open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(l.file)), nil }
+			return drop(p.db.ImportOrg(ctx, open, false))
+		}},
+	}
+}
+
+// ofPeople are operations on the accounts of operators.
+func ofPeople() []act {
+	return []act{
+		{"add an operator", func(ctx context.Context, p *process, l *life) error {
+			return drop(p.access.AddOperator(ctx, "bob", "a password of bob's", access.Viewer))
+		}},
+		{"change the password", func(ctx context.Context, p *process, l *life) error {
+			return drop(p.access.SetOperatorPassword(ctx, "ann", "another password of ann's"))
+		}},
+		{"remove the operator", func(ctx context.Context, p *process, l *life) error {
+			return p.access.RemoveOperator(ctx, "ann")
+		}},
+		{"change the role", func(ctx context.Context, p *process, l *life) error {
+			return p.access.SetOperatorRole(ctx, "ann", access.Viewer)
+		}},
+		{"bind to an organisation", func(ctx context.Context, p *process, l *life) error {
+			return p.access.SetOperatorOrgs(ctx, "ann", access.OperatorOrgs{Names: []string{"bravo"}})
+		}},
+		{"unbind", func(ctx context.Context, p *process, l *life) error {
+			return p.access.SetOperatorOrgs(ctx, "ann", access.OperatorOrgs{Every: true})
+		}},
+		{"log in", func(ctx context.Context, p *process, l *life) error {
+			return drop(p.access.LoginOperator(ctx, "ann", annsPassword, "192.0.2.2"))
+		}},
+		{"log out everywhere", func(ctx context.Context, p *process, l *life) error {
+			return p.access.EndOperatorSessions(ctx, "ann")
+		}},
+		{"remove a passkey", func(ctx context.Context, p *process, l *life) error {
+			return p.access.RemovePasskey(ctx, access.Operator{ID: l.ann}, base64.RawURLEncoding.EncodeToString([]byte("one")))
+		}},
+		{"reset the factors", func(ctx context.Context, p *process, l *life) error {
+			return p.access.ResetFactors(ctx, "ann")
+		}},
+		{"add a passkey", func(ctx context.Context, p *process, l *life) error {
+			return p.db.WriteAll(ctx, func(all *store.All) error {
+				return all.AddPasskey(ctx, store.Passkey{ID: []byte("three"), Operator: l.ann, Name: "three", PublicKey: []byte("three")})
+			})
+		}},
+	}
 }
 
 // consent is one that the home gave.
@@ -151,6 +231,16 @@ func atAsset() []act {
 		{"repair the charger's power", func(ctx context.Context, p *process, l *life) error {
 			c := registry.AssetChange{AssetProperties: registry.AssetProperties{Power: new(flex.Watts(8000))}, PowerFrom: registry.Dating{From: flex.DayAt(l.now).Add(-2), Repair: "it was wrong"}}
 			return drop(p.registry.ChangeAsset(ctx, l.org, l.charger, c))
+		}},
+		{"delete the spare", func(ctx context.Context, p *process, l *life) error {
+			return p.registry.DeleteAsset(ctx, l.org, l.spare)
+		}},
+		{"create the spare at the payer", func(ctx context.Context, p *process, l *life) error {
+			return drop(p.registry.CreateAsset(ctx, l.org, l.payer, charger("spare")))
+		}},
+		{"merge the payer with the spare", func(ctx context.Context, p *process, l *life) error {
+			in := registry.SiteInput{MPAN: payerPoint, Postcode: "YO1 7HH", Address: "1 payer Lane"}
+			return drop(p.registry.Initialise(ctx, l.org, in, []registry.AssetInput{charger("paid"), charger("spare")}))
 		}},
 		{"delete the charger", func(ctx context.Context, p *process, l *life) error {
 			return p.registry.DeleteAsset(ctx, l.org, l.charger)

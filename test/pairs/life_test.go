@@ -3,12 +3,15 @@
 package pairs_test
 
 import (
+	"bytes"
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"flexd/internal/access"
 	"flexd/internal/adr"
 	"flexd/internal/books"
 	"flexd/internal/control"
@@ -34,6 +37,7 @@ type process struct {
 	push     *delivery.Service
 	product  *product.Service
 	adr      *adr.Service
+	access   *access.Service
 }
 
 func newProcess(db *store.DB) *process {
@@ -41,6 +45,7 @@ func newProcess(db *store.DB) *process {
 	return &process{
 		db: db, registry: &registry.Service{DB: db}, control: c, reading: &reading.Service{DB: db}, reward: &reward.Service{DB: db},
 		books: &books.Service{DB: db}, push: &delivery.Service{DB: db}, product: &product.Service{DB: db, Control: c}, adr: &adr.Service{DB: db},
+		access: &access.Service{DB: db},
 	}
 }
 
@@ -59,6 +64,27 @@ type life struct {
 	instruction               flex.InstructionID
 	held                      flex.HeldID
 	program                   flex.ADRObjectID
+	ann                       flex.OperatorID
+	file                      []byte // of an organisation that lives elsewhere
+
+	mu   sync.Mutex
+	said []string // what operations answered beside an error
+}
+
+// says notes what an operation answered.
+func (l *life) says(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.said = append(l.said, fmt.Sprintf(format, args...))
+}
+
+// saids is what operations answered since they were asked last.
+func (l *life) saids() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	said := l.said
+	l.said = nil
+	return said
 }
 
 const (
@@ -93,8 +119,8 @@ func (b *builder) name(name string, id interface{ Bytes() []byte }) {
 	b.names[hexOf(id.Bytes())] = name
 }
 
-// begin makes the life in an empty store, and leaves the clock at its present.
-func begin(t *testing.T, url string) *life {
+// begin makes the life in an empty store, and leaves the clock at its present. What is not of the kind that plays is left out.
+func begin(t *testing.T, url string, of kind) *life {
 	t.Helper()
 	l := &life{now: at("2026-01-12 09:00"), names: map[string]string{}}
 	db := storetest.Fresh(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return l.now }})
@@ -104,6 +130,7 @@ func begin(t *testing.T, url string) *life {
 	b.metered()
 	b.money()
 	b.present()
+	b.of(of)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -338,6 +365,79 @@ func (b *builder) present() {
 	b.must(nil, err)
 	b.instruction = p.ID
 	b.name("instruction", b.instruction)
+}
+
+// kind is which operations play.
+type kind string
+
+const (
+	ofOrganisation kind = "an organisation"
+	ofCapped       kind = "a fleet under caps"
+	ofOperators    kind = "operators"
+)
+
+var kinds = []kind{ofOrganisation, ofCapped, ofOperators}
+
+const annsPassword = "a password of ann's"
+
+// of makes what some operations are about.
+func (b *builder) of(k kind) {
+	b.Helper()
+	switch k {
+	case ofOrganisation:
+		b.elsewhere()
+	case ofCapped:
+		b.must(nil, b.control.SetCaps(b.Context(), b.org, flex.Caps{
+			Fleet:  flex.Cap{Power: new(flex.Watts(9000))},
+			Groups: []flex.CapGroup{{Name: "feeder", Cap: flex.Cap{Power: new(flex.Watts(8000))}, Sites: []flex.SiteID{b.home, b.payer}}},
+		}))
+		b.must(b.control.PlanDueOf(b.Context(), b.org))
+	case ofOperators:
+		b.operators()
+	}
+}
+
+// elsewhere makes the file of an organisation that lives in another store, and is the party of the payer's metering point there.
+func (b *builder) elsewhere() {
+	b.Helper()
+	db := storetest.Fresh(b.T, storetest.SQLite(b.T), store.Options{Environment: flex.Sandbox, Now: func() time.Time { return b.now }})
+	there := &builder{T: b.T, life: &life{now: b.now, names: b.names}, process: newProcess(db)}
+	made, err := db.AddOrg(b.Context(), "carol")
+	b.must(nil, err)
+	there.org = made.ID
+	b.name("carol", made.ID)
+	there.must(nil, db.WriteAll(b.Context(), func(all *store.All) error {
+		m := flex.Meter{MPAN: payerPoint, Import: true, Energised: true, HalfHourly: true, Domestic: true, Postcode: "YO1 7HH", Address: "3 MILL LANE"}
+		return all.PutMeters(b.Context(), []flex.Meter{m})
+	}))
+	there.place("carol's", payerPoint, "carol@example.com", charger("carol's charger"))
+	var file bytes.Buffer
+	there.must(nil, db.ReadAll(b.Context(), func(all *store.All) error {
+		_, err := all.ExportOrg(b.Context(), made.ID, &file)
+		return err
+	}))
+	b.file = file.Bytes()
+	there.must(nil, db.Close())
+}
+
+// operators has ann, who is logged in and has two passkeys, and ada.
+func (b *builder) operators() {
+	b.Helper()
+	for _, name := range []string{"ann", "ada"} {
+		b.must(b.access.AddOperator(b.Context(), name, annsPassword, access.Admin))
+	}
+	b.must(nil, b.db.WriteAll(b.Context(), func(all *store.All) error {
+		o, err := all.OperatorNamed(b.Context(), "ann")
+		b.ann = o.ID
+		for _, key := range []string{"one", "two"} {
+			if err == nil {
+				err = all.AddPasskey(b.Context(), store.Passkey{ID: []byte(key), Operator: o.ID, Name: key, PublicKey: []byte(key)})
+			}
+		}
+		return err
+	}))
+	b.name("ann", b.ann)
+	b.must(b.access.LoginOperator(b.Context(), "ann", annsPassword, "192.0.2.1"))
 }
 
 func intent(kwh float64) *flex.Intent {

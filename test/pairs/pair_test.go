@@ -3,6 +3,7 @@ package pairs_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -42,7 +43,7 @@ func (o outcome) String() string {
 }
 
 // drawn are columns that are drawn, sealed, or count what was looked at.
-var drawn = []string{"version", "hash", "secret", "sealed", "random", "took", "seal", "nonce", "token", "form", "holder"}
+var drawn = []string{"version", "hash", "secret", "sealed", "random", "took", "seal", "nonce", "token", "form", "holder", "secret_hash"}
 
 // records is the statement that reads every row as a text.
 func (s *stage) columns() string {
@@ -120,6 +121,7 @@ func (s *stage) inOrder(as ...act) outcome {
 	for _, a := range as {
 		o.answers = append(o.answers, s.answer(a, a.do(s.t.Context(), s.first, s.life)))
 	}
+	o.answers = append(o.answers, s.life.saids()...)
 	slices.Sort(o.answers)
 	o.rows = s.look()
 	return o
@@ -160,6 +162,7 @@ func (s *stage) atOnce(a, b act, tables ...string) outcome {
 		<-done
 	}
 	o := outcome{answers: []string{s.answer(a, results[0]), s.answer(b, results[1])}}
+	o.answers = append(o.answers, s.life.saids()...)
 	slices.Sort(o.answers)
 	o.rows = s.look()
 	return o
@@ -205,9 +208,8 @@ func (s *stage) sound(what string) {
 
 // An operation gives the same each time, and keeps all laws.
 func TestPairs_Alone(t *testing.T) {
-	storetest.EachURL(t, func(t *testing.T, url string) {
-		s := open(t, url)
-		for _, a := range acts() {
+	eachKind(t, func(t *testing.T, s *stage, as []act) {
+		for _, a := range as {
 			t.Run(a.name, func(t *testing.T) {
 				s.t = t
 				one, two := s.inOrder(a), s.inOrder(a)
@@ -219,6 +221,17 @@ func TestPairs_Alone(t *testing.T) {
 			})
 		}
 	})
+}
+
+// eachKind plays the operations of each kind on each engine.
+func eachKind(t *testing.T, do func(t *testing.T, s *stage, as []act)) {
+	for _, of := range kinds {
+		t.Run(string(of), func(t *testing.T) {
+			storetest.EachURL(t, func(t *testing.T, url string) {
+				do(t, open(t, url, of), acts(of))
+			})
+		})
+	}
 }
 
 // pairs calls a function with every two operations, and each with itself.
@@ -289,7 +302,7 @@ func (s *stage) writes(a act) []string {
 	var tables []string
 	for line := range strings.SplitSeq(differences(s.inOrder(a), before), "\n") {
 		table, _, found := strings.Cut(strings.TrimLeft(line, "+- "), ": ")
-		if found && table != a.name && !slices.Contains(tables, table) {
+		if found && table != a.name && !strings.Contains(table, " ") && !slices.Contains(tables, table) {
 			tables = append(tables, table)
 		}
 	}
@@ -304,24 +317,31 @@ const sampled = 24
 // failure that is not said. A sample, or all with FLEXD_LONG, and then with each table that either writes.
 func TestPairs_AtOnce(t *testing.T) {
 	long := os.Getenv("FLEXD_LONG") != ""
-	storetest.EachURL(t, func(t *testing.T, url string) {
-		s := open(t, url)
+	eachKind(t, func(t *testing.T, s *stage, as []act) {
 		n, every := 0, sampled
 		if s.second == nil { // where a trial takes longer, and finds less
 			every *= 4
 		}
-		pairs(acts(), func(a, b act) {
+		pairs(as, func(a, b act) {
 			n++
-			if !long && n%every != 0 && a.name != b.name {
+			name := a.name + " and " + b.name
+			why := mayDiffer[name]
+			known := why != "" || slices.Contains(found, name)
+			if !long && !known && n%every != 0 && a.name != b.name {
 				return
 			}
-			t.Run(a.name+" and "+b.name, func(t *testing.T) {
+			t.Run(name, func(t *testing.T) {
 				s.t = t
-				if why := mayDiffer[a.name+" and "+b.name]; why != "" {
-					t.Skip(why)
-				}
-				for _, f := range s.compare(a, b, long) {
-					t.Errorf("at once comes what comes in neither order; %s", f)
+				faults := s.compare(a, b, long || known)
+				switch {
+				case why == "" || s.second == nil:
+					for _, f := range faults {
+						t.Errorf("at once comes what comes in neither order; %s", f)
+					}
+				case len(faults) == 0:
+					t.Errorf("at once comes what comes in one of the orders: it need not differ, as %s", why)
+				default:
+					t.Log(why)
 				}
 			})
 		})
@@ -332,19 +352,44 @@ func TestPairs_AtOnce(t *testing.T) {
 	})
 }
 
-// mayDiffer says of pairs why they may give what they give in neither order.
+// The pairs that are named are there.
+func TestPairs_Named(t *testing.T) {
+	unseen := map[string]bool{}
+	for _, name := range slices.Concat(found, slices.Collect(maps.Keys(mayDiffer))) {
+		unseen[name] = true
+	}
+	for _, of := range kinds {
+		pairs(acts(of), func(a, b act) { delete(unseen, a.name+" and "+b.name) })
+	}
+	for name := range unseen {
+		t.Errorf("%s are no two operations", name)
+	}
+}
+
+// found are pairs that went wrong once: they are run always, and with each table that either writes.
+var found = []string{
+	"offboard and read the pause",
+	"offboard and correct a reading",
+	"offboard and replace the meter",
+	"delete the charger and read the pause",
+	"delete the charger and correct a reading",
+	"delete the charger and replace the meter",
+	"merge the home and withdraw consent",
+	"merge the home and change the charger",
+	"offboard and delete the charger",
+	"unenrol and delete the charger",
+	"change the password and log in",
+}
+
+// mayDiffer says of pairs why they may give what they give in neither order. One that does not any more is an error.
 var mayDiffer = map[string]string{
 	"date the charger's power and settle events":   foundFirst,
 	"repair the charger's power and settle events": foundFirst,
-	"offboard and read the pause":                  leftDue,
-	"offboard and correct a reading":               leftDue,
-	"delete the charger and read the pause":        leftDue,
-	"delete the charger and correct a reading":     leftDue,
-	"offboard and replace the meter":               leftDue,
-	"delete the charger and replace the meter":     leftDue,
+	"log in and log in":                            twoSteps,
+	"remove the operator and log in":               twoSteps,
 }
 
-const leftDue = "not mended: on PostgreSQL the mark of when an asset's next reading is due may be left of one that is deleted meanwhile; flexd verify names it"
+const twoSteps = "an act is in the audit log when it begins, by whom, and when it ends, and another may come between"
 
 const foundFirst = "an event is found in one transaction and settled in another, and the change may come between: it is found by the former power, and settled by the later"
 
@@ -367,8 +412,8 @@ func careless(by string) act {
 
 // A lock that is left out is found, by itself and beside an operation that has it.
 func TestPairs_Planted(t *testing.T) {
-	s := open(t, storetest.Postgres(t))
-	writeOff := acts()[slices.IndexFunc(acts(), func(a act) bool { return a.name == "write off" })]
+	s := open(t, storetest.Postgres(t), ofOrganisation)
+	writeOff := ofMoney()[slices.IndexFunc(ofMoney(), func(a act) bool { return a.name == "write off" })]
 	for _, other := range []act{careless("bob"), writeOff} {
 		if faults := s.compare(careless("ann"), other, true); len(faults) == 0 {
 			t.Errorf("a write-off without a lock is not found beside %s", other.name)
@@ -379,7 +424,7 @@ func TestPairs_Planted(t *testing.T) {
 	}
 }
 
-func open(t *testing.T, url string) *stage {
+func open(t *testing.T, url string, of kind) *stage {
 	t.Helper()
 	s := &stage{t: t, written: map[string][]string{}}
 	if !strings.HasPrefix(url, "sqlite:") { // to compile the statement that reads all records takes longer than to run it
@@ -387,7 +432,7 @@ func open(t *testing.T, url string) *stage {
 			t.Fatal(err)
 		}
 	}
-	s.life = begin(t, url)
+	s.life = begin(t, url, of)
 	options := store.Options{Environment: flex.Sandbox, Now: func() time.Time { return s.life.now }}
 	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
 		image, err := os.ReadFile(path)
