@@ -79,6 +79,7 @@ func TestWhyBattery_Wear(t *testing.T) {
 		}
 		h.runBatteries()
 
+		var pay, lefts []float64
 		for _, id := range ids {
 			w, _, err := h.service.WhyBattery(h.Context(), h.Org, id, nil)
 			if err != nil {
@@ -105,6 +106,7 @@ func TestWhyBattery_Wear(t *testing.T) {
 			if given == 0 || math.Abs(w.Plan.Wear-wears[id]*given) > 0.01 || math.Abs(w.Plan.Bill-(pays-left)) > 0.1 {
 				t.Errorf("bill %v, want %v; wear %v for %v kWh", w.Plan.Bill, pays-left, w.Plan.Wear, given)
 			}
+			pay, lefts = append(pay, pays), append(lefts, left)
 		}
 
 		seen, err := h.service.Household(h.Context(), h.Org, h.site)
@@ -115,6 +117,17 @@ func TestWhyBattery_Wear(t *testing.T) {
 			if len(b.Steps) == 0 || b.Plan.Wear <= 0 || b.Plan.Bill >= b.Idle.Bill || !b.Until.Equal(at("2026-01-16T00:00:00Z")) {
 				t.Errorf("%+v", b)
 			}
+		}
+
+		// Each battery's plan counts what the other does: the home's bill is one, less what is left in both.
+		bill := seen.Bill()
+		one := pay[0] - lefts[0] - lefts[1]
+		if math.Abs(bill.Pence-one) > 0.1 || math.Abs(pay[0]-pay[1]) > 1 || !bill.Until.Equal(at("2026-01-16T00:00:00Z")) {
+			t.Errorf("the home pays %v until %v, want %v; with each battery %v less %v", bill.Pence, bill.Until, one, pay, lefts)
+		}
+		seen.Batteries = seen.Batteries[:1]
+		if bill := seen.Bill(); !bill.Until.IsZero() {
+			t.Errorf("one battery: %+v", bill)
 		}
 
 		ahead, err := h.service.SiteAhead(h.Context(), h.site)

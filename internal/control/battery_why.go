@@ -25,6 +25,8 @@ type BatteryWhy struct {
 	Plan BatteryCost
 	// the same if the battery only covered the home, and stored its surplus
 	Idle BatteryCost
+	// what a kWh that is left is worth, which the bills of both are less; pence
+	Residual float64
 }
 
 // BatteryCost is what half-hours of a battery come to, in pence. A plan weighs the sum, and changes of mode beside it.
@@ -413,6 +415,7 @@ func (s homeAhead) why(home home.Battery, modes []battery.Mode) BatteryWhy {
 		Capacity: home.Capacity,
 		Stored:   s.stored,
 		Rates:    s.rates.fixed,
+		Residual: s.rates.residual,
 	}
 
 	p := s.problem(home, s.stored, battery.ModeSelfUse)

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"flexd/internal/engine/charge"
@@ -98,6 +99,53 @@ type HouseholdBattery struct {
 	Plan  BatteryCost
 	Idle  BatteryCost
 	Until time.Time
+
+	why BatteryWhy
+}
+
+// HouseholdBill is what a home with several batteries is expected to pay by all their plans.
+type HouseholdBill struct {
+	Pence float64 // less what is then left in the batteries
+	Until time.Time
+}
+
+// Bill is what the home pays by the plans of its batteries, up to the end of the first that ends. Each counts what the others do, so that
+// the bill of each is the home's, less what is left in that one alone. It is zero unless several are planned.
+func (h Household) Bill() HouseholdBill {
+	var planned []*HouseholdBattery
+	for i := range h.Batteries {
+		if len(h.Batteries[i].Steps) > 0 {
+			planned = append(planned, &h.Batteries[i])
+		}
+	}
+
+	if len(planned) < 2 {
+		return HouseholdBill{}
+	}
+
+	first := slices.MinFunc(planned, func(a, b *HouseholdBattery) int {
+		return a.Until.Compare(b.Until)
+	})
+	bill := HouseholdBill{Pence: first.Plan.Bill, Until: first.Until}
+	for _, b := range planned {
+		if b != first {
+			bill.Pence -= b.why.leftAt(bill.Until)
+		}
+	}
+
+	return bill
+}
+
+// leftAt is what is left in a battery at an instant of its plan is worth, in pence.
+func (w *BatteryWhy) leftAt(t time.Time) float64 {
+	left := w.Stored
+	for i := range w.Periods {
+		if !w.Periods[i].End().After(t) {
+			left = w.Periods[i].Stored
+		}
+	}
+
+	return left.KWh() * w.Residual
 }
 
 // householdBatterySteps is how much of a battery's plan is shown.
@@ -123,6 +171,7 @@ func (s *Service) householdBattery(
 	steps := why.Stretches()
 	b.Steps = steps[:min(len(steps), householdBatterySteps)]
 	b.Plan, b.Idle = why.Plan, why.Idle
+	b.why = why
 	b.Until = why.Periods[len(why.Periods)-1].End()
 
 	return b, nil

@@ -20,13 +20,13 @@ func (l *speech) becauseText(s control.BatteryStretch) string {
 	switch s.Cause {
 	case control.BatteryKeepsForLater:
 		return l.say(
-			"It keeps its energy for {1}, when a kWh is worth {2} p; now it is worth {3} p.",
+			"It keeps its energy for {1}, when a kWh is worth {2} p and not {3} p.",
 			later,
 			tenths(s.LaterPence),
 			tenths(s.Now),
 		)
 	case control.BatteryKeepsPastEnd:
-		return l.say("What it stores is worth more later than the {1} p of now.", tenths(s.Now))
+		return l.say("What it stores is worth more later than {1} p a kWh.", tenths(s.Now))
 
 	case control.BatteryKeepsReserve:
 		return l.say("It is down to its reserve, which is kept.")
@@ -37,18 +37,18 @@ func (l *speech) becauseText(s control.BatteryStretch) string {
 
 	case control.BatteryBuys:
 		if later == "" {
-			return l.say("A kWh costs {1} p now.", tenths(s.Now))
+			return l.say("A kWh costs {1} p.", tenths(s.Now))
 		}
 
 		return l.say(
-			"A kWh costs {1} p now, and is worth {2} p at {3}.",
+			"A kWh costs {1} p, and is worth {2} p at {3}.",
 			tenths(s.Now),
 			tenths(s.LaterPence),
 			later,
 		)
 
 	case control.BatterySells:
-		return l.say("A kWh earns {1} p now, more than it is worth later.", tenths(s.Now))
+		return l.say("A kWh earns {1} p, more than it is worth later.", tenths(s.Now))
 	case control.BatteryOrdered:
 		return l.say("The grid asks for it.")
 	case control.BatteryGainsNothing:
@@ -72,23 +72,64 @@ func (l *speech) waitText(s control.BatteryStretch) string {
 	return l.say("The car charges until {1}, and the battery is not emptied into the car.", until)
 }
 
-// batteryPaysText says what the home pays by a battery's plan, and what the plan counts for wear beside that.
+// batteryPaysText says what the home pays by the plan of its only battery, and what the plan counts for wear.
 func (l *speech) batteryPaysText(b control.HouseholdBattery) string {
 	bill := flex.Pence(math.Round(b.Plan.Bill))
-	saved := flex.Pence(math.Round(b.Idle.Bill)) - bill
 	until := l.when(b.Until, flex.London, "15:04 on Monday")
 	text := l.say(
 		"Until {1} your home is expected to pay {2} for electricity, less what is then left in the battery.",
 		until,
 		bill,
 	)
-	if saved > 0 {
-		text += " " + l.say("That is {1} less than if the battery only covered your home.", saved)
+	if bill < 0 {
+		text = l.say(
+			"Until {1} electricity is expected to bring your home {2}, what is then left in the battery included.",
+			until,
+			-bill,
+		)
 	}
 
-	if wear := flex.Pence(math.Round(b.Plan.Wear)); wear > 0 {
-		text += " " + l.say("The plan counts {1} for wear of the battery beside that. It is on no bill.", wear)
+	if saved := flex.Pence(math.Round(b.Idle.Bill)) - bill; saved > 0 {
+		text += " " + l.say("That is {1} better than if the battery only covered your home.", saved)
 	}
 
-	return text
+	return text + l.wearText(b)
+}
+
+// wearText says what a battery's plan counts for wear, after a space; empty if nothing.
+func (l *speech) wearText(b control.HouseholdBattery) string {
+	wear := flex.Pence(math.Round(b.Plan.Wear))
+	if wear <= 0 {
+		return ""
+	}
+	return " " + l.say("The plan also counts {1} for wear of the battery, which is on no bill.", wear)
+}
+
+// batterySavesText says what the plan of one of several batteries saves: what the home pays is said of all of them together.
+func (l *speech) batterySavesText(b control.HouseholdBattery) string {
+	text := l.say("By its plan your home pays no less than if this battery only covered it.")
+	if saved := flex.Pence(math.Round(b.Idle.Bill)) - flex.Pence(math.Round(b.Plan.Bill)); saved > 0 {
+		text = l.say("By its plan your home is {1} better off than if this battery only covered it.", saved)
+	}
+
+	return text + l.wearText(b)
+}
+
+// batteriesPayText says what a home pays by the plans of its batteries.
+func (l *speech) batteriesPayText(b control.HouseholdBill) string {
+	bill := flex.Pence(math.Round(b.Pence))
+	until := l.when(b.Until, flex.London, "15:04 on Monday")
+	if bill < 0 {
+		return l.say(
+			"Until {1} electricity is expected to bring your home {2}, what is then left in the batteries included.",
+			until,
+			-bill,
+		)
+	}
+
+	return l.say(
+		"Until {1} your home is expected to pay {2} for electricity, less what is then left in the batteries.",
+		until,
+		bill,
+	)
 }

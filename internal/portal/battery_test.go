@@ -33,14 +33,14 @@ func TestBecauseText(t *testing.T) {
 	night := time.Date(2026, 7, 16, 1, 10, 0, 0, time.UTC)
 	for want, r := range map[[2]string]control.BatteryReason{
 		{
-			"It keeps its energy for 17:30 on Thursday, when a kWh is worth 38 p; now it is worth 24.5 p.",
-			"Die Energie bleibt für 17:30 am Donnerstag gespeichert: Dann ist eine kWh 38 p wert, jetzt 24.5 p.",
+			"It keeps its energy for 17:30 on Thursday, when a kWh is worth 38 p and not 24.5 p.",
+			"Die Energie bleibt für 17:30 am Donnerstag gespeichert: Dann ist eine kWh 38 p wert und nicht 24.5 p.",
 		}: {Cause: control.BatteryKeepsForLater, Later: evening, LaterPence: 38.04, Now: 24.5},
 		{"The car needs the main fuse until 02:10.", "Das Auto braucht die Hauptsicherung bis 02:10."}: {
 			Cause: control.BatteryWaitsForOther, Waits: control.WaitsForFuse, Until: night,
 		},
 		{"It is down to its reserve, which is kept.", "Sie ist bis auf ihre Reserve entladen, und die bleibt."}: {Cause: control.BatteryKeepsReserve},
-		{"A kWh costs 9 p now.", "Eine kWh kostet jetzt 9 p."}:                                                  {Cause: control.BatteryBuys, Now: 9},
+		{"A kWh costs 9 p.", "Eine kWh kostet 9 p."}:                                                            {Cause: control.BatteryBuys, Now: 9},
 		{"", ""}: {Cause: control.BatteryCovers},
 	} {
 		for i, l := range speeches {
@@ -59,12 +59,43 @@ func TestBatteryPaysText(t *testing.T) {
 		Until: time.Date(2026, 1, 16, 0, 0, 0, 0, time.UTC),
 	}
 	want := "Until 00:00 on Friday your home is expected to pay £2.10 for electricity, less what is then left in the battery. " +
-		"That is £1.23 less than if the battery only covered your home. The plan counts £0.32 for wear of the battery beside that. It is on no bill."
+		"That is £1.23 better than if the battery only covered your home. The plan also counts £0.32 for wear of the battery, which is on no bill."
 	if got := speeches[0].batteryPaysText(b); got != want {
 		t.Errorf("%q", got)
 	}
 	b.Plan, b.Idle = control.BatteryCost{Bill: 210}, control.BatteryCost{Bill: 210}
 	if got := speeches[0].batteryPaysText(b); got != want[:len("Until 00:00 on Friday your home is expected to pay £2.10 for electricity, less what is then left in the battery.")] {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestBatteriesPayText: several batteries have one bill, and each says what it alone saves; what a home earns is no negative bill.
+func TestBatteriesPayText(t *testing.T) {
+	until := time.Date(2026, 1, 16, 0, 0, 0, 0, time.UTC)
+	saves := control.HouseholdBattery{Plan: control.BatteryCost{Bill: -20, Wear: 3}, Idle: control.BatteryCost{Bill: 30}, Until: until}
+	idle := control.HouseholdBattery{Plan: control.BatteryCost{Bill: 30}, Idle: control.BatteryCost{Bill: 30}, Until: until}
+	for i, l := range speeches {
+		got := []string{
+			l.batteriesPayText(control.HouseholdBill{Pence: 210, Until: until}), l.batteriesPayText(control.HouseholdBill{Pence: -40, Until: until}),
+			l.batterySavesText(saves), l.batterySavesText(idle), l.batteryPaysText(saves),
+		}
+		want := [][]string{{
+			"Until 00:00 on Friday your home is expected to pay £2.10 for electricity, less what is then left in the batteries.",
+			"Until 00:00 on Friday electricity is expected to bring your home £0.40, what is then left in the batteries included.",
+			"By its plan your home is £0.50 better off than if this battery only covered it. The plan also counts £0.03 for wear of the battery, which is on no bill.",
+			"By its plan your home pays no less than if this battery only covered it.",
+			"Until 00:00 on Friday electricity is expected to bring your home £0.20, what is then left in the battery included. That is £0.50 better than if the battery only covered your home. The plan also counts £0.03 for wear of the battery, which is on no bill.",
+		}, {
+			"Bis 00:00 am Freitag zahlt Ihr Haus voraussichtlich £2.10 für Strom, abzüglich dessen, was dann in den Batterien bleibt.",
+			"Bis 00:00 am Freitag bringt der Strom Ihrem Haus voraussichtlich £0.40 ein; was dann in den Batterien bleibt, ist mitgerechnet.",
+			"Nach diesem Plan steht Ihr Haus um £0.50 besser da, als wenn diese Batterie es nur versorgte. Außerdem rechnet der Plan £0.03 für den Verschleiß der Batterie; das steht auf keiner Rechnung.",
+			"Nach diesem Plan zahlt Ihr Haus nicht weniger, als wenn diese Batterie es nur versorgte.",
+			"Bis 00:00 am Freitag bringt der Strom Ihrem Haus voraussichtlich £0.20 ein; was dann in der Batterie bleibt, ist mitgerechnet. Das ist um £0.50 besser, als wenn die Batterie nur Ihr Haus versorgte. Außerdem rechnet der Plan £0.03 für den Verschleiß der Batterie; das steht auf keiner Rechnung.",
+		}}[i]
+		for k := range want {
+			if got[k] != want[k] {
+				t.Errorf("%q, not %q", got[k], want[k])
+			}
+		}
 	}
 }

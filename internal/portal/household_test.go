@@ -281,6 +281,38 @@ func TestHousehold_Several(t *testing.T) {
 	})
 }
 
+// Two planned batteries have one bill of the home between them; one, a bill of its own.
+func TestHousehold_Batteries(t *testing.T) {
+	eachEvening(t, func(t *testing.T, e *evening) {
+		add := func() {
+			t.Helper()
+			id := e.Asset(e.site, flex.Battery, 3000)
+			e.Exec(`UPDATE asset SET capacity_wh = 10000 WHERE id = $1`, id.Bytes())
+			tariff := flex.Tariff{Zone: "Europe/London", Type: flex.DualRate, OffPeak: "00:00-05:30"}
+			if err := e.db.Write(t.Context(), e.org, func(tx *store.Tx) error { return tx.PutTariff(t.Context(), id, tariff) }); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := e.control.PlanBatteries(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		const one, both = "then left in the battery", "then left in the batteries"
+		add()
+		_, page := e.get(t, e.page)
+		want(t, 200, page, 200, "What your battery does next:", one)
+		refuse(t, page, both, "Your batteries together")
+
+		add()
+		_, page = e.get(t, e.page)
+		want(t, 200, page, 200, "Your batteries together", both)
+		refuse(t, page, one)
+		if n := strings.Count(page, "is expected to"); n != 1 {
+			t.Errorf("the home has %d bills", n)
+		}
+	})
+}
+
 // The plan is shown by the clocks of the tariff across the night on which they change.
 func TestHousehold_ClockChange(t *testing.T) {
 	eachEvening(t, func(t *testing.T, e *evening) {

@@ -70,6 +70,8 @@ func functionsIn(l *speech) template.FuncMap {
 		"mode":     l.modeText,
 		"because":  l.becauseText,
 		"batpays":  l.batteryPaysText,
+		"batsaves": l.batterySavesText,
+		"allpay":   l.batteriesPayText,
 		"compared": l.comparedText,
 		"away":     l.awayText,
 		"why":      l.whyText,
