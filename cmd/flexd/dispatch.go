@@ -177,11 +177,23 @@ func (o *dispatchSend) printQueued(
 			assets = append(assets, a.ID)
 		}
 
-		events = append(events, fields{"event_id": d.ID, "asset_ids": assets})
+		event := fields{"event_id": d.ID, "asset_ids": assets}
+		if !d.Instruction.IsZero() {
+			event["instruction_id"] = d.Instruction
+		}
+
+		events = append(events, event)
 		said += fmt.Sprintf(
 			"event %s for %s is queued\n",
 			d.ID,
 			countOf(len(d.Assets), "asset"),
+		)
+	}
+
+	if len(queued) > 0 && !queued[0].Instruction.IsZero() { // all are of one
+		said += fmt.Sprintf(
+			"instruction %s: see flexd instruct report, or end it with flexd instruct stop\n",
+			queued[0].Instruction,
 		)
 	}
 

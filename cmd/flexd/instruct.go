@@ -148,7 +148,7 @@ func printReplaced(c console, n int) {
 	if n > 0 {
 		fmt.Fprintf(
 			c.out,
-			"It takes the place of earlier dispatches of %s\n",
+			"It replaces earlier dispatches of %s\n",
 			countOf(n, "asset"),
 		)
 	}

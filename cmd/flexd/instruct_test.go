@@ -96,7 +96,18 @@ func TestDispatchSend(t *testing.T) {
 	s.wants(s.run(exitFailed, "dispatch", "send", "seeded", battery, "--kw=-9", "--from", from, "--dry-run"), "kW")
 	s.wants(s.run(exitUsage, append(preview, "--market", "nosuch")...), "wholesale")
 
-	s.wants(s.run(0, line...), "event ")
-	s.wants(s.run(0, preview...), "It takes the place of earlier dispatches of 1 asset\n")
+	named := regexp.MustCompile(`"?instruction(?:_id":)? "?([0-9a-f]{8}-[0-9a-f-]{27})`)
+	sent := named.FindStringSubmatch(s.run(0, line...))
+	if len(sent) != 2 {
+		t.Fatal("the instruction is not printed")
+	}
+	s.wants(s.run(0, "instruct", "report", sent[1]), "THEIR BASELINE")
+	s.wants(s.run(0, preview...), "It replaces earlier dispatches of 1 asset\n")
 	s.wants(s.run(0, "audit", "list", "--json"), `"-2 kW of 1 asset"`)
+
+	another := s.seed.Asset(s.seed.Site(flex.FullScheduleMethod), flex.Battery, 5000).String()
+	both := named.FindAllStringSubmatch(s.run(0, "dispatch", "send", "seeded", battery, another, "--kw=-1", "--from", from, "--for", "1h", "--json"), -1)
+	if len(both) != 2 || both[0][1] != both[1][1] || both[0][1] == sent[1] {
+		t.Errorf("two events of one instruction, other than %s: %v", sent[1], both)
+	}
 }

@@ -56,7 +56,7 @@ func idsOf(order *store.Dispatch) []flex.AssetID {
 
 // NoteDispatch keeps a dispatch of named batteries as an instruction, which lists, reports and stops it as any other. It
 // replaces dispatches of the same batteries while it lasts. Cars of the dispatch are not in the instruction. It is made in the
-// transaction of the dispatch, after CheckDispatch.
+// transaction of the dispatch, after CheckDispatch, and its id is set on the dispatch.
 func NoteDispatch(
 	ctx context.Context,
 	tx *store.Tx,
@@ -72,9 +72,12 @@ func NoteDispatch(
 		return err
 	}
 
-	if err := keepNamed(ctx, tx, dispatchedBy(order, called), called); err != nil {
+	in := dispatchedBy(order, called)
+	if err := keepNamed(ctx, tx, &in, called); err != nil {
 		return err
 	}
+
+	order.Instruction = in.ID
 
 	return replanCars(ctx, tx, called)
 }

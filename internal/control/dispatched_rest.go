@@ -11,14 +11,14 @@ import (
 	"flexd/internal/store"
 )
 
-// keepNamed keeps an instruction that a dispatch is, with the batteries that it names.
+// keepNamed keeps an instruction that a dispatch is, with the batteries that it names. Its id is set here.
 func keepNamed(
 	ctx context.Context,
 	tx *store.Tx,
-	in flex.Instruction,
+	in *flex.Instruction,
 	called []store.Called,
 ) error {
-	if err := tx.AddInstruction(ctx, &in); err != nil {
+	if err := tx.AddInstruction(ctx, in); err != nil {
 		return fmt.Errorf("keep the dispatch as an instruction: %w", err)
 	}
 
@@ -98,7 +98,7 @@ func replaceIn(
 		rest := dispatchedBy(&order, some)
 		rest.Reason = fmt.Sprintf("what a newer dispatch left of instruction %v", id)
 
-		if err := keepNamed(ctx, tx, rest, some); err != nil {
+		if err := keepNamed(ctx, tx, &rest, some); err != nil {
 			return err
 		}
 	}

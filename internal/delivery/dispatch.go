@@ -27,7 +27,12 @@ func (s *Service) Dispatch(
 			return err
 		}
 
-		return s.NoteDispatch(ctx, tx, &order)
+		err = s.NoteDispatch(ctx, tx, &order)
+		for i := range ds {
+			ds[i].Instruction = order.Instruction
+		}
+
+		return err
 	})
 
 	return ds, err

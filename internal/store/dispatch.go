@@ -31,6 +31,8 @@ type Dispatch struct {
 	Batch  bool // one message for all its assets; else it has one asset
 	Own    bool // of the battery's own plan, which an instruction may have changed; else an operator's
 	Assets []DispatchedAsset
+	// that an operator's dispatch of batteries is, where it was sent just now; zero if read from the store, or if it has no battery
+	Instruction flex.InstructionID
 }
 
 // DispatchedAsset is an asset's part in a dispatch.
