@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -84,18 +85,93 @@ func startsText(c flex.Cap) string {
 	return strconv.Itoa(c.StartsPerMinute)
 }
 
-// setCaps sets the fleet's cap of an organisation. Its groups and position stay; where nothing
-// is bound any more, the caps are taken away.
+// groupLine is a constraint group as its row of the form.
+type groupLine struct {
+	flex.CapGroup
+	Form string // the id of the row's form
+}
+
+// KW and StartsText fill the row; nothing is no bound.
+func (g groupLine) KW() string         { return kwText(g.Power) }
+func (g groupLine) StartsText() string { return startsText(g.Cap) }
+
+// GroupLines are the organisation's groups as rows of the form.
+func (l capsLine) GroupLines() []groupLine {
+	var lines []groupLine
+	for i, g := range l.Groups {
+		lines = append(lines, groupLine{g, fmt.Sprintf("group-%v-%d", l.ID, i)})
+	}
+
+	return lines
+}
+
+// setCaps sets the cap of an organisation's fleet, or of one of its groups.
 func (s *Server) setCaps(r *request) (view, error) {
 	var org flex.OrgID
 	if err := readID(&org, r.PostFormValue("org"), "organisation"); err != nil {
 		return view{}, err
 	}
 
-	fleet, err := fleetCap(r.PostFormValue("kw"), r.PostFormValue("starts"))
+	c, err := readCap(r.PostFormValue("kw"), r.PostFormValue("starts"))
 	if err != nil {
 		return view{}, err
 	}
+
+	if group := r.PostFormValue("group"); group != "" {
+		return s.setGroup(r, org, flex.CapGroup{
+			Name:   group,
+			Parent: strings.TrimSpace(r.PostFormValue("parent")),
+			Cap:    c,
+		})
+	}
+
+	return s.setFleet(r, org, c)
+}
+
+// setGroup sets the cap of a group that there is, and which group it lies in. Its sites stay.
+func (s *Server) setGroup(
+	r *request,
+	org flex.OrgID,
+	group flex.CapGroup,
+) (view, error) {
+	detail := fmt.Sprintf(
+		"group %s: %s kW, %s starts a minute, in %s",
+		group.Name,
+		or(kwText(group.Power), "any"),
+		or(startsText(group.Cap), "any"),
+		or(group.Parent, "no other group"),
+	)
+
+	change := func(c *flex.Caps) error {
+		i := slices.IndexFunc(c.Groups, func(g flex.CapGroup) bool { return g.Name == group.Name })
+		if i < 0 {
+			return flex.Fail(
+				flex.NotFound,
+				"no group is named %q any more: look at the groups again",
+				group.Name,
+			)
+		}
+
+		c.Groups[i].Cap, c.Groups[i].Parent = group.Cap, group.Parent
+
+		return nil
+	}
+
+	act := access.Action{Act: "set caps", Org: org, Detail: detail}
+	err := s.act(r, act, func() error {
+		return s.Control.ChangeCaps(r.Context(), org, change)
+	})
+
+	return view{to: "/console/safety?done=capped"}, err
+}
+
+// setFleet sets the fleet's cap of an organisation. Its groups and position stay; where nothing
+// is bound any more, the caps are taken away.
+func (s *Server) setFleet(
+	r *request,
+	org flex.OrgID,
+	fleet flex.Cap,
+) (view, error) {
 
 	detail := fmt.Sprintf(
 		"fleet: %s kW, %s starts a minute",
@@ -103,7 +179,7 @@ func (s *Server) setCaps(r *request) (view, error) {
 		or(startsText(fleet), "any"),
 	)
 
-	err = s.act(
+	err := s.act(
 		r,
 		access.Action{
 			Act:    "set caps",
@@ -134,8 +210,8 @@ func (s *Server) setCaps(r *request) (view, error) {
 	return view{to: "/console/safety?done=capped"}, err
 }
 
-// fleetCap reads a cap from a form; a field that is left empty is no bound.
-func fleetCap(kw, starts string) (flex.Cap, error) {
+// readCap reads a cap from a form; a field that is left empty is no bound.
+func readCap(kw, starts string) (flex.Cap, error) {
 	kw = strings.TrimSpace(kw)
 	var c flex.Cap
 	if kw != "" {

@@ -381,6 +381,35 @@ type deliveryPage struct {
 	Text string // the body, laid out to be read
 }
 
+// UntriedTitle says that there is no attempt to show.
+func (p deliveryPage) UntriedTitle() string {
+	if p.State == string(flex.DeliveryPending) {
+		return "It was not tried yet."
+	}
+	return "There is no record of an attempt."
+}
+
+// Untried says why there is no attempt, by what became of the push. One that was replaced untried has no page.
+func (p deliveryPage) Untried() string {
+	if p.State == string(flex.DeliveryExpired) {
+		return "Its time was over before it could be sent."
+	}
+	if p.State != string(flex.DeliveryPending) {
+		return "Its attempts are not kept any more."
+	}
+
+	waits := "It waits for its endpoint, or for its turn there."
+	if p.URL == "" {
+		waits = "No " + p.Endpoint + " endpoint is set: flexd endpoint set, or PUT /endpoints/" + p.Endpoint + "."
+	}
+
+	if p.Kind == "dispatch" {
+		waits += " Once its time is over it is not sent any more."
+	}
+
+	return waits
+}
+
 func (s *Server) delivery(r *request) (view, error) {
 	var id flex.EventID
 	if err := readID(&id, r.PathValue("id"), "push"); err != nil {

@@ -200,6 +200,44 @@ func TestDelivery_Turned(t *testing.T) {
 	})
 }
 
+// A push that was not tried says why, by its kind and by what became of it.
+func TestDelivery_Untried(t *testing.T) {
+	eachScene(t, func(s *scene) {
+		d := s.service
+		battery := s.charged()
+		from := d.db.Now().Truncate(time.Hour).Add(2 * time.Hour)
+		var sent store.Dispatch
+		err := d.db.Write(t.Context(), d.Org, func(tx *store.Tx) error {
+			var err error
+			sent, err = tx.AddDispatch(t.Context(), store.Dispatch{
+				Market: "dno",
+				Span:   flex.Span{From: from, To: from.Add(time.Hour)},
+				Assets: []store.DispatchedAsset{{ID: battery, Power: -1000}},
+			})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		d.login()
+		path := "/console/deliveries/" + sent.ID.String()
+		pending := d.page(path)
+		d.wants(pending, "It was not tried yet.", "No dispatch endpoint is set", "Once its time is over it is not sent any more.")
+		if strings.Contains(pending, "newer") {
+			t.Error("a dispatch that waits is said to be replaced")
+		}
+
+		if _, _, err := s.push.SetEndpoint(t.Context(), s.Org, flex.DispatchEndpoint, delivery.Settings{URL: "http://127.0.0.1:1/"}); err != nil {
+			t.Fatal(err)
+		}
+		d.wants(d.page(path), "It waits for its endpoint, or for its turn there. Once its time is over")
+		d.wait(4 * time.Hour)
+		s.send()
+		d.wants(d.page(path), "There is no record of an attempt.", "Its time was over before it could be sent.")
+	})
+}
+
 func TestDeliveries_WhileSending(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service
@@ -280,6 +318,52 @@ func TestSafety(t *testing.T) {
 		d.wants(d.post("/console/safety/caps", caps("", "")), `name="kw" inputmode="decimal" size="8" value=""`)
 		if a := d.do("POST", "/console/safety/prices", url.Values{"prices": {"start\n"}}); a.status != 422 {
 			t.Errorf("no file of prices: %d", a.status)
+		}
+	})
+}
+
+// A group's row sets its cap and the group that it lies in; other groups, and all sites, stay.
+func TestSafety_Groups(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(d *service) {
+		d.login()
+		sites := []flex.SiteID{d.Site(), d.Site()}
+		kw := func(n float64) flex.Cap { return flex.Cap{Power: new(flex.FromKW(n))} }
+		err := d.control.SetCaps(t.Context(), d.Org, flex.Caps{Groups: []flex.CapGroup{
+			{Name: "feeder 1", Cap: kw(20), Sites: sites[:1]},
+			{Name: "feeder <2>", Cap: kw(30), Sites: sites[1:]},
+			{Name: "substation", Cap: kw(40)},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		group := func(name, parent, kw, starts string) url.Values {
+			return url.Values{"org": {d.Org.String()}, "group": {name}, "parent": {parent}, "kw": {kw}, "starts": {starts}}
+		}
+		page := d.post("/console/safety/caps", group("feeder 1", " substation ", "12.5", "3"))
+		d.wants(page, "The cap is set", `value="substation" aria-label="Group that feeder 1 lies in"`, `value="12.5" aria-label="kW of feeder 1"`, `aria-label="Set feeder &lt;2&gt;"`)
+		d.wants(d.page("/console/audit"), "set caps", "group feeder 1: 12.5 kW, 3 starts a minute, in substation")
+
+		for want, form := range map[int]url.Values{404: group("feeder 9", "", "1", ""), 400: group("feeder 1", "nowhere", "1", "")} {
+			if a := d.do("POST", "/console/safety/caps", form); a.status != want {
+				t.Errorf("%v: %d %s", form, a.status, a.body)
+			}
+		}
+		if a := d.do("POST", "/console/safety/caps", group("substation", "feeder 1", "40", "")); a.status != 400 || !strings.Contains(a.body, "substation") {
+			t.Errorf("two groups in each other: %d", a.status)
+		}
+
+		d.post("/console/safety/caps", group("feeder <2>", "", "", ""))
+		caps, err := d.control.Caps(t.Context(), d.Org)
+		if err != nil || len(caps.Groups) != 3 {
+			t.Fatalf("%+v: %v", caps, err)
+		}
+		one, two, all := caps.Groups[0], caps.Groups[1], caps.Groups[2]
+		if one.Parent != "substation" || one.StartsPerMinute != 3 || len(one.Sites) != 1 || one.Power.KW() != 12.5 {
+			t.Errorf("%+v", one)
+		}
+		if two.Power != nil || len(two.Sites) != 1 || all.Power.KW() != 40 || all.Parent != "" {
+			t.Errorf("%+v, %+v", two, all)
 		}
 	})
 }

@@ -72,8 +72,8 @@ func importText(c flex.SupplyChange) string {
 
 // supplyForm reads the capacities; a field that is left empty leaves its own as it was.
 func supplyForm(r *request) (flex.SupplyChange, error) {
-	drawn, err1 := fleetCap(r.PostFormValue("import_kw"), "")
-	given, err2 := fleetCap(r.PostFormValue("export_kw"), "")
+	drawn, err1 := readCap(r.PostFormValue("import_kw"), "")
+	given, err2 := readCap(r.PostFormValue("export_kw"), "")
 
 	var c flex.SupplyChange
 	if err1 != nil || err2 != nil {
@@ -187,7 +187,7 @@ func (s *Server) setPower(r *request) (view, error) {
 		return view{}, err
 	}
 
-	power, err := fleetCap(r.PostFormValue("power_kw"), "")
+	power, err := readCap(r.PostFormValue("power_kw"), "")
 	if err != nil || power.Power == nil || *power.Power <= 0 {
 		return view{}, flex.Fail(
 			flex.Malformed,
