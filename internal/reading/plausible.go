@@ -138,10 +138,10 @@ func suspect(r flex.Reading, rating store.Rating) suspicion {
 		return suspicion{
 			b.reason,
 			fmt.Sprintf(
-				"%s of %s kWh in %s is more than %s, %s kW, allows%s",
+				"%s of %s kWh in %s minutes is more than %s, %s kW, allows%s",
 				r.Label,
 				micro(r.Value),
-				r.Len(),
+				number(r.Len().Minutes()),
 				b.of,
 				watts(b.most),
 				remedy,
