@@ -22,11 +22,16 @@ func TestPlayed_TwoParties(t *testing.T) {
 		first   string
 		second  string
 		another bool // the second has a point of its own
+		after   bool // the second's event is in the half-hour after the first's
 	}{
-		{"the first has the point all the time", "1200023305967", -600, 6000, earned, "", false},
-		{"the first left before", "1200023305968", -600, -30, earned, earned, false},
-		{"the first left within the event", "1200023305970", -600, 10, earned, "", false},
-		{"the second has another point", "1200023305971", -600, 6000, earned, earned, true},
+		{"the first has the point all the time", "1200023305967", -600, 6000, earned, "", false, false},
+		{"the first left before", "1200023305968", -600, -30, earned, earned, false, false},
+		{"the first left within the event", "1200023305970", -600, 10, earned, "", false, false},
+		{"the second has another point", "1200023305971", -600, 6000, earned, earned, true, false},
+		// a site goes from one organisation to the other in the middle of an evening, with an event of each
+		{"it moves within the first's event", "1200023305972", -600, 10, earned, earned, false, true},
+		{"it moves between the events", "1200023305973", -600, 30, earned, earned, false, true},
+		{"it moves within the second's event", "1200023305974", -600, 31, earned, "", false, true},
 	}
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
@@ -61,7 +66,11 @@ func TestPlayed_TwoParties(t *testing.T) {
 					} else if !tt.another {
 						h.exec(t, `UPDATE site SET mpan = $2 WHERE id = $1`, h.site.Bytes(), point)
 					}
-					h.asked()
+					if name == "second" && tt.after {
+						h.askedAfter()
+					} else {
+						h.asked()
+					}
 					h.jobs()
 					h.now = clock("2025-04-01 00:00")
 					h.jobs()
@@ -77,4 +86,27 @@ func TestPlayed_TwoParties(t *testing.T) {
 		}
 		h.sound(t)
 	})
+}
+
+// askedAfter is asked for the half-hour after.
+func (h *home) askedAfter() {
+	h.t.Helper()
+	slot := h.monday.Period(homeSlot + 1).Span()
+	for back := range homeDays + 1 {
+		kwh := 4.0
+		if back == 0 {
+			kwh = 2
+		}
+		then := h.monday.Add(-back).Period(homeSlot + 1).Span()
+		h.put = append(h.put, flex.Reading{AssetID: h.asset, Span: then, Label: flex.ProvisionalConsumption, Value: flex.Micro(kwh * 1e6)})
+	}
+	h.flush()
+	h.write(h.t, func(ctx context.Context, tx *store.Tx) error {
+		a, err := tx.Asset(ctx, h.asset)
+		if err != nil {
+			return err
+		}
+		return tx.SetPause(ctx, a, slot, 0)
+	})
+	h.now = slot.To.Add(time.Minute)
 }
