@@ -504,6 +504,64 @@ func TestBridge_FlickerIsOneSession(t *testing.T) {
 	s.eventually("the car is gone", func() bool { return !s.plugged() })
 }
 
+// TestBridge_NextCarWhileOffline: a charger that was offline while one car left and another came says both at once, in either order with
+// how it is now. The second car's charge is a session of its own; a plug that was free for a moment is not.
+func TestBridge_NextCarWhileOffline(t *testing.T) {
+	for _, x := range []struct {
+		name     string
+		free     time.Duration // between the two
+		nowFirst bool          // its status is said before what waited
+		sessions int
+	}{
+		{"what waited first", time.Hour, false, 2},
+		{"how it is first", time.Hour, true, 2},
+		{"at the edge", 30 * time.Second, false, 2},
+		{"a moment", 29 * time.Second, false, 1},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			timing := quick
+			timing.PlugOut = 30 * time.Second
+			s := open(t, ocppserver.Settings{Timing: timing})
+			c := newSim(t, s.url, "CP1", s.now)
+			c.boot()
+			began := s.now()
+			tx := c.startAt(1000, began)
+			s.eventually("the first car is there", s.plugged)
+
+			s.tick(3 * time.Hour)
+			left := began.Add(time.Hour)
+			waited := func() {
+				c.stopAt(tx, 2000, "EVDisconnected", left)
+				c.startAt(2000, left.Add(x.free))
+			}
+			if x.nowFirst {
+				c.say("Charging")
+				waited()
+			} else {
+				waited()
+				c.say("Charging")
+			}
+
+			s.tick(time.Minute) // what came late is taken for true
+			c.must("Heartbeat", `{}`)
+			if x.sessions > 1 {
+				s.eventually("the first car is gone", func() bool { return !s.plugged() })
+			}
+
+			s.eventually("each car has a session", func() bool {
+				s.tick(10 * time.Second) // flexd takes what is plugged in within a minute for the same car
+				c.must("Heartbeat", `{}`)
+				return s.sessions() == x.sessions && s.plugged()
+			})
+			s.intent(20) // its profile is sent after plugs were looked at
+			c.given()
+			if s.sessions() != x.sessions || !s.plugged() {
+				t.Errorf("%d sessions, want %d; a car: %t", s.sessions(), x.sessions, s.plugged())
+			}
+		})
+	}
+}
+
 func TestBridge_Readings(t *testing.T) {
 	s := open(t, ocppserver.Settings{})
 	c := newSim(t, s.url, "CP1", s.now)

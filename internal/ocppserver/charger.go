@@ -29,6 +29,9 @@ const (
 	// doubt is how long a connector whose transaction stopped may keep quiet about its state
 	// before it counts as free.
 	doubt = time.Minute
+	// apartFor is how long after one car's plug-out the next one is told: flexd takes a plug that was out for a minute at most
+	// for a flicker of the same session's.
+	apartFor = time.Minute + time.Second
 	// pendingMax is how many samples wait until the connector's asset is known.
 	pendingMax = 4096
 )
@@ -86,6 +89,14 @@ type connector struct {
 	// when a transaction stopped after which the charger has sent nothing; zero else
 	doubtful time.Time
 	reported plugState
+	// when flexd was last told of a car
+	reportedAt time.Time
+	// by the charger: when a car was last gone; zero for never
+	goneAt time.Time
+	// another car came than the one that flexd was told of, for a plug is not free for so long by a flicker
+	another bool
+	// when flexd can be told of that one; zero for at once
+	nextAt time.Time
 	// flexd may have a schedule that was pushed before the bridge was started
 	fetch bool
 
@@ -273,6 +284,32 @@ func (n *connector) plug(in bool, at time.Time) {
 	if n.plugged != in || n.since.IsZero() {
 		n.plugged = in
 		n.since = at
+	}
+}
+
+// went notes that a car was gone at an instant by the charger's clock. One that is known to have been there soon after was not:
+// the plug flickered.
+func (n *connector) went(at time.Time, patience time.Duration) {
+	flickered := n.plugged && at.Before(n.heard) && n.heard.Before(at.Add(patience))
+	if !flickered {
+		n.goneAt = flex.Later(n.goneAt, at)
+	}
+}
+
+// came notes that there was a car at an instant by the charger's clock. If the one that flexd was told of had been gone for a
+// while by then, this is another: of what a charger says after it was offline, the end of one car's charge and the beginning
+// of the next one's come together.
+func (n *connector) came(at time.Time, patience time.Duration) {
+	if at.Before(n.goneAt) {
+		return
+	}
+	if at.Before(n.goneAt.Add(patience)) { // the plug flickered
+		n.goneAt = time.Time{}
+		return
+	}
+
+	if n.reported == reportedIn && n.goneAt.After(n.reportedAt) {
+		n.another = true
 	}
 }
 

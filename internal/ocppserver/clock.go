@@ -68,7 +68,9 @@ func (c *charger) takeEvent(e chargerEvent, at, arrived time.Time) {
 	switch e.What {
 	case saidStatus:
 		n.takeStatus(e.Word, at, arrived)
+		n.tookStatus(e.Word, at, c.b.Timing.PlugOut)
 	case saidStart:
+		n.came(at, c.b.Timing.PlugOut)
 		n.startedAt = at
 		n.sampled(e.Sample)
 		if arrived.Sub(at) < stale {
@@ -78,6 +80,10 @@ func (c *charger) takeEvent(e chargerEvent, at, arrived time.Time) {
 
 	case saidStop:
 		n.sampled(e.Sample)
+		if e.Word == reasonDisconnected {
+			n.went(at, c.b.Timing.PlugOut)
+		}
+
 		if e.Running && n.tx == 0 && !at.Before(n.heard) {
 			n.stopped(e.Word, arrived)
 		}
@@ -103,6 +109,16 @@ func (n *connector) takeStatus(status string, at, arrived time.Time) {
 		n.plug(true, arrived)
 	case statusAvailable, statusReserved:
 		n.plug(false, arrived)
+	}
+}
+
+// tookStatus notes what a status says of whose car it is. Finishing may be said while a car leaves.
+func (n *connector) tookStatus(status string, at time.Time, patience time.Duration) {
+	switch status {
+	case statusPreparing, statusCharging, statusSuspendedEV, statusSuspendedEVSE:
+		n.came(at, patience)
+	case statusAvailable, statusReserved:
+		n.went(at, patience)
 	}
 }
 

@@ -71,6 +71,10 @@ type savedConnector struct {
 	Doubtful time.Time            `json:"doubtful,omitzero"`
 	Reported plugState            `json:"reported,omitempty"`
 
+	ReportedAt time.Time `json:"reported_at,omitzero"`
+	GoneAt     time.Time `json:"gone_at,omitzero"`
+	Another    bool      `json:"another,omitempty"`
+
 	Transaction int `json:"transaction,omitempty"` // that runs
 	// the last one's number
 	Last      int        `json:"last,omitempty"`
@@ -190,6 +194,9 @@ func (n *connector) saved() savedConnector {
 		Since:       n.since,
 		Doubtful:    n.doubtful,
 		Reported:    n.reported,
+		ReportedAt:  n.reportedAt,
+		GoneAt:      n.goneAt,
+		Another:     n.another,
 		Transaction: n.tx,
 		Last:        n.lastTx,
 		Name:        n.txName,
@@ -249,6 +256,9 @@ func (n *connector) restore(s savedConnector) {
 	n.since = s.Since
 	n.doubtful = s.Doubtful
 	n.reported = s.Reported
+	n.reportedAt = s.ReportedAt
+	n.goneAt = s.GoneAt
+	n.another = s.Another
 
 	n.tx = s.Transaction
 	n.lastTx = s.Last

@@ -125,6 +125,7 @@ func (c *charger) pause(began time.Time) time.Duration {
 	for _, n := range c.connectors {
 		soonest(n.since.Add(c.b.Timing.PlugOut))
 		soonest(n.doubtful.Add(doubt))
+		soonest(n.nextAt)
 		if n.want != nil {
 			soonest(n.want.sent.Again)
 			n.want.lookAt(began, c.b.Delay, soonest)
@@ -393,7 +394,11 @@ func (n *connector) due(now time.Time, patience time.Duration) plugState {
 		return reportedNothing
 	}
 
-	if n.plugged && n.reported != reportedIn {
+	if n.another && n.reported == reportedIn {
+		return reportedOut
+	}
+
+	if n.plugged && n.reported != reportedIn && !now.Before(n.nextAt) {
 		return reportedIn
 	}
 
@@ -408,7 +413,7 @@ func (n *connector) due(now time.Time, patience time.Duration) plugState {
 func (c *charger) sendPlug(ctx context.Context, n *connector) error {
 	c.mu.Lock()
 	asset, due := n.asset, n.due(c.b.Now(), c.b.Timing.PlugOut)
-	tx := n.tx
+	tx, another := n.tx, n.another
 	c.mu.Unlock()
 
 	if asset.ID.IsZero() || due == reportedNothing {
@@ -441,7 +446,15 @@ func (c *charger) sendPlug(ctx context.Context, n *connector) error {
 		return nil
 	}
 
+	if another {
+		tx = 0 // the next car's runs
+	}
 	c.reported(ctx, n, due, tx)
+	if another {
+		c.mu.Lock()
+		n.nextAt = c.b.Now().Add(apartFor)
+		c.mu.Unlock()
+	}
 
 	return nil
 }
@@ -463,6 +476,9 @@ func (c *charger) reported(ctx context.Context, n *connector, due plugState, tx 
 	c.mu.Lock()
 	old := n.want
 	n.reported = due
+	if due == reportedIn {
+		n.reportedAt = c.b.Now()
+	}
 
 	if due == reportedOut {
 		n.want, n.fetch = nil, false
@@ -471,6 +487,7 @@ func (c *charger) reported(ctx context.Context, n *connector, due plugState, tx 
 		n.tx = 0 // its end may have been said under another number, or not at all
 	}
 
+	n.another, n.nextAt = false, time.Time{}
 	l := c.link
 	c.mu.Unlock()
 
