@@ -29,6 +29,9 @@ func (s *spools) keep(in io.Reader) (file *os.File, drop func(), err error) {
 		return nil, nil, fmt.Errorf("make room for a long body: %w", err)
 	}
 
+	// A process that is killed leaves no readings behind. Where an open file keeps its name, drop removes it.
+	os.Remove(file.Name())
+
 	w := &spoolWriter{file: file, spools: s}
 	drop = func() {
 		file.Close()

@@ -36,3 +36,23 @@ func TestSpool_Total(t *testing.T) {
 		t.Errorf("%d files and %d bytes are left", len(left), s.used.Load())
 	}
 }
+
+// A long body leaves nothing behind in a process that is killed: its file has no name while it is read.
+func TestSpool_NoName(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	var s spools
+	file, drop, err := s.keep(bytes.NewReader([]byte("readings")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer drop()
+
+	if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {
+		t.Errorf("%v would be left", left)
+	}
+
+	kept := make([]byte, 8)
+	if _, err := file.ReadAt(kept, 0); err != nil || string(kept) != "readings" {
+		t.Errorf("%q, %v", kept, err)
+	}
+}
