@@ -22,7 +22,7 @@ func (s *Service) CreateAsset(
 		if err := tx.LockOrg(ctx); err != nil {
 			return a, err
 		}
-		if _, err := tx.Site(ctx, site); err != nil {
+		if _, err := tx.HoldSite(ctx, site); err != nil {
 			return a, err
 		}
 

@@ -377,6 +377,8 @@ var found = []string{
 	"merge the home and withdraw consent",
 	"merge the home and change the charger",
 	"offboard and delete the charger",
+	"offboard and create an asset",
+	"offboard the payer and create the spare at the payer",
 	"unenrol and delete the charger",
 	"change the password and log in",
 }
