@@ -86,11 +86,34 @@ func TestBatteriesPayText(t *testing.T) {
 			"By its plan your home pays no less than if this battery only covered it.",
 			"Until 00:00 on Friday electricity is expected to bring your home £0.20, what is then left in the battery included. That is £0.50 better than if the battery only covered your home. The plan also counts £0.03 for wear of the battery, which is on no bill.",
 		}, {
-			"Bis 00:00 am Freitag zahlt Ihr Haus voraussichtlich £2.10 für Strom, abzüglich dessen, was dann in den Batterien bleibt.",
-			"Bis 00:00 am Freitag bringt der Strom Ihrem Haus voraussichtlich £0.40 ein; was dann in den Batterien bleibt, ist mitgerechnet.",
-			"Nach diesem Plan steht Ihr Haus um £0.50 besser da, als wenn diese Batterie es nur versorgte. Außerdem rechnet der Plan £0.03 für den Verschleiß der Batterie; das steht auf keiner Rechnung.",
-			"Nach diesem Plan zahlt Ihr Haus nicht weniger, als wenn diese Batterie es nur versorgte.",
-			"Bis 00:00 am Freitag bringt der Strom Ihrem Haus voraussichtlich £0.20 ein; was dann in der Batterie bleibt, ist mitgerechnet. Das ist um £0.50 besser, als wenn die Batterie nur Ihr Haus versorgte. Außerdem rechnet der Plan £0.03 für den Verschleiß der Batterie; das steht auf keiner Rechnung.",
+			"Bis 00:00 am Freitag zahlt Ihr Haushalt voraussichtlich £2.10 für Strom, abzüglich dessen, was dann in den Batterien bleibt.",
+			"Bis 00:00 am Freitag bringt der Strom Ihrem Haushalt voraussichtlich £0.40 ein; was dann in den Batterien bleibt, ist mitgerechnet.",
+			"Nach diesem Plan steht Ihr Haushalt um £0.50 besser da, als wenn diese Batterie ihn nur versorgte. Außerdem rechnet der Plan £0.03 für den Verschleiß der Batterie; das steht auf keiner Rechnung.",
+			"Nach diesem Plan zahlt Ihr Haushalt nicht weniger, als wenn diese Batterie ihn nur versorgte.",
+			"Bis 00:00 am Freitag bringt der Strom Ihrem Haushalt voraussichtlich £0.20 ein; was dann in der Batterie bleibt, ist mitgerechnet. Das ist um £0.50 besser, als wenn die Batterie nur Ihr Haus versorgte. Außerdem rechnet der Plan £0.03 für den Verschleiß der Batterie; das steht auf keiner Rechnung.",
+		}}[i]
+		for k := range want {
+			if got[k] != want[k] {
+				t.Errorf("%q, not %q", got[k], want[k])
+			}
+		}
+	}
+}
+
+// TestSavedText_BelowZero: a plan at prices below zero brings money, and does not cost less than nothing.
+func TestSavedText_BelowZero(t *testing.T) {
+	now := time.Date(2026, 1, 15, 18, 0, 0, 0, time.UTC)
+	car := control.HouseholdCar{Priced: true, Energy: 20_000, ReadyBy: now.Add(time.Hour), Cost: -90_000, AtOnce: 2_570_000}
+	less, same := car, car
+	less.AtOnce, same.AtOnce = -40_000, -90_000
+	for i, l := range speeches {
+		got := []string{l.savedText(car, now), l.savedText(less, now), l.savedText(same, now), l.savedText(car, car.ReadyBy)}
+		want := [][]string{{
+			"At market prices that brings £0.09. Charged at once it would have cost £2.57.", "At market prices that brings £0.09. Charged at once it would have brought £0.04.",
+			"At market prices that brings £0.09.", "At market prices the plan brought £0.09. Charged at once it would have cost £2.57.",
+		}, {
+			"Zu Marktpreisen bringt das £0.09 ein. Sofort geladen hätte es £2.57 gekostet.", "Zu Marktpreisen bringt das £0.09 ein. Sofort geladen hätte es £0.04 eingebracht.",
+			"Zu Marktpreisen bringt das £0.09 ein.", "Zu Marktpreisen brachte der Plan £0.09 ein. Sofort geladen hätte es £2.57 gekostet.",
 		}}[i]
 		for k := range want {
 			if got[k] != want[k] {

@@ -57,7 +57,7 @@ func TestHousehold_Consents(t *testing.T) {
 		status, page = e.post(t, e.page+"/consent", "kind", control, "act", "give", "sure", "yes")
 		want(t, status, page, 200, "What you agreed to counts from now on.")
 		status, page = e.get(t, e.page)
-		want(t, status, page, 200, "it charges on its own. It is planned again when you plug the car in anew, at the latest.")
+		want(t, status, page, 200, "it charges on its own. It is planned again when you next plug the car in, at the latest.")
 		refuse(t, page, "once you have agreed")
 		e.plugIn(t)
 		status, page = e.get(t, e.page)

@@ -21,12 +21,25 @@ func (l *speech) heatsText(h control.HouseholdHeat) string {
 		return l.say("It need not heat until {1}.", l.heatUntil(h))
 	}
 
-	times := l.spansText(h.Heating[:min(len(h.Heating), heatingShown)], flex.London)
-	if len(h.Heating) > heatingShown {
+	shown := h.Heating[:heatsNamed(h.Heating)]
+	times := l.spansText(shown, flex.London)
+	if len(h.Heating) > len(shown) {
 		return l.say("It heats {1}, and again later.", times)
 	}
 
 	return l.say("It heats {1}.", times)
+}
+
+// heatsNamed is how many times of heating are named: a few, and none of a day later, whose clock the first ones have too.
+func heatsNamed(spans []flex.Span) int {
+	named := 0
+	for _, s := range spans[:min(len(spans), heatingShown)] {
+		if s.From.Sub(spans[0].From) < 20*time.Hour {
+			named++
+		}
+	}
+
+	return named
 }
 
 // warmText says how warm the water or the rooms will be by the plan, and when that is too little.

@@ -17,6 +17,8 @@ func TestSpeech_Heat(t *testing.T) {
 	tank := control.HouseholdHeat{Asset: flex.Asset{Type: flex.HotWaterTank}, Planned: true, Until: now.Add(30 * time.Hour), Coldest: 47.6, Warmest: 58.2}
 	often := tank
 	often.Heating = []flex.Span{span(1, 2), span(3, 4), span(5, 6), span(7, 8), span(9, 10)}
+	daily := tank
+	daily.Heating = []flex.Span{span(1, 2), span(5, 6), span(25, 26)}
 	cold := control.HouseholdHeat{Asset: flex.Asset{Type: flex.HeatPump}, Planned: true, Heating: []flex.Span{span(0, 4)},
 		Until: now.Add(30 * time.Hour), Coldest: 17.8, Warmest: 20.3, LackAt: now.Add(13 * time.Hour)}
 	car := control.HouseholdCar{Planned: true, Zone: flex.London, ReadyBy: now.Add(13 * time.Hour), Giving: []flex.Span{span(-2, -1), span(0, 2)}, Reserve: 40, ReadyLevel: 80}
@@ -28,6 +30,7 @@ func TestSpeech_Heat(t *testing.T) {
 		"no plan":  {l.heatsText(control.HouseholdHeat{}) + l.warmText(control.HouseholdHeat{}), "There is no plan for it: it heats as it is set."},
 		"idle":     {l.heatsText(tank), "It need not heat until 00:00 on Saturday."},
 		"often":    {l.heatsText(often), "It heats 19:00 to 20:00, 21:00 to 22:00, 23:00 to 00:00 and 01:00 to 02:00, and again later."},
+		"daily":    {l.heatsText(daily), "It heats 19:00 to 20:00 and 23:00 to 00:00, and again later."},
 		"water":    {l.warmText(tank), "Your water is then expected to be between 48 and 58 °C, until 00:00 on Saturday."},
 		"rooms":    {l.heatsText(cold), "It heats 18:00 to 22:00."},
 		"too cold": {l.warmText(cold), "Your rooms are then expected to be between 18 and 20.5 °C, until 00:00 on Saturday. About 07:00 that is less than you asked for: it cannot heat more."},

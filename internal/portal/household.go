@@ -167,15 +167,15 @@ func readWish(r *request) (control.Wish, string, error) {
 // planText says in a sentence or two what a car does, has done by its plan, or will do.
 func (l *speech) planText(c control.HouseholdCar, now time.Time) string {
 	if c.Freed && c.Excluded {
-		return l.say("A car is plugged in, but the operator has excluded it from control: it charges on its own. It is planned again once the operator includes it, at the latest when you plug the car in anew after that.")
+		return l.say("A car is plugged in, but the operator has excluded it from control: it charges on its own. It is planned again once the operator includes it, at the latest when you plug the car in again after that.")
 	}
 
 	if c.Freed && c.Controlled {
-		return l.say("A car is plugged in, but its charging is not planned at present: it charges on its own. It is planned again when you plug the car in anew, at the latest.")
+		return l.say("A car is plugged in, but its charging is not planned at present: it charges on its own. It is planned again when you next plug the car in, at the latest.")
 	}
 
 	if c.Freed {
-		return l.say("A car is plugged in, but its charging is no longer planned: it charges on its own. It is planned again once you have agreed to that, at the latest when you plug the car in anew.")
+		return l.say("A car is plugged in, but its charging is no longer planned: it charges on its own. It is planned again once you have agreed to that, at the latest when you next plug the car in.")
 	}
 
 	if !c.PluggedIn {
@@ -356,6 +356,15 @@ func (l *speech) savedText(c control.HouseholdCar, now time.Time) string {
 		return ""
 	}
 
+	if c.Cost.Pence() < 0 {
+		text := l.say("At market prices that brings {1}.", -c.Cost.Pence())
+		if planOver(c, now) {
+			text = l.say("At market prices the plan brought {1}.", -c.Cost.Pence())
+		}
+
+		return text + l.besideText(c)
+	}
+
 	less := c.AtOnce.Pence() - c.Cost.Pence()
 	if planOver(c, now) && less > 0 {
 		return l.say(
@@ -380,6 +389,19 @@ func (l *speech) savedText(c control.HouseholdCar, now time.Time) string {
 		c.AtOnce.Pence(),
 		less,
 	)
+}
+
+// besideText says, after a space, what charging at once would have cost or brought; empty if that is no worse.
+func (l *speech) besideText(c control.HouseholdCar) string {
+	atOnce := c.AtOnce.Pence()
+	if atOnce <= c.Cost.Pence() {
+		return ""
+	}
+	if atOnce < 0 {
+		return " " + l.say("Charged at once it would have brought {1}.", -atOnce)
+	}
+
+	return " " + l.say("Charged at once it would have cost {1}.", atOnce)
 }
 
 // carbonText compares the carbon dioxide of the plan with that of charging at once; it says nothing where

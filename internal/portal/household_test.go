@@ -122,7 +122,7 @@ func TestHousehold_Evening(t *testing.T) {
 		want(t, status, page, 200, "Charging at once has ended.", "It charges 01:00 to 03:00,")
 
 		status, page = e.wish(t, "act", "wish", "ready_by", "02:30", "kwh", "7.4")
-		want(t, status, page, 200, "has the 7.4 kWh by 02:30 on Friday.", "What you wish counts from now on", "charges 01:", `value="02:30"`)
+		want(t, status, page, 200, "has the 7.4 kWh by 02:30 on Friday.", "Your wish counts from now on", "charges 01:", `value="02:30"`)
 
 		e.now = e.now.Add(400 * time.Millisecond) // no clock stands at whole seconds
 		status, page = e.wish(t, "act", "skip")

@@ -96,12 +96,12 @@ var done = map[string]string{
 	"stopped":   "Charging at once has ended. The plan goes on.",
 	"skipped":   "It charges nothing until the plan ends. The next night is planned as usual.",
 	"away":      "Thank you. Nothing is charged while you are away. That ends by itself.",
-	"home":      "Welcome back. The plan is made anew.",
+	"home":      "Welcome back. The plan is made again.",
 	"gave":      "Thank you. What you agreed to counts from now on.",
 	"withdrew":  "It is withdrawn, and counts no more.",
 	"joined":    "Thank you. You take part in it.",
 	"left":      "Thank you. You do not take part in it.",
-	"wished":    "Thank you. What you wish counts from now on, and the plan is made anew.",
+	"wished":    "Thank you. Your wish counts from now on, and the plan is made again.",
 }
 
 var statuses = map[ledger.PaymentStatus]string{
