@@ -25,7 +25,7 @@ type AssetProperties struct {
 	// What a kWh that the car, or a home battery, gives counts as wear of the battery, in pence. If it was not given, 5 of a car, and of a
 	// home battery the organisation's `battery_wear_p_per_kwh`, which is 0 by default.
 	WearPPerKWh *float64 `json:"wear_p_per_kwh,omitzero"`
-	// The heat that a heat pump or a tank keeps. What is given takes the place of all that was given before; null
+	// The heat that a heat pump or a tank keeps. What is given replaces all that was given before; null
 	// or {} takes it away.
 	Heat *HeatProperties `json:"heat,omitzero"`
 }

@@ -41,7 +41,7 @@ type SiteUpdateRequest struct {
 	// The London day from which the capacity counts, today or earlier, and later than what was
 	// settled of the site; from now on if it is not given.
 	CapacityFrom *Day `json:"capacity_from,omitzero"`
-	// How often the site may be called by instructions of the grid. It takes the place of what was agreed before:
+	// How often the site may be called by instructions of the grid. It replaces what was agreed before:
 	// an empty object ends every limit.
 	AgreedCalls *AgreedCalls `json:"agreed_calls,omitzero"`
 }

@@ -179,7 +179,7 @@ func (w *waveBench) rows(v waved, alone *waved) []bench.Row {
 	target = target * time.Duration(n) / benchWaveCars
 	rows := []bench.Row{{
 		What: fmt.Sprintf(
-			"wave: %d plugged-in cars planned anew on %s by %d, %d changed and stored",
+			"wave: %d plugged-in cars planned again on %s by %d, %d changed and stored",
 			n,
 			w.DB.Engine(),
 			len(v.by),

@@ -24,9 +24,9 @@ func TestBenchWave(t *testing.T) {
 			t.Fatalf("exit %d: %s", code, &errs)
 		}
 		var rows []bench.Row
-		want := []string{"300 plugged-in cars planned anew on sqlite by 1, 300 changed", "memory", "300 pushes delivered by 1", "twice", "an older"}
+		want := []string{"300 plugged-in cars planned again on sqlite by 1, 300 changed", "memory", "300 pushes delivered by 1", "twice", "an older"}
 		if strings.HasPrefix(url, "postgres") {
-			want = []string{"300 plugged-in cars planned anew on postgres by 2, 300 changed", "memory", "300 pushes delivered by 2", "twice", "an older",
+			want = []string{"300 plugged-in cars planned again on postgres by 2, 300 changed", "memory", "300 pushes delivered by 2", "twice", "an older",
 				"schedules changed", "pushes", "wave by one", "delivery by one"}
 		}
 		if err := json.Unmarshal(out.Bytes(), &rows); err != nil || len(rows) != len(want) {

@@ -176,7 +176,7 @@ type bscPairs struct {
 	store
 	form
 	Org  string `arg:"" help:"The organisation's name."`
-	File string `arg:"" help:"The list, CSV. It takes the place of the one before."`
+	File string `arg:"" help:"The list, CSV. It replaces the previous one."`
 }
 
 // Run imports the list of pairs.

@@ -159,7 +159,7 @@ func disturbedVisits(clock eveningClock) []*sim.Visit {
 			Mode:    flex.Minimise,
 			Trips:   clock.span(9.5, 10.25),
 			Case:    "Flaky charger",
-			Why:     "what it fails to give is planned anew",
+			Why:     "what it fails to give is planned again",
 		},
 
 		{

@@ -120,7 +120,7 @@ func (k *keyReseal) Run(ctx context.Context, c console) error {
 	return k.print(
 		c,
 		fields{"num_sealed": n},
-		"%d secrets were sealed anew; only the first key of the file is needed now\n",
+		"%d secrets were sealed again; only the first key of the file is needed now\n",
 		n,
 	)
 }

@@ -11,7 +11,7 @@ import (
 
 // limitsCommand is `flexd limits`.
 type limitsCommand struct {
-	Import    limitsImport    `cmd:"" help:"Import a distribution operator's limits of feeders (constraint groups): CSV with the columns group, start_timestamp, end_timestamp, limit_kw and, if not all are import, direction (import, export). It takes the place of what was imported before of the groups and directions that it names, and binds at once."`
+	Import    limitsImport    `cmd:"" help:"Import a distribution operator's limits of feeders (constraint groups): CSV with the columns group, start_timestamp, end_timestamp, limit_kw and, if not all are import, direction (import, export). It replaces what was imported before of the groups and directions that it names, and binds at once."`
 	List      limitsList      `cmd:"" help:"List current and later limits of feeders, and the links that carry them."`
 	Link      limitsLink      `cmd:"" help:"Set the fallback of a feeder for the case that the operator is silent for a time. Example: flexd limits link \"feeder 7\" --fallback-kw 20 --after 15m"`
 	Heartbeat limitsHeartbeat `cmd:"" help:"Record a sign of life of the distribution operator, although nothing changed."`

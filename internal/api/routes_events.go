@@ -180,7 +180,7 @@ var eventsRoutes = []Route{
 			Tag:          "events",
 			OptionalBody: true,
 			Summary:      "Charge now no longer",
-			Text:         "The plan is made anew. The body may be left out.",
+			Text:         "The plan is made again. The body may be left out.",
 			Body:         sample[wire.ChargeNowDeletedEventRequest](`{}`),
 			Answer:       Answer{Text: "Noted. A schedule that it calls for is pushed on its own."},
 			Problems:     []Problem{notFound},

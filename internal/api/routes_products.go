@@ -74,7 +74,7 @@ var productsRoutes = []Route{
 			Text: "What DFS or a distribution operator buys: a volume in a window, and what it pays. The sites of " +
 				"its scope that have a car under control are invited, by a push to the endpoint `invitation`. " +
 				"When answers end it becomes an instruction to those who take part. The same reference with the " +
-				"same terms changes nothing; with others, until it is sent, everybody is asked anew. All are " +
+				"same terms changes nothing; with others, until it is sent, everybody is asked again. All are " +
 				"taken, or none. With `dry_run=true` nothing is kept or sent.",
 			Body: sample[wire.ProductsRequest](`{
 				"products": [

@@ -58,7 +58,7 @@ var programsRoutes = []Route{
 			ID: "bind_program", Tag: "grid", Addition: true,
 			Summary: "Have an OpenADR program's events be for the fleet",
 			Text: "What they ask for is carried out, now and from now on: as instructions to a part of the fleet, or as " +
-				"limits of a constraint group. It takes the place of how the program was bound; what is asked for " +
+				"limits of a constraint group. It replaces how the program was bound; what is asked for " +
 				"otherwise then is withdrawn. With `dry_run=true` it only says what that would do.",
 			Body: sample[wire.ProgramBindingRequest](
 				`{"service": "dno", "price_gbp_per_mwh": 300, "simple_kw": [-100, -200], "group": "feeder 7"}`,

@@ -92,7 +92,7 @@ var readingsRoutes = []Route{
 			ID: "release_held_reading", Tag: "data", Addition: true,
 			Summary: "Have a reading count that is held back",
 			Text: "As a correction where there is another for its time. Each is decided once (409), and who did " +
-				"so, and why, is kept in the audit log. A register that is lower than before began anew with it; " +
+				"so, and why, is kept in the audit log. A register that is lower than before started again with it; " +
 				"no difference is taken across that place.",
 			Body: sample[wire.HeldReleaseRequest](
 				`{"reason": "The installer read the meter.", "meter_replaced": false}`,

@@ -348,7 +348,7 @@ var sitesRoutes = []Route{
 			Summary: "Say what a site's roof will give",
 			Text: "In the place of what was said before, and of the forecast that is made from readings. A " +
 				"half-hour of which nothing is said keeps the latter; an empty list takes everything back. The " +
-				"site's batteries are planned anew at once. From a day ago to fourteen days ahead.",
+				"site's batteries are planned again at once. From a day ago to fourteen days ahead.",
 			Body: sample[wire.SolarForecast](`{
 				"source": "weather.example",
 				"half_hours": [{"start_timestamp": "2026-01-15T12:00:00Z", "energy_kwh": 0.8}]

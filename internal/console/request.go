@@ -403,7 +403,7 @@ var doneText = map[string]string{
 	"stopped":     "Whoever was called returns to the plan without.",
 	"noted":       "It is noted. Everybody who looks sees it.",
 	"alert-test":  "The test is sent within seconds; what came of it stands under Sent.",
-	"rated":       "The change holds: a schedule under way is planned anew.",
+	"rated":       "The change holds: a schedule under way is planned again.",
 	"viewsaved":   "The view is saved.",
 	"viewdropped": "The view is deleted.",
 	"replayed":    "It is sent once more.",

@@ -830,3 +830,20 @@ func (h *fixture) listen() {
 		h.Fatal(err)
 	}
 }
+
+// TestEvent_Tariff: a battery's tariff is taken, and a heater's is refused with what would be right.
+func TestEvent_Tariff(t *testing.T) {
+	each(t, "2026-01-14T18:10:00Z", func(h *fixture) {
+		tell := func(id flex.AssetID) error {
+			return h.service.Event(h.Context(), h.Org, id, control.Event{Kind: control.TariffUpdate, Tariff: nightTariff("Europe/London")})
+		}
+		if err := tell(h.battery()); err != nil {
+			t.Errorf("a battery: %v", err)
+		}
+
+		err := tell(h.Asset(h.site, flex.HeatPump, 3000))
+		if flex.KindOf(err) != flex.Malformed || !strings.Contains(err.Error(), "is a heat pump") || !strings.Contains(err.Error(), "a tariff is for a battery too") {
+			t.Errorf("a heat pump: %v", err)
+		}
+	})
+}

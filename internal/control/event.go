@@ -134,16 +134,17 @@ func (s *Service) event(
 		return err
 	}
 
-	// PlanBatteries plans it anew
+	// PlanBatteries plans it again
 	tariff := c.Asset.Type == flex.Battery && ev.Kind == TariffUpdate
 	if !c.Asset.Type.Charges() && !tariff {
 		return flex.Fail(
 			flex.Malformed,
-			"asset %v is a %s: events are for assets of the types %s and %s",
+			"asset %v is a %s: events are for assets of the types %s and %s, and a tariff is for a %s too",
 			asset,
 			c.Asset.Type,
 			flex.Charger,
 			flex.ElectricVehicle,
+			flex.Battery,
 		)
 	}
 

@@ -268,7 +268,7 @@ func (x *Explanation) Prose() string {
 
 	if !x.Exact {
 		b.WriteString(
-			"This explanation was worked out anew and differs from the schedule, which was made by another version of flexd or whose prices are past their keeping.\n",
+			"This explanation was worked out again and differs from the schedule, which was made by another version of flexd or whose prices are past their keeping.\n",
 		)
 	}
 

@@ -19,7 +19,7 @@ type HeldReading struct {
 // The decisions on a reading that is held back.
 const (
 	HeldReleased = "released"
-	// released, and the register began anew with it
+	// released, and the register started again with it
 	HeldMeterReplaced = "meter_replaced"
 	HeldDiscarded     = "discarded"
 )

@@ -66,7 +66,7 @@ var enumerations = []enumeration{
 	{
 		"HeldState",
 		"HeldState",
-		"Whether it waits, or what was decided. `meter_replaced` is released, and the register began anew with it.",
+		"Whether it waits, or what was decided. `meter_replaced` is released, and the register started again with it.",
 		true,
 	},
 	{"StatementFormat", "StatementFormat", "", true},

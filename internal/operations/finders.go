@@ -424,7 +424,7 @@ func findOpenADRSilent(
 			instantText(first.HeardAt),
 		),
 		Text: "The reason: " + first.Problem +
-			". What it asked for before goes on; a fallback binds where a limit's link has one. Ask the other party, or set it anew with flexd openadr upstream.",
+			". What it asked for before goes on; a fallback binds where a limit's link has one. Ask the other party, or set it again with flexd openadr upstream.",
 	}}, nil
 }
 

@@ -40,7 +40,7 @@ type AssetProperties struct {
 	//
 	//openapi:addition
 	WearPPerKWh *float64 `json:"wear_p_per_kwh,omitzero" wire:"min=0,max=1000"`
-	// The heat that a heat pump or a tank keeps. What is given takes the place of all that was given before; null
+	// The heat that a heat pump or a tank keeps. What is given replaces all that was given before; null
 	// or {} takes it away.
 	//
 	//openapi:addition

@@ -177,7 +177,7 @@ type HeldReading struct {
 type HeldReleaseRequest struct {
 	// Why it counts. It is kept in the audit log.
 	Reason string `json:"reason" wire:"required,nonempty,text=500"`
-	// Of a register: it began anew with this reading, as the meter was replaced or reset.
+	// Of a register: it started again with this reading, as the meter was replaced or reset.
 	MeterReplaced bool `json:"meter_replaced"`
 }
 

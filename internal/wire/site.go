@@ -55,7 +55,7 @@ type SiteUpdateRequest struct {
 	//
 	//openapi:addition
 	CapacityFrom *Day `json:"capacity_from,omitzero"`
-	// How often the site may be called by instructions of the grid. It takes the place of what was agreed before:
+	// How often the site may be called by instructions of the grid. It replaces what was agreed before:
 	// an empty object ends every limit.
 	//
 	//openapi:addition
