@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -225,6 +226,11 @@ func TestBrowser_Settlement(t *testing.T) {
 	d.login()
 	b := browse(d)
 	b.screen("settlement", "/console/settlement")
+	// at a phone's width, at which the page is now, an event's time stands in three lines at most
+	lines := evaluate[[]int](b, `Array.from(document.querySelectorAll("th a[href^='/console/flex-events/']"), a => Math.round(a.getBoundingClientRect().height / parseFloat(getComputedStyle(a).lineHeight)))`)
+	if len(lines) == 0 || slices.Max(lines) > 3 {
+		t.Errorf("the times of flex events stand in %v lines", lines)
+	}
 	b.screen("flex-event", d.link(d.page("/console/settlement"), "/console/flex-events/"))
 }
 
