@@ -195,6 +195,7 @@ func (t *heatedTank) learnRooms(r *heatRead) *store.BuildingRecord {
 		Error:    learned.Error,
 		Miss:     learned.Miss,
 		Dip:      learned.Dip,
+		Stop:     learned.Stop,
 	}
 }
 

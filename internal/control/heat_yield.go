@@ -195,7 +195,9 @@ func (h *heatPump) besideNeeds(
 	p := h.ahead()
 	for i := range p.Slots {
 		s := &p.Slots[i]
+		s.Stop = max(s.Spare, s.Stop)
 		s.Spare -= part * (s.Spare + yieldRooms)
+		s.Stop -= part * (s.Stop + yieldRooms)
 		for c := range s.Choices {
 			if takes != nil && !s.Choices[c].Off {
 				s.Choices[c].Hold += yieldPrice * takes[i].KWh()

@@ -31,6 +31,8 @@ const (
 	// spareAssumed is by how many degrees the rooms are kept warmer than the bottom of their band, where it is not known
 	// what the model misses; spareLeast and spareMostRoom bound what is known.
 	spareAssumed, spareLeast, spareMostRoom = 0.3, 0.15, 0.8
+	// stopAssumed and stopMost are the same of a half-hour in which nothing is heated: the air cools sooner than the building.
+	stopAssumed, stopMost = 0.8, 1.2
 	// outdoorHold is how long a difference between what was read outdoors and what is usual lasts: it
 	// falls to 37 % in that time.
 	outdoorHold = 24 * time.Hour
@@ -160,6 +162,21 @@ func (h *heatPump) spare(width float64) float64 {
 	return min(spare, width/3)
 }
 
+// stop is the same in a half-hour in which nothing is heated: by how much the air cools when the heat pump stops.
+func (h *heatPump) stop(width float64) float64 {
+	stop := stopAssumed
+	if h.building.Stop > 0 {
+		stop = min(stopMost, h.building.Stop)
+	}
+
+	return min(stop, width/2)
+}
+
+// keptAbove is spare and stop.
+func (h *heatPump) keptAbove(width float64) (spare, stop float64) {
+	return h.spare(width), h.stop(width)
+}
+
 // setpoint is what the heat pump keeps by itself at an instant: no more than the top of the band.
 func (h *heatPump) setpoint(at time.Time) float64 {
 	low, high := h.band(at)
@@ -262,7 +279,7 @@ func (h *heatPump) problem(
 		}
 
 		slot.Low, slot.High = h.bandOf(span)
-		slot.Spare = h.spare(slot.High - slot.Low)
+		slot.Spare, slot.Stop = h.keptAbove(slot.High - slot.Low)
 		choices, signals := h.choices(span, prices[i], closed[i])
 		slot.Choices = choices
 		p.Slots = append(p.Slots, slot)

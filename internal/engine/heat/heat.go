@@ -30,6 +30,7 @@ type Slot struct {
 	Low     float64 // the comfort band at the slot's end
 	High    float64
 	Spare   float64  // degrees above Low below which it falls short, for what the model misses
+	Stop    float64  // the same where nothing is heated, if that is more: the air cools sooner than the building
 	Choices []Choice // one at least; of several that are alike the first is taken
 }
 
@@ -88,6 +89,7 @@ type course struct {
 	most  float64 // Wh of electricity
 	price float64 // pence of a Wh
 	low   int
+	stop  int // low, where nothing is heated
 	high  int
 }
 
@@ -102,6 +104,7 @@ func (p *Problem) courseOf(slot *Slot) course {
 		most:  p.Power * slot.Hours,
 		price: slot.Price / 1000,
 		low:   cellOf(slot.Low + slot.Spare),
+		stop:  cellOf(slot.Low + max(slot.Spare, slot.Stop)),
 		high:  cellOf(slot.High),
 	}
 }
@@ -118,10 +121,10 @@ func (s *course) move(cell int, c *Choice) move {
 
 	m := move{cell: cellOf(temp), energy: energy}
 	m.cost = s.price*energy + c.Hold
-	m.short = max(0, s.low-m.cell)
+	m.short = max(0, s.stop-m.cell)
 
 	if energy > 0 {
-		m.short += max(0, m.cell-s.high)
+		m.short = max(0, s.low-m.cell) + max(0, m.cell-s.high)
 	}
 
 	return m

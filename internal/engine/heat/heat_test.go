@@ -80,7 +80,11 @@ func (o *oracle) try(t int, temp float64, runs bool, locked, short int, cost flo
 			more += p.Start
 		}
 		steps := math.Round(end / 0.02)
-		lacks := math.Max(0, math.Round(s.Low/0.02)-steps)
+		low := s.Low
+		if used == 0 {
+			low += s.Stop
+		}
+		lacks := math.Max(0, math.Round(low/0.02)-steps)
 		if used > 0 {
 			lacks += math.Max(0, steps-math.Round(s.High/0.02))
 		}
@@ -100,6 +104,9 @@ func TestSolve_Oracle(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 2000 {
 		p := randomHome(r, 1+r.IntN(8))
+		for n := range p.Slots { // one of two cools sooner than the building where nothing is heated
+			p.Slots[n].Stop = r.Float64() * float64(i%2)
+		}
 		if plan := heat.Solve(p); worse(p, plan) {
 			o := &oracle{p: p}
 			o.try(0, math.Round(p.Init/0.02)*0.02, p.Runs, p.Locked, 0, 0)

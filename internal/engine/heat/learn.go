@@ -22,6 +22,7 @@ type Learned struct {
 	Error float64 // of the loss, as a part of it: one standard deviation
 	Miss  float64 // degrees that the temperature after Window hours was off, as a root mean square
 	Dip   float64 // degrees that it was colder after one sample than expected, on one of twenty
+	Stop  float64 // the same in samples in which the heat pump stopped, on one of five; 0 if there are too few
 	Used  int     // windows that it was learned from
 	// no building that is believed explains the samples: what they show lies beyond the bounds, or is missed by more than mostMiss
 	Doubtful bool
@@ -41,6 +42,9 @@ const (
 	leastPart, mostPart = 1.0 / 4, 4.0
 	// dipShare is the part of the samples that may be colder still than the dip that is learned.
 	dipShare = 0.05
+	// stopShare is the same of the samples in which it stopped, of which there must be stopLeast: those with no more than stopPart of the
+	// heat of the one before.
+	stopShare, stopLeast, stopPart = 0.2, 4, 0.1
 	// mostMiss is by how many degrees a building may miss its windows, as a root mean square, to be believed.
 	mostMiss = 1.0
 	// gainMost is how much of the loss at 20 degrees of difference people and the sun may make up for.
@@ -121,7 +125,8 @@ func Learn(assumed Building, samples []Sample) Learned {
 	l.Error = lossError(x, inverse)
 	l.Miss = l.missOf(windows)
 	l.Doubtful = l.Doubtful || l.Miss > mostMiss
-	l.Dip = l.dipOf(samples)
+	l.Dip = coldest(l.colder(samples), dipShare)
+	l.Stop = l.stopOf(samples)
 
 	return l
 }
@@ -169,9 +174,34 @@ func (l *Learned) missOf(windows []row) float64 {
 	return math.Sqrt(sum / float64(len(windows)))
 }
 
-// dipOf is by how many degrees it was colder after a sample than expected, at most, on all samples but the dipShare that were
+// coldest is by how many degrees it was colder after a sample than expected, at most, on all samples but a share that were
 // coldest. The air cools down in minutes when the heat pump stops, the building in hours.
-func (l *Learned) dipOf(samples []Sample) float64 {
+func coldest(colder []float64, share float64) float64 {
+	sorted := slices.Clone(colder)
+	slices.Sort(sorted)
+	last := len(sorted) - 1
+
+	return max(0, sorted[last-int(share*float64(len(sorted)))])
+}
+
+// stopOf is the dip of the samples in which the heat pump stopped.
+func (l *Learned) stopOf(samples []Sample) float64 {
+	var stops []float64
+	for i, by := range l.colder(samples) {
+		if i > 0 && !samples[i].Gap && samples[i].Heat < stopPart*samples[i-1].Heat {
+			stops = append(stops, by)
+		}
+	}
+
+	if len(stops) < stopLeast {
+		return 0
+	}
+
+	return coldest(stops, stopShare)
+}
+
+// colder is by how many degrees it was colder after each sample than expected.
+func (l *Learned) colder(samples []Sample) []float64 {
 	colder := make([]float64, len(samples))
 	for i, s := range samples {
 		lost := l.Loss * ((s.Before+s.After)/2 - s.Outdoor)
@@ -179,11 +209,7 @@ func (l *Learned) dipOf(samples []Sample) float64 {
 		colder[i] = s.Before + moved - s.After
 	}
 
-	slices.Sort(colder)
-	last := len(colder) - 1
-	rank := last - int(dipShare*float64(len(colder)))
-
-	return max(0, colder[rank])
+	return colder
 }
 
 // windowsOf returns a window from each sample on that is followed without a gap for Window hours, and the weight of one: as

@@ -106,3 +106,37 @@ func TestLearn_Dip(t *testing.T) {
 		t.Errorf("a dip of %.2f degrees, %.2f without one", got.Dip, plain.Dip)
 	}
 }
+
+// TestLearn_Stop has rooms that are 0.9 degrees colder than the building explains in each half-hour in which the heat pump stops, and as warm
+// as it says after the next: so much is learned of the stops, though they are too few for the dip of all half-hours.
+func TestLearn_Stop(t *testing.T) {
+	b := heat.Building{Loss: 200, Capacity: 8000}
+	list := lived(rand.New(rand.NewPCG(1, 2)), b, 8)
+	for i := range list { // it runs but for one half-hour of 25
+		list[i].Heat = 1800
+		if i%25 == 24 {
+			list[i].Heat = 0
+		}
+		before := 20.0
+		if i > 0 {
+			before = list[i-1].After
+		}
+		list[i].Before, list[i].Outdoor, list[i].Gap = before, 2, false
+		list[i].After = before + (list[i].Heat-0.5*200*(before-2))/8000
+	}
+
+	plain := heat.Learn(b, list)
+	for i := 24; i+1 < len(list); i += 25 {
+		list[i].After -= 0.9
+		list[i+1].Before -= 0.9
+	}
+
+	got := heat.Learn(b, list)
+	if plain.Stop > 0.2 || got.Stop < 0.7 || got.Stop > 1.1 || got.Dip > 0.5 {
+		t.Errorf("%.2f degrees where it stops, %.2f without that; a dip of %.2f", got.Stop, plain.Stop, got.Dip)
+	}
+
+	if few := heat.Learn(b, list[:80]); few.Stop != 0 {
+		t.Errorf("learned %.2f degrees of three stops", few.Stop)
+	}
+}
