@@ -101,7 +101,7 @@ type BuildingRecord struct {
 	Miss float64 `json:"miss_k,omitempty"`
 	// degrees that it was colder after half an hour than was forecast, on one of twenty; 0 if it is assumed
 	Dip float64 `json:"dip_k,omitempty"`
-	// the same of the half-hours in which it stopped, on one of five; 0 if it is assumed
+	// the same of the half-hours in which it stopped, on one of twenty; 0 if it is assumed
 	Stop float64 `json:"stop_k,omitempty"`
 }
 

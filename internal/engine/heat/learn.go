@@ -22,7 +22,7 @@ type Learned struct {
 	Error float64 // of the loss, as a part of it: one standard deviation
 	Miss  float64 // degrees that the temperature after Window hours was off, as a root mean square
 	Dip   float64 // degrees that it was colder after one sample than expected, on one of twenty
-	Stop  float64 // the same in samples in which the heat pump stopped, on one of five; 0 if there are too few
+	Stop  float64 // the same in samples in which the heat pump stopped, on one of twenty; 0 if there are too few
 	Used  int     // windows that it was learned from
 	// no building that is believed explains the samples: what they show lies beyond the bounds, or is missed by more than mostMiss
 	Doubtful bool
@@ -44,7 +44,7 @@ const (
 	dipShare = 0.05
 	// stopShare is the same of the samples in which it stopped, of which there must be stopLeast: those with no more than stopPart of the
 	// heat of the one before.
-	stopShare, stopLeast, stopPart = 0.2, 4, 0.1
+	stopShare, stopLeast, stopPart = 0.05, 4, 0.1
 	// mostMiss is by how many degrees a building may miss its windows, as a root mean square, to be believed.
 	mostMiss = 1.0
 	// gainMost is how much of the loss at 20 degrees of difference people and the sun may make up for.
