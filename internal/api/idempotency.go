@@ -139,6 +139,13 @@ func (s *Server) runFirst(
 		return a, err
 	}
 
+	if a.stream != nil {
+		a.stream = keptAfter(ctx, claim, a)
+		done = true // the stream decides that
+
+		return a, nil
+	}
+
 	k, bad := r.kept(&a, claim)
 	if bad != nil {
 		return a, bad
@@ -151,6 +158,36 @@ func (s *Server) runFirst(
 	done = true
 
 	return a, err
+}
+
+// keptAfter is the answer's stream, at whose end the key is kept or given up: what is done is done while the stream is
+// written, under the claim. What was streamed is not kept; a repeat finds it again.
+func keptAfter(
+	ctx context.Context,
+	claim *access.KeyClaim,
+	a answer,
+) func(io.Writer) error {
+	return func(w io.Writer) (err error) {
+		kept := false
+		defer func() {
+			if !kept { // also after a panic
+				err = errors.Join(err, claim.Free(ctx))
+			}
+		}()
+
+		if err := a.stream(w); err != nil {
+			return err
+		}
+
+		k := flex.KeptAnswer{Status: max(a.status, http.StatusOK)}
+		if err := claim.Keep(ctx, k); err != nil {
+			return fmt.Errorf("keep an answer: %w", err)
+		}
+
+		kept = true
+
+		return nil
+	}
 }
 
 // answersWith returns form, and has the transaction that makes a T keep the answer that form gives, in the same

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -62,6 +63,36 @@ func TestIdempotencyKey(t *testing.T) {
 		other, token := h.newOrg("Other", "other")
 		_ = other
 		h.want("POST", "/entities/site/onboard", body, 200, "", key, "Authorization: Bearer "+token)
+	})
+}
+
+// A body of more than 1 MiB is answered as its readings are kept, under its key too: they are kept once, and who repeats the
+// request is told the same.
+func TestIdempotencyKey_LongBody(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		from := db.Now().Truncate(flex.HalfHour).Add(-flex.HalfHour).UTC()
+		// so much that it is kept, and held back
+		body := fmt.Sprintf(
+			`{"readings":[{"asset_id":%q,"start_timestamp":%q,"end_timestamp":%q,"value":510,"label":"charger_consumption_energy_kwh"}]}`,
+			h.charger(),
+			from.Format(time.RFC3339),
+			from.Add(flex.HalfHour).Format(time.RFC3339),
+		) + strings.Repeat(" ", 2<<20)
+
+		// A Go client repeats by itself a request with a key whose connection breaks, so that its answer alone shows nothing.
+		first := h.want("POST", "/data/readings", body, 200, "", "Idempotency-Key: long")
+		held := h.want("GET", "/data/readings/held", "", 200, "")
+		if n := get(t, held.body, "num_total"); n != 1.0 {
+			t.Errorf("%v readings are kept of the one that was answered", n)
+		}
+
+		h.want("POST", "/data/readings", body, 200, first.body, "Idempotency-Key: long")
+		h.want("POST", "/data/readings", body+" ", 409, "", "Idempotency-Key: long")
+		again := h.want("GET", "/data/readings/held", "", 200, "")
+		if again.body != held.body {
+			t.Errorf("a repeat changed what is kept:\n%s\n%s", held.body, again.body)
+		}
 	})
 }
 
