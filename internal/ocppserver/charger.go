@@ -93,6 +93,8 @@ type connector struct {
 	reportedAt time.Time
 	// by the charger: when a car was last gone; zero for never
 	goneAt time.Time
+	// by the charger: when the same car was there again after its plug had flickered last
+	backAt time.Time
 	// another car came than the one that flexd was told of, for a plug is not free for so long by a flicker
 	another bool
 	// when flexd can be told of that one; zero for at once
@@ -288,12 +290,14 @@ func (n *connector) plug(in bool, at time.Time) {
 }
 
 // went notes that a car was gone at an instant by the charger's clock. One that is known to have been there soon after was not:
-// the plug flickered.
+// the plug flickered, also if that is said once more, or by the end of its transaction, long afterwards.
 func (n *connector) went(at time.Time, patience time.Duration) {
-	flickered := n.plugged && at.Before(n.heard) && n.heard.Before(at.Add(patience))
-	if !flickered {
-		n.goneAt = flex.Later(n.goneAt, at)
+	soonAfter := func(t time.Time) bool { return at.Before(t) && t.Before(at.Add(patience)) }
+	if n.plugged && soonAfter(n.heard) || soonAfter(n.backAt) {
+		return
 	}
+
+	n.goneAt = flex.Later(n.goneAt, at)
 }
 
 // came notes that there was a car at an instant by the charger's clock. If the one that flexd was told of had been gone for a
@@ -304,7 +308,7 @@ func (n *connector) came(at time.Time, patience time.Duration) {
 		return
 	}
 	if at.Before(n.goneAt.Add(patience)) { // the plug flickered
-		n.goneAt = time.Time{}
+		n.goneAt, n.backAt = time.Time{}, at
 		return
 	}
 

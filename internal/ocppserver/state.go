@@ -73,7 +73,9 @@ type savedConnector struct {
 
 	ReportedAt time.Time `json:"reported_at,omitzero"`
 	GoneAt     time.Time `json:"gone_at,omitzero"`
+	BackAt     time.Time `json:"back_at,omitzero"`
 	Another    bool      `json:"another,omitempty"`
+	NextAt     time.Time `json:"next_at,omitzero"`
 
 	Transaction int `json:"transaction,omitempty"` // that runs
 	// the last one's number
@@ -196,7 +198,9 @@ func (n *connector) saved() savedConnector {
 		Reported:    n.reported,
 		ReportedAt:  n.reportedAt,
 		GoneAt:      n.goneAt,
+		BackAt:      n.backAt,
 		Another:     n.another,
+		NextAt:      n.nextAt,
 		Transaction: n.tx,
 		Last:        n.lastTx,
 		Name:        n.txName,
@@ -246,6 +250,20 @@ func (c *charger) restore(s savedCharger) {
 	}
 }
 
+// restorePlug takes over what was saved of the cars at a connector. An earlier release saved nothing of when flexd was told of one: not
+// before it came.
+func (n *connector) restorePlug(s savedConnector) {
+	n.reportedAt = s.ReportedAt
+	if n.reportedAt.IsZero() {
+		n.reportedAt = s.Since
+	}
+
+	n.goneAt = s.GoneAt
+	n.backAt = s.BackAt
+	n.another = s.Another
+	n.nextAt = s.NextAt
+}
+
 // restore takes over what was saved of a connector. Its asset is asked for again.
 func (n *connector) restore(s savedConnector) {
 	n.asset = s.Asset
@@ -256,9 +274,7 @@ func (n *connector) restore(s savedConnector) {
 	n.since = s.Since
 	n.doubtful = s.Doubtful
 	n.reported = s.Reported
-	n.reportedAt = s.ReportedAt
-	n.goneAt = s.GoneAt
-	n.another = s.Another
+	n.restorePlug(s)
 
 	n.tx = s.Transaction
 	n.lastTx = s.Last

@@ -572,6 +572,24 @@ func TestMovePoint_DecidedLast(t *testing.T) {
 	})
 }
 
+// A party that was to have the point later, and has it no longer, keeps nobody else from it until then.
+func TestMovePoint_BeforeReserved(t *testing.T) {
+	eachMoved(t, func(m *moved) {
+		m.move("carol", 2880)
+		if _, from := m.move("bravo", 1440); from != 1440 {
+			m.Errorf("before the day of the first: from %d", from)
+		}
+		m.at(1500)
+		m.run()
+		m.wants("on the day of the second", "bravo 1440-; carol 2880-2880")
+		if _, from := m.move("acme", 1500); from != 1500 {
+			m.Errorf("once more: from %d", from)
+		}
+		m.must(m.enrol("acme"))
+		m.wants("at the end", "bravo 1440-1500; acme 1500-; carol 2880-2880")
+	})
+}
+
 // besides does two things at once: the first has come to where it writes a table when the second begins. On SQLite they
 // follow each other.
 func besides(t *testing.T, db *store.DB, url, table string, first, second func() error) {

@@ -334,7 +334,8 @@ func (all *All) decideMove(
 }
 
 // freeFrom is from when a party has a metering point that is to be its own from an instant on: then, or once the times of all
-// others with it have ended. A time that began after the instant is over as soon as it began.
+// others with it have ended. A time that began after the instant is over as soon as it began; one that was to begin after it, and
+// in which the point was not enrolled, takes nothing.
 func (all *All) freeFrom(
 	ctx context.Context,
 	mpan string,
@@ -344,9 +345,11 @@ func (all *All) freeFrom(
 	var last time.Time
 	err := all.row(
 		ctx,
-		`SELECT max(CASE WHEN to_at IS NOT NULL THEN to_at WHEN org_id <> $2 THEN from_at END) FROM registration WHERE point = $1`,
+		`SELECT max(CASE WHEN to_at IS NOT NULL THEN to_at WHEN org_id <> $2 THEN from_at END) FROM registration
+		WHERE point = $1 AND (site_id IS NOT NULL OR from_at <= $3)`,
 		all.hide(personMPAN, mpan),
 		to.Bytes(),
+		micros(at),
 	).Scan(instant{&last})
 
 	return flex.Later(at, last), err

@@ -1,0 +1,54 @@
+package ocppserver
+
+import (
+	"testing"
+	"time"
+)
+
+// TestConnector_FlickerSaidLate: a plug that flickered is one car's still, though the end of its transaction is told long afterwards. A car
+// that leaves later, and comes again, is another.
+func TestConnector_FlickerSaidLate(t *testing.T) {
+	const patience = 30 * time.Second
+	n := &connector{}
+	say := func(word string, after time.Duration) {
+		at := night.Add(after)
+		n.takeStatus(word, at, at)
+		n.tookStatus(word, at, patience)
+	}
+
+	say(statusCharging, 0)
+	n.reported, n.reportedAt = reportedIn, night
+	say(statusAvailable, time.Hour)
+	say(statusPreparing, time.Hour+10*time.Second)
+	say(statusCharging, time.Hour+40*time.Second)
+	n.went(night.Add(time.Hour), patience)
+	n.came(night.Add(time.Hour+40*time.Second), patience)
+	if n.another {
+		t.Error("the car counts as another after a flicker")
+	}
+
+	n.went(night.Add(2*time.Hour), patience)
+	n.came(night.Add(3*time.Hour), patience)
+	if !n.another {
+		t.Error("another car counts as the first")
+	}
+}
+
+// TestConnector_StateOfEarlierRelease: what an earlier car's transaction ended by, told late, is nothing of the car that flexd was told of
+// before the bridge was replaced by one that saves when. Until when flexd is told of the next car outlasts the bridge.
+func TestConnector_StateOfEarlierRelease(t *testing.T) {
+	n := &connector{}
+	n.restore(savedConnector{Plugged: true, Reported: reportedIn, Since: night})
+	n.went(night.Add(-time.Hour), time.Minute)
+	n.came(night.Add(time.Hour), time.Minute)
+	if n.another {
+		t.Error("the car counts as another")
+	}
+
+	n.reported, n.nextAt = reportedOut, night.Add(apartFor)
+	var again connector
+	again.restore(n.saved())
+	if again.due(night, time.Minute) != reportedNothing || again.due(night.Add(apartFor), time.Minute) != reportedIn {
+		t.Error("flexd is told of the next car at another time than before")
+	}
+}
