@@ -40,7 +40,6 @@ type behindFuse struct {
 	// all together can draw more than the fuse
 	tight bool
 	last  time.Time
-	short bool // a car falls short by what it is sent, beside heaters
 
 	home    *siteHome   // batteries beside the cars; nil for none
 	reserve []flex.Step // when the site's plan has its batteries charge
@@ -101,14 +100,8 @@ func (s *Service) replanSite(
 		return false, err
 	}
 
-	if err := s.commitSite(ctx, tx, f); err != nil {
+	if err := s.commitSite(ctx, tx, f, cars[0].Asset.SiteID); err != nil {
 		return true, err
-	}
-
-	if f.short {
-		if err := tx.MarkTanksAt(ctx, cars[0].Asset.SiteID); err != nil {
-			return true, err
-		}
 	}
 
 	return true, s.planAround(ctx, tx, cars[0])

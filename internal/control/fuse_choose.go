@@ -179,12 +179,18 @@ func (s *Service) commitSite(
 	ctx context.Context,
 	tx *store.Tx,
 	f *behindFuse,
+	site flex.SiteID,
 ) error {
 	var next []store.Replacement
 	var bindings []*store.Binding
-	for _, n := range s.guarded(ctx, f) {
+
+	changed := s.guarded(ctx, f)
+	if err := f.tellHeat(ctx, tx, site, changed); err != nil {
+		return err
+	}
+
+	for _, n := range changed {
 		car := n.siteCar
-		f.short = f.short || len(f.tanks) > 0 && car.waitsForHeat()
 		if car.charging == nil || car.beside {
 			next = append(next, store.Replacement{Planned: car.Planned, Next: n.next})
 			bindings = append(bindings, f.bindingOf(car))

@@ -2,12 +2,14 @@ package control
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 
 	"flexd/internal/engine/heat"
 	"flexd/internal/engine/tank"
 	"flexd/internal/flex"
+	"flexd/internal/store"
 )
 
 // Cars' needs before heat, behind a main fuse.
@@ -77,6 +79,9 @@ func (y *yielding) closed() []bool {
 
 	if !kept {
 		on = y.least(takes)
+		if y.alike(on) {
+			on = y.inForce
+		}
 	}
 
 	closed := make([]bool, len(on))
@@ -86,6 +91,15 @@ func (y *yielding) closed() []bool {
 	y.open(closed, on)
 
 	return closed
+}
+
+// alike reports whether the plan in force takes as much for each need as another plan. A need that cannot be met has the heater planned with
+// each reading, and half-hours that are only others give no car more.
+func (y *yielding) alike(on []bool) bool {
+	return !slices.ContainsFunc(y.needs, func(k taken) bool {
+		more := k.by(on) - k.by(y.inForce)
+		return max(more, -more) > yieldSlack
+	})
 }
 
 // takes is what the heater takes most from any of the cars in each half-hour.
@@ -222,9 +236,31 @@ func (c *siteCar) fallsShort(steps []flex.Step) bool {
 	return int64(c.lacks(steps)) > max(minute, part)
 }
 
-// heatPending reports whether a heater may draw more still than by its newest plan.
+// heatPending reports whether a heater may draw more still than by its newest plan, where that can leave a car less.
 func (f *behindFuse) heatPending() bool {
-	return slices.ContainsFunc(f.tanks, func(d draws) bool { return d.pending })
+	return f.tight && slices.ContainsFunc(f.tanks, func(d draws) bool { return d.pending })
+}
+
+// tellHeat has the heaters of a site planned again, if a car falls short by what it is about to be sent. Their plans are marked before
+// anything is queued: whoever records that a client took a schedule locks them before the outbox too.
+func (f *behindFuse) tellHeat(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+	next []siteNext,
+) error {
+	if !f.tight || len(f.tanks) == 0 {
+		return nil
+	}
+
+	short := slices.ContainsFunc(next, func(n siteNext) bool {
+		return n.waitsForHeat()
+	})
+	if !short {
+		return nil
+	}
+
+	return tx.MarkTanksAt(ctx, site)
 }
 
 // needsOf is what a heater of some power takes from those cars of its site that fall short by their schedules, in each half-hour.
@@ -247,8 +283,13 @@ func (m *meter) needsOf(
 	})
 
 	for n, car := range cars {
-		if car.waitsForHeat() {
-			needs = append(needs, m.takenFrom(cars[:n+1], power, slots))
+		if !car.waitsForHeat() {
+			continue
+		}
+
+		needs = append(needs, m.takenFrom(cars[:n+1], power, slots))
+		if n > 0 { // by itself too: those before it may charge in hours in which it may not
+			needs = append(needs, m.takenFrom(cars[n:n+1], power, slots))
 		}
 	}
 
@@ -256,16 +297,14 @@ func (m *meter) needsOf(
 }
 
 // takenFrom is what the heater takes from cars of which the last is to be ready last, and has the same ready-by as those before it or a
-// later one.
+// later one. None needs more than it could take by itself without the heater.
 func (m *meter) takenFrom(
 	cars []*siteCar,
 	power flex.Watts,
 	slots []flex.Span,
 ) taken {
 	k := taken{most: -yieldSlack}
-	for _, car := range cars {
-		k.most -= car.problem.Need
-	}
+	alone := make([]flex.WattHours, len(cars))
 
 	for _, span := range slots {
 		beside := m.loadIn(m.must(), flex.PeriodAt(span.From))
@@ -275,6 +314,14 @@ func (m *meter) takenFrom(
 		could := m.takes(cars, span, beside)
 		k.each = append(k.each, could-m.takes(cars, span, heated))
 		k.most += could
+
+		for n := range cars {
+			alone[n] += m.takes(cars[n:n+1], span, beside)
+		}
+	}
+
+	for n, car := range cars {
+		k.most -= min(car.problem.Need, alone[n])
 	}
 	k.most = max(0, k.most)
 
@@ -289,13 +336,14 @@ func (m *meter) takes(
 ) flex.WattHours {
 	var sum int64
 	for _, car := range cars {
+		seconds := int64(car.chargesIn(span) / time.Second)
 		w := min(car.problem.Power, beside.left(m.supply.Import, car.wiring()))
-		if w < min(car.least(), car.problem.Power) {
-			continue
+		if seconds == 0 || w < min(car.least(), car.problem.Power) {
+			continue // it leaves the others all of it
 		}
 
 		beside.add(w, car.wiring())
-		sum += int64(w) * int64(car.chargesIn(span)/time.Second)
+		sum += int64(w) * seconds
 	}
 
 	return flex.WattHours(sum / 3600)

@@ -4,9 +4,11 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"flexd/internal/engine/tank"
 	"flexd/internal/flex"
+	"flexd/internal/store"
 )
 
 // TestYielding has random tanks beside cars with one or two needs, and compares what they give up with all that they could do: no car
@@ -119,4 +121,72 @@ func allTanks(p *tank.Problem, needs []taken) (best bool, least int) {
 	}
 	free := tank.Solve(p)
 	return least == free.Short, least
+}
+
+// TestYielding_Alike has a need that cannot be met, and a plan in force that takes as much from it as the best one, in another half-hour: it
+// stays. One that takes more or less does not.
+func TestYielding_Alike(t *testing.T) {
+	for _, c := range []struct{ inForce, best, closed []bool }{
+		{[]bool{false, true, false}, []bool{false, false, true}, []bool{true, false, true}},
+		{[]bool{true, true, false}, []bool{false, false, true}, []bool{true, true, false}},
+		{[]bool{false, true, false}, []bool{false, true, true}, []bool{true, false, false}},
+	} {
+		y := yielding{
+			needs:   []taken{{each: []flex.WattHours{1000, 1000, 1000}}},
+			prices:  []float64{9, 9, 9},
+			inForce: c.inForce,
+			plan:    func([]flex.WattHours, float64) []bool { return c.best },
+		}
+		if got := y.closed(); !slices.Equal(got, c.closed) {
+			t.Errorf("in force %v, best %v: closed %v, want %v", c.inForce, c.best, got, c.closed)
+		}
+	}
+}
+
+// TestNeedsOf has a car behind one that is to be ready before it. What the second lacks in its own hours counts, though the first could
+// charge in all others; and what the first cannot have at all is not held against the heater.
+func TestNeedsOf(t *testing.T) {
+	now := time.Date(2026, 1, 13, 21, 0, 0, 0, time.UTC)
+	car := func(need flex.WattHours, ready string, peak bool) *siteCar {
+		at, err := time.Parse(time.RFC3339, ready)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := store.Effective{Power: 7400, Phases: 1, Need: need, ReadyBy: at, MayChargePeak: peak, Mode: flex.Minimise}
+		e.Tariff = flex.Tariff{OffPeak: "00:30-04:30", Zone: "Europe/London", Type: flex.DualRate}
+		p := &store.Planned{}
+		p.Current.From = e
+		return &siteCar{member: member{Planned: p, from: e}}
+	}
+
+	met := car(5000, "2026-01-14T06:00:00Z", true)
+	met.core = []flex.Step{{Span: flex.Span{From: now, To: now.Add(time.Hour)}, Limit: 7400}}
+	for _, c := range []struct {
+		name  string
+		cars  []*siteCar
+		hours int // half-hours from 02:30 on in which a heater of 3 kW may be on
+	}{
+		// 29.6 kWh in its hours: 1.6 to spare, of which a half-hour of heat takes 1.2
+		{"the first charges at any time", []*siteCar{met, car(28_000, "2026-01-14T07:00:00Z", false)}, 1},
+		// 7.4 kWh for the first, and 22.2 then: 2.2 to spare
+		{"the first cannot be met", []*siteCar{car(30_000, "2026-01-14T01:30:00Z", false), car(20_000, "2026-01-14T07:00:00Z", false)}, 1},
+	} {
+		m := &meter{supply: flex.Supply{Set: true, Import: 8000}, cars: c.cars}
+		slots := spansTo(now, now.Add(10*time.Hour))
+		needs := m.needsOf(3000, slots)
+
+		on, hours := make([]bool, len(slots)), 0
+		for i, s := range slots {
+			if s.From.Before(now.Add(5*time.Hour + 30*time.Minute)) {
+				continue
+			}
+			if on[i] = true; !keepNeeds(needs, on) {
+				break
+			}
+			hours++
+		}
+		if hours != c.hours {
+			t.Errorf("%s: the heater may be on in %d half-hours of %v, want %d", c.name, hours, needs, c.hours)
+		}
+	}
 }
