@@ -24,22 +24,22 @@ if [ "${1:-}" = race ]; then
 fi
 
 raced=(./client
-	./internal/access ./internal/adr ./internal/api ./internal/delivery ./internal/directory ./internal/egress
-	./internal/grid ./internal/homeassistant ./internal/keyring ./internal/market ./internal/mcp ./internal/ocppserver
+	./internal/access ./internal/adr ./internal/delivery ./internal/directory ./internal/egress ./internal/grid
+	./internal/homeassistant ./internal/keyring ./internal/market ./internal/mcp ./internal/ocppserver
 	./internal/operations ./internal/portal ./internal/signin ./internal/store ./internal/tariff ./internal/trace
 	./internal/web ./internal/wire ./internal/worker)
 
 # With it these draw fewer random problems, so that they are run without it too.
 both=(./internal/engine/fleet ./internal/lab/bench)
 
-partly_raced=(./cmd/flexd ./internal/app ./internal/books ./internal/console ./internal/control ./internal/openadr
+partly_raced=(./cmd/flexd ./internal/api ./internal/app ./internal/books ./internal/console ./internal/control ./internal/openadr
 	./internal/product ./internal/reading ./internal/registry ./internal/reward ./internal/settle ./sim)
 
 # What happens at once in them is other processes' work.
 processes=(./test/crash)
 
 # A test that starts goroutines bears one of these in its name: TestSuite of the root holds it.
-at_once='AtOnce|Beside|Concurren|Processes|Together|While|Once$|Many|Meets|Locks|Serve|Hang|Listen|Traces|^TestLine_'
+at_once='AtOnce|Beside|Concurren|Processes|Together|While|Once$|Many|Meets|Locks|Serve|Hang|Listen|Traces|^TestLine_|^TestLive|Spool|RateLimit'
 
 plain=($(go list ./... | grep -vxFf <(go list "${raced[@]}")))
 
