@@ -56,7 +56,7 @@ func (s *stage) columns() string {
 	for _, table := range s.seed.Tables() {
 		var parts []string
 		for _, c := range of[table] {
-			if !slices.Contains(drawn, c) && table+"."+c != "mail.text" {
+			if !slices.Contains(drawn, c) && table+"."+c != "mail.text" && table+"."+c != "org.register" {
 				parts = append(parts, fmt.Sprintf(`'%s=' || `+text, c))
 			}
 		}
@@ -334,11 +334,11 @@ func TestPairs_AtOnce(t *testing.T) {
 				s.t = t
 				faults := s.compare(a, b, long || known)
 				switch {
-				case why == "" || s.second == nil:
+				case why == "":
 					for _, f := range faults {
 						t.Errorf("at once comes what comes in neither order; %s", f)
 					}
-				case len(faults) == 0:
+				case len(faults) == 0 && s.second != nil: // one writer at a time rarely shows it
 					t.Errorf("at once comes what comes in one of the orders: it need not differ, as %s", why)
 				default:
 					t.Log(why)
@@ -454,7 +454,13 @@ func open(t *testing.T, url string, of kind) *stage {
 	} else {
 		s.first, s.second = newProcess(storetest.Fresh(t, url, options)), newProcess(storetest.Fresh(t, url, options))
 		s.seed = storetest.At(t, s.first.db, url)
-		s.again = s.seed.Keep().Back
+		back, trials := s.seed.Keep().Back, 0
+		s.again = func() {
+			back()
+			// What a process remembers of the assets it keeps under this number, which never comes again as the records do here.
+			trials++
+			s.seed.Exec(`UPDATE org SET register = register + $1`, 1000*trials)
+		}
 	}
 	s.records = s.columns()
 	return s
