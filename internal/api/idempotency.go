@@ -146,18 +146,31 @@ func (s *Server) runFirst(
 		return a, nil
 	}
 
-	k, bad := r.kept(&a, claim)
-	if bad != nil {
+	if bad := r.keepUnder(ctx, claim, &a); bad != nil {
 		return a, bad
-	}
-
-	if bad := claim.Keep(ctx, k); bad != nil {
-		return a, fmt.Errorf("keep an answer: %w", bad)
 	}
 
 	done = true
 
 	return a, err
+}
+
+// keepUnder keeps an answer under the request's key.
+func (r *request) keepUnder(
+	ctx context.Context,
+	claim *access.KeyClaim,
+	a *answer,
+) error {
+	k, err := r.kept(a, claim)
+	if err != nil {
+		return err
+	}
+
+	if err := claim.Keep(ctx, k); err != nil {
+		return fmt.Errorf("keep an answer: %w", err)
+	}
+
+	return nil
 }
 
 // keptAfter is the answer's stream, at whose end the key is kept or given up: what is done is done while the stream is

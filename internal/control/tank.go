@@ -196,7 +196,9 @@ func readTank(
 		return t, err
 	}
 
-	return t, t.learn(ctx, tx)
+	err = t.learn(ctx, tx)
+
+	return t, err
 }
 
 // tankOf is a tank with its plan.
