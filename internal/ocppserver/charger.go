@@ -29,7 +29,7 @@ const (
 	// doubt is how long a connector whose transaction stopped may keep quiet about its state
 	// before it counts as free.
 	doubt = time.Minute
-	// apartFor is how long after one car's plug-out the next one is told: flexd takes a plug that was out for a minute at most
+	// apartFor is how long after one car's plug-out the next one is reported: flexd takes a plug that was out for a minute at most
 	// for a flicker of the same session's.
 	apartFor = time.Minute + time.Second
 	// pendingMax is how many samples wait until the connector's asset is known.
@@ -89,15 +89,15 @@ type connector struct {
 	// when a transaction stopped after which the charger has sent nothing; zero else
 	doubtful time.Time
 	reported plugState
-	// when flexd was last told of a car
+	// when a car was last reported to flexd
 	reportedAt time.Time
 	// by the charger: when a car was last gone; zero for never
 	goneAt time.Time
 	// by the charger: when the same car was there again after its plug had flickered last
 	backAt time.Time
-	// another car came than the one that flexd was told of, for a plug is not free for so long by a flicker
+	// another car came than the one that was reported to flexd, for a plug is not free for so long by a flicker
 	another bool
-	// when flexd can be told of that one; zero for at once
+	// when that one can be reported; zero for at once
 	nextAt time.Time
 	// flexd may have a schedule that was pushed before the bridge was started
 	fetch bool
@@ -300,7 +300,7 @@ func (n *connector) went(at time.Time, patience time.Duration) {
 	n.goneAt = flex.Later(n.goneAt, at)
 }
 
-// came notes that there was a car at an instant by the charger's clock. If the one that flexd was told of had been gone for a
+// came notes that there was a car at an instant by the charger's clock. If the one that was reported had been gone for a
 // while by then, this is another: of what a charger says after it was offline, the end of one car's charge and the beginning
 // of the next one's come together.
 func (n *connector) came(at time.Time, patience time.Duration) {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestConnector_FlickerSaidLate: a plug that flickered is one car's still, though the end of its transaction is told long afterwards. A car
+// TestConnector_FlickerReportedLate: a plug that flickered is one car's still, though the end of its transaction is reported long afterwards. A car
 // that leaves later, and comes again, is another.
-func TestConnector_FlickerSaidLate(t *testing.T) {
+func TestConnector_FlickerReportedLate(t *testing.T) {
 	const patience = 30 * time.Second
 	n := &connector{}
 	say := func(word string, after time.Duration) {
@@ -34,8 +34,8 @@ func TestConnector_FlickerSaidLate(t *testing.T) {
 	}
 }
 
-// TestConnector_StateOfEarlierRelease: what an earlier car's transaction ended by, told late, is nothing of the car that flexd was told of
-// before the bridge was replaced by one that saves when. Until when flexd is told of the next car outlasts the bridge.
+// TestConnector_StateOfEarlierRelease: the end of an earlier car's transaction, reported late, does not concern the present car, also
+// where the state was saved by a release that did not save when that car was reported. When the next car can be reported is saved too.
 func TestConnector_StateOfEarlierRelease(t *testing.T) {
 	n := &connector{}
 	n.restore(savedConnector{Plugged: true, Reported: reportedIn, Since: night})
@@ -49,6 +49,6 @@ func TestConnector_StateOfEarlierRelease(t *testing.T) {
 	var again connector
 	again.restore(n.saved())
 	if again.due(night, time.Minute) != reportedNothing || again.due(night.Add(apartFor), time.Minute) != reportedIn {
-		t.Error("flexd is told of the next car at another time than before")
+		t.Error("the next car is reported at another time than before")
 	}
 }

@@ -250,7 +250,7 @@ func (c *charger) restore(s savedCharger) {
 	}
 }
 
-// restorePlug takes over what was saved of the cars at a connector. An earlier release saved nothing of when flexd was told of one: not
+// restorePlug takes over what was saved of the cars at a connector. An earlier release did not save when one was reported: not
 // before it came.
 func (n *connector) restorePlug(s savedConnector) {
 	n.reportedAt = s.ReportedAt
