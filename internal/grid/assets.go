@@ -77,11 +77,14 @@ func (g *gathering) read(
 		return err
 	}
 
-	return tx.EachPlugged(
+	err := tx.EachPlugged(
 		ctx,
 		scope,
 		g.add,
 	)
+	g.share()
+
+	return err
 }
 
 // now is the instant that the first half-hour begins at.
@@ -123,7 +126,7 @@ func (g *gathering) add(p *store.Plugged) {
 	}
 
 	if at, fused := g.behind[p.AssetID]; fused {
-		at.add(car, seconds)
+		at.add(g.fleet.Len())
 	}
 
 	short := g.fleet.Add(car)

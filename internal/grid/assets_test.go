@@ -88,7 +88,7 @@ func TestEnvelope_Plan(t *testing.T) {
 			}
 		}
 
-		e := g.envelope(flex.Scope{}, g.bounds())
+		e := g.envelope(flex.Scope{})
 		if len(e.HalfHours) != HalfHours || len(e.Windows) != HalfHours*(HalfHours+1)/2 || e.Short != 0 {
 			t.Fatalf("%d half-hours, %d windows, %d short", len(e.HalfHours), len(e.Windows), e.Short)
 		}
@@ -124,7 +124,7 @@ func TestEnvelope_PlanPlantedFault(t *testing.T) {
 		Planned: true, Power: 7400, Need: 7400 + 1, ReadyBy: hour.To.Add(time.Hour), Steps: []flex.Step{{Span: hour, Limit: flex.NoLimit}},
 		Tariff: flex.Tariff{Zone: "Europe/London", Type: flex.SingleRate},
 	})
-	if outside(g.envelope(flex.Scope{}, g.bounds())) == nil {
+	if outside(g.envelope(flex.Scope{})) == nil {
 		t.Error("a plan that misses its need by a watt-hour is within the bounds")
 	}
 }
@@ -146,7 +146,7 @@ func TestEnvelope_Night(t *testing.T) {
 	g := gather(evening)
 	g.add(car)
 	g.add(&store.Plugged{})
-	e := g.envelope(flex.Scope{}, g.bounds())
+	e := g.envelope(flex.Scope{})
 	if e.Controlled != 1 || e.Uncontrolled != 1 || e.Short != 0 {
 		t.Errorf("%d controlled, %d not, %d short", e.Controlled, e.Uncontrolled, e.Short)
 	}
@@ -189,7 +189,7 @@ func TestEnvelope_ChargeNow(t *testing.T) {
 		Tariff: flex.Tariff{Zone: "Europe/London", Type: flex.SingleRate},
 	})
 
-	e := g.envelope(flex.Scope{}, g.bounds())
+	e := g.envelope(flex.Scope{})
 	first := e.HalfHours[0] // 20 minutes of it are left
 	if want := flex.WattHours(2467); first.Planned != want || first.Least != want || first.Most != want {
 		t.Errorf("charge-now was moved: %+v", first)
@@ -209,7 +209,7 @@ func TestEnvelope_Short(t *testing.T) {
 		Planned: true, Power: 7400, Need: 10_000, ReadyBy: hour.To, Steps: []flex.Step{{Span: hour, Limit: flex.NoLimit}},
 		Tariff: flex.Tariff{Zone: "Europe/London", Type: flex.SingleRate},
 	})
-	e := g.envelope(flex.Scope{}, g.bounds())
+	e := g.envelope(flex.Scope{})
 	if whole := e.Windows[HalfHours-1]; e.Short != 1 || whole.Least != 7400 || whole.Most != 7400 {
 		t.Errorf("%d short, %d to %d Wh", e.Short, whole.Least, whole.Most)
 	}
@@ -230,7 +230,7 @@ func BenchmarkGather(b *testing.B) {
 			g.add(&p)
 		}
 
-		if e := g.envelope(flex.Scope{}, g.bounds()); e.Controlled != 100_000 {
+		if e := g.envelope(flex.Scope{}); e.Controlled != 100_000 {
 			b.Fatal(e.Controlled)
 		}
 	}

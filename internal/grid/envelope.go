@@ -74,11 +74,11 @@ func (s *Service) Envelope(
 		return nil, err
 	}
 
-	return g.envelope(scope, g.bounds()), nil
+	return g.envelope(scope), nil
 }
 
 // envelope works the gathered assets out.
-func (g *gathering) envelope(scope flex.Scope, bounds []envelope.Bounds) *Envelope {
+func (g *gathering) envelope(scope flex.Scope) *Envelope {
 	e := &Envelope{
 		At:           g.now(),
 		Scope:        scope,
@@ -90,7 +90,7 @@ func (g *gathering) envelope(scope flex.Scope, bounds []envelope.Bounds) *Envelo
 
 	planned, fixed := ahead(g.planned), ahead(g.fixed)
 
-	for _, b := range bounds {
+	for _, b := range g.fleet.Envelope().Windows() {
 		still := fixed[b.To] - fixed[b.From]
 		w := Window{
 			Span: flex.Span{

@@ -2,6 +2,7 @@ package grid
 
 import (
 	"context"
+	"slices"
 
 	"flexd/internal/engine/envelope"
 	"flexd/internal/flex"
@@ -18,12 +19,10 @@ type fusedSite struct {
 	fixed   [envelope.Lines][HalfHours]envelope.Joules // of it, what is kept as planned
 }
 
-// fusedCar is what a car can draw, as the envelope has it.
+// fusedCar is a car of the fleet, and its line.
 type fusedCar struct {
-	line        envelope.Line
-	power       envelope.Joules
-	least, most envelope.Joules
-	seconds     [HalfHours + 1]int64 // in which it may charge, in the first half-hours: of none, of one, and so on
+	line envelope.Line
+	car  int
 }
 
 // behind is the site that an asset is plugged in at, and its line there.
@@ -56,104 +55,84 @@ func (g *gathering) readFuses(
 	return err
 }
 
-// add counts a car in, with the seconds of each half-hour in which it may charge.
-func (b behind) add(
-	c envelope.Car,
-	seconds []int64,
-) {
-	car := fusedCar{line: b.line, power: envelope.Joules(c.Power)}
-	for i, n := range seconds {
-		car.seconds[i+1] = car.seconds[i] + n
-	}
-
-	able := car.power * envelope.Joules(car.seconds[HalfHours])
-	car.least = min(max(0, c.Least), able)
-	car.most = min(max(car.least, c.Most), able)
-	b.cars = append(b.cars, car)
+// add counts a car of the fleet in.
+func (b behind) add(car int) {
+	b.cars = append(b.cars, fusedCar{
+		line: b.line,
+		car:  car,
+	})
 }
 
-// carries is what each phase lets through in the first half-hours beside what is kept as planned: of none, of one, and so on. A plan
-// that draws more is not cut short.
-func (s *fusedSite) carries(edges *[HalfHours + 1]int64) [HalfHours + 1]envelope.PerPhase {
-	var sums [HalfHours + 1]envelope.PerPhase
-	for i := range HalfHours {
-		var planned, fixed envelope.PerLine
-		for line := range envelope.Lines {
-			planned[line], fixed[line] = s.planned[line][i], s.fixed[line][i]
-		}
-
-		through := envelope.Joules(s.fuse) * envelope.Joules(edges[i+1]-edges[i])
-		for k := range sums[i] {
-			sums[i+1][k] = sums[i][k] + max(0, max(through, planned.On(k))-fixed.On(k))
-		}
-	}
-
-	return sums
-}
-
-// free is the least and the most that the cars draw in a window, were there no fuse.
-func (s *fusedSite) free(
-	from,
-	to int,
-) (least, most envelope.PerLine) {
-	for i := range s.cars {
-		c := &s.cars[i]
-		within := c.seconds[to] - c.seconds[from]
-		beyond := c.seconds[HalfHours] - within
-		least[c.line] += max(0, c.least-c.power*envelope.Joules(beyond))
-		most[c.line] += min(c.most, c.power*envelope.Joules(within))
-	}
-
-	return least, most
-}
-
-// bounds are the bounds of every window, in which no site draws more than its main fuse carries. Where the needs
-// behind a fuse are more than that, they draw all that it carries.
-func (g *gathering) bounds() []envelope.Bounds {
-	all := g.fleet.Envelope().Windows()
+// share has the cars behind each fuse share what it carries, and counts those whose needs it does not. It comes after all cars were added.
+func (g *gathering) share() {
 	for _, site := range g.fused {
-		carries := site.carries(&g.edges)
-		for i := range all {
-			b := &all[i]
-			through := carries[b.To]
-			for k := range through {
-				through[k] -= carries[b.From][k]
+		for _, line := range site.lines() {
+			cars := site.on(line)
+			short := g.fleet.Share(g.carries(site, line), cars)
+			for i, s := range short {
+				if s > envelope.Joules(g.fleet.Car(cars[i]).Power)*roundUp {
+					g.short++
+				}
 			}
-
-			least, most := site.free(b.From, b.To)
-			b.Least -= least.Sum() - through.Let(&least)
-			b.Most -= most.Sum() - through.Let(&most)
 		}
+	}
+}
+
+// together stands for cars on different lines of which one takes of the phases of another.
+const together = envelope.Lines
+
+// lines returns what the cars of a site are limited by: each line by itself if they do not meet in a phase, else all together.
+func (s *fusedSite) lines() []envelope.Line {
+	var lines []envelope.Line
+	for _, c := range s.cars {
+		if !slices.Contains(lines, c.line) {
+			lines = append(lines, c.line)
+		}
+	}
+
+	meet := slices.Contains(lines, envelope.OnAll) || slices.Contains(lines, envelope.OnAny)
+	if meet && len(lines) > 1 {
+		return []envelope.Line{together}
+	}
+
+	return lines
+}
+
+// on returns the cars of a line.
+func (s *fusedSite) on(line envelope.Line) []int {
+	var cars []int
+	for _, c := range s.cars {
+		if line == together || c.line == line {
+			cars = append(cars, c.car)
+		}
+	}
+
+	return cars
+}
+
+// carries is what a fuse lets the cars of a line draw in each half-hour, beside what is kept as planned. A plan that draws more is not cut short.
+func (g *gathering) carries(site *fusedSite, line envelope.Line) []envelope.Joules {
+	all := make([]envelope.Joules, HalfHours)
+	for t := range all {
+		var planned, fixed, would envelope.PerLine
+		for l := range envelope.Lines {
+			planned[l], fixed[l] = site.planned[l][t], site.fixed[l][t]
+		}
+
+		for _, c := range site.cars {
+			if line == together || c.line == line {
+				would[c.line] += g.fleet.Able(c.car, t)
+			}
+		}
+
+		through := envelope.Joules(site.fuse) * envelope.Joules(g.edges[t+1]-g.edges[t])
+		var phases envelope.PerPhase
+		for k := range phases {
+			phases[k] = max(0, max(through, planned.On(k))-fixed.On(k))
+		}
+
+		all[t] = phases.Let(&would)
 	}
 
 	return all
-}
-
-// beyondFuses returns a window in which a profile asks for more than the fuses let the cars draw; false if there is none.
-func (g *gathering) beyondFuses(
-	asked envelope.Set,
-	joules []envelope.Joules,
-	bounds []envelope.Bounds,
-) (envelope.Certificate, bool) {
-	if len(g.fused) == 0 {
-		return envelope.Certificate{}, false
-	}
-
-	for _, b := range bounds {
-		c := envelope.Certificate{
-			Slots: envelope.Window(b.From, b.To),
-			More:  true,
-			Bound: b.Most,
-		}
-
-		for t := b.From; t < b.To; t++ {
-			c.Asked += joules[t]
-		}
-
-		if c.Slots&^asked == 0 && c.Asked > b.Most {
-			return c, true
-		}
-	}
-
-	return envelope.Certificate{}, false
 }

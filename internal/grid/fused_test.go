@@ -21,7 +21,7 @@ func (g *gathering) behindFuse(fuse flex.Watts, assets ...flex.AssetID) {
 }
 
 // TestEnvelope_FusePhases has two cars of 7.4 kW behind a main fuse of 3 x 25 A, which carries 5.75 kW a phase, and one elsewhere. Each
-// needs 14.8 kWh from 00:00 to 05:00.
+// needs 14.8 kWh from 00:00 to 05:00. On one phase that is more than it carries until then, so that all half-hours are needed.
 func TestEnvelope_FusePhases(t *testing.T) {
 	midnight := time.Date(2026, 1, 16, 0, 0, 0, 0, time.UTC)
 	one, unknown, three := flex.Wiring{Phases: 1, Phase: 1}, flex.Wiring{Phases: 1}, flex.Wiring{Phases: 3}
@@ -31,9 +31,9 @@ func TestEnvelope_FusePhases(t *testing.T) {
 		least flex.WattHours // of all three
 		most  flex.WattHours
 	}{
-		"both on L1":            {one, one, 30 * time.Minute, 0, 2875 + 3700},
-		"nobody knows":          {unknown, unknown, 30 * time.Minute, 0, 2875 + 3700},
-		"L1 and nobody knows":   {one, unknown, 30 * time.Minute, 0, 2875 + 3700},
+		"both on L1":            {one, one, 30 * time.Minute, 2875, 2875 + 3700},
+		"nobody knows":          {unknown, unknown, 30 * time.Minute, 2875, 2875 + 3700},
+		"L1 and nobody knows":   {one, unknown, 30 * time.Minute, 2875, 2875 + 3700},
 		"L1 and L3":             {one, flex.Wiring{Phases: 1, Phase: 3}, 30 * time.Minute, 0, 2*2875 + 3700},
 		"both on three":         {three, three, 30 * time.Minute, 0, 3 * 3700},
 		"L1 and three":          {one, three, 30 * time.Minute, 0, 3700 + (8625-3700)/3 + 1 + 3700},
@@ -49,8 +49,9 @@ func TestEnvelope_FusePhases(t *testing.T) {
 			for id := range byte(3) {
 				g.add(unplanned(night(id + 1)))
 			}
+			g.share()
 
-			for _, w := range g.envelope(flex.Scope{}, g.bounds()).Windows {
+			for _, w := range g.envelope(flex.Scope{}).Windows {
 				same := w.From.Equal(midnight) && w.To.Equal(midnight.Add(c.to))
 				if same && (w.Least != c.least || w.Most != c.most) {
 					t.Errorf("%d to %d Wh, not %d to %d", w.Least, w.Most, c.least, c.most)
@@ -83,8 +84,9 @@ func TestEnvelope_Fuse(t *testing.T) {
 			for id := range byte(3) {
 				g.add(unplanned(night(id + 1)))
 			}
+			g.share()
 
-			for _, w := range g.envelope(flex.Scope{}, g.bounds()).Windows {
+			for _, w := range g.envelope(flex.Scope{}).Windows {
 				same := w.From.Equal(midnight.Add(c.from)) && w.To.Equal(midnight.Add(c.to))
 				if same && (w.Least != c.least || w.Most != c.most) {
 					t.Errorf("%d to %d Wh, not %d to %d", w.Least, w.Most, c.least, c.most)
@@ -110,6 +112,7 @@ func TestFollow_Fuse(t *testing.T) {
 		g.behindFuse(10_000, flex.AssetID{1}, flex.AssetID{2})
 		g.add(unplanned(night(1)))
 		g.add(unplanned(night(2)))
+		g.share()
 		asked, joules, err := g.profile([]Asked{{midnight, energy}})
 		if err != nil {
 			t.Fatal(err)
@@ -123,6 +126,60 @@ func TestFollow_Fuse(t *testing.T) {
 
 		if !want && (!c.TooMuch || c.Bound != 5000 || c.Asked != energy || len(c.HalfHours) != 1) {
 			t.Errorf("%d Wh: %+v", energy, c)
+		}
+	}
+}
+
+// TestFollow_FuseParts asks two cars of 7.4 kW behind a fuse of 10 kW and one elsewhere for all that they can draw in a half-hour, and all that
+// they need by 05:00: the two together have no part beyond their fuse.
+func TestFollow_FuseParts(t *testing.T) {
+	g := gather(evening)
+	g.behindFuse(10_000, flex.AssetID{1}, flex.AssetID{2})
+	for id := range byte(3) {
+		g.add(unplanned(night(id + 1)))
+	}
+	g.share()
+
+	midnight := flex.PeriodAt(time.Date(2026, 1, 16, 0, 0, 0, 0, time.UTC))
+	var profile []Asked
+	for i, energy := range []flex.WattHours{8700, 8700, 8700, 8700, 5000, 4600} {
+		profile = append(profile, Asked{midnight.Add(i), energy})
+	}
+
+	asked, joules, err := g.profile(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	f := g.follow(flex.Scope{}, asked, joules)
+	if !f.Yes {
+		t.Fatal(f.Certificate)
+	}
+
+	for i, a := range profile {
+		shared := f.Parts[0].Energy[i] + f.Parts[1].Energy[i]
+		if sum := shared + f.Parts[2].Energy[i]; sum != a.Energy || shared > 5001 {
+			t.Errorf("%v: %d Wh of %d, %d of them behind the fuse", a.Period, sum, a.Energy, shared)
+		}
+	}
+}
+
+// TestEnvelope_FuseOfOthers has a car that can draw only from 00:00 to 01:00, where its fuse carries 10 kWh: another of the site that needs
+// 14.8 kWh cannot leave out as much of the later hours as it could alone.
+func TestEnvelope_FuseOfOthers(t *testing.T) {
+	midnight := time.Date(2026, 1, 16, 0, 0, 0, 0, time.UTC)
+	g := gather(evening)
+	g.behindFuse(10_000, flex.AssetID{1}, flex.AssetID{2})
+	early := unplanned(night(1))
+	early.ReadyBy = midnight.Add(time.Hour)
+	early.Need = early.Delivered + 7400
+	g.add(early)
+	g.add(unplanned(night(2)))
+	g.share()
+
+	for _, w := range g.envelope(flex.Scope{}).Windows {
+		if w.From.Equal(midnight.Add(time.Hour)) && w.To.Equal(midnight.Add(5*time.Hour)) && w.Least != 14_800-2600 {
+			t.Errorf("at least %d Wh from 01:00 on, and 2600 can be drawn before", w.Least)
 		}
 	}
 }
@@ -155,7 +212,8 @@ func TestEnvelope_FusePlan(t *testing.T) {
 			g.add(p)
 		}
 
-		e := g.envelope(flex.Scope{}, g.bounds())
+		g.share()
+		e := g.envelope(flex.Scope{})
 		if err := outside(e); err != nil {
 			t.Fatal(err)
 		}

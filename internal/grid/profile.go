@@ -113,17 +113,11 @@ func (g *gathering) follow(
 	asked envelope.Set,
 	joules []envelope.Joules,
 ) *Follows {
-	bounds := g.bounds()
-	f := &Follows{Envelope: g.envelope(scope, bounds)}
+	f := &Follows{Envelope: g.envelope(scope)}
 	for t, h := range f.HalfHours {
 		if asked.Has(t) {
 			f.Asked = append(f.Asked, h)
 		}
-	}
-
-	if c, beyond := g.beyondFuses(asked, joules, bounds); beyond {
-		f.Certificate = g.certificate(&c)
-		return f
 	}
 
 	a := g.fleet.Follow(asked, joules)

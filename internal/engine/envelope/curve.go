@@ -49,8 +49,9 @@ func (c *curve) at(seconds int64) Joules {
 
 // Envelope is the most and the least that a fleet can draw.
 type Envelope struct {
-	slots int
-	hours []group
+	slots    int
+	hours    []group
+	branches []*branch
 }
 
 // group is the cars of the same hours.
@@ -68,7 +69,17 @@ func (f *Fleet) Envelope() *Envelope {
 		slots: f.slots,
 		hours: make([]group, len(f.hours)),
 	}
+	for _, b := range f.branches {
+		e.branches = append(e.branches, b.copy())
+	}
 
+	f.curves(e.hours)
+
+	return e
+}
+
+// curves works out the cars that no fuse limits, by their hours.
+func (f *Fleet) curves(groups []group) {
 	begins := make([]int, len(f.hours)+1)
 	for h, n := range f.counts {
 		begins[h+1] = begins[h] + n
@@ -79,23 +90,25 @@ func (f *Fleet) Envelope() *Envelope {
 	next := slices.Clone(begins)
 
 	for i := range f.cars {
+		if f.shared[i] {
+			continue
+		}
+
 		c := &f.cars[i]
 		k := next[c.Hours]
 		most[k] = c.filled(c.Most)
 		least[k] = c.filled(c.Least)
 		next[c.Hours]++
-		e.hours[c.Hours].sum += c.Least
+		groups[c.Hours].sum += c.Least
 	}
 
-	for h := range e.hours {
-		g := &e.hours[h]
+	for h := range groups {
+		g := &groups[h]
 		g.seconds = f.hours[h]
 		g.total = f.seconds(Hours(h), f.all())
 		g.most = newCurve(most[begins[h]:begins[h+1]])
 		g.least = newCurve(least[begins[h]:begins[h+1]])
 	}
-
-	return e
 }
 
 // filled returns the car with the first whole second at which it has drawn an energy.
@@ -121,6 +134,10 @@ func (e *Envelope) Most(s Set) Joules {
 		sum += g.most.at(g.within(s))
 	}
 
+	for _, b := range e.branches {
+		sum += b.most(s)
+	}
+
 	return sum
 }
 
@@ -131,6 +148,10 @@ func (e *Envelope) Least(s Set) Joules {
 	for i := range e.hours {
 		g := &e.hours[i]
 		sum += g.sum - g.least.at(g.total-g.within(s))
+	}
+
+	for _, b := range e.branches {
+		sum += b.least(s)
 	}
 
 	return sum
@@ -176,6 +197,19 @@ func (e *Envelope) Windows() []Bounds {
 			within := ahead[b.To] - ahead[b.From]
 			b.Most += g.most.at(within)
 			b.Least += g.sum - g.least.at(g.total-within)
+		}
+	}
+
+	// From one window to the next, one slot longer, little has to be moved.
+	for _, cars := range e.branches {
+		for k := range all {
+			b := &all[k]
+			b.Most += cars.most(Window(b.From, b.To))
+		}
+
+		for k := range all {
+			b := &all[k]
+			b.Least += cars.least(Window(b.From, b.To))
 		}
 	}
 

@@ -3,6 +3,7 @@ package envelope
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -15,24 +16,70 @@ import (
 // every amount of every car in every slot. It knows nothing of sets, curves or flows.
 type totals map[[4]Joules]bool
 
-func enumerate(hours [][]int64, cars []Car, slots int) totals {
-	all := totals{{}: true}
-	for _, c := range cars {
-		next := totals{}
-		for _, own := range vectors(hours[c.Hours], c, slots) {
-			for sum := range all {
-				for t := range sum {
-					sum[t] += own[t]
-				}
+// fuse is what cars share.
+type fuse struct {
+	carries []Joules
+	cars    []int
+}
 
-				next[sum] = true
+func enumerate(hours [][]int64, cars []Car, slots int, fuses ...fuse) totals {
+	all := totals{{}: true}
+	alone := map[int]bool{}
+	for i := range cars {
+		alone[i] = true
+	}
+
+	for _, f := range fuses {
+		behind := totals{{}: true}
+		for _, i := range f.cars {
+			alone[i] = false
+			behind = behind.and(vectors(hours[cars[i].Hours], cars[i], slots))
+		}
+
+		var let [][4]Joules
+		for sum := range behind {
+			if f.lets(sum) {
+				let = append(let, sum)
 			}
 		}
 
-		all = next
+		all = all.and(let)
+	}
+
+	for i, c := range cars {
+		if alone[i] {
+			all = all.and(vectors(hours[c.Hours], c, slots))
+		}
 	}
 
 	return all
+}
+
+// and adds one of some vectors to each.
+func (v totals) and(own [][4]Joules) totals {
+	next := totals{}
+	for _, o := range own {
+		for sum := range v {
+			for t := range sum {
+				sum[t] += o[t]
+			}
+
+			next[sum] = true
+		}
+	}
+
+	return next
+}
+
+// lets reports whether a fuse carries what is drawn.
+func (f fuse) lets(sum [4]Joules) bool {
+	for t, carries := range f.carries {
+		if sum[t] > carries {
+			return false
+		}
+	}
+
+	return true
 }
 
 // vectors is everything that one car can draw.
@@ -83,6 +130,7 @@ func (v totals) bounds(s Set) (least, most Joules) {
 type small struct {
 	*Fleet
 	slots int
+	fuses []fuse
 	all   totals
 }
 
@@ -103,8 +151,63 @@ func drawSmall(t *rapid.T) small {
 			t.Fatalf("short by %d: needs %d, is able to %d", short, c.Least, able)
 		}
 	}
-	f.all = enumerate(f.hours, f.cars, f.slots)
+	if rapid.Bool().Draw(t, "fuses") {
+		f.drawFuses(t)
+	}
+
+	f.all = enumerate(f.hours, f.cars, f.slots, f.fuses...)
 	return f
+}
+
+// drawFuses has cars share one or two fuses, and holds what they can then no longer have against all that they can draw.
+func (f *small) drawFuses(t *rapid.T) {
+	f.fuses = make([]fuse, 2)
+	for i := range f.cars {
+		k := rapid.IntRange(0, 2).Draw(t, "fuse")
+		if k < 2 {
+			f.fuses[k].cars = append(f.fuses[k].cars, i)
+		}
+	}
+
+	for k := range f.fuses {
+		own := &f.fuses[k]
+		for range f.slots {
+			own.carries = append(own.carries, Joules(rapid.IntRange(0, 5).Draw(t, "carries")))
+		}
+
+		needs := map[int]Joules{}
+		for _, i := range own.cars {
+			needs[i] = f.cars[i].Least
+		}
+
+		short := f.Share(own.carries, own.cars)
+		for j, i := range own.cars {
+			first := slices.Clone(f.cars)
+			first[i].Least = needs[i]
+			first[i].Most = max(first[i].Most, needs[i])
+			if got := f.possible(first, fuse{own.carries, own.cars[:j+1]}); got != needs[i]-short[j] {
+				t.Fatalf("car %d is short by %d of %d, and at best it has %d", i, short[j], needs[i], got)
+			}
+		}
+	}
+}
+
+// possible is the most of its need that the last car behind a fuse can have, if those before it have theirs.
+func (f *small) possible(cars []Car, own fuse) Joules {
+	last := &cars[own.cars[len(own.cars)-1]]
+	for ; last.Least > 0; last.Least-- {
+		behind := totals{{}: true}
+		for _, i := range own.cars {
+			behind = behind.and(vectors(f.hours[cars[i].Hours], cars[i], f.slots))
+		}
+		for sum := range behind {
+			if own.lets(sum) {
+				return last.Least
+			}
+		}
+	}
+
+	return 0
 }
 
 // TestEnvelope holds the bounds of every set of slots against all that the cars can draw.
@@ -170,6 +273,10 @@ func (f *small) wrong(asked Set, profile []Joules, of part) error {
 		sum := Joules(0)
 		free := Joules(0)
 		for t, seconds := range f.hours[c.Hours] {
+			if !asked.Has(t) && f.shared[i] { // of what is behind a fuse all parts are known
+				free += of(i, t)
+				continue
+			}
 			if !asked.Has(t) {
 				free += Joules(c.Power) * Joules(seconds)
 				continue
@@ -183,6 +290,21 @@ func (f *small) wrong(asked Set, profile []Joules, of part) error {
 
 		if sum+free < c.Least || sum > c.Most {
 			return fmt.Errorf("car %d draws %d, and %d elsewhere at most, not %d to %d", i, sum, free, c.Least, c.Most)
+		}
+	}
+
+	for _, own := range f.fuses {
+		var sum [4]Joules
+		for t := range f.slots {
+			for _, i := range own.cars {
+				if asked.Has(t) || f.shared[i] {
+					sum[t] += of(i, t)
+				}
+			}
+		}
+
+		if !own.lets(sum) {
+			return fmt.Errorf("%v draw %v behind a fuse that carries %v", own.cars, sum, own.carries)
 		}
 	}
 
@@ -332,19 +454,25 @@ func BenchmarkWindows(b *testing.B) {
 	}
 }
 
+// between is a profile between charging at once and charging as late as may be: a mean of two orders of filling lies within the envelope.
+func between(f *Fleet) []Joules {
+	e := f.Envelope()
+	profile := make([]Joules, f.slots)
+	for t := range profile {
+		early := e.Most(Window(0, t+1)) - e.Most(Window(0, t))
+		late := e.Least(Window(0, t+1)) - e.Least(Window(0, t))
+		profile[t] = (early + late) / 2
+	}
+
+	return profile
+}
+
 // BenchmarkFollow asks for profiles that are nearly all, just, or just not there.
 func BenchmarkFollow(b *testing.B) {
 	for _, n := range []int{100_000, 1_000_000} {
 		f := evening(n)
 		e := f.Envelope()
-		// The prefix bounds of a convex mix of two orders of filling lie within the envelope.
-		profile := make([]Joules, 48)
-		for t := range profile {
-			early := e.Most(Window(0, t+1)) - e.Most(Window(0, t))
-			late := e.Least(Window(0, t+1)) - e.Least(Window(0, t))
-			profile[t] = (early + late) / 2
-		}
-
+		profile := between(f)
 		over := append([]Joules(nil), profile...)
 		over[1] = e.Most(Window(1, 2)) + 1
 		for name, p := range map[string][]Joules{"yes": profile, "no": over} {

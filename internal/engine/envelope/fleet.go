@@ -3,6 +3,7 @@ package envelope
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 
 	"flexd/internal/flex"
 )
@@ -36,7 +37,10 @@ type Fleet struct {
 	names  map[string]Hours
 	hours  [][]int64 // seconds, by name and slot
 	cars   []Car
-	counts []int // of cars, by hours
+	counts []int // of cars that no fuse limits, by hours
+
+	shared   []bool // by car, whether it is behind a fuse that limits it
+	branches []*branch
 }
 
 // New returns a fleet without cars over so many slots, 1 to MaxSlots. It panics on others.
@@ -45,6 +49,15 @@ func New(slots int) *Fleet {
 		panic(fmt.Sprintf("envelope: %d slots, not 1 to %d", slots, MaxSlots))
 	}
 	return &Fleet{slots: slots, names: map[string]Hours{}}
+}
+
+// Car returns a car, cars counted in the order in which they were added.
+func (f *Fleet) Car(car int) Car { return f.cars[car] }
+
+// Able is what a car could draw in a slot at full power.
+func (f *Fleet) Able(car, slot int) Joules {
+	c := &f.cars[car]
+	return Joules(c.Power) * Joules(f.hours[c.Hours][slot])
 }
 
 // Len is how many cars the fleet has.
@@ -81,6 +94,7 @@ func (f *Fleet) Add(c Car) Joules {
 	c.Least -= short
 	c.Most = min(max(c.Least, c.Most), able)
 	f.cars = append(f.cars, c)
+	f.shared = append(f.shared, false)
 	f.counts[c.Hours]++
 
 	return short
@@ -94,6 +108,9 @@ func Window(from, to int) Set { return Set(1)<<to - Set(1)<<from }
 
 // Has reports whether a slot is in the set.
 func (s Set) Has(slot int) bool { return s>>slot&1 == 1 }
+
+// first is the first slot of a set that is not empty.
+func (s Set) first() int { return bits.TrailingZeros64(uint64(s)) }
 
 // all is every slot.
 func (f *Fleet) all() Set { return Window(0, f.slots) }

@@ -21,12 +21,17 @@ type Answer struct {
 
 	// by slot and place; none for slots that nothing is asked of
 	parts  [][]int64
-	places []int // of the cars
+	places []int           // of the cars
+	behind map[int][]int64 // by car behind a fuse, what it draws by slot
 }
 
 // Part returns what a car draws in a slot that something is asked of, cars counted in the order
 // in which they were added. It is for a profile that can be followed.
 func (a *Answer) Part(car, slot int) Joules {
+	if own, found := a.behind[car]; found {
+		return Joules(own[slot])
+	}
+
 	return Joules(a.parts[slot][a.places[car]])
 }
 
@@ -47,6 +52,7 @@ func (f *Fleet) Follow(asked Set, profile []Joules) Answer {
 			Follows: true,
 			parts:   w.x[:f.slots],
 			places:  w.places,
+			behind:  w.apart(),
 		}
 	}
 
@@ -67,7 +73,19 @@ func (f *Fleet) certify(s Set, more bool, profile []Joules) Certificate {
 		}
 	}
 
+	for _, b := range f.branches {
+		if more {
+			c.Bound += b.copy().most(s)
+		} else {
+			c.Bound += b.copy().least(s)
+		}
+	}
+
 	for i := range f.cars {
+		if f.shared[i] {
+			continue
+		}
+
 		car := &f.cars[i]
 		able := Joules(car.Power) * Joules(f.seconds(car.Hours, s))
 		if more {
@@ -95,6 +113,8 @@ type flow struct {
 	x          [][]int64 // joules, by slot and car
 	surplus    []int64   // of a slot: what is assigned less what is asked for
 	labels     []int     // a lower bound of the steps from a slot to a deficit
+	behind     []*branch // cars behind fuses, which are not among the cars
+	owned      []Set     // by slot, those of the branches that it stands for: for the rest the spare, and what nothing is asked of
 	impossible bool      // more is asked for than all cars may draw
 }
 
@@ -130,8 +150,38 @@ func (f *Fleet) newFlow(asked Set, profile []Joules) *flow {
 	}
 
 	w.spares(f.all() &^ asked)
+	w.branch(asked)
 
 	return w
+}
+
+// branch adds the cars behind fuses, with what they draw to begin with.
+func (w *flow) branch(asked Set) {
+	w.owned = make([]Set, w.nodes)
+	for _, t := range w.list {
+		w.owned[t] = Window(t, t+1)
+	}
+	w.owned[w.slots] |= w.all() &^ asked
+
+	for _, b := range w.branches {
+		own := b.copy()
+		w.behind = append(w.behind, own)
+		for _, t := range w.list {
+			w.surplus[t] += int64(own.within(w.owned[t]))
+		}
+	}
+}
+
+// apart is what each car behind a fuse draws.
+func (w *flow) apart() map[int][]int64 {
+	all := map[int][]int64{}
+	for _, b := range w.behind {
+		for i, car := range b.cars {
+			all[car] = b.x[i]
+		}
+	}
+
+	return all
 }
 
 // spares works out what the rest takes of each car: what it may leave, and what it can draw in
@@ -231,9 +281,13 @@ func (w *flow) sort() {
 		sum += w.counts[h]
 	}
 
-	w.cars = make([]Car, len(w.Fleet.cars))
+	w.cars = make([]Car, sum)
 	w.places = make([]int, len(w.Fleet.cars))
 	for i, c := range w.Fleet.cars {
+		if w.shared[i] {
+			continue
+		}
+
 		w.places[i] = next[c.Hours]
 		w.cars[next[c.Hours]] = c
 		next[c.Hours]++
@@ -298,6 +352,16 @@ func (w *flow) push(t, u int) {
 		w.put(i, t, -move)
 		w.put(i, u, move)
 	}
+
+	for _, b := range w.behind {
+		if w.surplus[t] == 0 {
+			return
+		}
+
+		move := b.move(w.owned[t], w.owned[u], w.surplus[t])
+		w.surplus[t] -= move
+		w.surplus[u] += move
+	}
 }
 
 // relabel raises a slot's label to one above the lowest that it can push to. A label that no
@@ -343,6 +407,12 @@ func (w *flow) lowest(t int) int {
 func (w *flow) movable(t, u int) bool {
 	for i, x := range w.x[t] {
 		if x > 0 && w.headroom(i, u) > 0 {
+			return true
+		}
+	}
+
+	for _, b := range w.behind {
+		if b.reach(w.owned[t])&w.owned[u]&b.open != 0 {
 			return true
 		}
 	}
