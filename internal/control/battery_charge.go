@@ -131,11 +131,13 @@ func expectedLevel(
 	home home.Battery,
 	at time.Time,
 ) (flex.WattHours, bool) {
-	past := periodsTo(p.StoredAt, at)
-	switch n := len(past); {
-	case p.PlannedAt.IsZero() || n > projectedMax:
+	last := flex.PeriodAt(at.Add(-1)) // a half-hour that has begun counts
+	if p.PlannedAt.IsZero() || last.Sub(p.StoredAt) >= projectedMax {
 		return 0, false
-	case n == 0:
+	}
+
+	past := periodsTo(p.StoredAt, at)
+	if len(past) == 0 {
 		return p.Stored, true
 	}
 
