@@ -99,6 +99,7 @@ var functions = template.FuncMap{
 	"capital":   capital,
 	"pence":     pence,
 	"words":     words,
+	"measured":  measured,
 	"count":     count,
 	"short":     short,
 	"dict":      dict,

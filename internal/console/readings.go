@@ -109,7 +109,7 @@ func missingAsked(r *request) (reading.MissingQuery, error) {
 func (p *readingsPage) table() *table {
 	t := &table{
 		Name:    "readings",
-		Columns: []string{"asset_id", "external_id", "day", "wanted", "missing"},
+		Columns: []string{"asset_id", "external_id", "day", "wanted", "missing", "label"},
 	}
 
 	for _, row := range p.Rows {
@@ -121,10 +121,36 @@ func (p *readingsPage) table() *table {
 					c.Day.String(),
 					c.Wanted,
 					c.Missing,
+					string(row.Label),
 				)
 			}
 		}
 	}
 
 	return t
+}
+
+// measured says what a label's readings are of, for a row of the map.
+func measured(label flex.Label) string {
+	switch label {
+	case flex.ChargerEnergy, flex.ChargerRegister:
+		return "charger"
+	case flex.BatteryInverterPower:
+		return "battery's power"
+	case flex.HeatPower:
+		return "power of heating"
+
+	case flex.SolarPower:
+		return "solar power"
+
+	case flex.BatteryStateOfCharge, flex.BatteryStoredEnergy:
+		return "state of charge"
+	case flex.TankTemperature:
+		return "tank's temperature"
+
+	case flex.RoomTemperature:
+		return "rooms' temperature"
+	}
+
+	return "boundary"
 }

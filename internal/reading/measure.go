@@ -1,0 +1,194 @@
+package reading
+
+import (
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/settle"
+)
+
+// measure is what is read of an asset in each half-hour, under any of some labels. An asset may
+// have several: a battery its power and its state of charge.
+type measure struct {
+	labels []flex.Label
+	state  bool // it is read at instants, and stays until the next
+	known  func([]flex.Reading) func(flex.Period) bool
+}
+
+// The measures of which half-hours can be missing.
+var (
+	ownEnergy = measure{
+		labels: settle.Labels(settle.Asset),
+		known:  metered(settle.Asset),
+	}
+	boundaryEnergy = measure{
+		labels: settle.Labels(settle.Boundary),
+		known:  metered(settle.Boundary),
+	}
+
+	heatPower  = power(flex.HeatPower)
+	solarPower = power(flex.SolarPower)
+
+	charge          = state(flex.BatteryStateOfCharge, flex.BatteryStoredEnergy)
+	tankTemperature = state(flex.TankTemperature)
+	roomTemperature = state(flex.RoomTemperature)
+
+	measures = []measure{
+		ownEnergy,
+		boundaryEnergy,
+		heatPower,
+		solarPower,
+		charge,
+		tankTemperature,
+		roomTemperature,
+	}
+)
+
+func power(label flex.Label) measure {
+	return measure{labels: []flex.Label{label}, known: covered(label)}
+}
+
+func state(labels ...flex.Label) measure {
+	return measure{labels: labels, state: true, known: sampled(labels)}
+}
+
+// measuredLabels are the labels of all measures.
+func measuredLabels() []flex.Label {
+	var labels []flex.Label
+	for _, m := range measures {
+		labels = append(labels, m.labels...)
+	}
+
+	return labels
+}
+
+// expectedMeasures are what an asset owes: what came of it on the days, what a charger
+// measures of itself, and of another asset whose readings stopped before them, its usual one.
+func expectedMeasures(
+	a flex.Asset,
+	rs []flex.Reading,
+	ever bool,
+) []measure {
+	var expected []measure
+	for _, m := range measures {
+		if m.came(rs) && !(m.state && a.Type.Charges()) {
+			expected = append(expected, m)
+		}
+	}
+
+	own, known := usualMeasure(a.Type)
+	if !known {
+		return expected
+	}
+
+	stopped := ever && len(expected) == 0
+	owes := a.Type.Charges() && !ownEnergy.came(rs)
+	if stopped || owes {
+		expected = append(expected, own)
+	}
+
+	return expected
+}
+
+// usualMeasure is what is read of assets of a type, if anything is.
+func usualMeasure(t flex.AssetType) (usual measure, known bool) {
+	switch {
+	case t.Charges():
+		return ownEnergy, true
+	case t == flex.Battery:
+		return charge, true
+	case t.Heats():
+		return heatPower, true
+	case t == flex.PVInverter:
+		return solarPower, true
+	}
+
+	return boundaryEnergy, t == flex.BoundaryMeter
+}
+
+// has reports whether readings of the label are of the measure.
+func (m *measure) has(label flex.Label) bool {
+	return slices.Contains(m.labels, label)
+}
+
+// came reports whether any of the readings is of the measure.
+func (m *measure) came(rs []flex.Reading) bool {
+	return slices.ContainsFunc(rs, func(r flex.Reading) bool {
+		return m.has(r.Label)
+	})
+}
+
+// label is the first of the measure's labels that any reading came under, or the first of all.
+func (m *measure) label(rs []flex.Reading) flex.Label {
+	for _, label := range m.labels {
+		if slices.ContainsFunc(rs, func(r flex.Reading) bool {
+			return r.Label == label
+		}) {
+			return label
+		}
+	}
+
+	return m.labels[0]
+}
+
+// inSessions reports whether assets of the type may send it of their plug sessions alone.
+func (m *measure) inSessions(t flex.AssetType) bool {
+	return t.Charges() && m.has(flex.ChargerEnergy)
+}
+
+// metered knows the half-hours whose energy settlement can tell.
+func metered(by settle.Metering) func([]flex.Reading) func(flex.Period) bool {
+	return func(rs []flex.Reading) func(flex.Period) bool {
+		days := byDay(settle.HalfHours(by, rs))
+
+		return func(p flex.Period) bool {
+			day, n := p.SettlementPeriod()
+			m := days[day]
+			_, known := m.At(n)
+			return known
+		}
+	}
+}
+
+// covered knows the half-hours that the power's readings cover without a gap.
+func covered(label flex.Label) func([]flex.Reading) func(flex.Period) bool {
+	return func(rs []flex.Reading) func(flex.Period) bool {
+		known := map[flex.Period]time.Duration{}
+		for _, r := range rs {
+			if r.Label != label {
+				continue
+			}
+
+			for p := flex.PeriodAt(r.From); p.Start().Before(r.To); p = p.Add(1) {
+				part := r.Meet(p.Span())
+				known[p] += part.To.Sub(part.From)
+			}
+		}
+
+		return func(p flex.Period) bool {
+			return known[p] >= flex.HalfHour
+		}
+	}
+}
+
+// sampled knows the half-hours in which a state was read, and the one after each: once an
+// hour is enough.
+func sampled(labels []flex.Label) func([]flex.Reading) func(flex.Period) bool {
+	return func(rs []flex.Reading) func(flex.Period) bool {
+		known := map[flex.Period]bool{}
+		for _, r := range rs {
+			if !slices.Contains(labels, r.Label) {
+				continue
+			}
+
+			first := flex.PeriodAt(r.From)
+			last := flex.PeriodAt(flex.Later(r.From, r.To.Add(-time.Microsecond)))
+			for p := first; last.Add(1).Sub(p) >= 0; p = p.Add(1) {
+				known[p] = true
+			}
+		}
+
+		return func(p flex.Period) bool { return known[p] }
+	}
+}
