@@ -2,12 +2,16 @@ package portal_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"flexd/test/axe"
@@ -27,6 +31,29 @@ var rules = map[string]string{
 	"nothing is wider than a phone": `document.documentElement.scrollWidth <= document.documentElement.clientWidth`,
 	"a thumb meets every button":    `[...document.querySelectorAll("button,.button,summary")].every((b) => !b.getClientRects().length || b.getBoundingClientRect().height >= 44)`,
 	"every picture has a text":      `[...document.querySelectorAll("[role=img]")].every((i) => i.ariaLabel)`,
+}
+
+// shots says where pictures of the household's pages go: go test ./internal/portal -run Phone -shots FOLDER
+var shots = flag.String("shots", "", "write a picture of every page on a phone to this folder")
+
+// shoot takes a picture of the page that is shown.
+func shoot(t *testing.T, ctx context.Context, name string) {
+	t.Helper()
+	if *shots == "" {
+		return
+	}
+	height, err := chromedp.Run(ctx, chromedp.Evaluate[float64](`document.documentElement.scrollHeight`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shot, err := chromedp.Call(ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatPng,
+		CaptureBeyondViewport: new(true), Clip: &page.Viewport{Width: 390, Height: height, Scale: 1}})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(*shots, name+".png"), shot.Data, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // phone opens a tab of a browser as wide as a phone.
@@ -86,6 +113,7 @@ func TestHousehold_Phone(t *testing.T) {
 				if found := broken(t, tab, fmt.Sprintf("%s%s%slang=%s", link, path, mark, language)); len(found) > 0 {
 					t.Errorf("%s in %s: not so: %q", path, language, found)
 				}
+				shoot(t, tab, "household"+strings.NewReplacer("/", "-", "?kind=full_asset_schedule_control", "-withdraw").Replace(path)+"-"+language)
 			}
 		}
 	})

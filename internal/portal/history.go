@@ -54,20 +54,33 @@ func (s *Server) history(r *request) error {
 // historyPagesMax bounds how far back can be asked.
 const historyPagesMax = 100_000
 
-// comparedText says what a session cost at market prices, beside charging at once.
+// comparedText says what a session cost or brought at market prices, beside charging at once.
 func (l *speech) comparedText(c reward.Charge) string {
 	if !c.Priced {
 		return ""
 	}
 
+	if c.Cost.Pence() < 0 {
+		return l.say("At market prices that brought {1}.", -c.Cost.Pence()) +
+			l.besideText(c.Cost, c.AtOnce)
+	}
+
 	less := c.AtOnce.Pence() - c.Cost.Pence()
 	if less <= 0 {
-		return l.say("At market prices {1}.", c.Cost.Pence())
+		return l.say("At market prices that cost {1}.", c.Cost.Pence())
 	}
 
 	return l.say(
-		"At market prices {1}, {2} less than at once.",
+		"At market prices that cost {1}, which is {2} less than charging at once.",
 		c.Cost.Pence(),
 		less,
 	)
+}
+
+// earnedText says what a session earned, or what was taken off for it after a correction.
+func (l *speech) earnedText(amount flex.Pence) string {
+	if amount < 0 {
+		return l.say("{1} taken off", -amount)
+	}
+	return l.say("earned {1}", amount)
 }

@@ -65,7 +65,7 @@ func TestHousehold_History(t *testing.T) {
 		want(t, status, page, 200, "£0.30", `/history">`)
 		status, page = e.get(t, e.page+"/history")
 		want(t, status, page, 200, "15 January, 18:00 to 16 January, 07:00", "14.8 kWh; earned £0.30.",
-			"At market prices £0.74, £2.22 less than at once.", `statement?month=2026-01">January 2026</a></td><td class="number">14.8 kWh</td><td class="number">£0.30</td>`)
+			"At market prices that cost £0.74, which is £2.22 less than charging at once.", `statement?month=2026-01">January 2026</a></td><td class="number">14.8 kWh</td><td class="number">£0.30</td>`)
 		refuse(t, page, "Earlier sessions", "Later sessions")
 
 		for _, query := range []string{"?page=0", "?page=x", "?page=100001"} {
@@ -75,6 +75,35 @@ func TestHousehold_History(t *testing.T) {
 
 		status, page = e.get(t, e.link(t, reward.LinkOptions{HideTransactions: true})+"/history")
 		want(t, status, page, 404)
+	})
+}
+
+// A night at prices below zero brought money, and no amount is shown with a sign before its reader knows what it means.
+func TestHousehold_HistoryBrought(t *testing.T) {
+	eachEvening(t, func(t *testing.T, e *evening) {
+		e.Consent(e.now.Add(-time.Hour))
+		e.now = e.now.Add(time.Minute)
+		e.publishNight(t, -6)
+		e.plugIn(t)
+		begin := flex.PeriodAt(e.now).Start()
+		e.now = begin.Add(13 * time.Hour)
+		e.meter(t, flex.Span{From: begin, To: e.now}, flex.Span{From: begin.Add(7 * time.Hour), To: begin.Add(9 * time.Hour)})
+		e.unplug(t)
+
+		e.now = e.now.Add(time.Hour)
+		if _, err := e.service.SettleSessions(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+
+		e.page = e.link(t, reward.LinkOptions{})
+		for language, sentence := range map[string]string{
+			"en": "At market prices that brought £0.09. Charged at once it would have cost £2.96.",
+			"de": "Zu Marktpreisen brachte das £0.09 ein. Sofort geladen hätte es £2.96 gekostet.",
+		} {
+			status, page := e.get(t, e.page+"/history?lang="+language)
+			want(t, status, page, 200, sentence)
+			refuse(t, page, "-£", "−£")
+		}
 	})
 }
 

@@ -362,7 +362,7 @@ func (l *speech) savedText(c control.HouseholdCar, now time.Time) string {
 			text = l.say("At market prices the plan brought {1}.", -c.Cost.Pence())
 		}
 
-		return text + l.besideText(c)
+		return text + l.besideText(c.Cost, c.AtOnce)
 	}
 
 	less := c.AtOnce.Pence() - c.Cost.Pence()
@@ -392,9 +392,9 @@ func (l *speech) savedText(c control.HouseholdCar, now time.Time) string {
 }
 
 // besideText says, after a space, what charging at once would have cost or brought; empty if that is no worse.
-func (l *speech) besideText(c control.HouseholdCar) string {
-	atOnce := c.AtOnce.Pence()
-	if atOnce <= c.Cost.Pence() {
+func (l *speech) besideText(cost, instead flex.MicroPounds) string {
+	atOnce := instead.Pence()
+	if atOnce <= cost.Pence() {
 		return ""
 	}
 	if atOnce < 0 {

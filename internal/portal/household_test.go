@@ -60,6 +60,12 @@ func eachEvening(t *testing.T, test func(t *testing.T, e *evening)) {
 // publish makes the prices of 18:00 to 18:00 of the next day known.
 func (e *evening) publish(t *testing.T) {
 	t.Helper()
+	e.publishNight(t, 50)
+}
+
+// publishNight makes the prices known with another one from 01:00 to 05:00.
+func (e *evening) publishNight(t *testing.T, night float64) {
+	t.Helper()
 	first := flex.PeriodAt(e.now)
 	prices := make([]flex.PricedPeriod, 48)
 
@@ -69,7 +75,7 @@ func (e *evening) publish(t *testing.T) {
 		case hour >= 18 && hour < 22:
 			pounds = 200
 		case hour >= 1 && hour < 5:
-			pounds = 50
+			pounds = night
 		}
 
 		prices[i] = flex.PricedPeriod{Period: first.Add(i), Price: flex.FromGBPPerMWh(pounds), Known: true}
@@ -465,7 +471,7 @@ func TestHousehold_German(t *testing.T) {
 		want(t, status, page, 200, `<html lang="de">`, "Ihr Zuhause", "Es lädt 01:00 bis 03:00 und hat die 14.8 kWh bis 07:00 am Freitag.", "Jetzt laden", "Noch £10.00, bis Sie sich")
 
 		status, page = e.wish(t, "act", "now", "hours", "x")
-		want(t, status, page, 422, "Geben Sie an, für wie viele Stunden, wie in 2.")
+		want(t, status, page, 422, "Geben Sie an, für wie viele Stunden, zum Beispiel 2.")
 		status, page = e.wish(t, "act", "skip")
 		want(t, status, page, 200, "Es lädt nichts, bis der Plan endet.", "Bis 07:00 am Freitag, 16. Januar wird nichts gebraucht.")
 

@@ -18,17 +18,17 @@ import (
 
 // figures are what templates may call beside the language's own, the same in all languages.
 var figures = template.FuncMap{
-	"pounds": func(p flex.Pence) string { return p.String() },
+	"pounds": pounds,
 	"plain": func(p flex.Pence) string {
 		return fmt.Sprintf("%d.%02d", p/100, p%100)
 	},
 	"earned": func(t reward.Totals) string {
-		return (t.Earned + t.Other).String()
+		return pounds(t.Earned + t.Other)
 	},
-	"price": func(p *flex.Price) string { return reward.PriceText(p) },
-	"worth": reward.PenceText,
+	"price": func(p *flex.Price) string { return minus(reward.PriceText(p)) },
+	"worth": func(p settle.PicoPounds) string { return minus(reward.PenceText(p)) },
 	"gross": func(g flex.MicroPounds) string {
-		return reward.PenceText(settle.PicoPounds(g) * 1_000_000)
+		return minus(reward.PenceText(settle.PicoPounds(g) * 1_000_000))
 	},
 
 	"kwh":    kwh,
@@ -41,6 +41,14 @@ var figures = template.FuncMap{
 	"dial":    dial,
 	"consent": func(kind string) consentWords { return consentTexts[kind] },
 }
+
+// minus writes the sign of a number below zero as the console does.
+func minus(number string) string {
+	return strings.ReplaceAll(number, "-", "−")
+}
+
+// pounds writes an amount of money.
+func pounds(p flex.Pence) string { return minus(p.String()) }
 
 // functionsIn are the others, in the language of their readers.
 func functionsIn(l *speech) template.FuncMap {
@@ -73,6 +81,7 @@ func functionsIn(l *speech) template.FuncMap {
 		"batsaves": l.batterySavesText,
 		"allpay":   l.batteriesPayText,
 		"compared": l.comparedText,
+		"paid":     l.earnedText,
 		"away":     l.awayText,
 		"why":      l.whyText,
 		"gives":    l.givesText,

@@ -90,7 +90,36 @@ func (s *Server) build() {
 	)
 
 	mux.HandleFunc("GET /balance/element.js", serveElement)
+	for _, pattern := range otherPaths {
+		mux.HandleFunc(pattern, s.serveNothing)
+	}
+
 	s.handler = mux
+}
+
+// otherPaths are what no page answers, or none with the request's method.
+var otherPaths = []string{
+	"/balance/",
+	"/balance/{token}",
+	"/balance/{token}/{rest...}",
+}
+
+func (s *Server) serveNothing(w http.ResponseWriter, r *http.Request) {
+	s.serve(w, r, (*Server).nothing)
+}
+
+// nothing answers what no page is for: an address that there is not, or a method that a page does not take.
+func (s *Server) nothing(r *request) error {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return flex.Fail(flex.NotFound, "this page is not known")
+	}
+
+	r.w.Header().Set("Allow", "GET, HEAD, POST")
+
+	return s.show(r, http.StatusMethodNotAllowed, "error", map[string]any{
+		"Text":  r.speech.say("There is no such page."),
+		"Known": r.open,
+	})
 }
 
 // request is a request of a visitor.
@@ -199,6 +228,9 @@ func (s *Server) refuse(r *request, err error) {
 		text = r.speech.say(
 			"This link is not known, or its time is over. Please open the page again from your app.",
 		)
+		if r.open {
+			text = r.speech.say("There is no such page.")
+		}
 
 	case flex.Internal:
 		s.Log.ErrorContext(r.Context(), "balance page", "error", err)

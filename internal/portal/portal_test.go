@@ -202,13 +202,13 @@ func TestPortal_WithdrawWithoutAScript(t *testing.T) {
 	}
 
 	status, page = h.post(t, link+"/withdraw", "amount", "£10.5", "form", form)
-	want(t, status, page, 200, "Withdrawal requested.", "£14.50", "-£10.50", "waits for approval")
+	want(t, status, page, 200, "Withdrawal requested.", "£14.50", "−£10.50", "waits for approval")
 	status, page = h.post(t, link+"/withdraw", "amount", "£10.50", "form", form) // sent twice, it withdraws once
 	want(t, status, page, 200, "£14.50")
 	status, page = h.post(t, link+"/withdraw", "amount", "£10.51", "form", form)
 	want(t, status, page, 422, "This form asked for £10.50 already")
 	status, page = h.get(t, link+"/statement")
-	want(t, status, page, 200, "1 January 2026 to 15 January 2026", "£25.00", "-£10.50", "Balance after", "Statement number", "?tax_year=2025", "?month=2025-12")
+	want(t, status, page, 200, "1 January 2026 to 15 January 2026", "£25.00", "−£10.50", "Balance after", "Statement number", "?tax_year=2025", "?month=2025-12")
 	status, page = h.get(t, link+"/statement?tax_year=2025")
 	want(t, status, page, 200, "6 April 2025 to 5 April 2026", "£14.50")
 	for path, wanted := range map[string]string{"csv": "\nline,2,", "json": `"withdrawn_pence": -1050`} {
@@ -279,6 +279,36 @@ func TestPortal_Links(t *testing.T) {
 	for _, path := range []string{"/balance/x", "/balance/x/account", "/balance/x/statement", "/balance/x/y"} {
 		status, page := h.get(t, h.server.URL+path)
 		want(t, status, page, 404, "This link is not known, or its time is over.")
+	}
+
+	// What no page is for is answered by a page too, whatever the method.
+	mine := h.link(t, reward.LinkOptions{})
+	for _, c := range []struct {
+		method, address string
+		status          int
+		text            string
+	}{
+		{"GET", h.server.URL + "/balance/", 404, "This link is not known"},
+		{"PUT", h.server.URL + "/balance/x", 404, "This link is not known"},
+		{"GET", mine + "/history/2026/1", 404, "There is no such page."},
+		{"GET", mine + "/nowhere", 404, "There is no such page."},
+		{"DELETE", mine + "/account", 405, "There is no such page."},
+		{"POST", mine + "/statement", 405, "Back to your page"},
+	} {
+		ask, err := http.NewRequest(c.method, c.address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := h.browser.Do(ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		want(t, answer.StatusCode, string(body), c.status, "<h1>That did not work</h1>", c.text)
+		if allow := answer.Header.Get("Allow"); (allow != "") != (c.status == 405) {
+			t.Errorf("%s %s: Allow %q", c.method, c.address, allow)
+		}
 	}
 
 	hidden := h.link(t, reward.LinkOptions{HideTransactions: true})

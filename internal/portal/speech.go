@@ -33,6 +33,10 @@ func (l *speech) say(text string, args ...any) string {
 	}
 
 	for i, a := range args {
+		if amount, is := a.(flex.Pence); is {
+			a = pounds(amount)
+		}
+
 		text = strings.ReplaceAll(
 			text,
 			"{"+strconv.Itoa(i+1)+"}",

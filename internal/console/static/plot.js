@@ -64,12 +64,23 @@ export const timeAxis = () => ({
   ],
 });
 export const axis = (label, more = {}) => ({
+  values: (u, ticks) => ticks.map((v) => (v == null ? "" : number(v, 3))),
   label, labelSize: 18, labelFont: "12px system-ui, sans-serif", labelGap: 0, size: 52, gap: 4,
   stroke: colour("--soft"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 },
   font: "12px system-ui, sans-serif", ...more,
 });
 
 export const one = (u, v) => (v == null ? "–" : number(v));
+
+// legend keeps the names of series without a value out of the legend, and the values while nothing is pointed at.
+const legend = {
+  named(u) {
+    u.root.querySelectorAll(".u-legend .u-series").forEach((row, i) => {
+      row.hidden = i > 0 && !u.data[i].some((v) => v != null);
+    });
+  },
+  pointed(u) { u.root.classList.toggle("idle", u.cursor.idx == null); },
+};
 
 // draw makes a plot in the element and keeps it as wide as its place; options is a function,
 // because colours change between light and dark.
@@ -80,6 +91,13 @@ export function draw(element, options, data) {
     const o = options();
     // the date at the end of the time axis needs room where no axis stands beside it
     const right = o.axes.some((a) => a.side === 1) ? null : 36;
+    const { hooks = {} } = o;
+    o.hooks = {
+      ...hooks,
+      setData: [...(hooks.setData ?? []), legend.named],
+      setCursor: [...(hooks.setCursor ?? []), legend.pointed],
+      ready: [...(hooks.ready ?? []), legend.named, legend.pointed],
+    };
     plot = new uPlot({ width: element.clientWidth, padding: [null, right, null, null], tzDate: london, cursor: { drag: { x: true, y: false }, points: { size: 6 } }, ...o }, data, element);
   };
   make();
