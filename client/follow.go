@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// followRetry is the wait before a stream that has ended is asked for anew.
+	// followRetry is the wait before a stream that has ended is asked for again.
 	followRetry = 2 * time.Second
 	// followSilence is how long a stream may be silent; flexd sends a sign of life every 15 seconds.
 	followSilence = 45 * time.Second
@@ -27,7 +27,7 @@ func (c *Client) SiteLive(ctx context.Context, id SiteID) (SiteNow, error) {
 
 // FollowSite calls changed with how a site's assets are, at once and each time that something of it
 // changes, until the context ends, changed fails or flexd refuses: then it returns that error. A stream
-// that ends or breaks is asked for anew, and begins with how things are.
+// that ends or breaks is asked for again, and begins with how things are.
 func (c *Client) FollowSite(
 	ctx context.Context,
 	id SiteID,

@@ -290,7 +290,7 @@ func (c *Client) EndHouseholdToken(ctx context.Context, id SiteID) error {
 	)
 }
 
-// HouseholdEvent returns what a household's own program is shown of the site: what goes on or comes
+// HouseholdEvent returns what a household's own program is shown of the site: what is under way or comes
 // next, nil if nothing is planned.
 func (c *Client) HouseholdEvent(
 	ctx context.Context,

@@ -490,7 +490,7 @@ func (c *Client) FeederLimits(
 	return call[FeederLimits](ctx, c, get, "/grid/limits", queryOf(q), nil)
 }
 
-// SetFeederLimits takes the place of what was given before of the groups and directions that are named.
+// SetFeederLimits replaces what was given before of the groups and directions that are named.
 func (c *Client) SetFeederLimits(
 	ctx context.Context,
 	in FeederLimitsRequest,

@@ -91,7 +91,7 @@ type Metered struct {
 	Energy float64 // Wh
 }
 
-// Receive takes a profile as pushed. A bad one is refused and the old one stands.
+// Receive takes a profile as pushed. A bad one is refused and the old one stays in force.
 func (c *Charger) Receive(body []byte) error {
 	parse := ocpp.Parse
 	if c.Discharge > 0 {

@@ -4,7 +4,7 @@
 //
 // # Devices
 //
-// A Charger obeys the profiles that it accepted: at each instant the latest that has begun, and before the first nothing limits it. A new profile takes the place of those that begin no
+// A Charger obeys the profiles that it accepted: at each instant the latest that has begun, and before the first nothing limits it. A new profile replaces those that begin no
 // earlier. One that cannot be read is refused, and what was there stays. A profile is for one transaction: when the next car is plugged in, all are forgotten. It meters what it drew by half-hours, and returns each half-hour once. A Car takes what is offered up to its own power until it is
 // full; it may react late, draw less near its end, or have outages. A Battery does what its schedule says. All of them are values that are run to an instant (RunTo) and compute
 // exactly, from one change of power to the next: there is no step of time whose length could change a result.
@@ -23,7 +23,7 @@
 // fuse or a battery makes that matter. After each step all that is due is done (App.RunDue, every six hours App.RunUntilIdle), every due push is tried, meters are reported, and only then does time go on.
 // Nothing happens between two instants, so a history has one outcome: Outcome.Hash is the same each time on each engine.
 //
-// A kill has what is due be done with the endpoint out of reach, copies the SQLite database with a part of what was written to its journal meanwhile (drawn from the seed; none of it for a disk that forgets), and goes on
+// A kill has what is due be done with the endpoint out of reach, copies the SQLite database with a part of what was written to its journal meanwhile (drawn from the seed; none of it for a disk that forgets), and continues
 // with a new flexd on the copy, a lease later. On PostgreSQL, whose files are its server's, flexd dies before it has written any of it.
 //
 // # What must hold

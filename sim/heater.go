@@ -41,7 +41,7 @@ type heater struct {
 	schedules []sent
 }
 
-// receive takes a push: it takes the place of those that begin no earlier.
+// receive takes a push: it replaces those that begin no earlier.
 func (h *heater) receive(body []byte) error {
 	var push client.SetChargingProfileRequest
 	if err := json.Unmarshal(body, &push); err != nil {

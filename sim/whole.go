@@ -31,7 +31,7 @@ type Outcome struct {
 	Heat map[string]*Heat `json:"heat,omitempty"`
 }
 
-// whole is a flexd that a history is played on. Its clock stands between the instants of the history,
+// whole is a flexd that a history is played on. Its clock does not move between the instants of the history,
 // and no job runs but in its turn: a history has one outcome.
 type whole struct {
 	settings app.Settings
@@ -386,7 +386,7 @@ func (w *whole) prepare(
 	return w.register(ctx, history)
 }
 
-// afterwards is how long a history goes on after its last happening: until all is credited.
+// afterwards is how long a history continues after its last happening: until all is credited.
 const afterwards = 36 * time.Hour
 
 // live plays the history from one instant to the next.

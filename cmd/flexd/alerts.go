@@ -484,7 +484,7 @@ type alertsRouteRemove struct {
 	Name string `arg:"" help:"Name of the route."`
 }
 
-// Run forgets a route.
+// Run deletes a route.
 func (o *alertsRouteRemove) Run(ctx context.Context, c console) error {
 	return o.onAlerts(
 		ctx,

@@ -175,7 +175,7 @@ func (o *ofAssets) print(
 
 type assetReplan struct{ ofAssets }
 
-// Run plans assets anew.
+// Run plans assets again.
 func (o *assetReplan) Run(ctx context.Context, c console) error {
 	return o.run(ctx, c, selection.Action{Kind: selection.Replan}, "")
 }

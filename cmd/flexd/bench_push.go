@@ -374,7 +374,7 @@ func (r *pushBench) event(
 	}
 }
 
-// drain holds the pushes back while every car is planned anew, and returns how many a
+// drain holds the pushes back while every car is planned again, and returns how many a
 // second then arrive.
 func (r *pushBench) drain(
 	ctx context.Context,

@@ -20,7 +20,7 @@ import (
 	records "flexd/internal/store"
 )
 
-// benchWaveCommand times a wave: new prices, every plugged-in car planned anew, and what
+// benchWaveCommand times a wave: new prices, every plugged-in car planned again, and what
 // changed stored with its place in the outbox; and then the way to the client's endpoint.
 type benchWaveCommand struct {
 	Database  string `help:"An empty store to run on; a temporary SQLite file if not given." aliases:"db" placeholder:"URL"`
@@ -334,7 +334,7 @@ func (w *waveBench) rest(ctx context.Context) error {
 	})
 }
 
-// wave makes prices known and has all processes plan the fleet anew and then deliver what
+// wave makes prices known and has all processes plan the fleet again and then deliver what
 // changed.
 func (w *waveBench) wave(
 	ctx context.Context,

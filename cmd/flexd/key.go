@@ -95,7 +95,7 @@ type keyReseal struct {
 	form
 }
 
-// Run seals anew what is under older keys.
+// Run seals again what is under older keys.
 func (k *keyReseal) Run(ctx context.Context, c console) error {
 	h, err := k.open(ctx)
 	if err != nil {

@@ -65,7 +65,7 @@ func (p *planCommand) Run(ctx context.Context, c console) error {
 }
 
 // planLines answers every line with a line. A line that cannot be planned is answered
-// with what is wrong with it, and the rest goes on.
+// with what is wrong with it, and the rest continues.
 func planLines(
 	ctx context.Context,
 	in io.Reader,

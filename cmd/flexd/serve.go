@@ -148,7 +148,7 @@ func (s store) settings() (app.Settings, error) {
 	return settings, err
 }
 
-// anew are the settings of a store that is made if it is not there. A command never changes the
+// again are the settings of a store that is made if it is not there. A command never changes the
 // schema of one that is: only flexd migrate and flexd serve do.
 func (s store) anew() (app.Settings, error) {
 	if err := records.CheckURL(s.Database); err != nil {

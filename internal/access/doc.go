@@ -31,7 +31,7 @@
 //
 //	password ─► code, if two-step is on ─► session
 //	passkey ─────────────────────────────► session   the device is two factors by itself
-//	identity provider ───────────────────► session   its groups give the role, at each sign-in anew
+//	identity provider ───────────────────► session   its groups give the role, at each sign-in again
 //
 // A session is looked up in the database at each request: one that was ended is over everywhere at once. Codes (RFC 6238) and
 // recovery codes, passkeys' challenges and answers of an identity provider are each taken once. Acts on money and
@@ -54,7 +54,7 @@
 //     right where the answer makes no id: it is null or a status, or describes what the path names. A DELETE of what is gone by then
 //     is answered as done.
 //
-// Beside them: batches of readings keep no answer, since the same readings again change nothing. A token is made anew by each
+// Beside them: batches of readings keep no answer, since the same readings again change nothing. A token is made again by each
 // repeat, and its answer is not kept. A rotated secret is shown once. The test of an endpoint ends after its commit, with the
 // receiver's answer; a repeat after the process died may name a delivery that there is not.
 //

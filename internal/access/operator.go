@@ -211,7 +211,7 @@ func (s *Service) keepSession(
 	session store.OperatorSession,
 ) error {
 	return s.people().WriteAll(ctx, func(all *store.All) error {
-		same, err := all.HoldOperator(ctx, o)
+		same, err := all.LockOperator(ctx, o)
 		if err != nil {
 			return err
 		}
@@ -311,7 +311,7 @@ func (s *Service) operatorNamed(
 	return o, known, nil
 }
 
-// UnknownOperator stands in the audit log for a name that is no operator's. The name itself
+// UnknownOperator is written in the audit log for a name that is no operator's. The name itself
 // does not: somebody may have typed a password into the wrong field.
 const UnknownOperator = "(unknown)"
 

@@ -544,7 +544,7 @@ func (s *Service) PasskeysOf(ctx context.Context, id flex.OperatorID) ([]Passkey
 	return shown, err
 }
 
-// RemovePasskey forgets a passkey of the operator's.
+// RemovePasskey deletes a passkey of the operator's.
 func (s *Service) RemovePasskey(ctx context.Context, who Operator, id string) error {
 	raw, err := base64.RawURLEncoding.DecodeString(id)
 	if err != nil || len(raw) == 0 {

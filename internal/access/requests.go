@@ -109,7 +109,7 @@ func (s *Service) RecentRequests(org flex.OrgID) []LoggedRequest {
 }
 
 // shown are the names whose texts say nothing of a person. A text of another name is hidden, so that a new
-// field is until it stands here; a test asks for those with fixed words.
+// field is until it is listed here; a test asks for those with fixed words.
 var shown = map[string]bool{
 	"event_type":          true,
 	"phase":               true,

@@ -92,7 +92,7 @@ func checkPerson(p signin.Person) error {
 const MaxSubject = 255
 
 // SignInOperator opens a session for whom the identity provider's answer to the attempt speaks
-// of. Their groups give the role, at each sign-in anew; who has none is Forbidden, and so is who
+// of. Their groups give the role, at each sign-in again; who has none is Forbidden, and so is who
 // was removed. An answer that is not right, or was taken before, is Unauthorized. Who is new here
 // becomes an operator. All of it is in the audit log.
 func (s *Service) SignInOperator(

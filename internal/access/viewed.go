@@ -12,7 +12,7 @@ import (
 // where, and at which site, by its id alone. So the log tells after an erasure that somebody looked,
 // and not at whom. A list is one entry, without what was looked for: it may be a person's e-mail address.
 
-// ViewedAgain is how long a person's looking at the same again is not written down anew.
+// ViewedAgain is how long a person's looking at the same again is not written down again.
 const ViewedAgain = 15 * time.Minute
 
 // viewedMax bounds what is remembered of who looked; when full, all is forgotten, and written again.

@@ -330,7 +330,7 @@ func (c Client) checkForm(kind flex.ADRKind, document any) error {
 	)
 }
 
-// Delete forgets an object, and returns what it was. A program that has events, and a VEN that has
+// Delete deletes an object, and returns what it was. A program that has events, and a VEN that has
 // resources, is Malformed.
 func (s *Service) Delete(
 	ctx context.Context,
@@ -376,7 +376,7 @@ func (s *Service) Delete(
 	return o, err
 }
 
-// drop forgets an object, and has what it asked of the fleet withdrawn.
+// drop deletes an object, and has what it asked of the fleet withdrawn.
 func drop(ctx context.Context, tx *store.Tx, o *flex.ADRObject) error {
 	if err := tx.DropADRObject(ctx, o.ID); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 )
 
 // Bind has a program's events be for a part of the organisation's own fleet: what they ask for is
-// carried out, now and from now on. It takes the place of how the program was bound before. A program or
+// carried out, now and from now on. It replaces how the program was bound before. A program or
 // constraint group that there is not is NotFound. Nothing is kept unless that is to be: what it would do is
 // returned then.
 func (s *Service) Bind(
@@ -91,7 +91,7 @@ func checkBinding(b *flex.ADRBinding) error {
 	return nil
 }
 
-// letGo ends the binding that another takes the place of, if it is not the same: what was asked for by it
+// letGo ends the binding that another replaces, if it is not the same: what was asked for by it
 // is withdrawn.
 func letGo(ctx context.Context, tx *store.Tx, b *flex.ADRBinding) error {
 	before, err := tx.ADRBindings(ctx, b.Program)

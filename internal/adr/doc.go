@@ -28,7 +28,7 @@
 // another's orders what is left of their time remains. A start at random is drawn by a hash of the event's id and the
 // interval, so that it is the same each time. A preview makes the same change in a transaction that is rolled back.
 //
-// ReportOrders writes flexd's own report of each event, anew whenever its orders' state changes, and 1, 6 and 26 hours
+// ReportOrders writes flexd's own report of each event, again whenever its orders' state changes, and 1, 6 and 26 hours
 // after an order's end, when more meters were read. An order is short if it brought less than 95 % of what was asked.
 //
 // # Notices

@@ -205,7 +205,7 @@ func (s *Service) send(ctx context.Context, n store.ADRNotice) string {
 	return "it answered " + strconv.Itoa(a.Status)
 }
 
-// Purge forgets notices that are over.
+// Purge deletes notices that are over.
 func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
 	var r worker.Report
 	err := s.DB.WriteAll(ctx, func(all *store.All) error {

@@ -32,7 +32,7 @@ var reportAgain = []time.Duration{time.Hour, 6 * time.Hour, 26 * time.Hour}
 // Outcome is what became of an instruction.
 type Outcome struct {
 	Asked    flex.WattHours // against the baseline, negative for less
-	Baseline flex.WattHours // by the schedules that stood
+	Baseline flex.WattHours // by the schedules that were in force
 	Expected flex.WattHours // by those that were sent
 
 	// of the half-hours and assets that a meter was read of

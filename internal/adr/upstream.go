@@ -173,7 +173,7 @@ func (s *Service) Upstreams(
 	return found, err
 }
 
-// RemoveUpstream has a server asked no more, and forgets its program and events here: what they asked for
+// RemoveUpstream has a server asked no more, and deletes its program and events here: what they asked for
 // is withdrawn. It is NotFound if the program is of no such server.
 func (s *Service) RemoveUpstream(
 	ctx context.Context,
@@ -211,7 +211,7 @@ func (s *Service) RemoveUpstream(
 	return err
 }
 
-// dropProgram forgets a program, with its events and the subscriptions to it.
+// dropProgram deletes a program, with its events and the subscriptions to it.
 func (s *Service) dropProgram(
 	ctx context.Context,
 	tx *store.Tx,
@@ -531,7 +531,7 @@ func (m *mirroring) keepEvent(
 	return m.tx.SetADRMirror(ctx, &kept)
 }
 
-// dropOthers forgets the events that a server no longer has: it cancelled them, or they are over for long.
+// dropOthers deletes the events that a server no longer has: it cancelled them, or they are over for long.
 func (m *mirroring) dropOthers(
 	ctx context.Context,
 	found map[string]map[string]any,

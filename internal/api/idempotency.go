@@ -109,7 +109,7 @@ func (s *Server) runFirst(
 ) (answer, error) {
 	// what was done is kept also if the client has gone
 	ctx := context.WithoutCancel(r.Context())
-	// A token that is made anew by each run must not be undone.
+	// A token that is made again by each run must not be undone.
 	if !r.route.InParts && !r.route.Anew {
 		r.Request = r.WithContext(claim.Within(r.Context()))
 		r.claim = claim

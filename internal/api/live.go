@@ -13,11 +13,11 @@ import (
 
 // Limits of a stream of server-sent events.
 const (
-	// after which the client asks anew, with a token that is good still
+	// after which the client asks again, with a token that is good still
 	streamLife  = 15 * time.Minute
 	streamBeat  = 15 * time.Second // between two signs of life
 	streamWrite = 10 * time.Second // for one event to leave
-	// that a client is asked to wait before it asks anew
+	// that a client is asked to wait before it asks again
 	streamRetry = 2 * time.Second
 )
 

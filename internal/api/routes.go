@@ -29,7 +29,7 @@ type Route struct {
 	Repeatable bool
 	// of these, whether a repeated request is done again: each answer is a new token
 	Anew bool
-	// whether it commits any number of transactions, and goes on where it ended when it is repeated
+	// whether it commits any number of transactions, and continues where it ended when it is repeated
 	InParts bool
 	// whether the interface's description leaves it out
 	Unlisted bool

@@ -51,8 +51,8 @@ type cellSnapshot struct {
 	wholes int              // how often that was since the process began
 }
 
-// wholeEvery is how old a list of a cell's organisations may be. It is read anew sooner whenever one
-// begins to move, or goes on, or one that was added since is found by its keys.
+// wholeEvery is how old a list of a cell's organisations may be. It is read again sooner whenever one
+// begins to move, or continues, or one that was added since is found by its keys.
 const wholeEvery = time.Minute
 
 // asOf returns the snapshot as of a later instant, or nil if the organisations are to be read again. A

@@ -39,7 +39,7 @@ func (a *App) Clock(
 
 // Advance sets a sandbox organisation's clock forward to the instant and returns when all
 // that is due on the way has been done: the clock goes from one instant at which something of this
-// organisation's is due to the next, and nothing of anybody else's is done. It goes on from there by
+// organisation's is due to the next, and nothing of anybody else's is done. It continues from there by
 // itself. A context that ends leaves the clock at the last instant whose work was begun; a second
 // advance of the same clock waits for the first.
 func (a *App) Advance(ctx context.Context, org flex.OrgID, to time.Time) error {

@@ -75,7 +75,7 @@ func (m workerMetrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// jobMetrics tells a scraper how the work queue stands.
+// jobMetrics tells a scraper how much work is queued.
 type jobMetrics struct{ db *store.DB }
 
 var jobsNow = prometheus.NewDesc(

@@ -150,7 +150,7 @@ func (t *test) day(day flex.Day, past actual) {
 	t.Total.add(b.Bills)
 }
 
-// plan takes the battery through a day as the service does, which plans anew each half-hour
+// plan takes the battery through a day as the service does, which plans again each half-hour
 // on guesses made before the day, and returns what that cost.
 func (t *test) plan(day flex.Day, past actual) float64 {
 	guess, _ := forecast.Load(t.Load, t.ahead(day), t.Working)

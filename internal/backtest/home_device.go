@@ -105,7 +105,7 @@ func (k *Tank) slots(used []int, prices []float64) []tank.Slot {
 }
 
 // run takes the tank through a half-hour in which its element is on or off and may draw so much. An element that is
-// off goes on where the tank would be colder than its band. It returns the energy drawn, and by how much the tank is too cold.
+// off continues where the tank would be colder than its band. It returns the energy drawn, and by how much the tank is too cold.
 func (k *Tank) run(
 	level *int,
 	used int,

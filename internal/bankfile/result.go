@@ -164,7 +164,7 @@ type statusReport struct {
 	} `xml:"OrgnlPmtInfAndSts"`
 }
 
-// outcomes are the statuses of ISO 20022 that end a payment. All others say that it goes on.
+// outcomes are the statuses of ISO 20022 that end a payment. All others say that it continues.
 var outcomes = map[string]Outcome{
 	"RJCT": Failed,
 	"CANC": Failed,

@@ -31,7 +31,7 @@ func (s *Service) Close(
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		done = nil
 
-		closed, err := tx.HoldBooks(ctx)
+		closed, err := tx.LockBooks(ctx)
 		if err != nil {
 			return err
 		}

@@ -64,7 +64,7 @@ func (s *Service) WriteOff(
 	var t ledger.Booked
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		// Nobody else posts between the look at the balance and this posting.
-		if _, err := tx.HoldBooks(ctx); err != nil {
+		if _, err := tx.LockBooks(ctx); err != nil {
 			return err
 		}
 
@@ -171,7 +171,7 @@ func (s *Service) WriteOffReceivable(
 		}
 
 		// Nobody else posts between this posting and the look at what is owed.
-		if _, err := tx.HoldBooks(ctx); err != nil {
+		if _, err := tx.LockBooks(ctx); err != nil {
 			return err
 		}
 

@@ -177,7 +177,7 @@ func (s *Service) MoveUnclaimed(
 		moved = nil
 
 		// Nobody else posts between the look at the balances and these postings.
-		if _, err := tx.HoldBooks(ctx); err != nil {
+		if _, err := tx.LockBooks(ctx); err != nil {
 			return err
 		}
 

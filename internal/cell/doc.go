@@ -11,7 +11,7 @@
 //	open    gone              (served)    writes are taken again
 //	forget  (nothing)         (served)    the old cell has no row of it
 //
-// Move looks at both cells and goes on from where a move was left: before the decision it may go on, or back, after it only
+// Move looks at both cells and continues from where a move was left: before the decision it may go on, or back, after it only
 // on. So a mover may be killed at any point, and no two cells ever serve one organisation.
 //
 // A mover that has lost its move to another, by the number that each gives the old cell, decides nothing.

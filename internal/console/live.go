@@ -14,7 +14,7 @@ const (
 	streamsMax  = 64 // open at once
 	streamEvery = 2 * time.Second
 	streamWrite = 10 * time.Second // for one event to leave
-	// after which the browser asks anew, and shows its session anew
+	// after which the browser asks again, and shows its session again
 	streamLife = time.Hour
 )
 

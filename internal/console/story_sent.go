@@ -56,7 +56,7 @@ func orderText(o *control.PastDispatch) string {
 	)
 }
 
-// replacedText says that a newer dispatch took the place of one, from when on.
+// replacedText says that a newer dispatch replaced one, from when on.
 func replacedText(all []control.PastDispatch, i int) string {
 	var from time.Time
 	for _, o := range all {

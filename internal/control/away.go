@@ -179,7 +179,7 @@ func (s *Service) setAway(
 	})
 }
 
-// takeAway changes when an asset's household is away, and plans the asset anew if it is plugged in.
+// takeAway changes when an asset's household is away, and plans the asset again if it is plugged in.
 func (s *Service) takeAway(
 	ctx context.Context,
 	tx *store.Tx,
@@ -220,7 +220,7 @@ var newWish = change{
 	trigger: ByEvent,
 }
 
-// FollowAways plans the cars anew whose household leaves or is back.
+// FollowAways plans the cars again whose household leaves or is back.
 func (s *Service) FollowAways(ctx context.Context) (worker.Report, error) {
 	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgIDs), s.FollowAwaysOf)
 }
@@ -270,7 +270,7 @@ func (s *Service) followAways(
 }
 
 // whileAway has a plan that is made at an instant need nothing while the household is away. It lasts until
-// the first deadline after that, since the car is planned anew as soon as somebody is back.
+// the first deadline after that, since the car is planned again as soon as somebody is back.
 func whileAway(
 	e *store.Effective,
 	away flex.Span,

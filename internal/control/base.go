@@ -107,7 +107,7 @@ func cautious(own []flex.WattHours) flex.Watts {
 }
 
 // baseAt returns what the home at a site usually draws by itself, where its fuse was set. It is learned
-// once a day, when it is first asked for, and anew when the site's assets, those of them that send
+// once a day, when it is first asked for, and again when the site's assets, those of them that send
 // readings, or its consent change. Without consent to the use of the boundary meter, and before the first
 // reading, nothing is known.
 func baseAt(

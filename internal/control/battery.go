@@ -53,7 +53,7 @@ func modeAt(p *store.BatteryPlan, at flex.Period) (battery.Mode, bool) {
 	return modeOf(p.Modes[i])
 }
 
-// PlanBatteries works out anew the plan of every battery under control that is due: once in
+// PlanBatteries works out again the plan of every battery under control that is due: once in
 // each half-hour, when prices or the tariff change, and when its state of charge is read far
 // from what the plan comes to. It is safe to run twice and on several machines at once.
 func (s *Service) PlanBatteries(ctx context.Context) (worker.Report, error) {
@@ -181,7 +181,7 @@ func (s *Service) planLocked(
 		return err
 	}
 
-	// A car that gives without regard to the battery is planned anew, beside it.
+	// A car that gives without regard to the battery is planned again, beside it.
 	if ahead.meter != nil {
 		if err := tx.MarkDue(ctx, ahead.meter.givers...); err != nil {
 			return err

@@ -16,7 +16,7 @@ const (
 	// on from the plan.
 	ChargeFresh = 2 * time.Hour
 	// ChargeOff is how far a state of charge may be from what the plan comes to, as a part of
-	// the capacity. A battery that is farther off is planned anew at once.
+	// the capacity. A battery that is farther off is planned again at once.
 	ChargeOff = 0.1
 	// ChargeInterval is the least time between two plans of a battery that were made for that.
 	ChargeInterval = MarketInterval
@@ -24,7 +24,7 @@ const (
 	projectedMax = 96
 )
 
-// checkCharge plans a battery anew if its state of charge was read far from what its plan
+// checkCharge plans a battery again if its state of charge was read far from what its plan
 // comes to.
 func (run *batteryRun) checkCharge(
 	ctx context.Context,

@@ -67,7 +67,7 @@ func keepCommitted(
 	next.CommittedFrom, next.Committed = now.Start(), string(codes)
 }
 
-// clearCommitted forgets what plans said of a half-hour: a dispatch replaced it.
+// clearCommitted deletes what plans said of a half-hour: a dispatch replaced it.
 func clearCommitted(p *store.BatteryPlan, at flex.Period) {
 	codes := []byte(p.Committed)
 	if i := at.Sub(flex.PeriodAt(p.CommittedFrom)); i >= 0 && i < len(codes) {

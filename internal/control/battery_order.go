@@ -184,7 +184,7 @@ func followOrders(
 	return followed, issued, nil
 }
 
-// addMode goes on with a half-hour in a mode.
+// addMode continues with a half-hour in a mode.
 func addMode(
 	spans []ModeSpan,
 	p flex.Period,

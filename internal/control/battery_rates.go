@@ -193,7 +193,7 @@ func (r *ratings) exportAt(rate *float64) {
 }
 
 // forecast sees to it that the plan has a guess of load and roof that reaches the last period.
-// It is made anew each day, at its first plan, and when somebody says what the roof will give.
+// It is made again each day, at its first plan, and when somebody says what the roof will give.
 func (s *Service) forecast(
 	ctx context.Context,
 	tx *store.Tx,
@@ -205,7 +205,7 @@ func (s *Service) forecast(
 	if err != nil {
 		return err
 	}
-	// A forecast that reaches far enough holds until the roof's is given anew.
+	// A forecast that reaches far enough holds until the roof's is given again.
 	current := next.Forecast != "" && !said.GivenAt.After(b.Plan.PlannedAt)
 	day := flex.DayAt(tx.Now())
 	first := flex.PeriodAt(day.Start())

@@ -54,14 +54,14 @@ func carLevels(
 	return course.levels, nil
 }
 
-// levelCourse is what a battery holds as time goes on.
+// levelCourse is what a battery holds as time continues.
 type levelCourse struct {
 	of     *store.Discharge
 	held   flex.WattHours
 	levels []LevelAt
 }
 
-// add goes on to an instant until which so much is taken and given.
+// add continues to an instant until which so much is taken and given.
 func (l *levelCourse) add(at time.Time, taken, given flex.WattHours) {
 	l.held = storedAfter(l.of, l.held, taken, given)
 	part := 100 * float64(l.held) / float64(l.of.Capacity)

@@ -60,7 +60,7 @@ func prices(
 	return ps, err
 }
 
-// change is why an asset is planned anew.
+// change is why an asset is planned again.
 type change struct {
 	cause store.Cause
 	must  bool // a schedule must be sent, even one that differs in nothing
@@ -69,7 +69,7 @@ type change struct {
 	trigger Trigger
 }
 
-// replan plans an asset that is plugged in anew and commits the schedule, if there is to be
+// replan plans an asset that is plugged in again and commits the schedule, if there is to be
 // a new one. The asset must be locked by LockToPlan.
 func (s *Service) replan(
 	ctx context.Context,

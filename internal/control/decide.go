@@ -29,7 +29,7 @@ const (
 	SlackPercent int64 = 1
 )
 
-// Trigger is why an asset is planned anew. It says how much a new schedule must bring.
+// Trigger is why an asset is planned again. It says how much a new schedule must bring.
 type Trigger int
 
 // The triggers of a plan.

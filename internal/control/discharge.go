@@ -180,7 +180,7 @@ func storedAfter(
 	return max(0, min(d.Capacity, level+more-storedSide(given)))
 }
 
-// storedSide is what is let go for so much to be given.
+// storedSide is what is released for so much to be given.
 func storedSide(given flex.WattHours) flex.WattHours {
 	return flex.WattHours(float64(given) / discharge.Efficiency)
 }

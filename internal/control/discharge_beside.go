@@ -73,7 +73,7 @@ func (f *behindFuse) readGiver(
 	return nil
 }
 
-// join has a car be planned by what it needs. What it gives is planned anew each time, so that is copied.
+// join has a car be planned by what it needs. What it gives is planned again each time, so that is copied.
 func (g *giver) join(car *siteCar) {
 	if g == nil {
 		return
@@ -117,7 +117,7 @@ func (f *behindFuse) besideGivers(
 	return alone, nil
 }
 
-// follow takes over from the same site what its chargers may be doing, and who goes on.
+// follow takes over from the same site what its chargers may be doing, and who continues.
 func (f *behindFuse) follow(before *behindFuse) {
 	for i, car := range f.cars {
 		own := before.cars[i]

@@ -76,7 +76,7 @@ func (x *Explanation) Gives() bool {
 	return x.From.Discharge != nil && len(x.From.Discharge.Gives) > 0
 }
 
-// keepsLaw reports whether what was sent keeps the laws of discharging beside the plan worked out anew.
+// keepsLaw reports whether what was sent keeps the laws of discharging beside the plan worked out again.
 func (x *Explanation) keepsLaw(d *store.Discharge) bool {
 	from := x.Steps[0].From
 	whole := flex.Span{From: from, To: x.From.ReadyBy}

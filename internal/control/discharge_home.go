@@ -32,7 +32,7 @@ func (s *Service) planGiving(
 	return nil
 }
 
-// planGivingOf plans what one car of a site gives, and decides whether that takes the place of the schedule in force.
+// planGivingOf plans what one car of a site gives, and decides whether that replaces the schedule in force.
 func (s *Service) planGivingOf(
 	ctx context.Context,
 	tx *store.Tx,

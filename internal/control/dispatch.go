@@ -189,7 +189,7 @@ func modeSpans(p *store.BatteryPlan, within flex.Span) []ModeSpan {
 	return spans
 }
 
-// continues reports whether a step goes on with the same as the one before it.
+// continues reports whether a step continues with the same as the one before it.
 func continues(before, next battery.Step) bool {
 	same := before.Action == next.Action &&
 		before.AllowDeviation == next.AllowDeviation

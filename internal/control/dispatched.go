@@ -107,7 +107,7 @@ func dispatchedBy(
 	return in
 }
 
-// replanCars has the cars at the sites of batteries planned anew: they leave a battery what a dispatch has it draw.
+// replanCars has the cars at the sites of batteries planned again: they leave a battery what a dispatch has it draw.
 func replanCars(
 	ctx context.Context,
 	tx *store.Tx,

@@ -8,7 +8,7 @@
 //	    ▲                            │  ▲     │
 //	    └── plug-in within a minute ─┘  └─────┘
 //	        of plug-out: as if it       intent, tariff, charge-now,
-//	        had never been out          new prices: planned anew
+//	        had never been out          new prices: planned again
 //
 // A plug-in with another vehicle rate is another car: it ends the open session and opens one. A plug-in within
 // [FlickerMax] of the plug-out reopens the session. A plug-out ends the session, queues its settlement and

@@ -11,13 +11,13 @@ import (
 )
 
 // Planned says what the background jobs have done since this process began: assets that were planned
-// anew without an event, and schedules that took the place of one. The others were saved a
+// again without an event, and schedules that replaced one. The others were saved a
 // push: their plan was the same, or better by less than the threshold.
 func (s *Service) Planned() (planned, changed int64) {
 	return s.planned.Load(), s.changed.Load()
 }
 
-// Sampled is a plan that was made anew to see how the engine does.
+// Sampled is a plan that was made again to see how the engine does.
 type Sampled struct {
 	Asset     flex.AssetID
 	Took      time.Duration // of the planner alone
@@ -27,10 +27,10 @@ type Sampled struct {
 	Gap       flex.MicroPounds // between the cost and the proven least
 }
 
-// SampleMax is the most plans that one sample makes anew.
+// SampleMax is the most plans that one sample makes again.
 const SampleMax = 500
 
-// Sample makes plans of plugged-in assets anew, from what they were made from, and stores
+// Sample makes plans of plugged-in assets again, from what they were made from, and stores
 // nothing. There are fewer than n if fewer are plugged in.
 func (s *Service) Sample(
 	ctx context.Context,

@@ -100,7 +100,7 @@ func (ev Event) check() error {
 	return nil
 }
 
-// Event takes an event in, and plans the asset anew if it changed what its schedule depends
+// Event takes an event in, and plans the asset again if it changed what its schedule depends
 // on. An asset of another organisation is NotFound; one that does not charge, a tariff that
 // cannot be read and an end that is past are Malformed. Of a battery the tariff is kept.
 func (s *Service) Event(
@@ -165,7 +165,7 @@ func (s *Service) event(
 	return s.planAfter(ctx, tx, &c, h)
 }
 
-// planAfter plans an asset anew after an event, if it changed what its schedule depends on.
+// planAfter plans an asset again after an event, if it changed what its schedule depends on.
 func (s *Service) planAfter(
 	ctx context.Context,
 	tx *store.Tx,
@@ -369,7 +369,7 @@ func (h eventHandler) endChargeNow(ctx context.Context, s *store.Session) error 
 	return h.tx.PutChargeNow(ctx, h.c.Asset.ID, flex.Span{})
 }
 
-// learnVehicle keeps a car's rate that was given late, or anew.
+// learnVehicle keeps a car's rate that was given late, or again.
 func (h eventHandler) learnVehicle(ctx context.Context) error {
 	rate := h.ev.VehicleRate
 	if rate == 0 || !h.c.Open() || rate == h.c.Session.VehicleRate {
@@ -403,7 +403,7 @@ func (h eventHandler) plugOut(ctx context.Context) error {
 	return h.tx.Retract(ctx, h.c.Asset.ID)
 }
 
-// leaveFuse has the others behind the site's main fuse planned anew, as one of them has left, also those that cannot
+// leaveFuse has the others behind the site's main fuse planned again, as one of them has left, also those that cannot
 // be read: the job that plans them says so.
 func (h eventHandler) leaveFuse(ctx context.Context) error {
 	if h.c.Fuse == 0 {

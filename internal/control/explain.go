@@ -28,7 +28,7 @@ type Input struct {
 	Detail string // what the origin says more; mostly nothing
 }
 
-// Explanation says why a schedule is as it is. It is worked out anew, from what the schedule
+// Explanation says why a schedule is as it is. It is worked out again, from what the schedule
 // was made from.
 type Explanation struct {
 	InForce
@@ -42,7 +42,7 @@ type Explanation struct {
 	Heat    []HeatPeriod // of a heat pump, in the place of the plan's periods
 	// what a car that may discharge gives, and why; nil for one that was never said to
 	Discharge *Discharge
-	Exact     bool // the plan worked out anew is the schedule, to the second
+	Exact     bool // the plan worked out again is the schedule, to the second
 
 	// of what is missing, that one kW more of main fuse would bring
 	more flex.WattHours
@@ -348,7 +348,7 @@ func explanation(
 	return explain(s, ps, b, caps), err
 }
 
-// explain works the plan of a schedule out anew.
+// explain works the plan of a schedule out again.
 func explain(
 	s InForce,
 	ps []flex.PricedPeriod,

@@ -218,7 +218,7 @@ func (s *homeAhead) under(
 }
 
 // takeBack has a battery do nothing in half-hours that were dispatched, where a limit leaves it no headroom any more: a
-// dispatch of no power takes the place of what it was sent.
+// dispatch of no power replaces what it was sent.
 func takeBack(
 	ctx context.Context,
 	tx *store.Tx,

@@ -231,7 +231,7 @@ func (f *fleet) read(
 	return nil
 }
 
-// goOn has what each member does go on until its own half-hour, so that a fleet that is planned anew does not change
+// goOn has what each member does go on until its own half-hour, so that a fleet that is planned again does not change
 // at once; but not where schedules in force exceed a cap, and no longer than those have it charge at full power:
 // so the caps are kept.
 func (f *fleet) goOn() {
@@ -263,7 +263,7 @@ func (m *member) fullUntil() time.Time {
 	return time.Time{}
 }
 
-// pose poses a member's problem anew, and keeps headroom for what it goes on with.
+// pose poses a member's problem again, and keeps headroom for what it continues with.
 func (f *fleet) pose(m *member) {
 	problem := problemOf(m.from, m.From, f.prices)
 	m.Car.Problem = &problem
@@ -590,7 +590,7 @@ func bindingsOf(
 	return bs
 }
 
-// changes lists the schedules that take the place of one.
+// changes lists the schedules that replace one.
 func (f *fleet) changes(curve store.CurveID) {
 	f.changed, f.bindings = nil, nil
 	for i := range f.members {

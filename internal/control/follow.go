@@ -40,7 +40,7 @@ type AssetNow struct {
 
 	Session      flex.SessionID // the newest; zero if there never was one
 	PluggedInAt  time.Time
-	PluggedOutAt time.Time // zero while it goes on
+	PluggedOutAt time.Time // zero while it continues
 	ReadyBy      time.Time
 	Schedule     flex.EventID // in force; zero for none
 	Generation   int64
@@ -50,7 +50,7 @@ type AssetNow struct {
 	AwayTo      time.Time // zero unless nothing is needed still
 }
 
-// PluggedIn reports whether a session goes on.
+// PluggedIn reports whether a session continues.
 func (a *AssetNow) PluggedIn() bool {
 	return !a.PluggedInAt.IsZero() && a.PluggedOutAt.IsZero()
 }

@@ -66,7 +66,7 @@ type siteCar struct {
 
 	problem charge.Problem
 	plan    charge.Plan
-	renewed bool        // the plan takes the place of the schedule in force
+	renewed bool        // the plan replaces the schedule in force
 	want    []flex.Step // until its end, once all have accepted
 	core    []flex.Step // until its end, now
 	tail    []flex.Step // from then on

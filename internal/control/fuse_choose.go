@@ -318,7 +318,7 @@ func (f *behindFuse) bindingOf(car *siteCar) *store.Binding {
 	span := flex.Span{From: f.from, To: car.end(f.from)}
 	if !car.done {
 		b.Limits = lower(car.problem.Limits, nil, span)
-		if !car.renewed { // it goes on by a plan that was made in another headroom
+		if !car.renewed { // it continues by a plan that was made in another headroom
 			b.Limits = lower(car.core, nil, span)
 		}
 

@@ -187,7 +187,7 @@ func (m *member) note() {
 	m.at.renewed = m.next != nil
 }
 
-// fence holds the members that are planned anew to what the others behind their main fuse leave, whichever of
+// fence holds the members that are planned again to what the others behind their main fuse leave, whichever of
 // their schedules those have accepted, and says what each has once it is done.
 func (f *fleet) fence() {
 	for i := range f.members {

@@ -7,7 +7,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// fence holds a car that is planned anew to what the others leave whether or not they have
+// fence holds a car that is planned again to what the others leave whether or not they have
 // accepted their own schedules yet. It is sent no less of its need for that than its schedule in force brings.
 func (f *behindFuse) fence(car *siteCar) {
 	car.core = car.want
@@ -31,7 +31,7 @@ func (f *behindFuse) fence(car *siteCar) {
 	car.renewed = car.asked() || !sameAhead(within(car.Current.Steps, span), car.core, f.from)
 }
 
-// asked reports whether somebody asked for another schedule of a car, or its schedule in force gives, which is planned anew.
+// asked reports whether somebody asked for another schedule of a car, or its schedule in force gives, which is planned again.
 func (c *siteCar) asked() bool {
 	caused := c.charging != nil && (c.why.must || c.why.trigger == ByEvent)
 

@@ -22,8 +22,8 @@ type fuseKept struct {
 	cause  error
 }
 
-// keepFuses holds schedules that are about to take the place of others against the main fuses of their sites,
-// whoever made them: each is made anew in the headroom that the others of its site leave where it does not fit,
+// keepFuses holds schedules that are about to replace others against the main fuses of their sites,
+// whoever made them: each is made again in the headroom that the others of its site leave where it does not fit,
 // and says what the car has once it is done. Then check.Fuse looks at all of a site.
 func (s *Service) keepFuses(
 	ctx context.Context,
@@ -191,7 +191,7 @@ func (f *behindFuse) keepNext(
 	return b
 }
 
-// fenceNext makes what a car is about to be sent anew in the headroom that the others leave it, where it does
+// fenceNext makes what a car is about to be sent again in the headroom that the others leave it, where it does
 // not fit. It returns what the fuse did, nil for nothing.
 func (f *behindFuse) fenceNext(car *siteCar) *store.Binding {
 	span := flex.Span{From: f.from, To: car.end(f.from)}

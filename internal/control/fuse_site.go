@@ -401,7 +401,7 @@ func (f *behindFuse) hold(
 	return b
 }
 
-// stay has a plan keep some limits, and reports whether it had to be made anew for that.
+// stay has a plan keep some limits, and reports whether it had to be made again for that.
 func (f *behindFuse) stay(
 	p *charge.Problem,
 	plan *charge.Plan,

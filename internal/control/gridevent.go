@@ -16,7 +16,7 @@ type GridEvent struct {
 	ChangedAt time.Time // when the plan was made that says so
 }
 
-// NextGridEvent returns the event that goes on at a site, or else the next one, by the plans in force of its
+// NextGridEvent returns the event that is under way at a site, or else the next one, by the plans in force of its
 // cars and batteries; false if nothing is planned. Of two that begin together it is the one that gives
 // energy. A site that is not the organisation's is NotFound.
 func (s *Service) NextGridEvent(
@@ -106,7 +106,7 @@ func carEvents(
 	return events, err
 }
 
-// batteryEvents looks a day back as well, so that what goes on keeps its beginning.
+// batteryEvents looks a day back as well, so that what continues keeps its beginning.
 func batteryEvents(
 	ctx context.Context,
 	tx *store.Tx,

@@ -146,7 +146,7 @@ func (t *heatedTank) put(
 	return t.tellCars(ctx, tx)
 }
 
-// tellCars has the cars of the site planned anew: at once where the heater asks for something, and where it gave something up for them
+// tellCars has the cars of the site planned again: at once where the heater asks for something, and where it gave something up for them
 // once its client may have accepted that.
 func (t *heatedTank) tellCars(
 	ctx context.Context,
@@ -287,7 +287,7 @@ func (g *granting[T]) add(asks []T) {
 	}
 }
 
-// besideHeat plans a site anew around what its heaters ask for, as far as its cars come to what they need as they do alone.
+// besideHeat plans a site again around what its heaters ask for, as far as its cars come to what they need as they do alone.
 func (f *behindFuse) besideHeat(
 	ctx context.Context,
 	d *Service,
@@ -350,7 +350,7 @@ func (c *siteCar) servedAs(than *siteCar) bool {
 	return final && until && now
 }
 
-// lacks is what steps leave of a car's need; nothing of one that goes on by what it gives.
+// lacks is what steps leave of a car's need; nothing of one that continues by what it gives.
 func (c *siteCar) lacks(steps []flex.Step) flex.WattHours {
 	if c.goesOn {
 		return 0

@@ -277,7 +277,7 @@ func unknownDay() tank.Day {
 	return d
 }
 
-// learn learns the heater once a day, when it is first planned, and anew when its power or its volume changed. It keeps
+// learn learns the heater once a day, when it is first planned, and again when its power or its volume changed. It keeps
 // what it learned.
 func (t *heatedTank) learn(ctx context.Context, tx *store.Tx) error {
 	today := flex.DayAt(tx.Now())

@@ -25,7 +25,7 @@ const (
 	offsetMost = 3
 	// pumpStart is what a start counts, in pence, and pumpHold an open window or a kelvin of offset.
 	pumpStart, pumpHold = 1.0, 0.02
-	// pumpWarmer is what a new plan must lack less, in steps of the grid added up, to take the place of one that
+	// pumpWarmer is what a new plan must lack less, in steps of the grid added up, to replace one that
 	// was sent.
 	pumpWarmer = 5
 	// spareAssumed is by how many degrees the rooms are kept warmer than the bottom of their band, where it is not known

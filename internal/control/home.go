@@ -202,7 +202,7 @@ func lastPlanned(tx *store.Tx) flex.Period {
 	return flex.PeriodAt(flex.DayAt(tx.Now()).Add(2).Start()).Add(-1)
 }
 
-// replanBatteries plans the batteries of a site anew around what its cars do now. The headroom under caps is kept from one
+// replanBatteries plans the batteries of a site again around what its cars do now. The headroom under caps is kept from one
 // site of the transaction to the next.
 func (s *Service) replanBatteries(
 	ctx context.Context,

@@ -78,7 +78,7 @@ func (f *behindFuse) solveHome(
 	return f, nil
 }
 
-// anew is the same site, of which no car is planned yet.
+// again is the same site, of which no car is planned yet.
 func (f *behindFuse) anew() *behindFuse {
 	return &behindFuse{
 		fuse:   f.fuse,
@@ -453,7 +453,7 @@ func (f *behindFuse) drawBase() {
 	})
 }
 
-// planAround plans the batteries of a car's site anew, after what the car does has changed.
+// planAround plans the batteries of a car's site again, after what the car does has changed.
 func (s *Service) planAround(
 	ctx context.Context,
 	tx *store.Tx,

@@ -223,7 +223,7 @@ func (s *Service) StopInstructions(
 	return n, err
 }
 
-// stopAll stops instructions, and then lets go all whom they call: each battery is taken back once.
+// stopAll stops instructions, and then releases all whom they call: each battery is taken back once.
 func (s *Service) stopAll(
 	ctx context.Context,
 	tx *store.Tx,

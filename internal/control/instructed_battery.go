@@ -177,7 +177,7 @@ func dispatchOf(
 }
 
 // releaseBatteries takes back what batteries were sent for an instruction that calls them no more, as it is taken back under a
-// cap: a dispatch of no power takes its place in half-hours that were dispatched. Later ones are planned anew.
+// cap: a dispatch of no power replaces it in half-hours that were dispatched. Later ones are planned again.
 func (s *Service) releaseBatteries(
 	ctx context.Context,
 	tx *store.Tx,

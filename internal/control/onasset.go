@@ -45,14 +45,14 @@ func steered(
 	return c, nil
 }
 
-// byOperator is that an operator wants a plan anew, whatever it comes to.
+// byOperator is that an operator wants a plan again, whatever it comes to.
 var byOperator = change{
 	cause:   store.CauseInputs,
 	must:    true,
 	trigger: ByEvent,
 }
 
-// ReplanAsset plans an asset anew from what is known now, and has the schedule sent even if it differs in
+// ReplanAsset plans an asset again from what is known now, and has the schedule sent even if it differs in
 // nothing.
 func (s *Service) ReplanAsset(
 	ctx context.Context,

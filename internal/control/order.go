@@ -76,7 +76,7 @@ func (s *Service) stopOrder(
 	return tx.ADROrderAgain(ctx, o.ID, time.Time{})
 }
 
-// dropLimit forgets the limit that an order became, and has the fleet planned without it at once.
+// dropLimit deletes the limit that an order became, and has the fleet planned without it at once.
 func dropLimit(ctx context.Context, tx *store.Tx, o *store.ADROrder) error {
 	if err := LockInstructions(ctx, tx); err != nil {
 		return err

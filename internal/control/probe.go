@@ -74,7 +74,7 @@ func wasOpen(hs []rate.HalfHour) bool {
 // shows it early enough for one that draws a part of its nominal power, it stays as it is. Where a fleet's
 // starts are spread, an hour from the asset's own half-hour on contains a half-hour that is metered.
 func probed(p charge.Problem, e *store.Effective) charge.Problem {
-	asked := !e.ChargeNow.Empty() // and not what goes on until the asset's own half-hour
+	asked := !e.ChargeNow.Empty() // and not what continues until the asset's own half-hour
 	if !isUnknown(e) || asked || p.Power <= 0 {
 		return p
 	}

@@ -219,7 +219,7 @@ func (s *Service) shape(
 	return err
 }
 
-// kept is a ramp under which what an asset does goes on until its own next half-hour, or not.
+// kept is a ramp under which what an asset does continues until its own next half-hour, or not.
 func kept(r *store.Ramp, goesOn bool) *store.Ramp {
 	if r == nil {
 		return nil

@@ -22,7 +22,7 @@ const (
 	waveWorkers = 3 // take parts at once: on two cores one commits while two plan
 )
 
-// PlanDue plans anew, without an event, what has to be: every plugged-in asset when prices
+// PlanDue plans again, without an event, what has to be: every plugged-in asset when prices
 // become known, and those that were marked. It is safe to run twice and on several machines
 // at once.
 func (s *Service) PlanDue(ctx context.Context) (worker.Report, error) {
@@ -73,7 +73,7 @@ func (s *Service) PlanDueOf(
 	return t.report(), err
 }
 
-// planOf plans one organisation's assets anew, and counts them.
+// planOf plans one organisation's assets again, and counts them.
 func (s *Service) planOf(ctx context.Context, org flex.Org) (tally, error) {
 	t, err := s.planOrg(ctx, org)
 	s.planned.Add(int64(t.planned))
@@ -265,7 +265,7 @@ func (s *Service) takeParts(
 	return parts, err
 }
 
-// replanParts plans the assets of some parts of a wave anew, all on one snapshot, and commits
+// replanParts plans the assets of some parts of a wave again, all on one snapshot, and commits
 // what changed part by part, so that no other write waits for long.
 func (s *Service) replanParts(
 	ctx context.Context,
@@ -318,7 +318,7 @@ func (s *Service) due(ctx context.Context, org flex.Org, t *tally) error {
 	return nil
 }
 
-// inputs plans the assets anew whose inputs changed without an event. It looks at them on a
+// inputs plans the assets again whose inputs changed without an event. It looks at them on a
 // snapshot of the store; only those whose schedule changes are then locked. One that cannot be read or planned
 // stays marked, and holds up no other: it is tried once in a run.
 func (s *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
@@ -391,13 +391,13 @@ type looked struct {
 	failed []notPlanned
 }
 
-// notPlanned is an asset that could not be planned anew, and why.
+// notPlanned is an asset that could not be planned again, and why.
 type notPlanned struct {
 	asset flex.AssetID
 	err   error
 }
 
-// failedAssets are the assets that a run could not plan anew.
+// failedAssets are the assets that a run could not plan again.
 type failedAssets struct {
 	assets map[flex.AssetID]bool
 	errs   []error
@@ -413,7 +413,7 @@ func (v *failedAssets) add(failed []notPlanned) {
 func (v *failedAssets) err() error { return errors.Join(v.errs...) }
 
 // stay takes the marks away of those whose schedule stays, before it sets those of them that are to be looked at
-// again: a mark for later does not take the place of one that is due.
+// again: a mark for later does not replace one that is due.
 func (s *Service) stay(
 	ctx context.Context,
 	org flex.OrgID,
@@ -557,7 +557,7 @@ func refreshable(c *store.Charging, now time.Time) bool {
 	return c.Open() && c.Controlled && c.Session.ReadyBy.After(now)
 }
 
-// refreshSite plans assets of one site anew, together. Where that fails each is planned by itself, so that one which
+// refreshSite plans assets of one site again, together. Where that fails each is planned by itself, so that one which
 // cannot be planned holds up no other. It returns those that could not be planned.
 func (s *Service) refreshSite(
 	ctx context.Context,
@@ -584,7 +584,7 @@ func (s *Service) refreshSite(
 	return failed
 }
 
-// refresh plans assets of one site anew without an event, in one transaction: a site that is planned as one is
+// refresh plans assets of one site again without an event, in one transaction: a site that is planned as one is
 // planned once for all of them.
 func (s *Service) refresh(
 	ctx context.Context,
@@ -619,7 +619,7 @@ func (s *Service) refresh(
 	return err
 }
 
-// lockCars locks assets of one site to be planned, in the order of their ids, and reads those that may be planned anew, and the sessions of all
+// lockCars locks assets of one site to be planned, in the order of their ids, and reads those that may be planned again, and the sessions of all
 // that were not deleted since.
 func lockCars(
 	ctx context.Context,
@@ -667,7 +667,7 @@ func generations(cars []*store.Charging) int {
 	return sum
 }
 
-// replanTogether plans locked assets of one site anew: as one, where they are several and the site is planned so,
+// replanTogether plans locked assets of one site again: as one, where they are several and the site is planned so,
 // or one after the other.
 func (s *Service) replanTogether(
 	ctx context.Context,

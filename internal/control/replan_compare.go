@@ -57,7 +57,7 @@ func isShared(p *store.Planned) bool {
 		p.Current.From.Discharge != nil
 }
 
-// replanFused plans anew those of the assets whose site is planned as one, for its main fuse or its
+// replanFused plans again those of the assets whose site is planned as one, for its main fuse or its
 // batteries, and returns the others. One that cannot be planned holds up no other, and is named.
 func (s *Service) replanFused(
 	ctx context.Context,
@@ -172,7 +172,7 @@ func replaceKept(
 // errCapped says that nothing was committed because caps were set since: the fleet is planned together.
 var errCapped = errors.New("caps were set meanwhile")
 
-// replanAll plans assets anew that were looked at before, and commits what is to be changed.
+// replanAll plans assets again that were looked at before, and commits what is to be changed.
 // One that an event has changed since is left as the event left it. One that cannot be read or planned is marked, so
 // that it is tried again, and said to have failed, by itself. If they are a part of a wave, it ends with that. Under caps it commits
 // nothing, and returns errCapped.
@@ -225,7 +225,7 @@ func (s *Service) replanAll(
 	return err
 }
 
-// compareAll plans assets anew. It returns what is to be changed, and of the others when they are to
+// compareAll plans assets again. It returns what is to be changed, and of the others when they are to
 // be planned again. Those of a wave for which that is not known are left out.
 func (s *Service) compareAll(
 	ctx context.Context,
@@ -264,7 +264,7 @@ func replanAt(
 	return nil
 }
 
-// compareOne plans one asset anew and says whether the new schedule takes the place of the one in
+// compareOne plans one asset again and says whether the new schedule replaces the one in
 // force.
 func (s *Service) compareOne(
 	ctx context.Context,

@@ -35,7 +35,7 @@ const (
 	// tankHold is what a half-hour counts in which it is on: it is not left on where the thermostat has it off.
 	tankHold = 0.05
 	// tankMinSaving is what a new plan must save, in pence, and tankWarmer what it must lack less, in Wh added up
-	// over the half-hours, to take the place of one that was sent.
+	// over the half-hours, to replace one that was sent.
 	tankMinSaving = 1.0
 	tankWarmer    = 100
 	// tankLeast is how far ahead a plan that was sent must reach to stay in force.
@@ -66,7 +66,7 @@ type heatedTank struct {
 	yielded  bool        // it gave half-hours up for them
 }
 
-// PlanTanks works out anew the plan of every hot-water tank and heat pump under control that is due: once in each
+// PlanTanks works out again the plan of every hot-water tank and heat pump under control that is due: once in each
 // half-hour, and when prices, its tariff, a reading or its site's capacity came in. It is safe to run twice
 // and on several machines at once.
 func (s *Service) PlanTanks(ctx context.Context) (worker.Report, error) {

@@ -299,7 +299,7 @@ func asIfPluggedIn(
 	return c, nil
 }
 
-// trigger is why the asset would be planned anew: other prices alone are the market's, and that
+// trigger is why the asset would be planned again: other prices alone are the market's, and that
 // they did not change for a while is supposed as well; all else is asked for.
 func (q *Question) trigger() Trigger {
 	intended := q.Need != nil || q.ReadyByLocal != nil || q.MayChargePeak != nil

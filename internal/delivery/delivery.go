@@ -43,7 +43,7 @@ type Detail struct {
 	Body      []byte // as it was, or would be, sent; nil if its record is gone
 	Attempts  []AttemptView
 	Callbacks []flex.Callback
-	Replaced  []Replaced // of a dispatch: when newer ones took its place
+	Replaced  []Replaced // of a dispatch: when newer ones replaced it
 }
 
 // Delivery returns one delivery with its body, its attempts and what was reported of it.

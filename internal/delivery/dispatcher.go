@@ -112,7 +112,7 @@ func (d *dispatcher) run() {
 }
 
 // woken has the dispatcher claim, as if the endpoint were enabled: the claim says whether it is. An endpoint that was
-// set anew since starts with a closed breaker.
+// set again since starts with a closed breaker.
 func (d *dispatcher) woken() {
 	d.due = true
 	d.disabled = false

@@ -17,7 +17,7 @@
 //	  ▲          │  │
 //	  │          │  └────► rejected                   4xx but those below
 //	  │          ▼
-//	  └──── pending ─────► superseded                 a newer schedule took its place
+//	  └──── pending ─────► superseded                 a newer schedule replaced it
 //	 5 s … 5 min    │
 //	 408 425 429    ├────► expired                    its schedule is over
 //	 3xx 5xx        └────► retracted                  the car was unplugged, control ended
@@ -55,7 +55,7 @@
 //
 //   - The endpoint fails: the push is pending, with a growing delay; the breaker may open.
 //   - The endpoint answers 410: it is disabled, in the transaction that records the answer.
-//   - The endpoint is set anew meanwhile: what the former one refused is offered to the new one
+//   - The endpoint is set again meanwhile: what the former one refused is offered to the new one
 //     at once, and the breaker closes.
 //   - The database cannot be read: nothing is claimed for [troubleWait].
 //   - Schedules are late, by a halt or a failure that is over: if their cars have more power than the

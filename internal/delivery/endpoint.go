@@ -207,7 +207,7 @@ func (s *Service) Endpoints(
 	return es, err
 }
 
-// DeleteEndpoint forgets the organisation's endpoint. What is due waits for another.
+// DeleteEndpoint deletes the organisation's endpoint. What is due waits for another.
 func (s *Service) DeleteEndpoint(
 	ctx context.Context,
 	org flex.OrgID,

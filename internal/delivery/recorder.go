@@ -57,7 +57,7 @@ func (d *dispatcher) record() {
 	}()
 }
 
-// write records outcomes in one transaction. Where the endpoint was set anew since the attempt,
+// write records outcomes in one transaction. Where the endpoint was set again since the attempt,
 // the answer of the former one does not count against the push: it is due again at once.
 func (d *dispatcher) write(outcomes []store.Outcome) error {
 	ctx := context.Background()

@@ -27,7 +27,7 @@ const (
 	ReleaseDone    Release = "done"
 	// it still does what it was dispatched to
 	ReleaseMissing Release = "missing"
-	// a newer dispatch took its place until its end: whether the asset returned is seen of that one
+	// a newer dispatch replaced it until its end: whether the asset returned is seen of that one
 	ReleaseReplaced Release = "replaced"
 )
 
@@ -48,11 +48,11 @@ type DispatchedAsset struct {
 	Power    flex.Watts          // positive draws from the grid
 	Callback flex.CallbackStatus // the furthest that was reported, "" if none
 	Release  Release
-	// when newer dispatches took its place, the first first; none if they did not
+	// when newer dispatches replaced it, the first first; none if they did not
 	Replaced []flex.Span
 }
 
-// ReplacedFrom is when a newer dispatch first took its place; zero if none did.
+// ReplacedFrom is when a newer dispatch first replaced it; zero if none did.
 func (a *DispatchedAsset) ReplacedFrom() time.Time {
 	if len(a.Replaced) == 0 {
 		return time.Time{}
@@ -171,7 +171,7 @@ func sentAs(d *store.Dispatch) Dispatched {
 	}
 }
 
-// replacedBy notes when newer dispatches took the place of a part that ends at an instant.
+// replacedBy notes when newer dispatches replaced a part that ends at an instant.
 func (a *DispatchedAsset) replacedBy(to time.Time, all []Replaced) {
 	for _, r := range all {
 		if r.AssetID != a.ID {
@@ -185,14 +185,14 @@ func (a *DispatchedAsset) replacedBy(to time.Time, all []Replaced) {
 	}
 }
 
-// Replaced is a time of an asset's part in a dispatch in which a newer dispatch took its place.
+// Replaced is a time of an asset's part in a dispatch in which a newer dispatch replaced it.
 type Replaced struct {
 	AssetID flex.AssetID
 	By      flex.EventID // the newer one
 	flex.Span
 }
 
-// replacedTimes is when newer dispatches took the place of one, the first first.
+// replacedTimes is when newer dispatches replaced one, the first first.
 func replacedTimes(
 	ctx context.Context,
 	tx *store.Tx,

@@ -163,7 +163,7 @@ func (a *attempted) retry(d *dispatcher) {
 	o := &a.outcome
 	o.Again = d.now()
 
-	// An endpoint that is gone is disabled: its pushes wait for it to be set anew, and not for
+	// An endpoint that is gone is disabled: its pushes wait for it to be set again, and not for
 	// a delay.
 	if !a.response.gone {
 		n := o.Push.Tries + 1

@@ -378,7 +378,7 @@ func (a *Address) takeRest(segments [][]string) {
 	a.building, a.street = splitNames(segments)
 }
 
-// splitNames tells the name of a house from its street where no number stands between.
+// splitNames tells the name of a house from its street where no number is between.
 // The street is the part that holds a word such as ROAD, with the word before it if the
 // part has no comma.
 func splitNames(segments [][]string) (building, street []string) {

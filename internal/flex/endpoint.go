@@ -10,7 +10,7 @@ const (
 	DeliveryPending  DeliveryState = "pending"  // to be tried, or tried again
 	DeliveryAccepted DeliveryState = "accepted" // the client has taken it
 	DeliveryRejected DeliveryState = "rejected" // the client refused it for good
-	// a newer schedule took its place first
+	// a newer schedule replaced it first
 	DeliverySuperseded DeliveryState = "superseded"
 	DeliveryExpired    DeliveryState = "expired"   // its time was over first
 	DeliveryRetracted  DeliveryState = "retracted" // it was taken back first

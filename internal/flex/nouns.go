@@ -517,7 +517,7 @@ const (
 	HeatPower          Label = "heat_power_kw" // the electricity that a heat pump or a tank takes
 )
 
-// HeatLabels are those that a heat pump or a tank is planned anew by.
+// HeatLabels are those that a heat pump or a tank is planned again by.
 var HeatLabels = []Label{
 	RoomTemperature,
 	TankTemperature,
@@ -541,7 +541,7 @@ type Reading struct {
 	Label Label
 	Value Micro
 
-	// Anew says of a register that was read at the edge of half-hours that it began anew, as its
+	// Anew says of a register that was read at the edge of half-hours that it restarted, as its
 	// meter was replaced or reset, since the edge before: no difference is taken across that.
 	// Readings that are looked up carry it; it is not kept with them.
 	Anew bool

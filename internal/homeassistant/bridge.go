@@ -112,7 +112,7 @@ func (b *Bridge) Run(ctx context.Context) error {
 	connected := make(chan struct{}, 1)
 	b.broker = mqtt.NewClient(b.options(ctx, connected))
 
-	b.broker.Connect() // goes on trying by itself
+	b.broker.Connect() // continues trying by itself
 	defer b.leave()
 
 	tick := time.NewTicker(b.Every)

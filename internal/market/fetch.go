@@ -191,7 +191,7 @@ func (s *Service) publish(
 
 // FetchPrices asks every source for today's and tomorrow's prices, and for the carbon beside
 // them, or home for what it has. A source that fails is reported and tried again; what it said before
-// stands.
+// is kept.
 func (s *Service) FetchPrices(ctx context.Context) (worker.Report, error) {
 	if s.Home == nil {
 		return s.askSources(ctx)

@@ -13,11 +13,11 @@
 // only if the operator asked for them, and take two calls:
 //
 //  1. The first call, without "confirmation", changes nothing. It answers what would happen (the
-//     operation's own dry run, or what stands today) and a confirmation.
+//     operation's own dry run, or the current state) and a confirmation.
 //  2. The second call has the same arguments and the confirmation. Only then is it done.
 //
 // A confirmation is random, is for one tool with exactly these arguments, works once, and ends
-// after ConfirmationLife. Where the first answer is what stands today, the second call is refused
+// after ConfirmationLife. Where the first answer is the current state, the second call is refused
 // if that has changed meanwhile. At most MaxConfirmations wait at a time; the oldest goes first.
 //
 // # Over HTTP

@@ -16,11 +16,11 @@ type tool struct {
 type dryRun struct {
 	method string
 	path   string // of the same parameters
-	// added to the tool's own; the operation's dry run if set, else what stands today
+	// added to the tool's own; the operation's dry run if set, else the current state
 	query string
 }
 
-// showsCurrent reports whether the dry run shows what stands today, which must not have changed until
+// showsCurrent reports whether the dry run shows the current state, which must not have changed until
 // the change is made.
 func (d *dryRun) showsCurrent() bool { return d.query == "" }
 

@@ -89,7 +89,7 @@ type Settings struct {
 	// NoPassword lets chargers in that have no password. Their readings are not passed on.
 	NoPassword bool
 	// State is a directory in which a file for each charger is kept, so that a bridge that was
-	// ended or killed goes on where it was; empty is none.
+	// ended or killed continues where it was; empty is none.
 	State string
 	// Floor is the power that every charger may fall back to for ever, when flexd and the bridge
 	// are dead and its plan is over, unless its line names another; nil is none.
@@ -117,7 +117,7 @@ type Settings struct {
 // Bridge joins chargers to a flexd. Make it with New.
 type Bridge struct {
 	Settings
-	secret string // of the endpoint, made anew at each start
+	secret string // of the endpoint, made again at each start
 	lastTx atomic.Int64
 	nobody secret // of chargers that are not known
 	guard  guard

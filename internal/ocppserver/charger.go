@@ -127,7 +127,7 @@ type connector struct {
 	// the charger refused to have its car discharge since it connected
 	refusesDischarge bool
 
-	// the charger was sent its floor since it connected, and nothing took its place
+	// the charger was sent its floor since it connected, and nothing replaced it
 	floorSent bool
 	covered   bool // but for a plan, which ends with it
 	// the forms of it that were refused by late answers since it connected; the worker's alone

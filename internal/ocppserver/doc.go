@@ -44,9 +44,9 @@
 //
 //   - a later register that fits those before it shows that the doubtful one was wrong;
 //   - two doubtful ones that agree show that the one before them was wrong, or that the register
-//     began anew; zeros and the largest numbers show nothing;
+//     restarted; zeros and the largest numbers show nothing;
 //   - a transaction's first register that is lower than the last one, and the next one agrees
-//     with, shows a register that begins anew with each transaction.
+//     with, shows a register that restarts with each transaction.
 //
 // Between two registers the energy is divided over time by samples of power, else by what the
 // plan allowed if all of it was used, else evenly if they are at most 30 minutes apart, else

@@ -147,7 +147,7 @@ func (c *charger) setLate(ctx context.Context, o order, f fitted, answer func(ou
 		return nil // it says nothing
 	}
 
-	// Otherwise it is sent anew for another reason, or was accepted meanwhile.
+	// Otherwise it is sent again for another reason, or was accepted meanwhile.
 	current := false
 	c.finish(o.n, o.p, func() {
 		current = o.p.again == o.again && o.n.tx == o.tx && o.p.sent.steps == nil

@@ -314,7 +314,7 @@ func (c *charger) connected(l *link) {
 	c.up.wake()
 }
 
-// hold keeps a connection until it ends. It takes the place of the one before, which may be
+// hold keeps a connection until it ends. It replaces the one before, which may be
 // dead without either side knowing.
 func (c *charger) hold(ctx context.Context, conn *websocket.Conn) {
 	l := newLink(conn, c.b.Timing.Call)

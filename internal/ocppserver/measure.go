@@ -78,7 +78,7 @@ func (c *charger) measure(_ context.Context, n *connector) error {
 }
 
 // passRegister passes a register on, every few minutes. flexd takes none that falls, so one
-// that begins anew with each transaction is kept here.
+// that restarts with each transaction is kept here.
 func (c *charger) passRegister(n *connector, s sample) {
 	m := &n.meter
 	k := mark{At: s.At, Wh: s.Value}

@@ -16,7 +16,7 @@ const (
 	// meterGap is the longest time between two samples over which the energy is taken to
 	// have flowed evenly, if nothing says better.
 	meterGap = flex.HalfHour
-	// meterIdle is the longest time over which a register that stood still makes half-hours
+	// meterIdle is the longest time over which a register that did not move makes half-hours
 	// without energy.
 	meterIdle = 7 * 24 * time.Hour
 	// recentTime is how long every sample is kept, to know the power by.
@@ -42,7 +42,7 @@ type mark struct {
 	Step  float64   `json:"step"`            // of its last digit
 	Begin bool      `json:"begin,omitempty"` // a transaction's first
 	End   bool      `json:"end,omitempty"`   // a transaction's last
-	// the register began anew before it
+	// the register restarted before it
 	Anew bool `json:"anew,omitempty"`
 }
 
@@ -128,7 +128,7 @@ func (m *meter) add(s sample, limit float64) string {
 	return why
 }
 
-// ranked reports whether a source is the one that is followed. A better one takes its place.
+// ranked reports whether a source is the one that is followed. A better one replaces it.
 func (m *meter) ranked(rank int) bool {
 	if rank == rankSession {
 		return true
@@ -237,7 +237,7 @@ func possible(a, b mark, power float64) bool {
 	return drawn >= -slack && drawn <= power*span.Hours()*excess+slack
 }
 
-// begins reports whether a mark shows that a register began anew with a transaction, as the
+// begins reports whether a mark shows that a register restarted with a transaction, as the
 // transaction's first mark said. Both are then kept.
 func (m *meter) begins(i int, k mark, power float64) bool {
 	for j, d := range m.Doubtful {
@@ -260,7 +260,7 @@ func (m *meter) begins(i int, k mark, power float64) bool {
 }
 
 // confirms reports whether an earlier doubtful mark agrees with this one. Two against one:
-// either a single mark beside them was wrong, or the register began anew. Zeros confirm
+// either a single mark beside them was wrong, or the register restarted. Zeros confirm
 // nothing: a meter that cannot be read shows them too.
 func (m *meter) confirms(k mark, power float64) bool {
 	j := slices.IndexFunc(m.Doubtful, func(d mark) bool {

@@ -88,7 +88,7 @@ func (o order) period(
 }
 
 // periodsFor is how many periods a plan may have in a form, 0 for any number: the floor is one,
-// if the plan takes its place.
+// if the plan replaces it.
 func (o order) periodsFor(f form) int {
 	if o.floor != nil && f.onFloor() && o.capabilities.Periods > 1 {
 		return o.capabilities.Periods - 1

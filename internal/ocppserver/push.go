@@ -145,7 +145,7 @@ func (b *Bridge) deliver(name string, p *wanted) error {
 	return nil
 }
 
-// dropEnded forgets the schedules of chargers not connected that have ended.
+// dropEnded deletes the schedules of chargers not connected that have ended.
 func (b *Bridge) dropEnded() {
 	for name, p := range b.waiting {
 		if !p.profile.Span().To.After(b.Now()) {

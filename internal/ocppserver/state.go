@@ -106,7 +106,7 @@ func (b *Bridge) statePath(id string) string {
 }
 
 // keep saves a charger, if it is one of flexd's and anything has changed. A file is written
-// beside the old one and takes its place, so that there is always a whole one. The caller
+// beside the old one and replaces it, so that there is always a whole one. The caller
 // holds mu.
 func (c *charger) keep() {
 	if c.b.State == "" || !c.known() && !c.up.named() {
@@ -327,7 +327,7 @@ func (b *Bridge) tookNumber(tx int) {
 }
 
 // load takes up the chargers of the state directory. A file that cannot be read is named in
-// the log and passed over: its charger begins anew.
+// the log and passed over: its charger restarts.
 func (b *Bridge) load() error {
 	if b.State == "" {
 		return nil

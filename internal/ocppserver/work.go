@@ -498,7 +498,7 @@ func (c *charger) reported(ctx context.Context, n *connector, due plugState, tx 
 	}
 }
 
-// refresh asks flexd for the schedule that stands, once for each connector with a car: it
+// refresh asks flexd for the schedule in force, once for each connector with a car: it
 // may have been pushed before this bridge was started.
 func (c *charger) refresh(ctx context.Context, n *connector) error {
 	if n.asset.ID.IsZero() || n.reported != reportedIn || !n.fetch {

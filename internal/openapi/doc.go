@@ -4,7 +4,7 @@
 //	go generate ./...
 //
 // The source of a schema is a struct of package wire. Its fields' types and tags give types,
-// bounds and enumerations. What stands above a field is its description; what stands beside
+// bounds and enumerations. The comment above a field is its description; the one beside
 // it is for readers of the code alone. Of a type's comment the first paragraph names it in
 // Go, and what follows is the schema's description. What neither type nor tag can say is a
 // line of the comment:

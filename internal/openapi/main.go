@@ -15,7 +15,7 @@ func main() {
 	}
 }
 
-// write makes each file of the module at root anew.
+// write makes each file of the module at root again.
 func write(root string) error {
 	files, err := generate(root)
 	if err != nil {

@@ -35,7 +35,7 @@ type wireField struct {
 	doc      comment
 }
 
-// comment is what stands above a type or a field.
+// comment is the one above a type or a field.
 type comment struct {
 	text     string
 	addition bool

@@ -75,7 +75,7 @@ func (s *Service) AddRoute(ctx context.Context, r *store.AlertRoute) error {
 	})
 }
 
-// DropRoute forgets the route of a name. What was to be sent by it is not sent.
+// DropRoute deletes the route of a name. What was to be sent by it is not sent.
 func (s *Service) DropRoute(ctx context.Context, name string) error {
 	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.DropAlertRoute(ctx, name)

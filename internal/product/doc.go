@@ -15,7 +15,7 @@
 // # Import
 //
 // An import is all or none, of 1 to Max products, under the organisation's lock. The same reference with the same terms changes nothing (Unchanged). With other
-// terms it takes the place of what was not sent yet, and everybody is asked anew: answers are to what was offered. What was sent, was withdrawn or has failed is a Conflict, with
+// terms it replaces what was not sent yet, and everybody is asked again: answers are to what was offered. What was sent, was withdrawn or has failed is a Conflict, with
 // the same terms too: whoever imports it expects that it is asked for. A preview runs the same checks and keeps nothing.
 //
 // # Invitations and answers

@@ -69,8 +69,8 @@ func (s *Service) Preview(
 }
 
 // Import takes products in, all or none, and has the sites that they are for invited. The same
-// reference again with the same terms changes nothing; with others it takes the place of what was not
-// sent yet, and everybody is asked anew. One that was withdrawn, or
+// reference again with the same terms changes nothing; with others it replaces what was not
+// sent yet, and everybody is asked again. One that was withdrawn, or
 // failed, is refused, with the same terms too.
 func (s *Service) Import(
 	ctx context.Context,
@@ -499,7 +499,7 @@ func (s *Service) sendProduct(
 	id flex.ProductID,
 ) error {
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		p, isDue, err := holdDue(ctx, tx, id)
+		p, isDue, err := lockDue(ctx, tx, id)
 		if err != nil || !isDue {
 			return err
 		}
@@ -527,7 +527,7 @@ func (s *Service) sendProduct(
 	}
 
 	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		_, isDue, err := holdDue(ctx, tx, id)
+		_, isDue, err := lockDue(ctx, tx, id)
 		if err != nil || !isDue {
 			return err
 		}
@@ -537,9 +537,9 @@ func (s *Service) sendProduct(
 	})
 }
 
-// holdDue reads a product and reports whether it is to be sent now. An import that gives it other terms, or asks everybody anew,
+// lockDue reads a product and reports whether it is to be sent now. An import that gives it other terms, or asks everybody again,
 // waits for the end of the transaction, or was waited for.
-func holdDue(
+func lockDue(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.ProductID,

@@ -24,7 +24,7 @@
 // What is held back counts for nothing until an operator decides:
 //
 //	waiting ─► released        it counts, as a correction where another has its time
-//	   │  └──► meter replaced  likewise, and the register begins anew there: no difference is taken across
+//	   │  └──► meter replaced  likewise, and the register restarts there: no difference is taken across
 //	   └─────► discarded       it never counts
 //
 // With a register's reading those are released that wait after it and follow from it. [Tolerance] (10 %) is added to every

@@ -159,7 +159,7 @@ func (s *Service) decide(
 	return h, err
 }
 
-// release keeps a reading that was held back, and notes where its register begins anew.
+// release keeps a reading that was held back, and notes where its register restarts.
 func release(
 	ctx context.Context,
 	tx *store.Tx,
@@ -191,7 +191,7 @@ func release(
 	return nil
 }
 
-// releaseRegister notes where a register begins anew with a reading that is released, and returns
+// releaseRegister notes where a register restarts with a reading that is released, and returns
 // those that are released with it.
 func releaseRegister(
 	ctx context.Context,

@@ -17,7 +17,7 @@ const KeptFor = MaxAge + 62*24*time.Hour
 // aheadFor is how far ahead room is made for readings.
 const aheadFor = 7 * 24 * time.Hour
 
-// dropMax is the number of readings that one transaction forgets.
+// dropMax is the number of readings that one transaction deletes.
 const dropMax = 5000
 
 // Purge deletes readings, and what was refused, whose time is over, by the true clock. A

@@ -22,7 +22,7 @@ func (s *Service) CreateAsset(
 		if err := tx.LockOrg(ctx); err != nil {
 			return a, err
 		}
-		if _, err := tx.HoldSite(ctx, site); err != nil {
+		if _, err := tx.LockedSite(ctx, site); err != nil {
 			return a, err
 		}
 
@@ -267,7 +267,7 @@ func (s *Service) ChangeAsset(
 			return flex.Asset{}, err
 		}
 
-		a, err := tx.HoldAsset(ctx, id)
+		a, err := tx.LockedAsset(ctx, id)
 		if err != nil {
 			return a, err
 		}
@@ -325,7 +325,7 @@ func (c *AssetChange) applyChecked(
 	return c.check(before, *a)
 }
 
-// planAgain has an asset that changed planned anew, and where its power or its phases changed all assets
+// planAgain has an asset that changed planned again, and where its power or its phases changed all assets
 // of its site, which share what the connection carries.
 func planAgain(ctx context.Context, tx *store.Tx, before, after flex.Asset) error {
 	if before.RatedPower() == after.RatedPower() &&
@@ -360,7 +360,7 @@ func (s *Service) DeleteAsset(
 
 // dropAsset is DeleteAsset within a transaction.
 func dropAsset(ctx context.Context, tx *store.Tx, id flex.AssetID) error {
-	a, err := tx.HoldAsset(ctx, id)
+	a, err := tx.LockedAsset(ctx, id)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ type DischargeChange struct {
 	Wear           *float64
 }
 
-// over is what was known as the change leaves it. A reserve takes the place of one in the other unit.
+// over is what was known as the change leaves it. A reserve replaces one in the other unit.
 func (c *DischargeChange) over(d flex.Discharge) flex.Discharge {
 	if c.Power != nil {
 		d.Power = *c.Power
@@ -240,7 +240,7 @@ func (s *Service) GiveDischargeConsent(
 	at time.Time,
 ) (flex.SiteRecord, error) {
 	return write(ctx, s, org, func(tx *store.Tx) (flex.SiteRecord, error) {
-		site, err := tx.HoldSite(ctx, id)
+		site, err := tx.LockedSite(ctx, id)
 
 		var r flex.SiteRecord
 		if err != nil {
@@ -301,7 +301,7 @@ func (s *Service) WithdrawDischargeConsent(
 	id flex.SiteID,
 ) (flex.SiteRecord, error) {
 	return write(ctx, s, org, func(tx *store.Tx) (flex.SiteRecord, error) {
-		site, err := tx.HoldSite(ctx, id)
+		site, err := tx.LockedSite(ctx, id)
 
 		var r flex.SiteRecord
 		if err != nil {

@@ -44,7 +44,7 @@ func (s *Service) Enrol(
 	}
 
 	return write(ctx, s, org, func(tx *store.Tx) (Outcome, error) {
-		site, err := tx.HoldSite(ctx, id)
+		site, err := tx.LockedSite(ctx, id)
 		if err != nil {
 			return "", err
 		}
@@ -200,7 +200,7 @@ func (s *Service) Unenrol(
 	p flex.Proposition,
 ) (Outcome, error) {
 	return write(ctx, s, org, func(tx *store.Tx) (Outcome, error) {
-		if _, err := tx.HoldSite(ctx, id); err != nil {
+		if _, err := tx.LockedSite(ctx, id); err != nil {
 			return "", err
 		}
 
@@ -247,7 +247,7 @@ func withdraw(
 		return err
 	}
 
-	assets, err := holdAssets(ctx, tx, id)
+	assets, err := lockAssets(ctx, tx, id)
 	if err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (s *Service) GiveDispatchConsent(
 ) (flex.SiteRecord, error) {
 	return write(ctx, s, org, func(tx *store.Tx) (flex.SiteRecord, error) {
 		var r flex.SiteRecord
-		if _, err := tx.HoldSite(ctx, id); err != nil {
+		if _, err := tx.LockedSite(ctx, id); err != nil {
 			return r, err
 		}
 
@@ -288,7 +288,7 @@ func (s *Service) TakeDispatchConsent(
 ) (flex.SiteRecord, error) {
 	return write(ctx, s, org, func(tx *store.Tx) (flex.SiteRecord, error) {
 		var r flex.SiteRecord
-		if _, err := tx.HoldSite(ctx, id); err != nil {
+		if _, err := tx.LockedSite(ctx, id); err != nil {
 			return r, err
 		}
 

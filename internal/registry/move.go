@@ -90,13 +90,13 @@ func movePoint(
 	}
 
 	if !r.Site.IsZero() {
-		_, err := tx.HoldSite(ctx, r.Site)
+		_, err := tx.LockedSite(ctx, r.Site)
 		if err != nil && flex.KindOf(err) != flex.NotFound {
 			return err
 		}
 	}
 
-	is, decided, err := all.HoldMove(ctx, r)
+	is, decided, err := all.LockMove(ctx, r)
 	if err != nil || !decided {
 		return err
 	}

@@ -167,7 +167,7 @@ func TestMovePoints_DecidedBeside(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if _, err := tx.HoldSite(t.Context(), atFirst); err != nil {
+			if _, err := tx.LockedSite(t.Context(), atFirst); err != nil {
 				return err
 			}
 			go func() {

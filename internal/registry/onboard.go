@@ -209,7 +209,7 @@ func mergeSite(
 ) (flex.Site, Merged, error) {
 	m := merged()
 
-	old, err := holdFound(ctx, tx, func() (*flex.Site, error) { return findSite(ctx, tx, n) })
+	old, err := lockFound(ctx, tx, func() (*flex.Site, error) { return findSite(ctx, tx, n) })
 	if err != nil {
 		return flex.Site{}, m, err
 	}
@@ -328,7 +328,7 @@ func mergeAsset(
 ) (MergedAsset, error) {
 	m := merged()
 
-	old, err := holdAssetFound(ctx, tx, in.ExternalID)
+	old, err := lockAssetFound(ctx, tx, in.ExternalID)
 	if err != nil {
 		return MergedAsset{}, err
 	}
@@ -523,7 +523,7 @@ func (s *Service) Offboard(
 	)
 
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if _, err := tx.HoldSite(ctx, id); err != nil {
+		if _, err := tx.LockedSite(ctx, id); err != nil {
 			return err
 		}
 
@@ -533,7 +533,7 @@ func (s *Service) Offboard(
 			return err
 		}
 
-		assets, err = holdAssets(ctx, tx, id)
+		assets, err = lockAssets(ctx, tx, id)
 		if err != nil {
 			return err
 		}
@@ -598,7 +598,7 @@ func (s *Service) UserSite(
 			return site, err
 		}
 
-		old, err := holdUser(ctx, tx, user)
+		old, err := lockUser(ctx, tx, user)
 		if err != nil {
 			return site, err
 		}

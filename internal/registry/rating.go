@@ -28,7 +28,7 @@ func (d Dating) hold(ctx context.Context, tx *store.Tx) error {
 		return nil
 	}
 
-	_, err := tx.HoldBooks(ctx)
+	_, err := tx.LockBooks(ctx)
 
 	return err
 }

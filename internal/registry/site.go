@@ -205,7 +205,7 @@ func (s *Service) ChangeSite(
 			return r, err
 		}
 
-		site, err := tx.HoldSite(ctx, id)
+		site, err := tx.LockedSite(ctx, id)
 		if err != nil {
 			return r, err
 		}
@@ -395,7 +395,7 @@ func (s *Service) DeleteSite(
 	id flex.SiteID,
 ) error {
 	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if _, err := tx.HoldSite(ctx, id); err != nil {
+		if _, err := tx.LockedSite(ctx, id); err != nil {
 			return err
 		}
 

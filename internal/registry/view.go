@@ -252,7 +252,7 @@ func (s *Service) AssetList(
 }
 
 // AssetIDs returns the ids of all assets that a filter takes, whatever its limit, in its order and in
-// parts. A list of many that is sorted anew for each part takes minutes.
+// parts. A list of many that is sorted again for each part takes minutes.
 func (s *Service) AssetIDs(
 	ctx context.Context,
 	f AssetFilter,

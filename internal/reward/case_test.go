@@ -73,7 +73,7 @@ func TestSession_CorrectedAfterTheClose(t *testing.T) {
 		y.now = clock("2026-02-05 09:00")
 		var closed store.ClosedMonth
 		y.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
-			if _, err := tx.HoldBooks(ctx); err != nil {
+			if _, err := tx.LockBooks(ctx); err != nil {
 				return err
 			}
 			closed, err = tx.CloseMonth(ctx, ledger.MonthOf(january[0]), "ada")

@@ -12,7 +12,7 @@ import (
 	"flexd/internal/worker"
 )
 
-// SettledAnewFor is how long after its day something is settled anew: as long as readings are
+// SettledAnewFor is how long after its day something is settled again: as long as readings are
 // taken of it. Those that it is compared with may be forgotten after that.
 const SettledAnewFor = 400 * 24 * time.Hour
 

@@ -84,7 +84,7 @@ func (h *home) becomesFinal(before func()) {
 		if err != nil {
 			return err
 		}
-		held, err := tx.HoldFlexEvents(ctx, due)
+		held, err := tx.LockFlexEvents(ctx, due)
 		if err != nil || len(held) != 1 {
 			h.t.Fatalf("%d events are held: %v", len(held), err)
 		}

@@ -297,7 +297,7 @@ func pausedStay(p store.Pause) flex.Span {
 }
 
 // detectDispatch makes the events of an asset's part in a dispatch that its client took over. In the half-hours of it
-// all that the asset was dispatched counts: a newer one takes the place of an older one where both hold.
+// all that the asset was dispatched counts: a newer one replaces an older one where both hold.
 func detectDispatch(
 	ctx context.Context,
 	tx *store.Tx,

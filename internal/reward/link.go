@@ -387,7 +387,7 @@ func (s *Service) SendCode(ctx context.Context, v Visit) error {
 		}
 
 		// another code may have been sent since the link was opened
-		held, err := tx.HoldBalanceLink(ctx, v.Hash)
+		held, err := tx.LockBalanceLink(ctx, v.Hash)
 		if err != nil {
 			return err
 		}
@@ -496,7 +496,7 @@ func (s *Service) EnterCode(ctx context.Context, v Visit, code string) error {
 	err := s.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
 		wrong = nil
 
-		held, err := tx.HoldBalanceLink(ctx, v.Hash)
+		held, err := tx.LockBalanceLink(ctx, v.Hash)
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ const (
 	mailPause = time.Minute // doubled with every try
 )
 
-// baseMark stands in a queued mail for the address of the service, which the process that
+// baseMark is a placeholder in a queued mail for the address of the service, which the process that
 // sends it knows. The one that queues it may be a command that does not.
 const baseMark = "{base-url}"
 

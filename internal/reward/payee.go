@@ -133,7 +133,7 @@ func (s *Service) LinkAccount(
 	}
 
 	return s.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
-		site, err := tx.HoldSite(ctx, v.SiteID)
+		site, err := tx.LockedSite(ctx, v.SiteID)
 		if err != nil {
 			return err
 		}

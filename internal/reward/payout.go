@@ -300,7 +300,7 @@ func approval(
 	return a, err
 }
 
-// tryAgain asks anew for a withdrawal that failed, to the account that is linked now.
+// tryAgain asks again for a withdrawal that failed, to the account that is linked now.
 func (s *Service) tryAgain(
 	ctx context.Context,
 	tx *store.Tx,
@@ -311,7 +311,7 @@ func (s *Service) tryAgain(
 	if err != nil {
 		return w, err
 	}
-	if _, err := tx.HoldSite(ctx, w.SiteID); err != nil {
+	if _, err := tx.LockedSite(ctx, w.SiteID); err != nil {
 		return w, err
 	}
 

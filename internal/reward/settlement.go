@@ -27,7 +27,7 @@ func settleFlexEvents(
 	tx *store.Tx,
 	due []flex.FlexEventID,
 ) (int, error) {
-	events, err := tx.HoldFlexEvents(ctx, due)
+	events, err := tx.LockFlexEvents(ctx, due)
 	if err != nil {
 		return 0, err
 	}

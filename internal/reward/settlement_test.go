@@ -232,7 +232,7 @@ func TestSettleEvents_WokenByTheLastPiece(t *testing.T) {
 			t.Errorf("due %d; %s", len(ids), got)
 		}
 		y.write(t, func(ctx context.Context, tx *store.Tx) error {
-			held, err := tx.HoldFlexEvents(ctx, ids)
+			held, err := tx.LockFlexEvents(ctx, ids)
 			if len(held) != 0 {
 				t.Error("due again after it was settled")
 			}

@@ -29,7 +29,7 @@ func (p *Period) priceSource() string {
 		p.Imported.UTC().Format("2006-01-02 15:04") + " UTC)"
 }
 
-// Basis says in words which readings and prices the line stands on.
+// Basis says in words which readings and prices the line is based on.
 func (l *Line) Basis() string {
 	var devices, sources []string
 	for _, p := range l.Periods {

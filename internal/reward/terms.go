@@ -392,7 +392,7 @@ func (s *Service) SetTerms(
 
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		// Who settles a day on the terms that there are is waited for, or waits for these.
-		if _, err := tx.HoldBooks(ctx); err != nil {
+		if _, err := tx.LockBooks(ctx); err != nil {
 			return err
 		}
 

@@ -226,7 +226,7 @@ func TestTerms_SetBesideSettlement(t *testing.T) {
 				}[name]
 				h.write(t, func(ctx context.Context, tx *store.Tx) error {
 					if name == "terms first" {
-						if _, err := tx.HoldBooks(ctx); err != nil {
+						if _, err := tx.LockBooks(ctx); err != nil {
 							return err
 						}
 						beside(settle)

@@ -46,7 +46,7 @@ func (s *Service) Withdraw(
 	}
 
 	err := s.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
-		if _, err := tx.HoldSite(ctx, v.SiteID); err != nil {
+		if _, err := tx.LockedSite(ctx, v.SiteID); err != nil {
 			return err
 		}
 

@@ -31,7 +31,7 @@ type Kind string
 
 // The kinds of action.
 const (
-	Replan    Kind = "replan"     // plan it anew, and send the schedule
+	Replan    Kind = "replan"     // plan it again, and send the schedule
 	Resend    Kind = "resend"     // send its newest schedule once more
 	Release   Kind = "release"    // no limit until its next plug-in
 	ChargeNow Kind = "charge-now" // full power from now on, for a time

@@ -89,7 +89,7 @@ func number(d flex.Day) int32 {
 	).Unix() / 86400)
 }
 
-// usualHolidays lists the year's eight holidays by the standing rules.
+// usualHolidays lists the year's eight holidays by the usual rules.
 func usualHolidays(y int) []flex.Day {
 	easter := easterSunday(y)
 

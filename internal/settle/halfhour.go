@@ -265,7 +265,7 @@ func (s *series) intervals(label flex.Label, readings []flex.Reading) {
 }
 
 // registers puts in the differences between registers read half an hour apart, and takes
-// export off import. A register that fell gives nothing, and so does one that began anew.
+// export off import. A register that fell gives nothing, and so does one that restarted.
 func (s *series) registers(
 	label flex.Label,
 	readings, exports []flex.Reading,
@@ -303,7 +303,7 @@ type marks struct {
 	none  bool // it was not read at all
 	value []flex.Micro
 	known []bool
-	anew  []bool // it began anew in the half-hour before
+	anew  []bool // it restarted in the half-hour before
 }
 
 func (s *series) marksOf(label flex.Label, readings []flex.Reading) marks {

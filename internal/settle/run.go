@@ -110,7 +110,7 @@ func (c *Case) appendNominated(b []byte) []byte {
 	b = fmt.Appendf(b, "pending %t\n", c.Pending)
 	b = appendDay(b, "metered ", c.metered(c.Day), own)
 
-	// At a boundary the nominated plan stands above what the home used on other days.
+	// At a boundary the nominated plan is above what the home used on other days.
 	if c.Metering == Boundary {
 		b = c.home().appendHistory(b, c.slots())
 	}

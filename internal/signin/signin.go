@@ -247,7 +247,7 @@ var errAttempt = flex.Fail(
 	"this sign-in was not begun in this browser, or is over: begin again",
 )
 
-// refused is what is shown of an answer that is not taken; why stands in the log.
+// refused is what is shown of an answer that is not taken; why is in the log.
 func refused(why error) error {
 	return errors.Join(
 		flex.Fail(

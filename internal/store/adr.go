@@ -198,7 +198,7 @@ func (tx *Tx) ADRTokens(
 	return tx.adrTokens(ctx, tx.org, id)
 }
 
-// DropADRObject forgets an object.
+// DropADRObject deletes an object.
 func (tx *Tx) DropADRObject(ctx context.Context, id flex.ADRObjectID) error {
 	if _, err := tx.exec(
 		ctx,
@@ -424,7 +424,7 @@ func (tx *Tx) ADRNotices(
 	)
 }
 
-// DropADRNotices forgets notices that were sent, or given up, and queued before an instant.
+// DropADRNotices deletes notices that were sent, or given up, and queued before an instant.
 func (all *All) DropADRNotices(
 	ctx context.Context,
 	before time.Time,

@@ -49,19 +49,21 @@ func (tx *Tx) ADRTelemetry(
 
 // SetADRTelemetry keeps that a report was sent.
 func (tx *Tx) SetADRTelemetry(ctx context.Context, t *ADRTelemetry) error {
-	_, err := tx.exec(
-		ctx,
-		`INSERT INTO adr_telemetry (program_id, remote_id, place, org_id, modified, report_id, sent, again_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-		ON CONFLICT (program_id, remote_id, place) DO UPDATE SET modified = excluded.modified, report_id = excluded.report_id, sent = excluded.sent, again_at = excluded.again_at`,
-		t.Program.Bytes(),
-		t.Remote,
-		t.Place,
-		tx.org.Bytes(),
-		t.Modified,
-		t.Report,
-		t.Sent,
-		micros(t.AgainAt),
-	)
+	row := []value{
+		{"program_id", t.Program.Bytes()},
+		{"remote_id", t.Remote},
+		{"place", t.Place},
+		{"org_id", tx.org.Bytes()},
+		{"modified", t.Modified},
+		{"report_id", t.Report},
+		{"sent", t.Sent},
+		{"again_at", micros(t.AgainAt)},
+	}
+
+	_, err := tx.upsert(ctx, "adr_telemetry", row, rewrite{
+		key:  []string{"program_id", "remote_id", "place"},
+		keep: []string{"org_id"},
+	})
 
 	return err
 }

@@ -334,23 +334,25 @@ func (tx *Tx) ADRMirrors(
 
 // SetADRMirror keeps which event is kept of another.
 func (tx *Tx) SetADRMirror(ctx context.Context, m *ADRMirror) error {
-	_, err := tx.exec(
-		ctx,
-		`INSERT INTO adr_mirror (program_id, remote_id, org_id, event_id, modified, report_id, reported_at) VALUES ($1, $2, $3, $4, $5, $6, $7)
-		ON CONFLICT (program_id, remote_id) DO UPDATE SET event_id = excluded.event_id, modified = excluded.modified, report_id = excluded.report_id, reported_at = excluded.reported_at`,
-		m.Program.Bytes(),
-		m.Remote,
-		tx.org.Bytes(),
-		m.Event.Bytes(),
-		m.Modified,
-		m.Report,
-		micros(m.ReportedAt),
-	)
+	row := []value{
+		{"program_id", m.Program.Bytes()},
+		{"remote_id", m.Remote},
+		{"org_id", tx.org.Bytes()},
+		{"event_id", m.Event.Bytes()},
+		{"modified", m.Modified},
+		{"report_id", m.Report},
+		{"reported_at", micros(m.ReportedAt)},
+	}
+
+	_, err := tx.upsert(ctx, "adr_mirror", row, rewrite{
+		key:  []string{"program_id", "remote_id"},
+		keep: []string{"org_id"},
+	})
 
 	return err
 }
 
-// DropADRMirror forgets which event is kept of another, and what was reported of it.
+// DropADRMirror deletes which event is kept of another, and what was reported of it.
 func (tx *Tx) DropADRMirror(ctx context.Context, m *ADRMirror) error {
 	for _, table := range []string{"adr_telemetry", "adr_mirror"} {
 		_, err := tx.exec(

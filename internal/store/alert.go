@@ -126,21 +126,20 @@ func (all *All) AddAlertRoute(ctx context.Context, r *AlertRoute) error {
 		}
 	}
 
-	n, err := all.exec(
-		ctx,
-		`INSERT INTO alert_route (id, name, kind, target, sealed, level, org_id, heartbeat_s, beat_at, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9) ON CONFLICT (name) DO NOTHING`,
-		r.ID.Bytes(),
-		r.Name,
-		r.Kind,
-		r.Target,
-		sealed,
-		r.Level,
-		r.Org.Bytes(),
-		int64(r.Heartbeat/time.Second),
-		micros(all.now),
-	)
+	row := []value{
+		{"id", r.ID.Bytes()},
+		{"name", r.Name},
+		{"kind", r.Kind},
+		{"target", r.Target},
+		{"sealed", sealed},
+		{"level", r.Level},
+		{"org_id", r.Org.Bytes()},
+		{"heartbeat_s", int64(r.Heartbeat / time.Second)},
+		{"beat_at", 0},
+		{"created_at", micros(all.now)},
+	}
 
+	n, err := all.insertOr(ctx, "alert_route", row, `ON CONFLICT (name) DO NOTHING`)
 	if err == nil && n == 0 {
 		return flex.Fail(flex.Conflict, "there is a route %q already", r.Name)
 	}
@@ -163,7 +162,7 @@ func (all *All) AlertRoutes(ctx context.Context) ([]AlertRoute, error) {
 	)
 }
 
-// DropAlertRoute forgets a route. What was to be sent by it is not sent.
+// DropAlertRoute deletes a route. What was to be sent by it is not sent.
 func (all *All) DropAlertRoute(ctx context.Context, name string) error {
 	n, err := all.exec(ctx, `DELETE FROM alert_route WHERE name = $1`, name)
 	if err == nil && n == 0 {

@@ -269,7 +269,7 @@ func (all *All) SentAlerts(
 		FROM alert_message m LEFT JOIN alert_route r ON r.id = m.route_id WHERE `+w.text.String()+` ORDER BY m.id DESC LIMIT `+most, w.args...)
 }
 
-// DropAlerts forgets messages that were queued before an instant, and then alerts that ended before it, so many of
+// DropAlerts deletes messages that were queued before an instant, and then alerts that ended before it, so many of
 // each at most. It returns how many of both those were.
 func (all *All) DropAlerts(
 	ctx context.Context,

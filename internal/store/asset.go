@@ -88,7 +88,7 @@ func assetValues(a *flex.Asset) []value {
 }
 
 // UpdateAsset replaces what may change of an asset: its properties, model, installation date
-// and serial number. What it is charging by is planned anew.
+// and serial number. What it is charging by is planned again.
 func (tx *Tx) UpdateAsset(ctx context.Context, a flex.Asset) error {
 	if err := tx.notePower(ctx, a); err != nil {
 		return err
@@ -124,9 +124,9 @@ func (tx *Tx) Asset(ctx context.Context, id flex.AssetID) (flex.Asset, error) {
 	)
 }
 
-// HoldAsset is Asset, and has other transactions that lock the same asset wait for the end
+// LockedAsset is Asset, and has other transactions that lock the same asset wait for the end
 // of this one.
-func (tx *Tx) HoldAsset(
+func (tx *Tx) LockedAsset(
 	ctx context.Context,
 	id flex.AssetID,
 ) (flex.Asset, error) {

@@ -17,7 +17,7 @@ type AssetNow struct {
 
 	Session      flex.SessionID // the newest; zero if there never was one
 	PluggedInAt  time.Time
-	PluggedOutAt time.Time // zero while it goes on
+	PluggedOutAt time.Time // zero while it continues
 	ReadyBy      time.Time
 	Schedule     flex.EventID // in force; zero for none
 	Generation   int64

@@ -19,19 +19,18 @@ func (all *All) BeginAct(ctx context.Context, a *flex.AuditEntry) error {
 		*text = flex.Keepable(*text) // as the link says it
 	}
 
-	_, err := all.exec(
-		ctx,
-		`INSERT INTO audit (id, at, who, source, act, org_id, subject, detail) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		a.ID.Bytes(),
-		micros(a.At),
-		a.Who,
-		a.Source,
-		a.Act,
-		nullOrg(a.Org),
-		a.Subject,
-		a.Detail,
-	)
+	row := []value{
+		{"id", a.ID.Bytes()},
+		{"at", micros(a.At)},
+		{"who", a.Who},
+		{"source", a.Source},
+		{"act", a.Act},
+		{"org_id", nullOrg(a.Org)},
+		{"subject", a.Subject},
+		{"detail", a.Detail},
+	}
 
+	err := all.insert(ctx, "audit", row)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ type BalanceLink struct {
 // linksMax bounds how many expired links one new link clears away.
 const linksMax = 100
 
-// AddBalanceLink keeps a new link, and forgets some that are long over.
+// AddBalanceLink keeps a new link, and deletes some that are long over.
 func (tx *Tx) AddBalanceLink(ctx context.Context, l BalanceLink) error {
 	_, err := tx.exec(
 		ctx,
@@ -42,21 +42,18 @@ func (tx *Tx) AddBalanceLink(ctx context.Context, l BalanceLink) error {
 		return err
 	}
 
-	_, err = tx.exec(
-		ctx,
-		`INSERT INTO balance_link (hash, org_id, site_id, expires_at, redirect_uri, hide_transactions, setup, two_factor)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		l.Hash,
-		tx.org.Bytes(),
-		l.SiteID.Bytes(),
-		micros(l.ExpiresAt),
-		l.RedirectURI,
-		l.HideTransactions,
-		l.Setup,
-		l.TwoFactor,
-	)
+	row := []value{
+		{"hash", l.Hash},
+		{"org_id", tx.org.Bytes()},
+		{"site_id", l.SiteID.Bytes()},
+		{"expires_at", micros(l.ExpiresAt)},
+		{"redirect_uri", l.RedirectURI},
+		{"hide_transactions", l.HideTransactions},
+		{"setup", l.Setup},
+		{"two_factor", l.TwoFactor},
+	}
 
-	return err
+	return tx.insert(ctx, "balance_link", row)
 }
 
 const balanceLinkColumns = `hash, org_id, site_id, expires_at, redirect_uri, hide_transactions, setup, two_factor, code_hash, code_until, code_tries, confirmed_by`
@@ -81,8 +78,8 @@ func scanBalanceLink(s scanner) (BalanceLink, error) {
 	return l, err
 }
 
-// HoldBalanceLink returns the organisation's link of that hash and keeps others off it.
-func (tx *Tx) HoldBalanceLink(
+// LockBalanceLink returns the organisation's link of that hash and keeps others off it.
+func (tx *Tx) LockBalanceLink(
 	ctx context.Context,
 	hash []byte,
 ) (BalanceLink, error) {

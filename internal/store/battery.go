@@ -264,7 +264,7 @@ func (tx *Tx) PutBatteryPlan(
 const plannedBeforePrices = `p.planned_at < (SELECT max(published_at) FROM publication WHERE published_at <= $3)
 				OR p.seen_at < (SELECT max(fetched_at) FROM publication WHERE published_at <= $3)`
 
-// BatteriesDue returns batteries under control whose plan is to be worked out anew: there
+// BatteriesDue returns batteries under control whose plan is to be worked out again: there
 // is none, the last is of an earlier half-hour, what limits its feeder's export changed, or prices, the
 // tariff or a solar forecast have come in since.
 func (tx *Tx) BatteriesDue(
@@ -311,7 +311,7 @@ func (all *All) RefusedBatteries(
 	)
 }
 
-// MarkRead has batteries looked at whose state of charge has come in, and tanks planned anew.
+// MarkRead has batteries looked at whose state of charge has come in, and tanks planned again.
 func (tx *Tx) MarkRead(ctx context.Context, batteries ...flex.AssetID) error {
 	if err := tx.markTanks(ctx, batteries); err != nil {
 		return err
@@ -337,7 +337,7 @@ func (tx *Tx) MarkRead(ctx context.Context, batteries ...flex.AssetID) error {
 }
 
 // BatteriesRead returns batteries under control whose state of charge has come in since
-// their plan was checked against it. One that was planned anew for that rests for a while.
+// their plan was checked against it. One that was planned again for that rests for a while.
 func (tx *Tx) BatteriesRead(
 	ctx context.Context,
 	rest time.Duration,
@@ -364,7 +364,7 @@ func (tx *Tx) BatteryHeld(ctx context.Context, id flex.AssetID) error {
 	return err
 }
 
-// BatteryStrayed notes that the battery was planned anew for its state of charge.
+// BatteryStrayed notes that the battery was planned again for its state of charge.
 func (tx *Tx) BatteryStrayed(ctx context.Context, id flex.AssetID) error {
 	_, err := tx.exec(
 		ctx,

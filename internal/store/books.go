@@ -70,9 +70,9 @@ func (tx *Tx) ShareBooks(ctx context.Context) error {
 	return err
 }
 
-// HoldBooks waits for the transactions that are posting, keeps others from posting until this
+// LockBooks waits for the transactions that are posting, keeps others from posting until this
 // one ends, and returns the last closed month.
-func (tx *Tx) HoldBooks(ctx context.Context) (ledger.Month, error) {
+func (tx *Tx) LockBooks(ctx context.Context) (ledger.Month, error) {
 	return tx.booksClosed(ctx, tx.db.d.forUpdate)
 }
 
@@ -162,18 +162,17 @@ func (tx *Tx) CloseMonth(
 		return c, err
 	}
 
-	_, err = tx.exec(
-		ctx,
-		`INSERT INTO books_month (org_id, month, closed_at, closed_by, transactions, trial_balance, hash) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		tx.org.Bytes(),
-		m.String(),
-		micros(c.ClosedAt),
-		by,
-		c.Transactions,
-		c.Balance,
-		c.Hash[:],
-	)
+	row := []value{
+		{"org_id", tx.org.Bytes()},
+		{"month", m.String()},
+		{"closed_at", micros(c.ClosedAt)},
+		{"closed_by", by},
+		{"transactions", c.Transactions},
+		{"trial_balance", c.Balance},
+		{"hash", c.Hash[:]},
+	}
 
+	err = tx.insert(ctx, "books_month", row)
 	if err != nil {
 		return c, err
 	}

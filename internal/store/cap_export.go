@@ -11,7 +11,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// exportChanged has the batteries of a constraint group, and of those that lie in it, planned anew at once, as what limits its
+// exportChanged has the batteries of a constraint group, and of those that lie in it, planned again at once, as what limits its
 // export changed.
 func (tx *Tx) exportChanged(
 	ctx context.Context,

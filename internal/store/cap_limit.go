@@ -63,7 +63,7 @@ func (tx *Tx) AddCapLimits(ctx context.Context, limits []flex.CapLimit) error {
 	)
 }
 
-// DropCapLimits forgets what a source said of a group's time from an instant on, of one direction.
+// DropCapLimits deletes what a source said of a group's time from an instant on, of one direction.
 func (tx *Tx) DropCapLimits(
 	ctx context.Context,
 	group, source string,
@@ -87,7 +87,7 @@ func (tx *Tx) DropCapLimits(
 	return err
 }
 
-// DropOrderLimits forgets the limits of an OpenADR order.
+// DropOrderLimits deletes the limits of an OpenADR order.
 func (tx *Tx) DropOrderLimits(
 	ctx context.Context,
 	order flex.ADROrderID,
@@ -208,7 +208,7 @@ func (tx *Tx) CapsChanged(ctx context.Context) error {
 	return err
 }
 
-// batteriesUnderCaps has the organisation's batteries planned anew at once, as what binds what is drawn changed.
+// batteriesUnderCaps has the organisation's batteries planned again at once, as what binds what is drawn changed.
 func (tx *Tx) batteriesUnderCaps(ctx context.Context) error {
 	_, err := tx.exec(
 		ctx,
@@ -280,7 +280,7 @@ func (tx *Tx) SetCapLink(ctx context.Context, l flex.CapLink) error {
 	return err
 }
 
-// DropCapLink forgets a link, and reports whether there was one.
+// DropCapLink deletes a link, and reports whether there was one.
 func (tx *Tx) DropCapLink(ctx context.Context, group string) (bool, error) {
 	if err := tx.exportChanged(ctx, group); err != nil {
 		return false, err

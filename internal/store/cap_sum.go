@@ -119,7 +119,7 @@ func (tx *Tx) LockForCaps(ctx context.Context) error {
 	return tx.lockOrg(ctx, tx.db.d.forUpdate)
 }
 
-// CapChanges are the assets that are to be counted anew by an instant, and the notes that say so.
+// CapChanges are the assets that are to be counted again by an instant, and the notes that say so.
 type CapChanges struct {
 	Assets []flex.AssetID
 	notes  []flex.EventID
@@ -419,7 +419,7 @@ func (tx *Tx) CapsSummed(ctx context.Context) error {
 	)
 }
 
-// DropCapSums forgets what is counted under caps, and what changed.
+// DropCapSums deletes what is counted under caps, and what changed.
 func (tx *Tx) DropCapSums(ctx context.Context) error {
 	for _, query := range []string{
 		`UPDATE caps SET summed_at = NULL WHERE org_id = $1`,
@@ -435,7 +435,7 @@ func (tx *Tx) DropCapSums(ctx context.Context) error {
 	return nil
 }
 
-// DropPastCapSums forgets what was drawn before a block.
+// DropPastCapSums deletes what was drawn before a block.
 func (tx *Tx) DropPastCapSums(
 	ctx context.Context,
 	block int64,

@@ -261,7 +261,7 @@ func (tx *Tx) SetCaps(
 }
 
 // keepCapSums keeps what is counted under the caps that are replaced, if every site stays in its group; else it is forgotten, and
-// counted anew.
+// counted again.
 func (tx *Tx) keepCapSums(
 	ctx context.Context,
 	next *flex.Caps,

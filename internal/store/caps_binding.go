@@ -20,7 +20,7 @@ type Load struct {
 	Assumed     bool // nobody knows what it can draw: its power is none, or what its schedule assumes
 	PluggedInAt time.Time
 	Wired       flex.Wiring
-	Steps       []flex.Step // of the schedule that stands; none if it has none
+	Steps       []flex.Step // of the schedule in force; none if it has none
 	Site        flex.SiteID
 	// when its schedule has it be done: ready-by, or the end of charge-now if that is later; zero if it has none
 	Done time.Time

@@ -55,13 +55,13 @@ func (all *All) CellMoves(ctx context.Context) ([]CellMove, error) {
 	)
 }
 
-// errOtherMove is said to who goes on with a move that another has taken up.
+// errOtherMove is said to who continues with a move that another has taken up.
 var errOtherMove = flex.Fail(
 	flex.Conflict,
 	"another flexd cell move is at work on this organisation: let it end",
 )
 
-// Leave begins, or begins anew, to move an organisation out of the database, and returns the
+// Leave begins to move an organisation out of the database, or begins again, and returns the
 // attempt's number. From then on nothing of it changes here. Another organisation on its way out
 // is a Conflict, and so is a halt of pushes, which would not go with it.
 func (db *DB) Leave(

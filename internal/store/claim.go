@@ -41,7 +41,7 @@ type ClaimedPush struct {
 type ClaimOrder struct {
 	Name flex.EndpointName
 	// Holder names the leases, not 0 and new for each claim: an outcome moves a push only
-	// while the lease under which it was tried still stands.
+	// while the lease under which it was tried still holds.
 	Holder int64
 	Most   int
 	// after which others may claim what has not been finished

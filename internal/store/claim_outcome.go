@@ -79,7 +79,7 @@ func (tx *Tx) FinishPushes(ctx context.Context, outs []Outcome) error {
 }
 
 // stillLeased leaves out what failed under a lease that ran out and was taken by another: how the
-// delivery stands is then the other's to say. That the client took something is true all the same.
+// delivery is then the other's to say. That the client took something is true all the same.
 func (tx *Tx) stillLeased(
 	ctx context.Context,
 	outs []Outcome,

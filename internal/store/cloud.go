@@ -90,20 +90,17 @@ func (all *All) AddCloudLink(ctx context.Context, l CloudLink) error {
 		return err
 	}
 
-	_, err = all.exec(
-		ctx,
-		`INSERT INTO cloud_link (`+linkColumns+
-			`) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		l.State[:],
-		l.Org.Bytes(),
-		l.Site.Bytes(),
-		l.Provider,
-		l.Redirect,
-		sealed,
-		micros(l.ExpiresAt),
-	)
+	row := []value{
+		{"state", l.State[:]},
+		{"org_id", l.Org.Bytes()},
+		{"site_id", l.Site.Bytes()},
+		{"provider", l.Provider},
+		{"redirect", l.Redirect},
+		{"sealed", sealed},
+		{"expires_at", micros(l.ExpiresAt)},
+	}
 
-	return err
+	return all.insert(ctx, "cloud_link", row)
 }
 
 // CloudLink returns the way of that state which is open and has not brought a code yet, or
@@ -153,7 +150,7 @@ func (all *All) SetCloudCode(ctx context.Context, l CloudLink) error {
 	})
 }
 
-// DropCloudLink forgets a link, with what is to be done with it.
+// DropCloudLink deletes a link, with what is to be done with it.
 func (all *All) DropCloudLink(ctx context.Context, l CloudLink) error {
 	_, err := all.exec(
 		ctx,
@@ -419,6 +416,7 @@ func (all *All) ClaimCloudTokens(
 			if _, err := all.finishJob(ctx, j); err != nil {
 				return nil, err
 			}
+
 			continue
 		}
 

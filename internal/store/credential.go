@@ -172,20 +172,22 @@ func (tx *Tx) OrgNetworks(ctx context.Context) ([]netip.Prefix, error) {
 // AddCredential keeps a credential. A name that is taken, by whichever organisation, is a
 // Conflict, unless it is a revoked one of the same organisation: its place is taken.
 func (all *All) AddCredential(ctx context.Context, c Credential) error {
-	n, err := all.exec(
-		ctx,
-		`INSERT INTO credential (username, org_id, secret_hash, roles, created_at, expires_at, allow_from) VALUES ($1, $2, $3, $4, $5, $6, $7)
-		ON CONFLICT (username) DO UPDATE SET secret_hash = excluded.secret_hash, roles = excluded.roles, created_at = excluded.created_at,
-			expires_at = excluded.expires_at, allow_from = excluded.allow_from, certificates = '', revoked_at = NULL, used_at = NULL, former_hash = NULL, former_until = NULL
-		WHERE credential.org_id = excluded.org_id AND credential.revoked_at IS NOT NULL`,
-		c.Username,
-		c.Org.Bytes(),
-		c.SecretHash,
-		joinRoles(c.Roles),
-		micros(all.now),
-		micros(c.ExpiresAt),
-		joinPrefixes(c.AllowFrom),
-	)
+	row := []value{
+		{"username", c.Username},
+		{"org_id", c.Org.Bytes()},
+		{"secret_hash", c.SecretHash},
+		{"roles", joinRoles(c.Roles)},
+		{"created_at", micros(all.now)},
+		{"expires_at", micros(c.ExpiresAt)},
+		{"allow_from", joinPrefixes(c.AllowFrom)},
+	}
+
+	n, err := all.upsert(ctx, "credential", row, rewrite{
+		key:  []string{"username"},
+		keep: []string{"org_id"},
+		also: `certificates = '', revoked_at = NULL, used_at = NULL, former_hash = NULL, former_until = NULL`,
+		only: `credential.org_id = excluded.org_id AND credential.revoked_at IS NOT NULL`,
+	})
 
 	if err == nil && n == 0 {
 		return flex.Fail(

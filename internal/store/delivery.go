@@ -436,7 +436,7 @@ func (tx *Tx) Accepted(
 // deliveryDrop is how many deliveries are dropped in one transaction.
 const deliveryDrop = 5000
 
-// DropDeliveries forgets deliveries that were queued before an instant of the true clock, some at
+// DropDeliveries deletes deliveries that were queued before an instant of the true clock, some at
 // a time, and returns how many rows went from one table at most: 0 when all is done.
 func (tx *Tx) DropDeliveries(
 	ctx context.Context,

@@ -287,7 +287,7 @@ func (r *givesRecord) discharge() *Discharge {
 func secondsAt(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
 
 // SetDischargeConsent records that the consent to discharge a site's cars was given, at an instant, or
-// withdrawn: the zero time. What is plugged in there is planned anew.
+// withdrawn: the zero time. What is plugged in there is planned again.
 func (tx *Tx) SetDischargeConsent(
 	ctx context.Context,
 	site flex.SiteID,

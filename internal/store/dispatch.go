@@ -47,19 +47,19 @@ type DispatchedAsset struct {
 // AddDispatch keeps a dispatch and has it sent. Its id and its instant are set here.
 func (tx *Tx) AddDispatch(ctx context.Context, d Dispatch) (Dispatch, error) {
 	d.ID, d.IssuedAt = flex.EventID(tx.newID()), tx.now
-	_, err := tx.exec(
-		ctx,
-		`INSERT INTO dispatch (event_id, org_id, market, issued_at, from_at, to_at, batch, own) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		d.ID.Bytes(),
-		tx.org.Bytes(),
-		d.Market,
-		micros(d.IssuedAt),
-		micros(d.From),
-		micros(d.To),
-		d.Batch,
-		d.Own,
-	)
 
+	row := []value{
+		{"event_id", d.ID.Bytes()},
+		{"org_id", tx.org.Bytes()},
+		{"market", d.Market},
+		{"issued_at", micros(d.IssuedAt)},
+		{"from_at", micros(d.From)},
+		{"to_at", micros(d.To)},
+		{"batch", d.Batch},
+		{"own", d.Own},
+	}
+
+	err := tx.insert(ctx, "dispatch", row)
 	if err != nil {
 		return d, err
 	}
@@ -91,7 +91,7 @@ func (tx *Tx) AddDispatch(ctx context.Context, d Dispatch) (Dispatch, error) {
 	return d, tx.Enqueue(ctx, p)
 }
 
-// askBatteries has the batteries of a dispatch that is not of their own plans planned anew around it, with the others of
+// askBatteries has the batteries of a dispatch that is not of their own plans planned again around it, with the others of
 // their sites.
 func (tx *Tx) askBatteries(ctx context.Context, d *Dispatch) error {
 	if d.Own {

@@ -8,7 +8,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// Replaced is a time of an asset's part in a dispatch in which a newer dispatch took its place.
+// Replaced is a time of an asset's part in a dispatch in which a newer dispatch replaced it.
 type Replaced struct {
 	AssetID flex.AssetID
 	By      flex.EventID // the newer one
@@ -21,7 +21,7 @@ const newerDispatches = `FROM dispatch_asset o JOIN dispatch e ON e.event_id = o
 	JOIN dispatch d ON d.event_id = p.event_id
 	WHERE o.org_id = $1 AND o.event_id = $2 AND d.from_at < e.to_at AND d.to_at > e.from_at`
 
-// Replaced returns when newer dispatches took the place of one, the first first. A newer one counts from its issue on, whether or not
+// Replaced returns when newer dispatches replaced one, the first first. A newer one counts from its issue on, whether or not
 // its client takes it.
 func (tx *Tx) Replaced(
 	ctx context.Context,

@@ -44,7 +44,7 @@ func (db *DB) Due(
 }
 
 // comesAfter is the instant after which the next one is looked for: the transaction's, if what is due by then was asked
-// for too. It is not always the transaction's: the true clock goes on between the two, and what waits for no instant
+// for too. It is not always the transaction's: the true clock continues between the two, and what waits for no instant
 // would be named at each of those that it has reached.
 func (tx *Tx) comesAfter(after time.Time) time.Time {
 	if after.IsZero() {
@@ -177,14 +177,14 @@ func (tx *Tx) NextRate(
 	return tx.next(ctx, rateDue, after)
 }
 
-// calledAnew is what an instruction i calls that was planned anew, or has left, since the instruction was looked at.
+// calledAnew is what an instruction i calls that was planned again, or has left, since the instruction was looked at.
 const calledAnew = `SELECT 1 FROM called_asset c WHERE c.instruction_id = i.id AND c.released_at IS NULL AND (
 	EXISTS (SELECT 1 FROM session s JOIN schedule p ON p.event_id = s.event_id
 		WHERE s.org_id = c.org_id AND s.asset_id = c.asset_id AND s.plugged_out_at IS NULL AND p.made_at > i.looked_at)
 	OR EXISTS (SELECT 1 FROM session s WHERE s.org_id = c.org_id AND s.asset_id = c.asset_id AND s.plugged_out_at > i.looked_at))`
 
 // NextInstruction is when the instructions that bind are to be followed: at each half-hour, since
-// while a clock is advanced nothing is read between, and when what one calls was planned anew or has left since it was
+// while a clock is advanced nothing is read between, and when what one calls was planned again or has left since it was
 // looked at.
 func (tx *Tx) NextInstruction(
 	ctx context.Context,

@@ -256,7 +256,7 @@ func (tx *Tx) PutEndpoint(ctx context.Context, e flex.Endpoint) (flex.Endpoint, 
 	return tx.Endpoint(ctx, e.Name)
 }
 
-// DisableEndpoint stops the endpoint for the reason, unless it was set anew since the version.
+// DisableEndpoint stops the endpoint for the reason, unless it was set again since the version.
 // What is due waits.
 func (tx *Tx) DisableEndpoint(
 	ctx context.Context,
@@ -277,7 +277,7 @@ func (tx *Tx) DisableEndpoint(
 	return err
 }
 
-// DeleteEndpoint forgets the endpoint. What is due waits for another.
+// DeleteEndpoint deletes the endpoint. What is due waits for another.
 func (tx *Tx) DeleteEndpoint(ctx context.Context, name flex.EndpointName) error {
 	n, err := tx.exec(
 		ctx,

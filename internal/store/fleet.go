@@ -11,13 +11,13 @@ import (
 	"flexd/internal/flex"
 )
 
-// Plugged is an asset that is plugged in, with the schedule that stands for it, if any.
+// Plugged is an asset that is plugged in, with its schedule in force, if any.
 type Plugged struct {
 	Org          flex.OrgID
 	AssetID      flex.AssetID
 	PluggedInAt  time.Time
 	PluggedOutAt time.Time // zero while it is
-	// whether a schedule stands; what follows is zero without
+	// whether a schedule is in force; what follows is zero without
 	Planned   bool
 	ReadyBy   time.Time
 	Need      flex.WattHours // as asked for
@@ -349,7 +349,7 @@ type Waiting struct {
 	Org     flex.OrgID
 	AssetID flex.AssetID // zero for what concerns no single asset
 	EventID flex.EventID
-	// the first was queued that its client has not taken; it may have been planned anew
+	// the first was queued that its client has not taken; it may have been planned again
 	Since time.Time
 	Tries int
 	// what went wrong with the latest attempt, in words; "" if nothing was tried

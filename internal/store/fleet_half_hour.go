@@ -215,7 +215,7 @@ func scanFleetHalfHour(s scanner) (FleetHalfHour, error) {
 	return h, err
 }
 
-// DropFleetHalfHours forgets the organisation's half-hours from before an instant.
+// DropFleetHalfHours deletes the organisation's half-hours from before an instant.
 func (tx *Tx) DropFleetHalfHours(ctx context.Context, before time.Time) error {
 	_, err := tx.exec(
 		ctx,

@@ -184,36 +184,50 @@ func (tx *Tx) AddFlexEvent(ctx context.Context, e *FlexEvent) (bool, error) {
 	}
 
 	e.ID = flex.FlexEventID(tx.newID())
-	n, err := tx.exec(
-		ctx,
-		`INSERT INTO flex_event (id, org_id, site_id, asset_id, session_id, day, first, last, from_at, to_at, meant, nominated,
-			detected_at, estimated, look_at, stay_from, stay_to, stay_plan, instructed, power_w, cop11)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, $15, $16, $17, $18,
-			COALESCE((SELECT power_w FROM asset WHERE id = $4), (SELECT power_w FROM former_asset WHERE id = $4), 0),
-			COALESCE((SELECT m.cop11 AND a.installed_on <> '' FROM asset a JOIN model m ON m.key = lower(a.model) WHERE a.id = $4),
-				(SELECT cop11 FROM former_asset WHERE id = $4), FALSE))
-		ON CONFLICT (org_id, asset_id, from_at) DO NOTHING`,
-		e.ID.Bytes(),
-		tx.org.Bytes(),
-		e.SiteID.Bytes(),
-		e.AssetID.Bytes(),
-		nullID(e.SessionID),
-		e.Day.String(),
-		e.First,
-		e.Last,
-		micros(e.From),
-		micros(e.To),
-		writeEnergies(e.Meant),
-		writeEnergies(e.Nominated),
-		micros(tx.now),
-		int64(e.Estimated),
-		micros(e.Stay.From),
-		micros(e.Stay.To),
-		writeEnergies(e.StayPlan),
-		instructed,
-	)
+	row := []value{
+		{"id", e.ID.Bytes()},
+		{"org_id", tx.org.Bytes()},
+		{"site_id", e.SiteID.Bytes()},
+		{"asset_id", e.AssetID.Bytes()},
+		{"session_id", nullID(e.SessionID)},
+		{"day", e.Day.String()},
+		{"first", e.First},
+		{"last", e.Last},
+		{"from_at", micros(e.From)},
+		{"to_at", micros(e.To)},
+		{"meant", writeEnergies(e.Meant)},
+		{"nominated", writeEnergies(e.Nominated)},
+		{"detected_at", micros(tx.now)},
+		{"estimated", int64(e.Estimated)},
+		{"look_at", 0},
+		{"stay_from", micros(e.Stay.From)},
+		{"stay_to", micros(e.Stay.To)},
+		{"stay_plan", writeEnergies(e.StayPlan)},
+		{"instructed", instructed},
+		{"power_w", powerOf(e.AssetID)},
+		{"cop11", isCOP11(e.AssetID)},
+	}
+
+	n, err := tx.insertOr(ctx, "flex_event", row, `ON CONFLICT (org_id, asset_id, from_at) DO NOTHING`)
 
 	return n == 1, err
+}
+
+// powerOf is an asset's power, also of one that was removed.
+func powerOf(id flex.AssetID) expression {
+	return expression{
+		`COALESCE((SELECT power_w FROM asset WHERE id = ?), (SELECT power_w FROM former_asset WHERE id = ?), 0)`,
+		[]any{id.Bytes(), id.Bytes()},
+	}
+}
+
+// isCOP11 is whether an asset counted as metered by COP11, also of one that was removed.
+func isCOP11(id flex.AssetID) expression {
+	return expression{
+		`COALESCE((SELECT m.cop11 AND a.installed_on <> '' FROM asset a JOIN model m ON m.key = lower(a.model) WHERE a.id = ?),
+			(SELECT cop11 FROM former_asset WHERE id = ?), FALSE)`,
+		[]any{id.Bytes(), id.Bytes()},
+	}
 }
 
 // FlexEvents returns the site's flex events, oldest first.
@@ -273,11 +287,11 @@ func (tx *Tx) FlexEventsAt(
 	)
 }
 
-// HoldFlexEvents returns those of the events that are due still, as another process may have
+// LockFlexEvents returns those of the events that are due still, as another process may have
 // looked at them meanwhile, and that no other process holds, with all other events of their
 // sites and days, which are settled together with them; it keeps others off them. Events of
 // a site and day of which another process holds one are left to the next look.
-func (tx *Tx) HoldFlexEvents(
+func (tx *Tx) LockFlexEvents(
 	ctx context.Context,
 	ids []flex.FlexEventID,
 ) ([]FlexEvent, error) {
@@ -301,7 +315,7 @@ func (tx *Tx) HoldFlexEvents(
 		due[i].Due = true
 	}
 
-	held, missed, err := tx.holdOthers(ctx, due)
+	held, missed, err := tx.lockOthers(ctx, due)
 	if err != nil {
 		return nil, err
 	}
@@ -319,9 +333,9 @@ type siteDay struct {
 	day  flex.Day
 }
 
-// holdOthers holds the other events of the sites and days of some that are held already. It
+// lockOthers holds the other events of the sites and days of some that are held already. It
 // returns the sites and days of which another process holds an event.
-func (tx *Tx) holdOthers(
+func (tx *Tx) lockOthers(
 	ctx context.Context,
 	due []FlexEvent,
 ) ([]FlexEvent, map[siteDay]bool, error) {

@@ -58,25 +58,18 @@ func (tx *Tx) DueFlexEvents(
 
 // PutFlexEvent keeps where the event's settlement stands.
 func (tx *Tx) PutFlexEvent(ctx context.Context, e FlexEvent) error {
-	_, err := tx.exec(
-		ctx,
-		`UPDATE flex_event SET version = $3, hash = $4, flex_wh = $5, estimated = $6, final = $7, missing = $8, posted = $9,
-			waits_at = $10, look_at = $11, posted_wh = $12 WHERE org_id = $1 AND id = $2`,
-		tx.org.Bytes(),
-		e.ID.Bytes(),
-		e.Version,
-		e.Hash,
-		number(e.Flex),
-		int64(e.Estimated),
-		number(e.Final),
-		e.Missing,
-		e.Posted,
-		micros(e.WaitsAt),
-		micros(e.LookAt),
-		int64(e.PostedWh),
-	)
-
-	return err
+	return tx.update(ctx, "flex_event", e.ID.Bytes(), []value{
+		{"version", e.Version},
+		{"hash", e.Hash},
+		{"flex_wh", number(e.Flex)},
+		{"estimated", int64(e.Estimated)},
+		{"final", number(e.Final)},
+		{"missing", e.Missing},
+		{"posted", e.Posted},
+		{"waits_at", micros(e.WaitsAt)},
+		{"look_at", micros(e.LookAt)},
+		{"posted_wh", int64(e.PostedWh)},
+	})
 }
 
 // EventDaysOf returns the days from one to another, both included, on which the assets had a

@@ -61,7 +61,7 @@ func (tx *Tx) EachPlannedAt(
 	)
 }
 
-// MarkAt has assets that are plugged in planned anew at an instant, as MarkDue does at once; what
+// MarkAt has assets that are plugged in planned again at an instant, as MarkDue does at once; what
 // is to be planned sooner stays so.
 func (tx *Tx) MarkAt(
 	ctx context.Context,

@@ -78,24 +78,22 @@ func (tx *Tx) addHalfHour(
 		label = labelNumbers[h.Label]
 	}
 
-	_, err := tx.exec(
-		ctx,
-		`INSERT INTO deviation (site_id, meter_id, at, org_id, label, metered_wh, baseline_wh, apart_wh, deviation_wh,
-			unassigned_wh, import_wh, export_wh) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-		site.Bytes(),
-		h.Meter.Bytes(),
-		at,
-		tx.org.Bytes(),
-		label,
-		int64(h.Metered),
-		int64(h.Baseline),
-		int64(h.Apart),
-		int64(h.Deviation),
-		int64(h.Unassigned),
-		int64(h.Import),
-		int64(h.Export),
-	)
+	row := []value{
+		{"site_id", site.Bytes()},
+		{"meter_id", h.Meter.Bytes()},
+		{"at", at},
+		{"org_id", tx.org.Bytes()},
+		{"label", label},
+		{"metered_wh", int64(h.Metered)},
+		{"baseline_wh", int64(h.Baseline)},
+		{"apart_wh", int64(h.Apart)},
+		{"deviation_wh", int64(h.Deviation)},
+		{"unassigned_wh", int64(h.Unassigned)},
+		{"import_wh", int64(h.Import)},
+		{"export_wh", int64(h.Export)},
+	}
 
+	err := tx.insert(ctx, "deviation", row)
 	if err != nil {
 		return err
 	}

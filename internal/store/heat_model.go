@@ -82,7 +82,7 @@ func (tx *Tx) PutHeatModel(
 	return err
 }
 
-// ResetHeat forgets what was learned of a heat pump or a tank, and has it planned anew. It is learned
+// ResetHeat forgets what was learned of a heat pump or a tank, and has it planned again. It is learned
 // again from what is read from now on.
 func (tx *Tx) ResetHeat(ctx context.Context, asset flex.AssetID) error {
 	m := HeatModel{Day: flex.DayAt(tx.now), ResetAt: tx.now}

@@ -296,7 +296,7 @@ func (tx *Tx) HeldTimes(
 	return spans, err
 }
 
-// AddReset records that a register began anew with the reading at an instant.
+// AddReset records that a register restarted with the reading at an instant.
 func (tx *Tx) AddReset(ctx context.Context, k Register, at time.Time) error {
 	_, err := tx.exec(
 		ctx,
@@ -310,7 +310,7 @@ func (tx *Tx) AddReset(ctx context.Context, k Register, at time.Time) error {
 	return err
 }
 
-// Resets returns when the registers of the organisation's assets began anew, in order.
+// Resets returns when the registers of the organisation's assets restarted, in order.
 func (tx *Tx) Resets(
 	ctx context.Context,
 	assets []flex.AssetID,
@@ -359,7 +359,7 @@ func (tx *Tx) resetsKnown(
 	return resets, nil
 }
 
-// DropHeld forgets readings that were held back before an instant.
+// DropHeld deletes readings that were held back before an instant.
 func (all *All) DropHeld(ctx context.Context, before time.Time) error {
 	_, err := all.exec(
 		ctx,

@@ -107,24 +107,23 @@ func (tx *Tx) PutIntent(
 		estimated = *in.Estimated
 	}
 
-	return tx.later(
-		ctx,
-		`INSERT INTO inputs (asset_id, org_id, need_wh, ready_by, ready_by_offset, ready_by_local, estimated,
-			may_charge_peak, mode, intent_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-		ON CONFLICT (asset_id) DO UPDATE SET need_wh = excluded.need_wh, ready_by = excluded.ready_by,
-			ready_by_offset = excluded.ready_by_offset, ready_by_local = excluded.ready_by_local, estimated = excluded.estimated,
-			may_charge_peak = excluded.may_charge_peak, mode = excluded.mode, intent_at = excluded.intent_at`,
-		asset.Bytes(),
-		tx.org.Bytes(),
-		int64(in.Need),
-		micros(in.ReadyBy),
-		int64(in.ReadyByOffset/time.Second),
-		local,
-		estimated,
-		in.MayChargePeak,
-		string(in.Mode),
-		micros(tx.now),
-	)
+	row := []value{
+		{"asset_id", asset.Bytes()},
+		{"org_id", tx.org.Bytes()},
+		{"need_wh", int64(in.Need)},
+		{"ready_by", micros(in.ReadyBy)},
+		{"ready_by_offset", int64(in.ReadyByOffset / time.Second)},
+		{"ready_by_local", local},
+		{"estimated", estimated},
+		{"may_charge_peak", in.MayChargePeak},
+		{"mode", string(in.Mode)},
+		{"intent_at", micros(tx.now)},
+	}
+
+	return tx.upsertLater(ctx, "inputs", row, rewrite{
+		key:  []string{"asset_id"},
+		keep: []string{"org_id"},
+	})
 }
 
 // PutTariff keeps the asset's latest tariff.
@@ -133,18 +132,19 @@ func (tx *Tx) PutTariff(
 	asset flex.AssetID,
 	t flex.Tariff,
 ) error {
-	return tx.later(
-		ctx,
-		`INSERT INTO inputs (asset_id, org_id, off_peak, zone, tariff_type, tariff_at) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (asset_id) DO UPDATE SET off_peak = excluded.off_peak, zone = excluded.zone,
-			tariff_type = excluded.tariff_type, tariff_at = excluded.tariff_at`,
-		asset.Bytes(),
-		tx.org.Bytes(),
-		t.OffPeak,
-		t.Zone,
-		string(t.Type),
-		micros(tx.now),
-	)
+	row := []value{
+		{"asset_id", asset.Bytes()},
+		{"org_id", tx.org.Bytes()},
+		{"off_peak", t.OffPeak},
+		{"zone", t.Zone},
+		{"tariff_type", string(t.Type)},
+		{"tariff_at", micros(tx.now)},
+	}
+
+	return tx.upsertLater(ctx, "inputs", row, rewrite{
+		key:  []string{"asset_id"},
+		keep: []string{"org_id"},
+	})
 }
 
 // PutChargeNow keeps when the asset is to charge whatever the prices; an empty span takes
@@ -154,15 +154,17 @@ func (tx *Tx) PutChargeNow(
 	asset flex.AssetID,
 	now flex.Span,
 ) error {
-	return tx.later(
-		ctx,
-		`INSERT INTO inputs (asset_id, org_id, charge_now_from, charge_now_to) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (asset_id) DO UPDATE SET charge_now_from = excluded.charge_now_from, charge_now_to = excluded.charge_now_to`,
-		asset.Bytes(),
-		tx.org.Bytes(),
-		micros(now.From),
-		micros(now.To),
-	)
+	row := []value{
+		{"asset_id", asset.Bytes()},
+		{"org_id", tx.org.Bytes()},
+		{"charge_now_from", micros(now.From)},
+		{"charge_now_to", micros(now.To)},
+	}
+
+	return tx.upsertLater(ctx, "inputs", row, rewrite{
+		key:  []string{"asset_id"},
+		keep: []string{"org_id"},
+	})
 }
 
 // PutAway keeps from when to when nothing is needed of the asset, and when that is to be looked at next; an
@@ -173,16 +175,18 @@ func (tx *Tx) PutAway(
 	away flex.Span,
 	due time.Time,
 ) error {
-	return tx.later(
-		ctx,
-		`INSERT INTO inputs (asset_id, org_id, away_from, away_to, away_due) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (asset_id) DO UPDATE SET away_from = excluded.away_from, away_to = excluded.away_to, away_due = excluded.away_due`,
-		asset.Bytes(),
-		tx.org.Bytes(),
-		micros(away.From),
-		micros(away.To),
-		micros(due),
-	)
+	row := []value{
+		{"asset_id", asset.Bytes()},
+		{"org_id", tx.org.Bytes()},
+		{"away_from", micros(away.From)},
+		{"away_to", micros(away.To)},
+		{"away_due", micros(due)},
+	}
+
+	return tx.upsertLater(ctx, "inputs", row, rewrite{
+		key:  []string{"asset_id"},
+		keep: []string{"org_id"},
+	})
 }
 
 // AwayDue returns up to limit assets whose household leaves or is back by now.
@@ -252,16 +256,17 @@ func (tx *Tx) AddEvent(
 	if err != nil {
 		return err
 	}
+
 	id := tx.newID()
 
-	return tx.later(
-		ctx,
-		`INSERT INTO asset_event (id, org_id, asset_id, kind, told, at) VALUES ($1, $2, $3, $4, $5, $6)`,
-		id[:],
-		tx.org.Bytes(),
-		asset.Bytes(),
-		kind,
-		text,
-		micros(tx.now),
-	)
+	row := []value{
+		{"id", id[:]},
+		{"org_id", tx.org.Bytes()},
+		{"asset_id", asset.Bytes()},
+		{"kind", kind},
+		{"told", text},
+		{"at", micros(tx.now)},
+	}
+
+	return tx.insertLater(ctx, "asset_event", row)
 }

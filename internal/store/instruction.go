@@ -217,7 +217,7 @@ type Called struct {
 	Power      flex.Watts
 	Cost       flex.MicroPounds
 	Closed     []flex.Span // the time that it leaves out for the instruction; of a battery, the half-hours that it keeps to
-	Baseline   []flex.Step // that stood when it was called
+	Baseline   []flex.Step // that was in force when it was called
 	// that were sent, since it was called too; both begin at one instant
 	Expected []flex.Step
 	// it is a home battery, whose steps below zero give
@@ -462,7 +462,7 @@ func (tx *Tx) PlannedIn(ctx context.Context, scope flex.Scope) ([]Planned, error
 }
 
 // ClosedAssets returns the plugged-in assets whose schedule in force leaves time out for an
-// instruction, of some. One that cannot be read is left out, logged, and marked to be planned anew: then
+// instruction, of some. One that cannot be read is left out, logged, and marked to be planned again: then
 // nothing that was released stays closed for it either.
 func (tx *Tx) ClosedAssets(
 	ctx context.Context,

@@ -137,7 +137,7 @@ func (tx *Tx) HeldBattery(
 	)
 }
 
-// FreedBatteries returns which of some assets are batteries that an instruction let go in this transaction, with the time in
+// FreedBatteries returns which of some assets are batteries that an instruction released in this transaction, with the time in
 // which they kept to it, in the order of their ids.
 func (tx *Tx) FreedBatteries(
 	ctx context.Context,

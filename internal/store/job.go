@@ -82,7 +82,7 @@ func scanJob(s scanner) (Job, error) {
 	return j, err
 }
 
-// queueJobs puts jobs into the queue at an instant. One that is there already begins anew: also
+// queueJobs puts jobs into the queue at an instant. One that is there already starts again: also
 // if it is under way, so that what was asked for meanwhile is not lost.
 func (c conn) queueJobs(ctx context.Context, now time.Time, jobs ...Job) error {
 	args := make([]any, 0, 8*len(jobs))
@@ -149,7 +149,7 @@ func (c conn) claimJobs(
 }
 
 // finishJob takes a job that is done out of the queue. It reports whether it was still the
-// claimer's: if not, its lease ran out, or it was queued anew.
+// claimer's: if not, its lease ran out, or it was queued again.
 func (c conn) finishJob(ctx context.Context, j Job) (mine bool, err error) {
 	n, err := c.exec(
 		ctx,

@@ -285,6 +285,7 @@ func wattHours(column sql.NullInt64) *flex.WattHours {
 	if !column.Valid {
 		return nil
 	}
+
 	return new(flex.WattHours(column.Int64))
 }
 

@@ -26,18 +26,18 @@ type Mail struct {
 // AddMail has an e-mail sent once the transaction has committed.
 func (tx *Tx) AddMail(ctx context.Context, m Mail) error {
 	id, now := tx.newID(), tx.db.Now()
-	_, err := tx.exec(
-		ctx,
-		`INSERT INTO mail (id, org_id, site_id, recipient, subject, text, queued_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		id[:],
-		tx.org.Bytes(),
-		m.SiteID.Bytes(),
-		tx.hide(personMail, m.To.Reveal()),
-		tx.hide(personMail, m.Subject),
-		tx.hide(personMail, m.Text),
-		micros(now),
-	)
 
+	row := []value{
+		{"id", id[:]},
+		{"org_id", tx.org.Bytes()},
+		{"site_id", m.SiteID.Bytes()},
+		{"recipient", tx.hide(personMail, m.To.Reveal())},
+		{"subject", tx.hide(personMail, m.Subject)},
+		{"text", tx.hide(personMail, m.Text)},
+		{"queued_at", micros(now)},
+	}
+
+	err := tx.insert(ctx, "mail", row)
 	if err != nil {
 		return err
 	}

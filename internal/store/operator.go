@@ -62,19 +62,18 @@ func scanOperator(s scanner) (Operator, error) {
 // a Conflict.
 func (all *All) AddOperator(ctx context.Context, o *Operator) error {
 	o.ID, o.CreatedAt = flex.OperatorID(all.newID()), all.now
-	n, err := all.exec(
-		ctx,
-		`INSERT INTO operator (id, name, secret_hash, role, issuer, subject, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (name) DO NOTHING`,
-		o.ID.Bytes(),
-		o.Name,
-		o.SecretHash,
-		o.Role,
-		o.Issuer,
-		o.Subject,
-		micros(o.CreatedAt),
-	)
 
+	row := []value{
+		{"id", o.ID.Bytes()},
+		{"name", o.Name},
+		{"secret_hash", o.SecretHash},
+		{"role", o.Role},
+		{"issuer", o.Issuer},
+		{"subject", o.Subject},
+		{"created_at", micros(o.CreatedAt)},
+	}
+
+	n, err := all.insertOr(ctx, "operator", row, `ON CONFLICT (name) DO NOTHING`)
 	if err == nil && n == 0 {
 		return flex.Fail(
 			flex.Conflict,
@@ -266,9 +265,9 @@ func scanOperatorSession(row scanner) (OperatorSession, error) {
 	return s, err
 }
 
-// HoldOperator reports whether an operator may log in, with the password that they had when they were read. Until the transaction
+// LockOperator reports whether an operator may log in, with the password that they had when they were read. Until the transaction
 // ends, nobody removes them or changes their password: whoever does ends the sessions afterwards, also one that this transaction opens.
-func (all *All) HoldOperator(ctx context.Context, o Operator) (bool, error) {
+func (all *All) LockOperator(ctx context.Context, o Operator) (bool, error) {
 	now, err := one(
 		ctx,
 		all.conn,
@@ -301,20 +300,18 @@ func (all *All) AddOperatorSession(
 		awaits = 1
 	}
 
-	_, err := all.exec(
-		ctx,
-		`INSERT INTO operator_session (hash, operator_id, source, created_at, confirmed_at, used_at, expires_at, awaits_code)
-		VALUES ($1, $2, $3, $4, $5, $4, $6, $7)`,
-		s.Hash[:],
-		s.Operator.Bytes(),
-		s.Source,
-		now,
-		confirmed,
-		micros(s.ExpiresAt),
-		awaits,
-	)
+	row := []value{
+		{"hash", s.Hash[:]},
+		{"operator_id", s.Operator.Bytes()},
+		{"source", s.Source},
+		{"created_at", now},
+		{"confirmed_at", confirmed},
+		{"used_at", now},
+		{"expires_at", micros(s.ExpiresAt)},
+		{"awaits_code", awaits},
+	}
 
-	return err
+	return all.insert(ctx, "operator_session", row)
 }
 
 // OperatorSession returns the session of the hash if it is not over, or a NotFound failure.

@@ -110,7 +110,7 @@ func (all *All) ConfirmTwoStep(
 	return nil
 }
 
-// RemoveTwoStep forgets an operator's secret and recovery codes.
+// RemoveTwoStep deletes an operator's secret and recovery codes.
 func (all *All) RemoveTwoStep(ctx context.Context, id flex.OperatorID) error {
 	if _, err := all.exec(
 		ctx,

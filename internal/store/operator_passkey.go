@@ -39,18 +39,17 @@ func scanPasskey(s scanner) (Passkey, error) {
 
 // AddPasskey keeps a new passkey. One that is kept already, by whomever, is a Conflict.
 func (all *All) AddPasskey(ctx context.Context, p Passkey) error {
-	n, err := all.exec(
-		ctx,
-		`INSERT INTO operator_passkey (id, operator_id, name, public_key, sign_count, synced, made_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING`,
-		p.ID,
-		p.Operator.Bytes(),
-		p.Name,
-		p.PublicKey,
-		int64(p.SignCount),
-		p.Synced,
-		micros(all.now),
-	)
+	row := []value{
+		{"id", p.ID},
+		{"operator_id", p.Operator.Bytes()},
+		{"name", p.Name},
+		{"public_key", p.PublicKey},
+		{"sign_count", int64(p.SignCount)},
+		{"synced", p.Synced},
+		{"made_at", micros(all.now)},
+	}
+
+	n, err := all.insertOr(ctx, "operator_passkey", row, `ON CONFLICT (id) DO NOTHING`)
 	if err == nil && n == 0 {
 		err = flex.Fail(flex.Conflict, "this passkey is known already")
 	}
@@ -89,7 +88,7 @@ func (all *All) UsePasskey(
 	return n == 1, err
 }
 
-// RemovePasskey forgets a passkey of the operator's, or all of them if id is nil, and returns how
+// RemovePasskey deletes a passkey of the operator's, or all of them if id is nil, and returns how
 // many there were.
 func (all *All) RemovePasskey(
 	ctx context.Context,

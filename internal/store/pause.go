@@ -105,22 +105,20 @@ func (tx *Tx) SetPause(
 	}
 
 	id := tx.newID()
-	_, err = tx.exec(
-		ctx,
-		`INSERT INTO pause (id, org_id, asset_id, site_id, from_at, to_at, saved, made_at, until_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		id[:],
-		tx.org.Bytes(),
-		a.ID.Bytes(),
-		a.SiteID.Bytes(),
-		micros(pause.From),
-		micros(pause.To),
-		int64(saved),
-		micros(tx.now),
-		micros(end),
-	)
 
-	return err
+	row := []value{
+		{"id", id[:]},
+		{"org_id", tx.org.Bytes()},
+		{"asset_id", a.ID.Bytes()},
+		{"site_id", a.SiteID.Bytes()},
+		{"from_at", micros(pause.From)},
+		{"to_at", micros(pause.To)},
+		{"saved", int64(saved)},
+		{"made_at", micros(tx.now)},
+		{"until_at", micros(end)},
+	}
+
+	return tx.insert(ctx, "pause", row)
 }
 
 // CancelPauses removes the pauses at a site that have not begun: none of them becomes an event.

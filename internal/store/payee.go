@@ -88,7 +88,7 @@ func (tx *Tx) PutPayee(
 	return err
 }
 
-// DropPayee forgets the bank account of a site's user, if it is the one of that hash still.
+// DropPayee deletes the bank account of a site's user, if it is the one of that hash still.
 func (tx *Tx) DropPayee(
 	ctx context.Context,
 	site flex.SiteID,

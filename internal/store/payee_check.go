@@ -201,19 +201,17 @@ func (tx *Tx) PutPayeeCheck(ctx context.Context, c PayeeCheck) error {
 		return err
 	}
 
-	_, err = tx.exec(
-		ctx,
-		`INSERT INTO payee_check (withdrawal_id, attempt, org_id, site_id, verdict, sealed, checked_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		c.WithdrawalID.Bytes(),
-		c.Attempt,
-		tx.org.Bytes(),
-		c.SiteID.Bytes(),
-		c.Verdict,
-		sealed,
-		micros(tx.now),
-	)
+	row := []value{
+		{"withdrawal_id", c.WithdrawalID.Bytes()},
+		{"attempt", c.Attempt},
+		{"org_id", tx.org.Bytes()},
+		{"site_id", c.SiteID.Bytes()},
+		{"verdict", c.Verdict},
+		{"sealed", sealed},
+		{"checked_at", micros(tx.now)},
+	}
 
-	return err
+	return tx.insert(ctx, "payee_check", row)
 }
 
 // OverridePayeeCheck notes who lets a payment without a match be approved by another, and why.

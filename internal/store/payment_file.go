@@ -85,24 +85,21 @@ const messageDigits = 8
 
 // AddPaymentFile keeps that the file was made.
 func (tx *Tx) AddPaymentFile(ctx context.Context, f PaymentFile) error {
-	_, err := tx.exec(
-		ctx,
-		`INSERT INTO payment_file (org_id, `+paymentFileColumns+
-			`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		tx.org.Bytes(),
-		f.Number,
-		f.Message,
-		f.Serial,
-		f.Format,
-		f.Day.String(),
-		micros(f.MadeAt),
-		f.MadeBy,
-		f.Payments,
-		int64(f.Total),
-		f.SHA256,
-	)
+	row := []value{
+		{"org_id", tx.org.Bytes()},
+		{"number", f.Number},
+		{"message", f.Message},
+		{"serial", f.Serial},
+		{"format", f.Format},
+		{"day", f.Day.String()},
+		{"made_at", micros(f.MadeAt)},
+		{"made_by", f.MadeBy},
+		{"payments", f.Payments},
+		{"total", int64(f.Total)},
+		{"sha256", f.SHA256},
+	}
 
-	return err
+	return tx.insert(ctx, "payment_file", row)
 }
 
 // PaymentFiles returns the organisation's payment files, newest first, at most limit.

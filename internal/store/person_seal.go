@@ -15,7 +15,7 @@ const sealBatch = 500
 
 // SealPersons seals what the database at the url holds of persons in plain text, and returns in how
 // many rows. Nothing else may use the database meanwhile: a text is found by its sealed form
-// alone as soon as the first is sealed. If it is cut off, it goes on where it was; until it has
+// alone as soon as the first is sealed. If it is cut off, it continues where it was; until it has
 // come to its end the database opens for nothing else.
 func SealPersons(ctx context.Context, url string, o Options) (int, error) {
 	o.halfSealed = true

@@ -100,7 +100,7 @@ type pipe struct {
 const pipeMax = 16
 
 func (p *pipe) put(ctx context.Context, query string, args []any) error {
-	// the caller may fill its slice anew
+	// the caller may fill its slice again
 	p.waiting.Queue(query, slices.Clone(args)...)
 	if p.waiting.Len() < pipeMax {
 		return nil

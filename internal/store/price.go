@@ -40,18 +40,17 @@ func (all *All) keepPublication(
 	p Publication,
 	prices []flex.PricedPeriod,
 ) error {
-	_, err := all.exec(
-		ctx,
-		`INSERT INTO publication (id, source, published_at, fetched_at, from_at, to_at, preliminary) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		p.ID.Bytes(),
-		p.Source,
-		micros(p.PublishedAt),
-		micros(p.FetchedAt),
-		micros(p.Span.From),
-		micros(p.Span.To),
-		p.Preliminary,
-	)
+	row := []value{
+		{"id", p.ID.Bytes()},
+		{"source", p.Source},
+		{"published_at", micros(p.PublishedAt)},
+		{"fetched_at", micros(p.FetchedAt)},
+		{"from_at", micros(p.Span.From)},
+		{"to_at", micros(p.Span.To)},
+		{"preliminary", p.Preliminary},
+	}
 
+	err := all.insert(ctx, "publication", row)
 	if err != nil {
 		return err
 	}

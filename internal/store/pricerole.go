@@ -58,7 +58,7 @@ func (tx *Tx) PriceSelection(ctx context.Context) (*pricing.Selection, error) {
 }
 
 // ChoosePriceSource keeps a choice, in place of one for the same role from the same instant, and
-// has everything planned anew if it is the planning source.
+// has everything planned again if it is the planning source.
 func (tx *Tx) ChoosePriceSource(ctx context.Context, c pricing.Choice) error {
 	_, err := tx.exec(
 		ctx,

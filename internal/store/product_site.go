@@ -50,7 +50,7 @@ func (tx *Tx) invitable(
 	)
 }
 
-// Invite has sites be informed of a product, and asks all of them anew.
+// Invite has sites be informed of a product, and asks all of them again.
 func (tx *Tx) Invite(
 	ctx context.Context,
 	p *flex.Product,
@@ -69,7 +69,7 @@ func (tx *Tx) Invite(
 	return tx.InviteMore(ctx, p, sites)
 }
 
-// InviteMore invites sites that were not invited to a product before; what others answered stands.
+// InviteMore invites sites that were not invited to a product before; what others answered stays.
 func (tx *Tx) InviteMore(
 	ctx context.Context,
 	p *flex.Product,

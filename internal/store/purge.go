@@ -9,7 +9,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// DropSuperseded forgets every schedule but the newest of up to limit sessions that ended
+// DropSuperseded deletes every schedule but the newest of up to limit sessions that ended
 // before the instant and whose flex events have been looked for, and returns how many
 // sessions those were. The newest stays as long as its session does: the books refer to it.
 func (tx *Tx) DropSuperseded(
@@ -94,7 +94,7 @@ func (tx *Tx) dropBefore(ctx context.Context, newest []flex.EventID) error {
 	return nil
 }
 
-// DropEvents forgets up to limit events of assets that came in before the instant, and returns
+// DropEvents deletes up to limit events of assets that came in before the instant, and returns
 // how many.
 func (all *All) DropEvents(
 	ctx context.Context,
@@ -131,7 +131,7 @@ func (all *All) OldCurves(
 	)
 }
 
-// DropCurves forgets stretches of prices.
+// DropCurves deletes stretches of prices.
 func (all *All) DropCurves(ctx context.Context, ids []CurveID) error {
 	for chunk := range slices.Chunk(ids, outboxChunk) {
 		list, args := in(nil, chunk)
@@ -166,7 +166,7 @@ func (all *All) OldSettled(
 	)
 }
 
-// DropSettled forgets those of the outbox's subjects that have nothing left to be sent and
+// DropSettled deletes those of the outbox's subjects that have nothing left to be sent and
 // were queued before the instant.
 func (all *All) DropSettled(
 	ctx context.Context,
@@ -188,7 +188,7 @@ func (all *All) DropSettled(
 	return nil
 }
 
-// DropADROrders forgets up to limit orders of OpenADR events that ended before an instant and of which
+// DropADROrders deletes up to limit orders of OpenADR events that ended before an instant and of which
 // nothing is left to be done or reported. An order stays as long as its event may ask for something: of the
 // same event once more another order would be made.
 func (all *All) DropADROrders(
@@ -205,7 +205,7 @@ func (all *All) DropADROrders(
 	)
 }
 
-// DropOverCapLimits forgets up to limit limits of feeders that ended before an instant.
+// DropOverCapLimits deletes up to limit limits of feeders that ended before an instant.
 func (all *All) DropOverCapLimits(
 	ctx context.Context,
 	before time.Time,

@@ -13,9 +13,9 @@ import (
 type Ramp struct {
 	Offset time.Duration // by which it begins and ends later, in whole seconds
 	Spread time.Duration // that the offsets of all assets lie in
-	// what the asset did when it was planned goes on until its own next half-hour
+	// what the asset did when it was planned continues until its own next half-hour
 	Kept bool
-	// until when it goes on at most, as others that share a cap follow; zero for no such end
+	// until when it continues at most, as others that share a cap follow; zero for no such end
 	Until time.Time
 }
 

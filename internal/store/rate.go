@@ -242,7 +242,7 @@ func (tx *Tx) PutRateSession(
 }
 
 // PinRate has the asset planned with a power, whatever was learned; zero takes that back. A
-// schedule under way is planned anew.
+// schedule under way is planned again.
 func (tx *Tx) PinRate(
 	ctx context.Context,
 	asset flex.AssetID,

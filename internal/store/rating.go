@@ -43,7 +43,7 @@ func (tx *Tx) SetSupply(
 }
 
 // SetPower has an asset be of another power from an instant on, whatever was set for a time after
-// it. What it is charging by is planned anew.
+// it. What it is charging by is planned again.
 func (tx *Tx) SetPower(
 	ctx context.Context,
 	asset flex.AssetID,

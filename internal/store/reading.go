@@ -193,7 +193,7 @@ func (o *owners) learn(org flex.OrgID, register int64, found []ratedAsset) {
 
 // PutReadings keeps readings of the organisation's own assets, as OwnAssets returns, each
 // time, asset and label once. Where there is one already with another value, the new one
-// takes its place and the old one goes into the history: the trigger reading_corrected keeps it,
+// replaces it and the old one goes into the history: the trigger reading_corrected keeps it,
 // whatever statement changes a reading, as settlement as of an instant reads it.
 func (tx *Tx) PutReadings(ctx context.Context, rs []flex.Reading) error {
 	if len(rs) == 0 {

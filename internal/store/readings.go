@@ -116,7 +116,7 @@ func (q ReadingQuery) labels() (edges, odd []any) {
 	return edges, odd
 }
 
-// markAnew says of registers where they began anew, as it was known.
+// markAnew says of registers where they restarted, as it was known.
 func (tx *Tx) markAnew(
 	ctx context.Context,
 	q *ReadingQuery,
@@ -378,7 +378,7 @@ func (tx *Tx) markBeside(
 	return nil, nil
 }
 
-// DropReadings forgets up to limit readings from before an instant, and of their histories
+// DropReadings deletes up to limit readings from before an instant, and of their histories
 // as many, and returns how many it forgot. On PostgreSQL whole weeks are forgotten, once they
 // are over.
 func (all *All) DropReadings(

@@ -40,19 +40,21 @@ func (tx *Tx) CountRefused(ctx context.Context, rs []RefusedReading) error {
 			r.Label, r.Reason = "", "further reasons"
 		}
 
-		_, err := tx.exec(
-			ctx,
-			`INSERT INTO refused_reading (org_id, day, label, reason, count, example, asset_id) VALUES ($1, $2, $3, $4, $5, $6, $7)
-			ON CONFLICT (org_id, day, label, reason) DO UPDATE SET count = refused_reading.count + excluded.count,
-				example = excluded.example, asset_id = excluded.asset_id`,
-			tx.org.Bytes(),
-			day,
-			r.Label,
-			r.Reason,
-			r.Count,
-			r.Example,
-			r.AssetID.Bytes(),
-		)
+		row := []value{
+			{"org_id", tx.org.Bytes()},
+			{"day", day},
+			{"label", r.Label},
+			{"reason", r.Reason},
+			{"count", r.Count},
+			{"example", r.Example},
+			{"asset_id", r.AssetID.Bytes()},
+		}
+
+		_, err := tx.upsert(ctx, "refused_reading", row, rewrite{
+			key:  []string{"org_id", "day", "label", "reason"},
+			keep: []string{"count"},
+			also: `count = refused_reading.count + excluded.count`,
+		})
 
 		if err != nil {
 			return err
@@ -98,7 +100,7 @@ func (tx *Tx) RefusedSince(
 	)
 }
 
-// DropRefused forgets what was refused before a day.
+// DropRefused deletes what was refused before a day.
 func (all *All) DropRefused(ctx context.Context, before flex.Day) error {
 	_, err := all.exec(
 		ctx,

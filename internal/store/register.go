@@ -12,7 +12,7 @@ import (
 // An organisation's register is its sites, assets and dispatch consents. It is read page
 // after page, and changes seldom beside sessions, readings and schedules. Every change of it
 // changes its version in the same transaction, so that what was read at a version can be
-// remembered for as long as that version stands, on every machine.
+// remembered for as long as that version is the newest, on every machine.
 
 // registeredMax bounds the rows that are remembered in all; when full, all are forgotten.
 const registeredMax = 20_000

@@ -121,20 +121,19 @@ func (tx *Tx) begin(
 	}
 
 	id := tx.newID()
-	n, err := tx.exec(
-		ctx,
-		`INSERT INTO registration (id, mpan, point, org_id, site_id, from_at, next_org, next_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`,
-		id[:],
-		tx.hide(personMPAN, mpan),
-		tx.pointOf(mpan),
-		tx.org.Bytes(),
-		site.Bytes(),
-		micros(tx.now),
-		to,
-		micros(at),
-	)
 
+	row := []value{
+		{"id", id[:]},
+		{"mpan", tx.hide(personMPAN, mpan)},
+		{"point", tx.pointOf(mpan)},
+		{"org_id", tx.org.Bytes()},
+		{"site_id", site.Bytes()},
+		{"from_at", micros(tx.now)},
+		{"next_org", to},
+		{"next_at", micros(at)},
+	}
+
+	n, err := tx.insertOr(ctx, "registration", row, `ON CONFLICT DO NOTHING`)
 	if err == nil && n == 0 {
 		err = otherParty(mpan)
 	}
@@ -303,7 +302,7 @@ func (all *All) DecideMove(
 	return false, from, all.redate(ctx, mpan, to, from)
 }
 
-// dropMoves forgets what was decided of a metering point by a party that has left it, or by the one that is to have it.
+// dropMoves deletes what was decided of a metering point by a party that has left it, or by the one that is to have it.
 func (all *All) dropMoves(ctx context.Context, mpan string, to flex.OrgID) error {
 	_, err := all.exec(
 		ctx,
@@ -407,9 +406,9 @@ func (all *All) DueMoves(ctx context.Context) ([]Registration, error) {
 	)
 }
 
-// HoldMove returns the registration of a change of party as it is now, and whether the change is decided as it was read still.
+// LockMove returns the registration of a change of party as it is now, and whether the change is decided as it was read still.
 // It keeps others from deciding another until the transaction ends.
-func (all *All) HoldMove(
+func (all *All) LockMove(
 	ctx context.Context,
 	r Registration,
 ) (is Registration, decided bool, err error) {

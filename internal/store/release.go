@@ -22,7 +22,7 @@ type DueRelease struct {
 	flex.Span
 	Power    flex.Watts
 	Tries    int  // how often the dispatch was sent again since its end
-	Followed bool // another dispatch of the asset goes on at its end, or begins within the hour after, or took its place
+	Followed bool // another dispatch of the asset is under way at its end, or begins within the hour after, or replaced it
 }
 
 // DueReleases returns up to limit assets' parts in dispatches that are to be looked at by now, those

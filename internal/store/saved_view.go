@@ -116,7 +116,7 @@ func (all *All) SavedView(
 	)
 }
 
-// DropSavedView forgets a view.
+// DropSavedView deletes a view.
 func (all *All) DropSavedView(ctx context.Context, id flex.SavedViewID) error {
 	_, err := all.exec(
 		ctx,

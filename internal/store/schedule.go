@@ -83,7 +83,7 @@ func (s *Schedule) Charging() []flex.Step {
 	return slices.DeleteFunc(steps, func(s flex.Step) bool { return s.Empty() })
 }
 
-// HasTail reports whether a schedule goes on after its need is met, for a fuse's sake.
+// HasTail reports whether a schedule continues after its need is met, for a fuse's sake.
 func (s *Schedule) HasTail() bool {
 	return len(s.Steps) > 0 && s.End().After(s.From.done())
 }

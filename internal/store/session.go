@@ -312,19 +312,18 @@ func (tx *Tx) OpenSession(
 		return err
 	}
 
-	err := tx.later(
-		ctx,
-		`INSERT INTO session (id, org_id, asset_id, site_id, number, vehicle_w, plugged_in_at, generation)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		s.ID.Bytes(),
-		tx.org.Bytes(),
-		s.AssetID.Bytes(),
-		s.SiteID.Bytes(),
-		s.Number,
-		watts(rate),
-		micros(tx.now),
-		s.Generation,
-	)
+	row := []value{
+		{"id", s.ID.Bytes()},
+		{"org_id", tx.org.Bytes()},
+		{"asset_id", s.AssetID.Bytes()},
+		{"site_id", s.SiteID.Bytes()},
+		{"number", s.Number},
+		{"vehicle_w", watts(rate)},
+		{"plugged_in_at", micros(tx.now)},
+		{"generation", s.Generation},
+	}
+
+	err := tx.insertLater(ctx, "session", row)
 	if err != nil {
 		return err
 	}

@@ -92,20 +92,23 @@ func (tx *Tx) queueSettlement(
 	s Session,
 	given flex.WattHours, // by its car
 ) error {
-	return tx.later(
-		ctx,
-		`INSERT INTO reckoning (session_id, org_id, asset_id, site_id, from_at, to_at, look_at, detect_at, given_wh)
-		VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $8)
-		ON CONFLICT (session_id) DO UPDATE SET to_at = excluded.to_at, given_wh = excluded.given_wh, look_at = 0, waits_at = NULL, detect_at = excluded.detect_at`,
-		s.ID.Bytes(),
-		tx.org.Bytes(),
-		s.AssetID.Bytes(),
-		s.SiteID.Bytes(),
-		micros(s.PluggedInAt),
-		micros(s.PluggedOutAt),
-		micros(s.PluggedOutAt.Add(ReopenMax)),
-		int64(given),
-	)
+	row := []value{
+		{"session_id", s.ID.Bytes()},
+		{"org_id", tx.org.Bytes()},
+		{"asset_id", s.AssetID.Bytes()},
+		{"site_id", s.SiteID.Bytes()},
+		{"from_at", micros(s.PluggedInAt)},
+		{"to_at", micros(s.PluggedOutAt)},
+		{"look_at", 0},
+		{"detect_at", micros(s.PluggedOutAt.Add(ReopenMax))},
+		{"given_wh", int64(given)},
+	}
+
+	return tx.upsertLater(ctx, "reckoning", row, rewrite{
+		key:  []string{"session_id"},
+		keep: []string{"org_id", "asset_id", "site_id", "from_at"},
+		also: `waits_at = NULL`,
+	})
 }
 
 // cancelSettlement takes a session that was reopened out of the queue. What was posted stays,

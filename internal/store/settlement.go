@@ -43,19 +43,17 @@ func (tx *Tx) NewRunID() flex.RunID { return flex.RunID(tx.newID()) }
 
 // AddRun keeps a run.
 func (tx *Tx) AddRun(ctx context.Context, r Run) error {
-	_, err := tx.exec(
-		ctx,
-		`INSERT INTO settlement_run (id, org_id, kind, known_at, started_at, events, hash) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		r.ID.Bytes(),
-		tx.org.Bytes(),
-		string(r.Kind),
-		micros(r.KnownAt),
-		micros(r.StartedAt),
-		r.Events,
-		r.Hash[:],
-	)
+	row := []value{
+		{"id", r.ID.Bytes()},
+		{"org_id", tx.org.Bytes()},
+		{"kind", string(r.Kind)},
+		{"known_at", micros(r.KnownAt)},
+		{"started_at", micros(r.StartedAt)},
+		{"events", r.Events},
+		{"hash", r.Hash[:]},
+	}
 
-	return err
+	return tx.insert(ctx, "settlement_run", row)
 }
 
 // FinishRun notes how many events a run settled, and the hash of their inputs.

@@ -271,9 +271,9 @@ func (tx *Tx) SiteIDs(
 	)
 }
 
-// HoldSite is Site, and has other transactions that hold the same site wait for the end of
+// LockedSite is Site, and has other transactions that hold the same site wait for the end of
 // this one.
-func (tx *Tx) HoldSite(ctx context.Context, id flex.SiteID) (flex.Site, error) {
+func (tx *Tx) LockedSite(ctx context.Context, id flex.SiteID) (flex.Site, error) {
 	return one(
 		ctx,
 		tx.conn,

@@ -62,7 +62,7 @@ func (tx *Tx) Solar(
 }
 
 // PutSolar keeps what is said of the roof of a site in place of what was. Its GivenAt is set
-// here. The batteries of the site are then due to be planned anew.
+// here. The batteries of the site are then due to be planned again.
 func (tx *Tx) PutSolar(ctx context.Context, site flex.SiteID, s Solar) error {
 	first, last := flex.PeriodAt(tx.now), flex.PeriodAt(tx.now)
 	began := false

@@ -349,7 +349,7 @@ func (l *sqliteConn) stmt(query string) (*statement, error) {
 
 // nameless puts ? in the place of $1, $2 and so on, and returns the order in which the
 // arguments then come, or nil if they come as they are. A limit that is a bare parameter
-// would have SQLite plan the statement anew at every use, for the number might change the
+// would have SQLite plan the statement again at every use, for the number might change the
 // plan; one that is a sum would not.
 func nameless(query string) (string, []int) {
 	var b strings.Builder

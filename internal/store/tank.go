@@ -186,47 +186,43 @@ func (tx *Tx) SendTankPlan(ctx context.Context, p *TankPlan) error {
 // PutTankPlan keeps what is known of a tank beside a plan that stays in force. PlannedAt is set here.
 func (tx *Tx) PutTankPlan(ctx context.Context, p *TankPlan) error {
 	p.PlannedAt = tx.now
-	_, err := tx.exec(
-		ctx,
-		`INSERT INTO tank_plan (org_id, to_at, seen_at, `+tankColumns+`)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)
-		ON CONFLICT (asset_id) DO UPDATE SET org_id = excluded.org_id, to_at = excluded.to_at, seen_at = excluded.seen_at,
-			site_id = excluded.site_id, event_id = excluded.event_id, generation = excluded.generation, made_at = excluded.made_at,
-			power_w = excluded.power_w, from_at = excluded.from_at, steps = excluded.steps, may_from_at = excluded.may_from_at, may = excluded.may,
-			freed = excluded.freed, planned_at = excluded.planned_at, stored_at = excluded.stored_at, stored_wh = excluded.stored_wh,
-			basis = excluded.basis, lack_wh = excluded.lack_wh, lack_at = excluded.lack_at, heat = excluded.heat, lack_mk = excluded.lack_mk,
-			asks_from_at = excluded.asks_from_at, asks = excluded.asks
-		WHERE tank_plan.org_id = excluded.org_id`,
-		tx.org.Bytes(),
-		micros(p.End()),
-		micros(tx.db.Now()),
-		p.AssetID.Bytes(),
-		p.SiteID.Bytes(),
-		p.EventID.Bytes(),
-		p.Generation,
-		micros(p.MadeAt),
-		int64(p.Power),
-		micros(p.Steps[0].From),
-		writeSteps(p.Steps),
-		micros(p.May[0].From),
-		writeSteps(p.May),
-		p.Freed,
-		micros(p.PlannedAt),
-		micros(p.StoredAt),
-		int64(p.Stored),
-		string(p.Basis),
-		int64(p.Lack),
-		micros(p.LackAt),
-		writeRoom(p.Room),
-		p.Room.lack(),
-		micros(p.asksFrom()),
-		writeSteps(p.Asks),
-	)
+
+	row := []value{
+		{"org_id", tx.org.Bytes()},
+		{"to_at", micros(p.End())},
+		{"seen_at", micros(tx.db.Now())},
+		{"asset_id", p.AssetID.Bytes()},
+		{"site_id", p.SiteID.Bytes()},
+		{"event_id", p.EventID.Bytes()},
+		{"generation", p.Generation},
+		{"made_at", micros(p.MadeAt)},
+		{"power_w", int64(p.Power)},
+		{"from_at", micros(p.Steps[0].From)},
+		{"steps", writeSteps(p.Steps)},
+		{"may_from_at", micros(p.May[0].From)},
+		{"may", writeSteps(p.May)},
+		{"freed", p.Freed},
+		{"planned_at", micros(p.PlannedAt)},
+		{"stored_at", micros(p.StoredAt)},
+		{"stored_wh", int64(p.Stored)},
+		{"basis", string(p.Basis)},
+		{"lack_wh", int64(p.Lack)},
+		{"lack_at", micros(p.LackAt)},
+		{"heat", writeRoom(p.Room)},
+		{"lack_mk", p.Room.lack()},
+		{"asks_from_at", micros(p.asksFrom())},
+		{"asks", writeSteps(p.Asks)},
+	}
+
+	_, err := tx.upsert(ctx, "tank_plan", row, rewrite{
+		key:  []string{"asset_id"},
+		only: `tank_plan.org_id = excluded.org_id`,
+	})
 
 	return err
 }
 
-// TanksDue returns tanks and heat pumps under control whose power is known and whose plan is to be worked out anew:
+// TanksDue returns tanks and heat pumps under control whose power is known and whose plan is to be worked out again:
 // there is none, the last is of an earlier half-hour, or prices, the tariff, a reading or the
 // site's capacity have come in since.
 func (tx *Tx) TanksDue(
@@ -285,7 +281,7 @@ func (tx *Tx) NextTank(
 	)
 }
 
-// markTanks has tanks planned anew of which something has come in.
+// markTanks has tanks planned again of which something has come in.
 func (tx *Tx) markTanks(ctx context.Context, tanks []flex.AssetID) error {
 	for chunk := range slices.Chunk(tanks, outboxChunk) {
 		ids, args := in([]any{tx.org.Bytes()}, chunk)
@@ -356,7 +352,7 @@ func (tx *Tx) lockHeatBeside(
 // besideHeat is the sites of some assets that do not heat.
 const besideHeat = `SELECT site_id FROM asset WHERE org_id = $1 AND type NOT IN (` + heatTypes + `) AND id IN `
 
-// MarkAsking has those tanks and heat pumps of a site planned anew that ask for more than they have under its main fuse.
+// MarkAsking has those tanks and heat pumps of a site planned again that ask for more than they have under its main fuse.
 func (tx *Tx) MarkAsking(
 	ctx context.Context,
 	site flex.SiteID,
@@ -402,7 +398,7 @@ func (tx *Tx) markAskingBeside(
 	return err
 }
 
-// MarkTanksAt has the tanks of a site planned anew.
+// MarkTanksAt has the tanks of a site planned again.
 func (tx *Tx) MarkTanksAt(ctx context.Context, site flex.SiteID) error {
 	plans, err := tx.TankPlansAt(ctx, site)
 	if err != nil {
@@ -441,7 +437,7 @@ func (tx *Tx) freeTank(ctx context.Context, id flex.AssetID) error {
 	return tx.SendTankPlan(ctx, &p)
 }
 
-// DropTankPlans forgets up to limit plans of tanks that were deleted, which ended before the instant and are
+// DropTankPlans deletes up to limit plans of tanks that were deleted, which ended before the instant and are
 // not to be sent any more, and returns how many.
 func (all *All) DropTankPlans(
 	ctx context.Context,

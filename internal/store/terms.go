@@ -59,7 +59,7 @@ func (tx *Tx) PutTerm(ctx context.Context, t flex.Term) error {
 	return err
 }
 
-// DropTerm forgets every value that a term had or was to have.
+// DropTerm deletes every value that a term had or was to have.
 func (tx *Tx) DropTerm(ctx context.Context, name string) error {
 	_, err := tx.exec(
 		ctx,

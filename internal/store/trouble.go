@@ -16,7 +16,7 @@ const troubleFor = 15 * time.Minute
 // Trouble is what keeps the database from doing its work.
 type Trouble struct {
 	What    string    // such as "its disk is full"
-	Damaged bool      // it is over only once the database was mended and this process started anew
+	Damaged bool      // it is over only once the database was mended and this process started again
 	Since   time.Time // of this kind, by the process's own clock
 	At      time.Time // the latest time
 }

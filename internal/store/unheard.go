@@ -24,7 +24,7 @@ var (
 // late for the next: meters of a supplier come a day late.
 const ReadingsLate = 48 * time.Hour
 
-// BatteryReadingsLate is ReadingsLate of a battery: its plan stands on what it holds, and is a guess without.
+// BatteryReadingsLate is ReadingsLate of a battery: its plan starts from its charge, which is only estimated without them.
 const BatteryReadingsLate = 24 * time.Hour
 
 // readingStep is by how much the newest reading moves before it is written again.
@@ -300,7 +300,7 @@ func (tx *Tx) expectReadings(ctx context.Context, asset flex.AssetID) error {
 	)
 }
 
-// dropUnheard forgets what was not heard of an asset.
+// dropUnheard deletes what was not heard of an asset.
 func (tx *Tx) dropUnheard(ctx context.Context, asset flex.AssetID) error {
 	_, err := tx.exec(
 		ctx,

@@ -10,10 +10,10 @@ import (
 	"flexd/internal/flex"
 )
 
-// A wave plans an organisation's plugged-in assets anew after a change of prices. It is cut
+// A wave plans an organisation's plugged-in assets again after a change of prices. It is cut
 // into parts, so that several processes can share it and a crash loses none of it; a part
 // that is done twice is done once, because a schedule is only put where the one that it was
-// weighed against still stands.
+// weighed against is still in force.
 
 // wavePartSize is the number of sessions in a part.
 const wavePartSize = 1000
@@ -21,7 +21,7 @@ const wavePartSize = 1000
 // waveLease is how long a part is left to the process that took it.
 const waveLease = time.Minute
 
-// Planned is a plugged-in asset and what weighing the schedule that stands for it takes:
+// Planned is a plugged-in asset and what comparing its schedule in force takes:
 // its inputs, id, generation and steps.
 type Planned struct {
 	Session flex.SessionID
@@ -354,7 +354,7 @@ func (tx *Tx) MarketDue(ctx context.Context, limit int) ([]Planned, error) {
 	)
 }
 
-// Marked is a plugged-in asset that is to be planned anew.
+// Marked is a plugged-in asset that is to be planned again.
 type Marked struct {
 	Session flex.SessionID
 	AssetID flex.AssetID
@@ -405,7 +405,7 @@ func (tx *Tx) LookAgain(
 	return nil
 }
 
-// MarkDue has the assets that are plugged in planned anew at once: something that their
+// MarkDue has the assets that are plugged in planned again at once: something that their
 // schedules depend on changed without an event, their power or what readings say.
 func (tx *Tx) MarkDue(ctx context.Context, assets ...flex.AssetID) error {
 	for len(assets) > 0 {
@@ -458,13 +458,13 @@ func (tx *Tx) Done(
 	return nil
 }
 
-// Replacement is the schedule that is to take the place of the one that stands.
+// Replacement is the schedule that is to replace the one in force.
 type Replacement struct {
 	*Planned
 	Next Schedule
 }
 
-// number makes the next schedule the one that follows the standing one, under the id.
+// number makes the next schedule the successor of the one in force, under the id.
 func (r *Replacement) number(id flex.EventID, now time.Time) *Schedule {
 	n := &r.Next
 	n.EventID = id
@@ -490,7 +490,7 @@ func (tx *Tx) number(rs []Replacement) []*Schedule {
 }
 
 // Replace commits each schedule in the place of the one that it was weighed against, with
-// its push, and returns how many. Where that one no longer stands, or the car has left,
+// its push, and returns how many. Where that one is no longer in force, or the car has left,
 // nothing changes: an event came between, and planned the asset itself; it is looked at again.
 func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
 	if len(rs) == 0 {

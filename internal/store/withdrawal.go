@@ -89,21 +89,19 @@ func (tx *Tx) addWithdrawal(
 	w Withdrawal,
 	by string,
 ) error {
-	_, err := tx.exec(
-		ctx,
-		`INSERT INTO withdrawal (`+withdrawalColumns+
-			`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		w.ID.Bytes(),
-		tx.org.Bytes(),
-		w.SiteID.Bytes(),
-		int64(w.Amount),
-		string(w.Status),
-		w.Moves,
-		w.Attempt,
-		micros(tx.now),
-		micros(tx.now),
-	)
+	row := []value{
+		{"id", w.ID.Bytes()},
+		{"org_id", tx.org.Bytes()},
+		{"site_id", w.SiteID.Bytes()},
+		{"amount", int64(w.Amount)},
+		{"status", string(w.Status)},
+		{"moves", w.Moves},
+		{"attempt", w.Attempt},
+		{"asked_at", micros(tx.now)},
+		{"changed_at", micros(tx.now)},
+	}
 
+	err := tx.insert(ctx, "withdrawal", row)
 	if err != nil {
 		return err
 	}
@@ -219,19 +217,17 @@ func (tx *Tx) noteMove(
 	w Withdrawal,
 	by, note string,
 ) error {
-	_, err := tx.exec(
-		ctx,
-		`INSERT INTO withdrawal_move (withdrawal_id, number, org_id, status, decided_by, note, at) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		w.ID.Bytes(),
-		w.Moves,
-		tx.org.Bytes(),
-		string(w.Status),
-		by,
-		note,
-		micros(tx.now),
-	)
+	row := []value{
+		{"withdrawal_id", w.ID.Bytes()},
+		{"number", w.Moves},
+		{"org_id", tx.org.Bytes()},
+		{"status", string(w.Status)},
+		{"decided_by", by},
+		{"note", note},
+		{"at", micros(tx.now)},
+	}
 
-	return err
+	return tx.insert(ctx, "withdrawal_move", row)
 }
 
 // Withdrawals returns the organisation's withdrawals that stand at a status, or all of them

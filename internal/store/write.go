@@ -11,10 +11,16 @@ import (
 // without the other.
 type value struct {
 	column string
-	value  any
+	value  any // an expression is worked out by the database
 }
 
-// rewrite is what an upsert does if there is a row with the same key: the columns of the row are written anew, all but
+// expression is SQL that stands for a value, with a ? for each of its arguments.
+type expression struct {
+	text string
+	args []any
+}
+
+// rewrite is what an upsert does if there is a row with the same key: all columns of the row are written again, but for
 // those of the key and those in keep.
 type rewrite struct {
 	key  []string
@@ -41,19 +47,18 @@ func (c conn) insertOr(
 	row []value,
 	onConflict string,
 ) (int64, error) {
-	columns := make([]string, len(row))
-	params := make([]string, len(row))
-	args := make([]any, len(row))
-	for i, v := range row {
-		columns[i], params[i] = v.column, fmt.Sprintf("$%d", i+1)
-		args[i] = v.value
-	}
+	text, args := insertion(table, row, onConflict)
+	return c.exec(ctx, text, args...)
+}
 
-	return c.exec(
-		ctx,
-		`INSERT INTO `+table+` (`+strings.Join(columns, ", ")+`) VALUES (`+strings.Join(params, ", ")+`) `+onConflict,
-		args...,
-	)
+// insertLater is insert for a row whose outcome nobody looks at before the transaction's end.
+func (c conn) insertLater(
+	ctx context.Context,
+	table string,
+	row []value,
+) error {
+	text, args := insertion(table, row, "")
+	return c.later(ctx, text, args...)
 }
 
 // upsert adds a row to a table, or rewrites the one of the same key. It returns how many rows were written.
@@ -63,6 +68,22 @@ func (c conn) upsert(
 	row []value,
 	w rewrite,
 ) (int64, error) {
+	return c.insertOr(ctx, table, row, w.onConflict(row))
+}
+
+// upsertLater is upsert for a row whose outcome nobody looks at before the transaction's end.
+func (c conn) upsertLater(
+	ctx context.Context,
+	table string,
+	row []value,
+	w rewrite,
+) error {
+	text, args := insertion(table, row, w.onConflict(row))
+	return c.later(ctx, text, args...)
+}
+
+// onConflict is the clause that rewrites the row of the same key.
+func (w rewrite) onConflict(row []value) string {
 	var sets []string
 	for _, v := range row {
 		if !slices.Contains(w.key, v.column) && !slices.Contains(w.keep, v.column) {
@@ -74,12 +95,51 @@ func (c conn) upsert(
 		sets = append(sets, w.also)
 	}
 
-	onConflict := `ON CONFLICT (` + strings.Join(w.key, ", ") + `) DO UPDATE SET ` + strings.Join(sets, ", ")
+	clause := `ON CONFLICT (` + strings.Join(w.key, ", ") + `) DO UPDATE SET ` + strings.Join(sets, ", ")
 	if w.only != "" {
-		onConflict += ` WHERE ` + w.only
+		clause += ` WHERE ` + w.only
 	}
 
-	return c.insertOr(ctx, table, row, onConflict)
+	return clause
+}
+
+// insertion is the statement that adds a row, with its arguments.
+func insertion(
+	table string,
+	row []value,
+	onConflict string,
+) (string, []any) {
+	var args []any
+	columns := make([]string, len(row))
+	values := make([]string, len(row))
+	for i, v := range row {
+		columns[i] = v.column
+		values[i], args = written(v.value, args)
+	}
+
+	text := `INSERT INTO ` + table + ` (` + strings.Join(columns, ", ") + `) VALUES (` + strings.Join(values, ", ") + `)`
+	if onConflict != "" {
+		text += " " + onConflict
+	}
+
+	return text, args
+}
+
+// written is a value as SQL, and the arguments with those that it adds.
+func written(v any, args []any) (string, []any) {
+	e, ok := v.(expression)
+	if !ok {
+		args = append(args, v)
+		return fmt.Sprintf("$%d", len(args)), args
+	}
+
+	text := e.text
+	for _, arg := range e.args {
+		args = append(args, arg)
+		text = strings.Replace(text, "?", fmt.Sprintf("$%d", len(args)), 1)
+	}
+
+	return text, args
 }
 
 // update writes columns of a record of the organisation, by its id.
@@ -92,8 +152,9 @@ func (tx *Tx) update(
 	args := []any{tx.org.Bytes(), id}
 	sets := make([]string, len(changed))
 	for i, v := range changed {
-		args = append(args, v.value)
-		sets[i] = fmt.Sprintf("%s = $%d", v.column, len(args))
+		var text string
+		text, args = written(v.value, args)
+		sets[i] = v.column + " = " + text
 	}
 
 	_, err := tx.exec(

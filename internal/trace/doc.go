@@ -3,7 +3,7 @@
 //
 // Nothing is recorded until To has said where it goes; until then a span costs one look at a flag.
 //
-//   - A request is a span, named by its route. It goes on with the trace that its traceparent field
+//   - A request is a span, named by its route. It continues with the trace that its traceparent field
 //     names (W3C Trace Context), if there is one.
 //   - Within a request each transaction is a span, and each plan.
 //   - A push that a request queued is sent later, by a background job. Its attempts are spans of the

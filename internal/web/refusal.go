@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// plainHeader is how net/http goes on, after the first line, where it answers by itself: when it
+// plainHeader is how net/http continues, after the first line, where it answers by itself: when it
 // cannot read a request's head at all. No handler's answer has this header and nothing else.
 const plainHeader = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
 

@@ -540,7 +540,7 @@ func (q *modeSolver) count(modes []Mode) float64 {
 	return sum
 }
 
-// next is a path that goes on with a mode in slot t.
+// next is a path that continues with a mode in slot t.
 func (q *modeSolver) next(
 	t, from int,
 	m Mode,

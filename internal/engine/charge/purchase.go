@@ -103,7 +103,7 @@ type block struct {
 //
 // A block between two charging stretches saves a start when it is filled whole, so the
 // shortest of them go first: no choice closes more gaps. What is left then lengthens
-// charging stretches, which costs no start; only what they cannot hold starts anew, in
+// charging stretches, which costs no start; only what they cannot hold starts again, in
 // the fewest blocks that can hold it.
 func buyPart(c []segment, group []int, need Joules) Joules {
 	blocks := blocksOf(make([]block, 0, stepsUsual), c, group)
@@ -132,7 +132,7 @@ func buyPart(c []segment, group []int, need Joules) Joules {
 		}
 	}
 
-	// Start anew, as seldom as possible.
+	// Start again, as seldom as possible.
 	for starts := fewest(blocks, need-taken); taken < need; starts-- {
 		fillWhole(earliest(blocks, need-taken, starts))
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// Efficiency is the part of what a car takes that is stored, and the part of what it lets go that arrives: less
+	// Efficiency is the part of what a car takes that is stored, and the part of what it releases that arrives: less
 	// than chargers lose, so that a car holds what its plan says or more.
 	Efficiency = 0.9
 	// Least is the least power that a car is asked to give.

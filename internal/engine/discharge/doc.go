@@ -3,7 +3,7 @@
 // # Model
 //
 // The car's stay is cut into slots at half-hours and wherever it begins or ceases to be permitted to charge. In each slot it
-// charges, gives, or rests. Of what it takes, the part Efficiency is stored, and of what it lets go that part
+// charges, gives, or rests. Of what it takes, the part Efficiency is stored, and of what it releases that part
 // arrives. What is stored stays within the battery; while it gives, not less than the reserve is left.
 //
 // The plan begins from a schedule that charges alone, which has the need in it. By ready-by the car holds as

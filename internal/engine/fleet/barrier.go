@@ -140,7 +140,7 @@ func (b *barrier) split() {
 	}
 }
 
-// run goes on until the products are below the given share of the turnover.
+// run continues until the products are below the given share of the turnover.
 func (b *barrier) run(tolerance float64) {
 	for b.rounds = 0; b.rounds < maxIterations; b.rounds++ {
 		b.measure()

@@ -13,7 +13,7 @@ const (
 	negligible    = 1e-9 // kWh: less is nothing
 )
 
-// block plans some of the draft's assets anew, as one, while the others stay: the best
+// block plans some of the draft's assets again, as one, while the others stay: the best
 // that they can do together, unless what they do is better. It returns the barrier, whose
 // prices are right for the whole fleet if the others are.
 func (d *draft) block(assets []int32) *barrier {

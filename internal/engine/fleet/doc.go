@@ -41,7 +41,7 @@
 //   - Large fleets, by price decomposition: prices from a sample of the cars; all cars
 //     choose at these prices in turn, in parts, the prices steered between parts so that
 //     caps fill evenly (fillAtPrices); then blocks of the assets that pay most above their
-//     best are solved anew together in what the others leave (block coordinate descent),
+//     best are solved again together in what the others leave (block coordinate descent),
 //     until the gap is small. A step is kept only if it is better.
 //
 // # Guarantees

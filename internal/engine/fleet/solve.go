@@ -16,7 +16,7 @@ const (
 	wholeMostTraded = 30_000
 	batteryWeight   = 6
 	// sampleSize is how many cars stand for a large fleet when its prices are found, and how
-	// many of it are planned anew together. At least sampleSizeNode are of each node, and of many nodes fewer, about
+	// many of it are planned again together. At least sampleSizeNode are of each node, and of many nodes fewer, about
 	// sampleSizeNodes of all.
 	sampleSize       = 1_500
 	sampleSizeTraded = 6_000
@@ -132,7 +132,7 @@ func (s *solver) solveLarge() {
 	s.improve()
 }
 
-// improve plans anew those that came off worst, until the gap is proven small or nothing
+// improve plans again those that came off worst, until the gap is proven small or nothing
 // more is won.
 func (s *solver) improve() {
 	source := random.Source(1)
@@ -345,7 +345,7 @@ func (s *solver) usual(run []uint64) pick {
 	return pick{int32(best & (1<<28 - 1)), sum / need(best)}
 }
 
-// worst returns a block to plan anew: the assets that pay most above their best at the
+// worst returns a block to plan again: the assets that pay most above their best at the
 // present prices, and as many others at random, whose freedom is needed.
 func (s *solver) worst(source *random.Source) []int32 {
 	list := s.best.regrets(s.pricer, s.sampled/2)

@@ -113,7 +113,7 @@ func Share(
 }
 
 // byEnergy orders readings by what the register showed: in the order of time it falls only if the meter was
-// exchanged or began anew.
+// exchanged or restarted.
 func byEnergy(a, b flex.RegisterMark) int { return cmp.Compare(a.Energy, b.Energy) }
 
 // stepOf is the step in which a register counts, as its readings have it: the largest power of ten, of 1 Wh to 1 kWh,

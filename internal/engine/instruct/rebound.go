@@ -117,7 +117,7 @@ func drawing(steps []flex.Step) []flex.Span {
 // rounds is how often others are chosen in the place of cars that would come back with too many.
 const rounds = 20
 
-// ChooseApart is Choose for cars that are not to come back all at once: plan plans the car at a place anew, and
+// ChooseApart is Choose for cars that are not to come back all at once: plan plans the car at a place again, and
 // reports whether it comes back with no more others than allowed; one that does not may be planned again, over
 // that, if nobody else brings what is missing. The cars with the earliest ready-by are planned first. Fair
 // chooses nobody in the place of another who was called more often.

@@ -27,7 +27,7 @@ type MakeUp uint8
 
 // The rules for making up.
 const (
-	MakeUpNone     MakeUp = iota // not at all: the schedule's end stands
+	MakeUpNone     MakeUp = iota // not at all: the schedule's end is kept
 	MakeUpEarliest               // in the first free seconds after the pause
 	// in one piece, in the cheapest free time after the pause
 	MakeUpAppend

@@ -117,7 +117,7 @@ func closed(limits []flex.Step, p *charge.Problem, s flex.Span) []flex.Step {
 }
 
 // Keep returns the problem with what the car does when it is planned going on until its own next half-hour begins, so
-// that many cars that are planned anew at once do not change at once. A car that charges goes on in open
+// that many cars that are planned again at once do not change at once. A car that charges continues in open
 // time, no longer than its need takes, and no longer than until the given instant, if there is one; one that does
 // not begins later, if its need leaves the time. Charge-now is left as it is. The limits must be those of Apply.
 func Keep(

@@ -464,7 +464,7 @@ func within(known Rate, shown []HalfHour) Rate {
 	return r
 }
 
-// Steady returns the power that a plan under way goes on with: the one that it was made with,
+// Steady returns the power that a plan under way continues with: the one that it was made with,
 // if the new one differs by no more than the dead band.
 func Steady(current, next flex.Watts) flex.Watts {
 	if 100*max(current-next, next-current) <= DeadPercent*current {

@@ -18,7 +18,7 @@
 // The basis is kept as sparse triangular factors (refactor): pivots from columns and rows of
 // one entry as long as there are any, which fill nothing in, then columns from the left with
 // threshold pivoting. Each pivot since is one more factor (product form); after 64, or when
-// those weigh more than the factors themselves, the factors are made anew, and values and
+// those weigh more than the factors themselves, the factors are made again, and values and
 // reduced costs with them.
 //
 // # Bound

@@ -40,7 +40,7 @@ func (s *Solver) Solve(cutoff float64, pivots int) Status {
 	return Exhausted
 }
 
-// verified reports whether the values keep the rows; if not, the inverse is made anew.
+// verified reports whether the values keep the rows; if not, the inverse is made again.
 func (s *Solver) verified() bool {
 	if s.since == 0 {
 		return true

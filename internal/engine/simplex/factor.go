@@ -148,7 +148,7 @@ func (f *factor) update(r int, column []float64, list []int32) {
 	f.etaSize = append(f.etaSize, column[r])
 }
 
-// heavy reports whether making the factors anew takes less than going on with the changes.
+// heavy reports whether making the factors again takes less than going on with the changes.
 func (f *factor) heavy() bool {
 	return len(f.eta.at) > 2*len(f.order)+len(f.upper.at)+len(f.lower.at)
 }

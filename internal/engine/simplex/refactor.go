@@ -9,7 +9,7 @@ import (
 // leastPivot is the least size of a pivot; a column without one would make the basis singular.
 const leastPivot = 1e-8
 
-// refactor makes the factors of the basis anew, and puts each variable to the row of its
+// refactor makes the factors of the basis again, and puts each variable to the row of its
 // pivot. One that would make the basis singular leaves it for the logical one of its row.
 func (s *Solver) refactor() {
 	f := &s.factor

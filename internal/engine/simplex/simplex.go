@@ -19,7 +19,7 @@ const (
 	leastTurn = 1e-9  // entries of a pivot row below it are rounding
 	leastStep = 1e-7  // no pivot is smaller
 	tiny      = 1e-14 // entries of a solution below it are dropped
-	rebuildAt = 64    // pivots after which the factors are made anew
+	rebuildAt = 64    // pivots after which the factors are made again
 	doubtful  = 1e-5  // a smaller miss that nothing can mend may be rounding
 )
 
@@ -301,7 +301,7 @@ func (s *Solver) column(j int32, to []float64) {
 	s.factor.ftran(to)
 }
 
-// rebuild makes the factors of the basis anew, and all that follows from it.
+// rebuild makes the factors of the basis again, and all that follows from it.
 func (s *Solver) rebuild() {
 	for i, j := range s.basis {
 		s.kept[j] = s.weight[i]

@@ -32,7 +32,7 @@ func (m *model) addCuts() {
 	}
 }
 
-// tightenRoot solves the root, cuts off what no slot can do, and begins anew with those cuts, until
+// tightenRoot solves the root, cuts off what no slot can do, and restarts with those cuts, until
 // none is found or the work allowed is done.
 func (m *model) tightenRoot(l limits, work int) {
 	for range cutRounds {

@@ -46,9 +46,9 @@
 //     the best plan.
 //   - What each car comes to alone bounds shortfall and peak energy. Only if no plan attains
 //     these are the first two goals searched for by themselves.
-//   - The batteries of a plan that is not proven to be the best are planned anew, one after the other, exactly
+//   - The batteries of a plan that is not proven to be the best are planned again, one after the other, exactly
 //     beside what all else does (polish).
-//   - Where the first search finds no plan, a simple one is made (simple), from which it goes on.
+//   - Where the first search finds no plan, a simple one is made (simple), from which it continues.
 //
 // # Bound
 //

@@ -13,10 +13,10 @@ type polisher struct {
 	held    []bool
 }
 
-// polishRounds is how often all batteries are planned anew, one after the other.
+// polishRounds is how often all batteries are planned again, one after the other.
 const polishRounds = 3
 
-// polish plans the batteries of a plan that is not proven to be the best one anew, and keeps what is cheaper. Where there
+// polish plans the batteries of a plan that is not proven to be the best one again, and keeps what is cheaper. Where there
 // are several it also begins from batteries that do nothing, with each of them first.
 func (s *search) polish() {
 	if s.goal != leastCost || !s.has || s.best.cost-s.bound <= 2e-7*max(1, s.best.gross) {

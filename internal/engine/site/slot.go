@@ -208,7 +208,7 @@ func (s *slotSet) least(weight, point []float64) float64 {
 	}
 }
 
-// advance goes on to the next combination of modes.
+// advance continues to the next combination of modes.
 func (s *slotSet) advance() bool {
 	for d, modes := range s.devices {
 		s.choice[d]++

@@ -73,7 +73,7 @@ func potentials(curves *[battery.ModeCount]piecewise.Curve) []Potential {
 	return all
 }
 
-// chosen makes out what each mode costs before a slot: it goes on, or changes to the cheapest.
+// chosen makes out what each mode costs before a slot: it continues, or changes to the cheapest.
 func chosen(now, did *[battery.ModeCount]piecewise.Curve, change float64) {
 	switched := switchedCost(did, change)
 	for m := range now {

@@ -12,7 +12,7 @@ import (
 // machine refuses nothing.
 const certificateMargin = 1e-10
 
-// prove plans the home anew, with a record of the search, and makes the proof of the bounds. The plan is that of this
+// prove plans the home again, with a record of the search, and makes the proof of the bounds. The plan is that of this
 // search, and its bound what the proof shows.
 func (h *homeProblem) prove(w *Scratch) (Certificate, error) {
 	result, proof := w.site.SolveProven(&h.Problem, &h.plans)

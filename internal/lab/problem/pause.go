@@ -106,7 +106,7 @@ func (l *pauseLine) addBlocks(p *pauseProblem, end int64) error {
 
 		last = b[1]
 		if i > 0 && p.Blocks[len(p.Blocks)-1].To == b[0] {
-			p.Blocks[len(p.Blocks)-1].To = b[1] // charging goes on: one block
+			p.Blocks[len(p.Blocks)-1].To = b[1] // charging continues: one block
 			continue
 		}
 

@@ -59,7 +59,7 @@ func checkCurve(v *certificate.Potential, lo, hi float64) error {
 	return nil
 }
 
-// valueAt is a potential at x; outside its points it goes on level.
+// valueAt is a potential at x; outside its points it continues level.
 func valueAt(v *certificate.Potential, x float64) float64 {
 	i := sort.SearchFloat64s(v.X, x)
 	if i == 0 {

@@ -33,7 +33,7 @@ var DefaultRule = Rule{
 
 // Choose returns the changes that the rule lets through: first the plans that stand
 // wrong, then by falling saving, then by asset. Where a change is too small to touch the
-// running half-hour, the best plan that leaves it alone takes its place, if that one
+// running half-hour, the best plan that leaves it alone replaces it, if that one
 // still passes. The answer lies in the memory of changes; the inputs are those of
 // Replan, current plans included.
 func Choose(
@@ -67,7 +67,7 @@ func Choose(
 	return kept
 }
 
-// pass returns the change, or what takes its place, if it is worth a push.
+// pass returns the change, or what replaces it, if it is worth a push.
 func (r Rule) pass(c *Curve, a *Asset, old Plan, ch Change) (Change, bool) {
 	if ch.Plan.Flags()&Running != 0 && flex.MicroPounds(ch.Saving) < r.Running {
 		held, ok := c.hold(a, old)
@@ -103,7 +103,7 @@ func (c *Curve) begins(a *Asset, old, p Plan) uint32 {
 	return c.end
 }
 
-// hold plans the car anew with the running half-hour left as it is. There is no such
+// hold plans the car again with the running half-hour left as it is. There is no such
 // plan if that half-hour and the rest would both hold a cut piece.
 func (c *Curve) hold(a *Asset, old Plan) (Change, bool) {
 	v := c.view(a)

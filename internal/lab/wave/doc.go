@@ -1,4 +1,4 @@
-// Package wave plans a whole fleet of cars without shared caps anew after a price change,
+// Package wave plans a whole fleet of cars without shared caps again after a price change,
 // and chooses which changes are worth a push.
 //
 // # Model

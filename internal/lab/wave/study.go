@@ -70,7 +70,7 @@ func (f *Study) update(curves []Curve, here []Asset, plans []Plan, who []int) {
 
 // Day replays the half-hourly updates from noon to six in the morning for cars that come
 // and go. Every update counts down what was charged, moves the horizon, plans all cars
-// anew and pushes what the rule lets through. A car's first plan is no update. The prices
+// again and pushes what the rule lets through. A car's first plan is no update. The prices
 // are those of half-hours, in GBP/MWh; day is the index of a noon in UTC, with a week of
 // prices before it and a day after.
 func (f *Study) Day(prices []float64, day int, cars []Asset) {

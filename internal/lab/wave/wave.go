@@ -9,7 +9,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// A wave plans a whole fleet of cars anew after a price change, where nothing but the
+// A wave plans a whole fleet of cars again after a price change, where nothing but the
 // price couples them. What the cars of one tariff class share is sorted once, into a
 // Curve; a car is then one search over at most 96 bits.
 //
@@ -195,9 +195,9 @@ type Asset struct {
 const (
 	// the need does not fit; the plan charges in all permitted time
 	Short uint8 = 1 << iota
-	// the plan that stood breaks a duty: it must be replaced
+	// the plan in force breaks a duty: it must be replaced
 	Wrong
-	// differs from the plan that stood in the running half-hour
+	// differs from the plan in force in the running half-hour
 	Running
 )
 
@@ -284,7 +284,7 @@ type view struct {
 	tail uint32
 }
 
-// leaveOut leaves seconds of a piece out: at its end, or at its beginning if charging goes on
+// leaveOut leaves seconds of a piece out: at its end, or at its beginning if charging continues
 // into it from the piece before.
 func (p *Plan) leaveOut(v *view, piece uint8, left uint32) {
 	tail := left

@@ -7,9 +7,9 @@ import (
 	"flexd/internal/store"
 )
 
-// holdFound finds a site and keeps it from others until the transaction ends, as it is now: it is written whole. One that leaves
+// lockFound finds a site and keeps it from others until the transaction ends, as it is now: it is written whole. One that leaves
 // meanwhile is not found.
-func holdFound(
+func lockFound(
 	ctx context.Context,
 	tx *store.Tx,
 	find func() (*flex.Site, error),
@@ -20,24 +20,24 @@ func holdFound(
 			return nil, err
 		}
 
-		held, err := tx.HoldSite(ctx, found.ID)
+		held, err := tx.LockedSite(ctx, found.ID)
 		if flex.KindOf(err) != flex.NotFound {
 			return &held, err
 		}
 	}
 }
 
-// holdUser is holdFound for the site of an end user.
-func holdUser(
+// lockUser is lockFound for the site of an end user.
+func lockUser(
 	ctx context.Context,
 	tx *store.Tx,
 	user string,
 ) (*flex.Site, error) {
-	return holdFound(ctx, tx, func() (*flex.Site, error) { return tx.SiteByUser(ctx, user) })
+	return lockFound(ctx, tx, func() (*flex.Site, error) { return tx.SiteByUser(ctx, user) })
 }
 
-// holdAssetFound finds an asset by the vendor's own id, and keeps it from others as holdFound does a site.
-func holdAssetFound(
+// lockAssetFound finds an asset by the vendor's own id, and keeps it from others as lockFound does a site.
+func lockAssetFound(
 	ctx context.Context,
 	tx *store.Tx,
 	external string,
@@ -48,16 +48,16 @@ func holdAssetFound(
 			return nil, err
 		}
 
-		held, err := tx.HoldAsset(ctx, found.ID)
+		held, err := tx.LockedAsset(ctx, found.ID)
 		if flex.KindOf(err) != flex.NotFound {
 			return &held, err
 		}
 	}
 }
 
-// holdAssets finds the assets of a site, and keeps them from others until the transaction ends. One that is deleted meanwhile is
+// lockAssets finds the assets of a site, and keeps them from others until the transaction ends. One that is deleted meanwhile is
 // not among them.
-func holdAssets(
+func lockAssets(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
@@ -69,7 +69,7 @@ func holdAssets(
 
 	var held []flex.Asset
 	for _, a := range found {
-		a, err := tx.HoldAsset(ctx, a.ID)
+		a, err := tx.LockedAsset(ctx, a.ID)
 		if flex.KindOf(err) == flex.NotFound {
 			continue
 		}
