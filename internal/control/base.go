@@ -5,14 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/forecast"
-	"flexd/internal/settle"
 	"flexd/internal/store"
 )
 
@@ -24,8 +22,6 @@ const (
 	BaseDays = 3
 	// BaseStep is what is kept free in: a finer one would cut schedules into many steps.
 	BaseStep flex.Watts = 500
-	// HeatRead is how long a heater must have been metered for what was drawn before then, with its heat, to be left out.
-	HeatRead = 7 * 24 * time.Hour
 )
 
 // baseLoad is what a home itself usually draws, its cars, batteries and heaters apart, by half-hour of the day:
@@ -108,7 +104,7 @@ func cautious(own []flex.WattHours) flex.Watts {
 
 // baseAt returns what the home at a site usually draws by itself, where its fuse was set. It is learned
 // once a day, when it is first asked for, and again when the site's assets, those of them that send
-// readings, or its consent change. Without consent to the use of the boundary meter, and before the first
+// readings or are planned, or its consent change. Without consent to the use of the boundary meter, and before the first
 // reading, nothing is known.
 func baseAt(
 	ctx context.Context,
@@ -124,18 +120,12 @@ func baseAt(
 		return baseLoad{}, err
 	}
 
-	assets, err := tx.AssetsOf(ctx, site)
-	if err != nil {
-		return baseLoad{}, err
-	}
-
-	steady, err := tx.Steady(ctx, site)
-	if err != nil || len(steady) == 0 {
+	basis, err := basisAt(ctx, tx, site, consent[site])
+	if err != nil || basis == "" {
 		return baseLoad{}, err
 	}
 
 	today := flex.DayAt(tx.Now())
-	basis := basisOf(assets, steady, consent[site])
 	kept, err := tx.BaseLoad(ctx, site)
 	if err != nil {
 		return baseLoad{}, err
@@ -148,7 +138,7 @@ func baseAt(
 		return b, nil
 	}
 
-	b, err = readBase(ctx, tx, site, assets, today)
+	b, err = readBase(ctx, tx, site, today)
 	if err != nil {
 		return b, err
 	}
@@ -160,16 +150,42 @@ func baseAt(
 	})
 }
 
-// basisOf is a short text that is another one for other assets, for others that send readings, and for
-// another consent.
+// basisAt is the basis of what is learned of a site now; empty before the first reading.
+func basisAt(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+	consent []flex.Span,
+) (string, error) {
+	assets, err := tx.AssetsOf(ctx, site)
+	if err != nil {
+		return "", err
+	}
+
+	steady, err := tx.Steady(ctx, site)
+	if err != nil || len(steady) == 0 {
+		return "", err
+	}
+
+	steered, err := tx.Steered(ctx, site)
+
+	return basisOf(assets, steady, steered, consent), err
+}
+
+// basisOf is a short text that is another one for other assets, for others that send readings, for other batteries and heaters
+// that are planned, and for another consent.
 func basisOf(
 	assets []flex.Asset,
 	steady map[flex.AssetID]bool,
+	steered map[flex.AssetID]bool,
 	consent []flex.Span,
 ) string {
 	h := sha256.New()
 	for _, a := range assets {
 		fmt.Fprintln(h, a.ID, a.Type, steady[a.ID])
+		if steered[a.ID] {
+			fmt.Fprintln(h, "planned")
+		}
 	}
 	for _, s := range consent {
 		fmt.Fprintln(h, s.From.UnixMicro(), s.To.UnixMicro())
@@ -178,126 +194,18 @@ func basisOf(
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// readBase learns what the home usually draws by itself: what passed the boundary in the days before,
-// less what batteries, cars and heaters took and with what the roof gave. A half-hour in which a car was plugged
-// in and its charger read nothing is left out. The heat of a heater that reports no power stays in it.
+// readBase learns what the home usually draws by itself from the days before: what passed the boundary less what cars, batteries and
+// heaters took, and with what the roof gave.
 func readBase(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
-	assets []flex.Asset,
 	today flex.Day,
 ) (baseLoad, error) {
-	drawn, _, err := metered(ctx, tx, site, today)
-	if err != nil || len(drawn) == 0 {
+	a, err := readAccount(ctx, tx, site, today)
+	if err != nil {
 		return baseLoad{}, err
 	}
 
-	for i := 0; i < len(assets) && err == nil; i++ {
-		if assets[i].Type.Charges() {
-			err = lessCar(ctx, tx, drawn, assets[i].ID, today)
-		}
-		if assets[i].Type.Heats() {
-			err = subtractHeat(ctx, tx, drawn, assets[i].ID, today)
-		}
-	}
-
-	return learnBase(drawn), err
-}
-
-// pastReadings is a query for readings of an asset in the days before one, as many as a forecast is made from.
-func pastReadings(
-	asset flex.AssetID,
-	today flex.Day,
-	labels ...flex.Label,
-) store.ReadingQuery {
-	q := store.ReadingQuery{
-		Assets: []flex.AssetID{asset},
-		Labels: labels,
-	}
-
-	for k := 1; k <= forecast.Days; k++ {
-		q.Days = append(q.Days, today.Add(-k))
-	}
-
-	return q
-}
-
-// subtractHeat subtracts what a heat pump or a hot-water tank took from what was drawn. From its first reading on, a half-hour of
-// which it reports nothing is left out; what was drawn before that is too, once it has been metered for HeatRead.
-func subtractHeat(
-	ctx context.Context,
-	tx *store.Tx,
-	drawn forecast.Series,
-	heater flex.AssetID,
-	today flex.Day,
-) error {
-	rs, err := tx.Readings(ctx, pastReadings(heater, today, flex.HeatPower))
-	if err != nil {
-		return fmt.Errorf("read what a heater took: %w", err)
-	}
-
-	took := energies(rs, flex.HeatPower)
-	if len(took) == 0 {
-		return nil
-	}
-
-	first := slices.MinFunc(slices.Collect(maps.Keys(took)), func(a, b flex.Period) int {
-		return a.Start().Compare(b.Start())
-	}).Start()
-	longAgo := !first.After(today.Start().Add(-HeatRead))
-
-	for p, e := range drawn {
-		if t, known := took[p]; known {
-			drawn[p] = e - t
-		} else if longAgo || p.Start().After(first) {
-			delete(drawn, p)
-		}
-	}
-
-	return nil
-}
-
-// sessionsBack is the number of plug sessions of a charger that are looked back at.
-const sessionsBack = 100
-
-// lessCar takes off what was drawn what a charger took.
-func lessCar(
-	ctx context.Context,
-	tx *store.Tx,
-	drawn forecast.Series,
-	charger flex.AssetID,
-	today flex.Day,
-) error {
-	rs, err := tx.Readings(ctx, pastReadings(charger, today, settle.Labels(settle.Asset)...))
-	if err != nil {
-		return fmt.Errorf("read what a charger took: %w", err)
-	}
-
-	sessions, _, err := tx.Sessions(ctx, charger, sessionsBack, 0)
-	if err != nil {
-		return fmt.Errorf("read when a car was plugged in: %w", err)
-	}
-
-	took := seriesOf(settle.HalfHours(settle.Asset, rs))
-	for p, e := range drawn {
-		if t, known := took[p]; known {
-			drawn[p] = e - t
-		} else if pluggedInAt(sessions, p) {
-			delete(drawn, p)
-		}
-	}
-
-	return nil
-}
-
-// pluggedInAt reports whether a car was plugged in at any time of a half-hour.
-func pluggedInAt(sessions []store.Session, p flex.Period) bool {
-	return slices.ContainsFunc(sessions, func(s store.Session) bool {
-		out := s.PluggedOutAt
-		if out.IsZero() {
-			out = p.End()
-		}
-		return s.PluggedInAt.Before(p.End()) && out.After(p.Start())
-	})
+	return learnBase(a.drawn(chargerDevice, batteryDevice, roofDevice, heaterDevice)), nil
 }

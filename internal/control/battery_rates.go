@@ -216,21 +216,17 @@ func (s *Service) forecast(
 		return nil
 	}
 
-	load, roof, read, err := meteredBy(
-		ctx,
-		tx,
-		b.Asset.SiteID,
-		day,
-	)
+	past, err := readAccount(ctx, tx, b.Asset.SiteID, day)
 	if err != nil {
 		return fmt.Errorf("read what was metered: %w", err)
 	}
 
-	next.Read = read
+	next.Read = past.read
+	load := past.drawn(chargerDevice, batteryDevice, roofDevice)
 
 	periods := periodsTo(first, last.End())
 	draws, _ := forecast.Load(load, periods, settle.Working)
-	gives, _ := solar(said, roof, periods)
+	gives, _ := solar(said, past.roof(), periods)
 	next.ForecastFrom, next.Forecast = first, forecastText(draws, gives)
 
 	return nil

@@ -61,9 +61,10 @@ func borneSites(
 			continue
 		}
 
+		// a site with batteries or heaters is none of these
 		own := kept[s.ID]
 		base := baseLoad{watts: own.Load}
-		fresh := own.Day == flex.DayAt(tx.Now()) && own.Basis == basisOf(s.Assets, steady[s.ID], metered[s.ID])
+		fresh := own.Day == flex.DayAt(tx.Now()) && own.Basis == basisOf(s.Assets, steady[s.ID], nil, metered[s.ID])
 		borne[s.ID] = fresh && bears(s, base.most())
 	}
 

@@ -1,0 +1,516 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/forecast"
+	"flexd/internal/settle"
+	"flexd/internal/store"
+)
+
+// HeatRead is how long a heater must have been metered for what was drawn before then, with its heat, to be left out.
+const HeatRead = 7 * 24 * time.Hour
+
+// metered returns what a home drew and its roof gave in the days before one: the boundary
+// meter's import, less what its batteries and cars took, and with what the roof gave. Its heaters are in it. Of the boundary, only
+// what was read in a span of the user's consent is looked at.
+func metered(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+	before flex.Day,
+) (load, roof forecast.Series, err error) {
+	a, err := readAccount(ctx, tx, site, before)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	return a.drawn(chargerDevice, batteryDevice, roofDevice), a.roof(), nil
+}
+
+// readAccount reads what was metered of a site in the days before one. Without any steady readings there is nothing in it.
+func readAccount(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+	before flex.Day,
+) (*siteAccount, error) {
+	a := &siteAccount{before: before}
+	if err := a.readAssets(ctx, tx, site); err != nil || len(a.assets) == 0 {
+		return a, err
+	}
+
+	by, err := a.readings(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+
+	consent, err := tx.ConsentSpans(ctx, []flex.SiteID{site}, time.Time{})
+	if err != nil {
+		return nil, err
+	}
+
+	a.net, a.read = boundaryOf(by, a.meters(), consent[site])
+
+	return a, a.addDevices(ctx, tx, by)
+}
+
+// siteAccount is what the past energy at a site's boundary is made of.
+type siteAccount struct {
+	before  flex.Day
+	assets  []pastAsset
+	steered map[flex.AssetID]bool // what is planned
+	net     forecast.Series       // at the boundary
+	read    store.PlanRead        // what of the boundary was looked at
+	devices []siteDevice
+}
+
+// pastAsset is an asset of a site, or one that was until it was taken away.
+type pastAsset struct {
+	id    flex.AssetID
+	typ   flex.AssetType
+	until time.Time // zero: it is there
+	meter bool      // steady readings came of it
+}
+
+// days are those that are looked at.
+func (a *siteAccount) days() []flex.Day {
+	days := make([]flex.Day, forecast.Days)
+	for k := range days {
+		days[k] = a.before.Add(-k - 1)
+	}
+
+	return days
+}
+
+// readAssets finds the assets of which something may be known, in the order of the site's, those that are gone last. There are
+// none where no steady reading came of any that is there.
+func (a *siteAccount) readAssets(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+) error {
+	steady, err := tx.Steady(ctx, site)
+	if err != nil || len(steady) == 0 {
+		return err
+	}
+
+	assets, err := tx.AssetsOf(ctx, site)
+	if err != nil {
+		return err
+	}
+
+	a.steered, err = tx.Steered(ctx, site)
+	if err != nil {
+		return fmt.Errorf("read what of the site is planned: %w", err)
+	}
+
+	for i := range assets {
+		own := pastAsset{
+			id:    assets[i].ID,
+			typ:   assets[i].Type,
+			meter: steady[assets[i].ID],
+		}
+		if own.meter || own.typ.Charges() {
+			a.assets = append(a.assets, own)
+		}
+	}
+
+	gone, err := tx.FormerAssets(ctx, site, a.before.Add(-forecast.Days).Start())
+	if err != nil {
+		return fmt.Errorf("read which assets the site had: %w", err)
+	}
+
+	for _, g := range gone {
+		a.assets = append(a.assets, pastAsset{
+			id:    g.ID,
+			typ:   g.Type,
+			until: g.GoneAt,
+			meter: true,
+		})
+	}
+
+	return nil
+}
+
+// meters are the assets that may have reported what passed the boundary.
+func (a *siteAccount) meters() []flex.AssetID {
+	var ids []flex.AssetID
+	for _, own := range a.assets {
+		if own.meter {
+			ids = append(ids, own.id)
+		}
+	}
+
+	return ids
+}
+
+// readings are those of each asset.
+func (a *siteAccount) readings(
+	ctx context.Context,
+	tx *store.Tx,
+) (map[flex.AssetID][]flex.Reading, error) {
+	labels := slices.Concat(
+		settle.Labels(settle.Boundary),
+		settle.Labels(settle.Asset),
+		[]flex.Label{flex.SolarPower, flex.HeatPower},
+	)
+
+	q := store.ReadingQuery{Days: a.days(), Labels: labels}
+	for _, own := range a.assets {
+		q.Assets = append(q.Assets, own.id)
+	}
+
+	rs, err := tx.Readings(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("read what the site's assets measured: %w", err)
+	}
+
+	by := map[flex.AssetID][]flex.Reading{}
+	for _, r := range rs {
+		by[r.AssetID] = append(by[r.AssetID], r)
+	}
+
+	return by, nil
+}
+
+// addDevices works out what each device took or gave.
+func (a *siteAccount) addDevices(
+	ctx context.Context,
+	tx *store.Tx,
+	by map[flex.AssetID][]flex.Reading,
+) error {
+	for i := range a.assets {
+		own := &a.assets[i]
+		rs := by[own.id]
+
+		if own.typ.Charges() {
+			if err := a.addCharger(ctx, tx, own, rs); err != nil {
+				return err
+			}
+		} else if took := energies(rs, flex.BatteryInverterPower); len(took) > 0 {
+			a.addBattery(own, took)
+		}
+
+		if gave := energies(rs, flex.SolarPower); len(gave) > 0 {
+			a.add(own, roofDevice, gave)
+		}
+
+		heats := own.typ.Heats() && (a.steered[own.id] || !own.until.IsZero())
+		if took := energies(rs, flex.HeatPower); heats && len(took) > 0 {
+			a.add(own, heaterDevice, took)
+		}
+	}
+
+	return nil
+}
+
+// addCharger adds what a charger took, and when something was plugged in at it.
+func (a *siteAccount) addCharger(
+	ctx context.Context,
+	tx *store.Tx,
+	own *pastAsset,
+	rs []flex.Reading,
+) error {
+	sessions, _, err := tx.Sessions(ctx, own.id, sessionsBack, 0)
+	if err != nil {
+		return fmt.Errorf("read when a car was plugged in: %w", err)
+	}
+
+	d := a.add(own, chargerDevice, seriesOf(settle.HalfHours(settle.Asset, rs)))
+	d.sessions = sessions
+
+	return nil
+}
+
+// addBattery adds what a battery took. What one that nobody plans charged counts as the home's own: no plan makes room for it.
+func (a *siteAccount) addBattery(own *pastAsset, took forecast.Series) {
+	planned := a.steered[own.id] || !own.until.IsZero()
+	if own.typ != flex.Battery { // another asset reports it
+		planned = len(a.steered) > 0
+	}
+
+	for p, e := range took {
+		if !planned {
+			took[p] = min(0, e)
+		}
+	}
+
+	a.add(own, batteryDevice, took)
+}
+
+func (a *siteAccount) add(
+	own *pastAsset,
+	kind deviceKind,
+	took forecast.Series,
+) *siteDevice {
+	d := siteDevice{
+		kind:  kind,
+		took:  took,
+		until: own.until,
+		lit:   map[time.Duration]bool{},
+	}
+
+	for p, e := range took {
+		if at := p.Start(); d.from.IsZero() || at.Before(d.from) {
+			d.from = at
+		}
+		if e > 0 {
+			d.lit[timeOfDay(p)] = true
+		}
+	}
+
+	longAgo := a.before.Start().Add(-HeatRead)
+	d.longMetered = !d.from.After(longAgo)
+	a.devices = append(a.devices, d)
+
+	return &a.devices[len(a.devices)-1]
+}
+
+// timeOfDay is when in the day a half-hour begins, by the sun.
+func timeOfDay(p flex.Period) time.Duration {
+	at := p.Start().UTC()
+	return at.Sub(at.Truncate(24 * time.Hour))
+}
+
+// drawn is what the home drew without some kinds of devices: what passed the boundary less what they took. A half-hour of which one of
+// them is not known is left out, and one in which no battery says anything of a home that has some.
+func (a *siteAccount) drawn(kinds ...deviceKind) forecast.Series {
+	load := forecast.Series{}
+	for p, e := range a.net {
+		took, known := a.taken(p, kinds)
+		if known && a.batteryHeard(p) {
+			load[p] = max(0, e-took)
+		}
+	}
+
+	return load
+}
+
+// taken is what all devices of some kinds took in a half-hour, and whether that is known.
+func (a *siteAccount) taken(
+	p flex.Period,
+	kinds []deviceKind,
+) (flex.WattHours, bool) {
+	var sum flex.WattHours
+	for i := range a.devices {
+		d := &a.devices[i]
+		if !slices.Contains(kinds, d.kind) {
+			continue
+		}
+
+		took, known := d.in(p)
+		if !known {
+			return 0, false
+		}
+		if d.kind == roofDevice {
+			took = -took
+		}
+
+		sum += took
+	}
+
+	return sum, true
+}
+
+// batteryHeard reports whether any battery says something of a half-hour, or the home has none that ever did.
+func (a *siteAccount) batteryHeard(p flex.Period) bool {
+	found := false
+	for i := range a.devices {
+		d := &a.devices[i]
+		if d.kind != batteryDevice {
+			continue
+		}
+
+		found = true
+		if _, heard := d.took[p]; heard {
+			return true
+		}
+	}
+
+	return !found
+}
+
+// roof is what all roofs gave, in the half-hours of which each is known.
+func (a *siteAccount) roof() forecast.Series {
+	sum := forecast.Series{}
+	for i := range a.devices {
+		if a.devices[i].kind == roofDevice {
+			addTo(sum, a.devices[i].took)
+		}
+	}
+
+	for i := range a.devices {
+		d := &a.devices[i]
+		for p := range sum {
+			if _, known := d.in(p); !known && d.kind == roofDevice {
+				delete(sum, p)
+			}
+		}
+	}
+
+	return sum
+}
+
+// deviceKind is what a device is.
+type deviceKind int
+
+const (
+	chargerDevice deviceKind = iota
+	batteryDevice
+	roofDevice
+	heaterDevice
+)
+
+// siteDevice is what took or gave energy behind a site's boundary that is not the home's own.
+type siteDevice struct {
+	kind     deviceKind
+	took     forecast.Series // of a roof what it gave; of others below zero where they gave
+	from     time.Time       // when the first half-hour began that is known
+	until    time.Time       // zero: it is there
+	sessions []store.Session // of a charger
+	// of a roof, at which times of the day it ever gave something
+	lit map[time.Duration]bool
+	// it was metered for HeatRead or more
+	longMetered bool
+}
+
+// in is what the device took in a half-hour, and whether that is known.
+//
+//   - A charger took nothing where nothing was plugged in.
+//   - A battery is not there before its first reading.
+//   - A roof gave nothing at a time of the day at which it never did: inverters sleep by night.
+//   - A heater that was metered for HeatRead was there before, too, and took what is not known.
+func (d *siteDevice) in(p flex.Period) (flex.WattHours, bool) {
+	if e, known := d.took[p]; known {
+		return e, true
+	}
+
+	gone := !d.until.IsZero() && !p.Start().Before(d.until)
+	if gone {
+		return 0, true
+	}
+
+	before := p.Start().Before(d.from)
+
+	switch d.kind {
+	case chargerDevice:
+		return 0, !pluggedInAt(d.sessions, p)
+	case batteryDevice:
+		return 0, before
+	case roofDevice:
+		return 0, before || !d.lit[timeOfDay(p)]
+	}
+
+	return 0, before && !d.longMetered
+}
+
+// sessionsBack is the number of plug sessions of a charger that are looked back at.
+const sessionsBack = 100
+
+// pluggedInAt reports whether a car was plugged in at any time of a half-hour.
+func pluggedInAt(sessions []store.Session, p flex.Period) bool {
+	return slices.ContainsFunc(sessions, func(s store.Session) bool {
+		out := s.PluggedOutAt
+		if out.IsZero() {
+			out = p.End()
+		}
+		return s.PluggedInAt.Before(p.End()) && out.After(p.Start())
+	})
+}
+
+// boundaryOf returns what the meter at the boundary counted. It is one, whichever asset reports
+// it: the fullest account.
+func boundaryOf(
+	by map[flex.AssetID][]flex.Reading,
+	assets []flex.AssetID,
+	consent []flex.Span,
+) (forecast.Series, store.PlanRead) {
+	var (
+		net  forecast.Series
+		read store.PlanRead
+	)
+
+	for _, id := range assets {
+		s := seriesOf(settle.ConsentedHalfHours(by[id], consent))
+		if len(s) > len(net) {
+			net = s
+			read = store.PlanRead{
+				Device: id,
+				Labels: boundaryLabels(by[id]),
+				Spans:  spansOf(s),
+			}
+		}
+	}
+
+	return net, read
+}
+
+// boundaryLabels lists the labels of the boundary that are among the readings.
+func boundaryLabels(rs []flex.Reading) []flex.Label {
+	var labels []flex.Label
+	for _, l := range settle.Labels(settle.Boundary) {
+		if slices.ContainsFunc(rs, func(r flex.Reading) bool {
+			return r.Label == l
+		}) {
+			labels = append(labels, l)
+		}
+	}
+
+	return labels
+}
+
+// spansOf joins the half-hours of a series.
+func spansOf(s forecast.Series) []flex.Span {
+	var spans []flex.Span
+	for _, p := range slices.SortedFunc(maps.Keys(s), func(a, b flex.Period) int {
+		return a.Start().Compare(b.Start())
+	}) {
+		if n := len(spans); n > 0 && spans[n-1].To.Equal(p.Start()) {
+			spans[n-1].To = p.End()
+		} else {
+			spans = append(spans, p.Span())
+		}
+	}
+
+	return spans
+}
+
+// energies are the half-hours that a device's readings of a power give in full.
+func energies(rs []flex.Reading, power flex.Label) forecast.Series {
+	var own []flex.Reading
+	for _, r := range rs {
+		if r.Label == power {
+			// powers make energies alike, whatever they are of
+			r.Label = flex.BoundaryImportPower
+			own = append(own, r)
+		}
+	}
+
+	return seriesOf(settle.HalfHours(settle.Boundary, own))
+}
+
+// seriesOf are the half-hours that are known of some days.
+func seriesOf(days []settle.MeteredDay) forecast.Series {
+	s := forecast.Series{}
+	for _, day := range days {
+		for n := 1; n <= day.Day.Periods(); n++ {
+			if e, known := day.At(n); known {
+				s[day.Day.Period(n)] = e
+			}
+		}
+	}
+
+	return s
+}
+
+func addTo(sum, s forecast.Series) {
+	for p, e := range s {
+		sum[p] += e
+	}
+}
