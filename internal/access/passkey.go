@@ -135,7 +135,11 @@ func (s *Service) newChallenge(purpose string) ([]byte, error) {
 }
 
 // takeChallenge checks that a challenge was made for the purpose and holds, and uses it up.
-func (s *Service) takeChallenge(ctx context.Context, challenge []byte, purpose string) error {
+func (s *Service) takeChallenge(
+	ctx context.Context,
+	challenge []byte,
+	purpose string,
+) error {
 	digest := sha256.Sum256([]byte(purpose))
 
 	plain, err := s.Keys.Open(challengeAbout, challenge)
@@ -455,7 +459,11 @@ func (s *Service) checkPasskey(
 }
 
 // usePasskey keeps that a passkey signed, and is errPasskey if it did so meanwhile elsewhere.
-func (s *Service) usePasskey(ctx context.Context, key store.Passkey, count uint32) error {
+func (s *Service) usePasskey(
+	ctx context.Context,
+	key store.Passkey,
+	count uint32,
+) error {
 	return s.people().WriteAll(ctx, func(all *store.All) error {
 		used, err := all.UsePasskey(ctx, key.ID, key.SignCount, count)
 		if err == nil && !used {
@@ -545,7 +553,11 @@ func (s *Service) PasskeysOf(ctx context.Context, id flex.OperatorID) ([]Passkey
 }
 
 // RemovePasskey deletes a passkey of the operator's.
-func (s *Service) RemovePasskey(ctx context.Context, who Operator, id string) error {
+func (s *Service) RemovePasskey(
+	ctx context.Context,
+	who Operator,
+	id string,
+) error {
 	raw, err := base64.RawURLEncoding.DecodeString(id)
 	if err != nil || len(raw) == 0 {
 		return flex.Fail(flex.NotFound, "there is no such passkey of yours")

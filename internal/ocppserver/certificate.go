@@ -171,7 +171,11 @@ func strong(key any) error {
 
 // takeRequest takes a charger's request for a certificate. What is signed is sent by the worker. It returns
 // nil, or why the request is refused. The caller holds mu.
-func (c *charger) takeRequest(m signCertificate, payload json.RawMessage, now time.Time) *refusal {
+func (c *charger) takeRequest(
+	m signCertificate,
+	payload json.RawMessage,
+	now time.Time,
+) *refusal {
 	why := c.signRequest(m, payload, now)
 	if why != nil {
 		c.b.Log.Warn(
@@ -188,7 +192,11 @@ func (c *charger) takeRequest(m signCertificate, payload json.RawMessage, now ti
 	return why
 }
 
-func (c *charger) signRequest(m signCertificate, payload json.RawMessage, now time.Time) *refusal {
+func (c *charger) signRequest(
+	m signCertificate,
+	payload json.RawMessage,
+	now time.Time,
+) *refusal {
 	a := c.b.Authority
 	switch {
 	case c.up.named():

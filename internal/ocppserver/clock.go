@@ -113,7 +113,11 @@ func (n *connector) takeStatus(status string, at, arrived time.Time) {
 }
 
 // tookStatus notes what a status says of whose car it is. Finishing may be said while a car leaves.
-func (n *connector) tookStatus(status string, at time.Time, patience time.Duration) {
+func (n *connector) tookStatus(
+	status string,
+	at time.Time,
+	patience time.Duration,
+) {
 	switch status {
 	case statusPreparing, statusCharging, statusSuspendedEV, statusSuspendedEVSE:
 		n.came(at, patience)

@@ -238,7 +238,11 @@ var reportCalls = []string{
 const stationReportsMax = 256 << 10
 
 // noteStationReport keeps a report. The caller holds mu.
-func (c *charger) noteStationReport(action string, body json.RawMessage, now time.Time) {
+func (c *charger) noteStationReport(
+	action string,
+	body json.RawMessage,
+	now time.Time,
+) {
 	if slices.Contains(reportCalls, action) {
 		c.keepReport(action, body, now)
 	}

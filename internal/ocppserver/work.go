@@ -472,7 +472,12 @@ func (c *charger) forget(n *connector, asset client.AssetResponse) {
 
 // reported notes what flexd knows of a plug. The next car is not bound by the profile of the one
 // that has left, nor by its transaction tx, even if it came while that was reported to flexd.
-func (c *charger) reported(ctx context.Context, n *connector, due plugState, tx int) {
+func (c *charger) reported(
+	ctx context.Context,
+	n *connector,
+	due plugState,
+	tx int,
+) {
 	c.mu.Lock()
 	old := n.want
 	n.reported = due

@@ -102,7 +102,11 @@ func (s *Service) Past(
 }
 
 // groupsOn lists the groups that were counted on a day.
-func groupsOn(ctx context.Context, tx *store.Tx, day flex.Day) ([]PastGroup, error) {
+func groupsOn(
+	ctx context.Context,
+	tx *store.Tx,
+	day flex.Day,
+) ([]PastGroup, error) {
 	var gs []PastGroup
 	for _, attribute := range store.FleetAttributes {
 		names, err := tx.FleetNames(ctx, attribute, day.Span())

@@ -212,7 +212,11 @@ func (t *tally) readPrices(ctx context.Context, tx *store.Tx) error {
 }
 
 // gatherAssets reads which groups the assets are in.
-func (s *Service) gatherAssets(ctx context.Context, org flex.OrgID, t *tally) error {
+func (s *Service) gatherAssets(
+	ctx context.Context,
+	org flex.OrgID,
+	t *tally,
+) error {
 	var after flex.AssetID
 	for {
 		var part []store.GroupedAsset

@@ -156,7 +156,12 @@ func MostDrawn(devices []Device, spans []flex.Span) []flex.Watts {
 
 // LeastLeft is the least that devices leave of a main fuse to another one at any instant of each span; below zero where
 // they may pass it. The spans are in order.
-func LeastLeft(devices []Device, spans []flex.Span, fuse MainFuse, other *Device) []flex.Watts {
+func LeastLeft(
+	devices []Device,
+	spans []flex.Span,
+	fuse MainFuse,
+	other *Device,
+) []flex.Watts {
 	instants := instantsOf(devices)
 	least := make([]flex.Watts, len(spans))
 	next := 0
@@ -177,7 +182,12 @@ func LeastLeft(devices []Device, spans []flex.Span, fuse MainFuse, other *Device
 }
 
 // beside is what devices leave of a main fuse to another one at an instant.
-func beside(devices []Device, at time.Time, fuse MainFuse, other *Device) flex.Watts {
+func beside(
+	devices []Device,
+	at time.Time,
+	fuse MainFuse,
+	other *Device,
+) flex.Watts {
 	var used [3]flex.Watts
 	for i := range devices {
 		w := devices[i].may(at, true)

@@ -65,7 +65,12 @@ func (k *Tank) late(on []bool, hours, fuse float64, net []float64) bool {
 
 // before adds to spans of levels those from which an energy in a slot leads to one of the next spans. They are in order
 // and do not meet.
-func (k *Tank) before(next []levels, t int, energy float64, with []levels) []levels {
+func (k *Tank) before(
+	next []levels,
+	t int,
+	energy float64,
+	with []levels,
+) []levels {
 	all := slices.Clone(with)
 	for _, l := range next {
 		from := levels{
@@ -221,7 +226,13 @@ func (c *Car) numbers(off, peak []class) (least, most []int) {
 }
 
 // start has the car take its least in the cheapest slots of a class, in as many as are wanted. It returns the energy.
-func (c *Car) start(p *Problem, x, net []float64, of class, peak bool, wanted int) float64 {
+func (c *Car) start(
+	p *Problem,
+	x, net []float64,
+	of class,
+	peak bool,
+	wanted int,
+) float64 {
 	var slots []int
 	for t := range x {
 		takes := c.most(t) == of.most && c.peak(t) == peak
@@ -298,7 +309,12 @@ func (c *Car) giveFirst(p *Problem, x, net []float64, missing float64) {
 
 // exchanged is what a car gives in slot a if it takes its least in slot b and what is missing is stored then. It is false
 // where that passes a limit.
-func (c *Car) exchanged(p *Problem, x, net []float64, missing float64, a, b int) (float64, bool) {
+func (c *Car) exchanged(
+	p *Problem,
+	x, net []float64,
+	missing float64,
+	a, b int,
+) (float64, bool) {
 	v := c.V2G
 	least := c.Min * c.Available[b]
 	gives := (least*v.ChargeEff - missing) * v.Efficient

@@ -126,7 +126,12 @@ func resultOf(is totals, bound float64) Result {
 
 // first finds the least shortfall and then the least peak energy of all cars together. It
 // returns the search of the one, and the last one, whose plan has both.
-func (s *Solver) first(p *Problem, l *limits, limit int, seed *search) (short, last *search) {
+func (s *Solver) first(
+	p *Problem,
+	l *limits,
+	limit int,
+	seed *search,
+) (short, last *search) {
 	const rounding = 1e-7
 	all := 0.0
 
