@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/url"
 	"strings"
@@ -318,11 +317,7 @@ func (s *Service) askAndNote(
 	ctx context.Context,
 	u *store.ADRUpstream,
 ) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("asking the OpenADR server %q: %v", u.Name, p)
-		}
-	}()
+	defer flex.Recover(&err)
 
 	// What ends after its next turn has come would not be kept.
 	limited, cancel := context.WithTimeout(ctx, min(upstreamTime, u.Poll))

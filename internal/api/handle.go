@@ -102,7 +102,7 @@ func (s *Server) answer(
 	r *request,
 	w http.ResponseWriter,
 ) (a answer, err error) {
-	defer web.Recover(&err)
+	defer flex.Recover(&err)
 	h := w.Header()
 
 	if r.route.Role != Public {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"flexd/internal/csvfile"
-	"flexd/internal/web"
+	"flexd/internal/flex"
 )
 
 // partWrite is how long a client may take for a part of a table.
@@ -70,7 +70,7 @@ func (v *view) last(r *request) bool {
 
 // part is the view of the part of a table that follows another.
 func (s *Server) part(rt route, r *request, before view) (v view, err error) {
-	defer web.Recover(&err)
+	defer flex.Recover(&err)
 
 	if err := r.Context().Err(); err != nil {
 		return v, err

@@ -116,7 +116,7 @@ func (s *Server) answer(
 	rt route,
 	r *request,
 ) (v view, err error) {
-	defer web.Recover(&err)
+	defer flex.Recover(&err)
 
 	if err := web.CheckText(r.Request); err != nil {
 		return v, err

@@ -264,13 +264,7 @@ func (fs *followers) readAll(d *Service) bool {
 	sites := fs.sites()
 	for org, ids := range sites {
 		ctx, cancel := context.WithTimeout(context.Background(), followRead)
-		var now map[flex.SiteID]SiteNow
-		err := d.DB.Read(ctx, org, func(tx *store.Tx) error {
-			var err error
-			now, err = sitesNow(ctx, tx, ids)
-			return err
-		})
-
+		now, err := d.followed(ctx, org, ids)
 		cancel()
 
 		if err != nil {
@@ -286,6 +280,23 @@ func (fs *followers) readAll(d *Service) bool {
 	}
 
 	return len(sites) > 0
+}
+
+// followed reads an organisation's followed sites.
+func (s *Service) followed(
+	ctx context.Context,
+	org flex.OrgID,
+	ids []flex.SiteID,
+) (now map[flex.SiteID]SiteNow, err error) {
+	defer flex.Recover(&err)
+
+	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
+		now, err = sitesNow(ctx, tx, ids)
+		return err
+	})
+
+	return now, err
 }
 
 // sites are those that are followed, each once, by organisation. Without any the reading ends.

@@ -223,6 +223,8 @@ func (s *Service) parts(
 
 	for i := range tallies {
 		wg.Go(func() {
+			defer flex.Recover(&errs[i])
+
 			var parts []store.WavePart
 			if i == 0 {
 				parts = first

@@ -59,7 +59,8 @@ func (d *dispatcher) record() {
 
 // write records outcomes in one transaction. Where the endpoint was set again since the attempt,
 // the answer of the former one does not count against the push: it is due again at once.
-func (d *dispatcher) write(outcomes []store.Outcome) error {
+func (d *dispatcher) write(outcomes []store.Outcome) (err error) {
+	defer flex.Recover(&err)
 	ctx := context.Background()
 	return d.service.DB.Write(ctx, d.org, func(tx *store.Tx) error {
 		outcomes := slices.Clone(outcomes) // this function may run again

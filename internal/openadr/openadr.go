@@ -181,7 +181,7 @@ func (s *Server) record(r *request, rt route, id string, status int, took time.D
 
 // answer is the request's answer, or the reason why there is none.
 func (s *Server) answer(r *request, rt route, w http.ResponseWriter) (a answer, err error) {
-	defer web.Recover(&err)
+	defer flex.Recover(&err)
 	if !rt.open {
 		err = s.identify(r)
 	}

@@ -128,9 +128,11 @@ const fleetReaders = 4
 
 // readFleet makes a snapshot of the fleet. Each asset is read once, at some moment
 // meanwhile.
-func (s *Service) readFleet(ctx context.Context) (*Fleet, error) {
+func (s *Service) readFleet(ctx context.Context) (v *Fleet, err error) {
+	defer flex.Recover(&err)
+
 	start := time.Now()
-	v := &Fleet{
+	v = &Fleet{
 		At:     s.DB.Now(),
 		ByOrg:  map[flex.OrgID]*Outlook{},
 		Counts: map[flex.OrgID]store.FleetCount{},
@@ -235,6 +237,33 @@ func (f *Outlook) readUnplugged(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
+// readPart reads one part of the fleet, and returns what each organisation's assets in it draw.
+func (s *Service) readPart(
+	ctx context.Context,
+	v *Fleet,
+	part store.PluggedPart,
+) (map[flex.OrgID]*Outlook, error) {
+	sums := map[flex.OrgID]*Outlook{}
+
+	return sums, s.DB.ReadAll(ctx, func(all *store.All) error {
+		clear(sums) // a read may be run again
+		return all.EachPlugged(ctx, part, func(p *store.Plugged) {
+			f := sums[p.Org]
+			if f == nil {
+				whole := v.ByOrg[p.Org]
+				if whole == nil {
+					return // made since the organisations were listed
+				}
+
+				f = whole.part()
+				sums[p.Org] = f
+			}
+
+			f.add(p)
+		})
+	})
+}
+
 // readPlugged adds every part of the fleet, all at the same time.
 func (s *Service) readPlugged(ctx context.Context, v *Fleet) error {
 	sums := make([]map[flex.OrgID]*Outlook, len(v.parts))
@@ -244,24 +273,8 @@ func (s *Service) readPlugged(ctx context.Context, v *Fleet) error {
 
 	for i, part := range v.parts {
 		readers.Go(func() {
-			sums[i] = map[flex.OrgID]*Outlook{}
-			errs[i] = s.DB.ReadAll(ctx, func(all *store.All) error {
-				clear(sums[i]) // a read may be run again
-				return all.EachPlugged(ctx, part, func(p *store.Plugged) {
-					f := sums[i][p.Org]
-					if f == nil {
-						whole := v.ByOrg[p.Org]
-						if whole == nil {
-							return // made since the organisations were listed
-						}
-
-						f = whole.part()
-						sums[i][p.Org] = f
-					}
-
-					f.add(p)
-				})
-			})
+			defer flex.Recover(&errs[i])
+			sums[i], errs[i] = s.readPart(ctx, v, part)
 		})
 	}
 

@@ -218,7 +218,12 @@ func (s *Service) SendAlerts(ctx context.Context) (worker.Report, error) {
 }
 
 // deliver sends a message once and notes what came of it.
-func (s *Service) deliver(ctx context.Context, m store.AlertMessage) error {
+func (s *Service) deliver(
+	ctx context.Context,
+	m store.AlertMessage,
+) (err error) {
+	defer flex.Recover(&err)
+
 	problem := "what comes before it was not sent yet"
 	if !m.Early {
 		problem = s.send(ctx, m)

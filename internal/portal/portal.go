@@ -164,7 +164,7 @@ func (s *Server) answer(
 	r *request,
 	handle func(*Server, *request) error,
 ) (err error) {
-	defer web.Recover(&err)
+	defer flex.Recover(&err)
 
 	if err := web.CheckText(r.Request); err != nil {
 		return err

@@ -100,7 +100,7 @@ func (w *again) shareOut(ctx context.Context, sites []flex.SiteID) error {
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for chunk := range chunks {
-				if err := w.settle(failed, chunk); err != nil {
+				if err := w.settleChunk(failed, chunk); err != nil {
 					stop(err)
 				}
 			}
@@ -117,6 +117,15 @@ func (w *again) shareOut(ctx context.Context, sites []flex.SiteID) error {
 	workers.Wait()
 
 	return context.Cause(failed)
+}
+
+// settleChunk is settle of some sites. The worker goes on after a panic, so that nobody waits for it for ever.
+func (w *again) settleChunk(
+	ctx context.Context,
+	sites []flex.SiteID,
+) (err error) {
+	defer flex.Recover(&err)
+	return w.settle(ctx, sites)
 }
 
 // begin reads what all sites share, which may take a while, and then writes the run down: other

@@ -3,9 +3,7 @@ package web
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"fmt"
 	"net/http"
-	"runtime/debug"
 	"strings"
 	"time"
 )
@@ -27,13 +25,6 @@ func RequestID(r *http.Request) string {
 	rand.Read(b[:])
 
 	return hex.EncodeToString(b[:])
-}
-
-// Recover makes an error of a panic. It is to be deferred by itself.
-func Recover(err *error) {
-	if p := recover(); p != nil {
-		*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-	}
 }
 
 // PolicyNothing is the content policy of what is no page: it may load nothing.

@@ -3,14 +3,12 @@ package web_test
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -273,19 +271,5 @@ func TestServe_ConnectionLimits(t *testing.T) {
 func TestDefaultConnections(t *testing.T) {
 	if n := web.DefaultConnections(); n < 1 || n > 8192 {
 		t.Errorf("%d connections", n)
-	}
-}
-
-func TestRecover(t *testing.T) {
-	answer := func() (err error) {
-		defer web.Recover(&err)
-		panic("planted")
-	}
-	if err := answer(); err == nil || !strings.Contains(err.Error(), "panic: planted") {
-		t.Errorf("%v", err)
-	}
-
-	if err := func() (err error) { defer web.Recover(&err); return errors.New("plain") }(); err == nil || err.Error() != "plain" {
-		t.Errorf("%v", err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -174,11 +173,7 @@ func (w *Worker) record(
 
 // recovered runs a job; a panic is its error.
 func recovered(run func() (Report, error)) (r Report, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic in a job: %v\n%s", p, debug.Stack())
-		}
-	}()
+	defer flex.Recover(&err)
 
 	return run()
 }

@@ -3,6 +3,8 @@ package fleet
 import (
 	"math"
 	"sync"
+
+	"flexd/internal/flex"
 )
 
 // draft is a plan in the making: what every asset draws, and the loads that make up.
@@ -117,9 +119,18 @@ func (d *draft) cost() (cost, turnover float64) {
 // both runs f for the two halves of a piece of work at once.
 func both(f func(k int)) {
 	var wg sync.WaitGroup
-	wg.Go(func() { f(1) })
+	var failed error
+	wg.Go(func() {
+		defer flex.Recover(&failed)
+		f(1)
+	})
+
 	f(0)
 	wg.Wait()
+
+	if failed != nil { // as if it had been done here: who asked for the plan makes an error of it
+		panic(failed)
+	}
 }
 
 // half is the part of n assets that half k works on.

@@ -10,6 +10,9 @@ import (
 // Grid returns rows of zeros.
 var Grid = grid
 
+// Both runs a function for the two halves of a piece of work at once.
+var Both = both
+
 // Most is what the car can take in slot t.
 func (e *EV) Most(t int) float64 { return e.most(t) }
 

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -531,4 +532,25 @@ func TestFleet_Faults(t *testing.T) {
 // flat is the same cap in all slots.
 func flat(kw float64) []float64 {
 	return slices.Repeat([]float64{math.Round(kw*10) / 10}, 48)
+}
+
+// A panic in either half is one of whoever asked for the plan, which makes an error of it: it does not end the process.
+func TestBoth_PanicTogether(t *testing.T) {
+	for _, half := range []int{0, 1} {
+		err := func() (err error) {
+			defer flex.Recover(&err)
+
+			fleet.Both(func(k int) {
+				if k == half {
+					panic("planted")
+				}
+			})
+
+			return nil
+		}()
+
+		if err == nil || !strings.Contains(err.Error(), "planted") {
+			t.Errorf("half %d: %v", half, err)
+		}
+	}
 }
