@@ -88,6 +88,15 @@ func (o *capsSet) check() error {
 		)
 	}
 
+	if o.Power != nil && *o.Power > flex.CapMax.KW() {
+		return flex.Fail(
+			flex.Invalid,
+			"--kw is %v kW: it should be 0 to %.0f, or below 0 for no cap",
+			*o.Power,
+			flex.CapMax.KW(),
+		)
+	}
+
 	if ofGroup && o.Group == "" {
 		return flex.Fail(
 			flex.Invalid,

@@ -172,7 +172,6 @@ func (s *Server) setFleet(
 	org flex.OrgID,
 	fleet flex.Cap,
 ) (view, error) {
-
 	detail := fmt.Sprintf(
 		"fleet: %s kW, %s starts a minute",
 		or(kwText(fleet.Power), "any"),
@@ -186,25 +185,7 @@ func (s *Server) setFleet(
 			Org:    org,
 			Detail: detail,
 		},
-		func() error {
-			c, err := s.Control.Caps(r.Context(), org)
-			c.Fleet = fleet
-			if c.IsZero() {
-				if err != nil {
-					return flex.Fail(
-						flex.Malformed,
-						"nothing is bound, and nothing was: give a cap in kW or starts per minute",
-					)
-				}
-
-				return s.Control.ClearCaps(r.Context(), org)
-			}
-
-			return s.Control.ChangeCaps(r.Context(), org, func(c *flex.Caps) error {
-				c.Fleet = fleet
-				return nil
-			})
-		},
+		func() error { return s.Control.SetFleetCap(r.Context(), org, fleet) },
 	)
 
 	return view{to: "/console/safety?done=capped"}, err

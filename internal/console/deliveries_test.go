@@ -368,6 +368,44 @@ func TestSafety_Groups(t *testing.T) {
 	})
 }
 
+// A group that somebody adds while the last cap of the fleet is taken away stays: it is one transaction.
+func TestSafety_CapsAtOnce(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(d *service) {
+		d.login()
+		site := d.Site()
+		fleet := flex.Cap{Power: new(flex.Watts(20_000))}
+
+		for range 20 {
+			if err := d.control.SetCaps(d.Context(), d.Org, flex.Caps{Fleet: fleet}); err != nil {
+				d.Fatal(err)
+			}
+
+			var both sync.WaitGroup
+			both.Go(func() {
+				form := url.Values{"org": {d.Org.String()}, "kw": {""}, "starts": {""}}
+				if a := d.do("POST", "/console/safety/caps", form); a.status != http.StatusSeeOther {
+					d.Errorf("%d: %s", a.status, a.body)
+				}
+			})
+			both.Go(func() {
+				err := d.control.ChangeCaps(d.Context(), d.Org, func(c *flex.Caps) error {
+					c.Groups = append(c.Groups, flex.CapGroup{Name: "feeder", Cap: fleet, Sites: []flex.SiteID{site}})
+					return nil
+				})
+				if err != nil {
+					d.Error(err)
+				}
+			})
+			both.Wait()
+
+			c, err := d.control.Caps(d.Context(), d.Org)
+			if err != nil || len(c.Groups) != 1 || c.Fleet.Power != nil {
+				d.Fatalf("the group is lost: %+v, %v", c, err)
+			}
+		}
+	})
+}
+
 // A part is halted after it was shown what that stops, beside another, and each is ended by itself.
 func TestSafety_Parts(t *testing.T) {
 	d := newConsole(t, "2026-01-10T18:00:00Z")

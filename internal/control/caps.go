@@ -56,17 +56,7 @@ func (s *Service) ChangeCaps(
 	change func(*flex.Caps) error,
 ) error {
 	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if err := tx.LockOrg(ctx); err != nil {
-			return err
-		}
-
-		c, ok, err := capsWithSites(ctx, tx)
-		if err != nil {
-			return fmt.Errorf("read the caps: %w", err)
-		}
-		if !ok { // whoever began without caps notes no change under them
-			err = tx.LockForCaps(ctx)
-		}
+		c, _, err := lockCaps(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -77,6 +67,59 @@ func (s *Service) ChangeCaps(
 
 		return tx.SetCaps(ctx, c)
 	})
+}
+
+// SetFleetCap sets the cap of the whole fleet; groups and position stay. Where nothing is bound any more, the caps are
+// taken away. It is Malformed if nothing was bound before either, and fails as SetCaps does.
+func (s *Service) SetFleetCap(
+	ctx context.Context,
+	org flex.OrgID,
+	fleet flex.Cap,
+) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		c, ok, err := lockCaps(ctx, tx)
+		if err != nil {
+			return err
+		}
+
+		c.Fleet = fleet
+		if c.IsZero() && ok {
+			return clearCaps(ctx, tx)
+		}
+		if c.IsZero() {
+			return flex.Fail(
+				flex.Malformed,
+				"nothing is bound, and nothing was: give a cap in kW or starts per minute",
+			)
+		}
+
+		unchanged := func(*flex.Caps) error { return nil }
+		if err := changedCaps(ctx, tx, &c, unchanged); err != nil {
+			return err
+		}
+
+		return tx.SetCaps(ctx, c)
+	})
+}
+
+// lockCaps locks the organisation, and returns its caps in force, if there are any.
+func lockCaps(
+	ctx context.Context,
+	tx *store.Tx,
+) (c flex.Caps, ok bool, err error) {
+	if err := tx.LockOrg(ctx); err != nil {
+		return c, false, err
+	}
+
+	c, ok, err = capsWithSites(ctx, tx)
+	if err != nil {
+		return c, false, fmt.Errorf("read the caps: %w", err)
+	}
+	if !ok { // whoever began without caps notes no change under them
+		err = tx.LockForCaps(ctx)
+	}
+
+	return c, ok, err
 }
 
 // PreviewCaps returns the caps as a change would leave them, and changes nothing. It fails as ChangeCaps does.
@@ -146,11 +189,20 @@ func (s *Service) ClearCaps(
 		if err := tx.LockOrg(ctx); err != nil {
 			return err
 		}
-		if err := keepLimited(ctx, tx, nil); err != nil {
-			return err
-		}
-		return tx.ClearCaps(ctx)
+
+		return clearCaps(ctx, tx)
 	})
+}
+
+func clearCaps(
+	ctx context.Context,
+	tx *store.Tx,
+) error {
+	if err := keepLimited(ctx, tx, nil); err != nil {
+		return err
+	}
+
+	return tx.ClearCaps(ctx)
 }
 
 // keepLimited is Conflict if a group that somebody limits is not among those that will be: its limits

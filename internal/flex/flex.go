@@ -24,13 +24,28 @@ type (
 )
 
 // FromKW converts kilowatts to the nearest whole watt.
-func FromKW(kw float64) Watts { return Watts(math.Round(kw * 1000)) }
+func FromKW(kw float64) Watts { return Watts(whole(kw * 1000)) }
 
 // FromKWh converts kilowatt-hours to the nearest whole watt-hour.
-func FromKWh(kwh float64) WattHours { return WattHours(math.Round(kwh * 1000)) }
+func FromKWh(kwh float64) WattHours { return WattHours(whole(kwh * 1000)) }
 
 // FromGBPPerMWh converts a market price to the nearest millionth of a pound.
-func FromGBPPerMWh(p float64) Price { return Price(math.Round(p * 1e6)) }
+func FromGBPPerMWh(p float64) Price { return Price(whole(p * 1e6)) }
+
+// whole rounds to the nearest whole number, and to the largest or smallest that there is where that is beyond them:
+// without it a number that is too large could become any other, of either sign.
+func whole(f float64) int64 {
+	f = math.Round(f)
+
+	if f >= math.MaxInt64 { // as a float64 it is 1 more
+		return math.MaxInt64
+	}
+	if f <= math.MinInt64 {
+		return math.MinInt64
+	}
+
+	return int64(f)
+}
 
 // KW returns the power in kilowatts.
 func (w Watts) KW() float64 { return float64(w) / 1000 }
