@@ -337,6 +337,7 @@ func TestOnboard_OtherMPAN(t *testing.T) {
 			{"not energised", dead, "its meter is not energised"},
 			{"of export", export, "that of an export meter"},
 			{"not half-hourly", notSettled, "its meter is not settled half-hourly"},
+			{"without a model", notSettled, "asset_model_not_set (send asset_model with the asset, or by PATCH /entities/asset/{asset_id})"},
 		}
 		for _, c := range refused {
 			if r := h.want("POST", "/entities/site/onboard", body(c.mpan, "10 Downing Street"), 422, ""); !strings.Contains(r.body, c.why) {

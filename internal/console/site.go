@@ -62,7 +62,7 @@ type gapLine struct {
 var issueText = map[string]issue{
 	registry.ModelNotSet: {
 		What: "no model is named",
-		Do:   "send the model: PATCH /entities/asset/{asset_id}",
+		Do:   "send asset_model: PATCH /entities/asset/{asset_id}",
 	},
 	registry.ModelNotFound: {
 		What: "the model is not in the catalogue",

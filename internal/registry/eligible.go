@@ -2,6 +2,8 @@ package registry
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"flexd/internal/flex"
 	"flexd/internal/store"
@@ -21,6 +23,28 @@ const (
 // export is above the organisation's limit (P511). The interface has no code for it: the refusal
 // of an enrolment, the console and the register give it.
 const ExportAboveLimit = "half_hourly_export_above_limit"
+
+// remedies say what a client, or else the operator, does about an issue.
+var remedies = map[string]string{
+	ModelNotSet:      "send asset_model with the asset, or by PATCH /entities/asset/{asset_id}",
+	ModelNotFound:    "correct asset_model, or have the operator import the model",
+	ModelNotCoP11:    "have the supplier move the meter to half-hourly settlement, as the model's own meter may not settle",
+	InstallDateUnset: "send installation_date with the asset, or by PATCH /entities/asset/{asset_id}",
+	EnrolOverride:    "ask the operator, who decided so for the model",
+	NonDomesticSite:  "nothing can be done: such sites have no way in",
+}
+
+// issuesText names issues, each with what is to be done about it.
+func issuesText(issues []string) string {
+	texts := slices.Clone(issues)
+	for i, issue := range issues {
+		if remedy, known := remedies[issue]; known {
+			texts[i] = issue + " (" + remedy + ")"
+		}
+	}
+
+	return strings.Join(texts, ", ")
+}
 
 // PropositionEligibility says whether a proposition is open, and what stands in its way. The override is
 // named also when it is what opens it.

@@ -156,7 +156,7 @@ func notOpen(e Eligibility, p flex.Proposition) string {
 	add := func(what string, vs []PropositionEligibility) {
 		for _, v := range vs {
 			if v.Proposition == p {
-				lines = append(lines, what+": "+strings.Join(v.Issues, ", "))
+				lines = append(lines, what+": "+issuesText(v.Issues))
 			}
 		}
 	}

@@ -17,8 +17,8 @@ const options = () => ({
   axes: [timeAxis(), axis("kW")],
   series: [
     { label: "From", value: (u, v) => (v == null ? "–" : momentText(v)) },
-    { label: "At least", stroke: "transparent", paths: stepped(), value: one, points: { show: false } },
-    { label: "At most", stroke: "transparent", paths: stepped(), value: one, points: { show: false } },
+    { label: "At least", class: "value-only", stroke: "transparent", paths: stepped(), value: one, points: { show: false } },
+    { label: "At most", class: "value-only", stroke: "transparent", paths: stepped(), value: one, points: { show: false } },
     { label: "Without flexd", stroke: colour("--plain"), dash: [5, 4], width: 1.5, paths: stepped(), value: one, points: { show: false } },
     { label: "Planned", stroke: colour("--plan"), width: 2.25, paths: stepped(), value: one, points: { show: false } },
     { label: "Batteries, dispatched", stroke: colour("--good"), dash: [6, 3], width: 1.5, paths: stepped(), value: one, points: { show: false } },
