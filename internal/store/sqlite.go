@@ -198,18 +198,13 @@ func (db *DB) startSQLite(ctx context.Context) error {
 		wal:     db.path + "-wal",
 	}
 
-	for i := range readersMax + 1 {
-		c, err := db.sql.Conn(ctx)
-		if err != nil {
-			return fmt.Errorf("connect to SQLite: %w", err)
-		}
+	s.writer = &sqliteConn{}
+	if err := s.writer.connect(ctx, db.sql); err != nil {
+		return err
+	}
 
-		l := &sqliteConn{c: c, stmts: map[string]*statement{}}
-		if i == 0 {
-			s.writer = l
-		} else {
-			s.readers <- l
-		}
+	for range readersMax {
+		s.readers <- &sqliteConn{}
 	}
 
 	db.sqlite = s
@@ -295,6 +290,9 @@ func (db *DB) readSQLite(
 
 	defer db.sqlite.free(l)
 
+	if err := l.connect(ctx, db.sql); err != nil {
+		return db.unavailable(err)
+	}
 	if _, err := l.ExecContext(ctx, "BEGIN DEFERRED"); err != nil {
 		return fmt.Errorf("begin read: %w", db.unavailable(err))
 	}
@@ -305,10 +303,27 @@ func (db *DB) readSQLite(
 }
 
 // sqliteConn is a connection to SQLite with the statements prepared on it. One goroutine uses it
-// at a time.
+// at a time. A reader is connected when it is first used: to connect is to read the whole schema, and most
+// stores of a program that runs a command, or of a test, never need more than one.
 type sqliteConn struct {
-	c     *sql.Conn
+	c     *sql.Conn // nil until it is connected
 	stmts map[string]*statement
+}
+
+// connect connects it, if it is not yet.
+func (l *sqliteConn) connect(ctx context.Context, from *sql.DB) error {
+	if l.c != nil {
+		return nil
+	}
+
+	c, err := from.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("connect to SQLite: %w", err)
+	}
+
+	l.c, l.stmts = c, map[string]*statement{}
+
+	return nil
 }
 
 // statement is a query prepared with nameless parameters. SQLite takes $1 for a name, which
@@ -466,6 +481,10 @@ func (l *sqliteConn) QueryRowContext(
 }
 
 func (l *sqliteConn) close() {
+	if l.c == nil {
+		return
+	}
+
 	for _, st := range l.stmts {
 		st.Close()
 	}

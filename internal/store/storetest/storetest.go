@@ -221,31 +221,41 @@ var started = time.Now()
 // opened in a bubble has timers of its own there: it cannot be kept for those outside it.
 func inBubble() bool { return time.Now().Before(started) }
 
-// kept are the connections past the stores that last as long as their database, by its URL: to
-// make one costs PostgreSQL more than most of what is asked on it.
+// kept are the connections past the stores that last as long as their database, or on SQLite as the test that asked
+// first, by its URL: to make one costs more than most of what is asked on it.
 var kept sync.Map
 
-func keepConnection(t testing.TB, url string) {
+func keepConnection(t testing.TB, url string) *sql.DB {
 	t.Helper()
 
-	db, err := sql.Open("pgx", url)
-	if err != nil {
-		t.Fatal(err)
-	}
-
+	db := connectPast(t, url)
 	kept.Store(url, db)
 	t.Cleanup(func() {
-		kept.Delete(url)
+		kept.CompareAndDelete(url, db)
 		db.Close()
 	})
+
+	return db
 }
 
 // connection returns a connection to the store at the url, past the store, and what gives it back.
 func connection(t testing.TB, url string) (*sql.DB, func()) {
 	t.Helper()
-	if db, ok := kept.Load(url); ok && !inBubble() {
+	if inBubble() {
+		db := connectPast(t, url)
+		return db, func() { db.Close() }
+	}
+
+	if db, ok := kept.Load(url); ok {
 		return db.(*sql.DB), func() {}
 	}
+
+	return keepConnection(t, url), func() {}
+}
+
+// connectPast opens a connection to the store at the url, past the store.
+func connectPast(t testing.TB, url string) *sql.DB {
+	t.Helper()
 
 	driver, name := "pgx", url
 	if path, sqlite := strings.CutPrefix(url, "sqlite:"); sqlite {
@@ -258,7 +268,7 @@ func connection(t testing.TB, url string) (*sql.DB, func()) {
 		t.Fatal(err)
 	}
 
-	return db, func() { db.Close() }
+	return db
 }
 
 // Exec runs one statement on the store at the url, past the store: to plant a fault, or a
