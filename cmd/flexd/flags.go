@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 )
@@ -47,9 +48,14 @@ type reader struct {
 // Decode reads the value, or says what was wrong with it and what would be right; kong puts the
 // flag's name before.
 func (r reader) Decode(ctx *kong.DecodeContext, into reflect.Value) error {
-	var text string
-	if ctx.Scan.PopValueInto("value", &text) != nil {
+	word, err := ctx.Scan.PopValue("value")
+	if err != nil {
 		return fmt.Errorf("give %s", r.what)
+	}
+
+	text, ok := word.Value.(string) // PopValueInto would mend what is not UTF-8
+	if !ok {
+		text = fmt.Sprint(word.Value)
 	}
 
 	if r.read(into, text) != nil {
@@ -96,6 +102,7 @@ func readers() kong.Option {
 	return kong.OptionFunc(func(k *kong.Kong) error {
 		return errors.Join(
 			kong.KindMapper(reflect.Float64, reader{"a number such as 7.4", readNumber}).Apply(k),
+			kong.KindMapper(reflect.String, reader{"text in UTF-8, such as Acme", readText}).Apply(k),
 			kong.KindMapper(reflect.Int, whole).Apply(k),
 			kong.KindMapper(reflect.Int64, whole).Apply(k),
 			kong.KindMapper(reflect.Uint64, reader{
@@ -129,6 +136,17 @@ func readNumber(into reflect.Value, text string) error {
 	}
 
 	return err
+}
+
+// readText takes any text that a record can keep; a database, an audit log and JSON cannot keep other bytes.
+func readText(into reflect.Value, text string) error {
+	if !utf8.ValidString(text) {
+		return strconv.ErrSyntax
+	}
+
+	into.SetString(text)
+
+	return nil
 }
 
 func readWhole(into reflect.Value, text string) error {

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -132,6 +133,10 @@ type store struct {
 // settings are those of a store that is there. What is said of one that was made by asking,
 // such as that its pushes are halted, would be said of the wrong one.
 func (s store) settings() (app.Settings, error) {
+	if err := s.check(); err != nil {
+		return app.Settings{}, err
+	}
+
 	if path, embedded := s.path(); embedded {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 			return app.Settings{}, flex.Fail(
@@ -151,9 +156,10 @@ func (s store) settings() (app.Settings, error) {
 // again are the settings of a store that is made if it is not there. A command never changes the
 // schema of one that is: only flexd migrate and flexd serve do.
 func (s store) anew() (app.Settings, error) {
-	if err := records.CheckURL(s.Database); err != nil {
+	if err := s.check(); err != nil {
 		return app.Settings{}, err
 	}
+
 	keys, err := s.keys()
 
 	return app.Settings{
@@ -165,6 +171,36 @@ func (s store) anew() (app.Settings, error) {
 
 		DatabaseClock: true,
 	}, err
+}
+
+// check refuses what is no database: another word, or a folder.
+func (s store) check() error {
+	if err := records.CheckURL(s.Database); err != nil {
+		return err
+	}
+
+	path, embedded := s.path()
+	if !embedded {
+		return nil
+	}
+
+	if path == "" {
+		return flex.Fail(
+			flex.Invalid,
+			"--database names no file: right is one like sqlite:flexd.db",
+		)
+	}
+
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return flex.Fail(
+			flex.Invalid,
+			"--database: %s is a folder: name a file in it, as in sqlite:%s",
+			path,
+			filepath.Join(path, "flexd.db"),
+		)
+	}
+
+	return nil
 }
 
 // path returns where an embedded database is.

@@ -347,14 +347,20 @@ func (s *Service) checkURL(text string) error {
 		return err
 	}
 
-	if err := s.Out.CheckHost(u.Hostname()); err != nil {
-		return fmt.Errorf(
-			"%w; an operator may allow it (--allow-private-endpoints)",
-			err,
-		)
+	return s.checkHost(u.Hostname())
+}
+
+// checkHost refuses a host that is not on the public internet, and says whether an operator may open it.
+func (s *Service) checkHost(host string) error {
+	err := s.Out.CheckHost(host)
+	if err == nil || errors.Is(err, egress.ErrNever) {
+		return err
 	}
 
-	return nil
+	return fmt.Errorf(
+		"%w; an operator may allow it (--allow-private-endpoints)",
+		err,
+	)
 }
 
 var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$")

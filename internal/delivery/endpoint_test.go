@@ -70,6 +70,28 @@ func TestSetEndpoint_Limits(t *testing.T) {
 	})
 }
 
+// The message says that an operator may open an address only where that is so.
+func TestSetEndpoint_NeverOpened(t *testing.T) {
+	one(t, func(h *fixture) {
+		const mayBe = "(--allow-private-endpoints)"
+
+		for url, opened := range map[string]bool{
+			"https://10.0.0.1/":           true,
+			"https://localhost/":          true,
+			"https://169.254.169.254/":    false,
+			"https://[fd00:ec2::254]/":    false,
+			"https://[fe80::1]/":          false,
+			"https://100.100.100.200/":    false,
+			"https://[::ffff:a9fe:a9fe]/": false,
+		} {
+			_, _, err := h.service.SetEndpoint(context.Background(), h.Org, flex.ScheduleEndpoint, delivery.Settings{URL: url})
+			if err == nil || strings.Contains(err.Error(), mayBe) != opened || strings.Contains(err.Error(), "whatever an operator allows") == opened {
+				t.Errorf("%s: %v", url, err)
+			}
+		}
+	})
+}
+
 // All faults of one request come at once, each with its place.
 func TestSetEndpoint_AllFaults(t *testing.T) {
 	one(t, func(h *fixture) {

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -60,12 +61,15 @@ var Private = []netip.Prefix{
 	netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("fc00::/7"),
 }
 
+// ErrNever is part of an error for an address that no setting opens.
+var ErrNever = errors.New("it is refused whatever an operator allows")
+
 // check returns an error if a may not be dialled.
 func check(a netip.Addr, allow []netip.Prefix) error {
 	a = a.Unmap().WithZone("")
 	for _, b := range never {
 		if b.Contains(a) {
-			return fmt.Errorf("%v is %s", a, b.what)
+			return fmt.Errorf("%v is %s: %w", a, b.what, ErrNever)
 		}
 	}
 
