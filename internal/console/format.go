@@ -247,8 +247,13 @@ func sentence(text string) string {
 	return text
 }
 
-// capital writes a text as the beginning of a heading.
+// capital writes a text as the beginning of a heading. A name of the interface stays as it is.
 func capital(text string) string {
+	first, _, _ := strings.Cut(text, " ")
+	if strings.Contains(first, "_") {
+		return text
+	}
+
 	r, n := utf8.DecodeRuneInString(text)
 	if n == 0 {
 		return ""

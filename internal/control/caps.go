@@ -160,7 +160,7 @@ func changedCaps(
 	if c.IsZero() {
 		return flex.Fail(
 			flex.Malformed,
-			"nothing is bound: give the fleet or a group a cap, or a position; DELETE /caps takes caps away",
+			"nothing is bound: give fleet or a group cap_kw or starts_per_minute, or give a position; DELETE /caps takes caps away",
 		)
 	}
 

@@ -349,3 +349,12 @@ func grouped(n int) string {
 
 	return text
 }
+
+// kWhText writes an energy in kWh, with its thousands apart.
+func kWhText(e flex.WattHours) string {
+	text := strconv.FormatFloat(e.KWh(), 'f', 1, 64)
+	whole, tenths, _ := strings.Cut(text, ".")
+	n, _ := strconv.Atoi(whole) // FormatFloat writes digits
+
+	return grouped(n) + "." + tenths + " kWh"
+}

@@ -256,7 +256,7 @@ func findShort(
 			Energy: s.energy,
 			Assets: assets,
 			Text:   shortages[cause].text + worstFirst(s.count),
-			Title:  fmt.Sprintf("%s by ready-by: %.1f kWh will be missing", lacking(s.count), s.energy.KWh()),
+			Title:  lacking(s.count) + " by ready-by: " + kWhText(s.energy) + " will be missing",
 		})
 	}
 
