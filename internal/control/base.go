@@ -60,24 +60,36 @@ func (b *baseLoad) most() flex.Watts {
 }
 
 // learnBase learns it from what a home drew. Where too little is known of a half-hour on a kind of
-// day, both kinds are taken, and where that is too little as well, the most of the day. Of a home of
+// day, what is guessed counts too, as no less than the least of any other half-hour; where that is too little, both kinds are taken, and else the most of the day. Of a home of
 // which no half-hour is known well enough nothing is.
-func learnBase(drawn forecast.Series) baseLoad {
-	var by [2][50][]flex.WattHours
+func learnBase(
+	drawn forecast.Series,
+	guessed func(flex.Period) bool,
+) baseLoad {
+	var by, guesses drawnBy
 	for p, e := range drawn {
 		kind, place := kindOf(p)
-		by[kind][place] = append(by[kind][place], max(0, e))
+		list := &by[kind][place]
+		if guessed(p) {
+			list = &guesses[kind][place]
+		}
+
+		*list = append(*list, max(0, e))
 	}
 
 	var b baseLoad
+	least := leastOf(by)
 	for kind := range by {
-		for place, own := range by[kind] {
+		for place := range by[kind] {
+			own, isGuess := enoughOf(by, guesses, kind, place)
 			if len(own) < BaseDays {
-				own = slices.Concat(own, by[1-kind][place])
+				continue
 			}
-			if len(own) >= BaseDays {
-				b.known = true
-				b.watts[kind][place] = max(1, cautious(own))
+
+			b.known = true
+			b.watts[kind][place] = max(1, cautious(own))
+			if isGuess {
+				b.watts[kind][place] = max(least, b.watts[kind][place])
 			}
 		}
 	}
@@ -92,6 +104,48 @@ func learnBase(drawn forecast.Series) baseLoad {
 	}
 
 	return b
+}
+
+// drawnBy is what a home drew in half-hours, by kind of day and half-hour of the day.
+type drawnBy [2][50][]flex.WattHours
+
+// enoughOf is what a half-hour of the day is learned from, and whether guesses are in it.
+func enoughOf(
+	by drawnBy,
+	guesses drawnBy,
+	kind int,
+	place int,
+) ([]flex.WattHours, bool) {
+	own := by[kind][place]
+	if len(own) >= BaseDays {
+		return own, false
+	}
+
+	guess := guesses[kind][place]
+	own = slices.Concat(own, guess)
+	if len(own) < BaseDays {
+		guess = slices.Concat(guess, guesses[1-kind][place])
+		own = slices.Concat(own, by[1-kind][place], guesses[1-kind][place])
+	}
+
+	return own, len(guess) > 0
+}
+
+// leastOf is the least that a home draws in any half-hour that is known well enough.
+func leastOf(by drawnBy) flex.Watts {
+	least := flex.Watts(0)
+	for kind := range by {
+		for _, own := range by[kind] {
+			if len(own) < BaseDays {
+				continue
+			}
+			if w := cautious(own); least == 0 || w < least {
+				least = w
+			}
+		}
+	}
+
+	return least
 }
 
 // cautious is the mean power that BaseShare of some half-hours do not pass, in whole steps.
@@ -207,5 +261,13 @@ func readBase(
 		return baseLoad{}, err
 	}
 
-	return learnBase(a.drawn(chargerDevice, batteryDevice, roofDevice, heaterDevice)), nil
+	drawn := a.drawn(
+		chargerDevice,
+		batteryDevice,
+		roofDevice,
+		heaterDevice,
+		sentDevice,
+	)
+
+	return learnBase(drawn, a.guessed), nil
 }

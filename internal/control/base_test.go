@@ -27,7 +27,8 @@ func TestLearnBase(t *testing.T) {
 
 	drawn[first.Period(3)] = 5000 // one day of twenty
 
-	b := learnBase(drawn)
+	known := func(flex.Period) bool { return false }
+	b := learnBase(drawn, known)
 	monday, saturday := first.Add(28), first.Add(33)
 	for _, c := range []struct {
 		p    flex.Period
@@ -42,7 +43,7 @@ func TestLearnBase(t *testing.T) {
 		t.Errorf("most %d, known %v", b.most(), b.known)
 	}
 
-	if none := learnBase(forecast.Series{first.Period(1): 100}); none.known || none.most() != 0 {
+	if none := learnBase(forecast.Series{first.Period(1): 100}, known); none.known || none.most() != 0 {
 		t.Errorf("of one half-hour %d W are learned", none.most())
 	}
 }

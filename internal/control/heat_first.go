@@ -143,6 +143,10 @@ func (t *heatedTank) put(
 		return err
 	}
 
+	if err := t.keepHalfHour(ctx, tx, false); err != nil {
+		return err
+	}
+
 	return t.tellCars(ctx, tx)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"flexd/internal/flex"
+	"flexd/internal/store"
 )
 
 // Due weighs the market again for what was marked, as a run does that began before caps were set.
@@ -13,3 +14,18 @@ func (s *Service) Due(ctx context.Context, org flex.OrgID) error {
 
 // LookAtOnce sets how many marked sessions are looked at in one transaction, so that a few cars are more than that.
 func (s *Service) LookAtOnce(n int) { s.dueAtOnce = n }
+
+// HomeLoad is what is kept free for a home itself on a working day, in kW by half-hour of the day.
+func (s *Service) HomeLoad(ctx context.Context, org flex.OrgID, site flex.SiteID) ([]float64, error) {
+	var kw []float64
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		b, err := baseAt(ctx, tx, site)
+		for _, w := range b.watts[0] {
+			kw = append(kw, w.KW())
+		}
+
+		return err
+	})
+
+	return kw, err
+}

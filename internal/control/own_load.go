@@ -116,7 +116,7 @@ func (a *siteAccount) readAssets(
 			typ:   assets[i].Type,
 			meter: steady[assets[i].ID],
 		}
-		if own.meter || own.typ.Charges() {
+		if own.meter || own.typ.Charges() || a.steered[own.id] {
 			a.assets = append(a.assets, own)
 		}
 	}
@@ -199,6 +199,10 @@ func (a *siteAccount) addDevices(
 
 		if gave := energies(rs, flex.SolarPower); len(gave) > 0 {
 			a.add(own, roofDevice, gave)
+		}
+
+		if err := a.addSent(ctx, tx, own, rs); err != nil {
+			return err
 		}
 
 		heats := own.typ.Heats() && (a.steered[own.id] || !own.until.IsZero())
@@ -336,6 +340,65 @@ func (a *siteAccount) batteryHeard(p flex.Period) bool {
 	return !found
 }
 
+// addSent adds what a planned heater or battery was to take that reports nothing. What such a battery was to give is not counted: a forecast
+// that is made of it would grow by itself.
+func (a *siteAccount) addSent(
+	ctx context.Context,
+	tx *store.Tx,
+	own *pastAsset,
+	rs []flex.Reading,
+) error {
+	if !a.steered[own.id] {
+		return nil
+	}
+
+	took, guessed := forecast.Series{}, map[flex.Period]bool{}
+	span := flex.Span{From: a.before.Add(-forecast.Days).Start(), To: a.before.Start()}
+	if own.typ == flex.Battery && !reports(rs, flex.BatteryInverterPower) {
+		powers, err := tx.BatteryHalfHours(ctx, own.id, span)
+		if err != nil {
+			return fmt.Errorf("read what a battery was planned with: %w", err)
+		}
+
+		for p, w := range powers {
+			took[p] = flex.WattHours(max(0, w) / 2)
+			guessed[p] = w > 0
+		}
+	}
+
+	if own.typ.Heats() && !reports(rs, flex.HeatPower) {
+		halves, err := tx.HeatHalfHours(ctx, own.id, span)
+		if err != nil {
+			return fmt.Errorf("read what a heater was planned with: %w", err)
+		}
+
+		for p, h := range halves {
+			took[p] = h.Expected
+			guessed[p] = h.Most > 0
+		}
+	}
+
+	if len(took) > 0 {
+		a.add(own, sentDevice, took).guessed = guessed
+	}
+
+	return nil
+}
+
+// reports reports whether any of an asset's readings has a label.
+func reports(rs []flex.Reading, label flex.Label) bool {
+	return slices.ContainsFunc(rs, func(r flex.Reading) bool {
+		return r.Label == label
+	})
+}
+
+// guessed reports whether what a device took in a half-hour is known only by what it was sent.
+func (a *siteAccount) guessed(p flex.Period) bool {
+	return slices.ContainsFunc(a.devices, func(d siteDevice) bool {
+		return d.guessed[p]
+	})
+}
+
 // roof is what all roofs gave, in the half-hours of which each is known.
 func (a *siteAccount) roof() forecast.Series {
 	sum := forecast.Series{}
@@ -365,6 +428,7 @@ const (
 	batteryDevice
 	roofDevice
 	heaterDevice
+	sentDevice // one that reports nothing, of which it is known what it was sent
 )
 
 // siteDevice is what took or gave energy behind a site's boundary that is not the home's own.
@@ -378,6 +442,8 @@ type siteDevice struct {
 	lit map[time.Duration]bool
 	// it was metered for HeatRead or more
 	longMetered bool
+	// when it took as much as was sent to it only if it did as it was to
+	guessed map[flex.Period]bool
 }
 
 // in is what the device took in a half-hour, and whether that is known.
@@ -385,7 +451,7 @@ type siteDevice struct {
 //   - A charger took nothing where nothing was plugged in.
 //   - A battery is not there before its first reading.
 //   - A roof gave nothing at a time of the day at which it never did: inverters sleep by night.
-//   - A heater that was metered for HeatRead was there before, too, and took what is not known.
+//   - A heater that was metered for HeatRead was there before, too, and took what is not known; likewise what was sent for so long.
 func (d *siteDevice) in(p flex.Period) (flex.WattHours, bool) {
 	if e, known := d.took[p]; known {
 		return e, true

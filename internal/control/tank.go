@@ -53,6 +53,7 @@ type heatedTank struct {
 	high     float64
 	from     time.Time
 	known    store.HeatModel // what was learned of it
+	noted    flex.Period     // in which it was planned last
 
 	stored   flex.WattHours // now, above the bottom of the band
 	basis    store.TankBasis
@@ -169,6 +170,10 @@ func (t *heatedTank) send(
 		return err
 	}
 
+	if err := t.keepHalfHour(ctx, tx, true); err != nil {
+		return err
+	}
+
 	if err := t.tellCars(ctx, tx); err != nil {
 		return err
 	}
@@ -233,6 +238,8 @@ func tankOf(
 	if err != nil {
 		return t, err
 	}
+
+	t.noted = flex.PeriodAt(t.plan.StoredAt)
 
 	t.known, err = tx.HeatModel(ctx, asset.ID)
 

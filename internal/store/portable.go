@@ -91,6 +91,7 @@ var carried = []carriedTable{
 	{name: "flex_event"},
 	{name: "former_email"},
 	{name: "grid_product"},
+	{name: "heat_day"},
 	{name: "heat_model"},
 	{name: "held_reading"},
 	{name: "inputs"},

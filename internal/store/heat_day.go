@@ -1,0 +1,159 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// HeatDaysKept is how many days of each heater are kept: more than a home's own load is learned from.
+const HeatDaysKept = 60
+
+// HeatHalfHour is what a tank or a heat pump was to draw in a half-hour.
+type HeatHalfHour struct {
+	Expected flex.WattHours // by its plan
+	Most     flex.WattHours // by all that it may have been following; 0: it was held off
+}
+
+// AddHeatHalfHour keeps a half-hour of a heater. Of what is expected in two of one half-hour the first counts, of the most the higher.
+func (tx *Tx) AddHeatHalfHour(
+	ctx context.Context,
+	id flex.AssetID,
+	at flex.Period,
+	h HeatHalfHour,
+) error {
+	day := flex.DayAt(at.Start())
+	number := at.Sub(day.Period(1)) + 1
+	_, err := tx.exec(
+		ctx,
+		`INSERT INTO heat_day (asset_id, from_at, org_id, half_hours) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (asset_id, from_at) DO UPDATE SET half_hours = heat_day.half_hours || ' ' || excluded.half_hours
+		WHERE heat_day.org_id = excluded.org_id`,
+		id.Bytes(),
+		micros(day.Start()),
+		tx.org.Bytes(),
+		fmt.Sprintf("%d/%d/%d", number, h.Expected, h.Most),
+	)
+	if err != nil || number != 1 {
+		return err
+	}
+
+	_, err = tx.exec(
+		ctx,
+		`DELETE FROM heat_day WHERE asset_id = $1 AND from_at < $2 AND org_id = $3`,
+		id.Bytes(),
+		micros(day.Add(-HeatDaysKept).Start()),
+		tx.org.Bytes(),
+	)
+
+	return err
+}
+
+// HeatHalfHours returns the half-hours of a heater on the days that begin in a span.
+func (tx *Tx) HeatHalfHours(
+	ctx context.Context,
+	id flex.AssetID,
+	span flex.Span,
+) (map[flex.Period]HeatHalfHour, error) {
+	halves := map[flex.Period]HeatHalfHour{}
+	read := func(s scanner) error {
+		var from time.Time
+		var text string
+		if err := s.Scan(instant{&from}, &text); err != nil {
+			return err
+		}
+
+		first := flex.DayAt(from).Period(1)
+		for part := range strings.FieldsSeq(text) {
+			if err := addHeatHalfHour(halves, first, part); err != nil {
+				return fmt.Errorf("heater %v on %v: %w", id, from, err)
+			}
+		}
+
+		return nil
+	}
+
+	err := eachRow(
+		ctx,
+		tx.conn,
+		read,
+		`SELECT from_at, half_hours FROM heat_day WHERE org_id = $1 AND asset_id = $2 AND from_at >= $3 AND from_at < $4 ORDER BY from_at`,
+		tx.org.Bytes(),
+		id.Bytes(),
+		micros(span.From),
+		micros(span.To),
+	)
+
+	return halves, err
+}
+
+// addHeatHalfHour reads a half-hour as AddHeatHalfHour writes it.
+func addHeatHalfHour(
+	halves map[flex.Period]HeatHalfHour,
+	first flex.Period,
+	text string,
+) error {
+	var number int
+	var h HeatHalfHour
+	n, err := fmt.Sscanf(text, "%d/%d/%d", &number, &h.Expected, &h.Most)
+	if err != nil || n != 3 {
+		return fmt.Errorf("%w: %q is no half-hour", ErrUnreadable, text)
+	}
+
+	p := first.Add(number - 1)
+	if before, twice := halves[p]; twice {
+		h.Expected = before.Expected
+		h.Most = max(h.Most, before.Most)
+	}
+
+	halves[p] = h
+
+	return nil
+}
+
+// BatteryHalfHours returns the power that a battery was planned with in the half-hours of the days that begin in a span.
+func (tx *Tx) BatteryHalfHours(
+	ctx context.Context,
+	id flex.AssetID,
+	span flex.Span,
+) (map[flex.Period]flex.Watts, error) {
+	powers := map[flex.Period]flex.Watts{}
+	read := func(s scanner) error {
+		var from time.Time
+		var text string
+		if err := s.Scan(instant{&from}, &text); err != nil {
+			return err
+		}
+
+		first := flex.DayAt(from).Period(1)
+		for part := range strings.FieldsSeq(text) {
+			h, err := readBatteryHalfHour(part)
+			if err != nil {
+				return fmt.Errorf("battery %v on %v: %w", id, from, err)
+			}
+
+			p := first.Add(h.Number - 1)
+			if _, twice := powers[p]; !twice {
+				powers[p] = h.Power
+			}
+		}
+
+		return nil
+	}
+
+	err := eachRow(
+		ctx,
+		tx.conn,
+		read,
+		`SELECT from_at, half_hours FROM battery_day WHERE org_id = $1 AND asset_id = $2 AND from_at >= $3 AND from_at < $4 ORDER BY from_at`,
+		tx.org.Bytes(),
+		id.Bytes(),
+		micros(span.From),
+		micros(span.To),
+	)
+
+	return powers, err
+}
