@@ -35,7 +35,7 @@ const density = 1.9
 var privateWords = []string{
 	"house", "desk", "lane", "crowd", "purse", "journey", "reckon", "reckoning", "reckoned", "hand", "told", "seen", "yard", "dice", "nudge", "nudged",
 	"stood", "weighed", "glance", "aside", "houses", "street", "streets", "tolds",
-	"standing", "stands", "door", "taught", "teach", "lesson", "vain",
+	"standing", "stands", "door", "taught", "teach", "lesson", "vain", "anew",
 }
 
 // switchCases is the least number of cases of a switch without a tag: fewer are read better as ifs, but for

@@ -54,13 +54,13 @@ func (l *line) Now() time.Time {
 // tick moves the true clock, and with it every organisation's, once what is under way is
 // recorded: an attempt that the clock jumps over counts as lost until its lease runs out.
 func (l *line) tick(d time.Duration) {
-	l.settle()
+	l.runUntilIdle()
 	l.ahead.Add(d.Microseconds())
 }
 
 // until moves the clock to an instant ahead.
 func (l *line) until(at time.Time) {
-	l.settle()
+	l.runUntilIdle()
 	l.ahead.Add(at.Sub(l.Now()).Microseconds())
 }
 
@@ -185,8 +185,8 @@ func (l *line) pushed() sim.Received {
 	panic("not reached")
 }
 
-// settle has all that is due done, and every push that is due tried.
-func (l *line) settle() {
+// runUntilIdle has all that is due done, and every push that is due tried.
+func (l *line) runUntilIdle() {
 	l.Helper()
 	l.must(l.app.RunUntilIdle(l.Context()))
 	l.must(l.app.Push.Drain(l.Context(), l.org.ID))
@@ -197,7 +197,7 @@ func (l *line) settle() {
 func (l *line) credited(site client.SiteID) client.TransactionDataResponse {
 	l.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		l.settle()
+		l.runUntilIdle()
 		h, err := l.client.Transactions(l.Context(), site, client.Page{})
 		l.must(err)
 		if h.TotalCount > 0 || time.Now().After(end) {
@@ -210,7 +210,7 @@ func (l *line) credited(site client.SiteID) client.TransactionDataResponse {
 // push has come.
 func (l *line) quiet() {
 	l.Helper()
-	l.settle()
+	l.runUntilIdle()
 	select {
 	case h := <-l.heard:
 		l.Errorf("an unexpected push: %s", h.Body)
@@ -496,12 +496,12 @@ func TestLine_EndpointDown(t *testing.T) {
 		_, asset := l.onboard(mpanHalfHourly, client.PropositionFullAssetSchedule)
 		l.down.Store(true)
 		l.must(l.client.PlugIn(ctx, asset, client.PlugInEventRequest{}))
-		l.settle()
+		l.runUntilIdle()
 		l.must(l.client.SetIntent(ctx, asset, intent(12, client.ChargingMinimise)))
-		l.settle()
+		l.runUntilIdle()
 		l.down.Store(false)
 		l.tick(10 * time.Minute) // past the longest backoff
-		l.settle()
+		l.runUntilIdle()
 		l.pushed()
 		l.quiet() // the newest alone: it took the place of the first
 	})

@@ -166,7 +166,7 @@ func sleep(t *testing.T, cars []*sleeper, day flex.Day) {
 					MayChargePeak: s.peak, ChargingMode: client.ChargingMinimise},
 				Tariff: &client.Tariff{OffPeakTimes: s.offPeak, Timezone: "Europe/London"},
 			}))
-			p.settle()
+			p.runUntilIdle()
 		}
 		p.must(p.app.Publish(p.Context(), "night", time.Time{}, forecast)) // and once more, late
 		p.until(day.Start().Add(36 * time.Hour))

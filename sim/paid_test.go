@@ -41,7 +41,7 @@ func TestLine_FromPlugInToPaid(t *testing.T) {
 		l.must(l.client.PlugOut(ctx, asset))
 		l.until(evening.Add(9 * time.Hour))
 		l.charger.RunTo(l.Now(), func(flex.Period) flex.Price { return 0 })
-		l.settle()
+		l.runUntilIdle()
 		if h, err := l.client.Transactions(ctx, site, client.Page{}); err != nil || h.TotalCount != 0 {
 			l.Fatalf("credited before a reading came: %+v %v", h, err)
 		}

@@ -75,7 +75,7 @@ func (car *slowCar) night(p *player, night int, start time.Time) {
 	c.Plug(made, p.now)
 	before := p.heard["leaf"]
 	p.must(p.client.PlugIn(p.Context(), p.assets["leaf"], p.wish(fmt.Sprintf("need %gkWh by 07:00 tariff 00:30-05:30 Europe/London peak allowed", car.need))))
-	p.settle()
+	p.runUntilIdle()
 	p.until(midnight.Add(7 * time.Hour))
 
 	got, pushes := c.Car().Got/1000, p.heard["leaf"]-before

@@ -42,7 +42,7 @@ func TestRandomHomes_Instruction(t *testing.T) {
 
 // A car that comes while others are asked to draw less is called, and turns out to need a part of that time: what is
 // reported as expected of it is what it was sent last. So is it of one that is charged at once, or needs more.
-func TestRandomHomes_CalledAnew(t *testing.T) {
+func TestRandomHomes_CalledAgain(t *testing.T) {
 	came := gridEvening.Add(80 * time.Minute)
 	ask := Happening{Kind: Instruct, KW: 2, From: gridEvening.Add(30 * time.Minute), To: gridEvening.Add(150 * time.Minute)}
 	stay := Happening{Kind: Stay, Home: "car0", KW: 3.7, Need: 34, From: came, To: gridMorning}

@@ -135,7 +135,7 @@ func playWith(t *testing.T, lines []sim.Line, more func(*player)) {
 	for _, p.line = range lines {
 		p.until(p.line.At)
 		p.act()
-		p.settle()
+		p.runUntilIdle()
 	}
 	more(p)
 }
@@ -168,7 +168,7 @@ func (p *player) wrong(format string, args ...any) {
 	p.Errorf("line %d (%s): %s", p.line.Number, p.line.Text, fmt.Sprintf(format, args...))
 }
 
-func (p *player) settle() {
+func (p *player) runUntilIdle() {
 	p.must(p.app.RunUntilIdle(p.Context()))
 	p.must(p.app.Push.Drain(p.Context(), p.org))
 }
@@ -191,7 +191,7 @@ func (p *player) until(at time.Time) {
 		}
 		time.Sleep(time.Until(next))
 		p.now = next
-		p.settle()
+		p.runUntilIdle()
 		p.run()
 	}
 }

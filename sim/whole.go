@@ -455,7 +455,7 @@ func (w *whole) instant(ctx context.Context, moments []moment) error {
 		return nil
 	}
 
-	return w.settle(ctx)
+	return w.runUntilIdle(ctx)
 }
 
 // moments are the instants at which something of the happening is done.
@@ -575,7 +575,7 @@ func (w *whole) until(ctx context.Context, at time.Time) error {
 		if err := w.readHeaters(ctx); err != nil {
 			return err
 		}
-		if err := w.settle(ctx); err != nil {
+		if err := w.runUntilIdle(ctx); err != nil {
 			return err
 		}
 
@@ -594,8 +594,8 @@ func (w *whole) until(ctx context.Context, at time.Time) error {
 // a small fleet costs, where that is done every hour.
 const allJobs = 6 * time.Hour
 
-// settle has all that is due done, and every push that is due tried.
-func (w *whole) settle(ctx context.Context) error {
+// runUntilIdle has all that is due done, and every push that is due tried.
+func (w *whole) runUntilIdle(ctx context.Context) error {
 	if w.kill != nil {
 		if err := w.die(ctx); err != nil {
 			return err

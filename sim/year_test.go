@@ -42,11 +42,11 @@ func (p *player) live(first flex.Day, days int) {
 		p.until(d.Start().Add(18 * time.Hour))
 		p.chargers["leaf"].Plug(&sim.Car{Rate: 7400, Room: 60_000}, p.now)
 		p.must(p.client.PlugIn(p.Context(), p.assets["leaf"], p.wish("need 15kWh by 07:00 tariff 00:30-05:30 Europe/London")))
-		p.settle()
+		p.runUntilIdle()
 		p.until(d.Add(1).Start().Add(8 * time.Hour))
 		p.chargers["leaf"].Plug(nil, p.now)
 		p.must(p.client.PlugOut(p.Context(), p.assets["leaf"]))
-		p.settle()
+		p.runUntilIdle()
 	}
 	p.until(first.Add(days).Start().Add(18 * time.Hour))
 	got, err := p.client.Transactions(p.Context(), p.sites["home"], client.Page{Limit: 1000})

@@ -14,7 +14,7 @@ import (
 func TestAsset(t *testing.T) {
 	database := freshDatabase(t)
 	flexd := commandLineOf(t, database)
-	h, err := store{Database: database, Environment: "sandbox"}.openAnew(t.Context())
+	h, err := store{Database: database, Environment: "sandbox"}.openOrCreate(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

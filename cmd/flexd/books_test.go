@@ -31,7 +31,7 @@ type bookkeeping struct {
 func newBookkeeping(t *testing.T) *bookkeeping {
 	b := &bookkeeping{T: t, url: freshDatabase(t)}
 	at := store{Database: b.url, Environment: "sandbox"}
-	h, err := at.openAnew(t.Context())
+	h, err := at.openOrCreate(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

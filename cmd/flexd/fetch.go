@@ -21,7 +21,7 @@ type pricesFetch struct {
 // Run fetches the prices of the days, a publication for each trading day that says
 // something new.
 func (p *pricesFetch) Run(ctx context.Context, c console) error {
-	h, err := p.openAnew(ctx)
+	h, err := p.openOrCreate(ctx)
 	if err != nil {
 		return err
 	}

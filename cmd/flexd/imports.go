@@ -106,7 +106,7 @@ func (s store) load(
 		r = opened
 	}
 
-	h, err := s.openAnew(ctx)
+	h, err := s.openOrCreate(ctx)
 	if err != nil {
 		return err
 	}

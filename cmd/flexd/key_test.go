@@ -23,7 +23,7 @@ func TestKeys(t *testing.T) {
 	c := console{out: &out, err: io.Discard}
 	open := func(s store) *app.App {
 		t.Helper()
-		h, err := s.openAnew(t.Context())
+		h, err := s.openOrCreate(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

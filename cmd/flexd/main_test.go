@@ -183,7 +183,7 @@ func TestServeAlone(t *testing.T) {
 func TestErase_Foretells(t *testing.T) {
 	database := freshDatabase(t)
 	run := commandLineOf(t, database)
-	h, err := store{Database: database, Environment: "sandbox"}.openAnew(t.Context())
+	h, err := store{Database: database, Environment: "sandbox"}.openOrCreate(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ type migration struct {
 
 // Run brings the schema up to date, or says what that would take.
 func (m *migrate) Run(ctx context.Context, c console) error {
-	open := m.anew
+	open := m.creating
 	if m.DryRun { // which makes no database either
 		open = m.settings
 	}

@@ -40,7 +40,7 @@ type operatorAdd struct {
 
 // Run adds the operator.
 func (o *operatorAdd) Run(ctx context.Context, c console) error {
-	return act(ctx, o.openAnew, o.Name, "add operator", func(d *access.Service) error {
+	return act(ctx, o.openOrCreate, o.Name, "add operator", func(d *access.Service) error {
 		password, err := d.AddOperator(
 			ctx,
 			o.Name,

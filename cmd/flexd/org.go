@@ -30,7 +30,7 @@ type orgAdd struct {
 
 // Run makes the organisation.
 func (o *orgAdd) Run(ctx context.Context, c console) error {
-	h, err := o.openAnew(ctx)
+	h, err := o.openOrCreate(ctx)
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ type importCommand struct {
 // Run takes a whole organisation in, or nothing of it.
 func (i *importCommand) Run(ctx context.Context, c console) error {
 	// A provider to whom an organisation changes may begin with it.
-	open := i.openAnew
+	open := i.openOrCreate
 	if i.Preview {
 		open = i.open
 	}

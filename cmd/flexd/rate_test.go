@@ -15,7 +15,7 @@ import (
 func TestRate(t *testing.T) {
 	database := freshDatabase(t)
 	flexd := commandLineOf(t, database)
-	h, err := store{Database: database, Environment: "sandbox"}.openAnew(t.Context())
+	h, err := store{Database: database, Environment: "sandbox"}.openOrCreate(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestRate(t *testing.T) {
 func TestRate_ResetHeat(t *testing.T) {
 	database := freshDatabase(t)
 	flexd := commandLineOf(t, database)
-	h, err := store{Database: database, Environment: "sandbox"}.openAnew(t.Context())
+	h, err := store{Database: database, Environment: "sandbox"}.openOrCreate(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

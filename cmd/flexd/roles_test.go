@@ -10,7 +10,7 @@ import (
 // TestPricesRoles chooses sources on the command line.
 func TestPricesRoles(t *testing.T) {
 	at := store{Database: freshDatabase(t), Environment: "production"}
-	h, err := at.openAnew(t.Context())
+	h, err := at.openOrCreate(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

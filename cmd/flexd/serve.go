@@ -147,15 +147,15 @@ func (s store) settings() (app.Settings, error) {
 		}
 	}
 
-	settings, err := s.anew()
+	settings, err := s.creating()
 	settings.Schema = records.SchemaAsIs
 
 	return settings, err
 }
 
-// again are the settings of a store that is made if it is not there. A command never changes the
+// creating are the settings of a store that is made if it is not there. A command never changes the
 // schema of one that is: only flexd migrate and flexd serve do.
-func (s store) anew() (app.Settings, error) {
+func (s store) creating() (app.Settings, error) {
 	if err := s.check(); err != nil {
 		return app.Settings{}, err
 	}
@@ -234,9 +234,9 @@ func openChecked(ctx context.Context, settings app.Settings) (*app.App, error) {
 	return h, nil
 }
 
-// openAnew is open, and makes a store that is not there.
-func (s store) openAnew(ctx context.Context) (*app.App, error) {
-	settings, err := s.anew()
+// openOrCreate is open, and makes a store that is not there.
+func (s store) openOrCreate(ctx context.Context) (*app.App, error) {
+	settings, err := s.creating()
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +246,7 @@ func (s store) openAnew(ctx context.Context) (*app.App, error) {
 
 // settings reads what is to be served, and how, from the flags and the files that they name.
 func (s *serve) settings() (app.Settings, error) {
-	settings, err := s.anew()
+	settings, err := s.creating()
 	if err != nil {
 		return settings, err
 	}

@@ -75,7 +75,7 @@ func TestSettleBaselineError_File(t *testing.T) {
 // The same of an organisation's site, whose car has a meter of its own.
 func TestSettleBaselineError_Org(t *testing.T) {
 	at := store{Database: freshDatabase(t), Environment: "sandbox"}
-	h, err := at.openAnew(t.Context())
+	h, err := at.openOrCreate(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

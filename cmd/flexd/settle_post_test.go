@@ -22,7 +22,7 @@ type repairStory struct {
 func newRepairStory(t *testing.T) *repairStory {
 	b := &bookkeeping{T: t, url: freshDatabase(t)}
 	at := store{Database: b.url, Environment: "sandbox"}
-	h, err := at.openAnew(t.Context())
+	h, err := at.openOrCreate(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

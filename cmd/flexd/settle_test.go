@@ -17,7 +17,7 @@ import (
 // is known now, and has the command line tell what differs.
 func TestSettle(t *testing.T) {
 	at := store{Database: freshDatabase(t), Environment: "sandbox"}
-	h, err := at.openAnew(t.Context())
+	h, err := at.openOrCreate(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func TestSupply(t *testing.T) {
 // goes by, and 0 takes them away, after which its power says. The audit log has each.
 func TestSupply_Phases(t *testing.T) {
 	s := newRepairStory(t)
-	h, err := (&store{Database: s.url, Environment: "sandbox"}).openAnew(t.Context())
+	h, err := (&store{Database: s.url, Environment: "sandbox"}).openOrCreate(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestSupply_Phases(t *testing.T) {
 // The phase of an asset on the command line: it is kept as it was set, stays with a power alone, and unknown takes it away.
 func TestSupply_Phase(t *testing.T) {
 	s := newRepairStory(t)
-	h, err := (&store{Database: s.url, Environment: "sandbox"}).openAnew(t.Context())
+	h, err := (&store{Database: s.url, Environment: "sandbox"}).openOrCreate(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func (s *Service) Bind(
 			return err
 		}
 
-		if err := letGo(ctx, tx, b); err != nil {
+		if err := endFormerBinding(ctx, tx, b); err != nil {
 			return err
 		}
 
@@ -91,9 +91,9 @@ func checkBinding(b *flex.ADRBinding) error {
 	return nil
 }
 
-// letGo ends the binding that another replaces, if it is not the same: what was asked for by it
+// endFormerBinding ends the binding that another replaces, if it is not the same: what was asked for by it
 // is withdrawn.
-func letGo(ctx context.Context, tx *store.Tx, b *flex.ADRBinding) error {
+func endFormerBinding(ctx context.Context, tx *store.Tx, b *flex.ADRBinding) error {
 	before, err := tx.ADRBindings(ctx, b.Program)
 	if err != nil || len(before) == 0 {
 		return err

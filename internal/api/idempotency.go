@@ -52,7 +52,7 @@ func (s *Server) runOnce(r *request) (answer, error) {
 	return s.runFirst(r, claim)
 }
 
-// oneKey returns the request's key, if it is one and can be kept.
+// oneKey returns the request's key; more than one, and one that is too long, are faults.
 func oneKey(keys []string) (string, error) {
 	key := keys[0]
 	unprintable := func(c rune) bool { return c < ' ' || c > '~' }
@@ -78,7 +78,7 @@ func (s *Server) answerAgain(r *request, claim *access.KeyClaim) (answer, error)
 	kept := claim.Answered
 	done := kept.Status < http.StatusMultipleChoices
 
-	if r.route.Repeatable && done && !r.route.Anew {
+	if r.route.Repeatable && done && !r.route.NewToken {
 		r.Request = r.WithContext(claim.Within(r.Context()))
 		return r.route.handle(s, r)
 	}
@@ -110,7 +110,7 @@ func (s *Server) runFirst(
 	// what was done is kept also if the client has gone
 	ctx := context.WithoutCancel(r.Context())
 	// A token that is made again by each run must not be undone.
-	if !r.route.InParts && !r.route.Anew {
+	if !r.route.InParts && !r.route.NewToken {
 		r.Request = r.WithContext(claim.Within(r.Context()))
 		r.claim = claim
 	}
@@ -260,7 +260,7 @@ func (r *request) keep(a *answer) (flex.KeptAnswer, error) {
 	return k, nil
 }
 
-// errShownOnce refuses to repeat an answer that had a secret.
+// errShownOnce refuses to repeat an answer that contained a secret.
 var errShownOnce = flex.Fail(
 	flex.Conflict,
 	"this request was answered, and the secret in its answer is shown once: ask for a new one under another Idempotency-Key",
@@ -280,7 +280,7 @@ func (r *request) keepsAnswer(status int) bool {
 	return true
 }
 
-// about returns the ids of what an answer may be about: of the path, then of the answer.
+// about returns the ids of the site or asset that an answer may be about: of the path, then of the answer.
 func (r *request) about(kept []byte) []flex.SiteID {
 	type names struct {
 		SiteID  string `json:"site_id"`

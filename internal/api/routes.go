@@ -28,7 +28,7 @@ type Route struct {
 	// whether the same request has the same answer when it is run again, so that none is kept
 	Repeatable bool
 	// of these, whether a repeated request is done again: each answer is a new token
-	Anew bool
+	NewToken bool
 	// whether it commits any number of transactions, and continues where it ended when it is repeated
 	InParts bool
 	// whether the interface's description leaves it out

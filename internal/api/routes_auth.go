@@ -58,7 +58,7 @@ var authRoutes = []Route{
 		Role:       flex.Components,
 		Limit:      kib4,
 		Repeatable: true,
-		Anew:       true,
+		NewToken:   true,
 		handle:     (*Server).componentToken,
 		Operation: &Operation{
 			ID: "create_component_token_auth_component_token_post", Tag: "auth",

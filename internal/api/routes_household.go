@@ -39,7 +39,7 @@ var householdRoutes = []Route{
 		Pattern:    "/entities/site/{site_id}/home-assistant-token",
 		Role:       flex.Components,
 		Repeatable: true,
-		Anew:       true,
+		NewToken:   true,
 		handle:     (*Server).issueHouseholdToken,
 		Operation: &Operation{
 			ID: "create_household_token", Tag: "sites", Addition: true,

@@ -327,10 +327,10 @@ func (s *Server) asset(r *request) (view, error) {
 	}, nil
 }
 
-// Gives reports whether the schedule in force has the car discharge.
-func (p *assetPage) Gives() bool {
+// Discharges reports whether the schedule in force has the car discharge.
+func (p *assetPage) Discharges() bool {
 	c := &p.past.Charging
-	return c.Open() && len(c.Current.Gives) > 0
+	return c.Open() && len(c.Current.Discharges) > 0
 }
 
 // addRanges adds the times that can be shown. An asset that is not plugged in has no session.

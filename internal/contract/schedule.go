@@ -82,7 +82,7 @@ func Explanation(x *control.Explanation) wire.ScheduleExplanation {
 		BindingCaps:        bindingCaps(x.Caps),
 	}
 
-	if x.Gives() { // the bound is that of charging alone
+	if x.Discharges() { // the bound is that of charging alone
 		out.Plan.LowerBoundPence = nil
 	}
 

@@ -188,7 +188,7 @@ func (s *Service) planLocked(
 		}
 	}
 
-	if err := ahead.readHeld(ctx, tx, b.Asset.ID); err != nil {
+	if err := ahead.readCalls(ctx, tx, b.Asset.ID); err != nil {
 		return err
 	}
 
@@ -299,14 +299,14 @@ func (s *homeAhead) mayDo() string {
 // movementCode is the code of what a battery may do.
 func movementCode(set battery.ModeSet) byte {
 	charges := set.Has(battery.ModeCharge)
-	gives := set.Has(battery.ModeDischarge)
+	discharges := set.Has(battery.ModeDischarge)
 
 	switch {
-	case charges && gives:
+	case charges && discharges:
 		return 'b'
 	case charges:
 		return 'c'
-	case gives:
+	case discharges:
 		return 'd'
 	}
 
@@ -501,7 +501,7 @@ func planModes(
 	}
 
 	levels, _ := whole.Run(modes)
-	holdStill(modes[fixed:], levels[fixed:], left, free.rates.buy)
+	idleAtLimits(modes[fixed:], levels[fixed:], left, free.rates.buy)
 
 	return modes, powersOf(levels, whole.Init), nil
 }
@@ -554,11 +554,11 @@ func powersOf(levels []int, at int) []flex.Watts {
 	return powers
 }
 
-// holdStill says LOCK for a DISCHARGE that is expected to find the battery empty down to its
+// idleAtLimits says LOCK for a DISCHARGE that is expected to find the battery empty down to its
 // reserve, and for a CHARGE that is expected to find it full where energy costs more than when
 // it last took some. A plan may run on into such hours, since a change of mode costs something,
 // and a battery that is not as the plan supposes would then use its reserve, or buy dear.
-func holdStill(
+func idleAtLimits(
 	modes []battery.Mode,
 	levels []int,
 	at int,

@@ -61,7 +61,7 @@ func (run *batteryRun) checkCharge(
 		return tx.BatteryStrayed(ctx, id)
 	}
 
-	return tx.BatteryHeld(ctx, id)
+	return tx.BatteryChecked(ctx, id)
 }
 
 func tooFar(off flex.WattHours, home home.Battery) bool {

@@ -17,10 +17,10 @@ import (
 
 // order is what operators' dispatches ask of a battery in a half-hour.
 type order struct {
-	given bool
-	power flex.Watts // the mean over the half-hour; positive draws from the grid
-	draws bool       // for a part of the half-hour at least
-	gives bool       // for a part of the half-hour at least
+	given      bool
+	power      flex.Watts // the mean over the half-hour; positive draws from the grid
+	draws      bool       // for a part of the half-hour at least
+	discharges bool       // for a part of the half-hour at least
 	// when the newest of them was issued, by the organisation's clock
 	issuedAt time.Time
 }
@@ -29,7 +29,7 @@ type order struct {
 func (o *order) note(power flex.Watts) {
 	o.given = true
 	o.draws = o.draws || power > 0
-	o.gives = o.gives || power < 0
+	o.discharges = o.discharges || power < 0
 }
 
 // mode is what a battery is seen to do that follows the order.
@@ -241,7 +241,7 @@ func stepsOf(
 		if o.draws {
 			draw = append(draw, step)
 		}
-		if o.gives {
+		if o.discharges {
 			give = append(give, step)
 		}
 	}
@@ -264,7 +264,7 @@ func together(n int, all ...[]order) []order {
 		for i, o := range orders[:min(n, len(orders))] {
 			sum[i].given = sum[i].given || o.given
 			sum[i].draws = sum[i].draws || o.draws
-			sum[i].gives = sum[i].gives || o.gives
+			sum[i].discharges = sum[i].discharges || o.discharges
 			sum[i].power += o.power
 		}
 	}

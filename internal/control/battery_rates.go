@@ -226,17 +226,17 @@ func (s *Service) forecast(
 
 	periods := periodsTo(first, last.End())
 	draws, _ := forecast.Load(load, periods, settle.Working)
-	gives, _ := solar(said, past.roof(), periods)
-	next.ForecastFrom, next.Forecast = first, forecastText(draws, gives)
+	generates, _ := solar(said, past.roof(), periods)
+	next.ForecastFrom, next.Forecast = first, forecastText(draws, generates)
 
 	return nil
 }
 
 // forecastText writes a guess, as guessed reads it.
-func forecastText(draws, gives []flex.WattHours) string {
+func forecastText(draws, discharges []flex.WattHours) string {
 	words := make([]string, len(draws))
 	for i := range draws {
-		words[i] = fmt.Sprintf("%d/%d", draws[i], gives[i])
+		words[i] = fmt.Sprintf("%d/%d", draws[i], discharges[i])
 	}
 
 	return strings.Join(words, " ")
@@ -256,8 +256,8 @@ func guessed(
 		if n := at.Sub(p.ForecastFrom); n >= 0 && n < len(words) {
 			a, b, _ := strings.Cut(words[n], "/")
 			draws, _ := strconv.ParseInt(a, 10, 64)
-			gives, _ := strconv.ParseInt(b, 10, 64)
-			load[i], roof[i] = flex.WattHours(draws), flex.WattHours(gives)
+			discharges, _ := strconv.ParseInt(b, 10, 64)
+			load[i], roof[i] = flex.WattHours(draws), flex.WattHours(discharges)
 		}
 	}
 

@@ -274,7 +274,7 @@ func (h *fixture) expected(why *control.BatteryWhy) {
 	}
 }
 
-func TestBatteryIsPlannedAnew(t *testing.T) {
+func TestBatteryIsPlannedAgain(t *testing.T) {
 	one(t, "2026-01-14T18:10:00Z", func(h *fixture) {
 		id := h.battery()
 		h.runBatteries()

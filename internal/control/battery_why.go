@@ -73,7 +73,7 @@ func (p *BatteryPeriod) WaitsFor() Waits {
 
 // WaitsForOther reports whether a battery is to do nothing where something else of its site does.
 func (p *BatteryPeriod) WaitsForOther() bool {
-	others := []Waits{WaitsForCar, WaitsForFuse, WaitsForGiving}
+	others := []Waits{WaitsForCar, WaitsForFuse, WaitsForDischarging}
 	other := slices.Contains(others, p.Waits)
 	return p.Mode == battery.ModeLock && other && !p.Until.IsZero()
 }

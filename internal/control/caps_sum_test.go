@@ -386,8 +386,8 @@ func TestCapSums_ReadsNoOther(t *testing.T) {
 	})
 }
 
-// TestCapSums_MadeAnew has sums that became wrong found, and made anew by the job that plans the fleet.
-func TestCapSums_MadeAnew(t *testing.T) {
+// TestCapSums_Rebuilt has sums that became wrong found, and made anew by the job that plans the fleet.
+func TestCapSums_Rebuilt(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.publish("2026-01-10T18:00:00Z", slices.Repeat([]float64{60}, 100)...)
 		h.setCaps(flex.Caps{Fleet: kw(7)})

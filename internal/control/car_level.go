@@ -43,12 +43,12 @@ func carLevels(
 	}
 
 	if !since.Empty() {
-		course.add(since.To, g.delivered(since), givenIn(c, &g, since))
+		course.add(since.To, g.delivered(since), dischargedIn(c, &g, since))
 	}
 
 	for _, s := range scheduleParts(&c.Current, since.To) {
 		taken := flex.WattHours(drawn(&c.Current, s) / 3600)
-		course.add(s.To, taken, givenBy(&c.Current, s))
+		course.add(s.To, taken, dischargedBy(&c.Current, s))
 	}
 
 	return course.levels, nil
@@ -116,7 +116,7 @@ func scheduleParts(s *store.Schedule, from time.Time) []flex.Span {
 	bounds := []time.Time{from, s.From.ReadyBy}
 	steps := s.Steps
 	if s.From.Discharge != nil {
-		steps = slices.Concat(steps, s.From.Discharge.Gives)
+		steps = slices.Concat(steps, s.From.Discharge.Discharges)
 	}
 
 	for _, step := range steps {

@@ -31,7 +31,7 @@ func CheckDispatch(
 			continue
 		}
 
-		if err := checkGives(ctx, tx, a.ID); err != nil {
+		if err := checkDischargeOf(ctx, tx, a.ID); err != nil {
 			return err
 		}
 	}
@@ -46,8 +46,8 @@ func CheckDispatch(
 	return CheckImport(ctx, tx, order)
 }
 
-// checkGives refuses an asset that cannot or may not give energy.
-func checkGives(ctx context.Context, tx *store.Tx, id flex.AssetID) error {
+// checkDischargeOf refuses an asset that cannot or may not give energy.
+func checkDischargeOf(ctx context.Context, tx *store.Tx, id flex.AssetID) error {
 	a, err := tx.Asset(ctx, id)
 	if err != nil {
 		return err

@@ -234,12 +234,12 @@ func (s *Service) replaces(
 	u *underCaps,
 	candidate *Candidate,
 ) (bool, error) {
-	giving, err := s.planDischarge(ctx, tx, c, e, candidate, u)
+	discharging, err := s.planDischarge(ctx, tx, c, e, candidate, u)
 	if err != nil {
 		return false, err
 	}
 
-	candidate.Giving = giving
+	candidate.Discharging = discharging
 	decision := s.decide(ctx, c.Asset.ID, candidate)
 	u.again = decision.Again
 
@@ -257,7 +257,7 @@ func (u *underCaps) solve(
 	var plan charge.Plan
 	*p, plan, u.binding = u.headroom.charge(*p)
 	car := u.site.joined(c, e)
-	u.binding = u.site.hold(car, p, &plan, u.binding)
+	u.binding = u.site.keepFuse(car, p, &plan, u.binding)
 
 	return plan, car
 }
@@ -275,7 +275,7 @@ func (why change) candidate(
 		Measured: e.Learned != nil,
 		MarketAt: c.Session.MarketAt,
 		Current:  c.Current.Charging(),
-		Given:    givesAhead(&c.Current, p.From),
+		Given:    dischargesAhead(&c.Current, p.From),
 		Problem:  p,
 		Plan:     plan,
 	}

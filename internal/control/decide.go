@@ -59,9 +59,9 @@ type Candidate struct {
 	Current []flex.Step // what the schedule in force says
 	Given   []flex.Step // what it has its car give from now on
 	// what the new one gives, and how that compares; nil where a car gives nothing, or may not
-	Giving  *Giving
-	Problem *charge.Problem
-	Plan    *charge.Plan
+	Discharging *Discharging
+	Problem     *charge.Problem
+	Plan        *charge.Plan
 }
 
 // Decision says what is to become of the schedule in force.
@@ -105,7 +105,7 @@ func (c *Candidate) decision() Decision {
 		return urgent
 	}
 	same := sameAhead(c.Current, c.next(), c.Problem.From)
-	if same && sameGives(c.Given, c.gives()) {
+	if same && sameDischarges(c.Given, c.discharges()) {
 		return Decision{}
 	}
 	if c.Trigger == ByEvent {
@@ -133,22 +133,22 @@ func (c *Candidate) decision() Decision {
 
 // next is what is to be sent in the place of the schedule in force.
 func (c *Candidate) next() []flex.Step {
-	if len(c.gives()) > 0 {
-		return c.Giving.Steps
+	if len(c.discharges()) > 0 {
+		return c.Discharging.Steps
 	}
 	return c.Plan.Steps
 }
 
-// gives is what the car is to give by it.
-func (c *Candidate) gives() []flex.Step {
-	if c.Giving == nil {
+// discharges is what the car is to discharge by it.
+func (c *Candidate) discharges() []flex.Step {
+	if c.Discharging == nil {
 		return nil
 	}
-	return c.Giving.Gives
+	return c.Discharging.Discharges
 }
 
-// sameGives reports whether a car is to give alike.
-func sameGives(a, b []flex.Step) bool {
+// sameDischarges reports whether a car is to give alike.
+func sameDischarges(a, b []flex.Step) bool {
 	return slices.EqualFunc(a, b, func(s, t flex.Step) bool {
 		return s.Limit == t.Limit && s.From.Equal(t.From) && s.To.Equal(t.To)
 	})
@@ -157,20 +157,20 @@ func sameGives(a, b []flex.Step) bool {
 // compared is benefit, and where a car gives or is to give anything what that changes. What it may not give any more is
 // replaced.
 func (c *Candidate) compared() Decision {
-	if len(c.Given)+len(c.gives()) == 0 {
+	if len(c.Given)+len(c.discharges()) == 0 {
 		return c.benefit()
 	}
 
-	wrong := c.Giving == nil || c.Giving.Wrong
+	wrong := c.Discharging == nil || c.Discharging.Wrong
 	if wrong || len(c.Given) == 0 && c.benefit().Value == store.Urgent {
 		return Decision{Replace: true, Value: store.Urgent}
 	}
 
-	if c.Giving.Saving < DischargeMinSaving*10_000 {
+	if c.Discharging.Saving < DischargeMinSaving*10_000 {
 		return Decision{}
 	}
 
-	return Decision{Replace: true, Value: c.Giving.Saving}
+	return Decision{Replace: true, Value: c.Discharging.Saving}
 }
 
 // benefit compares what the plan does with what the schedule in force would do.

@@ -16,7 +16,7 @@ const (
 	// DischargeMinSaving is what discharging must save, in pence, for a car to be discharged at all, or otherwise than
 	// before.
 	DischargeMinSaving = 2.0
-	// DischargeTurn is what one more time of giving after charging counts beside the wear, in pence.
+	// DischargeTurn is what one more time of discharging after charging counts beside the wear, in pence.
 	DischargeTurn = 1.0
 	// chargeReadBefore is how long before its plug-in a car's state of charge may have been read.
 	chargeReadBefore = 10 * time.Minute
@@ -115,17 +115,17 @@ func readDischarge(
 	since := flex.Span{From: last.at, To: from}
 	taken := g.delivered(since)
 	next.ReadAt = last.readAt
-	next.Stored = storedAfter(next, last.level, taken, givenIn(c, g, since))
+	next.Stored = storedAfter(next, last.level, taken, dischargedIn(c, g, since))
 	next.Held = storedAfter(next, last.held, taken, 0)
 
-	next.Target = heldBy(e, c, same)
-	countHeld(e, takenBack(c, g, from))
+	next.Target = heldByReady(e, c, same)
+	limitDelivered(e, takenBack(c, g, from))
 
 	return nil
 }
 
-// countHeld has no more count as delivered than a car holds, and notes how much of that is because of what it may have given.
-func countHeld(e *store.Effective, back flex.WattHours) {
+// limitDelivered has no more count as delivered than a car holds, and notes how much of that is because of what it may have given.
+func limitDelivered(e *store.Effective, back flex.WattHours) {
 	d := e.Discharge
 	missing := d.Target - d.Stored
 	counted := min(e.Delivered, e.Need-gridSide(missing))
@@ -142,7 +142,7 @@ func takenBack(
 ) flex.WattHours {
 	stay := flex.Span{From: c.Session.PluggedInAt, To: until}
 
-	return gridSide(storedSide(givenIn(c, g, stay)))
+	return gridSide(storedSide(dischargedIn(c, g, stay)))
 }
 
 // dischargeOf is what is known of how a car is discharged, or why it is not any more; nil for a car that never was to be.
@@ -170,19 +170,19 @@ func dischargeOf(c *store.Charging) *store.Discharge {
 	return ended
 }
 
-// storedAfter is what a car stores after it took and gave so much, both on the grid's side.
+// storedAfter is what a car stores after it took and discharged so much, both on the grid's side.
 func storedAfter(
 	d *store.Discharge,
-	level, taken, given flex.WattHours,
+	level, taken, discharged flex.WattHours,
 ) flex.WattHours {
 	more := flex.WattHours(float64(taken) * discharge.Efficiency)
 
-	return max(0, min(d.Capacity, level+more-storedSide(given)))
+	return max(0, min(d.Capacity, level+more-storedSide(discharged)))
 }
 
 // storedSide is what is released for so much to be given.
-func storedSide(given flex.WattHours) flex.WattHours {
-	return flex.WattHours(float64(given) / discharge.Efficiency)
+func storedSide(discharged flex.WattHours) flex.WattHours {
+	return flex.WattHours(float64(discharged) / discharge.Efficiency)
 }
 
 // gridSide is what must be taken for so much to be stored.
@@ -192,10 +192,10 @@ func gridSide(stored flex.WattHours) flex.WattHours {
 	return flex.WattHours(math.Ceil(taken))
 }
 
-// heldBy is what a car is to hold by ready-by: what it was to hold before, while the deadline is the same. Of a new
+// heldByReady is what a car is to hold by ready-by: what it was to hold before, while the deadline is the same. Of a new
 // intent it is what is needed more than it holds; what it may have given since its state of charge was read was its
 // user's, who could not know of it, and is needed too.
-func heldBy(e *store.Effective, c *store.Charging, same bool) flex.WattHours {
+func heldByReady(e *store.Effective, c *store.Charging, same bool) flex.WattHours {
 	d := e.Discharge
 	before := c.Current.From.Discharge
 
@@ -208,9 +208,9 @@ func heldBy(e *store.Effective, c *store.Charging, same bool) flex.WattHours {
 	return min(d.Capacity, d.Held+flex.WattHours(needed))
 }
 
-// givenIn is what a car may have given in a time: by its schedule in force, accepted or not, and by those that it
+// dischargedIn is what a car may have given in a time: by its schedule in force, accepted or not, and by those that it
 // followed before.
-func givenIn(
+func dischargedIn(
 	c *store.Charging,
 	g *progress,
 	since flex.Span,
@@ -219,23 +219,23 @@ func givenIn(
 
 	if c.Open() && c.Current.Generation > 0 {
 		made := flex.Span{From: c.Current.Steps[0].From, To: since.To}
-		sum += givenBy(&c.Current, since.Meet(made))
+		sum += dischargedBy(&c.Current, since.Meet(made))
 	}
 
 	for _, f := range g.followed {
 		if f.schedule.EventID != c.Current.EventID {
-			sum += givenBy(f.schedule, since.Meet(f.Span))
+			sum += dischargedBy(f.schedule, since.Meet(f.Span))
 		}
 	}
 
 	return sum
 }
 
-// givenBy is what a schedule has its car give in a time.
-func givenBy(s *store.Schedule, in flex.Span) flex.WattHours {
+// dischargedBy is what a schedule has its car discharge in a time.
+func dischargedBy(s *store.Schedule, in flex.Span) flex.WattHours {
 	sum := int64(0)
 
-	for _, step := range givesAhead(s, in.From) {
+	for _, step := range dischargesAhead(s, in.From) {
 		seconds := max(0, step.Meet(in).Len()) / time.Second
 		sum += int64(step.Limit) * int64(seconds)
 	}
@@ -292,26 +292,26 @@ func lastCharge(
 	return last, nil
 }
 
-// givesAhead is what a schedule has its car give from an instant on.
-func givesAhead(s *store.Schedule, from time.Time) []flex.Step {
-	var gives []flex.Step
+// dischargesAhead is what a schedule has its car discharge from an instant on.
+func dischargesAhead(s *store.Schedule, from time.Time) []flex.Step {
+	var discharges []flex.Step
 	if s.From.Discharge == nil {
 		return nil
 	}
 
-	for _, step := range s.From.Discharge.Gives {
+	for _, step := range s.From.Discharge.Discharges {
 		step.Span = step.Meet(flex.Span{From: from, To: step.To})
 
 		if !step.Empty() {
-			gives = append(gives, step)
+			discharges = append(discharges, step)
 		}
 	}
 
-	return gives
+	return discharges
 }
 
 // chargesOnly is why a car is charged alone from now on, beside what it shares its site or its organisation with; empty if it may
-// give.
+// discharge.
 func chargesOnly(
 	e *store.Effective,
 	beside string,
@@ -348,7 +348,7 @@ func besideAlone(c *store.Charging, u *underCaps) string {
 	return ""
 }
 
-// chargeAlone has a schedule that is planned with a fleet give nothing from an instant on. What the one before has given
+// chargeAlone has a schedule that is planned with a fleet discharge nothing from an instant on. What the one before has given
 // until then is needed again.
 func chargeAlone(e *store.Effective, p *store.Planned, from time.Time) {
 	before := &p.Current
@@ -359,7 +359,7 @@ func chargeAlone(e *store.Effective, p *store.Planned, from time.Time) {
 	}
 
 	since := flex.Span{From: before.Steps[0].From, To: from}
-	given := givenBy(before, since)
+	discharged := dischargedBy(before, since)
 	taken := flex.WattHours(0)
 
 	if p.Taken {
@@ -367,15 +367,15 @@ func chargeAlone(e *store.Effective, p *store.Planned, from time.Time) {
 	}
 
 	d.Held = storedAfter(d, max(d.Stored, d.Held), taken, 0)
-	d.Stored = storedAfter(d, d.Stored, taken, given)
+	d.Stored = storedAfter(d, d.Stored, taken, discharged)
 	d.Why = dischargeCapped
 	e.Discharge = d
-	e.Delivered -= gridSide(storedSide(given))
+	e.Delivered -= gridSide(storedSide(discharged))
 }
 
-// readGiving reads the schedules that the charger of a car may be following that may give: its newest, and those before it down to
+// readDischarging reads the schedules that the charger of a car may be following that may discharge: its newest, and those before it down to
 // the one that was taken and not refused since.
-func (c *siteCar) readGiving(ctx context.Context, tx *store.Tx) error {
+func (c *siteCar) readDischarging(ctx context.Context, tx *store.Tx) error {
 	c.sent = [][]flex.Step{c.Current.Steps}
 	chain := []*store.Schedule{&c.Current}
 	before := c.Current.EventID
@@ -383,7 +383,7 @@ func (c *siteCar) readGiving(ctx context.Context, tx *store.Tx) error {
 
 	for len(chain) < chainMax && !taken {
 		s, err := tx.Schedule(ctx, before)
-		if flex.KindOf(err) == flex.NotFound { // past its keeping: it may give all that it can
+		if flex.KindOf(err) == flex.NotFound { // past its keeping: it may discharge all that it can
 			return nil
 		}
 		if err != nil {
@@ -409,30 +409,30 @@ func (c *siteCar) readGiving(ctx context.Context, tx *store.Tx) error {
 	}
 
 	if len(chain) < chainMax { // else there are more
-		c.giving = chain
+		c.discharging = chain
 	}
 
 	return nil
 }
 
-// mayGive is what a car may give from an instant on, by any of the schedules that its charger may be following and by what
-// it is about to be sent. If those are not known, it may give all that it can until it ends.
-func (c *siteCar) mayGive(from time.Time) draws {
+// mayDischarge is what a car may discharge from an instant on, by any of the schedules that its charger may be following and by what
+// it is about to be sent. If those are not known, it may discharge all that it can until it ends.
+func (c *siteCar) mayDischarge(from time.Time) draws {
 	var may draws
 	d := c.Current.From.Discharge
 	may.power, may.wired = flex.Unbounded, c.wiring()
 
-	if len(c.gives) > 0 {
-		may.lists = append(may.lists, c.gives)
+	if len(c.discharges) > 0 {
+		may.lists = append(may.lists, c.discharges)
 	}
 
-	if d != nil && c.giving == nil {
+	if d != nil && c.discharging == nil {
 		whole := flex.Span{From: from, To: c.lastEnd(from)}
 		may.lists = append(may.lists, []flex.Step{{Span: whole, Limit: d.Power}})
 	}
 
-	for _, s := range c.giving {
-		if ahead := givesAhead(s, from); len(ahead) > 0 {
+	for _, s := range c.discharging {
+		if ahead := dischargesAhead(s, from); len(ahead) > 0 {
 			may.lists = append(may.lists, ahead)
 		}
 	}
@@ -444,14 +444,14 @@ func (c *siteCar) mayGive(from time.Time) draws {
 func (c *siteCar) lastEnd(from time.Time) time.Time {
 	end := flex.Later(c.end(from), c.Current.From.ReadyBy)
 
-	for _, s := range c.giving {
+	for _, s := range c.discharging {
 		end = flex.Later(end, flex.Later(s.From.ReadyBy, s.From.ChargeNow.To))
 	}
 
 	return end
 }
 
-// exportLeft is what a car may give at most beside the other cars of its site, whichever of their schedules they follow.
+// exportLeft is what a car may discharge at most beside the other cars of its site, whichever of their schedules they follow.
 // Where it is planned to be sent something, the site is locked.
 func exportLeft(
 	ctx context.Context,
@@ -473,7 +473,7 @@ func exportLeft(
 			continue
 		}
 
-		if len(other.Gives) > 0 || !found[i].Taken {
+		if len(other.Discharges) > 0 || !found[i].Taken {
 			o.give(other.Power, flex.Wiring{Phases: s.From.Phases, Phase: s.From.Phase})
 		}
 	}

@@ -12,14 +12,14 @@ import (
 	"flexd/internal/store"
 )
 
-// giver is a car that may give, which is planned beside another one of its site that has a cause.
+// giver is a car that may discharge, which is planned beside another one of its site that has a cause.
 type giver struct {
 	charging store.Charging
 	needs    store.Effective
 }
 
-// readGivers reads what those cars of a site need that may give by their schedule in force and have no cause of their own: what they
-// hold now says what they may still give.
+// readGivers reads what those cars of a site need that may discharge by their schedule in force and have no cause of their own: what they
+// hold now says what they may still discharge.
 func (f *behindFuse) readGivers(
 	ctx context.Context,
 	tx *store.Tx,
@@ -73,7 +73,7 @@ func (f *behindFuse) readGiver(
 	return nil
 }
 
-// join has a car be planned by what it needs. What it gives is planned again each time, so that is copied.
+// join has a car be planned by what it needs. What it discharges is planned again each time, so that is copied.
 func (g *giver) join(car *siteCar) {
 	if g == nil {
 		return
@@ -89,14 +89,14 @@ func (g *giver) join(car *siteCar) {
 	}
 }
 
-// besideGivers solves a site as it is posed: with those cars that give by their schedule in force going on by it, if nobody is worse
+// besideGivers solves a site as it is posed: with those cars that discharge by their schedule in force going on by it, if nobody is worse
 // served than if they were only charged.
 func (f *behindFuse) besideGivers(
 	ctx context.Context,
 	d *Service,
 	pose func(*behindFuse),
 ) (*behindFuse, error) {
-	g := f.anew()
+	g := f.unplanned()
 	pose(g)
 	g.follow(f)
 
@@ -121,7 +121,7 @@ func (f *behindFuse) besideGivers(
 func (f *behindFuse) follow(before *behindFuse) {
 	for i, car := range f.cars {
 		own := before.cars[i]
-		car.sent, car.giving = own.sent, own.giving
+		car.sent, car.discharging = own.sent, own.discharging
 		car.goesOn = own.goesOn
 	}
 
@@ -140,7 +140,7 @@ func (f *behindFuse) setGoing() bool {
 	return found
 }
 
-// mayGoOn reports whether a car that gives may go on by its schedule in force, and comes to what it needs by it.
+// mayGoOn reports whether a car that discharges may go on by its schedule in force, and comes to what it needs by it.
 func (f *behindFuse) mayGoOn(car *siteCar) bool {
 	known := car.charging != nil && car.from.Discharge != nil
 
@@ -150,7 +150,7 @@ func (f *behindFuse) mayGoOn(car *siteCar) bool {
 
 	caused := car.why.must || car.why.trigger == ByEvent
 
-	if caused || len(givesAhead(&car.Current, f.from)) == 0 {
+	if caused || len(dischargesAhead(&car.Current, f.from)) == 0 {
 		return false
 	}
 
@@ -199,19 +199,19 @@ func (f *behindFuse) going(cars []*siteCar) []*siteCar {
 	return cars
 }
 
-// suffices reports whether a car comes to what it needs by its schedule in force, with what it gives by that.
+// suffices reports whether a car comes to what it needs by its schedule in force, with what it discharges by that.
 func (c *siteCar) suffices() bool {
-	taken, given := int64(0), int64(0)
+	taken, discharged := int64(0), int64(0)
 
 	for _, s := range c.want {
 		taken += int64(min(s.Limit, c.problem.Power)) * int64(s.Len()/time.Second)
 	}
 
-	for _, s := range c.gives {
-		given += int64(s.Limit) * int64(s.Len()/time.Second)
+	for _, s := range c.discharges {
+		discharged += int64(s.Limit) * int64(s.Len()/time.Second)
 	}
 
-	again := gridSide(storedSide(flex.WattHours(given / 3600)))
+	again := gridSide(storedSide(flex.WattHours(discharged / 3600)))
 
 	return flex.WattHours(taken/3600)-again >= c.problem.Need-dischargeSlack
 }
@@ -225,17 +225,17 @@ func (f *behindFuse) open(car *siteCar, span flex.Span) []flex.Step {
 }
 
 // ofCars is what the cars of a site without a battery cost its household in pence, at what a kWh costs and earns one of them: what
-// one gives while another charges is not sold.
+// one discharges while another charges is not sold.
 func (f *behindFuse) ofCars(q *discharge.Problem) float64 {
 	var pence float64
-	var takes, gives []draws
+	var takes, discharges []draws
 	for _, car := range f.cars {
 		takes = append(takes, draws{lists: [][]flex.Step{car.core}, power: car.from.Power})
-		gives = append(gives, draws{lists: [][]flex.Step{car.gives}, power: flex.NoLimit})
+		discharges = append(discharges, draws{lists: [][]flex.Step{car.discharges}, power: flex.NoLimit})
 	}
 
 	for _, r := range q.Rates {
-		net := (energyIn(takes, r.Period) - energyIn(gives, r.Period)).KWh()
+		net := (energyIn(takes, r.Period) - energyIn(discharges, r.Period)).KWh()
 		pence += max(0, net)*r.Buy + min(0, net)*r.Sell
 	}
 

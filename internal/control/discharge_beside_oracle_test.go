@@ -121,7 +121,7 @@ func (s *givingPair) plan(t testing.TB, from time.Time) (moves, alone [2][]float
 	}
 	for c, car := range f.cars {
 		moves[c] = drawnIn(periods, car.core)
-		for i, given := range drawnIn(periods, car.gives) {
+		for i, given := range drawnIn(periods, car.discharges) {
 			moves[c][i] -= given
 		}
 	}
@@ -145,8 +145,8 @@ func (s *givingPair) give(t testing.TB, f *behindFuse, car *siteCar, periods []f
 	}
 
 	f.confine(car, q)
-	if g := new(Service).solveBesideHome(t.Context(), f, car, q); g != nil && len(g.Gives) > 0 {
-		car.take(g.Steps, g.Gives, f)
+	if g := new(Service).solveBesideHome(t.Context(), f, car, q); g != nil && len(g.Discharges) > 0 {
+		car.take(g.Steps, g.Discharges, f)
 	}
 }
 

@@ -44,7 +44,7 @@ func (g *givingSite) phaseFault(at time.Time, modes []battery.Mode) string {
 				}
 				draws = max(draws, takes)
 				if d := s.From.Discharge; d != nil {
-					gives = max(gives, limitAt(d.Gives, at))
+					gives = max(gives, limitAt(d.Discharges, at))
 				}
 			}
 			drawn, given = drawn+(draws+part-1)/part, given+(gives+part-1)/part
@@ -82,7 +82,7 @@ func (g *givingSite) fault(at time.Time, modes []battery.Mode, net flex.Watts) s
 			}
 			lets := flex.Watts(0)
 			if d := s.From.Discharge; d != nil {
-				lets = limitAt(d.Gives, at)
+				lets = limitAt(d.Discharges, at)
 			}
 			if lets > 0 && limitAt(s.Steps, at) > 0 {
 				return "a car takes and gives"
@@ -130,7 +130,7 @@ func TestDischargeBeside_Judge(t *testing.T) {
 		s := store.Schedule{From: store.Effective{Power: 7400, ReadyBy: now.Add(2 * time.Hour), Discharge: &store.Discharge{}}}
 		span := flex.Span{From: now, To: now.Add(time.Hour)}
 		s.Steps = []flex.Step{{Span: span, Limit: limit}}
-		s.From.Discharge.Gives = []flex.Step{{Span: span, Limit: gives}}
+		s.From.Discharge.Discharges = []flex.Step{{Span: span, Limit: gives}}
 		return s
 	}
 
@@ -175,7 +175,7 @@ func (h *fixture) checkSite(g *givingSite, batteries []flex.AssetID, what string
 		for i := range lists {
 			add(lists[i].Steps)
 			if d := lists[i].From.Discharge; d != nil {
-				add(d.Gives)
+				add(d.Discharges)
 			}
 		}
 	}
@@ -248,7 +248,7 @@ func (c *givingCar) drive(t time.Time) {
 	takes := min(limitAt(c.follows.Steps, t), 7400)
 	c.stored = min(60000, c.stored+float64(takes)/60*0.9)
 	if d := c.follows.From.Discharge; d != nil {
-		c.stored -= float64(limitAt(d.Gives, t)) / 60 / 0.9
+		c.stored -= float64(limitAt(d.Discharges, t)) / 60 / 0.9
 	}
 }
 

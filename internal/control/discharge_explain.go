@@ -16,27 +16,27 @@ import (
 // alike is how far two energies of a period differ that count as one: each is rounded.
 const alike flex.WattHours = 2
 
-// Discharge is what a car gives that may discharge, and why.
+// Discharge is what a car discharges that may discharge, and why.
 type Discharge struct {
-	Why    string // why it gives nothing; empty if it does
+	Why    string // why it discharges nothing; empty if it does
 	Saves  float64
 	Stored flex.WattHours // in its battery, when the plan was made
 	Target flex.WattHours // that it is to hold by ready-by
-	// that stays in it while it gives
+	// that stays in it while it discharges
 	Reserve flex.WattHours
 	ReadAt  time.Time
-	Parts   []GivenPart
+	Parts   []DischargedPart
 }
 
-// GivenPart is what a car gives in one half-hour: at which price, and at which it is bought back, in pence.
-type GivenPart struct {
+// DischargedPart is what a car discharges in one half-hour: at which price, and at which it is bought back, in pence.
+type DischargedPart struct {
 	From   time.Time
 	Energy flex.WattHours
 	Price  float64
 	Back   float64
 }
 
-// sayDischarge explains what a car gives: the plan's periods are then what it takes by the schedule, not what it would
+// sayDischarge explains what a car discharges: the plan's periods are then what it takes by the schedule, not what it would
 // take if it only charged.
 func (x *Explanation) sayDischarge() {
 	d := x.From.Discharge
@@ -55,14 +55,14 @@ func (x *Explanation) sayDischarge() {
 	}
 
 	for _, part := range d.Parts {
-		x.Discharge.Parts = append(x.Discharge.Parts, GivenPart(part))
+		x.Discharge.Parts = append(x.Discharge.Parts, DischargedPart(part))
 	}
 
 	for _, rate := range d.Rates {
 		x.Inputs = append(x.Inputs, Input(rate))
 	}
 
-	if len(d.Gives) == 0 {
+	if len(d.Discharges) == 0 {
 		return
 	}
 
@@ -71,9 +71,9 @@ func (x *Explanation) sayDischarge() {
 	x.sayPeriods(d)
 }
 
-// Gives reports whether the schedule has a car give anything.
-func (x *Explanation) Gives() bool {
-	return x.From.Discharge != nil && len(x.From.Discharge.Gives) > 0
+// Discharges reports whether the schedule has a car discharge anything.
+func (x *Explanation) Discharges() bool {
+	return x.From.Discharge != nil && len(x.From.Discharge.Discharges) > 0
 }
 
 // keepsLaw reports whether what was sent keeps the laws of discharging beside the plan worked out again.
@@ -82,20 +82,20 @@ func (x *Explanation) keepsLaw(d *store.Discharge) bool {
 	whole := flex.Span{From: from, To: x.From.ReadyBy}
 
 	return check.Discharge(check.Discharging{
-		From:     from,
-		ReadyBy:  x.From.ReadyBy,
-		Steps:    x.Steps,
-		Gives:    d.Gives,
-		Charge:   x.From.Power,
-		Most:     d.Power,
-		Alone:    x.Plan.Steps,
-		Stored:   float64(d.Stored),
-		Capacity: float64(d.Capacity),
-		Reserve:  float64(d.Reserve),
-		In:       discharge.Efficiency,
-		Out:      discharge.Efficiency,
-		Export:   []flex.Step{{Span: whole, Limit: d.Power}},
-		Slack:    dischargeSlack,
+		From:       from,
+		ReadyBy:    x.From.ReadyBy,
+		Steps:      x.Steps,
+		Discharges: d.Discharges,
+		Charge:     x.From.Power,
+		Most:       d.Power,
+		Alone:      x.Plan.Steps,
+		Stored:     float64(d.Stored),
+		Capacity:   float64(d.Capacity),
+		Reserve:    float64(d.Reserve),
+		In:         discharge.Efficiency,
+		Out:        discharge.Efficiency,
+		Export:     []flex.Step{{Span: whole, Limit: d.Power}},
+		Slack:      dischargeSlack,
 	}) == nil
 }
 
@@ -113,10 +113,10 @@ func (x *Explanation) sayPeriods(d *store.Discharge) {
 	for i := range x.Plan.Periods {
 		p := &x.Plan.Periods[i]
 		taken := x.takenIn(p.Span)
-		given := givenBy(&x.Schedule, p.Span)
-		p.Reason = givingReason(p, d, taken, given, moves)
+		discharged := dischargedBy(&x.Schedule, p.Span)
+		p.Reason = dischargingReason(p, d, taken, discharged, moves)
 
-		p.Energy = taken - given
+		p.Energy = taken - discharged
 		x.Plan.Energy += taken
 		x.Plan.Cost += p.Price.Of(p.Energy)
 	}
@@ -127,19 +127,19 @@ func (x *Explanation) takenIn(in flex.Span) flex.WattHours {
 	return flex.WattHours(drawn(&x.Schedule, in) / 3600)
 }
 
-// givingReason is why a car that gives takes and gives so much in a period, of which the plan has what it would take
+// dischargingReason is why a car that discharges takes and discharges so much in a period, of which the plan has what it would take
 // alone, and why.
-func givingReason(
+func dischargingReason(
 	p *charge.Period,
 	d *store.Discharge,
-	taken, given flex.WattHours,
+	taken, discharged flex.WattHours,
 	moves bool, // it takes less than alone in another period
 ) charge.Reason {
 	switch {
-	case given > 0 && earnsMore(d, p.From):
-		return charge.Gives
-	case given > 0:
-		return charge.GivesInAll
+	case discharged > 0 && earnsMore(d, p.From):
+		return charge.Discharges
+	case discharged > 0:
+		return charge.DischargesInAll
 
 	case taken > p.Energy+alike && moves:
 		return charge.MovedHere
@@ -155,7 +155,7 @@ func givingReason(
 	return p.Reason
 }
 
-// earnsMore reports whether what a car gives at an instant earns more than the wear and what is paid on average to charge it again.
+// earnsMore reports whether what a car discharges at an instant earns more than the wear and what is paid on average to charge it again.
 func earnsMore(d *store.Discharge, at time.Time) bool {
 	for _, part := range d.Parts {
 		if flex.PeriodAt(part.From) == flex.PeriodAt(at) {
@@ -168,7 +168,7 @@ func earnsMore(d *store.Discharge, at time.Time) bool {
 	return false
 }
 
-// assumedLine says which rates were assumed by which a car gives or not; empty if none were.
+// assumedLine says which rates were assumed by which a car discharges or not; empty if none were.
 func (x *Explanation) assumedLine() string {
 	const assumed = "Not every rate of a kWh was given: %s p were assumed for %s."
 	var values, names []string
@@ -191,9 +191,9 @@ func (x *Explanation) assumedLine() string {
 	)
 }
 
-// dischargeLines says in sentences what a car gives, or why it gives nothing, and what of that was assumed.
+// dischargeLines says in sentences what a car discharges, or why it discharges nothing, and what of that was assumed.
 func (x *Explanation) dischargeLines() []string {
-	lines := x.givesLines()
+	lines := x.dischargesLines()
 
 	if len(lines) == 0 || x.Discharge == nil {
 		return lines
@@ -206,8 +206,8 @@ func (x *Explanation) dischargeLines() []string {
 	return lines
 }
 
-// givesLines says what a car gives, or why it gives nothing.
-func (x *Explanation) givesLines() []string {
+// dischargesLines says what a car discharges, or why it discharges nothing.
+func (x *Explanation) dischargesLines() []string {
 	d := x.Discharge
 
 	switch {
@@ -256,8 +256,8 @@ func (x *Explanation) givesLines() []string {
 	)}
 }
 
-// givenBefore says how much of a need is what the car gave before.
-func (x *Explanation) givenBefore() string {
+// dischargedBefore says how much of a need is what the car discharged before.
+func (x *Explanation) dischargedBefore() string {
 	const shown flex.WattHours = 50 // less is written as 0.0
 	d := x.From.Discharge
 
@@ -271,9 +271,9 @@ func (x *Explanation) givenBefore() string {
 	)
 }
 
-// andGiven is what is charged beside a need, in the middle of a sentence.
-func (x *Explanation) andGiven() string {
-	if x.Gives() {
+// andDischarged is what is charged beside a need, in the middle of a sentence.
+func (x *Explanation) andDischarged() string {
+	if x.Discharges() {
 		return "and what the car gives "
 	}
 
@@ -281,8 +281,8 @@ func (x *Explanation) andGiven() string {
 }
 
 // runs are the parts that follow each other at one price, as one each.
-func (d *Discharge) runs() []GivenPart {
-	var runs []GivenPart
+func (d *Discharge) runs() []DischargedPart {
+	var runs []DischargedPart
 	last := time.Time{}
 
 	for _, part := range d.Parts {

@@ -12,9 +12,9 @@ import (
 	"flexd/internal/store"
 )
 
-// planGiving plans what the cars of a site give that is planned as one, from what they do by charging alone. Each is planned
-// beside what the others and the batteries may be doing.
-func (s *Service) planGiving(
+// planDischarging plans when the cars of a site that is planned as one discharge. It begins with their plans without
+// discharging; each car is planned beside what the others and the batteries may be doing.
+func (s *Service) planDischarging(
 	ctx context.Context,
 	tx *store.Tx,
 	f *behindFuse,
@@ -24,7 +24,7 @@ func (s *Service) planGiving(
 			continue
 		}
 
-		if err := s.planGivingOf(ctx, tx, f, car); err != nil {
+		if err := s.planDischargingOf(ctx, tx, f, car); err != nil {
 			return err
 		}
 	}
@@ -32,21 +32,21 @@ func (s *Service) planGiving(
 	return nil
 }
 
-// planGivingOf plans what one car of a site gives, and decides whether that replaces the schedule in force.
-func (s *Service) planGivingOf(
+// planDischargingOf plans when one car of a site discharges, and decides whether that replaces its schedule in force.
+func (s *Service) planDischargingOf(
 	ctx context.Context,
 	tx *store.Tx,
 	f *behindFuse,
 	car *siteCar,
 ) error {
 	alone := f.alone(car)
-	giving, err := s.givingBesideHome(ctx, tx, f, car, &alone)
+	discharging, err := s.dischargingBesideHome(ctx, tx, f, car, &alone)
 	if err != nil {
 		return err
 	}
 
-	alone.Giving = giving
-	if len(alone.Given)+len(alone.gives()) == 0 {
+	alone.Discharging = discharging
+	if len(alone.Given)+len(alone.discharges()) == 0 {
 		return nil // the car stays with what it was planned to do alone
 	}
 
@@ -54,10 +54,10 @@ func (s *Service) planGivingOf(
 
 	if !decision.Replace {
 		car.goOn(f)
-	} else if car.goesOn || len(alone.gives()) > 0 {
+	} else if car.goesOn || len(alone.discharges()) > 0 {
 		car.renewed = true
 		car.problem, car.plan = *alone.Problem, *alone.Plan
-		car.take(alone.next(), alone.gives(), f)
+		car.take(alone.next(), alone.discharges(), f)
 	}
 
 	if !decision.Again.IsZero() {
@@ -70,7 +70,7 @@ func (s *Service) planGivingOf(
 // goOn has a car go on by its schedule in force.
 func (c *siteCar) goOn(f *behindFuse) {
 	own, before := c.from.Discharge, c.Current.From.Discharge
-	if before == nil { // it was made when the car might not give yet
+	if before == nil { // it was made when the car might not discharge yet
 		before = &store.Discharge{}
 	}
 
@@ -78,20 +78,20 @@ func (c *siteCar) goOn(f *behindFuse) {
 	own.Why, own.Saves = "", before.Saves
 	own.Rates = before.Rates
 
-	own.Parts = slices.DeleteFunc(slices.Clone(before.Parts), func(part store.GivenPart) bool {
+	own.Parts = slices.DeleteFunc(slices.Clone(before.Parts), func(part store.DischargedPart) bool {
 		return flex.PeriodAt(part.From).End().Before(f.from)
 	})
 
 	stay := flex.Span{From: f.from, To: c.end(f.from)}
-	own.Gives = givesAhead(&c.Current, f.from)
-	c.take(within(c.Current.Steps, stay), own.Gives, f)
+	own.Discharges = dischargesAhead(&c.Current, f.from)
+	c.take(within(c.Current.Steps, stay), own.Discharges, f)
 }
 
-// take has a car do what it is planned to. If it waits for others to accept theirs it is planned again then, as before.
-func (c *siteCar) take(steps, gives []flex.Step, f *behindFuse) {
+// take makes the plan the car's. A car that waits until others have accepted their schedules is planned again then.
+func (c *siteCar) take(steps, discharges []flex.Step, f *behindFuse) {
 	waits := !sameAhead(c.core, c.want, f.from)
 	c.core = within(steps, flex.Span{From: f.from, To: c.end(f.from)})
-	c.gives = gives
+	c.discharges = discharges
 
 	if !waits {
 		c.want = c.core
@@ -103,7 +103,7 @@ func (f *behindFuse) alone(car *siteCar) Candidate {
 	problem, plan := car.problem, car.plan
 	span := flex.Span{From: f.from, To: car.end(f.from)}
 	left := f.open(car, span)
-	if car.renewed { // what it keeps until it may have others may be what another car is to have
+	if car.renewed { // the half-hours that it keeps for now may be meant for another car
 		left = f.left(car, span)
 	}
 
@@ -114,8 +114,8 @@ func (f *behindFuse) alone(car *siteCar) Candidate {
 
 	c := car.why.candidate(car.charging, &car.from, &problem, &plan)
 	current := within(car.Current.Steps, span)
-	given := givesAhead(&car.Current, f.from)
-	unlike := f.home != nil && len(given) > 0 && !plannedAsOne(&car.Current.From)
+	discharged := dischargesAhead(&car.Current, f.from)
+	unlike := f.home != nil && len(discharged) > 0 && !plannedAsOne(&car.Current.From)
 	broken := !fits(current, problem.Power, left)
 	c.Now = f.now
 	c.Exceeds = unlike || broken || f.tight != car.Current.HasTail()
@@ -143,15 +143,15 @@ func (f *behindFuse) besideSite(car *siteCar) string {
 	return ""
 }
 
-// givingBesideHome plans what a car gives beside the batteries of its site, and notes why it gives nothing. It gives where its
+// dischargingBesideHome plans what a car discharges beside the batteries of its site, and notes why it discharges nothing. It discharges where its
 // household then pays less, with the best that the batteries can do in both cases.
-func (s *Service) givingBesideHome(
+func (s *Service) dischargingBesideHome(
 	ctx context.Context,
 	tx *store.Tx,
 	f *behindFuse,
 	car *siteCar,
 	alone *Candidate,
-) (*Giving, error) {
+) (*Discharging, error) {
 	to := car.from.Discharge
 	to.Why = chargesOnly(&car.from, f.besideSite(car), f.from)
 
@@ -165,7 +165,7 @@ func (s *Service) givingBesideHome(
 	}
 
 	most := f.exportLeft(car)
-	to.Why = cannotGive(q, car.charging.Export, most)
+	to.Why = cannotDischarge(q, car.charging.Export, most)
 
 	if to.Why != "" {
 		return nil, nil
@@ -177,13 +177,13 @@ func (s *Service) givingBesideHome(
 	return s.solveBesideHome(ctx, f, car, q), nil
 }
 
-// solveBesideHome plans what a car gives, and holds it beside what it does alone and by the schedule in force.
+// solveBesideHome plans what a car discharges, and holds it beside what it does alone and by the schedule in force.
 func (s *Service) solveBesideHome(
 	ctx context.Context,
 	f *behindFuse,
 	car *siteCar,
 	q *discharge.Problem,
-) *Giving {
+) *Discharging {
 	to := car.from.Discharge
 	plan := discharge.Solve(q)
 	law := errors.Join(checkDischarge(q, &plan), f.passes(car, &plan))
@@ -199,7 +199,7 @@ func (s *Service) solveBesideHome(
 	least := f.pays(car, &none, q)
 	saves := 0.0
 
-	if len(plan.Gives) > 0 {
+	if len(plan.Discharges) > 0 {
 		saves = least - f.pays(car, &plan, q)
 	}
 
@@ -211,7 +211,7 @@ func (s *Service) solveBesideHome(
 		to.Saves = saves
 	}
 
-	g := givingBeside(q, &plan, &car.Current, spareAlone(q, to))
+	g := dischargingBeside(q, &plan, &car.Current, spareAlone(q, to))
 
 	more := f.pays(car, planInForce(car, q), q) - (least - saves)
 	g.Saving = flex.MicroPounds(more * 10_000)
@@ -219,15 +219,15 @@ func (s *Service) solveBesideHome(
 	return g
 }
 
-// planInForce is what the schedule in force has a car do.
+// planInForce is the car's schedule in force, as a plan.
 func planInForce(car *siteCar, q *discharge.Problem) *discharge.Plan {
 	return &discharge.Plan{
-		Steps: car.Current.Charging(),
-		Gives: givesAhead(&car.Current, q.From),
+		Steps:      car.Current.Charging(),
+		Discharges: dischargesAhead(&car.Current, q.From),
 	}
 }
 
-// noGain is why what a car could give does not pay beside the batteries and the other cars of its site.
+// noGain says why discharging a car does not pay beside the batteries and the other cars of its site.
 func (f *behindFuse) noGain(q *discharge.Problem, plan *discharge.Plan) string {
 	if plan.Worth(q) < DischargeMinSaving {
 		return noGain(q)
@@ -240,21 +240,21 @@ func (f *behindFuse) noGain(q *discharge.Problem, plan *discharge.Plan) string {
 	return dischargeNoGainHome
 }
 
-// exportLeft is what a car may give at most beside the other cars of its site, whichever of their schedules they follow.
+// exportLeft is what a car may discharge at most beside the other cars of its site, whichever of their schedules they follow.
 func (f *behindFuse) exportLeft(car *siteCar) flex.Watts {
-	o := f.givenBeside(car)
+	o := f.mayDischargeBeside(car)
 
 	return o.leaves(car.wiring())
 }
 
-// givenBeside is what the other cars of a site may give while a car is there.
-func (f *behindFuse) givenBeside(car *siteCar) outflow {
+// mayDischargeBeside is what the other cars of a site may discharge while a car is there.
+func (f *behindFuse) mayDischargeBeside(car *siteCar) outflow {
 	o := outflow{phaseLoad: f.load(), fuse: f.fuse, export: car.charging.Export}
 	stay := flex.Span{From: f.from, To: car.end(f.from)}
 
 	for _, other := range slices.Concat(f.cars, f.gone) {
 		if other != car {
-			may := other.mayGive(f.from)
+			may := other.mayDischarge(f.from)
 			o.give(may.mostIn(stay), may.wired)
 		}
 	}
@@ -262,8 +262,8 @@ func (f *behindFuse) givenBeside(car *siteCar) outflow {
 	return o
 }
 
-// confine has a car charge only where the main fuse leaves it its full power, and neither charge nor give where a battery
-// does what does not go with that and was sent it before.
+// confine closes the half-hours in which the main fuse does not leave a car its full power, and those in which a
+// battery was already sent a mode that conflicts with the car's charging or discharging.
 func (f *behindFuse) confine(car *siteCar, q *discharge.Problem) {
 	stay := flex.Span{From: q.From, To: q.ReadyBy}
 
@@ -281,7 +281,7 @@ func (f *behindFuse) confine(car *siteCar, q *discharge.Problem) {
 		return
 	}
 
-	others := f.givenBeside(car)
+	others := f.mayDischargeBeside(car)
 
 	for i, p := range f.home.ahead.periods {
 		sent := f.home.sent[p]
@@ -300,7 +300,7 @@ func (f *behindFuse) confine(car *siteCar, q *discharge.Problem) {
 	}
 }
 
-// passes says where a plan would pass what the others leave a car of the main fuse; nil if it does not.
+// passes says when a plan would exceed what the others leave a car under the main fuse; nil if never.
 func (f *behindFuse) passes(car *siteCar, plan *discharge.Plan) error {
 	span := flex.Span{From: f.from, To: car.end(f.from)}
 
@@ -311,8 +311,8 @@ func (f *behindFuse) passes(car *siteCar, plan *discharge.Plan) error {
 	return nil
 }
 
-// pays is what a household pays in pence if a car does what a plan says, with the best that its batteries can do beside that, the
-// wear and the turns counted.
+// pays is what a household pays in pence if a car follows a plan and the batteries are planned best beside it, with
+// wear and turns.
 func (f *behindFuse) pays(
 	car *siteCar,
 	plan *discharge.Plan,
@@ -320,16 +320,16 @@ func (f *behindFuse) pays(
 ) float64 {
 	turns := q.Turn * float64(max(0, plan.Turns()-1))
 
-	core, gives := car.core, car.gives
-	car.core, car.gives = q.Filled(plan.Steps, plan.Gives), plan.Gives
+	core, discharges := car.core, car.discharges
+	car.core, car.discharges = q.Filled(plan.Steps, plan.Discharges), plan.Discharges
 	pence := f.ofCars(q)
 	if f.home != nil {
 		pence = f.household()
 	}
 
-	car.core, car.gives = core, gives
+	car.core, car.discharges = core, discharges
 
-	for _, s := range plan.Gives {
+	for _, s := range plan.Discharges {
 		pence += q.Wear * s.Limit.KW() * s.Len().Hours()
 	}
 

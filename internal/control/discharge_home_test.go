@@ -31,7 +31,7 @@ func (g *givingHome) fault(at time.Time, modes []battery.Mode, home, roof flex.W
 		takes, gives := limitAt(s.Steps, at), flex.Watts(0)
 		takes = min(takes, s.From.Power)
 		if d := s.From.Discharge; d != nil {
-			gives = limitAt(d.Gives, at)
+			gives = limitAt(d.Discharges, at)
 		}
 
 		drawn, given := takes, gives
@@ -79,7 +79,7 @@ func (g *givingHome) instants(from, to time.Time) []time.Time {
 	for i := range g.may {
 		add(g.may[i].Steps)
 		if d := g.may[i].From.Discharge; d != nil {
-			add(d.Gives)
+			add(d.Discharges)
 		}
 	}
 
@@ -141,7 +141,7 @@ func TestDischargeHome_Judge(t *testing.T) {
 		s := store.Schedule{From: store.Effective{Power: 7400, ReadyBy: now.Add(2 * time.Hour), Discharge: &store.Discharge{}}}
 		span := flex.Span{From: now, To: now.Add(time.Hour)}
 		s.Steps = []flex.Step{{Span: span, Limit: limit}}
-		s.From.Discharge.Gives = []flex.Step{{Span: span, Limit: gives}}
+		s.From.Discharge.Discharges = []flex.Step{{Span: span, Limit: gives}}
 		return s
 	}
 
@@ -263,7 +263,7 @@ func (h *fixture) randomGiving(r *rand.Rand) (gave int) {
 			takes := min(limitAt(follows.Steps, t), 7400)
 			stored = min(60000, stored+float64(takes)/60*0.9)
 			if d := follows.From.Discharge; d != nil {
-				stored -= float64(limitAt(d.Gives, t)) / 60 / 0.9
+				stored -= float64(limitAt(d.Discharges, t)) / 60 / 0.9
 			}
 			h.wait(time.Minute)
 		}

@@ -124,8 +124,8 @@ func (s *givingSmall) plan(t testing.TB, from time.Time) (modes, plain []battery
 		q.Rates = append(q.Rates, discharge.Rate{Period: p, Buy: s.buy[i], Sell: s.sell})
 	}
 	f.confine(car, q)
-	if g := d.solveBesideHome(t.Context(), f, car, q); g != nil && len(g.Gives) > 0 {
-		car.take(g.Steps, g.Gives, f)
+	if g := d.solveBesideHome(t.Context(), f, car, q); g != nil && len(g.Discharges) > 0 {
+		car.take(g.Steps, g.Discharges, f)
 	}
 
 	if d.Refused() > 0 {
@@ -134,7 +134,7 @@ func (s *givingSmall) plan(t testing.TB, from time.Time) (modes, plain []battery
 	m = &meter{supply: f.home.supply}
 	m.addSite(f)
 	moves = s.drawn(f.home, car.core)
-	for i, given := range s.drawn(f.home, car.gives) {
+	for i, given := range s.drawn(f.home, car.discharges) {
 		moves[i] -= given
 	}
 

@@ -62,7 +62,7 @@ func TestDischarge_Phases(t *testing.T) {
 					var sum flex.Watts
 					for _, car := range cars {
 						if d := h.at(car).look().Current.From.Discharge; d != nil {
-							sum += limitAt(d.Gives, at)
+							sum += limitAt(d.Discharges, at)
 						}
 					}
 					most = max(most, sum)

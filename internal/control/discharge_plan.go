@@ -15,21 +15,21 @@ import (
 // orderWeight is the part of a market price that orders half-hours of one household's price.
 const orderWeight = 1e-4
 
-// dischargeSlack is how far, in watt-hours, what a car is to hold may be missed.
+// dischargeSlack is by how many watt-hours a car may miss the charge that it is to hold.
 const dischargeSlack = 10
 
-// Giving is what a car's new schedule gives beside what the one in force gives.
-type Giving struct {
-	Steps []flex.Step // what it may take, where it gives something
-	Gives []flex.Step
+// Discharging compares what a car discharges by a new schedule with what it discharges by the one in force.
+type Discharging struct {
+	Steps      []flex.Step // what it may take, where it discharges something
+	Discharges []flex.Step
 	// what it saves beside the schedule in force
 	Saving flex.MicroPounds
-	// by the schedule in force the car would come out short, or give what it may not
+	// the schedule in force would leave the car short, or discharge more than it may
 	Wrong bool
 }
 
-// planDischarge plans what a car that may discharge gives, from its plan that charges alone, and notes it in what the
-// schedule is made from. It is nil for a car that may not.
+// planDischarge plans when a car discharges, starting from its plan without discharging, and notes it among the inputs of
+// the schedule. It returns nil for a car that may not discharge.
 func (s *Service) planDischarge(
 	ctx context.Context,
 	tx *store.Tx,
@@ -37,7 +37,7 @@ func (s *Service) planDischarge(
 	e *store.Effective,
 	alone *Candidate,
 	u *underCaps,
-) (*Giving, error) {
+) (*Discharging, error) {
 	to := e.Discharge
 
 	if to == nil {
@@ -60,7 +60,7 @@ func (s *Service) planDischarge(
 		return nil, err
 	}
 
-	to.Why = cannotGive(q, c.Export, most)
+	to.Why = cannotDischarge(q, c.Export, most)
 
 	if to.Why != "" {
 		return nil, nil
@@ -71,9 +71,9 @@ func (s *Service) planDischarge(
 	return s.solveDischarge(ctx, c, to, q), nil
 }
 
-// cannotGive is why a car can give nothing, whatever that would earn: its site may export so much, and beside other cars
-// so much; empty if it can.
-func cannotGive(q *discharge.Problem, export, most flex.Watts) string {
+// cannotDischarge says why a car cannot discharge at any price, given what its site may export and what other cars leave
+// of that; empty if it can.
+func cannotDischarge(q *discharge.Problem, export, most flex.Watts) string {
 	switch {
 	case q.Most < discharge.Least:
 		return dischargeWeak
@@ -88,7 +88,7 @@ func cannotGive(q *discharge.Problem, export, most flex.Watts) string {
 	return ""
 }
 
-// noGain is why giving does not pay a car that could.
+// noGain is why discharging does not pay a car that could.
 func noGain(q *discharge.Problem) string {
 	if !q.HasTime() {
 		return dischargeNoTime
@@ -108,14 +108,14 @@ func noGain(q *discharge.Problem) string {
 	return dischargeNoGain
 }
 
-// solveDischarge plans a car that may give, and holds the plan against the laws of discharging. A plan that breaks one is not
-// sent.
+// solveDischarge plans a car that may discharge, and checks the plan against the laws of discharging. A plan that breaks
+// one is not sent.
 func (s *Service) solveDischarge(
 	ctx context.Context,
 	c *store.Charging,
 	to *store.Discharge,
 	q *discharge.Problem,
-) *Giving {
+) *Discharging {
 	plan := discharge.Solve(q)
 
 	if law := checkDischarge(q, &plan); law != nil {
@@ -128,7 +128,7 @@ func (s *Service) solveDischarge(
 	if plan.Worth(q) >= DischargeMinSaving {
 		note(to, q, &plan)
 
-		return givingBeside(q, &plan, &c.Current, spareAlone(q, to))
+		return dischargingBeside(q, &plan, &c.Current, spareAlone(q, to))
 	}
 
 	to.Why = noGain(q)
@@ -137,18 +137,18 @@ func (s *Service) solveDischarge(
 		Cost:  plan.Cost + plan.Saves,
 	}
 
-	return givingBeside(q, &alone, &c.Current, spareAlone(q, to))
+	return dischargingBeside(q, &alone, &c.Current, spareAlone(q, to))
 }
 
-// note keeps what a car gives in what its schedule is made from.
+// note writes what a car discharges into the inputs of its schedule.
 func note(to *store.Discharge, q *discharge.Problem, plan *discharge.Plan) {
-	to.Gives = plan.Gives
+	to.Discharges = plan.Discharges
 	to.Saves = plan.Saves
-	played := q.Play(plan.Steps, plan.Gives)
+	played := q.Play(plan.Steps, plan.Discharges)
 
 	for i := range played.Parts {
 		part := &played.Parts[i]
-		to.Parts = append(to.Parts, store.GivenPart{
+		to.Parts = append(to.Parts, store.DischargedPart{
 			From:   part.Start(),
 			Energy: flex.WattHours(part.Energy),
 			Price:  part.Sell,
@@ -157,7 +157,7 @@ func note(to *store.Discharge, q *discharge.Problem, plan *discharge.Plan) {
 	}
 }
 
-// spareAlone is what a car holds by charging alone in watt-hours that it does not need: less than a minute's charge.
+// spareAlone is how many watt-hours more than it needs a car gets by its plan without discharging: less than a minute's charge.
 func spareAlone(q *discharge.Problem, to *store.Discharge) float64 {
 	if q.Kept || to.Target == 0 {
 		return 0
@@ -169,65 +169,65 @@ func spareAlone(q *discharge.Problem, to *store.Discharge) float64 {
 	return min(most, max(0, end-float64(to.Target)))
 }
 
-// givingBeside holds a plan beside the schedule in force.
-func givingBeside(
+// dischargingBeside compares a plan with the schedule in force.
+func dischargingBeside(
 	q *discharge.Problem,
 	plan *discharge.Plan,
 	current *store.Schedule,
 	spare float64,
-) *Giving {
-	g := &Giving{Gives: plan.Gives}
+) *Discharging {
+	g := &Discharging{Discharges: plan.Discharges}
 
-	if len(plan.Gives) > 0 {
+	if len(plan.Discharges) > 0 {
 		g.Steps = plan.Steps
 	}
 
-	given := givesAhead(current, q.From)
+	discharged := dischargesAhead(current, q.From)
 	old := *plan
-	old.Steps, old.Gives = current.Charging(), given
-	before := q.Play(old.Steps, old.Gives)
+	old.Steps, old.Discharges = current.Charging(), discharged
+	before := q.Play(old.Steps, old.Discharges)
 	g.Saving = flex.MicroPounds((before.Cost - plan.Cost) * 10_000)
-	g.Wrong = len(given) > 0 && holdDischarge(q, &old, spare) != nil
+	g.Wrong = len(discharged) > 0 && checkDischargeSparing(q, &old, spare) != nil
 
 	return g
 }
 
-// checkDischarge holds a plan against the laws of discharging.
+// checkDischarge checks a plan against the laws of discharging.
 func checkDischarge(q *discharge.Problem, plan *discharge.Plan) error {
-	return holdDischarge(q, plan, 0)
+	return checkDischargeSparing(q, plan, 0)
 }
 
-// holdDischarge is checkDischarge where so much that is held by charging alone is not needed.
-func holdDischarge(
+// checkDischargeSparing is checkDischarge for a car that needs so many watt-hours less than it gets without discharging.
+func checkDischargeSparing(
 	q *discharge.Problem,
 	plan *discharge.Plan,
 	spare float64,
 ) error {
-	if len(plan.Gives) == 0 {
+	if len(plan.Discharges) == 0 {
 		return nil
 	}
 
 	return check.Discharge(check.Discharging{
-		From:     q.From,
-		ReadyBy:  q.ReadyBy,
-		Steps:    plan.Steps,
-		Gives:    plan.Gives,
-		Charge:   q.Charge,
-		Most:     q.Most,
-		Alone:    q.Alone,
-		Spare:    spare,
-		Stored:   q.Stored,
-		Capacity: q.Capacity,
-		Reserve:  q.Reserve,
-		In:       discharge.Efficiency,
-		Out:      discharge.Efficiency,
-		Open:     q.Open,
-		Export:   exportable(q),
-		Slack:    dischargeSlack,
+		From:       q.From,
+		ReadyBy:    q.ReadyBy,
+		Steps:      plan.Steps,
+		Discharges: plan.Discharges,
+		Charge:     q.Charge,
+		Most:       q.Most,
+		Alone:      q.Alone,
+		Spare:      spare,
+		Stored:     q.Stored,
+		Capacity:   q.Capacity,
+		Reserve:    q.Reserve,
+		In:         discharge.Efficiency,
+		Out:        discharge.Efficiency,
+		Open:       q.Open,
+		Export:     exportable(q),
+		Slack:      dischargeSlack,
 	})
 }
 
-// exportable is what a car may give in each time of its stay.
+// exportable is what a car may discharge in each time of its stay.
 func exportable(q *discharge.Problem) []flex.Step {
 	var steps []flex.Step
 	from := q.From
@@ -353,7 +353,7 @@ func (r *ratings) used() []store.RateUsed {
 	return used
 }
 
-// orders is what orders half-hours of one price: little, and none below zero.
+// orders is a small weight that orders half-hours of the same price; it is never below zero.
 func orders(ps []flex.PricedPeriod) map[flex.Period]float64 {
 	order := map[flex.Period]float64{}
 	known := slices.DeleteFunc(slices.Clone(ps), func(p flex.PricedPeriod) bool {

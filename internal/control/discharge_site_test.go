@@ -22,7 +22,7 @@ func (h *fixture) gives5kW(export flex.Watts) {
 	h.accept()
 	h.goTo("2026-01-14T18:00:00Z")
 
-	if limitAt(h.look().Current.From.Discharge.Gives, at("2026-01-14T18:00:00Z")) != 5000 {
+	if limitAt(h.look().Current.From.Discharge.Discharges, at("2026-01-14T18:00:00Z")) != 5000 {
 		h.Fatalf("it does not give: %s", h.why())
 	}
 }
@@ -43,10 +43,10 @@ func TestDischarge_Freed(t *testing.T) {
 			return err
 		})
 
-		if freed.Generation != last+1 || freed.Cause != store.CauseFreed || len(freed.Gives) > 0 {
-			t.Fatalf("generation %d after %d, cause %s, gives %v", freed.Generation, last, freed.Cause, freed.Gives)
+		if freed.Generation != last+1 || freed.Cause != store.CauseFreed || len(freed.Discharges) > 0 {
+			t.Fatalf("generation %d after %d, cause %s, gives %v", freed.Generation, last, freed.Cause, freed.Discharges)
 		}
-		if _, err := ocpp.NewDischarging(h.asset, freed.Steps, freed.Gives); err != nil {
+		if _, err := ocpp.NewDischarging(h.asset, freed.Steps, freed.Discharges); err != nil {
 			t.Errorf("it cannot be sent: %v", err)
 		}
 	})
@@ -98,7 +98,7 @@ func (h *fixture) besideGiving(id flex.AssetID, export flex.Watts) {
 		for at := m.From; at.Before(m.To); at = at.Add(time.Minute) {
 			var gives flex.Watts
 			if d := s.From.Discharge; d != nil {
-				gives = limitAt(d.Gives, at)
+				gives = limitAt(d.Discharges, at)
 			}
 
 			takes := limitAt(s.Steps, at) > 0 && at.Before(s.From.ReadyBy)
@@ -179,7 +179,7 @@ func TestDischarge_GoneCar(t *testing.T) {
 		h.runBatteries()
 		h.plugInAt(2, flex.Minimise)
 		h.accept()
-		given := h.look().Current.From.Discharge.Gives
+		given := h.look().Current.From.Discharge.Discharges
 		const now = "2026-01-14T19:00:00Z"
 		if limitAt(given, at(now)) == 0 {
 			t.Fatalf("it gives %v", given)
@@ -198,7 +198,7 @@ func TestDischarge_GoneCar(t *testing.T) {
 		h.plugInAt(2, flex.Minimise)
 
 		if d := h.look().Current.From.Discharge; d != nil {
-			for _, s := range d.Gives {
+			for _, s := range d.Discharges {
 				if other := limitAt(given, s.From); s.Limit+other > 7000 {
 					t.Errorf("it gives %d W from %v, beside %d of another car", s.Limit, s.From, other)
 				}
@@ -248,7 +248,7 @@ func TestDischarge_SameSecond(t *testing.T) {
 		h.plugInAt(10, flex.Minimise)
 		h.accept()
 		gave := 0.0
-		for _, s := range h.look().Current.From.Discharge.Gives {
+		for _, s := range h.look().Current.From.Discharge.Discharges {
 			in := s.Meet(flex.Span{From: s.From, To: at("2026-01-14T18:30:00Z")})
 			gave += float64(s.Limit) * max(0, in.Len()).Hours()
 		}

@@ -49,7 +49,7 @@ func (h *fixture) soc(percent float64) {
 // gave is what the schedule in force has the fixture's car give, in all.
 func (h *fixture) gives() (sum flex.WattHours) {
 	if d := h.look().Current.From.Discharge; d != nil {
-		for _, s := range d.Gives {
+		for _, s := range d.Discharges {
 			sum += flex.WattHours(float64(s.Limit) * s.Len().Hours())
 		}
 	}
@@ -67,11 +67,11 @@ func (h *fixture) householdSays(reserve, full int) {
 	}
 
 	car := home.Cars[0]
-	if len(car.Giving) == 0 || car.Reserve != reserve || car.ReadyLevel != full {
-		h.Errorf("it gives %v, keeps %d %% and will be %d %% full", car.Giving, car.Reserve, car.ReadyLevel)
+	if len(car.Discharging) == 0 || car.Reserve != reserve || car.ReadyLevel != full {
+		h.Errorf("it gives %v, keeps %d %% and will be %d %% full", car.Discharging, car.Reserve, car.ReadyLevel)
 	}
 
-	for _, given := range car.Giving {
+	for _, given := range car.Discharging {
 		for _, charged := range car.Charging {
 			if !given.Meet(charged).Empty() {
 				h.Errorf("it gives %v and charges %v", given, charged)
@@ -99,7 +99,7 @@ func (h *fixture) plays(from, to string, stored float64) (least, end float64) {
 		takes, gives := limitAt(s.Steps, t), flex.Watts(0)
 
 		if s.From.Discharge != nil {
-			gives = limitAt(s.From.Discharge.Gives, t)
+			gives = limitAt(s.From.Discharge.Discharges, t)
 		}
 
 		if takes > 0 && gives > 0 {
@@ -461,7 +461,7 @@ func TestDischarge_NothingTaken(t *testing.T) {
 		read := at("2026-01-14T19:30:00Z")
 
 		for now := at("2026-01-14T18:30:00Z"); now.Before(read); now = now.Add(time.Minute) {
-			stored -= float64(limitAt(s.From.Discharge.Gives, now)) / 60 / 0.9
+			stored -= float64(limitAt(s.From.Discharge.Discharges, now)) / 60 / 0.9
 		}
 
 		h.goTo(read.Format(time.RFC3339))
@@ -539,7 +539,7 @@ func TestDischarge_TwoCars(t *testing.T) {
 
 		most := func(id flex.AssetID) (most flex.Watts) {
 			if d := h.at(id).look().Current.From.Discharge; d != nil {
-				for _, s := range d.Gives {
+				for _, s := range d.Discharges {
 					most = max(most, s.Limit)
 				}
 			}
@@ -596,7 +596,7 @@ func (h *fixture) randomEvening(r *rand.Rand) (gave int) {
 			stored = min(60000, stored+float64(takes)/60*0.9)
 
 			if d := follows.From.Discharge; d != nil {
-				stored -= float64(limitAt(d.Gives, t)) / 60 / 0.9
+				stored -= float64(limitAt(d.Discharges, t)) / 60 / 0.9
 			}
 
 			h.wait(time.Minute)
@@ -684,11 +684,11 @@ func TestDischarge_Reasons(t *testing.T) {
 			cost += p.Price.Of(p.Energy)
 
 			right := map[charge.Reason]bool{
-				charge.Gives:     p.Energy < 0,
-				charge.BuysBack:  p.Energy > by,
-				charge.MovedHere: p.Energy > by,
-				charge.MovedAway: p.Energy >= 0 && p.Energy < by,
-				charge.Rests:     p.Energy == 0,
+				charge.Discharges: p.Energy < 0,
+				charge.BuysBack:   p.Energy > by,
+				charge.MovedHere:  p.Energy > by,
+				charge.MovedAway:  p.Energy >= 0 && p.Energy < by,
+				charge.Rests:      p.Energy == 0,
 			}
 
 			if ok, own := right[p.Reason]; own && !ok || !own && p.Energy != by {
@@ -696,7 +696,7 @@ func TestDischarge_Reasons(t *testing.T) {
 			}
 		}
 
-		if count[charge.Gives] == 0 || count[charge.BuysBack]+count[charge.MovedHere] == 0 {
+		if count[charge.Discharges] == 0 || count[charge.BuysBack]+count[charge.MovedHere] == 0 {
 			t.Errorf("%v", count)
 		}
 

@@ -163,7 +163,7 @@ func (s *Service) foresee(
 	problem := problemOf(e, site.from, m.prices)
 	problem.Exact = true
 	plan := charge.Solve(problem)
-	site.hold(car, &problem, &plan, nil)
+	site.keepFuse(car, &problem, &plan, nil)
 
 	decision := s.decide(ctx, p.Current.AssetID, &Candidate{
 		Trigger: ByMarket,

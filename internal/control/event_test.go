@@ -112,8 +112,8 @@ func TestEvent_ReadyBy(t *testing.T) {
 	}
 }
 
-// TestEvent_WhenAnewIsSent counts the schedules that each event leads to.
-func TestEvent_WhenAnewIsSent(t *testing.T) {
+// TestEvent_WhenOneIsSent counts the schedules that each event leads to.
+func TestEvent_WhenOneIsSent(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		generation := int64(0)
 		step := func(what string, made int64, ev control.Event) {

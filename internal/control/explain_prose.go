@@ -66,7 +66,7 @@ func summary(x *Explanation) string {
 		fmt.Fprintf(&b, ", after %s kWh that were charged", kwh(e.Delivered))
 	}
 
-	b.WriteString(x.givenBefore() + ". ")
+	b.WriteString(x.dischargedBefore() + ". ")
 
 	if !e.ChargeNow.Empty() {
 		fmt.Fprintf(
@@ -82,7 +82,7 @@ func summary(x *Explanation) string {
 	}
 
 	if fmt.Fprintf(&b, "%s; ", offPeak); e.Mode == flex.Minimise {
-		b.WriteString("charging stops when the need " + x.andGiven() + "is met. ")
+		b.WriteString("charging stops when the need " + x.andDischarged() + "is met. ")
 	} else {
 		b.WriteString("the car may charge in all of them, and gets at least what it needs. ")
 	}
@@ -98,7 +98,7 @@ func summary(x *Explanation) string {
 		)
 	}
 
-	for _, line := range x.HeldBack() {
+	for _, line := range x.CapLines() {
 		b.WriteString(line + " ")
 	}
 
@@ -114,9 +114,9 @@ func onDay(at time.Time, zone *time.Location) string {
 	return flex.Clock(at, zone, "15:04 on Monday")
 }
 
-// HeldBack says in sentences which caps held the schedule back, when, and what more headroom
+// CapLines says in sentences which caps held the schedule back, when, and what more headroom
 // would have been worth.
-func (x *Explanation) HeldBack() []string {
+func (x *Explanation) CapLines() []string {
 	zone := zoneOf(x.From.Tariff)
 
 	var lines []string

@@ -122,8 +122,8 @@ func askedAt(
 	return nil
 }
 
-// askedToGive is the most that dispatches ask a battery to give in a span, from its start on.
-func askedToGive(
+// askedToDischarge is the most that dispatches ask a battery to give in a span, from its start on.
+func askedToDischarge(
 	b *store.CapBattery,
 	span flex.Span,
 ) flex.Watts {
@@ -137,12 +137,12 @@ func askedToGive(
 	return most
 }
 
-// gives is the most that a battery gives in a half-hour, by its plan, by those that it may have read before and by dispatches.
-func gives(
+// discharges is the most that a battery gives in a half-hour, by its plan, by those that it may have read before and by dispatches.
+func discharges(
 	b *store.CapBattery,
 	p flex.Period,
 ) flex.Watts {
-	most := askedToGive(b, p.Span())
+	most := askedToDischarge(b, p.Span())
 	if b.Controlled && mayBe(&b.Plan, p, battery.ModeDischarge) {
 		most = max(most, b.Power)
 	}
@@ -163,14 +163,14 @@ func (g *groupExport) headroom(
 	all, known := g.all[p]
 	if !known {
 		for i := range g.batteries {
-			all += gives(&g.batteries[i], p)
+			all += discharges(&g.batteries[i], p)
 		}
 
 		g.all[p] = all
 	}
 
 	if i, ok := g.place[asset]; ok {
-		all -= gives(&g.batteries[i], p)
+		all -= discharges(&g.batteries[i], p)
 	}
 
 	return left - all, true
@@ -249,14 +249,14 @@ func takeBackDischarge(
 	for _, p := range ahead.periods {
 		left, bounded := ahead.feeder.headroom(b.Asset.ID, p)
 		left = max(0, left)
-		if !bounded || gives(own, p) <= left {
+		if !bounded || discharges(own, p) <= left {
 			continue
 		}
 
 		lockMode(&b.Plan, p, battery.ModeDischarge)
 		rest := p.Span()
 		rest.From = flex.Later(rest.From, tx.Now().Truncate(time.Minute))
-		if askedToGive(own, rest) <= left {
+		if askedToDischarge(own, rest) <= left {
 			continue
 		}
 
@@ -395,7 +395,7 @@ func (g *groupExport) checkDispatch(
 		sum, more := flex.Watts(0), flex.Watts(0)
 		for i := range g.batteries {
 			b := &g.batteries[i]
-			sum += max(gives(b, p), -asked[b.ID])
+			sum += max(discharges(b, p), -asked[b.ID])
 			more += max(0, -asked[b.ID])
 		}
 

@@ -451,7 +451,7 @@ func (f *fleet) decide(
 		Now:      f.now,
 		MarketAt: m.MarketAt,
 		Current:  m.current(),
-		Given:    givesAhead(&m.Current, f.now),
+		Given:    dischargesAhead(&m.Current, f.now),
 		Problem:  &problem,
 		Plan:     &answer,
 	})
@@ -485,7 +485,7 @@ func (f *fleet) keepUnlessBetter(from time.Time) {
 		}
 
 		n++
-		if len(givesAhead(&m.Current, from)) > 0 { // it may not go on
+		if len(dischargesAhead(&m.Current, from)) > 0 { // it may not go on
 			return
 		}
 

@@ -60,9 +60,9 @@ type siteCar struct {
 	// what its charger may be doing until it has accepted the next
 	sent [][]flex.Step
 	// what it gives by what it is about to be sent, or by the schedule in force
-	gives []flex.Step
+	discharges []flex.Step
 	// its schedules that its charger may be following, if it gives by any of them; nil for not known
-	giving []*store.Schedule
+	discharging []*store.Schedule
 
 	problem charge.Problem
 	plan    charge.Plan
@@ -150,7 +150,7 @@ func (s *Service) planSite(
 		return nil, err
 	}
 
-	return f, s.planGiving(ctx, tx, f)
+	return f, s.planDischarging(ctx, tx, f)
 }
 
 // inputs reads the prices, and what the cars with a cause of their own, and those beside them that may give, are planned from.
@@ -482,7 +482,7 @@ func (c *siteCar) readSent(ctx context.Context, tx *store.Tx) error {
 	}
 
 	if c.Current.From.Discharge != nil {
-		return c.readGiving(ctx, tx)
+		return c.readDischarging(ctx, tx)
 	}
 
 	c.sent = append(c.sent, c.Current.Steps)

@@ -52,7 +52,7 @@ func (f *behindFuse) choose(ctx context.Context, d *Service, car *siteCar) {
 	}
 
 	if car.renewed {
-		car.want, car.gives = plan.Steps, nil
+		car.want, car.discharges = plan.Steps, nil
 	}
 }
 
@@ -60,14 +60,14 @@ func (f *behindFuse) choose(ctx context.Context, d *Service, car *siteCar) {
 func (f *behindFuse) candidate(car *siteCar, plan *charge.Plan) Candidate {
 	exceeds := !f.roomFor(car).Fits(&car.problem, 0, car.want) ||
 		f.tight != car.Current.HasTail() ||
-		len(car.gives) > 0 // what it gives is planned from what it does alone
+		len(car.discharges) > 0 // what it gives is planned from what it does alone
 	c := Candidate{
 		Trigger:  ByCaps,
 		Exceeds:  exceeds,
 		Now:      f.now,
 		MarketAt: car.MarketAt,
 		Current:  car.want,
-		Given:    givesAhead(&car.Current, f.from),
+		Given:    dischargesAhead(&car.Current, f.from),
 		Problem:  &car.problem,
 		Plan:     plan,
 	}
@@ -89,7 +89,7 @@ func (f *behindFuse) keeps() bool {
 			f.tight != car.Current.HasTail() {
 			return false
 		}
-		if !car.goesOn && len(givesAhead(&car.Current, f.from)) > 0 {
+		if !car.goesOn && len(dischargesAhead(&car.Current, f.from)) > 0 {
 			return false
 		}
 	}
@@ -128,7 +128,7 @@ func (f *behindFuse) better() bool {
 		}
 
 		car.next = &car.plan
-		if len(givesAhead(&car.Current, f.from)) > 0 { // it may not go on
+		if len(dischargesAhead(&car.Current, f.from)) > 0 { // it may not go on
 			return true
 		}
 
@@ -158,7 +158,7 @@ func (f *behindFuse) better() bool {
 func (c *siteCar) keep(from time.Time) {
 	c.renewed = false
 	c.want = within(c.Current.Steps, flex.Span{From: from, To: c.end(from)})
-	c.gives = givesAhead(&c.Current, from)
+	c.discharges = dischargesAhead(&c.Current, from)
 }
 
 // keepWhole has a car do what its schedule in force says, after its end too.
@@ -220,7 +220,7 @@ func (s *Service) commitSite(
 func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 	steps := slices.Concat(car.core, car.tail)
 	same := !car.renewed && sameAhead(car.Current.Steps, steps, f.from) &&
-		sameGives(givesAhead(&car.Current, f.from), car.gives)
+		sameDischarges(dischargesAhead(&car.Current, f.from), car.discharges)
 	if same || len(steps) == 0 {
 		return s, false
 	}
@@ -232,8 +232,8 @@ func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 	}
 
 	s.Steps = steps
-	if len(car.gives) == 0 {
-		s.From.Discharge = givingNothing(s.From.Discharge)
+	if len(car.discharges) == 0 {
+		s.From.Discharge = dischargingNothing(s.From.Discharge)
 	}
 	s.From.Origins = passed(s.From.Origins)
 	if f.home != nil {
@@ -246,8 +246,8 @@ func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 	return s, true
 }
 
-// givingNothing says of a car that it gives nothing, and why: one that nobody may plan has no reason yet.
-func givingNothing(d *store.Discharge) *store.Discharge {
+// dischargingNothing says of a car that it gives nothing, and why: one that nobody may plan has no reason yet.
+func dischargingNothing(d *store.Discharge) *store.Discharge {
 	alone := d.ChargedAlone()
 	if alone == nil {
 		return nil

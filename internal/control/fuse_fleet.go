@@ -170,7 +170,7 @@ func (m *member) stay(
 
 	b.Limits = lower(p.Limits, nil, span)
 	if held {
-		b.Caps = append(b.Caps, m.site.heldBack(m.at, free, p, plan)...)
+		b.Caps = append(b.Caps, m.site.bindingTimes(m.at, free, p, plan)...)
 	}
 
 	return b

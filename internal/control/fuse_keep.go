@@ -210,7 +210,7 @@ func (f *behindFuse) fenceNext(car *siteCar) *store.Binding {
 
 	return &store.Binding{
 		Limits: lower(p.Limits, nil, span),
-		Caps:   f.heldBack(car, free, &p, &plan),
+		Caps:   f.bindingTimes(car, free, &p, &plan),
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 )
 
 // fusedSites reads the sites of assets whose main fuse was set; without assets, all of the organisation's at which
-// something is plugged in. It leaves out those whose fuse bears their only charger beside the home: a fleet of them is
-// not to be read site by site.
+// something is plugged in. It leaves out sites whose fuse always carries their only charger beside the home, so that a fleet
+// of such sites is not read site by site.
 func fusedSites(
 	ctx context.Context,
 	tx *store.Tx,
@@ -31,7 +31,8 @@ func fusedSites(
 	return slices.DeleteFunc(sites, func(s store.FusedSite) bool { return borne[s.ID] }), err
 }
 
-// borneSites are those of sites whose main fuse carries their only charger beside the home itself, as it was learned today.
+// borneSites finds the sites whose main fuse carries their only charger beside the home's own load, as that was learned
+// today.
 func borneSites(
 	ctx context.Context,
 	tx *store.Tx,
@@ -71,7 +72,7 @@ func borneSites(
 	return borne, err
 }
 
-// borneAlone are those of sites whose main fuse carries their only charger where the home draws nothing.
+// borneAlone finds the sites whose main fuse carries their only charger if the home itself draws nothing.
 func borneAlone(sites []store.FusedSite) []flex.SiteID {
 	var alone []flex.SiteID
 	for i := range sites {
@@ -83,8 +84,7 @@ func borneAlone(sites []store.FusedSite) []flex.SiteID {
 	return alone
 }
 
-// bears reports whether a site's main fuse carries its only charger, beside which nothing draws but the home itself, so
-// much at most.
+// bears reports whether a site's main fuse carries its only charger beside the home itself, which draws at most base.
 func bears(s *store.FusedSite, base flex.Watts) bool {
 	several := s.Chargers > 1 || len(s.Batteries) > 0
 	if several || s.Heats {
@@ -98,8 +98,8 @@ func bears(s *store.FusedSite, base flex.Watts) bool {
 	return sum.most() <= s.Fuse
 }
 
-// fusedAround is the site of an asset that is planned by itself where it shares a main fuse, with every other
-// car as its schedule in force has it. It is nil where the fuse cannot bind.
+// fusedAround reads the site around a car that is planned by itself: every other car follows its schedule in force. It
+// is nil where the main fuse cannot bind.
 func fusedAround(
 	ctx context.Context,
 	tx *store.Tx,
@@ -226,7 +226,7 @@ func fusedAs(
 	return f, nil
 }
 
-// busyAt is what the batteries of a site may charge with in the committed half-hours, and by dispatches.
+// busyAt is the power with which the batteries of a site may charge in the committed half-hours and by dispatches.
 func (f *behindFuse) busyAt(
 	ctx context.Context,
 	tx *store.Tx,
@@ -341,8 +341,7 @@ func (f *behindFuse) joined(c *store.Charging, e store.Effective) *siteCar {
 	return car
 }
 
-// breaks reports whether a car's schedule in force does not keep what the others leave it, or was made as if
-// it shared no fuse.
+// breaks reports whether a car's schedule in force exceeds what the others leave it, or was made without the fuse.
 func (f *behindFuse) breaks(car *siteCar) bool {
 	if car.Current.Generation == 0 {
 		return false
@@ -360,8 +359,8 @@ func (f *behindFuse) breaks(car *siteCar) bool {
 	)
 }
 
-// replaces reports whether the schedule in force of an asset is to go whatever the new one brings: it breaks the
-// fuse, or was made for one that binds no more.
+// replaces reports whether the schedule in force must be replaced even if the new one saves nothing: it breaks the
+// fuse, or was made for a fuse that no longer binds.
 func (f *behindFuse) replaces(car *siteCar, c *store.Charging) bool {
 	if f == nil {
 		return c.Current.HasTail()
@@ -369,9 +368,9 @@ func (f *behindFuse) replaces(car *siteCar, c *store.Charging) bool {
 	return f.breaks(car)
 }
 
-// hold has a car's plan keep the fuse beside what the others of the site may draw, whichever of their schedules they
-// have accepted. It adds to a binding what the fuse did.
-func (f *behindFuse) hold(
+// keepFuse changes a car's plan so that it keeps the fuse whichever of their schedules the other cars have accepted, and
+// adds to the binding where the fuse limited it.
+func (f *behindFuse) keepFuse(
 	car *siteCar,
 	p *charge.Problem,
 	plan *charge.Plan,
@@ -396,26 +395,26 @@ func (f *behindFuse) hold(
 
 	b.Limits = lower(p.Limits, nil, span)
 	if held || fenced {
-		b.Caps = append(b.Caps, f.heldBack(car, free, p, plan)...)
+		b.Caps = append(b.Caps, f.bindingTimes(car, free, p, plan)...)
 	}
 
 	return b
 }
 
-// stay has a plan keep some limits, and reports whether it had to be made again for that.
+// stay makes a plan keep some limits, and reports whether it had to be planned again for that.
 func (f *behindFuse) stay(
 	p *charge.Problem,
 	plan *charge.Plan,
 	span flex.Span,
 	limits []flex.Step,
-) (steps []flex.Step, anew bool) {
-	anew = !fits(plan.Steps, p.Power, limits)
-	if anew {
+) (steps []flex.Step, remade bool) {
+	remade = !fits(plan.Steps, p.Power, limits)
+	if remade {
 		p.Limits = lower(p.Limits, limits, span)
 		*plan = charge.Solve(*p)
 	}
 
-	return plan.Steps, anew
+	return plan.Steps, remade
 }
 
 // openAt is what the others leave to a car at an instant once they have accepted what is planned for them.
@@ -436,8 +435,8 @@ func (f *behindFuse) openAt(car *siteCar, t time.Time) flex.Watts {
 	return l.left(f.limit(), car.wiring())
 }
 
-// heldBack is when a plan that knew no fuse drew more than one behind it may.
-func (f *behindFuse) heldBack(
+// bindingTimes finds when a plan without the fuse draws more than a car behind the fuse may.
+func (f *behindFuse) bindingTimes(
 	car *siteCar,
 	free []flex.Step,
 	p *charge.Problem,

@@ -100,7 +100,7 @@ func (s *Service) guardExport(
 ) {
 	if law := f.passesExport(next); law != nil {
 		s.refuse(ctx, next[0].Current.AssetID, law)
-		f.giveNothing(next)
+		f.dischargeNothing(next)
 	}
 }
 
@@ -111,7 +111,7 @@ func (f *behindFuse) passesExport(next []siteNext) error {
 	var givers []check.Device
 
 	for _, car := range slices.Concat(f.cars, f.gone) {
-		may := car.mayGive(f.from)
+		may := car.mayDischarge(f.from)
 		giver := check.Device{
 			Own:    flex.NoLimit,
 			May:    may.lists,
@@ -119,8 +119,8 @@ func (f *behindFuse) passesExport(next []siteNext) error {
 			Phase:  may.wired.Phase,
 		}
 
-		if car.charging != nil && len(car.gives) > 0 && sent(next, car) {
-			giver.Next = car.gives
+		if car.charging != nil && len(car.discharges) > 0 && sent(next, car) {
+			giver.Next = car.discharges
 			export = car.charging.Export
 		}
 
@@ -142,12 +142,12 @@ func sent(next []siteNext, car *siteCar) bool {
 	})
 }
 
-// giveNothing has cars that are about to be sent a schedule by which they give charge as it says, and give nothing.
-func (f *behindFuse) giveNothing(next []siteNext) {
+// dischargeNothing has cars that are about to be sent a schedule by which they give charge as it says, and give nothing.
+func (f *behindFuse) dischargeNothing(next []siteNext) {
 	for k := range next {
 		s := &next[k].next
 
-		if len(next[k].gives) == 0 {
+		if len(next[k].discharges) == 0 {
 			continue
 		}
 
@@ -271,7 +271,7 @@ func (m *meter) over(periods []flex.Period) []check.Meter {
 
 	left := m.leftOver(periods, spans)
 	cars := check.MostDrawn(devicesOf(m.into), spans)
-	given := check.MostDrawn(devicesOf(m.mayGive), spans)
+	given := check.MostDrawn(devicesOf(m.mayDischarge), spans)
 	others := check.MostDrawn(devicesOf(m.discharge), spans)
 	out := m.outFuse(spans)
 
@@ -298,7 +298,7 @@ func (m *meter) outFuse(spans []flex.Span) []flex.Watts {
 		fuse.Carries = flex.Unbounded
 	}
 
-	return check.LeastLeft(append(devicesOf(m.mayGive), devicesOf(m.discharge)...), spans, fuse, &own)
+	return check.LeastLeft(append(devicesOf(m.mayDischarge), devicesOf(m.discharge)...), spans, fuse, &own)
 }
 
 // leftOver is what all others at a site leave of its main fuse to the asset whose meter it is, in some half-hours.

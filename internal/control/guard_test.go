@@ -63,8 +63,8 @@ func TestGuard_Fuse(t *testing.T) {
 
 	var x Explanation
 	x.From = all[1].next.From
-	if !strings.Contains(strings.Join(x.HeldBack(), " "), "would have passed the main fuse and was not sent") {
-		t.Errorf("it is explained as %v", x.HeldBack())
+	if !strings.Contains(strings.Join(x.CapLines(), " "), "would have passed the main fuse and was not sent") {
+		t.Errorf("it is explained as %v", x.CapLines())
 	}
 }
 
@@ -76,9 +76,9 @@ func TestGuard_Giving(t *testing.T) {
 	gives := hourly(first.Start(), 4000)
 	other := []flex.Step{{Span: periods[3].Span(), Limit: 3000}}
 	s := homeAhead{periods: periods, load: make([]flex.WattHours, 5), roof: make([]flex.WattHours, 5), meter: &meter{
-		supply:    flex.Supply{Import: 10000, Export: 5000, Set: true},
-		mayGive:   []draws{{lists: [][]flex.Step{gives}, power: flex.NoLimit}},
-		discharge: []draws{{lists: [][]flex.Step{other}, power: 3000}},
+		supply:       flex.Supply{Import: 10000, Export: 5000, Set: true},
+		mayDischarge: []draws{{lists: [][]flex.Step{gives}, power: flex.NoLimit}},
+		discharge:    []draws{{lists: [][]flex.Step{other}, power: 3000}},
 	}}
 
 	d := &Service{}

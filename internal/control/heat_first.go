@@ -22,16 +22,17 @@ import (
 const (
 	// askPrice is what a kWh counts, in pence, in a half-hour that others would have to leave: more than any price.
 	askPrice = 1000.0
-	// heatTries is how often the cars of a site are planned at most to find what of it they can leave.
+	// heatTries limits how often a site's cars are planned to find which of those half-hours they can leave.
 	heatTries = 12
-	// heatSlack is what a car may come to less beside heat: what whole seconds round off.
+	// heatSlack is by how much less a car may be charged because of heat: what rounding to whole seconds costs.
 	heatSlack flex.WattHours = 10
 )
 
-// crowds reports whether the heater could have more if what can wait did so.
+// crowds reports whether loads that could wait use headroom that the heater needs.
 func (t *heatedTank) crowds() bool { return !t.capped && slices.Contains(t.crowded, true) }
 
-// asking are the prices and the closed half-hours of a heater that may ask for those that others would have to leave.
+// asking returns the prices and the closed half-hours of a heater that may also ask for half-hours which others use:
+// those are open to it, at askPrice more.
 func (t *heatedTank) asking() ([]float64, []bool) {
 	var prices []float64
 	var closed []bool
@@ -55,7 +56,7 @@ func (t *heatedTank) asking() ([]float64, []bool) {
 	return prices, closed
 }
 
-// askWater is when a tank would be on too, which falls short by its plan.
+// askWater returns the half-hours that a tank asks for because its plan leaves it too cold; nil if they would not help.
 func (t *heatedTank) askWater(
 	plan *tank.Plan,
 ) []flex.Step {
@@ -77,7 +78,8 @@ func (t *heatedTank) askWater(
 	})
 }
 
-// askRooms is when a heat pump would be on too, whose rooms fall short by its plan.
+// askRooms returns the half-hours that a heat pump asks for because its plan leaves the rooms too cold; nil if they
+// would not help.
 func (h *heatPump) askRooms(
 	p *heat.Problem,
 	plan *heat.Plan,
@@ -110,7 +112,7 @@ func (h *heatPump) askRooms(
 	})
 }
 
-// askSteps are the half-hours in which a heater is on and which others would have to leave, as steps without a gap.
+// askSteps returns the half-hours in which a heater would be on and which others use now, as steps without a gap.
 func (t *heatedTank) askSteps(
 	on func(slot int) bool,
 ) []flex.Step {
@@ -132,7 +134,7 @@ func (t *heatedTank) askSteps(
 	return steps
 }
 
-// put keeps what is known of a heater beside a plan that stays in force, with what it asks for.
+// put stores a heater whose plan stays in force, with the half-hours that it asks for.
 func (t *heatedTank) put(
 	ctx context.Context,
 	tx *store.Tx,
@@ -150,8 +152,8 @@ func (t *heatedTank) put(
 	return t.tellCars(ctx, tx)
 }
 
-// tellCars has the cars of the site planned again: at once where the heater asks for something, and where it gave something up for them
-// once its client may have accepted that.
+// tellCars has the cars of the site planned again: at once if the heater asks for half-hours; if it gave some up for the
+// cars, as soon as its client may have accepted that.
 func (t *heatedTank) tellCars(
 	ctx context.Context,
 	tx *store.Tx,
@@ -186,7 +188,7 @@ type heatAsk struct {
 	heater int // its place among the heaters of the site
 }
 
-// heatAsks are the half-hours that heaters ask for, the first in time first.
+// heatAsks returns the half-hours that heaters ask for, in order of time.
 func heatAsks(heaters []draws) []heatAsk {
 	var asks []heatAsk
 	for n := range heaters {
@@ -291,7 +293,8 @@ func (g *granting[T]) add(asks []T) {
 	}
 }
 
-// besideHeat plans a site again around what its heaters ask for, as far as its cars come to what they need as they do alone.
+// besideHeat plans a site again around the half-hours that its heaters ask for. It leaves them as many as it can while
+// each car still gets as much of its need as it gets without heaters.
 func (f *behindFuse) besideHeat(
 	ctx context.Context,
 	d *Service,
@@ -307,7 +310,7 @@ func (f *behindFuse) besideHeat(
 
 	best := alone
 	_, err := granted(asks, heatTries, func(some []heatAsk) (bool, error) {
-		g := f.anew()
+		g := f.unplanned()
 		g.asked = merged(some, f.tanks)
 		pose(g)
 		g.follow(f)
@@ -345,7 +348,7 @@ func (f *behindFuse) meetsAs(other *behindFuse) bool {
 	return true
 }
 
-// servedAs reports whether a car comes to as much as by another plan of it.
+// servedAs reports whether a car gets at least as much of its need as by another plan.
 func (c *siteCar) servedAs(than *siteCar) bool {
 	final := c.lacks(c.want) <= than.lacks(than.want)+heatSlack
 	until := c.lacks(c.core) <= than.lacks(than.core)+heatSlack
@@ -416,14 +419,14 @@ func (f *behindFuse) drawAsked() {
 	}
 }
 
-// lasts has the site's cars be done no sooner than an instant: until then heaters draw by their plans.
+// lasts has the site's cars count as charging until an instant at least: until then heaters draw by their plans.
 func (f *behindFuse) lasts(end time.Time) {
 	f.last = flex.Later(f.last, end)
 	f.others = slices.DeleteFunc(f.others, func(o draws) bool { return o.asked })
 	f.drawAsked()
 }
 
-// rest is what a heater does not draw by its plan from an instant on, and could.
+// rest is the power that a heater could draw from an instant on beyond its plan.
 func (d *draws) rest(from time.Time) draws {
 	var steps []flex.Step
 	for _, s := range d.lists[0] {

@@ -12,8 +12,7 @@ import (
 	"flexd/internal/store"
 )
 
-// siteHome is what there is beside the cars of a site with home batteries: they are planned as one
-// with them.
+// siteHome is the home of a site whose cars are planned as one with its batteries: batteries, load and roof.
 type siteHome struct {
 	supply flex.Supply
 	device home.Battery // all batteries together
@@ -227,7 +226,7 @@ func (s *Service) replanBatteries(
 	return nil
 }
 
-// Waits is why a battery may not do what it likes in a half-hour.
+// Waits is why a battery may not use every mode in a half-hour.
 type Waits string
 
 // The reasons.
@@ -236,7 +235,7 @@ const (
 	// a car charges: a battery does not discharge into it
 	WaitsForCar Waits = "car"
 	// a car gives: a battery does not charge from it
-	WaitsForGiving Waits = "car_gives"
+	WaitsForDischarging Waits = "car_gives"
 	// what else is drawn leaves it no headroom under the main fuse
 	WaitsForFuse Waits = "fuse"
 	// at full power it would pass the export limit
@@ -257,8 +256,8 @@ type meter struct {
 	// what no battery discharges into: what cars are planned to draw, and of those that give what they may draw
 	into []draws
 	// what cars may give, by any schedule that their chargers may be following, and what they are planned to
-	mayGive  []draws
-	willGive []draws
+	mayDischarge  []draws
+	willDischarge []draws
 	// what the other batteries are sent to discharge at full power
 	discharge []draws
 	// the cars whose newest schedule has them give, and was made without the site's batteries
@@ -271,10 +270,10 @@ type meter struct {
 // any instant of a half-hour.
 func (m *meter) leaves(p flex.Period) flex.Watts { return m.leftBy(m.may, p) }
 
-// leavesHeat is leaves, if all that can wait did so.
+// leavesHeat is leaves if every load that can wait did wait.
 func (m *meter) leavesHeat(p flex.Period) flex.Watts { return m.leftBy(m.must(), p) }
 
-// must is what may be drawn by all that cannot wait.
+// must are the loads that cannot wait.
 func (m *meter) must() []draws {
 	return slices.DeleteFunc(slices.Clone(m.may), func(d draws) bool { return d.waits })
 }
@@ -306,9 +305,9 @@ func (m *meter) loadIn(loads []draws, p flex.Period) phaseLoad {
 	return most
 }
 
-// given is the most that cars may give in a half-hour.
+// given is the most that cars may discharge in a half-hour.
 func (m *meter) given(p flex.Period) flex.Watts {
-	return mostGiven(m.mayGive, p)
+	return mostDischarged(m.mayDischarge, p)
 }
 
 // outLeft is what the phases of the main fuse leave to what the asset whose meter it is discharges in a half-hour in which the home is
@@ -320,7 +319,7 @@ func (m *meter) outLeft(p flex.Period, net flex.WattHours) flex.Watts {
 		return flex.Unbounded
 	}
 
-	for _, all := range [][]draws{m.mayGive, m.discharge} {
+	for _, all := range [][]draws{m.mayDischarge, m.discharge} {
 		for i := range all {
 			l.add(all[i].mostIn(p.Span()), all[i].wired)
 		}
@@ -331,8 +330,8 @@ func (m *meter) outLeft(p flex.Period, net flex.WattHours) flex.Watts {
 	return l.left(m.supply.Import, m.wired)
 }
 
-// mostGiven is the most of all of them in a half-hour.
-func mostGiven(all []draws, p flex.Period) flex.Watts {
+// mostDischarged is the most of all of them in a half-hour.
+func mostDischarged(all []draws, p flex.Period) flex.Watts {
 	var sum flex.Watts
 	for i := range all {
 		sum += all[i].mostIn(p.Span())
@@ -360,7 +359,7 @@ func energyIn(all []draws, p flex.Period) flex.WattHours {
 	return flex.WattHours(sum / 3600)
 }
 
-// untilIdle is when those do nothing more that do something in a half-hour.
+// untilIdle is when the last of those that draw something in a half-hour has ended.
 func untilIdle(all []draws, p flex.Period) time.Time {
 	to := p.Start()
 	for _, w := range all {
@@ -393,7 +392,7 @@ func (m *meter) allowed(
 ) (battery.ModeSet, Waits) {
 	var why Waits
 	set := battery.AllModes
-	exported := power + m.given(p) + mostGiven(m.discharge, p)
+	exported := power + m.given(p) + mostDischarged(m.discharge, p)
 	most := min(m.supply.Export, m.supply.Import) // no fuse carries more outwards
 	passes := exported-flex.Watts(2*net) > most || power > m.outLeft(p, net)
 	if m.supply.Set && passes {
@@ -403,7 +402,7 @@ func (m *meter) allowed(
 
 	if m.given(p) > 0 {
 		set &^= battery.Modes(battery.ModeCharge, battery.ModeSelfUse)
-		why = WaitsForGiving
+		why = WaitsForDischarging
 	}
 
 	if energyIn(m.into, p) > 0 {
@@ -431,12 +430,12 @@ func (s *homeAhead) around(m *meter, power flex.Watts) {
 	s.waits, s.until = make([]Waits, n), make([]time.Time, n)
 
 	for i, p := range s.periods {
-		s.cars[i] = m.charged(p) - energyIn(m.willGive, p)
+		s.cars[i] = m.charged(p) - energyIn(m.willDischarge, p)
 		s.allowed[i], s.waits[i] = m.allowed(p, power, s.load[i]-s.roof[i])
 		if energyIn(m.into, p) > 0 {
 			s.until[i] = untilIdle(m.into, p)
-		} else if s.waits[i] == WaitsForGiving {
-			s.until[i] = untilIdle(m.mayGive, p)
+		} else if s.waits[i] == WaitsForDischarging {
+			s.until[i] = untilIdle(m.mayDischarge, p)
 		}
 	}
 }
@@ -606,7 +605,7 @@ func (m *meter) addCars(
 		car.keepWhole(from)
 		f.cars = append(f.cars, car)
 
-		if len(car.gives) > 0 && !plannedAsOne(&car.from) {
+		if len(car.discharges) > 0 && !plannedAsOne(&car.from) {
 			m.givers = append(m.givers, car.Current.AssetID)
 		}
 	}
@@ -627,7 +626,7 @@ func (m *meter) addSite(f *behindFuse) {
 	}
 
 	for _, car := range f.cars {
-		m.addGiving(car, f.from)
+		m.addDischarging(car, f.from)
 
 		may, will := car.mayDraw(), car.willDraw()
 		if len(may.lists) > 0 {
@@ -650,14 +649,14 @@ func (m *meter) addSite(f *behindFuse) {
 	}
 }
 
-// addGiving adds what a car gives, and when no battery discharges into it: in the time in which it is planned to charge, and if
+// addDischarging adds what a car gives, and when no battery discharges into it: in the time in which it is planned to charge, and if
 // it may give, also by all schedules that its charger may be following.
-func (m *meter) addGiving(car *siteCar, from time.Time) {
+func (m *meter) addDischarging(car *siteCar, from time.Time) {
 	into := draws{lists: [][]flex.Step{car.core}, power: car.from.Power}
-	may := car.mayGive(from)
+	may := car.mayDischarge(from)
 
 	if len(may.lists) > 0 {
-		m.mayGive = append(m.mayGive, may)
+		m.mayDischarge = append(m.mayDischarge, may)
 	}
 
 	if car.Current.From.Discharge != nil {
@@ -670,12 +669,12 @@ func (m *meter) addGiving(car *siteCar, from time.Time) {
 
 	m.into = append(m.into, into)
 
-	if len(car.gives) == 0 {
+	if len(car.discharges) == 0 {
 		return
 	}
 
-	m.willGive = append(m.willGive, draws{
-		lists: [][]flex.Step{car.gives},
+	m.willDischarge = append(m.willDischarge, draws{
+		lists: [][]flex.Step{car.discharges},
 		power: flex.Unbounded,
 	})
 }

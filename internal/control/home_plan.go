@@ -61,7 +61,7 @@ func (f *behindFuse) solveHome(
 	solver := site.Solver{Limit: homePivots}
 	f.lack.of(solver.Solve(p, &plan))
 
-	g := f.anew()
+	g := f.unplanned()
 	g.reserve = f.reserved(&plan)
 	pose(g)
 	g.guide(f, &plan)
@@ -78,8 +78,8 @@ func (f *behindFuse) solveHome(
 	return f, nil
 }
 
-// again is the same site, of which no car is planned yet.
-func (f *behindFuse) anew() *behindFuse {
+// unplanned is the same site, of which no car is planned yet.
+func (f *behindFuse) unplanned() *behindFuse {
 	return &behindFuse{
 		fuse:   f.fuse,
 		phases: f.phases,
@@ -247,10 +247,10 @@ func (f *behindFuse) carOfSite(
 // addTo counts a car as a part of a site's load.
 func (c *siteCar) addTo(p *site.Problem, periods []flex.Period) {
 	takes := []draws{{lists: [][]flex.Step{c.core}, power: c.from.Power}}
-	gives := []draws{{lists: [][]flex.Step{c.gives}, power: flex.NoLimit}}
+	discharges := []draws{{lists: [][]flex.Step{c.discharges}, power: flex.NoLimit}}
 	for i, at := range periods {
 		p.Load[i] = min(p.Load[i]+energyIn(takes, at).KWh(), p.GridImport/2)
-		p.PV[i] += energyIn(gives, at).KWh()
+		p.PV[i] += energyIn(discharges, at).KWh()
 	}
 }
 

@@ -38,17 +38,17 @@ type HouseholdCar struct {
 	// until when it charges at once; zero if it does not
 	ChargeNow time.Time
 
-	Planned   bool // whether there is a schedule; what follows is of it
-	Held      Held // what left it less headroom than it could use
-	OffPeak   bool // whether only the cheap hours of its tariff may be used
-	ByMarket  bool // whether it charges when the market's price is least, and nothing else decides
-	Charging  []flex.Span
-	Energy    flex.WattHours
-	Shortfall flex.WattHours
-	Periods   []charge.Period // the time of the schedule, with its prices
+	Planned       bool       // whether there is a schedule; what follows is of it
+	ConstrainedBy Constraint // what left it less headroom than it could use
+	OffPeak       bool       // whether only the cheap hours of its tariff may be used
+	ByMarket      bool       // whether it charges when the market's price is least, and nothing else decides
+	Charging      []flex.Span
+	Energy        flex.WattHours
+	Shortfall     flex.WattHours
+	Periods       []charge.Period // the time of the schedule, with its prices
 
-	Giving  []flex.Span // when it gives electricity back
-	Reserve int         // the least that it then keeps, in % of its battery
+	Discharging []flex.Span // when it gives electricity back
+	Reserve     int         // the least that it then keeps, in % of its battery
 	// how full it is expected to be by ready-by, in %; 0 where its state of charge or its capacity is not known
 	ReadyLevel int
 
@@ -66,29 +66,29 @@ type HouseholdCar struct {
 	CarbonKnown  bool
 }
 
-// Held is what holds a plan back.
-type Held int
+// Constraint is what leaves a plan less headroom than it could use.
+type Constraint int
 
-// What can hold a plan back.
+// The constraints.
 const (
-	NotHeld    Held = iota
-	HeldBySite      // the main fuse of the home
-	HeldByGrid      // a cap of a group or of the fleet
+	Unconstrained     Constraint = iota
+	ConstrainedBySite            // the main fuse of the home
+	ConstrainedByGrid            // a cap of a group or of the fleet
 )
 
-// heldBack is what held a plan back, the home's own first.
-func heldBack(caps []BindingCap) Held {
+// constraintOf is what constrained a plan, the home's own first.
+func constraintOf(caps []BindingCap) Constraint {
 	if len(caps) == 0 {
-		return NotHeld
+		return Unconstrained
 	}
 
 	for _, c := range caps {
 		if c.Site {
-			return HeldBySite
+			return ConstrainedBySite
 		}
 	}
 
-	return HeldByGrid
+	return ConstrainedByGrid
 }
 
 // HouseholdBattery is a home battery with what it does next.
@@ -253,9 +253,9 @@ func (car *HouseholdCar) setPlan(x *Explanation, now time.Time) {
 		car.ChargeNow = x.From.ChargeNow.To
 	}
 
-	car.Held = heldBack(x.Caps)
+	car.ConstrainedBy = constraintOf(x.Caps)
 	car.OffPeak = x.From.Tariff.OffPeak != "" && !x.From.MayChargePeak
-	chosen := x.From.Mode == flex.Minimise && !x.Gives()
+	chosen := x.From.Mode == flex.Minimise && !x.Discharges()
 	car.ByMarket = chosen && !plannedAsOne(&x.From)
 	car.Energy = x.Plan.Energy
 	car.Shortfall = x.Plan.Shortfall
@@ -279,7 +279,7 @@ func (car *HouseholdCar) setDischarge(of *store.Discharge) {
 		return int((200*e + of.Capacity) / (2 * of.Capacity)) // rounded
 	}
 
-	car.Giving = openSpans(of.Gives)
+	car.Discharging = openSpans(of.Discharges)
 	car.Reserve = part(of.Reserve)
 	if car.Shortfall == 0 {
 		car.ReadyLevel = part(of.Target)

@@ -479,7 +479,7 @@ func (p *Preview) sum(all []called, chosen []int) {
 // bound reports whether an asset is called by nothing: what shares a fuse is planned as one, and a car that gives
 // would have to cease.
 func bound(at *store.Planned, from time.Time) bool {
-	return at.Current.HasTail() || len(givesAhead(&at.Current, from)) > 0
+	return at.Current.HasTail() || len(dischargesAhead(&at.Current, from)) > 0
 }
 
 // offer works out what an asset would do; false if it can bring nothing.

@@ -201,7 +201,7 @@ func (s *Service) readAsked(
 	a.inForce = modesFrom(&a.plan, ahead.periods)
 	ahead = ahead.first(len(a.inForce))
 
-	err = ahead.readHeld(ctx, tx, a.known.AssetID)
+	err = ahead.readCalls(ctx, tx, a.known.AssetID)
 
 	return ahead, err
 }
@@ -226,7 +226,7 @@ func (s *homeAhead) offered(
 ) (called, bool) {
 	call := s.call(a, modes)
 	offer := call.Call(new(battery.Solver))
-	holdStill(offer.Modes, offer.Stored, call.Problem.Init, s.rates.buy)
+	idleAtLimits(offer.Modes, offer.Stored, call.Problem.Init, s.rates.buy)
 
 	return s.called(a, &call, &offer)
 }
@@ -372,27 +372,27 @@ func stepsFrom(
 	return steps
 }
 
-// readHeld has a plan keep to what active instructions call a battery for.
-func (s *homeAhead) readHeld(
+// readCalls has a plan keep to what active instructions call a battery for.
+func (s *homeAhead) readCalls(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
 ) error {
-	held, err := tx.HeldBattery(ctx, id)
-	s.keepTo(held)
+	calls, err := tx.BatteryCalls(ctx, id)
+	s.keepTo(calls)
 
 	return err
 }
 
 // keepTo has a plan keep to what instructions called a battery for.
-func (s *homeAhead) keepTo(held []store.HeldBattery) {
-	for k := range held {
-		h := &held[k]
+func (s *homeAhead) keepTo(calls []store.BatteryCall) {
+	for k := range calls {
+		call := &calls[k]
 		for i, p := range s.periods {
 			begins := func(at flex.Span) bool {
 				return at.Contains(p.Start())
 			}
-			if !slices.ContainsFunc(h.Spans, begins) {
+			if !slices.ContainsFunc(call.Spans, begins) {
 				continue
 			}
 
@@ -403,13 +403,13 @@ func (s *homeAhead) keepTo(held []store.HeldBattery) {
 			}
 
 			s.kept[i] = true
-			if p.End().After(h.Window.To) {
+			if p.End().After(call.Window.To) {
 				continue
 			}
 
-			s.services[i] = h.Service
+			s.services[i] = call.Service
 			s.worth[i] = instruct.BatteryWorth
-			if h.Up {
+			if call.Up {
 				s.worth[i] = -instruct.BatteryWorth
 			}
 		}

@@ -61,12 +61,12 @@ func (s *Service) callBattery(
 		return fmt.Errorf("keep that it is called: %w", err)
 	}
 
-	anew := c.battery.sendTo(&b.Plan, flex.PeriodAt(tx.Now()))
+	resent := c.battery.sendTo(&b.Plan, flex.PeriodAt(tx.Now()))
 	if err := s.planLocked(ctx, tx, b, device, kept); err != nil {
 		return err
 	}
 
-	return sendAnew(ctx, tx, c.id, by, anew)
+	return sendAgain(ctx, tx, c.id, by, resent)
 }
 
 // sendTo puts the modes of a call into a plan, and returns the half-hours that were dispatched, or have begun, with
@@ -75,7 +75,7 @@ func (b *calledBattery) sendTo(
 	plan *store.BatteryPlan,
 	first flex.Period,
 ) []flex.Period {
-	var anew []flex.Period
+	var resent []flex.Period
 	for _, at := range b.held {
 		p := flex.PeriodAt(at.From)
 		m, _ := modeAt(&b.modes, p)
@@ -87,11 +87,11 @@ func (b *calledBattery) sendTo(
 		setMode(plan, p, m)
 		sent := p == first || p.Start().Before(plan.DispatchedTo)
 		if sent && m != was {
-			anew = append(anew, p)
+			resent = append(resent, p)
 		}
 	}
 
-	return anew
+	return resent
 }
 
 // setMode has a plan say a mode in a half-hour.
@@ -105,15 +105,15 @@ func setMode(
 	p.Modes = string(modes)
 }
 
-// sendAnew dispatches what a battery's plan has in some half-hours of an instruction, in the place of what was sent before.
-func sendAnew(
+// sendAgain dispatches what a battery's plan has in some half-hours of an instruction, in the place of what was sent before.
+func sendAgain(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
 	by *flex.Instruction,
-	anew []flex.Period,
+	resent []flex.Period,
 ) error {
-	if len(anew) == 0 {
+	if len(resent) == 0 {
 		return nil
 	}
 
@@ -128,7 +128,7 @@ func sendAnew(
 	}
 
 	from := flex.Later(by.From, tx.Now().Add(time.Minute-1).Truncate(time.Minute))
-	for _, p := range anew {
+	for _, p := range resent {
 		d, ok := dispatchOf(&b, by, p, from)
 		if !ok {
 			continue

@@ -549,7 +549,7 @@ func (s *PastSchedule) Draws(within flex.Span) []Draw {
 func (s *PastSchedule) Moves(within flex.Span) []Draw {
 	var moves []Draw
 	for _, d := range s.Draws(within) {
-		for _, g := range s.Gives {
+		for _, g := range s.Discharges {
 			part := g.Meet(d.Span)
 			if part.Empty() {
 				continue

@@ -266,7 +266,7 @@ func (x *Explanation) sayRamp() {
 
 	for i := range x.Plan.Periods {
 		q := &x.Plan.Periods[i]
-		if q.Reason == charge.CapClosed && !x.heldBack(q.Span) && len(x.From.Closed) == 0 {
+		if q.Reason == charge.CapClosed && !x.cappedIn(q.Span) && len(x.From.Closed) == 0 {
 			q.Reason = charge.LeftToOthers
 		} else if q.Reason == charge.Now && x.From.ChargeNow.Empty() {
 			q.Reason = charge.GoesOn
@@ -274,8 +274,8 @@ func (x *Explanation) sayRamp() {
 	}
 }
 
-// heldBack reports whether a cap holds the asset back in a span.
-func (x *Explanation) heldBack(s flex.Span) bool {
+// cappedIn reports whether a cap limits the asset back in a span.
+func (x *Explanation) cappedIn(s flex.Span) bool {
 	return slices.ContainsFunc(x.Caps, func(c BindingCap) bool {
 		return !c.Meet(s).Empty()
 	})

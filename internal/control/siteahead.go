@@ -174,7 +174,7 @@ func (a *SiteAhead) addCars(
 		}}}
 
 		given := []draws{{
-			lists: [][]flex.Step{givesAhead(s, tx.Now())},
+			lists: [][]flex.Step{dischargesAhead(s, tx.Now())},
 			power: flex.Unbounded,
 		}}
 
@@ -188,7 +188,7 @@ func (a *SiteAhead) addCars(
 			return err
 		}
 
-		for _, line := range x.HeldBack() {
+		for _, line := range x.CapLines() {
 			a.Lines = append(
 				a.Lines,
 				a.Devices[len(a.Devices)-1].Name+": "+line,
@@ -276,7 +276,7 @@ func WaitText(w Waits, until time.Time) string {
 	switch w {
 	case WaitsForFuse:
 		return "the car needs the main fuse until " + at
-	case WaitsForGiving:
+	case WaitsForDischarging:
 		return "the car gives until " + at +
 			" and it does not charge from a car"
 	}

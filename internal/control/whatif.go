@@ -165,20 +165,20 @@ func (s *Service) judged(
 ) (Comparison, error) {
 	var a Comparison
 	var err error
-	a.Current, err = s.supposeGiving(ctx, tx, c, u, Question{}, is, before)
+	a.Current, err = s.supposeDischarging(ctx, tx, c, u, Question{}, is, before)
 	if err != nil {
 		return a, err
 	}
 
-	a.Proposed, err = s.supposeGiving(ctx, tx, c, u, q, would, candidate)
+	a.Proposed, err = s.supposeDischarging(ctx, tx, c, u, q, would, candidate)
 	a.Decision = s.decide(ctx, c.Asset.ID, candidate)
 
 	return a, err
 }
 
-// supposeGiving has a candidate's car give what it would be planned to, and returns its plan with that. A car that does not give
+// supposeDischarging has a candidate's car give what it would be planned to, and returns its plan with that. A car that does not give
 // beside others, or for which prices are supposed that it would give at, is planned as it charges alone.
-func (s *Service) supposeGiving(
+func (s *Service) supposeDischarging(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
@@ -200,8 +200,8 @@ func (s *Service) supposeGiving(
 	e.Discharge = &own
 
 	var err error
-	candidate.Giving, err = s.planDischarge(ctx, tx, &supposed, e, candidate, u)
-	if err != nil || len(candidate.gives()) == 0 {
+	candidate.Discharging, err = s.planDischarge(ctx, tx, &supposed, e, candidate, u)
+	if err != nil || len(candidate.discharges()) == 0 {
 		return plan, err
 	}
 
@@ -226,7 +226,7 @@ func (q *Question) candidate(
 		Measured: would.Learned != nil,
 		Now:      now,
 		Current:  current.Charging(),
-		Given:    givesAhead(current, now.Truncate(time.Second)),
+		Given:    dischargesAhead(current, now.Truncate(time.Second)),
 	}
 }
 

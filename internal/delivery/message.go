@@ -93,12 +93,12 @@ func scheduled(
 	asset flex.AssetID,
 	s *flex.Schedule,
 ) ([]byte, error) {
-	gives := s.Gives
+	discharges := s.Discharges
 	if e.Discharge != flex.NegativeLimits {
-		gives = nil
+		discharges = nil
 	}
 
-	p, err := profileOf(asset, s, gives)
+	p, err := profileOf(asset, s, discharges)
 	if err != nil {
 		return nil, err
 	}
@@ -112,13 +112,13 @@ func scheduled(
 func profileOf(
 	asset flex.AssetID,
 	s *flex.Schedule,
-	gives []flex.Step,
+	discharges []flex.Step,
 ) (ocpp.Profile, error) {
 	if s.Heat != nil {
 		return ocpp.NewSteered(asset, s.Steps, s.Heat)
 	}
-	if len(gives) > 0 {
-		return ocpp.NewDischarging(asset, s.Steps, gives)
+	if len(discharges) > 0 {
+		return ocpp.NewDischarging(asset, s.Steps, discharges)
 	}
 
 	return ocpp.New(asset, s.Steps)

@@ -39,7 +39,7 @@ func TestRender_IsWhatTheDocumentSays(t *testing.T) {
 	}
 
 	schedule := store.ClaimedPush{Push: store.Push{Kind: store.SchedulePush, AssetID: asset}, Schedule: &flex.Schedule{Steps: night}}
-	giving := store.ClaimedPush{Push: schedule.Push, Schedule: &flex.Schedule{Steps: night, Gives: []flex.Step{
+	giving := store.ClaimedPush{Push: schedule.Push, Schedule: &flex.Schedule{Steps: night, Discharges: []flex.Step{
 		{Span: flex.Span{From: from.Add(flex.HalfHour), To: from.Add(time.Hour)}, Limit: 5000},
 	}}}
 	dispatch := store.ClaimedPush{Push: store.Push{Kind: store.DispatchPush}, Dispatch: &store.Dispatch{
@@ -119,8 +119,8 @@ func TestRender_IsWhatTheDocumentSays(t *testing.T) {
 func TestRender_Giving(t *testing.T) {
 	from := time.Date(2026, 10, 25, 0, 0, 0, 0, time.UTC) // the clocks go back an hour later
 	p := store.ClaimedPush{Push: store.Push{Kind: store.SchedulePush}, Schedule: &flex.Schedule{
-		Steps: []flex.Step{{Span: flex.Span{From: from, To: from.Add(4 * time.Hour)}}, {Span: flex.Span{From: from.Add(4 * time.Hour), To: from.Add(6 * time.Hour)}, Limit: flex.NoLimit}},
-		Gives: []flex.Step{{Span: flex.Span{From: from, To: from.Add(2 * time.Hour)}, Limit: 5000}},
+		Steps:      []flex.Step{{Span: flex.Span{From: from, To: from.Add(4 * time.Hour)}}, {Span: flex.Span{From: from.Add(4 * time.Hour), To: from.Add(6 * time.Hour)}, Limit: flex.NoLimit}},
+		Discharges: []flex.Step{{Span: flex.Span{From: from, To: from.Add(2 * time.Hour)}, Limit: 5000}},
 	}}
 
 	for form, want := range map[flex.DischargeForm]string{

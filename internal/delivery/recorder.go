@@ -146,7 +146,7 @@ func dischargingLate(outcomes []store.Outcome) []flex.AssetID {
 	for _, o := range outcomes {
 		s := o.Push.Schedule
 
-		if o.State != store.PushAccepted || s == nil || !s.MayGive {
+		if o.State != store.PushAccepted || s == nil || !s.MayDischarge {
 			continue
 		}
 

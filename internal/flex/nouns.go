@@ -398,17 +398,17 @@ type Schedule struct {
 	Generation int64
 	Steps      []Step
 	// what a car gives within the time that the steps leave closed
-	Gives   []Step
-	MayGive bool // its car was planned as one that may give energy back
-	MadeAt  time.Time
-	Heat    *HeatSignals // of a heat pump that windows do not steer
+	Discharges   []Step
+	MayDischarge bool // its car was planned as one that may give energy back
+	MadeAt       time.Time
+	Heat         *HeatSignals // of a heat pump that windows do not steer
 }
 
 // Limits are the steps of the schedule, with a limit below zero where its car gives.
-func (s *Schedule) Limits() []Step { return WithGives(s.Steps, s.Gives) }
+func (s *Schedule) Limits() []Step { return WithDischarges(s.Steps, s.Discharges) }
 
-// WithGives are steps with a limit below zero where a car gives. Where they let it charge, it gives nothing.
-func WithGives(steps, gives []Step) []Step {
+// WithDischarges are steps with a limit below zero where a car gives. Where they let it charge, it gives nothing.
+func WithDischarges(steps, gives []Step) []Step {
 	if len(gives) == 0 {
 		return steps
 	}
@@ -541,10 +541,10 @@ type Reading struct {
 	Label Label
 	Value Micro
 
-	// Anew says of a register that was read at the edge of half-hours that it restarted, as its
+	// Restarted says of a register that was read at the edge of half-hours that it restarted, as its
 	// meter was replaced or reset, since the edge before: no difference is taken across that.
 	// Readings that are looked up carry it; it is not kept with them.
-	Anew bool
+	Restarted bool
 }
 
 // KeptAt is the instant by which a reading is kept and found.

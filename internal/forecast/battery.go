@@ -14,11 +14,11 @@ type BatteryDay struct {
 
 // BatteryHalf is a half-hour of a battery. Nothing is counted of windows that have one that is not known.
 type BatteryHalf struct {
-	Known   bool
-	Stored  flex.WattHours // at its start
-	Power   flex.Watts     // planned; below zero it gives
-	Charges bool           // it might have charged at its power
-	Gives   bool           // it might have given at its power
+	Known      bool
+	Stored     flex.WattHours // at its start
+	Power      flex.Watts     // planned; below zero it gives
+	Charges    bool           // it might have charged at its power
+	Discharges bool           // it might have given at its power
 }
 
 // AddBattery counts a battery in on a day of the history: in each window by how much it could have drawn less, or more, than
@@ -67,7 +67,7 @@ func (d *pastDay) battery(b *BatteryDay) *batterySums {
 			s.charge[t+1] += seconds
 		}
 
-		if half.Gives {
+		if half.Discharges {
 			s.give[t+1] += seconds
 		}
 	}

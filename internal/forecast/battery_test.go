@@ -18,7 +18,7 @@ func TestFleetHistory_AddBattery(t *testing.T) {
 			for range day.Periods() {
 				b.HalfHours = append(b.HalfHours, BatteryHalf{
 					Known: random.IntN(30) > 0, Stored: flex.WattHours(1000 + random.IntN(9001)), Power: flex.Watts(random.IntN(4001) - 2000),
-					Charges: random.IntN(4) > 0, Gives: random.IntN(4) > 0,
+					Charges: random.IntN(4) > 0, Discharges: random.IntN(4) > 0,
 				})
 			}
 
@@ -61,7 +61,7 @@ func tried(b *BatteryDay, periods []int) (less, more float64) {
 			return 0, 0
 		}
 		planned += float64(half.Power) * hours
-		if half.Gives {
+		if half.Discharges {
 			e := min(float64(b.Power)*hours, max(0, give-float64(b.Least))*b.Efficiency)
 			given += e
 			give -= e / b.Efficiency

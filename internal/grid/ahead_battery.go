@@ -144,11 +144,11 @@ func pastBattery(b *store.BatteryDay) *forecast.BatteryDay {
 		}
 
 		*half = forecast.BatteryHalf{
-			Known:   true,
-			Stored:  h.Stored,
-			Power:   h.Power,
-			Charges: h.May.Charges(),
-			Gives:   h.May.Gives(),
+			Known:      true,
+			Stored:     h.Stored,
+			Power:      h.Power,
+			Charges:    h.May.Charges(),
+			Discharges: h.May.Discharges(),
 		}
 	}
 

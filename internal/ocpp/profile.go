@@ -61,10 +61,10 @@ func New(asset flex.AssetID, steps []flex.Step) (Profile, error) {
 // that it takes them.
 func NewDischarging(
 	asset flex.AssetID,
-	steps, gives []flex.Step,
+	steps, discharges []flex.Step,
 ) (Profile, error) {
 	for _, s := range steps {
-		for _, g := range gives {
+		for _, g := range discharges {
 			if s.Limit > 0 && !g.Meet(s.Span).Empty() || g.Limit < 0 {
 				return Profile{}, fmt.Errorf(
 					"at %v it would take and give",
@@ -74,7 +74,7 @@ func NewDischarging(
 		}
 	}
 
-	return FromLimits(asset, flex.WithGives(steps, gives))
+	return FromLimits(asset, flex.WithDischarges(steps, discharges))
 }
 
 // NewSteered returns the profile of a heat pump's schedule, of which each step has a signal of its own: neighbours with

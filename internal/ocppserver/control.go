@@ -229,7 +229,7 @@ func (n *connector) compare(step flex.Step, since, now time.Time) inForce {
 	}
 
 	if step.Limit < 0 {
-		return compareGiving(flows, measured && charging)
+		return compareDischarging(flows, measured && charging)
 	}
 
 	switch {
@@ -242,9 +242,9 @@ func (n *connector) compare(step flex.Step, since, now time.Time) inForce {
 	return unsure
 }
 
-// compareGiving is compare for a time in which the car is to discharge. The register of what it takes
+// compareDischarging is compare for a time in which the car is to discharge. The register of what it takes
 // shows that it does not charge; what it gives is in no message that is read.
-func compareGiving(flows, active bool) inForce {
+func compareDischarging(flows, active bool) inForce {
 	if flows {
 		return contradicts
 	}

@@ -33,7 +33,7 @@ type portion struct {
 	why   string // not, if that will not change by itself
 }
 
-// cut returns the half-hours that are known now and were not, or otherwise, and those that
+// cut returns the half-hours whose energy became known or has changed, and those that
 // are newly held back.
 func (m *meter) cut(x conditions) []halfHour {
 	first, last, ok := m.extent()
@@ -197,7 +197,7 @@ func (v view) between(a, b mark, from, to time.Time) portion {
 	sampled, _ := flowed(v.flows, a.At, b.At)
 	still := drawn <= tolerance(a, b)
 
-	if b.Anew || still && sampled > deadRegister {
+	if b.Restarted || still && sampled > deadRegister {
 		return v.flowing(a, b, from, to)
 	}
 
@@ -233,7 +233,7 @@ func (v view) between(a, b mark, from, to time.Time) portion {
 // ran.
 func (v view) flowing(a, b mark, from, to time.Time) portion {
 	wh, covered := flowed(v.flows, from, to)
-	between := a.End && (b.Anew || b.Begin) && b.At.Sub(a.At) <= meterIdle
+	between := a.End && (b.Restarted || b.Begin) && b.At.Sub(a.At) <= meterIdle
 
 	if covered >= to.Sub(from) || between {
 		return portion{wh: wh, known: true}

@@ -283,8 +283,8 @@ func (g *giver) holds(kind string, percent, wh float64) {
 		kind, g.stamp(), g.seq, g.tx, g.stamp(), percent, wh))
 }
 
-// mayGive has the bench's car have a battery of 60 kWh and give 5 kW of it, all that it takes being agreed.
-func (s *bench) mayGive() {
+// mayDischarge has the bench's car have a battery of 60 kWh and give 5 kW of it, all that it takes being agreed.
+func (s *bench) mayDischarge() {
 	s.Helper()
 	power, gives, capacity, earns := 7.4, 5.0, 60.0, 60.0
 	asset, err := s.client.UpdateAsset(s.Context(), s.asset, client.AssetUpdateRequest{
@@ -314,7 +314,7 @@ func (s *bench) needs(kwh float64) {
 // newGiver is a bench with a station of OCPP 2.1 that has booted, and whose car holds 80 % of 60 kWh.
 func newGiver(t *testing.T, enabled, refuses string) *giver {
 	s := open(t, ocppserver.Settings{Discharge: true})
-	s.mayGive()
+	s.mayDischarge()
 	g := &giver{bench: s, enabled: enabled, refuses: refuses, tx: "5f2c1d7e-0000-4000-8000-0123456789ab"}
 	g.dial("ocpp1.6", "ocpp2.0.1", "ocpp2.1")
 	if got := g.conn.Subprotocol(); got != "ocpp2.1" {
@@ -425,7 +425,7 @@ func TestDischarge_StationsThatCannot(t *testing.T) {
 // can.
 func TestDischarge_Older(t *testing.T) {
 	s := open(t, ocppserver.Settings{Discharge: true})
-	s.mayGive()
+	s.mayDischarge()
 	c := newSim(t, s.url, "CP1", s.now)
 	c.boot()
 	c.start(0)

@@ -69,10 +69,10 @@ func (n *named) state() string {
 	return body
 }
 
-// TestPassThrough_NamedAnew: a platform that is named, moves or is taken away while its charger is
+// TestPassThrough_NamedAgain: a platform that is named, moves or is taken away while its charger is
 // connected is followed without the charger's connection being lost. It is introduced, bills
 // what it began, and bounds nothing once it is gone.
-func TestPassThrough_NamedAnew(t *testing.T) {
+func TestPassThrough_NamedAgain(t *testing.T) {
 	n := openNamed(t)
 	first, second := newPlatform(t), newPlatform(t)
 	if a := n.authorize("stranger"); !strings.Contains(a, "Accepted") {

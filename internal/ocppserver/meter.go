@@ -43,7 +43,7 @@ type mark struct {
 	Begin bool      `json:"begin,omitempty"` // a transaction's first
 	End   bool      `json:"end,omitempty"`   // a transaction's last
 	// the register restarted before it
-	Anew bool `json:"anew,omitempty"`
+	Restarted bool `json:"anew,omitempty"`
 }
 
 // tolerance is what two registers may differ by and mean the same: meterStart and meterStop
@@ -223,7 +223,7 @@ func (m *meter) fits(i int, k mark, power float64) bool {
 
 // fitsBefore reports whether the i-th mark can come after a mark.
 func (m *meter) fitsBefore(i int, k mark, power float64) bool {
-	return i == len(m.Marks) || m.Marks[i].Anew ||
+	return i == len(m.Marks) || m.Marks[i].Restarted ||
 		possible(k, m.Marks[i], power)
 }
 
@@ -248,7 +248,7 @@ func (m *meter) begins(i int, k mark, power float64) bool {
 		}
 
 		m.Doubtful = slices.Delete(m.Doubtful, j, j+1)
-		d.Anew = true
+		d.Restarted = true
 		m.PerSession = d.Wh == 0
 		m.insert(i, d)
 		m.insert(i+1, k)
@@ -287,9 +287,9 @@ func (m *meter) confirms(k mark, power float64) bool {
 		return false // there is a mark between them: neither is right
 	}
 
-	first.Anew = i > 0
+	first.Restarted = i > 0
 	if i < len(m.Marks) && !possible(second, m.Marks[i], power) {
-		m.Marks[i].Anew = true
+		m.Marks[i].Restarted = true
 	}
 
 	m.insert(i, first)
@@ -378,7 +378,7 @@ func (m *meter) trim() {
 		inside := flex.PeriodAt(m.Marks[i-1].At) == p &&
 			flex.PeriodAt(m.Marks[i+1].At) == p
 		recent := k.At.After(m.Marks[len(m.Marks)-1].At.Add(-recentTime))
-		plain := !k.Begin && !k.End && !k.Anew && !recent
+		plain := !k.Begin && !k.End && !k.Restarted && !recent
 		if inside && plain {
 			m.Marks = slices.Delete(m.Marks, i, i+1)
 		}

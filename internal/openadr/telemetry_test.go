@@ -127,7 +127,7 @@ func TestTelemetry(t *testing.T) {
 		last[0], last[5] = "DEMAND 1: the utility: 7 5 OK 8 5 OK 9 5 OK", "USAGE 4: the utility: 9 2.5 OK"
 		u.checkReports(event, "20:31", last...)
 
-		u.writesNothingAnew(event, last)
+		u.writesNothingMore(event, last)
 		if err := u.adr.RemoveUpstream(t.Context(), u.mine, u.up.Program); err != nil {
 			t.Fatal(err)
 		}
@@ -143,8 +143,8 @@ func TestTelemetry(t *testing.T) {
 	})
 }
 
-// writesNothingAnew polls again and again: nothing is written to a server that has it all.
-func (u *utility) writesNothingAnew(event string, want []string) {
+// writesNothingMore polls again and again: nothing is written to a server that has it all.
+func (u *utility) writesNothingMore(event string, want []string) {
 	u.Helper()
 	writes := 0
 	u.broken = func(_ http.ResponseWriter, r *http.Request) bool {

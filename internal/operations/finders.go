@@ -538,7 +538,7 @@ func findReadingsHeld(
 	_ *Fleet,
 	org flex.OrgID,
 ) ([]Exception, error) {
-	p, err := all.HeldBack(ctx, org)
+	p, err := all.ReadingsWaiting(ctx, org)
 	if err != nil || p.Count == 0 {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ func (l *speech) waitText(s control.BatteryStretch) string {
 	switch s.Waits {
 	case control.WaitsForFuse:
 		return l.say("The car needs the main fuse until {1}.", until)
-	case control.WaitsForGiving:
+	case control.WaitsForDischarging:
 		return l.say("The car gives electricity back until {1}, and the battery is not charged from the car.", until)
 	}
 

@@ -80,7 +80,7 @@ func (l *speech) heatUntil(h control.HouseholdHeat) string {
 
 // givesText says when a car gives electricity back.
 func (l *speech) givesText(c control.HouseholdCar, now time.Time) string {
-	ahead := spansAfter(c.Giving, now)
+	ahead := spansAfter(c.Discharging, now)
 	if planOver(c, now) || len(ahead) == 0 {
 		return ""
 	}

@@ -21,7 +21,7 @@ func TestSpeech_Heat(t *testing.T) {
 	daily.Heating = []flex.Span{span(1, 2), span(5, 6), span(25, 26)}
 	cold := control.HouseholdHeat{Asset: flex.Asset{Type: flex.HeatPump}, Planned: true, Heating: []flex.Span{span(0, 4)},
 		Until: now.Add(30 * time.Hour), Coldest: 17.8, Warmest: 20.3, LackAt: now.Add(13 * time.Hour)}
-	car := control.HouseholdCar{Planned: true, Zone: flex.London, ReadyBy: now.Add(13 * time.Hour), Giving: []flex.Span{span(-2, -1), span(0, 2)}, Reserve: 40, ReadyLevel: 80}
+	car := control.HouseholdCar{Planned: true, Zone: flex.London, ReadyBy: now.Add(13 * time.Hour), Discharging: []flex.Span{span(-2, -1), span(0, 2)}, Reserve: 40, ReadyLevel: 80}
 	over := car
 	over.ReadyBy = now
 

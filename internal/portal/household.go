@@ -260,10 +260,10 @@ func (l *speech) whyText(c control.HouseholdCar, now time.Time) string {
 	case !c.ChargeNow.IsZero(): // the page says so beside the button that ends it
 		return ""
 
-	case c.Held == control.HeldBySite:
+	case c.ConstrainedBy == control.ConstrainedBySite:
 		return l.say("At times the main fuse of your home leaves it less than it could use.")
 
-	case c.Held == control.HeldByGrid:
+	case c.ConstrainedBy == control.ConstrainedByGrid:
 		return l.say("At times the electricity network leaves it less than it could use.")
 
 	case c.Shortfall > 0 && c.OffPeak:

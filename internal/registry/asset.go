@@ -263,7 +263,7 @@ func (s *Service) ChangeAsset(
 	c AssetChange,
 ) (flex.Asset, error) {
 	return write(ctx, s, org, func(tx *store.Tx) (flex.Asset, error) {
-		if err := c.PowerFrom.hold(ctx, tx); err != nil {
+		if err := c.PowerFrom.lock(ctx, tx); err != nil {
 			return flex.Asset{}, err
 		}
 

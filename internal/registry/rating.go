@@ -21,9 +21,9 @@ type Dating struct {
 // given reports whether a day was given.
 func (d Dating) given() bool { return d.From != (flex.Day{}) }
 
-// hold has who settles wait, or waits for them, if a day was given: what was settled is compared with it. It is taken before
+// lock has whoever settles wait, or waits for them, if a day was given: what was settled is compared with it. It is taken before
 // a site or an asset is, as settlement locks in that order.
-func (d Dating) hold(ctx context.Context, tx *store.Tx) error {
+func (d Dating) lock(ctx context.Context, tx *store.Tx) error {
 	if !d.given() {
 		return nil
 	}

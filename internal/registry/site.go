@@ -241,7 +241,7 @@ func (s *Service) ChangeSite(
 
 // lock locks what is locked before the site.
 func (c SiteChange) lock(ctx context.Context, tx *store.Tx) error {
-	if err := c.SupplyFrom.hold(ctx, tx); err != nil {
+	if err := c.SupplyFrom.lock(ctx, tx); err != nil {
 		return err
 	}
 	return tx.LockOrg(ctx)

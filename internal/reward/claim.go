@@ -12,18 +12,18 @@ import (
 	"flexd/internal/worker"
 )
 
-// SettledAnewFor is how long after its day something is settled again: as long as readings are
+// ResettledFor is how long after its day something is settled again: as long as readings are
 // taken of it. Those that it is compared with may be forgotten after that.
-const SettledAnewFor = 400 * 24 * time.Hour
+const ResettledFor = 400 * 24 * time.Hour
 
 // forgotten reports whether a day is so long ago that what was settled of it stays as it is.
 func forgotten(d flex.Day, now time.Time) bool {
-	return now.Sub(d.Add(1).Start()) > SettledAnewFor
+	return now.Sub(d.Add(1).Start()) > ResettledFor
 }
 
 // readableFor is how long ago a session may have begun whose readings are all there. It is a day less
 // than readings are kept.
-const readableFor = SettledAnewFor + 61*24*time.Hour
+const readableFor = ResettledFor + 61*24*time.Hour
 
 // dueMax is the number of sessions, or of events, that one job takes on of an organisation.
 const dueMax = 500

@@ -23,7 +23,7 @@
 //
 // A session is due half an hour after its end, a day later if it had no reading then, and at the last deadline; an event when its month is
 // final, and before that ever more seldom. A reading, a price, a consent or a term that comes marks what it touches as due at once. What is older than
-// [SettledAnewFor] stays as it is, since its readings may be deleted.
+// [ResettledFor] stays as it is, since its readings may be deleted.
 //
 // Of an organisation up to 500 sessions or events are taken in a run, and 25 or 20 settled in one transaction, which locks them. A
 // session's settlement has a version: whoever finds that another process changed it in between rolls back.

@@ -285,9 +285,9 @@ func TestLeaving_ReadingsAreGone(t *testing.T) {
 }
 
 // Readings are taken of a day as long as what was settled of it may change.
-func TestLeaving_SettledAnewFor(t *testing.T) {
-	if reward.SettledAnewFor != reading.MaxAge {
-		t.Errorf("settled anew for %s, while readings are taken for %s", reward.SettledAnewFor, reading.MaxAge)
+func TestLeaving_ResettledFor(t *testing.T) {
+	if reward.ResettledFor != reading.MaxAge {
+		t.Errorf("settled anew for %s, while readings are taken for %s", reward.ResettledFor, reading.MaxAge)
 	}
 }
 

@@ -300,10 +300,10 @@ func (s *series) registers(
 
 // marks holds what a register was at the beginning of each half-hour.
 type marks struct {
-	none  bool // it was not read at all
-	value []flex.Micro
-	known []bool
-	anew  []bool // it restarted in the half-hour before
+	none      bool // it was not read at all
+	value     []flex.Micro
+	known     []bool
+	restarted []bool // it restarted in the half-hour before
 }
 
 func (s *series) marksOf(label flex.Label, readings []flex.Reading) marks {
@@ -314,9 +314,9 @@ func (s *series) marksOf(label flex.Label, readings []flex.Reading) marks {
 	}
 
 	m := marks{
-		value: make([]flex.Micro, len(s.value)),
-		known: make([]bool, len(s.value)),
-		anew:  make([]bool, len(s.value)),
+		value:     make([]flex.Micro, len(s.value)),
+		known:     make([]bool, len(s.value)),
+		restarted: make([]bool, len(s.value)),
 	}
 
 	for i := range readings {
@@ -329,7 +329,7 @@ func (s *series) marksOf(label flex.Label, readings []flex.Reading) marks {
 		at := p.Sub(s.first)
 		if r.To.Equal(p.Start()) && at >= 0 && at < len(m.value) {
 			m.value[at], m.known[at] = r.Value, true
-			m.anew[at] = r.Anew
+			m.restarted[at] = r.Restarted
 		}
 	}
 
@@ -341,7 +341,7 @@ func (s *series) marksOf(label flex.Label, readings []flex.Reading) marks {
 func (m *marks) rise(i int) (flex.Micro, bool) {
 	read := m.known[i] && m.known[i+1]
 	by := m.value[i+1] - m.value[i]
-	return by, read && by >= 0 && !m.anew[i+1]
+	return by, read && by >= 0 && !m.restarted[i+1]
 }
 
 // wattHour is one, in millionths of a kilowatt times milliseconds.

@@ -32,7 +32,7 @@ func oneHalfHour(
 		after, too := mark(label, p.End())
 		for _, r := range all { // the last reading of an instant counts
 			if r.Label == label && r.To.Equal(p.End()) {
-				replaced = r.Anew
+				replaced = r.Restarted
 			}
 		}
 		return after - before, read && too && after >= before && !replaced
@@ -73,7 +73,7 @@ func TestHalfHours_EachAlone(t *testing.T) {
 			if r.Label == flex.BoundaryImportPower || r.Label == flex.BatteryInverterPower {
 				continue
 			}
-			r.Anew = rapid.IntRange(0, 3).Draw(t, "anew") == 0
+			r.Restarted = rapid.IntRange(0, 3).Draw(t, "anew") == 0
 			r.From = first.Add(rapid.IntRange(0, periods-2).Draw(t, "at")).Start()
 			r.To = r.From.Add(rapid.SampledFrom([]time.Duration{flex.HalfHour, flex.HalfHour, time.Hour, 0, 7 * time.Minute}).Draw(t, "length"))
 			all = append(all, r)

@@ -350,9 +350,9 @@ func (tx *Tx) BatteriesRead(
 		tx.org.Bytes(), micros(tx.now.Add(-rest)), limit)
 }
 
-// BatteryHeld notes that the plan was checked against the state of charge that has come in, and
+// BatteryChecked notes that the plan was checked against the state of charge that has come in, and
 // stands.
-func (tx *Tx) BatteryHeld(ctx context.Context, id flex.AssetID) error {
+func (tx *Tx) BatteryChecked(ctx context.Context, id flex.AssetID) error {
 	_, err := tx.exec(
 		ctx,
 		`UPDATE battery_plan SET read_at = NULL WHERE org_id = $1 AND asset_id = $2 AND read_at <= $3`,

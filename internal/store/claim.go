@@ -568,7 +568,7 @@ func scanScheduled(s scanner, at map[flex.EventID]*ClaimedPush) error {
 		&external,
 		&site,
 		&room,
-		givesText{to: &gives},
+		dischargesText{to: &gives},
 	)
 
 	if err != nil {
@@ -582,7 +582,7 @@ func scanScheduled(s scanner, at map[flex.EventID]*ClaimedPush) error {
 
 	v.Heat = p.signals()
 	if gives != nil {
-		v.MayGive, v.Gives = true, gives.Gives
+		v.MayDischarge, v.Discharges = true, gives.Discharges
 	}
 
 	v.Steps, err = readSteps(from, steps)

@@ -64,7 +64,7 @@ func (tx *Tx) FinishPushes(ctx context.Context, outs []Outcome) error {
 	}
 
 	for holder, outs := range claims {
-		if err := tx.settle(ctx, holder, outs); err != nil {
+		if err := tx.finishRows(ctx, holder, outs); err != nil {
 			return fmt.Errorf("settle the outbox: %w", err)
 		}
 	}
@@ -115,10 +115,10 @@ func (tx *Tx) stillLeased(
 	return stand, nil
 }
 
-// settle moves the outbox rows that the holder leased: a push that a newer one replaced
+// finishRows moves the outbox rows that the holder leased: a push that a newer one replaced
 // during the attempt has its turn at once, whatever became of the older. That the client has
 // taken a schedule is true also if the lease was lost.
-func (tx *Tx) settle(ctx context.Context, holder int64, outs []Outcome) error {
+func (tx *Tx) finishRows(ctx context.Context, holder int64, outs []Outcome) error {
 	now := micros(tx.db.Now())
 	var accepted, over []flex.EventID // subjects
 
@@ -131,7 +131,7 @@ func (tx *Tx) settle(ctx context.Context, holder int64, outs []Outcome) error {
 			over = append(over, o.Push.Subject)
 		}
 
-		if err := tx.settleOne(ctx, holder, o, now); err != nil {
+		if err := tx.finishRow(ctx, holder, o, now); err != nil {
 			return err
 		}
 	}
@@ -168,9 +168,9 @@ func (tx *Tx) settle(ctx context.Context, holder int64, outs []Outcome) error {
 	return tx.markAskingBeside(ctx, accepted)
 }
 
-// settleOne moves an outbox row that does not move with others: one whose lease was lost, one
+// finishRow moves an outbox row that does not move with others: one whose lease was lost, one
 // that was not tried, one that is tried again.
-func (tx *Tx) settleOne(
+func (tx *Tx) finishRow(
 	ctx context.Context,
 	holder int64,
 	o Outcome,

@@ -25,11 +25,11 @@ type Discharge struct {
 	Again  flex.WattHours // of the need, because of what it may have given before
 	// why it does not discharge; empty if it may
 	Why string
-	// the power that it gives, in the time that the schedule leaves it without charge
-	Gives []flex.Step
+	// the power that it discharges, in the time that the schedule leaves it without charge
+	Discharges []flex.Step
 	// what that is worth to the household, in pence, and why each part of it is done
 	Saves float64
-	Parts []GivenPart
+	Parts []DischargedPart
 	// of a fixed tariff, what a kWh was taken to cost and earn, and where each was from
 	Rates []RateUsed
 }
@@ -42,8 +42,8 @@ type RateUsed struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// GivenPart is what a car gives in one half-hour: at which price, and at which it is bought back.
-type GivenPart struct {
+// DischargedPart is what a car discharges in one half-hour: at which price, and at which it is bought back.
+type DischargedPart struct {
 	From   time.Time
 	Energy flex.WattHours
 	Price  float64 // pence a kWh
@@ -110,22 +110,22 @@ func (t dischargeText) Scan(column any) error {
 	return nil
 }
 
-// givesRecord is schedule.discharge.
-type givesRecord struct {
-	Power    int64        `json:"power_w"`
-	Capacity int64        `json:"capacity_wh"`
-	Reserve  int64        `json:"reserve_wh"`
-	Wear     float64      `json:"wear_p"`
-	Stored   int64        `json:"stored_wh"`
-	Target   int64        `json:"target_wh"`
-	ReadAt   int64        `json:"read_at,omitempty"` // in seconds
-	Held     int64        `json:"held_wh,omitempty"`
-	Again    int64        `json:"again_wh,omitempty"`
-	Why      string       `json:"why,omitempty"`
-	Gives    [][3]int64   `json:"gives,omitempty"` // from and to in seconds, watts
-	Saves    float64      `json:"saves_p,omitempty"`
-	Parts    []partRecord `json:"parts,omitempty"`
-	Rates    []RateUsed   `json:"rates,omitempty"`
+// dischargesRecord is schedule.discharge.
+type dischargesRecord struct {
+	Power      int64        `json:"power_w"`
+	Capacity   int64        `json:"capacity_wh"`
+	Reserve    int64        `json:"reserve_wh"`
+	Wear       float64      `json:"wear_p"`
+	Stored     int64        `json:"stored_wh"`
+	Target     int64        `json:"target_wh"`
+	ReadAt     int64        `json:"read_at,omitempty"` // in seconds
+	Held       int64        `json:"held_wh,omitempty"`
+	Again      int64        `json:"again_wh,omitempty"`
+	Why        string       `json:"why,omitempty"`
+	Discharges [][3]int64   `json:"gives,omitempty"` // from and to in seconds, watts
+	Saves      float64      `json:"saves_p,omitempty"`
+	Parts      []partRecord `json:"parts,omitempty"`
+	Rates      []RateUsed   `json:"rates,omitempty"`
 
 	// of a car that was said to discharge and lacks something: the rest is then of no car
 	ChargesOnly string `json:"charges_only,omitempty"`
@@ -138,29 +138,29 @@ type partRecord struct {
 	Back   float64 `json:"back_p"`
 }
 
-// ChargedAlone is the same of a schedule by which the car gives nothing; nil of nil.
+// ChargedAlone is the same of a schedule by which the car discharges nothing; nil of nil.
 func (d *Discharge) ChargedAlone() *Discharge {
 	if d == nil {
 		return nil
 	}
 
 	alone := *d
-	alone.Gives = nil
+	alone.Discharges = nil
 	alone.Parts = nil
 	alone.Saves = 0
 
 	return &alone
 }
 
-// encodeGives writes what a schedule was made from of a car that may discharge; nothing is null.
-func encodeGives(e *Effective) any {
+// encodeDischarges writes what a schedule was made from of a car that may discharge; nothing is null.
+func encodeDischarges(e *Effective) any {
 	d := e.Discharge
 
 	if d == nil {
 		return encodeChargesOnly(e.ChargesOnly)
 	}
 
-	r := givesRecord{
+	r := dischargesRecord{
 		Power:    int64(d.Power),
 		Capacity: int64(d.Capacity),
 		Reserve:  int64(d.Reserve),
@@ -178,8 +178,8 @@ func encodeGives(e *Effective) any {
 		r.ReadAt = d.ReadAt.Unix()
 	}
 
-	for _, s := range d.Gives {
-		r.Gives = append(r.Gives, [3]int64{
+	for _, s := range d.Discharges {
+		r.Discharges = append(r.Discharges, [3]int64{
 			s.From.Unix(),
 			s.To.Unix(),
 			int64(s.Limit),
@@ -209,7 +209,7 @@ func encodeChargesOnly(why string) any {
 		return nil
 	}
 
-	text, err := encode(givesRecord{ChargesOnly: why})
+	text, err := encode(dischargesRecord{ChargesOnly: why})
 	if err != nil { // a struct of numbers and texts
 		panic(err)
 	}
@@ -217,20 +217,20 @@ func encodeChargesOnly(why string) any {
 	return text
 }
 
-// givesText reads what encodeGives wrote.
-type givesText struct {
+// dischargesText reads what encodeDischarges wrote.
+type dischargesText struct {
 	to   **Discharge
 	only *string // what a car lacks that was said to discharge; nil if that is not asked
 }
 
 // Scan reads a column.
-func (t givesText) Scan(column any) error {
+func (t dischargesText) Scan(column any) error {
 	var text sql.NullString
 	if err := text.Scan(column); err != nil || !text.Valid {
 		return err
 	}
 
-	var r givesRecord
+	var r dischargesRecord
 	if err := decode("discharge of a schedule", text.String, &r); err != nil {
 		return err
 	}
@@ -245,7 +245,7 @@ func (t givesText) Scan(column any) error {
 }
 
 // discharge is what the record says.
-func (r *givesRecord) discharge() *Discharge {
+func (r *dischargesRecord) discharge() *Discharge {
 	d := &Discharge{
 		Power:    flex.Watts(r.Power),
 		Capacity: flex.WattHours(r.Capacity),
@@ -264,15 +264,15 @@ func (r *givesRecord) discharge() *Discharge {
 		d.ReadAt = secondsAt(r.ReadAt)
 	}
 
-	for _, g := range r.Gives {
-		d.Gives = append(d.Gives, flex.Step{
+	for _, g := range r.Discharges {
+		d.Discharges = append(d.Discharges, flex.Step{
 			Span:  flex.Span{From: secondsAt(g[0]), To: secondsAt(g[1])},
 			Limit: flex.Watts(g[2]),
 		})
 	}
 
 	for _, p := range r.Parts {
-		d.Parts = append(d.Parts, GivenPart{
+		d.Parts = append(d.Parts, DischargedPart{
 			From:   secondsAt(p.From),
 			Energy: flex.WattHours(p.Energy),
 			Price:  p.Price,
@@ -368,8 +368,8 @@ func (tx *Tx) MarkDischarging(
 	return nil
 }
 
-// given is what the car of a session that ends now gave by its schedules, each until the next was made.
-func (tx *Tx) given(
+// discharged is what the car of a session that ends now discharged by its schedules, each until the next was made.
+func (tx *Tx) discharged(
 	ctx context.Context,
 	session *Session,
 ) (flex.WattHours, error) {
@@ -384,7 +384,7 @@ func (tx *Tx) given(
 
 		from := s.Steps[0].From
 
-		for _, g := range s.Gives {
+		for _, g := range s.Discharges {
 			in := g.Meet(flex.Span{From: from, To: until})
 			seconds := max(0, in.Len()) / time.Second
 			sum += int64(g.Limit) * int64(seconds)

@@ -177,8 +177,8 @@ func (tx *Tx) NextRate(
 	return tx.next(ctx, rateDue, after)
 }
 
-// calledAnew is what an instruction i calls that was planned again, or has left, since the instruction was looked at.
-const calledAnew = `SELECT 1 FROM called_asset c WHERE c.instruction_id = i.id AND c.released_at IS NULL AND (
+// calledAgain is what an instruction i calls that was planned again, or has left, since the instruction was looked at.
+const calledAgain = `SELECT 1 FROM called_asset c WHERE c.instruction_id = i.id AND c.released_at IS NULL AND (
 	EXISTS (SELECT 1 FROM session s JOIN schedule p ON p.event_id = s.event_id
 		WHERE s.org_id = c.org_id AND s.asset_id = c.asset_id AND s.plugged_out_at IS NULL AND p.made_at > i.looked_at)
 	OR EXISTS (SELECT 1 FROM session s WHERE s.org_id = c.org_id AND s.asset_id = c.asset_id AND s.plugged_out_at > i.looked_at))`
@@ -198,7 +198,7 @@ func (tx *Tx) NextInstruction(
 	if after.IsZero() {
 		due, err := tx.earliest(
 			ctx,
-			`SELECT min(i.to_at) `+active+` AND (COALESCE(i.looked_at, 0) < $3 OR EXISTS (`+calledAnew+`))`,
+			`SELECT min(i.to_at) `+active+` AND (COALESCE(i.looked_at, 0) < $3 OR EXISTS (`+calledAgain+`))`,
 			tx.org.Bytes(),
 			micros(tx.now),
 			micros(flex.PeriodAt(tx.now).Start()),

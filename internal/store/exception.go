@@ -121,8 +121,8 @@ type Pile struct {
 	Org    flex.OrgID // whose the oldest is
 }
 
-// HeldBack returns the readings that were held back and wait for a decision.
-func (all *All) HeldBack(ctx context.Context, org flex.OrgID) (Pile, error) {
+// ReadingsWaiting returns the readings that were held back and wait for a decision.
+func (all *All) ReadingsWaiting(ctx context.Context, org flex.OrgID) (Pile, error) {
 	return all.pile(
 		ctx,
 		org,

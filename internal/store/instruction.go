@@ -273,13 +273,13 @@ func (c *Called) args(
 	)
 }
 
-// holds is the condition that an active instruction i keeps an asset c from others: one whose half-hours meet
+// occupies is the condition that an active instruction i keeps an asset c from others: one whose half-hours meet
 // those from $3 to $4. It has one asset's half-hour alone, so that no two pay for it: one that is over has what is
 // left of its last half-hour too, as $2 is the beginning of the one that it is.
-const holds = `c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $2 AND i.to_at > $3 AND i.from_at < $4`
+const occupies = `c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $2 AND i.to_at > $3 AND i.from_at < $4`
 
-// heldIn are the arguments of holds for a time that is rounded out to half-hours, and the organisation before them.
-func (tx *Tx) heldIn(at flex.Span) []any {
+// occupiesArgs are the arguments of occupies for a time that is rounded out to half-hours, and the organisation before them.
+func (tx *Tx) occupiesArgs(at flex.Span) []any {
 	return []any{
 		tx.org.Bytes(),
 		micros(flex.PeriodAt(tx.now).Start()),
@@ -306,8 +306,8 @@ func (tx *Tx) CalledIn(
 			return err
 		},
 		`SELECT c.asset_id FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
-		WHERE c.org_id = $1 AND `+holds,
-		tx.heldIn(span)...,
+		WHERE c.org_id = $1 AND `+occupies,
+		tx.occupiesArgs(span)...,
 	)
 
 	return called, err
@@ -410,7 +410,7 @@ func (tx *Tx) Callables(
 	since time.Time,
 ) (map[flex.AssetID]*Callable, error) {
 	found := map[flex.AssetID]*Callable{}
-	where, args, err := tx.scopeWhere(ctx, scope, tx.heldIn(span))
+	where, args, err := tx.scopeWhere(ctx, scope, tx.occupiesArgs(span))
 	if err != nil {
 		return nil, err
 	}
@@ -425,7 +425,7 @@ func (tx *Tx) Callables(
 		return err
 	}, `SELECT s.asset_id, s.site_id, COALESCE(k.calls, 0),
 			EXISTS (SELECT 1 FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
-				WHERE c.asset_id = s.asset_id AND `+holds+`)
+				WHERE c.asset_id = s.asset_id AND `+occupies+`)
 		FROM session s LEFT JOIN (SELECT site_id, count(DISTINCT instruction_id) AS calls FROM called_asset WHERE org_id = $1 AND NOT dispatched GROUP BY site_id) k
 			ON k.site_id = s.site_id
 		WHERE s.org_id = $1 AND s.plugged_out_at IS NULL`+where, args...)

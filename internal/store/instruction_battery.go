@@ -47,7 +47,7 @@ func (tx *Tx) ScopeBatteries(
 	span flex.Span,
 	since time.Time,
 ) ([]ScopeBattery, error) {
-	where, args, err := tx.scopeWhere(ctx, scope, tx.heldIn(span))
+	where, args, err := tx.scopeWhere(ctx, scope, tx.occupiesArgs(span))
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (tx *Tx) ScopeBatteries(
 
 	return rows(ctx, tx.conn, scanScopeBattery, fmt.Sprintf(`SELECT s.id, s.site_id, p.stored_at, p.planned_w,
 			(SELECT count(DISTINCT k.instruction_id) FROM called_asset k WHERE k.org_id = $1 AND k.site_id = s.site_id AND NOT k.dispatched),
-			EXISTS (SELECT 1 FROM called_asset c JOIN instruction i ON i.id = c.instruction_id WHERE c.asset_id = s.id AND `+holds+`),
+			EXISTS (SELECT 1 FROM called_asset c JOIN instruction i ON i.id = c.instruction_id WHERE c.asset_id = s.id AND `+occupies+`),
 			EXISTS (SELECT 1 FROM reading r WHERE r.asset_id = s.id AND r.at >= $%d AND (r.at / 86400000000) IN ($%d, $%d)
 				AND r.label >= 10 AND r.label IN ($%d, $%d)),
 			EXISTS (SELECT 1 FROM delivery v WHERE v.org_id = $1 AND v.state = 'accepted'
@@ -101,24 +101,24 @@ func scanScopeBattery(s scanner) (ScopeBattery, error) {
 	return b, err
 }
 
-// HeldBattery is the time in which a battery keeps to an instruction that calls it.
-type HeldBattery struct {
+// BatteryCall is the time in which a battery keeps to an instruction that calls it.
+type BatteryCall struct {
 	Spans   []flex.Span
 	Window  flex.Span // of the instruction
 	Service string    // that it is for
 	Up      bool
 }
 
-// HeldBattery returns what active instructions have a battery keep to.
-func (tx *Tx) HeldBattery(
+// BatteryCalls returns what active instructions have a battery keep to.
+func (tx *Tx) BatteryCalls(
 	ctx context.Context,
 	id flex.AssetID,
-) ([]HeldBattery, error) {
+) ([]BatteryCall, error) {
 	return rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (HeldBattery, error) {
-			var h HeldBattery
+		func(s scanner) (BatteryCall, error) {
+			var h BatteryCall
 			err := s.Scan(
 				closedTime{&h.Spans},
 				instant{&h.Window.From},
@@ -286,7 +286,7 @@ func (tx *Tx) MeetingCalls(
 				return m, err
 			},
 			`SELECT c.asset_id, c.instruction_id, c.dispatched, i.from_at, i.to_at FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
-			WHERE c.org_id = $1 AND `+holds+` AND c.asset_id IN `+list+` ORDER BY c.asset_id, c.instruction_id`,
+			WHERE c.org_id = $1 AND `+occupies+` AND c.asset_id IN `+list+` ORDER BY c.asset_id, c.instruction_id`,
 			args...,
 		)
 		if err != nil {

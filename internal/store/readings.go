@@ -91,7 +91,7 @@ func (tx *Tx) Readings(
 	}
 
 	if marks {
-		return f.found, tx.markAnew(ctx, &q, f.found)
+		return f.found, tx.markRestarted(ctx, &q, f.found)
 	}
 
 	return f.found, nil
@@ -116,8 +116,8 @@ func (q ReadingQuery) labels() (edges, odd []any) {
 	return edges, odd
 }
 
-// markAnew says of registers where they restarted, as it was known.
-func (tx *Tx) markAnew(
+// markRestarted says of registers where they restarted, as it was known.
+func (tx *Tx) markRestarted(
 	ctx context.Context,
 	q *ReadingQuery,
 	rs []flex.Reading,
@@ -141,7 +141,7 @@ func (tx *Tx) markAnew(
 			AssetID: r.AssetID,
 			Label:   r.Label,
 		}] {
-			r.Anew = r.Anew || at.After(before) && !at.After(r.To)
+			r.Restarted = r.Restarted || at.After(before) && !at.After(r.To)
 		}
 	}
 

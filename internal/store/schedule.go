@@ -179,7 +179,7 @@ func scanSchedule(s scanner) (Schedule, error) {
 		learnedText{&v.From.Learned},
 		closedTime{&v.From.Closed},
 		rampText{&v.From.Ramp},
-		givesText{&v.From.Discharge, &v.From.ChargesOnly},
+		dischargesText{&v.From.Discharge, &v.From.ChargesOnly},
 	)
 
 	if err != nil {
@@ -194,7 +194,7 @@ func scanSchedule(s scanner) (Schedule, error) {
 // setSteps reads the steps, and sets what the car gives beside them.
 func (s *Schedule) setSteps(from time.Time, steps string) error {
 	if d := s.From.Discharge; d != nil {
-		s.MayGive, s.Gives = true, d.Gives
+		s.MayDischarge, s.Discharges = true, d.Discharges
 	}
 
 	var err error
@@ -306,7 +306,7 @@ func (s *Schedule) args(org flex.OrgID, args []any) []any {
 		encodeLearned(e.Learned),
 		writeClosed(e.Closed),
 		encodeRamp(e.Ramp),
-		encodeGives(e),
+		encodeDischarges(e),
 	)
 }
 

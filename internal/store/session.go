@@ -353,16 +353,16 @@ func (tx *Tx) CloseSession(ctx context.Context, s *Session) error {
 		return err
 	}
 
-	given := flex.WattHours(0)
+	discharged := flex.WattHours(0)
 	if s.Discharges {
 		var err error
-		given, err = tx.given(ctx, s)
+		discharged, err = tx.discharged(ctx, s)
 		if err != nil {
 			return fmt.Errorf("read what the car gave: %w", err)
 		}
 	}
 
-	return tx.queueSettlement(ctx, *s, given)
+	return tx.queueSettlement(ctx, *s, discharged)
 }
 
 // ReopenSession takes the end of a session back, and its settlement out of the queue: the plug

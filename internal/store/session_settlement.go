@@ -90,7 +90,7 @@ func scanSessionSettlement(s scanner) (SessionSettlement, error) {
 func (tx *Tx) queueSettlement(
 	ctx context.Context,
 	s Session,
-	given flex.WattHours, // by its car
+	discharged flex.WattHours, // by its car
 ) error {
 	row := []value{
 		{"session_id", s.ID.Bytes()},
@@ -101,7 +101,7 @@ func (tx *Tx) queueSettlement(
 		{"to_at", micros(s.PluggedOutAt)},
 		{"look_at", 0},
 		{"detect_at", micros(s.PluggedOutAt.Add(ReopenMax))},
-		{"given_wh", int64(given)},
+		{"given_wh", int64(discharged)},
 	}
 
 	return tx.upsertLater(ctx, "reckoning", row, rewrite{

@@ -73,7 +73,7 @@ func (v *Planned) scan(s scanner) error {
 		learnedText{&e.Learned},
 		closedTime{&e.Closed},
 		rampText{&e.Ramp},
-		givesText{&e.Discharge, &e.ChargesOnly},
+		dischargesText{&e.Discharge, &e.ChargesOnly},
 		&e.Phases,
 		&e.Phase,
 		&power,

@@ -109,7 +109,7 @@ func (f *fleet) add(t *testing.T, h *drawn) {
 		assets = append(assets, f.device(site, d))
 	}
 	f.homes, f.sites, f.assets = append(f.homes, h), append(f.sites, site), append(f.assets, assets)
-	f.resets(h.anew, assets)
+	f.resets(h.restarts, assets)
 	f.put(t, len(f.homes)-1, h.readings)
 }
 
@@ -140,9 +140,9 @@ func (f *fleet) write(t *testing.T, fn func(ctx context.Context, tx *store.Tx) e
 }
 
 // resets keeps where a home's registers began anew.
-func (f *fleet) resets(anew map[keptKey][]int64, assets []flex.AssetID) {
+func (f *fleet) resets(restarts map[keptKey][]int64, assets []flex.AssetID) {
 	labels := map[string]int{chargerRegister: 12, importRegister: 13, exportRegister: 14}
-	for key, all := range anew {
+	for key, all := range restarts {
 		for _, at := range all {
 			f.seed.Exec(`INSERT INTO register_reset (asset_id, label, at, known_at) VALUES ($1, $2, $3, 1) ON CONFLICT DO NOTHING`,
 				assets[key.device].Bytes(), labels[key.kind], instant(at).UnixMicro())

@@ -31,7 +31,7 @@ type play struct {
 // drawDispatched draws a home with a battery, a charger and mostly a car at it, as they are read on a day and before.
 func drawDispatched(r *rand.Rand, day date, t terms) (h *drawn, first int) {
 	h = &drawn{gone: -1}
-	h.terms, h.supply, h.sessions, h.prices, h.anew = t, 23_000, map[int][][2]int64{}, map[int64]int64{}, map[keptKey][]int64{}
+	h.terms, h.supply, h.sessions, h.prices, h.restarts = t, 23_000, map[int][][2]int64{}, map[int64]int64{}, map[keptKey][]int64{}
 	if first = 1 + r.IntN(5); day.halves() == 48 {
 		first = 10 + r.IntN(20)
 	}

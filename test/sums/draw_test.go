@@ -36,7 +36,7 @@ const daysBack = 34
 func draw(r *rand.Rand, day date, t terms) *drawn {
 	h := &drawn{gone: -1}
 	h.terms, h.supply, h.sessions, h.prices = t, 23_000, map[int][][2]int64{}, map[int64]int64{}
-	h.anew = map[keptKey][]int64{}
+	h.restarts = map[keptKey][]int64{}
 	first := 10 + r.IntN(day.halves()-16)
 	if r.IntN(2) == 0 {
 		first = 1 + r.IntN(5) // where the clocks change
@@ -186,7 +186,7 @@ func (h *drawn) read(r *rand.Rand, d int, kind string, last date, first int) {
 				if r.IntN(20) == 0 { // by a lower count, or by one that could be a use
 					reset := x.to - []int64{0, 1, 600, 1799}[r.IntN(4)]
 					for _, register := range []string{kind, exportRegister} {
-						h.anew[keptKey{d, register}] = append(h.anew[keptKey{d, register}], reset)
+						h.restarts[keptKey{d, register}] = append(h.restarts[keptKey{d, register}], reset)
 					}
 					if mark, out = mark+700_000, out+300_000; r.IntN(2) == 0 {
 						mark, out = int64(r.IntN(1e6)), int64(r.IntN(1e6))

@@ -77,7 +77,7 @@ type home struct {
 	devices  []device
 	supply   int64 // watts each way
 	readings []sent
-	anew     map[keptKey][]int64 // when a register was replaced, or began anew
+	restarts map[keptKey][]int64 // when a register was replaced, or began anew
 	events   []*steered
 	sessions map[int][][2]int64 // by device: its sessions
 	prices   map[int64]int64    // micro-pounds a megawatt-hour, by the half-hour's first instant
@@ -170,7 +170,7 @@ func (h *home) rise(d int, kind string, at int64) (int64, bool) {
 			}
 		}
 	}
-	same := h.fault == "registers never begin anew" || !slices.ContainsFunc(h.anew[keptKey{d, kind}], func(reset int64) bool { return reset > at && reset <= at+1800 })
+	same := h.fault == "registers never begin anew" || !slices.ContainsFunc(h.restarts[keptKey{d, kind}], func(reset int64) bool { return reset > at && reset <= at+1800 })
 	return marks[1] - marks[0], read[0] && read[1] && same && marks[1] >= marks[0]
 }
 

@@ -36,8 +36,8 @@ func (h *drawn) cases(day date) (groups [][]*steered, cases [][]*settle.Case) {
 	for _, kept := range h.kept { // each time once, as a store keeps them
 		for _, x := range kept {
 			r := flex.Reading{AssetID: assetID(x.device), Label: flex.Label(x.kind), Span: flex.Span{From: instant(x.from), To: instant(x.to)}, Value: flex.Micro(x.value)}
-			for _, at := range h.anew[keptKey{x.device, x.kind}] {
-				r.Anew = r.Anew || at > x.to-1800 && at <= x.to
+			for _, at := range h.restarts[keptKey{x.device, x.kind}] {
+				r.Restarted = r.Restarted || at > x.to-1800 && at <= x.to
 			}
 			readings = append(readings, r)
 		}

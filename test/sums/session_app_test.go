@@ -44,7 +44,7 @@ func newGarage(seed *storetest.Seed, s *stays) *garage {
 		}
 		id := seed.Asset(g.site, kind, flex.Watts(dev.power))
 		g.assets = append(g.assets, id)
-		for _, at := range s.anew[keptKey{d, chargerRegister}] {
+		for _, at := range s.restarts[keptKey{d, chargerRegister}] {
 			seed.Exec(`INSERT INTO register_reset (asset_id, label, at, known_at) VALUES ($1, 12, $2, 1)`, id.Bytes(), instant(at).UnixMicro())
 		}
 		for n, p := range s.plug[d] {

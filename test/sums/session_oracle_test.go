@@ -112,7 +112,7 @@ func (s *stays) earned() (all []stayed) {
 // drawStays draws a home with sessions on a day, and the order in which its readings come.
 func drawStays(r *rand.Rand, day date, rate *big.Rat, even bool) *stays {
 	s := &stays{rate: rate, cars: map[int]bool{}, plug: map[int][][2]int64{}}
-	s.terms.even, s.supply, s.anew = even, []int64{23_000, 6_000}[r.IntN(2)], map[keptKey][]int64{}
+	s.terms.even, s.supply, s.restarts = even, []int64{23_000, 6_000}[r.IntN(2)], map[keptKey][]int64{}
 	var all []sent
 	for d := range 1 + r.IntN(4) {
 		s.devices = append(s.devices, device{power: []int64{0, 3_700, 7_400}[r.IntN(3)]})
@@ -170,7 +170,7 @@ func (s *stays) drawTaken(r *rand.Rand, d int, day date) (all []sent) {
 		count += took
 		if r.IntN(15) == 0 { // replaced within the half-hour, by one that began at another value
 			count = max(0, count+int64(r.IntN(3_000_000))-1_000_000)
-			s.anew[key] = append(s.anew[key], at+1800)
+			s.restarts[key] = append(s.restarts[key], at+1800)
 		}
 	}
 	return all

@@ -103,8 +103,8 @@ const (
 	LeftToOthers // of a fleet that does not begin and end at once
 	GoesOn
 	// of a car that discharges
-	Gives
-	GivesInAll
+	Discharges
+	DischargesInAll
 	BuysBack
 	MovedHere
 	MovedAway
@@ -115,28 +115,28 @@ const (
 )
 
 var reasons = [...]string{
-	Now:          "charging now was asked for",
-	OpenOffPeak:  "off-peak time is always open in this mode",
-	Cheapest:     "among the cheapest permitted periods that meet the need",
-	AllNeeded:    "every permitted period is needed",
-	PeakNeeded:   "peak time, because off-peak time alone cannot meet the need",
-	CheaperFirst: "cheaper or earlier permitted periods meet the need",
-	WorthPausing: "the market pays more for a pause than the threshold, and the need is met without it",
-	PeakClosed:   "peak time is not permitted",
-	PeakUnneeded: "off-peak time meets the need",
-	NeedMet:      "nothing more is needed",
-	CapClosed:    "a cap, or an instruction of the grid, leaves no power",
-	FuseClosed:   "the main fuse is shared with the site's other chargers, and it charges at other times",
-	PastReady:    "after ready-by",
-	LeftToOthers: "left to others, so that not all cars of the fleet begin and end at once",
-	Gives:        "the car gives: that earns more than the wear and what is paid to charge it again, losses counted",
-	GivesInAll:   "the car gives: of all that it may give and charge again, this saves most as a whole",
-	BuysBack:     "charges more than it would alone, for what the car gives",
-	MovedHere:    "charges more than it would alone, for what the car gives and what it charges less at other times",
-	MovedAway:    "charges less than it would alone: beside what the car gives it charges that at other times",
-	Rests:        "neither charges nor gives: other times meet the need, and charge again what the car gives",
-	Probes:       "nothing is known yet of what the car draws, and this shows it early in the off-peak time",
-	GoesOn:       "goes on until its own next half-hour, so that not all cars of the fleet change at once",
+	Now:             "charging now was asked for",
+	OpenOffPeak:     "off-peak time is always open in this mode",
+	Cheapest:        "among the cheapest permitted periods that meet the need",
+	AllNeeded:       "every permitted period is needed",
+	PeakNeeded:      "peak time, because off-peak time alone cannot meet the need",
+	CheaperFirst:    "cheaper or earlier permitted periods meet the need",
+	WorthPausing:    "the market pays more for a pause than the threshold, and the need is met without it",
+	PeakClosed:      "peak time is not permitted",
+	PeakUnneeded:    "off-peak time meets the need",
+	NeedMet:         "nothing more is needed",
+	CapClosed:       "a cap, or an instruction of the grid, leaves no power",
+	FuseClosed:      "the main fuse is shared with the site's other chargers, and it charges at other times",
+	PastReady:       "after ready-by",
+	LeftToOthers:    "left to others, so that not all cars of the fleet begin and end at once",
+	Discharges:      "the car gives: that earns more than the wear and what is paid to charge it again, losses counted",
+	DischargesInAll: "the car gives: of all that it may give and charge again, this saves most as a whole",
+	BuysBack:        "charges more than it would alone, for what the car gives",
+	MovedHere:       "charges more than it would alone, for what the car gives and what it charges less at other times",
+	MovedAway:       "charges less than it would alone: beside what the car gives it charges that at other times",
+	Rests:           "neither charges nor gives: other times meet the need, and charge again what the car gives",
+	Probes:          "nothing is known yet of what the car draws, and this shows it early in the off-peak time",
+	GoesOn:          "goes on until its own next half-hour, so that not all cars of the fleet change at once",
 }
 
 // String says the reason in words for the user.

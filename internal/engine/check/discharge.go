@@ -8,14 +8,14 @@ import (
 	"flexd/internal/flex"
 )
 
-// Discharging is what a car is about to be sent that may give energy back, and what it must keep.
+// Discharging is what a car is about to be sent that may discharge, and what it must keep.
 type Discharging struct {
-	From    time.Time
-	ReadyBy time.Time
-	Steps   []flex.Step // what it may take: without a gap from From to ReadyBy, or later
-	Gives   []flex.Step // what it gives, in order
-	Charge  flex.Watts  // the most that it takes
-	Most    flex.Watts  // the most that it gives
+	From       time.Time
+	ReadyBy    time.Time
+	Steps      []flex.Step // what it may take: without a gap from From to ReadyBy, or later
+	Discharges []flex.Step // what it discharges, in order
+	Charge     flex.Watts  // the most that it takes
+	Most       flex.Watts  // the most that it discharges
 	// the schedule that charges alone: by ready-by the car must hold as much as by that
 	Alone []flex.Step
 	// watt-hours that it holds by that schedule and does not need: schedules are cut to whole minutes
@@ -34,13 +34,13 @@ type Discharging struct {
 	Slack float64
 }
 
-// Discharge holds what a car is about to be sent that may give energy back against its reserve, its need and the
+// Discharge holds what a car is about to be sent that may discharge against its reserve, its need and the
 // export limit, second by second as it changes, by what the car stores if it hears nothing more. It shares no code with
 // the planner. An error says which law is broken.
 func Discharge(p Discharging) error {
 	alone := p
 	alone.Steps = p.Alone
-	alone.Gives = nil
+	alone.Discharges = nil
 	alone.Open = nil
 	least, err := alone.follow()
 	if err != nil {
@@ -72,13 +72,13 @@ func (p *Discharging) follow() (float64, error) {
 	for i := 1; i < len(cuts); i++ {
 		at := cuts[i-1]
 		hours := cuts[i].Sub(at).Hours()
-		takes, gives := limitOf(p.Steps, at), limitOf(p.Gives, at)
+		takes, discharges := limitOf(p.Steps, at), limitOf(p.Discharges, at)
 
-		if takes > 0 && gives > 0 {
+		if takes > 0 && discharges > 0 {
 			return 0, fmt.Errorf("it takes and gives at %v", at)
 		}
 
-		if err := p.mayGive(at, gives, stored, hours); err != nil {
+		if err := p.mayDischarge(at, discharges, stored, hours); err != nil {
 			return 0, err
 		}
 
@@ -90,32 +90,32 @@ func (p *Discharging) follow() (float64, error) {
 
 		stored += float64(min(takes, p.Charge)) * hours * p.In
 		stored = min(stored, max(p.Capacity, p.Stored))
-		stored -= float64(gives) * hours / p.Out
+		stored -= float64(discharges) * hours / p.Out
 	}
 
 	return stored, nil
 }
 
-// mayGive holds what is given for some hours against what the car can and the export limit, and what is left against
+// mayDischarge holds what is given for some hours against what the car can and the export limit, and what is left against
 // the reserve.
-func (p *Discharging) mayGive(
+func (p *Discharging) mayDischarge(
 	at time.Time,
-	gives flex.Watts,
+	discharges flex.Watts,
 	stored, hours float64,
 ) error {
-	left := stored - float64(gives)*hours/p.Out
+	left := stored - float64(discharges)*hours/p.Out
 
 	switch {
-	case gives == 0:
+	case discharges == 0:
 		return nil
 
-	case gives < 0 || gives > p.Most:
-		return fmt.Errorf("it gives %d W at %v, of %d W", gives, at, p.Most)
+	case discharges < 0 || discharges > p.Most:
+		return fmt.Errorf("it gives %d W at %v, of %d W", discharges, at, p.Most)
 
-	case gives > limitOf(p.Export, at):
+	case discharges > limitOf(p.Export, at):
 		return fmt.Errorf(
 			"it gives %d W at %v, where %d W may be exported",
-			gives,
+			discharges,
 			at,
 			limitOf(p.Export, at),
 		)
@@ -154,7 +154,7 @@ func dischargeCuts(p *Discharging) []time.Time {
 		}
 	}
 
-	for _, list := range [][]flex.Step{p.Steps, p.Gives, p.Export} {
+	for _, list := range [][]flex.Step{p.Steps, p.Discharges, p.Export} {
 		for _, s := range list {
 			add(s.Span)
 		}

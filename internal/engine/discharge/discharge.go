@@ -13,12 +13,12 @@ const (
 	// Efficiency is the part of what a car takes that is stored, and the part of what it releases that arrives: less
 	// than chargers lose, so that a car holds what its plan says or more.
 	Efficiency = 0.9
-	// Least is the least power that a car is asked to give.
+	// Least is the least power that a car is asked to discharge.
 	Least = flex.DischargePowerMin
 	// pivots bounds the work of a plan.
 	pivots = 1000
 	// early is what a later slot costs more, and what is given there earns less, in pence a kWh: of slots of one price the car takes
-	// in the first, and gives in the first, whoever plans it.
+	// in the first, and discharges in the first, whoever plans it.
 	early = 1e-4
 )
 
@@ -36,26 +36,26 @@ type Problem struct {
 	ReadyBy time.Time
 	// the schedule that charges alone: without a gap from From to ReadyBy or later
 	Alone []flex.Step
-	// Alone is kept where it charges: the car gives only where that has it rest
+	// Alone is kept where it charges: the car discharges only where that has it rest
 	Kept bool
 	Open []flex.Span // where it may charge: sorted and disjoint
-	// half-hours in which it gives nothing: what it gave would not reach the grid
+	// half-hours in which it discharges nothing: what it discharged would not reach the grid
 	Shut []flex.Span
-	// the most that it takes and gives, and the limit that lets it charge
+	// the most that it takes and discharges, and the limit that lets it charge
 	Charge, Most, Limit flex.Watts
 	// watt-hours in its battery: now, when it is full, and what stays in it
 	Stored, Capacity, Reserve float64
 	Rates                     []Rate // of each half-hour, in order and without a gap
 	Wear                      float64
-	// what one more time of charging counts where the car gives in turns, in pence: it has a plan with fewer turns be preferred
+	// what one more time of charging counts where the car discharges in turns, in pence: it has a plan with fewer turns be preferred
 	Turn float64
 }
 
 // Plan is what the car does.
 type Plan struct {
-	Steps []flex.Step // what it may take, as long as Alone
-	Gives []flex.Step // what it gives, within the time that the steps leave closed
-	Saves float64     // pence, beside Alone
+	Steps      []flex.Step // what it may take, as long as Alone
+	Discharges []flex.Step // what it discharges, within the time that the steps leave closed
+	Saves      float64     // pence, beside Alone
 	// pence that a kWh costs which it takes more than alone; zero where it takes no more
 	Back float64
 	// pence: what the plan costs, and what no plan costs less than
@@ -70,7 +70,7 @@ type slot struct {
 	shut bool
 }
 
-// Solve plans a car. Without gives, Alone is the best that is known.
+// Solve plans a car. Without discharges, Alone is the best that is known.
 func Solve(p *Problem) Plan {
 	slots := p.slots()
 	alone := p.Play(p.Alone, nil)
@@ -88,12 +88,12 @@ func Solve(p *Problem) Plan {
 		problem.Cars[0].StartCost = p.Turn
 		fewer, _ := p.planBy(problem, slots, &alone)
 
-		if len(fewer.Gives) > 0 && fewer.counted(p) < plan.counted(p) {
+		if len(fewer.Discharges) > 0 && fewer.counted(p) < plan.counted(p) {
 			plan = fewer
 		}
 	}
 
-	if len(plan.Gives) == 0 {
+	if len(plan.Discharges) == 0 {
 		return none
 	}
 
@@ -102,7 +102,7 @@ func Solve(p *Problem) Plan {
 	return plan
 }
 
-// planBy plans the site of the car alone, and says what no plan costs less than. Without gives nothing was found that holds.
+// planBy plans the site of the car alone, and says what no plan costs less than. Without discharges nothing was found that holds.
 func (p *Problem) planBy(
 	problem *site.Problem,
 	slots []slot,
@@ -118,19 +118,19 @@ func (p *Problem) planBy(
 
 	plan := p.planOf(slots, found.Car[0])
 
-	if len(plan.Gives) == 0 || !p.beside(&plan, alone) {
+	if len(plan.Discharges) == 0 || !p.beside(&plan, alone) {
 		plan = Plan{}
 	}
 
 	return plan, result.Bound - p.ordered(slots)
 }
 
-// Turns is how often the car begins to give: after what it took before, or at first.
+// Turns is how often the car begins to discharge: after what it took before, or at first.
 func (plan *Plan) Turns() int {
 	var last time.Time
 
 	var turns int
-	for _, give := range plan.Gives {
+	for _, give := range plan.Discharges {
 		taken := slices.ContainsFunc(plan.Steps, func(s flex.Step) bool {
 			between := flex.Span{From: last, To: give.From}
 
@@ -160,8 +160,8 @@ func (plan *Plan) Worth(p *Problem) float64 {
 // planOf turns energies in kWh into a plan.
 func (p *Problem) planOf(slots []slot, energies []float64) Plan {
 	plan := Plan{
-		Gives: p.gives(slots, energies),
-		Steps: p.Alone,
+		Discharges: p.discharges(slots, energies),
+		Steps:      p.Alone,
 	}
 
 	if !p.Kept {
@@ -173,7 +173,7 @@ func (p *Problem) planOf(slots []slot, energies []float64) Plan {
 
 // beside says what a plan comes to beside charging alone. It is false if the car would end with less, or its reserve is broken.
 func (p *Problem) beside(plan *Plan, alone *Course) bool {
-	played := p.Play(plan.Steps, plan.Gives)
+	played := p.Play(plan.Steps, plan.Discharges)
 	plan.Cost, plan.Saves = played.Cost, alone.Cost-played.Cost
 
 	if more := played.taken - alone.taken; more > 0 {
@@ -226,7 +226,7 @@ func (p *Problem) openAt(at time.Time) bool {
 	})
 }
 
-// shutAt reports whether the car gives nothing at an instant.
+// shutAt reports whether the car discharges nothing at an instant.
 func (p *Problem) shutAt(at time.Time) bool {
 	return slices.ContainsFunc(p.Shut, func(s flex.Span) bool {
 		return s.Contains(at)
@@ -305,9 +305,9 @@ func (p *Problem) ordered(slots []slot) float64 {
 	return sum
 }
 
-// gives are the times in which the car gives, by its energies in kWh.
-func (p *Problem) gives(slots []slot, energies []float64) []flex.Step {
-	var gives []flex.Step
+// discharges are the times in which the car discharges, by its energies in kWh.
+func (p *Problem) discharges(slots []slot, energies []float64) []flex.Step {
+	var discharges []flex.Step
 	for t, s := range slots {
 		power := flex.Watts(-energies[t]/s.Len().Hours()*100) * 10
 		power = min(power, p.Most)
@@ -318,17 +318,17 @@ func (p *Problem) gives(slots []slot, energies []float64) []flex.Step {
 			continue
 		}
 
-		n := len(gives)
+		n := len(discharges)
 
-		if n > 0 && gives[n-1].Limit == power && gives[n-1].To.Equal(s.From) {
-			gives[n-1].To = s.To
+		if n > 0 && discharges[n-1].Limit == power && discharges[n-1].To.Equal(s.From) {
+			discharges[n-1].To = s.To
 			continue
 		}
 
-		gives = append(gives, flex.Step{Span: s.Span, Limit: power})
+		discharges = append(discharges, flex.Step{Span: s.Span, Limit: power})
 	}
 
-	return gives
+	return discharges
 }
 
 // chargesIn reports whether the schedule that charges alone does so in a time.

@@ -158,21 +158,21 @@ func cheapest(p *discharge.Problem, end float64) (cost float64) {
 
 func checked(p *discharge.Problem, plan *discharge.Plan) error {
 	return check.Discharge(check.Discharging{
-		From:     p.From,
-		ReadyBy:  p.ReadyBy,
-		Steps:    plan.Steps,
-		Gives:    plan.Gives,
-		Charge:   p.Charge,
-		Most:     p.Most,
-		Stored:   p.Stored,
-		Capacity: p.Capacity,
-		Reserve:  p.Reserve,
-		Alone:    p.Alone,
-		In:       discharge.Efficiency,
-		Out:      discharge.Efficiency,
-		Open:     p.Open,
-		Export:   []flex.Step{{Span: flex.Span{From: p.From, To: p.ReadyBy}, Limit: p.Most}},
-		Slack:    2,
+		From:       p.From,
+		ReadyBy:    p.ReadyBy,
+		Steps:      plan.Steps,
+		Discharges: plan.Discharges,
+		Charge:     p.Charge,
+		Most:       p.Most,
+		Stored:     p.Stored,
+		Capacity:   p.Capacity,
+		Reserve:    p.Reserve,
+		Alone:      p.Alone,
+		In:         discharge.Efficiency,
+		Out:        discharge.Efficiency,
+		Open:       p.Open,
+		Export:     []flex.Step{{Span: flex.Span{From: p.From, To: p.ReadyBy}, Limit: p.Most}},
+		Slack:      2,
 	})
 }
 
@@ -189,13 +189,13 @@ func TestSolve_Random(t *testing.T) {
 			t.Fatalf("car %d: %v\n%+v\n%+v", i, err, p, plan)
 		}
 
-		played := p.Play(plan.Steps, plan.Gives)
+		played := p.Play(plan.Steps, plan.Discharges)
 
-		if math.Abs(played.Cost-plan.Cost) > 1e-9 || plan.Cost < plan.Bound-1e-6 || plan.Saves < 0 && len(plan.Gives) == 0 {
+		if math.Abs(played.Cost-plan.Cost) > 1e-9 || plan.Cost < plan.Bound-1e-6 || plan.Saves < 0 && len(plan.Discharges) == 0 {
 			t.Errorf("car %d: cost %g, played %g, bound %g, saves %g", i, plan.Cost, played.Cost, plan.Bound, plan.Saves)
 		}
 
-		if len(plan.Gives) > 0 {
+		if len(plan.Discharges) > 0 {
 			given++
 			saved += plan.Saves
 		}
@@ -209,11 +209,11 @@ func TestSolve_Random(t *testing.T) {
 
 		oracle := best(p, end)
 
-		if plan.Cost > oracle+rounding && len(plan.Gives) > 0 || plan.Bound > oracle+1e-6 {
+		if plan.Cost > oracle+rounding && len(plan.Discharges) > 0 || plan.Bound > oracle+1e-6 {
 			t.Errorf("car %d: costs %.3f of at least %.3f, bound %.3f\n%+v\n%+v", i, plan.Cost, oracle, plan.Bound, p, plan)
 		}
 
-		if len(plan.Gives) == 0 && oracle < cheapest(p, end)-rounding {
+		if len(plan.Discharges) == 0 && oracle < cheapest(p, end)-rounding {
 			t.Errorf("car %d gives nothing, and by giving could cost %.3f\n%+v", i, oracle, p)
 		}
 	}
@@ -277,20 +277,20 @@ func TestSolve_Planted(t *testing.T) {
 		p, _ := randomCar(r, 6)
 		plan := discharge.Solve(p)
 
-		if len(plan.Gives) == 0 {
+		if len(plan.Discharges) == 0 {
 			continue
 		}
 
 		for name, plant := range map[string]func(*discharge.Plan){
-			"more": func(q *discharge.Plan) { q.Gives[0].Limit = p.Most + 10 },
+			"more": func(q *discharge.Plan) { q.Discharges[0].Limit = p.Most + 10 },
 			"less": func(q *discharge.Plan) { q.Steps = []flex.Step{{Span: flex.Span{From: p.From, To: p.ReadyBy}}} },
 			"at once": func(q *discharge.Plan) {
 				q.Steps = []flex.Step{{Span: flex.Span{From: p.From, To: p.ReadyBy}, Limit: flex.NoLimit}}
 			},
-			"negative": func(q *discharge.Plan) { q.Gives[0].Limit = -10 },
+			"negative": func(q *discharge.Plan) { q.Discharges[0].Limit = -10 },
 		} {
 			q := plan
-			q.Gives, q.Steps = slices.Clone(plan.Gives), slices.Clone(plan.Steps)
+			q.Discharges, q.Steps = slices.Clone(plan.Discharges), slices.Clone(plan.Steps)
 			plant(&q)
 
 			if checked(p, &q) != nil {
@@ -325,7 +325,7 @@ func TestSolve_Kept(t *testing.T) {
 			t.Errorf("car %d: %v", i, err)
 		}
 
-		given += len(plan.Gives)
+		given += len(plan.Discharges)
 	}
 
 	if given < 20 {
@@ -358,8 +358,8 @@ func TestSolve_FirstOfAlike(t *testing.T) {
 		p.Alone = []flex.Step{{Span: flex.Span{From: p.From, To: p.ReadyBy}}}
 		plan := discharge.Solve(p)
 		gives := flex.Span{From: first.Start(), To: first.Add(5).Start()}
-		if len(plan.Gives) != 1 || plan.Gives[0].Span != gives {
-			t.Errorf("%s: it gives %v", name, plan.Gives)
+		if len(plan.Discharges) != 1 || plan.Discharges[0].Span != gives {
+			t.Errorf("%s: it gives %v", name, plan.Discharges)
 		}
 		if len(plan.Steps) != 3 || plan.Steps[1].From != first.Add(12).Start() {
 			t.Errorf("%s: it charges %v", name, plan.Steps)

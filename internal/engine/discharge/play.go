@@ -11,22 +11,22 @@ import (
 type Course struct {
 	End  float64 // watt-hours stored by ready-by
 	Cost float64 // pence
-	// what it gives in each half-hour, in order
+	// what it discharges in each half-hour, in order
 	Parts []Part
 
 	taken  float64 // kWh
 	paid   float64 // pence, for that
-	broken bool    // it takes while it gives, or gives what is to stay
+	broken bool    // it takes while it discharges, or discharges what is to stay
 }
 
-// Part is what a car gives in one half-hour.
+// Part is what a car discharges in one half-hour.
 type Part struct {
 	Rate
 	Energy float64 // watt-hours, on the grid's side
 }
 
 // Play follows a schedule until ready-by. A car that is full takes nothing more.
-func (p *Problem) Play(steps, gives []flex.Step) Course {
+func (p *Problem) Play(steps, discharges []flex.Step) Course {
 	var c Course
 	c.End = p.Stored
 
@@ -34,12 +34,12 @@ func (p *Problem) Play(steps, gives []flex.Step) Course {
 		in := r.Span().Meet(flex.Span{From: p.From, To: p.ReadyBy})
 
 		for in.From.Before(in.To) {
-			to := nextChange(steps, gives, in)
+			to := nextChange(steps, discharges, in)
 			c.play(
 				p,
 				r,
 				limitAt(steps, in.From),
-				limitAt(gives, in.From),
+				limitAt(discharges, in.From),
 				to.Sub(in.From).Hours(),
 			)
 			in.From = to
@@ -53,13 +53,13 @@ func (p *Problem) Play(steps, gives []flex.Step) Course {
 func (c *Course) play(
 	p *Problem,
 	r Rate,
-	takes, gives flex.Watts,
+	takes, discharges flex.Watts,
 	hours float64,
 ) {
 	full := max(p.Capacity, p.Stored)
 	taken := float64(min(takes, p.Charge)) * hours
 	taken = min(taken, max(0, full-c.End)/Efficiency)
-	given := float64(gives) * hours
+	given := float64(discharges) * hours
 
 	c.End += taken*Efficiency - given/Efficiency
 	c.taken += taken / 1000
@@ -82,19 +82,19 @@ func (c *Course) play(
 	c.Parts = append(c.Parts, Part{Rate: r, Energy: given})
 }
 
-// Filled is what a car takes of a schedule from From to ReadyBy, in which it gives: nothing more once it is full.
-func (p *Problem) Filled(steps, gives []flex.Step) []flex.Step {
+// Filled is what a car takes of a schedule from From to ReadyBy, in which it discharges: nothing more once it is full.
+func (p *Problem) Filled(steps, discharges []flex.Step) []flex.Step {
 	var taken []flex.Step
 	stored := p.Stored
 	full := max(p.Capacity, p.Stored)
 	in := flex.Span{From: p.From, To: p.ReadyBy}
 
 	for in.From.Before(in.To) {
-		part := flex.Span{From: in.From, To: nextChange(steps, gives, in)}
+		part := flex.Span{From: in.From, To: nextChange(steps, discharges, in)}
 		in.From = part.To
 		takes := min(limitAt(steps, part.From), p.Charge)
 		hours := part.Len().Hours()
-		stored -= float64(limitAt(gives, part.From)) * hours / Efficiency
+		stored -= float64(limitAt(discharges, part.From)) * hours / Efficiency
 
 		on := part
 		headroom := max(0, full-stored) / Efficiency
@@ -113,10 +113,10 @@ func (p *Problem) Filled(steps, gives []flex.Step) []flex.Step {
 }
 
 // nextChange is the first instant in a time, after its beginning, at which anything changes.
-func nextChange(steps, gives []flex.Step, in flex.Span) time.Time {
+func nextChange(steps, discharges []flex.Step, in flex.Span) time.Time {
 	next := in.To
 
-	for _, list := range [][]flex.Step{steps, gives} {
+	for _, list := range [][]flex.Step{steps, discharges} {
 		for _, s := range list {
 			for _, at := range []time.Time{s.From, s.To} {
 				if at.After(in.From) && at.Before(next) {
@@ -156,7 +156,7 @@ func (p *Problem) HasTime() bool {
 	return most > alone.taken+least
 }
 
-// HasMargin reports whether giving in the dearest half-hour earns more than the wear and charging it again in the cheapest.
+// HasMargin reports whether discharging in the dearest half-hour earns more than the wear and charging it again in the cheapest.
 func (p *Problem) HasMargin() bool {
 	dearest, cheapest := math.Inf(-1), math.Inf(1)
 

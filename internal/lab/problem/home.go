@@ -125,7 +125,7 @@ func checkLoad(p *site.Problem) error {
 	const rounding = 1e-6
 
 	for t, load := range p.Load {
-		over := load - p.PV[t] - mostGiven(p, t) - p.GridImport*p.Hours
+		over := load - p.PV[t] - mostDischarged(p, t) - p.GridImport*p.Hours
 		if over > rounding {
 			return flex.Fail(
 				flex.Invalid,
@@ -143,8 +143,8 @@ func checkLoad(p *site.Problem) error {
 	return nil
 }
 
-// mostGiven is the most that batteries and cars can discharge in a slot, in kWh.
-func mostGiven(p *site.Problem, t int) float64 {
+// mostDischarged is the most that batteries and cars can discharge in a slot, in kWh.
+func mostDischarged(p *site.Problem, t int) float64 {
 	var kWh float64
 	for _, b := range p.Batteries {
 		kWh += b.Discharge * p.Hours

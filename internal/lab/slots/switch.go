@@ -226,7 +226,7 @@ func (q *switching) solve() float64 {
 		if g.bound >= q.cut() {
 			break
 		}
-		q.settle(g)
+		q.solveGuess(g)
 	}
 
 	return max(bound, min(q.best, q.proven))
@@ -438,8 +438,8 @@ func (q *switching) window(f int32) (lo, hi int64) {
 	return q.need - q.eFull[f], q.need - q.eLow[f]
 }
 
-// settle solves guess g, or leaves its bound in proven if that takes too many labels.
-func (q *switching) settle(g guess) {
+// solveGuess solves guess g, or leaves its bound in proven if that takes too many labels.
+func (q *switching) solveGuess(g guess) {
 	lo, hi := q.window(g.f)
 	if hi < 0 {
 		return
