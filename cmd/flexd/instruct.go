@@ -15,7 +15,7 @@ import (
 
 // instructCommand is `flexd instruct`.
 type instructCommand struct {
-	Preview instructPreview `cmd:"" help:"Show what an instruction would do: which cars and batteries are called, at what cost, and the rebound. Example: flexd instruct preview --change-kw -500 --from 2026-01-15T17:30:00Z --to 2026-01-15T19:00:00Z --service dno"`
+	Preview instructPreview `cmd:"" help:"Show what an instruction would do: which cars, batteries and heaters are called, at what cost, and the rebound. Example: flexd instruct preview --change-kw -500 --from 2026-01-15T17:30:00Z --to 2026-01-15T19:00:00Z --service dno"`
 	Send    instructSend    `cmd:"" help:"Have a part of the fleet draw less or more for a time."`
 	Stop    instructStop    `cmd:"" help:"Stop an instruction, or all of them: the cars called are planned without it at once."`
 	List    instructList    `cmd:"" help:"The newest instructions."`
@@ -200,7 +200,7 @@ func printPreview(c console, p *control.Preview) error {
 			row := []any{
 				a.AssetID,
 				a.SiteID,
-				assetKind(a.Battery),
+				assetKind(&a),
 				int(a.Quality),
 				a.Calls,
 				kwh(a.Moved()),
@@ -215,10 +215,14 @@ func printPreview(c console, p *control.Preview) error {
 }
 
 // assetKind names the kind of a called asset.
-func assetKind(battery bool) string {
-	if battery {
+func assetKind(a *control.InstructedAsset) string {
+	if a.Battery {
 		return "battery"
 	}
+	if a.Heater {
+		return "heater"
+	}
+
 	return "car"
 }
 

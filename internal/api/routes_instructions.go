@@ -130,7 +130,7 @@ var instructionsRoutes = []Route{
 			Summary: "An instruction's report",
 			Text: "What was asked for, what the schedules that stood and those that were sent draw, and what was " +
 				"metered, in each half-hour of it and of the hour after, and if asked for in each minute: there metered are " +
-				"chargers' registers, where they were read at most ten minutes apart, and of batteries by their inverters. Minutes of more than a million " +
+				"chargers' registers, where they were read at most ten minutes apart, and of batteries and heaters by readings of their power. Minutes of more than a million " +
 				"are refused.",
 			Answer: Answer{
 				Text: "The report.",

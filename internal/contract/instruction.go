@@ -141,6 +141,7 @@ func instructionAsset(
 		AssetID:        a.AssetID,
 		SiteID:         a.SiteID,
 		Battery:        a.Battery,
+		Heater:         a.Heater,
 		QualityPercent: int(a.Quality),
 		NumCalls:       a.Calls,
 		ChangeKWh:      kwhs(a.Change),

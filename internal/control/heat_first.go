@@ -144,6 +144,9 @@ func (t *heatedTank) put(
 	if err := tx.PutTankPlan(ctx, &t.plan); err != nil {
 		return err
 	}
+	if err := t.expect(ctx, tx); err != nil {
+		return err
+	}
 
 	if err := t.keepHalfHour(ctx, tx, false); err != nil {
 		return err

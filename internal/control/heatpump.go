@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"flexd/internal/engine/heat"
@@ -63,10 +64,7 @@ func (s *Service) planHeatPump(
 		return err
 	}
 
-	if h.steering != flex.SteerOffset { // by which it cannot be kept off
-		h.yields(h.besideNeeds)
-	}
-
+	h.giveUp()
 	p := h.ahead()
 	plan := heat.Solve(p)
 	asks := h.askRooms(p, &plan)
@@ -86,6 +84,13 @@ func (s *Service) planHeatPump(
 	h.note(p, &plan, signals)
 
 	return t.send(ctx, tx, asks)
+}
+
+// giveUp closes what a heat pump gives up for cars. By offsets it cannot be kept off.
+func (h *heatPump) giveUp() {
+	if h.steering != flex.SteerOffset {
+		h.yields(h.besideNeeds)
+	}
 }
 
 // readHeatPump reads what a heat pump's plan depends on, but for what is around it.
@@ -276,6 +281,7 @@ func (h *heatPump) problem(
 			Outdoor: outdoor,
 			COP:     heat.COP(outdoor),
 			Price:   prices[i],
+			Extra:   h.extra(span),
 		}
 
 		slot.Low, slot.High = h.bandOf(span)
@@ -422,29 +428,42 @@ func (h *heatPump) keeps(
 	p *heat.Problem,
 	plan *heat.Plan,
 ) (heat.Plan, bool) {
-	end := h.from.Add(tankLeast)
-	if !h.follows() || h.plan.Power != h.power || h.plan.End().Before(end) {
+	choices, ok := h.inForce(plan.Choice)
+	if !ok || h.plan.End().Before(h.from.Add(tankLeast)) {
 		return heat.Plan{}, false
-	}
-
-	choices := make([]int, len(h.slots))
-	for i, s := range h.slots {
-		choices[i] = plan.Choice[i]
-		if s.From.Before(h.plan.End()) {
-			signal, _ := h.signalAt(s.From)
-			choices[i] = h.choiceOf(i, signal)
-		}
-
-		if choices[i] < 0 { // the fuse has no headroom for it any more
-			return heat.Plan{}, false
-		}
 	}
 
 	kept := heat.Run(p, choices)
 	worse := kept.Short > plan.Short+pumpWarmer ||
 		kept.Short >= plan.Short && kept.Cost > plan.Cost+tankMinSaving
+	if h.anew {
+		worse = !slices.Equal(choices, plan.Choice)
+	}
 
 	return kept, !worse
+}
+
+// inForce are the choices of the plan in force, and after its end those that are given; false where there is none, or the fuse has no
+// headroom for it any more.
+func (h *heatPump) inForce(after []int) ([]int, bool) {
+	if !h.follows() || h.plan.Power != h.power {
+		return nil, false
+	}
+
+	choices := make([]int, len(h.slots))
+	for i, s := range h.slots {
+		choices[i] = after[i]
+		if s.From.Before(h.plan.End()) {
+			signal, _ := h.signalAt(s.From)
+			choices[i] = h.choiceOf(i, signal)
+		}
+
+		if choices[i] < 0 {
+			return nil, false
+		}
+	}
+
+	return choices, true
 }
 
 // steps are the windows of a plan, its power where the heat pump may draw it and 0 where it is off, with the

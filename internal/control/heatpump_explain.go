@@ -33,6 +33,7 @@ func (h *heatPump) reason(
 	slot := &p.Slots[i]
 	temp := plan.Temp[i]
 	used := plan.Energy[i] > 0
+	called := h.calledFor(h.slots[i], plan.Energy[i])
 
 	switch {
 	case temp < slot.Low-heat.Grid && h.closed[i]:
@@ -44,6 +45,8 @@ func (h *heatPump) reason(
 
 	case h.closed[i]:
 		return "off, as the main fuse has no room for it"
+	case called != "":
+		return called
 	case used && temp > slot.Low+heatAhead:
 		return "heats ahead of hours that are dearer or colder"
 	case used:

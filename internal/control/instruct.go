@@ -72,7 +72,8 @@ type InstructedSlot struct {
 type InstructedAsset struct {
 	AssetID flex.AssetID
 	SiteID  flex.SiteID
-	Battery bool             // it is a home battery; else it charges a car
+	Battery bool             // it is a home battery
+	Heater  bool             // it is a tank or a heat pump; what is neither charges a car
 	Quality instruct.Percent // how much of its change is counted on
 	Calls   int              // how often its site was called before
 	Change  []flex.WattHours // in each slot, without a sign
@@ -92,10 +93,11 @@ func (a *InstructedAsset) Moved() flex.WattHours {
 
 // called is an asset that may be called, with all that it takes to call it.
 type called struct {
-	*store.Planned // nil of a battery
+	*store.Planned // nil of a battery and of a heater
 	*store.Callable
 	id      flex.AssetID
-	battery *calledBattery  // nil of a car
+	battery *calledBattery  // nil of others
+	heater  *calledHeater   // likewise
 	from    store.Effective // with the time that it leaves out
 	held    []flex.Span     // of that, what it leaves out for other instructions
 	offer   instruct.Offer
@@ -253,6 +255,7 @@ type scoped struct {
 	planned   []store.Planned
 	callables map[flex.AssetID]*store.Callable
 	batteries []store.ScopeBattery
+	heaters   []store.ScopeHeater
 	spent     map[flex.SiteID]flex.SpentCalls // who is not to be called
 }
 
@@ -274,6 +277,9 @@ func readScope(
 	}
 
 	err = s.readBatteries(ctx, tx, in)
+	if err == nil {
+		err = s.readHeaters(ctx, tx, in)
+	}
 
 	return s, err
 }
@@ -319,6 +325,14 @@ func (s *scoped) drawn(slots []flex.Span) []charge.Joules {
 		steps := s.batteries[i].Steps()
 		for t, slot := range slots {
 			sums[t] += instruct.Moved(steps, flex.Unbounded, slot)
+		}
+	}
+
+	for i := range s.heaters {
+		h := &s.heaters[i]
+		steps := h.Draws()
+		for t, slot := range slots {
+			sums[t] += instruct.Drawn(steps, h.Plan.Power, slot)
 		}
 	}
 
@@ -441,7 +455,7 @@ func (s *Service) choose(
 	return nil
 }
 
-// offers are what cars and batteries would do that can bring something and may be called.
+// offers are what cars, batteries and heaters would do that can bring something and may be called.
 func (s *Service) offers(
 	ctx context.Context,
 	tx *store.Tx,
@@ -462,7 +476,12 @@ func (s *Service) offers(
 		return nil, fmt.Errorf("look at the batteries: %w", err)
 	}
 
-	return append(all, batteries...), nil
+	heaters, err := s.offerHeaters(ctx, tx, p, sc, order)
+	if err != nil {
+		return nil, fmt.Errorf("look at the heaters: %w", err)
+	}
+
+	return slices.Concat(all, batteries, heaters), nil
 }
 
 // sum adds up what the chosen do.
@@ -557,6 +576,7 @@ func (p *Preview) add(c *called) {
 		AssetID: c.id,
 		SiteID:  c.SiteID,
 		Battery: c.battery != nil,
+		Heater:  c.heater != nil,
 		Quality: c.quality,
 		Calls:   c.Calls,
 		Cost:    c.offer.Cost,
@@ -627,15 +647,9 @@ func rebound(calls []called, end time.Time) (hour, later flex.Watts) {
 	}
 
 	for i := range calls {
-		c := &calls[i]
-		if c.battery != nil {
-			add(c.battery.after, c.battery.device.Power, 1)
-			add(c.battery.before, c.battery.device.Power, -1)
-			continue
-		}
-
-		add(c.offer.Plan.Steps, c.from.Power, 1)
-		add(c.Current.Steps, c.from.Power, -1)
+		before, after, power := calls[i].steps()
+		add(after, power, 1)
+		add(before, power, -1)
 	}
 
 	sum := int64(0)

@@ -34,7 +34,7 @@ func reboundOf(
 // plan plans an asset that is chosen again beside those that were before it, and reports whether it comes back with no
 // more others than allowed, and charges no less because of them. Over that it is planned in any case.
 func (b *comeBack) plan(c *called, over bool) bool {
-	if b.order.Up || c.battery != nil {
+	if b.order.Up || c.Planned == nil {
 		return true
 	}
 
@@ -54,4 +54,26 @@ func (b *comeBack) plan(c *called, over bool) bool {
 	order.Rebound.Add(offer.Plan.Steps, c.Current.Steps, c.from.Power)
 
 	return true
+}
+
+// steps are what an asset draws by its plan in force and by the one with the call, and its power.
+func (c *called) steps() (
+	before, after []flex.Step,
+	power flex.Watts,
+) {
+	if b := c.battery; b != nil {
+		return b.before,
+			b.after,
+			b.device.Power
+	}
+
+	if h := c.heater; h != nil {
+		return h.before,
+			h.after,
+			h.power
+	}
+
+	return c.Current.Steps,
+		c.offer.Plan.Steps,
+		c.from.Power
 }

@@ -45,13 +45,16 @@ func (s *Service) call(
 		return err
 	}
 
-	var cars, batteries []*called
+	var cars, batteries, heaters []*called
 	for i := range calls {
 		c := &calls[i]
+
 		switch {
 		case isGone(c):
 		case c.battery != nil:
 			batteries = append(batteries, c)
+		case c.heater != nil:
+			heaters = append(heaters, c)
 		default:
 			cars = append(cars, c)
 		}
@@ -61,7 +64,11 @@ func (s *Service) call(
 		return err
 	}
 
-	return s.callBatteries(ctx, tx, by, batteries)
+	if err := s.callBatteries(ctx, tx, by, batteries); err != nil {
+		return err
+	}
+
+	return s.callHeaters(ctx, tx, by, heaters)
 }
 
 // callCars is call of cars.
@@ -307,6 +314,10 @@ func (s *Service) ReleaseWithin(
 	}
 
 	if err := s.releaseBatteries(ctx, tx, assets); err != nil {
+		return err
+	}
+
+	if err := s.releaseHeaters(ctx, tx, assets); err != nil {
 		return err
 	}
 

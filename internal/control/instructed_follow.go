@@ -92,12 +92,18 @@ func (l *remainder) addAll(
 	shares map[flex.AssetID]instruct.Percent,
 ) {
 	batteries := l.scope.batteriesByAsset()
+	heaters := l.scope.heatersByAsset()
 	for i := range was {
 		c := &was[i]
 		l.before[c.AssetID] = true
-		if c.ReleasedAt.IsZero() && c.Battery {
+
+		switch {
+		case !c.ReleasedAt.IsZero():
+		case c.Battery:
 			l.addBattery(c, batteries[c.AssetID], slots, planned, shares)
-		} else if c.ReleasedAt.IsZero() {
+		case c.Heater:
+			l.addHeater(c, heaters[c.AssetID], slots, planned, shares)
+		default:
 			l.add(c, inForce[c.AssetID], slots, planned, shares)
 		}
 	}
@@ -280,6 +286,9 @@ func (l *remainder) leaveOutCalled() {
 	l.scope.batteries = slices.DeleteFunc(l.scope.batteries, func(b store.ScopeBattery) bool {
 		return l.before[b.AssetID]
 	})
+	l.scope.heaters = slices.DeleteFunc(l.scope.heaters, func(h store.ScopeHeater) bool {
+		return l.before[h.Plan.AssetID]
+	})
 }
 
 // release says who can be released; nil for nobody.
@@ -384,7 +393,7 @@ func meteredOf(
 	was []store.Called,
 	span flex.Span,
 ) (map[flex.AssetID]map[flex.Period]flex.WattHours, error) {
-	q := store.ReadingQuery{Labels: []flex.Label{flex.ChargerEnergy, flex.BatteryInverterPower}}
+	q := store.ReadingQuery{Labels: []flex.Label{flex.ChargerEnergy, flex.BatteryInverterPower, flex.HeatPower}}
 	for _, c := range was {
 		q.Assets = append(q.Assets, c.AssetID)
 	}
@@ -400,12 +409,13 @@ func meteredOf(
 	return halfHoursBy(readings), nil
 }
 
-// halfHoursBy are the energies of half-hours that readings give: a charger's own, and those of a battery's inverter.
+// halfHoursBy are the energies of half-hours that readings give: a charger's own, and those of a power of a battery's inverter or a
+// heater.
 func halfHoursBy(readings []flex.Reading) map[flex.AssetID]map[flex.Period]flex.WattHours {
 	found := map[flex.AssetID]map[flex.Period]flex.WattHours{}
 	powers := map[flex.AssetID][]flex.Reading{}
 	for _, r := range readings {
-		if r.Label == flex.BatteryInverterPower {
+		if r.Label == flex.BatteryInverterPower || r.Label == flex.HeatPower {
 			powers[r.AssetID] = append(powers[r.AssetID], r)
 			continue
 		}
@@ -419,7 +429,7 @@ func halfHoursBy(readings []flex.Reading) map[flex.AssetID]map[flex.Period]flex.
 	}
 
 	for id, own := range powers {
-		found[id] = energies(own, flex.BatteryInverterPower)
+		found[id] = energies(own, own[0].Label)
 	}
 
 	return found

@@ -239,7 +239,7 @@ func (r *InstructionReport) addMinutes(
 		return err
 	}
 
-	powers, err := inverterPowers(ctx, tx, was, span)
+	powers, err := calledPowers(ctx, tx, was, span)
 	if err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func (r *InstructionReport) addMinutes(
 	for i := range was {
 		c := &was[i]
 		id := c.AssetID
-		if c.Battery {
+		if c.Battery || c.Heater {
 			r.addMinutesOf(&r.Assets[i], c, byPowers(powers[id]))
 		} else {
 			r.addMinutesOf(&r.Assets[i], c, byRegister(marks[id]))

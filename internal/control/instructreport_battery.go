@@ -11,21 +11,21 @@ import (
 	"flexd/internal/store"
 )
 
-// inverterPowers are the readings of the power of the batteries among the called assets in a span, each battery's in order. More
+// calledPowers are the readings of the power of the batteries and heaters among the called assets in a span, each one's in order. More
 // than a report is made of are Malformed.
-func inverterPowers(
+func calledPowers(
 	ctx context.Context,
 	tx *store.Tx,
 	was []store.Called,
 	span flex.Span,
 ) (map[flex.AssetID][]flex.Reading, error) {
 	q := store.ReadingQuery{
-		Labels: []flex.Label{flex.BatteryInverterPower},
+		Labels: []flex.Label{flex.BatteryInverterPower, flex.HeatPower},
 		Within: span,
 	}
 
 	for i := range was {
-		if was[i].Battery {
+		if was[i].Battery || was[i].Heater {
 			q.Assets = append(q.Assets, was[i].AssetID)
 		}
 	}
@@ -36,13 +36,13 @@ func inverterPowers(
 
 	found, err := tx.Readings(ctx, q)
 	if err != nil {
-		return nil, fmt.Errorf("read what inverters measured: %w", err)
+		return nil, fmt.Errorf("read what inverters and heaters measured: %w", err)
 	}
 
 	if len(found) > reportMost {
 		return nil, flex.Fail(
 			flex.Malformed,
-			"there are more than %d readings of inverters in the time: ask for the half-hours",
+			"there are more than %d readings of inverters and heaters in the time: ask for the half-hours",
 			reportMost,
 		)
 	}

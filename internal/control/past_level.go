@@ -116,7 +116,7 @@ func (p *Past) explainTank(ctx context.Context, tx *store.Tx) error {
 	}
 
 	p.Known = new(t.heat())
-	x, err := t.inForce(ctx, tx)
+	x, err := t.explained(ctx, tx)
 	p.Tank = x.Summary
 	if flex.KindOf(err) == flex.NotFound {
 		p.Tank = err.Error()

@@ -57,14 +57,16 @@ type heatedTank struct {
 
 	stored   flex.WattHours // now, above the bottom of the band
 	basis    store.TankBasis
-	slots    []flex.Span // to be planned: the rest of this half-hour, and those after it
-	residual float64     // pence of a kWh that is left at their end
-	buy      []float64   // pence of a kWh in each
-	closed   []bool      // the main fuse leaves the element no headroom
-	crowded  []bool      // it would, if all that can wait did so
-	capped   bool        // there are caps, under which no car is planned around what is asked for
-	needs    []taken     // what cars need that fall short beside it
-	yielded  bool        // it gave half-hours up for them
+	slots    []flex.Span        // to be planned: the rest of this half-hour, and those after it
+	residual float64            // pence of a kWh that is left at their end
+	buy      []float64          // pence of a kWh in each
+	closed   []bool             // the main fuse leaves the element no headroom
+	crowded  []bool             // it would, if all that can wait did so
+	capped   bool               // there are caps, under which no car is planned around what is asked for
+	needs    []taken            // what cars need that fall short beside it
+	yielded  bool               // it gave half-hours up for them
+	called   []store.HeldHeater // what instructions have it keep to
+	anew     bool               // an instruction let it go: its best plan takes the place of the one in force
 }
 
 // PlanTanks works out again the plan of every hot-water tank and heat pump under control that is due: once in each
@@ -104,6 +106,16 @@ func (s *Service) planTank(
 	tx *store.Tx,
 	id flex.AssetID,
 ) error {
+	return s.planHeater(ctx, tx, id, false)
+}
+
+// planHeater is planTank. Anew, the plan in force has no precedence.
+func (s *Service) planHeater(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.AssetID,
+	anew bool,
+) error {
 	_, capped, err := tx.LockCaps(ctx)
 	if err != nil {
 		return fmt.Errorf("lock the caps: %w", err)
@@ -117,9 +129,12 @@ func (s *Service) planTank(
 		return err
 	}
 
-	t.capped = capped
+	t.capped, t.anew = capped, anew
 	if err := tx.LockSite(ctx, t.asset.SiteID); err != nil {
 		return fmt.Errorf("lock the site: %w", err)
+	}
+	if err := t.readCalls(ctx, tx); err != nil {
+		return err
 	}
 
 	if t.asset.Type == flex.HeatPump {
@@ -167,6 +182,9 @@ func (t *heatedTank) send(
 ) error {
 	t.plan.Asks = asks
 	if err := tx.SendTankPlan(ctx, &t.plan); err != nil {
+		return err
+	}
+	if err := t.expect(ctx, tx); err != nil {
 		return err
 	}
 

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,7 @@ func (t *heatedTank) problem(prices []float64, closed []bool) *tank.Problem {
 	for i, span := range t.slots {
 		s := t.slot(span, known)
 		s.Price, s.Closed = prices[i], closed[i]
+		s.Extra = t.extra(span)
 		p.Slots = append(p.Slots, s)
 	}
 
@@ -39,30 +41,41 @@ func (t *heatedTank) keeps(
 	p *tank.Problem,
 	plan *tank.Plan,
 ) (tank.Plan, bool) {
-	if t.plan.Generation == 0 || t.plan.Freed || t.plan.Power != t.power {
+	on, ok := t.inForce(plan.On)
+	if !ok || t.plan.End().Before(t.from.Add(tankLeast)) {
 		return tank.Plan{}, false
-	}
-	if t.plan.End().Before(t.from.Add(tankLeast)) {
-		return tank.Plan{}, false
-	}
-
-	on := make([]bool, len(t.slots))
-	for i, s := range t.slots {
-		on[i] = plan.On[i]
-		if s.From.Before(t.plan.End()) {
-			on[i] = onAt(t.plan.Steps, s.From)
-		}
-
-		if on[i] && t.closed[i] {
-			return tank.Plan{}, false
-		}
 	}
 
 	kept := tank.Run(p, on)
 	worse := kept.Short > plan.Short+tankWarmer ||
 		kept.Short >= plan.Short && kept.Cost > plan.Cost+tankMinSaving
+	if t.anew {
+		worse = !slices.Equal(on, plan.On)
+	}
 
 	return kept, !worse
+}
+
+// inForce is when the element is on by the plan in force, and after its end as is given; false where there is none, or the fuse has no
+// headroom for it any more.
+func (t *heatedTank) inForce(after []bool) ([]bool, bool) {
+	if t.plan.Generation == 0 || t.plan.Freed || t.plan.Power != t.power {
+		return nil, false
+	}
+
+	on := make([]bool, len(t.slots))
+	for i, s := range t.slots {
+		on[i] = after[i]
+		if s.From.Before(t.plan.End()) {
+			on[i] = onAt(t.plan.Steps, s.From)
+		}
+
+		if on[i] && t.closed[i] {
+			return nil, false
+		}
+	}
+
+	return on, true
 }
 
 // steps are the windows of a plan: the element's power where it may be on, 0 where it may not.
@@ -144,6 +157,7 @@ func (t *heatedTank) note(plan *tank.Plan) {
 	t.plan.Stored, t.plan.StoredAt = t.stored, t.from
 	t.plan.Basis = t.basis
 	t.plan.Lack, t.plan.LackAt = 0, time.Time{}
+	t.plan.Expected = t.draws(plan)
 
 	if level, slot := plan.Lowest(); slot >= 0 && level < 0 {
 		t.plan.Lack = flex.WattHours(-level)
@@ -225,11 +239,11 @@ func tankInForce(
 		return Explanation{}, err
 	}
 
-	return t.inForce(ctx, tx)
+	return t.explained(ctx, tx)
 }
 
-// inForce is the plan in force, as tankInForce gives it.
-func (t *heatedTank) inForce(
+// explained is the plan in force, as tankInForce gives it.
+func (t *heatedTank) explained(
 	ctx context.Context,
 	tx *store.Tx,
 ) (Explanation, error) {
@@ -250,6 +264,10 @@ func (t *heatedTank) inForce(
 		)
 	}
 
+	if err := t.readCalls(ctx, tx); err != nil {
+		return Explanation{}, err
+	}
+
 	var x Explanation
 	x.AssetID, x.EventID = t.asset.ID, t.plan.EventID
 	x.Generation, x.MadeAt = t.plan.Generation, t.plan.MadeAt
@@ -261,6 +279,7 @@ func (t *heatedTank) inForce(
 		x.Summary = t.summary()
 		x.Inputs = t.inputs()
 	}
+	x.Summary += t.calledText()
 
 	var err error
 	x.Accepted, err = tx.Accepted(ctx, t.asset.ID)

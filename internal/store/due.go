@@ -181,7 +181,8 @@ func (tx *Tx) NextRate(
 const calledAgain = `SELECT 1 FROM called_asset c WHERE c.instruction_id = i.id AND c.released_at IS NULL AND (
 	EXISTS (SELECT 1 FROM session s JOIN schedule p ON p.event_id = s.event_id
 		WHERE s.org_id = c.org_id AND s.asset_id = c.asset_id AND s.plugged_out_at IS NULL AND p.made_at > i.looked_at)
-	OR EXISTS (SELECT 1 FROM session s WHERE s.org_id = c.org_id AND s.asset_id = c.asset_id AND s.plugged_out_at > i.looked_at))`
+	OR EXISTS (SELECT 1 FROM session s WHERE s.org_id = c.org_id AND s.asset_id = c.asset_id AND s.plugged_out_at > i.looked_at)
+	OR c.heater AND EXISTS (SELECT 1 FROM tank_plan p WHERE p.asset_id = c.asset_id AND p.made_at > i.looked_at))`
 
 // NextInstruction is when the instructions that bind are to be followed: at each half-hour, since
 // while a clock is advanced nothing is read between, and when what one calls was planned again or has left since it was

@@ -216,12 +216,14 @@ type Called struct {
 	ReleasedAt time.Time // zero while it is called
 	Power      flex.Watts
 	Cost       flex.MicroPounds
-	Closed     []flex.Span // the time that it leaves out for the instruction; of a battery, the half-hours that it keeps to
+	Closed     []flex.Span // the time that it leaves out for the instruction; of a battery or a heater, the half-hours that it keeps to
 	Baseline   []flex.Step // that was in force when it was called
 	// that were sent, since it was called too; both begin at one instant
 	Expected []flex.Step
 	// it is a home battery, whose steps below zero give
 	Battery bool
+	// it is a tank or a heat pump, whose steps are what it is expected to draw
+	Heater bool
 	// a dispatch named it, which is no call of its household
 	Dispatched bool
 }
@@ -247,7 +249,7 @@ func (tx *Tx) AddCalled(
 	)
 }
 
-var calledFields = strings.Fields(`instruction_id asset_id site_id org_id called_at power_w cost from_at baseline expected closed battery dispatched`)
+var calledFields = strings.Fields(`instruction_id asset_id site_id org_id called_at power_w cost from_at baseline expected closed battery dispatched heater`)
 
 // args appends the values of calledFields.
 func (c *Called) args(
@@ -270,6 +272,7 @@ func (c *Called) args(
 		writeClosed(c.Closed),
 		c.Battery,
 		c.Dispatched,
+		c.Heater,
 	)
 }
 
@@ -330,7 +333,7 @@ func (tx *Tx) CalledBy(
 	)
 }
 
-const calledColumns = `c.asset_id, c.site_id, c.called_at, c.released_at, c.power_w, c.cost, c.from_at, c.baseline, c.expected, c.closed, c.battery, c.dispatched`
+const calledColumns = `c.asset_id, c.site_id, c.called_at, c.released_at, c.power_w, c.cost, c.from_at, c.baseline, c.expected, c.closed, c.battery, c.dispatched, c.heater`
 
 // scanCalled reads calledColumns, and into dest what is selected beside them.
 func scanCalled(s scanner, dest ...any) (Called, error) {
@@ -350,6 +353,7 @@ func scanCalled(s scanner, dest ...any) (Called, error) {
 		closedTime{&c.Closed},
 		&c.Battery,
 		&c.Dispatched,
+		&c.Heater,
 	}, dest...)...)
 	if err != nil {
 		return c, err

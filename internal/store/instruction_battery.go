@@ -143,6 +143,15 @@ func (tx *Tx) FreedBatteries(
 	ctx context.Context,
 	assets []flex.AssetID,
 ) ([]Called, error) {
+	return tx.freed(ctx, assets, `c.battery`)
+}
+
+// freed are those of some assets of a kind that an instruction let go in this transaction.
+func (tx *Tx) freed(
+	ctx context.Context,
+	assets []flex.AssetID,
+	kind string,
+) ([]Called, error) {
 	var freed []Called
 	for chunk := range slices.Chunk(assets, outboxChunk) {
 		list, args := in([]any{tx.org.Bytes(), micros(tx.now)}, chunk)
@@ -151,7 +160,7 @@ func (tx *Tx) FreedBatteries(
 			tx.conn,
 			func(s scanner) (Called, error) { return scanCalled(s) },
 			`SELECT `+calledColumns+` FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
-			WHERE c.org_id = $1 AND c.battery AND (c.released_at = $2 OR c.released_at IS NULL AND i.stopped_at = $2) AND c.asset_id IN `+
+			WHERE c.org_id = $1 AND `+kind+` AND (c.released_at = $2 OR c.released_at IS NULL AND i.stopped_at = $2) AND c.asset_id IN `+
 				list+` ORDER BY c.asset_id, c.instruction_id`,
 			args...,
 		)
@@ -172,6 +181,15 @@ func (tx *Tx) ExpectOfBattery(
 	id flex.AssetID,
 	p *BatteryPlan,
 ) error {
+	return tx.expectOf(ctx, id, PowerSteps(p.StoredAt, p.Powers))
+}
+
+// expectOf notes the steps of a plan with the instructions that call its asset, which is a battery or a heater.
+func (tx *Tx) expectOf(
+	ctx context.Context,
+	id flex.AssetID,
+	steps []flex.Step,
+) error {
 	type row struct {
 		instruction flex.InstructionID
 		Called
@@ -187,7 +205,7 @@ func (tx *Tx) ExpectOfBattery(
 			return r, err
 		},
 		`SELECT `+calledColumns+`, c.instruction_id FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
-		WHERE c.asset_id = $1 AND c.org_id = $2 AND c.battery AND NOT c.dispatched AND c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $3`,
+		WHERE c.asset_id = $1 AND c.org_id = $2 AND (c.battery OR c.heater) AND NOT c.dispatched AND c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $3`,
 		id.Bytes(),
 		tx.org.Bytes(),
 		micros(tx.now.Add(-reportedAfter)),
@@ -195,7 +213,7 @@ func (tx *Tx) ExpectOfBattery(
 
 	for i := 0; i < len(found) && err == nil; i++ {
 		r := &found[i]
-		r.expect(PowerSteps(p.StoredAt, p.Powers), tx.now.Truncate(time.Second))
+		r.expect(steps, tx.now.Truncate(time.Second))
 		_, err = tx.exec(
 			ctx,
 			`UPDATE called_asset SET expected = $4 WHERE org_id = $1 AND instruction_id = $2 AND asset_id = $3`,

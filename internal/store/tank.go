@@ -55,17 +55,20 @@ type TankPlan struct {
 	Lack       flex.WattHours // the most that it is expected to lack; 0 for nothing
 	LackAt     time.Time
 	Room       *RoomPlan // of a heat pump, in the place of Stored and Lack
+
+	// what a tank's element is expected to draw from StoredAt on; none of a heat pump
+	Expected []flex.Step
 }
 
 // End returns the instant after which the plan leaves the tank free.
 func (p *TankPlan) End() time.Time { return p.Steps[len(p.Steps)-1].To }
 
 const tankColumns = `asset_id, site_id, event_id, generation, made_at, power_w, from_at, steps, may_from_at, may, freed, planned_at, stored_at,
-	stored_wh, basis, lack_wh, lack_at, heat, lack_mk, asks_from_at, asks`
+	stored_wh, basis, lack_wh, lack_at, heat, lack_mk, asks_from_at, asks, expected`
 
 func scanTank(s scanner) (TankPlan, error) {
 	var from, mayFrom, asksFrom time.Time
-	var steps, may, asks string
+	var steps, may, asks, expected string
 	var room sql.Null[string]
 	var lack int64
 	var p TankPlan
@@ -91,6 +94,7 @@ func scanTank(s scanner) (TankPlan, error) {
 		&lack,
 		instant{&asksFrom},
 		&asks,
+		&expected,
 	)
 
 	if err != nil {
@@ -108,11 +112,12 @@ func scanTank(s scanner) (TankPlan, error) {
 	}
 
 	p.May, err = readSteps(mayFrom, may)
-	if err != nil || asks == "" {
-		return p, err
+	if err == nil && asks != "" {
+		p.Asks, err = readSteps(asksFrom, asks)
 	}
-
-	p.Asks, err = readSteps(asksFrom, asks)
+	if err == nil && expected != "" {
+		p.Expected, err = readSteps(p.StoredAt, expected)
+	}
 
 	return p, err
 }
@@ -212,6 +217,7 @@ func (tx *Tx) PutTankPlan(ctx context.Context, p *TankPlan) error {
 		{"lack_mk", p.Room.lack()},
 		{"asks_from_at", micros(p.asksFrom())},
 		{"asks", writeSteps(p.Asks)},
+		{"expected", writeSteps(p.Expected)},
 	}
 
 	_, err := tx.upsert(ctx, "tank_plan", row, rewrite{
@@ -432,7 +438,7 @@ func (tx *Tx) freeTank(ctx context.Context, id flex.AssetID) error {
 	}}
 	p.May = p.Steps
 	p.Lack, p.LackAt = 0, time.Time{}
-	p.Room = nil
+	p.Room, p.Expected = nil, nil
 
 	return tx.SendTankPlan(ctx, &p)
 }

@@ -95,21 +95,21 @@ func (tx *Tx) HeatDraws(
 	return draws, err
 }
 
-// scanHeatDraws reads of a plan what says what it draws.
-func scanHeatDraws(s scanner) (TankPlan, error) {
+// scanHeatDraws reads of a plan what says what it draws, and into dest what is selected beside that.
+func scanHeatDraws(s scanner, dest ...any) (TankPlan, error) {
 	var from time.Time
 	var steps string
 	var room sql.Null[string]
 
 	var p TankPlan
-	err := s.Scan(
+	err := s.Scan(append([]any{
 		&p.AssetID,
 		&p.Power,
 		instant{&from},
 		&steps,
 		instant{&p.StoredAt},
 		&room,
-	)
+	}, dest...)...)
 	if err != nil {
 		return p, err
 	}

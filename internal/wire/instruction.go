@@ -51,7 +51,7 @@ type InstructionPath struct {
 type InstructionReportQuery struct {
 	// Each asset's part too.
 	Assets bool `json:"assets"`
-	// Each minute too, metered by chargers' registers and batteries' inverters; in CSV in place of the half-hours.
+	// Each minute too, metered by chargers' registers and by the powers of batteries' inverters and of heaters; in CSV in place of the half-hours.
 	Minutes bool `json:"minutes"`
 	// As JSON, unless asked for as CSV: a row for each half-hour, and for each asset in it.
 	Format string `json:"format" wire:"enum=EnvelopeFormat"`
@@ -157,8 +157,10 @@ type InstructionHalfHour struct {
 type InstructionAsset struct {
 	AssetID flex.AssetID `json:"asset_id"`
 	SiteID  flex.SiteID  `json:"site_id"`
-	// It is a home battery; else it charges a car.
+	// It is a home battery.
 	Battery bool `json:"battery"`
+	// It is a hot-water tank or a heat pump; what is neither this nor a battery charges a car.
+	Heater bool `json:"heater"`
 	// How much of its change is counted on.
 	QualityPercent int `json:"quality_percent"`
 	// Instructions that called its site before.
@@ -253,7 +255,7 @@ type InstructionReportPart struct {
 type InstructionReportEnergies struct {
 	BaselineKWh []float64 `json:"baseline_kwh"`
 	ExpectedKWh []float64 `json:"expected_kwh"`
-	// Null where the charger's register was not read within ten minutes or so, or the battery's inverter has no reading.
+	// Null where the charger's register was not read within ten minutes or so, or the battery's inverter or the heater has no reading.
 	MeteredKWh []*float64 `json:"metered_kwh"`
 }
 

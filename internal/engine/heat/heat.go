@@ -32,6 +32,9 @@ type Slot struct {
 	Spare   float64  // degrees above Low below which it falls short, for what the model misses
 	Stop    float64  // the same where nothing is heated, if that is more: the air cools sooner than the building
 	Choices []Choice // one at least; of several that are alike the first is taken
+
+	// pence that so many Wh of electricity count besides their price; nil for none
+	Extra func(energy float64) float64
 }
 
 // Problem is one house.
@@ -91,6 +94,7 @@ type course struct {
 	low   int
 	stop  int // low, where nothing is heated
 	high  int
+	extra func(energy float64) float64 // of its slot
 }
 
 // courseOf works out a slot.
@@ -106,6 +110,7 @@ func (p *Problem) courseOf(slot *Slot) course {
 		low:   cellOf(slot.Low + slot.Spare),
 		stop:  cellOf(slot.Low + max(slot.Spare, slot.Stop)),
 		high:  cellOf(slot.High),
+		extra: slot.Extra,
 	}
 }
 
@@ -121,6 +126,9 @@ func (s *course) move(cell int, c *Choice) move {
 
 	m := move{cell: cellOf(temp), energy: energy}
 	m.cost = s.price*energy + c.Hold
+	if s.extra != nil {
+		m.cost += s.extra(energy)
+	}
 	m.short = max(0, s.stop-m.cell)
 
 	if energy > 0 {

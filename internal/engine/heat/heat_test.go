@@ -32,6 +32,9 @@ func randomHome(r *rand.Rand, slots int) *heat.Problem {
 			{Off: true, Lock: p.Locks > 0},
 			{Target: s.High, Hold: 0.05 * r.Float64()},
 		}[:2+r.IntN(2)]
+		if planned := 2000 * r.Float64(); r.IntN(3) == 0 {
+			s.Extra = func(energy float64) float64 { return math.Max(0, energy-planned) / 10 }
+		}
 		p.Slots = append(p.Slots, s)
 	}
 	return p
@@ -78,6 +81,9 @@ func (o *oracle) try(t int, temp float64, runs bool, locked, short int, cost flo
 		more := used*s.Price + c.Hold
 		if used > 0 && !runs {
 			more += p.Start
+		}
+		if s.Extra != nil {
+			more += s.Extra(used * 1000)
 		}
 		steps := math.Round(end / 0.02)
 		low := s.Low

@@ -10,6 +10,9 @@ type Slot struct {
 	Closed bool    // the element must be off
 	Hold   float64 // pence that being on counts in it besides
 	Spare  int     // Wh above 0 below which the level falls short at its end, for more than is expected
+
+	// pence that so many Wh of heat count besides their price; nil for none
+	Extra func(heat float64) float64
 }
 
 // Problem is one tank.
@@ -28,6 +31,7 @@ type Problem struct {
 type Plan struct {
 	On    []bool
 	Level []int // Wh at the end of each slot
+	Heat  []int // Wh that the element gives in each
 	Short int   // Wh below 0, or what is spare, at the ends of all slots, and not drawn, added up
 	Cost  float64
 }
@@ -47,6 +51,7 @@ func (p *Plan) Lowest() (level, slot int) {
 // state is one that can be reached at the end of a slot, with the best way there.
 type state struct {
 	level int
+	heat  int // in the slot
 	on    bool
 	from  int // the state before, by its place
 	short int
@@ -89,6 +94,7 @@ func Run(p *Problem, on []bool) Plan {
 		s = p.after(t, s, 0, on[t] && !p.Slots[t].Closed)
 		plan.On = append(plan.On, s.on)
 		plan.Level = append(plan.Level, s.level)
+		plan.Heat = append(plan.Heat, s.heat)
 	}
 
 	plan.Short = s.short
@@ -106,10 +112,14 @@ func (p *Problem) after(
 ) state {
 	slot := &p.Slots[t]
 	level := s.level - slot.Draw
+	s.heat = 0
 	if on {
-		heat := min(slot.Heat, max(0, p.Top-level))
-		level += heat
-		s.cost += slot.Price * float64(heat) / 1000
+		s.heat = min(slot.Heat, max(0, p.Top-level))
+		level += s.heat
+		s.cost += slot.Price * float64(s.heat) / 1000
+	}
+	if slot.Extra != nil {
+		s.cost += slot.Extra(float64(s.heat))
 	}
 
 	if on {
@@ -181,6 +191,7 @@ func trace(reached [][]state, end int) Plan {
 	plan := Plan{
 		On:    make([]bool, n),
 		Level: make([]int, n),
+		Heat:  make([]int, n),
 		Short: last.short,
 		Cost:  last.cost,
 	}
@@ -188,6 +199,7 @@ func trace(reached [][]state, end int) Plan {
 	for t := n; t > 0; t-- {
 		s := &reached[t][end]
 		plan.On[t-1], plan.Level[t-1] = s.on, s.level
+		plan.Heat[t-1] = s.heat
 		end = s.from
 	}
 

@@ -21,7 +21,12 @@ func drawn(r *rand.Rand) *tank.Problem {
 
 	p.Init = p.Floor + r.IntN(p.Top-p.Floor)
 	for range 1 + r.IntN(9) {
+		var extra func(float64) float64
+		if planned := 1500 * r.Float64(); r.IntN(3) == 0 {
+			extra = func(heat float64) float64 { return math.Max(0, heat-planned) / 10 }
+		}
 		p.Slots = append(p.Slots, tank.Slot{
+			Extra:  extra,
 			Heat:   500 + r.IntN(1500),
 			Draw:   r.IntN(1200),
 			Price:  40*r.Float64() - 5,

@@ -1,0 +1,356 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/engine/heat"
+	"flexd/internal/engine/instruct"
+	"flexd/internal/engine/tank"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Tanks and heat pumps that instructions call.
+//
+// A heater that is called is planned as before, with what it draws in the half-hours of the instruction dearer, or cheaper. So comfort,
+// the main fuse and what cars need go before the call, as they go before cost. Every later plan is made in the same way until the hour
+// after the instruction is over, or the heater is let go.
+
+// calledHeater is a tank or a heat pump that may be called, with what it draws by its plan with the call and without.
+type calledHeater struct {
+	power  flex.Watts
+	held   []flex.Span // the half-hours in which it keeps to the call
+	before []flex.Step // from now on, by the plan in force
+	after  []flex.Step
+}
+
+// heatMoves is what a heater draws in each of its half-hours, in Wh, by its plan in force and by one that keeps to a call, and what the
+// second costs more, in pence.
+type heatMoves struct {
+	before []float64
+	after  []float64
+	cost   float64
+}
+
+// readHeaters reads the tanks and heat pumps of a scope that have a plan.
+func (s *scoped) readHeaters(
+	ctx context.Context,
+	tx *store.Tx,
+	in *flex.Instruction,
+) error {
+	var err error
+	s.heaters, err = tx.ScopeHeaters(
+		ctx,
+		in.Scope,
+		in.Span,
+		s.now.Add(-MeteredLately),
+	)
+	if err != nil {
+		return fmt.Errorf("read the heaters: %w", err)
+	}
+
+	return nil
+}
+
+// heatPart is what an instruction asks of a heater in a half-hour. One that its window cuts off is not its own, but the heater is not
+// to draw more in it either, or less.
+func heatPart(
+	window flex.Span,
+	up bool,
+	p flex.Period,
+	now time.Time,
+) askedPart {
+	part := partOf(
+		window,
+		up,
+		p,
+		now,
+	)
+	if part == askedNothing && !p.Span().Meet(window).Empty() {
+		return askedAfter
+	}
+
+	return part
+}
+
+// offerHeaters works out what the tanks and heat pumps of a scope would do.
+func (s *Service) offerHeaters(
+	ctx context.Context,
+	tx *store.Tx,
+	p *Preview,
+	sc *scoped,
+	order instruct.Order,
+) ([]called, error) {
+	all := slices.Clone(sc.heaters)
+	slices.SortStableFunc(all, func(a, b store.ScopeHeater) int {
+		return a.Calls - b.Calls
+	})
+	all = all[:min(len(all), instruct.HeatersMax)]
+
+	var offers []called
+	for i := range all {
+		known := &all[i]
+		if known.Called {
+			p.NumBusy++
+			continue
+		}
+
+		c, ok, err := s.offerHeater(
+			ctx,
+			tx,
+			known,
+			order,
+		)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			p.NumIdle++
+		} else if !p.leaveOut(sc, c.SiteID) {
+			offers = append(offers, c)
+		}
+	}
+
+	return offers, nil
+}
+
+// offerHeater works out what a heater would do; false if it can bring nothing, or only by going the other way in between.
+func (s *Service) offerHeater(
+	ctx context.Context,
+	tx *store.Tx,
+	known *store.ScopeHeater,
+	order instruct.Order,
+) (called, bool, error) {
+	t, besides, err := s.readToCall(
+		ctx,
+		tx,
+		known.Plan.AssetID,
+	)
+	if err != nil || besides == nil {
+		return called{}, false, err
+	}
+
+	own := &calledHeater{power: t.power}
+	moves, ok := besides(func(before []float64) store.HeldHeater {
+		own.before = t.powersOf(before)
+		own.held = t.heldFor(order)
+
+		return store.HeldHeater{
+			Called: store.Called{
+				Power:    t.power,
+				Closed:   own.held,
+				Baseline: own.before,
+			},
+			Window: order.Window,
+			Up:     order.Up,
+		}
+	})
+	if !ok {
+		return called{}, false, nil
+	}
+
+	own.after = t.powersOf(moves.after)
+	c := called{
+		Callable: &known.Callable,
+		id:       known.Plan.AssetID,
+		heater:   own,
+		quality: instruct.Quality(
+			known.Taken,
+			known.Metered,
+		),
+	}
+
+	c.offer.Cost = flex.MicroPounds(moves.cost * 1e4)
+	ok = c.moves(order)
+
+	return c, ok, nil
+}
+
+// moves sets what a heater brings in each slot, and reports whether that is anything, and nowhere the other way.
+func (c *called) moves(order instruct.Order) bool {
+	const least = charge.Joules(3600) // powers are kept in whole watts
+	sum := charge.Joules(0)
+	other := false
+	for _, slot := range instruct.Slots(order.Window) {
+		change := c.heater.change(slot, order.Up)
+		c.offer.Change = append(c.offer.Change, change)
+		sum += change
+		other = other || change < -least
+	}
+
+	return sum > least && !other
+}
+
+// change is what a heater brings in a slot, the way that is asked for.
+func (h *calledHeater) change(
+	slot flex.Span,
+	up bool,
+) charge.Joules {
+	before := instruct.Drawn(
+		h.before,
+		h.power,
+		slot,
+	)
+	after := instruct.Drawn(
+		h.after,
+		h.power,
+		slot,
+	)
+	if up {
+		return after - before
+	}
+
+	return before - after
+}
+
+// readToCall reads what a heater is planned on that an instruction may call, and how its moves are worked out; nil where it is left
+// alone.
+func (s *Service) readToCall(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.AssetID,
+) (*heatedTank, func(callOf) (heatMoves, bool), error) {
+	c, err := tx.Charging(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	t, err := tankOf(ctx, tx, c)
+	if err != nil || t.why() != "" {
+		return nil, nil, err
+	}
+	if err := t.readCalls(ctx, tx); err != nil {
+		return nil, nil, err
+	}
+
+	if t.asset.Type == flex.HeatPump {
+		h, err := readHeatPump(ctx, tx, t)
+		if err == nil {
+			err = s.readAround(ctx, tx, t)
+		}
+		if err == nil {
+			h.giveUp()
+		}
+
+		return t, h.besideCall, err
+	}
+
+	err = t.readStored(ctx, tx)
+	if err == nil {
+		err = s.readAround(ctx, tx, t)
+	}
+	if err == nil {
+		t.yields(t.besideNeeds)
+	}
+
+	return t, t.besideCall, err
+}
+
+// callOf is what an instruction would have a heater keep to that draws some Wh in each half-hour without it.
+type callOf func(before []float64) store.HeldHeater
+
+// besideCall works out what a tank draws by its plan in force, and by one that keeps to a call. It is false where nothing is in force, or
+// stays so.
+func (t *heatedTank) besideCall(call callOf) (heatMoves, bool) {
+	var m heatMoves
+	plain := t.problem(t.buy, t.closed)
+	for i := range plain.Slots {
+		plain.Slots[i].Extra = nil
+	}
+
+	after := make([]bool, len(t.slots))
+	if t.endsWithin() {
+		after = tank.Solve(t.problem(t.buy, t.closed)).On
+	}
+
+	on, ok := t.inForce(after)
+	if !ok {
+		return m, false
+	}
+
+	was := tank.Run(plain, on)
+	m.before = floats(was.Heat)
+	t.called = append(t.called, call(m.before))
+
+	p := t.problem(t.buy, t.closed)
+	plan := tank.Solve(p)
+	m.after = floats(plan.Heat)
+	will := tank.Run(plain, plan.On)
+	m.cost = will.Cost - was.Cost
+	_, kept := t.keeps(p, &plan)
+
+	return m, !kept
+}
+
+// besideCall is the same of a heat pump.
+func (h *heatPump) besideCall(call callOf) (heatMoves, bool) {
+	var m heatMoves
+	plain := h.ahead()
+	for i := range plain.Slots {
+		plain.Slots[i].Extra = nil
+	}
+
+	after := make([]int, len(h.slots))
+	if h.endsWithin() {
+		after = heat.Solve(h.ahead()).Choice
+	}
+
+	choices, ok := h.inForce(after)
+	if !ok {
+		return m, false
+	}
+
+	was := heat.Run(plain, choices)
+	m.before = was.Energy
+	h.called = append(h.called, call(m.before))
+
+	p := h.ahead()
+	plan := heat.Solve(p)
+	m.after = plan.Energy
+	will := heat.Run(plain, plan.Choice)
+	m.cost = will.Cost - was.Cost
+	_, kept := h.keeps(p, &plan)
+
+	return m, !kept
+}
+
+// endsWithin reports whether the plan in force ends before what is to be planned.
+func (t *heatedTank) endsWithin() bool {
+	n := len(t.slots)
+	return n > 0 && len(t.plan.Steps) > 0 && t.plan.End().Before(t.slots[n-1].To)
+}
+
+// powersOf are energies of half-hours, in Wh, as powers.
+func (t *heatedTank) powersOf(energies []float64) []flex.Step {
+	steps := make([]flex.Step, len(energies))
+	for i, e := range energies {
+		span := t.slots[i]
+		power := e / span.Len().Hours()
+		steps[i] = flex.Step{
+			Span:  span,
+			Limit: flex.Watts(math.Round(power)),
+		}
+	}
+
+	return steps
+}
+
+// draws is what a tank's element is expected to draw by a plan.
+func (t *heatedTank) draws(plan *tank.Plan) []flex.Step {
+	return t.powersOf(floats(plan.Heat))
+}
+
+// floats are whole numbers as such with parts.
+func floats(whole []int) []float64 {
+	out := make([]float64, len(whole))
+	for i, n := range whole {
+		out[i] = float64(n)
+	}
+
+	return out
+}

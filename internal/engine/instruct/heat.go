@@ -1,0 +1,58 @@
+package instruct
+
+// HeatersMax is how many heaters an instruction looks at, at most, those of sites that were called least often first.
+const HeatersMax = 500
+
+const (
+	// heatBeyond is what a kWh counts, in pence, that a heater moves the other way than an instruction asks: more than any heat
+	// costs, and less than comfort, which is no matter of money.
+	heatBeyond = 1000.0
+	// heatSlack is what of that is not counted, in Wh: powers are kept in whole watts.
+	heatSlack = 1.0
+)
+
+// HeatAsk is what an instruction asks of a heater in a half-hour.
+type HeatAsk struct {
+	Planned float64 // Wh that the heater draws by the plan that it had
+	Whole   bool    // the half-hour is the instruction's; else the heater is only to come no nearer to what it left out
+	Up      bool    // it is to draw more; else less
+}
+
+// Pence is what drawing so many Wh counts besides their price. Each kWh in a half-hour of the instruction counts as one of a battery.
+func (a HeatAsk) Pence(energy float64) float64 {
+	worth, beyond := BatteryWorth, energy-a.Planned
+	if a.Up {
+		worth, beyond = -worth, -beyond
+	}
+	if !a.Whole {
+		worth = 0
+	}
+
+	return worth*energy/1000 + heatBeyond*max(0, beyond-heatSlack)/1000
+}
+
+// HeatPence is what several instructions ask in one half-hour; nil for nothing. Where it is one's own, others that end before it bind
+// the heater no more.
+func HeatPence(asks []HeatAsk) func(energy float64) float64 {
+	if len(asks) == 0 {
+		return nil
+	}
+
+	var own []HeatAsk
+	for _, a := range asks {
+		if a.Whole {
+			own = append(own, a)
+		}
+	}
+	if own == nil {
+		own = asks
+	}
+
+	return func(energy float64) float64 {
+		sum := 0.0
+		for _, a := range own {
+			sum += a.Pence(energy)
+		}
+		return sum
+	}
+}
