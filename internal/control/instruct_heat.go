@@ -24,7 +24,7 @@ import (
 // calledHeater is a tank or a heat pump that may be called, with what it draws by its plan with the call and without.
 type calledHeater struct {
 	power  flex.Watts
-	held   []flex.Span // the half-hours in which it keeps to the call
+	kept   []flex.Span // the half-hours in which it keeps to the call
 	before []flex.Step // from now on, by the plan in force
 	after  []flex.Step
 }
@@ -136,14 +136,14 @@ func (s *Service) offerHeater(
 	}
 
 	own := &calledHeater{power: t.power}
-	moves, ok := besides(func(before []float64) store.HeldHeater {
+	moves, ok := besides(func(before []float64) store.HeaterCall {
 		own.before = t.powersOf(before)
-		own.held = t.heldFor(order)
+		own.kept = t.keptFor(order)
 
-		return store.HeldHeater{
+		return store.HeaterCall{
 			Called: store.Called{
 				Power:    t.power,
-				Closed:   own.held,
+				Closed:   own.kept,
 				Baseline: own.before,
 			},
 			Window: order.Window,
@@ -252,7 +252,7 @@ func (s *Service) readToCall(
 }
 
 // callOf is what an instruction would have a heater keep to that draws some Wh in each half-hour without it.
-type callOf func(before []float64) store.HeldHeater
+type callOf func(before []float64) store.HeaterCall
 
 // besideCall works out what a tank draws by its plan in force, and by one that keeps to a call. It is false where nothing is in force, or
 // stays so.

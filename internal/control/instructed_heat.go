@@ -18,7 +18,7 @@ func (t *heatedTank) readCalls(
 	tx *store.Tx,
 ) error {
 	var err error
-	t.called, err = tx.HeldHeater(ctx, t.asset.ID)
+	t.called, err = tx.HeaterCalls(ctx, t.asset.ID)
 	if err != nil {
 		return fmt.Errorf("read what calls the heater: %w", err)
 	}
@@ -26,17 +26,17 @@ func (t *heatedTank) readCalls(
 	return nil
 }
 
-// heldFor are the half-hours in which the heater keeps to an order.
-func (t *heatedTank) heldFor(order instruct.Order) []flex.Span {
-	var held []flex.Span
+// keptFor are the half-hours in which the heater keeps to an order.
+func (t *heatedTank) keptFor(order instruct.Order) []flex.Span {
+	var kept []flex.Span
 	for _, s := range t.slots {
 		p := flex.PeriodAt(s.From)
 		if heatPart(order.Window, order.Up, p, t.from) != askedNothing {
-			held = append(held, p.Span())
+			kept = append(kept, p.Span())
 		}
 	}
 
-	return held
+	return kept
 }
 
 // keepsIn are the instructions that the heater keeps to in a half-hour, or what is left of it, with what each asks.
@@ -44,10 +44,10 @@ func (t *heatedTank) keepsIn(span flex.Span) []instruct.HeatAsk {
 	var asks []instruct.HeatAsk
 	for i := range t.called {
 		c := &t.called[i]
-		holds := func(held flex.Span) bool {
-			return held.Contains(span.From)
+		keeps := func(kept flex.Span) bool {
+			return kept.Contains(span.From)
 		}
-		if !slices.ContainsFunc(c.Closed, holds) {
+		if !slices.ContainsFunc(c.Closed, keeps) {
 			continue
 		}
 
@@ -118,7 +118,7 @@ func (s *Service) callHeater(
 		SiteID:   c.SiteID,
 		Power:    c.heater.power,
 		Cost:     c.offer.Cost,
-		Closed:   c.heater.held,
+		Closed:   c.heater.kept,
 		Baseline: c.heater.before,
 		Expected: c.heater.after,
 		Heater:   true,

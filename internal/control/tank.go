@@ -65,8 +65,8 @@ type heatedTank struct {
 	capped   bool               // there are caps, under which no car is planned around what is asked for
 	needs    []taken            // what cars need that fall short beside it
 	yielded  bool               // it gave half-hours up for them
-	called   []store.HeldHeater // what instructions have it keep to
-	anew     bool               // an instruction let it go: its best plan takes the place of the one in force
+	called   []store.HeaterCall // what instructions have it keep to
+	again    bool               // an instruction let it go: its best plan takes the place of the one in force
 }
 
 // PlanTanks works out again the plan of every hot-water tank and heat pump under control that is due: once in each
@@ -114,7 +114,7 @@ func (s *Service) planHeater(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
-	anew bool,
+	again bool,
 ) error {
 	_, capped, err := tx.LockCaps(ctx)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Service) planHeater(
 		return err
 	}
 
-	t.capped, t.anew = capped, anew
+	t.capped, t.again = capped, again
 	if err := tx.LockSite(ctx, t.asset.SiteID); err != nil {
 		return fmt.Errorf("lock the site: %w", err)
 	}

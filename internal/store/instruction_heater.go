@@ -49,7 +49,7 @@ func (tx *Tx) ScopeHeaters(
 		return nil, nil
 	}
 
-	where, args, err := tx.scopeWhere(ctx, scope, tx.heldIn(span))
+	where, args, err := tx.scopeWhere(ctx, scope, tx.occupiesArgs(span))
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (tx *Tx) ScopeHeaters(
 		return err
 	}, fmt.Sprintf(`SELECT p.asset_id, p.power_w, p.from_at, p.steps, p.stored_at, p.heat, s.site_id, p.made_at, p.expected,
 			(SELECT count(DISTINCT k.instruction_id) FROM called_asset k WHERE k.org_id = $1 AND k.site_id = s.site_id AND NOT k.dispatched),
-			EXISTS (SELECT 1 FROM called_asset c JOIN instruction i ON i.id = c.instruction_id WHERE c.asset_id = s.id AND `+holds+`),
+			EXISTS (SELECT 1 FROM called_asset c JOIN instruction i ON i.id = c.instruction_id WHERE c.asset_id = s.id AND `+occupies+`),
 			EXISTS (SELECT 1 FROM reading r WHERE r.asset_id = s.id AND r.at >= $%d AND (r.at / 86400000000) IN ($%d, $%d)
 				AND r.label >= 10 AND r.label IN ($%d, $%d, $%d)),
 			EXISTS (SELECT 1 FROM outbox o WHERE o.org_id = $1 AND o.subject = s.id AND o.accepted >= p.generation)
@@ -119,23 +119,23 @@ func scanScopeHeater(s scanner) (ScopeHeater, error) {
 	return h, err
 }
 
-// HeldHeater is what an instruction has a heater keep to.
-type HeldHeater struct {
+// HeaterCall is what an instruction has a heater keep to.
+type HeaterCall struct {
 	Called
 	Window flex.Span // of the instruction
 	Up     bool
 }
 
-// HeldHeater returns what active instructions have a heater keep to, and those that ended lately.
-func (tx *Tx) HeldHeater(
+// HeaterCall returns what active instructions have a heater keep to, and those that ended lately.
+func (tx *Tx) HeaterCalls(
 	ctx context.Context,
 	id flex.AssetID,
-) ([]HeldHeater, error) {
+) ([]HeaterCall, error) {
 	return rows(
 		ctx,
 		tx.conn,
-		func(s scanner) (HeldHeater, error) {
-			var h HeldHeater
+		func(s scanner) (HeaterCall, error) {
+			var h HeaterCall
 			var err error
 			h.Called, err = scanCalled(
 				s,
