@@ -126,6 +126,7 @@ func (s *Service) offerBatteries(
 		if err != nil {
 			return nil, err
 		}
+
 		if !ok {
 			p.NumIdle++
 		} else if !p.leaveOut(sc, c.SiteID) {
@@ -149,6 +150,7 @@ func (s *Service) offerBattery(
 		order: order,
 		now:   tx.Now(),
 	}
+
 	ahead, err := s.readAsked(ctx, tx, &asked, kept)
 	if err != nil || len(asked.inForce) == 0 {
 		return called{}, false, err
@@ -194,6 +196,7 @@ func (s *Service) readAsked(
 		flex.PeriodAt(a.now),
 		kept,
 	)
+
 	if err != nil {
 		return ahead, err
 	}
@@ -273,9 +276,11 @@ func (s *homeAhead) allowedIn(i int) battery.ModeSet {
 	if s.ordered(i) {
 		return battery.Modes(battery.ModeLock) // it follows a dispatch
 	}
+
 	if s.allowed == nil {
 		return battery.AllModes
 	}
+
 	return s.allowed[i]
 }
 
@@ -288,6 +293,7 @@ func (s *homeAhead) may(
 	if i == 0 || s.periods[i].Start().Before(plan.DispatchedTo) {
 		return 0
 	}
+
 	return s.allowedIn(i)
 }
 
@@ -392,6 +398,7 @@ func (s *homeAhead) keepTo(calls []store.BatteryCall) {
 			begins := func(at flex.Span) bool {
 				return at.Contains(p.Start())
 			}
+
 			if !slices.ContainsFunc(call.Spans, begins) {
 				continue
 			}
@@ -446,6 +453,7 @@ func (s *homeAhead) keep(
 		if !p.Allowed[i].Has(m) {
 			m = battery.ModeLock
 		}
+
 		p.Allowed[i] = battery.Modes(m)
 	}
 }

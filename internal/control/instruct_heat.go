@@ -50,6 +50,7 @@ func (s *scoped) readHeaters(
 		in.Span,
 		s.now.Add(-MeteredLately),
 	)
+
 	if err != nil {
 		return fmt.Errorf("read the heaters: %w", err)
 	}
@@ -71,6 +72,7 @@ func heatPart(
 		p,
 		now,
 	)
+
 	if part == askedNothing && !p.Span().Meet(window).Empty() {
 		return askedAfter
 	}
@@ -90,6 +92,7 @@ func (s *Service) offerHeaters(
 	slices.SortStableFunc(all, func(a, b store.ScopeHeater) int {
 		return a.Calls - b.Calls
 	})
+
 	all = all[:min(len(all), instruct.HeatersMax)]
 
 	var offers []called
@@ -106,9 +109,11 @@ func (s *Service) offerHeaters(
 			known,
 			order,
 		)
+
 		if err != nil {
 			return nil, err
 		}
+
 		if !ok {
 			p.NumIdle++
 		} else if !p.leaveOut(sc, c.SiteID) {
@@ -131,6 +136,7 @@ func (s *Service) offerHeater(
 		tx,
 		known.Plan.AssetID,
 	)
+
 	if err != nil || besides == nil {
 		return called{}, false, err
 	}
@@ -150,6 +156,7 @@ func (s *Service) offerHeater(
 			Up:     order.Up,
 		}
 	})
+
 	if !ok {
 		return called{}, false, nil
 	}
@@ -196,11 +203,13 @@ func (h *calledHeater) change(
 		h.power,
 		slot,
 	)
+
 	after := instruct.Drawn(
 		h.after,
 		h.power,
 		slot,
 	)
+
 	if up {
 		return after - before
 	}
@@ -224,6 +233,7 @@ func (s *Service) readToCall(
 	if err != nil || t.why() != "" {
 		return nil, nil, err
 	}
+
 	if err := t.readCalls(ctx, tx); err != nil {
 		return nil, nil, err
 	}
@@ -233,6 +243,7 @@ func (s *Service) readToCall(
 		if err == nil {
 			err = s.readAround(ctx, tx, t)
 		}
+
 		if err == nil {
 			h.giveUp()
 		}
@@ -244,6 +255,7 @@ func (s *Service) readToCall(
 	if err == nil {
 		err = s.readAround(ctx, tx, t)
 	}
+
 	if err == nil {
 		t.yields(t.besideNeeds)
 	}

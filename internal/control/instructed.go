@@ -452,6 +452,7 @@ func (s *Service) followAndNote(
 	if err != nil {
 		return 0, err
 	}
+
 	if c != nil {
 		return s.change(ctx, org, in, c)
 	}
@@ -522,6 +523,7 @@ func (s *Service) apply(
 	if err != nil || !mine {
 		return 0, err
 	}
+
 	if err := tx.NoteSpent(ctx, in.ID, c.spentSites, c.spent); err != nil {
 		return 0, err
 	}
@@ -529,6 +531,7 @@ func (s *Service) apply(
 	if err := tx.ReleaseCalled(ctx, in.ID, c.release); err != nil {
 		return 0, err
 	}
+
 	if err := s.ReleaseWithin(ctx, tx, c.release); err != nil {
 		return 0, err
 	}

@@ -25,6 +25,7 @@ func (s *Service) callBatteries(
 		if err != nil {
 			return err
 		}
+
 		if b == nil || !b.Controlled {
 			continue
 		}
@@ -156,6 +157,7 @@ func dispatchOf(
 		Market: by.Service,
 		Span:   p.Span(),
 	}
+
 	d.From = flex.Later(d.From, from)
 	if p.End().After(by.To) {
 		d.Market = dispatchMarket // in the hour after it
@@ -194,6 +196,7 @@ func (s *Service) releaseBatteries(
 		if err != nil {
 			return err
 		}
+
 		if b == nil {
 			continue
 		}
@@ -203,6 +206,7 @@ func (s *Service) releaseBatteries(
 		} else {
 			err = takeBackCall(ctx, tx, b, &freed[i])
 		}
+
 		if err != nil {
 			return err
 		}
@@ -210,6 +214,7 @@ func (s *Service) releaseBatteries(
 		if !b.Controlled {
 			continue
 		}
+
 		if err := s.planLocked(ctx, tx, b, device, &kept); err != nil {
 			return err
 		}
@@ -250,6 +255,7 @@ func takeBackCall(
 		if !sent || !planned || !moves {
 			continue
 		}
+
 		if p.Before(now) || !changedIn(c, p) {
 			continue
 		}

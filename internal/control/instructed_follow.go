@@ -257,6 +257,7 @@ func (s *Service) correct(
 	if !short {
 		return l.release(in), nil
 	}
+
 	if err := l.scope.readCallables(ctx, tx, in); err != nil {
 		return nil, err
 	}
@@ -283,9 +284,11 @@ func (l *remainder) leaveOutCalled() {
 	l.scope.planned = slices.DeleteFunc(l.scope.planned, func(p store.Planned) bool {
 		return l.before[p.Current.AssetID]
 	})
+
 	l.scope.batteries = slices.DeleteFunc(l.scope.batteries, func(b store.ScopeBattery) bool {
 		return l.before[b.AssetID]
 	})
+
 	l.scope.heaters = slices.DeleteFunc(l.scope.heaters, func(h store.ScopeHeater) bool {
 		return l.before[h.Plan.AssetID]
 	})
@@ -397,6 +400,7 @@ func meteredOf(
 	for _, c := range was {
 		q.Assets = append(q.Assets, c.AssetID)
 	}
+
 	for day := flex.DayAt(span.From); day.Start().Before(span.To); day = day.Add(1) {
 		q.Days = append(q.Days, day)
 	}
@@ -423,6 +427,7 @@ func halfHoursBy(readings []flex.Reading) map[flex.AssetID]map[flex.Period]flex.
 		if found[r.AssetID] == nil {
 			found[r.AssetID] = map[flex.Period]flex.WattHours{}
 		}
+
 		found[r.AssetID][flex.PeriodAt(r.From)] = flex.WattHours(
 			r.Value / 1000,
 		) // from millionths of a kWh
@@ -444,5 +449,6 @@ func drawnOf(
 	if c.Battery {
 		return instruct.Moved(steps, c.Power, span)
 	}
+
 	return instruct.Drawn(steps, c.Power, span)
 }

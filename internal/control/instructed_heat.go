@@ -47,6 +47,7 @@ func (t *heatedTank) keepsIn(span flex.Span) []instruct.HeatAsk {
 		keeps := func(kept flex.Span) bool {
 			return kept.Contains(span.From)
 		}
+
 		if !slices.ContainsFunc(c.Closed, keeps) {
 			continue
 		}
@@ -57,6 +58,7 @@ func (t *heatedTank) keepsIn(span flex.Span) []instruct.HeatAsk {
 			flex.PeriodAt(span.From),
 			t.from,
 		)
+
 		asks = append(asks, instruct.HeatAsk{
 			Planned: float64(drawnOf(&c.Called, c.Baseline, span)) / 3600,
 			Whole:   part == askedWhole,
@@ -86,6 +88,7 @@ func (s *Service) callHeaters(
 			by,
 			c,
 		)
+
 		if err != nil {
 			return fmt.Errorf(
 				"call heater %v: %w",
@@ -109,6 +112,7 @@ func (s *Service) callHeater(
 	if flex.KindOf(err) == flex.NotFound {
 		return nil
 	}
+
 	if err != nil || !found.Controlled || !found.Excluded.IsZero() {
 		return err
 	}
@@ -146,12 +150,14 @@ func (s *Service) releaseHeaters(
 		if i > 0 && freed[i-1].AssetID == id {
 			continue // two instructions let it go
 		}
+
 		err := s.planHeater(
 			ctx,
 			tx,
 			id,
 			true,
 		)
+
 		if err != nil {
 			return fmt.Errorf(
 				"release heater %v: %w",
@@ -172,6 +178,7 @@ func (t *heatedTank) expect(
 	if len(t.called) == 0 {
 		return nil
 	}
+
 	return tx.ExpectOfHeater(ctx, &t.plan)
 }
 
@@ -181,6 +188,7 @@ func (s *scoped) heatersByAsset() map[flex.AssetID]*store.ScopeHeater {
 		map[flex.AssetID]*store.ScopeHeater,
 		len(s.heaters),
 	)
+
 	for i := range s.heaters {
 		found[s.heaters[i].Plan.AssetID] = &s.heaters[i]
 	}
@@ -234,6 +242,7 @@ func (t *heatedTank) calledFor(span flex.Span, energy float64) string {
 		if a.Up && more > 1 {
 			return "heats because an instruction of the grid called it"
 		}
+
 		if !a.Up && more < -1 {
 			return "waits because an instruction of the grid called it"
 		}
@@ -263,6 +272,7 @@ func (t *heatedTank) calledText() string {
 		if c.Up {
 			does = "more"
 		}
+
 		text += fmt.Sprintf(
 			" An instruction of the grid called it to draw %s from %s to %s, as far as comfort allows.",
 			does,

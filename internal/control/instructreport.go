@@ -154,6 +154,7 @@ func (s *Service) ReportInstructionMinutes(
 		if err != nil {
 			return err
 		}
+
 		return r.addMinutes(ctx, tx, was)
 	})
 
@@ -267,6 +268,7 @@ func (r *InstructionReport) emptyMinutes(from time.Time, n int) []ReportSlot {
 			Span:  flex.Span{From: from, To: from.Add(time.Minute)},
 			Asked: r.askedIn(from),
 		}
+
 		from = from.Add(time.Minute)
 	}
 
@@ -325,6 +327,7 @@ func (r *InstructionReport) unless(c *store.Called) time.Time {
 	if !c.ReleasedAt.IsZero() {
 		return c.ReleasedAt
 	}
+
 	return r.StoppedAt
 }
 
@@ -336,6 +339,7 @@ func newReport(in *flex.Instruction, now time.Time) *InstructionReport {
 		if in.Change > 0 {
 			asked = -asked
 		}
+
 		r.Slots = append(r.Slots, ReportSlot{Span: slot, Asked: asked})
 	}
 

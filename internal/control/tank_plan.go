@@ -143,6 +143,7 @@ func mostOf(
 				power: power,
 				free:  true,
 			}
+
 			limit = max(limit, one.at(s.From))
 		}
 
@@ -198,6 +199,7 @@ func tanksAt(
 		if err != nil {
 			return nil, err
 		}
+
 		if accepted >= p.Generation {
 			steps = p.Steps
 		}
@@ -279,6 +281,7 @@ func (t *heatedTank) explained(
 		x.Summary = t.summary()
 		x.Inputs = t.inputs()
 	}
+
 	x.Summary += t.calledText()
 
 	var err error

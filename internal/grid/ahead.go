@@ -60,6 +60,7 @@ func (s *Service) Ahead(
 		if err != nil {
 			return err
 		}
+
 		return a.learn(ctx, tx, nil)
 	})
 
@@ -90,6 +91,7 @@ func (a *Ahead) learn(
 		if err != nil {
 			return err
 		}
+
 		l.spent = spent
 	}
 
@@ -336,10 +338,12 @@ func (l *learning) open(
 	first, _ := slices.BinarySearchFunc(hours, here.from, func(s secondSpan, at int64) int {
 		return cmp.Compare(s.to, at)
 	})
+
 	for _, s := range hours[first:] {
 		if s.from >= here.to {
 			break
 		}
+
 		all = append(all, s.meet(here))
 	}
 

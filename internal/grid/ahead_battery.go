@@ -42,6 +42,7 @@ func (l *learning) readBatteries(
 		if err != nil || len(only) == 0 {
 			return err
 		}
+
 		p.only = only
 	}
 
@@ -51,6 +52,7 @@ func (l *learning) readBatteries(
 		span,
 		p.add,
 	)
+
 	l.a.Batteries = len(p.counted)
 
 	return err
@@ -82,6 +84,7 @@ func callableBatteries(
 	slices.SortStableFunc(found, func(a, b store.ScopeBattery) int {
 		return a.Calls - b.Calls
 	})
+
 	found = found[:min(len(found), instruct.BatteriesMax)]
 
 	only := map[flex.AssetID]bool{}
@@ -98,6 +101,7 @@ func (p *pastBatteries) add(b *store.BatteryDay) {
 	if p.spent[id] {
 		return
 	}
+
 	if p.only != nil && !p.only[id] {
 		return
 	}

@@ -82,6 +82,7 @@ func (g *gathering) read(
 		scope,
 		g.add,
 	)
+
 	g.share()
 
 	return err
@@ -163,6 +164,7 @@ func (g *gathering) draws(
 			ahead,
 			power,
 		)
+
 		at, fused := g.behind[p.AssetID]
 		if fused {
 			g.spread(
@@ -180,6 +182,7 @@ func (g *gathering) draws(
 				now,
 				power,
 			)
+
 			if fused {
 				g.spread(
 					&at.fixed[at.line],
@@ -218,6 +221,7 @@ func (g *gathering) permitted(
 			s = s.meet(w)
 			sum += s.length() - within(kept, s)
 		}
+
 		return sum
 	}
 

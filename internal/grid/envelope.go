@@ -119,6 +119,7 @@ func ahead(of [HalfHours]envelope.Joules) [HalfHours + 1]envelope.Joules {
 	for i, e := range of {
 		sums[i+1] = sums[i] + e
 	}
+
 	return sums
 }
 

@@ -45,6 +45,7 @@ func (g *gathering) readFuses(
 				fuse:   c.Fuse,
 				phases: c.Phases,
 			}
+
 			sites[c.Site] = site
 			g.fused = append(g.fused, site)
 		}

@@ -38,6 +38,7 @@ func kindOf(o *flex.Offer) forecast.Kind {
 	if o.Up {
 		return forecast.TurnUp
 	}
+
 	return forecast.TurnDown
 }
 
@@ -107,6 +108,7 @@ func (s *Service) MakeOffer(
 		i := slices.IndexFunc(k.Rungs, func(r Rung) bool {
 			return r.Confidence == asked.Confidence
 		})
+
 		if i < 0 || k.Rungs[i].Power <= 0 {
 			return flex.Fail(
 				flex.Conflict,
@@ -184,6 +186,7 @@ func (s *Service) priceBatteries(
 		Service: asked.Service,
 		Change:  -1,
 	}
+
 	if asked.Up {
 		in.Change = 1
 	}
@@ -234,6 +237,7 @@ func (s *Stack) fill(again *replay) {
 	i := slices.IndexFunc(s.Windows, func(w AheadWindow) bool {
 		return w.From.Equal(s.Offer.From)
 	})
+
 	if i < 0 {
 		return
 	}
@@ -245,9 +249,11 @@ func (s *Stack) fill(again *replay) {
 			Confidence: confidence,
 			Power:      flex.Watts(kw[c] * 1000),
 		}
+
 		if r.Power > 0 {
 			r.Price = flex.FromGBPPerMWh(forecast.Marginal(again.moved, kw[c]/mean))
 		}
+
 		s.Rungs = append(s.Rungs, r)
 	}
 }
@@ -307,6 +313,7 @@ func (r *replay) add(s *forecast.Stay) {
 		if r.days == nil {
 			r.days = map[flex.Day]bool{}
 		}
+
 		r.days[d] = true
 	}
 }
@@ -368,6 +375,7 @@ func (s *Service) Offers(
 		if len(found) == limit {
 			p.Next = found[limit-1].ID
 		}
+
 		return nil
 	})
 
@@ -590,5 +598,6 @@ func Direction(up bool) string {
 	if up {
 		return "up"
 	}
+
 	return "down"
 }

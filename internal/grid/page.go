@@ -53,6 +53,7 @@ func (s *Service) Page(
 		now = tx.Now()
 		return tx.CheckScope(ctx, scope)
 	})
+
 	var v Page
 	if err != nil {
 		return v, err
@@ -121,5 +122,6 @@ func (p *pages) put(key pageKey, v Page) {
 	if p.by == nil || len(p.by) >= pageMax {
 		p.by = map[pageKey]Page{}
 	}
+
 	p.by[key] = v
 }

@@ -62,6 +62,7 @@ func (w *steering) change(region string, at time.Time, by flex.Watts) {
 		if w.changes[name] == nil {
 			w.changes[name] = map[int64]flex.Watts{}
 		}
+
 		w.changes[name][at.Unix()/60] += by
 	}
 }
@@ -72,6 +73,7 @@ func (w *steering) add(p *store.Plugged) {
 		if w.e.Span.Contains(p.PluggedInAt) {
 			w.e.Needs.Unplanned++
 		}
+
 		return
 	}
 
@@ -149,6 +151,7 @@ func (w *steering) finish() {
 	for _, h := range w.hours {
 		w.e.Hours = append(w.e.Hours, *h)
 	}
+
 	slices.SortFunc(w.e.Hours, func(a, b SteeredHour) int {
 		return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Region, b.Region))
 	})
@@ -156,10 +159,12 @@ func (w *steering) finish() {
 	for region, changes := range w.changes {
 		w.e.Steps = append(w.e.Steps, largest(region, changes))
 	}
+
 	slices.SortFunc(w.e.Steps, func(a, b PowerStep) int {
 		if (a.Region == allRegions) != (b.Region == allRegions) {
 			return map[bool]int{true: -1, false: 1}[a.Region == allRegions]
 		}
+
 		return cmp.Compare(a.Region, b.Region)
 	})
 
@@ -167,6 +172,7 @@ func (w *steering) finish() {
 	slices.SortStableFunc(n.List, func(a, b MissedNeed) int {
 		return cmp.Compare(b.Short, a.Short)
 	})
+
 	n.List = n.List[:min(len(n.List), missedMax)]
 }
 

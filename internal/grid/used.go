@@ -95,6 +95,7 @@ func (s *Service) eachUse(
 
 			take(i, &u)
 		}
+
 		return nil
 	})
 }
@@ -136,6 +137,7 @@ func (u *using) read(
 			Energy:  energy,
 			Planned: planned >= 0,
 		}
+
 		u.Energy += energy
 		if planned >= 0 {
 			u.NumPlanned++
@@ -215,6 +217,7 @@ func (u *using) readings(
 		Labels: labels,
 		Within: flex.Span{From: first.Start(), To: last.End()},
 	}
+
 	for day := flex.DayAt(u.span.From); day.Start().Before(u.span.To); day = day.Add(1) {
 		q.Days = append(q.Days, day)
 	}
@@ -243,6 +246,7 @@ func (u *using) count(
 		Energy:  energy,
 		Metered: true,
 	}
+
 	delete(u.plan, id)
 }
 

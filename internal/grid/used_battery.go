@@ -60,6 +60,7 @@ func (u *using) countExpected(
 		Energy:  rounded(envelope.Joules(b.joules)),
 		Planned: b.seconds == int64(u.span.Len()/time.Second),
 	}
+
 	if !use.Planned {
 		use.Energy = 0
 	}
@@ -94,6 +95,7 @@ func (u *using) expectedOfBatteries(
 		asked: map[flex.AssetID][]flex.Step{},
 		found: map[flex.AssetID]*batteryUse{},
 	}
+
 	for _, o := range orders {
 		all.asked[o.Asset] = append(all.asked[o.Asset], flex.Step{
 			Span:  o.Meet(u.span),
@@ -114,6 +116,7 @@ func (u *using) expectedOfBatteries(
 		From: flex.DayAt(u.span.From).Start(),
 		To:   u.span.To,
 	}
+
 	err = tx.EachBatteryDay(ctx, scope, days, func(d *store.BatteryDay) {
 		all.of(d.AssetID).day(d, u.span)
 	})
@@ -234,6 +237,7 @@ func (u *using) inverters(
 		if was.Planned {
 			u.NumPlanned--
 		}
+
 		u.by[id] = AssetUse{
 			Energy:  energy,
 			Metered: true,

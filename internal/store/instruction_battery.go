@@ -51,6 +51,7 @@ func (tx *Tx) ScopeBatteries(
 	if err != nil {
 		return nil, err
 	}
+
 	const day = int64(24 * time.Hour / time.Microsecond)
 	args = append(
 		args,
@@ -60,6 +61,7 @@ func (tx *Tx) ScopeBatteries(
 		labelNumbers[flex.BatteryStateOfCharge],
 		labelNumbers[flex.BatteryStoredEnergy],
 	)
+
 	n := len(args)
 
 	return rows(ctx, tx.conn, scanScopeBattery, fmt.Sprintf(`SELECT s.id, s.site_id, p.stored_at, p.planned_w,
@@ -91,6 +93,7 @@ func scanScopeBattery(s scanner) (ScopeBattery, error) {
 		&b.Taken,
 		instant{&b.SentAt},
 	)
+
 	if err != nil {
 		return b, err
 	}
@@ -164,6 +167,7 @@ func (tx *Tx) freed(
 				list+` ORDER BY c.asset_id, c.instruction_id`,
 			args...,
 		)
+
 		if err != nil {
 			return nil, err
 		}
@@ -239,6 +243,7 @@ func (c *Called) expect(
 		From: begin,
 		To:   from,
 	}
+
 	after := flex.Span{
 		From: from,
 		To:   last,
@@ -301,12 +306,14 @@ func (tx *Tx) MeetingCalls(
 					instant{&m.From},
 					instant{&m.To},
 				)
+
 				return m, err
 			},
 			`SELECT c.asset_id, c.instruction_id, c.dispatched, i.from_at, i.to_at FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
 			WHERE c.org_id = $1 AND `+occupies+` AND c.asset_id IN `+list+` ORDER BY c.asset_id, c.instruction_id`,
 			args...,
 		)
+
 		if err != nil {
 			return nil, err
 		}

@@ -64,6 +64,7 @@ func (tx *Tx) ScopeHeaters(
 		labelNumbers[flex.RoomTemperature],
 		labelNumbers[flex.TankTemperature],
 	)
+
 	n := len(args)
 
 	var left leftOut
@@ -109,6 +110,7 @@ func scanScopeHeater(s scanner) (ScopeHeater, error) {
 		&h.Metered,
 		&h.Taken,
 	)
+
 	h.Plan.MadeAt = made
 	if err != nil || expected == "" {
 		return h, err

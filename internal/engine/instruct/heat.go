@@ -24,6 +24,7 @@ func (a HeatAsk) Pence(energy float64) float64 {
 	if a.Up {
 		worth, beyond = -worth, -beyond
 	}
+
 	if !a.Whole {
 		worth = 0
 	}
@@ -44,6 +45,7 @@ func HeatPence(asks []HeatAsk) func(energy float64) float64 {
 			own = append(own, a)
 		}
 	}
+
 	if own == nil {
 		own = asks
 	}
@@ -53,6 +55,7 @@ func HeatPence(asks []HeatAsk) func(energy float64) float64 {
 		for _, a := range own {
 			sum += a.Pence(energy)
 		}
+
 		return sum
 	}
 }
