@@ -81,7 +81,12 @@ func learnBase(
 	least := leastOf(by)
 	for kind := range by {
 		for place := range by[kind] {
-			own, isGuess := enoughOf(by, guesses, kind, place)
+			own, isGuess := enoughOf(
+				by,
+				guesses,
+				kind,
+				place,
+			)
 			if len(own) < BaseDays {
 				continue
 			}
@@ -174,7 +179,12 @@ func baseAt(
 		return baseLoad{}, err
 	}
 
-	basis, err := basisAt(ctx, tx, site, consent[site])
+	basis, err := basisAt(
+		ctx,
+		tx,
+		site,
+		consent[site],
+	)
 	if err != nil || basis == "" {
 		return baseLoad{}, err
 	}
@@ -256,7 +266,12 @@ func readBase(
 	site flex.SiteID,
 	today flex.Day,
 ) (baseLoad, error) {
-	a, err := readAccount(ctx, tx, site, today)
+	a, err := readAccount(
+		ctx,
+		tx,
+		site,
+		today,
+	)
 	if err != nil {
 		return baseLoad{}, err
 	}

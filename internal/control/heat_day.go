@@ -44,7 +44,12 @@ func (t *heatedTank) keepHalfHour(
 // expectedIn is what the plan in force has the heater draw in a half-hour.
 func (t *heatedTank) expectedIn(p flex.Period) flex.WattHours {
 	if t.plan.Room == nil {
-		return energyIn([]draws{{lists: [][]flex.Step{t.plan.Steps}, power: t.plan.Power}}, p)
+		on := draws{
+			lists: [][]flex.Step{t.plan.Steps},
+			power: t.plan.Power,
+		}
+
+		return energyIn([]draws{on}, p)
 	}
 
 	for _, c := range t.plan.Room.Course {

@@ -25,7 +25,12 @@ func metered(
 	site flex.SiteID,
 	before flex.Day,
 ) (load, roof forecast.Series, err error) {
-	a, err := readAccount(ctx, tx, site, before)
+	a, err := readAccount(
+		ctx,
+		tx,
+		site,
+		before,
+	)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -161,7 +166,11 @@ func (a *siteAccount) readings(
 		[]flex.Label{flex.SolarPower, flex.HeatPower},
 	)
 
-	q := store.ReadingQuery{Days: a.days(), Labels: labels}
+	q := store.ReadingQuery{
+		Days:   a.days(),
+		Labels: labels,
+	}
+
 	for _, own := range a.assets {
 		q.Assets = append(q.Assets, own.id)
 	}
@@ -198,7 +207,11 @@ func (a *siteAccount) addDevices(
 		}
 
 		if gave := energies(rs, flex.SolarPower); len(gave) > 0 {
-			a.add(own, roofDevice, gave)
+			a.add(
+				own,
+				roofDevice,
+				gave,
+			)
 		}
 
 		if err := a.addSent(ctx, tx, own, rs); err != nil {
@@ -207,7 +220,11 @@ func (a *siteAccount) addDevices(
 
 		heats := own.typ.Heats() && (a.steered[own.id] || !own.until.IsZero())
 		if took := energies(rs, flex.HeatPower); heats && len(took) > 0 {
-			a.add(own, heaterDevice, took)
+			a.add(
+				own,
+				heaterDevice,
+				took,
+			)
 		}
 	}
 
@@ -221,7 +238,12 @@ func (a *siteAccount) addCharger(
 	own *pastAsset,
 	rs []flex.Reading,
 ) error {
-	sessions, _, err := tx.Sessions(ctx, own.id, sessionsBack, 0)
+	sessions, _, err := tx.Sessions(
+		ctx,
+		own.id,
+		sessionsBack,
+		0,
+	)
 	if err != nil {
 		return fmt.Errorf("read when a car was plugged in: %w", err)
 	}
@@ -245,7 +267,11 @@ func (a *siteAccount) addBattery(own *pastAsset, took forecast.Series) {
 		}
 	}
 
-	a.add(own, batteryDevice, took)
+	a.add(
+		own,
+		batteryDevice,
+		took,
+	)
 }
 
 func (a *siteAccount) add(
@@ -353,9 +379,17 @@ func (a *siteAccount) addSent(
 	}
 
 	took, guessed := forecast.Series{}, map[flex.Period]bool{}
-	span := flex.Span{From: a.before.Add(-forecast.Days).Start(), To: a.before.Start()}
+	span := flex.Span{
+		From: a.before.Add(-forecast.Days).Start(),
+		To:   a.before.Start(),
+	}
+
 	if own.typ == flex.Battery && !reports(rs, flex.BatteryInverterPower) {
-		powers, err := tx.BatteryHalfHours(ctx, own.id, span)
+		powers, err := tx.BatteryHalfHours(
+			ctx,
+			own.id,
+			span,
+		)
 		if err != nil {
 			return fmt.Errorf("read what a battery was planned with: %w", err)
 		}
@@ -367,7 +401,11 @@ func (a *siteAccount) addSent(
 	}
 
 	if own.typ.Heats() && !reports(rs, flex.HeatPower) {
-		halves, err := tx.HeatHalfHours(ctx, own.id, span)
+		halves, err := tx.HeatHalfHours(
+			ctx,
+			own.id,
+			span,
+		)
 		if err != nil {
 			return fmt.Errorf("read what a heater was planned with: %w", err)
 		}

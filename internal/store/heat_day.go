@@ -35,7 +35,12 @@ func (tx *Tx) AddHeatHalfHour(
 		id.Bytes(),
 		micros(day.Start()),
 		tx.org.Bytes(),
-		fmt.Sprintf("%d/%d/%d", number, h.Expected, h.Most),
+		fmt.Sprintf(
+			"%d/%d/%d",
+			number,
+			h.Expected,
+			h.Most,
+		),
 	)
 	if err != nil || number != 1 {
 		return err
@@ -62,7 +67,11 @@ func (tx *Tx) HeatHalfHours(
 	read := func(s scanner) error {
 		var from time.Time
 		var text string
-		if err := s.Scan(instant{&from}, &text); err != nil {
+		err := s.Scan(
+			instant{&from},
+			&text,
+		)
+		if err != nil {
 			return err
 		}
 
@@ -98,7 +107,13 @@ func addHeatHalfHour(
 ) error {
 	var number int
 	var h HeatHalfHour
-	n, err := fmt.Sscanf(text, "%d/%d/%d", &number, &h.Expected, &h.Most)
+	n, err := fmt.Sscanf(
+		text,
+		"%d/%d/%d",
+		&number,
+		&h.Expected,
+		&h.Most,
+	)
 	if err != nil || n != 3 {
 		return fmt.Errorf("%w: %q is no half-hour", ErrUnreadable, text)
 	}
@@ -124,7 +139,11 @@ func (tx *Tx) BatteryHalfHours(
 	read := func(s scanner) error {
 		var from time.Time
 		var text string
-		if err := s.Scan(instant{&from}, &text); err != nil {
+		err := s.Scan(
+			instant{&from},
+			&text,
+		)
+		if err != nil {
 			return err
 		}
 
