@@ -233,10 +233,10 @@ func (s *Service) forecast(
 }
 
 // forecastText writes a guess, as guessed reads it.
-func forecastText(draws, discharges []flex.WattHours) string {
+func forecastText(draws, generated []flex.WattHours) string {
 	words := make([]string, len(draws))
 	for i := range draws {
-		words[i] = fmt.Sprintf("%d/%d", draws[i], discharges[i])
+		words[i] = fmt.Sprintf("%d/%d", draws[i], generated[i])
 	}
 
 	return strings.Join(words, " ")
@@ -256,8 +256,8 @@ func guessed(
 		if n := at.Sub(p.ForecastFrom); n >= 0 && n < len(words) {
 			a, b, _ := strings.Cut(words[n], "/")
 			draws, _ := strconv.ParseInt(a, 10, 64)
-			discharges, _ := strconv.ParseInt(b, 10, 64)
-			load[i], roof[i] = flex.WattHours(draws), flex.WattHours(discharges)
+			generated, _ := strconv.ParseInt(b, 10, 64)
+			load[i], roof[i] = flex.WattHours(draws), flex.WattHours(generated)
 		}
 	}
 

@@ -83,14 +83,14 @@ func outturn(
 ) []OutturnHalfHour {
 	periods := periodsTo(flex.PeriodAt(day.Start()), day.Add(1).Start())
 	draws, _ := forecast.Load(load, periods, settle.Working)
-	discharges, origins := solar(said, roof, periods)
+	generated, origins := solar(said, roof, periods)
 	hs := make([]OutturnHalfHour, len(periods))
 
 	for i, p := range periods {
 		hs[i] = OutturnHalfHour{
 			Period:   p,
 			Load:     draws[i],
-			Roof:     discharges[i],
+			Roof:     generated[i],
 			RoofFrom: origins[i],
 		}
 

@@ -124,13 +124,13 @@ func (s *Service) Solar(
 		}
 
 		all := periodsTo(flex.PeriodAt(today.Start()), today.Add(2).Start())
-		discharges, origins := solar(said, roof, all)
+		generated, origins := solar(said, roof, all)
 
 		for i, p := range all {
 			if p.End().After(tx.Now()) {
 				o.HalfHours = append(
 					o.HalfHours,
-					SolarHalfHour{p, discharges[i], origins[i]},
+					SolarHalfHour{p, generated[i], origins[i]},
 				)
 			}
 		}
@@ -148,7 +148,7 @@ func solar(
 	roof forecast.Series,
 	periods []flex.Period,
 ) ([]flex.WattHours, []string) {
-	discharges, known := forecast.Solar(roof, periods)
+	generated, known := forecast.Solar(roof, periods)
 	origins := make([]string, len(periods))
 
 	for i, p := range periods {
@@ -158,9 +158,9 @@ func solar(
 		}
 
 		if e, given := said.Energies[p]; given {
-			discharges[i], origins[i] = e, SolarGiven
+			generated[i], origins[i] = e, SolarGiven
 		}
 	}
 
-	return discharges, origins
+	return generated, origins
 }
