@@ -82,6 +82,9 @@ const legend = {
   pointed(u) { u.root.classList.toggle("idle", u.cursor.idx == null); },
 };
 
+// wider takes a gap's last edge in: the rise to the value behind it would be drawn there as a thin line.
+const wider = (u, series, from, to, gaps) => gaps.map(([begin, end]) => [begin, end + devicePixelRatio]);
+
 // draw makes a plot in the element and keeps it as wide as its place; options is a function,
 // because colours change between light and dark.
 export function draw(element, options, data) {
@@ -92,6 +95,7 @@ export function draw(element, options, data) {
     // the date at the end of the time axis needs room where no axis stands beside it
     const right = o.axes.some((a) => a.side === 1) ? null : 36;
     const { hooks = {} } = o;
+    for (const one of o.series.slice(1)) one.gaps = wider;
     o.hooks = {
       ...hooks,
       setData: [...(hooks.setData ?? []), legend.named],
