@@ -162,6 +162,11 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 		return nil, err
 	}
 
+	if err := db.checkPooler(ctx); err != nil {
+		db.Close()
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+
 	if err := db.compareClocks(ctx); err != nil {
 		db.Close()
 		return nil, err
