@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"time"
 
 	"flexd/internal/engine/battery"
@@ -476,6 +477,9 @@ func periodsTo(from flex.Period, to time.Time) []flex.Period {
 	return ps
 }
 
+// solvers keeps the working memory of batteries' plans, some hundred kilobytes each.
+var solvers = sync.Pool{New: func() any { return new(battery.Solver) }}
+
 // planModes chooses the modes of the half-hours. What was dispatched stays as it is.
 // It returns the power of each half-hour too, as far as the guess of load and roof is right.
 func planModes(
@@ -495,7 +499,9 @@ func planModes(
 	free := ahead.from(fixed)
 	rest := free.problem(device, flex.WattHours(left), before)
 	free.keep(&rest, old)
-	chosen := new(battery.Solver).SolveModes(&rest, modes[fixed:])
+	solver := solvers.Get().(*battery.Solver)
+	chosen := solver.SolveModes(&rest, modes[fixed:])
+	solvers.Put(solver)
 	if err := check.Modes(&rest, modes[fixed:], chosen); err != nil {
 		return nil, nil, err
 	}

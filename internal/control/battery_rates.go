@@ -242,23 +242,36 @@ func forecastText(draws, generated []flex.WattHours) string {
 	return strings.Join(words, " ")
 }
 
-// guessed reads the guess for the periods; where there is none it is that of a home of
-// which nothing is known.
+// guessed reads the guess for periods that follow each other; where there is none it is that of a home of
+// which nothing is known. It goes through the text without a list of its words: a battery that asks for its
+// schedule has it read once for each of its steps.
 func guessed(
 	p *store.BatteryPlan,
 	periods []flex.Period,
 ) (load, roof []flex.WattHours) {
 	load, roof = make([]flex.WattHours, len(periods)), make([]flex.WattHours, len(periods))
-	words := strings.Fields(p.Forecast)
+	if len(periods) == 0 {
+		return load, roof
+	}
 
-	for i, at := range periods {
+	for i := range load {
 		load[i] = forecast.Unknown
-		if n := at.Sub(p.ForecastFrom); n >= 0 && n < len(words) {
-			a, b, _ := strings.Cut(words[n], "/")
+	}
+
+	i := p.ForecastFrom.Sub(periods[0])
+	for word := range strings.FieldsSeq(p.Forecast) {
+		if i >= len(periods) {
+			break
+		}
+
+		if i >= 0 {
+			a, b, _ := strings.Cut(word, "/")
 			draws, _ := strconv.ParseInt(a, 10, 64)
 			generated, _ := strconv.ParseInt(b, 10, 64)
 			load[i], roof[i] = flex.WattHours(draws), flex.WattHours(generated)
 		}
+
+		i++
 	}
 
 	return load, roof

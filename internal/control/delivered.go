@@ -76,20 +76,12 @@ func followedSchedules(
 	newest *store.Schedule,
 	since flex.Span,
 ) ([]following, error) {
-	chain := []store.Schedule{*newest}
-	for len(chain) < chainMax {
-		s := &chain[len(chain)-1]
-		if s.Before.IsZero() || s.Steps[0].From.Before(since.From) {
-			break
-		}
-
-		before, err := tx.Schedule(ctx, s.Before)
-		if err != nil {
-			return nil, err
-		}
-
-		chain = append(chain, before)
+	before, err := tx.SchedulesBefore(ctx, newest, since.From, chainMax-1)
+	if err != nil {
+		return nil, err
 	}
+
+	chain := append([]store.Schedule{*newest}, before...)
 
 	taken, err := tx.TakenUp(ctx, chain)
 	if err != nil {

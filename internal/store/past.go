@@ -81,6 +81,35 @@ func (tx *Tx) SchedulesWithin(
 		tx.org.Bytes(), asset.Bytes(), micros(span.From), micros(span.To))
 }
 
+// SchedulesBefore returns the schedules of a session that one replaced, the newest first: up to the first that began
+// before an instant, and at most so many. One statement reads them: a car whose readings come is looked at often.
+func (tx *Tx) SchedulesBefore(
+	ctx context.Context,
+	s *Schedule,
+	since time.Time,
+	most int,
+) ([]Schedule, error) {
+	if s.Before.IsZero() || most < 1 || s.Steps[0].From.Before(since) {
+		return nil, nil
+	}
+
+	return rows(
+		ctx,
+		tx.conn,
+		scanSchedule,
+		`WITH RECURSIVE chain (id, from_at, before_id, place) AS (
+			SELECT event_id, from_at, before_id, 1 FROM schedule WHERE org_id = $1 AND event_id = $2
+			UNION ALL SELECT c.event_id, c.from_at, c.before_id, chain.place + 1
+				FROM chain JOIN schedule c ON c.event_id = chain.before_id
+				WHERE c.org_id = $1 AND chain.from_at >= $3 AND chain.place < $4)
+		SELECT `+scheduleColumns+` FROM schedule WHERE org_id = $1 AND event_id IN (SELECT id FROM chain) ORDER BY generation DESC`,
+		tx.org.Bytes(),
+		s.Before.Bytes(),
+		since.UnixMicro(), // that of the zero time is below all others
+		most,
+	)
+}
+
 // Consent is a consent that was given or withdrawn.
 type Consent struct {
 	Kind       string    // "boundary meter", or a dispatch method
