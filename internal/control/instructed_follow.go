@@ -378,7 +378,7 @@ func halfHourShares(
 			e, ok := metered[c.AssetID][p]
 			base := drawnOf(&c, c.Baseline, p.Span())
 			change := base - drawnOf(&c, c.Expected, p.Span())
-			if ok && change != 0 {
+			if ok && tells(&c, change) {
 				shares[c.AssetID] = instruct.Percent(100 * (base -
 					charge.Joules(e)*3600) / change)
 				break
@@ -387,6 +387,16 @@ func halfHourShares(
 	}
 
 	return shares, nil
+}
+
+// tells reports whether a half-hour in which an asset was to change so much says how far it follows. What a heater draws is only
+// expected: one that was to change next to nothing differs by many times that.
+func tells(c *store.Called, change charge.Joules) bool {
+	if c.Heater {
+		return max(change, -change) >= charge.Joules(leastTakenBack)*charge.Joules(flex.HalfHour/time.Second)
+	}
+
+	return change != 0
 }
 
 // meteredOf is what the meters of called assets say of the half-hours of a span.

@@ -73,6 +73,8 @@ type siteAccount struct {
 	net     forecast.Series       // at the boundary
 	read    store.PlanRead        // what of the boundary was looked at
 	devices []siteDevice
+	// an asset that is no battery, such as a roof's inverter, reports what batteries take
+	hybrid bool
 }
 
 // pastAsset is an asset of a site, or one that was until it was taken away.
@@ -194,6 +196,11 @@ func (a *siteAccount) addDevices(
 	tx *store.Tx,
 	by map[flex.AssetID][]flex.Reading,
 ) error {
+	a.hybrid = slices.ContainsFunc(a.assets, func(own pastAsset) bool {
+		other := own.typ != flex.Battery && !own.typ.Charges()
+		return other && own.until.IsZero() && reports(by[own.id], flex.BatteryInverterPower)
+	})
+
 	for i := range a.assets {
 		own := &a.assets[i]
 		rs := by[own.id]
@@ -348,12 +355,12 @@ func (a *siteAccount) taken(
 	return sum, true
 }
 
-// batteryHeard reports whether any battery says something of a half-hour, or the home has none that ever did.
+// batteryHeard reports whether any battery says something of a half-hour, or the home has none then that ever did.
 func (a *siteAccount) batteryHeard(p flex.Period) bool {
 	found := false
 	for i := range a.devices {
 		d := &a.devices[i]
-		if d.kind != batteryDevice {
+		if d.kind != batteryDevice || d.goneAt(p) {
 			continue
 		}
 
@@ -384,7 +391,8 @@ func (a *siteAccount) addSent(
 		To:   a.before.Start(),
 	}
 
-	if own.typ == flex.Battery && !reports(rs, flex.BatteryInverterPower) {
+	silent := !a.hybrid && !reports(rs, flex.BatteryInverterPower)
+	if own.typ == flex.Battery && silent {
 		powers, err := tx.BatteryHalfHours(
 			ctx,
 			own.id,
@@ -437,9 +445,14 @@ func (a *siteAccount) guessed(p flex.Period) bool {
 	})
 }
 
-// roof is what all roofs gave, in the half-hours of which each is known.
+// roof is what all roofs gave, in the half-hours of which each is known. There is none where all were taken away: they give nothing more.
 func (a *siteAccount) roof() forecast.Series {
 	sum := forecast.Series{}
+	there := func(d siteDevice) bool { return d.kind == roofDevice && d.until.IsZero() }
+	if !slices.ContainsFunc(a.devices, there) {
+		return sum
+	}
+
 	for i := range a.devices {
 		if a.devices[i].kind == roofDevice {
 			addTo(sum, a.devices[i].took)
@@ -495,8 +508,7 @@ func (d *siteDevice) in(p flex.Period) (flex.WattHours, bool) {
 		return e, true
 	}
 
-	gone := !d.until.IsZero() && !p.Start().Before(d.until)
-	if gone {
+	if d.goneAt(p) {
 		return 0, true
 	}
 
@@ -512,6 +524,11 @@ func (d *siteDevice) in(p flex.Period) (flex.WattHours, bool) {
 	}
 
 	return 0, before && !d.longMetered
+}
+
+// goneAt reports whether the device had been taken away before a half-hour.
+func (d *siteDevice) goneAt(p flex.Period) bool {
+	return !d.until.IsZero() && !p.Start().Before(d.until)
 }
 
 // sessionsBack is the number of plug sessions of a charger that are looked back at.

@@ -48,6 +48,29 @@ func TestOwnLoad_Silent(t *testing.T) {
 	}
 }
 
+// TestOwnLoad_SentHybrid has a roof's inverter report what the battery took that was sent the same: it is subtracted once. The home draws
+// 2 kW at night.
+func TestOwnLoad_SentHybrid(t *testing.T) {
+	each(t, "2026-01-14T18:00:00Z", func(h *fixture) {
+		h.fuse(15, 7400)
+		day := flex.DayAt(at("2026-01-14T18:00:00Z"))
+		h.Consent(day.Add(-30).Start())
+		h.reads(h.Asset(h.site, flex.BoundaryMeter, 0), flex.BoundaryImportPower, day, atNight(5, 0.5))
+		h.reads(h.Asset(h.site, flex.PVInverter, 3000), flex.BatteryInverterPower, day, atNight(3, 0))
+		id := h.Asset(h.site, flex.Battery, 3000)
+		h.Exec(`UPDATE asset SET capacity_wh = 10000 WHERE id = $1`, id.Bytes())
+		h.write(func(tx *store.Tx) error { return h.wasSent(tx, id, flex.Battery, day, 20) })
+
+		a, err := h.service.HomeLoad(h.Context(), h.Org, h.site)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a[4] != 2 || a[37] != 0.5 {
+			t.Errorf("%g kW are kept free at 02:00 and %g at 18:30, not 2 and 0.5", a[4], a[37])
+		}
+	})
+}
+
 // wasSent keeps that a device was to draw 3 kW in the nights of some days.
 func (h *fixture) wasSent(tx *store.Tx, id flex.AssetID, typ flex.AssetType, day flex.Day, days int) error {
 	for back := days; back >= 1; back-- {

@@ -121,6 +121,13 @@ func TestOwnLoad(t *testing.T) {
 			d.drop(old)
 			d.battery()
 		}, 1, 4, 500},
+		{"a battery that was taken away", func(d devices) {
+			d.reads(d.meter, flex.BoundaryImportPower, d.day, always(0.5))
+			old := d.battery()
+			d.reads(old, flex.BatteryInverterPower, d.day, func(back, _ int) (float64, bool) { return 0, back > 5 })
+			d.drop(old)
+			d.Exec(`UPDATE former_asset SET gone_at = $2 WHERE id = $1`, old.Bytes(), d.day.Add(-5).Start().UnixMicro())
+		}, 1, 4, 500},
 		{"a battery that says nothing", func(d devices) {
 			d.reads(d.meter, flex.BoundaryImportPower, d.day, atNight(3.5, 0.5))
 			d.reads(d.battery(), flex.BatteryInverterPower, d.day, func(back, n int) (float64, bool) { return 3, back > 1 })
