@@ -32,7 +32,7 @@ type gathering struct {
 
 	assets       []flex.AssetID // of the fleet's cars, in their order
 	uncontrolled int
-	short        int
+	short        map[int]bool // the fleet's cars that cannot have what they need, by their time or behind their fuse
 
 	offPeak map[flex.Tariff][]secondSpan
 
@@ -50,6 +50,7 @@ func gather(now time.Time) *gathering {
 		fleet:   envelope.New(HalfHours),
 		offPeak: map[flex.Tariff][]secondSpan{},
 		behind:  map[flex.AssetID]behind{},
+		short:   map[int]bool{},
 	}
 
 	first := flex.PeriodAt(now)
@@ -126,13 +127,14 @@ func (g *gathering) add(p *store.Plugged) {
 		Least: need - power*envelope.Joules(beyond), Most: max(need, d.ahead),
 	}
 
+	n := g.fleet.Len()
 	if at, fused := g.behind[p.AssetID]; fused {
-		at.add(g.fleet.Len())
+		at.add(n)
 	}
 
 	short := g.fleet.Add(car)
 	if short > power*roundUp {
-		g.short++
+		g.short[n] = true
 	}
 }
 

@@ -84,7 +84,7 @@ func (g *gathering) envelope(scope flex.Scope) *Envelope {
 		Scope:        scope,
 		Controlled:   g.fleet.Len(),
 		Uncontrolled: g.uncontrolled,
-		Short:        g.short,
+		Short:        len(g.short),
 		Batteries:    len(g.batteries),
 	}
 

@@ -72,7 +72,7 @@ func (g *gathering) share() {
 			short := g.fleet.Share(g.carries(site, line), cars)
 			for i, s := range short {
 				if s > envelope.Joules(g.fleet.Car(cars[i]).Power)*roundUp {
-					g.short++
+					g.short[cars[i]] = true
 				}
 			}
 		}

@@ -96,6 +96,25 @@ func TestEnvelope_Fuse(t *testing.T) {
 	}
 }
 
+// TestEnvelope_FuseShort counts a car once that cannot have what it needs, neither by its time nor behind its fuse.
+func TestEnvelope_FuseShort(t *testing.T) {
+	hour := flex.Span{From: evening, To: evening.Add(80 * time.Minute)}
+	g := gather(evening)
+	g.behindFuse(10_000, flex.AssetID{1}, flex.AssetID{2})
+	for id := range byte(2) {
+		g.add(&store.Plugged{
+			AssetID: flex.AssetID{id + 1}, Planned: true, Power: 7400, Need: 10_000, ReadyBy: hour.To, Steps: []flex.Step{{Span: hour}},
+			Tariff: flex.Tariff{Zone: "Europe/London", Type: flex.SingleRate},
+		})
+	}
+	g.share()
+
+	e := g.envelope(flex.Scope{})
+	if whole := e.Windows[HalfHours-1]; e.Short != 2 || whole.Least != 13_333 || whole.Most != 13_333 {
+		t.Errorf("%d short of 2, %d to %d Wh", e.Short, whole.Least, whole.Most)
+	}
+}
+
 // unplanned is a car whose schedule has no charging.
 func unplanned(p *store.Plugged) *store.Plugged {
 	for i := range p.Steps {

@@ -63,6 +63,18 @@ func measuredLabels() []flex.Label {
 	return labels
 }
 
+// stateLabels are the labels of what is read at instants.
+func stateLabels() []flex.Label {
+	var labels []flex.Label
+	for _, m := range measures {
+		if m.state {
+			labels = append(labels, m.labels...)
+		}
+	}
+
+	return labels
+}
+
 // expectedMeasures are what an asset owes: what came of it on the days, what a charger
 // measures of itself, and of another asset whose readings stopped before them, its usual one.
 func expectedMeasures(

@@ -160,11 +160,12 @@ func (v *MissingView) addRows(
 
 // missingPart is the number of assets whose readings are in memory at once: a power may be read
 // each minute.
-const missingPart = 25
+const missingPart = 5
 
 // heard is what is known of some assets' readings.
 type heard struct {
 	readings map[flex.AssetID][]flex.Reading
+	before   map[flex.AssetID][]flex.Reading // of states, in the half-hour before the days
 	sessions map[flex.AssetID][]flex.Span
 	ever     map[flex.SiteID]map[flex.AssetID]bool // those that ever sent steady ones
 	now      time.Time
@@ -197,6 +198,11 @@ func (v *MissingView) hear(
 		h.readings[r.AssetID] = append(h.readings[r.AssetID], r)
 	}
 
+	h.before, err = v.statesBefore(ctx, tx, ids)
+	if err != nil {
+		return h, err
+	}
+
 	h.sessions, err = tx.SessionSpans(ctx, ids, v.span())
 	if err != nil {
 		return h, err
@@ -208,6 +214,27 @@ func (v *MissingView) hear(
 	h.ever, err = tx.SteadyAt(ctx, slices.Compact(sites))
 
 	return h, err
+}
+
+// statesBefore reads the states of the half-hour before the days, which count for their first one too.
+func (v *MissingView) statesBefore(
+	ctx context.Context,
+	tx *store.Tx,
+	assets []flex.AssetID,
+) (map[flex.AssetID][]flex.Reading, error) {
+	found, err := tx.Readings(ctx, store.ReadingQuery{
+		Assets: assets,
+		Labels: stateLabels(),
+		Days:   []flex.Day{v.Days[0].Add(-1)},
+		Within: flex.PeriodAt(v.Days[0].Start()).Add(-1).Span(),
+	})
+
+	before := map[flex.AssetID][]flex.Reading{}
+	for _, r := range found {
+		before[r.AssetID] = append(before[r.AssetID], r)
+	}
+
+	return before, err
 }
 
 // span is from the first of the days to the end of the last.
@@ -247,7 +274,8 @@ func (v *MissingView) addPart(
 				return m.has(r.Label) && !o.touched(r.Span)
 			})
 
-			v.count(&row, m.known(rs), &o)
+			known := m.known(slices.Concat(h.before[a.ID], rs))
+			v.count(&row, known, &o)
 			v.Rows = append(v.Rows, row)
 		}
 	}

@@ -71,6 +71,7 @@ func TestMissing_EveryDevice(t *testing.T) {
 				h.put(t, 2, flex.BatteryStateOfCharge, day, 1, 44, 0)
 				h.put(t, 3, flex.HeatPower, day, 1, all, 15*time.Minute)
 				h.put(t, 3, flex.RoomTemperature, day, 11, 11, 0)
+				h.put(t, 4, flex.TankTemperature, day.Add(-1), day.Add(-1).Periods(), day.Add(-1).Periods(), 0)
 				h.put(t, 4, flex.TankTemperature, day, 2, 2, 0)
 				h.put(t, 4, flex.TankTemperature, day, 4, 4, 0)
 				h.put(t, 5, flex.BoundaryImportPower, day, 2, all, 15*time.Minute)
@@ -83,7 +84,7 @@ func TestMissing_EveryDevice(t *testing.T) {
 					fmt.Sprintf("2 battery_state_of_charge_pct %d/%d", all-45, all),
 					fmt.Sprintf("3 heat_power_kw 0/%d", all),
 					fmt.Sprintf("3 room_temperature_c %d/%d", all-2, all),
-					fmt.Sprintf("4 tank_temperature_c %d/%d", all-4, all),
+					fmt.Sprintf("4 tank_temperature_c %d/%d", all-5, all),
 					fmt.Sprintf("5 boundary_import_kw 1/%d", all),
 					fmt.Sprintf("6 battery_state_of_charge_pct %d/%d", all, all),
 					fmt.Sprintf("8 solar_power_kw 3/%d", all),

@@ -36,7 +36,7 @@ type BatteryMovement byte
 // Charges reports whether it may charge.
 func (m BatteryMovement) Charges() bool { return m == 'b' || m == 'c' }
 
-// Gives reports whether it may discharge.
+// Discharges reports whether it may discharge.
 func (m BatteryMovement) Discharges() bool { return m == 'b' || m == 'd' }
 
 // AddBatteryHalfHour keeps a half-hour of a battery; its number is that of the period. Of two of one half-hour the first counts.

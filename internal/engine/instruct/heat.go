@@ -1,7 +1,8 @@
 package instruct
 
-// HeatersMax is how many heaters an instruction looks at, at most, those of sites that were called least often first.
-const HeatersMax = 500
+// HeatersMax is how many heaters an instruction looks at, at most, those of sites that were called least often first. All their
+// plans are made in one transaction.
+const HeatersMax = 200
 
 const (
 	// heatBeyond is what a kWh counts, in pence, that a heater moves the other way than an instruction asks: more than any heat
