@@ -226,7 +226,7 @@ func (s *Service) deliver(
 
 	problem := "what comes before it was not sent yet"
 	if !m.Early {
-		problem = s.send(ctx, m)
+		problem = s.attempt(ctx, m)
 	}
 
 	return s.DB.WriteAll(ctx, func(all *store.All) error {
@@ -256,6 +256,19 @@ func concluded(
 		all.Now().Add(min(alertPause<<(m.Tries-1), alertWait)),
 		problem,
 	)
+}
+
+// attempt sends a message. A panic is what went wrong with it, so that it is not sent without end.
+func (s *Service) attempt(ctx context.Context, m store.AlertMessage) (problem string) {
+	var failed error
+	defer func() {
+		if failed != nil {
+			problem, _, _ = strings.Cut(failed.Error(), "\n")
+		}
+	}()
+	defer flex.Recover(&failed)
+
+	return s.send(ctx, m)
 }
 
 // send sends a message once and says what went wrong, "" if nothing did.

@@ -114,7 +114,7 @@ func (s *Server) nothing(r *request) error {
 		return flex.Fail(flex.NotFound, "this page is not known")
 	}
 
-	r.w.Header().Set("Allow", "GET, HEAD, POST")
+	r.w.Header().Set("Allow", "GET, HEAD")
 
 	return s.show(r, http.StatusMethodNotAllowed, "error", map[string]any{
 		"Text":  r.speech.say("There is no such page."),
