@@ -52,7 +52,7 @@ var (
 	)
 	errPasskeyPlace = flex.Fail(
 		flex.Unavailable,
-		"passkeys take a name under TLS, or localhost: set --public-url, and a key file",
+		"passkeys take a name under TLS, or localhost: set --base-url, and a key file",
 	)
 )
 
