@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -219,7 +220,36 @@ func (s statusReport) results() Results {
 		})
 	}
 
+	s.refuseDuplicates(out.Results)
+
 	return out
+}
+
+// duplicates are the reasons by which a bank refuses what it has already.
+var duplicates = []string{"AM05", "DU01", "DU02", "DU03", "DU04", "DU05", "DUPL"}
+
+// refuseDuplicates has no refusal count whose reason is that the bank has the same already: the
+// first may have been paid.
+func (s statusReport) refuseDuplicates(results []Result) {
+	whole := s.Reasons
+	for _, b := range s.Batches {
+		whole = slices.Concat(whole, b.Reasons)
+	}
+
+	for i := range results {
+		r := &results[i]
+		words := strings.FieldsFunc(
+			strings.ToUpper(r.Reason+" "+join(whole)),
+			func(c rune) bool { return c == ' ' || c == ';' },
+		)
+
+		isDuplicate := slices.ContainsFunc(words, func(word string) bool {
+			return slices.Contains(duplicates, word)
+		})
+		if isDuplicate && r.Outcome == Failed {
+			r.Problem = "the bank refuses it as a duplicate: what became of the first, its answer to that says"
+		}
+	}
 }
 
 // referenceOf returns the first reference that is one of flexd's, or else the first there is.

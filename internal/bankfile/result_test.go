@@ -40,13 +40,15 @@ func TestReadResults(t *testing.T) {
 	tx := func(ref, status, rest string) string {
 		return `<TxInfAndSts><OrgnlInstrId>I</OrgnlInstrId><OrgnlEndToEndId>` + ref + `</OrgnlEndToEndId><TxSts>` + status + `</TxSts>` + rest + `</TxInfAndSts>`
 	}
+	const twice = "the bank refuses it as a duplicate: what became of the first, its answer to that says"
 	for name, tt := range map[string]struct{ text, want string }{
 		"pain.002, payments": {report("<GrpSts>PART</GrpSts>", "<OrgnlPmtInfAndSts><OrgnlPmtInfId>FLEXD-M</OrgnlPmtInfId>"+
 			tx(refA, "RJCT", "<StsRsnInf><Rsn><Cd>AC01</Cd></Rsn><AddtlInf>Incorrect account</AddtlInf><AddtlInf>number</AddtlInf></StsRsnInf>"+
 				`<OrgnlTxRef><Amt><InstdAmt Ccy="GBP">10.00</InstdAmt></Amt></OrgnlTxRef>`)+tx(refB, "ACSC", "")+tx("other", "ACSP", "")+"</OrgnlPmtInfAndSts>"),
 			refA + "FLEXD-M failed £10.00 AC01 Incorrect account number\n" + refB + "FLEXD-M paid\notherFLEXD-M under way"},
 		"pain.002, a batch":   {report("", "<OrgnlPmtInfAndSts><OrgnlPmtInfId>FLEXD-N</OrgnlPmtInfId><PmtInfSts>RJCT</PmtInfSts></OrgnlPmtInfAndSts>"), "FLEXD-N failed"},
-		"pain.002, the group": {report("<GrpSts>RJCT</GrpSts><StsRsnInf><Rsn><Prtry>DUPL</Prtry></Rsn></StsRsnInf>", ""), "FLEXD-M failed  DUPL"},
+		"pain.002, the group": {report("<GrpSts>RJCT</GrpSts><StsRsnInf><Rsn><Prtry>DUPL</Prtry></Rsn></StsRsnInf>", ""), "FLEXD-M failed  DUPL" + twice},
+		"pain.002, it has it": {report("", "<OrgnlPmtInfAndSts>"+tx(refA, "RJCT", "<StsRsnInf><Rsn><Cd>DU04</Cd></Rsn></StsRsnInf>")+"</OrgnlPmtInfAndSts>"), refA + "FLEXD-M failed  DU04" + twice},
 		"pain.002, taken":     {report("<GrpSts>ACTC</GrpSts>", ""), "FLEXD-M under way"},
 		"camt.053": {bankStatement(
 			// A return before its payment, in the order of a bank.

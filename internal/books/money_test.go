@@ -177,6 +177,38 @@ func TestOwed(t *testing.T) {
 	})
 }
 
+// What comes back of a withdrawal was not earned on that day: it is as old as it was.
+func TestOwed_CameBack(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		o := open(t, url)
+		o.earn("a", "2025-08-01", 1000) // the user's half is 500
+		var w store.Withdrawal
+		err := o.db.Write(t.Context(), o.org, func(tx *store.Tx) error {
+			var err error
+			w, err = tx.Withdraw(t.Context(), o.sites[0], 450, "user")
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		o.set("2026-10-22 09:00")
+		err = o.db.Write(t.Context(), o.org, func(tx *store.Tx) error {
+			_, err := tx.MoveWithdrawal(t.Context(), w.ID, ledger.Rejected, "ada", "")
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		got, err := o.books.Owed(t.Context(), o.org, flex.Day{})
+		want := books.Owed{AsOf: day(t, "2026-10-22"), Sites: 1, Total: 500, ByAge: [4]flex.Pence{0, 0, 0, 500}}
+		if err != nil || got != want {
+			t.Errorf("%+v, %v; want %+v", got, err, want)
+		}
+	})
+}
+
 func TestGive(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		o := open(t, url)

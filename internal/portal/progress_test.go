@@ -48,6 +48,15 @@ func TestPortal_Progress(t *testing.T) {
 		status, page = e.post(t, e.page+"/withdraw", "amount", "20", "form", formOf(t, page))
 		want(t, status, page, 200, "£20.00, asked for on 6 February 2026: waits for approval, expected at your bank on 9 February 2026 if it is approved in time.",
 			"<dt>Earned this month</dt><dd>£20.00</dd>", "<dt>This year</dt><dd>£20.60</dd>", "£8.40 to go")
+
+		err := e.db.Write(t.Context(), e.org, func(tx *store.Tx) error {
+			return tx.SetSettings(t.Context(), flex.OrgSettings{Payout: flex.PayoutSettings{WithoutCode: true, FileFormat: "bacs18"}})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, page = e.get(t, e.page) // sent on Monday, processed on Tuesday
+		want(t, status, page, 200, "expected at your bank on 11 February 2026 if it is approved in time.")
 	})
 }
 

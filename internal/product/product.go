@@ -286,13 +286,23 @@ func checkProductTimes(
 	return nil
 }
 
-// checkProductAhead refuses a product whose window has begun, or is too far off.
+// checkProductAhead refuses a product whose window has begun, or is too far off, and one that nobody could accept any more.
 func checkProductAhead(p *flex.Product, now time.Time) error {
 	if !p.From.After(now) || p.From.Sub(now) > Ahead {
 		return flex.Fail(
 			flex.Malformed,
 			"product %q: its window begins later than now, 400 days ahead at most",
 			p.Reference,
+		)
+	}
+
+	ended := p.AnswerBy.Before(now.Truncate(time.Minute))
+	if ended && !p.OptOut {
+		return flex.Fail(
+			flex.Malformed,
+			"product %q: answers ended at %s, so that nobody could accept it: give a later answer_by",
+			p.Reference,
+			p.AnswerBy.Format(time.RFC3339),
 		)
 	}
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -69,4 +70,39 @@ func TestSend_ChangedBeside(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A product that could be accepted by nobody any more is refused, also in the place of one that was: what households said of that stays.
+func TestImport_AnswersEnded(t *testing.T) {
+	begin := time.Date(2026, 1, 14, 12, 0, 0, 0, time.UTC)
+	now := begin
+	url := storetest.SQLite(t)
+	db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return now }})
+	seed := storetest.NewSeed(t, db, url)
+	s := &product.Service{DB: db, Control: &control.Service{DB: db}}
+	far := begin.Add(10 * 24 * time.Hour) // it is sent two days before
+	p := flex.Product{
+		Reference: "DFS-1", Span: flex.Span{From: far, To: far.Add(time.Hour)}, AnswerBy: begin.Add(time.Hour),
+		Change: -5000, Service: "dfs", Price: 100_000,
+	}
+	imports := func() error {
+		_, err := s.Import(t.Context(), seed.Org, []flex.Product{p})
+		return err
+	}
+	if err := imports(); err != nil {
+		t.Fatal(err)
+	}
+
+	now = begin.Add(2 * time.Hour)
+	if err := imports(); err != nil {
+		t.Errorf("the same again: %v", err)
+	}
+	p.Change = -4000
+	if err := imports(); flex.KindOf(err) != flex.Malformed || !strings.Contains(err.Error(), "answers ended at 2026-01-14T13:00:00Z") {
+		t.Errorf("other terms: %v", err)
+	}
+	p.AnswerBy = now
+	if err := imports(); err != nil {
+		t.Errorf("until now: %v", err)
+	}
 }

@@ -288,7 +288,7 @@ func approval(
 
 	a.Today, a.ToAccount, err = tx.ApprovedSince(
 		ctx,
-		flex.DayAt(tx.Now()).Period(0).Start(),
+		flex.DayAt(tx.Now()).Start(),
 		pinned.Account,
 	)
 	if err != nil {

@@ -225,6 +225,26 @@ func TestDecide_TwoOperators(t *testing.T) {
 	})
 }
 
+// The day's cap is of the London day: what was approved in the half-hour before midnight takes nothing of the next.
+func TestDecide_DayBegins(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		rules := atOnce()
+		rules.DailyCap = flex.Some[flex.Pence](4500)
+		y.pays(t, rules)
+		y.earn(t, 70)
+		y.now = clock("2026-01-15 23:45")
+		first, second := y.ask(t, bank, 2000), y.ask(t, bank, 3000)
+		if w, err := y.decide(t, first, ledger.Approved, "ann"); err != nil || w.Status != ledger.Approved {
+			t.Fatalf("before midnight: %+v %v", w, err)
+		}
+		y.now = clock("2026-01-16 00:00")
+		if w, err := y.decide(t, second, ledger.Approved, "ann"); err != nil || w.Status != ledger.Approved {
+			t.Errorf("at midnight: %+v %v", w, err)
+		}
+	})
+}
+
 // A form that is sent by many at once asks once.
 func TestWithdraw_FormAtOnce(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {

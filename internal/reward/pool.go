@@ -100,13 +100,28 @@ func (b *basis) caseOf(e *store.FlexEvent) *settle.Case {
 		c.Nominated.Set(e.First+i, wh)
 	}
 
-	for n := e.First; n <= e.Last; n++ {
-		if price, read := b.prices[e.Day.Period(n)]; read {
-			c.Prices = append(c.Prices, price.PricedPeriod)
-		}
-	}
+	b.addPrices(c, e)
 
 	return c
+}
+
+// addPrices gives a case the prices of its half-hours. What was posted is not taken back for want of them, which a flexd may
+// lack that took the organisation in: such a case waits, and is not final.
+func (b *basis) addPrices(c *settle.Case, e *store.FlexEvent) {
+	priced := true
+	for n := e.First; n <= e.Last; n++ {
+		price, read := b.prices[e.Day.Period(n)]
+		if read {
+			c.Prices = append(c.Prices, price.PricedPeriod)
+		}
+
+		_, known := settle.InstructedPrice(price.Price, price.Known, n, e.Instructed)
+		priced = priced && known
+	}
+
+	if !priced && e.Posted > 0 && b.knownAt.IsZero() {
+		c.Final = false
+	}
 }
 
 // meantUntilGone is what an event was to move, of each half-hour the part of the time until its asset

@@ -24,7 +24,7 @@ type OpenWithdrawal struct {
 	AskedAt time.Time
 	Amount  flex.Pence
 	Status  ledger.PaymentStatus
-	// on which the payment is made: by the file that it is in, else if it is approved in time
+	// at the user's bank: by the file that it is in, else if it is approved in time
 	ExpectedOn flex.Day
 }
 
@@ -90,8 +90,8 @@ func earnedSince(all []ledger.Booked, day flex.Day) flex.Pence {
 	return sum.Earned + sum.Other
 }
 
-// expectedOn is the day on which a withdrawal is paid: that of the payment file that it is in, else the
-// first day that a file has which is made today, or as soon as its account may be paid.
+// expectedOn is the day on which a withdrawal is at the user's bank: by the payment file that it is in, else by the
+// first that can be made, today or as soon as its account may be paid.
 func expectedOn(
 	ctx context.Context,
 	tx *store.Tx,
@@ -110,7 +110,7 @@ func expectedOn(
 			return flex.Day{}, err
 		}
 		if file != nil {
-			return file.Day, nil
+			return arrives(bankfile.Format(file.Format), file.Day), nil
 		}
 	}
 
@@ -121,9 +121,18 @@ func expectedOn(
 		}
 	}
 
-	return paymentDay(
-		bankfile.Format(settings.FileFormat),
-		flex.Day{},
-		flex.DayAt(from),
-	)
+	format := bankfile.Format(settings.FileFormat)
+	day, err := paymentDay(format, flex.Day{}, flex.DayAt(from))
+
+	return arrives(format, day), err
+}
+
+// arrives is the day on which what a file of some day pays is at the users' banks: Bacs processes it on that day, and the money is
+// there on the next working day.
+func arrives(format bankfile.Format, day flex.Day) flex.Day {
+	if format != bankfile.Bacs18 {
+		return day
+	}
+
+	return workingDay(day.Add(1))
 }

@@ -203,6 +203,23 @@ func TestSettleEvents_FromPauseToFinal(t *testing.T) {
 	})
 }
 
+// An event that was credited, and whose prices are not there when its month is final, as in a flexd that took its organisation in, keeps
+// its credit and waits for them.
+func TestSettleEvents_FinalWithoutPrices(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y, monday := settledMonday(t, url)
+		y.exec(t, `DELETE FROM price`)
+		y.now = clock("2025-03-31 23:00")
+		if got := y.events(t); strings.Contains(got, "final") || y.history(t) != "flex event 20p" {
+			t.Errorf("without prices: %s; %s", got, y.history(t))
+		}
+		y.prices(t, monday.Span(), 250)
+		if got := y.events(t); got != "2025-02-03 35-36 -1632 Wh est 408000 final 408000" || y.history(t) != "flex event 20p" {
+			t.Errorf("with prices again: %s; %s", got, y.history(t))
+		}
+	})
+}
+
 // An event that waits for a half-hour is looked at once that is metered in full, from powers
 // in pieces, the last first, and by one job alone of those that found it due.
 func TestSettleEvents_WokenByTheLastPiece(t *testing.T) {

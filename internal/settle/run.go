@@ -167,7 +167,8 @@ func (c *Case) appendClaims(b []byte) []byte {
 		}
 	}
 
-	for _, n := range between(c.First, c.Last) {
+	// of the events beside it too: what those before it earned decides how its own is rounded
+	for _, n := range c.own() {
 		if slices.ContainsFunc(c.Apart, func(a Apart) bool {
 			return a.Period == n
 		}) {

@@ -37,6 +37,22 @@ func TestCase_Golden(t *testing.T) {
 	}
 }
 
+// What is settled apart decides what the events before one earned, and so how its own is rounded, also in half-hours that are not its own.
+func TestCase_HashBeside(t *testing.T) {
+	c, _ := vectorCase(t)
+	c.Event[15] = 2
+	c.Beside = []settle.Claim{{Event: flex.FlexEventID{15: 1}, First: c.First, Last: c.Last}}
+	c.First++
+	hash, before := c.Hash(), mustSettle(t, c).Before
+	c.Apart = []settle.Apart{{Period: c.First - 1, Flex: -100, Known: true}}
+	if mustSettle(t, c).Before == before {
+		t.Fatal("what the event before it earned is the same")
+	}
+	if c.Hash() == hash {
+		t.Error("another case has the same hash")
+	}
+}
+
 // drawCase makes a small random case, around a clock change or not, with holes.
 func drawCase(t *rapid.T) *settle.Case {
 	start := flex.Day{Year: 2025, Month: 10, Dom: rapid.IntRange(20, 31).Draw(t, "dom")}

@@ -64,7 +64,8 @@ type DayOfBalance struct {
 }
 
 // BalanceDays gives, up to a day, the days on which balances of users moved to fn: site by
-// site, each from its newest day to its oldest.
+// site, each from its newest day to its oldest. What comes back of a withdrawal counts on the
+// day of the withdrawal: it earned nothing.
 func (tx *Tx) BalanceDays(
 	ctx context.Context,
 	to flex.Day,
@@ -72,8 +73,11 @@ func (tx *Tx) BalanceDays(
 ) error {
 	found, err := tx.query(
 		ctx,
-		`SELECT p.site_id, l.booked_on, CAST(-SUM(p.amount) AS BIGINT) FROM posting p JOIN ledger l ON l.id = p.ledger_id
-		WHERE p.org_id = $1 AND p.account = $2 AND l.booked_on <= $3 GROUP BY p.site_id, l.booked_on ORDER BY p.site_id, l.booked_on DESC`,
+		`SELECT site_id, day, CAST(-SUM(amount) AS BIGINT) FROM (
+			SELECT p.site_id, COALESCE(w.booked_on, l.booked_on) AS day, p.amount
+			FROM posting p JOIN ledger l ON l.id = p.ledger_id LEFT JOIN ledger w ON w.id = l.follows
+			WHERE p.org_id = $1 AND p.account = $2 AND l.booked_on <= $3) AS moved
+		GROUP BY site_id, day ORDER BY site_id, day DESC`,
 		tx.org.Bytes(),
 		string(ledger.RewardsPayable),
 		to.String(),
