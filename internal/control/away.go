@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -20,7 +21,7 @@ const (
 // AwayMax is the longest time for which a household can be away, and how far ahead it can say so.
 const AwayMax = 60 * 24 * time.Hour
 
-// awayMax is how many assets are looked at in one transaction.
+// awayMax is how many assets are looked for at a time.
 const awayMax = 25
 
 // SetAway has nothing be needed of the site's cars in a span of time, whatever is asked for; an empty span
@@ -230,19 +231,33 @@ func (s *Service) FollowAwaysOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (worker.Report, error) {
-	n, err := s.followAways(ctx, org)
-	return worker.Report{Did: n, More: n == awayMax}, err
+	var r worker.Report
+	tried := failedAssets{assets: map[flex.AssetID]bool{}}
+	for {
+		n, err := s.followAways(ctx, org, &tried)
+		r.Did += n
+		if err != nil || n == 0 {
+			return r, errors.Join(tried.err(), err)
+		}
+
+		if len(tried.assets) == 0 {
+			r.More = n == awayMax
+			return r, nil
+		}
+	}
 }
 
-// followAways looks at some absences and returns at how many.
+// followAways looks at some absences, without those that failed in this run, and returns how many it followed. What fails for one holds up
+// no other.
 func (s *Service) followAways(
 	ctx context.Context,
 	org flex.OrgID,
+	tried *failedAssets,
 ) (int, error) {
 	var due []flex.AssetID
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
-		due, err = tx.AwayDue(ctx, awayMax)
+		due, err = tx.AwayDue(ctx, awayMax+len(tried.assets))
 		return err
 	})
 	if err != nil {
@@ -251,6 +266,10 @@ func (s *Service) followAways(
 
 	var n int
 	for _, asset := range due {
+		if tried.assets[asset] {
+			continue
+		}
+
 		err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 			return s.takeAway(ctx, tx, asset, func(away flex.Span) flex.Span {
 				if away.To.After(tx.Now()) {
@@ -259,8 +278,13 @@ func (s *Service) followAways(
 				return flex.Span{}
 			})
 		})
+		if flex.KindOf(err) == flex.Unavailable || ctx.Err() != nil {
+			return n, errors.Join(err, ctx.Err())
+		}
+
 		if err != nil {
-			return n, err
+			tried.add([]notPlanned{{asset, err}})
+			continue
 		}
 
 		n++

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -73,8 +74,8 @@ func (s *Service) PlanBatteriesOf(
 	var r worker.Report
 	run := batteryRun{Service: s}
 	err := run.batteries(ctx, org, &r, (*store.Tx).BatteriesDue, run.planBattery)
-	if err == nil {
-		err = run.batteries(ctx, org, &r, read, run.checkCharge)
+	if ctx.Err() == nil {
+		err = errors.Join(err, run.batteries(ctx, org, &r, read, run.checkCharge))
 	}
 
 	if err != nil {
@@ -84,39 +85,68 @@ func (s *Service) PlanBatteriesOf(
 	return r, nil
 }
 
-// batteries does something with each battery that is found, until none is left.
+// batteries does something with each battery that is found, until none is left: once in a run, whether or not it is due still. What fails
+// for one holds up no other.
 func (run *batteryRun) batteries(ctx context.Context, org flex.OrgID, r *worker.Report,
 	find func(*store.Tx, context.Context, int) ([]flex.AssetID, error), do func(context.Context, *store.Tx, flex.AssetID) error) error {
+	tried := failedAssets{assets: map[flex.AssetID]bool{}}
+	seen, left := map[flex.AssetID]bool{}, 0 // left are those that were found again
 	for {
 		var found []flex.AssetID
+		most := batteriesMax + left
 		err := run.DB.Read(ctx, org, func(tx *store.Tx) error {
 			var err error
-			found, err = find(tx, ctx, batteriesMax)
+			found, err = find(tx, ctx, most)
 			return err
 		})
 		if err != nil {
-			return err
+			return errors.Join(tried.err(), err)
 		}
 
+		left = 0
 		for _, id := range found {
-			kept := run.caps
-			err := run.DB.Write(ctx, org, func(tx *store.Tx) error {
-				// A second try keeps nothing of the first, which is undone.
-				run.caps, kept = kept, capsKept{}
-				return do(ctx, tx, id)
-			})
-			if err != nil {
-				run.caps = capsKept{}
-				return err
+			if seen[id] {
+				left++
+				continue
 			}
+
+			seen[id] = true
+			err := run.battery(ctx, org, id, do)
+			if flex.KindOf(err) == flex.Unavailable || ctx.Err() != nil {
+				return errors.Join(tried.err(), err, ctx.Err())
+			}
+
+			if err != nil {
+				tried.add([]notPlanned{{id, err}})
+				continue
+			}
+			r.Did++
 		}
 
-		r.Did += len(found)
-
-		if len(found) < batteriesMax {
-			return nil
+		if len(found) < most {
+			return tried.err()
 		}
 	}
+}
+
+// battery does something with one of them.
+func (run *batteryRun) battery(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.AssetID,
+	do func(context.Context, *store.Tx, flex.AssetID) error,
+) error {
+	kept := run.caps
+	err := run.DB.Write(ctx, org, func(tx *store.Tx) error {
+		// A second try keeps nothing of the first, which is undone.
+		run.caps, kept = kept, capsKept{}
+		return do(ctx, tx, id)
+	})
+	if err != nil {
+		run.caps = capsKept{}
+	}
+
+	return err
 }
 
 // lockBattery takes a battery for this transaction alone, or returns nil if it was deleted

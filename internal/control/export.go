@@ -128,7 +128,7 @@ func askedToDischarge(
 	span flex.Span,
 ) flex.Watts {
 	var most flex.Watts
-	for at := span.From; at.Before(span.To); at = at.Add(time.Minute) {
+	for at := span.From; len(b.Asked) > 0 && at.Before(span.To); at = at.Add(time.Minute) {
 		if a := askedAt(b, at); a != nil {
 			most = max(most, -a.Power)
 		}

@@ -384,18 +384,27 @@ func (s *Service) Wish(
 		)
 	}
 
-	ev, err := s.eventOf(ctx, org, asset, w, h.Now)
-	if err != nil {
-		return err
-	}
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if err := tx.LockToPlan(ctx, asset); err != nil { // what a wish leaves as it is is read with it
+			return err
+		}
 
-	return s.Event(ctx, org, asset, ev)
+		ev, err := eventOf(ctx, tx, asset, w, h.Now)
+		if err == nil {
+			err = ev.check()
+		}
+		if err != nil {
+			return err
+		}
+
+		return s.event(ctx, tx, asset, ev)
+	})
 }
 
 // eventOf is the event that a wish means.
-func (s *Service) eventOf(
+func eventOf(
 	ctx context.Context,
-	org flex.OrgID,
+	tx *store.Tx,
 	asset flex.AssetID,
 	w Wish,
 	now time.Time,
@@ -434,7 +443,7 @@ func (s *Service) eventOf(
 		)
 	}
 
-	in, err := s.intentNow(ctx, org, asset)
+	in, err := intentNow(ctx, tx, asset)
 	if err != nil {
 		return Event{}, err
 	}
@@ -508,26 +517,20 @@ func (s *Service) readCharging(
 }
 
 // intentNow is the intent of an asset or, where none was ever sent, what is assumed in its place.
-func (s *Service) intentNow(
+func intentNow(
 	ctx context.Context,
-	org flex.OrgID,
+	tx *store.Tx,
 	asset flex.AssetID,
 ) (flex.Intent, error) {
-	var in flex.Intent
-	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		c, err := tx.Charging(ctx, asset)
-		if err != nil {
-			return err
-		}
+	c, err := tx.Charging(ctx, asset)
+	if err != nil {
+		return flex.Intent{}, err
+	}
 
-		in, err = assumedIntent(ctx, tx, &c)
-		return err
-	})
-
-	return in, err
+	return assumedIntent(ctx, tx, &c)
 }
 
-// assumedIntent is intentNow within a transaction.
+// assumedIntent is intentNow of what was read.
 func assumedIntent(
 	ctx context.Context,
 	tx *store.Tx,

@@ -3,6 +3,7 @@ package control
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -407,14 +408,14 @@ func (s *Service) followEach(
 	})
 
 	var r worker.Report
-	for k := 0; k < len(active) && err == nil; k++ {
+	for k := 0; k < len(active) && ctx.Err() == nil; k++ {
 		if active[k].Dispatched {
 			continue // nobody else is called for it
 		}
 
-		var n int
-		n, err = follow(ctx, org, &active[k])
+		n, failed := follow(ctx, org, &active[k]) // one that fails holds up no other
 		r.Did += n
+		err = errors.Join(err, failed)
 	}
 
 	return r, err

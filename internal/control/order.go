@@ -35,7 +35,8 @@ func (s *Service) SendOrdersOf(
 	})
 
 	var r worker.Report
-	for i := 0; i < len(due) && err == nil; i++ {
+	failed := err
+	for i := 0; i < len(due) && ctx.Err() == nil; i++ {
 		o := &due[i]
 		err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 			if o.State == store.ADRWithdrawn {
@@ -51,10 +52,14 @@ func (s *Service) SendOrdersOf(
 		if errors.Is(err, errOrderGone) {
 			err = nil
 		}
+		if err != nil { // it waits, and holds up no other
+			failed = errors.Join(failed, err)
+			continue
+		}
 		r.Did++
 	}
 
-	return r, err
+	return r, failed
 }
 
 // stopOrder stops the instruction of an order that was withdrawn, or forgets its limit.

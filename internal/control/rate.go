@@ -204,9 +204,12 @@ func (g *progress) halfHours(in flex.Span) []rate.HalfHour {
 	var hs []rate.HalfHour
 	for p := flex.PeriodAt(in.From); !p.End().After(in.To); p = p.Add(1) {
 		energy, metered := g.metered[p]
+		if !metered || p.Start().Before(in.From) { // a stay may last for months, and a day of it was read
+			continue
+		}
 
 		allowed, open, known := g.allowed(p.Span(), nominal)
-		if !metered || !known || p.Start().Before(in.From) {
+		if !known {
 			continue
 		}
 

@@ -187,3 +187,50 @@ func TestInstruction_Broken(t *testing.T) {
 		}
 	})
 }
+
+// A battery that cannot be planned, as a car of its site cannot be read, holds up no other of its organisation.
+func TestBattery_BrokenElsewhere(t *testing.T) {
+	each(t, "2026-01-14T18:10:00Z", func(h *fixture) {
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
+		broken := h.battery()
+		h.breaks(h.asset)
+
+		h.site = h.Site(flex.FullScheduleMethod)
+		whole := h.battery() // its id comes after the other's
+		_, err := h.service.PlanBatteries(h.Context())
+		if err == nil || !strings.Contains(err.Error(), broken.String()) {
+			t.Errorf("the job says %v, and does not name %v", err, broken)
+		}
+		if len(h.modes(whole)) == 0 {
+			t.Error("a battery elsewhere has no plan")
+		}
+	})
+}
+
+// A car that cannot be read holds up no other whose household is back.
+func TestAway_BrokenElsewhere(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		elsewhere := h.Site(flex.FullScheduleMethod)
+		broken, whole := h.asset, h.Asset(elsewhere, flex.Charger, 7400)
+		for _, car := range []flex.AssetID{broken, whole} {
+			h.at(car).event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
+		}
+
+		away := flex.Span{From: at("2026-01-10T18:00:00Z"), To: at("2026-01-12T12:00:00Z")}
+		for _, site := range []flex.SiteID{h.site, elsewhere} {
+			if err := h.service.SetAway(h.Context(), h.Org, site, away); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		h.goTo("2026-01-12T12:00:30Z")
+		h.breaks(broken)
+		_, err := h.service.FollowAways(h.Context())
+		if err == nil || !strings.Contains(err.Error(), broken.String()) {
+			t.Errorf("the job says %v, and does not name %v", err, broken)
+		}
+		if c := h.at(whole).look(); !c.Away.Empty() {
+			t.Errorf("the other is away still: %v", c.Away)
+		}
+	})
+}

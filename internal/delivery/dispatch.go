@@ -101,13 +101,22 @@ func queue(
 	return ds, nil
 }
 
-// checkSpan refuses a time that ends before it begins, or not on whole minutes.
+// checkSpan refuses a time that ends before it begins, or not on whole minutes, and one that is longer than what is read of dispatches.
 func checkSpan(span flex.Span) error {
 	if span.Empty() {
 		return flex.Fail(
 			flex.Malformed,
 			"a dispatch ends after it begins, not at %s",
 			span.To.Format(time.RFC3339),
+		)
+	}
+
+	if span.Len() > store.DispatchLongest {
+		return flex.Fail(
+			flex.Malformed,
+			"a dispatch lasts %s at most, not %s",
+			flex.Lasting(store.DispatchLongest),
+			flex.Lasting(span.Len()),
 		)
 	}
 

@@ -162,6 +162,7 @@ func TestDispatch_Refused(t *testing.T) {
 			"twice":      {store.Dispatch{Span: hour, Assets: []store.DispatchedAsset{{ID: a}, {ID: a}}}, "each asset once"},
 			"no time":    {store.Dispatch{Span: flex.Span{From: now, To: now}, Assets: []store.DispatchedAsset{{ID: a}}}, "ends after it begins"},
 			"over":       {store.Dispatch{Span: flex.Span{From: now.Add(-time.Hour), To: now.Add(-2 * time.Minute)}, Assets: []store.DispatchedAsset{{ID: a}}}, "over already"},
+			"too long":   {store.Dispatch{Span: flex.Span{From: now, To: now.Add(store.DispatchLongest + time.Minute)}, Assets: []store.DispatchedAsset{{ID: a, Power: 1}}}, "lasts 2 days at most"},
 			"no power":   {store.Dispatch{Span: hour, Assets: []store.DispatchedAsset{{ID: a}}}, "asked for no power"},
 			"too much":   {store.Dispatch{Span: hour, Assets: []store.DispatchedAsset{{ID: a, Power: 7401}}}, "rated power of 7.4 kW, and is asked for 7.401 kW"},
 			"gives more": {store.Dispatch{Span: hour, Assets: []store.DispatchedAsset{{ID: a, Power: -7401}}}, "asked for -7.401 kW"},
@@ -396,6 +397,22 @@ func TestDispatch_NotReleased(t *testing.T) {
 		time.Sleep(store.ReleaseKept)
 		if n := listed(); n != 0 {
 			h.Errorf("%d are listed a day later", n)
+		}
+	})
+}
+
+// A schedule that cannot be read is given up and says why; those beside it are sent.
+func TestPush_Unreadable(t *testing.T) {
+	each(t, func(h *fixture) {
+		h.endpoint(nil)
+		ids := h.plan(time.Hour, h.chargers(2)...)
+		h.Exec(`UPDATE schedule SET steps = 'broken' WHERE event_id = $1`, ids[0].Bytes())
+		defer h.work(h.service)()
+
+		time.Sleep(time.Minute)
+		d, err := h.service.Delivery(context.Background(), h.Org, ids[0])
+		if err != nil || d.State != flex.DeliveryExpired || h.state(ids[1]) != flex.DeliveryAccepted {
+			t.Errorf("%s, %v", d.State, err)
 		}
 	})
 }

@@ -34,6 +34,9 @@ func render(
 	base string,
 ) ([]byte, error) {
 	switch {
+	case p.Unread != nil:
+		return nil, p.Unread
+
 	case p.Kind == store.SchedulePush && p.Schedule != nil:
 		return scheduled(e, p.AssetID, p.Schedule)
 

@@ -35,6 +35,7 @@ type ClaimedPush struct {
 	Schedule   *flex.Schedule
 	Dispatch   *Dispatch
 	Invitation *flex.Invitation
+	Unread     error // why what it announces cannot be read; it holds up no other
 }
 
 // ClaimOrder says what to claim.
@@ -575,9 +576,17 @@ func scanScheduled(s scanner, at map[flex.EventID]*ClaimedPush) error {
 		return err
 	}
 
+	l := at[v.EventID]
+	l.ExternalID = external
+	l.SiteID = site
+
 	p, err := readRoom(room)
+	if err == nil {
+		v.Steps, err = readSteps(from, steps)
+	}
 	if err != nil {
-		return err
+		l.Unread = unreadable(err)
+		return nil
 	}
 
 	v.Heat = p.signals()
@@ -585,11 +594,7 @@ func scanScheduled(s scanner, at map[flex.EventID]*ClaimedPush) error {
 		v.MayDischarge, v.Discharges = true, gives.Discharges
 	}
 
-	v.Steps, err = readSteps(from, steps)
-	l := at[v.EventID]
 	l.Schedule = &v
-	l.ExternalID = external
-	l.SiteID = site
 
-	return err
+	return nil
 }

@@ -362,8 +362,11 @@ type BatteryOrder struct {
 	Market string     // the interface's market_id
 }
 
+// DispatchLongest is how long a dispatch may last.
+const DispatchLongest = 48 * time.Hour
+
 // orderReach is how long before a span a dispatch may have begun that is counted in it.
-const orderReach = 48 * time.Hour
+const orderReach = DispatchLongest
 
 // BatteryOrders returns what dispatches ask for in a span. At any instant an asset has one order at most: the newest.
 func (tx *Tx) BatteryOrders(
