@@ -49,10 +49,13 @@ func (s *Service) SendOrdersOf(
 		if isRefused && o.State == store.ADRWaiting {
 			err = s.refuseOrder(ctx, org, o, why)
 		}
+
 		if errors.Is(err, errOrderGone) {
 			err = nil
 		}
-		if err != nil { // it waits, and holds up no other
+
+		// it waits, and holds up no other
+		if err != nil {
 			failed = errors.Join(failed, err)
 			continue
 		}

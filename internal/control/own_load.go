@@ -196,10 +196,7 @@ func (a *siteAccount) addDevices(
 	tx *store.Tx,
 	by map[flex.AssetID][]flex.Reading,
 ) error {
-	a.hybrid = slices.ContainsFunc(a.assets, func(own pastAsset) bool {
-		other := own.typ != flex.Battery && !own.typ.Charges()
-		return other && own.until.IsZero() && reports(by[own.id], flex.BatteryInverterPower)
-	})
+	a.findHybrid(by)
 
 	for i := range a.assets {
 		own := &a.assets[i]
@@ -236,6 +233,14 @@ func (a *siteAccount) addDevices(
 	}
 
 	return nil
+}
+
+// findHybrid looks for an asset that is no battery and reports what batteries take.
+func (a *siteAccount) findHybrid(by map[flex.AssetID][]flex.Reading) {
+	a.hybrid = slices.ContainsFunc(a.assets, func(own pastAsset) bool {
+		other := own.typ != flex.Battery && !own.typ.Charges()
+		return other && own.until.IsZero() && reports(by[own.id], flex.BatteryInverterPower)
+	})
 }
 
 // addCharger adds what a charger took, and when something was plugged in at it.

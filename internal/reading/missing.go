@@ -177,7 +177,7 @@ func (v *MissingView) hear(
 	tx *store.Tx,
 	assets []store.AssetLine,
 ) (heard, error) {
-	h := heard{readings: map[flex.AssetID][]flex.Reading{}, now: tx.Now()}
+	h := heard{now: tx.Now()}
 
 	ids := make([]flex.AssetID, len(assets))
 	sites := make([]flex.SiteID, len(assets))
@@ -194,9 +194,7 @@ func (v *MissingView) hear(
 		return h, err
 	}
 
-	for _, r := range found {
-		h.readings[r.AssetID] = append(h.readings[r.AssetID], r)
-	}
+	h.readings = byAsset(found)
 
 	h.before, err = v.statesBefore(ctx, tx, ids)
 	if err != nil {
@@ -229,12 +227,17 @@ func (v *MissingView) statesBefore(
 		Within: flex.PeriodAt(v.Days[0].Start()).Add(-1).Span(),
 	})
 
-	before := map[flex.AssetID][]flex.Reading{}
-	for _, r := range found {
-		before[r.AssetID] = append(before[r.AssetID], r)
+	return byAsset(found), err
+}
+
+// byAsset are readings by their asset.
+func byAsset(all []flex.Reading) map[flex.AssetID][]flex.Reading {
+	by := map[flex.AssetID][]flex.Reading{}
+	for _, r := range all {
+		by[r.AssetID] = append(by[r.AssetID], r)
 	}
 
-	return before, err
+	return by
 }
 
 // span is from the first of the days to the end of the last.
