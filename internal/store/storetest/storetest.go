@@ -77,7 +77,7 @@ func Open(t testing.TB, url string, o store.Options) *store.DB {
 	// What a test plans within a transaction takes as long as the machine does.
 	o.PauseMax = cmp.Or(o.PauseMax, time.Hour)
 
-	db, err := store.Open(t.Context(), url, o)
+	db, err := openPatiently(t, url, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,6 +85,22 @@ func Open(t testing.TB, url string, o store.Options) *store.DB {
 	t.Cleanup(func() { Close(t, db) })
 
 	return db
+}
+
+// openPatiently opens the store. The first connection to a new database may take a busy server longer than the store waits for one.
+func openPatiently(t testing.TB, url string, o store.Options) (*store.DB, error) {
+	t.Helper()
+
+	var db *store.DB
+	var err error
+	for range 12 {
+		db, err = store.Open(t.Context(), url, o)
+		if flex.KindOf(err) != flex.Unavailable {
+			break
+		}
+	}
+
+	return db, err
 }
 
 // Keys are what tests seal with.
