@@ -66,7 +66,7 @@ type heatedTank struct {
 	needs    []taken            // what cars need that fall short beside it
 	yielded  bool               // it gave half-hours up for them
 	called   []store.HeaterCall // what instructions have it keep to
-	again    bool               // an instruction let it go: its best plan takes the place of the one in force
+	released bool               // an instruction released it: its best plan replaces the one in force
 }
 
 // PlanTanks works out again the plan of every hot-water tank and heat pump under control that is due: once in each
@@ -109,12 +109,12 @@ func (s *Service) planTank(
 	return s.planHeater(ctx, tx, id, false)
 }
 
-// planHeater is planTank. Anew, the plan in force has no precedence.
+// planHeater is planTank. Once an instruction released the heater, the plan in force has no precedence.
 func (s *Service) planHeater(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
-	again bool,
+	released bool,
 ) error {
 	_, capped, err := tx.LockCaps(ctx)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Service) planHeater(
 		return err
 	}
 
-	t.capped, t.again = capped, again
+	t.capped, t.released = capped, released
 	if err := tx.LockSite(ctx, t.asset.SiteID); err != nil {
 		return fmt.Errorf("lock the site: %w", err)
 	}

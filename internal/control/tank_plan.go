@@ -49,7 +49,7 @@ func (t *heatedTank) keeps(
 	kept := tank.Run(p, on)
 	worse := kept.Short > plan.Short+tankWarmer ||
 		kept.Short >= plan.Short && kept.Cost > plan.Cost+tankMinSaving
-	if t.again {
+	if t.released {
 		worse = !slices.Equal(on, plan.On)
 	}
 

@@ -128,7 +128,7 @@ type HeaterCall struct {
 	Up     bool
 }
 
-// HeaterCall returns what active instructions have a heater keep to, and those that ended lately.
+// HeaterCalls returns what active instructions have a heater keep to, and those that ended lately.
 func (tx *Tx) HeaterCalls(
 	ctx context.Context,
 	id flex.AssetID,
