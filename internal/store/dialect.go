@@ -27,7 +27,9 @@ type dialect struct {
 	versionTable string
 	// every table's columns: the table, the column, its type, its place in the primary key from 0
 	catalogue string
-	byBytes   string // orders texts by their bytes
+	// every table, and whether it may have rows
+	tables  string
+	byBytes string // orders texts by their bytes
 	// writes an id of the engine's type as 32 hexadecimal digits
 	idHex     string
 	idSet     string // the ids of a JSON array of such digits

@@ -223,3 +223,22 @@ func SameValue(table, of string) string {
 	column, _ := fenceColumn(table)
 	return `UPDATE ` + table + ` SET ` + column + ` = ` + column + ` WHERE ` + of
 }
+
+// VerifyEmpty holds each law against the records, as Verify does, and those too that are only of empty tables.
+func (db *DB) VerifyEmpty(ctx context.Context) ([]string, error) {
+	var findings []string
+	err := db.ReadAll(ctx, func(all *All) error {
+		for _, l := range laws {
+			found, err := l.broken(ctx, all)
+			if err != nil {
+				return err
+			}
+
+			findings = append(findings, found...)
+		}
+
+		return nil
+	})
+
+	return findings, err
+}

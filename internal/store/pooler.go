@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"net"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -37,6 +38,10 @@ func (db *DB) checkPooler(ctx context.Context) error {
 
 	defer one.Close()
 
+	if straightTo(ctx, one) {
+		return nil
+	}
+
 	for range poolerTries {
 		err := db.tryPooler(ctx, one)
 		if slices.Contains(statementLost, postgresCode(err)) {
@@ -51,6 +56,31 @@ func (db *DB) checkPooler(ctx context.Context) error {
 	}
 
 	return nil
+}
+
+// straightTo reports whether the server sees the very port that this end of the connection has: then nothing stands
+// between that makes connections of its own. Behind a network that translates addresses it reports false, as it does on a socket of Unix.
+func straightTo(ctx context.Context, one *sql.Conn) bool {
+	straight := false
+	err := one.Raw(func(driver any) error {
+		c := driver.(*stdlib.Conn).Conn()
+		local, tcp := c.PgConn().Conn().LocalAddr().(*net.TCPAddr)
+		if !tcp {
+			return nil
+		}
+
+		var port int
+		err := c.QueryRow(
+			ctx,
+			"SELECT COALESCE(inet_client_port(), 0)",
+			pgx.QueryExecModeSimpleProtocol,
+		).Scan(&port)
+		straight = port == local.Port
+
+		return err
+	})
+
+	return err == nil && straight
 }
 
 // tryPooler uses a statement of one connection while another has a transaction open.

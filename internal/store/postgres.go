@@ -32,6 +32,9 @@ var postgresDialect = dialect{
 	catalogue: `SELECT c.relname, a.attname, format_type(a.atttypid, NULL), COALESCE(array_position(CAST(i.indkey AS int2[]), a.attnum), -1)
 		FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
 		WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND a.attnum > 0 AND NOT a.attisdropped`,
+	tables: `SELECT COALESCE(p.relname, c.relname), COALESCE(pg_relation_size(c.oid), 0) > 0
+		FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid LEFT JOIN pg_class p ON p.oid = i.inhparent
+		WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')`,
 	byBytes:        ` COLLATE "C"`,
 	forUpdate:      " FOR UPDATE",
 	forNoKeyUpdate: " FOR NO KEY UPDATE",

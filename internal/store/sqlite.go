@@ -33,6 +33,7 @@ var sqliteDialect = dialect{
 	groupCommit: true,
 	statistics:  true,
 
+	tables:       `SELECT name, 1 FROM sqlite_master WHERE type = 'table'`,
 	versionTable: `SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version')`,
 	catalogue:    `SELECT m.name, p.name, p.type, p.pk - 1 FROM sqlite_master m JOIN pragma_table_info(m.name) p WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%'`,
 	idHex:        "hex(%s)",

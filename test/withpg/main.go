@@ -61,14 +61,15 @@ func run(command []string) (int, error) {
 	}
 
 	// No sync: these are tests of SQL and of order, and the crash tests start their own server. No compiling of
-	// statements either: each database is new, so that what PostgreSQL expects of its tables without statistics has it
-	// compile what reads no row.
+	// statements either: what PostgreSQL expects of tables without statistics has it compile what reads no row. And no
+	// collecting of statistics beside the tests: it would change their plans, at whatever instant.
 	s, err := postgres.Start(
 		ctx,
 		"fsync=off",
 		"full_page_writes=off",
 		"shared_buffers=256MB",
 		"jit=off",
+		"autovacuum=off",
 	)
 	if err != nil {
 		return 0, fmt.Errorf("start PostgreSQL: %w", err)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -135,19 +134,15 @@ func Close(t testing.TB, db *store.DB) {
 
 var databases atomic.Int64
 
-// Postgres returns the URL of a fresh database, a copy of one whose schema is up to date.
+// Postgres returns the URL of a database without records, a copy of one whose schema is up to date.
 func Postgres(t testing.TB) string {
 	t.Helper()
 
 	s := server(t)
-	name := fmt.Sprintf("t%d_%d", os.Getpid(), databases.Add(1))
-	s.exec(t, "CREATE DATABASE "+name+" TEMPLATE "+s.template+s.strategy)
-	t.Cleanup(func() { s.exec(t, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") })
+	d := s.take(t)
+	t.Cleanup(func() { s.giveBack(t, d) })
 
-	url := database(s.url, name)
-	keepConnection(t, url)
-
-	return url
+	return d.url
 }
 
 func server(t testing.TB) *postgresServer {
@@ -178,6 +173,14 @@ type postgresServer struct {
 	template string
 	strategy string // of a copy, as the end of CREATE DATABASE
 	admin    *sql.DB
+
+	// of the template
+	fingerprint string
+	lastTable   int64  // the highest number of a table
+	first       string // the statements that put its rows into a store without rows
+
+	mu   sync.Mutex
+	free []*testDatabase // without records
 }
 
 var onlyServer = sync.OnceValues(func() (*postgresServer, error) {
@@ -198,12 +201,52 @@ var onlyServer = sync.OnceValues(func() (*postgresServer, error) {
 
 	s := &postgresServer{url: url, template: template, admin: admin}
 
+	if err := s.lookAt(template); err != nil {
+		return nil, err
+	}
+
 	if err := admin.QueryRow(fastCopy).Scan(&s.strategy); err != nil {
 		return nil, err
 	}
 
 	return s, nil
 })
+
+// lookAt reads what tells whether a database is as the template, and leaves no connection to it.
+func (s *postgresServer) lookAt(template string) error {
+	db, err := sql.Open("pgx", database(s.url, template))
+	if err != nil {
+		return err
+	}
+
+	defer db.Close()
+
+	one := context.Background()
+	c, err := db.Conn(one)
+	if err != nil {
+		return err
+	}
+
+	defer c.Close()
+
+	err = c.QueryRowContext(one, `SELECT max(oid::bigint) FROM pg_class`).Scan(&s.lastTable)
+	if err != nil {
+		return err
+	}
+
+	if err := c.QueryRowContext(one, fingerprint).Scan(&s.fingerprint); err != nil {
+		return err
+	}
+
+	if _, err := c.ExecContext(one, firstRecords); err != nil {
+		return err
+	}
+
+	return c.QueryRowContext(
+		one,
+		`SELECT COALESCE(string_agg(statement, ' '), '') FROM first_record`,
+	).Scan(&s.first)
+}
 
 // fastCopy asks for the strategy that copies files. From version 15 on PostgreSQL writes a copy to its log
 // by default, at five times the cost; earlier ones copy files and know no other.
