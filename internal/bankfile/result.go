@@ -2,6 +2,7 @@ package bankfile
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"regexp"
@@ -188,11 +189,13 @@ func (s statusReport) results() Results {
 	for i, b := range s.Batches {
 		for k, p := range b.Payments {
 			single++
+			// One without a status of its own has that of its batch, or of the file.
+			status := cmp.Or(p.Status, b.Status, s.Status)
 			r := Result{
 				Where:     fmt.Sprintf("batch %d, payment %d", i+1, k+1),
 				Reference: referenceOf(p.EndToEnd, p.Instruction),
 				Message:   s.Message,
-				Outcome:   outcomeOf(p.Status),
+				Outcome:   outcomeOf(status),
 				Reason:    join(p.Reasons),
 			}
 

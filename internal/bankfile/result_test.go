@@ -46,6 +46,8 @@ func TestReadResults(t *testing.T) {
 			tx(refA, "RJCT", "<StsRsnInf><Rsn><Cd>AC01</Cd></Rsn><AddtlInf>Incorrect account</AddtlInf><AddtlInf>number</AddtlInf></StsRsnInf>"+
 				`<OrgnlTxRef><Amt><InstdAmt Ccy="GBP">10.00</InstdAmt></Amt></OrgnlTxRef>`)+tx(refB, "ACSC", "")+tx("other", "ACSP", "")+"</OrgnlPmtInfAndSts>"),
 			refA + "FLEXD-M failed £10.00 AC01 Incorrect account number\n" + refB + "FLEXD-M paid\notherFLEXD-M under way"},
+		"pain.002, a batch and its payments": {report("<GrpSts>PART</GrpSts>", "<OrgnlPmtInfAndSts><OrgnlPmtInfId>FLEXD-N</OrgnlPmtInfId><PmtInfSts>RJCT</PmtInfSts><TxInfAndSts><OrgnlEndToEndId>"+refA+
+			"</OrgnlEndToEndId></TxInfAndSts>"+tx(refB, "ACSC", "")+"</OrgnlPmtInfAndSts>"), refA + "FLEXD-M failed\n" + refB + "FLEXD-M paid"},
 		"pain.002, a batch":   {report("", "<OrgnlPmtInfAndSts><OrgnlPmtInfId>FLEXD-N</OrgnlPmtInfId><PmtInfSts>RJCT</PmtInfSts></OrgnlPmtInfAndSts>"), "FLEXD-N failed"},
 		"pain.002, the group": {report("<GrpSts>RJCT</GrpSts><StsRsnInf><Rsn><Prtry>DUPL</Prtry></Rsn></StsRsnInf>", ""), "FLEXD-M failed  DUPL" + twice},
 		"pain.002, it has it": {report("", "<OrgnlPmtInfAndSts>"+tx(refA, "RJCT", "<StsRsnInf><Rsn><Cd>DU04</Cd></Rsn></StsRsnInf>")+"</OrgnlPmtInfAndSts>"), refA + "FLEXD-M failed  DU04" + twice},

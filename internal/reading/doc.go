@@ -9,7 +9,8 @@
 //
 //	Judge       label, times and value by themselves: refused
 //	own         of an asset that is not the organisation's: refused, as if there were no such asset
-//	lastOfEach  of one asset, label and time in the batch the last one counts; the others are accepted
+//	lastOfEach  of one asset, label and time in the batch the last one counts; the others are accepted. Where the
+//	            last is held back or refused, the newest before it counts that is neither
 //	plausible   more than the device or the connection can carry: held back
 //	register    lower than the mark before, or a rise that the connection cannot carry: held back;
 //	            higher than a later mark: refused

@@ -46,11 +46,20 @@ func (in *intake) hold(ctx context.Context, at int, s suspicion) error {
 // plausible holds back what shows more than its device or connection can carry.
 func (in *intake) plausible(ctx context.Context) error {
 	for _, i := range in.stand {
-		s := suspect(in.kept[i], in.ratings[in.kept[i].AssetID])
-		if s.reason != "" {
-			if err := in.hold(ctx, i, s); err != nil {
-				return err
-			}
+		rating := in.ratings[in.kept[i].AssetID]
+		s := suspect(in.kept[i], rating)
+		if s.reason == "" {
+			continue
+		}
+
+		if err := in.hold(ctx, i, s); err != nil {
+			return err
+		}
+
+		if !in.verdicts[i].Accepted() {
+			in.letStand(i, func(r flex.Reading) bool {
+				return suspect(r, rating).reason == ""
+			})
 		}
 	}
 
@@ -182,13 +191,15 @@ func release(
 		return err
 	}
 
-	if err := tx.PutReadings(ctx, append(follow, r)); err != nil {
+	follow = append(follow, r)
+	if err := tx.PutReadings(ctx, follow); err != nil {
 		return err
 	}
 
-	tx.Wake(store.WakeSettle)
+	// Plans wait for what is released as they do for what comes.
+	in := intake{tx: tx}
 
-	return nil
+	return in.notify(ctx, follow)
 }
 
 // releaseRegister notes where a register restarts with a reading that is released, and returns

@@ -61,6 +61,7 @@ type intake struct {
 	verdicts []Verdict
 	kept     []flex.Reading // judged by itself, by position in the batch
 	stand    []int          // positions in the batch that may still stand
+	earlier  map[int][]int  // of the last of a key, those before it
 	ratings  map[flex.AssetID]store.Rating
 	held     []flex.HeldReading // what is held back
 	// how many were held back before; nil until it was asked
@@ -235,11 +236,36 @@ func (in *intake) lastOfEach() {
 	for _, i := range in.stand {
 		last[keyOf(in.kept[i])] = i
 	}
-	if len(last) < len(in.stand) {
-		in.stand = slices.DeleteFunc(in.stand, func(i int) bool {
-			return last[keyOf(in.kept[i])] != i
-		})
+
+	if len(last) == len(in.stand) {
+		return
 	}
+
+	in.earlier = map[int][]int{}
+	in.stand = slices.DeleteFunc(in.stand, func(i int) bool {
+		n := last[keyOf(in.kept[i])]
+		if n != i {
+			in.earlier[n] = append(in.earlier[n], i)
+		}
+
+		return n != i
+	})
+}
+
+// letStand has, in place of a reading that does not stand, the newest before it of the same key stand that fits, as
+// if the two had come one by one. It returns its position, and false if there is none.
+func (in *intake) letStand(
+	at int,
+	fits func(flex.Reading) bool,
+) (int, bool) {
+	for _, i := range slices.Backward(in.earlier[at]) {
+		if fits(in.kept[i]) {
+			in.stand = append(in.stand, i)
+			return i, true
+		}
+	}
+
+	return at, false
 }
 
 // registers judges readings of registers against the marks before and after them, those in
@@ -317,12 +343,31 @@ func (in *intake) register(
 			return err
 		}
 
-		if in.verdicts[i].Accepted() {
-			last = &Mark{r.To, r.Value}
+		counts := in.verdicts[i].Accepted()
+		if !counts {
+			i, counts = in.letStand(i, func(r flex.Reading) bool {
+				return in.follows(r, before, after)
+			})
+		}
+
+		if counts {
+			last = &Mark{r.To, in.kept[i].Value}
 		}
 	}
 
 	return nil
+}
+
+// follows reports whether a register's reading may stand between the marks beside it.
+func (in *intake) follows(r flex.Reading, before, after *Mark) bool {
+	if before != nil {
+		fell := r.Value < before.Value
+		if fell || suspectRise(r, in.ratings[r.AssetID], *before).reason != "" {
+			return false
+		}
+	}
+
+	return JudgeRegister(r, before, after).Accepted()
 }
 
 // judgeRegister holds back what a register cannot show after the mark before it, and refuses

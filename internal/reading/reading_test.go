@@ -213,6 +213,30 @@ func TestTake_SameReadingTwiceInABatch(t *testing.T) {
 	})
 }
 
+// A reading that is held back takes no good one with it that came before it in the same batch, of the same time.
+func TestTake_HeldAfterAGoodOne(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		h, a := open(t, url, 1), asset(1)
+		h.exec(t, `UPDATE asset SET power_w = 7400`)
+		read := func(clock string, v float64) reading.Given {
+			return given(a, flex.ChargerRegister, clock, 0, v)
+		}
+		for i, v := range h.take(t, half(a, "10:00", 2), half(a, "10:00", 3), half(a, "10:00", 300),
+			read("09:00", 100), read("09:30", 101), read("09:30", 9000), read("10:00", 102)) {
+			if v.Accepted() != (i != 2 && i != 5) {
+				t.Errorf("reading %d: %q", i, v)
+			}
+		}
+		if got := h.values(t, a, flex.ChargerEnergy, time.Time{}); got != "10:30=3" {
+			t.Errorf("of the energies %s is kept", got)
+		}
+		if got := h.values(t, a, flex.ChargerRegister, time.Time{}); got != "09:00=100 09:30=101 10:00=102" {
+			t.Errorf("of the register %s is kept", got)
+		}
+		h.verify(t)
+	})
+}
+
 func TestTake_Registers(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h, a := open(t, url, 2), asset(1)

@@ -9,6 +9,7 @@ import (
 	"flexd/internal/bankfile"
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
+	"flexd/internal/registry"
 	"flexd/internal/reward"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
@@ -133,4 +134,41 @@ func TestImportBank_Files(t *testing.T) {
 		"known pending_approval>pending_approval\nrefused pending_approval>pending_approval attempt 1 counted as failed and was tried again as attempt 2; if both are paid, ask one back" {
 		t.Errorf("the attempt before: %s", got)
 	}
+}
+
+// A payment that comes back after its site was erased is owed under the site's id again, once.
+func TestImportBank_ReturnedAfterErasure(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		y.payer(t)
+		y.earn(t, 70)
+		y.approved(t, 1000)
+		f, err := y.service.Export(t.Context(), y.org, "ann", reward.ExportOptions{Format: bankfile.Pain001})
+		if err != nil || len(f.Payments) != 1 {
+			t.Fatal(f, err)
+		}
+		reference := f.Payments[0].Reference
+		if got := y.take(t, false, bankSays(reference, bankfile.Paid, 1000)); got != "new processing>posted" {
+			t.Fatalf("paid: %s", got)
+		}
+
+		if _, _, err := (&registry.Service{DB: y.db}).Offboard(t.Context(), y.org, y.site); err != nil {
+			t.Fatal(err)
+		}
+		err = y.db.WriteAll(t.Context(), func(all *store.All) error {
+			_, err := all.Erase(t.Context(), y.site)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		back := bankSays(reference, bankfile.Returned, 1000)
+		if got := y.take(t, false, back, back); got != "new posted>returned\nknown returned>returned" {
+			t.Errorf("returned: %s", got)
+		}
+		if owed := storetest.At(t, y.db, url).Count(`SELECT CAST(-SUM(amount) AS BIGINT) FROM posting WHERE account = 'rewards_payable'`); owed != 7000 {
+			t.Errorf("%d p are owed, want 7000", owed)
+		}
+	})
 }

@@ -74,6 +74,71 @@ func TestSettleEvents_NominatedIsShown(t *testing.T) {
 	}
 }
 
+// What shows a stay may come, or be corrected, days after it and of a time after its event: the car is paid for what it is
+// shown to have taken then, at once.
+func TestSettleEvents_NominatedIsShownLater(t *testing.T) {
+	day := flex.Day{Year: 2026, Month: time.January, Dom: 14}
+	const paused, late = 37, 45
+	slow := map[int]float64{}
+	for n := paused; n <= 46; n++ {
+		slow[n] = 0
+	}
+	slow[paused+1] = 1.5
+	at := flex.Span{From: day.Period(late).Start(), To: day.Period(late).Start()}
+
+	for _, c := range []struct {
+		name        string
+		own, levels map[int]float64
+		first       string
+		late        flex.Reading
+	}{
+		{
+			"by its own meter", slow, nil, "2026-01-14 37-37 -1500 Wh est 270000",
+			flex.Reading{Label: flex.ChargerEnergy, Span: day.Period(late).Span(), Value: 3_700_000},
+		},
+		{
+			"by its state of charge", nil, map[int]float64{37: 40, 40: 40}, "2026-01-14 37-37 0 Wh est 0",
+			flex.Reading{Label: flex.BatteryStateOfCharge, Span: at, Value: 60_000_000},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			storetest.EachURL(t, func(t *testing.T, url string) {
+				y := open(t, url)
+				y.set(t, "user_share=1", "baseline=nominated")
+				y.exec(t, `UPDATE asset SET type = 'charger', power_w = 7400, capacity_wh = 60000 WHERE id = $1`, y.asset.Bytes())
+				y.now = day.Period(paused - 1).Start()
+				y.prices(t, day.Span(), 180)
+				y.write(t, func(ctx context.Context, tx *store.Tx) error {
+					a, err := tx.Asset(ctx, y.asset)
+					if err != nil {
+						return err
+					}
+					return tx.SetPause(ctx, a, day.Period(paused).Span(), 0, day.Period(46).End())
+				})
+
+				rs := y.evening(day, 0.1, c.own, c.levels)
+				y.now = day.Add(3).Start()
+				y.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.PutReadings(ctx, rs) })
+				if got := y.events(t); got != c.first {
+					t.Errorf("at first %q, want %q", got, c.first)
+				}
+
+				y.now = y.now.Add(time.Hour)
+				c.late.AssetID = y.asset
+				y.write(t, func(ctx context.Context, tx *store.Tx) error {
+					return tx.PutReadings(ctx, []flex.Reading{c.late})
+				})
+				if got := y.events(t); got != "2026-01-14 37-37 -3700 Wh est 666000" {
+					t.Errorf("later %q", got)
+				}
+				if info, err := y.service.Info(t.Context(), y.org, y.site); err != nil || info.Balance != 67 {
+					t.Errorf("a balance of %d p, %v; want 67 p", info.Balance, err)
+				}
+			})
+		})
+	}
+}
+
 // evening is what a home, and the meter and the state of charge of its car, read on a day and,
 // of the home alone, on the days before. Of the car nothing else was read: it was not there.
 func (y *fixture) evening(day flex.Day, home float64, own, levels map[int]float64) (rs []flex.Reading) {

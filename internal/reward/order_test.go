@@ -100,6 +100,50 @@ func TestReadings_AnyOrder(t *testing.T) {
 	}
 }
 
+// A repair finds what was missed behind more events than are taken in one run, all of which come to the same again.
+func TestRepair_BehindManyThatStay(t *testing.T) {
+	url := storetest.SQLite(t)
+	day := flex.Day{Year: 2025, Month: 2, Dom: 3}
+	y := open(t, url)
+	y.set(t, "user_share=0.5")
+	y.now = day.Start().Add(time.Hour)
+	y.prices(t, day.Span(), 181.99)
+	y.exec(t, `DELETE FROM consent_span`)
+	y.exec(t, `DELETE FROM supply`)
+	y.exec(t, `DELETE FROM asset`)
+	y.exec(t, `DELETE FROM site`)
+	seed := storetest.NewSeed(t, y.db, url).As(y.org)
+	const many = 501
+	var last flex.AssetID
+	for range many {
+		last = seed.Asset(seed.Site(), flex.Charger, 7400)
+	}
+	y.consent(t)
+	event := day.Period(36).Span()
+	y.exec(t, `INSERT INTO flex_event (id, org_id, site_id, asset_id, day, first, last, from_at, to_at, meant, nominated, detected_at, estimated, look_at)
+		SELECT id, org_id, site_id, id, $1, 36, 36, $2, $3, '-3700', '3700', 0, 0, 0 FROM asset`,
+		day.String(), event.From.UnixMicro(), event.To.UnixMicro())
+
+	var rs []flex.Reading
+	for back := range 21 {
+		value := flex.Micro(1_500_000)
+		if back == 0 {
+			value = 200_000
+		}
+		rs = append(rs, flex.Reading{AssetID: last, Label: flex.ChargerEnergy, Span: day.Add(-back).Period(36).Span(), Value: value})
+	}
+	y.now = event.To.Add(time.Hour)
+	y.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.PutReadings(ctx, rs) })
+	y.untilIdle(t)
+
+	// A reading that the jobs were kept from.
+	y.exec(t, `UPDATE reading SET value = value - 100000 WHERE at = $1`, event.From.UnixMicro())
+	r, err := y.service.Repair(t.Context(), y.org, reward.Again{From: day, To: day})
+	if err != nil || r.Events != many || r.Transactions != 1 || r.Credited != 1 {
+		t.Errorf("%+v, %v; want one transaction of a penny", r, err)
+	}
+}
+
 // untilIdle runs the background jobs until nothing is due.
 func (y *fixture) untilIdle(t *testing.T) {
 	t.Helper()

@@ -58,7 +58,7 @@ func (s *Service) Repair(
 		return r, err
 	}
 
-	if err := s.settleAllDue(ctx, org); err != nil {
+	if err := s.settleAllDue(ctx, org, r.Events+r.Sessions); err != nil {
 		return r, err
 	}
 
@@ -71,17 +71,28 @@ func (s *Service) Repair(
 	return r, err
 }
 
-// settleAllDue settles until nothing is due any more.
-func (s *Service) settleAllDue(ctx context.Context, org flex.OrgID) error {
-	for {
+// settleAllDue settles until nothing is due any more. What comes to the same again counts as nothing done, and more
+// may be due behind it: so many runs that do nothing are taken as what was marked is in.
+func (s *Service) settleAllDue(
+	ctx context.Context,
+	org flex.OrgID,
+	marked int64,
+) error {
+	for idle := marked/dueMax + 1; idle > 0; {
 		var report worker.Report
 		if err := settleDue(ctx, s.DB, org, eventQueue, &report); err != nil {
 			return err
 		}
 
 		err := settleDue(ctx, s.DB, org, sessionQueue, &report)
-		if err != nil || report.Did == 0 {
+		if err != nil || report.Did == 0 && !report.More {
 			return err
 		}
+
+		if report.Did == 0 {
+			idle--
+		}
 	}
+
+	return nil
 }

@@ -359,14 +359,15 @@ func note(e *store.FlexEvent, r *settle.Result) time.Time {
 // nextSettlement is when to look at an event again, whether or not a reading comes: when
 // its settlement becomes final, sooner if it waits for more than readings, and never after. A price, a
 // consent or a reading that comes marks what it touches. By itself an event that waits is looked at ever
-// more seldom, each time when it is twice as old.
+// more seldom, each time when it is twice as old; so is one that is not final at its time, for want of prices.
 func nextSettlement(e store.FlexEvent, missing, now time.Time) time.Time {
 	final := finalAt(e.Day)
 	if e.Final != nil || now.After(final.Add(CloseAfter)) {
 		return time.Time{}
 	}
 
-	if !e.Consented || e.Missing > 0 && missing.IsZero() {
+	waits := !e.Consented || e.Missing > 0 && missing.IsZero()
+	if waits || !final.After(now) {
 		again := now.Add(max(recheck, now.Sub(e.To)))
 		if final.After(now) {
 			again = sooner(again, final)

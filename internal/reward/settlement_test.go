@@ -220,6 +220,21 @@ func TestSettleEvents_FinalWithoutPrices(t *testing.T) {
 	})
 }
 
+// One that lacks a reading then too is not looked at in each run from there on.
+func TestSettleEvents_FinalWithoutPriceAndReading(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y, monday := settledMonday(t, url)
+		y.exec(t, `DELETE FROM price`)
+		y.exec(t, `DELETE FROM reading WHERE at = $1`, monday.Period(35).Start().UnixMicro())
+		y.now = clock("2025-03-31 23:00")
+		y.events(t)
+		events, _, err := y.service.FlexEvents(t.Context(), y.org, y.site)
+		if err != nil || len(events) != 1 || events[0].Final != nil || !events[0].LookAt.After(y.now) {
+			t.Errorf("%+v, %v; want it to be looked at later", events, err)
+		}
+	})
+}
+
 // An event that waits for a half-hour is looked at once that is metered in full, from powers
 // in pieces, the last first, and by one job alone of those that found it due.
 func TestSettleEvents_WokenByTheLastPiece(t *testing.T) {

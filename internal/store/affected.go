@@ -17,6 +17,10 @@ import (
 // historyReach is how long before an event readings may lie that its baseline depends on.
 const historyReach = 62 * 24 * time.Hour
 
+// stayReach is how long after the beginning of an event readings of its car's stay may lie that its nominated
+// baseline depends on, and are found.
+const stayReach = 14 * 24 * time.Hour
+
 // inDayReach is how long before an event its in-day adjustment may look.
 const inDayReach = 4 * time.Hour
 
@@ -26,16 +30,23 @@ const partialAfter = 30 * time.Minute
 // markAffected has what was settled on other readings than these looked at again.
 func (tx *Tx) markAffected(ctx context.Context, rs []flex.Reading) error {
 	byAsset := map[flex.AssetID][]flex.Reading{}
-	var assets []flex.AssetID
+	isMetered := map[flex.AssetID]bool{}
+	var assets, metered []flex.AssetID
 	var reach flex.Span
 
 	for _, r := range rs {
-		if n := labelNumbers[r.Label]; n > 14 { // no meter of energy
-			continue
+		isMeter := labelNumbers[r.Label] <= 14
+		if !isMeter && r.Label != flex.BatteryStateOfCharge {
+			continue // it tells of no energy, nor of what a car took in its stay
 		}
 
 		if byAsset[r.AssetID] == nil {
 			assets = append(assets, r.AssetID)
+		}
+
+		if isMeter && !isMetered[r.AssetID] {
+			metered = append(metered, r.AssetID)
+			isMetered[r.AssetID] = true
 		}
 
 		byAsset[r.AssetID] = append(byAsset[r.AssetID], r)
@@ -55,7 +66,11 @@ func (tx *Tx) markAffected(ctx context.Context, rs []flex.Reading) error {
 	if err := tx.markEvents(ctx, assets, byAsset, reach); err != nil {
 		return fmt.Errorf("mark flex events: %w", err)
 	}
-	if err := tx.markSessions(ctx, assets, reach); err != nil {
+	if len(metered) == 0 {
+		return nil
+	}
+
+	if err := tx.markSessions(ctx, metered, reach); err != nil {
 		return fmt.Errorf("mark sessions: %w", err)
 	}
 
@@ -67,6 +82,8 @@ type affectable struct {
 	id    flex.FlexEventID
 	asset flex.AssetID
 	flex.Span
+	// in which the car was plugged in; empty if the event is another asset's
+	stay flex.Span
 }
 
 // markEvents has settled events looked at again that any of the readings tells of.
@@ -76,7 +93,7 @@ func (tx *Tx) markEvents(
 	byAsset map[flex.AssetID][]flex.Reading,
 	reach flex.Span,
 ) error {
-	after, before := micros(reach.From.Add(-readingMax)), micros(reach.To.Add(historyReach))
+	after, before := micros(reach.From.Add(-stayReach)), micros(reach.To.Add(historyReach))
 	var found bool
 	err := tx.row(
 		ctx,
@@ -97,7 +114,9 @@ func (tx *Tx) markEvents(
 			ctx,
 			tx.conn,
 			scanAffectable,
-			`SELECT e.id, a.id, e.from_at, e.to_at FROM asset a JOIN flex_event e ON e.org_id = a.org_id AND e.site_id = a.site_id
+			`SELECT e.id, a.id, e.from_at, e.to_at,
+				CASE WHEN e.asset_id = a.id THEN e.stay_from END, CASE WHEN e.asset_id = a.id THEN e.stay_to END
+			FROM asset a JOIN flex_event e ON e.org_id = a.org_id AND e.site_id = a.site_id
 			WHERE a.org_id = $1 AND e.from_at > $2 AND e.from_at < $3 AND e.version > 0 AND a.id IN `+list,
 			args...,
 		)
@@ -108,7 +127,7 @@ func (tx *Tx) markEvents(
 
 		for _, e := range events {
 			if slices.ContainsFunc(byAsset[e.asset], func(r flex.Reading) bool {
-				return affects(r, e.Span)
+				return e.affected(r, tx.now)
 			}) {
 				marked[e.id] = true
 			}
@@ -120,8 +139,27 @@ func (tx *Tx) markEvents(
 
 func scanAffectable(s scanner) (affectable, error) {
 	var e affectable
-	err := s.Scan(&e.id, &e.asset, instant{&e.From}, instant{&e.To})
+	err := s.Scan(
+		&e.id,
+		&e.asset,
+		instant{&e.From},
+		instant{&e.To},
+		instant{&e.stay.From},
+		instant{&e.stay.To},
+	)
+
 	return e, err
+}
+
+// affected reports whether a reading of the asset may change what the event comes to. A nominated baseline takes of a
+// plan what all of the stay shows; as long as that lasts, the event is looked at again by itself.
+func (e *affectable) affected(r flex.Reading, now time.Time) bool {
+	over := !e.stay.Empty() && !e.stay.To.After(now)
+	if over && !r.To.Before(e.stay.From) && !r.From.After(e.stay.To) {
+		return true
+	}
+
+	return r.Label != flex.BatteryStateOfCharge && affects(r, e.Span)
 }
 
 // lookAgain has events settled again. Those that wait for a half-hour are left to its coming.

@@ -293,7 +293,8 @@ func (tx *Tx) OpenPinned(p Pinned) ([]byte, error) {
 	)
 }
 
-// PinnedByReference returns the attempt that a bank statement names, or nil.
+// PinnedByReference returns the attempt that a bank statement names, or nil. Of one whose account was erased with its
+// site there is no account.
 func (tx *Tx) PinnedByReference(
 	ctx context.Context,
 	reference string,
@@ -306,10 +307,44 @@ func (tx *Tx) PinnedByReference(
 		reference,
 	))
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
+		return tx.erasedByReference(ctx, reference)
 	}
 
 	return &p, err
+}
+
+// erasedByReference is PinnedByReference of payments of which no account is kept. Their references are worked out
+// again from their ids.
+func (tx *Tx) erasedByReference(
+	ctx context.Context,
+	reference string,
+) (*Pinned, error) {
+	ws, err := rows(
+		ctx,
+		tx.conn,
+		scanWithdrawal,
+		`SELECT `+withdrawalColumns+` FROM withdrawal w WHERE org_id = $1
+		AND NOT EXISTS (SELECT 1 FROM withdrawal_payee p WHERE p.withdrawal_id = w.id) ORDER BY id`,
+		tx.org.Bytes(),
+	)
+	if err != nil {
+		return nil, err
+	}
+
+	for _, w := range ws {
+		for n := 1; n <= w.Attempt; n++ {
+			if ledger.Reference(w.ID, n) == reference {
+				return &Pinned{
+					WithdrawalID: w.ID,
+					Attempt:      n,
+					SiteID:       w.SiteID,
+					Reference:    reference,
+				}, nil
+			}
+		}
+	}
+
+	return nil, nil
 }
 
 // PinnedInMessage returns the attempts that a payment file held.

@@ -262,7 +262,14 @@ func (tx *Tx) markRegisters(ctx context.Context, rs []flex.Reading) error {
 		marks = append(marks, r)
 	}
 
-	slices.SortFunc(marks, byKey)
+	// In the order of their rows' key, so that two batches never wait for each other in a ring.
+	slices.SortFunc(marks, func(a, b flex.Reading) int {
+		return cmp.Or(
+			bytes.Compare(a.AssetID[:], b.AssetID[:]),
+			cmp.Compare(labelNumbers[a.Label], labelNumbers[b.Label]),
+		)
+	})
+
 	args := make([]any, 0, 4*len(marks))
 
 	for _, r := range marks {
