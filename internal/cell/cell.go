@@ -167,11 +167,7 @@ func (m *Mover) Move(
 
 	from, ok := find(places, Place.Served)
 	if !ok {
-		return "", flex.Fail(
-			flex.NotFound,
-			"no cell has the organisation %s, as far as they were named: name each with --cell",
-			org,
-		)
+		return "", nowhere(org)
 	}
 
 	home, err := m.named(from.Cell)
@@ -184,10 +180,19 @@ func (m *Mover) Move(
 	}
 
 	if from.Cell == to {
-		return to, home.DB.Stay(ctx, org)
+		return to, home.DB.Stay(ctx, org, 0)
 	}
 
 	return m.move(ctx, org, home, next)
+}
+
+// nowhere is said of an organisation that none of the named cells serves.
+func nowhere(org flex.OrgID) error {
+	return flex.Fail(
+		flex.NotFound,
+		"no cell has the organisation %s, as far as they were named: name each with --cell",
+		org,
+	)
 }
 
 // move moves an organisation of which no cell has a mark.
@@ -207,14 +212,14 @@ func (m *Mover) move(
 	if err != nil {
 		return from.Name, errors.Join(
 			fmt.Errorf("arrive in %s: %w", to.Name, err),
-			m.back(ctx, org, from, to),
+			m.back(ctx, mark, from, to),
 		)
 	}
 	m.done(Copied)
 
 	if err := from.DB.Go(ctx, mark, went); err != nil {
 		if flex.KindOf(err) == flex.Conflict {
-			err = errors.Join(err, m.back(ctx, org, from, to))
+			err = errors.Join(err, m.back(ctx, mark, from, to))
 		}
 		return from.Name, err
 	}
@@ -223,25 +228,38 @@ func (m *Mover) move(
 	return to.Name, m.open(ctx, org, from, to)
 }
 
-// back undoes a move that could not be decided, as far as that is possible now.
+// back undoes a move that could not be decided, as far as that is possible now. What another
+// mover has done since is left to it.
 func (m *Mover) back(
 	ctx context.Context,
-	org flex.OrgID,
+	mark store.CellMove,
 	from, to Cell,
 ) error {
 	if ctx.Err() != nil {
 		return nil // the next call does it
 	}
 
-	if err := to.DB.Discard(ctx, org); err != nil {
-		return err
-	}
-
-	return from.DB.Stay(ctx, org)
+	return errors.Join(
+		from.DB.Stay(ctx, mark.Org, mark.Number),
+		to.DB.Discard(ctx, mark.Org, mark.Number),
+	)
 }
 
-// undo takes back what an earlier attempt has done before its decision.
+// undo takes back what an earlier attempt has done before its decision. The old cell's mark goes
+// first: as long as it stands, a mover that is at work still may decide, and what it has copied
+// must be there.
 func (m *Mover) undo(ctx context.Context, from Place, places []Place) error {
+	if from.State == Leaving {
+		c, err := m.named(from.Cell)
+		if err != nil {
+			return err
+		}
+
+		if err := c.DB.Stay(ctx, from.Org.ID, from.Number); err != nil {
+			return err
+		}
+	}
+
 	for _, p := range places {
 		if p.State != Arriving {
 			continue
@@ -251,30 +269,21 @@ func (m *Mover) undo(ctx context.Context, from Place, places []Place) error {
 		if err != nil {
 			return err
 		}
-		if err := c.DB.Discard(ctx, from.Org.ID); err != nil {
+		if err := c.DB.Discard(ctx, from.Org.ID, p.Number); err != nil {
 			return err
 		}
 	}
 
-	if from.State != Leaving {
-		return nil
+	if from.State == Leaving {
+		m.done(Undone)
 	}
-
-	c, err := m.named(from.Cell)
-	if err != nil {
-		return err
-	}
-
-	if err := c.DB.Stay(ctx, from.Org.ID); err != nil {
-		return err
-	}
-	m.done(Undone)
 
 	return nil
 }
 
 // finish brings a move to its end whose decision, or whose undoing, is made. What is gone without
 // being about to arrive by the same attempt was discarded, or is served from the new cell by now.
+// If no cell is seen to serve it, the one that has it was not named, and nothing is deleted.
 func (m *Mover) finish(ctx context.Context, gone Place, places []Place) error {
 	from, err := m.named(gone.Cell)
 	if err != nil {
@@ -285,6 +294,10 @@ func (m *Mover) finish(ctx context.Context, gone Place, places []Place) error {
 		return p.State == Arriving && p.Number == gone.Number
 	})
 	if !ok {
+		if _, served := find(places, Place.Served); !served {
+			return nowhere(gone.Org.ID)
+		}
+
 		return from.DB.Forget(ctx, gone.Org.ID)
 	}
 

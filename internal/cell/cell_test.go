@@ -45,6 +45,7 @@ func newWorld(t *testing.T, orgs int, urls ...string) *world {
 			t.Fatal(err)
 		}
 		w.orgs = append(w.orgs, org.ID)
+		w.at["c0"].Exec(`INSERT INTO cap_change (org_id, id, asset_id) VALUES ($1, $1, $1)`, org.ID.Bytes()) // stays, and is deleted
 	}
 	return w
 }
@@ -230,4 +231,65 @@ func TestMover_Histories(t *testing.T) {
 			w.check(resting, "c1")
 		})
 	}
+}
+
+// A mover that takes back what another is at, and is killed at any point of that, loses nothing: either
+// the other decides nothing, or the new cell has all of it.
+func TestMover_Beside(t *testing.T) {
+	const parts = 8
+	w := newWorld(t, 1, storetest.SQLite(t), storetest.SQLite(t))
+	org, in := w.orgs[0], "c1"
+	beside := &cell.Mover{Cells: w.mover.Cells, Wait: w.mover.Wait}
+	whole := killedAfter(t.Context(), 1<<40)
+	if _, err := beside.Move(whole, org, in); err != nil {
+		t.Fatal(err)
+	}
+	length := 1<<40 - whole.left.Load()
+
+	for part := range int64(parts) {
+		to := map[string]string{"c0": "c1", "c1": "c0"}[in]
+		w.mover.Done = func(s cell.Step) {
+			if s == cell.Copied {
+				_, err := beside.Move(killedAfter(t.Context(), 1+part*length/parts), org, in)
+				t.Logf("taken back, and killed: %v", err)
+			}
+		}
+		_, err := w.mover.Move(t.Context(), org, to)
+		t.Logf("beside it: %v", err)
+
+		w.mover.Done = nil
+		if got, err := w.mover.Move(t.Context(), org, to); got != to || err != nil {
+			t.Fatalf("it is in %q, not in %q: %v", got, to, err)
+		}
+		w.check(org, to)
+		in = to
+	}
+}
+
+// Whoever continues with a move without naming the cell in which the organisation is about to arrive is
+// told so, and deletes nothing.
+func TestMover_Unnamed(t *testing.T) {
+	w := newWorld(t, 1, storetest.SQLite(t), storetest.SQLite(t), storetest.SQLite(t))
+	org := w.orgs[0]
+	w.write(org)
+	dying, end := context.WithCancel(t.Context())
+	defer end()
+	w.mover.Done = func(s cell.Step) {
+		if s == cell.Decided {
+			end()
+		}
+	}
+	if _, err := w.mover.Move(dying, org, "c1"); err == nil {
+		t.Fatal("the mover was not stopped")
+	}
+
+	w.mover.Done = nil
+	others := &cell.Mover{Cells: []cell.Cell{w.mover.Cells[0], w.mover.Cells[2]}, Wait: w.mover.Wait}
+	if _, err := others.Move(t.Context(), org, "c2"); flex.KindOf(err) != flex.NotFound {
+		t.Errorf("the cell that has it is not named: %v", err)
+	}
+	if in, err := w.mover.Move(t.Context(), org, "c1"); in != "c1" || err != nil {
+		t.Fatalf("it is in %q: %v", in, err)
+	}
+	w.check(org, "c1")
 }

@@ -43,8 +43,8 @@ func (s *Service) Repair(
 
 	var before int
 	var sum flex.Pence
-	var err error
-	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		var err error
 		before, sum, err = tx.Rewarded(ctx)
 		if err != nil {
 			return err
@@ -53,12 +53,11 @@ func (s *Service) Repair(
 		r.Events, r.Sessions, err = tx.LookAgainWithin(ctx, a.Site, span)
 		return err
 	})
-
-	if err != nil {
-		return r, err
+	if err == nil {
+		err = s.settleAllDue(ctx, org, r)
 	}
 
-	if err := s.settleAllDue(ctx, org, r.Events+r.Sessions); err != nil {
+	if err != nil {
 		return r, err
 	}
 
@@ -76,9 +75,9 @@ func (s *Service) Repair(
 func (s *Service) settleAllDue(
 	ctx context.Context,
 	org flex.OrgID,
-	marked int64,
+	marked Repaired,
 ) error {
-	for idle := marked/dueMax + 1; idle > 0; {
+	for idle := (marked.Events+marked.Sessions)/dueMax + 1; idle > 0; {
 		var report worker.Report
 		if err := settleDue(ctx, s.DB, org, eventQueue, &report); err != nil {
 			return err

@@ -169,7 +169,8 @@ func (all *All) TakeADRUpstreams(ctx context.Context) ([]ADRUpstream, error) {
 		all.conn,
 		all.scanUpstream,
 		`SELECT `+upstreamColumns+
-			` FROM adr_upstream WHERE due_at <= $1 OR called_at IS NOT NULL ORDER BY due_at, program_id`,
+			` FROM adr_upstream WHERE (due_at <= $1 OR called_at IS NOT NULL)`+
+			atRest("adr_upstream")+` ORDER BY due_at, program_id`,
 		micros(all.now),
 	)
 

@@ -370,16 +370,51 @@ func (tx *Tx) LookAgainWaiting(ctx context.Context) error {
 	return err
 }
 
-// markPriced has settled events looked at again once a publication of their prices is out.
+// markPriced has settled events looked at again once a publication of their prices is out. Those of an
+// organisation that moves are marked when it rests again (markPricedSince): its mark in cell_move is
+// held until this publication is committed, so that it is seen then.
 func (all *All) markPriced(ctx context.Context, p Publication) error {
-	_, err := all.exec(
+	_, err := rows(
+		ctx,
+		all.conn,
+		scalar[flex.OrgID],
+		`SELECT org_id FROM cell_move ORDER BY org_id`+all.db.d.forKeyShare,
+	)
+	if err != nil {
+		return err
+	}
+
+	_, err = all.exec(
 		ctx,
 		`UPDATE flex_event SET look_at = $3 WHERE id IN (SELECT id FROM flex_event
-		WHERE from_at < $2 AND from_at > $4 AND to_at > $1 AND version > 0 AND (look_at IS NULL OR look_at > $3) ORDER BY id`+all.db.d.forUpdate+`)`,
+		WHERE from_at < $2 AND from_at > $4 AND to_at > $1 AND version > 0 AND (look_at IS NULL OR look_at > $3)`+
+			atRest("flex_event")+` ORDER BY id`+all.db.d.forUpdate+`)`,
 		micros(p.Span.From),
 		micros(p.Span.To),
 		micros(p.PublishedAt),
 		micros(p.Span.From.Add(-25*time.Hour)),
+	)
+
+	return err
+}
+
+// markPricedSince has an organisation's settled events looked at again as far as publications reach that came
+// in since an instant.
+func (all *All) markPricedSince(
+	ctx context.Context,
+	org flex.OrgID,
+	since time.Time,
+) error {
+	_, err := all.exec(
+		ctx,
+		`UPDATE flex_event SET look_at = $2 WHERE id IN (SELECT id FROM flex_event
+		WHERE org_id = $1 AND version > 0 AND (look_at IS NULL OR look_at > $2)
+			AND from_at > (SELECT min(p.from_at) FROM publication p WHERE p.fetched_at >= $3) - 90000000000
+			AND from_at < (SELECT max(p.to_at) FROM publication p WHERE p.fetched_at >= $3)
+		ORDER BY id`+all.db.d.forUpdate+`)`,
+		org.Bytes(),
+		micros(all.now),
+		micros(since),
 	)
 
 	return err

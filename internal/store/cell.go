@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -126,16 +128,22 @@ func (all *All) mayLeave(ctx context.Context, org flex.OrgID) error {
 	return all.noMoves(ctx, org)
 }
 
-// Stay undoes Leave: the organisation is served from here as before.
-func (db *DB) Stay(ctx context.Context, org flex.OrgID) error {
-	err := db.endMove(ctx, org, CellLeaving, 0)
-	if err != nil {
-		return err
+// Stay undoes Leave by the attempt of a number: the organisation is served from here as before. The
+// number 0 is of no attempt: what is left of a fence is taken away. If another attempt has the
+// organisation leave, or it is gone, it is a Conflict.
+func (db *DB) Stay(ctx context.Context, org flex.OrgID, number int64) error {
+	if number != 0 {
+		err := db.endMove(ctx, org, CellLeaving, number)
+		if err != nil {
+			return err
+		}
 	}
-	return db.unfence(ctx, org)
+
+	return db.unfence(ctx, org, "")
 }
 
-// endMove deletes the mark of a move in a state, of the attempt of a number if that is given.
+// endMove deletes the mark of a move in a state, of the attempt of a number if that is given. What
+// could not be marked meanwhile is marked with it.
 func (db *DB) endMove(
 	ctx context.Context,
 	org flex.OrgID,
@@ -143,16 +151,54 @@ func (db *DB) endMove(
 	number int64,
 ) error {
 	return db.WriteAll(ctx, func(all *All) error {
-		_, err := all.exec(
+		began, err := rows(
 			ctx,
-			`DELETE FROM cell_move WHERE org_id = $1 AND state = $2 AND ($3 = 0 OR number = $3)`,
+			all.conn,
+			func(s scanner) (time.Time, error) {
+				var at time.Time
+				err := s.Scan(instant{&at})
+				return at, err
+			},
+			`DELETE FROM cell_move WHERE org_id = $1 AND state = $2 AND (number = $3 OR CAST($3 AS BIGINT) = 0) RETURNING at`,
 			org.Bytes(),
 			string(state),
 			number,
 		)
 
+		if err != nil || len(began) == 0 || state == CellGone {
+			return err
+		}
+
+		return all.markPricedSince(ctx, org, began[0].Add(-copiedWithin))
+	})
+}
+
+// copiedWithin is how long a publication of home may take to come to another cell, at most.
+const copiedWithin = 24 * time.Hour
+
+// atRest is the condition that a row of a table is of no organisation that moves, for statements
+// over all organisations that must not fail by one.
+func atRest(table string) string {
+	return ` AND NOT EXISTS (SELECT 1 FROM cell_move v WHERE v.org_id = ` + table + `.org_id)`
+}
+
+// leftAt is when an organisation began to leave. One that does not leave is a Conflict.
+func (db *DB) leftAt(ctx context.Context, org flex.OrgID) (time.Time, error) {
+	var at time.Time
+	err := db.ReadAll(ctx, func(all *All) error {
+		err := all.row(
+			ctx,
+			`SELECT at FROM cell_move WHERE org_id = $1 AND state = 'leaving'`,
+			org.Bytes(),
+		).Scan(instant{&at})
+		if errors.Is(err, sql.ErrNoRows) {
+			return errOtherMove
+		}
+
 		return err
 	})
+
+	return at, err
 }
 
 // Arrive takes an organisation in that is leaving another database, whole or not at all, and
@@ -163,6 +209,15 @@ func (db *DB) Arrive(
 	m CellMove,
 	from *DB,
 ) (PortableFile, error) {
+	left, err := from.leftAt(ctx, m.Org)
+	if err != nil {
+		return PortableFile{}, err
+	}
+
+	if err := db.copyMeters(ctx, m.Org, from); err != nil {
+		return PortableFile{}, err
+	}
+
 	if err := db.fence(ctx, m.Org); err != nil {
 		return PortableFile{}, err
 	}
@@ -187,7 +242,7 @@ func (db *DB) Arrive(
 				m.Org.Bytes(),
 				m.Other,
 				m.Number,
-				micros(all.now),
+				micros(left),
 			)
 
 			return err
@@ -247,22 +302,46 @@ func (db *DB) Go(ctx context.Context, m CellMove, went PortableFile) error {
 	})
 }
 
-// Arrived has an organisation that has come be served from here. It may be called again.
+// Arrived has an organisation that has come be served from here. It may be called again. One that is
+// not here is a Conflict: what the old cell has must not be deleted then.
 func (db *DB) Arrived(ctx context.Context, org flex.OrgID) error {
-	err := db.endMove(ctx, org, CellArriving, 0)
+	err := db.ReadAll(ctx, func(all *All) error {
+		var here int
+		err := all.row(
+			ctx,
+			`SELECT count(*) FROM org WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM cell_move m WHERE m.org_id = $1 AND m.state = 'gone')`,
+			org.Bytes(),
+		).Scan(&here)
+
+		if err == nil && here == 0 {
+			err = flex.Fail(
+				flex.Conflict,
+				"the organisation is not in the cell that it was to arrive in: nothing of it is deleted in the old one",
+			)
+		}
+
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	return db.unfence(ctx, org)
+
+	if err := db.endMove(ctx, org, CellArriving, 0); err != nil {
+		return err
+	}
+
+	return db.unfence(ctx, org, "")
 }
 
-// Discard deletes an organisation that was arriving: its move was not decided.
-func (db *DB) Discard(ctx context.Context, org flex.OrgID) error {
+// Discard deletes an organisation that was arriving by the attempt of a number: its move was not
+// decided.
+func (db *DB) Discard(ctx context.Context, org flex.OrgID, number int64) error {
 	err := db.WriteAll(ctx, func(all *All) error {
 		_, err := all.exec(
 			ctx,
-			`UPDATE cell_move SET state = 'gone' WHERE org_id = $1 AND state = 'arriving'`,
+			`UPDATE cell_move SET state = 'gone' WHERE org_id = $1 AND state = 'arriving' AND number = $2`,
 			org.Bytes(),
+			number,
 		)
 		return err
 	})
@@ -275,6 +354,9 @@ func (db *DB) Discard(ctx context.Context, org flex.OrgID) error {
 
 // leftBehind are tables whose rows are deleted with an organisation that is gone.
 var leftBehind = []carriedTable{
+	{name: "cap_change"},
+	{name: "cap_part"},
+	{name: "cap_sum"},
 	{name: "wave_part"},
 	{name: "wave"},
 	{name: "operator_org"},
@@ -304,7 +386,7 @@ func (db *DB) Forget(ctx context.Context, org flex.OrgID) error {
 		}
 	}
 
-	if err := db.unfence(ctx, org); err != nil {
+	if err := db.unfence(ctx, org, CellGone); err != nil {
 		return err
 	}
 

@@ -39,19 +39,35 @@ const lockTimeout = "55P03"
 // marked as one that moves. On PostgreSQL the making of each waits for the transactions that have
 // written to its table: afterwards none is under way that did not see the mark.
 func (db *DB) fence(ctx context.Context, org flex.OrgID) error {
-	return db.eachFence(ctx, org, db.d.fence)
+	return db.eachFence(ctx, org, db.d.fence, func(*All) error { return nil })
 }
 
-// unfence drops the triggers.
-func (db *DB) unfence(ctx context.Context, org flex.OrgID) error {
-	return db.eachFence(ctx, org, db.d.unfence)
+// unfence drops the triggers, unless the organisation is marked as one that moves in another state
+// than the given one: then another mover relies on them. They are dropped first, which holds the
+// table: a mover that sets its mark after it was looked for makes the trigger after it was dropped.
+func (db *DB) unfence(ctx context.Context, org flex.OrgID, in CellState) error {
+	return db.eachFence(ctx, org, db.d.unfence, func(all *All) error {
+		var n int
+		err := all.row(
+			ctx,
+			`SELECT count(*) FROM cell_move WHERE org_id = $1 AND state <> $2`,
+			org.Bytes(),
+			string(in),
+		).Scan(&n)
+		if err == nil && n > 0 {
+			err = errOtherMove
+		}
+
+		return err
+	})
 }
 
-// eachFence runs the statements for each table, a table a transaction.
+// eachFence runs the statements for each table, a table a transaction, which last ends.
 func (db *DB) eachFence(
 	ctx context.Context,
 	org flex.OrgID,
 	statements func(fencePost) []string,
+	last func(*All) error,
 ) error {
 	for _, t := range movedTables() {
 		column, fenced := fenceColumn(t.name)
@@ -60,7 +76,7 @@ func (db *DB) eachFence(
 		}
 
 		post := fencePost{t.name, column, org}
-		if err := db.runFence(ctx, statements(post)); err != nil {
+		if err := db.runFence(ctx, statements(post), last); err != nil {
 			return fmt.Errorf("fence %s: %w", t.name, err)
 		}
 	}
@@ -68,7 +84,11 @@ func (db *DB) eachFence(
 	return nil
 }
 
-func (db *DB) runFence(ctx context.Context, statements []string) error {
+func (db *DB) runFence(
+	ctx context.Context,
+	statements []string,
+	last func(*All) error,
+) error {
 	if !db.d.groupCommit {
 		wait := fmt.Sprintf(`SET LOCAL lock_timeout = %d`, fenceWait.Milliseconds())
 		statements = append([]string{wait}, statements...)
@@ -83,7 +103,7 @@ func (db *DB) runFence(ctx context.Context, statements []string) error {
 					return err
 				}
 			}
-			return nil
+			return last(all)
 		})
 		if postgresCode(err) != lockTimeout {
 			return err

@@ -178,7 +178,7 @@ func TestCell_Planted(t *testing.T) {
 		if _, err := from.Leave(ctx, org, "new"); err != nil {
 			t.Fatal(err)
 		}
-		if err := to.Discard(ctx, org); err != nil {
+		if err := to.Discard(ctx, org, number); err != nil {
 			t.Fatal(err)
 		}
 		again, err := to.Arrive(ctx, mark, from)
@@ -187,6 +187,103 @@ func TestCell_Planted(t *testing.T) {
 		}
 		if err := from.Go(ctx, mark, again); flex.KindOf(err) != flex.Conflict {
 			t.Errorf("by the number of an earlier attempt: %v", err)
+		}
+	})
+}
+
+// While an organisation moves, prices come in for all others, a process begins, and other parties' servers are asked; what
+// could not be marked of its own events is marked when it stays.
+func TestCell_OthersGoOn(t *testing.T) {
+	t.Cleanup(store.WithoutLaws())
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		ctx := t.Context()
+		db := unlawful(t, url, 1)
+		org := filledWhole(t, db, "first", 1, 2)
+		first := flex.PeriodAt(db.Now())
+		at := storetest.At(t, db, url)
+		at.Exec(`UPDATE flex_event SET from_at = $1, to_at = $2, version = 1, look_at = NULL`, first.Start().UnixMicro(), first.End().UnixMicro())
+		at.Exec(`UPDATE outbox SET holder = 5, turn_at = 1`)
+		at.Exec(`UPDATE idempotency SET status = 0, committed = 0`)
+		number, err := db.Leave(ctx, org, "new")
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		err = db.WriteAll(ctx, func(all *store.All) error {
+			p := store.Publication{Source: "test", PublishedAt: all.Now(), Span: flex.Span{From: first.Start(), To: first.End()}}
+			_, err := all.AddPublication(ctx, p, []flex.PricedPeriod{{Period: first, Price: 5, Known: true}})
+			return err
+		})
+		if err != nil {
+			t.Errorf("prices do not come in: %v", err)
+		}
+		if err := db.WriteAll(ctx, func(all *store.All) error { return all.DropLeases(ctx) }); err != nil {
+			t.Errorf("a process cannot begin: %v", err)
+		}
+		if err := db.FreeKeysInFlight(ctx); err != nil {
+			t.Errorf("a process cannot begin: %v", err)
+		}
+		err = db.WriteAll(ctx, func(all *store.All) error {
+			_, err := all.TakeADRUpstreams(ctx)
+			return err
+		})
+		if err != nil {
+			t.Errorf("no server is asked: %v", err)
+		}
+
+		if err := db.Stay(ctx, org, number+1); flex.KindOf(err) != flex.Conflict {
+			t.Errorf("by another's number: %v", err)
+		}
+		if err := db.Stay(ctx, org, number); err != nil {
+			t.Fatal(err)
+		}
+		if n := at.Count(`SELECT count(*) FROM flex_event WHERE look_at IS NULL`); n > 0 {
+			t.Errorf("%d settled events are not looked at again for the prices that came in meanwhile", n)
+		}
+	})
+}
+
+// What is listed of an organisation's metering points goes with it where the new cell does not know them: by it a site's GSP
+// group is found.
+func TestCell_Meters(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		ctx, fromURL := t.Context(), storetest.SQLite(t)
+		from := storetest.Open(t, fromURL, store.Options{Environment: flex.Sandbox})
+		to := storetest.Open(t, url, store.Options{Environment: flex.Sandbox})
+		list := func(db *store.DB, gsp string, mpans ...string) {
+			t.Helper()
+			err := db.WriteAll(ctx, func(all *store.All) error {
+				var ms []flex.Meter
+				for _, m := range mpans {
+					ms = append(ms, flex.Meter{MPAN: m, Import: true, GSPGroup: gsp})
+				}
+				return all.PutMeters(ctx, ms)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		mpans := []string{"1012345678901", "1012345678912"}
+		list(from, "_A", mpans...)
+		list(to, "_B", mpans[1])
+		seed := storetest.NewSeed(t, from, fromURL)
+		for _, m := range mpans {
+			site := seed.Site()
+			seed.Exec(`UPDATE site SET mpan = $1 WHERE id = $2`, seed.Kept("site", "mpan", m), site.Bytes())
+		}
+
+		number, err := from.Leave(ctx, seed.Org, "new")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := to.Arrive(ctx, store.CellMove{Org: seed.Org, Other: "old", Number: number}, from); err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []string{"_A", "_B"} {
+			if m, err := to.MeterByMPAN(ctx, mpans[i]); err != nil || m.GSPGroup != want {
+				t.Errorf("%s is in the GSP group %q, want %q: %v", mpans[i], m.GSPGroup, want, err)
+			}
 		}
 	})
 }

@@ -349,14 +349,15 @@ func (tx *Tx) release(ctx context.Context, o ClaimOrder, now time.Time) error {
 
 // DropLeases makes every push that is leased due again, on SQLite, whose one process has
 // just started: whoever held the leases is gone. On PostgreSQL others may be at work, and a
-// lease runs out by itself.
+// lease runs out by itself, as do those of an organisation that moves.
 func (all *All) DropLeases(ctx context.Context) error {
 	if all.db.d.name != "sqlite" {
 		return nil
 	}
 	_, err := all.exec(
 		ctx,
-		`UPDATE outbox SET sending = 0, holder = 0, turn_at = $1 WHERE holder <> 0 AND turn_at IS NOT NULL`,
+		`UPDATE outbox SET sending = 0, holder = 0, turn_at = $1 WHERE holder <> 0 AND turn_at IS NOT NULL`+
+			atRest("outbox"),
 		micros(all.now),
 	)
 

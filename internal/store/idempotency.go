@@ -242,14 +242,14 @@ func (db *DB) FreeKeysInFlight(ctx context.Context) error {
 	return db.WriteAll(ctx, func(all *All) error {
 		if _, err := all.exec(
 			ctx,
-			`DELETE FROM idempotency WHERE status = 0 AND committed = 0`,
+			`DELETE FROM idempotency WHERE status = 0 AND committed = 0`+atRest("idempotency"),
 		); err != nil {
 			return err
 		}
 
 		_, err := all.exec(
 			ctx,
-			`UPDATE idempotency SET holder = 0 WHERE status = 0`,
+			`UPDATE idempotency SET holder = 0 WHERE status = 0`+atRest("idempotency"),
 		)
 
 		return err

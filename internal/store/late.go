@@ -21,12 +21,12 @@ const lateSchedules = `SELECT o.subject, c.cause, c.ready_by, c.need_wh - c.deli
 
 // SpreadLate gives each schedule that should have been sent before, of every organisation, its turn, so that
 // the power of those that are sent in a minute is at most a ramp, all together and in each group. It returns how
-// many wait. Without a ramp nothing waits.
+// many wait. Without a ramp nothing waits. Nothing of an organisation that moves to another database is sent.
 func (all *All) SpreadLate(
 	ctx context.Context,
 	most flex.Ramp,
 ) (int, error) {
-	return all.conn.spreadLate(ctx, all.db.Now(), most, ``)
+	return all.conn.spreadLate(ctx, all.db.Now(), most, atRest("o"))
 }
 
 // SpreadLate is All.SpreadLate for the schedules of one endpoint.

@@ -33,6 +33,54 @@ func (c conn) scanMeter(s scanner) (flex.Meter, error) {
 
 // PutMeters keeps metering points, each in place of what was known of it before.
 func (all *All) PutMeters(ctx context.Context, meters []flex.Meter) error {
+	return all.keepMeters(
+		ctx,
+		meters,
+		`ON CONFLICT (mpan) DO UPDATE SET import = excluded.import, address = excluded.address, postcode = excluded.postcode,
+			uprn = excluded.uprn, energised = excluded.energised, half_hourly = excluded.half_hourly, domestic = excluded.domestic,
+			supplier_mpid = excluded.supplier_mpid, supplier_name = excluded.supplier_name, gsp_group = excluded.gsp_group`,
+	)
+}
+
+// metersOf returns what is listed of the metering points that an organisation's sites have or had.
+func (db *DB) metersOf(ctx context.Context, org flex.OrgID) ([]flex.Meter, error) {
+	var ms []flex.Meter
+	err := db.ReadAll(ctx, func(all *All) error {
+		var err error
+		ms, err = rows(
+			ctx,
+			all.conn,
+			all.scanMeter,
+			`SELECT `+meterColumns+` FROM meter m WHERE m.mpan IN (SELECT s.mpan FROM site s WHERE s.org_id = $1
+				UNION SELECT r.mpan FROM registration r WHERE r.org_id = $1)`,
+			org.Bytes(),
+		)
+
+		return err
+	})
+
+	return ms, err
+}
+
+// copyMeters takes over what another database has listed of an organisation's metering points, of
+// those that are in no list here: who looks for a site's GSP group looks in the own database.
+func (db *DB) copyMeters(ctx context.Context, org flex.OrgID, from *DB) error {
+	meters, err := from.metersOf(ctx, org)
+	if err != nil || len(meters) == 0 {
+		return err
+	}
+
+	return db.WriteAll(ctx, func(all *All) error {
+		return all.keepMeters(ctx, meters, `ON CONFLICT (mpan) DO NOTHING`)
+	})
+}
+
+// keepMeters adds metering points; conflict says what becomes of those that are known.
+func (all *All) keepMeters(
+	ctx context.Context,
+	meters []flex.Meter,
+	conflict string,
+) error {
 	const columns = 11
 	args := make([]any, 0, columns*len(meters))
 
@@ -61,9 +109,7 @@ func (all *All) PutMeters(ctx context.Context, meters []flex.Meter) error {
 	return all.bulk(
 		ctx,
 		`INSERT INTO meter (mpan, import, address, postcode, uprn, energised, half_hourly, domestic, supplier_mpid, supplier_name, gsp_group)`,
-		`ON CONFLICT (mpan) DO UPDATE SET import = excluded.import, address = excluded.address, postcode = excluded.postcode,
-			uprn = excluded.uprn, energised = excluded.energised, half_hourly = excluded.half_hourly, domestic = excluded.domestic,
-			supplier_mpid = excluded.supplier_mpid, supplier_name = excluded.supplier_name, gsp_group = excluded.gsp_group`,
+		conflict,
 		columns,
 		args,
 	)

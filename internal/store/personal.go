@@ -123,12 +123,18 @@ var secretColumns = []string{
 	"access_token",
 	"refresh_token",
 	"sealed",
-	"state",
-	"account",
 	"form",
 	"confirmed_by",
 	"answer",
 	"request",
+}
+
+// secretOf are columns that are left out too, where others of the same name are the person's: how an
+// enrolment stands, or what account an amount is posted to.
+var secretOf = map[string][]string{
+	"cloud_link":       {"state"},
+	"payee":            {"account"},
+	"withdrawal_payee": {"account"},
 }
 
 // columns returns the columns of every table.
@@ -238,7 +244,7 @@ func (all *All) Export(
 		}
 
 		shown := slices.DeleteFunc(slices.Clone(columns), func(c string) bool {
-			return slices.Contains(secretColumns, c)
+			return slices.Contains(secretColumns, c) || slices.Contains(secretOf[table], c)
 		})
 		err := h.each(site, assets, func(where string, id []byte) error {
 			found, err := all.plain(ctx, table, shown, where, id)
@@ -526,7 +532,10 @@ func (all *All) afterErasure(ctx context.Context, site flex.SiteID) error {
 		return fmt.Errorf("pay what is accrued to the site: %w", err)
 	}
 
-	_, err := all.exec(ctx, `UPDATE org SET register = register + 1`)
+	_, err := all.exec(
+		ctx,
+		`UPDATE org SET register = register + 1 WHERE NOT EXISTS (SELECT 1 FROM cell_move m WHERE m.org_id = org.id)`,
+	)
 
 	return err
 }

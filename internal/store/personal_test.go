@@ -123,3 +123,24 @@ func TestErase_MeteringPoints(t *testing.T) {
 		}
 	})
 }
+
+// What an export leaves out is flexd's: how an enrolment stands, and what account an amount is posted to, are the person's.
+func TestExport_PersonsColumns(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		db := storetest.Open(t, url, store.Options{})
+		seed := storetest.NewSeed(t, db, url)
+		site := seed.Site()
+		seed.Exec(`INSERT INTO enrolment_change (id, org_id, site_id, proposition, state, at) VALUES ($1, $2, $1, 'full_schedule', 'withdrawn', 1)`,
+			site.Bytes(), seed.Org.Bytes())
+		err := db.ReadAll(t.Context(), func(all *store.All) error {
+			held, err := all.Export(t.Context(), site)
+			if changes := held["enrolment_change"]; err == nil && (len(changes) != 1 || changes[0]["state"] != "withdrawn") {
+				t.Errorf("the site's enrolment is %v", changes)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}

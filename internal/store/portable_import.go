@@ -44,6 +44,11 @@ func (db *DB) importOrg(
 
 	var file PortableFile
 	err := db.WriteAll(ctx, func(all *All) error {
+		// What others commit meanwhile is not to be taken for what the file broke.
+		if err := all.oneSnapshot(ctx); err != nil {
+			return err
+		}
+
 		if err := all.MayPause(ctx, 0); err != nil {
 			return err
 		}
@@ -87,6 +92,18 @@ func (db *DB) importOrg(
 	}
 
 	return file, err
+}
+
+// oneSnapshot has all statements of a transaction read what was committed before the first of them, and
+// what it has written itself, as they do on SQLite. Nothing may have been read yet.
+func (all *All) oneSnapshot(ctx context.Context) error {
+	if all.db.sqlite != nil {
+		return nil
+	}
+
+	_, err := all.exec(ctx, `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ`)
+
+	return err
 }
 
 // conflictsMax is how many conflicts an import names.

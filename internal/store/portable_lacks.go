@@ -45,9 +45,15 @@ func (all *All) lacks(
 	ctx context.Context,
 	org flex.OrgID,
 ) ([]string, error) {
+	read := func(s scanner) (string, error) {
+		var name string
+		err := s.Scan(opened(all.conn, personMPAN, &name)) // the others are not sealed, and stay as they are
+		return name, err
+	}
+
 	var lines []string
 	for _, l := range lacking {
-		names, err := rows(ctx, all.conn, scalar[string], l.sql, org.Bytes())
+		names, err := rows(ctx, all.conn, read, l.sql, org.Bytes())
 		if err != nil {
 			return nil, err
 		}

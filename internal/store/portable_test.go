@@ -291,6 +291,9 @@ func TestImportOrg_Laws(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				if lacks := strings.Join(got.Lacks, "\n"); !strings.Contains(lacks, "1012345678901") {
+					t.Errorf("a metering point that is in no list is not named: %q", lacks)
+				}
 				if want := int64(strings.Count(file, "\n[")); got.Rows() != want || want < 50*7*4 {
 					t.Errorf("%d rows, want %d", got.Rows(), want)
 				}
