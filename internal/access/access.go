@@ -176,7 +176,7 @@ var errToken = flex.Fail(
 	"the token is not known or has expired: ask POST /auth/token-form for a new one",
 )
 
-// issue makes a token and keeps its hash in the transaction.
+// issue makes a token and keeps its hash in the transaction. The token ends with its credential, if that is sooner.
 func issue(
 	ctx context.Context,
 	all *store.All,
@@ -196,11 +196,12 @@ func issue(
 		ExpiresAt: all.Now().Add(life),
 	}
 
-	if err := all.AddToken(ctx, t); err != nil {
+	ends, err := all.AddToken(ctx, t)
+	if err != nil {
 		return Issued{}, fmt.Errorf("keep a token: %w", err)
 	}
 
-	return Issued{flex.Secret(token), t.ExpiresAt}, nil
+	return Issued{flex.Secret(token), ends}, nil
 }
 
 // Issue gives a token to a principal who has already been let in, for tools and tests that

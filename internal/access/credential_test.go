@@ -59,6 +59,14 @@ func TestCredential_Expires(t *testing.T) {
 		_, err := d.Issue(t.Context(), access.Principal{Org: d.org.ID, Username: "u"}, time.Hour)
 		d.kind(err, flex.Unauthorized)
 
+		// A household's token is as good as for ever, and ends with its credential all the same. The answer says when.
+		ends = d.DB.Now().Add(90 * time.Minute)
+		d.limited("v", store.CredentialLimits{ExpiresAt: ends})
+		lasting, err := d.Issue(t.Context(), access.Principal{Org: d.org.ID, Username: "v"}, access.HouseholdTokenLife)
+		if err != nil || !lasting.ExpiresAt.Equal(ends) {
+			t.Errorf("a token that lasts for years is said to live until %s, %v: its credential until %s", lasting.ExpiresAt, err, ends)
+		}
+
 		d.kind(d.LimitCredential(t.Context(), "u", store.CredentialLimits{ExpiresAt: d.DB.Now()}), flex.Invalid)
 		d.kind(d.LimitCredential(t.Context(), "nobody", store.CredentialLimits{}), flex.NotFound)
 

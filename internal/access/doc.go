@@ -48,7 +48,8 @@
 //
 //   - With the data. The handler says before it writes how it will answer (AnswerWith), the service gives its transaction what
 //     that has made (store.Tx.Made), and the answer is kept in the same commit. If the process dies after it, a repeat has the same bytes.
-//     So it is with requests that make sites, assets, enrolments, instructions, offers and products.
+//     So it is with requests that make sites, assets, enrolments, instructions, offers and products, and with those
+//     that end an enrolment or offboard a site.
 //   - After the handler. If the process dies between commit and answer, the request is run again under the key, and the transactions
 //     that the first run committed are rolled back: nothing is done twice, and the handler finds its answer in what is there. That is
 //     right where the answer makes no id: it is null or a status, or describes what the path names. A DELETE of what is gone by then

@@ -113,13 +113,18 @@ func (s *Service) SignInOperator(
 		return Issued{}, err
 	}
 
+	name, err := s.knownAs(ctx, person)
+	if err != nil {
+		return Issued{}, err
+	}
+
 	token := newSessionToken()
 	expires := s.DB.Now().Add(OperatorSessionLife)
 
 	err = s.ActWithDetail(
 		ctx,
 		flex.AuditEntry{
-			Who:    person.Name,
+			Who:    name,
 			Source: from,
 			Act:    "log in",
 		},
@@ -146,6 +151,22 @@ func (s *Service) SignInOperator(
 	)
 
 	return Issued{token, expires}, err
+}
+
+// knownAs is what the person is called here: an operator keeps the name that they came with, whatever they call themselves at
+// the provider since, so that nobody is written down as somebody else.
+func (s *Service) knownAs(ctx context.Context, p signin.Person) (string, error) {
+	var o *store.Operator
+	err := s.people().ReadAll(ctx, func(all *store.All) error {
+		var err error
+		o, err = all.OperatorOf(ctx, s.SSO.Provider.Issuer(), p.Subject)
+		return err
+	})
+	if err != nil || o == nil {
+		return p.Name, err
+	}
+
+	return o.Name, nil
 }
 
 // person is who the answer to the attempt speaks of. A failure is in the audit log, and slows

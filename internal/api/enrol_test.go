@@ -177,6 +177,38 @@ func TestEnrolment(t *testing.T) {
 	})
 }
 
+// Another MPAN of an enrolled site, or its first, passes the checks of a new enrolment whichever way it comes.
+func TestEnrolment_AnotherMPAN(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.stock()
+		h.allowAbroad(db)
+		refused := func(method, path, body string) {
+			t.Helper()
+			r := h.want(method, path, body, 422, "")
+			if !strings.Contains(r.body, "another MPAN than the enrolled site has") {
+				t.Errorf("%s %s: %s", method, body, r.body)
+			}
+		}
+
+		r := h.want("POST", "/entities/site/onboard", onboarding(halfHourly, "a", ""), 200, "")
+		at := "/entities/site/" + text(t, r.body, "site", "site_id")
+		before := h.want("GET", at, "", 200, "").body
+		for _, mpan := range []string{notSettled, nonDomestic, notListed} {
+			refused("PATCH", at, fmt.Sprintf(`{"mpan":%q}`, mpan))
+		}
+		h.want("PATCH", at, fmt.Sprintf(`{"mpan":%q}`, halfHourly), 200, before)
+
+		// A site without a metering point is enrolled without checks, as nothing of it is settled.
+		r = h.want("POST", "/entities/site/onboard", onboardAbroad("SW1A 2AB", "11 Downing Street", "b"), 200, "")
+		at = "/entities/site/" + text(t, r.body, "site", "site_id")
+		refused("PATCH", at, fmt.Sprintf(`{"mpan":%q}`, nonDomestic))
+		refused("POST", "/entities/site/onboard", fmt.Sprintf(
+			`{"site":{"mpan":%q,"postcode":"SW1A 2AB","street_address":"11 Downing Street",%s},"assets":[{"external_id":"b","type":"charger"}],"proposition":"full_asset_schedule_control"}`,
+			nonDomestic, consent))
+	})
+}
+
 func TestEligibility(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		h := open(t, db)

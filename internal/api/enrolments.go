@@ -233,25 +233,29 @@ func (s *Server) offboard(r *request) (answer, error) {
 		return answer{}, err
 	}
 
+	answered := answersWith(r, func(o registry.Offboarded) answer {
+		v := wire.OnboardingResponse{
+			Site:   siteResponse(o.Site),
+			Assets: make([]wire.AssetResponse, len(o.Assets)),
+		}
+
+		for i, a := range o.Assets {
+			v.Assets[i] = assetResponse(a)
+		}
+
+		if len(v.Assets) > 0 {
+			v.Asset = &v.Assets[0]
+		}
+
+		return ok(v)
+	})
+
 	site, assets, err := s.Registry.Offboard(r.Context(), r.who.Org, p.SiteID)
 	if err != nil {
 		return answer{}, err
 	}
 
-	v := wire.OnboardingResponse{
-		Site:   siteResponse(site),
-		Assets: make([]wire.AssetResponse, len(assets)),
-	}
-
-	for i, a := range assets {
-		v.Assets[i] = assetResponse(a)
-	}
-
-	if len(assets) > 0 {
-		v.Asset = &v.Assets[0]
-	}
-
-	return ok(v), nil
+	return answered(registry.Offboarded{Site: site, Assets: assets}), nil
 }
 
 // enrol answers POST /entities/site/{site_id}/enrol.
@@ -289,6 +293,14 @@ func (s *Server) unenrol(r *request) (answer, error) {
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
+
+	answered := answersWith(r, func(outcome registry.Outcome) answer {
+		return ok(wire.UnenrolResponse{
+			SiteID: p.SiteID,
+			Status: string(outcome),
+		})
+	})
+
 	outcome, err := s.Registry.Unenrol(
 		r.Context(),
 		r.who.Org,
@@ -296,10 +308,7 @@ func (s *Server) unenrol(r *request) (answer, error) {
 		b.Proposition,
 	)
 
-	return ok(wire.UnenrolResponse{
-		SiteID: p.SiteID,
-		Status: string(outcome),
-	}), err
+	return answered(outcome), err
 }
 
 // meterConsent answers POST /entities/site/{site_id}/meter-consent.

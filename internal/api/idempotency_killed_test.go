@@ -77,6 +77,15 @@ func TestIdempotencyKey_AnswerLost(t *testing.T) {
 
 		// Under another key it is another request.
 		h.want("POST", "/entities/site", site, 409, "", "Idempotency-Key: a third")
+
+		// What ended an enrolment, or took a site away, is answered as it was the first time.
+		there := "/entities/site/" + text(t, h.want("GET", "/entities/site", "", 200, "").body, "sites", 0, "id")
+		if left := repeat(there+"/unenrol", `{"proposition":"limited_pause"}`); text(t, left, "status") != "unenrolled" {
+			t.Errorf("unenrolled with %s", left)
+		}
+		if left := repeat(there+"/offboard-site-and-assets", ""); text(t, left, "asset", "external_id") != "charger-2" {
+			t.Errorf("offboarded with %s", left)
+		}
 	})
 }
 

@@ -27,7 +27,8 @@
 // A handler reads the address and the form, asks a service, and turns the answer into words and numbers. write renders the template, or the
 // table as CSV or JSON by the address's ending or the Accept header. A table of many pages is written part after part, so that no more
 // than one is in memory. Live numbers come by server-sent events: each stream looks every two seconds and sends what changed, at most 64
-// streams at once and each for an hour, after which the browser asks again.
+// streams at once and each for an hour, after which the browser asks again. A stream ends with its session, and when its operator becomes
+// one of other organisations.
 //
 // An act is a form, answered with a redirect to the page that shows what it did. Acts on many assets are shown first
 // (package selection). What cannot be undone asks for a word to be typed.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -19,7 +20,7 @@ const (
 )
 
 // stream sends what next returns as server-sent events, when it has changed, until the client
-// goes, the server stops or the stream has lived its life.
+// goes, the server stops, the session ends or the stream has lived its life.
 func (s *Server) stream(r *request, next func() (any, error)) (view, error) {
 	if s.streams.Add(1) > streamsMax {
 		s.streams.Add(-1)
@@ -67,16 +68,36 @@ func (s *Server) stream(r *request, next func() (any, error)) (view, error) {
 			return view{}, nil
 		}
 
-		select {
-		case <-r.Context().Done():
+		if !s.goesOn(r, tick.C, end.C) {
 			return view{}, nil
-		case <-s.Done:
-			return view{}, nil
-		case <-end.C:
-			return view{}, nil
-		case <-tick.C:
 		}
 	}
+}
+
+// goesOn waits for the next tick of a stream, and reports whether the stream lasts until then. A browser whose stream
+// ended asks again, and is told why where it may not.
+func (s *Server) goesOn(r *request, tick, end <-chan time.Time) bool {
+	select {
+	case <-r.Context().Done():
+		return false
+	case <-s.Done:
+		return false
+	case <-end:
+		return false
+	case <-tick:
+		return s.sameOperator(r)
+	}
+}
+
+// sameOperator reports whether the session that a stream was begun with lasts, and is of an operator of the same
+// organisations: who is logged out or removed meanwhile is sent nothing more.
+func (s *Server) sameOperator(r *request) bool {
+	who, err := s.Access.IdentifyOperator(r.Context(), s.sessionOf(r.Request))
+	if err != nil {
+		return false
+	}
+
+	return who.SomeOrgs == r.who.SomeOrgs && slices.Equal(who.Orgs, r.who.Orgs)
 }
 
 // fleetLive answers the stream of the fleet page's numbers.

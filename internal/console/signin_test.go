@@ -305,6 +305,26 @@ func TestSignIn(t *testing.T) {
 	})
 }
 
+// Who takes another operator's name at the provider is in the audit log by the name that they came with.
+func TestSignIn_Renamed(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(d *service) {
+		i := newIssuer(d)
+		for _, name := range []string{"grace", operator} {
+			in := d.signIn(i, with(person("grace", "duty"), "preferred_username", name))
+			if in.status != http.StatusOK {
+				d.Fatalf("signed in as %s: %d %s", name, in.status, in.body)
+			}
+		}
+
+		for name, want := range map[string]int{"grace": 2, operator: 0} {
+			v, err := d.access.Audit(d.Context(), access.AuditFilter{Who: name, Act: "log in", Limit: 9})
+			if err != nil || len(v.Acts) != want {
+				d.Errorf("%s logged in %d times, by the log: want %d, %v", name, len(v.Acts), want, err)
+			}
+		}
+	})
+}
+
 // with is the person with one claim more.
 func with(person map[string]any, name string, value any) map[string]any {
 	p := maps.Clone(person)

@@ -37,7 +37,9 @@ const (
 	// after one that failed and may be tried again
 	cloudRetry   = 5 * time.Minute
 	refreshEarly = 10 * time.Minute // before a token ends
-	cloudBatch   = 20               // exchanges of one run
+	// of each kind in one run: one after the other they end within the lease, however slowly clouds answer, so that no other
+	// process does the same. A cloud that is shown a code or a token twice may take back what it gave.
+	cloudBatch = 1
 )
 
 // CloudToken is access to a manufacturer's cloud.

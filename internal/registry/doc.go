@@ -38,6 +38,6 @@
 // # Manufacturers' clouds
 //
 // A user links a cloud by OAuth 2.0 with PKCE. The code that the browser brings back, and each token that ends within ten minutes, is a job (package store)
-// under a lease of a minute: exchanged at least once. A cloud that fails is asked again after five minutes as long as the link lives; one that refuses
+// under a lease of a minute: exchanged at least once. A cloud that fails is asked again, for a code after a minute as long as the link lives, for a token after five; one that refuses
 // is not asked again. Secrets are sealed (package keyring).
 package registry

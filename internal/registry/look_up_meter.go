@@ -58,3 +58,29 @@ func (s *Service) lookUpMeterOf(
 
 	return s.lookUpMeter(ctx, site.MPAN.Reveal())
 }
+
+// lookUpChanged is lookUpMeter for an MPAN that a registered site is to have in place of another; nil is none.
+func (s *Service) lookUpChanged(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.SiteID,
+	mpan *string,
+) error {
+	if s.Meters == nil || mpan == nil {
+		return nil
+	}
+
+	site, err := read(ctx, s, org, func(tx *store.Tx) (flex.Site, error) {
+		return tx.Site(ctx, id)
+	})
+	if err != nil {
+		return err
+	}
+
+	core, _ := normalMPAN(*mpan)
+	if core == site.MPAN.Reveal() {
+		return nil
+	}
+
+	return s.lookUpMeter(ctx, core)
+}

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -46,13 +47,22 @@ func (s *Service) MovePoint(
 		return had, from, err
 	}
 
-	_, err = s.MovePoints(ctx)
+	_, err = s.movePoints(ctx, core)
 
 	return had, from, err
 }
 
-// MovePoints is the job that carries out the changes of party that are due.
+// MovePoints is the job that carries out the changes of party that are due. One that fails, or waits as its organisation moves to
+// another database, holds up no other.
 func (s *Service) MovePoints(ctx context.Context) (worker.Report, error) {
+	return s.movePoints(ctx, "")
+}
+
+// movePoints is MovePoints for one metering point, or for all if it is empty.
+func (s *Service) movePoints(
+	ctx context.Context,
+	mpan string,
+) (worker.Report, error) {
 	var due []store.Registration
 	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
@@ -63,18 +73,32 @@ func (s *Service) MovePoints(ctx context.Context) (worker.Report, error) {
 		return worker.Report{}, err
 	}
 
-	for i, r := range due {
+	var report worker.Report
+	var failed []error
+
+	for _, r := range due {
+		if mpan != "" && r.MPAN != mpan {
+			continue
+		}
+
 		err := s.DB.WriteAll(ctx, func(all *store.All) error {
 			return movePoint(ctx, all, r)
 		})
-		if err != nil {
-			return worker.Report{
-				Did: i,
-			}, fmt.Errorf("change the party of a metering point: %w", err)
+		if err == nil {
+			report.Did++
+			continue
+		}
+
+		failed = append(
+			failed,
+			fmt.Errorf("change the party of a metering point: %w", err),
+		)
+		if ctx.Err() != nil {
+			break
 		}
 	}
 
-	return worker.Report{Did: len(due)}, nil
+	return report, errors.Join(failed...)
 }
 
 // movePoint withdraws the site that has the point and gives the point to the next party. What was decided otherwise, or carried

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -610,6 +611,57 @@ func besides(t *testing.T, db *store.DB, url, table string, first, second func()
 		gate.Open()
 	}
 	if err := errors.Join(<-done, <-done); err != nil {
+		t.Error(err)
+	}
+}
+
+// A change of party that fails holds up none that is due after it, and nobody who decides another one.
+func TestMovePoints_OneFails(t *testing.T) {
+	ctx, url := t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "flexd.db")
+	db := storetest.Open(t, url, store.Options{})
+	knownPoint(t, db)
+	d := &registry.Service{DB: db}
+	first, atFirst := party(t, db, "acme")
+	second, atSecond := party(t, db, "bravo")
+	third, _ := party(t, db, "carol")
+
+	const other = "1012345678901"
+	m := flex.Meter{MPAN: other, Import: true, Energised: true, HalfHourly: true, Domestic: true, Postcode: "YO1 7HH", Address: "6 MILL LANE"}
+	if err := db.WriteAll(ctx, func(all *store.All) error { return all.PutMeters(ctx, []flex.Meter{m}) }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.ChangeSite(ctx, second, atSecond, registry.SiteChange{MPAN: new(other)}); err != nil {
+		t.Fatal(err)
+	}
+
+	for org, site := range map[flex.OrgID]flex.SiteID{first: atFirst, second: atSecond} {
+		if _, err := d.Enrol(ctx, org, site, registry.Enrolment{Proposition: flex.LimitedPause}); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	storetest.At(t, db, url).Exec(fmt.Sprintf(
+		`CREATE TRIGGER faulty BEFORE INSERT ON enrolment_change WHEN NEW.site_id = X'%x' BEGIN SELECT RAISE(ABORT, 'planted'); END`,
+		atFirst.Bytes(),
+	))
+	if _, _, err := d.MovePoint(ctx, sharedMPAN, third, db.Now()); err == nil {
+		t.Error("a change that fails is said to be carried out")
+	}
+	if _, _, err := d.MovePoint(ctx, other, third, db.Now()); err != nil {
+		t.Errorf("a change beside one that fails: %v", err)
+	}
+	if r, err := d.MovePoints(ctx); err == nil || r.Did != 0 {
+		t.Errorf("the job did %d, %v", r.Did, err)
+	}
+
+	err := db.Read(ctx, second, func(tx *store.Tx) error {
+		state, err := tx.Enrolment(ctx, atSecond, flex.LimitedPause)
+		if state != flex.Withdrawn {
+			t.Errorf("the site whose point moved is %q", state)
+		}
+		return err
+	})
+	if err != nil {
 		t.Error(err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // changed, and which were ignored or look wrong. Both lists are never nil.
 type Merged struct {
 	Created  bool
-	Moved    bool // another MPAN replaced the site's
+	Moved    bool // the site, which was there, has another MPAN than before, or its first
 	Updated  []string
 	Warnings []string
 }
@@ -167,12 +167,17 @@ func merge(
 		return o, nil
 	}
 
-	return o, stillEligible(ctx, tx, o.Site)
+	return o, stillEligible(ctx, tx, o.Site, "site")
 }
 
-// stillEligible has another MPAN of a site pass the checks of a new enrolment, for all that the site is enrolled in:
-// its money is settled on it.
-func stillEligible(ctx context.Context, tx *store.Tx, s flex.Site) error {
+// stillEligible has another MPAN of a site, or its first, pass the checks of a new enrolment, for all that the site is
+// enrolled in: its money is settled on it. A fault is at loc, followed by the field.
+func stillEligible(
+	ctx context.Context,
+	tx *store.Tx,
+	s flex.Site,
+	loc ...string,
+) error {
 	for _, p := range flex.Propositions {
 		state, err := tx.Enrolment(ctx, s.ID, p)
 		if err != nil {
@@ -188,7 +193,7 @@ func stillEligible(ctx context.Context, tx *store.Tx, s flex.Site) error {
 			return invalid([]flex.Fault{faultAt(
 				"value_error.mpan",
 				"another MPAN than the enrolled site has: "+err.Error(),
-				[]string{"site"},
+				loc,
 				"mpan",
 			)})
 		}
@@ -238,8 +243,8 @@ func updateSite(
 	n normal,
 ) (flex.Site, Merged, error) {
 	m := merged()
-	if s.MPAN != "" && n.MPAN != "" && s.MPAN.Reveal() != n.MPAN {
-		m.Moved = true
+	m.Moved = n.MPAN != "" && s.MPAN.Reveal() != n.MPAN
+	if m.Moved && s.MPAN != "" {
 		m.Warnings = append(
 			m.Warnings,
 			"mpan: the site at this address had another MPAN, which this one replaces",
@@ -508,6 +513,12 @@ func areNew(
 	return nil
 }
 
+// Offboarded is what there was of a site that was offboarded.
+type Offboarded struct {
+	Site   flex.SiteRecord
+	Assets []flex.Asset
+}
+
 // Offboard ends everything between a site and the service: its enrolments and consents, its
 // sessions, its assets and the record of the site itself. What was metered and earned stays
 // under the site's id, which then means no one. While a payment to the user is under way it
@@ -517,56 +528,63 @@ func (s *Service) Offboard(
 	org flex.OrgID,
 	id flex.SiteID,
 ) (flex.SiteRecord, []flex.Asset, error) {
-	var (
-		r      flex.SiteRecord
-		assets []flex.Asset
-	)
-
-	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if _, err := tx.LockedSite(ctx, id); err != nil {
-			return err
-		}
-
-		var err error
-		r, err = tx.SiteRecord(ctx, id)
-		if err != nil {
-			return err
-		}
-
-		assets, err = lockAssets(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-
-		if under, err := tx.PaymentUnderWay(ctx, id); err != nil {
-			return err
-		} else if under {
-			return flex.Fail(
-				flex.Malformed,
-				"a withdrawal of the site's is under way: wait for it to be paid, or have it cancelled",
-			)
-		}
-
-		for _, m := range r.Methods {
-			if err := withdraw(ctx, tx, id, m); err != nil {
-				return err
-			}
-		}
-
-		if err := stop(ctx, tx, assets...); err != nil {
-			return err
-		}
-
-		for _, a := range assets {
-			if err := tx.DropAsset(ctx, a.ID); err != nil {
-				return err
-			}
-		}
-
-		return tx.DropSite(ctx, id)
+	o, err := write(ctx, s, org, func(tx *store.Tx) (Offboarded, error) {
+		return offboard(ctx, tx, id)
 	})
 
-	return r, assets, err
+	return o.Site, o.Assets, err
+}
+
+// offboard is Offboard within a transaction.
+func offboard(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.SiteID,
+) (Offboarded, error) {
+	var o Offboarded
+	if _, err := tx.LockedSite(ctx, id); err != nil {
+		return o, err
+	}
+
+	var err error
+	o.Site, err = tx.SiteRecord(ctx, id)
+	if err != nil {
+		return o, err
+	}
+
+	o.Assets, err = lockAssets(ctx, tx, id)
+	if err != nil {
+		return o, err
+	}
+
+	under, err := tx.PaymentUnderWay(ctx, id)
+	if err != nil {
+		return o, err
+	}
+	if under {
+		return o, flex.Fail(
+			flex.Malformed,
+			"a withdrawal of the site's is under way: wait for it to be paid, or have it cancelled",
+		)
+	}
+
+	for _, m := range o.Site.Methods {
+		if err := withdraw(ctx, tx, id, m); err != nil {
+			return o, err
+		}
+	}
+
+	if err := stop(ctx, tx, o.Assets...); err != nil {
+		return o, err
+	}
+
+	for _, a := range o.Assets {
+		if err := tx.DropAsset(ctx, a.ID); err != nil {
+			return o, err
+		}
+	}
+
+	return o, tx.DropSite(ctx, id)
 }
 
 // UserSite returns the site of an end user, by the client's own id for them. One is made if

@@ -191,52 +191,67 @@ type SiteChange struct {
 	Calls      *flex.AgreedCalls
 }
 
-// ChangeSite changes a site. An MPAN that another of the organisation's sites has is a fault, and
-// so is a capacity's day that lies ahead; one of which something was settled is a Conflict.
+// ChangeSite changes a site. An MPAN that another of the organisation's sites has is a fault, and so is one with which the
+// site could not be enrolled in what it is enrolled in, and a capacity's day that lies ahead; one of which something was
+// settled is a Conflict.
 func (s *Service) ChangeSite(
 	ctx context.Context,
 	org flex.OrgID,
 	id flex.SiteID,
 	c SiteChange,
 ) (flex.SiteRecord, error) {
+	if err := s.lookUpChanged(ctx, org, id, c.MPAN); err != nil {
+		return flex.SiteRecord{}, err
+	}
+
 	return write(ctx, s, org, func(tx *store.Tx) (flex.SiteRecord, error) {
-		var r flex.SiteRecord
-		if err := c.lock(ctx, tx); err != nil {
-			return r, err
-		}
-
-		site, err := tx.LockedSite(ctx, id)
-		if err != nil {
-			return r, err
-		}
-
-		if err := c.SupplyFrom.faults(
-			tx.Now(),
-			"capacity_from",
-			"capacity",
-			c.Supply != flex.SupplyChange{},
-		); err != nil {
-			return r, err
-		}
-
-		before := site.Supply
-		n, err := c.checked(ctx, tx, &site)
-		if err != nil {
-			return r, err
-		}
-
-		if err := c.keep(ctx, tx, site, before, n.key); err != nil {
-			return r, err
-		}
-
-		r, err = tx.SiteRecord(ctx, id)
-		if err == nil && (c.Tariff != nil || site.Supply != before) {
-			// plans may rest on the site's tariff and on its fuse
-			err = tx.MarkDue(ctx, r.Assets...)
-		}
-
-		return r, err
+		return changeSite(ctx, tx, id, c)
 	})
+}
+
+// changeSite is ChangeSite within a transaction.
+func changeSite(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.SiteID,
+	c SiteChange,
+) (flex.SiteRecord, error) {
+	var r flex.SiteRecord
+	if err := c.lock(ctx, tx); err != nil {
+		return r, err
+	}
+
+	site, err := tx.LockedSite(ctx, id)
+	if err != nil {
+		return r, err
+	}
+
+	if err := c.SupplyFrom.faults(
+		tx.Now(),
+		"capacity_from",
+		"capacity",
+		c.Supply != flex.SupplyChange{},
+	); err != nil {
+		return r, err
+	}
+
+	before := site
+	n, err := c.checked(ctx, tx, &site)
+	if err != nil {
+		return r, err
+	}
+
+	if err := c.keep(ctx, tx, site, before, n.key); err != nil {
+		return r, err
+	}
+
+	r, err = tx.SiteRecord(ctx, id)
+	if err == nil && (c.Tariff != nil || site.Supply != before.Supply) {
+		// plans may rest on the site's tariff and on its fuse
+		err = tx.MarkDue(ctx, r.Assets...)
+	}
+
+	return r, err
 }
 
 // lock locks what is locked before the site.
@@ -293,19 +308,25 @@ func (c SiteChange) mayTakeMPAN(
 func (c SiteChange) keep(
 	ctx context.Context,
 	tx *store.Tx,
-	s flex.Site,
-	before flex.Supply,
+	s, before flex.Site,
 	key string,
 ) error {
 	if err := c.keepCalls(ctx, tx, s.ID); err != nil {
 		return err
 	}
+
+	if s.MPAN != before.MPAN {
+		if err := stillEligible(ctx, tx, s); err != nil {
+			return err
+		}
+	}
+
 	if !c.SupplyFrom.given() {
 		return tx.UpdateSite(ctx, s, key)
 	}
 
 	after := s.Supply
-	s.Supply = before
+	s.Supply = before.Supply
 
 	if err := tx.UpdateSite(ctx, s, key); err != nil {
 		return err

@@ -187,7 +187,7 @@ func (all *All) TwoStepOperators(ctx context.Context) ([]flex.OperatorID, error)
 }
 
 // CountCode counts a code that is tried, and reports whether it may be: no more than max are
-// within the window, until one is right.
+// within the window, until one is right. Of an operator without a second step none is counted, and none is right.
 func (all *All) CountCode(
 	ctx context.Context,
 	id flex.OperatorID,
@@ -216,6 +216,9 @@ func (all *All) CountCode(
 		`SELECT wrong FROM operator_totp WHERE operator_id = $1`,
 		id.Bytes(),
 	).Scan(&wrong)
+	if errors.Is(err, sql.ErrNoRows) {
+		return true, nil
+	}
 
 	return err == nil && wrong <= max, err
 }

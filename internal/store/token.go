@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"net/netip"
 	"time"
 
@@ -61,20 +63,22 @@ func scanToken(s scanner) (Token, error) {
 	return t, err
 }
 
-// AddToken keeps a token of a credential that holds; without one it is an Unauthorized failure.
+// AddToken keeps a token of a credential that holds, and returns when it ends; without one it is an Unauthorized failure.
 // No token outlives its credential.
-func (all *All) AddToken(ctx context.Context, t Token) error {
+func (all *All) AddToken(ctx context.Context, t Token) (time.Time, error) {
+	var ends time.Time
 	var site any
 	if !t.Site.IsZero() {
 		site = t.Site.Bytes()
 	}
 
-	n, err := all.exec(
+	err := all.row(
 		ctx,
 		`
 		INSERT INTO token (`+tokenColumns+`) SELECT $1, $2, c.username, $4, $5, $6,
 			CASE WHEN c.expires_at < $7 THEN c.expires_at ELSE $7 END
-		FROM credential c WHERE c.username = $3 AND c.org_id = $2 AND c.revoked_at IS NULL AND (c.expires_at IS NULL OR c.expires_at > $8)`+all.db.d.forUpdate,
+		FROM credential c WHERE c.username = $3 AND c.org_id = $2 AND c.revoked_at IS NULL AND (c.expires_at IS NULL OR c.expires_at > $8)`+all.db.d.forUpdate+`
+		RETURNING expires_at`,
 		t.Hash[:],
 		t.Org.Bytes(),
 		t.Username,
@@ -83,17 +87,17 @@ func (all *All) AddToken(ctx context.Context, t Token) error {
 		t.Origin,
 		micros(t.ExpiresAt),
 		micros(all.now),
-	)
+	).Scan(instant{&ends})
 
-	if err == nil && n == 0 {
-		return flex.Fail(
+	if errors.Is(err, sql.ErrNoRows) {
+		return ends, flex.Fail(
 			flex.Unauthorized,
 			"the credential %q does not hold any more",
 			t.Username,
 		)
 	}
 
-	return err
+	return ends, err
 }
 
 // Token returns the token of that hash, expired or not, or a NotFound failure.
