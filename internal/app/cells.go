@@ -31,12 +31,14 @@ type Cells struct {
 	now   func() time.Time // the process's own clock, by which the age of a snapshot is measured
 	log   *slog.Logger
 	orgs  tokenOrgs
+	end   func() // ends the streams of every cell
 }
 
 // ownCell is a cell as this process knows it.
 type ownCell struct {
 	name     string
 	settings Settings
+	done     <-chan struct{}     // closed when its streams are to end
 	app      atomic.Pointer[App] // nil until its database could be opened
 	snapshot atomic.Pointer[cellSnapshot]
 	missed   atomic.Bool // an organisation was found that the snapshot lacks: it is new
@@ -81,7 +83,12 @@ const cellWait = 2 * time.Second
 // OpenCells opens home, which must answer, and prepares the others, which Serve opens as soon as
 // they answer.
 func OpenCells(ctx context.Context, settings []CellSettings) (*Cells, error) {
-	c := &Cells{now: time.Now, log: settings[0].Log}
+	done := make(chan struct{})
+	c := &Cells{
+		now: time.Now,
+		log: settings[0].Log,
+		end: sync.OnceFunc(func() { close(done) }),
+	}
 	if c.log == nil {
 		c.log = slog.Default()
 	}
@@ -100,7 +107,7 @@ func OpenCells(ctx context.Context, settings []CellSettings) (*Cells, error) {
 			s.PriceSources, s.InventPrices = nil, false
 		}
 
-		o := &ownCell{name: s.Name, settings: s.Settings}
+		o := &ownCell{name: s.Name, settings: s.Settings, done: done}
 		c.cells = append(c.cells, o)
 
 		if len(c.cells) > 1 {
@@ -153,6 +160,7 @@ func (o *ownCell) open(ctx context.Context) error {
 		return fmt.Errorf("cell %s: %w", o.name, err)
 	}
 
+	a.Console.Done, a.API.Done = o.done, o.done
 	o.app.Store(a)
 
 	return nil
@@ -248,9 +256,9 @@ func (c *Cells) Serve(ctx context.Context, l net.Listener) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 
-	home := c.Home()
-	home.Console.Done, home.API.Done = ctx.Done(), ctx.Done()
+	defer context.AfterFunc(ctx, c.end)()
 
+	home := c.Home()
 	var kept sync.WaitGroup
 	for _, o := range c.cells {
 		kept.Go(func() { c.keep(running, o) })

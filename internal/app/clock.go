@@ -312,11 +312,11 @@ func (adv *advance) work(ctx context.Context, a agenda) (agenda, error) {
 			return a, nil
 		}
 		if !did {
-			sent, err := adv.push(ctx)
-			if err != nil || !sent {
+			more, err := adv.pushed(ctx, &a, idle)
+			if err != nil || !more {
 				return a, err
 			}
-			return adv.look(ctx)
+			continue
 		}
 
 		a, err = adv.look(ctx)
@@ -326,6 +326,33 @@ func (adv *advance) work(ctx context.Context, a agenda) (agenda, error) {
 	}
 
 	return a, fmt.Errorf("the jobs still found work after %d runs", settleMax)
+}
+
+// pushed sends what is due and looks again. It reports whether a job is due that was not before: what a client has taken may make one
+// due, such as the plan of a heat pump that waits for a car's schedule.
+func (adv *advance) pushed(
+	ctx context.Context,
+	a *agenda,
+	idle map[string]bool,
+) (more bool, err error) {
+	sent, err := adv.push(ctx)
+	if err != nil || !sent {
+		return false, err
+	}
+
+	before := *a
+	*a, err = adv.look(ctx)
+	if err != nil {
+		return false, err
+	}
+
+	for i, j := range adv.jobs {
+		if a.due(i) && !before.due(i) {
+			idle[j.Name], more = false, true
+		}
+	}
+
+	return more, nil
 }
 
 // runDue runs the jobs that are due and not idle, and reports whether one of them did something.

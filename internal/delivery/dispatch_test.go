@@ -1,6 +1,7 @@
 package delivery_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"os"
@@ -397,6 +398,52 @@ func TestDispatch_NotReleased(t *testing.T) {
 		time.Sleep(store.ReleaseKept)
 		if n := listed(); n != 0 {
 			h.Errorf("%d are listed a day later", n)
+		}
+	})
+}
+
+// TestDispatch_NotReleasedTogether: one message for two assets is sent again at each look at which one of them goes on, though the
+// other was found to go on more often, and each attempt is kept.
+func TestDispatch_NotReleasedTogether(t *testing.T) {
+	each(t, func(h *fixture) {
+		ctx := context.Background()
+		as := h.chargers(2)
+		slices.SortFunc(as, func(a, b flex.AssetID) int { return bytes.Compare(a.Bytes(), b.Bytes()) })
+		h.dispatchEndpoint(true)
+		defer h.work(h.service)()
+
+		from := time.Now().Truncate(flex.HalfHour).Add(flex.HalfHour)
+		order := store.Dispatch{Market: "dfs", Span: flex.Span{From: from, To: from.Add(flex.HalfHour)}}
+		for _, a := range as {
+			order.Assets = append(order.Assets, store.DispatchedAsset{ID: a, Power: -2000})
+		}
+
+		sent, err := h.service.Dispatch(ctx, h.Org, order)
+		if err != nil {
+			h.Fatal(err)
+		}
+
+		// Of the second there is no reading before the second look.
+		for i, read := range [][]flex.AssetID{as[:1], as} {
+			at := order.To.Add(time.Duration(i+1)*15*time.Minute - time.Minute)
+			time.Sleep(time.Until(at.Add(time.Minute)))
+			h.write(func(ctx context.Context, tx *store.Tx) error {
+				var rs []flex.Reading
+				for _, a := range read {
+					rs = append(rs, flex.Reading{AssetID: a, Span: flex.Span{From: at, To: at}, Label: flex.BatteryInverterPower, Value: -2e6})
+				}
+				return tx.PutReadings(ctx, rs)
+			})
+
+			if _, err := h.service.CheckReleases(ctx); err != nil {
+				h.Fatal(err)
+			}
+
+			time.Sleep(time.Second)
+			d, err := h.service.Delivery(ctx, h.Org, sent[0].ID)
+			if err != nil || d.Tries != i+2 || len(d.Attempts) != i+2 {
+				h.Errorf("look %d: sent %d times, with %d attempts kept: %v", i+1, d.Tries, len(d.Attempts), err)
+			}
 		}
 	})
 }

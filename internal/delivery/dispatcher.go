@@ -209,6 +209,11 @@ func (d *dispatcher) pause() time.Duration {
 			return idleWait
 		}
 
+		// Nothing is claimed until an event changes that: an attempt ends, or outcomes are recorded.
+		if d.stopping() || d.recorder.full() {
+			return idleWait
+		}
+
 		if d.blocked().After(now) {
 			return d.blocked().Sub(now)
 		}

@@ -28,3 +28,23 @@ func TestDispatcher_CrossedAnswers(t *testing.T) {
 		}
 	}
 }
+
+// While nothing is claimed, as the service is closing or too much waits to be recorded, a dispatcher sleeps until something happens.
+func TestDispatcher_Sleeps(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t), store.Options{})
+	for what, plant := range map[string]func(*Service, *dispatcher){
+		"the service is closing": func(s *Service, _ *dispatcher) { s.Close() },
+		"too much is recorded": func(_ *Service, d *dispatcher) {
+			d.recorder = recorder{busy: true, outcomes: make([]store.Outcome, recordMax+1)}
+		},
+	} {
+		s := &Service{DB: db}
+		s.begin()
+		d := newDispatcher(s, flex.Endpoint{Name: flex.ScheduleEndpoint, Enabled: true, Concurrency: 2})
+		d.due, d.sending = true, 1
+		plant(s, d)
+		if p := d.pause(); p != idleWait {
+			t.Errorf("%s: it sleeps for %v", what, p)
+		}
+	}
+}

@@ -231,6 +231,26 @@ func TestHalt_PartEnds(t *testing.T) {
 	})
 }
 
+// What a halt of a model keeps back uses up nothing of its endpoint's rate.
+func TestHalt_Rate(t *testing.T) {
+	each(t, func(h *fixture) {
+		h.endpointOf(h.Org, "client", delivery.Settings{Rate: 1}, nil)
+		defer h.work(h.service)()
+		cars := h.chargers(31)
+		other := cars[30]
+		h.Exec(`UPDATE asset SET model = 'Home Pro' WHERE id <> $1`, other.Bytes())
+		check(h.T, h.service.Halt(context.Background(), delivery.HaltOrder{Scope: scope(h.T, "model/home pro"), Who: "ada", Reason: "a fault"}))
+
+		h.plan(time.Hour, cars[:30]...)
+		time.Sleep(time.Millisecond) // it comes after those
+		id := h.plan(time.Hour, other)[0]
+		time.Sleep(3 * time.Second)
+		if s := h.state(id); s != flex.DeliveryAccepted {
+			h.Errorf("the push of another model is %s", s)
+		}
+	})
+}
+
 // What a halt cannot be of is refused, and so is one too many.
 func TestHalt_Scopes(t *testing.T) {
 	one(t, func(h *fixture) {

@@ -93,3 +93,36 @@ func TestLateSchedules(t *testing.T) {
 	})
 	one(t, story)
 }
+
+// TestLateSchedules_HaltedAgain has 60 chargers get what was held for them under a ramp, and a second halt in the middle of it: those that
+// have missed their turns and those whose turns are still to come share the ramp.
+func TestLateSchedules_HaltedAgain(t *testing.T) {
+	const cars, most = 60, flex.Watts(100_000)
+	each(t, func(h *fixture) {
+		h.service.Ramp.All = most
+		ctx := context.Background()
+		e := h.endpoint(nil)
+		defer h.work(h.service)()
+		chargers := h.chargers(cars)
+
+		halt := func(lasts time.Duration, meanwhile func()) {
+			h.Helper()
+			check(h.T, h.service.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: "a firmware fault"}))
+			meanwhile()
+			time.Sleep(lasts)
+			check(h.T, h.service.Resume(ctx, delivery.HaltScope{}))
+		}
+
+		halt(10*time.Minute, func() { h.plan(10*time.Hour, chargers...) })
+		time.Sleep(time.Minute)
+		halt(2*time.Minute, func() {})
+		time.Sleep(7 * time.Minute)
+
+		if n := len(e.all()); n != cars {
+			h.Errorf("%d of %d have arrived", n, cars)
+		}
+		if got := jump(e.all(), 0); got > most {
+			h.Errorf("%d W in a minute, with a ramp of %d", got, most)
+		}
+	})
+}

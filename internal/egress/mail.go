@@ -76,7 +76,10 @@ func (m *Mailer) Send(
 		return fmt.Errorf("the relay refused the e-mail: %w", err)
 	}
 
-	return c.Quit()
+	// It has taken the e-mail. One that hangs up now must not be sent it again.
+	_ = c.Quit()
+
+	return nil
 }
 
 // dial greets the relay, by TLS unless plain text is allowed, and gives the password if

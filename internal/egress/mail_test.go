@@ -15,7 +15,7 @@ import (
 )
 
 // relay is a mail relay without TLS that takes what it is given, one e-mail at a time, and
-// refuses the recipient "nobody@example.com".
+// refuses the recipient "nobody@example.com". It hangs up as soon as it has taken one for "hasty@example.com".
 func relay(t *testing.T) (address string, mails <-chan string) {
 	t.Helper()
 
@@ -45,12 +45,13 @@ func serveMail(c net.Conn, taken chan<- string) {
 	say := func(s string) { fmt.Fprintf(c, "%s\r\n", s) }
 	say("220 relay")
 
-	for {
+	for hasty := false; ; {
 		line, err := in.ReadString('\n')
 		if err != nil {
 			return
 		}
 
+		hasty = hasty || strings.Contains(line, "hasty@")
 		switch word := strings.ToUpper(strings.Fields(line + " x")[0]); {
 		case word == "RCPT" && strings.Contains(line, "nobody@"):
 			say("550 no such user")
@@ -64,6 +65,9 @@ func serveMail(c net.Conn, taken chan<- string) {
 
 			taken <- b.String()
 			say("250 taken")
+			if hasty {
+				return
+			}
 		case word == "QUIT":
 			say("221 bye")
 			return
@@ -120,5 +124,14 @@ func TestMailer_SubjectCannotAddHeaders(t *testing.T) {
 
 	if message, err := mail.ReadMessage(strings.NewReader(<-mails)); err != nil || message.Header.Get("Bcc") != "" {
 		t.Errorf("%v %v", message.Header, err)
+	}
+}
+
+// An e-mail that the relay has taken was sent, though the relay hangs up then: sent again, it would come twice.
+func TestMailer_HangsUp(t *testing.T) {
+	address, mails := relay(t)
+	m := Mailer{Address: address, From: "no-reply@example.com", Plain: true}
+	if err := m.Send(t.Context(), "hasty@example.com", "x", "x"); err != nil || len(mails) != 1 {
+		t.Errorf("%d taken, %v", len(mails), err)
 	}
 }

@@ -172,29 +172,34 @@ func (tx *Tx) claimPushes(
 		if err != nil {
 			return fmt.Errorf("claim pushes: %w", err)
 		}
-		free = free.Add(time.Duration(len(c.Pushes)) * each)
 	}
 
-	c.More = len(c.Pushes) == o.Most
-	if !c.More && len(c.Pushes) == n {
+	leased := len(c.Pushes)
+	if leased > 0 && halts.byAsset() {
+		c.Pushes, err = tx.releaseHalted(ctx, c.Pushes, halts, now)
+		if err != nil {
+			return err
+		}
+	}
+
+	// What a halt keeps back is not sent, and uses nothing of the rate up.
+	free = free.Add(time.Duration(len(c.Pushes)) * each)
+
+	c.More = leased == o.Most
+	if !c.More && leased == n {
 		c.Allowed = free.Add(each - max(rateBurst, each))
 	}
 	if len(c.Pushes) == 0 {
 		return nil
 	}
 
-	err = tx.later(
+	return tx.later(
 		ctx,
 		`UPDATE endpoint SET free_at = $3 WHERE org_id = $1 AND name = $2`,
 		tx.org.Bytes(),
 		string(o.Name),
 		micros(free),
 	)
-	if err == nil && halts.byAsset() {
-		c.Pushes, err = tx.releaseHalted(ctx, c.Pushes, halts, now)
-	}
-
-	return err
 }
 
 // allowedNow is how many pushes a rate of one in each allows now, which is used up until free. Of the

@@ -211,6 +211,12 @@ func (tx *Tx) finishRow(
 		tx.org.Bytes(), holder, l.Subject[:], now, micros(o.Again))
 }
 
+// triedBefore reports whether an attempt may have been made under the push's id before. One that is queued once more under it, as
+// a dispatch is that an asset goes on with, counts its tries from 0 again; a newer schedule has an id of its own.
+func (l *ClaimedPush) triedBefore() bool {
+	return l.Tries > 0 || l.Kind != SchedulePush && l.Generation > 1
+}
+
 const deliveryInsertColumns = 14
 
 // logAttempts keeps each attempt as its delivery's latest, and the one before it as history.
@@ -230,7 +236,7 @@ func (tx *Tx) logAttempts(ctx context.Context, outs []Outcome) error {
 		}
 
 		l := &o.Push
-		if l.Tries > 0 && tries > 0 {
+		if tries > 0 && l.triedBefore() {
 			again = append(again, l.EventID)
 		}
 

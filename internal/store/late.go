@@ -13,11 +13,12 @@ import (
 // lateAfter is how long a schedule must have waited for its push to count as late.
 const lateAfter = time.Minute
 
-// lateSchedules are the schedules that are due to be sent, and were queued before.
+// lateSchedules are the schedules that are due to be sent, and were queued before, and those that wait for the turns that they were given.
 const lateSchedules = `SELECT o.subject, c.cause, c.ready_by, c.need_wh - c.delivered_wh, CASE WHEN c.power_w > 0 THEN c.power_w ELSE $3 END,
-		o.org_id, COALESCE(m.gsp_group, ''), COALESCE(g.name, '')
+		o.org_id, COALESCE(m.gsp_group, ''), COALESCE(g.name, ''), o.turn_at > $1
 	FROM outbox o JOIN schedule c ON c.event_id = o.event_id LEFT JOIN asset a ON a.id = c.asset_id` + rampSite + `
-	WHERE o.kind = 'schedule' AND o.turn_at IS NOT NULL AND o.turn_at <= $1 AND o.sending = 0 AND o.expires_at > 0 AND o.queued_at < $2`
+	WHERE o.kind = 'schedule' AND o.turn_at IS NOT NULL AND o.sending = 0 AND o.expires_at > 0
+		AND (o.turn_at <= $1 AND o.queued_at < $2 OR o.turn_at > $1 AND o.tries = 0 AND o.holder = 0)`
 
 // SpreadLate gives each schedule that should have been sent before, of every organisation, its turn, so that
 // the power of those that are sent in a minute is at most a ramp, all together and in each group. It returns how
@@ -70,7 +71,7 @@ func (c conn) spreadLate(
 	}
 
 	numbers := lateGroups{trees: trees, known: map[RampGroup]int{}}
-	scan := func(s scanner) (ramp.Late, error) { return scanLate(s, now, numbers) }
+	scan := func(s scanner) (lateSchedule, error) { return scanLate(s, now, numbers) }
 	late, err := rows(ctx, c, scan, lateSchedules+which, args...)
 	if err != nil {
 		return 0, fmt.Errorf("read what is late: %w", err)
@@ -79,14 +80,33 @@ func (c conn) spreadLate(
 	at := map[time.Duration][]flex.EventID{}
 
 	var waiting int
-	for i, turn := range ramp.Turns(late, most) {
+	for i, turn := range lateTurns(late, most) {
 		if turn > 0 {
-			at[turn] = append(at[turn], flex.EventID(late[i].ID))
 			waiting++
+		}
+		if turn > 0 || late[i].waits {
+			at[turn] = append(at[turn], flex.EventID(late[i].ID))
 		}
 	}
 
 	return waiting, c.postpone(ctx, now, at)
+}
+
+// lateSchedule is a schedule that is late.
+type lateSchedule struct {
+	ramp.Late
+	waits bool // for a turn that it was given before, when there were others
+}
+
+// lateTurns is how long each schedule waits from now. Those that wait for a turn get another: they share the ramp with those that
+// became late since.
+func lateTurns(late []lateSchedule, most flex.Ramp) []time.Duration {
+	all := make([]ramp.Late, len(late))
+	for i := range late {
+		all[i] = late[i].Late
+	}
+
+	return ramp.Turns(all, most)
 }
 
 // lateGroups numbers groups from 1 on.
@@ -107,7 +127,7 @@ func scanLate(
 	s scanner,
 	now time.Time,
 	numbers lateGroups,
-) (ramp.Late, error) {
+) (lateSchedule, error) {
 	var subject flex.EventID
 	var org flex.OrgID
 	var gsp, constraint string
@@ -115,7 +135,7 @@ func scanLate(
 	var readyBy time.Time
 	var need flex.WattHours
 
-	var l ramp.Late
+	var l lateSchedule
 	err := s.Scan(
 		&subject,
 		&cause,
@@ -125,6 +145,7 @@ func scanLate(
 		&org,
 		&gsp,
 		&constraint,
+		&l.waits,
 	)
 	if err != nil {
 		return l, err
@@ -148,7 +169,7 @@ func scanLate(
 	return l, nil
 }
 
-// postpone has subjects of the outbox wait, by how long.
+// postpone has subjects of the outbox wait, by how long. What was queued since they were read is not late.
 func (c conn) postpone(
 	ctx context.Context,
 	now time.Time,
@@ -156,10 +177,10 @@ func (c conn) postpone(
 ) error {
 	for turn, subjects := range by {
 		for chunk := range slices.Chunk(subjects, outboxChunk) {
-			list, args := in([]any{micros(now.Add(turn))}, chunk)
+			list, args := in([]any{micros(now.Add(turn)), micros(now)}, chunk)
 			_, err := c.exec(
 				ctx,
-				`UPDATE outbox SET turn_at = $1 WHERE sending = 0 AND turn_at IS NOT NULL AND subject IN `+
+				`UPDATE outbox SET turn_at = $1 WHERE sending = 0 AND turn_at IS NOT NULL AND queued_at <= $2 AND subject IN `+
 					list,
 				args...,
 			)

@@ -92,7 +92,8 @@ func (tx *Tx) SaveRelease(
 	)
 }
 
-// SendDispatchAgain has a dispatch sent once more, although it is over, until an instant.
+// SendDispatchAgain has a dispatch sent once more, although it is over, until an instant. Within ReleaseAfter of
+// another time it is sent once, for however many of its assets.
 func (tx *Tx) SendDispatchAgain(
 	ctx context.Context,
 	r DueRelease,
@@ -112,10 +113,11 @@ func (tx *Tx) SendDispatchAgain(
 		return err
 	}
 
+	// By the time since its end, and not by the asset's tries: those of another asset of the same message may be more.
 	p := Push{
 		EventID:    r.Event,
 		Kind:       DispatchPush,
-		Generation: int64(r.Tries) + 1,
+		Generation: 1 + int64(tx.now.Sub(r.To)/ReleaseAfter),
 		Value:      Urgent,
 		ExpiresAt:  until,
 	}
