@@ -88,7 +88,7 @@ func (o *capsSet) check() error {
 		)
 	}
 
-	if o.Power != nil && *o.Power > flex.CapMax.KW() {
+	if o.Power != nil && !(*o.Power <= flex.CapMax.KW()) { // NaN would take the cap away
 		return flex.Fail(
 			flex.Invalid,
 			"--kw is %v kW: it should be 0 to %.0f, or below 0 for no cap",

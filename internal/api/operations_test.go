@@ -30,6 +30,34 @@ func TestExceptions(t *testing.T) {
 	h.want("GET", "/operations/exceptions", "", 200, `{"exceptions":[]}`)
 }
 
+// A halt of one organisation is not listed to another. One that was made a moment ago is answered too.
+func TestExceptions_Another(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.want("GET", "/operations/exceptions", "", 200, `{"exceptions":[]}`)
+
+		other, token := h.newOrg("Other", "other")
+		theirs := "Authorization: Bearer " + token
+		h.want("GET", "/operations/exceptions", "", 200, `{"exceptions":[]}`, theirs)
+
+		err := db.WriteAll(t.Context(), func(all *store.All) error {
+			return all.Halt(t.Context(), store.Halt{
+				Scope:  store.HaltScope{Kind: store.HaltOrg, Org: other.ID},
+				Who:    "ada",
+				Reason: "a fault of theirs",
+			})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		h.want("GET", "/operations/exceptions", "", 200, `{"exceptions":[]}`)
+		if r := h.ask("GET", "/operations/exceptions", "", theirs); !strings.Contains(r.body, "a fault of theirs") {
+			t.Errorf("their own halt: %s", r.body)
+		}
+	})
+}
+
 // TestAlerts lists the caller's alerts by pages, and none of another organisation's, nor one that
 // has not lasted long enough to fire.
 func TestAlerts(t *testing.T) {

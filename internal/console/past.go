@@ -142,6 +142,15 @@ func averageOf(counted bool, e flex.WattHours) any {
 	return averageKW(e)
 }
 
+// countedOf is a number of a half-hour, and nil where it was not counted.
+func countedOf(counted bool, n int) any {
+	if !counted {
+		return nil
+	}
+
+	return n
+}
+
 func (p *pastPage) table() *table {
 	t := &table{
 		Name: "past-" + p.Day.String(),
@@ -168,7 +177,7 @@ func (p *pastPage) table() *table {
 		t.add(
 			h.At, averageOf(h.Counted, e.Planned), averageOf(h.Counted, e.Metered), averageOf(h.Counted, e.Unmoved), limit, price,
 			averageOf(h.Counted, e.BatteryPlanned), averageOf(h.Counted, e.BatteryMetered),
-			h.Plugged, h.Wanted, h.Known,
+			countedOf(h.Counted, h.Plugged), countedOf(h.Counted, h.Wanted), countedOf(h.Counted, h.Known),
 			before[0], before[1], week[0], week[1],
 		)
 	}

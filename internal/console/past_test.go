@@ -52,7 +52,7 @@ func TestPast(t *testing.T) {
 		if h := hours[4]; h["metered_kw"] != 6.4 || h["planned_kw"].(float64) < 30 || h["price_gbp_per_mwh"] == nil || h["day_before_metered_kw"] != 0.0 || h["cap_kw"] != nil {
 			t.Errorf("%v", h)
 		}
-		if h := hours[47]; h["metered_kw"] != nil || h["planned_kw"] != nil {
+		if h := hours[47]; h["metered_kw"] != nil || h["planned_kw"] != nil || h["plugged_in"] != nil {
 			t.Errorf("a half-hour that is not over: %v", h)
 		}
 		if n := strings.Count(d.page("/console/past.csv?day=2026-01-15"), "\n"); n != 49 {

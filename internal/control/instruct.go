@@ -9,6 +9,7 @@ import (
 	"flexd/internal/engine/charge"
 	"flexd/internal/engine/instruct"
 	"flexd/internal/flex"
+	"flexd/internal/settle"
 	"flexd/internal/store"
 )
 
@@ -208,6 +209,14 @@ func checkInstruction(in *flex.Instruction, now time.Time) error {
 
 	case in.Limit != nil && *in.Limit < 0:
 		return flex.Fail(flex.Malformed, "a limit is not negative")
+
+	case in.Price < 0 || in.Price > settle.MaxPrice: // settlement leaves out what lies beyond
+		return flex.Fail(
+			flex.Malformed,
+			"the service pays £%g/MWh: it should be 0 to %g",
+			in.Price.GBPPerMWh(),
+			settle.MaxPrice.GBPPerMWh(),
+		)
 
 	case !slices.Contains(InstructionServices, in.Service):
 		return flex.Fail(

@@ -230,6 +230,8 @@ func TestInstruction_Limit(t *testing.T) {
 			"two targets":      func(in *flex.Instruction) { in.Limit = new(flex.Watts(1)) },
 			"a negative limit": func(in *flex.Instruction) { in.Change, in.Limit = 0, new(flex.Watts(-1)) },
 			"no service":       func(in *flex.Instruction) { in.Service = "" },
+			"a price too high": func(in *flex.Instruction) { in.Price = 6_000_000_001 },
+			"a price below 0":  func(in *flex.Instruction) { in.Price = -1 },
 			"seconds":          func(in *flex.Instruction) { in.To = in.To.Add(time.Second) },
 			"over":             func(in *flex.Instruction) { in.From, in.To = at("2026-01-15T15:00:00Z"), at("2026-01-15T16:00:00Z") },
 			"too long":         func(in *flex.Instruction) { in.To = in.From.Add(25 * time.Hour) },

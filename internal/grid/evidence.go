@@ -102,7 +102,7 @@ type RecordExtent struct {
 	Newest time.Time
 }
 
-// EvidenceOperator is somebody who may use the console.
+// EvidenceOperator is somebody who may use the console for the organisation.
 type EvidenceOperator struct {
 	Name    string
 	Role    string
@@ -165,7 +165,7 @@ func (s *Service) Evidence(
 		if err := e.addActs(ctx, all, org); err != nil {
 			return err
 		}
-		if err := e.addOperators(ctx, all); err != nil {
+		if err := e.addOperators(ctx, all, org); err != nil {
 			return err
 		}
 
@@ -316,27 +316,8 @@ func (e *Evidence) addActs(
 	org flex.OrgID,
 ) error {
 	for _, act := range evidenceActs {
-		found, err := all.Acts(ctx, store.ActFilter{
-			Act:   act,
-			Limit: evidencePage,
-		})
-
-		if err != nil {
+		if err := e.addActsOf(ctx, all, org, act); err != nil {
 			return err
-		}
-
-		for _, a := range found {
-			concerned := a.Org.IsZero() || a.Org == org
-			if concerned && e.Span.Contains(a.At) {
-				e.Acts = append(e.Acts, EvidenceAct{
-					a.At,
-					a.Who,
-					a.Act,
-					a.Subject,
-					a.Detail,
-					a.Outcome,
-				})
-			}
 		}
 	}
 
@@ -347,8 +328,68 @@ func (e *Evidence) addActs(
 	return nil
 }
 
-// addOperators reads who may use the console.
-func (e *Evidence) addOperators(ctx context.Context, all *store.All) error {
+// actsApart is how far apart the order of acts by id and their order by time may be: processes' clocks differ.
+const actsApart = time.Hour
+
+// addActsOf reads acts of one kind, the newest first, a page at a time, until all are older than the span.
+func (e *Evidence) addActsOf(
+	ctx context.Context,
+	all *store.All,
+	org flex.OrgID,
+	act string,
+) error {
+	first := e.Span.From.Add(-actsApart)
+	var before flex.AuditID
+	for {
+		found, err := all.Acts(ctx, store.ActFilter{
+			Act:    act,
+			Before: before,
+			Limit:  evidencePage,
+		})
+		if err != nil {
+			return err
+		}
+
+		for _, a := range found {
+			e.addAct(&a, org)
+		}
+
+		if len(found) < evidencePage {
+			return nil
+		}
+
+		last := &found[len(found)-1]
+		if last.At.Before(first) {
+			return nil
+		}
+
+		before = last.ID
+	}
+}
+
+// addAct lists an act of the span, if it concerned the organisation, or all of them.
+func (e *Evidence) addAct(a *flex.AuditEntry, org flex.OrgID) {
+	concerned := a.Org.IsZero() || a.Org == org
+	if !concerned || !e.Span.Contains(a.At) {
+		return
+	}
+
+	e.Acts = append(e.Acts, EvidenceAct{
+		a.At,
+		a.Who,
+		a.Act,
+		a.Subject,
+		a.Detail,
+		a.Outcome,
+	})
+}
+
+// addOperators reads who may use the console for the organisation.
+func (e *Evidence) addOperators(
+	ctx context.Context,
+	all *store.All,
+	org flex.OrgID,
+) error {
 	operators, err := all.Operators(ctx)
 	if err != nil {
 		return err
@@ -359,8 +400,15 @@ func (e *Evidence) addOperators(ctx context.Context, all *store.All) error {
 		return err
 	}
 
+	some, err := all.OperatorOrgs(ctx)
+	if err != nil {
+		return err
+	}
+
 	for _, o := range operators {
-		if o.RemovedAt.IsZero() {
+		of, bounded := some[o.ID]
+		others := bounded && !slices.Contains(of, org)
+		if o.RemovedAt.IsZero() && !others {
 			e.Operators = append(e.Operators, EvidenceOperator{
 				o.Name,
 				o.Role,

@@ -1,6 +1,7 @@
 package grid_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,6 +42,23 @@ func TestService_Evidence(t *testing.T) {
 			t.Fatal(err)
 		}
 
+		// One operator of all organisations, and one of none.
+		err = db.WriteAll(t.Context(), func(all *store.All) error {
+			for _, name := range []string{"ada", "bea"} {
+				o := store.Operator{Name: name, Role: "operator", SecretHash: []byte("x")}
+				if err := all.AddOperator(t.Context(), &o); err != nil {
+					return err
+				}
+				if err := all.SetOperatorOrgs(t.Context(), o.ID, name == "ada", nil); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
 		e, err := service.Evidence(t.Context(), seed.Org, flex.Span{From: day.Start(), To: day.Add(1).Start()})
 		if err != nil {
 			t.Fatal(err)
@@ -51,6 +69,9 @@ func TestService_Evidence(t *testing.T) {
 		step := grid.PowerStep{Region: "all", At: day.Start(), Change: 74_000}
 		if len(e.Steps) != 2 || e.Steps[0] != step {
 			t.Errorf("steps: %+v", e.Steps)
+		}
+		if len(e.Operators) != 1 || e.Operators[0].Name != "ada" {
+			t.Errorf("operators: %+v", e.Operators)
 		}
 		n := e.Needs
 		if n.Stays != 10 || n.Missed != 2 || n.Unplanned != 1 || n.LeftEarly != 0 || len(n.List) != 2 {
@@ -68,6 +89,42 @@ func TestService_Evidence(t *testing.T) {
 			if _, err := service.Evidence(t.Context(), seed.Org, span); flex.KindOf(err) != flex.Malformed {
 				t.Errorf("%d days: %v", days, err)
 			}
+		}
+	})
+}
+
+// An act of the span is found behind more later ones than are read at once.
+func TestService_Evidence_LaterActs(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		day := flex.DayAt(time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC))
+		var hours atomic.Int64
+		hours.Store(12)
+		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time {
+			return day.Start().Add(time.Duration(hours.Load()) * time.Hour)
+		}})
+		seed := storetest.NewSeed(t, db, url)
+
+		for _, acts := range []int{1, 1001} {
+			err := db.WriteAll(t.Context(), func(all *store.All) error {
+				for range acts {
+					if err := all.BeginAct(t.Context(), &flex.AuditEntry{Who: "ada", Act: "halt pushes"}); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			hours.Add(48)
+		}
+
+		e, err := (&grid.Service{DB: db}).Evidence(t.Context(), seed.Org, flex.Span{From: day.Start(), To: day.Add(1).Start()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(e.Acts) != 1 {
+			t.Errorf("%d acts of the day, and there was 1", len(e.Acts))
 		}
 	})
 }

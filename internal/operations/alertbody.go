@@ -139,9 +139,9 @@ type postable struct {
 }
 
 // Alertmanager ends an alert by itself at endsAt. flexd says when one has ended, so that is far
-// off; a heartbeat ends soon, so that one that stays away is noticed.
+// off, also of one that is sent again after snoozes; a heartbeat ends soon, so that one that stays away is noticed.
 const (
-	endsFarOff = 30 * 24 * time.Hour
+	endsFarOff = 365 * 24 * time.Hour
 	testEnds   = 5 * time.Minute
 )
 
@@ -168,7 +168,7 @@ func alertmanagerAlert(m store.AlertMessage, page string) postable {
 			"severity":  a.Level,
 		},
 		Annotations: map[string]string{"summary": a.Title, "description": a.Text},
-		StartsAt:    a.FiredAt, EndsAt: a.FiredAt.Add(endsFarOff),
+		StartsAt:    a.FiredAt, EndsAt: m.QueuedAt.Add(endsFarOff),
 		Generator: page,
 	}
 

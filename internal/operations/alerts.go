@@ -313,7 +313,7 @@ type AlertPage struct {
 // Bounds of lists.
 const alertsMax, sentMax = 200, 50
 
-// AlertList returns the alerts, or only those that fire, with the rules and routes.
+// AlertList returns the newest alerts and all that fire, or only those that fire, with the rules and routes.
 func (s *Service) AlertList(
 	ctx context.Context,
 	firing bool,
@@ -325,6 +325,11 @@ func (s *Service) AlertList(
 			Firing: firing,
 			Limit:  alertsMax,
 		})
+		if err != nil {
+			return err
+		}
+
+		p.Alerts, err = withOlder(ctx, all, p.Alerts)
 		if err != nil {
 			return err
 		}
@@ -357,6 +362,26 @@ func (s *Service) AlertList(
 	})
 
 	return p, err
+}
+
+// withOlder adds to a full list of alerts those before it that have not ended: one that lasts is not hidden by many that came
+// and went since.
+func withOlder(
+	ctx context.Context,
+	all *store.All,
+	listed []flex.Alert,
+) ([]flex.Alert, error) {
+	if len(listed) < alertsMax {
+		return listed, nil
+	}
+
+	older, err := all.Alerts(ctx, store.AlertFilter{
+		Firing: true,
+		Before: listed[len(listed)-1].ID,
+		Limit:  alertsMax,
+	})
+
+	return append(listed, older...), err
 }
 
 // AlertsOf returns a page of one organisation's alerts that fired, the newest first, or only of those

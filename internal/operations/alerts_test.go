@@ -494,3 +494,61 @@ func TestAlerts_Purged(t *testing.T) {
 		}
 	})
 }
+
+// An alert that lasts is listed though more came and went since than a list has.
+func TestAlertList_Lasting(t *testing.T) {
+	eachWatch(t, func(w *watch) {
+		note := func(kind operations.Kind) {
+			w.Helper()
+			w.check(w.services[0].DB.WriteAll(w.Context(), func(all *store.All) error {
+				a, err := all.NoteAlert(w.Context(), flex.Alert{Kind: string(kind), Level: "critical", Count: 1, Title: "planted"})
+				if err != nil || !a.FiredAt.IsZero() {
+					return err
+				}
+				_, err = all.FireAlert(w.Context(), a)
+				return err
+			}))
+		}
+
+		note(operations.LimitLinkLost)
+		for range 200 {
+			w.wait(time.Second)
+			note(operations.Waiting)
+			w.wait(time.Second)
+			note(operations.LimitLinkLost)
+			w.check(w.services[0].DB.WriteAll(w.Context(), func(all *store.All) error {
+				_, err := all.EndAlerts(w.Context(), all.Now())
+				return err
+			}))
+		}
+
+		p, err := w.services[1].AlertList(w.Context(), false)
+		w.check(err)
+		if n := len(p.Alerts); n != 201 || p.Alerts[n-1].Kind != string(operations.LimitLinkLost) {
+			w.Errorf("%d alerts, and the one that fires is not the last of them", n)
+		}
+	})
+}
+
+// The end of an alert that fired longer than messages are kept is sent all the same.
+func TestAlerts_PurgedWhileFiring(t *testing.T) {
+	eachWatch(t, func(w *watch) {
+		w.check(w.services[0].AddRoute(w.Context(), &store.AlertRoute{Name: "h", Kind: operations.RouteWebhook, Target: w.url + "/hook"}))
+		w.halt()
+		w.run()
+		w.wait(operations.AlertsKeptFor + time.Minute)
+		if got := w.run(); len(got) != 0 {
+			w.Errorf("sent again: %v", got)
+		}
+
+		if r, err := w.services[0].PurgeAlerts(w.Context()); err != nil || r.Did != 0 {
+			w.Errorf("%+v, %v", r, err)
+		}
+
+		w.resume()
+		w.wait(2 * time.Minute)
+		if got := w.run(); len(got) != 1 || !strings.Contains(got[0].body, "alert.resolved") {
+			w.Errorf("at the end: %v", got)
+		}
+	})
+}

@@ -230,7 +230,7 @@ func (s *Service) search(
 
 	var found []Exception
 	err = s.DB.ReadAll(ctx, func(all *store.All) error {
-		found, err = findHalts(ctx, all)
+		found, err = findHalts(ctx, all, org)
 
 		for _, of := range orgsToSearch(ctx, org) {
 			for _, find := range finders {

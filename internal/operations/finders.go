@@ -54,12 +54,34 @@ func orgsToSearch(ctx context.Context, org flex.OrgID) []flex.OrgID {
 	return []flex.OrgID{org}
 }
 
-// findHalts finds all halts but those of organisations that the reader may not see.
+// haltsOf are the halts that may stop pushes of an organisation, or of any if it is zero: all but those that are of another
+// organisation alone, or of one that the reader may not see.
+func haltsOf(
+	ctx context.Context,
+	all *store.All,
+	org flex.OrgID,
+) (store.Halts, error) {
+	halts, err := all.Halts(ctx)
+
+	return slices.DeleteFunc(halts, func(h store.Halt) bool {
+		of := h.Scope.Org
+		if of.IsZero() {
+			return false
+		}
+
+		others := !org.IsZero() && of != org
+
+		return others || !store.Reaches(ctx, of)
+	}), err
+}
+
+// findHalts finds the halts that concern an organisation.
 func findHalts(
 	ctx context.Context,
 	all *store.All,
+	org flex.OrgID,
 ) ([]Exception, error) {
-	halts, err := all.Halts(ctx)
+	halts, err := haltsOf(ctx, all, org)
 	if err != nil {
 		return nil, err
 	}
@@ -67,10 +89,6 @@ func findHalts(
 	var found []Exception
 	for _, h := range halts {
 		title, text := "All pushes are halted", "Chargers go on with what they have. Once that is mended, end it on the console's Safety page or with flexd resume."
-		ofOrg := !h.Scope.Org.IsZero()
-		if ofOrg && !store.Reaches(ctx, h.Scope.Org) {
-			continue
-		}
 		if h.Scope.Kind != store.HaltAll {
 			title = "Pushes of " + h.Scope.String() + " are halted"
 			text = "Chargers go on with what they have. flexd halt --list says how many. Once that is mended, end it on the console's Safety page or with flexd resume."
@@ -182,7 +200,7 @@ func findWaiting(
 	}
 
 	text := "The client does not answer, or refuses for now."
-	halts, err := all.Halts(ctx)
+	halts, err := haltsOf(ctx, all, org)
 	if len(halts) > 0 {
 		text = "Pushes are halted, and what a halt keeps back is among them. Of others the client does not answer, or refuses for now."
 	}

@@ -301,7 +301,9 @@ func (v *Fleet) Outlook(org flex.OrgID) *Outlook {
 		if org.IsZero() {
 			shown = v.Orgs[0].ID
 		}
-		sum = newOutlook(v.ByOrg[shown].now)
+		if o := v.ByOrg[shown]; o != nil { // an organisation that is younger than the snapshot has nothing yet
+			sum = newOutlook(o.now)
+		}
 	}
 
 	for _, o := range v.Orgs {

@@ -51,12 +51,13 @@ func (m Metrics) Describe(ch chan<- *prometheus.Desc) {
 }
 
 // Collect reads the metrics. Every kind is there, 0 where nothing is wrong, so that a rule
-// never waits for a series that is not there.
+// never waits for a series that is not there. Where the list is not whole, as the database cannot be read, only what
+// is known to be wrong is there: a 0 would say that the rest is well.
 func (m Metrics) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), collectWithin)
 	defer cancel()
 
-	found, err := m.Service.Exceptions(ctx, flex.OrgID{})
+	found, whole, err := m.Service.exceptions(ctx, flex.OrgID{})
 	if err != nil {
 		ch <- prometheus.NewInvalidMetric(exceptionsGauge, err)
 		return
@@ -70,12 +71,21 @@ func (m Metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 
 	for _, k := range Kinds {
+		unknown := !whole && counts[k] == 0
+		if unknown {
+			continue
+		}
+
 		ch <- prometheus.MustNewConstMetric(
 			exceptionsGauge,
 			prometheus.GaugeValue,
 			float64(counts[k]),
 			string(k),
 		)
+	}
+
+	if !whole {
+		return
 	}
 
 	for _, s := range shortages {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"flexd/internal/flex"
 	"flexd/internal/operations"
 	"flexd/internal/store"
@@ -41,11 +43,27 @@ func TestExceptions_DatabaseFailing(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	found, err := (&operations.Service{DB: db, Trouble: db.Trouble}).Exceptions(t.Context(), flex.OrgID{})
+	service := &operations.Service{DB: db, Trouble: db.Trouble}
+	found, err := service.Exceptions(t.Context(), flex.OrgID{})
 	if err != nil || len(found) != 1 || found[0].Kind != operations.DatabaseFailing {
 		t.Fatalf("%v, %v", found, err)
 	}
 	if e := found[0]; e.Level != operations.Critical || !strings.Contains(e.Title, "damaged") || !strings.Contains(e.Text, "restore") {
 		t.Errorf("it says %+v", e)
+	}
+
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(operations.Metrics{Service: service})
+	families, err := metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var series int // a 0 of any other kind would say that it is well
+	for _, f := range families {
+		series += len(f.GetMetric())
+	}
+	if series != 1 {
+		t.Errorf("%d series while one thing is known: %v", series, families)
 	}
 }

@@ -269,8 +269,8 @@ func (all *All) SentAlerts(
 		FROM alert_message m LEFT JOIN alert_route r ON r.id = m.route_id WHERE `+w.text.String()+` ORDER BY m.id DESC LIMIT `+most, w.args...)
 }
 
-// DropAlerts deletes messages that were queued before an instant, and then alerts that ended before it, so many of
-// each at most. It returns how many of both those were.
+// DropAlerts deletes messages that were queued before an instant, but those of alerts that have not ended, which say by which routes
+// the end is to be sent; and then alerts that ended before it, so many of each at most. It returns how many of both those were.
 func (all *All) DropAlerts(
 	ctx context.Context,
 	before time.Time,
@@ -278,7 +278,8 @@ func (all *All) DropAlerts(
 ) (int64, error) {
 	messages, err := all.exec(
 		ctx,
-		`DELETE FROM alert_message WHERE id IN (SELECT id FROM alert_message WHERE queued_at < $1 ORDER BY queued_at LIMIT $2)`,
+		`DELETE FROM alert_message WHERE id IN (SELECT m.id FROM alert_message m WHERE m.queued_at < $1
+			AND NOT EXISTS (SELECT 1 FROM alert a WHERE a.id = m.alert_id AND a.resolved_at IS NULL) ORDER BY m.queued_at LIMIT $2)`,
 		micros(before),
 		limit,
 	)
