@@ -356,7 +356,7 @@ func TestExceptions_Reported(t *testing.T) {
 		s.inAlerts(h)
 		s.inDoctor()
 
-		const title = " plugged in whose schedule the client reported as rejected or failed"
+		const title = " whose schedule the client reported as rejected or failed"
 		if text := program("/operations/exceptions"); !strings.Contains(text, "2 assets"+title) || strings.Contains(text, "It answered") {
 			t.Errorf("a program reads %s", text)
 		}
@@ -369,6 +369,28 @@ func TestExceptions_Reported(t *testing.T) {
 		if !strings.Contains(text, rejected.String()) || strings.Contains(text, failed.String()) {
 			t.Errorf("the list has %s", text)
 		}
+	})
+}
+
+// TestExceptions_HeaterRefused has a client refuse the plan of a hot-water tank: nobody controls it, though nothing is plugged in.
+func TestExceptions_HeaterRefused(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, database string) {
+		s := &troubles{T: t, database: database, now: time.Now().Truncate(time.Second)}
+		h := s.serve()
+		defer h.Close()
+		s.Seed = storetest.NewSeed(t, h.DB, database)
+		tank := s.Asset(s.Site(flex.FullScheduleMethod), flex.HotWaterTank, 3000)
+		from := flex.PeriodAt(s.now).Start().UnixMicro()
+		s.Exec(`INSERT INTO tank_plan (asset_id, org_id, site_id, event_id, generation, made_at, power_w, from_at, to_at, steps, may_from_at, may, freed,
+				planned_at, seen_at, stored_at, stored_wh, basis, lack_wh)
+			SELECT id, org_id, site_id, id, 1, $2, 3000, $2, $3, '7200x3000', $2, '7200x3000', FALSE, $2, $2, $2, 0, 'assumed', 0 FROM asset WHERE id = $1`,
+			tank.Bytes(), from, from+7_200_000_000)
+		s.push(tank, tank.Bytes(), nil)
+		s.finds(h, operations.Refused, "1 asset whose schedule the client refused", "not controlled")
+
+		s.Exec(`UPDATE outbox SET accepted = generation WHERE asset_id = $1`, tank.Bytes())
+		s.report(tank, tank.Bytes(), flex.Failed)
+		s.finds(h, operations.Refused, "reported as rejected or failed", "not EXECUTED since")
 	})
 }
 

@@ -252,7 +252,7 @@ func TestFleet_Refused(t *testing.T) {
 		d.wait(10 * time.Minute) // the tries that 503 asked for
 		s.send()
 
-		const title = "1 asset plugged in whose schedule the client refused"
+		const title = "1 asset whose schedule the client refused"
 		page := d.page("/console/fleet")
 		d.wants(page, title, "It answered 404.", ">CP-2058</a>")
 

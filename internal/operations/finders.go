@@ -128,7 +128,7 @@ func findRefused(
 		Count:  total,
 		Assets: assets,
 		Title: fmt.Sprintf(
-			"%s plugged in whose schedule the client %s, the first made on %s",
+			"%s whose schedule the client %s, the first made on %s",
 			count(total, "asset"),
 			what,
 			instantText(refused[0].First),

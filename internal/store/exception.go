@@ -13,7 +13,7 @@ import (
 
 // RefusedSchedule is one in force that its client will not take: the answer to its latest push
 // was final, or its callback said that the schedule was rejected or failed. The asset draws as it
-// likes until the next schedule is taken.
+// likes until the next schedule is taken. A tank's and a heat pump's plan is its schedule.
 type RefusedSchedule struct {
 	Org     flex.OrgID
 	AssetID flex.AssetID
@@ -26,12 +26,11 @@ type RefusedSchedule struct {
 	First time.Time
 }
 
-// refusedWhere selects the outbox's rows (o) of assets that are plugged in (s) whose newest
+// refusedWhere selects the outbox's rows (o) of assets that are plugged in, or are tanks or heat pumps with a plan, whose newest
 // schedule was refused, or reported as failed and not as executed, and is still good by the
 // organisation's clock.
 const refusedWhere = `FROM outbox o
 	JOIN org g ON g.id = o.org_id
-	JOIN session s ON s.org_id = o.org_id AND s.asset_id = o.asset_id AND s.plugged_out_at IS NULL
 	LEFT JOIN delivery d ON d.org_id = o.org_id AND d.event_id = o.event_id
 	WHERE o.turn_at IS NULL AND o.kind = 'schedule' AND o.expires_at > $1 + g.clock_offset AND o.subject IN (
 		SELECT r.subject FROM outbox r WHERE r.turn_at IS NULL AND r.kind = 'schedule' AND r.accepted < r.generation
@@ -39,9 +38,16 @@ const refusedWhere = `FROM outbox o
 		SELECT b.asset_id FROM callback b
 		JOIN session t ON t.asset_id = b.asset_id AND t.event_id = b.event_id AND t.plugged_out_at IS NULL
 		WHERE b.status IN ('REJECTED', 'FAILED') AND b.org_id = t.org_id AND NOT EXISTS (SELECT 1 FROM callback e
-			WHERE e.org_id = b.org_id AND e.event_id = b.event_id AND e.asset_id = b.asset_id AND e.status = 'EXECUTED'))`
+			WHERE e.org_id = b.org_id AND e.event_id = b.event_id AND e.asset_id = b.asset_id AND e.status = 'EXECUTED')
+		UNION ALL
+		SELECT b.asset_id FROM callback b
+		JOIN tank_plan h ON h.asset_id = b.asset_id AND h.event_id = b.event_id AND NOT h.freed
+		WHERE b.status IN ('REJECTED', 'FAILED') AND b.org_id = h.org_id AND NOT EXISTS (SELECT 1 FROM callback e
+			WHERE e.org_id = b.org_id AND e.event_id = b.event_id AND e.asset_id = b.asset_id AND e.status = 'EXECUTED'))
+	AND (EXISTS (SELECT 1 FROM session s WHERE s.org_id = o.org_id AND s.asset_id = o.asset_id AND s.plugged_out_at IS NULL)
+		OR EXISTS (SELECT 1 FROM tank_plan h WHERE h.org_id = o.org_id AND h.asset_id = o.asset_id AND h.event_id = o.event_id AND NOT h.freed))`
 
-// RefusedSchedules returns assets that are plugged in and whose schedule was refused for good
+// RefusedSchedules returns assets whose schedule was refused for good
 // or reported as failed, so many at most, and how many there are.
 func (all *All) RefusedSchedules(
 	ctx context.Context,
