@@ -102,34 +102,70 @@ func (s *Service) SkipNight(
 	return s.SkipPlan(ctx, org, asset)
 }
 
-// SkipPlan is SkipNight for a car of whichever home of the organisation's.
+// SkipPlan is SkipNight for a car of whichever home of the organisation's. Asked again it skips no second night.
 func (s *Service) SkipPlan(
 	ctx context.Context,
 	org flex.OrgID,
 	asset flex.AssetID,
 ) error {
-	var skipped flex.Span
-	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		current, err := inForce(ctx, tx, asset)
-		skipped = flex.Span{
-			From: tx.Now().Truncate(time.Second),
-			To:   current.From.ReadyBy,
-		} // plans begin at whole seconds
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		c, err := lockedCharging(ctx, tx, asset)
+		if err != nil {
+			return err
+		}
 
-		return err
+		current, err := inForceOf(ctx, tx, &c)
+		if err != nil {
+			return err
+		}
+
+		away, err := skipping(&c, current.From.ReadyBy, tx.Now())
+		if err != nil || away == c.Away {
+			return err
+		}
+
+		return s.putAway(ctx, tx, asset, away)
 	})
-	if err != nil {
-		return err
+}
+
+// skipping is when nothing is needed of a car any more that skips a night: until the deadline of its plan, and while its household
+// is away in any case. A car of which nothing is needed already has a plan to the deadline after that, which would be one
+// night more each time that the same is asked again. So for it the next deadline counts.
+func skipping(
+	c *store.Charging,
+	deadline, now time.Time,
+) (flex.Span, error) {
+	from := now.Truncate(time.Second) // plans begin at whole seconds
+	before := c.Away
+	if before.Contains(from) {
+		asked := *c
+		asked.Away = flex.Span{}
+		deadline = effective(&asked, flex.OrgSettings{}, from).ReadyBy
 	}
 
-	if skipped.Empty() {
-		return flex.Fail(
+	skipped := flex.Span{From: from, To: deadline}
+	switch {
+	case skipped.Empty():
+		return before, flex.Fail(
 			flex.Malformed,
 			"its plan is over, so that there is nothing to skip",
 		)
+
+	case !before.To.After(from): // there is none, or it is over
+		return skipped, nil
+
+	case before.From.After(deadline):
+		return before, flex.Fail(
+			flex.Malformed,
+			"its household is away from %s on, and only one absence is kept: end that, or skip the night when it has begun",
+			before.From.UTC().Format(time.RFC3339),
+		)
 	}
 
-	return s.setAway(ctx, org, asset, skipped)
+	return flex.Span{
+		From: flex.Earlier(before.From, from),
+		To:   flex.Later(before.To, deadline),
+	}, nil
 }
 
 // EndSkip has a car charge as usual again. One that skips nothing is left as it is.
@@ -159,24 +195,34 @@ func (s *Service) setAway(
 	away flex.Span,
 ) error {
 	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		kind := Away
-		if away.Empty() {
-			kind = AwayEnded
-		}
+		return s.putAway(ctx, tx, asset, away)
+	})
+}
 
-		err := tx.AddEvent(
-			ctx,
-			asset,
-			string(kind),
-			store.AssetEvent{EndAt: away.To},
-		)
-		if err != nil {
-			return err
-		}
+// putAway is setAway within a transaction.
+func (s *Service) putAway(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+	away flex.Span,
+) error {
+	kind := Away
+	if away.Empty() {
+		kind = AwayEnded
+	}
 
-		return s.takeAway(ctx, tx, asset, func(flex.Span) flex.Span {
-			return away
-		})
+	err := tx.AddEvent(
+		ctx,
+		asset,
+		string(kind),
+		store.AssetEvent{EndAt: away.To},
+	)
+	if err != nil {
+		return err
+	}
+
+	return s.takeAway(ctx, tx, asset, func(flex.Span) flex.Span {
+		return away
 	})
 }
 

@@ -92,15 +92,18 @@ func followedSchedules(
 
 	var followed []following
 	for i := range chain {
-		if after, ok := taken[chain[i].EventID]; ok {
-			from := chain[i].MadeAt.Add(after).Truncate(time.Second)
-			followed = append(followed, following{
-				flex.Span{From: from, To: until},
-				&chain[i],
-			})
-
-			until = from
+		after, ok := taken[chain[i].EventID]
+		from := chain[i].MadeAt.Add(after).Truncate(time.Second)
+		if !ok || from.After(until) { // a newer one was accepted before it, and counts from then on
+			continue
 		}
+
+		followed = append(followed, following{
+			flex.Span{From: from, To: until},
+			&chain[i],
+		})
+
+		until = from
 	}
 
 	return followed, nil

@@ -173,7 +173,7 @@ func (s *Service) planAfter(
 	h eventHandler,
 ) error {
 	if h.ev.Kind == PlugIn && c.Open() && !c.Controlled { // it draws what it likes, and others give way
-		return tx.CapsUsed(ctx, tx.Now())
+		return h.giveWay(ctx)
 	}
 	if h.ev.Kind == PlugOut { // its batteries wait for it no longer
 		err := s.planAround(ctx, tx, c)
@@ -401,6 +401,28 @@ func (h eventHandler) plugOut(ctx context.Context) error {
 	}
 
 	return h.tx.Retract(ctx, h.c.Asset.ID)
+}
+
+// giveWay has those planned again at once that share caps or a main fuse with an asset which nobody plans, and which has come.
+func (h eventHandler) giveWay(ctx context.Context) error {
+	if err := h.tx.CapsUsed(ctx, h.tx.Now()); err != nil {
+		return err
+	}
+	if h.c.Fuse == 0 || !h.changed {
+		return nil
+	}
+
+	found, err := h.tx.EachPlannedAt(ctx, h.c.Asset.SiteID)
+	if err != nil {
+		return err
+	}
+
+	var cars []flex.AssetID
+	for i := range found {
+		cars = append(cars, found[i].Current.AssetID)
+	}
+
+	return h.tx.MarkDue(ctx, cars...)
 }
 
 // leaveFuse has the others behind the site's main fuse planned again, as one of them has left, also those that cannot

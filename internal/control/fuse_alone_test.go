@@ -11,6 +11,29 @@ import (
 	"flexd/internal/store"
 )
 
+// A charger that an operator has excluded draws what it likes from its plug-in on. The others behind its main fuse make room for it at once.
+func TestFuse_ExcludedComes(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		cars := h.fuse(10, 7400)
+		h.Exec(`UPDATE asset SET excluded_at = 1 WHERE id = $1`, cars[1].Bytes())
+		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
+		h.replan()
+
+		plugIn := control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)}
+		h.at(cars[0]).event(plugIn)
+		h.accept()
+		h.wait(time.Minute)
+		h.at(cars[1]).event(plugIn)
+		h.replan()
+
+		for _, s := range h.at(cars[0]).look().Current.Charging() {
+			if min(s.Limit, 7400)+7400 > 10_000 {
+				t.Errorf("from %v to %v it may draw %d W beside 7400 W", s.From, s.To, s.Limit)
+			}
+		}
+	})
+}
+
 // aloneCase is the only charger of a site, behind a main fuse.
 type aloneCase struct {
 	set   func(h *fixture)

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -442,19 +443,23 @@ type learned struct {
 	again time.Time
 }
 
-// learnRates works on some sessions of an organisation and returns how many.
+// learnRates works on some sessions of an organisation and returns how many. One that cannot be read holds up no other.
 func (s *Service) learnRates(
 	ctx context.Context,
 	org flex.OrgID,
 ) (int, error) {
 	var list []learned
+	var failed []notPlanned
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
-		list, err = learnDue(ctx, tx)
+		list, failed, err = learnDue(ctx, tx)
 		return err
 	})
+
+	tried := failedAssets{assets: map[flex.AssetID]bool{}}
+	tried.add(failed)
 	if err != nil || len(list) == 0 {
-		return 0, err
+		return 0, errors.Join(tried.err(), err)
 	}
 
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
@@ -467,17 +472,18 @@ func (s *Service) learnRates(
 		return nil
 	})
 
-	return len(list), err
+	return len(list), errors.Join(tried.err(), err)
 }
 
-// learnDue works out what is learned from sessions that are to be looked at.
+// learnDue works out what is learned from sessions that are to be looked at, and returns the assets of those that cannot be
+// read beside it.
 func learnDue(
 	ctx context.Context,
 	tx *store.Tx,
-) ([]learned, error) {
+) ([]learned, []notPlanned, error) {
 	due, err := tx.RateDue(ctx, rateDueMax)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 
 	queries := make([]store.ReadingQuery, len(due))
@@ -488,13 +494,20 @@ func learnDue(
 	readings, err := tx.ReadingsEach(ctx, queries)
 
 	var list []learned
+	var failed []notPlanned
 	for i := 0; i < len(due) && err == nil; i++ {
 		var t learned
 		t, err = learnFrom(ctx, tx, &due[i], byPeriod(readings[i]))
+		if errors.Is(err, store.ErrUnreadable) { // it is tried again in the next run
+			failed = append(failed, notPlanned{due[i].AssetID, err})
+			err = nil
+			continue
+		}
+
 		list = append(list, t)
 	}
 
-	return list, err
+	return list, failed, err
 }
 
 // sessionTime is the time of a session that ended.

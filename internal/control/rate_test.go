@@ -181,6 +181,34 @@ func (h *fixture) open() (first string, sum time.Duration) {
 	return first, sum
 }
 
+// A session whose schedule cannot be read holds up what is learned of no other. The job fails, and names its asset.
+func TestRate_BrokenAsset(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		broken := h.asset
+		other := h.Asset(h.Site(flex.FullScheduleMethod), flex.Charger, 7400)
+		for _, car := range []flex.AssetID{broken, other} {
+			h.at(car).event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(9, flex.Minimise)})
+			h.accept()
+		}
+
+		h.goTo("2026-01-11T07:00:00Z")
+		for _, car := range []flex.AssetID{broken, other} {
+			h.at(car).metered("2026-01-11T00:00:00Z", 1.8)
+			h.event(control.Event{Kind: control.PlugOut})
+		}
+
+		h.Exec(`UPDATE schedule SET steps = 'broken' WHERE asset_id = $1`, broken.Bytes())
+		h.wait(time.Hour)
+		_, err := h.service.LearnRates(t.Context())
+		if err == nil || !strings.Contains(err.Error(), broken.String()) {
+			t.Errorf("the job says %v, and does not name %v", err, broken)
+		}
+		if r := h.at(other).rate(); len(r.Learned) != 1 {
+			t.Errorf("of the other was learned %+v", r)
+		}
+	})
+}
+
 // The limits of what may be pinned, and what has no rate.
 func TestRate_Refused(t *testing.T) {
 	one(t, "2026-01-10T12:00:00Z", func(h *fixture) {

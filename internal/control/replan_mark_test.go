@@ -64,6 +64,37 @@ func TestReplan_MarkKept(t *testing.T) {
 	}
 }
 
+// What changed of a car without an event is planned with, also where prices changed with it: the schedule that those led to was made
+// without it.
+func TestReplan_MarkOutlastsPrices(t *testing.T) {
+	for _, capped := range []bool{false, true} {
+		each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+			if capped {
+				h.setCaps(flex.Caps{Fleet: flex.Cap{Power: new(flex.Watts(50_000))}})
+			}
+
+			h.publish("2026-01-10T18:00:00Z", night(12)...)
+			h.replan()
+			h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
+			h.accept()
+
+			h.wait(10 * time.Minute)
+			h.publish("2026-01-10T18:00:00Z", night(16)...)
+			h.Exec(`UPDATE asset SET power_w = 3700 WHERE id = $1`, h.asset.Bytes())
+			h.write(func(tx *store.Tx) error { return tx.MarkDue(h.Context(), h.asset) })
+			h.replan()
+
+			drawn := flex.WattHours(0)
+			for _, s := range h.charges() {
+				drawn += flex.Watts(3700).For(s.Len())
+			}
+			if drawn < 3700 {
+				t.Errorf("capped %t: it has the time for %d Wh of 3700: %v", capped, drawn, h.charges())
+			}
+		})
+	}
+}
+
 // A car whose schedule cannot be read holds up no other of its organisation, whatever they are planned anew for: the
 // prices, or their inputs. The job fails until it can be read, and names it.
 func TestReplan_BrokenAsset(t *testing.T) {

@@ -73,15 +73,16 @@ func (d *dispatcher) write(outcomes []store.Outcome) (err error) {
 			offerAgain(outcomes, endpoint, d.now())
 		}
 
-		if err := tx.FinishPushes(ctx, outcomes); err != nil {
-			return err
+		// Until it was taken the car followed its older schedule: it did not charge what the new one counts on, or may have
+		// discharged it. Whoever plans locks a session before its push, and so does this.
+		if late := missedBy(outcomes); len(late) > 0 {
+			if err := tx.MarkDue(ctx, late...); err != nil {
+				return fmt.Errorf("plan cars again whose schedule was taken late: %w", err)
+			}
 		}
 
-		// Until it was taken the car followed its older schedule, and may have discharged energy that the new one counts on.
-		if late := dischargingLate(outcomes); len(late) > 0 {
-			if err := tx.MarkDue(ctx, late...); err != nil {
-				return fmt.Errorf("plan cars again that may discharge: %w", err)
-			}
+		if err := tx.FinishPushes(ctx, outcomes); err != nil {
+			return err
 		}
 
 		return d.disableGone(ctx, tx, outcomes)
@@ -135,27 +136,44 @@ func offerAgain(outcomes []store.Outcome, e flex.Endpoint, now time.Time) {
 	}
 }
 
-// takenLate is how long after it was queued a schedule counts as taken late. A car that discharges 7 kW for so long loses
-// 60 Wh, less than what schedules are cut to.
+// takenLate is how much of what a schedule says may be over when it is taken. A car that charges or discharges 7 kW for so long
+// misses 60 Wh, less than what schedules are cut to.
 const takenLate = 30 * time.Second
 
-// dischargingLate returns the assets whose cars may discharge and whose schedule was taken late: it was planned as if
-// it were followed at once.
-func dischargingLate(outcomes []store.Outcome) []flex.AssetID {
+// missedBy returns the assets whose schedule was taken late: it was planned as if it were followed at once. One that lets its car
+// charge only later is in time, unless the car may discharge.
+func missedBy(outcomes []store.Outcome) []flex.AssetID {
 	var assets []flex.AssetID
 	for _, o := range outcomes {
 		s := o.Push.Schedule
-
-		if o.State != store.PushAccepted || s == nil || !s.MayDischarge {
+		if o.State != store.PushAccepted || s == nil {
 			continue
 		}
 
-		if o.Attempt.At.Add(o.Took).Sub(o.Push.QueuedAt) > takenLate {
+		missed := o.Attempt.At.Add(o.Took).Sub(o.Push.QueuedAt)
+		if !s.MayDischarge {
+			missed = openWithin(s, missed)
+		}
+		if missed > takenLate {
 			assets = append(assets, s.AssetID)
 		}
 	}
 
 	return assets
+}
+
+// openWithin is for how long a schedule lets its asset charge in a time since it was made.
+func openWithin(s *flex.Schedule, since time.Duration) time.Duration {
+	span := flex.Span{From: s.MadeAt, To: s.MadeAt.Add(since)}
+
+	var open time.Duration
+	for _, step := range s.Steps {
+		if step.Limit > 0 {
+			open += step.Meet(span).Len()
+		}
+	}
+
+	return open
 }
 
 // failed reports whether a push left and was not taken.

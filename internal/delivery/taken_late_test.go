@@ -50,41 +50,46 @@ func (h *fixture) giving(asset flex.AssetID, may bool) {
 	})
 }
 
-// TestTakenLate has schedules taken at once and after an hour: the car that may give energy back is planned anew
-// when its schedule was taken late, and no other is.
+// TestTakenLate has schedules taken at once and after an hour: a car that may give energy back, and one that was to charge by
+// then, are planned anew when their schedule was taken late. One that is to charge later is not.
 func TestTakenLate(t *testing.T) {
 	each(t, func(h *fixture) {
 		e := h.endpoint(nil)
 		defer h.work(h.service)()
-		cars := h.chargers(2)
+		cars := h.chargers(3)
 
-		due := func(what string, want int) {
+		due := func(what string, wants ...int) {
 			h.Helper()
-			got := h.Count(`SELECT count(*) FROM session WHERE due_for = 'inputs' AND due_at IS NOT NULL AND asset_id = $1`, cars[0].Bytes())
-			others := h.Count(`SELECT count(*) FROM session WHERE due_at IS NOT NULL AND asset_id = $1`, cars[1].Bytes())
-
-			if got != want || others != 0 {
-				h.Errorf("%s: %d planned anew of those that may give, want %d; %d others", what, got, want, others)
+			for i, car := range cars {
+				got := h.Count(`SELECT count(*) FROM session WHERE due_for = 'inputs' AND due_at IS NOT NULL AND asset_id = $1`, car.Bytes())
+				if got != wants[i] {
+					h.Errorf("%s: car %d is planned anew %d times, want %d", what, i, got, wants[i])
+				}
 			}
 		}
 
-		h.giving(cars[0], true)
-		h.giving(cars[1], false)
+		send := func() {
+			for i, car := range cars {
+				h.giving(car, i == 0)
+			}
+		}
+
+		send()
 		time.Sleep(10 * time.Second)
-		due("taken at once", 0)
+		due("taken at once", 0, 0, 0)
 
 		e.say(status(http.StatusServiceUnavailable))
-		h.giving(cars[0], true)
-		h.giving(cars[1], false)
+		send()
+		h.Exec(`UPDATE schedule SET steps = '18000x0 18000x99999' WHERE asset_id = $1`, cars[2].Bytes())
 		time.Sleep(time.Hour)
-		due("not taken", 0)
+		due("not taken", 0, 0, 0)
 
 		e.say(status(http.StatusOK))
 		time.Sleep(time.Hour)
-		if n := h.Count(`SELECT count(*) FROM delivery WHERE state = 'accepted'`); n != 4 {
-			h.Fatalf("%d of 4 schedules were taken", n)
+		if n := h.Count(`SELECT count(*) FROM delivery WHERE state = 'accepted'`); n != 6 {
+			h.Fatalf("%d of 6 schedules were taken", n)
 		}
-		due("taken late", 1)
+		due("taken late", 1, 1, 0)
 	})
 }
 

@@ -491,7 +491,8 @@ func (tx *Tx) number(rs []Replacement) []*Schedule {
 
 // Replace commits each schedule in the place of the one that it was weighed against, with
 // its push, and returns how many. Where that one is no longer in force, or the car has left,
-// nothing changes: an event came between, and planned the asset itself; it is looked at again.
+// nothing changes: an event came between, and planned the asset itself; it is looked at again. A mark for changed inputs
+// stays: the schedule was made from those of the one before, which do not know yet of what changed.
 func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
 	if len(rs) == 0 {
 		return 0, nil
@@ -521,7 +522,9 @@ func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
 	n, err := tx.exec(
 		ctx,
 		`UPDATE session SET generation = c.generation, event_id = c.event_id, ready_by = c.ready_by,
-			market_at = CASE WHEN c.cause = 'market' THEN c.made_at ELSE session.market_at END, due_at = NULL, due_for = NULL
+			market_at = CASE WHEN c.cause = 'market' THEN c.made_at ELSE session.market_at END,
+			due_at = CASE WHEN session.due_for = 'inputs' THEN session.due_at END,
+			due_for = CASE WHEN session.due_for = 'inputs' THEN session.due_for END
 		FROM schedule c WHERE c.org_id = $1 AND c.event_id >= $2 AND c.event_id <= $3
 			AND session.asset_id = c.asset_id AND session.event_id = c.before_id AND COALESCE(session.plugged_out_at, 0) = 0`,
 		tx.org.Bytes(),

@@ -1,0 +1,63 @@
+package control_test
+
+import (
+	"testing"
+
+	"flexd/internal/control"
+	"flexd/internal/flex"
+)
+
+// A night is skipped once, however often that is asked: a press of a button may come twice. The next night is charged for.
+func TestSkipPlan_Twice(t *testing.T) {
+	each(t, "2026-01-10T20:00:00Z", func(h *fixture) {
+		h.publish("2026-01-10T18:00:00Z", night(12)...)
+		h.replan()
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
+
+		for range 3 {
+			if err := h.service.SkipPlan(t.Context(), h.Org, h.asset); err != nil {
+				t.Fatal(err)
+			}
+			if c := h.look(); !c.Away.To.Equal(at("2026-01-11T07:00:00Z")) || c.Current.Generation != 2 {
+				t.Fatalf("skipped until %v by schedule %d", c.Away.To, c.Current.Generation)
+			}
+			h.chargesAt("skipped")
+		}
+
+		h.goTo("2026-01-11T07:00:30Z")
+		if _, err := h.service.FollowAways(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(h.charges()) == 0 {
+			t.Error("nothing is charged in the next night")
+		}
+	})
+}
+
+// An absence that was given before is not lost when a night is skipped.
+func TestSkipPlan_Absence(t *testing.T) {
+	each(t, "2026-01-10T20:00:00Z", func(h *fixture) {
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
+
+		for _, test := range []struct {
+			from string
+			kind flex.Kind // of the refusal, if it is one
+		}{
+			{"2026-01-13T00:00:00Z", flex.Malformed},
+			{"2026-01-11T00:00:00Z", 0},
+		} {
+			away := flex.Span{From: at(test.from), To: at("2026-01-20T00:00:00Z")}
+			if err := h.service.SetAway(t.Context(), h.Org, h.site, away); err != nil {
+				t.Fatal(err)
+			}
+
+			err := h.service.SkipPlan(t.Context(), h.Org, h.asset)
+			if (err != nil) != (test.kind != 0) || err != nil && flex.KindOf(err) != test.kind {
+				t.Errorf("away from %s: %v", test.from, err)
+			}
+			if got := h.look().Away; !got.To.Equal(away.To) {
+				t.Errorf("away from %s: now until %v", test.from, got.To)
+			}
+		}
+	})
+}
