@@ -36,8 +36,11 @@ func (c *Client) FollowSite(
 	renewed := false
 	for {
 		stop, err := c.followOnce(ctx, id, changed)
-		if stop || ctx.Err() != nil {
+		if stop {
 			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 
 		if StatusOf(err) == http.StatusUnauthorized && !renewed {
@@ -68,14 +71,16 @@ func (c *Client) followOnce(
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
+	// A stream has no time limit, so that one which is never answered is silent too.
+	silence := time.AfterFunc(followSilence, cancel)
+	defer silence.Stop()
+
 	events, err := c.openEvents(ctx, sitePath(id, "/live"))
 	if err != nil {
 		return false, err
 	}
 
 	defer events.Close()
-	silence := time.AfterFunc(followSilence, cancel)
-	defer silence.Stop()
 	lines := bufio.NewScanner(events)
 	lines.Buffer(nil, eventMax)
 

@@ -296,8 +296,13 @@ func (b *Bridge) leave() {
 
 func (b *Bridge) statusTopic() string { return b.Topic + "/status" }
 
-// send publishes a retained message: a text as it is, all else as JSON.
+// send publishes a retained message: a text as it is, all else as JSON. Without a connection it is left out, as each would wait in
+// vain: all of it is sent again after the next.
 func (b *Bridge) send(topic string, body any) {
+	if !b.broker.IsConnectionOpen() {
+		return
+	}
+
 	text, isText := body.(string)
 	if !isText {
 		j, err := json.Marshal(body)

@@ -238,11 +238,12 @@ func (b *Bridge) assetState(
 	return s, nil
 }
 
-// freeKW is the power from which a limit stands for none.
-const freeKW = 99.999
+// freeW is the limit in watts that stands for none. An asset of more power has it named, or what limits it.
+const freeW = 99_999
 
 // follow reads what the plan has for the asset now, and when it next begins to charge.
 func (s *assetState) follow(plan client.ScheduleResponse, now time.Time) {
+	var charges time.Time // until when it charges without a break
 	for _, p := range plan.Periods {
 		from, to := p.StartTimestamp.Time, p.EndTimestamp.Time
 		if !now.Before(to) {
@@ -253,11 +254,18 @@ func (s *assetState) follow(plan client.ScheduleResponse, now time.Time) {
 			s.Plan = "waiting"
 		}
 
-		switch on := p.LimitW > 0; {
+		on := p.LimitW > 0
+		begins := on && !from.Equal(charges)
+
+		switch {
 		case !now.Before(from):
 			s.now(p.LimitW)
-		case on && s.NextStart == nil:
+		case begins && s.NextStart == nil:
 			s.NextStart = new(from.UTC())
+		}
+
+		if on {
+			charges = to
 		}
 	}
 
@@ -272,7 +280,7 @@ func (s *assetState) now(watts float64) {
 		s.Plan = "charging"
 	}
 
-	if kw := watts / 1000; kw < freeKW {
-		s.LimitKW = &kw
+	if watts != freeW {
+		s.LimitKW = new(watts / 1000)
 	}
 }

@@ -18,7 +18,8 @@
 //
 // A confirmation is random, is for one tool with exactly these arguments, works once, and ends
 // after ConfirmationLife. Where the first answer is the current state, the second call is refused
-// if that has changed meanwhile. At most MaxConfirmations wait at a time; the oldest goes first.
+// if that has changed meanwhile; of an instruction's report the instruction alone counts. At most
+// MaxConfirmations wait at a time; the oldest goes first.
 //
 // # Over HTTP
 //

@@ -260,7 +260,7 @@ func (s *Server) preview(
 	code := s.waiting.add(waiting{
 		tool:  t.name,
 		asked: digest(arguments),
-		shown: sha256.Sum256([]byte(shown)),
+		shown: t.dryRun.compared(shown),
 		until: until,
 	})
 
@@ -280,7 +280,7 @@ func (s *Server) preview(
 	return string(answer), err
 }
 
-// show makes the dry run. A PUT may make what is not there yet, which is null.
+// show makes the dry run. What the change may lack, and is not there yet, is null.
 func (s *Server) show(
 	ctx context.Context,
 	t *described,
@@ -294,7 +294,7 @@ func (s *Server) show(
 		t,
 		arguments,
 	)
-	if flex.KindOf(err) == flex.NotFound && t.method == put {
+	if flex.KindOf(err) == flex.NotFound && t.dryRun.mayLack {
 		return "null", nil
 	}
 
@@ -339,7 +339,7 @@ func (s *Server) confirm(
 			return "", err
 		}
 
-		if sha256.Sum256([]byte(today)) != w.shown {
+		if t.dryRun.compared(today) != w.shown {
 			return "", flex.Fail(
 				flex.Conflict,
 				"what was shown has changed meanwhile: call without the confirmation to see it",
@@ -348,6 +348,19 @@ func (s *Server) confirm(
 	}
 
 	return s.ask(ctx, t.method, t.path, "", t, arguments)
+}
+
+// compared is the same as long as what was shown stands.
+func (d *dryRun) compared(shown string) [sha256.Size]byte {
+	part := []byte(shown)
+	if d.member != "" {
+		var members map[string]json.RawMessage
+		if json.Unmarshal(part, &members) == nil {
+			part = members[d.member]
+		}
+	}
+
+	return sha256.Sum256(part)
 }
 
 // digest is the same for the same arguments: JSON objects are written with sorted names.

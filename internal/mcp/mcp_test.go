@@ -262,6 +262,38 @@ func TestConfirm(t *testing.T) {
 	})
 }
 
+// Time that passes between the two calls is no change: an instruction is stopped, whose report has its instant. What nothing
+// was said of yet is changed too: the intent of a car.
+func TestConfirm_Standing(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		w := open(t, url, true)
+		confirm := func(tool string, arguments map[string]any) string {
+			t.Helper()
+			text, done := w.call(tool, with(arguments, w.confirmation(tool, arguments)))
+			if !done {
+				t.Fatalf("%s: %s", tool, text)
+			}
+			return text
+		}
+
+		begin := time.Now().Add(2 * time.Hour).UTC().Truncate(30 * time.Minute)
+		end := begin.Add(time.Hour).Format(time.RFC3339)
+		var sent struct{ Instruction struct{ ID string } }
+		w.must(json.Unmarshal([]byte(confirm("send_instruction", map[string]any{"body": map[string]any{
+			"change_kw": -10, "service": "dno", "reason": "peak", "start_timestamp": begin.Format(time.RFC3339), "end_timestamp": end,
+		}})), &sent))
+
+		if text := confirm("stop_instruction", map[string]any{"id": sent.Instruction.ID}); !strings.Contains(text, `"stopped"`) {
+			t.Errorf("stopped: %s", text)
+		}
+
+		confirm("charge_now", map[string]any{"asset_id": w.assets[0], "body": map[string]any{"end_at": end}})
+		confirm("change_intent", map[string]any{"asset_id": w.assets[0], "body": map[string]any{"intent": map[string]any{
+			"energy_required_kwh": 10, "ready_by": end, "charging_mode": "minimise_charging_time",
+		}}})
+	})
+}
+
 // The oldest confirmation goes when too many wait.
 func TestConfirm_Many(t *testing.T) {
 	w := open(t, storetest.SQLite(t), true)

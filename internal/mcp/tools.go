@@ -18,6 +18,10 @@ type dryRun struct {
 	path   string // of the same parameters
 	// added to the tool's own; the operation's dry run if set, else the current state
 	query string
+	// the member of the current state that must not change until the change is made; all of it if empty
+	member string
+	// whether the change makes the current state, or does without, where there is none
+	mayLack bool
 }
 
 // showsCurrent reports whether the dry run shows the current state, which must not have changed until
@@ -80,6 +84,7 @@ var tools = []tool{
 		dryRun: &dryRun{
 			method: get,
 			path:   "/grid/instructions/{id}",
+			member: "instruction", // the report beside it has its instant, and goes on
 		},
 	},
 	{
@@ -92,14 +97,20 @@ var tools = []tool{
 			query:  "dry_run=true",
 		},
 	},
-	{name: "set_caps", method: put, path: "/caps", dryRun: &dryRun{method: get, path: "/caps"}},
+	{
+		name:   "set_caps",
+		method: put,
+		path:   "/caps",
+		dryRun: &dryRun{method: get, path: "/caps", mayLack: true},
+	},
 	{
 		name:   "charge_now",
 		method: post,
 		path:   "/entities/asset/{asset_id}/event/charge-now",
 		dryRun: &dryRun{
-			method: get,
-			path:   "/entities/asset/{asset_id}/intent",
+			method:  get,
+			path:    "/entities/asset/{asset_id}/intent",
+			mayLack: true,
 		},
 	},
 	{
@@ -107,8 +118,9 @@ var tools = []tool{
 		method: post,
 		path:   "/entities/asset/{asset_id}/event/charge-now-deleted",
 		dryRun: &dryRun{
-			method: get,
-			path:   "/entities/asset/{asset_id}/intent",
+			method:  get,
+			path:    "/entities/asset/{asset_id}/intent",
+			mayLack: true,
 		},
 	},
 	{
@@ -116,8 +128,9 @@ var tools = []tool{
 		method: post,
 		path:   "/entities/asset/{asset_id}/event/intent",
 		dryRun: &dryRun{
-			method: get,
-			path:   "/entities/asset/{asset_id}/intent",
+			method:  get,
+			path:    "/entities/asset/{asset_id}/intent",
+			mayLack: true,
 		},
 	},
 	{

@@ -61,6 +61,31 @@ func TestHousehold_AwayAhead(t *testing.T) {
 	})
 }
 
+// A night that is skipped twice, as by two devices or a doubled click, is one night.
+func TestHousehold_SkipTwice(t *testing.T) {
+	eachEvening(t, func(t *testing.T, e *evening) {
+		e.plugIn(t)
+		for range 2 {
+			status, page := e.wish(t, "act", "skip")
+			want(t, status, page, 200, "Nothing is asked for until 07:00 on Friday, 16 January.")
+		}
+	})
+}
+
+// A night that is skipped takes no absence back that lies ahead.
+func TestHousehold_SkipBeforeAway(t *testing.T) {
+	eachEvening(t, func(t *testing.T, e *evening) {
+		e.plugIn(t)
+		e.post(t, e.page+"/away", "act", "away", "from", "2026-01-17", "back", "2026-01-20")
+		status, page := e.wish(t, "act", "skip")
+		want(t, status, page, 422, "From Saturday, 17 January until 00:00 on Tuesday, 20 January nothing is asked for.")
+
+		e.post(t, e.page+"/away", "act", "away", "from", "2026-01-16", "back", "2026-01-20")
+		status, page = e.wish(t, "act", "skip")
+		want(t, status, page, 200, "Nothing is asked for until 00:00 on Tuesday, 20 January.")
+	})
+}
+
 // follow has absences followed, and so many of them begin or end.
 func (e *evening) follow(t *testing.T, count int) {
 	t.Helper()

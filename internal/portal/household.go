@@ -139,7 +139,8 @@ func readWish(r *request) (control.Wish, string, error) {
 
 	}
 
-	if text := r.PostFormValue("ready_by"); text != "" {
+	readyBy, kwh := changedWish(r)
+	if text := readyBy; text != "" {
 		at, err := flex.ParseWallTime(text)
 		if err != nil {
 			return w, "", wrong(r.speech.say("write the time as in 07:30"))
@@ -148,7 +149,7 @@ func readWish(r *request) (control.Wish, string, error) {
 		w.ReadyBy = &at
 	}
 
-	if text := strings.TrimSpace(r.PostFormValue("kwh")); text != "" {
+	if text := kwh; text != "" {
 		need, err := strconv.ParseFloat(text, 64)
 		within := need >= 0 && need <= control.WishNeedMax.KWh() // NaN is not
 		if err != nil || !within {
@@ -162,6 +163,26 @@ func readWish(r *request) (control.Wish, string, error) {
 	}
 
 	return w, "wished", nil
+}
+
+// changedWish are the time and the amount of a form, without the one that is as the page had it: it may be rounded there, of another day
+// or out of date by now. A form in which both are as they were asks for both.
+func changedWish(r *request) (readyBy, kwh string) {
+	readyBy = r.PostFormValue("ready_by")
+	kwh = strings.TrimSpace(r.PostFormValue("kwh"))
+	sameTime := readyBy == r.PostFormValue("ready_by_was")
+	sameNeed := kwh == r.PostFormValue("kwh_was")
+
+	switch {
+	case sameTime && sameNeed:
+		return readyBy, kwh
+	case sameTime:
+		return "", kwh
+	case sameNeed:
+		return readyBy, ""
+	}
+
+	return readyBy, kwh
 }
 
 // planText says in a sentence or two what a car does, has done by its plan, or will do.

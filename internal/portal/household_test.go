@@ -268,6 +268,30 @@ func TestHousehold_FirstWish(t *testing.T) {
 	})
 }
 
+// A wish for another time leaves the amount as it is, which the page shows rounded.
+func TestHousehold_WishOfOne(t *testing.T) {
+	eachEvening(t, func(t *testing.T, e *evening) {
+		e.plugIn(t)
+		by := flex.WallTime(7 * time.Hour)
+		err := e.control.Event(t.Context(), e.org, e.asset, control.Event{
+			Kind: control.IntentUpdate, Intent: &flex.Intent{Need: 12_340, ReadyByLocal: &by, Mode: flex.Minimise},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		status, page := e.get(t, e.page)
+		want(t, status, page, 200, `name="ready_by_was" value="07:00"`, `name="kwh_was" value="12.3"`)
+		status, page = e.wish(t, "act", "wish", "ready_by", "06:00", "ready_by_was", "07:00", "kwh", "12.3", "kwh_was", "12.3")
+		want(t, status, page, 200, "has the 12.3 kWh by 06:00 on Friday.")
+
+		in, err := e.control.Intent(t.Context(), e.org, e.asset)
+		if err != nil || in.Need != 12_340 {
+			t.Errorf("%v, need %d", err, in.Need)
+		}
+	})
+}
+
 // Two chargers and a battery: each has its own part of the page, and a wish is of one.
 func TestHousehold_Several(t *testing.T) {
 	eachEvening(t, func(t *testing.T, e *evening) {
