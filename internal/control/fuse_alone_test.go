@@ -26,7 +26,8 @@ func TestFuse_ExcludedComes(t *testing.T) {
 		h.at(cars[1]).event(plugIn)
 		h.replan()
 
-		for _, s := range h.at(cars[0]).look().Current.Charging() {
+		current := h.at(cars[0]).look().Current
+		for _, s := range current.Charging() {
 			if min(s.Limit, 7400)+7400 > 10_000 {
 				t.Errorf("from %v to %v it may draw %d W beside 7400 W", s.From, s.To, s.Limit)
 			}
