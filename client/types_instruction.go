@@ -123,6 +123,8 @@ type InstructionHalfHour struct {
 	CountedKWh float64 `json:"counted_kwh"`
 	// Of it, if all who are called follow.
 	GivenKWh float64 `json:"given_kwh"`
+	// Of it, what is missing even then. Of a dispatch of batteries: what they do not hold above their reserve, or have no room for.
+	ShortKWh float64 `json:"short_kwh"`
 }
 
 // InstructionAsset is what an asset does for an instruction.
@@ -188,6 +190,8 @@ type InstructionReportHalf struct {
 	BaselineKWh float64 `json:"baseline_kwh"`
 	// By the schedules that were sent, each minute by the newest.
 	ExpectedKWh float64 `json:"expected_kwh"`
+	// Of what is asked for, without a sign, what is not expected. Nothing from when it was stopped.
+	ShortKWh float64 `json:"short_kwh"`
 	// Assets whose meter has the whole half-hour.
 	NumMetered int `json:"num_metered"`
 	// Theirs.

@@ -132,7 +132,30 @@ func (o *dispatchSend) queue(
 		return err
 	}
 
-	return o.printQueued(c, queued)
+	report, err := reportQueued(ctx, h, org, queued)
+	if err != nil {
+		return err
+	}
+
+	return o.printQueued(c, queued, report)
+}
+
+// reportQueued is what is expected of a dispatch that was queued just now; nil if it names no battery.
+func reportQueued(
+	ctx context.Context,
+	h *app.App,
+	org flex.OrgID,
+	queued []records.Dispatch,
+) (*control.InstructionReport, error) {
+	if len(queued) == 0 || queued[0].Instruction.IsZero() {
+		return nil, nil
+	}
+
+	return h.Control.ReportInstruction(
+		ctx,
+		org,
+		queued[0].Instruction, // all are of one
+	)
 }
 
 // preview prints what a dispatch would do, as a preview of an instruction does.
@@ -168,8 +191,10 @@ func (o *dispatchSend) preview(
 func (o *dispatchSend) printQueued(
 	c console,
 	queued []records.Dispatch,
+	report *control.InstructionReport,
 ) error {
 	events, said := []fields{}, ""
+	short, saidShort := shortOf(report)
 
 	for _, d := range queued {
 		assets := []flex.AssetID{}
@@ -180,6 +205,7 @@ func (o *dispatchSend) printQueued(
 		event := fields{"event_id": d.ID, "asset_ids": assets}
 		if !d.Instruction.IsZero() {
 			event["instruction_id"] = d.Instruction
+			event["short_kwh"] = short.KWh()
 		}
 
 		events = append(events, event)
@@ -190,10 +216,11 @@ func (o *dispatchSend) printQueued(
 		)
 	}
 
-	if len(queued) > 0 && !queued[0].Instruction.IsZero() { // all are of one
+	if report != nil {
+		said += saidShort
 		said += fmt.Sprintf(
 			"instruction %s: see flexd instruct report, or end it with flexd instruct stop\n",
-			queued[0].Instruction,
+			report.ID,
 		)
 	}
 
@@ -203,6 +230,33 @@ func (o *dispatchSend) printQueued(
 		"%s",
 		said,
 	)
+}
+
+// shortOf is how much of a dispatch its batteries cannot follow, as they hold too little above their reserve or have no room, and in
+// which half-hours.
+func shortOf(report *control.InstructionReport) (flex.WattHours, string) {
+	if report == nil {
+		return 0, ""
+	}
+
+	sum, said := flex.WattHours(0), ""
+	for i := range report.Slots {
+		s := &report.Slots[i]
+		short := report.Short(s)
+		if short == 0 {
+			continue
+		}
+
+		sum += short
+		said += fmt.Sprintf(
+			"%s to %s: %s kWh are short, by what the batteries hold and have room for\n",
+			s.From.Format(time.RFC3339),
+			s.To.Format(time.RFC3339),
+			kwh(short),
+		)
+	}
+
+	return sum, said
 }
 
 // warnWithoutEndpoint says that what is queued goes nowhere yet.

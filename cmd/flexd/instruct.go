@@ -173,13 +173,14 @@ func printPreview(c console, p *control.Preview) error {
 			kwh(s.Asked),
 			kwh(s.Counted),
 			kwh(s.Given),
+			kwh(s.Short()),
 		}
 	}
 
 	err := table(
 		c,
 		p.Slots,
-		"FROM\tTO\tPLANNED KWH\tASKED\tCOUNTED ON\tGIVEN",
+		"FROM\tTO\tPLANNED KWH\tASKED\tCOUNTED ON\tGIVEN\tSHORT",
 		slots,
 	)
 
@@ -417,21 +418,30 @@ func (o *instructReport) Run(ctx context.Context, c console) error {
 
 	printLeftOut(c, r.Spent)
 
+	return printReport(c, r)
+}
+
+// printReport prints the half-hours of a report.
+func printReport(
+	c console,
+	r *control.InstructionReport,
+) error {
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(
 		t,
-		"FROM\tTO\tASKED KWH\tBASELINE\tEXPECTED\tMETERED\tOF ASSETS\tTHEIR BASELINE\t",
+		"FROM\tTO\tASKED KWH\tBASELINE\tEXPECTED\tSHORT\tMETERED\tOF ASSETS\tTHEIR BASELINE\t",
 	)
 
 	for _, s := range r.Slots {
 		fmt.Fprintf(
 			t,
-			"%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t\n",
+			"%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t\n",
 			s.From.Format(time.RFC3339),
 			s.To.Format(time.RFC3339),
 			kwh(s.Asked),
 			kwh(s.Baseline),
 			kwh(s.Expected),
+			kwh(r.Short(&s)),
 			meteredKWh(&s, s.Metered),
 			s.NumMetered,
 			meteredKWh(&s, s.MeteredBaseline),

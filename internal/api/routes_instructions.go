@@ -94,7 +94,8 @@ var instructionsRoutes = []Route{
 						"planned_kwh": 0,
 						"asked_kwh": 50,
 						"counted_kwh": 0,
-						"given_kwh": 0
+						"given_kwh": 0,
+						"short_kwh": 50
 					}
 				],
 				"assets": []
@@ -160,6 +161,7 @@ var instructionsRoutes = []Route{
 						"asked_kwh": -50,
 						"baseline_kwh": 51.8,
 						"expected_kwh": 0,
+						"short_kwh": 0,
 						"num_metered": 0
 					}
 				]

@@ -127,6 +127,7 @@ func previewSlots(slots []control.InstructedSlot) []wire.InstructionHalfHour {
 			AskedKWh:       s.Asked.KWh(),
 			CountedKWh:     s.Counted.KWh(),
 			GivenKWh:       s.Given.KWh(),
+			ShortKWh:       s.Short().KWh(),
 		}
 	}
 
@@ -171,8 +172,8 @@ func InstructionReport(
 		NumCalled:   len(r.Assets),
 		NumSpent:    r.SpentSites,
 		Spent:       r.Spent,
-		HalfHours:   reportSlots(r.Slots),
-		Minutes:     reportSlots(r.Minutes),
+		HalfHours:   reportSlots(r, r.Slots),
+		Minutes:     reportSlots(r, r.Minutes),
 	}
 
 	for i := 0; assets && i < len(r.Assets); i++ {
@@ -187,19 +188,24 @@ func InstructionReport(
 }
 
 // reportSlots are what came of an instruction in half-hours or minutes; nil for none.
-func reportSlots(slots []control.ReportSlot) []wire.InstructionReportHalf {
+func reportSlots(
+	r *control.InstructionReport,
+	slots []control.ReportSlot,
+) []wire.InstructionReportHalf {
 	if slots == nil {
 		return nil
 	}
 
 	out := make([]wire.InstructionReportHalf, len(slots))
-	for t, s := range slots {
+	for t := range slots {
+		s := &slots[t]
 		out[t] = wire.InstructionReportHalf{
 			StartTimestamp: wire.At(s.From),
 			EndTimestamp:   wire.At(s.To),
 			AskedKWh:       s.Asked.KWh(),
 			BaselineKWh:    s.Baseline.KWh(),
 			ExpectedKWh:    s.Expected.KWh(),
+			ShortKWh:       r.Short(s).KWh(),
 			NumMetered:     s.NumMetered,
 		}
 

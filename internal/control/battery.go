@@ -389,11 +389,14 @@ func (s *homeAhead) put(
 		err = s.keepHalfHour(ctx, tx, id, next)
 	}
 
-	if err != nil || s.kept == nil {
+	if err == nil && s.kept != nil {
+		err = tx.ExpectOfBattery(ctx, id, next)
+	}
+	if err != nil {
 		return err
 	}
 
-	return tx.ExpectOfBattery(ctx, id, next)
+	return s.expectNamed(ctx, tx, b, next)
 }
 
 // withoutMarket is the power of each half-hour that a plan at fixed rates would have, without dispatches. If

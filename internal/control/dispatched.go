@@ -73,6 +73,10 @@ func NoteDispatch(
 	}
 
 	in := dispatchedBy(order, called)
+	if err := boundAll(ctx, tx, called); err != nil {
+		return err
+	}
+
 	if err := keepNamed(ctx, tx, &in, called); err != nil {
 		return err
 	}
@@ -99,10 +103,7 @@ func dispatchedBy(
 	}
 
 	in.Change = changeBy(called, order.Span)
-	seconds := charge.Joules(max(in.Change, -in.Change))
-	for _, slot := range instruct.Slots(in.Span) {
-		in.Target = append(in.Target, int64(seconds*charge.Joules(slot.Len()/time.Second)))
-	}
+	in.Target = targetsOf(called, instruct.Slots(in.Span), in.Change > 0)
 
 	return in
 }
@@ -226,7 +227,7 @@ func takeBackNamed(
 	plan store.BatteryPlan,
 	c *store.Called,
 ) error {
-	rest := c.Expected[0].Span
+	rest := spanOf(c.Expected)
 	rest.From = flex.Later(rest.From, tx.Now().Truncate(time.Minute))
 	if rest.Empty() {
 		return nil

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"flexd/internal/engine/charge"
-	"flexd/internal/engine/home"
 	"flexd/internal/engine/instruct"
 	"flexd/internal/flex"
 	"flexd/internal/store"
@@ -109,72 +108,22 @@ func (p *Preview) addAllNamed(
 ) error {
 	for i := range called {
 		c := &called[i]
-		holds, err := storedBefore(ctx, tx, c.AssetID, p.From)
+		expected, err := boundNamed(ctx, tx, c)
 		if err != nil {
-			return fmt.Errorf("read what a battery stores: %w", err)
+			return err
 		}
 
-		p.addNamed(c, known[c.AssetID], holds)
+		p.addNamed(c, known[c.AssetID], expected)
 	}
 
 	return nil
 }
 
-// storedEnergy is what a battery holds, of how much, in joules. A capacity of zero is not known, and bounds nothing.
-type storedEnergy struct {
-	level    float64
-	capacity float64
-}
-
-// storedBefore is what a battery is expected to hold as a dispatch begins: what it holds now, moved by its plan and by other
-// dispatches.
-func storedBefore(
-	ctx context.Context,
-	tx *store.Tx,
-	id flex.AssetID,
-	begin time.Time,
-) (storedEnergy, error) {
-	b, err := tx.Battery(ctx, id)
-	if err != nil {
-		return storedEnergy{}, err
-	}
-
-	device := home.Battery{Power: b.Power(), Capacity: b.Capacity()}
-	now := flex.PeriodAt(tx.Now())
-	level, err := stored(ctx, tx, &b, device, now)
-	if err == nil && begin.After(now.Start()) {
-		level, err = projected(ctx, tx, &b, device, level, flex.Span{From: now.Start(), To: begin})
-	}
-
-	return storedEnergy{
-		level:    3600 * float64(level),
-		capacity: 3600 * float64(device.Capacity),
-	}, err
-}
-
-// follow is how much of an energy that a battery is asked to draw, or below zero to give, it can, and moves what it holds by that.
-func (e *storedEnergy) follow(asked charge.Joules) charge.Joules {
-	if e.capacity == 0 {
-		return asked
-	}
-
-	if asked < 0 {
-		given := min(-float64(asked), e.level*home.Efficiency)
-		e.level -= given / home.Efficiency
-		return charge.Joules(-given)
-	}
-
-	drawn := min(float64(asked), max(0, e.capacity-e.level)/home.Efficiency)
-	e.level += drawn * home.Efficiency
-
-	return charge.Joules(drawn)
-}
-
-// addNamed counts a battery in that a dispatch names, with what is known of it, if it is under control, and what it holds.
+// addNamed counts a battery in that a dispatch names, with what is known of it, if it is under control, and what is expected of it.
 func (p *Preview) addNamed(
 	c *store.Called,
 	known *store.ScopeBattery,
-	holds storedEnergy,
+	expected []flex.Step,
 ) {
 	a := InstructedAsset{
 		AssetID: c.AssetID,
@@ -191,7 +140,7 @@ func (p *Preview) addNamed(
 		s := &p.Slots[t]
 		before := drawnOf(c, c.Baseline, s.Span)
 		asked := drawnOf(c, c.Expected, s.Span)
-		change, given := before-asked, before-holds.follow(asked)
+		change, given := before-asked, before-drawnOf(c, expected, s.Span)
 		if p.Change > 0 {
 			change, given = -change, -given
 		}

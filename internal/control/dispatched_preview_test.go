@@ -33,9 +33,9 @@ func TestDispatch_Preview(t *testing.T) {
 		}
 
 		// Each is to charge from 02:30 on, and is to give 2 kW all the time. Their state of charge was read; nothing was accepted yet.
-		// Each holds 1 kWh, of which 0.95 reach the meter in the first half-hour. Then it has nothing to give, and does not charge.
+		// Each holds 1 kWh, its reserve: it has nothing to give, and does not charge.
 		for i, want := range []control.InstructedSlot{
-			{Planned: 0, Asked: 2000, Given: 1900, Counted: 1140},
+			{Planned: 0, Asked: 2000, Given: 0, Counted: 0},
 			{Planned: 3000, Asked: 5000, Given: 3000, Counted: 1800},
 			{Planned: 1000, Asked: 1666, Given: 1000, Counted: 600},
 		} {
@@ -43,8 +43,11 @@ func TestDispatch_Preview(t *testing.T) {
 			if farFrom(got.Planned, want.Planned) || farFrom(got.Asked, want.Asked) || farFrom(got.Given, want.Given) || farFrom(got.Counted, want.Counted) {
 				t.Errorf("slot %d: %+v, not %+v", i, got, want)
 			}
+			if short := want.Asked - want.Given; farFrom(got.Short(), short) {
+				t.Errorf("slot %d: %d Wh are short, not %d", i, got.Short(), short)
+			}
 		}
-		if a := p.Assets[0]; a.AssetID != ids[0] || a.Quality != 60 || !a.Battery || farFrom(a.Moved(), 2950) {
+		if a := p.Assets[0]; a.AssetID != ids[0] || a.Quality != 60 || !a.Battery || farFrom(a.Moved(), 2000) {
 			t.Errorf("%+v", a)
 		}
 		if n := h.Count(`SELECT count(*) FROM dispatch`); n != before || h.Count(`SELECT count(*) FROM instruction`) != 1 {

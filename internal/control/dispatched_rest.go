@@ -93,17 +93,36 @@ func replaceIn(
 	ahead := in.Span
 	ahead.From = flex.Later(ahead.From, tx.Now().Truncate(time.Minute))
 	for _, left := range instruct.Without([]flex.Span{ahead}, []flex.Span{span}) {
-		order := store.Dispatch{Market: in.Service, Span: left}
-		some := partOfNamed(called, left)
-		rest := dispatchedBy(&order, some)
-		rest.Reason = fmt.Sprintf("what a newer dispatch left of instruction %v", id)
-
-		if err := keepNamed(ctx, tx, &rest, some); err != nil {
+		if err := keepRest(ctx, tx, &in, called, left); err != nil {
 			return err
 		}
 	}
 
 	return nil
+}
+
+// keepRest keeps what a newer dispatch leaves of an earlier one in a part of its time.
+func keepRest(
+	ctx context.Context,
+	tx *store.Tx,
+	of *flex.Instruction,
+	called []store.Called,
+	left flex.Span,
+) error {
+	some := partOfNamed(called, left)
+	if err := askAgain(ctx, tx, some, left); err != nil {
+		return err
+	}
+
+	order := store.Dispatch{Market: of.Service, Span: left}
+	rest := dispatchedBy(&order, some)
+	rest.Reason = fmt.Sprintf("what a newer dispatch left of instruction %v", of.ID)
+
+	if err := boundAll(ctx, tx, some); err != nil {
+		return err
+	}
+
+	return keepNamed(ctx, tx, &rest, some)
 }
 
 // partOfNamed are batteries that a dispatch named, as in a part of its time.

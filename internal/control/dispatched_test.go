@@ -89,7 +89,8 @@ func TestDispatch_Instruction(t *testing.T) {
 		if err != nil || len(r.Assets) != 1 {
 			t.Fatal(r, err)
 		}
-		if s := r.Slots[1]; s.Expected != -1000 || s.Baseline < 1490 || s.Asked > -2000 {
+		// It charges 1.5 kWh before, of which 1.35 reach the meter, two thirds of a kWh in the first half-hour.
+		if s := r.Slots[1]; farFrom(s.Expected, -687) || s.Baseline < 1490 || farFrom(s.Asked, -2500) || farFrom(r.Short(&s), 313) {
 			t.Errorf("%+v", s)
 		}
 

@@ -432,6 +432,7 @@ func (r *InstructionReport) WriteCSV(out io.Writer) error {
 		"baseline_kwh",
 		"expected_kwh",
 		"metered_kwh",
+		"short_kwh",
 	)
 
 	slots := r.Slots
@@ -454,6 +455,7 @@ func (r *InstructionReport) WriteCSV(out io.Writer) error {
 			s.Baseline.KWh(),
 			s.Expected.KWh(),
 			metered,
+			r.Short(&s).KWh(),
 		)
 
 		for i := range r.Assets {
@@ -490,5 +492,6 @@ func (a *ReportAsset) writeCSV(
 		e.Baseline[t].KWh(),
 		e.Expected[t].KWh(),
 		metered,
+		"",
 	)
 }

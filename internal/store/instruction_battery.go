@@ -185,13 +185,24 @@ func (tx *Tx) ExpectOfBattery(
 	id flex.AssetID,
 	p *BatteryPlan,
 ) error {
-	return tx.expectOf(ctx, id, PowerSteps(p.StoredAt, p.Powers))
+	return tx.expectOf(ctx, id, false, PowerSteps(p.StoredAt, p.Powers))
 }
 
-// expectOf notes the steps of a plan with the instructions that call its asset, which is a battery or a heater.
+// ExpectOfNamed notes with the dispatches that name a battery what is expected of it by its newest plan.
+func (tx *Tx) ExpectOfNamed(
+	ctx context.Context,
+	id flex.AssetID,
+	steps []flex.Step,
+) error {
+	return tx.expectOf(ctx, id, true, steps)
+}
+
+// expectOf notes the steps of a plan with the instructions that call its asset, which is a battery or a heater, or with the dispatches
+// that name it.
 func (tx *Tx) expectOf(
 	ctx context.Context,
 	id flex.AssetID,
+	dispatched bool,
 	steps []flex.Step,
 ) error {
 	type row struct {
@@ -209,10 +220,11 @@ func (tx *Tx) expectOf(
 			return r, err
 		},
 		`SELECT `+calledColumns+`, c.instruction_id FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
-		WHERE c.asset_id = $1 AND c.org_id = $2 AND (c.battery OR c.heater) AND NOT c.dispatched AND c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $3`,
+		WHERE c.asset_id = $1 AND c.org_id = $2 AND (c.battery OR c.heater) AND c.dispatched = $4 AND c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $3`,
 		id.Bytes(),
 		tx.org.Bytes(),
 		micros(tx.now.Add(-reportedAfter)),
+		dispatched,
 	)
 
 	for i := 0; i < len(found) && err == nil; i++ {

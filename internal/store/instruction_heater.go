@@ -170,5 +170,5 @@ func (tx *Tx) ExpectOfHeater(
 	ctx context.Context,
 	p *TankPlan,
 ) error {
-	return tx.expectOf(ctx, p.AssetID, p.DrawSteps())
+	return tx.expectOf(ctx, p.AssetID, false, p.DrawSteps())
 }
