@@ -130,6 +130,7 @@ func (f *behindFuse) homeProblem() (*site.Problem, notAsOne) {
 	f.priceSlots(p, periods)
 
 	p.Batteries = []site.Battery{f.home.battery()}
+	f.orderSlots(p)
 	for _, car := range f.cars {
 		p.Cars = append(p.Cars, f.carOfSite(car, p, periods))
 	}
@@ -341,15 +342,9 @@ func (f *behindFuse) outcome() homeOutcome {
 
 // household is what the site's household pays in pence, with the best that its batteries can do beside its cars.
 func (f *behindFuse) household() float64 {
-	s := f.home.ahead
-	m := &meter{supply: f.home.supply, wired: f.home.wired, base: f.base}
-	m.addSite(f)
-	s.around(m, f.home.device.Power)
+	_, solved := f.bestBatteries()
 
-	p := s.problem(f.home.device, s.stored, battery.ModeSelfUse)
-	modes := make([]battery.Mode, len(s.periods))
-
-	return new(battery.Solver).SolveModes(&p, modes).Cost
+	return solved.Cost
 }
 
 // better reports whether an outcome is worth more than another one: what is needed comes first, then

@@ -132,13 +132,13 @@ func (b *siteBooks) battery(k int, x []float64) {
 	stored := d.Init
 
 	for t, q := range x {
-		b.keep(
-			"the battery's energy",
-			t,
-			q,
-			-d.Discharge*b.p.Hours,
-			d.Charge*b.p.Hours,
-		)
+		open := b.p.Hours
+		if d.Ordered != nil && d.Ordered[t] {
+			open = 0
+			stored += d.Moved[t]
+		}
+
+		b.keep("the battery's energy", t, q, -d.Discharge*open, d.Charge*open)
 
 		stored = level(stored, q, d.ChargeEff, d.Efficient)
 		b.keep("what the battery stores", t, stored, d.Min, d.Max)

@@ -238,17 +238,8 @@ func (m *model) levels(
 
 func (m *model) battery(b *Battery) {
 	n := len(m.balance)
-	right := func(t int) float64 {
-		if t == 0 {
-			return b.Init
-		}
-
-		return 0
-	}
-
 	bounds := func(int) (float64, float64) { return b.Min, b.Max }
-
-	rows, stored := m.levels(1, right, bounds, b.Terminal)
+	rows, stored := m.levels(1, b.stores, bounds, b.Terminal)
 	s := storage{
 		charge:    make([]draw, n),
 		discharge: make([]draw, n),
@@ -257,7 +248,7 @@ func (m *model) battery(b *Battery) {
 	}
 
 	for t := range n {
-		most := b.Charge * m.p.Hours
+		most := b.most(t, b.Charge, m.p.Hours)
 		s.charge[t] = draw{
 			none,
 			m.flow(t, -1, 0, most, rows[t], -b.ChargeEff),
@@ -265,7 +256,7 @@ func (m *model) battery(b *Battery) {
 			most,
 		}
 
-		most = b.Discharge * m.p.Hours
+		most = b.most(t, b.Discharge, m.p.Hours)
 		s.discharge[t] = draw{
 			none,
 			m.flow(t, 1, b.Wear, most, rows[t], 1/b.Efficient),

@@ -195,8 +195,9 @@ func (m *model) carries(c *Car, t int) bool {
 	p := m.p
 	relief := 0.0
 
-	for _, b := range p.Batteries {
-		relief += b.Discharge * p.Hours
+	for k := range p.Batteries {
+		b := &p.Batteries[k]
+		relief += b.most(t, b.Discharge, p.Hours)
 	}
 
 	if p.NoBatteryToCar {

@@ -23,6 +23,12 @@ func (s *search) polish() {
 		return
 	}
 
+	for k := range s.m.p.Batteries {
+		if s.m.p.Batteries[k].Ordered != nil {
+			return // package battery knows no such slots here
+		}
+	}
+
 	var q polisher
 	s.trial.copy(&s.plan)
 	s.replan(&q, 0)

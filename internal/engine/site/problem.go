@@ -30,6 +30,40 @@ type Battery struct {
 	ChargeEff, Efficient float64 // efficiencies of charging and discharging
 	Wear                 float64
 	Terminal             float64
+	// Somebody else has decided on these slots; nil: on none. It stores Moved more in them, within its bounds, and does nothing else.
+	// What that draws or gives is part of the load and the roof.
+	Ordered []bool
+	Moved   []float64
+}
+
+// most is the most energy that it moves in a slot, of the power for one way.
+func (b *Battery) most(t int, power, hours float64) float64 {
+	if b.ordered(t) {
+		return 0
+	}
+
+	return power * hours
+}
+
+// ordered reports whether somebody else has decided on a slot.
+func (b *Battery) ordered(t int) bool { return b.Ordered != nil && b.Ordered[t] }
+
+// moved is what a battery stores in a slot on which somebody else has decided.
+func (b *Battery) moved(t int) float64 {
+	if b.ordered(t) {
+		return b.Moved[t]
+	}
+
+	return 0
+}
+
+// stores is what a battery stores in a slot whatever it does: what it begins with, and what somebody else has decided on.
+func (b *Battery) stores(t int) float64 {
+	if t == 0 {
+		return b.Init + b.moved(t)
+	}
+
+	return b.moved(t)
 }
 
 // Car is a car at its charger, for one stay.

@@ -63,6 +63,10 @@ func (b *Battery) evaluate(s *totals, x, net []float64) {
 
 	for t, q := range x {
 		net[t] += q
+		stored += b.moved(t)
+		if b.ordered(t) {
+			s.miss(max(q, -q))
+		}
 
 		if q > 0 {
 			stored += q * b.ChargeEff
