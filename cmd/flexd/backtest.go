@@ -26,6 +26,7 @@ type backtestCommand struct {
 	Shift    int      `help:"Move the readings by this many days, to lay them beside prices of another year; a multiple of 7 keeps the weekdays." placeholder:"DAYS"`
 	Power    float64  `help:"The battery's power in kW." default:"5"`
 	Capacity float64  `help:"The battery's capacity in kWh." default:"10"`
+	Wear     float64  `help:"The battery's wear in pence for each kWh that it discharges; counts in plans and in what is saved, and is shown beside the bills." default:"0" placeholder:"PENCE"`
 	Source   string   `help:"Source of the imported prices, such as elexon-system-price; by default the planning prices." placeholder:"NAME"`
 	Tariff   string   `help:"dynamic: the imported prices hold for buying and selling. Or the cheap hours, such as 00:30-05:30." default:"dynamic"`
 	Peak     *float64 `help:"Pence per kWh in peak hours, with a tariff of cheap hours; by default 28." placeholder:"PENCE"`
@@ -169,6 +170,7 @@ func backtestJSON(r *backtest.Result) fields {
 	return fields{
 		"days":                days,
 		"total":               billsRowOf("", r.Total),
+		"wear":                billsRowOf("", r.Worn),
 		"optimum_pence":       r.Optimum,
 		"home_kwh":            r.Drawn.KWh(),
 		"load_mean_error_kwh": r.MissedBy.KWh(),
@@ -193,6 +195,7 @@ func (b *backtestCommand) read(ctx context.Context) (
 		Battery: home.Battery{
 			Power:    flex.FromKW(b.Power),
 			Capacity: flex.FromKWh(b.Capacity),
+			Wear:     b.Wear,
 		},
 		Working: settle.Working,
 	}}

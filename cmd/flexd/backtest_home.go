@@ -23,10 +23,11 @@ type homeDevices struct {
 	ExportLimit *float64 `help:"The most that may be exported in kW; without it no limit." placeholder:"KW"`
 }
 
-// The limits of a home's devices, in kW, kWh and litres.
+// The limits of a home's devices, in kW, kWh and litres, and of wear.
 const (
 	backtestBatteryPower    = 100.0
 	backtestBatteryCapacity = 1000.0
+	backtestWearMost        = flex.DischargeWearMax // pence a kWh
 	backtestTankLeast       = 50.0
 	backtestTankMost        = 1000.0
 	backtestElementMost     = 12.0
@@ -100,6 +101,7 @@ func (b *backtestCommand) inBounds() error {
 	}{
 		{"--power", b.Power, 0, backtestBatteryPower},
 		{"--capacity", b.Capacity, 0, backtestBatteryCapacity},
+		{"--wear", b.Wear, 0, backtestWearMost},
 		{
 			"--car-power",
 			flagOr(b.CarPower, backtestCarPower),
@@ -334,6 +336,7 @@ func homeBacktestJSON(r *backtest.HomeResult) fields {
 	return fields{
 		"days":        days,
 		"total":       row("", r.Total),
+		"wear":        row("", r.Worn),
 		"bound_pence": r.Bound,
 		"lacks": fields{
 			"unsteered":      lackRow(r.Lacks.Unsteered),

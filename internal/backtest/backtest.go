@@ -54,7 +54,8 @@ type Result struct {
 	Skipped int    // the other days
 	Notes   []string
 	Total   Bills
-	// the least that any way of running the battery could cost over all the days, in pence
+	Worn    Bills // the battery's wear in the days counted, which is in no bill
+	// the least that any way of running the battery could cost over all the days, with its wear, in pence
 	Optimum  float64
 	Drawn    flex.WattHours // by the home in the days counted
 	MissedBy flex.WattHours // mean error of the guessed load, per half-hour
@@ -67,6 +68,7 @@ const foresight = 3 * 48
 type state struct {
 	stored flex.WattHours
 	mode   battery.Mode
+	worn   float64 // pence so far
 }
 
 // test is a case on its way through the days: the same battery, run in three ways.
@@ -113,6 +115,11 @@ func Run(c *Case, progress func(done, total int)) Result {
 	})
 
 	t.Optimum = t.all.optimum(c.Battery)
+	t.Worn = Bills{
+		SelfUse:   t.selfUse.worn,
+		Plan:      t.planned.worn,
+		Foresight: t.foreseen.worn,
+	}
 	t.MissedBy = flex.WattHours(t.missed/max(1, t.halfHours) + 0.5)
 
 	return t.Result
@@ -351,7 +358,7 @@ func (a actual) bill() float64 {
 	return pence
 }
 
-// follow takes a battery through what was, and returns what the energy cost.
+// follow takes a battery through what was, and returns what the energy cost, without wear.
 func (a actual) follow(
 	h *state,
 	battery home.Battery,
@@ -361,12 +368,21 @@ func (a actual) follow(
 	stored, costs := p.Run(modes)
 
 	var pence float64
-	for _, c := range costs {
-		pence += c
+	before := p.Init
+	for i, c := range costs {
+		worn := wear(battery, before-stored[i])
+		pence += c - worn
+		h.worn += worn
+		before = stored[i]
 	}
 	h.stored, h.mode = flex.WattHours(stored[len(stored)-1]), modes[len(modes)-1]
 
 	return pence
+}
+
+// wear is what a battery wears, in pence, that has so many Wh less stored.
+func wear(b home.Battery, less int) float64 {
+	return b.Wear * max(0, float64(less)) * home.Efficiency / 1000
 }
 
 func periodsOf(d flex.Day) []flex.Period {

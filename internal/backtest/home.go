@@ -52,8 +52,9 @@ type HomeResult struct {
 	Skipped int      // days that lack a series or prices
 	Notes   []string // why days and stays do not count
 	Total   HomeBills
+	Worn    HomeBills // the battery's wear in the days counted, which is in no bill
 	Lacks   HomeLacks
-	Bound   float64 // pence: nothing costs less, over all the days, whatever it knows
+	Bound   float64 // pence: nothing costs less with its wear, over all the days, whatever it knows
 
 	Counted    int // stays
 	Dropped    int // stays that begin within the days and do not count
@@ -197,6 +198,11 @@ func RunHome(
 
 	t.Bound = t.bounding.solve(func() { tell(steps + 1) })
 	tell(total)
+	t.Worn = HomeBills{
+		Unsteered: t.states[unsteered].worn,
+		Alone:     t.states[alone].worn,
+		Together:  t.states[together].worn,
+	}
 	for w, to := range []*Lack{&t.Lacks.Unsteered, &t.Lacks.Alone, &t.Lacks.Together} {
 		*to = t.states[w].lack
 	}
@@ -453,6 +459,7 @@ func (t *homeTest) meter(
 	}
 
 	h.stored, h.mode = flex.WattHours(stored[0]), mode
+	h.worn += wear(t.Battery, p.Init-stored[0])
 
 	return t.price(float64(net+cars)+drawn, is)
 }

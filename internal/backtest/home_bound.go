@@ -226,7 +226,7 @@ func (b *homeBound) addBattery(r boundRows) {
 		r.entries(1, true, entry{store, -home.Efficiency})...,
 	)
 	b.column(
-		0,
+		b.home.Battery.Wear,
 		0,
 		power,
 		r.entries(-1, true, entry{store, 1 / home.Efficiency})...,

@@ -609,5 +609,6 @@ func siteBattery(b home.Battery) site.Battery {
 		Discharge: b.Power.KW(),
 		ChargeEff: home.Efficiency,
 		Efficient: home.Efficiency,
+		Wear:      b.Wear,
 	}
 }

@@ -37,12 +37,19 @@ func (r *HomeResult) months() []homeMonth {
 }
 
 // Share is the part of what could be saved that a way of running the home saves, in per cent of the
-// difference between no steering and the bound.
+// difference between no steering and the bound. Wear counts in all.
 func (r *HomeResult) Share(pence float64) float64 {
-	return percent(
-		r.Total.Unsteered-pence,
-		r.Total.Unsteered-r.Bound,
-	)
+	all := r.WithWear().Unsteered
+
+	return percent(all-pence, all-r.Bound)
+}
+
+// WithWear are the bills with the battery's wear.
+func (r *HomeResult) WithWear() HomeBills {
+	all := r.Total
+	all.add(r.Worn)
+
+	return all
 }
 
 // Table writes the bills of each month in pounds, and what each way of running the home saved in all.
@@ -85,18 +92,29 @@ func (r *HomeResult) Table(w io.Writer) error {
 
 // summary says what the ways saved, and what needs came to.
 func (r *HomeResult) summary(w io.Writer) error {
+	all := r.WithWear()
 	_, err := fmt.Fprintf(
 		w,
 		"\nIn pounds. Nothing can cost less than %s, with everything known: a bound proven over all the days.\n"+
 			"Of the %s between that and no steering, each by itself saves %.1f %%, as one %.1f %%.\n"+
 			"The home drew %.0f kWh without its cars, tank and heat pump.%s\n",
 		pounds(r.Bound),
-		pounds(r.Total.Unsteered-r.Bound),
-		r.Share(r.Total.Alone),
-		r.Share(r.Total.Together),
+		pounds(all.Unsteered-r.Bound),
+		r.Share(all.Alone),
+		r.Share(all.Together),
 		r.HomeDrawn.KWh(),
 		leftOut(r.Skipped, "day"),
 	)
+
+	if r.Worn != (HomeBills{}) {
+		fmt.Fprintf(
+			w,
+			"The battery's wear is in no bill: unsteered %s, each by itself %s, as one %s. What is saved, and the bound, count it.\n",
+			pounds(r.Worn.Unsteered),
+			pounds(r.Worn.Alone),
+			pounds(r.Worn.Together),
+		)
+	}
 
 	if r.Counted+r.Dropped > 0 {
 		fmt.Fprintf(

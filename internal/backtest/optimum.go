@@ -24,7 +24,7 @@ type piece struct{ length, slope float64 }
 // point is what a half-hour costs if the stored energy changes by so much.
 type point struct{ change, pence float64 }
 
-// optimum returns the least that the energy of these half-hours could have cost, in pence, from an
+// optimum returns the least that the energy of these half-hours could have cost, in pence, with the battery's wear, from an
 // empty battery on.
 func (a actual) optimum(b home.Battery) float64 {
 	least, most := b.Usable()
@@ -96,6 +96,7 @@ func (a actual) halfHourCost(i int, b home.Battery) []point {
 			pence = drawn * a.sell[i] / 1000
 		}
 
+		pence += b.Wear * discharged / 1000
 		points = append(points, point{
 			charged*home.Efficiency - discharged/home.Efficiency,
 			pence,

@@ -33,7 +33,8 @@ func byGrid(a actual, b home.Battery, steps int, efficiency float64) float64 {
 				if drawn < 0 {
 					price = a.sell[i]
 				}
-				now[from] = min(now[from], drawn*price/1000+next[to])
+				worn := b.Wear * max(0, -change) * efficiency / 1000
+				now[from] = min(now[from], drawn*price/1000+worn+next[to])
 			}
 		}
 		next = now
@@ -57,8 +58,9 @@ func TestOptimum(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	b := home.Battery{Power: 2000, Capacity: 3000}
 	var grid, lossless float64
-	for range 60 {
+	for n := range 60 {
 		a := someHours(r, 12)
+		b.Wear = float64(n % 3 * 4)
 		got, want := a.optimum(b), byGrid(a, b, 90, home.Efficiency)
 		if got > want+1e-6 || got < want-3 {
 			t.Fatalf("%.3f p, by the grid %.3f", got, want)

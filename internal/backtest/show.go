@@ -87,6 +87,16 @@ func (r Result) Table(w io.Writer) error {
 		int64(r.MissedBy),
 	)
 
+	if r.Worn != (Bills{}) {
+		fmt.Fprintf(
+			w,
+			"The battery's wear is in no bill: self-use %s, planned %s, rolling plan %s. What is saved, and the optimum, count it.\n",
+			pounds(r.Worn.SelfUse),
+			pounds(r.Worn.Plan),
+			pounds(r.Worn.Foresight),
+		)
+	}
+
 	if r.Skipped > 0 {
 		fmt.Fprintf(w, "Left out for want of loads or prices: %s.\n", flex.Count(r.Skipped, "day"))
 	}
@@ -94,10 +104,19 @@ func (r Result) Table(w io.Writer) error {
 	return err
 }
 
+// WithWear are the bills with the battery's wear.
+func (r Result) WithWear() Bills {
+	all := r.Total
+	all.add(r.Worn)
+
+	return all
+}
+
 // savings compares the plan with self-use alone, and with what the optimum would save.
 func (r Result) savings() string {
-	saved := r.Total.SelfUse - r.Total.Plan
-	most := max(0, r.Total.SelfUse-r.Optimum)
+	all := r.WithWear()
+	saved := all.SelfUse - all.Plan
+	most := max(0, all.SelfUse-r.Optimum)
 	if saved < -0.5 {
 		return fmt.Sprintf(
 			"The plan costs %s more than self-use alone; the optimum would save %s.",
