@@ -45,8 +45,12 @@ func PreviewDispatch(
 	p := previewOf(order, called, now)
 	p.NumReplaced = replaced
 
-	s := scoped{batteries: known}
-	if err := p.addAllNamed(ctx, tx, called, s.batteriesByAsset()); err != nil {
+	byAsset := make(map[flex.AssetID]*store.ScopeBattery, len(known))
+	for i := range known {
+		byAsset[known[i].AssetID] = &known[i]
+	}
+
+	if err := p.addAllNamed(ctx, tx, called, byAsset); err != nil {
 		return nil, err
 	}
 

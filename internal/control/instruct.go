@@ -94,11 +94,10 @@ func (a *InstructedAsset) Moved() flex.WattHours {
 
 // called is an asset that may be called, with all that it takes to call it.
 type called struct {
-	*store.Planned // nil of a battery and of a heater
+	*store.Planned // nil of a device
 	*store.Callable
 	id      flex.AssetID
-	battery *calledBattery  // nil of others
-	heater  *calledHeater   // likewise
+	device  *calledDevice   // nil of a car
 	from    store.Effective // with the time that it leaves out
 	held    []flex.Span     // of that, what it leaves out for other instructions
 	offer   instruct.Offer
@@ -263,8 +262,8 @@ type scoped struct {
 	prices    []flex.PricedPeriod
 	planned   []store.Planned
 	callables map[flex.AssetID]*store.Callable
-	batteries []store.ScopeBattery
-	heaters   []store.ScopeHeater
+	batteries []device
+	heaters   []device
 	spent     map[flex.SiteID]flex.SpentCalls // who is not to be called
 }
 
@@ -285,10 +284,7 @@ func readScope(
 		return s, fmt.Errorf("read the fleet: %w", err)
 	}
 
-	err = s.readBatteries(ctx, tx, in)
-	if err == nil {
-		err = s.readHeaters(ctx, tx, in)
-	}
+	err = s.readDevices(ctx, tx, in)
 
 	return s, err
 }
@@ -330,18 +326,9 @@ func (s *scoped) drawn(slots []flex.Span) []charge.Joules {
 		}
 	}
 
-	for i := range s.batteries {
-		steps := s.batteries[i].Steps()
+	for _, d := range s.devices() {
 		for t, slot := range slots {
-			sums[t] += instruct.Moved(steps, flex.Unbounded, slot)
-		}
-	}
-
-	for i := range s.heaters {
-		h := &s.heaters[i]
-		steps := h.Draws()
-		for t, slot := range slots {
-			sums[t] += instruct.Drawn(steps, h.Plan.Power, slot)
+			sums[t] += instruct.Moved(d.steps, d.power, slot)
 		}
 	}
 
@@ -464,7 +451,7 @@ func (s *Service) choose(
 	return nil
 }
 
-// offers are what cars, batteries and heaters would do that can bring something and may be called.
+// offers are what cars and devices would do that can bring something and may be called.
 func (s *Service) offers(
 	ctx context.Context,
 	tx *store.Tx,
@@ -480,17 +467,9 @@ func (s *Service) offers(
 		}
 	}
 
-	batteries, err := s.offerBatteries(ctx, tx, p, sc, order)
-	if err != nil {
-		return nil, fmt.Errorf("look at the batteries: %w", err)
-	}
+	devices, err := s.offerDevices(ctx, tx, p, sc, order)
 
-	heaters, err := s.offerHeaters(ctx, tx, p, sc, order)
-	if err != nil {
-		return nil, fmt.Errorf("look at the heaters: %w", err)
-	}
-
-	return slices.Concat(all, batteries, heaters), nil
+	return slices.Concat(all, devices), err
 }
 
 // sum adds up what the chosen do.
@@ -584,8 +563,8 @@ func (p *Preview) add(c *called) {
 	a := InstructedAsset{
 		AssetID: c.id,
 		SiteID:  c.SiteID,
-		Battery: c.battery != nil,
-		Heater:  c.heater != nil,
+		Battery: c.isBattery(),
+		Heater:  c.isHeater(),
 		Quality: c.quality,
 		Calls:   c.Calls,
 		Cost:    c.offer.Cost,

@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -20,13 +19,9 @@ import (
 // in the hour after. They are modes of its plan, sent as dispatches like any of the plan's; what was dispatched
 // before is replaced by another dispatch at once. Its plan is made around them, and has the energy that they take.
 
-// calledBattery is a battery that may be called, with its plan with the call and without.
+// calledBattery is what a battery that may be called has beside other devices.
 type calledBattery struct {
-	device home.Battery
-	held   []flex.Span       // the half-hours that it keeps to
-	modes  store.BatteryPlan // with the modes of the call
-	before []flex.Step       // signed powers from now on, by the plan in force
-	after  []flex.Step
+	modes store.BatteryPlan // with the modes of the call
 	// the same battery that only stops what it would do; nil where that brings nothing
 	stopOnly *called
 }
@@ -42,29 +37,14 @@ func (p *Preview) ease(
 	for k, i := range chosen {
 		c := &all[i]
 		brings[k] = c.candidate()
-		if c.battery != nil && c.battery.stopOnly != nil {
-			less[k] = new(c.battery.stopOnly.candidate())
+		if c.isBattery() && c.device.battery.stopOnly != nil {
+			less[k] = new(c.device.battery.stopOnly.candidate())
 		}
 	}
 
 	for _, k := range instruct.Ease(target, brings, less) {
-		all[chosen[k]] = *all[chosen[k]].battery.stopOnly
+		all[chosen[k]] = *all[chosen[k]].device.battery.stopOnly
 	}
-}
-
-// readBatteries reads the batteries of a scope that have a plan.
-func (s *scoped) readBatteries(
-	ctx context.Context,
-	tx *store.Tx,
-	in *flex.Instruction,
-) error {
-	var err error
-	s.batteries, err = tx.ScopeBatteries(ctx, in.Scope, in.Span, s.now.Add(-ChargeFresh))
-	if err != nil {
-		return fmt.Errorf("read the batteries: %w", err)
-	}
-
-	return nil
 }
 
 // askedPart is what an instruction asks of a battery in a half-hour.
@@ -96,76 +76,39 @@ func partOf(
 	return askedNothing
 }
 
-// offerBatteries works out what the batteries of a scope would do, if somebody listens for dispatches.
-func (s *Service) offerBatteries(
-	ctx context.Context,
-	tx *store.Tx,
-	p *Preview,
-	sc *scoped,
-	order instruct.Order,
-) ([]called, error) {
-	_, listens, err := tx.EnabledEndpoint(ctx, flex.DispatchEndpoint)
-	if err != nil || !listens {
-		return nil, err
-	}
+// offerBattery returns what works out what a battery would do; false if it can bring nothing. What is read of caps and feeders is kept
+// from one to the next.
+func (s *Service) offerBattery() func(context.Context, *store.Tx, *device, instruct.Order) (called, bool, error) {
+	kept := &capsKept{feeders: feedersKept{}}
 
-	all := slices.Clone(sc.batteries)
-	slices.SortStableFunc(all, func(a, b store.ScopeBattery) int { return a.Calls - b.Calls })
-	all = all[:min(len(all), instruct.BatteriesMax)]
-
-	kept := capsKept{feeders: feedersKept{}}
-	var offers []called
-	for i := range all {
-		b := &all[i]
-		if b.Called {
-			p.NumBusy++
-			continue
+	return func(
+		ctx context.Context,
+		tx *store.Tx,
+		known *device,
+		order instruct.Order,
+	) (called, bool, error) {
+		asked := batteryAsked{
+			known: known,
+			order: order,
+			now:   tx.Now(),
 		}
 
-		c, ok, err := s.offerBattery(ctx, tx, b, order, &kept)
-		if err != nil {
-			return nil, err
+		ahead, err := s.readAsked(ctx, tx, &asked, kept)
+		if err != nil || len(asked.inForce) == 0 {
+			return called{}, false, err
 		}
 
+		c, ok := ahead.offered(&asked, dispatchable)
 		if !ok {
-			p.NumIdle++
-		} else if !p.leaveOut(sc, c.SiteID) {
-			offers = append(offers, c)
+			return c, false, nil
 		}
+
+		if stopOnly, ok := ahead.offered(&asked, battery.Modes(battery.ModeLock)); ok {
+			c.device.battery.stopOnly = &stopOnly
+		}
+
+		return c, true, nil
 	}
-
-	return offers, nil
-}
-
-// offerBattery works out what a battery would do; false if it can bring nothing.
-func (s *Service) offerBattery(
-	ctx context.Context,
-	tx *store.Tx,
-	known *store.ScopeBattery,
-	order instruct.Order,
-	kept *capsKept,
-) (called, bool, error) {
-	asked := batteryAsked{
-		known: known,
-		order: order,
-		now:   tx.Now(),
-	}
-
-	ahead, err := s.readAsked(ctx, tx, &asked, kept)
-	if err != nil || len(asked.inForce) == 0 {
-		return called{}, false, err
-	}
-
-	c, ok := ahead.offered(&asked, dispatchable)
-	if !ok {
-		return c, false, nil
-	}
-
-	if stopOnly, ok := ahead.offered(&asked, battery.Modes(battery.ModeLock)); ok {
-		c.battery.stopOnly = &stopOnly
-	}
-
-	return c, true, nil
 }
 
 // readAsked reads what a battery is planned on that an instruction asks for something; its plan in force is empty where nothing
@@ -176,7 +119,7 @@ func (s *Service) readAsked(
 	a *batteryAsked,
 	kept *capsKept,
 ) (homeAhead, error) {
-	b, err := tx.Battery(ctx, a.known.AssetID)
+	b, err := tx.Battery(ctx, a.known.id)
 	if err != nil {
 		return homeAhead{}, err
 	}
@@ -204,7 +147,7 @@ func (s *Service) readAsked(
 	a.inForce = modesFrom(&a.plan, ahead.periods)
 	ahead = ahead.first(len(a.inForce))
 
-	err = ahead.readCalls(ctx, tx, a.known.AssetID)
+	err = ahead.readCalls(ctx, tx, a.known.id)
 
 	return ahead, err
 }
@@ -214,7 +157,7 @@ const dispatchable = battery.ModeSet(1<<battery.ModeCharge | 1<<battery.ModeDisc
 
 // batteryAsked is a battery that an instruction asks for something.
 type batteryAsked struct {
-	known   *store.ScopeBattery
+	known   *device
 	plan    store.BatteryPlan
 	device  home.Battery
 	inForce []battery.Mode // of each half-hour
@@ -303,20 +246,8 @@ func (s *homeAhead) called(
 	call *instruct.BatteryCall,
 	offer *instruct.BatteryOffer,
 ) (called, bool) {
-	own := s.planned(a, call, offer)
-	c := called{
-		Callable: &a.known.Callable,
-		id:       a.known.AssetID,
-		battery:  own,
-		quality:  instruct.Quality(a.known.Taken, a.known.Metered),
-	}
-
-	c.offer.Cost = flex.MicroPounds(offer.Cost * 1e4)
-	sum := charge.Joules(0)
-	for t, slot := range instruct.Slots(a.order.Window) {
-		c.offer.Change = append(c.offer.Change, own.change(slot, a.order.Up))
-		sum += c.offer.Change[t]
-	}
+	c := a.known.calledAs(s.planned(a, call, offer), offer.Cost)
+	sum, _ := c.moves(a.order)
 
 	return c, sum > 0
 }
@@ -326,42 +257,28 @@ func (s *homeAhead) planned(
 	a *batteryAsked,
 	call *instruct.BatteryCall,
 	offer *instruct.BatteryOffer,
-) *calledBattery {
+) *calledDevice {
 	from := a.now.Truncate(time.Second)
 	first := s.periods[0]
 	begin := call.Problem.Init
-	own := &calledBattery{
-		device: a.device,
-		modes:  store.BatteryPlan{From: first},
-		before: stepsFrom(first, powersOf(offer.Before, begin), from),
-		after:  stepsFrom(first, powersOf(offer.Stored, begin), from),
+	own := &calledDevice{
+		power:   a.device.Power,
+		before:  stepsFrom(first, powersOf(offer.Before, begin), from),
+		after:   stepsFrom(first, powersOf(offer.Stored, begin), from),
+		battery: &calledBattery{modes: store.BatteryPlan{From: first}},
 	}
 
 	modes := make([]byte, len(offer.Modes))
 	for i, m := range offer.Modes {
 		modes[i] = modeCode(m)
 		if call.Asked[i] || call.After[i] {
-			own.held = append(own.held, s.periods[i].Span())
+			own.kept = append(own.kept, s.periods[i].Span())
 		}
 	}
 
-	own.modes.Modes = string(modes)
+	own.battery.modes.Modes = string(modes)
 
 	return own
-}
-
-// change is what a battery brings in a slot, the way that is asked for.
-func (b *calledBattery) change(
-	slot flex.Span,
-	up bool,
-) charge.Joules {
-	less := instruct.Moved(b.before, b.device.Power, slot) -
-		instruct.Moved(b.after, b.device.Power, slot)
-	if up {
-		return -less
-	}
-
-	return less
 }
 
 // stepsFrom are powers of half-hours as steps from an instant in the first of them on.

@@ -2,9 +2,7 @@ package control
 
 import (
 	"context"
-	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"flexd/internal/engine/charge"
@@ -21,41 +19,12 @@ import (
 // the main fuse and what cars need go before the call, as they go before cost. Every later plan is made in the same way until the hour
 // after the instruction is over, or the heater is let go.
 
-// calledHeater is a tank or a heat pump that may be called, with what it draws by its plan with the call and without.
-type calledHeater struct {
-	power  flex.Watts
-	kept   []flex.Span // the half-hours in which it keeps to the call
-	before []flex.Step // from now on, by the plan in force
-	after  []flex.Step
-}
-
 // heatMoves is what a heater draws in each of its half-hours, in Wh, by its plan in force and by one that keeps to a call, and what the
 // second costs more, in pence.
 type heatMoves struct {
 	before []float64
 	after  []float64
 	cost   float64
-}
-
-// readHeaters reads the tanks and heat pumps of a scope that have a plan.
-func (s *scoped) readHeaters(
-	ctx context.Context,
-	tx *store.Tx,
-	in *flex.Instruction,
-) error {
-	var err error
-	s.heaters, err = tx.ScopeHeaters(
-		ctx,
-		in.Scope,
-		in.Span,
-		s.now.Add(-MeteredLately),
-	)
-
-	if err != nil {
-		return fmt.Errorf("read the heaters: %w", err)
-	}
-
-	return nil
 }
 
 // heatPart is what an instruction asks of a heater in a half-hour. One that its window cuts off is not its own, but the heater is not
@@ -80,68 +49,24 @@ func heatPart(
 	return part
 }
 
-// offerHeaters works out what the tanks and heat pumps of a scope would do.
-func (s *Service) offerHeaters(
-	ctx context.Context,
-	tx *store.Tx,
-	p *Preview,
-	sc *scoped,
-	order instruct.Order,
-) ([]called, error) {
-	all := slices.Clone(sc.heaters)
-	slices.SortStableFunc(all, func(a, b store.ScopeHeater) int {
-		return a.Calls - b.Calls
-	})
-
-	all = all[:min(len(all), instruct.HeatersMax)]
-
-	var offers []called
-	for i := range all {
-		known := &all[i]
-		if known.Called {
-			p.NumBusy++
-			continue
-		}
-
-		c, ok, err := s.offerHeater(
-			ctx,
-			tx,
-			known,
-			order,
-		)
-
-		if err != nil {
-			return nil, err
-		}
-
-		if !ok {
-			p.NumIdle++
-		} else if !p.leaveOut(sc, c.SiteID) {
-			offers = append(offers, c)
-		}
-	}
-
-	return offers, nil
-}
-
 // offerHeater works out what a heater would do; false if it can bring nothing, or only by going the other way in between.
 func (s *Service) offerHeater(
 	ctx context.Context,
 	tx *store.Tx,
-	known *store.ScopeHeater,
+	known *device,
 	order instruct.Order,
 ) (called, bool, error) {
 	t, besides, err := s.readToCall(
 		ctx,
 		tx,
-		known.Plan.AssetID,
+		known.id,
 	)
 
 	if err != nil || besides == nil {
 		return called{}, false, err
 	}
 
-	own := &calledHeater{power: t.power}
+	own := &calledDevice{power: t.power}
 	moves, ok := besides(func(before []float64) store.HeaterCall {
 		own.before = t.powersOf(before)
 		own.kept = t.keptFor(order)
@@ -162,59 +87,12 @@ func (s *Service) offerHeater(
 	}
 
 	own.after = t.powersOf(moves.after)
-	c := called{
-		Callable: &known.Callable,
-		id:       known.Plan.AssetID,
-		heater:   own,
-		quality: instruct.Quality(
-			known.Taken,
-			known.Metered,
-		),
-	}
+	c := known.calledAs(own, moves.cost)
+	sum, lowest := c.moves(order)
 
-	c.offer.Cost = flex.MicroPounds(moves.cost * 1e4)
-	ok = c.moves(order)
-
-	return c, ok, nil
-}
-
-// moves sets what a heater brings in each slot, and reports whether that is anything, and nowhere the other way.
-func (c *called) moves(order instruct.Order) bool {
 	const least = charge.Joules(3600) // powers are kept in whole watts
-	sum := charge.Joules(0)
-	other := false
-	for _, slot := range instruct.Slots(order.Window) {
-		change := c.heater.change(slot, order.Up)
-		c.offer.Change = append(c.offer.Change, change)
-		sum += change
-		other = other || change < -least
-	}
 
-	return sum > least && !other
-}
-
-// change is what a heater brings in a slot, the way that is asked for.
-func (h *calledHeater) change(
-	slot flex.Span,
-	up bool,
-) charge.Joules {
-	before := instruct.Drawn(
-		h.before,
-		h.power,
-		slot,
-	)
-
-	after := instruct.Drawn(
-		h.after,
-		h.power,
-		slot,
-	)
-
-	if up {
-		return after - before
-	}
-
-	return before - after
+	return c, sum > least && lowest >= -least, nil
 }
 
 // readToCall reads what a heater is planned on that an instruction may call, and how its moves are worked out; nil where it is left

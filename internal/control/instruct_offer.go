@@ -17,7 +17,7 @@ func (s *Service) BatteryMoves(
 	in *flex.Instruction,
 ) ([]forecast.Moved, error) {
 	sc := scoped{now: tx.Now()}
-	if err := sc.readBatteries(ctx, tx, in); err != nil {
+	if err := sc.readDevices(ctx, tx, in); err != nil {
 		return nil, err
 	}
 
@@ -27,8 +27,9 @@ func (s *Service) BatteryMoves(
 		return nil, fmt.Errorf("read who has had the calls they agreed to: %w", err)
 	}
 
+	sc.heaters = nil
 	p := &Preview{Instruction: *in, At: sc.now}
-	all, err := s.offerBatteries(
+	all, err := s.offerDevices(
 		ctx,
 		tx,
 		p,

@@ -61,16 +61,10 @@ func (c *called) steps() (
 	before, after []flex.Step,
 	power flex.Watts,
 ) {
-	if b := c.battery; b != nil {
-		return b.before,
-			b.after,
-			b.device.Power
-	}
-
-	if h := c.heater; h != nil {
-		return h.before,
-			h.after,
-			h.power
+	if d := c.device; d != nil {
+		return d.before,
+			d.after,
+			d.power
 	}
 
 	return c.Current.Steps,

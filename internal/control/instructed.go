@@ -52,9 +52,9 @@ func (s *Service) call(
 
 		switch {
 		case isGone(c):
-		case c.battery != nil:
+		case c.isBattery():
 			batteries = append(batteries, c)
-		case c.heater != nil:
+		case c.isHeater():
 			heaters = append(heaters, c)
 		default:
 			cars = append(cars, c)

@@ -48,21 +48,12 @@ func (s *Service) callBattery(
 	device home.Battery,
 	kept *capsKept,
 ) error {
-	err := tx.AddCalled(ctx, by.ID, []store.Called{{
-		AssetID:  c.id,
-		SiteID:   c.SiteID,
-		Power:    device.Power,
-		Cost:     c.offer.Cost,
-		Closed:   c.battery.held,
-		Baseline: c.battery.before,
-		Expected: c.battery.after,
-		Battery:  true,
-	}})
+	err := tx.AddCalled(ctx, by.ID, []store.Called{c.deviceRecord()})
 	if err != nil {
 		return fmt.Errorf("keep that it is called: %w", err)
 	}
 
-	resent := c.battery.sendTo(&b.Plan, flex.PeriodAt(tx.Now()))
+	resent := c.device.sendTo(&b.Plan, flex.PeriodAt(tx.Now()))
 	if err := s.planLocked(ctx, tx, b, device, kept); err != nil {
 		return err
 	}
@@ -72,14 +63,14 @@ func (s *Service) callBattery(
 
 // sendTo puts the modes of a call into a plan, and returns the half-hours that were dispatched, or have begun, with
 // another mode.
-func (b *calledBattery) sendTo(
+func (b *calledDevice) sendTo(
 	plan *store.BatteryPlan,
 	first flex.Period,
 ) []flex.Period {
 	var resent []flex.Period
-	for _, at := range b.held {
+	for _, at := range b.kept {
 		p := flex.PeriodAt(at.From)
-		m, _ := modeAt(&b.modes, p)
+		m, _ := modeAt(&b.battery.modes, p)
 		was, planned := modeAt(plan, p)
 		if !planned {
 			continue

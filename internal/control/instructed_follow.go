@@ -91,18 +91,15 @@ func (l *remainder) addAll(
 	planned []charge.Joules,
 	shares map[flex.AssetID]instruct.Percent,
 ) {
-	batteries := l.scope.batteriesByAsset()
-	heaters := l.scope.heatersByAsset()
+	devices := l.scope.devicesByAsset()
 	for i := range was {
 		c := &was[i]
 		l.before[c.AssetID] = true
 
 		switch {
 		case !c.ReleasedAt.IsZero():
-		case c.Battery:
-			l.addBattery(c, batteries[c.AssetID], slots, planned, shares)
-		case c.Heater:
-			l.addHeater(c, heaters[c.AssetID], slots, planned, shares)
+		case c.Battery || c.Heater:
+			l.addDevice(c, devices[c.AssetID], slots, planned, shares)
 		default:
 			l.add(c, inForce[c.AssetID], slots, planned, shares)
 		}
@@ -134,16 +131,6 @@ func (s *scoped) byAsset() map[flex.AssetID]*store.Planned {
 	return inForce
 }
 
-// batteriesByAsset are the batteries of a scope by their ids.
-func (s *scoped) batteriesByAsset() map[flex.AssetID]*store.ScopeBattery {
-	found := make(map[flex.AssetID]*store.ScopeBattery, len(s.batteries))
-	for i := range s.batteries {
-		found[s.batteries[i].AssetID] = &s.batteries[i]
-	}
-
-	return found
-}
-
 // add counts a called asset, and what is planned in each slot as if it were not called. One that is no more plugged in
 // draws nothing; of another counts what it is known to follow.
 func (l *remainder) add(
@@ -165,36 +152,6 @@ func (l *remainder) add(
 	}
 
 	l.bring(c, changeOf(c, at, slots), quality, planned)
-}
-
-// addBattery is add of a battery, which follows what was dispatched to it since its call, if anything was. One that is
-// planned no more brings nothing.
-func (l *remainder) addBattery(
-	c *store.Called,
-	at *store.ScopeBattery,
-	slots []flex.Span,
-	planned []charge.Joules,
-	shares map[flex.AssetID]instruct.Percent,
-) {
-	change := make([]charge.Joules, len(slots))
-	quality := instruct.Percent(0)
-	if at != nil {
-		steps := at.Steps()
-		for t, slot := range slots {
-			change[t] = drawnOf(c, c.Baseline, slot) -
-				drawnOf(c, steps, slot)
-		}
-
-		share, metered := shares[c.AssetID]
-		quality = instruct.Followed{
-			Since:    l.At.Sub(flex.Later(c.CalledAt, at.SentAt)),
-			Accepted: at.Taken || at.SentAt.Before(c.CalledAt),
-			Metered:  metered,
-			Share:    share,
-		}.Counts()
-	}
-
-	l.bring(c, change, quality, planned)
 }
 
 // bring counts what a called asset draws less, and what is planned as if it were not called.
@@ -285,13 +242,9 @@ func (l *remainder) leaveOutCalled() {
 		return l.before[p.Current.AssetID]
 	})
 
-	l.scope.batteries = slices.DeleteFunc(l.scope.batteries, func(b store.ScopeBattery) bool {
-		return l.before[b.AssetID]
-	})
-
-	l.scope.heaters = slices.DeleteFunc(l.scope.heaters, func(h store.ScopeHeater) bool {
-		return l.before[h.Plan.AssetID]
-	})
+	wasCalled := func(d device) bool { return l.before[d.id] }
+	l.scope.batteries = slices.DeleteFunc(l.scope.batteries, wasCalled)
+	l.scope.heaters = slices.DeleteFunc(l.scope.heaters, wasCalled)
 }
 
 // release says who can be released; nil for nobody.

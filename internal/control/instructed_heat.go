@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"flexd/internal/engine/charge"
 	"flexd/internal/engine/instruct"
 	"flexd/internal/flex"
 	"flexd/internal/store"
@@ -117,16 +116,7 @@ func (s *Service) callHeater(
 		return err
 	}
 
-	err = tx.AddCalled(ctx, by.ID, []store.Called{{
-		AssetID:  c.id,
-		SiteID:   c.SiteID,
-		Power:    c.heater.power,
-		Cost:     c.offer.Cost,
-		Closed:   c.heater.kept,
-		Baseline: c.heater.before,
-		Expected: c.heater.after,
-		Heater:   true,
-	}})
+	err = tx.AddCalled(ctx, by.ID, []store.Called{c.deviceRecord()})
 	if err != nil {
 		return fmt.Errorf("keep that it is called: %w", err)
 	}
@@ -180,55 +170,6 @@ func (t *heatedTank) expect(
 	}
 
 	return tx.ExpectOfHeater(ctx, &t.plan)
-}
-
-// heatersByAsset are the heaters of a scope by their ids.
-func (s *scoped) heatersByAsset() map[flex.AssetID]*store.ScopeHeater {
-	found := make(
-		map[flex.AssetID]*store.ScopeHeater,
-		len(s.heaters),
-	)
-
-	for i := range s.heaters {
-		found[s.heaters[i].Plan.AssetID] = &s.heaters[i]
-	}
-
-	return found
-}
-
-// addHeater is add of a heater. One that is planned no more brings nothing.
-func (l *remainder) addHeater(
-	c *store.Called,
-	at *store.ScopeHeater,
-	slots []flex.Span,
-	planned []charge.Joules,
-	shares map[flex.AssetID]instruct.Percent,
-) {
-	change := make([]charge.Joules, len(slots))
-	quality := instruct.Percent(0)
-	if at != nil {
-		steps := at.Draws()
-		for t, slot := range slots {
-			before := drawnOf(c, c.Baseline, slot)
-			after := drawnOf(c, steps, slot)
-			change[t] = before - after
-		}
-
-		share, metered := shares[c.AssetID]
-		quality = instruct.Followed{
-			Since:    l.At.Sub(flex.Later(c.CalledAt, at.Plan.MadeAt)),
-			Accepted: at.Taken,
-			Metered:  metered,
-			Share:    share,
-		}.Counts()
-	}
-
-	l.bring(
-		c,
-		change,
-		quality,
-		planned,
-	)
 }
 
 // calledFor says why a heater draws so many Wh in a half-hour, if that is because an instruction calls it; empty else.

@@ -79,7 +79,7 @@ func (tx *Tx) ScopeHeaters(
 		found = append(found, h)
 
 		return err
-	}, fmt.Sprintf(`SELECT p.asset_id, p.power_w, p.from_at, p.steps, p.stored_at, p.heat, s.site_id, p.made_at, p.expected,
+	}, fmt.Sprintf(`SELECT p.asset_id, p.power_w, p.from_at, p.steps, p.stored_at, p.heat, s.site_id, p.made_at, p.planned_at, p.expected,
 			(SELECT count(DISTINCT k.instruction_id) FROM called_asset k WHERE k.org_id = $1 AND k.site_id = s.site_id AND NOT k.dispatched),
 			EXISTS (SELECT 1 FROM called_asset c JOIN instruction i ON i.id = c.instruction_id WHERE c.asset_id = s.id AND `+occupies+`),
 			EXISTS (SELECT 1 FROM reading r WHERE r.asset_id = s.id AND r.at >= $%d AND (r.at / 86400000000) IN ($%d, $%d)
@@ -97,13 +97,14 @@ func (tx *Tx) ScopeHeaters(
 // scanScopeHeater reads a heater; of a plan that cannot be read, only whose it is.
 func scanScopeHeater(s scanner) (ScopeHeater, error) {
 	var h ScopeHeater
-	var made time.Time
+	var made, planned time.Time
 	var expected string
 	var err error
 	h.Plan, err = scanHeatDraws(
 		s,
 		&h.SiteID,
 		instant{&made},
+		instant{&planned},
 		&expected,
 		&h.Calls,
 		&h.Called,
@@ -111,7 +112,7 @@ func scanScopeHeater(s scanner) (ScopeHeater, error) {
 		&h.Taken,
 	)
 
-	h.Plan.MadeAt = made
+	h.Plan.MadeAt, h.Plan.PlannedAt = made, planned
 	if err != nil || expected == "" {
 		return h, err
 	}
