@@ -238,6 +238,9 @@ func fileFaults(name, path string) (found []string) {
 			if pure && banned(s, pureBans) {
 				fault(n, "%s in the pure package %s", s, name)
 			}
+			if s == "http.NewServeMux" && name != "web" {
+				fault(n, "a router whose routes nobody can list: take web.NewMux, so that the table of who may do what has them")
+			}
 			if !slices.Contains(environmentReaders, name) && banned(s, environmentBans) {
 				fault(n, "%s, which only cmd may ask", s)
 			}

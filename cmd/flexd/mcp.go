@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"io"
-	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -73,14 +70,10 @@ func (o *mcpServer) settings(
 		},
 	}
 
-	return mcp.Settings{
-		Version: version(),
-		API:     h.API.Handler(),
-		Write:   o.Write,
-		Token:   tokens.token,
-		Halted:  haltedIn(h),
-		Act:     actOf(h, tokens.who),
-	}
+	settings := h.AgentSettings(tokens.who, version())
+	settings.Write, settings.Token = o.Write, tokens.token
+
+	return settings
 }
 
 // serve answers agents over HTTP until it is stopped.
@@ -104,79 +97,9 @@ func (o *mcpServer) serve(ctx context.Context, c console) error {
 	}
 	defer l.Close()
 
-	mux := http.NewServeMux()
-	mux.Handle("/mcp", mcp.OverHTTP(func(r *http.Request) (string, mcp.Settings, error) {
-		return o.agent(h, r)
-	}))
 	fmt.Fprintf(c.out, "listening on http://%s/mcp\n", l.Addr())
 
-	return (&web.Server{Handler: mux}).Serve(ctx, l)
-}
-
-// agent finds whose request it is.
-func (o *mcpServer) agent(
-	h *app.App,
-	r *http.Request,
-) (string, mcp.Settings, error) {
-	scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "bearer") {
-		return "", mcp.Settings{}, flex.Fail(
-			flex.Unauthorized,
-			"give a token of the interface, as in Authorization: Bearer TOKEN",
-		)
-	}
-
-	token := flex.Secret(strings.TrimSpace(text))
-	who, err := h.Access.Identify(r.Context(), token)
-	if err != nil {
-		return "", mcp.Settings{}, err
-	}
-
-	from := web.Proxies{}.Client(r)
-	if err := h.Access.Admit(r.Context(), who, from); err != nil {
-		return "", mcp.Settings{}, err
-	}
-
-	sum := sha256.Sum256([]byte(token))
-
-	return string(sum[:]) + from, mcp.Settings{
-		Version: version(),
-		API:     h.API.Handler(),
-		Write:   o.Write && who.May(flex.EntityWrite),
-		Token:   func(context.Context) (flex.Secret, error) { return token, nil },
-		From:    r.RemoteAddr,
-		Halted:  haltedIn(h),
-		Act:     actOf(h, who),
-	}, nil
-}
-
-// actOf writes an agent's calls in the audit log.
-func actOf(
-	h *app.App,
-	who access.Principal,
-) func(ctx context.Context, tool, arguments string, do func() error) error {
-	return func(ctx context.Context, tool, arguments string, do func() error) error {
-		call := flex.AuditEntry{
-			Who:    "agent of credential " + who.Username,
-			Act:    "call tool " + tool,
-			Org:    who.Org,
-			Detail: arguments,
-		}
-
-		return h.Access.Act(ctx, call, do)
-	}
-}
-
-// haltedIn says why pushes are halted.
-func haltedIn(h *app.App) func(context.Context) (string, error) {
-	return func(ctx context.Context) (string, error) {
-		halt, err := h.Push.Halted(ctx)
-		if err != nil || halt == nil {
-			return "", err
-		}
-
-		return "by " + halt.Who + ": " + halt.Reason, nil
-	}
+	return (&web.Server{Handler: h.Agents(version(), o.Write)}).Serve(ctx, l)
 }
 
 // unclosed keeps standard output open when the agent goes.

@@ -78,6 +78,12 @@ func (s *Server) Handler() http.Handler {
 	return s.router
 }
 
+// Patterns are the methods and paths that it answers.
+func (s *Server) Patterns() ([]string, error) {
+	s.once.Do(s.build)
+	return web.PatternsOf(s.router)
+}
+
 // Refuse answers every request with a failure, in the interface's form.
 func (s *Server) Refuse(failed error) http.Handler {
 	s.once.Do(s.build)

@@ -2,6 +2,7 @@ package app
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"flexd/internal/adr"
@@ -32,6 +33,24 @@ func (a *App) Handler() http.Handler {
 			a.API.Handler().ServeHTTP(w, r)
 		}
 	})
+}
+
+// Patterns are the methods and paths that Handler answers.
+func (a *App) Patterns() ([]string, error) {
+	service, err := a.API.Patterns()
+	if err != nil {
+		return nil, err
+	}
+
+	programs, err := a.OpenADR.Patterns()
+
+	return slices.Concat(
+		service,
+		a.Console.Patterns(),
+		a.Portal.Patterns(),
+		programs,
+		[]string{"GET /"},
+	), err
 }
 
 func (a *App) newConsole(s Settings) *console.Server {

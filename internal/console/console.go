@@ -74,6 +74,7 @@ type Server struct {
 
 	streams atomic.Int64
 	once    sync.Once
+	mux     *web.Mux
 	handler http.Handler
 }
 
@@ -432,12 +433,18 @@ func (s *Server) Handler() http.Handler {
 	return s.handler
 }
 
+// Patterns are the methods and paths that it answers.
+func (s *Server) Patterns() []string {
+	s.once.Do(s.build)
+	return s.mux.Patterns()
+}
+
 func (s *Server) build() {
 	if s.Log == nil {
 		s.Log = slog.Default()
 	}
 
-	mux := http.NewServeMux()
+	mux := web.NewMux()
 	for _, rt := range surface {
 		mux.Handle(rt.pattern, s.wrap(rt))
 	}
@@ -454,7 +461,7 @@ func (s *Server) build() {
 
 	mux.Handle("GET /console", http.RedirectHandler(home, http.StatusSeeOther))
 	mux.Handle("/", s.wrap(route{handle: (*Server).nothing}))
-	s.handler = guarded(mux)
+	s.mux, s.handler = mux, guarded(mux)
 }
 
 // home is the first page after the login.

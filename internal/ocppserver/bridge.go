@@ -231,7 +231,7 @@ func (b *Bridge) serve(
 
 	listeners := []net.Listener{chargers, pushes}
 	if b.Office != nil {
-		servers = append(servers, b.server(b.office()))
+		servers = append(servers, b.server(b.guardOffice(b.office())))
 		listeners = append(listeners, b.Office)
 	}
 
@@ -240,6 +240,12 @@ func (b *Bridge) serve(
 	}
 
 	return servers
+}
+
+// Patterns are the methods and paths that its three listeners answer: chargers' under /{charger}, flexd's pushes, and
+// the office's.
+func (b *Bridge) Patterns() (chargers, pushes, office []string) {
+	return []string{"GET /{charger}"}, b.endpoint().Patterns(), b.office().Patterns()
 }
 
 func (b *Bridge) server(h http.Handler) *http.Server {

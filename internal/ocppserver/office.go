@@ -14,6 +14,7 @@ import (
 
 	"flexd/internal/bridge"
 	"flexd/internal/flex"
+	"flexd/internal/web"
 )
 
 // transactionsMax is how many transactions of a charger are kept.
@@ -49,8 +50,8 @@ func (c *charger) noteStop(m stopTransaction) {
 }
 
 // office serves the people who run the chargers: calls with their answers, and transactions.
-func (b *Bridge) office() http.Handler {
-	mux := http.NewServeMux()
+func (b *Bridge) office() *web.Mux {
+	mux := web.NewMux()
 	mux.HandleFunc("POST /chargers/{id}/call/{action}", b.takeCall)
 	mux.HandleFunc("GET /chargers", b.showChargers)
 	mux.HandleFunc("GET /chargers/{id}/reports", b.showReports)
@@ -59,6 +60,11 @@ func (b *Bridge) office() http.Handler {
 	mux.HandleFunc("GET /chargers/{id}", b.showCharger)
 	mux.HandleFunc("GET /chargers/{id}/transactions", b.showTransactions)
 
+	return mux
+}
+
+// guardOffice lets in who has the office's token.
+func (b *Bridge) guardOffice(office http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		want := b.OfficeToken.Reveal()
@@ -68,7 +74,7 @@ func (b *Bridge) office() http.Handler {
 			http.Error(w, "wrong or missing token", http.StatusUnauthorized)
 			return
 		}
-		mux.ServeHTTP(w, r)
+		office.ServeHTTP(w, r)
 	})
 }
 

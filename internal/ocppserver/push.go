@@ -10,6 +10,7 @@ import (
 	"flexd/client"
 	"flexd/internal/flex"
 	"flexd/internal/ocpp"
+	"flexd/internal/web"
 )
 
 // endpointPath is where pushes arrive, followed by the asset's external id.
@@ -41,8 +42,8 @@ type wanted struct {
 
 // endpoint answers flexd's pushes. A push is accepted once it is stored; a callback reports
 // its result.
-func (b *Bridge) endpoint() http.Handler {
-	mux := http.NewServeMux()
+func (b *Bridge) endpoint() *web.Mux {
+	mux := web.NewMux()
 	mux.HandleFunc("POST "+endpointPath+"{external_id}", b.takePush)
 	return mux
 }

@@ -47,13 +47,21 @@ type Server struct {
 	Admit func(h http.Header, org flex.OrgID, from string) error
 
 	once    sync.Once
-	handler http.Handler
+	handler chi.Router
 }
 
 // Handler answers everything under Root.
 func (s *Server) Handler() http.Handler {
 	s.once.Do(s.build)
 	return s.handler
+}
+
+// Patterns are the methods and paths that it answers, other parties' calls among them.
+func (s *Server) Patterns() ([]string, error) {
+	s.once.Do(s.build)
+	patterns, err := web.PatternsOf(s.handler)
+
+	return append(patterns, "POST "+adr.CallbackRoot+"{id}"), err
 }
 
 // request is a request of a client.

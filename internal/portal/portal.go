@@ -31,7 +31,7 @@ type Server struct {
 	Log *slog.Logger // nil means the default logger
 
 	once    sync.Once
-	handler http.Handler
+	handler *web.Mux
 }
 
 // bodyMax is the longest form that is read.
@@ -43,12 +43,18 @@ func (s *Server) Handler() http.Handler {
 	return s.handler
 }
 
+// Patterns are the methods and paths that it answers.
+func (s *Server) Patterns() []string {
+	s.once.Do(s.build)
+	return s.handler.Patterns()
+}
+
 func (s *Server) build() {
 	if s.Log == nil {
 		s.Log = slog.Default()
 	}
 
-	mux := http.NewServeMux()
+	mux := web.NewMux()
 	for pattern, handle := range map[string]func(*Server, *request) error{
 		"GET /balance/{token}":           (*Server).balance,
 		"GET /balance/{token}/account":   (*Server).accountForm,

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -38,18 +39,20 @@ type neighbours struct {
 	owner, other flex.Org
 	names        map[flex.OrgID]string // each organisation's credential
 	made         int
+	database     string
+	password     string // of the owner's credential
 }
 
-func open(t *testing.T, url string) *neighbours {
+func open(t *testing.T, url string, proxies ...netip.Prefix) *neighbours {
 	t.Helper()
 	h, err := app.Open(t.Context(), app.Settings{
-		Database: url, Keys: storetest.Keys(t), Environment: flex.Sandbox, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), AllowPrivateEndpoints: true,
+		Database: url, Keys: storetest.Keys(t), Environment: flex.Sandbox, Log: slog.New(slog.NewTextHandler(io.Discard, nil)), AllowPrivateEndpoints: true, TrustedProxies: proxies,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := httptest.NewServer(h.API.Handler())
-	s := &neighbours{T: t, app: h, url: l.URL, names: map[flex.OrgID]string{}}
+	s := &neighbours{T: t, app: h, url: l.URL, database: url, names: map[flex.OrgID]string{}}
 	t.Cleanup(func() {
 		l.Close()
 		findings, err := h.DB.Verify(context.Background())
@@ -64,11 +67,14 @@ func open(t *testing.T, url string) *neighbours {
 
 func (s *neighbours) org(name string) flex.Org {
 	s.Helper()
-	o, _, err := s.app.Access.AddOrg(s.Context(), name, strings.ToLower(name), "")
+	o, password, err := s.app.Access.AddOrg(s.Context(), name, strings.ToLower(name), "")
 	if err != nil {
 		s.Fatal(err)
 	}
 	s.names[o.ID] = strings.ToLower(name)
+	if s.password == "" {
+		s.password = password.Reveal()
+	}
 	return o
 }
 

@@ -1,0 +1,94 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"net/http"
+	"strings"
+
+	"flexd/internal/access"
+	"flexd/internal/flex"
+	"flexd/internal/mcp"
+	"flexd/internal/web"
+)
+
+// Agents answers agents over HTTP. Each speaks with a token of the interface; with write, who may change something
+// is offered the tools that do.
+func (a *App) Agents(version string, write bool) *web.Mux {
+	mux := web.NewMux()
+	mux.Handle("/mcp", mcp.OverHTTP(func(r *http.Request) (string, mcp.Settings, error) {
+		return a.agent(r, version, write)
+	}))
+
+	return mux
+}
+
+// agent finds whose request it is.
+func (a *App) agent(
+	r *http.Request,
+	version string,
+	write bool,
+) (string, mcp.Settings, error) {
+	scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "bearer") {
+		return "", mcp.Settings{}, flex.Fail(
+			flex.Unauthorized,
+			"give a token of the interface, as in Authorization: Bearer TOKEN",
+		)
+	}
+
+	token := flex.Secret(strings.TrimSpace(text))
+	who, err := a.Access.Identify(r.Context(), token)
+	if err != nil {
+		return "", mcp.Settings{}, err
+	}
+
+	from := web.Proxies{}.Client(r)
+	if err := a.Access.Admit(r.Context(), who, from); err != nil {
+		return "", mcp.Settings{}, err
+	}
+
+	sum := sha256.Sum256([]byte(token))
+	settings := a.AgentSettings(who, version)
+	settings.Write = write && who.May(flex.EntityWrite)
+	settings.Token = func(context.Context) (flex.Secret, error) { return token, nil }
+	settings.From = r.RemoteAddr
+
+	return string(sum[:]) + from, settings, nil
+}
+
+// AgentSettings are what an agent of a credential works on, without its token.
+func (a *App) AgentSettings(who access.Principal, version string) mcp.Settings {
+	return mcp.Settings{
+		Version: version,
+		API:     a.API.Handler(),
+		Halted:  a.whyHalted,
+		Act:     a.agentActs(who),
+	}
+}
+
+// agentActs writes an agent's calls in the audit log.
+func (a *App) agentActs(
+	who access.Principal,
+) func(ctx context.Context, tool, arguments string, do func() error) error {
+	return func(ctx context.Context, tool, arguments string, do func() error) error {
+		call := flex.AuditEntry{
+			Who:    "agent of credential " + who.Username,
+			Act:    "call tool " + tool,
+			Org:    who.Org,
+			Detail: arguments,
+		}
+
+		return a.Access.Act(ctx, call, do)
+	}
+}
+
+// whyHalted says why pushes are halted.
+func (a *App) whyHalted(ctx context.Context) (string, error) {
+	halt, err := a.Push.Halted(ctx)
+	if err != nil || halt == nil {
+		return "", err
+	}
+
+	return "by " + halt.Who + ": " + halt.Reason, nil
+}
