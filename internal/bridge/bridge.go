@@ -20,10 +20,12 @@ const (
 
 // Charger is whether a charger and its platform are there.
 type Charger struct {
-	ID         string      `json:"id"`
-	Connected  bool        `json:"connected"`
-	OCPP       string      `json:"ocpp,omitempty"` // its version, while it is connected
-	Platform   *Platform   `json:"platform,omitempty"`
+	ID        string    `json:"id"`
+	Connected bool      `json:"connected"`
+	OCPP      string    `json:"ocpp,omitempty"` // its version, while it is connected
+	Platform  *Platform `json:"platform,omitempty"`
+	// how often the bridge's work for it broke off, and was begun anew
+	Failures   int         `json:"failures,omitempty"`
 	Connectors []Connector `json:"connectors"`
 	// Calls are those that may be made to it; not in lists.
 	Calls []Call `json:"calls,omitempty"`

@@ -130,6 +130,7 @@ type Bridge struct {
 
 	mu       sync.Mutex
 	chargers map[string]*charger
+	failures map[string]int    // of the work for a charger, by its id
 	names    map[string]socket // by the asset's external id
 	// pushes for assets that no charger has claimed yet
 	waiting map[string]*wanted
@@ -161,6 +162,7 @@ func New(s Settings) *Bridge {
 		nobody:   newSecret(string(key)),
 		saving:   make(chan struct{}, savingMax),
 		chargers: map[string]*charger{},
+		failures: map[string]int{},
 		names:    map[string]socket{},
 		waiting:  map[string]*wanted{},
 	}

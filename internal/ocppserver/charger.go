@@ -44,11 +44,13 @@ type charger struct {
 	wakeup chan struct{}
 
 	connections int // under b.mu
+	failures    int // of the work for it before
 	// the platform that it belongs to, if there is one
 	up *upstream
 
 	mu           sync.Mutex
 	link         *link // nil while it is offline
+	broken       bool  // the work for it broke off, and it is the bridge's no more
 	noPassword   bool  // it connected without a password
 	configured   bool  // its capabilities were read since it connected or booted
 	configureAt  time.Time

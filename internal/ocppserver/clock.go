@@ -25,6 +25,7 @@ const (
 type clock struct {
 	Offset time.Duration `json:"offset"` // of its stamps from true time
 	stamps []stampAt
+	agreed time.Time // when a stamp came last that was off by Offset
 }
 
 // stampAt is a stamp and when it arrived.
@@ -177,7 +178,7 @@ func (k *clock) noteCapabilities(s, now time.Time) bool {
 
 	off := offset - old
 	if off.Abs() <= prompt { // the clock is as it was: what came before was late
-		k.stamps = nil
+		k.stamps, k.agreed = nil, now
 	}
 
 	k.stamps = append(k.stamps, stampAt{offset, now})
@@ -186,7 +187,7 @@ func (k *clock) noteCapabilities(s, now time.Time) bool {
 	}
 
 	if off > prompt || off < -prompt && agrees {
-		k.Offset = offset
+		k.Offset, k.agreed = offset, now
 		if offset.Abs() <= prompt {
 			k.Offset = 0
 		}
@@ -228,9 +229,24 @@ func (c *charger) clockChanged(now time.Time) {
 	}
 }
 
+// wasSetRight reports whether a message that waited for the clock to be known shows that the clock is right now: its stamp is of
+// when it arrived, and no stamp has come since that is off as the ones before. Otherwise it would have been under way for just
+// as long as the clock was off.
+func (k *clock) wasSetRight(e lateEvent) bool {
+	return k.Offset != 0 && e.Stamp.Sub(e.Arrived).Abs() <= prompt &&
+		k.agreed.Before(e.Arrived)
+}
+
 // lateDue takes up what waited long enough for the clock to be known: its stamps are true,
 // but for the offset. The caller holds mu.
 func (c *charger) lateDue(now time.Time) {
+	if slices.ContainsFunc(c.late, func(e lateEvent) bool {
+		return now.Sub(e.Arrived) >= c.b.Timing.Late && c.clock.wasSetRight(e)
+	}) {
+		c.clock.Offset = 0
+		c.clockChanged(now)
+	}
+
 	waiting := c.late
 	c.late = nil
 	for _, e := range waiting {

@@ -18,7 +18,7 @@ func newUpstream(ctx context.Context, c *charger) *upstream {
 	}
 
 	u.start = sync.OnceFunc(func() {
-		c.b.work.Go(func() { u.run(ctx) })
+		c.work(func() { u.run(ctx) })
 	})
 
 	return u
@@ -33,9 +33,7 @@ func (u *upstream) named() bool {
 // noticing.
 func (c *charger) followPlatform() {
 	o := c.b.optionsOf(c.id)
-	c.mu.Lock()
-	before := c.up.follow(o)
-	c.mu.Unlock()
+	before := within(&c.mu, func() *link { return c.up.follow(o) })
 
 	if before != nil {
 		before.conn.CloseNow()

@@ -63,6 +63,9 @@ func (b *Bridge) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
+	defer b.leave(c)
+	defer c.survive()
+
 	c.noteLogin(withPassword)
 	c.setPassword(r)
 	conn, err := websocket.Accept(
@@ -71,7 +74,6 @@ func (b *Bridge) connect(w http.ResponseWriter, r *http.Request) {
 		&websocket.AcceptOptions{Subprotocols: c.subprotocols()},
 	)
 	if err != nil { // it has been answered
-		b.leave(c)
 		return
 	}
 
@@ -90,12 +92,10 @@ func (b *Bridge) connect(w http.ResponseWriter, r *http.Request) {
 			"the subprotocol must be "+offered,
 		)
 
-		b.leave(c)
 		return
 	}
 
 	c.hold(b.ctx, conn)
-	b.leave(c)
 }
 
 // admit decides whether a charger may connect, and answers it if it may not. Without a
@@ -251,7 +251,7 @@ func (b *Bridge) charger(id string) *charger {
 
 	c := b.chargers[id]
 	if c == nil {
-		c = b.begin(id)
+		c = b.takeUp(id)
 	}
 	if c == nil {
 		return nil
@@ -269,7 +269,12 @@ func (b *Bridge) leave(c *charger) {
 	defer b.work.Done()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if c.connections--; c.connections == 0 && !c.ours() {
+	c.connections--
+	if b.chargers[c.id] != c { // its work failed
+		return
+	}
+
+	if c.connections == 0 && !c.ours() {
 		delete(b.chargers, c.id)
 		c.stop()
 		b.dropState(c.id)
@@ -295,9 +300,15 @@ func (c *charger) setPassword(r *http.Request) {
 	c.up.login = password
 }
 
-// connected takes a new connection up, and ends the one before.
-func (c *charger) connected(l *link) {
+// connected takes a new connection up, and ends the one before. It reports false if the work for the charger has failed:
+// it is to connect again.
+func (c *charger) connected(l *link) bool {
 	c.mu.Lock()
+	if c.broken {
+		c.mu.Unlock()
+		return false
+	}
+
 	before := c.link
 	c.link = l
 	c.up.version = l.version
@@ -312,6 +323,8 @@ func (c *charger) connected(l *link) {
 	c.b.Log.Info("charger connected", "charger", c.id)
 	c.wake()
 	c.up.wake()
+
+	return true
 }
 
 // hold keeps a connection until it ends. It replaces the one before, which may be
@@ -328,10 +341,14 @@ func (c *charger) hold(ctx context.Context, conn *websocket.Conn) {
 		l.station = &station{c, l.ask}
 	}
 
-	c.connected(l)
+	defer c.survive() // before the connection is closed, so that the next one finds the charger forgotten
+	if !c.connected(l) {
+		return
+	}
+
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go l.watch(ctx, c.b.Timing.Ping)
+	c.work(func() { l.watch(ctx, c.b.Timing.Ping) })
 	err := l.run(ctx)
 	c.mu.Lock()
 

@@ -77,9 +77,7 @@ func (u *upstream) perform(
 	action string,
 	payload json.RawMessage,
 ) (any, error) {
-	u.c.mu.Lock()
-	payload = u.inward(payload)
-	u.c.mu.Unlock()
+	payload = within(&u.c.mu, func() json.RawMessage { return u.inward(payload) })
 
 	switch action {
 	case "SetChargingProfile":

@@ -33,12 +33,12 @@ func (c *charger) passUp(
 	}
 
 	if before := c.up.repeated(action, payload); before != nil {
-		c.b.work.Go(func() { c.answerHere(l, id, before) })
+		c.work(func() { c.answerHere(l, id, before) })
 		return true
 	}
 
 	e := c.up.add(action, payload)
-	c.b.work.Go(func() { c.answerAbove(l, id, e) })
+	c.work(func() { c.answerAbove(l, id, e) })
 
 	return true
 }
@@ -70,12 +70,12 @@ func (c *charger) answerAbove(l *link, id json.RawMessage, e *queuedMessage) {
 	}
 
 	number := c.b.nextTransaction()
-	c.mu.Lock()
-	r := e.result
-	if r == nil {
-		c.withdraw(l, e, number)
-	}
-	c.mu.Unlock()
+	r := within(&c.mu, func() *reply {
+		if e.result == nil {
+			c.withdraw(l, e, number)
+		}
+		return e.result
+	})
 
 	switch {
 	case r == nil:

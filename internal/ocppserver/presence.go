@@ -17,6 +17,7 @@ func (c *charger) presence() bridge.Charger {
 	p := bridge.Charger{
 		ID:         c.id,
 		Connected:  c.link != nil,
+		Failures:   c.failures,
 		Connectors: []bridge.Connector{},
 	}
 

@@ -139,6 +139,13 @@ func (c *charger) keep() {
 	}
 }
 
+// save is keep for who does not hold mu.
+func (c *charger) save() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keep()
+}
+
 // known reports whether one of the charger's connectors is an asset. The caller holds mu.
 func (c *charger) known() bool {
 	for _, n := range c.connectors {
@@ -148,15 +155,6 @@ func (c *charger) known() bool {
 	}
 
 	return false
-}
-
-func replaceFile(path string, b []byte) error {
-	next := path + ".new"
-	if err := os.WriteFile(next, b, 0o600); err != nil {
-		return err
-	}
-
-	return os.Rename(next, path)
 }
 
 func (c *charger) saved() savedCharger {
@@ -223,6 +221,13 @@ func (n *connector) saved() savedConnector {
 	}
 
 	return s
+}
+
+// takeOver is restore with the charger's mu.
+func (c *charger) takeOver(s savedCharger) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.restore(s)
 }
 
 // restore takes over what was saved of a charger.
@@ -365,13 +370,8 @@ func (b *Bridge) loadOne(path string) error {
 		return os.Remove(path)
 	}
 
-	text, err := os.ReadFile(path)
+	s, err := readState(path)
 	if err != nil {
-		return err
-	}
-
-	var s savedCharger
-	if err := json.Unmarshal(bytes.TrimSpace(text), &s); err != nil {
 		return err
 	}
 
@@ -383,13 +383,24 @@ func (b *Bridge) loadOne(path string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if c := b.begin(id); c != nil {
-		c.mu.Lock()
-		c.restore(s)
-		c.mu.Unlock()
+		c.takeOver(s)
 		c.wake()
 	}
 
 	return nil
+}
+
+// readState reads what was saved of a charger.
+func readState(path string) (savedCharger, error) {
+	var s savedCharger
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return s, err
+	}
+
+	err = json.Unmarshal(bytes.TrimSpace(text), &s)
+
+	return s, err
 }
 
 // begin starts to work for a charger; nil if there are too many. The caller holds b.mu.
@@ -404,13 +415,14 @@ func (b *Bridge) begin(id string) *charger {
 		id:         id,
 		stop:       stop,
 		wakeup:     make(chan struct{}, 1),
+		failures:   b.failures[id],
 		connectors: map[int]*connector{},
 	}
 
 	c.up = newUpstream(ctx, c)
 	c.followPlatform()
 	b.chargers[id] = c
-	b.work.Go(func() { c.run(ctx) })
+	c.work(func() { c.run(ctx) })
 
 	return c
 }

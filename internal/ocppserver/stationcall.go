@@ -149,9 +149,7 @@ func (s station) trigger(
 ) error {
 	numbers := []int{m.Connector}
 	if m.Connector == 0 {
-		s.c.mu.Lock()
-		numbers = s.c.numbers()
-		s.c.mu.Unlock()
+		numbers = within(&s.c.mu, s.c.numbers)
 
 		if !slices.Contains(numbers, 1) {
 			numbers = append(numbers, 1)

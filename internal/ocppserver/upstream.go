@@ -149,8 +149,8 @@ func (u *upstream) session(ctx context.Context) error {
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	u.c.b.work.Go(func() { _ = l.run(ctx) })
-	u.c.b.work.Go(func() { l.watch(ctx, u.c.b.Timing.Ping) })
+	u.c.work(func() { _ = l.run(ctx) })
+	u.c.work(func() { l.watch(ctx, u.c.b.Timing.Ping) })
 	if !u.setLink(l, addressNo) {
 		return errMoved
 	}
@@ -268,7 +268,7 @@ func (u *upstream) dial(ctx context.Context, d platformAddress) (*link, error) {
 	l := newLink(conn, u.c.b.Timing.Above)
 	l.version = d.protocol
 	l.later = func(id json.RawMessage, action string, payload json.RawMessage) bool {
-		u.c.b.work.Go(func() { u.serve(l, id, action, payload) })
+		u.c.work(func() { u.serve(l, id, action, payload) })
 		return true
 	}
 
@@ -396,9 +396,7 @@ func (e *queuedMessage) release() {
 // send sends a message on and deals with the answer. An error means that the platform is down;
 // the message stays first.
 func (u *upstream) send(ctx context.Context, l *link, e *queuedMessage) error {
-	u.c.mu.Lock()
-	payload := u.outward(e.Payload)
-	u.c.mu.Unlock()
+	payload := within(&u.c.mu, func() json.RawMessage { return u.outward(e.Payload) })
 
 	var out json.RawMessage
 	err := l.call(ctx, e.Action, payload, &out)

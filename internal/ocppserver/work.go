@@ -53,10 +53,10 @@ func (c *charger) synchronise(ctx context.Context) time.Duration {
 	began := c.b.Now()
 	c.followPlatform()
 	again := errors.Join(c.takeLate(ctx), c.configure(ctx), c.sendCertificate(ctx))
-	c.mu.Lock()
-	c.lateDue(c.b.Now())
-	numbers := c.numbers()
-	c.mu.Unlock()
+	numbers := within(&c.mu, func() []int {
+		c.lateDue(c.b.Now())
+		return c.numbers()
+	})
 
 	for _, number := range numbers {
 		c.mu.Lock()
@@ -83,9 +83,7 @@ func (c *charger) synchronise(ctx context.Context) time.Duration {
 	}
 
 	again = errors.Join(again, c.writeBack(ctx), c.post(ctx))
-	c.mu.Lock()
-	c.keep()
-	c.mu.Unlock()
+	c.save()
 
 	if again != nil {
 		return c.b.Timing.Retry
@@ -411,8 +409,10 @@ func (n *connector) due(now time.Time, patience time.Duration) plugState {
 
 // sendPlug reports to flexd that a car was plugged in or out. Reporting it again does no harm.
 func (c *charger) sendPlug(ctx context.Context, n *connector) error {
+	due := within(&c.mu, func() plugState { return n.due(c.b.Now(), c.b.Timing.PlugOut) })
+
 	c.mu.Lock()
-	asset, due := n.asset, n.due(c.b.Now(), c.b.Timing.PlugOut)
+	asset := n.asset
 	tx, another := n.tx, n.another
 	c.mu.Unlock()
 
