@@ -267,11 +267,29 @@ func tune(ctx context.Context, c *pgx.Conn) error {
 	return err
 }
 
+// checkExecMode refuses ways of sending statements by which the server is not asked what type a value has: the bytes of
+// an id would be sent as a text, and refused by the server in the midst of the work.
+func checkExecMode(mode pgx.QueryExecMode) error {
+	if mode != pgx.QueryExecModeExec && mode != pgx.QueryExecModeSimpleProtocol {
+		return nil
+	}
+
+	return flex.Fail(
+		flex.Invalid,
+		"--database: default_query_exec_mode (%s) cannot be used, as flexd sends bytes whose type only the server knows: leave it out, or give cache_statement, cache_describe or describe_exec",
+		mode,
+	)
+}
+
 func (db *DB) openPostgres(url string) error {
 	db.d = postgresDialect
 
 	cfg, err := pgx.ParseConfig(url)
 	if err != nil {
+		return err
+	}
+
+	if err := checkExecMode(cfg.DefaultQueryExecMode); err != nil {
 		return err
 	}
 
