@@ -160,7 +160,7 @@ func (c *Client) send(ctx context.Context, r request) ([]byte, error) {
 		key = rand.Text()
 	}
 
-	renewed := false
+	renewed, again := false, false
 	for try := 0; ; try++ {
 		b, pause, err := c.once(ctx, r, key)
 		if err == nil {
@@ -173,7 +173,10 @@ func (c *Client) send(ctx context.Context, r request) ([]byte, error) {
 			continue
 		}
 
-		if !passing(err) || try >= c.Retries || ctx.Err() != nil {
+		// The first try may still be under way: then the service answers the next one of its key with a conflict.
+		again = again || passing(err)
+		mayPass := passing(err) || again && StatusOf(err) == http.StatusConflict
+		if !mayPass || try >= c.Retries || ctx.Err() != nil {
 			return nil, err
 		}
 

@@ -9,7 +9,7 @@
 //
 // A request is tried again after 429, 502, 503, 504, a connection that failed, or an answer that broke off: Client.Retries times (4),
 // after 0.2 s, 0.4 s and so on, or as long as the service asks for. All tries of a request bear one Idempotency-Key, so that the service does it
-// once. After a 401 the token is renewed once. Each try may take 30 s, unless Client.HTTP says otherwise.
+// once; a try that is answered with 409 because an earlier one is still under way is made again too. After a 401 the token is renewed once. Each try may take 30 s, unless Client.HTTP says otherwise.
 //
 // # Streams
 //
