@@ -67,11 +67,12 @@ func (c *charger) apply(ctx context.Context, n *connector) error {
 // accepted notes that a charger accepted a profile, and reports it.
 func (c *charger) accepted(ctx context.Context, o order, f fitted) error {
 	c.noteSent(o.n, o, f)
+	c.binds(f.form, f.ID)
+	c.queueCallback(o.n, o.p, client.CallbackAccepted)
 	if err := c.floor(ctx, o.n); err != nil {
 		return err
 	}
 
-	c.queueCallback(o.n, o.p, client.CallbackAccepted)
 	if o.tx != 0 {
 		c.confirm(ctx, o, f)
 	}

@@ -287,7 +287,8 @@ func (b *Bridge) register(ctx context.Context) error {
 			return nil
 		}
 
-		if status >= 400 && status < 500 && status != http.StatusTooManyRequests {
+		refused := status >= http.StatusBadRequest && !mayPass(status)
+		if refused || status == http.StatusUnauthorized {
 			return fmt.Errorf(
 				"flexd does not take %s as its endpoint: %w",
 				url,

@@ -120,7 +120,7 @@ func inWatts(units string) bool {
 // and at last in whole amperes. What would bind other connectors is left out, if there are any.
 func (h capabilities) forms(connector int, inTx, alone bool) []form {
 	var all []form
-	if f, ok := h.Taken[takenKey(inTx)]; ok {
+	if f, ok := h.Taken[takenKey(inTx)]; ok && (alone || f.Connector != 0) {
 		if f.Connector != 0 {
 			f.Connector = connector
 		}

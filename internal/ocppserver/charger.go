@@ -54,12 +54,15 @@ type charger struct {
 	noPassword   bool  // it connected without a password
 	configured   bool  // its capabilities were read since it connected or booted
 	configureAt  time.Time
+	boots        int // how often it booted
 	settings     settings
 	model        bootNotification // what it is
 	capabilities capabilities
 	clock        clock
 	late         []lateEvent
 	connectors   map[int]*connector
+	// the ids of the profiles that it took for all of its connectors, when it had said only one
+	whole []int
 
 	reports  []report // flexd lacks them
 	sending  []report // those under way to it
@@ -83,7 +86,8 @@ type connector struct {
 	asset  client.AssetResponse // its ID is zero while it is not known
 	// the asset is as an earlier run of the bridge knew it
 	stored  bool
-	lookAt  time.Time // when flexd is asked for it again
+	lookAt  time.Time // when flexd is asked for it again, if it had none
+	readAt  time.Time // and if it had one; the worker's alone
 	status  string
 	heard   time.Time // of the newest status, by the charger
 	plugged bool
@@ -109,6 +113,8 @@ type connector struct {
 	startedAt time.Time // of the last transaction
 	lastTx    int       // its number
 	txName    string    // its text, with OCPP 2.0.1
+	// with OCPP 2, which of the EVSE's connectors the car is at, as it was said last; 0 if it was not
+	outlet int
 
 	pending []sample // until the asset is known
 	// when flexd was last sent the car's state of charge
@@ -254,6 +260,7 @@ func (c *charger) boot(m bootNotification, now time.Time) bootAnswer {
 		m.Firmware,
 	)
 
+	c.boots++
 	c.configured = false
 	c.configureAt = now
 	c.settings.checked = false
@@ -288,6 +295,9 @@ func (n *connector) plug(in bool, at time.Time) {
 	if n.plugged != in || n.since.IsZero() {
 		n.plugged = in
 		n.since = at
+	}
+	if !in {
+		n.outlet = 0
 	}
 }
 
@@ -390,8 +400,12 @@ func (c *charger) stopTransaction(m stopTransaction, now time.Time) {
 		c.sample(n, v, 0, now)
 	}
 
-	running := n.tx != 0
-	n.tx = 0
+	// The end of an earlier transaction, said late or twice, is not the end of the one that runs.
+	number := int(m.Transaction)
+	running := n.tx != 0 && (n.tx == number || !c.began(number))
+	if running {
+		n.tx = 0
+	}
 
 	end := sample{
 		Value: m.Meter.value,
@@ -406,6 +420,13 @@ func (c *charger) stopTransaction(m stopTransaction, now time.Time) {
 		Sample:    end,
 		Word:      m.Reason,
 		Running:   running,
+	})
+}
+
+// began reports whether a transaction of that number is known to have begun.
+func (c *charger) began(number int) bool {
+	return slices.ContainsFunc(c.transactions, func(t bridge.Transaction) bool {
+		return t.Number == number
 	})
 }
 
@@ -532,14 +553,20 @@ var (
 	errOlder      = errors.New("a newer schedule has been pushed")
 )
 
-// want gives a connector a schedule to follow. The same one again changes nothing; another
-// asset's, or one older than what came before, is refused. Event ids are in the order of time.
+// want gives a connector a schedule to follow. The same one again changes nothing, but that one which was given up is tried
+// once more: an operator sent it again. Another asset's, or one older than what came before, is refused. Event ids are in the
+// order of time.
 func (c *charger) want(number int, p *wanted) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
 	n := c.connector(number)
 	if n.want != nil && n.want.event == p.event {
+		if n.want.over {
+			n.sendAgain()
+			c.wake()
+		}
+
 		return nil
 	}
 

@@ -46,7 +46,9 @@ type lateEvent struct {
 type chargerEvent struct {
 	What      string `json:"what"`
 	Connector int    `json:"connector"`
-	Sample    sample `json:"sample,omitzero"`
+	// which of the EVSE's connectors it is of, with OCPP 2; 0 if that is not said
+	Outlet int    `json:"outlet,omitempty"`
+	Sample sample `json:"sample,omitzero"`
 	// the status, or why a transaction stopped
 	Word string `json:"word,omitempty"`
 	// the transaction that stopped ran until then
@@ -56,6 +58,7 @@ type chargerEvent struct {
 // The kinds of chargerEvent.
 const (
 	saidStatus = "status"
+	saidOutlet = "outlet" // a status of one of an EVSE's connectors
 	saidStart  = "start"
 	saidStop   = "stop"
 	saidSample = "sample"
@@ -70,30 +73,53 @@ func (c *charger) takeEvent(e chargerEvent, at, arrived time.Time) {
 	case saidStatus:
 		n.takeStatus(e.Word, at, arrived)
 		n.tookStatus(e.Word, at, c.b.Timing.PlugOut)
+		if e.Outlet != 0 && n.plugged && n.heard.Equal(at) {
+			n.outlet = e.Outlet
+		}
+
+	case saidOutlet:
+		n.takeOutlet(e, at, arrived, c.b.Timing.PlugOut)
 	case saidStart:
-		n.came(at, c.b.Timing.PlugOut)
-		n.startedAt = at
-		n.sampled(e.Sample)
-		if arrived.Sub(at) < stale {
-			n.plug(true, arrived)
-			n.heard = flex.Later(n.heard, at)
-		}
-
+		n.began(e, at, arrived, c.b.Timing.PlugOut)
 	case saidStop:
-		n.sampled(e.Sample)
-		if e.Word == reasonDisconnected {
-			n.went(at, c.b.Timing.PlugOut)
-		}
-
-		if e.Running && n.tx == 0 && !at.Before(n.heard) {
-			n.stopped(e.Word, arrived)
-		}
-
+		n.ended(e, at, arrived, c.b.Timing.PlugOut)
 	case saidSample:
 		// Some chargers repeat Transaction.Begin for as long as the transaction runs.
 		if !e.Sample.Begin || at.Sub(n.startedAt).Abs() <= prompt {
 			n.sampled(e.Sample)
 		}
+	}
+}
+
+// began takes the beginning of a transaction. One that waited in the charger says nothing of a car that is there now.
+func (n *connector) began(
+	e chargerEvent,
+	at, arrived time.Time,
+	patience time.Duration,
+) {
+	n.came(at, patience)
+	n.startedAt = at
+	n.sampled(e.Sample)
+
+	if arrived.Sub(at) < stale {
+		n.plug(true, arrived)
+		n.heard = flex.Later(n.heard, at)
+	}
+}
+
+// ended takes the end of a transaction.
+func (n *connector) ended(
+	e chargerEvent,
+	at, arrived time.Time,
+	patience time.Duration,
+) {
+	n.sampled(e.Sample)
+	if e.Word == reasonDisconnected {
+		n.went(at, patience)
+	}
+
+	if e.Running && n.tx == 0 && !at.Before(n.heard) {
+		n.stopped(e.Word, arrived)
 	}
 }
 

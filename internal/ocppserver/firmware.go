@@ -38,7 +38,7 @@ func (c *charger) sendFirmware(ctx context.Context, n *connector) error {
 	)
 
 	status := client.StatusOf(err)
-	if status >= http.StatusBadRequest && status < http.StatusInternalServerError {
+	if status >= http.StatusBadRequest && !mayPass(status) {
 		n.firmwareRefused = version
 		return nil
 	}

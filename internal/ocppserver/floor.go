@@ -43,6 +43,7 @@ func (c *charger) floor(ctx context.Context, n *connector) error {
 			return errAgain
 		}
 		if took {
+			c.binds(way, floorID+way.Connector)
 			c.floorKnown(n, o.link, true)
 			return nil
 		}
@@ -66,6 +67,7 @@ func (c *charger) floorLate(n *connector, l *link, way form, answer func(out any
 	var s statusAnswer
 	took, _, err := profileAnswer(&s, answer(&s))
 	if took {
+		c.binds(way, floorID+way.Connector)
 		c.floorKnown(n, l, true)
 	} else if err == nil {
 		n.floorRefused = append(n.floorRefused, way)

@@ -10,8 +10,12 @@ import (
 	"flexd/internal/flex"
 )
 
-// limitsMax is how many profiles of a platform are kept for a charger.
-const limitsMax = 64
+const (
+	// limitsMax is how many profiles of a platform are kept for a charger.
+	limitsMax = 64
+	// levelsEvery is how often it is looked whether a charger has said its stack levels.
+	levelsEvery = 100 * time.Millisecond
+)
 
 // platformProfile is a profile that the platform set: flexd's plan does not go above it.
 type platformProfile struct {
@@ -51,6 +55,9 @@ func (u *upstream) setProfile(
 	if m.Profile.Purpose == purposeMax {
 		return u.pass(ctx, "SetChargingProfile", payload)
 	}
+	if err := u.awaitLevels(ctx); err != nil {
+		return nil, err
+	}
 
 	u.c.mu.Lock()
 	m.Profile.Transaction = u.inwardNumber(m.Profile.Transaction)
@@ -71,6 +78,32 @@ func (u *upstream) setProfile(
 	return statusAnswer{accepted}, nil
 }
 
+// awaitLevels waits until the charger has said which stack levels it has, for as long as it has for an answer: a platform's
+// profile that came before, right after a boot, would count as accepted and not be sent to it.
+func (u *upstream) awaitLevels(ctx context.Context) error {
+	late := time.NewTimer(u.c.b.Timing.Call)
+	defer late.Stop()
+	look := time.NewTicker(levelsEvery)
+	defer look.Stop()
+
+	for {
+		u.c.mu.Lock()
+		known := len(u.c.capabilities.Levels) > 0
+		u.c.mu.Unlock()
+		if known {
+			return nil
+		}
+
+		select {
+		case <-look.C:
+		case <-late.C:
+			return &callError{codeInternal, "the charger has not yet said which profiles it takes"}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 // isAccepted reports whether a charger's answer is Accepted.
 func isAccepted(out json.RawMessage) bool {
 	var s statusAnswer
@@ -81,6 +114,12 @@ func isAccepted(out json.RawMessage) bool {
 func (u *upstream) limit(kept platformProfile) {
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()
+
+	// A TxProfile without a transaction is of the one that runs: with it the charger forgets it.
+	unnamed := kept.Profile.Purpose == purposeTx && kept.Profile.Transaction == 0
+	if n := u.c.connectors[kept.Connector]; n != nil && unnamed {
+		kept.Profile.Transaction = n.tx
+	}
 
 	u.limits = slices.DeleteFunc(u.limits, func(o platformProfile) bool {
 		same := o.Connector == kept.Connector &&

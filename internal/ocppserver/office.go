@@ -97,6 +97,15 @@ func (b *Bridge) known(
 	return c, ok
 }
 
+// lastLonger has a connection outlast a charger's time for an answer, so that whoever called is told that there is none. A
+// connection that has no limits keeps none.
+func (b *Bridge) lastLonger(w http.ResponseWriter) {
+	until := time.Now().Add(b.Timing.Call + writeTime)
+	conn := http.NewResponseController(w)
+	_ = conn.SetReadDeadline(until)
+	_ = conn.SetWriteDeadline(until)
+}
+
 // takeCall makes a call to a charger and answers with what the charger answered.
 func (b *Bridge) takeCall(w http.ResponseWriter, r *http.Request) {
 	c, ok := b.known(w, r)
@@ -104,6 +113,7 @@ func (b *Bridge) takeCall(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
+	b.lastLonger(w)
 	action := r.PathValue("action")
 	c.mu.Lock()
 	calls := c.dialect().actions()

@@ -84,6 +84,9 @@ func (u *upstream) setStationProfile(
 	if purpose != purposeTx && purpose != purposeTxDefault {
 		return u.pass(ctx, "SetChargingProfile", payload)
 	}
+	if err := u.awaitLevels(ctx); err != nil {
+		return nil, err
+	}
 
 	u.c.mu.Lock()
 	kept := platformProfile{m.EVSE, u.c.b.Now(), read.Profile.plain()}

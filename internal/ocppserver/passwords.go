@@ -157,12 +157,16 @@ func (f *ChargersFile) read() error {
 		}
 	}
 
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("%s: %w", f.path, err)
+	}
+
 	f.changed = info.ModTime()
 	f.size = info.Size()
 	f.lines = all
 	f.tags = tags
 
-	return lines.Err()
+	return nil
 }
 
 // readLine reads a charger's line or a tag's.

@@ -72,7 +72,7 @@ func (c *charger) sendPhases(ctx context.Context, n *connector) error {
 	)
 
 	status := client.StatusOf(err)
-	if status >= http.StatusBadRequest && status < http.StatusInternalServerError {
+	if status >= http.StatusBadRequest && !mayPass(status) {
 		n.phasesRefused = true
 		return nil
 	}

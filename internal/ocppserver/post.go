@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"net/http"
+	"slices"
 
 	"flexd/client"
 )
@@ -132,12 +133,25 @@ func (c *charger) postBatch(ctx context.Context, batch []report) error {
 	return nil
 }
 
+// mayPass reports whether flexd may take later what it answered with a status, which is 0 if it did not answer. A token
+// expires, and a request that is tried again conflicts with its first try while that is under way: nobody knows then
+// whether it is done.
+func mayPass(status int) bool {
+	passing := []int{
+		0,
+		http.StatusUnauthorized,
+		http.StatusConflict,
+		http.StatusTooManyRequests,
+	}
+
+	return status >= http.StatusInternalServerError ||
+		slices.Contains(passing, status)
+}
+
 // putBack keeps a batch that failed. One that flexd answered with an error of its own is sent
 // in halves; what was refused is dropped.
 func (c *charger) putBack(batch []report, status int) error {
-	passing := status == http.StatusTooManyRequests ||
-		status == http.StatusUnauthorized // a token expires
-	refused := status >= 400 && status < 500 && !passing
+	refused := status >= http.StatusBadRequest && !mayPass(status)
 	poisoned := false
 	if status >= 500 && status != http.StatusServiceUnavailable {
 		c.posting.size = max(1, len(batch)/2)

@@ -41,6 +41,7 @@ type savedCharger struct {
 	Reports    []report         `json:"reports,omitempty"`
 	Callbacks  []callback       `json:"callbacks,omitempty"`
 	Connectors []savedConnector `json:"connectors"`
+	Whole      []int            `json:"whole,omitempty"`
 	Upstream   *savedUpstream   `json:"upstream,omitempty"`
 
 	Transactions []bridge.Transaction `json:"transactions,omitempty"`
@@ -75,6 +76,7 @@ type savedConnector struct {
 	GoneAt     time.Time `json:"gone_at,omitzero"`
 	BackAt     time.Time `json:"back_at,omitzero"`
 	Another    bool      `json:"another,omitempty"`
+	Outlet     int       `json:"outlet,omitempty"`
 	NextAt     time.Time `json:"next_at,omitzero"`
 
 	Transaction int `json:"transaction,omitempty"` // that runs
@@ -168,6 +170,7 @@ func (c *charger) saved() savedCharger {
 		Reports:      append(slices.Clone(c.sending), c.reports...),
 		Callbacks:    c.callbacks,
 		Transactions: c.transactions,
+		Whole:        c.whole,
 	}
 
 	if u := c.up; u.named() {
@@ -198,6 +201,7 @@ func (n *connector) saved() savedConnector {
 		GoneAt:      n.goneAt,
 		BackAt:      n.backAt,
 		Another:     n.another,
+		Outlet:      n.outlet,
 		NextAt:      n.nextAt,
 		Transaction: n.tx,
 		Last:        n.lastTx,
@@ -241,6 +245,8 @@ func (c *charger) restore(s savedCharger) {
 	c.reports = s.Reports
 	c.callbacks = s.Callbacks
 	c.transactions = s.Transactions
+	c.whole = s.Whole
+
 	if c.up.named() && s.Upstream != nil {
 		c.up.restore(*s.Upstream)
 	}
@@ -266,6 +272,7 @@ func (n *connector) restorePlug(s savedConnector) {
 	n.goneAt = s.GoneAt
 	n.backAt = s.BackAt
 	n.another = s.Another
+	n.outlet = s.Outlet
 	n.nextAt = s.NextAt
 }
 
@@ -321,8 +328,16 @@ func (u *upstream) restore(s savedUpstream) {
 	u.wake()
 }
 
-// tookNumber notes a transaction's number, so that no other has it.
+// numbersAhead is how far the bridge's own numbers of transactions may be ahead of the clock.
+const numbersAhead = 1_000_000
+
+// tookNumber notes a transaction's number, so that no other has it. A platform's may be any: after the largest there would
+// be none that a charger can read.
 func (b *Bridge) tookNumber(tx int) {
+	if int64(tx) > b.Now().Unix()+numbersAhead {
+		return
+	}
+
 	for {
 		last := b.lastTx.Load()
 		if int64(tx) <= last || b.lastTx.CompareAndSwap(last, int64(tx)) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -114,27 +115,65 @@ func takeStationOther(action string) (any, error) {
 	}
 }
 
-// stationStatus takes the state of an EVSE's connector. Occupied says no more than that a car
-// is there: what its transaction said of it stays.
+// stationStatus takes the state of an EVSE's connector.
 func (c *charger) stationStatus(m stationStatus, now time.Time) {
 	n := c.connector(int(m.EVSE))
 	if n == nil {
 		return
 	}
 
-	word := m.Status
-	if word == statusOccupied {
+	c.at(m.At, now, chargerEvent{
+		What:      saidOutlet,
+		Connector: n.number,
+		Outlet:    int(m.Connector),
+		Word:      m.Status,
+	})
+}
+
+// withCar are the statuses that say that a car is there.
+var withCar = []string{
+	statusPreparing,
+	statusCharging,
+	statusSuspendedEV,
+	statusSuspendedEVSE,
+	statusFinishing,
+}
+
+// takeOutlet takes the state of one of an EVSE's connectors. Occupied says no more than that a car is there: what its
+// transaction said of it stays. What another of them than the car's says meanwhile is not of the car.
+func (n *connector) takeOutlet(
+	e chargerEvent,
+	at, arrived time.Time,
+	patience time.Duration,
+) {
+	occupied := e.Word == statusOccupied
+	if !occupied && n.elsewhere(e.Outlet) {
+		return
+	}
+
+	word := e.Word
+	if occupied {
 		word = statusPreparing
-		if n.plugged && n.status != "" {
+		if n.plugged && slices.Contains(withCar, n.status) {
 			word = n.status
 		}
 	}
 
-	c.status(statusNotification{
-		Connector: m.EVSE,
-		Status:    word,
-		At:        m.At,
-	}, now)
+	newest := !at.Before(n.heard)
+	n.takeStatus(word, at, arrived)
+	n.tookStatus(word, at, patience)
+
+	// While one charges, another car may come to the next connector: the EVSE charges one at a time.
+	waits := n.tx != 0 && n.outlet != 0
+	if occupied && newest && !waits {
+		n.outlet = e.Outlet
+	}
+}
+
+// elsewhere reports whether a connector of the EVSE is another than the one that the car is at.
+func (n *connector) elsewhere(outlet int) bool {
+	known := outlet != 0 && n.outlet != 0
+	return n.plugged && known && outlet != n.outlet
 }
 
 // event takes what a station says of a transaction: its beginning, its end, its meter and the
@@ -174,11 +213,12 @@ func (c *charger) event(m transactionEvent, now time.Time) tokenAnswer {
 	}
 
 	if word := m.word(); word != "" {
-		c.status(statusNotification{
-			Connector: integer(n.number),
-			Status:    word,
-			At:        m.At,
-		}, now)
+		c.at(m.At, now, chargerEvent{
+			What:      saidStatus,
+			Connector: n.number,
+			Outlet:    int(m.EVSE.Connector),
+			Word:      word,
+		})
 	}
 
 	return answer

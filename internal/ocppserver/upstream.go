@@ -18,6 +18,8 @@ const (
 	// queueMax is how many messages wait for a platform that is down. What says nothing of
 	// money goes first.
 	queueMax = 5000
+	// queueBytesMax is how large these may be together.
+	queueBytesMax = 16 << 20
 	// queueTries is how often a message is sent that the platform answers with an error.
 	queueTries = 3
 	// numbersMax is how many numbers of transactions are kept that the platform has others for.
@@ -335,13 +337,25 @@ func (u *upstream) add(action string, payload json.RawMessage) *queuedMessage {
 	}
 
 	u.queue = append(u.queue, e)
-	if len(u.queue) > queueMax {
+	for u.tooMany() {
 		u.dropOne()
 	}
 
 	u.wake()
 
 	return e
+}
+
+// tooMany reports whether more messages wait than may. One alone always may. The caller holds the charger's mu.
+func (u *upstream) tooMany() bool {
+	bytes := 0
+	for _, e := range u.queue {
+		bytes += len(e.Payload)
+	}
+
+	over := len(u.queue) > queueMax || bytes > queueBytesMax
+
+	return over && len(u.queue) > 1
 }
 
 func newQueuedMessage(action string, payload json.RawMessage) *queuedMessage {
@@ -358,7 +372,7 @@ func (u *upstream) dropOne() {
 		return !e.ofTransaction()
 	})
 	u.c.b.Log.Error(
-		"a message for a charger's platform is dropped: too many wait",
+		"a message for a charger's platform is dropped: too many wait, or too large ones",
 		"charger",
 		u.c.id,
 	)

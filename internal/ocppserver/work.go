@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// lookEvery is how often flexd is asked for an asset that it does not have.
-	lookEvery = time.Minute
+	// lookEvery is how often flexd is asked for an asset that it does not have, and assetEvery for one that it has: its
+	// power may be another by now, or it may be gone.
+	lookEvery, assetEvery = time.Minute, time.Hour
 	// synchroniseMax is the longest that a charger is left alone.
 	synchroniseMax = time.Minute
 	// triesMax is how often a profile is sent to a charger that does not answer.
@@ -52,7 +53,7 @@ var errAgain = errors.New("try again")
 func (c *charger) synchronise(ctx context.Context) time.Duration {
 	began := c.b.Now()
 	c.followPlatform()
-	again := errors.Join(c.takeLate(ctx), c.configure(ctx), c.sendCertificate(ctx))
+	again := errors.Join(c.takeLate(ctx), c.configure(ctx), c.sendCertificate(ctx), c.unbind(ctx))
 	numbers := within(&c.mu, func() []int {
 		c.lateDue(c.b.Now())
 		return c.numbers()
@@ -63,22 +64,13 @@ func (c *charger) synchronise(ctx context.Context) time.Duration {
 		n := c.connectors[number]
 		c.mu.Unlock()
 
-		for _, step := range []func(context.Context, *connector) error{
-			c.findAsset,
-			c.measure,
-			c.sendPlug,
-			c.refresh,
-			c.floor,
-			c.apply,
-			c.watch,
-			c.askMeter,
-			c.sendPhases,
-			c.sendFirmware,
+		// While flexd does not answer a charger still has its floor, and its meter is read.
+		for _, steps := range [][]task{
+			{c.findAsset, c.sendPlug, c.refresh},
+			{c.measure, c.floor, c.follow, c.askMeter},
+			{c.sendPhases, c.sendFirmware},
 		} {
-			if err := step(ctx, n); err != nil {
-				again = errors.Join(again, err)
-				break
-			}
+			again = errors.Join(again, inTurn(ctx, n, steps))
 		}
 	}
 
@@ -90,6 +82,38 @@ func (c *charger) synchronise(ctx context.Context) time.Duration {
 	}
 
 	return c.pause(began)
+}
+
+// task is what is done for a connector in each run of synchronise.
+type task func(context.Context, *connector) error
+
+// inTurn does steps for a connector until one fails.
+func inTurn(
+	ctx context.Context,
+	n *connector,
+	steps []task,
+) error {
+	for _, do := range steps {
+		if err := do(ctx, n); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// follow has the charger follow the connector's plan. That of a car that has gone is not sent to it any more, also where flexd
+// cannot be told that it has: the next car is not bound by it.
+func (c *charger) follow(ctx context.Context, n *connector) error {
+	c.mu.Lock()
+	gone := n.due(c.b.Now(), c.b.Timing.PlugOut) == reportedOut
+	c.mu.Unlock()
+
+	if gone {
+		return nil
+	}
+
+	return inTurn(ctx, n, []task{c.apply, c.watch})
 }
 
 // pause returns how long nothing will be due by itself after a run of synchronise that began at the instant. A step
@@ -138,6 +162,7 @@ func (c *charger) pause(began time.Time) time.Duration {
 func (c *charger) configure(ctx context.Context) error {
 	c.mu.Lock()
 	l, due := c.link, c.link != nil && !c.configured && !c.b.Now().Before(c.configureAt)
+	boots := c.boots
 	c.mu.Unlock()
 
 	if !due {
@@ -158,7 +183,13 @@ func (c *charger) configure(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	if c.link != l {
+	// Before it has booted a charger may answer nothing, or another thing.
+	booted := c.boots != boots
+	if booted {
+		c.settings.checked = false
+	}
+
+	if booted || c.link != l {
 		return errAgain
 	}
 
@@ -281,8 +312,11 @@ func (c *charger) noteCapabilities(conf configuration) {
 // findAsset asks flexd for the asset that the connector is: its external id is the charger's id
 // and the connector's number, as in CP1-2, or for the first connector the charger's id alone.
 func (c *charger) findAsset(ctx context.Context, n *connector) error {
-	known := !n.asset.ID.IsZero() && !n.stored
-	if known || c.b.Now().Before(n.lookAt) {
+	if !n.asset.ID.IsZero() && !n.stored {
+		c.readAsset(ctx, n)
+		return nil
+	}
+	if c.b.Now().Before(n.lookAt) {
 		return nil
 	}
 
@@ -343,6 +377,35 @@ func (c *charger) findAsset(ctx context.Context, n *connector) error {
 	return nil
 }
 
+// readAsset asks flexd once in a while for the connector's asset. While flexd does not answer, what was known goes on.
+func (c *charger) readAsset(ctx context.Context, n *connector) {
+	if c.b.Now().Before(n.readAt) {
+		return
+	}
+
+	a, err := c.b.Client.Asset(ctx, n.asset.ID)
+	if err == nil {
+		c.setAsset(n, a)
+		return
+	}
+
+	if client.StatusOf(err) == http.StatusNotFound {
+		c.forget(n, n.asset)
+		return
+	}
+
+	n.readAt = c.b.Now().Add(lookEvery)
+	c.b.Log.Warn(
+		"cannot ask flexd for an asset again",
+		"charger",
+		c.id,
+		"connector",
+		n.number,
+		"err",
+		err,
+	)
+}
+
 // assetNames are the external ids that a connector's asset may have, the likelier first.
 func (c *charger) assetNames(n *connector) []string {
 	names := []string{c.id + "-" + strconv.Itoa(n.number)}
@@ -353,12 +416,29 @@ func (c *charger) assetNames(n *connector) []string {
 	return names
 }
 
-// setAsset notes which asset a connector is; the zero value is none.
+// setAsset notes which asset a connector is; the zero value is none. Of another one than before flexd does not know yet
+// whether a car is there. What was sent by another power is sent again.
 func (c *charger) setAsset(n *connector, a client.AssetResponse) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
+	before := n.asset
 	n.asset = a
 	n.stored = false
+	n.readAt = c.b.Now().Add(assetEvery)
+	if before.ID.IsZero() {
+		return
+	}
+
+	if a.ID != before.ID {
+		n.reported = reportedNothing
+		return
+	}
+
+	if powerOf(a) != powerOf(before) {
+		n.sendAgain()
+		n.floorSent = false
+	}
 }
 
 // takePush takes the push that came for a name before it was known whose it is.
@@ -594,7 +674,7 @@ func (c *charger) writeBack(ctx context.Context) error {
 				err,
 			)
 
-			if s := client.StatusOf(err); s == 0 || s >= 500 {
+			if mayPass(client.StatusOf(err)) {
 				return errAgain
 			}
 		}
