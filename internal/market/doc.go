@@ -8,11 +8,12 @@
 // A publication is what one source said of one EFA day (23:00 to 23:00 in London), preliminary or final. It is never changed: another
 // price is another publication, and of several the latest counts. A publication is made only if it says something new. It counts as known
 // from the hour at which the day's prices come out (14:00 in London), or from now if that is past; the prices of a day that is over count as
-// if they had come out on time, so that a plan of the past can be made again.
+// if they had come out on time, so that a plan of the past can be made again. What revises them then counts from when what it revises did.
 //
 // # Fetching
 //
-// FetchPrices asks each source for today's and tomorrow's prices, at most every [AskEvery]. Sources: Elexon (market index, system
+// FetchPrices asks each source for today's and tomorrow's prices, and for six hours after 23:00 in London for those of the day that ended
+// then, at most every [AskEvery]. Sources: Elexon (market index, system
 // price), Nord Pool (N2EX day-ahead auction), Octopus Energy (a tariff's unit rates) and NESO's carbon intensity.
 //
 //   - A source that fails is reported and asked again; the others are fetched all the same.

@@ -15,6 +15,10 @@ import (
 // AskEvery is how long FetchPrices leaves a source alone after asking it.
 const AskEvery = 5 * time.Minute
 
+// afterwards is how long after the end of an EFA day FetchPrices still asks for its prices: those of its last half-hours
+// come out after it, and the first revisions of imbalance prices too.
+const afterwards = 6 * time.Hour
+
 // Report is what a fetch brought in.
 type Report struct {
 	Prices    int       // half-hours with a price
@@ -148,7 +152,7 @@ func (s *Service) publishAll(
 // publish keeps prices of one EFA day as a publication, if they say anything that the
 // source did not say before, be it that they are final. It counts as known from the day's hour
 // of publication or, if that is past, from now; the prices of a day that is over are history,
-// and count as if they had come out on time.
+// and count as if they had come out on time, but never before what the source said of them until then.
 func (s *Service) publish(
 	ctx context.Context,
 	p store.Publication,
@@ -176,9 +180,9 @@ func (s *Service) publish(
 			return nil
 		}
 
-		p.PublishedAt = s.outAt(day)
-		if p.PublishedAt.Before(all.Now()) && day.Span().To.After(all.Now()) {
-			p.PublishedAt = all.Now()
+		p.PublishedAt, err = s.knownAt(ctx, all, p, day)
+		if err != nil {
+			return err
 		}
 
 		made = true
@@ -189,7 +193,25 @@ func (s *Service) publish(
 	return made, err
 }
 
-// FetchPrices asks every source for today's and tomorrow's prices, and for the carbon beside
+// knownAt is when a publication of prices of an EFA day counts as known.
+func (s *Service) knownAt(
+	ctx context.Context,
+	all *store.All,
+	p store.Publication,
+	day flex.EFADay,
+) (time.Time, error) {
+	out := s.outAt(day)
+	if day.Span().To.After(all.Now()) {
+		return flex.Later(out, all.Now()), nil
+	}
+
+	// Of two publications the one that is known later counts: a revision is not to be known before what it revises.
+	before, err := all.LatestPublished(ctx, p.Source, p.Span)
+
+	return flex.Later(out, before), err
+}
+
+// FetchPrices asks every source for today's and tomorrow's prices, for some hours those of the day before too, and for the carbon beside
 // them, or home for what it has. A source that fails is reported and tried again; what it said before
 // is kept.
 func (s *Service) FetchPrices(ctx context.Context) (worker.Report, error) {
@@ -210,10 +232,9 @@ func (s *Service) FetchPrices(ctx context.Context) (worker.Report, error) {
 
 func (s *Service) askSources(ctx context.Context) (worker.Report, error) {
 	now := s.DB.Now()
-	today := flex.EFADayAt(now)
 	span := flex.Span{
-		From: today.Span().From,
-		To:   today.Add(1).Span().To,
+		From: flex.EFADayAt(now.Add(-afterwards)).Span().From,
+		To:   flex.EFADayAt(now).Add(1).Span().To,
 	}
 
 	var r worker.Report

@@ -210,6 +210,39 @@ func TestPublicationAndRevision(t *testing.T) {
 	})
 }
 
+// TestFetchPrices_AfterTheDay has the price of a day's last half-hour come after the day is over, as an imbalance price does,
+// and another be revised then: both count, and are published once.
+func TestFetchPrices_AfterTheDay(t *testing.T) {
+	each(t, "2025-01-15T22:40:00Z", func(t *testing.T, d *Service, c *clock, seed *storetest.Seed) {
+		s := &given{name: "imbalance", prices: flat(span("2025-01-14T23:00:00Z", "2025-01-15T22:30:00Z"), 40)}
+		d.Sources = []Source{s}
+		fetch := func(published int) {
+			t.Helper()
+			if r, err := d.FetchPrices(t.Context()); err != nil || r.Did != published {
+				t.Errorf("at %s: %+v, %v, want %d", c.now().Format("15:04"), r, err, published)
+			}
+		}
+
+		fetch(1)
+		c.set("2025-01-15T23:10:00Z")
+		s.prices["2025-01-15T22:30:00Z"] = 50
+		s.prices["2025-01-15T10:00:00Z"] = 45
+		fetch(1)
+		c.set("2025-01-15T23:20:00Z")
+		fetch(0)
+
+		day, err := d.Day(t.Context(), seed.Org, flex.Day{Year: 2025, Month: 1, Dom: 15}, "imbalance")
+		if err != nil || len(day.Quotes) != 48 {
+			t.Fatalf("%d quotes, %v", len(day.Quotes), err)
+		}
+		for i, want := range map[int]float64{19: 40, 20: 45, 45: 50} {
+			if got := TwoDecimals(day.Quotes[i].Price); got != want {
+				t.Errorf("half-hour %d: %v, want %v", i, got, want)
+			}
+		}
+	})
+}
+
 func TestNextDayIsLate(t *testing.T) {
 	each(t, "2025-01-15T10:00:00Z", func(t *testing.T, d *Service, c *clock, seed *storetest.Seed) {
 		s := &given{name: "exchange", prices: flat(span("2025-01-14T23:00:00Z", "2025-01-15T23:00:00Z"), 40)}

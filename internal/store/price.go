@@ -484,6 +484,24 @@ func (all *All) PricesOf(
 	))
 }
 
+// LatestPublished returns when the latest publication of a source that touches a span counts as known, or the zero time.
+func (all *All) LatestPublished(
+	ctx context.Context,
+	source string,
+	span flex.Span,
+) (time.Time, error) {
+	var at time.Time
+	err := all.row(
+		ctx,
+		`SELECT max(published_at) FROM publication WHERE source = $1 AND from_at < $2 AND to_at > $3`,
+		source,
+		micros(span.To),
+		micros(span.From),
+	).Scan(instant{&at})
+
+	return at, err
+}
+
 // PricedThrough returns the end of a source's last half-hour, or the zero time.
 func (all *All) PricedThrough(
 	ctx context.Context,
