@@ -3,6 +3,7 @@ package product
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -491,12 +492,17 @@ func (s *Service) SendOf(
 	})
 
 	var r worker.Report
-	for i := 0; i < len(due) && err == nil; i++ {
-		err = s.sendProduct(ctx, org, due[i].ID)
+	failed := err
+	for i := 0; i < len(due) && ctx.Err() == nil; i++ {
+		// it waits, and holds up no other
+		if err := s.sendProduct(ctx, org, due[i].ID); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("send the product %q: %w", due[i].Reference, err))
+			continue
+		}
 		r.Did++
 	}
 
-	return r, err
+	return r, failed
 }
 
 // errProductGone ends a transaction that would send what is not asked for any more.
