@@ -350,26 +350,27 @@ func order(
 		return err
 	}
 
-	wanted, err := wantedOf(ctx, tx, program, event)
+	now := tx.Now()
+	wanted, err := wantedOf(ctx, tx, program, lookedAt(event, current, now))
 	if err != nil {
 		return err
 	}
 
 	kept, asked := map[string]bool{}, map[string]bool{}
 	for _, o := range current {
-		kept[keyOf(&o)] = true
+		kept[keyOf(&o, now)] = true
 	}
 
 	for _, w := range wanted {
 		o := w.record(program)
-		key := keyOf(&o)
+		key := keyOf(&o, now)
 		twice := kept[key] || asked[key]
+		done := w.Problem == wasOver && hadOrder(current, &o)
 		asked[key] = true
 
-		missed := o.State == store.ADRWaiting && !o.To.After(
-			tx.Now(),
-		) // before the program was bound
-		if twice || missed {
+		// before the program was bound
+		missed := o.State == store.ADRWaiting && !o.To.After(now)
+		if twice || missed || done {
 			continue
 		}
 		if err := tx.AddADROrder(ctx, &o); err != nil {
@@ -378,7 +379,7 @@ func order(
 	}
 
 	for _, o := range current {
-		if !asked[keyOf(&o)] && o.To.After(tx.Now()) {
+		if !asked[keyOf(&o, now)] && o.To.After(now) {
 			if err := tx.WithdrawADROrder(ctx, o.ID); err != nil {
 				return err
 			}
@@ -388,8 +389,43 @@ func order(
 	return nil
 }
 
-// keyOf is what makes two orders the same.
-func keyOf(o *store.ADROrder) string {
+// lookedAt are the events that are looked at even if they are over: the one that is given, if any, and those of which
+// something is still carried out, as their start was moved at random.
+func lookedAt(
+	event flex.ADRObjectID,
+	current []store.ADROrder,
+	now time.Time,
+) []flex.ADRObjectID {
+	var also []flex.ADRObjectID
+	if !event.IsZero() {
+		also = append(also, event)
+	}
+
+	for i := range current {
+		if current[i].To.After(now) {
+			also = append(also, current[i].Event)
+		}
+	}
+
+	return also
+}
+
+// hadOrder reports whether an interval of an event was asked for before in some of its time.
+func hadOrder(current []store.ADROrder, o *store.ADROrder) bool {
+	return slices.ContainsFunc(current, func(k store.ADROrder) bool {
+		same := k.Event == o.Event && k.Interval == o.Interval
+		return same && !k.Meet(o.Span).Empty()
+	})
+}
+
+// keyOf is what makes two orders the same, as far as they are still to come. When what is under way began makes no difference:
+// the event that had the time before may be over by now.
+func keyOf(o *store.ADROrder, now time.Time) string {
+	from := o.From
+	if o.To.After(now) {
+		from = flex.Later(from, now)
+	}
+
 	limit := flex.Watts(-1)
 	if o.Limit != nil {
 		limit = *o.Limit
@@ -404,7 +440,7 @@ func keyOf(o *store.ADROrder) string {
 	return fmt.Sprint(
 		o.Event,
 		o.Interval,
-		o.From.Unix(),
+		from.Unix(),
 		o.To.Unix(),
 		int64(o.Change),
 		int64(limit),
@@ -436,11 +472,12 @@ func (o *Order) record(program flex.ADRObjectID) store.ADROrder {
 	return r
 }
 
-// wantedOf are what a program's events ask for that are not over, and one event more; none if it is not bound.
+// wantedOf are what a program's events ask for that are not over, and some events more; none if it is not bound.
 func wantedOf(
 	ctx context.Context,
 	tx *store.Tx,
-	program, event flex.ADRObjectID,
+	program flex.ADRObjectID,
+	also []flex.ADRObjectID,
 ) ([]Order, error) {
 	bindings, err := tx.ADRBindings(ctx, program)
 	if err != nil || len(bindings) == 0 {
@@ -457,16 +494,22 @@ func wantedOf(
 		return nil, err
 	}
 
-	if !event.IsZero() &&
-		!slices.ContainsFunc(events, func(e flex.ADRObject) bool {
-			return e.ID == event
-		}) {
+	looked := map[flex.ADRObjectID]bool{}
+	for i := range events {
+		looked[events[i].ID] = true
+	}
+
+	for _, id := range also {
+		if looked[id] {
+			continue
+		}
+
+		looked[id] = true
 		over, err := tx.ADRObjects(ctx, flex.ADRSearch{
 			Kind:    flex.ADREvent,
 			Program: program,
-			ID:      event,
+			ID:      id,
 		})
-
 		if err != nil {
 			return nil, err
 		}
@@ -487,14 +530,9 @@ func wantedOf(
 	return rank(wanted), nil
 }
 
-// beside reports whether two orders are carried out beside each other: those of one event, and limits of two
-// directions.
-func (o *Order) beside(other *Order) bool {
-	return o.Event == other.Event || o.Direction != other.Direction
-}
-
 // rank gives each instant to the event of the highest priority, and of the same to the newest: of the
-// others' orders there remains what is left of their time. What is left without time is outranked.
+// others' orders there remains what is left of their time. What is left without time is outranked. Those of one event are
+// carried out beside each other, and so are limits of two directions.
 func rank(orders []Order) []Order {
 	slices.SortStableFunc(orders, func(a, b Order) int {
 		return cmp.Or(
@@ -505,21 +543,20 @@ func rank(orders []Order) []Order {
 	})
 
 	var ranked []Order
+	taken := map[flex.Direction]timeline{}
+	first := 0 // of the event's orders
 	for i, o := range orders {
+		if o.Event != orders[first].Event {
+			take(taken, orders[first:i])
+			first = i
+		}
+
 		if o.Problem != "" {
 			ranked = append(ranked, o)
 			continue
 		}
 
-		left, by := []flex.Span{o.Span}, ""
-		for _, higher := range orders[:i] {
-			if higher.Problem != "" || o.beside(&higher) ||
-				higher.Meet(o.Span).Empty() {
-				continue
-			}
-			left, by = without(left, higher.Span), higher.Event.ID.String()
-		}
-
+		left, by := taken[o.Direction].free(o.Span)
 		if len(left) == 0 {
 			o.Outrank = by
 			ranked = append(ranked, o)
@@ -535,18 +572,64 @@ func rank(orders []Order) []Order {
 	return ranked
 }
 
-// without are spans less another.
-func without(spans []flex.Span, taken flex.Span) []flex.Span {
-	var left []flex.Span
-	for _, s := range spans {
-		before := flex.Span{From: s.From, To: flex.Earlier(s.To, taken.From)}
-		after := flex.Span{From: flex.Later(s.From, taken.To), To: s.To}
-		for _, part := range []flex.Span{before, after} {
-			if part.From.Before(part.To) {
-				left = append(left, part)
-			}
+// take gives an event's orders what is free of their time, in each direction.
+func take(taken map[flex.Direction]timeline, orders []Order) {
+	for i := range orders {
+		if o := &orders[i]; o.Problem == "" {
+			taken[o.Direction] = taken[o.Direction].with(o)
 		}
 	}
+}
 
-	return left
+// timeline is the time that events have, in its order: no two parts overlap.
+type timeline []takenTime
+
+// takenTime is time that an event has.
+type takenTime struct {
+	flex.Span
+	by string // the event
+}
+
+// after is the place of the first part that ends after an instant.
+func (t timeline) after(at time.Time) int {
+	i, _ := slices.BinarySearchFunc(t, at, func(part takenTime, at time.Time) int {
+		if part.To.After(at) {
+			return 1
+		}
+		return -1
+	})
+
+	return i
+}
+
+// free is what is left of a span, and the last event that has some of its time.
+func (t timeline) free(s flex.Span) ([]flex.Span, string) {
+	var left []flex.Span
+	at, by := s.From, ""
+	for _, part := range t[t.after(s.From):] {
+		if !part.From.Before(s.To) {
+			break
+		}
+		if at.Before(part.From) {
+			left = append(left, flex.Span{From: at, To: part.From})
+		}
+
+		at, by = part.To, part.by
+	}
+
+	if at.Before(s.To) {
+		left = append(left, flex.Span{From: at, To: s.To})
+	}
+
+	return left, by
+}
+
+// with is the timeline on which an order has what is free of its time.
+func (t timeline) with(o *Order) timeline {
+	left, _ := t.free(o.Span)
+	for _, span := range left {
+		t = slices.Insert(t, t.after(span.From), takenTime{span, o.Event.ID.String()})
+	}
+
+	return t
 }

@@ -26,7 +26,7 @@
 //
 // The same document twice changes nothing. At each instant the event of the highest priority counts (0 is the highest); of
 // another's orders what is left of their time remains. A start at random is drawn by a hash of the event's id and the
-// interval, so that it is the same each time. A preview makes the same change in a transaction that is rolled back.
+// interval, so that it is the same each time; intervals that follow one another are moved together. A preview makes the same change in a transaction that is rolled back.
 //
 // ReportOrders writes flexd's own report of each event, again whenever its orders' state changes, and 1, 6 and 26 hours
 // after an order's end, when more meters were read. An order is short if it brought less than 95 % of what was asked.
@@ -36,7 +36,8 @@
 // What subscribers are to be notified of is queued in the transaction that writes the object, as a job of the kind openadr
 // (package store has the queue's protocol). SendNotices makes an attempt under a lease of two minutes. One that fails is
 // tried again after 10 s, 20 s, 40 s and so on, up to 15 min apart and 12 times in all; after that it is given up. A notice may
-// arrive twice, and notices of different objects in any order.
+// arrive twice, and in any order: one that is tried again comes after later ones, of the same object too. Its modificationDateTime tells which is the newer.
+// An address that does not answer is called once in a run: what else was to be sent to it waits, as if it had been tried.
 //
 // # Other parties' servers
 //

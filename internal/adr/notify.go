@@ -157,8 +157,18 @@ func (s *Service) SendNotices(ctx context.Context) (worker.Report, error) {
 		return worker.Report{}, err
 	}
 
+	// An address that does not answer is called once in a run: else it would keep all others waiting, once for each notice.
+	silent := map[string]string{}
 	for _, n := range due {
-		problem := s.send(ctx, n)
+		problem, isSilent := silent[n.URL]
+		if !isSilent {
+			var answered bool
+			problem, answered = s.send(ctx, n)
+			if !answered {
+				silent[n.URL] = problem
+			}
+		}
+
 		err := s.DB.WriteAll(ctx, func(all *store.All) error {
 			if problem == "" || n.Tries >= noticeTries {
 				return all.ADRNoticeDone(ctx, n, problem)
@@ -180,8 +190,11 @@ func (s *Service) SendNotices(ctx context.Context) (worker.Report, error) {
 	return worker.Report{Did: taken, More: taken == noticesAtOnce}, nil
 }
 
-// send sends a notice once and says what went wrong, "" if nothing did.
-func (s *Service) send(ctx context.Context, n store.ADRNotice) string {
+// send sends a notice once and says what went wrong, "" if nothing did, and whether there was an answer.
+func (s *Service) send(
+	ctx context.Context,
+	n store.ADRNotice,
+) (problem string, answered bool) {
 	header := map[string]string{"Content-Type": "application/json"}
 	if n.Token != "" {
 		header["Authorization"] = "Bearer " + n.Token.Reveal()
@@ -195,14 +208,14 @@ func (s *Service) send(ctx context.Context, n store.ADRNotice) string {
 	})
 
 	if a.Status >= 200 && a.Status < 300 {
-		return ""
+		return "", true
 	}
 
 	if err != nil {
-		return err.Error()
+		return err.Error(), a.Status != 0
 	}
 
-	return "it answered " + strconv.Itoa(a.Status)
+	return "it answered " + strconv.Itoa(a.Status), true
 }
 
 // Purge deletes notices that are over.

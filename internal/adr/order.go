@@ -73,9 +73,15 @@ var notOrdered = map[string]bool{
 	"CONTROL_SETPOINT":      true,
 }
 
+// wasOver is the problem of an order whose time had passed when its event was written.
+const wasOver = "it was over when it came"
+
+// repeats is the problem of an event that asks for its intervals again and again.
+const repeats = "the event's duration is longer than its intervals, and flexd does not repeat them: give each its interval"
+
 // ordersOf are what an event of a bound program asks of the fleet, interval by interval, in whole
 // minutes. A payload that asks nothing of a fleet, as a price, is left out. What is asked for and cannot
-// be has a problem: an end that is not given, a unit that is no power, a level without its change.
+// be has a problem: an end that is not given, a unit that is no power, a level without its change, intervals again.
 func ordersOf(b *flex.ADRBinding, event *flex.ADRObject) ([]Order, error) {
 	var d eventDocument
 	if err := json.Unmarshal([]byte(event.Document), &d); err != nil {
@@ -83,7 +89,8 @@ func ordersOf(b *flex.ADRBinding, event *flex.ADRObject) ([]Order, error) {
 	}
 
 	var orders []Order
-	for n, i := range d.timed(event.ModifiedAt) {
+	intervals := d.timed(event.ModifiedAt)
+	for n, i := range intervals {
 		for _, p := range i.Payloads {
 			o, asks, err := orderOf(b, &d, p)
 			if err != nil {
@@ -95,9 +102,19 @@ func ordersOf(b *flex.ADRBinding, event *flex.ADRObject) ([]Order, error) {
 			o.Event, o.Interval = event, n
 			o.Direction = directionOf(p.Type)
 			o.Priority = d.priority()
-			o.time(&i, n)
+			o.time(&i)
 			orders = append(orders, o)
 		}
+	}
+
+	if end, looped := d.repeated(event.ModifiedAt, intervals); looped && len(orders) > 0 {
+		orders = append(orders, Order{
+			Event:     event,
+			Interval:  len(intervals),
+			Span:      flex.Span{From: end, To: end.Add(time.Minute)},
+			Direction: flex.Import,
+			Problem:   repeats,
+		})
 	}
 
 	return orders, nil
@@ -116,8 +133,8 @@ func (e *eventDocument) priority() int64 {
 
 // time gives an order its whole minutes. One without an end, or that was over when it came, cannot be
 // carried out.
-func (o *Order) time(i *timedInterval, n int) {
-	shift := offset(o.Event.ID, n, i.Randomize)
+func (o *Order) time(i *timedInterval) {
+	shift := offset(o.Event.ID, i.Draw, i.Randomize)
 	o.From = i.From.Add(shift + time.Minute - 1).Truncate(time.Minute)
 	o.To = i.To.Add(shift).Truncate(time.Minute)
 
@@ -128,7 +145,7 @@ func (o *Order) time(i *timedInterval, n int) {
 	case !o.From.Before(o.To):
 		problem = "it is shorter than a minute"
 	case !o.To.After(o.Event.ModifiedAt):
-		problem = "it was over when it came"
+		problem = wasOver
 	}
 	if !o.From.Before(o.To) {
 		o.To = o.From.Add(time.Minute) // so that it has a time

@@ -64,6 +64,10 @@ func TestOrders(t *testing.T) {
 		{evening + `"intervals":[{"id":0,"payloads":[{"type":"EXPORT_CAPACITY_LIMIT","values":[3]},{"type":"IMPORT_CAPACITY_LIMIT","values":[7]}]}]`,
 			"17:00-18:00 not above 3 kW of export, 17:00-18:00 not above 7 kW"},
 		{evening + `"intervals":[{"id":0,"payloads":[{"type":"CONTROL_SETPOINT","values":[3]}]}]`, "does not carry this out"},
+		{`"intervalPeriod":{"start":"2026-01-15T17:00:00Z","duration":"PT30M","randomizeStart":"PT10M"},"intervals":[{"id":0,"payloads":[{"type":"SIMPLE","values":[1]}]},{"id":1,"payloads":[{"type":"SIMPLE","values":[2]}]}]`,
+			"17:00-17:30 -100 kW, 17:30-18:00 -200.5 kW"},
+		{`"duration":"P7D",` + evening + `"intervals":[{"id":0,"payloads":[{"type":"SIMPLE","values":[1]}]}]`,
+			"17:00-18:00 -100 kW, 18:00-18:01 the event's duration is longer than its intervals"},
 		{`"payloadDescriptors":[{"payloadType":"DISPATCH_SETPOINT","units":"KWH"}],"intervalPeriod":{"duration":"PT1H"},"intervals":[{"id":0,"payloads":[{"type":"DISPATCH_SETPOINT","values":[3]}]}]`, `unit "KWH"`},
 	} {
 		orders, err := ordersOf(b, eventWith("{"+at.event+"}"))
@@ -78,6 +82,45 @@ func TestOrders(t *testing.T) {
 		if got := strings.Join(said, ", "); !strings.Contains(got, at.want) {
 			t.Errorf("%s: %s, want %s", at.event, got, at.want)
 		}
+	}
+}
+
+// TestEnd has an event that says in its interval alone when it begins be over a length of its own later.
+func TestEnd(t *testing.T) {
+	var e eventDocument
+	err := json.Unmarshal([]byte(`{"duration":"PT1H","intervals":[{"id":0,"intervalPeriod":{"start":"2026-01-16T17:00:00Z","duration":"PT1H"},"payloads":[]}]}`), &e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := e.end(noon); !got.Equal(time.Date(2026, 1, 16, 18, 0, 0, 0, time.UTC)) {
+		t.Errorf("it ends at %s", got)
+	}
+}
+
+// TestReported has a report leave out what was withdrawn where there is more than it may have.
+func TestReported(t *testing.T) {
+	orders := make([]store.ADROrder, IntervalsMax+2)
+	for i := range orders {
+		orders[i] = store.ADROrder{Interval: i, State: store.ADRSent}
+	}
+	orders[7].State = store.ADRWithdrawn
+
+	_, kept, outcomes := reported(flex.ADRObjectID{1}, orders, make([]*Outcome, len(orders)))
+	if len(kept) != IntervalsMax || len(outcomes) != IntervalsMax || kept[0].Interval != 1 || kept[6].Interval != 8 {
+		t.Errorf("%d orders and %d outcomes, from %d on", len(kept), len(outcomes), kept[0].Interval)
+	}
+}
+
+// TestInOrder has a server's events be kept in the order in which they were made there.
+func TestInOrder(t *testing.T) {
+	found := map[string]map[string]any{
+		"c": {"createdDateTime": "2026-01-15T10:00:10Z"},
+		"a": {"createdDateTime": "2026-01-15T10:00:20Z"},
+		"b": {"createdDateTime": "2026-01-15T10:00:20Z"},
+		"d": {},
+	}
+	if got := strings.Join(inOrder(found), " "); got != "d c a b" {
+		t.Errorf("%s", got)
 	}
 }
 
@@ -119,6 +162,11 @@ func TestRank(t *testing.T) {
 			from := draw.IntN(50)
 			way := []flex.Direction{flex.Import, flex.Export}[draw.IntN(2)]
 			orders = append(orders, Order{Direction: way, Event: events[i], Priority: int64(draw.IntN(3)), Change: flex.Watts(i + 1), Span: flex.Span{From: minute(from), To: minute(from + 1 + draw.IntN(20))}})
+			if next := orders[len(orders)-1]; draw.IntN(2) == 0 { // a later interval, whose end is known
+				next.From = next.To.Add(time.Duration(draw.IntN(2)) * time.Minute)
+				next.To = next.From.Add(time.Minute)
+				orders = append(orders, next)
+			}
 		}
 
 		asked := append([]Order{}, orders...)

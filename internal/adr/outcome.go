@@ -2,6 +2,7 @@ package adr
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -59,12 +60,17 @@ func (s *Service) ReportOrdersOf(
 	})
 
 	var r worker.Report
-	for i := 0; i < len(due) && err == nil; i++ {
-		err = s.reportEvent(ctx, org, due[i])
+	failed := err
+	for i := 0; i < len(due) && ctx.Err() == nil; i++ {
+		// it is tried again, and holds up no other
+		if err := s.reportEvent(ctx, org, due[i]); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("report on the event %s: %w", due[i], err))
+			continue
+		}
 		r.Did++
 	}
 
-	return r, err
+	return r, failed
 }
 
 // reportEvent reports what became of what one event asked for.
@@ -256,7 +262,7 @@ func (s *Service) keepReport(
 		},
 		was,
 		flex.ADRReport,
-		reportDocument(event, orders, outcomes),
+		reportDocument(reported(event, orders, outcomes)),
 	)
 
 	if flex.KindOf(err) == flex.Conflict { // the organisation has as many reports as it may
@@ -268,6 +274,30 @@ func (s *Service) keepReport(
 	}
 
 	return s.notify(ctx, tx, &o, operationOf(was))
+}
+
+// reported are the orders of an event that its report has: all, or as many as a report may have. Those that were withdrawn are left
+// out first, then the earliest.
+func reported(
+	event flex.ADRObjectID,
+	orders []store.ADROrder,
+	outcomes []*Outcome,
+) (flex.ADRObjectID, []store.ADROrder, []*Outcome) {
+	if len(orders) <= IntervalsMax {
+		return event, orders, outcomes
+	}
+
+	var kept []store.ADROrder
+	var of []*Outcome
+	for i := range orders {
+		if orders[i].State != store.ADRWithdrawn {
+			kept, of = append(kept, orders[i]), append(of, outcomes[i])
+		}
+	}
+
+	from := max(0, len(kept)-IntervalsMax)
+
+	return event, kept[from:], of[from:]
 }
 
 // reportDocument is the report of what became of an event: an interval for each order.

@@ -329,7 +329,7 @@ func (r *remote) sendReport(
 	}
 
 	// What is refused would be refused again: the next one is sent when something has changed.
-	if err != nil && (status == 400 || status == 404) {
+	if err != nil && slices.Contains([]int{400, 404, 409}, status) {
 		err = refusal{err}
 	}
 

@@ -268,6 +268,9 @@ const (
 	TargetsMax   = 1_000  // of an object
 	IntervalsMax = 10_000 // of an event, or of a resource in a report
 	ItemsMax     = 1_000  // of every other list
+	// of what a subscription asks for: each operation on each kind. A change makes a notice for each that it fits, for each
+	// subscription.
+	OperationsMax = 24
 	// characters of a text that the specification does not limit
 	TextMax  = 8_000
 	int32Max = 1<<31 - 1
@@ -405,7 +408,7 @@ var subscriptionRule = object{
 		{name: "objects", rule: list{text{oneOf: kinds}, ItemsMax}, must: true},
 		{name: "operations", rule: list{text{oneOf: operations}, ItemsMax}, must: true},
 		{name: "callbackUrl", rule: uri, must: true}, {name: "bearerToken", rule: text{}, keep: true},
-	}, ItemsMax}, must: true},
+	}, OperationsMax}, must: true},
 }
 
 // A VEN and a resource are written in two ways: by business logic, and by the VEN itself, which

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"time"
+
+	"flexd/internal/flex"
 )
 
 // lengthForm and lengthStart are the specification's form of a length of time.
@@ -133,20 +135,22 @@ type timedInterval struct {
 	ID        int
 	From, To  time.Time // To is zero without an end
 	Randomize lengthOf
-	Payloads  []valuesOf
+	// the place of the interval whose start is drawn for it: those that follow one another move together
+	Draw     int
+	Payloads []valuesOf
 }
 
 // timed gives the intervals of an event their instants: an interval's own, or that of the event,
 // one after the other. A start that is not given, or is said to be now, is that instant.
 func (e *eventDocument) timed(now time.Time) []timedInterval {
-	start := e.Period.from(now)
+	start, draw := e.Period.from(now), 0
 
 	var found []timedInterval
-	for _, i := range e.Intervals {
+	for n, i := range e.Intervals {
 		period := e.Period
 		if i.Period != nil {
 			if i.Period.Start != "" {
-				start = i.Period.from(now)
+				start, draw = i.Period.from(now), n
 			}
 
 			if i.Period.Length != "" {
@@ -154,13 +158,14 @@ func (e *eventDocument) timed(now time.Time) []timedInterval {
 			}
 
 			if i.Period.Randomize != "" {
-				period.Randomize = i.Period.Randomize
+				period.Randomize, draw = i.Period.Randomize, n
 			}
 		}
 
 		one := timedInterval{
 			ID:       i.ID,
 			From:     start,
+			Draw:     draw,
 			Payloads: i.Payloads,
 		}
 
@@ -192,22 +197,49 @@ func (p *periodDocument) from(now time.Time) time.Time {
 
 // end is when an event is over; zero if that is not known, or never.
 func (e *eventDocument) end(now time.Time) time.Time {
+	intervals := e.timed(now)
 	if l, err := parseLength(e.Length); err == nil && !l.zero() {
 		if l.endless {
 			return time.Time{}
 		}
-		return l.after(e.Period.from(now))
+		return l.after(e.begin(now, intervals))
 	}
 
+	return latestEnd(intervals)
+}
+
+// begin is when an event begins: as it says itself, or else its first interval.
+func (e *eventDocument) begin(now time.Time, intervals []timedInterval) time.Time {
+	if e.Period.Start == "" && len(intervals) > 0 {
+		return intervals[0].From
+	}
+
+	return e.Period.from(now)
+}
+
+// latestEnd is when the last of some intervals is over; zero if one has no end.
+func latestEnd(intervals []timedInterval) time.Time {
 	var latest time.Time
-	for _, i := range e.timed(now) {
+	for _, i := range intervals {
 		if i.To.IsZero() {
 			return time.Time{}
 		}
-		if i.To.After(latest) {
-			latest = i.To
-		}
+		latest = flex.Later(latest, i.To)
 	}
 
 	return latest
+}
+
+// repeated reports whether an event lasts longer than its intervals, which has them repeated, and when these end.
+func (e *eventDocument) repeated(
+	now time.Time,
+	intervals []timedInterval,
+) (time.Time, bool) {
+	end := latestEnd(intervals)
+	l, err := parseLength(e.Length)
+	if err != nil || l.zero() || end.IsZero() {
+		return end, false
+	}
+
+	return end, l.endless || l.after(e.begin(now, intervals)).After(end)
 }

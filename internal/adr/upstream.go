@@ -8,8 +8,8 @@ import (
 	"encoding/json"
 	"maps"
 	"net/url"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"flexd/internal/egress"
@@ -26,8 +26,12 @@ const (
 	upstreamEvents = 1000 // of a program at most
 	// to ask a server, with all that is read and sent
 	upstreamTime = 60 * time.Second
+	// while some are asked, it is looked so often whether others are due
+	upstreamLook = 2 * time.Second
 	// after an event's end, if the server no longer has it
 	mirrorsKept = 90 * 24 * time.Hour
+	// an event that is gone so shortly before its end is over by the server's clock, and was not cancelled
+	clockSpare = 30 * time.Second
 )
 
 // AddUpstream has the organisation be a VEN of another party's server: the events of one of its programs
@@ -210,7 +214,7 @@ func (s *Service) RemoveUpstream(
 	return err
 }
 
-// dropProgram deletes a program, with its events and the subscriptions to it.
+// dropProgram deletes a program, with its events and the subscriptions to it. What they asked for is withdrawn once, at the end.
 func (s *Service) dropProgram(
 	ctx context.Context,
 	tx *store.Tx,
@@ -225,7 +229,7 @@ func (s *Service) dropProgram(
 	}
 
 	for i := range events {
-		if err := s.dropAndNotify(ctx, tx, &events[i]); err != nil {
+		if err := s.forget(ctx, tx, &events[i]); err != nil {
 			return err
 		}
 	}
@@ -241,15 +245,7 @@ func (s *Service) dropProgram(
 		return err
 	}
 
-	return s.dropAndNotify(ctx, tx, &kept)
-}
-
-func (s *Service) dropAndNotify(
-	ctx context.Context,
-	tx *store.Tx,
-	kept *flex.ADRObject,
-) error {
-	o, err := objectOf(kept)
+	o, err := objectOf(&kept)
 	if err != nil {
 		return err
 	}
@@ -257,7 +253,24 @@ func (s *Service) dropAndNotify(
 		return err
 	}
 
-	return drop(ctx, tx, kept)
+	return drop(ctx, tx, &kept)
+}
+
+// forget deletes an event and notifies of it. What it asked for stays until the program's orders are looked at.
+func (s *Service) forget(
+	ctx context.Context,
+	tx *store.Tx,
+	event *flex.ADRObject,
+) error {
+	o, err := objectOf(event)
+	if err != nil {
+		return err
+	}
+	if err := s.notify(ctx, tx, &o, opDelete); err != nil {
+		return err
+	}
+
+	return tx.DropADRObject(ctx, event.ID)
 }
 
 // checkOwn refuses to change what is kept of another party's server, which would say otherwise again.
@@ -283,32 +296,52 @@ func checkOwn(ctx context.Context, tx *store.Tx, o *flex.ADRObject) error {
 }
 
 // AskUpstreams asks the servers that are due for their events, and reports to them. One that does not
-// answer keeps no other waiting. It is safe to run twice and on several machines.
+// answer keeps no other waiting, also none that becomes due meanwhile. It is safe to run twice and on several machines.
 func (s *Service) AskUpstreams(ctx context.Context) (worker.Report, error) {
+	last := time.Now().Add(upstreamTime)
+	look := time.NewTicker(upstreamLook)
+	defer look.Stop()
+
+	var r worker.Report
+	ended := make(chan error)
+	due, failed := s.dueUpstreams(ctx)
+	for asking := 0; ; {
+		for i := range due {
+			u := &due[i]
+			go func() { ended <- s.askAndNote(ctx, u) }()
+		}
+
+		asking += len(due)
+		r.Did += len(due)
+		due = nil
+		if asking == 0 {
+			return r, failed
+		}
+
+		var wrong error
+		select {
+		case wrong = <-ended:
+			asking--
+		case <-look.C:
+			if time.Now().Before(last) { // the next run asks the others
+				due, wrong = s.dueUpstreams(ctx)
+			}
+		}
+
+		failed = cmp.Or(wrong, failed)
+	}
+}
+
+// dueUpstreams claims the servers that are due.
+func (s *Service) dueUpstreams(ctx context.Context) ([]store.ADRUpstream, error) {
 	var due []store.ADRUpstream
 	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		var err error
 		due, err = all.TakeADRUpstreams(ctx)
 		return err
 	})
-	if err != nil {
-		return worker.Report{}, err
-	}
 
-	failed := make([]error, len(due))
-	var asking sync.WaitGroup
-	for i := range due {
-		asking.Go(func() { failed[i] = s.askAndNote(ctx, &due[i]) })
-	}
-
-	asking.Wait()
-	for _, of := range failed {
-		if of != nil {
-			err = of
-		}
-	}
-
-	return worker.Report{Did: len(due)}, err
+	return due, err
 }
 
 // askAndNote asks a server and keeps what came of it. An error is flexd's own, a panic too: it runs beside
@@ -409,8 +442,8 @@ func (s *Service) mirror(
 			return err
 		}
 
-		for remote, fields := range found {
-			err := m.keepEvent(ctx, remote, fields)
+		for _, remote := range inOrder(found) {
+			err := m.keepEvent(ctx, remote, found[remote])
 			kind := flex.KindOf(err)
 			if kind == flex.Malformed || kind == flex.Conflict {
 				unread = flex.Fail(
@@ -430,10 +463,27 @@ func (s *Service) mirror(
 		if err := m.dropOthers(ctx, found); err != nil {
 			return err
 		}
+		if err := m.reorder(ctx); err != nil {
+			return err
+		}
 		return linkAlive(ctx, tx, u.Program)
 	})
 
 	return unread, err
+}
+
+// inOrder are the names of a server's events in the order in which it made them: of two of one priority the newer counts.
+func inOrder(found map[string]map[string]any) []string {
+	made := func(name string) time.Time {
+		text, _ := found[name]["createdDateTime"].(string)
+		at, _ := time.Parse(time.RFC3339, text) // without one it is the oldest
+
+		return at
+	}
+
+	return slices.SortedFunc(maps.Keys(found), func(a, b string) int {
+		return cmp.Or(made(a).Compare(made(b)), cmp.Compare(a, b))
+	})
 }
 
 // mirroring is what is kept of a server, in a transaction.
@@ -443,6 +493,32 @@ type mirroring struct {
 	of      *store.ADRUpstream
 	mirrors map[string]store.ADRMirror // by the event's id there
 	events  map[flex.ADRObjectID]*flex.ADRObject
+	changed bool               // an event is new, changed or gone
+	over    []flex.ADRObjectID // those of them that are over already
+}
+
+// note has an event that was kept be looked at once all are kept.
+func (m *mirroring) note(o *Object) {
+	m.changed = true
+	if !o.EndsAt.IsZero() && !o.EndsAt.After(m.tx.Now()) {
+		m.over = append(m.over, o.ID)
+	}
+}
+
+// reorder has what the changed events ask for be what is carried out. It is done once for all of them: each time, all events of the
+// program are held against each other.
+func (m *mirroring) reorder(ctx context.Context) error {
+	for _, event := range m.over {
+		if err := order(ctx, m.tx, m.of.Program, event); err != nil {
+			return err
+		}
+	}
+
+	if !m.changed {
+		return nil
+	}
+
+	return order(ctx, m.tx, m.of.Program, flex.ADRObjectID{})
 }
 
 func (m *mirroring) read(ctx context.Context) error {
@@ -512,10 +588,7 @@ func (m *mirroring) keepEvent(
 		return err
 	}
 
-	if err := reorder(ctx, m.tx, was, &o.ADRObject); err != nil {
-		return err
-	}
-
+	m.note(&o)
 	if err := m.notify(ctx, m.tx, &o, operationOf(was)); err != nil {
 		return err
 	}
@@ -537,13 +610,14 @@ func (m *mirroring) dropOthers(
 		}
 
 		e := m.events[kept.Event]
-		over := e != nil && !e.EndsAt.IsZero() && !e.EndsAt.After(m.tx.Now())
+		over := e != nil && !e.EndsAt.IsZero() && !e.EndsAt.After(m.tx.Now().Add(clockSpare))
 		if over && e.EndsAt.Add(mirrorsKept).After(m.tx.Now()) {
 			continue // what became of it is still to be reported
 		}
 
 		if e != nil {
-			if err := m.dropAndNotify(ctx, m.tx, e); err != nil {
+			m.changed = true
+			if err := m.forget(ctx, m.tx, e); err != nil {
 				return err
 			}
 		}

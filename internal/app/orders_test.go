@@ -172,6 +172,145 @@ func TestOrders(t *testing.T) {
 	})
 }
 
+// TestOrders_UnderWay has an event change when its first interval is over, and another be written when one that had a part of its
+// time is over: what was carried out is not refused afterwards, and what is under way goes on.
+func TestOrders_UnderWay(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		d := newDispatcher(t, url)
+		none := flex.ADRObjectID{}
+		program := d.put(flex.ADRProgram, none, `{"programName":"peak"}`)
+		b := flex.ADRBinding{Program: program, Service: "dno"}
+		if err := second(d.adr.Bind(t.Context(), d.org, &b, true)); err != nil {
+			t.Fatal(err)
+		}
+
+		stand := func(step string, want ...string) {
+			t.Helper()
+			if _, err := d.control.SendOrders(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			orders, err := d.adr.Orders(t.Context(), d.org, 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			var got []string
+			for _, o := range orders {
+				got = append(got, o.From.Format("15:04-")+o.To.Format("15:04 ")+fmt.Sprint(o.Change.KW())+" "+string(o.State))
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("%s:\n%s\nwant\n%s", step, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+		}
+
+		two := func(payload string) string {
+			return fmt.Sprintf(`{"programID":%q,"intervalPeriod":{"start":"2026-01-15T18:00:00Z","duration":"PT1H"},"intervals":[{"id":0,"payloads":[%s]},{"id":1,"payloads":[%s]}]}`,
+				program, less5, payload)
+		}
+		one := d.put(flex.ADREvent, none, two(less5))
+		stand("two intervals", "18:00-19:00 -5 sent", "19:00-20:00 -5 sent")
+
+		d.now = d.now.Add(2*time.Hour + 10*time.Minute)
+		d.put(flex.ADREvent, one, two(less7))
+		stand("changed", "18:00-19:00 -5 sent", "19:00-20:00 -5 withdrawn", "19:00-20:00 -7 sent")
+
+		short := strings.Replace(event(program, "19:20", 0, less5), "PT1H", "PT10M", 1)
+		d.put(flex.ADREvent, none, short)
+		parts := []string{"19:00-19:20 -7 sent", "19:00-20:00 -5 withdrawn", "19:00-20:00 -7 withdrawn", "19:20-19:30 -5 sent", "19:30-20:00 -7 sent"}
+		stand("outranked for a while", append([]string{"18:00-19:00 -5 sent"}, parts...)...)
+
+		d.now = d.now.Add(30 * time.Minute)
+		d.put(flex.ADREvent, none, strings.Replace(event(program, "18:00", 5, less5), "2026-01-15", "2026-01-16", 1))
+		stand("one for tomorrow", append([]string{"18:00-19:00 -5 sent", "18:00-19:00 -5 sent"}, parts...)...)
+	})
+}
+
+// TestOrders_AtRandom has what an event asks for go on although the event is over, as its start was moved at random, and another is
+// written meanwhile.
+func TestOrders_AtRandom(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		d := newDispatcher(t, url)
+		none := flex.ADRObjectID{}
+		program := d.put(flex.ADRProgram, none, `{"programName":"peak"}`)
+		b := flex.ADRBinding{Program: program, Service: "dno"}
+		if err := second(d.adr.Bind(t.Context(), d.org, &b, true)); err != nil {
+			t.Fatal(err)
+		}
+
+		state := func(event flex.ADRObjectID) (flex.Span, store.ADROrderState) {
+			t.Helper()
+			if _, err := d.control.SendOrders(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			orders, err := d.adr.Orders(t.Context(), d.org, 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range orders {
+				if o.Event == event {
+					return o.Span, o.State
+				}
+			}
+			t.Fatal("it asks for nothing")
+			return flex.Span{}, ""
+		}
+
+		over := time.Date(2026, 1, 15, 18, 10, 0, 0, time.UTC)
+		for {
+			one := d.put(flex.ADREvent, none, fmt.Sprintf(
+				`{"programID":%q,"intervalPeriod":{"start":"2026-01-15T18:00:00Z","duration":"PT10M","randomizeStart":"PT8H"},"intervals":[{"id":0,"payloads":[%s]}]}`, program, less5))
+			span, _ := state(one)
+			if !span.From.After(over) { // it was hardly moved
+				d.remove(flex.ADREvent, one)
+				continue
+			}
+
+			d.now = span.From.Add(time.Minute)
+			d.put(flex.ADREvent, none, strings.Replace(event(program, "18:00", 5, less5), "2026-01-15", "2026-01-17", 1))
+			if _, is := state(one); is != store.ADRSent {
+				t.Errorf("it is %s", is)
+			}
+			return
+		}
+	})
+}
+
+// TestOrders_TooLong has what lasts longer than an instruction may be refused at once, however far ahead it is.
+func TestOrders_TooLong(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		d := newDispatcher(t, url)
+		none := flex.ADRObjectID{}
+		program := d.put(flex.ADRProgram, none, `{"programName":"peak"}`)
+		b := flex.ADRBinding{Program: program, Service: "dno"}
+		if err := second(d.adr.Bind(t.Context(), d.org, &b, true)); err != nil {
+			t.Fatal(err)
+		}
+
+		for i, length := range []string{"PT24H", "PT24H1M"} {
+			far := strings.Replace(event(program, "18:00", 0, less5), "2026-01-15", fmt.Sprintf("2026-01-2%d", 2*i), 1)
+			d.put(flex.ADREvent, none, strings.Replace(far, "PT1H", length, 1))
+		}
+		if _, err := d.control.SendOrders(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+
+		orders, err := d.adr.Orders(t.Context(), d.org, 100)
+		if err != nil || len(orders) != 2 {
+			t.Fatalf("%+v, %v", orders, err)
+		}
+		for _, o := range orders {
+			want := store.ADRWaiting
+			if o.Len() > 24*time.Hour {
+				want = store.ADRRefused
+			}
+			if o.State != want {
+				t.Errorf("%s: %s, %q", o.Len(), o.State, o.Problem)
+			}
+		}
+	})
+}
+
 // TestOrders_Limits has events of a program that is bound for limits of a feeder become such, and go.
 func TestOrders_Limits(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -148,6 +148,17 @@ func (s *Service) instructBy(
 		)
 	}
 
+	// One that is too long is refused now, and not only when it may be sent.
+	rest := o.To.Sub(flex.Later(o.From, tx.Now()))
+	if rest > InstructionLongest {
+		return false, flex.Fail(
+			flex.Malformed,
+			"it lasts %s: an instruction lasts %s at most",
+			flex.Lasting(rest),
+			flex.Lasting(InstructionLongest),
+		)
+	}
+
 	if at := o.To.Add(-InstructionAhead); at.After(tx.Now()) {
 		return true, tx.ADROrderAgain(ctx, o.ID, at)
 	}

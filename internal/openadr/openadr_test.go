@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -478,6 +480,47 @@ func TestNotices(t *testing.T) {
 		send()
 		if len(got) != n {
 			t.Errorf("a private address was called: %v", got[n:])
+		}
+	})
+}
+
+// TestNotices_Silent: an address that does not answer is called once in a run, however many notices it is to have; one that answers with
+// an error is sent each.
+func TestNotices_Silent(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		f := open(t, db)
+		var calls sync.Map
+		hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			n, _ := calls.LoadOrStore(r.URL.Path, new(atomic.Int32))
+			n.(*atomic.Int32).Add(1)
+			if r.URL.Path == "/silent" {
+				panic(http.ErrAbortHandler)
+			}
+			w.WriteHeader(503)
+		}))
+		defer hook.Close()
+
+		for _, path := range []string{"/silent", "/wrong"} {
+			f.want(201, f.bl, "POST", "/subscriptions", fmt.Sprintf(
+				`{"clientName":"c","objectOperations":[{"objects":["PROGRAM"],"operations":["CREATE"],"callbackUrl":%q}]}`, hook.URL+path))
+		}
+		for i := range 3 {
+			f.want(201, f.bl, "POST", "/programs", fmt.Sprintf(aProgram, fmt.Sprint("p", i), `null`))
+		}
+		if _, err := f.server.ADR.SendNotices(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+
+		for path, want := range map[string]int32{"/silent": 1, "/wrong": 3} {
+			n, is := calls.Load(path)
+			if !is || n.(*atomic.Int32).Load() != want {
+				t.Errorf("%s was not called %d times", path, want)
+			}
+		}
+
+		one := `{"objects":["PROGRAM"],"operations":["CREATE"],"callbackUrl":"https://example.com/"}`
+		for n, status := range map[int]int{adr.OperationsMax: 201, adr.OperationsMax + 1: 400} {
+			f.want(status, f.bl, "POST", "/subscriptions", `{"clientName":"c","objectOperations":[`+strings.TrimSuffix(strings.Repeat(one+",", n), ",")+`]}`)
 		}
 	})
 }

@@ -366,6 +366,115 @@ func TestUpstream_Beside(t *testing.T) {
 	})
 }
 
+// TestUpstream_ReportThere: a report that a server does not take, for it says that it has it, is sent again when it has changed only.
+func TestUpstream_ReportThere(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		u := newUtility(t, url)
+		u.ask(u.bl, "POST", "/events", u.limit("9"), jsonForm)
+		sent := 0
+		u.broken = func(w http.ResponseWriter, r *http.Request) bool {
+			report := strings.HasSuffix(r.URL.Path, "/reports")
+			if report {
+				sent++
+				w.WriteHeader(http.StatusConflict)
+			}
+			return report
+		}
+		u.polled("an event", 1, false, "")
+		u.polled("the report", 1, false, "it answered 409")
+		for range 3 {
+			u.polled("again", 1, false, "")
+		}
+		if sent != 1 {
+			t.Errorf("the report was sent %d times", sent)
+		}
+	})
+}
+
+// TestUpstream_GoneAtItsEnd: an event that a server no longer has a few seconds before its end, by the clock here, is over there, and is
+// carried out to its end.
+func TestUpstream_GoneAtItsEnd(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		u := newUtility(t, url)
+		at := func(start string) string {
+			return strings.NewReplacer("T18:00", "T"+start, "PT1H", "PT10M").Replace(u.limit("9"))
+		}
+
+		event := u.ask(u.bl, "POST", "/events", at("17:20"), jsonForm).field("id")
+		u.polled("an event", 1, false, "")
+		u.now = time.Date(2026, 1, 15, 17, 28, 50, 0, time.UTC)
+		u.polled("before its end", 1, false, "")
+		u.ask(u.bl, "DELETE", "/events/"+event, "", "")
+		u.polled("gone", 1, false, "")
+
+		u.now = time.Date(2026, 1, 15, 17, 30, 0, 0, time.UTC)
+		event = u.ask(u.bl, "POST", "/events", at("17:40"), jsonForm).field("id")
+		u.now = time.Date(2026, 1, 15, 17, 48, 0, 0, time.UTC)
+		u.polled("another", 1, false, "")
+		u.ask(u.bl, "DELETE", "/events/"+event, "", "")
+		u.polled("cancelled", 0, false, "")
+	})
+}
+
+// TestUpstream_WhileOneHangs: a server that becomes due while another one hangs is asked at once.
+func TestUpstream_WhileOneHangs(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		u := newUtility(t, url)
+		began, asked, done := make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
+		said := func(to chan struct{}) {
+			select {
+			case to <- struct{}{}:
+			default:
+			}
+		}
+		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			said(began)
+			<-done
+			u.handler.ServeHTTP(w, r)
+		}))
+		t.Cleanup(other.Close)
+		u.broken = func(_ http.ResponseWriter, r *http.Request) bool {
+			if strings.HasSuffix(r.URL.Path, "/events") {
+				said(asked)
+			}
+			return false
+		}
+
+		second := u.up
+		second.Name, second.URL, second.TokenURL = "another utility", other.URL+openadr.Root, ""
+		second.Poll, second.Silence = 10*time.Minute, time.Hour // so that it may take a minute
+		if err := u.adr.AddUpstream(t.Context(), u.mine, &second); err != nil {
+			t.Fatal(err)
+		}
+
+		ended := make(chan int)
+		go func() {
+			r, err := u.adr.AskUpstreams(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			ended <- r.Did
+		}()
+		await := func(what string, from chan struct{}) {
+			select {
+			case <-from:
+			case <-time.After(50 * time.Second):
+				t.Errorf("%s is not asked", what)
+			}
+		}
+		await("the second", began)
+		await("the first", asked)
+		if err := storetest.Exec(t, url, `UPDATE adr_upstream SET due_at = 1 WHERE name = $1`, u.up.Name); err != nil {
+			t.Fatal(err)
+		}
+		await("the first, once more,", asked)
+		close(done)
+		if did := <-ended; did != 3 {
+			t.Errorf("%d times a server was asked", did)
+		}
+	})
+}
+
 // both sends what two servers ask for, and holds how many limits stand and whether the first in the list is wrong.
 func (u *utility) both(step string, limits int, wrong bool) {
 	u.Helper()
