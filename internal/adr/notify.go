@@ -22,7 +22,7 @@ const (
 
 // Limits of notifying.
 const (
-	noticesAtOnce = 20
+	noticesAtOnce = 6 // sent one after the other within their lease, however slow their subscribers are
 	noticeLease   = 2 * time.Minute
 	noticeTries   = 12 // over about two hours
 	noticePause   = 10 * time.Second

@@ -97,7 +97,7 @@ func (c *Client) dialer(o Options) dialer {
 	opened := &net.Dialer{
 		Timeout:        ConnectTime,
 		Resolver:       o.Resolver,
-		ControlContext: c.control(Private),
+		ControlContext: c.control(slices.Concat(Private, o.Allow)),
 	}
 
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {

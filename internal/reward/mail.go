@@ -14,7 +14,7 @@ import (
 
 // Limits of sending e-mails.
 const (
-	mailsMax  = 20
+	mailsMax  = 3 // sent one after the other within their lease, however slow the relay is
 	mailLease = 2 * time.Minute
 	mailTries = 6
 	mailPause = time.Minute // doubled with every try
