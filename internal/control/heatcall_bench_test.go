@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
+	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
 
@@ -37,11 +38,13 @@ func benchHeatCalls(b *testing.B, heat string, heaters int) {
 
 	took, called := map[string]time.Duration{}, 0
 	timed := func(what string, do func() error) {
+		waits := h.writesBeside()
 		begun := time.Now()
 		if err := do(); err != nil {
 			b.Fatal(err)
 		}
 		took[what] += time.Since(begun)
+		took["others-wait-to-"+what] += waits()
 	}
 
 	for b.Loop() {
@@ -62,4 +65,27 @@ func benchHeatCalls(b *testing.B, heat string, heaters int) {
 		b.ReportMetric(float64(t.Milliseconds())/float64(b.N), what+"-ms")
 	}
 	b.ReportMetric(float64(called)/float64(b.N), "called")
+}
+
+// writesBeside writes again and again until the function that it returns is called, which says how long one had to wait at most.
+func (h *fixture) writesBeside() func() time.Duration {
+	done, longest := make(chan struct{}), make(chan time.Duration)
+	go func() {
+		most := time.Duration(0)
+		for {
+			begun := time.Now()
+			if err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.LockOrg(h.Context()) }); err != nil {
+				h.Error(err)
+			}
+			most = max(most, time.Since(begun))
+			select {
+			case <-done:
+				longest <- most
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}()
+
+	return func() time.Duration { close(done); return <-longest }
 }

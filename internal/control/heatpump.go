@@ -436,7 +436,7 @@ func (h *heatPump) keeps(
 	kept := heat.Run(p, choices)
 	worse := kept.Short > plan.Short+pumpWarmer ||
 		kept.Short >= plan.Short && kept.Cost > plan.Cost+tankMinSaving
-	if h.released {
+	if h.plan.Released {
 		worse = !slices.Equal(choices, plan.Choice)
 	}
 

@@ -124,42 +124,61 @@ func (s *Service) PreviewInstruction(
 	var p *Preview
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
-		p, err = s.previewInstruction(ctx, tx, in)
+		p, err = s.previewInstruction(ctx, tx, in, nil)
 		return err
 	})
 
 	return p, err
 }
 
-// SendInstruction has an instruction carried out: it is kept, and the schedules of who is called
-// are replaced in the same transaction. It fails as PreviewInstruction does.
+// SendInstruction has an instruction carried out: it is kept, and the schedules of the cars and batteries that are called
+// are replaced in the same transaction, those of heaters right after it. It fails as PreviewInstruction does.
 func (s *Service) SendInstruction(
 	ctx context.Context,
 	org flex.OrgID,
 	in flex.Instruction,
 ) (*Preview, error) {
+	ahead, err := s.lookAhead(ctx, org, in)
+	if err != nil {
+		return nil, err
+	}
+
 	var p *Preview
-	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		var err error
-		p, err = s.InstructWithin(ctx, tx, in)
+		p, err = s.instructWithin(ctx, tx, in, ahead)
 		tx.Made(p)
 		return err
 	})
 
+	if err == nil {
+		s.planMarked(ctx, org, heatersIn(p.calls))
+	}
+
 	return p, err
 }
 
-// InstructWithin is SendInstruction within a transaction.
+// InstructWithin is SendInstruction within a transaction. The heaters that it calls are planned by their job.
 func (s *Service) InstructWithin(
 	ctx context.Context,
 	tx *store.Tx,
 	in flex.Instruction,
 ) (*Preview, error) {
+	return s.instructWithin(ctx, tx, in, nil)
+}
+
+// instructWithin is InstructWithin, where it may be known what devices would do.
+func (s *Service) instructWithin(
+	ctx context.Context,
+	tx *store.Tx,
+	in flex.Instruction,
+	ahead *lookedAhead,
+) (*Preview, error) {
 	if err := LockInstructions(ctx, tx); err != nil {
 		return nil, err
 	}
 
-	p, err := s.previewInstruction(ctx, tx, in)
+	p, err := s.previewInstruction(ctx, tx, in, ahead)
 	if err != nil {
 		return nil, err
 	}
@@ -264,6 +283,7 @@ type scoped struct {
 	callables map[flex.AssetID]*store.Callable
 	batteries []device
 	heaters   []device
+	ahead     *lookedAhead
 	spent     map[flex.SiteID]flex.SpentCalls // who is not to be called
 }
 
@@ -335,11 +355,12 @@ func (s *scoped) drawn(slots []flex.Span) []charge.Joules {
 	return sums
 }
 
-// previewInstruction works an instruction out on a snapshot.
+// previewInstruction works an instruction out on a snapshot, where it may be known what devices would do.
 func (s *Service) previewInstruction(
 	ctx context.Context,
 	tx *store.Tx,
 	in flex.Instruction,
+	ahead *lookedAhead,
 ) (*Preview, error) {
 	if err := checkInstruction(&in, tx.Now()); err != nil {
 		return nil, err
@@ -357,6 +378,7 @@ func (s *Service) previewInstruction(
 		return nil, err
 	}
 
+	sc.ahead = ahead
 	p := &Preview{Instruction: in, At: sc.now}
 	target := p.aim(&sc)
 	back := reboundOf(&in, instruct.Slots(in.Span), target)

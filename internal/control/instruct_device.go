@@ -214,9 +214,10 @@ func (p *Preview) offerKind(
 			continue
 		}
 
-		c, ok, err := k.offer(
+		c, ok, err := k.offerOf(
 			ctx,
 			tx,
+			sc,
 			d,
 			order,
 		)
@@ -293,6 +294,11 @@ func (c *called) deviceRecord() store.Called {
 func (c *called) isBattery() bool { return c.device != nil && c.device.battery != nil }
 func (c *called) isHeater() bool  { return c.device != nil && c.device.battery == nil }
 
+// waits reports whether a heater was not planned yet since it was called. Until then it counts as one that has not accepted.
+func (d *device) waits(c *store.Called) bool {
+	return c.Heater && d.sentAt.Before(c.CalledAt) && d.plannedAt.Before(c.CalledAt)
+}
+
 // addDevice is add of a device, which follows what it was sent since its call, if anything was. One that is planned no more brings
 // nothing.
 func (l *remainder) addDevice(
@@ -305,16 +311,22 @@ func (l *remainder) addDevice(
 	change := make([]charge.Joules, len(slots))
 	quality := instruct.Percent(0)
 	if at != nil {
+		steps := at.steps
+		waits := at.waits(c)
+		if waits {
+			steps = c.Expected
+		}
+
 		for t, slot := range slots {
 			change[t] = drawnOf(c, c.Baseline, slot) -
-				drawnOf(c, at.steps, slot)
+				drawnOf(c, steps, slot)
 		}
 
 		share, metered := shares[c.AssetID]
 		asBefore := c.Battery && at.sentAt.Before(c.CalledAt) // nothing had to be sent
 		quality = instruct.Followed{
 			Since:    l.At.Sub(flex.Later(c.CalledAt, at.sentAt)),
-			Accepted: at.taken || asBefore,
+			Accepted: at.taken && !waits || asBefore,
 			Metered:  metered,
 			Share:    share,
 		}.Counts()

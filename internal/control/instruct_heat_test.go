@@ -443,3 +443,71 @@ func TestInstruction_HeatClockChanges(t *testing.T) {
 		}
 	}
 }
+
+// TestInstruction_HeatWaits sends and stops an instruction within a transaction: the heater is planned after it, by the job that plans heaters. Until then it
+// counts as one that has not accepted yet, so that nobody else is called, and once it is stopped it has its best plan back.
+func TestInstruction_HeatWaits(t *testing.T) {
+	each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
+		ids := []flex.AssetID{h.heater("tank"), h.heater("tank")}
+		h.heatUntil("2026-01-15T04:35:00Z")
+		h.acceptHeat(ids...)
+		was := map[flex.AssetID]store.TankPlan{ids[0]: h.tankPlan(ids[0]), ids[1]: h.tankPlan(ids[1])}
+		var sent *control.Preview
+		h.write(func(tx *store.Tx) error {
+			var err error
+			sent, err = h.service.InstructWithin(h.Context(), tx, asks("2026-01-15T04:35:00Z", "2026-01-15T05:00:00Z", -2000))
+			return err
+		})
+		if len(sent.Assets) != 1 {
+			t.Fatalf("%d are called", len(sent.Assets))
+		}
+		id := sent.Assets[0].AssetID
+		look := func(wait time.Duration) int {
+			t.Helper()
+			h.wait(wait)
+			r, err := h.service.FollowInstructionsOf(h.Context(), h.Org)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r.Did
+		}
+		if n := look(5 * time.Second); n != 0 || h.tankPlan(id).Generation != was[id].Generation {
+			t.Fatalf("%d are called before the heater is planned, at generation %d", n, h.tankPlan(id).Generation)
+		}
+		h.runTanks()
+		if p := h.tankPlan(id); p.Generation != was[id].Generation+1 || onAtNow(p, h.db.Now()) {
+			t.Fatalf("the job planned generation %d: %v", p.Generation, p.Steps)
+		}
+		h.acceptHeat(id)
+		if n := look(30 * time.Second); n != 0 {
+			t.Errorf("%d are called beside one that follows", n)
+		}
+
+		h.write(func(tx *store.Tx) error { return h.service.StopWithin(h.Context(), tx, sent.ID, "Bob") })
+		if p := h.tankPlan(id); !p.Released || p.Generation != was[id].Generation+1 {
+			t.Errorf("released %t, generation %d", p.Released, p.Generation)
+		}
+		h.runTanks()
+		if p := h.tankPlan(id); p.Released || !onAtNow(p, h.db.Now()) {
+			t.Errorf("released %t, %v", p.Released, p.Steps)
+		}
+		h.clean()
+	})
+}
+
+// TestInstruction_HeatNeverPlanned has a called heater that nobody plans: after a moment another is called in its place.
+func TestInstruction_HeatNeverPlanned(t *testing.T) {
+	each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
+		ids := []flex.AssetID{h.heater("tank"), h.heater("tank")}
+		h.heatUntil("2026-01-15T04:35:00Z")
+		h.acceptHeat(ids...)
+		h.write(func(tx *store.Tx) error {
+			_, err := h.service.InstructWithin(h.Context(), tx, asks("2026-01-15T04:35:00Z", "2026-01-15T05:00:00Z", -2000))
+			return err
+		})
+		h.wait(30 * time.Second)
+		if r, err := h.service.FollowInstructionsOf(h.Context(), h.Org); err != nil || r.Did != 1 {
+			t.Errorf("%v: %d are called", err, r.Did)
+		}
+	})
+}

@@ -69,7 +69,19 @@ func (s *Service) call(
 		return err
 	}
 
-	return s.callHeaters(ctx, tx, by, heaters)
+	return callHeaters(ctx, tx, by, heaters)
+}
+
+// heatersIn are the heaters among who is called.
+func heatersIn(calls []called) []flex.AssetID {
+	var heaters []flex.AssetID
+	for i := range calls {
+		if calls[i].isHeater() {
+			heaters = append(heaters, calls[i].id)
+		}
+	}
+
+	return heaters
 }
 
 // callCars is call of cars.
@@ -194,15 +206,20 @@ func (s *Service) StopInstruction(
 	who string,
 ) (flex.Instruction, error) {
 	var in flex.Instruction
+	var released []flex.AssetID
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if err := s.StopWithin(ctx, tx, id, who); err != nil {
-			return err
+		var err error
+		released, err = s.stopWithin(ctx, tx, id, who)
+		if err == nil {
+			in, err = tx.Instruction(ctx, id)
 		}
 
-		var err error
-		in, err = tx.Instruction(ctx, id)
 		return err
 	})
+
+	if err == nil {
+		s.planMarked(ctx, org, released)
+	}
 
 	return in, err
 }
@@ -214,6 +231,7 @@ func (s *Service) StopInstructions(
 	who string,
 ) (int, error) {
 	var n int
+	var released []flex.AssetID
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if err := LockInstructions(ctx, tx); err != nil {
 			return err
@@ -225,24 +243,29 @@ func (s *Service) StopInstructions(
 		}
 
 		n = len(active)
-		return s.stopAll(ctx, tx, active, who)
+		released, err = s.stopAll(ctx, tx, active, who)
+		return err
 	})
+
+	if err == nil {
+		s.planMarked(ctx, org, released)
+	}
 
 	return n, err
 }
 
-// stopAll stops instructions, and then releases all whom they call: each battery is taken back once.
+// stopAll stops instructions, and then releases all whom they call, which it returns: each battery is taken back once.
 func (s *Service) stopAll(
 	ctx context.Context,
 	tx *store.Tx,
 	active []flex.Instruction,
 	who string,
-) error {
+) ([]flex.AssetID, error) {
 	assets := map[flex.AssetID]bool{}
 	for i := range active {
 		called, err := stop(ctx, tx, active[i].ID, who)
 		if err != nil {
-			return err
+			return nil, err
 		}
 
 		for _, id := range called {
@@ -254,26 +277,37 @@ func (s *Service) stopAll(
 		return bytes.Compare(a[:], b[:])
 	})
 
-	return s.ReleaseWithin(ctx, tx, ordered)
+	return ordered, s.ReleaseWithin(ctx, tx, ordered)
 }
 
-// StopWithin stops an instruction, within a transaction.
+// StopWithin stops an instruction, within a transaction. The heaters that it called are planned by their job.
 func (s *Service) StopWithin(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.InstructionID,
 	who string,
 ) error {
+	_, err := s.stopWithin(ctx, tx, id, who)
+	return err
+}
+
+// stopWithin is StopWithin, and returns whom the instruction called.
+func (s *Service) stopWithin(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.InstructionID,
+	who string,
+) ([]flex.AssetID, error) {
 	if err := LockInstructions(ctx, tx); err != nil {
-		return err
+		return nil, err
 	}
 
 	assets, err := stop(ctx, tx, id, who)
 	if err != nil {
-		return err
+		return nil, err
 	}
 
-	return s.ReleaseWithin(ctx, tx, assets)
+	return assets, s.ReleaseWithin(ctx, tx, assets)
 }
 
 // stop stops an instruction if it is active, and returns whom it called until now.
@@ -304,7 +338,7 @@ func stop(
 }
 
 // ReleaseWithin plans assets that an instruction calls no more without the time that it closed. What others
-// closed stays closed.
+// closed stays closed. Heaters are marked, and planned after the transaction.
 func (s *Service) ReleaseWithin(
 	ctx context.Context,
 	tx *store.Tx,
@@ -318,8 +352,8 @@ func (s *Service) ReleaseWithin(
 		return err
 	}
 
-	if err := s.releaseHeaters(ctx, tx, assets); err != nil {
-		return err
+	if err := tx.MarkFreed(ctx, assets); err != nil {
+		return fmt.Errorf("release heaters: %w", err)
 	}
 
 	return s.releaseCars(ctx, tx, assets)
@@ -499,6 +533,10 @@ func (s *Service) change(
 		changed, err = s.apply(ctx, tx, in, c)
 		return err
 	})
+
+	if err == nil && changed > 0 {
+		s.planMarked(ctx, org, append(heatersIn(c.call), c.release...))
+	}
 
 	return changed, err
 }

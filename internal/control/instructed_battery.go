@@ -19,42 +19,59 @@ func (s *Service) callBatteries(
 	by *flex.Instruction,
 	calls []*called,
 ) error {
-	var kept capsKept
+	var kept []store.Called
+	var locked []lockedBattery
 	for _, c := range calls {
 		b, device, err := lockBattery(ctx, tx, c.id)
 		if err != nil {
 			return err
 		}
 
-		if b == nil || !b.Controlled {
-			continue
+		if b != nil && b.Controlled {
+			kept = append(kept, c.deviceRecord())
+			locked = append(locked, lockedBattery{c, b, device})
 		}
+	}
 
-		if err := s.callBattery(ctx, tx, by, c, b, device, &kept); err != nil {
-			return fmt.Errorf("call battery %v: %w", c.id, err)
+	if err := tx.AddCalled(ctx, by.ID, kept); err != nil {
+		return fmt.Errorf("keep which batteries are called: %w", err)
+	}
+
+	var caps capsKept
+	for i := range locked {
+		err := s.callBattery(
+			ctx,
+			tx,
+			by,
+			&locked[i],
+			&caps,
+		)
+
+		if err != nil {
+			return fmt.Errorf("call battery %v: %w", locked[i].id, err)
 		}
 	}
 
 	return nil
 }
 
-// callBattery keeps that a battery is called, plans it so, and replaces what it was sent before.
+// lockedBattery is a battery that is called, and that nobody else changes meanwhile.
+type lockedBattery struct {
+	*called
+	known  *store.Battery
+	device home.Battery
+}
+
+// callBattery plans a battery that is called, and replaces what it was sent before.
 func (s *Service) callBattery(
 	ctx context.Context,
 	tx *store.Tx,
 	by *flex.Instruction,
-	c *called,
-	b *store.Battery,
-	device home.Battery,
-	kept *capsKept,
+	c *lockedBattery,
+	caps *capsKept,
 ) error {
-	err := tx.AddCalled(ctx, by.ID, []store.Called{c.deviceRecord()})
-	if err != nil {
-		return fmt.Errorf("keep that it is called: %w", err)
-	}
-
-	resent := c.device.sendTo(&b.Plan, flex.PeriodAt(tx.Now()))
-	if err := s.planLocked(ctx, tx, b, device, kept); err != nil {
+	resent := c.called.device.sendTo(&c.known.Plan, flex.PeriodAt(tx.Now()))
+	if err := s.planLocked(ctx, tx, c.known, c.device, caps); err != nil {
 		return err
 	}
 

@@ -73,91 +73,60 @@ func (t *heatedTank) extra(span flex.Span) func(energy float64) float64 {
 	return instruct.HeatPence(t.keepsIn(span))
 }
 
-// callHeaters puts the plans of heaters that are called in force, and keeps who they are.
-func (s *Service) callHeaters(
+// callHeaters keeps which heaters are called, and marks them to be planned so. One that has gone, or is left alone, since it was chosen
+// is left out.
+func callHeaters(
 	ctx context.Context,
 	tx *store.Tx,
 	by *flex.Instruction,
 	calls []*called,
 ) error {
+	var kept []store.Called
+	var marked []flex.AssetID
 	for _, c := range calls {
-		err := s.callHeater(
-			ctx,
-			tx,
-			by,
-			c,
-		)
+		found, err := lockedCharging(ctx, tx, c.id)
+		if flex.KindOf(err) == flex.NotFound {
+			continue
+		}
 
 		if err != nil {
-			return fmt.Errorf(
-				"call heater %v: %w",
-				c.id,
-				err,
-			)
+			return fmt.Errorf("call heater %v: %w", c.id, err)
+		}
+
+		if found.Controlled && found.Excluded.IsZero() {
+			kept = append(kept, c.deviceRecord())
+			marked = append(marked, c.id)
 		}
 	}
 
-	return nil
+	if err := tx.AddCalled(ctx, by.ID, kept); err != nil {
+		return fmt.Errorf("keep which heaters are called: %w", err)
+	}
+
+	return tx.MarkCalled(ctx, marked)
 }
 
-// callHeater keeps that a heater is called, and plans it so. One that has gone, or is left alone, since it was chosen is left out.
-func (s *Service) callHeater(
+// planMarked plans those of some assets that are heaters which were called or let go, each in a transaction of its own, so that others
+// can write in between. One that cannot be planned now keeps its mark: the job that plans heaters does it, and says what fails.
+func (s *Service) planMarked(
 	ctx context.Context,
-	tx *store.Tx,
-	by *flex.Instruction,
-	c *called,
-) error {
-	found, err := lockedCharging(ctx, tx, c.id)
-	if flex.KindOf(err) == flex.NotFound {
-		return nil
-	}
-
-	if err != nil || !found.Controlled || !found.Excluded.IsZero() {
-		return err
-	}
-
-	err = tx.AddCalled(ctx, by.ID, []store.Called{c.deviceRecord()})
-	if err != nil {
-		return fmt.Errorf("keep that it is called: %w", err)
-	}
-
-	return s.planHeater(ctx, tx, c.id, false)
-}
-
-// releaseHeaters plans heaters anew that an instruction calls no more.
-func (s *Service) releaseHeaters(
-	ctx context.Context,
-	tx *store.Tx,
+	org flex.OrgID,
 	assets []flex.AssetID,
-) error {
-	freed, err := tx.FreedHeaters(ctx, assets)
-	if err != nil {
-		return fmt.Errorf("read which heaters are released: %w", err)
+) {
+	if len(assets) == 0 {
+		return
 	}
 
-	for i := range freed {
-		id := freed[i].AssetID
-		if i > 0 && freed[i-1].AssetID == id {
-			continue // two instructions let it go
-		}
+	var marked []flex.AssetID
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
+		marked, err = tx.Marked(ctx, assets)
+		return err
+	})
 
-		err := s.planHeater(
-			ctx,
-			tx,
-			id,
-			true,
-		)
-
-		if err != nil {
-			return fmt.Errorf(
-				"release heater %v: %w",
-				id,
-				err,
-			)
-		}
+	for i := 0; err == nil && i < len(marked) && ctx.Err() == nil; i++ {
+		_ = s.DB.Write(ctx, org, func(tx *store.Tx) error { return s.planTank(ctx, tx, marked[i]) })
 	}
-
-	return nil
 }
 
 // expect notes what the heater's plan is expected to draw with the instructions that call it.

@@ -66,7 +66,6 @@ type heatedTank struct {
 	needs    []taken            // what cars need that fall short beside it
 	yielded  bool               // it gave half-hours up for them
 	called   []store.HeaterCall // what instructions have it keep to
-	released bool               // an instruction released it: its best plan replaces the one in force
 }
 
 // PlanTanks works out again the plan of every hot-water tank and heat pump under control that is due: once in each
@@ -106,16 +105,6 @@ func (s *Service) planTank(
 	tx *store.Tx,
 	id flex.AssetID,
 ) error {
-	return s.planHeater(ctx, tx, id, false)
-}
-
-// planHeater is planTank. Once an instruction released the heater, the plan in force has no precedence.
-func (s *Service) planHeater(
-	ctx context.Context,
-	tx *store.Tx,
-	id flex.AssetID,
-	released bool,
-) error {
 	_, capped, err := tx.LockCaps(ctx)
 	if err != nil {
 		return fmt.Errorf("lock the caps: %w", err)
@@ -129,7 +118,7 @@ func (s *Service) planHeater(
 		return err
 	}
 
-	t.capped, t.released = capped, released
+	t.capped = capped
 	if err := tx.LockSite(ctx, t.asset.SiteID); err != nil {
 		return fmt.Errorf("lock the site: %w", err)
 	}

@@ -49,7 +49,7 @@ func (t *heatedTank) keeps(
 	kept := tank.Run(p, on)
 	worse := kept.Short > plan.Short+tankWarmer ||
 		kept.Short >= plan.Short && kept.Cost > plan.Cost+tankMinSaving
-	if t.released {
+	if t.plan.Released { // its best plan replaces the one in force
 		worse = !slices.Equal(on, plan.On)
 	}
 

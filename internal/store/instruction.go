@@ -226,17 +226,25 @@ type Called struct {
 	Heater bool
 	// a dispatch named it, which is no call of its household
 	Dispatched bool
+	Number     int64 // which call of its site this is a part of, from 1; 0 of a dispatch
 }
 
-// AddCalled keeps who is called. An asset that was called by the instruction before stays as it is.
+// AddCalled keeps who is called. An asset that was called by the instruction before stays as it is. The instructions of the organisation
+// are locked.
 func (tx *Tx) AddCalled(
 	ctx context.Context,
 	id flex.InstructionID,
 	all []Called,
 ) error {
+	numbers, err := tx.callNumbers(ctx, id, all)
+	if err != nil {
+		return fmt.Errorf("number the calls: %w", err)
+	}
+
 	var args []any
 	for _, c := range all {
 		c.CalledAt = tx.now
+		c.Number = numbers[c.SiteID]
 		args = c.args(tx.org, id, args)
 	}
 
@@ -249,7 +257,7 @@ func (tx *Tx) AddCalled(
 	)
 }
 
-var calledFields = strings.Fields(`instruction_id asset_id site_id org_id called_at power_w cost from_at baseline expected closed battery dispatched heater`)
+var calledFields = strings.Fields(`instruction_id asset_id site_id org_id called_at power_w cost from_at baseline expected closed battery dispatched heater number`)
 
 // args appends the values of calledFields.
 func (c *Called) args(
@@ -273,6 +281,7 @@ func (c *Called) args(
 		c.Battery,
 		c.Dispatched,
 		c.Heater,
+		c.Number,
 	)
 }
 
@@ -308,8 +317,8 @@ func (tx *Tx) CalledIn(
 
 			return err
 		},
-		`SELECT c.asset_id FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
-		WHERE c.org_id = $1 AND `+occupies,
+		`SELECT c.asset_id FROM instruction i JOIN called_asset c ON c.instruction_id = i.id
+		WHERE i.org_id = $1 AND c.org_id = $1 AND `+occupies,
 		tx.occupiesArgs(span)...,
 	)
 
@@ -333,7 +342,7 @@ func (tx *Tx) CalledBy(
 	)
 }
 
-const calledColumns = `c.asset_id, c.site_id, c.called_at, c.released_at, c.power_w, c.cost, c.from_at, c.baseline, c.expected, c.closed, c.battery, c.dispatched, c.heater`
+const calledColumns = `c.asset_id, c.site_id, c.called_at, c.released_at, c.power_w, c.cost, c.from_at, c.baseline, c.expected, c.closed, c.battery, c.dispatched, c.heater, c.number`
 
 // scanCalled reads calledColumns, and into dest what is selected beside them.
 func scanCalled(s scanner, dest ...any) (Called, error) {
@@ -354,6 +363,7 @@ func scanCalled(s scanner, dest ...any) (Called, error) {
 		&c.Battery,
 		&c.Dispatched,
 		&c.Heater,
+		&c.Number,
 	}, dest...)...)
 	if err != nil {
 		return c, err
@@ -395,62 +405,6 @@ func (tx *Tx) ReleaseCalled(
 	}
 
 	return nil
-}
-
-// Callable is what is known of a plugged-in asset that an instruction may call.
-type Callable struct {
-	SiteID  flex.SiteID
-	Calls   int  // instructions that called the site
-	Called  bool // by one that is active, in the half-hours that are asked for
-	Metered bool // a meter was read lately
-}
-
-// Callables returns what is known of the organisation's plugged-in assets of a scope, for a call in a
-// span; a meter was read lately if that was since an instant.
-func (tx *Tx) Callables(
-	ctx context.Context,
-	scope flex.Scope,
-	span flex.Span,
-	since time.Time,
-) (map[flex.AssetID]*Callable, error) {
-	found := map[flex.AssetID]*Callable{}
-	where, args, err := tx.scopeWhere(ctx, scope, tx.occupiesArgs(span))
-	if err != nil {
-		return nil, err
-	}
-
-	err = eachRow(ctx, tx.conn, func(s scanner) error {
-		c := &Callable{}
-
-		var id flex.AssetID
-		err := s.Scan(&id, &c.SiteID, &c.Calls, &c.Called)
-		found[id] = c
-
-		return err
-	}, `SELECT s.asset_id, s.site_id, COALESCE(k.calls, 0),
-			EXISTS (SELECT 1 FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
-				WHERE c.asset_id = s.asset_id AND `+occupies+`)
-		FROM session s LEFT JOIN (SELECT site_id, count(DISTINCT instruction_id) AS calls FROM called_asset WHERE org_id = $1 AND NOT dispatched GROUP BY site_id) k
-			ON k.site_id = s.site_id
-		WHERE s.org_id = $1 AND s.plugged_out_at IS NULL`+where, args...)
-
-	if err != nil {
-		return nil, err
-	}
-
-	err = eachRow(ctx, tx.conn, func(s scanner) error {
-		var id flex.AssetID
-		err := s.Scan(&id)
-		if c := found[id]; c != nil {
-			c.Metered = true
-		}
-
-		return err
-	}, `SELECT DISTINCT r.asset_id FROM reading r JOIN session s ON s.asset_id = r.asset_id
-		WHERE s.org_id = $1 AND s.plugged_out_at IS NULL AND r.at >= $2 AND r.label = $3`,
-		tx.org.Bytes(), micros(since), labelNumbers[flex.ChargerEnergy])
-
-	return found, err
 }
 
 // PlannedIn returns the plugged-in assets of a scope that have a schedule, by their ids. One that cannot be read is

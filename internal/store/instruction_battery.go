@@ -47,7 +47,12 @@ func (tx *Tx) ScopeBatteries(
 	span flex.Span,
 	since time.Time,
 ) ([]ScopeBattery, error) {
-	where, args, err := tx.scopeWhere(ctx, scope, tx.occupiesArgs(span))
+	where, args, err := tx.scopeWhere(ctx, scope, []any{tx.org.Bytes()})
+	if err != nil {
+		return nil, err
+	}
+
+	called, err := tx.CalledIn(ctx, span)
 	if err != nil {
 		return nil, err
 	}
@@ -64,9 +69,8 @@ func (tx *Tx) ScopeBatteries(
 
 	n := len(args)
 
-	return rows(ctx, tx.conn, scanScopeBattery, fmt.Sprintf(`SELECT s.id, s.site_id, p.stored_at, p.planned_w,
-			(SELECT count(DISTINCT k.instruction_id) FROM called_asset k WHERE k.org_id = $1 AND k.site_id = s.site_id AND NOT k.dispatched),
-			EXISTS (SELECT 1 FROM called_asset c JOIN instruction i ON i.id = c.instruction_id WHERE c.asset_id = s.id AND `+occupies+`),
+	found, err := rows(ctx, tx.conn, scanScopeBattery, fmt.Sprintf(`SELECT s.id, s.site_id, p.stored_at, p.planned_w,
+			`+siteCalls+`,
 			EXISTS (SELECT 1 FROM reading r WHERE r.asset_id = s.id AND r.at >= $%d AND (r.at / 86400000000) IN ($%d, $%d)
 				AND r.label >= 10 AND r.label IN ($%d, $%d)),
 			EXISTS (SELECT 1 FROM delivery v WHERE v.org_id = $1 AND v.state = 'accepted'
@@ -76,6 +80,12 @@ func (tx *Tx) ScopeBatteries(
 		FROM (SELECT a.id, a.site_id, a.org_id FROM asset a WHERE a.org_id = $1 AND a.type = 'battery' AND `+controlled+`) s
 			JOIN battery_plan p ON p.asset_id = s.id
 		WHERE p.org_id = $1`+where+` ORDER BY s.id`, n-4, n-3, n-2, n-1, n), args...)
+
+	for i := range found {
+		found[i].Called = called[found[i].AssetID]
+	}
+
+	return found, err
 }
 
 func scanScopeBattery(s scanner) (ScopeBattery, error) {
@@ -88,7 +98,6 @@ func scanScopeBattery(s scanner) (ScopeBattery, error) {
 		instant{&stored},
 		&planned,
 		&b.Calls,
-		&b.Called,
 		&b.Metered,
 		&b.Taken,
 		instant{&b.SentAt},
@@ -140,20 +149,14 @@ func (tx *Tx) BatteryCalls(
 	)
 }
 
+// letGo is the condition that an instruction i let an asset c go in this transaction, whose instant is $2.
+const letGo = `(c.released_at = $2 OR c.released_at IS NULL AND i.stopped_at = $2)`
+
 // FreedBatteries returns which of some assets are batteries that an instruction released in this transaction, with the time in
 // which they kept to it, in the order of their ids.
 func (tx *Tx) FreedBatteries(
 	ctx context.Context,
 	assets []flex.AssetID,
-) ([]Called, error) {
-	return tx.freed(ctx, assets, `c.battery`)
-}
-
-// freed are those of some assets of a kind that an instruction let go in this transaction.
-func (tx *Tx) freed(
-	ctx context.Context,
-	assets []flex.AssetID,
-	kind string,
 ) ([]Called, error) {
 	var freed []Called
 	for chunk := range slices.Chunk(assets, outboxChunk) {
@@ -163,8 +166,7 @@ func (tx *Tx) freed(
 			tx.conn,
 			func(s scanner) (Called, error) { return scanCalled(s) },
 			`SELECT `+calledColumns+` FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
-			WHERE c.org_id = $1 AND `+kind+` AND (c.released_at = $2 OR c.released_at IS NULL AND i.stopped_at = $2) AND c.asset_id IN `+
-				list+` ORDER BY c.asset_id, c.instruction_id`,
+			WHERE c.org_id = $1 AND c.battery AND `+letGo+` AND c.asset_id IN `+list+` ORDER BY c.asset_id, c.instruction_id`,
 			args...,
 		)
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -36,6 +37,17 @@ func (p *TankPlan) DrawSteps() []flex.Step {
 	return steps
 }
 
+// scopeHeaters reads the tanks and heat pumps of the organisation $1: since when, in which two days, and of which labels one was measured
+// lately are to be filled in.
+const scopeHeaters = `SELECT p.asset_id, p.power_w, p.from_at, p.steps, p.stored_at, p.heat, s.site_id, p.made_at, p.planned_at, p.expected,
+			` + siteCalls + `,
+			EXISTS (SELECT 1 FROM reading r WHERE r.asset_id = s.id AND r.at >= $%d AND (r.at / 86400000000) IN ($%d, $%d)
+				AND r.label >= 10 AND r.label IN ($%d, $%d, $%d)),
+			EXISTS (SELECT 1 FROM outbox o WHERE o.org_id = $1 AND o.subject = s.id AND o.accepted >= p.generation)
+		FROM (SELECT a.id, a.site_id, a.org_id FROM asset a WHERE a.org_id = $1 AND a.type IN (` + heatTypes + `) AND ` + controlled + `) s
+			JOIN tank_plan p ON p.asset_id = s.id
+		WHERE p.org_id = $1 AND NOT p.freed`
+
 // ScopeHeaters returns the tanks and heat pumps under control of a scope that have a plan, by their ids, for a call in a span; it was
 // measured lately what one draws or how warm it keeps what it heats, if that was since an instant. One whose plan cannot be read is left
 // out, and logged.
@@ -49,23 +61,27 @@ func (tx *Tx) ScopeHeaters(
 		return nil, nil
 	}
 
-	where, args, err := tx.scopeWhere(ctx, scope, tx.occupiesArgs(span))
+	where, args, err := tx.scopeWhere(ctx, scope, []any{tx.org.Bytes()})
 	if err != nil {
 		return nil, err
 	}
 
-	const day = int64(24 * time.Hour / time.Microsecond)
-	args = append(
-		args,
-		micros(since),
-		since.UnixMicro()/day,
-		tx.now.UnixMicro()/day,
-		labelNumbers[flex.HeatPower],
-		labelNumbers[flex.RoomTemperature],
-		labelNumbers[flex.TankTemperature],
-	)
+	called, err := tx.CalledIn(ctx, span)
+	if err != nil {
+		return nil, err
+	}
 
+	args = append(args, tx.measuredSince(since)...)
 	n := len(args)
+	query := fmt.Sprintf(
+		scopeHeaters+where+` ORDER BY s.id`,
+		n-5,
+		n-4,
+		n-3,
+		n-2,
+		n-1,
+		n,
+	)
 
 	var left leftOut
 	var found []ScopeHeater
@@ -76,22 +92,29 @@ func (tx *Tx) ScopeHeaters(
 			return nil
 		}
 
+		h.Called = called[h.Plan.AssetID]
 		found = append(found, h)
 
 		return err
-	}, fmt.Sprintf(`SELECT p.asset_id, p.power_w, p.from_at, p.steps, p.stored_at, p.heat, s.site_id, p.made_at, p.planned_at, p.expected,
-			(SELECT count(DISTINCT k.instruction_id) FROM called_asset k WHERE k.org_id = $1 AND k.site_id = s.site_id AND NOT k.dispatched),
-			EXISTS (SELECT 1 FROM called_asset c JOIN instruction i ON i.id = c.instruction_id WHERE c.asset_id = s.id AND `+occupies+`),
-			EXISTS (SELECT 1 FROM reading r WHERE r.asset_id = s.id AND r.at >= $%d AND (r.at / 86400000000) IN ($%d, $%d)
-				AND r.label >= 10 AND r.label IN ($%d, $%d, $%d)),
-			EXISTS (SELECT 1 FROM outbox o WHERE o.org_id = $1 AND o.subject = s.id AND o.accepted >= p.generation)
-		FROM (SELECT a.id, a.site_id, a.org_id FROM asset a WHERE a.org_id = $1 AND a.type IN (`+heatTypes+`) AND `+controlled+`) s
-			JOIN tank_plan p ON p.asset_id = s.id
-		WHERE p.org_id = $1 AND NOT p.freed`+where+` ORDER BY s.id`, n-5, n-4, n-3, n-2, n-1, n), args...)
+	}, query, args...)
 
 	left.log(ctx, tx.conn)
 
 	return found, err
+}
+
+// measuredSince are the arguments of what was measured lately of heaters.
+func (tx *Tx) measuredSince(since time.Time) []any {
+	const day = int64(24 * time.Hour / time.Microsecond)
+
+	return []any{
+		micros(since),
+		since.UnixMicro() / day,
+		tx.now.UnixMicro() / day,
+		labelNumbers[flex.HeatPower],
+		labelNumbers[flex.RoomTemperature],
+		labelNumbers[flex.TankTemperature],
+	}
 }
 
 // scanScopeHeater reads a heater; of a plan that cannot be read, only whose it is.
@@ -107,7 +130,6 @@ func scanScopeHeater(s scanner) (ScopeHeater, error) {
 		instant{&planned},
 		&expected,
 		&h.Calls,
-		&h.Called,
 		&h.Metered,
 		&h.Taken,
 	)
@@ -157,13 +179,65 @@ func (tx *Tx) HeaterCalls(
 	)
 }
 
-// FreedHeaters returns which of some assets are tanks or heat pumps that an instruction let go in this transaction, in the order of
-// their ids.
-func (tx *Tx) FreedHeaters(
+// MarkCalled has tanks and heat pumps that an instruction calls be planned again.
+func (tx *Tx) MarkCalled(
+	ctx context.Context,
+	heaters []flex.AssetID,
+) error {
+	return tx.markTanks(ctx, heaters)
+}
+
+// MarkFreed has those of some assets be planned again that are tanks or heat pumps which an instruction let go in this transaction.
+func (tx *Tx) MarkFreed(
 	ctx context.Context,
 	assets []flex.AssetID,
-) ([]Called, error) {
-	return tx.freed(ctx, assets, `c.heater`)
+) error {
+	for chunk := range slices.Chunk(assets, outboxChunk) {
+		list, args := in([]any{tx.org.Bytes(), micros(tx.now)}, chunk)
+		n, err := tx.exec(
+			ctx,
+			`UPDATE tank_plan SET planned_at = 0, released = TRUE WHERE org_id = $1 AND NOT freed AND asset_id IN (
+				SELECT c.asset_id FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
+				WHERE c.org_id = $1 AND c.heater AND `+letGo+` AND c.asset_id IN `+list+`)`,
+			args...,
+		)
+
+		if err != nil {
+			return err
+		}
+
+		if n > 0 {
+			tx.Wake(WakeControl)
+		}
+	}
+
+	return nil
+}
+
+// Marked returns those of some assets that are tanks or heat pumps which are to be planned again, by their ids.
+func (tx *Tx) Marked(
+	ctx context.Context,
+	assets []flex.AssetID,
+) ([]flex.AssetID, error) {
+	var marked []flex.AssetID
+	for chunk := range slices.Chunk(assets, outboxChunk) {
+		list, args := in([]any{tx.org.Bytes()}, chunk)
+		found, err := rows(
+			ctx,
+			tx.conn,
+			scalar[flex.AssetID],
+			`SELECT asset_id FROM tank_plan WHERE org_id = $1 AND planned_at = 0 AND NOT freed AND asset_id IN `+list+` ORDER BY asset_id`,
+			args...,
+		)
+
+		if err != nil {
+			return nil, err
+		}
+
+		marked = append(marked, found...)
+	}
+
+	return marked, nil
 }
 
 // ExpectOfHeater notes what a heater's plan is expected to draw with the instructions that call it.

@@ -48,6 +48,7 @@ type TankPlan struct {
 	May        []flex.Step // the most of all that it may be following, these steps too
 	Asks       []flex.Step // when it would be on too, if what can wait left it headroom under the main fuse
 	Freed      bool        // control ended
+	Released   bool        // an instruction let it go, and it was not planned since
 	PlannedAt  time.Time   // when it was last worked out, whether or not it changed
 	StoredAt   time.Time
 	Stored     flex.WattHours // above the bottom of the band, below zero if it is colder
@@ -64,7 +65,7 @@ type TankPlan struct {
 func (p *TankPlan) End() time.Time { return p.Steps[len(p.Steps)-1].To }
 
 const tankColumns = `asset_id, site_id, event_id, generation, made_at, power_w, from_at, steps, may_from_at, may, freed, planned_at, stored_at,
-	stored_wh, basis, lack_wh, lack_at, heat, lack_mk, asks_from_at, asks, expected`
+	stored_wh, basis, lack_wh, lack_at, heat, lack_mk, asks_from_at, asks, expected, released`
 
 func scanTank(s scanner) (TankPlan, error) {
 	var from, mayFrom, asksFrom time.Time
@@ -95,6 +96,7 @@ func scanTank(s scanner) (TankPlan, error) {
 		instant{&asksFrom},
 		&asks,
 		&expected,
+		&p.Released,
 	)
 
 	if err != nil {
@@ -218,6 +220,7 @@ func (tx *Tx) PutTankPlan(ctx context.Context, p *TankPlan) error {
 		{"asks_from_at", micros(p.asksFrom())},
 		{"asks", writeSteps(p.Asks)},
 		{"expected", writeSteps(p.Expected)},
+		{"released", false},
 	}
 
 	_, err := tx.upsert(ctx, "tank_plan", row, rewrite{

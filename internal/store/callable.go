@@ -1,0 +1,154 @@
+package store
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// siteCalls is how many instructions have called the site of a row s, of the organisation $1: the number of its last call.
+const siteCalls = `COALESCE((SELECT max(k.number) FROM called_asset k WHERE k.org_id = $1 AND k.site_id = s.site_id), 0)`
+
+// callNumbers are the numbers of the calls that an instruction makes of sites: of one that it has called before the same as then, else the
+// next. What a dispatch names has none.
+func (tx *Tx) callNumbers(
+	ctx context.Context,
+	id flex.InstructionID,
+	all []Called,
+) (map[flex.SiteID]int64, error) {
+	numbers := map[flex.SiteID]int64{}
+	for i := range all {
+		if !all[i].Dispatched {
+			numbers[all[i].SiteID] = 0
+		}
+	}
+
+	read := func(s scanner) error {
+		var site flex.SiteID
+		var n int64
+		err := s.Scan(&site, &n)
+		numbers[site] = n
+
+		return err
+	}
+
+	sites := slices.Collect(maps.Keys(numbers))
+	for chunk := range slices.Chunk(sites, outboxChunk) {
+		list, args := in([]any{tx.org.Bytes()}, chunk)
+		err := eachRow(
+			ctx,
+			tx.conn,
+			read,
+			`SELECT s.site_id, `+siteCalls+` + 1 FROM (SELECT id AS site_id FROM site WHERE org_id = $1 AND id IN `+list+`) s`,
+			args...,
+		)
+
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	var before map[flex.SiteID]int64
+	if len(numbers) > 0 {
+		var err error
+		before, err = tx.numbersOf(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	for site := range numbers {
+		if n, called := before[site]; called {
+			numbers[site] = n
+		}
+	}
+
+	return numbers, nil
+}
+
+// numbersOf are the numbers of the calls that an instruction has made of sites.
+func (tx *Tx) numbersOf(
+	ctx context.Context,
+	id flex.InstructionID,
+) (map[flex.SiteID]int64, error) {
+	numbers := map[flex.SiteID]int64{}
+	err := eachRow(
+		ctx,
+		tx.conn,
+		func(s scanner) error {
+			var site flex.SiteID
+			var n int64
+			err := s.Scan(&site, &n)
+			numbers[site] = n
+
+			return err
+		},
+		`SELECT site_id, max(number) FROM called_asset WHERE org_id = $1 AND instruction_id = $2 AND NOT dispatched GROUP BY site_id`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
+
+	return numbers, err
+}
+
+// Callable is what is known of a plugged-in asset that an instruction may call.
+type Callable struct {
+	SiteID  flex.SiteID
+	Calls   int  // instructions that called the site
+	Called  bool // by one that is active, in the half-hours that are asked for
+	Metered bool // a meter was read lately
+}
+
+// Callables returns what is known of the organisation's plugged-in assets of a scope, for a call in a
+// span; a meter was read lately if that was since an instant.
+func (tx *Tx) Callables(
+	ctx context.Context,
+	scope flex.Scope,
+	span flex.Span,
+	since time.Time,
+) (map[flex.AssetID]*Callable, error) {
+	found := map[flex.AssetID]*Callable{}
+	where, args, err := tx.scopeWhere(ctx, scope, []any{tx.org.Bytes()})
+	if err != nil {
+		return nil, err
+	}
+
+	called, err := tx.CalledIn(ctx, span)
+	if err != nil {
+		return nil, err
+	}
+
+	err = eachRow(ctx, tx.conn, func(s scanner) error {
+		c := &Callable{}
+
+		var id flex.AssetID
+		err := s.Scan(&id, &c.SiteID, &c.Calls)
+		c.Called = called[id]
+		found[id] = c
+
+		return err
+	}, `SELECT s.asset_id, s.site_id, `+siteCalls+`
+		FROM session s
+		WHERE s.org_id = $1 AND s.plugged_out_at IS NULL`+where, args...)
+
+	if err != nil {
+		return nil, err
+	}
+
+	err = eachRow(ctx, tx.conn, func(s scanner) error {
+		var id flex.AssetID
+		err := s.Scan(&id)
+		if c := found[id]; c != nil {
+			c.Metered = true
+		}
+
+		return err
+	}, `SELECT DISTINCT r.asset_id FROM reading r JOIN session s ON s.asset_id = r.asset_id
+		WHERE s.org_id = $1 AND s.plugged_out_at IS NULL AND r.at >= $2 AND r.label = $3`,
+		tx.org.Bytes(), micros(since), labelNumbers[flex.ChargerEnergy])
+
+	return found, err
+}
