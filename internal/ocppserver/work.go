@@ -64,14 +64,7 @@ func (c *charger) synchronise(ctx context.Context) time.Duration {
 		n := c.connectors[number]
 		c.mu.Unlock()
 
-		// While flexd does not answer a charger still has its floor, and its meter is read.
-		for _, steps := range [][]task{
-			{c.findAsset, c.sendPlug, c.refresh},
-			{c.measure, c.floor, c.follow, c.askMeter},
-			{c.sendPhases, c.sendFirmware},
-		} {
-			again = errors.Join(again, inTurn(ctx, n, steps))
-		}
+		again = errors.Join(again, c.serve(ctx, n))
 	}
 
 	again = errors.Join(again, c.writeBack(ctx), c.post(ctx))
@@ -82,6 +75,18 @@ func (c *charger) synchronise(ctx context.Context) time.Duration {
 	}
 
 	return c.pause(began)
+}
+
+// serve does what synchronise does for a connector. While flexd does not answer, the charger still has its floor, and its meter is
+// read; flexd is then asked no more in this run.
+func (c *charger) serve(ctx context.Context, n *connector) error {
+	asked := inTurn(ctx, n, []task{c.findAsset, c.sendPlug, c.refresh})
+	did := inTurn(ctx, n, []task{c.measure, c.floor, c.follow, c.askMeter})
+	if asked != nil {
+		return errors.Join(asked, did)
+	}
+
+	return errors.Join(did, inTurn(ctx, n, []task{c.sendPhases, c.sendFirmware}))
 }
 
 // task is what is done for a connector in each run of synchronise.
