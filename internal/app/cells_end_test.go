@@ -13,7 +13,7 @@ import (
 )
 
 // When flexd stops, the streams of every cell end: one that did not would hold it up until it is cut off.
-func TestCells_StreamsEnd(t *testing.T) {
+func TestCells_StreamsEndAtOnce(t *testing.T) {
 	var settings []CellSettings
 	for _, name := range []string{"home", "north"} {
 		settings = append(settings, CellSettings{Name: name, Settings: Settings{

@@ -208,8 +208,26 @@ func acceptOffer(
 	return tx.AcceptOffer(ctx, in.Offer, in.ID, max(in.Change, -in.Change))
 }
 
+// checkPrice refuses a price that settlement would leave out.
+func checkPrice(p flex.Price) error {
+	if p >= 0 && p <= settle.MaxPrice {
+		return nil
+	}
+
+	return flex.Fail(
+		flex.Malformed,
+		"the service pays £%g/MWh: it should be 0 to %g",
+		p.GBPPerMWh(),
+		settle.MaxPrice.GBPPerMWh(),
+	)
+}
+
 // checkInstruction completes an instruction and refuses one that cannot be.
 func checkInstruction(in *flex.Instruction, now time.Time) error {
+	if err := checkPrice(in.Price); err != nil {
+		return err
+	}
+
 	in.From, in.To = in.From.UTC(), in.To.UTC()
 	if in.From.Before(now) {
 		in.From = now.Add(time.Minute - 1).Truncate(time.Minute)
@@ -227,14 +245,6 @@ func checkInstruction(in *flex.Instruction, now time.Time) error {
 
 	case in.Limit != nil && *in.Limit < 0:
 		return flex.Fail(flex.Malformed, "a limit is not negative")
-
-	case in.Price < 0 || in.Price > settle.MaxPrice: // settlement leaves out what lies beyond
-		return flex.Fail(
-			flex.Malformed,
-			"the service pays £%g/MWh: it should be 0 to %g",
-			in.Price.GBPPerMWh(),
-			settle.MaxPrice.GBPPerMWh(),
-		)
 
 	case !slices.Contains(InstructionServices, in.Service):
 		return flex.Fail(

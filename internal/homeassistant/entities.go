@@ -257,10 +257,9 @@ func (s *assetState) follow(plan client.ScheduleResponse, now time.Time) {
 		on := p.LimitW > 0
 		begins := on && !from.Equal(charges)
 
-		switch {
-		case !now.Before(from):
+		if !now.Before(from) {
 			s.now(p.LimitW)
-		case begins && s.NextStart == nil:
+		} else if begins && s.NextStart == nil {
 			s.NextStart = new(from.UTC())
 		}
 

@@ -264,7 +264,7 @@ func TestConfirm(t *testing.T) {
 
 // Time that passes between the two calls is no change: an instruction is stopped, whose report has its instant. What nothing
 // was said of yet is changed too: the intent of a car.
-func TestConfirm_Standing(t *testing.T) {
+func TestConfirm_UnderWay(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		w := open(t, url, true)
 		confirm := func(tool string, arguments map[string]any) string {

@@ -97,6 +97,11 @@ func (m Metrics) Collect(ch chan<- prometheus.Metric) {
 		)
 	}
 
+	m.collectFleet(ctx, ch)
+}
+
+// collectFleet reads what the fleet does now.
+func (m Metrics) collectFleet(ctx context.Context, ch chan<- prometheus.Metric) {
 	fleet, err := m.Service.Look(ctx)
 	if err != nil {
 		ch <- prometheus.NewInvalidMetric(pluggedGauge, err)
