@@ -154,11 +154,23 @@ func printReplaced(c console, n int) {
 	}
 }
 
+// printWear says what a dispatch of batteries wears.
+func printWear(c console, wear flex.Optional[flex.MicroPounds]) {
+	if wear.Given {
+		fmt.Fprintf(
+			c.out,
+			"Wear of the batteries in its time, beyond that of their plans: %.2f p\n",
+			wear.Value.GBP()*100,
+		)
+	}
+}
+
 // printPreview prints what an instruction does to be read.
 func printPreview(c console, p *control.Preview) error {
 	printWhoIsCalled(c, p)
 	if p.Dispatched {
 		printReplaced(c, p.NumReplaced)
+		printWear(c, p.Wear)
 	} else if why := p.Why(); why != "" {
 		fmt.Fprintln(c.out, "Not more, because", why)
 	} else {

@@ -109,6 +109,10 @@ func InstructionPreview(p *control.Preview) wire.InstructionPreview {
 		Assets:         make([]wire.InstructionAsset, len(p.Assets)),
 	}
 
+	if p.Wear.Given {
+		out.WearPence = new(pence(p.Wear.Value))
+	}
+
 	for i := range p.Assets {
 		out.Assets[i] = instructionAsset(&p.Assets[i], &p.Instruction)
 	}

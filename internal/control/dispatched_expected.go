@@ -170,15 +170,11 @@ func boundNamed(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Called,
+	b *store.Battery,
 ) ([]flex.Step, error) {
-	b, err := tx.Battery(ctx, c.AssetID)
-	if err != nil {
-		return nil, err
-	}
-
 	device := home.Battery{Power: b.Power(), Capacity: b.Capacity()}
 	now := flex.PeriodAt(tx.Now())
-	level, err := stored(ctx, tx, &b, device, now)
+	level, err := stored(ctx, tx, b, device, now)
 	if err != nil {
 		return nil, fmt.Errorf("read what a battery stores: %w", err)
 	}
@@ -212,8 +208,13 @@ func boundAll(
 	called []store.Called,
 ) error {
 	for i := range called {
-		var err error
-		called[i].Expected, err = boundNamed(ctx, tx, &called[i])
+		c := &called[i]
+		b, err := tx.Battery(ctx, c.AssetID)
+		if err != nil {
+			return err
+		}
+
+		c.Expected, err = boundNamed(ctx, tx, c, &b)
 		if err != nil {
 			return err
 		}

@@ -110,17 +110,53 @@ func (p *Preview) addAllNamed(
 	called []store.Called,
 	known map[flex.AssetID]*store.ScopeBattery,
 ) error {
+	org, err := tx.OrgRecord(ctx)
+	if err != nil {
+		return err
+	}
+
 	for i := range called {
 		c := &called[i]
-		expected, err := boundNamed(ctx, tx, c)
+		b, err := tx.Battery(ctx, c.AssetID)
+		if err != nil {
+			return err
+		}
+
+		expected, err := boundNamed(ctx, tx, c, &b)
 		if err != nil {
 			return err
 		}
 
 		p.addNamed(c, known[c.AssetID], expected)
+		p.addWear(c, expected, wearOf(&b, org.Settings))
 	}
 
 	return nil
+}
+
+// addWear counts what a battery discharges more, or less, in the time of a dispatch, at so many pence for each kWh.
+func (p *Preview) addWear(
+	c *store.Called,
+	expected []flex.Step,
+	pence float64,
+) {
+	if pence == 0 {
+		return
+	}
+
+	more := discharged(expected, p.Span) - discharged(c.Baseline, p.Span)
+	p.Wear.Given = true
+	p.Wear.Value += flex.MicroPounds(more * pence * 1e4)
+}
+
+// discharged is what steps give in a span, in kWh.
+func discharged(steps []flex.Step, span flex.Span) float64 {
+	var joules float64
+	for _, s := range within(steps, span) {
+		joules += max(0, -float64(s.Limit)) * s.Len().Seconds()
+	}
+
+	return joules / 3.6e6
 }
 
 // addNamed counts a battery in that a dispatch names, with what is known of it, if it is under control, and what is expected of it.

@@ -123,3 +123,64 @@ func TestDispatch_PreviewFull(t *testing.T) {
 		}
 	})
 }
+
+// TestDispatch_PreviewWear previews dispatches of two batteries of which one has a wear of its own and the other its organisation's: what they
+// discharge beyond their plans counts, as far as they can, and a dispatch that has them give less than planned saves wear.
+func TestDispatch_PreviewWear(t *testing.T) {
+	each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
+		a, b := h.nightBattery(), h.nightBattery()
+		h.charged(a, "2026-01-14T23:00:00Z", 60)
+		h.charged(b, "2026-01-14T23:00:00Z", 20) // 1 kWh above its reserve, 0.95 at the meter
+		preview := func(power flex.Watts) flex.Optional[flex.MicroPounds] {
+			order := store.Dispatch{Market: "dno", Span: flex.Span{From: at("2026-01-14T23:30:00Z"), To: at("2026-01-15T00:30:00Z")}}
+			for _, id := range []flex.AssetID{a, b} {
+				order.Assets = append(order.Assets, store.DispatchedAsset{ID: id, Power: power})
+			}
+			var p *control.Preview
+			err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
+				var err error
+				p, err = control.PreviewDispatch(h.Context(), tx, &order)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p.Wear
+		}
+
+		h.Exec(`UPDATE battery_plan SET planned_w = ''`) // nothing is planned
+		if w := preview(-2000); w.Given {
+			t.Errorf("wear of %d without any set", w.Value)
+		}
+		wears := func(id flex.AssetID, pence float64) {
+			err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error {
+				asset, err := tx.Asset(h.Context(), id)
+				if err != nil {
+					return err
+				}
+				asset.Discharge.Wear = &pence
+				return tx.UpdateAsset(h.Context(), asset)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.Exec(`UPDATE battery_plan SET planned_w = ''`)
+		}
+		wears(a, 10)
+		if w := preview(-2000); w.Value < 199_000 || w.Value > 201_000 { // 2 kWh
+			t.Errorf("one: %d", w.Value)
+		}
+		err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error {
+			return tx.SetSettings(h.Context(), flex.OrgSettings{Rates: flex.BatteryRates{BatteryWear: flex.Some(4.0)}})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w := preview(-2000); w.Value < 236_000 || w.Value > 239_000 { // and 0.95 kWh
+			t.Errorf("both: %d", w.Value)
+		}
+		if w := preview(2000); !w.Given || w.Value != 0 {
+			t.Errorf("charging: %+v", w)
+		}
+	})
+}

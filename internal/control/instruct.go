@@ -42,6 +42,8 @@ type Preview struct {
 	Assets           []InstructedAsset // who is called, by their ids
 	// of the plans with, less that of those without
 	Cost flex.MicroPounds
+	// of a dispatch: the wear of batteries in its time, less that without, where what a kWh wears is known
+	Wear flex.Optional[flex.MicroPounds]
 	// the most above the plan in the hour after the end
 	Rebound      flex.Watts
 	ReboundLater flex.Watts // the most above the plan after that

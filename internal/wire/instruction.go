@@ -109,6 +109,8 @@ type InstructionPreview struct {
 	At          Time        `json:"at"`
 	// At market prices: the plans with it, less the schedules in force. Absent where it is not known: for a dispatch of named batteries.
 	CostPence *float64 `json:"cost_pence,omitzero"`
+	// Of a dispatch of batteries: the wear of what they discharge more in its time than by their plans, which nobody is billed. Absent where no wear is set.
+	WearPence *float64 `json:"wear_pence,omitzero"`
 	// The part of the target that is counted on, in the half-hour with the least; 1 is all.
 	Reached float64 `json:"reached"`
 	// Why not more.
