@@ -46,7 +46,8 @@ type heatPump struct {
 	building store.BuildingRecord
 	temp     float64 // of its rooms now
 	outdoor  outdoors
-	signals  [][]int // of each slot's choices
+	signals  [][]int   // of each slot's choices
+	locked   time.Time // since when it is in state 1 of SG Ready; zero if it is in another
 }
 
 // planHeatPump plans one heat pump to the end of tomorrow, and sends what changed. Its site is locked.
@@ -82,6 +83,10 @@ func (s *Service) planHeatPump(
 	steps, signals := h.steps(&plan)
 	t.replace(steps, accepted)
 	h.note(p, &plan, signals)
+	t.plan.Room.LockedAt = 0
+	if !h.locked.IsZero() {
+		t.plan.Room.LockedAt = h.locked.Unix()
+	}
 
 	return t.send(ctx, tx, asks)
 }
@@ -315,16 +320,52 @@ func (h *heatPump) goesOn(p *heat.Problem) {
 		return
 	}
 
-	signal, off := h.signalAt(h.from)
+	_, off := h.signalAt(h.from)
 	p.Runs = !off
-	if h.steering != flex.SteerSGReady || signal != flex.SGOff {
+	h.locked = h.lockedSince(h.from)
+	if h.locked.IsZero() {
 		return
 	}
 
-	for at := h.from; off && p.Locked < lockMost; at = at.Add(-flex.HalfHour) {
-		p.Locked++
-		_, off = h.signalAt(at.Add(-flex.HalfHour))
+	lasted := h.from.Sub(h.locked) + flex.HalfHour - time.Second // a half-hour that has begun counts
+	p.Runs = false
+	p.Locked = min(lockMost, int(lasted/flex.HalfHour))
+}
+
+// lockedSince is since when the heat pump has been in state 1 of SG Ready right before an instant, by the plan in force and those before it;
+// zero if it was in another.
+func (h *heatPump) lockedSince(at time.Time) time.Time {
+	if h.steering != flex.SteerSGReady {
+		return time.Time{}
 	}
+
+	since := at
+	for i, s := range slices.Backward(h.plan.Steps) {
+		if i >= len(h.plan.Room.Signals) || !s.From.Before(since) {
+			continue
+		}
+
+		if s.To.Before(since) || h.plan.Room.Signals[i] != flex.SGOff {
+			break
+		}
+
+		since = s.From
+		if began := h.plan.Room.LockedAt; i == 0 && began != 0 {
+			since = time.Unix(began, 0).UTC()
+		}
+	}
+
+	// a plan that begins now goes on with what was before it
+	began := h.plan.Room.LockedAt
+	if steps := h.plan.Steps; began != 0 && len(steps) > 0 && steps[0].From.Equal(at) {
+		return time.Unix(began, 0).UTC()
+	}
+
+	if since.Equal(at) {
+		return time.Time{}
+	}
+
+	return since
 }
 
 // follows reports whether there is a plan in force that says how it is steered.
@@ -518,6 +559,10 @@ func (h *heatPump) note(
 		Temp:     h.temp,
 		Building: h.building,
 		Outdoor:  h.outdoor.origin,
+	}
+
+	if before := h.plan.Room; before != nil {
+		limits.LockedAt = before.LockedAt
 	}
 
 	h.plan.StoredAt, h.plan.Basis = h.from, h.basis

@@ -87,6 +87,8 @@ type RoomPlan struct {
 	Outdoor  string         `json:"outdoor"` // how the temperature outdoors is known
 	Cost     float64        `json:"cost_p"`
 	Course   []RoomCourse   `json:"course"`
+	// when state 1 of SG Ready began that the heat pump was in as the steps began, in seconds since 1970; 0 if it was in another
+	LockedAt int64 `json:"locked_at,omitempty"`
 }
 
 // BuildingRecord is the house as it was planned.
