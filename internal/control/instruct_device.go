@@ -126,11 +126,13 @@ func (s *scoped) devicesByAsset() map[flex.AssetID]*device {
 	return found
 }
 
-// kinds are the kinds of a scope's devices. No battery is looked at where nobody listens for dispatches.
+// kinds are the kinds of a scope's devices. No battery is looked at where nobody listens for dispatches, and no heater that is to draw more
+// where caps or feeders' limits bind power: nothing holds a heater's plan back under them.
 func (s *Service) kinds(
 	ctx context.Context,
 	tx *store.Tx,
 	sc *scoped,
+	up bool,
 ) ([]calledKind, error) {
 	_, listens, err := tx.EnabledEndpoint(ctx, flex.DispatchEndpoint)
 	if err != nil {
@@ -147,12 +149,25 @@ func (s *Service) kinds(
 		batteries.most = instruct.BatteriesMax
 	}
 
-	return []calledKind{batteries, {
+	heaters := calledKind{
 		name:  "heaters",
 		all:   sc.heaters,
 		most:  instruct.HeatersMax,
 		offer: s.offerHeater,
-	}}, nil
+	}
+
+	if up {
+		caps, capped, err := tx.Caps(ctx)
+		if err != nil {
+			return nil, err
+		}
+
+		if capped && bindPower(&caps) {
+			heaters.most = 0
+		}
+	}
+
+	return []calledKind{batteries, heaters}, nil
 }
 
 // offerDevices works out what the devices of a scope would do.
@@ -163,7 +178,13 @@ func (s *Service) offerDevices(
 	sc *scoped,
 	order instruct.Order,
 ) ([]called, error) {
-	kinds, err := s.kinds(ctx, tx, sc)
+	kinds, err := s.kinds(
+		ctx,
+		tx,
+		sc,
+		order.Up,
+	)
+
 	if err != nil {
 		return nil, err
 	}

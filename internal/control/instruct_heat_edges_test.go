@@ -117,3 +117,41 @@ func TestInstruction_HeatComfortEnds(t *testing.T) {
 		h.clean()
 	})
 }
+
+// TestInstruction_HeatCaps has tanks be called to draw more while the fleet may draw no more than a power: heaters are not held back by
+// caps, so none is called. For less they are, and for more again where only starts are bound.
+func TestInstruction_HeatCaps(t *testing.T) {
+	each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
+		h.heater("tank")
+		h.heater("tank")
+		more := asks("2026-01-15T02:00:00Z", "2026-01-15T03:00:00Z", 6000)
+		less := asks("2026-01-15T04:30:00Z", "2026-01-15T05:00:00Z", -6000)
+		preview := func(in flex.Instruction) int {
+			t.Helper()
+			p, err := h.service.PreviewInstruction(h.Context(), h.Org, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return len(p.Assets)
+		}
+		if n := preview(more); n != 2 {
+			t.Fatalf("%d are called for more without caps", n)
+		}
+		h.setCaps(flex.Caps{Fleet: kw(4)})
+		h.runTanks()
+		if n := preview(more); n != 0 {
+			t.Errorf("%d are called for more under a cap that carries one", n)
+		}
+		if n := preview(less); n != 2 {
+			t.Errorf("%d are called for less under it", n)
+		}
+		if sent := h.send(more); len(sent.Assets) != 0 {
+			t.Errorf("%d were sent more", len(sent.Assets))
+		}
+		h.setCaps(flex.Caps{Fleet: flex.Cap{StartsPerMinute: 100}})
+		if n := preview(more); n != 2 {
+			t.Errorf("%d are called for more where only starts are bound", n)
+		}
+		h.clean()
+	})
+}
