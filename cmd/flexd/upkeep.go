@@ -56,36 +56,6 @@ func (v *verify) Run(ctx context.Context, c console) error {
 	return nil
 }
 
-// backup is `flexd backup`.
-type backup struct {
-	store
-	form
-	File string `arg:"" help:"File to write; it must not exist yet."`
-}
-
-// Run copies the store while it is in use.
-func (b *backup) Run(ctx context.Context, c console) error {
-	h, err := b.open(ctx)
-	if err != nil {
-		return err
-	}
-
-	defer h.Close()
-
-	if err := h.DB.Backup(ctx, b.File); err != nil {
-		return err
-	}
-
-	return b.print(
-		c,
-		fields{"file": b.File},
-		"%s holds a consistent copy; `flexd serve --database sqlite:%s --key-file KEYS` runs on it.\n"+
-			"Its secrets are sealed: keep the key file too, and apart from the copy.\n",
-		b.File,
-		b.File,
-	)
-}
-
 // endpoint is `flexd endpoint`.
 type endpoint struct {
 	Set  endpointSet  `cmd:"" help:"Set the endpoint of an organisation's charging profiles or dispatches."`

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -28,11 +29,24 @@ func (db *DB) Backup(ctx context.Context, file string) error {
 	}
 
 	_, err := db.sql.ExecContext(ctx, `VACUUM INTO $1`, file)
+	if err == nil {
+		err = syncFile(file)
+	}
 	if err != nil {
 		return fmt.Errorf("copy the store to %s: %w", file, err)
 	}
 
 	return nil
+}
+
+// syncFile brings a file to the disk.
+func syncFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // Weakness says in which way the engine is set not to keep what it acknowledges, or "".

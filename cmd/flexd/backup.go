@@ -1,0 +1,222 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"flexd/internal/app"
+	"flexd/internal/flex"
+)
+
+const (
+	// backupEveryMin is the shortest time between two copies.
+	backupEveryMin = time.Second
+	// backupKeepMax is the most copies that are kept.
+	backupKeepMax = 10_000
+	// backupPrefix and backupSuffix are around the instant in a copy's name, as backupLayout writes it.
+	backupPrefix, backupSuffix = "flexd-", ".db"
+	backupLayout               = "20060102T150405.000Z"
+	// backupPart is behind the name of a copy that is not whole, or not checked yet.
+	backupPart = ".part"
+)
+
+// backup is `flexd backup`.
+type backup struct {
+	store
+	form
+	File  string        `arg:"" help:"File to write, which must not exist yet; with --every the folder in which the copies are put."`
+	Every time.Duration `help:"Make a copy now and after so long each time, until it is stopped. Each is opened and checked before it has its name." placeholder:"DURATION"`
+	Keep  int           `help:"With --every: how many copies are kept; the oldest is removed after a newer one was checked." default:"24" placeholder:"N"`
+}
+
+// Run copies the store while it is in use.
+func (b *backup) Run(ctx context.Context, c console) error {
+	if err := b.checkEvery(); err != nil {
+		return err
+	}
+
+	h, err := b.open(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+
+	if b.Every > 0 {
+		return b.again(ctx, c, h)
+	}
+
+	if err := h.DB.Backup(ctx, b.File); err != nil {
+		return err
+	}
+
+	return b.print(
+		c,
+		fields{"file": b.File},
+		"%s holds a consistent copy; `flexd serve --database sqlite:%s --key-file KEYS` runs on it.\n"+
+			"Its secrets are sealed: keep the key file too, and apart from the copy.\n",
+		b.File,
+		b.File,
+	)
+}
+
+// checkEvery refuses what no copies can be made by.
+func (b *backup) checkEvery() error {
+	if b.Every != 0 && b.Every < backupEveryMin {
+		return flex.Fail(flex.Invalid, "--every is %s: give %s at least", b.Every, backupEveryMin)
+	}
+	if b.Keep < 1 || b.Keep > backupKeepMax {
+		return flex.Fail(flex.Invalid, "--keep is %d: give 1 to %d", b.Keep, backupKeepMax)
+	}
+
+	return nil
+}
+
+// again makes copies until it is stopped. The first must succeed; a later one that fails is reported and tried again at the
+// next time, and no older one is removed meanwhile.
+func (b *backup) again(ctx context.Context, c console, h *app.App) error {
+	if err := os.MkdirAll(b.File, 0o700); err != nil {
+		return err
+	}
+	if err := b.dropParts(); err != nil {
+		return err
+	}
+
+	ticker := time.NewTicker(b.Every)
+	defer ticker.Stop()
+
+	for first := true; ; first = false {
+		file, err := b.copyOnce(ctx, h)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil && first {
+			return err
+		}
+
+		if err != nil {
+			fmt.Fprintf(c.err, "flexd: no copy this time: %v\n", err)
+		} else if err := b.report(c, file); err != nil {
+			return err
+		}
+
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// report says that a copy is there.
+func (b *backup) report(c console, file string) error {
+	return b.print(c, fields{"file": file}, "%s holds a consistent copy, and its records keep every rule\n", file)
+}
+
+// copyOnce makes a copy, checks it, gives it its name and removes the oldest ones.
+func (b *backup) copyOnce(ctx context.Context, h *app.App) (string, error) {
+	name := backupPrefix + clock().UTC().Format(backupLayout) + backupSuffix
+	file := filepath.Join(b.File, name)
+	part := file + backupPart
+	err := h.DB.Backup(ctx, part)
+	if err == nil {
+		err = b.checkCopy(ctx, part)
+	}
+
+	if err == nil {
+		err = os.Rename(part, file)
+	}
+	if err != nil {
+		return "", errors.Join(err, removeCopy(part))
+	}
+
+	return file, b.dropOld()
+}
+
+// checkCopy opens a copy as flexd does after a restore, and holds it against every rule.
+func (b *backup) checkCopy(ctx context.Context, file string) error {
+	settings, err := b.settings()
+	if err != nil {
+		return err
+	}
+
+	settings.Database = "sqlite:" + file
+	h, err := openChecked(ctx, settings)
+	if err != nil {
+		return err
+	}
+
+	findings, err := h.DB.Verify(ctx)
+	h.Close()
+
+	if err == nil && len(findings) > 0 {
+		err = fmt.Errorf("the copy breaks a rule: %s", strings.Join(findings, "; "))
+	}
+
+	return err
+}
+
+// removeCopy removes a copy that is not whole, with what SQLite keeps beside it.
+func removeCopy(part string) error {
+	var failed error
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		err := os.Remove(part + suffix)
+		if err != nil && !os.IsNotExist(err) {
+			failed = errors.Join(failed, err)
+		}
+	}
+
+	return failed
+}
+
+// dropOld removes the oldest copies beyond those that are kept. Their names are in the order of time.
+func (b *backup) dropOld() error {
+	copies, err := b.inFolder(backupSuffix)
+	if err != nil {
+		return err
+	}
+
+	for _, old := range copies[:max(0, len(copies)-b.Keep)] {
+		if err := os.Remove(old); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// inFolder are the files of copies whose names end so, sorted.
+func (b *backup) inFolder(suffix string) ([]string, error) {
+	entries, err := os.ReadDir(b.File)
+	if err != nil {
+		return nil, err
+	}
+
+	var files []string
+	for _, e := range entries {
+		middle, ours := strings.CutPrefix(e.Name(), backupPrefix)
+		middle, ends := strings.CutSuffix(middle, suffix)
+		_, err := time.Parse(backupLayout, middle)
+
+		if ours && ends && err == nil {
+			files = append(files, filepath.Join(b.File, e.Name()))
+		}
+	}
+
+	return files, nil // os.ReadDir sorts
+}
+
+// dropParts removes what a process that was killed has left of a copy.
+func (b *backup) dropParts() error {
+	parts, err := b.inFolder(backupSuffix + backupPart)
+	for _, part := range parts {
+		err = errors.Join(err, removeCopy(part))
+	}
+
+	return err
+}
