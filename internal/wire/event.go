@@ -6,7 +6,7 @@ import "flexd/internal/flex"
 // its wall time counts, and only without ReadyByLocalTime.
 type Intent struct {
 	// To be added by ready-by.
-	EnergyRequiredKWh float64 `json:"energy_required_kwh" wire:"required,min=0,max=1000000"`
+	EnergyRequiredKWh float64 `json:"energy_required_kwh" wire:"required,min=0,max=2000"`
 	// Still needed, but only its time of day counts, and only without ready_by_local_time.
 	//
 	//openapi:merge {"deprecated": true}

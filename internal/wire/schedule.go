@@ -170,7 +170,7 @@ type WhatIfRequest struct {
 //
 //openapi:addition
 type WhatIfIntent struct {
-	EnergyRequiredKWh *float64          `json:"energy_required_kwh,omitzero" wire:"min=0,max=1000000"`
+	EnergyRequiredKWh *float64          `json:"energy_required_kwh,omitzero" wire:"min=0,max=2000"`
 	ReadyByLocalTime  *WallTime         `json:"ready_by_local_time,omitzero"`
 	MayChargePeak     *bool             `json:"may_charge_peak,omitzero"`
 	ChargingMode      flex.ChargingMode `json:"charging_mode,omitzero" wire:"enum=ChargingMode"`
