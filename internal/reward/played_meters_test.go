@@ -25,8 +25,8 @@ func TestPlayed_TwoMetersAtOnce(t *testing.T) {
 	}{
 		{"the new one a minute after the old one, held back", "", func(w *watch) []reading.Given { return w.both(import0, 1, 1, old, next) }, "14p"},
 		{"the new one 12 minutes after the old one, released", "all", func(w *watch) []reading.Given { return w.both(import0, 1, 12, old, next) }, "0p"},
-		{"at the same minutes", "", func(w *watch) []reading.Given { return w.both(import0, 1, 0, old, next) }, "0p"},
-		{"at the same minutes, released", "all", func(w *watch) []reading.Given { return w.both(import0, 1, 0, old, next) }, "14p"},
+		{"at the same minutes", "", func(w *watch) []reading.Given { return w.both(import0, 1, 0, old, next) }, "14p"},
+		{"at the same minutes, released", "all", func(w *watch) []reading.Given { return w.both(import0, 1, 0, old, next) }, "0p"},
 		{"the old one by a little more, at the same minutes", "", func(w *watch) []reading.Given { return w.both(import0, 1, 0, old, counts(1000.4)) }, "14p"},
 		{"by a little more, 12 minutes after, on the Monday", "", func(w *watch) []reading.Given { return w.both(import0, 0, 12, old, counts(1000.4)) }, "14p"},
 		{"by a little less, 12 minutes after, on the Monday", "all", func(w *watch) []reading.Given { return w.both(import0, 0, 12, old, counts(999.6)) }, "14p"},
