@@ -183,6 +183,7 @@ func (s *troubles) plant(h *app.App) {
 		VALUES ($1, $2, $1, 1, $3, $4, 1, 'power', 'too much', $3)`, refused.Bytes(), s.Org.Bytes(), ago, ago+1800_000_000)
 	s.withdraw(ago)
 	s.notReleased(waiting)
+	s.dispatchRefused(battery)
 	s.Exec(`INSERT INTO cap_link (org_id, group_name, fallback_w, silence_s, heard_at, lost_at) VALUES ($1, 'feeder 7', 20000, 60, $2, $2)`, s.Org.Bytes(), ago)
 	s.silence(refused, waiting, battery)
 	check(h.ADR.AddUpstream(ctx, s.Org, &records.ADRUpstream{
@@ -200,6 +201,17 @@ func (s *troubles) notReleased(asset flex.AssetID) {
 		asset.Bytes(), s.Org.Bytes(), ago-2, ago-1, ago)
 	s.Exec(`INSERT INTO dispatch_asset (event_id, asset_id, org_id, power_w, release, release_tries) VALUES ($1, $1, $2, 2000, 'missing', 2)`,
 		asset.Bytes(), s.Org.Bytes())
+}
+
+// dispatchRefused has a client refuse a dispatch of an asset that has an hour to go. The event has the asset's id.
+func (s *troubles) dispatchRefused(asset flex.AssetID) {
+	s.Helper()
+	now, hour := s.now.UnixMicro(), time.Hour.Microseconds()
+	s.Exec(`INSERT INTO dispatch (event_id, org_id, market, issued_at, from_at, to_at, batch) VALUES ($1, $2, 'dfs', $3, $4, $5, FALSE)`,
+		asset.Bytes(), s.Org.Bytes(), now-hour, now-hour, now+hour)
+	s.Exec(`INSERT INTO dispatch_asset (event_id, asset_id, org_id, power_w) VALUES ($1, $1, $2, -2000)`, asset.Bytes(), s.Org.Bytes())
+	s.Exec(`INSERT INTO outbox (subject, org_id, endpoint, kind, event_id, generation, queued_at, expires_at, waiting_since)
+		VALUES ($1, $2, 'dispatch', 'dispatch', $1, 1, $3, $4, $3)`, asset.Bytes(), s.Org.Bytes(), now-hour, now+hour)
 }
 
 // silence has a client not reach the charger of one asset, the readings of another stop, and of a battery only the state of charge.
@@ -391,6 +403,45 @@ func TestExceptions_HeaterRefused(t *testing.T) {
 		s.Exec(`UPDATE outbox SET accepted = generation WHERE asset_id = $1`, tank.Bytes())
 		s.report(tank, tank.Bytes(), flex.Failed)
 		s.finds(h, operations.Refused, "reported as rejected or failed", "not EXECUTED since")
+	})
+}
+
+// TestExceptions_DispatchRefused has a client refuse the dispatch of one of two batteries, or accept it and report that it failed:
+// that battery is not where its plan has it, until it is executed or its time is over.
+func TestExceptions_DispatchRefused(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, database string) {
+		s := &troubles{T: t, database: database, now: time.Now().Truncate(time.Second)}
+		h := s.serve()
+		defer h.Close()
+		s.Seed = storetest.NewSeed(t, h.DB, database)
+		battery := s.Asset(s.Site(flex.FullScheduleMethod), flex.Battery, 5000)
+		s.dispatchRefused(battery)
+		other := s.Asset(s.Site(flex.FullScheduleMethod), flex.Battery, 5000)
+		s.dispatchRefused(other)
+		s.Exec(`UPDATE outbox SET accepted = generation WHERE event_id = $1`, other.Bytes())
+		s.finds(h, operations.DispatchRefused, "1 asset whose dispatch the client refused", "Mend the client's endpoint for dispatches")
+
+		s.Exec(`UPDATE outbox SET accepted = generation`)
+		s.report(battery, battery.Bytes(), flex.Failed)
+		s.finds(h, operations.DispatchRefused, "1 asset whose dispatch the client reported as rejected or failed", "not EXECUTED since")
+
+		none := func(when string) {
+			t.Helper()
+			found, err := h.Operations.Exceptions(t.Context(), s.Org)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range found {
+				if e.Kind == operations.DispatchRefused {
+					t.Errorf("%s: %+v", when, e)
+				}
+			}
+		}
+		s.report(battery, battery.Bytes(), flex.Executed)
+		none("executed")
+		s.Exec(`UPDATE outbox SET accepted = 0`)
+		s.Exec(`UPDATE dispatch SET to_at = $1`, s.now.UnixMicro())
+		none("over")
 	})
 }
 

@@ -209,24 +209,36 @@ func (a *App) FetchPrices(
 	return a.Market.Fetch(ctx, s, span, progress)
 }
 
-// stalePrices lists the sources that are asked and whose prices are not current, and says
-// so where there are prices and none of them is for now.
+// stalePrices lists the sources that are asked and whose prices are not current, those that an organisation plans by and whose
+// prices have ended, and says so where there are prices and none of them is for now.
 func (a *App) stalePrices(ctx context.Context) ([]operations.StalePrice, error) {
 	sources, err := a.Market.Freshness(ctx)
 	if err != nil || len(sources) == 0 {
 		return nil, err
 	}
 
-	covered := false
+	var chosen []string
+	err = a.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
+		chosen, err = all.PlanningSources(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
 
+	covered := false
 	var stale []operations.StalePrice
 	for _, s := range sources {
-		covered = covered || s.Through.After(a.DB.Now())
+		current := s.Through.After(a.DB.Now())
+		covered = covered || current
+
 		asked := slices.ContainsFunc(a.Market.Sources, func(m market.Source) bool {
 			return m.Name() == s.Source
 		})
+		ended := !current && slices.Contains(chosen, s.Source)
 
-		if asked && s.Stale != "" {
+		if s.Stale != "" && (asked || ended) {
 			stale = append(stale, operations.StalePrice{
 				Source: s.Source,
 				Why:    s.Stale,

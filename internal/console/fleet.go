@@ -123,6 +123,7 @@ var ofNobody = []operations.Kind{
 var seePaths = map[operations.Kind]string{
 	operations.Halted:           "/console/safety",
 	operations.Refused:          "/console/assets?state=refused",
+	operations.DispatchRefused:  causePath(operations.DispatchRefused),
 	operations.Unplanned:        "/console/assets?state=unplanned",
 	operations.ShortTime:        causePath(operations.ShortTime),
 	operations.ShortOffPeak:     causePath(operations.ShortOffPeak),

@@ -117,7 +117,7 @@ func TestAssets_Cause(t *testing.T) {
 			t.Fatal(counted)
 		}
 
-		for _, cause := range []string{"refused", "waiting", "offline", "short", "short_of_time", "short_of_off_peak", "short_of_headroom",
+		for _, cause := range []string{"refused", "dispatch_refused", "waiting", "offline", "short", "short_of_time", "short_of_off_peak", "short_of_headroom",
 			"not_released", "plan_refused", "unplanned", "excluded", "tank_cold", "room_cold", "site_cut_short", "readings_missing", "charge_missing"} {
 			for _, more := range []string{"", "&sort=-power", "&org=" + d.Org.String()} {
 				if n := len(d.assetPages("/console/assets?cause=" + cause + more)); n != counted[cause] {

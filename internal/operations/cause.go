@@ -16,6 +16,7 @@ const Short Kind = "short"
 // Causes are the exceptions whose assets can be listed, all of them and not examples alone.
 var Causes = []Kind{
 	Refused,
+	DispatchRefused,
 	Waiting,
 	Offline,
 	Short,
@@ -117,6 +118,14 @@ var storedCauses = map[Kind]func(context.Context, *store.All, flex.OrgID) ([]fle
 		var ids []flex.AssetID
 		for _, r := range found {
 			ids = append(ids, r.AssetID)
+		}
+		return ids, err
+	},
+	DispatchRefused: func(ctx context.Context, all *store.All, org flex.OrgID) ([]flex.AssetID, error) {
+		refused, _, err := all.RefusedDispatches(ctx, org, math.MaxInt32)
+		ids := make([]flex.AssetID, len(refused))
+		for i, r := range refused {
+			ids[i] = r.AssetID
 		}
 		return ids, err
 	},

@@ -33,6 +33,8 @@ const (
 	PlanRefused Kind = "plan_refused"
 	// schedules that the client refused for good, or reported as failed after it accepted them
 	Refused Kind = "refused"
+	// dispatches under way or to come that the client refused for good, or reported as failed
+	DispatchRefused Kind = "dispatch_refused"
 	// pushes that the client has not taken for long
 	Waiting          Kind = "waiting"
 	EndpointDisabled Kind = "endpoint_disabled"
@@ -71,6 +73,7 @@ const (
 var Kinds = []Kind{
 	Halted,
 	Refused,
+	DispatchRefused,
 	Waiting,
 	Offline,
 	EndpointDisabled,

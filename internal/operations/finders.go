@@ -16,6 +16,7 @@ type finder func(context.Context, *store.All, *Fleet, flex.OrgID) ([]Exception, 
 // finders are those that look at records. findHalts, failedJobs, stalePrices and databaseFailing find the rest.
 var finders = []finder{
 	findRefused,
+	findDispatchRefused,
 	findWaiting,
 	findEndpoints,
 	findShort,
@@ -138,7 +139,42 @@ func findRefused(
 	}}, err
 }
 
-// refusals says what the client did with schedules, and what it answered.
+func findDispatchRefused(
+	ctx context.Context,
+	all *store.All,
+	_ *Fleet,
+	org flex.OrgID,
+) ([]Exception, error) {
+	refused, total, err := all.RefusedDispatches(ctx, org, examplesMax)
+	if err != nil || total == 0 {
+		return nil, err
+	}
+
+	ids := make([]flex.AssetID, len(refused))
+	for i, r := range refused {
+		ids[i] = r.AssetID
+	}
+
+	what, said := refusals(refused)
+	assets, err := named(ctx, all, ids)
+
+	return []Exception{{
+		Kind:   DispatchRefused,
+		Level:  Critical,
+		Count:  total,
+		Assets: assets,
+		Title: fmt.Sprintf(
+			"%s whose dispatch the client %s, the first made on %s",
+			count(total, "asset"),
+			what,
+			instantText(refused[0].First),
+		),
+		Text: "They do not do what they were planned or called to do." + said +
+			" Mend the client's endpoint for dispatches: what is planned next is sent by itself.",
+	}}, err
+}
+
+// refusals says what the client did with messages, and what it answered.
 func refusals(refused []store.RefusedSchedule) (string, string) {
 	what, said := "refused", ""
 	answers := map[int]bool{}

@@ -39,7 +39,7 @@ const pagerDutyURL = "https://events.pagerduty.com/v2/enqueue"
 
 // Limits of sending alerts.
 const (
-	alertsAtOnce = 3 // sent one after the other within their lease, however slow the relay is
+	alertsAtOnce = 20
 	alertLease   = 2 * time.Minute
 	alertTries   = 12 // over about two hours
 	beatTries    = 2  // the next says the same

@@ -26,6 +26,7 @@ type AlertRule struct {
 var defaultRules = map[Kind]AlertRule{
 	Halted:           {Enabled: true},
 	Refused:          {Enabled: true, For: 5 * time.Minute},
+	DispatchRefused:  {Enabled: true, For: 5 * time.Minute},
 	Waiting:          {Enabled: true, For: 5 * time.Minute},
 	EndpointDisabled: {Enabled: true},
 	EndpointMissing:  {Enabled: true, For: 5 * time.Minute},

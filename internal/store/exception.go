@@ -59,12 +59,63 @@ func (all *All) RefusedSchedules(
 		where, args = where+` AND o.org_id = $2`, append(args, org.Bytes())
 	}
 
-	var total int
-
 	// The same read counts and takes examples: each rule of the alerts asks for both.
-	found, err := rows(
+	return refusedRows(
 		ctx,
 		all.conn,
+		`SELECT o.org_id, o.asset_id, o.event_id, o.accepted >= o.generation,
+			CASE WHEN o.accepted >= o.generation THEN 0 ELSE COALESCE(d.status, 0) END, min(o.queued_at) OVER (), count(*) OVER () `+
+			where+` ORDER BY o.event_id DESC LIMIT `+strconv.Itoa(limit),
+		args...,
+	)
+}
+
+// refusedDispatch selects the parts of assets (p) in dispatches that are not over, by the organisation's clock, and whose message was
+// refused, or was accepted and then reported of the asset as failed and not as executed.
+const refusedDispatch = `FROM org g JOIN dispatch d ON d.org_id = g.id AND d.to_at > $1 + g.clock_offset
+	JOIN outbox o ON o.subject = d.event_id AND o.org_id = d.org_id AND o.kind = 'dispatch' AND o.turn_at IS NULL
+	JOIN dispatch_asset p ON p.event_id = d.event_id
+	LEFT JOIN delivery v ON v.org_id = d.org_id AND v.event_id = d.event_id
+	WHERE (o.accepted < o.generation OR EXISTS (SELECT 1 FROM callback b WHERE b.org_id = p.org_id AND b.asset_id = p.asset_id
+			AND b.event_id = p.event_id AND b.status IN ('REJECTED', 'FAILED'))
+		AND NOT EXISTS (SELECT 1 FROM callback e WHERE e.org_id = p.org_id AND e.asset_id = p.asset_id
+			AND e.event_id = p.event_id AND e.status = 'EXECUTED'))`
+
+// RefusedDispatches returns assets whose part in a dispatch that is not over was refused for good or reported as failed, each
+// with the newest of them, so many at most, and how many there are.
+func (all *All) RefusedDispatches(
+	ctx context.Context,
+	org flex.OrgID,
+	limit int,
+) ([]RefusedSchedule, int, error) {
+	where, args := refusedDispatch, []any{micros(all.Now())}
+	if !org.IsZero() {
+		where, args = where+` AND g.id = $2`, append(args, org.Bytes())
+	}
+
+	return refusedRows(
+		ctx,
+		all.conn,
+		`SELECT org_id, asset_id, event_id, reported, status, min(queued_at) OVER (), count(*) OVER () FROM (
+			SELECT p.org_id, p.asset_id, p.event_id, o.accepted >= o.generation AS reported, o.queued_at,
+				CASE WHEN o.accepted >= o.generation THEN 0 ELSE COALESCE(v.status, 0) END AS status,
+				row_number() OVER (PARTITION BY p.asset_id ORDER BY p.event_id DESC) AS nth `+
+			where+`) AS refused WHERE nth = 1 ORDER BY event_id DESC, asset_id LIMIT `+strconv.Itoa(limit),
+		args...,
+	)
+}
+
+// refusedRows reads what was refused, and how many there are in all.
+func refusedRows(
+	ctx context.Context,
+	c conn,
+	query string,
+	args ...any,
+) ([]RefusedSchedule, int, error) {
+	var total int
+	found, err := rows(
+		ctx,
+		c,
 		func(s scanner) (RefusedSchedule, error) {
 			var r RefusedSchedule
 			err := s.Scan(
@@ -79,9 +130,7 @@ func (all *All) RefusedSchedules(
 
 			return r, err
 		},
-		`SELECT o.org_id, o.asset_id, o.event_id, o.accepted >= o.generation,
-			CASE WHEN o.accepted >= o.generation THEN 0 ELSE COALESCE(d.status, 0) END, min(o.queued_at) OVER (), count(*) OVER () `+
-			where+` ORDER BY o.event_id DESC LIMIT `+strconv.Itoa(limit),
+		query,
 		args...,
 	)
 

@@ -92,6 +92,20 @@ func (tx *Tx) ChoosePriceSource(ctx context.Context, c pricing.Choice) error {
 	return nil
 }
 
+// PlanningSources returns the sources that organisations have chosen for what is planned now.
+func (all *All) PlanningSources(ctx context.Context) ([]string, error) {
+	return rows(
+		ctx,
+		all.conn,
+		scalar[string],
+		`SELECT DISTINCT r.source FROM price_role r WHERE r.role = 'planning' AND r.source <> ''
+		AND r.from_at = (SELECT max(q.from_at) FROM price_role q
+			WHERE q.org_id = r.org_id AND q.role = r.role AND q.from_at <= $1)
+		ORDER BY r.source`,
+		micros(all.Now()),
+	)
+}
+
 // FlexEventsAfter returns how many flex events of the organisation's end after an instant.
 func (tx *Tx) FlexEventsAfter(
 	ctx context.Context,

@@ -133,6 +133,7 @@ var enums = map[string][]string{
 	"ExceptionKind": {
 		"halted",
 		"refused",
+		"dispatch_refused",
 		"waiting",
 		"offline",
 		"endpoint_disabled",
