@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -131,11 +133,15 @@ func (b *backup) copyOnce(ctx context.Context, h *app.App) (string, error) {
 	if err == nil {
 		err = os.Rename(part, file)
 	}
+	if err == nil {
+		err = syncFolder(b.File)
+	}
+
 	if err != nil {
 		return "", errors.Join(err, removeCopy(part))
 	}
 
-	return file, b.dropOld()
+	return file, b.dropOld(file)
 }
 
 // checkCopy opens a copy as flexd does after a restore, and holds it against every rule.
@@ -174,14 +180,30 @@ func removeCopy(part string) error {
 	return failed
 }
 
-// dropOld removes the oldest copies beyond those that are kept. Their names are in the order of time.
-func (b *backup) dropOld() error {
+// syncFolder brings the names in a folder to the disk. Windows has no such call, and does it by itself.
+func syncFolder(path string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// dropOld removes the oldest copies beyond those that are kept, with the newest among them. Their names are in the order of
+// time. What a clock that was ahead has named after a later time is left: beside it the newest would be the oldest.
+func (b *backup) dropOld(newest string) error {
 	copies, err := b.inFolder(backupSuffix)
 	if err != nil {
 		return err
 	}
 
-	for _, old := range copies[:max(0, len(copies)-b.Keep)] {
+	at, _ := slices.BinarySearch(copies, newest)
+	for _, old := range copies[:max(0, at+1-b.Keep)] {
 		if err := os.Remove(old); err != nil {
 			return err
 		}

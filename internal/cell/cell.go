@@ -249,13 +249,13 @@ func (m *Mover) back(
 // first: as long as it stands, a mover that is at work still may decide, and what it has copied
 // must be there.
 func (m *Mover) undo(ctx context.Context, from Place, places []Place) error {
-	if from.State == Leaving {
-		c, err := m.named(from.Cell)
-		if err != nil {
-			return err
-		}
+	home, err := m.named(from.Cell)
+	if err != nil {
+		return err
+	}
 
-		if err := c.DB.Stay(ctx, from.Org.ID, from.Number); err != nil {
+	if from.State == Leaving {
+		if err := home.DB.Stay(ctx, from.Org.ID, from.Number); err != nil {
 			return err
 		}
 	}
@@ -269,6 +269,14 @@ func (m *Mover) undo(ctx context.Context, from Place, places []Place) error {
 		if err != nil {
 			return err
 		}
+
+		// Its mark may have come after the old cell was looked at.
+		if p.Number != from.Number {
+			if err := home.DB.Stay(ctx, from.Org.ID, p.Number); err != nil {
+				return err
+			}
+		}
+
 		if err := c.DB.Discard(ctx, from.Org.ID, p.Number); err != nil {
 			return err
 		}

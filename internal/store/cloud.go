@@ -164,7 +164,8 @@ func (all *All) DropCloudLink(ctx context.Context, l CloudLink) error {
 	return all.dropJob(ctx, JobCloudLink, l.Org, l.State[:])
 }
 
-// ClaimCloudLinks claims up to limit links whose code is to be exchanged, under a lease.
+// ClaimCloudLinks claims up to limit links whose code is to be exchanged, under a lease. It returns fewer only
+// if no other is due: those that are gone do not count.
 func (all *All) ClaimCloudLinks(
 	ctx context.Context,
 	limit int,
@@ -174,19 +175,33 @@ func (all *All) ClaimCloudLinks(
 		return nil, err
 	}
 
-	jobs, err := all.claimJobs(
-		ctx,
-		JobCloudLink,
-		flex.OrgID{},
-		all.now,
-		limit,
-		lease,
-	)
+	var links []CloudLink
+	for len(links) < limit {
+		jobs, err := all.claimJobs(
+			ctx,
+			JobCloudLink,
+			flex.OrgID{},
+			all.now,
+			limit-len(links),
+			lease,
+		)
+		if err != nil || len(jobs) == 0 {
+			return links, err
+		}
 
-	if err != nil {
-		return nil, err
+		found, err := all.linksOf(ctx, jobs)
+		if err != nil {
+			return nil, err
+		}
+
+		links = append(links, found...)
 	}
 
+	return links, nil
+}
+
+// linksOf returns the links of jobs that were claimed. Jobs whose link is gone are done.
+func (all *All) linksOf(ctx context.Context, jobs []Job) ([]CloudLink, error) {
 	var links []CloudLink
 	for _, j := range jobs {
 		found, err := rows(
@@ -384,24 +399,40 @@ func (all *All) CloudTokens(
 	)
 }
 
-// ClaimCloudTokens claims up to limit tokens that are to be refreshed, under a lease.
+// ClaimCloudTokens claims up to limit tokens that are to be refreshed, under a lease. It returns fewer only
+// if no other is due: those that are gone do not count.
 func (all *All) ClaimCloudTokens(
 	ctx context.Context,
 	limit int,
 	lease time.Duration,
 ) ([]CloudToken, error) {
-	jobs, err := all.claimJobs(
-		ctx,
-		JobCloudToken,
-		flex.OrgID{},
-		all.now,
-		limit,
-		lease,
-	)
-	if err != nil {
-		return nil, err
+	var tokens []CloudToken
+	for len(tokens) < limit {
+		jobs, err := all.claimJobs(
+			ctx,
+			JobCloudToken,
+			flex.OrgID{},
+			all.now,
+			limit-len(tokens),
+			lease,
+		)
+		if err != nil || len(jobs) == 0 {
+			return tokens, err
+		}
+
+		found, err := all.tokensOf(ctx, jobs)
+		if err != nil {
+			return nil, err
+		}
+
+		tokens = append(tokens, found...)
 	}
 
+	return tokens, nil
+}
+
+// tokensOf returns the tokens of jobs that were claimed. Jobs whose token is gone are done.
+func (all *All) tokensOf(ctx context.Context, jobs []Job) ([]CloudToken, error) {
 	var tokens []CloudToken
 	for _, j := range jobs {
 		kept, err := all.CloudTokens(ctx, j.Site)

@@ -122,7 +122,8 @@ func (c conn) queueJobs(ctx context.Context, now time.Time, jobs ...Job) error {
 }
 
 // claimJobs takes up to limit jobs of a kind that are due, the longest due first, and keeps
-// others off them until the lease is over. With an organisation, only its jobs.
+// others off them until the lease is over. With an organisation, only its jobs. Those of one that moves to another
+// database wait, and hold up no other's.
 func (c conn) claimJobs(
 	ctx context.Context,
 	kind JobKind,
@@ -137,7 +138,8 @@ func (c conn) claimJobs(
 		scanJob,
 		`UPDATE job SET due_at = $4, lease = lease + 1, attempts = attempts + 1
 		WHERE (kind, org_id, subject) IN (SELECT kind, org_id, subject FROM job
-			WHERE kind = $1 AND due_at <= $2 AND due_at IS NOT NULL AND ($6 OR org_id = $5) ORDER BY due_at, subject LIMIT $3`+c.db.d.skipLocked+`)
+			WHERE kind = $1 AND due_at <= $2 AND due_at IS NOT NULL AND ($6 OR org_id = $5)`+
+			atRest("job")+` ORDER BY due_at, subject LIMIT $3`+c.db.d.skipLocked+`)
 		RETURNING `+jobColumns,
 		string(kind),
 		micros(now),

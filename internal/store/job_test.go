@@ -102,6 +102,55 @@ func (q *queue) state() store.JobState {
 	return mail
 }
 
+// A job of an organisation that moves to another database waits, and holds up no other's.
+func TestJobs_OrganisationMoves(t *testing.T) {
+	eachQueue(t, func(q *queue) {
+		q.add("of the one that moves")
+		moves := q.Org
+		other, err := q.db.AddOrg(q.Context(), "other")
+		if err != nil {
+			q.Fatal(err)
+		}
+
+		q.Seed = q.As(other.ID)
+		q.site = q.Site()
+		q.add("of the other")
+
+		number, err := q.db.Leave(q.Context(), moves, "new")
+		if err != nil {
+			q.Fatal(err)
+		}
+		q.claim(1, "of the other")
+
+		if err := q.db.Stay(q.Context(), moves, number); err != nil {
+			q.Fatal(err)
+		}
+		q.claim(1, "of the one that moves")
+	})
+}
+
+// Jobs of tokens whose site is gone leave the one behind them to be refreshed at once.
+func TestJobs_TokensGone(t *testing.T) {
+	eachQueue(t, func(q *queue) {
+		sites := []flex.SiteID{q.site, q.Site(), q.Site()}
+		for _, site := range sites {
+			q.all(func(all *store.All) error {
+				return all.PutCloudToken(q.Context(), store.CloudToken{Org: q.Org, Site: site, Provider: "volvo", Refresh: "r", TurnAt: q.now})
+			})
+			q.now = q.now.Add(time.Second)
+		}
+		q.Exec(`DELETE FROM cloud_token WHERE site_id <> $1`, sites[2].Bytes())
+
+		q.all(func(all *store.All) error {
+			tokens, err := all.ClaimCloudTokens(q.Context(), 1, queueLease)
+			if err == nil && (len(tokens) != 1 || tokens[0].Site != sites[2]) {
+				q.Errorf("claimed %d tokens, not the one that is left", len(tokens))
+			}
+			return err
+		})
+	})
+}
+
 // A job is claimed once in its lease, the longest due first, and again when the lease is over;
 // who comes back after that changes nothing.
 func TestJobs_Lease(t *testing.T) {
