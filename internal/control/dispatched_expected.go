@@ -273,9 +273,7 @@ func (s *homeAhead) expectNamed(
 }
 
 // Short is how much of what is asked for in the half-hour nobody who is called can bring.
-func (s *InstructedSlot) Short() flex.WattHours {
-	return max(0, s.Asked-s.Given)
-}
+func (s *InstructedSlot) Short() flex.WattHours { return shortOf(s.Asked, s.Given) }
 
 // Short is how much of what is asked for in a half-hour or a minute is not expected, without a sign. Nothing is short from when the
 // instruction was stopped.
@@ -284,12 +282,17 @@ func (r *InstructionReport) Short(s *ReportSlot) flex.WattHours {
 		return 0
 	}
 
-	change := s.Expected - s.Baseline
-	if s.Asked < 0 {
-		return max(0, change-s.Asked)
+	return shortOf(s.Asked, s.Expected-s.Baseline)
+}
+
+// shortOf is how much of a change that is asked for is not brought, without a sign. What a dispatch asks for may be less than planned in
+// one half-hour and more in the next.
+func shortOf(asked, brought flex.WattHours) flex.WattHours {
+	if asked < 0 {
+		asked, brought = -asked, -brought
 	}
 
-	return max(0, min(s.Asked, s.Asked-change))
+	return max(0, min(asked, asked-brought))
 }
 
 // targetsOf is how much more, or if that is asked for less, batteries are to draw in each slot than by their plans.

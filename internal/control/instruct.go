@@ -159,7 +159,7 @@ func (s *Service) SendInstruction(
 	return p, err
 }
 
-// InstructWithin is SendInstruction within a transaction. The heaters that it calls are planned by their job.
+// InstructWithin is SendInstruction within a transaction, in which it looks at all devices. The heaters that it calls are planned by their job.
 func (s *Service) InstructWithin(
 	ctx context.Context,
 	tx *store.Tx,

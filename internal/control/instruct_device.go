@@ -339,8 +339,11 @@ func (l *remainder) addDevice(
 		}
 
 		for t, slot := range slots {
-			change[t] = drawnOf(c, c.Baseline, slot) -
-				drawnOf(c, steps, slot)
+			draws := drawnOf(c, steps, slot)
+			change[t] = drawnOf(c, c.Baseline, slot) - draws
+			if waits { // what is planned has it as it was before the call
+				planned[t] += draws - drawnOf(c, at.steps, slot)
+			}
 		}
 
 		share, metered := shares[c.AssetID]

@@ -495,6 +495,33 @@ func TestInstruction_HeatWaits(t *testing.T) {
 	})
 }
 
+// TestInstruction_HeatWaitsLimit is TestInstruction_HeatWaits of a limit: what is planned without the instruction is the same whether or not the called
+// heater was planned, so that nobody else is called.
+func TestInstruction_HeatWaitsLimit(t *testing.T) {
+	each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
+		ids := []flex.AssetID{h.heater("tank"), h.heater("tank")}
+		h.heatUntil("2026-01-15T04:35:00Z")
+		h.acceptHeat(ids...)
+		in := asks("2026-01-15T04:35:00Z", "2026-01-15T05:00:00Z", -2000)
+		p, err := h.service.PreviewInstruction(h.Context(), h.Org, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Change, in.Limit = 0, new(flex.Watts(p.Slots[0].Planned*60/25)-2000)
+		h.write(func(tx *store.Tx) error {
+			p, err = h.service.InstructWithin(h.Context(), tx, in)
+			return err
+		})
+		if len(p.Assets) != 1 {
+			t.Fatalf("%d are called", len(p.Assets))
+		}
+		h.wait(5 * time.Second)
+		if r, err := h.service.FollowInstructionsOf(h.Context(), h.Org); err != nil || r.Did != 0 {
+			t.Errorf("%v: %d are called before the heater is planned", err, r.Did)
+		}
+	})
+}
+
 // TestInstruction_HeatNeverPlanned has a called heater that nobody plans: after a moment another is called in its place.
 func TestInstruction_HeatNeverPlanned(t *testing.T) {
 	each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
