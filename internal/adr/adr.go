@@ -37,6 +37,7 @@ type Service struct {
 	Assets func(ctx context.Context, org flex.OrgID, scope flex.Scope, spans []flex.Span) ([]AssetUse, error)
 
 	tokens sync.Map // of other parties' servers, by the program here
+	silent sync.Map // each a silence, by the address that did not answer
 }
 
 // Client is who asks.

@@ -37,7 +37,7 @@
 // (package store has the queue's protocol). SendNotices makes an attempt under a lease of two minutes. One that fails is
 // tried again after 10 s, 20 s, 40 s and so on, up to 15 min apart and 12 times in all; after that it is given up. A notice may
 // arrive twice, and in any order: one that is tried again comes after later ones, of the same object too. Its modificationDateTime tells which is the newer.
-// An address that does not answer is called once in a run: what else was to be sent to it waits, as if it had been tried.
+// An address that does not answer is not called for 10 s: what else was to be sent to it waits, as if it had been tried.
 //
 // # Other parties' servers
 //

@@ -157,15 +157,13 @@ func (s *Service) SendNotices(ctx context.Context) (worker.Report, error) {
 		return worker.Report{}, err
 	}
 
-	// An address that does not answer is called once in a run: else it would keep all others waiting, once for each notice.
-	silent := map[string]string{}
 	for _, n := range due {
-		problem, isSilent := silent[n.URL]
+		problem, isSilent := s.silence(n.URL)
 		if !isSilent {
 			var answered bool
 			problem, answered = s.send(ctx, n)
 			if !answered {
-				silent[n.URL] = problem
+				s.silent.Store(n.URL, silence{problem, s.DB.Now().Add(noticePause)})
 			}
 		}
 
@@ -188,6 +186,29 @@ func (s *Service) SendNotices(ctx context.Context) (worker.Report, error) {
 	}
 
 	return worker.Report{Did: taken, More: taken == noticesAtOnce}, nil
+}
+
+// silence is that an address did not answer, and until when it is not called again: else it would keep all others waiting, once
+// for each notice.
+type silence struct {
+	problem string
+	until   time.Time
+}
+
+// silence is why an address is not called now, if it is not.
+func (s *Service) silence(url string) (string, bool) {
+	kept, is := s.silent.Load(url)
+	if !is {
+		return "", false
+	}
+
+	was := kept.(silence)
+	if !s.DB.Now().Before(was.until) {
+		s.silent.Delete(url)
+		return "", false
+	}
+
+	return was.problem, true
 }
 
 // send sends a notice once and says what went wrong, "" if nothing did, and whether there was an answer.

@@ -126,3 +126,33 @@ func TestLateSchedules_HaltedAgain(t *testing.T) {
 		}
 	})
 }
+
+// TestLateSchedules_Started has processes start one after the other while schedules wait for their turns: none comes earlier for it.
+func TestLateSchedules_Started(t *testing.T) {
+	const cars, most = 60, flex.Watts(100_000)
+	each(t, func(h *fixture) {
+		h.service.Ramp.All = most
+		ctx := context.Background()
+		e := h.endpoint(nil)
+		defer h.work(h.service)()
+
+		check(h.T, h.service.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: "a firmware fault"}))
+		h.plan(10*time.Hour, h.chargers(cars)...)
+		time.Sleep(10 * time.Minute)
+		check(h.T, h.service.Resume(ctx, delivery.HaltScope{}))
+
+		time.Sleep(1300 * time.Millisecond) // between turns, and so are those after it
+		for range 16 {
+			check(h.T, h.service.Recover(ctx))
+			time.Sleep(2500 * time.Millisecond)
+		}
+
+		time.Sleep(7 * time.Minute)
+		if n := len(e.all()); n != cars {
+			h.Errorf("%d of %d have arrived", n, cars)
+		}
+		if got := jump(e.all(), 0); got > most {
+			h.Errorf("%d W in a minute, with a ramp of %d", got, most)
+		}
+	})
+}

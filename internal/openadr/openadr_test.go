@@ -518,6 +518,20 @@ func TestNotices_Silent(t *testing.T) {
 			}
 		}
 
+		for i := range 9 { // more than one run takes
+			f.want(201, f.bl, "POST", "/programs", fmt.Sprintf(aProgram, fmt.Sprint("q", i), `null`))
+		}
+		for more := true; more; {
+			r, err := f.server.ADR.SendNotices(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			more = r.More
+		}
+		if n, _ := calls.Load("/silent"); n.(*atomic.Int32).Load() > 2 { // twice if all that took 10 s
+			t.Error("/silent was called in each run")
+		}
+
 		one := `{"objects":["PROGRAM"],"operations":["CREATE"],"callbackUrl":"https://example.com/"}`
 		for n, status := range map[int]int{adr.OperationsMax: 201, adr.OperationsMax + 1: 400} {
 			f.want(status, f.bl, "POST", "/subscriptions", `{"clientName":"c","objectOperations":[`+strings.TrimSuffix(strings.Repeat(one+",", n), ",")+`]}`)

@@ -15,14 +15,14 @@ const lateAfter = time.Minute
 
 // lateSchedules are the schedules that are due to be sent, and were queued before, and those that wait for the turns that they were given.
 const lateSchedules = `SELECT o.subject, c.cause, c.ready_by, c.need_wh - c.delivered_wh, CASE WHEN c.power_w > 0 THEN c.power_w ELSE $3 END,
-		o.org_id, COALESCE(m.gsp_group, ''), COALESCE(g.name, ''), o.turn_at > $1
+		o.org_id, COALESCE(m.gsp_group, ''), COALESCE(g.name, ''), o.turn_at
 	FROM outbox o JOIN schedule c ON c.event_id = o.event_id LEFT JOIN asset a ON a.id = c.asset_id` + rampSite + `
 	WHERE o.kind = 'schedule' AND o.turn_at IS NOT NULL AND o.sending = 0 AND o.expires_at > 0
 		AND (o.turn_at <= $1 AND o.queued_at < $2 OR o.turn_at > $1 AND o.tries = 0 AND o.holder = 0)`
 
 // SpreadLate gives each schedule that should have been sent before, of every organisation, its turn, so that
-// the power of those that are sent in a minute is at most a ramp, all together and in each group. It returns how
-// many wait. Without a ramp nothing waits. Nothing of an organisation that moves to another database is sent.
+// the power of those that are sent in a minute is at most a ramp, all together and in each group. Those that wait for a turn already
+// share the ramp, and come no earlier for it. It returns how many wait. Without a ramp nothing waits. Nothing of an organisation that moves to another database is sent.
 func (all *All) SpreadLate(
 	ctx context.Context,
 	most flex.Ramp,
@@ -71,7 +71,7 @@ func (c conn) spreadLate(
 	}
 
 	numbers := lateGroups{trees: trees, known: map[RampGroup]int{}}
-	scan := func(s scanner) (lateSchedule, error) { return scanLate(s, now, numbers) }
+	scan := func(s scanner) (ramp.Late, error) { return scanLate(s, now, numbers) }
 	late, err := rows(ctx, c, scan, lateSchedules+which, args...)
 	if err != nil {
 		return 0, fmt.Errorf("read what is late: %w", err)
@@ -80,33 +80,16 @@ func (c conn) spreadLate(
 	at := map[time.Duration][]flex.EventID{}
 
 	var waiting int
-	for i, turn := range lateTurns(late, most) {
+	for i, turn := range ramp.Turns(late, most) {
 		if turn > 0 {
 			waiting++
 		}
-		if turn > 0 || late[i].waits {
+		if turn != late[i].Wait {
 			at[turn] = append(at[turn], flex.EventID(late[i].ID))
 		}
 	}
 
 	return waiting, c.postpone(ctx, now, at)
-}
-
-// lateSchedule is a schedule that is late.
-type lateSchedule struct {
-	ramp.Late
-	waits bool // for a turn that it was given before, when there were others
-}
-
-// lateTurns is how long each schedule waits from now. Those that wait for a turn get another: they share the ramp with those that
-// became late since.
-func lateTurns(late []lateSchedule, most flex.Ramp) []time.Duration {
-	all := make([]ramp.Late, len(late))
-	for i := range late {
-		all[i] = late[i].Late
-	}
-
-	return ramp.Turns(all, most)
 }
 
 // lateGroups numbers groups from 1 on.
@@ -127,15 +110,15 @@ func scanLate(
 	s scanner,
 	now time.Time,
 	numbers lateGroups,
-) (lateSchedule, error) {
+) (ramp.Late, error) {
 	var subject flex.EventID
 	var org flex.OrgID
 	var gsp, constraint string
 	var cause Cause
-	var readyBy time.Time
+	var readyBy, turnAt time.Time
 	var need flex.WattHours
 
-	var l lateSchedule
+	var l ramp.Late
 	err := s.Scan(
 		&subject,
 		&cause,
@@ -145,7 +128,7 @@ func scanLate(
 		&org,
 		&gsp,
 		&constraint,
-		&l.waits,
+		instant{&turnAt},
 	)
 	if err != nil {
 		return l, err
@@ -163,6 +146,7 @@ func scanLate(
 
 	l.ID = subject
 	l.AtOnce = cause == CauseChargeNow
+	l.Wait = max(0, turnAt.Sub(now))
 	l.Slack = readyBy.Sub(now) -
 		time.Duration(float64(max(0, need))/float64(l.Power)*float64(time.Hour))
 

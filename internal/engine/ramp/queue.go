@@ -19,6 +19,8 @@ type Late struct {
 	// from now until the need would take all of the time that is left
 	Slack  time.Duration
 	AtOnce bool // what a user waits for
+	// from now until the turn that it was given before, if it waits for one: it comes no earlier
+	Wait time.Duration
 }
 
 // LateGroups are the numbers of groups: a GSP group, and constraint groups that lie in each other.
@@ -34,9 +36,15 @@ const within = int(time.Minute/turnEvery) + 1
 // a minute have at most a ramp of power between them, all together and those of each group: what an asset does
 // can change when its schedule comes, whatever that says. Who has the least slack comes first among those of
 // the same groups, and one whose group is busy holds up no other. What all together is no more than its ramp
-// is not held back by it.
+// is not held back by it. One that waits for a turn keeps it, or gets a later one.
 func Turns(late []Late, most flex.Ramp) []time.Duration {
 	turns := make([]time.Duration, len(late))
+	for i := range late {
+		if !late[i].AtOnce {
+			turns[i] = late[i].Wait
+		}
+	}
+
 	q := queueOf(late, most)
 	if len(q) == 0 {
 		return turns
@@ -58,17 +66,28 @@ func Turns(late []Late, most flex.Ramp) []time.Duration {
 
 	next := map[LateGroups]int{} // turn of those of the same groups
 	for _, i := range order {
-		turn := next[late[i].Groups]
-		for !q.fits(&late[i], turn) {
+		l := &late[i]
+		free, first := next[l.Groups], l.first()
+		turn := max(free, first)
+		for !q.fits(l, turn) {
 			turn++
 		}
 
-		q.send(&late[i], turn)
-		next[late[i].Groups] = turn
-		turns[i] = time.Duration(turn) * turnEvery
+		q.send(l, turn)
+		if first <= free { // else those after it may come before it
+			next[l.Groups] = turn
+		}
+		if turn > first {
+			turns[i] = time.Duration(turn) * turnEvery
+		}
 	}
 
 	return turns
+}
+
+// first is the earliest turn that a schedule may have.
+func (l *Late) first() int {
+	return int((l.Wait + turnEvery - 1) / turnEvery)
 }
 
 // queue is what is sent of the parts of a fleet whose ramp binds: 0 is the whole, others are groups.

@@ -118,3 +118,29 @@ func TestTurns_Groups(t *testing.T) {
 		}
 	})
 }
+
+// TestTurns_Waiting asks for turns once more while some are still to come: they stay, also beside what became late since.
+func TestTurns_Waiting(t *testing.T) {
+	const most, passed = 100_000, 32 * time.Second
+	var late, rest []ramp.Late
+	for n := range 60 {
+		late = append(late, ramp.Late{ID: id(n), Power: 7400})
+	}
+	for i, turn := range ramp.Turns(late, flex.Ramp{All: most}) {
+		if turn > passed {
+			late[i].Wait = turn - passed
+			rest = append(rest, late[i])
+		}
+	}
+	if len(rest) < 45 {
+		t.Fatalf("%d of 60 are to come", len(rest))
+	}
+
+	rest = append(rest, ramp.Late{ID: id(60), Power: 7400, Slack: time.Hour})
+	turns := ramp.Turns(rest, flex.Ramp{All: most})
+	for i := range len(rest) - 1 {
+		if turns[i] != rest[i].Wait {
+			t.Errorf("%d waits %v, and %v before", i, turns[i], rest[i].Wait)
+		}
+	}
+}
