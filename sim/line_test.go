@@ -502,7 +502,11 @@ func TestLine_EndpointDown(t *testing.T) {
 		l.down.Store(false)
 		l.tick(10 * time.Minute) // past the longest backoff
 		l.runUntilIdle()
-		l.pushed()
-		l.quiet() // the newest alone: it took the place of the first
+		l.pushed()          // the newest alone: it took the place of the first
+		again := l.pushed() // for the 10 minutes of it that were over when it was taken
+		if !strings.Contains(string(again.Body), `"startSchedule":"2026-04-14T22:`) {
+			l.Errorf("planned again: %s", again.Body)
+		}
+		l.quiet()
 	})
 }

@@ -42,7 +42,8 @@ func TestMain(m *testing.M) {
 
 // TestGuides runs every example of every page as its reader would: in one folder, one
 // terminal for what follows upon another and one more for each that goes on, and holds what
-// comes against what the page says comes. "…" on a page stands for what differs each time.
+// comes against what the page says comes. "…" on a page stands for what differs each time, and in a line of its own for lines
+// that come at some times.
 func TestGuides(t *testing.T) {
 	t.Parallel()
 	needs(t, "bash", "curl", "python3")
@@ -103,6 +104,7 @@ func TestGuides_Broken(t *testing.T) {
 		"a command that fails":        "```sh\nfalse\n```\n",
 		"another answer":              "```sh\necho yes\n```\n```output\nno\n```\n",
 		"a line too few":              "```sh\necho a; echo b\n```\n```output\na\n```\n",
+		"another line between":        "```sh\necho a; echo b\n```\n```output\na\n…\nc\n```\n",
 		"another field":               "```sh\necho '{\"a\": 1}'\n```\n```json\n{\"b\": 1}\n```\n",
 		"another value":               "```sh\necho '{\"a\": [1, 2]}'\n```\n```json\n{\"a\": [1, 3]}\n```\n",
 		"a terminal that ends":        "```sh terminal x\ntrue\n```\n```output x\nlistening\n```\n",
@@ -117,6 +119,10 @@ func TestGuides_Broken(t *testing.T) {
 				t.Error("it passed")
 			}
 		})
+	}
+	between := guide.Page{Name: "between", Source: "```sh\necho a; echo b; echo c\n```\n```output\na\n…\nc\n```\n```sh\necho a; echo c\n```\n```output\na\n…\nc\n```\n"}
+	if faults := read(t, between, t.TempDir(), 0); faults != nil {
+		t.Error(faults)
 	}
 	if faults := read(t, guide.Page{Name: "whole", Source: "```sh\nA=1; echo $A and more\n```\n```output\n1 and …\n```\n```sh\necho '{\"a\": \"x1\"}'\n```\n```json\n{\"a\": \"x…\"}\n```\n"}, t.TempDir(), 0); faults != nil {
 		t.Error(faults)
@@ -290,7 +296,8 @@ func (r *walkthrough) compare(s shown) {
 	}
 	want := r.ports.Replace(s.Text)
 	if s.Info == "output" {
-		if !regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(want), "…", ".+") + "\n?$").MatchString(strings.TrimSuffix(string(b), "\n") + "\n") {
+		lines := strings.ReplaceAll(regexp.QuoteMeta(want), "\n…\n", "\n(.+\n)*") // a line of it alone: as many as come, or none
+		if !regexp.MustCompile("^" + strings.ReplaceAll(lines, "…", ".+") + "\n?$").MatchString(strings.TrimSuffix(string(b), "\n") + "\n") {
 			r.fault("line %d: it says\n%s\nand not\n%s", s.Line, b, want)
 		}
 		return
