@@ -470,7 +470,7 @@ func (h *heatPump) keeps(
 	plan *heat.Plan,
 ) (heat.Plan, bool) {
 	choices, ok := h.inForce(plan.Choice)
-	if !ok || h.plan.End().Before(h.from.Add(tankLeast)) {
+	if !ok || h.endsSoon() {
 		return heat.Plan{}, false
 	}
 

@@ -42,7 +42,7 @@ func (t *heatedTank) keeps(
 	plan *tank.Plan,
 ) (tank.Plan, bool) {
 	on, ok := t.inForce(plan.On)
-	if !ok || t.plan.End().Before(t.from.Add(tankLeast)) {
+	if !ok || t.endsSoon() {
 		return tank.Plan{}, false
 	}
 
@@ -54,6 +54,14 @@ func (t *heatedTank) keeps(
 	}
 
 	return kept, !worse
+}
+
+// endsSoon reports whether the plan in force ends soon, and a new one would reach further. Where prices are known no further than it
+// reaches, a new one would end as soon, and be sent each time that it is worked out.
+func (t *heatedTank) endsSoon() bool {
+	soon := t.plan.End().Before(t.from.Add(tankLeast))
+
+	return soon && t.endsWithin()
 }
 
 // inForce is when the element is on by the plan in force, and after its end as is given; false where there is none, or the fuse has no

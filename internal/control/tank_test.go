@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +93,40 @@ func TestTank_Night(t *testing.T) {
 		h.pushed(id, p)
 		h.tankRuns(id)
 		h.pushed(id, h.tankPlan(id))
+		h.clean()
+	})
+}
+
+// TestTank_PricesEnd has a tank and a heat pump under a dynamic tariff of which prices are known for some hours only: a plan that reaches
+// as far as they do is not sent again each time that it is worked out, and one that reaches further is once they are known.
+func TestTank_PricesEnd(t *testing.T) {
+	each(t, "2026-01-13T17:00:00Z", func(h *fixture) {
+		heaters := []flex.AssetID{h.tank(), h.pump("")}
+		for _, id := range heaters {
+			h.tariff(id, flex.Tariff{Zone: "Europe/London", Type: flex.DynamicTariff})
+		}
+
+		h.publish("2026-01-13T00:00:00Z", slices.Repeat([]float64{100}, 48)...)
+		h.runTanks()
+		for range 2 {
+			h.wait(flex.HalfHour)
+			h.runTanks()
+		}
+
+		for _, id := range heaters {
+			if p := h.tankPlan(id); p.Generation != 1 || !p.End().Equal(at("2026-01-14T00:00:00Z")) {
+				t.Errorf("plan %d to %v, while no more prices are known", p.Generation, p.End())
+			}
+		}
+
+		h.publish("2026-01-14T00:00:00Z", slices.Repeat([]float64{100}, 48)...)
+		h.wait(flex.HalfHour)
+		h.runTanks()
+		for _, id := range heaters {
+			if p := h.tankPlan(id); p.Generation != 2 || !p.End().Equal(at("2026-01-15T00:00:00Z")) {
+				t.Errorf("plan %d to %v, as prices of tomorrow are known", p.Generation, p.End())
+			}
+		}
 		h.clean()
 	})
 }

@@ -184,7 +184,7 @@ func (e *Evidence) addFleet(ctx context.Context, tx *store.Tx) error {
 
 	w := newSteering(e, regions)
 	began := flex.Span{
-		From: e.Span.From.Add(-farthest),
+		From: e.Span.From.Add(-longestStay),
 		To:   e.Span.To,
 	}
 

@@ -93,6 +93,78 @@ func TestService_Evidence(t *testing.T) {
 	})
 }
 
+// Evidence of a day that is not over: cars that charge as it is made are not counted as switched off then, and no need is missed whose
+// ready-by is to come.
+func TestService_Evidence_Today(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		now := time.Date(2026, 1, 15, 1, 0, 0, 0, time.UTC)
+		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return now }})
+		seed := storetest.NewSeed(t, db, url)
+		day := flex.DayAt(now)
+		pastEvenings(seed, day.Add(1), 1, 10)
+		if err := storetest.Exec(t, url, `UPDATE session SET plugged_out_at = NULL`); err != nil {
+			t.Fatal(err)
+		}
+
+		service := &grid.Service{DB: db}
+		span := flex.Span{From: day.Start().Add(flex.HalfHour), To: day.Add(1).Start()}
+		e, err := service.Evidence(t.Context(), seed.Org, span)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if len(e.Hours) != 1 || e.Hours[0].Planned != 37_000 || len(e.Steps) != 0 {
+			t.Errorf("hours %+v, steps %+v", e.Hours, e.Steps)
+		}
+		if e.Needs.Stays != 0 || e.Needs.Missed != 0 {
+			t.Errorf("needs: %+v", e.Needs)
+		}
+
+		// Nothing was queued for them, as it is of each that is plugged in.
+		if err := storetest.Exec(t, url, `UPDATE session SET plugged_out_at = ready_by`); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// A car that has been plugged in for five days is in the evidence of a day by its newest schedule. Of one whose newest schedule was made
+// after its ready-by nothing is said.
+func TestService_Evidence_LongStay(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		now := time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)
+		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return now }})
+		seed := storetest.NewSeed(t, db, url)
+		day := flex.DayAt(now).Add(-1)
+		pastEvenings(seed, flex.DayAt(now), 1, 10)
+		err := storetest.Exec(t, url, `UPDATE session SET plugged_in_at = $1`, day.Add(-5).Start().UnixMicro())
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		e, err := (&grid.Service{DB: db}).Evidence(t.Context(), seed.Org, day.Span())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(e.Hours) != 2 || e.Hours[0].Planned != 74_000 || e.Needs.Stays != 10 {
+			t.Errorf("hours %+v, needs %+v", e.Hours, e.Needs)
+		}
+
+		err = storetest.Exec(t, url, `UPDATE schedule SET from_at = ready_by, to_at = ready_by + 3600000000, steps = '3600x3000'
+			WHERE event_id = (SELECT event_id FROM schedule ORDER BY event_id LIMIT 1)`)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		e, err = (&grid.Service{DB: db}).Evidence(t.Context(), seed.Org, day.Span())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Needs.Stays != 9 || e.Needs.Missed != 0 {
+			t.Errorf("needs %+v", e.Needs)
+		}
+	})
+}
+
 // An act of the span is found behind more later ones than are read at once.
 func TestService_Evidence_LaterActs(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {

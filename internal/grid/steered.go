@@ -92,7 +92,10 @@ func (w *steering) add(p *store.Plugged) {
 		}
 
 		w.change(region, step.From, power)
-		w.change(region, step.To, -power)
+		if step.To.Before(w.e.At) { // what goes on has not ended
+			w.change(region, step.To, -power)
+		}
+
 		w.spread(region, step.Meet(w.e.Span), power)
 		planned += power.For(step.Meet(flex.Span{
 			From: p.PluggedInAt,
@@ -115,6 +118,10 @@ func (w *steering) spread(region string, step flex.Span, power flex.Watts) {
 func (w *steering) judge(p *store.Plugged, planned flex.WattHours) {
 	n := &w.e.Needs
 	if !w.e.Span.Contains(p.ReadyBy) || p.Need == 0 {
+		return
+	}
+
+	if !w.tells(p) {
 		return
 	}
 
@@ -144,6 +151,13 @@ func (w *steering) judge(p *store.Plugged, planned flex.WattHours) {
 		short,
 		why,
 	})
+}
+
+// tells reports whether the newest schedule of a stay says if its need is met: what it has the car draw until ready-by is over, and it was
+// made before then. Behind a main fuse a car that is done is sent what the others leave it.
+func (w *steering) tells(p *store.Plugged) bool {
+	goesOn := p.PluggedOutAt.IsZero() && p.ReadyBy.After(w.e.At)
+	return !goesOn && p.Steps[0].From.Before(p.ReadyBy)
 }
 
 // finish puts what was added up in order.
