@@ -1,5 +1,7 @@
 package site
 
+import "math"
+
 // reach is what a car can come to at best if nothing else wants the fuse.
 type reach struct {
 	shortfall float64
@@ -40,19 +42,30 @@ next:
 // span is what a choice of slots can take in all.
 type span struct{ least, most float64 }
 
-// spans are what the choices of so many slots of each class can take.
+// spans are what the choices of so many slots of each class can take, each once. There are as many choices as the product of all
+// classes; but what they take differs by their hours alone, of which there are no more sums than the stay has minutes, or a few times
+// as many where it begins or ends within one.
 func spans(classes []class) []span {
+	const perKWh = 1e9
 	all := []span{{0, 0}}
 
 	for _, c := range classes {
 		var next []span
+		seen := map[int64]bool{}
 
 		for _, s := range all {
 			for n := range c.slots + 1 {
-				next = append(next, span{
+				sum := span{
 					s.least + float64(n)*c.least,
 					s.most + float64(n)*c.most,
-				})
+				}
+
+				// Sums of the same hours differ by rounding.
+				at := int64(math.Round(sum.most * perKWh))
+				if !seen[at] {
+					seen[at] = true
+					next = append(next, sum)
+				}
 			}
 		}
 

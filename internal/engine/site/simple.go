@@ -111,6 +111,23 @@ type choice struct {
 	off, peak span
 }
 
+// choicesMost is how many choices of a car's slots are written down at most.
+const choicesMost = 1 << 18
+
+// tooMany reports whether there are more choices of slots than are written down. Their number is the product of all classes: a tariff
+// whose ranges begin and end at odd minutes has one for nearly each half-hour.
+func tooMany(off, peak []class) bool {
+	count := 1
+	for _, c := range slices.Concat(off, peak) {
+		count *= c.slots + 1
+		if count > choicesMost {
+			return true
+		}
+	}
+
+	return false
+}
+
 // choices are all numbers of slots of the classes, those of peak time last.
 func choices(off, peak []class) []choice {
 	all := []choice{{}}
@@ -143,7 +160,7 @@ func (c choice) with(n int, of class, peak bool) choice {
 }
 
 // take has a car take what it comes to alone, as far as the fuse has it left. A car that may discharge takes all it can
-// until its target.
+// until its target, and one with too many choices of slots nothing.
 func (c *Car) take(p *Problem, x, net []float64) {
 	if c.V2G != nil {
 		c.fill(p, x, net)
@@ -152,6 +169,10 @@ func (c *Car) take(p *Problem, x, net []float64) {
 	}
 
 	off, peak := c.classes(false), c.classes(true)
+	if tooMany(off, peak) {
+		return
+	}
+
 	best, found := c.best(choices(off, peak))
 
 	rest := c.Energy - best.shortfall
@@ -194,7 +215,7 @@ func (c *Car) by(n choice) (reach, bool) {
 }
 
 // numbers are the least and the most slots of each class in which a car of one power can be on where it comes to the
-// best that it can alone, and any number where it may discharge.
+// best that it can alone, and any number where it may discharge. They are nil where there are too many choices.
 func (c *Car) numbers(off, peak []class) (least, most []int) {
 	if c.V2G != nil {
 		for _, of := range off {
@@ -202,6 +223,10 @@ func (c *Car) numbers(off, peak []class) (least, most []int) {
 		}
 
 		return make([]int, len(most)), most
+	}
+
+	if tooMany(off, peak) {
+		return nil, nil
 	}
 
 	all := choices(off, peak)

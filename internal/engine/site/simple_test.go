@@ -68,3 +68,68 @@ func keeps(k *Tank, set int, fuse float64, net []float64) bool {
 
 	return true
 }
+
+// TestCar_OddRanges plans a car whose off-peak ranges are of another length in each half-hour, as a tariff of 29 ranges has them, on two days:
+// there are 3^29 choices of its slots.
+func TestCar_OddRanges(t *testing.T) {
+	for _, least := range []float64{1.4, 7} {
+		c := Car{Max: 7, Min: least, Energy: 21}
+		for range 2 {
+			for minutes := 1; minutes < 30; minutes++ {
+				c.Available = append(c.Available, float64(minutes)/60)
+			}
+		}
+
+		n := len(c.Available)
+		if is := c.alone(); is.shortfall > 1e-6 || is.peak > 0 {
+			t.Errorf("least %g kW: it lacks %g kWh by itself, of 14.5 hours for 3", least, is.shortfall)
+		}
+
+		p := &Problem{Hours: 0.5, GridImport: 20, GridExport: 20, Import: make([]float64, n), Export: make([]float64, n)}
+		p.Load, p.PV, p.Cars = make([]float64, n), make([]float64, n), []Car{c}
+		for i := range p.Import {
+			p.Import[i] = 10 + float64(i%7)
+		}
+
+		var plan Plan
+		solver := Solver{Limit: 1000}
+		if r := solver.Solve(p, &plan); p.evaluate(&plan, make([]float64, n)).worst > missed {
+			t.Errorf("least %g kW: %+v is no plan", least, r)
+		}
+	}
+}
+
+// TestSpans compares, for random classes of one car, the sums that its choices have with those of all choices.
+func TestSpans(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 8))
+	for range 300 {
+		var classes []class
+		for range 1 + r.IntN(4) {
+			hours := float64(1+r.IntN(30)) / 60
+			classes = append(classes, class{1.4 * hours, 7 * hours, 1 + r.IntN(3)})
+		}
+
+		has := map[int64]bool{}
+		for _, s := range spans(classes) {
+			has[int64(math.Round(s.most*1e6))] = true
+		}
+
+		for _, c := range choices(classes, nil) {
+			if !has[int64(math.Round(c.off.most*1e6))] {
+				t.Fatalf("%v: no span takes %g kWh", classes, c.off.most)
+			}
+		}
+	}
+}
+
+// TestSolve_NoPlan has a home that draws more than its main fuse carries: no plan is said to meet anything, or to be the best.
+func TestSolve_NoPlan(t *testing.T) {
+	p := &Problem{Hours: 0.5, Import: []float64{10}, Export: []float64{5}, Load: []float64{5}, PV: []float64{0}, GridImport: 2, GridExport: 2}
+	p.Batteries = []Battery{{Max: 1, Charge: 1, Discharge: 1, ChargeEff: 0.9, Efficient: 0.9}}
+
+	var plan Plan
+	var solver Solver
+	if r := solver.Solve(p, &plan); r.Met || r.Optimal {
+		t.Errorf("%+v, of a home of 10 kW behind 2 kW", r)
+	}
+}

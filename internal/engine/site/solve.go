@@ -102,9 +102,10 @@ func (s *Solver) best(p *Problem, l limits, limit int) (*search, float64, int) {
 	return found, first.fuse, pivots + s.model.lp.Pivots
 }
 
-// result is what the best plan of a search comes to.
+// result is what the best plan of a search comes to. A search that has found none says of nothing that it is met or the best.
 func (s *search) result() Result {
 	r := resultOf(s.best, s.bound)
+	r.Met, r.Optimal = r.Met && s.has, r.Optimal && s.has
 	r.FuseValue = s.fuse
 	r.Nodes = s.nodes
 
