@@ -11,7 +11,7 @@ import (
 	"flexd/client"
 )
 
-// Who ends a stream in its midst is told so, as who ends it between two streams.
+// Who ends a stream in its midst gets the error, as who ends it between two streams.
 func TestFollowSite_Ended(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /auth/token-form", func(w http.ResponseWriter, _ *http.Request) {

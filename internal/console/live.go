@@ -75,7 +75,7 @@ func (s *Server) stream(r *request, next func() (any, error)) (view, error) {
 }
 
 // goesOn waits for the next tick of a stream, and reports whether the stream lasts until then. A browser whose stream
-// ended asks again, and is told why where it may not.
+// ended asks again, and reads why where it may not.
 func (s *Server) goesOn(r *request, tick, end <-chan time.Time) bool {
 	select {
 	case <-r.Context().Done():

@@ -97,7 +97,7 @@ func (b *Bridge) known(
 	return c, ok
 }
 
-// lastLonger has a connection outlast a charger's time for an answer, so that whoever called is told that there is none. A
+// lastLonger has a connection outlast a charger's time for an answer, so that whoever called gets an answer that there is none. A
 // connection that has no limits keeps none.
 func (b *Bridge) lastLonger(w http.ResponseWriter) {
 	until := time.Now().Add(b.Timing.Call + writeTime)

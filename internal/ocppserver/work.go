@@ -108,7 +108,7 @@ func inTurn(
 }
 
 // follow has the charger follow the connector's plan. That of a car that has gone is not sent to it any more, also where flexd
-// cannot be told that it has: the next car is not bound by it.
+// cannot be reached to learn that it has: the next car is not bound by it.
 func (c *charger) follow(ctx context.Context, n *connector) error {
 	c.mu.Lock()
 	gone := n.due(c.b.Now(), c.b.Timing.PlugOut) == reportedOut

@@ -122,12 +122,8 @@ var storedCauses = map[Kind]func(context.Context, *store.All, flex.OrgID) ([]fle
 		return ids, err
 	},
 	DispatchRefused: func(ctx context.Context, all *store.All, org flex.OrgID) ([]flex.AssetID, error) {
-		refused, _, err := all.RefusedDispatches(ctx, org, math.MaxInt32)
-		ids := make([]flex.AssetID, len(refused))
-		for i, r := range refused {
-			ids[i] = r.AssetID
-		}
-		return ids, err
+		found, _, err := all.RefusedDispatches(ctx, org, math.MaxInt32)
+		return refusedIDs(found), err
 	},
 	Waiting: func(ctx context.Context, all *store.All, org flex.OrgID) ([]flex.AssetID, error) {
 		late := all.Now().Add(-LateAfter)

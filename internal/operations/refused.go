@@ -14,33 +14,12 @@ func findRefused(
 	_ *Fleet,
 	org flex.OrgID,
 ) ([]Exception, error) {
-	refused, total, err := all.RefusedSchedules(ctx, org, examplesMax)
+	found, total, err := all.RefusedSchedules(ctx, org, examplesMax)
 	if err != nil || total == 0 {
 		return nil, err
 	}
 
-	ids := make([]flex.AssetID, len(refused))
-	for i, r := range refused {
-		ids[i] = r.AssetID
-	}
-
-	what, said := refusals(refused)
-	assets, err := named(ctx, all, ids)
-
-	return []Exception{{
-		Kind:   Refused,
-		Level:  Critical,
-		Count:  total,
-		Assets: assets,
-		Title: fmt.Sprintf(
-			"%s whose schedule the client %s, the first made on %s",
-			count(total, "asset"),
-			what,
-			instantText(refused[0].First),
-		),
-		Text: "They are counted as planned and are not controlled." + said +
-			" Mend the client's endpoint, then choose them in the list of assets and send them again, or use flexd replay.",
-	}}, err
+	return refusedException(ctx, all, Refused, found, total)
 }
 
 func findDispatchRefused(
@@ -49,33 +28,58 @@ func findDispatchRefused(
 	_ *Fleet,
 	org flex.OrgID,
 ) ([]Exception, error) {
-	refused, total, err := all.RefusedDispatches(ctx, org, examplesMax)
+	found, total, err := all.RefusedDispatches(ctx, org, examplesMax)
 	if err != nil || total == 0 {
 		return nil, err
 	}
 
-	ids := make([]flex.AssetID, len(refused))
-	for i, r := range refused {
-		ids[i] = r.AssetID
+	return refusedException(ctx, all, DispatchRefused, found, total)
+}
+
+// refusedException describes messages that a client refused or reported as failed, of which there is one at least.
+func refusedException(
+	ctx context.Context,
+	all *store.All,
+	kind Kind,
+	found []store.RefusedSchedule,
+	total int,
+) ([]Exception, error) {
+	message := "schedule"
+	effect := "They are counted as planned and are not controlled."
+	advice := " Mend the client's endpoint, then choose them in the list of assets and send them again, or use flexd replay."
+	if kind == DispatchRefused {
+		message = "dispatch"
+		effect = "They do not do what they were planned or called to do."
+		advice = " Mend the client's endpoint for dispatches: what is planned next is sent by itself."
 	}
 
-	what, said := refusals(refused)
-	assets, err := named(ctx, all, ids)
+	what, said := refusals(found)
+	assets, err := named(ctx, all, refusedIDs(found))
 
 	return []Exception{{
-		Kind:   DispatchRefused,
+		Kind:   kind,
 		Level:  Critical,
 		Count:  total,
 		Assets: assets,
 		Title: fmt.Sprintf(
-			"%s whose dispatch the client %s, the first made on %s",
+			"%s whose %s the client %s, the first made on %s",
 			count(total, "asset"),
+			message,
 			what,
-			instantText(refused[0].First),
+			instantText(found[0].First),
 		),
-		Text: "They do not do what they were planned or called to do." + said +
-			" Mend the client's endpoint for dispatches: what is planned next is sent by itself.",
+		Text: effect + said + advice,
 	}}, err
+}
+
+// refusedIDs are the assets of what was refused.
+func refusedIDs(found []store.RefusedSchedule) []flex.AssetID {
+	ids := make([]flex.AssetID, len(found))
+	for i, r := range found {
+		ids[i] = r.AssetID
+	}
+
+	return ids
 }
 
 // refusals says what the client did with messages, and what it answered.
