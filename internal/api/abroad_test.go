@@ -59,6 +59,13 @@ func TestSites_WithoutMPAN(t *testing.T) {
 		h.want("GET", "/entities/site/"+site, "", 200, fmt.Sprintf(
 			`{"id":%q,"postcode":"D-10117","address":"Unter den Linden 1","asset_ids":[],"markets":[],"dispatch_methods":[],"import_capacity_kw":23,"export_capacity_kw":23,"capacity_source":"default"}`, site))
 
+		for _, postcode := range []string{"D-10117", "d-10117"} {
+			page := h.want("GET", "/entities/site?postcode="+postcode, "", 200, "")
+			if text(t, page.body, "total_num_sites") != "1" || text(t, page.body, "sites", 0, "id") != site {
+				t.Errorf("by the postcode %s: %s", postcode, page.body)
+			}
+		}
+
 		h.want("POST", "/entities/site", abroad("D-10117", "unter den linden, 1", ""), 409, fmt.Sprintf(`{"detail":"a site with this address exists already: %s"}`, site))
 		h.want("POST", "/entities/site", abroad("10117", "", ""), 422, `{"detail":"body.street_address: field required: a site without an MPAN is known by its address and postcode"}`)
 		h.want("POST", "/entities/site", abroad("10117", " ,- ", ""), 422, "")

@@ -279,3 +279,21 @@ func TestLearn(t *testing.T) {
 		}
 	})
 }
+
+// TestCheckEligibility_KeepsNothing shows that what a distant directory says of a meter that is only asked about
+// counts for the answer, and is not kept.
+func TestCheckEligibility_KeepsNothing(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.server.Registry.Meters = &askedMeters{}
+		r := h.want("POST", "/entities/site/check-eligibility", `{"mpan":"1234567890126"}`, 200, "")
+		if text(t, r.body, "is_half_hourly_settled") != "true" {
+			t.Errorf("not settled half-hourly: %s", r.body)
+		}
+
+		_, err := db.MeterByMPAN(t.Context(), halfHourly)
+		if flex.KindOf(err) != flex.NotFound {
+			t.Errorf("the meter was kept: %v", err)
+		}
+	})
+}

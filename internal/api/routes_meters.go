@@ -30,7 +30,7 @@ var metersRoutes = []Route{
 				Text: "It can be used.",
 				Body: sample[wire.MPANValidationResponse](`{"isValid": true}`),
 			},
-			Problems: []Problem{refusedMPAN, unknownMPAN},
+			Problems: []Problem{refusedMPAN, unknownMPAN, unavailable, timedOut},
 		},
 	},
 
@@ -69,6 +69,7 @@ var metersRoutes = []Route{
 				Text: "The meter.",
 				Body: sample[wire.MeterResponse](sampleMeterResponse),
 			},
+			Problems: []Problem{unavailable, timedOut},
 		},
 	},
 
@@ -88,6 +89,7 @@ var metersRoutes = []Route{
 				Text: "The meter.",
 				Body: sample[wire.MeterResponse](sampleMeterResponse),
 			},
+			Problems: []Problem{unavailable, timedOut},
 		},
 	},
 

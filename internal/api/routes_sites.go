@@ -141,7 +141,7 @@ var sitesRoutes = []Route{
 				Text: "The site as it is now.",
 				Body: sample[wire.SiteResponse](sampleSiteResponse),
 			},
-			Problems: []Problem{notFound},
+			Problems: []Problem{notFound, unavailable, timedOut},
 		},
 	},
 

@@ -41,7 +41,8 @@ type Part struct {
 // within one block and has not begun yet, where the market's known prices are highest. A pause
 // never takes all of a charge: without more than half an hour of charging ahead there is none,
 // nor where the rest would not hold the energy that the asset's intent asks for. The schedule
-// also comes back as it was if no pause is worth it, or if there was one within PauseInterval.
+// also comes back as it was if no pause is worth it, if there was one within PauseInterval, or if an operator excluded
+// the charger from control.
 // Blocks may come in any order, and their parts keep it; they may touch, but not overlap.
 //
 // An asset that is no charger is NotFound, like one of another organisation; a site without
@@ -136,6 +137,10 @@ func (s *Service) pause(
 	a store.Pausable,
 	spans []flex.Span,
 ) (store.PauseAnswer, error) {
+	if a.Excluded { // that is no matter of the user's consent
+		return store.PauseAnswer{Why: store.PauseExcluded}, nil
+	}
+
 	if !a.Last.IsZero() && tx.Now().Sub(a.Last) < PauseInterval {
 		return store.PauseAnswer{Why: store.PauseTooSoon}, nil
 	}
@@ -377,6 +382,9 @@ func (e *PastEvent) PauseText() string {
 			"; nothing is paused, as no half-hour in it saves %d p",
 			PauseMinSaving.Pence(),
 		)
+
+	case store.PauseExcluded:
+		return "; nothing is paused, as an operator excluded the charger from control"
 	}
 
 	from, to := flex.Clock(p.Span.From, flex.London, "15:04"), flex.Clock(p.Span.To, flex.London, "15:04")

@@ -287,6 +287,30 @@ func TestPlugInSchedule_OnePausePerPlugIn(t *testing.T) {
 	})
 }
 
+// TestPlugInSchedule_Excluded has a charger that an operator excluded get its schedule back as it was: its site's
+// consent stands.
+func TestPlugInSchedule_Excluded(t *testing.T) {
+	each(t, "2025-06-27T21:50:00Z", func(h *fixture) {
+		h.publish("2025-06-27T22:00:00Z", dearAt(6, 90)...)
+		h.Exec(`UPDATE asset SET excluded_at = 1 WHERE id = $1`, h.asset.Bytes())
+
+		whole := block{StartTimestamp: "2025-06-27T22:00:00Z", EndTimestamp: "2025-06-28T06:00:00Z"}
+		got, err := h.plugIn(h.Org, h.asset, []block{whole})
+		if err != nil || len(got) != 1 || got[0] != whole {
+			t.Errorf("got %v, %v", got, err)
+		}
+
+		if n := len(h.pauses()); n != 0 {
+			t.Errorf("%d pauses recorded", n)
+		}
+
+		h.Exec(`UPDATE asset SET excluded_at = NULL WHERE id = $1`, h.asset.Bytes())
+		if got := h.ask(whole); len(got) != 2 {
+			t.Errorf("included again: %v", got)
+		}
+	})
+}
+
 // pauseTexts are what the events of the charger's schedules say of their pauses, the first first.
 func (h *fixture) pauseTexts() (texts []string) {
 	h.Helper()

@@ -171,12 +171,15 @@ func (s *Service) CheckEligibility(
 			"mpan",
 		)})
 	}
-	if err := s.lookUpMeter(ctx, core); err != nil {
+
+	// What the directory says counts for this answer alone: nobody has become a customer.
+	asked, err := s.askMeter(ctx, core)
+	if err != nil {
 		return Check{}, err
 	}
 
 	return read(ctx, s, org, func(tx *store.Tx) (Check, error) {
-		f := facts{named: model != "", installed: true}
+		f := facts{named: model != "", installed: true, meter: asked}
 
 		var c Check
 		var err error
@@ -190,9 +193,11 @@ func (s *Service) CheckEligibility(
 			}
 		}
 
-		f.meter, err = tx.Meter(ctx, core)
-		if err != nil {
-			return c, err
+		if f.meter == nil {
+			f.meter, err = tx.Meter(ctx, core)
+			if err != nil {
+				return c, err
+			}
 		}
 
 		f.export, err = exportAboveLimit(ctx, tx, core)

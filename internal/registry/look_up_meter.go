@@ -9,33 +9,43 @@ import (
 	"flexd/internal/store"
 )
 
-// lookUpMeter asks the directory for a metering point and keeps the answer, so that the
-// transaction that follows finds it in the store. For a number that is no MPAN, or on no list, nothing is kept.
+// askMeter asks the directory for a metering point, and keeps nothing. There is none for a number that is no MPAN,
+// or on no list, and where the directory's lists are in the store already.
 // A directory that fails is a failure: to guess would enrol or refuse wrongly.
-func (s *Service) lookUpMeter(ctx context.Context, mpan string) error {
+func (s *Service) askMeter(ctx context.Context, mpan string) (*flex.Meter, error) {
 	if s.Meters == nil {
-		return nil
+		return nil, nil
 	}
 
 	number, err := directory.ParseMPAN(mpan)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 
 	m, err := s.Meters.ByMPAN(ctx, number)
 	if flex.KindOf(err) == flex.NotFound {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return fmt.Errorf("look up a meter: %w", err)
+		return nil, fmt.Errorf("look up a meter: %w", err)
 	}
-	if kept, err := s.DB.MeterByMPAN(ctx, m.MPAN); err == nil && kept == m {
+
+	return &m, nil
+}
+
+// lookUpMeter is askMeter, and keeps the answer, so that the transaction that follows finds it in the store.
+func (s *Service) lookUpMeter(ctx context.Context, mpan string) error {
+	m, err := s.askMeter(ctx, mpan)
+	if err != nil || m == nil {
+		return err
+	}
+	if kept, err := s.DB.MeterByMPAN(ctx, m.MPAN); err == nil && kept == *m {
 		return nil
 	}
 
 	ctx = store.Uncounted(ctx) // a repeat of the request finds it known, and writes nothing
 	return s.DB.WriteAll(ctx, func(all *store.All) error {
-		return all.PutMeters(ctx, []flex.Meter{m})
+		return all.PutMeters(ctx, []flex.Meter{*m})
 	})
 }
 

@@ -3,7 +3,6 @@ package registry
 import (
 	"context"
 
-	"flexd/internal/directory"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
@@ -166,11 +165,12 @@ func (s *Service) Sites(
 	}
 
 	if f.Postcode != "" {
-		p, err := directory.FindPostcode(f.Postcode)
-		if err != nil {
+		// A site without a metering point may have the postcode of any country.
+		postcode, faults := postcodeAbroad(f.Postcode, nil)
+		if len(faults) > 0 {
 			return SitePage{}, nil
 		}
-		f.Postcode = string(p)
+		f.Postcode = postcode
 	}
 
 	return read(ctx, s, org, func(tx *store.Tx) (SitePage, error) {

@@ -240,6 +240,8 @@ const (
 	PauseTooSoon        PauseRefusal = "rest"
 	PauseNeeded         PauseRefusal = "need"  // all of the time is needed
 	PauseSavesTooLittle PauseRefusal = "worth" // none saves enough
+	// an operator took the charger out of control
+	PauseExcluded PauseRefusal = "excluded"
 )
 
 // Block is a time of a client's own schedule, as the client wrote it.

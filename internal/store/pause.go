@@ -26,8 +26,10 @@ type Pause struct {
 // Pausable is an asset into whose schedule a pause may be put.
 type Pausable struct {
 	Asset flex.Asset // its id, site, type and power
-	// its site has consented to limited pauses and is not withdrawn from them, and nobody excluded it
+	// its site has consented to limited pauses and is not withdrawn from them
 	Consented bool
+	// an operator took it out of control
+	Excluded bool
 	// when the last pause began that has begun; zero if there was none
 	Last time.Time
 	// that its latest intent asks for; 0 if none was ever sent
@@ -46,8 +48,8 @@ func (tx *Tx) Pausable(
 		ctx,
 		`SELECT a.site_id, a.type, a.power_w,
 			EXISTS (SELECT 1 FROM dispatch_method m WHERE m.site_id = a.site_id AND m.method = 'limited_pause')
-			AND NOT EXISTS (SELECT 1 FROM enrolment e WHERE e.site_id = a.site_id AND e.proposition = 'limited_pause' AND e.state = 'withdrawn')
-			AND a.excluded_at IS NULL,
+			AND NOT EXISTS (SELECT 1 FROM enrolment e WHERE e.site_id = a.site_id AND e.proposition = 'limited_pause' AND e.state = 'withdrawn'),
+			a.excluded_at IS NOT NULL,
 			(SELECT max(p.from_at) FROM pause p WHERE p.asset_id = a.id AND p.from_at <= $3), COALESCE(i.need_wh, 0)
 		FROM asset a LEFT JOIN inputs i ON i.asset_id = a.id WHERE a.org_id = $1 AND a.id = $2`,
 		tx.org.Bytes(),
@@ -59,6 +61,7 @@ func (tx *Tx) Pausable(
 			&p.Asset.Type,
 			&power,
 			&p.Consented,
+			&p.Excluded,
 			instant{&p.Last},
 			&p.Need,
 		)

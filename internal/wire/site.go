@@ -133,6 +133,7 @@ type SiteResponse struct {
 	//openapi:addition
 	//openapi:optional
 	ExportCapacityKW float64 `json:"export_capacity_kw"`
+	//openapi:addition
 	//openapi:optional
 	CapacitySource string `json:"capacity_source" wire:"enum=CapacitySource"`
 	// The main fuse that import_capacity_kw was given as. Absent if it was given in kW, or not.

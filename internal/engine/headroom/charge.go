@@ -13,7 +13,7 @@ const postponements = 64
 // Charge plans a car in the headroom that is left. It returns the problem as it was planned,
 // with its limits. A start in a full minute is put off to the next that has a place; but the
 // need goes before the pace of starts, and before the ceiling.
-// Time that the problem closes already stays closed, if the need can be met as well then.
+// Time that the problem closes already stays closed, if the need can be met as well then, and with no more from peak time.
 func (r *Profile) Charge(
 	p charge.Problem,
 	cap int,
@@ -65,7 +65,7 @@ func (r *Profile) Charge(
 }
 
 // keepClosed plans a car with some time closed beside its limits, if that meets as much of its
-// need as a plan that there is.
+// need as a plan that there is, and takes no more from peak time.
 func keepClosed(
 	p charge.Problem,
 	plan charge.Plan,
@@ -79,7 +79,7 @@ func keepClosed(
 	if len(closed) == 0 {
 		return p, plan
 	}
-	if kept := charge.Solve(q); kept.Shortfall <= plan.Shortfall {
+	if kept := charge.Solve(q); !kept.Worse(&plan, p.Power) {
 		return q, kept
 	}
 

@@ -256,3 +256,59 @@ func TestProfile_Nested(t *testing.T) {
 		t.Errorf("what lies in no group is held back: %v", s.Cars[2])
 	}
 }
+
+// TestProfile_ShareAfterNow shares a half-hour of which charge-now takes the first part: what is reserved lies after that.
+func TestProfile_ShareAfterNow(t *testing.T) {
+	most := flex.Watts(14_000)
+	prices := []flex.PricedPeriod{{Period: flex.PeriodAt(evening), Price: 100e6, Known: true}}
+	now := flex.Span{From: evening, To: evening.Add(20 * time.Minute)}
+	p := &charge.Problem{From: evening, ReadyBy: evening.Add(30 * time.Minute), Need: 3500, Power: 7000, AllOffPeak: true, Mode: flex.Minimise, Prices: prices, ChargeNow: now}
+	r := New(evening, []flex.Cap{{Power: &most}})
+	r.Reserve(0, []flex.Step{{Span: now, Limit: 7000}})
+	s, err := r.Share([]Car{{p, 0}}, prices, nil)
+	if err != nil || len(s.Cars[0]) == 0 {
+		t.Fatal(s, err)
+	}
+	for _, step := range s.Cars[0] {
+		if step.From.Before(now.To) {
+			t.Errorf("%v is reserved, and charge-now takes until %v", step.Span, now.To)
+		}
+	}
+}
+
+// TestProfile_PricesAfterShare has prices past the end of what a fleet with a position shares: they stay the market's.
+func TestProfile_PricesAfterShare(t *testing.T) {
+	most := flex.Watts(14_000)
+	var prices []flex.PricedPeriod
+	for i := range 4 {
+		prices = append(prices, flex.PricedPeriod{Period: flex.PeriodAt(evening).Add(i), Price: flex.Price(i+1) * 10e6, Known: true})
+	}
+	p := &charge.Problem{From: evening, ReadyBy: evening.Add(70 * time.Minute), Need: 3500, Power: 7000, AllOffPeak: true, Mode: flex.Minimise, Prices: prices}
+	traded := []flex.Traded{{Period: prices[0].Period, Energy: 3500, Buy: 200e6, Sell: 5e6}}
+	s, err := New(evening, []flex.Cap{{Power: &most}}).Share([]Car{{p, 0}}, prices, traded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(s.Prices); n != len(prices) || s.Prices[2] != prices[2] || s.Prices[3] != prices[3] {
+		t.Errorf("prices %v, and those of the market are %v", s.Prices, prices)
+	}
+}
+
+// TestProfile_ClosedNotPeak has time that an instruction closes, and caps that leave no other off-peak time: it is opened before
+// anything is taken from peak time.
+func TestProfile_ClosedNotPeak(t *testing.T) {
+	most := flex.Watts(7000)
+	span := func(from, to time.Duration) flex.Span {
+		return flex.Span{From: evening.Add(from), To: evening.Add(to)}
+	}
+	p := charge.Problem{
+		From: evening, ReadyBy: evening.Add(2 * time.Hour), Need: 3500, Power: 7000, Mode: flex.Minimise, MayChargePeak: true,
+		OffPeak: []flex.Span{span(0, time.Hour)}, Limits: []flex.Step{{Span: span(0, 30*time.Minute)}},
+	}
+	r := New(evening, []flex.Cap{{Power: &most}})
+	r.Add(0, []flex.Step{{Span: span(30*time.Minute, time.Hour), Limit: 7000}}, 7000, true)
+	_, a := r.Charge(p, 0)
+	if w := drawsAt(a.Steps, p.Power, evening); w != 7000 || a.Shortfall > 0 {
+		t.Errorf("it draws %d W in its off-peak time and lacks %d Wh: %v", w, a.Shortfall, a.Steps)
+	}
+}

@@ -65,20 +65,29 @@ func (r *Profile) Share(
 
 	if len(traded) > 0 {
 		r.setCeiling()
-		s.Prices = p.marketPrices(&plan)
+		s.Prices = p.marketPrices(&plan, prices)
 	}
 
 	return s, nil
 }
 
-// marketPrices are the plan's own prices of energy, between selling and buying.
-func (p *shared) marketPrices(plan *fleet.Plan) []flex.PricedPeriod {
+// marketPrices are the plan's own prices of energy, between selling and buying, and the market's after its end.
+func (p *shared) marketPrices(
+	plan *fleet.Plan,
+	market []flex.PricedPeriod,
+) []flex.PricedPeriod {
 	prices := make([]flex.PricedPeriod, p.Slots)
 	for t, price := range plan.Prices.Market {
 		prices[t] = flex.PricedPeriod{
 			Period: p.first.Add(t),
 			Price:  priceOf(price),
 			Known:  true,
+		}
+	}
+
+	for _, q := range market {
+		if q.Period.Sub(p.first) >= p.Slots {
+			prices = append(prices, q)
 		}
 	}
 
@@ -130,7 +139,8 @@ func (r *Profile) pack(
 	half flex.Span,
 	seconds float64,
 ) []flex.Step {
-	from, to := r.minutes(half.Meet(flex.Span{From: c.From, To: c.ReadyBy}))
+	free, _ := c.afterChargeNow() // the share is of that time alone
+	from, to := r.minutes(half.Meet(free))
 
 	var steps []flex.Step
 	for _, whole := range []bool{true, false} {

@@ -32,7 +32,7 @@ func CloseBeside(
 	}
 
 	plan := charge.Solve(p)
-	if !worse(&p, &plan, &free) {
+	if !plan.Worse(&free, p.Power) {
 		return p, plan
 	}
 
@@ -47,7 +47,7 @@ func CloseBeside(
 		left := Without(closed, first(draws, kept))
 		p.Limits = both(held, limits(&p, left))
 		plan = charge.Solve(p)
-		return !worse(&p, &plan, &free)
+		return !plan.Worse(&free, p.Power)
 	}
 
 	low, high := 1, total
@@ -124,25 +124,6 @@ func Common(a, b []flex.Span) []flex.Span {
 	}
 
 	return out
-}
-
-// worse reports whether a plan meets less of the need, or takes more from peak time, than
-// another. A minute is no difference: plans are cut to minutes.
-func worse(p *charge.Problem, plan, free *charge.Plan) bool {
-	minute := p.Power.For(time.Minute) + 1
-	return plan.Shortfall > free.Shortfall || peak(plan) > peak(free)+minute
-}
-
-// peak is what a plan takes from peak time.
-func peak(plan *charge.Plan) flex.WattHours {
-	var sum flex.WattHours
-	for i := range plan.Periods {
-		if !plan.Periods[i].OffPeak {
-			sum += plan.Periods[i].Energy
-		}
-	}
-
-	return sum
 }
 
 // limits writes closed time as limits of a problem: none if nothing of it is closed.
