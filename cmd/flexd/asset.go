@@ -40,20 +40,37 @@ func assetsNamed(
 ) ([]flex.AssetID, error) {
 	var ids []flex.AssetID
 	for _, text := range names {
-		var id flex.AssetID
-		if id.UnmarshalText([]byte(text)) == nil {
-			ids = append(ids, id)
-			continue
-		}
-
-		a, err := h.Registry.AssetByExternalID(ctx, org, text)
+		id, err := assetNamed(ctx, h, org, text)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", text, err)
 		}
-		ids = append(ids, a.ID)
+
+		ids = append(ids, id)
 	}
 
 	return ids, nil
+}
+
+// assetNamed finds an asset by its external id, which a client may have given the form of a UUID, or by its id. Whether
+// an id is one of the organisation's is looked at where something is done with it.
+func assetNamed(
+	ctx context.Context,
+	h *app.App,
+	org flex.OrgID,
+	text string,
+) (flex.AssetID, error) {
+	a, err := h.Registry.AssetByExternalID(ctx, org, text)
+	if err == nil {
+		return a.ID, nil
+	}
+
+	var id flex.AssetID
+	unknown := flex.KindOf(err) == flex.NotFound
+	if unknown && id.UnmarshalText([]byte(text)) == nil {
+		return id, nil
+	}
+
+	return id, err
 }
 
 // run shows what an action would do, or does it and writes it into the audit log.

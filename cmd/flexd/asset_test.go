@@ -56,6 +56,14 @@ func TestAsset(t *testing.T) {
 		t.Errorf("an asset that is none: %d %s", code, said)
 	}
 
+	named := flex.AssetID{7}.String() // as clients name their chargers that have UUIDs of their own
+	seed.Exec(`UPDATE asset SET external_id = $1 WHERE id = $2`, named, id.Bytes())
+	for _, line := range []string{"asset replan --preview ", "rate show "} {
+		if code, said := flexd(line + named); code != exitDone {
+			t.Errorf("%s by an external id that is a UUID: %d %s", line, code, said)
+		}
+	}
+
 	if code, said := flexd("audit list"); code != exitDone || !strings.Contains(said, "charge-now assets") {
 		t.Errorf("the audit log: %d %s", code, said)
 	}

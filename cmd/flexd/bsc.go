@@ -288,7 +288,7 @@ func (o *bscCompare) Run(ctx context.Context, c console) error {
 }
 
 func comparedRows(sums map[string]*market.Sums) []comparedRow {
-	var rows []comparedRow
+	rows := []comparedRow{} // none is an empty list in JSON, too
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		rows = append(rows, comparedRowOf(name, sums[name]))
 	}

@@ -123,7 +123,7 @@ func (o *bscRegister) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	var rows []pointRow
+	rows := []pointRow{} // none is an empty list in JSON, too
 	for i := range points {
 		rows = append(
 			rows,

@@ -77,3 +77,30 @@ func TestCell_Move(t *testing.T) {
 		t.Errorf("it is still in the north: %s", out)
 	}
 }
+
+// TestCell_Reseal: secrets are sealed again in each cell that is named, as the older keys are removed for all of them; and a halt says
+// where pushes go on.
+func TestCell_Reseal(t *testing.T) {
+	home, north := freshDatabase(t), freshDatabase(t)
+	flexd := commandLineOf(t, home)
+	cells, there := " --cell north="+north, " --database "+north
+	for _, step := range []struct {
+		line string
+		code int
+		want string
+	}{
+		{"org add Acme --username acme", exitDone, "acme"},
+		{"org add Boreas --username boreas" + there, exitDone, "boreas"},
+		{"key rotate " + strings.TrimPrefix(home, "sqlite:") + ".key", exitDone, "reseal"},
+		{"key rotate " + strings.TrimPrefix(north, "sqlite:") + ".key", exitDone, "reseal"},
+		{"key reseal" + cells, exitDone, "sealed again in 2 databases"},
+		{"doctor" + there, exitFailed, "all under the newest key"},
+		{"audit list" + there, exitDone, "reseal secrets"},
+		{"halt trouble --preview" + cells, exitDone, "It would stop"},
+		{"halt trouble" + cells, exitDone, "pushes go on in the cells north"},
+	} {
+		if code, out := flexd(step.line); code != step.code || !strings.Contains(out, step.want) {
+			t.Errorf("%s: %d %s", step.line, code, out)
+		}
+	}
+}

@@ -46,7 +46,7 @@ func (f limitFlags) limits() (records.CredentialLimits, error) {
 	l.ExpiresAt, err = time.Parse(time.RFC3339, f.Expires)
 	if err != nil {
 		return l, flex.Fail(
-			flex.Malformed,
+			flex.Invalid,
 			"--expires: %q is neither a date such as 2027-01-01 nor an instant such as 2027-01-01T12:00:00Z",
 			f.Expires,
 		)
@@ -185,7 +185,7 @@ func (o *credentialAdd) roles() ([]flex.Role, error) {
 	for _, name := range o.Role {
 		if !slices.Contains(known, flex.Role(name)) {
 			return nil, flex.Fail(
-				flex.Malformed,
+				flex.Invalid,
 				"--role: %q is no role: give some of %s",
 				name,
 				rolesText(known),

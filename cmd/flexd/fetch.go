@@ -34,7 +34,7 @@ func (p *pricesFetch) Run(ctx context.Context, c console) error {
 	}
 
 	reported := time.Now()
-	r, err := h.FetchPrices(ctx, p.Source, span, func(done, total time.Duration) {
+	progress := func(done, total time.Duration) {
 		if time.Since(reported) > time.Second {
 			fmt.Fprintf(
 				c.err,
@@ -45,6 +45,20 @@ func (p *pricesFetch) Run(ctx context.Context, c console) error {
 
 			reported = time.Now()
 		}
+	}
+
+	act := flex.AuditEntry{
+		Who:     commandLine,
+		Act:     "fetch prices",
+		Subject: p.Source,
+		Detail:  fmt.Sprintf("%s to %s", span.From.Format(time.RFC3339), span.To.Format(time.RFC3339)),
+	}
+
+	var r market.Report
+	err = h.Access.Act(ctx, act, func() error {
+		var err error
+		r, err = h.FetchPrices(ctx, p.Source, span, progress)
+		return err
 	})
 	if err != nil && r.Prices == 0 {
 		return err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,7 +72,7 @@ func (o *haltPart) scope(
 
 // halt is `flexd halt`.
 type halt struct {
-	store
+	cellFlags
 	haltPart
 	Reason  string `arg:"" optional:"" help:"The reason, for other operators."`
 	Two     bool   `help:"Two people end it: one asks for its end, another ends it within an hour."`
@@ -136,7 +138,22 @@ func (o *halt) Run(ctx context.Context, c console) error {
 		"Chargers go on with the schedules that they have.",
 	)
 
+	o.warnOfCells(c, scope)
+
 	return err
+}
+
+// warnOfCells says which cells are not halted, where a halt is of more than one organisation: it is about one database.
+func (o *halt) warnOfCells(c console, scope delivery.HaltScope) {
+	if len(o.Cells) == 0 || !scope.Org.IsZero() {
+		return
+	}
+
+	fmt.Fprintf(
+		c.err,
+		"warning: this is of the database of --database alone, and pushes go on in the cells %s: halt each with --database URL.\n",
+		strings.Join(slices.Sorted(maps.Keys(o.Cells)), ", "),
+	)
 }
 
 // stop halts what is in the scope.

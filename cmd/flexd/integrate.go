@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,6 +77,9 @@ func (l *listen) Run(ctx context.Context, c console) error {
 	}
 
 	since, known, err := latest(ctx, api)
+	if err == nil { // others were made at the same instant, and are no news either
+		_, err = newPushes(ctx, api, since, known)
+	}
 	if err != nil {
 		return err
 	}
@@ -88,26 +92,13 @@ func (l *listen) Run(ctx context.Context, c console) error {
 	)
 
 	for n := 0; ; {
-		var page wire.DeliveryResponsePage
-
-		q := url.Values{"limit": {"100"}}
-		if !since.IsZero() {
-			q.Set("since", since.Add(-time.Minute).UTC().Format(time.RFC3339))
-		}
-
-		err := api.Do(ctx, "GET", "/deliveries", q, nil, &page)
+		fresh, err := newPushes(ctx, api, since, known)
 		if err != nil {
 			return err
 		}
 
-		for i := len(page.Deliveries) - 1; i >= 0; i-- { // the newest comes first
-			d := page.Deliveries[i]
-			if known[client.EventID(d.ID)] || d.CreatedAt.Before(since) {
-				continue
-			}
-
-			known[client.EventID(d.ID)] = true
-			if err := l.show(ctx, c, api, client.EventID(d.ID)); err != nil {
+		for _, id := range fresh {
+			if err := l.show(ctx, c, api, id); err != nil {
 				return err
 			}
 			if n++; n == l.Count {
@@ -148,6 +139,48 @@ func latest(
 	}
 
 	return since, known, err
+}
+
+// newPushes returns the pushes that are not known yet, the oldest first, and has them known. They may be more than a
+// page has: a publication of prices has a whole fleet planned at once.
+func newPushes(
+	ctx context.Context,
+	api *client.Client,
+	since time.Time,
+	known map[client.EventID]bool,
+) ([]client.EventID, error) {
+	q := url.Values{"limit": {"100"}}
+	if !since.IsZero() {
+		q.Set("since", since.Add(-time.Minute).UTC().Format(time.RFC3339))
+	}
+
+	var fresh []client.EventID
+	for {
+		var page wire.DeliveryResponsePage
+		err := api.Do(ctx, "GET", "/deliveries", q, nil, &page)
+		if err != nil {
+			return nil, err
+		}
+
+		before := len(fresh)
+		for _, d := range page.Deliveries { // the newest comes first
+			id := client.EventID(d.ID)
+			if known[id] || d.CreatedAt.Before(since) {
+				continue
+			}
+
+			known[id] = true
+			fresh = append(fresh, id)
+		}
+
+		// behind a page without news there are none
+		if page.Next.IsZero() || len(fresh) == before {
+			slices.Reverse(fresh)
+			return fresh, nil
+		}
+
+		q.Set("before", page.Next.String())
+	}
 }
 
 func (l *listen) show(

@@ -19,7 +19,7 @@ import (
 type keyCommand struct {
 	New    keyNew    `cmd:"" help:"Make a key file."`
 	Rotate keyRotate `cmd:"" help:"Add a new first key to a key file; values sealed under the old keys can still be read."`
-	Reseal keyReseal `cmd:"" help:"Seal values under older keys with the newest, so that the older keys can be removed from the file."`
+	Reseal keyReseal `cmd:"" help:"Seal values under older keys with the newest, so that the older keys can be removed from the file. With several cells give each with --cell: they use the same file."`
 
 	Persons keyPersons `cmd:"" help:"Seal personal data that a database has in plain text, so that nobody can read it in a copy."`
 }
@@ -91,38 +91,65 @@ func (k *keyRotate) Run(_ context.Context, c console) error {
 }
 
 type keyReseal struct {
-	store
+	cellFlags
 	form
 }
 
-// Run seals again what is under older keys.
+// Run seals again what is under older keys, in each database that is named: on PostgreSQL all cells use the same keys.
 func (k *keyReseal) Run(ctx context.Context, c console) error {
-	h, err := k.open(ctx)
+	names, stores, err := k.stores()
 	if err != nil {
 		return err
 	}
 
+	sum, where := 0, ""
+	if len(names) > 1 {
+		where = fmt.Sprintf(" in %d databases", len(names))
+	}
+
+	for _, name := range names {
+		n, err := stores[name].reseal(ctx)
+		if err != nil && len(names) > 1 {
+			err = fmt.Errorf("cell %s: %w; its secrets need the older keys still", name, err)
+		}
+
+		if err != nil {
+			return err
+		}
+
+		sum += n
+	}
+
+	return k.print(
+		c,
+		fields{"num_sealed": sum},
+		"%d secrets were sealed again%s; only the first key of the file is needed now\n",
+		sum,
+		where,
+	)
+}
+
+// reseal seals again what a database has under older keys, and returns how much that was.
+func (s store) reseal(ctx context.Context) (int, error) {
+	h, err := s.open(ctx)
+	if err != nil {
+		return 0, err
+	}
+
 	defer h.Close()
+
 	var n int
 	err = h.Access.Act(
 		ctx,
 		flex.AuditEntry{Who: commandLine, Act: "reseal secrets"},
 		func() error {
+			var err error
 			n, err = h.DB.Reseal(ctx)
 			return err
 		},
 	)
 
-	if err != nil {
-		return err
-	}
-
-	return k.print(
-		c,
-		fields{"num_sealed": n},
-		"%d secrets were sealed again; only the first key of the file is needed now\n",
-		n,
-	)
+	return n, err
 }
 
 // keys reads the key file: the one that was named or, on SQLite, the one beside the

@@ -61,7 +61,7 @@ func TestKeys(t *testing.T) {
 		t.Errorf("rotated, the file holds\n%s%v", after, err)
 	}
 	run("doctor", (&doctor{cellFlags: cellFlags{store: s}}).Run, "2 of 2 are sealed under older keys")
-	run("reseal", (&keyReseal{store: s}).Run, "2 secrets were sealed again")
+	run("reseal", (&keyReseal{cellFlags: cellFlags{store: s}}).Run, "2 secrets were sealed again")
 	run("doctor", (&doctor{cellFlags: cellFlags{store: s}}).Run, "2 sealed, all under the newest key")
 
 	if err := os.WriteFile(file, first, 0o600); err != nil {

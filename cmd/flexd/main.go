@@ -176,8 +176,8 @@ func run(ctx context.Context, args []string, c console) (code int) {
 
 	slog.SetDefault(slog.New(cmds.handler(c.err)))
 
-	err = parsed.Run()
-	if err != nil && !errors.Is(err, context.Canceled) {
+	err = ended(parsed.Command(), parsed.Run())
+	if err != nil {
 		fmt.Fprintln(c.err, "flexd:", err)
 		if flex.KindOf(err) == flex.Invalid {
 			return exitUsage
@@ -187,6 +187,30 @@ func run(ctx context.Context, args []string, c console) (code int) {
 	}
 
 	return exitDone
+}
+
+// goesOn are the commands that go on until they are stopped: that is their good end.
+var goesOn = map[string]bool{
+	"demo":   true,
+	"listen": true,
+	"mcp":    true,
+	"mqtt":   true,
+	"ocpp":   true,
+	"serve":  true,
+}
+
+// ended is what a command came to. One that was stopped before its end has not done what it was to do: who runs it
+// in a script must not take its copy, its check or its import for done.
+func ended(command string, err error) error {
+	if !errors.Is(err, context.Canceled) {
+		return err
+	}
+
+	if goesOn[command] {
+		return nil
+	}
+
+	return fmt.Errorf("it was stopped before it was done: %w", err)
 }
 
 // newParser returns what reads the command line. exit is called where the help or the version

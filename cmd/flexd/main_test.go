@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -204,7 +207,39 @@ func TestErase_Foretells(t *testing.T) {
 	if code, said := run("erase --yes " + site.String()); code != exitDone {
 		t.Errorf("with --yes: %d %s", code, said)
 	}
+	if code, said := run("erase --yes " + flex.SiteID{1}.String()); code != exitFailed || !strings.Contains(said, "nothing is held on a site") {
+		t.Errorf("a site that never was: %d %s", code, said)
+	}
 	if code, said := run("erase " + site.String()); code != exitFailed {
 		t.Errorf("once more: %d %s", code, said)
+	}
+}
+
+// TestRun_Stopped: a command that is stopped before it is done fails, but for those that go on until they are stopped.
+func TestRun_Stopped(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "copy.db")
+	commandLineOf(t, freshDatabase(t))
+
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+
+	for _, line := range []string{"verify", "doctor", "org list", "backup " + file} {
+		var said bytes.Buffer
+		code := run(stopped, strings.Fields(line), console{in: strings.NewReader(""), out: &said, err: &said})
+		if code != exitFailed {
+			t.Errorf("flexd %s: %d %s", line, code, said.String())
+		}
+	}
+
+	if _, err := os.Stat(file); err == nil {
+		t.Error("there is a copy")
+	}
+
+	cut := fmt.Errorf("ask: %w", context.Canceled)
+	if err := ended("serve", cut); err != nil {
+		t.Error(err)
+	}
+	if err := ended("backup <file>", cut); !errors.Is(err, context.Canceled) {
+		t.Error(err)
 	}
 }

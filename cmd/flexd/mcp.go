@@ -121,7 +121,9 @@ func (o *mcpServer) credential(
 
 	for _, c := range all {
 		chosen := o.Username == "" || c.Username == o.Username
-		if chosen && c.RevokedAt.IsZero() {
+		expired := !c.ExpiresAt.IsZero() && !c.ExpiresAt.After(h.DB.Now())
+		holds := c.RevokedAt.IsZero() && !expired
+		if chosen && holds {
 			return c, nil
 		}
 	}

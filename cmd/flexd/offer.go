@@ -222,14 +222,37 @@ func (o *offerList) Run(ctx context.Context, c console) error {
 type offerAccept struct {
 	ofOrg
 	ID      flex.OfferID `arg:"" help:"The offer's id."`
-	PowerKW float64      `name:"power-kw" help:"How much of it; all if it is not given." placeholder:"KW"`
+	PowerKW *float64     `name:"power-kw" help:"How much of it, above 0; all if it is not given." placeholder:"KW"`
 	Reason  string       `help:"The reason, for other operators." default:"an offer was accepted"`
 	DryRun  bool         `name:"dry-run" help:"Say what the instruction would do, and send nothing."`
 	JSON    bool         `help:"Print JSON." name:"json"`
 }
 
+// part is how much of the offer was accepted; 0 for all of it, where nothing is said. Who says 0 does not mean all.
+func (o *offerAccept) part() (flex.Watts, error) {
+	if o.PowerKW == nil {
+		return 0, nil
+	}
+
+	power := flex.FromKW(*o.PowerKW)
+	if power <= 0 {
+		return 0, flex.Fail(
+			flex.Invalid,
+			"--power-kw is %g: it should be above 0; an offer of which nothing was accepted is left alone",
+			*o.PowerKW,
+		)
+	}
+
+	return power, nil
+}
+
 // Run makes an instruction of an offer.
 func (o *offerAccept) Run(ctx context.Context, c console) error {
+	part, err := o.part()
+	if err != nil {
+		return err
+	}
+
 	h, org, err := o.openOrg(ctx)
 	if err != nil {
 		return err
@@ -244,7 +267,7 @@ func (o *offerAccept) Run(ctx context.Context, c console) error {
 
 	asked, err := grid.Accepted(
 		&offer,
-		flex.FromKW(o.PowerKW),
+		part,
 		o.Reason,
 		commandLine,
 	)

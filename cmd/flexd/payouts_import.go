@@ -38,7 +38,7 @@ func (p *payoutsImport) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	mailer, err := p.Mail.mailer()
+	mailer, err := p.mailer()
 	if err != nil {
 		return err
 	}
@@ -76,6 +76,20 @@ func (p *payoutsImport) Run(ctx context.Context, c console) error {
 		},
 		do,
 	)
+}
+
+// mailer returns what sends e-mails from here, or nil. Without the service's address their links would lead nowhere, and
+// each is sent once.
+func (p *payoutsImport) mailer() (*egress.Mailer, error) {
+	m, err := p.Mail.mailer()
+	if err == nil && m != nil && !isWebURL(p.BaseURL) {
+		err = flex.Fail(
+			flex.Invalid,
+			"--mail-relay needs --base-url, the service's own address such as https://flexd.example.com, for the links in mails",
+		)
+	}
+
+	return m, err
 }
 
 func (p *payoutsImport) read(in io.Reader) ([]byte, error) {

@@ -88,6 +88,10 @@ func (p *payoutsCheck) Run(ctx context.Context, c console) error {
 				said += fmt.Sprintf("%s  %s\n", id, verdict)
 			}
 
+			if more := len(ids) - reward.NameChecksAtOnce; more > 0 {
+				fmt.Fprintf(c.err, "%d more are not asked about yet: run it again\n", more)
+			}
+
 			return errors.Join(all, p.print(c, verdicts, "%s", said))
 		},
 	)

@@ -161,7 +161,14 @@ func eraseSite(
 		return 0, err
 	}
 
-	return rows, h.DB.Scrub(ctx)
+	if err := h.DB.Scrub(ctx); err != nil || rows > 0 {
+		return rows, err
+	}
+
+	// Of a site that was never here, and may be in another cell, it is not to be said that it is erased.
+	_, err = heldOn(ctx, h, site)
+
+	return 0, err
 }
 
 // heldOn reads everything that is held on a site, or fails with NotFound if that is nothing.

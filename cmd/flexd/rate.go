@@ -268,12 +268,12 @@ func (s *store) openAsset(
 	var id flex.AssetID
 	err = h.DB.ReadAll(ctx, func(all *records.All) error {
 		var err error
-		if id.UnmarshalText([]byte(text)) == nil {
-			org, err = all.AssetOrg(ctx, id)
-			return err
-		}
+		org, id, err = assetOfAny(ctx, all, text) // which may have the form of a UUID
 
-		org, id, err = assetOfAny(ctx, all, text)
+		unknown := flex.KindOf(err) == flex.NotFound
+		if unknown && id.UnmarshalText([]byte(text)) == nil {
+			org, err = all.AssetOrg(ctx, id)
+		}
 
 		return err
 	})

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -34,6 +35,30 @@ type choiceRow struct {
 	SetAt  time.Time `json:"set_at"`
 }
 
+// checkValues refuses what is no choice before any is made.
+func (p *pricesRoles) checkValues() error {
+	for _, pair := range p.Values {
+		role, _, given := strings.Cut(pair, "=")
+		if !given {
+			return flex.Fail(
+				flex.Invalid,
+				"%q is not of the form role=source, such as planning=nordpool-n2ex",
+				pair,
+			)
+		}
+
+		if !slices.Contains(pricing.Roles, pricing.Role(role)) {
+			return flex.Fail(
+				flex.Invalid,
+				"there is no role %q of prices; there are planning, contract and settlement",
+				role,
+			)
+		}
+	}
+
+	return nil
+}
+
 // choose sets the sources that are given for roles.
 func (p *pricesRoles) choose(
 	ctx context.Context,
@@ -45,15 +70,12 @@ func (p *pricesRoles) choose(
 		return err
 	}
 
+	if err := p.checkValues(); err != nil {
+		return err
+	}
+
 	for _, pair := range p.Values {
-		role, source, given := strings.Cut(pair, "=")
-		if !given {
-			return flex.Fail(
-				flex.Invalid,
-				"%q is not of the form role=source, such as planning=nordpool-n2ex",
-				pair,
-			)
-		}
+		role, source, _ := strings.Cut(pair, "=")
 
 		act := flex.AuditEntry{
 			Who:     commandLine,

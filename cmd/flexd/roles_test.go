@@ -31,6 +31,9 @@ func TestPricesRoles(t *testing.T) {
 		refused string
 	}{
 		{nil, []string{"planning    agreed, nordpool-n2ex  rule", "! no settlement source is chosen"}, ""},
+		{[]string{"planning=nordpool-n2ex", "settlement"}, nil, "role=source"},
+		{[]string{"planning=nordpool-n2ex", "payment=agreed"}, nil, "no role"},
+		{nil, []string{"planning    agreed, nordpool-n2ex  rule"}, ""}, // nothing was chosen
 		{[]string{"planning=nordpool-n2ex", "settlement=agreed"}, []string{"planning    nordpool-n2ex  choice  nordpool-n2ex always", "settlement  agreed         choice"}, ""},
 		{[]string{"settlement=retail:agile"}, nil, "no market pays it"},
 		{[]string{"settlement"}, nil, "role=source"},

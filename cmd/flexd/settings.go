@@ -189,33 +189,59 @@ func (t changes) keep(
 	org flex.Org,
 	from flex.Day,
 ) error {
-	before := org.Settings.Rates
-
-	for _, change := range t.plain {
-		if err := change(&org.Settings); err != nil {
-			return err
-		}
+	if err := t.change(&org.Settings); err != nil {
+		return err
 	}
 
-	if len(t.plain) > 0 {
-		err := h.DB.Write(ctx, org.ID, func(tx *records.Tx) error {
-			err := tx.SetSettings(ctx, org.Settings)
-			if err == nil && org.Settings.Rates != before {
-				err = tx.MarkAllDischarging(ctx)
-			}
-
-			return err
-		})
+	// Terms come first: of what else is set nothing can be refused any more, of them much.
+	if len(t.terms) > 0 {
+		_, err := h.Reward.SetTerms(ctx, org.ID, t.terms, from, commandLine)
 		if err != nil {
 			return err
 		}
 	}
 
-	if len(t.terms) == 0 {
+	if len(t.plain) == 0 {
 		return nil
 	}
 
-	_, err := h.Reward.SetTerms(ctx, org.ID, t.terms, from, commandLine)
+	return h.DB.Write(ctx, org.ID, func(tx *records.Tx) error {
+		return t.keepPlain(ctx, tx)
+	})
+}
+
+// change changes settings that are not dated.
+func (t changes) change(s *flex.OrgSettings) error {
+	for _, change := range t.plain {
+		if err := change(s); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// keepPlain changes the settings that hold when it is the only one to change them: somebody else may set another one
+// at the same time, which is to stay.
+func (t changes) keepPlain(ctx context.Context, tx *records.Tx) error {
+	if err := tx.LockOrg(ctx); err != nil {
+		return err
+	}
+
+	org, err := tx.OrgRecord(ctx)
+	if err != nil {
+		return err
+	}
+
+	before := org.Settings.Rates
+	if err := t.change(&org.Settings); err != nil {
+		return err
+	}
+
+	err = tx.SetSettings(ctx, org.Settings)
+	if err == nil && org.Settings.Rates != before {
+		err = tx.MarkAllDischarging(ctx)
+	}
 
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"flexd/internal/app"
 	"flexd/internal/flex"
 	"flexd/internal/reward"
 )
@@ -125,17 +126,16 @@ func (s *settleAgain) Run(ctx context.Context, c console) error {
 		return err
 	}
 
+	if s.Post {
+		return s.repair(ctx, c, again)
+	}
+
 	h, org, err := s.openOrg(ctx)
 	if err != nil {
 		return err
 	}
 
 	defer h.Close()
-
-	if s.Post {
-		r, err := h.Reward.Repair(ctx, org.ID, again)
-		return errors.Join(err, s.printRepaired(c, r))
-	}
 
 	run, err := h.Reward.SettleAgain(ctx, org.ID, again)
 	if err != nil {
@@ -154,6 +154,30 @@ func (s *settleAgain) Run(ctx context.Context, c console) error {
 		run.Events,
 		run.Hash,
 	)
+}
+
+// repair settles again and posts what changes, in the audit log.
+func (s *settleAgain) repair(
+	ctx context.Context,
+	c console,
+	again reward.Again,
+) error {
+	var r reward.Repaired
+	err := s.actOnWith(
+		ctx,
+		flex.AuditEntry{
+			Act:     "settle again and post",
+			Subject: s.Site,
+			Detail:  fmt.Sprintf("%s to %s", again.From, again.To),
+		},
+		func(h *app.App, org flex.Org) error {
+			var err error
+			r, err = h.Reward.Repair(ctx, org.ID, again)
+			return err
+		},
+	)
+
+	return errors.Join(err, s.printRepaired(c, r))
 }
 
 // printRepaired prints what a repair looked at and posted.

@@ -121,6 +121,9 @@ func TestSettleAgain_Post(t *testing.T) {
 	if now := s.run(0, "books", "months", "seeded", "--json"); now != months {
 		t.Errorf("the closed months were\n%s\nand are\n%s", months, now)
 	}
+	if out := s.run(0, "audit", "list"); strings.Count(out, "settle again and post") != 2 {
+		t.Errorf("the audit log does not have both: %s", out)
+	}
 	if out := s.run(2, append(again, "--post", "--known-at", "2026-01-01T00:00:00Z")...); !strings.Contains(out, "as it is known now") {
 		t.Errorf("posted as of an earlier instant: %s", out)
 	}

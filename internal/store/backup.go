@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"flexd/internal/flex"
@@ -20,20 +21,29 @@ func (db *DB) Backup(ctx context.Context, file string) error {
 		)
 	}
 
-	if _, err := os.Stat(file); err == nil {
+	// SQLite itself would let everybody read it. It is made by this call alone, so that this call may remove it.
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrExist) {
 		return flex.Fail(flex.Conflict, "%s exists already", file)
 	}
-
-	if err := ownerOnly(file); err != nil {
-		return err
+	if err != nil {
+		return fmt.Errorf("copy the store: %w", err)
 	}
 
-	_, err := db.sql.ExecContext(ctx, `VACUUM INTO $1`, file)
+	err = f.Close()
+	if err == nil {
+		_, err = db.sql.ExecContext(ctx, `VACUUM INTO $1`, file)
+	}
+
 	if err == nil {
 		err = syncFile(file)
 	}
-	if err != nil {
-		return fmt.Errorf("copy the store to %s: %w", file, err)
+
+	if err != nil { // a part of a copy, or an empty file, would be taken for one
+		return errors.Join(
+			fmt.Errorf("copy the store to %s: %w", file, err),
+			os.Remove(file),
+		)
 	}
 
 	return nil

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -72,5 +73,23 @@ func TestMode(t *testing.T) {
 		if info, err := os.Stat(file + suffix); err != nil || info.Mode() != 0o600 {
 			t.Errorf("flexd.db%s: %v %v", suffix, info, err)
 		}
+	}
+}
+
+// TestBackup_Stopped: of a copy that was not made whole nothing is left, and it can be made again under its name.
+func TestBackup_Stopped(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t), store.Options{})
+	file := filepath.Join(t.TempDir(), "copy.db")
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+
+	if err := db.Backup(stopped, file); err == nil {
+		t.Error("it was made")
+	}
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Errorf("of what was not made there is a file: %v", err)
+	}
+	if err := db.Backup(t.Context(), file); err != nil {
+		t.Error(err)
 	}
 }
