@@ -27,7 +27,7 @@ check:
 	test/secrets.sh
 	go run golang.org/x/vuln/cmd/govulncheck@v1.1.4 ./...
 
-# The long campaigns: 100 kills and restarts, 1,000 power cuts, a simulated year, a
+# The long campaigns: 100 kills and restarts, 2,000 power cuts, a simulated year, a
 # night in full, a million random problems.
 long:
 	FLEXD_LONG=1 FLEXD_CRASHES=100 FLEXD_TEST_STRICT=1 go run ./test/withpg go test -timeout 4h -count=1 ./test/crash ./sim ./internal/engine/... ./internal/lab/... ./internal/delivery ./test/sums ./test/pairs

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -54,5 +55,103 @@ func TestDocs_Packages(t *testing.T) {
 		if !strings.Contains(string(text), "`"+folder+"`") {
 			t.Errorf("README's table of packages has no %s", folder)
 		}
+	}
+}
+
+var (
+	goTest   = regexp.MustCompile("go test ([^`;\n]*)")
+	testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(`)
+)
+
+// testsOf names the tests of packages that are named as a command names them.
+func testsOf(t *testing.T, packages []string) []string {
+	t.Helper()
+	var names []string
+
+	for _, p := range packages {
+		folder, below := strings.CutSuffix(p, "/...")
+
+		err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && path != folder && !below:
+				return filepath.SkipDir
+			case !strings.HasSuffix(path, "_test.go"):
+				return nil
+			}
+
+			b, err := os.ReadFile(path)
+			for _, m := range testFunc.FindAllStringSubmatch(string(b), -1) {
+				names = append(names, m[1])
+			}
+
+			return err
+		})
+
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	return names
+}
+
+// runsNothing returns the commands of a page that run no test: go test says so in a warning alone, and passes.
+func runsNothing(t *testing.T, page string) []string {
+	t.Helper()
+	var found []string
+	for _, m := range goTest.FindAllStringSubmatch(strings.ReplaceAll(page, `\|`, "|"), -1) {
+		var packages []string
+		var pattern string
+
+		words := strings.Fields(m[1])
+		for i, word := range words {
+			if word == "." || strings.HasPrefix(word, "./") {
+				packages = append(packages, word)
+			}
+
+			if word == "-run" && i+1 < len(words) {
+				pattern = strings.Trim(words[i+1], "'")
+			}
+		}
+
+		// Benchmarks are run with a pattern that is to match no test; NAME and … stand for any.
+		ofNone := slices.Contains([]string{"", "^$", "xxx", "XXX", "NAME", "…"}, pattern)
+		if ofNone || len(packages) == 0 {
+			continue
+		}
+
+		// What is behind a slash names subtests.
+		top, _, _ := strings.Cut(pattern, "/")
+		test, err := regexp.Compile(top)
+		if err != nil || !slices.ContainsFunc(testsOf(t, packages), test.MatchString) {
+			found = append(found, m[0])
+		}
+	}
+
+	return found
+}
+
+// TestDocs_Runs holds that each test that the docs tell the reader to run is there.
+func TestDocs_Runs(t *testing.T) {
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal("there are no pages", err)
+	}
+
+	for _, page := range append(pages, "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		for _, command := range runsNothing(t, string(text)) {
+			t.Errorf("%s: %s runs no test", page, command)
+		}
+	}
+
+	if got := runsNothing(t, "`go test . -run 'NoSuchTest\\|NorThis'`"); len(got) != 1 {
+		t.Errorf("a planted command without a test: %q", got)
 	}
 }

@@ -49,3 +49,9 @@ mkdir "$work/image"
 tar -C "$work/image" -xf "$work"/one/flexd-*-oci.tar
 (cd "$work/image/blobs/sha256" && for blob in *; do echo "$blob  $blob"; done | sha256sum --check --quiet)
 echo "the image's $(ls "$work/image/blobs/sha256" | wc -l) blobs are what their names say"
+
+# Programs that read an archive refuse one with several images, so all architectures are in one.
+images=$(grep -o '"digest"' "$work/image/index.json" | wc -l)
+if [ "$images" != 1 ]; then
+	echo "the archive has $images images, and not one for all architectures" && exit 1
+fi

@@ -2,10 +2,15 @@
 # release.sh [DIST]: builds what is shipped of the last commit into a folder: static programs,
 # an image from nothing, Debian packages, the list of what is linked, checksums. The same commit gives
 # the same bytes, in whatever folder and by whatever cache it is built. PLATFORMS names fewer of them.
+# The folder is replaced: one that has files and is no earlier release is refused.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 platforms=${PLATFORMS:-linux/amd64 linux/arm64 darwin/arm64 darwin/amd64 windows/amd64}
 dist=$(realpath -m "${1:-dist}")
+if [ -n "$(ls -A "$dist" 2>/dev/null)" ] && [ ! -f "$dist/SHA256SUMS" ]; then
+	echo "$dist has files and is no earlier release: name another folder" >&2
+	exit 1
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

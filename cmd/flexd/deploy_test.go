@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v2"
 
@@ -168,6 +170,71 @@ func TestDeploy(t *testing.T) {
 	} {
 		if got := faultsOf(planted, metrics); !strings.Contains(strings.Join(got, "; "), want) {
 			t.Errorf("%s: %v, want %s", planted, got, want)
+		}
+	}
+}
+
+// shippedRules reads after which time each kind of exception fires an alert by the shipped rules.
+func shippedRules(t *testing.T) map[operations.Kind]time.Duration {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(deployFolder, "prometheus/rules.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var rules struct {
+		Groups []struct {
+			Rules []struct{ Expr, For string }
+		}
+	}
+
+	if err := yaml.Unmarshal(b, &rules); err != nil {
+		t.Fatal(err)
+	}
+
+	after := map[operations.Kind]time.Duration{}
+	for _, g := range rules.Groups {
+		for _, r := range g.Rules {
+			m := kindIs.FindStringSubmatch(r.Expr)
+			if m == nil {
+				continue
+			}
+
+			lasts, err := time.ParseDuration(cmp.Or(r.For, "0s"))
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			for kind := range strings.SplitSeq(m[1], "|") {
+				after[operations.Kind(kind)] = lasts
+			}
+		}
+	}
+
+	return after
+}
+
+// TestDeploy_Defaults holds the shipped rules against flexd's own, as long as nobody has changed these: whoever uses
+// the first in place of the second is alerted to the same, after the same time.
+func TestDeploy_Defaults(t *testing.T) {
+	s := &troubles{T: t, database: freshDatabase(t)}
+	h := s.serve()
+	defer h.Close()
+
+	own, err := h.Operations.AlertRules(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	shipped := shippedRules(t)
+	for _, r := range own {
+		after, there := shipped[r.Kind]
+		if there != r.Enabled {
+			t.Errorf("%s: a shipped rule is there: %t, flexd's own is on: %t", r.Kind, there, r.Enabled)
+		}
+
+		if there && after != r.For {
+			t.Errorf("%s fires after %v by the shipped rule, and after %v by flexd's own", r.Kind, after, r.For)
 		}
 	}
 }

@@ -73,18 +73,31 @@ func run(dist, version string, platforms []string) error {
 			mutate.IndexAddendum{
 				Add: i,
 				Descriptor: v1.Descriptor{
-					Platform:    platform,
-					Annotations: map[string]string{"org.opencontainers.image.ref.name": "flexd:" + version},
+					Platform: platform,
 				},
 			},
 		)
 	}
 
-	if err := writeImage(index, name+"-oci.tar"); err != nil {
+	if err := writeImage(oneImage(index, version), name+"-oci.tar"); err != nil {
 		return err
 	}
 
 	return writeList(listed, version, name+".cdx.json")
+}
+
+// oneImage is an archive's list of a single image, which is the list of those of all architectures. What reads an
+// archive refuses one with several images, as it could not know which is meant.
+func oneImage(index v1.ImageIndex, version string) v1.ImageIndex {
+	return mutate.AppendManifests(
+		v1.ImageIndex(empty.Index),
+		mutate.IndexAddendum{
+			Add: index,
+			Descriptor: v1.Descriptor{
+				Annotations: map[string]string{"org.opencontainers.image.ref.name": "flexd:" + version},
+			},
+		},
+	)
 }
 
 // nobody is the user of the image, who is in no list of users.

@@ -24,7 +24,7 @@ const (
 const (
 	noticesAtOnce = 6 // sent one after the other within their lease, however slow their subscribers are
 	noticeLease   = 2 * time.Minute
-	noticeTries   = 12 // over about two hours
+	noticeTries   = 12 // over about 80 minutes
 	noticePause   = 10 * time.Second
 	noticeWait    = 15 * time.Minute    // the longest pause
 	noticesKept   = 90 * 24 * time.Hour // that were sent or given up
@@ -143,7 +143,7 @@ func concerns(sub *flex.ADRObject, o *Object) bool {
 }
 
 // SendNotices sends the notices that are due. One that is not taken is tried again, ever later, for
-// about two hours.
+// about 80 minutes.
 func (s *Service) SendNotices(ctx context.Context) (worker.Report, error) {
 	var due []store.ADRNotice
 	var taken int

@@ -22,6 +22,6 @@
 //
 // WatchAlerts compares the exceptions with the rules every 15 s. If the list is not whole, nothing ends. The one process that
 // raises an alert's number queues its messages, in the same transaction: of several processes that watch, one sends. A message is a
-// job (package store) under a lease of two minutes, sent at least once and tried 12 times over about two hours, by webhook, PagerDuty,
+// job (package store) under a lease of two minutes, sent at least once and tried 12 times over about 80 minutes, by webhook, PagerDuty,
 // Alertmanager or e-mail. When the database has failed for a minute, each process sends an alert of that from memory.
 package operations

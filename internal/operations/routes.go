@@ -41,7 +41,7 @@ const pagerDutyURL = "https://events.pagerduty.com/v2/enqueue"
 const (
 	alertsAtOnce = 20
 	alertLease   = 2 * time.Minute
-	alertTries   = 12 // over about two hours
+	alertTries   = 12 // over about 80 minutes
 	beatTries    = 2  // the next says the same
 	alertPause   = 10 * time.Second
 	alertWait    = 15 * time.Minute // the longest pause
