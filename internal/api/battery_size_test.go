@@ -42,6 +42,24 @@ func TestBatterySizes(t *testing.T) {
 
 		post("d", "battery", `{"power_kw":5000,"capacity_kwh":10000}`, 422)
 		h.want("POST", "/entities/site/initialise", fmt.Sprintf(`{"site":{"mpan":%q,"postcode":"SW1A 2AA",%s},"assets":[{"external_id":"e","type":"battery","properties":{"power_kw":5,"capacity_kwh":10000}}]}`, halfHourly, consent), 422, "")
+
+		// A fault of an onboarding names the asset that has it.
+		for path, c := range map[string]struct{ assets, loc string }{
+			"initialise": {
+				`"assets":[{"external_id":"f","type":"charger"},{"external_id":"g","type":"battery","properties":{"capacity_kwh":10000}}]`,
+				`"loc":["body","assets","1","properties","capacity_kwh"]`,
+			},
+			"onboard-site-and-asset": {
+				`"asset":{"external_id":"g","type":"battery","properties":{"capacity_kwh":10000}},"dispatch_consent":{"dispatch_methods":[]}`,
+				`"loc":["body","asset","properties","capacity_kwh"]`,
+			},
+		} {
+			body := fmt.Sprintf(`{"site":{"mpan":%q,"postcode":"SW1A 2AB",%s},%s}`, notListed, consent, c.assets)
+			if r := h.want("POST", "/entities/site/"+path, body, 422, ""); !strings.Contains(r.body, c.loc) {
+				t.Errorf("%s is answered by %s, without %s", path, r.body, c.loc)
+			}
+		}
+
 		h.want("PATCH", "/entities/asset/"+b.ID.String(), `{"properties":{"power_kw":0.1,"capacity_kwh":10}}`, 200, "")
 	})
 }

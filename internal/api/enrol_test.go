@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"flexd/internal/flex"
+	"flexd/internal/ledger"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
@@ -125,6 +126,61 @@ func TestOnboard_Vector(t *testing.T) {
 			t.Errorf("fields_updated: %s", got)
 		}
 		h.want("GET", "/entities/asset/"+asset, "", 200, fmt.Sprintf(`{"id":%q,"external_id":"charger-001","type":"charger","site_id":%q,"properties":{"power_kw":11}}`, asset, site))
+	})
+}
+
+// A site is not deleted while a payment to its user is under way.
+func TestDeleteSite_PaymentUnderWay(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.stock()
+		site := h.newSite(halfHourly, "SW1A 2AA", "")
+		var id flex.SiteID
+		if err := id.UnmarshalText([]byte(site)); err != nil {
+			t.Fatal(err)
+		}
+
+		var w store.Withdrawal
+		err := db.Write(t.Context(), h.org.ID, func(tx *store.Tx) (err error) {
+			w, err = tx.Withdraw(t.Context(), id, 1, "test")
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if r := h.want("DELETE", "/entities/site/"+site, "", 400, ""); !strings.Contains(r.body, "is under way") {
+			t.Error(r.body)
+		}
+		h.want("GET", "/entities/site/"+site, "", 200, "")
+
+		err = db.Write(t.Context(), h.org.ID, func(tx *store.Tx) error {
+			_, err := tx.MoveWithdrawal(t.Context(), w.ID, ledger.Cancelled, "test", "")
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.want("DELETE", "/entities/site/"+site, "", 204, "")
+	})
+}
+
+// A site whose user consented to full control, and which was never enrolled, is controlled: to unenrol it ends that.
+func TestUnenrol_ConsentAlone(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.stock()
+		site := h.newSite(halfHourly, "SW1A 2AA", "")
+		at := "/entities/site/" + site
+		h.want("POST", at+"/dispatch-consent", `{"dispatch_methods":["full_asset_schedule_control","limited_pause"]}`, 200, "")
+
+		for _, status := range []string{"unenrolled", "already_unenrolled"} {
+			h.want("POST", at+"/unenrol", `{"proposition":"full_asset_schedule_control"}`, 200, fmt.Sprintf(`{"site_id":%q,"status":%q}`, site, status))
+			r := h.want("GET", at, "", 200, "")
+			if got := text(t, r.body, "dispatch_methods"); got != "[limited_pause]" {
+				t.Errorf("dispatch methods: %s", got)
+			}
+		}
 	})
 }
 

@@ -28,6 +28,7 @@ func TestEvents(t *testing.T) {
 	const (
 		tariff = `"tariff":{"off_peak_times":"00:00-05:30, 23:30-24:00","timezone":"Europe/London"}`
 		intent = `"intent":{"energy_required_kwh":30,"ready_by":"2026-04-15T07:00:00Z"}`
+		block  = `{"start_timestamp":"2025-06-27T22:00:00Z","end_timestamp":"2025-06-28T06:00:00Z"}`
 	)
 	withCharger(t, func(h *fixture, asset string) {
 		for _, c := range []struct {
@@ -61,6 +62,8 @@ func TestEvents(t *testing.T) {
 			{"/plug-in-schedule", `{"charging_schedule":[{"start_timestamp":"2025-06-27T22:00:00Z","end_timestamp":"2025-06-28T06:00:00Z"}]}`, 200,
 				`{"modified_charging_schedule":[{"start_timestamp":"2025-06-27T22:00:00Z","end_timestamp":"2025-06-28T06:00:00Z"}]}`},
 			{"/plug-in-schedule", `{"charging_schedule":[{"start_timestamp":"2025-06-28T22:00:00Z","end_timestamp":"2025-06-28T06:00:00Z"}]}`, 422, "not after its start"},
+			{"/plug-in-schedule", `{"charging_schedule":[` + strings.Repeat(block+",", control.BlocksMax-1) + block + `]}`, 422, "overlap"},
+			{"/plug-in-schedule", `{"charging_schedule":[` + strings.Repeat(block+",", control.BlocksMax) + block + `]}`, 422, `"loc":["body","charging_schedule"]`},
 		} {
 			r := h.ask("POST", "/entities/asset/"+asset+"/event"+c.path, c.body)
 			if r.StatusCode != c.status || !strings.Contains(r.body, c.says) {

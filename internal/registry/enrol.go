@@ -192,7 +192,8 @@ func notSettled(mpan string, m *flex.Meter) string {
 }
 
 // Unenrol takes a site out of one proposition. Its assets are no longer scheduled under it;
-// the site, its assets, its other propositions and its money stay.
+// the site, its assets, its other propositions and its money stay. One that was never enrolled, and consented to
+// the dispatch method alone, is scheduled too: that consent ends.
 func (s *Service) Unenrol(
 	ctx context.Context,
 	org flex.OrgID,
@@ -204,16 +205,33 @@ func (s *Service) Unenrol(
 			return "", err
 		}
 
-		state, err := tx.Enrolment(ctx, id, p)
+		part, err := takesPart(ctx, tx, id, p)
 		if err != nil {
 			return "", err
 		}
-		if state != flex.Enrolled {
+		if !part {
 			return AlreadyUnenrolled, nil
 		}
 
 		return Unenrolled, withdraw(ctx, tx, id, flex.DispatchMethod(p))
 	})
+}
+
+// takesPart reports whether a site is enrolled in a proposition, or was never, and consented to its dispatch method.
+func takesPart(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.SiteID,
+	p flex.Proposition,
+) (bool, error) {
+	state, err := tx.Enrolment(ctx, id, p)
+	if err != nil || state != "" {
+		return state == flex.Enrolled, err
+	}
+
+	methods, err := tx.Methods(ctx, id)
+
+	return slices.Contains(methods, flex.DispatchMethod(p)), err
 }
 
 // withdraw ends a site's consent to a dispatch method, and its enrolment in the proposition

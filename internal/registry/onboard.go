@@ -2,8 +2,10 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"flexd/internal/flex"
@@ -52,7 +54,7 @@ func (s *Service) Initialise(
 	}
 
 	return write(ctx, s, org, func(tx *store.Tx) (Onboarded, error) {
-		o, err := merge(ctx, tx, n, assets)
+		o, err := merge(ctx, tx, n, assets, inList)
 		if err == nil {
 			o.Eligibility, err = eligibility(ctx, tx, o.Site)
 		}
@@ -74,7 +76,7 @@ func (s *Service) Onboard(
 	}
 
 	return write(ctx, s, org, func(tx *store.Tx) (Onboarded, error) {
-		o, err := merge(ctx, tx, n, assets)
+		o, err := merge(ctx, tx, n, assets, inList)
 		if err == nil {
 			o.Outcome, err = enrol(ctx, tx, o.Site, e)
 		}
@@ -125,12 +127,34 @@ func (s *Service) readInput(
 	return n, s.lookUpMeter(ctx, n.MPAN)
 }
 
-// merge keeps the site and the assets, new or merged into what is there.
+// inList is the place of an asset in the list of a request.
+func inList(i int) []string { return []string{"assets", strconv.Itoa(i)} }
+
+// alone is the place of the one asset of a request.
+func alone(int) []string { return []string{"asset"} }
+
+// placed is the failure of an asset with faults whose places begin with the asset's place in the request.
+func placed(err error, place []string) error {
+	e, isShown := errors.AsType[*flex.Error](err)
+	if !isShown || len(e.Faults) == 0 {
+		return err
+	}
+
+	faults := slices.Clone(e.Faults)
+	for i, f := range faults {
+		faults[i].Loc = slices.Concat(f.Loc[:1], place, f.Loc[1:])
+	}
+
+	return &flex.Error{Kind: e.Kind, Detail: e.Detail, Faults: faults}
+}
+
+// merge keeps the site and the assets, new or merged into what is there. Place says where an asset is in the request.
 func merge(
 	ctx context.Context,
 	tx *store.Tx,
 	n normal,
 	assets []AssetInput,
+	place func(i int) []string,
 ) (Onboarded, error) {
 	if err := tx.LockOrg(ctx); err != nil {
 		return Onboarded{}, err
@@ -154,10 +178,10 @@ func merge(
 		)
 	}
 
-	for _, in := range assets {
+	for i, in := range assets {
 		a, err := mergeAsset(ctx, tx, o.Site.ID, in)
 		if err != nil {
-			return o, err
+			return o, placed(err, place(i))
 		}
 		a.Warnings = append(a.Warnings, in.doubts()...)
 		o.Assets = append(o.Assets, a)
@@ -442,7 +466,7 @@ func (s *Service) OnboardNew(
 			return made, err
 		}
 
-		o, err := merge(ctx, tx, n, []AssetInput{asset})
+		o, err := merge(ctx, tx, n, []AssetInput{asset}, alone)
 		if err != nil {
 			return made, err
 		}
@@ -511,80 +535,6 @@ func areNew(
 	}
 
 	return nil
-}
-
-// Offboarded is what there was of a site that was offboarded.
-type Offboarded struct {
-	Site   flex.SiteRecord
-	Assets []flex.Asset
-}
-
-// Offboard ends everything between a site and the service: its enrolments and consents, its
-// sessions, its assets and the record of the site itself. What was metered and earned stays
-// under the site's id, which then means no one. While a payment to the user is under way it
-// is Malformed. It returns what there was.
-func (s *Service) Offboard(
-	ctx context.Context,
-	org flex.OrgID,
-	id flex.SiteID,
-) (flex.SiteRecord, []flex.Asset, error) {
-	o, err := write(ctx, s, org, func(tx *store.Tx) (Offboarded, error) {
-		return offboard(ctx, tx, id)
-	})
-
-	return o.Site, o.Assets, err
-}
-
-// offboard is Offboard within a transaction.
-func offboard(
-	ctx context.Context,
-	tx *store.Tx,
-	id flex.SiteID,
-) (Offboarded, error) {
-	var o Offboarded
-	if _, err := tx.LockedSite(ctx, id); err != nil {
-		return o, err
-	}
-
-	var err error
-	o.Site, err = tx.SiteRecord(ctx, id)
-	if err != nil {
-		return o, err
-	}
-
-	o.Assets, err = lockAssets(ctx, tx, id)
-	if err != nil {
-		return o, err
-	}
-
-	under, err := tx.PaymentUnderWay(ctx, id)
-	if err != nil {
-		return o, err
-	}
-	if under {
-		return o, flex.Fail(
-			flex.Malformed,
-			"a withdrawal of the site's is under way: wait for it to be paid, or have it cancelled",
-		)
-	}
-
-	for _, m := range o.Site.Methods {
-		if err := withdraw(ctx, tx, id, m); err != nil {
-			return o, err
-		}
-	}
-
-	if err := stop(ctx, tx, o.Assets...); err != nil {
-		return o, err
-	}
-
-	for _, a := range o.Assets {
-		if err := tx.DropAsset(ctx, a.ID); err != nil {
-			return o, err
-		}
-	}
-
-	return o, tx.DropSite(ctx, id)
 }
 
 // UserSite returns the site of an end user, by the client's own id for them. One is made if

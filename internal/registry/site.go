@@ -408,8 +408,8 @@ func set[T any](field *T, sent *T) {
 	}
 }
 
-// DeleteSite deletes a site that has no assets and is enrolled in nothing; else it is
-// Malformed.
+// DeleteSite deletes a site that has no assets, is enrolled in nothing and to whose user no payment is under way;
+// else it is Malformed.
 func (s *Service) DeleteSite(
 	ctx context.Context,
 	org flex.OrgID,
@@ -445,6 +445,10 @@ func (s *Service) DeleteSite(
 					p,
 				)
 			}
+		}
+
+		if err := mustBePaid(ctx, tx, id); err != nil {
+			return err
 		}
 
 		return tx.DropSite(ctx, id)

@@ -288,12 +288,18 @@ func detectPause(
 // client's schedule was not noted.
 const pauseStay = 12 * time.Hour
 
+// PauseStayMost is how long after a pause its car is taken to be plugged in at most, however late the client's schedule
+// ends: what is planned of each half-hour of it is kept, and a schedule may end in thousands of years.
+const PauseStayMost = 7 * 24 * time.Hour
+
 // pausedStay is the time in which the paused car is taken to be plugged in.
 func pausedStay(p store.Pause) flex.Span {
-	if p.Until.IsZero() {
-		return flex.Span{From: p.From, To: p.To.Add(pauseStay)}
+	end := p.To.Add(pauseStay)
+	if !p.Until.IsZero() {
+		end = flex.Earlier(p.Until, p.To.Add(PauseStayMost))
 	}
-	return flex.Span{From: p.From, To: p.Until}
+
+	return flex.Span{From: p.From, To: end}
 }
 
 // detectDispatch makes the events of an asset's part in a dispatch that its client took over. In the half-hours of it

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
+	"flexd/internal/reward"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
@@ -162,4 +163,23 @@ func (y *fixture) evening(day flex.Day, home float64, own, levels map[int]float6
 		read(flex.BatteryStateOfCharge, flex.Span{From: at, To: at}, pct)
 	}
 	return rs
+}
+
+// A car is taken to be plugged in until the end of its client's schedule, but for a week at most.
+func TestPausedStay(t *testing.T) {
+	pause := flex.Day{Year: 2026, Month: time.January, Dom: 14}.Period(37).Span()
+	week := pause.To.Add(reward.PauseStayMost)
+
+	for _, c := range []struct{ until, want time.Time }{
+		{time.Time{}, pause.To.Add(12 * time.Hour)},
+		{pause.To.Add(time.Hour), pause.To.Add(time.Hour)},
+		{week, week},
+		{week.Add(time.Second), week},
+		{time.Date(9999, time.December, 31, 0, 0, 0, 0, time.UTC), week},
+	} {
+		got := reward.PausedStay(store.Pause{Span: pause, Until: c.until})
+		if !got.From.Equal(pause.From) || !got.To.Equal(c.want) {
+			t.Errorf("until %v: %v", c.until, got)
+		}
+	}
 }

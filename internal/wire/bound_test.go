@@ -29,6 +29,11 @@ func words(t *testing.T, err error) (w []string) {
 	return w
 }
 
+// texts are a list without a limit of its own.
+type texts struct {
+	Items []string `json:"items" wire:"required"`
+}
+
 // TestBounds goes to every limit, one below and one above.
 func TestBounds(t *testing.T) {
 	number := func(field string) func(int) error {
@@ -67,6 +72,9 @@ func TestBounds(t *testing.T) {
 			return as[PlugOutEventRequest](strings.Repeat(`{"x":`, n) + "1" + strings.Repeat("}", n))
 		}},
 		{"items", MaxItems, 1, "value_error.list.max_items", func(n int) error {
+			return as[texts](`{"items":[` + repeat(`"x"`, n) + `]}`)
+		}},
+		{"blocks of a schedule", 96, 1, "value_error.list.max_items", func(n int) error {
 			return as[PlugInScheduleEventRequest](`{"charging_schedule":[` + repeat(`{"start_timestamp":"2026-01-15T10:00:00Z","end_timestamp":"2026-01-15T10:00:00Z"}`, n) + `]}`)
 		}},
 		{"assets", 100, 1, "value_error.list.max_items", func(n int) error {
@@ -121,8 +129,8 @@ func (r errReader) Read([]byte) (int, error) { return 0, r.err }
 // TestFaults_AreBounded makes more faults than are reported.
 func TestFaults_AreBounded(t *testing.T) {
 	for n, want := range map[int]int{MaxFaults - 1: MaxFaults - 1, MaxFaults: MaxFaults, MaxFaults + 1: MaxFaults} {
-		body := `{"charging_schedule":[` + strings.TrimSuffix(strings.Repeat("0,", n), ",") + `]}`
-		if w := words(t, as[PlugInScheduleEventRequest](body)); len(w) != want {
+		body := `{"items":[` + strings.TrimSuffix(strings.Repeat("0,", n), ",") + `]}`
+		if w := words(t, as[texts](body)); len(w) != want {
 			t.Errorf("%d faults are reported as %d", n, len(w))
 		}
 	}

@@ -126,8 +126,7 @@ func DecodeTariffUpdate(body []byte, ignored *Ignored) (TariffUpdateEventRequest
 
 // PlugInScheduleEventRequest is the body of event/plug-in-schedule.
 type PlugInScheduleEventRequest struct {
-	//openapi:merge {"maxItems": 1000}
-	ChargingSchedule []ChargingScheduleBlock `json:"charging_schedule" wire:"required"`
+	ChargingSchedule []ChargingScheduleBlock `json:"charging_schedule" wire:"required,items=96"`
 }
 
 // PlugInScheduleEventResponse answers it.

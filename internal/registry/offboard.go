@@ -1,0 +1,89 @@
+package registry
+
+import (
+	"context"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Offboarded is what there was of a site that was offboarded.
+type Offboarded struct {
+	Site   flex.SiteRecord
+	Assets []flex.Asset
+}
+
+// Offboard ends everything between a site and the service: its enrolments and consents, its
+// sessions, its assets and the record of the site itself. What was metered and earned stays
+// under the site's id, which then means no one. While a payment to the user is under way it
+// is Malformed. It returns what there was.
+func (s *Service) Offboard(
+	ctx context.Context,
+	org flex.OrgID,
+	id flex.SiteID,
+) (flex.SiteRecord, []flex.Asset, error) {
+	o, err := write(ctx, s, org, func(tx *store.Tx) (Offboarded, error) {
+		return offboard(ctx, tx, id)
+	})
+
+	return o.Site, o.Assets, err
+}
+
+// mustBePaid fails while a payment to a site's user is under way: with the site the bank account goes, and what came
+// back would be nobody's. The site is held, so that none begins meanwhile.
+func mustBePaid(ctx context.Context, tx *store.Tx, id flex.SiteID) error {
+	under, err := tx.PaymentUnderWay(ctx, id)
+	if err == nil && under {
+		err = flex.Fail(
+			flex.Malformed,
+			"a withdrawal of the site's is under way: wait for it to be paid, or have it cancelled",
+		)
+	}
+
+	return err
+}
+
+// offboard is Offboard within a transaction.
+func offboard(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.SiteID,
+) (Offboarded, error) {
+	var o Offboarded
+	if _, err := tx.LockedSite(ctx, id); err != nil {
+		return o, err
+	}
+
+	var err error
+	o.Site, err = tx.SiteRecord(ctx, id)
+	if err != nil {
+		return o, err
+	}
+
+	o.Assets, err = lockAssets(ctx, tx, id)
+	if err != nil {
+		return o, err
+	}
+
+	if err := mustBePaid(ctx, tx, id); err != nil {
+		return o, err
+	}
+
+	for _, m := range o.Site.Methods {
+		if err := withdraw(ctx, tx, id, m); err != nil {
+			return o, err
+		}
+	}
+
+	if err := stop(ctx, tx, o.Assets...); err != nil {
+		return o, err
+	}
+
+	for _, a := range o.Assets {
+		if err := tx.DropAsset(ctx, a.ID); err != nil {
+			return o, err
+		}
+	}
+
+	return o, tx.DropSite(ctx, id)
+}
