@@ -297,9 +297,10 @@ func limitAt(limits []flex.Step, t time.Time) flex.Watts {
 	return flex.Unbounded
 }
 
-// joined appends a step, or lengthens the last one if that has the same limit.
+// joined appends a step, or lengthens the last one if that ends as it begins and has the same limit.
 func joined(steps []flex.Step, s flex.Step) []flex.Step {
-	if n := len(steps); n > 0 && steps[n-1].Limit == s.Limit {
+	n := len(steps)
+	if n > 0 && steps[n-1].Limit == s.Limit && steps[n-1].To.Equal(s.From) {
 		steps[n-1].To = s.To
 		return steps
 	}

@@ -216,7 +216,7 @@ func problemOf(
 	p.Exact = e.Learned != nil && e.Learned.Limited
 
 	p.Need += allowance(&e, &p)
-	p = spreadOut(p, e.Ramp)
+	p = spreadOut(p, untilClosed(&e, from))
 	p = probed(p, &e)
 
 	if len(e.Closed) > 0 {

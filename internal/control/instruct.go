@@ -209,10 +209,13 @@ func acceptOffer(
 	return tx.AcceptOffer(ctx, in.Offer, in.ID, max(in.Change, -in.Change))
 }
 
-// orderOf is what an instruction asks of an asset from an instant on.
+// orderOf is what an instruction asks of an asset from an instant on, in whole seconds as plans are: a time that begins within a
+// second is neither closed nor open in it.
 func orderOf(in *flex.Instruction, from time.Time) instruct.Order {
+	begin := flex.Later(in.From, from.Truncate(time.Second))
+
 	return instruct.Order{
-		Window: in.Meet(flex.Span{From: flex.Later(in.From, from), To: in.To}),
+		Window: in.Meet(flex.Span{From: begin, To: in.To}),
 		Up:     in.Change > 0,
 	}
 }

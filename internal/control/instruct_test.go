@@ -212,6 +212,29 @@ func TestInstruction_Follows(t *testing.T) {
 	})
 }
 
+// TestInstruction_FollowsWithinSeconds has something be missing in the last seconds of a half-hour, at an instant between two
+// seconds: as many are called as the time after it takes, and what they are sent breaks no law.
+func TestInstruction_FollowsWithinSeconds(t *testing.T) {
+	each(t, "2026-01-15T17:00:00Z", func(h *fixture) {
+		assets := h.evening(5, 22.2)
+		sent := h.send(peak(-13_000))
+		if len(sent.Assets) != 2 {
+			h.Fatalf("%d are called", len(sent.Assets))
+		}
+
+		h.asset = sent.Assets[0].AssetID
+		h.accept() // and the second does not
+		h.goTo("2026-01-15T17:59:55Z")
+		h.wait(250 * time.Millisecond)
+		if r, err := h.service.FollowInstructions(h.Context()); err != nil || r.Did != 1 {
+			h.Errorf("%d changed, not 1: %v", r.Did, err)
+		}
+		if n := h.drawing(assets, "2026-01-15T18:00:00Z"); n != 2 {
+			h.Errorf("%d draw, not 2", n)
+		}
+	})
+}
+
 // TestInstruction_Limit holds a street below a power, and refuses what cannot be.
 func TestInstruction_Limit(t *testing.T) {
 	each(t, "2026-01-15T17:00:00Z", func(h *fixture) {

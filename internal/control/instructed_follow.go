@@ -58,8 +58,10 @@ func remainderOf(
 		return nil, err
 	}
 
+	// What is asked for and what others can bring are counted over the same time: of a half-hour that is nearly over, nobody
+	// brings what it asked for before.
 	rest := *in
-	rest.Span = orderOf(in, s.now.Truncate(time.Minute)).Window
+	rest.Span = orderOf(in, s.now).Window
 	l := &remainder{
 		Preview: &Preview{Instruction: rest, At: s.now},
 		scope:   &s,

@@ -158,7 +158,7 @@ func (s *Service) pause(
 
 	ps, err := prices(ctx, tx, tx.Now())
 	p := pause.Problem{
-		Blocks:    wholePeriods(sorted),
+		Blocks:    wholePeriods(sorted, knownUntil(ps)),
 		Prices:    ps,
 		Power:     power,
 		Worth:     PauseMinSaving,
@@ -240,12 +240,22 @@ func canPause(
 	return ahead > 0 && left >= need
 }
 
+// knownUntil is when prices that follow one another end; long ago if there are none.
+func knownUntil(ps []flex.PricedPeriod) time.Time {
+	if len(ps) == 0 {
+		return time.Time{}
+	}
+	return ps[len(ps)-1].Period.End()
+}
+
 // wholePeriods cuts the blocks down to the settlement periods that lie whole within each, so
-// that a pause among them is one of these and is settled as such.
-func wholePeriods(blocks []flex.Span) []flex.Span {
+// that a pause among them is one of these and is settled as such. What comes after an end is left out: each half-hour
+// costs time, and a block may end in thousands of years.
+func wholePeriods(blocks []flex.Span, end time.Time) []flex.Span {
 	var whole []flex.Span
 	for _, b := range blocks {
-		b.From, b.To = nextPeriod(b.From), flex.PeriodAt(b.To).Start()
+		b.From = nextPeriod(b.From)
+		b.To = flex.PeriodAt(flex.Earlier(b.To, end)).Start()
 		if b.From.Before(b.To) {
 			whole = append(whole, b)
 		}

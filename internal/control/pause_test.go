@@ -189,6 +189,22 @@ func TestPlugInSchedule_Placement(t *testing.T) {
 	}
 }
 
+// A schedule without an end in sight is paused as any other: what lies beyond the known prices costs nothing.
+func TestPlugInSchedule_Endless(t *testing.T) {
+	one(t, "2025-06-27T21:50:00Z", func(h *fixture) {
+		h.publish("2025-06-27T22:00:00Z", dearAt(6, 90)...)
+		start, end := "2025-06-27T22:00:00Z", "9999-12-31T23:59:59Z"
+
+		want := []block{
+			{StartTimestamp: start, EndTimestamp: "2025-06-28T01:00:00Z"},
+			{StartTimestamp: "2025-06-28T01:30:00Z", EndTimestamp: end},
+		}
+		if got := h.ask(block{StartTimestamp: start, EndTimestamp: end}); !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	})
+}
+
 // A pause leaves the energy that is known to be needed.
 func TestPlugInSchedule_LeavesTheNeed(t *testing.T) {
 	charge := block{StartTimestamp: "2025-06-27T22:00:00Z", EndTimestamp: "2025-06-28T00:00:00Z"} // 14.8 kWh, 11.1 with a pause

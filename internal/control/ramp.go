@@ -231,6 +231,20 @@ func kept(r *store.Ramp, goesOn bool) *store.Ramp {
 	}
 }
 
+// untilClosed is the ramp of an asset's plan, under which what it does goes on no longer than until an instruction has it leave
+// time out: what goes on is not closed.
+func untilClosed(e *store.Effective, from time.Time) *store.Ramp {
+	closed := closedAhead(e.Closed, from)
+	if e.Ramp == nil || len(closed) == 0 {
+		return e.Ramp
+	}
+
+	r := *e.Ramp
+	r.Until = sooner(r.Until, flex.Later(closed[0].From, from))
+
+	return &r
+}
+
 // spreadOut is a problem under a ramp.
 func spreadOut(p charge.Problem, r *store.Ramp) charge.Problem {
 	if r == nil {

@@ -202,7 +202,8 @@ func (r *Profile) Fits(p *charge.Problem, cap int, steps []flex.Step) bool {
 		}
 
 		for m, to := r.minutes(s.Span); draw > 0 && m < to; m++ {
-			asked := !r.hard && p.ChargeNow.Contains(r.instant(m))
+			minute := flex.Span{From: r.instant(m), To: r.instant(m + 1)}
+			asked := !r.hard && !p.ChargeNow.Meet(minute).Empty() // it may begin within the minute
 			if w, _ := r.left(cap, m, draw, leastOf(p)); w < draw && !asked {
 				return false
 			}

@@ -312,3 +312,19 @@ func TestProfile_ClosedNotPeak(t *testing.T) {
 		t.Errorf("it draws %d W in its off-peak time and lacks %d Wh: %v", w, a.Shortfall, a.Steps)
 	}
 }
+
+// TestFits_ChargeNow has charge-now begin within a minute and draw more than a cap: it is not limited from its beginning on.
+func TestFits_ChargeNow(t *testing.T) {
+	from := evening.Add(30 * time.Second)
+	r := New(from, []flex.Cap{{Power: new(flex.Watts(5000))}})
+	now := flex.Span{From: from, To: from.Add(10 * time.Minute)}
+	p := charge.Problem{From: from, ReadyBy: from.Add(time.Hour), Power: 7400, ChargeNow: now}
+	if !r.Fits(&p, 0, []flex.Step{{Span: now, Limit: 7400}}) {
+		t.Error("charge-now is limited in its first minute")
+	}
+
+	late := flex.Span{From: now.To, To: p.ReadyBy}
+	if r.Fits(&p, 0, []flex.Step{{Span: late, Limit: 7400}}) {
+		t.Error("what follows it is not limited")
+	}
+}

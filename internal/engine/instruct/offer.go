@@ -14,7 +14,7 @@ const Guard = time.Hour
 
 // Order is what an instruction asks of a car.
 type Order struct {
-	Window flex.Span // whole minutes
+	Window flex.Span // whole seconds, as the problem's
 	Up     bool      // draw more in it; else less
 
 	// what others draw above their plans after the window; nil plans a car without regard to them

@@ -401,8 +401,13 @@ func Within(known Rate, hs []HalfHour) Rate {
 		r = within(known, shown)
 	}
 
+	full := known.Power // of one that drew all that is nominal it says no number
+	if n := len(hs); n > 0 {
+		full = min(full, hs[n-1].Nominal)
+	}
+
 	r = falling(r, hs)
-	if 100*r.Power < belowPercent*known.Power { // the tail has begun, and is measured
+	if 100*r.Power < belowPercent*full { // the tail has begun, and is measured
 		r.Tail = 0
 	}
 

@@ -203,3 +203,15 @@ func TestAllowance_Tail(t *testing.T) {
 		t.Errorf("%d Wh", got)
 	}
 }
+
+// The tail of an asset that drew all that is nominal counts until it draws clearly less, and not at two percent less.
+func TestWithin_TailStays(t *testing.T) {
+	known := rate.Rate{Power: flex.FullLimit(nominal), Tail: 1500}
+	if r := rate.Within(known, drew(0, 7.4, 7.25, 7.25)); r.Tail != 1500 {
+		t.Errorf("a tail of %d Wh is left at %d W", r.Tail, r.Power)
+	}
+
+	if r := rate.Within(known, drew(0, 7.4, 7.4, 3.6)); r.Tail != 0 {
+		t.Errorf("a tail of %d Wh is left at %d W", r.Tail, r.Power)
+	}
+}
