@@ -270,20 +270,12 @@ func (v *Overview) addWithdrawals(
 		return nil
 	}
 
-	every, err := tx.Withdrawals(ctx, "")
+	open, err := tx.OpenWithdrawals(ctx)
 	if err != nil {
 		return err
 	}
 
-	for _, w := range every {
-		switch w.Status {
-		case ledger.PendingApproval:
-			v.Waiting, v.WaitingSum = v.Waiting+1, v.WaitingSum+w.Amount
-		case ledger.Approved:
-			v.Approved++
-		}
-	}
-
+	v.Waiting, v.WaitingSum, v.Approved = open.Waiting, open.Sum, open.Approved
 	v.Withdrawals, err = withdrawalLines(ctx, tx, q.Status, flex.TransactionID{}, q.Withdrawals)
 
 	return err

@@ -111,7 +111,7 @@ func (tx *Tx) Callables(
 	since time.Time,
 ) (map[flex.AssetID]*Callable, error) {
 	found := map[flex.AssetID]*Callable{}
-	where, args, err := tx.scopeWhere(ctx, scope, []any{tx.org.Bytes()})
+	inScope, args, err := tx.scopeWhere(ctx, scope, []any{tx.org.Bytes()})
 	if err != nil {
 		return nil, err
 	}
@@ -132,13 +132,36 @@ func (tx *Tx) Callables(
 		return err
 	}, `SELECT s.asset_id, s.site_id, `+siteCalls+`
 		FROM session s
-		WHERE s.org_id = $1 AND s.plugged_out_at IS NULL`+where, args...)
+		WHERE s.org_id = $1 AND s.plugged_out_at IS NULL`+inScope, args...)
 
-	if err != nil {
-		return nil, err
+	if err != nil || len(found) == 0 {
+		return found, err
 	}
 
-	err = eachRow(ctx, tx.conn, func(s scanner) error {
+	return found, tx.readMetered(ctx, found, since)
+}
+
+// readMetered notes of which assets a meter was read since an instant. The energies of half-hours lie at their beginnings, at which each
+// asset's is looked up: all that came in since then is of every organisation.
+func (tx *Tx) readMetered(
+	ctx context.Context,
+	found map[flex.AssetID]*Callable,
+	since time.Time,
+) error {
+	var edges []any
+	first := (since.UnixMicro() + halfHour - 1) / halfHour * halfHour
+	for at := first; at <= tx.now.UnixMicro(); at += halfHour {
+		edges = append(edges, at)
+	}
+
+	if len(edges) == 0 {
+		return nil
+	}
+
+	w := where{args: []any{tx.org.Bytes(), labelNumbers[flex.ChargerEnergy]}}
+	w.in("r.at", edges)
+
+	return eachRow(ctx, tx.conn, func(s scanner) error {
 		var id flex.AssetID
 		err := s.Scan(&id)
 		if c := found[id]; c != nil {
@@ -146,9 +169,6 @@ func (tx *Tx) Callables(
 		}
 
 		return err
-	}, `SELECT DISTINCT r.asset_id FROM reading r JOIN session s ON s.asset_id = r.asset_id
-		WHERE s.org_id = $1 AND s.plugged_out_at IS NULL AND r.at >= $2 AND r.label = $3`,
-		tx.org.Bytes(), micros(since), labelNumbers[flex.ChargerEnergy])
-
-	return found, err
+	}, `SELECT s.asset_id FROM session s WHERE s.org_id = $1 AND s.plugged_out_at IS NULL
+		AND EXISTS (SELECT 1 FROM reading r WHERE r.asset_id = s.asset_id AND r.label = $2`+w.text.String()+`)`, w.args...)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"flexd/internal/flex"
@@ -307,6 +308,9 @@ func (tx *Tx) haltedSubjects(
 			var of haltedAsset
 
 			err := s.Scan(&subject, &of.model, &of.firmware, &of.region)
+
+			// Here, as the halt's own name was: SQLite makes no letters small but those of English.
+			of.model, of.firmware = strings.ToLower(of.model), strings.ToLower(of.firmware)
 			if err == nil && halts.stopAsset(of) &&
 				!slices.Contains(stopped, subject) {
 				stopped = append(stopped, subject)
@@ -320,7 +324,7 @@ func (tx *Tx) haltedSubjects(
 			ctx,
 			tx.conn,
 			stop,
-			`SELECT o.subject, lower(a.model), lower(a.firmware), COALESCE(m.gsp_group, '') FROM outbox o
+			`SELECT o.subject, a.model, a.firmware, COALESCE(m.gsp_group, '') FROM outbox o
 				LEFT JOIN dispatch_asset d ON d.org_id = o.org_id AND d.event_id = o.event_id
 				JOIN asset a ON a.id = COALESCE(d.asset_id, o.asset_id)
 				JOIN site t ON t.org_id = a.org_id AND t.id = a.site_id LEFT JOIN meter m ON m.mpan = t.mpan

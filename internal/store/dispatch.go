@@ -157,7 +157,7 @@ func (tx *Tx) AskedTo(
 	err := tx.row(
 		ctx,
 		`SELECT max(d.to_at) FROM dispatch d JOIN dispatch_asset a ON a.event_id = d.event_id
-		WHERE d.org_id = $1 AND a.asset_id = $2 AND d.to_at > $3 AND NOT d.own`,
+		WHERE d.org_id = $1 AND a.asset_id = $2 AND a.over_at > $3 AND d.to_at > $3 AND NOT d.own`,
 		tx.org.Bytes(),
 		battery.Bytes(),
 		micros(tx.now),
@@ -168,7 +168,7 @@ func (tx *Tx) AskedTo(
 
 // addDispatched keeps which assets a dispatch is for, and when to look for their flex events.
 func (tx *Tx) addDispatched(ctx context.Context, d *Dispatch) error {
-	const columns = 7
+	const columns = 8
 	args := make([]any, 0, columns*len(d.Assets))
 	detectAt := micros(flex.PeriodAt(d.To.Add(-1)).End().Add(DetectAfter))
 	releaseAt := micros(d.To.Add(ReleaseAfter))
@@ -183,10 +183,11 @@ func (tx *Tx) addDispatched(ctx context.Context, d *Dispatch) error {
 			writeWatts(a.Without),
 			detectAt,
 			releaseAt,
+			micros(d.To),
 		)
 	}
 
-	into := `INSERT INTO dispatch_asset (event_id, asset_id, org_id, power_w, without_market, detect_at, release_at)`
+	into := `INSERT INTO dispatch_asset (event_id, asset_id, org_id, power_w, without_market, detect_at, release_at, over_at)`
 
 	return tx.bulk(ctx, into, ``, columns, args)
 }
@@ -459,7 +460,7 @@ func (tx *Tx) DispatchesBeside(
 		ctx,
 		tx.conn,
 		scanEndedDispatch,
-		endedDispatch+`WHERE p.org_id = $1 AND p.asset_id = $2 AND d.from_at < $3 AND d.to_at > $4 ORDER BY d.issued_at, d.event_id`,
+		endedDispatch+`WHERE p.org_id = $1 AND p.asset_id = $2 AND p.over_at > $4 AND d.from_at < $3 AND d.to_at > $4 ORDER BY d.issued_at, d.event_id`,
 		tx.org.Bytes(),
 		d.AssetID.Bytes(),
 		micros(flex.PeriodAt(d.To.Add(-1)).End()),

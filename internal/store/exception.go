@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"flexd/internal/flex"
@@ -47,6 +48,17 @@ const refusedWhere = `FROM outbox o
 	AND (EXISTS (SELECT 1 FROM session s WHERE s.org_id = o.org_id AND s.asset_id = o.asset_id AND s.plugged_out_at IS NULL)
 		OR EXISTS (SELECT 1 FROM tank_plan h WHERE h.org_id = o.org_id AND h.asset_id = o.asset_id AND h.event_id = o.event_id AND NOT h.freed))`
 
+// refusedOfOne is refusedWhere of the organisation $2. The subqueries name it too: neither engine brings what is asked of the outbox's
+// rows into them, and for one organisation what was refused to all would be read.
+var refusedOfOne = strings.NewReplacer(
+	"r.accepted < r.generation",
+	"r.accepted < r.generation AND r.org_id = $2",
+	"b.org_id = t.org_id",
+	"b.org_id = t.org_id AND t.org_id = $2",
+	"b.org_id = h.org_id",
+	"b.org_id = h.org_id AND h.org_id = $2",
+).Replace(refusedWhere) + ` AND o.org_id = $2`
+
 // RefusedSchedules returns assets whose schedule was refused for good
 // or reported as failed, so many at most, and how many there are.
 func (all *All) RefusedSchedules(
@@ -56,7 +68,7 @@ func (all *All) RefusedSchedules(
 ) ([]RefusedSchedule, int, error) {
 	where, args := refusedWhere, []any{micros(all.Now())}
 	if !org.IsZero() {
-		where, args = where+` AND o.org_id = $2`, append(args, org.Bytes())
+		where, args = refusedOfOne, append(args, org.Bytes())
 	}
 
 	// The same read counts and takes examples: each rule of the alerts asks for both.
@@ -195,7 +207,7 @@ func (all *All) AwaitingApproval(
 		ctx,
 		org,
 		"asked_at",
-		`FROM withdrawal WHERE status = 'pending_approval'`,
+		`FROM withdrawal WHERE status = 'pending_approval' AND `+openWithdrawal,
 	)
 }
 

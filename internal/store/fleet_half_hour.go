@@ -494,7 +494,7 @@ func (tx *Tx) MadeAt(
 
 const ordersQuery = `SELECT a.asset_id, d.issued_at, d.from_at, d.to_at, a.power_w, d.own, d.market
 	FROM dispatch d JOIN dispatch_asset a ON a.event_id = d.event_id
-	WHERE d.org_id = $1 AND d.from_at >= $4 AND d.from_at < $3 AND d.to_at > $2`
+	WHERE d.org_id = $1 AND d.from_at >= $4 AND d.from_at < $3 AND d.to_at > $2 AND a.over_at > $2`
 
 func scanOrder(s scanner) (BatteryOrder, error) {
 	var o BatteryOrder

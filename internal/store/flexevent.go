@@ -131,6 +131,10 @@ func readEnergies(text string) ([]flex.WattHours, error) {
 	return readNumbers[flex.WattHours]("energies", text)
 }
 
+// eventLongest is how long a flex event can last: it lies in one day in London, and the longest has 25 hours. What touches a span
+// began no longer than that before it, so that an asset's earlier events need not be read.
+const eventLongest = 25 * time.Hour
+
 // EventSpans returns the times of an asset's flex events that touch a span, and keeps other transactions from
 // asking the same of the asset until this one ends: two that find its events at once must not have one half-hour both.
 func (tx *Tx) EventSpans(
@@ -153,11 +157,12 @@ func (tx *Tx) EventSpans(
 			err := s.Scan(instant{&span.From}, instant{&span.To})
 			return span, err
 		},
-		`SELECT from_at, to_at FROM flex_event WHERE org_id = $1 AND asset_id = $2 AND from_at < $3 AND to_at > $4`,
+		`SELECT from_at, to_at FROM flex_event WHERE org_id = $1 AND asset_id = $2 AND from_at < $3 AND to_at > $4 AND from_at > $5`,
 		tx.org.Bytes(),
 		asset.Bytes(),
 		micros(within.To),
 		micros(within.From),
+		micros(within.From.Add(-eventLongest)),
 	)
 }
 
@@ -167,11 +172,12 @@ func (tx *Tx) AddFlexEvent(ctx context.Context, e *FlexEvent) (bool, error) {
 	var taken bool
 	err := tx.row(
 		ctx,
-		`SELECT EXISTS (SELECT 1 FROM flex_event WHERE org_id = $1 AND asset_id = $2 AND from_at < $3 AND to_at > $4)`,
+		`SELECT EXISTS (SELECT 1 FROM flex_event WHERE org_id = $1 AND asset_id = $2 AND from_at < $3 AND to_at > $4 AND from_at > $5)`,
 		tx.org.Bytes(),
 		e.AssetID.Bytes(),
 		micros(e.To),
 		micros(e.From),
+		micros(e.From.Add(-eventLongest)),
 	).Scan(&taken)
 
 	if err != nil || taken {

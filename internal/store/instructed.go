@@ -95,6 +95,7 @@ func (tx *Tx) InstructedEvents(
 		`SELECT `+flexEventColumns+` FROM called_asset c
 		JOIN instruction i ON i.id = c.instruction_id
 		JOIN flex_event e ON e.org_id = c.org_id AND e.asset_id = c.asset_id AND e.from_at < i.to_at AND e.to_at > i.from_at
+			AND e.from_at > i.from_at - 90000000000
 		WHERE c.instruction_id = $1 AND c.org_id = $2 AND e.instructed IS NOT NULL ORDER BY e.id`,
 		id.Bytes(),
 		tx.org.Bytes(),

@@ -357,7 +357,7 @@ func (tx *Tx) PinnedInMessage(
 		tx.conn,
 		scanPinned,
 		`SELECT `+pinnedColumns+
-			` FROM withdrawal_payee p WHERE p.org_id = $1 AND p.message = $2 ORDER BY p.withdrawal_id, p.attempt`,
+			` FROM withdrawal_payee p WHERE p.org_id = $1 AND p.message = $2 AND p.message <> '' ORDER BY p.withdrawal_id, p.attempt`,
 		tx.org.Bytes(),
 		message,
 	)

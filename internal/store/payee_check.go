@@ -165,7 +165,7 @@ func (tx *Tx) PayeeChecks(ctx context.Context) (map[flex.TransactionID]PayeeChec
 		ctx,
 		`SELECT `+payeeCheckColumns+
 			` FROM payee_check c JOIN withdrawal w ON w.id = c.withdrawal_id AND w.attempt = c.attempt
-		WHERE c.org_id = $1 AND w.status IN ('pending_approval', 'approved')`,
+		WHERE c.org_id = $1 AND w.org_id = $1 AND w.status IN ('pending_approval', 'approved') AND w.`+openWithdrawal,
 		tx.org.Bytes(),
 	)
 

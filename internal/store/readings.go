@@ -411,7 +411,7 @@ func (all *All) DropReadings(
 		return 0, err
 	}
 
-	_, err = all.exec(
+	histories, err := all.exec(
 		ctx,
 		`DELETE FROM reading_history WHERE (asset_id, at, label, replaced_at) IN
 		(SELECT asset_id, at, label, replaced_at FROM reading_history WHERE at < $1 LIMIT $2)`,
@@ -419,7 +419,7 @@ func (all *All) DropReadings(
 		limit,
 	)
 
-	return dropped + others, err
+	return dropped + others + histories, err
 }
 
 var (

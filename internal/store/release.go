@@ -57,7 +57,7 @@ func (tx *Tx) DueReleases(
 		scan,
 		`SELECT p.event_id, p.asset_id, d.from_at, d.to_at, p.power_w, p.release_tries,
 			EXISTS (SELECT 1 FROM dispatch_asset q JOIN dispatch e ON e.event_id = q.event_id
-				WHERE q.org_id = p.org_id AND q.asset_id = p.asset_id AND e.from_at <= d.to_at + $4
+				WHERE q.org_id = p.org_id AND q.asset_id = p.asset_id AND q.over_at >= d.to_at AND e.from_at <= d.to_at + $4
 					AND (e.to_at > d.to_at OR q.event_id > p.event_id AND e.to_at >= d.to_at))
 		FROM dispatch_asset p JOIN dispatch d ON d.event_id = p.event_id
 		WHERE p.org_id = $1 AND p.release_at <= $2 ORDER BY p.event_id, p.asset_id LIMIT $3`+lock,

@@ -91,6 +91,36 @@ func TestPlans_OfOneSite(t *testing.T) {
 	t.Run("without", func(t *testing.T) { check(t, false) })
 }
 
+// What waits, or is past its retention, is found without reading all that is kept.
+func TestPlans_OfWhatWaits(t *testing.T) {
+	db, err := sql.Open("sqlite", strings.TrimPrefix(storetest.SQLite(t), "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	defer db.Close()
+
+	for statement, index := range map[string]string{
+		`SELECT asset_id, at, label, replaced_at FROM reading_history WHERE at < ?1 LIMIT ?2`: "reading_history_at (at<?)",
+
+		`DELETE FROM held_reading WHERE held_at < ?1`: "held_reading_at (held_at<?)",
+
+		`SELECT id FROM withdrawal WHERE org_id = ?1 AND status = ?2 AND id > ?3 ORDER BY id LIMIT ?4`: "withdrawal_status (org_id=? AND status=? AND id>?)",
+
+		`SELECT id FROM withdrawal WHERE status = 'pending_approval' AND status IN ('pending_approval', 'approved', 'processing')`: "withdrawal_open",
+
+		`SELECT a.id FROM asset a WHERE a.org_id = ?1 AND a.type = 'battery' ORDER BY a.id LIMIT ?2`: "asset_batteries (org_id=?)",
+
+		`SELECT a.id FROM asset a WHERE a.org_id = ?1 AND a.type IN ('hot water tank', 'heat pump') ORDER BY a.id LIMIT ?2`: "asset_heat (org_id=?)",
+
+		`SELECT p.asset_id FROM tank_plan p WHERE p.lack_wh >= ?1 AND p.lack_wh > 0`: "tank_plan_cold",
+	} {
+		if plan := planOf(t, db, statement); !strings.Contains(plan, index) {
+			t.Errorf("%s: %s, want %s", statement, plan, index)
+		}
+	}
+}
+
 // Statistics are of indexes that exist, and each index has some.
 func TestStatistics_Whole(t *testing.T) {
 	db, err := sql.Open("sqlite", strings.TrimPrefix(storetest.SQLite(t), "sqlite:"))

@@ -471,7 +471,7 @@ func (all *All) ColdTanks(
 	lack flex.WattHours,
 ) ([]flex.AssetID, error) {
 	text := `SELECT a.id FROM tank_plan p JOIN asset a ON a.id = p.asset_id
-		WHERE a.type = 'hot water tank' AND p.lack_wh >= $1 AND NOT p.freed AND ` + controlled
+		WHERE a.type = 'hot water tank' AND p.lack_wh >= $1 AND p.lack_wh > 0 AND NOT p.freed AND ` + controlled
 	args := []any{int64(lack)}
 	if !org.IsZero() {
 		text, args = text+` AND p.org_id = $2`, append(args, org.Bytes())
@@ -494,7 +494,7 @@ func (all *All) ColdRooms(
 	lack int64,
 ) ([]flex.AssetID, error) {
 	text := `SELECT a.id FROM tank_plan p JOIN asset a ON a.id = p.asset_id
-		WHERE a.type = 'heat pump' AND p.lack_mk >= $1 AND NOT p.freed AND ` + controlled
+		WHERE a.type = 'heat pump' AND p.lack_mk >= $1 AND p.lack_mk > 0 AND NOT p.freed AND ` + controlled
 	args := []any{lack}
 	if !org.IsZero() {
 		text, args = text+` AND p.org_id = $2`, append(args, org.Bytes())
