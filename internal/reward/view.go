@@ -275,7 +275,10 @@ func (v *Overview) addWithdrawals(
 		return err
 	}
 
-	v.Waiting, v.WaitingSum, v.Approved = open.Waiting, open.Sum, open.Approved
+	v.Waiting = open.Waiting
+	v.WaitingSum = open.Sum
+	v.Approved = open.Approved
+
 	v.Withdrawals, err = withdrawalLines(ctx, tx, q.Status, flex.TransactionID{}, q.Withdrawals)
 
 	return err

@@ -166,10 +166,9 @@ func (tx *Tx) EventSpans(
 	)
 }
 
-// AddFlexEvent keeps a flex event that was found. One that overlaps another of the same
-// asset is not kept: a half-hour is settled once.
-func (tx *Tx) AddFlexEvent(ctx context.Context, e *FlexEvent) (bool, error) {
-	var taken bool
+// overlapsEvent reports whether a flex event overlaps one of the same asset that is kept.
+func (tx *Tx) overlapsEvent(ctx context.Context, e *FlexEvent) (bool, error) {
+	var overlaps bool
 	err := tx.row(
 		ctx,
 		`SELECT EXISTS (SELECT 1 FROM flex_event WHERE org_id = $1 AND asset_id = $2 AND from_at < $3 AND to_at > $4 AND from_at > $5)`,
@@ -178,8 +177,15 @@ func (tx *Tx) AddFlexEvent(ctx context.Context, e *FlexEvent) (bool, error) {
 		micros(e.To),
 		micros(e.From),
 		micros(e.From.Add(-eventLongest)),
-	).Scan(&taken)
+	).Scan(&overlaps)
 
+	return overlaps, err
+}
+
+// AddFlexEvent keeps a flex event that was found. One that overlaps another of the same
+// asset is not kept: a half-hour is settled once.
+func (tx *Tx) AddFlexEvent(ctx context.Context, e *FlexEvent) (bool, error) {
+	taken, err := tx.overlapsEvent(ctx, e)
 	if err != nil || taken {
 		return false, err
 	}
