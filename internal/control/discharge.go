@@ -28,9 +28,13 @@ const (
 	dischargeUnread     = "its state of charge was not read in the last two hours"
 	dischargeNow        = "it charges at once"
 	dischargeCalled     = "an instruction has called it"
-	dischargeCapped     = "its organisation has caps, under which cars are charged alone"
+	dischargeCapped     = "its fleet was planned together under caps, where this car leaves others what they need; what it may give beside them is worked out after that"
+	dischargePooled     = "its organisation has traded a position, for which cars are charged alone"
+	dischargeFeeder     = "what limits the export of its feeder leaves it less than 0.5 kW beside the batteries and the other cars there"
+	dischargePaced      = "the starts per minute that its caps allow leave no way of giving and charging again"
 	dischargeFuse       = "it shares its site's main fuse with other cars, beside which cars are charged alone"
 	dischargeBattery    = "it shares its site with a home battery that is not planned, beside which cars are charged alone"
+	dischargeHomeCapped = "it shares its site with a home battery, beside which cars are charged alone under caps"
 	dischargePrices     = "its ready-by is after the last half-hour that its site's battery is planned for"
 	dischargeTooFar     = "its ready-by is more than two days ahead"
 	dischargeWeak       = "it can give less than 0.5 kW, which is less than any car is asked to give"
@@ -337,8 +341,10 @@ func chargesOnly(
 // besideAlone is why a car that is planned by itself is charged alone, beside what it shares its site or its organisation with.
 func besideAlone(c *store.Charging, u *underCaps) string {
 	switch {
-	case u.headroom != nil:
-		return dischargeCapped
+	case u.headroom != nil && len(u.headroom.Position) > 0:
+		return dischargePooled
+	case u.headroom != nil && c.Battery:
+		return dischargeHomeCapped
 	case c.Battery:
 		return dischargeBattery
 	case u.site != nil:

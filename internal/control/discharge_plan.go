@@ -67,8 +67,19 @@ func (s *Service) planDischarge(
 	}
 
 	q.Most = min(q.Most, most)
+	to.Why, err = confineToCaps(ctx, tx, c.Asset.ID, u, alone, q)
+	if err != nil || to.Why != "" {
+		return nil, err
+	}
 
-	return s.solveDischarge(ctx, c, to, q), nil
+	given := s.solveDischarge(ctx, c, to, q)
+	if u.paced(alone, given) {
+		*to = *to.ChargedAlone()
+		to.Why = dischargePaced
+		given = nil
+	}
+
+	return given, nil
 }
 
 // cannotDischarge says why a car cannot discharge at any price, given what its site may export and what other cars leave

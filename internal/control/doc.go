@@ -58,6 +58,9 @@
 //   - It changes the running half-hour and saves less than 5 p ([MinSavingRunning]): look again at its end.
 //   - Else replace; under caps only after MarketInterval.
 //
+// Under caps a fleet is planned with its cars charging alone, and again around those that discharge by their schedules in force: the
+// second counts if nobody else lacks more by it. Then each that may discharge is planned by itself (discharge_caps.go).
+//
 // What a car gives is compared too: it is replaced if the car would come out short by it or may not give it any more,
 // and else if another way saves the household [DischargeMinSaving]. A plan that breaks a law of engine/check replaces nothing.
 //

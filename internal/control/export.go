@@ -11,8 +11,9 @@ import (
 	"flexd/internal/store"
 )
 
-// feederExport is what limits the export of the constraint groups around a battery, the innermost first, and what the groups'
-// batteries give to the grid. A battery that only covers its home gives nothing.
+// feederExport is what limits the export of the constraint groups around a battery or a car, the innermost first, and what the
+// groups' batteries and cars give to the grid. A battery that only covers its home gives nothing. A car gives the most by any
+// schedule that its charger may be following. Who is planned first has the headroom, to the end of what was planned.
 //
 // A battery gives its full power in each half-hour in which it is to discharge, whatever its home is
 // expected to draw: that is a guess. A limit binds each half-hour that it touches.
@@ -20,12 +21,13 @@ type feederExport struct {
 	groups []*groupExport
 }
 
-// groupExport is what limits the export of one constraint group, and the batteries in it and in those that lie in it.
+// groupExport is what limits the export of one constraint group, and the batteries and cars in it and in those that lie in it.
 type groupExport struct {
 	name      string
 	limits    []flex.CapLimit
 	batteries []store.CapBattery
 	place     map[flex.AssetID]int       // of a battery among them
+	cars      map[flex.AssetID]draws     // what those of its cars give that may discharge, by all schedules that their chargers may be following
 	all       map[flex.Period]flex.Watts // what they give together, where that was asked for
 }
 
@@ -89,6 +91,11 @@ func readExport(
 	for i := range batteries {
 		g.place[batteries[i].ID] = i
 	}
+	if err != nil {
+		return nil, err
+	}
+
+	g.cars, err = readDischargers(ctx, tx, group)
 
 	return g, err
 }
@@ -150,7 +157,7 @@ func discharges(
 	return most
 }
 
-// headroom is what the others leave to one battery in a half-hour; false if nothing limits it.
+// headroom is what the others leave to one battery or car in a half-hour; false if nothing limits it.
 func (g *groupExport) headroom(
 	asset flex.AssetID,
 	p flex.Period,
@@ -166,17 +173,21 @@ func (g *groupExport) headroom(
 			all += discharges(&g.batteries[i], p)
 		}
 
+		all += g.ofCars(p)
 		g.all[p] = all
 	}
 
 	if i, ok := g.place[asset]; ok {
 		all -= discharges(&g.batteries[i], p)
 	}
+	if own, ok := g.cars[asset]; ok {
+		all -= own.mostIn(p.Span())
+	}
 
 	return left - all, true
 }
 
-// headroom is the least that the others leave to one battery in a half-hour; false if nothing limits it.
+// headroom is the least that the others leave to one battery or car in a half-hour; false if nothing limits it.
 func (e *feederExport) headroom(
 	asset flex.AssetID,
 	p flex.Period,
@@ -392,7 +403,7 @@ func (g *groupExport) checkDispatch(
 			continue
 		}
 
-		sum, more := flex.Watts(0), flex.Watts(0)
+		sum, more := g.ofCars(p), flex.Watts(0)
 		for i := range g.batteries {
 			b := &g.batteries[i]
 			sum += max(discharges(b, p), -asked[b.ID])
@@ -402,7 +413,7 @@ func (g *groupExport) checkDispatch(
 		if more > 0 && sum > most {
 			return flex.Fail(
 				flex.Conflict,
-				"the export of %q is limited to %g kW at %s, and with this dispatch its batteries would give %g kW: flexd limits list prints what limits it",
+				"the export of %q is limited to %g kW at %s, and with this dispatch its batteries and cars would give %g kW: flexd limits list prints what limits it",
 				g.name,
 				most.KW(),
 				p.Start().Format(time.RFC3339),

@@ -112,8 +112,10 @@ type fleet struct {
 	now     time.Time
 	market  []flex.PricedPeriod
 	// that the plans were made on: the market's, but for what was traded
-	prices  []flex.PricedPeriod
-	others  []store.Load // what is not planned here
+	prices []flex.PricedPeriod
+	others []store.Load // what is not planned here
+	// cars that go on by their schedules in force, by which they discharge: they are among the others
+	going   map[flex.AssetID]bool
 	shadow  store.Shadow
 	members []member
 	// when to look again; zero for not before the half-hour is over
@@ -144,10 +146,12 @@ type member struct {
 	yields bool // it takes what others have a share in
 }
 
-// draftFleet plans the fleet as it is in a transaction. It is nil if there are no caps.
-func (s *Service) draftFleet(
+// draftAround plans the fleet as it is in a transaction, around some cars that go on by their schedules in force. It is nil if there
+// are no caps.
+func (s *Service) draftAround(
 	ctx context.Context,
 	tx *store.Tx,
+	going map[flex.AssetID]bool,
 ) (*fleet, error) {
 	inForce, ok, err := tx.Caps(ctx)
 	if err != nil || !ok {
@@ -156,6 +160,7 @@ func (s *Service) draftFleet(
 
 	from := tx.Now().Truncate(time.Second)
 	f := newFleet(placed(inForce), tx.Now())
+	f.going = going
 	if err := f.read(ctx, tx, from); err != nil {
 		return nil, err
 	}
@@ -283,7 +288,7 @@ func (f *fleet) gather(
 	planned := make(map[flex.AssetID]bool, len(found))
 	for i := range found {
 		s := &found[i].Current
-		planned[s.AssetID] = s.From.ReadyBy.After(from)
+		planned[s.AssetID] = s.From.ReadyBy.After(from) && !f.going[s.AssetID]
 	}
 
 	capOf := make(map[flex.AssetID]int, len(loads))
@@ -315,6 +320,10 @@ func (f *fleet) join(
 ) {
 	m := member{Planned: p, from: inputsAt(p, from)}
 	limitByRate(&m.from, true)
+	if d := m.from.Discharge; d != nil && len(f.Position) > 0 {
+		d.Why = dischargePooled
+	}
+
 	problem := problemOf(m.from, from, f.prices)
 	m.Car = headroom.Car{Problem: &problem, Cap: cap}
 

@@ -98,6 +98,11 @@ func (s *Service) commit(
 		return false, err
 	}
 
+	// What a car may give beside the others is worked out for each by itself, in what this plan leaves.
+	if err := tx.MarkAt(ctx, tx.Now(), f.dischargers()...); err != nil {
+		return false, err
+	}
+
 	if err := s.countFleet(ctx, tx, &inForce); err != nil {
 		return false, fmt.Errorf("add up what is drawn under caps: %w", err)
 	}

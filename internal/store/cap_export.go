@@ -11,8 +11,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// exportChanged has the batteries of a constraint group, and of those that lie in it, planned again at once, as what limits its
-// export changed.
+// exportChanged has the batteries of a constraint group, and of those that lie in it, planned again at once, and the cars there that may
+// discharge, as what limits its export changed.
 func (tx *Tx) exportChanged(
 	ctx context.Context,
 	group string,
@@ -30,9 +30,53 @@ func (tx *Tx) exportChanged(
 		args...,
 	)
 
+	if err == nil {
+		err = tx.dischargersDue(ctx, names)
+	}
+
 	tx.Wake(WakeControl)
 
 	return err
+}
+
+// dischargersDue has the cars in some constraint groups planned again at once that may discharge.
+func (tx *Tx) dischargersDue(
+	ctx context.Context,
+	groups []string,
+) error {
+	list, args := inNames([]any{tx.org.Bytes(), micros(tx.now)}, groups)
+	_, err := tx.exec(
+		ctx,
+		`UPDATE session SET due_at = $2, due_for = 'inputs' WHERE org_id = $1 AND plugged_out_at IS NULL
+			AND (due_for IS NULL OR due_for <> 'inputs' OR due_at > $2)
+			AND event_id IN (SELECT c.event_id FROM session o JOIN schedule c ON c.event_id = o.event_id JOIN cap_site g ON g.site_id = o.site_id
+				WHERE o.org_id = $1 AND o.plugged_out_at IS NULL AND c.discharge IS NOT NULL AND g.org_id = $1 AND g.name IN `+list+`)`,
+		args...,
+	)
+
+	return err
+}
+
+// CapDischargers returns the plugged-in cars of a constraint group, and of those that lie in it, that may discharge by what they were planned
+// as last, in the order of the assets.
+func (tx *Tx) CapDischargers(
+	ctx context.Context,
+	group string,
+) ([]Planned, error) {
+	names, err := tx.groupsInside(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+
+	list, args := inNames([]any{tx.org.Bytes()}, names)
+
+	return tx.planned(
+		ctx,
+		0,
+		`c.discharge IS NOT NULL AND s.site_id IN (SELECT g.site_id FROM cap_site g WHERE g.org_id = $1 AND g.name IN `+list+`)
+			ORDER BY s.asset_id`,
+		args...,
+	)
 }
 
 // ExportLimited returns the constraint groups around an asset of which something limits the export now or later, the innermost

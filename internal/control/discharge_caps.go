@@ -1,0 +1,285 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"flexd/internal/engine/charge"
+	"flexd/internal/engine/discharge"
+	"flexd/internal/engine/instruct"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// Cars that discharge under caps.
+//
+// The fleet is planned twice: once with every car charging alone, and once around the cars that discharge by their schedules in
+// force. The second plan is taken if nobody else lacks more by it. After that each car that may discharge is planned by itself,
+// in the headroom that is left. What a car gives makes no headroom for others; what it charges again is counted like any charge.
+// A limit of a feeder's export binds it beside the feeder's batteries and other cars.
+
+// readDischargers reads what the cars of a constraint group may give.
+func readDischargers(
+	ctx context.Context,
+	tx *store.Tx,
+	group string,
+) (map[flex.AssetID]draws, error) {
+	found, err := tx.CapDischargers(ctx, group)
+	if err != nil {
+		return nil, fmt.Errorf("read which cars may discharge: %w", err)
+	}
+
+	from := tx.Now().Truncate(time.Second)
+	cars := make(map[flex.AssetID]draws, len(found))
+
+	for i := range found {
+		car := siteCar{member: member{Planned: &found[i], from: found[i].Current.From}}
+		if err := car.readDischarging(ctx, tx); err != nil {
+			return nil, err
+		}
+
+		cars[found[i].Current.AssetID] = car.mayDischarge(from)
+	}
+
+	return cars, nil
+}
+
+// ofCars is the most that the group's cars give in a half-hour.
+func (g *groupExport) ofCars(p flex.Period) flex.Watts {
+	var sum flex.Watts
+	for _, may := range g.cars {
+		sum += may.mostIn(p.Span())
+	}
+
+	return sum
+}
+
+// confineToCaps closes the time in which caps do not leave a car its full power, and the half-hours in which its feeder takes nothing
+// from it. It says why the car cannot discharge, if so.
+func confineToCaps(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+	u *underCaps,
+	alone *Candidate,
+	q *discharge.Problem,
+) (string, error) {
+	if u.headroom == nil {
+		return "", nil
+	}
+
+	limits := u.headroom.Limits(alone.Problem, u.headroom.cap)
+	if q.Kept { // it charges as it does alone
+		limits = nil
+	}
+
+	for _, l := range limits {
+		if l.Limit < q.Charge {
+			q.Open = instruct.Without(q.Open, []flex.Span{l.Span})
+		}
+	}
+
+	feeder, err := feedersKept(nil).read(ctx, tx, asset)
+	if err != nil || feeder == nil {
+		return "", err
+	}
+
+	if !feeder.confine(asset, q) {
+		return dischargeFeeder, nil
+	}
+
+	return "", nil
+}
+
+// confine has a car discharge only where what limits its feeder leaves it enough: at its full power where that is left, or with the
+// least that is left in any half-hour, whichever is worth more. It is false if there is no time in which it may discharge.
+func (e *feederExport) confine(
+	asset flex.AssetID,
+	q *discharge.Problem,
+) bool {
+	left := make([]flex.Watts, len(q.Rates))
+	least := q.Most
+	open := false
+
+	for i, r := range q.Rates {
+		w, bounded := e.headroom(asset, r.Period)
+		left[i] = q.Most
+		if bounded {
+			left[i] = min(q.Most, w)
+		}
+
+		if left[i] >= discharge.Least {
+			least = min(least, left[i])
+			open = true
+		}
+	}
+
+	full := *q
+	shutIn(&full, left)
+	if least < q.Most {
+		weak := *q
+		weak.Most = least
+		shutIn(&weak, left)
+
+		more, less := discharge.Solve(&full), discharge.Solve(&weak)
+		if less.Worth(&weak) > more.Worth(&full) {
+			full = weak
+		}
+	}
+
+	*q = full
+
+	return open
+}
+
+// shutIn has a car discharge nothing in the half-hours that leave it less than its power.
+func shutIn(q *discharge.Problem, left []flex.Watts) {
+	q.Shut = slices.Clip(q.Shut)
+
+	for i, r := range q.Rates {
+		if left[i] < q.Most {
+			q.Shut = append(q.Shut, r.Span())
+		}
+	}
+}
+
+// paced reports whether a car would begin to charge again in a minute in which the caps let no more begin.
+func (u *underCaps) paced(alone *Candidate, given *Discharging) bool {
+	if u.headroom == nil || given == nil || len(given.Steps) == 0 {
+		return false
+	}
+
+	return !u.headroom.Fits(alone.Problem, u.headroom.cap, given.Steps)
+}
+
+// draftFleet plans the fleet as it is in a transaction. It is nil if there are no caps. Cars go on discharging if nobody else lacks more
+// by that.
+func (s *Service) draftFleet(
+	ctx context.Context,
+	tx *store.Tx,
+) (*fleet, error) {
+	alone, err := s.draftAround(ctx, tx, nil)
+	if err != nil || alone == nil {
+		return nil, err
+	}
+
+	going := alone.mayGoOn()
+	if len(going) == 0 {
+		return alone, nil
+	}
+
+	around, err := s.draftAround(ctx, tx, going)
+	if err != nil {
+		return nil, err
+	}
+
+	if around.serves(alone) {
+		return around, nil
+	}
+
+	return alone, nil
+}
+
+// mayGoOn finds the members that may go on by their schedules in force, by which they discharge.
+func (f *fleet) mayGoOn() map[flex.AssetID]bool {
+	going := map[flex.AssetID]bool{}
+	if len(f.Position) > 0 {
+		return going
+	}
+
+	for i := range f.members {
+		if m := &f.members[i]; m.mayGoOn() {
+			going[m.Current.AssetID] = true
+		}
+	}
+
+	return going
+}
+
+// mayGoOn reports whether a member discharges by its schedule in force, may do so still, and comes to what it needs by it.
+func (m *member) mayGoOn() bool {
+	given := dischargesAhead(&m.Current, m.From)
+	if len(given) == 0 || m.at != nil || plannedAsOne(&m.Current.From) {
+		return false
+	}
+	if !m.from.ChargeNow.Empty() || len(m.from.Closed) > 0 {
+		return false
+	}
+
+	sum := int64(0)
+	for _, s := range given {
+		sum += int64(s.Limit) * int64(s.Len()/time.Second)
+	}
+
+	again := gridSide(storedSide(flex.WattHours(sum / 3600)))
+	taken := effectOf(m.Car.Problem, charge.AssumedPrice(m.Prices), m.current()).energy
+
+	return flex.WattHours(taken/3600)-again >= m.Need-dischargeSlack
+}
+
+// serves reports whether the members of a fleet meet as much of their needs as by another plan of it, with as little peak time, and keep
+// the caps if they do so by that.
+func (f *fleet) serves(than *fleet) bool {
+	_, _, over := f.Exceeded()
+	_, _, wasOver := than.Exceeded()
+	if over && !wasOver {
+		return false
+	}
+
+	own, other := f.served(nil), than.served(f.going)
+
+	return own.lacks-own.slack <= other.lacks && own.peak-own.slack <= other.peak
+}
+
+// fleetOutcome is what the plans of a fleet come to, in watt-seconds.
+type fleetOutcome struct {
+	lacks, peak int64
+	slack       int64 // how far two plans may differ that count as one
+}
+
+// served is what the members lack and take in peak time, but for some.
+func (f *fleet) served(but map[flex.AssetID]bool) fleetOutcome {
+	var o fleetOutcome
+	assumed := charge.AssumedPrice(f.prices)
+
+	for i := range f.members {
+		m := &f.members[i]
+		if but[m.Current.AssetID] {
+			continue
+		}
+
+		w := effectOf(m.Car.Problem, assumed, m.steps())
+		need := int64(m.Need) * 3600
+		lacks := max(0, need-w.energy)
+		slack := int64(m.Power)*int64(TurnSlack/time.Second) + need*SlackPercent/100
+
+		o.lacks += lacks
+		o.peak += w.peak
+		o.slack += min(slack, max(lacks, w.peak))
+	}
+
+	return o
+}
+
+// dischargers are the cars of a fleet that may discharge.
+func (f *fleet) dischargers() []flex.AssetID {
+	var found []flex.AssetID
+	for id := range f.going {
+		found = append(found, id)
+	}
+
+	for i := range f.members {
+		if m := &f.members[i]; m.from.Discharge != nil && m.at == nil {
+			found = append(found, m.Current.AssetID)
+		}
+	}
+
+	slices.SortFunc(found, func(a, b flex.AssetID) int {
+		return bytes.Compare(a[:], b[:])
+	})
+
+	return found
+}
