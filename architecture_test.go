@@ -24,7 +24,7 @@ import (
 var layers = map[string]int{
 	// domain types and small tools
 	"flex": 0, "trace": 0, "wire": 1, "egress": 1, "worker": 1, "csvfile": 1, "keyring": 1, "docs": 0, "bridge": 5, "guide": 1, "web": 1,
-	"engine/buffer": 0, "engine/random": 0, "engine/bitselect": 0, "engine/piecewise": 1, "engine/simplex": 1,
+	"engine/buffer": 0, "engine/random": 0, "engine/bitselect": 0, "engine/piecewise": 1, "engine/simplex": 1, "engine/paths": 1,
 	// pure packages: arguments in, values out
 	"tariff": 2, "ocpp": 2, "settle": 2, "ledger": 3, "forecast": 2, "pricing": 2, "bankfile": 2,
 	"engine/charge": 2, "engine/rate": 2, "engine/pause": 2, "engine/battery": 2, "engine/fleet": 2, "engine/envelope": 2, "engine/tank": 2, "engine/heat": 2,
@@ -81,7 +81,7 @@ var restrictedPrefixes = map[string]string{"github.com/jackc/": "database/sql", 
 // purePackages read no clock, draw no random numbers and look at no environment.
 var purePackages = []string{"flex", "wire", "tariff", "ocpp", "settle", "ledger", "forecast", "pricing", "bankfile", "backtest",
 	"engine/buffer", "engine/random", "engine/bitselect", "engine/piecewise", "engine/charge", "engine/rate", "engine/pause", "engine/battery", "engine/home",
-	"engine/headroom", "engine/fleet", "engine/check", "engine/simplex", "engine/site", "engine/tank", "engine/heat", "engine/envelope", "engine/instruct", "engine/ramp", "engine/discharge",
+	"engine/headroom", "engine/fleet", "engine/check", "engine/simplex", "engine/site", "engine/tank", "engine/heat", "engine/paths", "engine/envelope", "engine/instruct", "engine/ramp", "engine/discharge",
 	"lab/slots", "lab/wave", "lab/sample", "lab/certificate", "lab/verify", "lab/problem"}
 
 var pureBans = []string{"time.Now", "time.Since", "time.Until", "time.After", "time.Sleep", "time.NewTicker", "time.NewTimer", "rand.", "os.", "uuid.New", "uuid.NewV7", "uuid.NewRandom"}

@@ -28,6 +28,8 @@ type EnvelopeResponse struct {
 	NumShort int `json:"num_short"`
 	// Home batteries that are in the numbers of batteries.
 	NumBatteries int `json:"num_batteries,omitzero"`
+	// Hot-water tanks and heat pumps that are in the numbers of heaters.
+	NumHeaters int `json:"num_heaters,omitzero"`
 	// The first is the rest of the running one.
 	HalfHours []EnvelopeWindow `json:"half_hours"`
 	// By their beginning, then by their length.
@@ -46,6 +48,8 @@ type EnvelopeWindow struct {
 	MostKWh float64 `json:"most_kwh"`
 	// What home batteries do then beside the cars; nothing without any.
 	Batteries *EnvelopeBatteries `json:"batteries,omitzero"`
+	// What hot-water tanks and heat pumps do then beside the cars; nothing without any.
+	Heaters *EnvelopeHeaters `json:"heaters,omitzero"`
 }
 
 // EnvelopeBatteries is what home batteries draw in a window; what they give is below zero.
@@ -55,6 +59,16 @@ type EnvelopeBatteries struct {
 	// As little as they can draw, or as much as they can give.
 	LeastKWh float64 `json:"least_kwh"`
 	// As much as they can draw.
+	MostKWh float64 `json:"most_kwh"`
+}
+
+// EnvelopeHeaters is what hot-water tanks and heat pumps draw in a window.
+type EnvelopeHeaters struct {
+	// By their plans.
+	PlannedKWh float64 `json:"planned_kwh"`
+	// As little as they can draw with their comfort kept.
+	LeastKWh float64 `json:"least_kwh"`
+	// As much as they can draw with their comfort kept.
 	MostKWh float64 `json:"most_kwh"`
 }
 

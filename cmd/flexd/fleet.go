@@ -152,10 +152,12 @@ func (o *fleetEnvelope) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 
-	e, err := h.Grid.Envelope(ctx, org.ID, flex.Scope{
-		Group:    o.Group,
-		GSPGroup: o.GSPGroup,
-	})
+	e, err := h.Grid.WholeEnvelope(
+		ctx,
+		org.ID,
+		contract.ScopeOf(o.Group, o.GSPGroup),
+		o.Windows,
+	)
 
 	if err != nil {
 		return err
@@ -198,13 +200,13 @@ func printEnvelope(
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(
 		t,
-		"\nFROM\tTO\tPLANNED KWH\tLEAST KWH\tMOST KWH\tLEAST KW\tMOST KW\tBATTERIES PLANNED KWH\tLEAST KWH\tMOST KWH\t",
+		"\nFROM\tTO\tPLANNED KWH\tLEAST KWH\tMOST KWH\tLEAST KW\tMOST KW\tBATTERIES PLANNED KWH\tLEAST KWH\tMOST KWH\tHEATERS PLANNED KWH\tLEAST KWH\tMOST KWH\t",
 	)
 
 	for _, r := range rows {
 		fmt.Fprintf(
 			t,
-			"%s\t%s\t%.3f\t%.3f\t%.3f\t%.1f\t%.1f\t%.3f\t%.3f\t%.3f\t\n",
+			"%s\t%s\t%.3f\t%.3f\t%.3f\t%.1f\t%.1f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t\n",
 			r.From.Format(time.RFC3339),
 			r.To.Format(time.RFC3339),
 			r.Planned.KWh(),
@@ -215,6 +217,9 @@ func printEnvelope(
 			r.Batteries.Planned.KWh(),
 			r.Batteries.Least.KWh(),
 			r.Batteries.Most.KWh(),
+			r.Heaters.Planned.KWh(),
+			r.Heaters.Least.KWh(),
+			r.Heaters.Most.KWh(),
 		)
 	}
 

@@ -17,10 +17,12 @@ func (s *Server) envelope(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	e, err := s.Grid.Envelope(r.Context(), r.who.Org, flex.Scope{
-		Group:    q.Group,
-		GSPGroup: q.GSPGroup,
-	})
+	e, err := s.Grid.WholeEnvelope(
+		r.Context(),
+		r.who.Org,
+		contract.ScopeOf(q.Group, q.GSPGroup),
+		q.Windows,
+	)
 	if err != nil {
 		return answer{}, err
 	}

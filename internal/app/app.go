@@ -237,7 +237,11 @@ func (a *App) openServices(ctx context.Context, s Settings) error {
 	a.Reading = &reading.Service{DB: db, Retain: s.Retention.Readings}
 	a.Reward = newReward(db, s)
 	a.Books = &books.Service{DB: db}
-	a.Grid = &grid.Service{DB: db, BatteryMoves: a.Control.BatteryMoves}
+	a.Grid = &grid.Service{
+		DB:           db,
+		BatteryMoves: a.Control.BatteryMoves,
+		HeatersAhead: a.Control.HeatersAhead,
+	}
 
 	if err := a.openMarket(ctx, s); err != nil {
 		return err

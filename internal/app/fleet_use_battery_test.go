@@ -14,7 +14,7 @@ func TestUseAhead_Batteries(t *testing.T) {
 	now := time.Date(2026, 1, 15, 17, 0, 0, 0, time.UTC)
 	hour := flex.Span{From: now, To: now.Add(time.Hour)}
 	e := &grid.Envelope{At: now, Windows: []grid.Window{{
-		Span: hour, Planned: 2000, Least: 1000, Most: 5000, Batteries: grid.BatteryWindow{Planned: -3000, Least: -4000, Most: 4000},
+		Span: hour, Planned: 2000, Least: 1000, Most: 5000, Batteries: grid.DeviceWindow{Planned: -3000, Least: -4000, Most: 4000},
 	}}}
 
 	want := adr.FleetUse{Span: hour, Quality: adr.QualityOK, Ahead: true, Energy: -1000, Less: 2000, More: 10_000}

@@ -15,23 +15,33 @@ func ScopeOf(group, gspGroup string) flex.Scope {
 // Envelope is a fleet's envelope, with all windows if they are asked for.
 func Envelope(e *grid.Envelope, windows bool) wire.EnvelopeResponse {
 	d := wire.EnvelopeResponse{
-		At:              wire.At(e.At),
-		Group:           e.Scope.Group,
-		GSPGroup:        e.Scope.GSPGroup,
+		At:       wire.At(e.At),
+		Group:    e.Scope.Group,
+		GSPGroup: e.Scope.GSPGroup,
+
 		NumControlled:   e.Controlled,
 		NumUncontrolled: e.Uncontrolled,
 		NumShort:        e.Short,
 		NumBatteries:    e.Batteries,
+		NumHeaters:      e.Heaters,
 		HalfHours:       envelopeWindows(e.HalfHours),
 	}
 
 	if windows {
 		d.Windows = envelopeWindows(e.Windows)
 	}
+
 	if e.Batteries > 0 {
 		addBatteries(d.HalfHours, e.HalfHours)
 		if windows {
 			addBatteries(d.Windows, e.Windows)
+		}
+	}
+
+	if e.Heaters > 0 {
+		addHeaters(d.HalfHours, e.HalfHours)
+		if windows {
+			addHeaters(d.Windows, e.Windows)
 		}
 	}
 
@@ -46,6 +56,18 @@ func addBatteries(to []wire.EnvelopeWindow, of []grid.Window) {
 			PlannedKWh: b.Planned.KWh(),
 			LeastKWh:   b.Least.KWh(),
 			MostKWh:    b.Most.KWh(),
+		}
+	}
+}
+
+// addHeaters adds what tanks and heat pumps do to windows.
+func addHeaters(to []wire.EnvelopeWindow, of []grid.Window) {
+	for i := range to {
+		h := &of[i].Heaters
+		to[i].Heaters = &wire.EnvelopeHeaters{
+			PlannedKWh: h.Planned.KWh(),
+			LeastKWh:   h.Least.KWh(),
+			MostKWh:    h.Most.KWh(),
 		}
 	}
 }

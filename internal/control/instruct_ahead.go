@@ -69,7 +69,7 @@ func (s *Service) lookAhead(
 	return ahead, err
 }
 
-// offerOf is what a device would do, as it is known, or as it is worked out.
+// offerOf is what a device would do, as it is known, or as it is worked out: nothing where its power is bound, whatever was known.
 func (k *calledKind) offerOf(
 	ctx context.Context,
 	tx *store.Tx,
@@ -77,6 +77,17 @@ func (k *calledKind) offerOf(
 	d *device,
 	order instruct.Order,
 ) (called, bool, error) {
+	bound, err := k.bound.in(
+		ctx,
+		tx,
+		d.SiteID,
+		order.Window,
+	)
+
+	if err != nil || bound {
+		return called{}, false, err
+	}
+
 	known, found := sc.ahead.of(d, order, sc.now)
 	if found {
 		return known.would.again(d), known.brings, nil

@@ -46,6 +46,7 @@ type calledKind struct {
 	most int // how many are looked at
 	// what one would do; false if it can bring nothing
 	offer func(context.Context, *store.Tx, *device, instruct.Order) (called, bool, error)
+	bound boundPower // where and when none is to draw more
 }
 
 // readDevices reads the devices of a scope that have a plan.
@@ -126,8 +127,8 @@ func (s *scoped) devicesByAsset() map[flex.AssetID]*device {
 	return found
 }
 
-// kinds are the kinds of a scope's devices. No battery is looked at where nobody listens for dispatches, and no heater that is to draw more
-// where caps or feeders' limits bind power: nothing holds a heater's plan back under them.
+// kinds are the kinds of a scope's devices. No battery is looked at where nobody listens for dispatches, and no heater is called to draw
+// more where caps or feeders' limits bind power at its site in that time: nothing holds a heater's plan back under them.
 func (s *Service) kinds(
 	ctx context.Context,
 	tx *store.Tx,
@@ -149,22 +150,20 @@ func (s *Service) kinds(
 		batteries.most = instruct.BatteriesMax
 	}
 
+	var bound boundPower
+	if up && len(sc.heaters) > 0 {
+		bound, err = readBoundPower(ctx, tx)
+		if err != nil {
+			return nil, err
+		}
+	}
+
 	heaters := calledKind{
 		name:  "heaters",
 		all:   sc.heaters,
 		most:  instruct.HeatersMax,
 		offer: s.offerHeater,
-	}
-
-	if up {
-		caps, capped, err := tx.Caps(ctx)
-		if err != nil {
-			return nil, err
-		}
-
-		if capped && bindPower(&caps) {
-			heaters.most = 0
-		}
+		bound: bound,
 	}
 
 	return []calledKind{batteries, heaters}, nil

@@ -8,6 +8,7 @@ import (
 	"flexd/internal/engine/charge"
 	"flexd/internal/engine/heat"
 	"flexd/internal/engine/instruct"
+	"flexd/internal/engine/paths"
 	"flexd/internal/engine/tank"
 	"flexd/internal/flex"
 	"flexd/internal/store"
@@ -56,18 +57,18 @@ func (s *Service) offerHeater(
 	known *device,
 	order instruct.Order,
 ) (called, bool, error) {
-	t, besides, err := s.readToCall(
+	t, at, err := s.readToCall(
 		ctx,
 		tx,
 		known.id,
 	)
 
-	if err != nil || besides == nil {
+	if err != nil || at == nil {
 		return called{}, false, err
 	}
 
 	own := &calledDevice{power: t.power}
-	moves, ok := besides(func(before []float64) store.HeaterCall {
+	moves, ok := at.besideCall(func(before []float64) store.HeaterCall {
 		own.before = t.powersOf(before)
 		own.kept = t.keptFor(order)
 
@@ -95,13 +96,22 @@ func (s *Service) offerHeater(
 	return c, sum > least && lowest >= -least, nil
 }
 
-// readToCall reads what a heater is planned on that an instruction may call, and how its moves are worked out; nil where it is left
-// alone.
+// toCall is a heater that an instruction may call.
+type toCall interface {
+	// besideCall works out what it draws by its plan in force, and by one that keeps to a call. It is false where nothing is in force,
+	// or stays so.
+	besideCall(call callOf) (heatMoves, bool)
+	// canDo is what it draws by its plan in force in each of its half-hours, in Wh, and all that it may do instead. It is false where
+	// nothing is in force.
+	canDo() ([]float64, *paths.Graph, bool)
+}
+
+// readToCall reads what a heater is planned on that an instruction may call; nil where it is left alone.
 func (s *Service) readToCall(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
-) (*heatedTank, func(callOf) (heatMoves, bool), error) {
+) (*heatedTank, toCall, error) {
 	c, err := tx.Charging(ctx, id)
 	if err != nil {
 		return nil, nil, err
@@ -126,7 +136,7 @@ func (s *Service) readToCall(
 			h.giveUp()
 		}
 
-		return t, h.besideCall, err
+		return t, h, err
 	}
 
 	err = t.readStored(ctx, tx)
@@ -138,16 +148,14 @@ func (s *Service) readToCall(
 		t.yields(t.besideNeeds)
 	}
 
-	return t, t.besideCall, err
+	return t, t, err
 }
 
 // callOf is what an instruction would have a heater keep to that draws some Wh in each half-hour without it.
 type callOf func(before []float64) store.HeaterCall
 
-// besideCall works out what a tank draws by its plan in force, and by one that keeps to a call. It is false where nothing is in force, or
-// stays so.
-func (t *heatedTank) besideCall(call callOf) (heatMoves, bool) {
-	var m heatMoves
+// plain is a tank's problem without what instructions ask, and when its element is on by the plan in force; false where nothing is.
+func (t *heatedTank) plain() (*tank.Problem, []bool, bool) {
 	plain := t.problem(t.buy, t.closed)
 	for i := range plain.Slots {
 		plain.Slots[i].Extra = nil
@@ -159,6 +167,29 @@ func (t *heatedTank) besideCall(call callOf) (heatMoves, bool) {
 	}
 
 	on, ok := t.inForce(after)
+
+	return plain, on, ok
+}
+
+func (t *heatedTank) canDo() ([]float64, *paths.Graph, bool) {
+	plain, on, ok := t.plain()
+	if !ok {
+		return nil, nil, false
+	}
+
+	given := map[int]bool{}
+	for i, s := range t.slots {
+		if len(t.keepsIn(s)) > 0 {
+			given[i] = on[i]
+		}
+	}
+
+	return floats(tank.Run(plain, on).Heat), plain.Paths(given), true
+}
+
+func (t *heatedTank) besideCall(call callOf) (heatMoves, bool) {
+	var m heatMoves
+	plain, on, ok := t.plain()
 	if !ok {
 		return m, false
 	}
@@ -177,9 +208,8 @@ func (t *heatedTank) besideCall(call callOf) (heatMoves, bool) {
 	return m, !kept
 }
 
-// besideCall is the same of a heat pump.
-func (h *heatPump) besideCall(call callOf) (heatMoves, bool) {
-	var m heatMoves
+// plain is the same of a heat pump, with its choices.
+func (h *heatPump) plain() (*heat.Problem, []int, bool) {
 	plain := h.ahead()
 	for i := range plain.Slots {
 		plain.Slots[i].Extra = nil
@@ -191,6 +221,29 @@ func (h *heatPump) besideCall(call callOf) (heatMoves, bool) {
 	}
 
 	choices, ok := h.inForce(after)
+
+	return plain, choices, ok
+}
+
+func (h *heatPump) canDo() ([]float64, *paths.Graph, bool) {
+	plain, choices, ok := h.plain()
+	if !ok {
+		return nil, nil, false
+	}
+
+	given := map[int]int{}
+	for i, s := range h.slots {
+		if len(h.keepsIn(s)) > 0 {
+			given[i] = choices[i]
+		}
+	}
+
+	return heat.Run(plain, choices).Energy, plain.Paths(given), true
+}
+
+func (h *heatPump) besideCall(call callOf) (heatMoves, bool) {
+	var m heatMoves
+	plain, choices, ok := h.plain()
 	if !ok {
 		return m, false
 	}

@@ -42,6 +42,7 @@ type gathering struct {
 	spent []spentDay
 
 	batteries []batteryAhead
+	heaters   heatersAhead
 }
 
 func gather(now time.Time) *gathering {

@@ -97,7 +97,7 @@ func (b *batteryAhead) window(
 func (g *gathering) batteriesIn(
 	from,
 	to int,
-) BatteryWindow {
+) DeviceWindow {
 	var planned, least, most envelope.Joules
 	for i := range g.batteries {
 		p, l, m := g.batteries[i].window(from, to)
@@ -106,7 +106,7 @@ func (g *gathering) batteriesIn(
 		most += m
 	}
 
-	return BatteryWindow{
+	return DeviceWindow{
 		Planned: rounded(planned),
 		Least:   rounded(least),
 		Most:    rounded(most),

@@ -43,13 +43,13 @@ func TestService_EnvelopeBatteries(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		look := func() map[[2]int]grid.BatteryWindow {
+		look := func() map[[2]int]grid.DeviceWindow {
 			t.Helper()
 			e, err := (&grid.Service{DB: db}).Envelope(t.Context(), seed.Org, flex.Scope{})
 			if err != nil || e.Batteries != 1 || e.Controlled != 0 {
 				t.Fatalf("%+v, %v", e, err)
 			}
-			all := map[[2]int]grid.BatteryWindow{}
+			all := map[[2]int]grid.DeviceWindow{}
 			for _, w := range e.Windows {
 				from, to := int(w.From.Sub(evening)/flex.HalfHour), int(w.To.Sub(evening)/flex.HalfHour)
 				all[[2]int{from, to}] = w.Batteries

@@ -18,6 +18,15 @@ type Service struct {
 	// what each home battery would move for an instruction, by its plan in force, and the cost of it; nil where offers are to have
 	// cars' prices alone
 	BatteryMoves func(context.Context, *store.Tx, *flex.Instruction) ([]forecast.Moved, error)
+	// what the tanks and heat pumps of a scope do in so many half-hours from now on, and what they could do: as planned if they are to be
+	// left alone; nil where they are to be left out
+	HeatersAhead func(
+		ctx context.Context,
+		tx *store.Tx,
+		scope flex.Scope,
+		halfHours int,
+		left func(flex.AssetID) bool,
+	) ([]envelope.Heater, error)
 
 	pages pages
 }
@@ -31,6 +40,7 @@ type Envelope struct {
 	// of the controlled, those that cannot have what they need; they draw all that they can
 	Short     int
 	Batteries int // home batteries whose plan says what they can do; they are in no number of cars
+	Heaters   int // the same of hot-water tanks and heat pumps
 
 	HalfHours []Window
 	// every window of half-hours, by its beginning and then by its length
@@ -44,32 +54,33 @@ type Window struct {
 	Least   flex.WattHours
 	Most    flex.WattHours
 	// of home batteries, beside the cars
-	Batteries BatteryWindow
+	Batteries DeviceWindow
+	// of hot-water tanks and heat pumps
+	Heaters DeviceWindow
 }
 
-// BatteryWindow is what home batteries draw in a window by their plans, and the least and the most that they can. What is given
-// is below zero.
-type BatteryWindow struct {
+// DeviceWindow is what devices of one kind draw in a window by their plans, and the least and the most that they can. What batteries
+// give is below zero.
+type DeviceWindow struct {
 	Planned flex.WattHours
 	Least   flex.WattHours
 	Most    flex.WattHours
 }
 
-// Envelope returns the envelope of a scope. A constraint group that there is not is NotFound.
+// Envelope returns the envelope of a scope's cars and home batteries, with all windows. A constraint group that there is not is
+// NotFound.
 func (s *Service) Envelope(
 	ctx context.Context,
 	org flex.OrgID,
 	scope flex.Scope,
 ) (*Envelope, error) {
-	var g *gathering
-	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		if err := tx.CheckScope(ctx, scope); err != nil {
-			return err
-		}
+	g, err := s.gathered(
+		ctx,
+		org,
+		scope,
+		func(*gathering, *store.Tx) error { return nil },
+	)
 
-		g = gather(tx.Now())
-		return g.read(ctx, tx, scope)
-	})
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +88,71 @@ func (s *Service) Envelope(
 	return g.envelope(scope), nil
 }
 
-// envelope works the gathered assets out.
-func (g *gathering) envelope(scope flex.Scope) *Envelope {
+// WholeEnvelope is Envelope with tanks and heat pumps, of the half-hours alone or of all windows. These take long of heat pumps: some 30 ms
+// for each.
+func (s *Service) WholeEnvelope(
+	ctx context.Context,
+	org flex.OrgID,
+	scope flex.Scope,
+	windows bool,
+) (*Envelope, error) {
+	longest := 1
+	if windows {
+		longest = HalfHours
+	}
+
+	g, err := s.gathered(ctx, org, scope, func(g *gathering, tx *store.Tx) error {
+		return g.readHeaters(
+			ctx,
+			tx,
+			s,
+			scope,
+		)
+	})
+
+	if err != nil {
+		return nil, err
+	}
+
+	if err := g.addHeaters(ctx, longest); err != nil {
+		return nil, err
+	}
+
+	return g.windowsTo(scope, longest), nil
+}
+
+// gathered reads what an envelope is worked out from, and something more in the same snapshot.
+func (s *Service) gathered(
+	ctx context.Context,
+	org flex.OrgID,
+	scope flex.Scope,
+	more func(*gathering, *store.Tx) error,
+) (*gathering, error) {
+	var g *gathering
+	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
+		if err := tx.CheckScope(ctx, scope); err != nil {
+			return err
+		}
+
+		g = gather(tx.Now())
+		if err := g.read(ctx, tx, scope); err != nil {
+			return err
+		}
+
+		return more(g, tx)
+	})
+
+	return g, err
+}
+
+// envelope works the gathered assets out, in all windows.
+func (g *gathering) envelope(scope flex.Scope) *Envelope { return g.windowsTo(scope, HalfHours) }
+
+// windowsTo is envelope with windows of so many half-hours at most.
+func (g *gathering) windowsTo(
+	scope flex.Scope,
+	longest int,
+) *Envelope {
 	e := &Envelope{
 		At:           g.now(),
 		Scope:        scope,
@@ -86,23 +160,21 @@ func (g *gathering) envelope(scope flex.Scope) *Envelope {
 		Uncontrolled: g.uncontrolled,
 		Short:        len(g.short),
 		Batteries:    len(g.batteries),
+		Heaters:      len(g.heaters.all),
 	}
 
 	planned, fixed := ahead(g.planned), ahead(g.fixed)
 
 	for _, b := range g.fleet.Envelope().Windows() {
-		still := fixed[b.To] - fixed[b.From]
-		w := Window{
-			Span: flex.Span{
-				From: time.Unix(g.edges[b.From], 0).UTC(),
-				To:   time.Unix(g.edges[b.To], 0).UTC(),
-			},
-			Planned: nearest(planned[b.To] - planned[b.From]),
-			Least:   nearest(b.Least + still),
-			Most:    nearest(b.Most + still),
-
-			Batteries: g.batteriesIn(b.From, b.To),
+		if b.To-b.From > longest {
+			continue
 		}
+
+		still := fixed[b.To] - fixed[b.From]
+		w := g.window(b.From, b.To)
+		w.Planned = nearest(planned[b.To] - planned[b.From])
+		w.Least = nearest(b.Least + still)
+		w.Most = nearest(b.Most + still)
 
 		e.Windows = append(e.Windows, w)
 		if b.To == b.From+1 {
@@ -111,6 +183,18 @@ func (g *gathering) envelope(scope flex.Scope) *Envelope {
 	}
 
 	return e
+}
+
+// window is a window of the half-hours, with what devices do in it beside cars.
+func (g *gathering) window(from, to int) Window {
+	return Window{
+		Span: flex.Span{
+			From: time.Unix(g.edges[from], 0).UTC(),
+			To:   time.Unix(g.edges[to], 0).UTC(),
+		},
+		Batteries: g.batteriesIn(from, to),
+		Heaters:   g.heaters.in(from, to),
+	}
 }
 
 // ahead returns the sums of the first half-hours: of none, of one, and so on.
@@ -138,6 +222,9 @@ func (e *Envelope) WriteCSV(out io.Writer, windows bool) error {
 		"batteries_planned_kwh",
 		"batteries_least_kwh",
 		"batteries_most_kwh",
+		"heaters_planned_kwh",
+		"heaters_least_kwh",
+		"heaters_most_kwh",
 	)
 
 	rows := e.HalfHours
@@ -146,7 +233,7 @@ func (e *Envelope) WriteCSV(out io.Writer, windows bool) error {
 	}
 
 	for _, r := range rows {
-		b := &r.Batteries
+		b, h := &r.Batteries, &r.Heaters
 		w.Write(
 			r.From,
 			r.To,
@@ -156,6 +243,9 @@ func (e *Envelope) WriteCSV(out io.Writer, windows bool) error {
 			b.Planned.KWh(),
 			b.Least.KWh(),
 			b.Most.KWh(),
+			h.Planned.KWh(),
+			h.Least.KWh(),
+			h.Most.KWh(),
 		)
 	}
 

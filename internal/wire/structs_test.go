@@ -74,6 +74,7 @@ var structs = map[string]reflect.Type{
 	"EnvelopeResponse":             reflect.TypeFor[EnvelopeResponse](),
 	"EnvelopeWindow":               reflect.TypeFor[EnvelopeWindow](),
 	"EnvelopeBatteries":            reflect.TypeFor[EnvelopeBatteries](),
+	"EnvelopeHeaters":              reflect.TypeFor[EnvelopeHeaters](),
 	"ProfileRequest":               reflect.TypeFor[ProfileRequest](),
 	"ProfileHalf":                  reflect.TypeFor[ProfileHalf](),
 	"ProfileResponse":              reflect.TypeFor[ProfileResponse](),

@@ -1,0 +1,86 @@
+package control
+
+import (
+	"context"
+	"fmt"
+
+	"flexd/internal/engine/headroom"
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// boundPower says where caps and feeders' limits bind power, and when. Its zero value binds nothing.
+type boundPower struct {
+	*headroom.Profile
+	place map[string]int
+}
+
+// readBoundPower reads what binds power from now on.
+func readBoundPower(
+	ctx context.Context,
+	tx *store.Tx,
+) (boundPower, error) {
+	caps, capped, err := tx.Caps(ctx)
+	if err != nil {
+		return boundPower{}, fmt.Errorf("read the caps: %w", err)
+	}
+
+	if !capped || !bindPower(&caps) {
+		return boundPower{}, nil
+	}
+
+	k := placed(caps)
+
+	return boundPower{
+		Profile: k.profile(flex.PeriodAt(tx.Now()).Start()),
+		place:   k.place,
+	}, nil
+}
+
+// in reports whether power is bound at a site at any time in a span.
+func (b boundPower) in(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+	span flex.Span,
+) (bool, error) {
+	all, err := b.halfHours(
+		ctx,
+		tx,
+		site,
+		span,
+	)
+
+	for _, bound := range all {
+		if bound {
+			return true, err
+		}
+	}
+
+	return false, err
+}
+
+// halfHours reports in which of the half-hours of a span power is bound at a site; nil for none.
+func (b boundPower) halfHours(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+	span flex.Span,
+) ([]bool, error) {
+	if b.Profile == nil {
+		return nil, nil
+	}
+
+	group, err := tx.CapGroup(ctx, site)
+	if err != nil {
+		return nil, fmt.Errorf("read which cap's group a site is in: %w", err)
+	}
+
+	var all []bool
+	for _, p := range periodsTo(flex.PeriodAt(span.From), span.To) {
+		_, bound := b.Spare(b.place[group], p.Span().Meet(span))
+		all = append(all, bound)
+	}
+
+	return all, nil
+}
