@@ -204,9 +204,17 @@ type InstructionReportHalf struct {
 
 // InstructionReportPart is what came of an instruction at one asset.
 type InstructionReportPart struct {
-	AssetID  AssetID `json:"asset_id"`
-	SiteID   SiteID  `json:"site_id"`
-	CalledAt Time    `json:"called_at"`
+	AssetID AssetID `json:"asset_id"`
+	SiteID  SiteID  `json:"site_id"`
+	// A home battery.
+	Battery bool `json:"battery,omitzero"`
+	// A hot-water tank or a heat pump.
+	Heater bool `json:"heater,omitzero"`
+	// Whether what it moves is settled at a price. Its site's consents and meters are looked at only then.
+	Paid bool `json:"paid"`
+	// Why it is not.
+	NotPaid  string `json:"not_paid,omitzero"`
+	CalledAt Time   `json:"called_at"`
 	// When it was released before the end.
 	ReleasedAt Time `json:"released_at,omitzero"`
 	// Absent where it is not known.

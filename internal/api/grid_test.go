@@ -170,7 +170,7 @@ func TestInstructions(t *testing.T) {
 
 	csv := h.ask("GET", at+"?format=csv", "")
 	head, _, _ := strings.Cut(csv.body, "\n")
-	if strings.TrimSpace(head) != "start_timestamp,end_timestamp,asset_id,site_id,asked_kwh,baseline_kwh,expected_kwh,metered_kwh,short_kwh" || strings.Count(csv.body, "\n") != 5 {
+	if strings.TrimSpace(head) != "start_timestamp,end_timestamp,asset_id,site_id,asked_kwh,baseline_kwh,expected_kwh,metered_kwh,short_kwh,kind,not_paid" || strings.Count(csv.body, "\n") != 5 {
 		t.Errorf("%d %s", csv.StatusCode, csv.body)
 	}
 

@@ -101,7 +101,7 @@ func TestInstruction_Dispatched(t *testing.T) {
 
 		d.login()
 		page := d.page(d.link(d.page("/console/instructions"), "/console/instructions/"))
-		d.wants(page, "1 asset; what it costs is not known", `<td class="num">–</td></tr></tbody>`)
+		d.wants(page, "1 asset; what it costs is not known", `<td class="num">–</td><td>yes</td></tr></tbody>`)
 		if strings.Contains(page, "at an extra cost of") || strings.Contains(page, "£0") {
 			t.Error("a cost that is not known is shown")
 		}

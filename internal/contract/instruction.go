@@ -237,6 +237,10 @@ func reportPart(
 	p := wire.InstructionReportPart{
 		AssetID:     a.AssetID,
 		SiteID:      a.SiteID,
+		Battery:     a.Kind == control.CalledBattery,
+		Heater:      a.Kind == control.CalledHeater,
+		Paid:        a.NotPaid == "",
+		NotPaid:     a.NotPaid,
 		CalledAt:    wire.At(a.CalledAt),
 		ReleasedAt:  wire.At(a.ReleasedAt),
 		CostPence:   costOf(a.Cost, by),

@@ -184,7 +184,11 @@ func TestInstruction_HeatWithOthers(t *testing.T) {
 			h.runTanks()
 			h.acceptHeat(tank, pump)
 
-			in := h.send(asks("2026-01-15T04:30:00Z", "2026-01-15T05:00:00Z", -20_000))
+			order := asks("2026-01-15T04:30:00Z", "2026-01-15T05:00:00Z", -20_000)
+			if sites > 1 {
+				order.Price = flex.FromGBPPerMWh(300)
+			}
+			in := h.send(order)
 			kinds := map[flex.AssetID]string{}
 			sum := flex.WattHours(0)
 			for _, a := range in.Assets {
@@ -207,6 +211,15 @@ func TestInstruction_HeatWithOthers(t *testing.T) {
 			r, err := h.service.ReportInstruction(h.Context(), h.Org, in.ID)
 			if err != nil || r.Slots[0].Baseline-r.Slots[0].Expected < sum-4 || r.Slots[0].Baseline-r.Slots[0].Expected > sum+4 {
 				t.Errorf("%v: %+v of %d", err, r.Slots[0], sum)
+			}
+			for _, a := range r.Assets { // a heater is never paid, the others where the instruction says what
+				kind := want[a.AssetID]
+				if kind == "" {
+					kind = "car"
+				}
+				if paid := a.NotPaid == ""; string(a.Kind) != kind || paid != (sites > 1 && kind != "heater") {
+					t.Errorf("%d sites: %q is reported as %q, not paid %q", sites, kind, a.Kind, a.NotPaid)
+				}
 			}
 			if again, err := h.service.PreviewInstruction(h.Context(), h.Org, in.Instruction); err != nil || again.NumBusy != len(want) || len(again.Assets) != 0 {
 				t.Errorf("%v: %d are busy, %d called again", err, again.NumBusy, len(again.Assets))

@@ -121,6 +121,8 @@ type ReportSlot struct {
 type ReportAsset struct {
 	AssetID    flex.AssetID
 	SiteID     flex.SiteID
+	Kind       CalledKind
+	NotPaid    string // why nothing is paid for what it moves; empty if something is
 	CalledAt   time.Time
 	ReleasedAt time.Time
 	Cost       flex.MicroPounds
@@ -361,11 +363,13 @@ func (r *InstructionReport) add(
 	a := ReportAsset{
 		AssetID:    c.AssetID,
 		SiteID:     c.SiteID,
+		Kind:       kindOfCalled(c),
 		CalledAt:   c.CalledAt,
 		ReleasedAt: c.ReleasedAt,
 		Cost:       c.Cost,
 	}
 
+	a.NotPaid = notPaid(&r.Instruction, a.Kind)
 	until := r.unless(c)
 	for t := range r.Slots {
 		slot := &r.Slots[t]
@@ -433,6 +437,8 @@ func (r *InstructionReport) WriteCSV(out io.Writer) error {
 		"expected_kwh",
 		"metered_kwh",
 		"short_kwh",
+		"kind",
+		"not_paid",
 	)
 
 	slots := r.Slots
@@ -456,6 +462,8 @@ func (r *InstructionReport) WriteCSV(out io.Writer) error {
 			s.Expected.KWh(),
 			metered,
 			r.Short(&s).KWh(),
+			"",
+			"",
 		)
 
 		for i := range r.Assets {
@@ -493,5 +501,7 @@ func (a *ReportAsset) writeCSV(
 		e.Expected[t].KWh(),
 		metered,
 		"",
+		string(a.Kind),
+		a.NotPaid,
 	)
 }

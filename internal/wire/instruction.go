@@ -240,9 +240,17 @@ type InstructionReportHalf struct {
 //
 //openapi:addition
 type InstructionReportPart struct {
-	AssetID  flex.AssetID `json:"asset_id"`
-	SiteID   flex.SiteID  `json:"site_id"`
-	CalledAt Time         `json:"called_at"`
+	AssetID flex.AssetID `json:"asset_id"`
+	SiteID  flex.SiteID  `json:"site_id"`
+	// A home battery.
+	Battery bool `json:"battery,omitzero"`
+	// A hot-water tank or a heat pump.
+	Heater bool `json:"heater,omitzero"`
+	// Whether what it moves is settled at a price. Its site's consents and meters are looked at only then.
+	Paid bool `json:"paid"`
+	// Why it is not.
+	NotPaid  string `json:"not_paid,omitzero"`
+	CalledAt Time   `json:"called_at"`
 	// When it was released before the end.
 	ReleasedAt Time `json:"released_at,omitzero"`
 	// Absent where it is not known.

@@ -1,0 +1,43 @@
+package control
+
+import (
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// CalledKind is what is called.
+type CalledKind string
+
+// The kinds of assets that instructions call.
+const (
+	CalledCar     CalledKind = "car"
+	CalledBattery CalledKind = "battery"
+	CalledHeater  CalledKind = "heater"
+)
+
+// kindOfCalled is what an asset was called as.
+func kindOfCalled(c *store.Called) CalledKind {
+	if c.Battery {
+		return CalledBattery
+	}
+
+	if c.Heater {
+		return CalledHeater
+	}
+
+	return CalledCar
+}
+
+// notPaid says why nothing is paid, at an instruction's price, for what a called asset moves; empty if something is.
+func notPaid(in *flex.Instruction, kind CalledKind) string {
+	switch {
+	case kind == CalledHeater:
+		return "a tank or a heat pump has no flex events by which it could be paid"
+	case in.Dispatched:
+		return ""
+	case in.Price == 0:
+		return "the instruction does not say what it pays"
+	}
+
+	return ""
+}
