@@ -5,6 +5,7 @@ import (
 	"io"
 	"iter"
 	"reflect"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -16,7 +17,7 @@ type ReadingItem struct {
 	ReadingDataPoint
 	// what is wrong with it; nil for a well-formed reading
 	Faults []flex.Fault
-	// asset, times and label could be read, so that a verdict can name it
+	// it has the published form, so that a verdict can be given on it by itself
 	Identified bool
 }
 
@@ -65,11 +66,16 @@ func Readings(r io.Reader, ignored *Ignored) iter.Seq2[ReadingItem, error] {
 
 var errEnough = errors.New("enough")
 
-// identified reports whether nothing but the value of a reading is at fault. A fault's place
-// is body, readings, the position and then the field.
+// identified reports whether nothing is at fault but the size of a reading's value. A value that is missing, or no
+// number, departs from the published form, as a missing time does. A fault's place is body, readings, the position and
+// then the field.
 func identified(faults []flex.Fault) bool {
 	for _, f := range faults {
 		if len(f.Loc) < 4 || f.Loc[3] != "value" {
+			return false
+		}
+
+		if f.Type == faultMissing.word || strings.HasPrefix(f.Type, "type_error.") {
 			return false
 		}
 	}
