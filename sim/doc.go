@@ -29,7 +29,8 @@
 // # What must hold
 //
 // Each day at noon and at the end the laws are held, and each break is a line "law: what breaks it" in Outcome.Broken: every need that could be met was met by its time, no cap and no fuse was passed, no charger was sent an
-// older push after a newer, instructions brought what they said, the books add up to what meters read, and flexd verify finds nothing. PlayHistory's error is one of playing and never a broken law.
+// older push after a newer, no called car drew more than it was sent, a balance is the sum of its transactions, every stay is credited, with no energy beyond what meters read, and flexd verify finds nothing.
+// A flex event has a baseline in a history of many days only: what events earn is judged by the tests of test/sums. PlayHistory's error is one of playing and never a broken law.
 //
 // A history that breaks a law is made small by ShrinkHistory: it takes out runs of happenings, half of them, then a quarter and so on to one, as long as it still fails.
 package sim

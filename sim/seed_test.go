@@ -81,6 +81,53 @@ func TestRandomHomes_PlantedFault(t *testing.T) {
 	if got := sumBroken("car0", booked, 8); len(got) != 1 {
 		t.Errorf("a balance of 8 for 3 and 4: %q", got)
 	}
+
+	booked[0].CreditableKWh, booked[1].CreditableKWh = new(5.0), new(-1.0)
+	if got := energyBroken("car0", 4, 8, booked); len(got) != 0 {
+		t.Errorf("5 kWh, and 1 less, credited for 4: %q", got)
+	}
+	if got := energyBroken("car0", 3.9, 8, booked); len(got) != 1 {
+		t.Errorf("4 kWh credited for 3.9: %q", got)
+	}
+}
+
+// Two cars cannot be at one charger, nor can one be ready before it comes: such a history is refused and not begun.
+func TestRandomHomes_Apart(t *testing.T) {
+	evening := autumnDay.Start().Add(18 * time.Hour)
+	stay := Happening{Kind: Stay, Home: "car0", KW: 7.4, Need: 10, From: evening, To: evening.Add(14 * time.Hour)}
+	within, after, short := stay, stay, stay
+	within.From, within.To = stay.From.Add(time.Hour), stay.To.Add(-2*time.Hour)
+	after.From, after.To = stay.To, stay.To.Add(5*time.Hour)
+	short.To = short.From.Add(time.Hour)
+
+	for _, history := range [][]Happening{{stay, within}, {after, stay}, {short}} {
+		if _, err := PlayHistory(t.Context(), history); flex.KindOf(err) != flex.Invalid {
+			t.Errorf("%+v is played: %v", history, err)
+		}
+	}
+
+	beside := within
+	beside.Charger = 1
+	if err := valid([]Happening{stay, beside}); err != nil {
+		t.Errorf("two cars at two chargers: %v", err)
+	}
+}
+
+// The laws are held once for each noon, for one too before which flexd is killed and after which it is back.
+func TestRandomHomes_KilledBeforeNoon(t *testing.T) {
+	evening := autumnDay.Start().Add(18 * time.Hour)
+	stay := Happening{Kind: Stay, Home: "car0", KW: 7.4, Need: 10, From: evening, To: evening.Add(14 * time.Hour)}
+	noon := evening.Truncate(24 * time.Hour).Add(36 * time.Hour)
+	death := Happening{Kind: Kill, From: noon.Add(-15 * time.Minute), To: noon.Add(-15 * time.Minute), Share: 0.5}
+	for _, history := range [][]Happening{{stay}, {stay, death}} {
+		noons := 0
+		if _, err := playHistory(t.Context(), history, func(string) { noons++ }); err != nil {
+			t.Fatal(err)
+		}
+		if noons != 3 {
+			t.Errorf("of %d happenings the laws are held at %d noons of 3", len(history), noons)
+		}
+	}
 }
 
 // One seed has one outcome, of six homes too: with a cap, by which cars of one need come in the order of their

@@ -51,8 +51,9 @@ type whole struct {
 	weather  *weather
 	heat     heatSums
 	began    time.Time
-	unheated bool // the heaters were removed
-	supplied bool // whether any home has a main fuse or a battery
+	noonHeld time.Time // the last noon for which the laws were held, or when the history began
+	unheated bool      // the heaters were removed
+	supplied bool      // whether any home has a main fuse or a battery
 	cap      fleetCap
 	caps     []flex.Span // when there is one
 	happened time.Time   // when something last happened
@@ -154,6 +155,41 @@ func valid(history []Happening) error {
 		}
 	}
 
+	return apart(history)
+}
+
+// apart is an error if a stay ends before its car can be ready, or if two cars are at one charger.
+func apart(history []Happening) error {
+	stays := slices.DeleteFunc(slices.Clone(history), func(h Happening) bool { return h.Kind != Stay })
+	slices.SortStableFunc(stays, func(a, b Happening) int {
+		return a.From.Compare(b.From)
+	})
+
+	until := map[string]time.Time{}
+	for _, h := range stays {
+		name := fmt.Sprintf("charger %d of %s", h.Charger, h.Home)
+		from := h.From.Format(time.RFC3339)
+		if !h.ready().After(h.From) {
+			return flex.Fail(
+				flex.Invalid,
+				"the stay at %s from %s lasts an hour or less: its car is to be ready an hour before it leaves",
+				name,
+				from,
+			)
+		}
+
+		if !h.From.After(until[name]) {
+			return flex.Fail(
+				flex.Invalid,
+				"a car comes to %s at %s, before the one that is there has left",
+				name,
+				from,
+			)
+		}
+
+		until[name] = h.To
+	}
+
 	return nil
 }
 
@@ -246,7 +282,7 @@ func newWhole(url string, history []Happening) (*whole, error) {
 
 	start := flex.DayAt(first.From).Start()
 	w.now.Store(&start)
-	w.began = start
+	w.began, w.noonHeld = start, start
 	w.settings = app.Settings{
 		Database:              url,
 		Keys:                  keys,

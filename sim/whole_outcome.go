@@ -128,11 +128,14 @@ func (w *whole) checkFuse(
 }
 
 // checkDay holds, at noon of each day, the laws that hold at any time: those of the store, and that a
-// balance is the sum of its transactions.
+// balance is the sum of its transactions. A flexd that is killed before noon may be back after it.
 func (w *whole) checkDay(ctx context.Context) error {
-	if !w.time().Equal(w.time().Truncate(24 * time.Hour).Add(12 * time.Hour)) {
+	noon := w.time().Truncate(24 * time.Hour).Add(12 * time.Hour)
+	if w.time().Before(noon) || !w.noonHeld.Before(noon) {
 		return nil
 	}
+
+	w.noonHeld = noon
 
 	if w.noon != nil {
 		w.noon()
@@ -210,6 +213,8 @@ func (w *whole) outcome(ctx context.Context) (Outcome, error) {
 
 		w.broke(broken...)
 		w.broke(sessionsBroken(name, w.homes[name].sessions, booked)...)
+		read, halfHours := w.read(w.homes[name])
+		w.broke(energyBroken(name, read, halfHours, booked)...)
 		lines = append(
 			lines,
 			fmt.Sprintf("%s has %v of %d", name, sumOf(booked), len(booked)),
@@ -284,6 +289,46 @@ func sessionsBroken(
 		sessions,
 		home,
 		len(credited),
+	)}
+}
+
+// read is what the meters of a home's chargers showed, in kWh, and in how many half-hours.
+func (w *whole) read(h *household) (float64, int) {
+	kWh, halfHours := 0.0, 0
+	for _, c := range h.chargers {
+		for _, e := range w.metered[c.asset] {
+			kWh += e
+			halfHours++
+		}
+	}
+
+	return kWh, halfHours
+}
+
+// energyBroken holds the law that a home's sessions are credited with no more than its chargers' meters read, each
+// half-hour in whole watt-hours. Less may be credited: a meter's reading that cannot be is held back.
+func energyBroken(
+	home string,
+	read float64,
+	halfHours int,
+	booked []client.TransactionDatumResponse,
+) []string {
+	credited := 0.0
+	for _, x := range booked {
+		if x.CreditableKWh != nil {
+			credited += *x.CreditableKWh
+		}
+	}
+
+	if credited <= read+float64(halfHours+1)/1000 {
+		return nil
+	}
+
+	return []string{fmt.Sprintf(
+		"energy: sessions of %s are credited with %.3f kWh, and its chargers drew %.3f",
+		home,
+		credited,
+		read,
 	)}
 }
 

@@ -98,6 +98,7 @@ func TestCell_Reseal(t *testing.T) {
 		{"audit list" + there, exitDone, "reseal secrets"},
 		{"halt trouble --preview" + cells, exitDone, "It would stop"},
 		{"halt trouble" + cells, exitDone, "pushes go on in the cells north"},
+		{"halt trouble" + there + cells, exitDone, "pushes go on in the cells home"},
 	} {
 		if code, out := flexd(step.line); code != step.code || !strings.Contains(out, step.want) {
 			t.Errorf("%s: %d %s", step.line, code, out)

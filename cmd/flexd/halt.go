@@ -143,16 +143,24 @@ func (o *halt) Run(ctx context.Context, c console) error {
 	return err
 }
 
-// warnOfCells says which cells are not halted, where a halt is of more than one organisation: it is about one database.
+// warnOfCells says which cells this does not halt, where a halt is of more than one organisation: it is about one database.
 func (o *halt) warnOfCells(c console, scope delivery.HaltScope) {
 	if len(o.Cells) == 0 || !scope.Org.IsZero() {
 		return
 	}
 
+	// Who halts one cell after the other, by --database, may still name all: then it is home that goes on.
+	others := slices.Sorted(maps.Keys(o.Cells))
+	for i, name := range others {
+		if o.Cells[name] == o.Database {
+			others[i] = homeCell
+		}
+	}
+
 	fmt.Fprintf(
 		c.err,
 		"warning: this is of the database of --database alone, and pushes go on in the cells %s: halt each with --database URL.\n",
-		strings.Join(slices.Sorted(maps.Keys(o.Cells)), ", "),
+		strings.Join(others, ", "),
 	)
 }
 

@@ -163,6 +163,8 @@ func (s *settleAgain) repair(
 	again reward.Again,
 ) error {
 	var r reward.Repaired
+	begun := false
+
 	err := s.actOnWith(
 		ctx,
 		flex.AuditEntry{
@@ -171,11 +173,16 @@ func (s *settleAgain) repair(
 			Detail:  fmt.Sprintf("%s to %s", again.From, again.To),
 		},
 		func(h *app.App, org flex.Org) error {
+			begun = true
+
 			var err error
 			r, err = h.Reward.Repair(ctx, org.ID, again)
 			return err
 		},
 	)
+	if !begun {
+		return err
+	}
 
 	return errors.Join(err, s.printRepaired(c, r))
 }

@@ -60,6 +60,7 @@ var ofOne = []operations.Kind{
 	operations.OrderUnmet,
 	operations.LimitLinkLost,
 	operations.OpenADRSilent,
+	operations.PayoutWaiting,
 }
 
 func (s *Server) alerts(r *request) (view, error) {

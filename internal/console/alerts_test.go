@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"testing"
 
+	"flexd/internal/console"
 	"flexd/internal/delivery"
 	"flexd/internal/operations"
 	"flexd/internal/store"
@@ -65,6 +66,18 @@ func TestAlerts(t *testing.T) {
 			}
 		}
 	})
+}
+
+// An alert of all organisations does not lead to the list of one of them, which need not be whose it is.
+func TestAlerts_SeeOfAll(t *testing.T) {
+	for kind, want := range map[operations.Kind]string{
+		operations.PayoutWaiting: "/console/fleet#payout_waiting",
+		operations.Waiting:       "/console/deliveries?late=yes",
+	} {
+		if got := console.AlertSee(kind); got != want {
+			t.Errorf("%s leads to %s, want %s", kind, got, want)
+		}
+	}
 }
 
 func TestBrowser_Alerts(t *testing.T) {

@@ -343,6 +343,9 @@ func TestAsset_WhatIf(t *testing.T) {
 		if got := d.page(path); !strings.Contains(got, "data-answer") || strings.Contains(got, `kWh">2`) {
 			t.Error("an answer that was not asked for")
 		}
+		// The form has the deadline by the clocks that its answer takes it by.
+		s.event(plain, control.Event{Kind: control.TariffUpdate, Tariff: &flex.Tariff{OffPeak: "00:30-05:30", Zone: "Europe/Berlin", Type: flex.DualRate}})
+		d.wants(d.page(path), "Ready by, in Europe/Berlin", `name="ready_by" type="time" value="07:00"`)
 	})
 }
 

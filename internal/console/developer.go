@@ -279,10 +279,11 @@ func (s *Server) advance(r *request) (view, error) {
 	text := r.PostFormValue("to")
 	to, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		to, err = time.ParseInLocation("2006-01-02T15:04", text, flex.London)
-		if err != nil {
-			return view{}, flex.Fail(flex.Malformed, "%q is no instant", text)
-		}
+		to, err = londonTime(text)
+	}
+
+	if err != nil {
+		return view{}, err
 	}
 
 	now, _, err := s.Clock.Clock(r.Context(), org)

@@ -3,6 +3,8 @@ package console
 import (
 	"flexd/internal/access"
 	"flexd/internal/control"
+	"flexd/internal/flex"
+	"flexd/internal/operations"
 )
 
 // Sorted files of deliveries are in several parts, and are sorted several times, with few rows.
@@ -23,6 +25,11 @@ func Surface() []SurfaceRoute {
 		routes = append(routes, SurfaceRoute{rt.pattern, rt.public, rt.needs, rt.permission()})
 	}
 	return routes
+}
+
+// AlertSee is where an alert of all organisations leads.
+func AlertSee(kind operations.Kind) string {
+	return (&alertsPage{}).See(flex.Alert{Kind: string(kind)})
 }
 
 // BatteryReasons are the reasons that the page of a battery gives for its plan, line by line.

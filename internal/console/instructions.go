@@ -176,6 +176,11 @@ func readInstruction(r *request) (instructionForm, control.Order, error) {
 
 // target reads what is asked for.
 func (f *instructionForm) target(in *control.Order) error {
+	// an empty field would be a limit of nothing
+	if f.KW == "" {
+		return flex.Fail(flex.Malformed, "give the power in kW")
+	}
+
 	watts, err := number(f.KW, "the power in kW", 1e7)
 	if err != nil {
 		return err
@@ -207,11 +212,21 @@ func (f *instructionForm) target(in *control.Order) error {
 	return nil
 }
 
-// londonTime reads an instant of a form.
+// londonTime reads an instant of a form. A time that the clocks leave out when they go forward is none: it would be
+// taken for another one.
 func londonTime(text string) (time.Time, error) {
-	at, err := time.ParseInLocation("2006-01-02T15:04", text, flex.London)
+	const layout = "2006-01-02T15:04"
+	at, err := time.ParseInLocation(layout, text, flex.London)
 	if err != nil {
 		return at, flex.Fail(flex.Malformed, "%q is no instant", text)
+	}
+
+	if asked, _ := time.Parse(layout, text); at.Format(layout) != asked.Format(layout) {
+		return at, flex.Fail(
+			flex.Malformed,
+			"there is no %s: the clocks go forward then, by an hour",
+			text,
+		)
 	}
 
 	return at.UTC(), nil

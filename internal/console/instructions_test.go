@@ -44,7 +44,10 @@ func TestInstructions(t *testing.T) {
 		d.post("/console/instructions/send", s.peakForm(url.Values{"typed": {"send"}, "kind": {"more"}, "unfair": {"on"}, "price": {"80"}}))
 
 		list := d.page("/console/instructions")
-		d.wants(list, "3 instructions", "not above 500 kW", "5 kW more", "3 instructions on this page bind.")
+		d.wants(list, "3 instructions", "not above 500 kW", "5 kW more", "3 instructions bind.")
+		older := list[strings.LastIndex(list, `<a href="/console/instructions/0`):]
+		before := strings.TrimPrefix(d.link(older, "/console/instructions/"), "/console/instructions/")
+		d.wants(d.page("/console/instructions?before="+before), "Emergency stop", "3 instructions bind.")
 		if n := strings.Count(d.page("/console/instructions.csv"), "\n"); n != 4 {
 			t.Errorf("%d lines of CSV", n)
 		}
@@ -70,6 +73,15 @@ func TestInstructions(t *testing.T) {
 			if a := d.do("POST", "/console/instructions/preview", s.peakForm(url.Values{name: {value}})); a.status != http.StatusBadRequest {
 				t.Errorf("%s=%q: %d", name, value, a.status)
 			}
+		}
+		for _, kw := range []string{"", " "} { // not above nothing
+			if a := d.do("POST", "/console/instructions/preview", s.peakForm(url.Values{"kind": {"limit"}, "kw": {kw}})); a.status != http.StatusBadRequest {
+				t.Errorf("a limit of %q kW: %d", kw, a.status)
+			}
+		}
+		skipped := d.do("POST", "/console/instructions/preview", s.peakForm(url.Values{"from": {"2026-03-29T01:30"}, "to": {"2026-03-29T03:00"}}))
+		if skipped.status != http.StatusBadRequest || !strings.Contains(skipped.body, "There is no 2026-03-29T01:30") {
+			t.Errorf("a time that the clocks leave out: %d %s", skipped.status, skipped.body)
 		}
 		if a := d.do("POST", "/console/instructions/preview", s.peakForm(url.Values{"group": {"feeder"}})); a.status != http.StatusNotFound {
 			t.Errorf("a group that there is not: %d", a.status)

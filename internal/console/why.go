@@ -175,7 +175,8 @@ func factOf(in control.Input) fact {
 // whatIf is what would be planned if something were otherwise.
 type whatIf struct {
 	Need    flex.WattHours // the form's values
-	ReadyBy string         // HH:MM
+	ReadyBy string         // HH:MM, as the clocks of Zone show it
+	Zone    string         // of the tariff; "" for London
 	Power   flex.Watts
 	Peak    bool
 	NeedMax float64 // kWh
@@ -243,14 +244,16 @@ func supposed(q url.Values, p *control.Past) *whatIf {
 	e := &p.Charging.Current.From
 	w := &whatIf{
 		Need:    e.Need,
-		ReadyBy: "07:00",
 		Power:   e.Power,
 		Peak:    e.MayChargePeak,
 		NeedMax: needMax,
 	}
 
-	if !e.ReadyBy.IsZero() {
-		w.ReadyBy = clockText(e.ReadyBy)
+	// the question is asked by the clocks of the tariff, and its field takes a time without a zone
+	wall, zone := p.QuestionReadyBy()
+	w.ReadyBy = wall.String()[:len("07:00")]
+	if zone.String() != flex.London.String() {
+		w.Zone = zone.String()
 	}
 
 	if w.Power == 0 && p.Asset.Power != nil {

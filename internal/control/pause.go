@@ -223,6 +223,9 @@ func endOf(blocks []flex.Span) time.Time {
 	return end
 }
 
+// aheadMost is how far ahead charging is counted: lengths of thousands of years, which a schedule may have, have no sum.
+const aheadMost = 366 * 24 * time.Hour
+
 // canPause reports whether a charge can spare a settlement period of what is ahead of it:
 // some charging must be left, and the energy that is known to be needed.
 func canPause(
@@ -233,7 +236,7 @@ func canPause(
 ) bool {
 	ahead := -flex.HalfHour
 	for _, b := range blocks {
-		ahead += b.Meet(flex.Span{From: now, To: b.To}).Len()
+		ahead += b.Meet(flex.Span{From: now, To: now.Add(aheadMost)}).Len()
 	}
 	left := flex.WattHours(int64(power) * int64(ahead/time.Second) / 3600)
 

@@ -203,6 +203,22 @@ func TestPlugInSchedule_Endless(t *testing.T) {
 			t.Errorf("got %v, want %v", got, want)
 		}
 	})
+
+	// Behind another block, too: what is ahead in all is more than a duration holds.
+	one(t, "2025-06-27T21:50:00Z", func(h *fixture) {
+		h.publish("2025-06-27T22:00:00Z", dearAt(6, 90)...)
+		first := block{StartTimestamp: "2025-06-27T22:00:00Z", EndTimestamp: "2025-06-27T23:00:00Z"}
+		start, end := "2025-06-28T00:00:00Z", "9999-12-31T23:59:59Z"
+
+		want := []block{
+			first,
+			{StartTimestamp: start, EndTimestamp: "2025-06-28T01:00:00Z"},
+			{StartTimestamp: "2025-06-28T01:30:00Z", EndTimestamp: end},
+		}
+		if got := h.ask(first, block{StartTimestamp: start, EndTimestamp: end}); !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	})
 }
 
 // A pause leaves the energy that is known to be needed.

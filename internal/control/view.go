@@ -235,7 +235,7 @@ type InstructionsView struct {
 	Orgs   []flex.Org
 	Org    flex.OrgID // zero if there is none
 	Lines  []InstructionLine
-	Active int // of the lines
+	Active int // that bind, on whatever page they stand
 	Total  int
 	Next   flex.InstructionID // the page that follows; zero after the last
 }
@@ -307,12 +307,15 @@ func (s *Service) InstructionsOf(
 		v.Total, v.Next = page.Total, page.Next
 
 		for _, in := range page.Instructions {
-			line := instructionLine(&in, StateOf(&in, page.At))
-			v.Lines = append(v.Lines, line)
-			if line.Binds() {
-				v.Active++
-			}
+			v.Lines = append(v.Lines, instructionLine(&in, StateOf(&in, page.At)))
 		}
+
+		if err != nil {
+			return err
+		}
+
+		active, err := tx.ActiveInstructions(ctx)
+		v.Active = len(active)
 
 		return err
 	})

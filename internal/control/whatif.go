@@ -299,6 +299,18 @@ func asIfPluggedIn(
 	return c, nil
 }
 
+// QuestionReadyBy is the deadline of the schedule in force as a question has it, by the clocks of the tariff's zone; the
+// default without one.
+func (p *Past) QuestionReadyBy() (flex.WallTime, *time.Location) {
+	e := &p.Charging.Current.From
+	zone := zoneOf(e.Tariff)
+	if e.ReadyBy.IsZero() {
+		return DefaultReadyBy, zone
+	}
+
+	return wallOf(flex.Intent{ReadyBy: e.ReadyBy}, zone), zone
+}
+
 // trigger is why the asset would be planned again: other prices alone are the market's, and that
 // they did not change for a while is supposed as well; all else is asked for.
 func (q *Question) trigger() Trigger {

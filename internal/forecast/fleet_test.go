@@ -94,6 +94,20 @@ func TestFleetHistory_Ahead(t *testing.T) {
 	}
 }
 
+// TestFleetHistory_AheadIsJudged: what is said of a day beforehand is what it is judged by when it is over, to the bit.
+func TestFleetHistory_AheadIsJudged(t *testing.T) {
+	h, day := made(9, 80, 30, 2)
+	for _, k := range Kinds {
+		judged := h.Ahead(k, day, dayClass).Judged.Past
+		for _, d := range judged[len(judged)-20:] {
+			said := h.Ahead(k, d.Day, dayClass).KW
+			if !slices.Equal(said, d.KW) {
+				t.Errorf("%v of %v: said %v, judged %v", k, d.Day, said, d.KW)
+			}
+		}
+	}
+}
+
 // TestFleetHistory_AheadKeepsOrder: surer is never more, and nothing is negative.
 func TestFleetHistory_AheadKeepsOrder(t *testing.T) {
 	h, day := made(3, 60, 20, 1)

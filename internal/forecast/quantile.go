@@ -85,7 +85,9 @@ func (h *FleetHistory) Ahead(
 	q := newQuantiles(m)
 
 	for i := warmUp; i <= last; i++ {
+		// Nothing is said of a day that is not over, but what the days before it missed corrects what is said next.
 		if i >= n && i < last {
+			q.correct(min(i-Unended, n) - 1)
 			continue
 		}
 

@@ -76,7 +76,7 @@ func (l *speech) chart(periods []reward.Period) template.HTML {
 				`<text x="%d" y="%d">%s</text>`,
 				x,
 				chartHeight+chartFoot-4,
-				p.Start.In(flex.London).Format("15:04"),
+				clockIn(p.Start, flex.London),
 			)
 		}
 	}

@@ -16,6 +16,11 @@ func TestChart(t *testing.T) {
 	if strings.Count(got, "<rect") != 3 || !strings.Contains(got, ">17:00<") || !strings.Contains(got, `height="120"/>`) || !strings.Contains(got, `height="15"/>`) {
 		t.Errorf("got %s", got)
 	}
+	second := time.Date(2026, 10, 25, 1, 0, 0, 0, time.UTC) // 01:00 for the second time
+	got = string(speeches[0].chart([]reward.Period{{Start: second, Baseline: e(921), Metered: e(120)}}))
+	if !strings.Contains(got, ">01:00 GMT<") {
+		t.Errorf("the hour that comes twice: %s", got)
+	}
 	for _, none := range [][]reward.Period{nil, {{Start: at, Metered: e(5)}}, {{Start: at, Baseline: e(0), Metered: e(0)}}} {
 		if got := speeches[0].chart(none); got != "" {
 			t.Errorf("nothing to compare: %s", got)

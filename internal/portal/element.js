@@ -113,8 +113,17 @@ class FlexdHousehold extends HTMLElement {
     return node
   }
 
+  // clock is the time of day in London. In the hour that comes twice, the zone's name says which of the two it is.
   clock(at) {
-    return new Intl.DateTimeFormat(this.language, {hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: "Europe/London"}).format(new Date(at))
+    const form = {hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: "Europe/London"}
+    const clock = new Intl.DateTimeFormat(this.language, form)
+    const moment = new Date(at)
+    const text = clock.format(moment)
+    const twice = [-3_600_000, 3_600_000].some((step) => clock.format(new Date(moment.getTime() + step)) === text)
+    if (!twice) return text
+
+    const parts = new Intl.DateTimeFormat("en-GB", {...form, timeZoneName: "short"}).formatToParts(moment)
+    return `${text} ${parts.find(({type}) => type === "timeZoneName").value}`
   }
 
   number(value) { return new Intl.NumberFormat(this.language, {maximumFractionDigits: 1}).format(value) }

@@ -110,6 +110,20 @@ func (e *evening) wish(t *testing.T, pairs ...string) (int, string) {
 	return e.post(t, e.page+"/wish", append([]string{"asset", e.asset.String()}, pairs...)...) // a later pair counts
 }
 
+// All times of a car are by the clocks of its tariff, also until when it charges at once.
+func TestHousehold_OtherZone(t *testing.T) {
+	eachEvening(t, func(t *testing.T, e *evening) {
+		e.plugIn(t)
+		there := control.Event{Kind: control.TariffUpdate, Tariff: &flex.Tariff{Zone: "Europe/Berlin", Type: "single_rate"}}
+		if err := e.control.Event(t.Context(), e.org, e.asset, there); err != nil {
+			t.Fatal(err)
+		}
+
+		status, page := e.wish(t, "act", "now", "hours", "2")
+		want(t, status, page, 200, "It charges 19:00 to 21:00,", "It charges at once until 21:00.")
+	})
+}
+
 func TestHousehold_Evening(t *testing.T) {
 	eachEvening(t, func(t *testing.T, e *evening) {
 		status, page := e.get(t, e.page)

@@ -35,7 +35,7 @@ var figures = template.FuncMap{
 	"energy": func(e flex.WattHours) string { return kwh(&e) },
 	"brief":  short,
 	"stamp":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"hm":     func(t time.Time) string { return clockIn(t, flex.London) },
+	"hm":     clockIn,
 
 	"capital": capital,
 	"dial":    dial,

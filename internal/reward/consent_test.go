@@ -172,6 +172,33 @@ func TestConsent_KnownLater(t *testing.T) {
 	})
 }
 
+// A consent of before has a session credited that nobody waited for any more, also of a charger that is gone.
+func TestConsent_SessionLongOver(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		y.noConsent(t)
+		y.charge(t, "2026-01-14 22:00", "2026-01-14 23:00")
+		y.read(t, "2026-01-14 22:00", 1, 1)
+		y.now = y.now.Add(reward.CloseAfter + time.Hour)
+		if got := y.history(t); got != "" {
+			t.Fatalf("without consent: %s", got)
+		}
+
+		y.write(t, func(ctx context.Context, tx *store.Tx) error {
+			s, err := tx.Site(ctx, y.site)
+			if err != nil {
+				return err
+			}
+
+			s.ConsentAt = clock("2026-01-14 00:00")
+			return tx.UpdateSite(ctx, s, "")
+		})
+		if got := y.history(t); got != "flex event 4p for 2000 Wh" {
+			t.Errorf("with a consent of before: %s", got)
+		}
+	})
+}
+
 // Registers that were read within two consents tell nothing of a time between them, and a power
 // that began before the consent nothing at all.
 func TestConsent_WithinAHalfHour(t *testing.T) {

@@ -208,6 +208,53 @@ func TestPlayed_SeveralBeside(t *testing.T) {
 	})
 }
 
+// What a car buys back for what it gave earns nothing, though it counts at the charger, whatever is settled first: 10 kWh
+// replace 8.1 that were given. What the car took beyond the charger bears it first.
+func TestPlayed_GivenAtItsCharger(t *testing.T) {
+	from := clock("2026-01-14 22:00")
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		h := newHome(t, url, 1, 100)
+		for i, tt := range []struct {
+			name         string
+			chargerFirst bool
+			car          []float64
+			want         int
+		}{
+			{"the car's end comes first", false, []float64{3, 3, 3}, 0},
+			{"the charger's end comes first", true, []float64{3, 3, 3}, 0},
+			{"the car is not read", true, nil, 0},
+			{"the car took more", false, []float64{3.6, 3.6, 3.6}, 2},
+		} {
+			car, charger := h.carAndCharger(t, tt.name, byte(100+i), from)
+			h.took(charger, from, 3, 3, 3)
+			end := from.Add(90 * time.Minute)
+			if tt.chargerFirst {
+				h.ends(charger, end)
+				h.jobs()
+			}
+
+			h.ends(car, end)
+			h.exec(t, `UPDATE reckoning SET given_wh = 8100 WHERE asset_id = $1`, car.Bytes())
+			h.took(car, from, tt.car...)
+			h.jobs()
+			if !tt.chargerFirst {
+				h.ends(charger, end)
+			}
+
+			h.now = from.Add(48 * time.Hour)
+			h.jobs()
+			want := ""
+			if tt.want > 0 {
+				want = fmt.Sprintf("rewards_expense %d, rewards_payable -%d", tt.want, tt.want)
+			}
+			if got := h.owes(); got != want {
+				t.Errorf("%s: in the books %q, want %q", tt.name, got, want)
+			}
+		}
+		h.sound(t)
+	})
+}
+
 // carAndCharger goes on with a home of a car and a charger that are plugged in from an instant on.
 func (h *home) carAndCharger(t *testing.T, name string, n byte, from time.Time) (car, charger flex.AssetID) {
 	h.t = t

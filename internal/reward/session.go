@@ -144,7 +144,7 @@ func settleSession(
 
 		revision = o.revision(&r.Progress)
 		if r.Paired {
-			if err := carsAgain(ctx, tx, r); err != nil {
+			if err := besideAgain(ctx, tx, r, revision != nil); err != nil {
 				return nil, err
 			}
 		}
@@ -221,6 +221,11 @@ func charged(
 	}
 
 	others, err := elsewhere(ctx, tx, &r, days, time.Time{})
+	if err != nil {
+		return 0, 0, time.Time{}, err
+	}
+
+	back, err := allBoughtBack(ctx, tx, &r, time.Time{})
 
 	var energy flex.WattHours
 	var known int
@@ -235,7 +240,7 @@ func charged(
 		}
 	}
 
-	return max(0, energy-boughtBack(&r)), known, missing, err
+	return max(0, energy-back), known, missing, err
 }
 
 // boughtBack is what a car takes for what it gave, at what is assumed to be lost.

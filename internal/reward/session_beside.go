@@ -100,25 +100,130 @@ func addBeside(
 	return err
 }
 
-// carsAgain has the sessions of a site's other cars settled again that ran beside one which was settled, and
-// count after it. What is read of it may change their credit where its own stays.
-func carsAgain(
+// allBoughtBack is what is not credited of a session because it replaces what was given: by its own car, and at a charger
+// what cars of its site gave by schedules of their own, as far as these took no more than the chargers gave.
+func allBoughtBack(
 	ctx context.Context,
 	tx *store.Tx,
 	r *store.SessionSettlement,
+	knownAt time.Time,
+) (flex.WattHours, error) {
+	back := boughtBack(r)
+	if !r.Paired || r.Kind != flex.Charger {
+		return back, nil
+	}
+
+	sessions, err := tx.SessionsBeside(ctx, r)
+	if err != nil {
+		return 0, err
+	}
+
+	for i := range sessions {
+		car := &sessions[i]
+		if car.Kind != flex.ElectricVehicle || car.Given == 0 {
+			continue
+		}
+
+		part, err := boughtBackAt(ctx, tx, r.SessionID, car, knownAt)
+		if err != nil {
+			return 0, err
+		}
+
+		back += part
+	}
+
+	return back, nil
+}
+
+// boughtBackAt is how much of what a car bought back is taken off one session of a charger: what the car's own credit does not
+// bear, off the chargers' sessions beside it one after the other, so that it is taken off once.
+func boughtBackAt(
+	ctx context.Context,
+	tx *store.Tx,
+	charger flex.SessionID,
+	car *store.SessionSettlement,
+	knownAt time.Time,
+) (flex.WattHours, error) {
+	own, err := counted(ctx, tx, car, knownAt)
+	rest := max(0, boughtBack(car)-own)
+	if err != nil || rest == 0 {
+		return 0, err
+	}
+
+	sessions, err := tx.SessionsBeside(ctx, car)
+	if err != nil {
+		return 0, err
+	}
+
+	for i := range sessions {
+		s := &sessions[i]
+		if s.Kind != flex.Charger {
+			continue
+		}
+
+		given, err := counted(ctx, tx, s, knownAt)
+		if err != nil {
+			return 0, err
+		}
+
+		part := min(rest, given)
+		if s.SessionID == charger {
+			return part, nil
+		}
+
+		rest -= part
+	}
+
+	return 0, nil
+}
+
+// counted is what counts of a session's half-hours that are read, before anything that was bought back.
+func counted(
+	ctx context.Context,
+	tx *store.Tx,
+	r *store.SessionSettlement,
+	knownAt time.Time,
+) (flex.WattHours, error) {
+	periods, days, err := sessionReadings(ctx, tx, *r, knownAt)
+	if err != nil {
+		return 0, err
+	}
+
+	others, err := elsewhere(ctx, tx, r, days, knownAt)
+
+	var sum flex.WattHours
+	for _, p := range periods {
+		if e, read := energyIn(days, p); read {
+			sum += e - others[p]
+		}
+	}
+
+	return sum, err
+}
+
+// besideAgain has the sessions of a site's other cars settled again that ran beside one which was settled, and
+// count after it. What is read of it may change their credit where its own stays. Of a car that gave, whose own credit is new, the
+// chargers' are settled again too: they bear what it does not. Theirs change nothing of it, so that this ends.
+func besideAgain(
+	ctx context.Context,
+	tx *store.Tx,
+	r *store.SessionSettlement,
+	changed bool,
 ) error {
 	sessions, err := tx.SessionsBeside(ctx, r)
 	if err != nil {
 		return err
 	}
 
-	var cars []flex.SessionID
+	var again []flex.SessionID
 	for _, s := range sessions {
 		before := r.Kind != flex.ElectricVehicle || compareIDs(r.AssetID, s.AssetID) < 0
-		if s.Kind == flex.ElectricVehicle && before {
-			cars = append(cars, s.SessionID)
+		after := s.Kind == flex.ElectricVehicle && before
+		bears := s.Kind == flex.Charger && r.Given > 0
+		if after || bears && changed {
+			again = append(again, s.SessionID)
 		}
 	}
 
-	return tx.SettleAgain(ctx, cars)
+	return tx.SettleAgain(ctx, again)
 }

@@ -441,24 +441,13 @@ func (l *Line) addSessionPeriods(
 		l.Periods = append(l.Periods, line)
 	}
 
-	var notes []string
-	if other > 0 {
-		sum -= other
-		notes = append(notes, fmt.Sprintf(
-			"%s kWh were charged at your charger, and are credited there.",
-			kwhText(other),
-		))
+	back, err := allBoughtBack(ctx, tx, &r, l.At)
+	if err != nil {
+		return err
 	}
 
-	if back := boughtBack(&r); back > 0 {
-		sum = max(0, sum-back)
-		notes = append(notes, fmt.Sprintf(
-			"%s kWh were bought back for what the car gave: they earn nothing.",
-			kwhText(back),
-		))
-	}
-
-	l.Note = strings.Join(notes, " ")
+	sum = max(0, sum-other-back)
+	l.Note = sessionNotes(other, back)
 
 	if sum != total {
 		l.Periods = nil
@@ -466,6 +455,26 @@ func (l *Line) addSessionPeriods(
 	}
 
 	return nil
+}
+
+// sessionNotes say what of a session's energy counts at the chargers, and what was bought back.
+func sessionNotes(other, back flex.WattHours) string {
+	var notes []string
+	if other > 0 {
+		notes = append(notes, fmt.Sprintf(
+			"%s kWh were charged at your charger, and are credited there.",
+			kwhText(other),
+		))
+	}
+
+	if back > 0 {
+		notes = append(notes, fmt.Sprintf(
+			"%s kWh were bought back for what the car gave: they earn nothing.",
+			kwhText(back),
+		))
+	}
+
+	return strings.Join(notes, " ")
 }
 
 // wholeTerms are those of a session: it is credited by its rate alone.

@@ -414,7 +414,7 @@ func (s *Service) SetTerms(
 		}
 
 		from = day
-		return tx.LookAgainWaiting(ctx)
+		return tx.LookAgainWaiting(ctx, day.Start())
 	})
 
 	return from, err

@@ -76,6 +76,27 @@ func (y *fixture) again(t *testing.T, day flex.Day, known time.Time) store.Run {
 	return run
 }
 
+// A rate that counts from the beginning is that of sessions too which were read and earned nothing until then.
+func TestTerms_FromTheBeginning(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		for _, step := range []struct{ rate, want string }{{"0", ""}, {"2", "flex event 20p for 10000 Wh"}} {
+			if from, err := y.agree(t, flex.Day{}, "credit_pence_per_kwh="+step.rate); err != nil || from != (flex.Day{}) {
+				t.Fatalf("a rate of %s from %s: %v", step.rate, from, err)
+			}
+
+			if step.rate == "0" {
+				y.charge(t, "2026-01-14 18:00", "2026-01-14 19:00")
+				y.read(t, "2026-01-14 18:00", 5, 5)
+			}
+
+			if got := y.history(t); got != step.want {
+				t.Errorf("at a rate of %s: %q", step.rate, got)
+			}
+		}
+	})
+}
+
 // A term has the value of its newest day; the terms of one day do not touch those of another;
 // and a default is a value too.
 func TestTerms_History(t *testing.T) {

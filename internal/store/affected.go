@@ -305,10 +305,13 @@ func (tx *Tx) markConsented(
 		return err
 	}
 
+	// One that was given up for want of a consent, whose asset may be gone, waits for none; nothing was posted of it.
 	_, err = tx.exec(
 		ctx,
-		`UPDATE reckoning SET look_at = 0 WHERE session_id IN (SELECT r.session_id FROM asset a JOIN reckoning r ON r.asset_id = a.id
-		WHERE a.org_id = $1 AND a.site_id = $2 AND r.look_at IS NOT NULL AND r.to_at <= $3
+		`UPDATE reckoning SET look_at = 0 WHERE session_id IN (SELECT r.session_id FROM reckoning r
+		WHERE r.org_id = $1 AND r.asset_id IN (SELECT id FROM asset WHERE org_id = $1 AND site_id = $2
+				UNION ALL SELECT id FROM former_asset WHERE org_id = $1 AND site_id = $2)
+			AND (r.look_at IS NOT NULL OR r.posted = 0) AND r.to_at <= $3 AND r.to_at >= $4
 			AND NOT EXISTS (SELECT 1 FROM session s WHERE s.id = r.session_id AND s.plugged_out_at IS NULL)
 		ORDER BY r.session_id`+strings.Replace(
 			tx.db.d.forUpdate,
@@ -319,6 +322,7 @@ func (tx *Tx) markConsented(
 		tx.org.Bytes(),
 		site.Bytes(),
 		micros(tx.now),
+		micros(given),
 	)
 
 	return err
@@ -358,13 +362,17 @@ func (tx *Tx) LookAgainWithin(
 	return events, sessions, err
 }
 
-// LookAgainWaiting has the sessions settled again that ended and wait for readings or for consent.
-func (tx *Tx) LookAgainWaiting(ctx context.Context) error {
+// LookAgainWaiting has the sessions settled again that ended and wait for readings or for consent, and those that began
+// since an instant and earned nothing on the terms of then: none was posted.
+func (tx *Tx) LookAgainWaiting(ctx context.Context, since time.Time) error {
 	_, err := tx.exec(
 		ctx,
-		`UPDATE reckoning SET look_at = 0 WHERE org_id = $1 AND look_at IS NOT NULL AND to_at <= $2`,
+		`UPDATE reckoning SET look_at = 0 WHERE org_id = $1 AND to_at <= $2
+		AND (look_at IS NOT NULL OR posted = 0 AND from_at >= $3)
+		AND NOT EXISTS (SELECT 1 FROM session s WHERE s.id = reckoning.session_id AND s.plugged_out_at IS NULL)`,
 		tx.org.Bytes(),
 		micros(tx.now),
+		micros(since),
 	)
 
 	return err

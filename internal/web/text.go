@@ -1,6 +1,7 @@
 package web
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -9,8 +10,9 @@ import (
 	"flexd/internal/flex"
 )
 
-// CheckText refuses a request whose address or form has text that no database keeps as it is: it is not UTF-8, or has
-// the character of the number 0. Browsers send neither.
+// CheckText refuses a request whose form cannot be read to its end, or whose address or form has text that no database keeps as it is:
+// it is not UTF-8, or has the character of the number 0. Browsers send neither such text nor a part of a form, but a
+// connection may break within one; without its fields a form may mean something else, such as all where it names a part.
 func CheckText(r *http.Request) error {
 	if !isKept(r.URL.Path) {
 		return flex.Fail(flex.Malformed, "the address is not in UTF-8, or holds a character with the number 0")
@@ -23,9 +25,32 @@ func CheckText(r *http.Request) error {
 		return nil
 	}
 
-	r.PostFormValue("") // reads the form, in either of its encodings
+	if err := readForm(r); err != nil {
+		return err
+	}
 
 	return checkValues(r.PostForm)
+}
+
+// formMemory is how much of a form with files is kept in memory, as package http has it.
+const formMemory = 32 << 20
+
+// readForm reads the form, in either of its encodings. PostFormValue would do so too, and forget what was wrong.
+func readForm(r *http.Request) error {
+	err := r.ParseForm()
+	if err == nil {
+		err = r.ParseMultipartForm(formMemory)
+	}
+
+	if err == nil || errors.Is(err, http.ErrNotMultipart) {
+		return nil
+	}
+
+	if long, is := errors.AsType[*http.MaxBytesError](err); is {
+		return flex.Fail(flex.TooLarge, "a form has at most %d bytes", long.Limit)
+	}
+
+	return flex.Fail(flex.Malformed, "the form could not be read to its end: send it again")
 }
 
 func checkValues(values url.Values) error {

@@ -3,6 +3,7 @@ package crash
 import (
 	"bufio"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -229,7 +230,8 @@ type car struct {
 	intent   float64 // the last that was acknowledged
 	tried    float64 // the last that was sent
 	made     []string
-	halves   int // half-hours whose readings were acknowledged
+	halves   int       // half-hours whose readings were acknowledged
+	since    time.Time // they are those before it, without a gap
 }
 
 // chargers makes n cars at one site.
@@ -272,7 +274,6 @@ func (s *service) use(ctx context.Context, c *car, site client.SiteID, acked *at
 		}
 		return err == nil
 	}
-	start := time.Now().Truncate(flex.HalfHour)
 	for ctx.Err() == nil {
 		switch rand.IntN(5) {
 		case 0:
@@ -292,14 +293,44 @@ func (s *service) use(ctx context.Context, c *car, site client.SiteID, acked *at
 				c.made = append(c.made, name)
 			}
 		case 4:
-			at := start.Add(-time.Duration(c.halves+1) * flex.HalfHour)
-			r, err := api.PostReadings(ctx, []client.ReadingDataPoint{{AssetID: c.asset, Label: client.LabelChargerEnergy, Value: 1.5,
-				StartTimestamp: client.At(at), EndTimestamp: client.At(at.Add(flex.HalfHour))}})
-			if ack(err) && r.Responses[0].Accepted {
-				c.halves++
-			}
+			ack(c.read(ctx, api))
 		}
 	}
+}
+
+// read posts the reading of the half-hour before all that were acknowledged.
+func (c *car) read(ctx context.Context, api *client.Client) error {
+	if c.since.IsZero() {
+		c.since = time.Now().Truncate(flex.HalfHour)
+	}
+
+	at := c.since.Add(-time.Duration(c.halves+1) * flex.HalfHour)
+	r, err := api.PostReadings(ctx, []client.ReadingDataPoint{{AssetID: c.asset, Label: client.LabelChargerEnergy, Value: 1.5,
+		StartTimestamp: client.At(at), EndTimestamp: client.At(at.Add(flex.HalfHour))}})
+	if err == nil && r.Responses[0].Accepted {
+		c.halves++
+	}
+
+	return err
+}
+
+// readings counts those that the store has of a car, past the service: the interface lists none.
+func (s *service) readings(c *car) (n int, err error) {
+	driver, name := "pgx", s.database
+	if path, file := strings.CutPrefix(s.database, "sqlite:"); file {
+		driver, name = "sqlite", "file:"+strings.ReplaceAll(path, "#", "%23")+"?_pragma=busy_timeout(10000)"
+	}
+
+	db, err := sql.Open(driver, name)
+	if err != nil {
+		return 0, err
+	}
+	defer db.Close()
+
+	id := [16]byte(c.asset)
+	err = db.QueryRowContext(s.Context(), `SELECT count(*) FROM reading WHERE asset_id = $1`, id[:]).Scan(&n)
+
+	return n, err
 }
 
 // lost compares what was acknowledged with what the service answers now.
@@ -317,6 +348,9 @@ func (s *service) lost(cars []*car, e *endpoint) (lost []string) {
 			if got := in.Intent.EnergyRequiredKWh; err != nil || got < c.intent || got > c.tried {
 				note("%s: intent %v acknowledged, %v answered, %v", c.external, c.intent, got, err)
 			}
+		}
+		if got, err := s.readings(c); err != nil || got < c.halves {
+			note("%s: %d readings acknowledged, %d there, %v", c.external, c.halves, got, err)
 		}
 		if !c.plugged {
 			continue

@@ -130,6 +130,31 @@ func TestSIGKILL_PlantedLoss(t *testing.T) {
 	}
 }
 
+// A reading that was acknowledged and is taken away is found: readings are a fifth of what a load writes.
+func TestSIGKILL_PlantedLossOfReadings(t *testing.T) {
+	t.Parallel()
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		t.Parallel()
+		s, e := newService(t, url), newEndpoint(t)
+		cars := s.chargers(1, e)
+		defer func() { s.kill(sigKill) }()
+		for range 2 {
+			if err := cars[0].read(t.Context(), s.client(4)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if lost := s.lost(cars, e); len(lost) > 0 || cars[0].halves != 2 {
+			t.Fatalf("before anything was planted %d readings were acknowledged, and lost is %q", cars[0].halves, lost)
+		}
+		if err := storetest.Exec(t, url, `DELETE FROM reading WHERE at = (SELECT max(at) FROM reading)`); err != nil {
+			t.Fatal(err)
+		}
+		if lost := s.lost(cars, e); len(lost) != 1 || !strings.Contains(lost[0], "2 readings acknowledged, 1 there") {
+			t.Errorf("a reading was taken away, and the harness says %q", lost)
+		}
+	})
+}
+
 // The database crashes under load, and the service stays up: it answers 503 meanwhile, and
 // nothing that it acknowledged is gone.
 func TestPostgreSQLRestarted(t *testing.T) {

@@ -135,7 +135,7 @@ func (p *platter) DeviceCharacteristics() vfs.DeviceCharacteristic { return 0 }
 type tally struct{ cuts, acked, lost, corrupt int }
 
 // powerCuts commits into the store's own schema with the pragmas, cuts the power at some
-// commit, and looks for what was acknowledged, over and over on one disk.
+// commit, and looks for what was acknowledged, over and over on one disk. The last cut is looked at too.
 func powerCuts(t *testing.T, seed uint64, cuts int, pragmas []string) (sum tally) {
 	t.Helper()
 	d := &forgetful{random: rand.New(rand.NewPCG(seed, 0)), files: map[string]*platter{}}
@@ -143,7 +143,7 @@ func powerCuts(t *testing.T, seed uint64, cuts int, pragmas []string) (sum tally
 	vfs.Register(name, d)
 	defer vfs.Unregister(name)
 	var acked []string
-	for ; sum.cuts < cuts; sum.cuts++ {
+	for ; ; sum.cuts++ {
 		db, err := open(t, name, pragmas)
 		if err != nil {
 			sum.corrupt++
@@ -158,6 +158,9 @@ func powerCuts(t *testing.T, seed uint64, cuts int, pragmas []string) (sum tally
 			if !kept[n] {
 				sum.lost++
 			}
+		}
+		if sum.cuts == cuts {
+			return sum
 		}
 		acked = acked[:0]
 		for n := range kept {
@@ -174,7 +177,6 @@ func powerCuts(t *testing.T, seed uint64, cuts int, pragmas []string) (sum tally
 		}
 		d.cut() // the process goes down with the power: nothing is closed
 	}
-	return sum
 }
 
 func open(t *testing.T, name string, pragmas []string) (*sqlite3.Conn, error) {

@@ -36,12 +36,14 @@ func TestREADME(t *testing.T) {
 // printed is what the commands print, as measured once, and the rows that are read from it.
 var printed = []struct{ text, row string }{
 	{`    kill_test.go:84: 100 SIGKILLs, 5077 acknowledged requests, ready again within 312ms
+    kill_test.go:84: 117 SIGKILLs, 5263 acknowledged requests, ready again within 290ms
     kill_test.go:161: 100 immediate restarts, 5154 acknowledged requests
     power_test.go:237: 2000 power cuts, 237978 acknowledged commits, 0 lost, 0 corruptions
 `, "100 kills on each engine, 100 crashes of PostgreSQL, 2,000 power cuts: 0 lost"},
 	{"    night_test.go:208: 1000 cars, 4100 pushes, killed at 96 instants\n",
 		"two nights with the clock changes, 1,000 real sessions each, 96 instants: every feasible need met"},
-	{"ev-plain: median            <= 0.5 µs  0.17 µs  met\nbattery-convex: median      <= 4 µs    3.70 µs  met\n",
+	{"ev-plain, 9 samples: excess  every one optimal to 1e-6 p  at most 1.0e-9 p  met\n" +
+		"ev-plain: median            <= 0.5 µs  0.17 µs  met\nbattery-convex: median      <= 4 µs    3.70 µs  met\n",
 		"an EV in 0.2 µs, a battery's day in 3.7 µs"},
 	{`BenchmarkPlugInToPush/rate=200/sqlite-2   1   1.9 p50-ms   6.4 p99-ms
 BenchmarkPlugInToPush/rate=500/sqlite-2   1   2.0 p50-ms   8.1 p99-ms
@@ -67,6 +69,19 @@ func TestFigures(t *testing.T) {
 		if got, err := p.figure("ok  \tflexd/sim\t6.1s\n"); err == nil {
 			t.Errorf("%s: a figure %q of nothing", p.name, got)
 		}
+	}
+}
+
+// TestFigures_Planted: no figure is read where plans are not optimal, or where an engine was left out.
+func TestFigures_Planted(t *testing.T) {
+	plans := strings.Replace(printed[2].text, "1.0e-9 p  met", "0.4 p  MISSED", 1)
+	if got, err := planFigure(plans); err == nil {
+		t.Errorf("plans that are not optimal: %q", got)
+	}
+
+	_, one, _ := strings.Cut(printed[0].text, "\n")
+	if got, err := lostFigure(one); err == nil {
+		t.Errorf("one engine alone: %q", got)
 	}
 }
 

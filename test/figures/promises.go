@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -65,9 +66,10 @@ var promises = []promise{
 	},
 }
 
-// lostFigure counts what was killed and cut. The tests fail if anything was lost.
+// lostFigure counts what was killed and cut. The tests fail if anything was lost. A slow machine may have killed less
+// often on one engine, and a row that speaks of each is of that one.
 func lostFigure(printed string) (string, error) {
-	kills, err := lastNumber(printed, `(\d+) SIGKILLs`)
+	kills, err := leastOfEngines(printed, `(\d+) SIGKILLs`)
 	if err != nil {
 		return "", err
 	}
@@ -106,8 +108,15 @@ func nightFigure(printed string) (string, error) {
 	), nil
 }
 
-// planFigure is the median time of the plainest car and of a battery's day.
+// planFigure is the median time of the plainest car and of a battery's day. The command ends well whatever it measures,
+// so that a plan that is not as near to its optimum as is promised is looked for here.
 func planFigure(printed string) (string, error) {
+	for line := range strings.Lines(printed) {
+		if hasAll(line, []string{"excess", "MISSED"}) {
+			return "", fmt.Errorf("a plan is not as near to its optimum as is promised: %s", line)
+		}
+	}
+
 	var times [2]string
 	for i, family := range []string{"ev-plain", "battery-convex"} {
 		text, err := lastNumber(
@@ -228,6 +237,30 @@ func hasAll(text string, words []string) bool {
 	}
 
 	return true
+}
+
+// leastOfEngines is the least of an expression's groups, which each engine prints once.
+func leastOfEngines(printed, expression string) (string, error) {
+	all := regexp.MustCompile(expression).FindAllStringSubmatch(printed, -1)
+	if len(all) != 2 {
+		return "", fmt.Errorf(
+			"%d times %s, not once for each engine, in\n%s",
+			len(all),
+			expression,
+			printed,
+		)
+	}
+
+	least := math.Inf(1)
+	for _, match := range all {
+		n, err := strconv.ParseFloat(match[1], 64)
+		if err != nil {
+			return "", err
+		}
+		least = min(least, n)
+	}
+
+	return whole(least), nil
 }
 
 // lastNumber is the group of an expression's last match.

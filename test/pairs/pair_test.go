@@ -311,7 +311,7 @@ func (s *stage) writes(a act) []string {
 }
 
 // sampled is how many pairs there are for each that is run when time is short; an operation beside itself is run always.
-const sampled = 24
+const sampled = 72
 
 // Two operations at once give what they give one after the other: the same answers and the same records, none half, and no
 // failure that is not said. A sample, or all with FLEXD_LONG, and then with each table that either writes.

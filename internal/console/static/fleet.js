@@ -63,13 +63,20 @@ const exception = (x) => {
   return details;
 };
 
+// What the page names, and what is to be named. Between its writing and the first of the stream an exception may have come or gone.
+const named = (exceptions) => exceptions.map((x) => `${x.level} ${x.kind} ${x.title}`).join("\n");
+const written = () => [...list.querySelectorAll("details")].map((d) => {
+  const [tag, title] = d.querySelector("summary").childNodes;
+  return `${tag.textContent} ${d.dataset.kind} ${title.textContent.trim()}`;
+}).join("\n");
+
 let listed = "";
 const showExceptions = (exceptions) => {
   const text = JSON.stringify(exceptions);
   if (!list || text === listed) return;
   const first = listed === "";
   listed = text;
-  if (first) return; // the page was just written with them
+  if (first && written() === named(exceptions)) return; // the page was just written with them
   const open = new Set([...list.querySelectorAll("details[open]")].map((d) => d.dataset.kind));
   list.replaceChildren(...(exceptions.length ? exceptions.map(exception) : [element("p", "notice good", good)]));
   for (const d of list.querySelectorAll("details")) d.open = open.has(d.dataset.kind);
@@ -112,13 +119,21 @@ if (figure) {
   const fleet = await (await fetch(figure.dataset.source)).json();
   const plot = draw(figure, options, rows(fleet));
   figure.dataset.drawn = "yes";
-  const stream = new EventSource(figure.dataset.stream);
   setInterval(watch, 1000);
-  stream.addEventListener("beat", () => { heard = Date.now(); });
-  stream.onmessage = (event) => {
-    heard = Date.now();
-    const now = JSON.parse(event.data);
-    show(now);
-    plot.set(rows(now));
+
+  // A browser asks again by itself where a stream breaks, and never again where it is refused, as by a database that is away
+  // for a moment or while too many pages watch.
+  const again = 10_000; // ms
+  const listen = () => {
+    const stream = new EventSource(figure.dataset.stream);
+    stream.addEventListener("beat", () => { heard = Date.now(); });
+    stream.onmessage = (event) => {
+      heard = Date.now();
+      const now = JSON.parse(event.data);
+      show(now);
+      plot.set(rows(now));
+    };
+    stream.onerror = () => { if (stream.readyState === EventSource.CLOSED) setTimeout(listen, again); };
   };
+  listen();
 }
