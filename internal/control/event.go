@@ -383,24 +383,33 @@ func (h eventHandler) learnVehicle(ctx context.Context) error {
 // plugOut closes the open session and takes back what is still to be sent.
 func (h eventHandler) plugOut(ctx context.Context) error {
 	if !h.c.Open() {
-		return nil
+		freed, err := h.tx.EndFreed(ctx, h.c.Asset.ID)
+		if err != nil || !freed {
+			return err
+		}
+
+		return h.leave(ctx)
 	}
 	if err := h.tx.CloseSession(ctx, &h.c.Session); err != nil {
 		return err
 	}
 
 	h.tx.Wake(store.WakeSettle)
-
-	err := h.tx.CapsUsed(ctx, h.tx.Now().Add(MarketInterval))
-	if err != nil { // others may take its headroom
-		return err
-	}
-
-	if err := h.leaveFuse(ctx); err != nil {
+	if err := h.leave(ctx); err != nil {
 		return err
 	}
 
 	return h.tx.Retract(ctx, h.c.Asset.ID)
+}
+
+// leave has others take the headroom of an asset that has left.
+func (h eventHandler) leave(ctx context.Context) error {
+	err := h.tx.CapsUsed(ctx, h.tx.Now().Add(MarketInterval))
+	if err != nil {
+		return err
+	}
+
+	return h.leaveFuse(ctx)
 }
 
 // giveWay has those planned again at once that share caps or a main fuse with an asset which nobody plans, and which has come.

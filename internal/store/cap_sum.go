@@ -23,7 +23,7 @@ var (
 	_ = law("what has left is not counted under caps, or noted as changed",
 		`SELECT p.asset_id AS what FROM caps c JOIN cap_part p ON p.org_id = c.org_id
 		 WHERE c.summed_at IS NOT NULL
-			AND NOT EXISTS (SELECT 1 FROM session s WHERE s.org_id = p.org_id AND s.asset_id = p.asset_id AND s.plugged_out_at IS NULL)
+			AND NOT EXISTS (SELECT 1 FROM session s WHERE s.org_id = p.org_id AND s.asset_id = p.asset_id AND (s.plugged_out_at IS NULL OR s.freed))
 			AND NOT EXISTS (SELECT 1 FROM tank_plan t WHERE t.org_id = p.org_id AND t.asset_id = p.asset_id AND NOT t.freed)
 			AND NOT EXISTS (SELECT 1 FROM cap_change n WHERE n.org_id = p.org_id AND n.asset_id = p.asset_id)`)
 	_ = lawInGo("what all under a cap draw together is the sum of what each is counted for", wrongCapSums)

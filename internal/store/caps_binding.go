@@ -11,14 +11,15 @@ import (
 	"flexd/internal/flex"
 )
 
-// Load is what an asset that is plugged in draws, as far as is known.
+// Load is what an asset that is plugged in draws, as far as is known. One that was freed while it was plugged in has no schedule, and draws what
+// it likes from then on.
 type Load struct {
 	AssetID     flex.AssetID
 	EventID     flex.EventID // of its schedule; zero if it has none
 	Group       string       // constraint group of its site; empty for none
 	Power       flex.Watts
-	Assumed     bool // nobody knows what it can draw: its power is none, or what its schedule assumes
-	PluggedInAt time.Time
+	Assumed     bool      // nobody knows what it can draw: its power is none, or what its schedule assumes
+	PluggedInAt time.Time // or freed since
 	Wired       flex.Wiring
 	Steps       []flex.Step // of the schedule in force; none if it has none
 	Site        flex.SiteID
@@ -41,10 +42,32 @@ func (tx *Tx) loads(
 	where string,
 	args ...any,
 ) ([]Load, error) {
-	return rows(ctx, tx.conn, scanLoad, `SELECT s.asset_id, a.site_id, COALESCE(g.name, ''), s.vehicle_w, a.power_w, c.power_w, s.plugged_in_at, c.from_at, c.steps,
-			c.ready_by, c.charge_now_to, a.phases, a.phase, c.event_id
-		FROM session s JOIN asset a ON a.id = s.asset_id LEFT JOIN schedule c ON c.event_id = s.event_id LEFT JOIN cap_site g ON g.site_id = s.site_id
-		WHERE s.org_id = $1 AND s.plugged_out_at IS NULL`+where, append([]any{tx.org.Bytes()}, args...)...)
+	const columns = `SELECT s.asset_id, a.site_id, COALESCE(g.name, ''), s.vehicle_w, a.power_w, c.power_w, `
+	const planned = `s.plugged_in_at, c.from_at, c.steps, c.ready_by, c.charge_now_to, a.phases, a.phase, c.event_id `
+	const free = `s.plugged_out_at, c.from_at, CAST(NULL AS TEXT), CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), a.phases, a.phase, c.event_id `
+	const tables = `FROM session s JOIN asset a ON a.id = s.asset_id LEFT JOIN schedule c ON c.event_id = s.event_id LEFT JOIN cap_site g ON g.site_id = s.site_id `
+
+	all := append([]any{tx.org.Bytes()}, args...)
+	open, err := rows(
+		ctx,
+		tx.conn,
+		scanLoad,
+		columns+planned+tables+`WHERE s.org_id = $1 AND s.plugged_out_at IS NULL`+where,
+		all...,
+	)
+	if err != nil {
+		return nil, err
+	}
+
+	freed, err := rows(
+		ctx,
+		tx.conn,
+		scanLoad,
+		columns+free+tables+`WHERE s.org_id = $1 AND s.freed`+where,
+		all...,
+	)
+
+	return append(open, freed...), err
 }
 
 // scanLoad reads a row of loads.

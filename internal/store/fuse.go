@@ -30,7 +30,12 @@ func (tx *Tx) LockSite(ctx context.Context, id flex.SiteID) error {
 
 // SiteLoads returns what is plugged in at a site, as Loads does, in the order of the assets.
 func (tx *Tx) SiteLoads(ctx context.Context, site flex.SiteID) ([]Load, error) {
-	return tx.loads(ctx, ` AND `+ofSite+` ORDER BY s.asset_id`, site.Bytes())
+	found, err := tx.loads(ctx, ` AND `+ofSite, site.Bytes())
+	slices.SortFunc(found, func(a, b Load) int {
+		return bytes.Compare(a.AssetID[:], b.AssetID[:])
+	})
+
+	return found, err
 }
 
 // PlannedAt returns what is plugged in at a site and has a schedule, in the order of the assets.

@@ -307,6 +307,12 @@ func (tx *Tx) OpenSession(
 	s.VehicleRate = rate
 	s.PluggedInAt = tx.now
 
+	if c.Session.Number > 0 {
+		if _, err := tx.EndFreed(ctx, s.AssetID); err != nil {
+			return err
+		}
+	}
+
 	c.Session, c.Current = s, Schedule{}
 	if err := tx.expectReadings(ctx, s.AssetID); err != nil {
 		return err
@@ -370,6 +376,9 @@ func (tx *Tx) CloseSession(ctx context.Context, s *Session) error {
 func (tx *Tx) ReopenSession(ctx context.Context, s *Session) error {
 	s.PluggedOutAt = time.Time{}
 	if err := tx.putSessionEnd(ctx, *s); err != nil {
+		return err
+	}
+	if _, err := tx.EndFreed(ctx, s.AssetID); err != nil {
 		return err
 	}
 
@@ -527,11 +536,66 @@ func (tx *Tx) StopScheduling(
 		if err := tx.CloseSession(ctx, &c.Session); err != nil {
 			return err
 		}
+		if err := tx.stayFreed(ctx, &c); err != nil {
+			return fmt.Errorf("note that asset %v stays plugged in: %w", id, err)
+		}
 	}
 
 	tx.Wake(WakeSettle)
 
 	return nil
+}
+
+// stayFreed notes that a car was freed while it was plugged in, and has those planned again at once that share its site or caps with it.
+func (tx *Tx) stayFreed(ctx context.Context, c *Charging) error {
+	err := tx.later(
+		ctx,
+		`UPDATE session SET freed = TRUE WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(),
+		c.Session.ID.Bytes(),
+	)
+	if err != nil {
+		return err
+	}
+
+	err = tx.later(
+		ctx,
+		`UPDATE session SET due_at = $2, due_for = 'inputs' WHERE org_id = $1 AND site_id = $3 AND plugged_out_at IS NULL AND event_id IS NOT NULL
+			AND (due_for IS NULL OR due_for <> 'inputs' OR due_at > $2)`,
+		tx.org.Bytes(),
+		micros(tx.now),
+		c.Asset.SiteID.Bytes(),
+	)
+	if err != nil {
+		return err
+	}
+
+	tx.Wake(WakeControl)
+
+	return tx.later(
+		ctx,
+		`UPDATE caps SET version = version + 1, due_at = CASE WHEN due_at IS NULL OR due_at > $2 THEN CAST($2 AS BIGINT) ELSE due_at END WHERE org_id = $1`,
+		tx.org.Bytes(),
+		micros(tx.now),
+	)
+}
+
+// EndFreed notes that an asset that was freed while it was plugged in has left, or is under control again. It is false if none was.
+func (tx *Tx) EndFreed(
+	ctx context.Context,
+	asset flex.AssetID,
+) (bool, error) {
+	n, err := tx.exec(
+		ctx,
+		`UPDATE session SET freed = FALSE WHERE org_id = $1 AND asset_id = $2 AND freed`,
+		tx.org.Bytes(),
+		asset.Bytes(),
+	)
+	if err != nil || n == 0 {
+		return false, err
+	}
+
+	return true, tx.loadChanged(ctx, asset)
 }
 
 // SetExcluded has an asset be excluded from control from now on, or be under control again.
