@@ -82,7 +82,7 @@ func confineToCaps(
 		}
 	}
 
-	feeder, err := feedersKept(nil).read(ctx, tx, asset)
+	feeder, err := u.feeders.read(ctx, tx, asset)
 	if err != nil || feeder == nil {
 		return "", err
 	}

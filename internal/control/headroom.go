@@ -152,6 +152,7 @@ type pluggedIn struct {
 	*assetHeadroom // nil without caps
 	from           time.Time
 	loads          map[flex.AssetID]store.Load
+	feeders        feedersKept
 }
 
 func readPluggedIn(
@@ -176,6 +177,7 @@ func readPluggedIn(
 		},
 		tx.Now().Truncate(time.Second),
 		make(map[flex.AssetID]store.Load, len(loads)),
+		feedersKept{},
 	}
 
 	for i := range loads {
@@ -233,7 +235,7 @@ func (w *pluggedIn) under(
 	c *store.Charging,
 	r *assetHeadroom,
 ) (*underCaps, error) {
-	u := &underCaps{headroom: r}
+	u := &underCaps{headroom: r, feeders: w.feeders}
 
 	var err error
 	if w.assetHeadroom != nil {
@@ -303,6 +305,7 @@ type underCaps struct {
 	binding  *store.Binding
 	fuse     *store.Binding // what the site's main fuse did; nil for nothing
 	site     *behindFuse    // that the asset shares a main fuse at, beside the caps; nil for none
+	feeders  feedersKept    // what limits the export of groups, kept from one asset to the next; nil keeps nothing
 	again    time.Time      // when a schedule that was kept is to be looked at again; zero for not before the next cause
 }
 
