@@ -74,10 +74,11 @@ func (o *fleetAhead) Run(ctx context.Context, c console) error {
 func printAhead(c console, a *grid.Ahead) error {
 	fmt.Fprintf(
 		c.out,
-		"%s, learned from %s and %d home batteries in %s; not counted: %s without a schedule\n",
+		"%s, learned from %s, %d home batteries and %d heaters in %s; not counted: %s without a schedule\n",
 		a.Day,
 		countOf(a.Stays, "session"),
 		a.Batteries,
+		a.Heaters,
 		countOf(a.Days, "day"),
 		countOf(a.Uncontrolled, "session"),
 	)

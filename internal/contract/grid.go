@@ -138,6 +138,7 @@ func Ahead(a *grid.Ahead) wire.AheadResponse {
 		NumStays:        a.Stays,
 		NumUncontrolled: a.Uncontrolled,
 		NumBatteries:    a.Batteries,
+		NumHeaters:      a.Heaters,
 		Confidences:     forecast.Confidences[:],
 		Reliability:     []wire.AheadJudged{},
 		Windows:         []wire.AheadWindow{},

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"flexd/internal/flex"
 	"flexd/internal/store"
@@ -35,10 +36,56 @@ func (t *heatedTank) keepHalfHour(
 		free:  true,
 	}
 
-	return tx.AddHeatHalfHour(ctx, t.asset.ID, now, store.HeatHalfHour{
+	half := store.HeatHalfHour{
 		Expected: t.expectedIn(now),
 		Most:     flex.WattHours(most.mostIn(now.Span()) / 2),
-	})
+	}
+
+	if t.noted != now {
+		half.Moves = t.movable()
+	}
+
+	return tx.AddHeatHalfHour(
+		ctx,
+		t.asset.ID,
+		now,
+		half,
+	)
+}
+
+// movesAhead is how many half-hours ahead the comfort is looked at that a heater is to keep, where it is kept what it could move: twelve
+// hours.
+const movesAhead = 24
+
+// movable is by how much the heater could draw less, and more, than by its plan from now on; nil where an instruction calls it, or nothing
+// is in force.
+func (t *heatedTank) movable() *store.HeatMoves {
+	var by toCall = t
+	if t.pump != nil {
+		by = t.pump
+	}
+
+	if len(t.called) > 0 {
+		return nil
+	}
+
+	planned, may, ok := by.canDo(movesAhead)
+	if !ok {
+		return nil
+	}
+
+	may.Bound()
+	moves := &store.HeatMoves{}
+	sum := 0.0
+	for i, can := range may.Windows(0, store.HeatMovesLongest) {
+		sum += planned[i]
+		less := math.Round(max(0, sum-can.Least))
+		more := math.Round(max(0, can.Most-sum))
+		moves.Less = append(moves.Less, flex.WattHours(less))
+		moves.More = append(moves.More, flex.WattHours(more))
+	}
+
+	return moves
 }
 
 // expectedIn is what the plan in force has the heater draw in a half-hour.

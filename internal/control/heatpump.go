@@ -105,6 +105,7 @@ func readHeatPump(
 	t *heatedTank,
 ) (*heatPump, error) {
 	h := &heatPump{heatedTank: t, steering: t.asset.Heat.Steering}
+	t.pump = h
 	if h.steering == "" {
 		h.steering = flex.SteerWindows
 	}

@@ -101,9 +101,9 @@ type toCall interface {
 	// besideCall works out what it draws by its plan in force, and by one that keeps to a call. It is false where nothing is in force,
 	// or stays so.
 	besideCall(call callOf) (heatMoves, bool)
-	// canDo is what it draws by its plan in force in each of its half-hours, in Wh, and all that it may do instead. It is false where
-	// nothing is in force.
-	canDo() ([]float64, *paths.Graph, bool)
+	// canDo is what it draws by its plan in force in each of its half-hours, in Wh, and all that it may do instead, in so many of them
+	// at most. It is false where nothing is in force.
+	canDo(most int) ([]float64, *paths.Graph, bool)
 }
 
 // readToCall reads what a heater is planned on that an instruction may call; nil where it is left alone.
@@ -171,7 +171,7 @@ func (t *heatedTank) plain() (*tank.Problem, []bool, bool) {
 	return plain, on, ok
 }
 
-func (t *heatedTank) canDo() ([]float64, *paths.Graph, bool) {
+func (t *heatedTank) canDo(most int) ([]float64, *paths.Graph, bool) {
 	plain, on, ok := t.plain()
 	if !ok {
 		return nil, nil, false
@@ -184,7 +184,10 @@ func (t *heatedTank) canDo() ([]float64, *paths.Graph, bool) {
 		}
 	}
 
-	return floats(tank.Run(plain, on).Heat), plain.Paths(given), true
+	heated := floats(tank.Run(plain, on).Heat)
+	plain.Slots = plain.Slots[:min(most, len(plain.Slots))]
+
+	return heated, plain.Paths(given), true
 }
 
 func (t *heatedTank) besideCall(call callOf) (heatMoves, bool) {
@@ -225,7 +228,7 @@ func (h *heatPump) plain() (*heat.Problem, []int, bool) {
 	return plain, choices, ok
 }
 
-func (h *heatPump) canDo() ([]float64, *paths.Graph, bool) {
+func (h *heatPump) canDo(most int) ([]float64, *paths.Graph, bool) {
 	plain, choices, ok := h.plain()
 	if !ok {
 		return nil, nil, false
@@ -238,7 +241,10 @@ func (h *heatPump) canDo() ([]float64, *paths.Graph, bool) {
 		}
 	}
 
-	return heat.Run(plain, choices).Energy, plain.Paths(given), true
+	drawn := heat.Run(plain, choices).Energy
+	plain.Slots = plain.Slots[:min(most, len(plain.Slots))]
+
+	return drawn, plain.Paths(given), true
 }
 
 func (h *heatPump) besideCall(call callOf) (heatMoves, bool) {

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"flexd/internal/engine/envelope"
 	"flexd/internal/engine/instruct"
@@ -129,7 +130,7 @@ func (s *Service) canDo(
 		return err
 	}
 
-	planned, may, ok := at.canDo()
+	planned, may, ok := at.canDo(math.MaxInt)
 	if ok {
 		may.Bound()
 		to.Planned, to.Paths = planned, may

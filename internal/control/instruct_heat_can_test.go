@@ -156,3 +156,55 @@ func TestHeatersAhead_Caps(t *testing.T) {
 		h.clean()
 	})
 }
+
+// TestHeatersAhead_Kept plans heaters for a day, and holds what is kept of what each could have moved in the windows that begin with each
+// half-hour against the envelope of that moment. A half-hour in which an instruction calls it is not kept.
+func TestHeatersAhead_Kept(t *testing.T) {
+	each(t, "2026-01-15T00:00:00Z", func(h *fixture) {
+		all := []flex.AssetID{h.heater("tank"), h.heater(pumpReady)}
+		for slot := range 6 {
+			for i, c := range h.heatersAhead() {
+				h.Exec(`UPDATE tank_plan SET planned_at = 0`)
+				h.runTanks() // twice in a half-hour: the first is kept
+				moves, known := h.movesOf(all[i])[slot+1]
+				if !known {
+					t.Fatalf("heater %d: nothing of half-hour %d", i, slot+1)
+				}
+				for n, w := range c.Windows(0, store.HeatMovesLongest) {
+					less, more := float64(moves.Less[n])-(w.Planned-w.Least), float64(moves.More[n])-(w.Most-w.Planned)
+					if less > 25 || less < -25 || more > 25 || more < -25 {
+						t.Errorf("heater %d, %d half-hours from %d: kept %d and %d, not %+v", i, n+1, slot+1, moves.Less[n], moves.More[n], w)
+					}
+				}
+			}
+			h.micro.Store(flex.PeriodAt(h.db.Now()).End().UnixMicro())
+			h.runTanks()
+		}
+
+		h.acceptHeat(all...)
+		h.send(asks("2026-01-15T04:30:00Z", "2026-01-15T05:30:00Z", -40_000))
+		h.micro.Store(at("2026-01-15T04:30:00Z").UnixMicro())
+		h.runTanks()
+		if _, known := h.movesOf(all[0])[10]; known {
+			t.Error("a half-hour of a call is kept")
+		}
+	})
+}
+
+// movesOf is what is kept of what a heater could have moved on the first day.
+func (h *fixture) movesOf(id flex.AssetID) map[int]store.HeatMoves {
+	h.Helper()
+	var moves map[int]store.HeatMoves
+	day := flex.DayAt(at("2026-01-15T00:00:00Z"))
+	err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
+		return tx.EachHeatDay(h.Context(), flex.Scope{}, day.Span(), func(d *store.HeatDay) {
+			if d.AssetID == id {
+				moves = d.Moves
+			}
+		})
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+	return moves
+}

@@ -9,7 +9,7 @@ import (
 	"flexd/internal/store"
 )
 
-// BatteryMoves is what each home battery that an instruction may call would move in its window, and the cost of it by its plan in
+// BatteryMoves is what each home battery, tank and heat pump that an instruction may call would move in its window, and the cost of it by its plan in
 // force. It changes nothing. Whether the instruction asks for more or less is all that its change says.
 func (s *Service) BatteryMoves(
 	ctx context.Context,
@@ -27,7 +27,6 @@ func (s *Service) BatteryMoves(
 		return nil, fmt.Errorf("read who has had the calls they agreed to: %w", err)
 	}
 
-	sc.heaters = nil
 	p := &Preview{Instruction: *in, At: sc.now}
 	all, err := s.offerDevices(
 		ctx,

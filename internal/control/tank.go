@@ -66,6 +66,7 @@ type heatedTank struct {
 	needs    []taken            // what cars need that fall short beside it
 	yielded  bool               // it gave half-hours up for them
 	called   []store.HeaterCall // what instructions have it keep to
+	pump     *heatPump          // that this is a part of; nil of a tank
 }
 
 // PlanTanks works out again the plan of every hot-water tank and heat pump under control that is due: once in each

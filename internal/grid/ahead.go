@@ -29,6 +29,7 @@ type Ahead struct {
 	Stays        int // in them, with a schedule
 	Uncontrolled int // without one; in no number
 	Batteries    int // home batteries of which there are days
+	Heaters      int // the same of tanks and heat pumps
 
 	Windows []AheadWindow // none with fewer than forecast.FewDays days
 	Judged  [3]forecast.Reliability
@@ -109,7 +110,7 @@ func (a *Ahead) learn(
 		From: a.Day.Add(-LearnedDays).Start(),
 		To:   l.until.Start(),
 	}
-	if err := l.readBatteries(ctx, tx, a.Scope, learned, over); err != nil {
+	if err := l.readDevices(ctx, tx, a.Scope, learned, over); err != nil {
 		return err
 	}
 

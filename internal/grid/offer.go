@@ -158,7 +158,7 @@ func (s *Service) stack(
 		return nil, err
 	}
 
-	if err := s.priceBatteries(ctx, tx, again, &asked); err != nil {
+	if err := s.priceDevices(ctx, tx, again, &asked); err != nil {
 		return nil, err
 	}
 
@@ -168,9 +168,9 @@ func (s *Service) stack(
 	return k, nil
 }
 
-// priceBatteries has batteries move now what an instruction of the window would have them move, on as many days as stays are
+// priceDevices has batteries, tanks and heat pumps move now what an instruction of the window would have them move, on as many days as stays are
 // played again on.
-func (s *Service) priceBatteries(
+func (s *Service) priceDevices(
 	ctx context.Context,
 	tx *store.Tx,
 	again *replay,
@@ -442,7 +442,7 @@ func came(
 		l.add,
 	)
 	if err == nil {
-		err = l.readBatteries(ctx, tx, o.Scope, day.Span(), true)
+		err = l.readDevices(ctx, tx, o.Scope, day.Span(), true)
 	}
 	if err != nil {
 		return 0, err

@@ -16,6 +16,7 @@ const HeatDaysKept = 60
 type HeatHalfHour struct {
 	Expected flex.WattHours // by its plan
 	Most     flex.WattHours // by all that it may have been following; 0: it was held off
+	Moves    *HeatMoves     // what it could have moved from then on; nil where that is not known
 }
 
 // AddHeatHalfHour keeps a half-hour of a heater. Of what is expected in two of one half-hour the first counts, of the most the higher.
@@ -29,8 +30,9 @@ func (tx *Tx) AddHeatHalfHour(
 	number := at.Sub(day.Period(1)) + 1
 	_, err := tx.exec(
 		ctx,
-		`INSERT INTO heat_day (asset_id, from_at, org_id, half_hours) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (asset_id, from_at) DO UPDATE SET half_hours = heat_day.half_hours || ' ' || excluded.half_hours
+		`INSERT INTO heat_day (asset_id, from_at, org_id, half_hours, moves) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (asset_id, from_at) DO UPDATE SET half_hours = heat_day.half_hours || ' ' || excluded.half_hours,
+			moves = CASE WHEN excluded.moves = '' THEN heat_day.moves ELSE heat_day.moves || ' ' || excluded.moves END
 		WHERE heat_day.org_id = excluded.org_id`,
 		id.Bytes(),
 		micros(day.Start()),
@@ -41,6 +43,7 @@ func (tx *Tx) AddHeatHalfHour(
 			h.Expected,
 			h.Most,
 		),
+		h.Moves.text(number),
 	)
 	if err != nil || number != 1 {
 		return err

@@ -192,6 +192,8 @@ type AheadResponse struct {
 	NumUncontrolled int `json:"num_uncontrolled"`
 	// Home batteries whose days are in turn_down and turn_up.
 	NumBatteries int `json:"num_batteries,omitzero"`
+	// Tanks and heat pumps whose days are in turn_down and turn_up.
+	NumHeaters int `json:"num_heaters,omitzero"`
 	// Of 100 times, how often at least what is said is to come; lists of five numbers are in
 	// this order.
 	Confidences []int `json:"confidences"`
