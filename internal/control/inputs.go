@@ -217,6 +217,7 @@ func problemOf(
 
 	p.Need += allowance(&e, &p)
 	p = spreadOut(p, untilClosed(&e, from))
+	p = lateStarts(&e, p)
 	p = probed(p, &e)
 
 	if len(e.Closed) > 0 {

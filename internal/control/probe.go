@@ -16,6 +16,9 @@ const (
 	readBefore = time.Hour
 	// probeShare is the part of its nominal power that an asset of which nothing is known may turn out to draw.
 	probeShare = 4
+	// probeGoesOn is for how long such an asset charges on after the half-hour that shows it, so that its reading is planned with before
+	// the asset stops: one that starts late would start late again.
+	probeGoesOn = 5 * time.Minute
 )
 
 // unknownYet notes of an asset whose meter was read in the hour before it came that nothing is known of what it draws.
@@ -70,7 +73,7 @@ func wasOpen(hs []rate.HalfHour) bool {
 }
 
 // probed has an asset of which nothing is known charge in the first off-peak half-hour of its plan, so that it is read
-// early what it draws, and the rest where it is cheapest. What is charged in all is the need. Where a plan without that
+// early what it draws, with probeGoesOn after it, and the rest where it is cheapest. What is charged in all is the need. Where a plan without that
 // shows it early enough for one that draws a part of its nominal power, it stays as it is. Where a fleet's
 // starts are spread, an hour from the asset's own half-hour on contains a half-hour that is metered.
 func probed(p charge.Problem, e *store.Effective) charge.Problem {
@@ -85,7 +88,7 @@ func probed(p charge.Problem, e *store.Effective) charge.Problem {
 	}
 
 	left := min(
-		length-chargingTime(e.Delivered, p.Power),
+		length+probeGoesOn-chargingTime(e.Delivered, p.Power),
 		chargingTime(p.Need, p.Power).Truncate(time.Minute),
 	)
 	at, found := probeStart(&p, left)
@@ -99,7 +102,7 @@ func probed(p charge.Problem, e *store.Effective) charge.Problem {
 			return p
 		}
 	}
-	if shownEarly(&p, probe) {
+	if shownEarly(&p, flex.Span{From: at, To: at.Add(min(left, length))}) {
 		return p
 	}
 

@@ -20,6 +20,12 @@ const (
 	rateBack = 24 * time.Hour
 	// rateDueMax is how many sessions are looked at in one transaction.
 	rateDueMax = 200
+	// lostLeast is for how long an asset must have drawn nothing, of what it was allowed, for a plan to allow for it.
+	lostLeast = time.Minute
+	// lateUsual is how late an asset usually begins at most: what is lost beyond that is its power.
+	lateUsual = 15 * time.Minute
+	// lateStartsMax is how often a plan is made again for its own late starts.
+	lateStartsMax = 3
 )
 
 // The origins of a power that is not nominal.
@@ -96,32 +102,40 @@ func unmeasured(
 		return nil
 	}
 
-	delay := lostTime(shown)
-	if delay < rate.RestartDelay || known.HalfHours > 0 {
+	power, delay := lostTime(shown)
+	if delay < lostLeast || known.HalfHours > 0 {
 		return unknownYet(ctx, tx, c, e, known)
 	}
 
-	e.Learned = &store.Learned{
+	setPower(e, min(e.Power, power), originsOf(e.Origins).power, &store.Learned{
 		Nominal:   e.Power,
 		Delay:     delay,
 		Since:     c.Session.PluggedInAt,
 		Certainty: rate.None,
-	}
+	})
 
 	return nil
 }
 
-// lostTime is for how long an asset drew nothing of the newest part of a half-hour that it was allowed, were its power nominal then. A need
+// lostTime is for how long an asset drew nothing of the newest part of a half-hour that it was allowed, and what it drew then. A need
 // of less than a half-hour shows no more: it would be planned for as few minutes again and again, in which one that starts late, or is slow,
-// draws next to nothing.
-func lostTime(hs []rate.HalfHour) time.Duration {
+// draws next to nothing. It is thought to have begun late for as long as lateUsual, were its power nominal then, and to be slow beyond that.
+func lostTime(hs []rate.HalfHour) (flex.Watts, time.Duration) {
 	for _, h := range slices.Backward(hs) {
-		if h.Open > 0 {
-			return min(rate.DelayMax, h.Open-chargingTime(h.Energy, h.Nominal))
+		if h.Open <= 0 {
+			continue
 		}
+
+		lost := h.Open - chargingTime(h.Energy, h.Nominal)
+		if lost <= lateUsual || h.Energy == 0 || h.Open <= lateUsual {
+			return h.Nominal, min(rate.DelayMax, lost)
+		}
+
+		open := (h.Open - lateUsual) / time.Second
+		return flex.Watts(int64(h.Energy) * 3600 / int64(open)), lateUsual
 	}
 
-	return 0
+	return 0, 0
 }
 
 // setPower has a plan made with a power, and says where it comes from.
@@ -315,7 +329,7 @@ func unlimited(e *store.Effective) bool {
 // start late or to slow down, and as no meter is exact. Peak time is never used for it.
 func allowance(e *store.Effective, p *charge.Problem) flex.WattHours {
 	l := e.Learned
-	if l == nil || l.Pinned || l.Unknown {
+	if !isMeasured(l) {
 		return 0
 	}
 
@@ -325,6 +339,16 @@ func allowance(e *store.Effective, p *charge.Problem) flex.WattHours {
 		p.Power,
 		stateOf(e, p),
 	)
+
+	return spareOffPeak(p, p.Need, more)
+}
+
+// spareOffPeak is as much of an allowance as off-peak time has room for beyond a need, or all of it where peak time is not permitted.
+func spareOffPeak(
+	p *charge.Problem,
+	need flex.WattHours,
+	more flex.WattHours,
+) flex.WattHours {
 	if p.AllOffPeak || !p.MayChargePeak {
 		return more
 	}
@@ -334,7 +358,51 @@ func allowance(e *store.Effective, p *charge.Problem) flex.WattHours {
 		offPeak += s.Meet(flex.Span{From: p.From, To: p.ReadyBy}).Len()
 	}
 
-	return max(0, min(more, p.Power.For(offPeak)-p.Need))
+	return max(0, min(more, p.Power.For(offPeak)-need))
+}
+
+// isMeasured reports whether a plan rests on what its asset was seen to draw.
+func isMeasured(l *store.Learned) bool { return l != nil && !l.Pinned && !l.Unknown }
+
+// lateStarts allows the delay of an asset that starts late for each start of its plan that the allowance leaves out: for all but the first,
+// and for that too if it charges now. Without it a pause between two cheap periods costs more energy than is planned in the shorter.
+func lateStarts(e *store.Effective, p charge.Problem) charge.Problem {
+	l := e.Learned
+	if !isMeasured(l) || p.Need <= 0 {
+		return p
+	}
+
+	need, allowed := p.Need, 1
+	if stateOf(e, &p) == rate.Running {
+		allowed = 0
+	}
+
+	each := p.Power.For(max(l.Delay, rate.RestartDelay))
+	for range lateStartsMax {
+		starts := startsOf(charge.Solve(p).Steps, p.Running) - allowed
+		more := need + spareOffPeak(&p, need, each*flex.WattHours(max(0, starts)))
+		if more <= p.Need {
+			break
+		}
+
+		p.Need = more
+	}
+
+	return p
+}
+
+// startsOf is how often an asset starts in some steps.
+func startsOf(steps []flex.Step, running bool) int {
+	n := 0
+	for _, s := range steps {
+		if s.Limit > 0 && !running {
+			n++
+		}
+
+		running = s.Limit > 0
+	}
+
+	return n
 }
 
 // stateOf says how far a charge has come. One that was allowed less than its start takes has not begun.

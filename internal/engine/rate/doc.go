@@ -41,7 +41,8 @@
 // half-hour counts only where nothing is known. An asset whose newest half-hour is more than a
 // tenth below the one before is thought to draw half of that from then on: it becomes full, or
 // lost a phase, and the next half-hour will tell. Here a half-hour of which only the first part
-// was allowed counts by that part. The result moves only out of a dead band of DeadPercent
+// was allowed counts by that part, where it is 20 minutes and no start for the power, too. Where nothing is known from
+// sessions before, the start delay is that of the session itself, once a second half-hour shows the power. The result moves only out of a dead band of DeadPercent
 // around the power that the schedule in force was planned with.
 //
 // # What is planned
@@ -52,7 +53,7 @@
 //	remaining need + 1 % + one minute at the power + the delay at the power + the tail
 //
 // The delay counts until the charge has begun; a charge that was stopped and starts again is
-// allowed RestartDelay at least. The tail counts until it is measured.
+// allowed RestartDelay at least. Control allows the same for each further start of a plan. The tail counts until it is measured.
 //
 // The percent and the minute are what control lets a schedule fall short by before it sends
 // another. Where nothing was measured, or nominal power was drawn, nothing is changed.

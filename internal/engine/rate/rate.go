@@ -28,12 +28,14 @@ const (
 	belowPercent = 90
 	agreePercent = 10 // how far sessions may differ that agree
 	// of a half-hour at the level: less is no delay
-	errorPercent  = 4
-	openMin       = 5 * time.Minute // of a half-hour that shows a tail
-	acceptPercent = 50              // of a limit: the asset accepts it
-	tailPercent   = 30              // of a need: the most that a tail adds
-	fullWatts     = 50              // drawn by a full car, at most
-	stepWatts     = 10              // the power is rounded down to these
+	errorPercent = 4
+	openMin      = 5 * time.Minute // of a half-hour that shows a tail
+	// of a half-hour that counts within a session
+	nearlyMin     = 20 * time.Minute
+	acceptPercent = 50 // of a limit: the asset accepts it
+	tailPercent   = 30 // of a need: the most that a tail adds
+	fullWatts     = 50 // drawn by a full car, at most
+	stepWatts     = 10 // the power is rounded down to these
 )
 
 // HalfHour is one settlement period of which it is known what was allowed throughout, and
@@ -394,11 +396,14 @@ func lowerMedian[T cmp.Ordered](list []T) T {
 // known from the sessions before.
 func Within(known Rate, hs []HalfHour) Rate {
 	hs = sorted(hs)
-	shown := counted(hs)
+	shown := counted(nearlyWhole(hs))
 	r := known
 
 	if len(shown) > 0 && (known.Power == 0 || !shown[0].Began) {
 		r = within(known, shown)
+		if known.HalfHours == 0 {
+			r.Delay = delay(hs, shown, min(r.Power, shown[0].Nominal))
+		}
 	}
 
 	full := known.Power // of one that drew all that is nominal it says no number
@@ -412,6 +417,23 @@ func Within(known Rate, hs []HalfHour) Rate {
 	}
 
 	return r
+}
+
+// nearlyWhole has half-hours of which at least nearlyMin was allowed, and the rest not, count by that part: a schedule that is replaced each
+// half-hour, a minute after it, would show nothing. A start does not count so, as it may have been late.
+func nearlyWhole(hs []HalfHour) []HalfHour {
+	out := slices.Clone(hs)
+	for i := range out {
+		h := &out[i]
+		if h.Began || h.Allowed > 0 || h.Open < nearlyMin {
+			continue
+		}
+
+		h.Energy = flex.WattHours(h.openPower() / 2)
+		h.Allowed = h.Nominal
+	}
+
+	return out
 }
 
 // falling lowers the power of an asset that draws less and less to half of what it drew last:

@@ -134,6 +134,48 @@ func TestWithin(t *testing.T) {
 	}
 }
 
+// A late start is told from a slow car as soon as a second half-hour shows the power.
+func TestWithin_Delay(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		known rate.Rate
+		kw    []float64
+		want  time.Duration
+	}{
+		{"one half-hour", rate.Rate{}, []float64{1.8}, 0},
+		{"two", rate.Rate{}, []float64{1.8, 3.6}, 15 * time.Minute},
+		{"two alike", rate.Rate{}, []float64{3.6, 3.6}, 0},
+		{"of a car that is known", rate.Learn([]rate.Session{rate.Summarise(drew(0, 3.6, 3.6, 3.6))}), []float64{1.8, 3.6}, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := rate.Within(test.known, drew(1, test.kw...)).Delay; got != test.want {
+				t.Errorf("%v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// Of a half-hour that was allowed but for a few minutes what those show counts, if it was no start.
+func TestWithin_NearlyWhole(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		open time.Duration
+		kw   []float64 // the mean of the last half-hour
+		want flex.Watts
+	}{
+		{"long enough", 20 * time.Minute, []float64{1.8, 2.4}, 3600},
+		{"too short", 20*time.Minute - time.Second, []float64{1.8, 2.4}, 1800},
+		{"a start", 29 * time.Minute, []float64{1.8}, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := rate.Within(rate.Rate{}, part(drew(1, test.kw...), test.open))
+			if r.Power != test.want {
+				t.Errorf("%d W, want %d", r.Power, test.want)
+			}
+		})
+	}
+}
+
 func TestSteady(t *testing.T) {
 	for _, test := range []struct{ current, next, want flex.Watts }{
 		{3600, 3600, 3600}, {3600, 3492, 3600}, {3600, 3491, 3491}, {3600, 3708, 3600}, {3600, 3709, 3709}, {7400, 3600, 3600},
