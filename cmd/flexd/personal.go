@@ -82,6 +82,8 @@ type erase struct {
 	form
 	Site string `arg:"" help:"Id of the site."`
 	Yes  bool   `help:"Do it; without this the command says what it would do."`
+
+	RewriteLater bool `help:"Do not rewrite SQLite's file now, during which flexd serve cannot write. The same command without this rewrites it, for all that was erased until then."`
 }
 
 // Run offboards a site if need be and removes what is held on it, but for the money.
@@ -113,7 +115,7 @@ func (e *erase) Run(ctx context.Context, c console) error {
 		},
 		func() error {
 			var err error
-			rows, err = eraseSite(ctx, h, site)
+			rows, err = e.erase(ctx, h, site)
 			return err
 		},
 	)
@@ -122,17 +124,23 @@ func (e *erase) Run(ctx context.Context, c console) error {
 		return err
 	}
 
+	later := ""
+	if e.RewriteLater {
+		later = " On SQLite its file is still to be rewritten, by this command without --rewrite-later."
+	}
+
 	return e.print(
 		c,
 		fields{"site_id": site, "rows": rows},
-		"erased %d rows of site %s; its money is kept under that id alone. Backups made before now still hold it until they age out.\n",
+		"erased %d rows of site %s; its money is kept under that id alone. Backups made before now still hold it until they age out.%s\n",
 		rows,
 		site,
+		later,
 	)
 }
 
-// eraseSite offboards a site if need be, erases it, and returns of how many rows.
-func eraseSite(
+// erase offboards a site if need be, erases it, and returns of how many rows.
+func (e *erase) erase(
 	ctx context.Context,
 	h *app.App,
 	site flex.SiteID,
@@ -151,17 +159,12 @@ func eraseSite(
 		return 0, err
 	}
 
-	var rows int64
-	err = h.DB.WriteAll(ctx, func(all *records.All) error {
-		var err error
-		rows, err = all.Erase(ctx, site)
-		return err
-	})
-	if err != nil {
-		return 0, err
+	rows, err := h.DB.Erase(ctx, site)
+	if err == nil && !e.RewriteLater {
+		err = h.DB.Scrub(ctx)
 	}
 
-	if err := h.DB.Scrub(ctx); err != nil || rows > 0 {
+	if err != nil || rows > 0 {
 		return rows, err
 	}
 

@@ -236,12 +236,15 @@ func (s *Service) KnownOrigin(
 	return known, err
 }
 
+// expiredMax is how many tokens, and how many of each else that expires, one transaction deletes.
+const expiredMax = 5000
+
 // PurgeExpired deletes what has expired: tokens and idempotency keys.
 func (s *Service) PurgeExpired(ctx context.Context) (worker.Report, error) {
 	var r worker.Report
 	err := s.DB.WriteAll(ctx, func(all *store.All) error {
-		n, err := all.DropExpired(ctx)
-		r.Did = int(n)
+		n, more, err := all.DropExpired(ctx, expiredMax)
+		r = worker.Report{Did: int(n), More: more}
 		return err
 	})
 

@@ -28,6 +28,7 @@ const (
 	noticePause   = 10 * time.Second
 	noticeWait    = 15 * time.Minute    // the longest pause
 	noticesKept   = 90 * 24 * time.Hour // that were sent or given up
+	noticesDrop   = 5000                // that one transaction deletes
 )
 
 // subscriptionDocument is what is looked at of a subscription.
@@ -243,8 +244,8 @@ func (s *Service) send(
 func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
 	var r worker.Report
 	err := s.DB.WriteAll(ctx, func(all *store.All) error {
-		n, err := all.DropADRNotices(ctx, all.Now().Add(-noticesKept))
-		r.Did = int(n)
+		n, err := all.DropADRNotices(ctx, all.Now().Add(-noticesKept), noticesDrop)
+		r = worker.Report{Did: int(n), More: n == noticesDrop}
 		return err
 	})
 

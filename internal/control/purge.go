@@ -182,16 +182,22 @@ func (s *Service) purgeLimits(
 	return n, err
 }
 
+// purgeTanks does as purgeCurves.
 func (s *Service) purgeTanks(
 	ctx context.Context,
 	before time.Time,
 ) (int64, error) {
-	var n int64
-	err := s.DB.WriteAll(ctx, func(all *store.All) error {
+	var old []flex.AssetID
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
-		n, err = all.DropTankPlans(ctx, before, purgeMax)
+		old, err = all.OldTankPlans(ctx, before, purgeMax)
 		return err
 	})
+	if err != nil || len(old) == 0 {
+		return 0, err
+	}
 
-	return n, err
+	return int64(len(old)), s.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.DropTankPlans(ctx, before, old)
+	})
 }

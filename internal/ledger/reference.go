@@ -3,6 +3,7 @@ package ledger
 import (
 	"encoding/binary"
 	"fmt"
+	"regexp"
 
 	"flexd/internal/flex"
 )
@@ -26,3 +27,9 @@ func Reference(id flex.TransactionID, attempt int) string {
 
 	return fmt.Sprintf("FLEXD%s-%d", text[:], attempt)
 }
+
+// references are the texts that Reference makes: their attempts begin at 1.
+var references = regexp.MustCompile(`^FLEXD[` + referenceDigits + `]{10}-[1-9][0-9]?$`)
+
+// IsReference reports whether a text can be a reference of Reference's. A bank tells of others too.
+func IsReference(text string) bool { return references.MatchString(text) }

@@ -17,14 +17,14 @@ const KeptFor = MaxAge + 62*24*time.Hour
 // aheadFor is how far ahead room is made for readings.
 const aheadFor = 7 * 24 * time.Hour
 
-// dropMax is the number of readings that one transaction deletes.
+// dropMax is the number of readings that one transaction deletes, and of each else that is dropped with them.
 const dropMax = 5000
 
 // Purge deletes readings, and what was refused, whose time is over, by the true clock. A
 // sandbox clock that has been turned forward does not make it forget sooner.
 func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
 	retain := cmp.Or(s.Retain, KeptFor)
-	var dropped int64
+	var dropped, held, refused int64
 	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		var err error
 		dropped, err = all.DropReadings(ctx, all.Now().Add(-retain), dropMax)
@@ -39,12 +39,18 @@ func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
 			return err
 		}
 
-		if err := all.DropHeld(ctx, all.Now().Add(-retain)); err != nil {
+		held, err = all.DropHeld(ctx, all.Now().Add(-retain), dropMax)
+		if err != nil {
 			return err
 		}
 
-		return all.DropRefused(ctx, flex.DayAt(all.Now()).Add(-refusedDays))
+		refused, err = all.DropRefused(ctx, flex.DayAt(all.Now()).Add(-refusedDays), dropMax)
+
+		return err
 	})
 
-	return worker.Report{Did: int(dropped), More: dropped >= dropMax}, err
+	return worker.Report{
+		Did:  int(dropped + held + refused),
+		More: max(dropped, held, refused) >= dropMax,
+	}, err
 }

@@ -424,14 +424,18 @@ func (tx *Tx) ADRNotices(
 	)
 }
 
-// DropADRNotices deletes notices that were sent, or given up, and queued before an instant.
+// DropADRNotices deletes up to limit notices that were sent, or given up, and queued before an instant, and
+// returns how many.
 func (all *All) DropADRNotices(
 	ctx context.Context,
 	before time.Time,
+	limit int,
 ) (int64, error) {
 	return all.exec(
 		ctx,
-		`DELETE FROM adr_notice WHERE queued_at < $1 AND (sent_at IS NOT NULL OR lost_at IS NOT NULL)`,
+		`DELETE FROM adr_notice WHERE id IN (SELECT id FROM adr_notice
+		WHERE queued_at < $1 AND (sent_at IS NOT NULL OR lost_at IS NOT NULL) LIMIT $2)`,
 		micros(before),
+		limit,
 	)
 }

@@ -92,11 +92,27 @@ func (q DeliveryQuery) conditions(w *where) {
 
 	if q.State != "" {
 		w.and(stateOf+" = $%d", string(q.State))
+		w.text.WriteString(keptAs(q.State))
 	}
 
 	if q.Status != nil {
 		w.and("d.tries > 0 AND d.status = $%d", *q.Status)
 	}
+}
+
+// keptAs says of deliveries that are in a state what state is kept of them. What was not taken is little, and has an index, whose
+// condition neither engine can tell from a parameter.
+func keptAs(state flex.DeliveryState) string {
+	if state == flex.DeliveryAccepted {
+		return ""
+	}
+
+	kept := flex.DeliveryPending
+	if state == flex.DeliveryRejected || state == flex.DeliveryExpired {
+		kept = state
+	}
+
+	return " AND d.state = '" + string(kept) + "' AND d.state <> 'accepted'"
 }
 
 // stateOf says in SQL what has become of delivery d, whose subject's outbox row is o.

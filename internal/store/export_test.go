@@ -51,6 +51,23 @@ func ReadValue(ctx context.Context, all *All, to any, query string, args ...any)
 	return all.row(ctx, query, args...).Scan(to)
 }
 
+// FoundBy are the statements by which what is kept of a site, or of one of its assets, is found, by table.
+func FoundBy(ctx context.Context, all *All) (map[string][]string, error) {
+	tables, err := all.columns(ctx)
+	found := map[string][]string{}
+
+	for table, columns := range tables {
+		h, _ := belongs(table, columns)
+		for _, where := range []string{h.bySite, h.byAsset, h.also} {
+			if where != "" {
+				found[table] = append(found[table], `SELECT * FROM `+table+` WHERE `+where)
+			}
+		}
+	}
+
+	return found, err
+}
+
 // jobBench is a kind of job for a benchmark alone.
 const jobBench JobKind = "bench"
 

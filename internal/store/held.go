@@ -359,13 +359,16 @@ func (tx *Tx) resetsKnown(
 	return resets, nil
 }
 
-// DropHeld deletes readings that were held back before an instant.
-func (all *All) DropHeld(ctx context.Context, before time.Time) error {
-	_, err := all.exec(
+// DropHeld deletes up to limit readings that were held back before an instant, and returns how many.
+func (all *All) DropHeld(
+	ctx context.Context,
+	before time.Time,
+	limit int,
+) (int64, error) {
+	return all.exec(
 		ctx,
-		`DELETE FROM held_reading WHERE held_at < $1`,
+		`DELETE FROM held_reading WHERE id IN (SELECT id FROM held_reading WHERE held_at < $1 LIMIT $2)`,
 		micros(before),
+		limit,
 	)
-
-	return err
 }

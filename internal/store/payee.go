@@ -307,6 +307,11 @@ func (tx *Tx) PinnedByReference(
 		reference,
 	))
 	if errors.Is(err, sql.ErrNoRows) {
+		// To find an erased one, all are read of which no account is kept: not for what the bank calls other payments.
+		if !ledger.IsReference(reference) {
+			return nil, nil
+		}
+
 		return tx.erasedByReference(ctx, reference)
 	}
 

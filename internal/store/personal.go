@@ -18,6 +18,8 @@ import (
 type belonging struct {
 	bySite  string
 	byAsset string
+	// by an asset's id $1 too, for rows that byAsset does not find
+	also string
 	// why erasing leaves the rows: what the law asks to keep
 	kept string
 }
@@ -28,11 +30,54 @@ const (
 	keptForSettlement = "whose a metering point was is kept as settlement asks"
 )
 
+// How the rows of a site or an asset are found without reading those of all. No index begins with a site alone where one begins with
+// its organisation, of which there are few.
+const (
+	heldOfSite = `org_id IN (SELECT id FROM org) AND site_id = $1`
+
+	eventsOfSite   = `SELECT id FROM flex_event WHERE ` + heldOfSite
+	paymentsOfSite = `SELECT id FROM withdrawal WHERE ` + heldOfSite
+
+	// A session names its newest schedule, and each schedule the one that it replaced: the laws say so.
+	schedulesOfAsset = `WITH RECURSIVE chain (id) AS (SELECT event_id FROM session WHERE asset_id = $1 AND event_id IS NOT NULL
+		UNION ALL SELECT c.before_id FROM chain JOIN schedule c ON c.event_id = chain.id WHERE c.before_id IS NOT NULL)
+		SELECT id FROM chain`
+
+	// The half-hours, and the days, of which there are readings.
+	halfHoursRead = `WITH RECURSIVE edge (at) AS (SELECT min(at) / 1800000000 * 1800000000 FROM reading
+		UNION ALL SELECT at + 1800000000 FROM edge WHERE at < (SELECT max(at) FROM reading)) SELECT at FROM edge`
+	daysRead = `WITH RECURSIVE day (number) AS (SELECT min(at) / 86400000000 FROM reading
+		UNION ALL SELECT number + 1 FROM day WHERE number < (SELECT max(at) / 86400000000 FROM reading)) SELECT number FROM day`
+)
+
 // personal is where the records of a site are beside the tables that say so themselves, by
 // a column site_id or asset_id.
 var personal = map[string]belonging{
 	"site":    {bySite: `id = $1`},
-	"attempt": {byAsset: `event_id IN (SELECT event_id FROM delivery WHERE asset_id = $1)`},
+	"attempt": {byAsset: `(org_id, event_id) IN (SELECT org_id, event_id FROM delivery WHERE asset_id = $1)`},
+	"callback": {
+		// What Concerns lets through: a schedule of the asset's, or a dispatch that it had a part in. Of a schedule that was dropped
+		// meanwhile there is the delivery.
+		byAsset: `asset_id = $1 AND org_id IN (SELECT id FROM org) AND event_id IN (` + schedulesOfAsset + `
+			UNION SELECT event_id FROM delivery WHERE asset_id = $1 UNION SELECT event_id FROM dispatch_asset WHERE asset_id = $1)`,
+	},
+	"schedule": {byAsset: `asset_id = $1 AND event_id IN (` + schedulesOfAsset + `)`},
+	"binding":  {byAsset: `asset_id = $1 AND event_id IN (` + schedulesOfAsset + `)`},
+	"outbox": {
+		byAsset: `subject = $1 AND asset_id = $1`,
+		also:    `asset_id = $1 AND kind <> 'schedule' AND subject <> $1`,
+	},
+	"reading": {
+		// Those below 10 at other times are found by oddInstants.
+		byAsset: `asset_id = $1 AND label < 10 AND at IN (` + halfHoursRead + `)`,
+		also:    `asset_id = $1 AND label >= 10 AND at / 86400000000 IN (` + daysRead + `)`,
+	},
+	"called_asset":     {bySite: heldOfSite},
+	"consent":          {bySite: heldOfSite},
+	"enrolment_change": {bySite: heldOfSite},
+	"former_asset":     {bySite: heldOfSite},
+	"product_site":     {bySite: heldOfSite},
+	"withdrawal_form":  {bySite: heldOfSite},
 	"registration": {
 		bySite: `site_id = $1`,
 		kept:   keptForSettlement,
@@ -42,7 +87,7 @@ var personal = map[string]belonging{
 		kept:   "whose a metering point was is kept as settlement asks, where the site had events",
 	},
 	"msid_pair": {
-		bySite: `EXISTS (SELECT 1 FROM registration r WHERE r.site_id = $1 AND r.org_id = msid_pair.org_id AND r.mpan = msid_pair.import_mpan)`,
+		bySite: `(org_id, import_mpan) IN (SELECT org_id, mpan FROM registration WHERE site_id = $1)`,
 		kept:   keptForSettlement,
 	},
 	"settled_volume": {
@@ -50,27 +95,27 @@ var personal = map[string]belonging{
 		kept:   keptForMoney,
 	},
 	"settlement": {
-		bySite: `flex_event_id IN (SELECT id FROM flex_event WHERE site_id = $1)`,
+		bySite: `flex_event_id IN (` + eventsOfSite + `)`,
 		kept:   keptForMoney,
 	},
 	"ledger": {
-		bySite: `site_id = $1`,
+		bySite: heldOfSite,
 		kept:   keptForMoney,
 	},
 	"posting": {
-		bySite: `site_id = $1`,
+		bySite: heldOfSite,
 		kept:   keptForMoney,
 	},
 	"withdrawal": {
-		bySite: `site_id = $1`,
+		bySite: heldOfSite,
 		kept:   keptForMoney,
 	},
 	"withdrawal_move": {
-		bySite: `withdrawal_id IN (SELECT id FROM withdrawal WHERE site_id = $1)`,
+		bySite: `withdrawal_id IN (` + paymentsOfSite + `)`,
 		kept:   keptForMoney,
 	},
 	"event_credit": {
-		bySite: `site_id = $1`,
+		bySite: `site_id = $1 AND flex_event_id IN (` + eventsOfSite + `)`,
 		kept:   keptForMoney,
 	},
 	"deviation": {
@@ -90,11 +135,11 @@ var personal = map[string]belonging{
 		kept:   keptForMoney,
 	},
 	"withdrawal_approval": {
-		bySite: `withdrawal_id IN (SELECT id FROM withdrawal WHERE site_id = $1)`,
+		bySite: `withdrawal_id IN (` + paymentsOfSite + `)`,
 		kept:   keptForMoney,
 	},
 	"flex_event": {
-		bySite: `site_id = $1`,
+		bySite: heldOfSite,
 		kept:   keptForMoney,
 	},
 	"reckoning": {
@@ -214,8 +259,8 @@ func (c conn) assetsEver(
 		c,
 		scalar[flex.AssetID],
 		`SELECT id FROM asset WHERE site_id = $1 UNION SELECT asset_id FROM session WHERE site_id = $1
-		UNION SELECT asset_id FROM reckoning WHERE site_id = $1 UNION SELECT asset_id FROM flex_event WHERE site_id = $1
-		UNION SELECT id FROM former_asset WHERE site_id = $1`,
+		UNION SELECT asset_id FROM reckoning WHERE site_id = $1 UNION SELECT asset_id FROM flex_event WHERE `+heldOfSite+`
+		UNION SELECT id FROM former_asset WHERE `+heldOfSite,
 		site.Bytes(),
 	)
 }
@@ -238,24 +283,22 @@ func (all *All) Export(
 
 	out := map[string][]map[string]any{}
 	for table, columns := range tables {
-		h, ok := belongs(table, columns)
-		if !ok {
-			continue
-		}
-
-		shown := slices.DeleteFunc(slices.Clone(columns), func(c string) bool {
-			return slices.Contains(secretColumns, c) || slices.Contains(secretOf[table], c)
-		})
-		err := h.each(site, assets, func(where string, id []byte) error {
-			found, err := all.plain(ctx, table, shown, where, id)
-			out[table] = append(out[table], found...)
-			return err
-		})
+		found, err := all.exportTable(ctx, table, columns, site, assets)
 		if err != nil {
 			return nil, fmt.Errorf("export %s: %w", table, err)
 		}
+
+		if found != nil {
+			out[table] = found
+		}
 	}
 
+	odd, err := all.oddReadings(ctx, assets, tables["reading"])
+	if err != nil {
+		return nil, fmt.Errorf("export readings at odd times: %w", err)
+	}
+
+	out["reading"] = append(out["reading"], odd...)
 	out["bank_account"], err = all.bankAccounts(ctx, site)
 	if err != nil {
 		return nil, fmt.Errorf("export the bank account: %w", err)
@@ -266,6 +309,33 @@ func (all *All) Export(
 	}
 
 	return out, nil
+}
+
+// exportTable returns a table's rows of a site; nil if it holds none.
+func (all *All) exportTable(
+	ctx context.Context,
+	table string,
+	columns []string,
+	site flex.SiteID,
+	assets []flex.AssetID,
+) ([]map[string]any, error) {
+	h, ok := belongs(table, columns)
+	if !ok {
+		return nil, nil
+	}
+
+	shown := slices.DeleteFunc(slices.Clone(columns), func(c string) bool {
+		return slices.Contains(secretColumns, c) || slices.Contains(secretOf[table], c)
+	})
+
+	var out []map[string]any
+	err := h.each(site, assets, func(where string, id []byte) error {
+		found, err := all.plain(ctx, table, shown, where, id)
+		out = append(out, found...)
+		return err
+	})
+
+	return out, err
 }
 
 // bankAccounts opens the bank accounts that are kept of a site's user: the one that is linked,
@@ -318,6 +388,14 @@ func (b belonging) each(
 
 	for _, a := range assets {
 		if err := fn(b.byAsset, a.Bytes()); err != nil {
+			return err
+		}
+
+		if b.also == "" {
+			continue
+		}
+
+		if err := fn(b.also, a.Bytes()); err != nil {
 			return err
 		}
 	}
@@ -401,8 +479,33 @@ func readable(v any) any {
 	return hex.EncodeToString(b)
 }
 
+// offboarded fails with a Conflict if the site is registered.
+func (all *All) offboarded(ctx context.Context, site flex.SiteID) error {
+	var one int
+	err := all.row(
+		ctx,
+		`SELECT 1 FROM site WHERE id = $1`,
+		site.Bytes(),
+	).Scan(&one)
+
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+
+	if err != nil {
+		return err
+	}
+
+	return flex.Fail(
+		flex.Conflict,
+		"site %s is still registered: offboard it first, which ends its enrolments and frees its chargers",
+		site,
+	)
+}
+
 // Erase removes what is kept on a site that has been offboarded, but for the money, which
-// is kept under the site's id alone. It returns the number of rows removed.
+// is kept under the site's id alone, in one transaction. It returns the number of rows removed. DB.Erase removes the readings before, which
+// are many, and those at odd times, which this leaves.
 func (all *All) Erase(
 	ctx context.Context,
 	site flex.SiteID,
@@ -412,20 +515,7 @@ func (all *All) Erase(
 		return 0, err
 	}
 
-	var one int
-	switch err := all.row(
-		ctx,
-		`SELECT 1 FROM site WHERE id = $1`,
-		site.Bytes(),
-	).Scan(&one); {
-	case err == nil:
-		return 0, flex.Fail(
-			flex.Conflict,
-			"site %s is still registered: offboard it first, which ends its enrolments and frees its chargers",
-			site,
-		)
-
-	case !errors.Is(err, sql.ErrNoRows):
+	if err := all.offboarded(ctx, site); err != nil {
 		return 0, err
 	}
 
@@ -481,7 +571,7 @@ func (all *All) payAccrued(ctx context.Context, site flex.SiteID) error {
 		ctx,
 		all.conn,
 		scan,
-		`SELECT org_id, CAST(-SUM(amount) AS BIGINT) FROM posting WHERE site_id = $1 AND account = $2
+		`SELECT org_id, CAST(-SUM(amount) AS BIGINT) FROM posting WHERE `+heldOfSite+` AND account = $2
 		GROUP BY org_id HAVING SUM(amount) <> 0`,
 		site.Bytes(),
 		string(ledger.RewardsAccrued),
@@ -518,8 +608,9 @@ func (all *All) payAccrued(ctx context.Context, site flex.SiteID) error {
 // waited for that, and has what is remembered of it anywhere counted as out of date.
 func (all *All) afterErasure(ctx context.Context, site flex.SiteID) error {
 	for _, query := range []string{
-		`DELETE FROM site_point WHERE site_id = $1 AND NOT EXISTS (SELECT 1 FROM flex_event e WHERE e.site_id = site_point.site_id)`,
-		`UPDATE flex_event SET look_at = NULL, waits_at = NULL WHERE site_id = $1`,
+		`DELETE FROM site_point WHERE site_id = $1 AND NOT EXISTS (SELECT 1 FROM flex_event e
+			WHERE e.org_id = site_point.org_id AND e.site_id = site_point.site_id)`,
+		`UPDATE flex_event SET look_at = NULL, waits_at = NULL WHERE ` + heldOfSite,
 		`UPDATE reckoning SET look_at = NULL, waits_at = NULL, detect_at = NULL WHERE site_id = $1`,
 	} {
 		if _, err := all.exec(ctx, query, site.Bytes()); err != nil {

@@ -2,10 +2,13 @@ package store_test
 
 import (
 	"bytes"
+	"database/sql"
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/store"
@@ -25,6 +28,124 @@ func TestPersonal_EveryTableIsPlaced(t *testing.T) {
 		})
 		if err != nil {
 			t.Fatal(err)
+		}
+	})
+}
+
+// What is kept of a site is found without reading what is kept of all, but in tables that hold little.
+func TestPersonal_FoundByIndexes(t *testing.T) {
+	small := []string{"balance_link", "cap_change", "idempotency", "job", "mail", "refused_reading"}
+	url := storetest.SQLite(t)
+	db := storetest.Open(t, url, store.Options{})
+	raw, err := sql.Open("sqlite", strings.TrimPrefix(url, "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+
+	var statements map[string][]string
+	err = db.ReadAll(t.Context(), func(all *store.All) error {
+		var err error
+		statements, err = store.FoundBy(t.Context(), all)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for table, of := range statements {
+		for _, statement := range of {
+			for _, step := range stepsOf(t, raw, statement) {
+				if strings.HasPrefix(step, "SCAN "+table) && !slices.Contains(small, table) {
+					t.Errorf("%s: %s", statement, step)
+				}
+			}
+		}
+	}
+}
+
+// stepsOf are all steps by which SQLite runs a statement on one id.
+func stepsOf(t *testing.T, db *sql.DB, statement string) []string {
+	t.Helper()
+	found, err := db.Query("EXPLAIN QUERY PLAN "+statement, make([]byte, 16))
+	if err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+	defer found.Close()
+
+	var steps []string
+	for found.Next() {
+		var id, parent, unused int
+		var step string
+		if err := found.Scan(&id, &parent, &unused, &step); err != nil {
+			t.Fatal(err)
+		}
+		steps = append(steps, step)
+	}
+	if err := found.Err(); err != nil {
+		t.Fatal(err)
+	}
+
+	return steps
+}
+
+// An erasure in several transactions takes all readings of a site's assets: of half-hours, of registers and powers, and provisional
+// energies of any time, at the edges of its steps too. Those of others stay.
+func TestErase_Readings(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		ctx := t.Context()
+		db := storetest.Open(t, url, store.Options{})
+		seed := storetest.NewSeed(t, db, url)
+		site, other := seed.Site(), seed.Site()
+		assets := []flex.AssetID{seed.Asset(site, flex.Charger, 7400), seed.Asset(site, flex.Battery, 5000), seed.Asset(other, flex.Charger, 7400)}
+		first := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+		for _, a := range assets {
+			for _, day := range []int{0, 9, 10, 25} {
+				at := first.AddDate(0, 0, day)
+				for label, from := range map[int]time.Time{
+					1:  at,
+					2:  at.Add(7*time.Minute + 13*time.Second),
+					12: at.Add(11 * time.Hour),
+					15: at.Add(24*time.Hour - time.Minute),
+				} {
+					seed.Exec(`INSERT INTO reading VALUES ($1, $2, $3, 1800, 5, 1)`, from.UnixMicro(), a.Bytes(), label)
+				}
+			}
+		}
+
+		exported := func() int {
+			t.Helper()
+			var n int
+			err := db.ReadAll(ctx, func(all *store.All) error {
+				held, err := all.Export(ctx, site)
+				n = len(held["reading"])
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+
+		if _, err := db.Erase(ctx, site); flex.KindOf(err) != flex.Conflict {
+			t.Errorf("a registered site was erased: %v", err)
+		}
+		if n := exported(); n != 32 {
+			t.Errorf("the export has %d readings, want 32", n)
+		}
+
+		seed.Exec(`INSERT INTO former_asset (id, org_id, site_id, cop11, gone_at) SELECT id, org_id, site_id, FALSE, 0 FROM asset WHERE site_id = $1`, site.Bytes())
+		seed.Exec(`DELETE FROM asset WHERE site_id = $1`, site.Bytes())
+		seed.Exec(`DELETE FROM site WHERE id = $1`, site.Bytes())
+
+		for _, want := range []int64{34, 0} { // with the two former assets; and once more
+			if n, err := db.Erase(ctx, site); err != nil || n != want {
+				t.Errorf("%d rows are erased, want %d: %v", n, want, err)
+			}
+		}
+		if n := exported() + seed.Count(`SELECT count(*) FROM reading`); n != 16 {
+			t.Errorf("%d readings are left, want the other site's 16", n)
 		}
 	})
 }

@@ -100,13 +100,17 @@ func (tx *Tx) RefusedSince(
 	)
 }
 
-// DropRefused deletes what was refused before a day.
-func (all *All) DropRefused(ctx context.Context, before flex.Day) error {
-	_, err := all.exec(
+// DropRefused deletes up to limit counts of what was refused before a day, and returns how many.
+func (all *All) DropRefused(
+	ctx context.Context,
+	before flex.Day,
+	limit int,
+) (int64, error) {
+	return all.exec(
 		ctx,
-		`DELETE FROM refused_reading WHERE day < $1`,
+		`DELETE FROM refused_reading WHERE (org_id, day, label, reason) IN
+		(SELECT org_id, day, label, reason FROM refused_reading WHERE day < $1 LIMIT $2)`,
 		before.String(),
+		limit,
 	)
-
-	return err
 }

@@ -143,8 +143,10 @@ func (all *All) NotReleased(
 	org flex.OrgID,
 	limit int,
 ) ([]flex.AssetID, int, error) {
-	where := `FROM dispatch_asset p JOIN dispatch d ON d.event_id = p.event_id JOIN org g ON g.id = p.org_id
-		WHERE p.release = 'missing' AND d.to_at > $1 + g.clock_offset`
+	// That an asset did not go back stays with its part for ever. By over_at, of each organisation, only those of late are read: SQLite
+	// keeps the order of a CROSS JOIN.
+	where := `FROM org g CROSS JOIN dispatch_asset p JOIN dispatch d ON d.event_id = p.event_id
+		WHERE p.org_id = g.id AND p.release = 'missing' AND p.over_at > $1 + g.clock_offset AND d.to_at > $1 + g.clock_offset`
 	args := []any{micros(all.Now().Add(-ReleaseKept))}
 	if !org.IsZero() {
 		where, args = where+` AND p.org_id = $2`, append(args, org.Bytes())

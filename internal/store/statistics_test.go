@@ -37,7 +37,7 @@ func TestPlans_OfOneSite(t *testing.T) {
 		"sessions settled": {
 			`SELECT MAX(from_at) FROM reckoning WHERE org_id = ?1 AND site_id = ?2 AND posted > 0`,
 			"reckoning_posted (site_id=?)",
-			false,
+			true,
 		},
 		"a day of some meters": {
 			`SELECT at, value FROM reading WHERE at / 86400000000 IN (?1, ?2) AND asset_id IN (?3, ?4) AND label = 12 AND label >= 10`,
@@ -114,6 +114,14 @@ func TestPlans_OfWhatWaits(t *testing.T) {
 		`SELECT a.id FROM asset a WHERE a.org_id = ?1 AND a.type IN ('hot water tank', 'heat pump') ORDER BY a.id LIMIT ?2`: "asset_heat (org_id=?)",
 
 		`SELECT p.asset_id FROM tank_plan p WHERE p.lack_wh >= ?1 AND p.lack_wh > 0`: "tank_plan_cold",
+
+		`SELECT MAX(from_at) FROM reckoning WHERE org_id = ?1 AND posted > 0`: "reckoning_posted_last (org_id=?)",
+
+		`SELECT p.asset_id FROM dispatch_asset p WHERE p.org_id = ?1 AND p.release = 'missing' AND p.over_at > ?2`: "dispatch_asset_missing (org_id=? AND over_at>?)",
+
+		`SELECT d.event_id FROM delivery d WHERE d.org_id = ?1 AND d.state = 'rejected' AND d.state <> 'accepted' ORDER BY d.event_id DESC LIMIT ?2`: "delivery_not_taken (org_id=? AND state=?)",
+
+		`SELECT o.id FROM adr_order o WHERE o.to_at < ?1 LIMIT ?2`: "adr_order_over (to_at<?)",
 	} {
 		if plan := planOf(t, db, statement); !strings.Contains(plan, index) {
 			t.Errorf("%s: %s, want %s", statement, plan, index)

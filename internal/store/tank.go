@@ -446,21 +446,44 @@ func (tx *Tx) freeTank(ctx context.Context, id flex.AssetID) error {
 	return tx.SendTankPlan(ctx, &p)
 }
 
-// DropTankPlans deletes up to limit plans of tanks that were deleted, which ended before the instant and are
-// not to be sent any more, and returns how many.
-func (all *All) DropTankPlans(
+// OldTankPlans names up to limit tanks that were deleted, whose plans ended before the instant and are
+// not to be sent any more.
+func (all *All) OldTankPlans(
 	ctx context.Context,
 	before time.Time,
 	limit int,
-) (int64, error) {
-	return all.exec(
+) ([]flex.AssetID, error) {
+	return rows(
 		ctx,
-		`DELETE FROM tank_plan WHERE asset_id IN (
-			SELECT p.asset_id FROM tank_plan p LEFT JOIN asset a ON a.id = p.asset_id LEFT JOIN outbox o ON o.subject = p.asset_id
-			WHERE a.id IS NULL AND o.turn_at IS NULL AND p.to_at < $1 LIMIT $2)`,
+		all.conn,
+		scalar[flex.AssetID],
+		`SELECT p.asset_id FROM tank_plan p LEFT JOIN asset a ON a.id = p.asset_id LEFT JOIN outbox o ON o.subject = p.asset_id
+		WHERE a.id IS NULL AND o.turn_at IS NULL AND p.to_at < $1 LIMIT $2`,
 		micros(before),
 		limit,
 	)
+}
+
+// DropTankPlans deletes the plans of tanks that were deleted and whose plans ended before the instant.
+func (all *All) DropTankPlans(
+	ctx context.Context,
+	before time.Time,
+	tanks []flex.AssetID,
+) error {
+	for chunk := range slices.Chunk(tanks, outboxChunk) {
+		list, args := in([]any{micros(before)}, chunk)
+		_, err := all.exec(
+			ctx,
+			`DELETE FROM tank_plan WHERE to_at < $1 AND asset_id IN `+list+`
+			AND NOT EXISTS (SELECT 1 FROM outbox o WHERE o.subject = tank_plan.asset_id AND o.turn_at IS NOT NULL)`,
+			args...,
+		)
+		if err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 // ColdTanks returns the tanks under control, of one organisation or of all, whose plans leave them so much below the

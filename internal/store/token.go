@@ -147,29 +147,35 @@ func (all *All) KnownOrigin(
 	return known, err
 }
 
-// DropExpired deletes the tokens, operators' sessions and sign-ins, idempotency keys and cloud
-// links whose time is over, and returns how many there were.
-func (all *All) DropExpired(ctx context.Context) (int64, error) {
-	var n int64
-	for _, table := range []string{
-		"token",
-		"operator_session",
-		"operator_sign_in",
-		"idempotency",
-		"cloud_link",
-	} {
-		k, err := all.exec(
-			ctx,
-			`DELETE FROM `+table+` WHERE expires_at <= $1`,
-			micros(all.now),
-		)
+// expiring are the tables whose rows have a time, each with its key.
+var expiring = []struct{ table, key string }{
+	{"token", "hash"},
+	{"operator_session", "hash"},
+	{"operator_sign_in", "nonce"},
+	{"idempotency", "org_id, key"},
+	{"cloud_link", "state"},
+}
 
+// DropExpired deletes the tokens, operators' sessions and sign-ins, idempotency keys and cloud
+// links whose time is over, up to limit of each, and returns how many there were, and whether more may be left.
+func (all *All) DropExpired(
+	ctx context.Context,
+	limit int,
+) (dropped int64, more bool, err error) {
+	for _, t := range expiring {
+		n, err := all.exec(
+			ctx,
+			`DELETE FROM `+t.table+` WHERE (`+t.key+`) IN (SELECT `+t.key+` FROM `+t.table+` WHERE expires_at <= $1 LIMIT $2)`,
+			micros(all.now),
+			limit,
+		)
 		if err != nil {
-			return n, err
+			return dropped, false, err
 		}
 
-		n += k
+		dropped += n
+		more = more || n == int64(limit)
 	}
 
-	return n, nil
+	return dropped, more, nil
 }

@@ -1,0 +1,276 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+const (
+	// erasureStep is the time of which one transaction removes a site's readings, and erasurePause how long others are let write then:
+	// another process that waits for SQLite looks ten times a second.
+	erasureStep  = 10 * 24 * time.Hour
+	erasurePause = 100 * time.Millisecond
+)
+
+// Erase removes what is kept on a site that has been offboarded, but for the money, in several short transactions. Cut short, it is to be
+// done again, and finds what is left. It returns the number of rows removed.
+func (db *DB) Erase(
+	ctx context.Context,
+	site flex.SiteID,
+) (int64, error) {
+	var assets []flex.AssetID
+	var held flex.Span
+
+	// First nothing of the site is to be settled any more: it is not to be settled on what is left of its readings.
+	err := db.WriteAll(ctx, func(all *All) error {
+		var err error
+		assets, held, err = all.beginErasure(ctx, site)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+
+	n, err := db.eraseReadings(ctx, assets, held)
+	if err != nil {
+		return n, fmt.Errorf("erase readings: %w", err)
+	}
+
+	var rest int64
+	err = db.WriteAll(ctx, func(all *All) error {
+		var err error
+		rest, err = all.Erase(ctx, site)
+		return err
+	})
+
+	return n + rest, err
+}
+
+// beginErasure has nothing of a site settled any more, and returns its assets and the time of which there are
+// readings of any.
+func (all *All) beginErasure(
+	ctx context.Context,
+	site flex.SiteID,
+) ([]flex.AssetID, flex.Span, error) {
+	if err := all.offboarded(ctx, site); err != nil {
+		return nil, flex.Span{}, err
+	}
+
+	assets, err := all.assetsEver(ctx, site)
+	if err != nil {
+		return nil, flex.Span{}, err
+	}
+
+	held, err := all.readingsHeld(ctx)
+	if err != nil {
+		return nil, flex.Span{}, err
+	}
+
+	return assets, held, all.afterErasure(ctx, site)
+}
+
+// readingsHeld returns the days of which there are readings; nothing if there are none.
+func (c conn) readingsHeld(ctx context.Context) (flex.Span, error) {
+	// Each by itself: SQLite reads the whole table for both in one.
+	var first, last sql.NullInt64
+	err := c.row(
+		ctx,
+		`SELECT (SELECT min(at) FROM reading), (SELECT max(at) FROM reading)`,
+	).Scan(&first, &last)
+	if err != nil || !first.Valid {
+		return flex.Span{}, err
+	}
+
+	const day = 24 * time.Hour
+
+	return flex.Span{
+		From: time.UnixMicro(first.Int64).UTC().Truncate(day),
+		To:   time.UnixMicro(last.Int64).UTC().Truncate(day).Add(day),
+	}, nil
+}
+
+// eraseReadings removes the readings of a site's assets, the newest first: what is settled anew meanwhile, by a run that somebody
+// asks for, has all that was before a half-hour, or no reading of the half-hour itself, and then stays as it was.
+func (db *DB) eraseReadings(
+	ctx context.Context,
+	assets []flex.AssetID,
+	held flex.Span,
+) (int64, error) {
+	var n int64
+	if len(assets) == 0 {
+		return 0, nil
+	}
+
+	for to := held.To; to.After(held.From); to = to.Add(-erasureStep) {
+		span := flex.Span{
+			From: flex.Later(held.From, to.Add(-erasureStep)),
+			To:   to,
+		}
+
+		gone, err := db.eraseReadingsOf(ctx, assets, span)
+		n += gone
+
+		if err != nil {
+			return n, err
+		}
+
+		if gone == 0 {
+			continue
+		}
+
+		select {
+		case <-ctx.Done():
+			return n, ctx.Err()
+		case <-time.After(erasurePause):
+		}
+	}
+
+	return n, nil
+}
+
+// eraseReadingsOf removes the readings of some days.
+func (db *DB) eraseReadingsOf(
+	ctx context.Context,
+	assets []flex.AssetID,
+	span flex.Span,
+) (int64, error) {
+	var instants []any
+	for at := span.From.UnixMicro(); at < span.To.UnixMicro(); at += halfHour {
+		instants = append(instants, at)
+	}
+
+	// Looked for on a snapshot, so that no write waits for that.
+	var odd []int64
+	err := db.ReadAll(ctx, func(all *All) error {
+		var err error
+		odd, err = all.oddInstants(ctx, assets, span)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+
+	for _, at := range odd {
+		instants = append(instants, at)
+	}
+
+	var n int64
+	err = db.WriteAll(ctx, func(all *All) error {
+		var err error
+		n, err = all.dropReadingsAt(ctx, assets, instants, span)
+		return err
+	})
+
+	return n, err
+}
+
+// oddInstants returns at which instants of a span that are no half-hour's the assets have energies: a provisional one may be of any time.
+// They are in no index but that by time, in which it steps from each instant to the next.
+func (c conn) oddInstants(
+	ctx context.Context,
+	assets []flex.AssetID,
+	span flex.Span,
+) ([]int64, error) {
+	if len(assets) == 0 || span.Empty() {
+		return nil, nil
+	}
+
+	list, args := in([]any{micros(span.From), micros(span.To)}, assets)
+
+	return rows(
+		ctx,
+		c,
+		scalar[int64],
+		`WITH RECURSIVE moment (at) AS (SELECT min(at) FROM reading WHERE at >= $1 AND at < $2
+			UNION ALL SELECT (SELECT min(r.at) FROM reading r WHERE r.at > m.at AND r.at < $2) FROM moment m WHERE m.at IS NOT NULL)
+		SELECT DISTINCT r.at FROM moment m JOIN reading r ON r.at = m.at
+		WHERE m.at % 1800000000 <> 0 AND r.at >= $1 AND r.at < $2 AND r.label < 10 AND r.asset_id IN `+list,
+		args...,
+	)
+}
+
+// oddReadings reads the assets' energies of times that are no half-hour's, as plain does.
+func (c conn) oddReadings(
+	ctx context.Context,
+	assets []flex.AssetID,
+	columns []string,
+) ([]map[string]any, error) {
+	held, err := c.readingsHeld(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	instants, err := c.oddInstants(ctx, assets, held)
+	if err != nil {
+		return nil, err
+	}
+
+	var out []map[string]any
+	for chunk := range slices.Chunk(instants, instantsChunk) {
+		var list []string
+		for _, at := range chunk {
+			list = append(list, strconv.FormatInt(at, 10))
+		}
+
+		where := `asset_id = $1 AND label < 10 AND at IN (` + strings.Join(list, ", ") + `)`
+		for _, asset := range assets {
+			found, err := c.plain(ctx, "reading", columns, where, asset.Bytes())
+			if err != nil {
+				return nil, err
+			}
+
+			out = append(out, found...)
+		}
+	}
+
+	return out, nil
+}
+
+// dropReadingsAt deletes the assets' energies at instants, and all else that was read of them on the days of a span.
+func (all *All) dropReadingsAt(
+	ctx context.Context,
+	assets []flex.AssetID,
+	instants []any,
+	span flex.Span,
+) (int64, error) {
+	ids := make([]any, len(assets))
+	for i, id := range assets {
+		ids[i] = id.Bytes()
+	}
+
+	var n int64
+	for chunk := range slices.Chunk(instants, instantsChunk) {
+		var w where
+		w.in("asset_id", ids)
+		w.in("at", chunk)
+
+		gone, err := all.exec(ctx, `DELETE FROM reading WHERE label < 10`+w.text.String(), w.args...)
+		n += gone
+
+		if err != nil {
+			return n, err
+		}
+	}
+
+	var days []any
+	for day := span.From.Unix() / 86400; day < span.To.Unix()/86400; day++ {
+		days = append(days, day)
+	}
+
+	var w where
+	w.in("asset_id", ids)
+	w.in("at / 86400000000", days)
+	w.and("at >= $%d", micros(span.From))
+	w.and("at < $%d", micros(span.To))
+
+	gone, err := all.exec(ctx, `DELETE FROM reading WHERE label >= 10`+w.text.String(), w.args...)
+
+	return n + gone, err
+}
