@@ -94,11 +94,12 @@ type sharedLimits struct {
 	feeder *feederExport     // nil where nothing limits the export of its feeder
 }
 
-// readShared reads the limits that a battery shares.
+// readShared reads the limits that a battery shares and that may bind what it is to do: a fuse binds what charges, a feeder what discharges.
 func readShared(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
+	spans []ModeSpan,
 ) (*sharedLimits, error) {
 	l := &sharedLimits{}
 	asset, err := tx.Asset(ctx, id)
@@ -110,14 +111,23 @@ func readShared(
 		return nil, err
 	}
 
-	l.feeder, err = feedersKept(nil).read(ctx, tx, id)
-	if err != nil {
-		return nil, fmt.Errorf("read what limits the export of a feeder: %w", err)
+	if hasMode(spans, battery.ModeDischarge) {
+		l.feeder, err = feedersKept(nil).read(ctx, tx, id)
+		if err != nil {
+			return nil, fmt.Errorf("read what limits the export of a feeder: %w", err)
+		}
 	}
 
-	l.fuse, err = sharesFuse(ctx, tx, &asset)
+	if hasMode(spans, battery.ModeCharge) {
+		l.fuse, err = sharesFuse(ctx, tx, &asset)
+	}
 
 	return l, err
+}
+
+// hasMode reports whether a mode is among some spans.
+func hasMode(spans []ModeSpan, m battery.Mode) bool {
+	return slices.ContainsFunc(spans, func(s ModeSpan) bool { return s.Mode == m })
 }
 
 // readCaps reads the caps that bind a battery.
@@ -151,7 +161,7 @@ func sharesFuse(
 	}
 
 	assets, err := tx.AssetsOf(ctx, asset.SiteID)
-	if err != nil {
+	if err != nil || len(assets) < 2 {
 		return false, err
 	}
 
@@ -170,7 +180,7 @@ func sharesFuse(
 		}
 	}
 
-	return len(assets) > 1 && sum.most() > site.Supply.Import, nil
+	return sum.most() > site.Supply.Import, nil
 }
 
 // addAsset counts the most that an asset of a site can draw.
@@ -244,7 +254,12 @@ func limitToCommitted(
 	id flex.AssetID,
 	spans []ModeSpan,
 ) ([]ModeSpan, bool, error) {
-	limits, err := readShared(ctx, tx, id)
+	limits, err := readShared(
+		ctx,
+		tx,
+		id,
+		spans,
+	)
 	if err != nil {
 		return nil, false, err
 	}

@@ -113,15 +113,17 @@ func (tx *Tx) UpdateAsset(ctx context.Context, a flex.Asset) error {
 
 // Asset returns an asset of the organisation, or a NotFound failure.
 func (tx *Tx) Asset(ctx context.Context, id flex.AssetID) (flex.Asset, error) {
-	return one(
-		ctx,
-		tx.conn,
-		flex.AssetMissing,
-		scanAsset,
-		`SELECT `+assetColumns+` FROM asset WHERE org_id = $1 AND id = $2`,
-		tx.org.Bytes(),
-		id.Bytes(),
-	)
+	return once(tx, "asset", id, func() (flex.Asset, error) {
+		return one(
+			ctx,
+			tx.conn,
+			flex.AssetMissing,
+			scanAsset,
+			`SELECT `+assetColumns+` FROM asset WHERE org_id = $1 AND id = $2`,
+			tx.org.Bytes(),
+			id.Bytes(),
+		)
+	})
 }
 
 // LockedAsset is Asset, and has other transactions that lock the same asset wait for the end
@@ -166,15 +168,17 @@ func (tx *Tx) AssetsOf(
 	ctx context.Context,
 	site flex.SiteID,
 ) ([]flex.Asset, error) {
-	return rows(
-		ctx,
-		tx.conn,
-		scanAsset,
-		`SELECT `+assetColumns+
-			` FROM asset WHERE org_id = $1 AND site_id = $2 ORDER BY id`,
-		tx.org.Bytes(),
-		site.Bytes(),
-	)
+	return onceList(tx, "assets", site, func() ([]flex.Asset, error) {
+		return rows(
+			ctx,
+			tx.conn,
+			scanAsset,
+			`SELECT `+assetColumns+
+				` FROM asset WHERE org_id = $1 AND site_id = $2 ORDER BY id`,
+			tx.org.Bytes(),
+			site.Bytes(),
+		)
+	})
 }
 
 // AssetsEverAt returns the ids of the sites' assets, of those too that were taken away.

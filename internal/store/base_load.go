@@ -27,8 +27,10 @@ func (tx *Tx) BaseLoad(
 	ctx context.Context,
 	site flex.SiteID,
 ) (BaseLoad, error) {
-	loads, err := tx.BaseLoads(ctx, []flex.SiteID{site})
-	return loads[site], err
+	return once(tx, "base load", site, func() (BaseLoad, error) {
+		loads, err := tx.BaseLoads(ctx, []flex.SiteID{site})
+		return loads[site], err
+	})
 }
 
 // BaseLoads is BaseLoad for several sites. Those of which nothing was learned are not in it.

@@ -104,6 +104,15 @@ func (tx *Tx) Battery(
 	ctx context.Context,
 	id flex.AssetID,
 ) (Battery, error) {
+	return once(tx, "battery", id, func() (Battery, error) {
+		return tx.battery(ctx, id)
+	})
+}
+
+func (tx *Tx) battery(
+	ctx context.Context,
+	id flex.AssetID,
+) (Battery, error) {
 	var (
 		b   Battery
 		err error

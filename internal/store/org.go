@@ -107,14 +107,16 @@ func (all *All) OrgNamed(ctx context.Context, name string) (flex.Org, error) {
 
 // OrgRecord returns the transaction's own organisation.
 func (tx *Tx) OrgRecord(ctx context.Context) (flex.Org, error) {
-	return one(
-		ctx,
-		tx.unqueued(),
-		"organisation not found",
-		scanOrg,
-		`SELECT `+orgColumns+` FROM org WHERE id = $1`,
-		tx.org.Bytes(),
-	)
+	return once(tx, "org", tx.org, func() (flex.Org, error) {
+		return one(
+			ctx,
+			tx.unqueued(),
+			"organisation not found",
+			scanOrg,
+			`SELECT `+orgColumns+` FROM org WHERE id = $1`,
+			tx.org.Bytes(),
+		)
+	})
 }
 
 // SetClock takes the organisation's sandbox clock into its own hands, at the offset.

@@ -243,15 +243,17 @@ func (tx *Tx) keepChanges(ctx context.Context, before, after flex.Site) error {
 
 // Site returns a site of the organisation, or a NotFound failure.
 func (tx *Tx) Site(ctx context.Context, id flex.SiteID) (flex.Site, error) {
-	return one(
-		ctx,
-		tx.conn,
-		flex.SiteMissing,
-		tx.scanSite,
-		`SELECT `+siteColumns+` FROM site s WHERE s.org_id = $1 AND s.id = $2`,
-		tx.org.Bytes(),
-		id.Bytes(),
-	)
+	return once(tx, "site", id, func() (flex.Site, error) {
+		return one(
+			ctx,
+			tx.conn,
+			flex.SiteMissing,
+			tx.scanSite,
+			`SELECT `+siteColumns+` FROM site s WHERE s.org_id = $1 AND s.id = $2`,
+			tx.org.Bytes(),
+			id.Bytes(),
+		)
+	})
 }
 
 // SiteIDs returns up to limit of the organisation's sites after one, in the order of their ids.

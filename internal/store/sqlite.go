@@ -574,7 +574,7 @@ func (db *DB) runGroup(group *[]*queuedWrite) error {
 
 	start, live := time.Now(), 0
 	for next := (*group)[0]; next != nil; {
-		if err := db.runWrite(ctx, next); err != nil {
+		if err := db.runWrite(ctx, next, live == 0); err != nil {
 			return err
 		}
 
@@ -608,16 +608,22 @@ func (db *DB) runGroup(group *[]*queuedWrite) error {
 }
 
 // runWrite runs one write in a savepoint. Its own failure is kept in it; an error returned
-// means that the whole group is lost.
-func (db *DB) runWrite(ctx context.Context, q *queuedWrite) error {
+// means that the whole group is lost. One that comes first needs no savepoint: where it fails, the group begins again.
+func (db *DB) runWrite(
+	ctx context.Context,
+	q *queuedWrite,
+	first bool,
+) error {
 	c := conn{
 		db:   db,
 		run:  db.sqlite.writer,
 		wake: &q.wake,
 	}
 
-	if _, err := c.exec(ctx, "SAVEPOINT write"); err != nil {
-		return fmt.Errorf("savepoint: %w", err)
+	if !first {
+		if _, err := c.exec(ctx, "SAVEPOINT write"); err != nil {
+			return fmt.Errorf("savepoint: %w", err)
+		}
 	}
 
 	q.err = func() (err error) {
@@ -638,6 +644,10 @@ func (db *DB) runWrite(ctx context.Context, q *queuedWrite) error {
 		return q.fn(c, db.Now())
 	}()
 
+	if first {
+		return c.endFirst(ctx, q.err != nil)
+	}
+
 	if q.err != nil {
 		if _, err := c.exec(ctx, "ROLLBACK TO write"); err != nil {
 			return fmt.Errorf("roll back: %w", err)
@@ -646,6 +656,22 @@ func (db *DB) runWrite(ctx context.Context, q *queuedWrite) error {
 
 	if _, err := c.exec(ctx, "RELEASE write"); err != nil {
 		return fmt.Errorf("release: %w", err)
+	}
+
+	return nil
+}
+
+// endFirst has the group begin again, if its first write failed.
+func (c conn) endFirst(ctx context.Context, failed bool) error {
+	if !failed {
+		return nil
+	}
+
+	if _, err := c.exec(ctx, "ROLLBACK"); err != nil {
+		return fmt.Errorf("roll back: %w", err)
+	}
+	if _, err := c.exec(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return fmt.Errorf("begin again: %w", err)
 	}
 
 	return nil

@@ -237,6 +237,8 @@ type Tx struct {
 
 	books  *openBooks // what posting needs to know, once it was asked for
 	agenda agenda     // what is due, once it was asked for
+
+	kept map[keptKey]any // of one that only reads: what was asked for before
 }
 
 // Now returns the instant of this transaction by the organisation's clock.
@@ -291,6 +293,9 @@ func (db *DB) Read(
 		if err != nil {
 			return err
 		}
+
+		tx.kept = map[keptKey]any{}
+
 		return fn(tx)
 	})
 }
