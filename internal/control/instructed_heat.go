@@ -70,7 +70,28 @@ func (t *heatedTank) keepsIn(span flex.Span) []instruct.HeatAsk {
 
 // extra is what instructions have what the heater draws count besides its price; nil for nothing.
 func (t *heatedTank) extra(span flex.Span) func(energy float64) float64 {
-	return instruct.HeatPence(t.keepsIn(span))
+	asks := t.keepsIn(span)
+	if len(asks) == 0 {
+		asks = t.returnsIn(span)
+	}
+
+	return sumOf(
+		instruct.HeatPence(asks),
+		instruct.HeatPence(t.promisedIn(span)),
+	)
+}
+
+// sumOf is what two count together; nil for nothing.
+func sumOf(a, b func(energy float64) float64) func(energy float64) float64 {
+	if a == nil || b == nil {
+		if a == nil {
+			return b
+		}
+
+		return a
+	}
+
+	return func(energy float64) float64 { return a(energy) + b(energy) }
 }
 
 // callHeaters keeps which heaters are called, and marks them to be planned so. One that has gone, or is left alone, since it was chosen

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"flexd/internal/engine/home"
+	"flexd/internal/engine/instruct"
 	"flexd/internal/engine/tank"
 	"flexd/internal/flex"
 	"flexd/internal/store"
@@ -67,6 +68,9 @@ type heatedTank struct {
 	yielded  bool               // it gave half-hours up for them
 	called   []store.HeaterCall // what instructions have it keep to
 	pump     *heatPump          // that this is a part of; nil of a tank
+
+	// of each that calls it, how others come back; nil where it need not wait for others
+	returns []*instruct.Rebound
 }
 
 // PlanTanks works out again the plan of every hot-water tank and heat pump under control that is due: once in each
@@ -124,6 +128,9 @@ func (s *Service) planTank(
 		return fmt.Errorf("lock the site: %w", err)
 	}
 	if err := t.readCalls(ctx, tx); err != nil {
+		return err
+	}
+	if err := t.readReturns(ctx, tx); err != nil {
 		return err
 	}
 

@@ -147,8 +147,9 @@ func scanScopeHeater(s scanner) (ScopeHeater, error) {
 // HeaterCall is what an instruction has a heater keep to.
 type HeaterCall struct {
 	Called
-	Window flex.Span // of the instruction
-	Up     bool
+	Instruction flex.InstructionID
+	Window      flex.Span // of it
+	Up          bool
 }
 
 // HeaterCalls returns what active instructions have a heater keep to, and those that ended lately.
@@ -167,11 +168,12 @@ func (tx *Tx) HeaterCalls(
 				instant{&h.Window.From},
 				instant{&h.Window.To},
 				&h.Up,
+				&h.Instruction,
 			)
 
 			return h, err
 		},
-		`SELECT `+calledColumns+`, i.from_at, i.to_at, i.change_w > 0 FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
+		`SELECT `+calledColumns+`, i.from_at, i.to_at, i.change_w > 0, i.id FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
 		WHERE c.asset_id = $1 AND c.org_id = $2 AND c.heater AND c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $3 ORDER BY i.id`,
 		id.Bytes(),
 		tx.org.Bytes(),

@@ -8,6 +8,9 @@ const (
 	// heatBeyond is what a kWh counts, in pence, that a heater moves the other way than an instruction asks: more than any heat
 	// costs, and less than comfort, which is no matter of money.
 	heatBeyond = 1000.0
+	// heatReturn is the same of what it draws after the instruction beyond what is left of the rebound: more than a kWh costs, and less than
+	// it is worth in the window, so that it does not come back in there.
+	heatReturn = BatteryWorth / 2
 	// heatSlack is what of that is not counted, in Wh: powers are kept in whole watts.
 	heatSlack = 1.0
 )
@@ -15,6 +18,8 @@ const (
 // HeatAsk is what an instruction asks of a heater in a half-hour.
 type HeatAsk struct {
 	Planned float64 // Wh that the heater draws by the plan that it had
+	Return  bool    // it comes back after the instruction: what it draws more than that counts less than what it left out
+	Fuller  float64 // from 0 to 1, how much others come back in it too: those that must come back then do so where it is less
 	Whole   bool    // the half-hour is the instruction's; else the heater is only to come no nearer to what it left out
 	Up      bool    // it is to draw more; else less
 }
@@ -30,7 +35,12 @@ func (a HeatAsk) Pence(energy float64) float64 {
 		worth = 0
 	}
 
-	return worth*energy/1000 + heatBeyond*max(0, beyond-heatSlack)/1000
+	each := heatBeyond
+	if a.Return {
+		each = heatReturn * (1 + a.Fuller) / 2
+	}
+
+	return worth*energy/1000 + each*max(0, beyond-heatSlack)/1000
 }
 
 // HeatPence is what several instructions ask in one half-hour; nil for nothing. Where it is one's own, others that end before it bind

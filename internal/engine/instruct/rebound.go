@@ -102,6 +102,41 @@ func (r *Rebound) Add(steps, inForce []flex.Step, power flex.Watts) {
 	}
 }
 
+// AddPowers counts a heater that is planned: by how much it draws more than by the plan that it had.
+func (r *Rebound) AddPowers(steps, before []flex.Step, power flex.Watts) {
+	for i := range r.more {
+		from := r.end.Add(time.Duration(i) * reboundSlot)
+		slot := flex.Span{From: from, To: from.Add(reboundSlot)}
+		more := Moved(steps, power, slot) - Moved(before, power, slot)
+		r.more[i] += max(0, flex.Watts(more/charge.Joules(reboundSlot/time.Second)))
+	}
+}
+
+// Room is by how much a heater of some power may draw more than by the plan that it had throughout a span, beside those that were counted:
+// at its power where nobody came back yet, as there is always room for one. False outside of the day after the window.
+// The share is what the others take, of ten times what is allowed.
+func (r *Rebound) Room(span flex.Span, power flex.Watts) (left flex.Watts, share float64, bound bool) {
+	from := int(span.From.Sub(r.end) / reboundSlot)
+	to := int((span.To.Sub(r.end) + reboundSlot - 1) / reboundSlot)
+	if span.From.Before(r.end) || to > reboundSlots {
+		return 0, 0, false
+	}
+
+	most := r.most * flex.Watts(levels[0]) / 100
+	taken := flex.Watts(0)
+	for _, more := range r.more[from:to] {
+		taken = max(taken, more)
+	}
+
+	if taken == 0 {
+		return max(power, most), 0, true
+	}
+
+	share = float64(taken) / float64(max(1, 10*most))
+
+	return max(0, most-taken), min(1, share), true
+}
+
 // drawing is when steps draw.
 func drawing(steps []flex.Step) []flex.Span {
 	var out []flex.Span
