@@ -104,11 +104,37 @@ func (r *Rebound) Add(steps, inForce []flex.Step, power flex.Watts) {
 
 // AddPowers counts a heater that is planned: by how much it draws more than by the plan that it had.
 func (r *Rebound) AddPowers(steps, before []flex.Step, power flex.Watts) {
-	for i := range r.more {
-		from := r.end.Add(time.Duration(i) * reboundSlot)
-		slot := flex.Span{From: from, To: from.Add(reboundSlot)}
-		more := Moved(steps, power, slot) - Moved(before, power, slot)
-		r.more[i] += max(0, flex.Watts(more/charge.Joules(reboundSlot/time.Second)))
+	var more [reboundSlots]charge.Joules
+	r.count(&more, steps, power, 1)
+	r.count(&more, before, power, -1)
+
+	for i, e := range more {
+		r.more[i] += max(0, flex.Watts(e/charge.Joules(reboundSlot/time.Second)))
+	}
+}
+
+// count adds what steps draw in each slot, so many times.
+func (r *Rebound) count(
+	more *[reboundSlots]charge.Joules,
+	steps []flex.Step,
+	power flex.Watts,
+	times charge.Joules,
+) {
+	for _, s := range steps {
+		first := max(0, int(s.From.Sub(r.end)/reboundSlot))
+		for i := first; i < reboundSlots; i++ {
+			from := r.end.Add(time.Duration(i) * reboundSlot)
+			if !from.Before(s.To) {
+				break
+			}
+
+			slot := flex.Span{From: from, To: from.Add(reboundSlot)}
+			at := s.Meet(slot)
+			if !at.Empty() {
+				drawn := charge.Joules(min(s.Limit, power)) * charge.Joules(at.Len()/time.Second)
+				more[i] += times * drawn
+			}
+		}
 	}
 }
 
