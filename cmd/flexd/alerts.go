@@ -169,7 +169,7 @@ func (o *alertsSnooze) Run(ctx context.Context, c console) error {
 	)
 }
 
-// onAlert does something to an alert, in the audit log.
+// onAlert does something to an alert, and notes it in the audit log.
 func (s store) onAlert(
 	ctx context.Context,
 	c console,
@@ -196,7 +196,7 @@ func (s store) onAlert(
 	)
 }
 
-// onAlerts does something that concerns alerts, in the audit log, and prints a line.
+// onAlerts does something that concerns alerts, notes it in the audit log, and prints a line.
 func (s store) onAlerts(
 	ctx context.Context,
 	c console,

@@ -328,7 +328,7 @@ func lookAtExceptions(
 	}
 
 	for _, a := range known.Alerts {
-		// what another process alone knows
+		// only the process that serves knows these
 		theirs := a.Kind == string(operations.JobFailed) || a.Kind == string(operations.DatabaseFailing)
 		if theirs && a.Org.IsZero() {
 			out = append(out, symptom{
@@ -398,8 +398,8 @@ func (r *replay) Run(ctx context.Context, c console) error {
 
 // Bounds of what the doctor calls well in the work queue.
 const (
-	jobsOverdue = 15 * time.Minute // of the longest due job
-	jobsFailed  = 24 * time.Hour   // since the latest failure for good
+	jobsOverdue = 15 * time.Minute // the longest that a job may have been due
+	jobsFailed  = 24 * time.Hour   // since a job last failed for good
 )
 
 func lookAtJobs(ctx context.Context, h *app.App) ([]symptom, error) {

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-	// the authorities to trust where the system has no list, as in an image from nothing
+	// the authorities to trust where the system has no list, as in a container image from scratch
 	_ "golang.org/x/crypto/x509roots/fallback"
 
 	"flexd/internal/flex"
@@ -189,7 +189,7 @@ func run(ctx context.Context, args []string, c console) (code int) {
 	return exitDone
 }
 
-// goesOn are the commands that go on until they are stopped: that is their good end.
+// goesOn are the commands that run until they are stopped: for them that is success.
 var goesOn = map[string]bool{
 	"demo":   true,
 	"listen": true,
@@ -199,8 +199,8 @@ var goesOn = map[string]bool{
 	"serve":  true,
 }
 
-// ended is what a command came to. One that was stopped before its end has not done what it was to do: who runs it
-// in a script must not take its copy, its check or its import for done.
+// ended is the outcome of a command. One that was stopped before its end has not done its work: a script must not take
+// its copy, its check or its import for done.
 func ended(command string, err error) error {
 	if !errors.Is(err, context.Canceled) {
 		return err

@@ -76,7 +76,7 @@ func (o ofOrg) openOrg(ctx context.Context) (*app.App, flex.Org, error) {
 	return h, org, nil
 }
 
-// act does something to the organisation's money, in the audit log.
+// actOn does something to the organisation's money, and notes it in the audit log.
 func (o ofOrg) actOn(
 	ctx context.Context,
 	act, subject string,

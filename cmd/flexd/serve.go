@@ -71,7 +71,7 @@ type serve struct {
 	Clouds string `help:"JSON file of the manufacturers' clouds that users can link: a list of name, authorize_url, token_url, client_id, client_secret, scopes." type:"existingfile" env:"FLEXD_CLOUDS" placeholder:"FILE"`
 }
 
-// acmeAuthority is who gives certificates by itself, to a server that shows that a name leads to it.
+// acmeAuthority issues certificates automatically, to a server that shows that a name leads to it (ACME).
 type acmeAuthority struct {
 	Host      []string `help:"Answer over TLS with a certificate for this name, asked for and renewed at an authority that gives them by itself (ACME; its challenge is tls-alpn-01: port 443 of the name must lead here). May be given more than once. Whoever gives it accepts the authority's terms." env:"FLEXD_ACME_HOST" placeholder:"NAME"`
 	Mail      string   `help:"The e-mail address for the authority." env:"FLEXD_ACME_MAIL" placeholder:"ADDRESS"`
@@ -130,8 +130,8 @@ type store struct {
 	KeyFile     string `help:"File of the keys that seal secrets in the database. On SQLite it is the database's name with .key behind it if not given, and is made with a new database." env:"FLEXD_KEY_FILE" placeholder:"FILE"`
 }
 
-// settings are those of a store that is there. What is said of one that was made by asking,
-// such as that its pushes are halted, would be said of the wrong one.
+// settings are those of a store that exists. A command must not create one by looking at it: what it
+// then says, such as that pushes are halted, would be of the wrong store.
 func (s store) settings() (app.Settings, error) {
 	if err := s.check(); err != nil {
 		return app.Settings{}, err
@@ -153,8 +153,8 @@ func (s store) settings() (app.Settings, error) {
 	return settings, err
 }
 
-// creating are the settings of a store that is made if it is not there. A command never changes the
-// schema of one that is: only flexd migrate and flexd serve do.
+// creating are the settings of a store that is created if it does not exist. A command never changes
+// the schema of an existing one: only flexd migrate and flexd serve do.
 func (s store) creating() (app.Settings, error) {
 	if err := s.check(); err != nil {
 		return app.Settings{}, err
@@ -234,7 +234,7 @@ func openChecked(ctx context.Context, settings app.Settings) (*app.App, error) {
 	return h, nil
 }
 
-// openOrCreate is open, and makes a store that is not there.
+// openOrCreate is open, but creates a store that does not exist.
 func (s store) openOrCreate(ctx context.Context) (*app.App, error) {
 	settings, err := s.creating()
 	if err != nil {
@@ -293,7 +293,7 @@ func (s *serve) settings() (app.Settings, error) {
 	return settings, nil
 }
 
-// checkURL refuses what is given for a flag and is no address of the web.
+// checkURL refuses the value of a flag if it is not a web address.
 func checkURL(flag, address string) error {
 	if address == "" || isWebURL(address) {
 		return nil
@@ -428,7 +428,7 @@ func (s *serve) certificate() (*tls.Config, error) {
 	return config, nil
 }
 
-// askedCertificate returns how to answer over TLS with certificates of an ACME authority's.
+// askedCertificate returns how to answer over TLS with certificates of an ACME authority.
 func (s *serve) askedCertificate() (*tls.Config, error) {
 	if s.TLSCert != "" || s.TLSKey != "" {
 		return nil, flex.Fail(

@@ -155,7 +155,7 @@ func (o *orgSet) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	// It is set before anything is printed: who stops reading stops nothing else.
+	// Set first, print later: a reader that closes the output does not stop the change.
 	of := ofOrg{store: o.store, Org: o.Name}
 	if len(o.Values) > 0 {
 		err := of.actOn(
@@ -193,7 +193,7 @@ func (t changes) keep(
 		return err
 	}
 
-	// Terms come first: of what else is set nothing can be refused any more, of them much.
+	// Terms come first: they can still be refused, the other settings no longer.
 	if len(t.terms) > 0 {
 		_, err := h.Reward.SetTerms(ctx, org.ID, t.terms, from, commandLine)
 		if err != nil {
@@ -221,8 +221,8 @@ func (t changes) change(s *flex.OrgSettings) error {
 	return nil
 }
 
-// keepPlain changes the settings that hold when it is the only one to change them: somebody else may set another one
-// at the same time, which is to stay.
+// keepPlain changes the settings as they are once the organisation is locked, so that a setting which somebody else
+// changes at the same time stays.
 func (t changes) keepPlain(ctx context.Context, tx *records.Tx) error {
 	if err := tx.LockOrg(ctx); err != nil {
 		return err
@@ -352,7 +352,7 @@ func (k setting) change(s *flex.OrgSettings, value string) error {
 	return nil
 }
 
-// settingRow is what holds of a setting, and of a dated one what will.
+// settingRow is the value of a setting today and, if it is dated, its later values.
 type settingRow struct {
 	Name    string       `json:"name"`
 	Value   *string      `json:"value"` // null: the default
@@ -361,7 +361,7 @@ type settingRow struct {
 	Changes []termChange `json:"changes,omitempty"`
 }
 
-// termChange is what a dated setting will be; null: the default.
+// termChange is a later value of a dated setting; null: the default.
 type termChange struct {
 	From  string  `json:"from_day"`
 	Value *string `json:"value"`

@@ -1,8 +1,10 @@
 package access
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -126,4 +128,30 @@ func TestLoginOperator_FailuresAreLogged(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// A wrong secret is derived once for a name that has a made one before its own, as it is for a name that is nobody's: the time does
+// not tell them apart.
+func TestToCheck(t *testing.T) {
+	first, firstKept := makeSecret()
+	second, secondKept := makeSecret()
+	chosen := hashChosen(ownPassword)
+
+	for what, c := range map[string]struct {
+		secret flex.Secret
+		kept   [][]byte
+		want   [][]byte
+	}{
+		"nobody's":               {"a guess", nil, [][]byte{nil}},
+		"a guess at two made":    {"a guess", [][]byte{secondKept, firstKept}, [][]byte{nil}},
+		"the made one":           {second, [][]byte{secondKept, firstKept}, [][]byte{secondKept}},
+		"the one before":         {first, [][]byte{secondKept, firstKept}, [][]byte{firstKept}},
+		"a guess at both kinds":  {"a guess", [][]byte{chosen, firstKept}, [][]byte{chosen}},
+		"the made one of both":   {first, [][]byte{chosen, firstKept}, [][]byte{firstKept}},
+		"the chosen one of both": {ownPassword, [][]byte{chosen, firstKept}, [][]byte{chosen}},
+	} {
+		if got := toCheck(c.secret, c.kept); !slices.EqualFunc(got, c.want, bytes.Equal) {
+			t.Errorf("%s is checked against %d of %d", what, len(got), len(c.want))
+		}
+	}
 }

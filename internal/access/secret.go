@@ -67,11 +67,8 @@ func (q *guessQueue) verify(
 	kept []byte,
 	from string,
 ) (bool, error) {
-	if sum, made := bytes.CutPrefix(kept, []byte(madeMark)); made {
-		given := sha256.Sum256([]byte(s))
-		if subtle.ConstantTimeCompare(given[:], sum) == 1 {
-			return true, nil
-		}
+	if isMade(s, kept) {
+		return true, nil
 	}
 
 	rest, chosen := bytes.CutPrefix(kept, []byte(chosenMark))
@@ -84,6 +81,14 @@ func (q *guessQueue) verify(
 
 	return err == nil &&
 		subtle.ConstantTimeCompare(given, rest[saltBytes:]) == 1, err
+}
+
+// isMade reports whether the secret is the one that is kept, and one that flexd made.
+func isMade(s flex.Secret, kept []byte) bool {
+	sum, made := bytes.CutPrefix(kept, []byte(madeMark))
+	given := sha256.Sum256([]byte(s))
+
+	return made && subtle.ConstantTimeCompare(given[:], sum) == 1
 }
 
 // verifiedCache remembers for a while which secrets were right, by a hash under a key that only this process has,

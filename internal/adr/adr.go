@@ -17,7 +17,11 @@ import (
 const (
 	ObjectsMax       = 100_000 // of a kind
 	SubscriptionsMax = 1_000
+	VENShare         = 2  // the part of them, a half, that one VEN may have
 	PageMax          = 50 // objects of an answer
+
+	// NoticesMax is how many bytes the notices of one change by a client may have together: each subscriber is sent the object.
+	NoticesMax = 64 << 20
 )
 
 // Service keeps OpenADR objects. Its zero value with a DB keeps them; Out is needed to notify.
@@ -246,7 +250,7 @@ func (s *Service) write(
 		if err := reorder(ctx, tx, was, &o.ADRObject); err != nil {
 			return err
 		}
-		return s.notify(ctx, tx, &o, operationOf(was))
+		return s.notifyWithin(ctx, tx, &o, operationOf(was), NoticesMax)
 	})
 
 	return o, err
@@ -368,7 +372,7 @@ func (s *Service) Delete(
 		if err := checkUnused(ctx, tx, &kept); err != nil {
 			return err
 		}
-		if err := s.notify(ctx, tx, &o, opDelete); err != nil {
+		if err := s.notifyWithin(ctx, tx, &o, opDelete, NoticesMax); err != nil {
 			return err
 		}
 		return drop(ctx, tx, &kept)

@@ -3,6 +3,7 @@ package adr
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -40,12 +41,24 @@ type subscriptionDocument struct {
 	} `json:"objectOperations"`
 }
 
-// notify queues what subscribers are to be notified of. A client is notified of what it may read.
+// notify queues what subscribers are to be notified of.
 func (s *Service) notify(
 	ctx context.Context,
 	tx *store.Tx,
 	o *Object,
 	operation string,
+) error {
+	return s.notifyWithin(ctx, tx, o, operation, math.MaxInt)
+}
+
+// notifyWithin queues what subscribers are to be notified of, and fails with TooLarge if that has more than so many bytes. A client
+// is notified of what it may read.
+func (s *Service) notifyWithin(
+	ctx context.Context,
+	tx *store.Tx,
+	o *Object,
+	operation string,
+	most int,
 ) error {
 	subscribers, err := tx.ADRSubscribers(ctx, o.Kind)
 	if err != nil || len(subscribers) == 0 {
@@ -67,26 +80,36 @@ func (s *Service) notify(
 		return err
 	}
 
+	left := most
 	for i := range subscribers {
-		err := notifyOne(ctx, tx, &subscribers[i], o, operation, string(body))
+		n, err := notifyOne(ctx, tx, &subscribers[i], o, operation, string(body))
 		if err != nil {
 			return err
+		}
+
+		left -= n * len(body)
+		if left < 0 {
+			return flex.Fail(
+				flex.TooLarge,
+				"the subscribers would be sent more than %d bytes: make the object smaller, or delete subscriptions",
+				most,
+			)
 		}
 	}
 
 	return nil
 }
 
-// notifyOne queues what one subscriber is to be notified of.
+// notifyOne queues what one subscriber is to be notified of, and returns how many notices that are.
 func notifyOne(
 	ctx context.Context,
 	tx *store.Tx,
 	sub *store.ADRSubscriber,
 	o *Object,
 	operation, body string,
-) error {
+) (int, error) {
 	if !concerns(&sub.ADRObject, o) {
-		return nil
+		return 0, nil
 	}
 
 	c := Client{ID: sub.Client, Business: sub.Business}
@@ -96,19 +119,20 @@ func notifyOne(
 	)
 
 	if flex.KindOf(err) == flex.NotFound {
-		return nil
+		return 0, nil
 	}
 
 	if err != nil {
-		return err
+		return 0, err
 	}
 
 	var d subscriptionDocument
 	err = json.Unmarshal([]byte(sub.ADRObject.Document), &d)
 	if err != nil {
-		return err
+		return 0, err
 	}
 
+	n := 0
 	for _, one := range d.Operations {
 		if slices.Contains(one.Objects, string(o.Kind)) &&
 			slices.Contains(one.Operations, operation) {
@@ -119,12 +143,14 @@ func notifyOne(
 			})
 
 			if err != nil {
-				return err
+				return n, err
 			}
+
+			n++
 		}
 	}
 
-	return nil
+	return n, nil
 }
 
 // concerns reports whether a subscription's program and targets let an object through.

@@ -77,6 +77,30 @@ func (w *writing) checkRoom(ctx context.Context) error {
 		)
 	}
 
+	// No VEN can have more than all have.
+	if err != nil || w.client.Business || n < most/VENShare {
+		return err
+	}
+
+	return w.checkShare(ctx, most/VENShare)
+}
+
+// checkShare fails with Conflict if a VEN has as many objects of the kind as one may: it leaves room for the others.
+func (w *writing) checkShare(ctx context.Context, most int) error {
+	n, err := w.tx.CountADRObjects(ctx, flex.ADRSearch{
+		Kind:   w.Kind,
+		Client: w.client.ID,
+	})
+	if err == nil && n >= most {
+		err = flex.Fail(
+			flex.Conflict,
+			"this client has %d objects of the kind %s: a VEN has at most %d",
+			n,
+			w.Kind,
+			most,
+		)
+	}
+
 	return err
 }
 

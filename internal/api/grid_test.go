@@ -25,7 +25,7 @@ func TestEnvelope(t *testing.T) {
 
 	r = h.ask("GET", "/grid/envelope?format=csv", "")
 	head, _, _ := strings.Cut(r.body, "\n")
-	if strings.TrimSpace(head) != "start_timestamp,end_timestamp,planned_kwh,least_kwh,most_kwh,batteries_planned_kwh,batteries_least_kwh,batteries_most_kwh" || strings.Count(r.body, "\n") != 49 {
+	if strings.TrimSpace(head) != "start_timestamp,end_timestamp,planned_kwh,least_kwh,most_kwh,batteries_planned_kwh,batteries_least_kwh,batteries_most_kwh,heaters_planned_kwh,heaters_least_kwh,heaters_most_kwh" || strings.Count(r.body, "\n") != 49 {
 		t.Errorf("%d %s", r.StatusCode, r.body)
 	}
 

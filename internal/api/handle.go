@@ -108,9 +108,11 @@ func (s *Server) answer(
 	if r.route.Role != Public {
 		r.who, err = s.identify(r)
 		if err != nil {
-			if s.limits.take(h, "address "+r.from, addressRate) == nil {
-				s.letKnownOriginRead(r, h)
+			if over := s.limits.take(h, "address "+r.from, addressRate); over != nil {
+				return a, over
 			}
+
+			s.letKnownOriginRead(r, h)
 
 			return a, err
 		}

@@ -346,7 +346,7 @@ func (s *Server) bufferBody(r *request, h io.Writer) (drop func(), err error) {
 		return nil, err
 	}
 
-	file, drop, err := s.spools.keep(io.MultiReader(&head, in))
+	file, drop, err := s.spools.keep(r.who.Org, io.MultiReader(&head, in))
 	if err != nil {
 		return nil, err
 	}

@@ -44,8 +44,15 @@ func (s *Server) liveSite(r *request) (answer, error) {
 	}}, nil
 }
 
-// sendEvents writes states as they come, until the client goes, the server stops, the store does not answer
-// or the stream has lived its life.
+// letIn reports whether the token that a stream was begun with lasts, and may be used from there: whose credential was
+// revoked meanwhile is sent nothing more. A client whose stream ended asks again, and reads why where it may not.
+func (s *Server) letIn(r *request) bool {
+	_, err := s.identify(r)
+	return err == nil
+}
+
+// sendEvents writes states as they come, until the client goes, its token ends, the server stops, the store does not
+// answer or the stream has lived its life.
 func (s *Server) sendEvents(
 	r *request,
 	w http.ResponseWriter,
@@ -56,7 +63,7 @@ func (s *Server) sendEvents(
 	defer end.Stop()
 
 	text := fmt.Sprintf("retry: %d\n\n", streamRetry.Milliseconds())
-	for id := 1; sendText(w, text) == nil; {
+	for id := 1; s.letIn(r) && sendText(w, text) == nil; {
 		select {
 		case <-r.Context().Done():
 			return

@@ -130,6 +130,51 @@ func (h *homestead) streamsAreApart() {
 	}
 }
 
+// TestLive_Revoked: a stream ends with the token that it was begun with, and nothing that happens afterwards is sent on it.
+func TestLive_Revoked(t *testing.T) {
+	h := settleIn(t)
+	there := h.place()
+	site, err := flex.ParseID[struct{}](there["SITE"])
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	asset, err := flex.ParseID[struct{}](there["ASSET"])
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	s := h.follow(there["SITE"], "Bearer "+h.token)
+	s.next("its first state", func(wire.SiteNow) bool { return true })
+	if err := h.server.Access.Revoke(t.Context(), "acme"); err != nil {
+		t.Fatal(err)
+	}
+
+	wish := control.Wish{ChargeFor: time.Hour}
+	err = h.server.Control.Wish(t.Context(), h.org.ID, flex.SiteID(site), flex.AssetID(asset), wish)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for s.lines.Scan() {
+		data, isData := strings.CutPrefix(s.lines.Text(), "data: ")
+		var now wire.SiteNow
+		if !isData || json.Unmarshal([]byte(data), &now) != nil {
+			continue
+		}
+
+		for _, a := range now.Assets {
+			if !a.ChargeNowUntil.IsZero() {
+				t.Errorf("after its credential was revoked: %s", data)
+			}
+		}
+	}
+
+	if err := s.lines.Err(); err != nil {
+		t.Errorf("the stream goes on: %v", err)
+	}
+}
+
 // A site is followed so often and no more; who leaves makes room.
 func TestLive_Limits(t *testing.T) {
 	h := settleIn(t)

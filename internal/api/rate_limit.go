@@ -37,8 +37,8 @@ func (s *Server) limit(r *request, h http.Header) error {
 		}
 	}
 
-	if r.route.Role == Public && r.route.handle != nil && r.route.Limit == 0 {
-		rate = DefaultRate // probes and paths without a route cost nothing
+	if r.costsNothing() {
+		rate = DefaultRate
 		key = "public " + r.from
 	}
 
@@ -48,6 +48,17 @@ func (s *Server) limit(r *request, h http.Header) error {
 	}
 
 	return s.limits.take(h, key, rate)
+}
+
+// costsNothing reports whether anybody's request is answered without the store, or nearly so: probes, documents and paths
+// without a route. What a manufacturer's cloud sends back is looked up in the store, and so is what a browser asks beforehand.
+func (r *request) costsNothing() bool {
+	rt := r.route
+	if rt.Role != Public || rt.handle == nil || rt.Limit > 0 {
+		return false
+	}
+
+	return rt.Pattern != oauthReturn && r.Method != http.MethodOptions
 }
 
 // Admit counts a request of another transport against its organisation's rate, or against its

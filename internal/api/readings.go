@@ -70,7 +70,7 @@ func (s *Server) fewReadings(r *request, body []byte) (answer, error) {
 // manyReadings keeps a long body in bounded memory: it is written to a file, checked there,
 // and answered as its batches are kept.
 func (s *Server) manyReadings(r *request, in io.Reader) (answer, error) {
-	file, drop, err := s.spools.keep(in)
+	file, drop, err := s.spools.keep(r.who.Org, in)
 	if err != nil {
 		return answer{}, err
 	}

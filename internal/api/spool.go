@@ -1,10 +1,11 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
-	"sync/atomic"
+	"sync"
 
 	"flexd/internal/flex"
 )
@@ -16,14 +17,56 @@ const spoolMax = 1 << 20
 // spoolTotal bounds the bytes of all bodies that wait in temporary files at once.
 const spoolTotal = 1 << 30
 
+// spoolShare is the part of them, a half, that one organisation's bodies may hold: few bytes that inflate to many, sent
+// slowly, keep no other organisation's readings out.
+const spoolShare = 2
+
 // spools keeps long bodies in temporary files.
 type spools struct {
 	most int64 // bytes of all files; spoolTotal if 0
-	used atomic.Int64
+
+	mu   sync.Mutex
+	used int64
+	of   map[flex.OrgID]int64 // bytes of an organisation's files
 }
 
-// keep writes what comes in to a temporary file, which drop closes and removes.
-func (s *spools) keep(in io.Reader) (file *os.File, drop func(), err error) {
+// take counts bytes of an organisation, or reports that there is no room for them.
+func (s *spools) take(org flex.OrgID, n int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	most := cmp.Or(s.most, spoolTotal)
+	if s.used+n > most || s.of[org]+n > most/spoolShare {
+		return false
+	}
+
+	if s.of == nil {
+		s.of = map[flex.OrgID]int64{}
+	}
+
+	s.used += n
+	s.of[org] += n
+
+	return true
+}
+
+// free gives bytes of an organisation back.
+func (s *spools) free(org flex.OrgID, n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	s.used -= n
+	s.of[org] -= n
+	if s.of[org] == 0 {
+		delete(s.of, org)
+	}
+}
+
+// keep writes what comes in from an organisation to a temporary file, which drop closes and removes.
+func (s *spools) keep(
+	org flex.OrgID,
+	in io.Reader,
+) (file *os.File, drop func(), err error) {
 	file, err = os.CreateTemp("", "flexd-body-")
 	if err != nil {
 		return nil, nil, fmt.Errorf("make room for a long body: %w", err)
@@ -32,11 +75,11 @@ func (s *spools) keep(in io.Reader) (file *os.File, drop func(), err error) {
 	// A process that is killed leaves no readings behind. Where an open file keeps its name, drop removes it.
 	os.Remove(file.Name())
 
-	w := &spoolWriter{file: file, spools: s}
+	w := &spoolWriter{file: file, spools: s, org: org}
 	drop = func() {
 		file.Close()
 		os.Remove(file.Name())
-		s.used.Add(-w.taken)
+		s.free(org, w.taken)
 		w.taken = 0
 	}
 
@@ -52,19 +95,14 @@ func (s *spools) keep(in io.Reader) (file *os.File, drop func(), err error) {
 type spoolWriter struct {
 	file   *os.File
 	spools *spools
+	org    flex.OrgID
 	taken  int64
 }
 
-// Write writes on, unless all files together would hold too much.
+// Write writes on, unless all files together, or the organisation's, would hold too much.
 func (w *spoolWriter) Write(p []byte) (int, error) {
-	most := w.spools.most
-	if most == 0 {
-		most = spoolTotal
-	}
-
 	n := int64(len(p))
-	if w.spools.used.Add(n) > most {
-		w.spools.used.Add(-n)
+	if !w.spools.take(w.org, n) {
 		return 0, flex.Fail(
 			flex.Unavailable,
 			"too many long bodies are being sent at once: try again soon",

@@ -326,6 +326,9 @@ func (a *App) openTransports(s Settings) {
 		Registry: a.Registry,
 		Access:   a.Access,
 		Log:      s.Log,
+
+		TrustedProxies: s.TrustedProxies,
+		Admit:          a.API.Admit,
 	}
 
 	a.Console = a.newConsole(s)

@@ -24,7 +24,7 @@ const AwayMax = 60 * 24 * time.Hour
 // awayMax is how many assets are looked for at a time.
 const awayMax = 25
 
-// SetAway has nothing be needed of the site's cars in a span of time, whatever is asked for; an empty span
+// SetAway sets that the site's cars need nothing in a span of time, whatever is asked for; an empty span
 // takes that back. A span that is past, or is longer or further ahead than AwayMax, is Malformed.
 func (s *Service) SetAway(
 	ctx context.Context,
@@ -76,7 +76,7 @@ func checkAway(away flex.Span, now time.Time) error {
 	return nil
 }
 
-// SkipNight has nothing be needed of one car until the deadline of its plan. One without a plan is
+// SkipNight sets that one car needs nothing until the deadline of its plan. A car without a plan is
 // NotFound.
 func (s *Service) SkipNight(
 	ctx context.Context,
@@ -102,7 +102,7 @@ func (s *Service) SkipNight(
 	return s.SkipPlan(ctx, org, asset)
 }
 
-// SkipPlan is SkipNight for a car of whichever home of the organisation's. Asked again it skips no second night.
+// SkipPlan is SkipNight for a car of any home of the organisation. Asked again, it does not skip a second night.
 func (s *Service) SkipPlan(
 	ctx context.Context,
 	org flex.OrgID,
@@ -128,9 +128,9 @@ func (s *Service) SkipPlan(
 	})
 }
 
-// skipping is when nothing is needed of a car any more that skips a night: until the deadline of its plan, and while its household
-// is away in any case. A car of which nothing is needed already has a plan to the deadline after that, which would be one
-// night more each time that the same is asked again. So for it the next deadline counts.
+// skipping is the time in which a car that skips a night needs nothing: until the deadline of its plan, and while its household
+// is away in any case. A car that already needs nothing has a plan to the deadline after that: each repeated request would
+// skip one more night. So for such a car the next deadline counts.
 func skipping(
 	c *store.Charging,
 	deadline, now time.Time,
@@ -168,7 +168,7 @@ func skipping(
 	}, nil
 }
 
-// EndSkip has a car charge as usual again. One that skips nothing is left as it is.
+// EndSkip lets a car charge as usual again. It changes nothing for a car that skips nothing.
 func (s *Service) EndSkip(
 	ctx context.Context,
 	org flex.OrgID,
@@ -259,7 +259,7 @@ func (s *Service) takeAway(
 	return s.replan(ctx, tx, &c, newWish)
 }
 
-// newWish is that a household asks for something else.
+// newWish is the change for a household that asks for something else.
 var newWish = change{
 	cause:   store.CauseIntent,
 	must:    true,
@@ -293,8 +293,8 @@ func (s *Service) FollowAwaysOf(
 	}
 }
 
-// followAways looks at some absences, without those that failed in this run, and returns how many it followed. What fails for one holds up
-// no other.
+// followAways looks at some absences, without those that failed in this run, and returns how many it followed. One that fails does not hold
+// up the others.
 func (s *Service) followAways(
 	ctx context.Context,
 	org flex.OrgID,
@@ -339,7 +339,7 @@ func (s *Service) followAways(
 	return n, nil
 }
 
-// whileAway has a plan that is made at an instant need nothing while the household is away. It lasts until
+// whileAway sets the need of a plan to nothing while the household is away at its instant. The plan lasts until
 // the first deadline after that, since the car is planned again as soon as somebody is back.
 func whileAway(
 	e *store.Effective,

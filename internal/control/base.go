@@ -18,9 +18,9 @@ const (
 	// BaseShare is the share of the days on which a home drew no more in a half-hour than is
 	// kept free for it under its main fuse.
 	BaseShare = 0.9
-	// BaseDays is the least number of days of a kind that a half-hour must be known of.
+	// BaseDays is the least number of days of a kind on which a half-hour must be known.
 	BaseDays = 3
-	// BaseStep is what is kept free in: a finer one would cut schedules into many steps.
+	// BaseStep is the step of the power that is kept free: a finer one would cut schedules into many steps.
 	BaseStep flex.Watts = 500
 )
 
@@ -41,13 +41,13 @@ func kindOf(p flex.Period) (kind, place int) {
 	return kind, 2*at.Hour() + at.Minute()/30
 }
 
-// at is what is kept free in a half-hour.
+// at is the power that is kept free in a half-hour.
 func (b *baseLoad) at(p flex.Period) flex.Watts {
 	kind, place := kindOf(p)
 	return b.watts[kind][place]
 }
 
-// most is the most that is kept free in any half-hour.
+// most is the most power that is kept free in any half-hour.
 func (b *baseLoad) most() flex.Watts {
 	var w flex.Watts
 	for _, kind := range b.watts {
@@ -59,9 +59,10 @@ func (b *baseLoad) most() flex.Watts {
 	return w
 }
 
-// learnBase learns it from what a home drew. Where too little is known of a half-hour on a kind of
-// day, what is guessed counts too, as no less than the least of any other half-hour; where that is too little, both kinds are taken, and else the most of the day. Of a home of
-// which no half-hour is known well enough nothing is.
+// learnBase learns the base load from what a home drew. Where a half-hour is known on too few days of a
+// kind, guessed values count too, but as no less than the least of any other half-hour. Where that is still too little, both kinds of
+// days are taken together, and else the most of the day. Nothing is learned of a home without a half-hour that is known
+// well enough.
 func learnBase(
 	drawn forecast.Series,
 	guessed func(flex.Period) bool,
@@ -236,8 +237,8 @@ func basisAt(
 	return basisOf(assets, steady, steered, consent), err
 }
 
-// basisOf is a short text that is another one for other assets, for others that send readings, for other batteries and heaters
-// that are planned, and for another consent.
+// basisOf is a short text that changes with the site's assets, with those of them that send readings, with the batteries and heaters
+// that are planned, and with the consent.
 func basisOf(
 	assets []flex.Asset,
 	steady map[flex.AssetID]bool,

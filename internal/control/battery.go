@@ -85,12 +85,12 @@ func (s *Service) PlanBatteriesOf(
 	return r, nil
 }
 
-// batteries does something with each battery that is found, until none is left: once in a run, whether or not it is due still. What fails
-// for one holds up no other.
+// batteries calls do for each battery that find returns, until there is no new one. Each has one turn in a run, even if it is still due
+// afterwards. A battery that fails does not hold up the others.
 func (run *batteryRun) batteries(ctx context.Context, org flex.OrgID, r *worker.Report,
 	find func(*store.Tx, context.Context, int) ([]flex.AssetID, error), do func(context.Context, *store.Tx, flex.AssetID) error) error {
 	tried := failedAssets{assets: map[flex.AssetID]bool{}}
-	seen, left := map[flex.AssetID]bool{}, 0 // left are those that were found again
+	seen, left := map[flex.AssetID]bool{}, 0 // left counts those that were found again
 	for {
 		var found []flex.AssetID
 		most := batteriesMax + left
@@ -129,7 +129,7 @@ func (run *batteryRun) batteries(ctx context.Context, org flex.OrgID, r *worker.
 	}
 }
 
-// battery does something with one of them.
+// battery calls do for one battery, in a transaction.
 func (run *batteryRun) battery(
 	ctx context.Context,
 	org flex.OrgID,
@@ -313,8 +313,8 @@ func (s *Service) putInForce(
 	return ahead.caps.replaced(ctx, tx, next)
 }
 
-// mayDo is what a battery may do in each half-hour beside its plan, as the store writes it; where an instruction has called
-// it that is nothing.
+// mayDo says for each half-hour whether the battery may charge or discharge, in the store's codes. Where an instruction has
+// called it, it may do neither.
 func (s *homeAhead) mayDo() string {
 	codes := make([]byte, len(s.periods))
 	for i := range codes {
@@ -375,8 +375,8 @@ func (s *homeAhead) keepHalfHour(
 	)
 }
 
-// put keeps a plan, the first one of a half-hour as a half-hour of the battery too, and what is expected by it of a battery that
-// instructions call.
+// put keeps a plan. The first plan of a half-hour is also kept as a half-hour of the battery. Of a battery that instructions call it
+// keeps what is expected.
 func (s *homeAhead) put(
 	ctx context.Context,
 	tx *store.Tx,
@@ -399,9 +399,9 @@ func (s *homeAhead) put(
 	return s.expectNamed(ctx, tx, b, next)
 }
 
-// withoutMarket is the power of each half-hour that a plan at fixed rates would have, without dispatches. If
-// there is no such plan it is that of the plan in force. In half-hours for which instructions call the battery it is what it
-// was before they did.
+// withoutMarket is the power in each half-hour by a plan at fixed rates, without dispatches. If there is no such plan, it is
+// the power of the plan in force. In half-hours for which instructions call the battery, it is the power from before
+// they called it.
 func (s *Service) withoutMarket(
 	ctx context.Context,
 	b *store.Battery,
@@ -430,8 +430,8 @@ func (s *Service) withoutMarket(
 	return calls.keepWithout(&b.Plan, without)
 }
 
-// sends reports whether a half-hour is sent as a dispatch: the battery is to charge or discharge in it, or an instruction has
-// it do nothing.
+// sends reports whether a half-hour is sent as a dispatch: the battery is to charge or discharge in it, or an instruction
+// keeps it idle.
 func (s *homeAhead) sends(
 	i int,
 	m battery.Mode,
@@ -476,8 +476,8 @@ func setModes(
 	next.Modes = kept + string(ahead)
 }
 
-// nextPlan begins a plan with what the one before says from the start of today on, and for as long before as a state of
-// charge is projected on.
+// nextPlan begins a plan with a copy of what the one before says. The copy begins earlier than today by ChargeFresh, for as
+// long as a state of charge is projected.
 func nextPlan(old *store.BatteryPlan, now flex.Period) store.BatteryPlan {
 	next := *old
 	keepCommitted(&next, old, now)
@@ -617,8 +617,8 @@ func idleAtLimits(
 }
 
 // sendDispatches sends what the battery is to do in the half-hour that begins at least half an
-// hour from the start of this one, if it is to charge or discharge and somebody listens. Where an instruction has it do nothing
-// it is sent that too.
+// hour from the start of this one, if it is to charge or discharge and an endpoint takes dispatches. Where an instruction
+// keeps it idle, that is sent too.
 func (s *Service) sendDispatches(
 	ctx context.Context,
 	tx *store.Tx,

@@ -21,18 +21,18 @@ type BatteryWhy struct {
 	Periods  []BatteryPeriod
 	// the rates of a fixed tariff by which it was planned, and where each is from; none where the market's prices were used
 	Rates []Input
-	// what the plan comes to in them
+	// what the plan comes to over Periods
 	Plan BatteryCost
 	// the same if the battery only covered the home, and stored its surplus
 	Idle BatteryCost
-	// what a kWh that is left is worth, which the bills of both are less; pence
+	// the worth of a kWh that is left at the end, in pence: both bills are reduced by it
 	Residual float64
 }
 
 // BatteryCost is what half-hours of a battery come to, in pence. A plan weighs the sum, and changes of mode beside it.
 type BatteryCost struct {
-	Bill float64 // what the home is expected to pay, less what is left in the battery is worth
-	Wear float64 // what wear of the battery counts for, which nobody is billed
+	Bill float64 // what the home is expected to pay, less the worth of what is left in the battery
+	Wear float64 // the cost that the plan counts for wear of the battery; nobody is billed for it
 }
 
 // Powers returns what the battery draws in each period on average, its losses counted; below zero it gives.
@@ -55,9 +55,9 @@ type BatteryPeriod struct {
 	Load   flex.WattHours
 	Roof   flex.WattHours
 	Stored flex.WattHours
-	// what an operator's dispatch asks for; nil where it is the plan that counts
+	// the power that an operator's dispatch asks for; nil where the plan counts
 	Ordered *flex.Watts
-	// why not every mode may be chosen, beside other devices of the site
+	// why other devices of the site keep the battery from some modes
 	Waits Waits
 	// when what it waits for ends; zero if it does not wait
 	Until time.Time
@@ -84,7 +84,7 @@ func (p *BatteryPeriod) Sent() battery.Action {
 	return action
 }
 
-// BatteryQuestion supposes another battery; what is zero is as it is.
+// BatteryQuestion supposes another battery; a zero field stays as the battery has it.
 type BatteryQuestion struct {
 	Power    flex.Watts
 	Capacity flex.WattHours
@@ -108,7 +108,7 @@ func modesFrom(
 	return modes
 }
 
-// inPlaceOf is the battery that is asked about; what the question leaves out is the device's own.
+// inPlaceOf is the battery that is asked about; what the question leaves out is taken from the device.
 func (q *BatteryQuestion) inPlaceOf(device home.Battery) home.Battery {
 	other := home.Battery{
 		Power:    max(q.Power, 0),
@@ -248,9 +248,9 @@ type homeAhead struct {
 	orders  []order       // what operators' dispatches ask, by period; nil: nothing
 
 	// of a battery that instructions call, by period; nil of others
-	kept     []bool    // its mode stays
-	worth    []float64 // what drawing costs more for them, in pence per kWh
-	services []string  // that they are for
+	kept     []bool    // whether its mode stays
+	worth    []float64 // what instructions add to the cost of drawing, in pence per kWh
+	services []string  // the services of the instructions
 }
 
 // situationOf reads what a plan is made of from now on, with what the site's cars and other batteries
@@ -430,8 +430,8 @@ func (s homeAhead) why(home home.Battery, modes []battery.Mode) BatteryWhy {
 	return w
 }
 
-// cost is what is stored after each half-hour of a plan, and what the plan comes to. What is left is worth what it saves; where the plan
-// counts it for less, as giving it then wears the battery, that is wear.
+// cost is what is stored after each half-hour of a plan, and what the plan comes to. What is left is worth what it saves. The plan may
+// count it for less, because discharging it later wears the battery: the difference is counted as wear.
 func (s *homeAhead) cost(p *battery.ModeProblem, modes []battery.Mode) ([]int, BatteryCost) {
 	var c BatteryCost
 	levels, each := p.Run(modes)

@@ -16,10 +16,10 @@ import (
 // Batteries under caps.
 //
 // A battery that charges draws its full power for its whole half-hours, whatever its home is expected to use. Cars come
-// first: a car is planned beside what batteries are dispatched to draw and what their plans say for the committed half-hours,
-// and a battery beside all that cars may draw. So a battery whose headroom a car takes later than that is planned to wait
-// before the half-hour is committed. What a battery or a car gives makes no headroom for others: if
-// it fails, the caps are kept all the same.
+// first: a car leaves headroom only for what batteries are dispatched to draw and for their plans in the committed half-hours; a
+// battery leaves headroom for all that cars may draw. So if a car later takes the headroom of a battery, the battery is
+// planned to wait before the half-hour is committed. What a battery or a car discharges makes no headroom for others: the
+// caps are kept even if it fails to.
 
 // batteryRun plans the batteries of one organisation, one after the other.
 type batteryRun struct {
@@ -42,7 +42,7 @@ func (k *capsKept) feedersOf() feedersKept {
 	return k.feeders
 }
 
-// capsAhead is what caps leave to one battery beside all cars and batteries. Nil is without caps on power.
+// capsAhead is what caps, all cars and all other batteries leave to one battery. It is nil without caps on power.
 type capsAhead struct {
 	*headroom.Profile
 	*capped
@@ -290,7 +290,7 @@ func (s *homeAhead) underCaps(
 	}
 }
 
-// takeBackCharge is takeBack for what caps bind.
+// takeBackCharge is takeBack for charging that caps limit.
 func takeBackCharge(
 	ctx context.Context,
 	tx *store.Tx,
@@ -326,8 +326,8 @@ func takeBackCharge(
 	return nil
 }
 
-// CheckImport refuses a dispatch that has batteries draw more than before, and more than caps leave beside all cars and the other batteries:
-// that is a Conflict. It is made in the transaction of the dispatch. Whoever plans on a snapshot without the dispatch plans
+// CheckImport refuses a dispatch, as a Conflict, if batteries draw more by it than before, and more than caps, all cars and the other
+// batteries leave. It is made in the transaction of the dispatch. Whoever plans on a snapshot without the dispatch plans
 // again.
 func CheckImport(
 	ctx context.Context,
@@ -373,7 +373,7 @@ func CheckImport(
 }
 
 // ask puts what a dispatch asks of a battery into the headroom, beyond what it draws already, and returns the place of
-// its cap; -1 for what is no battery, or draws no more with the dispatch than without it.
+// its cap; -1 for an asset that is no battery, or draws no more with the dispatch than without it.
 func (a *capsAhead) ask(
 	ctx context.Context,
 	tx *store.Tx,

@@ -9,9 +9,9 @@ import (
 	"flexd/internal/store"
 )
 
-// CheckDispatch refuses a dispatch that is for no market there is, which is Malformed, and one that what is asked cannot follow: Malformed where a charger, a heater or a car
-// that may not discharge is to give, Conflict where CheckExport finds that its feeder has no headroom, or CheckImport that a cap has
-// none, or an instruction calls what is asked. It is made in the transaction of the dispatch.
+// CheckDispatch refuses a dispatch for an unknown market, and one that an asset cannot follow. It is Malformed for an unknown market, and if
+// a charger, a heater or a car that may not discharge is asked to discharge. It is a Conflict if CheckExport finds no headroom of the
+// feeder, if CheckImport finds none under a cap, or if an instruction calls the asset. It runs in the transaction of the dispatch.
 func CheckDispatch(
 	ctx context.Context,
 	tx *store.Tx,
@@ -61,7 +61,7 @@ func checkDischargeOf(ctx context.Context, tx *store.Tx, id flex.AssetID) error 
 	return checkDischarges(&a, !site.DischargeConsentAt.IsZero())
 }
 
-// checkDischarges refuses what is neither a battery nor a car that can discharge at a site that consented to it.
+// checkDischarges refuses an asset unless it is a battery, or a car that can discharge at a site that consented to it.
 func checkDischarges(a *flex.Asset, consented bool) error {
 	if a.Type == flex.Battery {
 		return nil

@@ -27,7 +27,7 @@ type Service struct {
 	// marked sessions that are looked at in one transaction; dueMax if it is zero, as it is outside tests
 	dueAtOnce int
 
-	// that starts are spread over: FollowFleet; nil before it ran
+	// times over which starts are spread, set by FollowFleet; nil before that ran
 	spreads          atomic.Pointer[spreads]
 	planned, changed atomic.Int64 // by background jobs, since the process began
 	refused          atomic.Int64 // plans of sites, by guarded, since the process began
@@ -45,8 +45,8 @@ func (s *Service) log() *slog.Logger {
 // planHorizon is how far ahead prices are looked at.
 const planHorizon = 48 * time.Hour
 
-// prices returns the market's prices from the running half-hour on as they are known, up to
-// the last one that is.
+// prices returns the market's prices from the running half-hour on, as far as they are
+// known.
 func prices(
 	ctx context.Context,
 	tx *store.Tx,
@@ -63,8 +63,8 @@ func prices(
 // change is why an asset is planned again.
 type change struct {
 	cause store.Cause
-	must  bool // a schedule must be sent, even one that differs in nothing
-	// the user asks for something else: what was delivered does not count for it
+	must  bool // a schedule must be sent, even if nothing differs
+	// the user asks for something else: what was delivered before does not count towards it
 	intent  bool
 	trigger Trigger
 }
@@ -246,7 +246,7 @@ func (s *Service) replaces(
 	return decision.Replace, nil
 }
 
-// solve plans an asset under the caps and its site's main fuse, where it is a car from then on.
+// solve plans an asset under the caps and its site's main fuse. It becomes a car of the site, if it was not.
 func (u *underCaps) solve(
 	p *charge.Problem,
 	c *store.Charging,
@@ -281,8 +281,8 @@ func (why change) candidate(
 	}
 }
 
-// situation is what a plan made at the instant is made from. A new intent asks for so much
-// from then on; else what was delivered towards the same deadline counts.
+// situation is what a plan made at the instant is made from. The need of a new intent counts
+// from then on; else what was delivered towards the same deadline is counted, too.
 func situation(
 	ctx context.Context,
 	tx *store.Tx,
@@ -342,7 +342,7 @@ func needed(
 	return e, err
 }
 
-// countDelivered has what was charged under a schedule count towards the same deadline.
+// countDelivered counts what was charged under a schedule towards the same deadline.
 func countDelivered(
 	e *store.Effective,
 	s *store.Schedule,

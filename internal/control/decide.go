@@ -45,20 +45,20 @@ const (
 // Candidate is a new plan of an asset beside the schedule in force.
 type Candidate struct {
 	Trigger Trigger
-	// a schedule is to be sent even if it differs in nothing, or there is none
+	// a schedule must be sent, even if nothing differs or none is in force
 	Required bool
 	Exceeds  bool // the schedule in force does not fit under the caps
 	// the plan's need has an allowance for what the asset was measured to draw
 	Measured bool
-	// what it saves is the whole fleet's, which is compared as one
+	// savings are not judged here: the whole fleet is compared as one
 	Pooled bool
 	Now    time.Time // the instant
 	// when the market last changed the schedule in force; zero if never
 	MarketAt time.Time
 
-	Current []flex.Step // what the schedule in force says
-	Given   []flex.Step // what it has its car give from now on
-	// what the new one gives, and how that compares; nil where a car gives nothing, or may not
+	Current []flex.Step // the steps of the schedule in force
+	Given   []flex.Step // what it has its car discharge from now on
+	// what the new plan discharges, and how that compares; nil where the car discharges nothing, or may not
 	Discharging *Discharging
 	Problem     *charge.Problem
 	Plan        *charge.Plan
@@ -66,7 +66,7 @@ type Candidate struct {
 
 // Decision says what is to become of the schedule in force.
 type Decision struct {
-	Replace bool // by the plan; else it is kept
+	Replace bool // replace it by the plan; else it is kept
 	// what the replacement is worth, store.Urgent if the one in force is wrong
 	Value flex.MicroPounds
 	// when to look at a schedule that was kept; zero for not before the next cause
@@ -75,17 +75,17 @@ type Decision struct {
 	Broken error
 }
 
-// Decide says whether a plan replaces the schedule in force. It is the only place that does: for
+// Decide says whether a plan replaces the schedule in force. It is the only place that decides this: for
 // events, prices, caps and what-if questions.
 //
-//   - What is required, and what exceeds a cap, is replaced.
-//   - A plan that limits alike from now on replaces nothing.
+//   - The one in force is replaced if that is required, or if it exceeds a cap.
+//   - A plan with the same limits from now on replaces nothing.
 //   - After an event any difference is sent.
 //   - Without one, a schedule that has become wrong is replaced, and one that costs too much,
 //     by the thresholds above. A market-driven one stays for MarketInterval; under caps, a wrong
 //     one does not.
-//   - What a car gives is replaced if it would come out short by it, may not give it any more, or if another way
-//     saves its household DischargeMinSaving.
+//   - A schedule that discharges is replaced if the car would end short by it or may no longer discharge so, or
+//     if another one saves its household DischargeMinSaving.
 //   - A plan that breaks a law of engine/check is never sent.
 func Decide(c *Candidate) Decision {
 	d := c.decision()
@@ -147,15 +147,15 @@ func (c *Candidate) discharges() []flex.Step {
 	return c.Discharging.Discharges
 }
 
-// sameDischarges reports whether a car is to give alike.
+// sameDischarges reports whether two plans discharge the same.
 func sameDischarges(a, b []flex.Step) bool {
 	return slices.EqualFunc(a, b, func(s, t flex.Step) bool {
 		return s.Limit == t.Limit && s.From.Equal(t.From) && s.To.Equal(t.To)
 	})
 }
 
-// compared is benefit, and where a car gives or is to give anything what that changes. What it may not give any more is
-// replaced.
+// compared is benefit. Where a car discharges or is to discharge, it also compares that. A discharge that is no longer
+// allowed is replaced.
 func (c *Candidate) compared() Decision {
 	if len(c.Given)+len(c.discharges()) == 0 {
 		return c.benefit()
@@ -181,7 +181,8 @@ func (c *Candidate) benefit() Decision {
 
 	slack := int64(p.Power)*int64(Slack/time.Second) +
 		int64(p.Need)*3600*SlackPercent/100
-	if next.energy-old.energy > slack || old.peak-next.peak > slack {
+	lacks := next.energy - old.energy - lateMore(p, c.Current, c.Plan.Steps)
+	if lacks > slack || old.peak-next.peak > slack {
 		return Decision{Replace: true, Value: store.Urgent}
 	}
 
@@ -208,8 +209,8 @@ func (c *Candidate) benefit() Decision {
 	return Decision{Replace: true, Value: saving}
 }
 
-// pays reports whether what so many new schedules save together is worth sending them, where
-// the ones in force cost so much. Of what costs nothing no share can be saved.
+// pays reports whether it is worth sending a number of new schedules for what they save together. cost is
+// that of the schedules in force. If it is not positive, no share of it can be saved.
 func pays(saving, cost flex.MicroPounds, schedules int) bool {
 	if saving <= 0 {
 		return false
@@ -242,7 +243,7 @@ func (s *Service) decide(
 	return decision
 }
 
-// sameAhead reports whether two schedules limit alike from the instant on, for ever: after
+// sameAhead reports whether two schedules have the same limits from the instant on, for ever: after
 // the end of its steps a schedule leaves charging free.
 func sameAhead(a, b []flex.Step, from time.Time) bool {
 	a, b = ahead(make([]flex.Step, 0, stepsUsual), a, from), ahead(make([]flex.Step, 0, stepsUsual), b, from)
@@ -260,7 +261,7 @@ func sameAhead(a, b []flex.Step, from time.Time) bool {
 	return true
 }
 
-// stepsUsual is the number of steps of a schedule that space on the stack is kept for.
+// stepsUsual is the number of steps of a usual schedule: space for them is kept on the stack.
 const stepsUsual = 16
 
 // ahead appends to none the steps from the instant on, with equal neighbours joined and

@@ -16,7 +16,7 @@ const (
 	// DischargeMinSaving is what discharging must save, in pence, for a car to be discharged at all, or otherwise than
 	// before.
 	DischargeMinSaving = 2.0
-	// DischargeTurn is what one more time of discharging after charging counts beside the wear, in pence.
+	// DischargeTurn is the cost of one more change from charging to discharging, in addition to wear, in pence.
 	DischargeTurn = 1.0
 	// chargeReadBefore is how long before its plug-in a car's state of charge may have been read.
 	chargeReadBefore = 10 * time.Minute
@@ -57,7 +57,7 @@ const (
 	lacksCapacity = "the capacity of its battery was not known"
 )
 
-// lacksToDischarge is what a car lacks that was said to discharge; empty if it lacks nothing, and of all others.
+// lacksToDischarge is what a car that was said to discharge lacks for that; empty if it lacks nothing, and for all other cars.
 func lacksToDischarge(c *store.Charging) string {
 	switch {
 	case c.Asset.Discharge.Power <= 0:
@@ -74,7 +74,7 @@ func lacksToDischarge(c *store.Charging) string {
 	return ""
 }
 
-// dischargeable reports whether all was said and agreed that it takes for a car to be discharged.
+// dischargeable reports whether everything was stated and agreed that is needed to discharge a car.
 func dischargeable(c *store.Charging) bool {
 	known := c.Asset.Discharge.Power > 0 && c.Asset.Capacity != nil
 
@@ -128,7 +128,8 @@ func readDischarge(
 	return nil
 }
 
-// limitDelivered has no more count as delivered than a car holds, and notes how much of that is because of what it may have given.
+// limitDelivered reduces what counts as delivered to what a car still holds. Again notes how much of the reduction is due to what
+// it may have discharged; back is the most that can be.
 func limitDelivered(e *store.Effective, back flex.WattHours) {
 	d := e.Discharge
 	missing := d.Target - d.Stored
@@ -137,8 +138,8 @@ func limitDelivered(e *store.Effective, back flex.WattHours) {
 	e.Delivered = counted
 }
 
-// takenBack is what must be taken again of all that a car may have given in its stay. One whose charger loses more than is assumed
-// needs more too, and has given nothing.
+// takenBack is the energy that a car must take again for all that it may have discharged in its stay. A car whose charger loses more
+// than is assumed needs more energy too, but has discharged nothing.
 func takenBack(
 	c *store.Charging,
 	g *progress,
@@ -184,21 +185,21 @@ func storedAfter(
 	return max(0, min(d.Capacity, level+more-storedSide(discharged)))
 }
 
-// storedSide is what is released for so much to be given.
+// storedSide is the stored energy that is used to discharge an energy.
 func storedSide(discharged flex.WattHours) flex.WattHours {
 	return flex.WattHours(float64(discharged) / discharge.Efficiency)
 }
 
-// gridSide is what must be taken for so much to be stored.
+// gridSide is the energy that is taken from the grid to store an energy.
 func gridSide(stored flex.WattHours) flex.WattHours {
 	taken := float64(max(0, stored)) / discharge.Efficiency
 
 	return flex.WattHours(math.Ceil(taken))
 }
 
-// heldByReady is what a car is to hold by ready-by: what it was to hold before, while the deadline is the same. Of a new
-// intent it is what is needed more than it holds; what it may have given since its state of charge was read was its
-// user's, who could not know of it, and is needed too.
+// heldByReady is what a car is to hold by ready-by: what it was to hold before, while the deadline is the same. After a
+// new intent it is the need on top of what the car would hold had it discharged nothing since its state of charge was
+// read: the user could not know of that discharge.
 func heldByReady(e *store.Effective, c *store.Charging, same bool) flex.WattHours {
 	d := e.Discharge
 	before := c.Current.From.Discharge
@@ -250,7 +251,7 @@ func dischargedBy(s *store.Schedule, in flex.Span) flex.WattHours {
 // carCharge is what a car's battery held, when, and when that was read last.
 type carCharge struct {
 	level  flex.WattHours
-	held   flex.WattHours // had it given nothing since it was read
+	held   flex.WattHours // what it would hold had it discharged nothing since readAt
 	at     time.Time      // zero if it is not known
 	readAt time.Time
 }
@@ -389,7 +390,7 @@ func (c *siteCar) readDischarging(ctx context.Context, tx *store.Tx) error {
 
 	for len(chain) < chainMax && !taken {
 		s, err := tx.Schedule(ctx, before)
-		if flex.KindOf(err) == flex.NotFound { // past its keeping: it may discharge all that it can
+		if flex.KindOf(err) == flex.NotFound { // deleted after its retention: it may discharge all that it can
 			return nil
 		}
 		if err != nil {

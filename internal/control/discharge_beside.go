@@ -18,8 +18,8 @@ type giver struct {
 	needs    store.Effective
 }
 
-// readGivers reads what those cars of a site need that may discharge by their schedule in force and have no cause of their own: what they
-// hold now says what they may still discharge.
+// readGivers reads the needs of those cars of a site that may discharge by their schedule in force and have no cause of their own: what
+// they may still discharge follows from what they hold now.
 func (f *behindFuse) readGivers(
 	ctx context.Context,
 	tx *store.Tx,
@@ -44,7 +44,7 @@ func (f *behindFuse) readGivers(
 	return nil
 }
 
-// readGiver reads one of them, unless nobody may plan it any more.
+// readGiver reads one such car, unless it may no longer be planned.
 func (f *behindFuse) readGiver(
 	ctx context.Context,
 	tx *store.Tx,
@@ -89,8 +89,8 @@ func (g *giver) join(car *siteCar) {
 	}
 }
 
-// besideGivers solves a site as it is posed: with those cars that discharge by their schedule in force going on by it, if nobody is worse
-// served than if they were only charged.
+// besideGivers solves a site as it is posed. Cars that discharge by their schedule in force keep it, unless some car would be worse
+// served than if they only charged.
 func (f *behindFuse) besideGivers(
 	ctx context.Context,
 	d *Service,
@@ -140,7 +140,7 @@ func (f *behindFuse) setGoing() bool {
 	return found
 }
 
-// mayGoOn reports whether a car that discharges may go on by its schedule in force, and comes to what it needs by it.
+// mayGoOn reports whether a car that discharges may keep its schedule in force, and gets what it needs by it.
 func (f *behindFuse) mayGoOn(car *siteCar) bool {
 	known := car.charging != nil && car.from.Discharge != nil
 
@@ -188,7 +188,7 @@ func (f *behindFuse) served() homeOutcome {
 	return o
 }
 
-// going adds to cars those that go on by their schedule in force.
+// going adds to cars those that keep their schedule in force.
 func (f *behindFuse) going(cars []*siteCar) []*siteCar {
 	for _, car := range f.cars {
 		if car.goesOn {
@@ -199,7 +199,7 @@ func (f *behindFuse) going(cars []*siteCar) []*siteCar {
 	return cars
 }
 
-// suffices reports whether a car comes to what it needs by its schedule in force, with what it discharges by that.
+// suffices reports whether a car gets what it needs by its schedule in force, in spite of what it discharges by it.
 func (c *siteCar) suffices() bool {
 	taken, discharged := int64(0), int64(0)
 

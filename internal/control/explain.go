@@ -34,7 +34,7 @@ type Explanation struct {
 	InForce
 	Plan   charge.Plan
 	Inputs []Input
-	// the headroom that caps left; none if they left all that it could use
+	// the headroom that caps left; none if they left all that the asset could use
 	Limits []flex.Step
 	// the caps that held the plan back, with the price of headroom under them
 	Caps    []BindingCap
@@ -44,7 +44,7 @@ type Explanation struct {
 	Discharge *Discharge
 	Exact     bool // the plan worked out again is the schedule, to the second
 
-	// of what is missing, that one kW more of main fuse would bring
+	// how much of the missing energy one kW more of main fuse would bring
 	more flex.WattHours
 }
 
@@ -208,8 +208,8 @@ func inForceOf(
 // recentEvents is how many events of a session, the newest, are looked through for a plug-out.
 const recentEvents = 100
 
-// withoutSession is the failure that says why an asset has no schedule that has no plug session: nothing is plugged
-// in, control ended while something was, or its client sent a schedule of its own last.
+// withoutSession is the failure for an asset without a plug session. It says why there is no schedule: nothing is
+// plugged in, control ended while something was, or its client sent a schedule of its own last.
 func withoutSession(
 	ctx context.Context,
 	tx *store.Tx,
@@ -388,7 +388,7 @@ func explain(
 	return x
 }
 
-// say adds what is said of more than one asset's plan alone: what its car gives, how it is spread, what more fuse would
+// say adds what lies beyond the asset's own plan: what its car discharges, how its start is spread, what more fuse would
 // bring.
 func (x *Explanation) say(problem charge.Problem) {
 	x.sayDischarge()

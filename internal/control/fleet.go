@@ -111,17 +111,17 @@ type fleet struct {
 	current assetHeadroom // filled by the schedules in force
 	now     time.Time
 	market  []flex.PricedPeriod
-	// that the plans were made on: the market's, but for what was traded
+	// the prices that the plans were made on: the market's, except for what was traded
 	prices []flex.PricedPeriod
 	others []store.Load // what is not planned here
-	// cars that go on by their schedules in force, by which they discharge: they are among the others
+	// cars that keep their schedules in force, because these discharge: they count among the others
 	going   map[flex.AssetID]bool
 	shadow  store.Shadow
 	members []member
 	// when to look again; zero for not before the half-hour is over
 	again    time.Time
 	changed  []store.Replacement
-	bindings []*store.Binding // of the changed; nil where no cap had a part
+	bindings []*store.Binding // one for each of changed; nil where no cap had a part
 
 	fused []*behindFuse // the sites whose main fuse can bind
 }
@@ -137,11 +137,11 @@ type member struct {
 	next    *charge.Plan // nil if the schedule in force is kept
 	binding *store.Binding
 	value   flex.MicroPounds
-	must    bool // the one in force does not fit
+	must    bool // the schedule in force does not fit
 
 	site *behindFuse // whose main fuse it shares; nil for none
-	at   *siteCar    // it, there
-	// its schedule in force does not keep the main fuse, or was made for one that binds no more
+	at   *siteCar    // this member there
+	// its schedule in force does not keep the main fuse, or was made for one that no longer binds
 	broken bool
 	yields bool // it takes what others have a share in
 }
@@ -181,7 +181,7 @@ func (s *Service) draftAround(
 	return f, nil
 }
 
-// newFleet is a fleet of nothing under the caps, at an instant.
+// newFleet is an empty fleet under the caps, at an instant.
 func newFleet(k *capped, now time.Time) *fleet {
 	from := now.Truncate(time.Second)
 	return &fleet{
@@ -191,7 +191,7 @@ func newFleet(k *capped, now time.Time) *fleet {
 	}
 }
 
-// assetsMax is more than an organisation has.
+// assetsMax is more assets than any organisation has: no limit.
 const assetsMax = 1 << 30
 
 // read reads prices and whatever is plugged in, from an instant on.
@@ -236,9 +236,9 @@ func (f *fleet) read(
 	return nil
 }
 
-// goOn has what each member does go on until its own half-hour, so that a fleet that is planned again does not change
-// at once; but not where schedules in force exceed a cap, and no longer than those have it charge at full power:
-// so the caps are kept.
+// goOn lets each member continue what it does until its own half-hour, so that a fleet that is planned again does not
+// change all at once. To keep the caps, nothing continues where schedules in force exceed a cap, and no member continues
+// for longer than its schedule has it charge at full power.
 func (f *fleet) goOn() {
 	if _, _, over := f.current.Exceeded(); over {
 		return
@@ -311,8 +311,8 @@ func (f *fleet) gather(
 	}
 }
 
-// join makes an asset a member under a cap. Headroom is kept for what it charges at once; what its
-// schedule in force draws is in the other headroom.
+// join makes an asset a member under a cap. Headroom is kept for what it charges at once. What its
+// schedule in force draws is added to f.current.
 func (f *fleet) join(
 	p *store.Planned,
 	cap int,
@@ -369,6 +369,13 @@ func (f *fleet) share() error {
 	for i := range f.members {
 		m := &f.members[i]
 		m.share, m.Prices = shares.Cars[i], f.prices
+		if len(f.Position) == 0 {
+			continue
+		}
+
+		// It is explained at the prices that it is planned on, and how often it starts by them is a part of its need.
+		again := problemOf(m.from, m.From, f.prices)
+		m.Car.Problem.Need, m.Car.Problem.Late = again.Need, again.Late
 	}
 
 	return nil
@@ -479,9 +486,9 @@ func (f *fleet) decide(
 	}
 }
 
-// keepUnlessBetter leaves a fleet alone whose schedules keep the caps together, if the change would meet
-// less of its needs, or is worth less than its parts would have to be one by one: shares of
-// equal worth fall otherwise each time.
+// keepUnlessBetter drops the new plans of a fleet whose schedules together keep the caps, if the change would
+// meet less of its needs, or is worth less than its parts would have to be one by one. Without it
+// shares of equal worth would be divided differently each time.
 func (f *fleet) keepUnlessBetter(from time.Time) {
 	n := 0
 	var lost, won int64 // watt-seconds of needs, beyond a member's slack
@@ -494,7 +501,7 @@ func (f *fleet) keepUnlessBetter(from time.Time) {
 		}
 
 		n++
-		if len(dischargesAhead(&m.Current, from)) > 0 { // it may not go on
+		if len(dischargesAhead(&m.Current, from)) > 0 { // this schedule may not go on
 			return
 		}
 
@@ -526,8 +533,8 @@ func (f *fleet) keepUnlessBetter(from time.Time) {
 	}
 }
 
-// met is how much less, and how much more, of a member's need its new plan meets than the schedule
-// in force, in watt-seconds. Less counts beyond a slack.
+// met compares how much of a member's need its new plan and the schedule in force meet, in watt-seconds.
+// less is how much less the new plan meets, beyond a slack; more is how much more.
 func (m *member) met() (less, more int64) {
 	assumed := charge.AssumedPrice(m.Prices)
 	old := effectOf(m.Car.Problem, assumed, m.current())

@@ -121,3 +121,26 @@ func (h *fixture) freed(
 	settle()
 	h.clean()
 }
+
+// TestFreed_VersionBefore has a process of a version before open a session, which does not note that the car that was let go has left: it counts
+// once under caps.
+func TestFreed_VersionBefore(t *testing.T) {
+	each(t, "2026-01-14T22:00:00Z", func(h *fixture) {
+		cars, sites := h.chargers(2)
+		h.setCaps(flex.Caps{Groups: []flex.CapGroup{{Name: "north", Sites: sites, Cap: kw(15)}}})
+		for _, car := range cars {
+			h.at(car).plugInAt(28, flex.Minimise)
+		}
+		h.planned()
+		h.acceptAll()
+
+		h.write(func(tx *store.Tx) error { return freedBy["released"](h, tx, cars[0]) })
+		h.wait(2 * time.Minute)
+		h.at(cars[0]).plugInAt(28, flex.Minimise)
+		h.Exec(`UPDATE session SET freed = TRUE WHERE asset_id = $1 AND plugged_out_at IS NOT NULL`, cars[0].Bytes())
+		h.at(cars[0]).plugInAt(10, flex.Minimise)
+		h.at(cars[1]).plugInAt(20, flex.Minimise)
+		h.planned()
+		h.clean()
+	})
+}

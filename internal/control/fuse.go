@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// TailTime is how long after the last ready-by of a site what was pushed keeps its main fuse
-	// by itself, with an equal share for each car.
+	// TailTime is for how long after the last ready-by of a site the pushed schedules alone keep its
+	// main fuse: each car has an equal share.
 	TailTime = 7 * 24 * time.Hour
-	// FuseInterval is when a site is planned again of which a car waits until another has accepted
-	// that it gives way.
+	// FuseInterval is how soon a site is planned again while one of its cars waits for another to
+	// accept that it gives way.
 	FuseInterval = 30 * time.Second
 )
 
@@ -26,53 +26,53 @@ const (
 type behindFuse struct {
 	*assetHeadroom
 	fuse   flex.Watts
-	phases int // of the fuse, if it was given by them; 0 for not known
+	phases int // of the fuse, if it was set by phases; 0 for not known
 	from   time.Time
 	now    time.Time
 	prices []flex.PricedPeriod
 	cars   []*siteCar
-	gone   []*siteCar                   // past their ready-by and not planned, which may still give
-	givers map[flex.AssetID]*giver      // with a schedule by which they may give, and no cause of their own
+	gone   []*siteCar                   // cars past their ready-by that are not planned but may still discharge
+	givers map[flex.AssetID]*giver      // cars that may discharge by a schedule, and have no cause of their own
 	others []draws                      // what is plugged in and not planned
 	tanks  []draws                      // heaters
-	asked  []draws                      // what heaters ask for that the cars are to leave
-	again  map[time.Time][]flex.AssetID // whom to look at again, and when
-	// all together can draw more than the fuse
+	asked  []draws                      // what heaters ask the cars to leave to them
+	again  map[time.Time][]flex.AssetID // the assets to look at again, by time
+	// all loads together can draw more than the fuse carries
 	tight bool
 	last  time.Time
 
 	home    *siteHome   // batteries beside the cars; nil for none
 	reserve []flex.Step // when the site's plan has its batteries charge
 	base    baseLoad
-	lack    lack // of the site's plan as one
+	lack    lack // what the site's plan as one lacks
 }
 
 // siteCar is one car behind a fuse.
 type siteCar struct {
 	member
-	// of a car that is planned for a cause of its own or may give; nil for the others
+	// set for a car that is planned for a cause of its own or may discharge; nil for the others
 	charging *store.Charging
 	why      change
 	beside   bool // it has no cause of its own
-	placed   bool // what it does is counted, in place of what was kept for it
+	placed   bool // what it does is counted, in place of the headroom that was kept for it
 	done     bool // past its ready-by: it has what others leave
-	goesOn   bool // it may give, and others are planned around its schedule in force
-	// what its charger may be doing until it has accepted the next
+	goesOn   bool // it may discharge, and keeps its schedule: others are planned around it
+	// the steps that its charger may be following until it accepts the next
 	sent [][]flex.Step
-	// what it gives by what it is about to be sent, or by the schedule in force
+	// what it discharges by the schedule that it is about to be sent, or else by the one in force
 	discharges []flex.Step
-	// its schedules that its charger may be following, if it gives by any of them; nil for not known
+	// the schedules that its charger may be following, if it discharges by any of them; nil for not known
 	discharging []*store.Schedule
 
 	problem charge.Problem
 	plan    charge.Plan
 	renewed bool        // the plan replaces the schedule in force
-	want    []flex.Step // until its end, once all have accepted
-	core    []flex.Step // until its end, now
-	tail    []flex.Step // from then on
+	want    []flex.Step // what it does until its end, once all have accepted
+	core    []flex.Step // what it does until its end, for now
+	tail    []flex.Step // what it does after its end
 }
 
-// least is the least that the car can charge with.
+// least is the least power that the car can charge with.
 func (c *siteCar) least() flex.Watts { return flex.LeastPower(c.from.Phases) }
 
 // end is when the car is to be done.
@@ -341,7 +341,7 @@ func (f *behindFuse) addCause(
 	})
 }
 
-// gather makes cars of what else is planned, and draws of all else that is plugged in.
+// gather adds the other assets that are planned as cars, and all else that is plugged in as draws.
 func (f *behindFuse) gather(
 	found []store.Planned,
 	loads []store.Load,
@@ -509,15 +509,15 @@ func (c *siteCar) readSent(ctx context.Context, tx *store.Tx) error {
 		}
 	}
 
-	if flex.KindOf(err) == flex.NotFound { // past its keeping
+	if flex.KindOf(err) == flex.NotFound { // deleted after its retention
 		return nil
 	}
 
 	return err
 }
 
-// takenUp reports whether a schedule was taken by its client, of which the newest that was has a generation, and did not fail at
-// the charger since.
+// takenUp reports whether a client took a schedule that did not fail at the charger since. accepted is the newest generation that
+// the client has taken.
 func takenUp(ctx context.Context, tx *store.Tx, s *store.Schedule, accepted int64) (bool, error) {
 	if s.Generation > accepted {
 		return false, nil

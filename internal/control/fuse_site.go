@@ -62,7 +62,7 @@ func borneSites(
 			continue
 		}
 
-		// a site with batteries or heaters is none of these
+		// a site with batteries or heaters is left out
 		own := kept[s.ID]
 		base := baseLoad{watts: own.Load}
 		fresh := own.Day == flex.DayAt(tx.Now()) && own.Basis == basisOf(s.Assets, steady[s.ID], nil, metered[s.ID])
@@ -463,8 +463,8 @@ func (f *behindFuse) bindingTimes(
 	return caps
 }
 
-// ended is what a car is sent that is planned by itself: its plan, and what it has once that is met. The
-// second is added to its binding too.
+// ended is what is sent to a car that is planned by itself: its plan, and what the car may draw once that is
+// met. What it may draw then is added to its binding too.
 func (f *behindFuse) ended(
 	car *siteCar,
 	steps []flex.Step,

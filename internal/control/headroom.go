@@ -11,7 +11,7 @@ import (
 	"flexd/internal/store"
 )
 
-// FullBattery is what an asset that nobody plans is thought to draw at full power, since it
+// FullBattery is what an unplanned asset is assumed to draw at full power, since it
 // was plugged in or its schedule ended, before its battery is full: more than most hold.
 const FullBattery flex.WattHours = 100_000
 
@@ -19,7 +19,7 @@ const FullBattery flex.WattHours = 100_000
 type capped struct {
 	store.CapsInForce
 	caps    []flex.Cap // the fleet's, then the groups'
-	parents []int      // of each, the place of the one that its group lies in; 0 for none
+	parents []int      // for each cap, the place of the cap of the group around it; 0 for none
 	tree    flex.CapTree
 	place   map[string]int // of a group's cap
 }
@@ -116,7 +116,7 @@ func headroomFor(
 	return r, err
 }
 
-// drawOthers puts what all others than an asset draw under its own caps into the headroom.
+// drawOthers puts into the headroom what all other assets draw under the caps of one.
 func (r *assetHeadroom) drawOthers(
 	ctx context.Context,
 	tx *store.Tx,
@@ -254,8 +254,8 @@ func (r *assetHeadroom) draw(
 	r.Add(r.place[l.Group], steps, power, running)
 }
 
-// needsFrom is drawsFrom under caps: of what a schedule allows for a main fuse's sake after the need
-// is met nothing is counted until then, and later no longer than a battery takes.
+// needsFrom is drawsFrom under caps. After the need is met, a schedule may allow power only to keep a main fuse.
+// That counts for nothing until then, and afterwards for no longer than a battery takes to fill.
 func needsFrom(
 	l *store.Load,
 	from time.Time,
@@ -304,7 +304,7 @@ type underCaps struct {
 	headroom *assetHeadroom // nil if nothing binds
 	binding  *store.Binding
 	fuse     *store.Binding // what the site's main fuse did; nil for nothing
-	site     *behindFuse    // that the asset shares a main fuse at, beside the caps; nil for none
+	site     *behindFuse    // where the asset shares a main fuse, in addition to the caps; nil for none
 	feeders  feedersKept    // what limits the export of groups, kept from one asset to the next; nil keeps nothing
 	again    time.Time      // when a schedule that was kept is to be looked at again; zero for not before the next cause
 }
@@ -339,7 +339,7 @@ func (u *underCaps) keep(
 	return tx.CapsUsed(ctx, due)
 }
 
-// sooner is the first of two instants, where zero is none.
+// sooner is the earlier of two instants; a zero one does not count.
 func sooner(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -57,19 +57,10 @@ func (t *heatedTank) keepHalfHour(
 // hours.
 const movesAhead = 24
 
-// movable is by how much the heater could draw less, and more, than by its plan from now on; nil where an instruction calls it, or nothing
-// is in force.
+// movable is by how much the heater could draw less, and more, than without instructions from now on; nil where nothing is in force.
+// An instruction that calls it does not take away what it could have moved: that is what was offered.
 func (t *heatedTank) movable() *store.HeatMoves {
-	var by toCall = t
-	if t.pump != nil {
-		by = t.pump
-	}
-
-	if len(t.called) > 0 {
-		return nil
-	}
-
-	planned, may, ok := by.canDo(movesAhead)
+	planned, may, ok := t.uncalled().canDo(movesAhead)
 	if !ok {
 		return nil
 	}
@@ -78,7 +69,7 @@ func (t *heatedTank) movable() *store.HeatMoves {
 	moves := &store.HeatMoves{}
 	sum := 0.0
 	for i, can := range may.Windows(0, store.HeatMovesLongest) {
-		sum += planned[i]
+		sum += t.without(t.slots[i], planned[i])
 		less := math.Round(max(0, sum-can.Least))
 		more := math.Round(max(0, can.Most-sum))
 		moves.Less = append(moves.Less, flex.WattHours(less))
@@ -86,6 +77,34 @@ func (t *heatedTank) movable() *store.HeatMoves {
 	}
 
 	return moves
+}
+
+// uncalled is the heater with its plan in force, as if no instruction bound it from now on.
+func (t *heatedTank) uncalled() toCall {
+	free := *t
+	free.called, free.returns = nil, nil
+	if t.pump == nil {
+		return &free
+	}
+
+	pump := *t.pump
+	pump.heatedTank = &free
+
+	return &pump
+}
+
+// without is what the heater would draw in a half-hour, or what is left of it, without the instructions that bind it then: so many Wh if
+// none does.
+func (t *heatedTank) without(
+	span flex.Span,
+	planned float64,
+) float64 {
+	asks := t.keepsIn(span)
+	if len(asks) == 0 {
+		return planned
+	}
+
+	return asks[0].Planned
 }
 
 // expectedIn is what the plan in force has the heater draw in a half-hour.

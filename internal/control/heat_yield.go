@@ -22,21 +22,21 @@ import (
 const (
 	// yieldRooms and yieldWater are by how many degrees rooms and water may become colder than the bottom of their band for a car.
 	yieldRooms, yieldWater = 1.5, 5.0
-	// yieldPrice is what a kWh counts, in pence, that a heater takes from cars which fall short: a watt-hour more than any heat costs.
+	// yieldPrice is the cost, in pence per kWh, of what a heater takes from cars that fall short: even a watt-hour costs more than any heat.
 	yieldPrice = 1e6
 	// yieldTries is how often a heater is planned, after the first three times, to find how little comfort it must give up.
 	yieldTries = 5
-	// yieldSlack is what cars are left more than they need, as their power is rounded down.
+	// yieldSlack is left to cars in addition to their need, because their power is rounded down.
 	yieldSlack flex.WattHours = 50
 )
 
 // taken is what a heater takes from the cars that are to be ready by an instant.
 type taken struct {
 	each []flex.WattHours // in each half-hour in which it may be on
-	most flex.WattHours   // without which they fall short
+	most flex.WattHours   // the most that it may take, or they fall short
 }
 
-// by is what a heater takes that is on in some half-hours.
+// by is what a heater takes if it is on in some half-hours.
 func (k *taken) by(on []bool) flex.WattHours {
 	var sum flex.WattHours
 	for i, e := range k.each {
@@ -48,7 +48,7 @@ func (k *taken) by(on []bool) flex.WattHours {
 	return sum
 }
 
-// keepNeeds reports whether no car falls short by a heater that is on in some half-hours.
+// keepNeeds reports whether no car falls short if a heater is on in some half-hours.
 func keepNeeds(needs []taken, on []bool) bool {
 	return !slices.ContainsFunc(needs, func(k taken) bool {
 		return k.by(on) > k.most
@@ -102,7 +102,7 @@ func (y *yielding) alike(on []bool) bool {
 	})
 }
 
-// takes is what the heater takes most from any of the cars in each half-hour.
+// takes is the most that the heater takes from any of the cars in each half-hour.
 func (y *yielding) takes() []flex.WattHours {
 	takes := make([]flex.WattHours, len(y.prices))
 	for _, k := range y.needs {
@@ -349,7 +349,7 @@ func (m *meter) takes(
 	return flex.WattHours(sum / 3600)
 }
 
-// poseAt writes the problem of a car that is planned by nobody now.
+// poseAt writes the problem of a car that is not planned now.
 func (c *siteCar) poseAt(from time.Time) {
 	c.done = !c.end(from).After(from)
 	if c.done {

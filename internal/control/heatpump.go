@@ -11,30 +11,30 @@ import (
 	"flexd/internal/store"
 )
 
-// What a heat pump is taken to be where nothing was set or learned of it.
+// What is assumed of a heat pump where nothing was set or learned, and limits of its plans.
 const (
-	// RoomLow and RoomHigh are the comfort band of its rooms in degrees, by day and by night.
+	// RoomLow and RoomHigh are the comfort band of its rooms in degrees Celsius, by day and by night.
 	RoomLow, RoomHigh = 19.0, 22.0
 	// NightFrom and NightTo are the hours of London between which it is night.
 	NightFrom, NightTo = 22, 6
 	// BuildingTime is how long a house takes to lose 63 % of its difference to the outdoors, in hours.
 	BuildingTime = heat.Hours
 
-	// lockMost is for how many half-hours in a row the first state of SG Ready may last: two hours.
+	// lockMost is the most half-hours in a row in state 1 of SG Ready (off): two hours.
 	lockMost = 4
-	// offsetMost is by how many kelvins a setpoint is moved at most.
+	// offsetMost is the most by which a setpoint is moved, in kelvins.
 	offsetMost = 3
-	// pumpStart is what a start counts, in pence, and pumpHold an open window or a kelvin of offset.
+	// pumpStart is the cost that a plan counts for a start, pumpHold for an open window or a kelvin of offset; pence.
 	pumpStart, pumpHold = 1.0, 0.02
-	// pumpWarmer is what a new plan must lack less, in steps of the grid added up, to replace one that
-	// was sent.
+	// pumpWarmer is by how much a new plan must lack less warmth to replace one that was sent: a sum of steps
+	// of the temperature grid.
 	pumpWarmer = 5
-	// spareAssumed is by how many degrees the rooms are kept warmer than the bottom of their band, where it is not known
-	// what the model misses; spareLeast and spareMostRoom bound what is known.
+	// spareAssumed is how many kelvins above the bottom of their band the rooms are kept where the model's error is not
+	// known; spareLeast and spareMostRoom bound a known error.
 	spareAssumed, spareLeast, spareMostRoom = 0.3, 0.15, 0.8
-	// stopAssumed and stopMost are the same of a half-hour in which nothing is heated: the air cools sooner than the building.
+	// stopAssumed and stopMost are the same for a half-hour without heating: the air cools sooner than the building.
 	stopAssumed, stopMost = 0.8, 1.2
-	// outdoorHold is how long a difference between what was read outdoors and what is usual lasts: it
+	// outdoorHold is how long a difference between a temperature read outdoors and the usual one lasts: it
 	// falls to 37 % in that time.
 	outdoorHold = 24 * time.Hour
 )
@@ -46,7 +46,7 @@ type heatPump struct {
 	building store.BuildingRecord
 	temp     float64 // of its rooms now
 	outdoor  outdoors
-	signals  [][]int   // of each slot's choices
+	signals  [][]int   // by slot, of each of its choices
 	locked   time.Time // since when it is in state 1 of SG Ready; zero if it is in another
 }
 
@@ -91,7 +91,8 @@ func (s *Service) planHeatPump(
 	return t.send(ctx, tx, asks)
 }
 
-// giveUp closes what a heat pump gives up for cars. By offsets it cannot be kept off.
+// giveUp closes the time that a heat pump gives up for cars. One that is steered by
+// offsets cannot be kept off.
 func (h *heatPump) giveUp() {
 	if h.steering != flex.SteerOffset {
 		h.yields(h.besideNeeds)
@@ -128,7 +129,7 @@ func readHeatPump(
 	return h, nil
 }
 
-// assumedBuilding is a house that so much of the heat pump's power keeps warm on the design day.
+// assumedBuilding is a house that a heat pump of this power keeps warm on the design day.
 func assumedBuilding(power flex.Watts) store.BuildingRecord {
 	b := heat.Assumed(float64(power))
 	return store.BuildingRecord{Loss: b.Loss, Capacity: b.Capacity}
@@ -149,8 +150,8 @@ func (h *heatPump) band(at time.Time) (low, high float64) {
 	return float64(set.Low.Or(RoomLow)), float64(set.High.Or(RoomHigh))
 }
 
-// bandOf is the comfort band at the end of a slot. Where day and night have others it is what both allow, so that the
-// rooms are not let cool down before the night begins.
+// bandOf is the comfort band at the end of a slot. Where day and night have different bands it is what both allow, so
+// that the rooms do not cool down before the night begins.
 func (h *heatPump) bandOf(slot flex.Span) (low, high float64) {
 	low, high = h.band(slot.To)
 	before, top := h.band(slot.To.Add(-time.Second))
@@ -162,8 +163,8 @@ func (h *heatPump) bandOf(slot flex.Span) (low, high float64) {
 	return low, high
 }
 
-// spare is by how much the rooms are kept warmer than the bottom of a band that is so wide, for what the model
-// misses: as it missed in the days that it was learned from, else as it is assumed to.
+// spare is how far the rooms are kept above the bottom of a band of this width, in kelvins. It covers the model's
+// error: the one in the days that it was learned from, else an assumed one.
 func (h *heatPump) spare(width float64) float64 {
 	spare := spareAssumed
 	if miss := max(h.building.Miss, h.building.Dip); miss > 0 {
@@ -173,7 +174,7 @@ func (h *heatPump) spare(width float64) float64 {
 	return min(spare, width/3)
 }
 
-// stop is the same in a half-hour in which nothing is heated: by how much the air cools when the heat pump stops.
+// stop is the same for a half-hour without heating: by how much the air cools when the heat pump stops.
 func (h *heatPump) stop(width float64) float64 {
 	stop := stopAssumed
 	if h.building.Stop > 0 {
@@ -188,14 +189,14 @@ func (h *heatPump) keptAbove(width float64) (spare, stop float64) {
 	return h.spare(width), h.stop(width)
 }
 
-// setpoint is what the heat pump keeps by itself at an instant: no more than the top of the band.
+// setpoint is the temperature that the heat pump keeps by itself at an instant: no more than the top of the band.
 func (h *heatPump) setpoint(at time.Time) float64 {
 	low, high := h.band(at)
 	return min(high, float64(h.asset.Heat.Setpoint.Or(flex.Celsius((low+high)/2))))
 }
 
-// choices are what the heat pump may be asked to do in a slot, with the signal of each. In one that is
-// closed it is off, as far as it can be made to.
+// choices are what the heat pump may be asked to do in a slot, with the signal of each. In a closed
+// slot it is off, as far as it can be switched off.
 func (h *heatPump) choices(
 	span flex.Span,
 	price float64,
@@ -333,8 +334,8 @@ func (h *heatPump) goesOn(p *heat.Problem) {
 	p.Locked = min(lockMost, int(lasted/flex.HalfHour))
 }
 
-// lockedSince is since when the heat pump has been in state 1 of SG Ready right before an instant, by the plan in force and those before it;
-// zero if it was in another.
+// lockedSince is when the heat pump entered state 1 of SG Ready, if it is in that state right before an instant by the plan in force and
+// those before it; zero if it is in another.
 func (h *heatPump) lockedSince(at time.Time) time.Time {
 	if h.steering != flex.SteerSGReady {
 		return time.Time{}
@@ -399,8 +400,8 @@ func freeSignal(s flex.Steering) int {
 	return 1
 }
 
-// readTemp finds out how warm the rooms are now: as it was read in the last two hours and as the plan in force
-// moved it since then; else as that plan comes to; else what the heat pump keeps by itself.
+// readTemp finds out how warm the rooms are now. The first of these that is known counts: a reading of the last two
+// hours, moved on by the plan in force; what that plan expects; what the heat pump keeps by itself.
 func (h *heatPump) readTemp(ctx context.Context, tx *store.Tx) error {
 	read, found, err := h.latestTemp(ctx, tx, flex.RoomTemperature)
 	switch {
@@ -426,7 +427,7 @@ func (h *heatPump) readTemp(ctx context.Context, tx *store.Tx) error {
 	return nil
 }
 
-// moved is how warm the rooms are now that had a temperature at an instant, if the heat pump did what it was sent.
+// moved is how warm the rooms are now if they had a temperature at an instant and the heat pump did what it was sent.
 func (h *heatPump) moved(temp float64, at time.Time) float64 {
 	spans := spansTo(at.Truncate(time.Second), h.from)
 	if len(spans) == 0 || len(spans) > projectedMax {
@@ -465,7 +466,7 @@ func (h *heatPump) choiceOf(slot, signal int) int {
 	return -1
 }
 
-// keeps reports whether the plan in force stays so, and what it comes to with the new one after its end.
+// keeps reports whether the plan in force stays, and returns that plan, continued by the new one after its end.
 func (h *heatPump) keeps(
 	p *heat.Problem,
 	plan *heat.Plan,
@@ -485,8 +486,8 @@ func (h *heatPump) keeps(
 	return kept, !worse
 }
 
-// inForce are the choices of the plan in force, and after its end those that are given; false where there is none, or the fuse has no
-// headroom for it any more.
+// inForce are the choices of the plan in force, and after its end the given ones. It is false where there is no plan in force, or the
+// fuse has no headroom for it any more.
 func (h *heatPump) inForce(after []int) ([]int, bool) {
 	if !h.follows() || h.plan.Power != h.power {
 		return nil, false

@@ -16,23 +16,23 @@ import (
 type siteHome struct {
 	supply flex.Supply
 	device home.Battery // all batteries together
-	wired  flex.Wiring  // as one
-	count  int          // of them
-	// what they are planned on, cars apart; stored is of all together
+	wired  flex.Wiring  // of all batteries as one
+	count  int          // number of batteries
+	// what the batteries are planned on, without cars; stored is the sum over all
 	ahead homeAhead
-	// when they may charge: in the committed half-hours, and as dispatched
+	// when the batteries may charge: in the committed half-hours, and as dispatched
 	busy []flex.Step
-	// what they were sent for the running half-hour, and for those that were dispatched
+	// what the batteries were sent for the running half-hour and for dispatched half-hours
 	sent map[flex.Period]sentMode
-	// another battery is there that is not planned: it stores what cars give
+	// the site has another battery, which is not planned: it stores what cars discharge
 	unplanned bool
 }
 
-// sentMode is what batteries do in a half-hour for which they were sent that before.
+// sentMode is what batteries were already sent to do in a half-hour.
 type sentMode struct {
-	stores     bool       // what cars give, too
-	covers     bool       // what cars draw, too, and it stays so
-	discharges flex.Watts // at full power
+	stores     bool       // they also store what cars discharge
+	covers     bool       // they also cover what cars draw, and that is final
+	discharges flex.Watts // full power of those that do so
 }
 
 // send notes what a battery was sent for a half-hour; without a plan it covers the home and stores its surplus.
@@ -63,8 +63,8 @@ func (h *siteHome) send(
 	h.sent[p] = s
 }
 
-// homeAt reads the batteries under control of a site and locks them. It is nil where there is none of
-// which power and capacity are known.
+// homeAt reads the batteries under control of a site and locks them. It is nil where no battery
+// has a known power and capacity.
 func (s *Service) homeAt(
 	ctx context.Context,
 	tx *store.Tx,
@@ -122,7 +122,8 @@ func batteriesAt(
 	return ids, err
 }
 
-// join adds a battery to those of its site. What they are planned on is that of the first.
+// join adds a battery to those of its site. All are planned on the forecast and the prices of the
+// first; stored energy, wear and dispatches are combined.
 func (s *Service) join(
 	ctx context.Context,
 	tx *store.Tx,
@@ -160,7 +161,7 @@ func (s *Service) join(
 	return nil
 }
 
-// addWear counts the wear of a battery of some power: as one, all wear by the mean of their powers.
+// addWear counts the wear cost of a battery: all together have the mean of theirs, weighted by power.
 func (h *siteHome) addWear(wear float64, power flex.Watts) {
 	worn := h.ahead.wear*float64(h.device.Power) + wear*float64(power)
 	h.ahead.wear = worn / float64(h.device.Power+power)
@@ -250,27 +251,28 @@ const (
 type meter struct {
 	supply flex.Supply // it limits nothing where it was never set
 	wired  flex.Wiring // of the asset whose meter it is
-	// what may be drawn, by the last thing that each received
+	// what each load may draw, by the last plan or dispatch that it received
 	may  []draws
 	will []draws // what cars are planned to draw until they are done
-	// what no battery discharges into: what cars are planned to draw, and of those that give what they may draw
+	// what no battery discharges into: what cars are planned to draw, and what cars that may discharge may draw
 	into []draws
-	// what cars may give, by any schedule that their chargers may be following, and what they are planned to
+	// what cars may discharge by any schedule that their chargers may be following, and what they are planned
+	// to discharge
 	mayDischarge  []draws
 	willDischarge []draws
 	// what the other batteries are sent to discharge at full power
 	discharge []draws
-	// the cars whose newest schedule has them give, and was made without the site's batteries
+	// the cars whose newest schedule has them discharge, and was made without the site's batteries
 	givers []flex.AssetID
-	cars   []*siteCar // that have a schedule
+	cars   []*siteCar // the cars that have a schedule
 	base   baseLoad
 }
 
-// leaves is the least that all others leave of what the site's connection carries to the asset whose meter it is, at
+// leaves is what all other loads leave of the connection's import capacity to the asset whose meter it is: the least at
 // any instant of a half-hour.
 func (m *meter) leaves(p flex.Period) flex.Watts { return m.leftBy(m.may, p) }
 
-// leavesHeat is leaves if every load that can wait did wait.
+// leavesHeat is leaves without the loads that can wait.
 func (m *meter) leavesHeat(p flex.Period) flex.Watts { return m.leftBy(m.must(), p) }
 
 // must are the loads that cannot wait.
@@ -310,9 +312,9 @@ func (m *meter) given(p flex.Period) flex.Watts {
 	return mostDischarged(m.mayDischarge, p)
 }
 
-// outLeft is what the phases of the main fuse leave to what the asset whose meter it is discharges in a half-hour in which the home is
-// expected to draw net: what cars give, other batteries discharge and the roof gives beyond the home's use may lie on
-// the same one, and what the home uses on another.
+// outLeft is how much the asset whose meter it is may discharge in a half-hour, by the phases of the main fuse. net is what the home is
+// expected to draw. The worst case counts: what cars and other batteries discharge and what the roof gives beyond the
+// home's use may lie on the same phase, and what the home uses on another.
 func (m *meter) outLeft(p flex.Period, net flex.WattHours) flex.Watts {
 	l := phaseLoad{phases: m.supply.Fuse.Phases}
 	if l.phases != 3 {
@@ -330,7 +332,7 @@ func (m *meter) outLeft(p flex.Period, net flex.WattHours) flex.Watts {
 	return l.left(m.supply.Import, m.wired)
 }
 
-// mostDischarged is the most of all of them in a half-hour.
+// mostDischarged is the most that all given loads discharge in a half-hour.
 func mostDischarged(all []draws, p flex.Period) flex.Watts {
 	var sum flex.Watts
 	for i := range all {
@@ -345,7 +347,7 @@ func (m *meter) charged(p flex.Period) flex.WattHours {
 	return energyIn(m.will, p)
 }
 
-// energyIn is what all of them come to in a half-hour.
+// energyIn is the energy of all given loads in a half-hour.
 func energyIn(all []draws, p flex.Period) flex.WattHours {
 	sum := int64(0)
 	for _, w := range all {
@@ -359,7 +361,7 @@ func energyIn(all []draws, p flex.Period) flex.WattHours {
 	return flex.WattHours(sum / 3600)
 }
 
-// untilIdle is when the last of those that draw something in a half-hour has ended.
+// untilIdle is when the last of the loads that draw something in a half-hour ends.
 func untilIdle(all []draws, p flex.Period) time.Time {
 	to := p.Start()
 	for _, w := range all {
@@ -418,7 +420,7 @@ func (m *meter) allowed(
 	return set, why
 }
 
-// around has a battery of some power planned around what passes its site's meter.
+// around has a battery of some power planned in regard to what else passes its site's meter.
 func (s *homeAhead) around(m *meter, power flex.Watts) {
 	if m == nil {
 		return
@@ -441,7 +443,7 @@ func (s *homeAhead) around(m *meter, power flex.Watts) {
 }
 
 // meterBeside reads what passes the meter of a battery's or a tank's site beside it. It is nil where nothing
-// does that anybody plans and what the connection carries was never set: such a battery is planned by itself.
+// else is planned and the connection's capacity was never set: such a battery is planned by itself.
 func (s *Service) meterBeside(
 	ctx context.Context,
 	tx *store.Tx,
@@ -649,8 +651,8 @@ func (m *meter) addSite(f *behindFuse) {
 	}
 }
 
-// addDischarging adds what a car gives, and when no battery discharges into it: in the time in which it is planned to charge, and if
-// it may give, also by all schedules that its charger may be following.
+// addDischarging adds what a car discharges, and when no battery may discharge into the car: while it is planned to charge. If the
+// car may discharge, that is also whenever any schedule that its charger may be following lets it charge.
 func (m *meter) addDischarging(car *siteCar, from time.Time) {
 	into := draws{lists: [][]flex.Step{car.core}, power: car.from.Power}
 	may := car.mayDischarge(from)

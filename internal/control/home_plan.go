@@ -20,7 +20,7 @@ const (
 	homeCars  = 3
 	// homePivots bounds the work of a site's plan: some 12 ms, nodes count too.
 	homePivots = 1000
-	// homeWorth is what a site must save by its plan as one, in pence, for its cars to leave the
+	// homeMinSaving is what a site must save by its plan as one, in pence, for its cars to leave the
 	// times that they would choose by themselves.
 	homeMinSaving = 0.5
 	// marketWeight is the part of a market price that counts beside a household's rate: it orders
@@ -31,8 +31,8 @@ const (
 )
 
 // solveHome plans a site with batteries: its cars first by themselves, with what they leave to the
-// batteries; then all as one, and the cars where that has them. The latter is taken if it meets as
-// much of what is needed and costs the household less.
+// batteries; then all as one, with each car kept to the half-hours that this gives it. The second plan is
+// taken if it meets as much of what is needed and costs the household less.
 func (f *behindFuse) solveHome(
 	ctx context.Context,
 	d *Service,
@@ -78,7 +78,7 @@ func (f *behindFuse) solveHome(
 	return f, nil
 }
 
-// unplanned is the same site, of which no car is planned yet.
+// unplanned is the same site with no car planned yet.
 func (f *behindFuse) unplanned() *behindFuse {
 	return &behindFuse{
 		fuse:   f.fuse,
@@ -197,7 +197,7 @@ func (f *behindFuse) priceSlots(p *site.Problem, periods []flex.Period) {
 	}
 }
 
-// valueOr is a value of a list, or another one where none is known.
+// valueOr is a value of a list, or a given one where none is known.
 func valueOr(
 	known bool,
 	list []float64,
@@ -216,8 +216,8 @@ func (c *siteCar) fixed() bool {
 	return !c.problem.ChargeNow.Empty() || len(c.from.Closed) > 0
 }
 
-// carOfSite is a car as the site's plan knows it. One that is done, or that somebody else has
-// decided on, is a part of the load.
+// carOfSite is a car as the site's plan knows it. One that is done, or fixed, is a part
+// of the load.
 func (f *behindFuse) carOfSite(
 	car *siteCar,
 	p *site.Problem,
@@ -255,7 +255,7 @@ func (c *siteCar) addTo(p *site.Problem, periods []flex.Period) {
 	}
 }
 
-// allow says when a car is there. Of a half-hour that is off-peak in part that part counts alone.
+// allow says when a car is there. Of a half-hour that is only partly off-peak, only that part counts.
 func allow(
 	c *site.Car,
 	q *charge.Problem,

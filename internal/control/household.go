@@ -32,9 +32,9 @@ type HouseholdCar struct {
 	Need    flex.WattHours // that is wanted, with what was charged since
 	ReadyBy time.Time
 	Zone    *time.Location // of the tariff
-	// until when nothing is needed of it; zero if nobody said so
+	// until when nothing is needed of it, from Leaves on; zero if nobody said so
 	Away   time.Time
-	Leaves time.Time // from when
+	Leaves time.Time // the beginning of that time
 	// until when it charges at once; zero if it does not
 	ChargeNow time.Time
 
@@ -105,12 +105,12 @@ type HouseholdBattery struct {
 
 // HouseholdBill is what a home with several batteries is expected to pay by all their plans.
 type HouseholdBill struct {
-	Pence float64 // less what is then left in the batteries
+	Pence float64 // less the worth of what is then left in the batteries
 	Until time.Time
 }
 
-// Bill is what the home pays by the plans of its batteries, up to the end of the first that ends. Each counts what the others do, so that
-// the bill of each is the home's, less what is left in that one alone. It is zero unless several are planned.
+// Bill is what the home pays by the plans of its batteries, up to the end of the plan that ends first. Each plan counts what the other
+// batteries do, so that its bill is the home's, less the worth of what is left in its own battery alone. It is zero unless several are planned.
 func (h Household) Bill() HouseholdBill {
 	var planned []*HouseholdBattery
 	for i := range h.Batteries {
@@ -136,7 +136,7 @@ func (h Household) Bill() HouseholdBill {
 	return bill
 }
 
-// leftAt is what is left in a battery at an instant of its plan is worth, in pence.
+// leftAt is the worth of what is left in a battery at an instant of its plan, in pence.
 func (w *BatteryWhy) leftAt(t time.Time) float64 {
 	left := w.Stored
 	for i := range w.Periods {

@@ -18,7 +18,7 @@ const (
 	// it may end.
 	InstructionLongest = 24 * time.Hour
 	InstructionAhead   = 48 * time.Hour
-	// MeteredLately is how old the newest reading of an asset may be for its change to count whole.
+	// MeteredLately is how old the newest reading of an asset may be for its change to count in full.
 	MeteredLately = 2 * time.Hour
 )
 
@@ -39,22 +39,22 @@ type Preview struct {
 	At               time.Time
 	Slots            []InstructedSlot
 	Assets           []InstructedAsset // who is called, by their ids
-	// of the plans with, less that of those without
+	// of the plans with the instruction, less that without
 	Cost flex.MicroPounds
-	// of a dispatch: the wear of batteries in its time, less that without, where what a kWh wears is known
+	// of a dispatch: the wear cost of batteries in its time, less the cost without it, where wear per kWh is known
 	Wear flex.Optional[flex.MicroPounds]
-	// the most above the plan in the hour after the end
+	// the highest power above the plan in the hour after the end
 	Rebound      flex.Watts
-	ReboundLater flex.Watts // the most above the plan after that
+	ReboundLater flex.Watts // the highest power above the plan later
 
 	Callable int // assets that can bring something
-	// that bring less than they draw in the window, because of their need, ready-by or charge-now
+	// assets that bring less than they draw in the window, because of their need, ready-by or charge-now
 	NumNeeded    int
-	NumIdle      int // that draw nothing in the window by plan, or all they can
-	NumBusy      int // that another instruction calls in the same half-hours
-	NumNotCalled int // that could be called beside
+	NumIdle      int // assets that draw nothing in the window by plan, or all they can
+	NumBusy      int // assets that another instruction calls in the same half-hours
+	NumNotCalled int // assets that could be called in addition
 	NumReplaced  int // assets of which a dispatch replaces earlier dispatches
-	// sites that could bring something, and have had the calls they agreed to
+	// sites that could bring something, but have had all the calls they agreed to
 	spent map[flex.SiteID]flex.SpentCalls
 
 	calls []called
@@ -63,11 +63,11 @@ type Preview struct {
 // InstructedSlot is a half-hour of an instruction, or a part of one.
 type InstructedSlot struct {
 	flex.Span
-	// by the schedules in force, of the scope's assets under control
+	// what the scope's assets under control draw by the schedules in force
 	Planned flex.WattHours
 	Asked   flex.WattHours // the change, without a sign
-	Counted flex.WattHours // of it, what is counted on
-	Given   flex.WattHours // of it, if all who are called follow
+	Counted flex.WattHours // the part of the change that is counted on
+	Given   flex.WattHours // the change if all who are called follow
 }
 
 // InstructedAsset is what an asset does for an instruction.
@@ -80,10 +80,10 @@ type InstructedAsset struct {
 	Calls   int              // how often its site was called before
 	Change  []flex.WattHours // in each slot, without a sign
 	Cost    flex.MicroPounds
-	Less    flex.WattHours // that it charges less by ready-by, beyond its need
+	Less    flex.WattHours // how much less it charges by ready-by, beyond its need
 }
 
-// Moved is what it brings in all.
+// Moved is the sum of Change over all slots.
 func (a *InstructedAsset) Moved() flex.WattHours {
 	sum := flex.WattHours(0)
 	for _, e := range a.Change {
@@ -95,17 +95,17 @@ func (a *InstructedAsset) Moved() flex.WattHours {
 
 // called is an asset that may be called, with all that it takes to call it.
 type called struct {
-	*store.Planned // nil of a device
+	*store.Planned // nil for a device
 	*store.Callable
 	id      flex.AssetID
-	device  *calledDevice   // nil of a car
+	device  *calledDevice   // nil for a car
 	from    store.Effective // with the time that it leaves out
-	held    []flex.Span     // of that, what it leaves out for other instructions
+	held    []flex.Span     // the part of that time for other instructions
 	offer   instruct.Offer
 	quality instruct.Percent
 }
 
-// candidate is what the choice knows of it.
+// candidate is the asset as the choice of assets sees it.
 func (c *called) candidate() instruct.Candidate {
 	return instruct.Candidate{
 		Change:  c.offer.Change,
@@ -168,7 +168,7 @@ func (s *Service) InstructWithin(
 	return s.instructWithin(ctx, tx, in, nil)
 }
 
-// instructWithin is InstructWithin, where it may be known what devices would do.
+// instructWithin is InstructWithin; ahead is what devices would do, if that is known already.
 func (s *Service) instructWithin(
 	ctx context.Context,
 	tx *store.Tx,
@@ -197,7 +197,7 @@ func (s *Service) instructWithin(
 	return p, nil
 }
 
-// acceptOffer notes what an instruction was made of.
+// acceptOffer notes the offer that an instruction was made of, if any.
 func acceptOffer(
 	ctx context.Context,
 	tx *store.Tx,
@@ -229,7 +229,7 @@ type scoped struct {
 	batteries []device
 	heaters   []device
 	ahead     *lookedAhead
-	spent     map[flex.SiteID]flex.SpentCalls // who is not to be called
+	spent     map[flex.SiteID]flex.SpentCalls // sites whose calls are used up
 }
 
 func readScope(
@@ -254,7 +254,7 @@ func readScope(
 	return s, err
 }
 
-// readCallables reads what choosing who is called takes.
+// readCallables reads what is needed to choose who is called.
 func (s *scoped) readCallables(
 	ctx context.Context,
 	tx *store.Tx,
@@ -300,7 +300,7 @@ func (s *scoped) drawn(slots []flex.Span) []charge.Joules {
 	return sums
 }
 
-// previewInstruction works an instruction out on a snapshot, where it may be known what devices would do.
+// previewInstruction works an instruction out on a snapshot; ahead is what devices would do, if that is known already.
 func (s *Service) previewInstruction(
 	ctx context.Context,
 	tx *store.Tx,
@@ -376,8 +376,8 @@ func wattHours(e charge.Joules) flex.WattHours {
 	return flex.WattHours((e + 1800) / 3600)
 }
 
-// choose looks at every asset, chooses who is called so that few come back at once beside the rebound that there is,
-// and adds up what that does.
+// choose looks at every asset, chooses who is called, and adds up what that does. It chooses so that few assets come back
+// at once on top of the rebound that is expected already.
 func (s *Service) choose(
 	ctx context.Context,
 	tx *store.Tx,
@@ -418,7 +418,7 @@ func (s *Service) choose(
 	return nil
 }
 
-// offers are what cars and devices would do that can bring something and may be called.
+// offers lists the cars and devices that may be called and can bring something, and what each would do.
 func (s *Service) offers(
 	ctx context.Context,
 	tx *store.Tx,
@@ -450,8 +450,8 @@ func (p *Preview) sum(all []called, chosen []int) {
 	p.SpentSites, p.Spent = len(p.spent), p.spentText()
 }
 
-// bound reports whether an asset is called by nothing: what shares a fuse is planned as one, and a car that gives
-// would have to cease.
+// bound reports whether no instruction can call an asset: cars that share a fuse are planned as one, and a car that
+// discharges would have to stop.
 func bound(at *store.Planned, from time.Time) bool {
 	return at.Current.HasTail() || len(dischargesAhead(&at.Current, from)) > 0
 }
@@ -484,7 +484,7 @@ func (p *Preview) offer(
 
 	leaveUnmeasured(&c.from)
 	if order.Up {
-		// No other instruction has these half-hours: what is closed there is the rebound of one.
+		// No other instruction has these half-hours: time closed in them belongs to the rebound of one.
 		c.from.Closed = instruct.Without(c.from.Closed, []flex.Span{order.Window})
 	}
 
@@ -494,7 +494,7 @@ func (p *Preview) offer(
 	return c, ok
 }
 
-// close has a car leave out what an order asks for beside what it leaves out already.
+// close has a car leave out the time of an order, in addition to what it leaves out already.
 func (c *called) close(order instruct.Order, p charge.Problem) {
 	c.held = c.from.Closed
 	order.Held = c.held
@@ -525,7 +525,7 @@ func (p *Preview) brings(c *called, order instruct.Order) bool {
 	return given > 0
 }
 
-// add counts an asset that is called in.
+// add adds a called asset to the preview.
 func (p *Preview) add(c *called) {
 	a := InstructedAsset{
 		AssetID: c.id,
@@ -549,7 +549,7 @@ func (p *Preview) add(c *called) {
 	p.calls = append(p.calls, *c)
 }
 
-// Reached is the part of what is asked for that is counted on, in the slot with the least: 1 for
+// Reached is the part of the asked change that is counted on, in the slot where it is smallest. 1 is
 // all of it.
 func (p *Preview) Reached() float64 {
 	least := 1.0

@@ -11,15 +11,17 @@ import (
 	"flexd/internal/store"
 )
 
-// HeatersAhead is what the tanks and heat pumps of a scope do in so many half-hours from now on, and what they could. Those that an
-// instruction would not look at, or that are not to be called, do as planned. It changes nothing.
+// HeatersAhead calls each with what each tank and heat pump of a scope does in so many half-hours from now on, and what it could. Those
+// that an instruction would not look at, or that are not to be called, do as planned. It changes nothing. What a heat pump could do takes
+// megabytes: it is not to be kept after the call.
 func (s *Service) HeatersAhead(
 	ctx context.Context,
 	tx *store.Tx,
 	scope flex.Scope,
 	halfHours int,
 	left func(flex.AssetID) bool,
-) ([]envelope.Heater, error) {
+	each func(*envelope.Heater),
+) error {
 	first := flex.PeriodAt(tx.Now())
 	span := flex.Span{
 		From: tx.Now(),
@@ -34,7 +36,7 @@ func (s *Service) HeatersAhead(
 	)
 
 	if err != nil || len(found) == 0 {
-		return nil, err
+		return err
 	}
 
 	can := heatersCan{
@@ -45,17 +47,19 @@ func (s *Service) HeatersAhead(
 
 	can.caps, err = readBoundPower(ctx, tx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 
-	all := make([]envelope.Heater, len(found))
 	for i := range found {
-		if err := can.read(ctx, tx, &all[i], &found[i]); err != nil {
-			return nil, fmt.Errorf("look at heater %v: %w", found[i].Plan.AssetID, err)
+		var one envelope.Heater
+		if err := can.read(ctx, tx, &one, &found[i]); err != nil {
+			return fmt.Errorf("look at heater %v: %w", found[i].Plan.AssetID, err)
 		}
+
+		each(&one)
 	}
 
-	return all, nil
+	return nil
 }
 
 // lookedHeaters are the heaters that an instruction would look at, but for those that are not to be called.

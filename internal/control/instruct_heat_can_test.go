@@ -13,11 +13,10 @@ import (
 func (h *fixture) heatersAhead(left ...flex.AssetID) []envelope.Heater {
 	h.Helper()
 	var all []envelope.Heater
-	err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) (err error) {
-		all, err = h.service.HeatersAhead(h.Context(), tx, flex.Scope{}, 48, func(id flex.AssetID) bool {
-			return len(left) > 0 && left[0] == id
-		})
-		return err
+	err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
+		all = nil
+		alone := func(id flex.AssetID) bool { return len(left) > 0 && left[0] == id }
+		return h.service.HeatersAhead(h.Context(), tx, flex.Scope{}, 48, alone, func(one *envelope.Heater) { all = append(all, *one) })
 	})
 	if err != nil {
 		h.Fatal(err)
@@ -158,7 +157,8 @@ func TestHeatersAhead_Caps(t *testing.T) {
 }
 
 // TestHeatersAhead_Kept plans heaters for a day, and holds what is kept of what each could have moved in the windows that begin with each
-// half-hour against the envelope of that moment. A half-hour in which an instruction calls it is not kept.
+// half-hour against the envelope of that moment. In half-hours in which an instruction calls it, and after them, it is kept what it could have
+// moved without the instruction: at least what it moved.
 func TestHeatersAhead_Kept(t *testing.T) {
 	each(t, "2026-01-15T00:00:00Z", func(h *fixture) {
 		all := []flex.AssetID{h.heater("tank"), h.heater(pumpReady)}
@@ -182,11 +182,21 @@ func TestHeatersAhead_Kept(t *testing.T) {
 		}
 
 		h.acceptHeat(all...)
+		from := at("2026-01-15T04:30:00Z")
+		before := h.heatIn(all[0], from, 2)
 		h.send(asks("2026-01-15T04:30:00Z", "2026-01-15T05:30:00Z", -40_000))
-		h.micro.Store(at("2026-01-15T04:30:00Z").UnixMicro())
+		after := h.heatIn(all[0], from, 2)
+		h.micro.Store(from.UnixMicro())
 		h.runTanks()
-		if _, known := h.movesOf(all[0])[10]; known {
-			t.Error("a half-hour of a call is kept")
+		moved := before[0] + before[1] - after[0] - after[1]
+		if moves, known := h.movesOf(all[0])[10]; !known || moves.Less[1] < moved-50 {
+			t.Errorf("kept of a call that moves %d Wh: %v %+v", moved, known, moves)
+		}
+
+		h.micro.Store(at("2026-01-15T09:00:00Z").UnixMicro())
+		h.runTanks()
+		if _, known := h.movesOf(all[0])[19]; !known {
+			t.Error("nothing is kept of a half-hour hours after a call")
 		}
 	})
 }
@@ -197,7 +207,7 @@ func (h *fixture) movesOf(id flex.AssetID) map[int]store.HeatMoves {
 	var moves map[int]store.HeatMoves
 	day := flex.DayAt(at("2026-01-15T00:00:00Z"))
 	err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
-		return tx.EachHeatDay(h.Context(), flex.Scope{}, day.Span(), func(d *store.HeatDay) {
+		return tx.EachHeatDay(h.Context(), flex.Scope{}, day.Span(), nil, func(d *store.HeatDay) {
 			if d.AssetID == id {
 				moves = d.Moves
 			}

@@ -3,7 +3,9 @@ package control_test
 import (
 	"testing"
 
+	"flexd/internal/engine/instruct"
 	"flexd/internal/flex"
+	"flexd/internal/store"
 )
 
 // returnOf is what heaters draw in all above a plan in each of some half-hours, in W.
@@ -70,6 +72,38 @@ func TestInstruction_HeatReturn(t *testing.T) {
 		}
 		if moved == 0 && sent.ReboundLater > 0 {
 			t.Error("nothing comes back")
+		}
+		h.clean()
+	})
+}
+
+// TestInstruction_HeatReturnNoted plans a heat pump again two hours after an instruction, as its rooms are colder than expected: what is
+// expected of it is what it does now, as others come back beside that for twelve hours.
+func TestInstruction_HeatReturnNoted(t *testing.T) {
+	each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
+		id := h.heater(pumpOn)
+		sent := h.send(asks("2026-01-15T14:00:00Z", "2026-01-15T15:00:00Z", -3000))
+		if len(sent.Assets) != 1 {
+			t.Fatalf("%d are called", len(sent.Assets))
+		}
+
+		h.acceptHeat(id)
+		h.heatUntil("2026-01-15T17:00:00Z")
+		h.read(id, flex.RoomTemperature, "2026-01-15T16:59:00Z", "2026-01-15T16:59:00Z", 17.5)
+		h.Exec(`UPDATE tank_plan SET planned_at = 0`)
+		h.runTanks()
+
+		var called []store.Called
+		h.write(func(tx *store.Tx) (err error) {
+			called, err = tx.CalledBy(t.Context(), sent.ID)
+			return err
+		})
+		for i, want := range h.heatIn(id, at("2026-01-15T17:00:00Z"), 8) {
+			p := flex.PeriodAt(at("2026-01-15T17:00:00Z")).Add(i)
+			got := instruct.Moved(called[0].Expected, called[0].Power, p.Span()) / 3600
+			if d := flex.WattHours(got) - want; d < -5 || d > 5 {
+				t.Errorf("%d Wh are expected in half-hour %d, and %d are planned", got, i+1, want)
+			}
 		}
 		h.clean()
 	})

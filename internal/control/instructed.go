@@ -172,7 +172,7 @@ func (s *Service) replacement(
 	return store.Replacement{Planned: at, Next: schedule}, decision.Replace
 }
 
-// replaceInParts commits schedules, so many by a statement, and has a fleet under caps planned
+// replaceInParts commits schedules, a limited number by each statement, and has a fleet under caps planned
 // together at once.
 func (s *Service) replaceInParts(
 	ctx context.Context,
@@ -337,8 +337,8 @@ func stop(
 	return assets, nil
 }
 
-// ReleaseWithin plans assets that an instruction calls no more without the time that it closed. What others
-// closed stays closed. Heaters are marked, and planned after the transaction.
+// ReleaseWithin plans assets again that an instruction no longer calls: the time that it closed is open again. What
+// other instructions closed stays closed. Heaters are marked, and planned after the transaction.
 func (s *Service) ReleaseWithin(
 	ctx context.Context,
 	tx *store.Tx,
@@ -404,8 +404,8 @@ func (s *Service) releaseCars(
 	return s.replaceInParts(ctx, tx, next)
 }
 
-// FollowInstructions compares what every instruction that binds is brought with its target: what
-// falls short is made up for by others, and where there is more than enough some are released. It
+// FollowInstructions compares what assets bring for each binding instruction with its target. Where
+// they fall short, others are called; where they bring more than enough, some are released. It
 // is safe to run twice and on several machines at once.
 func (s *Service) FollowInstructions(ctx context.Context) (worker.Report, error) {
 	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).InstructedOrgs), s.FollowInstructionsOf)
@@ -455,7 +455,7 @@ func (s *Service) followEach(
 	return r, err
 }
 
-// How often what an instruction is brought is looked at.
+// How often it is checked what assets bring for an instruction.
 const (
 	// InstructionInterval is the least time from one change of who is called to the next look.
 	InstructionInterval = 4 * time.Second
@@ -463,7 +463,7 @@ const (
 	InstructionTired = 30 * time.Second
 )
 
-// follow compares an instruction with what it is brought, unless it was looked at a moment ago.
+// follow compares an instruction with what assets bring for it, unless it was looked at a moment ago.
 func (s *Service) follow(
 	ctx context.Context,
 	org flex.OrgID,
@@ -477,7 +477,7 @@ func (s *Service) follow(
 	return s.change(ctx, org, in, c)
 }
 
-// followAndNote compares an instruction with what it is brought, and keeps that it was looked at.
+// followAndNote compares an instruction with what assets bring for it, and keeps that it was looked at.
 func (s *Service) followAndNote(
 	ctx context.Context,
 	org flex.OrgID,
@@ -498,8 +498,8 @@ func (s *Service) followAndNote(
 	})
 }
 
-// corrected compares an instruction with what it is brought on a snapshot of the store, from an instant on. It is nil
-// where nothing is to be changed.
+// corrected compares an instruction with what assets bring for it, on a snapshot of the store and from an instant on. It
+// is nil where nothing is to be changed.
 func (s *Service) corrected(
 	ctx context.Context,
 	org flex.OrgID,

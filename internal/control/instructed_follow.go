@@ -11,18 +11,18 @@ import (
 	"flexd/internal/store"
 )
 
-// correction is who is to be called beside, or released.
+// correction is who is to be called in addition, or released.
 type correction struct {
 	call    []called
 	release []flex.AssetID
-	// sites that could be called, and have had the calls they agreed to
+	// sites that could be called, but have had all the calls they agreed to
 	spentSites int
 	spent      string
 }
 
-// remainder is an instruction from now on, beside what it is brought.
+// remainder is an instruction from now on, and what assets bring for it.
 type remainder struct {
-	*Preview // of the rest of its window, for who may be called beside
+	*Preview // of the rest of its window, for who may be called in addition
 	scope    *scoped
 	target   []charge.Joules
 	back     *instruct.Rebound // of who is called
@@ -108,7 +108,7 @@ func (l *remainder) addAll(
 	}
 }
 
-// comingBack adds those to a rebound who are called.
+// comingBack adds the called assets to a rebound.
 func comingBack(
 	back *instruct.Rebound,
 	was []store.Called,
@@ -133,8 +133,8 @@ func (s *scoped) byAsset() map[flex.AssetID]*store.Planned {
 	return inForce
 }
 
-// add counts a called asset, and what is planned in each slot as if it were not called. One that is no more plugged in
-// draws nothing; of another counts what it is known to follow.
+// add counts a called asset, and what is planned in each slot as if it were not called. An asset that is no longer plugged
+// in draws nothing. For the others counts how far they are known to follow.
 func (l *remainder) add(
 	c *store.Called,
 	at *store.Planned,
@@ -200,7 +200,7 @@ func changeOf(
 	return change
 }
 
-// correct says who is to be called beside where something is missing, or released. It is nil where
+// correct says who is to be called in addition, if something is missing, or released. It is nil where
 // nothing is to be changed; without anybody, something is missing that nobody can bring.
 func (s *Service) correct(
 	ctx context.Context,
@@ -345,7 +345,7 @@ func halfHourShares(
 }
 
 // tells reports whether a half-hour in which an asset was to change so much says how far it follows. What a heater draws is only
-// expected: one that was to change next to nothing differs by many times that.
+// expected: where it was to change next to nothing, it differs by many times that.
 func tells(c *store.Called, change charge.Joules) bool {
 	if c.Heater {
 		return max(change, -change) >= charge.Joules(leastTakenBack)*charge.Joules(flex.HalfHour/time.Second)

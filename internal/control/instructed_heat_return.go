@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"flexd/internal/engine/charge"
 	"flexd/internal/engine/instruct"
@@ -18,7 +17,7 @@ import (
 // as that leaves of what is allowed, as long as its comfort lets it. So the first come back first, and the last when there is room.
 
 // returnedAfter is how long after an instruction the return of heaters is spread. Later their plans are as if there had been none.
-const returnedAfter = 12 * time.Hour
+const returnedAfter = store.HeatersReturn
 
 // readReturns reads how others come back that instructions call with the heater.
 func (t *heatedTank) readReturns(
@@ -49,7 +48,8 @@ func (t *heatedTank) readReturns(
 	return nil
 }
 
-// othersBack is how all come back that an instruction calls, but for one.
+// othersBack is how the heaters come back that an instruction calls, but for one. Its cars are spread among themselves, and are not read:
+// there may be many, and each heater would read them all.
 func othersBack(
 	ctx context.Context,
 	tx *store.Tx,
@@ -72,13 +72,9 @@ func othersBack(
 		target,
 	)
 
-	called, err := tx.CalledBy(ctx, id)
+	called, err := tx.HeatersCalledWith(ctx, id, but)
 	for i := range called {
 		c := &called[i]
-		if c.AssetID == but || !c.ReleasedAt.IsZero() {
-			continue
-		}
-
 		back.AddPowers(
 			c.Expected,
 			c.Baseline,

@@ -95,9 +95,9 @@ type InstructionReport struct {
 	At     time.Time
 	Slots  []ReportSlot // of its window, and of the hour after
 	Assets []ReportAsset
-	// the same each minute, if it was asked for: metered by the chargers' registers
+	// the same for each minute, if minutes were asked for: metered by the chargers' registers
 	Minutes []ReportSlot
-	// of the plans with, less that of those without, as they were sent
+	// of the plans with the instruction, less that of those without it, as they were sent
 	Cost flex.MicroPounds
 	// the flex events that it pays for; none if it did not say what it pays
 	Settled flex.InstructedEvents
@@ -113,7 +113,7 @@ type ReportSlot struct {
 
 	// of the assets whose meter has the whole half-hour
 	Metered         flex.WattHours
-	MeteredBaseline flex.WattHours // theirs
+	MeteredBaseline flex.WattHours // Baseline of these
 	NumMetered      int
 }
 
@@ -138,7 +138,7 @@ type ReportEnergies struct {
 	Metered  []flex.Optional[flex.WattHours]
 }
 
-// reportMost is how many minutes of assets a report has at most, and of how many readings it is made.
+// reportMost bounds a report: its assets times its minutes, and the number of readings that it is made of.
 const reportMost = 1_000_000
 
 // ReportInstructionMinutes is ReportInstruction with each minute beside. It is Malformed where there are more
@@ -164,7 +164,7 @@ func (s *Service) ReportInstructionMinutes(
 }
 
 // ReportInstruction says what an instruction asked for and what came of it, in all and of each
-// asset, by half-hours. What was called is in it, and what was released.
+// asset, by half-hours. Assets that were released are in it too.
 func (s *Service) ReportInstruction(
 	ctx context.Context,
 	org flex.OrgID,
@@ -262,7 +262,7 @@ func (r *InstructionReport) addMinutes(
 	return nil
 }
 
-// emptyMinutes are so many minutes from an instant on, with what is asked for and without assets.
+// emptyMinutes are n minutes from an instant on, with what is asked for and without assets.
 func (r *InstructionReport) emptyMinutes(from time.Time, n int) []ReportSlot {
 	minutes := make([]ReportSlot, n)
 	for m := range minutes {
@@ -289,7 +289,7 @@ func (r *InstructionReport) askedIn(from time.Time) flex.WattHours {
 	return 0
 }
 
-// addMinutesOf counts an asset in, each minute, with what was metered in it, if it was.
+// addMinutesOf adds an asset to each minute, with what was metered in that minute, if anything was.
 func (r *InstructionReport) addMinutesOf(
 	a *ReportAsset,
 	c *store.Called,
@@ -324,7 +324,7 @@ func byRegister(marks []flex.RegisterMark) func(flex.Span) (charge.Joules, bool)
 	}
 }
 
-// unless is from when on an asset is expected to draw as without the instruction; zero for never.
+// unless is the instant from which an asset is expected to draw as without the instruction; zero for never.
 func (r *InstructionReport) unless(c *store.Called) time.Time {
 	if !c.ReleasedAt.IsZero() {
 		return c.ReleasedAt
@@ -355,7 +355,7 @@ func newReport(in *flex.Instruction, now time.Time) *InstructionReport {
 	return r
 }
 
-// add counts an asset in.
+// add adds an asset to the report.
 func (r *InstructionReport) add(
 	c *store.Called,
 	metered map[flex.Period]flex.WattHours,

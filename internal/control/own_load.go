@@ -13,12 +13,12 @@ import (
 	"flexd/internal/store"
 )
 
-// HeatRead is how long a heater must have been metered for what was drawn before then, with its heat, to be left out.
+// HeatRead is how long a heater must have been metered for the time before its first reading, with its heat, to be left out.
 const HeatRead = 7 * 24 * time.Hour
 
-// metered returns what a home drew and its roof gave in the days before one: the boundary
-// meter's import, less what its batteries and cars took, and with what the roof gave. Its heaters are in it. Of the boundary, only
-// what was read in a span of the user's consent is looked at.
+// metered returns what a home drew and what its roof gave in the days before one. The home drew the
+// boundary meter's import, less what its batteries and cars took, plus what the roof gave; its heaters are included. Of the
+// boundary, only readings from times of the user's consent are used.
 func metered(
 	ctx context.Context,
 	tx *store.Tx,
@@ -69,11 +69,11 @@ func readAccount(
 type siteAccount struct {
 	before  flex.Day
 	assets  []pastAsset
-	steered map[flex.AssetID]bool // what is planned
+	steered map[flex.AssetID]bool // the assets that are planned
 	net     forecast.Series       // at the boundary
-	read    store.PlanRead        // what of the boundary was looked at
+	read    store.PlanRead        // which readings of the boundary were used
 	devices []siteDevice
-	// an asset that is no battery, such as a roof's inverter, reports what batteries take
+	// what batteries take is reported by another asset, such as a roof's inverter
 	hybrid bool
 }
 
@@ -81,11 +81,11 @@ type siteAccount struct {
 type pastAsset struct {
 	id    flex.AssetID
 	typ   flex.AssetType
-	until time.Time // zero: it is there
-	meter bool      // steady readings came of it
+	until time.Time // zero: it is still there
+	meter bool      // it has sent steady readings
 }
 
-// days are those that are looked at.
+// days are the days that are looked at, newest first.
 func (a *siteAccount) days() []flex.Day {
 	days := make([]flex.Day, forecast.Days)
 	for k := range days {
@@ -95,8 +95,8 @@ func (a *siteAccount) days() []flex.Day {
 	return days
 }
 
-// readAssets finds the assets of which something may be known, in the order of the site's, those that are gone last. There are
-// none where no steady reading came of any that is there.
+// readAssets finds the assets that may have readings: those of the site in its order, then those that were taken away. It finds
+// none where no asset that is still there sent steady readings.
 func (a *siteAccount) readAssets(
 	ctx context.Context,
 	tx *store.Tx,
@@ -235,7 +235,7 @@ func (a *siteAccount) addDevices(
 	return nil
 }
 
-// findHybrid looks for an asset that is no battery and reports what batteries take.
+// findHybrid notes whether an asset other than a battery reports what batteries take.
 func (a *siteAccount) findHybrid(by map[flex.AssetID][]flex.Reading) {
 	a.hybrid = slices.ContainsFunc(a.assets, func(own pastAsset) bool {
 		other := own.typ != flex.Battery && !own.typ.Charges()
@@ -266,7 +266,7 @@ func (a *siteAccount) addCharger(
 	return nil
 }
 
-// addBattery adds what a battery took. What one that nobody plans charged counts as the home's own: no plan makes room for it.
+// addBattery adds what a battery took. What an unplanned battery charged counts as the home's own use: no plan makes room for it.
 func (a *siteAccount) addBattery(own *pastAsset, took forecast.Series) {
 	planned := a.steered[own.id] || !own.until.IsZero()
 	if own.typ != flex.Battery { // another asset reports it
@@ -320,8 +320,8 @@ func timeOfDay(p flex.Period) time.Duration {
 	return at.Sub(at.Truncate(24 * time.Hour))
 }
 
-// drawn is what the home drew without some kinds of devices: what passed the boundary less what they took. A half-hour of which one of
-// them is not known is left out, and one in which no battery says anything of a home that has some.
+// drawn is what the home drew without some kinds of devices: what passed the boundary less what they took. A half-hour is left
+// out if one of them is not known in it, or if the home has batteries and none of them reports anything.
 func (a *siteAccount) drawn(kinds ...deviceKind) forecast.Series {
 	load := forecast.Series{}
 	for p, e := range a.net {
@@ -360,7 +360,7 @@ func (a *siteAccount) taken(
 	return sum, true
 }
 
-// batteryHeard reports whether any battery says something of a half-hour, or the home has none then that ever did.
+// batteryHeard reports whether any battery reports a half-hour, or the home then has no battery that ever reported.
 func (a *siteAccount) batteryHeard(p flex.Period) bool {
 	found := false
 	for i := range a.devices {
@@ -378,8 +378,8 @@ func (a *siteAccount) batteryHeard(p flex.Period) bool {
 	return !found
 }
 
-// addSent adds what a planned heater or battery was to take that reports nothing. What such a battery was to give is not counted: a forecast
-// that is made of it would grow by itself.
+// addSent is for a planned heater or battery that reports nothing: it adds what the device was sent to take. What such a battery was to
+// discharge is not counted: a forecast made from it would grow by itself.
 func (a *siteAccount) addSent(
 	ctx context.Context,
 	tx *store.Tx,
@@ -436,7 +436,7 @@ func (a *siteAccount) addSent(
 	return nil
 }
 
-// reports reports whether any of an asset's readings has a label.
+// reports is true if any of an asset's readings has a label.
 func reports(rs []flex.Reading, label flex.Label) bool {
 	return slices.ContainsFunc(rs, func(r flex.Reading) bool {
 		return r.Label == label
@@ -490,15 +490,15 @@ const (
 // siteDevice is what took or gave energy behind a site's boundary that is not the home's own.
 type siteDevice struct {
 	kind     deviceKind
-	took     forecast.Series // of a roof what it gave; of others below zero where they gave
-	from     time.Time       // when the first half-hour began that is known
-	until    time.Time       // zero: it is there
+	took     forecast.Series // what it took, below zero where it gave; of a roof what it gave
+	from     time.Time       // start of the first known half-hour
+	until    time.Time       // zero: it is still there
 	sessions []store.Session // of a charger
 	// of a roof, at which times of the day it ever gave something
 	lit map[time.Duration]bool
 	// it was metered for HeatRead or more
 	longMetered bool
-	// when it took as much as was sent to it only if it did as it was to
+	// half-hours whose energy is known only by what it was sent to take
 	guessed map[flex.Period]bool
 }
 
@@ -507,7 +507,7 @@ type siteDevice struct {
 //   - A charger took nothing where nothing was plugged in.
 //   - A battery is not there before its first reading.
 //   - A roof gave nothing at a time of the day at which it never did: inverters sleep by night.
-//   - A heater that was metered for HeatRead was there before, too, and took what is not known; likewise what was sent for so long.
+//   - A heater that was metered for HeatRead is taken to have drawn before, too, an unknown amount; so is a device that was sent plans for so long.
 func (d *siteDevice) in(p flex.Period) (flex.WattHours, bool) {
 	if e, known := d.took[p]; known {
 		return e, true

@@ -26,13 +26,13 @@ type PastQuery struct {
 	// Show is the time that is asked for: day, week, month or dates; anything else is the last
 	// session's.
 	Show     string
-	From, To flex.Day // of dates, both included
+	From, To flex.Day // first and last day, if Show is dates
 
-	// whether the prices are asked for that each schedule of the last session was made on
+	// whether to read the prices that each schedule of the last session was made on
 	Curves bool
 	// whether a schedule of the last session is to be explained
 	Explain bool
-	// that schedule; the newest if there is none of that id
+	// the schedule to explain; the newest if none has this id
 	Chosen flex.EventID
 
 	Suppose *Question        // of an asset that charges; nil asks nothing
@@ -54,13 +54,13 @@ type Past struct {
 	Events    []PastEvent
 	Callbacks []flex.Callback
 	Prices    []flex.PricedPeriod // as they are known now
-	// as they were known, by Curve of a schedule; nil where not asked for
+	// prices as they were known, by the Curve of a schedule; nil where not asked for
 	Curves map[string][]flex.PricedPeriod
 	// by the tariff as it is now; nil if none is known
 	OffPeak  []flex.Span
 	Readings []flex.Reading // of what it drew, and of its level
 
-	Chosen int // of Generations, the schedule that Why explains
+	Chosen int // index in Generations of the schedule that Why explains
 	// nil without any schedule, and where it was not asked for
 	Why     *Explanation
 	Rate    *AssetRate  // of an asset that charges, where it was asked for
@@ -72,7 +72,7 @@ type Past struct {
 	Tank        string      // what the plan of a hot-water tank does, or why there is none
 	Known       *AssetHeat  // what was learned of a tank or a heat pump
 
-	// of a tank or a heat pump: what it draws by its plan, and which that is
+	// of a tank or a heat pump: its power by plan, the plan's number, and when it was made
 	Heat     []Draw
 	HeatPlan int64
 	HeatMade time.Time
@@ -80,7 +80,7 @@ type Past struct {
 	Dispatches []PastDispatch // what a battery was asked for in the span
 	Sent       []PastPush     // in the span, to what nobody plugs in
 	Level      Level
-	Freed      bool // control ended while a car was plugged in, which is as far as is known
+	Freed      bool // control ended while a car was plugged in, and nothing says that it has left
 }
 
 // PastEvent is what a client sent of an asset, and when.

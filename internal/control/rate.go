@@ -20,9 +20,9 @@ const (
 	rateBack = 24 * time.Hour
 	// rateDueMax is how many sessions are looked at in one transaction.
 	rateDueMax = 200
-	// lostLeast is for how long an asset must have drawn nothing, of what it was allowed, for a plan to allow for it.
+	// lostLeast is the least time without draw, though the asset was allowed to draw, for which a plan makes an allowance.
 	lostLeast = time.Minute
-	// lateUsual is how late an asset usually begins at most: what is lost beyond that is its power.
+	// lateUsual is the longest delay of a usual start: time lost beyond it is put down to a lower power.
 	lateUsual = 15 * time.Minute
 	// lateStartsMax is how often a plan is made again for its own late starts.
 	lateStartsMax = 3
@@ -88,8 +88,8 @@ func learn(
 	return nil
 }
 
-// unmeasured notes what the half-hours of a stay show of an asset of which nothing is known that a plan at nominal power leaves out: what it
-// may turn out to draw, and how much less it drew than it was allowed.
+// unmeasured is for an asset of which nothing was learned yet. It notes what the half-hours of its stay show and a plan at nominal power
+// leaves out: what the asset may turn out to draw, and how much less it drew than it was allowed.
 func unmeasured(
 	ctx context.Context,
 	tx *store.Tx,
@@ -117,9 +117,10 @@ func unmeasured(
 	return nil
 }
 
-// lostTime is for how long an asset drew nothing of the newest part of a half-hour that it was allowed, and what it drew then. A need
-// of less than a half-hour shows no more: it would be planned for as few minutes again and again, in which one that starts late, or is slow,
-// draws next to nothing. It is thought to have begun late for as long as lateUsual, were its power nominal then, and to be slow beyond that.
+// lostTime looks at the newest half-hour in which an asset was allowed to draw. It returns the power then, and for how long the asset drew
+// nothing. A need of less than a half-hour shows no more: it would be planned for as few minutes again and again, in which an asset that starts late, or
+// is slow, draws next to nothing. Up to lateUsual of lost time is taken for a late start at nominal power, more for a lower power. One
+// that drew no more than a charger does by itself had not begun, and less than 6 A no car draws: one that seems to began later than usual.
 func lostTime(hs []rate.HalfHour) (flex.Watts, time.Duration) {
 	for _, h := range slices.Backward(hs) {
 		if h.Open <= 0 {
@@ -127,12 +128,14 @@ func lostTime(hs []rate.HalfHour) (flex.Watts, time.Duration) {
 		}
 
 		lost := h.Open - chargingTime(h.Energy, h.Nominal)
-		if lost <= lateUsual || h.Energy == 0 || h.Open <= lateUsual {
+		if lost <= lateUsual || h.Idle() || h.Open <= lateUsual {
 			return h.Nominal, min(rate.DelayMax, lost)
 		}
 
 		open := (h.Open - lateUsual) / time.Second
-		return flex.Watts(int64(h.Energy) * 3600 / int64(open)), lateUsual
+		power := flex.Watts(int64(h.Energy) * 3600 / int64(open))
+
+		return max(power, flex.PhasePower), lateUsual
 	}
 
 	return 0, 0
@@ -219,7 +222,7 @@ func (g *progress) halfHours(in flex.Span) []rate.HalfHour {
 	var hs []rate.HalfHour
 	for p := flex.PeriodAt(in.From); !p.End().After(in.To); p = p.Add(1) {
 		energy, metered := g.metered[p]
-		if !metered || p.Start().Before(in.From) { // a stay may last for months, and a day of it was read
+		if !metered || p.Start().Before(in.From) { // a stay may last for months, but only a day of it was read
 			continue
 		}
 
@@ -249,8 +252,9 @@ func (g *progress) halfHours(in flex.Span) []rate.HalfHour {
 	return hs
 }
 
-// allowed is the least that the asset was allowed in a span, and for how long nominal power,
-// if that is known for all of it. After the end of a schedule it is free.
+// allowed returns the least power that the asset was allowed in a span, for how long it was allowed
+// nominal power, and whether the schedules cover all of the span. After its end a schedule limits
+// nothing.
 func (g *progress) allowed(
 	in flex.Span,
 	nominal flex.Watts,
@@ -293,13 +297,13 @@ func nominalOf(e *store.Effective) flex.Watts {
 	return e.Power
 }
 
-// limitByRate says whether a schedule names a learned power as its limit. Under caps it does:
-// what others may draw is counted with it.
+// limitByRate sets whether a schedule names a learned power as its limit. Under caps it does:
+// what others may draw is worked out from that power.
 func limitByRate(e *store.Effective, capped bool) {
 	if e.Learned == nil || e.Learned.Limited == capped {
 		return
 	}
-	if e.Learned.Unknown { // what others may need is not kept for it
+	if e.Learned.Unknown { // no headroom that others may need is kept for it
 		e.Learned = nil
 		return
 	}
@@ -312,12 +316,16 @@ func limitByRate(e *store.Effective, capped bool) {
 	}
 }
 
-// nameable has a power that a schedule names as its limit be one that the charger can give: less than its least on
-// all of its phases it would take for a pause, though a car on one of them draws less. Others leave headroom for it.
+// nameable raises a power that a schedule names as its limit to one that the charger can give. Less than its least on all
+// of its phases it would take for a pause, though a car on one of them, or one that is nearly full, draws less. Others
+// leave headroom for the limit.
 func nameable(e *store.Effective) {
-	if e.Phases > 1 {
-		e.Power = max(e.Power, flex.LeastPower(e.Phases))
+	least := flex.LeastPower(e.Phases)
+	if e.Phases <= 1 { // an asset on one phase may be rated less
+		least = min(least, nominalOf(e))
 	}
+
+	e.Power = max(e.Power, least)
 }
 
 // unlimited reports whether a schedule leaves an asset free to draw more than is counted.
@@ -325,8 +333,8 @@ func unlimited(e *store.Effective) bool {
 	return e.Learned != nil && !e.Learned.Limited && e.Power < e.Learned.Nominal
 }
 
-// allowance is the energy that a plan is to allow beyond the need, as the asset was measured to
-// start late or to slow down, and as no meter is exact. Peak time is never used for it.
+// allowance is the energy that a plan is to allow beyond the need: because the asset was measured to
+// start late or to slow down, and because no meter is exact. Peak time is never used for it.
 func allowance(e *store.Effective, p *charge.Problem) flex.WattHours {
 	l := e.Learned
 	if !isMeasured(l) {
@@ -343,7 +351,8 @@ func allowance(e *store.Effective, p *charge.Problem) flex.WattHours {
 	return spareOffPeak(p, p.Need, more)
 }
 
-// spareOffPeak is as much of an allowance as off-peak time has room for beyond a need, or all of it where peak time is not permitted.
+// spareOffPeak is as much of an allowance as off-peak time has room for beyond a need, or all of it where peak time is not permitted. What a
+// ramp leaves to others is no room.
 func spareOffPeak(
 	p *charge.Problem,
 	need flex.WattHours,
@@ -355,7 +364,12 @@ func spareOffPeak(
 
 	var offPeak time.Duration
 	for _, s := range p.OffPeak {
-		offPeak += s.Meet(flex.Span{From: p.From, To: p.ReadyBy}).Len()
+		ahead := s.Meet(flex.Span{From: p.From, To: p.ReadyBy})
+		offPeak += ahead.Len()
+
+		for _, l := range p.Limits {
+			offPeak -= l.Meet(ahead).Len()
+		}
 	}
 
 	return max(0, min(more, p.Power.For(offPeak)-need))
@@ -364,23 +378,27 @@ func spareOffPeak(
 // isMeasured reports whether a plan rests on what its asset was seen to draw.
 func isMeasured(l *store.Learned) bool { return l != nil && !l.Pinned && !l.Unknown }
 
-// lateStarts allows the delay of an asset that starts late for each start of its plan that the allowance leaves out: for all but the first,
-// and for that too if it charges now. Without it a pause between two cheap periods costs more energy than is planned in the shorter.
+// lateStarts adds the delay of an asset that starts late for each start of its plan that the allowance does not cover: for all but the
+// first, and for that too if it is already over. Without it a pause between two cheap periods costs more energy than is planned in the shorter.
 func lateStarts(e *store.Effective, p charge.Problem) charge.Problem {
 	l := e.Learned
 	if !isMeasured(l) || p.Need <= 0 {
 		return p
 	}
 
-	need, allowed := p.Need, 1
-	if stateOf(e, &p) == rate.Running {
+	// A start that goes on, and in which it has not begun yet, is the one that the allowance has.
+	begun := stateOf(e, &p) == rate.Running
+	allowed := 1
+	if begun {
 		allowed = 0
 	}
 
-	each := p.Power.For(max(l.Delay, rate.RestartDelay))
+	need := p.Need
+
+	p.Late = p.Power.For(max(l.Delay, rate.RestartDelay))
 	for range lateStartsMax {
-		starts := startsOf(charge.Solve(p).Steps, p.Running) - allowed
-		more := need + spareOffPeak(&p, need, each*flex.WattHours(max(0, starts)))
+		starts := startsOf(charge.Solve(p).Steps, begun) - allowed
+		more := need + spareOffPeak(&p, need, p.Late*flex.WattHours(max(0, starts)))
 		if more <= p.Need {
 			break
 		}
@@ -389,6 +407,19 @@ func lateStarts(e *store.Effective, p charge.Problem) charge.Problem {
 	}
 
 	return p
+}
+
+// lateMore is what a plan takes more than the schedule in force, in watt-seconds, for starting more often: as each start costs that, the
+// schedule does not lack it.
+func lateMore(p *charge.Problem, current, next []flex.Step) int64 {
+	if p.Late <= 0 {
+		return 0
+	}
+
+	ahead := flex.Span{From: p.From, To: p.ReadyBy}
+	more := startsOf(within(next, ahead), p.Running) - startsOf(within(current, ahead), p.Running)
+
+	return int64(p.Late) * 3600 * int64(max(0, more))
 }
 
 // startsOf is how often an asset starts in some steps.
@@ -405,7 +436,7 @@ func startsOf(steps []flex.Step, running bool) int {
 	return n
 }
 
-// stateOf says how far a charge has come. One that was allowed less than its start takes has not begun.
+// stateOf says how far a charge has come. Until more was delivered than a start takes, it has not begun.
 func stateOf(e *store.Effective, p *charge.Problem) rate.State {
 	begun := e.Delivered > p.Power.For(e.Learned.Delay)
 
@@ -511,7 +542,7 @@ type learned struct {
 	again time.Time
 }
 
-// learnRates works on some sessions of an organisation and returns how many. One that cannot be read holds up no other.
+// learnRates works on some sessions of an organisation and returns how many. A session that cannot be read does not hold up others.
 func (s *Service) learnRates(
 	ctx context.Context,
 	org flex.OrgID,
@@ -543,8 +574,8 @@ func (s *Service) learnRates(
 	return len(list), errors.Join(tried.err(), err)
 }
 
-// learnDue works out what is learned from sessions that are to be looked at, and returns the assets of those that cannot be
-// read beside it.
+// learnDue works out what is learned from sessions that are to be looked at. It also returns the assets of those that cannot
+// be read.
 func learnDue(
 	ctx context.Context,
 	tx *store.Tx,

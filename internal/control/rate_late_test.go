@@ -30,6 +30,7 @@ func TestRate_LostMinutes(t *testing.T) {
 		{"a late start", 2, 1.122, 9 * time.Minute, 11 * time.Minute},
 		{"slow", 3.7, 0.37, 60 * time.Minute, 75 * time.Minute},
 		{"nothing at all", 2, 0, 20 * time.Minute, 25 * time.Minute},
+		{"what a charger draws by itself", 3.7, 0.003, 40 * time.Minute, 44 * time.Minute}, // it was thought to draw 34 W
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
@@ -98,4 +99,56 @@ func TestRate_LaterStarts(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Prices by which a car would start once more, and which save next to nothing, change no schedule: what a further start is allowed is not
+// lacking in one without it.
+func TestRate_FurtherStart(t *testing.T) {
+	one(t, "2026-01-10T12:00:00Z", func(h *fixture) {
+		h.publish("2026-01-10T18:00:00Z", night(12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22)...)
+		h.slowNight("2026-01-10", 9, 1.8, 1.8, 1.8, 1.8, 1.8)
+		h.micro.Store(at("2026-01-11T18:00:00Z").UnixMicro())
+		prices := night(12, 13, 14, 15) // 00:00 to 02:00
+		h.publish("2026-01-11T18:00:00Z", prices...)
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(6, flex.Minimise)})
+		h.accept()
+
+		for _, test := range []struct {
+			price float64 // from 04:00 to 04:30
+			runs  int
+		}{{60, 1}, {19.9, 1}, {1, 2}} {
+			h.wait(10 * time.Minute)
+			prices[20] = test.price
+			h.publish("2026-01-11T18:00:00Z", prices...)
+			h.replan()
+			if runs := h.charges(); len(runs) != test.runs {
+				t.Errorf("at £%g/MWh: charges in %v, want %d runs", test.price, runs, test.runs)
+			}
+		}
+	})
+}
+
+// A fleet that traded ahead is planned and explained at the same prices: how often a car starts by them is a part of its need. At the market's
+// prices it would start once, and by what was traded twice.
+func TestRate_StartsTraded(t *testing.T) {
+	one(t, "2026-01-10T12:00:00Z", func(h *fixture) {
+		h.publish("2026-01-10T18:00:00Z", night(12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22)...)
+		h.slowNight("2026-01-10", 9, 0.9, 1.8, 1.8, 1.8, 1.8)
+		h.micro.Store(at("2026-01-11T22:00:00Z").UnixMicro())
+		h.publish("2026-01-11T22:00:00Z", night()[:18]...)
+
+		first := flex.PeriodAt(at("2026-01-12T01:00:00Z"))
+		h.setCaps(flex.Caps{Position: []flex.Traded{
+			{Period: first, Energy: 1800, Buy: flex.FromGBPPerMWh(200), Sell: flex.FromGBPPerMWh(5)},
+			{Period: first.Add(6), Energy: 1800, Buy: flex.FromGBPPerMWh(200), Sell: flex.FromGBPPerMWh(5)},
+		}})
+		h.replan()
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3, flex.Minimise)})
+		h.wait(control.MarketInterval)
+		h.replan()
+
+		if x := h.explanation(); !x.Exact || x.Plan.Shortfall > 0 {
+			t.Errorf("lacks %d Wh (exact %v): %v", x.Plan.Shortfall, x.Exact, h.charges())
+		}
+	})
 }

@@ -19,7 +19,7 @@ const (
 	dueMax   = 2000 // marked sessions that are looked at in one transaction
 	partsMax = 4    // parts of a wave that are leased at a time
 
-	waveWorkers = 3 // take parts at once: on two cores one commits while two plan
+	waveWorkers = 3 // goroutines that work on a wave: on two cores one commits while two plan
 )
 
 // PlanDue plans again, without an event, what has to be: every plugged-in asset when prices
@@ -37,7 +37,7 @@ func (s *Service) PlanDue(ctx context.Context) (worker.Report, error) {
 	}
 
 	var sum tally
-	var failed error // of one organisation, which holds up no other
+	var failed error // of all organisations that failed: they hold up no other
 
 	for _, org := range orgs {
 		t, err := s.planOf(ctx, org)
@@ -168,7 +168,7 @@ func (s *Service) atOnce() int {
 	return dueMax
 }
 
-// marked plans what was marked, whether or not a wave failed. What fails for one mark holds up none of the other.
+// marked plans what was marked, whether or not a wave failed. A mark that fails does not hold up the others.
 func (s *Service) marked(
 	ctx context.Context,
 	org flex.Org,
@@ -205,8 +205,8 @@ func (s *Service) beginWave(
 }
 
 // parts works on the parts of a wave until none is left to take, beginning with those that were taken already.
-// Several workers do so at once: while one commits, the others read and plan. A wave that was begun with fewer
-// parts than one takes has no others.
+// Several workers do so at once: while one commits, the others read and plan. A wave whose first parts are fewer
+// than partsMax has no further ones.
 func (s *Service) parts(
 	ctx context.Context,
 	org flex.OrgID,
@@ -384,12 +384,12 @@ func (s *Service) lookAtMarked(
 type looked struct {
 	now   time.Time
 	found int
-	// whose schedule stays, and when those of them that are to be looked at again are
+	// sessions whose schedule stays, and by instant, the assets to look at again then
 	same  []flex.SessionID
 	again map[time.Time][]flex.AssetID
-	// that would be given another schedule, those of one site together
+	// assets that would be given another schedule, grouped by site
 	changed [][]flex.AssetID
-	// those that could not be read or planned
+	// assets that could not be read or planned
 	failed []notPlanned
 }
 
@@ -414,8 +414,8 @@ func (v *failedAssets) add(failed []notPlanned) {
 
 func (v *failedAssets) err() error { return errors.Join(v.errs...) }
 
-// stay takes the marks away of those whose schedule stays, before it sets those of them that are to be looked at
-// again: a mark for later does not replace one that is due.
+// stay removes the marks of sessions whose schedule stays. Only then does it mark the assets that are to be looked
+// at again later: a mark for later does not replace one that is due.
 func (s *Service) stay(
 	ctx context.Context,
 	org flex.OrgID,
@@ -440,7 +440,7 @@ func (s *Service) stay(
 	})
 }
 
-// whichDiffer parts sessions whose schedule stays from the assets that would be given another one.
+// whichDiffer separates the sessions whose schedule stays from the assets that would be given another one.
 func (s *Service) whichDiffer(
 	ctx context.Context,
 	tx *store.Tx,
@@ -486,7 +486,7 @@ func (s *Service) whichDiffer(
 	return nil
 }
 
-// newInputs is what the inputs of an asset come to, as they are.
+// newInputs says whether its inputs as they are give an asset another schedule.
 type newInputs struct {
 	differs bool      // it would be given another schedule
 	again   time.Time // when to look again if not; zero for not before the next cause
@@ -604,7 +604,7 @@ func (s *Service) refresh(
 			return err
 		}
 
-		// Planning may mark them for later, which a mark that is due does not let it.
+		// The due marks go first: planning may mark a session for later, but not while a mark is due.
 		if err := tx.Done(ctx, tx.Now(), sessions...); err != nil {
 			return err
 		}
@@ -621,8 +621,8 @@ func (s *Service) refresh(
 	return err
 }
 
-// lockCars locks assets of one site to be planned, in the order of their ids, and reads those that may be planned again, and the sessions of all
-// that were not deleted since.
+// lockCars locks assets of one site to be planned, in the order of their ids. It returns those that may be planned again, and the
+// sessions of all that were not deleted since.
 func lockCars(
 	ctx context.Context,
 	tx *store.Tx,

@@ -2,7 +2,7 @@ package delivery
 
 import "time"
 
-// openAfter is how many failures in a row, none between them taken, open the breaker.
+// openAfter is the number of failures in a row, without a success between them, that opens the breaker.
 const openAfter = 10
 
 // breaker keeps a failing endpoint from being tried at full pace. It is closed at first. It opens

@@ -12,11 +12,11 @@ import (
 const (
 	// lease is how long a claimed push is ours: an attempt, and time to record it.
 	lease = egress.AttemptTime + 15*time.Second
-	// leaseSlack of it must be left when the attempt has ended.
+	// leaseSlack is how much of the lease must be left when the attempt ends.
 	leaseSlack = 5 * time.Second
 	// claimMax bounds the pushes of one claim.
 	claimMax = 500
-	// claimPause spares a busy dispatcher claims for a push or two.
+	// claimPause is how long a busy dispatcher waits to claim for a push or two.
 	claimPause = 10 * time.Millisecond
 )
 
@@ -25,7 +25,7 @@ type claimer struct {
 	busy   bool
 	at     time.Time // when the latest claim began
 	holder int64     // of the latest claim's leases
-	// the answer to it, so that there may be leases that nobody knows of
+	// the answer to the claim was lost: there may be leases that nobody knows of
 	lost bool
 }
 
@@ -110,7 +110,7 @@ type claimed struct {
 	claim   store.Claim
 	nextDue time.Time
 	err     error
-	spread  bool // what was late has its turns
+	spread  bool // late pushes were given their turns
 }
 
 func (c claimed) apply(d *dispatcher) {

@@ -132,7 +132,7 @@ func (s *Service) Replay(
 	})
 }
 
-// checkInForce refuses a dispatch of which a newer one has taken the place for a time that is not over: sent again, it would come after
+// checkInForce refuses to replay a dispatch that a newer one replaces for a time that is not over: sent again, it would come after
 // the newer one.
 func checkInForce(
 	ctx context.Context,
@@ -243,7 +243,7 @@ func (s *Service) Test(
 	return id, err
 }
 
-// awaitLook is how often Await looks.
+// awaitLook is the time between two looks of Await.
 const awaitLook = 10 * time.Millisecond
 
 // Await returns the delivery as soon as it was tried, or as it is when the time is over.

@@ -38,8 +38,8 @@ func (s *Service) Dispatch(
 	return ds, err
 }
 
-// PreviewDispatch checks a dispatch as Dispatch does, and fails as it does. It sends nothing: it calls then in the transaction
-// of the checks.
+// PreviewDispatch checks a dispatch as Dispatch does, and fails as it does. It sends nothing. After the checks it calls then,
+// in the same transaction.
 func (s *Service) PreviewDispatch(
 	ctx context.Context,
 	org flex.OrgID,

@@ -21,18 +21,18 @@ type dispatcher struct {
 	org     flex.OrgID
 	name    flex.EndpointName
 
-	// Other goroutines use these alone.
+	// Other goroutines use only these fields.
 	events  chan event
 	wakeups chan struct{}
 	version atomic.Int64 // of the endpoint at the latest wake-up
 	resting atomic.Bool  // whether the breaker is open
-	// until when it is, in microseconds since 1970: one push may be tried then
+	// until when the breaker is open, in microseconds since 1970: one push may be tried then
 	restsUntil atomic.Int64
 
 	// All that follows belongs to the goroutine of run.
 	endpoint flex.Endpoint
 	disabled bool // the endpoint, by the latest claim
-	gone     bool // the endpoint said so, which is not recorded yet
+	gone     bool // the endpoint answered that it is gone; not recorded yet
 	sending  int  // attempts under way
 
 	due bool // something may be due

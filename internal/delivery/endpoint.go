@@ -48,7 +48,7 @@ type Settings struct {
 }
 
 // SetEndpoint makes or changes the organisation's endpoint and returns it as it is then, and
-// whether its secret was made for it. Another secret than before takes over as Rotate says. What
+// whether its secret was made for it. A changed secret takes over as Rotate says. What
 // waits for another try is due at once, and what the endpoint refused before is offered to it again.
 func (s *Service) SetEndpoint(
 	ctx context.Context,
@@ -207,7 +207,7 @@ func (s *Service) Endpoints(
 	return es, err
 }
 
-// DeleteEndpoint deletes the organisation's endpoint. What is due waits for another.
+// DeleteEndpoint deletes the organisation's endpoint. Pushes that are due wait for another endpoint.
 func (s *Service) DeleteEndpoint(
 	ctx context.Context,
 	org flex.OrgID,
@@ -283,7 +283,7 @@ var (
 )
 
 func (s *Service) checkURL(text string) error {
-	if len(text) > egress.URLMax/2 { // placeholders grow
+	if len(text) > egress.URLMax/2 { // the values of placeholders are longer
 		return fmt.Errorf(
 			"the URL has %d bytes, more than %d",
 			len(text),

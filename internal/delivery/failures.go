@@ -31,7 +31,7 @@ type Failure struct {
 	Pushes int    `json:"pushes"`
 }
 
-// CauseOf says in words why an attempt failed that was answered so; 0: no answer came.
+// CauseOf says in words why an attempt with this HTTP status failed; 0: no answer came.
 func CauseOf(status int) string {
 	if status == 0 {
 		return "no answer"
@@ -52,7 +52,7 @@ func (c failureCount) add(name, filter string, pushes int) {
 	row.Pushes += pushes
 }
 
-// rows are the most of them, and then by name.
+// rows are the causes, most pushes first, equal ones by name.
 func (c failureCount) rows() []Failure {
 	all := make([]Failure, 0, len(c))
 	for _, row := range c {

@@ -25,7 +25,7 @@ type Filter struct {
 	Status   *int   // of HTTP, of the latest attempt; 0: no answer came
 	Sort     string // one of Orders, "-" before it to turn it round; the newest first if it is empty
 	Key      int64  // of the delivery Before, as Line's Key has it
-	// those alone that have waited for longer than this, if it is not zero
+	// if it is not zero, only those that have waited for longer
 	WaitingFor time.Duration
 
 	waitingBefore time.Time

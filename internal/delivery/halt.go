@@ -25,13 +25,13 @@ type HaltOrder struct {
 	Scope  HaltScope
 	Who    string
 	Reason string
-	Two    bool // whether two people end it
+	Two    bool // whether it takes two people to end it
 }
 
 // Halt stops the pushes of its scope: of everything, an organisation, an endpoint, a model of assets or a
 // GSP group. An attempt that is under way ends; none begins from then on, on any process that shares the
-// store. What becomes due is held. An organisation or an endpoint that is none is NotFound; a model or a
-// region that no asset is of yet is halted for those to come.
+// store. What becomes due is held. An unknown organisation or endpoint is NotFound; a model or a GSP
+// group without assets is halted for those to come.
 func (s *Service) Halt(ctx context.Context, o HaltOrder) error {
 	if o.Reason == "" || len(o.Reason) > ReasonMax {
 		return flex.Fail(
@@ -152,8 +152,8 @@ func (s *Service) PreviewHalt(
 }
 
 // Resume ends a halt and has what it held sent: of each asset the newest schedule alone, only while it
-// lives, and unless another halt stops it. It ends a halt that two people end, too, as the machine's own
-// people may.
+// lives, and unless another halt stops it. It also ends a halt that takes two people to end: whoever runs
+// the machine may do that alone.
 func (s *Service) Resume(ctx context.Context, scope HaltScope) error {
 	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		return s.resume(ctx, all, scope)
@@ -173,7 +173,7 @@ func (s *Service) resume(
 	return s.spreadLate(ctx, all)
 }
 
-// ResumeAskedFor is how long it counts that somebody asked for a halt's end.
+// ResumeAskedFor is how long somebody's request to end a halt counts.
 const ResumeAskedFor = time.Hour
 
 // ResumeBy is Resume in somebody's name. A halt that two people end it ends when somebody else has

@@ -14,7 +14,7 @@ import (
 	"flexd/internal/store"
 )
 
-// errGone says that what a push was to announce is not there any more.
+// errGone says that the record that a push was to announce was deleted.
 var errGone = errors.New("the record that it announces was deleted")
 
 // connector is the connector that a wrapped profile is for. An asset is one connector.
@@ -193,7 +193,7 @@ func dispatched(d *store.Dispatch, base string) ([]byte, error) {
 	})
 }
 
-// testExternalID is the external id of the asset of a test message, which is no asset's.
+// testExternalID is the external id that a test message names; no asset has it.
 const testExternalID = "flexd-test"
 
 // address fills the placeholders of the endpoint's URL. A value is escaped, so that it stays

@@ -136,7 +136,7 @@ func offerAgain(outcomes []store.Outcome, e flex.Endpoint, now time.Time) {
 	}
 }
 
-// takenLate is how much of what a schedule says may be over when it is taken. A car that charges or discharges 7 kW for so long
+// takenLate is how much of a schedule may be over when the client takes it. A car that charges or discharges 7 kW for so long
 // misses 60 Wh, less than what schedules are cut to.
 const takenLate = 30 * time.Second
 

@@ -48,7 +48,7 @@ type DispatchedAsset struct {
 	Power    flex.Watts          // positive draws from the grid
 	Callback flex.CallbackStatus // the furthest that was reported, "" if none
 	Release  Release
-	// when newer dispatches replaced it, the first first; none if they did not
+	// when newer dispatches replaced it, the earliest first; none if they did not
 	Replaced []flex.Span
 }
 
@@ -115,7 +115,7 @@ func dispatchedOf(
 ) (Dispatched, error) {
 	out := sentAs(&d)
 	delivery, _, err := tx.Delivery(ctx, d.ID)
-	if err != nil && flex.KindOf(err) != flex.NotFound { // past its keeping
+	if err != nil && flex.KindOf(err) != flex.NotFound { // deleted after its retention
 		return out, err
 	}
 
@@ -160,7 +160,7 @@ func (a *DispatchedAsset) released(now, to time.Time, power flex.Watts, known bo
 	}
 }
 
-// sentAs is a dispatch of which nothing has become yet.
+// sentAs is a dispatch as it was sent, without any outcome yet.
 func sentAs(d *store.Dispatch) Dispatched {
 	return Dispatched{
 		ID:       d.ID,
@@ -192,7 +192,7 @@ type Replaced struct {
 	flex.Span
 }
 
-// replacedTimes is when newer dispatches replaced one, the first first.
+// replacedTimes are when newer dispatches replaced one, the earliest first.
 func replacedTimes(
 	ctx context.Context,
 	tx *store.Tx,
@@ -214,7 +214,7 @@ func releaseOf(dispatched, now flex.Watts, known bool) Release {
 	}
 
 	if dispatched == 0 {
-		return ReleaseDone // it was asked for nothing that it could go on with
+		return ReleaseDone // it was asked for no power that it could continue with
 	}
 
 	if off > releaseNoise && float64(off) > releaseShare*float64(max(dispatched, -dispatched)) {

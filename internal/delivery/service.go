@@ -24,8 +24,8 @@ type Service struct {
 	Log       *slog.Logger // nil means the default logger
 	// how long deliveries are kept; KeptFor if it is zero
 	Retain time.Duration
-	// Ramp is how much power the schedules may have between them that are sent in a minute when many are
-	// late, all together and in each group; zero is no limit.
+	// Ramp limits the total power of the schedules that are sent in a minute when many are late: of all
+	// together and of each group; zero is no limit.
 	Ramp flex.Ramp
 	// Chance returns the number in [0, 1) that the n-th delay of an event, or the n-th rest
 	// of an organisation's dispatcher, is jittered by; nil means a hash of the id.
@@ -162,7 +162,7 @@ func (s *Service) stopping() bool {
 	}
 }
 
-// drainPoll is how often Drain looks.
+// drainPoll is the time between two looks of Drain.
 const drainPoll = 2 * time.Millisecond
 
 // Drain sends what is due to the organisation's endpoints, and to nobody else's, and returns when

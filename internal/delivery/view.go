@@ -10,7 +10,7 @@ import (
 	"flexd/internal/store"
 )
 
-// Figures of an endpoint are of the pushes of a day, the newest of them.
+// The figures of an endpoint count the newest pushes of a day.
 const (
 	figuresTime = 24 * time.Hour
 	figuresMax  = 10_000
@@ -144,7 +144,7 @@ func (v *Overview) add(
 	}
 }
 
-// sort puts the deliveries of all organisations in order, and keeps so many.
+// sort puts the deliveries of all organisations in order, and keeps at most most.
 func (v *Overview) sort(order store.DeliveryOrder, most int) {
 	slices.SortFunc(v.Deliveries, func(a, b Line) int {
 		return order.CompareDeliveries(a.Key, b.Key, a.ID, b.ID)
@@ -438,7 +438,7 @@ func (s *Service) OrgOf(
 	return org, err
 }
 
-// Halted returns who halted all pushes, when and why; nil while they leave.
+// Halted returns who halted all pushes, when and why; nil while they are sent.
 func (s *Service) Halted(ctx context.Context) (*HaltView, error) {
 	var h *HaltView
 	err := s.DB.ReadAll(ctx, func(all *store.All) error {
@@ -452,7 +452,7 @@ func (s *Service) Halted(ctx context.Context) (*HaltView, error) {
 	return h, err
 }
 
-// Halts returns who halted what, but for other organisations' than the reader's, the first first.
+// Halts returns who halted what, the earliest first, without the halts of organisations that the reader may not see.
 func (s *Service) Halts(ctx context.Context) ([]HaltView, error) {
 	var list []HaltView
 	err := s.DB.ReadAll(ctx, func(all *store.All) error {

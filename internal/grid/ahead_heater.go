@@ -85,12 +85,23 @@ func (l *learning) readHeaters(
 		ctx,
 		scope,
 		span,
+		p.ids(),
 		p.add,
 	)
 
 	l.a.Heaters = len(p.counted)
 
 	return err
+}
+
+// ids are the heaters that count; none if all do.
+func (p *pastHeaters) ids() []flex.AssetID {
+	var ids []flex.AssetID
+	for id := range p.only {
+		ids = append(ids, id)
+	}
+
+	return ids
 }
 
 // callableHeaters are the heaters that an instruction in a span may call, as far as it looks at them.

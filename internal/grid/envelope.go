@@ -26,7 +26,8 @@ type Service struct {
 		scope flex.Scope,
 		halfHours int,
 		left func(flex.AssetID) bool,
-	) ([]envelope.Heater, error)
+		each func(*envelope.Heater),
+	) error
 
 	pages pages
 }
@@ -107,14 +108,11 @@ func (s *Service) WholeEnvelope(
 			tx,
 			s,
 			scope,
+			longest,
 		)
 	})
 
 	if err != nil {
-		return nil, err
-	}
-
-	if err := g.addHeaters(ctx, longest); err != nil {
 		return nil, err
 	}
 
@@ -160,7 +158,7 @@ func (g *gathering) windowsTo(
 		Uncontrolled: g.uncontrolled,
 		Short:        len(g.short),
 		Batteries:    len(g.batteries),
-		Heaters:      len(g.heaters.all),
+		Heaters:      g.heaters.number,
 	}
 
 	planned, fixed := ahead(g.planned), ahead(g.fixed)

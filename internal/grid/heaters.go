@@ -11,56 +11,46 @@ import (
 
 // heatersAhead are the tanks and heat pumps of a scope in the half-hours.
 type heatersAhead struct {
-	all []envelope.Heater
+	number int
 	// by the first half-hour of a window and its length less one, in Wh
 	sums [HalfHours][]envelope.HeaterRange
 }
 
-// readHeaters reads what the tanks and heat pumps of a scope may do.
+// readHeaters adds up what the tanks and heat pumps of a scope do and can do in windows of so many half-hours at most, one after the other:
+// all that a heat pump can do takes megabytes.
 func (g *gathering) readHeaters(
 	ctx context.Context,
 	tx *store.Tx,
 	by *Service,
 	scope flex.Scope,
+	longest int,
 ) error {
 	if by.HeatersAhead == nil {
 		return nil
 	}
 
-	var err error
-	g.heaters.all, err = by.HeatersAhead(
-		ctx,
-		tx,
-		scope,
-		HalfHours,
-		g.isSpent,
-	)
-
-	return err
-}
-
-// addHeaters adds up what the heaters do and can do in windows of so many half-hours at most.
-func (g *gathering) addHeaters(
-	ctx context.Context,
-	longest int,
-) error {
 	h := &g.heaters
 	for from := range HalfHours {
 		length := min(longest, HalfHours-from)
 		h.sums[from] = make([]envelope.HeaterRange, length)
 	}
 
-	for i := range h.all {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+	return by.HeatersAhead(
+		ctx,
+		tx,
+		scope,
+		HalfHours,
+		g.isSpent,
+		h.addAll,
+	)
+}
 
-		for from := range HalfHours {
-			h.add(&h.all[i], from)
-		}
+// addAll adds what a heater does and can do in all windows.
+func (h *heatersAhead) addAll(one *envelope.Heater) {
+	h.number++
+	for from := range HalfHours {
+		h.add(one, from)
 	}
-
-	return nil
 }
 
 // add adds what a heater does and can do in the windows that begin with a half-hour.
@@ -81,7 +71,7 @@ func (h *heatersAhead) in(
 	from,
 	to int,
 ) DeviceWindow {
-	if len(h.all) == 0 {
+	if h.number == 0 {
 		return DeviceWindow{}
 	}
 

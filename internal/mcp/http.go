@@ -70,6 +70,9 @@ func refuse(w http.ResponseWriter, err error) {
 	case flex.Unauthorized:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="flexd"`)
 		http.Error(w, err.Error(), http.StatusUnauthorized)
+	case flex.TooMany:
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, err.Error(), http.StatusTooManyRequests)
 	case flex.Unavailable:
 		http.Error(w, "not available; try again", http.StatusServiceUnavailable)
 	default:

@@ -139,9 +139,7 @@ func (s *Server) call(
 ) *sdk.CallToolResult {
 	var text string
 
-	// whole characters, which every database keeps: what cannot be written down is not done
-	logged := strings.ToValidUTF8(string(raw[:min(len(raw), loggedMax)]), "")
-	err := s.Act(ctx, t.name, logged, func() error {
+	err := s.Act(ctx, t.name, t.logged(raw), func() error {
 		var err error
 		text, err = s.do(ctx, t, raw)
 		return err
@@ -159,6 +157,35 @@ func (s *Server) call(
 	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{
 		Text: text,
 	}}}
+}
+
+// personal are the arguments that say who lives where. The audit log, of which nothing is ever erased, has that they were
+// given, and not what they were.
+var personal = []string{"mpan", "postcode"}
+
+// logged are the arguments of a call as the audit log has them: nothing of what is no argument of the tool.
+func (t *described) logged(raw json.RawMessage) string {
+	var arguments map[string]json.RawMessage
+	if len(raw) > MaxArguments || json.Unmarshal(raw, &arguments) != nil {
+		return ""
+	}
+
+	known := t.known()
+	for name := range arguments {
+		if !slices.Contains(known, name) {
+			delete(arguments, name)
+		} else if slices.Contains(personal, name) {
+			arguments[name] = json.RawMessage(`"[redacted]"`)
+		}
+	}
+
+	text, err := json.Marshal(arguments)
+	if err != nil {
+		return ""
+	}
+
+	// whole characters, which every database keeps: what cannot be written down is not done
+	return strings.ToValidUTF8(string(text[:min(len(text), loggedMax)]), "")
 }
 
 func failed(text string) *sdk.CallToolResult {
@@ -220,8 +247,8 @@ func (s *Server) do(
 	return s.confirm(ctx, t, arguments, code)
 }
 
-// check names the first argument that the tool does not have.
-func (t *described) check(arguments map[string]json.RawMessage) error {
+// known are the names of the tool's arguments.
+func (t *described) known() []string {
 	known := slices.Concat(t.inPath, t.query)
 	if t.body {
 		known = append(known, "body")
@@ -230,6 +257,12 @@ func (t *described) check(arguments map[string]json.RawMessage) error {
 		known = append(known, confirmation)
 	}
 
+	return known
+}
+
+// check names the first argument that the tool does not have.
+func (t *described) check(arguments map[string]json.RawMessage) error {
+	known := t.known()
 	for name := range arguments {
 		if !slices.Contains(known, name) {
 			return flex.Fail(

@@ -212,9 +212,32 @@ func TestCall_LoggedInWholeCharacters(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		w := open(t, url, false)
 		for _, before := range []string{"", "x"} {
-			postcode := before + strings.Repeat("\u00e9", 1000)
-			if text, _ := w.call("list_sites", map[string]any{"postcode": postcode}); strings.Contains(text, "flexd failed") {
+			id := before + strings.Repeat("\u00e9", 1000)
+			if text, _ := w.call("get_asset", map[string]any{"asset_id": id}); strings.Contains(text, "flexd failed") {
 				t.Errorf("with %q before: %s", before, text)
+			}
+		}
+	})
+}
+
+// TestCall_LogsNobody: the audit log, which is kept for good, has of a call which home it was about, and not its postcode or meter.
+func TestCall_LogsNobody(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		w := open(t, url, false)
+		w.call("list_sites", map[string]any{"postcode": "SW1A 1AA", "limit": 7})
+		w.call("list_sites", map[string]any{"mpan": "1234567890126"})
+		w.call("list_assets", map[string]any{"email": "ann@example.com"})
+		w.call("get_asset", map[string]any{"asset_id": w.assets[0].String()})
+
+		for part, want := range map[string]int{
+			"%SW1A%":                           0,
+			"%1234567890126%":                  0,
+			"%ann@example%":                    0,
+			"%\"limit\":7,\"postcode\"%":       1,
+			"%" + w.assets[0].String() + "\"%": 1,
+		} {
+			if n := w.seed.Count(`SELECT COUNT(*) FROM audit WHERE detail LIKE $1`, part); n != want {
+				t.Errorf("%s is in %d entries, want %d", part, n, want)
 			}
 		}
 	})

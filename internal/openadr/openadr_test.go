@@ -396,6 +396,39 @@ func TestConflicts(t *testing.T) {
 	})
 }
 
+// TestNotices_Bounds: a VEN leaves room for the subscriptions of others, and no change is sent to subscribers in gigabytes.
+func TestNotices_Bounds(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		f := open(t, db)
+		own := f.client(f.org, "own", flex.OpenADRNode)
+		subscription := func(times int) string {
+			one := `{"objects":["PROGRAM"],"operations":["CREATE"],"callbackUrl":"https://example.com/notices"}`
+			return fmt.Sprintf(`{"clientName":"c","objectOperations":[%s]}`, strings.Join(slices.Repeat([]string{one}, times), ","))
+		}
+
+		for range adr.SubscriptionsMax / adr.VENShare {
+			f.want(201, own, "POST", "/subscriptions", subscription(1))
+		}
+		f.want(409, own, "POST", "/subscriptions", subscription(1))
+
+		const bytes = 128 * adr.TargetsMax // at least, of each notice
+		for range adr.NoticesMax/(24*bytes) + 1 {
+			f.want(201, f.bl, "POST", "/subscriptions", subscription(24))
+		}
+
+		names := make([]string, adr.TargetsMax)
+		for i := range names {
+			names[i] = fmt.Sprintf("%0128d", i)
+		}
+		targets, err := json.Marshal(names)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.want(400, f.bl, "POST", "/programs", fmt.Sprintf(aProgram, "large", targets))
+		f.want(201, f.bl, "POST", "/programs", fmt.Sprintf(aProgram, "small", `["north"]`))
+	})
+}
+
 // TestNotices has subscribers notified: of what they asked for and may read, with their bearer token,
 // again if it is not taken, and not at private addresses.
 func TestNotices(t *testing.T) {

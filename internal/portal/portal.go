@@ -30,6 +30,10 @@ type Server struct {
 
 	Log *slog.Logger // nil means the default logger
 
+	TrustedProxies web.Proxies
+	// Admit counts a request against the rate of its address, before its link is looked up; nil admits all.
+	Admit func(h http.Header, org flex.OrgID, from string) error
+
 	once    sync.Once
 	handler *web.Mux
 }
@@ -176,6 +180,13 @@ func (s *Server) answer(
 		return err
 	}
 
+	if s.Admit != nil {
+		from := s.TrustedProxies.Client(r.Request)
+		if err := s.Admit(r.w.Header(), flex.OrgID{}, from); err != nil {
+			return err
+		}
+	}
+
 	r.visit, err = s.Reward.Open(r.Context(), r.token, browserOf(r.Request))
 	if err != nil {
 		return err
@@ -250,7 +261,13 @@ func (s *Server) refuse(r *request, err error) {
 		}
 	}
 
-	if !r.open {
+	limited := !r.open && kind == flex.TooMany
+	if limited { // nothing was looked up
+		r.w.Header().Set("Retry-After", "1")
+		text = r.speech.say("This service is busy. Please try again in a moment.")
+	}
+
+	if !r.open && !limited {
 		s.addWayBack(r)
 	}
 

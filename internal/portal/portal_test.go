@@ -351,6 +351,25 @@ func TestPortal_AnyText(t *testing.T) {
 	}
 }
 
+// An address that asks too often is told so, and its link is not looked up.
+func TestPortal_Rate(t *testing.T) {
+	h := open(t)
+	link := h.link(t, reward.LinkOptions{})
+	s := &portal.Server{
+		Reward: h.service,
+		Log:    slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Admit: func(http.Header, flex.OrgID, string) error {
+			return flex.Fail(flex.TooMany, "too many requests")
+		},
+	}
+
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, link, http.NoBody))
+	if w.Code != http.StatusTooManyRequests || !strings.Contains(w.Body.String(), "busy") {
+		t.Errorf("beyond the rate: %d %s", w.Code, w.Body)
+	}
+}
+
 func TestPortal_Style(t *testing.T) {
 	h := open(t)
 	a, err := http.Get(h.server.URL + "/balance/style.css")

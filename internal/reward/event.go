@@ -77,7 +77,8 @@ func (s *Service) detect(
 	return nil
 }
 
-// detectEach looks for the flex events of one kind of what is over, and returns of how many.
+// detectEach looks for the flex events of sessions, pauses or dispatches that are over. It
+// returns how many of these it looked at.
 func detectEach[T any](ctx context.Context, tx *store.Tx, find func(context.Context, int) ([]T, error),
 	detect func(context.Context, *store.Tx, T) error) (int, error) {
 	over, err := find(ctx, sessionsMax)
@@ -200,7 +201,7 @@ func ownTime(r *store.SessionSettlement) flex.Span {
 	return own
 }
 
-// notTheUsers are the causes of schedules that no change of the user's made.
+// notTheUsers are the causes of schedules that were made without a change by the user.
 var notTheUsers = []store.Cause{
 	store.CauseMarket,
 	store.CauseInputs,
@@ -284,15 +285,15 @@ func detectPause(
 	return nil
 }
 
-// pauseStay is how long after a pause its car is taken to be plugged in, where the end of the
+// pauseStay is how long after its pause a car is assumed to stay plugged in, where the end of the
 // client's schedule was not noted.
 const pauseStay = 12 * time.Hour
 
-// PauseStayMost is how long after a pause its car is taken to be plugged in at most, however late the client's schedule
+// PauseStayMost is the longest that a car is assumed to stay plugged in after its pause, however late the client's schedule
 // ends: what is planned of each half-hour of it is kept, and a schedule may end in thousands of years.
 const PauseStayMost = 7 * 24 * time.Hour
 
-// pausedStay is the time in which the paused car is taken to be plugged in.
+// pausedStay is the time in which the paused car is assumed to be plugged in.
 func pausedStay(p store.Pause) flex.Span {
 	end := p.To.Add(pauseStay)
 	if !p.Until.IsZero() {

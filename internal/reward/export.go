@@ -26,11 +26,11 @@ type Payment struct {
 
 // ExportOptions say which payments are exported, and how.
 type ExportOptions struct {
-	// what was exported before and has no result yet, for a file that was lost
+	// export again what was exported before and has no result yet, to replace a lost file
 	Again   bool
-	Message string          // with Again: of that file alone
+	Message string          // with Again: only the payments of that file
 	Format  bankfile.Format // the organisation's setting if blank
-	// on which the payments are to be made; the earliest if zero
+	// the day on which the payments are to be made; the earliest possible if zero
 	Day flex.Day
 }
 
@@ -194,7 +194,7 @@ func (f *PaymentFile) name(
 	return nil
 }
 
-// because says why withdrawals are kept, if there are any.
+// because says why withdrawals are kept back, if there are any.
 func because(kept []string) string {
 	if len(kept) == 0 {
 		return ""
@@ -289,7 +289,7 @@ func workingDay(d flex.Day) flex.Day {
 	return d
 }
 
-// payments returns the payments to export, and why others are kept.
+// payments returns the payments to export, and why others are kept back.
 func payments(
 	ctx context.Context,
 	tx *store.Tx,
@@ -471,7 +471,7 @@ func (f *PaymentFile) write(org flex.Org) error {
 	return nil
 }
 
-// exported keeps that the payments are given to the bank in the file.
+// exported records that the payments were given to the bank in the file.
 func (s *Service) exported(
 	ctx context.Context,
 	tx *store.Tx,

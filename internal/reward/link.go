@@ -25,7 +25,7 @@ const (
 	CodeLife = 10 * time.Minute
 	// CodeTries is how often a code can be entered wrongly.
 	CodeTries = 5
-	// CodePause is how soon another code can be asked for.
+	// CodePause is the least time between two requests for a code.
 	CodePause = time.Minute
 
 	codeDigits = 6
@@ -38,7 +38,7 @@ const Root = "/balance/"
 type LinkOptions struct {
 	// where the page leads back to; nothing is added to it
 	RedirectURI string
-	// an e-mailed code before bank account and withdrawal, even if the organisation asks for none
+	// ask for an e-mailed code before bank account and withdrawal, even if the organisation asks for none
 	TwoFactor bool
 	// the credential may make a link that needs no code, if the organisation asks for none
 	MayPayOut        bool
@@ -194,7 +194,7 @@ func (s *Service) Open(
 	return v, err
 }
 
-// pageOf is how an organisation stands on its page: what it does not say there its statements do.
+// pageOf are the page settings of an organisation. Where they name nobody, its name is the one on its statements.
 func pageOf(org flex.Org) flex.PageSettings {
 	p := org.Settings.Page
 	if p.Name == "" {
@@ -255,7 +255,7 @@ type BalancePage struct {
 	Account Account
 	// newest first, the latest hundred; none if the link hides them
 	Transactions []ledger.Booked
-	// an e-mailed code stands before bank account and withdrawal
+	// an e-mailed code is needed for bank account and withdrawal
 	NeedsCode   bool
 	CodeSent    bool
 	CanSendCode bool // there is an e-mail address and a way to send to it

@@ -26,7 +26,7 @@ const (
 
 // Limits of asking.
 const (
-	// for one question, first byte to last
+	// for one question, from the first byte to the last
 	NameCheckTime      = 10 * time.Second
 	NameCheckAnswerMax = 4 << 10 // bytes of an answer
 	// withdrawals that one call asks about
@@ -90,7 +90,7 @@ type nameQuestion struct {
 	Number   string `json:"account_number"`
 }
 
-// nameAnswer is what it says.
+// nameAnswer is what a hook answers.
 type nameAnswer struct {
 	Result string `json:"result"`
 	Name   string `json:"name"`
@@ -114,7 +114,7 @@ func (s *Service) CheckName(
 	return s.checkName(ctx, org, id, true)
 }
 
-// checkName does so again, or only if nothing was said of the attempt yet.
+// checkName is CheckName; unless again is set, it asks only if the attempt has no answer yet.
 func (s *Service) checkName(
 	ctx context.Context,
 	org flex.OrgID,
@@ -131,7 +131,7 @@ func (s *Service) checkName(
 		return nil, err
 	}
 
-	// Nothing is held while another's machine is asked.
+	// No transaction is open while the hook is asked.
 	said := s.askName(ctx, todo)
 	c := store.PayeeCheck{
 		WithdrawalID: id,
@@ -228,7 +228,7 @@ func (s *Service) askName(ctx context.Context, todo *toCheck) nameAnswer {
 	return said.plain()
 }
 
-// plain is the answer as it counts: one of the four, and a name that can be shown where it is of use.
+// plain is the answer as it counts: one of the four results, and with a close match a name that can be shown.
 func (a nameAnswer) plain() nameAnswer {
 	name := []rune(strings.Join(strings.Fields(a.Name), " "))
 	printable := !strings.ContainsFunc(string(name), func(r rune) bool {
@@ -282,7 +282,7 @@ func nameText(c *store.PayeeCheck) string {
 	return "nobody could tell whose name it is, " + at + ": not a match"
 }
 
-// nameBeforeApproval asks of the name if nothing was said of it yet. What is not a match stops
+// nameBeforeApproval asks about the name if there is no answer yet. An answer other than a match stops
 // this approval, so that the approver has seen it.
 func (s *Service) nameBeforeApproval(
 	ctx context.Context,

@@ -44,7 +44,7 @@ type Payout struct {
 
 	// from when the account is paid, if that is still to come
 	PaidFrom time.Time
-	// a second operator is needed, as far as this amount alone says
+	// a second operator is needed, judged by this amount alone
 	NeedsTwo bool
 	Warnings []string
 	// what is known of the name on the account, before it is given to the bank
@@ -83,7 +83,7 @@ func payoutOf(p *store.Payout) Payout {
 	}
 }
 
-// payouts are those after one, at most limit.
+// payouts are at most limit withdrawals after one.
 func payouts(
 	ctx context.Context,
 	tx *store.Tx,
@@ -132,7 +132,7 @@ func (p *Payout) addName(check *store.PayeeCheck) {
 	p.Mismatch = check.Verdict == NameNoMatch && check.OverriddenBy == ""
 }
 
-// youngEmail is how long a changed e-mail address is a warning.
+// youngEmail is how long approvers are warned of a changed e-mail address.
 const youngEmail = 30 * 24 * time.Hour
 
 // warn says what an approver should look at.

@@ -255,6 +255,61 @@ func TestPlayed_GivenAtItsCharger(t *testing.T) {
 	})
 }
 
+// A car that comes back within half an hour buys back at the charger's session of each stay what it gave in that stay: of 6 and 9 kWh,
+// 5 each. Each is taken off once, whichever stay is settled first.
+func TestPlayed_GivenAgainSoon(t *testing.T) {
+	from := clock("2026-01-14 22:00")
+	at := func(minute int) time.Time { return from.Add(time.Duration(minute) * time.Minute) }
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		h := newHome(t, url, 1, 100)
+		car, charger := h.carAndCharger(t, "back soon", 100, from)
+
+		h.ends(car, at(60))
+		h.ends(charger, at(60))
+		for _, h.asset = range []flex.AssetID{car, charger} {
+			h.plugIn(at(80))
+		}
+		h.ends(car, at(150))
+		h.ends(charger, at(150))
+
+		h.exec(t, `UPDATE reckoning SET given_wh = 4050 WHERE asset_id = $1`, car.Bytes())
+		h.took(charger, from, 3, 3, 3, 3, 3)
+		h.now = from.Add(48 * time.Hour)
+		h.jobs()
+		if got := h.owes(); got != "rewards_expense 10, rewards_payable -10" {
+			t.Errorf("in the books %q", got)
+		}
+		h.sound(t)
+	})
+}
+
+// What is read of a car that gave has its charger settled again also where the car's own credit stays nothing: of the 10 kWh that it
+// bought back it bears 1.8.
+func TestPlayed_GivenAndReadLate(t *testing.T) {
+	from := clock("2026-01-14 22:00")
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		h := newHome(t, url, 1, 100)
+		car, charger := h.carAndCharger(t, "read late", 100, from)
+		h.ends(car, from.Add(90*time.Minute))
+		h.ends(charger, from.Add(90*time.Minute))
+		h.exec(t, `UPDATE reckoning SET given_wh = 8100 WHERE asset_id = $1`, car.Bytes())
+		h.took(charger, from, 3, 3, 3)
+
+		h.now = from.Add(48 * time.Hour)
+		h.jobs()
+		if got := h.owes(); got != "" {
+			t.Errorf("before the car is read: in the books %q", got)
+		}
+
+		h.took(car, from, 3.6, 3.6, 3.6)
+		h.jobs()
+		if got := h.owes(); got != "rewards_expense 2, rewards_payable -2" {
+			t.Errorf("in the books %q", got)
+		}
+		h.sound(t)
+	})
+}
+
 // carAndCharger goes on with a home of a car and a charger that are plugged in from an instant on.
 func (h *home) carAndCharger(t *testing.T, name string, n byte, from time.Time) (car, charger flex.AssetID) {
 	h.t = t

@@ -105,8 +105,8 @@ func (b *basis) caseOf(e *store.FlexEvent) *settle.Case {
 	return c
 }
 
-// addPrices gives a case the prices of its half-hours. What was posted is not taken back for want of them, which a flexd may
-// lack that took the organisation in: such a case waits, and is not final.
+// addPrices gives a case the prices of its half-hours. A posted amount is not taken back because prices are missing. A
+// flexd that took the organisation in may lack them: such a case waits, and is not final.
 func (b *basis) addPrices(c *settle.Case, e *store.FlexEvent) {
 	priced := true
 	for n := e.First; n <= e.Last; n++ {
@@ -124,7 +124,7 @@ func (b *basis) addPrices(c *settle.Case, e *store.FlexEvent) {
 	}
 }
 
-// meantUntilGone is what an event was to move, of each half-hour the part of the time until its asset
+// meantUntilGone is what an event was to move in each half-hour, in proportion to the time before its asset
 // was taken away.
 func meantUntilGone(e *store.FlexEvent) []flex.WattHours {
 	if !e.Left || e.GoneAt.IsZero() {
@@ -180,7 +180,7 @@ type outcome struct {
 	store.Settlement
 	limits settle.Limiter
 	meter  meterKey
-	most   flex.WattHours // what its asset can have moved in a half-hour
+	most   flex.WattHours // the most that its asset can have moved in a half-hour
 }
 
 // settling is some events settled together, all of each site and day.
@@ -189,9 +189,9 @@ type settling struct {
 	claims []*claim
 	supply map[flex.SiteID]flex.History[flex.Supply]
 	points map[flex.SiteID][]store.SitePoint
-	// of assets whose power changed
+	// power over time, where it changed
 	power map[flex.AssetID]flex.History[flex.Watts]
-	// to the use of the boundary, of sites that are settled there
+	// to the use of the boundary meter, for sites that are settled on it
 	consent map[flex.SiteID][]flex.Span
 	oldest  flex.Day
 	newest  flex.Day
@@ -376,8 +376,8 @@ func (s *settling) ratings(
 	return s.datePowers(ctx, tx, assets)
 }
 
-// datePowers gives the events whose asset's power was dated back to their time that power, in place
-// of the one that they were found with.
+// datePowers corrects the power of events. Where an asset's power was changed later with effect from their
+// time, they get that power in place of the one that they were found with.
 func (s *settling) datePowers(
 	ctx context.Context,
 	tx *store.Tx,
@@ -516,7 +516,7 @@ func (s *settling) readBoundaries(
 	return boundaries.read(ctx, tx)
 }
 
-// groupsOf puts events together whose half-hours meet, through others too.
+// groupsOf groups events whose half-hours overlap, directly or through other events.
 func groupsOf(claims []*claim) [][]*claim {
 	claims = slices.Clone(claims)
 	slices.SortStableFunc(claims, func(a, b *claim) int {
@@ -540,7 +540,7 @@ func groupsOf(claims []*claim) [][]*claim {
 	return groups
 }
 
-// beside tells each event of a group of the others, and of the prices and plans of all.
+// beside gives each event of a group the other events, and the prices and plans of all.
 func beside(group []*claim) {
 	if len(group) == 1 {
 		return

@@ -44,7 +44,7 @@ func settleSessions(
 	tx *store.Tx,
 	due []flex.SessionID,
 ) (int, error) {
-	// Terms are not changed from here on for a day that is settled on what they are.
+	// From here on, nobody can change the terms of a day that is settled on them.
 	if err := tx.ShareBooks(ctx); err != nil {
 		return 0, err
 	}
@@ -105,7 +105,7 @@ func staysAsSettled(r *store.SessionSettlement, now time.Time) bool {
 	return forgotten(flex.DayAt(r.To), now) || now.Sub(r.From) > readableFor
 }
 
-// sessionQueries ask for what was metered in each session.
+// sessionQueries are the queries for what was metered in each session.
 func sessionQueries(sessions []store.SessionSettlement) []store.ReadingQuery {
 	queries := make([]store.ReadingQuery, len(sessions))
 	for i := range sessions {
@@ -179,9 +179,9 @@ func saveSession(
 	return err
 }
 
-// nextLook is when to look at a session again, whether or not the reading comes that it
-// waits for: after half an hour; after a day if there was none; at the last deadline; never once it
-// has all its readings or that is over. A reading, a consent or new terms have it looked at by
+// nextLook is when to look at a session again even if the reading that it waits for does not
+// come: after half an hour; after a day if there is no reading by then; at the last deadline. It is
+// zero once the session has all its readings or that is over. A reading, a consent or new terms have it looked at by
 // themselves.
 func nextLook(
 	r store.SessionSettlement,
@@ -243,7 +243,7 @@ func charged(
 	return max(0, energy-back), known, missing, err
 }
 
-// boughtBack is what a car takes for what it gave, at what is assumed to be lost.
+// boughtBack is the energy that a car takes to replace what it gave, with the assumed losses.
 func boughtBack(r *store.SessionSettlement) flex.WattHours {
 	const efficiency = discharge.Efficiency * discharge.Efficiency
 	return flex.WattHours(math.Ceil(float64(r.Given) / efficiency))

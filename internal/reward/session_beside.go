@@ -1,7 +1,9 @@
 package reward
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -118,13 +120,14 @@ func allBoughtBack(
 		return 0, err
 	}
 
+	left := map[flex.SessionID]flex.WattHours{}
 	for i := range sessions {
 		car := &sessions[i]
 		if car.Kind != flex.ElectricVehicle || car.Given == 0 {
 			continue
 		}
 
-		part, err := boughtBackAt(ctx, tx, r.SessionID, car, knownAt)
+		part, err := boughtBackAt(ctx, tx, r.SessionID, car, left, knownAt)
 		if err != nil {
 			return 0, err
 		}
@@ -136,12 +139,14 @@ func allBoughtBack(
 }
 
 // boughtBackAt is how much of what a car bought back is taken off one session of a charger: what the car's own credit does not
-// bear, off the chargers' sessions beside it one after the other, so that it is taken off once.
+// bear, off the chargers' sessions beside it one after the other, so that it is taken off once. What is left of these, for
+// the car and the cars after it, is noted in left.
 func boughtBackAt(
 	ctx context.Context,
 	tx *store.Tx,
 	charger flex.SessionID,
 	car *store.SessionSettlement,
+	left map[flex.SessionID]flex.WattHours,
 	knownAt time.Time,
 ) (flex.WattHours, error) {
 	own, err := counted(ctx, tx, car, knownAt)
@@ -150,31 +155,51 @@ func boughtBackAt(
 		return 0, err
 	}
 
-	sessions, err := tx.SessionsBeside(ctx, car)
+	chargers, err := chargersBeside(ctx, tx, car)
 	if err != nil {
 		return 0, err
 	}
 
-	for i := range sessions {
-		s := &sessions[i]
-		if s.Kind != flex.Charger {
-			continue
+	var part flex.WattHours
+	for i := range chargers {
+		s := &chargers[i]
+		if _, known := left[s.SessionID]; !known {
+			given, err := counted(ctx, tx, s, knownAt)
+			if err != nil {
+				return 0, err
+			}
+			left[s.SessionID] = max(0, given-boughtBack(s))
 		}
 
-		given, err := counted(ctx, tx, s, knownAt)
-		if err != nil {
-			return 0, err
-		}
+		taken := min(rest, left[s.SessionID])
+		left[s.SessionID] -= taken
+		rest -= taken
 
-		part := min(rest, given)
 		if s.SessionID == charger {
-			return part, nil
+			part = taken
 		}
-
-		rest -= part
 	}
 
-	return 0, nil
+	return part, nil
+}
+
+// chargersBeside are the chargers' sessions beside a car's, the one that it ran with for the longest first: a session that ended
+// shortly before the car came, or began shortly after, has cars of its own.
+func chargersBeside(
+	ctx context.Context,
+	tx *store.Tx,
+	car *store.SessionSettlement,
+) ([]store.SessionSettlement, error) {
+	sessions, err := tx.SessionsBeside(ctx, car)
+	chargers := slices.DeleteFunc(sessions, func(s store.SessionSettlement) bool {
+		return s.Kind != flex.Charger
+	})
+
+	slices.SortStableFunc(chargers, func(a, b store.SessionSettlement) int {
+		return cmp.Compare(car.Meet(b.Span).Len(), car.Meet(a.Span).Len())
+	})
+
+	return chargers, err
 }
 
 // counted is what counts of a session's half-hours that are read, before anything that was bought back.
@@ -202,8 +227,9 @@ func counted(
 }
 
 // besideAgain has the sessions of a site's other cars settled again that ran beside one which was settled, and
-// count after it. What is read of it may change their credit where its own stays. Of a car that gave, whose own credit is new, the
-// chargers' are settled again too: they bear what it does not. Theirs change nothing of it, so that this ends.
+// count after it. What is read of it may change their credit where its own stays. Of a car that gave the chargers' are settled
+// again too where its own credit is new, or theirs is not what they come to now: they bear what it does not. Theirs change
+// nothing of it, so that this ends.
 func besideAgain(
 	ctx context.Context,
 	tx *store.Tx,
@@ -216,14 +242,45 @@ func besideAgain(
 	}
 
 	var again []flex.SessionID
-	for _, s := range sessions {
+	for i := range sessions {
+		s := &sessions[i]
 		before := r.Kind != flex.ElectricVehicle || compareIDs(r.AssetID, s.AssetID) < 0
 		after := s.Kind == flex.ElectricVehicle && before
+
 		bears := s.Kind == flex.Charger && r.Given > 0
-		if after || bears && changed {
+		if bears && !changed {
+			bears, err = creditedOtherwise(ctx, tx, s)
+			if err != nil {
+				return err
+			}
+		}
+
+		if after || bears {
 			again = append(again, s.SessionID)
 		}
 	}
 
 	return tx.SettleAgain(ctx, again)
+}
+
+// creditedOtherwise reports whether a session was credited with another energy than it comes to now. One that was not is looked
+// at by itself.
+func creditedOtherwise(
+	ctx context.Context,
+	tx *store.Tx,
+	s *store.SessionSettlement,
+) (bool, error) {
+	if s.Posted == 0 {
+		return false, nil
+	}
+
+	// Read as the settlement of the session reads it: the two must not differ, or each had the other settled for ever.
+	readings, err := tx.ReadingsEach(ctx, sessionQueries([]store.SessionSettlement{*s}))
+	if err != nil {
+		return false, err
+	}
+
+	energy, _, _, err := charged(ctx, tx, *s, readings[0])
+
+	return energy != s.PostedWh, err
 }

@@ -18,7 +18,7 @@ import (
 type Statement struct {
 	From, To flex.Day // both included
 	MadeAt   time.Time
-	Number   string // of the statement: another one has another
+	Number   string // of the statement: each has its own
 	Payer    Payer
 	Customer Customer
 	Opening  flex.Pence
@@ -44,7 +44,7 @@ type Totals struct {
 	Other     flex.Pence     // goodwill and the like
 	Withdrawn flex.Pence     // below zero
 	Flex      flex.WattHours // of events, with its sign: less than usual is negative
-	// Flex apart by sign, each event by itself: less and more than usual, both from 0
+	// Flex split by sign, event by event: less and more than usual, both 0 or above
 	Less, More flex.WattHours
 	Charged    flex.WattHours // in sessions that are credited
 }
@@ -56,7 +56,7 @@ type Line struct {
 	Cause   string     // in plain words
 	Working []string   // how its pence were worked out, in plain words
 	Note    string     // what of it cannot be shown, and why
-	// it may still be followed by a top-up or a correction without anybody's mistake
+	// a top-up or a correction may still follow, though nobody made a mistake
 	Provisional bool
 	Label       flex.Label // by which it was metered; empty: several, or none
 	Periods     []Period
@@ -72,7 +72,7 @@ type Period struct {
 	Flex     *flex.WattHours
 	// the standard error of the baseline, as far as it is the event's
 	Error *flex.WattHours
-	// what the line adds to what earlier lines said of the half-hour
+	// what the line adds to the energy of the half-hour in earlier lines
 	Change flex.WattHours
 	Price  *flex.Price
 	// before the loss factor and the share
@@ -82,7 +82,7 @@ type Period struct {
 	Source      string             // of the price
 	Role        pricing.Role       // in which the price counts
 	Publication flex.PublicationID // that the price is from
-	Imported    time.Time          // when flexd had the price
+	Imported    time.Time          // when flexd imported the price
 }
 
 // Calculation is how a line's pence come from its half-hours. RoundingRule says it in words.

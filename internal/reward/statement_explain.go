@@ -84,7 +84,7 @@ func (s *Statement) explainPrices(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
-// plain says why a line is that nothing was worked out for.
+// plain says why there is a line for which nothing was worked out.
 func (l *Line) plain() {
 	switch c := l.Transaction.Cause; {
 	case !c.Follows.IsZero() && l.Amount < 0:
@@ -102,7 +102,7 @@ func (l *Line) plain() {
 	}
 }
 
-// check has a line say so if what stands beside it does not come to its amount.
+// check removes a line's calculation, and notes that, if it does not come to the line's amount.
 func (l *Line) check() {
 	if l.Calculation == nil || l.Calculation.Credit() == l.Amount {
 		return
@@ -216,7 +216,7 @@ func (s *Statement) linesByEvent() map[flex.FlexEventID][]*Line {
 	return lines
 }
 
-// settlementsOf returns those of one event.
+// settlementsOf returns the settlements of one event.
 func settlementsOf(
 	all []store.PostedSettlement,
 	id flex.FlexEventID,
@@ -248,7 +248,7 @@ func (e *explainedEvent) by(run flex.RunID) *settle.Result {
 	return nil
 }
 
-// before returns what the line before one rests on, or nil.
+// before returns the result that the line before a given one rests on, or nil.
 func (e *explainedEvent) before(id flex.TransactionID) *settle.Result {
 	var r *settle.Result
 	for _, t := range e.lines {
@@ -336,7 +336,7 @@ func (l *Line) workOut(r *settle.Result, terms history) {
 	}
 }
 
-// addPeriods adds the half-hours of a result, and what each changes of the result that the line
+// addPeriods adds the half-hours of a result, each with the change against the result that the line
 // before rests on.
 func (l *Line) addPeriods(r, before *settle.Result) {
 	for _, s := range r.Periods {
@@ -364,7 +364,7 @@ func (l *Line) addPeriods(r, before *settle.Result) {
 	}
 }
 
-// flexIn is an event's part in a settlement period, by a result that may be none.
+// flexIn is an event's part in a settlement period, by a result that may be nil.
 func flexIn(r *settle.Result, period int) flex.WattHours {
 	if r != nil {
 		for _, s := range r.Periods {

@@ -40,7 +40,7 @@ type TermSetting struct {
 	read func(*terms, string) error
 }
 
-// TermSettings lists them with the defaults that are used.
+// TermSettings lists the terms with the defaults that are used.
 func TermSettings() []TermSetting {
 	return slices.Concat(userTerms(), baselineTerms(), revenueTerms())
 }
@@ -285,7 +285,7 @@ type history []struct {
 	terms
 }
 
-// historyOf reads it.
+// historyOf reads a history of terms.
 func historyOf(ctx context.Context, tx *store.Tx) (history, error) {
 	all, err := tx.Terms(ctx)
 	if err != nil {
@@ -391,7 +391,7 @@ func (s *Service) SetTerms(
 	}
 
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		// Who settles a day on the terms that there are is waited for, or waits for these.
+		// A transaction that settles a day ends before this change of terms, or waits for it.
 		if _, err := tx.LockBooks(ctx); err != nil {
 			return err
 		}
@@ -414,13 +414,13 @@ func (s *Service) SetTerms(
 		}
 
 		from = day
-		return tx.LookAgainWaiting(ctx, day.Start())
+		return tx.LookAgainWaiting(ctx, flex.Later(day.Start(), tx.Now().Add(-readableFor)))
 	})
 
 	return from, err
 }
 
-// checkTerms fails if a name is no term's, or a value not one of its own.
+// checkTerms fails if a name is not that of a term, or a value is not valid for its term.
 func checkTerms(values map[string]string) error {
 	for name := range values {
 		if !slices.ContainsFunc(TermSettings(), func(s TermSetting) bool {

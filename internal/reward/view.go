@@ -21,15 +21,15 @@ const (
 // OverviewQuery asks for an organisation's settlement.
 type OverviewQuery struct {
 	Org flex.OrgID // the first of them if zero
-	// of the withdrawals that are listed; "" for all
+	// only withdrawals of this status are listed; "" for all
 	Status ledger.PaymentStatus
-	// so many of them; with 0 they are not counted either
+	// how many withdrawals to list; with 0 they are not counted either
 	Withdrawals int
-	// flex events that began before it; zero for the newest
+	// lists flex events that began before this instant; zero for the newest
 	Before time.Time
-	// of those that begin then too, the ones before it; none if zero
+	// of the events that began exactly then, those before this one; none if zero
 	BeforeID flex.FlexEventID
-	Events   int // so many of them
+	Events   int // how many flex events to list
 }
 
 // Overview is an organisation's runs, events and money.

@@ -59,11 +59,14 @@ func (tx *Tx) loads(
 		return nil, err
 	}
 
+	// What was plugged in since has left in between: a process of a version before does not note that, and nothing counts twice.
+	const last = ` AND NOT EXISTS (SELECT 1 FROM session o WHERE o.asset_id = s.asset_id AND o.number > s.number)`
+
 	freed, err := rows(
 		ctx,
 		tx.conn,
 		scanLoad,
-		columns+free+tables+`WHERE s.org_id = $1 AND s.freed`+where,
+		columns+free+tables+`WHERE s.org_id = $1 AND s.freed`+last+where,
 		all...,
 	)
 

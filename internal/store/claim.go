@@ -16,8 +16,8 @@ import (
 type Claim struct {
 	Endpoint flex.Endpoint // as it is now; the zero value if there is none
 	Pushes   []ClaimedPush
-	More     bool      // as many as were asked for: there may be more
-	Allowed  time.Time // set if the rate was used up: when it allows the next
+	More     bool      // as many pushes as were asked for: more may be due
+	Allowed  time.Time // set if the rate was used up: when it allows the next push
 }
 
 // ClaimedPush is a push under a lease with what its body is made of. Schedule, Dispatch or Invitation is
@@ -36,7 +36,7 @@ type ClaimedPush struct {
 	Schedule   *flex.Schedule
 	Dispatch   *Dispatch
 	Invitation *flex.Invitation
-	Unread     error // why what it announces cannot be read; it holds up no other
+	Unread     error // why its record cannot be read; the other pushes are sent
 }
 
 // ClaimOrder says what to claim.
@@ -46,16 +46,16 @@ type ClaimOrder struct {
 	// while the lease under which it was tried still holds.
 	Holder int64
 	Most   int
-	// after which others may claim what has not been finished
+	// the time after which others may claim what has not been finished
 	Lease time.Duration
 	// Lost says that the answer to an earlier claim of the holder was lost. What that may
 	// have leased is due again at once.
 	Lost bool
-	// Late is the ramp that what is late is spread by before anything is leased; zero spreads nothing.
+	// Late is the ramp by which late pushes are spread before anything is leased; zero spreads nothing.
 	Late flex.Ramp
 }
 
-// rateBurst is the time whose worth of an endpoint's rate may be sent at once.
+// rateBurst bounds a burst: what an endpoint's rate allows in this time may be sent at once.
 const rateBurst = 100 * time.Millisecond
 
 // ClaimPushes leases due pushes of the endpoint, within its rate, which all processes on
@@ -133,7 +133,7 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (Claim, error) {
 	return c, err
 }
 
-// beforeClaim makes due what a lost claim may hold, and gives what is late its turns.
+// beforeClaim makes due what a lost claim may hold, and gives late pushes their turns.
 func (tx *Tx) beforeClaim(
 	ctx context.Context,
 	o ClaimOrder,
@@ -241,7 +241,7 @@ func (tx *Tx) leasePushes(
 const (
 	// haltHolder is the holder of what a halt of a model or a region keeps back. No claim has it.
 	haltHolder = -1
-	// haltLook is when that is looked at again, if nobody has ended the halt before.
+	// haltLook is the time after which that is looked at again, if nobody has ended the halt before.
 	haltLook = time.Minute
 )
 

@@ -40,7 +40,7 @@ type DeliveryQuery struct {
 	Status   *int   // of HTTP, of the latest attempt; 0: no answer came
 	Sort     DeliveryOrder
 	Key      int64 // of the delivery Before, by Sort
-	// those alone that wait since before this instant, their first attempt included
+	// only those that have waited since before this instant, also for their first attempt
 	WaitingBefore time.Time
 }
 

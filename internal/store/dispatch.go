@@ -31,7 +31,7 @@ type Dispatch struct {
 	Batch  bool // one message for all its assets; else it has one asset
 	Own    bool // of the battery's own plan, which an instruction may have changed; else an operator's
 	Assets []DispatchedAsset
-	// that an operator's dispatch of batteries is, where it was sent just now; zero if read from the store, or if it has no battery
+	// the instruction that an operator's dispatch of batteries makes, just after it was sent; zero if read from the store, or without a battery
 	Instruction flex.InstructionID
 }
 
@@ -148,7 +148,7 @@ func (tx *Tx) OrdersBeside(
 	}), err
 }
 
-// AskedTo is when the last dispatch of a battery ends that is not of its own plan and is not over; zero if there is none.
+// AskedTo is the end of the last dispatch of a battery that is not over and not of its own plan; zero if there is none.
 func (tx *Tx) AskedTo(
 	ctx context.Context,
 	battery flex.AssetID,

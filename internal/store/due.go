@@ -140,7 +140,7 @@ const overs = `SELECT min(detect_at) AS at FROM reckoning WHERE org_id = $1 AND 
 	UNION ALL
 	SELECT min(detect_at) FROM dispatch_asset WHERE org_id = $1 AND detect_at IS NOT NULL AND detect_at > $2`
 
-// NextDetection is when flex events are to be found, of what is over then.
+// NextDetection is when flex events are to be found for what is over by then.
 func (tx *Tx) NextDetection(
 	ctx context.Context,
 	after time.Time,

@@ -20,25 +20,32 @@ const (
 )
 
 // Erase removes what is kept on a site that has been offboarded, but for the money, in several short transactions. Cut short, it is to be
-// done again, and finds what is left. It returns the number of rows removed.
+// done again, and finds what is left; nothing of the site is credited or taken back meanwhile. It returns the number of rows removed.
 func (db *DB) Erase(
 	ctx context.Context,
 	site flex.SiteID,
 ) (int64, error) {
 	var assets []flex.AssetID
 	var held flex.Span
+	var n int64
 
 	// First nothing of the site is to be settled any more: it is not to be settled on what is left of its readings.
 	err := db.WriteAll(ctx, func(all *All) error {
 		var err error
 		assets, held, err = all.beginErasure(ctx, site)
+		if err != nil {
+			return err
+		}
+
+		n, err = all.endSettlement(ctx, site)
 		return err
 	})
 	if err != nil {
 		return 0, err
 	}
 
-	n, err := db.eraseReadings(ctx, assets, held)
+	gone, err := db.eraseReadings(ctx, assets, held)
+	n += gone
 	if err != nil {
 		return n, fmt.Errorf("erase readings: %w", err)
 	}
@@ -53,7 +60,7 @@ func (db *DB) Erase(
 	return n + rest, err
 }
 
-// beginErasure has nothing of a site settled any more, and returns its assets and the time of which there are
+// beginErasure has nothing of a site looked at any more, and returns its assets and the time of which there are
 // readings of any.
 func (all *All) beginErasure(
 	ctx context.Context,
@@ -76,6 +83,26 @@ func (all *All) beginErasure(
 	return assets, held, all.afterErasure(ctx, site)
 }
 
+// endSettlement has whoever looks at something of a site all the same, as after a new price or to settle a time again, leave it as it is:
+// a site without consent is not settled, nor one whose assets are being erased where none is needed. It returns the number of rows
+// removed.
+func (all *All) endSettlement(ctx context.Context, site flex.SiteID) (int64, error) {
+	_, err := all.exec(
+		ctx,
+		`UPDATE former_asset SET gone_at = -1 WHERE `+heldOfSite,
+		site.Bytes(),
+	)
+	if err != nil {
+		return 0, err
+	}
+
+	return all.exec(
+		ctx,
+		`DELETE FROM consent_span WHERE site_id = $1`,
+		site.Bytes(),
+	)
+}
+
 // readingsHeld returns the days of which there are readings; nothing if there are none.
 func (c conn) readingsHeld(ctx context.Context) (flex.Span, error) {
 	// Each by itself: SQLite reads the whole table for both in one.
@@ -96,8 +123,7 @@ func (c conn) readingsHeld(ctx context.Context) (flex.Span, error) {
 	}, nil
 }
 
-// eraseReadings removes the readings of a site's assets, the newest first: what is settled anew meanwhile, by a run that somebody
-// asks for, has all that was before a half-hour, or no reading of the half-hour itself, and then stays as it was.
+// eraseReadings removes the readings of a site's assets, the newest first.
 func (db *DB) eraseReadings(
 	ctx context.Context,
 	assets []flex.AssetID,

@@ -51,6 +51,16 @@ func ReadValue(ctx context.Context, all *All, to any, query string, args ...any)
 	return all.row(ctx, query, args...).Scan(to)
 }
 
+// BeginErasure is what DB.Erase does before any reading is removed.
+func BeginErasure(ctx context.Context, all *All, site flex.SiteID) error {
+	if _, _, err := all.beginErasure(ctx, site); err != nil {
+		return err
+	}
+	_, err := all.endSettlement(ctx, site)
+
+	return err
+}
+
 // FoundBy are the statements by which what is kept of a site, or of one of its assets, is found, by table.
 func FoundBy(ctx context.Context, all *All) (map[string][]string, error) {
 	tables, err := all.columns(ctx)

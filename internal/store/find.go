@@ -180,7 +180,7 @@ func likeText(text string) string {
 	).Replace(strings.ToLower(text))
 }
 
-// onlyAtFirst is among how many of the assets that are listed by their ids a page is looked for at first.
+// onlyAtFirst is how many of the assets in Find.Only are looked among at first for a page.
 const onlyAtFirst = 256
 
 // FindAssets returns assets across organisations in the order that is asked for. Of many ids, the

@@ -73,19 +73,20 @@ func (tx *Tx) MarkAt(
 	at time.Time,
 	assets ...flex.AssetID,
 ) error {
-	if len(assets) == 0 {
-		return nil
+	for chunk := range slices.Chunk(assets, outboxChunk) {
+		ids, args := in([]any{tx.org.Bytes(), micros(at)}, chunk)
+		_, err := tx.exec(
+			ctx,
+			`UPDATE session SET due_at = $2, due_for = 'inputs' WHERE org_id = $1 AND plugged_out_at IS NULL
+			AND event_id IS NOT NULL AND (due_for IS NULL OR due_for <> 'inputs' OR due_at > $2) AND asset_id IN `+ids,
+			args...,
+		)
+		if err != nil {
+			return err
+		}
 	}
 
-	ids, args := in([]any{tx.org.Bytes(), micros(at)}, assets)
-	_, err := tx.exec(
-		ctx,
-		`UPDATE session SET due_at = $2, due_for = 'inputs' WHERE org_id = $1 AND plugged_out_at IS NULL
-		AND event_id IS NOT NULL AND (due_for IS NULL OR due_for <> 'inputs' OR due_at > $2) AND asset_id IN `+ids,
-		args...,
-	)
-
-	return err
+	return nil
 }
 
 // FusedSite is a site with assets that charge, or several batteries, whose main fuse was set.

@@ -76,11 +76,12 @@ func readMoves(text string) ([]flex.WattHours, error) {
 }
 
 // EachHeatDay calls fn with each day of a span of each tank and heat pump of a scope of which it is kept what it could have moved, by day
-// and id.
+// and id: of all of them, or of some if any are named.
 func (tx *Tx) EachHeatDay(
 	ctx context.Context,
 	scope flex.Scope,
 	span flex.Span,
+	only []flex.AssetID,
 	fn func(*HeatDay),
 ) error {
 	where, args, err := tx.scopeWhere(ctx, scope, []any{
@@ -90,6 +91,12 @@ func (tx *Tx) EachHeatDay(
 	})
 	if err != nil {
 		return err
+	}
+
+	if len(only) > 0 {
+		var list string
+		list, args = in(args, only)
+		where += ` AND s.id IN ` + list
 	}
 
 	read := func(s scanner) error {

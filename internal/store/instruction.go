@@ -123,8 +123,8 @@ func (tx *Tx) Instruction(
 	)
 }
 
-// Instructions returns so many of the organisation's instructions at most, the newest first,
-// those that were made before one, if it is given, and how many there are.
+// Instructions returns at most limit of the organisation's instructions, the newest first: those
+// made before a given one, if there is one. It also returns how many there are in all.
 func (tx *Tx) Instructions(
 	ctx context.Context,
 	before flex.InstructionID,
@@ -218,7 +218,7 @@ type Called struct {
 	Cost       flex.MicroPounds
 	Closed     []flex.Span // the time that it leaves out for the instruction; of a battery or a heater, the half-hours that it keeps to
 	Baseline   []flex.Step // that was in force when it was called
-	// that were sent, since it was called too; both begin at one instant
+	// the steps that were sent, from the call on; Baseline begins then, too
 	Expected []flex.Step
 	// it is a home battery, whose steps below zero give
 	Battery bool
@@ -286,8 +286,8 @@ func (c *Called) args(
 }
 
 // occupies is the condition that an active instruction i keeps an asset c from others: one whose half-hours meet
-// those from $3 to $4. It has one asset's half-hour alone, so that no two pay for it: one that is over has what is
-// left of its last half-hour too, as $2 is the beginning of the one that it is.
+// those from $3 to $4. Only one instruction has an asset's half-hour, so that no two pay for it. One that is over
+// keeps the rest of its last half-hour, because $2 is the beginning of the current half-hour.
 const occupies = `c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $2 AND i.to_at > $3 AND i.from_at < $4`
 
 // occupiesArgs are the arguments of occupies for a time that is rounded out to half-hours, and the organisation before them.

@@ -187,7 +187,13 @@ func (tx *Tx) ExpectOfBattery(
 	id flex.AssetID,
 	p *BatteryPlan,
 ) error {
-	return tx.expectOf(ctx, id, false, PowerSteps(p.StoredAt, p.Powers))
+	return tx.expectOf(
+		ctx,
+		id,
+		false,
+		reportedAfter,
+		PowerSteps(p.StoredAt, p.Powers),
+	)
 }
 
 // ExpectOfNamed notes with the dispatches that name a battery what is expected of it by its newest plan.
@@ -196,15 +202,22 @@ func (tx *Tx) ExpectOfNamed(
 	id flex.AssetID,
 	steps []flex.Step,
 ) error {
-	return tx.expectOf(ctx, id, true, steps)
+	return tx.expectOf(
+		ctx,
+		id,
+		true,
+		reportedAfter,
+		steps,
+	)
 }
 
 // expectOf notes the steps of a plan with the instructions that call its asset, which is a battery or a heater, or with the dispatches
-// that name it.
+// that name it, until so long after their end.
 func (tx *Tx) expectOf(
 	ctx context.Context,
 	id flex.AssetID,
 	dispatched bool,
+	after time.Duration,
 	steps []flex.Step,
 ) error {
 	type row struct {
@@ -225,7 +238,7 @@ func (tx *Tx) expectOf(
 		WHERE c.asset_id = $1 AND c.org_id = $2 AND (c.battery OR c.heater) AND c.dispatched = $4 AND c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $3`,
 		id.Bytes(),
 		tx.org.Bytes(),
-		micros(tx.now.Add(-reportedAfter)),
+		micros(tx.now.Add(-after)),
 		dispatched,
 	)
 

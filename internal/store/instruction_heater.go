@@ -144,6 +144,9 @@ func scanScopeHeater(s scanner) (ScopeHeater, error) {
 	return h, err
 }
 
+// HeatersReturn is how long after an instruction the return of heaters is spread, and so long it is noted what is expected of each.
+const HeatersReturn = 12 * time.Hour
+
 // HeaterCall is what an instruction has a heater keep to.
 type HeaterCall struct {
 	Called
@@ -247,5 +250,29 @@ func (tx *Tx) ExpectOfHeater(
 	ctx context.Context,
 	p *TankPlan,
 ) error {
-	return tx.expectOf(ctx, p.AssetID, false, p.DrawSteps())
+	return tx.expectOf(
+		ctx,
+		p.AssetID,
+		false,
+		HeatersReturn,
+		p.DrawSteps(),
+	)
+}
+
+// HeatersCalledWith returns the tanks and heat pumps that an instruction calls beside one, by their ids.
+func (tx *Tx) HeatersCalledWith(
+	ctx context.Context,
+	id flex.InstructionID,
+	but flex.AssetID,
+) ([]Called, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (Called, error) { return scanCalled(s) },
+		`SELECT `+calledColumns+` FROM called_asset c
+		WHERE c.org_id = $1 AND c.instruction_id = $2 AND c.heater AND c.released_at IS NULL AND c.asset_id <> $3 ORDER BY c.asset_id`,
+		tx.org.Bytes(),
+		id.Bytes(),
+		but.Bytes(),
+	)
 }

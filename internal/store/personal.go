@@ -50,7 +50,7 @@ const (
 		UNION ALL SELECT number + 1 FROM day WHERE number < (SELECT max(at) / 86400000000 FROM reading)) SELECT number FROM day`
 )
 
-// personal is where the records of a site are beside the tables that say so themselves, by
+// personal says where the records of a site are, in tables that do not say so themselves by
 // a column site_id or asset_id.
 var personal = map[string]belonging{
 	"site":    {bySite: `id = $1`},
@@ -149,7 +149,7 @@ var personal = map[string]belonging{
 }
 
 // impersonal are the tables that hold nothing of a site. A new table is in one of the two
-// lists, or names its site or asset in a column; a test says so.
+// lists, or names its site or asset in a column; a test checks that.
 var impersonal = []string{
 	"org", "credential", "model", "meter", "publication", "price", "price_source", "price_role",
 	"price_kept_out", "carbon", "curve", "wave", "wave_part", "endpoint", "dispatch", "instruction", "offer",

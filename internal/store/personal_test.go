@@ -150,6 +150,48 @@ func TestErase_Readings(t *testing.T) {
 	})
 }
 
+// From its first step on, an erasure leaves nothing of a site to be credited, or taken back, on what is left of its readings: it may be cut
+// short, and its time be settled again. That holds where an organisation needs no consents, too.
+func TestErase_SettlesNoMore(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		ctx := t.Context()
+		db := storetest.Open(t, url, store.Options{})
+		seed := storetest.NewSeed(t, db, url)
+		site := seed.Site()
+		asset := seed.Asset(site, flex.Charger, 7400)
+		session := flex.SessionID{7}
+
+		seed.Exec(`INSERT INTO consent_span (site_id, org_id, from_at, known_at) VALUES ($1, $2, 1, 1)`, site.Bytes(), seed.Org.Bytes())
+		seed.Exec(`INSERT INTO reckoning (session_id, org_id, asset_id, site_id, from_at, to_at) VALUES ($1, $2, $3, $4, 1000000, 2000000)`,
+			session.Bytes(), seed.Org.Bytes(), asset.Bytes(), site.Bytes())
+		seed.Exec(`INSERT INTO former_asset (id, org_id, site_id, cop11, gone_at) SELECT id, org_id, site_id, FALSE, 0 FROM asset`)
+		seed.Exec(`DELETE FROM asset`)
+		seed.Exec(`DELETE FROM site`)
+
+		settles := func(want bool) {
+			t.Helper()
+			for _, exempt := range []bool{false, true} {
+				seed.Exec(`UPDATE org SET consent_exempt = $1`, exempt)
+				var r store.SessionSettlement
+				err := db.Read(ctx, seed.Org, func(tx *store.Tx) error {
+					var err error
+					r, err = tx.SessionSettlement(ctx, session)
+					return err
+				})
+				if err != nil || r.Consented != want {
+					t.Errorf("with no need of a consent %v: settled %v, want %v: %v", exempt, r.Consented, want, err)
+				}
+			}
+		}
+
+		settles(true)
+		if err := db.WriteAll(ctx, func(all *store.All) error { return store.BeginErasure(ctx, all, site) }); err != nil {
+			t.Fatal(err)
+		}
+		settles(false)
+	})
+}
+
 // After an erasure the canary is in no byte of the store's files, and an export beforehand
 // had it.
 func TestErase_LeavesNoByte(t *testing.T) {

@@ -73,19 +73,19 @@ type Charging struct {
 	SiteTariff flex.SiteTariff
 	// import capacity of its site; zero if that was never set
 	Fuse flex.Watts
-	// of a main fuse in amperes that the capacity was given as; 0 for none
+	// phases of the main fuse, if the capacity was given as one in amperes; else 0
 	FusePhases int
 	Battery    bool // there is a home battery at its site
 	// its site's user has consented to its car being discharged
 	DischargeConsent bool
-	// and the schedule endpoint takes it too
+	// and the schedule endpoint takes such schedules, too
 	MayDischarge bool
-	Export       flex.Watts // that its site's connection takes at most
+	Export       flex.Watts // the most that its site's connection takes
 	// its site has consented to full schedule control and is not withdrawn from it, and it is not excluded
 	Controlled bool
 	// since when an operator has it excluded; zero if it is not
 	Excluded  time.Time
-	RatePin   flex.Watts // that an operator wants it planned with; 0 for none
+	RatePin   flex.Watts // the power that an operator wants it planned with; 0 for none
 	RateSince time.Time  // its power is learned from sessions after this instant
 	Inputs
 	Session Session // the latest; its Number is 0 if there never was one
@@ -103,13 +103,13 @@ const controlled = `EXISTS (SELECT 1 FROM dispatch_method m WHERE m.site_id = a.
 	AND NOT EXISTS (SELECT 1 FROM enrolment e WHERE e.site_id = a.site_id
 		AND e.proposition = 'full_asset_schedule_control' AND e.state = 'withdrawn') AND a.excluded_at IS NULL`
 
-// LockAsset has other transactions that lock the same asset wait for the end of this one. Whoever is to plan it
-// locks it by LockToPlan.
+// LockAsset makes other transactions that lock the same asset wait for the end of this one. To plan an asset, lock it
+// by LockToPlan.
 func (tx *Tx) LockAsset(ctx context.Context, id flex.AssetID) error {
 	return tx.lock(ctx, id)
 }
 
-// LockToPlan is LockAsset for what is to be planned. Everybody takes what planning takes in this order, so that no two
+// LockToPlan is LockAsset for what is to be planned. All take the locks of planning in this order, so that no two
 // wait for each other: the caps of the organisation, the site if what is there is planned together, then its assets in
 // the order of their ids.
 func (tx *Tx) LockToPlan(ctx context.Context, id flex.AssetID) error {
@@ -386,7 +386,7 @@ func (tx *Tx) ReopenSession(ctx context.Context, s *Session) error {
 }
 
 func (tx *Tx) putSessionEnd(ctx context.Context, s Session) error {
-	var look any // for what it teaches, if it was under control
+	var look any // when to learn from the session; nil if it had no schedule
 	if !s.PluggedOutAt.IsZero() && !s.EventID.IsZero() {
 		look = micros(s.PluggedOutAt.Add(RateLookAfter))
 	}

@@ -88,9 +88,9 @@ func wallText(w *flex.WallTime) string {
 	return w.String()
 }
 
-// LockOrg has other transactions that lock the organisation wait for the end of this one.
-// What makes sites and assets takes it, so that two of them cannot both find none and make
-// one.
+// LockOrg makes other transactions that lock the organisation wait for the end of this one.
+// Whatever creates a site or an asset takes this lock: two transactions cannot both find none
+// and create one each.
 func (tx *Tx) LockOrg(ctx context.Context) error {
 	return tx.lockOrg(ctx, tx.db.d.forNoKeyUpdate)
 }

@@ -63,8 +63,8 @@ var sqliteDialect = dialect{
 	},
 }
 
-// putReadingsValues writes readings as rows of values, the instant at which they are known
-// once a statement.
+// putReadingsValues writes readings as rows of values. The instant at which they are known is passed
+// once in each statement.
 func putReadingsValues(
 	ctx context.Context,
 	c conn,
@@ -333,7 +333,7 @@ func (l *sqliteConn) connect(ctx context.Context, from *sql.DB) error {
 type statement struct {
 	*sql.Stmt
 	text  string
-	order []int // of the arguments, where it is not simply theirs
+	order []int // in which the arguments come; nil if as they are given
 }
 
 // statementsMax bounds the statements kept; beyond it one is prepared for its one use.
@@ -467,7 +467,7 @@ func (l *sqliteConn) QueryRowContext(
 	args ...any,
 ) *sql.Row {
 	st, err := l.stmt(query)
-	if err != nil { // meets the same error
+	if err != nil { // this fails with the same error
 		return l.c.QueryRowContext(context.Background(), query, args...)
 	}
 	if st.Stmt == nil {

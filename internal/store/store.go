@@ -43,7 +43,7 @@ type DB struct {
 	watch  *watch       // PostgreSQL alone: whether it answers
 	closed sync.Once
 
-	followed bool         // whether PostgreSQL's clock is gone by
+	followed bool         // whether the store follows PostgreSQL's clock
 	ahead    atomic.Int64 // nanoseconds by which now is put forward
 	off      atomic.Int64 // nanoseconds by which now ran ahead when it was last compared
 
@@ -60,12 +60,12 @@ type DB struct {
 type Options struct {
 	Environment flex.Environment // Production if empty
 	Now         func() time.Time // nil means time.Now
-	// DatabaseClock has the store go by PostgreSQL's clock where Now is not a test's but a
+	// DatabaseClock makes the store follow PostgreSQL's clock, where Now is not a test's but a
 	// machine's, which may be wrong.
 	DatabaseClock bool
 	// nil means crypto/rand; a seeded one makes ids repeat
 	Random io.Reader
-	// by which secrets are sealed; without, what needs them fails
+	// keys that seal secrets; without them, whatever needs a secret fails
 	Keys   *keyring.Ring
 	Schema SchemaMode // what may be done to the schema
 	// Disposable is a database that is deleted when it is closed: on SQLite nothing is brought to the disk,
@@ -238,7 +238,7 @@ type Tx struct {
 	books  *openBooks // what posting needs to know, once it was asked for
 	agenda agenda     // what is due, once it was asked for
 
-	kept map[keptKey]any // of one that only reads: what was asked for before
+	kept map[keptKey]any // in a transaction that only reads: what was read before
 }
 
 // Now returns the instant of this transaction by the organisation's clock.
@@ -391,7 +391,7 @@ func (db *DB) commit(
 	}
 }
 
-// retryMax is how often a transaction that lost to another is run again.
+// retryMax is how often a transaction that failed because of another is run again.
 const retryMax = 8
 
 func (db *DB) writeOnce(
@@ -440,10 +440,10 @@ func (db *DB) writeOnce(
 const beginMax = 3
 
 // DefaultPauseMax is how long a transaction that writes may wait for its next statement before PostgreSQL
-// ends it: a process that was cut off, or stopped, holds its locks so long and no longer.
+// ends it: a process that was cut off, or stopped, holds its locks for no longer.
 const DefaultPauseMax = 5 * time.Second
 
-// PlanPause is how long a transaction may wait for its next statement that plans a fleet meanwhile: 100,000 cars
+// PlanPause is how long a transaction that plans a fleet may wait for its next statement: 100,000 cars
 // take some 4 s on two cores.
 const PlanPause = time.Minute
 

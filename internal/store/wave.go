@@ -30,7 +30,7 @@ type Planned struct {
 	// its client has accepted the schedule, and reported no failure
 	Taken   bool
 	Current Schedule
-	// why it cannot be read: only its session and its asset are known
+	// why the rest cannot be read: only its session and its asset are known
 	Unread error
 }
 
@@ -143,7 +143,7 @@ func (tx *Tx) plannedRead(
 	return out, unread, nil
 }
 
-// plannedEach is planned, with one that cannot be read among the others.
+// plannedEach is planned, and includes those that cannot be read.
 func (tx *Tx) plannedEach(
 	ctx context.Context,
 	n int,
@@ -274,7 +274,7 @@ var lastAsset = func() flex.AssetID {
 	return id
 }()
 
-// WavesLeft returns the organisations that have parts of a wave nobody is at.
+// WavesLeft returns the organisations with parts of a wave that no process has leased.
 func (all *All) WavesLeft(ctx context.Context) ([]flex.OrgID, error) {
 	return rows(
 		ctx,
@@ -285,7 +285,7 @@ func (all *All) WavesLeft(ctx context.Context) ([]flex.OrgID, error) {
 	)
 }
 
-// TakeWaveParts leases up to n parts that nobody is at.
+// TakeWaveParts leases up to n parts that no process has leased.
 func (tx *Tx) TakeWaveParts(ctx context.Context, n int) ([]WavePart, error) {
 	now := tx.db.Now()
 	scan := func(s scanner) (WavePart, error) {
@@ -433,7 +433,7 @@ func (tx *Tx) MarkDue(ctx context.Context, assets ...flex.AssetID) error {
 	return nil
 }
 
-// Done takes away the marks that the sessions bore at the instant; one set since stays.
+// Done removes the marks that the sessions had at the instant; a mark set since stays.
 func (tx *Tx) Done(
 	ctx context.Context,
 	at time.Time,

@@ -17,6 +17,8 @@ type Problem struct {
 	// still to be delivered: the caller takes off what was
 	Need  flex.WattHours
 	Power flex.Watts // the lower of vehicle and charger
+	// what the need has in it for each start beyond the first, as the car begins late: Solve does not look at it
+	Late flex.WattHours
 	// the least that it charges with, if Power is not less; zero for one phase's. Limits below it are to be
 	// none: Solve takes them as they are.
 	Least   flex.Watts

@@ -53,6 +53,9 @@ type HalfHour struct {
 // power is the mean power.
 func (h *HalfHour) power() flex.Watts { return flex.Watts(2 * h.Energy) }
 
+// Idle reports whether the asset drew nothing, but what a full car or its charger draws by itself.
+func (h *HalfHour) Idle() bool { return h.power() <= fullWatts }
+
 // openPower is the mean power of the time in which the asset was allowed all; it is zero where
 // that was not most of what it drew in, or too short.
 func (h *HalfHour) openPower() flex.Watts {

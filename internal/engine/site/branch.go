@@ -36,7 +36,7 @@ func (b *branching) keep(score float64, first, second []change) {
 	}
 }
 
-// urgent is the score of what is cut before any column is.
+// urgent is the score of a cut that is made before any column is cut.
 const urgent = 1e6
 
 // violation finds what of the last solution a linear programme cannot hold, and how to cut
@@ -274,7 +274,7 @@ func (m *model) extract(to *Plan) {
 	}
 }
 
-// decided is the value of a draw whose binary is taken for what it nearly is.
+// decided is the value of a draw with its binary rounded to 0 or 1.
 func (m *model) decided(d draw) float64 {
 	sum := 0.0
 
@@ -289,7 +289,7 @@ func (m *model) decided(d draw) float64 {
 	return sum
 }
 
-// snapped is an energy without the rounding near nothing.
+// snapped is an energy; what is nearly 0 by rounding is 0.
 func snapped(q float64) float64 {
 	if math.Abs(q) < apart {
 		return 0

@@ -7,7 +7,7 @@ type cut struct {
 	columns []int
 	values  []float64
 	right   float64
-	most    float64 // that the sum can be above right
+	most    float64 // by which the sum can be above right
 }
 
 const (

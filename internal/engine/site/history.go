@@ -63,7 +63,7 @@ func (h *history) score(j int, part float64) float64 {
 	return max(least, h.rate(0, j)*part) * max(least, h.rate(1, j)*(1-part))
 }
 
-// pair is how promising it is to take either of two columns out, which are at these parts of what they can be.
+// pair is how promising it is to set either of two columns to 0. a and b are their values, as parts of the most they can be.
 func (h *history) pair(topic int, a, b float64) float64 {
 	const least = 1e-4
 

@@ -151,7 +151,7 @@ func (m *model) hull(a, b int, mostA, mostB float64) {
 	m.lp.AddEntry(b, row, 1/mostB)
 }
 
-// carHull is the hull for a car, whose charging may be a binary and what is more.
+// carHull is the hull for a car, whose charging may have a binary of its own.
 func (m *model) carHull(in, out draw) {
 	if in.on >= 0 {
 		m.hull(in.on, out.more, 1, out.most)

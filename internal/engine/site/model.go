@@ -38,9 +38,9 @@ type model struct {
 
 	batteries []storage
 	cars      []storage // without stored, unless they discharge
-	numbers   []share   // of the car that is added, the count that each slot is of; nil for none
-	classRows []int     // of the car that is added, the row of each count
-	classOn   []int     // and its column
+	numbers   []share   // of the car that is being added, the entry of each slot in a count; nil for none
+	classRows []int     // of the car that is being added, the row of each count
+	classOn   []int     // and the column of each count
 	short     []int     // shortfall of each car
 	peak      int       // slack of the row that limits peak energy
 	shortSum  int       // slack of the row that limits the shortfalls
@@ -109,8 +109,8 @@ func (m *model) slack(row int, lower, upper float64) int {
 	return j
 }
 
-// limits are what must be kept of the first two objectives: each car's own shortfall and peak
-// energy if all that they come to alone can be had, or sums.
+// limits are what must be kept of the first two objectives: each car's own shortfall and
+// peak energy, if all cars can have what they reach alone, or else the sums.
 type limits struct {
 	shortfall []float64 // of each car; nil: free
 	shortSum  float64
@@ -451,7 +451,7 @@ func (d *draw) addCost(cost []float64, value float64) {
 	}
 }
 
-// constantOf is what a goal has beside the objective of the programme.
+// constantOf is the part of a goal that is not in the objective of the programme.
 func (m *model) constantOf(g goal) float64 {
 	if g == leastCost {
 		return m.constant

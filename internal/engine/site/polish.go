@@ -75,8 +75,8 @@ func (s *search) keepCheaper() {
 	s.plan.copy(&s.trial)
 }
 
-// pose writes down one battery, to which all that other devices do is the home's load. It gives nothing where it would
-// have to look after the rule that it does not serve cars.
+// pose writes down one battery, to which all that other devices do is the home's load. It discharges nothing where it
+// would have to keep the rule that batteries do not serve cars.
 func (q *polisher) pose(p *Problem, a *Plan, k int) {
 	q.beside(p, a, k)
 

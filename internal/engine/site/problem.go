@@ -36,7 +36,7 @@ type Battery struct {
 	Moved   []float64
 }
 
-// most is the most energy that it moves in a slot, of the power for one way.
+// most is the most energy that it moves in a slot, one way. power is that of this way, in kW.
 func (b *Battery) most(t int, power, hours float64) float64 {
 	if b.ordered(t) {
 		return 0
@@ -77,7 +77,7 @@ type Car struct {
 	V2G       *V2G
 }
 
-// V2G is what a car needs in addition to discharge. Its Energy does not count then.
+// V2G is what a car has in addition, if it may discharge. Energy of Car does not count then.
 type V2G struct {
 	Arrival, Max, Reserve, Target float64 // stored
 	Discharge                     float64
@@ -165,7 +165,7 @@ func (k *Tank) counts(hours float64) (least, most []int) {
 		}
 	}
 
-	// What cannot be gone on from is no count either.
+	// A count from which no later count can be reached is none either.
 	for t := n - 2; t >= 0; t-- {
 		least[t] = max(least[t], least[t+1]-1)
 		most[t] = min(most[t], most[t+1])

@@ -70,7 +70,7 @@ type search struct {
 	queue    open
 	changed  []int // columns whose bounds are not those of the root
 	spare    []int
-	visited  []int // the visit that set the bounds wanted of a column
+	visited  []int // the visit that last set what is wanted of a column
 	visit    int
 	wanted   []change
 	nodes    int
@@ -89,7 +89,7 @@ type search struct {
 
 	history history
 	reduced []float64 // reduced costs at the root
-	cut     bool      // the limit was met
+	cut     bool      // the search ended at its limit
 
 	labels  labels // of columns; nil: no proof is wanted
 	fixings []fixing
@@ -243,7 +243,7 @@ func (s *search) look(n *node) *node {
 	return s.split(n, cut)
 }
 
-// solve solves the programme of a node, and learns from what cutting it out has raised.
+// solve solves the programme of a node, and learns from how much its cut has raised the bound.
 func (s *search) solve(n *node) simplex.Status {
 	s.nodes++
 	if !s.enter(n) {
@@ -384,7 +384,7 @@ func (s *search) narrow(j int, spare float64) {
 		s.fix(j, m.lower[j]-1, false)
 	}
 
-	s.changed = append(s.changed, j) // has enter set it
+	s.changed = append(s.changed, j) // so that enter sets its new bounds
 }
 
 // enter sets the bounds of a node. It is false if a column has none left: cutting it once

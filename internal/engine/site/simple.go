@@ -111,7 +111,7 @@ type choice struct {
 	off, peak span
 }
 
-// choicesMost is how many choices of a car's slots are written down at most.
+// choicesMost is the most choices of a car's slots that are listed.
 const choicesMost = 1 << 18
 
 // tooMany reports whether there are more choices of slots than are written down. Their number is the product of all classes: a tariff
@@ -145,7 +145,7 @@ func choices(off, peak []class) []choice {
 	return all
 }
 
-// with is the choice with so many slots of one more class.
+// with is the choice with n slots of one more class.
 func (c choice) with(n int, of class, peak bool) choice {
 	c.slots = append(slices.Clone(c.slots), n)
 	s := &c.off

@@ -102,7 +102,7 @@ func (s *Solver) best(p *Problem, l limits, limit int) (*search, float64, int) {
 	return found, first.fuse, pivots + s.model.lp.Pivots
 }
 
-// result is what the best plan of a search comes to. A search that has found none says of nothing that it is met or the best.
+// result is what the best plan of a search comes to. Without a plan neither Met nor Optimal is set.
 func (s *search) result() Result {
 	r := resultOf(s.best, s.bound)
 	r.Met, r.Optimal = r.Met && s.has, r.Optimal && s.has
@@ -169,7 +169,7 @@ func (p *Problem) seed() *search {
 	return s
 }
 
-// reaches reports whether a search has a plan in which no car misses more, and takes more in peak time, than by itself.
+// reaches reports whether a search has a plan in which all cars together miss no more, and take no more in peak time, than alone.
 func (s *search) reaches(l *limits) bool {
 	if s == nil {
 		return false
@@ -192,7 +192,7 @@ func (c *Car) need() float64 {
 	return c.Energy
 }
 
-// search makes one goal least. It begins with the plan of the search before, if there was one.
+// search minimises one goal. It begins with the plan of the search before, if there was one.
 func (s *Solver) search(
 	p *Problem,
 	l limits,
