@@ -91,6 +91,7 @@ func knownNames(t *testing.T) *known {
 	for _, pkg := range packages(t, ".") {
 		k.packages[short(pkg.ImportPath)] = true
 		k.packages[pkg.Name] = true
+
 		for _, file := range pkg.GoFiles {
 			f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(pkg.Dir, file), nil, 0)
 			if err != nil {
@@ -131,12 +132,14 @@ func (k *known) declare(pkg string, decl ast.Decl) {
 			name = receiver(d.Recv.List[0].Type) + "." + name
 			k.declared[pkg+"."+d.Name.Name] = true // control.Event for control.Service.Event
 		}
+
 		add(name)
 	case *ast.GenDecl:
 		for _, spec := range d.Specs {
 			switch s := spec.(type) {
 			case *ast.TypeSpec:
 				add(s.Name.Name)
+
 			case *ast.ValueSpec:
 				for i, name := range s.Names {
 					add(name.Name)

@@ -80,6 +80,7 @@ func tableOf(t *testing.T, heading string) (rows [][]string) {
 		}
 		rows = append(rows, row)
 	}
+
 	if len(rows) < 2 {
 		t.Fatalf("no table below %q", heading)
 	}

@@ -100,16 +100,18 @@ type goPackage struct {
 	ImportPath, Dir, Name, Doc string
 	Imports, GoFiles           []string
 	TestImports, XTestImports  []string
+	TestGoFiles, XTestGoFiles  []string
 }
 
 func packages(t *testing.T, dir string) (found []goPackage) {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,Name,Doc,Imports,GoFiles,TestImports,XTestImports", "./...")
+	cmd := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,Name,Doc,Imports,GoFiles,TestImports,XTestImports,TestGoFiles,XTestGoFiles", "./...")
 	cmd.Dir = dir
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var r goPackage
 		if err := d.Decode(&r); errors.Is(err, io.EOF) {
@@ -156,6 +158,7 @@ func (r goPackage) faults() (found []string) {
 	if !ok {
 		fault("%s is in no layer: add it to the plan in architecture_test.go", name)
 	}
+
 	if slices.Contains(vagueNames, r.Name) {
 		fault("%s: a package named %q says nothing of what is in it", name, r.Name)
 	}
@@ -165,10 +168,12 @@ func (r goPackage) faults() (found []string) {
 	if slices.Contains(r.Imports, "flexd/internal/store") && slices.Contains(transports, name) {
 		fault("%s imports store: a transport draws what a service's view says", name)
 	}
+
 	for _, imp := range r.Imports {
 		if s := short(imp); s != "" && layers[s] >= layer {
 			fault("%s (layer %d) imports %s (layer %d)", name, layer, s, layers[s])
 		}
+
 		counted := imp
 		for prefix, k := range restrictedPrefixes {
 			if strings.HasPrefix(imp, prefix) {
@@ -179,9 +184,11 @@ func (r goPackage) faults() (found []string) {
 			fault("%s imports %s, which only %v may", name, imp, allowed)
 		}
 	}
+
 	if tests := slices.Concat(r.TestImports, r.XTestImports); slices.Contains(tests, "pgregory.net/rapid") && !slices.Contains(tests, "flexd/test/seed") {
 		fault("%s draws another sequence on each run: its tests import rapid without flexd/test/seed", name)
 	}
+
 	for _, f := range r.GoFiles {
 		found = append(found, fileFaults(name, filepath.Join(r.Dir, f))...)
 	}
@@ -198,6 +205,7 @@ func fileFaults(name, path string) (found []string) {
 		p := fset.Position(n.Pos())
 		found = append(found, fmt.Sprintf("%s/%s:%d: ", name, filepath.Base(p.Filename), p.Line)+fmt.Sprintf(format, args...))
 	}
+
 	text, err := readLines(path)
 	if err != nil {
 		return []string{err.Error()}
@@ -209,6 +217,7 @@ func fileFaults(name, path string) (found []string) {
 	if f.Doc != nil && filepath.Base(path) != "doc.go" && !program {
 		fault(f, "the comment of the package: it stands in doc.go, where a reader looks for it")
 	}
+
 	pure := slices.Contains(purePackages, name)
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -217,6 +226,7 @@ func fileFaults(name, path string) (found []string) {
 			if l := filled(text[min(first, last-1) : last-1]); l > funcLines {
 				fault(n, "%s has %d lines, more than %d", n.Name.Name, l, funcLines)
 			}
+
 			if n.Name.IsExported() && n.Doc == nil && n.Recv == nil {
 				fault(n, "%s has no comment", n.Name.Name)
 			}
@@ -224,6 +234,7 @@ func fileFaults(name, path string) (found []string) {
 			checkSpecs(n, fault)
 		case *ast.TypeSpec:
 			checkView(n, name, filepath.Base(path), fault)
+
 			checkRecords(n, name, fault)
 		case *ast.Field:
 			if n.Tag != nil && name == "flex" {
@@ -234,6 +245,7 @@ func fileFaults(name, path string) (found []string) {
 			if !ok {
 				break
 			}
+
 			s := x.Name + "." + n.Sel.Name
 			if pure && banned(s, pureBans) {
 				fault(n, "%s in the pure package %s", s, name)
@@ -245,6 +257,7 @@ func fileFaults(name, path string) (found []string) {
 				fault(n, "%s, which only cmd may ask", s)
 			}
 		}
+
 		return true
 	})
 	return found
@@ -335,6 +348,7 @@ func TestArchitecture_RecordHolders(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			ast.Inspect(parsed, func(n ast.Node) bool {
 				if spec, ok := n.(*ast.TypeSpec); ok && holdsRecord(spec) != "" {
 					found[short(r.ImportPath)+"."+spec.Name.Name] = true
@@ -424,6 +438,7 @@ func TestArchitecture_PlantedFaults(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+
 			write("go.mod", "module flexd\n\ngo 1.26\n")
 			write("internal/api/api.go", "// Package api is a transport.\npackage api\n")
 			write("internal/delivery/other.go", "// Package delivery is a service.\npackage delivery\n")
@@ -432,6 +447,7 @@ func TestArchitecture_PlantedFaults(t *testing.T) {
 			if strings.Contains(plant.text, "rapid") {
 				file = "/planted_test.go"
 			}
+
 			write(plant.path+file, plant.text)
 			var all []string
 			for _, r := range packages(t, dir) {

@@ -16,6 +16,7 @@ func TestSecurityPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var tests bytes.Buffer
 	err = filepath.WalkDir(".", func(path string, _ os.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
@@ -28,6 +29,7 @@ func TestSecurityPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	names := regexp.MustCompile(`\b(Test|Fuzz)[A-Z]\w*`).FindAllString(string(page), -1)
 	if len(names) < 40 {
 		t.Errorf("the page names %d tests alone", len(names))

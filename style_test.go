@@ -65,12 +65,14 @@ func TestStyle(t *testing.T) {
 	for _, pkg := range packages(t, ".") {
 		for _, file := range pkg.GoFiles {
 			files++
+
 			for _, d := range departures(filepath.Join(pkg.Dir, file)) {
 				if d.rule == "switch" {
 					if switches++; switches <= shortSwitches {
 						continue
 					}
 				}
+
 				if d.rule == "named" {
 					if named++; named <= namedResults {
 						continue
@@ -80,7 +82,27 @@ func TestStyle(t *testing.T) {
 			}
 		}
 	}
+
 	t.Logf("%d functions name results that need no name", named)
+	if files == 0 {
+		t.Error("no file was looked at")
+	}
+}
+
+// TestStyle_Tests looks at the air in tests: they are read as often as what they test.
+func TestStyle_Tests(t *testing.T) {
+	files := 0
+	for _, pkg := range packages(t, ".") {
+		for _, file := range slices.Concat(pkg.TestGoFiles, pkg.XTestGoFiles) {
+			files++
+			for _, d := range departures(filepath.Join(pkg.Dir, file)) {
+				if d.rule == "air" {
+					t.Errorf("%s:%d: %s", d.at.Filename, d.at.Line, d.what)
+				}
+			}
+		}
+	}
+
 	if files == 0 {
 		t.Error("no file was looked at")
 	}
@@ -199,12 +221,14 @@ func (s *style) function(f *ast.FuncDecl) {
 	last := s.fset.Position(f.Body.Rbrace).Line
 	listed := s.listed(f.Body)
 	together := 0
+
 	for line := first + 1; line < last; line++ {
 		text := strings.TrimSpace(s.lines[line-1])
 		if text == "" {
 			together = 0
 			continue
 		}
+
 		if listed[line] {
 			continue
 		}
@@ -228,8 +252,15 @@ func (s *style) listed(body *ast.BlockStmt) map[int]bool {
 				lines[line] = true
 			}
 		}
+
 		if at(open) != at(shut) {
 			lines[at(shut)] = true
+		}
+	}
+
+	list := func(n ast.Node) {
+		for line := at(n.Pos()) + 1; line <= at(n.End()); line++ {
+			lines[line] = true
 		}
 	}
 
@@ -239,7 +270,12 @@ func (s *style) listed(body *ast.BlockStmt) map[int]bool {
 			add(n.Lparen, n.Rparen, n.Args)
 		case *ast.CompositeLit:
 			add(n.Lbrace, n.Rbrace, n.Elts)
+		case *ast.BasicLit: // a text, or the fields of a type, are one step too
+			list(n)
+		case *ast.StructType:
+			list(n.Fields)
 		}
+
 		return true
 	})
 	return lines
@@ -266,6 +302,7 @@ func (s *style) node(n ast.Node) bool {
 		if operators(n.Cond) > conditionOperators {
 			s.add("condition", n, "a condition with more than %d operators", conditionOperators)
 		}
+
 		if assign, ok := n.Init.(*ast.AssignStmt); ok && assign.Tok != token.DEFINE {
 			s.add("side-effect", n, "an if that assigns")
 		}
@@ -273,6 +310,7 @@ func (s *style) node(n ast.Node) bool {
 		if len(n.Lhs) > assignedAtOnce && len(n.Rhs) == len(n.Lhs) {
 			s.add("fused", n, "%d assignments in one", len(n.Lhs))
 		}
+
 	case *ast.ReturnStmt:
 		s.returned(n)
 	case *ast.SwitchStmt:
@@ -281,6 +319,7 @@ func (s *style) node(n ast.Node) bool {
 		}
 	case *ast.TypeSpec:
 		s.name(n.Name)
+
 		s.contexts(n)
 	case *ast.ValueSpec:
 		for _, name := range n.Names {
@@ -311,6 +350,7 @@ func (s *style) results(function *ast.FuncType, body *ast.BlockStmt) {
 			needed = needed || kinds[kind] > 1
 		}
 	}
+
 	if len(names) == 0 {
 		return
 	}
@@ -328,6 +368,7 @@ func (s *style) results(function *ast.FuncType, body *ast.BlockStmt) {
 		}
 		return true
 	})
+
 	if !needed {
 		s.add("named", function, "results are named that need no name")
 	}
@@ -421,6 +462,7 @@ func changes(call *ast.CallExpr, values map[string]bool) (found bool) {
 		name, ok := e.(*ast.Ident)
 		return ok && values[name.Name]
 	}
+
 	ast.Inspect(call, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.UnaryExpr:

@@ -82,6 +82,7 @@ func (c *curve) made(night int, midnight time.Time) sim.Car {
 func possible(car sim.Car, power flex.Watts, open ...flex.Span) float64 {
 	const step = 10 * time.Second
 	got := 0.0
+
 	for _, span := range open {
 		for at := span.From; at.Before(span.To); at = at.Add(step) {
 			w := float64(car.Rate)

@@ -44,6 +44,7 @@ func (l *line) chargers(n int) (assets []client.AssetID) {
 	}
 	_, err := l.app.ImportMeters(l.Context(), strings.NewReader(meters.String()), nil)
 	l.must(err)
+
 	for i := 0; len(assets) < n; i++ {
 		in := onboarding(mpan(i+1), client.PropositionFullAssetSchedule)
 		in.Site.StreetAddress = fmt.Sprintf("%d Long Road", i+1)
@@ -54,6 +55,7 @@ func (l *line) chargers(n int) (assets []client.AssetID) {
 				ExternalID: fmt.Sprintf("c%d-%d", i, j), Type: client.AssetCharger, Properties: &client.AssetProperties{PowerKW: &kw},
 			})
 		}
+
 		r, err := l.client.Onboard(l.Context(), in)
 		l.must(err)
 		for _, a := range r.Assets {
@@ -86,6 +88,7 @@ func plugInToPush(
 	var mu sync.Mutex
 	arrived := map[string]time.Time{}
 	all := make(chan struct{})
+
 	sink := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -96,6 +99,7 @@ func plugInToPush(
 			}
 		}
 	}))
+
 	b.Cleanup(sink.Close)
 	_, err := l.client.SetEndpoint(b.Context(), client.EndpointRequest{URL: sink.URL + "/{asset_id}"})
 	l.must(err)
@@ -104,6 +108,7 @@ func plugInToPush(
 	sent := make([]time.Time, len(assets))
 	begin := time.Now().Add(50 * time.Millisecond)
 	var wg sync.WaitGroup
+
 	for i, a := range assets {
 		sent[i] = begin.Add(time.Duration(i) * time.Second / time.Duration(rate))
 		wg.Go(func() {
@@ -115,6 +120,7 @@ func plugInToPush(
 			}
 		})
 	}
+
 	wg.Wait()
 	<-all
 	took := make([]time.Duration, len(assets))
@@ -142,6 +148,7 @@ func BenchmarkGetAsset(b *testing.B) {
 		l.must(err)
 		b.SetParallelism(8)
 		b.ResetTimer()
+
 		b.RunParallel(func(pb *testing.PB) {
 			for i := 0; pb.Next(); i++ {
 				if _, err := l.client.Asset(b.Context(), assets[i%len(assets)]); err != nil {
@@ -162,6 +169,7 @@ func BenchmarkReadings1000(b *testing.B) {
 		next := 0
 		b.ResetTimer()
 		b.SetParallelism(2)
+
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
 				mu.Lock()
@@ -170,6 +178,7 @@ func BenchmarkReadings1000(b *testing.B) {
 				mu.Unlock()
 				at := evening.Add(-time.Duration(n%15000+2) * flex.HalfHour)
 				batch := make([]client.ReadingDataPoint, len(assets))
+
 				for i, a := range assets {
 					batch[i] = client.ReadingDataPoint{AssetID: a, StartTimestamp: client.At(at), EndTimestamp: client.At(at.Add(flex.HalfHour)),
 						Value: float64(i%70) / 10, Label: client.LabelChargerEnergy}
@@ -179,6 +188,7 @@ func BenchmarkReadings1000(b *testing.B) {
 				}
 			}
 		})
+
 		b.ReportMetric(float64(b.N)*1000/b.Elapsed().Seconds(), "readings/s")
 	})
 }

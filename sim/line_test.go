@@ -82,10 +82,12 @@ func start(
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	socket, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(ctx, socket) }()
 	t.Cleanup(func() {
@@ -107,6 +109,7 @@ func (l *line) seed() {
 	if err != nil {
 		l.Fatal(err)
 	}
+
 	l.org, l.client = org, client.New(l.base, "acme", password.Reveal())
 	l.endpoint = sim.NewEndpoint("", l.charger)
 	l.endpoint.Now = l.Now
@@ -118,12 +121,14 @@ func (l *line) seed() {
 		}
 		l.endpoint.ServeHTTP(w, r)
 	}))
+
 	l.Cleanup(server.Close)
 	var made wire.EndpointResponse
 	err = l.client.Do(ctx, "PUT", "/endpoints/schedule", nil, wire.EndpointRequest{URL: server.URL + "/{external_id}"}, &made)
 	if err != nil || made.Secret == "" {
 		l.Fatalf("set the endpoint: %+v, %v", made, err)
 	}
+
 	l.endpoint.Secret = made.Secret
 	meters := "mpan,direction,address,postcode,uprn,energised,half_hourly_settled,domestic,supplier_mpid,supplier_name,gsp_group\n" +
 		mpanHalfHourly + ",import,1 High Street,SW1A 1AA,1,true,true,true,EELC,Supplier,_C\n" +
@@ -244,6 +249,7 @@ func (l *line) prices(except map[time.Time]float64) {
 			}
 			prices = append(prices, flex.PricedPeriod{Period: p, Price: flex.FromGBPPerMWh(price), Known: true})
 		}
+
 		_, err := all.AddPublication(l.Context(), store.Publication{Source: "test", PublishedAt: all.Now(), Span: span}, prices)
 		return err
 	})
@@ -262,6 +268,7 @@ func TestLine_OnboardIsAtomic(t *testing.T) {
 		if _, err := l.client.Onboard(ctx, bad); client.StatusOf(err) != 422 {
 			l.Errorf("a site that is not eligible: %v", err)
 		}
+
 		sites, err := l.client.Sites(ctx, "", "", client.Page{})
 		l.must(err)
 		assets, err := l.client.Assets(ctx, client.Page{})
@@ -269,6 +276,7 @@ func TestLine_OnboardIsAtomic(t *testing.T) {
 		if sites.TotalNumSites != 0 || assets.TotalNumAssets != 0 {
 			l.Errorf("a failed onboarding left %d sites and %d assets", sites.TotalNumSites, assets.TotalNumAssets)
 		}
+
 		l.onboard(mpanHalfHourly, client.PropositionFullAssetSchedule)
 		again, err := l.client.Onboard(ctx, onboarding(mpanHalfHourly, client.PropositionFullAssetSchedule))
 		l.must(err)
@@ -286,6 +294,7 @@ func TestLine_Scenario1ByteForByte(t *testing.T) {
 		l.must(l.client.SetIntent(ctx, asset, intent(30, client.ChargingMaximise)))
 		l.quiet() // nothing is sent to a charger without a car
 		l.until(evening)
+
 		l.must(l.client.PlugIn(ctx, asset, client.PlugInEventRequest{}))
 		h := l.pushed()
 		var got struct {
@@ -294,6 +303,7 @@ func TestLine_Scenario1ByteForByte(t *testing.T) {
 				StackLevel       int             `json:"stackLevel"`
 			} `json:"csChargingProfiles"`
 		}
+
 		l.must(json.Unmarshal(h.Body, &got))
 		const want = `{"duration":32400,"startSchedule":"2026-04-14T22:00:00Z","chargingRateUnit":"W","chargingSchedulePeriod":[` +
 			`{"startPeriod":0,"limit":0.0,"numberPhases":1},{"startPeriod":5400,"limit":99999.0,"numberPhases":1},` +
@@ -301,6 +311,7 @@ func TestLine_Scenario1ByteForByte(t *testing.T) {
 		if !bytes.Equal(got.CSChargingProfiles.ChargingSchedule, []byte(want)) || got.CSChargingProfiles.StackLevel != 1100 {
 			l.Errorf("pushed %s\nwant    %s", got.CSChargingProfiles.ChargingSchedule, want)
 		}
+
 		l.quiet()
 		event, err := flex.ParseID[struct{}](h.EventID)
 		l.must(err)
@@ -383,6 +394,7 @@ func TestLine_ReadingsAndReward(t *testing.T) {
 		l.charger.Plug(&sim.Car{Name: "leaf", Rate: 7400, Room: 30_000}, evening)
 		l.must(l.client.PlugIn(ctx, asset, client.PlugInEventRequest{}))
 		l.pushed()
+
 		l.tick(9 * time.Hour)
 		l.charger.RunTo(l.Now(), func(flex.Period) flex.Price { return 100e6 })
 		var readings []client.ReadingDataPoint
@@ -396,6 +408,7 @@ func TestLine_ReadingsAndReward(t *testing.T) {
 		stranger.AssetID = client.AssetID{0xff}
 		verdicts, err := l.client.PostReadings(ctx, append(readings, stranger))
 		l.must(err)
+
 		for i, v := range verdicts.Responses {
 			if ours := i < len(readings); v.Accepted != ours || (v.Error == "") != ours {
 				l.Errorf("reading %d: %+v", i, v)
@@ -404,6 +417,7 @@ func TestLine_ReadingsAndReward(t *testing.T) {
 		if len(verdicts.Responses) != len(readings)+1 {
 			l.Errorf("%d verdicts on %d readings", len(verdicts.Responses), len(readings)+1)
 		}
+
 		l.must(l.client.PlugOut(ctx, asset))
 		l.tick(2 * time.Hour)
 		got := l.credited(site)
@@ -435,6 +449,7 @@ func TestLine_LimitedPause(t *testing.T) {
 			l.Errorf("paused as %+v", got)
 		}
 	})
+
 	each(t, func(l *line) { // no price is known: nothing is worth a pause
 		_, asset := l.onboard(mpanHalfHourly, client.PropositionLimitedPause)
 		in := client.PlugInScheduleEventRequest{ChargingSchedule: []client.ChargingScheduleBlock{{
@@ -446,6 +461,7 @@ func TestLine_LimitedPause(t *testing.T) {
 			l.Errorf("came back as %+v", got)
 		}
 	})
+
 	each(t, func(l *line) { // enrolled in the other proposition alone
 		_, asset := l.onboard(mpanHalfHourly, client.PropositionFullAssetSchedule)
 		_, err := l.client.PlugInSchedule(l.Context(), asset, client.PlugInScheduleEventRequest{ChargingSchedule: []client.ChargingScheduleBlock{{
@@ -468,6 +484,7 @@ func TestLine_EnrolmentStates(t *testing.T) {
 			}
 			return r.Status
 		}
+
 		unenrol := func() string {
 			r, err := l.client.Unenrol(ctx, site, client.UnenrolRequest{Proposition: client.PropositionFullAssetSchedule})
 			if err != nil {
@@ -499,6 +516,7 @@ func TestLine_EndpointDown(t *testing.T) {
 		l.runUntilIdle()
 		l.must(l.client.SetIntent(ctx, asset, intent(12, client.ChargingMinimise)))
 		l.runUntilIdle()
+
 		l.down.Store(false)
 		l.tick(10 * time.Minute) // past the longest backoff
 		l.runUntilIdle()

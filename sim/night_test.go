@@ -69,6 +69,7 @@ func (s *sleeper) feasible(t testing.TB) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	stay := flex.Span{From: s.arrive, To: s.readyBy}
 	length := stay.Len()
 	if !s.peak {
@@ -90,6 +91,7 @@ func stranded(t testing.TB, cars []*sleeper, end time.Time) (faults []string) {
 		if last.Span().Len() == 0 || last.LimitAt(last.Span().To) != flex.NoLimit {
 			faults = append(faults, fmt.Sprintf("%s is never free again", s.name))
 		}
+
 		got, most := s.delivered(end)
 		if want := min(float64(s.need), s.feasible(t)); got < want-float64(s.power)/60 {
 			faults = append(faults, fmt.Sprintf("%s has %.0f Wh by its ready-by of %.0f that were feasible: %s", s.name, got, want, s))
@@ -107,6 +109,7 @@ func sleepers(t testing.TB, n int, day flex.Day) (cars []*sleeper) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	zone := flex.London
 	for i := range n {
 		r := real[(i*37)%len(real)]
@@ -115,6 +118,7 @@ func sleepers(t testing.TB, n int, day flex.Day) (cars []*sleeper) {
 		if hour < 14*time.Hour {
 			hour += 4 * time.Hour
 		}
+
 		arrive := time.Date(day.Year, day.Month, day.Dom, 0, 0, 0, 0, zone).Add(max(hour, 14*time.Hour)).Truncate(5 * time.Minute)
 		leave := arrive.Add(r.Stay).Truncate(time.Minute)
 		wall := flex.WallTime(time.Duration(leave.In(zone).Hour())*time.Hour + time.Duration(leave.In(zone).Minute())*time.Minute)
@@ -123,6 +127,7 @@ func sleepers(t testing.TB, n int, day flex.Day) (cars []*sleeper) {
 			power: []flex.Watts{3600, 7400, 11000}[i%3], offPeak: []string{"00:30-05:30", "00:00-07:00", "23:30-24:00,00:00-05:30"}[i/3%3], peak: i%5 == 0,
 		})
 	}
+
 	slices.SortFunc(cars, func(a, b *sleeper) int { return a.arrive.Compare(b.arrive) })
 	return cars
 }
@@ -136,6 +141,7 @@ func sleep(t *testing.T, cars []*sleeper, day flex.Day) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	playWith(t, lines, func(p *player) {
 		p.step = 15 * time.Minute
 		p.endpoint.Received = func(h sim.Received) {
@@ -147,12 +153,14 @@ func sleep(t *testing.T, cars []*sleeper, day flex.Day) {
 			byName[s.name] = s
 			p.addCharger(s.name, "night", fmt.Sprint(s.power.KW()))
 		}
+
 		forecast := slices.Clone(prices)
 		for i := range forecast { // what the market thought at first: yesterday's shape
 			forecast[i].Price = prices[(i+1)%len(prices)].Price
 		}
 		p.must(p.app.Publish(p.Context(), "night", time.Time{}, forecast))
 		revised := false
+
 		for _, s := range cars {
 			if !revised && s.arrive.After(day.Start().Add(20*time.Hour)) {
 				revised = true
@@ -168,6 +176,7 @@ func sleep(t *testing.T, cars []*sleeper, day flex.Day) {
 			}))
 			p.runUntilIdle()
 		}
+
 		p.must(p.app.Publish(p.Context(), "night", time.Time{}, forecast)) // and once more, late
 		p.until(day.Start().Add(36 * time.Hour))
 	})
@@ -185,6 +194,7 @@ func TestNight(t *testing.T) {
 	if os.Getenv("FLEXD_LONG") != "" {
 		n, every = 1000, 1
 	}
+
 	for _, date := range []string{"2026-10-24", "2026-03-28"} {
 		t.Run(date, func(t *testing.T) {
 			t.Parallel()
@@ -192,12 +202,14 @@ func TestNight(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			cars := sleepers(t, n, day)
 			synctest.Test(t, func(t *testing.T) { sleep(t, cars, day) })
 			judged, pushes := 0, 0
 			for _, s := range cars {
 				pushes += len(s.pushes)
 			}
+
 			for quarter := 0; quarter < 96; quarter += every {
 				end := day.Start().Add(14*time.Hour + time.Duration(quarter)*15*time.Minute)
 				faults := stranded(t, cars, end)
@@ -227,6 +239,7 @@ func nightPlantedFaults(t *testing.T, cars []*sleeper, day flex.Day) {
 		},
 	} {
 		spoiled := make([]*sleeper, len(cars))
+
 		for i, s := range cars {
 			c := *s
 			c.pushes = slices.Clone(s.pushes)

@@ -29,6 +29,7 @@ func TestLine_FromPlugInToPaid(t *testing.T) {
 			}
 			return tx.PutTerm(ctx, flex.Term{Name: "credit_pence_per_kwh", Value: "40"})
 		}))
+
 		site, asset := l.onboard(mpanHalfHourly, client.PropositionFullAssetSchedule)
 		l.must(l.client.UpdateTariff(ctx, asset, tariffUTC()))
 		l.must(l.client.SetIntent(ctx, asset, intent(30, client.ChargingMinimise)))
@@ -36,6 +37,7 @@ func TestLine_FromPlugInToPaid(t *testing.T) {
 		l.charger.Plug(&sim.Car{Name: "leaf", Rate: 7400, Room: 30_000}, l.Now())
 		l.must(l.client.PlugIn(ctx, asset, client.PlugInEventRequest{}))
 		l.pushed()
+
 		// Five minutes early, so that the stay ends in the last half-hour that is told.
 		l.until(evening.Add(9*time.Hour - 5*time.Minute))
 		l.must(l.client.PlugOut(ctx, asset))
@@ -45,6 +47,7 @@ func TestLine_FromPlugInToPaid(t *testing.T) {
 		if h, err := l.client.Transactions(ctx, site, client.Page{}); err != nil || h.TotalCount != 0 {
 			l.Fatalf("credited before a reading came: %+v %v", h, err)
 		}
+
 		l.report(asset, evening, evening.Add(9*time.Hour))
 		h := l.credited(site)
 		if len(h.Transactions) != 1 || h.TotalCount != 1 || h.IsBelowWithdrawalMinimum {
@@ -53,6 +56,7 @@ func TestLine_FromPlugInToPaid(t *testing.T) {
 		if tr := h.Transactions[0]; tr.CreditPence != 1200 || *tr.CreditableKWh != 30 || *tr.CreditRatePencePerKWh != 40 || tr.PlugSessionID.IsZero() {
 			l.Errorf("the session is credited as %+v", tr)
 		}
+
 		l.explained(site, asset)
 		l.withdraw(site)
 		h, err := l.client.Transactions(ctx, site, client.Page{})
@@ -75,12 +79,14 @@ func (l *line) explained(site client.SiteID, asset client.AssetID) {
 		st.Lines[0].Provisional || st.Lines[0].Cause != "charged 30 kWh, which earns you 40 p a kWh, 14 April 23:00 to 15 April 07:55" {
 		l.Errorf("statement %+v", st)
 	}
+
 	var gaps wire.GapsResponse
 	days := url.Values{"site_id": {site.String()}, "from": {"2026-04-15"}, "to": {"2026-04-15"}}
 	l.must(l.client.Do(l.Context(), "GET", "/data/gaps", days, nil, &gaps))
 	if len(gaps.Gaps) != 0 {
 		l.Errorf("gaps %+v", gaps)
 	}
+
 	days.Set("from", "2026-04-14")
 	l.must(l.client.Do(l.Context(), "GET", "/data/gaps", days, nil, &gaps))
 	// Registered at ten to eleven in London: the last two half-hours are expected, and read.
@@ -106,6 +112,7 @@ func (l *line) report(asset client.AssetID, from, to time.Time) {
 			AssetID: asset, StartTimestamp: client.At(p.Start()), EndTimestamp: client.At(p.End()), Label: client.LabelChargerEnergy, Value: drawn[p],
 		})
 	}
+
 	answer, err := l.client.PostReadings(l.Context(), readings)
 	l.must(err)
 	for i, r := range answer.Responses {
@@ -120,6 +127,7 @@ func (l *line) report(asset client.AssetID, from, to time.Time) {
 func (l *line) withdraw(site client.SiteID) {
 	l.Helper()
 	ctx := l.Context()
+
 	// The client's own link asks for the code that is sent to the user; this one does without.
 	asks, err := l.client.BalanceURL(ctx, site, "https://app.example.com/")
 	l.must(err)
@@ -132,6 +140,7 @@ func (l *line) withdraw(site client.SiteID) {
 	if a.StatusCode != 422 {
 		l.Fatalf("an account linked without the code: %s", a.Status)
 	}
+
 	page := l.base + link[strings.Index(link, reward.Root):]
 	for _, form := range []struct {
 		path   string
@@ -142,6 +151,7 @@ func (l *line) withdraw(site client.SiteID) {
 		{"/withdraw", url.Values{"amount": {"12.00"}, "form": {"a form"}}, "Withdrawal requested."},
 	} {
 		a, err := http.PostForm(page+form.path, form.values)
+
 		l.must(err)
 		body, err := io.ReadAll(a.Body)
 		l.must(err)
@@ -150,12 +160,14 @@ func (l *line) withdraw(site client.SiteID) {
 			l.Fatalf("%s: %s\n%s", form.path, a.Status, body)
 		}
 	}
+
 	service := l.app.Reward
 	asked, err := service.Payouts(ctx, l.org.ID, ledger.PendingApproval)
 	l.must(err)
 	if _, err = service.Decide(ctx, l.org.ID, asked[0].ID, ledger.Approved, "operator", ""); flex.KindOf(err) != flex.Conflict {
 		l.Fatalf("approved at once after the account was linked: %v", err)
 	}
+
 	l.until(l.Now().Add(24 * time.Hour))
 	_, err = service.Decide(ctx, l.org.ID, asked[0].ID, ledger.Approved, "operator", "")
 	l.must(err)

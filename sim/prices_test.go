@@ -21,6 +21,7 @@ func TestPricesAround_WholeDays(t *testing.T) {
 		if want := d.Periods() + d.Add(1).Periods(); len(got) != want {
 			t.Errorf("%s: %d prices, want %d", at, len(got), want)
 		}
+
 		for i, p := range got {
 			if !p.Known || p.Period != d.Period(1).Add(i) {
 				t.Errorf("%s: price %d is %+v", at, i, p)
@@ -48,6 +49,7 @@ func TestCharger_ObeysItsProfile(t *testing.T) {
 	if err := c.Receive(p.Message(1, ocpp.Form{})); err != nil {
 		t.Fatal(err)
 	}
+
 	flat := func(flex.Period) flex.Price { return 100e6 }
 	c.RunTo(at.Add(3*time.Hour), flat)
 	if got := c.Car().Got; got != 7400+1000 {

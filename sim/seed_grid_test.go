@@ -47,6 +47,7 @@ func TestRandomHomes_CalledAgain(t *testing.T) {
 	ask := Happening{Kind: Instruct, KW: 2, From: gridEvening.Add(30 * time.Minute), To: gridEvening.Add(150 * time.Minute)}
 	stay := Happening{Kind: Stay, Home: "car0", KW: 3.7, Need: 34, From: came, To: gridMorning}
 	later := came.Add(25 * time.Minute)
+
 	for name, more := range map[string]Happening{
 		"nothing": ask,
 		"change":  {Kind: Change, Home: "car0", KW: 3.7, Need: 40, From: later, To: later},

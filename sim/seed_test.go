@@ -119,6 +119,7 @@ func TestRandomHomes_KilledBeforeNoon(t *testing.T) {
 	stay := Happening{Kind: Stay, Home: "car0", KW: 7.4, Need: 10, From: evening, To: evening.Add(14 * time.Hour)}
 	noon := evening.Truncate(24 * time.Hour).Add(36 * time.Hour)
 	death := Happening{Kind: Kill, From: noon.Add(-15 * time.Minute), To: noon.Add(-15 * time.Minute), Share: 0.5}
+
 	for _, history := range [][]Happening{{stay}, {stay, death}} {
 		noons := 0
 		if _, err := playHistory(t.Context(), history, func(string) { noons++ }); err != nil {

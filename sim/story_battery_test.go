@@ -60,15 +60,18 @@ func (p *player) actBattery() bool {
 	case "roof will":
 		said := client.SolarForecast{Source: "story"}
 		today := flex.DayAt(p.now)
+
 		for q := flex.PeriodAt(today.Start()); q.Start().Before(today.Add(2).Start()); q = q.Add(1) {
 			said.HalfHours = append(said.HalfHours, client.SolarHalfHour{StartTimestamp: client.At(q.Start()), EnergyKWh: p.powerAt(q, a[1], a[2]) / 2})
 		}
+
 		_, err := p.client.SetSolarForecast(ctx, p.sites[a[0]], said)
 		p.must(err)
 	case "rates":
 		p.must(p.app.DB.Write(ctx, p.org, func(tx *store.Tx) error {
 			o, err := tx.OrgRecord(ctx)
 			o.Settings.Rates = flex.BatteryRates{Peak: flex.Some(p.number(a[0])), OffPeak: flex.Some(p.number(a[1])), Export: flex.Some(p.number(a[2]))}
+
 			return errors.Join(err, tx.SetSettings(ctx, o.Settings))
 		}))
 	case "on the market":
@@ -82,6 +85,7 @@ func (p *player) actBattery() bool {
 		p.must(p.client.Callback(ctx, p.assets[a[0]], p.batteries.last[a[0]], client.EventResponse{Timestamp: client.At(p.now), Status: client.CallbackStatus(flex.CallbackStatus(a[1]))}))
 	case "dispatches":
 		e, _, err := p.app.Push.SetEndpoint(ctx, p.org, flex.DispatchEndpoint, delivery.Settings{URL: "http://post/" + dispatches})
+
 		p.must(err)
 		p.batteries.secret = e.Secret.Reveal()
 	case "environment":
@@ -158,11 +162,13 @@ func (p *player) expectBattery() {
 		p.expectAnswer(a[0], a[1], a[2])
 	case "expect replanned", "expect not replanned":
 		s, err := p.client.BatterySchedule(p.Context(), p.assets[a[0]])
+
 		p.must(err)
 		before, changed := p.batteries.changed[a[0]], s.ScheduleLastUpdated.Time
 		if anew := !changed.Equal(before); anew != (p.line.Verb == "expect replanned") {
 			p.wrong("its schedule last changed at %s", changed.In(flex.London).Format("15:04:05"))
 		}
+
 		p.batteries.changed[a[0]] = changed
 	case "expect dispatch":
 		p.expectDispatch(a[0], a[1] == "charge", p.times(a[2], a[3]))
@@ -232,6 +238,7 @@ func (p *player) expectAnswer(what, name, want string) {
 	if !registered {
 		asset = client.AssetID{1} // that never was
 	}
+
 	n := 0
 	var err error
 	if what == "plan" {
@@ -243,6 +250,7 @@ func (p *player) expectAnswer(what, name, want string) {
 		s, err = p.client.BatterySchedule(p.Context(), asset)
 		n = len(s.ScheduleSteps)
 	}
+
 	var refused *client.Error
 	switch got := "full"; {
 	case errors.As(err, &refused):
@@ -255,6 +263,7 @@ func (p *player) expectAnswer(what, name, want string) {
 		if n == 0 {
 			got = "empty"
 		}
+
 		if got != want {
 			p.wrong("it is %s", got)
 		}

@@ -22,6 +22,7 @@ func (p *player) actHome() bool {
 		p.must(err)
 		_, err = p.client.UpdateSite(ctx, p.sites[a[0]], client.SiteUpdateRequest{Tariff: &client.TariffRequest{
 			TariffType: client.TariffDualRate, TariffCheapStartTime: (*client.WallTime)(&from), TariffCheapEndTime: (*client.WallTime)(&to)}})
+
 		p.must(err)
 	case "discharges":
 		p.discharges(a[0], p.number(a[1]), p.number(a[2]))
@@ -29,6 +30,7 @@ func (p *player) actHome() bool {
 		kw := p.number(a[2])
 		made, err := p.client.CreateAsset(ctx, client.AssetRequest{ExternalID: a[0], Type: client.AssetHeatPump, SiteID: p.sites[a[1]],
 			Properties: &client.AssetProperties{PowerKW: &kw}})
+
 		p.must(err)
 		p.chargers[a[0]] = &sim.Charger{ExternalID: a[0], Power: flex.FromKW(kw)}
 		p.assets[a[0]], p.drawn[a[0]] = made.ID, map[flex.Period]float64{}
@@ -39,6 +41,7 @@ func (p *player) actHome() bool {
 		if a[2] == "outdoors" {
 			label = flex.OutdoorTemperature
 		}
+
 		p.read(p.assets[a[0]], label, flex.Span{From: p.now, To: p.now}, p.number(a[1]))
 	default:
 		return false

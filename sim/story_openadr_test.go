@@ -20,6 +20,7 @@ type dispatcher struct {
 func (p *player) actOpenADR() bool {
 	p.Helper()
 	a := p.line.Args
+
 	switch p.line.Verb {
 	case "event":
 		p.dispatch(a[0], p.number(a[1]), p.clock(a[2]), p.clock(a[3]))
@@ -28,6 +29,7 @@ func (p *player) actOpenADR() bool {
 		p.must(err)
 	case "limit":
 		l := flex.CapLimit{Group: "feeder", Span: flex.Span{From: p.clock(a[1]), To: p.clock(a[2])}, Power: flex.FromKW(p.number(a[0]))}
+
 		p.must(p.app.Control.ImportLimits(p.Context(), p.org, []flex.CapLimit{l}))
 	case "fallback":
 		after, err := time.ParseDuration(a[1])
@@ -102,6 +104,7 @@ func (p *player) expectOpenADR() {
 			}
 		}
 	}
+
 	p.must(json.Unmarshal([]byte(found[0].ADRObject.Document), &d))
 	state, change := "", math.NaN()
 	for _, x := range d.Resources[0].Intervals[0].Payloads {

@@ -30,6 +30,7 @@ func (p *player) receiveInvitation(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	p.invited.mu.Lock()
 	defer p.invited.mu.Unlock()
+
 	_, err := client.VerifyWebhook(p.invited.secret, r.Header, body, p.now)
 	if err != nil || json.Unmarshal(body, &one) != nil || one.Status != "open" {
 		http.Error(w, "no invitation", http.StatusBadRequest)
@@ -42,6 +43,7 @@ func (p *player) receiveInvitation(w http.ResponseWriter, r *http.Request) {
 func (p *player) actProduct() bool {
 	p.Helper()
 	a := p.line.Args
+
 	switch p.line.Verb {
 	case "product":
 		p.product()
@@ -49,6 +51,7 @@ func (p *player) actProduct() bool {
 		p.chargedBefore(a[0], p.number(a[1]), a[2], a[3], int(p.number(a[4])))
 	case "share":
 		_, err := p.app.Reward.SetTerms(p.Context(), p.org, map[string]string{"user_share": fmt.Sprint(p.number(a[0]) / 100)}, flex.Day{}, "story")
+
 		p.must(err)
 	case "accepts":
 		_, err := p.client.AnswerProduct(p.Context(), p.sites[a[0]], p.invited.products[a[2]], client.ProductAnswerRequest{TakesPart: new(a[1] == "accepts")})
@@ -63,6 +66,7 @@ func (p *player) actProduct() bool {
 func (p *player) chargedBefore(name string, kw float64, from, to string, days int) {
 	p.Helper()
 	var readings []client.ReadingDataPoint
+
 	for day := flex.DayAt(p.now).Add(-days); day.Start().Before(flex.DayAt(p.now).Start()); day = day.Add(1) {
 		for n := 1; n <= day.Periods(); n++ {
 			q := day.Period(n)
@@ -100,6 +104,7 @@ func (p *player) product() {
 func (p *player) expectProduct() bool {
 	p.Helper()
 	a := p.line.Args
+
 	switch p.line.Verb {
 	case "expect invited":
 		p.invited.mu.Lock()
@@ -109,6 +114,7 @@ func (p *player) expectProduct() bool {
 		}
 	case "expect product":
 		r, err := p.client.Product(p.Context(), p.invited.products[a[0]], client.ProductReportQuery{})
+
 		p.must(err)
 		near := math.Abs(-r.FlexKWh-p.number(a[2])) < 0.0005 && math.Abs(r.UtilisationGBP-p.number(a[3])) < 0.005
 		if !strings.EqualFold(r.Product.State, a[1]) || !near {

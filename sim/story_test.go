@@ -107,6 +107,7 @@ func playWith(t *testing.T, lines []sim.Line, more func(*player)) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	p.app = h
 	h.Push.Chance = func([16]byte, int) float64 { return 0.5 } // when a retry comes is what a car has drawn meanwhile
 	server, receiver := &http.Server{Handler: h.Handler()}, &http.Server{Handler: http.HandlerFunc(p.receive)}
@@ -115,6 +116,7 @@ func playWith(t *testing.T, lines []sim.Line, more func(*player)) {
 	org, password, err := h.Access.AddOrg(t.Context(), "Fleet", "fleet", "")
 	p.must(err)
 	p.org, p.client = org.ID, client.New("http://flexd", "fleet", password.Reveal())
+
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return listener.dial(ctx, addr) }}
 	p.client.HTTP.Transport = transport
 	defer func() { // however the story ends: nothing may go on in the bubble
@@ -124,6 +126,7 @@ func playWith(t *testing.T, lines []sim.Line, more func(*player)) {
 		h.Push.Close()
 		storetest.Close(t, h.DB)
 	}()
+
 	made, err := p.client.SetEndpoint(t.Context(), client.EndpointRequest{URL: "http://post/{external_id}"})
 	p.must(err)
 	p.endpoint = sim.NewEndpoint(made.Secret)
@@ -132,6 +135,7 @@ func playWith(t *testing.T, lines []sim.Line, more func(*player)) {
 		defer p.hearing.Unlock()
 		p.heard[h.Charger.ExternalID]++
 	}
+
 	for _, p.line = range lines {
 		p.until(p.line.At)
 		p.act()
@@ -149,6 +153,7 @@ func (p *player) receive(w http.ResponseWriter, r *http.Request) {
 		p.receiveInvitation(w, r)
 		return
 	}
+
 	if isDispatch(r) {
 		p.receiveDispatch(w, r)
 		return
@@ -185,6 +190,7 @@ func (p *player) until(at time.Time) {
 		case p.now.Sub(last) >= time.Hour:
 			step = 3 * stepLength // what the line set off has settled
 		}
+
 		next := p.now.Truncate(step).Add(step)
 		if next.After(at) {
 			next = at
@@ -210,6 +216,7 @@ func (p *player) run() {
 				EndTimestamp: client.At(m.Period.End()), Value: m.Energy / 1000, Label: client.LabelChargerEnergy})
 		}
 	}
+
 	if len(readings) > 0 {
 		p.post(readings)
 	}
@@ -256,12 +263,14 @@ func (p *player) act() {
 		p.plugIn(a[0], a[1])
 	case "plug out":
 		p.chargers[a[0]].Plug(nil, p.now)
+
 		p.must(p.client.PlugOut(ctx, p.assets[a[0]]))
 	case "intent":
 		in := p.wish(a[1])
 		p.must(p.client.SetIntent(ctx, p.assets[a[0]], client.IntentEventRequest{Intent: *in.Intent}))
 	case "tariff":
 		in := p.wish("tariff " + a[1])
+
 		p.must(p.client.UpdateTariff(ctx, p.assets[a[0]], client.TariffUpdateEventRequest{Tariff: *in.Tariff}))
 	case "draws":
 		kw, err := strconv.ParseFloat(a[1], 64)
@@ -270,6 +279,7 @@ func (p *player) act() {
 	case "charge now":
 		d, err := time.ParseDuration(a[1])
 		p.must(err)
+
 		p.must(p.client.ChargeNow(ctx, p.assets[a[0]], client.ChargeNowEventRequest{EndAt: client.At(p.now.Add(d))}))
 	case "as planned":
 		p.must(p.client.ChargeNowDeleted(ctx, p.assets[a[0]]))
@@ -279,12 +289,14 @@ func (p *player) act() {
 		p.down.Store(a[0] == "down")
 	case "unenrol":
 		_, err := p.client.Unenrol(ctx, p.sites[a[0]], client.UnenrolRequest{Proposition: client.PropositionFullAssetSchedule})
+
 		p.must(err)
 	case "enrol":
 		_, err := p.client.Enrol(ctx, p.sites[a[0]], client.EnrolRequest{Proposition: client.PropositionFullAssetSchedule, OverrideWithdrawal: true})
 		p.must(err)
 	case "delete":
 		p.must(p.client.DeleteAsset(ctx, p.assets[a[0]]))
+
 		delete(p.assets, a[0])
 	case "cap":
 		p.cap(a[0], strings.Fields(a[1]))
@@ -297,6 +309,7 @@ func (p *player) act() {
 	case "offboard":
 		_, err := p.client.Offboard(ctx, p.sites[a[0]])
 		p.must(err)
+
 		for name := range p.assets {
 			delete(p.assets, name)
 		}
@@ -358,6 +371,7 @@ func (p *player) expectEnvelope(most bool, text string, from, to time.Time) {
 	p.must(err)
 	var e wire.EnvelopeResponse
 	p.must(p.client.Do(p.Context(), "GET", "/grid/envelope", url.Values{"windows": {"true"}}, nil, &e))
+
 	for _, w := range e.Windows {
 		if !w.StartTimestamp.Time.Equal(from) || !w.EndTimestamp.Time.Equal(to) {
 			continue
@@ -369,6 +383,7 @@ func (p *player) expectEnvelope(most bool, text string, from, to time.Time) {
 		if math.Abs(got-want) > slack*float64(max(1, e.NumControlled)) {
 			p.wrong("it is %.3f kWh", got)
 		}
+
 		return
 	}
 	p.wrong("the envelope has no such window")
@@ -379,6 +394,7 @@ func (p *player) onboard(name string, pause bool) {
 	if pause {
 		proposition = flex.LimitedPause
 	}
+
 	n := len(p.sites) + 1
 	meter := fmt.Sprintf("mpan,direction,address,postcode,energised,half_hourly_settled,domestic\n%s,import,%d High Street,SW1A 1AA,true,true,true\n", mpan(n), n)
 	_, err := p.app.ImportMeters(p.Context(), strings.NewReader(meter), nil)
@@ -413,11 +429,13 @@ func (p *player) publish(flat, except string) {
 	for q := flex.PeriodAt(day.Start()); q.Start().Before(day.Add(2).Start()); q = q.Add(1) {
 		prices = append(prices, flex.PricedPeriod{Period: q, Price: flex.FromGBPPerMWh(price), Known: true})
 	}
+
 	words := strings.Fields(except)
 	for i := 0; i+1 < len(words); i += 2 {
 		from, to, _ := strings.Cut(words[i], "-")
 		special, err := strconv.ParseFloat(words[i+1], 64)
 		p.must(err)
+
 		for j := range prices {
 			wall := prices[j].Period.Start().In(flex.London).Format("15:04")
 			if from <= wall && wall < to {
@@ -448,6 +466,7 @@ func (p *player) pause(name string, from, to time.Time) {
 	}
 	got, err := p.client.PlugInSchedule(p.Context(), p.assets[name], client.PlugInScheduleEventRequest{ChargingSchedule: []client.ChargingScheduleBlock{
 		{StartTimestamp: from.Format(time.RFC3339), EndTimestamp: to.Format(time.RFC3339)}}})
+
 	p.must(err)
 	p.paused = nil
 	if blocks := got.ModifiedChargingSchedule; len(blocks) == 2 {
@@ -479,6 +498,7 @@ func (p *player) expect() {
 		if p.heard[a[0]] == p.known[a[0]] {
 			p.wrong("no push came")
 		}
+
 		p.known[a[0]] = p.heard[a[0]]
 	case "expect no push":
 		for name, n := range p.heard {
@@ -488,20 +508,24 @@ func (p *player) expect() {
 		}
 	case "expect pushes":
 		most, err := strconv.Atoi(a[0])
+
 		p.must(err)
 		if n := p.heard[a[1]] - p.known[a[1]]; n > most {
 			p.wrong("%d pushes came", n)
 		}
+
 		p.known[a[1]] = p.heard[a[1]]
 	case "expect charged":
 		want, err := strconv.ParseFloat(a[2], 64)
 		p.must(err)
+
 		got := p.charged(a[0])
 		if a[1] == ">=" && got < want-0.001 || a[1] == "<=" && got > want+0.001 || a[1] == "==" && (got < want-slack || got > want+slack) {
 			p.wrong("it charged %.3f kWh", got)
 		}
 	case "expect gave":
 		got, want := p.chargers[a[0]].Car().Gave/1000, p.number(a[2])
+
 		if a[1] == ">=" && got < want || a[1] == "<=" && got > want {
 			p.wrong("it gave %.3f kWh", got)
 		}
@@ -513,6 +537,7 @@ func (p *player) expect() {
 		p.expectDrew(a[0], a[1])
 	case "expect envelope":
 		p.expectEnvelope(a[0] == "can", a[1], p.clock(a[2]), p.clock(a[3]))
+
 	case "expect instructed":
 		if got := fmt.Sprintf("%.0f", 100*p.instructed.Reached); got != a[0] {
 			p.wrong("it reaches %s %%: %s", got, p.instructed.Why)
@@ -525,6 +550,7 @@ func (p *player) expect() {
 		if want := (flex.Span{From: p.clock(a[0]), To: p.clock(a[1])}); p.paused == nil || !p.paused.From.Equal(want.From) || !p.paused.To.Equal(want.To) {
 			p.wrong("paused %v, want %v", p.paused, want)
 		}
+
 	case "expect unpaused":
 		if p.paused != nil {
 			p.wrong("paused %v", *p.paused)
@@ -542,6 +568,7 @@ func (p *player) expectPeak(name, kwh, times string) {
 	want, err := strconv.ParseFloat(kwh, 64)
 	p.must(err)
 	got := 0.0
+
 	for period, wh := range p.drawn[name] {
 		wall := period.Start().In(flex.London).Format("15:04")
 		inside := false
@@ -549,6 +576,7 @@ func (p *player) expectPeak(name, kwh, times string) {
 			from, to, _ := strings.Cut(strings.TrimSpace(span), "-")
 			inside = inside || from <= wall && wall < to
 		}
+
 		if !inside {
 			got += wh / 1000
 		}
@@ -587,6 +615,7 @@ func TestStories(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no stories: %v", err)
 	}
+
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			t.Parallel()
@@ -594,6 +623,7 @@ func TestStories(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			lines, err := sim.ParseStory(string(text))
 			if err != nil {
 				t.Fatal(err)

@@ -40,6 +40,7 @@ func (p *player) live(first flex.Day, days int) {
 		p.until(d.Start().Add(14 * time.Hour))
 		p.must(p.app.Publish(p.Context(), "year", time.Time{}, prices))
 		p.until(d.Start().Add(18 * time.Hour))
+
 		p.chargers["leaf"].Plug(&sim.Car{Rate: 7400, Room: 60_000}, p.now)
 		p.must(p.client.PlugIn(p.Context(), p.assets["leaf"], p.wish("need 15kWh by 07:00 tariff 00:30-05:30 Europe/London")))
 		p.runUntilIdle()
@@ -48,6 +49,7 @@ func (p *player) live(first flex.Day, days int) {
 		p.must(p.client.PlugOut(p.Context(), p.assets["leaf"]))
 		p.runUntilIdle()
 	}
+
 	p.until(first.Add(days).Start().Add(18 * time.Hour))
 	got, err := p.client.Transactions(p.Context(), p.sites["home"], client.Page{Limit: 1000})
 	p.must(err)
@@ -57,6 +59,7 @@ func (p *player) live(first flex.Day, days int) {
 			sessions[x.PlugSessionID] = true
 		}
 	}
+
 	if len(sessions) != days {
 		p.Errorf("%d sessions of %d were credited", len(sessions), days)
 	}

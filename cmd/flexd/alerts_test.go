@@ -40,6 +40,7 @@ func TestAlerts(t *testing.T) {
 		if code != step.code || !strings.Contains(said, step.said) {
 			t.Errorf("flexd %s: %d %s, want %d %s", step.line, code, said, step.code, step.said)
 		}
+
 		if strings.Contains(step.line, "list") && strings.Contains(said, "whsec_") {
 			t.Errorf("flexd %s prints a secret", step.line)
 		}

@@ -23,6 +23,7 @@ func backtestFiles(t *testing.T, change ...string) (readings, sessions string) {
 	home.WriteString("start,load_kwh,roof_kwh,outdoor_c\n")
 	stays.WriteString("plugged_in,plugged_out,energy_kwh,car\n")
 	first := flex.Day{Year: 2026, Month: 10, Dom: 22}
+
 	for n := range 5 {
 		day := first.Add(n)
 		for k := range day.Periods() {
@@ -33,6 +34,7 @@ func backtestFiles(t *testing.T, change ...string) (readings, sessions string) {
 			fmt.Fprintf(&stays, "%sT18:00:00Z,%sT22:00:00Z,4,%s\n", day, day, car)
 		}
 	}
+
 	for name, text := range map[string]string{readings: home.String(), sessions: stays.String()} {
 		if err := os.WriteFile(name, []byte(replace.Replace(text)), 0o600); err != nil {
 			t.Fatal(err)
@@ -64,9 +66,11 @@ func TestBacktest_Home(t *testing.T) {
 		Stays int            `json:"num_stays"`
 		KWh   float64        `json:"home_kwh"`
 	}
+
 	if err := json.Unmarshal([]byte(out), &got); code != exitDone || err != nil {
 		t.Fatalf("code %d, %v, %s", code, err, wrong)
 	}
+
 	// 242 half-hours: the day on which the clocks go back has 50.
 	if len(got.Days) != 5 || got.Stays != 10 || got.KWh != 242*0.25 || got.Bound > got.Total.Together || got.Bound <= 0 {
 		t.Errorf("%+v", got)
@@ -119,6 +123,7 @@ func TestBacktest_BadFiles(t *testing.T) {
 			if code == exitDone {
 				t.Fatal("it went through")
 			}
+
 			for _, part := range c.want {
 				if !strings.Contains(wrong, part) {
 					t.Errorf("%q is not in %s", part, wrong)

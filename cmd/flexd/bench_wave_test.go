@@ -23,6 +23,7 @@ func TestBenchWave(t *testing.T) {
 		if code := run(t.Context(), args, console{strings.NewReader(""), &out, &errs}); code != exitDone {
 			t.Fatalf("exit %d: %s", code, &errs)
 		}
+
 		var rows []bench.Row
 		want := []string{"300 plugged-in cars planned again on sqlite by 1, 300 changed", "memory", "300 pushes delivered by 1", "twice", "an older"}
 		if strings.HasPrefix(url, "postgres") {
@@ -32,12 +33,14 @@ func TestBenchWave(t *testing.T) {
 		if err := json.Unmarshal(out.Bytes(), &rows); err != nil || len(rows) != len(want) {
 			t.Fatalf("%v: %s", err, &out)
 		}
+
 		for i, r := range rows {
 			if !strings.Contains(r.What, want[i]) || i >= 3 && !r.Met {
 				t.Errorf("%+v, want %q", r, want[i])
 			}
 		}
 	})
+
 	var out, errs bytes.Buffer
 	for _, wrong := range [][]string{{"--cars", "0"}, {"--processes", "2"}, {"--houses", "2"}} {
 		if code := run(t.Context(), append([]string{"bench", "wave"}, wrong...), console{strings.NewReader(""), &out, &errs}); code != exitUsage {
@@ -60,6 +63,7 @@ func TestBenchWave_PlantedFaults(t *testing.T) {
 		r.Header.Set("Flexd-Generation", push[1])
 		s.ServeHTTP(httptest.NewRecorder(), r)
 	}
+
 	<-all
 	if s.twice != 1 || s.older != 1 {
 		t.Errorf("%d came twice and %d too late, want one of each", s.twice, s.older)

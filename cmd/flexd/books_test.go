@@ -39,6 +39,7 @@ func newBookkeeping(t *testing.T) *bookkeeping {
 	seed := storetest.NewSeed(t, h.DB, b.url)
 	b.site = seed.Site()
 	today := flex.DayAt(time.Now())
+
 	b.last = flex.Day{Year: today.Year, Month: today.Month, Dom: 1}.Add(-1)
 	tr := ledger.Booked{}
 	tr.Key, tr.Kind, tr.SiteID, tr.Settled, tr.Cause = "k", ledger.FlexEvent, b.site, b.last, ledger.Cause{By: "test"}
@@ -75,6 +76,7 @@ func TestBooks(t *testing.T) {
 	if err := json.Unmarshal([]byte(b.run(exitDone, "books", "close", "seeded", month.String(), "--json")), &months); err != nil || len(months) != 1 || len(months[0].Hash) != 64 {
 		t.Fatalf("%v: %v", months, err)
 	}
+
 	if out := b.run(exitDone, "books", "months"); !strings.Contains(out, months[0].Hash) {
 		t.Error(out)
 	}
@@ -85,6 +87,7 @@ func TestBooks(t *testing.T) {
 	if !report.Closed || len(report.Accounts) != 3 || report.Total.Debits != 100 || report.Total.Credits != 100 || report.Total.Closing != 0 {
 		t.Errorf("%+v", report)
 	}
+
 	if out := b.run(exitDone, "books", "balance"); !strings.Contains(out, "the month is open") || !strings.Contains(out, "rewards_payable    -0.60") {
 		t.Error(out)
 	}
@@ -92,6 +95,7 @@ func TestBooks(t *testing.T) {
 	if out := b.run(exitDone, append([]string{"books", "export", "seeded"}, span...)...); !strings.Contains(out, "total,3 postings,1.00,1.00") {
 		t.Error(out)
 	}
+
 	file := filepath.Join(t.TempDir(), "journal.csv")
 	quickbooks := append([]string{"books", "export", "seeded", "--format", "quickbooks"}, span...)
 	b.run(exitUsage, quickbooks...)
@@ -151,6 +155,7 @@ func TestWriteWhole(t *testing.T) {
 	if err := write("half", broken); !errors.Is(err, broken) {
 		t.Error(err)
 	}
+
 	if err := write("whole", nil); err != nil {
 		t.Error(err)
 	}
@@ -177,6 +182,7 @@ func TestStatement(t *testing.T) {
 	if out := b.run(0, "statement", site, "--format", "csv"); !strings.HasPrefix(out, "row,line,") || !strings.Contains(out, "\nline,1,") || !strings.Contains(out, ",60,60,") {
 		t.Errorf("as CSV: %s", out)
 	}
+
 	file := filepath.Join(t.TempDir(), "statement.json")
 	b.run(0, "statement", site, "--json", "--out", file)
 	text, err := os.ReadFile(file)

@@ -31,6 +31,7 @@ func TestBSC(t *testing.T) {
 		"1200023305967,1099000010005,V__ABCD001,_C,OLDS,2026-01-01,2026-10-09,1.5\n1200023305967,1099000010005,V__ABCD001,_C,OCTO,2026-10-10,,2.001\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	if out := b.run(0, "bsc", "pairs", name, pairs); out != "2 pairs of metering points\n" {
 		t.Errorf("pairs: %s", out)
 	}
@@ -41,6 +42,7 @@ func TestBSC(t *testing.T) {
 		!strings.Contains(lines[2], " no ") || !strings.Contains(lines[2], "2.001 kWh, is above the limit of 2.000") || !strings.Contains(lines[0], "ELIGIBLE") {
 		t.Errorf("register with pairs: %s", out)
 	}
+
 	if out := b.run(0, "bsc", "register", name, "--month", "2026-11"); strings.Contains(out, "OLDS") {
 		t.Errorf("November: %s", out)
 	}
@@ -50,6 +52,7 @@ func TestBSC(t *testing.T) {
 	if out := b.run(0, "bsc", "import", name, file, "--run", "SF"); out != "1490 half-hours of run SF\n" {
 		t.Errorf("import: %s", out)
 	}
+
 	if out := b.run(0, "bsc", "compare", name, "--month", "2026-10", "--run", "SF", "--json"); !strings.Contains(out, `"matched": 1490`) {
 		t.Errorf("compare: %s", out)
 	}

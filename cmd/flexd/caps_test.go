@@ -18,12 +18,14 @@ func TestReadPosition(t *testing.T) {
 		}
 		return readPosition(file)
 	}
+
 	const head = "start,kwh,buy_gbp_per_mwh,sell_gbp_per_mwh\n"
 	got, err := read(head + "2026-01-15T18:30:00Z,120.5,95,60\n2026-01-15T19:00:00+00:00,0,-5,-6\n")
 	if err != nil || len(got) != 2 || got[0].Energy != 120_500 || got[0].Buy != flex.FromGBPPerMWh(95) || got[1].Sell != flex.FromGBPPerMWh(-6) ||
 		got[1].Period.Sub(got[0].Period) != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
+
 	for text, want := range map[string]string{
 		"start,kwh,buy_gbp_per_mwh\n":         "no column sell_gbp_per_mwh",
 		head + "2026-01-15T18:40:00Z,1,1,1":   "line 2: start is",
@@ -75,6 +77,7 @@ func TestCaps_Parents(t *testing.T) {
 	set := func(group, parent string, preview bool) func(context.Context, console) error {
 		return (&capsSet{ofOrg: of, Group: group, Parent: &parent, Preview: preview}).Run
 	}
+
 	run(set("feeder 7", "substation 2", false), `lies in group "substation 2", which is not among the groups`)
 	run((&capsSet{ofOrg: of, Group: "substation 2", Power: new(900.0)}).Run, "group substation 2 has no site")
 	run(set("feeder 7", "substation 2", true), "feeder 7")

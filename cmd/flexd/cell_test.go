@@ -67,6 +67,7 @@ func TestCell_Move(t *testing.T) {
 			t.Errorf("%s: %d %s", step.line, code, out)
 		}
 	}
+
 	if code, out := there("credential list Acme"); code != exitDone || !strings.Contains(out, "acme") {
 		t.Errorf("the credential did not come: %s", out)
 	}

@@ -47,6 +47,7 @@ func TestCredentials(t *testing.T) {
 	run(func(ctx context.Context, _ console) error {
 		return (&credentialBind{store: s, Username: "meters"}).Run(ctx)
 	}, "give certificates, or else --none")
+
 	run(func(ctx context.Context, _ console) error {
 		return (&credentialBind{store: s, Username: "nobody", None: true}).Run(ctx)
 	}, `no credential is named "nobody"`)

@@ -27,6 +27,7 @@ func TestDemo(t *testing.T) {
 			t.Errorf("%s is not said to be a case of %s", name, said)
 		}
 	}
+
 	for _, want := range []string{"is to pause", "trips", "asks to charge at once", "and is paid", "revises its prices", "◄ a new profile"} {
 		if !strings.Contains(evening, want) {
 			t.Errorf("nobody %s", want)
@@ -35,11 +36,13 @@ func TestDemo(t *testing.T) {
 	if !strings.Contains(balance, " kWh short\n") { // 60 kWh wanted, six off-peak hours
 		t.Error("the need that cannot be met is not said to be short")
 	}
+
 	// The saving of a night is shown on the day on which its cars were plugged in, and the night ends on the next.
 	_, link, _ := strings.Cut(balance, "/console/past?day=")
 	if day, _, _ := strings.Cut(link, "\n"); day != before.String() && day != eveningToCome().String() {
 		t.Errorf("the balance leads to the fleet's past of %q, not of the day on which the cars came", day)
 	}
+
 	for line := range strings.Lines(out.String()) {
 		if line = strings.TrimRight(line, "\n"); utf8.RuneCountInString(line) > width && !strings.Contains(line, sim.Attribution) {
 			t.Errorf("wider than a terminal: %s", line)

@@ -40,6 +40,7 @@ func (c caller) ask(method, path string, form url.Values, body string) (answer m
 	if err != nil {
 		c.Fatal(err)
 	}
+
 	r.Header.Set("Content-Type", kind)
 	r.Header.Set("Authorization", "Bearer "+c.token)
 	a, err := http.DefaultClient.Do(r)
@@ -51,6 +52,7 @@ func (c caller) ask(method, path string, form url.Values, body string) (answer m
 	if a.StatusCode/100 != 2 {
 		c.Fatalf("%s %s: %d %s", method, path, a.StatusCode, text)
 	}
+
 	_ = json.Unmarshal(text, &answer)
 	return answer
 }
@@ -72,6 +74,7 @@ func TestElement(t *testing.T) {
 		if r.Method == "GET" && strings.HasSuffix(r.URL.Path, "/live") {
 			looks.Add(1)
 		}
+
 		if r.Method == "POST" && refuse.Load() {
 			r.Header.Set("Authorization", "Bearer flexd_none")
 		}
@@ -98,6 +101,7 @@ func TestElement(t *testing.T) {
 	if err := h.Publish(t.Context(), "elexon-mid", time.Now().Add(-time.Minute), prices); err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := h.Access.AddCredential(t.Context(), s.Org, "me", "a password of some length", flex.Roles, records.CredentialLimits{}); err != nil {
 		t.Fatal(err)
 	}
@@ -119,6 +123,7 @@ func TestElement(t *testing.T) {
 		made := me.ask("POST", "/auth/component-token", url.Values{"external_user_id": {user}, "allowed_origin": {embedding.URL}, "gave_boundary_meter_consent_at": {"2026-01-15T10:30:00Z"}}, "")
 		return made["id"].(string), made["access_token"].(string)
 	}
+
 	plugIn := func(name, site, kwh string, controlled bool) {
 		asset := me.ask("POST", "/entities/asset", nil, fmt.Sprintf(`{"external_id": %q, "type": "charger", "properties": {"power_kw": 7.4}, "site_id": %q}`, name, site))
 		if kwh == "" {
@@ -130,6 +135,7 @@ func TestElement(t *testing.T) {
 		me.ask("POST", "/entities/asset/"+asset["id"].(string)+"/event/plug-in", nil, `{"tariff": {"off_peak_times": "00:00-24:00", "timezone": "Europe/London"},
 			"intent": {"energy_required_kwh": `+kwh+`, "ready_by": "2026-01-01T`+time.Now().In(flex.London).Add(8*time.Hour).Format("15:04")+`:00Z", "charging_mode": "minimise_charging_time"}}`)
 	}
+
 	site, token := household("user-7")
 	plugIn("charger <7>", site, "12", true)
 	plugIn("charger-8", site, "", false)
@@ -157,6 +163,7 @@ func TestElement(t *testing.T) {
 			t.Errorf("%s: the picture has %d filled bars: %s", language, n, text)
 		}
 	}
+
 	if axe.Wanted() {
 		if violations, err := axe.Violations(browser); err != nil || len(violations) > 0 {
 			t.Error(violations, err)
@@ -215,11 +222,13 @@ func shownUntil(t *testing.T, browser context.Context, text string) (shown strin
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if strings.Contains(shown, text) {
 			return shown
 		}
 		time.Sleep(100 * time.Millisecond)
 	}
+
 	t.Fatalf("after a minute it shows %q, and not %q", shown, text)
 	return ""
 }

@@ -332,6 +332,7 @@ func TestExceptions_EveryPlace(t *testing.T) {
 		h.Operations.Trouble = func() *records.Trouble {
 			return &records.Trouble{What: "its disk is full", Since: s.now, At: s.now}
 		}
+
 		page, program = s.browse(h)
 		s.inConsole(page)
 		s.inLists(page)
@@ -437,6 +438,7 @@ func TestExceptions_DispatchRefused(t *testing.T) {
 				}
 			}
 		}
+
 		s.report(battery, battery.Bytes(), flex.Executed)
 		none("executed")
 		s.Exec(`UPDATE outbox SET accepted = 0`)

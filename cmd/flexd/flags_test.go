@@ -75,6 +75,7 @@ func TestFlags_Wrong(t *testing.T) {
 		if len(line) == 0 {
 			line = strings.Fields(leaf.Path()) // what another command starts has no example
 		}
+
 		for _, w := range line {
 			if strings.Contains(w, ".") && !strings.ContainsAny(w, "/=") {
 				_ = os.WriteFile(w, nil, 0o600)
@@ -215,9 +216,11 @@ func TestFlags_Limit(t *testing.T) {
 
 		tried++
 		last := cmp.Or(most[leaf.Path()], listLimitMax)
+
 		for limit, isRight := range map[int]bool{-3: false, -1: false, 0: false, 1: true, last: true, last + 1: false} {
 			for _, flag := range [][]string{{fmt.Sprintf("--limit=%d", limit)}, {"--limit", strconv.Itoa(limit)}} {
 				line := append(words(exampleOf(leaf.Path())), flag...)
+
 				_, err := parser.Parse(joinNegatives(line))
 				if isRight != (err == nil) {
 					t.Errorf("flexd %q: %v", line, err)

@@ -120,6 +120,7 @@ func TestGuides_Broken(t *testing.T) {
 			}
 		})
 	}
+
 	between := guide.Page{Name: "between", Source: "```sh\necho a; echo b; echo c\n```\n```output\na\n…\nc\n```\n```sh\necho a; echo c\n```\n```output\na\n…\nc\n```\n"}
 	if faults := read(t, between, t.TempDir(), 0); faults != nil {
 		t.Error(faults)
@@ -178,11 +179,13 @@ func read(t *testing.T, p guide.Page, dir string, ahead time.Duration) []string 
 	for i, b := range p.Blocks() {
 		r.take(fmt.Sprintf("example%d", i), b)
 	}
+
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	run := exec.CommandContext(ctx, "bash", "-c", r.ports.Replace(r.script.String()))
 	run.Dir, run.WaitDelay = r.dir, 10*time.Second
 	run.Env = []string{"PATH=" + r.dir + ":" + os.Getenv("PATH"), "HOME=" + r.dir, "TZ=UTC"}
+
 	if out, err := run.CombinedOutput(); err != nil {
 		r.fault("%v: %s", err, out)
 		if at, err := os.ReadFile(r.file("stopped")); err == nil {
@@ -191,6 +194,7 @@ func read(t *testing.T, p guide.Page, dir string, ahead time.Duration) []string 
 		}
 		return r.faults
 	}
+
 	for _, s := range r.shown {
 		r.compare(s)
 	}
@@ -258,6 +262,7 @@ func (r *walkthrough) take(name string, b guide.Block) {
 		r.terminals[terminal], r.last = name, ""
 	case kind == "sh":
 		r.last = name
+
 		fmt.Fprintf(&r.script, "echo %s >stopped; exec 3>&1 >%s 2>&1\n%s\nexec >&3 2>&3; rm stopped\n", name, name, b.Text)
 	case kind == "python":
 		r.write(of, b.Text)
@@ -267,6 +272,7 @@ func (r *walkthrough) take(name string, b guide.Block) {
 		}
 	case kind == "output" && r.last != "", kind == "json" && of == "" && r.last != "":
 		r.shown = append(r.shown, shown{b, r.last})
+
 		r.last = ""
 	case kind == "json" && of == "profile":
 		if _, err := ocpp.Parse([]byte(b.Text)); err != nil {
@@ -294,6 +300,7 @@ func (r *walkthrough) compare(s shown) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+
 	want := r.ports.Replace(s.Text)
 	if s.Info == "output" {
 		lines := strings.ReplaceAll(regexp.QuoteMeta(want), "\n…\n", "\n(.+\n)*") // a line of it alone: as many as come, or none
@@ -316,6 +323,7 @@ func alike(want, got any) bool {
 		if !ok || len(want) != len(got) {
 			return false
 		}
+
 		for name, v := range want {
 			if other, there := got[name]; !there || !alike(v, other) {
 				return false
@@ -327,6 +335,7 @@ func alike(want, got any) bool {
 		if !ok || len(want) != len(got) {
 			return false
 		}
+
 		for i, v := range want {
 			if !alike(v, got[i]) {
 				return false

@@ -34,6 +34,7 @@ func TestInstruct(t *testing.T) {
 	wants("instruct preview --change-kw=-10 --group feeder"+during, `no group is named "feeder"`, exitFailed)
 	long := " --from " + from.Format(time.RFC3339) + " --to " + from.Add(25*time.Hour).Format(time.RFC3339)
 	wants("instruct preview --change-kw=-10"+long, "an instruction lasts 1 day at most, and ends within 2 days", exitFailed)
+
 	half := from.Truncate(time.Hour).Add(time.Hour)
 	window := " --from " + half.Format(time.RFC3339) + " --to " + half.Add(30*time.Minute).Format(time.RFC3339)
 	wants("offer stack"+window, "nothing can be offered: 0 days of plug sessions", exitDone)
@@ -85,6 +86,7 @@ func TestDispatchSend(t *testing.T) {
 	if strings.Contains(out, "earlier dispatches") || strings.Contains(out, "COST") {
 		t.Error(out)
 	}
+
 	asJSON := s.run(0, append(preview, "--json")...)
 	s.wants(asJSON, `"state": "previewed"`)
 	if strings.Contains(asJSON, "cost_pence") {

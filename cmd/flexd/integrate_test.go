@@ -24,6 +24,7 @@ func TestCertify(t *testing.T) {
 			t.Errorf("the street's endpoint failed at %+v", g)
 		}
 	}
+
 	credulous := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	failed := 0
 	for _, g := range (&certify{Endpoint: credulous.URL, Secret: certifySecret}).try(t.Context(), time.Now()) {
@@ -61,6 +62,7 @@ func TestIntegrate_Advice(t *testing.T) {
 	at := func(args ...string) []string {
 		return append(args, "--url", "http://127.0.0.1:1", "--username", "me", "--password", "x")
 	}
+
 	for _, v := range []struct {
 		args []string
 		code int

@@ -21,6 +21,7 @@ func TestKeys(t *testing.T) {
 	file := filepath.Join(dir, "flexd.db.key")
 	var out bytes.Buffer
 	c := console{out: &out, err: io.Discard}
+
 	open := func(s store) *app.App {
 		t.Helper()
 		h, err := s.openOrCreate(t.Context())
@@ -30,6 +31,7 @@ func TestKeys(t *testing.T) {
 		t.Cleanup(func() { h.Close() })
 		return h
 	}
+
 	run := func(name string, f func(context.Context, console) error, want string) {
 		t.Helper()
 		out.Reset()
@@ -41,6 +43,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, out.String(), want)
 		}
 	}
+
 	h := open(s)
 	if info, err := os.Stat(file); err != nil || info.Mode() != 0o600 {
 		t.Fatalf("beside a new database: %v %v", info, err)
@@ -52,6 +55,7 @@ func TestKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	set := endpointSet{store: s, Name: "Acme", URL: "http://127.0.0.1:9/", AllowPrivateEndpoints: reach{egress.Reach{Prefixes: egress.Private}}}
 	run("endpoint set", set.Run, "whsec_")
 	run("new", (&keyNew{File: file}).Run, "exists already")
@@ -71,6 +75,7 @@ func TestKeys(t *testing.T) {
 	if err := os.WriteFile(file, after[:45], 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	run("with the new key", (&endpointList{store: s, Name: "Acme"}).Run, "127.0.0.1:9")
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
@@ -80,6 +85,7 @@ func TestKeys(t *testing.T) {
 	if _, err := os.Stat(file); err == nil {
 		t.Error("a key was made for a database that has another")
 	}
+
 	serving := serve{cellFlags: cellFlags{store: s}, Listen: "127.0.0.1:0"}
 	run("serve without", serving.Run, "--key-file")
 	s.KeyFile = filepath.Join(dir, "nowhere")
@@ -87,6 +93,7 @@ func TestKeys(t *testing.T) {
 	if err := os.WriteFile(s.KeyFile, []byte("short"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	run("a file that is none", (&endpointList{store: s, Name: "Acme"}).Run, "line 1 is no key")
 	if ring, err := (store{Database: "postgres://localhost/x"}).keys(); ring != nil || err != nil {
 		t.Errorf("on PostgreSQL without a file: %v %v", ring, err)

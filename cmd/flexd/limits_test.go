@@ -44,6 +44,7 @@ func TestLimits(t *testing.T) {
 	if err := link.Run(t.Context()); flex.KindOf(err) != flex.Malformed {
 		t.Errorf("a silence of a second: %v", err)
 	}
+
 	link.After = time.Minute
 	for _, do := range []func() error{
 		func() error { return link.Run(t.Context()) },
@@ -65,6 +66,7 @@ func TestLimits(t *testing.T) {
 	if err := os.WriteFile(file, []byte(strings.ReplaceAll(data, "export", "up")), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	run(given.Run, "import or export")
 	both := &limitsLink{ofOrg: of, Group: "feeder 7", ExportKW: new(2.0), After: time.Minute}
 	if err := both.Run(t.Context()); err != nil {

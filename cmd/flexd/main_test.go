@@ -61,6 +61,7 @@ func TestRun_NoStore(t *testing.T) {
 			t.Fatalf("flexd %s made a store", line)
 		}
 	}
+
 	if code, said := run("org add Acme --username me"); code != exitDone {
 		t.Errorf("org add: %d %s", code, said)
 	}
@@ -101,6 +102,7 @@ func TestRun_Wrong(t *testing.T) {
 			t.Fatalf("flexd %s: %d %s", line, code, said)
 		}
 	}
+
 	for line, want := range map[string]struct {
 		code int
 		said string
@@ -172,6 +174,7 @@ func TestServeAlone(t *testing.T) {
 	if code, said := run("serve --listen 127.0.0.1:0"); code != exitFailed || !strings.Contains(said, "another flexd serves "+file) {
 		t.Errorf("a second flexd: %d %s", code, said)
 	}
+
 	if err := release(); err != nil {
 		t.Fatal(err)
 	}
@@ -194,6 +197,7 @@ func TestErase_Foretells(t *testing.T) {
 	seed := storetest.NewSeed(t, h.DB, database)
 	site := seed.Site()
 	seed.Asset(site, flex.Charger, 0)
+
 	for range 2 {
 		if code, said := run("erase " + site.String()); code != exitUsage || !strings.Contains(said, "\nasset ") || !strings.Contains(said, "nothing was erased: with --yes") {
 			t.Errorf("without --yes: %d %s", code, said)
@@ -207,6 +211,7 @@ func TestErase_Foretells(t *testing.T) {
 	if code, said := run("erase --yes " + site.String()); code != exitDone {
 		t.Errorf("with --yes: %d %s", code, said)
 	}
+
 	if code, said := run("erase --yes " + flex.SiteID{1}.String()); code != exitFailed || !strings.Contains(said, "nothing is held on a site") {
 		t.Errorf("a site that never was: %d %s", code, said)
 	}

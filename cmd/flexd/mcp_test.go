@@ -45,6 +45,7 @@ func TestMCP_Serve(t *testing.T) {
 			if _, err := io.WriteString(agent, step.line+"\n"); err != nil {
 				t.Fatal(err)
 			}
+
 			if !step.answers {
 				continue
 			}
@@ -90,6 +91,7 @@ func TestMCP_Listen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer h.Close()
+
 	var org flex.OrgID
 	err = h.DB.ReadAll(t.Context(), func(all *records.All) error {
 		found, err := all.OrgNamed(t.Context(), "Acme")
@@ -99,6 +101,7 @@ func TestMCP_Listen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	issued, err := h.Access.Issue(t.Context(), access.Principal{Org: org, Username: "acme", Roles: []flex.Role{flex.EntityRead}}, access.TokenLife)
 	if err != nil {
 		t.Fatal(err)
@@ -121,6 +124,7 @@ func TestMCP_Listen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")
 		if host != "" {
@@ -129,6 +133,7 @@ func TestMCP_Listen(t *testing.T) {
 		if token != "" {
 			r.Header.Set("Authorization", "Bearer "+token)
 		}
+
 		answer, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)
@@ -140,6 +145,7 @@ func TestMCP_Listen(t *testing.T) {
 		}
 		return answer.StatusCode, string(text)
 	}
+
 	if code, text := ask(issued.Token.Reveal(), ""); code != http.StatusOK || !strings.Contains(text, `"id":1,"result"`) || strings.Contains(text, `"isError":true`) {
 		t.Errorf("with a token: %d %s", code, text)
 	}

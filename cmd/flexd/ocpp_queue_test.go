@@ -45,6 +45,7 @@ func TestQueue_AtOnce(t *testing.T) {
 			if err != nil {
 				return err
 			}
+
 			answer, err := c.Do(r)
 			if err != nil {
 				return err

@@ -21,6 +21,7 @@ func TestImport_Money(t *testing.T) {
 		t.Helper()
 		return b.run(exitDone, "export", "--organisation", "seeded")
 	}
+
 	referTo(t, home.url)
 	text := export(home.bookkeeping)
 	if !strings.HasPrefix(text, `{"format":"flexd organisation","version":1,`) || !strings.HasSuffix(text, " tables\n") {
@@ -48,6 +49,7 @@ func TestImport_Money(t *testing.T) {
 				url = storetest.Postgres(t)
 				t.Setenv("FLEXD_KEY_FILE", strings.TrimPrefix(home.url, "sqlite:")+".key")
 			}
+
 			away := &bookkeeping{T: t, url: url}
 			if out := away.run(exitDone, "import", file, "--preview"); !strings.Contains(out, "seeded can be taken in") {
 				t.Errorf("a preview says %s", out)
@@ -60,12 +62,14 @@ func TestImport_Money(t *testing.T) {
 			if out := away.run(exitFailed, "import", file); !strings.Contains(out, "is here already") {
 				t.Errorf("a second time: %s", out)
 			}
+
 			if out := away.run(exitDone, "verify"); !strings.Contains(out, "laws hold") {
 				t.Error(out)
 			}
 			if got := money(away); got != before {
 				t.Errorf("the money is\n%s\nand was\n%s", got, before)
 			}
+
 			if got := export(away); !strings.HasPrefix(got, text) {
 				t.Error("the file is another when it comes back")
 			}

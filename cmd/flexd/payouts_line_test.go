@@ -19,6 +19,7 @@ func TestPayouts_CommandLine(t *testing.T) {
 		}
 		return path
 	}
+
 	weights := write("valacdos.txt", "089000 089999 MOD10    0    0    0    0    0    0    7    1    3    7    1    3    7    1\n")
 	substitutes := write("scsubtab.txt", "938173 938017\n")
 	wrong := write("wrong.txt", "089000 089999 MOD97    0    0    0    0    0    0    7    1    3    7    1    3    7    1\n")
@@ -26,6 +27,7 @@ func TestPayouts_CommandLine(t *testing.T) {
 	document := write("other.xml", "<Document><X/></Document>")
 	own := write("own.csv", "withdrawal_id,status\n")
 	file := filepath.Join(dir, "payments.txt")
+
 	for _, step := range []struct {
 		line string
 		code int
@@ -59,6 +61,7 @@ func TestPayouts_CommandLine(t *testing.T) {
 		if code != step.code || !strings.Contains(strings.Join(strings.Fields(said), " "), step.want) {
 			t.Errorf("flexd %s: %d, want %d with %q:\n%s", step.line, code, step.code, step.want, said)
 		}
+
 		if _, err := os.Stat(file); err == nil && code != exitDone {
 			t.Errorf("flexd %s left a file", step.line)
 		}

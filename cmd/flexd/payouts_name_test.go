@@ -20,6 +20,7 @@ func TestPayoutsName(t *testing.T) {
 	if out := b.run(2, "payouts", "hook", "http://payee.example.com", "--secret-file", secret); !strings.Contains(out, "https://") {
 		t.Errorf("plain HTTP: %s", out)
 	}
+
 	b.run(0, "payouts", "hook", "https://payee.example.com/check", "--secret-file", secret)
 	if out := b.run(0, "payouts", "check"); out != "" {
 		t.Errorf("nothing waits: %s", out)

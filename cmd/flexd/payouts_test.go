@@ -16,6 +16,7 @@ func TestReadResults(t *testing.T) {
 	if err != nil || len(got) != 2 || got[0].ID.String() != id || got[0].Status != ledger.Failed || got[0].Note != "no, thanks" || got[1].ID != got[0].ID {
 		t.Errorf("%+v %v", got, err)
 	}
+
 	// As a spreadsheet saves it, with a mark at its beginning.
 	got, err = readResults(strings.NewReader("\ufeffWithdrawal_ID,attempt,status\n" + id + ", 2, posted\n" + id + ",,posted\n"))
 	if err != nil || len(got) != 2 || got[0].ID.String() != id || got[0].Status != ledger.Posted || got[0].Attempt != 2 || got[1].Attempt != 0 {
@@ -58,11 +59,13 @@ func TestSettings(t *testing.T) {
 		if s.name == "counterparty" || slices.Contains([]string{"payer_name", "payer_address", "payer_contact", "page_name"}, s.name) { // they take any text of one line
 			wrong = []string{"two\nlines", strings.Repeat("x", books.TextMax+1)}
 		}
+
 		for _, nonsense := range wrong {
 			if err := s.set(&blankSettings, nonsense); err == nil {
 				t.Errorf("%s takes %q", s.name, nonsense)
 			}
 		}
+
 		good := goodSettings[s.name]
 		if good == "" {
 			good = "1"

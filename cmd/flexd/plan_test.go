@@ -20,6 +20,7 @@ func ask(t *testing.T, in string) (out []map[string]any) {
 	if err := planLines(t.Context(), strings.NewReader(in), &b, 2, true); err != nil {
 		t.Fatal(err)
 	}
+
 	for line := range strings.Lines(b.String()) {
 		var v map[string]any
 		if err := json.Unmarshal([]byte(line), &v); err != nil {
@@ -35,6 +36,7 @@ func TestPlan_ABadLineDoesNotStopTheRest(t *testing.T) {
 	if len(out) != 5 {
 		t.Fatalf("%d lines out", len(out))
 	}
+
 	for i, want := range []struct {
 		id any
 		ok bool
@@ -63,6 +65,7 @@ func TestPlan_LineLimit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads 128 MiB")
 	}
+
 	line := fmt.Sprintf(simple, "a")
 	for _, c := range []struct {
 		length  int
@@ -84,6 +87,7 @@ func TestPlan_Check(t *testing.T) {
 	if err := planLines(t.Context(), strings.NewReader(line), &answers, 1, true); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, c := range []struct {
 		name, answers, says string
 		holds               bool

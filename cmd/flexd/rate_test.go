@@ -64,6 +64,7 @@ func TestRate(t *testing.T) {
 		if code != step.code {
 			t.Errorf("%s: %d %s", line, code, said)
 		}
+
 		for _, want := range step.want {
 			if !strings.Contains(said, want) {
 				t.Errorf("%s: no %s in %s", line, want, said)
@@ -142,6 +143,7 @@ func TestRate_ResetHeat(t *testing.T) {
 	if code, said := flexd("rate show " + tank.String()); code != exitDone || !strings.Contains(said, "drawn and lost in a day") {
 		t.Errorf("%d %s", code, said)
 	}
+
 	battery := seed.Asset(seed.Site(flex.FullScheduleMethod), flex.Battery, 3000)
 	if code, said := flexd("rate show " + battery.String()); code != exitFailed || !strings.Contains(said, "is a battery, of which no charging rate is learned") {
 		t.Errorf("a battery: %d %s", code, said)

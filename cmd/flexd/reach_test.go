@@ -20,6 +20,7 @@ func TestReach_Flag(t *testing.T) {
 		{"--allow=false", "true", 0, 0, ""}, {"--allow", "", len(egress.Private), 0, "word"},
 	} {
 		t.Setenv("REACH_TEST", c.env)
+
 		var flags struct {
 			Allow reach  `env:"REACH_TEST"`
 			Rest  string `arg:"" optional:""`
@@ -28,6 +29,7 @@ func TestReach_Flag(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		var args []string
 		for _, a := range []string{c.args, c.rest} {
 			if a != "" {
@@ -39,6 +41,7 @@ func TestReach_Flag(t *testing.T) {
 			t.Errorf("%q, %q: %+v, %v", c.args, c.env, flags, err)
 		}
 	}
+
 	var flags struct{ Allow reach }
 	p, _ := kong.New(&flags)
 	if _, err := p.Parse([]string{"--allow=10.1.0.0/99"}); err == nil {

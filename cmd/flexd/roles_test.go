@@ -17,6 +17,7 @@ func TestPricesRoles(t *testing.T) {
 	if _, err := h.DB.AddOrg(t.Context(), "acme"); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, source := range []string{"nordpool-n2ex", "agreed", "retail:agile"} {
 		text := "start,price_gbp_per_mwh\n2026-04-14T22:00:00Z,81.5\n"
 		if err := (&pricesImport{store: at, File: "-", Source: source}).Run(t.Context(), console{in: strings.NewReader(text), out: io.Discard, err: io.Discard}); err != nil {
@@ -41,6 +42,7 @@ func TestPricesRoles(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		err := (&pricesRoles{store: at, Name: "acme", Values: c.values}).Run(t.Context(), console{out: &out, err: io.Discard})
+
 		if c.refused != "" {
 			if err == nil || !strings.Contains(err.Error(), c.refused) {
 				t.Errorf("%v: %v, want %s", c.values, err, c.refused)
@@ -50,6 +52,7 @@ func TestPricesRoles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, want := range c.want {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%v: %s lacks %q", c.values, out.String(), want)

@@ -37,12 +37,14 @@ func TestSettleBaselineError_File(t *testing.T) {
 		}
 		return file
 	}
+
 	var home strings.Builder
 	home.WriteString("start,load_kwh\n")
 	first := time.Date(2025, 11, 3, 0, 0, 0, 0, time.UTC) // a Monday
 	for i := range 48 * 24 {
 		fmt.Fprintf(&home, "%s,0.2\n", first.Add(time.Duration(i)*flex.HalfHour).Format(time.RFC3339))
 	}
+
 	readings := write("home.csv", home.String())
 	stays := write("stays.csv", "plugged_in,plugged_out,energy_kwh,power_kw\n2025-11-26T16:00:00Z,2025-11-27T07:00:00Z,3.5,7\n")
 	out, err := baselineErrors(t, settleBaseline{Readings: readings, Sessions: stays, From: "2025-11-26"})
@@ -82,6 +84,7 @@ func TestSettleBaselineError_Org(t *testing.T) {
 	defer h.Close()
 	seed := storetest.NewSeed(t, h.DB, at.Database)
 	asset := seed.Asset(seed.Site(), flex.Charger, 7400)
+
 	day := flex.DayAt(time.Now()).Add(-1)
 	seed.Consent(day.Add(-70).Start())
 	if settle.ClockChange(day) {
@@ -90,10 +93,12 @@ func TestSettleBaselineError_Org(t *testing.T) {
 	read := func(p flex.Period, label flex.Label, kwh float64) flex.Reading {
 		return flex.Reading{AssetID: asset, Span: p.Span(), Label: label, Value: flex.Micro(kwh * 1e6)}
 	}
+
 	in, out := day.Period(33).Start(), day.Period(36).End()
 	err = h.DB.Write(t.Context(), seed.Org, func(tx *records.Tx) error {
 		rs := []flex.Reading{read(day.Period(33), flex.ChargerEnergy, 3.5), read(day.Period(34), flex.ChargerEnergy, 0),
 			read(day.Period(35), flex.ChargerEnergy, 0), read(day.Period(36), flex.ChargerEnergy, 0)}
+
 		for back := range 61 {
 			for n := 33; n <= 34; n++ {
 				kwh := 0.2
@@ -103,11 +108,13 @@ func TestSettleBaselineError_Org(t *testing.T) {
 				rs = append(rs, read(day.Add(-back).Period(n), flex.ProvisionalConsumption, kwh))
 			}
 		}
+
 		return tx.PutReadings(t.Context(), rs)
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	seed.Exec(`INSERT INTO session (id, org_id, asset_id, site_id, number, plugged_in_at, plugged_out_at, generation)
 		SELECT id, org_id, id, site_id, 1, $1, $2, 0 FROM asset`, in.UnixMicro(), out.UnixMicro())
 	seed.QueueEnded()
@@ -119,6 +126,7 @@ func TestSettleBaselineError_Org(t *testing.T) {
 	if !strings.Contains(text, "mean 1 2 1950 +1750.0") || !strings.Contains(text, "nominated 1 2 1950 +0.0") {
 		t.Errorf("printed\n%s", text)
 	}
+
 	seed.Events(day, 36, 36)
 	if text, err = baselineErrors(t, settleBaseline{ofOrg: ofOrg{store: at, Org: "seeded"}, From: day.String(), To: day.String()}); err != nil || !strings.Contains(text, "mean 0") {
 		t.Errorf("a day of an event counts: %v\n%s", err, text)

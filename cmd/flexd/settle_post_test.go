@@ -26,6 +26,7 @@ func newRepairStory(t *testing.T) *repairStory {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { h.Close() })
 	s := &repairStory{bookkeeping: b, seed: storetest.NewSeed(t, h.DB, b.url)}
 	s.site = s.seed.Site()
@@ -34,6 +35,7 @@ func newRepairStory(t *testing.T) *repairStory {
 	today := flex.DayAt(time.Now())
 	b.last = flex.Day{Year: today.Year, Month: today.Month, Dom: 1}.Add(-1)
 	s.event = b.last.Add(-3)
+
 	err = h.DB.Write(t.Context(), s.seed.Org, func(tx *records.Tx) error {
 		for name, value := range map[string]string{"user_share": "1", "certainty": "0", "credit_pence_per_kwh": "0"} {
 			if err := tx.PutTerm(t.Context(), flex.Term{Name: name, Value: value}); err != nil {
@@ -42,6 +44,7 @@ func newRepairStory(t *testing.T) *repairStory {
 		}
 		var rs []flex.Reading
 		rs = append(rs, flex.Reading{AssetID: asset, Span: s.event.Period(36).Span(), Label: flex.ChargerEnergy, Value: 5_000_000})
+
 		for back := 1; back <= 40; back++ {
 			for n := 34; n <= 38; n++ { // the event's day may be one of a clock change
 				rs = append(rs, flex.Reading{AssetID: asset, Span: s.event.Add(-back).Period(n).Span(), Label: flex.ChargerEnergy, Value: 9_000_000})
@@ -52,6 +55,7 @@ func newRepairStory(t *testing.T) *repairStory {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	err = h.DB.WriteAll(t.Context(), func(all *records.All) error {
 		p := flex.PricedPeriod{Period: s.event.Period(36), Price: flex.FromGBPPerMWh(100), Known: true}
 		_, err := all.AddPublication(t.Context(), records.Publication{Source: "test", PublishedAt: s.event.Start(), Span: p.Period.Span()}, []flex.PricedPeriod{p})
@@ -60,6 +64,7 @@ func newRepairStory(t *testing.T) *repairStory {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	s.seed.Events(s.event, 36, 36)
 	s.seed.Exec(`UPDATE flex_event SET meant = '-11000', nominated = '11000', look_at = 0`)
 	if _, err := h.Reward.SettleEvents(t.Context()); err != nil {
@@ -101,6 +106,7 @@ func TestSettleAgain_Post(t *testing.T) {
 	if out := s.run(0, append(again, "--post")...); !posted.MatchString(out) {
 		t.Errorf("posted: %s", out)
 	}
+
 	today := flex.DayAt(time.Now()).String()
 	want := first + ", flex period top-up 10 on " + today + " about " + s.event.String()
 	if got := s.credits(); got != want {
@@ -118,6 +124,7 @@ func TestSettleAgain_Post(t *testing.T) {
 	if now := s.run(0, "books", "balance", "seeded", "--as-of", s.last.String()); now != closed {
 		t.Errorf("the closed month was\n%s\nand is\n%s", closed, now)
 	}
+
 	if now := s.run(0, "books", "months", "seeded", "--json"); now != months {
 		t.Errorf("the closed months were\n%s\nand are\n%s", months, now)
 	}

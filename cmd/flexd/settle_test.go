@@ -25,6 +25,7 @@ func TestSettle(t *testing.T) {
 	seed := storetest.NewSeed(t, h.DB, at.Database)
 	site := seed.Site()
 	asset := seed.Asset(site, flex.Charger, 0)
+
 	seed.Consent(time.UnixMicro(1))
 	day := flex.DayAt(time.Now()).Add(-3)
 	put := func(value flex.Micro) {
@@ -36,6 +37,7 @@ func TestSettle(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	err = h.DB.WriteAll(t.Context(), func(all *records.All) error {
 		p := flex.PricedPeriod{Period: day.Period(36), Price: flex.FromGBPPerMWh(100), Known: true}
 		_, err := all.AddPublication(t.Context(), records.Publication{Source: "test", PublishedAt: day.Start(), Span: p.Period.Span()}, []flex.PricedPeriod{p})
@@ -44,6 +46,7 @@ func TestSettle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	seed.Readings(day.Add(-60).Period(1), 60*48)
 	seed.Events(day, 36, 36)
 	put(1e6)
@@ -52,6 +55,7 @@ func TestSettle(t *testing.T) {
 	of := ofOrg{store: at, Org: "seeded"}
 	var out bytes.Buffer
 	c := console{out: &out, err: io.Discard}
+
 	run := regexp.MustCompile(`run     ([0-9a-f-]{36})\nevents  1\n`)
 	again := func(known time.Time) (id flex.RunID) {
 		t.Helper()
@@ -59,6 +63,7 @@ func TestSettle(t *testing.T) {
 		if err := (&settleAgain{ofOrg: of, From: day.String(), To: day.String(), Site: site.String(), KnownAt: known}).Run(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
+
 		found := run.FindStringSubmatch(out.String())
 		if found == nil {
 			t.Fatalf("settled again: %s", out.String())
@@ -68,6 +73,7 @@ func TestSettle(t *testing.T) {
 		}
 		return id
 	}
+
 	then, now := again(known), again(time.Time{})
 	diff := func(a, b flex.RunID, want ...string) {
 		t.Helper()
@@ -75,12 +81,14 @@ func TestSettle(t *testing.T) {
 		if err := (&settleDiff{ofOrg: of, Before: a, After: b}).Run(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
+
 		for _, w := range want {
 			if !strings.Contains(out.String(), w) {
 				t.Errorf("the difference is %s, want %s", out.String(), w)
 			}
 		}
 	}
+
 	diff(then, now, "period 36")
 	diff(now, now, "The two runs say the same.")
 	out.Reset()

@@ -23,6 +23,7 @@ func TestSingleSignOn_Flags(t *testing.T) {
 		"--sso-issuer":       func(s *singleSignOn) { s.Issuer = "" },
 	} {
 		s := right
+
 		change(&s)
 		if _, err := s.read(base, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

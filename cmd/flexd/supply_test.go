@@ -91,6 +91,7 @@ func TestSupply_Phases(t *testing.T) {
 		{"7.4 --phases 0", 0, 1, "7.4 kW, phases by its power, from now on"},
 	} {
 		s.run(0, append([]string{"supply", "power", asset.String()}, strings.Fields(c.args)...)...)
+
 		err := h.DB.Read(t.Context(), s.seed.Org, func(tx *records.Tx) error {
 			a, err := tx.Asset(t.Context(), asset)
 			if least := flex.PhasesOf(a.Phases, a.Power); a.Phases != c.kept || least != c.least {
@@ -130,6 +131,7 @@ func TestSupply_Phase(t *testing.T) {
 		{"7.4 --phase unknown", 0, "7.4 kW, phase unknown, from now on"},
 	} {
 		s.run(0, append([]string{"supply", "power", asset.String()}, strings.Fields(c.args)...)...)
+
 		err := h.DB.Read(t.Context(), s.seed.Org, func(tx *records.Tx) error {
 			a, err := tx.Asset(t.Context(), asset)
 			if a.Phase != c.kept {

@@ -82,6 +82,7 @@ func TestLogin(t *testing.T) {
 		d.login("chosen", made, "a", flex.Unauthorized)
 		d.login("made", "correct horse", "a", flex.Unauthorized)
 		d.login("nobody", made, "a", flex.Unauthorized)
+
 		d.login("", "", "a", flex.Unauthorized)
 		d.login("made", flex.Secret(strings.Repeat("x", access.MaxSecret+1)), "a", flex.Unauthorized)
 		_, unknown := d.Login(t.Context(), "nobody", made, "a")

@@ -19,6 +19,7 @@ func TestConfirmOperatorPasskey_Audit(t *testing.T) {
 		if err != nil {
 			d.Fatal(err)
 		}
+
 		err = d.ConfirmOperatorPasskey(d.Context(), login.Token, "http://localhost", "{}", "192.0.2.1")
 		if flex.KindOf(err) != flex.Unauthorized {
 			d.Errorf("confirmed: %v", err)

@@ -154,9 +154,11 @@ func TestOffset(t *testing.T) {
 func TestRank(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	minute := func(n int) time.Time { return noon.Truncate(time.Hour).Add(time.Duration(n) * time.Minute) }
+
 	for range 2000 {
 		var orders []Order
 		events := make([]*flex.ADRObject, 1+draw.IntN(5))
+
 		for i := range events {
 			events[i] = &flex.ADRObject{ID: flex.ADRObjectID{15: byte(i + 1)}, CreatedAt: minute(i)}
 			from := draw.IntN(50)
@@ -181,6 +183,7 @@ func TestRank(t *testing.T) {
 					best = o
 				}
 			}
+
 			var got []flex.Watts
 			for _, o := range ranked {
 				if o.Direction == way && o.Contains(minute(m)) && o.Outrank == "" {
@@ -191,6 +194,7 @@ func TestRank(t *testing.T) {
 				t.Fatalf("minute %d: %v, want %+v", m, got, best)
 			}
 		}
+
 		for _, e := range events {
 			found := false
 			for _, o := range ranked {
@@ -229,6 +233,7 @@ func TestReport(t *testing.T) {
 	if _, err := reportRule.take("body", read); err != nil {
 		t.Error(err)
 	}
+
 	for _, want := range []string{`{"type":"DELTA_USAGE","values":[-8]}`, `"PT60M"`, `{"type":"FLEXD_STATE","values":["refused"]}`, `["it has no end"]`} {
 		if !strings.Contains(string(written), want) {
 			t.Errorf("no %s in %s", want, written)

@@ -18,6 +18,7 @@ func (h *fixture) fire(db *store.DB, org flex.OrgID, kind string) (id string) {
 		if err != nil {
 			return err
 		}
+
 		id = a.ID.String()
 		_, err = all.FireAlert(h.Context(), a)
 		return err
@@ -68,11 +69,13 @@ func TestAlerts_Answered(t *testing.T) {
 			if err == nil {
 				acts, err = all.Acts(t.Context(), store.ActFilter{Limit: 20})
 			}
+
 			return err
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		noted := 0
 		for _, a := range acts {
 			if a.Who == "credential acme" && a.Subject == mine && a.Act == "acknowledge alert" {

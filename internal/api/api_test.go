@@ -90,6 +90,7 @@ func (h *fixture) ask(method, path, body string, header ...string) reply {
 	if err != nil {
 		h.Fatal(err)
 	}
+
 	req.Header.Set("Authorization", "Bearer "+h.token)
 	for _, line := range header {
 		name, value, _ := strings.Cut(line, ":")
@@ -98,6 +99,7 @@ func (h *fixture) ask(method, path, body string, header ...string) reply {
 			req.Header.Set(name, value)
 		}
 	}
+
 	res, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {
 		h.Fatal(err)
@@ -107,6 +109,7 @@ func (h *fixture) ask(method, path, body string, header ...string) reply {
 	if err != nil {
 		h.Fatal(err)
 	}
+
 	answer := reply{res, string(b)}
 	if plain, _, _ := strings.Cut(path, "?"); res.Header.Get("Content-Encoding") == "" && method != "HEAD" {
 		conforms(h.T, method, plain, answer)
@@ -130,6 +133,7 @@ func (h *fixture) want(method, path, body string, status int, answer string, hea
 		}
 		said = beside.ReplaceAllString(said, "}")
 	}
+
 	if r.StatusCode != status || answer != "" && said != answer && r.body != answer {
 		h.Errorf("%s %s: %d %s\nwant %d %s", method, path, r.StatusCode, r.body, status, answer)
 	}
@@ -143,6 +147,7 @@ func TestRefusals(t *testing.T) {
 		if r.Header.Get("WWW-Authenticate") != "Bearer" {
 			t.Errorf("401 with WWW-Authenticate %q", r.Header.Get("WWW-Authenticate"))
 		}
+
 		for _, token := range []string{"Basic YTpi", "Bearer", "Bearer x", "Bearer flexd_" + strings.Repeat("A", 43), "Bearer " + h.token + "x"} {
 			r := h.want("GET", "/auth/users/me/", "", 401, "", "Authorization: "+token)
 			if !strings.HasPrefix(r.Header.Get("WWW-Authenticate"), `Bearer error="invalid_token"`) || r.Header.Get("Request-Id") == "" {
@@ -154,12 +159,14 @@ func TestRefusals(t *testing.T) {
 		if r := h.want("PUT", "/entities/asset", "", 405, `{"detail":"Method Not Allowed"}`); r.Header.Get("Allow") != "GET, HEAD, POST" {
 			t.Errorf("Allow: %s", r.Header.Get("Allow"))
 		}
+
 		h.want("BREW", "/entities/asset", "", 405, `{"detail":"Method Not Allowed"}`)
 		h.want("BREW", "/nowhere", "", 404, `{"detail":"Not Found"}`)
 		h.want("BREW", "/entities/asset/", "", 307, "")
 		if r := h.want("GET", "/auth/users/me?a=b", "", 307, ""); r.Header.Get("Location") != "/auth/users/me/?a=b" {
 			t.Errorf("Location: %s", r.Header.Get("Location"))
 		}
+
 		if r := h.want("POST", "/entities/site/", "", 307, ""); r.Header.Get("Location") != "/entities/site" {
 			t.Errorf("Location: %s", r.Header.Get("Location"))
 		}
@@ -178,6 +185,7 @@ func TestLogin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		const asForm = "Content-Type: application/x-www-form-urlencoded"
 		form := func(kv ...string) string {
 			v := url.Values{}
@@ -186,6 +194,7 @@ func TestLogin(t *testing.T) {
 			}
 			return v.Encode()
 		}
+
 		r := h.want("POST", "/auth/token-form", form("username", "other", "password", password.Reveal(), "scope", "x"), 200, "", asForm, "Authorization:")
 		if r.Header.Get("Cache-Control") != "no-store" || !strings.Contains(r.body, `"token_type":"bearer","expires_in":3600`) {
 			t.Errorf("%v %s", r.Header, r.body)

@@ -37,6 +37,7 @@ func TestBatteries(t *testing.T) {
 		seed := storetest.NewSeed(t, db, url)
 		site, free := seed.Site(flex.FullScheduleMethod), seed.Site()
 		battery, charger, other := seed.Asset(site, flex.Battery, 3000), seed.Asset(site, flex.Charger, 7400), seed.Asset(free, flex.Battery, 3000)
+
 		for _, table := range []string{"site", "asset", "dispatch_method"} {
 			seed.Exec(`UPDATE ` + table + ` SET org_id = ` + "(SELECT id FROM org WHERE name = 'Acme')")
 		}
@@ -76,6 +77,7 @@ func TestBatteries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if got, want := steps(t, h.ask("GET", schedule(battery), "").body), "10:00 charge_max false, 10:30 discharge_max false, "+
 			"11:00 avoid_export false, 11:30 avoid_import false, 13:00 avoid_import true, 13:30 avoid_export true"; got != want {
 			t.Errorf("told %s\nwant %s", got, want)

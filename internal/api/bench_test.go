@@ -45,6 +45,7 @@ func newFleet(b *testing.B, sites int) *fleet {
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	f := &fleet{B: b, token: t.Token.Reveal(), username: "acme", secret: secret.Reveal(), access: s.Access}
 	err = db.Write(b.Context(), o.ID, func(tx *store.Tx) error {
 		for i := range sites {
@@ -52,6 +53,7 @@ func newFleet(b *testing.B, sites int) *fleet {
 			if err := tx.AddSite(b.Context(), &site, fmt.Sprint(i)); err != nil {
 				return err
 			}
+
 			asset := flex.Asset{SiteID: site.ID, ExternalID: fmt.Sprint(i), Type: flex.Charger, Power: new(flex.Watts(7400))}
 			if err := tx.AddAsset(b.Context(), &asset); err != nil {
 				return err
@@ -61,11 +63,13 @@ func newFleet(b *testing.B, sites int) *fleet {
 			}
 			f.sites, f.assets = append(f.sites, site), append(f.assets, asset)
 		}
+
 		return nil
 	})
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
@@ -100,11 +104,13 @@ func (f *fleet) send(connections, n int, path func(i int) string) []time.Duratio
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	times := make([][]time.Duration, connections)
+
 	for k := range connections {
 		wg.Go(func() {
 			c := f.dial()
 			defer c.Close()
 			in := bufio.NewReaderSize(c, 64<<10)
+
 			for i := int(next.Add(1)); i <= n; i = int(next.Add(1)) {
 				start := time.Now()
 				fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", path(i), f.token)
@@ -116,6 +122,7 @@ func (f *fleet) send(connections, n int, path func(i int) string) []time.Duratio
 			}
 		})
 	}
+
 	wg.Wait()
 	return slices.Concat(times...)
 }
@@ -149,12 +156,14 @@ func skipAnswer(in *bufio.Reader) error {
 	if err != nil || !strings.HasPrefix(status, "HTTP/1.1 200") {
 		return fmt.Errorf("%q %w", status, err)
 	}
+
 	length := 0
 	for {
 		line, err := in.ReadSlice('\n')
 		if err != nil {
 			return err
 		}
+
 		if len(line) == 2 {
 			_, err := in.Discard(length)
 			return err
@@ -199,6 +208,7 @@ func BenchmarkGetAsset_Logins(b *testing.B) {
 				}
 				f.username, f.secret = "person", "correct horse battery"
 			}
+
 			const turn = 2000 // requests
 			path := func(i int) string { return "/entities/asset/" + f.assets[i*7919%len(f.assets)].ID.String() }
 			var alone, beside []time.Duration
@@ -207,6 +217,7 @@ func BenchmarkGetAsset_Logins(b *testing.B) {
 			f.send(2, turn, path)
 			f.logInOnce(&logins)
 			b.ResetTimer()
+
 			for left := b.N; left > 0; left -= turn {
 				alone = append(alone, f.send(2, turn, path)...)
 				stop := f.logIn(100, &logins)
@@ -215,6 +226,7 @@ func BenchmarkGetAsset_Logins(b *testing.B) {
 				stop()
 				besides += time.Since(began)
 			}
+
 			b.StopTimer()
 			quiet, busy := p99(alone), p99(beside)
 			b.ReportMetric(quiet, "p99-alone-µs")
@@ -232,6 +244,7 @@ func (f *fleet) logIn(rate int, done *atomic.Int64) (stop func()) {
 	wg.Go(func() {
 		tick := time.NewTicker(time.Second / time.Duration(rate))
 		defer tick.Stop()
+
 		for {
 			select {
 			case <-end:
@@ -241,6 +254,7 @@ func (f *fleet) logIn(rate int, done *atomic.Int64) (stop func()) {
 			}
 		}
 	})
+
 	return func() {
 		close(end)
 		wg.Wait()

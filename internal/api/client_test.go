@@ -21,6 +21,7 @@ func TestOAuthClient(t *testing.T) {
 				t.Errorf("%s %q: %v", name, id, err)
 				continue
 			}
+
 			if token.Type() != "Bearer" || token.Expiry.IsZero() || !token.Valid() {
 				t.Errorf("%s: %+v", name, token)
 			}
@@ -41,6 +42,7 @@ func TestPublishedCollection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	asked := 0
 	for pattern, item := range docs["the published"].Paths.Map() {
 		for method := range item.Operations() {
@@ -53,6 +55,7 @@ func TestPublishedCollection(t *testing.T) {
 			asked++
 		}
 	}
+
 	if asked != 55 {
 		t.Errorf("%d operations, the description has 55", asked)
 	}

@@ -30,11 +30,13 @@ func TestComponentToken(t *testing.T) {
 		if again, _ := h.component("user-1"); again != site {
 			t.Errorf("the same user has the ids %s and %s", site, again)
 		}
+
 		h.want("GET", "/entities/site/"+site, "", 200, "", own)
 		h.want("GET", "/entities/asset/"+mine, "", 200, "", own)
 		h.want("GET", "/entities/asset/external-id/mine", "", 200, "", own)
 		h.want("POST", "/entities/asset/"+mine+"/event/plug-out", "", 200, "null", own)
 		h.want("GET", "/auth/users/me/", "", 200, `{"username":"acme","roles":["entity_read","entity_write"]}`, own)
+
 		for _, c := range []struct {
 			method, path string
 			status       int
@@ -61,6 +63,7 @@ func TestComponentToken(t *testing.T) {
 				t.Errorf("%s %s: %s", c.method, c.path, r.body)
 			}
 		}
+
 		form := func(kv ...string) string {
 			v := url.Values{"external_user_id": {"user-3"}, "allowed_origin": {"https://app.example.com"}}
 			for i := 0; i < len(kv); i += 2 {
@@ -68,6 +71,7 @@ func TestComponentToken(t *testing.T) {
 			}
 			return v.Encode()
 		}
+
 		h.want("POST", "/auth/component-token", form(), 422, "", asForm)
 		h.want("POST", "/auth/component-token", form("gave_boundary_meter_consent_at", "2026-01-15T10:30:00"), 422, "", asForm)
 		h.want("POST", "/auth/component-token", form("gave_boundary_meter_consent_at", "2026-01-15T10:30:00Z", "user_email", "x"), 422, "", asForm)
@@ -89,12 +93,14 @@ func TestComponentToken_Origin(t *testing.T) {
 		if r := h.want("GET", at, "", 200, "", own, "Origin: https://app.example.com"); allowed(r) != "https://app.example.com" || r.Header.Get("Vary") == "" {
 			t.Errorf("%v", r.Header)
 		}
+
 		if r := h.want("GET", at, "", 403, "", own, "Origin: https://evil.example.com"); allowed(r) != "" {
 			t.Errorf("%v", r.Header)
 		}
 		if r := h.want("GET", at, "", 200, "", "Origin: https://app.example.com"); allowed(r) != "" {
 			t.Errorf("an organisation's token in a browser: %v", r.Header)
 		}
+
 		// A page reads that its token is none any more, of an origin that living tokens have.
 		const gone = "Authorization: Bearer flx_gone"
 		if r := h.want("GET", at, "", 401, "", gone, "Origin: https://app.example.com"); allowed(r) != "https://app.example.com" {
@@ -113,6 +119,7 @@ func TestComponentToken_Origin(t *testing.T) {
 		if r := ask(at, "https://app.example.com", "GET", 204); allowed(r) != "https://app.example.com" || r.Header.Get("Access-Control-Allow-Methods") != "GET" {
 			t.Errorf("%v", r.Header)
 		}
+
 		ask(at, "https://evil.example.com", "GET", 403)
 		ask(at, "https://app.example.com/", "GET", 403)
 		ask(at, "https://\xff", "GET", 403)

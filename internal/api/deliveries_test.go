@@ -36,6 +36,7 @@ func (b *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for n, err := r.Body.Read(buf); n > 0 || err == nil; n, err = r.Body.Read(buf) {
 		body.Write(buf[:n])
 	}
+
 	id, err := client.VerifyWebhook(b.secret, r.Header, []byte(body.String()), time.Now())
 	if err != nil {
 		b.fails = append(b.fails, err.Error())
@@ -59,6 +60,7 @@ func (b *inbox) await(t *testing.T, n int) []string {
 		if len(got) >= n {
 			return got
 		}
+
 		if time.Now().After(end) {
 			t.Fatalf("%d pushes came, want %d", len(got), n)
 		}
@@ -138,6 +140,7 @@ func TestDeliveries(t *testing.T) {
 			get(t, r.body, "url") != url+"/chargers/charger-001" || get(t, r.body, "attempts", 0, "status_code") != 200.0 {
 			t.Errorf("delivery: %s", r.body)
 		}
+
 		r = h.want("GET", "/deliveries?limit=1", "", 200, "")
 		if get(t, r.body, "deliveries", 0, "id") != id || get(t, r.body, "next") != id {
 			t.Errorf("list: %s", r.body)
@@ -146,6 +149,7 @@ func TestDeliveries(t *testing.T) {
 		if get(t, r.body, "deliveries", 0, "kind") != "test" || strings.Contains(r.body, "next") {
 			t.Errorf("list: %s", r.body)
 		}
+
 		h.want("GET", "/deliveries?asset_id="+asset+"&status=rejected", "", 200, `{"deliveries":[]}`)
 		h.want("POST", "/deliveries/"+id+"/replay", "", 200, "")
 		if got := in.await(t, 3); got[2] != id {

@@ -110,6 +110,7 @@ func TestDischargeProperties_Older(t *testing.T) {
 				`{"discharge_power_kw":5,"reserve_pct":20}`, `{"discharge_power_kw":0}`, `{"discharge_power_kw":6}`},
 		} {
 			t.Log(name)
+
 			seed.Exec(`UPDATE asset SET capacity_wh = $2, discharge = $3 WHERE id = $1`, car.ID.Bytes(), c.capacity, c.kept)
 			patch(422, c.bad)
 			patch(200, c.again)

@@ -25,6 +25,7 @@ func TestDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if doc.Paths.Len() < 55 || strings.Index(r.body, `"openapi":"3.1.0"`) != 1 {
 		t.Errorf("%d paths, begins %.100s", doc.Paths.Len(), r.body)
 	}
@@ -32,6 +33,7 @@ func TestDocs(t *testing.T) {
 	if !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") || r.Header.Get("Content-Security-Policy") == "" {
 		t.Errorf("%v", r.Header)
 	}
+
 	links := regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(r.body, -1)
 	if len(links) < 4 {
 		t.Errorf("links: %v", links)
@@ -39,6 +41,7 @@ func TestDocs(t *testing.T) {
 	if n := strings.Count(r.body, " /"); n < 100 || !strings.Contains(r.body, "<h3 id=\"post-entitiessiteonboard\"><code>POST /entities/site/onboard</code></h3>") {
 		t.Errorf("the reference has few operations: %d", n)
 	}
+
 	anchors := map[string]bool{}
 	for _, m := range regexp.MustCompile(`<h[1-3] id="([^"]*)"`).FindAllStringSubmatch(r.body, -1) {
 		if anchors[m[1]] {
@@ -46,12 +49,14 @@ func TestDocs(t *testing.T) {
 		}
 		anchors[m[1]] = true
 	}
+
 	for id := range anchors {
 		operation := strings.HasPrefix(id, "post-") || strings.HasPrefix(id, "get-") || strings.HasPrefix(id, "sent-to-you")
 		if operation && !strings.Contains(r.body, `href="#`+id+`"`) {
 			t.Errorf("nothing leads to %s", id)
 		}
 	}
+
 	for _, l := range links {
 		if to, within := strings.CutPrefix(l[1], "#"); within {
 			if to != "page" && !anchors[to] {
@@ -59,6 +64,7 @@ func TestDocs(t *testing.T) {
 			}
 			continue
 		}
+
 		if strings.HasPrefix(l[1], "/console") {
 			continue
 		}
@@ -67,6 +73,7 @@ func TestDocs(t *testing.T) {
 		}
 		h.want("GET", l[1], "", 200, "", "Authorization:")
 	}
+
 	h.want("GET", "/docs/nothing", "", 404, `{"detail":"Not Found"}`)
 	h.want("GET", "/docs/..%2Fopenapi.yaml", "", 404, `{"detail":"Not Found"}`)
 	h.want("GET", "/docs/%2E%2E", "", 404, `{"detail":"Not Found"}`)
@@ -85,6 +92,7 @@ func TestGuides(t *testing.T) {
 		}
 		pages[path] = r.body
 	}
+
 	for path, body := range pages {
 		for _, l := range link.FindAllStringSubmatch(body, -1) {
 			to, anchor, _ := strings.Cut(l[1], "#")
@@ -94,6 +102,7 @@ func TestGuides(t *testing.T) {
 			case to == "":
 				to = path
 			}
+
 			if _, ok := pages[to]; !ok {
 				h.want("GET", to, "", 200, "", "Authorization:")
 			} else if anchor != "" && anchor != "page" && !strings.Contains(pages[to], ` id="`+anchor+`"`) {
@@ -101,6 +110,7 @@ func TestGuides(t *testing.T) {
 			}
 		}
 	}
+
 	for _, l := range regexp.MustCompile(`\]\(([^)]*)\)`).FindAllStringSubmatch(h.want("GET", "/llms.txt", "", 200, "", "Authorization:").body, -1) {
 		h.want("GET", strings.TrimPrefix(l[1], h.url), "", 200, "", "Authorization:")
 	}
@@ -128,9 +138,11 @@ func TestCollection(t *testing.T) {
 			}
 		}
 	}
+
 	if err := json.Unmarshal([]byte(h.want("GET", "/docs/postman.json", "", 200, "", "Accept-Encoding: identity").body), &c); err != nil {
 		t.Fatal(err)
 	}
+
 	if c.Variable[0].Key != "baseUrl" || c.Variable[0].Value != h.url {
 		t.Errorf("the collection calls %v, not %s", c.Variable[0], h.url)
 	}
@@ -147,6 +159,7 @@ func TestCollection(t *testing.T) {
 			}
 		}
 	}
+
 	if calls[0] != "POST /auth/token-form" {
 		t.Errorf("the first request is %s: the others bear its token", calls[0])
 	}
@@ -172,6 +185,7 @@ func TestLargeAnswer(t *testing.T) {
 	if plain.Header.Get("Content-Encoding") != "" || plain.Header.Get("Vary") != "Accept-Encoding" {
 		t.Errorf("%v", plain.Header)
 	}
+
 	zipped := h.ask("GET", "/openapi.json", "", "Accept-Encoding: br, gzip;q=0.5")
 	if zipped.Header.Get("Content-Encoding") != "gzip" || len(zipped.body) > len(plain.body)/3 {
 		t.Errorf("%d bytes of %d: %v", len(zipped.body), len(plain.body), zipped.Header)
@@ -180,6 +194,7 @@ func TestLargeAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if b, err := io.ReadAll(z); err != nil || string(b) != plain.body {
 		t.Errorf("inflates to %d bytes: %v", len(b), err)
 	}
@@ -187,6 +202,7 @@ func TestLargeAnswer(t *testing.T) {
 	if tag == "" || tag != zipped.Header.Get("ETag") {
 		t.Errorf("tags %q and %q", tag, zipped.Header.Get("ETag"))
 	}
+
 	h.want("GET", "/openapi.json", "", 304, "", "If-None-Match: W/\"x\", "+tag)
 	h.want("GET", "/openapi.json", "", 304, "", "If-None-Match: *")
 	h.want("GET", "/openapi.json", "", 200, plain.body, `If-None-Match: "x"`, "Accept-Encoding: identity")
@@ -200,6 +216,7 @@ func TestExamples(t *testing.T) {
 	h := open(t, storetest.Open(t, storetest.SQLite(t), store.Options{}))
 	h.server.PublicURL = "https://flexd.example"
 	doc := h.ask("GET", "/openapi.json", "").body
+
 	for _, path := range []string{"/examples/dispatch-event", "/examples/ocpp-charging-profile"} {
 		want, err := json.Marshal(get(t, doc, "paths", path, "get", "responses", "200", "content", "application/json", "example"))
 		if err != nil {

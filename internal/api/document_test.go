@@ -35,6 +35,7 @@ func operation(doc *openapi3.T, method, path string) (found *openapi3.Operation,
 		if op == nil || len(wanted) != len(parts) {
 			continue
 		}
+
 		fits := true
 		for i, w := range wanted {
 			if strings.HasPrefix(w, "{") && parts[i] != "" {
@@ -43,6 +44,7 @@ func operation(doc *openapi3.T, method, path string) (found *openapi3.Operation,
 				fits = false
 			}
 		}
+
 		if fits && variables < fewest {
 			found, pattern, fewest = op, candidate, variables
 		}
@@ -74,6 +76,7 @@ func conforms(t *testing.T, method, path string, r reply) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for name, doc := range docs {
 		op, pattern := operation(doc, method, path)
 		if op == nil || name == "the published" && departs(path) || r.StatusCode == 405 || r.StatusCode == 307 {
@@ -84,6 +87,7 @@ func conforms(t *testing.T, method, path string, r reply) {
 			provoked.names[fmt.Sprint(method, " ", pattern, " ", r.StatusCode)] = true
 			provoked.Unlock()
 		}
+
 		answer := op.Responses.Status(r.StatusCode)
 		if answer == nil {
 			if name == "ours" {
@@ -91,6 +95,7 @@ func conforms(t *testing.T, method, path string, r reply) {
 			}
 			continue
 		}
+
 		if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.HasPrefix(kind, "text/") {
 			if name == "ours" && answer.Value.Content.Get(kind) == nil {
 				t.Errorf("%s %s: the document has no %d as %s", method, path, r.StatusCode, kind)
@@ -101,6 +106,7 @@ func conforms(t *testing.T, method, path string, r reply) {
 		if content == nil || content.Schema == nil {
 			continue
 		}
+
 		var v any
 		if err := json.Unmarshal([]byte(r.body), &v); err != nil {
 			t.Errorf("%s %s: %d %s is not JSON: %v", method, path, r.StatusCode, r.body, err)

@@ -34,6 +34,7 @@ func (h *fixture) stock() {
 		if err := all.PutMeters(h.Context(), []flex.Meter{hh, flat, shop}); err != nil {
 			return err
 		}
+
 		return all.PutModels(h.Context(), []flex.Model{
 			{Name: "zappi", Type: flex.Charger, CoP11: true, Power: new(flex.Watts(7400))},
 			{Name: "plain", Type: flex.Charger},
@@ -54,6 +55,7 @@ func get(t *testing.T, body string, path ...any) any {
 	if err := json.Unmarshal([]byte(body), &v); err != nil {
 		t.Fatalf("%v in %s", err, body)
 	}
+
 	for _, p := range path {
 		switch p := p.(type) {
 		case string:
@@ -64,6 +66,7 @@ func get(t *testing.T, body string, path ...any) any {
 			if p >= len(l) {
 				t.Fatalf("no %v in %s", path, body)
 			}
+
 			v = l[p]
 		}
 	}
@@ -107,6 +110,7 @@ func TestOnboard_Vector(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		var v struct {
 			Request json.RawMessage
 			Expect  any `json:"expected_response"`
@@ -114,6 +118,7 @@ func TestOnboard_Vector(t *testing.T) {
 		if err := json.Unmarshal(b, &v); err != nil {
 			t.Fatal(err)
 		}
+
 		r := h.want("POST", "/entities/site/onboard", string(v.Request), 200, "")
 		site, asset := text(t, r.body, "site", "site_id"), text(t, r.body, "assets", 0, "asset_id")
 		h.want("POST", "/entities/site/onboard", string(v.Request), 200, fmt.Sprintf(
@@ -194,6 +199,7 @@ func TestEnrolment(t *testing.T) {
 		if got := text(t, r.body, "eligibility", "eligible_propositions"); got != "[limited_pause full_asset_schedule_control]" {
 			t.Errorf("eligible: %s", got)
 		}
+
 		at := func(op string) string { return "/entities/site/" + site + "/" + op }
 		status := func(s string) string { return fmt.Sprintf(`{"site_id":%q,"status":%q}`, site, s) }
 		full, pause := `{"proposition":"full_asset_schedule_control"}`, `{"proposition":"limited_pause"}`
@@ -217,10 +223,12 @@ func TestEnrolment(t *testing.T) {
 		} {
 			h.want("POST", at(step.op), step.body, step.status, step.answer)
 		}
+
 		r = h.want("GET", "/entities/site/"+site, "", 200, "")
 		if got := text(t, r.body, "dispatch_methods"); got != "[full_asset_schedule_control limited_pause]" {
 			t.Errorf("dispatch methods: %s", got)
 		}
+
 		h.want("POST", at("dispatch-deconsent"), `{"dispatch_methods":["limited_pause","vpp_limited_control"]}`, 200, "")
 		h.want("POST", at("enrol"), pause, 422, "")
 		h.want("DELETE", "/entities/site/"+site, "", 400, "")
@@ -271,6 +279,7 @@ func TestEligibility(t *testing.T) {
 		h.stock()
 		const dated = `,"installation_date":"2025-06-15"`
 		model := func(name string) string { return fmt.Sprintf(`,"asset_model":%q`, name) }
+
 		for i, c := range []struct {
 			mpan, more string
 			eligible   bool
@@ -295,6 +304,7 @@ func TestEligibility(t *testing.T) {
 					if name == "" {
 						return all.PutModels(t.Context(), []flex.Model{{Name: "doomed", Type: flex.Charger, CoP11: true}})
 					}
+
 					_, err = all.DropModel(t.Context(), name)
 					return err
 				})
@@ -302,6 +312,7 @@ func TestEligibility(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+
 			drop("")
 			body := strings.Replace(onboarding(c.mpan, fmt.Sprint("asset", i), c.more), "SW1A 2AA", fmt.Sprintf("SW1A %dA%c", i%10, 'A'+i/10), 1)
 			r := h.want("POST", "/entities/site/initialise", body, 200, "")
@@ -312,12 +323,14 @@ func TestEligibility(t *testing.T) {
 			for _, a := range get(t, r.body, "assets").([]any) {
 				last = a
 			}
+
 			got := fmt.Sprint(last.(map[string]any)["propositions"].([]any)[1])
 			if want := fmt.Sprintf("map[is_eligible:%v issues:%s proposition:full_asset_schedule_control]", c.eligible, c.issues); got != want {
 				t.Errorf("%s%s: %s, want %s", c.mpan, c.more, got, want)
 			}
 			h.want("POST", "/entities/site/"+site+"/offboard-site-and-assets", "", 200, "")
 		}
+
 		h.want("POST", "/entities/site/check-eligibility", `{"mpan":"1234567890126"}`, 200,
 			`{"is_half_hourly_settled":true,"propositions":[{"proposition":"limited_pause","is_eligible":true,"issues":[]},{"proposition":"full_asset_schedule_control","is_eligible":true,"issues":[]}]}`)
 		h.want("POST", "/entities/site/check-eligibility", `{"mpan":"1000000000012","asset_model":"zappi"}`, 200,
@@ -364,6 +377,7 @@ func TestOnboard_Atomic(t *testing.T) {
 			h.want("GET", "/entities/site", "", 200, `{"sites":[],"total_num_sites":0,"total_num_pages":0,"page_number":1}`)
 			h.want("GET", "/entities/asset", "", 200, `{"assets":[],"total_num_assets":0,"total_num_pages":0,"page_number":1}`)
 		}
+
 		h.want("POST", "/entities/site/onboard", onboarding(halfHourly, "a", ""), 200, "")
 		h.want("POST", "/entities/site/onboard", strings.Replace(onboarding(halfHourly, "a", ""), `"charger"`, `"battery"`, 1), 409, "")
 		h.want("POST", "/entities/site/onboard", onboarding(notListed, "a", ""), 409, "")
@@ -384,6 +398,7 @@ func TestOnboard_AtOnce(t *testing.T) {
 		wg.Wait()
 		close(answers)
 		created := 0
+
 		for r := range answers {
 			if r.StatusCode != 200 {
 				t.Errorf("%d %s", r.StatusCode, r.body)
@@ -405,6 +420,7 @@ func TestOnboard_OtherMPAN(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		h := open(t, db)
 		h.stock()
+
 		err := db.WriteAll(h.Context(), func(all *store.All) error {
 			m := flex.Meter{MPAN: next, Import: true, Address: "10 DOWNING STREET, LONDON", Postcode: "SW1A 2AA", Energised: true, Domestic: true, HalfHourly: true}
 			off, out := m, m
@@ -438,6 +454,7 @@ func TestOnboard_OtherMPAN(t *testing.T) {
 		initialise := func(mpan string) string {
 			return strings.Replace(body(mpan, "10 Downing Street"), `,"proposition":"full_asset_schedule_control"`, "", 1)
 		}
+
 		for _, c := range refused {
 			for path, body := range map[string]string{"onboard": body(c.mpan, "10 Downing Street"), "initialise": initialise(c.mpan)} {
 				if r := h.want("POST", "/entities/site/"+path, body, 422, ""); !strings.Contains(r.body, c.why) {

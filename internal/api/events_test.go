@@ -30,6 +30,7 @@ func TestEvents(t *testing.T) {
 		intent = `"intent":{"energy_required_kwh":30,"ready_by":"2026-04-15T07:00:00Z"}`
 		block  = `{"start_timestamp":"2025-06-27T22:00:00Z","end_timestamp":"2025-06-28T06:00:00Z"}`
 	)
+
 	withCharger(t, func(h *fixture, asset string) {
 		for _, c := range []struct {
 			path, body string
@@ -70,11 +71,13 @@ func TestEvents(t *testing.T) {
 				t.Errorf("%s %s: %d %s", c.path, c.body, r.StatusCode, r.body)
 			}
 		}
+
 		r := h.ask("GET", "/entities/asset/"+asset+"/intent", "")
 		if want := `{"intent":{"energy_required_kwh":30,"ready_by":"2026-04-15T07:00:00Z","ready_by_local_time":"08:00:00",` +
 			`"may_charge_peak":false,"charging_mode":"maximise_charging_time"},"received_at":"`; !strings.HasPrefix(r.body, want) {
 			t.Errorf("intent: %d %s", r.StatusCode, r.body)
 		}
+
 		for _, id := range []string{"01890000-0000-7000-8000-000000000000", "x"} {
 			want := map[bool]int{true: 404, false: 422}[id != "x"]
 			for _, path := range []string{"/event/plug-in", "/event/plug-out", "/event/charge-now-deleted"} {
@@ -82,6 +85,7 @@ func TestEvents(t *testing.T) {
 			}
 			h.want("GET", "/entities/asset/"+id+"/intent", "", want, "")
 		}
+
 		// Another organisation's asset answers as one that never was.
 		_, other := h.newOrg("Other", "other")
 		gone := h.ask("POST", "/entities/asset/01890000-0000-7000-8000-000000000000/event/plug-in", "", "Authorization: Bearer "+other)

@@ -52,6 +52,7 @@ func wantAllProvoked() (code int) {
 		fmt.Println(err)
 		return 1
 	}
+
 	var missing []string
 	for path, item := range docs["ours"].Paths.Map() {
 		for method, op := range item.Operations() {
@@ -63,6 +64,7 @@ func wantAllProvoked() (code int) {
 			}
 		}
 	}
+
 	slices.Sort(missing)
 	for _, name := range missing {
 		fmt.Println("no test provokes", name)
@@ -86,6 +88,7 @@ func find(t *testing.T, method, path string) api.Route {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	_, pattern := operation(docs["ours"], method, path)
 	for _, rt := range api.Routes() {
 		if rt.Method == method && rt.Pattern == pattern {
@@ -101,6 +104,7 @@ func TestEveryOperation_Success(t *testing.T) {
 	h := settleIn(t)
 	there := h.place()
 	tried := map[string]bool{}
+
 	for i, s := range samples(t) {
 		there["NEW"] = mpan(200_000 + i)
 		s := s.fill(there)
@@ -110,10 +114,12 @@ func TestEveryOperation_Success(t *testing.T) {
 		if r.StatusCode != 200 && r.StatusCode != 204 {
 			t.Errorf("%s %s %s: %d %s", s.method, s.path, s.body, r.StatusCode, r.body)
 		}
+
 		if strings.HasSuffix(rt.Pattern, "/offboard-site-and-assets") || rt.Method == "DELETE" {
 			there = h.place() // what was there is not any more
 		}
 	}
+
 	for _, rt := range api.Routes() {
 		if name := rt.Method + " " + rt.Pattern; !tried[name] && !slices.Contains(unlisted, rt.Pattern) {
 			t.Errorf("testdata/requests.txt has no %s", name)
@@ -133,6 +139,7 @@ func TestEveryOperation_Absent(t *testing.T) {
 		}
 		absent["EXTERNAL"] = "nothing"
 		about := strings.Contains(s.path, "/endpoints/") && s.method != "PUT" && s.method != "DELETE"
+
 		for name := range absent {
 			about = about || absent[name] != there[name] && (strings.Contains(s.path, "{"+name+"}") || strings.Contains(s.body, `"{`+name+`}"`) && strings.Contains(s.body, "_id"))
 		}
@@ -155,6 +162,7 @@ func TestEveryOperation_Broken(t *testing.T) {
 		t.Cleanup(l.Close)
 		return l.URL
 	}
+
 	sound := h.server
 	broken := serve(&api.Server{Access: sound.Access, Log: quiet, Environment: flex.Sandbox})
 	hollow := serve(&api.Server{Log: quiet})
@@ -170,6 +178,7 @@ func TestEveryOperation_Broken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, s := range samples(t) {
 		s := s.fill(there)
 		rt := find(t, s.method, s.plain())
@@ -177,6 +186,7 @@ func TestEveryOperation_Broken(t *testing.T) {
 		if rt.Method == "PATCH" && rt.Pattern == "/entities/site/{site_id}" {
 			s.body = fmt.Sprintf(`{"mpan":%q}`, there["NEW"]) // without another MPAN no directory is asked
 		}
+
 		for status, url := range map[int]string{500: broken, 503: down, 504: late} {
 			if op.Responses.Status(status) == nil || rt.Role == api.Public && status != 500 {
 				continue
@@ -185,6 +195,7 @@ func TestEveryOperation_Broken(t *testing.T) {
 			if status == 500 && needsNoService(rt) {
 				h.url = hollow
 			}
+
 			if r := h.ask(s.method, s.path, s.body, s.headers()...); r.StatusCode != status {
 				t.Errorf("%s %s %s: %d %s, want %d", s.method, s.path, s.body, r.StatusCode, r.body, status)
 			}
@@ -236,6 +247,7 @@ func TestFurtherStatuses(t *testing.T) {
 	} {
 		h.want(c.method, c.path, c.body, c.status, "", c.header)
 	}
+
 	for _, path := range []string{"/entities/asset/" + there["ASSET"] + "/price-curve", "/entities/site/" + there["SITE"] + "/price-curve", "/market/curves"} {
 		if r := h.want("GET", path, "", 200, ""); r.Header.Get("ETag") == "" {
 			t.Errorf("%s has no ETag", path)
@@ -243,12 +255,14 @@ func TestFurtherStatuses(t *testing.T) {
 			h.want("GET", path, "", 304, "", "If-None-Match: "+r.Header.Get("ETag"))
 		}
 	}
+
 	for status := 0; status != 429; status = h.ask("POST", "/auth/token-form", "username=nobody&password=nothing", asForm).StatusCode {
 	}
 	var id flex.SiteID
 	if err := id.UnmarshalText([]byte(there["SITE"])); err != nil {
 		t.Fatal(err)
 	}
+
 	err := h.server.Access.DB.Write(t.Context(), h.org.ID, func(tx *store.Tx) error {
 		_, err := tx.Withdraw(t.Context(), id, 1, "test")
 		return err
@@ -303,6 +317,7 @@ func TestEveryOperation_Refusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	roleless := "Authorization: Bearer " + issued.Token.Reveal()
 	_, component := h.component("user")
 	serve := func(s *api.Server) (url string) {
@@ -310,6 +325,7 @@ func TestEveryOperation_Refusals(t *testing.T) {
 		t.Cleanup(l.Close)
 		return l.URL
 	}
+
 	sound := h.url
 	broken := serve(&api.Server{Access: h.server.Access, Log: quiet})
 	drained := serve(&api.Server{Access: h.server.Access, Log: h.server.Log, RequestsPerSecond: 1})
@@ -322,9 +338,11 @@ func TestEveryOperation_Refusals(t *testing.T) {
 		if rt.Role != api.Anyone {
 			h.want(rt.Method, at, "", 403, "", roleless)
 		}
+
 		if !rt.Component {
 			h.want(rt.Method, at, "", 403, "", component)
 		}
+
 		if rt.Limit > 0 && rt.Limit <= wire.MaxBody {
 			long := strings.Repeat(" ", int(rt.Limit)+1)
 			media := "Content-Type: application/json"
@@ -336,6 +354,7 @@ func TestEveryOperation_Refusals(t *testing.T) {
 		if rt.Limit > 0 {
 			h.want(rt.Method, at, "x", 415, "", "Content-Type: text/plain")
 		}
+
 		if rt.Method != "GET" {
 			key := fmt.Sprint("Idempotency-Key: ", i)
 			h.ask(rt.Method, at, "", key)
@@ -358,6 +377,7 @@ func TestEveryOperation_Ids(t *testing.T) {
 		if rt.Role == api.Public {
 			continue
 		}
+
 		for _, id := range []string{"{site_id}", "{asset_id}"} {
 			if strings.Contains(rt.Pattern, id) {
 				h.want(rt.Method, strings.Replace(nobodysPath(rt), nobodys, "no-id", 1), "{}", 422, "")

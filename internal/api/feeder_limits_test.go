@@ -21,6 +21,7 @@ func TestFeederLimits(t *testing.T) {
 		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return time.UnixMicro(clock.Load()) }})
 		h := open(t, db)
 		h.stock()
+
 		mine, lone := h.newSite(halfHourly, "SW1A 2AA", ""), h.newSite(notListed, "SW1A 2AA", "")
 		const feeder = "feeder 7"
 		h.want("PUT", "/caps", fmt.Sprintf(`{"groups":[{"name":%q,"site_ids":[%q]},{"name":"other","site_ids":[]}]}`, feeder, mine), 200, "")
@@ -29,6 +30,7 @@ func TestFeederLimits(t *testing.T) {
 			return fmt.Sprintf(`{"group":%q,"direction":%q,"start_timestamp":%q,"end_timestamp":%q,"limit_kw":%g}`,
 				group, direction, from.Format(time.RFC3339), to.Format(time.RFC3339), kw)
 		}
+
 		row := func(group, direction, kw string) string {
 			return fmt.Sprintf("%s,%s,%s,%s,%s\n", group, from.Format(time.RFC3339), to.Format(time.RFC3339), kw, direction)
 		}
@@ -43,6 +45,7 @@ func TestFeederLimits(t *testing.T) {
 				l := l.(map[string]any)
 				got = append(got, fmt.Sprint(l["group"], " ", l["direction"], " ", l["limit_kw"], " ", l["source"], " ", l["is_lowest"], " ", l["num_sites"]))
 			}
+
 			slices.Sort(got)
 			if !slices.Equal(got, want) {
 				t.Errorf("%s: %q, want %q", step, got, want)
@@ -83,6 +86,7 @@ func TestFeederLimits(t *testing.T) {
 		if _, err := h.server.Control.WatchLinks(h.Context()); err != nil {
 			t.Fatal(err)
 		}
+
 		kept("lost", "?group="+"feeder%207", "feeder 7 export 0 fallback true 1", "feeder 7 export 5 import false 1", "feeder 7 import 25.5 import true 1", "feeder 7 import 30 import false 1")
 		h.want("DELETE", "/caps", "", 409, "")
 		h.want("POST", "/grid/limit-links/heard", `{"group":"nowhere"}`, 404, "")

@@ -131,6 +131,7 @@ func TestKnownHeat(t *testing.T) {
 			pump.LearnedDays != 14 || pump.Certainty != "high" || !pump.ResetAt.IsZero() || !strings.Contains(pump.Summary, "14 days of readings since 2026-01-02") {
 			t.Errorf("%+v, %+v", pump, b)
 		}
+
 		other := read[wire.KnownHeatResponse](t, h.ask("GET", at["second"]+"/heat", ""))
 		if b := other.Building; b == nil || other.LearnedDays != 0 || other.Certainty != "none" || other.Since != nil || b.LossWPerK <= 0 || b.ForecastErrorC != nil {
 			t.Errorf("%+v, %+v", other, b)

@@ -38,6 +38,7 @@ func TestHeldReadings(t *testing.T) {
 			}
 			return r.body
 		}
+
 		count("?state=waiting", 3)
 		count("?label=boundary_import_kw", 1)
 		count("?from="+at(2), 2)
@@ -56,6 +57,7 @@ func TestHeldReadings(t *testing.T) {
 				t.Errorf("the last page has another: %s", body)
 			}
 		}
+
 		if len(seen) != 3 {
 			t.Errorf("%d readings in three pages", len(seen))
 		}
@@ -91,6 +93,7 @@ func TestHeldReadings(t *testing.T) {
 					}
 				}
 			}
+
 			if done != 1 {
 				t.Errorf("%d of %d acts were done, want 1", done, len(acts))
 			}

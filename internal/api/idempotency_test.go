@@ -26,6 +26,7 @@ func TestIdempotencyKey(t *testing.T) {
 		if again.Header.Get("Idempotency-Replayed") != "true" || first.Header.Get("Idempotency-Replayed") != "" {
 			t.Error("the second answer is not marked as replayed, or the first is")
 		}
+
 		h.want("POST", "/entities/site/onboard", body+" ", 409, "", key)
 		h.want("POST", "/entities/site/initialise", body, 409, "", key)
 		if plain := h.want("POST", "/entities/site/onboard", body, 200, ""); plain.body == first.body {
@@ -141,6 +142,7 @@ func TestIdempotencyKey_AtOnce(t *testing.T) {
 		wg.Wait()
 		close(answers)
 		seen := map[string]int{}
+
 		for a := range answers {
 			switch a.StatusCode {
 			case 200:
@@ -153,6 +155,7 @@ func TestIdempotencyKey_AtOnce(t *testing.T) {
 				t.Errorf("%d %s", a.StatusCode, a.body)
 			}
 		}
+
 		if len(seen) != 1 {
 			t.Errorf("answers: %v", seen)
 		}
@@ -169,6 +172,7 @@ func TestClaimKey_Abandoned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		claim := func(fresh bool) *store.KeyClaim {
 			t.Helper()
 			k, cl, err := db.ClaimKey(t.Context(), org.ID, "k", [32]byte{1})
@@ -177,6 +181,7 @@ func TestClaimKey_Abandoned(t *testing.T) {
 			}
 			return cl
 		}
+
 		late := claim(true)
 		now = now.Add(store.IdempotencyLease - 1e6)
 		claim(false)
@@ -184,6 +189,7 @@ func TestClaimKey_Abandoned(t *testing.T) {
 		if err := db.KeepAnswer(t.Context(), claim(true), flex.KeptAnswer{Status: 200, Answer: []byte("x")}); err != nil {
 			t.Fatal(err)
 		}
+
 		now = now.Add(store.IdempotencyLife - 1e6)
 		claim(false)
 		now = now.Add(1e6)
@@ -191,6 +197,7 @@ func TestClaimKey_Abandoned(t *testing.T) {
 			t.Fatal(err)
 		}
 		claim(true)
+
 		// A request that outlived its lease touches nothing of the one that has the key now.
 		if err := errors.Join(db.KeepAnswer(t.Context(), late, flex.KeptAnswer{Status: 200}), db.FreeKey(t.Context(), late)); err != nil {
 			t.Fatal(err)
@@ -213,6 +220,7 @@ func TestIdempotency_SecretIsShownOnce(t *testing.T) {
 		if !strings.Contains(first.body, "whsec_") {
 			t.Fatalf("rotate answers %s", first.body)
 		}
+
 		again := h.want("POST", "/endpoints/schedule/rotate", "", 409, "", "Idempotency-Key: turn")
 		if strings.Contains(again.body, "whsec_") || !strings.Contains(again.body, "shown once") {
 			t.Errorf("repeated: %s", again.body)

@@ -19,6 +19,7 @@ func TestIgnoredNames(t *testing.T) {
 		log := make(events, 100)
 		h.server.Log = slog.New(slog.NewTextHandler(log, nil))
 		l := httptest.NewServer(h.server.Handler())
+
 		t.Cleanup(l.Close)
 		h.url = l.URL
 		site := onboardBody(halfHourly, "1", `"emial":"a@home.example",`, `"properties":{"power":7.4},`)
@@ -49,6 +50,7 @@ func TestIgnoredNames(t *testing.T) {
 			if got := r.Header.Get("Flexd-Ignored"); r.StatusCode != c.status || got != c.header {
 				t.Errorf("%s %s: %d, the header has %q, want %d and %q: %s", c.method, c.path, r.StatusCode, got, c.status, c.header, r.body)
 			}
+
 			if c.header == "" && r.Header["Flexd-Ignored"] != nil {
 				t.Errorf("%s %s: the header is empty, not absent", c.method, c.path)
 			}

@@ -124,6 +124,7 @@ func (h *homestead) streamsAreApart() {
 		if streams && answers {
 			return
 		}
+
 		if time.Now().After(until) { // a stream is counted after its end, which its reader sees first
 			h.Fatalf("streams counted: %t, answers counted apart: %t", streams, answers)
 		}
@@ -225,6 +226,7 @@ func TestLive_Client(t *testing.T) {
 		if states == 2 {
 			return enough
 		}
+
 		h.want("POST", "/entities/asset/"+there["ASSET"]+"/event/charge-now", `{"end_at":"`+there["SOON"]+`"}`, 200, "")
 		return nil
 	})

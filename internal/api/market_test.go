@@ -35,6 +35,7 @@ func TestValidateMPAN(t *testing.T) {
 			t.Helper()
 			h.want("POST", "/validation/mpan", `{"mpan":"`+mpan+`"}`, status, want)
 		}
+
 		ask("1099000010005", 200, `{"isValid":true}`)
 		ask("10 9900 0010 005", 200, `{"isValid":true}`)
 		ask("1099000010006", 400, `{"detail":["the last digit is 6, but the first twelve call for 5: one of the digits is wrong"]}`)
@@ -55,6 +56,7 @@ func TestMeters(t *testing.T) {
 		if err := json.Unmarshal([]byte(r.body), &found); err != nil || len(found) != 1 || found[0].Address != "5 Sandbox Street, Testwick, ZZ99 1AA" {
 			t.Fatalf("%s, %v", r.body, err)
 		}
+
 		if strings.Contains(r.body, "109900") {
 			t.Errorf("a search shows an MPAN: %s", r.body)
 		}
@@ -103,6 +105,7 @@ func TestPriceCurves(t *testing.T) {
 		for i := range prices {
 			prices[i] = flex.PricedPeriod{Period: flex.PeriodAt(first).Add(i), Price: flex.Price(-20_004_999 + i*1_000_000), Known: i != 23}
 		}
+
 		err := db.WriteAll(t.Context(), func(all *store.All) error {
 			_, err := all.AddPublication(t.Context(), store.Publication{Source: "file", PublishedAt: all.Now(),
 				Span: flex.Span{From: first, To: first.Add(48 * time.Hour)}}, prices)
@@ -122,6 +125,7 @@ func TestPriceCurves(t *testing.T) {
 		if n := strings.Count(curve, "start_timestamp"); n != 26 {
 			t.Errorf("%d rows, want 26", n)
 		}
+
 		h.want("GET", "/entities/site/"+site.String()+"/price-curve", "", 200, curve)
 		err = db.Write(t.Context(), h.org.ID, func(tx *store.Tx) error { return tx.SetClock(t.Context(), 4*time.Hour) }) // to 14:00
 		if err != nil {
@@ -145,6 +149,7 @@ func TestPriceCurves(t *testing.T) {
 				Missing int `json:"num_missing"`
 			}
 		}
+
 		body := h.want("GET", "/market/curves?day=2025-01-15", "", 200, "").body
 		if err := json.Unmarshal([]byte(body), &day); err != nil || day.Day != "2025-01-15" || len(day.Prices) != 48 ||
 			*day.Prices[0].Price != -18 || *day.Prices[0].Carbon != 142 || day.Prices[1].Carbon != nil || day.Prices[0].Published == "" {

@@ -33,6 +33,7 @@ func (c *cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if id != "flexd" || secret != "s3cr%25t" { // encoded as RFC 6749, 2.3.1 asks
 		c.Errorf("client %q %q", id, secret)
 	}
+
 	grant := r.FormValue("grant_type")
 	if c.grants = append(c.grants, grant); grant == "authorization_code" {
 		sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
@@ -58,6 +59,7 @@ func TestOAuth(t *testing.T) {
 		h.server.Registry.Providers = []registry.Provider{{
 			Name: "myenergi", AuthorizeURL: "https://login.example/authorize?brand=x", TokenURL: l.URL, ClientID: "flexd", ClientSecret: "s3cr%t", Scopes: []string{"read", "offline"},
 		}}
+
 		site := h.newSite(halfHourly, "SW1A 2AA", "")
 		begin := func() url.Values {
 			r := h.want("GET", "/entities/site/"+site+"/oauth/myenergi/initiate", "", 200, "")
@@ -65,6 +67,7 @@ func TestOAuth(t *testing.T) {
 			if err != nil || to.Host != "login.example" {
 				t.Fatalf("%v %s", err, r.body)
 			}
+
 			q := to.Query()
 			if q.Get("brand") != "x" || q.Get("client_id") != "flexd" || q.Get("scope") != "read offline" || q.Get("code_challenge_method") != "S256" || q.Get("response_type") != "code" {
 				t.Errorf("%v", q)
@@ -72,6 +75,7 @@ func TestOAuth(t *testing.T) {
 			c.challenge = q.Get("code_challenge")
 			return q
 		}
+
 		round := func(did int, grants string) {
 			t.Helper()
 			c.grants = nil
@@ -80,6 +84,7 @@ func TestOAuth(t *testing.T) {
 				t.Errorf("round: %+v %v %v, want %d %s", r, err, c.grants, did, grants)
 			}
 		}
+
 		token := func() registry.CloudToken {
 			id, _ := flex.ParseID[flex.SiteID](site)
 			tokens, err := h.server.Registry.Tokens(t.Context(), flex.SiteID(id))
@@ -88,6 +93,7 @@ func TestOAuth(t *testing.T) {
 			}
 			return tokens["myenergi"]
 		}
+
 		back := func(q url.Values, more string, status int) {
 			t.Helper()
 			redirect := strings.TrimPrefix(q.Get("redirect_uri"), h.url)
@@ -102,6 +108,7 @@ func TestOAuth(t *testing.T) {
 		if k := token(); k.Access != "access-1" || k.Refresh != "refresh-1" || k.Type != "Bearer" || k.ExpiresAt.IsZero() {
 			t.Errorf("%v %s", k, k.Access.Reveal())
 		}
+
 		round(0, "")
 		ahead += 51 * time.Minute
 		round(1, "refresh_token")
@@ -161,6 +168,7 @@ func TestOAuth_LateRefresh(t *testing.T) {
 			storetest.EachURL(t, func(t *testing.T, at string) {
 				var ahead time.Duration
 				db := storetest.Open(t, at, store.Options{Now: func() time.Time { return time.Now().Add(ahead) }})
+
 				h := open(t, db)
 				refreshes := 0
 				refresh := func() {
@@ -172,6 +180,7 @@ func TestOAuth_LateRefresh(t *testing.T) {
 
 				l := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					refreshes++
+
 					switch {
 					case r.FormValue("refresh_token") != "r1":
 						t.Errorf("form %v", r.Form)
@@ -179,6 +188,7 @@ func TestOAuth_LateRefresh(t *testing.T) {
 						ahead += 2 * time.Minute
 						refresh()
 						fmt.Fprint(w, `{"access_token":"a2","refresh_token":"r2","expires_in":3600}`)
+
 					case c.second == "":
 						w.WriteHeader(http.StatusBadRequest)
 					default:
@@ -186,6 +196,7 @@ func TestOAuth_LateRefresh(t *testing.T) {
 					}
 				}))
 				defer l.Close()
+
 				h.server.Registry.Web = egress.New(egress.Options{Allow: egress.Private})
 				h.server.Registry.Providers = []registry.Provider{{Name: "myenergi", TokenURL: l.URL, ClientID: "flexd"}}
 
@@ -222,6 +233,7 @@ func (h *fixture) login(username string) string {
 	if err != nil {
 		h.Fatal(err)
 	}
+
 	t, err := h.server.Access.Issue(h.Context(), principal(c), time.Hour)
 	if err != nil {
 		h.Fatal(err)

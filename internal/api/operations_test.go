@@ -64,6 +64,7 @@ func TestAlerts(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		h := open(t, db)
 		other, _ := h.newOrg("Other", "other")
+
 		err := db.WriteAll(t.Context(), func(all *store.All) error {
 			for _, a := range []flex.Alert{
 				{Kind: "refused", Org: h.org.ID, Level: "critical", Count: 1, Title: "first"},
@@ -75,6 +76,7 @@ func TestAlerts(t *testing.T) {
 				if err != nil {
 					return err
 				}
+
 				if a.Kind == "short" {
 					continue
 				}
@@ -82,6 +84,7 @@ func TestAlerts(t *testing.T) {
 					return err
 				}
 			}
+
 			return nil
 		})
 		if err != nil {
@@ -96,6 +99,7 @@ func TestAlerts(t *testing.T) {
 		if text(t, page, "alerts", 0, "title") != "first" || strings.Contains(page, "next") {
 			t.Errorf("the last page is %s", page)
 		}
+
 		all := h.want("GET", "/operations/alerts", "", 200, "").body
 		if strings.Count(all, `"title"`) != 2 || strings.Contains(all, "resolved_at") {
 			t.Errorf("all of them are %s", all)

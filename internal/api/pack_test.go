@@ -28,6 +28,7 @@ func TestDocuments_PackedOnce(t *testing.T) {
 		w := httptest.NewRecorder()
 		write(w, &request{Request: hr}, answer{body: first, tagged: true})
 		body := io.Reader(w.Body)
+
 		if coding != "" {
 			z, err := gzip.NewReader(w.Body)
 			if err != nil {
@@ -35,6 +36,7 @@ func TestDocuments_PackedOnce(t *testing.T) {
 			}
 			body = z
 		}
+
 		if got, err := io.ReadAll(body); err != nil || !bytes.Equal(got, plain) || w.Header().Get("ETag") != first.tag {
 			t.Errorf("by %q: %d bytes, tag %s, %v", coding, len(got), w.Header().Get("ETag"), err)
 		}

@@ -29,6 +29,7 @@ func samples(t *testing.T) (list []sample) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for line := range strings.Lines(string(b)) {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
@@ -86,12 +87,14 @@ func settleIn(t *testing.T) *homestead {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	rounds, stop := context.WithCancel(t.Context())
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
 		worker.RunAll(rounds, w.Jobs())
 	}()
+
 	t.Cleanup(func() {
 		stop()
 		<-stopped
@@ -100,6 +103,7 @@ func settleIn(t *testing.T) *homestead {
 		}
 		w.Close()
 	})
+
 	l := httptest.NewServer(w.API.Handler())
 	t.Cleanup(l.Close)
 	h := &homestead{fixture: &fixture{T: t, server: w.API, url: l.URL}, whole: w, receiver: receiver.URL}
@@ -134,6 +138,7 @@ func (h *homestead) place() map[string]string {
 	if err != nil {
 		h.Fatal(err)
 	}
+
 	h.want("PUT", "/endpoints/schedule", fmt.Sprintf(`{"url":%q}`, h.receiver), 200, "")
 	r := h.want("POST", "/entities/site/onboard", fmt.Sprintf(`{"site":{"mpan":%q,"postcode":"SW1A 2AA","street_address":%q,%s},"proposition":"full_asset_schedule_control","assets":[
 		{"external_id":%q,"type":"charger","properties":{"power_kw":7.4}},
@@ -147,6 +152,7 @@ func (h *homestead) place() map[string]string {
 	if err := h.whole.RunUntilIdle(context.WithoutCancel(h.Context())); err != nil {
 		h.Fatal(err)
 	}
+
 	r = h.want("GET", "/deliveries?kind=schedule&asset_id="+there["ASSET"], "", 200, "") // invitations are pushed too
 	there["DELIVERY"] = text(h.T, r.body, "deliveries", 0, "id")
 	there["EVENT"] = there["DELIVERY"]
@@ -160,6 +166,7 @@ func (h *homestead) place() map[string]string {
 	there["OFFER"] = h.offer()
 	r = h.want("POST", "/grid/products", fmt.Sprintf(`{"products":[{"reference":"DFS-%d","service":"dfs","start_timestamp":%q,"end_timestamp":%q,"volume_kw":1,"price_gbp_per_mwh":250}]}`,
 		h.made, there["HALF"], there["HALF_END"]), 200, "")
+
 	there["PRODUCT"] = text(h.T, r.body, "products", 0, "id")
 	there["PROGRAM"] = h.program(fmt.Sprint("Evening peak ", h.made)).String()
 	h.want("PUT", "/grid/programs/"+there["PROGRAM"]+"/binding", `{"gsp_group":"_P"}`, 200, "")

@@ -20,6 +20,7 @@ func TestProducts(t *testing.T) {
 		return fmt.Sprintf(`{"reference":%q,"service":"dno","start_timestamp":%q,"end_timestamp":%q,"volume_kw":500,"price_gbp_per_mwh":300%s}`,
 			reference, from.Format(time.RFC3339), to.Format(time.RFC3339), more)
 	}
+
 	list := func(ps ...string) string { return `{"products":[` + strings.Join(ps, ",") + `]}` }
 	const head = "reference,service,start_timestamp,end_timestamp,volume_kw,price_gbp_per_mwh,availability_gbp_per_mw_per_hour,baseline,participation,direction\n"
 	row := func(reference, more string) string {
@@ -36,6 +37,7 @@ func TestProducts(t *testing.T) {
 	if r := h.want("POST", "/grid/products", list(product("A", "")), 200, ""); !strings.Contains(r.body, `"act":"unchanged"`) {
 		t.Errorf("the same again: %s", r.body)
 	}
+
 	r = h.want("POST", "/grid/products", asCSV(row("C", "7,mean,opt_in,down")+row("D", ",,,")), 200, "")
 	if strings.Count(r.body, `"act":"new"`) != 2 {
 		t.Errorf("as CSV: %s", r.body)
@@ -69,6 +71,7 @@ func TestProducts(t *testing.T) {
 	if r := h.want("GET", site, "", 200, ""); strings.Count(r.body, `"takes_part":true`) != 1 {
 		t.Errorf("invited to %s", r.body)
 	}
+
 	h.want("PUT", site+"/"+a, `{"takes_part":true}`, 200, "")
 	h.want("PUT", site+"/"+a, `{}`, 422, "")
 	h.want("PUT", "/entities/site/"+there["BARE"]+"/products/"+a, `{"takes_part":true}`, 404, "")

@@ -68,6 +68,7 @@ func TestPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if acts["bind openadr program"] != 5 || acts["unbind openadr program"] != 3 { // those that were refused, too
 		t.Errorf("the audit log has %v", acts)
 	}

@@ -25,6 +25,7 @@ func golden(t *testing.T, name, got string) {
 			t.Fatal(err)
 		}
 	}
+
 	want, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -38,6 +39,7 @@ func golden(t *testing.T, name, got string) {
 func TestRoutes_Golden(t *testing.T) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-7s%-66s%-15s%s\n", "METHOD", "PATH", "ROLE", "COMPONENT TOKEN")
+
 	for _, rt := range api.Routes() {
 		component := "no"
 		if rt.Component {
@@ -61,6 +63,7 @@ func TestRoutes_Document(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	seen := map[string]bool{}
 	for _, rt := range api.Routes() {
 		if rt.Operation == nil != slices.Contains(unlisted, rt.Pattern) {
@@ -69,6 +72,7 @@ func TestRoutes_Document(t *testing.T) {
 		if rt.Operation == nil {
 			continue
 		}
+
 		name := rt.Method + " " + rt.Pattern
 		seen[name] = true
 		item := doc.Paths.Value(rt.Pattern)
@@ -76,6 +80,7 @@ func TestRoutes_Document(t *testing.T) {
 			t.Errorf("%s is not in the document", name)
 			continue
 		}
+
 		op := item.GetOperation(rt.Method)
 		want := flex.Role("")
 		switch rt.Role {
@@ -87,6 +92,7 @@ func TestRoutes_Document(t *testing.T) {
 		default:
 			want = rt.Role
 		}
+
 		if role, _ := op.Extensions["x-flexd-role"].(string); flex.Role(role) != want {
 			t.Errorf("%s asks for the role %q, the document for %q", name, want, role)
 		}
@@ -94,6 +100,7 @@ func TestRoutes_Document(t *testing.T) {
 			t.Errorf("%s takes a body of %d bytes, the document says %v", name, rt.Limit, op.RequestBody != nil)
 		}
 	}
+
 	for path, item := range doc.Paths.Map() {
 		for method := range item.Operations() {
 			if !seen[method+" "+path] {

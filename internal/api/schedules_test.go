@@ -54,6 +54,7 @@ func TestSchedules(t *testing.T) {
 		if !strings.HasPrefix(x.Summary, "10 kWh are needed by 07:00") || len(x.Inputs) < 6 || len(x.Periods) == 0 || x.Plan.EnergyKWh < 10 || x.BindingLimits == nil {
 			t.Errorf("%+v", x)
 		}
+
 		r := h.want("GET", at+"/schedule/explanation", "", 200, "", "Accept: text/plain")
 		if !strings.HasPrefix(r.Header.Get("Content-Type"), "text/plain") || !strings.HasPrefix(r.body, "Schedule 1 of asset "+asset) {
 			t.Errorf("%s\n%s", r.Header.Get("Content-Type"), r.body)
@@ -66,6 +67,7 @@ func TestSchedules(t *testing.T) {
 		if len(w.Results) != 2 || *w.Results[0].EnergyDifferenceKWh > -4.9 || w.Results[1].Error != "asset not found or not authorized" || w.Results[1].Current != nil {
 			t.Errorf("%+v", w)
 		}
+
 		h.want("POST", "/what-if", `{"asset_ids":["`+asset+`"],"tariff":{"off_peak_times":"x","timezone":"UTC"}}`, 400, "")
 		h.want("POST", "/what-if", `{"asset_ids":[]}`, 422, "")
 		const half, another = `{"start_timestamp":"2026-01-15T22:00:00Z","price_gbp_per_mwh":-5}`, `{"start_timestamp":"2026-01-15T23:30:00+01:00","price_gbp_per_mwh":null}`
@@ -77,10 +79,12 @@ func TestSchedules(t *testing.T) {
 		} {
 			h.want("POST", "/what-if", `{"asset_ids":["`+asset+`"],"prices":[`+c.prices+`]}`, c.status, "")
 		}
+
 		known := read[wire.ChargingRateResponse](t, h.ask("GET", at+"/charging-rate", ""))
 		if known.PlannedKW != 3.6 || known.Origin != "event" || known.Certainty != "none" || known.Sessions == nil {
 			t.Errorf("%+v", known)
 		}
+
 		h.want("GET", at+"/schedule?as_of=2026-04-01T00:00:00Z", "", 404, `{"detail":"asset `+asset+` had no schedule at 2026-04-01T00:00:00Z"}`)
 		h.want("GET", at+"/schedule?as_of=2126-04-01T00:00:00Z", "", 400, "")
 		h.want("GET", at+"/schedule?as_of=yesterday", "", 422, "")

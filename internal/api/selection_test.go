@@ -43,6 +43,7 @@ func TestSelection(t *testing.T) {
 		if dry.Done || dry.NumPossible != 1 || len(dry.Assets) != 3 || dry.Confirm != "" || seed.Count(`SELECT COUNT(*) FROM schedule`) != made {
 			t.Errorf("a dry run: %+v", dry)
 		}
+
 		done := h.selected("act", `"action":"replan",`, car, idle, theirs)
 		if !done.Done || done.NumPossible != 1 || done.Assets[0].Outcome == "" || done.Assets[1].Fault == "" || seed.Count(`SELECT COUNT(*) FROM schedule`) != made+1 {
 			t.Errorf("planned anew: %+v", done)
@@ -74,6 +75,7 @@ func TestSelection(t *testing.T) {
 		if dry.Done || dry.NumPossible != 2 || dry.Confirm != "offboard 2" {
 			t.Errorf("a dry run of offboard: %+v", dry)
 		}
+
 		h.want("POST", "/operations/assets/offboard", selectionBody(`"confirm":"offboard 3",`, car, idle, theirs), 409, "")
 		if done := h.selected("offboard", `"confirm":"offboard 2",`, car, idle, theirs); !done.Done || done.NumPossible != 2 || done.Confirm != "" {
 			t.Errorf("offboard: %+v", done)
@@ -99,6 +101,7 @@ func (h *fixture) audited(db *store.DB, outcome string, names ...string) {
 				h.Errorf("the audit log has no %q: %+v", name, acts)
 			}
 		}
+
 		return err
 	})
 	if err != nil {

@@ -39,6 +39,7 @@ func TestBody_Limit(t *testing.T) {
 	h.want("PATCH", at, body(wire.MaxBody), 200, "")
 	h.want("PATCH", at, body(wire.MaxBody+1), 413, fmt.Sprintf(`{"detail":"the body is longer than %d bytes"}`, wire.MaxBody))
 	h.want("PATCH", at, body(wire.MaxBody+1), 413, "", "Idempotency-Key: k")
+
 	h.want("POST", "/auth/token-form", "username="+strings.Repeat("x", wire.MaxForm), 413, "", asForm)
 	h.want("PATCH", at, `{}`, 415, `{"detail":"a body of type \"text/plain\" is not taken here: send application/json"}`, "Content-Type: text/plain")
 	h.want("PATCH", at, `{}`, 415, "", "Content-Type: nonsense;;")
@@ -69,6 +70,7 @@ func TestBody_BreaksOff(t *testing.T) {
 		if c.field != "" {
 			r.Header.Set(c.field, "k")
 		}
+
 		w := httptest.NewRecorder()
 		h.server.Handler().ServeHTTP(w, r)
 		if w.Code != c.status || !strings.Contains(w.Body.String(), "the body broke off") {
@@ -91,6 +93,7 @@ func TestEveryAnswer(t *testing.T) {
 			}
 		}
 	}
+
 	for given, kept := range map[string]bool{"my-id.1_2": true, "": false, "a b": false, strings.Repeat("x", 64): true, strings.Repeat("x", 65): false, "ü": false} {
 		if r := h.ask("GET", "/healthz", "", "Request-Id: "+given); (r.Header.Get("Request-Id") == given) != kept {
 			t.Errorf("Request-Id %q is answered with %q", given, r.Header.Get("Request-Id"))
@@ -113,6 +116,7 @@ func TestRateLimit(t *testing.T) {
 			t.Errorf("request %d: %v", i, r.Header)
 		}
 	}
+
 	r := h.want("GET", "/auth/users/me/", "", 429, "")
 	if r.Header.Get("Retry-After") != "1" || r.Header.Get("RateLimit-Remaining") != "0" {
 		t.Errorf("%v", r.Header)
@@ -146,6 +150,7 @@ func TestLog(t *testing.T) {
 	defer l.Close()
 	h.url = l.URL
 	h.want("POST", "/entities/site", `{"mpan":"1234567890126","postcode":"SW1A 2AA","street_address":"10 Downing Street","email":"resident@example.com"}`, 200, "")
+
 	h.want("GET", "/entities/site?mpan=1234567890126", "", 200, "")
 	h.want("GET", "/readyz", "", 503, `{"detail":"not ready"}`)
 	h.want("POST", "/entities/asset/b2c3d4e5-f6a7-8901-bcde-f23456789012/event/plug-out", "", 500, `{"detail":"internal error"}`) // there is no control service: a panic
@@ -153,6 +158,7 @@ func TestLog(t *testing.T) {
 	if strings.Count(got, "msg=request") != 4 {
 		t.Errorf("%d events:\n%s", strings.Count(got, "msg=request"), got)
 	}
+
 	for _, secret := range []string{h.token, "1234567890126", "Downing", "SW1A", "resident@"} {
 		if strings.Contains(got, secret) {
 			t.Errorf("the log has %s:\n%s", secret, got)
@@ -196,6 +202,7 @@ func TestMetrics(t *testing.T) {
 	for _, field := range []string{"X-Forwarded-For: 127.0.0.1", "Forwarded: for=127.0.0.1", "X-Real-IP: 127.0.0.1", "Via: 1.1 proxy"} {
 		h.want("GET", "/metrics", "", 404, `{"detail":"Not Found"}`, field)
 	}
+
 	for _, c := range []struct {
 		readers []netip.Prefix
 		status  int
@@ -208,6 +215,7 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("metrics for a trusted proxy at the loopback, readers %v: %d", c.readers, w.Code)
 		}
 	}
+
 	away := httptest.NewRequest("GET", "/metrics", nil)
 	away.RemoteAddr = "192.0.2.1:5000"
 	w := httptest.NewRecorder()
@@ -225,6 +233,7 @@ func TestServe_Stop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, stop := context.WithCancel(t.Context())
 	stopped := make(chan error)
 	go func() { stopped <- h.server.Serve(ctx, l) }()
@@ -233,12 +242,14 @@ func TestServe_Stop(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
+
 	const body = `{"mpan":"1234567890126"}`
 	fmt.Fprintf(c, "POST /entities/site/check-eligibility HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", h.token, len(body))
 	in := bufio.NewReader(c)
 	if line, err := in.ReadString('\n'); err != nil || !strings.Contains(line, "100") { // the handler reads the body
 		t.Fatalf("%q %v", line, err)
 	}
+
 	in.ReadString('\n')
 	stop()
 	for {
@@ -248,6 +259,7 @@ func TestServe_Stop(t *testing.T) {
 		}
 		c.Close()
 	}
+
 	io.WriteString(c, body)
 	if line, err := in.ReadString('\n'); err != nil || !strings.Contains(line, "200") {
 		t.Errorf("the request under way: %q %v", line, err)

@@ -55,6 +55,7 @@ func TestSites(t *testing.T) {
 				t.Errorf("%s: %s", query, r.body)
 			}
 		}
+
 		page("", 2, site, second)
 		page("?limit=1", 2, site)
 		page("?limit=1&offset=1", 2, second)
@@ -67,6 +68,7 @@ func TestSites(t *testing.T) {
 		if r := h.want("GET", "/entities/site?limit=1&offset=1", "", 200, ""); text(t, r.body, "page_number") != "2" || text(t, r.body, "total_num_pages") != "2" {
 			t.Error(r.body)
 		}
+
 		for _, query := range []string{"limit=0", "limit=5001", "offset=-1", "limit=x", "limit=1&limit=2", "limit=%zz", "mpan=%00", "mpan=%ff"} {
 			h.want("GET", "/entities/site?"+query, "", 422, "")
 		}
@@ -85,6 +87,7 @@ func TestSite_Change(t *testing.T) {
 		if r.body != want {
 			t.Errorf("%s\nwant %s", r.body, want)
 		}
+
 		h.want("PATCH", at, `{}`, 200, want)
 		h.want("GET", at, "", 200, want)
 		h.want("PATCH", at, `{"mpan":"1000000000012"}`, 422, fmt.Sprintf(`{"detail":[{"loc":["body","mpan"],"msg":"another site has this MPAN: %s","type":"value_error.mpan.taken"}]}`, other))
@@ -129,6 +132,7 @@ func TestAssets(t *testing.T) {
 		h := open(t, db)
 		h.stock()
 		site := h.newSite(halfHourly, "SW1A 2AA", "")
+
 		for i, typ := range []string{"charger", "battery", "heat pump", "electric_vehicle", "hot water tank"} {
 			body := fmt.Sprintf(`{"external_id":"e%d","type":%q,"site_id":%q,"properties":{"power_kw":7.4,"capacity_kwh":0},"installation_date":"2025-06-15","serial_number":"s"}`, i, typ, site)
 			r := h.want("POST", "/entities/asset", body, 200, "")
@@ -138,6 +142,7 @@ func TestAssets(t *testing.T) {
 			h.want("GET", "/entities/asset/"+strings.ToUpper(id), "", 200, want)
 			h.want("POST", "/entities/asset", body, 409, fmt.Sprintf(`{"detail":"an asset with this external id exists already: %s"}`, id))
 		}
+
 		h.want("POST", "/entities/asset", fmt.Sprintf(`{"external_id":"m","type":"boundary meter","site_id":%q}`, site), 422, "")
 		h.want("POST", "/entities/asset", `{"external_id":"m","type":"charger","site_id":"b2c3d4e5-f6a7-8901-bcde-f23456789012"}`, 404, `{"detail":"site not found or not authorized"}`)
 		h.want("POST", "/entities/asset", fmt.Sprintf(`{"external_id":"m","type":"charger","site_id":%q,"asset_model":"none"}`, site), 404, `{"detail":"asset_model \"none\" is not in the catalogue"}`)
@@ -146,6 +151,7 @@ func TestAssets(t *testing.T) {
 		if text(t, r.body, "assets", 0, "external_id") != "e4" || !strings.HasSuffix(r.body, `"total_num_assets":5,"total_num_pages":3,"page_number":3}`) {
 			t.Error(r.body)
 		}
+
 		plain := h.newAsset(site, "plain")
 		h.want("GET", "/entities/asset/"+plain, "", 200, fmt.Sprintf(`{"id":%q,"external_id":"plain","type":"charger","site_id":%q}`, plain, site))
 		h.want("PATCH", "/entities/asset/"+plain, `{"asset_model":"zappi","type":"battery"}`, 200, fmt.Sprintf(`{"id":%q,"external_id":"plain","type":"charger","site_id":%q,"properties":{"power_kw":7.4}}`, plain, site))
@@ -171,6 +177,7 @@ func TestAsset_ExternalID(t *testing.T) {
 				t.Errorf("%q found %s", name, r.body)
 			}
 		}
+
 		h.want("GET", "/entities/asset/external-id/nothing", "", 404, `{"detail":"asset not found or not authorized"}`)
 		h.want("GET", "/entities/asset/external-id/%00", "", 422, "")
 		h.want("GET", "/entities/asset/external-id/%ff", "", 422, "")
@@ -186,6 +193,7 @@ func TestOnboardSiteAndAsset(t *testing.T) {
 		body := func(mpan, external, methods string) string {
 			return fmt.Sprintf(`{"site":{"mpan":%q,"postcode":"SW1A 1AA",%s},"asset":{"external_id":%q,"type":"charger","properties":{"power_kw":7.4}},"dispatch_consent":{"dispatch_methods":[%s]}}`, mpan, consent, external, methods)
 		}
+
 		r := h.want("POST", at, body(halfHourly, "a", `"limited_pause","vpp_limited_control"`), 200, "")
 		site := text(t, r.body, "site", "id")
 		if text(t, r.body, "site", "dispatch_methods") != "[limited_pause vpp_limited_control]" || text(t, r.body, "asset", "site_id") != site {
@@ -209,6 +217,7 @@ func TestTenants(t *testing.T) {
 		asset := h.newAsset(site, "a")
 		_, token := h.newOrg("Other", "other")
 		other := "Authorization: Bearer " + token
+
 		const nowhere = "b2c3d4e5-f6a7-8901-bcde-f23456789012"
 		for _, c := range []struct{ method, path, body string }{
 			{"GET", "/entities/site/SITE", ""},
@@ -231,6 +240,7 @@ func TestTenants(t *testing.T) {
 			a := h.want(c.method, theirs.Replace(c.path), theirs.Replace(c.body), 404, "", other)
 			h.want(c.method, never.Replace(c.path), never.Replace(c.body), 404, a.body, other)
 		}
+
 		h.want("GET", "/entities/asset/external-id/a", "", 404, "", other)
 		h.want("GET", "/entities/site", "", 200, `{"sites":[],"total_num_sites":0,"total_num_pages":0,"page_number":1}`, other)
 		// Two organisations may know the same premises and use the same names.
@@ -246,6 +256,7 @@ func TestOnboardSiteAndAsset_Vectors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var v struct {
 		Requests []struct {
 			Use  string
@@ -256,12 +267,14 @@ func TestOnboardSiteAndAsset_Vectors(t *testing.T) {
 	if err := json.Unmarshal(b, &v); err != nil || len(v.Requests) == 0 {
 		t.Fatal(err)
 	}
+
 	h := settleIn(t)
 	for i, r := range v.Requests {
 		o, password, err := h.whole.Access.AddOrg(t.Context(), r.Use, fmt.Sprint("user", i), "")
 		if err != nil || o.ID.IsZero() || password == "" {
 			t.Fatal(err)
 		}
+
 		h.token = h.login(fmt.Sprint("user", i))
 		if strings.HasPrefix(r.Use, "VPP") { // its battery names no model, and its meter is on no list
 			h.want("POST", "/entities/site/onboard-site-and-asset", string(r.Body), 422, "")
@@ -327,6 +340,7 @@ func TestSite_Supply(t *testing.T) {
 			t.Helper()
 			return h.want("POST", "/entities/site", fmt.Sprintf(`{"mpan":%q,"postcode":"SW1A 2AA",%s%s}`, mpan, consent, capacity), status, "").body
 		}
+
 		for _, wrong := range []string{`"import_capacity_kw":0.999`, `"import_capacity_kw":10000.001`, `"export_capacity_kw":-0.001`, `"export_capacity_kw":10000.001`, `"import_capacity_kw":"23"`} {
 			create(halfHourly, ","+wrong, 422)
 		}
@@ -334,6 +348,7 @@ func TestSite_Supply(t *testing.T) {
 		if text(t, least, "import_capacity_kw") != "1" || text(t, least, "export_capacity_kw") != "0" {
 			t.Error(least)
 		}
+
 		most := create(notSettled, `,"import_capacity_kw":10000,"export_capacity_kw":10000`, 200)
 		if text(t, most, "import_capacity_kw") != "10000" || text(t, most, "export_capacity_kw") != "10000" {
 			t.Error(most)
@@ -342,10 +357,12 @@ func TestSite_Supply(t *testing.T) {
 		if text(t, plain, "import_capacity_kw") != "23" || text(t, plain, "capacity_source") != "default" {
 			t.Error(plain)
 		}
+
 		named := h.want("PATCH", "/entities/site/"+text(t, plain, "id"), `{"import_capacity_kw":23}`, 200, "").body
 		if text(t, named, "capacity_source") != "set" {
 			t.Errorf("the default, given as such: %s", named)
 		}
+
 		at := "/entities/site/" + text(t, least, "id")
 		shows := func(importKW, exportKW string) {
 			t.Helper()
@@ -356,6 +373,7 @@ func TestSite_Supply(t *testing.T) {
 				}
 			}
 		}
+
 		shows("1", "0")
 		h.want("PATCH", at, `{"export_capacity_kw":3.68}`, 200, "")
 		shows("1", "3.68")
@@ -370,6 +388,7 @@ func TestSite_Supply(t *testing.T) {
 		if !strings.Contains(powered, `"power_kw":3.6`) {
 			t.Error(powered)
 		}
+
 		h.want("PATCH", "/entities/asset/"+asset, `{"power_from":"2026-01-02"}`, 422, "")
 		for _, phases := range []string{"1", "3"} {
 			h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"phases":`+phases+`}}`, 200, "")
@@ -379,6 +398,7 @@ func TestSite_Supply(t *testing.T) {
 		}
 		h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"phases":2}}`, 422,
 			`{"detail":[{"loc":["body","properties","phases"],"msg":"an asset on 2 phases: give 1 or 3","type":"value_error"}]}`)
+
 		h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"phases":4}}`, 422, "")
 		for _, phase := range []string{"L1", "L3", ""} {
 			h.want("PATCH", "/entities/asset/"+asset, fmt.Sprintf(`{"properties":{"phases":1,"phase":%q}}`, phase), 200, "")
@@ -390,6 +410,7 @@ func TestSite_Supply(t *testing.T) {
 		}
 		h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"phase":"L4"}}`, 422,
 			`{"detail":[{"loc":["body","properties","phase"],"msg":"an asset on phase \"L4\": give L1, L2 or L3","type":"value_error"}]}`)
+
 		for _, none := range []string{"null", "0"} {
 			h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"phases":3}}`, 200, "")
 			h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"power_kw":3.6}}`, 200, "")
@@ -401,6 +422,7 @@ func TestSite_Supply(t *testing.T) {
 				t.Errorf("phases %s: %s", none, shown)
 			}
 		}
+
 		h.want("PATCH", "/entities/asset/"+asset, `{"properties":{"phases":3}}`, 200, "")
 		for _, version := range []string{"3.2.1", ""} {
 			shown := h.want("PATCH", "/entities/asset/"+asset, fmt.Sprintf(`{"properties":{"firmware":%q}}`, version), 200, "").body
@@ -413,6 +435,7 @@ func TestSite_Supply(t *testing.T) {
 		if text(t, three, "properties", "phases") != "3" {
 			t.Error(three)
 		}
+
 		h.want("PATCH", at, `{"import_capacity_kw":0}`, 422, "")
 		h.want("PATCH", at, `{"import_capacity_kw":null}`, 200, "")
 		shows("1", "3.68")
@@ -439,10 +462,12 @@ func TestMeterConsent_Withdrawn(t *testing.T) {
 		if strings.Contains(r.body, "gave_boundary_meter_consent_at") {
 			t.Errorf("after withdrawing: %s", r.body)
 		}
+
 		h.want("DELETE", at+"/meter-consent", "", 200, r.body)
 		if e := h.want("GET", at+"/eligibility", "", 200, ""); text(t, e.body, "site_properties", "has_meter_consent") != "false" {
 			t.Error(e.body)
 		}
+
 		for _, way := range []struct {
 			status     int
 			path, body string
@@ -456,6 +481,7 @@ func TestMeterConsent_Withdrawn(t *testing.T) {
 			dated := func(at time.Time) string {
 				return fmt.Sprintf(way.body, `"gave_boundary_meter_consent_at":"`+at.UTC().Format(time.RFC3339)+`"`)
 			}
+
 			r := h.want("POST", way.path, dated(time.Now().Add(6*time.Minute)), way.status, "")
 			if !strings.Contains(r.body, "future") {
 				t.Errorf("%s: %s", way.path, r.body)
@@ -467,6 +493,7 @@ func TestMeterConsent_Withdrawn(t *testing.T) {
 				}
 			}
 		}
+
 		form := url.Values{"external_user_id": {"u"}, "allowed_origin": {"https://app.example.com"}, "gave_boundary_meter_consent_at": {"2199-01-01T00:00:00Z"}}
 		if r := h.want("POST", "/auth/component-token", form.Encode(), 422, "", asForm); !strings.Contains(r.body, "future") {
 			t.Errorf("component token: %s", r.body)

@@ -27,6 +27,7 @@ func TestSpool_Total(t *testing.T) {
 	if err != nil {
 		t.Fatalf("up to the limit: %v", err)
 	}
+
 	if _, _, err := s.keep(three, body(1)); flex.KindOf(err) != flex.Unavailable {
 		t.Errorf("beyond it: %v", err)
 	}
@@ -35,6 +36,7 @@ func TestSpool_Total(t *testing.T) {
 	if err != nil {
 		t.Fatalf("in the place that was left: %v", err)
 	}
+
 	dropFirst()
 	dropThird()
 	if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 || s.used != 0 || len(s.of) > 0 {

@@ -16,6 +16,7 @@ import (
 func TestOutage_Lines(t *testing.T) {
 	const every = 500 * time.Millisecond
 	down := func(int) bool { return true }
+
 	for name, c := range map[string]struct {
 		down           func(look int) bool
 		errors, agains int
@@ -30,6 +31,7 @@ func TestOutage_Lines(t *testing.T) {
 			var log bytes.Buffer
 			saw := app.Outage(slog.New(slog.NewTextHandler(&log, nil)), "north")
 			failures := 0
+
 			for look := range int(time.Hour / every) {
 				var err error
 				if c.down(look) {
@@ -38,6 +40,7 @@ func TestOutage_Lines(t *testing.T) {
 				}
 				saw(time.Unix(0, 0).Add(time.Duration(look)*every), err)
 			}
+
 			bad, again := strings.Count(log.String(), "level=ERROR"), strings.Count(log.String(), "answers again")
 			if bad != c.errors || again != c.agains {
 				t.Errorf("%d lines of a cell that is down and %d of one that answers, want %d and %d, of %d failures", bad, again, c.errors, c.agains, failures)

@@ -41,6 +41,7 @@ func openCells(t *testing.T, home, north string) (*cells, map[string]string) {
 	settings := func(url string) app.Settings {
 		return app.Settings{Database: url, Keys: storetest.Keys(t), Log: quiet, BaseURL: "http://127.0.0.1:8080", Environment: flex.Sandbox}
 	}
+
 	c := &cells{T: t, at: time.Now()}
 	var err error
 	c.Cells, err = app.OpenCells(t.Context(), []app.CellSettings{{Name: "home", Settings: settings(home)}, {Name: "north", Settings: settings(north)}})
@@ -130,6 +131,7 @@ func TestCells_Move(t *testing.T) {
 			if a, b := c.write(acme, last), c.write(boreas, last); a != http.StatusOK || b != http.StatusOK {
 				t.Fatal(a, b)
 			}
+
 			c.mover.Done = func(s cell.Step) {
 				c.at = c.at.Add(cell.LookEvery)
 				c.look()
@@ -138,6 +140,7 @@ func TestCells_Move(t *testing.T) {
 				if s == cell.Opened || s == cell.Forgotten {
 					want = http.StatusOK
 				}
+
 				name := strings.ReplaceAll(string(s), " ", "-")
 				code := c.write(acme, name)
 				if code == http.StatusOK {
@@ -146,6 +149,7 @@ func TestCells_Move(t *testing.T) {
 				if code != want {
 					t.Errorf("%s: the one that moves is answered %d, want %d", s, code, want)
 				}
+
 				if code := c.write(boreas, name); code != http.StatusOK {
 					t.Errorf("%s: the other is answered %d", s, code)
 				}
@@ -153,6 +157,7 @@ func TestCells_Move(t *testing.T) {
 					t.Errorf("%s: it reads %s, and not %s", s, w.Body, last)
 				}
 			}
+
 			org := c.orgOf("acme")
 			if in, err := c.mover.Move(t.Context(), org, "north"); in != "north" || err != nil {
 				t.Fatal(in, err)
@@ -184,6 +189,7 @@ func TestCells_Usernames(t *testing.T) {
 	if _, err := north.Access.AddCredential(ctx, c.orgOf("boreas"), "acme", "", nil, store.CredentialLimits{}); flex.KindOf(err) != flex.Conflict {
 		t.Errorf("a username of home, in north: %v", err)
 	}
+
 	if _, err := north.Access.AddCredential(ctx, c.orgOf("boreas"), "reader", "", nil, store.CredentialLimits{}); err != nil {
 		t.Errorf("a username of nobody: %v", err)
 	}
@@ -207,6 +213,7 @@ func TestCells_MoveUnseen(t *testing.T) {
 	if n := app.WholeLooks(c.Cells, "home") - before; n != 0 {
 		t.Errorf("the organisations were read %d times by looks of which nothing came", n)
 	}
+
 	if in, err := c.mover.Move(t.Context(), c.orgOf("acme"), "north"); in != "north" || err != nil {
 		t.Fatal(in, err)
 	}
@@ -215,6 +222,7 @@ func TestCells_MoveUnseen(t *testing.T) {
 	if code := c.write(acme, "after"); code != http.StatusOK {
 		t.Errorf("the one that moved is answered %d", code)
 	}
+
 	c.at = c.at.Add(2 * time.Minute)
 	c.look()
 	if n := app.WholeLooks(c.Cells, "home") - before; n != 2 {
@@ -229,6 +237,7 @@ func (c *cells) orgOf(name string) flex.OrgID {
 		if err != nil {
 			c.Fatal(err)
 		}
+
 		for _, p := range places {
 			if p.Org.Name == name {
 				return p.Org.ID
@@ -262,6 +271,7 @@ func TestCells_OneDown(t *testing.T) {
 			if w := c.do("GET", "/auth/users/me/", "flexd_"+strings.Repeat("x", 43), ""); w.Code != http.StatusServiceUnavailable {
 				t.Errorf("a token that the cell may know: %d", w.Code)
 			}
+
 			if w := c.do("GET", "/readyz", "", ""); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"north":"not ready"`) {
 				t.Errorf("readyz: %d %s", w.Code, w.Body)
 			}
@@ -278,6 +288,7 @@ func TestCells_Console(t *testing.T) {
 	if _, err := c.Home().Access.AddOperator(t.Context(), "ada", "correct horse battery", access.Admin); err != nil {
 		t.Fatal(err)
 	}
+
 	cookies := map[string]string{}
 	do := func(method, path, body string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(method, "http://127.0.0.1:8080"+path, strings.NewReader(body))
@@ -285,6 +296,7 @@ func TestCells_Console(t *testing.T) {
 		for name, value := range cookies {
 			r.AddCookie(&http.Cookie{Name: name, Value: value})
 		}
+
 		w := httptest.NewRecorder()
 		c.Handler().ServeHTTP(w, r)
 		for _, k := range w.Result().Cookies() {
@@ -303,6 +315,7 @@ func TestCells_Console(t *testing.T) {
 			t.Errorf("the page is not of %s: %d %.3000s", want, w.Code, text)
 		}
 	}
+
 	page("home", "north")
 	if w := do("GET", "/console/cell?name=north", ""); w.Code == http.StatusSeeOther {
 		t.Error("a link changes the cell")
@@ -311,6 +324,7 @@ func TestCells_Console(t *testing.T) {
 	if w := do("POST", "/console/cell", "name=north"); w.Code != http.StatusSeeOther {
 		t.Fatal(w.Code)
 	}
+
 	page("north", "home")
 	if w := do("POST", "/console/cell", "name=south"); w.Code != http.StatusNotFound {
 		t.Errorf("no such cell: %d", w.Code)
@@ -325,6 +339,7 @@ func TestCells_ChoiceGuarded(t *testing.T) {
 	if _, err := c.Home().Access.AddOperator(t.Context(), "ada", "correct horse battery", access.Viewer); err != nil {
 		t.Fatal(err)
 	}
+
 	var session []*http.Cookie
 	do := func(path, body, site string) *http.Response {
 		r := httptest.NewRequest("POST", "https://flexd.example"+path, strings.NewReader(body))
@@ -345,6 +360,7 @@ func TestCells_ChoiceGuarded(t *testing.T) {
 	if w := do("/console/cell", "name=north", "cross-site"); w.StatusCode != http.StatusForbidden || len(w.Cookies()) > 0 {
 		t.Errorf("another site's page is answered %d %v", w.StatusCode, w.Cookies())
 	}
+
 	w := do("/console/cell", "name=north", "same-origin")
 	set := w.Cookies()
 	if w.StatusCode != http.StatusSeeOther || len(set) != 1 {
@@ -379,6 +395,7 @@ func TestCells_ServeLate(t *testing.T) {
 
 	until := func(want string) {
 		t.Helper()
+
 		for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 			answer, err := http.Get("http://" + l.Addr().String() + "/readyz")
 			if err != nil {
@@ -390,8 +407,10 @@ func TestCells_ServeLate(t *testing.T) {
 				return
 			}
 		}
+
 		t.Fatalf("readyz never says %s", want)
 	}
+
 	until(`{"home":"ready","north":"not ready"}`)
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		t.Fatal(err)
@@ -422,6 +441,7 @@ func TestCells_Shared(t *testing.T) {
 		if err := all.PutMeters(ctx, []flex.Meter{m}); err != nil {
 			return err
 		}
+
 		p := store.Publication{Source: "test", PublishedAt: home.Now(), Span: flex.Span{From: first.Start(), To: first.End()}}
 		_, err := all.AddPublication(ctx, p, []flex.PricedPeriod{{Period: first, Price: 5, Known: true}})
 		return err
@@ -438,6 +458,7 @@ func TestCells_Shared(t *testing.T) {
 	if w := c.do("GET", "/entities/site/"+made.ID+"/eligibility", boreas, ""); w.Code != http.StatusOK {
 		t.Errorf("eligibility: %d %s", w.Code, w.Body)
 	}
+
 	north := app.AppOf(c.Cells, "north")
 	if m, err := north.DB.MeterByMPAN(ctx, mpan); err != nil || !m.HalfHourly {
 		t.Errorf("the cell does not know what home's list says: %+v %v", m, err)

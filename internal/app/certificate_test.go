@@ -168,6 +168,7 @@ func TestServe_ClientCertificates(t *testing.T) {
 		tomorrow := time.Now().Add(24 * time.Hour)
 		older, newer, other := certified(t, 2, tomorrow), certified(t, 3, tomorrow), certified(t, 4, tomorrow)
 		expired := certified(t, 5, time.Now().Add(-time.Hour))
+
 		bind := func(cs ...tls.Certificate) {
 			t.Helper()
 			var prints []string

@@ -47,6 +47,7 @@ func TestFleetUse(t *testing.T) {
 			if len(found) != 2 || found[0].Asset == found[1].Asset {
 				t.Fatalf("of %d assets", len(found))
 			}
+
 			for i, sum := range uses(spans...) {
 				a, b := found[0].Uses[i], found[1].Uses[i]
 				if a.Energy+b.Energy != sum.Energy || a.Ahead != sum.Ahead || a.Span != spans[i] || a.Quality != quality {
@@ -65,6 +66,7 @@ func TestFleetUse(t *testing.T) {
 		if hour.Energy+hour.More != 14_800 || hour.Energy != hour.Less || hour.Quality != adr.QualityOK {
 			t.Errorf("the last hour, which can be left out and can be used in full: %+v", hour)
 		}
+
 		if quarter := ahead[2]; quarter.Quality != adr.QualityEstimated || quarter.Energy+quarter.More != 3700 {
 			t.Errorf("a quarter of an hour: %+v", quarter)
 		}

@@ -34,9 +34,11 @@ func newValve(t *testing.T, target string) *valve {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	v := &valve{Listener: l, target: target}
 	v.turned = sync.NewCond(&v.mu)
 	t.Cleanup(func() { v.set(false); l.Close() })
+
 	go func() {
 		for {
 			c, err := l.Accept()
@@ -73,6 +75,7 @@ func (v *valve) forward(c net.Conn) {
 		return
 	}
 	defer server.Close()
+
 	copyTo := func(to, from net.Conn) {
 		defer to.Close()
 		b := make([]byte, 32<<10)
@@ -84,6 +87,7 @@ func (v *valve) forward(c net.Conn) {
 			}
 		}
 	}
+
 	go copyTo(server, c)
 	copyTo(c, server)
 }
@@ -95,6 +99,7 @@ func TestServe_DatabaseHangs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	v := newValve(t, direct.Host)
 	through := *direct
 	through.Host = v.Addr().String()
@@ -108,6 +113,7 @@ func TestServe_DatabaseHangs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	token, err := h.Access.Login(t.Context(), "acme", password, "test")
 	if err != nil {
 		t.Fatal(err)
@@ -116,6 +122,7 @@ func TestServe_DatabaseHangs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(ctx, l) }()
@@ -139,6 +146,7 @@ func TestServe_DatabaseHangs(t *testing.T) {
 		if key != "" {
 			r.Header.Set("Idempotency-Key", key)
 		}
+
 		resp, err := client.Do(r)
 		if err != nil {
 			t.Fatalf("%s %s: %v", method, path, err)
@@ -149,8 +157,10 @@ func TestServe_DatabaseHangs(t *testing.T) {
 		}
 		return resp.StatusCode, resp.Header.Get("Retry-After")
 	}
+
 	until := func(path string, want int) {
 		t.Helper()
+
 		for start := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 			status, _ := ask("GET", path, "")
 			if status == want {
@@ -175,6 +185,7 @@ func TestServe_DatabaseHangs(t *testing.T) {
 				}
 			})
 		}
+
 		many.Wait()
 		until("/readyz", 503)
 		t.Logf("noticed within %v", time.Since(start).Round(10*time.Millisecond))
@@ -213,6 +224,7 @@ func TestServe_CommitsHang(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	_, password, err := h.Access.AddOrg(t.Context(), "acme", "acme", "")
 	if err != nil {
 		t.Fatal(err)
@@ -221,6 +233,7 @@ func TestServe_CommitsHang(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- h.Serve(ctx, l) }()
@@ -232,6 +245,7 @@ func TestServe_CommitsHang(t *testing.T) {
 			}
 		}
 	}
+
 	defer func() {
 		confirm("")
 		stop()
@@ -245,6 +259,7 @@ func TestServe_CommitsHang(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	client := &http.Client{Timeout: time.Minute} // long, for a machine that is busy: it hung for ever before
 	ask := func(method, path, key string) *http.Response {
 		t.Helper()
@@ -255,9 +270,11 @@ func TestServe_CommitsHang(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s %s: %v", method, path, err)
 		}
+
 		resp.Body.Close()
 		return resp
 	}
+
 	write := func(key string) *http.Response { return ask("POST", "/entities/site", key) }
 	until := func(want int) {
 		t.Helper()
@@ -267,6 +284,7 @@ func TestServe_CommitsHang(t *testing.T) {
 			}
 		}
 	}
+
 	until(200)
 	if resp := write("before"); resp.StatusCode != 200 {
 		t.Fatalf("before: %s", resp.Status)
@@ -275,6 +293,7 @@ func TestServe_CommitsHang(t *testing.T) {
 	for round := range 2 {
 		confirm("nobody")
 		var many sync.WaitGroup
+
 		for n := range 40 { // more than the pool has connections
 			many.Go(func() {
 				resp := write(fmt.Sprintf("%d %d", round, n))
@@ -287,6 +306,7 @@ func TestServe_CommitsHang(t *testing.T) {
 				}
 			})
 		}
+
 		many.Wait()
 		until(503)
 

@@ -45,6 +45,7 @@ func benchMeters(b *testing.B, database string) {
 	defer h.Close()
 	var file bytes.Buffer
 	file.WriteString("mpan,direction,address,postcode,uprn,energised,half_hourly_settled,domestic,supplier_mpid,supplier_name,gsp_group\n")
+
 	for i := range *metersFlag {
 		fmt.Fprintf(&file, "%s,import,\"%d High Street, Town\",%s,%d,true,true,true,DEMO,Demo Supplier,_C\n", mpanOf(i), i%15+1, postcodeOf(i/15), i)
 	}
@@ -52,6 +53,7 @@ func benchMeters(b *testing.B, database string) {
 	if _, err := h.ImportMeters(b.Context(), &file, nil); err != nil {
 		b.Fatal(err)
 	}
+
 	imported := time.Since(start).Seconds()
 	random := rand.New(rand.NewPCG(1, 1))
 	var took []time.Duration
@@ -64,6 +66,7 @@ func benchMeters(b *testing.B, database string) {
 			}
 		}
 	}
+
 	slices.Sort(took)
 	b.ReportMetric(imported, "import-s")
 	b.ReportMetric(took[len(took)/2].Seconds()*1000, "p50-ms")

@@ -40,6 +40,7 @@ func TestWorkerMetrics_WhileRunning(t *testing.T) {
 		registry := prometheus.NewRegistry()
 		registry.MustRegister(workerMetrics{func() []*worker.Worker { return []*worker.Worker{w, never} }})
 		handler := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+
 		want := func(lines ...string) {
 			t.Helper()
 			r := httptest.NewRecorder()

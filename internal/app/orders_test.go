@@ -106,6 +106,7 @@ func (d *dispatcher) holds(step string, want ...string) {
 			carried = append(carried, at)
 		}
 	}
+
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		d.Errorf("%s:\n%s\nwant\n%s", step, strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -115,6 +116,7 @@ func (d *dispatcher) holds(step string, want ...string) {
 	if err != nil {
 		d.Fatal(err)
 	}
+
 	active := 0
 	for _, in := range page.Instructions {
 		if in.Active(d.now) {
@@ -247,6 +249,7 @@ func TestOrders_AtRandom(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			for _, o := range orders {
 				if o.Event == event {
 					return o.Span, o.State
@@ -299,6 +302,7 @@ func TestOrders_TooLong(t *testing.T) {
 		if err != nil || len(orders) != 2 {
 			t.Fatalf("%+v, %v", orders, err)
 		}
+
 		for _, o := range orders {
 			want := store.ADRWaiting
 			if o.Len() > 24*time.Hour {
@@ -351,6 +355,7 @@ func TestOrders_Limits(t *testing.T) {
 		d.put(flex.ADREvent, one, event(program, "18:00", 5, most9)) // the same again: a sign of life
 		d.now = d.now.Add(14 * time.Minute)
 		limits("heard", 1, false)
+
 		d.now = d.now.Add(time.Minute)
 		limits("silence", 1, true)
 		d.put(flex.ADREvent, none, event(program, "19:00", 5, less5))
@@ -388,6 +393,7 @@ func TestOrders_ExportLimits(t *testing.T) {
 			if err := second(d.adr.Bind(t.Context(), d.org, &b, true)); err != nil {
 				t.Fatal(err)
 			}
+
 			id := d.put(flex.ADREvent, none, event(program, "20:00", 5, gives4))
 			if _, err := d.control.SendOrders(t.Context()); err != nil {
 				t.Fatal(err)
@@ -396,6 +402,7 @@ func TestOrders_ExportLimits(t *testing.T) {
 			if err != nil || orders[0].State != store.ADRRefused || !strings.Contains(orders[0].Problem, c.want) {
 				t.Errorf("%s: %+v: %v", c.kind, orders, err)
 			}
+
 			d.remove(flex.ADREvent, id)
 			if err := second(d.adr.Unbind(t.Context(), d.org, program, true)); err != nil {
 				t.Fatal(err)
@@ -412,6 +419,7 @@ func TestOrders_ExportLimits(t *testing.T) {
 		d.holds("both directions", append([]string{"18:00-19:00 at most 4 limited", "18:00-19:00 at most 9 limited"}, before...)...)
 		d.put(flex.ADREvent, none, event(program, "18:30", 0, `{"type":"EXPORT_CAPACITY_LIMIT","values":[2]}`))
 		d.holds("a higher priority", append([]string{"18:00-18:30 at most 4 limited", "18:00-19:00 at most 4 withdrawn", "18:00-19:00 at most 9 limited", "18:30-19:30 at most 2 limited"}, before...)...)
+
 		d.remove(flex.ADREvent, one)
 		found, _, err := d.control.Limits(t.Context(), d.org)
 		if err != nil || len(found) != 3 {
@@ -436,6 +444,7 @@ func (d *dispatcher) forgotten(kept int) {
 		if _, err := d.adr.ReportOrders(d.Context()); err != nil {
 			d.Fatal(err)
 		}
+
 		if _, err := d.control.Purge(d.Context()); err != nil {
 			d.Fatal(err)
 		}

@@ -15,6 +15,7 @@ func TestStalePrices_Chosen(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		start := time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)
 		s := openClocked(t, url, start, "")
+
 		publish := func(source string, day flex.Day) {
 			t.Helper()
 			var prices []flex.PricedPeriod
@@ -25,6 +26,7 @@ func TestStalePrices_Chosen(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		today := flex.DayAt(start)
 		publish("market-index", today)
 		publish("mine", today.Add(-2))

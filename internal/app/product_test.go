@@ -238,6 +238,7 @@ func TestProduct_OptOut(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			for _, a := range r.Assets {
 				if a.SiteID == site && a.ReleasedAt.IsZero() {
 					n++
@@ -245,6 +246,7 @@ func TestProduct_OptOut(t *testing.T) {
 			}
 			return n
 		}
+
 		answer := func(takesPart bool) error {
 			_, _, err := s.app.Products.Answer(t.Context(), s.Org, p.ID, home, takesPart, "household")
 			return err
@@ -257,6 +259,7 @@ func TestProduct_OptOut(t *testing.T) {
 		if n := calls(home); n != 0 {
 			t.Errorf("%d cars of who refused are called", n)
 		}
+
 		if err := answer(true); flex.KindOf(err) != flex.Conflict {
 			t.Errorf("accepted after answers ended: %v", err)
 		}
@@ -277,6 +280,7 @@ func TestProduct_OptOut(t *testing.T) {
 		if got := b.of(home); got != "open withdrawn" { // the first terms were replaced before they were sent
 			t.Errorf("the client was told %q", got)
 		}
+
 		for _, again := range []flex.Product{w, productOf("DNO-1", nil)} { // with the same terms, and with others
 			_, err = s.app.Products.Import(t.Context(), s.Org, []flex.Product{again})
 			if flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), "was withdrawn at") {

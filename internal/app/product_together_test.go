@@ -25,6 +25,7 @@ func TestProduct_OneHalfHour(t *testing.T) {
 	}
 	called := flex.Instruction{Span: flex.Span{From: evening, To: evening.Add(time.Hour)}, Change: -7400, Service: "dno",
 		Price: flex.FromGBPPerMWh(1000), Who: "Ann", Reason: "feeder 7"}
+
 	halfHour := func(reference string, n int, pounds float64) flex.Product {
 		return productOf(reference, func(p *flex.Product) {
 			p.From = evening.Add(time.Duration(n) * flex.HalfHour)

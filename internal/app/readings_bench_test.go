@@ -55,6 +55,7 @@ func fleet(b testing.TB, database string) (base, token string, assets []flex.Ass
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	name := fmt.Sprintf("acme %d", fleets.Add(1))
 	org, password, err := h.Access.AddOrg(ctx, name, name, "")
 	if err != nil {
@@ -65,6 +66,7 @@ func fleet(b testing.TB, database string) (base, token string, assets []flex.Ass
 		if err := tx.AddSite(ctx, &site, ""); err != nil {
 			return err
 		}
+
 		for i := range benchAssets {
 			a := flex.Asset{SiteID: site.ID, ExternalID: fmt.Sprint(i), Type: flex.Charger}
 			if err := tx.AddAsset(ctx, &a); err != nil {
@@ -77,6 +79,7 @@ func fleet(b testing.TB, database string) (base, token string, assets []flex.Ass
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
@@ -97,6 +100,7 @@ func logIn(b testing.TB, base, username string, password flex.Secret) (token str
 		b.Fatal(err)
 	}
 	defer a.Body.Close()
+
 	var answer struct {
 		Token string `json:"access_token"`
 	}
@@ -131,6 +135,7 @@ func BenchmarkReadingsOnTop(b *testing.B) {
 		name string
 		open func(testing.TB) string
 	}{{"sqlite", storetest.SQLite}, {"postgres", storetest.Postgres}}
+
 	for _, e := range engines {
 		b.Run(e.name+"/empty", func(b *testing.B) { benchHTTP(b, e.open(b)) })
 		b.Run(e.name, func(b *testing.B) {
@@ -143,6 +148,7 @@ func BenchmarkReadingsOnTop(b *testing.B) {
 			began := time.Now()
 			seed := storetest.NewSeed(b, db, full)
 			site := seed.Site()
+
 			for range max(1, *rowsBelow/periods) {
 				seed.Asset(site, flex.Charger, 0)
 			}
@@ -166,6 +172,7 @@ func benchHTTP(b *testing.B, database string) {
 		from, to := p.Start().Format(time.RFC3339), p.End().Format(time.RFC3339)
 		var s bytes.Buffer
 		s.WriteString(`{"readings":[`)
+
 		for i, a := range assets {
 			if i > 0 {
 				s.WriteByte(',')
@@ -175,9 +182,11 @@ func benchHTTP(b *testing.B, database string) {
 		s.WriteString(`]}`)
 		return s.Bytes()
 	}
+
 	used := spentSoFar()
 	b.ResetTimer()
 	var wg sync.WaitGroup
+
 	for range benchWriters {
 		wg.Go(func() {
 			for {
@@ -185,6 +194,7 @@ func benchHTTP(b *testing.B, database string) {
 				if n >= b.N {
 					return
 				}
+
 				r, _ := http.NewRequest("POST", base+"/data/readings", bytes.NewReader(body(n)))
 				r.Header.Set("Authorization", "Bearer "+token)
 				r.Header.Set("Content-Type", "application/json")
@@ -193,6 +203,7 @@ func benchHTTP(b *testing.B, database string) {
 					b.Error(err)
 					return
 				}
+
 				answer, err := io.ReadAll(a.Body)
 				a.Body.Close()
 				if err != nil || a.StatusCode != 200 {
@@ -203,6 +214,7 @@ func benchHTTP(b *testing.B, database string) {
 			}
 		})
 	}
+
 	wg.Wait()
 	b.StopTimer()
 	if got := accepted.Load(); got != int64(b.N)*benchAssets {
@@ -237,19 +249,23 @@ func benchSQLite(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer db.Close()
+
 	db.SetMaxOpenConns(1)
 	values := strings.TrimSuffix(strings.Repeat("(?,?,?,?,?,?),", benchAssets/2), ",")
 	st, err := db.Prepare("INSERT INTO reading (at, asset_id, label, seconds, value, known_at) VALUES " + values)
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	used := spentSoFar()
 	b.ResetTimer()
+
 	for n := range b.N {
 		tx, err := db.Begin()
 		if err != nil {
 			b.Fatal(err)
 		}
+
 		batch := benchRows(n)
 		for _, half := range [][][]any{batch[:benchAssets/2], batch[benchAssets/2:]} {
 			var args []any
@@ -260,10 +276,12 @@ func benchSQLite(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
+
 		if err := tx.Commit(); err != nil {
 			b.Fatal(err)
 		}
 	}
+
 	b.StopTimer()
 	perSecond(b, used)
 }
@@ -276,6 +294,7 @@ func benchCopy(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer db.Close()
+
 	c, err := db.Conn(b.Context())
 	if err != nil {
 		b.Fatal(err)
@@ -283,6 +302,7 @@ func benchCopy(b *testing.B) {
 	defer c.Close()
 	used := spentSoFar()
 	b.ResetTimer()
+
 	for n := range b.N {
 		err := c.Raw(func(raw any) error {
 			_, err := raw.(*stdlib.Conn).Conn().CopyFrom(b.Context(), pgx.Identifier{"reading"},

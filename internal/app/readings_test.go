@@ -31,8 +31,10 @@ func TestReadings_OneLongRequest(t *testing.T) {
 	if os.Getenv("FLEXD_LONG") != "" {
 		n = wire.MaxReadings
 	}
+
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		base, token, assets := fleet(t, url)
+
 		for _, packed := range []bool{false, true} {
 			defer debug.SetGCPercent(debug.SetGCPercent(20))
 			s := sending{t: t, assets: assets, last: flex.PeriodAt(time.Now()).Add(-2)}
@@ -40,6 +42,7 @@ func TestReadings_OneLongRequest(t *testing.T) {
 			peak := watchHeap(stop)
 			began := time.Now()
 			s.send(base, token, n, packed)
+
 			took := time.Since(began)
 			close(stop)
 			most := <-peak
@@ -62,6 +65,7 @@ func watchHeap(stop <-chan struct{}) <-chan uint64 {
 		peak := uint64(0)
 		tick := time.NewTicker(5 * time.Millisecond)
 		defer tick.Stop()
+
 		for {
 			metrics.Read(sample)
 			peak = max(peak, sample[0].Value.Uint64())
@@ -100,6 +104,7 @@ func (s *sending) write(to io.Writer, n int, packed bool) error {
 	}
 	w := bufio.NewWriter(to)
 	sep := `{"readings":[`
+
 	for i := range n {
 		asset, p, value, _ := s.reading(i)
 		fmt.Fprintf(w, `%s{"asset_id":"%s","start_timestamp":"%s","end_timestamp":"%s","value":%g,"label":"charger_consumption_energy_kwh"}`,
@@ -124,6 +129,7 @@ func (s *sending) send(base, token string, n int, packed bool) {
 	if packed {
 		r.Header.Set("Content-Encoding", "gzip")
 	}
+
 	a, err := http.DefaultClient.Do(r)
 	if err != nil {
 		s.t.Fatal(err)
@@ -133,17 +139,20 @@ func (s *sending) send(base, token string, n int, packed bool) {
 		b, _ := io.ReadAll(a.Body)
 		s.t.Fatalf("%s %s", a.Status, b)
 	}
+
 	d := json.NewDecoder(a.Body)
 	for _, want := range []any{json.Delim('{'), "responses", json.Delim('[')} {
 		if got, err := d.Token(); err != nil || got != want {
 			s.t.Fatalf("the answer begins with %v, %v, want %v", got, err, want)
 		}
 	}
+
 	for i := 0; d.More(); i++ {
 		var v wire.ReadingResponse
 		if err := d.Decode(&v); err != nil {
 			s.t.Fatal(err)
 		}
+
 		asset, p, _, good := s.reading(i)
 		if v.AssetID != asset || !v.StartTimestamp.Equal(p.Start()) || v.Accepted != good || (v.Error == "") != good {
 			s.t.Fatalf("verdict %d is %+v", i, v)
@@ -152,6 +161,7 @@ func (s *sending) send(base, token string, n int, packed bool) {
 			s.t.Fatal("more verdicts than readings")
 		}
 	}
+
 	if n > 0 {
 		s.t.Errorf("%d readings have no verdict", n)
 	}

@@ -49,6 +49,7 @@ func benchProvisional(b *testing.B, database string) {
 	b.ResetTimer()
 	var clients sync.WaitGroup
 	batches := make(chan []flex.AssetID)
+
 	for range benchWriters {
 		clients.Go(func() {
 			for batch := range batches {
@@ -56,12 +57,14 @@ func benchProvisional(b *testing.B, database string) {
 			}
 		})
 	}
+
 	go func() {
 		defer close(batches)
 		for batch := range slices.Chunk(e.assets, eventBatch) {
 			batches <- batch
 		}
 	}()
+
 	took := e.watch(b)
 	clients.Wait()
 	at := func(share float64) float64 { return took[int(share*float64(len(took)-1))].Seconds() }
@@ -101,11 +104,13 @@ func (e *eventFleet) open(b *testing.B, database string) {
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	e.Seed = storetest.NewSeed(b, e.app.DB, database).As(org.ID)
 	err = e.app.DB.Write(b.Context(), org.ID, func(tx *store.Tx) error { return tx.PutTerm(b.Context(), flex.Term{Name: "user_share", Value: "0.5"}) })
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
@@ -127,6 +132,7 @@ func (e *eventFleet) fill(b *testing.B) {
 		e.assets = append(e.assets, flex.AssetID(numbered(2, i)))
 		return []any{e.assets[i].Bytes(), e.Org.Bytes(), site(i), e.assets[i].String(), string(flex.Charger), 0}
 	})
+
 	first := e.day.Add(-eventBack).Start()
 	e.Readings(flex.PeriodAt(first), e.day.Period(eventLast).Sub(flex.PeriodAt(first)))
 	columns := strings.Fields("id org_id site_id asset_id day first last from_at to_at meant nominated detected_at estimated look_at")
@@ -141,6 +147,7 @@ func (e *eventFleet) fill(b *testing.B) {
 				day.Period(eventFirst).Start().UnixMicro(), day.Period(eventLast).End().UnixMicro(), energies, energies, 0, 0, look}
 		})
 	}
+
 	var prices []flex.PricedPeriod
 	for n := eventFirst; n <= eventLast; n++ {
 		prices = append(prices, flex.PricedPeriod{Period: e.day.Period(n), Price: flex.FromGBPPerMWh(100), Known: true})
@@ -187,6 +194,7 @@ func (e *eventFleet) report(b *testing.B, assets []flex.AssetID) {
 		b.Error(err)
 		return
 	}
+
 	r.Header.Set("Authorization", "Bearer "+e.token)
 	r.Header.Set("Content-Type", "application/json")
 	a, err := http.DefaultClient.Do(r)
@@ -199,6 +207,7 @@ func (e *eventFleet) report(b *testing.B, assets []flex.AssetID) {
 	if n := bytes.Count(answer, []byte(`"accepted":true`)); err != nil || n != len(assets) {
 		b.Errorf("%d of %d readings accepted: %s %v", n, len(assets), a.Status, err)
 	}
+
 	now := time.Now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -212,6 +221,7 @@ func (e *eventFleet) report(b *testing.B, assets []flex.AssetID) {
 func (e *eventFleet) watch(b *testing.B) (took []time.Duration) {
 	const look, most = 50 * time.Millisecond, 10 * time.Minute
 	seen := map[string]time.Time{}
+
 	for began := time.Now(); len(seen) < len(e.assets); time.Sleep(look) {
 		found := e.Strings(`SELECT a.external_id FROM ledger l JOIN asset a ON a.site_id = l.site_id`)
 		now := time.Now()
@@ -224,6 +234,7 @@ func (e *eventFleet) watch(b *testing.B) (took []time.Duration) {
 			b.Fatalf("%d of %d results after %v", len(seen), len(e.assets), most)
 		}
 	}
+
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for id, at := range seen {

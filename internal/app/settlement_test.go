@@ -34,18 +34,21 @@ func TestSettlement_SoonAfterTheLastReading(t *testing.T) {
 			storetest.EachURL(t, func(t *testing.T, url string) {
 				synctest.Test(t, func(t *testing.T) {
 					e := endedEvent(t, url)
+
 					client := e.client(t, e.app)
 					if tt.lost {
 						other := e.open(t)
 						defer other.Close()
 						client = e.client(t, other)
 					}
+
 					time.Sleep(21*time.Second + 300*time.Millisecond) // the background jobs run every 5 and 10
 					e.report(t, client, 35)
 					time.Sleep(30 * time.Second)
 					if n := e.credits(t, client); n != 0 {
 						t.Fatalf("%d transactions with a reading missing", n)
 					}
+
 					e.report(t, client, 36)
 					at := time.Now()
 					for e.credits(t, client) == 0 {
@@ -81,6 +84,7 @@ func endedEvent(t *testing.T, url string) *eventNight {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	e.user, e.pass = "street", password.Reveal()
 	seed := storetest.NewSeed(t, e.app.DB, url).As(org.ID)
 	e.site = seed.Site()
@@ -93,6 +97,7 @@ func endedEvent(t *testing.T, url string) *eventNight {
 				before = append(before, flex.Reading{AssetID: e.asset, Span: e.day.Add(-back).Period(n).Span(), Label: flex.ChargerEnergy, Value: 3_700_000})
 			}
 		}
+
 		a, err := tx.Asset(t.Context(), e.asset)
 		if err != nil {
 			return err
@@ -100,6 +105,7 @@ func endedEvent(t *testing.T, url string) *eventNight {
 		if err := tx.PutTerm(t.Context(), flex.Term{Name: "user_share", Value: "0.5"}); err != nil {
 			return err
 		}
+
 		if err := tx.SetPause(t.Context(), a, flex.Span{From: e.day.Period(35).Start(), To: e.day.Period(36).End()}, 0); err != nil {
 			return err
 		}
@@ -108,6 +114,7 @@ func endedEvent(t *testing.T, url string) *eventNight {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var prices []flex.PricedPeriod
 	for n := 1; n <= e.day.Periods(); n++ {
 		prices = append(prices, flex.PricedPeriod{Period: e.day.Period(n), Price: flex.FromGBPPerMWh(250), Known: true})
@@ -115,11 +122,13 @@ func endedEvent(t *testing.T, url string) *eventNight {
 	if err := e.app.Publish(t.Context(), "test", time.Time{}, prices); err != nil {
 		t.Fatal(err)
 	}
+
 	time.Sleep(time.Until(e.day.Period(36).End()))
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	nobody := make(unused)
 	go func() { served <- e.app.Serve(ctx, nobody) }()
+
 	t.Cleanup(func() {
 		stop()
 		if err := <-served; err != nil {

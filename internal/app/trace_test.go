@@ -138,6 +138,7 @@ func plugInTraced(t *testing.T, h *app.App, database string) (pushed int) {
 		if w.Code/100 != 2 {
 			t.Fatalf("%s: %d %s", path, w.Code, w.Body)
 		}
+
 		return w.Body.Bytes()
 	}
 

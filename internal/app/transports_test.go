@@ -33,6 +33,7 @@ func TestTrustedProxies_Console(t *testing.T) {
 		if _, err := h.Access.AddOperator(t.Context(), "ada", "correct horse battery", access.Admin); err != nil {
 			t.Fatal(err)
 		}
+
 		handler := h.Handler()
 		login := func(from, password string) *httptest.ResponseRecorder {
 			form := url.Values{"name": {"ada"}, "password": {password}}
@@ -54,6 +55,7 @@ func TestTrustedProxies_Console(t *testing.T) {
 		if refused == 0 {
 			t.Error("30 guesses from one IPv6 network are none too many")
 		}
+
 		for range 5 {
 			if got := login("198.51.100.9", "correct horse battery"); got.Code != http.StatusSeeOther {
 				t.Fatalf("ada from elsewhere, with her password: %d", got.Code)

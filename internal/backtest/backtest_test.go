@@ -32,6 +32,7 @@ func evenDays() *Case {
 			}
 		}
 	}
+
 	c.Buy = func(p flex.Period) (float64, bool) {
 		if hour(p) < 6 {
 			return 8, true
@@ -53,6 +54,7 @@ func TestEvenDays(t *testing.T) {
 	if len(r.Bills) != 22 || r.Skipped != 0 || told != 22 {
 		t.Fatalf("%d days, %d skipped", len(r.Bills), r.Skipped)
 	}
+
 	// 12 half-hours by night at 8 p, 24 by day and 12 in the evening at 30 p, for 22 days, and
 	// the hour that came twice.
 	if want := 22*(12*150*8+24*150*30+12*600*30)/1000.0 + 2*150*8/1000.0; r.Total.None < want-1e-6 || r.Total.None > want+1e-6 {
@@ -61,6 +63,7 @@ func TestEvenDays(t *testing.T) {
 	if r.MissedBy > 1 {
 		t.Errorf("days that are all alike are missed by %d Wh", r.MissedBy)
 	}
+
 	if r.Total.SelfUse > r.Total.None || r.Total.Plan > 0.7*r.Total.None {
 		t.Errorf("%+v", r.Total)
 	}
@@ -91,6 +94,7 @@ func TestTheFutureIsNotKnown(t *testing.T) {
 			c.Load[p] *= 3
 		}
 	}
+
 	buy := c.Buy
 	c.Buy = func(p flex.Period) (float64, bool) {
 		b, ok := buy(p)
@@ -99,6 +103,7 @@ func TestTheFutureIsNotKnown(t *testing.T) {
 		}
 		return b, ok
 	}
+
 	after := Run(c, nil)
 	for i, b := range before.Bills {
 		if b.Day.Start().Before(cut.Start()) && (after.Bills[i].Plan != b.Plan || after.Bills[i].SelfUse != b.SelfUse) {
@@ -131,6 +136,7 @@ func TestShow(t *testing.T) {
 	if err := r.Table(&table); err != nil {
 		t.Fatal(err)
 	}
+
 	const want = `    month  days  no battery  self-use  planned  rolling plan
   2025-10     1       50.00     40.00    25.00         20.00
   2025-11     1       60.00     50.00    -5.00         -9.00
@@ -142,9 +148,11 @@ The plan costs £70.00 less than self-use alone: 73.7 % of the £95.00 that the 
 The home drew 123 kWh; its load was forecast with a mean error of 89 Wh in a half-hour.
 Left out for want of loads or prices: 3 days.
 `
+
 	if table.String() != want {
 		t.Errorf("%s\nwant\n%s", table.String(), want)
 	}
+
 	chart := r.SVG()
 	for d := xml.NewDecoder(strings.NewReader(chart)); ; {
 		if _, err := d.Token(); errors.Is(err, io.EOF) {
@@ -153,6 +161,7 @@ Left out for want of loads or prices: 3 days.
 			t.Fatalf("the chart is no XML: %v", err)
 		}
 	}
+
 	if n := strings.Count(chart, `fill="#2f7d5d"`); n != 4 || strings.Contains(chart, `height="-`) || strings.Contains(chart, "NaN") {
 		t.Errorf("%d bars of the plan: %s", n, chart)
 	}
@@ -171,6 +180,7 @@ func TestReadHome(t *testing.T) {
 	if h.First != first || h.Last != first.Add(1) {
 		t.Errorf("from %v to %v", h.First, h.Last)
 	}
+
 	for row, want := range map[string]string{
 		"yesterday,1,\n":                                     "line 2: start",
 		"2012-10-12T00:10:00Z,1,\n":                          "line 2: start",

@@ -43,6 +43,7 @@ func carAlone(c *HomeCase) float64 {
 			price, _ := c.Buy(p)
 			parts = append(parts, part{price, p.Span().Meet(s.Span).Len().Hours() * s.Power.KW()})
 		}
+
 		slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.price, b.price) })
 		left := s.Energy.KWh()
 		for _, q := range parts {
@@ -65,6 +66,7 @@ func TestHomeWithoutBattery(t *testing.T) {
 		math.Abs(r.Total.Together-want.Together); diff > 1e-6 {
 		t.Errorf("%+v, want %+v", r.Total, want)
 	}
+
 	if math.Abs(r.Bound-want.Together) > 1e-3 {
 		t.Errorf("nothing costs less than %.4f p, want %.4f", r.Bound, want.Together)
 	}
@@ -85,6 +87,7 @@ func TestHomeTogether(t *testing.T) {
 	if last != all || all < 5 || len(r.Bills) != 5 || r.missed() != 0 {
 		t.Fatalf("%d of %d days reported, %d bills, %d needs missed", last, all, len(r.Bills), r.missed())
 	}
+
 	b := r.Total
 	if b.Together > b.Alone+1e-6 || b.Alone > b.Unsteered {
 		t.Errorf("unsteered %.2f p, each by itself %.2f, as one %.2f", b.Unsteered, b.Alone, b.Together)
@@ -107,6 +110,7 @@ func TestHomeRoof(t *testing.T) {
 			c.Roof[d.Period(n)] = 1_650
 		}
 	}
+
 	for i := range c.Cars[0] {
 		c.Cars[0][i].From = c.Cars[0][i].From.Add(-9 * time.Hour)
 	}
@@ -134,11 +138,13 @@ func TestHomeBound(t *testing.T) {
 			}
 			return price[p], true
 		}
+
 		for n := range 14 { // in one order, whatever asks first
 			for _, p := range periodsOf(c.From.Add(n - 2)) {
 				c.Buy(p)
 			}
 		}
+
 		c.Sell = c.Buy
 		r := RunHome(c, nil)
 		var all actual
@@ -146,6 +152,7 @@ func TestHomeBound(t *testing.T) {
 			past, _ := c.actual(periodsOf(c.From.Add(n)))
 			all.append(past)
 		}
+
 		want := all.optimum(c.Battery) + carAlone(c)
 		if r.Bound > want+1e-3 || want-r.Bound > 0.03*(r.Total.Unsteered-want) {
 			t.Errorf("seed %d: the bound is %.3f p, the optimum %.3f, unsteered %.3f", seed, r.Bound, want, r.Total.Unsteered)
@@ -180,11 +187,13 @@ func TestHomeFuture(t *testing.T) {
 	c.Known = tillMidnight
 	cut := c.From.Add(4)
 	later := func(p flex.Period) bool { return !p.Start().Before(cut.Start()) }
+
 	for p := range c.Load {
 		if later(p) {
 			c.Load[p] *= 3
 		}
 	}
+
 	buy := c.Buy
 	c.Buy = func(p flex.Period) (float64, bool) {
 		b, ok := buy(p)
@@ -193,6 +202,7 @@ func TestHomeFuture(t *testing.T) {
 		}
 		return b, ok
 	}
+
 	c.Cars[0][4].Energy *= 2
 	after := RunHome(c, nil)
 	for i, b := range before.Bills {

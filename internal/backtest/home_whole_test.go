@@ -18,6 +18,7 @@ func wholeHome(days int) *HomeCase {
 	c.Fuse, c.Export = 9000, &limit
 	c.Tank = &Tank{Element: 3000, Litres: 200, Daily: 5845}
 	c.Heat = &HeatPump{Power: 2500, Low: 19, High: 22, Outdoor: map[flex.Period]float64{}}
+
 	for d := c.From.Add(-30); d != c.To.Add(8); d = d.Add(1) {
 		for n, p := range periodsOf(d) {
 			c.Heat.Outdoor[p] = 5 + 4*math.Sin(float64(n-18)/48*2*math.Pi)
@@ -53,6 +54,7 @@ func TestHome_Limits(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
 	up := func(most int) flex.WattHours { return flex.WattHours(random.IntN(most + 1)) }
 	now := &moment{cars: make([]carSlot, 1), period: c.From.Period(1)}
+
 	for k := range 5000 {
 		w := newHomeTest(c)
 		h := &w.states[together]
@@ -63,6 +65,7 @@ func TestHome_Limits(t *testing.T) {
 			now.cars[0] = carSlot{stay: &carStay{power: 7400, room: []flex.WattHours{3700, 3700, 3700}}, index: random.IntN(3)}
 			h.left[0] = up(9000)
 		}
+
 		is := homePast{
 			actual:  actual{buy: []float64{1000}, sell: []float64{1000}, load: []flex.WattHours{up(3000)}, roof: []flex.WattHours{up(2500)}},
 			used:    []int{int(up(900))},
@@ -78,6 +81,7 @@ func TestHome_Limits(t *testing.T) {
 		if most := max(c.Fuse.KW()/2, home.KWh()); pence/1000 > most+1e-6 || pence/1000 < -0.75-1e-6 {
 			t.Fatalf("%d: %.4f kWh at the meter, at most %.4f, the home draws %d Wh", k, pence/1000, most, home)
 		}
+
 		charged := now.cars[0].stay != nil && h.left[0] < left
 		if gave := float64(before-h.stored) * 0.95; charged && gave > float64(is.load[0])+1500+1250+1e-6 {
 			t.Fatalf("%d: the battery gave %.0f Wh beside a car, the home uses %d", k, gave, is.load[0])
@@ -95,6 +99,7 @@ func TestHome_NotIntoCar(t *testing.T) {
 		c.Roof[p] = 1500
 	}
 	r := RunHome(c, nil)
+
 	// 8 kWh can be held, of which a tenth is the reserve, and what is left of 15 kWh is sold at 4 p.
 	want := 10*30 - 4*(15-7.2/0.95)
 	if math.Abs(r.Total.Unsteered-want) > 0.1 {
@@ -124,6 +129,7 @@ func TestHome_TankBound(t *testing.T) {
 		r := RunHome(c, nil)
 		top, _ := c.Tank.levels()
 		want := 0.0
+
 		for n := range 2 {
 			night, day := 0, 0
 			for _, p := range periodsOf(c.From.Add(n)) {
@@ -136,6 +142,7 @@ func TestHome_TankBound(t *testing.T) {
 			}
 			want += float64(night+min(top, day))*8/1000 + float64(max(0, day-top))*30/1000
 		}
+
 		if math.Abs(r.Bound-want) > 0.01 {
 			t.Errorf("%d Wh a day: the bound is %.3f p, want %.3f", daily, r.Bound, want)
 		}
@@ -155,6 +162,7 @@ func TestHome_HeatPump(t *testing.T) {
 			c.Heat.Outdoor[p] = 2
 		}
 	}
+
 	r := RunHome(c, nil)
 	b := heat.Assumed(2500)
 	perHour := b.Loss * (20.5 - 2) / heat.COP(2)
@@ -177,6 +185,7 @@ func TestHome_Gaps(t *testing.T) {
 			c.Tank.Drawn[p] = 100
 		}
 	}
+
 	delete(c.Tank.Drawn, c.From.Period(7))
 	delete(c.Heat.Outdoor, c.From.Add(1).Period(9))
 	delete(c.Load, c.From.Add(2).Period(11))

@@ -15,8 +15,10 @@ func byGrid(a actual, b home.Battery, steps int, efficiency float64) float64 {
 	least, most := b.Usable()
 	size := float64(most-least) / float64(steps)
 	next := make([]float64, steps+1)
+
 	for i := len(a.buy) - 1; i >= 0; i-- {
 		now := make([]float64, steps+1)
+
 		for from := range now {
 			now[from] = math.Inf(1)
 			for to := range next {
@@ -28,6 +30,7 @@ func byGrid(a actual, b home.Battery, steps int, efficiency float64) float64 {
 				if math.Abs(drawn) > float64(b.Power)/2+1e-9 {
 					continue
 				}
+
 				drawn += float64(a.load[i] - a.roof[i])
 				price := a.buy[i]
 				if drawn < 0 {
@@ -37,6 +40,7 @@ func byGrid(a actual, b home.Battery, steps int, efficiency float64) float64 {
 				now[from] = min(now[from], drawn*price/1000+worn+next[to])
 			}
 		}
+
 		next = now
 	}
 	return next[0]
@@ -67,6 +71,7 @@ func TestOptimum(t *testing.T) {
 		}
 		grid, lossless = grid+want-got, lossless+byGrid(a, b, 90, 1)-got
 	}
+
 	if grid < 0 || lossless > -60 {
 		t.Errorf("the grid is %.3f p above in all, a battery without losses %.3f", grid, lossless)
 	}
@@ -80,6 +85,7 @@ func TestOptimum_Bound(t *testing.T) {
 	if least := min(r.Total.SelfUse, r.Total.Plan, r.Total.Foresight); r.Optimum > least+1e-6 {
 		t.Errorf("the optimum costs %.2f p, another way %.2f", r.Optimum, least)
 	}
+
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 40 {
 		a := someHours(random, 30)
@@ -87,6 +93,7 @@ func TestOptimum_Bound(t *testing.T) {
 			a.buy[i] -= 15
 			a.sell[i] = a.buy[i]
 		}
+
 		b := home.Battery{Power: 2000, Capacity: 3000}
 		if got, want := a.optimum(b), byGrid(a, b, 60, home.Efficiency); got > want+1e-6 {
 			t.Fatalf("%.3f p is above the grid's %.3f", got, want)

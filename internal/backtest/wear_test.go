@@ -21,6 +21,7 @@ func TestWear(t *testing.T) {
 	if some.Worn.Plan <= 0 || some.Worn.None != 0 || some.Optimum > min(all.SelfUse, all.Plan, all.Foresight)+1e-6 || some.Optimum <= without.Optimum {
 		t.Errorf("wear %+v, optimum %.2f of %+v; without %.2f", some.Worn, some.Optimum, all, without.Optimum)
 	}
+
 	if got, want := some.Total.SelfUse, without.Total.SelfUse; math.Abs(got-want) > 1e-6 {
 		t.Errorf("self-use pays %.2f p with wear, %.2f without", got, want)
 	}
@@ -51,6 +52,7 @@ func TestWear_Home(t *testing.T) {
 		if least := min(all.Unsteered, all.Alone, all.Together); r.Bound > least+1e-6 || r.Bound < without.Bound {
 			t.Errorf("at %g p: bound %.2f p, %+v; without wear %.2f", wear, r.Bound, all, without.Bound)
 		}
+
 		if wear == 5 && (r.Worn.Together <= 0 || math.Abs(all.Together-r.Total.Together-r.Worn.Together) > 1e-9) || wear == 100 && r.Worn.Together > 100 {
 			t.Errorf("at %g p: wear %+v", wear, r.Worn)
 		}

@@ -85,6 +85,7 @@ func read18(table, line string) (map[string]string, error) {
 		}
 		values[f.name], end = value, f.last
 	}
+
 	if end != len(line) {
 		return nil, fmt.Errorf("%s: the line has %d characters, not %d", table, len(line), end)
 	}
@@ -102,11 +103,13 @@ func read18File(text string) (payments []map[string]string, uhl map[string]strin
 	order = append(order, "EOF1", "EOF2", "UTL1")
 	labels := map[string]map[string]string{}
 	var debits, credits, contras int
+
 	for i, line := range lines {
 		table := order[i]
 		if table == "" {
 			table = "record"
 		}
+
 		values, err := read18(table, line)
 		if err != nil {
 			return nil, nil, fmt.Errorf("line %d: %w", i+1, err)
@@ -115,6 +118,7 @@ func read18File(text string) (payments []map[string]string, uhl map[string]strin
 			labels[table] = values
 			continue
 		}
+
 		amount, _ := strconv.Atoi(values["amount"])
 		if values["code"] == "99" {
 			credits += amount
@@ -126,6 +130,7 @@ func read18File(text string) (payments []map[string]string, uhl map[string]strin
 		}
 		debits, contras = debits+amount, contras+1
 	}
+
 	utl := labels["UTL1"]
 	if want := fmt.Sprintf("%013d %013d %07d %07d", debits, credits, contras, len(payments)); utl["debits"]+" "+utl["credits"]+" "+utl["debit items"]+" "+utl["credit items"] != want {
 		return nil, nil, fmt.Errorf("UTL1 is %v, the records come to %s", utl, want)
@@ -133,6 +138,7 @@ func read18File(text string) (payments []map[string]string, uhl map[string]strin
 	if debits != credits || contras != 1 {
 		return nil, nil, fmt.Errorf("debits of %d in %d contras, credits of %d", debits, contras, credits)
 	}
+
 	for _, name := range []string{"HDR1", "EOF1"} {
 		h := labels[name]
 		if h["serial"] != labels["VOL1"]["serial"] || h["SUN"] != labels["VOL1"]["SUN"] || h["SUN again"] != h["SUN"] {
@@ -153,6 +159,7 @@ func TestBacs18(t *testing.T) {
 		if len(payments) != n || uhl["processing day"] != " 26328" {
 			t.Errorf("%d payments, for%s", len(payments), uhl["processing day"])
 		}
+
 		names := []string{"ANN ONEILL", "HYPERLINK HTTP /EV", "LUKASZ MUELLER-OES", "J & K SMITH", "1 1 X", "ANGSTROEM & COSIC"}
 		for i, p := range payments {
 			want := fmt.Sprintf("%s %s %011d %s", f.Payments[i].SortCode.Reveal(), f.Payments[i].Number.Reveal(), f.Payments[i].Amount, f.Payments[i].Reference)
@@ -160,6 +167,7 @@ func TestBacs18(t *testing.T) {
 			if got != want {
 				t.Errorf("payment %d: %s, want %s", i, got, want)
 			}
+
 			if name := strings.TrimSpace(p["name"]); i < len(names) && name != names[i] {
 				t.Errorf("payment %d: name %q, want %q", i, name, names[i])
 			}
@@ -185,9 +193,11 @@ func TestBacs18_ReaderFinds(t *testing.T) {
 		"the end cut off":          func(s string) string { return s[:len(s)-2] },
 	} {
 		bad := change(good)
+
 		if bad == good {
 			t.Fatalf("%s: nothing is planted", name)
 		}
+
 		if _, _, err := read18File(bad); err == nil {
 			t.Errorf("%s: not found", name)
 		}
@@ -201,6 +211,7 @@ func TestBacs18_Whole(t *testing.T) {
 	f.Payments = []bankfile.Payment{{
 		ID: "w", Attempt: 1, Name: "Ada Widget", SortCode: "204512", Number: "12345678", Amount: 2500_00, Reference: "FLEXD0000000001-1",
 	}}
+
 	want := "VOL1000007                               123456                                1\r\n" +
 		"HDR1A123456S   12345600000700010001       26326 26333 000000                    \r\n" +
 		"HDR2F0200000100                                   00                            \r\n" +

@@ -60,6 +60,7 @@ func TestFile_PayerMissing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := aFile(1)
+
 			f.Payer = tt.payer
 			var b bytes.Buffer
 			err := f.Write(&b, tt.format)
@@ -77,7 +78,8 @@ func TestFile_Refused(t *testing.T) {
 		change func(*bankfile.Payment)
 		want   string
 	}{
-		"no Latin letter":      {bankfile.Bacs18, func(p *bankfile.Payment) { p.Name = "東京" }, "no letter from A to Z"},
+		"no Latin letter": {bankfile.Bacs18, func(p *bankfile.Payment) { p.Name = "東京" }, "no letter from A to Z"},
+
 		"no Latin letter, ISO": {bankfile.Pain001, func(p *bankfile.Payment) { p.Name = "東京" }, "no letter from A to Z"},
 		"no Latin letter, CSV": {bankfile.CSV, func(p *bankfile.Payment) { p.Name = "東京" }, ""},
 		"the most by Bacs":     {bankfile.Bacs18, func(p *bankfile.Payment) { p.Amount = 2_000_000_000 }, ""},
@@ -86,6 +88,7 @@ func TestFile_Refused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := aFile(2)
+
 			tt.change(&f.Payments[1])
 			err := f.Write(&bytes.Buffer{}, tt.format)
 			if (err == nil) != (tt.want == "") || err != nil && (!strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "withdrawal 1")) {

@@ -32,6 +32,7 @@ func schemaFaults(t *testing.T, files map[string]string) map[string]string {
 	}
 	dir := t.TempDir()
 	args := []string{"--noout", "--nonet", "--schema", publishedSchema}
+
 	for name, text := range files {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -44,6 +45,7 @@ func schemaFaults(t *testing.T, files map[string]string) map[string]string {
 	cmd.Stderr = &said
 	err = cmd.Run()
 	faults, verdicts := map[string]string{}, 0
+
 	for line := range strings.Lines(said.String()) {
 		line = strings.TrimSpace(strings.ReplaceAll(line, dir+string(filepath.Separator), ""))
 		name, valid := strings.CutSuffix(line, " validates")
@@ -54,6 +56,7 @@ func schemaFaults(t *testing.T, files map[string]string) map[string]string {
 		if _, known := files[name]; !known {
 			continue
 		}
+
 		if valid {
 			verdicts++
 			continue
@@ -61,6 +64,7 @@ func schemaFaults(t *testing.T, files map[string]string) map[string]string {
 		if faults[name] == "" {
 			verdicts++
 		}
+
 		faults[name] += line + "\n"
 	}
 	if verdicts != len(files) || (err == nil) != (len(faults) == 0) {
@@ -80,6 +84,7 @@ func randomFile(r *rand.Rand) bankfile.File {
 		}
 		return string(text)
 	}
+
 	digits := func(n int) string { return fmt.Sprintf("%0*d", n, r.Int64N(1_000_000_000)%pow10(n)) }
 	payers := []bankfile.Payer{
 		{SortCode: digits(6), Number: digits(8)}, {IBAN: "GB29NWBK60161331926819"}, {IBAN: "GB29NWBK60161331926819", BIC: "NWBKGB2L"},
@@ -136,6 +141,7 @@ func TestPain001_PublishedSchemaFinds(t *testing.T) {
 		}
 		files[name+".xml"] = bad
 	}
+
 	faults := schemaFaults(t, files)
 	if faults["good.xml"] != "" || len(faults) != len(files)-1 {
 		t.Errorf("%d of %d planted faults found; of the good file: %s", len(faults), len(files)-1, faults["good.xml"])

@@ -98,6 +98,7 @@ func readXML(text string) (*node, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		top := path[len(path)-1]
 		switch token := token.(type) {
 		case xml.StartElement:
@@ -128,6 +129,7 @@ func validate(n *node, kind string) error {
 		}
 		return nil
 	}
+
 	c, ok := complexTypes[kind]
 	if !ok {
 		return fmt.Errorf("%s: the type %s is not expected", n.name.Local, kind)
@@ -135,6 +137,7 @@ func validate(n *node, kind string) error {
 	if strings.TrimSpace(n.text) != "" {
 		return fmt.Errorf("%s has text", n.name.Local)
 	}
+
 	rest, chosen := n.kids, 0
 	for _, e := range c.elements {
 		count := 0
@@ -144,6 +147,7 @@ func validate(n *node, kind string) error {
 			}
 			rest, count = rest[1:], count+1
 		}
+
 		if count < e.min && !c.choice {
 			return fmt.Errorf("%s: %d of %s, at least %d", n.name.Local, count, e.name, e.min)
 		}
@@ -151,6 +155,7 @@ func validate(n *node, kind string) error {
 			chosen++
 		}
 	}
+
 	if len(rest) > 0 {
 		return fmt.Errorf("%s: %s is not expected here", n.name.Local, rest[0].name.Local)
 	}
@@ -186,6 +191,7 @@ func check001(text string) (*node, error) {
 	if err := validate(doc, "Document"); err != nil {
 		return nil, err
 	}
+
 	transfers := []string{"CstmrCdtTrfInitn", "PmtInf", "CdtTrfTxInf"}
 	amounts := doc.find(append(transfers, "Amt", "InstdAmt")...)
 	sum := 0
@@ -196,12 +202,14 @@ func check001(text string) (*node, error) {
 		}
 		sum += pence
 	}
+
 	for _, at := range []string{"GrpHdr", "PmtInf"} {
 		count, total := doc.find("CstmrCdtTrfInitn", at, "NbOfTxs")[0], doc.find("CstmrCdtTrfInitn", at, "CtrlSum")[0]
 		if count != strconv.Itoa(len(amounts)) || strings.Replace(total, ".", "", 1) != fmt.Sprintf("%03d", sum) {
 			return nil, fmt.Errorf("%s says %s of %s, there are %d of %d", at, count, total, len(amounts), sum)
 		}
 	}
+
 	seen := map[string]bool{}
 	for _, id := range doc.find(append(transfers, "PmtId", "EndToEndId")...) {
 		if seen[id] {
@@ -209,6 +217,7 @@ func check001(text string) (*node, error) {
 		}
 		seen[id] = true
 	}
+
 	// What every bank takes of the characters.
 	set := regexp.MustCompile(`^[A-Za-z0-9/?:().,'+ -]*$`)
 	for _, name := range append(doc.find(append(transfers, "Cdtr", "Nm")...), doc.find("CstmrCdtTrfInitn", "PmtInf", "Dbtr", "Nm")...) {
@@ -222,6 +231,7 @@ func check001(text string) (*node, error) {
 func TestPain001(t *testing.T) {
 	withIBAN := payer
 	withIBAN.IBAN, withIBAN.BIC = "GB29NWBK60161331926819", "NWBKGB2L"
+
 	for name, p := range map[string]bankfile.Payer{"sort code": payer, "IBAN": withIBAN, "foreign": {Name: "X", IBAN: "DE89370400440532013000", BIC: "COBADEFFXXX"}} {
 		t.Run(name, func(t *testing.T) {
 			f := aFile(300)
@@ -231,6 +241,7 @@ func TestPain001(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%.2000s", err, text)
 			}
+
 			batch := doc.kids[0].kids[1]
 			for i, tx := range batch.kids[len(batch.kids)-300:] {
 				want := f.Payments[i]
@@ -245,6 +256,7 @@ func TestPain001(t *testing.T) {
 			}
 		})
 	}
+
 	text := write(t, aFile(6), bankfile.Pain001)
 	for _, want := range []string{"<Nm>Ann O&#39;Neill</Nm>", "<Nm>HYPERLINK( http:/evil )</Nm>", "<Nm>Lukasz Mueller-Oest</Nm>", "<Nm>J and K Smith</Nm>", "<Nm>1+1 x</Nm>",
 		"<ReqdExctnDt>\n\t\t\t\t<Dt>2026-11-24</Dt>", "<MsgId>FLEXD-20261122-000007-1a2b3c4d</MsgId>", "<CreDtTm>2026-11-22T13:00:00Z</CreDtTm>"} {
@@ -267,6 +279,7 @@ func TestPain001_ValidatorFinds(t *testing.T) {
 	replace := func(old, new string) func(string) string {
 		return func(s string) string { return strings.Replace(s, old, new, 1) }
 	}
+
 	for name, change := range map[string]func(string) string{
 		"another namespace":     replace("pain.001.001.09", "pain.001.001.03"),
 		"two in another order":  replace("<PmtMtd>TRF</PmtMtd>\n\t\t\t<NbOfTxs>3</NbOfTxs>", "<NbOfTxs>3</NbOfTxs><PmtMtd>TRF</PmtMtd>"),

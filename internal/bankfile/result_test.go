@@ -40,6 +40,7 @@ func TestReadResults(t *testing.T) {
 	tx := func(ref, status, rest string) string {
 		return `<TxInfAndSts><OrgnlInstrId>I</OrgnlInstrId><OrgnlEndToEndId>` + ref + `</OrgnlEndToEndId><TxSts>` + status + `</TxSts>` + rest + `</TxInfAndSts>`
 	}
+
 	const twice = "the bank refuses it as a duplicate: what became of the first, its answer to that says"
 	for name, tt := range map[string]struct{ text, want string }{
 		"pain.002, payments": {report("<GrpSts>PART</GrpSts>", "<OrgnlPmtInfAndSts><OrgnlPmtInfId>FLEXD-M</OrgnlPmtInfId>"+
@@ -79,6 +80,7 @@ func TestReadResults(t *testing.T) {
 	if got, _ := bankfile.ReadResults([]byte(bankStatement(`<Ntry><Amt Ccy="GBP">9</Amt><CdtDbtInd>DBIT</CdtDbtInd><Sts>BOOK</Sts></Ntry>`))); got.Others != 1 {
 		t.Errorf("%d others", got.Others)
 	}
+
 	for name, text := range map[string]string{
 		"nothing": "", "another document": "<Document><X/></Document>", "cut off": report("", "")[:200], "a CSV of something": "a,b\n1,2\n", "no amount": "reference,amount\n" + refA + ",\n",
 	} {

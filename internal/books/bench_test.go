@@ -30,6 +30,7 @@ func benchExport(b *testing.B, url string) {
 	for i := range sites {
 		sites[i] = seed.Site()
 	}
+
 	first := flex.Day{Year: 2025, Month: 11, Dom: 1}
 	transactions := *journalPostings / 3
 	id := func(i int) []byte {
@@ -39,6 +40,7 @@ func benchExport(b *testing.B, url string) {
 	for d := range days {
 		days[d] = first.Add(d).String()
 	}
+
 	day := func(i int) string { return days[i*len(days)/transactions] }
 	columns := strings.Fields("id org_id site_id key kind credit settled_on decided_by recorded_at booked_on counterparty reference reason for_month vehicle")
 	seed.Rows("ledger", columns, transactions, func(i int) []any {
@@ -51,6 +53,7 @@ func benchExport(b *testing.B, url string) {
 		account := accounts[i%3]
 		return []any{id(i / 3), account, seed.Org.Bytes(), sites[i/3%len(sites)].Bytes(), amounts[account]}
 	})
+
 	service := &books.Service{DB: db}
 	for _, format := range []books.Format{books.CSV, books.JSON} {
 		b.Run(string(format), func(b *testing.B) {

@@ -126,6 +126,7 @@ func TestClose(t *testing.T) {
 		if got := o.earn("c", "2026-10-31", 40); got != day(t, "2026-10-31") {
 			t.Errorf("before the close it is booked on %s", got)
 		}
+
 		done, err := o.books.Close(t.Context(), o.org, month(t, "2026-10"), "ada")
 		if err != nil || len(done) != 3 || done[0].Month != month(t, "2026-08") || done[1].Transactions != 0 || done[2].Transactions != 2 {
 			t.Fatalf("closed %v: %v", done, err)
@@ -137,6 +138,7 @@ func TestClose(t *testing.T) {
 		if err := o.close("2026-10"); flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), "closed already") {
 			t.Errorf("closed twice: %v", err)
 		}
+
 		o.set("2026-11-22 10:00")
 		for _, about := range []string{"2026-10-31", "2026-08-30", "2026-03-01"} {
 			if got := o.earn("late "+about, about, -30); got != day(t, "2026-11-22") {
@@ -146,6 +148,7 @@ func TestClose(t *testing.T) {
 		if got := o.earn("this month", "2026-11-03", 70); got != day(t, "2026-11-03") {
 			t.Errorf("what concerns the open month is booked on %s", got)
 		}
+
 		if after := o.balance("2026-10-31"); after.Text() != before.Text() {
 			t.Errorf("a closed month changed:\n%s\nto\n%s", before.Text(), after.Text())
 		}
@@ -173,6 +176,7 @@ func TestVerify_ClosedMonth(t *testing.T) {
 		if o.db.Engine() == "postgres" {
 			drop, make = "ALTER TABLE ledger DISABLE TRIGGER ledger_stays", "ALTER TABLE ledger ENABLE TRIGGER ledger_stays"
 		}
+
 		move := func(to, from string) {
 			o.seed.Exec(drop)
 			o.seed.Exec(`UPDATE ledger SET booked_on = $1 WHERE booked_on = $2`, to, from)
@@ -183,6 +187,7 @@ func TestVerify_ClosedMonth(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, want := range []string{
 			"nothing is booked in a month after it was closed: 2026-09", "a closed month has the trial balance that it was closed with: 2026-09 of seeded",
 		} {
@@ -201,6 +206,7 @@ func TestClose_WhilePosting(t *testing.T) {
 		o.set("2026-11-01 00:00")
 		about := day(t, "2026-10-31")
 		var group sync.WaitGroup
+
 		for worker := range 4 {
 			group.Go(func() {
 				for i := range 25 {
@@ -215,6 +221,7 @@ func TestClose_WhilePosting(t *testing.T) {
 				}
 			})
 		}
+
 		if err := o.close("2026-10"); err != nil {
 			t.Error(err)
 		}
@@ -235,6 +242,7 @@ func TestCloseDue(t *testing.T) {
 				t.Errorf("closed %d months, want %d: %v", report.Did, want, err)
 			}
 		}
+
 		due(0)
 		err := o.db.Write(t.Context(), o.org, func(tx *store.Tx) error {
 			return tx.SetSettings(t.Context(), flex.OrgSettings{Books: flex.BooksSettings{CloseAfterDays: 10}})
@@ -242,6 +250,7 @@ func TestCloseDue(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		due(1) // September, on 20 October
 		due(0)
 		o.set("2026-11-10 23:59")
@@ -305,6 +314,7 @@ func TestBooks_Replay(t *testing.T) {
 			if err != nil {
 				rt.Fatal(err)
 			}
+
 			o.org = org.ID
 			o.set("2026-03-20 12:00")
 			kept := o.live(rt, history)
@@ -313,6 +323,7 @@ func TestBooks_Replay(t *testing.T) {
 					rt.Fatalf("%s was closed as\n%s\nand is\n%s", m, text, got)
 				}
 			}
+
 			today := flex.DayAt(o.clock())
 			for d := day(t, "2026-01-05"); d.Start().Before(today.Add(2).Start()); d = d.Add(9) {
 				if wrong := differs(o.balance(d.String()).TrialBalance, o.replay(d)); wrong != "" {
@@ -320,6 +331,7 @@ func TestBooks_Replay(t *testing.T) {
 				}
 			}
 		})
+
 		sums := o.replay(flex.DayAt(o.clock()))
 		sums[string(ledger.RewardsPayable)]++ // a planted fault
 		if differs(o.balance(flex.DayAt(o.clock()).String()).TrialBalance, sums) == "" {
@@ -336,6 +348,7 @@ func (o *office) live(rt *rapid.T, history []step) map[ledger.Month]string {
 		o.now = o.now.AddDate(0, 0, s.days)
 		o.mu.Unlock()
 		today := flex.DayAt(o.clock())
+
 		tr := earned(fmt.Sprint(i), o.sites[i%2], today.Add(-s.about), flex.Pence(s.gross))
 		err := o.db.Write(o.Context(), o.org, func(tx *store.Tx) error {
 			_, err := tx.Post(o.Context(), &tr)
@@ -344,6 +357,7 @@ func (o *office) live(rt *rapid.T, history []step) map[ledger.Month]string {
 		if err != nil {
 			rt.Fatal(err)
 		}
+
 		if s.close > 0 {
 			continue
 		}
@@ -352,6 +366,7 @@ func (o *office) live(rt *rapid.T, history []step) map[ledger.Month]string {
 		if err != nil && flex.KindOf(err) != flex.Conflict {
 			rt.Fatal(err)
 		}
+
 		for _, c := range done {
 			kept[c.Month] = c.Balance
 		}

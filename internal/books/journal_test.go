@@ -46,12 +46,14 @@ func TestExport(t *testing.T) {
 		if len(rows) != 11 || strings.Join(rows[0][:7], ",") != "date,account,debit_gbp,credit_gbp,cause,key,site_id" {
 			t.Fatalf("%d lines, the first %q", len(rows), rows[0])
 		}
+
 		if got := strings.Join(rows[1][:8], ","); got != "2026-09-05,market_receivable,1.01,,by test,'=1+1,"+o.sites[0].String()+",2026-09-05" {
 			t.Errorf("a line is %q", got)
 		}
 		if got := strings.Join(rows[10], ","); got != "total,9 postings,1.91,1.91" {
 			t.Errorf("the last line is %q", got)
 		}
+
 		text, sum, err := o.export(books.Export{Format: books.JSON})
 		var doc struct {
 			Postings []map[string]any
@@ -63,6 +65,7 @@ func TestExport(t *testing.T) {
 		if err != nil || doc.Postings[0]["key"] != "=1+1" {
 			t.Errorf("%v: %v", err, doc.Postings)
 		}
+
 		if _, _, err := o.export(books.Export{Format: "sage"}); flex.KindOf(err) != flex.Invalid {
 			t.Errorf("an unknown format: %v", err)
 		}
@@ -88,6 +91,7 @@ func TestExport_Imports(t *testing.T) {
 			"flexd 2026-10,31/10/2026,platform revenue,200,No VAT,0.15,,,,",
 			"flexd 2026-10,31/10/2026,rewards payable,820,No VAT,0.15,,,,",
 		}
+
 		same(t, rows, want)
 		same(t, o.rows(books.Export{Format: books.QuickBooks, Per: books.PerDay})[:4], []string{
 			"*JournalNo,*JournalDate,*AccountName,*Debits,*Credits,Description,Name,Location,Class",
@@ -98,10 +102,12 @@ func TestExport_Imports(t *testing.T) {
 		if n := len(o.rows(books.Export{Format: books.QuickBooks, Per: books.PerTransaction})); n != 10 {
 			t.Errorf("%d lines of a journal a transaction, want 10", n)
 		}
+
 		delete(codes, ledger.PlatformRevenue)
 		if _, _, err := o.export(books.Export{Format: books.Xero, Accounts: codes}); flex.KindOf(err) != flex.Invalid || !strings.Contains(err.Error(), "--account platform_revenue=") {
 			t.Errorf("an account without a code: %v", err)
 		}
+
 		codes[ledger.PlatformRevenue] = "200"
 		for i := range 98 { // with those above 99 journals of three lines, and then one more
 			o.earn("more"+string(rune('A'+i)), "2026-10-07", 20)

@@ -43,11 +43,13 @@ func TestReceive(t *testing.T) {
 				t.Errorf("%+v: %t, %v", r, got, err)
 			}
 		}
+
 		receive(r, true, 0)
 		receive(r, false, 0)
 		other := r
 		other.Amount = 181
 		receive(other, false, flex.Conflict)
+
 		for _, wrong := range []func(*books.Receipt){
 			func(r *books.Receipt) { r.Amount = 0 }, func(r *books.Receipt) { r.Counterparty = "" }, func(r *books.Receipt) { r.Reference = " R" },
 			func(r *books.Receipt) { r.Reference = strings.Repeat("x", books.TextMax+1) }, func(r *books.Receipt) { r.On = day(t, "2026-10-21") },
@@ -56,6 +58,7 @@ func TestReceive(t *testing.T) {
 			wrong(&bad)
 			receive(bad, false, flex.Invalid)
 		}
+
 		late := r
 		late.Reference, late.Amount, late.On = strings.Repeat("x", books.TextMax), 5, day(t, "2026-10-19")
 		receive(late, true, 0)
@@ -73,6 +76,7 @@ func TestReceive(t *testing.T) {
 		if err != nil || len(money) != len(want) {
 			t.Fatalf("%+v, %v", money, err)
 		}
+
 		for i := range want {
 			if money[i] != want[i] {
 				t.Errorf("%+v, want %+v", money[i], want[i])
@@ -96,6 +100,7 @@ func TestWriteOffReceivable(t *testing.T) {
 		if _, err := o.books.Receive(t.Context(), o.org, r); err != nil {
 			t.Fatal(err)
 		}
+
 		off := func(reference string, amount flex.Pence, posted bool, why string) {
 			t.Helper()
 			r.Reference, r.Amount = reference, amount
@@ -104,6 +109,7 @@ func TestWriteOffReceivable(t *testing.T) {
 				t.Errorf("%s, %s: %t, %v", reference, amount, got, err)
 			}
 		}
+
 		off("W1", 181, false, "market owes £1.80 for 2026-09")
 		off("W1", 100, true, "")
 		off("W1", 100, false, "") // the same again
@@ -111,6 +117,7 @@ func TestWriteOffReceivable(t *testing.T) {
 		off("W2", 81, false, "market owes £0.80 for 2026-09")
 		off("W2", 80, true, "")
 		off("W3", 1, false, "market owes £0.00 for 2026-09")
+
 		r.Month = month(t, "2026-10")
 		off("W4", 1, false, "market owes £0.00 for 2026-10")
 		r.Counterparty, r.Month = "Grid Ltd", month(t, "2026-09")
@@ -136,6 +143,7 @@ func TestWriteOffReceivable_AtOnce(t *testing.T) {
 				}
 			})
 		}
+
 		wg.Wait()
 		if sums := o.replay(day(t, "2026-10-20")); sums[string(ledger.WriteOffs)] != 300 {
 			t.Errorf("of 300 p are written off %d", sums[string(ledger.WriteOffs)])
@@ -152,6 +160,7 @@ func TestOwed(t *testing.T) {
 		o.earn("c", "2026-09-20", 60) // 30 days old
 		o.earn("d", "2026-09-19", 40) // 31
 		other := earned("e", o.sites[1], day(t, "2026-10-01"), -90)
+
 		err := o.db.Write(t.Context(), o.org, func(tx *store.Tx) error {
 			if _, err := tx.Post(t.Context(), &other); err != nil {
 				return err
@@ -221,6 +230,7 @@ func TestGive(t *testing.T) {
 			}
 			return got
 		}
+
 		first := give(gift, 0)
 		if again := give(gift, 0); again.ID != first.ID {
 			t.Error("one reference counts twice")
@@ -271,6 +281,7 @@ func TestWriteOff_AtOnce(t *testing.T) {
 		other := &books.Service{DB: storetest.Open(t, url, store.Options{Now: o.clock})}
 		var done atomic.Int64
 		var wg sync.WaitGroup
+
 		for _, s := range []*books.Service{o.books, other} {
 			for range 8 {
 				wg.Go(func() {
@@ -284,6 +295,7 @@ func TestWriteOff_AtOnce(t *testing.T) {
 				})
 			}
 		}
+
 		wg.Wait()
 		if written := o.replay(day(t, "2026-10-20"))[string(ledger.WriteOffs)]; done.Load() != 1 || written != 59 {
 			t.Errorf("59 p are written off %d times, %d p in all", done.Load(), written)
@@ -305,11 +317,13 @@ func TestUnclaimed(t *testing.T) {
 			}
 			return us
 		}
+
 		list(0)
 		o.seed.Exec(`DELETE FROM site WHERE id = $1`, o.sites[0].Bytes())
 		if u := list(1)[0]; u.Balance != 47 || u.Due {
 			t.Errorf("%+v", u)
 		}
+
 		move := func(want int) {
 			t.Helper()
 			moved, err := o.books.MoveUnclaimed(t.Context(), o.org, "ada", "nobody came")
@@ -317,6 +331,7 @@ func TestUnclaimed(t *testing.T) {
 				t.Errorf("moved %+v, %v", moved, err)
 			}
 		}
+
 		o.set("2026-11-19 07:59")
 		move(0)
 		o.set("2026-11-19 08:00") // thirty times 24 hours later, over a clock change
@@ -340,6 +355,7 @@ func TestUnclaimed_CorrectedBeside(t *testing.T) {
 		o.set("2026-12-01 08:00")
 		done := make(chan error, 1)
 		locks := storetest.At(t, o.db, url)
+
 		err := o.db.Write(t.Context(), o.org, func(tx *store.Tx) error {
 			less := earned("b", o.sites[0], day(t, "2026-10-01"), -40)
 			if _, err := tx.Post(t.Context(), &less); err != nil {
@@ -349,6 +365,7 @@ func TestUnclaimed_CorrectedBeside(t *testing.T) {
 				_, err := o.books.MoveUnclaimed(context.Background(), o.org, "ada", "nobody came")
 				done <- err
 			}()
+
 			for o.db.Engine() == "postgres" && len(done) == 0 {
 				if locks.Count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) > 0 {
 					break
@@ -357,6 +374,7 @@ func TestUnclaimed_CorrectedBeside(t *testing.T) {
 			}
 			return nil
 		})
+
 		if err = errors.Join(err, <-done); err != nil {
 			t.Fatal(err)
 		}

@@ -39,6 +39,7 @@ func newWorld(t *testing.T, orgs int, urls ...string) *world {
 		w.mover.Cells = append(w.mover.Cells, c)
 		w.at[c.Name] = storetest.At(t, db, url)
 	}
+
 	for i := range orgs {
 		org, err := w.mover.Cells[0].DB.AddOrg(t.Context(), fmt.Sprintf("org %d", i))
 		if err != nil {
@@ -62,6 +63,7 @@ func (w *world) write(org flex.OrgID) (taken int) {
 			}
 			return tx.AddMail(context.Background(), store.Mail{SiteID: s.ID, To: "a@example.com", Subject: "x", Text: "y"})
 		})
+
 		switch flex.KindOf(err) {
 		case flex.Unavailable, flex.NotFound:
 		default:
@@ -72,6 +74,7 @@ func (w *world) write(org flex.OrgID) (taken int) {
 			w.known[org] = append(w.known[org], hex.EncodeToString(s.ID.Bytes()))
 		}
 	}
+
 	if taken > 1 {
 		w.Errorf("%d cells took a write of one organisation", taken)
 	}
@@ -102,6 +105,7 @@ func (w *world) check(org flex.OrgID, in string) {
 	if n := w.at[in].Count(`SELECT count(*) FROM mail WHERE org_id = $1`, org.Bytes()); n != len(want) {
 		w.Errorf("%d mails wait, of %d", n, len(want))
 	}
+
 	for name, at := range w.at {
 		if name != in {
 			w.empty(name, org)
@@ -185,6 +189,7 @@ var engines = map[string][3]func(testing.TB) string{
 func TestMover_Histories(t *testing.T) {
 	const moves = 9
 	steps := []cell.Step{cell.Left, cell.Copied, cell.Decided, cell.Known, cell.Opened}
+
 	for name, urls := range engines {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 2, urls[0](t), urls[1](t), urls[2](t))
@@ -194,6 +199,7 @@ func TestMover_Histories(t *testing.T) {
 			if in, err := w.mover.Move(whole, resting, "c1"); in != "c1" || err != nil {
 				t.Fatal(in, err)
 			}
+
 			length := 1<<40 - whole.left.Load() // of a move, in questions to its context
 			var last cell.Step
 			var dying killed
@@ -213,6 +219,7 @@ func TestMover_Histories(t *testing.T) {
 				if n%2 == 0 { // between two steps, of which there are few
 					dying, last = killedAfter(t.Context(), 1<<40), steps[n/2%len(steps)]
 				}
+
 				in, err := w.mover.Move(dying, w.orgs[1], to)
 				last = ""
 				w.write(w.orgs[1])
@@ -221,13 +228,16 @@ func TestMover_Histories(t *testing.T) {
 					if draw.IntN(2) == 0 { // whoever comes next may want something else
 						to = fmt.Sprintf("c%d", draw.IntN(3))
 					}
+
 					in, err = w.mover.Move(t.Context(), w.orgs[1], to)
 				}
 				if in != to || err != nil {
 					t.Fatalf("it is in %q, not in %q: %v", in, to, err)
 				}
+
 				w.check(w.orgs[1], to)
 			}
+
 			w.check(resting, "c1")
 		})
 	}
@@ -279,6 +289,7 @@ func TestMover_Unnamed(t *testing.T) {
 			end()
 		}
 	}
+
 	if _, err := w.mover.Move(dying, org, "c1"); err == nil {
 		t.Fatal("the mover was not stopped")
 	}

@@ -35,6 +35,7 @@ func TestAsset_Gives(t *testing.T) {
 				}
 				before = p[1]
 			}
+
 			if !found[[3]float64{float64(from), float64(from + 1800), -3.5}] || !found[[3]float64{float64(from + 1800), float64(to), -7}] {
 				t.Errorf("what is given is not in %v", plan)
 			}

@@ -282,6 +282,7 @@ func TestBrowser_LearnedHeat(t *testing.T) {
 	d := s.service
 	heaters := s.heaters()
 	tank, pump := heaters[0], heaters[2]
+
 	err := d.db.Write(t.Context(), d.Org, func(tx *store.Tx) error {
 		c, err := tx.Charging(t.Context(), pump)
 		if err != nil {

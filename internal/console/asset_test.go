@@ -77,6 +77,7 @@ func TestAsset(t *testing.T) {
 			"Schedule 1 was made because a car was plugged in: it charges from", "The client accepted schedule 2,",
 			"The client reported that schedule 2 has reached it.", "The client reported that schedule 2 could not be carried out.",
 			"4 Elm Row", `>1: 18:04, plug-in</option>`)
+
 		first := page[strings.Index(page, `<option value="`)+len(`<option value="`):]
 		first = first[:36]
 		d.wants(d.page(path+"?schedule="+first), "Why schedule 1", "because a car was plugged in")
@@ -84,6 +85,7 @@ func TestAsset(t *testing.T) {
 		if strings.Contains(part, "<html") || !strings.Contains(part, "Why schedule 1") {
 			t.Errorf("the panel alone: %.200s", part)
 		}
+
 		v := d.series(path + "/series.json")
 		if v.From != at("2026-01-14T17:00:00Z").Unix() || v.To != at("2026-01-15T08:30:00Z").Unix() || v.Now != at("2026-01-14T21:40:00Z").Unix() {
 			t.Errorf("from %v to %v", time.Unix(v.From, 0).UTC(), time.Unix(v.To, 0).UTC())
@@ -94,6 +96,7 @@ func TestAsset(t *testing.T) {
 		if len(v.Readings) != 2 || v.Readings[0][2] != 6.4 || len(v.Generations) != 2 || len(v.ReadyBy) != 1 || len(v.Marks) < 7 {
 			t.Errorf("readings %v, %d generations, ready-by %v, %d marks", v.Readings, len(v.Generations), v.ReadyBy, len(v.Marks))
 		}
+
 		// What stood is a line without gaps from the first schedule to the end of the last.
 		for i := 1; i < len(v.Plan); i++ {
 			if v.Plan[i][0] != v.Plan[i-1][1] {
@@ -188,6 +191,7 @@ func (s *scene) report(asset int, statuses ...flex.CallbackStatus) {
 		event = c.Current.EventID
 		return err
 	})
+
 	for _, status := range statuses {
 		if err == nil {
 			err = s.push.Callback(s.Context(), s.Org, delivery.Callback{Asset: s.assets[asset].String(), Event: event.String(), Status: status, ReportedAt: at(sceneNow)})
@@ -225,6 +229,7 @@ func TestAsset_Battery(t *testing.T) {
 		if len(v.Plan) < 3 || v.Plan[0][0] != float64(at("2026-01-14T21:30:00Z").Unix()) {
 			t.Errorf("on the axis: %v", v.Plan)
 		}
+
 		most := 0.0
 		for _, p := range v.Plan {
 			most = max(most, p[2])
@@ -232,6 +237,7 @@ func TestAsset_Battery(t *testing.T) {
 		if math.Abs(most-3.6) > 0.002 {
 			t.Errorf("a battery of 3.6 kW is to draw %g kW", most)
 		}
+
 		var larger struct {
 			Current, Proposed struct {
 				Pays   float64 `json:"pays_pence"`
@@ -243,6 +249,7 @@ func TestAsset_Battery(t *testing.T) {
 		if err := json.Unmarshal([]byte(d.page(path+"/what-if.json?capacity_kwh=19&power_kw=7.2")), &larger); err != nil {
 			t.Fatal(err)
 		}
+
 		if is, would := larger.Current, larger.Proposed; is.Saves <= 0 || would.Saves <= is.Saves || larger.Pays >= 0 {
 			t.Errorf("a larger battery: %+v", larger)
 		}
@@ -271,6 +278,7 @@ func TestAsset_Others(t *testing.T) {
 		d.wants(d.page(path(idle)), "Nothing was ever plugged in here.", "Nothing happened in this time.")
 		s.event(shortfall, control.Event{Kind: control.PlugOut})
 		d.wants(d.page(path(shortfall)), "<strong>Its schedule was ", "kWh short.</strong>")
+
 		// What was metered to the end tells the outcome, and what a schedule foresaw does not.
 		for drawn, want := range map[float64]string{5: "Of the 52 kWh needed 2 kWh were missing.", 5.2: "The need of 52 kWh was met.", 5.25: "The need of 52 kWh was met, with 0.5 kWh more."} {
 			s.meter(shortfall, "2026-01-14T17:00:00Z", slices.Repeat([]float64{drawn}, 10)...)
@@ -280,6 +288,7 @@ func TestAsset_Others(t *testing.T) {
 				t.Errorf("with %g kWh a half-hour its schedule is said to have been short", drawn)
 			}
 		}
+
 		s.event(plain, control.Event{Kind: control.PlugOut})
 		d.wants(d.page(path(plain)), "Nothing is plugged in: the last car left Wed 14 Jan, 21:40.", "The car was unplugged.")
 		// What was metered of what was allowed tells the schedule's part from the car's.
@@ -289,6 +298,7 @@ func TestAsset_Others(t *testing.T) {
 		d.wants(d.page(path(atOnce)), "and 0.1 kWh were metered.", "So it was not the schedule that kept it from charging")
 		s.meter(plain, "2026-01-14T18:00:00Z", 0, 0)
 		d.wants(d.page(path(plain)), "Until 19:00 its schedules allowed 0 kWh, and 0 kWh were metered.")
+
 		battery := d.Asset(s.sites[free], flex.Battery, 5000)
 		d.wants(d.page("/console/assets/"+battery.String()), "The site has not consented to full_asset_schedule_control.")
 		tank := d.Asset(s.sites[free], flex.HotWaterTank, 3000)
@@ -318,6 +328,7 @@ func TestAsset_WhatIf(t *testing.T) {
 		d := s.service
 		d.login()
 		path := "/console/assets/" + s.assets[plain].String()
+
 		var v struct {
 			Current, Proposed struct {
 				Energy float64 `json:"energy_kwh"`
@@ -327,6 +338,7 @@ func TestAsset_WhatIf(t *testing.T) {
 			Cost   float64 `json:"cost_difference_pence"`
 			Energy float64 `json:"energy_difference_kwh"`
 		}
+
 		ask := "need_kwh=10&power_kw=3.7&ready_by=06:00"
 		if err := json.Unmarshal([]byte(d.page(path+"/what-if.json?"+ask)), &v); err != nil {
 			t.Fatal(err)
@@ -334,6 +346,7 @@ func TestAsset_WhatIf(t *testing.T) {
 		if v.Proposed.Energy < 10 || v.Proposed.Energy > 10.1 || v.Current.Energy < 26 || v.Cost >= 0 || v.Energy > -15 {
 			t.Errorf("%+v", v)
 		}
+
 		for _, p := range v.Proposed.Plan {
 			if p[2] != 0 && p[2] != 3.7 {
 				t.Errorf("at %v kW", p[2])
@@ -357,6 +370,7 @@ func TestAssets(t *testing.T) {
 		if n := strings.Count(d.page("/console/assets?plugged=on"), `<th scope="row">`); n != 13 {
 			t.Errorf("%d are plugged in", n)
 		}
+
 		d.wants(d.page("/console/assets?type=battery"), "No assets match these filters.")
 		s.Exec(`UPDATE asset SET model = 'Wallbox 9', firmware = '1.4b' WHERE id = $1`, s.assets[plain].Bytes())
 		for query, want := range map[string]int{
@@ -367,12 +381,14 @@ func TestAssets(t *testing.T) {
 				t.Errorf("%s: %d assets, not %d", query, n, want)
 			}
 		}
+
 		if strings.Contains(d.page("/console/assets"), `<span class="tag">excluded</span>`) {
 			t.Error("an asset is excluded that nobody excluded")
 		}
 		s.Exec(`UPDATE asset SET excluded_at = $2 WHERE id = $1`, s.assets[plain].Bytes(), at("2026-01-14T20:00:00Z").UnixMicro())
 		d.wants(d.page("/console/assets?state=excluded"), ">CP-2041</a>", "1 asset</p>", `<span class="tag">excluded</span>`)
 		d.wants(d.page("/console/assets.csv?state=excluded"), ",excluded_at ", ",2026-01-14T20:00:00Z")
+
 		// what excludes it in earnest ends its schedule too: the store's laws ask for that
 		s.Exec(`UPDATE asset SET excluded_at = NULL WHERE id = $1`, s.assets[plain].Bytes())
 		d.wants(d.page("/console/assets?model=wallbox+9"), ">CP-2041</a>", "1 asset</p>")
@@ -400,6 +416,7 @@ func (s *scene) aMonth(asset int) {
 		s.goTo(evening.Add(14 * time.Hour).Format(time.RFC3339))
 		s.event(asset, control.Event{Kind: control.PlugOut})
 	}
+
 	var kwh []float64
 	for i := range 30 * 48 {
 		kwh = append(kwh, map[bool]float64{true: 3.65, false: 0.02}[i%48 > 2 && i%48 < 10])
@@ -423,6 +440,7 @@ func TestAsset_AMonth(t *testing.T) {
 		if len(v.Readings) < 60 || len(v.Plan) < 60 || len(v.Prices) != 32*48 || len(v.ReadyBy) != 30 {
 			t.Errorf("%d stretches metered, %d planned, %d prices, %d sessions", len(v.Readings), len(v.Plan), len(v.Prices), len(v.ReadyBy))
 		}
+
 		bytes, slowest := 0, time.Duration(0)
 		for _, part := range []string{path + "?show=month", path + "/series.json?show=month"} {
 			best := time.Hour
@@ -434,6 +452,7 @@ func TestAsset_AMonth(t *testing.T) {
 			slowest += best
 			bytes += len(d.page(part))
 		}
+
 		page := d.page(path)
 		for _, f := range strings.Split(page, `="/console/static/`)[1:] {
 			file := "/console/static/" + f[:strings.Index(f, `"`)]

@@ -93,12 +93,14 @@ func browse(d *service) *browser {
 		}
 		d.Skipf("%s is missing: apt-get install chromium", chromium)
 	}
+
 	server := httptest.NewServer(d.handler)
 	d.Cleanup(server.Close)
 	shared, err := chromiumOnce()
 	if err != nil {
 		d.Fatalf("start the browser: %v", err)
 	}
+
 	ctx, end := context.WithTimeout(shared, tabMost)
 	d.Cleanup(end)
 	ctx, close := chromedp.NewContext(ctx, chromedp.WithNewBrowserContext()) // with cookies of its own
@@ -107,6 +109,7 @@ func browse(d *service) *browser {
 	if err := chromedp.Do(ctx); err != nil {
 		d.Fatalf("open a tab: %v", err)
 	}
+
 	if err := chromedp.Listen(ctx, b.listen); err != nil {
 		d.Fatal(err)
 	}
@@ -117,6 +120,7 @@ func browse(d *service) *browser {
 		call(b, network.SetCookie, network.SetCookieParams{Name: d.cookie.Name, Value: d.cookie.Value, URL: b.base,
 			HTTPOnly: new(true), SameSite: network.CookieSameSiteStrict})
 	}
+
 	d.Cleanup(func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -141,6 +145,7 @@ func (b *browser) listen(event any) {
 		}
 	case *runtime.EventExceptionThrown:
 		b.fault("exception: %s", exceptionText(e.ExceptionDetails))
+
 	case *log.EventEntryAdded:
 		if e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning {
 			b.fault("%s: %s %s", e.Entry.Level, e.Entry.Text, e.Entry.URL)
@@ -240,6 +245,7 @@ func (b *browser) screen(name, path string) {
 		call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: v.width, Height: v.height, DeviceScaleFactor: 1, Mobile: v.width < 600})
 		call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 			{Name: "prefers-color-scheme", Value: v.scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}}) // colours change at once
+
 		if i == 0 || *shots != "" {
 			b.visit(path)
 		}
@@ -250,6 +256,7 @@ func (b *browser) screen(name, path string) {
 				b.Errorf("%s: a table scrolls sideways: %s", name+v.name, table)
 			}
 		}
+
 		if v.width < 600 {
 			b.handy(name + v.name)
 		}
@@ -261,6 +268,7 @@ func (b *browser) screen(name, path string) {
 				b.Errorf("%s: axe: %s", name+v.name, f)
 			}
 		}
+
 		if *shots != "" {
 			b.shoot(name + v.name)
 		}
@@ -345,6 +353,7 @@ func (b *browser) contrast(name string) {
 		}
 		return [...poor];
 	})()`)
+
 	for _, p := range poor {
 		b.Errorf("%s: too little contrast: %s", name, p)
 	}
@@ -359,6 +368,7 @@ func (b *browser) shoot(name string) {
 	if err := os.MkdirAll(*shots, 0o755); err != nil {
 		b.Fatal(err)
 	}
+
 	file, err := os.Create(filepath.Join(*shots, name+".png"))
 	if err == nil {
 		err = small(file, shot.Data)
@@ -383,6 +393,7 @@ func small(w io.Writer, data []byte) error {
 			counts[whole.At(x, y)]++
 		}
 	}
+
 	colours := slices.SortedFunc(maps.Keys(counts), func(a, b color.Color) int { return counts[b] - counts[a] })
 	const most = 64
 	out := image.NewPaletted(area, color.Palette(colours[:min(len(colours), most)]))
@@ -390,6 +401,7 @@ func small(w io.Writer, data []byte) error {
 	for c := range counts {
 		nearest[c] = uint8(out.Palette.Index(c))
 	}
+
 	for y := area.Min.Y; y < area.Max.Y; y++ {
 		for x := area.Min.X; x < area.Max.X; x++ {
 			out.SetColorIndex(x, y, nearest[whole.At(x, y)])

@@ -105,6 +105,7 @@ func TestPermissions_StepUpPasskey(t *testing.T) {
 			if asked.status != http.StatusForbidden || strings.Contains(asked.body, "confirm_password") {
 				t.Errorf("%s: %d %s", name, asked.status, asked.body)
 			}
+
 			refused := d.promote(url.Values{"confirm_password": {password}})
 			if refused.status != http.StatusForbidden {
 				t.Errorf("%s, with the password: %d", name, refused.status)

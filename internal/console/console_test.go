@@ -85,6 +85,7 @@ func openStore(t testing.TB, url, now string) *service {
 		Control: d.control, Push: d.push, Reading: &reading.Service{DB: d.db},
 		Market: d.market, Reward: d.reward, Operations: &operations.Service{DB: d.db}, Grid: &grid.Service{DB: d.db}, Products: &product.Service{DB: d.db, Control: d.control}, ADR: &adr.Service{DB: d.db}, Environment: flex.Sandbox,
 	}
+
 	d.handler = d.server.Handler()
 	return d
 }
@@ -126,6 +127,7 @@ func (d *service) do(method, path string, form url.Values, change ...func(*http.
 	if d.cookie != nil {
 		r.AddCookie(d.cookie)
 	}
+
 	for _, c := range change {
 		c(r)
 	}
@@ -171,6 +173,7 @@ func (d *service) login() {
 	if a.status != http.StatusSeeOther {
 		d.Fatalf("log in: %d %s", a.status, a.body)
 	}
+
 	c, err := http.ParseSetCookie(a.header.Get("Set-Cookie"))
 	if err != nil {
 		d.Fatal(err)
@@ -187,6 +190,7 @@ func TestLogin(t *testing.T) {
 		if a := d.get("/console/audit.json"); a.status != 401 || !strings.Contains(a.body, `{"detail":"log in first"}`) {
 			d.Errorf("a program that is not logged in: %d %s", a.status, a.body)
 		}
+
 		for _, try := range []url.Values{{"name": {operator}, "password": {"wrong"}}, {"name": {"nobody"}, "password": {password}}, {}} {
 			if a := d.do("POST", "/console/login", try); a.status != 401 || a.header.Get("Set-Cookie") != "" || !strings.Contains(a.body, "do not go together") {
 				d.Errorf("%v: %d %s", try, a.status, a.header.Get("Set-Cookie"))
@@ -196,6 +200,7 @@ func TestLogin(t *testing.T) {
 		if a.status != 303 || a.header.Get("Location") != "/console/audit?who=ada" {
 			d.Fatalf("log in: %d %s", a.status, a.header.Get("Location"))
 		}
+
 		if c := a.header.Get("Set-Cookie"); !strings.HasPrefix(c, "flexd=") || !strings.Contains(c, "HttpOnly; SameSite=Strict") || strings.Contains(c, "Secure") {
 			d.Errorf("cookie on the machine itself: %s", c)
 		}
@@ -207,6 +212,7 @@ func TestLogin(t *testing.T) {
 		if a.header.Get("Location") != "/console/fleet" {
 			d.Errorf("sent to another host: %s", a.header.Get("Location"))
 		}
+
 		d.login()
 		d.wants(d.page("/console/audit"), "<th scope=\"row\">log in</th>", "Incorrect username or password")
 		if a := d.do("POST", "/console/logout", url.Values{}); a.status != 303 {
@@ -227,6 +233,7 @@ func TestLogin_Expires(t *testing.T) {
 		if a := d.get("/console/audit"); a.status != 303 {
 			d.Errorf("after its life: %d", a.status)
 		}
+
 		d.login()
 		if err := d.access.RemoveOperator(d.Context(), operator); err != nil {
 			d.Fatal(err)
@@ -264,16 +271,19 @@ func TestGuard(t *testing.T) {
 			d.Errorf("another site's act, known %s: %d", name, a.status)
 		}
 	}
+
 	a := d.get("/console/search")
 	if p := a.header.Get("Content-Security-Policy"); strings.Contains(p, "unsafe") || !strings.Contains(p, "default-src 'none'") {
 		d.Errorf("content policy %q", p)
 	}
+
 	if strings.Contains(a.body, "<script>") || strings.Contains(a.body, " style=") || strings.Contains(a.body, " onclick=") {
 		d.Error("something inline that the policy forbids")
 	}
 	if a.header.Get("Cache-Control") != "no-store" {
 		d.Errorf("a page may be kept: %q", a.header.Get("Cache-Control"))
 	}
+
 	if a := d.get("/console/nowhere"); a.status != 404 {
 		d.Errorf("no page: %d", a.status)
 	}
@@ -292,6 +302,7 @@ func TestOperator(t *testing.T) {
 		if _, err := d.access.AddOperator(ctx, "short", "elevenbytes", access.Admin); flex.KindOf(err) != flex.Malformed {
 			d.Errorf("a password of 11 bytes: %v", err)
 		}
+
 		if _, err := d.access.AddOperator(ctx, "long enough", "twelve bytes", access.Admin); err != nil {
 			d.Errorf("a password of 12 bytes: %v", err)
 		}
@@ -299,6 +310,7 @@ func TestOperator(t *testing.T) {
 		if err != nil || len(made) < 40 {
 			d.Fatalf("a made password: %v", err)
 		}
+
 		if _, err := d.access.LoginOperator(ctx, "bea", made, "here"); err != nil {
 			d.Error(err)
 		}
@@ -331,6 +343,7 @@ func TestSearch(t *testing.T) {
 				d.Exec(`UPDATE site SET `+c[0]+` = $1 WHERE id = $2`, d.Kept("site", c[0], c[1]), id.Bytes())
 			}
 		}
+
 		d.Exec(`UPDATE asset SET external_id = 'CP-100%a' WHERE id = $1`, asset.Bytes())
 		d.Exec(`UPDATE asset SET external_id = 'CP-1000a' WHERE id = $1`, beside.Bytes())
 		for _, q := range []string{"1200010000000", "12 000 1000 0000", "jo_hn@HOME.example", "le35ab", "LE3 5AB", "user-7", "cp-100%", "100%A", asset.String(), strings.ToUpper(site.String())} {
@@ -338,6 +351,7 @@ func TestSearch(t *testing.T) {
 				d.Errorf("%q leads to %d %s", q, a.status, a.header.Get("Location"))
 			}
 		}
+
 		for _, q := range []string{"1200010000001", "joxhn@home.example", "jo_hn@home", "elm row", "cp-100_", flex.SiteID{1}.String(), "nothing such"} {
 			d.wants(d.page("/console/search?q="+url.QueryEscape(q)), "No results.")
 		}
@@ -346,6 +360,7 @@ func TestSearch(t *testing.T) {
 		if a := d.get("/console/search?q=far+field+leicester"); a.header.Get("Location") != "/console/sites/"+empty.String() {
 			d.Errorf("a site alone leads to %d %s", a.status, a.header.Get("Location"))
 		}
+
 		d.wants(d.page("/console/search"), "One box for everything.")
 		if a := d.get("/console/search?q=" + strings.Repeat("x", 201)); a.status != 400 {
 			d.Errorf("a search of 201 bytes: %d", a.status)
@@ -357,6 +372,7 @@ func TestSearch(t *testing.T) {
 func TestAudit(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(d *service) {
 		d.login()
+
 		for i := range 60 {
 			act := flex.AuditEntry{Who: operator, Act: "test", Subject: "=1+1", Detail: strings.Repeat("i", i)}
 			err := d.access.Act(d.Context(), act, func() error {
@@ -369,11 +385,13 @@ func TestAudit(t *testing.T) {
 				d.Fatal(err)
 			}
 		}
+
 		page := d.page("/console/audit?act=test")
 		d.wants(page, "Older acts", `<span class="tag bad">refused</span> it was done already`, `/console/audit.csv?act=test`)
 		if n := strings.Count(page, `<th scope="row">test</th>`); n != 50 {
 			d.Errorf("%d acts on the first page", n)
 		}
+
 		next := page[strings.Index(page, `class="next"><a href="`)+len(`class="next"><a href="`):]
 		next = strings.ReplaceAll(next[:strings.Index(next, `"`)], "&amp;", "&")
 		if n := strings.Count(d.page(next), `<th scope="row">test</th>`); n != 10 {

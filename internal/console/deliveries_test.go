@@ -111,6 +111,7 @@ func TestDeliveries(t *testing.T) {
 		d.wants(page, "Failures of the last 24 hours", `<a href="/console/deliveries?status=503">HTTP 503</a>`, `<a href="/console/deliveries?endpoint=schedule">schedule</a>`)
 		s.Exec(`UPDATE asset SET firmware = '1.4b' WHERE id = $1`, s.assets[shortfall].Bytes())
 		d.wants(d.page("/console/deliveries"), `<a href="/console/deliveries?firmware=1.4b">1.4b</a>`)
+
 		for query, want := range map[string]int{"status=503": 1, "status=200": 11, "status=0": 0, "model=nobody": 0, "firmware=1.4B": 1, "firmware=2": 0, "gsp_group=_Z": 0} {
 			if n := strings.Count(d.page("/console/deliveries?"+query), row); n != want {
 				t.Errorf("%s: %d pushes, want %d", query, n, want)
@@ -120,6 +121,7 @@ func TestDeliveries(t *testing.T) {
 				t.Errorf("%s: %d in total, want %d, %v", query, list.Total, want, err)
 			}
 		}
+
 		if a := d.get("/console/deliveries?status=five"); a.status != 422 {
 			t.Errorf("a status that is no number: %d", a.status)
 		}
@@ -127,6 +129,7 @@ func TestDeliveries(t *testing.T) {
 		if err := json.Unmarshal([]byte(d.do("GET", "/console/deliveries", nil, asJSON).body), &whole); err != nil || whole.Failures.Pushes != 1 || whole.Failures.Cause[0].Name != "HTTP 503" {
 			t.Errorf("failures %+v, %v", whole.Failures, err)
 		}
+
 		one := d.page(d.link(waiting, "/console/deliveries/0"))
 		d.wants(one, "Schedule 1 of CP-2058", "charger offline &lt;b&gt;", "&#34;stackLevel&#34;: 1100", "Send it again", "/chargers/CP-2058")
 		client.dislike("")
@@ -134,6 +137,7 @@ func TestDeliveries(t *testing.T) {
 		if a := d.do("POST", path+"/replay", url.Values{}); a.status != 303 {
 			t.Fatalf("replay: %d %s", a.status, a.body)
 		}
+
 		s.send()
 		d.wants(d.page(path+"?done=replayed"), "It is sent once more.", `<span class="tag good">accepted</span>`, `<span class="tag good">200</span>`)
 		d.wants(d.page("/console/audit?act=replay+push"), strings.TrimPrefix(path, "/console/deliveries/"), "Moorland Energy")
@@ -141,6 +145,7 @@ func TestDeliveries(t *testing.T) {
 		if err := json.Unmarshal([]byte(d.page("/console/deliveries.json?state=accepted")), &list); err != nil || len(list) != 12 || list[0]["state"] != "accepted" {
 			t.Errorf("%d deliveries: %v", len(list), err)
 		}
+
 		old := d.page("/console/deliveries?asset=" + s.assets[plain].String())
 		s.event(plain, control.Event{Kind: control.PlugOut})
 		d.wants(old, ">schedule 2</a>")
@@ -162,6 +167,7 @@ func TestDelivery_Turned(t *testing.T) {
 		if _, _, err := s.push.SetEndpoint(t.Context(), s.Org, flex.DispatchEndpoint, delivery.Settings{URL: "http://127.0.0.1:1/"}); err != nil {
 			t.Fatal(err)
 		}
+
 		from := d.db.Now().Truncate(time.Hour).Add(2 * time.Hour)
 		var sent []store.Dispatch
 		for range 2 {
@@ -246,6 +252,7 @@ func TestDeliveries_WhileSending(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var done sync.WaitGroup
 		w := &worker.Worker{Name: "push", Every: time.Minute, Wake: d.db.Waker(store.WakePush), Job: d.push.DispatchDue}
+
 		done.Go(func() { w.Run(ctx) })
 		defer done.Wait()
 		defer cancel()
@@ -263,6 +270,7 @@ func TestDeliveries_WhileSending(t *testing.T) {
 		if a := d.do("POST", path+"explode", url.Values{}); a.status != 404 {
 			t.Errorf("no such act: %d", a.status)
 		}
+
 		if a := d.do("POST", "/console/endpoints/"+d.Org.String()+"/dispatch/test", url.Values{}); a.status != 404 {
 			t.Errorf("no such endpoint: %d", a.status)
 		}
@@ -280,6 +288,7 @@ func TestSafety(t *testing.T) {
 		if a := d.do("POST", "/console/safety/halt", url.Values{"reason": {" "}}); a.status != 400 {
 			t.Errorf("halted without a reason: %d", a.status)
 		}
+
 		d.wants(d.post("/console/safety/halt", url.Values{"reason": {"chargers misread <limits>"}}), "All pushes are halted.", "chargers misread &lt;limits&gt;", "Resume all pushes")
 		n := len(client.got)
 		s.event(plain, control.Event{Kind: control.ChargeNow, EndAt: at("2026-01-14T23:00:00Z")})
@@ -287,6 +296,7 @@ func TestSafety(t *testing.T) {
 		if len(client.got) != n {
 			t.Error("a push left while they are halted")
 		}
+
 		d.wants(d.page("/console/fleet"), "All pushes are halted: chargers misread &lt;limits&gt;")
 		d.wants(d.page("/console/safety"), "2 pushes held back.")
 		if a := d.do("POST", "/console/safety/halt", url.Values{"reason": {"again"}}); a.status != 409 {
@@ -297,6 +307,7 @@ func TestSafety(t *testing.T) {
 		if len(client.got) == n {
 			t.Error("what was held was not sent")
 		}
+
 		d.wants(d.page("/console/audit"), "halt pushes", "resume pushes", "pushes are halted already")
 		file := "start,price_gbp_per_mwh\n2026-01-15T01:00:00Z,-400\n2026-01-15T04:30:00Z,900\n"
 		if a := d.do("POST", "/console/safety/prices", url.Values{"prices": {file}}); a.status != 200 || !strings.Contains(a.body, "Moorland Energy") || strings.Contains(a.body, ">0\u00a0schedules would change") {
@@ -308,6 +319,7 @@ func TestSafety(t *testing.T) {
 		if a := d.do("POST", "/console/safety/caps", caps("", "")); a.status != 400 {
 			t.Errorf("no caps were set where there are none: %d", a.status)
 		}
+
 		for _, bad := range []url.Values{caps("-1", ""), caps("NaN", ""), caps("many", ""), caps("1", "0"), caps("1", "1.5")} {
 			if a := d.do("POST", "/console/safety/caps", bad); a.status != 400 {
 				t.Errorf("caps %v: %d", bad, a.status)
@@ -387,6 +399,7 @@ func TestSafety_CapsAtOnce(t *testing.T) {
 					d.Errorf("%d: %s", a.status, a.body)
 				}
 			})
+
 			both.Go(func() {
 				err := d.control.ChangeCaps(d.Context(), d.Org, func(c *flex.Caps) error {
 					c.Groups = append(c.Groups, flex.CapGroup{Name: "feeder", Cap: fleet, Sites: []flex.SiteID{site}})
@@ -471,6 +484,7 @@ func TestBrowser_Deliveries(t *testing.T) {
 	d.login()
 	b := browse(d)
 	b.screen("deliveries", "/console/deliveries")
+
 	// A phone shows what became of a push without moving the table.
 	b.truth(`innerWidth === 390 && [...document.querySelectorAll("[aria-label=Pushes] td:nth-child(3)")].every((td) => td.getBoundingClientRect().right <= innerWidth)`)
 	b.screen("delivery", d.link(d.page("/console/deliveries?state=pending"), "/console/deliveries/0"))

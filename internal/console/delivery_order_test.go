@@ -19,6 +19,7 @@ func TestDeliveries_Order(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		now := d.db.Now()
 		for n := range 130 {
 			id := flex.MakeID[struct{}](now.Add(-time.Duration(n)*time.Minute), [10]byte{byte(n)})
@@ -50,6 +51,7 @@ func TestDeliveries_Order(t *testing.T) {
 			for _, sort := range []string{by, "-" + by} {
 				rows := d.assetPages("/console/deliveries?sort=" + sort)
 				ids := map[any]bool{}
+
 				for i, row := range rows {
 					ids[row["event_id"]] = true
 					if i == 0 {

@@ -40,6 +40,7 @@ func TestDeveloper(t *testing.T) {
 		d.wants(d.page("/console/assets/"+s.assets[idle].String()), "needs 12 kWh by Thu 15 Jan, 06:30")
 		d.wants(d.post(base+"/plug/out", url.Values{"asset": {s.assets[idle].String()}}), "The car is unplugged.")
 		d.wants(d.post(base+"/clock", url.Values{"to": {"2026-01-15T14:00:00Z"}}), "The clock is turned", "Thu 15 Jan, 14:00:00")
+
 		for _, bad := range []string{"2026-01-15T13:00:00Z", "soon", ""} {
 			if a := d.do("POST", base+"/clock", url.Values{"to": {bad}}); a.status != 400 {
 				t.Errorf("turned to %q: %d", bad, a.status)
@@ -62,6 +63,7 @@ func TestDeveloper(t *testing.T) {
 		if _, err := d.access.Login(t.Context(), "robot", flex.Secret(secret), "here"); err != nil {
 			t.Errorf("with the password that was shown: %v", err)
 		}
+
 		if a := d.do("POST", base+"/credentials", url.Values{"username": {"other"}}); a.status != 400 {
 			t.Errorf("without a role: %d", a.status)
 		}
@@ -74,6 +76,7 @@ func TestDeveloper(t *testing.T) {
 		if a := d.do("POST", bind, url.Values{"username": {"robot"}, "certificates": {"ab"}}); a.status != 422 && a.status != 400 {
 			t.Errorf("bound to what is no fingerprint: %d", a.status)
 		}
+
 		d.wants(d.post(bind, url.Values{"username": {"robot"}}), "none asked for")
 		for _, typed := range []string{"", "revoke", "other"} {
 			a := d.do("POST", base+"/credentials/revoke", url.Values{"username": {"robot"}, "typed": {typed}})
@@ -81,6 +84,7 @@ func TestDeveloper(t *testing.T) {
 				t.Errorf("revoked by typing %q: %d", typed, a.status)
 			}
 		}
+
 		if _, err := d.access.Login(t.Context(), "robot", flex.Secret(secret), "here"); err != nil {
 			t.Errorf("not revoked, and not let in: %v", err)
 		}
@@ -88,6 +92,7 @@ func TestDeveloper(t *testing.T) {
 		if _, err := d.access.Login(t.Context(), "robot", flex.Secret(secret), "here"); flex.KindOf(err) != flex.Unauthorized {
 			t.Errorf("revoked, and let in: %v", err)
 		}
+
 		d.access.RecordRequest(d.Org, access.LoggedRequest{At: d.db.Now(), ID: "r1", User: "robot", Method: "POST", Path: "/entities/site", Status: 422, Refusal: "no <mpan>"}, []byte(`{"email":"jo@home.example"}`))
 		d.wants(d.page("/console/developer"), "POST /entities/site", "no &lt;mpan&gt;", `{&#34;email&#34;:&#34;[redacted]&#34;}`)
 		if strings.Contains(d.page("/console/developer.json"), "jo@home") {

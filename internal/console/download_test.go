@@ -51,6 +51,7 @@ func TestDownload_Money(t *testing.T) {
 			if _, err := tx.Post(t.Context(), &gift); err != nil {
 				return err
 			}
+
 			paid := ledger.Booked{ForMonth: ledger.Month{Year: 2025, Month: time.November}}
 			paid.Key, paid.Kind, paid.Settled, paid.Counterparty, paid.Reference = "a receipt", ledger.InvoicePaid, flex.DayAt(tx.Now()), "Elexon", "R1"
 			paid.Cause, paid.Postings = ledger.Cause{By: "test"}, ledger.Received(5678)
@@ -60,6 +61,7 @@ func TestDownload_Money(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		const n = 5003
 		d.Rows("settlement_run", []string{"id", "org_id", "kind", "known_at", "started_at", "events", "hash"}, n, func(i int) []any {
 			return []any{fmt.Appendf(nil, "%016d", i), d.Org.Bytes(), "round", 0, 1, i, make([]byte, 32)}
@@ -109,6 +111,7 @@ func TestDownload_Search(t *testing.T) {
 		home, other := d.Site(), d.Site()
 		d.many(home, 0, 1203)
 		d.many(other, 5000, 5002)
+
 		const n = 501
 		err := d.db.Write(t.Context(), d.Org, func(tx *store.Tx) error {
 			for range n {
@@ -129,12 +132,14 @@ func TestDownload_Search(t *testing.T) {
 				want++
 			}
 		}
+
 		if len(assets) != want || !eachOnce(assets, "asset_id") {
 			t.Errorf("%d assets of %d", len(assets), want)
 		}
 		if sites := d.file("/console/search/sites.*?q=ze1+0aa"); len(sites) != n || !eachOnce(sites, "site_id") {
 			t.Errorf("%d sites", len(sites))
 		}
+
 		// one of each file of assets, two of each of sites
 		if found := d.Strings(`SELECT detail FROM audit WHERE act = 'see what a search finds'`); len(found) != 6 {
 			t.Errorf("%d entries of the audit log", len(found))
@@ -181,6 +186,7 @@ func TestDownload_Jobs(t *testing.T) {
 	if len(views) != 1 || views[0]["name"] != "Slow" || views[0]["link"] != "http://flexd.example/console/deliveries?sort=-took" {
 		t.Error(views)
 	}
+
 	d.server.PublicURL = "" // not stated: as the operator reached it
 	link, _ := d.file("/console/views.*")[0]["link"].(string)
 	if u, err := url.Parse(link); err != nil || u.Scheme != "http" || u.Host == "" || u.Path != "/console/deliveries" {

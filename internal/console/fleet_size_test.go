@@ -27,6 +27,7 @@ func BenchmarkFleet(b *testing.B) {
 			d.large(engine, 100_000)
 			d.login()
 			b.ResetTimer()
+
 			for b.Loop() {
 				d.wait(time.Minute)
 				r := httptest.NewRequest("GET", "http://localhost/console/fleet", nil)
@@ -54,6 +55,7 @@ func (d *service) large(engine string, n int) {
 	d.Exec(first+`INSERT INTO dispatch_method (org_id, site_id, method, consented_at) SELECT $1, `+id+`, $2, 0 FROM n`, org, string(flex.FullScheduleMethod))
 	d.Exec(first+`INSERT INTO asset (id, org_id, site_id, external_id, type, power_w, created_at)
 		SELECT `+id+`, $1, `+id+`, 'big' || i, 'charger', 7400, 0 FROM n`, org)
+
 	d.Exec(first+`INSERT INTO schedule (event_id, org_id, asset_id, session_id, generation, cause, made_at, from_at, to_at, steps,
 			ready_by, need_wh, delivered_wh, power_w, may_charge_peak, mode, off_peak, zone, tariff_type, origins, count_from, running, value)
 		SELECT `+id+`, $1, `+id+`, `+id+`, 1, 'plug-in', $2, $2, $3, '9000x0 3600x99999 7200x0 5400x99999 9600x0',
@@ -85,6 +87,7 @@ func BenchmarkPages(b *testing.B) {
 		d.large(engine, 100_000)
 		d.login()
 		asset := "assets/" + largeIDs[engine]
+
 		for _, path := range []string{
 			"fleet", "assets", "assets?sort=-power", "assets?sort=ready_by", "assets?cause=short", "assets?state=plugged_in", "assets?gsp_group=_C",
 			asset, strings.Replace(asset, "assets", "sites", 1), "deliveries", "deliveries?state=pending", "deliveries?sort=took", "prices", "readings", "readings/held",
@@ -121,6 +124,7 @@ func BenchmarkExport(b *testing.B) {
 	d := openConsole(b, storetest.SQLite(b), "2026-01-14T21:40:00Z")
 	d.large("sqlite", 1_000_000)
 	d.login()
+
 	for _, query := range []string{"", "?sort=-power", "?sort=asset"} {
 		b.Run("assets.csv"+query, func(b *testing.B) {
 			for b.Loop() {
@@ -132,6 +136,7 @@ func BenchmarkExport(b *testing.B) {
 				if w.rows != 1_000_001 {
 					b.Fatal(w.rows)
 				}
+
 				b.ReportMetric(float64(w.heap)/(1<<20), "MiB")
 			}
 		})
@@ -144,12 +149,14 @@ func BenchmarkCountPast(b *testing.B) {
 		if engine == "postgres" && os.Getenv(storetest.Env) == "" {
 			continue
 		}
+
 		d := openConsole(b, url(b), "2026-01-14T21:40:00Z")
 		d.large(engine, 100_000)
 		d.Exec(`UPDATE asset SET created_at = $1`, at("2026-01-14T21:20:00Z").UnixMicro())
 		d.Exec(`UPDATE org SET name = 'Large' WHERE id = $1`, d.Org.Bytes())
 		d.login()
 		d.goTo("2026-01-15T08:10:00Z")
+
 		b.Run(engine+"/count", func(b *testing.B) {
 			for b.Loop() {
 				d.Exec(`DELETE FROM fleet_half_hour`)
@@ -158,6 +165,7 @@ func BenchmarkCountPast(b *testing.B) {
 				}
 			}
 		})
+
 		for _, path := range []string{"past", "readings/fleet"} {
 			b.Run(engine+"/"+path, func(b *testing.B) {
 				for b.Loop() {

@@ -49,6 +49,7 @@ func TestFleet(t *testing.T) {
 			d.wants(page, `href="`+path)
 			d.page(path)
 		}
+
 		var f fleetAnswer
 		if err := json.Unmarshal([]byte(d.page("/console/fleet.json")), &f); err != nil {
 			t.Fatal(err)
@@ -56,12 +57,14 @@ func TestFleet(t *testing.T) {
 		if f.Plugged != 13 || f.Short != 1 || f.Unplanned != 1 || f.Charging < 1 || len(f.HalfHours) != 48 {
 			t.Errorf("%+v", f)
 		}
+
 		if f.HalfHours[0].Start != "2026-01-14T21:40:00Z" || f.HalfHours[1].Start != "2026-01-14T22:00:00Z" {
 			t.Errorf("half-hours begin at %s and %s", f.HalfHours[0].Start, f.HalfHours[1].Start)
 		}
 		if now, night := f.HalfHours[0], f.HalfHours[10]; now.Without <= now.Planned || night.Planned < 30 || night.Without != 0 {
 			t.Errorf("the plan does not move charging into the night: %+v %+v", now, night)
 		}
+
 		for _, h := range f.HalfHours {
 			if h.Lowest > h.Planned || h.Highest < h.Planned || h.Lowest < 0 {
 				t.Errorf("the band does not hold the plan: %+v", h)
@@ -71,6 +74,7 @@ func TestFleet(t *testing.T) {
 		if n := strings.Count(csv, "\n"); n != 49 {
 			t.Errorf("%d lines of CSV", n)
 		}
+
 		if a := d.get("/console/fleet?org=" + flex.OrgID{1}.String()); a.status != 404 {
 			t.Errorf("no such organisation: %d", a.status)
 		}
@@ -113,6 +117,7 @@ func TestFleet_Batteries(t *testing.T) {
 					Market: "wholesale", Span: flex.Span{From: first.Add(o.from).Start(), To: first.Add(o.to).Start()},
 					Assets: []store.DispatchedAsset{{ID: batteries[o.asset], Power: o.power, Without: make([]flex.Watts, o.to-o.from)}},
 				})
+
 				return err
 			})
 			if err != nil {
@@ -138,6 +143,7 @@ func TestFleet_Batteries(t *testing.T) {
 
 		want := map[int]float64{0: 2, 2: -5, 3: -7.5, 10: 5, 20: 3.5, 47: 1}
 		expected := map[int]float64{0: 3.5, 1: -0.5, 2: -4.3, 3: -7.5, 4: -0.3, 10: 5, 20: 3.5, 47: 1}
+
 		for i, h := range after.HalfHours {
 			if h.Ordered != want[i] {
 				t.Errorf("half-hour %d: dispatched %g kW, want %g", i, h.Ordered, want[i])
@@ -173,6 +179,7 @@ func TestFleet_TurnedClock(t *testing.T) {
 	for _, path := range []string{"deliveries", "engine", "audit", "alerts", "safety"} {
 		d.wants(d.page("/console/"+path), "All times are real time, in London, and not by the turned clock of Moorland Energy.")
 	}
+
 	var f fleetAnswer
 	if err := json.Unmarshal([]byte(d.page("/console/fleet.json")), &f); err != nil {
 		t.Fatal(err)
@@ -211,6 +218,7 @@ func TestFleet_ClocksDiffer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		d.Exec(`UPDATE org SET clock_offset = 86400000000, clock_held = TRUE WHERE id = $1`, other.ID.Bytes())
 		d.login()
 		page := d.page("/console/fleet")
@@ -299,6 +307,7 @@ func (d *service) exceptionGauge(kind string) float64 {
 		if len(f.GetMetric()) != len(operations.Kinds) {
 			d.Errorf("%d series for %d kinds", len(f.GetMetric()), len(operations.Kinds))
 		}
+
 		for _, m := range f.GetMetric() {
 			if m.GetLabel()[0].GetValue() == kind {
 				return m.GetGauge().GetValue()

@@ -18,6 +18,7 @@ func TestBrowser_Guides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	text, err := doc.MarshalJSON()
 	if err != nil {
 		t.Fatal(err)
@@ -26,9 +27,11 @@ func TestBrowser_Guides(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	d.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/docs"), "/")
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+
 		switch p, ok := guide.Find(name); {
 		case ok:
 			w.Write(p.HTML())
@@ -38,11 +41,13 @@ func TestBrowser_Guides(t *testing.T) {
 			w.Write(reference)
 		case name == "guide.css":
 			w.Header().Set("Content-Type", "text/css; charset=utf-8")
+
 			w.Write(guide.Style)
 		default:
 			w.WriteHeader(http.StatusNoContent) // the icon, which is not a guide
 		}
 	})
+
 	b := browse(d)
 	b.screen("guides", "/docs")
 	b.screen("reference", "/docs/reference")

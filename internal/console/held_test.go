@@ -56,6 +56,7 @@ func TestHeldReadings(t *testing.T) {
 				t.Errorf("%q: %d readings, want %d", query, n, want)
 			}
 		}
+
 		for query, want := range map[string]int{"?state=lost": 422, "?label=charger_power": 422, "?from=yesterday": 422, "?to=x": 422} {
 			if a := d.get("/console/readings/held" + query); a.status != want {
 				t.Errorf("%s: %d, want %d", query, a.status, want)
@@ -69,6 +70,7 @@ func TestHeldReadings(t *testing.T) {
 			}
 			return "/console/readings/held/" + found[0].ID.String()
 		}
+
 		one, other := held(flex.ChargerEnergy), held(flex.BoundaryImportPower)
 		d.wants(d.page(one), "Release", "Discard", "type “release”", "type “discard”")
 		form := url.Values{"reason": {"read on the spot"}, "typed": {"release"}}

@@ -74,6 +74,7 @@ func TestInstructions(t *testing.T) {
 				t.Errorf("%s=%q: %d", name, value, a.status)
 			}
 		}
+
 		for _, kw := range []string{"", " "} { // not above nothing
 			if a := d.do("POST", "/console/instructions/preview", s.peakForm(url.Values{"kind": {"limit"}, "kw": {kw}})); a.status != http.StatusBadRequest {
 				t.Errorf("a limit of %q kW: %d", kw, a.status)
@@ -101,6 +102,7 @@ func TestInstruction_Dispatched(t *testing.T) {
 			Span:   flex.Span{From: from, To: from.Add(time.Hour)},
 			Assets: []store.DispatchedAsset{{ID: battery, Power: -1000}},
 		}
+
 		err := d.db.Write(t.Context(), d.Org, func(tx *store.Tx) error {
 			if _, err := tx.AddDispatch(t.Context(), order); err != nil {
 				return err

@@ -20,6 +20,7 @@ func TestLive_SessionEnds(t *testing.T) {
 			ctx, stop := context.WithTimeout(d.Context(), time.Minute)
 			r := httptest.NewRequestWithContext(ctx, "GET", "http://localhost:8080/console/fleet/live", nil)
 			r.AddCookie(d.cookie)
+
 			w := &parts{ResponseRecorder: httptest.NewRecorder()}
 			w.cut = func() { // as the second event is written
 				if err := end(); err != nil {

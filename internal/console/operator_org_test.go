@@ -300,6 +300,7 @@ func TestOperatorOrgs_Own(t *testing.T) {
 	s.wants(s.page("/console/safety"), "Fen Power")
 	s.wants(s.page("/console/alerts"), "FEN-1 is refused", "the duty of Fen")
 	s.wants(s.page("/console/audit"), "FEN-1 is refused", "set caps")
+
 	for path, lines := range map[string]int{"/console/alerts.csv": 1, "/console/audit.csv": 1} {
 		if got := strings.Count(s.page(path), "FEN-1"); got != lines {
 			t.Errorf("%s has %d lines of theirs, want %d", path, got, lines)

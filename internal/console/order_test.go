@@ -23,6 +23,7 @@ func (d *service) assetPages(path string) (rows []map[string]any) {
 		if err := json.Unmarshal([]byte(a.body), &page); err != nil || a.status != 200 {
 			d.Fatal(a.status, a.body, err)
 		}
+
 		rows, path = append(rows, page.Rows...), page.Next
 	}
 	return rows
@@ -51,6 +52,7 @@ func TestAssets_Order(t *testing.T) {
 					}
 					return strings.ToLower(row[column].(string))
 				}
+
 				ids := map[any]bool{}
 				for i, row := range rows {
 					ids[row["asset_id"]] = true
@@ -61,6 +63,7 @@ func TestAssets_Order(t *testing.T) {
 						t.Errorf("%s: %q before %q", sort, a, b)
 					}
 				}
+
 				if len(rows) != len(all) || len(ids) != len(all) {
 					t.Errorf("%s: %d rows of %d assets, there are %d", sort, len(rows), len(ids), len(all))
 				}
@@ -128,6 +131,7 @@ func TestAssets_Cause(t *testing.T) {
 				t.Errorf("%s: %d rows of the file", cause, n)
 			}
 		}
+
 		short := d.assetPages("/console/assets?cause=short")
 		if short[0]["external_id"] != "CP-2058" {
 			t.Error(short)

@@ -159,6 +159,7 @@ func TestPasskeys(t *testing.T) {
 		if shown[0].Name != "laptop" { // both were made in the same instant
 			shown[0] = shown[1]
 		}
+
 		if a := d.do("POST", "/console/account/passkeys/remove", url.Values{"passkey": {shown[0].ID}}); a.status != http.StatusSeeOther {
 			t.Errorf("remove the laptop's: %d", a.status)
 		}
@@ -208,6 +209,7 @@ func TestPasskeys_Refused(t *testing.T) {
 			"late": func() url.Values {
 				form := v.signed(v.loginPage())
 				d.wait(access.PasskeyWait)
+
 				return form
 			},
 			"nobody's finger": func() url.Values {
@@ -218,11 +220,13 @@ func TestPasskeys_Refused(t *testing.T) {
 				other := newDevice(d)
 				other.auth.Options = v.auth.Options
 				other.key.ID = v.key.ID
+
 				return other.signed(v.loginPage())
 			},
 			"a copy with an older count": func() url.Values {
 				v.key.Counter = 0
 				form := v.signed(v.loginPage())
+
 				return form
 			},
 			"a challenge for making one": func() url.Values {
@@ -232,6 +236,7 @@ func TestPasskeys_Refused(t *testing.T) {
 				asked := regexp.MustCompile(`challenge&#34;:&#34;([^&]+)`)
 				theirs := asked.FindStringSubmatch(begun.body)[1]
 				mixed := asked.ReplaceAllString(ours, "challenge&#34;:&#34;"+theirs)
+
 				return v.signed(`data-passkey="` + mixed + `"`)
 			},
 			"a challenge of one's own": func() url.Values {
@@ -280,6 +285,7 @@ func TestPasskeys_Browser(t *testing.T) {
 	press := func(selector string) chromedp.Action[chromedp.Void] {
 		return chromedp.Click(chromedp.CSS(selector))
 	}
+
 	b.run(chromedp.Navigate(b.base+"/console/account"), press(`form[action$="/passkeys/begin"] button`))
 	b.run(shown(`form[data-make]`), chromedp.SendKeys(chromedp.CSS("#name"), "browser"))
 	b.judge("passkey")

@@ -20,6 +20,7 @@ func (s *scene) pastNight() {
 	s.goTo("2026-01-15T08:20:00Z")
 	s.event(plain, control.Event{Kind: control.PlugOut})
 	kwh := make([]float64, 24)
+
 	for i := 11; i < 20; i++ {
 		kwh[i] = 3.2
 	}
@@ -48,6 +49,7 @@ func TestPast(t *testing.T) {
 		if err := json.Unmarshal([]byte(whole), &hours); err != nil || len(hours) != 48 {
 			t.Fatalf("%d half-hours: %v", len(hours), err)
 		}
+
 		// From 01:30 to 06:00 the car at the first charger took 3.2 kWh each half-hour.
 		if h := hours[4]; h["metered_kw"] != 6.4 || h["planned_kw"].(float64) < 30 || h["price_gbp_per_mwh"] == nil || h["day_before_metered_kw"] != 0.0 || h["cap_kw"] != nil {
 			t.Errorf("%v", h)
@@ -87,11 +89,13 @@ func TestPast_ClockChange(t *testing.T) {
 			if _, err := d.server.Operations.CountPast(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+
 			d.login()
 			var hours []map[string]any
 			if err := json.Unmarshal([]byte(d.page("/console/past.json")), &hours); err != nil || len(hours) != n {
 				t.Errorf("%s has %d half-hours: %v", day, len(hours), err)
 			}
+
 			heat := d.page("/console/readings/fleet")
 			if got := strings.Count(heat, `<th scope="col"><time`); got != n {
 				t.Errorf("%s has %d columns", day, got)

@@ -24,6 +24,7 @@ func TestProducts(t *testing.T) {
 		row := func(reference, service string) string {
 			return strings.Join([]string{reference, service, from.Format(time.RFC3339), from.Add(time.Hour).Format(time.RFC3339), "50", "250"}, ",") + "\n"
 		}
+
 		form := url.Values{"org": {s.Org.String()}, "csv": {"reference,service,start_timestamp,end_timestamp,volume_kw,price_gbp_per_mwh\n" + row("DFS-1", "dfs") + row("DNO-1", "dno")}}
 		d.wants(d.do("POST", "/console/products/preview", form).body, "2 products", "Nothing was kept yet", "DFS-1", "DNO-1", "<td>new</td>")
 		d.wants(d.page("/console/products"), "There is no such product.")
@@ -33,6 +34,7 @@ func TestProducts(t *testing.T) {
 		if refused.status < 400 {
 			t.Errorf("a wrong list: %d", refused.status)
 		}
+
 		form.Set("typed", "perhaps")
 		a := d.do("POST", "/console/products/import", form)
 		d.wants(a.body, "Not possible", "DFS-1,dfs")

@@ -67,6 +67,7 @@ func TestPrograms(t *testing.T) {
 		if a := d.do("POST", "/console/programs/bind", form); a.status != http.StatusBadRequest {
 			t.Errorf("the end with the word of the start: %d", a.status)
 		}
+
 		form.Set("typed", "unbind")
 		d.wants(d.post("/console/programs/bind", form), "not bound")
 		if bound() != 0 {

@@ -40,6 +40,7 @@ func TestReadings(t *testing.T) {
 		if n := strings.Count(page, `<tr><th scope="row"><a href="/console/sites/`); n != 14 {
 			t.Errorf("%d assets", n)
 		}
+
 		var list []struct {
 			Name    string `json:"external_id"`
 			Day     string
@@ -49,6 +50,7 @@ func TestReadings(t *testing.T) {
 		if err := json.Unmarshal([]byte(d.page("/console/readings.json?days=7&to=2026-01-14")), &list); err != nil {
 			t.Fatal(err)
 		}
+
 		for _, l := range list {
 			if l.Name == "CP-2041" {
 				t.Errorf("missing of the one that is metered in full: %+v", l)
@@ -60,6 +62,7 @@ func TestReadings(t *testing.T) {
 				t.Errorf("today: %+v", l)
 			}
 		}
+
 		for days, status := range map[string]int{"0": 422, "1": 200, "31": 200, "32": 422, "x": 422} {
 			if a := d.get("/console/readings?days=" + days); a.status != status {
 				t.Errorf("%s days: %d", days, a.status)
@@ -103,6 +106,7 @@ func TestReadings_SessionsOnly(t *testing.T) {
 		s.event(plain, control.Event{Kind: control.PlugOut})
 		s.goTo("2026-01-15T12:00:00Z")
 		d.login()
+
 		rows := func() (wanted, missing map[string]int, first string) {
 			wanted, missing = map[string]int{}, map[string]int{}
 			var list []struct {
@@ -112,6 +116,7 @@ func TestReadings_SessionsOnly(t *testing.T) {
 			if err := json.Unmarshal([]byte(d.page("/console/readings.json?to=2026-01-15")), &list); err != nil {
 				t.Fatal(err)
 			}
+
 			for _, l := range list {
 				wanted[l.Name] += l.Wanted
 				missing[l.Name] += l.Missing

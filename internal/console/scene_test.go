@@ -61,6 +61,7 @@ func (d *service) publishOff(by float64, source string, day flex.Day, at time.Ti
 	for i := range day.Periods() {
 		ps = append(ps, flex.PricedPeriod{Period: first.Add(i), Known: true, Price: flex.FromGBPPerMWh(winterPrice(i) + float64(day.Dom%3) + by)})
 	}
+
 	for _, i := range missing {
 		ps[i].Known = false
 	}
@@ -138,8 +139,10 @@ func testScene(t *testing.T) *scene {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		played.scene, played.cookie = *s, s.cookie
 	})
+
 	if played.image == nil {
 		t.Fatal("the scene could not be played")
 	}
@@ -157,6 +160,7 @@ func newScene(d *service) *scene {
 	d.Helper()
 	s := &scene{service: d}
 	d.Exec(`UPDATE org SET name = 'Moorland Energy' WHERE id = $1`, d.Org.Bytes())
+
 	for i, address := range addresses {
 		methods := []flex.DispatchMethod{flex.FullScheduleMethod}
 		if i == free {
@@ -172,12 +176,14 @@ func newScene(d *service) *scene {
 		d.Exec(`UPDATE asset SET external_id = $2, model = 'Zappi 2.1', created_at = $3 WHERE id = $1`, asset.Bytes(), fmt.Sprintf("CP-%04d", 2041+i*17), at("2025-11-03T09:00:00Z").UnixMicro())
 		s.sites, s.assets = append(s.sites, site), append(s.assets, asset)
 	}
+
 	d.Consent(at("2025-11-03T09:00:00Z"))
 	d.goTo("2026-01-13T14:00:00Z")
 	d.publish("market-index", flex.Day{Year: 2026, Month: 1, Dom: 13}, at("2026-01-12T14:00:00Z"))
 	d.publish("market-index", flex.Day{Year: 2026, Month: 1, Dom: 14}, at("2026-01-13T14:00:00Z"))
 	d.goTo("2026-01-14T14:00:00Z")
 	d.publish("market-index", flex.Day{Year: 2026, Month: 1, Dom: 15}, at("2026-01-14T14:00:00Z"), 40, 41)
+
 	const night, late = "00:30-05:30", "23:30-05:30"
 	d.goTo("2026-01-14T17:12:30Z")
 	s.plugIn(shortfall, 52, "06:00", false, night)
@@ -185,10 +191,12 @@ func newScene(d *service) *scene {
 	s.plugIn(plain, 20, "07:00", false, late)
 	d.goTo("2026-01-14T18:30:00Z")
 	s.event(free, control.Event{Kind: control.PlugIn})
+
 	for i := others; i < len(s.assets); i++ {
 		d.wait(9*time.Minute + 13*time.Second)
 		s.plugIn(i, float64(8+5*(i%5)), []string{"06:30", "07:00", "08:15"}[i%3], i%4 == 0, []string{night, late}[i%2])
 	}
+
 	d.goTo("2026-01-14T20:15:20Z")
 	s.plugIn(atOnce, 30, "07:30", false, night)
 	d.wait(3 * time.Minute)

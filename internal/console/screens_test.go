@@ -60,6 +60,7 @@ func TestBrowser_OtherScreens(t *testing.T) {
 	b.screen("reading-held", d.link(d.page("/console/readings/held"), "/console/readings/held/"))
 	b.screen("limits", "/console/limits")
 	b.screen("terms", "/console/settlement/terms")
+
 	b.screen("products", "/console/products")
 	b.screen("programs", "/console/programs")
 	b.screen("account", "/console/account")

@@ -29,6 +29,7 @@ func (s *scene) withdraw(site int, amount flex.Pence) {
 	if err != nil {
 		s.Fatal(err)
 	}
+
 	link, _, err := s.reward.Link(ctx, s.Org, s.sites[site], reward.LinkOptions{RedirectURI: "https://app.example/rewards", MayPayOut: true})
 	if err != nil {
 		s.Fatal(err)
@@ -37,6 +38,7 @@ func (s *scene) withdraw(site int, amount flex.Pence) {
 	if err != nil {
 		s.Fatal(err)
 	}
+
 	if err := s.reward.LinkAccount(ctx, visit, reward.BankAccount{Name: "A Driver", SortCode: "200000", Number: "55779911"}); err != nil {
 		s.Fatal(err)
 	}
@@ -60,6 +62,7 @@ func (s *scene) nightAfter(days int) {
 	for day := 14 - days; day <= 13; day++ { // until now the car charged from half past eleven on
 		s.meter(plain, fmt.Sprintf("2026-01-%02dT23:30:00Z", day), 3.6, 3.7, 3.7, 3.5, 3.6, 2.1, 0, 0, 0, 0, 0, 0)
 	}
+
 	s.earn(plain)
 	for range 3 {
 		if _, err := s.reward.SettleEvents(s.Context()); err != nil {
@@ -77,6 +80,7 @@ func TestSettlement(t *testing.T) {
 		s.night()
 		s.withdraw(plain, 40)
 		d.login() // the one from the evening is over
+
 		page := d.page("/console/settlement")
 		d.wants(page, "<dt>Awaiting approval</dt><dd>1</dd>", "£0.40 in all", "4 Elm Row", "rewards payable", "Market money", ">CP-2041</a>", "round")
 		base := "/console/settlement/" + d.Org.String()
@@ -85,6 +89,7 @@ func TestSettlement(t *testing.T) {
 		if a := d.do("POST", base+"/withdrawals/"+id+"/posted", url.Values{}); a.status != 404 {
 			t.Errorf("the bank's move, by an operator: %d", a.status)
 		}
+
 		d.wants(page, "name not checked")
 		for to, word := range map[string]string{"approved": "", "rejected": "approve"} {
 			a := d.do("POST", base+"/withdrawals/"+id+"/"+to, url.Values{"typed": {word}})
@@ -120,6 +125,7 @@ func TestSettlement(t *testing.T) {
 		if err := json.Unmarshal([]byte(d.page(d.link(page, "/console/flex-events/")+"/periods.json")), &lines); err != nil || len(lines) == 0 || lines[0]["metered_kwh"] == nil {
 			t.Errorf("%v: %v", lines, err)
 		}
+
 		d.wants(d.post(base+"/again", url.Values{"from": {"2026-01-01"}, "to": {"2026-01-31"}}), "nothing was posted", "repeat, not posted")
 		var runs []store.Run
 		err := d.db.Read(t.Context(), d.Org, func(tx *store.Tx) (err error) {
@@ -129,6 +135,7 @@ func TestSettlement(t *testing.T) {
 		if err != nil || len(runs) < 2 {
 			t.Fatalf("%d runs: %v", len(runs), err)
 		}
+
 		compare := "/console/settlement/compare?org=" + d.Org.String() + "&run_before=" + runs[1].ID.String() + "&run_after="
 		d.wants(d.page(compare+runs[1].ID.String()), "The two runs say the same.")
 		if a := d.get(compare + runs[0].ID.String()); a.status != 200 {
@@ -226,6 +233,7 @@ func TestBrowser_Settlement(t *testing.T) {
 	d.login()
 	b := browse(d)
 	b.screen("settlement", "/console/settlement")
+
 	// at a phone's width, at which the page is now, an event's time stands in three lines at most
 	lines := evaluate[[]int](b, `Array.from(document.querySelectorAll("th a[href^='/console/flex-events/']"), a => Math.round(a.getBoundingClientRect().height / parseFloat(getComputedStyle(a).lineHeight)))`)
 	if len(lines) == 0 || slices.Max(lines) > 3 {
@@ -248,6 +256,7 @@ func TestWithdrawals_Download(t *testing.T) {
 			if _, err := tx.Post(t.Context(), &gift); err != nil {
 				return err
 			}
+
 			for i := range n {
 				if _, err := tx.Withdraw(t.Context(), site, flex.Pence(100+i), "a user"); err != nil {
 					return err

@@ -109,6 +109,7 @@ func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/token":
 		i.mu.Lock()
 		defer i.mu.Unlock()
+
 		i.token(w, r)
 	default:
 		i.mu.Lock()
@@ -383,6 +384,7 @@ func TestSignIn_Refused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d.wait(time.Minute)
+
 			i.change, i.sign = c.change, c.sign
 			to, attempt := d.begin("")
 			path := i.authorize(to, person("grace "+name, "duty"))

@@ -19,6 +19,7 @@ func TestSetSupply(t *testing.T) {
 				t.Errorf("%s kW: %d", kw, a.status)
 			}
 		}
+
 		d.wants(d.page("/console/audit"), "set supply capacity", "60 A fuse")
 		fuse := url.Values{"fuse_a": {"40"}, "phases": {"3"}, "reason": {"three phases"}, "sure": {"on"}}
 		d.wants(d.post(path+"/supply", fuse), "27.6 kW import", "a main fuse of 40 A on 3 phases")
@@ -47,6 +48,7 @@ func TestSetSupply(t *testing.T) {
 		d.wants(d.page(path), "CP-2041: 7.4 kW", "CP-2041: 3.6 kW")
 		d.wants(d.page("/console/audit"), "set rated power", "3.6 kW, from 2026-01-02: the plate says 3.6")
 		d.wants(d.page(asset), "by its power: none were set")
+
 		form = url.Values{"power_kw": {"7.2"}, "phases": {"3"}, "reason": {"wired for three"}, "sure": {"on"}}
 		d.wants(d.post(asset+"/power", form), "set for this asset")
 		d.wants(d.page("/console/audit"), "7.2 kW on 3-phase, from now on: wired for three")
@@ -55,6 +57,7 @@ func TestSetSupply(t *testing.T) {
 		d.wants(d.page("/console/audit"), "7.2 kW on 1-phase, phase L2, from now on: wired on L2")
 		one.Set("phase", "unknown")
 		d.wants(d.post(asset+"/power", one), "<dd>1 <span")
+
 		for _, wrong := range [][2]string{{"phases", "2"}, {"power_kw", "0"}, {"phase", "L4"}} {
 			form.Set(wrong[0], wrong[1])
 			if a := d.do("POST", asset+"/power", form); a.status/100 != 4 {

@@ -62,6 +62,7 @@ func TestOverrideName(t *testing.T) {
 		d := s.service
 		s.night()
 		s.withdraw(plain, 40)
+
 		err := d.db.Write(d.Context(), d.Org, func(tx *store.Tx) error {
 			ws, err := tx.Withdrawals(d.Context(), "")
 			if err != nil {
@@ -72,6 +73,7 @@ func TestOverrideName(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		const other = "another long password"
 		if _, err := d.access.AddOperator(d.Context(), "Bea", other, access.Finance); err != nil {
 			t.Fatal(err)
@@ -86,6 +88,7 @@ func TestOverrideName(t *testing.T) {
 		if a := d.do("POST", path+"/approved", url.Values{"typed": {"approve"}}); a.status != http.StatusConflict {
 			t.Errorf("approved without a match: %d", a.status)
 		}
+
 		for _, bad := range []url.Values{{"reason": {"fine"}, "sure": {"on"}}, {"reason": {"their maiden name, by phone"}}} {
 			if a := d.do("POST", path+"/override", bad); a.status/100 != 4 {
 				t.Errorf("%v: %d", bad, a.status)

@@ -152,6 +152,7 @@ func TestTwoStep_Clock(t *testing.T) {
 		t.Run(tt.off.String(), func(t *testing.T) {
 			d := newConsole(t, "2026-01-10T18:00:00Z")
 			d.login()
+
 			secret, _ := d.setUpTwoStep()
 			d.wait(10 * time.Minute)
 			waiting := d.firstStep()

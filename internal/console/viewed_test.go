@@ -40,11 +40,13 @@ func TestViewed(t *testing.T) {
 					return err
 				}
 			}
+
 			return nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		site := sites[0].ID
 		if _, err := d.access.AddOperator(t.Context(), "bob", password, access.Viewer); err != nil {
 			t.Fatal(err)
@@ -106,6 +108,7 @@ func TestViewed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if got := d.acts(site); len(got) != 6 {
 			t.Errorf("after the erasure %v is left", got)
 		}

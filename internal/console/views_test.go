@@ -22,6 +22,7 @@ func TestSavedViews(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for name, orgs := range map[string][]string{"bea": {own}, "cem": {"Fen Power"}, "dot": nil} {
 			if _, err := d.access.AddOperator(t.Context(), name, "a long password of theirs", access.Viewer); err != nil {
 				t.Fatal(err)
@@ -63,6 +64,7 @@ func TestSavedViews(t *testing.T) {
 				}
 			}
 		}
+
 		if n := strings.Count(sees("dot", "/console/deliveries"), ">Slow<"); n != 2 {
 			t.Errorf("%d views of dot's", n)
 		}
@@ -91,6 +93,7 @@ func TestSavedViews(t *testing.T) {
 		if dropForm.MatchString(sees("dot", "/console/assets")) {
 			t.Error("a viewer is offered to delete another's")
 		}
+
 		d.loginAs(operator, password) // an administrator of all
 		d.post(dropForm.FindString(d.page("/console/assets")), nil)
 		d.loginAs("bea", "a long password of theirs")

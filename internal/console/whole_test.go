@@ -77,6 +77,7 @@ func TestExport_Whole(t *testing.T) {
 				if err := json.Unmarshal(w.Body.Bytes(), &rows); err != nil || rows == nil {
 					t.Fatal(err)
 				}
+
 				for _, row := range rows {
 					found[row["asset_id"].(string)] = true
 				}
@@ -86,6 +87,7 @@ func TestExport_Whole(t *testing.T) {
 			if format == "csv" {
 				w.rows[0]-- // the header line
 			}
+
 			for _, rows := range w.rows {
 				sum += rows
 				if rows > 5000 {
@@ -101,6 +103,7 @@ func TestExport_Whole(t *testing.T) {
 	if lines := strings.Count(d.page("/console/assets.csv?limit=6000"), "\n"); lines != 6001 {
 		t.Errorf("%d lines of a part of 6000", lines)
 	}
+
 	// A charger that sent a reading of a time without a car owes all that are over.
 	var rs []flex.Reading
 	for i := range n {
@@ -137,6 +140,7 @@ func TestExport_Sorted(t *testing.T) {
 		if len(lines) != 11_000 || len(w.rows) != 3 || slices.Max(w.rows) > 5001 {
 			d.Fatalf("%d rows in parts of %d", len(lines), w.rows)
 		}
+
 		for i, line := range lines {
 			want := 21_000 - i
 			if want <= 10_500 {
@@ -154,6 +158,7 @@ func TestExport_Sorted(t *testing.T) {
 func (d *service) cutOff(path string) {
 	d.Helper()
 	d.server.Log = slog.New(slog.DiscardHandler)
+
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
@@ -165,6 +170,7 @@ func (d *service) cutOff(path string) {
 				panic(e)
 			}
 		}()
+
 		d.handler.ServeHTTP(p, r.WithContext(ctx))
 	}))
 	defer server.Close()
@@ -179,6 +185,7 @@ func (d *service) cutOff(path string) {
 	if err != nil {
 		d.Fatal(err)
 	}
+
 	text, err := io.ReadAll(response.Body)
 	response.Body.Close()
 	if err == nil || len(text) == 0 || json.Valid(text) {
@@ -224,6 +231,7 @@ func TestSettlement_OneInstant(t *testing.T) {
 			if err := json.Unmarshal([]byte(a.body), &page); err != nil || a.status != 200 {
 				t.Fatalf("%s: %d %v %s", path, a.status, err, a.body)
 			}
+
 			for _, row := range page.Rows {
 				found[row["flex_event_id"].(string)] = true
 			}

@@ -29,6 +29,7 @@ func TestHome_BaseLoad_Heat(t *testing.T) {
 		{"never metered", flex.HeatPump, 0, 1, 0, 0, 2},
 		{"metered to take more than all", flex.HeatPump, 20, 1, 0, 2_500_000, 0.001}, // it is known that it draws nothing
 	}
+
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			one(t, "2026-01-14T18:00:00Z", func(h *fixture) {

@@ -146,6 +146,7 @@ func (h *fixture) batteriesAlone(r *rand.Rand) (charged int) {
 				read.read(h, id)
 			}
 		}
+
 		check("what was read")
 		for _, car := range cars {
 			if r.IntN(2) == 0 {
@@ -169,6 +170,7 @@ func (h *fixture) batteriesAlone(r *rand.Rand) (charged int) {
 func (h *fixture) comesOrGoes(r *rand.Rand, car flex.AssetID, sent chargers) string {
 	c := h.at(car).look()
 	open := c.Open()
+
 	switch x := r.IntN(6); {
 	case open && x == 0:
 		h.event(control.Event{Kind: control.PlugOut})
@@ -224,6 +226,7 @@ func (h *fixture) feederAlone(r *rand.Rand) (gave int) {
 				read.read(h, id)
 			}
 		}
+
 		for m := now.Truncate(time.Minute); m.Before(now.Add(24 * time.Hour)); m = m.Add(time.Minute) {
 			if w := flex.Watts(3000 * read.doing(battery.DischargeMax, m)); w > limit {
 				h.Fatalf("%s: %d W are given at %s under a limit of %d", now.UTC(), w, m.UTC(), limit)

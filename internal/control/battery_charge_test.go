@@ -25,15 +25,18 @@ func TestBatteryReckons_OverPlans(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
 				id := h.battery()
+
 				h.listen()
 				h.read(id, flex.BatteryStateOfCharge, "2026-01-14T22:35:00Z", "2026-01-14T22:35:00Z", 10)
 				h.tariff(id, flex.Tariff{OffPeak: c.offPeak, Zone: "Europe/London", Type: flex.DualRate})
 				if c.dispatch > 0 {
 					h.order(flex.FromKW(c.dispatch), "2026-01-15T02:30:00Z", "2026-01-15T05:00:00Z", id)
 				}
+
 				h.until(flex.PeriodAt(at(c.readAt)).Start().Format("2006-01-02T15:04:05Z"))
 				h.runBatteries()
 				h.read(id, flex.BatteryStoredEnergy, c.readAt, c.readAt, 2)
+
 				for i, when := range c.plans {
 					h.goTo(when)
 					h.Exec(`UPDATE battery_plan SET again = TRUE`)
@@ -44,6 +47,7 @@ func TestBatteryReckons_OverPlans(t *testing.T) {
 						got = b.Plan.Stored
 						return err
 					})
+
 					if want := 2000 + c.minutes[i]*perMinute; err != nil || float64(got) < want-5 || float64(got) > want+5 {
 						t.Errorf("at %s it is counted to hold %d Wh, not %.0f: %v, planned %s", when, got, want, err, h.sentTo(id))
 					}

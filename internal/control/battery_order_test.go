@@ -59,12 +59,14 @@ func TestBatteryOrder(t *testing.T) {
 				if n := h.runBatteries(); n != 2 {
 					t.Errorf("%d batteries are planned anew, not 2", n)
 				}
+
 				for _, id := range []flex.AssetID{a, b} {
 					_, before, _ := h.plannedAt(id, at(night.from).Add(-flex.HalfHour).Format(time.RFC3339))
 					power, stored, mode := h.plannedAt(id, night.from)
 					if mode != battery.ModeDischarge || power < -2000 || power > -1990 || before-stored < 1050 || before-stored > 1053 {
 						t.Errorf("%v at %d W, %d Wh less", mode, power, before-stored)
 					}
+
 					if _, stored, _ := h.plannedAt(id, second); before-stored < 2100 || before-stored > 2106 {
 						t.Errorf("after both half-hours %d Wh less", before-stored)
 					}
@@ -80,6 +82,7 @@ func TestBatteryOrder(t *testing.T) {
 				if power, _, mode := h.plannedAt(a, second); mode != battery.ModeCharge || power < 1325 || power > 1334 {
 					t.Errorf("%v at %d W, not a third at -2 kW and the rest at 3", mode, power)
 				}
+
 				power, want, _ := h.plannedAt(b, second)
 				if power > -1990 {
 					t.Errorf("the other one has %d W", power)
@@ -93,6 +96,7 @@ func TestBatteryOrder(t *testing.T) {
 					h.wait(flex.HalfHour)
 					h.runBatteries()
 				}
+
 				if n := h.Count(`SELECT count(*) FROM dispatch WHERE market = 'wholesale' AND from_at >= $1 AND from_at < $2`, at(night.from).UnixMicro(), at(night.to).UnixMicro()); n != 0 {
 					t.Errorf("%d own dispatches in the operator's time", n)
 				}
@@ -210,6 +214,7 @@ func TestBatteryOrder_Updated(t *testing.T) {
 		id := h.battery()
 		h.listen()
 		h.runBatteries()
+
 		for _, c := range []struct {
 			at    string
 			power flex.Watts

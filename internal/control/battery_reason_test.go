@@ -38,6 +38,7 @@ func TestBatteryWhy_Reasons(t *testing.T) {
 		for _, s := range w.Stretches() {
 			got += s.Text() + "\n"
 		}
+
 		want := "is down to its reserve, which is kept\n" +
 			"charges at 9 p for " + clock + ", when a kWh is worth 38 p\n" +
 			"waits: a kWh is worth more on " + clock + " at 38 p than now at 24 p\n" +
@@ -73,6 +74,7 @@ func TestWhyBattery_Wear(t *testing.T) {
 			a.Discharge.Wear = new(2.5)
 			return tx.UpdateAsset(h.Context(), a)
 		})
+
 		wears := map[flex.AssetID]float64{ids[0]: 4, ids[1]: 2.5}
 		for _, id := range ids {
 			h.read(id, flex.BatteryStateOfCharge, "2026-01-14T18:05:00Z", "2026-01-14T18:05:00Z", 60)
@@ -88,6 +90,7 @@ func TestWhyBattery_Wear(t *testing.T) {
 
 			var prices []float64
 			given, pays, before := 0.0, 0.0, w.Stored
+
 			for _, p := range w.Periods {
 				moved := (p.Stored - before).KWh()
 				net := (p.Load - p.Roof).KWh()
@@ -97,6 +100,7 @@ func TestWhyBattery_Wear(t *testing.T) {
 				} else {
 					net += moved / home.Efficiency
 				}
+
 				pays += max(0, net)*p.Buy + min(0, net)*p.Sell
 				before = p.Stored
 				prices = append(prices, p.Buy)

@@ -599,6 +599,7 @@ func TestDispatchPlan(t *testing.T) {
 func TestBatteryPlan_ConsentSpans(t *testing.T) {
 	const now = "2026-01-14T00:05:00Z"
 	day := flex.DayAt(at(now))
+
 	for _, c := range []struct {
 		name string
 		set  func(h *fixture)
@@ -610,6 +611,7 @@ func TestBatteryPlan_ConsentSpans(t *testing.T) {
 			h.NoConsent()
 			h.Consent(day.Add(-30).Start())
 			h.Exec(`UPDATE site SET consent_at = NULL`)
+
 			h.Exec(`UPDATE consent_span SET to_at = $1`, day.Add(-4).Start().UnixMicro())
 		}, "2000/0"},
 		{"none is needed", func(h *fixture) { h.NoConsent(); h.Exec(`UPDATE org SET consent_exempt = TRUE`) }, "?"},
@@ -624,6 +626,7 @@ func TestBatteryPlan_ConsentSpans(t *testing.T) {
 					if k > 4 {
 						kw = 4
 					}
+
 					for n := 1; n <= 48; n++ {
 						rs = append(rs, flex.Reading{AssetID: meter, Span: day.Add(-k).Period(n).Span(), Label: flex.BoundaryImportPower, Value: flex.Micro(kw * 1e6)})
 					}
@@ -640,6 +643,7 @@ func TestBatteryPlan_ConsentSpans(t *testing.T) {
 					if got := b.Plan.Read; got.Device.IsZero() != (c.want == "154/0") || !got.Device.IsZero() && (got.Device != meter || len(got.Labels) != 1 || len(got.Spans) == 0) {
 						t.Errorf("it says that it read %+v", got)
 					}
+
 					if c.want == "?" && (words[0] == "100/0" || words[0] == "154/0") || c.want != "?" && words[0] != c.want {
 						t.Errorf("%q, want %s", words[0], c.want)
 					}

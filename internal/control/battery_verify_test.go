@@ -24,6 +24,7 @@ func TestBatteryPlan_Verified(t *testing.T) {
 				rs = append(rs, flex.Reading{AssetID: meter, Span: day.Add(-k).Period(n).Span(), Label: flex.BoundaryImportPower, Value: 200_000})
 			}
 		}
+
 		if err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.PutReadings(h.Context(), rs) }); err != nil {
 			t.Fatal(err)
 		}
@@ -36,6 +37,7 @@ func TestBatteryPlan_Verified(t *testing.T) {
 				t.Errorf("%v, %v, want %q", found, err, want)
 			}
 		}
+
 		finds("")
 		first, second := day.Add(-4).Start().Unix(), day.Add(-4).Start().Add(flex.HalfHour).Unix()
 		for _, planted := range []struct{ set, back, want string }{

@@ -20,6 +20,7 @@ func BenchmarkCallables(b *testing.B) {
 			h.asset = h.Asset(h.site, flex.Charger, 7400)
 			h.event(control.Event{Kind: control.PlugIn, Intent: need(41, flex.Minimise), Tariff: nightTariff("Europe/London")})
 		}
+
 		for h.runTanks() > 0 {
 		}
 		for n := range 100 {
@@ -33,6 +34,7 @@ func BenchmarkCallables(b *testing.B) {
 
 		span := flex.Span{From: at("2026-01-15T03:00:00Z"), To: at("2026-01-15T04:00:00Z")}
 		took := map[string]time.Duration{}
+
 		for b.Loop() {
 			err := h.db.Read(b.Context(), h.Org, func(tx *store.Tx) error {
 				begun := time.Now()
@@ -41,6 +43,7 @@ func BenchmarkCallables(b *testing.B) {
 				if err != nil {
 					return err
 				}
+
 				begun = time.Now()
 				_, err = tx.ScopeHeaters(b.Context(), flex.Scope{}, span, h.db.Now())
 				took["heaters"] += time.Since(begun)
@@ -50,6 +53,7 @@ func BenchmarkCallables(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
+
 		for what, d := range took {
 			b.ReportMetric(float64(d.Microseconds())/1000/float64(b.N), what+"-ms")
 		}

@@ -55,6 +55,7 @@ func (h *fixture) together(homes []cappedHome, group string, p flex.Period) (mos
 		if !inside {
 			continue
 		}
+
 		if modeAt(h.modes(home.battery), p.Start().Format(time.RFC3339)) == battery.ModeCharge {
 			drawing = append(drawing, flex.Step{Span: p.Span(), Limit: 3000})
 		}
@@ -110,6 +111,7 @@ func TestCaps_Batteries(t *testing.T) {
 		h.replan()
 		h.goTo("2026-01-14T18:30:00Z")
 		h.runBatteries()
+
 		night := func(what string) {
 			h.Helper()
 			for p := flex.PeriodAt(at("2026-01-14T18:30:00Z")); p.Start().Before(at("2026-01-15T07:00:00Z")); p = p.Add(1) {
@@ -118,6 +120,7 @@ func TestCaps_Batteries(t *testing.T) {
 				}
 			}
 		}
+
 		night("a car has come")
 		if x := h.explanation(); x.Plan.Shortfall > 0 {
 			t.Errorf("the car lacks %d Wh beside a battery that can wait", x.Plan.Shortfall)
@@ -128,6 +131,7 @@ func TestCaps_Batteries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, p := range why.Periods {
 			if p.Waits == control.WaitsForCap {
 				waits++
@@ -156,6 +160,7 @@ func TestCaps_Batteries(t *testing.T) {
 		if err := h.service.ClearLimits(h.Context(), h.Org, "north"); err != nil {
 			t.Fatal(err)
 		}
+
 		if err := h.service.ClearCaps(h.Context(), h.Org); err != nil {
 			t.Fatal(err)
 		}
@@ -176,6 +181,7 @@ func TestCaps_BatteriesDispatched(t *testing.T) {
 		for _, home := range homes {
 			h.read(home.battery, flex.BatteryStateOfCharge, "2026-01-14T22:35:00Z", "2026-01-14T22:35:00Z", 20)
 		}
+
 		h.setCaps(flex.Caps{Groups: []flex.CapGroup{{Name: "north", Sites: h.sitesOf(homes, "north"), Cap: kw(10)}}})
 		h.goTo("2026-01-15T00:10:00Z")
 		h.runBatteries()
@@ -212,6 +218,7 @@ func TestCaps_BatteriesDispatched(t *testing.T) {
 		}
 		h.event(control.Event{Kind: control.PlugOut})
 		h.replan()
+
 		for range 2 {
 			h.runBatteries()
 			if n := h.Count(`SELECT count(*) FROM dispatch_asset WHERE power_w = 0`); n != 1 {
@@ -265,6 +272,7 @@ func (h *fixture) playCaps(r *rand.Rand) (charged int) {
 	for p := flex.PeriodAt(at("2026-01-14T18:00:00Z")); p.Start().Before(at("2026-01-15T07:00:00Z")); p = p.Add(1) {
 		h.micro.Store(max(h.micro.Load(), p.Start().UnixMicro()))
 		h.runBatteries()
+
 		for i, home := range homes {
 			h.asset = home.car
 			switch x := r.IntN(12); {
@@ -276,6 +284,7 @@ func (h *fixture) playCaps(r *rand.Rand) (charged int) {
 				in[i] = false
 			}
 		}
+
 		h.replan()
 		if r.IntN(3) == 0 {
 			h.wait(7 * time.Minute)

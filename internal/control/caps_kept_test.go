@@ -87,6 +87,7 @@ func TestCaps_KeptUndone(t *testing.T) {
 	cappedBattery(t, 10_000, func(t *testing.T, seed *storetest.Seed, s *Service, id flex.AssetID) {
 		run := batteryRun{Service: s}
 		undone := errors.New("undone")
+
 		plan := func(end error) string {
 			t.Helper()
 			var modes string
@@ -95,6 +96,7 @@ func TestCaps_KeptUndone(t *testing.T) {
 				if err := run.planBattery(ctx, tx, id); err != nil {
 					return err
 				}
+
 				b, err := tx.Battery(ctx, id)
 				if err != nil {
 					return err
@@ -105,6 +107,7 @@ func TestCaps_KeptUndone(t *testing.T) {
 			if !errors.Is(err, end) {
 				t.Fatal(err)
 			}
+
 			return modes
 		}
 
@@ -144,6 +147,7 @@ func TestCaps_KeptAcrossSites(t *testing.T) {
 				}
 				sites = append(sites, a.SiteID)
 			}
+
 			var kept capsKept
 			for i, site := range sites {
 				before := kept.ahead
@@ -154,6 +158,7 @@ func TestCaps_KeptAcrossSites(t *testing.T) {
 					t.Error("what caps leave is not kept for the next site")
 				}
 			}
+
 			for _, id := range []flex.AssetID{first, second} {
 				b, err := tx.Battery(t.Context(), id)
 				if err != nil {
@@ -206,6 +211,7 @@ func TestCaps_DispatchLowered(t *testing.T) {
 		if err := s.Event(t.Context(), seed.Org, car, Event{Kind: PlugIn}); err != nil {
 			t.Fatal(err)
 		}
+
 		if err := dispatch(2000); err != nil {
 			t.Errorf("less than before is refused: %v", err)
 		}

@@ -78,6 +78,7 @@ func TestCaps_Nested(t *testing.T) {
 		if n := h.cheap(cars...); n != 3 {
 			t.Errorf("%d cars charge at once, each in a substation of its own or in none", n)
 		}
+
 		if n := h.Count(`SELECT count(*) FROM cap_sum WHERE group_name = 'another'`); n == 0 {
 			t.Error("nothing is counted where a feeder was moved to")
 		}
@@ -99,6 +100,7 @@ func TestCaps_Nested(t *testing.T) {
 		if n := h.cheap(cars...); n != 3 {
 			t.Errorf("%d cars charge at once without the substation", n)
 		}
+
 		if n := h.Count(`SELECT max(summed_at) FROM caps`); n != summed {
 			t.Error("what is drawn was added up from every car again")
 		}
@@ -169,6 +171,7 @@ func TestLimits_Nested(t *testing.T) {
 				t.Errorf("%v is limited by %+v, %v", site, v.Limits, err)
 			}
 		}
+
 		if err := h.service.ClearLimits(h.Context(), h.Org, "substation"); err != nil {
 			t.Fatal(err)
 		}
@@ -272,6 +275,7 @@ func (h *fixture) playNested(r *rand.Rand) (held int) {
 
 	for range 14 {
 		h.at(cars[r.IntN(len(cars))])
+
 		switch r.IntN(8) {
 		case 0:
 			h.event(control.Event{Kind: control.PlugOut})
@@ -282,6 +286,7 @@ func (h *fixture) playNested(r *rand.Rand) (held int) {
 			h.setCaps(caps)
 		case 3: // groups in others, each site in its own
 			parents := randomGroups(r, nil).Groups
+
 			for i := range caps.Groups {
 				for _, g := range parents {
 					if g.Name == caps.Groups[i].Name {
@@ -387,6 +392,7 @@ func TestScope_Nested(t *testing.T) {
 		cars, caps := h.substation()
 		h.setCaps(caps)
 		h.plugInAll(cars...)
+
 		for group, want := range map[string]int{"": 3, "feeder 1": 1, "substation": 2} {
 			err := h.db.Read(t.Context(), h.Org, func(tx *store.Tx) error {
 				planned, err := tx.PlannedIn(t.Context(), flex.Scope{Group: group})

@@ -114,6 +114,7 @@ func (h *fixture) sumsHappen(r *rand.Rand, p *summedSites) string {
 		return "a departure"
 	case 2:
 		h.event(control.Event{Kind: control.ChargeNow, EndAt: now.Add(time.Duration(1+r.IntN(30)) * time.Hour)})
+
 		return "charge-now"
 	case 3:
 		h.event(control.Event{Kind: control.ChargeNowDeleted})
@@ -121,6 +122,7 @@ func (h *fixture) sumsHappen(r *rand.Rand, p *summedSites) string {
 	case 4:
 		h.publish(now.Format(time.RFC3339), night(r.IntN(26), r.IntN(26))...)
 		h.replan()
+
 		return "prices"
 	case 5:
 		power := flex.Watts(3000 + 1000*r.IntN(6))
@@ -133,6 +135,7 @@ func (h *fixture) sumsHappen(r *rand.Rand, p *summedSites) string {
 		if err := h.service.ClearCaps(h.Context(), h.Org); err != nil && !p.without {
 			h.Fatal(err)
 		}
+
 		p.without = true
 		return "no caps"
 	case 8:
@@ -144,6 +147,7 @@ func (h *fixture) sumsHappen(r *rand.Rand, p *summedSites) string {
 		return "the tank's plan is taken"
 	case 10:
 		h.replan()
+
 		return "planned"
 	case 11, 12:
 		if !p.without {
@@ -294,6 +298,7 @@ func TestCapSums_HeatTaken(t *testing.T) {
 		h.tariff(p.tank, flex.Tariff{Type: flex.DynamicTariff})
 		h.publish("2026-01-10T18:00:00Z", night(5, 6)...)
 		h.runTanks()
+
 		h.checkSums(&p, "at first")
 		h.wait(time.Minute)
 		h.publish("2026-01-10T18:00:00Z", night(18, 19)...)
@@ -345,6 +350,7 @@ func (h *fixture) besideTank(plan store.TankPlan, car flex.AssetID) (most int64)
 	k := countCar(&c, now)
 	tank := countedCar{steps: plan.May, power: plan.Power, heat: true}
 	both := 0
+
 	for m := now.Unix() / 60; m < at("2026-01-11T07:00:00Z").Unix()/60; m++ {
 		a, _ := k.at(m)
 		b, _ := tank.at(m)

@@ -343,6 +343,7 @@ func TestCaps_Any(t *testing.T) {
 					h.event(control.Event{Kind: control.PlugOut})
 				case 1:
 					h.publish(day, night(rapid.SliceOfN(rapid.IntRange(8, 25), 0, 4).Draw(rt, "cheap")...)...)
+
 				case 2:
 					if err := h.db.Write(t.Context(), h.Org, func(tx *store.Tx) error { return tx.MarkDue(t.Context(), all...) }); err != nil {
 						rt.Fatal(err)

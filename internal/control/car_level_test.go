@@ -60,14 +60,17 @@ func TestCarLevel(t *testing.T) {
 		{"no capacity", func(h *fixture) { h.soc(40); h.Exec(`UPDATE asset SET capacity_wh = NULL`) }, 20, nil, 0},
 		{"late at night, as planned", soc(40), 20, func(h *fixture) {
 			h.accept()
+
 			h.goTo("2026-01-15T06:30:00Z")
 		}, 70},
 		{"late at night, not accepted", soc(40), 20, func(h *fixture) { h.goTo("2026-01-15T06:30:00Z") }, 40},
 		{"late at night, metered less", soc(40), 20, func(h *fixture) {
 			h.accept()
+
 			for at := flex.PeriodAt(h.look().Current.MadeAt); at.Start().Format(time.RFC3339) < "2026-01-15T06:30:00Z"; at = at.Add(1) {
 				h.read(h.asset, flex.ChargerEnergy, at.Start().Format(time.RFC3339), at.End().Format(time.RFC3339), 0)
 			}
+
 			h.goTo("2026-01-15T06:30:00Z")
 		}, 40},
 		{"read again", soc(40), 20, func(h *fixture) {

@@ -58,6 +58,7 @@ func (s *givingPair) best() (giving, alone float64) {
 	giving, alone = math.Inf(1), math.Inf(1)
 	n := len(s.buy)
 	moves := [2][]float64{make([]float64, n), make([]float64, n)}
+
 	var try func(at int, gave bool)
 	try = func(at int, gave bool) {
 		if at == 2*n {
@@ -69,6 +70,7 @@ func (s *givingPair) best() (giving, alone float64) {
 			}
 			return
 		}
+
 		for _, move := range []float64{-givesMost, 0, 0.75, 3} {
 			moves[at%2][at/2] = move
 			try(at+1, gave || move < 0)
@@ -173,6 +175,7 @@ func TestDischargeBeside_Oracle(t *testing.T) {
 		for c := range s.arrival {
 			s.arrival[c], s.halves[c], s.gives[c] = 4+float64(r.IntN(20)), r.IntN(2), c == 0 || r.IntN(3) > 0
 		}
+
 		for range 4 {
 			s.buy = append(s.buy, float64(3+r.IntN(25)))
 		}

@@ -47,6 +47,7 @@ func (g *givingSite) phaseFault(at time.Time, modes []battery.Mode) string {
 					gives = max(gives, limitAt(d.Discharges, at))
 				}
 			}
+
 			drawn, given = drawn+(draws+part-1)/part, given+(gives+part-1)/part
 		}
 
@@ -72,6 +73,7 @@ func (g *givingSite) phaseFault(at time.Time, modes []battery.Mode) string {
 func (g *givingSite) fault(at time.Time, modes []battery.Mode, net flex.Watts) string {
 	drawn, given := flex.Watts(0), flex.Watts(0)
 	charging := false
+
 	for _, lists := range g.may {
 		draws, gives := flex.Watts(0), flex.Watts(0)
 		for i := range lists {
@@ -84,6 +86,7 @@ func (g *givingSite) fault(at time.Time, modes []battery.Mode, net flex.Watts) s
 			if d := s.From.Discharge; d != nil {
 				lets = limitAt(d.Discharges, at)
 			}
+
 			if lets > 0 && limitAt(s.Steps, at) > 0 {
 				return "a car takes and gives"
 			}
@@ -101,6 +104,7 @@ func (g *givingSite) fault(at time.Time, modes []battery.Mode, net flex.Watts) s
 			return fmt.Sprintf("cars give %d W into a battery that does %v", given, m)
 		case charging && m != battery.ModeCharge && m != battery.ModeLock && !at.Before(g.dispatchedTo):
 			return fmt.Sprintf("a battery does %v while a car charges", m)
+
 		case m == battery.ModeCharge:
 			drawn += 3000
 		case m == battery.ModeDischarge:
@@ -279,6 +283,7 @@ func TestDischargeBeside(t *testing.T) {
 					g.may[id] = append(g.may[id], s)
 				}
 			}
+
 			h.checkSite(g, nil, "a round")
 			for _, id := range cars {
 				if s := h.at(id).look().Current; len(g.may[id]) > 1 || s.Generation != accepted[id] {
@@ -296,6 +301,7 @@ func TestDischargeBeside(t *testing.T) {
 			if least, end := h.plays("2026-01-14T17:00:00Z", "2026-01-15T07:00:00Z", 36000); least < 18000-10 || end < 36000+4500-50 {
 				t.Errorf("car %d holds %.0f Wh at least, and %.0f in the end", i, least, end)
 			}
+
 			x := h.explanation()
 			beside := strings.Contains(x.Summary, "where the main fuse of its site leaves it room beside the other cars")
 			if !x.Exact || beside != (h.gives() > 0) {
@@ -341,6 +347,7 @@ func TestDischargeBeside_Yields(t *testing.T) {
 		h.at(cars[0]).soc(stored / 600)
 		h.at(cars[1]).plugInAt(16, flex.Minimise)
 		accepted := map[flex.AssetID]int64{cars[0]: 1}
+
 		settle := func() {
 			for range 4 {
 				for _, id := range cars {
@@ -363,6 +370,7 @@ func TestDischargeBeside_Yields(t *testing.T) {
 				in := step.Meet(flex.Span{From: s.Steps[0].From, To: s.From.ReadyBy})
 				allowed += min(step.Limit, s.From.Power).KW() * max(0, in.Len()).Hours()
 			}
+
 			if h.at(cars[0]); allowed < wants-0.3 || h.gives() == 0 {
 				t.Errorf("the second may take %.1f of %.0f kWh; the first gives %d Wh: %s", allowed, wants, h.gives(), h.why())
 			}
@@ -486,6 +494,7 @@ func (h *fixture) randomBeside(r *rand.Rand, phased bool) (gave int) {
 		for _, c := range cars {
 			h.takeUp(g, c)
 		}
+
 		for range 2 {
 			for _, c := range cars {
 				c.drive(time.UnixMicro(h.micro.Load()).UTC())
@@ -508,6 +517,7 @@ func (h *fixture) onPhases(r *rand.Rand, g *givingSite, cars []*givingCar) {
 	h.mainFuse(amperes)
 	h.Exec(`UPDATE site SET export_w = $2 WHERE id = $1`, h.site.Bytes(), int64(g.export))
 	g.wired = map[flex.AssetID]flex.Wiring{}
+
 	for _, c := range cars {
 		w := flex.Wiring{Phases: 1, Phase: r.IntN(4)}
 		if r.IntN(4) == 0 {
@@ -553,6 +563,7 @@ func (h *fixture) takeUp(g *givingSite, c *givingCar) {
 func (g *givingSite) bears(now time.Time, cars []*givingCar) bool {
 	from := maxTime(now, at("2026-01-14T23:30:00Z"))
 	hours := at("2026-01-15T05:30:00Z").Sub(from).Hours()
+
 	for phase := 1; phase <= 3; phase++ {
 		var drawn float64
 		for _, c := range cars {

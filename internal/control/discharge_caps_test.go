@@ -46,6 +46,7 @@ func nested(cars []*cappedCar, others ...flex.CapGroup) []flex.CapGroup {
 				groups[i].Sites = append(groups[i].Sites, c.site)
 			}
 		}
+
 		for _, o := range others {
 			if o.Name == groups[i].Name {
 				groups[i].Sites = append(groups[i].Sites, o.Sites...)
@@ -94,6 +95,7 @@ func TestDischargeCaps(t *testing.T) {
 			if end < 45000-10 {
 				t.Errorf("it holds %.0f Wh in the end", end)
 			}
+
 			if x := h.explanation(); !strings.Contains(x.Prose(), "The car gives ") || !x.Exact {
 				t.Errorf("exact %v: %s", x.Exact, x.Prose())
 			}
@@ -119,6 +121,7 @@ func TestDischargeCaps(t *testing.T) {
 			h.acceptAll()
 			h.wait(6 * time.Minute)
 		}
+
 		h.keepsCaps(cars, nil, map[string]flex.Watts{"station": 15_000})
 		if x := h.at(cars[2].id).explanation(); x.Plan.Shortfall > 500 {
 			t.Errorf("it lacks %d Wh beside cars that give", x.Plan.Shortfall)
@@ -163,6 +166,7 @@ func TestDischargeCaps_Export(t *testing.T) {
 				h.wait(time.Minute)
 				h.limitTo(whole("station", c.power))
 			}
+
 			h.planned()
 			if w := most(); w > c.power || w < c.want*9/10 {
 				t.Errorf("under %d W they give %d W", c.power, w)
@@ -226,6 +230,7 @@ func (h *fixture) playDischarging(r *rand.Rand) (gave int) {
 	for range 30 {
 		c := cars[r.IntN(len(cars))]
 		h.at(c.id)
+
 		switch x := r.IntN(8); {
 		case !in[c]:
 			h.soc(float64(30 + r.IntN(60)))
@@ -233,6 +238,7 @@ func (h *fixture) playDischarging(r *rand.Rand) (gave int) {
 			in[c], c.may = true, nil
 		case x == 0:
 			h.event(control.Event{Kind: control.PlugOut})
+
 			in[c], c.may = false, nil
 		case x == 1:
 			h.exports(float64(20 + r.IntN(20)))
@@ -293,6 +299,7 @@ func (h *fixture) keepsCaps(cars []*cappedCar, home *cappedHome, caps map[string
 					sum += min(limitAt(sent[i].Current.Steps, m), 7400)
 				}
 			}
+
 			if home != nil && inside(home.group, name) {
 				sum += sumAt(charges, m)
 			}
@@ -308,9 +315,11 @@ func (h *fixture) keepsExport(cars []*cappedCar, home *cappedHome, limits map[st
 	h.Helper()
 	now := time.UnixMicro(h.micro.Load()).UTC().Truncate(time.Minute)
 	modes := h.modes(home.battery)
+
 	for name, most := range limits {
 		for m := now; m.Before(at("2026-01-15T07:00:00Z")); m = m.Add(time.Minute) {
 			var sum flex.Watts
+
 			for _, c := range cars {
 				var gives flex.Watts
 				for i := range c.may {
@@ -322,6 +331,7 @@ func (h *fixture) keepsExport(cars []*cappedCar, home *cappedHome, limits map[st
 					sum += gives
 				}
 			}
+
 			discharges := slices.ContainsFunc(modes, func(s control.ModeSpan) bool { return s.Contains(m) && s.Mode == battery.ModeDischarge })
 			if discharges && inside(home.group, name) {
 				sum += 3000

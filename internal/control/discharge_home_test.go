@@ -36,9 +36,11 @@ func (g *givingHome) fault(at time.Time, modes []battery.Mode, home, roof flex.W
 
 		drawn, given := takes, gives
 		charging := takes > 0 && at.Before(maxTime(s.From.ReadyBy, s.From.ChargeNow.To))
+
 		for _, m := range modes {
 			stores := m == battery.ModeCharge || m == battery.ModeSelfUse
 			covers := m != battery.ModeCharge && m != battery.ModeLock
+
 			switch {
 			case gives > 0 && stores:
 				return fmt.Sprintf("the car gives %d W into a battery that does %v", gives, m)
@@ -321,6 +323,7 @@ func (h *fixture) givingHappens(r *rand.Rand, stored float64, kwh, needs *float6
 		if next := float64(1 + r.IntN(10)); next != *kwh { // the same again asks for nothing more
 			*kwh, *needs = next, min(60000, stored+next*900)
 		}
+
 		h.event(control.Event{Kind: control.IntentUpdate, Intent: need(*kwh, flex.Minimise)})
 		h.refresh()
 		return "an intent"
@@ -331,6 +334,7 @@ func (h *fixture) givingHappens(r *rand.Rand, stored float64, kwh, needs *float6
 	case 3:
 		h.write(func(tx *store.Tx) error { return tx.SetDischargeConsent(h.Context(), h.site, time.Time{}) })
 		h.refresh()
+
 		return "withdrawn consent"
 	case 4:
 		h.event(control.Event{Kind: control.ChargeNow, EndAt: now.Add(40 * time.Minute)})

@@ -73,6 +73,7 @@ func (s *givingSmall) best(steps ...float64) (giving, alone float64) {
 	giving, alone = math.Inf(1), math.Inf(1)
 	n := len(s.buy)
 	modes, moves := make([]battery.Mode, n), make([]float64, n)
+
 	var try func(t int, gave bool)
 	try = func(t int, gave bool) {
 		if t == n {
@@ -84,6 +85,7 @@ func (s *givingSmall) best(steps ...float64) (giving, alone float64) {
 			}
 			return
 		}
+
 		for m := range battery.ModeCount {
 			modes[t] = m
 			for _, move := range steps {

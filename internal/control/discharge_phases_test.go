@@ -29,6 +29,7 @@ func TestDischarge_Phases(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
 				h.mainFuse(15)
+
 				h.Exec(`UPDATE site SET export_w = 23000 WHERE id = $1`, h.site.Bytes())
 				g := &givingSite{fuse: flex.Fuse{Amperes: 15, Phases: 3}.Carries(), export: 23000, may: map[flex.AssetID][]store.Schedule{}, wired: map[flex.AssetID]flex.Wiring{}}
 				h.mayDischarge()
@@ -121,12 +122,14 @@ func TestBattery_Phases(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
 				id := h.homeSite()
+
 				h.exports(50)
 				h.mainFuse(c.amperes)
 				h.Exec(`UPDATE site SET export_w = 23000 WHERE id = $1`, h.site.Bytes())
 				h.Exec(`UPDATE asset SET phases = $1 WHERE id = $2`, c.phases, id.Bytes())
 				h.runBatteries()
 				gives := false
+
 				for _, m := range h.modes(id) {
 					gives = gives || m.Mode == battery.ModeDischarge
 				}

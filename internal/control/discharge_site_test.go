@@ -177,6 +177,7 @@ func TestDischarge_GoneCar(t *testing.T) {
 		h.exports(30)
 		h.soc(90)
 		h.runBatteries()
+
 		h.plugInAt(2, flex.Minimise)
 		h.accept()
 		given := h.look().Current.From.Discharge.Discharges

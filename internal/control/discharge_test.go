@@ -237,6 +237,7 @@ func TestDischarge_Alone(t *testing.T) {
 		"no consent": {
 			func(h *fixture) {
 				h.Exec(`UPDATE site SET discharge_consent_at = NULL`)
+
 				h.soc(60)
 			},
 			"",
@@ -251,6 +252,7 @@ func TestDischarge_Alone(t *testing.T) {
 		"no power": {
 			func(h *fixture) {
 				h.Exec(`UPDATE asset SET discharge = NULL`)
+
 				h.soc(60)
 			},
 			"",
@@ -258,6 +260,7 @@ func TestDischarge_Alone(t *testing.T) {
 		"no capacity": {
 			func(h *fixture) {
 				h.Exec(`UPDATE asset SET capacity_wh = NULL`)
+
 				h.soc(60)
 			},
 			"",
@@ -273,6 +276,7 @@ func TestDischarge_Alone(t *testing.T) {
 		"no export": {
 			func(h *fixture) {
 				h.Exec(`UPDATE site SET export_w = 0, supply_set = TRUE`)
+
 				h.soc(60)
 			},
 			"may not export",
@@ -287,6 +291,7 @@ func TestDischarge_Alone(t *testing.T) {
 		"no more than the reserve": {
 			func(h *fixture) {
 				h.Exec(`UPDATE asset SET discharge = '{"power_w":5000,"reserve_pct":100}'`)
+
 				h.soc(60)
 			},
 			"kept as its reserve",
@@ -301,6 +306,7 @@ func TestDischarge_Alone(t *testing.T) {
 		"little to gain": {
 			func(h *fixture) {
 				h.exports(16.15)
+
 				h.Exec(`UPDATE asset SET discharge = '{"power_w":5000,"reserve_pct":59}'`)
 				h.soc(60)
 			},
@@ -316,6 +322,7 @@ func TestDischarge_Alone(t *testing.T) {
 		"a battery beside": {
 			func(h *fixture) {
 				h.Exec(`UPDATE asset SET excluded_at = 1 WHERE id = $1`, h.Asset(h.site, flex.Battery, 5000).Bytes())
+
 				h.soc(60)
 			},
 			"home battery that is not planned",
@@ -373,6 +380,7 @@ func TestDischarge_Changes(t *testing.T) {
 	}{
 		"consent withdrawn": {func(h *fixture) {
 			h.write(func(tx *store.Tx) error { return tx.SetDischargeConsent(h.Context(), h.site, time.Time{}) })
+
 			h.refresh()
 		}, "does not permit it any more"},
 		"charge now": {func(h *fixture) {
@@ -382,6 +390,7 @@ func TestDischarge_Changes(t *testing.T) {
 			func(h *fixture) {
 				traded := flex.Traded{Period: flex.PeriodAt(at("2026-01-15T02:00:00Z")), Energy: 1000}
 				h.setCaps(flex.Caps{Position: []flex.Traded{traded}})
+
 				h.refresh()
 			},
 			"traded a position",
@@ -389,6 +398,7 @@ func TestDischarge_Changes(t *testing.T) {
 		"export is worth nothing": {
 			func(h *fixture) {
 				h.exports(1)
+
 				h.refresh()
 			},
 			"earn less in each half-hour",
@@ -627,6 +637,7 @@ func (h *fixture) randomEvening(r *rand.Rand) (gave int) {
 		case 3:
 			did = "withdrawn"
 			h.write(func(tx *store.Tx) error { return tx.SetDischargeConsent(h.Context(), h.site, time.Time{}) })
+
 			h.refresh()
 		case 4:
 			did = "charge now"
@@ -740,6 +751,7 @@ func TestDischarge_Rates(t *testing.T) {
 			"import 28 default, off_peak 9 default, export 15 default",
 			"28, 9, 15 p were assumed",
 		},
+
 		"the organisation's": {
 			func(h *fixture) { h.exports(30) },
 			true,
@@ -761,6 +773,7 @@ func TestDischarge_Rates(t *testing.T) {
 		"the site's before the organisation's": {
 			func(h *fixture) {
 				h.exports(30)
+
 				given(",8,0")(h)
 			},
 			false,

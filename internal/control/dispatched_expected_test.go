@@ -75,6 +75,7 @@ func TestDispatch_Bounded(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
 				id := h.nightBattery()
+
 				h.charged(id, "2026-01-14T23:00:00Z", c.soc)
 				h.Exec(`UPDATE battery_plan SET planned_w = ''`) // it would draw and give nothing without
 				if err := h.dispatch("2026-01-14T23:00:00Z", "2026-01-15T00:00:00Z", c.power, id); err != nil {
@@ -141,6 +142,7 @@ func TestDispatch_BoundedAgain(t *testing.T) {
 		if err := h.dispatch("2026-01-15T00:10:00Z", "2026-01-15T00:20:00Z", 1000, id); err != nil {
 			t.Fatal(err)
 		}
+
 		asked := h.Strings(`SELECT i.change_w || ' ' || c.expected FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
 			WHERE i.reason LIKE 'what a newer%' AND c.released_at IS NULL ORDER BY i.from_at, i.id`)
 		if len(asked) != 3 || !strings.Contains(strings.Join(asked, ", "), "x-3000") {

@@ -47,6 +47,7 @@ func TestDispatch_Preview(t *testing.T) {
 				t.Errorf("slot %d: %d Wh are short, not %d", i, got.Short(), short)
 			}
 		}
+
 		if a := p.Assets[0]; a.AssetID != ids[0] || a.Quality != 60 || !a.Battery || farFrom(a.Moved(), 2000) {
 			t.Errorf("%+v", a)
 		}
@@ -104,11 +105,13 @@ func TestDispatch_PreviewFull(t *testing.T) {
 			Span:   flex.Span{From: at("2026-01-15T02:00:00Z"), To: at("2026-01-15T08:00:00Z")},
 			Assets: []store.DispatchedAsset{{ID: id, Power: 3000}},
 		}
+
 		for _, c := range []struct {
 			capacity flex.WattHours
 			want     flex.WattHours // in all
 		}{{10000, 9474}, {0, 18000}} {
 			h.Exec(`UPDATE asset SET capacity_wh = $1, model = '' WHERE id = $2`, int64(c.capacity), id.Bytes())
+
 			var drawn flex.WattHours
 			err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
 				p, err := control.PreviewDispatch(h.Context(), tx, &order)
@@ -136,6 +139,7 @@ func TestDispatch_PreviewWear(t *testing.T) {
 			for _, id := range []flex.AssetID{a, b} {
 				order.Assets = append(order.Assets, store.DispatchedAsset{ID: id, Power: power})
 			}
+
 			var p *control.Preview
 			err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
 				var err error
@@ -152,6 +156,7 @@ func TestDispatch_PreviewWear(t *testing.T) {
 		if w := preview(-2000); w.Given {
 			t.Errorf("wear of %d without any set", w.Value)
 		}
+
 		wears := func(id flex.AssetID, pence float64) {
 			err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error {
 				asset, err := tx.Asset(h.Context(), id)
@@ -164,8 +169,10 @@ func TestDispatch_PreviewWear(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			h.Exec(`UPDATE battery_plan SET planned_w = ''`)
 		}
+
 		wears(a, 10)
 		if w := preview(-2000); w.Value < 199_000 || w.Value > 201_000 { // 2 kWh
 			t.Errorf("one: %d", w.Value)
@@ -176,6 +183,7 @@ func TestDispatch_PreviewWear(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if w := preview(-2000); w.Value < 236_000 || w.Value > 239_000 { // and 0.95 kWh
 			t.Errorf("both: %d", w.Value)
 		}

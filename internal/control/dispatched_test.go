@@ -76,6 +76,7 @@ func TestDispatch_Instruction(t *testing.T) {
 		if got := h.sentTo(id); got != "22:30 SELF_USE, 02:30 CHARGE, 03:00 DISCHARGE, 04:30 CHARGE, 05:00 SELF_USE" || h.dispatches(id) != "03:10 out" {
 			t.Errorf("planned %s, before %s; sent %s", got, before, h.dispatches(id))
 		}
+
 		h.goTo("2026-01-14T22:41:00Z")
 		if r, err := h.service.FollowInstructionsOf(h.Context(), h.Org); r.Did != 0 || err != nil {
 			t.Errorf("%d are called beside: %v", r.Did, err)
@@ -98,6 +99,7 @@ func TestDispatch_Instruction(t *testing.T) {
 		if n := h.count(site); n.Day != 0 || n.Month != 0 {
 			t.Errorf("%+v calls of a household", n)
 		}
+
 		for range 2 {
 			if _, err := h.service.StopInstruction(h.Context(), h.Org, in.ID, "Bob"); err != nil {
 				t.Fatal(err)
@@ -105,6 +107,7 @@ func TestDispatch_Instruction(t *testing.T) {
 			if got := h.dispatches(id); got != "03:10 out, 03:20 nothing" {
 				t.Errorf("sent %s", got)
 			}
+
 			if got := h.backMarkets(); got != "dno" {
 				t.Errorf("taken back for the markets %q", got)
 			}
@@ -166,6 +169,7 @@ func TestDispatch_Meeting(t *testing.T) {
 		if flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), "flexd instruct stop") {
 			t.Errorf("dispatched beside an instruction: %v", err)
 		}
+
 		if err := h.dispatch("2026-01-15T04:00:00Z", "2026-01-15T05:00:00Z", -2000, other); err != nil {
 			t.Error(err)
 		}
@@ -191,6 +195,7 @@ func TestDispatch_Part(t *testing.T) {
 				if err := h.dispatch("2026-01-15T03:00:00Z", "2026-01-15T05:00:00Z", -2000, id); err != nil {
 					t.Fatal(err)
 				}
+
 				h.goTo("2026-01-14T22:50:00Z")
 				if err := h.dispatch("2026-01-15T03:20:00Z", "2026-01-15T04:10:00Z", -1000, id); err != nil {
 					t.Fatal(err)
@@ -204,6 +209,7 @@ func TestDispatch_Part(t *testing.T) {
 				if _, err := h.service.StopInstructions(h.Context(), h.Org, "Bob"); err != nil {
 					t.Fatal(err)
 				}
+
 				got := strings.Split(strings.TrimPrefix(strings.TrimPrefix(h.dispatches(id), before), ", "), ", ")
 				got = slices.DeleteFunc(got, func(s string) bool { return !strings.HasSuffix(s, "nothing") }) // others are of the plan
 				slices.Sort(got)

@@ -137,6 +137,7 @@ func TestEvent_WhenOneIsSent(t *testing.T) {
 		step("the same intent", 0, control.Event{Kind: control.IntentUpdate, Intent: need(30, flex.Maximise)})
 		step("another intent, the same steps", 1, control.Event{Kind: control.IntentUpdate, Intent: need(20, flex.Maximise)})
 		step("another intent, other steps", 1, control.Event{Kind: control.IntentUpdate, Intent: need(20, flex.Minimise)})
+
 		step("another tariff", 1, control.Event{Kind: control.TariffUpdate, Tariff: other})
 		step("the same tariff", 0, control.Event{Kind: control.TariffUpdate, Tariff: other})
 		step("plug-in with another tariff", 1, control.Event{Kind: control.PlugIn, Tariff: night})
@@ -177,6 +178,7 @@ func TestEvent_Flicker(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 				h.event(control.Event{Kind: control.PlugIn, VehicleRate: 3600, Tariff: nightTariff("Europe/London")})
+
 				h.event(control.Event{Kind: control.ChargeNow, EndAt: at("2026-01-10T19:00:00Z")})
 				h.wait(time.Second)
 				h.event(control.Event{Kind: control.PlugOut})
@@ -253,6 +255,7 @@ func TestEvent_UncontrolledSite(t *testing.T) {
 func TestEvent_Refused(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		battery := h.Asset(h.site, flex.Battery, 5000)
+
 		for _, c := range []struct {
 			name  string
 			asset flex.AssetID
@@ -357,6 +360,7 @@ func TestEvent_Resumed(t *testing.T) {
 			each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 				send := func(kind control.Kind) {
 					ev := control.Event{Kind: kind}
+
 					switch kind {
 					case control.PlugIn, control.IntentUpdate:
 						ev.Intent = need(10, flex.Minimise)

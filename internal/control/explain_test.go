@@ -90,6 +90,7 @@ func TestExplanation_None(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		says("control ended", "no plug-out came since")
 		h.wait(time.Hour)
 		h.event(control.Event{Kind: control.PlugIn})
@@ -98,6 +99,7 @@ func TestExplanation_None(t *testing.T) {
 		says("plugged out after control ended", "nothing is plugged in")
 		site := h.Site()
 		h.asset = h.Asset(site, flex.Charger, 7400)
+
 		h.event(control.Event{Kind: control.PlugIn})
 		says("not enrolled", "not enrolled")
 		h.Exec(`INSERT INTO dispatch_method (org_id, site_id, method, consented_at) VALUES ($1, $2, 'full_asset_schedule_control', 0)`, h.Org.Bytes(), site.Bytes())

@@ -21,6 +21,7 @@ func BenchmarkExportLimit(b *testing.B) {
 				g.Sites = append(g.Sites, h.site)
 				h.tariff(h.battery(), flex.Tariff{Type: flex.DynamicTariff})
 			}
+
 			h.setCaps(flex.Caps{Groups: []flex.CapGroup{g}})
 			h.runBatteries()
 			if limited {

@@ -25,6 +25,7 @@ func (h *fixture) feeders() (north, south []flex.AssetID) {
 	var groups []flex.CapGroup
 	for _, name := range []string{"north", "south"} {
 		g := flex.CapGroup{Name: name}
+
 		for range 2 {
 			h.site = h.Site(flex.FullScheduleMethod)
 			g.Sites = append(g.Sites, h.site)
@@ -37,6 +38,7 @@ func (h *fixture) feeders() (north, south []flex.AssetID) {
 				south = append(south, id)
 			}
 		}
+
 		groups = append(groups, g)
 	}
 
@@ -74,6 +76,7 @@ func TestExportLimits(t *testing.T) {
 				h.Errorf("%s: %v give, want %v", step, got, want)
 			}
 		}
+
 		imports := func(limits ...flex.CapLimit) {
 			h.Helper()
 			if err := h.service.ImportLimits(h.Context(), h.Org, limits); err != nil {
@@ -112,6 +115,7 @@ func TestExportLimits(t *testing.T) {
 		if err := h.service.SetLink(h.Context(), h.Org, flex.CapLink{Group: "south", Export: new(flex.Watts), Silence: 15 * time.Minute}); err != nil {
 			t.Fatal(err)
 		}
+
 		gives("a link that is heard", 0, 2, 2)
 		h.wait(15 * time.Minute)
 		if r, err := h.service.WatchLinks(h.Context()); err != nil || r.Did != 1 {
@@ -143,6 +147,7 @@ func TestExportLimits_Dispatched(t *testing.T) {
 		if err := h.service.ImportLimits(h.Context(), h.Org, []flex.CapLimit{limit}); err != nil {
 			t.Fatal(err)
 		}
+
 		for range 2 {
 			h.runBatteries()
 			if n := h.Count(nothing); n != 1 {
@@ -158,6 +163,7 @@ func TestExportLimits_Dispatched(t *testing.T) {
 		if h.giving("2026-01-14T20:00:00Z", idle) == 1 {
 			idle = north[1]
 		}
+
 		for _, c := range []struct {
 			asset  flex.AssetID
 			power  flex.Watts
@@ -184,6 +190,7 @@ func TestExportLimits_Dispatched(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		h.goTo("2026-01-14T19:30:00Z")
 		h.runBatteries()
 		told := 0
@@ -218,6 +225,7 @@ func TestExportLimits_Offered(t *testing.T) {
 		h.listen()
 		h.feeders()
 		window := flex.Span{From: at("2026-01-14T22:00:00Z"), To: at("2026-01-14T23:00:00Z")}
+
 		moves := func(group string) (found []forecast.Moved) {
 			t.Helper()
 			err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
@@ -263,6 +271,7 @@ func TestExportLimits_Nested(t *testing.T) {
 	each(t, "2026-01-14T18:10:00Z", func(h *fixture) {
 		north, south := h.feeders()
 		all := append(slices.Clone(north), south...)
+
 		nest := func(parent string) {
 			h.Helper()
 			err := h.service.ChangeCaps(h.Context(), h.Org, func(c *flex.Caps) error {
@@ -272,18 +281,21 @@ func TestExportLimits_Nested(t *testing.T) {
 				if len(c.Groups) == 2 {
 					c.Groups = append(c.Groups, flex.CapGroup{Name: "station"})
 				}
+
 				return nil
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
+
 		limits := func(limits ...flex.CapLimit) {
 			h.Helper()
 			if err := h.service.ImportLimits(h.Context(), h.Org, limits); err != nil {
 				t.Fatal(err)
 			}
 		}
+
 		gives := func(step string, n int) {
 			h.Helper()
 			h.runBatteries()

@@ -59,6 +59,7 @@ func TestLimits_GroupStays(t *testing.T) {
 		if err := h.service.ClearLimits(ctx, h.Org, "feeder"); err != nil {
 			t.Fatal(err)
 		}
+
 		if err := h.service.SetLink(ctx, h.Org, flex.CapLink{Group: "feeder", Fallback: new(flex.Watts), Silence: time.Minute}); err != nil {
 			t.Fatal(err)
 		}
@@ -109,6 +110,7 @@ func TestLimits(t *testing.T) {
 		if err := h.service.SetLink(ctx, h.Org, link); err != nil {
 			t.Fatal(err)
 		}
+
 		limit := flex.CapLimit{Group: "feeder", Span: flex.Span{From: at("2026-01-15T18:00:00Z"), To: at("2026-01-15T19:00:00Z")}, Power: 15_000}
 		if err := h.service.ImportLimits(ctx, h.Org, []flex.CapLimit{limit}); err != nil {
 			t.Fatal(err)
@@ -157,6 +159,7 @@ func TestLimits(t *testing.T) {
 		if n, m := h.drawing(assets, "2026-01-15T17:45:00Z"), h.most(assets, "2026-01-15T18:00:00Z", "2026-01-15T19:00:00Z"); n < 5 || m != 2 {
 			t.Errorf("%d draw once it was heard, %d under the limit", n, m)
 		}
+
 		if err := h.service.ClearLink(ctx, h.Org, "feeder"); err != nil {
 			t.Error(err)
 		}
@@ -170,6 +173,7 @@ func TestLimits(t *testing.T) {
 func (h *fixture) heldBackBy(assets []flex.AssetID, want, never string) {
 	h.Helper()
 	n := 0
+
 	for _, a := range assets {
 		x, err := h.service.Explanation(h.Context(), h.Org, a)
 		if err != nil {
@@ -182,6 +186,7 @@ func (h *fixture) heldBackBy(assets []flex.AssetID, want, never string) {
 			h.Errorf("%s is held back otherwise: %s", a, x.Summary)
 		}
 	}
+
 	if n == 0 {
 		h.Errorf("nobody is held back by %s", want)
 	}

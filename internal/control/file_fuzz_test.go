@@ -16,6 +16,7 @@ func FuzzReadLimits(f *testing.F) {
 	f.Add(header + "\"a\n\",2026-01-15T18:00:00Z,0000-01-01T00:00:00Z,NaN,\n")
 	f.Add(header + "a,2026-01-15T18:00:00Z,2026-01-15T19:00:00Z,1,\n\"")
 	f.Add("\ufefflimit_kw,group,start_timestamp,end_timestamp\n-1e6,=1+1,9999-12-31T23:59:60Z,,\n")
+
 	f.Fuzz(func(t *testing.T, text string) {
 		limits, err := control.ReadLimits(strings.NewReader(text))
 		if err != nil {

@@ -75,6 +75,7 @@ func (h *fixture) freed(
 			}
 		}
 	}
+
 	together := func() flex.Watts {
 		most := flex.Watts(0)
 		for m := at("2026-01-14T22:15:00Z"); m.Before(at("2026-01-15T07:00:00Z")); m = m.Add(time.Minute) {
@@ -86,6 +87,7 @@ func (h *fixture) freed(
 			}
 			most = max(most, sum)
 		}
+
 		return most
 	}
 
@@ -99,6 +101,7 @@ func (h *fixture) freed(
 	if w := together(); w > 15_000-7400 {
 		h.Errorf("beside a car that was let go the others have %d W of the %d that it leaves", w, 15_000-7400)
 	}
+
 	// Plugged out it counts no more, and plugged in again once.
 	h.at(cars[0]).event(control.Event{Kind: control.PlugOut})
 	h.planned()
@@ -106,6 +109,7 @@ func (h *fixture) freed(
 	if n := h.Count(`SELECT count(*) FROM session WHERE freed`); n != 0 {
 		h.Errorf("%d cars count that have left", n)
 	}
+
 	h.at(cars[1]).plugInAt(28, flex.Minimise)
 	h.at(cars[2]).plugInAt(28, flex.Minimise)
 	settle()

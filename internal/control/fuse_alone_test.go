@@ -169,6 +169,7 @@ func TestFuse_AloneBorne(t *testing.T) {
 	for _, capped := range []bool{false, true} {
 		t.Run(fmt.Sprint(capped), func(t *testing.T) {
 			var sent [2]string
+
 			for i := range sent {
 				one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 					if capped {
@@ -180,6 +181,7 @@ func TestFuse_AloneBorne(t *testing.T) {
 					sent[i] = h.borneNight()
 				})
 			}
+
 			if sent[0] != sent[1] {
 				t.Errorf("without a fuse: %s\nbehind one: %s", sent[0], sent[1])
 			}

@@ -35,6 +35,7 @@ func (h *fixture) underCap(start string) {
 	h.replan()
 	cs := chargers{}
 	plug := control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(18, flex.Minimise)}
+
 	for _, car := range cars {
 		h.at(car).event(plug)
 		cs.accept(h, car)
@@ -92,6 +93,7 @@ func TestFuse_CapsBattery(t *testing.T) {
 		battery := h.homeSite()
 		h.publish("2026-01-10T18:00:00Z", night(12, 13, 14, 15)...)
 		h.replan()
+
 		plug := control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(18, flex.Minimise)}
 		check := func(when string) {
 			h.Helper()

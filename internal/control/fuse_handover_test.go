@@ -180,6 +180,7 @@ func (s *handedSite) answer(c *handedCar, how int) {
 		took = s.r.IntN(newest + 1)
 	case 2:
 		s.state(&c.may[newest], "rejected")
+
 		return
 	case 3: // the client takes it, and the charger does not
 		s.state(&c.may[newest], "accepted")
@@ -325,6 +326,7 @@ func (s *handedSite) happens() {
 		if wish.kwh == c.asked { // the same again asks for nothing more
 			return
 		}
+
 		s.step("an intent", c, func() {
 			s.at(c.id).event(control.Event{Kind: control.IntentUpdate, Intent: wish.intent()})
 		})

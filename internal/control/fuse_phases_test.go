@@ -82,6 +82,7 @@ func TestFuse_Phases(t *testing.T) {
 				cars := h.fuse(10, 7400)
 				h.mainFuse(c.amperes)
 				wired := map[flex.AssetID]flex.Wiring{}
+
 				for i, car := range cars {
 					h.wire(car, c.wired[i])
 					wired[car] = c.wired[i]

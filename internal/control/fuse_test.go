@@ -221,6 +221,7 @@ func TestFuse_OneAsset(t *testing.T) {
 		plug := control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(22, flex.Minimise)}
 		h.event(plug)
 		without := h.look().Current
+
 		for _, set := range []func(){func() { h.setFuse(7.4) }, func() { h.mainFuse(33) }} {
 			h.event(control.Event{Kind: control.PlugOut})
 			h.goTo("2026-01-10T18:00:00Z")

@@ -52,6 +52,7 @@ func TestGuard_Fuse(t *testing.T) {
 	if d.Refused() != 1 || len(bad.again[now.Add(MarketInterval)]) != 2 {
 		t.Errorf("%d refused, %v again", d.Refused(), bad.again)
 	}
+
 	for _, n := range all {
 		if !planRefused(&n.next.From) {
 			t.Errorf("not marked: %s", n.next.From.Origins)
@@ -115,6 +116,7 @@ func TestGuard_Battery(t *testing.T) {
 	if !d.guardBattery(t.Context(), &store.Battery{}, device, &s, modes, powers) {
 		t.Error("a plan that passes limits is not marked as refused")
 	}
+
 	want := []battery.Mode{battery.ModeLock, battery.ModeLock, battery.ModeLock, battery.ModeCharge}
 	for i := range modes {
 		if modes[i] != want[i] {

@@ -67,6 +67,7 @@ func (s *heatedHome) settles() {
 		if !s.battery.IsZero() {
 			s.runBatteries()
 		}
+
 		for _, id := range append([]flex.AssetID{s.pump}, s.cars...) {
 			s.keepsAll()
 			s.take(id)
@@ -100,6 +101,7 @@ func (s *heatedHome) keepsAll() {
 		if step := stepAt(may, at); step != nil {
 			sum += step.Limit
 		}
+
 		for _, m := range modes {
 			if m.Contains(at) && m.Mode == battery.ModeCharge {
 				sum += 3000
@@ -184,6 +186,7 @@ func TestHeatFirst_Tank(t *testing.T) {
 		now = "2026-01-13T23:39:00Z"
 		h.read(tank, flex.TankTemperature, now, now, 40)
 		s.feels(21, 11)
+
 		for range 3 {
 			s.settles()
 			h.Exec(`UPDATE outbox SET accepted = generation WHERE subject = $1`, tank.Bytes())
@@ -212,6 +215,7 @@ func TestHeatFirst_NeedsFirst(t *testing.T) {
 			h.site = h.Site(flex.FullScheduleMethod)
 			h.asset = h.Asset(h.site, flex.Charger, 7400)
 			h.goTo("2026-01-13T21:00:00Z")
+
 			s := h.heated(8, 1)
 			s.feels(20.8, 11)
 			s.settles()
@@ -285,6 +289,7 @@ func TestHeatFirst_OutOfReach(t *testing.T) {
 			} else {
 				s.settles()
 			}
+
 			if on := s.onFor(2); on < 90*time.Minute {
 				t.Errorf("the car left: %v: on for %v of two hours", leaves, on)
 			}
@@ -328,6 +333,7 @@ func TestHeatFirst_Asked(t *testing.T) {
 				t.Fatalf("at %v, while it is to charge now: %v", at, step)
 			}
 		}
+
 		if on := heated(s.tankPlan(s.pump), "2026-01-14T01:00:00Z", "2026-01-14T03:00:00Z"); on < 90*time.Minute {
 			t.Errorf("on for %v of the two hours after that", on)
 		}
@@ -372,6 +378,7 @@ func TestHeatFirst_ClockChanges(t *testing.T) {
 			s.plugs(s.cars[0], 24)
 			s.settles()
 			h.goTo(start[:11] + "23:40:00Z")
+
 			for i := range 12 {
 				s.feels(19.3+0.05*float64(i), -1)
 				s.settles()
@@ -383,6 +390,7 @@ func TestHeatFirst_ClockChanges(t *testing.T) {
 				}
 				s.wait(28 * time.Minute)
 			}
+
 			h.clean()
 		})
 	}

@@ -24,6 +24,7 @@ func TestGranted(t *testing.T) {
 			}
 			return s
 		}
+
 		var asked int
 		var last []int
 		got, err := granted(asks, tries, func(some []int) (bool, error) {
@@ -43,6 +44,7 @@ func TestGranted(t *testing.T) {
 		}
 		if asked < tries && len(got) < len(asks) {
 			left := slices.Clone(asks)
+
 			for _, v := range got {
 				left = slices.Delete(left, slices.Index(left, v), slices.Index(left, v)+1)
 			}

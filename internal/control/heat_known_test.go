@@ -20,6 +20,7 @@ func TestHeatLearn_Known(t *testing.T) {
 			if err != nil {
 				h.Fatal(err)
 			}
+
 			for _, text := range want {
 				if said := known.Sentence(); !strings.Contains(said, text) {
 					t.Errorf("no %q in %q", text, said)
@@ -66,6 +67,7 @@ func TestHeatLearn_ClockChanges(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			change := flex.DayAt(at(c.drawn))
 			if change.Periods() != c.halfHour {
 				t.Fatalf("%v has %d half-hours", change, change.Periods())
@@ -91,6 +93,7 @@ func TestHeatLearn_ClockChanges(t *testing.T) {
 			if water == nil || water.Days != 4 {
 				t.Fatalf("learned %+v", water)
 			}
+
 			for slot, used := range water.Used {
 				noon, once := slot == 24, slot == c.slot
 				switch {
@@ -121,6 +124,7 @@ func TestHeatLearn_Erased(t *testing.T) {
 			if err != nil {
 				return err
 			}
+
 			if len(held["heat_model"]) != 1 {
 				t.Errorf("the person's export has %d models", len(held["heat_model"]))
 			}
@@ -130,6 +134,7 @@ func TestHeatLearn_Erased(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if !strings.Contains(file.String(), "loss_w_per_k") {
 			t.Error("the organisation's file has no building")
 		}
@@ -140,6 +145,7 @@ func TestHeatLearn_Erased(t *testing.T) {
 			}
 			return tx.DropAsset(h.Context(), id)
 		})
+
 		if models() != 0 {
 			t.Error("a model is kept of an asset that is gone")
 		}

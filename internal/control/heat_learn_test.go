@@ -92,6 +92,7 @@ func TestHeatLearn_Water(t *testing.T) {
 	each(t, "2026-01-13T00:05:00Z", func(h *fixture) {
 		id := h.tank()
 		perKelvin := 200 * 1.163
+
 		h.readDays(id, flex.TankTemperature, "2026-01-13T00:00:00Z", func(slot int) (float64, float64) {
 			switch slot % 48 {
 			case 25: // at its end, 12:30, two kWh are gone

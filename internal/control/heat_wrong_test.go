@@ -39,6 +39,7 @@ func lived(id flex.AssetID, end string, days int) []flex.Reading {
 	add := func(span flex.Span, label flex.Label, value float64) {
 		rs = append(rs, flex.Reading{AssetID: id, Span: span, Label: label, Value: flex.Micro(math.Round(value*1e3) * 1e3)})
 	}
+
 	for slot := range 48*days + 1 {
 		now := from.Add(time.Duration(slot) * flex.HalfHour)
 		instant := flex.Span{From: now, To: now}
@@ -48,6 +49,7 @@ func lived(id flex.AssetID, end string, days int) []flex.Reading {
 		if slot%48 < 10 {
 			keep = 0
 		}
+
 		if slot < 48*days {
 			add(flex.Span{From: now, To: now.Add(flex.HalfHour)}, flex.HeatPower, b.lives(keep, 2)/500)
 		}
@@ -63,6 +65,7 @@ func (h *fixture) coldest(p store.TankPlan, temp float64) float64 {
 	}
 	b := building{loss: 250, capacity: 10000, temp: temp}
 	least := temp
+
 	for _, c := range p.Room.Course[:48] {
 		keep := 20.5 // the middle of the band
 		if c.Off {
@@ -186,6 +189,7 @@ func TestHeatLearn_Wrong(t *testing.T) {
 			if (rooms != nil) != c.learned {
 				t.Errorf("%s: learned %+v", c.name, rooms)
 			}
+
 			if rooms != nil {
 				if needs := (rooms.Loss*18 - rooms.Gain) / (250 * 18); needs < 0.85 || needs > 1.4 {
 					t.Errorf("%s: takes %.2f of what it does: %+v", c.name, needs, *rooms)
@@ -195,6 +199,7 @@ func TestHeatLearn_Wrong(t *testing.T) {
 				t.Errorf("%s: the home becomes %.2f degrees cold", c.name, least)
 			}
 		}
+
 		h.clean()
 	})
 }
@@ -254,6 +259,7 @@ func TestHeatLearn_LatestWrong(t *testing.T) {
 				if c.label == flex.TankTemperature {
 					id = h.tank()
 				}
+
 				h.read(id, c.label, "2026-01-13T16:45:00Z", "2026-01-13T16:45:00Z", c.before)
 				h.read(id, c.label, "2026-01-13T16:55:00Z", "2026-01-13T16:55:00Z", c.read)
 				h.runTanks()
@@ -275,8 +281,10 @@ func TestHeatLearn_LatestWrong(t *testing.T) {
 func TestHeatLearn_Tank_Wrong(t *testing.T) {
 	each(t, "2026-01-13T00:05:00Z", func(h *fixture) {
 		perKelvin := 200 * 1.163
+
 		days := func(change func(slot int, temp, kilowatts float64) (float64, float64)) store.HeatModel {
 			id := h.tank()
+
 			h.readDays(id, flex.TankTemperature, "2026-01-13T00:00:00Z", func(slot int) (float64, float64) {
 				temp, kilowatts := 60.0, 0.1
 				switch slot % 48 {
@@ -289,6 +297,7 @@ func TestHeatLearn_Tank_Wrong(t *testing.T) {
 				}
 				return change(slot, temp, kilowatts)
 			})
+
 			h.runTanks()
 			return h.heatModel(id)
 		}
@@ -305,6 +314,7 @@ func TestHeatLearn_Tank_Wrong(t *testing.T) {
 				if slot%10 == 0 {
 					kilowatts = 90
 				}
+
 				return temp, kilowatts
 			},
 		} {
@@ -312,6 +322,7 @@ func TestHeatLearn_Tank_Wrong(t *testing.T) {
 			if m.Water == nil {
 				t.Fatalf("%s: nothing was learned", name)
 			}
+
 			used := 0
 			for _, wh := range m.Water.Used {
 				used += wh
@@ -355,6 +366,7 @@ func TestHeatLearn_Replaced(t *testing.T) {
 			})
 			h.runTanks()
 		}
+
 		set(gone, 6000)
 		m := h.heatModel(gone)
 		if m.As.Power != 6000 || m.Rooms == nil || m.Rooms.Loss == old.Rooms.Loss || h.tankPlan(gone).Room.Building != *m.Rooms {
@@ -377,6 +389,7 @@ func TestHeatLearn_Replaced(t *testing.T) {
 		if m := h.heatModel(again); m.Rooms != nil || h.tankPlan(again).Room.Building.Days != 0 {
 			t.Errorf("another asset's building: %+v", m)
 		}
+
 		if said := h.tankSays(again); strings.Contains(said, "learned from") {
 			t.Error(said)
 		}

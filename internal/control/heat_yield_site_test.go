@@ -37,8 +37,10 @@ func TestHeatYields(t *testing.T) {
 	} {
 		one(t, "2026-01-13T21:00:00Z", func(h *fixture) {
 			s := h.heated(v.fuse, len(v.needs))
+
 			s.feels(20.8, v.outdoors)
 			s.settles()
+
 			for i, kwh := range v.needs {
 				s.plugs(s.cars[i], kwh)
 			}
@@ -115,6 +117,7 @@ func TestHeatFirst_NothingChanges(t *testing.T) {
 	} {
 		one(t, "2026-01-13T21:00:00Z", func(h *fixture) {
 			s := h.heated(v.fuse, len(v.needs))
+
 			s.coldNight(v.needs...)
 			var sent []int64
 			for range 20 {
@@ -122,6 +125,7 @@ func TestHeatFirst_NothingChanges(t *testing.T) {
 				s.again()
 				sent = append(sent, s.sentAll()+s.tankPlan(s.pump).Generation-before)
 			}
+
 			for _, n := range sent[1+len(v.needs):] { // one after the other takes what another left
 				if n != 0 {
 					t.Errorf("%g kW, %v kWh: pushes of each plan: %v", v.fuse, v.needs, sent)

@@ -35,6 +35,7 @@ func TestYielding(t *testing.T) {
 				}
 				need.each = append(need.each, e)
 			}
+
 			need.most = flex.WattHours(r.IntN(3000))
 			y.needs = append(y.needs, need)
 		}
@@ -81,6 +82,7 @@ func TestYielding(t *testing.T) {
 			comfort++
 			t.Logf("short by %d, and %d at least", plan.Short, least)
 		}
+
 		for i := range closed {
 			if on := slices.Clone(plan.On); closed[i] && bound {
 				for j := range on {
@@ -185,6 +187,7 @@ func TestNeedsOf(t *testing.T) {
 			}
 			hours++
 		}
+
 		if hours != c.hours {
 			t.Errorf("%s: the heater may be on in %d half-hours of %v, want %d", c.name, hours, needs, c.hours)
 		}

@@ -72,11 +72,13 @@ func (h *fixture) writesBeside() func() time.Duration {
 	done, longest := make(chan struct{}), make(chan time.Duration)
 	go func() {
 		most := time.Duration(0)
+
 		for {
 			begun := time.Now()
 			if err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.LockOrg(h.Context()) }); err != nil {
 				h.Error(err)
 			}
+
 			most = max(most, time.Since(begun))
 			select {
 			case <-done:

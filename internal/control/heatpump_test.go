@@ -179,6 +179,7 @@ func TestHeatPump_Offset(t *testing.T) {
 		p := h.tankPlan(id)
 		h.comfortable(p, 19, 22)
 		least, most := 0, 0
+
 		for i, k := range p.Room.Signals {
 			least, most = min(least, k), max(most, k)
 			if p.Steps[i].Limit != 3000 {
@@ -253,6 +254,7 @@ func TestHeatPump_Evening(t *testing.T) {
 
 		h.runTanks()
 		found := 0
+
 		for _, id := range pumps {
 			for _, c := range h.tankPlan(id).Room.Course {
 				end := c.End()
@@ -265,6 +267,7 @@ func TestHeatPump_Evening(t *testing.T) {
 				}
 			}
 		}
+
 		if found != 2*len(pumps) {
 			t.Errorf("%d ends are planned", found)
 		}

@@ -31,6 +31,7 @@ func BenchmarkHerd(b *testing.B) {
 	n := *waveSize
 	share := func(kw float64) flex.Watts { return flex.FromKW(kw * float64(n) / 100_000) }
 	both := flex.Ramp{All: share(50_000), Group: max(share(3000), 400_000)}
+
 	for _, c := range []struct {
 		name  string
 		limit flex.Ramp

@@ -76,6 +76,7 @@ func (s *smallHome) best() float64 {
 			}
 			return
 		}
+
 		for m := range battery.ModeCount {
 			modes[t] = m
 			takes[t] = 0

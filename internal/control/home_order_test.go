@@ -51,11 +51,13 @@ func (h *fixture) besideDispatch(fuse flex.Watts, within flex.Span, asked map[fl
 					drawn = max(0, o.power)
 				}
 			}
+
 			if !dispatched && modeAt(modes[id], now.Format(time.RFC3339)) == battery.ModeCharge {
 				drawn = 3000
 			}
 			total += drawn
 		}
+
 		if total > fuse {
 			h.Fatalf("%d W at %s, %d of them the car's", total, now.Format("15:04"), car)
 		}
@@ -72,14 +74,16 @@ func TestBatteryOrder_Site(t *testing.T) {
 		from, to string
 		of       []int
 	}
+
 	const six, four, midnight = "2026-01-15T06:00:00Z", "2026-01-15T04:00:00Z", "2026-01-15T00:00:00Z"
 	for _, c := range []struct {
 		name      string
 		batteries int
 		need      float64
-		orders    []sent
-		stop      string // when all is stopped
-		full      bool   // while they last the car has its full power where it charges
+
+		orders []sent
+		stop   string // when all is stopped
+		full   bool   // while they last the car has its full power where it charges
 	}{
 		{name: "import", batteries: 1, need: 30, orders: []sent{{2000, midnight, four, []int{0}}}},
 		{name: "export", batteries: 1, need: 35, orders: []sent{{-3000, midnight, four, []int{0}}}, full: true},
@@ -94,10 +98,12 @@ func TestBatteryOrder_Site(t *testing.T) {
 				each(t, "2026-01-14T18:10:00Z", func(h *fixture) {
 					var ids []flex.AssetID
 					asked := map[flex.AssetID][]askedAt{}
+
 					for range c.batteries {
 						ids = append(ids, h.homeSite())
 						asked[ids[len(ids)-1]] = nil
 					}
+
 					h.setFuse(9)
 					h.listen()
 					h.runBatteries()
@@ -107,6 +113,7 @@ func TestBatteryOrder_Site(t *testing.T) {
 							h.accept()
 						}
 					}
+
 					settle := func() {
 						for range 3 {
 							h.replan()
@@ -122,6 +129,7 @@ func TestBatteryOrder_Site(t *testing.T) {
 						if whole.Empty() || span.Len() > whole.Len() {
 							whole = span
 						}
+
 						for _, k := range o.of {
 							h.order(o.power, o.from, o.to, ids[k])
 							asked[ids[k]] = append(asked[ids[k]], askedAt{span, o.power})
@@ -154,6 +162,7 @@ func TestBatteryOrder_Site(t *testing.T) {
 							asked[id][i].To = at(c.stop)
 						}
 					}
+
 					energy, _ = h.besideDispatch(9000, flex.Span{}, asked)
 					for now := at("2026-01-14T18:10:00Z"); now.Before(at(c.stop)); now = now.Add(time.Minute) {
 						for _, step := range begun {
@@ -162,6 +171,7 @@ func TestBatteryOrder_Site(t *testing.T) {
 							}
 						}
 					}
+
 					if energy < want-40 {
 						t.Errorf("after the dispatch was stopped the car comes to %d Wh, and needs %d", energy, want)
 					}

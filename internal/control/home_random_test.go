@@ -26,6 +26,7 @@ func siteFault(cs chargers, planned []obeyed, ofBatteries [][]control.ModeSpan, 
 			end = minTime(end, spans[len(spans)-1].To)
 		}
 	}
+
 	for _, c := range cs {
 		for _, s := range c.steps {
 			instants = append(instants, s.From, s.To)
@@ -117,9 +118,11 @@ func (h *fixture) randomHome(r *rand.Rand) {
 	h.exports(float64(r.IntN(2) * 5))
 	h.runBatteries()
 	cs := chargers{}
+
 	check := func(what string) {
 		h.Helper()
 		var planned []obeyed
+
 		for _, car := range cars {
 			if c := h.at(car).look(); c.Open() && c.Current.Generation > 0 {
 				own := obeyed{power: c.Current.From.Power}
@@ -218,6 +221,7 @@ func BenchmarkHome(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			h := open(b, storetest.SQLite(b), "2026-01-10T18:00:00Z")
+
 			h.homeSite()
 			h.exports(c.export)
 			if c.fuse > 0 {

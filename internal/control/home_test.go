@@ -215,6 +215,7 @@ func TestHome_BaseLoad_Learned(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			if got := a.Periods[0].Home; got != want {
 				t.Errorf("%s: %g kW are kept for the home, not %g", what, got, want)
 			}

@@ -95,6 +95,7 @@ func TestInstruction_Battery(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
 				id := h.nightBattery()
+
 				before := h.sentTo(id)
 				preview, err := h.service.PreviewInstruction(h.Context(), h.Org, c.in)
 				if err != nil {
@@ -113,6 +114,7 @@ func TestInstruction_Battery(t *testing.T) {
 						t.Errorf("%d Wh in half-hour %d, not %d", e, i, c.change)
 					}
 				}
+
 				for _, when := range []time.Time{c.in.From, c.in.From.Add(30 * time.Minute)} {
 					if m := modeAt(h.modes(id), when.Format(time.RFC3339)); m != c.modes {
 						t.Errorf("%v at %v: %s", m, when, h.sentTo(id))
@@ -157,6 +159,7 @@ func TestInstruction_BatteryAtOnce(t *testing.T) {
 				t.Errorf("%s, after %s", got, was)
 			}
 		}
+
 		if got := h.sentTo(id); !strings.HasPrefix(got, "04:00 LOCK, 05:00 CHARGE") {
 			t.Errorf("planned %s", got)
 		}
@@ -190,6 +193,7 @@ func TestInstruction_BatteryFollows(t *testing.T) {
 		if len(in.Assets) != 1 {
 			t.Fatalf("%d are called", len(in.Assets))
 		}
+
 		look := func() int {
 			t.Helper()
 			h.wait(30 * time.Second)
@@ -212,6 +216,7 @@ func TestInstruction_BatteryFollows(t *testing.T) {
 		if err != nil || len(report.Assets) != 2 {
 			t.Fatal(report, err)
 		}
+
 		released := 0
 		for _, a := range report.Assets {
 			if !ids[a.AssetID] {
@@ -238,6 +243,7 @@ func TestInstruction_BatteryReport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		s := r.Slots[0]
 		near := func(e, want flex.WattHours) bool { return e >= want-5 && e <= want+5 }
 		if !near(s.Baseline, 1500) || !near(s.Expected, -1500) || s.Metered != -1250 || s.NumMetered != 1 || s.Asked != -1250 {
@@ -261,12 +267,14 @@ func TestInstruction_BatteryLeftOut(t *testing.T) {
 		sites  int
 	}{
 		{"it is called", func(*fixture) {}, 2999, 0, 0},
+
 		{"nobody listens", func(h *fixture) { h.Exec(`UPDATE endpoint SET enabled = FALSE`) }, 0, 0, 0},
 		{"no call was agreed to", func(h *fixture) { h.agree(h.site, 0, -1) }, 0, 0, 1},
 		{"another instruction has it", func(h *fixture) { h.send(in) }, 0, 1, 0},
 		{"its feeder lets nothing out", func(h *fixture) {
 			h.setCaps(flex.Caps{Groups: []flex.CapGroup{{Name: "north", Sites: []flex.SiteID{h.site}}}})
 			limit := exportLimit("north", 0, "2026-01-15T03:00:00Z", "2026-01-15T04:00:00Z")
+
 			if err := h.service.ImportLimits(h.Context(), h.Org, []flex.CapLimit{limit}); err != nil {
 				h.Fatal(err)
 			}
@@ -278,11 +286,13 @@ func TestInstruction_BatteryLeftOut(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
 				h.nightBattery()
+
 				c.but(h)
 				p, err := h.service.PreviewInstruction(h.Context(), h.Org, in)
 				if err != nil {
 					t.Fatal(err)
 				}
+
 				change := flex.WattHours(0)
 				for _, a := range p.Assets {
 					change += a.Change[0]
@@ -307,6 +317,7 @@ func TestInstruction_BatteryLevel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if r.Slots[0].Expected < -600 || r.Slots[1].Expected < -5 || r.Slots[0].Baseline < 1490 {
 			t.Errorf("%+v", r.Slots)
 		}

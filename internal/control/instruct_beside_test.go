@@ -36,6 +36,7 @@ func TestInstruction_Beside(t *testing.T) {
 			}
 			return p
 		}
+
 		stands := func(when string, inFirst, inSecond int) {
 			h.Helper()
 			if a, b := h.drawing(assets, first), h.drawing(assets, second); a != inFirst || b != inSecond {
@@ -83,6 +84,7 @@ func TestInstruction_StopAllBeside(t *testing.T) {
 		h.evening(3, 22.2)
 		locks := storetest.At(t, h.db, url)
 		done := make(chan error, 1)
+
 		var stopped int
 		err := h.db.Write(t.Context(), h.Org, func(tx *store.Tx) error {
 			if _, err := h.service.InstructWithin(t.Context(), tx, peak(-7400)); err != nil {
@@ -93,6 +95,7 @@ func TestInstruction_StopAllBeside(t *testing.T) {
 				stopped, err = h.service.StopInstructions(context.Background(), h.Org, "Bob")
 				done <- err
 			}()
+
 			for h.db.Engine() == "postgres" && len(done) == 0 {
 				if locks.Count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) > 0 {
 					break
@@ -101,6 +104,7 @@ func TestInstruction_StopAllBeside(t *testing.T) {
 			}
 			return nil
 		})
+
 		if err = errors.Join(err, <-done); err != nil {
 			t.Fatal(err)
 		}

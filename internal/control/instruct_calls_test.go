@@ -82,6 +82,7 @@ func TestInstruction_AgreedCalls(t *testing.T) {
 		if err != nil {
 			h.Fatal(err)
 		}
+
 		if n := sitesOf(p); n[sites[0]] != 2 || n[sites[3]] != 1 || len(n) != 2 {
 			h.Errorf("called by site: %v", n)
 		}
@@ -104,6 +105,7 @@ func TestInstruction_AgreedCalls(t *testing.T) {
 		if _, err := h.service.StopInstruction(h.Context(), h.Org, first.ID, "Ann"); err != nil {
 			h.Fatal(err)
 		}
+
 		second := h.send(window("18:30", "19:00"))
 		if n := sitesOf(second); n[sites[0]] != 2 {
 			h.Errorf("after a call that was taken back: %v", n)

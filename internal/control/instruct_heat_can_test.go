@@ -33,6 +33,7 @@ func TestHeatersAhead(t *testing.T) {
 		if len(can) != len(all) {
 			t.Fatalf("%d heaters", len(can))
 		}
+
 		for i := range can {
 			for from := range 48 {
 				for n, w := range can[i].Windows(from, 48-from) {
@@ -52,10 +53,12 @@ func TestHeatersAhead(t *testing.T) {
 					if up {
 						in.Change = 40_000
 					}
+
 					p, err := h.service.PreviewInstruction(h.Context(), h.Org, in)
 					if err != nil {
 						t.Fatal(err)
 					}
+
 					for _, a := range p.Assets {
 						for i, id := range all {
 							if a.AssetID != id {
@@ -66,10 +69,12 @@ func TestHeatersAhead(t *testing.T) {
 							if up {
 								room = w.Most - w.Planned
 							}
+
 							moved := float64(a.Moved())
 							if moved > room+2 {
 								t.Errorf("heater %d, %d half-hours from %d, up %v: %g Wh brought, of %+v", i, length, slot, up, moved, w)
 							}
+
 							brought++
 							if moved > room-20 {
 								reached++
@@ -79,6 +84,7 @@ func TestHeatersAhead(t *testing.T) {
 				}
 			}
 		}
+
 		t.Logf("%d of %d calls bring all that is possible", reached, brought)
 		if brought < 20 || 4*reached < brought {
 			t.Errorf("%d of %d calls bring all that is possible", reached, brought)
@@ -92,6 +98,7 @@ func TestHeatersAhead(t *testing.T) {
 		for _, a := range sent.Assets {
 			called[a.AssetID] = true
 		}
+
 		const slot = 19 // 08:00
 		for i, c := range h.heatersAhead() {
 			if w := c.Windows(slot, 1)[0]; called[all[i]] && w.Most-w.Least > 1e-6 {
@@ -134,6 +141,7 @@ func TestHeatersAhead_Caps(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			got := map[flex.AssetID]bool{}
 			for _, a := range p.Assets {
 				got[a.AssetID] = true
@@ -162,6 +170,7 @@ func TestHeatersAhead_Caps(t *testing.T) {
 func TestHeatersAhead_Kept(t *testing.T) {
 	each(t, "2026-01-15T00:00:00Z", func(h *fixture) {
 		all := []flex.AssetID{h.heater("tank"), h.heater(pumpReady)}
+
 		for slot := range 6 {
 			for i, c := range h.heatersAhead() {
 				h.Exec(`UPDATE tank_plan SET planned_at = 0`)
@@ -170,6 +179,7 @@ func TestHeatersAhead_Kept(t *testing.T) {
 				if !known {
 					t.Fatalf("heater %d: nothing of half-hour %d", i, slot+1)
 				}
+
 				for n, w := range c.Windows(0, store.HeatMovesLongest) {
 					less, more := float64(moves.Less[n])-(w.Planned-w.Least), float64(moves.More[n])-(w.Most-w.Planned)
 					if less > 25 || less < -25 || more > 25 || more < -25 {

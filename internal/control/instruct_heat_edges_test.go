@@ -40,6 +40,7 @@ func TestInstruction_HeatStoppedOnItsWay(t *testing.T) {
 				t.Errorf("generation %d: %v, may draw %v", p.Generation, p.Steps, p.May)
 			}
 		}
+
 		h.acceptHeat(id)
 		h.heatUntil("2026-01-15T07:00:00Z")
 		if p := h.tankPlan(id); warm(p) > warm(before) {
@@ -59,6 +60,7 @@ func TestInstruction_HeatRefused(t *testing.T) {
 		in := h.send(asks("2026-01-15T04:35:00Z", "2026-01-15T05:00:00Z", -2000))
 		first := in.Assets[0].AssetID
 		h.Exec(`UPDATE outbox SET turn_at = NULL WHERE subject = $1`, first.Bytes()) // given up
+
 		look := func(want int, what string) {
 			t.Helper()
 			h.wait(30 * time.Second)
@@ -66,12 +68,14 @@ func TestInstruction_HeatRefused(t *testing.T) {
 				t.Fatalf("%s: %d were called or released, not %d: %v", what, r.Did, want, err)
 			}
 		}
+
 		look(1, "refused")
 		for _, id := range ids {
 			if id != first {
 				h.acceptHeat(id)
 			}
 		}
+
 		look(0, "the other follows")
 		h.acceptHeat(first)
 		look(1, "taken late")
@@ -94,6 +98,7 @@ func TestInstruction_HeatComfortEnds(t *testing.T) {
 		if len(sent.Assets) != 1 {
 			t.Fatalf("called %+v", sent.Assets)
 		}
+
 		cold := sent.Assets[0].AssetID
 		h.heatUntil("2026-01-15T03:20:00Z")
 		h.acceptHeat(ids...)
@@ -101,12 +106,14 @@ func TestInstruction_HeatComfortEnds(t *testing.T) {
 		h.read(cold, flex.RoomTemperature, "2026-01-15T03:20:00Z", "2026-01-15T03:20:00Z", 18.2)
 		h.Exec(`UPDATE tank_plan SET planned_at = 0 WHERE asset_id = $1`, cold.Bytes())
 		h.wait(time.Minute)
+
 		h.runTanks()
 		h.acceptHeat(cold)
 		heats := h.heatIn(cold, at("2026-01-15T03:30:00Z"), 1)[0]
 		if heats < planned+300 {
 			t.Fatalf("it is cold and draws %d Wh, %d before", heats, planned)
 		}
+
 		r, err := h.service.ReportInstruction(h.Context(), h.Org, sent.ID)
 		if err != nil || r.Slots[1].Expected < heats-5 || r.Slots[1].Expected > heats+5 {
 			t.Errorf("%v: expected %+v, not %d", err, r.Slots, heats)
@@ -126,6 +133,7 @@ func TestInstruction_HeatCaps(t *testing.T) {
 		h.heater("tank")
 		more := asks("2026-01-15T02:00:00Z", "2026-01-15T03:00:00Z", 6000)
 		less := asks("2026-01-15T04:30:00Z", "2026-01-15T05:00:00Z", -6000)
+
 		preview := func(in flex.Instruction) int {
 			t.Helper()
 			p, err := h.service.PreviewInstruction(h.Context(), h.Org, in)
@@ -134,9 +142,11 @@ func TestInstruction_HeatCaps(t *testing.T) {
 			}
 			return len(p.Assets)
 		}
+
 		if n := preview(more); n != 2 {
 			t.Fatalf("%d are called for more without caps", n)
 		}
+
 		h.setCaps(flex.Caps{Fleet: kw(4)})
 		h.runTanks()
 		if n := preview(more); n != 0 {
@@ -145,6 +155,7 @@ func TestInstruction_HeatCaps(t *testing.T) {
 		if n := preview(less); n != 2 {
 			t.Errorf("%d are called for less under it", n)
 		}
+
 		if sent := h.send(more); len(sent.Assets) != 0 {
 			t.Errorf("%d were sent more", len(sent.Assets))
 		}

@@ -34,6 +34,7 @@ func TestInstruction_HeatReturn(t *testing.T) {
 				online = append(online, id)
 			}
 		}
+
 		h.runTanks()
 		h.acceptHeat(ids...)
 		in := asks("2026-01-15T14:00:00Z", "2026-01-15T15:00:00Z", -40_000)
@@ -43,6 +44,7 @@ func TestInstruction_HeatReturn(t *testing.T) {
 			}
 			return all
 		}
+
 		before := look()
 		sent := h.send(in)
 		after := look()
@@ -52,17 +54,20 @@ func TestInstruction_HeatReturn(t *testing.T) {
 		if len(sent.Assets) < 20 {
 			t.Fatalf("%d are called", len(sent.Assets))
 		}
+
 		for n := range 2 {
 			if got := flex.WattHours(-more[n] / 2); got < sent.Slots[n].Given-100 || got > sent.Slots[n].Given+100 {
 				t.Errorf("%d Wh less in half-hour %d, and %d were promised", got, n+1, sent.Slots[n].Given)
 			}
 		}
+
 		moved := 0
 		for n, w := range more[2:] {
 			most := flex.Watts(4000)
 			if n < 4 {
 				most = 40_000 // the rooms are cold then: all must be heated, and do so in more than one half-hour
 			}
+
 			if w > most {
 				t.Errorf("%d W more in half-hour %d after the end", w, n+1)
 			}
@@ -70,6 +75,7 @@ func TestInstruction_HeatReturn(t *testing.T) {
 				moved++
 			}
 		}
+
 		if moved == 0 && sent.ReboundLater > 0 {
 			t.Error("nothing comes back")
 		}

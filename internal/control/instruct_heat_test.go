@@ -101,6 +101,7 @@ func TestInstruction_Heat(t *testing.T) {
 		t.Run(c.heat+c.from, func(t *testing.T) {
 			each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
 				id := h.heater(c.heat)
+
 				in := asks(c.from, at(c.from).Add(time.Hour).Format(time.RFC3339), c.change)
 				before, made := h.heatIn(id, in.From, 4), h.tankPlan(id).Generation
 				lacks := warm(h.tankPlan(id))
@@ -117,6 +118,7 @@ func TestInstruction_Heat(t *testing.T) {
 				if moved := sent.Assets[0].Moved(); moved < c.least || sent.Assets[0].Quality != 90 {
 					t.Errorf("%d Wh of %d are moved, %d %% count", moved, c.least, sent.Assets[0].Quality)
 				}
+
 				h.keepsCall(in, before, after, sent.Assets[0].Change)
 				if p := h.tankPlan(id); p.Generation != made+1 || warm(p) > lacks {
 					t.Errorf("generation %d, lacks %d, not %d", p.Generation, warm(p), lacks)
@@ -134,6 +136,7 @@ func TestInstruction_Heat(t *testing.T) {
 					h.Exec(`UPDATE tank_plan SET planned_at = 0`)
 					h.runTanks()
 				}
+
 				h.heatUntil("2026-01-15T19:00:00Z")
 				if p := h.tankPlan(id); warm(p) > lacks || strings.Contains(h.tankSays(id), "called it to draw") {
 					t.Errorf("afterwards it lacks %d: %s", warm(p), h.tankSays(id))
@@ -153,6 +156,7 @@ func (h *fixture) keepsCall(in flex.Instruction, before, after, change []flex.Wa
 		if in.Change > 0 {
 			less = -less
 		}
+
 		if less < -2 && (window || in.Change < 0) {
 			h.Errorf("%v in half-hour %d of %v, %v before", after, i, in.From, before)
 		}
@@ -173,6 +177,7 @@ func TestInstruction_HeatWithOthers(t *testing.T) {
 					h.site = h.Site(flex.FullScheduleMethod)
 				}
 			}
+
 			apart()
 			tank := h.tank()
 			apart()
@@ -191,6 +196,7 @@ func TestInstruction_HeatWithOthers(t *testing.T) {
 			in := h.send(order)
 			kinds := map[flex.AssetID]string{}
 			sum := flex.WattHours(0)
+
 			for _, a := range in.Assets {
 				kinds[a.AssetID] = map[bool]string{a.Heater: "heater", a.Battery: "battery"}[true]
 				sum += a.Change[0]
@@ -199,6 +205,7 @@ func TestInstruction_HeatWithOthers(t *testing.T) {
 			if sites == 1 {
 				delete(want, battery) // it does nothing while a car charges
 			}
+
 			for id, kind := range want {
 				if got, is := kinds[id]; !is || got != kind {
 					t.Errorf("%d sites: %q is called as %q: %+v", sites, kind, got, in.Assets)
@@ -212,6 +219,7 @@ func TestInstruction_HeatWithOthers(t *testing.T) {
 			if err != nil || r.Slots[0].Baseline-r.Slots[0].Expected < sum-4 || r.Slots[0].Baseline-r.Slots[0].Expected > sum+4 {
 				t.Errorf("%v: %+v of %d", err, r.Slots[0], sum)
 			}
+
 			for _, a := range r.Assets { // a heater is never paid, the others where the instruction says what
 				kind := want[a.AssetID]
 				if kind == "" {
@@ -221,6 +229,7 @@ func TestInstruction_HeatWithOthers(t *testing.T) {
 					t.Errorf("%d sites: %q is reported as %q, not paid %q", sites, kind, a.Kind, a.NotPaid)
 				}
 			}
+
 			if again, err := h.service.PreviewInstruction(h.Context(), h.Org, in.Instruction); err != nil || again.NumBusy != len(want) || len(again.Assets) != 0 {
 				t.Errorf("%v: %d are busy, %d called again", err, again.NumBusy, len(again.Assets))
 			}
@@ -244,6 +253,7 @@ func TestInstruction_HeatFollows(t *testing.T) {
 		if len(in.Assets) != 1 {
 			t.Fatalf("%d are called", len(in.Assets))
 		}
+
 		look := func() int {
 			t.Helper()
 			h.wait(30 * time.Second)
@@ -304,6 +314,7 @@ func TestInstruction_HeatStopped(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
 				id := h.heater("tank")
+
 				before := h.heatIn(id, at("2026-01-15T04:00:00Z"), 4)
 				in := h.send(asks("2026-01-15T04:30:00Z", "2026-01-15T05:30:00Z", -3000))
 				h.acceptHeat(id)
@@ -320,6 +331,7 @@ func TestInstruction_HeatStopped(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
+
 				p := h.tankPlan(id)
 				if p.Generation != c.sent || onAtNow(p, at("2026-01-15T05:15:00Z")) != c.on {
 					t.Errorf("generation %d, %v at %v", p.Generation, p.Steps, h.db.Now())
@@ -341,6 +353,7 @@ func TestInstruction_HeatLeftOut(t *testing.T) {
 	const narrow = `{"low_mc":19000,"high_mc":19500,"setpoint_mc":19400,"steering":"sg_ready"}`
 	less := asks("2026-01-15T16:00:00Z", "2026-01-15T17:00:00Z", -3000)
 	more := asks("2026-01-15T16:00:00Z", "2026-01-15T17:00:00Z", 3000)
+
 	for _, c := range []struct {
 		name, heat   string
 		in           flex.Instruction
@@ -353,6 +366,7 @@ func TestInstruction_HeatLeftOut(t *testing.T) {
 			h.read(id, flex.OutdoorTemperature, "2026-01-14T22:35:00Z", "2026-01-14T22:35:00Z", -12)
 			h.read(id, flex.RoomTemperature, "2026-01-14T22:35:00Z", "2026-01-14T22:35:00Z", 19.1)
 			h.Exec(`UPDATE tank_plan SET planned_at = 0`)
+
 			h.runTanks()
 		}, 0, 1, 0},
 		{"it does nothing then", "tank", less, func(*fixture, flex.AssetID) {}, 0, 1, 0},
@@ -363,6 +377,7 @@ func TestInstruction_HeatLeftOut(t *testing.T) {
 		{"it is excluded", pumpReady, more, func(h *fixture, id flex.AssetID) { h.pumpFreed(id) }, 0, 0, 0},
 		{"it is never planned", pumpReady, more, func(h *fixture, id flex.AssetID) {
 			h.Exec(`DELETE FROM outbox`)
+
 			h.Exec(`DELETE FROM tank_plan`)
 		}, 0, 0, 0},
 	} {
@@ -439,9 +454,11 @@ func TestInstruction_HeatClockChanges(t *testing.T) {
 					if len(sent.Slots) != 4 {
 						t.Fatalf("%d half-hours", len(sent.Slots))
 					}
+
 					if len(sent.Assets) == 0 && change > 0 {
 						t.Errorf("%s is not called to draw more than %v", heat, before)
 					}
+
 					h.heatUntil(day + "T01:10:00Z")
 					rest := in
 					rest.From = in.From.Add(time.Hour)
@@ -471,9 +488,11 @@ func TestInstruction_HeatWaits(t *testing.T) {
 			sent, err = h.service.InstructWithin(h.Context(), tx, asks("2026-01-15T04:35:00Z", "2026-01-15T05:00:00Z", -2000))
 			return err
 		})
+
 		if len(sent.Assets) != 1 {
 			t.Fatalf("%d are called", len(sent.Assets))
 		}
+
 		id := sent.Assets[0].AssetID
 		look := func(wait time.Duration) int {
 			t.Helper()
@@ -484,6 +503,7 @@ func TestInstruction_HeatWaits(t *testing.T) {
 			}
 			return r.Did
 		}
+
 		if n := look(5 * time.Second); n != 0 || h.tankPlan(id).Generation != was[id].Generation {
 			t.Fatalf("%d are called before the heater is planned, at generation %d", n, h.tankPlan(id).Generation)
 		}
@@ -520,6 +540,7 @@ func TestInstruction_HeatWaitsLimit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		in.Change, in.Limit = 0, new(flex.Watts(p.Slots[0].Planned*60/25)-2000)
 		h.write(func(tx *store.Tx) error {
 			p, err = h.service.InstructWithin(h.Context(), tx, in)

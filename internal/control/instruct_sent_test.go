@@ -64,6 +64,7 @@ func TestInstruction_SentLater(t *testing.T) {
 				}
 			}
 		}
+
 		if anew < 3 {
 			h.Errorf("only %d half-hours have what was not expected at first", anew)
 		}

@@ -260,6 +260,7 @@ func TestInstruction_Limit(t *testing.T) {
 			"too long":         func(in *flex.Instruction) { in.To = in.From.Add(25 * time.Hour) },
 		} {
 			in := peak(-1000)
+
 			change(&in)
 			if _, err := h.service.PreviewInstruction(h.Context(), h.Org, in); flex.KindOf(err) != flex.Malformed {
 				h.Errorf("%s: %v", name, err)
@@ -317,6 +318,7 @@ func TestInstruction_Metered(t *testing.T) {
 		if first.Asked != -6500 || first.Baseline != 2*3700 || first.Metered != 3700 || first.MeteredBaseline != 7400 || first.NumMetered != 2 {
 			h.Errorf("the first half-hour: %+v", first)
 		}
+
 		if last.Baseline != 3*3700 || last.Expected != 0 || last.NumMetered != 0 || len(report.Slots) != 5 || len(report.Assets) != 3 {
 			h.Errorf("the last half-hour: %+v of %d, %d assets", last, len(report.Slots), len(report.Assets))
 		}
@@ -333,6 +335,7 @@ func TestInstruction_Caps(t *testing.T) {
 		if err := h.service.SetCaps(h.Context(), h.Org, flex.Caps{Fleet: flex.Cap{Power: new(flex.Watts(23_000))}}); err != nil {
 			h.Fatal(err)
 		}
+
 		plan := func() {
 			h.Helper()
 			for range 3 {
@@ -354,6 +357,7 @@ func TestInstruction_Caps(t *testing.T) {
 				h.Errorf("%v draws, although it is called", a.AssetID)
 			}
 		}
+
 		for m := range 14 * 60 {
 			instant := at("2026-01-15T17:01:00Z").Add(time.Duration(m) * time.Minute).Format(time.RFC3339)
 			if n := h.drawing(assets, instant); n > 3 {
@@ -450,6 +454,7 @@ func TestInstruction_MeteredEachMinute(t *testing.T) {
 			h.acceptAll()
 			h.wait(time.Minute)
 		}
+
 		if n := h.drawing(assets, "2026-01-15T18:30:00Z"); n != 1 {
 			h.Errorf("%d draw, not 1", n)
 		}

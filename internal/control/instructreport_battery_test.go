@@ -44,10 +44,12 @@ func TestInstruction_BatteryMinutes(t *testing.T) {
 					metered += got.Value
 					n++
 				}
+
 				if slot := report.Minutes[m]; slot.Metered != got.Value || (slot.NumMetered == 1) != got.Given || got.Given && slot.MeteredBaseline != report.Assets[0].Minutes.Baseline[m] {
 					t.Errorf("%s: minute %d of all: %+v, not %+v", what, m, slot, got)
 				}
 			}
+
 			if n != len(report.Minutes)-unmetered(wants) {
 				t.Errorf("%s: %d minutes are metered, with %d Wh", what, n, metered)
 			}

@@ -34,6 +34,7 @@ func TestCharger_Large(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 				h.at(h.Asset(h.site, flex.Charger, c.rated))
+
 				if c.fuse > 0 {
 					h.setFuse(c.fuse)
 				}

@@ -28,11 +28,13 @@ func benchOffer(b *testing.B, under string, batteries int) {
 	if under == "cap" {
 		g.Power = new(flex.Watts(10_000_000))
 	}
+
 	for range batteries {
 		h.site = h.Site(flex.FullScheduleMethod)
 		g.Sites = append(g.Sites, h.site)
 		h.tariff(h.battery(), flex.Tariff{Type: flex.DynamicTariff})
 	}
+
 	h.setCaps(flex.Caps{Groups: []flex.CapGroup{g}})
 	h.runBatteries()
 	if under == "limit" {
@@ -49,6 +51,7 @@ func benchOffer(b *testing.B, under string, batteries int) {
 			if err == nil && len(moves) < batteries/2 {
 				err = fmt.Errorf("%d batteries of %d move", len(moves), batteries)
 			}
+
 			return err
 		})
 		if err != nil {

@@ -29,6 +29,7 @@ func TestOwnLoad_Silent(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, "2026-01-14T18:00:00Z", func(h *fixture) {
 				h.fuse(15, 7400)
+
 				day := flex.DayAt(at("2026-01-14T18:00:00Z"))
 				h.Consent(day.Add(-30).Start())
 				h.reads(h.Asset(h.site, flex.BoundaryMeter, 0), flex.BoundaryImportPower, day, atNight(0.5+c.drew, 0.5))
@@ -77,6 +78,7 @@ func (h *fixture) wasSent(tx *store.Tx, id flex.AssetID, typ flex.AssetType, day
 		for n := 1; n <= 48; n++ {
 			p := day.Add(-back).Period(n)
 			kw, _ := atNight(3000, 0)(back, n)
+
 			var err error
 			if typ == flex.Battery {
 				err = tx.AddBatteryHalfHour(h.Context(), id, p, store.BatteryHalfHour{Power: flex.Watts(kw), May: 'b'})
@@ -121,6 +123,7 @@ func TestHeatDay(t *testing.T) {
 				t.Errorf("%v: %+v", p.Start(), half)
 			}
 		}
+
 		if sum < 1500 {
 			t.Errorf("%d Wh are expected in all", sum)
 		}

@@ -29,6 +29,7 @@ func atNight(kw, else_ float64) power {
 func (h *fixture) reads(id flex.AssetID, label flex.Label, day flex.Day, of power) {
 	h.Helper()
 	var rs []flex.Reading
+
 	for back := 1; back <= 20; back++ {
 		for n := 1; n <= 48; n++ {
 			kw, known := of(back, n)
@@ -82,6 +83,7 @@ func TestOwnLoad(t *testing.T) {
 	}{
 		{"a car", func(d devices) {
 			d.reads(d.meter, flex.BoundaryImportPower, d.day, atNight(7.5, 0.5))
+
 			d.reads(d.asset, flex.ChargerEnergy, d.day, atNight(7, 0))
 		}, 1, 4, 500},
 		{"a car that gives", func(d devices) {
@@ -95,6 +97,7 @@ func TestOwnLoad(t *testing.T) {
 		}, 1, 4, 500},
 		{"a charger that was replaced", func(d devices) {
 			d.reads(d.meter, flex.BoundaryImportPower, d.day, atNight(7.5, 0.5))
+
 			d.reads(d.asset, flex.ChargerEnergy, d.day, atNight(7, 0))
 			d.drop(d.asset)
 			d.Asset(d.site, flex.Charger, 7400)
@@ -106,6 +109,7 @@ func TestOwnLoad(t *testing.T) {
 		}, 1, 4, 500},
 		{"two batteries of which one says nothing", func(d devices) {
 			d.reads(d.meter, flex.BoundaryImportPower, d.day, atNight(5.5, 0.5))
+
 			d.reads(d.battery(), flex.BatteryInverterPower, d.day, atNight(3, 0))
 			d.reads(d.battery(), flex.BatteryInverterPower, d.day, func(back, n int) (float64, bool) { return 2, back > 1 })
 		}, 1, 4, -1},
@@ -118,6 +122,7 @@ func TestOwnLoad(t *testing.T) {
 			d.reads(d.meter, flex.BoundaryImportPower, d.day, atNight(3.5, 0.5))
 			old := d.battery()
 			d.reads(old, flex.BatteryInverterPower, d.day, atNight(3, 0))
+
 			d.drop(old)
 			d.battery()
 		}, 1, 4, 500},
@@ -125,6 +130,7 @@ func TestOwnLoad(t *testing.T) {
 			d.reads(d.meter, flex.BoundaryImportPower, d.day, always(0.5))
 			old := d.battery()
 			d.reads(old, flex.BatteryInverterPower, d.day, func(back, _ int) (float64, bool) { return 0, back > 5 })
+
 			d.drop(old)
 			d.Exec(`UPDATE former_asset SET gone_at = $2 WHERE id = $1`, old.Bytes(), d.day.Add(-5).Start().UnixMicro())
 		}, 1, 4, 500},
@@ -134,12 +140,14 @@ func TestOwnLoad(t *testing.T) {
 		}, 1, 4, -1},
 		{"two roofs", func(d devices) {
 			d.reads(d.meter, flex.BoundaryImportPower, d.day, func(_, n int) (float64, bool) { return 0.5 - lit(n, 5), true })
+
 			d.reads(d.Asset(d.site, flex.PVInverter, 3000), flex.SolarPower, d.day, func(_, n int) (float64, bool) { return lit(n, 3), true })
 			d.reads(d.Asset(d.site, flex.PVInverter, 2000), flex.SolarPower, d.day, func(_, n int) (float64, bool) { return lit(n, 2), true })
 		}, 1, 24, 500},
 		{"two roofs of which one says nothing by day", func(d devices) {
 			d.reads(d.meter, flex.BoundaryImportPower, d.day, func(_, n int) (float64, bool) { return 0.5 - lit(n, 5), true })
 			d.reads(d.Asset(d.site, flex.PVInverter, 3000), flex.SolarPower, d.day, func(_, n int) (float64, bool) { return lit(n, 3), true })
+
 			d.reads(d.Asset(d.site, flex.PVInverter, 2000), flex.SolarPower, d.day, func(back, n int) (float64, bool) { return lit(n, 2), back > 1 })
 		}, 1, 24, -1},
 		{"a roof that sleeps by night", func(d devices) {
@@ -152,6 +160,7 @@ func TestOwnLoad(t *testing.T) {
 			d.reads(d.Asset(d.site, flex.BoundaryMeter, 0), flex.BoundaryImportPower, d.day, func(back, n int) (float64, bool) { return 0.5, back == 1 })
 		}, 2, 4, 500},
 	}
+
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, "2026-01-14T18:00:00Z", func(h *fixture) {
@@ -217,6 +226,7 @@ func TestOwnLoad_Unplanned(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			each(t, "2026-01-14T18:00:00Z", func(h *fixture) {
 				car := h.fuse(15, 7400)[0]
+
 				day := flex.DayAt(at("2026-01-14T18:00:00Z"))
 				h.Consent(day.Add(-30).Start())
 				h.reads(h.Asset(h.site, flex.BoundaryMeter, 0), flex.BoundaryImportPower, day, always(1.7))

@@ -132,6 +132,7 @@ func TestPlugInSchedule_Styles(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			one(t, "2025-06-27T21:50:00Z", func(h *fixture) {
 				h.publish("2025-06-27T22:00:00Z", dearAt(6, 90)...)
+
 				cut := strings.Split(c.want, " 2025") // a style may hold a blank
 				want := []block{{StartTimestamp: c.start, EndTimestamp: cut[0]}, {StartTimestamp: "2025" + cut[1], EndTimestamp: c.end}}
 				if got := h.ask(block{StartTimestamp: c.start, EndTimestamp: c.end}); !reflect.DeepEqual(got, want) {
@@ -147,6 +148,7 @@ func TestPlugInSchedule_Placement(t *testing.T) {
 	span := func(a, b string) block {
 		return block{StartTimestamp: "2025-06-2" + a + ":00Z", EndTimestamp: "2025-06-2" + b + ":00Z"}
 	}
+
 	for _, c := range []struct {
 		name   string
 		now    string
@@ -181,6 +183,7 @@ func TestPlugInSchedule_Placement(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			one(t, "2025-06-27T"+c.now+":00Z", func(h *fixture) {
 				h.publish("2025-06-27T22:00:00Z", c.prices...)
+
 				if got := h.ask(c.ask...); !slices.Equal(got, c.want) {
 					t.Errorf("got %v, want %v", got, c.want)
 				}

@@ -139,6 +139,7 @@ func TestPhases_SmallCar(t *testing.T) {
 		if len(h.charges()) == 0 {
 			t.Error("the small car does not charge")
 		}
+
 		if most := h.drawn(cars...); most > 8000 {
 			t.Errorf("%d W behind a fuse of 8000", most)
 		}
@@ -165,6 +166,7 @@ func TestPhases_FuseGiven(t *testing.T) {
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(30, flex.Minimise)})
 		h.accept()
 		h.at(cars[1])
+
 		h.Exec(`UPDATE asset SET phases = 1 WHERE id = $1`, h.asset.Bytes())
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(60, flex.Minimise)})
 		h.accept()

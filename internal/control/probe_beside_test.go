@@ -46,6 +46,7 @@ func TestProbe_Instructed(t *testing.T) {
 				}
 			}
 		}
+
 		if x := h.explanation(); x.Plan.Shortfall > 0 || !x.Exact {
 			t.Errorf("%d Wh short, exact %t", x.Plan.Shortfall, x.Exact)
 		}
@@ -112,6 +113,7 @@ func TestProbe_Beside(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var plans [2]string
+
 			for i := range plans {
 				one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 					h.exports(30)
@@ -125,6 +127,7 @@ func TestProbe_Beside(t *testing.T) {
 					plans[i] = fmt.Sprint(h.look().Current.Steps)
 				})
 			}
+
 			if plans[0] != plans[1] {
 				t.Errorf("not read: %s\nread: %s", plans[0], plans[1])
 			}

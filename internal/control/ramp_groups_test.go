@@ -130,6 +130,7 @@ func TestRamp_Groups(t *testing.T) {
 				for i, site := range sites[k] {
 					mpan := fmt.Sprintf("12%011d", k*1000+i)
 					h.Exec(`INSERT INTO meter (mpan, import, address, postcode, energised, half_hourly, domestic, gsp_group) VALUES ($1, TRUE, '', '', TRUE, TRUE, TRUE, $2)`, mpan, region)
+
 					h.Exec(`UPDATE site SET mpan = $1 WHERE id = $2`, mpan, site.Bytes())
 				}
 			}

@@ -79,6 +79,7 @@ func TestRate_AcrossSessions(t *testing.T) {
 		if r := h.rate(); r.Planned != 5000 || r.Origin != "operator" {
 			t.Errorf("pinned %+v", r)
 		}
+
 		if err := h.service.ResetRate(h.Context(), h.Org, h.asset); err != nil {
 			t.Fatal(err)
 		}
@@ -112,9 +113,11 @@ func TestRate_NothingKnown(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 				h.publish("2026-01-10T18:00:00Z", test.prices...)
+
 				if test.read {
 					h.metered("2026-01-10T17:30:00Z", 0)
 				}
+
 				if test.capped {
 					if err := h.service.ChangeCaps(h.Context(), h.Org, func(c *flex.Caps) error { c.Fleet.Power = new(flex.Watts(50_000)); return nil }); err != nil {
 						t.Fatal(err)
@@ -217,6 +220,7 @@ func TestRate_Refused(t *testing.T) {
 				t.Errorf("%d W: %v", power, err)
 			}
 		}
+
 		h.Exec(`UPDATE asset SET power_w = NULL WHERE id = $1`, h.asset.Bytes())
 		for _, power := range []flex.Watts{control.PinMin, control.PinMax} {
 			if err := h.service.PinRate(h.Context(), h.Org, h.asset, power); err != nil {
@@ -250,6 +254,7 @@ func TestRate_UnderCaps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		h.micro.Store(at("2026-01-11T18:00:00Z").UnixMicro())
 		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(9, flex.Minimise)})
 		for _, s := range h.look().Current.Steps {

@@ -136,6 +136,7 @@ func TestReplan_MinSaving(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 				h.publish("2026-01-10T18:00:00Z", cheap(12, 1)...)
+
 				h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
 				h.chargesAt("at first", "11T00:00 11T00:30")
 				h.accept()

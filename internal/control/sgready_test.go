@@ -33,6 +33,7 @@ func (h *fixture) longestLock(id flex.AssetID, every, lasting time.Duration, roo
 			}
 			longest = max(longest, locked)
 		}
+
 		h.wait(every)
 	}
 	return longest, sent

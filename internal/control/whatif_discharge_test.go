@@ -86,6 +86,7 @@ func TestWhatIf_Tank(t *testing.T) {
 				p := h.tankPlan(tank)
 				a := h.whatIf(control.Question{Tariff: nightTariff("Europe/London"), Need: new(flex.WattHours(38_000)), ReadyByLocal: new(flex.WallTime(7 * time.Hour))})
 				both := 0
+
 				for now := at("2026-01-13T21:00:00Z"); now.Before(at("2026-01-14T07:00:00Z")); now = now.Add(time.Minute) {
 					car, heats := min(limitAt(a.Proposed.Steps, now), 7400), min(limitAt(p.Steps, now), p.Power)
 					if car+heats > 9000 {

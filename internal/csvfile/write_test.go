@@ -54,6 +54,7 @@ func TestWriter(t *testing.T) {
 	if err := w.Flush(); err != nil {
 		t.Fatal(err)
 	}
+
 	rows, err := csv.NewReader(strings.NewReader(b.String())).ReadAll()
 	if err != nil || len(rows) != 3 || rows[1][0] != `a, "b"` || rows[1][1] != "-5" || rows[2][0] != "'=1" {
 		t.Errorf("%q, %v", rows, err)

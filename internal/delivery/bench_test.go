@@ -142,6 +142,7 @@ func BenchmarkLatency(b *testing.B) {
 		b.ResetTimer()
 		tick := time.NewTicker(2 * time.Millisecond)
 		defer tick.Stop()
+
 		for _, a := range assets {
 			<-tick.C
 			mu.Lock()

@@ -154,6 +154,7 @@ func TestDispatch_Refused(t *testing.T) {
 		now := time.Now().Truncate(time.Minute).Add(time.Minute)
 		hour := flex.Span{From: now, To: now.Add(time.Hour)}
 		many := make([]store.DispatchedAsset, delivery.DispatchMax+1)
+
 		for name, c := range map[string]struct {
 			order store.Dispatch
 			words string
@@ -239,12 +240,14 @@ func TestDispatch_Replaced(t *testing.T) {
 		from := time.Now().Truncate(flex.HalfHour).Add(flex.HalfHour)
 		whole := flex.Span{From: from, To: from.Add(flex.HalfHour)}
 		h.dispatchEndpoint(true)
+
 		dispatch := func(span flex.Span, assets ...flex.AssetID) flex.EventID {
 			h.Helper()
 			order := store.Dispatch{Market: "dno", Span: span}
 			for _, a := range assets {
 				order.Assets = append(order.Assets, store.DispatchedAsset{ID: a, Power: -2000})
 			}
+
 			ds, err := h.service.Dispatch(ctx, h.Org, order)
 			if err != nil {
 				h.Fatal(err)
@@ -267,11 +270,13 @@ func TestDispatch_Replaced(t *testing.T) {
 			from    time.Time
 			release delivery.Release
 		}{{from, delivery.ReleaseReplaced}, {middle, delivery.ReleaseReplaced}, {from, delivery.ReleaseAhead}, {time.Time{}, delivery.ReleaseAhead}}
+
 		for i, a := range out[3].Assets {
 			if !a.ReplacedFrom().Equal(want[i].from) || a.Release != want[i].release {
 				h.Errorf("asset %d: %v, %s", i, a.ReplacedFrom(), a.Release)
 			}
 		}
+
 		for _, d := range out[:3] {
 			if !d.Assets[0].ReplacedFrom().IsZero() {
 				h.Errorf("the newest one is replaced: %+v", d)
@@ -289,6 +294,7 @@ func TestDispatch_Replaced(t *testing.T) {
 		if v, err := h.service.DeliveryView(ctx, first); err != nil || v.MayReplay {
 			h.Errorf("it is said that it may be sent again: %v", err)
 		}
+
 		for _, d := range out[:3] {
 			if err := h.service.Replay(ctx, h.Org, d.ID); err != nil {
 				h.Errorf("the newest of its time is not sent again: %v", err)
@@ -303,6 +309,7 @@ func TestDispatch_Replaced(t *testing.T) {
 			}
 			return tx.PutReadings(ctx, rs)
 		})
+
 		time.Sleep(time.Minute)
 		if _, err := h.service.CheckReleases(ctx); err != nil {
 			h.Fatal(err)

@@ -18,6 +18,7 @@ func TestDispatcher_CrossedAnswers(t *testing.T) {
 	d.begin()
 	e := flex.Endpoint{Name: flex.ScheduleEndpoint, Enabled: true, Secret: egress.NewSecret(make([]byte, egress.SecretMade)), Concurrency: 1}
 	now := db.Now()
+
 	for name, at := range map[string]time.Time{"now": now, "soon": now.Add(time.Hour)} {
 		l := newDispatcher(d, e)
 		l.claimer.busy = true
@@ -39,6 +40,7 @@ func TestDispatcher_Sleeps(t *testing.T) {
 		},
 	} {
 		s := &Service{DB: db}
+
 		s.begin()
 		d := newDispatcher(s, flex.Endpoint{Name: flex.ScheduleEndpoint, Enabled: true, Concurrency: 2})
 		d.due, d.sending = true, 1

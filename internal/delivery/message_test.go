@@ -166,6 +166,7 @@ func TestScheduled_SteersEachStep(t *testing.T) {
 		if n := len(push.CSChargingProfiles.ChargingSchedule.ChargingSchedulePeriod); n != len(c.limits) || len(push.Heat.Periods) != n {
 			t.Fatalf("%s: %d periods and %d of heat, of %d steps", steering, n, len(push.Heat.Periods), len(c.limits))
 		}
+
 		for i, limit := range c.limits {
 			p := push.CSChargingProfiles.ChargingSchedule.ChargingSchedulePeriod[i]
 			h := push.Heat.Periods[i]

@@ -63,6 +63,7 @@ func TestPush_Retries(t *testing.T) {
 				defer h.work(h.service)()
 				e := h.endpoint(answer)
 				id := h.plan(20*time.Minute, h.chargers(1)...)[0]
+
 				time.Sleep(time.Hour)
 				var at []string
 				for _, g := range e.all() {
@@ -112,6 +113,7 @@ func TestPush_Silence(t *testing.T) {
 		"one byte a second": func(c net.Conn) {
 			go io.Copy(io.Discard, c)
 			time.Sleep(time.Millisecond)
+
 			for _, err := io.WriteString(c, "HTTP/1.1 200 OK\r\nX: "); err == nil; _, err = c.Write([]byte("x")) {
 				time.Sleep(time.Second)
 			}
@@ -121,6 +123,7 @@ func TestPush_Silence(t *testing.T) {
 			one(t, func(h *fixture) {
 				stop := h.work(h.service)
 				h.endpoint(nil)
+
 				h.net.handle("client.example:80", serve)
 				id := h.plan(time.Hour, h.chargers(1)...)[0]
 				time.Sleep(30 * time.Second)
@@ -196,6 +199,7 @@ func TestPush_Gone(t *testing.T) {
 		e := h.endpoint(status(410))
 		as := h.chargers(3)
 		id := h.plan(24*time.Hour, as[0])[0]
+
 		h.settle()
 		h.plan(24*time.Hour, as[1:]...)
 		time.Sleep(time.Hour)
@@ -268,6 +272,7 @@ func TestPush_Retracted(t *testing.T) {
 		e.say(nil)
 		time.Sleep(time.Minute)
 		sent := map[string]int{}
+
 		for _, g := range e.all() {
 			sent[g.asset]++
 		}
@@ -663,6 +668,7 @@ func TestPush_Close(t *testing.T) {
 		took := time.Since(h.start)
 		sent := len(e.all())
 		delivered := 0
+
 		for _, id := range ids {
 			if h.state(id) == flex.DeliveryAccepted {
 				delivered++

@@ -78,6 +78,7 @@ func TestSetEndpoint_Resting(t *testing.T) {
 func TestPush_StoppedWhileUnderWay(t *testing.T) {
 	ctx, off := context.Background(), false
 	const url = "http://client.example/p"
+
 	for name, stop := range map[string]func(h *fixture) error{
 		"halted":   func(h *fixture) error { return h.service.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: "a fault"}) },
 		"disabled": func(h *fixture) error { h.set(delivery.Settings{URL: url, Enabled: &off}); return nil },
@@ -86,6 +87,7 @@ func TestPush_StoppedWhileUnderWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			each(t, func(h *fixture) {
 				defer h.work(h.service)()
+
 				cars := h.chargers(2)
 				hangs := cars[0].String()
 				e := h.endpoint(func(w http.ResponseWriter, r *http.Request) {

@@ -67,6 +67,7 @@ func TestUnheard(t *testing.T) {
 		report(as[2], events[2], flex.Received)
 		report(as[2], events[2], flex.Accepted)
 		report(as[3], events[3], flex.Accepted)
+
 		listed(0, 0)
 		time.Sleep(16 * time.Minute)
 		listed(2, 0)
@@ -88,6 +89,7 @@ func TestUnheard(t *testing.T) {
 		listed(0, 1) // of a battery, half as long is too long
 		read(flex.BatteryStoredEnergy, as[4], as[5])
 		listed(0, 0)
+
 		time.Sleep(23 * time.Hour)
 		read(flex.BatteryStateOfCharge, as[4], as[5])
 		time.Sleep(2 * time.Hour)
@@ -108,12 +110,14 @@ func TestUnheard(t *testing.T) {
 						h.Errorf("%s after the start %v is listed, not %v: %v", time.Since(h.start), found, want, err)
 					}
 				}
+
 				return nil
 			})
 			if err != nil {
 				h.Fatal(err)
 			}
 		}
+
 		read(flex.BatteryStateOfCharge, as[4], as[5], as[1]) // as[1] is a charger, whose car has gone
 		for range 3 {
 			charge()
@@ -121,6 +125,7 @@ func TestUnheard(t *testing.T) {
 			read(flex.BatteryInverterPower, as[4], as[5], as[1])
 			read(flex.BatteryStoredEnergy, as[5])
 		}
+
 		charge(as[4])
 		time.Sleep(25 * time.Hour)
 		charge() // of neither any reading comes

@@ -42,10 +42,12 @@ func registry(t *testing.T, search string, details map[string]string) (ECOES, *[
 		if err := json.NewDecoder(r.Body).Decode(&q); err != nil || r.Method != "POST" || q.Authentication.Key != "k3y" || len(q.ParameterSets) != 1 {
 			t.Errorf("%s %s: %v %v", r.Method, r.URL, q, err)
 		}
+
 		method := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
 		f := fieldsOf(q.ParameterSets[0].Parameters)
 		asked = append(asked, method+" "+f["mpan"]+f["postcode"])
 		answer := v.ErrorResponse
+
 		switch {
 		case method == "SearchUtilityAddress" && search != "":
 			answer = json.RawMessage(search)
@@ -56,8 +58,10 @@ func registry(t *testing.T, search string, details map[string]string) (ECOES, *[
 		case f["mpan"] == "1200023305967":
 			answer = v.DetailResponse
 		}
+
 		w.Write(answer)
 	}))
+
 	t.Cleanup(server.Close)
 	return ECOES{web, server.URL + "/RESTful/JSON/", "k3y"}, &asked
 }
@@ -78,6 +82,7 @@ func TestECOESRecordedShapes(t *testing.T) {
 	if err != nil || m != want {
 		t.Errorf("%+v, %v, want %+v", m, err, want)
 	}
+
 	if _, err := e.ByMPAN(t.Context(), number(t, "1800021679848")); flex.KindOf(err) != flex.NotFound {
 		t.Errorf("an error inside a 200: %v", err)
 	}
@@ -85,12 +90,14 @@ func TestECOESRecordedShapes(t *testing.T) {
 	if err != nil || len(meters) != 2 || meters[0].Address != "FLAT A, 221B, BAKER STREET, LONDON" || meters[1].MPAN != "1200023305967" || !meters[1].Import {
 		t.Errorf("%v, %v", meters, err)
 	}
+
 	if meters, err := e.ByPostcode(t.Context(), "NW1 6XF"); err != nil || len(meters) != 0 {
 		t.Errorf("a postcode without meters: %v, %v", meters, err)
 	}
 	if got := fmt.Sprint(*asked); got != "[GetTechnicalDetailsByMpan 1200023305967 GetTechnicalDetailsByMpan 1800021679848 SearchUtilityAddress NW1 6XE SearchUtilityAddress NW1 6XF]" {
 		t.Error(got)
 	}
+
 	q, err := ParseAddress("221B Baker Street, London, NW1 6XE")
 	if err != nil {
 		t.Fatal(err)
@@ -125,6 +132,7 @@ func TestECOESReadsByName(t *testing.T) {
 		{[]string{"profile_class", "08"}, func(m flex.Meter) bool { return !m.Import && !m.Domestic }},
 		{[]string{"profile_class", "03"}, func(m flex.Meter) bool { return m.Import && !m.Domestic }},
 		{[]string{"energisation_status", "D"}, func(m flex.Meter) bool { return !m.Energised }},
+
 		{[]string{"trading_status", "U"}, func(m flex.Meter) bool { return !m.Energised }},
 		{[]string{"measurement_class", "A"}, func(m flex.Meter) bool { return !m.HalfHourly }},
 		{[]string{"measurement_class", "B"}, func(m flex.Meter) bool { return !m.HalfHourly }},
@@ -138,6 +146,7 @@ func TestECOESReadsByName(t *testing.T) {
 		{[]string{"supplier_mpid", "OLDS", "css_supplier_mpid", "NEWS"}, func(m flex.Meter) bool { return m.SupplierMPID == "NEWS" }},
 	} {
 		e, _ := registry(t, "", map[string]string{mpan: detail(mpan, c.pairs...)})
+
 		if m, err := e.ByMPAN(t.Context(), number(t, mpan)); err != nil || !c.check(m) {
 			t.Errorf("%q: %+v, %v", c.pairs, m, err)
 		}
@@ -155,6 +164,7 @@ func TestECOESTellsPairsApart(t *testing.T) {
 		"1312345678907": detail("1312345678907", "energy_direction", "E"),
 		"1470116845051": detail("1470116845051", "energy_direction", "I"),
 	})
+
 	meters, err := e.ByPostcode(t.Context(), "NW1 6XE")
 	if err != nil || len(meters) != 3 || len(*asked) != 3 {
 		t.Fatalf("%v, %v, asked %v", meters, err, *asked)
@@ -190,6 +200,7 @@ func TestAdaptersInTrouble(t *testing.T) {
 		"redirect": answering(t, 302, ``),
 		"gone":     gone.URL,
 	}
+
 	for name, url := range urls {
 		for _, s := range []Source{ECOES{web, url, "k3y"}, Remote{web, url, nil}} {
 			var log bytes.Buffer
@@ -201,6 +212,7 @@ func TestAdaptersInTrouble(t *testing.T) {
 			if flex.KindOf(err) != flex.Unavailable {
 				t.Errorf("%s, %T: %v", name, s, err)
 			}
+
 			if s := log.String(); strings.Contains(s, "1200023305967") || strings.Contains(s, "k3y") || s == "" {
 				t.Errorf("%s: logged %q", name, s)
 			}
@@ -231,6 +243,7 @@ func TestRemote(t *testing.T) {
 		if r.Header.Get("Authorization") != "Bearer t0ken" || r.URL.RawQuery != "" {
 			t.Errorf("%s %v", r.URL, r.Header)
 		}
+
 		switch r.Method + r.URL.Path + string(b) {
 		case `POST/api/lookup{"mpan":"1200023305967"}`:
 			io.WriteString(w, meter)
@@ -243,15 +256,18 @@ func TestRemote(t *testing.T) {
 		}
 	}))
 	defer server.Close()
+
 	r := Remote{web, server.URL + "/api/", map[string]string{"Authorization": "Bearer t0ken"}}
 	want := flex.Meter{MPAN: "1200023305967", Import: true, Address: "221B Baker Street, London", Postcode: "NW1 6XE",
 		Energised: true, HalfHourly: true, Domestic: true, SupplierMPID: "OCTO", SupplierName: "Octopus", GSPGroup: "_C"}
+
 	if m, err := r.ByMPAN(t.Context(), number(t, "1200023305967")); err != nil || m != want {
 		t.Errorf("%+v, %v", m, err)
 	}
 	if ms, err := r.ByPostcode(t.Context(), "NW1 6XE"); err != nil || !reflect.DeepEqual(ms, []flex.Meter{want}) {
 		t.Errorf("%+v, %v", ms, err)
 	}
+
 	if ms, err := r.ByPostcode(t.Context(), "NW1 6XF"); err != nil || len(ms) != 0 {
 		t.Errorf("%+v, %v", ms, err)
 	}

@@ -91,6 +91,7 @@ func TestMatch(t *testing.T) {
 		meter("tff", "TOP FLOOR FLAT, 17 HIGH STREET, GLASGOW", "G1 1AA"),
 		meter("lift", "COMMUNAL LIFT, 15 HIGH STREET, GLASGOW", "G1 1AA"),
 	}
+
 	for _, c := range []struct {
 		q      string
 		meters []flex.Meter
@@ -153,6 +154,7 @@ func TestMatchPrefersTheLiveImport(t *testing.T) {
 		m.Import, m.Energised = imports, live
 		return m
 	}
+
 	for _, c := range []struct {
 		meters []flex.Meter
 		want   string
@@ -205,6 +207,7 @@ func TestKey(t *testing.T) {
 			}
 			seen[k] = i
 		}
+
 		if k := NewAddress(group[0], "NW1 6XE").Key(); len(group) > 1 {
 			for _, text := range group[1:] {
 				if NewAddress(text, "NW1 6XE").Key() != k {
@@ -245,6 +248,7 @@ func TestNumbersAreNeverFuzzy(t *testing.T) {
 		}
 		return s
 	})
+
 	rapid.Check(t, func(t *rapid.T) {
 		asked, stored := premises.Draw(t, "asked"), premises.Draw(t, "stored")
 		q, err := ParseAddress(asked + ", YO1 7HH")
@@ -262,6 +266,7 @@ func FuzzParseAddress(f *testing.F) {
 	for _, s := range []string{"221B Baker Street, London, NW1 6XE", "Flat One, 2/1 FLAT NW16XE", "GROUND FLOOR FLAT FLAT FLAT 1 NW1 6XE", "1-2 - 3/4 'a.b&c NW1 6XE"} {
 		f.Add(s)
 	}
+
 	baker, _ := bakerSt(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		a, err := ParseAddress(text)

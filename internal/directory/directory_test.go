@@ -85,6 +85,7 @@ func TestSearch(t *testing.T) {
 		if err != nil || found == nil {
 			t.Fatalf("%s: %v", c.postcode, err)
 		}
+
 		var got []string
 		for _, f := range found {
 			address, _, _ := strings.Cut(strings.Replace(f.Address, ", Sand", "- Sand", 1), ",")
@@ -94,6 +95,7 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%s %s: %s, want %s", c.postcode, c.building, strings.Join(got, "|"), c.want)
 		}
 	}
+
 	for postcode, kind := range map[string]flex.Kind{"nowhere": flex.Invalid, "": flex.Invalid, string(SlowPostcode): flex.TimedOut, string(DownPostcode): flex.Unavailable} {
 		if _, err := d.Search(t.Context(), org, postcode, ""); flex.KindOf(err) != kind {
 			t.Errorf("%q: %v", postcode, err)
@@ -109,6 +111,7 @@ func TestSearchShowsAtMost(t *testing.T) {
 	for i := range MaxListed + 1 {
 		l = append(l, meter(withCheck(fmt.Sprintf("10990001%04d", i)), fmt.Sprintf("%d Long Street", i+1), "ZZ99 1AA"))
 	}
+
 	for n, want := range map[int]int{MaxListed: MaxListed, MaxListed + 1: MaxListed} {
 		d := New(Listed{l[:n]}, NewRefs(key, rand.Reader), time.Now)
 		found, err := d.Search(t.Context(), org, "ZZ99 1AA", "")
@@ -131,16 +134,19 @@ func TestByRef(t *testing.T) {
 			}
 			return found[0].Ref
 		}
+
 		ref := search()
 		if again := search(); again == ref {
 			t.Error("two searches give the same reference")
 		}
+
 		if strings.Contains(ref, "109900") || strings.ContainsAny(ref, "/+=?&") {
 			t.Errorf("reference %s", ref)
 		}
 		if m, err := d.ByRef(t.Context(), org, ref); err != nil || m.MPAN != "1099000010041" || !m.Import {
 			t.Errorf("%v, %v", m, err)
 		}
+
 		if _, err := d.ByRef(t.Context(), other, ref); flex.KindOf(err) != flex.Invalid {
 			t.Errorf("another organisation's reference: %v", err)
 		}
@@ -148,6 +154,7 @@ func TestByRef(t *testing.T) {
 		if _, err := elsewhere.ByRef(t.Context(), org, ref); flex.KindOf(err) != flex.Invalid {
 			t.Errorf("another house's reference: %v", err)
 		}
+
 		for i := range ref {
 			b := []byte(ref)
 			b[i] ^= 1
@@ -155,11 +162,13 @@ func TestByRef(t *testing.T) {
 				t.Errorf("tampered at %d: %v", i, err)
 			}
 		}
+
 		for _, bad := range []string{"", "x", ref[1:], ref + "A", "ref", strings.Repeat("A", 4000)} {
 			if _, err := d.ByRef(t.Context(), org, bad); flex.KindOf(err) != flex.Invalid {
 				t.Errorf("%.20q: %v", bad, err)
 			}
 		}
+
 		time.Sleep(RefLife - time.Second)
 		if _, err := d.ByRef(t.Context(), org, ref); err != nil {
 			t.Errorf("a second before its end: %v", err)
@@ -214,6 +223,7 @@ func TestByAddress(t *testing.T) {
 func TestValidate(t *testing.T) {
 	l := append(list(SandboxMeters()),
 		flex.Meter{MPAN: "1200023305967", Postcode: "BT1 1AA"})
+
 	d := New(Listed{l}, NewRefs(key, rand.Reader), time.Now)
 	for text, want := range map[string][]string{
 		"1099000010005": nil,
@@ -230,11 +240,13 @@ func TestValidate(t *testing.T) {
 			}
 			continue
 		}
+
 		e, ok := errors.AsType[*flex.Error](err)
 		if !ok || e.Kind != flex.NotFound || len(e.Details) != len(want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 			continue
 		}
+
 		for i := range want {
 			if !strings.Contains(e.Details[i], want[i]) {
 				t.Errorf("%s: %q, want %q", text, e.Details, want)
@@ -273,6 +285,7 @@ func TestReadMeters(t *testing.T) {
 	if err != nil || len(got) != 1 || got[0] != want {
 		t.Errorf("%v, %v", got, err)
 	}
+
 	for _, c := range []struct{ old, new, want string }{
 		{"10 9900 0010 005", "1099000010006", "line 2: mpan: the last digit"},
 		{"import", "both", `line 2: direction: "both"`},
@@ -327,6 +340,7 @@ func distant(t *testing.T, m *moody) (*Distant, func(string) flex.Kind, *bytes.B
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		got, err := d.ByMPAN(t.Context(), n)
 		if err == nil && got.MPAN != mpan {
 			t.Errorf("%s answered for %s", got.MPAN, mpan)
@@ -350,6 +364,7 @@ func TestDistantRemembersAnswers(t *testing.T) {
 				t.Errorf("asked %d times, want %d; kind %d, want %d", m.asked, asked, kind, want)
 			}
 		}
+
 		expect(1, ask("1200023305967"), fine)
 		expect(1, ask("1200023305967"), fine)
 		expect(2, ask("1312345678907"), fine)
@@ -388,6 +403,7 @@ func TestDistantForgetsWhenFull(t *testing.T) {
 			t.Fatalf("%d answers kept", len(m.kept))
 		}
 	}
+
 	if v, ok := m.get(fmt.Sprint(MaxRemembered), now); !ok || v != MaxRemembered {
 		t.Error("the newest answer is kept")
 	}
@@ -408,6 +424,7 @@ func TestDistantTimesOut(t *testing.T) {
 		if kind := ask("1312345678907"); kind != flex.TimedOut || time.Since(start) != LookupTimeout {
 			t.Errorf("kind %d after %v", kind, time.Since(start))
 		}
+
 		if s := log.String(); !strings.Contains(s, "timed out") || strings.Contains(s, "1312345678907") {
 			t.Errorf("logged %s", s)
 		}
@@ -431,6 +448,7 @@ func TestDistantRests(t *testing.T) {
 		if m.asked != MaxFailures {
 			t.Errorf("asked %d times, want %d", m.asked, MaxFailures)
 		}
+
 		time.Sleep(PauseAfter - time.Second)
 		ask("1200023305967")
 		time.Sleep(time.Second)
@@ -439,6 +457,7 @@ func TestDistantRests(t *testing.T) {
 		if m.asked != MaxFailures+1 {
 			t.Errorf("asked %d times after a rest, want one more", m.asked)
 		}
+
 		m.err = nil
 		time.Sleep(PauseAfter)
 		if ask("1200023305967") != fine || ask("1312345678907") != fine {
@@ -470,6 +489,7 @@ func FuzzOpen(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+
 	f.Add(ref)
 	f.Add("")
 	f.Fuzz(func(t *testing.T, s string) {
@@ -486,6 +506,7 @@ func TestSearch_Full(t *testing.T) {
 	if err != nil || len(found) == 0 {
 		t.Fatalf("%v %v", found, err)
 	}
+
 	for _, f := range found {
 		if !strings.HasSuffix(f.Address, ", ZZ99 1AA") {
 			t.Errorf("%q is not a full address", f.Address)
@@ -494,6 +515,7 @@ func TestSearch_Full(t *testing.T) {
 		if err != nil && flex.KindOf(err) != flex.Unclear {
 			t.Fatal(err)
 		}
+
 		byAddress, err2 := d.ByAddress(t.Context(), f.Address)
 		if flex.KindOf(err2) == flex.Unclear {
 			continue // premises with several meters
@@ -502,6 +524,7 @@ func TestSearch_Full(t *testing.T) {
 			t.Errorf("%q: %v %v by reference, %v %v by address", f.Address, byRef.MPAN, err, byAddress.MPAN, err2)
 		}
 	}
+
 	if got := fullAddress("1 High Street, ZZ99 1AA", "ZZ99 1AA"); got != "1 High Street, ZZ99 1AA" {
 		t.Errorf("the postcode twice: %q", got)
 	}

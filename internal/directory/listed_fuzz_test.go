@@ -14,6 +14,7 @@ func FuzzReadMeters(f *testing.F) {
 	f.Add(header + "1099000010005,import,1 High Street,SW1A 1AA,true,true,true\n")
 	f.Add(header + "10 9900 0010 005,export,\"1, High Street\",sw1a1aa,false,true,false\n1,2,3")
 	f.Add("\ufeff" + header + "=1+1,import,,,,,")
+
 	f.Fuzz(func(t *testing.T, text string) {
 		seen := map[string]bool{}
 		err := ReadMeters(strings.NewReader(text), func(m flex.Meter) error {

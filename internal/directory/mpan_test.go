@@ -43,15 +43,18 @@ func TestMPANVectors(t *testing.T) {
 		Full []struct {
 			Full, Core string
 		} `json:"valid_full_21"`
-		Ten       []struct{ Core string } `json:"mod11_equals_10"`
-		Each      map[string]string       `json:"synthetic_one_per_distributor"`
+		Ten []struct{ Core string } `json:"mod11_equals_10"`
+
+		Each      map[string]string `json:"synthetic_one_per_distributor"`
 		Invalid   []struct{ Input string }
 		Normalise []struct{ Input, Core string }
 	}](t, "mpan.json")
+
 	var cores []string
 	for _, e := range v.Cores {
 		cores = append(cores, e.Core)
 	}
+
 	for _, e := range v.Ten {
 		cores = append(cores, e.Core)
 	}
@@ -61,11 +64,13 @@ func TestMPANVectors(t *testing.T) {
 	if len(cores) < 20 {
 		t.Fatal("too few vectors")
 	}
+
 	for _, core := range cores {
 		if m, err := ParseMPAN(core); err != nil || m.Core() != core {
 			t.Errorf("%s: %v %v", core, m.Core(), err)
 		}
 	}
+
 	for _, e := range v.Full {
 		m, err := ParseMPAN(e.Full)
 		if err != nil || m.Core() != e.Core {
@@ -77,6 +82,7 @@ func TestMPANVectors(t *testing.T) {
 			t.Errorf("%q: %s %v", e.Input, m.Core(), err)
 		}
 	}
+
 	for _, e := range v.Invalid {
 		if _, err := ParseMPAN(e.Input); len(details(err)) == 0 {
 			t.Errorf("%q: %v, want reasons", e.Input, err)
@@ -86,6 +92,7 @@ func TestMPANVectors(t *testing.T) {
 		Valid   []string
 		Invalid []struct{ MPAN string }
 	}](t, "mpan-check-digit.json")
+
 	for _, s := range w.Valid {
 		if _, err := ParseMPAN(s); err != nil {
 			t.Errorf("%s: %v", s, err)
@@ -122,6 +129,7 @@ func TestMPANReasons(t *testing.T) {
 			t.Errorf("%q: %q, want %q", c.text, got, c.want)
 			continue
 		}
+
 		for i := range got {
 			if !strings.Contains(got[i], c.want[i]) {
 				t.Errorf("%q: %q, want %q", c.text, got, c.want)
@@ -143,6 +151,7 @@ func TestCheckDigit(t *testing.T) {
 				right++
 			}
 		}
+
 		if right != 1 {
 			t.Fatalf("%s has %d check digits", twelve, right)
 		}
@@ -175,6 +184,7 @@ func FuzzParseMPAN(f *testing.F) {
 	for _, s := range []string{"1200023305967", "S 01 801 902 12 0002 3305 967", "069238I51470116845051", "１２", "12-0002-3305-967"} {
 		f.Add(s)
 	}
+
 	f.Fuzz(func(t *testing.T, s string) {
 		m, err := ParseMPAN(s)
 		if err != nil {

@@ -19,9 +19,11 @@ func TestPostcodeVectors(t *testing.T) {
 			GB            bool
 		}
 	}](t, "postcodes.json")
+
 	if len(v.Cases) == 0 || len(v.Repair) == 0 {
 		t.Fatal("no vectors")
 	}
+
 	for _, c := range v.Cases {
 		p, err := ParsePostcode(c.Input)
 		if (err == nil) != c.Lenient || string(p) != c.Normalised {
@@ -33,10 +35,12 @@ func TestPostcodeVectors(t *testing.T) {
 			}
 			continue
 		}
+
 		if p.Strict() != c.Strict || p.Area() != c.Area || p.Outward() != c.Outward || p.InGB() != c.GB {
 			t.Errorf("%q: strict %v, %s, %s, in GB %v", c.Input, p.Strict(), p.Area(), p.Outward(), p.InGB())
 		}
 	}
+
 	for _, c := range v.Repair {
 		want, _, _ := strings.Cut(c[1], " (")
 		p, ok := RepairPostcode(c[0])
@@ -69,6 +73,7 @@ func TestFindPostcode(t *testing.T) {
 			t.Errorf("%q: %q, %v, want %q", text, p, err, want)
 		}
 	}
+
 	for _, area := range []string{"BT1 1AA", "JE2 3AB", "GY1 1AA", "IM1 1AA"} {
 		if p, err := ParsePostcode(area); err != nil || p.InGB() {
 			t.Errorf("%s: %v, in GB %v", area, err, p.InGB())

@@ -15,6 +15,7 @@ func TestMatch_OtherWriting(t *testing.T) {
 		}
 		return meters
 	}
+
 	for _, c := range []struct {
 		q    string
 		list []flex.Meter
@@ -65,6 +66,7 @@ func TestUPRN(t *testing.T) {
 		m.UPRN, m.Import = uprn, imports
 		return m
 	}
+
 	for _, c := range []struct {
 		name, q string
 		meters  []flex.Meter
@@ -86,6 +88,7 @@ func TestUPRN(t *testing.T) {
 			if got := matched(t, c.q, c.meters); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
+
 			if got := onePerPremises(c.meters, "YO1 7HH", ""); len(got) != c.listed {
 				t.Errorf("%d premises are listed, want %d", len(got), c.listed)
 			}

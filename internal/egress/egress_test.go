@@ -89,6 +89,7 @@ func TestDo_Words(t *testing.T) {
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
 	secure.StartTLS()
 	defer secure.Close()
+
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
 	raw := func(answer string) string {
@@ -152,6 +153,7 @@ func TestDo_TimeLimits(t *testing.T) {
 		"never answers": {func(c net.Conn) { asked(c); io.Copy(io.Discard, c) }, AttemptTime, 0, "did not answer within 15s"},
 		"one byte of header a second": {func(c net.Conn) {
 			asked(c)
+
 			trickle(c, "HTTP/1.1 200 OK\r\nX: ")
 		}, AttemptTime, 0, "did not answer within 15s"},
 		"one byte of body a second": {func(c net.Conn) {
@@ -162,12 +164,14 @@ func TestDo_TimeLimits(t *testing.T) {
 		"never reads": {func(net.Conn) {}, AttemptTime, 0, "did not answer within 15s"},
 		"another protocol, and then nothing": {func(c net.Conn) {
 			asked(c)
+
 			io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
 			io.Copy(io.Discard, c) // until the client closes it
 		}, 0, 101, "answered 101"},
 		"endless": {func(c net.Conn) {
 			asked(c)
 			io.WriteString(c, "HTTP/1.1 200 OK\r\n\r\n")
+
 			for _, err := c.Write(make([]byte, 4096)); err == nil; {
 				_, err = c.Write(make([]byte, 4096))
 			}

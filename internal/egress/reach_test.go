@@ -69,6 +69,7 @@ func TestDo_Reach(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			client := New(c.opened)
 			defer client.Close()
+
 			_, err := client.Do(context.Background(), Request{Method: "POST", URL: "http://" + net.JoinHostPort(c.host, port)})
 			refused, isRefused := errors.AsType[*Error](err)
 			if (err == nil) != c.ok || isRefused && !refused.Refused {

@@ -39,6 +39,7 @@ func TestSignature_Oracle(t *testing.T) {
 		h := http.Header{}
 		h.Set("webhook-id", id)
 		h.Set("webhook-timestamp", strconv.FormatInt(now.Unix(), 10))
+
 		h.Set("webhook-signature", Signature(keys, id, now, body))
 		verify := func(secret flex.Secret, h http.Header, body []byte) [2]bool {
 			w, err := standard.NewWebhook(secret.Reveal())
@@ -48,6 +49,7 @@ func TestSignature_Oracle(t *testing.T) {
 			_, err = client.VerifyWebhook(secret.Reveal(), h, body, now)
 			return [2]bool{w.Verify(body, h) == nil, err == nil}
 		}
+
 		for _, key := range keys {
 			if got := verify(NewSecret(key), h, body); got != [2]bool{true, true} {
 				t.Fatalf("a right signature is refused: %v", got)
@@ -59,6 +61,7 @@ func TestSignature_Oracle(t *testing.T) {
 		} else {
 			other = append(other, 'x')
 		}
+
 		if got := verify(NewSecret(keys[0]), h, other); got != [2]bool{} {
 			t.Fatalf("a changed body passes: %v", got)
 		}

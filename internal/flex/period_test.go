@@ -45,17 +45,20 @@ func TestSettlementPeriodVectors(t *testing.T) {
 	if len(v.Days) == 0 {
 		t.Fatal("no vectors")
 	}
+
 	for _, e := range v.Days {
 		d := day(t, e.Date)
 		if d.Periods() != e.Periods || utc(d.Span().From) != e.First || utc(d.Span().To) != e.End {
 			t.Errorf("%s: %d periods over %v", d, d.Periods(), d.Span())
 		}
+
 		for _, row := range e.Map {
 			n, start := int(row[0].(float64)), row[1].(string)
 			p := d.Period(n)
 			if utc(p.Start()) != start {
 				t.Errorf("%s period %d starts %s, want %s", d, n, utc(p.Start()), start)
 			}
+
 			local := p.Start().In(flex.London)
 			form := "15:04"
 			if _, offset := local.Zone(); offset != 0 {
@@ -75,6 +78,7 @@ func TestEveryDayOfTenYears(t *testing.T) {
 		next  = flex.PeriodAt(first.Start())
 		short = map[int]int{}
 	)
+
 	for d := first; d.Year < 2030; d = d.Add(1) {
 		short[d.Periods()]++
 		for n := 1; n <= d.Periods(); n++ {
@@ -87,6 +91,7 @@ func TestEveryDayOfTenYears(t *testing.T) {
 					t.Fatalf("%s is not in %s period %d", at, d, n)
 				}
 			}
+
 			if gotDay, gotN := p.SettlementPeriod(); gotDay != d || gotN != n {
 				t.Fatalf("%s period %d says it is %s period %d", d, n, gotDay, gotN)
 			}
@@ -99,6 +104,7 @@ func TestEveryDayOfTenYears(t *testing.T) {
 			t.Fatalf("%s reads back as %s", d, again)
 		}
 	}
+
 	if short[46] != 10 || short[50] != 10 || len(short) != 3 {
 		t.Errorf("days by their number of periods: %v, want ten of 46 and ten of 50", short)
 	}
@@ -126,20 +132,24 @@ func TestEFAVectors(t *testing.T) {
 			}
 		}
 	}](t, "efa_days.json")
+
 	if len(v.Days) == 0 {
 		t.Fatal("no vectors")
 	}
+
 	check := func(name string, s flex.Span, from, to string, n int) {
 		if utc(s.From) != from || utc(s.To) != to || int(s.Len()/flex.HalfHour) != n {
 			t.Errorf("%s: %s to %s, want %s to %s, %d half-hours", name, utc(s.From), utc(s.To), from, to, n)
 		}
 	}
+
 	for _, e := range v.Days {
 		d := flex.EFADay(day(t, e.Date))
 		check(d.String(), d.Span(), e.Start, e.End, e.HalfHours)
 		if len(e.Blocks) != flex.EFABlocks {
 			t.Errorf("%s has %d blocks", d, len(e.Blocks))
 		}
+
 		for _, b := range e.Blocks {
 			check(d.String(), d.Block(b.Block), b.Start, b.End, b.HalfHours)
 		}
@@ -170,6 +180,7 @@ func TestCurveHorizonVectors(t *testing.T) {
 	if len(rows) == 0 {
 		t.Fatal("no vectors")
 	}
+
 	for _, e := range rows {
 		s := flex.CurveHorizon(e.Now, published(e.Now))
 		if utc(s.From) != e.First || utc(s.To) != e.End || int(s.Len()/flex.HalfHour) != e.Rows {

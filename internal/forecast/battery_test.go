@@ -26,6 +26,7 @@ func TestFleetHistory_AddBattery(t *testing.T) {
 			h := NewFleetHistory(day, 1, length)
 			h.AddBattery(day, b)
 			down, up := h.Came(TurnDown, day), h.Came(TurnUp, day)
+
 			for from := range Slots + 1 - length {
 				var periods []int // of the window
 				for n := range day.Periods() {
@@ -55,6 +56,7 @@ func tried(b *BatteryDay, periods []int) (less, more float64) {
 	const hours = 0.5
 	give, charge := float64(b.HalfHours[periods[0]].Stored), float64(b.HalfHours[periods[0]].Stored)
 	planned, given, drawn := 0.0, 0.0, 0.0
+
 	for _, n := range periods {
 		half := b.HalfHours[n]
 		if !half.Known {
@@ -66,6 +68,7 @@ func tried(b *BatteryDay, periods []int) (less, more float64) {
 			given += e
 			give -= e / b.Efficiency
 		}
+
 		if half.Charges {
 			e := min(float64(b.Power)*hours, max(0, float64(b.Most)-charge)/b.Efficiency)
 			drawn += e

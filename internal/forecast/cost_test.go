@@ -48,6 +48,7 @@ func TestMove(t *testing.T) {
 	if m := Move(s, midnight, 36, 2, false, &prices); math.Abs(m.Cost+0.36) > 1e-9 {
 		t.Errorf("it costs %g", m.Cost)
 	}
+
 	if got := Marginal([]Moved{{2, 0.2}, {0, 1}, {2, 0.1}}, 0.5); got != 50 {
 		t.Errorf("half of it costs £%g/MWh at the margin", got)
 	}

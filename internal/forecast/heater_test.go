@@ -22,11 +22,13 @@ func TestFleetHistory_AddHeater(t *testing.T) {
 				}
 				b.Less, b.More = append(b.Less, less), append(b.More, more)
 			}
+
 			h := NewFleetHistory(day, 1, length)
 			h.AddHeater(day, b)
 			h.AddHeater(day.Add(1), b) // not a day of it
 			h.AddHeater(day.Add(-1), b)
 			down, up := h.Came(TurnDown, day), h.Came(TurnUp, day)
+
 			for from := range Slots + 1 - length {
 				first, slots, hours := -1, map[int]bool{}, 0.0
 				for n := range day.Periods() {
@@ -37,9 +39,11 @@ func TestFleetHistory_AddHeater(t *testing.T) {
 						slots[slot], hours = true, hours+0.5
 					}
 				}
+
 				if first < 0 {
 					continue // an hour that is left out
 				}
+
 				less, more := 0.0, 0.0
 				if len(slots) <= len(b.Less[first]) {
 					less, more = float64(b.Less[first][len(slots)-1])/1000/hours, float64(b.More[first][len(slots)-1])/1000/hours
@@ -47,6 +51,7 @@ func TestFleetHistory_AddHeater(t *testing.T) {
 				if math.Abs(down[from]-less) > 1e-9 || math.Abs(up[from]-more) > 1e-9 {
 					t.Fatalf("%v, %d half-hours from slot %d: %g and %g kW, not %g and %g", day, length, from, down[from], up[from], less, more)
 				}
+
 				if h.Came(FleetLoad, day)[from] != 0 {
 					t.Fatal("what a heater moves is load")
 				}

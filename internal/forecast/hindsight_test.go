@@ -18,9 +18,11 @@ type hindsight struct {
 func (f hindsight) means(came [][]float64, judged []Judged) [][]float64 {
 	first := len(came) - len(judged)
 	out := make([][]float64, len(judged))
+
 	for n := range judged {
 		out[n] = make([]float64, len(came[first+n]))
 		var all, drawn float64
+
 		for t := range out[n] {
 			sum, weight := 0.0, 0.0
 			for d := -f.days; d <= f.days; d++ {
@@ -28,6 +30,7 @@ func (f hindsight) means(came [][]float64, judged []Judged) [][]float64 {
 				if d == 0 || at < 0 || at >= len(came) || dayClass(judged[n].Day.Add(d)) != dayClass(judged[n].Day) {
 					continue
 				}
+
 				for s := max(0, t-f.slots); s <= min(len(came[at])-1, t+f.slots); s++ {
 					sum, weight = sum+came[at][s], weight+1
 				}

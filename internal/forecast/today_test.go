@@ -16,6 +16,7 @@ func TestSolar_Today(t *testing.T) {
 			roof[today.Add(-back).Period(n+1)] = 1000
 		}
 	}
+
 	for n := 20; n < 24; n++ {
 		roof[today.Period(n+1)] = 500
 	}
@@ -24,6 +25,7 @@ func TestSolar_Today(t *testing.T) {
 		periods = append(periods, today.Period(1).Add(n))
 	}
 	got, known := Solar(roof, periods)
+
 	// 1,000 x (1 + 0.8 + 0.64 + 0.512) Wh were usual and half of that came, and 500 are added to both: 1,976 of 3,452.
 	if want := flex.WattHours(572); !known || got[0] != want {
 		t.Errorf("%d Wh, want %d", got[0], want)

@@ -79,6 +79,7 @@ func TestService_AheadBatteries(t *testing.T) {
 			}
 			return a
 		}
+
 		if a := look(1); len(a.Windows) > 0 || a.Batteries != 0 {
 			t.Errorf("nobody listens: %d windows of %d batteries", len(a.Windows), a.Batteries)
 		}
@@ -96,6 +97,7 @@ func TestService_AheadBatteries(t *testing.T) {
 				}
 			}
 		}
+
 		check("a battery", 1, 20, [3]float64{0, 3, 3})
 		check("a battery that gives by plan", 1, 34, [3]float64{0, 2, 4})
 		check("a battery", 4, 20, [3]float64{0, 2.1375, 2.368}) // 4.5 kWh that it holds, and 4.5 that it has room for

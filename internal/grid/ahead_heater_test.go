@@ -42,6 +42,7 @@ func TestService_AheadHeaters(t *testing.T) {
 			sites = append(sites, seed.Site(flex.FullScheduleMethod))
 			ids = append(ids, seed.Asset(sites[len(sites)-1], flex.HotWaterTank, 3000))
 		}
+
 		if _, err := steer.PlanTanks(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -64,6 +65,7 @@ func TestService_AheadHeaters(t *testing.T) {
 				t.Errorf("%s: %v, not %g and %g", what, w, down, up)
 			}
 		}
+
 		check("half-hours", 1, 2, 4, 2)
 		check("four hours", 8, 2, 0.5, 0.25)
 		check("beyond four hours", 9, 2, 0, 0)

@@ -20,6 +20,7 @@ func TestService_EnvelopeBatteries(t *testing.T) {
 		seed := storetest.NewSeed(t, db, url)
 		id := seed.Asset(seed.Site(flex.FullScheduleMethod), flex.Battery, 3000)
 		seed.Exec(`UPDATE asset SET capacity_wh = 10000 WHERE id = $1`, id.Bytes())
+
 		listen := func(enabled bool) {
 			t.Helper()
 			err := db.Write(t.Context(), seed.Org, func(tx *store.Tx) error {
@@ -30,6 +31,7 @@ func TestService_EnvelopeBatteries(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		listen(true)
 		err := db.Write(t.Context(), seed.Org, func(tx *store.Tx) error {
 			return tx.PutReadings(t.Context(), []flex.Reading{{
@@ -49,6 +51,7 @@ func TestService_EnvelopeBatteries(t *testing.T) {
 			if err != nil || e.Batteries != 1 || e.Controlled != 0 {
 				t.Fatalf("%+v, %v", e, err)
 			}
+
 			all := map[[2]int]grid.DeviceWindow{}
 			for _, w := range e.Windows {
 				from, to := int(w.From.Sub(evening)/flex.HalfHour), int(w.To.Sub(evening)/flex.HalfHour)
@@ -68,6 +71,7 @@ func TestService_EnvelopeBatteries(t *testing.T) {
 				t.Errorf("%v: %+v, not %v", window, got, want)
 			}
 		}
+
 		for window, got := range all {
 			if got.Planned < got.Least || got.Planned > got.Most {
 				t.Errorf("%v: %+v", window, got)

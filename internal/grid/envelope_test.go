@@ -151,6 +151,7 @@ func TestService_EnvelopeFuse(t *testing.T) {
 		service := &grid.Service{DB: db}
 		site := seed.Site(flex.FullScheduleMethod)
 		seed.Exec(`UPDATE site SET supply_set = TRUE, import_w = 23000 WHERE id = $1`, site.Bytes())
+
 		for range 2 {
 			err := steer.Event(t.Context(), seed.Org, seed.Asset(site, flex.Charger, 22_000), control.Event{
 				Kind: control.PlugIn, Intent: &flex.Intent{Need: 30_000, ReadyBy: evening.Add(13 * time.Hour), Mode: flex.Minimise},

@@ -21,6 +21,7 @@ func TestService_Evidence(t *testing.T) {
 		service := &grid.Service{DB: db}
 		pastEvenings(seed, flex.DayAt(now), 5, 10)
 		day := flex.DayAt(now).Add(-2)
+
 		for need, from := range map[int64]time.Duration{30_000: 0, 100_000: 1} { // of two generations, which are stays in turn
 			err := storetest.Exec(t, url, `UPDATE schedule SET need_wh = $1 WHERE event_id = (SELECT event_id FROM schedule
 				WHERE ready_by >= $2 AND ready_by < $3 ORDER BY event_id LIMIT 1 OFFSET $4)`,
@@ -29,6 +30,7 @@ func TestService_Evidence(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		drew := flex.Reading{Span: flex.PeriodAt(day.Start()).Span(), Label: flex.ChargerEnergy, Value: 3_700_000}
 		err := db.Write(t.Context(), seed.Org, func(tx *store.Tx) error {
 			regions, err := tx.AssetRegions(t.Context())
@@ -53,6 +55,7 @@ func TestService_Evidence(t *testing.T) {
 					return err
 				}
 			}
+
 			return nil
 		})
 		if err != nil {
@@ -70,6 +73,7 @@ func TestService_Evidence(t *testing.T) {
 		if len(e.Steps) != 2 || e.Steps[0] != step {
 			t.Errorf("steps: %+v", e.Steps)
 		}
+
 		if len(e.Operators) != 1 || e.Operators[0].Name != "ada" {
 			t.Errorf("operators: %+v", e.Operators)
 		}
@@ -77,6 +81,7 @@ func TestService_Evidence(t *testing.T) {
 		if n.Stays != 10 || n.Missed != 2 || n.Unplanned != 1 || n.LeftEarly != 0 || len(n.List) != 2 {
 			t.Fatalf("needs: %+v", n)
 		}
+
 		if n.List[0].Short != 85_200 || n.List[0].Why != "time" || n.List[1].Short != 15_200 || n.List[1].Why != "permitted hours or a limit" {
 			t.Errorf("missed: %+v", n.List)
 		}
@@ -188,6 +193,7 @@ func TestService_Evidence_LaterActs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			hours.Add(48)
 		}
 

@@ -25,6 +25,7 @@ func (g *gathering) behindFuse(fuse flex.Watts, assets ...flex.AssetID) {
 func TestEnvelope_FusePhases(t *testing.T) {
 	midnight := time.Date(2026, 1, 16, 0, 0, 0, 0, time.UTC)
 	one, unknown, three := flex.Wiring{Phases: 1, Phase: 1}, flex.Wiring{Phases: 1}, flex.Wiring{Phases: 3}
+
 	for name, c := range map[string]struct {
 		a, b  flex.Wiring
 		to    time.Duration
@@ -42,6 +43,7 @@ func TestEnvelope_FusePhases(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := gather(evening)
+
 			site := &fusedSite{fuse: 17_250, phases: 3}
 			g.fused = append(g.fused, site)
 			g.behind[flex.AssetID{1}] = behind{site, envelope.LineOf(site.phases, c.a)}
@@ -81,6 +83,7 @@ func TestEnvelope_Fuse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := gather(evening)
 			g.behindFuse(c.fuse, flex.AssetID{1}, flex.AssetID{2})
+
 			for id := range byte(3) {
 				g.add(unplanned(night(id + 1)))
 			}

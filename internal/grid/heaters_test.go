@@ -51,6 +51,7 @@ func TestService_EnvelopeHeaters(t *testing.T) {
 			if h.Planned < h.Least || h.Planned > h.Most || h.Least < 0 {
 				t.Fatalf("%v: %+v", w.Span, h)
 			}
+
 			// no more than all can draw together, and less of a window is no more than of its half-hours
 			if most := flex.WattHours(9000*w.Len().Hours()) + 1; h.Most > most {
 				t.Errorf("%v: %+v is more than %d", w.Span, h, most)
@@ -60,6 +61,7 @@ func TestService_EnvelopeHeaters(t *testing.T) {
 			}
 			wide = h.Planned - h.Least
 		}
+
 		if less <= 0 || more <= 0 || wide > less {
 			t.Errorf("%d Wh less, %d more, %d less of the last", less, more, wide)
 		}
@@ -67,6 +69,7 @@ func TestService_EnvelopeHeaters(t *testing.T) {
 		if len(alone.Windows) != 48 {
 			t.Errorf("%d half-hours alone", len(alone.Windows))
 		}
+
 		for i, w := range alone.HalfHours {
 			if w.Heaters != e.HalfHours[i].Heaters {
 				t.Errorf("half-hour %d alone: %+v, not %+v", i, w.Heaters, e.HalfHours[i].Heaters)
@@ -81,6 +84,7 @@ func TestService_EnvelopeHeaters(t *testing.T) {
 		agree(t, db, seed.Org, sites[2], 0)
 		fewer := look(seed.Org, false)
 		same := 0
+
 		for i, w := range fewer.HalfHours {
 			was, is := e.HalfHours[i].Heaters, w.Heaters
 			if is.Planned != was.Planned || is.Least < was.Least || is.Most > was.Most {
@@ -90,6 +94,7 @@ func TestService_EnvelopeHeaters(t *testing.T) {
 				same++
 			}
 		}
+
 		if same == 48 {
 			t.Error("all as before")
 		}

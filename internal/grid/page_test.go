@@ -28,6 +28,7 @@ func TestService_Page(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		shows := func(step string, scope flex.Scope, day flex.Day, controlled int, forecast flex.Day) {
 			t.Helper()
 			v, err := service.Page(t.Context(), seed.Org, scope, day)

@@ -33,6 +33,7 @@ func TestService_UsedBatteries(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		check := func(span flex.Span, want grid.Used) {
 			t.Helper()
 			used, err := service.Used(t.Context(), seed.Org, flex.Scope{}, []flex.Span{span})
@@ -82,6 +83,7 @@ func TestService_UsedBatteries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		planned := flex.WattHours(0)
 		for _, w := range e.HalfHours {
 			ahead := grid.Used{Energy: w.Batteries.Planned, NumPlugged: 1, NumPlanned: 1}

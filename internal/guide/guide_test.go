@@ -39,6 +39,7 @@ func TestPages(t *testing.T) {
 		if text := code.ReplaceAllString(render(p.Source), ""); left.MatchString(text) {
 			t.Errorf("%s: Markdown is left: %s", p.Name, left.FindString(text))
 		}
+
 		for i, line := range strings.Split(p.Source, "\n") {
 			if strings.TrimRight(line, " \t") != line {
 				t.Errorf("%s:%d: blanks at the end", p.Name, i+1)

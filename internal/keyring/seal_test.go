@@ -34,6 +34,7 @@ func TestRing_Rotation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, c := range []struct {
 		name   string
 		ring   *Ring
@@ -47,10 +48,12 @@ func TestRing_Rotation(t *testing.T) {
 		if (err == nil) != c.opens || c.opens && string(plain) != "12-34-56" {
 			t.Errorf("%s: %q %v", c.name, plain, err)
 		}
+
 		if !c.opens && !strings.Contains(err.Error(), "does not hold") {
 			t.Errorf("%s says %v", c.name, err)
 		}
 	}
+
 	if id, ok := KeyOf(again); !ok || id != both.IDs()[0] || id != new.IDs()[0] || !both.Holds(old.IDs()[0]) || new.Holds(old.IDs()[0]) {
 		t.Errorf("sealed under %v of %v", id, both.IDs())
 	}
@@ -74,6 +77,7 @@ func TestOpen_Bound(t *testing.T) {
 			t.Errorf("it opens about %q", a)
 		}
 	}
+
 	for i := range sealed {
 		changed := bytes.Clone(sealed)
 		changed[i] ^= 1
@@ -84,6 +88,7 @@ func TestOpen_Bound(t *testing.T) {
 			t.Errorf("cut at %d, and it opens", i)
 		}
 	}
+
 	if _, err := r.Seal(io.LimitReader(rand.Reader, 5), about, nil); err == nil {
 		t.Error("sealed without a nonce")
 	}
@@ -101,6 +106,7 @@ func TestReadRing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	for _, c := range []struct {
 		text string
 		want string // ids, or a part of the refusal
@@ -117,6 +123,7 @@ func TestReadRing(t *testing.T) {
 		{lines[0][:24] + "\n", "line 1 is no key"},
 	} {
 		r, err := ReadRing([]byte(c.text))
+
 		got := fmt.Sprint(err)
 		if err == nil {
 			got = fmt.Sprint(len(r.IDs()), " keys")
@@ -128,6 +135,7 @@ func TestReadRing(t *testing.T) {
 			t.Errorf("the refusal tells a key: %s", got)
 		}
 	}
+
 	if _, err := NewLine(strings.NewReader("short")); err == nil {
 		t.Error("a key of five bytes")
 	}

@@ -32,6 +32,7 @@ func TestTexts(t *testing.T) {
 						)
 					}
 				}
+
 				sealed := seal()
 				if sealed != seal() {
 					t.Errorf("%q is not sealed alike twice", text)

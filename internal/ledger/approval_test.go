@@ -13,6 +13,7 @@ func TestPayoutTerms_Approve(t *testing.T) {
 	now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	terms := ledger.PayoutTerms{Cooling: 24 * time.Hour, TwoAbove: 10_000, DailyCap: 50_000}
 	old := now.Add(-24 * time.Hour)
+
 	for name, tt := range map[string]struct {
 		approval ledger.Approval
 		complete bool
@@ -33,6 +34,7 @@ func TestPayoutTerms_Approve(t *testing.T) {
 			if complete != tt.complete || (err != nil) != (tt.wrong != "") {
 				t.Fatalf("%t %v, want %t and %q", complete, err, tt.complete, tt.wrong)
 			}
+
 			if err != nil && (flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), tt.wrong)) {
 				t.Errorf("%v, want %q", err, tt.wrong)
 			}

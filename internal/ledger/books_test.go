@@ -44,6 +44,7 @@ func TestMonth(t *testing.T) {
 			t.Errorf("%s: the order is wrong", m)
 		}
 	}
+
 	for _, wrong := range []string{"", "2026", "2026-13", "2026-1", "2026-10-01", "October"} {
 		if _, err := ledger.ParseMonth(wrong); flex.KindOf(err) != flex.Invalid {
 			t.Errorf("%q is taken for a month: %v", wrong, err)

@@ -52,6 +52,7 @@ func TestCheck(t *testing.T) {
 	if tr := good(); tr.Check() != nil {
 		t.Fatal(tr.Check())
 	}
+
 	for name, breakIt := range map[string]func(*ledger.Transaction){
 		"no key":          func(t *ledger.Transaction) { t.Key = "" },
 		"unknown kind":    func(t *ledger.Transaction) { t.Kind = "flex_event" },
@@ -64,11 +65,13 @@ func TestCheck(t *testing.T) {
 		"beyond bounds":   func(t *ledger.Transaction) { t.Postings = ledger.Credited(ledger.MaxAmount + 1) },
 	} {
 		tr := good()
+
 		breakIt(&tr)
 		if tr.Check() == nil {
 			t.Errorf("%s: passes", name)
 		}
 	}
+
 	at := good()
 	if at.Postings = ledger.Credited(ledger.MaxAmount); at.Check() != nil {
 		t.Error("an amount at the bound is refused")
@@ -83,6 +86,7 @@ func TestMove(t *testing.T) {
 		"pending_approval cancelled": true, "approved processing": true, "approved cancelled": true,
 		"processing posted": true, "processing failed": true, "posted returned": true, "failed pending_approval": true,
 	}
+
 	for _, from := range append([]ledger.PaymentStatus{""}, ledger.Statuses...) {
 		for _, to := range ledger.Statuses {
 			postings, err := ledger.Move(from, to, 1000)
@@ -95,9 +99,11 @@ func TestMove(t *testing.T) {
 				}
 				continue
 			}
+
 			if err := ledger.CheckPostings("x", postings); err != nil {
 				t.Error(err)
 			}
+
 			moved := ledger.Transaction{Postings: postings}
 			var want flex.Pence
 			switch {
@@ -106,6 +112,7 @@ func TestMove(t *testing.T) {
 			case from.Holds() && !to.Holds():
 				want = 1000
 			}
+
 			if moved.Credit() != want {
 				t.Errorf("%q to %q gives the user %d, want %d", from, to, moved.Credit(), want)
 			}
@@ -117,6 +124,7 @@ func TestWithdrawalTerms(t *testing.T) {
 	first := time.Date(2025, 3, 1, 23, 30, 0, 0, time.UTC)
 	day := func(d, h int) time.Time { return time.Date(2025, 3, d, h, 0, 0, 0, time.UTC) }
 	days := func(n int) *int { return &n }
+
 	for _, tt := range []struct {
 		name    string
 		terms   ledger.WithdrawalTerms
@@ -138,13 +146,16 @@ func TestWithdrawalTerms(t *testing.T) {
 		{"no reward yet", ledger.WithdrawalTerms{WaitDays: 30, Minimum: 10}, 0, time.Time{}, day(31, 0), true, days(30), false},
 	} {
 		s := tt.terms.Eligibility(tt.balance, tt.first, tt.now)
+
 		if s.BelowMinimum != tt.below || s.CanWithdraw != tt.can || (s.DaysLeft == nil) != (tt.left == nil) || s.DaysLeft != nil && *s.DaysLeft != *tt.left {
 			t.Errorf("%s: %+v", tt.name, s)
 		}
+
 		if err := tt.terms.Admit(tt.balance, tt.balance, tt.first, tt.now); (err == nil) != tt.can {
 			t.Errorf("%s: withdrawing all: %v, want it to be possible: %t", tt.name, err, tt.can)
 		}
 	}
+
 	if err := ledger.DefaultWithdrawalTerms.Admit(999, 5000, first, first); err == nil {
 		t.Error("999 p withdrawn under a minimum of 1000")
 	}
@@ -162,6 +173,7 @@ func TestSame(t *testing.T) {
 	if !a.Same(&b) {
 		t.Error("the same is another")
 	}
+
 	for name, change := range map[string]func(*ledger.Transaction){
 		"key": func(t *ledger.Transaction) { t.Key = "l" }, "kind": func(t *ledger.Transaction) { t.Kind = ledger.Correction },
 		"site": func(t *ledger.Transaction) { t.SiteID = flex.SiteID{2} }, "amount": func(t *ledger.Transaction) { t.Postings = ledger.EarnedInPart(88, 45, 0, 43) },

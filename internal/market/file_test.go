@@ -18,6 +18,7 @@ func TestReadPrices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	want := "[21:30 6000 true 22:00 -12.345 true 22:30 0 false 23:00 0 true]"
 	var parts []string
 	for _, p := range got {
@@ -58,6 +59,7 @@ func TestReadPricesTakesAtMost(t *testing.T) {
 	for i := range MaxRows {
 		b.WriteString(at.Add(i).Start().Format(time.RFC3339) + ",1\n")
 	}
+
 	if got, err := ReadPrices(strings.NewReader(b.String())); err != nil || len(got) != MaxRows {
 		t.Errorf("%d, %v", len(got), err)
 	}
@@ -78,6 +80,7 @@ func FuzzReadPrices(f *testing.F) {
 			}
 			return
 		}
+
 		for i, p := range got {
 			if i > 0 && !got[i-1].Period.Before(p.Period) || p.Price > MaxPrice || p.Price < -MaxPrice {
 				t.Fatalf("%q: %v", text, got)

@@ -22,6 +22,7 @@ func knownCurve(t *testing.T, d *Service, org flex.OrgID) (n int, sources map[st
 		}
 		n = len(prices)
 		quotes, err := tx.Quotes(t.Context(), pricing.Planning, flex.Span{From: prices[0].Period.Start(), To: prices[n-1].Period.End()})
+
 		for i, q := range quotes {
 			if !q.Known || q.PricedPeriod != prices[i] {
 				t.Errorf("%s: %+v, in the curve %+v", q.Period.Start(), q, prices[i])
@@ -49,9 +50,11 @@ func TestInvent(t *testing.T) {
 			}
 			return r.Did
 		}
+
 		if run(); d.Invent {
 			t.Fatal("prices are made up unasked")
 		}
+
 		d.Invent = true
 		if made := run(); made != 3 { // yesterday, today and tomorrow
 			t.Errorf("%d publications, want 3", made)
@@ -59,6 +62,7 @@ func TestInvent(t *testing.T) {
 		if made := run(); made != 0 {
 			t.Errorf("%d publications in a second run", made)
 		}
+
 		if n, sources := knownCurve(t, d, seed.Org); n != 22 || sources["sandbox"] != 22 {
 			t.Errorf("before 14:00: %d half-hours of %v", n, sources)
 		}

@@ -91,6 +91,7 @@ func TestCurveHorizonVectors(t *testing.T) {
 	if len(rows) == 0 {
 		t.Fatal("no vectors")
 	}
+
 	each(t, "2024-12-31T00:00:00Z", func(t *testing.T, d *Service, c *clock, seed *storetest.Seed) {
 		all := span("2025-01-01T00:00:00Z", "2025-12-31T00:00:00Z")
 		var prices []flex.PricedPeriod
@@ -104,8 +105,10 @@ func TestCurveHorizonVectors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		site := seed.Site()
 		asset := seed.Asset(site, flex.Battery, 0)
+
 		for _, v := range rows {
 			c.set(v.Now)
 			got, err := d.AssetCurve(t.Context(), seed.Org, asset)
@@ -117,6 +120,7 @@ func TestCurveHorizonVectors(t *testing.T) {
 				t.Errorf("%s: the site's curve is another: %v", v.Why, err)
 			}
 		}
+
 		c.set("2025-01-15T13:59:59Z")
 		if got, err := d.AssetCurve(t.Context(), seed.Org, asset); err != nil || len(got) != 19 {
 			t.Errorf("a second before publication: %d rows, %v, want 19", len(got), err)
@@ -158,12 +162,14 @@ func TestPublicationAndRevision(t *testing.T) {
 				t.Errorf("round: %+v, %v, want %d done", r, err, did)
 			}
 		}
+
 		expect := func(want string) {
 			t.Helper()
 			if got := curve(t, d, seed.Org); got != want {
 				t.Errorf("at %s: %s\nwant %s", c.now().Format("15:04"), got, want)
 			}
 		}
+
 		expect("15T10:00=0? 15T10:30=0? …22… 15T22:00=0? 15T22:30=0?")
 		round(1)
 		expect("15T10:00=40 15T10:30=40 …22… 15T22:00=40 15T22:30=40")
@@ -253,6 +259,7 @@ func TestNextDayIsLate(t *testing.T) {
 			if err != nil || len(fs) != len(want) {
 				t.Fatalf("%v, %v", fs, err)
 			}
+
 			for i, f := range fs {
 				if want[i] == "" && f.Stale != "" || !strings.Contains(f.Stale, want[i]) {
 					t.Errorf("at %s, %s: %q, want %q", c.now().Format("15:04"), f.Source, f.Stale, want[i])
@@ -262,11 +269,13 @@ func TestNextDayIsLate(t *testing.T) {
 		if _, err := d.FetchPrices(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+
 		stale("", "never given")
 		c.set("2025-01-15T14:30:00Z")
 		if got := curve(t, d, seed.Org); got != "15T14:30=40 15T15:00=40 …13… 15T22:00=40 15T22:30=40" {
 			t.Errorf("without tomorrow's prices today's stand alone: %s", got)
 		}
+
 		stale("", "never given")
 		c.set("2025-01-15T15:00:00Z")
 		stale("2025-01-16 were due at 2025-01-15T14:00:00Z", "never given")
@@ -292,12 +301,14 @@ func TestFetchHistory(t *testing.T) {
 		if err != nil || r.Prices != 145 || len(r.KeptOut) != 1 || r.KeptOut[0].Rows != 1 || r.Published != 5 {
 			t.Errorf("%+v, %v", r, err)
 		}
+
 		if fmt.Sprint(progress) != "[36h0m0s/73h0m0s 72h0m0s/73h0m0s 73h0m0s/73h0m0s]" {
 			t.Error(progress)
 		}
 		if again, err := d.Fetch(t.Context(), s, autumn, nil); err != nil || again.Published != 0 {
 			t.Errorf("%+v, %v", again, err)
 		}
+
 		// History counts as if it had come out on time: a day's prices at 14:00 of its eve.
 		day, err := d.Day(t.Context(), seed.Org, flex.Day{Year: 2024, Month: 10, Dom: 27}, "exchange")
 		if err != nil || len(day.Quotes) != 50 || len(day.Publications) != 3 {
@@ -306,6 +317,7 @@ func TestFetchHistory(t *testing.T) {
 		if last := day.Publications[len(day.Publications)-1]; last.PublishedAt != at("2024-10-26T13:00:00Z") || last.FetchedAt != c.now() {
 			t.Errorf("%+v", last)
 		}
+
 		if q := day.Quotes[2]; q.Known {
 			t.Errorf("a price that cannot be true was kept: %+v", q)
 		}
@@ -323,12 +335,14 @@ func TestCarbonBesidePrices(t *testing.T) {
 		s.answers[path] = `{"data":[
 			{"from":"2018-01-20T12:00Z","to":"2018-01-20T12:30Z","intensity":{"forecast":266,"actual":263}},
 			{"from":"2018-01-20T12:30Z","to":"2018-01-20T13:00Z","intensity":{"forecast":260,"actual":null}}]}`
+
 		d.Carbon = &Carbon{Web: local(), URL: s.URL}
 		expect := func(want string) {
 			t.Helper()
 			if r, err := d.FetchPrices(t.Context()); err != nil || r.Note != "" {
 				t.Errorf("%+v, %v", r, err)
 			}
+
 			day, err := d.Day(t.Context(), seed.Org, flex.Day{}, "")
 			if err != nil {
 				t.Fatal(err)
@@ -338,6 +352,7 @@ func TestCarbonBesidePrices(t *testing.T) {
 				t.Errorf("%s, want %s", got, want)
 			}
 		}
+
 		expect("263 true 260 2")
 		s.answers[path] = `{"data":[
 			{"from":"2018-01-20T12:00Z","to":"2018-01-20T12:30Z","intensity":{"forecast":300,"actual":null}},

@@ -60,6 +60,7 @@ func TestVolumes_Pairs(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		switched := flex.Day{Year: 2026, Month: 10, Dom: 20}.Start()
 		span := market.MonthSpan(october)
 		put(flex.MeterPair{Import: v.mpans[2], From: span.From}) // goes with the next list
@@ -88,6 +89,7 @@ func TestVolumes_Pairs(t *testing.T) {
 			}
 			return fmt.Sprint(text)
 		}
+
 		// 19 days of 48 half-hours before the change; 576+2 after it, for the autumn's hour.
 		if got, want := sums(c.Groups), "map[_A OLDS:912 -2200 _B SUPB:1490 -1100 _C SUPC:1490 0 _P SUPB:578 -2200]"; got != want {
 			t.Errorf("groups %s, want %s", got, want)
@@ -95,6 +97,7 @@ func TestVolumes_Pairs(t *testing.T) {
 		if got, want := sums(c.Suppliers), "map[OLDS:912 -2200 SUPB:2068 -3300 SUPC:1490 0]"; got != want {
 			t.Errorf("suppliers %s, want %s", got, want)
 		}
+
 		all := c.All
 		for _, part := range c.Suppliers {
 			all.HalfHours -= part.HalfHours

@@ -17,6 +17,7 @@ import (
 func quarters(from string, n int, state string, leftOut ...int) string {
 	var rows []string
 	start := at(from)
+
 	for i := range n {
 		skip := false
 		for _, l := range leftOut {
@@ -79,6 +80,7 @@ func TestPreliminary(t *testing.T) {
 		s := serve(t)
 		n := NordPool{Web: local(), URL: s.URL}
 		day := span("2026-01-15T23:00:00Z", "2026-01-16T23:00:00Z")
+
 		fetch := func(state string, leftOut ...int) Report {
 			t.Helper()
 			s.answers[canonical(nordPoolQuery+"2026-01-16")] = quarters("2026-01-15T23:00:00Z", 96, state, leftOut...)
@@ -88,6 +90,7 @@ func TestPreliminary(t *testing.T) {
 			}
 			return r
 		}
+
 		known := func() (planned, settled int) {
 			t.Helper()
 			err := d.DB.Read(t.Context(), seed.Org, func(tx *store.Tx) error {
@@ -95,6 +98,7 @@ func TestPreliminary(t *testing.T) {
 				if err != nil {
 					return err
 				}
+
 				final, err := tx.SettlementPrices(t.Context(), day, tx.Now())
 				for i := range plan {
 					if plan[i].Known {
@@ -104,11 +108,13 @@ func TestPreliminary(t *testing.T) {
 						settled++
 					}
 				}
+
 				return err
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			return planned, settled
 		}
 
@@ -118,6 +124,7 @@ func TestPreliminary(t *testing.T) {
 		if planned, settled := known(); planned != 48 || settled != 0 {
 			t.Errorf("preliminary: %d to plan on, %d to settle at", planned, settled)
 		}
+
 		c.set("2026-01-15T15:10:00Z")
 		if r := fetch("Preliminary"); r.Published != 0 {
 			t.Errorf("the same again: %+v", r)
@@ -138,6 +145,7 @@ func TestPreliminary(t *testing.T) {
 			}
 			return len(fresh[0].KeptOut)
 		}
+
 		if fetch("Final", 7); said() != 1 {
 			t.Error("a missing quarter is not said")
 		}

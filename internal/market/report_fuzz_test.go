@@ -17,9 +17,11 @@ func FuzzReadReport(f *testing.F) {
 	f.Add(header + "1099000010005,2026-03-29,47,1\n")
 	f.Add(header + "1099000010005,2026-03-28,47,NaN\n")
 	f.Add("\ufeff" + header + "=1+1,0000-00-00,1e3,NaN\n\"")
+
 	f.Fuzz(func(t *testing.T, text string) {
 		r := report{run: 1}
 		read := 0
+
 		err := r.read(
 			func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil },
 			func(v store.SettledVolume) error {

@@ -42,6 +42,7 @@ func priced(t *testing.T, d *Service, org flex.OrgID, at time.Time) string {
 		if err != nil {
 			return err
 		}
+
 		for _, q := range []flex.Quote{plan[0], settled[0]} {
 			text := "none"
 			if q.Known {
@@ -81,6 +82,7 @@ func TestRoles(t *testing.T) {
 			_, err := d.ChooseSource(ctx, org, role, source, from)
 			return err
 		}
+
 		for _, refused := range []struct {
 			role   pricing.Role
 			source string
@@ -89,6 +91,7 @@ func TestRoles(t *testing.T) {
 				t.Errorf("%s=%s: %v", refused.role, refused.source, err)
 			}
 		}
+
 		if err := choose(seed.Org, pricing.Settlement, "elexon-system-price", time.Time{}); err != nil {
 			t.Fatal(err)
 		}
@@ -140,6 +143,7 @@ func TestRoles_RetailRegions(t *testing.T) {
 			if got, want := priced(t, d, seed.Org, soon), fmt.Sprintf("%s %d, none", source, 200+i); got != want {
 				t.Errorf("alone: %s, want %s", got, want)
 			}
+
 			for _, role := range []pricing.Role{pricing.Settlement, pricing.Contract} {
 				if _, err := d.ChooseSource(t.Context(), seed.Org, role, source, time.Time{}); flex.KindOf(err) != flex.Invalid {
 					t.Errorf("%s as %s: %v", source, role, err)

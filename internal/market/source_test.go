@@ -53,12 +53,14 @@ func serve(t testing.TB) *service {
 			io.WriteString(w, `{"detail":"nothing at `+key+`"}`)
 			return
 		}
+
 		if answer == "" {
 			w.WriteHeader(204)
 			return
 		}
 		io.WriteString(w, strings.ReplaceAll(answer, "SELF", s.URL))
 	}))
+
 	t.Cleanup(s.Close)
 	return s
 }
@@ -104,6 +106,7 @@ func listed(f Fetched) string {
 		}
 		out = append(out, s)
 	}
+
 	keptOut := 0
 	for _, k := range f.KeptOut {
 		keptOut += k.Rows
@@ -178,6 +181,7 @@ func TestOctopus(t *testing.T) {
 		{"value_exc_vat":8.8,"valid_from":"2024-10-27T02:00:00","valid_to":"2024-10-27T02:30:00","payment_method":"DIRECT_DEBIT"},
 		{"value_exc_vat":9.9,"valid_from":"2024-10-27T02:00:00","valid_to":"2024-10-27T02:30:00","payment_method":"NON_DIRECT_DEBIT"},
 		{"value_exc_vat":-1.0,"valid_from":"2024-10-27T01:30:00","valid_to":"2024-10-27T02:00:00","payment_method":null}]}`
+
 	s.answers["/second?page=2"] = `{"count":6,"next":null,"results":[
 		{"value_exc_vat":0.0,"valid_from":"2024-10-27T01:00:00","valid_to":"2024-10-27T01:30:00","payment_method":null},
 		{"value_exc_vat":10.1,"valid_from":"2024-10-27T01:30:00","valid_to":"2024-10-27T01:00:00","payment_method":null},
@@ -204,6 +208,7 @@ func TestOctopus(t *testing.T) {
 	if _, err := o.Fetch(t.Context(), autumn); err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("an unknown product: %v", err)
 	}
+
 	for _, region := range []string{"", "C", "_Q", "_I", "_O", "_c", "_CC"} {
 		o.GSPGroup = region
 		if _, err := o.Fetch(t.Context(), autumn); flex.KindOf(err) != flex.Invalid {
@@ -223,6 +228,7 @@ func TestOctopusNewestProduct(t *testing.T) {
 		{"code":"AGILE-24-10-01","direction":"IMPORT","available_from":"2024-10-01T00:00:00+01:00","available_to":null},
 		{"code":"AGILE-OUTGOING-24-10-02","direction":"EXPORT","available_from":"2024-10-02T00:00:00+01:00","available_to":null},
 		{"code":"AGILE-25-01-01","direction":"IMPORT","available_from":"2025-01-01T00:00:00Z","available_to":null}]}`
+
 	e := recorded[exchange](t, "octopus_standard_unit_rates.json")
 	s.know(OctopusURL, e)
 	check(t, o, span("2024-10-27T00:00:00Z", "2024-10-27T03:00:00Z"), "27T00:00=110 27T00:30=101 27T01:00=0 27T01:30=-10 27T02:00=88 27T02:30=92")
@@ -250,6 +256,7 @@ func TestNordPool(t *testing.T) {
 		{"deliveryStart":"2025-01-16T00:00:00Z","deliveryEnd":"2025-01-16T01:00:00Z","entryPerArea":{"UK":null}},
 		{"deliveryStart":"2025-01-16T01:00:00Z","deliveryEnd":"2025-01-16T02:00:00Z","entryPerArea":{"FR":1}},
 		{"deliveryStart":"2025-01-16T02:00:00Z","deliveryEnd":"2025-01-16T06:00:00Z","entryPerArea":{"UK":1}}]}`
+
 	check(t, n, span("2025-01-15T23:00:00Z", "2025-01-16T23:00:00Z"), "15T23:00=-5 (1 kept out)")
 	s.answers[day("2025-01-16")] = `{"currency":"EUR","multiAreaEntries":[{"deliveryStart":"2025-01-15T23:00:00Z","deliveryEnd":"2025-01-16T00:00:00Z","entryPerArea":{"UK":1}}]}`
 	if _, err := n.Fetch(t.Context(), span("2025-01-15T23:00:00Z", "2025-01-16T23:00:00Z")); err == nil || !strings.Contains(err.Error(), "EUR") {
@@ -263,10 +270,12 @@ func TestCarbon(t *testing.T) {
 		exchange
 		Regional exchange `json:"regional_postcode"`
 	}](t, "carbon_intensity.json")
+
 	// The recorded requests ask for 24 hours from a time; ours name both ends.
 	s.answers["/intensity/2018-01-20T12:00Z/2018-01-20T13:00Z?"] = string(v.Response)
 	regional := "/regional/intensity/2018-01-20T12:00Z/2018-01-20T13:00Z/postcode/RG10?"
 	s.answers[regional] = string(v.Regional.Response)
+
 	ask := func(outward, want string) {
 		t.Helper()
 		rows, err := Carbon{local(), s.URL, outward}.Fetch(t.Context(), span("2018-01-20T12:00:00Z", "2018-01-20T13:00:00Z"))
@@ -278,6 +287,7 @@ func TestCarbon(t *testing.T) {
 			t.Errorf("%q: %s, %v, want %s", outward, got, err, want)
 		}
 	}
+
 	ask("", "12:00=263,true 12:30=260,false")
 	ask("RG10", "12:00=266,false")
 	s.answers[regional] = `{"data":[{"regionid":12,"data":[

@@ -42,10 +42,12 @@ func newVolumes(t *testing.T, url string, points int) *volumes {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	v.org = org.ID
 	seed := storetest.At(t, v.db, url)
 	span := market.MonthSpan(october)
 	var meters []flex.Meter
+
 	for i := range points {
 		site, mpan := flex.SiteID{1, byte(i >> 8), byte(i)}, fmt.Sprintf("12%011d", i)
 		v.sites, v.mpans = append(v.sites, site), append(v.mpans, mpan)
@@ -56,6 +58,7 @@ func newVolumes(t *testing.T, url string, points int) *volumes {
 			meters = append(meters, flex.Meter{MPAN: mpan, Import: true, Energised: true, HalfHourly: true, Domestic: true, SupplierMPID: "SUP" + string(rune('A'+i%3)), GSPGroup: "_" + string(rune('A'+i%5))})
 		}
 	}
+
 	if err := v.db.WriteAll(t.Context(), func(all *store.All) error { return all.PutMeters(t.Context(), meters) }); err != nil {
 		t.Fatal(err)
 	}
@@ -160,6 +163,7 @@ func TestVolumes_OutAndIn(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		// 0.1 kWh less and 0.25 kWh that nobody knows of, at £100 a MWh: -1 p and +2.5 p.
 		s := v.sums("SF")
 		if s.Unmatched[market.WhyDifferent] != 1 || s.Unmatched[market.WhyNotHere] != 1 || s.Matched != s.HalfHours-2 || s.Worth != settle.PicoPounds(15_000_000_000) || s.Unpriced != 0 {
@@ -179,6 +183,7 @@ func TestVolumes_OutAndIn(t *testing.T) {
 		if s := v.sums("DF"); s.Unmatched[market.WhyDifferent] != 1 || s.Settled != -4400+100-250 {
 			t.Errorf("a report with a wrong point changed something: %+v", s)
 		}
+
 		for _, bad := range []string{"2026-10-25,51,1", "2026-10-05,0,1", "x,1,1", "2026-10-05,1,x"} {
 			if _, err := v.in("II", "mpan,settlement_date,settlement_period,delivered_kwh\n"+v.mpans[0]+","+bad+"\n"); flex.KindOf(err) != flex.Invalid {
 				t.Errorf("%s: %v", bad, err)
@@ -201,6 +206,7 @@ func TestVolumes_Month(t *testing.T) {
 	for i, site := range v.sites {
 		v.settle(site, flex.Day{Year: 2026, Month: 10, Dom: 1 + i%31}, 33, 34, 40)
 	}
+
 	file := filepath.Join(t.TempDir(), "volumes.csv")
 	f, err := os.Create(file)
 	if err != nil {
@@ -213,6 +219,7 @@ func TestVolumes_Month(t *testing.T) {
 		t.Logf("%d points: %s in %.1f s, %d MiB from the system", points, what, time.Since(began).Seconds(), m.Sys>>20)
 		began = time.Now()
 	}
+
 	n, err := v.service.WriteVolumes(t.Context(), v.org, october, f)
 	if err != nil || f.Close() != nil || n != points*1490 {
 		t.Fatalf("%d half-hours, %v", n, err)
@@ -222,6 +229,7 @@ func TestVolumes_Month(t *testing.T) {
 	if err != nil || rows != points*1490 {
 		t.Fatalf("%d rows, %v", rows, err)
 	}
+
 	took("import")
 	s := v.sums("SF")
 	took("comparison")

@@ -47,6 +47,7 @@ func bubble(t *testing.T, h http.HandlerFunc, fn func(*testing.T, *Web)) {
 				return nil, ctx.Err()
 			}
 		}})
+
 		fn(t, &Web{Client: client})
 		client.Close()
 		close(l.done)
@@ -63,6 +64,7 @@ func TestWebTriesAgain(t *testing.T) {
 			io.WriteString(w, `{"a":1}`)
 			return
 		}
+
 		w.WriteHeader(int(status.Load()))
 	}, func(t *testing.T, w *Web) {
 		for _, s := range []int32{429, 500, 503} {
@@ -75,6 +77,7 @@ func TestWebTriesAgain(t *testing.T) {
 			if !found || err != nil || to.A != 1 || tries.Load() != 3 {
 				t.Errorf("after %d: %v, %v, %d tries", s, to, err, tries.Load())
 			}
+
 			// A second, then two, each a fifth more or less.
 			if took < 2400*time.Millisecond || took > 3600*time.Millisecond || took == 3*time.Second {
 				t.Errorf("after %d: it took %v", s, took)
@@ -87,6 +90,7 @@ func TestWebGivesUp(t *testing.T) {
 	var tries atomic.Int32
 	answer := func(w http.ResponseWriter, r *http.Request) {
 		tries.Add(1)
+
 		switch r.URL.Path {
 		case "/bad":
 			w.WriteHeader(400)
@@ -96,6 +100,7 @@ func TestWebGivesUp(t *testing.T) {
 			w.WriteHeader(429)
 		case "/asleep":
 			w.Header().Set("Retry-After", "86400")
+
 			w.WriteHeader(503)
 		case "/until":
 			w.Header().Set("Retry-After", time.Now().UTC().Add(31*time.Second).Format("Mon, 02 Jan 2006 15:04:05 GMT"))
@@ -106,6 +111,7 @@ func TestWebGivesUp(t *testing.T) {
 			io.WriteString(w, strings.Repeat(" ", MaxAnswer+1))
 		}
 	}
+
 	bubble(t, answer, func(t *testing.T, w *Web) {
 		for _, c := range []struct {
 			path, want    string
@@ -125,10 +131,12 @@ func TestWebGivesUp(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "service.example") || len(err.Error()) > 300 {
 				t.Errorf("%s: %v, want %q", c.path, err, c.want)
 			}
+
 			if took := time.Since(start); took < c.atLeast || took > c.upTo || tries.Load() != c.tries {
 				t.Errorf("%s: %d tries in %v", c.path, tries.Load(), took)
 			}
 		}
+
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		start := time.Now()
@@ -146,6 +154,7 @@ func TestWebFetchesWhatHasChanged(t *testing.T) {
 			w.WriteHeader(304)
 			return
 		}
+
 		if r.URL.Path == "/tagged" {
 			w.Header().Set("ETag", `"v1"`)
 		}
@@ -154,6 +163,7 @@ func TestWebFetchesWhatHasChanged(t *testing.T) {
 		}
 		io.WriteString(w, `{"a":1}`)
 	}
+
 	bubble(t, answer, func(t *testing.T, w *Web) {
 		for _, path := range []string{"/tagged", "/tagged", "/dated", "/dated", "/plain", "/plain"} {
 			var to struct{ A int }
@@ -164,6 +174,7 @@ func TestWebFetchesWhatHasChanged(t *testing.T) {
 		if got := fmt.Sprintf("%q", asked); got != `["" "\"v1\"" "" "Wed, 15 Jan 2025 12:00:00 GMT" "" ""]` {
 			t.Error(got)
 		}
+
 		for i := range maxRemembered + 1 {
 			if _, err := w.get(t.Context(), fmt.Sprintf("http://service.example/dated?%d", i), &struct{}{}); err != nil || len(w.known) > maxRemembered {
 				t.Fatalf("%v, %d answers kept", err, len(w.known))

@@ -77,6 +77,7 @@ func suiteServer(mcp.Settings) (*sdk.Server, error) {
 		}
 		return []sdk.Content{text("done")}, nil
 	})
+
 	suiteTool(s, "test_tool_with_progress", func(ctx context.Context, r *sdk.CallToolRequest) ([]sdk.Content, error) {
 		token := r.Params.GetProgressToken()
 		for _, progress := range []float64{0, 50, 100} {

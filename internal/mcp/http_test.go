@@ -74,6 +74,7 @@ func TestOverHTTP(t *testing.T) {
 			arguments[i] = map[string]any{"body": map[string]any{"fleet": map[string]any{"cap_kw": 100 + i}}}
 			codes[i] = w.confirmation("set_caps", arguments[i])
 		}
+
 		for i, agent := range agents { // a confirmation is its own agent's alone
 			w.agent = agent
 			w.refused("unknown", "set_caps", with(arguments[1-i], codes[1-i]))
@@ -98,6 +99,7 @@ func TestOverHTTP(t *testing.T) {
 			r.Header.Set("Content-Type", "application/json")
 			r.Header.Set("Accept", "application/json, text/event-stream")
 			answer, err := http.DefaultClient.Do(r)
+
 			w.must(err)
 			text, err := io.ReadAll(answer.Body)
 			w.must(err)
@@ -129,6 +131,7 @@ func TestOverHTTP_MaxAgents(t *testing.T) {
 	arguments := map[string]any{"body": map[string]any{"fleet": map[string]any{"cap_kw": 50}}}
 	kept, lost := w.confirmation("set_caps", arguments), ""
 	first := w.agent
+
 	for i := range mcp.MaxAgents {
 		issued, err := w.app.Access.Issue(t.Context(), access.Principal{Org: w.orgs[0].ID, Username: "alpha", Roles: []flex.Role{flex.EntityRead}}, access.TokenLife)
 		w.must(err)
@@ -141,6 +144,7 @@ func TestOverHTTP_MaxAgents(t *testing.T) {
 		}
 		_ = other
 	}
+
 	for range mcp.MaxAgents {
 		issued, err := w.app.Access.Issue(t.Context(), access.Principal{Org: w.orgs[0].ID, Username: "alpha", Roles: []flex.Role{flex.EntityRead}}, access.TokenLife)
 		w.must(err)

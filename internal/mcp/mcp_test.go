@@ -83,6 +83,7 @@ func (w *world) connect(write bool) *sdk.ClientSession {
 			if err != nil || halt == nil {
 				return "", err
 			}
+
 			return halt.Reason, nil
 		},
 		Act: func(ctx context.Context, tool, arguments string, do func() error) error {
@@ -149,9 +150,11 @@ func with(arguments map[string]any, code string) map[string]any {
 func TestTools(t *testing.T) {
 	w := open(t, storetest.SQLite(t), true)
 	reads := 0
+
 	for _, write := range []bool{false, true} {
 		list, err := w.connect(write).ListTools(t.Context(), nil)
 		w.must(err)
+
 		for _, tool := range list.Tools {
 			b, err := json.Marshal(tool.InputSchema)
 			w.must(err)
@@ -159,12 +162,14 @@ func TestTools(t *testing.T) {
 				Defs map[string]any `json:"$defs"`
 			}
 			w.must(json.Unmarshal(b, &schema))
+
 			for _, part := range strings.Split(string(b), `"$ref":"#/`)[1:] {
 				name, _, _ := strings.Cut(part, `"`)
 				if def, own := strings.CutPrefix(name, "$defs/"); !own || schema.Defs[def] == nil {
 					t.Errorf("%s refers to %s, which it does not have", tool.Name, name)
 				}
 			}
+
 			if tool.Description == "" || tool.Annotations == nil {
 				t.Errorf("%s does not say what it does", tool.Name)
 			}
@@ -175,6 +180,7 @@ func TestTools(t *testing.T) {
 				reads++
 			}
 		}
+
 		if write && len(list.Tools)*2 == reads {
 			t.Error("nothing changes anything")
 		}
@@ -192,6 +198,7 @@ func TestRead(t *testing.T) {
 	if text, done := w.call("list_assets", map[string]any{"limit": 1}); !done || !strings.Contains(text, w.assets[0].String()) {
 		t.Errorf("its assets: %s", text)
 	}
+
 	w.refused("404", "get_site", map[string]any{"site_id": w.sites[1]})
 	w.refused("needs site_id", "get_site", nil)
 	w.refused(`no argument "site"; it has site_id`, "get_site", map[string]any{"site": w.sites[0]})
@@ -202,6 +209,7 @@ func TestRead(t *testing.T) {
 	if _, err := w.agent.CallTool(t.Context(), &sdk.CallToolParams{Name: "set_caps"}); err == nil {
 		t.Error("a tool that writes is there")
 	}
+
 	if logged := w.seed.Count(`SELECT COUNT(*) FROM audit`) - before; logged != 9 {
 		t.Errorf("%d of 9 calls are in the audit log", logged)
 	}
@@ -364,6 +372,7 @@ func (w *world) random(calls int) string {
 		tool := list.Tools[draw.IntN(len(list.Tools))]
 		schema := tool.InputSchema.(map[string]any)
 		arguments := map[string]any{}
+
 		for name := range schema["properties"].(map[string]any) {
 			switch {
 			case name == "body":

@@ -143,6 +143,7 @@ func TestNew(t *testing.T) {
 		{"too many", many(MaxPeriods + 1), "!1025 periods"},
 	} {
 		p, err := New(asset, c.steps)
+
 		if part, bad := strings.CutPrefix(c.want, "!"); bad {
 			if err == nil || !strings.Contains(err.Error(), part) {
 				t.Errorf("%s: %v, want a refusal with %q", c.name, err, part)

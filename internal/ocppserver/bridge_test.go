@@ -256,6 +256,7 @@ func (s *bench) callback(want client.CallbackStatus) {
 		if s.client.Do(s.Context(), "GET", "/entities/asset/"+s.asset.String()+"/schedule", nil, nil, &sc) != nil {
 			return false // flexd has not heard of the plug-in yet
 		}
+
 		if s.client.Do(s.Context(), "GET", "/deliveries/"+sc.EventID.String(), nil, nil, &d) != nil {
 			return false
 		}
@@ -362,7 +363,8 @@ func TestBridge_WhatBecameOfIt(t *testing.T) {
 		silent bool
 		late   bool
 	}{
-		"refuses all":               {func(c *sim) { c.refuseAll = true }, client.CallbackRejected, false, false},
+		"refuses all": {func(c *sim) { c.refuseAll = true }, client.CallbackRejected, false, false},
+
 		"accepts and does not obey": {func(c *sim) { c.ignore = true }, client.CallbackFailed, false, true},
 		"cannot say":                {func(c *sim) { c.mute = true }, client.CallbackAccepted, false, false},
 		"does not answer":           {func(c *sim) { c.quiet = true }, client.CallbackFailed, true, false},
@@ -370,6 +372,7 @@ func TestBridge_WhatBecameOfIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			timing := quick
+
 			if x.silent {
 				timing.Call = 200 * time.Millisecond
 			}
@@ -402,6 +405,7 @@ func TestBridge_OfflineCharger(t *testing.T) {
 	c.say("Preparing")
 	c.given()
 	s.callback(client.CallbackAccepted)
+
 	c.hangUp()
 	s.intent(12)
 	s.callback(client.CallbackReceived) // the bridge has it, the charger does not
@@ -420,6 +424,7 @@ func TestBridge_RestartForgetsNothing(t *testing.T) {
 	c.say("Preparing")
 	c.given()
 	s.callback(client.CallbackAccepted)
+
 	s.halt()
 	s.bridge(ocppserver.Settings{Timing: bootless})
 	c.url = s.url
@@ -520,6 +525,7 @@ func TestBridge_NextCarWhileOffline(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			timing := quick
+
 			timing.PlugOut = 30 * time.Second
 			s := open(t, ocppserver.Settings{Timing: timing})
 			c := newSim(t, s.url, "CP1", s.now)
@@ -534,6 +540,7 @@ func TestBridge_NextCarWhileOffline(t *testing.T) {
 				c.stopAt(tx, 2000, "EVDisconnected", left)
 				c.startAt(2000, left.Add(x.free))
 			}
+
 			if x.nowFirst {
 				c.say("Charging")
 				waited()
@@ -702,6 +709,7 @@ func TestBridge_StopAndSilence(t *testing.T) {
 	tx := c.start(0)
 	s.eventually("the car is there", s.plugged)
 	c.stop(tx, 500, "Local")
+
 	s.tick(30 * time.Second)
 	c.given()
 	s.intent(20) // its profile is sent after plugs were looked at

@@ -229,6 +229,7 @@ func TestCertificates_Refused(t *testing.T) {
 	good := a.request(a.key, "CP1")
 	block, _ := pem.Decode([]byte(good))
 	block.Bytes[len(block.Bytes)-1] ^= 1
+
 	for _, x := range []struct {
 		name, request string
 		use           types.CertificateSigningUse
@@ -304,6 +305,7 @@ func TestCertificates_ChargePoint(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := openOffice(t, x.settings)
+
 			c := newSim(t, s.url, "CP1", s.now)
 			c.password = x.password
 			c.answers = map[string]string{"CertificateSigned": `{"status":"Accepted"}`}
@@ -317,6 +319,7 @@ func TestCertificates_ChargePoint(t *testing.T) {
 			if read := len(all) == 1 && strings.Contains(string(all[0].Body), "CERTIFICATE REQUEST"); read != x.report {
 				t.Errorf("the reports are %+v", all)
 			}
+
 			if x.signs {
 				s.eventually("it has its certificate", func() bool { return len(c.asked()) > 0 })
 				body, _ := strings.CutPrefix(c.asked()[0], "CertificateSigned ")

@@ -139,6 +139,7 @@ func TestCompliance(t *testing.T) {
 	s := openOffice(t, ocppserver.Settings{Chargers: chargers, Password: "shared"})
 	known := newSim(t, s.url, "CP1", s.now)
 	known.boot()
+
 	play := func(i int, x scenario) {
 		t.Run(x.id, func(t *testing.T) {
 			g := &stage{bench: s, t: t, c: known, office: s.app.Console.Bridge.URL + "chargers/"}
@@ -172,6 +173,7 @@ func (g *stage) step(line string) {
 	line, want, _ := strings.Cut(line, " => ")
 	word, rest, _ := strings.Cut(line, " ")
 	action, body, _ := strings.Cut(rest, " ")
+
 	switch word {
 	case "says":
 		g.says(action, body, want)
@@ -184,6 +186,7 @@ func (g *stage) step(line string) {
 		g.says("StatusNotification", `{"connectorId":1,"errorCode":"NoError","status":"Available"}`, "{}")
 	case "kept":
 		_, list := fetch(g.bench, http.MethodGet, g.office+g.c.id+"/transactions", "", officeToken)
+
 		unwanted, none := strings.CutPrefix(rest, "not ")
 		if strings.Contains(list, unwanted) == none {
 			g.t.Errorf("%s: the transactions are %s", line, list)
@@ -211,6 +214,7 @@ func (g *stage) profile(word, rest string) {
 		}
 	case "schedule":
 		status, answer := fetch(g.bench, http.MethodPost, g.office+g.c.id+"/call/GetCompositeSchedule", `{"connectorId":1,"duration":60}`, officeToken)
+
 		if status != http.StatusOK || !strings.Contains(answer, "chargingSchedulePeriod") {
 			g.t.Errorf("the schedule is %d %s", status, answer)
 		}
@@ -218,6 +222,7 @@ func (g *stage) profile(word, rest string) {
 		if g.tx != 0 {
 			g.c.stop(g.tx, 2000, "EVDisconnected")
 		}
+
 		g.c.say("Available")
 		g.eventually("the car is gone", func() bool { return !g.plugged() })
 	case "cleared":
@@ -275,6 +280,7 @@ func (g *stage) charging(tag string) {
 	if err := json.Unmarshal(answer, &a); err != nil || a.Tx == 0 || !strings.Contains(string(answer), "Accepted") {
 		g.t.Fatalf("StartTransaction was answered %s", answer)
 	}
+
 	g.tx = a.Tx
 	g.says("StatusNotification", `{"connectorId":1,"errorCode":"NoError","status":"Charging"}`, "{}")
 	g.says("MeterValues", fmt.Sprintf(`{"connectorId":1,"transactionId":%d,"meterValue":[{"timestamp":%q,"sampledValue":[{"value":"1001"}]}]}`, g.tx, now), "{}")
@@ -303,6 +309,7 @@ func holdTable(t *testing.T) {
 	if !found || i < 0 {
 		t.Fatal("docs/ocpp.md has no table of scenarios")
 	}
+
 	whole := before + table + rest[i+1:]
 	if *update {
 		if err := os.WriteFile(page, []byte(whole), 0o644); err != nil {

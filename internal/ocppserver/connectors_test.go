@@ -21,6 +21,7 @@ func TestBridge_AsksEachConnector(t *testing.T) {
 			if number != "" {
 				c.settings = map[string]string{"NumberOfConnectors": "=" + number}
 			}
+
 			c.boot()
 			asked := func() []string {
 				c.mu.Lock()

@@ -65,6 +65,7 @@ func (d *atConsole) wants(method, path string, form url.Values, status int, part
 	if resp.StatusCode != status {
 		d.Errorf("%s %s was answered %s", method, path, resp.Status)
 	}
+
 	for _, part := range parts {
 		if !strings.Contains(page, part) {
 			d.Errorf("%s %s: %q is not in %.4000s", method, path, part, page[max(0, strings.Index(page, "<main")):])

@@ -212,6 +212,7 @@ func (g *giver) obey(action string, payload json.RawMessage) string {
 		if why := p.valid(); why != "" {
 			g.Errorf("%s: %s", why, payload)
 		}
+
 		gives := strings.Contains(string(payload), "setpoint")
 		if gives {
 			g.setpoints++
@@ -242,6 +243,7 @@ func (g *giver) variables(payload json.RawMessage) string {
 		if name == "V2XChargingCtrlr.Enabled" && g.enabled != "" {
 			status, value = "Accepted", g.enabled
 		}
+
 		if name == "SmartChargingCtrlr.RateUnit" {
 			status, value = "Accepted", "W,A"
 		}
@@ -260,6 +262,7 @@ func (g *giver) call(action, payload string) {
 	reply := make(chan []json.RawMessage, 1)
 	g.mu.Lock()
 	g.replies[id] = reply
+
 	g.mu.Unlock()
 	message := fmt.Appendf(nil, `[2,%q,%q,%s]`, id, action, payload)
 	g.note(message)
@@ -367,6 +370,7 @@ func TestDischarge(t *testing.T) {
 	if dear != -5000 {
 		t.Errorf("at 22:30 it does %v W, not -5000", dear)
 	}
+
 	if need := 10 + gives/0.81; math.Abs(takes-need) > 0.6 {
 		t.Errorf("it gives %.2f kWh and takes %.2f, and 10 are needed: not %.2f", gives, takes, need)
 	}
@@ -399,6 +403,7 @@ func TestDischarge_StationsThatCannot(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGiver(t, x.enabled, x.refuses)
+
 			g.holds("Started", 80, 1000)
 			g.holds("Updated", 80, 1000)
 			g.eventually("the plan that it takes has all that is needed", func() bool {
@@ -487,6 +492,7 @@ func TestDischarge_Platform(t *testing.T) {
 			g := &giver{bench: open(t, ocppserver.Settings{Upstream: p.url()})}
 			g.dial(offered...)
 			g.call("BootNotification", `{"reason":"PowerUp","chargingStation":{"vendorName":"Nobody","model":"Giver"}}`)
+
 			g.eventually("the platform is connected", p.connected)
 			p.mu.Lock()
 			defer p.mu.Unlock()

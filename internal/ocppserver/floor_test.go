@@ -185,6 +185,7 @@ func TestBridge_FloorReturns(t *testing.T) {
 	c.mu.Lock()
 	c.profiles = nil // it has lost them
 	c.mu.Unlock()
+
 	for range 4 {
 		c.say("Charging")
 		c.measure()
@@ -210,6 +211,7 @@ func TestBridge_LawfulDelay(t *testing.T) {
 	}{"9 minutes late": {9 * time.Minute, 0}, "never": {time.Hour, 1}} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, ocppserver.Settings{Delay: 10 * time.Minute})
+
 			s.chargeNow()
 			c := newSim(t, s.url, "CP1", s.now)
 			c.mute = true
@@ -217,10 +219,12 @@ func TestBridge_LawfulDelay(t *testing.T) {
 			c.start(0)
 			c.given()
 			s.callback(client.CallbackAccepted)
+
 			c.mu.Lock()
 			c.stuck = true
 			c.mu.Unlock()
 			began := s.now()
+
 			for s.now().Sub(began) < 13*time.Minute {
 				late := s.now().Sub(began) < x.late
 				c.mu.Lock()

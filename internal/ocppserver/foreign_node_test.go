@@ -85,6 +85,7 @@ func startNode(s *bench, dir, library, protocol string) *node {
 		<-read
 		_ = cmd.Wait() // how it ends says nothing of the bridge
 	})
+
 	go func() {
 		defer close(read)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -105,6 +106,7 @@ func (f *node) line(b []byte) {
 
 	f.mu.Lock()
 	defer f.mu.Unlock()
+
 	switch {
 	case l.Invalid != "":
 		f.Errorf("its library refuses: %s", l.Invalid)
@@ -117,6 +119,7 @@ func (f *node) line(b []byte) {
 		if json.Unmarshal(m["csChargingProfiles"], &p) != nil && json.Unmarshal(m["chargingProfile"], &p) != nil {
 			f.Errorf("it was sent %s", l.Payload)
 		}
+
 		f.profiles[p.Purpose] = p
 		f.sets++
 	case l.Asked == "":
@@ -225,6 +228,7 @@ func (f *node) begin() {
 		f.event("Started", f.now())
 	} else {
 		f.call("BootNotification", map[string]any{"chargePointVendor": "Library", "chargePointModel": "Nobody"})
+
 		f.say(core.ChargePointStatusPreparing)
 		f.eventually("it has a plan", taken)
 		var a struct {
@@ -274,6 +278,7 @@ func TestForeign_NodeNight(t *testing.T) {
 			if kwh := dear(halves); kwh > 1 {
 				t.Errorf("%.2f kWh were drawn in dear hours: %.2f", kwh, halves)
 			}
+
 			if total := sum(halves); math.Abs(total-44.4) > 0.45 {
 				t.Errorf("%.2f kWh of 44.4 were drawn: %.2f", total, halves)
 			}

@@ -37,6 +37,7 @@ func startPlatform(t *testing.T, dir string) *nodePlatform {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -52,6 +53,7 @@ func startPlatform(t *testing.T, dir string) *nodePlatform {
 		<-read
 		_ = cmd.Wait() // how it ends says nothing of the bridge
 	})
+
 	go func() {
 		defer close(read)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
@@ -121,6 +123,7 @@ func (p *nodePlatform) billed() (all []string) {
 func (f *node) session(breaks func(step int)) {
 	f.Helper()
 	f.wh = 100_000
+
 	if f.isStation() {
 		f.call("BootNotification", map[string]any{"reason": "PowerUp", "chargingStation": map[string]any{"vendorName": "Library", "model": "Nobody"}})
 		f.tx, f.state = "5f2c1d7e-0000-4000-8000-0123456789ab", "Charging"
@@ -128,6 +131,7 @@ func (f *node) session(breaks func(step int)) {
 	} else {
 		f.call("BootNotification", map[string]any{"chargePointVendor": "Library", "chargePointModel": "Nobody"})
 		f.say(core.ChargePointStatusPreparing)
+
 		var a struct {
 			Tx float64 `json:"transactionId"`
 		}
@@ -162,6 +166,7 @@ func TestForeign_NodePlatform(t *testing.T) {
 			alone.ahead.Store(evening.UnixMicro())
 			startNode(alone, dir, x.library, x.protocol).session(func(int) {})
 			want := direct.billed()
+
 			for end := time.Now().Add(time.Minute); len(want) < 6 && time.Now().Before(end); want = direct.billed() {
 				time.Sleep(10 * time.Millisecond) // the platform's program prints what it received a little later
 			}
@@ -179,6 +184,7 @@ func TestForeign_NodePlatform(t *testing.T) {
 					p.set("up")
 				}
 			})
+
 			s.eventually("the platform has all", func() bool { return len(p.billed()) >= len(want) })
 			if got := p.billed(); !slices.Equal(got, want) {
 				t.Errorf("it is billed by\n%s\nand without the bridge by\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

@@ -132,6 +132,7 @@ func (f *foreign) allows(at time.Time) float64 {
 	})
 	f.mu.Lock()
 	defer f.mu.Unlock()
+
 	for _, purpose := range []types.ChargingProfilePurposeType{types.ChargingProfilePurposeTxProfile, types.ChargingProfilePurposeTxDefaultProfile} {
 		p := f.profiles[purpose]
 		if p == nil || f.deaf {
@@ -272,6 +273,7 @@ func TestForeign_Night(t *testing.T) {
 			if kwh := dear(halves); deaf != (kwh > 1) {
 				t.Errorf("%.2f kWh were drawn in dear hours: %.2f", kwh, halves)
 			}
+
 			if total := sum(halves); !deaf && math.Abs(total-44.4) > 0.45 {
 				t.Errorf("%.2f kWh of 44.4 were drawn: %.2f", total, halves)
 			}

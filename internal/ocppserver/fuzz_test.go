@@ -13,6 +13,7 @@ import (
 func FuzzMeter(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0, 19, 136, 0, 30, 0, 0, 23, 112, 0, 60, 0, 0, 27, 88})
 	f.Add([]byte{0, 0, 0, 0, 19, 136, 0, 15, 0, 0, 0, 0, 0, 30, 255, 255, 255, 255, 0, 10, 0, 0, 20, 80})
+
 	f.Fuzz(func(t *testing.T, data []byte) {
 		const watts, record, rounding = 7400, 6, 5
 		var m meter
@@ -23,6 +24,7 @@ func FuzzMeter(f *testing.F) {
 				At: night.Add(time.Duration(minute&^7) * time.Minute), Value: float64(value), Step: 1,
 				Quantity: quantity(minute & 3 % 3), Begin: minute&4 != 0,
 			}
+
 			m.add(s, watts)
 			for _, h := range m.cut(conditions{power: watts, now: s.At}) {
 				if h.why == "" && !(h.wh >= 0 && h.wh <= watts/2*excess+rounding) {

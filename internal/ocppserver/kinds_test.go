@@ -61,17 +61,19 @@ func TestBridge_Kinds(t *testing.T) {
 		"TxProfile is NotSupported":       {nature: answerTo("!NotSupported", isTx)},
 		"whole amperes":                   {nature: both(units("A"), refuse(func(p simProfile) bool { return inWatts(p) || fractional(p) }))},
 		"TxDefaultProfile on connector 0": {nature: refuse(func(p simProfile) bool { return isTx(p) || p.Connector != 0 })},
-		"ChargePointMaxProfile alone":     {nature: refuse(func(p simProfile) bool { return p.Profile.Purpose != "ChargePointMaxProfile" })},
-		"refuses its highest level":       {nature: refuse(func(p simProfile) bool { return p.Profile.Stack == 8 })},
-		"level 0 alone":                   {nature: refuse(func(p simProfile) bool { return p.Profile.Stack > 0 })},
-		"level 0, amperes, no TxProfile":  {nature: both(units("A"), refuse(func(p simProfile) bool { return p.Profile.Stack > 0 || inWatts(p) || isTx(p) }))},
-		"five periods":                    {nature: func(c *sim) { c.maxPeriods = 5 }},
-		"one period":                      {nature: func(c *sim) { c.maxPeriods = 1 }},
-		"NotSupported to everything":      {nature: answerTo("!NotSupported", func(simProfile) bool { return true }), reject: true},
-		"Rejected to everything":          {nature: refuse(func(simProfile) bool { return true }), reject: true},
+
+		"ChargePointMaxProfile alone":    {nature: refuse(func(p simProfile) bool { return p.Profile.Purpose != "ChargePointMaxProfile" })},
+		"refuses its highest level":      {nature: refuse(func(p simProfile) bool { return p.Profile.Stack == 8 })},
+		"level 0 alone":                  {nature: refuse(func(p simProfile) bool { return p.Profile.Stack > 0 })},
+		"level 0, amperes, no TxProfile": {nature: both(units("A"), refuse(func(p simProfile) bool { return p.Profile.Stack > 0 || inWatts(p) || isTx(p) }))},
+		"five periods":                   {nature: func(c *sim) { c.maxPeriods = 5 }},
+		"one period":                     {nature: func(c *sim) { c.maxPeriods = 1 }},
+		"NotSupported to everything":     {nature: answerTo("!NotSupported", func(simProfile) bool { return true }), reject: true},
+		"Rejected to everything":         {nature: refuse(func(simProfile) bool { return true }), reject: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, ocppserver.Settings{})
+
 			c := newSim(t, s.url, "CP1", s.now)
 			x.nature(c)
 			c.boot()
@@ -143,6 +145,7 @@ func TestBridge_ClosedLoop(t *testing.T) {
 			s := open(t, ocppserver.Settings{})
 			s.chargeNow()
 			c := newSim(t, s.url, "CP1", s.now)
+
 			c.mute = true // it does not say what it will do
 			c.boot()
 			c.start(0)
@@ -190,6 +193,7 @@ func TestBridge_DoesNotPause(t *testing.T) {
 	c.mu.Lock()
 	c.profiles = nil
 	c.mu.Unlock()
+
 	for range 4 {
 		c.say("Charging")
 		c.measure()
@@ -214,6 +218,7 @@ func TestBridge_TransactionFromMeterValues(t *testing.T) {
 	c.given()
 	s.callback(client.CallbackExecuted)
 	s.halt()
+
 	s.bridge(ocppserver.Settings{Timing: bootless})
 	c.url = s.url
 	c.connect()

@@ -69,6 +69,7 @@ func newSlow(t *testing.T, version string, answers func(action string, payload [
 			c.hold(ctx, conn)
 		}
 	})}
+
 	go func() { _ = server.Serve(line) }()
 	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 		near, far := net.Pipe()
@@ -91,6 +92,7 @@ func newSlow(t *testing.T, version string, answers func(action string, payload [
 		_ = server.Close()
 		transport.CloseIdleConnections()
 	})
+
 	synctest.Wait()
 	c.configured = true
 	c.configureAt = time.Time{}
@@ -114,6 +116,7 @@ func (s *slow) read(ctx context.Context, conn *websocket.Conn) {
 		answer := s.answers(action, frame[3])
 		s.mu.Lock()
 		s.asked = append(s.asked, action)
+
 		s.mu.Unlock()
 		time.AfterFunc(s.after, func() {
 			text := fmt.Sprintf(`[3,%s,%s]`, frame[1], answer)
@@ -171,6 +174,7 @@ func TestLate_Profile(t *testing.T) {
 					s.after = time.Duration(x.rounds) * s.b.Timing.Call // it answers all when the last one is given up
 					s.after += 15 * time.Second
 					p := s.wants()
+
 					for range x.rounds {
 						_ = s.apply(t.Context(), s.n)
 					}
@@ -187,6 +191,7 @@ func TestLate_Profile(t *testing.T) {
 					if !slices.Equal(s.said(), x.want) || s.capabilities.Taken[takenKey(false)].Purpose != purposeTxDefault {
 						t.Errorf("flexd is told %v, and the form is %+v", s.said(), s.capabilities.Taken)
 					}
+
 					if _, follows := s.look(s.n); follows {
 						t.Error("it is compared outside of a transaction")
 					}
@@ -212,6 +217,7 @@ func TestLate_Forms(t *testing.T) {
 			if strings.Contains(string(b), `"chargingRateUnit":"A"`) {
 				return `{"status":"Accepted"}`
 			}
+
 			return `{"status":"Rejected"}`
 		}, client.CallbackAccepted, 20},
 		"refuses all":       {func([]byte) string { return `{"status":"Rejected"}` }, client.CallbackRejected, 40},
@@ -221,6 +227,7 @@ func TestLate_Forms(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSlow(t, subprotocol, func(_ string, b []byte) string { return x.answer(b) })
 				p := s.wants()
+
 				for i := 0; len(s.callbacks) == 0 && i < 100; i++ {
 					s.round()
 					select {
@@ -247,6 +254,7 @@ func TestLate_Superseded(t *testing.T) {
 				s := newSlow(t, subprotocol, func(string, []byte) string { return `{"status":"Accepted"}` })
 				p := s.wants()
 				_ = s.apply(t.Context(), s.n)
+
 				change(s)
 				time.Sleep(lateAfter)
 				synctest.Wait()
@@ -267,6 +275,7 @@ func TestLate_TooLate(t *testing.T) {
 		p := s.wants()
 		_ = s.apply(t.Context(), s.n)
 		time.Sleep(lateTime)
+
 		_ = s.takeLate(t.Context())
 		time.Sleep(s.after)
 		synctest.Wait()
@@ -297,6 +306,7 @@ func TestLate_Others(t *testing.T) {
 				if s.capabilities.Levels != nil && slices.Contains(s.capabilities.Levels, 3) {
 					t.Fatalf("it is known at once that it has levels %v", s.capabilities.Levels)
 				}
+
 				time.Sleep(lateAfter)
 				synctest.Wait()
 				_ = s.takeLate(t.Context())
@@ -321,6 +331,7 @@ func TestLate_Others(t *testing.T) {
 					time.Sleep(lateAfter)
 					synctest.Wait()
 				}
+
 				_ = s.takeLate(t.Context())
 				if !slices.Equal(s.said(), []client.CallbackStatus{client.CallbackAccepted, client.CallbackExecuted}) {
 					t.Errorf("late flexd is told %v", s.said())
@@ -365,6 +376,7 @@ func answerOf(action string, payload []byte) string {
 		if strings.Contains(string(payload), "evseId") {
 			return `{"status":"Accepted","schedule":{"evseId":1,"duration":60,"scheduleStart":"2000-01-01T00:00:00Z",` + limit + `}}`
 		}
+
 		return `{"status":"Accepted","connectorId":1,"chargingSchedule":{` + limit + `}}`
 	}
 
@@ -383,6 +395,7 @@ func TestLate_Calls(t *testing.T) {
 		})
 		s.b.OfficeToken = "a token of the office"
 		s.b.chargers["CP1"] = s.charger
+
 		for _, action := range []string{"Reset", "GetDiagnostics"} {
 			r := httptest.NewRequest("POST", "/chargers/CP1/call/"+action, strings.NewReader("{}"))
 			r.Header.Set("Authorization", "Bearer "+s.b.OfficeToken.Reveal())

@@ -95,6 +95,7 @@ func TestOffice_Tags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	path := t.TempDir() + "/chargers.txt"
 	text := line + "\ntag good accepted\ntag lost blocked\ntag OLD expired\ntag 36-characters-as-in-OCPP-2.0.1-abcde blocked\n"
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -109,6 +110,7 @@ func TestOffice_Tags(t *testing.T) {
 	c := newSim(t, s.url, "CP1", s.now)
 	c.password = "a password of some length"
 	c.boot()
+
 	for tag, want := range map[string]string{"good": "Accepted", "GOOD": "Accepted", "lost": "Blocked", "old": "Expired", "other": "Invalid", "36-characters-as-in-ocpp-2.0.1-abcde": "Blocked"} {
 		if b := c.must("Authorize", `{"idTag":"`+tag+`"}`); !strings.Contains(string(b), want) {
 			t.Errorf("%s was answered %s, want %s", tag, b, want)

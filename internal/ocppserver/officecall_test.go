@@ -76,6 +76,7 @@ func TestDialect_Examples(t *testing.T) {
 			if err != nil {
 				t.Errorf("OCPP %s %s %s: %v", x.dialect.version, call.Action, call.Example, err)
 			}
+
 			if !bytes.Contains(page, []byte(call.Action)) {
 				t.Errorf("docs/ocpp.md has no %s", call.Action)
 			}

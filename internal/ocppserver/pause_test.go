@@ -24,6 +24,7 @@ func TestPause_DueMeanwhile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := &Bridge{}
+
 			b.Now = func() time.Time { return began.Add(tt.took) }
 			b.Timing.Late = 5 * time.Second
 			c := &charger{b: b, reportAt: tt.reportAt, reports: []report{{}}}

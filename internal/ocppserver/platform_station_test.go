@@ -128,6 +128,7 @@ func TestPassThrough_StationKilled(t *testing.T) {
 	p.setDown(false)
 	s.eventually("the platform has all", func() bool { return len(p.recorded()) >= 13 })
 	got := p.recorded()
+
 	for i, r := range got {
 		if strings.HasPrefix(r, "TransactionEvent") != (i < 12) {
 			t.Errorf("message %d is %s", i, r)

@@ -35,6 +35,7 @@ func profileOf(t interface{ Fatal(...any) }, limits ...flex.Watts) ocpp.Profile 
 func TestFit(t *testing.T) {
 	p := profileOf(t, 0, flex.NoLimit, 0, 3680)
 	watts, amperes, whole := form{Unit: unitWatt, Level: 5}, form{Unit: unitAmpere}, form{Unit: unitAmpere, Whole: true}
+
 	for name, x := range map[string]struct {
 		form    form
 		periods int
@@ -62,6 +63,7 @@ func TestFit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, ok := orderFor(p, x.periods, x.power, night.Add(x.now)).fit(x.form)
+
 			if !ok || f.Schedule.Unit != x.form.Unit || !f.Schedule.Start.Equal(night.Add(x.from)) || f.StackLevel != x.form.Level || len(f.Schedule.Periods) != len(x.limit) {
 				t.Fatalf("%+v", f)
 			}
@@ -216,6 +218,7 @@ func TestFit_Phases(t *testing.T) {
 		"one phase of 9.2 kW": {options: chargerOptions{phases: 1}, power: 9200, want: []period{{Limit: 13, Phases: 1}, {Limit: 21.7, Phases: 1}, {Limit: 40, Phases: 1}}},
 	} {
 		o := orderFor(p, 0, x.power, night)
+
 		o.phases = phasesOf(x.options, x.learned, assetOf(x.power, x.given))
 		o.capabilities.Switches = x.switches
 		f, ok := o.fit(form{Unit: unitAmpere})

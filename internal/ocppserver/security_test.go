@@ -265,6 +265,7 @@ func TestChargersFile(t *testing.T) {
 
 	// A password is changed without a gap: both are right until the older line is taken away.
 	newer, _ := HashPassword("CP1", "another password of it")
+
 	for i, x := range []struct {
 		text       string
 		older, new bool
@@ -274,6 +275,7 @@ func TestChargersFile(t *testing.T) {
 		if l.secret.matches(password) != x.older || l.secret.matches("another password of it") != x.new || l.secret.matches("") {
 			t.Errorf("with %q the older is right: %v, the newer: %v", x.text, l.secret.matches(password), l.secret.matches("another password of it"))
 		}
+
 		if (l.floor != nil) != (i == 0) {
 			t.Errorf("with %q its floor is %v", x.text, l.floor)
 		}
@@ -421,6 +423,7 @@ func TestTLS_Rotation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
@@ -440,6 +443,7 @@ func TestTLS_Rotation(t *testing.T) {
 		t.Cleanup(func() { c.Close() })
 		return c, c.ConnectionState().PeerCertificates[0].Subject.CommonName
 	}
+
 	echo := func(c *tls.Conn) {
 		t.Helper()
 		b := []byte("x")
@@ -450,6 +454,7 @@ func TestTLS_Rotation(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	replace := func(from, to string) {
 		b, err := os.ReadFile(from)
 		if err == nil {
@@ -469,6 +474,7 @@ func TestTLS_Rotation(t *testing.T) {
 	if _, name := dial(); name != "bridge" {
 		t.Errorf("with half of the files the certificate is of %s", name)
 	}
+
 	replace(newKey, key)
 	deadline := time.Now().Add(time.Minute)
 	for _, name := dial(); name != "newer-bridge"; _, name = dial() {

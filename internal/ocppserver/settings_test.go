@@ -31,6 +31,7 @@ func TestSettings_ReadBeforeWritten(t *testing.T) {
 			c := newSim(t, s.url, "CP1", s.now)
 			c.settings = x.conf
 			c.forgets = x.conf["forgets"] != ""
+
 			for range 20 { // a charger that restarts on each setting does no more than this
 				c.boot()
 				c.say("Preparing")

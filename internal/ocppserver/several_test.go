@@ -128,6 +128,7 @@ func TestSeveral_SecondConnector(t *testing.T) {
 			}
 			return `{"status":"Accepted"}`
 		})
+
 		s.after = 0
 		floor := flex.Watts(1400)
 		s.b.Floor = &floor
@@ -147,6 +148,7 @@ func TestSeveral_SecondConnector(t *testing.T) {
 		if len(again.Whole) != 2 {
 			t.Errorf("%d are kept for a restart", again.Whole)
 		}
+
 		for range 2 {
 			if err := s.unbind(t.Context()); err != nil {
 				t.Fatal(err)
@@ -258,6 +260,7 @@ func TestSeveral_EndOfAnEarlierTransaction(t *testing.T) {
 		}
 		return answer.(startAnswer).Transaction
 	}
+
 	stop := func(number int, at time.Time) {
 		t.Helper()
 		text := fmt.Sprintf(`{"transactionId":%d,"meterStop":2,"timestamp":%q}`, number, stamped(at))
@@ -328,6 +331,7 @@ func TestSeveral_CallNotAnswered(t *testing.T) {
 			line <- far
 			return near, nil
 		}}
+
 		t.Cleanup(func() {
 			transport.CloseIdleConnections()
 			close(line)
@@ -338,6 +342,7 @@ func TestSeveral_CallNotAnswered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		r.Header.Set("Authorization", "Bearer "+s.b.OfficeToken.Reveal())
 		answer, err := (&http.Client{Transport: transport}).Do(r)
 		if err != nil {
@@ -365,6 +370,7 @@ func TestSeveral_BootWhileAsked(t *testing.T) {
 			}
 			return answerOf(action, payload)
 		})
+
 		s.after = 0
 		s.configured = false
 		if err := s.configure(t.Context()); err == nil || s.configured {
@@ -387,6 +393,7 @@ func TestSeveral_FloorNotAnswered(t *testing.T) {
 			}
 			return `{"status":"Accepted"}`
 		})
+
 		floor := flex.Watts(1400)
 		s.b.Floor = &floor
 		s.wants()
@@ -414,6 +421,7 @@ func TestSeveral_PlatformsProfileTooEarly(t *testing.T) {
 			defer s.mu.Unlock()
 			s.capabilities = capabilitiesOf(configuration{Known: []configurationKey{{Key: keyStackLevel, Value: "3"}}})
 		})
+
 		_, err := s.up.setProfile(t.Context(), json.RawMessage(set))
 		s.mu.Lock()
 		asked := slices.Clone(s.asked)
@@ -446,6 +454,7 @@ func TestSeveral_FloorWithoutFlexd(t *testing.T) {
 			s.b.Client = client.New("http://flexd", "acme", "x")
 			s.b.Client.HTTP.Transport = failing{}
 			floor := flex.Watts(1400)
+
 			s.b.Floor = &floor
 			s.n.stored = stored
 			s.n.plug(true, time.Now())
@@ -466,6 +475,7 @@ func TestSeveral_RequestUnderWay(t *testing.T) {
 			_, _ = w.Write([]byte(`{"access_token":"x","token_type":"bearer","expires_in":3600}`))
 			return
 		}
+
 		calls[r.URL.Path]++
 		if calls[r.URL.Path] == 1 {
 			w.WriteHeader(http.StatusConflict)
@@ -496,6 +506,7 @@ func TestSeveral_RequestUnderWay(t *testing.T) {
 	for range 2 {
 		_ = c.sendFirmware(t.Context(), n)
 	}
+
 	for range 2 {
 		_ = c.sendPhases(t.Context(), n)
 	}
@@ -546,6 +557,7 @@ func TestSeveral_FileThatBreaksOff(t *testing.T) {
 		}
 		lines[i] = line
 	}
+
 	write := func(all ...string) {
 		t.Helper()
 		if err := os.WriteFile(path, []byte(strings.Join(all, "\n")), 0o600); err != nil {

@@ -134,6 +134,7 @@ func (s *sim) dial() error {
 	s.conn, s.gone = conn, gone
 	s.mu.Unlock()
 	ctx := context.WithoutCancel(s.t.Context())
+
 	go func() {
 		defer close(gone)
 		for {

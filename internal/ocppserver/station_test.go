@@ -84,6 +84,7 @@ func (f *station) OnSetChargingProfile(r *smartcharging.SetChargingProfileReques
 		f.ofEVSE[2]++
 		return smartcharging.NewSetChargingProfileResponse(smartcharging.ChargingProfileStatusAccepted), nil
 	}
+
 	if r.EvseID != 1 || stale {
 		return smartcharging.NewSetChargingProfileResponse(smartcharging.ChargingProfileStatusRejected), nil
 	}
@@ -188,6 +189,7 @@ func (f *station) allows(at time.Time) float64 {
 	})
 	f.mu.Lock()
 	defer f.mu.Unlock()
+
 	for _, purpose := range []types.ChargingProfilePurposeType{types.ChargingProfilePurposeTxProfile, types.ChargingProfilePurposeTxDefaultProfile} {
 		p := f.profiles[purpose]
 		if p == nil {
@@ -358,6 +360,7 @@ func TestStation_Reports(t *testing.T) {
 	f := newStation(s, "")
 	f.begin()
 	office := s.app.Console.Bridge
+
 	for _, x := range []struct {
 		action, body string
 		reports      int
@@ -369,6 +372,7 @@ func TestStation_Reports(t *testing.T) {
 		if answer, err := office.Call(t.Context(), "CP1", x.action, []byte(x.body)); err != nil || !strings.Contains(string(answer), "Accepted") {
 			t.Errorf("%s was answered %s %v", x.action, answer, err)
 		}
+
 		s.eventually("the report is there", func() bool {
 			all, err := office.Reports(t.Context(), "CP1")
 			s.must(err)

@@ -45,6 +45,7 @@ func TestCallback(t *testing.T) {
 			s := &openadr.Server{ADR: u.adr, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 			s.Callback().ServeHTTP(w, r)
 		}))
+
 		t.Cleanup(here.Close)
 		u = newUtility(t, url)
 		if err := u.adr.RemoveUpstream(t.Context(), u.mine, u.up.Program); err != nil {
@@ -118,6 +119,7 @@ func (u *utility) callsUnasked(here string) {
 		if err != nil {
 			u.Fatal(err)
 		}
+
 		r.Header.Set("Authorization", call.token)
 		a, err := http.DefaultClient.Do(r)
 		if err != nil {

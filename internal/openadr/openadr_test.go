@@ -192,6 +192,7 @@ func TestAuth(t *testing.T) {
 		if r.status != 200 || r.field("token_type") != "Bearer" || !strings.Contains(r.field("scope"), "write_reports") || r.header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%d %s %v", r.status, r.body, r.header)
 		}
+
 		for _, at := range []struct {
 			form   string
 			status int
@@ -228,12 +229,14 @@ func TestAuth(t *testing.T) {
 		if r := f.login("acme", password.Reveal(), ""); r.status != 400 || r.field("error") != "unauthorized_client" {
 			t.Errorf("%d %s", r.status, r.body)
 		}
+
 		off := f.newOrg("Off", false)
 		f.want(403, f.client(off, "off-bl", flex.OpenADRBusiness), "GET", "/programs", "")
 		reporter, err := f.server.Access.AddCredential(t.Context(), f.org.ID, adr.Reporter, "", []flex.Role{flex.OpenADRNode}, store.CredentialLimits{})
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if r := f.login(adr.Reporter, reporter.Reveal(), ""); r.status != 400 || r.field("error") != "unauthorized_client" {
 			t.Errorf("the name of flexd's own reports: %d %s", r.status, r.body)
 		}
@@ -278,6 +281,7 @@ func TestRoles(t *testing.T) {
 			"else":  {"programs": {404, 404}, "events": {404, 404}, "vens": {404, 404}, "resources": {404, 404}, "reports": {404, 403}, "subscriptions": {404, 404}},
 			"none":  {"programs": {401, 401}, "events": {401, 401}, "vens": {401, 401}, "resources": {401, 401}, "reports": {401, 401}, "subscriptions": {401, 401}},
 		}
+
 		tokens := map[string]string{"bl": f.bl, "own": own, "other": other, "else": elsewhere, "none": ""}
 		for who, kinds := range expected {
 			for path, body := range bodies {
@@ -285,12 +289,14 @@ func TestRoles(t *testing.T) {
 				if blBody, ok := blBodies[path]; ok && (who == "bl" || who == "else") {
 					body = blBody
 				}
+
 				may := kinds[kind]
 				f.want(may[0], tokens[who], "GET", "/"+path, "")
 				f.want(may[1], tokens[who], "PUT", "/"+path, body)
 				if may[1] != 200 {
 					f.want(may[1], tokens[who], "DELETE", "/"+path, "")
 				}
+
 				if who == "none" {
 					f.want(401, "", "GET", "/"+kind, "")
 					f.want(401, "", "POST", "/"+kind, body)
@@ -370,6 +376,7 @@ func TestConflicts(t *testing.T) {
 				t.Errorf("%s: %v, want %v", query, got, want)
 			}
 		}
+
 		list(f.bl, "?programID="+first, events[0], events[2], events[4], over)
 		list(f.bl, "?targets=x", events[1], events[3])
 		list(f.bl, "?targets=x&targets=y", events[1], events[2], events[3])
@@ -437,6 +444,7 @@ func TestNotices(t *testing.T) {
 		type notice struct{ who, operation, name, token string }
 		var got []notice
 		refuse := 1
+
 		hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			var n struct {
 				Operation string
@@ -446,6 +454,7 @@ func TestNotices(t *testing.T) {
 			if err == nil {
 				err = json.Unmarshal(b, &n)
 			}
+
 			var v any
 			if err == nil {
 				err = json.Unmarshal(b, &v)
@@ -456,6 +465,7 @@ func TestNotices(t *testing.T) {
 			if err != nil {
 				t.Errorf("notice %s: %v", b, err)
 			}
+
 			if refuse > 0 && r.URL.Path == "/bl" {
 				refuse--
 				w.WriteHeader(503)
@@ -496,6 +506,7 @@ func TestNotices(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("notices %v, want %v", got, want)
 		}
+
 		var kept []store.SentADRNotice
 		err := db.Read(t.Context(), f.org.ID, func(tx *store.Tx) (err error) {
 			kept, err = tx.ADRNotices(t.Context(), 10)
@@ -554,6 +565,7 @@ func TestNotices_Silent(t *testing.T) {
 		for i := range 9 { // more than one run takes
 			f.want(201, f.bl, "POST", "/programs", fmt.Sprintf(aProgram, fmt.Sprint("q", i), `null`))
 		}
+
 		for more := true; more; {
 			r, err := f.server.ADR.SendNotices(t.Context())
 			if err != nil {

@@ -47,12 +47,14 @@ func (d *drawer) value(name string, s *openapi3.Schema, depth int) any {
 				o[field] = d.value(field, s.Properties[field].Value, depth+1)
 			}
 		}
+
 		return o
 	case s.Type.Is("array"):
 		list := []any{}
 		for range d.IntN(3) {
 			list = append(list, d.value(name, s.Items.Value, depth+1))
 		}
+
 		return list
 	case s.Type.Is("integer"):
 		return float64(d.IntN(100))
@@ -73,6 +75,7 @@ func (d *drawer) text(name string, s *openapi3.Schema) string {
 		return d.of("https://example.com/a?b=c", "https://[2606:4700::1111]/")
 	case s.Format == "date-time":
 		return d.of("2030-01-15T17:30:00Z", "2026-06-01T00:00:00.25+01:00", "0001-01-01T00:00:00Z")
+
 	case name == "duration" || name == "randomizeStart":
 		return d.of("PT30M", "P1D", "P9999Y", "-PT5M", "P1Y2M3DT4H5M6.7S", "PT0S", "P2W", "P1YT")
 	case name == "bearerToken":
@@ -89,6 +92,7 @@ func (d *drawer) spoil(v any) any {
 		if len(v) == 0 {
 			break
 		}
+
 		keys := slices.Sorted(maps.Keys(v))
 		key := keys[d.IntN(len(keys))]
 		switch d.IntN(4) {
@@ -99,6 +103,7 @@ func (d *drawer) spoil(v any) any {
 		default:
 			v[key] = d.spoil(v[key])
 		}
+
 		return v
 	case []any:
 		if len(v) > 0 && d.IntN(3) > 0 {
@@ -139,6 +144,7 @@ func TestRandom(t *testing.T) {
 					template = templates[slices.IndexFunc(templates, func(s string) bool { return strings.HasPrefix(s, strings.TrimSuffix(template, "{programID}")+"{") })]
 				}
 			}
+
 			item := doc.Paths.Find(template)
 			methods := slices.Sorted(maps.Keys(item.Operations()))
 			method := d.of(append(methods, "POST", "POST")...)
@@ -226,6 +232,7 @@ func (d *drawer) body(op *openapi3.Operation) (body, media string, valid bool) {
 func (f *fixture) judge(who, method, path, body string, valid bool, r reply, op *openapi3.Operation) {
 	f.Helper()
 	refused := r.status == http.StatusBadRequest
+
 	switch {
 	case r.status >= 500:
 		f.Errorf("%s %s %s: %d %s", method, path, body, r.status, r.body)
@@ -238,6 +245,7 @@ func (f *fixture) judge(who, method, path, body string, valid bool, r reply, op 
 		f.Errorf("%s %s %s: %d, and the document is not allowed", method, path, body, r.status)
 	case valid && refused && !strings.Contains(path, "%20") && !strings.Contains(path, "xxx"):
 		detail := r.field("detail")
+
 		if !slices.ContainsFunc(reasons, func(reason string) bool { return strings.Contains(detail, reason) }) {
 			f.Errorf("%s %s %s: refused, and the document is allowed: %s", method, path, body, detail)
 		}

@@ -144,6 +144,7 @@ func requestFault(doc *openapi3.T, r *http.Request, body []byte) string {
 			return p.Value.Name + ": " + err.Error()
 		}
 	}
+
 	if len(query) > 0 {
 		return "parameters that there are not: " + query.Encode()
 	}
@@ -203,6 +204,7 @@ func TestFault_Planted(t *testing.T) {
 	const program = `{"id":"a","objectType":"PROGRAM","createdDateTime":"2026-01-01T00:00:00Z","modificationDateTime":"2026-01-01T00:00:00Z","programName":"x"}`
 	const ven = `{"id":"a","objectType":"VEN","createdDateTime":"2026-01-01T00:00:00Z","modificationDateTime":"2026-01-01T00:00:00Z","venName":"x","clientID":"c"}`
 	isJSON := http.Header{"Content-Type": {"application/json"}}
+
 	for _, at := range []struct {
 		method, path string
 		status       int

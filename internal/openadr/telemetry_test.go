@@ -32,6 +32,7 @@ func (u *utility) received(event string) []string {
 			}
 		}
 	}
+
 	r := u.ask(u.bl, "GET", "/reports?eventID="+event, "", "")
 	if err := json.Unmarshal([]byte(r.body), &reports); err != nil {
 		u.Fatal(err)
@@ -42,6 +43,7 @@ func (u *utility) received(event string) []string {
 		if one.Name == "what became of it" {
 			continue
 		}
+
 		text := one.Name + ":"
 		for _, of := range one.Resources {
 			text += " " + of.Name + ":"
@@ -54,6 +56,7 @@ func (u *utility) received(event string) []string {
 		}
 		received = append(received, text)
 	}
+
 	slices.Sort(received)
 	return received
 }
@@ -89,6 +92,7 @@ func TestTelemetry(t *testing.T) {
 			if org != u.mine || scope != (flex.Scope{Group: "feeder"}) {
 				t.Errorf("asked for %v of %v", scope, org)
 			}
+
 			for _, span := range spans {
 				use := adr.FleetUse{Span: span, Energy: drawn, Quality: adr.QualityOK}
 				if span.To.After(u.now) {
@@ -153,6 +157,7 @@ func (u *utility) writesNothingMore(event string, want []string) {
 		}
 		return false
 	}
+
 	for _, clock := range []string{"20:33", "20:34", "20:45"} {
 		u.checkReports(event, clock, want...)
 	}
@@ -180,6 +185,7 @@ func TestTelemetry_PerAsset(t *testing.T) {
 				if org != u.mine || scope != (flex.Scope{Group: "feeder"}) || !perAsset {
 					t.Errorf("asked for the assets of %v of %v", scope, org)
 				}
+
 				for n := range assets {
 					one := adr.AssetUse{Asset: flex.AssetID{15: byte(n + 1)}}
 					for _, span := range spans {

@@ -174,6 +174,7 @@ func TestUpstream(t *testing.T) {
 		if err := u.adr.RemoveUpstream(t.Context(), u.mine, u.up.Program); err != nil {
 			t.Fatal(err)
 		}
+
 		if _, err := u.control.SendOrders(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -251,6 +252,7 @@ func (u *utility) misbehaves(event string) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return true
 	}
+
 	u.polled("a replaced token", 1, false, "")
 	if refused != 1 {
 		u.Error("no token was refused")
@@ -380,6 +382,7 @@ func TestUpstream_ReportThere(t *testing.T) {
 			}
 			return report
 		}
+
 		u.polled("an event", 1, false, "")
 		u.polled("the report", 1, false, "it answered 409")
 		for range 3 {
@@ -427,6 +430,7 @@ func TestUpstream_WhileOneHangs(t *testing.T) {
 			default:
 			}
 		}
+
 		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			said(began)
 			<-done
@@ -455,6 +459,7 @@ func TestUpstream_WhileOneHangs(t *testing.T) {
 			}
 			ended <- r.Did
 		}()
+
 		await := func(what string, from chan struct{}) {
 			select {
 			case <-from:
@@ -462,6 +467,7 @@ func TestUpstream_WhileOneHangs(t *testing.T) {
 				t.Errorf("%s is not asked", what)
 			}
 		}
+
 		await("the second", began)
 		await("the first", asked)
 		if err := storetest.Exec(t, url, `UPDATE adr_upstream SET due_at = 1 WHERE name = $1`, u.up.Name); err != nil {

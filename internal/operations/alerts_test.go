@@ -278,6 +278,7 @@ func TestAlerts_Patience(t *testing.T) {
 		w.halt()
 		w.run()
 		w.resume()
+
 		w.wait(3 * time.Minute)
 		w.run()
 		w.halt()

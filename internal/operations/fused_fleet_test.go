@@ -22,6 +22,7 @@ func TestFleet_Fuse(t *testing.T) {
 		site := seed.Site(flex.FullScheduleMethod)
 		seed.Exec(`UPDATE site SET supply_set = TRUE, import_w = 23000 WHERE id = $1`, site.Bytes())
 		ready := evening.Add(13 * time.Hour)
+
 		for range 2 {
 			err := steer.Event(t.Context(), seed.Org, seed.Asset(site, flex.Charger, 22_000), control.Event{
 				Kind: control.PlugIn, Intent: &flex.Intent{Need: 30_000, ReadyBy: ready, Mode: flex.Minimise},

@@ -16,6 +16,7 @@ func TestOutlook_Fuse(t *testing.T) {
 	midnight := now.Add(6 * time.Hour)
 	site := flex.SiteID{9}
 	onL1 := flex.Wiring{Phases: 1, Phase: 1}
+
 	for name, c := range map[string]struct {
 		fuse           flex.Watts // 0 for one that was not set
 		phases         int
@@ -32,6 +33,7 @@ func TestOutlook_Fuse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			whole := newOutlook(now)
+
 			for i := range 2 {
 				part := newOutlook(now)
 				id := flex.AssetID{byte(i + 1)}

@@ -28,6 +28,7 @@ func TestFleet_BatteryBand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if _, err := (&control.Service{DB: db}).PlanBatteries(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -53,6 +54,7 @@ func TestFleet_BatteryBand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for i, l := range look() {
 			lowest := -3.0
 			if i == 0 {

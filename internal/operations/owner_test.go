@@ -33,6 +33,7 @@ func TestNameOwners(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.of.Text = "Mend it."
+
 			found := []Exception{c.of}
 			nameOwners(found, c.orgs)
 			if found[0].Text != c.want {

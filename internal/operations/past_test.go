@@ -32,12 +32,14 @@ func (s *stay) at(second int64) (w int64) {
 	if second < s.from || s.to != 0 && second >= s.to {
 		return 0
 	}
+
 	for _, v := range s.versions {
 		if second < v.from {
 			continue
 		}
 		w = 0
 		end := v.from
+
 		for _, step := range v.steps {
 			if second >= end && second < end+step[0] {
 				w = min(step[1], 7400)
@@ -71,9 +73,11 @@ func (p *past) event(n int) []byte {
 func (p *past) put() {
 	n := 0
 	numbers, generations := map[int]int{}, map[int]int{}
+
 	for i, s := range p.stays {
 		id := flex.SessionID{15: byte(i), 14: byte(i >> 8), 0: 2}
 		var newest, before any
+
 		for _, v := range s.versions {
 			generations[s.asset]++
 			steps, end := "", v.from
@@ -84,6 +88,7 @@ func (p *past) put() {
 				steps += fmt.Sprintf("%dx%d", step[0], step[1])
 				end += step[0]
 			}
+
 			n++
 			newest = p.event(n)
 			p.Exec(`INSERT INTO schedule (event_id, org_id, asset_id, session_id, generation, cause, made_at, from_at, to_at, steps,
@@ -92,6 +97,7 @@ func (p *past) put() {
 				newest, p.Org.Bytes(), p.assets[s.asset].Bytes(), id.Bytes(), generations[s.asset], v.from*1e6, end*1e6, steps, before)
 			before = newest
 		}
+
 		var out any
 		if s.to != 0 {
 			out = s.to * 1e6
@@ -105,12 +111,14 @@ func (p *past) put() {
 			SELECT $1, $2, $3, site_id, $4, $5, $6, $7, $8, TRUE FROM asset WHERE id = $3`,
 			id.Bytes(), p.Org.Bytes(), p.assets[s.asset].Bytes(), numbers[s.asset], s.from*1e6, out, generations[s.asset], newest)
 	}
+
 	p.QueueEnded()
 	span := flex.Span{From: flex.DayAt(p.now).Add(-4).Start(), To: flex.DayAt(p.now).Add(5).Start()}
 	var prices []flex.PricedPeriod
 	for h := flex.PeriodAt(span.From); h.Start().Before(span.To); h = h.Add(1) {
 		prices = append(prices, flex.PricedPeriod{Period: h, Known: true, Price: priceAt(h.Start().Unix())})
 	}
+
 	err := p.db.WriteAll(p.t.Context(), func(all *store.All) error {
 		_, err := all.AddPublication(p.t.Context(), store.Publication{Source: "market-index", PublishedAt: span.From, Span: span}, prices)
 		return err
@@ -138,6 +146,7 @@ func (p *past) draw(r *rand.Rand) {
 	begin := p.now.Add(-60 * time.Hour).Unix()
 	for asset := range p.assets {
 		at := begin + r.Int64N(20*3600)
+
 		for at < p.now.Unix()-600 {
 			s := stay{asset: asset, from: at, to: at + 60 + r.Int64N(14*3600)}
 			from := at
@@ -149,12 +158,15 @@ func (p *past) draw(r *rand.Rand) {
 				s.versions = append(s.versions, v)
 				from += 1 + r.Int64N(7200)
 			}
+
 			if s.to > p.now.Unix() {
 				s.to = 0
 			}
+
 			for second := s.from; second < s.from+60*3600; second++ {
 				s.total += s.at(second)
 			}
+
 			for second := s.from; second < s.from+60*3600; second++ {
 				more := -s.at(second)
 				if second < s.from+s.total/7400 {
@@ -162,12 +174,14 @@ func (p *past) draw(r *rand.Rand) {
 				}
 				s.saved += float64(more) / 3600 * float64(priceAt(second)) / 1e6
 			}
+
 			p.stays = append(p.stays, s)
 			if s.to == 0 {
 				break
 			}
 			at = s.to + 1 + r.Int64N(9*3600)
 		}
+
 		for h := flex.PeriodAt(time.Unix(begin, 0)); h.End().Before(p.now); h = h.Add(1) {
 			if r.IntN(3) > 0 {
 				p.read[[2]int64{int64(asset), h.Start().Unix()}] = r.Int64N(3700)
@@ -186,6 +200,7 @@ func (p *past) expect(h flex.Period, in func(asset int) bool) (planned, unmoved,
 		if out == 0 {
 			out = 1 << 40
 		}
+
 		if !in(s.asset) || s.from >= to || out <= from {
 			continue
 		}
@@ -197,6 +212,7 @@ func (p *past) expect(h flex.Period, in func(asset int) bool) (planned, unmoved,
 		if s.from >= from && s.from < to {
 			saved += s.saved
 		}
+
 		for second := from; second < to; second++ {
 			planned += s.at(second)
 			if second >= s.from && second < s.from+s.total/7400 {
@@ -204,6 +220,7 @@ func (p *past) expect(h flex.Period, in func(asset int) bool) (planned, unmoved,
 			}
 		}
 	}
+
 	for key, wh := range p.read {
 		if asset := int(key[0]); key[1] == from && in(asset) {
 			metered += wh
@@ -223,6 +240,7 @@ func (p *past) compare() error {
 			if err != nil {
 				return err
 			}
+
 			found := 0
 			for _, h := range hs {
 				in := func(asset int) bool { return attribute == "" || names[asset%2] == h.Name }
@@ -231,6 +249,7 @@ func (p *past) compare() error {
 				if want := [...]int64{planned, unmoved, metered, int64(plugged), int64(wanted), int64(known)}; got != want {
 					return fmt.Errorf("%s %q at %v: %v, want %v", attribute, h.Name, h.At, got, want)
 				}
+
 				if math.Abs(float64(h.Saved)-saved) > 10 || h.Unpriced != 0 {
 					return fmt.Errorf("%s %q at %v: saved %d, want %f; %d without a price", attribute, h.Name, h.At, h.Saved, saved, h.Unpriced)
 				}
@@ -238,10 +257,12 @@ func (p *past) compare() error {
 					found++
 				}
 			}
+
 			if found < 48 {
 				return fmt.Errorf("%s: only %d half-hours with a car", attribute, found)
 			}
 		}
+
 		return nil
 	})
 }
@@ -255,6 +276,7 @@ func eachPast(t *testing.T, test func(t *testing.T, p *past)) {
 				if err != nil {
 					t.Fatal(err)
 				}
+
 				p := &past{t: t, now: at, read: map[[2]int64]int64{}}
 				db := storetest.Open(t, url, store.Options{Now: func() time.Time { return p.now }})
 				p.Seed, p.db = storetest.NewSeed(t, db, url), db
@@ -280,6 +302,7 @@ func TestCountPast(t *testing.T) {
 				delete(p.read, key)
 			}
 		}
+
 		p.put()
 		did, err := s.CountPast(t.Context())
 		if err != nil || did.Did < 8*48 {
@@ -300,6 +323,7 @@ func TestCountPast(t *testing.T) {
 		if _, err := s.CountPast(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+
 		p.now = until
 		if err := p.compare(); err != nil {
 			t.Fatal(err)
@@ -321,6 +345,7 @@ func TestDueAmong(t *testing.T) {
 		last.Add(-3):  last.Add(-3).End().Add(time.Hour),      // that was done
 		last.Add(-20): last.Add(-20).End().Add(2 * time.Hour), // six hours are over
 	}
+
 	for p := last.Add(-30); p.Before(last); p = p.Add(1) {
 		if _, ok := counted[p]; !ok && p != last.Add(-1) {
 			counted[p] = now
@@ -346,6 +371,7 @@ func TestBeside(t *testing.T) {
 		}
 		return hs
 	}
+
 	for _, c := range []struct {
 		of, other string
 		want      map[int]flex.WattHours // the other's number by the day's; 0 for none
@@ -357,6 +383,7 @@ func TestBeside(t *testing.T) {
 	} {
 		of := day(c.of)
 		beside(of, day(c.other), func(h *PastHalfHour, e *PastEnergy) { h.Before = e })
+
 		for n, want := range c.want {
 			var got flex.WattHours
 			if b := of[n-1].Before; b != nil {

@@ -115,6 +115,7 @@ func TestSavedText_BelowZero(t *testing.T) {
 			"Zu Marktpreisen bringt das £0.09 ein. Sofort geladen hätte es £2.57 gekostet.", "Zu Marktpreisen bringt das £0.09 ein. Sofort geladen hätte es £0.04 eingebracht.",
 			"Zu Marktpreisen bringt das £0.09 ein.", "Zu Marktpreisen brachte der Plan £0.09 ein. Sofort geladen hätte es £2.57 gekostet.",
 		}}[i]
+
 		for k := range want {
 			if got[k] != want[k] {
 				t.Errorf("%q, not %q", got[k], want[k])

@@ -46,6 +46,7 @@ func shoot(t *testing.T, ctx context.Context, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	shot, err := chromedp.Call(ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatPng,
 		CaptureBeyondViewport: new(true), Clip: &page.Viewport{Width: 390, Height: height, Scale: 1}})
 	if err == nil {
@@ -84,6 +85,7 @@ func broken(t *testing.T, ctx context.Context, address string) (found []string) 
 			found = append(found, rule)
 		}
 	}
+
 	if axe.Wanted() && !strings.HasPrefix(address, "data:") {
 		violations, err := axe.Violations(ctx)
 		if err != nil {

@@ -21,6 +21,7 @@ func TestChart(t *testing.T) {
 	if !strings.Contains(got, ">01:00 GMT<") {
 		t.Errorf("the hour that comes twice: %s", got)
 	}
+
 	for _, none := range [][]reward.Period{nil, {{Start: at, Metered: e(5)}}, {{Start: at, Baseline: e(0), Metered: e(0)}}} {
 		if got := speeches[0].chart(none); got != "" {
 			t.Errorf("nothing to compare: %s", got)
@@ -42,6 +43,7 @@ func TestPriceChart_Marks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		pic := picture{from: from, to: from.Add(time.Duration(tt.hours) * time.Hour)}
 		marks := pic.marks(flex.London)
 		if len(marks) == 0 || len(marks) > planWidth/markWidth+1 {
@@ -51,6 +53,7 @@ func TestPriceChart_Marks(t *testing.T) {
 		if first := pic.mark(speeches[0], marks[0], flex.London); first != tt.first {
 			t.Errorf("%d hours: the first is %s, want %s", tt.hours, first, tt.first)
 		}
+
 		for i, at := range marks {
 			next := float64(planWidth)
 			if i+1 < len(marks) {

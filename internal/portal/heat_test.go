@@ -14,6 +14,7 @@ func TestSpeech_Heat(t *testing.T) {
 	span := func(from, to int) flex.Span {
 		return flex.Span{From: now.Add(time.Duration(from) * time.Hour), To: now.Add(time.Duration(to) * time.Hour)}
 	}
+
 	tank := control.HouseholdHeat{Asset: flex.Asset{Type: flex.HotWaterTank}, Planned: true, Until: now.Add(30 * time.Hour), Coldest: 47.6, Warmest: 58.2}
 	often := tank
 	often.Heating = []flex.Span{span(1, 2), span(3, 4), span(5, 6), span(7, 8), span(9, 10)}

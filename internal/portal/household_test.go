@@ -336,6 +336,7 @@ func TestHousehold_Batteries(t *testing.T) {
 			if err := e.db.Write(t.Context(), e.org, func(tx *store.Tx) error { return tx.PutTariff(t.Context(), id, tariff) }); err != nil {
 				t.Fatal(err)
 			}
+
 			if _, err := e.control.PlanBatteries(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -51,6 +51,7 @@ func TestHousehold_Invitation(t *testing.T) {
 		status, page = e.get(t, e.page)
 		want(t, status, page, 200, "You take part.", ">Do not take part<")
 		event = e.page + "/event"
+
 		status, page = e.post(t, event, "event", id, "act", "leave")
 		want(t, status, page, 200, "You do not take part.")
 		refuse(t, page, ">Take part<")

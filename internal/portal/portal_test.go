@@ -190,6 +190,7 @@ func TestPortal_WithdrawWithoutAScript(t *testing.T) {
 	status, page = h.get(t, link+"/account")
 	want(t, status, page, 200, "Sort code")
 	status, page = h.post(t, link+"/account", "name", `Ann "<b>" Other`, "sort_code", "12-34", "account_number", "1")
+
 	want(t, status, page, 422, `value="Ann &#34;&lt;b&gt;&#34; Other"`, "A sort code has six digits", "An account number has eight digits", `aria-invalid="true"`)
 	status, page = h.post(t, link+"/account", "name", "Ann Other", "sort_code", "12-34-56", "account_number", "12345678")
 	want(t, status, page, 200, "Your bank account is linked.", "ending in 5678", `value="25.00"`, "nothing is paid to it before 16 January, 12:00")
@@ -211,6 +212,7 @@ func TestPortal_WithdrawWithoutAScript(t *testing.T) {
 	want(t, status, page, 200, "1 January 2026 to 15 January 2026", "£25.00", "−£10.50", "Balance after", "Statement number", "?tax_year=2025", "?month=2025-12")
 	status, page = h.get(t, link+"/statement?tax_year=2025")
 	want(t, status, page, 200, "6 April 2025 to 5 April 2026", "£14.50")
+
 	for path, wanted := range map[string]string{"csv": "\nline,2,", "json": `"withdrawn_pence": -1050`} {
 		resp, err := http.Get(link + "/statement." + path + "?month=2026-01")
 		if err != nil {
@@ -249,6 +251,7 @@ func TestPortal_Code(t *testing.T) {
 	h.client(t)
 	status, page := h.get(t, link)
 	want(t, status, page, 200, "£25.00", "Send me a code")
+
 	status, page = h.post(t, link+"/account", "name", "Ann", "sort_code", "123456", "account_number", "12345678")
 	want(t, status, page, 422, "Enter the code")
 	status, page = h.post(t, link+"/code")
@@ -262,6 +265,7 @@ func TestPortal_Code(t *testing.T) {
 	code := regexp.MustCompile(`\d{6}`).FindString(h.letter)
 	status, page = h.post(t, link+"/confirm", "code", code[:3]+" "+code[3:])
 	want(t, status, page, 200, "the code was right", "Link a bank account")
+
 	// Who else has the link has not entered the code.
 	status, page = read(t, stranger.Get, link)
 	want(t, status, page, 200, "Send another code", "The six digits")
@@ -299,6 +303,7 @@ func TestPortal_Links(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		answer, err := h.browser.Do(ask)
 		if err != nil {
 			t.Fatal(err)

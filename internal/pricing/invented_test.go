@@ -22,6 +22,7 @@ func TestInventedPrice(t *testing.T) {
 		if v < -60 || v > 220 {
 			t.Fatalf("%s: %.2f", p.Start(), v)
 		}
+
 		sum, n = sum+v, n+1
 		if v < 0 {
 			below++
@@ -33,12 +34,14 @@ func TestInventedPrice(t *testing.T) {
 			night, nights = night+v, nights+1
 		}
 	}
+
 	if mean := sum / float64(n); mean < 60 || mean > 110 {
 		t.Errorf("the year's mean is %.2f", mean)
 	}
 	if e, d := evening/float64(evenings), night/float64(nights); e < d+60 {
 		t.Errorf("evenings cost %.2f, nights %.2f", e, d)
 	}
+
 	if below < 50 || below > n/20 {
 		t.Errorf("%d of %d half-hours are below zero", below, n)
 	}

@@ -70,6 +70,7 @@ func TestRule(t *testing.T) {
 			for _, name := range c.sources {
 				s.Sources = append(s.Sources, pricing.Source{Name: name, Added: noon.Add(-time.Hour)})
 			}
+
 			if got := s.SourcesAt(pricing.Planning, noon); !slices.Equal(got, c.planning) {
 				t.Errorf("planning %v, want %v", got, c.planning)
 			}

@@ -16,6 +16,7 @@ func FuzzReadProducts(f *testing.F) {
 	f.Add(header + ",direction,answer_by\nA1,cm,2026-01-15T18:00:00Z,2026-01-15T19:00:00Z,1e-9,1e-9,up,2026-01-15T17:00:00Z\n")
 	f.Add(header + ",group,\nA1,dfs,2026-01-15T18:00:01Z,2026-01-15T19:00:00Z,1,1,g,\n")
 	f.Add(header + "\nA1,dfs,2026-01-15T18:00:00Z,2026-01-15T19:00:00Z,NaN,-0\n\"")
+
 	f.Fuzz(func(t *testing.T, text string) {
 		products, err := product.Read(strings.NewReader(text), "somebody")
 		if err != nil {

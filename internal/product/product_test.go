@@ -43,6 +43,7 @@ func TestSend_ChangedBeside(t *testing.T) {
 				_, err := s.SendOf(context.Background(), seed.Org)
 				ended <- err
 			}()
+
 			for db.Engine() == "postgres" && len(ended) == 0 {
 				if locks.Count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) > 0 {
 					break
@@ -56,6 +57,7 @@ func TestSend_ChangedBeside(t *testing.T) {
 			p.Price, p.AnswerBy, p.SendAt = 300_000, begin.Add(4*time.Hour), begin.Add(4*time.Hour)
 			return tx.PutProduct(t.Context(), &p)
 		})
+
 		if err = errors.Join(err, <-ended); err != nil {
 			t.Fatal(err)
 		}
@@ -85,6 +87,7 @@ func TestImport_AnswersEnded(t *testing.T) {
 		Reference: "DFS-1", Span: flex.Span{From: far, To: far.Add(time.Hour)}, AnswerBy: begin.Add(time.Hour),
 		Change: -5000, Service: "dfs", Price: 100_000,
 	}
+
 	imports := func() error {
 		_, err := s.Import(t.Context(), seed.Org, []flex.Product{p})
 		return err

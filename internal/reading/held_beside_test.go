@@ -21,17 +21,20 @@ func TestHeld_DecidedAtOnce(t *testing.T) {
 		if err != nil || len(page) != 1 {
 			t.Fatalf("%+v, %v", page, err)
 		}
+
 		done := make(chan error, 2)
 		discard := func() {
 			_, err := h.service.Discard(context.Background(), h.org, page[0].ID)
 			done <- err
 		}
+
 		if h.db.Engine() != "postgres" {
 			discard()
 			discard()
 		} else {
 			gate := storetest.At(t, h.db, url).ShutGate()
 			defer gate.Open()
+
 			for i := range 2 {
 				go discard()
 				for len(done)+gate.Waiting() <= i {
@@ -40,6 +43,7 @@ func TestHeld_DecidedAtOnce(t *testing.T) {
 			}
 			gate.Open()
 		}
+
 		one, other := <-done, <-done
 		if one == nil {
 			one, other = other, one

@@ -20,6 +20,7 @@ func TestTake_HeldBack(t *testing.T) {
 		half := func(n int, l flex.Label, v float64) reading.Given {
 			return given(asset(n), l, "10:00", flex.HalfHour, v)
 		}
+
 		for _, c := range []struct {
 			name string
 			in   reading.Given
@@ -49,11 +50,13 @@ func TestTake_HeldBack(t *testing.T) {
 				if held := strings.HasPrefix(string(v), "held back: "); held != c.held || v.Accepted() == c.held {
 					t.Errorf("verdict %q, want held %v", v, c.held)
 				}
+
 				if strings.Contains(string(v), "m0s") {
 					t.Errorf("a time is written for a program: %q", v)
 				}
 			})
 		}
+
 		if _, total, err := h.service.Held(t.Context(), reading.HeldQuery{Org: h.org, State: flex.HeldWaiting, Limit: 100}); err != nil || total != 6 {
 			t.Errorf("%d are held back, %v; want 6, as two of a label and time are one", total, err)
 		}
@@ -72,6 +75,7 @@ func TestTake_RegisterJump(t *testing.T) {
 				t.Errorf("reading %d: %q", i, v)
 			}
 		}
+
 		// 7.4 kW for half an hour and a tenth, and a whole kilowatt-hour.
 		if v := h.take(t, read("10:30", 112.470001))[0]; v.Accepted() {
 			t.Error("just beyond the edge was taken")
@@ -94,6 +98,7 @@ func TestHeld_Decided(t *testing.T) {
 		h.exec(t, `UPDATE asset SET power_w = 7400`)
 		h.take(t, half(a, "10:00", 3), half(a, "10:30", 5))
 		h.take(t, half(a, "10:00", 6))
+
 		held := func() []flex.HeldReading {
 			t.Helper()
 			page, _, err := h.service.Held(t.Context(), reading.HeldQuery{Org: h.org, Asset: a, State: flex.HeldWaiting, Limit: 10})
@@ -102,6 +107,7 @@ func TestHeld_Decided(t *testing.T) {
 			}
 			return page
 		}
+
 		page := held()
 		if len(page) != 2 || page[0].Value != 6_000_000 || page[0].Reason != reading.BeyondPower {
 			t.Fatalf("held: %+v", page)
@@ -109,6 +115,7 @@ func TestHeld_Decided(t *testing.T) {
 		if got := h.values(t, a, flex.ChargerEnergy, time.Time{}); got != "10:30=3" {
 			t.Errorf("before: %s", got)
 		}
+
 		today := flex.DayAt(h.now)
 		gaps, err := h.service.Gaps(t.Context(), h.org, flex.SiteID{9}, today, today)
 		if err != nil || len(gaps) != 1 || gaps[0].Held != 1 || gaps[0].Missing != gaps[0].Expected-1 {
@@ -120,6 +127,7 @@ func TestHeld_Decided(t *testing.T) {
 		if r, err := h.service.Release(t.Context(), h.org, page[0].ID, false); err != nil || r.Decision != flex.HeldReleased {
 			t.Errorf("%+v, %v", r, err)
 		}
+
 		if _, err := h.service.Discard(t.Context(), h.org, page[0].ID); flex.KindOf(err) != flex.Conflict {
 			t.Errorf("decided twice: %v", err)
 		}
@@ -129,6 +137,7 @@ func TestHeld_Decided(t *testing.T) {
 		if got := h.values(t, a, flex.ChargerEnergy, time.Time{}); got != "10:30=6" || len(held()) != 0 {
 			t.Errorf("after: %s, %v", got, held())
 		}
+
 		// Sent again: the released one stands, the discarded one stays discarded.
 		v := h.take(t, half(a, "10:00", 6), half(a, "10:30", 5))
 		if !v[0].Accepted() || v[1].Accepted() || len(held()) != 0 {
@@ -148,6 +157,7 @@ func TestHeld_MeterReplaced(t *testing.T) {
 		if v := h.take(t, read("10:30", 1))[0]; v.Accepted() {
 			t.Fatal("a fall was taken")
 		}
+
 		page, _, err := h.service.Held(t.Context(), reading.HeldQuery{Org: h.org, State: flex.HeldWaiting, Limit: 10})
 		if err != nil || len(page) != 1 || page[0].Reason != reading.RegisterFall {
 			t.Fatalf("%+v, %v", page, err)
@@ -155,6 +165,7 @@ func TestHeld_MeterReplaced(t *testing.T) {
 		if r, err := h.service.Release(t.Context(), h.org, page[0].ID, true); err != nil || r.Decision != flex.HeldMeterReplaced {
 			t.Fatalf("%+v, %v", r, err)
 		}
+
 		for i, v := range h.take(t, read("11:00", 3), read("09:30", 52001), read("11:30", 2), read("09:45", 52000)) {
 			if v.Accepted() != (i < 2) {
 				t.Errorf("reading %d: %q", i, v)
@@ -186,6 +197,7 @@ func TestHeld_FollowersAreReleased(t *testing.T) {
 				t.Errorf("reading %d: %q", i, v)
 			}
 		}
+
 		waiting := func() []flex.HeldReading {
 			t.Helper()
 			page, _, err := h.service.Held(t.Context(), reading.HeldQuery{Org: h.org, Asset: a, State: flex.HeldWaiting, Limit: 10})
@@ -194,6 +206,7 @@ func TestHeld_FollowersAreReleased(t *testing.T) {
 			}
 			return page
 		}
+
 		all := waiting()
 		for _, r := range all {
 			if r.Value == 9_000_000_000 {
@@ -202,6 +215,7 @@ func TestHeld_FollowersAreReleased(t *testing.T) {
 				}
 			}
 		}
+
 		if got := h.values(t, a, flex.ChargerRegister, time.Time{}); got != "08:00=100 08:30=9000 09:00=9003 10:30=9006" {
 			t.Errorf("what counts: %s", got)
 		}

@@ -32,6 +32,7 @@ func (h *fixture) put(t *testing.T, n int, label flex.Label, day flex.Day, first
 			}
 		}
 	}
+
 	err := h.db.Write(t.Context(), h.org, func(tx *store.Tx) error { return tx.PutReadings(t.Context(), rs) })
 	if err != nil {
 		t.Fatal(err)
@@ -65,6 +66,7 @@ func TestMissing_EveryDevice(t *testing.T) {
 				for n, kind := range []flex.AssetType{flex.Charger, flex.Battery, flex.HeatPump, flex.HotWaterTank, flex.BoundaryMeter, flex.Battery, flex.Battery, flex.PVInverter, flex.FrequencyMeter} {
 					h.device(t, n+1, kind, since)
 				}
+
 				h.put(t, 1, flex.ChargerEnergy, day, 1, 7, flex.HalfHour)
 				h.put(t, 1, flex.BatteryStateOfCharge, day, 1, 1, 0) // a car's, which it tells when it likes
 				h.put(t, 2, flex.BatteryInverterPower, day, 1, 40, 15*time.Minute)

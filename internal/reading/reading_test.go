@@ -49,6 +49,7 @@ func open(t testing.TB, url string, assets int) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	h.org = org.ID
 	site := flex.SiteID{9}
 	h.exec(t, `INSERT INTO site (id, org_id, created_at) VALUES ($1, $2, 0)`, site.Bytes(), org.ID.Bytes())
@@ -89,6 +90,7 @@ func (h *fixture) values(t fataler, id flex.AssetID, label flex.Label, knownAt t
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	byTime := map[string]string{}
 	for _, r := range rs {
 		byTime[r.To.Format("15:04")] = fmt.Sprint(float64(r.Value) / 1e6)
@@ -125,6 +127,7 @@ func TestTake_BatchVector(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if err := json.Unmarshal(b, &v); err != nil {
 			t.Fatal(err)
 		}
@@ -134,6 +137,7 @@ func TestTake_BatchVector(t *testing.T) {
 		for _, g := range v.Request.Readings {
 			batch = append(batch, g.given())
 		}
+
 		for i, verdict := range h.take(t, batch...) {
 			if verdict.Accepted() != v.Answer.Responses[i].Accepted {
 				t.Errorf("reading %d: %q", i, verdict)
@@ -153,6 +157,7 @@ func TestTake_CorrectionsKeepTheirHistory(t *testing.T) {
 		h.now = h.now.Add(time.Hour)
 		h.take(t, half(a, "10:30", 2.75), half(a, "09:30", 0.5))
 		h.take(t, half(a, "10:30", 3)) // at the same instant: nobody knew 2.75
+
 		for _, tt := range []struct {
 			at   time.Time
 			want string
@@ -178,6 +183,7 @@ func TestTake_OwnAssetsOnly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		verdicts, err := h.service.Take(t.Context(), other.ID, []reading.Given{half(a, "10:00", 1), half(asset(99), "10:00", 1)})
 		if err != nil {
 			t.Fatal(err)
@@ -185,6 +191,7 @@ func TestTake_OwnAssetsOnly(t *testing.T) {
 		if verdicts[0] != reading.NotFound || verdicts[1] != verdicts[0] {
 			t.Errorf("another's asset %q, and one that never was %q", verdicts[0], verdicts[1])
 		}
+
 		for range 2 { // once asking the store, once remembering
 			if v := h.take(t, half(a, "10:00", 1)); !v[0].Accepted() {
 				t.Error(v[0])
@@ -221,6 +228,7 @@ func TestTake_HeldAfterAGoodOne(t *testing.T) {
 		read := func(clock string, v float64) reading.Given {
 			return given(a, flex.ChargerRegister, clock, 0, v)
 		}
+
 		for i, v := range h.take(t, half(a, "10:00", 2), half(a, "10:00", 3), half(a, "10:00", 300),
 			read("09:00", 100), read("09:30", 101), read("09:30", 9000), read("10:00", 102)) {
 			if v.Accepted() != (i != 2 && i != 5) {
@@ -243,6 +251,7 @@ func TestTake_Registers(t *testing.T) {
 		read := func(clock string, v float64) reading.Given {
 			return given(a, flex.ChargerRegister, clock, 0, v)
 		}
+
 		for _, step := range []struct {
 			batch []reading.Given
 			want  string // a letter for each: accepted or refused
@@ -265,9 +274,11 @@ func TestTake_Registers(t *testing.T) {
 				t.Errorf("%v: %s, want %s", step.batch, &got, step.want)
 			}
 		}
+
 		if got := h.values(t, a, flex.ChargerRegister, time.Time{}); got != "09:30=99 10:00=100 10:30=101 11:00=101.5 11:30=102" { // the one at 11:45 is at no edge of a half-hour
 			t.Errorf("kept %s", got)
 		}
+
 		// A register that was last read long ago still does not fall.
 		h.now = now.AddDate(1, 0, 0)
 		late := h.now.Add(-time.Hour)
@@ -308,6 +319,7 @@ func TestTake_AgainstModel(t *testing.T) {
 			at   time.Time
 			want map[slot]float64
 		}
+
 		label := flex.ProvisionalConsumption
 		show := func(of map[slot]float64, id flex.AssetID) string {
 			var all []string
@@ -318,6 +330,7 @@ func TestTake_AgainstModel(t *testing.T) {
 			}
 			return strings.Join(all, " ")
 		}
+
 		rapid.Check(t, func(rt *rapid.T) {
 			h.now = h.now.Add(time.Second)
 			var batch []reading.Given
@@ -326,6 +339,7 @@ func TestTake_AgainstModel(t *testing.T) {
 					float64(rapid.IntRange(-1, 20).Draw(rt, "value")))
 				batch = append(batch, g)
 			}
+
 			for i, v := range h.take(rt, batch...) {
 				g := batch[i]
 				good := g.Value >= 0 && g.Value <= 12 && g.AssetID != asset(4)
@@ -336,6 +350,7 @@ func TestTake_AgainstModel(t *testing.T) {
 					kept[slot{g.AssetID, g.From.Format("15:04")}] = g.Value
 				}
 			}
+
 			snapshot := map[slot]float64{}
 			for k, v := range kept {
 				snapshot[k] = v
@@ -344,6 +359,7 @@ func TestTake_AgainstModel(t *testing.T) {
 				at   time.Time
 				want map[slot]float64
 			}{h.now, snapshot})
+
 			p := past[rapid.IntRange(0, len(past)-1).Draw(rt, "past")]
 			for n := 1; n <= 3; n++ {
 				if got, want := h.values(rt, asset(n), label, p.at), show(p.want, asset(n)); got != want {
@@ -361,6 +377,7 @@ func TestTake_Concurrently(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := open(t, url, 50)
 		var wg sync.WaitGroup
+
 		for w := range 8 {
 			wg.Go(func() {
 				for round := range 5 {
@@ -368,6 +385,7 @@ func TestTake_Concurrently(t *testing.T) {
 					for n := range 50 {
 						batch = append(batch, half(asset(1+(n*(w+1)+w)%50), clock(round), float64(w)))
 					}
+
 					for _, v := range h.take(t, batch...) {
 						if !v.Accepted() {
 							t.Error(v)
@@ -376,6 +394,7 @@ func TestTake_Concurrently(t *testing.T) {
 				}
 			})
 		}
+
 		wg.Wait()
 	})
 }
@@ -393,9 +412,11 @@ func BenchmarkTake(b *testing.B) {
 				}
 				h.exec(b, `INSERT INTO asset (id, org_id, site_id, external_id, type, created_at) VALUES `+strings.Join(rows, ","))
 			}
+
 			b.SetParallelism(2)
 			var batches atomic.Int64
 			b.ResetTimer()
+
 			b.RunParallel(func(pb *testing.PB) {
 				batch := make([]reading.Given, 1000)
 				for pb.Next() {
@@ -403,6 +424,7 @@ func BenchmarkTake(b *testing.B) {
 					for i := range batch {
 						batch[i] = reading.Given{AssetID: asset(1 + i), Label: flex.ChargerEnergy, Span: flex.Span{From: from, To: from.Add(flex.HalfHour)}, Value: float64(i % 10)}
 					}
+
 					for _, v := range h.take(b, batch...) {
 						if !v.Accepted() {
 							b.Error(v)
@@ -411,6 +433,7 @@ func BenchmarkTake(b *testing.B) {
 					}
 				}
 			})
+
 			b.ReportMetric(float64(b.N)*1000/b.Elapsed().Seconds(), "readings/s")
 		})
 	}
@@ -430,6 +453,7 @@ func TestGaps(t *testing.T) {
 		h.exec(t, `UPDATE asset SET type = 'battery', created_at = $2 WHERE id = $1`, asset(3).Bytes(), now.AddDate(0, 0, -9).UnixMicro())
 		h.exec(t, `UPDATE asset SET created_at = $2 WHERE id = $1`, asset(2).Bytes(), yesterday.Period(40).Start().Add(time.Second).UnixMicro())
 		var batch []reading.Given
+
 		for n := 1; n <= 48; n++ {
 			p := yesterday.Period(n)
 			if n != 7 && n != 9 {
@@ -437,11 +461,13 @@ func TestGaps(t *testing.T) {
 			}
 			batch = append(batch, reading.Given{AssetID: asset(1), Label: flex.BoundaryImportRegister, Span: flex.Span{From: p.End(), To: p.End()}, Value: float64(n)})
 		}
+
 		h.take(t, batch...)
 		gaps, err := h.service.Gaps(t.Context(), h.org, site, yesterday, yesterday.Add(1))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		var got []string
 		for _, g := range gaps {
 			got = append(got, fmt.Sprintf("%d %s %s %d/%d from %s", g.AssetID[2], g.Label, g.Day, g.Missing, g.Expected, g.First.Format("15:04")))
@@ -457,6 +483,7 @@ func TestGaps(t *testing.T) {
 		if strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
+
 		today := yesterday.Add(1)
 		week, err := h.service.Gaps(t.Context(), h.org, site, today.Add(-7), today)
 		if unsaid, unsaidErr := h.service.Gaps(t.Context(), h.org, site, flex.Day{}, flex.Day{}); err != nil || unsaidErr != nil || !reflect.DeepEqual(unsaid, week) {
@@ -465,6 +492,7 @@ func TestGaps(t *testing.T) {
 		if _, err := h.service.Gaps(t.Context(), h.org, flex.SiteID{8}, yesterday, yesterday); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("an unknown site: %v", err)
 		}
+
 		for last, kind := range map[flex.Day]flex.Kind{yesterday.Add(reading.GapDaysMax): flex.Malformed, yesterday.Add(reading.GapDaysMax - 1): 0, yesterday.Add(-1): flex.Malformed} {
 			if _, err := h.service.Gaps(t.Context(), h.org, site, yesterday, last); (err != nil) != (kind != 0) || err != nil && flex.KindOf(err) != kind {
 				t.Errorf("to %s: %v", last, err)
@@ -512,10 +540,12 @@ func TestRetention_ForgetsOldReadings(t *testing.T) {
 			{now.Add(-90*time.Minute + reading.KeptFor), "11:00=3"},
 			{now.Add(reading.KeptFor), ""},
 		}
+
 		if h.db.Engine() == "postgres" { // with the week that they are of
 			over := time.Date(2026, 1, 22, 0, 0, 0, 0, time.UTC).Add(reading.KeptFor)
 			steps = []step{{over.Add(-time.Second), "10:30=1 11:00=3"}, {over, ""}}
 		}
+
 		for _, tt := range steps {
 			h.now = tt.at
 			if _, err := h.service.Purge(t.Context()); err != nil {

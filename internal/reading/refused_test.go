@@ -39,6 +39,7 @@ func TestRefused_IsCountedByReason(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		got := h.refused(t)
 		if len(got) != 2 || got[0].Count != 4 || !strings.HasPrefix(got[0].Reason, "value … is below …") || !strings.HasPrefix(got[0].Example, "value -2.5 is below 0") || got[0].AssetID != asset(2) {
 			t.Errorf("%+v", got)
@@ -46,6 +47,7 @@ func TestRefused_IsCountedByReason(t *testing.T) {
 		if len(got) == 2 && (got[1].Count != 2 || got[1].Reason != string(reading.NotFound)) {
 			t.Errorf("%+v", got[1])
 		}
+
 		h.now = h.now.Add(63 * 24 * time.Hour)
 		if _, err := h.service.Purge(t.Context()); err != nil {
 			t.Fatal(err)
@@ -67,6 +69,7 @@ func TestRefused_IsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	got, all := h.refused(t), int64(0)
 	for _, r := range got {
 		all += r.Count

@@ -105,6 +105,7 @@ func (h *fixture) halfHours(t *testing.T, id flex.AssetID, d flex.Day) map[flex.
 		rs, err := tx.Readings(t.Context(), store.ReadingQuery{
 			Assets: []flex.AssetID{id}, Labels: settle.Labels(settle.Asset), Days: []flex.Day{d.Add(-1), d, d.Add(1)},
 		})
+
 		for _, m := range settle.HalfHours(settle.Asset, rs) {
 			for n := 1; n <= m.Day.Periods(); n++ {
 				if e, known := m.At(n); known {

@@ -41,13 +41,16 @@ func TestJudge_LabelVectors(t *testing.T) {
 		} `json:"registers_monotonic"`
 		Unknown struct{ Label flex.Label } `json:"unknown_label"`
 	}
+
 	b, err := os.ReadFile("testdata/readings-labels.json")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := json.Unmarshal(b, &v); err != nil {
 		t.Fatal(err)
 	}
+
 	labels := map[flex.Label]bool{}
 	for _, c := range v.Cases {
 		kept, verdict := reading.Judge(c.Reading.given(), now)
@@ -59,9 +62,11 @@ func TestJudge_LabelVectors(t *testing.T) {
 		}
 		labels[c.Reading.Label] = true
 	}
+
 	if len(labels) != 10 {
 		t.Errorf("%d labels tried, want 10", len(labels))
 	}
+
 	for _, l := range v.Registers.Labels {
 		var before *reading.Mark
 		at := now.Add(-5 * time.Hour)
@@ -69,6 +74,7 @@ func TestJudge_LabelVectors(t *testing.T) {
 			at = at.Add(flex.HalfHour)
 			return reading.Judge(reading.Given{Label: l, Span: flex.Span{From: at, To: at}, Value: value}, now)
 		}
+
 		for _, value := range v.Registers.Sequence {
 			r, verdict := read(value)
 			if verdict == "" {
@@ -79,11 +85,13 @@ func TestJudge_LabelVectors(t *testing.T) {
 			}
 			before = &reading.Mark{At: r.To, Value: r.Value}
 		}
+
 		r, _ := read(v.Registers.Then)
 		if verdict := reading.JudgeRegister(r, before, nil); verdict.Accepted() {
 			t.Errorf("%s fell to %g and was accepted", l, v.Registers.Then)
 		}
 	}
+
 	g := v.Cases[0].Reading.given()
 	g.Label = v.Unknown.Label
 	if _, verdict := reading.Judge(g, now); verdict.Accepted() {
@@ -95,6 +103,7 @@ func TestJudge_Edges(t *testing.T) {
 	const half, reg, power, site = flex.ChargerEnergy, flex.BoundaryImportRegister, flex.BoundaryImportPower, flex.ProvisionalConsumption
 	ten := now.Add(-2 * time.Hour)
 	oldest := now.Add(-reading.MaxAge)
+
 	for _, tt := range []struct {
 		name     string
 		label    flex.Label
@@ -172,6 +181,7 @@ func TestJudge_Laws(t *testing.T) {
 		if !verdict.Accepted() {
 			return
 		}
+
 		if kept.To.Before(kept.From) || kept.To.After(now.Add(reading.MaxAhead)) || kept.From.Before(now.Add(-reading.MaxAge)) {
 			t.Fatalf("accepted %+v", g)
 		}

@@ -65,6 +65,7 @@ func TestAssetProperties_PlanTheSite(t *testing.T) {
 					if err := change(service, seed.Org, battery, c.sent); err != nil {
 						t.Fatal(c.name, err)
 					}
+
 					if got := seed.Count(`SELECT count(*) FROM session WHERE due_at IS NOT NULL`); got != c.want {
 						t.Errorf("%s: %d sessions are due, want %d", c.name, got, c.want)
 					}

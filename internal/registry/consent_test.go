@@ -21,6 +21,7 @@ func TestTakeDispatchConsent_CancelsPauses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		site := flex.Site{MPAN: "1", ConsentAt: now}
 		begun, later := flex.Asset{ExternalID: "begun", Type: flex.Charger}, flex.Asset{ExternalID: "later", Type: flex.Charger}
 		write := func(do func(tx *store.Tx) error) {
@@ -29,6 +30,7 @@ func TestTakeDispatchConsent_CancelsPauses(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		write(func(tx *store.Tx) error {
 			if err := tx.AddSite(ctx, &site, ""); err != nil {
 				return err
@@ -39,6 +41,7 @@ func TestTakeDispatchConsent_CancelsPauses(t *testing.T) {
 			}
 			return tx.AddAsset(ctx, &later)
 		})
+
 		half := func(at time.Time) flex.Span { return flex.Span{From: at, To: at.Add(flex.HalfHour)} }
 		write(func(tx *store.Tx) error { return tx.AddMethod(ctx, site.ID, flex.LimitedPauseMethod) })
 		write(func(tx *store.Tx) error { return tx.SetPause(ctx, begun, half(now.Add(time.Minute)), 20_000) })
@@ -49,6 +52,7 @@ func TestTakeDispatchConsent_CancelsPauses(t *testing.T) {
 		if _, err := service.TakeDispatchConsent(ctx, org.ID, site.ID, []flex.DispatchMethod{flex.LimitedPauseMethod}); err != nil {
 			t.Fatal(err)
 		}
+
 		err = db.Read(ctx, org.ID, func(tx *store.Tx) error {
 			left, err := tx.Pauses(ctx, site.ID, flex.Span{From: now.Add(-time.Hour), To: now.Add(24 * time.Hour)})
 			if len(left) != 1 || left[0].AssetID != begun.ID {

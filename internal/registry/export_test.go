@@ -33,6 +33,7 @@ func TestExportLimit(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, db *store.DB) {
 				knownPoint(t, db)
 				org, site := party(t, db, "acme")
+
 				err := db.Write(t.Context(), org, func(tx *store.Tx) error {
 					p := flex.MeterPair{Import: sharedMPAN, From: tx.Now().Add(-time.Hour)}
 					if tt.largest >= 0 {
@@ -41,6 +42,7 @@ func TestExportLimit(t *testing.T) {
 					if tt.ended {
 						p.To = tx.Now()
 					}
+
 					if err := tx.PutPairs(t.Context(), []flex.MeterPair{p}); err != nil {
 						return err
 					}
@@ -48,6 +50,7 @@ func TestExportLimit(t *testing.T) {
 					if err != nil {
 						return err
 					}
+
 					if tt.limit >= 0 {
 						o.Settings.ExportLimit = flex.Some(flex.WattHours(tt.limit))
 					}
@@ -61,6 +64,7 @@ func TestExportLimit(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+
 				for _, v := range check.Propositions {
 					if v.Eligible != tt.want || slices.Contains(v.Issues, registry.ExportAboveLimit) == tt.want {
 						t.Errorf("%+v, want %v", v, tt.want)

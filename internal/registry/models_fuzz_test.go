@@ -21,6 +21,7 @@ func FuzzReadModels(f *testing.F) {
 			}
 			return
 		}
+
 		for _, m := range models {
 			negative := m.Power != nil && *m.Power < 0 || m.Capacity != nil && *m.Capacity < 0
 			if m.Name == "" || !slices.Contains(creatable, m.Type) || negative {

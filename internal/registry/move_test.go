@@ -55,6 +55,7 @@ func TestOneParty(t *testing.T) {
 			_, err := d.Enrol(ctx, org, site, registry.Enrolment{Proposition: p, Override: true})
 			return err
 		}
+
 		wants := func(what string, err error, kind flex.Kind) {
 			t.Helper()
 			if kind == flex.Internal && err != nil || kind != flex.Internal && flex.KindOf(err) != kind {
@@ -64,6 +65,7 @@ func TestOneParty(t *testing.T) {
 				t.Errorf("%s says who has the point: %v", what, err)
 			}
 		}
+
 		wants("the first enrols", enrol(first, atFirst, flex.LimitedPause), flex.Internal)
 		wants("and in the other proposition", enrol(first, atFirst, flex.FullAssetSchedule), flex.Internal)
 		wants("the second enrols", enrol(second, atSecond, flex.LimitedPause), flex.Conflict)
@@ -84,6 +86,7 @@ func TestOneParty(t *testing.T) {
 		if had, _, err := d.MovePoint(ctx, sharedMPAN, first, db.Now().Add(48*time.Hour)); err != nil || !had {
 			t.Errorf("a change to come: %t, %v", had, err)
 		}
+
 		wants("before the day", enrol(first, atFirst, flex.LimitedPause), flex.Conflict)
 		if had, _, err := d.MovePoint(ctx, sharedMPAN, first, db.Now()); err != nil || !had {
 			t.Errorf("a change now: %t, %v", had, err)
@@ -118,6 +121,7 @@ func TestOneParty_AtOnce(t *testing.T) {
 		for i := range parties {
 			orgs[i], sites[i] = party(t, db, "party "+string(rune('a'+i)))
 		}
+
 		var errs [parties]error
 		var wg sync.WaitGroup
 		for i := range parties {
@@ -125,6 +129,7 @@ func TestOneParty_AtOnce(t *testing.T) {
 				_, errs[i] = d.Enrol(t.Context(), orgs[i], sites[i], registry.Enrolment{Proposition: flex.LimitedPause})
 			})
 		}
+
 		wg.Wait()
 		enrolled := 0
 		for i, err := range errs {
@@ -135,6 +140,7 @@ func TestOneParty_AtOnce(t *testing.T) {
 				t.Errorf("party %d: %v", i, err)
 			}
 		}
+
 		if enrolled != 1 {
 			t.Errorf("%d parties have the point", enrolled)
 		}
@@ -153,6 +159,7 @@ func TestMovePoints_DecidedBeside(t *testing.T) {
 		if _, err := d.Enrol(t.Context(), first, atFirst, registry.Enrolment{Proposition: flex.LimitedPause}); err != nil {
 			t.Fatal(err)
 		}
+
 		decide := func(all *store.All, to flex.OrgID, at time.Time) error {
 			_, _, err := all.DecideMove(t.Context(), sharedMPAN, to, at)
 			return err
@@ -168,6 +175,7 @@ func TestMovePoints_DecidedBeside(t *testing.T) {
 			if err != nil {
 				return err
 			}
+
 			if _, err := tx.LockedSite(t.Context(), atFirst); err != nil {
 				return err
 			}
@@ -175,6 +183,7 @@ func TestMovePoints_DecidedBeside(t *testing.T) {
 				_, err := d.MovePoints(context.Background())
 				done <- err
 			}()
+
 			for db.Engine() == "postgres" && len(done) == 0 {
 				if locks.Count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) > 0 {
 					break
@@ -183,6 +192,7 @@ func TestMovePoints_DecidedBeside(t *testing.T) {
 			}
 			return decide(all, third, db.Now().Add(48*time.Hour))
 		})
+
 		if err = errors.Join(err, <-done); err != nil {
 			t.Fatal(err)
 		}
@@ -211,6 +221,7 @@ func TestMovePoint_DecidedBeside(t *testing.T) {
 		if _, err := d.Enrol(t.Context(), first, atFirst, registry.Enrolment{Proposition: flex.LimitedPause}); err != nil {
 			t.Fatal(err)
 		}
+
 		if err := db.WriteAll(t.Context(), func(all *store.All) error {
 			_, _, err := all.DecideMove(t.Context(), sharedMPAN, second, db.Now())
 			return err
@@ -226,6 +237,7 @@ func TestMovePoint_DecidedBeside(t *testing.T) {
 			if err != nil || len(due) != 1 {
 				t.Fatal(due, err)
 			}
+
 			if err := all.CompleteMove(t.Context(), due[0]); err != nil {
 				return err
 			}
@@ -234,6 +246,7 @@ func TestMovePoint_DecidedBeside(t *testing.T) {
 				had, _, err = d.MovePoint(context.Background(), sharedMPAN, third, db.Now().Add(48*time.Hour))
 				done <- err
 			}()
+
 			for db.Engine() == "postgres" && len(done) == 0 {
 				if locks.Count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) > 0 {
 					break
@@ -245,6 +258,7 @@ func TestMovePoint_DecidedBeside(t *testing.T) {
 		if err = errors.Join(err, <-done); err != nil {
 			t.Fatal(err)
 		}
+
 		err = db.ReadAll(t.Context(), func(all *store.All) error {
 			rs, err := all.Registrations(t.Context(), sharedMPAN)
 			if err == nil && (!had || len(rs) != 2 || rs[1].Org != second || rs[1].NextOrg != third) {
@@ -268,6 +282,7 @@ func TestMovePoints_LeftBefore(t *testing.T) {
 				db := storetest.Open(t, url, store.Options{Now: func() time.Time { return now }})
 				knownPoint(t, db)
 				d := &registry.Service{DB: db}
+
 				first, atFirst := party(t, db, "acme")
 				second, atSecond := party(t, db, "bravo")
 				third, atThird := party(t, db, "carol")
@@ -275,6 +290,7 @@ func TestMovePoints_LeftBefore(t *testing.T) {
 					_, err := d.Enrol(t.Context(), org, site, registry.Enrolment{Proposition: flex.LimitedPause})
 					return err
 				}
+
 				if err := enrol(first, atFirst); err != nil {
 					t.Fatal(err)
 				}
@@ -282,6 +298,7 @@ func TestMovePoints_LeftBefore(t *testing.T) {
 					_, _, err := d.Offboard(context.Background(), first, atFirst)
 					return err
 				}
+
 				if name == "before" {
 					if _, _, err := d.MovePoint(t.Context(), sharedMPAN, second, now.Add(time.Hour)); err != nil {
 						t.Fatal(err)
@@ -289,6 +306,7 @@ func TestMovePoints_LeftBefore(t *testing.T) {
 					if err := leave(); err != nil {
 						t.Fatal(err)
 					}
+
 					now = now.Add(time.Hour)
 					if _, err := d.MovePoints(t.Context()); err != nil {
 						t.Fatal(err)
@@ -299,6 +317,7 @@ func TestMovePoints_LeftBefore(t *testing.T) {
 						return err
 					})
 				}
+
 				if err := enrol(third, atThird); flex.KindOf(err) != flex.Conflict {
 					t.Errorf("another party takes the point: %v", err)
 				}
@@ -324,6 +343,7 @@ func TestMovePoints_Late(t *testing.T) {
 		first, atFirst := party(t, db, "acme")
 		second, _ := party(t, db, "bravo")
 		third, atThird := party(t, db, "carol")
+
 		turn := func(org flex.OrgID, site flex.SiteID) {
 			t.Helper()
 			if _, err := d.Enrol(t.Context(), org, site, registry.Enrolment{Proposition: flex.LimitedPause}); err != nil {
@@ -334,6 +354,7 @@ func TestMovePoints_Late(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		turn(first, atFirst)
 		due := now.Add(time.Minute)
 		now = now.Add(time.Hour)
@@ -350,6 +371,7 @@ func TestMovePoints_Late(t *testing.T) {
 		if report, err := d.MovePoints(t.Context()); err != nil || report.Did != 1 {
 			t.Errorf("%d changes: %v", report.Did, err)
 		}
+
 		err := db.ReadAll(t.Context(), func(all *store.All) error {
 			rs, err := all.Registrations(t.Context(), sharedMPAN)
 			if n := len(rs); n != 3 || rs[n-1].Org != second || rs[n-1].From.Before(left) {
@@ -369,6 +391,7 @@ func parties(t *testing.T, db *store.DB, since time.Time, names map[flex.OrgID]s
 	var lines []string
 	err := db.ReadAll(t.Context(), func(all *store.All) error {
 		rs, err := all.Registrations(t.Context(), sharedMPAN)
+
 		for _, r := range rs {
 			line := fmt.Sprintf("%s %.0f-", names[r.Org], r.From.Sub(since).Minutes())
 			if !r.To.IsZero() {
@@ -379,6 +402,7 @@ func parties(t *testing.T, db *store.DB, since time.Time, names map[flex.OrgID]s
 			}
 			lines = append(lines, line)
 		}
+
 		return err
 	})
 	if err != nil {
@@ -469,6 +493,7 @@ func TestMovePoints_LeftAndBack(t *testing.T) {
 			m.must(err)
 			r, err := m.d.CreateSite(m.Context(), m.orgs["acme"], registry.SiteInput{MPAN: sharedMPAN, Postcode: "YO1 7HH", ConsentAt: m.now.Add(-time.Hour)})
 			m.must(err)
+
 			m.sites["acme"] = r.ID
 		},
 		"twice": func(m *moved) {
@@ -477,6 +502,7 @@ func TestMovePoints_LeftAndBack(t *testing.T) {
 			m.leave("acme")
 		},
 	}
+
 	for name, leave := range ways {
 		t.Run(name, func(t *testing.T) {
 			eachMoved(t, func(m *moved) {
@@ -484,6 +510,7 @@ func TestMovePoints_LeftAndBack(t *testing.T) {
 				m.move("bravo", 2880)
 				m.at(600)
 				leave(m)
+
 				m.at(660)
 				m.must(m.enrol("acme"))
 				m.at(2879)
@@ -491,6 +518,7 @@ func TestMovePoints_LeftAndBack(t *testing.T) {
 				if err := m.enrol("bravo"); flex.KindOf(err) != flex.Conflict {
 					m.Errorf("before the day: %v", err)
 				}
+
 				m.at(2890)
 				m.run()
 				if err := m.enrol("acme"); flex.KindOf(err) != flex.Conflict {
@@ -534,6 +562,7 @@ func TestMovePoint_Today(t *testing.T) {
 		if had, from := m.move("bravo", 0); had || from != 600 {
 			m.Errorf("to a party after one that left: %t, from %d", had, from)
 		}
+
 		m.wants("after one that left", "acme 540-600; bravo 600-")
 		m.must(m.enrol("bravo"))
 		m.leave("bravo")
@@ -559,6 +588,7 @@ func TestMovePoint_DecidedLast(t *testing.T) {
 		m.move("carol", 1440)
 		m.wants("after it was left", "acme 540-600; carol 1440-")
 		m.move("carol", 2000)
+
 		m.wants("to the same party on a later day", "acme 540-600; carol 2000-")
 		m.move("carol", 1000)
 		m.wants("to the same party on an earlier day", "acme 540-600; carol 1000-")
@@ -580,6 +610,7 @@ func TestMovePoint_BeforeReserved(t *testing.T) {
 		if _, from := m.move("bravo", 1440); from != 1440 {
 			m.Errorf("before the day of the first: from %d", from)
 		}
+
 		m.at(1500)
 		m.run()
 		m.wants("on the day of the second", "bravo 1440-; carol 2880-2880")
@@ -602,6 +633,7 @@ func besides(t *testing.T, db *store.DB, url, table string, first, second func()
 	} else {
 		gate := storetest.At(t, db, url).ShutGate(table)
 		defer gate.Open()
+
 		for i, do := range []func() error{first, second} {
 			go func() { done <- do() }()
 			for len(done)+gate.Waiting() <= i {
@@ -610,6 +642,7 @@ func besides(t *testing.T, db *store.DB, url, table string, first, second func()
 		}
 		gate.Open()
 	}
+
 	if err := errors.Join(<-done, <-done); err != nil {
 		t.Error(err)
 	}

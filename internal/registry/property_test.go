@@ -21,12 +21,14 @@ func TestUPRN(t *testing.T) {
 		meter := func(mpan, uprn string) flex.Meter {
 			return flex.Meter{MPAN: mpan, UPRN: uprn, Import: true, Energised: true, HalfHourly: true, Domestic: true, Postcode: "YO1 7HH", Address: "5 MILL LANE"}
 		}
+
 		err = db.WriteAll(ctx, func(all *store.All) error {
 			return all.PutMeters(ctx, []flex.Meter{meter("1012345678900", "000000100012"), meter("1012345678913", "100012"), meter("1012345678926", "100013"), meter("1012345678939", "")})
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		d := &registry.Service{DB: db}
 		create := func(mpan, address string) error {
 			_, err := d.CreateSite(ctx, org.ID, registry.SiteInput{MPAN: mpan, Postcode: "YO1 7HH", Address: address})
@@ -35,6 +37,7 @@ func TestUPRN(t *testing.T) {
 		if err := create("1012345678900", "5 Mill Lane"); err != nil {
 			t.Fatal(err)
 		}
+
 		for _, c := range []struct {
 			name, mpan, address string
 			want                flex.Kind
@@ -48,11 +51,13 @@ func TestUPRN(t *testing.T) {
 				if err == nil && c.want == flex.Internal {
 					return
 				}
+
 				if flex.KindOf(err) != c.want {
 					t.Errorf("%v", err)
 				}
 			})
 		}
+
 		for text, want := range map[string]int{"100012": 1, "000000100012": 1, "0100013": 1, "100014": 0, "0": 0} {
 			err := db.ReadAll(ctx, func(all *store.All) error {
 				found, err := all.FindSites(ctx, store.Find{Text: text, Limit: 10})

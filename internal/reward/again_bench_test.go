@@ -33,6 +33,7 @@ func benchAgain(b *testing.B, url string) {
 		site := seed.Site()
 		seed.Exec(`UPDATE asset SET model = 'm', installed_on = '2025-01-01' WHERE id = $1`, seed.Asset(site, flex.Charger, 0).Bytes())
 	}
+
 	seed.Consent(time.UnixMicro(1))
 	seed.Readings(flex.PeriodAt(first.Start()), 48*(back+days)+2)
 	events := 0
@@ -45,6 +46,7 @@ func benchAgain(b *testing.B, url string) {
 	for p := flex.PeriodAt(span.From); p.Start().Before(span.To); p = p.Add(1) {
 		prices = append(prices, flex.PricedPeriod{Period: p, Price: flex.FromGBPPerMWh(100), Known: true})
 	}
+
 	err := db.WriteAll(b.Context(), func(all *store.All) error {
 		_, err := all.AddPublication(b.Context(), store.Publication{Source: "bench", PublishedAt: span.From, Span: span}, prices)
 		return err
@@ -52,6 +54,7 @@ func benchAgain(b *testing.B, url string) {
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	service := &reward.Service{DB: db}
 	again := func(b *testing.B) {
 		used := processor()
@@ -61,11 +64,13 @@ func benchAgain(b *testing.B, url string) {
 				b.Fatal(run, err)
 			}
 		}
+
 		n := float64(b.N * events)
 		b.ReportMetric(n/b.Elapsed().Seconds(), "events/s")
 		b.ReportMetric(n*every/b.Elapsed().Seconds(), "site-days/s")
 		b.ReportMetric(float64((processor()-used).Microseconds())/n, "cpu-µs/event")
 	}
+
 	b.Run("new", again)
 	seed.Exec(`UPDATE flex_event SET version = 1, hash = (SELECT s.hash FROM settlement s WHERE s.flex_event_id = flex_event.id LIMIT 1)`)
 	seed.Exec(`UPDATE settlement SET version = 1`)

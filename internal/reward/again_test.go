@@ -29,6 +29,7 @@ func TestSettleAgain_TogetherOrAlone(t *testing.T) {
 		seed.Exec(`INSERT INTO model (key, name, type, cop11) VALUES ('m', 'm', 'charger', TRUE)`)
 		var of []flex.SiteID
 		var rs []flex.Reading
+
 		for i := range sites {
 			site := seed.Site()
 			of = append(of, site)
@@ -41,6 +42,7 @@ func TestSettleAgain_TogetherOrAlone(t *testing.T) {
 				rs = append(rs, someReadings(random, seed.Asset(site, flex.Battery, 0), i+1, first, days)...)
 			}
 		}
+
 		seed.Consent(time.UnixMicro(1))
 		for d := 15; d < days; d += 4 {
 			n := 1 + random.IntN(44)
@@ -49,6 +51,7 @@ func TestSettleAgain_TogetherOrAlone(t *testing.T) {
 		if err := db.Write(t.Context(), seed.Org, func(tx *store.Tx) error { return tx.PutReadings(t.Context(), rs) }); err != nil {
 			t.Fatal(err)
 		}
+
 		service := &reward.Service{DB: db}
 		results := func(site flex.SiteID, from, to flex.Day) map[flex.FlexEventID]store.Settlement {
 			t.Helper()
@@ -56,6 +59,7 @@ func TestSettleAgain_TogetherOrAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			found := map[flex.FlexEventID]store.Settlement{}
 			err = db.Read(t.Context(), seed.Org, func(tx *store.Tx) error {
 				ss, err := tx.SettlementsIn(context.Background(), run.ID)
@@ -69,8 +73,10 @@ func TestSettleAgain_TogetherOrAlone(t *testing.T) {
 			}
 			return found
 		}
+
 		together := results(flex.SiteID{}, first, first.Add(days))
 		alone, ways := 0, map[settle.Metering]int{}
+
 		for d := 15; d < days; d += 4 {
 			for _, site := range of {
 				for id, s := range results(site, first.Add(d), first.Add(d)) {
@@ -82,6 +88,7 @@ func TestSettleAgain_TogetherOrAlone(t *testing.T) {
 				}
 			}
 		}
+
 		if alone != len(together) || ways[settle.Boundary] == 0 || ways[settle.Asset] == 0 {
 			t.Errorf("%d events alone, %d together, metered as %v", alone, len(together), ways)
 		}
@@ -96,12 +103,15 @@ func someReadings(random *rand.Rand, a flex.AssetID, way int, first flex.Day, da
 	}[way%6]
 	begin, end := flex.PeriodAt(first.Start()), flex.PeriodAt(first.Add(days).Start())
 	mark := flex.Micro(0)
+
 	for p := begin; p.Before(end); p = p.Add(1) {
 		mark += flex.Micro(random.IntN(3_000_000))
+
 		for _, label := range labels {
 			if random.IntN(200) == 0 {
 				continue
 			}
+
 			r := flex.Reading{AssetID: a, Label: label, Span: p.Span(), Value: flex.Micro(random.IntN(3_000_000))}
 			switch label {
 			case flex.BoundaryImportRegister, flex.BoundaryExportRegister, flex.ChargerRegister:
@@ -110,6 +120,7 @@ func someReadings(random *rand.Rand, a flex.AssetID, way int, first flex.Day, da
 				if p.Sub(begin)%4 != 0 {
 					continue
 				}
+
 				for range 3 {
 					r.To = r.From.Add(40 * time.Minute)
 					rs = append(rs, r)
@@ -117,6 +128,7 @@ func someReadings(random *rand.Rand, a flex.AssetID, way int, first flex.Day, da
 				}
 				continue
 			}
+
 			rs = append(rs, r)
 		}
 	}
@@ -136,6 +148,7 @@ func TestSettleAgain_Range(t *testing.T) {
 		}
 		return d
 	}
+
 	for _, c := range []struct {
 		from, to string
 		want     string // of the refusal
@@ -149,6 +162,7 @@ func TestSettleAgain_Range(t *testing.T) {
 		again := reward.Again{From: day(c.from), To: day(c.to)}
 		_, err := service.SettleAgain(t.Context(), seed.Org, again)
 		_, repaired := service.Repair(t.Context(), seed.Org, again)
+
 		for _, err := range []error{err, repaired} {
 			if (err == nil) != (c.want == "") || err != nil && (flex.KindOf(err) != flex.Invalid || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%s to %s: %v", c.from, c.to, err)

@@ -46,6 +46,7 @@ func TestImportBank(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		refs := map[flex.TransactionID]string{waiting.ID: ledger.Reference(waiting.ID, 1)}
 		for _, p := range f.Payments {
 			refs[p.ID] = p.Reference
@@ -59,6 +60,7 @@ func TestImportBank(t *testing.T) {
 		if got := y.take(t, true, results...); got != want || y.status(t, paid) != ledger.Processing || y.balance(t) != 7000-3300 {
 			t.Errorf("dry run:\n%s\nwant\n%s\n%s %s", got, want, y.status(t, paid), y.balance(t))
 		}
+
 		if got := y.take(t, false, bankSays(refs[paid.ID], bankfile.Paid, 1001)); got != "refused processing>processing the bank says £10.01, and what was withdrawn is £10.00" {
 			t.Errorf("another amount: %s", got)
 		}
@@ -68,6 +70,7 @@ func TestImportBank(t *testing.T) {
 		if got := y.take(t, false, results...); !strings.HasPrefix(got, "known posted>posted\nknown failed>failed\nunknown") || y.balance(t) != 7000-2200 {
 			t.Errorf("again:\n%s\n%s", got, y.balance(t))
 		}
+
 		if got := y.take(t, false, bankSays(refs[paid.ID], bankfile.Failed, 0)); got != "refused posted>posted the withdrawal is posted, and the bank says failed" {
 			t.Errorf("failed after it was paid: %s", got)
 		}
@@ -95,6 +98,7 @@ func TestImportBank_Files(t *testing.T) {
 		}
 		return f
 	}
+
 	first := y.approved(t, 1000)
 	f := export(first)
 	if got := y.take(t, false, bankSays(f.Payments[0].Reference, bankfile.Returned, 1000)); got != "new processing>returned" || y.balance(t) != 7000 {
@@ -108,6 +112,7 @@ func TestImportBank_Files(t *testing.T) {
 		}
 		return err
 	})
+
 	if sums["bank"] != 0 || sums["payouts_in_flight"] != 0 {
 		t.Errorf("left on the way: %v", sums)
 	}
@@ -117,15 +122,18 @@ func TestImportBank_Files(t *testing.T) {
 	if got := y.take(t, false, whole); strings.Count(got, "refused processing>processing the bank says £24.00, and what was withdrawn is £25.00") != 2 {
 		t.Errorf("another sum: %s", got)
 	}
+
 	whole.Amount = 2500
 	if got := y.take(t, false, whole); got != "new processing>posted\nnew processing>posted" {
 		t.Errorf("the file: %s", got)
 	}
+
 	c := y.approved(t, 2000)
 	f = export(c)
 	if got := y.take(t, false, bankfile.Result{Where: "file", Message: f.Message, Outcome: bankfile.Failed}); got != "new processing>failed" {
 		t.Errorf("the file is refused: %s", got)
 	}
+
 	y.link(t, y.visit(t, reward.LinkOptions{}))
 	if _, err := y.decide(t, c, ledger.PendingApproval, "ann"); err != nil {
 		t.Fatal(err)
@@ -147,6 +155,7 @@ func TestImportBank_ReturnedAfterErasure(t *testing.T) {
 		if err != nil || len(f.Payments) != 1 {
 			t.Fatal(f, err)
 		}
+
 		reference := f.Payments[0].Reference
 		if got := y.take(t, false, bankSays(reference, bankfile.Paid, 1000)); got != "new processing>posted" {
 			t.Fatalf("paid: %s", got)

@@ -22,6 +22,7 @@ func (h *home) meteredByRegister(events map[int]bool, exportsFrom int) {
 			} else if end == 1 {
 				at, out = at+2, out+0.1
 			}
+
 			h.register(h.asset, back, end, at)
 			if back <= exportsFrom {
 				i := h.monday.Add(-back).Period(homeSlot + end).Start()
@@ -54,16 +55,19 @@ func TestSettleAgain_ExportsBegin(t *testing.T) {
 			}
 			return tx.SetPause(ctx, a, later.Period(homeSlot).Span(), 0)
 		})
+
 		h.now = later.Period(homeSlot).End().Add(time.Minute)
 		h.fixture.events(t)
 		again := reward.Again{From: h.monday, To: later}
 		if r, err := h.service.Repair(t.Context(), h.org, again); err != nil || r.Transactions != 0 {
 			t.Errorf("a repair of both: %+v, %v", r, err)
 		}
+
 		both, err := h.service.SettleAgain(t.Context(), h.org, again)
 		if err != nil || both.Events != 2 {
 			t.Fatalf("both: %+v, %v", both, err)
 		}
+
 		changes, err := h.service.Compare(t.Context(), h.org, alone.ID, both.ID)
 		for _, c := range changes {
 			if c.What != "event" {
@@ -91,6 +95,7 @@ func TestSettleEvents_LabelOfDaysThatAreLeft(t *testing.T) {
 			}
 			h.power(h.asset, back, 30, func(int) float64 { return 2 * used })
 		}
+
 		for back := 1; back <= 14; back++ {
 			p := h.monday.Add(-back).Period(homeSlot)
 			h.exec(t, `INSERT INTO flex_event (id, org_id, site_id, asset_id, day, first, last, from_at, to_at, meant, nominated, detected_at, estimated)

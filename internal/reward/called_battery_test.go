@@ -142,6 +142,7 @@ func TestInstruction_CarAndBattery(t *testing.T) {
 				estimated += e.Estimated
 			}
 		}
+
 		if moved != -15_600 || estimated != 4_680_000 || len(of) != 2 || !of[id] {
 			t.Errorf("%d Wh for %d of %d assets: %+v", moved, estimated, len(of), events)
 		}

@@ -97,6 +97,7 @@ func TestInstruction_CarBatteryAndHeater(t *testing.T) {
 				estimated += e.Estimated
 			}
 		}
+
 		if moved != -15_600 || estimated != 4_680_000 || len(of) != 2 || !of[battery] || of[tank] {
 			t.Errorf("%d Wh for %d of %d assets: %+v", moved, estimated, len(of), events)
 		}
@@ -144,6 +145,7 @@ func TestInstruction_HeaterOnly(t *testing.T) {
 		for range 2 {
 			s.events(t)
 		}
+
 		r, err := s.control.ReportInstruction(t.Context(), s.org, p.ID)
 		if err != nil || len(r.Assets) != 1 || r.Assets[0].AssetID != tank || r.Settled.Found != 0 || r.Settled.Revenue != 0 {
 			t.Errorf("%v: %+v, %+v", err, r.Assets, r.Settled)

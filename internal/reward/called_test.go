@@ -118,6 +118,7 @@ func TestInstruction_Settled(t *testing.T) {
 		t.Run(fmt.Sprint(price), func(t *testing.T) {
 			storetest.EachURL(t, func(t *testing.T, url string) {
 				s := newTwoChargers(t, url)
+
 				s.waits(price)
 				s.used(0, 7.8, 0.4)
 				s.events(t)

@@ -21,6 +21,7 @@ func TestSettleSessions_ReadAfterTheFirstLook(t *testing.T) {
 		if got := y.history(t); got != "" {
 			t.Fatalf("without readings: %s", got)
 		}
+
 		y.now = clock("2026-01-14 17:50")
 		if got := y.history(t); got != "" {
 			t.Fatalf("half an hour later: %s", got)
@@ -60,6 +61,7 @@ func TestSession_CorrectedAfterTheClose(t *testing.T) {
 		if got := y.history(t); got != "flex event 10p for 5000 Wh" {
 			t.Fatalf("at first: %s", got)
 		}
+
 		january := [2]flex.Day{{Year: 2026, Month: 1, Dom: 1}, {Year: 2026, Month: 1, Dom: 31}}
 		february := [2]flex.Day{{Year: 2026, Month: 2, Dom: 1}, {Year: 2026, Month: 2, Dom: 28}}
 		statement := func(of [2]flex.Day) string {
@@ -70,6 +72,7 @@ func TestSession_CorrectedAfterTheClose(t *testing.T) {
 			}
 			return tell(s)
 		}
+
 		y.now = clock("2026-02-05 09:00")
 		var closed store.ClosedMonth
 		y.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
@@ -92,6 +95,7 @@ func TestSession_CorrectedAfterTheClose(t *testing.T) {
 		if got := statement(february); !strings.Contains(got, "2026-02-01 to 2026-02-28: 10 to 12\n2 (12) charged 1 kWh") {
 			t.Errorf("February is\n%s", got)
 		}
+
 		y.write(t, func(ctx context.Context, tx *store.Tx) error {
 			months, err := tx.ClosedMonths(ctx)
 			if err == nil && (len(months) != 1 || months[0].Hash != closed.Hash) {

@@ -52,6 +52,7 @@ func TestRevision(t *testing.T) {
 			if got.Kind != c.kind || got.Key != c.key || got.Credit() != c.credit {
 				t.Errorf("posts a %s %q of %d, want a %s %q of %d", got.Kind, got.Key, got.Credit(), c.kind, c.key, c.credit)
 			}
+
 			if p.Posted != c.posted+1 || p.PostedWh != 7 {
 				t.Errorf("counts %+v", p)
 			}

@@ -59,7 +59,8 @@ func TestConsent_DaysOfComparison(t *testing.T) {
 		want string
 	}{
 		{"given long before", func(h *home) { h.consents([2]int{100, 0}) }, "-2500 Wh: 25p"},
-		{"given mid-way", func(h *home) { h.consents([2]int{8, 0}) }, "-2000 Wh: 20p"},                              // five days of 4
+		{"given mid-way", func(h *home) { h.consents([2]int{8, 0}) }, "-2000 Wh: 20p"}, // five days of 4
+
 		{"given too late", func(h *home) { h.consents([2]int{5, 0}) }, "-2000 Wh: 0p"},                              // three days are too few
 		{"withdrawn, and given again", func(h *home) { h.consents([2]int{100, 8}, [2]int{1, 0}) }, "-3444 Wh: 34p"}, // five of 5, four of 6
 		{"withdrawn for a week", func(h *home) { h.consents([2]int{100, 15}, [2]int{8, 0}) }, "-2889 Wh: 29p"},      // five of 4, four of 6
@@ -69,6 +70,7 @@ func TestConsent_DaysOfComparison(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			storetest.EachURL(t, func(t *testing.T, url string) {
 				h := newHome(t, url, 1, 100)
+
 				h.metered(byWeek)
 				tt.home(h)
 				if got := h.pause(flex.AssetID{1}); got != tt.want {
@@ -104,6 +106,7 @@ func TestConsent_TwoSites(t *testing.T) {
 		h.exec(t, `INSERT INTO consent_span (site_id, org_id, from_at, known_at) VALUES ($1, $2, $3, $3)`, site.Bytes(), h.org.Bytes(), from)
 		h.exec(t, `INSERT INTO asset (id, org_id, site_id, external_id, type, power_w, created_at) VALUES ($1, $2, $3, 'b', 'charger', 7400, 0)`,
 			asset.Bytes(), h.org.Bytes(), site.Bytes())
+
 		for back := range homeDays + 1 {
 			h.energy(asset, flex.ProvisionalConsumption, back, byWeek(back))
 		}
@@ -135,6 +138,7 @@ func TestConsent_KnownLater(t *testing.T) {
 				if err != nil {
 					return err
 				}
+
 				back := 11
 				if later > time.Hour {
 					back = 100
@@ -142,8 +146,10 @@ func TestConsent_KnownLater(t *testing.T) {
 				s.ConsentAt = h.monday.Add(-back).Start()
 				return tx.UpdateSite(ctx, s, "")
 			})
+
 			h.fixture.events(t)
 		}
+
 		if got := h.said(); !strings.HasPrefix(got, "-2500 Wh: ") || !strings.Contains(got, "20p") || !strings.Contains(got, "top-up") {
 			t.Errorf("a consent of before: %s", got)
 		}
@@ -163,6 +169,7 @@ func TestConsent_KnownLater(t *testing.T) {
 			s.ConsentAt = time.Time{}
 			return tx.UpdateSite(ctx, s, "")
 		})
+
 		if after := h.again(t, h.monday, last); after.Hash != before.Hash || after.Events != 1 {
 			t.Errorf("after the consent was withdrawn: %+v, before %+v", after, before)
 		}
@@ -212,6 +219,7 @@ func TestConsent_WithinAHalfHour(t *testing.T) {
 				h.register(flex.AssetID{1}, back, 0, 1000-float64(back))
 				h.register(flex.AssetID{1}, back, 1, 1000-float64(back)+byWeek(back)/8)
 			}
+
 			h.gap(from.AddDate(0, 0, -3).Add(10*time.Minute), from.AddDate(0, 0, -3).Add(20*time.Minute))
 		}, "-338 Wh: 3p"}, // four of 4, five of 5 and one of 6 eighths of a kWh, less two
 		{"powers over half an hour longer, of which the consent begins within", func(h *home, from time.Time) {
@@ -220,6 +228,7 @@ func TestConsent_WithinAHalfHour(t *testing.T) {
 				h.put = append(h.put, flex.Reading{AssetID: flex.AssetID{1}, Span: flex.Span{From: at.Add(-time.Hour), To: at.Add(time.Hour)},
 					Label: flex.BoundaryImportPower, Value: flex.Micro(byWeek(back) * 1e6)})
 			}
+
 			h.gap(from.AddDate(0, 0, -10).Add(-2*time.Hour), from.AddDate(0, 0, -3))
 		}, "-1750 Wh: 18p"}, // four of 5 and four of 6 kW, less two
 	} {
@@ -252,12 +261,14 @@ func TestConsent_Law(t *testing.T) {
 				h.monday = day
 				h.now = day.Start().Add(time.Hour)
 				h.prices(t, day.Span(), 100)
+
 				for back := range homeDays + 1 {
 					for n := homeSlot - 4; n <= homeSlot+4; n++ { // the same time by the clock has another number on these days
 						span := day.Add(-back).Period(n).Span()
 						h.put = append(h.put, flex.Reading{AssetID: flex.AssetID{1}, Span: span, Label: flex.ProvisionalConsumption, Value: 4_000_000})
 					}
 				}
+
 				h.consents([2]int{100, 0})
 				if got := h.pause(flex.AssetID{1}); !strings.HasPrefix(got, "0 Wh") {
 					t.Fatalf("got %s", got)
@@ -265,6 +276,7 @@ func TestConsent_Law(t *testing.T) {
 				if findings := h.law(law); len(findings) != 0 {
 					t.Errorf("all is in order: %v", findings)
 				}
+
 				for _, moved := range []struct {
 					to    time.Time
 					finds bool

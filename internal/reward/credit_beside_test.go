@@ -21,6 +21,7 @@ func TestCredit_SettledAtOnce(t *testing.T) {
 				if name == "offboarded" {
 					h.leaves()
 				}
+
 				seen := make(chan flex.Pence, 9) // a transaction may be run again
 				other := func() {
 					err := h.db.Write(context.Background(), h.org, func(tx *store.Tx) error {
@@ -28,6 +29,7 @@ func TestCredit_SettledAtOnce(t *testing.T) {
 						if err == nil {
 							seen <- n.Credited
 						}
+
 						return err
 					})
 					if err != nil {
@@ -35,11 +37,13 @@ func TestCredit_SettledAtOnce(t *testing.T) {
 						close(seen)
 					}
 				}
+
 				locks := storetest.At(t, h.db, url)
 				h.write(t, func(ctx context.Context, tx *store.Tx) error {
 					if _, err := tx.NettedCredits(ctx, h.site, flex.FlexEventID{1}); err != nil {
 						return err
 					}
+
 					go other()
 					for h.db.Engine() == "postgres" && len(seen) == 0 {
 						if locks.Count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) > 0 {
@@ -49,6 +53,7 @@ func TestCredit_SettledAtOnce(t *testing.T) {
 					}
 					return tx.PutEventCredit(ctx, store.EventCredit{Event: flex.FlexEventID{1}, Site: h.site, Day: day, Netted: true, Share: 7, Early: 7, Credited: 7})
 				})
+
 				if got := <-seen; got != 7 {
 					t.Errorf("the other reckons with %d p of this one, not 7", got)
 				}

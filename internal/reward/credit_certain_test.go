@@ -95,6 +95,7 @@ func TestCredit_Certain(t *testing.T) {
 			{
 				"together beyond doubt", func() {
 					y.usual(t, march.Add(1), april)
+
 					y.pause(t, april)
 					y.kwh(t, april, map[string]string{"35": "0.6", "36": "0.6"})
 				}, "flex event 0p, flex event 20p",
@@ -103,6 +104,7 @@ func TestCredit_Certain(t *testing.T) {
 			{
 				"a correction of the first, whose month is closed", func() {
 					y.close(t, ledger.MonthOf(march))
+
 					y.kwh(t, march, map[string]string{"35": "0.7"})
 				}, "flex event 0p, flex event 20p, correction -1p",
 				"2025-03 in 0 lapsed 0 own 9 credited 0 out 9; 2025-04 in 9 lapsed 0 own 10 credited 19 out 0",

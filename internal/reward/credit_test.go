@@ -72,6 +72,7 @@ func TestCredit_NetsOverAMonth(t *testing.T) {
 			t.Run(tt.name, func(t *testing.T) {
 				y, monday, v := pausedMonday(t, fresh(t, url))
 				y.set(t, "user_share=0.5", "crediting="+tt.crediting)
+
 				tuesday := monday.Add(1)
 				y.now = tuesday.Start()
 				y.prices(t, tuesday.Span(), -150)
@@ -83,6 +84,7 @@ func TestCredit_NetsOverAMonth(t *testing.T) {
 					}
 					return tx.SetPause(ctx, a, flex.Span{From: tuesday.Period(35).Start(), To: tuesday.Period(36).End()}, 0)
 				})
+
 				y.now = tuesday.Period(36).End()
 				y.events(t)
 				for _, days := range tt.order {

@@ -20,6 +20,7 @@ func (y *fixture) beside(t *testing.T, change func(*registry.Service) error) err
 		_, err := y.service.SettleEvents(context.WithoutCancel(t.Context()))
 		settled <- err
 	}
+
 	date := func() { dated <- change(&registry.Service{DB: y.db}) }
 	if y.db.Engine() != "postgres" {
 		settle()
@@ -28,6 +29,7 @@ func (y *fixture) beside(t *testing.T, change func(*registry.Service) error) err
 		gate := storetest.At(t, y.db, y.url).ShutGate("settlement")
 		defer gate.Open()
 		go settle()
+
 		for len(settled)+gate.Waiting() < 1 {
 			runtime.Gosched()
 		}
@@ -37,6 +39,7 @@ func (y *fixture) beside(t *testing.T, change func(*registry.Service) error) err
 		}
 		gate.Open()
 	}
+
 	if err := <-settled; err != nil {
 		t.Fatal(err)
 	}
@@ -53,6 +56,7 @@ func TestRating_DatedBeside(t *testing.T) {
 			return err
 		}
 	}
+
 	capacity := func(y *fixture, from registry.Dating) func(*registry.Service) error {
 		change := registry.SiteChange{Supply: flex.SupplyChange{Import: new(flex.Watts(1000)), Export: new(flex.Watts(1000))}, SupplyFrom: from}
 		return func(s *registry.Service) error {
@@ -60,6 +64,7 @@ func TestRating_DatedBeside(t *testing.T) {
 			return err
 		}
 	}
+
 	for name, dated := range map[string]func(*fixture, registry.Dating) func(*registry.Service) error{"power": power, "capacity": capacity} {
 		for _, repair := range []string{"", "it was measured"} {
 			t.Run(name+" "+repair, func(t *testing.T) {
@@ -72,6 +77,7 @@ func TestRating_DatedBeside(t *testing.T) {
 					if repair == "" && (flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), "settled already")) || repair != "" && err != nil {
 						t.Errorf("dated to a day that is being settled: %v", err)
 					}
+
 					due := storetest.At(t, y.db, url).Count(`SELECT count(*) FROM flex_event WHERE version > 0 AND look_at <= $1`, y.now.UnixMicro())
 					if due > 0 != (repair != "") {
 						t.Errorf("%d settled events are looked at again", due)

@@ -40,6 +40,7 @@ func TestSettleEvents_DispatchFoundAtOnce(t *testing.T) {
 			if _, err := tx.EventSpans(ctx, id, first.Span); err != nil {
 				return err
 			}
+
 			if _, err := tx.AddFlexEvent(ctx, &first); err != nil {
 				return err
 			}
@@ -47,6 +48,7 @@ func TestSettleEvents_DispatchFoundAtOnce(t *testing.T) {
 				_, err := y.service.SettleEvents(context.Background())
 				done <- err
 			}()
+
 			for y.db.Engine() == "postgres" && len(done) == 0 {
 				if locks.Count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) > 0 {
 					break
@@ -55,6 +57,7 @@ func TestSettleEvents_DispatchFoundAtOnce(t *testing.T) {
 			}
 			return nil
 		})
+
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}

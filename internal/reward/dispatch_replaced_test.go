@@ -82,6 +82,7 @@ func TestSettleEvents_DispatchReplaced(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			storetest.EachURL(t, func(t *testing.T, url string) {
 				y := open(t, url)
+
 				y.set(t, "user_share=1", "claw_back=true", "certainty=0")
 				begins := day.Period(35).Start()
 				y.now = begins.Add(-time.Hour)
@@ -93,6 +94,7 @@ func TestSettleEvents_DispatchReplaced(t *testing.T) {
 				}
 				y.prices(t, day.Span(), 200)
 				minute := func(m int) time.Time { return begins.Add(time.Duration(m) * time.Minute) }
+
 				for _, o := range c.orders {
 					y.now = minute(o.issued)
 					y.events(t)
@@ -103,6 +105,7 @@ func TestSettleEvents_DispatchReplaced(t *testing.T) {
 							Assets: []store.DispatchedAsset{{ID: id, Power: o.power, Without: without}}})
 						return err
 					})
+
 					y.accepted(t, d.ID, 0)
 					if o.refused {
 						y.write(t, func(ctx context.Context, tx *store.Tx) error {
@@ -110,6 +113,7 @@ func TestSettleEvents_DispatchReplaced(t *testing.T) {
 						})
 					}
 				}
+
 				for n, kw := range c.kw {
 					y.inverter(t, id, day.Period(35+n), kw)
 				}
@@ -130,6 +134,7 @@ func TestSettleEvents_DispatchReplaced(t *testing.T) {
 				for _, e := range found {
 					got = append(got, fmt.Sprintf("%d-%d %s", e.First, e.Last, strings.Trim(strings.ReplaceAll(fmt.Sprint(e.Meant), " ", ","), "[]")))
 				}
+
 				info, err := y.service.Info(t.Context(), y.org, y.site)
 				if said := strings.Join(got, " "); err != nil || said != c.want || info.Balance != c.pence {
 					t.Errorf("%s: %d p, %v; want %s: %d p", said, info.Balance, err, c.want, c.pence)
@@ -150,6 +155,7 @@ func TestInstruction_BesideADispatch(t *testing.T) {
 				Assets: []store.DispatchedAsset{{ID: s.cars[1], Power: 3600, Without: []flex.Watts{0}}}})
 			return err
 		})
+
 		s.accepted(t, d.ID, time.Second)
 		s.waits(300)
 		s.exec(t, `UPDATE reckoning SET detect_at = detect_at + 3600000000`)
@@ -164,6 +170,7 @@ func TestInstruction_BesideADispatch(t *testing.T) {
 		}
 		var of []string
 		moved := flex.WattHours(0)
+
 		for _, e := range found {
 			if e.AssetID == s.cars[1] {
 				of = append(of, fmt.Sprintf("%d-%d", e.First, e.Last))

@@ -46,6 +46,7 @@ func TestSettleEvents_Dispatch(t *testing.T) {
 		without  []flex.Watts
 		accepted bool
 		after    time.Duration
+
 		reported flex.CallbackStatus
 		kw       float64 // as the inverter measures it
 		want     string
@@ -63,6 +64,7 @@ func TestSettleEvents_Dispatch(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			storetest.EachURL(t, func(t *testing.T, url string) {
 				y := open(t, url)
+
 				y.set(t, "user_share=0.5")
 				y.now = day.Period(33).Start() // 16:00
 				id := y.battery(t, day)
@@ -86,6 +88,7 @@ func TestSettleEvents_Dispatch(t *testing.T) {
 				if got := y.events(t); got != "" {
 					t.Errorf("an event before its end is a minute past: %s", got)
 				}
+
 				y.now = day.Period(35).End().Add(time.Hour)
 				y.inverter(t, id, day.Period(35), c.kw)
 				if got := y.events(t); got != c.want {
@@ -103,6 +106,7 @@ func TestSettleEvents_Dispatch(t *testing.T) {
 func TestSettleEvents_DispatchTakenOver(t *testing.T) {
 	day := flex.Day{Year: 2026, Month: time.January, Dom: 14}
 	slot := day.Period(35).Span()
+
 	for _, c := range []struct {
 		name     string
 		power    flex.Watts // of the newer
@@ -119,9 +123,11 @@ func TestSettleEvents_DispatchTakenOver(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			storetest.EachURL(t, func(t *testing.T, url string) {
 				y := open(t, url)
+
 				y.now = day.Period(33).Start()
 				id := y.battery(t, day)
 				y.prices(t, day.Span(), 200)
+
 				send := func(from time.Duration, power flex.Watts, accepted bool) {
 					var d store.Dispatch
 					y.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
@@ -134,6 +140,7 @@ func TestSettleEvents_DispatchTakenOver(t *testing.T) {
 					}
 					y.now = y.now.Add(time.Minute)
 				}
+
 				send(0, -3000, true)
 				send(c.from, c.power, c.accepted)
 				y.now = slot.To.Add(time.Hour)
@@ -153,6 +160,7 @@ func TestAddDispatch_TakesThePlan(t *testing.T) {
 		y := open(t, url)
 		y.now = day.Period(33).Start()
 		id := y.battery(t, day)
+
 		var due []store.EndedDispatch
 		y.write(t, func(ctx context.Context, tx *store.Tx) error {
 			at := flex.PeriodAt(y.now)

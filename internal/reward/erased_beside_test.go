@@ -20,6 +20,7 @@ func TestLeaving_ErasedAtOnce(t *testing.T) {
 				h.set(t, "paid_early=0.8")
 				h.asked()
 				h.jobs()
+
 				h.leaves()
 				h.now = clock("2025-04-01 00:00")
 				done := make(chan error, 1)
@@ -29,6 +30,7 @@ func TestLeaving_ErasedAtOnce(t *testing.T) {
 						return err
 					})
 				}
+
 				locks := storetest.At(t, h.db, url)
 				meets := func() {
 					go erase()
@@ -39,9 +41,11 @@ func TestLeaving_ErasedAtOnce(t *testing.T) {
 						runtime.Gosched()
 					}
 				}
+
 				if name == "by two" {
 					h.erased()
 					h.write(t, func(ctx context.Context, tx *store.Tx) error { return h.accrue(ctx, tx) })
+
 					err := h.db.WriteAll(t.Context(), func(all *store.All) error {
 						_, err := all.Erase(t.Context(), h.site)
 						meets()
@@ -53,6 +57,7 @@ func TestLeaving_ErasedAtOnce(t *testing.T) {
 				} else {
 					h.becomesFinal(meets)
 				}
+
 				if err := <-done; err != nil {
 					t.Fatal(err)
 				}
@@ -88,6 +93,7 @@ func (h *home) becomesFinal(before func()) {
 		if err != nil || len(held) != 1 {
 			h.t.Fatalf("%d events are held: %v", len(held), err)
 		}
+
 		b := ledger.Booked{}
 		b.Key, b.Kind, b.SiteID, b.Cause = "final", ledger.FlexPeriodTopUp, h.site, ledger.Cause{FlexEvent: held[0].ID}
 		b.Postings = ledger.AccruedPayable(4)

@@ -42,6 +42,7 @@ func TestExport_Files(t *testing.T) {
 		export := func(o reward.ExportOptions) (reward.PaymentFile, error) {
 			return y.service.Export(t.Context(), y.org, "ann", o)
 		}
+
 		if _, err := export(reward.ExportOptions{Format: bankfile.Bacs18}); flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), "nothing to pay") {
 			t.Errorf("an empty Bacs file: %v", err)
 		}
@@ -50,6 +51,7 @@ func TestExport_Files(t *testing.T) {
 		if err != nil || a.Number != 1 || a.Serial != 1 || a.Total != 1000 || a.PaymentFileRecord.Payments != 1 || string(a.SHA256) != hash(a.Content) {
 			t.Fatalf("%+v %v", a.PaymentFileRecord, err)
 		}
+
 		y.approved(t, 1100)
 		b, err := export(reward.ExportOptions{Format: bankfile.Pain001})
 		if err != nil || b.Number != 2 || b.Message == a.Message || !strings.Contains(string(b.Content), "<MsgId>"+b.Message+"</MsgId>") {
@@ -58,6 +60,7 @@ func TestExport_Files(t *testing.T) {
 		if _, err := export(reward.ExportOptions{Format: bankfile.Bacs18, Again: true}); flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), a.Message+", "+b.Message) {
 			t.Errorf("both again as one message: %v", err)
 		}
+
 		c, err := export(reward.ExportOptions{Format: bankfile.CSV, Again: true})
 		if err != nil || len(c.Payments) != 2 || c.Total != 2100 || c.Number != 3 {
 			t.Errorf("both again as CSV: %+v %v", c.PaymentFileRecord, err)
@@ -90,6 +93,7 @@ func TestExport_Format(t *testing.T) {
 	if flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), "payer_sort_code and payer_account: flexd org set NAME payer_sort_code=…") || y.status(t, w) != ledger.Approved {
 		t.Errorf("%v", err)
 	}
+
 	if _, err := y.service.Export(t.Context(), y.org, "ann", reward.ExportOptions{Format: "xls"}); flex.KindOf(err) != flex.Invalid {
 		t.Errorf("%v", err)
 	}
@@ -111,6 +115,7 @@ func TestExport_Day(t *testing.T) {
 		}
 		return d
 	}
+
 	for name, tt := range map[string]struct {
 		today, asked string
 		format       bankfile.Format
@@ -134,6 +139,7 @@ func TestExport_Day(t *testing.T) {
 			if tt.asked != "" {
 				asked = day(tt.asked)
 			}
+
 			got, err := reward.PaymentDay(tt.format, asked, day(tt.today))
 			if err != nil && !strings.Contains(err.Error(), tt.want) || err == nil && got.String() != tt.want {
 				t.Errorf("%s %v, want %s", got, err, tt.want)
@@ -151,6 +157,7 @@ func TestExport_MeetsRelink(t *testing.T) {
 		y.earn(t, 70)
 		taken := y.approved(t, 1000)
 		other := y.approved(t, 1100)
+
 		if y.db.Engine() == "postgres" {
 			// The relink has moved the withdrawal and has not committed yet.
 			files, locks := make(chan reward.PaymentFile, 1), storetest.At(t, y.db, url)
@@ -158,6 +165,7 @@ func TestExport_MeetsRelink(t *testing.T) {
 				if _, err := tx.MoveWithdrawal(ctx, taken.ID, ledger.Cancelled, "user", "relinked"); err != nil {
 					return err
 				}
+
 				go func() {
 					f, err := y.service.Export(ctx, y.org, "ann", reward.ExportOptions{})
 					if err != nil {
@@ -165,6 +173,7 @@ func TestExport_MeetsRelink(t *testing.T) {
 					}
 					files <- f
 				}()
+
 				for start := time.Now(); locks.Count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) == 0; {
 					if time.Since(start) > time.Minute {
 						t.Fatal("the export does not wait")
@@ -172,6 +181,7 @@ func TestExport_MeetsRelink(t *testing.T) {
 				}
 				return nil
 			})
+
 			f := <-files
 			if len(f.Payments) != 1 || f.Payments[0].ID != other.ID || len(f.Kept) != 1 || !strings.Contains(f.Kept[0], "it became cancelled meanwhile") {
 				t.Errorf("%+v", f)
@@ -179,6 +189,7 @@ func TestExport_MeetsRelink(t *testing.T) {
 		} else if _, err := y.decide(t, taken, ledger.Cancelled, "user"); err != nil {
 			t.Fatal(err)
 		}
+
 		third := y.approved(t, 1200)
 		files := make(chan reward.PaymentFile)
 		for range 4 {
@@ -190,6 +201,7 @@ func TestExport_MeetsRelink(t *testing.T) {
 				files <- f
 			}()
 		}
+
 		paid := map[flex.TransactionID]int{}
 		for range 4 {
 			for _, p := range (<-files).Payments {

@@ -51,8 +51,10 @@ func TestExported(t *testing.T) {
 		{"all exports come after settlement", kwh{2, 0.5}, kwh{0.4, 0.6}, []int{after, before}, false, "16p", "17p", false},
 		{"those of the event alone do", kwh{2, 0.5}, kwh{0.4, 0.6}, []int{after, before}, true, "16p", "0p", false},
 	}
+
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
+
 		for _, tt := range cases {
 			t.Run(tt.name, func(t *testing.T) {
 				h.t = t
@@ -63,12 +65,14 @@ func TestExported(t *testing.T) {
 					h.exec(t, `INSERT INTO asset (id, org_id, site_id, external_id, type, power_w, created_at) VALUES ($1, $2, $3, 'b', 'battery', 5000, 0)`,
 						second.Bytes(), h.org.Bytes(), h.site.Bytes())
 				}
+
 				var late []flex.Reading
 				for back := range homeDays + 1 {
 					use, when := tt.usual, before
 					if back == 0 {
 						use, when = tt.event, after
 					}
+
 					imports, exports := h.both(h.asset, second, back, use.in, use.out)
 					h.put = append(h.put, imports...)
 					switch {
@@ -78,6 +82,7 @@ func TestExported(t *testing.T) {
 						late = append(late, exports...)
 					}
 				}
+
 				h.waits(homeSlot, homeSlot)
 				h.flush()
 				h.jobs()
@@ -89,6 +94,7 @@ func TestExported(t *testing.T) {
 					h.put = append(h.put, r)
 					h.flush()
 				}
+
 				h.jobs()
 				h.now = h.now.AddDate(0, 2, 0)
 				h.jobs()
@@ -97,6 +103,7 @@ func TestExported(t *testing.T) {
 				}
 			})
 		}
+
 		h.sound(t)
 	})
 }
@@ -133,8 +140,10 @@ func TestPlayed_AcrossClocks(t *testing.T) {
 		{"clocks go back between them", flex.Day{Year: 2025, Month: 10, Dom: 26}, 4, 5, [2]int{4, 3}},
 		{"in the evening of that day", flex.Day{Year: 2025, Month: 10, Dom: 26}, 37, 38, [2]int{35, 36}},
 	}
+
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
+
 		for _, d := range days {
 			for _, way := range []string{"in order", "one is missing", "twice, the last first"} {
 				t.Run(d.name+", "+way, func(t *testing.T) {
@@ -144,6 +153,7 @@ func TestPlayed_AcrossClocks(t *testing.T) {
 					of := func(day flex.Day, n int, wh int) {
 						rs = append(rs, flex.Reading{AssetID: h.asset, Span: day.Period(n).Span(), Label: flex.ProvisionalConsumption, Value: flex.Micro(wh) * 1000})
 					}
+
 					for back := range 35 {
 						for n := 1; n <= 48; n++ {
 							if d.day.Add(-back-1).Periods() == 48 {
@@ -151,6 +161,7 @@ func TestPlayed_AcrossClocks(t *testing.T) {
 							}
 						}
 					}
+
 					of(d.day, d.first, 500)
 					of(d.day, d.last, 500)
 					missing := rs[len(rs)-1]
@@ -161,6 +172,7 @@ func TestPlayed_AcrossClocks(t *testing.T) {
 						slices.Reverse(rs)
 						rs = append(rs, slices.Clone(rs)...)
 					}
+
 					h.waits(d.first, d.last)
 					for chunk := range slices.Chunk(rs, 1680) {
 						h.put = chunk
@@ -180,10 +192,12 @@ func TestPlayed_AcrossClocks(t *testing.T) {
 						h.flush()
 						h.jobs()
 					}
+
 					h.is(both)
 				})
 			}
 		}
+
 		h.sound(t)
 	})
 }

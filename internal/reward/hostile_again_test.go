@@ -25,6 +25,7 @@ func TestHostile_DeletedAndAddedAgain(t *testing.T) {
 		h.given(reading.Given{Label: flex.ChargerRegister, Span: flex.Span{From: at(0), To: at(0)}, Value: 100},
 			reading.Given{Label: flex.ChargerRegister, Span: flex.Span{From: at(30), To: at(30)}, Value: 102})
 	}
+
 	cases := []struct {
 		name string
 		do   func(h *home)
@@ -34,6 +35,7 @@ func TestHostile_DeletedAndAddedAgain(t *testing.T) {
 			h.pluggedFor(at(-60), at(20))
 			h.now = at(26)
 			energy(h)
+
 			h.addedAgain()
 			h.pluggedFor(at(27), at(29))
 			energy(h)
@@ -44,6 +46,7 @@ func TestHostile_DeletedAndAddedAgain(t *testing.T) {
 			register(h)
 			h.addedAgain()
 			h.pluggedFor(at(26), at(30))
+
 			register(h)
 		}, once},
 		{"three times, by either label", func(h *home) {
@@ -52,6 +55,7 @@ func TestHostile_DeletedAndAddedAgain(t *testing.T) {
 			h.addedAgain()
 			h.pluggedFor(at(26), at(27))
 			register(h)
+
 			h.addedAgain()
 			h.pluggedFor(at(28), at(29))
 			energy(h)
@@ -60,6 +64,7 @@ func TestHostile_DeletedAndAddedAgain(t *testing.T) {
 			h.pluggedFor(at(0), at(26))
 			energy(h)
 			h.addedAgain()
+
 			h.pluggedFor(at(27), at(60))
 			energy(h)
 			h.given(reading.Given{Label: flex.ChargerEnergy, Span: flex.Span{From: at(30), To: at(60)}, Value: 3})
@@ -68,6 +73,7 @@ func TestHostile_DeletedAndAddedAgain(t *testing.T) {
 			h.plugIn(at(0))
 			first := h.asset
 			h.asset = h.device(202, flex.Charger, 7400)
+
 			h.plugIn(at(24))
 			second := h.asset
 			h.now = at(26)
@@ -76,6 +82,7 @@ func TestHostile_DeletedAndAddedAgain(t *testing.T) {
 			energy(h)
 			h.deleted()
 			h.asset = second
+
 			h.now = at(29)
 			h.unplugged()
 		}, once},
@@ -83,6 +90,7 @@ func TestHostile_DeletedAndAddedAgain(t *testing.T) {
 			h.pluggedFor(at(0), at(10))
 			h.addedAgain()
 			h.pluggedFor(at(11), at(30))
+
 			energy(h)
 		}, once},
 		{"not plugged in before it was deleted", func(h *home) {
@@ -91,6 +99,7 @@ func TestHostile_DeletedAndAddedAgain(t *testing.T) {
 			energy(h)
 			h.addedAgain()
 			h.pluggedFor(at(27), at(29))
+
 			energy(h)
 		}, once},
 		{"another one that was there before", func(h *home) {
@@ -99,6 +108,7 @@ func TestHostile_DeletedAndAddedAgain(t *testing.T) {
 			h.pluggedFor(at(-90), at(-60))
 			second := h.asset
 			h.asset = first
+
 			h.pluggedFor(at(0), at(26))
 			energy(h)
 			h.deleted()
@@ -108,6 +118,7 @@ func TestHostile_DeletedAndAddedAgain(t *testing.T) {
 		}, both},
 		{"a car beside its charger, corrected to nothing", func(h *home) {
 			h.plugIn(at(0))
+
 			car := h.asset
 			h.asset = h.device(201, flex.Charger, 7400)
 			h.pluggedFor(at(0), at(30))
@@ -122,14 +133,17 @@ func TestHostile_DeletedAndAddedAgain(t *testing.T) {
 			h.given(reading.Given{Label: flex.ChargerEnergy, Span: flex.Span{From: at(0), To: at(30)}})
 		}, once},
 	}
+
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
+
 		for _, tt := range cases {
 			t.Run(tt.name, func(t *testing.T) {
 				h.t = t
 				h.another(tt.name)
 				h.set(t, "credit_pence_per_kwh=2")
 				tt.do(h)
+
 				h.jobs()
 				h.now = from.Add(48 * time.Hour)
 				h.jobs()
@@ -138,6 +152,7 @@ func TestHostile_DeletedAndAddedAgain(t *testing.T) {
 				}
 			})
 		}
+
 		h.sound(t)
 	})
 }
@@ -152,6 +167,7 @@ func (h *home) given(readings ...reading.Given) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+
 	for _, v := range verdicts {
 		if !v.Accepted() {
 			h.t.Fatal(v)
@@ -188,6 +204,7 @@ func TestHostile_PausedAndAddedAgain(t *testing.T) {
 		h := newHome(t, url, 1, 100)
 		slot := h.monday.Period(homeSlot)
 		at := func(minute int) time.Time { return slot.Start().Add(time.Duration(minute) * time.Minute) }
+
 		for _, tt := range []struct {
 			name           string
 			until, deleted int // minutes from the beginning of the half-hour
@@ -205,15 +222,18 @@ func TestHostile_PausedAndAddedAgain(t *testing.T) {
 				gateway[15] ^= 1
 				h.exec(t, `INSERT INTO asset (id, org_id, site_id, external_id, type, created_at) VALUES ($1, $2, $3, 'gateway', 'charger', 0)`,
 					gateway.Bytes(), h.org.Bytes(), h.site.Bytes())
+
 				for back := range homeDays + 1 {
 					h.energy(gateway, flex.ProvisionalConsumption, back, []float64{2, 4}[min(back, 1)])
 				}
+
 				h.flush()
 				h.asksToWait(at(0), at(tt.until))
 				h.now = at(tt.deleted)
 				h.addedAgain()
 				h.asksToWait(at(tt.deleted), at(30+tt.deleted/30*30))
 				h.now = at(61)
+
 				h.jobs()
 				h.now = clock("2025-04-01 00:00")
 				h.jobs()
@@ -222,6 +242,7 @@ func TestHostile_PausedAndAddedAgain(t *testing.T) {
 				}
 			})
 		}
+
 		h.sound(t)
 	})
 }

@@ -23,6 +23,7 @@ func TestHostile_Sessions(t *testing.T) {
 			for n := range 30 {
 				h.pluggedFor(at(60*n), at(60*n+50))
 			}
+
 			h.now = at(1800)
 			send(flex.ChargerEnergy, at(0), at(1800), 2)
 		}, "rewards_expense 4, rewards_payable -4"},
@@ -30,6 +31,7 @@ func TestHostile_Sessions(t *testing.T) {
 			for _, s := range [][2]int{{-600, -10}, {-5, 50}, {55, 1770}, {1780, 1850}, {1855, 2400}} {
 				h.pluggedFor(at(s[0]), at(s[1]))
 			}
+
 			h.now = at(3600)
 			send(flex.ChargerEnergy, at(-1800), at(0), 0)
 			send(flex.ChargerEnergy, at(0), at(1800), 2)
@@ -43,6 +45,7 @@ func TestHostile_Sessions(t *testing.T) {
 		}, "rewards_expense 4, rewards_payable -4"},
 		{"a register that goes back and forth", func(h *home, send func(flex.Label, time.Time, time.Time, float64)) {
 			h.pluggedFor(at(0), at(1800))
+
 			for n := range 6 {
 				send(flex.ChargerRegister, at(360*n), at(360*n), 100+float64(n%2)*2)
 			}
@@ -57,6 +60,7 @@ func TestHostile_Sessions(t *testing.T) {
 		}, ""},
 		{"corrected up, and down again", func(h *home, send func(flex.Label, time.Time, time.Time, float64)) {
 			h.pluggedFor(at(0), at(1800))
+
 			for _, kwh := range []float64{2, 3.7, 2, 3.7, 2} {
 				send(flex.ChargerEnergy, at(0), at(1800), kwh)
 				h.jobs()
@@ -72,8 +76,10 @@ func TestHostile_Sessions(t *testing.T) {
 			send(flex.ProvisionalConsumption, at(0), at(1800), 2)
 		}, "rewards_expense 4, rewards_payable -4"},
 	}
+
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
+
 		for _, tt := range cases {
 			t.Run(tt.name, func(t *testing.T) {
 				h.t = t
@@ -87,6 +93,7 @@ func TestHostile_Sessions(t *testing.T) {
 						t.Fatal(err)
 					}
 				})
+
 				h.jobs()
 				h.now = from.Add(48 * time.Hour)
 				h.jobs()
@@ -95,6 +102,7 @@ func TestHostile_Sessions(t *testing.T) {
 				}
 			})
 		}
+
 		h.sound(t)
 	})
 }

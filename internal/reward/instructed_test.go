@@ -38,6 +38,7 @@ func TestInstructed_Settled(t *testing.T) {
 		stopped  = "2025-02-03 35-36 -1632 Wh est 1509375" // 801 Wh at 1625, 831 Wh at 250
 		expected = "2025-02-03 35-36 est 17112500 missing 2"
 	)
+
 	for _, tt := range []struct {
 		name  string
 		gbp   float64
@@ -60,6 +61,7 @@ func TestInstructed_Settled(t *testing.T) {
 		}},
 		{name: "let go", gbp: 3000, watts: -7400, want: stopped, money: "flex event 75p", sources: "instruction test", after: func(t *testing.T, y *fixture, id flex.InstructionID, monday flex.Day) {
 			y.now = monday.Period(35).Start().Add(15 * time.Minute)
+
 			y.write(t, func(ctx context.Context, tx *store.Tx) error {
 				return tx.ReleaseCalled(ctx, id, []flex.AssetID{y.asset})
 			})
@@ -92,6 +94,7 @@ func TestInstructed_Settled(t *testing.T) {
 				if got := y.history(t); got != tt.money {
 					t.Errorf("before the correction is settled: %s", got)
 				}
+
 				y.events(t)
 				if got := y.history(t); tt.want == paid && got != "flex event 188p, correction -8p" { // 100 Wh at 1625, half of it
 					t.Errorf("corrected: %s", got)
@@ -100,6 +103,7 @@ func TestInstructed_Settled(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+
 				for _, ps := range prices {
 					var sources []string
 					for _, p := range ps {

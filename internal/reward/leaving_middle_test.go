@@ -57,6 +57,7 @@ func TestLeaving_InTheMiddle(t *testing.T) {
 	drop := func(h *home, id flex.AssetID) {
 		h.write(h.t, func(ctx context.Context, tx *store.Tx) error { return tx.DropAsset(ctx, id) })
 	}
+
 	cases := []struct {
 		name string
 		home func(h *home)
@@ -68,14 +69,17 @@ func TestLeaving_InTheMiddle(t *testing.T) {
 		{"the site", func(h *home) { h.dispatched(); late(h); h.leaves() }, ""},
 		{"the battery, alone", func(h *home) { _, b := h.dispatched(); late(h); drop(h, b) }, ""},
 	}
+
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
+
 		for _, exempt := range []bool{false, true} {
 			for _, tt := range cases {
 				name := tt.name
 				if exempt {
 					name += ", without consent"
 				}
+
 				t.Run(name, func(t *testing.T) {
 					h.t = t
 					h.another(name)
@@ -86,6 +90,7 @@ func TestLeaving_InTheMiddle(t *testing.T) {
 					if end := h.monday.Period(homeSlot + 1).End().Add(2 * time.Minute); h.now.Before(end) {
 						h.now = end
 					}
+
 					h.jobs()
 					h.now = clock("2025-04-01 00:00")
 					h.jobs()
@@ -95,6 +100,7 @@ func TestLeaving_InTheMiddle(t *testing.T) {
 				})
 			}
 		}
+
 		h.sound(t)
 	})
 }
@@ -137,6 +143,7 @@ func TestSession_BeganLongAgo(t *testing.T) {
 		if got := h.owes(); got != earned {
 			t.Fatalf("at first %s", got)
 		}
+
 		h.now = h.monday.Add(70 + 395).Start()
 		h.exec(t, `DELETE FROM reading WHERE at < $1`, h.now.Add(-reading.KeptFor).UnixMicro())
 		if _, err := h.service.Repair(t.Context(), h.org, reward.Again{From: h.monday.Add(60), To: h.monday.Add(80)}); err != nil {
@@ -163,6 +170,7 @@ func TestLeaving_BesideAnother(t *testing.T) {
 		{"a battery after it", flex.Battery, 30, 3000 * 3700 / (3700 + 1500)},
 		{"a charger in the middle", flex.Charger, 15, 3000 * 3700 / (3700 + 1850)},
 	}
+
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
 		for i, tt := range cases {
@@ -177,6 +185,7 @@ func TestLeaving_BesideAnother(t *testing.T) {
 
 				slot := h.monday.Period(homeSlot)
 				h.now = slot.Start().Add(-time.Hour)
+
 				var d store.Dispatch
 				h.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
 					if tt.typ == flex.Charger {
@@ -190,6 +199,7 @@ func TestLeaving_BesideAnother(t *testing.T) {
 						Assets: []store.DispatchedAsset{{ID: other, Power: -power, Without: []flex.Watts{0}}}})
 					return err
 				})
+
 				if tt.typ == flex.Battery {
 					h.accepted(t, d.ID, time.Second)
 				}
@@ -212,6 +222,7 @@ func TestLeaving_BesideAnother(t *testing.T) {
 						t.Errorf("the one that left is credited %d Wh", *e.Flex)
 					}
 				}
+
 				all := tt.want
 				if tt.minutes == 30 {
 					all = 3000
@@ -225,6 +236,7 @@ func TestLeaving_BesideAnother(t *testing.T) {
 				}
 			})
 		}
+
 		h.sound(t)
 	})
 }

@@ -23,6 +23,7 @@ func (h *home) another(name string) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+
 	h.org = org.ID
 	copy(h.site[:], org.ID[:])
 	copy(h.asset[:], org.ID[:])
@@ -73,6 +74,7 @@ func (h *home) asked() {
 	for back := range homeDays {
 		h.energy(h.asset, flex.ProvisionalConsumption, back+1, 4)
 	}
+
 	h.energy(h.asset, flex.ProvisionalConsumption, 0, 2)
 	h.flush()
 	h.write(h.t, func(ctx context.Context, tx *store.Tx) error {
@@ -93,6 +95,7 @@ func (h *home) jobs() {
 		if err != nil {
 			h.t.Fatal(err)
 		}
+
 		sessions, err := h.service.SettleSessions(h.t.Context())
 		if err != nil {
 			h.t.Fatal(err)
@@ -116,6 +119,7 @@ func (h *home) plugged(halfHours int) {
 		}
 		return tx.OpenSession(ctx, &c, 0)
 	})
+
 	for n := range halfHours {
 		h.put = append(h.put, flex.Reading{AssetID: h.asset, Span: h.monday.Period(45 + n).Span(), Label: flex.ChargerEnergy, Value: 2_000_000})
 	}
@@ -146,6 +150,7 @@ func TestLeaving(t *testing.T) {
 		{"before the event is found", func(h *home) {
 			h.asked()
 			h.leaves()
+
 			h.jobs()
 		}, "market_receivable 20, rewards_payable -20"},
 		{"before a correction is settled", func(h *home) {
@@ -159,6 +164,7 @@ func TestLeaving(t *testing.T) {
 		{"before a reading that was missing is looked at", func(h *home) {
 			h.asked()
 			h.exec(h.t, `DELETE FROM reading WHERE asset_id = $1 AND at >= $2`, h.asset.Bytes(), h.monday.Start().UnixMicro())
+
 			h.jobs()
 			h.energy(h.asset, flex.ProvisionalConsumption, 0, 2)
 			h.flush()
@@ -172,6 +178,7 @@ func TestLeaving(t *testing.T) {
 			if got := h.owes(); got != "market_receivable 20, rewards_accrued -4, rewards_payable -16" {
 				h.t.Errorf("at first %s", got)
 			}
+
 			h.leaves()
 			h.now = clock("2025-04-01 00:00")
 			h.jobs()
@@ -181,6 +188,7 @@ func TestLeaving(t *testing.T) {
 			h.now = h.monday.Period(homeSlot).Start().Add(time.Minute)
 			h.leaves()
 			h.now = clock("2025-04-01 00:00")
+
 			h.jobs()
 		}, ""},
 		{"the charger alone, before the event is found", func(h *home) {
@@ -190,6 +198,7 @@ func TestLeaving(t *testing.T) {
 		}, "market_receivable 20, rewards_payable -20"},
 		{"the charger alone, in the middle of the event", func(h *home) {
 			h.asked()
+
 			h.now = h.monday.Period(homeSlot).Start().Add(time.Minute)
 			h.write(h.t, func(ctx context.Context, tx *store.Tx) error { return tx.DropAsset(ctx, h.asset) })
 			h.now = clock("2025-04-01 00:00")
@@ -198,6 +207,7 @@ func TestLeaving(t *testing.T) {
 		{"before the session is settled", func(h *home) {
 			h.plugged(2)
 			h.unplugged()
+
 			h.leaves()
 			h.jobs()
 		}, "rewards_expense 8, rewards_payable -8"},
@@ -206,6 +216,7 @@ func TestLeaving(t *testing.T) {
 			h.now = h.now.Add(10 * time.Minute) // the third half-hour will not be read
 			h.leaves()
 			h.now = h.now.Add(time.Hour)
+
 			h.jobs()
 		}, "rewards_expense 8, rewards_payable -8"},
 		{"before the price is revised", func(h *home) {
@@ -217,6 +228,7 @@ func TestLeaving(t *testing.T) {
 			h.jobs()
 		}, "market_receivable 30, rewards_payable -30"},
 	}
+
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
 		for _, tt := range cases {
@@ -245,6 +257,7 @@ func TestLeaving_ReadingsAreGone(t *testing.T) {
 			if strings.HasSuffix(name, "without consent") {
 				h.exec(t, `UPDATE org SET consent_exempt = TRUE WHERE id = $1`, h.org.Bytes())
 			}
+
 			h.asked()
 			h.jobs()
 			h.plugged(2)
@@ -253,6 +266,7 @@ func TestLeaving_ReadingsAreGone(t *testing.T) {
 			if got := h.owes(); got != earned {
 				t.Fatalf("%s, at first: %s", name, got)
 			}
+
 			if strings.HasPrefix(name, "erased") {
 				h.leaves()
 				h.erased()
@@ -270,6 +284,7 @@ func TestLeaving_ReadingsAreGone(t *testing.T) {
 			}
 			h.prices(t, h.monday.Span(), 100)
 			h.jobs()
+
 			for _, one := range homes {
 				h.org, h.site, h.asset = one.org, one.site, one.asset
 				if _, err := h.service.Repair(t.Context(), h.org, reward.Again{From: h.monday, To: h.monday}); err != nil {
@@ -280,6 +295,7 @@ func TestLeaving_ReadingsAreGone(t *testing.T) {
 				}
 			}
 		}
+
 		h.sound(t)
 	})
 }
@@ -302,6 +318,7 @@ func TestLeaving_Returned(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		result := func(status ledger.PaymentStatus, moved int) {
 			t.Helper()
 			r, err := h.service.Import(t.Context(), h.org, "ann", []reward.PaymentResult{{ID: w.ID, Status: status}})
@@ -309,6 +326,7 @@ func TestLeaving_Returned(t *testing.T) {
 				t.Errorf("%s moved %+v, %v", status, r, err)
 			}
 		}
+
 		stays := func() {
 			t.Helper()
 			if _, _, err := (&registry.Service{DB: h.db}).Offboard(t.Context(), h.org, h.site); flex.KindOf(err) != flex.Malformed {
@@ -319,6 +337,7 @@ func TestLeaving_Returned(t *testing.T) {
 		if _, err := h.decide(t, w, ledger.Approved, "ann"); err != nil {
 			t.Fatal(err)
 		}
+
 		stays()
 		h.fixture.export(t, false)
 		stays()
@@ -348,6 +367,7 @@ func TestLeaving_ErasedBeforeTheRestIsPaid(t *testing.T) {
 		h.asked()
 		h.jobs()
 		h.leaves()
+
 		left := func(step, want string, balance flex.Pence) {
 			t.Helper()
 			h.jobs()
@@ -359,6 +379,7 @@ func TestLeaving_ErasedBeforeTheRestIsPaid(t *testing.T) {
 				t.Errorf("%s: in the books %s, want %s", step, got, want)
 			}
 		}
+
 		left("gone", "market_receivable 20, rewards_accrued -4, rewards_payable -16", 16)
 		h.erased()
 		left("erased", "market_receivable 20, rewards_payable -20", 20)

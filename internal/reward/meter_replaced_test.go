@@ -48,6 +48,7 @@ func (w *watch) send(rs []reading.Given) {
 	if _, err := w.intake.Take(w.t.Context(), w.org, rs); err != nil {
 		w.t.Fatal(err)
 	}
+
 	for first := true; ; first = false {
 		page, n, err := w.intake.Held(w.t.Context(), reading.HeldQuery{Org: w.org, State: flex.HeldWaiting, Limit: 1000})
 		if err != nil {
@@ -56,6 +57,7 @@ func (w *watch) send(rs []reading.Given) {
 		if n == 0 {
 			return
 		}
+
 		oldest := page[0]
 		for _, h := range page {
 			if h.To.Before(oldest.To) {
@@ -105,6 +107,7 @@ func TestMeterReplaced(t *testing.T) {
 		{"at the event's end", place{0, 2, 0}, 5, false, "7p"},
 		{"after the event", place{0, 3, 0}, 5, false, "14p"},
 	}
+
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
 		for i, tt := range cases {
@@ -121,6 +124,7 @@ func TestMeterReplaced(t *testing.T) {
 						if begun {
 							m = next
 						}
+
 						r := w.mark(h.asset, import0, back, n, 0, m(back, n, 0))
 						if tt.late && !begun && back == max(tt.at.back, 1) && n > 0 {
 							w.late = append(w.late, r)

@@ -27,6 +27,7 @@ func TestSettleEvents_NominatedIsShown(t *testing.T) {
 		}
 		return read
 	}
+
 	for _, c := range []struct {
 		name   string
 		home   float64         // kWh of each half-hour, by the boundary; 100: not read
@@ -49,6 +50,7 @@ func TestSettleEvents_NominatedIsShown(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			storetest.EachURL(t, func(t *testing.T, url string) {
 				y := open(t, url)
+
 				y.set(t, "user_share=1", "baseline=nominated")
 				y.exec(t, `UPDATE asset SET type = 'charger', power_w = 7400, capacity_wh = 60000 WHERE id = $1`, y.asset.Bytes())
 				y.now = day.Period(paused - 1).Start()
@@ -105,6 +107,7 @@ func TestSettleEvents_NominatedIsShownLater(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			storetest.EachURL(t, func(t *testing.T, url string) {
 				y := open(t, url)
+
 				y.set(t, "user_share=1", "baseline=nominated")
 				y.exec(t, `UPDATE asset SET type = 'charger', power_w = 7400, capacity_wh = 60000 WHERE id = $1`, y.asset.Bytes())
 				y.now = day.Period(paused - 1).Start()
@@ -155,6 +158,7 @@ func (y *fixture) evening(day flex.Day, home float64, own, levels map[int]float6
 			}
 		}
 	}
+
 	for n, kwh := range own {
 		read(flex.ChargerEnergy, day.Period(n).Span(), kwh)
 	}

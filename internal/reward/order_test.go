@@ -21,6 +21,7 @@ func deliveries(main, other flex.AssetID, day flex.Day) [][]flex.Reading {
 	at := func(id flex.AssetID, label flex.Label, back, n int, kwh float64) flex.Reading {
 		return flex.Reading{AssetID: id, Label: label, Span: day.Add(-back).Period(n).Span(), Value: flex.Micro(kwh * 1e6)}
 	}
+
 	parts := make([][]flex.Reading, 8)
 	for back := 1; back <= 20; back++ {
 		parts[back%3] = append(parts[back%3], at(main, flex.BoundaryImportPower, back, slot, 4+0.1*float64(back)))
@@ -43,6 +44,7 @@ func TestReadings_AnyOrder(t *testing.T) {
 	if os.Getenv("FLEXD_LONG") != "" {
 		sites = 1_000
 	}
+
 	url := storetest.SQLite(t)
 	day := flex.Day{Year: 2025, Month: 2, Dom: 3}
 	y := open(t, url)
@@ -53,6 +55,7 @@ func TestReadings_AnyOrder(t *testing.T) {
 	y.exec(t, `DELETE FROM supply`)
 	y.exec(t, `DELETE FROM asset`)
 	y.exec(t, `DELETE FROM site`)
+
 	seed := storetest.NewSeed(t, y.db, url).As(y.org)
 	random := rand.New(rand.NewPCG(3, 9))
 	var ids []flex.SiteID
@@ -63,6 +66,7 @@ func TestReadings_AnyOrder(t *testing.T) {
 		parts[i] = deliveries(seed.Asset(site, flex.Charger, 7400), seed.Asset(site, flex.Battery, 5000), day)
 		random.Shuffle(len(parts[i]), func(a, b int) { parts[i][a], parts[i][b] = parts[i][b], parts[i][a] })
 	}
+
 	y.consent(t)
 	y.exec(t, `INSERT INTO flex_event (id, org_id, site_id, asset_id, day, first, last, from_at, to_at, meant, nominated, detected_at, estimated, look_at)
 		SELECT id, org_id, site_id, id, $1, 36, 36, $2, $3, '-3700', '3700', 0, 0, 0 FROM asset WHERE type = 'charger'`,
@@ -88,6 +92,7 @@ func TestReadings_AnyOrder(t *testing.T) {
 	if r, err := y.service.Repair(t.Context(), y.org, again); err != nil || r.Transactions != 0 || r.Events != int64(sites) || r.Sessions != int64(sites) {
 		t.Errorf("a repair of what is right: %+v, %v", r, err)
 	}
+
 	// A share of the reading that the jobs were kept from: the repair finds it.
 	y.exec(t, `UPDATE reading SET value = value - 100000 WHERE label = 2 AND at = $1`, day.Period(36).Start().UnixMicro())
 	r, err := y.service.Repair(t.Context(), y.org, again)
@@ -112,6 +117,7 @@ func TestRepair_BehindManyThatStay(t *testing.T) {
 	y.exec(t, `DELETE FROM supply`)
 	y.exec(t, `DELETE FROM asset`)
 	y.exec(t, `DELETE FROM site`)
+
 	seed := storetest.NewSeed(t, y.db, url).As(y.org)
 	const many = 501
 	var last flex.AssetID
@@ -152,6 +158,7 @@ func (y *fixture) untilIdle(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		events, err := y.service.SettleEvents(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -166,6 +173,7 @@ func (y *fixture) untilIdle(t *testing.T) {
 func compareSites(t *testing.T, y *fixture, ids []flex.SiteID, day flex.Day) {
 	t.Helper()
 	first := ""
+
 	err := y.db.Read(t.Context(), y.org, func(tx *store.Tx) error {
 		for i, id := range ids {
 			balance, err := tx.Balance(t.Context(), id)
@@ -176,6 +184,7 @@ func compareSites(t *testing.T, y *fixture, ids []flex.SiteID, day flex.Day) {
 			if err != nil {
 				return err
 			}
+
 			var moved, charged flex.WattHours
 			for _, tr := range ts {
 				if tr.Flex != nil {
@@ -185,10 +194,12 @@ func compareSites(t *testing.T, y *fixture, ids []flex.SiteID, day flex.Day) {
 					charged += *tr.Creditable
 				}
 			}
+
 			hs, err := tx.HalfHours(t.Context(), id, day.Span())
 			if err != nil || len(hs) != 1 {
 				return fmt.Errorf("site %d: %d half-hours, %w", i, len(hs), err)
 			}
+
 			text := fmt.Sprintf("%s, %d Wh moved, %d Wh charged, metered %d of %d Wh by %s", balance, moved, charged, hs[0].Metered, hs[0].Baseline, hs[0].Label)
 			if first == "" {
 				first = text
@@ -198,6 +209,7 @@ func compareSites(t *testing.T, y *fixture, ids []flex.SiteID, day flex.Day) {
 				t.Errorf("site %d: %s, where the first has %s", i, text, first)
 			}
 		}
+
 		return nil
 	})
 	if err != nil {

@@ -27,6 +27,7 @@ func TestSite_Overlap(t *testing.T) {
 			storetest.EachURL(t, func(t *testing.T, url string) {
 				h := newHome(t, url, 1, price)
 				other := h.device(2, flex.Charger, 7400)
+
 				for back := range homeDays {
 					h.energy(h.asset, flex.ProvisionalConsumption, back+1, 7.8)
 				}
@@ -41,6 +42,7 @@ func TestSite_Overlap(t *testing.T) {
 				if tt.first {
 					one, two = other, own
 				}
+
 				found := func(step, later, want string) {
 					t.Helper()
 					h.exec(t, `UPDATE pause SET detected = `+later+` WHERE asset_id = $1`, two.Bytes())

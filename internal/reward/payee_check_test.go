@@ -84,6 +84,7 @@ func TestNameCheck_Answers(t *testing.T) {
 		if _, err := y.decide(t, w, ledger.Approved, "ann"); err != nil {
 			t.Errorf("without a hook: %v", err)
 		}
+
 		p := y.hooked(t, "")
 		for _, tt := range []struct{ answer, text, first string }{
 			{`{"result":"match","name":"x"}`, "the name matches, ", ""},
@@ -103,6 +104,7 @@ func TestNameCheck_Answers(t *testing.T) {
 			if (err == nil) != (tt.first == "") || err != nil && (flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), tt.first)) {
 				t.Errorf("%.40s: %v, want %q", tt.answer, err, tt.first)
 			}
+
 			if got := y.nameOf(t, w); !strings.HasPrefix(got, tt.text) || !strings.Contains(got, "UTC") {
 				t.Errorf("%.40s: the approver reads %q, want %q", tt.answer, got, tt.text)
 			}
@@ -111,6 +113,7 @@ func TestNameCheck_Answers(t *testing.T) {
 					t.Errorf("%.40s, seen: %v", tt.answer, err)
 				}
 			}
+
 			if _, err := y.decide(t, w, ledger.Cancelled, "ann"); err != nil { // its money is back, for the next
 				t.Fatal(err)
 			}
@@ -118,6 +121,7 @@ func TestNameCheck_Answers(t *testing.T) {
 				t.Errorf("%.40s: asked %d times", tt.answer, got)
 			}
 		}
+
 		if wrong := p.wrong.Load(); wrong != nil {
 			t.Errorf("asked wrongly: %v", wrong)
 		}
@@ -142,6 +146,7 @@ func TestNameCheck_NoMatch(t *testing.T) {
 				t.Errorf("%s approves: %v, want %q", by, err, want)
 			}
 		}
+
 		override := func(by, reason string) error { return y.service.OverrideName(t.Context(), y.org, w.ID, by, reason) }
 		if err := override("bob", "the account is her partner's"); flex.KindOf(err) != flex.Conflict {
 			t.Errorf("an override before the check: %v", err)
@@ -151,6 +156,7 @@ func TestNameCheck_NoMatch(t *testing.T) {
 		if err := override("bob", "  ok  "); flex.KindOf(err) != flex.Invalid {
 			t.Errorf("an override without a reason: %v", err)
 		}
+
 		if err := override("bob", "the account is her partner's"); err != nil {
 			t.Fatal(err)
 		}
@@ -160,6 +166,7 @@ func TestNameCheck_NoMatch(t *testing.T) {
 		if _, err := y.service.CheckName(t.Context(), y.org, w.ID); err != nil {
 			t.Fatal(err)
 		}
+
 		approve("ann", "does not match")
 		if err := override("bob", "the account is her partner's"); err != nil {
 			t.Fatal(err)
@@ -185,12 +192,14 @@ func TestNameCheck_Hook(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	y.service.Web, y.service.PlainHTTP = egress.New(egress.Options{Allow: egress.Private}), true
 	if err := y.service.SetPayeeHook(t.Context(), y.org, gone.URL, hookSecret); err != nil {
 		t.Fatal(err)
 	}
+
 	w := y.ask(t, bank, 1000)
 	c, err := y.service.CheckName(t.Context(), y.org, w.ID)
 	if err != nil || c.Verdict != reward.NameUnavailable {

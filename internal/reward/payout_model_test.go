@@ -66,6 +66,7 @@ func (m model) String() string {
 	var b strings.Builder
 	for _, u := range m.users {
 		fmt.Fprintf(&b, "|%d %t %d", u.account, m.time > u.linked, u.balance)
+
 		for _, w := range u.asked {
 			today := 0
 			for _, at := range w.approved {
@@ -125,12 +126,14 @@ func (m *model) apply(s step) (ok bool, file []string) {
 	case "export again":
 		return true, m.export(ledger.Processing)
 	}
+
 	u := &m.users[s.user]
 	amount := modelAmounts[s.user]
 	if account, ok := map[string]int{"link A": 1, "link B": 2}[s.do]; ok {
 		m.link(u, account, amount)
 		return true, nil
 	}
+
 	if s.do == "ask" {
 		if u.account == 0 || u.balance < amount {
 			return false, nil
@@ -139,6 +142,7 @@ func (m *model) apply(s step) (ok bool, file []string) {
 		u.asked = append(u.asked, modelWithdrawal{status: ledger.PendingApproval, account: u.account, linked: u.linked, attempt: 1})
 		return true, nil
 	}
+
 	if len(u.asked) == 0 {
 		return false, nil
 	}
@@ -169,6 +173,7 @@ func (m *model) applyTo(u *modelUser, w *modelWithdrawal, amount flex.Pence, do 
 		}
 		return true
 	}
+
 	switch {
 	case strings.HasPrefix(do, "approve ") && w.status == ledger.PendingApproval:
 		return m.approve(u, w, amount, do[len("approve "):][:1])
@@ -179,6 +184,7 @@ func (m *model) applyTo(u *modelUser, w *modelWithdrawal, amount flex.Pence, do 
 	case do == "again" && w.status == ledger.Failed && u.account != 0 && u.balance >= amount:
 		u.balance -= amount
 		w.status, w.account, w.linked, w.attempt, w.approvals = ledger.PendingApproval, u.account, u.linked, w.attempt+1, ""
+
 		return true
 	case do == "paid" && w.status == ledger.Processing:
 		w.status = ledger.Posted
@@ -201,6 +207,7 @@ func (m *model) approve(u *modelUser, w *modelWithdrawal, amount flex.Pence, by 
 	if two && strings.Contains(w.approvals, by) {
 		return false
 	}
+
 	complete := !two || w.approvals != ""
 	if !strings.Contains(w.approvals, by) {
 		w.approvals += by
@@ -219,6 +226,7 @@ func (m *model) export(status ledger.PaymentStatus) (file []string) {
 			if w.status != status {
 				continue
 			}
+
 			account := w.account
 			if m.fault == "the account of now is paid" {
 				account = m.users[i].account
@@ -227,6 +235,7 @@ func (m *model) export(status ledger.PaymentStatus) (file []string) {
 			w.status = ledger.Processing
 		}
 	}
+
 	slices.Sort(file)
 	return file
 }
@@ -258,11 +267,13 @@ func (c *chain) begin(t *testing.T, n, users int) {
 	for range users {
 		c.sites = append(c.sites, c.seed.As(org.ID).Site(flex.FullScheduleMethod))
 	}
+
 	err = c.y.db.Write(t.Context(), org.ID, func(tx *store.Tx) error {
 		rules := flex.PayoutSettings{WithoutCode: true, TwoAbove: flex.Some[flex.Pence](modelTwo)}
 		if err := tx.SetSettings(t.Context(), flex.OrgSettings{Payout: rules}); err != nil {
 			return err
 		}
+
 		for i, site := range c.sites {
 			_, err := tx.Post(t.Context(), &ledger.Booked{Transaction: ledger.Transaction{
 				Key: fmt.Sprintf("gift %d", i), Kind: ledger.GoodwillCredit, SiteID: site, Time: flex.Span{From: tx.Now()}, Cause: ledger.Cause{By: "ann"},
@@ -292,13 +303,16 @@ func (c *chain) apply(t *testing.T, s step) (ok bool, file []string, err error) 
 	case "export", "export again":
 		return c.export(t, s.do == "export again")
 	}
+
 	v := reward.Visit{BalanceLink: store.BalanceLink{OrgID: c.org, SiteID: c.sites[s.user]}}
 	service, id := c.y.service, c.newest[s.user]
+
 	switch s.do {
 	case "link A", "link B":
 		err = service.LinkAccount(t.Context(), v, c.account(s.user, strings.Index("-AB", s.do[5:])))
 	case "ask":
 		var w store.Withdrawal
+
 		w, err = service.Withdraw(t.Context(), v, modelAmounts[s.user], c.y.form(t))
 		if err == nil {
 			c.newest[s.user] = w.ID
@@ -308,6 +322,7 @@ func (c *chain) apply(t *testing.T, s step) (ok bool, file []string, err error) 
 	default:
 		err = c.decide(t, id, s.do)
 	}
+
 	if k := flex.KindOf(err); k == flex.Conflict || k == flex.NotFound {
 		return false, nil, nil
 	}
@@ -323,6 +338,7 @@ func (c *chain) decide(t *testing.T, id flex.TransactionID, do string) error {
 	if err != nil || w.Status != ledger.Approved {
 		return err
 	}
+
 	ps, err := c.y.service.Payouts(t.Context(), c.org, ledger.Approved)
 	for _, p := range ps {
 		if p.ID == id {
@@ -363,6 +379,7 @@ func (c *chain) export(t *testing.T, again bool) (bool, []string, error) {
 		if c.approved[key] != number[4:] {
 			return false, nil, fmt.Errorf("paid to %s, approved was %s", number, c.approved[key])
 		}
+
 		if !again {
 			c.paid[key]++
 		}
@@ -372,6 +389,7 @@ func (c *chain) export(t *testing.T, again bool) (bool, []string, error) {
 		user := slices.Index(c.sites, p.SiteID)
 		file = append(file, fmt.Sprintf("%d %d", user, int(number[7]-'0')))
 	}
+
 	slices.Sort(file)
 	return err == nil, file, err
 }
@@ -384,6 +402,7 @@ func (c *chain) compare(t *testing.T, m model) error {
 		if err != nil {
 			return err
 		}
+
 		for i, u := range m.users {
 			balance, err := tx.Balance(t.Context(), c.sites[i])
 			if err != nil {
@@ -391,6 +410,7 @@ func (c *chain) compare(t *testing.T, m model) error {
 			}
 			var got, want []string
 			sum := balance
+
 			for _, w := range ws {
 				if w.SiteID == c.sites[i] {
 					got = append(got, fmt.Sprint(w.Status, " ", w.Attempt))
@@ -399,6 +419,7 @@ func (c *chain) compare(t *testing.T, m model) error {
 					}
 				}
 			}
+
 			for _, w := range u.asked {
 				want = append(want, fmt.Sprint(w.status, " ", w.attempt))
 			}
@@ -441,9 +462,11 @@ func explore(t *testing.T, c *chain, users, depth int, fault string, from []step
 	for _, s := range from {
 		reached.apply(s)
 	}
+
 	paths := map[string][]step{reached.String(): from}
 	level := []string{reached.String()}
 	steps := modelSteps(users)
+
 	replay := func(path []step) (model, error) {
 		c.begin(t, taken, users)
 		m := first.clone()
@@ -455,8 +478,10 @@ func explore(t *testing.T, c *chain, users, depth int, fault string, from []step
 		}
 		return m, nil
 	}
+
 	for range depth {
 		var next []string
+
 		for _, state := range level {
 			path := paths[state]
 			fresh := false
@@ -468,6 +493,7 @@ func explore(t *testing.T, c *chain, users, depth int, fault string, from []step
 					}
 					fresh = true
 				}
+
 				before := m.String()
 				taken++
 				if err := c.take(t, &m, s); err != nil {
@@ -477,6 +503,7 @@ func explore(t *testing.T, c *chain, users, depth int, fault string, from []step
 				if after == before {
 					continue // nothing changed: the next step begins from here
 				}
+
 				fresh = false
 				if _, known := paths[after]; !known {
 					paths[after] = append(slices.Clone(path), s)
@@ -484,6 +511,7 @@ func explore(t *testing.T, c *chain, users, depth int, fault string, from []step
 				}
 			}
 		}
+
 		level = next
 	}
 	return taken, nil
@@ -503,6 +531,7 @@ func exported(users int) (from []step) {
 				if u == 0 {
 					from = append(from, step{-1, do})
 				}
+
 			case u == 0 || do != "approve bob": // the others' amount needs one operator
 				from = append(from, step{u, do})
 			}
@@ -524,6 +553,7 @@ func TestPayouts_Model(t *testing.T) {
 		if os.Getenv("FLEXD_LONG") != "" {
 			deeper += 3
 		}
+
 		for _, run := range []struct {
 			users, depth int
 			from         []step

@@ -75,12 +75,14 @@ func TestLinkAccount_CancelsWhatIsNotExported(t *testing.T) {
 		if got := y.status(t, approved); got != ledger.Approved {
 			t.Errorf("the same account linked again: %s", got)
 		}
+
 		if _, err := y.decide(t, exported, ledger.Approved, "ann"); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := y.decide(t, approved, ledger.Cancelled, "ann"); err != nil {
 			t.Fatal(err)
 		}
+
 		y.export(t, false)
 		approved = y.ask(t, bank, 1100)
 		if _, err := y.decide(t, approved, ledger.Approved, "ann"); err != nil {
@@ -89,6 +91,7 @@ func TestLinkAccount_CancelsWhatIsNotExported(t *testing.T) {
 		if err := y.service.LinkAccount(t.Context(), y.visit(t, reward.LinkOptions{}), thief); err != nil {
 			t.Fatal(err)
 		}
+
 		for name, tt := range map[string]struct {
 			w    store.Withdrawal
 			want ledger.PaymentStatus
@@ -97,6 +100,7 @@ func TestLinkAccount_CancelsWhatIsNotExported(t *testing.T) {
 				t.Errorf("%s: %s, want %s", name, got, tt.want)
 			}
 		}
+
 		if f := y.export(t, false); len(f.Payments) != 0 {
 			t.Errorf("paid: %+v", f.Payments)
 		}
@@ -121,6 +125,7 @@ func TestLinkAccount_TellsTheUser(t *testing.T) {
 			mails = append(mails, to.Reveal()+": "+subject+"\n"+text)
 			return nil
 		}
+
 		y.exec(t, `UPDATE site SET email = 'ann@example.com'`)
 		y.earn(t, 25)
 		w := y.ask(t, bank, 1000)
@@ -134,6 +139,7 @@ func TestLinkAccount_TellsTheUser(t *testing.T) {
 		if err := y.service.SendCode(t.Context(), v); flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), "changed a short time ago") {
 			t.Errorf("a code to a new address: %v", err)
 		}
+
 		if err := y.service.LinkAccount(t.Context(), y.visit(t, reward.LinkOptions{}), thief); err != nil {
 			t.Fatal(err)
 		}
@@ -151,6 +157,7 @@ func TestLinkAccount_TellsTheUser(t *testing.T) {
 				t.Errorf("nobody was told %q:\n%s", want, all)
 			}
 		}
+
 		if y.status(t, w) != ledger.Cancelled {
 			t.Error("the withdrawal goes on")
 		}
@@ -171,6 +178,7 @@ func TestDecide_Cooling(t *testing.T) {
 		y.earn(t, 25)
 		w := y.ask(t, bank, 1000)
 		linked := y.now
+
 		for _, tt := range []struct {
 			after time.Duration
 			kind  flex.Kind
@@ -198,12 +206,14 @@ func TestDecide_TwoOperators(t *testing.T) {
 		if w, err := y.decide(t, first, ledger.Approved, "ann"); err != nil || w.Status != ledger.Approved {
 			t.Errorf("at the limit: %+v %v", w, err)
 		}
+
 		if w, err := y.decide(t, second, ledger.Approved, "ann"); err != nil || w.Status != ledger.PendingApproval {
 			t.Errorf("together above the limit: %+v %v", w, err)
 		}
 		if _, err := y.decide(t, second, ledger.Approved, "ann"); flex.KindOf(err) != flex.Conflict {
 			t.Errorf("the same operator again: %v", err)
 		}
+
 		ps, err := y.service.Payouts(t.Context(), y.org, ledger.PendingApproval)
 		if err != nil || len(ps) != 1 || strings.Join(ps[0].Approvals, " ") != "ann" {
 			t.Errorf("%+v %v", ps, err)
@@ -214,6 +224,7 @@ func TestDecide_TwoOperators(t *testing.T) {
 		if w, err := y.decide(t, second, ledger.Approved, "bob"); err != nil || w.Status != ledger.Approved {
 			t.Errorf("a second operator: %+v %v", w, err)
 		}
+
 		third := y.ask(t, bank, 2000)
 		if _, err := y.decide(t, third, ledger.Approved, "ann"); flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), "£45.00 a day") {
 			t.Errorf("above the day's cap: %v", err)
@@ -238,6 +249,7 @@ func TestDecide_DayBegins(t *testing.T) {
 		if w, err := y.decide(t, first, ledger.Approved, "ann"); err != nil || w.Status != ledger.Approved {
 			t.Fatalf("before midnight: %+v %v", w, err)
 		}
+
 		y.now = clock("2026-01-16 00:00")
 		if w, err := y.decide(t, second, ledger.Approved, "ann"); err != nil || w.Status != ledger.Approved {
 			t.Errorf("at midnight: %+v %v", w, err)
@@ -253,6 +265,7 @@ func TestWithdraw_FormAtOnce(t *testing.T) {
 		y.ask(t, bank, 1000)
 		v, form := y.visit(t, reward.LinkOptions{}), y.form(t)
 		ids := make(chan flex.TransactionID, 8)
+
 		for range cap(ids) {
 			go func() {
 				w, err := y.service.Withdraw(t.Context(), v, 1000, form)
@@ -262,6 +275,7 @@ func TestWithdraw_FormAtOnce(t *testing.T) {
 				ids <- w.ID
 			}()
 		}
+
 		first := <-ids
 		for range cap(ids) - 1 {
 			if id := <-ids; id != first {
@@ -271,6 +285,7 @@ func TestWithdraw_FormAtOnce(t *testing.T) {
 		if got := y.balance(t); got != 3000 {
 			t.Errorf("balance %s", got)
 		}
+
 		for _, form := range []string{"", strings.Repeat("x", 65)} {
 			if _, err := y.service.Withdraw(t.Context(), v, 1000, form); flex.KindOf(err) != flex.Malformed {
 				t.Errorf("a form of %d characters: %v", len(form), err)
@@ -298,6 +313,7 @@ func TestLink_CodeIsOnlyRaised(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			v, err := y.service.Open(t.Context(), link[strings.LastIndex(link, "/")+1:], "")
 			if err != nil || v.TwoFactor != tt.want {
 				t.Errorf("asks for a code: %t %v", v.TwoFactor, err)
@@ -321,12 +337,14 @@ func TestMail_WaitsForARelay(t *testing.T) {
 		if _, err := y.decide(t, w, ledger.Approved, "ann"); err != nil {
 			t.Fatal(err)
 		}
+
 		y.export(t, false)
 		done, err := y.service.Import(t.Context(), y.org, "ann", []reward.PaymentResult{{ID: w.ID, Status: ledger.Failed}})
 		if err != nil || done.Mails != 1 || done.Without != 0 {
 			t.Errorf("%+v %v", done, err)
 		}
 	}
+
 	fail()
 	if r, err := y.service.SendMail(t.Context()); err != nil || r.Did != 0 {
 		t.Errorf("without a relay: %+v %v", r, err)
@@ -337,6 +355,7 @@ func TestMail_WaitsForARelay(t *testing.T) {
 	if r, err := y.service.SendMail(t.Context()); err != nil || r.Did != 2 || !regexp.MustCompile(`\nhttps://flexd\.example\.com/balance/\S+\n`).MatchString(text) {
 		t.Errorf("with a relay: %+v %v\n%s", r, err, text)
 	}
+
 	y.service.Mail = nil
 	fail()
 	y.now = y.now.Add(reward.MailLinkLife + time.Second)
@@ -360,6 +379,7 @@ func TestOpen_FixesOlderAccounts(t *testing.T) {
 		if f := y.export(t, false); len(f.Payments) != 0 || len(f.Kept) != 1 || !strings.Contains(f.Kept[0], "no bank account is fixed") {
 			t.Errorf("without an account: %+v", f)
 		}
+
 		y.db = storetest.Open(t, url, store.Options{Now: func() time.Time { return y.now }})
 		y.service.DB = y.db
 		ps, err := y.service.Payouts(t.Context(), y.org, ledger.Approved)

@@ -24,6 +24,7 @@ func TestSettleAgain_WhateverChanges(t *testing.T) {
 					h.energy(h.asset, label, back, byWeek(back)/2)
 					h.energy(other, label, back, byWeek(back)/3)
 				}
+
 				said := h.pause(h.asset, other)
 				known := []time.Time{h.now, h.now.Add(time.Hour), h.now.Add(48 * time.Hour)}
 				h.now = h.now.Add(72 * time.Hour)
@@ -47,6 +48,7 @@ func TestSettleAgain_WhateverChanges(t *testing.T) {
 					}
 					h.unchanged(before, said, terms)
 				}
+
 				h.write(t, func(ctx context.Context, tx *store.Tx) error {
 					s, err := tx.Site(ctx, h.site)
 					if err != nil {

@@ -28,9 +28,11 @@ func TestPlayed_AgainstEachOther(t *testing.T) {
 		{"a battery that gives beside the charger", flex.Battery, -3000, 1, -2135, -865},
 		{"more than both can move", flex.Battery, -3000, -2, -3700, -1731},
 	}
+
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
 		h.set(t, "claw_back=true")
+
 		for i, tt := range cases {
 			t.Run(tt.name, func(t *testing.T) {
 				h.t = t
@@ -40,6 +42,7 @@ func TestPlayed_AgainstEachOther(t *testing.T) {
 				for back := range homeDays {
 					h.energy(h.asset, flex.ProvisionalConsumption, back+1, 4)
 				}
+
 				h.energy(h.asset, flex.ProvisionalConsumption, 0, tt.used)
 				h.flush()
 				h.now = h.monday.Period(homeSlot).Start().Add(-time.Hour)
@@ -58,6 +61,7 @@ func TestPlayed_AgainstEachOther(t *testing.T) {
 				if err != nil || len(events) != 2 {
 					t.Fatalf("events %+v, %v", events, err)
 				}
+
 				got := map[flex.AssetID]int{}
 				for _, e := range events {
 					if e.Flex != nil {
@@ -67,11 +71,13 @@ func TestPlayed_AgainstEachOther(t *testing.T) {
 				if got[h.asset] != tt.first || got[other] != tt.then {
 					t.Errorf("credited %d and %d Wh, want %d and %d", got[h.asset], got[other], tt.first, tt.then)
 				}
+
 				if sum, want := h.earned(), fmt.Sprintf("%dp", -(tt.first+tt.then)/100); sum != want {
 					t.Errorf("earned %s, want %s", sum, want)
 				}
 			})
 		}
+
 		h.sound(t)
 	})
 }

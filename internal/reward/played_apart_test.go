@@ -26,17 +26,20 @@ func TestPlayed_PausedAtItsCharger(t *testing.T) {
 		{"two cars are read, and no charger", func(b *beside) {
 			for _, id := range []flex.AssetID{b.car, b.one(flex.ElectricVehicle)} {
 				b.usual(id, 3.7)
+
 				b.used(id, 0)
 			}
 		}, 74},
 		{"both are read", func(b *beside) {
 			b.usual(b.charger, 3.7)
+
 			b.usual(b.car, 3.7)
 			b.used(b.charger, 0)
 			b.used(b.car, 0)
 		}, 37},
 		{"the car's come first, and it is settled before", func(b *beside) {
 			b.usual(b.car, 3.7)
+
 			b.used(b.car, 0)
 			b.jobs()
 			b.usual(b.charger, 3.7)
@@ -46,6 +49,7 @@ func TestPlayed_PausedAtItsCharger(t *testing.T) {
 			b.used(b.charger, 0)
 			b.usual(b.car, 3.7)
 			b.used(b.car, 0)
+
 			b.jobs()
 			b.usual(b.charger, 3.7)
 		}, 37},
@@ -56,6 +60,7 @@ func TestPlayed_PausedAtItsCharger(t *testing.T) {
 			b.now = clock("2025-04-01 00:00")
 			b.jobs()
 			b.usual(b.charger, 3.7)
+
 			b.used(b.charger, 0)
 		}, 37},
 		{"the charger's are corrected to as usual", func(b *beside) {
@@ -68,6 +73,7 @@ func TestPlayed_PausedAtItsCharger(t *testing.T) {
 		}, 37},
 		{"the car loses a tenth of what the charger gives", func(b *beside) {
 			b.usual(b.charger, 3.5)
+
 			b.usual(b.car, 3.15)
 			b.used(b.charger, 0)
 			b.used(b.car, 0)
@@ -80,6 +86,7 @@ func TestPlayed_PausedAtItsCharger(t *testing.T) {
 		}, 37},
 		{"the charger is replaced after it, and the new one is read", func(b *beside) {
 			b.usual(b.charger, 3.7)
+
 			b.used(b.charger, 0)
 			b.asset = b.charger
 			b.deleted()
@@ -91,6 +98,7 @@ func TestPlayed_PausedAtItsCharger(t *testing.T) {
 		}, 37},
 		{"the charger is new, and has no days to compare with", func(b *beside) {
 			b.used(b.charger, 0)
+
 			b.usual(b.car, 3.7)
 			b.used(b.car, 0)
 		}, 37},
@@ -101,6 +109,7 @@ func TestPlayed_PausedAtItsCharger(t *testing.T) {
 				b.usual(id, 3.7)
 				b.used(id, 0)
 			}
+
 			for _, id := range []flex.AssetID{second, other} {
 				b.usual(id, 2)
 				b.used(id, 0.5)
@@ -108,6 +117,7 @@ func TestPlayed_PausedAtItsCharger(t *testing.T) {
 		}, 52},
 		{"a second car is at no charger of the site's", func(b *beside) {
 			second := b.one(flex.ElectricVehicle)
+
 			for _, id := range []flex.AssetID{b.car, second, b.charger} {
 				b.usual(id, 2)
 				b.used(id, 0)
@@ -121,8 +131,10 @@ func TestPlayed_PausedAtItsCharger(t *testing.T) {
 		}, 37},
 		{"a car elsewhere takes more", func(b *beside) {
 			b.usual(b.charger, 3.7)
+
 			b.usual(b.car, 1)
 			b.used(b.charger, 0)
+
 			b.used(b.car, 3)
 		}, 17},
 		{"the charger takes more, with the car", func(b *beside) {
@@ -136,10 +148,12 @@ func TestPlayed_PausedAtItsCharger(t *testing.T) {
 				b.asksFor(id, 2)
 				b.usual(id, 3.7)
 				b.used(id, 0)
+
 				for back := range homeDays {
 					b.energyAfter(id, back+1, 2)
 				}
 			}
+
 			b.energyAfter(b.car, 0, 0)
 			b.flush()
 		}, 57},
@@ -147,6 +161,7 @@ func TestPlayed_PausedAtItsCharger(t *testing.T) {
 			b.usual(b.charger, 3.7)
 			b.usual(b.car, 3.7)
 			b.used(b.car, 0)
+
 			now := b.now
 			b.asset, b.now = b.charger, b.monday.Period(homeSlot).Start().Add(20*time.Minute)
 			b.deleted()
@@ -155,6 +170,7 @@ func TestPlayed_PausedAtItsCharger(t *testing.T) {
 		{"both meters are qualified, and a battery is at the boundary", func(b *beside) {
 			b.exec(b.t, `UPDATE asset SET model = 'm', installed_on = '2025-01-01' WHERE site_id = $1`, b.site.Bytes())
 			battery := b.one(flex.Battery)
+
 			for back := range homeDays + 1 {
 				kwh := 6.0
 				if back == 0 {
@@ -162,12 +178,14 @@ func TestPlayed_PausedAtItsCharger(t *testing.T) {
 				}
 				b.energy(battery, flex.ProvisionalConsumption, back, kwh)
 			}
+
 			for _, id := range []flex.AssetID{b.car, b.charger} {
 				b.usual(id, 3.7)
 				b.used(id, 0)
 			}
 		}, 47},
 	}
+
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
 		h.exec(t, `INSERT INTO model (key, name, type, cop11) VALUES ('m', 'm', 'charger', TRUE)`)
@@ -189,6 +207,7 @@ func TestPlayed_PausedAtItsCharger(t *testing.T) {
 				func() { b.used(b.charger, 0) }, func() { b.used(b.car, 0.1) },
 				func() { b.used(b.charger, 1) }, func() { b.used(b.charger, 0) },
 			}
+
 			random := rand.New(rand.NewPCG(seed, 29))
 			random.Shuffle(4, func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
 			for _, step := range steps {
@@ -222,6 +241,7 @@ func TestStatement_CarAtItsCharger(t *testing.T) {
 		for i := range s.Lines {
 			notes = append(notes, fmt.Sprintf("%d p: %s", s.Lines[i].Amount, s.Lines[i].Note))
 		}
+
 		slices.Sort(notes)
 		const want = "30 p: \n5 p: 3 kWh less than usual were read at your charger too, and count there."
 		if got := strings.Join(notes, "\n"); got != want {

@@ -26,6 +26,7 @@ func TestPlayed_CarAtItsCharger(t *testing.T) {
 		{"the charger's readings come first", func(h *home, car, charger flex.AssetID) {
 			h.took(charger, at(0), 2, 3)
 			h.ends(charger, at(60))
+
 			h.took(car, at(0), 2, 3)
 			h.ends(car, at(60))
 		}, 10},
@@ -39,6 +40,7 @@ func TestPlayed_CarAtItsCharger(t *testing.T) {
 		{"the car loses a tenth of what the charger gives", func(h *home, car, charger flex.AssetID) {
 			h.ends(car, at(60))
 			h.ends(charger, at(60))
+
 			h.took(car, at(0), 1.8, 2.7)
 			h.jobs()
 			h.took(charger, at(0), 2, 3)
@@ -51,6 +53,7 @@ func TestPlayed_CarAtItsCharger(t *testing.T) {
 		}, 10},
 		{"the charger's are corrected to nothing", func(h *home, car, charger flex.AssetID) {
 			h.ends(car, at(60))
+
 			h.ends(charger, at(60))
 			h.took(car, at(0), 2, 3)
 			h.took(charger, at(0), 2, 3)
@@ -63,6 +66,7 @@ func TestPlayed_CarAtItsCharger(t *testing.T) {
 			h.asset = charger
 			h.deleted()
 			h.ends(car, at(60))
+
 			h.took(car, at(0), 2, 3)
 		}, 10},
 		{"a second car is at no charger of the site's", func(h *home, car, charger flex.AssetID) {
@@ -71,6 +75,7 @@ func TestPlayed_CarAtItsCharger(t *testing.T) {
 			h.plugIn(at(0))
 			h.took(other, at(0), 1, 1)
 			h.ends(other, at(60))
+
 			h.took(car, at(0), 2, 3)
 			h.ends(car, at(60))
 			h.jobs()
@@ -80,6 +85,7 @@ func TestPlayed_CarAtItsCharger(t *testing.T) {
 		{"two cars at the charger and beside it, of which one's second half-hour comes last", func(h *home, car, charger flex.AssetID) {
 			cars := []flex.AssetID{car, h.device(250, flex.ElectricVehicle, 7400)}
 			h.asset = cars[1]
+
 			h.plugIn(at(0))
 			slices.SortFunc(cars, func(a, b flex.AssetID) int { return bytes.Compare(a.Bytes(), b.Bytes()) })
 			h.took(charger, at(0), 2.5, 2.5)
@@ -88,6 +94,7 @@ func TestPlayed_CarAtItsCharger(t *testing.T) {
 			h.ends(cars[1], at(60))
 			h.ends(cars[0], at(60))
 			h.took(cars[0], at(0), 1.5)
+
 			h.jobs()
 			h.took(cars[0], at(30), 1.5)
 		}, 14},
@@ -99,8 +106,10 @@ func TestPlayed_CarAtItsCharger(t *testing.T) {
 			h.took(charger, at(30), 3)
 		}, 10},
 	}
+
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
+
 		for i, tt := range cases {
 			t.Run(tt.name, func(t *testing.T) {
 				car, charger := h.carAndCharger(t, tt.name, byte(100+i), from)
@@ -126,6 +135,7 @@ func TestPlayed_CarAtItsCharger(t *testing.T) {
 			}
 			random := rand.New(rand.NewPCG(seed, 17))
 			random.Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
+
 			for _, step := range steps {
 				step()
 				if random.IntN(2) == 0 {
@@ -138,6 +148,7 @@ func TestPlayed_CarAtItsCharger(t *testing.T) {
 				t.Errorf("%s: in the books %q", name, got)
 			}
 		}
+
 		h.sound(t)
 	})
 }
@@ -165,9 +176,11 @@ func TestPlayed_SeveralBeside(t *testing.T) {
 		{"two of each", []device{{flex.ElectricVehicle, []float64{3, 3}}, {flex.Charger, []float64{2, 2}},
 			{flex.ElectricVehicle, []float64{1, 3}}, {flex.Charger, []float64{1, 1, 1}}}, 22},
 	}
+
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
 		n := byte(100)
+
 		for _, tt := range cases {
 			for seed := range uint64(6) {
 				name := fmt.Sprint(tt.name, seed)
@@ -196,6 +209,7 @@ func TestPlayed_SeveralBeside(t *testing.T) {
 						h.jobs()
 					}
 				}
+
 				h.now = from.Add(48 * time.Hour)
 				h.jobs()
 				want := fmt.Sprintf("rewards_expense %d, rewards_payable -%d", tt.want, tt.want)
@@ -204,6 +218,7 @@ func TestPlayed_SeveralBeside(t *testing.T) {
 				}
 			}
 		}
+
 		h.sound(t)
 	})
 }
@@ -214,6 +229,7 @@ func TestPlayed_GivenAtItsCharger(t *testing.T) {
 	from := clock("2026-01-14 22:00")
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
+
 		for i, tt := range []struct {
 			name         string
 			chargerFirst bool
@@ -226,6 +242,7 @@ func TestPlayed_GivenAtItsCharger(t *testing.T) {
 			{"the car took more", false, []float64{3.6, 3.6, 3.6}, 2},
 		} {
 			car, charger := h.carAndCharger(t, tt.name, byte(100+i), from)
+
 			h.took(charger, from, 3, 3, 3)
 			end := from.Add(90 * time.Minute)
 			if tt.chargerFirst {

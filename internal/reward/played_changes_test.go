@@ -35,6 +35,7 @@ func TestPlayed_ChangedInTheMiddle(t *testing.T) {
 			return err
 		}
 	}
+
 	consent := func(h *home, minutes int) func() error {
 		return func() error {
 			if _, err := h.registrar().WithdrawMeterConsent(h.t.Context(), h.org, h.site); err != nil || minutes < 0 {
@@ -45,6 +46,7 @@ func TestPlayed_ChangedInTheMiddle(t *testing.T) {
 			return err
 		}
 	}
+
 	moved := func(h *home, back bool) func() error {
 		return func() error {
 			ctx, r := h.t.Context(), h.registrar()
@@ -55,6 +57,7 @@ func TestPlayed_ChangedInTheMiddle(t *testing.T) {
 			if back {
 				next = flex.LimitedPauseMethod
 			}
+
 			return h.db.Write(ctx, h.org, func(tx *store.Tx) error {
 				if err := tx.AddMethod(ctx, h.site, next); err != nil {
 					return err
@@ -63,6 +66,7 @@ func TestPlayed_ChangedInTheMiddle(t *testing.T) {
 			})
 		}
 	}
+
 	cases := []struct {
 		name string
 		do   func(h *home) func() error
@@ -76,8 +80,10 @@ func TestPlayed_ChangedInTheMiddle(t *testing.T) {
 		{"moved to full control", func(h *home) func() error { return moved(h, false) }, all},
 		{"unenrolled and enrolled again", func(h *home) func() error { return moved(h, true) }, all},
 	}
+
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
+
 		for _, tt := range cases {
 			t.Run(tt.name, func(t *testing.T) {
 				h.t = t
@@ -88,6 +94,7 @@ func TestPlayed_ChangedInTheMiddle(t *testing.T) {
 					}
 					return tx.SetEnrolment(ctx, h.site, flex.Proposition(flex.LimitedPauseMethod), flex.Enrolled)
 				})
+
 				h.asked()
 				h.within(tt.do(h))
 				h.jobs()
@@ -98,6 +105,7 @@ func TestPlayed_ChangedInTheMiddle(t *testing.T) {
 				}
 			})
 		}
+
 		h.sound(t)
 	})
 }

@@ -27,6 +27,7 @@ func TestPlayed_SessionOverAClockChange(t *testing.T) {
 		{"all read twice", func(h *home, read func(int, float64)) { inOrder(read, -1); h.flush(); inOrder(read, -1) }, 75},
 		{"one late", func(h *home, read func(int, float64)) {
 			inOrder(read, 2)
+
 			h.flush()
 			h.now = h.now.Add(3 * time.Hour)
 			h.jobs()
@@ -40,8 +41,10 @@ func TestPlayed_SessionOverAClockChange(t *testing.T) {
 			read(4, 0.4)
 		}, 65},
 	}
+
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
+
 		for day, change := range changes {
 			for _, tt := range cases[:map[string]int{"23 hours": 2, "25 hours": len(cases)}[day]] {
 				t.Run(fmt.Sprint(day, ", ", tt.name), func(t *testing.T) {
@@ -101,6 +104,7 @@ func TestPlayed_EventOverAClockChange(t *testing.T) {
 		{"25 hours", 3, 3, 5, "dispatch", "10p"},
 		{"25 hours", 5, 5, 5, "pause", "0p"},
 	}
+
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
 		for i, tt := range cases {
@@ -113,6 +117,7 @@ func TestPlayed_EventOverAClockChange(t *testing.T) {
 
 				span := flex.Span{From: h.monday.Period(tt.first).Start(), To: h.monday.Period(tt.last).End()}
 				h.now = span.From.Add(-time.Hour)
+
 				var d store.Dispatch
 				h.write(t, func(ctx context.Context, tx *store.Tx) error {
 					if tt.how == "pause" {
@@ -127,6 +132,7 @@ func TestPlayed_EventOverAClockChange(t *testing.T) {
 						Assets: []store.DispatchedAsset{{ID: battery, Power: -3000, Without: make([]flex.Watts, tt.last-tt.first+1)}}})
 					return err
 				})
+
 				if tt.how == "dispatch" {
 					h.accepted(t, d.ID, time.Second)
 				}
@@ -139,6 +145,7 @@ func TestPlayed_EventOverAClockChange(t *testing.T) {
 				}
 			})
 		}
+
 		h.sound(t)
 	})
 }
@@ -150,6 +157,7 @@ func (h *home) night(longer bool, first, last, left int) {
 		if day := h.monday.Add(-back).Start().Weekday(); day != time.Saturday && day != time.Sunday {
 			continue // a working day does not count
 		}
+
 		for n := 1; n <= 7; n++ {
 			slot, less := n, 0.0
 			switch {
@@ -159,6 +167,7 @@ func (h *home) night(longer bool, first, last, left int) {
 			case !longer && n > 2: // 02:00 follows on 01:00
 				slot = n + 2
 			}
+
 			if back == 0 && n >= first && n <= last {
 				less = 1
 			}
@@ -168,6 +177,7 @@ func (h *home) night(longer bool, first, last, left int) {
 			}
 		}
 	}
+
 	late, twice := h.put[len(h.put)-1], h.put[len(h.put)-2]
 	h.put = h.put[:len(h.put)-1]
 	h.flush()

@@ -17,6 +17,7 @@ import (
 func TestPlayed_TwoMetersAtOnce(t *testing.T) {
 	const import0 = flex.BoundaryImportRegister
 	old, next := counts(1000), counts(5)
+
 	cases := []struct {
 		name    string
 		release string // what is held back is released: "all" as of a new meter, "fits" as readings, or not at all
@@ -24,6 +25,7 @@ func TestPlayed_TwoMetersAtOnce(t *testing.T) {
 		want    string
 	}{
 		{"the new one a minute after the old one, held back", "", func(w *watch) []reading.Given { return w.both(import0, 1, 1, old, next) }, "14p"},
+
 		{"the new one 12 minutes after the old one, released", "all", func(w *watch) []reading.Given { return w.both(import0, 1, 12, old, next) }, "0p"},
 		{"at the same minutes", "", func(w *watch) []reading.Given { return w.both(import0, 1, 0, old, next) }, "14p"},
 		{"at the same minutes, released", "all", func(w *watch) []reading.Given { return w.both(import0, 1, 0, old, next) }, "0p"},
@@ -31,8 +33,10 @@ func TestPlayed_TwoMetersAtOnce(t *testing.T) {
 		{"by a little more, 12 minutes after, on the Monday", "", func(w *watch) []reading.Given { return w.both(import0, 0, 12, old, counts(1000.4)) }, "14p"},
 		{"by a little less, 12 minutes after, on the Monday", "all", func(w *watch) []reading.Given { return w.both(import0, 0, 12, old, counts(999.6)) }, "14p"},
 	}
+
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
+
 		for i, tt := range cases {
 			t.Run(tt.name, func(t *testing.T) {
 				h.t = t
@@ -40,6 +44,7 @@ func TestPlayed_TwoMetersAtOnce(t *testing.T) {
 				w := &watch{home: h, intake: &reading.Service{DB: h.db}}
 				w.event()
 				w.take(tt.read(w), tt.release)
+
 				h.jobs()
 				h.now = clock("2025-04-01 00:00")
 				h.jobs()
@@ -48,6 +53,7 @@ func TestPlayed_TwoMetersAtOnce(t *testing.T) {
 				}
 			})
 		}
+
 		h.sound(t)
 	})
 }
@@ -71,6 +77,7 @@ func (w *watch) take(rs []reading.Given, release string) {
 	if _, err := w.intake.Take(w.t.Context(), w.org, rs); err != nil {
 		w.t.Fatal(err)
 	}
+
 	for release != "" {
 		page, n, err := w.intake.Held(w.t.Context(), reading.HeldQuery{Org: w.org, State: flex.HeldWaiting, Limit: 1000})
 		if err != nil {
@@ -79,6 +86,7 @@ func (w *watch) take(rs []reading.Given, release string) {
 		if n == 0 {
 			return
 		}
+
 		oldest := page[0]
 		for _, h := range page {
 			if h.To.Before(oldest.To) {
@@ -109,13 +117,16 @@ func TestPlayed_TwoBoundaryMeters(t *testing.T) {
 		{"the same, and nothing is left out", true, 5, 0.05, 4, "0p"},
 		{"another that measures the same stands in", true, 5, 1.01, 2.5, "15p"},
 	}
+
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
+
 		for i, tt := range cases {
 			t.Run(tt.name, func(t *testing.T) {
 				h.t = t
 				h.another(fmt.Sprint("org ", i))
 				other := h.device(byte(i+2), flex.Battery, 5000)
+
 				for back := range homeDays + 1 {
 					kwh := 4.0
 					if back == 0 {
@@ -128,6 +139,7 @@ func TestPlayed_TwoBoundaryMeters(t *testing.T) {
 						h.energy(other, flex.ProvisionalConsumption, back, kwh*tt.part)
 					}
 				}
+
 				h.pause(h.asset)
 				h.now = clock("2025-04-01 00:00")
 				h.jobs()
@@ -136,6 +148,7 @@ func TestPlayed_TwoBoundaryMeters(t *testing.T) {
 				}
 			})
 		}
+
 		h.sound(t)
 	})
 }
@@ -159,6 +172,7 @@ func TestPlayed_ChargerMeterReplaced(t *testing.T) {
 		{"settled before it is known", 1, 12, 5, true},
 		{"settled before it is known, by a higher count", 1, 12, 900_000, true},
 	}
+
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
 		for i, tt := range cases {
@@ -183,6 +197,7 @@ func TestPlayed_ChargerMeterReplaced(t *testing.T) {
 						rs = append(rs, w.mark(h.asset, own, 0, n, 5, old(0, n, 5)), w.mark(h.asset, own, 0, n, tt.minutes, next(0, n, tt.minutes)))
 					}
 				}
+
 				h.now = h.monday.Period(35).Start()
 				h.exec(t, `UPDATE asset SET power_w = 7400`)
 				h.opened()
@@ -193,6 +208,7 @@ func TestPlayed_ChargerMeterReplaced(t *testing.T) {
 					h.now = h.monday.Period(40).Start()
 					h.jobs()
 				}
+
 				h.now = h.monday.Period(41).Start()
 				w.take(rs, "all")
 				h.jobs()
@@ -203,6 +219,7 @@ func TestPlayed_ChargerMeterReplaced(t *testing.T) {
 				}
 			})
 		}
+
 		h.sound(t)
 	})
 }

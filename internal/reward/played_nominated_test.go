@@ -18,6 +18,7 @@ func TestPlayed_NominatedAtItsCharger(t *testing.T) {
 	later := map[int]float64{38: 3.7, 39: 3.7, 40: 0, 41: 0, 42: 0, 43: 0, 44: 0, 45: 0, 46: 0} // not read while it waited
 	whole := map[int]float64{37: 0, 38: 3.7, 39: 3.7, 40: 0, 41: 0, 42: 0, 43: 0, 44: 0, 45: 0, 46: 0}
 	type shows struct{ own, levels map[int]float64 }
+
 	for _, c := range []struct {
 		name         string
 		charger, car shows
@@ -39,8 +40,10 @@ func TestPlayed_NominatedAtItsCharger(t *testing.T) {
 				h.set(t, "baseline=nominated")
 				charger := h.device(2, flex.Charger, 7400)
 				h.exec(t, `UPDATE asset SET capacity_wh = 60000`)
+
 				h.now = day.Period(paused - 1).Start()
 				h.prices(t, day.Span(), 180)
+
 				h.write(t, func(ctx context.Context, tx *store.Tx) error {
 					for _, id := range []flex.AssetID{h.asset, charger} {
 						a, err := tx.Asset(ctx, id)
@@ -62,6 +65,7 @@ func TestPlayed_NominatedAtItsCharger(t *testing.T) {
 						rs = append(rs, r)
 					}
 				}
+
 				h.asset = site
 				for i := range rs {
 					if r := &rs[i]; c.charged && r.From.Before(day.Start()) {
@@ -71,6 +75,7 @@ func TestPlayed_NominatedAtItsCharger(t *testing.T) {
 						}
 					}
 				}
+
 				h.now = day.Add(3).Start()
 				h.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.PutReadings(ctx, rs) })
 				h.events(t)

@@ -33,9 +33,11 @@ func TestPlayed_TwoParties(t *testing.T) {
 		{"it moves between the events", "1200023305973", -600, 30, earned, earned, false, true},
 		{"it moves within the second's event", "1200023305974", -600, 31, earned, "", false, true},
 	}
+
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
 		begin := h.monday.Period(homeSlot).Start()
+
 		for _, tt := range cases {
 			t.Run(tt.name, func(t *testing.T) {
 				h.t = t
@@ -45,6 +47,7 @@ func TestPlayed_TwoParties(t *testing.T) {
 						return tx.SetEnrolment(ctx, h.site, flex.Proposition(flex.LimitedPauseMethod), state)
 					})
 				}
+
 				var point string
 				for _, name := range []string{"first", "second"} {
 					h.another(tt.name + ", the " + name)
@@ -52,6 +55,7 @@ func TestPlayed_TwoParties(t *testing.T) {
 					if name == "second" && tt.another {
 						mpan = "1200023305999"
 					}
+
 					h.exec(t, `UPDATE site SET mpan = $2 WHERE id = $1`, h.site.Bytes(), mpan)
 					h.exec(t, `INSERT INTO dispatch_method (org_id, site_id, method, consented_at) VALUES ($1, $2, 'limited_pause', 0)`, h.org.Bytes(), h.site.Bytes())
 					if name == "first" {
@@ -60,6 +64,7 @@ func TestPlayed_TwoParties(t *testing.T) {
 						h.now = begin.Add(time.Duration(tt.leave) * time.Minute)
 						enrolment(flex.Withdrawn)
 						h.now = h.monday.Start()
+
 						// as the database keeps it, which may be sealed
 						point = storetest.At(t, h.db, url).Strings(`SELECT mpan FROM registration WHERE site_id = $1`, h.site.Bytes())[0]
 						h.exec(t, `UPDATE site SET mpan = $2 WHERE id = $1`, h.site.Bytes(), point)
@@ -71,6 +76,7 @@ func TestPlayed_TwoParties(t *testing.T) {
 					} else {
 						h.asked()
 					}
+
 					h.jobs()
 					h.now = clock("2025-04-01 00:00")
 					h.jobs()
@@ -84,6 +90,7 @@ func TestPlayed_TwoParties(t *testing.T) {
 				}
 			})
 		}
+
 		h.sound(t)
 	})
 }
@@ -100,6 +107,7 @@ func (h *home) askedAfter() {
 		then := h.monday.Add(-back).Period(homeSlot + 1).Span()
 		h.put = append(h.put, flex.Reading{AssetID: h.asset, Span: then, Label: flex.ProvisionalConsumption, Value: flex.Micro(kwh * 1e6)})
 	}
+
 	h.flush()
 	h.write(h.t, func(ctx context.Context, tx *store.Tx) error {
 		a, err := tx.Asset(ctx, h.asset)

@@ -52,6 +52,7 @@ func (h *home) party(name, mpan string, until int) {
 			return tx.SetEnrolment(ctx, h.site, flex.Proposition(flex.LimitedPauseMethod), state)
 		})
 	}
+
 	enrol(flex.Enrolled)
 	h.now = h.monday.Period(homeSlot).Start().Add(time.Duration(until) * time.Minute)
 	enrol(flex.Withdrawn)
@@ -72,6 +73,7 @@ func TestPlayed_PointOfThen(t *testing.T) {
 			h.hasPoint(ownPoint, -6000)
 			h.asked()
 			h.hasPoint(otherPoint, 31)
+
 			h.neighbour()
 			h.hasPoint(ownPoint, 32)
 		}, earned},
@@ -85,6 +87,7 @@ func TestPlayed_PointOfThen(t *testing.T) {
 			h.party("party B", ownPoint, 60)
 			h.hasPoint(ownPoint, -6000)
 			h.asked()
+
 			h.hasPoint(otherPoint, 90)
 		}, ""},
 		{"its point was another party's, and it leaves after it", func(h *home) {
@@ -98,6 +101,7 @@ func TestPlayed_PointOfThen(t *testing.T) {
 			h.asked()
 			h.hasPoint(otherPoint, 10)
 			h.neighbour()
+
 			h.hasPoint(ownPoint, 10)
 			h.asked()
 		}, ""},
@@ -112,6 +116,7 @@ func TestPlayed_PointOfThen(t *testing.T) {
 		}, ""},
 		{"another site had the point before it", func(h *home) {
 			h.hasPoint(ownPoint, -6000)
+
 			h.hasPoint(otherPoint, -1)
 			h.neighbour()
 			h.hasPoint(ownPoint, -1)
@@ -120,6 +125,7 @@ func TestPlayed_PointOfThen(t *testing.T) {
 		{"an earlier release took the point from another site, and did not note it", func(h *home) {
 			h.hasPoint(ownPoint, -6000)
 			h.exec(h.t, `UPDATE site SET mpan = NULL WHERE id = $1`, h.site.Bytes())
+
 			h.neighbour()
 			h.hasPoint(ownPoint, -5000)
 			h.asked()
@@ -129,6 +135,7 @@ func TestPlayed_PointOfThen(t *testing.T) {
 			h.exec(h.t, `DELETE FROM asset WHERE id = $1`, h.asset.Bytes())
 			h.exec(h.t, `DELETE FROM site WHERE id = $1`, h.site.Bytes())
 			h.neighbour()
+
 			h.hasPoint(ownPoint, -5000)
 			h.asked()
 		}, earned},
@@ -136,6 +143,7 @@ func TestPlayed_PointOfThen(t *testing.T) {
 			h.party("party D", ownPoint, 60)
 			h.hasPoint(otherPoint, -6000)
 			h.exec(h.t, `UPDATE site SET mpan = (SELECT mpan FROM registration ORDER BY from_at DESC LIMIT 1) WHERE id = $1`, h.site.Bytes())
+
 			h.asked()
 		}, ""},
 		{"its days of before are another point's", func(h *home) {
@@ -149,8 +157,10 @@ func TestPlayed_PointOfThen(t *testing.T) {
 			h.asked()
 		}, earned},
 	}
+
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
+
 		for _, tt := range cases {
 			t.Run(tt.name, func(t *testing.T) {
 				h.t = t
@@ -164,6 +174,7 @@ func TestPlayed_PointOfThen(t *testing.T) {
 				}
 			})
 		}
+
 		h.sound(t)
 	})
 }

@@ -33,6 +33,7 @@ func TestWithdraw_CorrectedInTwoProcesses(t *testing.T) {
 
 		var asked atomic.Int64
 		var wg sync.WaitGroup
+
 		for _, s := range services {
 			for range 6 {
 				form := h.form(t)
@@ -44,6 +45,7 @@ func TestWithdraw_CorrectedInTwoProcesses(t *testing.T) {
 						t.Error(err)
 					}
 				})
+
 				wg.Go(func() {
 					if _, err := s.SettleSessions(t.Context()); err != nil {
 						t.Error(err)
@@ -51,6 +53,7 @@ func TestWithdraw_CorrectedInTwoProcesses(t *testing.T) {
 				})
 			}
 		}
+
 		wg.Wait()
 		h.jobs()
 
@@ -61,6 +64,7 @@ func TestWithdraw_CorrectedInTwoProcesses(t *testing.T) {
 		if got := h.balance(t); got != 1200-taken {
 			t.Errorf("the balance is %s after %s were withdrawn of £12.00", got, taken)
 		}
+
 		if _, err := other.Withdraw(t.Context(), visit, 1000, h.form(t)); err == nil {
 			t.Error("a household withdraws more than it has")
 		}

@@ -19,15 +19,18 @@ import (
 func TestWithdraw_Corrected(t *testing.T) {
 	steps := []ledger.PaymentStatus{ledger.PendingApproval, ledger.Approved, ledger.Processing, ledger.Posted}
 	ends := []ledger.PaymentStatus{ledger.Posted, ledger.Failed, ledger.Returned, ledger.Cancelled}
+
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := &home{fixture: open(t, url), t: t}
 		n := 0
+
 		for _, corrected := range []float64{350, 1600} { // kWh, at 2 p
 			for _, at := range steps {
 				for _, end := range ends {
 					if end == ledger.Cancelled && (at == ledger.Processing || at == ledger.Posted) || end == ledger.Failed && at == ledger.Posted {
 						continue
 					}
+
 					n++
 					t.Run(fmt.Sprintf("to %g kWh when %s, then %s", corrected, at, end), func(t *testing.T) {
 						h.t = t
@@ -38,6 +41,7 @@ func TestWithdraw_Corrected(t *testing.T) {
 						if paid > 0 {
 							want = fmt.Sprintf("bank %d, ", -paid) + want
 						}
+
 						if got, balance := h.owes(), h.balance(t); got != want || int(balance) != earned-paid {
 							t.Errorf("%s, balance %s; want %s", got, balance, want)
 						}
@@ -99,6 +103,7 @@ func (h *home) correctedOnTheWay(at, end ledger.PaymentStatus, kwh float64) (pai
 		{ledger.Processing, func() error { h.fixture.export(h.t, false); return nil }},
 		{ledger.Posted, func() error { return result(ledger.Posted) }},
 	}
+
 	corrected := false
 	for _, s := range steps {
 		if end == ledger.Failed && s.to == ledger.Posted || end == ledger.Cancelled && corrected {
@@ -107,6 +112,7 @@ func (h *home) correctedOnTheWay(at, end ledger.PaymentStatus, kwh float64) (pai
 		if err := s.do(); err != nil {
 			h.t.Fatal(err)
 		}
+
 		if s.to == at {
 			h.read(h.t, "2026-01-14 22:00", kwh)
 			h.jobs()
@@ -124,6 +130,7 @@ func (h *home) correctedOnTheWay(at, end ledger.PaymentStatus, kwh float64) (pai
 	default:
 		err = result(end)
 	}
+
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -140,6 +147,7 @@ func TestWithdraw_CorrectedAtOnce(t *testing.T) {
 		h.earnOn(14, 1250)
 		h.link(t, h.visit(t, reward.LinkOptions{}))
 		visit, done := h.visit(t, reward.LinkOptions{}), make(chan flex.Pence, 4)
+
 		for range cap(done) {
 			form := h.form(t)
 			go func() {

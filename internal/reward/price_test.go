@@ -44,11 +44,13 @@ func TestSettlementPrice(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			storetest.EachURL(t, func(t *testing.T, url string) {
 				y, monday, _ := pausedMonday(t, url) // at 250
+
 				y.publishAs(t, "elexon-system-price", monday, 100)
 				y.publishAs(t, "octopus:C", monday, 900)
 				if c.choose[pricing.Contract] != "" {
 					y.publishAs(t, "agreed", monday, 60)
 				}
+
 				y.write(t, func(ctx context.Context, tx *store.Tx) error {
 					for role, source := range c.choose {
 						choice := pricing.Choice{Role: role, Source: source, From: time.UnixMicro(0), SetAt: tx.Now()}
@@ -58,6 +60,7 @@ func TestSettlementPrice(t *testing.T) {
 					}
 					return nil
 				})
+
 				y.now = monday.Add(1).Start()
 				if got := y.events(t); len(got) < len(c.want) || got[:len(c.want)] != c.want {
 					t.Errorf("got %s, want %s", got, c.want)
@@ -76,6 +79,7 @@ func TestSettlementPrice_AnyOrder(t *testing.T) {
 		{"elexon-system-price", "octopus:C", "agreed"}, {"elexon-system-price", "agreed", "octopus:C"}, {"octopus:C", "elexon-system-price", "agreed"},
 		{"octopus:C", "agreed", "elexon-system-price"}, {"agreed", "elexon-system-price", "octopus:C"}, {"agreed", "octopus:C", "elexon-system-price"},
 	}
+
 	seen := map[string]bool{}
 	for _, settlement := range []string{"", "elexon-system-price", "agreed"} {
 		for _, contract := range []string{"", "elexon-system-price", "agreed"} {
@@ -86,6 +90,7 @@ func TestSettlementPrice_AnyOrder(t *testing.T) {
 					y.now = y.now.Add(time.Second)
 					y.publishAs(t, source, monday, gbp[source])
 				}
+
 				y.write(t, func(ctx context.Context, tx *store.Tx) error {
 					for role, source := range map[pricing.Role]string{pricing.Settlement: settlement, pricing.Contract: contract, pricing.Planning: "octopus:C"} {
 						if err := tx.ChoosePriceSource(ctx, pricing.Choice{Role: role, Source: source, From: time.UnixMicro(0), SetAt: tx.Now()}); err != nil {
@@ -94,6 +99,7 @@ func TestSettlementPrice_AnyOrder(t *testing.T) {
 					}
 					return nil
 				})
+
 				y.now = monday.Add(1).Start()
 				got := y.events(t)
 				if first == "" {
@@ -112,6 +118,7 @@ func TestSettlementPrice_AnyOrder(t *testing.T) {
 				if contract != "" {
 					source, role = contract, pricing.Contract
 				}
+
 				for _, told := range prices {
 					if len(told) != 1 || told[0].HalfHours != 2 || told[0].Role != role || source != "" && told[0].Source != source || told[0].ImportedAt.IsZero() {
 						t.Errorf("settlement %q, contract %q: told %+v", settlement, contract, told)
@@ -123,6 +130,7 @@ func TestSettlementPrice_AnyOrder(t *testing.T) {
 			}
 		}
 	}
+
 	if len(seen) != 2 { // by rule the latest of the market's files counts, as if it were chosen
 		t.Errorf("%d results, where there are two prices: %v", len(seen), seen)
 	}
@@ -146,6 +154,7 @@ func TestStatement_SaysWherePricesAreFrom(t *testing.T) {
 		if err != nil || len(s.Lines) != 1 || len(s.Lines[0].Periods) != 2 {
 			t.Fatalf("%+v, %v", s.Lines, err)
 		}
+
 		for _, p := range s.Lines[0].Periods {
 			if p.Source != "agreed" || p.Role != pricing.Contract || p.Imported.IsZero() || p.Imported.After(imported) {
 				t.Errorf("the price of %s is from %s, %s, imported %s", p.Start, p.Source, p.Role, p.Imported)

@@ -29,6 +29,7 @@ func TestQuarter(t *testing.T) {
 		y.exec(t, `UPDATE asset SET power_w = 7400`)
 		q := quarter{fixture: y, t: t, rand: rand.New(rand.NewPCG(7, 11)), metered: map[flex.Period]flex.WattHours{}}
 		first := flex.Day{Year: 2026, Month: 2, Dom: 1}
+
 		for n := range nights {
 			q.night(first.Add(firstNight + n))
 			q.rounds()
@@ -67,12 +68,14 @@ func (q *quarter) night(d flex.Day) {
 	if q.rand.IntN(4) == 0 { // a nightly event would leave no day to compare with
 		pause.To = in.Add(time.Duration(1+q.rand.IntN(3)) * time.Hour)
 	}
+
 	q.now = in
 	q.write(q.t, func(ctx context.Context, tx *store.Tx) error {
 		c, err := tx.Charging(ctx, q.asset)
 		if err != nil {
 			return err
 		}
+
 		if err := tx.OpenSession(ctx, &c, 0); err != nil {
 			return err
 		}
@@ -83,6 +86,7 @@ func (q *quarter) night(d flex.Day) {
 		s.Steps = append(s.Steps, flex.Step{Span: flex.Span{From: pause.To, To: ready}, Limit: flex.NoLimit})
 		return tx.AddSchedule(ctx, &c.Session, &s)
 	})
+
 	q.exec(q.t, `INSERT INTO delivery (org_id, event_id, endpoint, kind, asset_id, generation, queued_at, state, tries, at, took, status, error, answer)
 		SELECT s.org_id, s.event_id, 'schedule', 'schedule', s.asset_id, s.generation, 0, 'accepted', 1, 0, 0, 200, '', '' FROM schedule s
 		WHERE NOT EXISTS (SELECT 1 FROM delivery d WHERE d.event_id = s.event_id)`)
@@ -95,6 +99,7 @@ func (q *quarter) night(d flex.Day) {
 		}
 		return tx.CloseSession(ctx, &c.Session)
 	})
+
 	q.spans = append(q.spans, flex.Span{From: in, To: out})
 	q.now = flex.PeriodAt(out).End().Add(2 * time.Minute)
 	q.tell(flex.Span{From: in, To: out}, &pause)
@@ -115,6 +120,7 @@ func (q *quarter) tell(span flex.Span, pause *flex.Span) {
 		q.write(q.t, func(ctx context.Context, tx *store.Tx) error { return tx.PutReadings(ctx, rs) })
 		rs = nil
 	}
+
 	for p := flex.PeriodAt(span.From); p.Start().Before(span.To); p = p.Add(1) {
 		e := flex.WattHours(q.rand.IntN(3700))
 		if pause != nil && !pause.Meet(p.Span()).Empty() {
@@ -127,6 +133,7 @@ func (q *quarter) tell(span flex.Span, pause *flex.Span) {
 			put(p, e)
 		}
 	}
+
 	flush()
 	if q.rand.IntN(3) == 0 {
 		q.rounds()
@@ -138,6 +145,7 @@ func (q *quarter) tell(span flex.Span, pause *flex.Span) {
 		}
 		flush()
 	}
+
 	if q.rand.IntN(3) == 0 {
 		q.rounds()
 		q.now = q.now.Add(time.Minute)
@@ -166,6 +174,7 @@ func (q *quarter) withdraw() {
 		{ledger.Approved, ledger.Processing, ledger.Posted, ledger.Returned},
 		{ledger.Approved, ledger.Processing, ledger.Posted},
 	}[q.rand.IntN(5)]
+
 	for _, to := range way {
 		if err := q.step(w, to); err != nil {
 			q.t.Fatal(err)
@@ -202,10 +211,12 @@ func (q *quarter) check() {
 		}
 		want += settle.RateOf(1.5).Credit(e, settle.HalfAway)
 	}
+
 	events, _, err := q.service.FlexEvents(ctx, q.org, q.site)
 	if err != nil || len(events) < 10 {
 		t.Fatalf("%d flex events, %v", len(events), err)
 	}
+
 	settled := 0
 	for _, e := range events {
 		if e.Final == nil || e.Missing > 0 {
@@ -218,6 +229,7 @@ func (q *quarter) check() {
 			if err != nil {
 				return err
 			}
+
 			for _, tr := range ts {
 				if tr.Cause.FlexEvent == e.ID {
 					want += tr.Amount
@@ -228,15 +240,18 @@ func (q *quarter) check() {
 					r = s.Result
 				}
 			}
+
 			return nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if r != nil && r.Credit > 0 {
 			settled++
 		}
 	}
+
 	if settled == 0 && nights > 60 {
 		t.Error("no event earned anything: the quarter tries nothing")
 	}
@@ -260,6 +275,7 @@ func (q *quarter) again() {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		runs[i] = run
 		err = q.db.Read(ctx, q.org, func(tx *store.Tx) error {
 			all, err := tx.SettlementsIn(ctx, run.ID)
@@ -273,6 +289,7 @@ func (q *quarter) again() {
 			t.Fatal(err)
 		}
 	}
+
 	if runs[0].Hash != runs[1].Hash || !bytes.Equal(results[0], results[1]) || runs[0].Events < 10 {
 		t.Errorf("settled twice: %d events of %s, then %d of %s", runs[0].Events, runs[0].Hash, runs[1].Events, runs[1].Hash)
 	}

@@ -22,10 +22,13 @@ func TestImport_AtOnce(t *testing.T) {
 				if _, err := y.decide(t, w, ledger.Approved, "ann"); err != nil {
 					t.Fatal(err)
 				}
+
 				f := y.export(t, false)
 				moved, failed := make(chan int, 2), make(chan error, 2)
+
 				take := func() {
 					ctx := context.Background()
+
 					var done reward.Imported
 					var err error
 					if name == "results" {
@@ -38,15 +41,18 @@ func TestImport_AtOnce(t *testing.T) {
 							t.Errorf("%d results are refused", n)
 						}
 					}
+
 					failed <- err
 					moved <- done.Moved
 				}
+
 				if y.db.Engine() != "postgres" {
 					take()
 					take()
 				} else {
 					gate := storetest.At(t, y.db, url).ShutGate()
 					defer gate.Open()
+
 					for i := range 2 {
 						go take()
 						for len(moved)+gate.Waiting() <= i {
@@ -55,6 +61,7 @@ func TestImport_AtOnce(t *testing.T) {
 					}
 					gate.Open()
 				}
+
 				for range 2 {
 					if err := <-failed; err != nil {
 						t.Error(err)

@@ -35,6 +35,7 @@ func open(t *testing.T, url string) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	y.org = org.ID
 	y.exec(t, `INSERT INTO site (id, org_id, consent_at, created_at) VALUES ($1, $2, NULL, 0)`, y.site.Bytes(), y.org.Bytes())
 	y.consent(t)
@@ -128,6 +129,7 @@ func (y *fixture) charge(t *testing.T, from, to string) {
 		}
 		return tx.OpenSession(ctx, &c, 0)
 	})
+
 	y.now = clock(to)
 	y.write(t, func(ctx context.Context, tx *store.Tx) error {
 		c, err := tx.Charging(ctx, y.asset)
@@ -174,6 +176,7 @@ func (y *fixture) history(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var all []string
 	for _, tr := range h.Transactions {
 		s := fmt.Sprintf("%s %dp", tr.Kind, tr.Amount)
@@ -185,6 +188,7 @@ func (y *fixture) history(t *testing.T) string {
 		}
 		all = append([]string{s}, all...)
 	}
+
 	if h.Total != len(all) {
 		t.Errorf("%d transactions in all, %d listed", h.Total, len(all))
 	}
@@ -203,6 +207,7 @@ func TestSettleSessions_SessionIsCreditedWhenItsReadingsAreThere(t *testing.T) {
 		if got := y.history(t); got != "" {
 			t.Errorf("with a half-hour missing: %s", got)
 		}
+
 		y.read(t, "2026-01-14 23:30", 2)
 		if got := y.history(t); got != "flex event 26p for 10500 Wh" { // 26.25
 			t.Errorf("complete: %s", got)
@@ -211,6 +216,7 @@ func TestSettleSessions_SessionIsCreditedWhenItsReadingsAreThere(t *testing.T) {
 		if got := y.history(t); got != "flex event 26p for 10500 Wh, flex period top-up 5p for 2000 Wh" { // 31.25
 			t.Errorf("corrected upward: %s", got)
 		}
+
 		y.set(t, "credit_pence_per_kwh=100") // holds for sessions to come
 		y.read(t, "2026-01-14 23:30", 0)
 		if got := y.history(t); got != "flex event 26p for 10500 Wh, flex period top-up 5p for 2000 Wh, correction -10p for -4000 Wh" {
@@ -220,6 +226,7 @@ func TestSettleSessions_SessionIsCreditedWhenItsReadingsAreThere(t *testing.T) {
 		if err != nil || len(h.Transactions) != 1 || h.Total != 3 {
 			t.Fatalf("the oldest of three: %+v %v", h, err)
 		}
+
 		first := h.Transactions[0]
 		if first.Vehicle != "Leaf" || *first.Rate != 2_500_000 || first.Cause.Session.IsZero() || first.Settled.String() != "2026-01-15" ||
 			!first.Time.From.Equal(clock("2026-01-14 22:10")) || !first.Time.To.Equal(clock("2026-01-15 00:20")) {
@@ -245,11 +252,13 @@ func TestSettleSessions_DeadlinesOfReadings(t *testing.T) {
 			t.Errorf("at %s: %s, want %s", tt.at, got, tt.want)
 		}
 	}
+
 	y.now = clock("2026-02-01 12:00")
 	y.read(t, "2026-01-14 22:30", 3)
 	if got := y.history(t); got != "flex event 6p for 3000 Wh, flex period top-up 6p for 3000 Wh" {
 		t.Errorf("late: %s", got)
 	}
+
 	y.charge(t, "2026-02-01 14:00", "2026-02-01 15:00")
 	y.now = clock("2026-02-02 14:59")
 	before := y.history(t)
@@ -257,6 +266,7 @@ func TestSettleSessions_DeadlinesOfReadings(t *testing.T) {
 	if got := y.history(t); got != before+", flex event 0p for 0 Wh" {
 		t.Errorf("a session without any reading, a day later: %s", got)
 	}
+
 	y.now = clock("2026-03-09 15:00") // no longer waited for
 	before = y.history(t)
 	y.read(t, "2026-02-01 14:00", 3, 3)
@@ -272,6 +282,7 @@ func TestSettleSessions_LookedAtElsewhere(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)
 		y.charge(t, "2026-01-14 22:00", "2026-01-14 23:00")
+
 		var due []flex.SessionID
 		look := func(want int) {
 			t.Helper()
@@ -283,10 +294,12 @@ func TestSettleSessions_LookedAtElsewhere(t *testing.T) {
 				return err
 			})
 		}
+
 		y.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
 			due, err = tx.DueSessionSettlements(ctx, 10)
 			return err
 		})
+
 		look(1)
 		y.round(t) // the other job
 		look(0)
@@ -297,6 +310,7 @@ func TestSettleSessions_LookedAtElsewhere(t *testing.T) {
 		}
 		y.charge(t, "2026-01-15 22:00", "2026-01-15 22:30")
 		y.round(t)
+
 		for i, kwh := range []flex.Micro{100e6, 103e6} { // the later mark first
 			at := clock("2026-01-15 22:30").Add(-time.Duration(i) * flex.HalfHour)
 			y.write(t, func(ctx context.Context, tx *store.Tx) error {
@@ -439,6 +453,7 @@ func TestSettleSessions_Reopened(t *testing.T) {
 		if got := y.history(t); got != "flex event 2p for 1000 Wh" {
 			t.Errorf("first end: %s", got)
 		}
+
 		y.write(t, func(ctx context.Context, tx *store.Tx) error {
 			c, err := tx.Charging(ctx, y.asset)
 			if err != nil {
@@ -446,6 +461,7 @@ func TestSettleSessions_Reopened(t *testing.T) {
 			}
 			return tx.ReopenSession(ctx, &c.Session)
 		})
+
 		y.now = clock("2026-01-14 23:00")
 		y.write(t, func(ctx context.Context, tx *store.Tx) error {
 			c, err := tx.Charging(ctx, y.asset)
@@ -464,6 +480,7 @@ func TestSettleSessions_Reopened(t *testing.T) {
 func TestSession_Given(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)
+
 		for i, c := range []struct {
 			given int
 			want  string
@@ -476,6 +493,7 @@ func TestSession_Given(t *testing.T) {
 			at := clock("2026-01-10 00:00").AddDate(0, 0, i)
 			y.charge(t, at.Format("2006-01-02 15:04"), at.Add(2*time.Hour).Format("2006-01-02 15:04"))
 			y.exec(t, fmt.Sprintf(`UPDATE reckoning SET given_wh = %d WHERE from_at = %d`, c.given, at.UnixMicro()))
+
 			before := y.history(t)
 			y.read(t, at.Format("2006-01-02 15:04"), 5, 5, 5, 5)
 			got := strings.Trim(strings.Replace(y.history(t), before, "", 1), ", ")
@@ -495,6 +513,7 @@ func TestSettleSessions_AtOnce(t *testing.T) {
 			y.charge(t, at.Format("2006-01-02 15:04"), at.Add(time.Hour).Format("2006-01-02 15:04"))
 			y.read(t, at.Format("2006-01-02 15:04"), 1, 1)
 		}
+
 		var wg sync.WaitGroup
 		for range 6 {
 			wg.Go(func() {
@@ -533,6 +552,7 @@ func TestBooks_Immutable(t *testing.T) {
 			_, err := tx.Withdraw(ctx, y.site, 1500, "user")
 			return err
 		})
+
 		for _, statement := range []string{
 			`UPDATE ledger SET credit = credit + 1`, `DELETE FROM ledger`,
 			`UPDATE posting SET amount = amount * 2`, `DELETE FROM posting`,
@@ -559,6 +579,7 @@ func TestWithdrawal_Steps(t *testing.T) {
 			w, err = tx.Withdraw(ctx, y.site, 1500, "user")
 			return err
 		})
+
 		for _, step := range []struct {
 			to      ledger.PaymentStatus
 			kind    flex.Kind
@@ -584,11 +605,13 @@ func TestWithdrawal_Steps(t *testing.T) {
 			if (err != nil) != (step.kind != 0) || err != nil && flex.KindOf(err) != step.kind {
 				t.Errorf("to %s: %v", step.to, err)
 			}
+
 			info, err := y.service.Info(t.Context(), y.org, y.site)
 			if err != nil || info.Balance != step.balance || info.Earned != 2000 {
 				t.Errorf("after %s: %+v %v, want a balance of %d", step.to, info, err, step.balance)
 			}
 		}
+
 		if got := y.history(t); got != "flex event 2000p for 1000000 Wh, withdrawal -1500p returned" {
 			t.Errorf("got %s", got)
 		}
@@ -605,6 +628,7 @@ func TestSettleSessions_Edges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		out, err := time.Parse(time.DateTime, "2026-01-14 "+to)
 		if err != nil {
 			t.Fatal(err)
@@ -617,6 +641,7 @@ func TestSettleSessions_Edges(t *testing.T) {
 			}
 			return tx.OpenSession(ctx, &c, 0)
 		})
+
 		y.now = out
 		y.write(t, func(ctx context.Context, tx *store.Tx) error {
 			c, err := tx.Charging(ctx, y.asset)
@@ -626,6 +651,7 @@ func TestSettleSessions_Edges(t *testing.T) {
 			return tx.CloseSession(ctx, &c.Session)
 		})
 	}
+
 	session("18:29:01", "20:00:59") // 18:30 to 20:00
 	session("20:10:00", "20:10:20") // 20:00 to 20:30, all that it has
 	session("20:20:00", "20:31:00") // 20:30 to 21:00: the half-hour before is taken

@@ -31,6 +31,7 @@ func TestApproveSelection(t *testing.T) {
 		if p.Lines[0].Status != ledger.Approved || p.Lines[1].Status != ledger.PendingApproval {
 			t.Errorf("the first is approved, and the second waits for another operator: %+v", p.Lines)
 		}
+
 		if !strings.Contains(p.Lines[2].Fault, "£45.00 a day") || p.Lines[3].Fault == "" {
 			t.Errorf("above the day's cap, and gone: %+v", p.Lines)
 		}

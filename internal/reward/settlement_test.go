@@ -42,6 +42,7 @@ func (y *fixture) kwh(t *testing.T, d flex.Day, values map[string]string) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		e, err := strconv.ParseFloat(v, 64)
 		if err != nil {
 			t.Fatal(err)
@@ -59,6 +60,7 @@ func (y *fixture) events(t *testing.T) string {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if r.Did == 0 {
 			break
 		}
@@ -66,16 +68,19 @@ func (y *fixture) events(t *testing.T) string {
 			t.Fatal("the round still found work after ten runs")
 		}
 	}
+
 	events, _, err := y.service.FlexEvents(t.Context(), y.org, y.site)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var all []string
 	for _, e := range events {
 		s := fmt.Sprintf("%s %d-%d", e.Day, e.First, e.Last)
 		if e.Flex != nil {
 			s += fmt.Sprintf(" %d Wh", *e.Flex)
 		}
+
 		s += fmt.Sprintf(" est %d", e.Estimated)
 		if e.Final != nil {
 			s += fmt.Sprintf(" final %d", *e.Final)
@@ -121,6 +126,7 @@ func pausedMonday(t *testing.T, url string) (*fixture, flex.Day, *vector) {
 	if err := json.Unmarshal(b, &v); err != nil {
 		t.Fatal(err)
 	}
+
 	y := open(t, url)
 	y.set(t, "user_share=0.5")
 	monday := flex.Day{Year: 2025, Month: 2, Dom: 3}
@@ -132,6 +138,7 @@ func pausedMonday(t *testing.T, url string) (*fixture, flex.Day, *vector) {
 		}
 		y.kwh(t, day, values)
 	}
+
 	for i, d := range v.EventDays {
 		day, err := flex.ParseDay(d)
 		if err != nil {
@@ -141,6 +148,7 @@ func pausedMonday(t *testing.T, url string) (*fixture, flex.Day, *vector) {
 			VALUES ($1, $2, $3, $4, $5, 1, 1, $6, $7, '-1', '1', 0, 0)`, flex.FlexEventID{byte(i)}.Bytes(), y.org.Bytes(), flex.SiteID{8}.Bytes(), y.asset.Bytes(), d,
 			day.Period(1).Start().UnixMicro(), day.Period(1).End().UnixMicro())
 	}
+
 	y.prices(t, monday.Span(), 250)
 	y.write(t, func(ctx context.Context, tx *store.Tx) error {
 		a, err := tx.Asset(ctx, y.asset)
@@ -166,6 +174,7 @@ func TestSettleEvents_FromPauseToFinal(t *testing.T) {
 		if got := y.events(t); got != meant {
 			t.Errorf("without readings: %s, want %s", got, meant)
 		}
+
 		last := v.Metered["36"]
 		delete(v.Metered, "36")
 		y.kwh(t, monday, v.Metered)
@@ -178,6 +187,7 @@ func TestSettleEvents_FromPauseToFinal(t *testing.T) {
 		if got := y.events(t); got != settled {
 			t.Errorf("with all readings: %s, want %s", got, settled)
 		}
+
 		if got := y.history(t); got != "flex event 20p" { // half of 40.8 p
 			t.Errorf("credited: %s", got)
 		}
@@ -187,11 +197,13 @@ func TestSettleEvents_FromPauseToFinal(t *testing.T) {
 		if got := y.events(t); got != "2025-02-03 35-36 -1532 Wh est 383000" || y.history(t) != "flex event 20p, correction -1p" {
 			t.Errorf("corrected: %s; %s", got, y.history(t))
 		}
+
 		y.now = clock("2025-03-31 22:59") // 23:59 in London
 		y.prices(t, monday.Span(), 300)
 		if got := y.events(t); got != "2025-02-03 35-36 -1532 Wh est 459600" || y.history(t) != "flex event 20p, correction -1p, flex period top-up 4p" {
 			t.Errorf("a revised price counts at once: %s; %s", got, y.history(t))
 		}
+
 		y.now = clock("2025-03-31 23:00")
 		if got := y.events(t); got != "2025-02-03 35-36 -1532 Wh est 459600 final 459600" {
 			t.Errorf("final: %s", got)
@@ -249,6 +261,7 @@ func TestSettleEvents_WokenByTheLastPiece(t *testing.T) {
 			})
 			return ids
 		}
+
 		from := monday.Period(35).Start()
 		for i := range 6 {
 			if ids := due(); len(ids) != 0 {
@@ -259,6 +272,7 @@ func TestSettleEvents_WokenByTheLastPiece(t *testing.T) {
 				return tx.PutReadings(ctx, []flex.Reading{{AssetID: y.asset, Span: flex.Span{From: at, To: at.Add(10 * time.Minute)}, Label: flex.BatteryInverterPower, Value: 1e6}})
 			})
 		}
+
 		ids := due()
 		if got := y.events(t); len(ids) != 1 || got != "2025-02-03 35-36 0 Wh est 0" { // no day before was metered so: nothing is paid
 			t.Errorf("due %d; %s", len(ids), got)
@@ -284,10 +298,12 @@ func compareRuns(t *testing.T, y *fixture, day flex.Day, before time.Time) {
 		}
 		return run
 	}
+
 	runs, err := y.service.Runs(t.Context(), y.org, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	// The runs after it, newest first: final, a revised price, a correction.
 	then := runs[3]
 	if then.KnownAt != before {
@@ -297,6 +313,7 @@ func compareRuns(t *testing.T, y *fixture, day flex.Day, before time.Time) {
 	if old.Hash != then.Hash {
 		t.Errorf("settled again as of %s from inputs %s, then from %s", before, old.Hash, then.Hash)
 	}
+
 	if same, err := y.service.Compare(t.Context(), y.org, then.ID, old.ID); err != nil || len(same) != 0 {
 		t.Errorf("the same inputs gave different results: %v %v", same, err)
 	}
@@ -304,6 +321,7 @@ func compareRuns(t *testing.T, y *fixture, day flex.Day, before time.Time) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var got []string
 	for _, c := range changes {
 		got = append(got, c.What)
@@ -311,6 +329,7 @@ func compareRuns(t *testing.T, y *fixture, day flex.Day, before time.Time) {
 	if strings.Join(got, ", ") != "period 35, period 36, final, flex, gross, credit, kept" {
 		t.Errorf("changes %v", changes)
 	}
+
 	if _, err := y.service.Compare(t.Context(), y.org, old.ID, flex.RunID{1}); flex.KindOf(err) != flex.NotFound {
 		t.Errorf("a run that never was: %v", err)
 	}
@@ -332,6 +351,7 @@ func TestSettleEvents_Metering(t *testing.T) {
 			y.exec(t, `UPDATE asset SET installed_on = '2024-01-01'`)
 			want = "2025-02-03 35-36 -1632 Wh est 408000"
 		}
+
 		y.now = monday.Period(36).End()
 		if got := y.events(t); got != want {
 			t.Errorf("qualified %t: %s", qualified, got)
@@ -362,6 +382,7 @@ func TestSettleEvents_Session(t *testing.T) {
 				if err != nil {
 					return err
 				}
+
 				if err := tx.OpenSession(ctx, &c, 0); err != nil {
 					return err
 				}
@@ -376,6 +397,7 @@ func TestSettleEvents_Session(t *testing.T) {
 				}
 				return tx.AddSchedule(ctx, &c.Session, &s)
 			})
+
 			y.exec(t, `INSERT INTO delivery (org_id, event_id, endpoint, kind, asset_id, generation, queued_at, state, tries, at, took, status, error, answer)
 				SELECT org_id, event_id, 'schedule', 'schedule', asset_id, generation, 1000, $1, 1, 1100, 50, 200, '', '' FROM schedule`, tt.state)
 			if tt.callback != "" {
@@ -389,6 +411,7 @@ func TestSettleEvents_Session(t *testing.T) {
 				}
 				return tx.CloseSession(ctx, &c.Session)
 			})
+
 			if got := y.events(t); got != "" {
 				t.Errorf("at once, when the plug may still flicker: %s", got)
 			}
@@ -416,6 +439,7 @@ func TestSettleEvents_AssetGone(t *testing.T) {
 				y.exec(t, `INSERT INTO model (key, name, type, cop11) VALUES ('leaf', 'Leaf', 'electric_vehicle', TRUE)`)
 				y.exec(t, `UPDATE asset SET installed_on = '2024-01-01'`)
 			}
+
 			y.now = monday.Period(36).End()
 			if got := y.events(t); got != "2025-02-03 35-36 -1632 Wh est 408000" || y.history(t) != "flex event 20p" {
 				t.Errorf("own meter %t: %s; %s", own, got, y.history(t))
@@ -448,6 +472,7 @@ func (y *fixture) boundary(t *testing.T, last flex.Day) flex.AssetID {
 	y.exec(t, `INSERT INTO asset (id, org_id, site_id, external_id, type, created_at) VALUES ($1, $2, $3, 'b', 'battery', 0)`, other.Bytes(), y.org.Bytes(), y.site.Bytes())
 	var rs []flex.Reading
 	var at flex.Micro
+
 	for back := 20; back >= 0; back-- {
 		d := last.Add(-back)
 		for n := 34; n <= 36; n++ {
@@ -460,6 +485,7 @@ func (y *fixture) boundary(t *testing.T, last flex.Day) flex.AssetID {
 			}
 		}
 	}
+
 	y.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.PutReadings(ctx, rs) })
 	return other
 }
@@ -474,6 +500,7 @@ func TestSettleEvents_CorrectedAtTheBoundary(t *testing.T) {
 		if got := y.events(t); got != "2025-02-03 35-36 -1400 Wh est 350000 final 350000" || y.history(t) != "flex event 18p" { // 17.5
 			t.Errorf("at first: %s; %s", got, y.history(t))
 		}
+
 		end := monday.Period(36).End()
 		y.now = y.now.Add(time.Hour)
 		y.write(t, func(ctx context.Context, tx *store.Tx) error {
@@ -482,6 +509,7 @@ func TestSettleEvents_CorrectedAtTheBoundary(t *testing.T) {
 		if got := y.events(t); got != "2025-02-03 35-36 -1500 Wh est 375000 final 375000" || y.history(t) != "flex event 18p, flex period top-up 1p" { // 18.75
 			t.Errorf("corrected: %s; %s", got, y.history(t))
 		}
+
 		for i, want := range []int{1, 1} { // a first reading after the final run counts as a correction does
 			y.now = y.now.Add(time.Hour)
 			var due []flex.FlexEventID
@@ -493,6 +521,7 @@ func TestSettleEvents_CorrectedAtTheBoundary(t *testing.T) {
 				due, err = tx.DueFlexEvents(ctx, 10)
 				return err
 			})
+
 			if len(due) != want {
 				t.Errorf("after %d corrections of a power over it, %d events are due", i, len(due))
 			}
@@ -529,6 +558,7 @@ func TestSettleEvents_AtOnce(t *testing.T) {
 				errs <- err
 			}()
 		}
+
 		for range cap(errs) {
 			if err := <-errs; err != nil {
 				t.Error(err)
@@ -551,16 +581,19 @@ func TestSettleEvents_WaitsForTheBoundary(t *testing.T) {
 		at += more
 		return flex.Reading{AssetID: other, Span: flex.Span{From: instant, To: instant}, Label: flex.BoundaryImportRegister, Value: at}
 	}
+
 	var rs []flex.Reading
 	for back := 20; back > 0; back-- {
 		for n := 34; n <= 36; n++ {
 			rs = append(rs, register(monday.Add(-back).Period(n).End(), 1_000_000))
 		}
 	}
+
 	put := func(rs ...flex.Reading) {
 		t.Helper()
 		y.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.PutReadings(ctx, rs) })
 	}
+
 	put(rs...)
 	y.now = monday.Period(36).End()
 	if got := y.events(t); got != "2025-02-03 35-36 est 1850000 missing 2" {
@@ -570,6 +603,7 @@ func TestSettleEvents_WaitsForTheBoundary(t *testing.T) {
 	if got := y.events(t); got != "2025-02-03 35-36 est 1850000 missing 1" {
 		t.Errorf("half of it: %s", got)
 	}
+
 	// A power that does not cover the half-hour tells nothing of it.
 	put(flex.Reading{AssetID: y.asset, Span: flex.Span{From: monday.Period(36).Start(), To: monday.Period(36).Start().Add(time.Minute)}, Label: flex.BoundaryImportPower, Value: 1e6})
 	y.events(t)
@@ -577,6 +611,7 @@ func TestSettleEvents_WaitsForTheBoundary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for range 5 {
 		y.events(t)
 	}
@@ -610,6 +645,7 @@ func TestSettleEvents_Terms(t *testing.T) {
 			y.set(t, append(strings.Fields(tt.set), "user_share=0.5")...)
 			y.now = y.now.Add(time.Minute)
 			y.prices(t, monday.Span(), tt.price)
+
 			y.kwh(t, monday, v.Metered)
 			y.now = monday.Period(36).End()
 			y.events(t)

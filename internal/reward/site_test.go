@@ -78,6 +78,7 @@ func (h *home) flush() {
 func (h *home) pause(assets ...flex.AssetID) string {
 	h.t.Helper()
 	h.flush()
+
 	h.write(h.t, func(ctx context.Context, tx *store.Tx) error {
 		for _, id := range assets {
 			a, err := tx.Asset(ctx, id)
@@ -90,6 +91,7 @@ func (h *home) pause(assets ...flex.AssetID) string {
 		}
 		return nil
 	})
+
 	h.now = h.monday.Period(homeSlot).End().Add(time.Minute)
 	h.fixture.events(h.t)
 	return h.said()
@@ -102,6 +104,7 @@ func (h *home) said() string {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+
 	var moved []string
 	for _, e := range events {
 		if e.Flex == nil {
@@ -130,11 +133,13 @@ func TestSite(t *testing.T) {
 			for back := range homeDays {
 				h.energy(main, flex.ProvisionalConsumption, back+1, 7.8)
 			}
+
 			h.energy(main, flex.ProvisionalConsumption, 0, 0.4)
 			return h.pause(main, other)
 		}, "-3700 Wh -3700 Wh: 67p 68p"},
 		{"two devices read the boundary, and one reading is missing", 0.5, 181.99, func(h *home) string { // £464.10
 			other := h.device(2, flex.Battery, 5000)
+
 			for back := range homeDays + 1 {
 				used := 0.5
 				if back == 0 {
@@ -147,10 +152,12 @@ func TestSite(t *testing.T) {
 					h.register(other, back, 1, 52060-float64(back)+used)
 				}
 			}
+
 			return h.pause(main)
 		}, "-300 Wh: 3p"},
 		{"a gateway is replaced", 1, 181.99, func(h *home) string { // £698.57
 			old := h.device(2, flex.Battery, 5000)
+
 			for back := range homeDays + 1 {
 				used := 0.5
 				if back == 0 {
@@ -160,18 +167,21 @@ func TestSite(t *testing.T) {
 				if back < 5 {
 					id, offset = main, 70_000
 				}
+
 				h.register(id, back, 0, offset-float64(back))
 				if back == 5 {
 					id, offset = main, 70_000
 				}
 				h.register(id, back, 1, offset-float64(back)+used)
 			}
+
 			h.flush()
 			h.write(h.t, func(ctx context.Context, tx *store.Tx) error { return tx.DropAsset(ctx, old) })
 			return h.pause(main)
 		}, "-220 Wh: 4p"},
 		{"one clamp told at two lengths", 1, 100, func(h *home) string { // not settled
 			other := h.device(2, flex.Battery, 5000)
+
 			for back := range homeDays + 1 {
 				kw := 4.0
 				if back == 0 {
@@ -181,6 +191,7 @@ func TestSite(t *testing.T) {
 				h.power(main, back, 30, same)
 				h.power(other, back, 1, same)
 			}
+
 			return h.pause(main)
 		}, "-1500 Wh: 15p"},
 		{"a register read at one end only is no label of the event", 1, 100, func(h *home) string { // by the register's days
@@ -189,12 +200,14 @@ func TestSite(t *testing.T) {
 				if back == 0 {
 					kw = 1
 				}
+
 				h.power(main, back, 30, func(int) float64 { return kw })
 				h.register(main, back, 0, 1060-float64(back))
 				if back > 0 {
 					h.register(main, back, 1, 1060-float64(back)+1)
 				}
 			}
+
 			return h.pause(main)
 		}, "-1500 Wh: 15p"},
 		{"more than the connection carries is not known", 1, 100, func(h *home) string { // money
@@ -208,6 +221,7 @@ func TestSite(t *testing.T) {
 			for back := range homeDays {
 				h.energy(main, flex.ProvisionalConsumption, back+1, 2)
 			}
+
 			h.energy(main, flex.ProvisionalConsumption, 0, -11.5)
 			return h.pause(main)
 		}, "-3700 Wh: 37p"}, // 13.5 kWh less, of which the charger can have moved 3.7
@@ -215,6 +229,7 @@ func TestSite(t *testing.T) {
 			for back := range homeDays {
 				h.energy(main, flex.ChargerEnergy, back+1, 3.7)
 			}
+
 			h.energy(main, flex.ChargerEnergy, 0, 4.071) // a tenth more than 3.7 is still known
 			return h.pause(main)
 		}, "missing 1: "},

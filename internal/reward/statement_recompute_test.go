@@ -79,6 +79,7 @@ func readCSV(t *testing.T, text []byte) (p paper) {
 			})
 		case "half_hour":
 			l := &p.lines[len(p.lines)-1]
+
 			l.halfHours = append(l.halfHours, paperHalfHour{get("baseline_kwh"), get("metered_kwh"), get("half_hour_kwh"), get("change_kwh"),
 				get("price_pence_per_kwh"), get("price_source"), get("asset_id"), get("standard_error_kwh")})
 		case "month_event":
@@ -521,6 +522,7 @@ func (q *quarter) planted(text []byte) {
 	more := func(n string) string { // much more, so that rounding does not hide it
 		return new(big.Rat).Add(rat(n), big.NewRat(100, 1)).FloatString(7)
 	}
+
 	plants := map[string]func(*paperLine){
 		"an amount":           func(l *paperLine) { l.amount = whole(l.amount) },
 		"a half-hour's price": func(l *paperLine) { l.halfHours[0].price = more(l.halfHours[0].price) },

@@ -61,6 +61,7 @@ func TestRating_CountsFromItsDay(t *testing.T) {
 			storetest.EachURL(t, func(t *testing.T, url string) {
 				y, monday := settledMonday(t, url, "user_share=1")
 				y.now = y.now.Add(48 * time.Hour)
+
 				known := y.now
 				before := y.again(t, monday, known)
 				y.now = y.now.Add(time.Hour)
@@ -69,6 +70,7 @@ func TestRating_CountsFromItsDay(t *testing.T) {
 				if n := y.repaired(t, monday); n != 0 || y.history(t) != "flex event 41p" {
 					t.Errorf("a repair posts %d transactions: %s", n, y.history(t))
 				}
+
 				for _, at := range []time.Time{known, {}} {
 					if run := y.again(t, monday, at); run.Hash != before.Hash {
 						t.Errorf("settled again as known at %s: other inputs", at)
@@ -122,6 +124,7 @@ func TestRating_TheFirstCounts(t *testing.T) {
 		first := flex.Supply{Import: 69_000, Export: 69_000, Set: true}
 		y.capacity(t, 69_000)
 		y.now = y.now.Add(time.Hour)
+
 		y.capacity(t, 13_800)
 		want := flex.Always(first).Then(y.now, flex.Supply{Import: 13_800, Export: 13_800, Set: true})
 		y.write(t, func(ctx context.Context, tx *store.Tx) error {
@@ -143,6 +146,7 @@ func TestRating_Verified(t *testing.T) {
 		y.events(t)
 		y.sound(t)
 		y.exec(t, `UPDATE deviation SET import_wh = 6000, meter_id = $1`, flex.AssetID{}.Bytes())
+
 		y.exec(t, `UPDATE deviation_part SET meter_id = $1`, flex.AssetID{}.Bytes())
 		broken, err := y.db.Verify(t.Context())
 		if err != nil || len(broken) == 0 || !strings.Contains(broken[0], "a changed capacity counts for no half-hour before it") {

@@ -46,6 +46,7 @@ func TestTerms_ADayKeepsItsOwn(t *testing.T) {
 		if err != nil || from != monday.Add(1) {
 			t.Fatalf("terms from %s, %v, want tomorrow", from, err)
 		}
+
 		for _, days := range []int{0, 1, 40} {
 			y.now = known.AddDate(0, 0, days)
 			if run := y.again(t, monday, known); run.Hash != before.Hash || run.Events != before.Events {
@@ -118,6 +119,7 @@ func TestTerms_History(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		terms, err := y.service.Terms(t.Context(), y.org)
 		if err != nil || terms.Values["credit_pence_per_kwh"] != "" {
 			t.Errorf("today: %v, %v", terms.Values, err)
@@ -136,6 +138,7 @@ func TestTerms_History(t *testing.T) {
 
 		// A kilowatt-hour earns 2 p today, nothing from tomorrow, 5 p, 2 p, and nothing beside a share.
 		earned := flex.Pence(20)
+
 		for _, night := range []struct {
 			day  string
 			want flex.Pence
@@ -147,6 +150,7 @@ func TestTerms_History(t *testing.T) {
 			if err != nil || info.Earned-earned != night.want {
 				t.Errorf("on %s earned %s, want %s (%v)", night.day, info.Earned-earned, night.want, err)
 			}
+
 			earned = info.Earned
 		}
 	})
@@ -164,6 +168,7 @@ func TestTerms_Zero(t *testing.T) {
 	if got := y.history(t); got != "flex event 0p" {
 		t.Errorf("on the estimate: %s", got)
 	}
+
 	y.now = clock("2025-04-01 00:00")
 	y.events(t)
 	if got := y.history(t); got != "flex event 0p, flex period top-up 20p" {
@@ -188,6 +193,7 @@ func TestTerms_Refused(t *testing.T) {
 			t.Errorf("%s has no default or no word of help", s.Name)
 		}
 	}
+
 	for _, bad := range []string{"no_such=1", "user_share=1.1", "in_day_cap_wh=0", "loss_factor=2.1", "credit_pence_per_kwh=1001", "min_wait_days=3651", "paid_early=Inf"} {
 		if _, err := y.agree(t, flex.Day{}, "user_share=0.5", bad); flex.KindOf(err) != flex.Invalid {
 			t.Errorf("%s: %v", bad, err)
@@ -208,6 +214,7 @@ func TestTerms_SetBesideSettlement(t *testing.T) {
 				for back := range homeDays {
 					h.energy(h.asset, flex.ProvisionalConsumption, back+1, 4)
 				}
+
 				h.flush()
 				h.write(t, func(ctx context.Context, tx *store.Tx) error {
 					a, err := tx.Asset(ctx, h.asset)
@@ -231,6 +238,7 @@ func TestTerms_SetBesideSettlement(t *testing.T) {
 					_, err := h.service.SetTerms(context.Background(), h.org, map[string]string{"user_share": "0"}, h.monday.Add(1), "ann")
 					return err
 				}
+
 				locks := storetest.At(t, h.db, url)
 				beside := func(do func() error) {
 					go func() { done <- do() }()
@@ -245,6 +253,7 @@ func TestTerms_SetBesideSettlement(t *testing.T) {
 					"terms first":      "market_receivable 20, platform_revenue -20",
 					"settlement first": "market_receivable 20, rewards_payable -20",
 				}[name]
+
 				h.write(t, func(ctx context.Context, tx *store.Tx) error {
 					if name == "terms first" {
 						if _, err := tx.LockBooks(ctx); err != nil {
@@ -254,6 +263,7 @@ func TestTerms_SetBesideSettlement(t *testing.T) {
 						// Past the check of what is settled: the event was looked at without its reading.
 						return tx.PutTerm(ctx, flex.Term{Name: "user_share", From: h.monday, Value: "0", SetBy: "ann"})
 					}
+
 					if err := tx.ShareBooks(ctx); err != nil {
 						return err
 					}
@@ -263,6 +273,7 @@ func TestTerms_SetBesideSettlement(t *testing.T) {
 					}
 					return nil
 				})
+
 				if err := <-done; err != nil {
 					t.Fatal(err)
 				}

@@ -36,6 +36,7 @@ func (y *fixture) visit(t *testing.T, o reward.LinkOptions) reward.Visit {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if want := y.now.Add(time.Hour); !expires.Equal(want) {
 		t.Errorf("the link lives to %s, want %s", expires, want)
 	}
@@ -85,6 +86,7 @@ func TestLink_Life(t *testing.T) {
 		}
 		token := link[strings.LastIndex(link, "/")+1:]
 		start := y.now
+
 		for _, tt := range []struct {
 			after time.Duration
 			kind  flex.Kind
@@ -94,6 +96,7 @@ func TestLink_Life(t *testing.T) {
 				t.Errorf("after %s: %v", tt.after, err)
 			}
 		}
+
 		if _, err := y.service.Open(t.Context(), token[1:]+"A", ""); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("another token: %v", err)
 		}
@@ -117,12 +120,14 @@ func TestWithdraw_ToTheBank(t *testing.T) {
 		if _, err := y.service.Withdraw(t.Context(), v, 2500, y.form(t)); flex.KindOf(err) != flex.Conflict {
 			t.Errorf("without a bank account: %v", err)
 		}
+
 		y.link(t, v)
 		for _, amount := range []flex.Pence{0, -1, 999, 2501} {
 			if _, err := y.service.Withdraw(t.Context(), v, amount, y.form(t)); err == nil {
 				t.Errorf("withdrew %d of 2500", amount)
 			}
 		}
+
 		w, err := y.service.Withdraw(t.Context(), v, 1000, y.form(t))
 		if err != nil || y.balance(t) != 1500 {
 			t.Fatal(w, err, y.balance(t))
@@ -133,6 +138,7 @@ func TestWithdraw_ToTheBank(t *testing.T) {
 		if _, err := y.service.Decide(t.Context(), y.org, w.ID, ledger.Approved, "ann", ""); err != nil {
 			t.Fatal(err)
 		}
+
 		ps, err := y.service.Export(t.Context(), y.org, "ann", reward.ExportOptions{})
 		if err != nil || len(ps.Payments) != 1 {
 			t.Fatal(ps, err)
@@ -140,12 +146,14 @@ func TestWithdraw_ToTheBank(t *testing.T) {
 		if p := ps.Payments[0]; p.BankAccount != bank || p.Amount != 1000 || p.Status != ledger.Processing || !regexp.MustCompile(`^FLEXD[0-9A-Z]{10}-1$`).MatchString(p.Reference) {
 			t.Errorf("payment %+v of %s", p, p.Reference)
 		}
+
 		if ps, _ := y.service.Export(t.Context(), y.org, "ann", reward.ExportOptions{}); len(ps.Payments) != 0 {
 			t.Error("exported twice")
 		}
 		if ps, _ := y.service.Export(t.Context(), y.org, "ann", reward.ExportOptions{Again: true}); len(ps.Payments) != 1 {
 			t.Error("not exported again when asked to")
 		}
+
 		posted := []reward.PaymentResult{{ID: w.ID, Status: ledger.Posted}}
 		for i, want := range []int{1, 0} { // the same result again changes nothing
 			if moved, err := y.service.Import(t.Context(), y.org, "ann", posted); err != nil || moved.Moved != want {
@@ -155,6 +163,7 @@ func TestWithdraw_ToTheBank(t *testing.T) {
 		if got := y.history(t); got != "flex event 2500p for 1250000 Wh, withdrawal -1000p posted" {
 			t.Errorf("got %s", got)
 		}
+
 		for _, bad := range []reward.PaymentResult{{ID: w.ID, Status: ledger.Failed}, {ID: w.ID, Status: ledger.Approved}, {ID: flex.TransactionID{1}, Status: ledger.Posted}} {
 			if _, err := y.service.Import(t.Context(), y.org, "ann", []reward.PaymentResult{bad}); err == nil {
 				t.Errorf("imported %+v", bad)
@@ -172,6 +181,7 @@ func TestWithdraw_Failed(t *testing.T) {
 		letters = append(letters, to.Reveal()+": "+subject+"\n"+text)
 		return nil
 	}
+
 	y.service.BaseURL = "https://flexd.example.com"
 	y.exec(t, `UPDATE site SET email = 'ann@example.com'`)
 	y.earn(t, 25)
@@ -181,6 +191,7 @@ func TestWithdraw_Failed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, to := range []ledger.PaymentStatus{ledger.Processing, ledger.Posted, ledger.Failed, ledger.Returned} {
 		if _, err := y.service.Decide(t.Context(), y.org, w.ID, to, "ann", ""); flex.KindOf(err) != flex.Malformed {
 			t.Errorf("%s by an operator: %v", to, err)
@@ -189,6 +200,7 @@ func TestWithdraw_Failed(t *testing.T) {
 	if _, err := y.service.Decide(t.Context(), y.org, w.ID, ledger.Approved, "ann", ""); err != nil {
 		t.Fatal(err)
 	}
+
 	y.export(t, false)
 	if _, err := y.service.Import(t.Context(), y.org, "ann", []reward.PaymentResult{{ID: w.ID, Status: ledger.Failed}}); err != nil {
 		t.Fatal(err)
@@ -199,12 +211,14 @@ func TestWithdraw_Failed(t *testing.T) {
 	if r, err := y.service.SendMail(t.Context()); err != nil || r.Did != 2 || len(letters) != 2 || !strings.Contains(letters[1], "ann@example.com: Your withdrawal could not be paid\nYour withdrawal of £25.00") {
 		t.Fatalf("letters %q %v", letters, err)
 	}
+
 	token := letters[1][strings.Index(letters[1], reward.Root)+len(reward.Root):]
 	y.now = y.now.Add(47 * time.Hour)
 	again, err := y.service.Open(t.Context(), strings.TrimSpace(token), "")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	p, err := y.service.BalancePage(t.Context(), again)
 	if err != nil || p.Account.Linked || p.Balance != 2500 || !p.NeedsCode {
 		t.Errorf("balance %+v %v", p, err)
@@ -224,6 +238,7 @@ func TestImport_Again(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	send := func() {
 		t.Helper()
 		if _, err := y.service.Decide(t.Context(), y.org, w.ID, ledger.PendingApproval, "ann", ""); err != nil && flex.KindOf(err) != flex.Conflict {
@@ -236,6 +251,7 @@ func TestImport_Again(t *testing.T) {
 			t.Fatal(ps, err)
 		}
 	}
+
 	result := func(attempt int, status ledger.PaymentStatus) reward.PaymentResult {
 		return reward.PaymentResult{ID: w.ID, Attempt: attempt, Status: status}
 	}
@@ -245,6 +261,7 @@ func TestImport_Again(t *testing.T) {
 			t.Errorf("%d results moved, %v, and %s are left; want %d and %s", n.Moved, err, y.balance(t), moved, balance)
 		}
 	}
+
 	send()
 	take(1, 2500, result(1, ledger.Failed))
 	y.link(t, y.visit(t, reward.LinkOptions{}))
@@ -269,6 +286,7 @@ func TestMail_RelayDown(t *testing.T) {
 	if err := y.service.SendCode(t.Context(), v); err != nil {
 		t.Fatal(err)
 	}
+
 	for range 200 {
 		if _, err := y.service.SendMail(t.Context()); err != nil {
 			t.Fatal(err)
@@ -293,6 +311,7 @@ func TestCode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		visit := func() reward.Visit {
 			t.Helper()
 			v, err := y.service.Open(t.Context(), link[strings.LastIndex(link, "/")+1:], "a browser")
@@ -301,6 +320,7 @@ func TestCode(t *testing.T) {
 			}
 			return v
 		}
+
 		send := func() string {
 			t.Helper()
 			y.now = y.now.Add(2 * time.Minute)
@@ -312,12 +332,14 @@ func TestCode(t *testing.T) {
 			}
 			return regexp.MustCompile(`\d{6}`).FindString(letter)
 		}
+
 		if err := y.service.LinkAccount(t.Context(), visit(), bank); flex.KindOf(err) != flex.Forbidden {
 			t.Errorf("bank account without the code: %v", err)
 		}
 		if _, err := y.service.Withdraw(t.Context(), visit(), 2500, y.form(t)); flex.KindOf(err) != flex.Forbidden {
 			t.Errorf("withdrawal without the code: %v", err)
 		}
+
 		if err := y.service.EnterCode(t.Context(), visit(), ""); flex.KindOf(err) != flex.Conflict {
 			t.Errorf("a code that was never sent: %v", err)
 		}
@@ -326,6 +348,7 @@ func TestCode(t *testing.T) {
 		if err := y.service.SendCode(t.Context(), visit()); flex.KindOf(err) != flex.TooMany {
 			t.Errorf("another code at once: %v", err)
 		}
+
 		if err := y.service.SendCode(t.Context(), before); flex.KindOf(err) != flex.TooMany {
 			t.Errorf("another code at once, by who had opened the page before: %v", err)
 		}
@@ -333,6 +356,7 @@ func TestCode(t *testing.T) {
 		if err := y.service.EnterCode(t.Context(), visit(), first); first != second && flex.KindOf(err) != flex.Malformed {
 			t.Errorf("the code before: %v", err)
 		}
+
 		for range reward.CodeTries {
 			if err := y.service.EnterCode(t.Context(), visit(), "x"); err == nil {
 				t.Error("a wrong code was taken")
@@ -341,6 +365,7 @@ func TestCode(t *testing.T) {
 		if err := y.service.EnterCode(t.Context(), visit(), second); flex.KindOf(err) != flex.TooMany {
 			t.Errorf("the right code after too many wrong ones: %v", err)
 		}
+
 		third := send()
 		y.now = y.now.Add(reward.CodeLife)
 		if err := y.service.EnterCode(t.Context(), visit(), third); flex.KindOf(err) != flex.Conflict {
@@ -365,6 +390,7 @@ func TestWithdraw_Once(t *testing.T) {
 		y.link(t, v)
 		var done atomic.Int64
 		var wg sync.WaitGroup
+
 		for range 64 {
 			wg.Go(func() {
 				switch _, err := y.service.Withdraw(t.Context(), v, 2500, y.form(t)); {
@@ -375,6 +401,7 @@ func TestWithdraw_Once(t *testing.T) {
 				}
 			})
 		}
+
 		wg.Wait()
 		if done.Load() != 1 || y.balance(t) != 0 {
 			t.Errorf("withdrew %d times, %d left", done.Load(), y.balance(t))
@@ -393,6 +420,7 @@ func TestBankAccount_Sealed(t *testing.T) {
 		if err != nil {
 			return err
 		}
+
 		if p.Ending != "4567" {
 			t.Errorf("it ends in %s", p.Ending)
 		}
@@ -401,6 +429,7 @@ func TestBankAccount_Sealed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	other := flex.SiteID{8}
 	y.exec(t, `INSERT INTO site (id, org_id, consent_at, created_at) VALUES ($1, $2, NULL, 0)`, other.Bytes(), y.org.Bytes())
 	y.consent(t)
@@ -408,6 +437,7 @@ func TestBankAccount_Sealed(t *testing.T) {
 	y.exec(t, `UPDATE asset SET site_id = $1`, other.Bytes())
 	y.site = other
 	y.supply(t, 10_000_000)
+
 	y.charge(t, "2026-01-15 22:00", "2026-01-15 22:30")
 	y.read(t, "2026-01-15 22:00", 2000)
 	y.round(t)
@@ -427,12 +457,14 @@ func TestBankAccount_GoesWithTheSite(t *testing.T) {
 		y.write(t, func(ctx context.Context, tx *store.Tx) error {
 			return errors.Join(tx.DropAsset(ctx, y.asset), tx.DropSite(ctx, y.site))
 		})
+
 		for _, now := range []string{"2025-04-01 00:00", "2025-06-01 00:00"} {
 			y.now = clock(now)
 			if _, err := y.service.SettleEvents(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
+
 		y.write(t, func(ctx context.Context, tx *store.Tx) error {
 			payee, err := tx.Payee(ctx, y.site)
 			balance, failed := tx.Balance(ctx, y.site)
@@ -461,6 +493,7 @@ func TestReadBankAccount(t *testing.T) {
 		if e, ok := errors.AsType[*flex.Error](err); ok {
 			faults = len(e.Faults)
 		}
+
 		if faults != tt.faults {
 			t.Errorf("%q %q %q: %v", tt.name, tt.sort, tt.number, err)
 		}

@@ -22,14 +22,17 @@ func TestTrial(t *testing.T) {
 			}
 			all = append(all, m)
 		}
+
 		return all
 	}
+
 	const days = 24 // the last is a Wednesday with 17 working days before it
 	last := first.Add(days - 1)
 	trial := settle.Trial{
 		Metering: settle.Boundary, Metered: series(3200, days, 200), Home: series(200, days, 200), Shown: series(3000, days, 0),
 		From: last, To: last, First: n, Last: n,
 	}
+
 	for _, c := range []struct {
 		name   string
 		method settle.Method
@@ -40,6 +43,7 @@ func TestTrial(t *testing.T) {
 		{"nominated", settle.Nominated, nil, settle.Accuracy{Days: 1, HalfHours: 1, Metered: 3200}},
 		{"nominated, of a car that was not there", settle.Nominated, func(t *settle.Trial) { t.Metered, t.Shown = t.Home, nil },
 			settle.Accuracy{Days: 1, HalfHours: 1, Metered: 200}},
+
 		{"nominated, on the car's own meter", settle.Nominated, func(t *settle.Trial) { t.Metering, t.Metered = settle.Asset, t.Shown },
 			settle.Accuracy{Days: 1, HalfHours: 1, Metered: 3000}},
 		{"something was asked that day", settle.Mean, func(t *settle.Trial) { t.EventDays = []flex.Day{last} }, settle.Accuracy{}},
@@ -51,9 +55,11 @@ func TestTrial(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tried := trial
+
 			if c.change != nil {
 				c.change(&tried)
 			}
+
 			rule := settle.DefaultRule
 			rule.Method = c.method
 			if got := tried.Try(rule); got != c.want {

@@ -26,6 +26,7 @@ func TestNewBoundary_OutsideIsNoInput(t *testing.T) {
 				other[i].Value += flex.Micro(random.IntN(1_000_000))
 			}
 		}
+
 		c := settle.Case{Day: first.Add(5), First: 1, Last: 1, Rule: settle.DefaultRule}
 		for _, d := range []flex.Day{first, first.Add(2), first.Add(4)} {
 			c.Day, c.First, c.Last = d, 1+random.IntN(40), 0
@@ -35,11 +36,13 @@ func TestNewBoundary_OutsideIsNoInput(t *testing.T) {
 			if again := settle.NewBoundary(other, settle.Unlimited, spans).Give(&theirs); again != got || !reflect.DeepEqual(mine, theirs) {
 				t.Fatalf("readings outside %v changed what %s gives", spans, d)
 			}
+
 			settle.NewMeter(settle.Boundary, readings, settle.Unlimited).Give(&mine)
 			settle.NewMeter(settle.Boundary, other, settle.Unlimited).Give(&planted)
 			if !reflect.DeepEqual(mine, planted) {
 				differs++
 			}
+
 			for _, m := range theirs.Metered {
 				for n := 1; n <= m.Day.Periods(); n++ {
 					if _, is := m.At(n); is {
@@ -52,6 +55,7 @@ func TestNewBoundary_OutsideIsNoInput(t *testing.T) {
 			}
 		}
 	}
+
 	if differs < 100 || known < 1000 {
 		t.Errorf("%d cases differ without the spans, %d half-hours known", differs, known)
 	}
@@ -114,6 +118,7 @@ func boundaryReadings(
 				Value: flex.Micro(random.IntN(2_000_000))})
 		}
 	}
+
 	for at := from; at.Before(to); {
 		next := at.Add(time.Duration(1+random.IntN(90)) * time.Minute)
 		rs = append(rs, flex.Reading{AssetID: flex.AssetID{3}, Label: flex.BoundaryImportPower, Span: flex.Span{From: at, To: next}, Value: flex.Micro(random.IntN(4_000_000))})

@@ -87,12 +87,14 @@ func TestDetect(t *testing.T) {
 				Power:  7000, Least: settle.LeastFlexed,
 				Counterfactual: []settle.Dispatch{{At: at(t, "18:00"), Steps: steps(t, tt.counterfactual)}},
 			}
+
 			for _, d := range tt.dispatched {
 				s.Dispatched = append(s.Dispatched, settle.Dispatch{At: at(t, d.at), Steps: steps(t, d.steps)})
 			}
 			if from, to, given := strings.Cut(tt.override, "-"); given {
 				s.Overrides = []flex.Span{{From: at(t, from), To: at(t, to)}}
 			}
+
 			var got []string
 			for _, e := range settle.Detect(s) {
 				word := "up"
@@ -125,6 +127,7 @@ func TestDetect_Laws(t *testing.T) {
 			}
 			return all
 		}
+
 		s.Dispatched = []settle.Dispatch{{At: from, Steps: draw("dispatched")}}
 		would := draw("counterfactual")
 		s.Counterfactual = []settle.Dispatch{{At: from, Steps: would}}
@@ -137,6 +140,7 @@ func TestDetect_Laws(t *testing.T) {
 			if e.Span().Meet(s.Within).Empty() {
 				t.Fatalf("event %+v lies outside the session", e)
 			}
+
 			if i > 0 && e.Span().From.Before(last.Span().To) {
 				t.Fatalf("event %+v overlaps %+v", e, last)
 			}

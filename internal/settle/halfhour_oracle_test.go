@@ -26,6 +26,7 @@ func oneHalfHour(
 		}
 		return v, known
 	}
+
 	rise := func(label flex.Label) (flex.Micro, bool) {
 		replaced := false
 		before, read := mark(label, p.Start())
@@ -37,6 +38,7 @@ func oneHalfHour(
 		}
 		return after - before, read && too && after >= before && !replaced
 	}
+
 	export := slices.ContainsFunc(all, func(r flex.Reading) bool { return r.Label == flex.BoundaryExportRegister })
 	for _, label := range settle.Labels(m) {
 		switch label {
@@ -48,12 +50,14 @@ func oneHalfHour(
 			}
 		case flex.ChargerRegister, flex.BoundaryImportRegister:
 			e, known = rise(label)
+
 			if known && export && m == settle.Boundary {
 				var out flex.Micro
 				out, known = rise(flex.BoundaryExportRegister)
 				e -= out
 			}
 		}
+
 		if known {
 			return e, true
 		}
@@ -68,6 +72,7 @@ func TestHalfHours_EachAlone(t *testing.T) {
 		first := flex.PeriodAt(time.Date(2025, 10, 25, 20, 0, 0, 0, time.UTC)) // the clocks go back that night
 		const periods = 12
 		var all []flex.Reading
+
 		for range rapid.IntRange(0, 30).Draw(t, "readings") {
 			r := flex.Reading{Label: rapid.SampledFrom(settle.Labels(m)).Draw(t, "label"), Value: flex.Micro(rapid.IntRange(0, 5000).Draw(t, "value") * 500)}
 			if r.Label == flex.BoundaryImportPower || r.Label == flex.BatteryInverterPower {
@@ -78,6 +83,7 @@ func TestHalfHours_EachAlone(t *testing.T) {
 			r.To = r.From.Add(rapid.SampledFrom([]time.Duration{flex.HalfHour, flex.HalfHour, time.Hour, 0, 7 * time.Minute}).Draw(t, "length"))
 			all = append(all, r)
 		}
+
 		got := map[flex.Period]flex.WattHours{}
 		for _, d := range settle.HalfHours(m, all) {
 			for n := range d.Wh {
@@ -86,6 +92,7 @@ func TestHalfHours_EachAlone(t *testing.T) {
 				}
 			}
 		}
+
 		for i := range periods {
 			p := first.Add(i)
 			e, known := oneHalfHour(m, p, all)
@@ -96,6 +103,7 @@ func TestHalfHours_EachAlone(t *testing.T) {
 					want = fmt.Sprint(-(int64(-e+500) / 1000))
 				}
 			}
+
 			if e, known := got[p]; known {
 				have = fmt.Sprint(int64(e))
 			}

@@ -31,6 +31,7 @@ func readings(t testing.TB, lines ...string) (all []flex.Reading) {
 func TestHalfHours(t *testing.T) {
 	const energy, register, in, out, power, site = "charger_consumption_energy_kwh", "charger_lifetime_consumption_energy_kwh",
 		"boundary_lifetime_import_energy_kwh", "boundary_lifetime_export_energy_kwh", "boundary_import_kw", "provisional_consumption_kwh"
+
 	for _, tt := range []struct {
 		name     string
 		metering settle.Metering
@@ -55,6 +56,7 @@ func TestHalfHours(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			all := readings(t, tt.readings...)
+
 			for range 2 { // in either order
 				var got []string
 				for _, m := range settle.HalfHours(tt.metering, all) {
@@ -67,6 +69,7 @@ func TestHalfHours(t *testing.T) {
 				if strings.Join(got, " ") != tt.want {
 					t.Errorf("got %v, want %s", got, tt.want)
 				}
+
 				slices.Reverse(all)
 			}
 		})

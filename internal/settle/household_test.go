@@ -66,6 +66,7 @@ func TestHousehold(t *testing.T) {
 	mid, inDay := rules["mid 8 of 10"], rules["mean, in-day"]
 	mid.Method, inDay.InDay = settle.MiddleEight, true
 	rules["mid 8 of 10"], rules["mean, in-day"] = mid, inDay
+
 	for name, rule := range rules {
 		var n, used, off, absolute float64
 		full := 0

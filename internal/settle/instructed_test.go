@@ -36,6 +36,7 @@ func TestInstructedPrice(t *testing.T) {
 		{"at the bounds", -settle.MaxPrice, true, []settle.Instructed{part(7, 1799, settle.MaxPrice, false)}, -settle.MaxPrice, true},
 	} {
 		got, priced := settle.InstructedPrice(tt.market, tt.known, 7, tt.parts)
+
 		if got != tt.want || priced != tt.priced {
 			t.Errorf("%s: %d %t, want %d %t", tt.name, got, priced, tt.want, tt.priced)
 		}
@@ -59,6 +60,7 @@ func TestSettle_InstructedBeside(t *testing.T) {
 	if r.Flex != alone.Flex {
 		t.Errorf("the deviation is %d Wh with an instruction, %d without", r.Flex, alone.Flex)
 	}
+
 	for i, p := range r.Periods {
 		price := alone.Periods[i].Price
 		if p.Period == c.First {
@@ -99,6 +101,7 @@ func TestSettle_InstructedBounds(t *testing.T) {
 		if _, err := settle.Settle(c); (err == nil) != tt.ok {
 			t.Errorf("%+v: %v", tt.part, err)
 		}
+
 		c.Instructed, c.Beside = nil, []settle.Claim{{Event: flex.FlexEventID{2}, First: c.First, Last: c.Last, Meant: c.Meant, Instructed: c.Instructed}}
 		if _, err := settle.Settle(c); (err == nil) != tt.ok {
 			t.Errorf("of an event beside it, %+v: %v", tt.part, err)

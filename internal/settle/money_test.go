@@ -31,9 +31,10 @@ func price(t testing.TB, s string) flex.Price {
 func TestRevenue_Vectors(t *testing.T) {
 	var v struct {
 		Cases []struct {
-			Flex     string `json:"flex_kwh"`
-			Price    string `json:"price_gbp_per_mwh"`
-			Share    string
+			Flex  string `json:"flex_kwh"`
+			Price string `json:"price_gbp_per_mwh"`
+			Share string
+
 			Gross    string     `json:"gross_revenue_gbp"`
 			HalfAway flex.Pence `json:"user_credit_pence_half_up"`
 			HalfEven flex.Pence `json:"user_credit_pence_half_even"`
@@ -51,10 +52,12 @@ func TestRevenue_Vectors(t *testing.T) {
 			TopUp flex.Pence `json:"top_up_pence"`
 		} `json:"revision_example"`
 	}
+
 	readVectors(t, "settlement_money.json", &v)
 	if len(v.Cases) != 9 {
 		t.Fatalf("%d cases, want 9", len(v.Cases))
 	}
+
 	for _, c := range v.Cases {
 		exact := settle.Revenue(wh(t, c.Flex), price(t, c.Price))
 		gross, _ := new(big.Rat).SetString(c.Gross)
@@ -66,6 +69,7 @@ func TestRevenue_Vectors(t *testing.T) {
 			t.Errorf("%s kWh at %s: credit %d or %d, want %d or %d", c.Flex, c.Price, away, even, c.HalfAway, c.HalfEven)
 		}
 	}
+
 	pico := func(gbp string) settle.PicoPounds { return settle.PicoPounds(price(t, gbp) * 1_000_000) }
 	e, f := v.Revision.Estimate, v.Revision.Final
 	early := pico(e.Gross).Pence(settle.HalfAway, settle.Whole/2, parts(t, e.Paid))
@@ -96,6 +100,7 @@ func TestPence_NearestToExact(t *testing.T) {
 		gbp := rapid.Int64Range(-int64(settle.MaxPrice), int64(settle.MaxPrice)).Draw(t, "price")
 		a := settle.Parts(rapid.Int64Range(0, int64(settle.Whole)).Draw(t, "share"))
 		b := settle.Parts(rapid.Int64Range(0, 2*int64(settle.Whole)).Draw(t, "loss"))
+
 		for _, mode := range []settle.Rounding{settle.HalfAway, settle.HalfEven} {
 			got := settle.Revenue(flex.WattHours(energy), flex.Price(gbp)).Pence(mode, a, b)
 			exact := new(big.Rat).SetInt(new(big.Int).Mul(big.NewInt(-energy), big.NewInt(gbp)))
@@ -105,6 +110,7 @@ func TestPence_NearestToExact(t *testing.T) {
 			off := new(big.Rat).Sub(exact, new(big.Rat).SetInt64(int64(got)))
 			off.Abs(off)
 			half := big.NewRat(1, 2)
+
 			switch c := off.Cmp(half); {
 			case c > 0:
 				t.Fatalf("%s: %s became %d", mode, exact.FloatString(6), got)
@@ -143,9 +149,11 @@ func TestSplit(t *testing.T) {
 			sum += shares[i]
 			weight += weights[i]
 		}
+
 		if sum != total {
 			t.Fatalf("shares %v add up to %d, not %d", shares, sum, total)
 		}
+
 		for i := range shares {
 			if weight > 0 {
 				exact := new(big.Rat).Mul(big.NewRat(int64(total), 1), big.NewRat(weights[i], weight))
@@ -154,6 +162,7 @@ func TestSplit(t *testing.T) {
 					t.Fatalf("share %d of %d by %v is %d, a penny or more off", i, total, weights, shares[i])
 				}
 			}
+
 			for j := range shares {
 				if total > 0 && weights[i] > weights[j] && shares[i] < shares[j] {
 					t.Fatalf("weight %d got %d, weight %d got %d", weights[i], shares[i], weights[j], shares[j])
@@ -176,6 +185,7 @@ func TestSplit_LargestRemainder(t *testing.T) {
 		{0, []int64{5}, []flex.Pence{0}},
 	} {
 		got := settle.Split(tt.total, tt.weights)
+
 		for i := range got {
 			if got[i] != tt.want[i] {
 				t.Errorf("%d by %v: %v, want %v", tt.total, tt.weights, got, tt.want)

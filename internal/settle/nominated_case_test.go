@@ -19,6 +19,7 @@ func nominatedCase() *settle.Case {
 		Prices: []flex.PricedPeriod{{Period: day.Period(n), Price: flex.FromGBPPerMWh(100), Known: true}},
 		Rule:   settle.DefaultRule, Terms: settle.DefaultTerms,
 	}
+
 	c.Rule.Method = settle.Nominated
 	for back := 40; back >= 0; back-- {
 		home := settle.MeteredDay{Day: day.Add(-back)}
@@ -29,6 +30,7 @@ func nominatedCase() *settle.Case {
 			home.Set(n, 3500)
 			used.Set(n, 3000)
 		}
+
 		c.Metered = append(c.Metered, home)
 		c.Used = append(c.Used, used)
 	}
@@ -61,6 +63,7 @@ func TestSettle_NominatedAtABoundary(t *testing.T) {
 		{"nothing shows it, and the oven is on", 0, 3500, nil, 0, settle.Full},
 		{"the home used 200 Wh more", 10_000, 700, nil, -3500, settle.Full},
 		{"no more than its plan, whatever the home used less", 10_000, 0, nil, -3700, settle.Full},
+
 		{"what the car used is known on some days alone", 10_000, 500, func(c *settle.Case) {
 			for back := 1; back <= 40; back++ {
 				if back%3 != 1 {
@@ -70,6 +73,7 @@ func TestSettle_NominatedAtABoundary(t *testing.T) {
 		}, -3700, settle.Partial},
 		{"a plan and a meter a tenth above the rated power", 10_000, 430, func(c *settle.Case) {
 			c.Nominated.Set(36, 4070)
+
 			c.Bounds = []settle.Bound{{Least: -4070}}
 		}, -3700, settle.Full},
 		{"what the car used before is not known", 10_000, 500, func(c *settle.Case) { c.Used = nil }, 0, settle.Insufficient},
@@ -81,6 +85,7 @@ func TestSettle_NominatedAtABoundary(t *testing.T) {
 			if c.change != nil {
 				c.change(test)
 			}
+
 			r := mustSettle(t, test)
 			if r.Flex != c.flexed || r.Quality != c.quality {
 				t.Errorf("flex %d Wh (%s), want %d (%s)", r.Flex, r.Quality, c.flexed, c.quality)
@@ -134,6 +139,7 @@ func TestSettle_NullDays(t *testing.T) {
 		if random.IntN(2) == 0 {
 			roof = flex.WattHours(random.IntN(2000))
 		}
+
 		for back := 60; back >= 0; back-- {
 			home := settle.MeteredDay{Day: c.Day.Add(-back)}
 			used := settle.MeteredDay{Day: c.Day.Add(-back)}
@@ -157,6 +163,7 @@ func TestSettle_NullDays(t *testing.T) {
 		if i%4 == 0 {
 			c.Metering, c.Metered = settle.Asset, c.Used
 		}
+
 		c.Nominated = settle.MeteredDay{Day: c.Day}
 		for n := c.First; n <= c.Last; n++ {
 			c.Meant = append(c.Meant, -3700)
@@ -166,6 +173,7 @@ func TestSettle_NullDays(t *testing.T) {
 				c.Nominated.Set(n, shown[n-first])
 			}
 		}
+
 		c.Bounds = stay.Bounds(at, c.Last-c.First+1, 7400)
 		if r := mustSettle(t, c); r.Credit != 0 || r.Flex != 0 || r.Gross != 0 {
 			credited++

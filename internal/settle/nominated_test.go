@@ -12,6 +12,7 @@ import (
 func TestStay_Shown(t *testing.T) {
 	from := time.Date(2026, 1, 14, 18, 0, 0, 0, time.UTC)
 	wh := func(es ...flex.WattHours) []flex.WattHours { return es }
+
 	for _, c := range []struct {
 		name           string
 		hours          float64
@@ -31,6 +32,7 @@ func TestStay_Shown(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := settle.Stay{Span: flex.Span{From: from, To: from.Add(time.Duration(c.hours * float64(time.Hour)))}, Plan: c.plan, Drawn: c.drawn, Fastest: c.fastest}
+
 			if got := s.Shown(); !slices.Equal(got, c.want) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
@@ -65,6 +67,7 @@ func TestStay_Evidence(t *testing.T) {
 		at := day.Period(n).Start()
 		return flex.Reading{Label: flex.BatteryStateOfCharge, Span: flex.Span{From: at, To: at}, Value: flex.Micro(pct * 1e6)}
 	}
+
 	for _, c := range []struct {
 		name   string
 		levels []flex.Reading
@@ -91,6 +94,7 @@ func TestWithout(t *testing.T) {
 		}
 		return m
 	}
+
 	boundary := []settle.MeteredDay{set(map[int]flex.WattHours{1: 4000, 2: 300, 3: -500, 4: 100})}
 	car := []settle.MeteredDay{set(map[int]flex.WattHours{1: 3700, 2: 0, 3: 200})}
 	got := settle.Without(boundary, car)

@@ -18,6 +18,7 @@ func TestOrder_Detect(t *testing.T) {
 	event := func(first int, meant ...flex.WattHours) settle.Event {
 		return settle.Event{Day: day, First: first, Last: first + len(meant) - 1, Meant: meant}
 	}
+
 	for _, c := range []struct {
 		name  string
 		order settle.Order

@@ -28,6 +28,7 @@ func TestCase_Golden(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	want, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -62,6 +63,7 @@ func drawCase(t *rapid.T) *settle.Case {
 	c.Rule.Method = rapid.SampledFrom([]settle.Method{settle.Mean, settle.MiddleEight, settle.Nominated}).Draw(t, "method")
 	c.Rule.InDay = rapid.Bool().Draw(t, "inday")
 	c.Rule.InDayCap = flex.WattHours(rapid.IntRange(0, 200).Draw(t, "cap"))
+
 	draw := func(d flex.Day) settle.MeteredDay {
 		m := settle.MeteredDay{Day: d}
 		base := rapid.IntRange(0, 3000).Draw(t, "base")
@@ -73,6 +75,7 @@ func drawCase(t *rapid.T) *settle.Case {
 		}
 		return m
 	}
+
 	for back := 25; back >= 0; back-- {
 		if rapid.IntRange(0, 14).Draw(t, "absent") > 0 {
 			c.Metered = append(c.Metered, draw(start.Add(-back)))
@@ -81,6 +84,7 @@ func drawCase(t *rapid.T) *settle.Case {
 			c.EventDays = append(c.EventDays, start.Add(-back))
 		}
 	}
+
 	c.Nominated = draw(start)
 	for n := c.First; n <= c.Last; n++ {
 		c.Prices = append(c.Prices, flex.PricedPeriod{
@@ -108,12 +112,14 @@ func TestSettle_SameInputsSameBytes(t *testing.T) {
 		slices.Reverse(c.EventDays)
 		slices.Reverse(c.Prices)
 		c.EventDays = append(c.EventDays, c.Day.Add(-61), c.Day.Add(3))
+
 		for i := range c.Metered { // what lies behind the last day that is looked at
 			if r, err := settle.Settle(c); err == nil && len(r.Used)+len(r.Excluded) > 0 && c.Rule.Method == settle.Mean {
 				oldest := c.Day
 				for _, d := range r.Used {
 					oldest = d
 				}
+
 				for _, x := range r.Excluded {
 					if x.Day.Start().Before(oldest.Start()) {
 						oldest = x.Day
@@ -124,6 +130,7 @@ func TestSettle_SameInputsSameBytes(t *testing.T) {
 				}
 			}
 		}
+
 		after := settle.MeteredDay{Day: c.Day.Add(1)}
 		after.Set(1, 5)
 		before := settle.MeteredDay{Day: c.Day.Add(-61)}
@@ -141,6 +148,7 @@ func TestSettle_HashCoversWhatMatters(t *testing.T) {
 		c := drawCase(t)
 		hash, result := c.Hash(), settled(t, c)
 		m := &c.Metered[rapid.IntRange(0, len(c.Metered)-1).Draw(t, "day")]
+
 		switch rapid.IntRange(0, 5).Draw(t, "change") {
 		case 0:
 			m.Set(rapid.IntRange(1, len(m.Wh)).Draw(t, "period"), 9999)
@@ -148,6 +156,7 @@ func TestSettle_HashCoversWhatMatters(t *testing.T) {
 			m.Known &^= 1 << rapid.IntRange(0, 47).Draw(t, "period")
 		case 2:
 			c.EventDays = append(c.EventDays, m.Day)
+
 		case 3:
 			c.Prices[0].Price++
 		case 4:
@@ -155,6 +164,7 @@ func TestSettle_HashCoversWhatMatters(t *testing.T) {
 		case 5:
 			c.Rule.Holidays = append(c.Rule.Holidays, m.Day)
 		}
+
 		if !bytes.Equal(settled(t, c), result) && c.Hash() == hash {
 			t.Fatal("another result under the same hash")
 		}
@@ -172,6 +182,7 @@ func TestSettle_AddsUp(t *testing.T) {
 		var moved flex.WattHours
 		var exact settle.PicoPounds
 		missing := 0
+
 		for _, p := range r.Periods {
 			moved, exact = moved+p.Flex, exact+p.Revenue
 			if !p.Known {
@@ -181,6 +192,7 @@ func TestSettle_AddsUp(t *testing.T) {
 				t.Fatalf("period %+v", p)
 			}
 		}
+
 		if moved != r.Flex || missing != r.Missing {
 			t.Fatalf("flex %d and %d missing, the periods say %d and %d", r.Flex, r.Missing, moved, missing)
 		}
@@ -193,6 +205,7 @@ func TestSettle_AddsUp(t *testing.T) {
 		if r.Credit+r.Kept != exact.Pence(settle.HalfAway) || r.Credit < 0 {
 			t.Fatalf("user %d and platform %d of %d", r.Credit, r.Kept, exact.Pence(settle.HalfAway))
 		}
+
 		for i, d := range r.Used {
 			if slices.Contains(c.EventDays, d) || settle.ClockChange(d) || settle.Working(d) != settle.Working(c.Day) {
 				t.Fatalf("used the day %s", d)
@@ -216,6 +229,7 @@ func TestDiff(t *testing.T) {
 	for _, d := range settle.Diff([]*settle.Result{&gone, before}, []*settle.Result{after, &added}) {
 		got = append(got, d.What+": "+d.Before+" -> "+d.After)
 	}
+
 	want := []string{
 		"period 36: metered 90 baseline 921 flex -831 Wh at 250000000 earns 207750000000 -> metered 190 baseline 921 flex -731 Wh at 250000000 earns 182750000000",
 		"final: false -> true",

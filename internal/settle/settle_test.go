@@ -103,6 +103,7 @@ func vectorCase(t testing.TB) (*settle.Case, *baselineVectors) {
 		Day: day(t, v.Event.Date), First: v.Event.SPs[0], Last: v.Event.SPs[len(v.Event.SPs)-1],
 		Metering: settle.Boundary, Rule: settle.DefaultRule, Terms: settle.DefaultTerms,
 	}
+
 	for d, values := range v.History {
 		c.Metered = append(c.Metered, metered(t, d, values))
 	}
@@ -142,6 +143,7 @@ func TestSettle_BaselineVectors(t *testing.T) {
 			if !slices.Equal(dates(r.Used), v.DaysUsed) {
 				t.Errorf("days used %v, want %v", dates(r.Used), v.DaysUsed)
 			}
+
 			if r.Quality != settle.Full || r.Missing != 0 {
 				t.Errorf("quality %s with %d missing, want full with none", r.Quality, r.Missing)
 			}
@@ -149,6 +151,7 @@ func TestSettle_BaselineVectors(t *testing.T) {
 			if r.Adjustment != wh(t, expect.Adjustment) || r.Adjusted != want {
 				t.Errorf("adjusted %t by %d Wh, want %t by %s kWh", r.Adjusted, r.Adjustment, want, expect.Adjustment)
 			}
+
 			for i, p := range expect.Periods {
 				got := r.Periods[i]
 				if got.Period != p.SP || got.Baseline != wh(t, p.Baseline) || got.Metered != wh(t, p.Metered) || got.Flex != wh(t, p.Flex) {
@@ -211,6 +214,7 @@ func TestSettle_IncompleteDay(t *testing.T) {
 	if r := mustSettle(t, c); r.Used[1] != day(t, "2025-01-30") {
 		t.Errorf("a day without period 38 was left out of an event in 35 and 36: %v", dates(r.Used))
 	}
+
 	c.Metered[i].Known &^= 1 << (36 - 1)
 	r := mustSettle(t, c)
 	if slices.Contains(r.Used, day(t, "2025-01-30")) || !slices.Contains(r.Used, day(t, "2025-01-15")) {
@@ -231,6 +235,7 @@ func TestSettle_ProvisionalUntilComplete(t *testing.T) {
 	if part.Missing != 1 || !part.Provisional() || part.Flex != whole.Periods[0].Flex {
 		t.Errorf("without period 36: %d missing, flex %d; want 1 and %d", part.Missing, part.Flex, whole.Periods[0].Flex)
 	}
+
 	c.Metered[last].Known |= 1 << (36 - 1)
 	c.Prices[0].Known = false
 	if r := mustSettle(t, c); r.Missing != 1 || r.Flex != whole.Periods[1].Flex {
@@ -275,6 +280,7 @@ func TestSettle_ClockChange(t *testing.T) {
 		{"2025-10-26", 2, 8, []int{2, 3, 4, 3, 4, 5, 6}}, // 01:00 and 01:30 twice
 	} {
 		c := &settle.Case{Day: day(t, tt.day), First: tt.first, Last: tt.last, Rule: settle.DefaultRule, Terms: settle.DefaultTerms}
+
 		for back := 40; back > 0; back-- {
 			m := settle.MeteredDay{Day: c.Day.Add(-back)}
 			for n := range 48 {
@@ -282,6 +288,7 @@ func TestSettle_ClockChange(t *testing.T) {
 			}
 			c.Metered = append(c.Metered, m)
 		}
+
 		r := mustSettle(t, c)
 		for i, slot := range tt.slots {
 			if want := flex.WattHours(100 * slot); r.Periods[i].Baseline != want {
@@ -305,6 +312,7 @@ func TestSettle_RefusesContradictions(t *testing.T) {
 		"negative losses":  func(c *settle.Case) { c.Terms.LossFactor = -1 },
 	} {
 		c, _ := vectorCase(t)
+
 		breakIt(c)
 		if _, err := settle.Settle(c); err == nil {
 			t.Errorf("%s: settled", name)
@@ -315,6 +323,7 @@ func TestSettle_RefusesContradictions(t *testing.T) {
 func TestBankHolidays(t *testing.T) {
 	var v struct{ Holidays map[string][]string }
 	readVectors(t, "bank_holidays_england_wales.json", &v)
+
 	for year, want := range v.Holidays {
 		var got []string
 		for d := day(t, year+"-01-01"); strconv.Itoa(d.Year) == year; d = d.Add(1) {
@@ -341,6 +350,7 @@ func TestBankHolidays_EightAYear(t *testing.T) {
 				}
 			}
 		}
+
 		if want := max(8, more[y]); n != want {
 			t.Errorf("%d has %d bank holidays, want %d", y, n, want)
 		}

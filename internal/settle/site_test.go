@@ -56,11 +56,13 @@ func drawSite(r *rand.Rand) randomSite {
 		for i := range e.Event {
 			e.Event[i] = byte(r.IntN(256))
 		}
+
 		for range to - from + 1 {
 			e.Meant = append(e.Meant, flex.WattHours(r.IntN(7401)-3700))
 		}
 		s.events = append(s.events, e)
 	}
+
 	for back := 1; back <= 20; back++ {
 		if r.IntN(12) == 0 {
 			s.eventDay[s.day.Add(-back)] = true
@@ -85,6 +87,7 @@ func (s *randomSite) device(
 	if label == flex.BoundaryImportPower && minutes == 1 {
 		minutes = 15 // a minute makes the test slow
 	}
+
 	since, until := 30, 0
 	if r.IntN(3) == 0 { // it was replaced, or replaces another
 		since, until = r.IntN(20), 0
@@ -93,18 +96,21 @@ func (s *randomSite) device(
 	}
 	mark, out := flex.Micro(r.IntN(1e9)), flex.Micro(r.IntN(1e9))
 	hole := func() bool { return r.IntN(60) == 0 }
+
 	for back := since; back >= until; back-- {
 		day := s.day.Add(-back)
 		begin := day.Start().Add(time.Duration(max(0, first-3)) * flex.HalfHour)
 		if r.IntN(40) == 0 { // it begins anew
 			mark, out = 0, 0
 		}
+
 		end := begin.Add(10 * flex.HalfHour)
 		for at := begin; !at.After(end); {
 			length := flex.HalfHour
 			if label == flex.BoundaryImportPower {
 				length = time.Duration(minutes) * time.Minute
 			}
+
 			next := at.Add(length)
 			if !hole() {
 				s.tell(r, id, label, flex.Span{From: at, To: next}, &mark, &out, exports)
@@ -126,12 +132,14 @@ func (s *randomSite) tell(
 	if r.IntN(150) == 0 {
 		jump = 20
 	}
+
 	reading := flex.Reading{AssetID: id, Label: label, Span: span}
 	switch label {
 	case flex.BoundaryImportRegister:
 		reading.From = span.To
 		*mark += flex.Micro(r.IntN(3_000_000)) * jump
 		reading.Value = *mark
+
 		if exports && r.IntN(60) > 0 {
 			*out += flex.Micro(r.IntN(900_000)) * jump
 			s.readings = append(s.readings, flex.Reading{AssetID: id, Label: flex.BoundaryExportRegister, Span: reading.Span, Value: *out})
@@ -158,6 +166,7 @@ func (s *randomSite) settled(t *testing.T) (results []*settle.Result, cases []*s
 		for n := 1; n <= s.day.Periods(); n++ {
 			c.Prices = append(c.Prices, flex.PricedPeriod{Period: s.day.Period(n), Price: 181_990_000, Known: true})
 		}
+
 		for k, o := range s.events {
 			if k != i && s.meets(i, k) {
 				c.Beside = append(c.Beside, o)
@@ -198,6 +207,7 @@ func (s *randomSite) halfHourOf(
 	exporter := s.exporter(id)
 	exported := s.gives[exporter]
 	day := p.Start().Unix() / 86400
+
 	for _, r := range s.of[deviceDay{exporter, day}] {
 		if r.Label == flex.BoundaryExportRegister && r.To.Equal(p.Start()) {
 			outFrom = int64(r.Value)
@@ -206,10 +216,12 @@ func (s *randomSite) halfHourOf(
 			outTo = int64(r.Value)
 		}
 	}
+
 	for _, r := range s.of[deviceDay{id, day}] {
 		if r.Label != label {
 			continue
 		}
+
 		switch {
 		case label == flex.BoundaryImportRegister && r.To.Equal(p.Start()):
 			from = int64(r.Value)
@@ -219,10 +231,12 @@ func (s *randomSite) halfHourOf(
 			sum, covered = int64(r.Value)*3600, 1800
 		case label == flex.BoundaryImportPower:
 			seconds := min(r.To.Unix(), p.End().Unix()) - max(r.From.Unix(), p.Start().Unix())
+
 			sum += int64(r.Value) * max(0, seconds)
 			covered += max(0, seconds)
 		}
 	}
+
 	if label == flex.BoundaryImportRegister {
 		known := from >= 0 && to >= from && (!exported || outFrom >= 0 && outTo >= outFrom)
 		sum, covered = (to-from)*3600, 0
@@ -233,6 +247,7 @@ func (s *randomSite) halfHourOf(
 			covered = 1800
 		}
 	}
+
 	exact := big.NewRat(sum, 3600*1000)
 	half := big.NewRat(1, 2)
 	if sum < 0 {
@@ -261,6 +276,7 @@ func (s *randomSite) fault(results []*settle.Result, cases []*settle.Case) strin
 	deviation, parts := map[int]int64{}, map[int]int64{}
 	for i, r := range results {
 		c := cases[i]
+
 		for _, p := range r.Periods {
 			if p.Read {
 				if e, ok := s.reported(c.Label, s.day.Period(p.Period)); !ok || !e[int64(p.Metered)] {
@@ -273,6 +289,7 @@ func (s *randomSite) fault(results []*settle.Result, cases []*settle.Case) strin
 			if !p.Known || !p.Compared {
 				continue
 			}
+
 			if most := s.events[i].Most; most > 0 && max(p.Flex, -p.Flex) > most {
 				return fmt.Sprintf("period %d: a part of %d Wh where the asset can move %d", p.Period, p.Flex, most)
 			}
@@ -283,10 +300,12 @@ func (s *randomSite) fault(results []*settle.Result, cases []*settle.Case) strin
 			deviation[p.Period] = want
 			parts[p.Period] += int64(p.Flex)
 		}
+
 		if text := s.baselineFault(c, r); text != "" {
 			return text
 		}
 	}
+
 	for n, d := range deviation {
 		if parts[n] != d {
 			return fmt.Sprintf("period %d: the parts add up to %d of %d Wh", n, parts[n], d)
@@ -313,6 +332,7 @@ func (s *randomSite) baselineFault(c *settle.Case, r *settle.Result) string {
 		if !p.Compared || settle.ClockChange(s.day) {
 			continue
 		}
+
 		least, most := int64(0), int64(0)
 		for _, d := range r.Used {
 			if s.eventDay[d] {
@@ -322,12 +342,14 @@ func (s *randomSite) baselineFault(c *settle.Case, r *settle.Result) string {
 			if !ok {
 				return fmt.Sprintf("%s period %d counts, and no device tells it by %s", d, p.Period, c.Label)
 			}
+
 			low, high := int64(1<<40), int64(-1<<40)
 			for e := range values {
 				low, high = min(low, e), max(high, e)
 			}
 			least, most = least+low, most+high
 		}
+
 		n := int64(len(r.Used))
 		if int64(p.Baseline)*n < least-n || int64(p.Baseline)*n > most+n {
 			return fmt.Sprintf("period %d: a baseline of %d Wh, not between %d/%d and %d/%d", p.Period, p.Baseline, least, n, most, n)
@@ -350,6 +372,7 @@ func TestSites(t *testing.T) {
 		if text := s.fault(results, cases); text != "" {
 			t.Fatalf("site %d: %s", seed, text)
 		}
+
 		for i, r := range results {
 			if r.Flex != 0 && len(cases[i].Beside) > 0 {
 				several++
@@ -360,10 +383,12 @@ func TestSites(t *testing.T) {
 				}
 			}
 		}
+
 		if seed%10 == 0 {
 			s.planted(t, results, cases)
 		}
 	}
+
 	if several < sites/2 || partly < sites/10 {
 		t.Errorf("%d events settled with others, %d half-hours partly unassigned: the sites try too little", several, partly)
 	}
@@ -384,6 +409,7 @@ func (s *randomSite) planted(
 			if s.fault(results, cases) == "" {
 				t.Fatal("the reference misses a watt-hour that nobody moved")
 			}
+
 			r.Periods[k].Flex--
 			r.Periods[k].Metered += 7
 			r.Periods[k].Baseline += 7

@@ -21,9 +21,11 @@ func TestBackup_WhileWriting(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
+
 		for i := 0; ; i++ {
 			select {
 			case <-stop:
@@ -35,6 +37,7 @@ func TestBackup_WhileWriting(t *testing.T) {
 			}
 		}
 	}()
+
 	file := filepath.Join(t.TempDir(), "copy.db")
 	err := db.Backup(t.Context(), file)
 	close(stop)
@@ -45,6 +48,7 @@ func TestBackup_WhileWriting(t *testing.T) {
 	if err := db.Backup(t.Context(), file); flex.KindOf(err) != flex.Conflict {
 		t.Errorf("a file that exists was written over: %v", err)
 	}
+
 	twin := storetest.Open(t, "sqlite:"+file, store.Options{})
 	err = twin.ReadAll(t.Context(), func(all *store.All) error {
 		orgs, err := all.Orgs(t.Context())
@@ -69,6 +73,7 @@ func TestMode(t *testing.T) {
 	if err := db.Backup(t.Context(), file+".copy"); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, suffix := range []string{"", "-wal", "-shm", ".copy"} {
 		if info, err := os.Stat(file + suffix); err != nil || info.Mode() != 0o600 {
 			t.Errorf("flexd.db%s: %v %v", suffix, info, err)

@@ -64,6 +64,7 @@ func (b *books) earn(ctx context.Context, e entry) error {
 		old := b.posted[e.which%len(b.posted)]
 		t.SiteID, t.Kind, t.Cause, t.Postings = old.SiteID, ledger.Correction, ledger.Cause{Corrects: old.ID}, ledger.Revised(old.Postings, should)
 	}
+
 	if posted, err := b.tx.Post(ctx, &t); !posted || err != nil {
 		return fmt.Errorf("post %s: %t, %w", t.Key, posted, err)
 	}
@@ -86,6 +87,7 @@ func (b *books) withdraw(ctx context.Context, e entry) error {
 	if on := next(w.Status); e.to%4 > 0 && len(on) > 0 { // mostly what is legal
 		to = on[e.to%len(on)]
 	}
+
 	_, illegal := ledger.Move(w.Status, to, w.Amount)
 	short := !w.Status.Holds() && to.Holds() && b.balance(w.SiteID) < w.Amount
 	moved, err := b.tx.MoveWithdrawal(ctx, w.ID, to, "operator", "")
@@ -115,6 +117,7 @@ func (b *books) again(ctx context.Context) error {
 		if posted, err := b.tx.Post(ctx, &t); posted || err != nil || t.ID != old.ID {
 			return fmt.Errorf("post %s again: %t, %w", t.Key, posted, err)
 		}
+
 		t.Postings = ledger.Credited(old.Credit() + 10_000)
 		if posted, err := b.tx.Post(ctx, &t); posted || flex.KindOf(err) != flex.Conflict {
 			return fmt.Errorf("post something else as %s: %t, %w", t.Key, posted, err)
@@ -136,6 +139,7 @@ func TestBooks_Laws(t *testing.T) {
 			if err != nil {
 				rt.Fatal(err)
 			}
+
 			err = db.Write(t.Context(), org.ID, func(tx *store.Tx) error { return keepBooks(t.Context(), tx, history) })
 			if err != nil {
 				rt.Fatal(err)
@@ -153,6 +157,7 @@ func keepBooks(ctx context.Context, tx *store.Tx, history []entry) error {
 		}
 		b.sites = append(b.sites, s.ID)
 	}
+
 	for _, e := range history {
 		do := b.withdraw
 		if e.earn {
@@ -165,6 +170,7 @@ func keepBooks(ctx context.Context, tx *store.Tx, history []entry) error {
 	if err := b.again(ctx); err != nil {
 		return err
 	}
+
 	for _, site := range b.sites {
 		if got, err := tx.Balance(ctx, site); err != nil || got != b.balance(site) {
 			return fmt.Errorf("the balance is %s, not %s: %w", got, b.balance(site), err)

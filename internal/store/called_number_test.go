@@ -21,6 +21,7 @@ func TestCalls_Numbered(t *testing.T) {
 		db := storetest.Open(t, url, store.Options{Now: func() time.Time { return now }})
 		s := storetest.NewSeed(t, db, url)
 		var called []store.Called
+
 		for i := range 6 {
 			var site flex.SiteID
 			if i%2 == 0 {
@@ -39,6 +40,7 @@ func TestCalls_Numbered(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		for i := range 8 {
 			from := now.Add(time.Duration(i) * time.Hour)
 			in := flex.Instruction{Span: flex.Span{From: from, To: from.Add(time.Hour)}, Change: -1000, Service: "dno"}
@@ -88,6 +90,7 @@ func TestCalls_Upgraded(t *testing.T) {
 					VALUES ('%s', '%s', '%s', '%s', 0, 0, 0, 0, '', '', %t)`, id(in), id(asset), id(asset/2), id(9), in == 2))
 			}
 		}
+
 		for _, s := range statements {
 			if _, err := to.ExecContext(t.Context(), s); err != nil {
 				return err

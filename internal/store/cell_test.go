@@ -79,6 +79,7 @@ func TestCell_EveryTable(t *testing.T) {
 			ctx := t.Context()
 			from, to := unlawful(t, e.from(t), 1), unlawful(t, e.to(t), 2)
 			org := filledWhole(t, from, "first", 1, 2)
+
 			other := filledWhole(t, from, "second", 11)
 			before, theirs := moved(t, from, org), moved(t, from, other)
 			tables := len(store.Moved())
@@ -97,6 +98,7 @@ func TestCell_EveryTable(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			fenced(from, "leaving")
 			if written, _ := attempts(t, from, other); written != free {
 				t.Errorf("of another organisation rows of %d tables can be written, of %d before", written, free)
@@ -117,6 +119,7 @@ func TestCell_EveryTable(t *testing.T) {
 			if err := to.Arrived(ctx, org); err != nil {
 				t.Fatal(err)
 			}
+
 			if written, _ := attempts(t, to, org); written != free {
 				t.Errorf("in the new cell rows of %d tables can be written, of %d before", written, free)
 			}
@@ -130,6 +133,7 @@ func TestCell_EveryTable(t *testing.T) {
 			if moved(t, from, other) != theirs {
 				t.Error("the other organisation was changed")
 			}
+
 			for table, of := range store.Moved() {
 				var n int
 				err := from.ReadAll(ctx, func(all *store.All) error {
@@ -155,6 +159,7 @@ func TestCell_Planted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		mark := store.CellMove{Org: org, Other: "old", Number: number}
 		went, err := to.Arrive(ctx, mark, from)
 		if err != nil {
@@ -166,6 +171,7 @@ func TestCell_Planted(t *testing.T) {
 		if from.Engine() == "postgres" {
 			drop = "DROP TRIGGER " + trigger + " ON site"
 		}
+
 		for _, statement := range []string{drop, `UPDATE site SET postcode = 'AB1 2CD'`} {
 			if err := storetest.Exec(t, url, statement); err != nil {
 				t.Fatal(err)
@@ -181,6 +187,7 @@ func TestCell_Planted(t *testing.T) {
 		if err := to.Discard(ctx, org, number); err != nil {
 			t.Fatal(err)
 		}
+
 		again, err := to.Arrive(ctx, mark, from)
 		if err != nil {
 			t.Fatal(err)
@@ -201,6 +208,7 @@ func TestCell_OthersGoOn(t *testing.T) {
 		org := filledWhole(t, db, "first", 1, 2)
 		first := flex.PeriodAt(db.Now())
 		at := storetest.At(t, db, url)
+
 		at.Exec(`UPDATE flex_event SET from_at = $1, to_at = $2, version = 1, look_at = NULL`, first.Start().UnixMicro(), first.End().UnixMicro())
 		at.Exec(`UPDATE outbox SET holder = 5, turn_at = 1`)
 		at.Exec(`UPDATE idempotency SET status = 0, committed = 0`)
@@ -220,6 +228,7 @@ func TestCell_OthersGoOn(t *testing.T) {
 		if err := db.WriteAll(ctx, func(all *store.All) error { return all.DropLeases(ctx) }); err != nil {
 			t.Errorf("a process cannot begin: %v", err)
 		}
+
 		if err := db.FreeKeysInFlight(ctx); err != nil {
 			t.Errorf("a process cannot begin: %v", err)
 		}
@@ -250,6 +259,7 @@ func TestCell_Meters(t *testing.T) {
 		ctx, fromURL := t.Context(), storetest.SQLite(t)
 		from := storetest.Open(t, fromURL, store.Options{Environment: flex.Sandbox})
 		to := storetest.Open(t, url, store.Options{Environment: flex.Sandbox})
+
 		list := func(db *store.DB, gsp string, mpans ...string) {
 			t.Helper()
 			err := db.WriteAll(ctx, func(all *store.All) error {
@@ -294,6 +304,7 @@ func TestCopyPublications(t *testing.T) {
 		ctx, homeURL := t.Context(), storetest.SQLite(t)
 		home := storetest.Open(t, homeURL, store.Options{})
 		away := storetest.Open(t, url, store.Options{})
+
 		add := func(db *store.DB, source string, price flex.Price) {
 			t.Helper()
 			first := flex.PeriodAt(db.Now())
@@ -307,6 +318,7 @@ func TestCopyPublications(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		rows := func(db *store.DB, url, source string) []string {
 			return storetest.At(t, db, url).Strings(`SELECT CAST(p.published_at AS text) || ' ' || CAST(p.fetched_at AS text) || ' ' || CAST(q.start_at AS text) || ' ' || COALESCE(CAST(q.price AS text), '')
 				FROM publication p JOIN price q ON q.publication_id = p.id JOIN price_source s ON s.name = p.source
@@ -320,6 +332,7 @@ func TestCopyPublications(t *testing.T) {
 				t.Errorf("%d publications, %v", n, err)
 			}
 		}
+
 		if n, err := away.CopyPublications(ctx, home); n != 0 || err != nil {
 			t.Errorf("a second time: %d publications, %v", n, err)
 		}

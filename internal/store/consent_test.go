@@ -22,6 +22,7 @@ func TestConsentSpans(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		site := flex.Site{MPAN: "1"}
 		write := func(at time.Time, do func(tx *store.Tx) error) {
 			t.Helper()
@@ -30,6 +31,7 @@ func TestConsentSpans(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		update := func(tx *store.Tx) error { return tx.UpdateSite(ctx, site, "") }
 		write(day(2), func(tx *store.Tx) error { return tx.AddSite(ctx, &site, "") })
 		for _, step := range []struct{ at, given time.Time }{
@@ -61,6 +63,7 @@ func TestConsentSpans(t *testing.T) {
 				if !slices.Equal(got[site.ID], want.spans) || len(got[flex.SiteID{9}]) > 0 {
 					t.Errorf("as known on %s: %v, want %v", want.at, got, want.spans)
 				}
+
 				return err
 			})
 			if err != nil {

@@ -56,6 +56,7 @@ func TestOpen_OtherEnvironment(t *testing.T) {
 		if err := store.CheckEnvironmentAt(t.Context(), url, flex.Sandbox); err != nil {
 			t.Errorf("checked as the sandbox: %v", err)
 		}
+
 		db, err := store.Open(t.Context(), url, store.Options{Environment: flex.Production, Schema: store.SchemaMigrate})
 		if flex.KindOf(err) != flex.Conflict {
 			t.Errorf("opened: %v", err)
@@ -68,6 +69,7 @@ func TestOpen_OtherEnvironment(t *testing.T) {
 			t.Errorf("%d migrations are left of %d: %v", len(after.Pending), len(before.Pending), err)
 		}
 	}
+
 	t.Run("golden", func(t *testing.T) {
 		url := "sqlite:" + goldenFile(t)
 		exec(t, url, `UPDATE org SET clock_held = TRUE`)
@@ -79,6 +81,7 @@ func TestOpen_OtherEnvironment(t *testing.T) {
 		}
 		db.Close()
 	})
+
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		if err := storetest.Open(t, url, store.Options{Environment: flex.Sandbox}).KeepEnvironment(t.Context()); err != nil {
 			t.Fatal(err)

@@ -135,11 +135,13 @@ func fill(ctx context.Context, all *All, format string, org flex.OrgID, rows []i
 	if err != nil {
 		return err
 	}
+
 	for _, t := range tables[1:] { // the organisation is there
 		of := rows
 		if key := t.key(); len(key) == 1 && key[0].name == "org_id" {
 			of = rows[:1]
 		}
+
 		var batch [][]any
 		for _, n := range of {
 			batch = append(batch, t.row(org, n))
@@ -157,6 +159,7 @@ func (t portableTable) row(org flex.OrgID, n int) []any {
 	from, prices := int64(n), strconv.Itoa(n)
 	curve := nameCurve(from, prices)
 	row := make([]any, len(t.columns))
+
 	for i, c := range t.columns {
 		switch {
 		case c.name == "org_id":
@@ -169,12 +172,14 @@ func (t portableTable) row(org flex.OrgID, n int) []any {
 			row[i] = prices
 		case c.name == "sealed":
 			row[i] = fmt.Appendf(nil, "opened %d", n)
+
 		case t.name == "reading" && c.name == "at":
 			row[i] = int64(n) * week.Microseconds() // each in a table of its own
 		case c.kind == ofBytes:
 			row[i] = id.Bytes()
 		case c.kind == ofText:
 			row[i] = fmt.Sprintf("%s <%d> ü\n\"%s\"", c.name, n, org)
+
 		case c.kind == ofFlag:
 			row[i] = n%2 == 0
 		default:

@@ -29,8 +29,10 @@ func newCutter(t *testing.T, target string) *cutter {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	c := &cutter{Listener: l, target: target}
 	t.Cleanup(func() { l.Close(); c.cut() })
+
 	go func() {
 		for {
 			client, err := l.Accept()
@@ -42,6 +44,7 @@ func newCutter(t *testing.T, target string) *cutter {
 				client.Close()
 				continue
 			}
+
 			c.mu.Lock()
 			c.open = append(c.open, client, server)
 			c.mu.Unlock()
@@ -83,6 +86,7 @@ func TestConnectionsCut(t *testing.T) {
 		if err == nil {
 			return
 		}
+
 		mu.Lock()
 		defer mu.Unlock()
 		failed++
@@ -90,6 +94,7 @@ func TestConnectionsCut(t *testing.T) {
 			t.Errorf("%s on a connection that was cut: %v", what, err)
 		}
 	}
+
 	for i := range 6 {
 		workers.Go(func() {
 			for {
@@ -98,6 +103,7 @@ func TestConnectionsCut(t *testing.T) {
 					return
 				default:
 				}
+
 				if i%2 == 0 {
 					judge("a read", db.Ping(t.Context()))
 					continue
@@ -111,6 +117,7 @@ func TestConnectionsCut(t *testing.T) {
 			}
 		})
 	}
+
 	for range cuts {
 		time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
 		c.cut()

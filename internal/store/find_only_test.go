@@ -25,6 +25,7 @@ func TestFindAssets_Only(t *testing.T) {
 			}
 			all = append(all, s.Asset(site, kind, 7000))
 		}
+
 		listed := slices.Clone(all[:650])
 		for i := range 300 {
 			listed = append(listed, flex.AssetID{1, byte(i), byte(i >> 8)}, flex.AssetID{0xff, byte(i), byte(i >> 8)})
@@ -40,6 +41,7 @@ func TestFindAssets_Only(t *testing.T) {
 				if err != nil {
 					return err
 				}
+
 				var order []flex.AssetID
 				for _, x := range found {
 					if slices.Contains(f.Only, x.ID) {
@@ -55,6 +57,7 @@ func TestFindAssets_Only(t *testing.T) {
 					if err != nil {
 						return err
 					}
+
 					for _, x := range page {
 						got = append(got, x.ID)
 						f.Before, f.Key = x.ID, x.Key
@@ -66,6 +69,7 @@ func TestFindAssets_Only(t *testing.T) {
 				if !slices.Equal(got, order) || len(order) == 0 && len(f.Only) > 40 {
 					t.Errorf("%s %s: %d assets, want %d", f.Type, f.Sort, len(got), len(order))
 				}
+
 				if n, err := a.CountAssets(t.Context(), f); err != nil || n != len(order) {
 					t.Errorf("%s %s: %d counted, want %d, %v", f.Type, f.Sort, n, len(order), err)
 				}

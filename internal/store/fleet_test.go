@@ -17,6 +17,7 @@ func TestPluggedParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		want := map[flex.AssetID]bool{}
 		all := func(fn func(*store.All) error) {
 			t.Helper()
@@ -24,6 +25,7 @@ func TestPluggedParts(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		for plugged := range 8 {
 			for n := 1; n <= 4; n++ {
 				all(func(all *store.All) error {
@@ -34,6 +36,7 @@ func TestPluggedParts(t *testing.T) {
 					if len(parts) != n && plugged >= n || len(parts) != 1 && plugged < n {
 						t.Errorf("%d assets in %d parts, not %d", plugged, len(parts), n)
 					}
+
 					seen := map[flex.AssetID]bool{}
 					for _, part := range parts {
 						size := 0
@@ -47,16 +50,19 @@ func TestPluggedParts(t *testing.T) {
 						if err != nil {
 							return err
 						}
+
 						if size > plugged/len(parts)+1 {
 							t.Errorf("a part of %d among %d in %d", size, plugged, n)
 						}
 					}
+
 					if len(seen) != plugged {
 						t.Errorf("%d of %d seen in %d parts", len(seen), plugged, n)
 					}
 					return nil
 				})
 			}
+
 			of := []*storetest.Seed{seed, seed.As(other.ID)}[plugged%3/2]
 			site := of.Site()
 			plug := func(out any) flex.AssetID {

@@ -36,6 +36,7 @@ func goldenFile(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		t.Fatal(err)
@@ -120,6 +121,7 @@ func copyTable(ctx context.Context, table string, from *sql.DB, to *sql.Conn) er
 	if err != nil {
 		return err
 	}
+
 	for described.Next() {
 		var name, kind string
 		if err := described.Scan(&name, &kind); err != nil {
@@ -143,6 +145,7 @@ func copyTable(ctx context.Context, table string, from *sql.DB, to *sql.Conn) er
 	for i := range names {
 		marks[i] = fmt.Sprintf("$%d", i+1)
 	}
+
 	insert := fmt.Sprintf(`INSERT INTO "%s" ("%s") VALUES (%s)`, table, strings.Join(names, `", "`), strings.Join(marks, ", "))
 	for rows.Next() {
 		values, at := make([]any, len(names)), make([]any, len(names))
@@ -152,6 +155,7 @@ func copyTable(ctx context.Context, table string, from *sql.DB, to *sql.Conn) er
 		if err := rows.Scan(at...); err != nil {
 			return err
 		}
+
 		for i, v := range values {
 			values[i] = typed(v, types[names[i]])
 		}
@@ -230,12 +234,14 @@ func TestGolden_Terms(t *testing.T) {
 		},
 		"untouched": nil, "blank": nil, "zeros": {"user_share=0.3"},
 	}
+
 	eachGolden(t, func(t *testing.T, db *store.DB, _ string) {
 		for _, name := range slices.Sorted(maps.Keys(want)) {
 			var got []string
 			var crediting, certainty []flex.Term
 			err := db.Read(t.Context(), named(t, db, name).ID, func(tx *store.Tx) error {
 				terms, err := tx.Terms(t.Context())
+
 				for _, term := range terms {
 					switch term.Name {
 					case "crediting":
@@ -256,6 +262,7 @@ func TestGolden_Terms(t *testing.T) {
 			if err != nil || !slices.Equal(got, want[name]) {
 				t.Errorf("%s: %q, %v, want %q", name, got, err, want[name])
 			}
+
 			if len(certainty) != 2 || certainty[0].Value != "0" || certainty[1].Value != "" || certainty[1].From != crediting[1].From {
 				t.Errorf("%s asks for certainty from the month from which it credits by month: %+v", name, certainty)
 			}
@@ -304,6 +311,7 @@ func TestGolden_Results(t *testing.T) {
 				if err != nil {
 					return err
 				}
+
 				next := store.Run{ID: tx.NewRunID(), Kind: store.AgainRun, KnownAt: tx.Now(), StartedAt: tx.Now()}
 				if err := tx.AddRun(t.Context(), next); err != nil {
 					return err
@@ -312,6 +320,7 @@ func TestGolden_Results(t *testing.T) {
 					return err
 				}
 			}
+
 			return nil
 		})
 		if err != nil {
@@ -337,6 +346,7 @@ func TestGolden_Rest(t *testing.T) {
 			if err != nil {
 				return err
 			}
+
 			wantEvents(t, events)
 			for _, e := range events {
 				if err := tx.AddEvent(t.Context(), asset, e.Kind, e.What); err != nil {
@@ -365,6 +375,7 @@ func TestGolden_Rest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if is := seed.Strings(`SELECT told FROM asset_event ORDER BY id`); len(was) != 2 || !slices.Equal(is, slices.Concat(was, was)) {
 			t.Errorf("events kept as %q, were %q", is, was)
 		}
@@ -412,6 +423,7 @@ func TestRecords_Whole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		var result settle.Result
 		var settings flex.OrgSettings
 		var event store.AssetEvent
@@ -437,6 +449,7 @@ func TestRecords_Whole(t *testing.T) {
 			if err := tx.SetSettings(t.Context(), settings); err != nil {
 				return err
 			}
+
 			for _, e := range []store.AssetEvent{event, {Blocks: []store.Block{{Start: "a", End: "b"}}}, {}} {
 				if err := tx.AddEvent(t.Context(), flex.AssetID{1}, "plug_in", e); err != nil {
 					return err
@@ -446,11 +459,13 @@ func TestRecords_Whole(t *testing.T) {
 					t.Errorf("an event comes back as %+v, %v; was %+v", back, err, e)
 				}
 			}
+
 			return nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if got := named(t, db, "acme").Settings; got != settings {
 			t.Errorf("settings come back as %+v, were %+v", got, settings)
 		}
@@ -463,6 +478,7 @@ func fill(v reflect.Value) {
 		v.Set(reflect.ValueOf(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)))
 		return
 	}
+
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
@@ -473,6 +489,7 @@ func fill(v reflect.Value) {
 		fill(v.Elem())
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+
 		fill(v.Index(0))
 	case reflect.Array:
 		for i := range v.Len() {
@@ -482,6 +499,7 @@ func fill(v reflect.Value) {
 		v.SetString("x")
 	case reflect.Bool:
 		v.SetBool(true)
+
 	case reflect.Float64:
 		v.SetFloat(0.25)
 	default:

@@ -26,6 +26,7 @@ func TestIdempotency_Sealed(t *testing.T) {
 		if k != nil || err != nil {
 			t.Fatal(k, err)
 		}
+
 		if err := db.KeepAnswer(t.Context(), claim, flex.KeptAnswer{Status: 201, Answer: []byte(canary)}); err != nil {
 			t.Fatal(err)
 		}

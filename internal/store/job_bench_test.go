@@ -131,6 +131,7 @@ func benchRows(b *testing.B, db *store.DB, org flex.OrgID, sessions []flex.Sessi
 			if err != nil {
 				return err
 			}
+
 			return change(all, nil)
 		})
 		if err != nil || taken != len(sessions) {

@@ -34,6 +34,7 @@ func TestOnce(t *testing.T) {
 		{"a write", writes, 0, nil, 2},
 	} {
 		asked = 0
+
 		ask(test.tx, test.i, test.err)
 		ask(test.tx, test.i, test.err)
 		if asked != test.want {

@@ -78,6 +78,7 @@ func TestKeyClaim_Repeated(t *testing.T) {
 		if err := db.FreeKey(t.Context(), first); err != nil { // it failed half-way
 			t.Fatal(err)
 		}
+
 		k.set(t.Context(), 2, 0)
 		again := k.claim().Context(t.Context())
 		k.set(again, 1, 0)

@@ -23,10 +23,12 @@ func TestEnqueue_ManyAndTwice(t *testing.T) {
 					Generation: g + 1, ExpiresAt: db.Now().Add(time.Hour)})
 			}
 		}
+
 		wake := db.Waker(store.WakePush)
 		if err := db.Write(ctx, seed.Org, func(tx *store.Tx) error { return tx.Enqueue(ctx, ps...) }); err != nil {
 			t.Fatal(err)
 		}
+
 		if n := seed.Count(`SELECT count(*) FROM outbox WHERE generation = 2 AND turn_at IS NOT NULL`); n != len(assets) {
 			t.Errorf("%d pushes of the newer generation are queued, want %d", n, len(assets))
 		}
@@ -35,6 +37,7 @@ func TestEnqueue_ManyAndTwice(t *testing.T) {
 		default:
 			t.Error("no wake-up")
 		}
+
 		if err := db.Write(ctx, seed.Org, func(tx *store.Tx) error { return tx.Retract(ctx, assets...) }); err != nil {
 			t.Fatal(err)
 		}

@@ -38,6 +38,7 @@ func TestReadings_ByWeek(t *testing.T) {
 	read := func(at time.Time, value flex.Micro) flex.Reading {
 		return flex.Reading{AssetID: asset, Span: flex.PeriodAt(at).Span(), Label: flex.ChargerEnergy, Value: value}
 	}
+
 	old := now.Add(-20 * 24 * time.Hour)
 	seed.Exec(`INSERT INTO reading VALUES ($1, $2, 1, 1800, 5, 1)`, old.UnixMicro(), asset.Bytes())
 	text, err := os.ReadFile("migration/00080_reading_part.sql")
@@ -47,6 +48,7 @@ func TestReadings_ByWeek(t *testing.T) {
 	if err := storetest.Exec(t, url+"&default_query_exec_mode=simple_protocol", string(text)); err != nil {
 		t.Fatal(err)
 	}
+
 	db = storetest.Open(t, url, options)
 	put := func(rs ...flex.Reading) {
 		t.Helper()
@@ -54,9 +56,11 @@ func TestReadings_ByWeek(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	tables := func() string {
 		return strings.Join(seed.Strings(`SELECT tableoid::regclass::text || '=' || count(*) FROM reading GROUP BY tableoid ORDER BY 1`), " ")
 	}
+
 	far := now.Add(5 * 365 * 24 * time.Hour) // a clock that was turned
 	put(read(old, 7), read(old.Add(time.Hour), 1), read(now, 2), read(now.Add(7*24*time.Hour), 3))
 	now = now.Add(time.Minute)
@@ -68,11 +72,13 @@ func TestReadings_ByWeek(t *testing.T) {
 	if n := seed.Count(`SELECT count(*) FROM reading_history`); n != 2 {
 		t.Errorf("%d corrections have their history, want 2", n)
 	}
+
 	seed.Exec(`INSERT INTO reading VALUES ($1, $2, 1, 1800, 5, 1)`, far.Add(365*24*time.Hour).UnixMicro(), asset.Bytes())
 	put(read(far.Add(365*24*time.Hour), 6))
 	if got := tables(); got != strings.Replace(want, " reading_w2930", " reading_rest=1 reading_w2930", 1) {
 		t.Errorf("with one outside, readings lie in %s", got)
 	}
+
 	err = db.WriteAll(t.Context(), func(all *store.All) error {
 		if err := all.MakePartitions(t.Context(), flex.Span{From: now, To: now.Add(14 * 24 * time.Hour)}); err != nil {
 			return err

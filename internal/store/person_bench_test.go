@@ -17,6 +17,7 @@ func BenchmarkPersons(b *testing.B) {
 		if kept == "sealed" {
 			o.Keys = storetest.Keys(b)
 		}
+
 		storetest.EachBench(b, func(b *testing.B, url string) {
 			db, err := store.Open(b.Context(), url, o)
 			if err != nil {
@@ -26,6 +27,7 @@ func BenchmarkPersons(b *testing.B) {
 			if db.PersonsSealed() != (kept == "sealed") {
 				b.Fatal("it is kept otherwise")
 			}
+
 			org, err := db.AddOrg(b.Context(), "Acme")
 			if err != nil {
 				b.Fatal(err)
@@ -50,6 +52,7 @@ func benchPersons(b *testing.B, db *store.DB, org flex.OrgID, kept string) {
 				n,
 			),
 		}
+
 		err := db.Write(ctx, org, func(tx *store.Tx) error {
 			there, err := tx.SiteByMPAN(ctx, s.MPAN.Reveal())
 			if err != nil || there != nil {
@@ -62,6 +65,7 @@ func benchPersons(b *testing.B, db *store.DB, org flex.OrgID, kept string) {
 		}
 		return s
 	}
+
 	read := func(fn func(*store.Tx) error) {
 		if err := db.Read(ctx, org, fn); err != nil {
 			b.Fatal(err)
@@ -89,6 +93,7 @@ func benchPersons(b *testing.B, db *store.DB, org flex.OrgID, kept string) {
 			})
 		}
 	})
+
 	b.Run(kept+"/list100", func(b *testing.B) {
 		for b.Loop() {
 			read(func(tx *store.Tx) error {

@@ -114,18 +114,21 @@ func wantPersons(t *testing.T, db *store.DB, org flex.OrgID, site flex.Site) {
 			) {
 				return tx.SiteByMPAN(ctx, persons[0])
 			},
+
 			"address": func() (
 				*flex.Site,
 				error,
 			) {
 				return tx.SiteByAddress(ctx, "7 planted lane|qq87zz")
 			},
+
 			"user": func() (
 				*flex.Site,
 				error,
 			) {
 				return tx.SiteByUser(ctx, persons[10])
 			},
+
 			"UPRN": func() (
 				*flex.Site,
 				error,
@@ -134,6 +137,7 @@ func wantPersons(t *testing.T, db *store.DB, org flex.OrgID, site flex.Site) {
 			},
 		} {
 			found, err := find()
+
 			if err != nil || found == nil || *found != site {
 				t.Errorf("by %s: %v %v", name, found, err)
 			}
@@ -212,6 +216,7 @@ func wantPersons(t *testing.T, db *store.DB, org flex.OrgID, site flex.Site) {
 		if err != nil {
 			return err
 		}
+
 		for _, text := range []string{persons[0], persons[3], persons[8], persons[9], persons[12]} {
 			if !strings.Contains(fmt.Sprint(held), text) {
 				t.Errorf("the person's own export lacks %q", text)
@@ -235,11 +240,13 @@ func leaked(t *testing.T, db *store.DB, seed *storetest.Seed, url string) (found
 		if err := db.Backup(t.Context(), copied); err != nil {
 			t.Fatal(err)
 		}
+
 		for _, file := range []string{path, path + "-wal", path + "-shm", copied} {
 			b, err := os.ReadFile(file)
 			if err != nil && !os.IsNotExist(err) {
 				t.Fatal(err)
 			}
+
 			all.Write(b)
 		}
 	} else {
@@ -506,6 +513,7 @@ func refuseWhileServing(t *testing.T, db *store.DB, url string, o store.Options)
 func TestPersonal_Plain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()
+
 		for name, run := range map[string]func(*store.All) error{
 			"written": func(all *store.All) error {
 				return store.Exec(ctx, all, `UPDATE site SET email = $1`, flex.Personal("jo@home.example"))
@@ -513,6 +521,7 @@ func TestPersonal_Plain(t *testing.T) {
 			"queued": func(all *store.All) error {
 				return store.ExecLater(ctx, all, `UPDATE site SET email = $1`, flex.Personal("jo@home.example"))
 			},
+
 			"compared": func(all *store.All) error {
 				return store.ReadValue(ctx, all, new(string), `SELECT email FROM site WHERE email = $1`, flex.Personal("x"))
 			},
@@ -521,6 +530,7 @@ func TestPersonal_Plain(t *testing.T) {
 			},
 		} {
 			err := db.WriteAll(ctx, run)
+
 			if err == nil || !strings.Contains(err.Error(), "about a person") {
 				t.Errorf("%s: %v", name, err)
 			}

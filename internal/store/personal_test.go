@@ -170,6 +170,7 @@ func TestErase_SettlesNoMore(t *testing.T) {
 
 		settles := func(want bool) {
 			t.Helper()
+
 			for _, exempt := range []bool{false, true} {
 				seed.Exec(`UPDATE org SET consent_exempt = $1`, exempt)
 				var r store.SessionSettlement
@@ -202,6 +203,7 @@ func TestErase_LeavesNoByte(t *testing.T) {
 		seed := storetest.NewSeed(t, db, url)
 		site := seed.Site(flex.FullScheduleMethod)
 		asset := seed.Asset(site, flex.Charger, 7400)
+
 		seed.Exec(`UPDATE site SET address = $1, email = $1, postcode = $1 WHERE id = $2`, canary, site.Bytes())
 		seed.Exec(`UPDATE asset SET serial_number = $1 WHERE id = $2`, canary, asset.Bytes())
 		key := [32]byte{1}
@@ -209,6 +211,7 @@ func TestErase_LeavesNoByte(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if err := db.KeepAnswer(ctx, claim, flex.KeptAnswer{Status: 200, Answer: []byte(canary), About: []flex.SiteID{flex.SiteID(asset)}}); err != nil {
 			t.Fatal(err)
 		}
@@ -218,6 +221,7 @@ func TestErase_LeavesNoByte(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		all(func(all *store.All) error {
 			if _, err := all.Erase(ctx, site); flex.KindOf(err) != flex.Conflict {
 				t.Errorf("a registered site was erased: %v", err)
@@ -226,6 +230,7 @@ func TestErase_LeavesNoByte(t *testing.T) {
 			if err != nil {
 				return err
 			}
+
 			if len(held["idempotency"]) != 1 {
 				t.Errorf("the export names %d answers that are kept", len(held["idempotency"]))
 			}
@@ -235,6 +240,7 @@ func TestErase_LeavesNoByte(t *testing.T) {
 			}
 			return err
 		})
+
 		seed.Exec(`DELETE FROM asset WHERE site_id = $1`, site.Bytes())
 		seed.Exec(`DELETE FROM dispatch_method WHERE site_id = $1`, site.Bytes())
 		seed.Exec(`DELETE FROM site WHERE id = $1`, site.Bytes())
@@ -245,6 +251,7 @@ func TestErase_LeavesNoByte(t *testing.T) {
 		if err := db.Scrub(ctx); err != nil {
 			t.Fatal(err)
 		}
+
 		if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
 			for _, file := range []string{path, path + "-wal"} {
 				b, err := os.ReadFile(file)
@@ -273,6 +280,7 @@ func TestErase_MeteringPoints(t *testing.T) {
 				seed.Asset(site, flex.Charger, 7400)
 				seed.Events(flex.DayAt(db.Now()), 20, 20)
 			}
+
 			for _, table := range []string{"dispatch_method", "asset", "site"} {
 				seed.Exec(`DELETE FROM ` + table)
 			}
@@ -295,6 +303,7 @@ func TestExport_PersonsColumns(t *testing.T) {
 		site := seed.Site()
 		seed.Exec(`INSERT INTO enrolment_change (id, org_id, site_id, proposition, state, at) VALUES ($1, $2, $1, 'full_schedule', 'withdrawn', 1)`,
 			site.Bytes(), seed.Org.Bytes())
+
 		err := db.ReadAll(t.Context(), func(all *store.All) error {
 			held, err := all.Export(t.Context(), site)
 			if changes := held["enrolment_change"]; err == nil && (len(changes) != 1 || changes[0]["state"] != "withdrawn") {

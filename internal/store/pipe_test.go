@@ -29,6 +29,7 @@ func TestWrite_Later(t *testing.T) {
 					return err
 				}
 			}
+
 			told, err := tx.PastEvents(ctx, asset, flex.Span{From: tx.Now(), To: tx.Now().Add(time.Hour)}, 2*many)
 			if len(told) != many {
 				t.Errorf("the transaction reads %d of %d events that it wrote", len(told), many)
@@ -55,12 +56,14 @@ func TestWrite_Later(t *testing.T) {
 			if err != nil {
 				return err
 			}
+
 			second := c
 			return errors.Join(tx.AddEvent(ctx, asset, "plug_in", store.AssetEvent{}), tx.OpenSession(ctx, &c, 0), tx.OpenSession(ctx, &second, 0))
 		})
 		if err == nil || events() != many || seed.Count(`SELECT count(*) FROM session`) != 0 {
 			t.Errorf("two open sessions of one asset: %v", err)
 		}
+
 		if err := write(func(ctx context.Context, tx *store.Tx) error { return tx.LockAsset(ctx, flex.AssetID{1}) }); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("an asset that is none: %v", err)
 		}

@@ -110,6 +110,7 @@ func TestExportOrg_RoundTrip(t *testing.T) {
 			if again := exported(t, to, first); again != file {
 				t.Errorf("the file is another after the journey:\n%s\n%s", file, again)
 			}
+
 			if err := take(ctx, to, file); flex.KindOf(err) != flex.Conflict {
 				t.Errorf("taken in twice: %v", err)
 			}
@@ -229,6 +230,7 @@ func resummed(t *testing.T, file string) string {
 			sums[len(sums)-1].SHA256 = hex.EncodeToString(digest.Sum(nil))
 			continue
 		}
+
 		var head struct{ Table string }
 		if err := json.Unmarshal([]byte(l), &head); err != nil {
 			t.Fatal(err)
@@ -239,6 +241,7 @@ func resummed(t *testing.T, file string) string {
 		digest.Reset()
 		sums = append(sums, store.PortableSum{Table: head.Table, SHA256: hex.EncodeToString(digest.Sum(nil))})
 	}
+
 	end, err := json.Marshal(map[string]any{"end": sums})
 	if err != nil {
 		t.Fatal(err)
@@ -259,6 +262,7 @@ func TestImportOrg_Laws(t *testing.T) {
 				seed.Asset(s, flex.Charger, 7400)
 				seed.Asset(s, flex.Battery, 0)
 			}
+
 			day := flex.Day{Year: 2026, Month: 10, Dom: 25} // of a clock change
 			seed.Readings(day.Period(1), 50*7)
 			register := func(seed *storetest.Seed, id byte, mpan string) {
@@ -294,6 +298,7 @@ func TestImportOrg_Laws(t *testing.T) {
 				if lacks := strings.Join(got.Lacks, "\n"); !strings.Contains(lacks, "1012345678901") {
 					t.Errorf("a metering point that is in no list is not named: %q", lacks)
 				}
+
 				if want := int64(strings.Count(file, "\n[")); got.Rows() != want || want < 50*7*4 {
 					t.Errorf("%d rows, want %d", got.Rows(), want)
 				}
@@ -301,6 +306,7 @@ func TestImportOrg_Laws(t *testing.T) {
 					t.Errorf("preview %v: %d organisations", preview, n)
 				}
 			}
+
 			if exported(t, db, seed.Org) != file {
 				t.Error("the file is another after the journey")
 			}

@@ -53,6 +53,7 @@ func putDrawn(t *testing.T, db *store.DB, org flex.OrgID, cars []flex.AssetID, d
 	t.Helper()
 	var rs []flex.Reading
 	register := flex.Micro(0)
+
 	for _, day := range days {
 		for p := flex.PeriodAt(day.Start()); p.Start().Before(day.Span().To); p = p.Add(1) {
 			for _, car := range cars {
@@ -61,6 +62,7 @@ func putDrawn(t *testing.T, db *store.DB, org flex.OrgID, cars []flex.AssetID, d
 					register += flex.Micro(r.IntN(1e6))
 					reading.Label, reading.Value = flex.ChargerRegister, register
 				}
+
 				if r.IntN(2) == 0 {
 					rs = append(rs, reading)
 				}

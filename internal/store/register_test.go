@@ -10,6 +10,7 @@ import (
 func TestRegistered_Full(t *testing.T) {
 	var r registered
 	at := registerVersion{1, 1}
+
 	for i := range 10 * registeredMax / 1000 {
 		r.put(registerKey{flex.OrgID{1}, i}, at, i, 1000)
 		if r.rows > registeredMax || len(r.held) > registeredMax/1000 {
@@ -18,6 +19,7 @@ func TestRegistered_Full(t *testing.T) {
 		if v, ok := r.get(registerKey{flex.OrgID{1}, i}, at); !ok || v != i {
 			t.Errorf("page %d is not there", i)
 		}
+
 		if _, ok := r.get(registerKey{flex.OrgID{2}, i}, at); ok {
 			t.Errorf("page %d is another organisation's too", i)
 		}
@@ -25,6 +27,7 @@ func TestRegistered_Full(t *testing.T) {
 			t.Errorf("page %d is of another version too", i)
 		}
 	}
+
 	r.put(registerKey{flex.OrgID{1}, "whole"}, at, 0, registeredMax)
 	r.put(registerKey{flex.OrgID{1}, "more"}, at, 0, registeredMax+1)
 	if _, ok := r.get(registerKey{flex.OrgID{1}, "more"}, at); ok || r.rows != 0 {

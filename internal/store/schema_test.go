@@ -17,6 +17,7 @@ func TestOpen_SchemaVersions(t *testing.T) {
 	for engine, database := range engines {
 		t.Run(engine, func(t *testing.T) {
 			url := database(t)
+
 			refused := func(mode store.SchemaMode, kind flex.Kind, words string) {
 				t.Helper()
 				db, err := store.Open(t.Context(), url, store.Options{Schema: mode})
@@ -27,6 +28,7 @@ func TestOpen_SchemaVersions(t *testing.T) {
 					t.Errorf("mode %d: %v, want kind %v with %q", mode, err, kind, words)
 				}
 			}
+
 			opened := func(mode store.SchemaMode) *store.DB {
 				t.Helper()
 				db, err := store.Open(t.Context(), url, store.Options{Schema: mode})
@@ -69,6 +71,7 @@ func TestOpen_SchemaVersions(t *testing.T) {
 			} else {
 				url = "sqlite:" + filepath.Join(t.TempDir(), "empty.db")
 			}
+
 			refused(store.SchemaAsIs, flex.NotFound, "flexd migrate makes its tables")
 			status, err = store.ReadSchemaStatus(t.Context(), url)
 			if err != nil || status.Version != 0 || len(status.Pending) < 20 {

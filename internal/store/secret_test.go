@@ -38,6 +38,7 @@ func keepSecrets(t *testing.T, db *store.DB, org flex.OrgID) (site flex.Site) {
 		if err := tx.AddSite(ctx, &site, ""); err != nil {
 			return err
 		}
+
 		_, err := tx.PutEndpoint(ctx, flex.Endpoint{
 			Name: flex.ScheduleEndpoint, URL: "https://client.example/", Secret: flex.Secret(secrets[0]), OldSecret: flex.Secret(secrets[1]),
 			Headers: []flex.EndpointHeader{{Name: "Authorization", Value: flex.Secret(secrets[2])}}, Enabled: true, Rate: 1, Concurrency: 1,
@@ -50,6 +51,7 @@ func keepSecrets(t *testing.T, db *store.DB, org flex.OrgID) (site flex.Site) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	err = db.WriteAll(ctx, func(all *store.All) error {
 		l := store.CloudLink{State: [32]byte{1}, Org: org, Site: site.ID, Provider: "volvo", Verifier: flex.Secret(secrets[4]), ExpiresAt: all.Now().Add(time.Hour)}
 		if err := all.AddCloudLink(ctx, l); err != nil {
@@ -73,6 +75,7 @@ func wantSecrets(t *testing.T, db *store.DB, org flex.OrgID, site flex.Site) {
 		if err != nil {
 			return err
 		}
+
 		p, err := tx.Payee(ctx, site.ID)
 		if err != nil {
 			return err
@@ -84,6 +87,7 @@ func wantSecrets(t *testing.T, db *store.DB, org flex.OrgID, site flex.Site) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	err = db.WriteAll(ctx, func(all *store.All) error {
 		l, err := all.CloudLink(ctx, [32]byte{1})
 		if err != nil {
@@ -110,6 +114,7 @@ func TestSecrets_File(t *testing.T) {
 	if err := db.Backup(t.Context(), file); err != nil {
 		t.Fatal(err)
 	}
+
 	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -117,6 +122,7 @@ func TestSecrets_File(t *testing.T) {
 	if !strings.Contains(string(b), "https://client.example/") {
 		t.Fatal("the copy does not even hold the URL: the search below shows nothing")
 	}
+
 	for _, secret := range secrets {
 		for part := range strings.SplitSeq(secret, "\n") {
 			if len(part) > 3 && strings.Contains(string(b), part) {
@@ -136,6 +142,7 @@ func TestReseal(t *testing.T) {
 			if len(firsts) > 0 {
 				o.Keys = keys(t, firsts...)
 			}
+
 			db, err := store.Open(t.Context(), url, o)
 			if err != nil {
 				if want == "" || !strings.Contains(err.Error(), want) {
@@ -143,12 +150,14 @@ func TestReseal(t *testing.T) {
 				}
 				return nil
 			}
+
 			if want != "" {
 				t.Errorf("open with %v: nothing is said of %q", firsts, want)
 			}
 			t.Cleanup(func() { db.Close() })
 			return db
 		}
+
 		sealing := func(db *store.DB) (s store.Sealing) {
 			t.Helper()
 			err := db.ReadAll(t.Context(), func(all *store.All) (err error) {
@@ -160,6 +169,7 @@ func TestReseal(t *testing.T) {
 			}
 			return s
 		}
+
 		old := open("", 1)
 		org, err := old.AddOrg(t.Context(), "Acme")
 		if err != nil {
@@ -169,12 +179,14 @@ func TestReseal(t *testing.T) {
 		if s := sealing(old); s.Old() != 0 || s.Under[s.Newest] != 6 {
 			t.Errorf("at first: %+v", s)
 		}
+
 		open("does not hold", 2)
 		both := open("", 2, 1)
 		wantSecrets(t, both, org.ID, site)
 		if s := sealing(both); s.Old() != 6 || s.Newest == sealing(old).Newest {
 			t.Errorf("with a new key: %+v", s)
 		}
+
 		if n, err := both.Reseal(t.Context()); n != 6 || err != nil {
 			t.Errorf("sealed %d again: %v", n, err)
 		}

@@ -23,6 +23,7 @@ func TestSiteRecords_Total(t *testing.T) {
 		}
 		var wg sync.WaitGroup
 		stop := make(chan struct{})
+
 		for range 4 {
 			wg.Go(func() {
 				for {
@@ -31,6 +32,7 @@ func TestSiteRecords_Total(t *testing.T) {
 						return
 					default:
 					}
+
 					err := db.Read(t.Context(), org.ID, func(tx *store.Tx) error {
 						page, err := tx.SiteRecords(t.Context(), store.SiteFilter{Limit: 1000})
 						if err == nil && len(page.Sites) != page.Total {
@@ -45,6 +47,7 @@ func TestSiteRecords_Total(t *testing.T) {
 				}
 			})
 		}
+
 		var ids []flex.SiteID
 		for i := range 60 {
 			err := db.Write(t.Context(), org.ID, func(tx *store.Tx) error {
@@ -57,6 +60,7 @@ func TestSiteRecords_Total(t *testing.T) {
 				if err := tx.AddSite(t.Context(), &s, ""); err != nil {
 					return err
 				}
+
 				ids = append(ids, s.ID)
 				page, err := tx.SiteRecords(t.Context(), store.SiteFilter{Limit: 1})
 				if page.Total != len(ids) {
@@ -67,6 +71,7 @@ func TestSiteRecords_Total(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			db.Read(t.Context(), org.ID, func(tx *store.Tx) error {
 				if page, err := tx.SiteRecords(t.Context(), store.SiteFilter{Limit: 1}); err != nil || page.Total != len(ids) {
 					t.Errorf("after the commit: %d of %d: %v", page.Total, len(ids), err)
@@ -74,6 +79,7 @@ func TestSiteRecords_Total(t *testing.T) {
 				return nil
 			})
 		}
+
 		close(stop)
 		wg.Wait()
 	})
@@ -92,6 +98,7 @@ func TestSiteRecords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		err = db.Write(t.Context(), org.ID, func(tx *store.Tx) error {
 			full := flex.Site{MPAN: "1", Postcode: "SW1A 2AB", Address: "1, Street", Tariff: flex.SiteTariff{Type: flex.DualRate, CheapStart: &at}}
 			bare := flex.Site{MPAN: "2"}
@@ -100,6 +107,7 @@ func TestSiteRecords(t *testing.T) {
 					return err
 				}
 			}
+
 			var assets []flex.AssetID
 			for i := range 3 {
 				a := flex.Asset{SiteID: full.ID, ExternalID: fmt.Sprint(i), Type: flex.Charger}
@@ -108,6 +116,7 @@ func TestSiteRecords(t *testing.T) {
 				}
 				assets = append(assets, a.ID)
 			}
+
 			for _, m := range []flex.DispatchMethod{flex.LimitedPauseMethod, flex.FullScheduleMethod} {
 				if err := tx.AddMethod(t.Context(), full.ID, m); err != nil {
 					return err
@@ -118,12 +127,14 @@ func TestSiteRecords(t *testing.T) {
 			if err != nil || p.Total != 2 || len(page) != 2 {
 				t.Fatalf("%d of %d: %v", len(page), p.Total, err)
 			}
+
 			r := page[0]
 			methods := []flex.DispatchMethod{flex.FullScheduleMethod, flex.LimitedPauseMethod}
 			if r.ID != full.ID || !slices.Equal(r.Assets, assets) || !slices.Equal(r.Methods, methods) || r.Meter == nil || *r.Meter != meter ||
 				r.Address.Reveal() != "1, Street" || r.Tariff.Type != flex.DualRate || r.Tariff.CheapStart == nil || r.Tariff.CheapEnd != nil {
 				t.Errorf("%+v, meter %+v", r, r.Meter)
 			}
+
 			if r := page[1]; r.ID != bare.ID || r.Assets != nil || r.Methods != nil || r.Meter != nil || r.Tariff.Type != "" {
 				t.Errorf("%+v", r)
 			}
@@ -148,10 +159,12 @@ func TestSiteRecords_Remembered(t *testing.T) {
 			}
 			orgs = append(orgs, o)
 		}
+
 		site := flex.Site{MPAN: "1200023305967", Postcode: "SW1A 2AA", Address: "10 Downing Street"}
 		asset := flex.Asset{ExternalID: "leaf", Type: flex.Charger}
 		meter := flex.Meter{MPAN: "1200023305967", Import: true, Energised: true, Postcode: "SW1A 2AA"}
 		var last store.SitePage
+
 		for _, change := range []struct {
 			name string
 			do   func(*store.Tx) error
@@ -163,11 +176,13 @@ func TestSiteRecords_Remembered(t *testing.T) {
 			}},
 			{"an asset", func(tx *store.Tx) error {
 				asset.SiteID = site.ID
+
 				return tx.AddAsset(ctx, &asset)
 			}},
 			{"a consent", func(tx *store.Tx) error { return tx.AddMethod(ctx, site.ID, flex.FullScheduleMethod) }},
 			{"no consent", func(tx *store.Tx) error {
 				_, err := tx.DropMethod(ctx, site.ID, flex.FullScheduleMethod)
+
 				return err
 			}},
 			{"a meter", nil},
@@ -183,6 +198,7 @@ func TestSiteRecords_Remembered(t *testing.T) {
 			if err != nil {
 				t.Fatal(change.name, err)
 			}
+
 			for range 2 {
 				if got, want := sitePage(t, db.Read, orgs[0].ID), sitePage(t, db.Write, orgs[0].ID); !reflect.DeepEqual(got, want) || reflect.DeepEqual(got, last) {
 					t.Errorf("after %s a reader is told %+v\nand a writer %+v", change.name, got, want)

@@ -22,6 +22,7 @@ func TestPrices_LatestPublicationHolds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		first := flex.PeriodAt(db.Now()).Add(4)
 		span := flex.Span{From: first.Start(), To: first.Add(2).Start()}
 		publish := func(at time.Time, a, b flex.PricedPeriod) {
@@ -34,10 +35,12 @@ func TestPrices_LatestPublicationHolds(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		known := func(p flex.Price) flex.PricedPeriod { return flex.PricedPeriod{Price: p, Known: true} }
 		publish(db.Now().Add(-2*time.Hour), known(10), known(20))
 		publish(db.Now().Add(-time.Hour), known(-30), flex.PricedPeriod{})
 		publish(db.Now().Add(time.Hour), known(50), known(60)) // not out yet
+
 		err = db.Read(ctx, org.ID, func(tx *store.Tx) error {
 			got, err := tx.Prices(ctx, flex.Span{From: span.From.Add(time.Second), To: span.To.Add(time.Second)})
 			if err != nil {
@@ -60,6 +63,7 @@ func TestWrite_FailsAlone(t *testing.T) {
 		ctx := t.Context()
 		odd := errors.New("odd")
 		var wg sync.WaitGroup
+
 		for i := range 100 {
 			wg.Go(func() {
 				name := string(rune('a'+i%26)) + string(rune('a'+i/26))
@@ -72,11 +76,13 @@ func TestWrite_FailsAlone(t *testing.T) {
 					}
 					return nil
 				})
+
 				if want := map[bool]error{true: odd}[i%2 == 1]; !errors.Is(err, want) {
 					t.Errorf("write %d: %v", i, err)
 				}
 			})
 		}
+
 		wg.Wait()
 		err := db.ReadAll(ctx, func(all *store.All) error {
 			orgs, err := all.Orgs(ctx)
@@ -111,6 +117,7 @@ func TestClose(t *testing.T) {
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
+
 		if err := db.Ping(t.Context()); err == nil {
 			t.Error("a closed store answers")
 		}
@@ -147,6 +154,7 @@ func TestSandboxClock(t *testing.T) {
 			}
 			return d.Round(time.Second)
 		}
+
 		if got := ahead(); got != 0 {
 			t.Errorf("a new organisation's clock is %v ahead", got)
 		}

@@ -19,6 +19,7 @@ func TestSupplyOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		site, silent := flex.Site{MPAN: "1"}, flex.Site{MPAN: "2"}
 		var known []time.Time
 		write := func(do func(tx *store.Tx) error) {
@@ -31,6 +32,7 @@ func TestSupplyOf(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		three, two := flex.Supply{Import: 69_000, Export: 3_680, Set: true}, flex.Supply{Import: 46_000, Export: 0, Set: true}
 		write(func(tx *store.Tx) error {
 			if err := tx.AddSite(ctx, &silent, ""); err != nil {
@@ -38,6 +40,7 @@ func TestSupplyOf(t *testing.T) {
 			}
 			return tx.AddSite(ctx, &site, "")
 		})
+
 		write(func(tx *store.Tx) error { site.Supply = three; return tx.UpdateSite(ctx, site, "") })
 		write(func(tx *store.Tx) error { site.Supply = two; return tx.UpdateSite(ctx, site, "") })
 		write(func(tx *store.Tx) error { return tx.UpdateSite(ctx, site, "") })
@@ -61,10 +64,12 @@ func TestSupplyOf(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		other, err := db.AddOrg(ctx, "Other")
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		err = db.Read(ctx, other.ID, func(tx *store.Tx) error {
 			got, err := tx.SupplyOf(ctx, []flex.SiteID{site.ID}, time.Time{})
 			if !slices.Equal(got[site.ID], flex.Always(flex.DefaultSupply)) {

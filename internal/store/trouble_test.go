@@ -114,6 +114,7 @@ func TestTrouble_Damaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := f.WriteAt([]byte(strings.Repeat("noise ", int(size)/6)), 0); err != nil {
 		t.Fatal(err)
 	}

@@ -105,6 +105,7 @@ func TestWrite_Disposable(t *testing.T) {
 			if mode != off {
 				t.Errorf("a write is committed with synchronous=%d, want %d", mode, off)
 			}
+
 			return err
 		})
 		if err != nil {

@@ -21,6 +21,7 @@ func TestTx_BeginWave(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		id := func(kind byte, i int) []byte {
 			v := flex.MakeID[struct{}](time.UnixMilli(int64(i)), [10]byte{9: kind})
 			return v[:]
@@ -28,6 +29,7 @@ func TestTx_BeginWave(t *testing.T) {
 		others := seed.As(other.ID)
 		sites := map[*storetest.Seed]flex.SiteID{seed: seed.Site(), others: others.Site()}
 		plugged := 0
+
 		for wave, c := range []struct{ plugged, parts int }{{0, 1}, {999, 1}, {1000, 2}, {1001, 2}, {2500, 3}} {
 			first := plugged
 			// Every other one is a session that has ended, or one of another organisation.
@@ -38,6 +40,7 @@ func TestTx_BeginWave(t *testing.T) {
 				}
 				return seed
 			}
+
 			seed.Rows("asset", strings.Fields("id org_id site_id external_id type power_w created_at"), n, func(i int) []any {
 				return []any{id(2, 2*first+i), whose(i).Org.Bytes(), sites[whose(i)].Bytes(), fmt.Sprint("ev", 2*first+i), "charger", 7400, 0}
 			})
@@ -48,11 +51,13 @@ func TestTx_BeginWave(t *testing.T) {
 				}
 				return []any{id(1, 2*first+i), whose(i).Org.Bytes(), id(2, 2*first+i), sites[whose(i)].Bytes(), 1, 1, out, 0}
 			})
+
 			seed.QueueEnded()
 			plugged = c.plugged
 			now := db.Now()
 			seed.Exec(`INSERT INTO publication (id, source, published_at, fetched_at, from_at, to_at) VALUES ($1, 'test', $2, $2, $2, $3)`,
 				id(4, wave), now.UnixMicro(), now.Add(time.Hour).UnixMicro())
+
 			var parts []store.WavePart
 			err := db.Write(t.Context(), seed.Org, func(tx *store.Tx) (err error) {
 				if err = tx.BeginWave(t.Context()); err == nil {
@@ -66,6 +71,7 @@ func TestTx_BeginWave(t *testing.T) {
 			if len(parts) != c.parts {
 				t.Fatalf("%d sessions in %d parts", plugged, len(parts))
 			}
+
 			for i, part := range parts {
 				want := 1000
 				if i == len(parts)-1 {

@@ -40,12 +40,14 @@ func TestGrammarVectors(t *testing.T) {
 	if len(v.Valid) == 0 || len(v.Invalid) == 0 {
 		t.Fatal("no vectors")
 	}
+
 	for _, e := range v.Valid {
 		w, err := Parse(e.Text, e.Zone, flex.DualRate)
 		if err != nil {
 			t.Errorf("%q: %v", e.Text, err)
 			continue
 		}
+
 		var got [][2]int
 		for _, h := range w.ranges {
 			got = append(got, [2]int{int(h.from.Minutes()), int(h.to.Minutes())})
@@ -54,6 +56,7 @@ func TestGrammarVectors(t *testing.T) {
 			t.Errorf("%q: %v, want %v", e.Text, got, e.Minutes)
 		}
 	}
+
 	for _, e := range v.Invalid {
 		if _, err := Parse(e.Text, e.Zone, flex.DualRate); flex.KindOf(err) != flex.Malformed {
 			t.Errorf("%q in %q: %v, want a refusal", e.Text, e.Zone, err)
@@ -71,6 +74,7 @@ func TestResolvedVectors(t *testing.T) {
 		}
 		Reject []struct{ Input string } `json:"should_reject_400"`
 	}](t, "off_peak_times.json")
+
 	for _, e := range v.Resolved {
 		w, err := Parse(e.Text, e.Zone, flex.DualRate)
 		if err != nil {
@@ -81,6 +85,7 @@ func TestResolvedVectors(t *testing.T) {
 		if len(spans) != len(e.Windows) {
 			t.Fatalf("%s on %s: %v, want %v", e.Text, e.Date, spans, e.Windows)
 		}
+
 		for i, s := range spans {
 			got := [3]any{s.From.Format(time.RFC3339), s.To.Format(time.RFC3339), s.Len().Minutes()}
 			if got != e.Windows[i] {
@@ -88,6 +93,7 @@ func TestResolvedVectors(t *testing.T) {
 			}
 		}
 	}
+
 	// Two of the inputs that the vectors would have refused have one clear meaning.
 	kept := map[string]string{
 		"23:30-05:30":             "00:00-05:30,23:30-24:00",
@@ -144,6 +150,7 @@ func TestParse(t *testing.T) {
 		{strings.Repeat("00:00-01:00,", MaxRanges) + "02:00-03:00", "", "!more than 48"},
 	} {
 		w, err := Parse(c.text, "Europe/London", c.typ)
+
 		if part, bad := strings.CutPrefix(c.want, "!"); bad {
 			if flex.KindOf(err) != flex.Malformed || !strings.Contains(err.Error(), part) || len(err.Error()) > 300 {
 				t.Errorf("%q: %v, want a refusal with %q", c.text, err, part)
@@ -190,6 +197,7 @@ func TestEveryDayOfTenYears(t *testing.T) {
 		n := h*60 + m
 		return n >= 30 && n < 270 || n >= 780 && n < 960 || n >= 1335
 	}
+
 	for d := (flex.Day{Year: 2020, Month: 1, Dom: 1}); d.Year < 2030; d = d.Add(1) {
 		var total time.Duration
 		for _, s := range append(off.Spans(d.Span()), peak.Spans(d.Span())...) {
@@ -198,6 +206,7 @@ func TestEveryDayOfTenYears(t *testing.T) {
 		if total != d.Span().Len() {
 			t.Fatalf("%s: off-peak and peak hold %v of %v", d, total, d.Span().Len())
 		}
+
 		spans := off.Spans(d.Span())
 		for at := d.Start(); at.Before(d.Add(1).Start()); at = at.Add(15 * time.Minute) {
 			local := at.In(flex.London)
@@ -244,6 +253,7 @@ func TestSpansAgainstTheWall(t *testing.T) {
 		if again, err := Parse(w.String(), zone, flex.DualRate); err != nil || again.String() != w.String() {
 			t.Fatalf("%s reads back as %v, %v", w, again, err)
 		}
+
 		from := time.Unix(rapid.Int64Range(1262304000, 1893456000).Draw(t, "at"), 0)
 		if start, _ := from.In(w.zone).ZoneBounds(); !start.IsZero() && rapid.Bool().Draw(t, "near a change") {
 			from = start.Add(time.Duration(rapid.IntRange(-30*60, 60).Draw(t, "minutes")) * time.Minute)
@@ -255,11 +265,13 @@ func TestSpansAgainstTheWall(t *testing.T) {
 				t.Fatalf("%v within %v", spans, within)
 			}
 		}
+
 		for range 40 {
 			at := within.From.Add(time.Duration(rapid.IntRange(-60, 73*60).Draw(t, "probe")) * time.Minute)
 			h, m, s := at.In(w.zone).Clock()
 			wall := time.Duration(h)*time.Hour + time.Duration(m)*time.Minute + time.Duration(s)*time.Second
 			want := false
+
 			for _, part := range strings.Split(text, ",") {
 				r, _ := parseRange(part)
 				if r.from < r.to {
@@ -268,6 +280,7 @@ func TestSpansAgainstTheWall(t *testing.T) {
 					want = want || wall >= r.from || wall < r.to
 				}
 			}
+
 			want = want && within.Contains(at)
 			if got := covers(spans, at); got != want {
 				t.Fatalf("%s in %s: at %s off-peak %v", text, zone, at.In(w.zone), got)
@@ -302,6 +315,7 @@ func TestNextTimeOfDay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		zone, err := Zone(c.zone)
 		if err != nil {
 			t.Fatal(err)
@@ -362,6 +376,7 @@ func TestNextTimeOfDay_Search(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		after := time.Unix(rapid.Int64Range(1420070400/60, 1893456000/60).Draw(t, "at")*60, 0)
 		if start, _ := after.In(zone).ZoneBounds(); !start.IsZero() && rapid.Bool().Draw(t, "near a change") {
 			after = start.Add(time.Duration(rapid.IntRange(-30*60, 180).Draw(t, "minutes")) * time.Minute)
@@ -370,6 +385,7 @@ func TestNextTimeOfDay_Search(t *testing.T) {
 		got := NextTimeOfDay(after, flex.WallTime(time.Duration(minute)*time.Minute), zone)
 		shown := map[string]bool{}
 		last := after.Add(-26*time.Hour - time.Minute)
+
 		for at := last.Add(time.Minute); ; last, at = at, at.Add(time.Minute) {
 			for w := min(face(last, zone)+1, face(at, zone)); w <= face(at, zone); w++ { // more than one: a gap
 				if (w%1440+1440)%1440 != int64(minute) {
@@ -379,6 +395,7 @@ func TestNextTimeOfDay_Search(t *testing.T) {
 				if shown[date] {
 					continue
 				}
+
 				shown[date] = true
 				if at.After(after) {
 					if !at.Equal(got) {
@@ -401,6 +418,7 @@ func FuzzParse(f *testing.F) {
 	for _, s := range []string{"00:00-05:30, 23:30-24:00", "23:30-05:30", "", ",", "00:00–07:00", "24:00-24:00"} {
 		f.Add(s, "Europe/London", "dual_rate")
 	}
+
 	f.Add("", "UTC", "single_rate")
 	f.Add("00:00-07:00", "Mars/Phobos", "smart")
 	f.Fuzz(func(t *testing.T, text, zone, typ string) {
@@ -411,6 +429,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
+
 		again := must(t, w.String(), zone)
 		d := flex.Day{Year: 2025, Month: 10, Dom: 26}
 		if fmt.Sprint(again.Spans(d.Span())) != fmt.Sprint(w.Spans(d.Span())) || len(w.ranges) == 0 {
@@ -437,6 +456,7 @@ func TestFarYears(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for year := 2036; year <= 2060; year++ {
 		eve := time.Date(year, 12, 30, 12, 0, 0, 0, time.UTC)
 		for at := eve; at.Before(eve.Add(3 * day)); at = at.Add(time.Hour) {
@@ -444,6 +464,7 @@ func TestFarYears(t *testing.T) {
 				t.Errorf("ready by 07:00 after %v: %v", at, got)
 			}
 		}
+
 		var off time.Duration
 		for _, s := range w.Spans(flex.Span{From: eve, To: eve.Add(3 * day)}) {
 			off += s.Len()

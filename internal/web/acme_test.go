@@ -165,6 +165,7 @@ func TestACME(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v; the log says %s", host, err, text.String())
 			}
+
 			if before := serial[host]; before != "" && before != got {
 				t.Errorf("%s has another certificate on the second request", host)
 			}

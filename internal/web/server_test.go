@@ -94,6 +94,7 @@ func TestServe_HalfSentBody(t *testing.T) {
 		{"a client that is known", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx",
 			func(w http.ResponseWriter, r *http.Request) {
 				web.AllowBody(w, 2*time.Minute)
+
 				io.Copy(io.Discard, r.Body)
 			}, 121 * time.Second},
 	} {
@@ -163,6 +164,7 @@ func TestServe_ClientThatDoesNotRead(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			finished := make(chan error, 1)
+
 			handler := func(w http.ResponseWriter, _ *http.Request) {
 				var err error
 				for n := 0; n < size && err == nil; n += 4096 {

@@ -43,6 +43,7 @@ func TestBounds(t *testing.T) {
 	}
 	limit := func(n int) error { return inQuery[PageQuery]("limit=" + strconv.Itoa(n)) }
 	repeat := func(s string, n int) string { return strings.TrimSuffix(strings.Repeat(s+",", n), ",") }
+
 	for _, c := range []struct {
 		title string
 		at    int // the last value that is taken
@@ -53,6 +54,7 @@ func TestBounds(t *testing.T) {
 		{"text", MaxText, 1, "value_error.any_str.max_length", func(n int) error {
 			return as[MPANValidationRequest](`{"mpan":"` + strings.Repeat("x", n) + `"}`)
 		}},
+
 		{"text in a query", MaxText, 1, "value_error.any_str.max_length", func(n int) error {
 			return inQuery[MeterSearchQuery]("postcode=" + strings.Repeat("x", n))
 		}},
@@ -68,6 +70,7 @@ func TestBounds(t *testing.T) {
 		{"depth", MaxDepth, 1, "value_error.depth", func(n int) error {
 			return as[PlugOutEventRequest](`{"x":` + strings.Repeat("[", n-1) + strings.Repeat("]", n-1) + `}`)
 		}},
+
 		{"depth of objects", MaxDepth, 1, "value_error.depth", func(n int) error {
 			return as[PlugOutEventRequest](strings.Repeat(`{"x":`, n) + "1" + strings.Repeat("}", n))
 		}},
@@ -86,6 +89,7 @@ func TestBounds(t *testing.T) {
 		{"no power", 0, -1, "value_error.number.not_ge", number("power_kw")},
 		{"power", 1_000_000, 1, "value_error.number.not_le", number("power_kw")},
 		{"capacity", 1_000_000, 1, "value_error.number.not_le", number("capacity_kwh")},
+
 		{"value of a reading", 1_000_000_000, 1, "value_error.number.not_le", func(n int) error {
 			return as[ReadingDataPoint](strings.Replace(oneReading, "3.7", strconv.Itoa(n), 1))
 		}},
@@ -103,6 +107,7 @@ func TestBounds(t *testing.T) {
 				t.Errorf("%s: %d is refused: %v", c.title, n, w)
 			}
 		}
+
 		if w := words(t, c.read(c.at+c.up)); len(w) != 1 || w[0] != c.word {
 			t.Errorf("%s: %d gives %v, not %s", c.title, c.at+c.up, w, c.word)
 		}

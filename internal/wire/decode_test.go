@@ -131,12 +131,14 @@ func TestFaults_Golden(t *testing.T) {
 			fmt.Fprintf(&got, "  %s: %s (%s)\n", strings.Join(f.Loc, " "), f.Msg, f.Type)
 		}
 	}
+
 	const path = "testdata/faults.golden"
 	if *update {
 		if err := os.WriteFile(path, []byte(got.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	want, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -160,6 +162,7 @@ func TestFaults_AsJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	want := `{"detail":[` +
 		`{"loc":["path","asset_id"],"msg":"value is not a valid uuid: write it like b2c3d4e5-f6a7-8901-bcde-f23456789012","type":"type_error.uuid"},` +
 		`{"loc":["query","asset_id_is_external"],"msg":"value could not be parsed to a boolean: give true or false, without quotes","type":"type_error.bool"},` +
@@ -191,6 +194,7 @@ func TestDecode_TakesWhatItMay(t *testing.T) {
 	if r.Type != flex.HeatPump || r.ExternalID != `hé "1"` || r.SiteID.String() != "a1b2c3d4-e5f6-7890-abcd-ef1234567890" {
 		t.Errorf("got %+v", r)
 	}
+
 	if r.Properties == nil || r.Properties.PowerKW == nil || *r.Properties.PowerKW != 0 || r.Properties.CapacityKWh != nil || r.InstallationDate != nil {
 		t.Errorf("got %+v", r.Properties)
 	}
@@ -198,6 +202,7 @@ func TestDecode_TakesWhatItMay(t *testing.T) {
 	if err != nil || tank.Type != flex.HotWaterTank {
 		t.Errorf("got %v, %v", tank.Type, err)
 	}
+
 	for written, want := range map[string]int{"3600": 3600, "3600.0": 3600, "36e2": 3600, "3.6E+3": 3600, "0.0": 0, "-0.0": 0, "4294967295.000": 4294967295} {
 		token, err := Decode[SiteAuthTokenRequest]([]byte(`{"expires_in":`+written+`}`), nil)
 		if err != nil || token.ExpiresIn == nil || *token.ExpiresIn != want {
@@ -208,6 +213,7 @@ func TestDecode_TakesWhatItMay(t *testing.T) {
 	if err != nil || i.ChargingMode != flex.Maximise || i.MayChargePeak || i.ReadyByLocalTime != nil || i.ReadyBy.Offset.Hours() != 1 || i.ReadyBy.Hour() != 6 {
 		t.Errorf("got %+v, %v", i, err)
 	}
+
 	for _, s := range []string{`{}`, ` {} `, `{"anything":1}`} {
 		if _, err := Decode[PlugOutEventRequest]([]byte(s), nil); err != nil {
 			t.Errorf("%s: %v", s, err)
@@ -220,6 +226,7 @@ func TestParams_Defaults(t *testing.T) {
 	if err != nil || q != (SiteListQuery{Limit: 10}) {
 		t.Errorf("got %+v, %v", q, err)
 	}
+
 	for _, s := range []string{"true", "True", "1", "yes", "on"} {
 		if c, err := Query[CallbackQuery](url.Values{"asset_id_is_external": {s}}, nil); err != nil || !c.AssetIDIsExternal {
 			t.Errorf("%s: %+v, %v", s, c, err)
@@ -229,6 +236,7 @@ func TestParams_Defaults(t *testing.T) {
 	if err != nil || f.GrantType != "password" {
 		t.Errorf("got %v, %v", f.GrantType, err)
 	}
+
 	f, err = Form[TokenForm](url.Values{"username": {"a"}, "password": {"b"}, "grant_type": {""}, "scope": {""}}, nil)
 	if err != nil || f.GrantType != "password" {
 		t.Errorf("an empty field is not one that was left out: %v, %v", f.GrantType, err)

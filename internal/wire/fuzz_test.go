@@ -29,6 +29,7 @@ func wellMade(t *testing.T, err error, where string) {
 	if !ok || e.Kind != flex.Invalid || len(e.Faults) == 0 || len(e.Faults) > MaxFaults {
 		t.Fatalf("%v is not a list of faults", err)
 	}
+
 	for _, f := range e.Faults {
 		if len(f.Loc) == 0 || f.Loc[0] != where || f.Msg == "" || f.Type == "" {
 			t.Errorf("fault %+v", f)
@@ -53,6 +54,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(uint8(7), []byte(`{"asset_ids":["a1b2c3d4-e5f6-7890-abcd-ef1234567890"],"prices":[{"start_timestamp":"2026-01-16T07:00:00Z","price_gbp_per_mwh":null}]}`))
 	f.Add(uint8(11), []byte(`{"readings":[`+oneReading+`]}`))
 	f.Add(uint8(1), []byte(`{"site":{"emial":"a","\r\n\u202e,":1},"assets":[{"properties":{"power":7}}],"\ud83d\ude97":{}}`))
+
 	f.Fuzz(func(t *testing.T, which uint8, body []byte) {
 		typ := requests[int(which)%len(requests)]
 		var ignored Ignored
@@ -63,6 +65,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
+
 		once, err := Encode(v)
 		if err != nil {
 			t.Fatal(err)
@@ -85,6 +88,7 @@ func FuzzReadings(f *testing.F) {
 	} {
 		f.Add([]byte(s))
 	}
+
 	f.Fuzz(func(t *testing.T, body []byte) {
 		whole, refused := Decode[ReadingsDataPoints](body, nil)
 		var items []ReadingDataPoint
@@ -95,12 +99,14 @@ func FuzzReadings(f *testing.F) {
 				fault = true
 				break
 			}
+
 			fault = fault || item.Faults != nil
 			if item.Identified && (item.AssetID.IsZero() && !bytes.Contains(body, []byte("00000000-0000-0000")) || item.Label == "") {
 				t.Errorf("%+v is not identified", item)
 			}
 			items = append(items, item.ReadingDataPoint)
 		}
+
 		if (refused != nil) != fault {
 			t.Fatalf("whole: %v, one at a time: %v", refused, fault)
 		}
@@ -123,6 +129,7 @@ func FuzzParams(f *testing.F) {
 		if err == nil && (list.Limit < 1 || list.Limit > 5000 || list.Offset < 0 || len(list.MPAN) > MaxText || !utf8.ValidString(list.Postcode)) {
 			t.Errorf("took %+v", list)
 		}
+
 		_, err = Query[GapsQuery](values, nil)
 		wellMade(t, err, "query")
 		_, err = Query[BalanceURLQuery](values, nil)
@@ -132,6 +139,7 @@ func FuzzParams(f *testing.F) {
 		if err == nil && (login.GrantType != "password" || !utf8.ValidString(login.Password)) {
 			t.Errorf("took %+v", login)
 		}
+
 		_, err = Form[ComponentTokenForm](values, nil)
 		wellMade(t, err, "body")
 		_, err = Path[CallbackPath](values.Get)
@@ -143,6 +151,7 @@ func FuzzParseTime(f *testing.F) {
 	for _, s := range []string{"2026-01-15T10:30:00Z", "2026-01-15 10:30", "2024-02-29T23:59:59.999999999+0530", "1970-01-01T00:00:00-23", "9999-12-31T24:00:00Z"} {
 		f.Add(s)
 	}
+
 	f.Fuzz(func(t *testing.T, s string) {
 		at, err := ParseTime(s)
 		if err != nil {
@@ -152,6 +161,7 @@ func FuzzParseTime(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		var again Time
 		if year := at.Year(); year >= 1970 && year <= 9999 { // the offset may lead out of them
 			if err := again.UnmarshalJSON(b); err != nil || !again.Equal(at.Time) {

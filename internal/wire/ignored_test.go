@@ -14,6 +14,7 @@ import (
 func TestIgnored_Names(t *testing.T) {
 	onboard := func(s string) (g Ignored) { Decode[OnboardRequest]([]byte(s), &g); return g }
 	patch := func(s string) (g Ignored) { Decode[AssetUpdateRequest]([]byte(s), &g); return g }
+
 	for _, c := range []struct {
 		title    string
 		got      Ignored
@@ -40,6 +41,7 @@ func TestIgnored_Names(t *testing.T) {
 			if !slices.Equal(got, c.warnings) || c.got.Count != len(got) {
 				t.Errorf("%d names: %q, want %q", c.got.Count, got, c.warnings)
 			}
+
 			if field := c.got.Header(); field != c.header {
 				t.Errorf("the header has %q, want %q", field, c.header)
 			}
@@ -74,6 +76,7 @@ func TestIgnored_Bounds(t *testing.T) {
 	for i := range 10_000 {
 		fmt.Fprintf(&many, `"n%d":{},`, i)
 	}
+
 	long := strings.Repeat("ü", 500_000)
 	for _, c := range []struct {
 		title, body  string
@@ -87,6 +90,7 @@ func TestIgnored_Bounds(t *testing.T) {
 			var g Ignored
 			var before, after runtime.MemStats
 			body := []byte(c.body)
+
 			runtime.GC()
 			runtime.ReadMemStats(&before)
 			if _, err := Decode[AssetUpdateRequest](body, &g); err != nil {
@@ -126,6 +130,7 @@ func bounded(t *testing.T, g *Ignored) {
 	if (field == "") != (g.Count == 0) || len(g.Names) > min(g.Count, MaxIgnored) {
 		t.Errorf("%d names are counted, %d kept, the header has %q", g.Count, len(g.Names), field)
 	}
+
 	for _, line := range g.Warnings(func([]string) bool { return true }) {
 		if !utf8.ValidString(line) || len(line) > 2000 || strings.ContainsAny(line, "\r\n\x00") {
 			t.Errorf("the warning is %q", line)
@@ -142,6 +147,7 @@ func TestIgnored_Params(t *testing.T) {
 	if field := g.Header(); field != "a??b, ofset" {
 		t.Errorf("the header has %q", field)
 	}
+
 	var broken Ignored
 	if _, err := Query[PageQuery](url.Values{strings.Repeat("\x80", 100): {""}, "\xff": {""}}, &broken); err != nil || broken.Count != 2 {
 		t.Errorf("%d names, %v", broken.Count, err)
@@ -165,6 +171,7 @@ func TestIgnored_Readings(t *testing.T) {
 		}
 		n++
 	}
+
 	if n != 1000 || g.Count != 1001 || len(g.Names) != MaxIgnored || g.Header() != "readings.0.quality" {
 		t.Errorf("%d readings, %d names, %d kept, the header has %q", n, g.Count, len(g.Names), g.Header())
 	}

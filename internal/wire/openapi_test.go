@@ -44,6 +44,7 @@ func TestDocument_IsValidWithItsExamples(t *testing.T) {
 func TestDocument_HoldsThePublishedOne(t *testing.T) {
 	doc := ours(t)
 	n := 0
+
 	for path, item := range published(t).Paths.Map() {
 		for method, want := range item.Operations() {
 			n++
@@ -52,12 +53,14 @@ func TestDocument_HoldsThePublishedOne(t *testing.T) {
 				t.Errorf("%s %s is missing", method, path)
 				continue
 			}
+
 			sameOperation(t, method+" "+path, want, have.GetOperation(method))
 			if id := have.GetOperation(method).OperationID; id != want.OperationID {
 				t.Errorf("%s %s: operationId %s, published %s", method, path, id, want.OperationID)
 			}
 		}
 	}
+
 	if n != 55 {
 		t.Errorf("%d published operations, not 55", n)
 	}
@@ -105,6 +108,7 @@ func TestDocument_MarksWhatIsOurs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	_, additions, _ := strings.Cut(string(page), "## Additions")
 	for path, item := range ours(t).Paths.Map() {
 		for method, op := range item.Operations() {
@@ -113,6 +117,7 @@ func TestDocument_MarksWhatIsOurs(t *testing.T) {
 			if mark, _ := op.Extensions["x-flexd-addition"].(bool); mark == of {
 				t.Errorf("%s %s: marked %v", method, path, mark)
 			}
+
 			if !of && !strings.Contains(additions, path+"`") {
 				t.Errorf("%s %s is not in docs/divergences.md", method, path)
 			}
@@ -132,9 +137,11 @@ func sameOperation(t *testing.T, name string, want, have *openapi3.Operation) {
 		}
 		sameSchema(t, name+" "+p.Value.Name, p.Value.Schema, mine.Schema)
 	}
+
 	if want.RequestBody != nil {
 		sameContent(t, name+" body", want.RequestBody.Value.Content, have.RequestBody.Value.Content)
 	}
+
 	for status, w := range want.Responses.Map() {
 		h := have.Responses.Value(status)
 		if h == nil {
@@ -181,6 +188,7 @@ func sameSchema(t *testing.T, name string, want, have *openapi3.SchemaRef) {
 	if want.Ref != "" && !strings.Contains(name, "schema ") {
 		return // compared once, under its own name
 	}
+
 	w, h := want.Value, have.Value
 	if w.Type != nil && !slices.Equal(w.Type.Slice(), without(h.Type, "null")) {
 		t.Errorf("%s has the type %v, not %v", name, h.Type, w.Type)
@@ -192,12 +200,14 @@ func sameSchema(t *testing.T, name string, want, have *openapi3.SchemaRef) {
 	if name == "schema ReadingDataPointLabel" { // ours come after the published ones
 		enum = enum[:len(w.Enum)]
 	}
+
 	if w.Pattern != h.Pattern || !reflect.DeepEqual(w.Enum, enum) {
 		t.Errorf("%s: %v %q", name, h.Enum, h.Pattern)
 	}
 	if !slices.Equal(sorted(w.Required), sorted(h.Required)) && name != "schema OnboardingResponse" {
 		t.Errorf("%s needs %v, not %v", name, h.Required, w.Required)
 	}
+
 	if w.Min != nil && (h.Min == nil || *h.Min != *w.Min) || w.Max != nil && (h.Max == nil || *h.Max != *w.Max) {
 		t.Errorf("%s: bounds", name)
 	}
@@ -207,6 +217,7 @@ func sameSchema(t *testing.T, name string, want, have *openapi3.SchemaRef) {
 	if w.Items != nil {
 		sameSchema(t, name+"[]", w.Items, h.Items)
 	}
+
 	for field, p := range w.Properties {
 		if h.Properties[field] == nil {
 			t.Errorf("%s has no %s", name, field)
@@ -253,6 +264,7 @@ func goFields(t reflect.Type) map[string]goField {
 			}
 			continue
 		}
+
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		fields[name] = goField{parseRule(f.Tag.Get("wire")), f.Type, strings.Contains(options, "omitzero")}
 	}
@@ -289,6 +301,7 @@ func TestDocument_SaysWhatTheStructsSay(t *testing.T) {
 			}
 			continue
 		}
+
 		typ := structs[name]
 		if typ == nil {
 			t.Errorf("no struct for %s", name)
@@ -296,11 +309,13 @@ func TestDocument_SaysWhatTheStructsSay(t *testing.T) {
 		}
 		fields, required := flat(ref.Value)
 		have := goFields(typ)
+
 		for field := range fields {
 			if _, ok := have[field]; !ok {
 				t.Errorf("%v has no %s", typ, field)
 			}
 		}
+
 		for field, g := range have {
 			if fields[field] == nil {
 				t.Errorf("schema %s has no %s", name, field)
@@ -309,6 +324,7 @@ func TestDocument_SaysWhatTheStructsSay(t *testing.T) {
 			sayTheSame(t, name+"."+field, g, plainly(fields[field]).Value, slices.Contains(required, field))
 		}
 	}
+
 	for name := range structs {
 		if doc.Components.Schemas[name] == nil {
 			t.Errorf("no schema for %s", name)
@@ -333,6 +349,7 @@ func sayTheSame(t *testing.T, name string, g goField, s *openapi3.Schema, requir
 	if !reflect.DeepEqual(g.rule.min, s.Min) || !reflect.DeepEqual(g.rule.max, s.Max) {
 		t.Errorf("%s has bounds that differ", name)
 	}
+
 	permitted := s.Enum
 	if s.Items != nil {
 		permitted = plainly(s.Items).Value.Enum
@@ -340,12 +357,14 @@ func sayTheSame(t *testing.T, name string, g goField, s *openapi3.Schema, requir
 	if len(permitted) > 0 && !slices.Equal(anys(g.rule.values), permitted) {
 		t.Errorf("%s: the code has %v, the document %v", name, g.rule.values, permitted)
 	}
+
 	most := func(n *uint64, usual int) int {
 		if n == nil {
 			return usual
 		}
 		return int(*n)
 	}
+
 	if shapeKind(g.typ) == list {
 		if most(s.MaxItems, MaxItems) != g.rule.items && s.MaxItems != nil {
 			t.Errorf("%s takes %d items, the document says %d", name, g.rule.items, *s.MaxItems)
@@ -354,6 +373,7 @@ func sayTheSame(t *testing.T, name string, g goField, s *openapi3.Schema, requir
 			t.Errorf("%s: nonempty %v", name, g.rule.nonempty)
 		}
 	}
+
 	if shapeKind(g.typ) == text {
 		if most(s.MaxLength, MaxText) != g.rule.text {
 			t.Errorf("%s takes %d bytes, the document says %d", name, g.rule.text, most(s.MaxLength, MaxText))
@@ -384,6 +404,7 @@ func TestDocument_ExamplesDecode(t *testing.T) {
 			if op.RequestBody == nil {
 				continue
 			}
+
 			for media, content := range op.RequestBody.Value.Content {
 				name := strings.TrimPrefix(content.Schema.Ref, "#/components/schemas/")
 				if media != "application/json" {
@@ -393,6 +414,7 @@ func TestDocument_ExamplesDecode(t *testing.T) {
 				if err != nil || content.Example == nil {
 					t.Fatalf("%s %s: example %s %v", method, path, b, err)
 				}
+
 				if _, err := decodeAs(structs[name], b); err != nil {
 					t.Errorf("%s %s: %v", method, path, err)
 				}

@@ -22,6 +22,7 @@ func drawStruct(t *rapid.T, v reflect.Value) {
 			drawStruct(t, v.Field(i))
 			continue
 		}
+
 		r := parseRule(f.Tag.Get("wire"))
 		_, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if strings.Contains(options, "omitzero") && !r.required && rapid.Bool().Draw(t, "absent") {
@@ -35,6 +36,7 @@ func draw(t *rapid.T, v reflect.Value, r *rule) {
 	instants := rapid.Custom(func(t *rapid.T) time.Time {
 		return time.UnixMicro(rapid.Int64Range(0, 4e15).Draw(t, "micros")).UTC()
 	})
+
 	switch p := v.Addr().Interface().(type) {
 	case *Time:
 		*p = Time{Time: instants.Draw(t, "instant")}
@@ -44,6 +46,7 @@ func draw(t *rapid.T, v reflect.Value, r *rule) {
 		return
 	case *WallTime:
 		*p = WallTime(time.Duration(rapid.IntRange(0, 86399).Draw(t, "second")) * time.Second)
+
 		return
 	case *Day:
 		y, m, d := instants.Draw(t, "day").Date()
@@ -53,6 +56,7 @@ func draw(t *rapid.T, v reflect.Value, r *rule) {
 		*p = jsontext.Value(`{"connectorId":1}`)
 		return
 	}
+
 	switch v.Kind() {
 	case reflect.Struct:
 		drawStruct(t, v)
@@ -63,6 +67,7 @@ func draw(t *rapid.T, v reflect.Value, r *rule) {
 		for i := range v.Len() {
 			v.Index(i).SetUint(uint64(rapid.Byte().Draw(t, "byte")))
 		}
+
 		v.Index(0).SetUint(1) // the zero id is none
 	case reflect.Slice:
 		drawSlice(t, v, r)
@@ -70,6 +75,7 @@ func draw(t *rapid.T, v reflect.Value, r *rule) {
 		v.SetString(drawText(t, r))
 	case reflect.Float64:
 		v.SetFloat(rapid.Float64Range(bound(r.min, -1e9), bound(r.max, 1e9)).Draw(t, "number"))
+
 	case reflect.Int, reflect.Int64:
 		v.SetInt(rapid.Int64Range(int64(bound(r.min, -1e9)), int64(bound(r.max, 1e9))).Draw(t, "integer"))
 	case reflect.Bool:
@@ -99,6 +105,7 @@ func drawText(t *rapid.T, r *rule) string {
 	case r.like == instant:
 		return "2026-01-15 10:30"
 	}
+
 	least := 0
 	if r.nonempty {
 		least = 1
@@ -115,6 +122,7 @@ func drawSlice(t *rapid.T, v reflect.Value, r *rule) {
 	v.Set(reflect.MakeSlice(v.Type(), 0, n))
 	each := *r
 	each.nonempty = false
+
 	for range n {
 		item := reflect.New(v.Type().Elem()).Elem()
 		draw(t, item, &each)
@@ -136,6 +144,7 @@ func TestEncode_ValidatesAgainstBothDocuments(t *testing.T) {
 		}
 	}) {
 		typ := structs[name]
+
 		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
 			v := reflect.New(typ)
 			drawStruct(t, v.Elem())
@@ -143,6 +152,7 @@ func TestEncode_ValidatesAgainstBothDocuments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			var plain any
 			if err := json.Unmarshal(b, &plain); err != nil {
 				t.Fatal(err)
@@ -150,6 +160,7 @@ func TestEncode_ValidatesAgainstBothDocuments(t *testing.T) {
 			if err := our.ValidateSchemaJSON(our.Components.Schemas[name].Value, plain); err != nil {
 				t.Errorf("ours: %v\n%s", err, b)
 			}
+
 			// The published description does not say that a price may be null, though the
 			// interface does; and see OnboardingResponse in sameSchema.
 			// A reading's label that is ours comes back to who sent it.
@@ -180,6 +191,7 @@ func TestDecode_ReadsWhatEncodeWrites(t *testing.T) {
 		if !decodable(typ) || !strings.HasSuffix(name, "Request") && !strings.HasPrefix(name, "Reading") && name != "EventResponse" {
 			continue
 		}
+
 		n++
 		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
 			v := reflect.New(typ)
@@ -188,6 +200,7 @@ func TestDecode_ReadsWhatEncodeWrites(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			got, err := decodeAs(typ, b)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, b)
@@ -196,6 +209,7 @@ func TestDecode_ReadsWhatEncodeWrites(t *testing.T) {
 			if err != nil || string(again) != string(b) {
 				t.Errorf("%v\nwrote %s\nread  %s", err, b, again)
 			}
+
 			other := reflect.New(typ).Interface()
 			if err := json.Unmarshal(b, other); err != nil {
 				t.Fatal(err)
@@ -205,6 +219,7 @@ func TestDecode_ReadsWhatEncodeWrites(t *testing.T) {
 			}
 		}))
 	}
+
 	if n < 25 {
 		t.Errorf("only %d structs of requests", n)
 	}

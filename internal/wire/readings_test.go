@@ -48,6 +48,7 @@ func TestReadings_OneBadReadingDoesNotEndTheBatch(t *testing.T) {
 		{`[]`, 1, false},
 	} {
 		n := 0
+
 		for item, err := range Readings(strings.NewReader(`{"unknown":[{}],"readings":[`+oneReading+`,`+c.reading+`,`+oneReading+`],"x":1}`), nil) {
 			if err != nil {
 				t.Fatalf("%s: %v", c.reading, err)
@@ -56,6 +57,7 @@ func TestReadings_OneBadReadingDoesNotEndTheBatch(t *testing.T) {
 			if n == 1 {
 				faults, identified = c.faults, c.identified
 			}
+
 			if len(item.Faults) != faults || item.Identified != identified {
 				t.Errorf("reading %d of %s: %v, %v", n, c.reading, item.Faults, item.Identified)
 			}
@@ -64,6 +66,7 @@ func TestReadings_OneBadReadingDoesNotEndTheBatch(t *testing.T) {
 			}
 			n++
 		}
+
 		if n != 3 {
 			t.Errorf("%d readings of %s", n, c.reading)
 		}
@@ -105,6 +108,7 @@ func TestReadings_ErrorAfterReadings(t *testing.T) {
 		{io.MultiReader(strings.NewReader(`{"readings":[`+oneReading+`,`), errReader{io.ErrUnexpectedEOF}), flex.Internal},
 	} {
 		var kinds []flex.Kind
+
 		for _, err := range Readings(c.body, nil) {
 			if err != nil {
 				kinds = append(kinds, flex.KindOf(err))
@@ -112,6 +116,7 @@ func TestReadings_ErrorAfterReadings(t *testing.T) {
 				kinds = append(kinds, 99)
 			}
 		}
+
 		if !slices.Equal(kinds, []flex.Kind{99, c.kind}) {
 			t.Errorf("got %v, want a reading and %v", kinds, c.kind)
 		}
@@ -131,8 +136,10 @@ func TestReadings_Bound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads three million readings")
 	}
+
 	for n, word := range map[int]string{MaxReadings - 1: "", MaxReadings: "", MaxReadings + 1: "value_error.list.max_items"} {
 		got, readings := "", 0
+
 		for _, err := range Readings(many("0", n), nil) {
 			if e, ok := errors.AsType[*flex.Error](err); ok {
 				got = e.Faults[0].Type
@@ -152,6 +159,7 @@ func TestReadings_Memory(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	n := 0
+
 	for _, err := range Readings(repeated(50_000), nil) {
 		if err != nil {
 			t.Fatal(err)
@@ -164,6 +172,7 @@ func TestReadings_Memory(t *testing.T) {
 			}
 		}
 	}
+
 	if n != 50_000 {
 		t.Errorf("%d readings", n)
 	}
@@ -187,6 +196,7 @@ func BenchmarkReadings(b *testing.B) {
 	body := `{"readings":[` + strings.Repeat(oneReading+",", 999) + oneReading + `]}`
 	b.ReportAllocs()
 	b.SetBytes(int64(len(body)))
+
 	for b.Loop() {
 		n := 0
 		for item, err := range Readings(strings.NewReader(body), nil) {
@@ -210,6 +220,7 @@ func BenchmarkEncodeVerdicts(b *testing.B) {
 	for range 1000 {
 		response.Responses = append(response.Responses, ReadingResponse{item.AssetID, item.StartTimestamp, item.EndTimestamp, item.Label, true, ""})
 	}
+
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := Encode(response); err != nil {

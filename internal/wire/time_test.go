@@ -16,6 +16,7 @@ func TestParseTime(t *testing.T) {
 		}
 		return v
 	}
+
 	for s, want := range map[string]Time{
 		"2026-01-15T10:30:00Z":             {Time: at("2026-01-15T10:30:00Z")},
 		"2026-01-15t10:30:00z":             {Time: at("2026-01-15T10:30:00Z")},
@@ -99,6 +100,7 @@ func TestTimes_AreWritten(t *testing.T) {
 		None    Time       `json:"none,omitzero"`
 		NoDay   Day        `json:"no_day,omitzero"`
 	}{At(summer.In(time.FixedZone("", 3600))), Time{Time: summer}, LondonTime{summer}, WallTime(7 * time.Hour), Day{2026, 7, 1}, Time{}, Day{}}
+
 	const want = `{"instant":"2026-07-01T05:30:00Z","exact":"2026-07-01T05:30:00.25Z","london":"2026-07-01T06:30:00+01:00","wall":"07:00:00","day":"2026-07-01"}`
 	if b, err := Encode(v); err != nil || string(b) != want {
 		t.Errorf("got  %s, %v\nwant %s", b, err, want)

@@ -95,6 +95,7 @@ func TestVectors_Answers(t *testing.T) {
 	if !slices.Equal(plan.Actions, Enum("DispatchAction")) {
 		t.Errorf("actions %v", plan.Actions)
 	}
+
 	var p PlainDispatchScheduleResponse
 	if err := json.Unmarshal(plan.Example, &p); err != nil {
 		t.Fatal(err)
@@ -113,6 +114,7 @@ func TestVectors_Labels(t *testing.T) {
 	if len(v.Cases) == 0 {
 		t.Fatal("no cases")
 	}
+
 	for _, c := range v.Cases {
 		roundTrip[ReadingDataPoint](t, "reading", c.Reading) // its bounds are the service's to judge
 	}
@@ -130,6 +132,7 @@ func TestVectors_Tariffs(t *testing.T) {
 		Malformed  []map[string]any `json:"invalid_400"`
 		Unreadable []map[string]any `json:"invalid_422"`
 	}
+
 	vector(t, "tariff-grammar", &v)
 	read := func(tariff map[string]any) error {
 		b, err := json.Marshal(map[string]any{"tariff": tariff})
@@ -139,11 +142,13 @@ func TestVectors_Tariffs(t *testing.T) {
 		_, err = Decode[TariffUpdateEventRequest](b, nil)
 		return err
 	}
+
 	for _, c := range slices.Concat(v.Valid, v.Malformed) {
 		if err := read(c); err != nil {
 			t.Errorf("%v is refused before it is parsed: %v", c, err)
 		}
 	}
+
 	for _, c := range v.Unreadable {
 		if w := words(t, read(c)); len(w) != 1 {
 			t.Errorf("%v gives %v", c, w)
@@ -163,6 +168,7 @@ func TestVectors_Callbacks(t *testing.T) {
 			Status int `json:"expected_status"`
 		}
 	}
+
 	vector(t, "dispatch-event-asset-level", &v)
 	var e DispatchEvent
 	if err := json.Unmarshal(v.Event, &e); err != nil {
@@ -171,6 +177,7 @@ func TestVectors_Callbacks(t *testing.T) {
 	if b, err := Encode(e); err != nil || !same(t, v.Event, b) {
 		t.Errorf("%v\nread  %s\nwrote %s", err, v.Event, b)
 	}
+
 	for _, c := range v.Callbacks {
 		parts := strings.Split(c.Path, "/") // "", entities, asset, {asset_id}, callback, {event_id}
 		_, inPath := Path[CallbackPath](func(name string) string {

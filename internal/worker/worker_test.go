@@ -20,6 +20,7 @@ import (
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wake := make(chan struct{}, 1)
+
 		var runs, left atomic.Int64
 		w := &worker.Worker{Name: "test", Every: time.Minute, Wake: wake, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 			Job: func(context.Context) (worker.Report, error) {
@@ -32,8 +33,10 @@ func TestRun(t *testing.T) {
 				case left.Load() > 0:
 					return worker.Report{More: left.Add(-1) > 0}, nil
 				}
+
 				return worker.Report{}, nil
 			}}
+
 		ctx, cancel := context.WithCancel(t.Context())
 		go w.Run(ctx)
 		want := func(n int64, when string) {
@@ -43,12 +46,14 @@ func TestRun(t *testing.T) {
 				t.Errorf("%s: %d runs, want %d", when, got, n)
 			}
 		}
+
 		want(1, "at the start")
 		time.Sleep(time.Minute)
 		want(2, "after a period")
 		if w.Last().Err == nil {
 			t.Error("a panic is not the round's error")
 		}
+
 		wake <- struct{}{}
 		want(3, "after a wake-up")
 		left.Store(3)
@@ -74,6 +79,7 @@ func TestRun_Moving(t *testing.T) {
 				}
 				return worker.Report{Did: 3}, nil
 			}}
+
 		go w.Run(t.Context())
 		synctest.Wait()
 		if l := w.Last(); l.Runs != 1 || l.Failures != 0 || l.Err != nil || l.Report.Waiting != 1 || l.Report.Note == "" {
@@ -103,12 +109,14 @@ func TestRun_Rests(t *testing.T) {
 		}}
 		ctx, cancel := context.WithCancel(t.Context())
 		go w.Run(ctx)
+
 		for until := began.Add(10 * time.Second); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
 			select {
 			case wake <- struct{}{}:
 			default:
 			}
 		}
+
 		time.Sleep(time.Minute)
 		wake <- struct{}{}
 		synctest.Wait()
@@ -137,6 +145,7 @@ func TestEachOrg(t *testing.T) {
 		down  bool     // the database answers no more after the first organisation
 	}{
 		"all": {func(int, int) (worker.Report, error) { return worker.Report{Did: 1}, nil }, []int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 9, nil, false},
+
 		"more is left, twice": {func(n, run int) (worker.Report, error) {
 			return worker.Report{Did: 2, More: n == 2 && run < 3}, nil
 		}, []int{1, 3, 1, 1, 1, 1, 1, 1, 1}, 22, nil, false},
@@ -145,11 +154,13 @@ func TestEachOrg(t *testing.T) {
 		}, []int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 0, nil, false},
 		"one fails, one panics": {func(n, _ int) (worker.Report, error) {
 			switch n {
+
 			case 1:
 				return worker.Report{}, errors.New("planted")
 			case 3:
 				panic("planted panic")
 			}
+
 			return worker.Report{Did: 1}, nil
 		}, []int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 7, []string{orgs[0].String() + ": planted", orgs[2].String() + ": panic", "planted panic"}, false},
 		"many fail": {func(int, int) (worker.Report, error) { return worker.Report{}, errors.New("planted") },
@@ -158,6 +169,7 @@ func TestEachOrg(t *testing.T) {
 			if n == 2 {
 				return worker.Report{}, unreachable
 			}
+
 			return worker.Report{Did: 1}, nil
 		}, []int{1, 1, 0, 0, 0, 0, 0, 0, 0}, 1, []string{"does not answer"}, true},
 		"two move to another database, and one of the others fails": {func(n, _ int) (worker.Report, error) {
@@ -169,6 +181,7 @@ func TestEachOrg(t *testing.T) {
 			case 4:
 				return worker.Report{}, errors.Join(&flex.Moving{Cause: errors.New("the fence")}, errors.New("planted"))
 			}
+
 			return worker.Report{Did: 1}, nil
 		}, []int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 6, []string{orgs[3].String() + ": "}, false},
 		"all move": {func(int, int) (worker.Report, error) {
@@ -179,6 +192,7 @@ func TestEachOrg(t *testing.T) {
 			if n == 2 {
 				return worker.Report{}, unreachable
 			}
+
 			return worker.Report{Did: 1}, nil
 		}, []int{1, 1, 1, 1, 1, 1, 1, 1, 1}, 8, []string{orgs[1].String() + ": "}, false},
 	} {
@@ -190,6 +204,7 @@ func TestEachOrg(t *testing.T) {
 				}
 				return orgs, nil
 			}
+
 			r, err := worker.EachOrg(t.Context(), list,
 				func(_ context.Context, org flex.OrgID) (worker.Report, error) {
 					n := int(org[15])
@@ -209,6 +224,7 @@ func TestEachOrg(t *testing.T) {
 			if r.Waiting > 0 && strings.Contains(fmt.Sprint(err), orgs[1].String()) {
 				t.Errorf("one that moves is counted as failed: %v", err)
 			}
+
 			for _, want := range tt.wants {
 				if err != nil && !strings.Contains(err.Error(), want) {
 					t.Errorf("the error does not say %q:\n%v", want, err)

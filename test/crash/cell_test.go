@@ -26,12 +26,14 @@ func TestKill_CellMove(t *testing.T) {
 	if os.Getenv("FLEXD_LONG") == "" {
 		t.Skip("takes minutes: make long, or FLEXD_LONG=1")
 	}
+
 	const moves, patience = 12, 5 * time.Second
 	storetest.EachURL(t, func(t *testing.T, home string) {
 		north := storetest.SQLite(t)
 		if !strings.HasPrefix(home, "sqlite:") {
 			north = storetest.Postgres(t)
 		}
+
 		s := newService(t, home)
 		s.flags = []string{"--cell", "north=" + north}
 		var other map[string]string
@@ -55,6 +57,7 @@ func TestKill_CellMove(t *testing.T) {
 			if err := mover.Start(); err != nil {
 				t.Fatal(err)
 			}
+
 			time.Sleep(time.Duration(draw.Int64N(int64(patience))))
 			mover.Process.Kill()
 			mover.Wait()
@@ -64,6 +67,7 @@ func TestKill_CellMove(t *testing.T) {
 			}
 			s.run("cell", "move", "Acme", "--to", to[(n+1)%2], "--cell", "north="+north)
 		}
+
 		stop()
 		writers.Wait()
 		s.run("verify")
@@ -98,6 +102,7 @@ func (w *siteWriter) write(ctx context.Context) {
 				w.acknowledged = append(w.acknowledged, made.ID)
 				break
 			}
+
 			// It was made by a request of which the service died before it answered.
 			if refused, ok := errors.AsType[*client.Error](err); ok && refused.Status == http.StatusConflict && strings.Contains(refused.Detail, "exists already") {
 				break
@@ -119,12 +124,14 @@ func (w *siteWriter) check() {
 		if err != nil {
 			w.Fatal(err)
 		}
+
 		for _, site := range page.Sites {
 			there[site.ID] = true
 		}
 		listed += len(page.Sites)
 		more = len(page.Sites) == limit
 	}
+
 	lost := slices.DeleteFunc(slices.Clone(w.acknowledged), func(id client.SiteID) bool { return there[id] })
 	if len(lost) > 0 || len(there) != listed || len(w.acknowledged) == 0 {
 		w.Errorf("%s: %d sites were acknowledged, %d are there, %d lost", w.user, len(w.acknowledged), listed, len(lost))

@@ -80,6 +80,7 @@ func newServiceOf(t *testing.T, database, path string) *service {
 	if out, err := exec.Command(path, "key", "new", s.keys).CombinedOutput(); err != nil {
 		t.Fatalf("flexd key new: %v\n%s", err, out)
 	}
+
 	var made map[string]string
 	if err := json.Unmarshal(s.run("org", "add", "Acme", "--username", "acme", "--json"), &made); err != nil {
 		t.Fatal(err)
@@ -108,6 +109,7 @@ func (s *service) metric(name string) (n float64) {
 		s.Fatal(err)
 	}
 	defer resp.Body.Close()
+
 	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
 		series, value, _ := strings.Cut(lines.Text(), " ")
 		if of, _, _ := strings.Cut(series, "{"); of == name {
@@ -147,6 +149,7 @@ func (s *service) start() time.Duration {
 	if err := s.cmd.Start(); err != nil {
 		s.Fatal(err)
 	}
+
 	r := bufio.NewReader(out)
 	for {
 		line, err := r.ReadString('\n')
@@ -157,6 +160,7 @@ func (s *service) start() time.Duration {
 			break
 		}
 	}
+
 	go io.Copy(io.Discard, r)
 	for {
 		if resp, err := http.Get("http://" + s.listen + "/readyz"); err == nil {
@@ -251,6 +255,7 @@ func (s *service) chargers(n int, e *endpoint) []*car {
 			GaveBoundaryMeterConsentAt: client.At(time.Now().Add(-time.Hour))},
 		Proposition: client.PropositionFullAssetSchedule,
 	}
+
 	for i := range n {
 		in.Assets = append(in.Assets, client.OnboardingAssetRequest{ExternalID: fmt.Sprintf("car%d", i), Type: client.AssetCharger})
 	}
@@ -274,6 +279,7 @@ func (s *service) use(ctx context.Context, c *car, site client.SiteID, acked *at
 		}
 		return err == nil
 	}
+
 	for ctx.Err() == nil {
 		switch rand.IntN(5) {
 		case 0:
@@ -283,11 +289,13 @@ func (s *service) use(ctx context.Context, c *car, site client.SiteID, acked *at
 		case 1, 2:
 			c.tried++
 			in := client.IntentEventRequest{Intent: client.Intent{EnergyRequiredKWh: c.tried, ReadyBy: client.At(time.Now()), ChargingMode: client.ChargingMinimise}}
+
 			if ack(api.SetIntent(ctx, c.asset, in)) {
 				c.intent = c.tried
 			}
 		case 3:
 			name := fmt.Sprintf("%s-%d", c.external, len(c.made))
+
 			_, err := api.CreateAsset(ctx, client.AssetRequest{ExternalID: name, Type: client.AssetCharger, SiteID: site})
 			if ack(err) || client.StatusOf(err) == http.StatusConflict { // made before the kill, unheard
 				c.made = append(c.made, name)
@@ -337,6 +345,7 @@ func (s *service) readings(c *car) (n int, err error) {
 func (s *service) lost(cars []*car, e *endpoint) (lost []string) {
 	ctx, api := s.Context(), s.client(4)
 	note := func(format string, args ...any) { lost = append(lost, fmt.Sprintf(format, args...)) }
+
 	for _, c := range cars {
 		for _, name := range c.made {
 			if _, err := api.AssetByExternalID(ctx, name); err != nil {
@@ -349,6 +358,7 @@ func (s *service) lost(cars []*car, e *endpoint) (lost []string) {
 				note("%s: intent %v acknowledged, %v answered, %v", c.external, c.intent, got, err)
 			}
 		}
+
 		if got, err := s.readings(c); err != nil || got < c.halves {
 			note("%s: %d readings acknowledged, %d there, %v", c.external, c.halves, got, err)
 		}
@@ -380,6 +390,7 @@ func (s *service) unpushed(c *car, e *endpoint) string {
 		if newest == got.EventID.String() {
 			return ""
 		}
+
 		if time.Now().After(end) {
 			var d json.RawMessage
 			if err := api.Do(s.Context(), "GET", "/deliveries/"+got.EventID.String(), nil, nil, &d); err != nil {

@@ -198,9 +198,11 @@ func (s *service) caller(address string) caller {
 func (o *objects) step(ctx context.Context, r *recorder, worker int, c caller) error {
 	api := c.patient
 	id := o.assets[rand.IntN(len(o.assets))]
+
 	switch rand.IntN(8) {
 	case 0:
 		v := 1000 + o.next.Add(1)%powerMax
+
 		return r.do(worker, call{"power of " + id.String(), write, v}, func() (int64, error) {
 			kw := float64(v) / 1000
 			_, err := api.UpdateAsset(ctx, id, client.AssetUpdateRequest{Properties: &client.AssetProperties{PowerKW: &kw}})
@@ -212,6 +214,7 @@ func (o *objects) step(ctx context.Context, r *recorder, worker int, c caller) e
 			if err != nil || a.Properties == nil || a.Properties.PowerKW == nil {
 				return 0, err
 			}
+
 			return int64(math.Round(*a.Properties.PowerKW * 1000)), nil
 		})
 	case 3:
@@ -226,13 +229,16 @@ func (o *objects) step(ctx context.Context, r *recorder, worker int, c caller) e
 			if client.StatusOf(err) == http.StatusNotFound {
 				return 0, nil
 			}
+
 			return int64(math.Round(in.Intent.EnergyRequiredKWh * 1000)), err
 		})
 	case 5:
 		v := o.next.Add(1)
+
 		return r.do(worker, call{"cap", write, v}, func() (int64, error) {
 			kw := float64(v)
 			_, err := api.SetCaps(ctx, client.Caps{Fleet: &client.Cap{CapKW: &kw}})
+
 			return 0, err
 		})
 	case 6:
@@ -244,6 +250,7 @@ func (o *objects) step(ctx context.Context, r *recorder, worker int, c caller) e
 			if err != nil || c.Fleet == nil || c.Fleet.CapKW == nil {
 				return 0, err
 			}
+
 			return int64(*c.Fleet.CapKW), nil
 		})
 	}
@@ -290,6 +297,7 @@ func (o *objects) play(s *service, n int64, addresses []string, fault func(again
 		for i, address := range addresses {
 			clients[i] = s.caller(address)
 		}
+
 		workers.Go(func() {
 			for made.Add(1) <= n {
 				if err := o.step(ctx, r, w, clients[rand.IntN(len(clients))]); err != nil {
@@ -355,6 +363,7 @@ func TestHistory_TwoProcesses(t *testing.T) {
 	o := a.objects(newEndpoint(t))
 	b := a.second()
 	b.start()
+
 	var kills, pauses int
 	r := o.play(a, historyCalls(), []string{a.listen, b.listen}, func(again func() bool) {
 		for both := []*service{a, b}; again(); slices.Reverse(both) {
@@ -393,6 +402,7 @@ func TestHistory_SQLite(t *testing.T) {
 			s.start()
 		}
 	})
+
 	for _, name := range r.unexplained(t) {
 		t.Errorf("no order of the calls explains what was read of the %s", name)
 	}
@@ -420,6 +430,7 @@ func TestHistory_PlantedFaults(t *testing.T) {
 		if resp.Request.Method != http.MethodGet || resp.StatusCode != http.StatusOK || !strings.HasSuffix(path, "/intent") {
 			return nil
 		}
+
 		body, err := io.ReadAll(resp.Body)
 		mu.Lock()
 		defer mu.Unlock()
@@ -430,6 +441,7 @@ func TestHistory_PlantedFaults(t *testing.T) {
 		resp.Header.Set("Content-Length", strconv.Itoa(len(first[path])))
 		return err
 	}
+
 	proxy := httptest.NewServer(stale)
 	defer proxy.Close()
 

@@ -48,6 +48,7 @@ func load(s *service, cars []*car, crashes int, crash func()) (crashed int, acke
 	if err != nil {
 		s.Fatal(err)
 	}
+
 	var n atomic.Int64
 	for end := time.Now().Add(loadMax); crashed < crashes && time.Now().Before(end); crashed++ {
 		ctx, stop := context.WithCancel(s.Context())
@@ -55,6 +56,7 @@ func load(s *service, cars []*car, crashes int, crash func()) (crashed int, acke
 		for _, c := range cars {
 			wg.Go(func() { s.use(ctx, c, site.SiteID, &n) })
 		}
+
 		time.Sleep(time.Duration(50+rand.IntN(400)) * time.Millisecond)
 		crash()
 		stop()
@@ -74,6 +76,7 @@ func TestSIGKILL(t *testing.T) {
 			s.kill(sigKill)
 			worst = max(worst, s.start())
 		})
+
 		for _, l := range s.lost(cars, e) {
 			t.Errorf("acknowledged and lost: %s", l)
 		}
@@ -97,6 +100,7 @@ func TestSIGTERM(t *testing.T) {
 		}
 		s.start()
 	})
+
 	for _, l := range s.lost(cars, e) {
 		t.Errorf("acknowledged and lost: %s", l)
 	}
@@ -119,6 +123,7 @@ func TestSIGKILL_PlantedLoss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := db.Exec(`UPDATE inputs SET need_wh = 0`); err != nil {
 		t.Fatal(err)
 	}
@@ -143,6 +148,7 @@ func TestSIGKILL_PlantedLossOfReadings(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		if lost := s.lost(cars, e); len(lost) > 0 || cars[0].halves != 2 {
 			t.Fatalf("before anything was planted %d readings were acknowledged, and lost is %q", cars[0].halves, lost)
 		}
@@ -168,6 +174,7 @@ func TestPostgreSQLRestarted(t *testing.T) {
 		t.Skip(err)
 	}
 	defer server.Stop()
+
 	s, e := newService(t, server.URL), newEndpoint(t)
 	cars := s.chargers(16, e)
 	n, acked := load(s, cars, times(t, 3), func() {
@@ -176,6 +183,7 @@ func TestPostgreSQLRestarted(t *testing.T) {
 		}
 		time.Sleep(100 * time.Millisecond)
 	})
+
 	for _, l := range s.lost(cars, e) {
 		t.Errorf("acknowledged and lost: %s", l)
 	}
@@ -195,6 +203,7 @@ func TestSIGKILL_IdempotencyKey(t *testing.T) {
 		reached, answer := make(chan struct{}, 10), make(chan struct{})
 		var slow atomic.Bool
 		slow.Store(true)
+
 		receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			reached <- struct{}{}
 			if slow.Load() {
@@ -215,11 +224,13 @@ func TestSIGKILL_IdempotencyKey(t *testing.T) {
 			if err != nil {
 				return 0, err
 			}
+
 			err = json.NewDecoder(resp.Body).Decode(&token)
 			resp.Body.Close()
 			if err != nil {
 				return 0, err
 			}
+
 			r, _ := http.NewRequestWithContext(t.Context(), "POST", "http://"+s.listen+"/endpoints/schedule/test", nil)
 			r.Header.Set("Authorization", "Bearer "+token.Access)
 			r.Header.Set("Idempotency-Key", "k")
@@ -230,6 +241,7 @@ func TestSIGKILL_IdempotencyKey(t *testing.T) {
 			resp.Body.Close()
 			return resp.StatusCode, nil
 		}
+
 		go ask() // is cut off
 		<-reached
 		slow.Store(false)
@@ -237,6 +249,7 @@ func TestSIGKILL_IdempotencyKey(t *testing.T) {
 		close(answer)
 		s.start()
 		const limit = time.Minute // the lease takes two
+
 		for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 			status, err := ask()
 			if err == nil && status != http.StatusConflict {

@@ -26,17 +26,20 @@ func TestTwoProcesses(t *testing.T) {
 	b := a.second()
 	b.start()
 	both := []*service{a, b}
+
 	for _, c := range cars {
 		if err := a.client(4).PlugIn(t.Context(), c.asset, client.PlugInEventRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		c.plugged = true
 	}
+
 	const most, attempts = 100, "flexd_push_attempts_total"
 	for n := 0; n == 0 || a.metric(attempts) == 0 || b.metric(attempts) == 0; n++ {
 		if n == most {
 			t.Fatalf("of %d schedules one process pushed %v and the other %v", n*len(cars), a.metric(attempts), b.metric(attempts))
 		}
+
 		for i, c := range cars {
 			c.tried++
 			in := client.IntentEventRequest{Intent: client.Intent{EnergyRequiredKWh: c.tried, ReadyBy: client.At(time.Now()), ChargingMode: client.ChargingMinimise}}
@@ -46,6 +49,7 @@ func TestTwoProcesses(t *testing.T) {
 			c.intent = c.tried
 		}
 	}
+
 	for _, l := range b.lost(cars, e) {
 		t.Errorf("acknowledged and lost: %s", l)
 	}
@@ -64,13 +68,16 @@ func TestTwoProcesses(t *testing.T) {
 	for i, c := range cars {
 		wg.Go(func() { both[i%2].use(ctx, c, site.SiteID, &acked) })
 	}
+
 	for acked.Load() < 50 {
 		time.Sleep(time.Millisecond)
 	}
+
 	a.kill(sigKill)
 	killed := time.Now()
 	stop()
 	wg.Wait()
+
 	if os.Getenv("FLEXD_CRASHES") == "" { // the dead one's leases are over now, not in half a minute
 		for b.metric("flexd_pushes_under_way") > 0 { // nor are those meant that the other took before
 			time.Sleep(time.Millisecond)
@@ -80,6 +87,7 @@ func TestTwoProcesses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	for _, l := range b.lost(cars, e) {
 		t.Errorf("acknowledged and lost: %s", l)
 	}
@@ -108,9 +116,11 @@ func TestTwoProcesses_PlantedFaults(t *testing.T) {
 	if problem := s.unpushed(cars[0], e); problem != "" {
 		t.Fatal(problem)
 	}
+
 	if twice, older := e.faults(); twice > 0 || older > 0 {
 		t.Fatalf("%d pushes came twice and %d after a newer one, before anything was planted", twice, older)
 	}
+
 	again := func() int { twice, _ := e.faults(); return twice }
 	for end := time.Now().Add(arrivalMax); again() == 0; time.Sleep(10 * time.Millisecond) {
 		// It may be recorded only now, and then it is not due any more: again.
@@ -121,6 +131,7 @@ func TestTwoProcesses_PlantedFaults(t *testing.T) {
 			t.Fatal("a push was sent again, and the harness saw nothing")
 		}
 	}
+
 	for generation := 3; generation >= 2; generation-- {
 		r, err := http.NewRequest("POST", e.URL+"/car", strings.NewReader("{}"))
 		if err != nil {
@@ -133,6 +144,7 @@ func TestTwoProcesses_PlantedFaults(t *testing.T) {
 		}
 		resp.Body.Close()
 	}
+
 	if _, older := e.faults(); older != 1 {
 		t.Errorf("%d pushes are counted that came after a newer one, want 1", older)
 	}

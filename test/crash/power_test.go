@@ -63,9 +63,11 @@ func (d *forgetful) cut() {
 				if !c.length {
 					c.data = c.data[:d.random.IntN(len(c.data)/sector+1)*sector]
 				}
+
 				p.synced = c.on(p.synced)
 			}
 		}
+
 		p.since, p.written = nil, append([]byte(nil), p.synced...)
 	}
 }
@@ -143,6 +145,7 @@ func powerCuts(t *testing.T, seed uint64, cuts int, pragmas []string) (sum tally
 	vfs.Register(name, d)
 	defer vfs.Unregister(name)
 	var acked []string
+
 	for ; ; sum.cuts++ {
 		db, err := open(t, name, pragmas)
 		if err != nil {
@@ -154,6 +157,7 @@ func powerCuts(t *testing.T, seed uint64, cuts int, pragmas []string) (sum tally
 			sum.corrupt++
 			return sum
 		}
+
 		for _, n := range acked {
 			if !kept[n] {
 				sum.lost++
@@ -166,6 +170,7 @@ func powerCuts(t *testing.T, seed uint64, cuts int, pragmas []string) (sum tally
 		for n := range kept {
 			acked = append(acked, n)
 		}
+
 		for range 20 + d.random.IntN(200) {
 			n := fmt.Sprintf("%032x", d.random.Uint64())
 			if err := db.Exec(`INSERT INTO org (id, name, created_at) VALUES (x'` + n + `', '` + n + `', 0)`); err != nil {
@@ -187,12 +192,14 @@ func open(t *testing.T, name string, pragmas []string) (*sqlite3.Conn, error) {
 	if err := db.Exec("PRAGMA locking_mode = exclusive"); err != nil { // this disk has no locks of its own
 		return nil, err
 	}
+
 	for _, p := range pragmas {
 		word, value, _ := strings.Cut(strings.TrimSuffix(p, ")"), "(")
 		if err := db.Exec("PRAGMA " + word + " = " + value); err != nil {
 			return nil, err
 		}
 	}
+
 	if err := db.Exec("PRAGMA wal_autocheckpoint = 200"); err != nil {
 		return nil, err
 	}
@@ -213,6 +220,7 @@ func names(db *sqlite3.Conn) (map[string]bool, bool) {
 	if err != nil {
 		return nil, false
 	}
+
 	for st.Step() {
 		kept[st.ColumnText(0)] = true
 	}
@@ -250,6 +258,7 @@ func TestPowerCut_PlantedFaults(t *testing.T) {
 			}
 			pragmas = append(pragmas, p)
 		}
+
 		got := powerCuts(t, 1, 20, pragmas)
 		if got.lost+got.corrupt == 0 {
 			t.Errorf("with %s nothing was lost: %+v", weak, got)

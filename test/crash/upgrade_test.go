@@ -94,6 +94,7 @@ func TestRollingUpgrade(t *testing.T) {
 	for i, c := range cars {
 		wg.Go(func() { both[i%2].use(ctx, c, asset.SiteID, &acked) })
 	}
+
 	for acked.Load() < 200 {
 		time.Sleep(time.Millisecond)
 	}
@@ -120,6 +121,7 @@ func TestRollingUpgrade(t *testing.T) {
 	c.path = next
 	c.start()
 	var out []byte
+
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		cmd := exec.Command(next, "verify", "--database", c.database, "--key-file", c.keys, "--environment", "sandbox")
 		if out, err = cmd.CombinedOutput(); err == nil {
@@ -129,6 +131,7 @@ func TestRollingUpgrade(t *testing.T) {
 	if err != nil {
 		t.Errorf("verify: %v\n%s", err, out)
 	}
+
 	t.Logf("%d acknowledged requests by both releases; %s", acked.Load(), strings.TrimSpace(string(out)))
 	b.kill(sigTerm)
 	c.kill(sigTerm)

@@ -67,6 +67,7 @@ func (s *service) credit(site client.SiteID) {
 	if err != nil {
 		s.Fatal(err)
 	}
+
 	keys, err := keyring.ReadRing(text)
 	if err != nil {
 		s.Fatal(err)
@@ -121,6 +122,7 @@ func (s *service) visitor(site client.SiteID, made []byte) *visitor {
 	if err := json.Unmarshal(made, &payer); err != nil {
 		s.Fatal(err)
 	}
+
 	api := client.New("http://"+s.listen, "payer", payer["password"])
 	link, err := api.BalanceURL(s.Context(), site, "https://app.example/")
 	if err != nil {
@@ -299,6 +301,7 @@ func TestHistory_WithdrawalsPlantedFault(t *testing.T) {
 
 	var asked atomic.Int64
 	pass := httputil.NewSingleHostReverseProxy(to)
+
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/withdraw") && asked.Add(1)%10 == 0 {
 			body, _ := io.ReadAll(r.Body)

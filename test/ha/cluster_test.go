@@ -43,6 +43,7 @@ func newCluster(t *testing.T, s settings) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	uid, _ := strconv.Atoi(owner.Uid)
 	c := &cluster{T: t}
 	t.Cleanup(func() {
@@ -109,6 +110,7 @@ func (c *cluster) setDatabases(s settings) {
 	if s.lossy {
 		common = strings.NewReplacer("synchronous_mode: true", "synchronous_mode: false", `synchronous_commit: "on"`, `synchronous_commit: "local"`).Replace(common)
 	}
+
 	for _, m := range c.databases {
 		own := strings.Replace(common, "unix_socket_directories: /tmp", "unix_socket_directories: "+m.dir, 1)
 		m.programs = [][]string{{"patroni", m.file("patroni.yml", own)}}
@@ -148,6 +150,7 @@ func (c *cluster) setServices() {
 	if out, err := exec.Command(flexd, "key", "new", c.keys).CombinedOutput(); err != nil {
 		c.Fatalf("flexd key new: %v\n%s", err, out)
 	}
+
 	key, err := os.ReadFile(c.keys)
 	if err != nil {
 		c.Fatal(err)
@@ -219,6 +222,7 @@ func get(m *machine, port int, path string) (int, []byte) {
 	if err != nil {
 		panic(err)
 	}
+
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return 0, []byte(err.Error())
@@ -270,6 +274,7 @@ func (c *cluster) unhealthyDatabase() string {
 			return m.name + ": " + string(b)
 		}
 	}
+
 	roles, b := c.roles()
 	if roles["leader"] != 1 || roles["replica"]+roles["sync_standby"] != 2 {
 		return string(b)

@@ -42,6 +42,7 @@ func drawn(t *testing.T, by *rand.Rand) (drawn []fault) {
 		}
 		return all
 	}
+
 	met := map[string]bool{}
 	return slices.DeleteFunc(all, func(f fault) bool {
 		again := met[f.group]
@@ -73,6 +74,7 @@ func TestFaults(t *testing.T) {
 	l := c.newLoad(6)
 	by := rand.New(rand.NewPCG(seedOf(t), 0))
 	until := timeOf(t)
+
 	for i, f := range drawn(t, by) {
 		if i > 0 && time.Since(began) > until {
 			t.Logf("%d faults in %v; no more are begun", i, until)
@@ -97,6 +99,7 @@ func (l *load) inject(n int, f fault) {
 	l.until("service after "+f.name, f.hold+outageMax, func() string {
 		return l.idle(at.Add(max(f.hold, heldLeast)), b.without)
 	})
+
 	mended := time.Now()
 	b.mend()
 	forgotten := false
@@ -105,6 +108,7 @@ func (l *load) inject(n int, f fault) {
 		if w == "" {
 			return l.idle(mended.Add(time.Second), nil)
 		}
+
 		if !forgotten && time.Since(mended) > operatorAfter && l.withoutSynchronous() {
 			forgotten = true
 			l.forgetSynchronous()
@@ -115,6 +119,7 @@ func (l *load) inject(n int, f fault) {
 
 	again, still := l.written.back(at)
 	line := fmt.Sprintf("%d. %s (%s): the database stood still for %.1f s", n, f.name, b.what, still.Seconds())
+
 	for i, m := range l.services {
 		from := again
 		if slices.Contains(b.without, m) && mended.After(again) {
@@ -127,6 +132,7 @@ func (l *load) inject(n int, f fault) {
 			l.Errorf("%s: %s is back %v after the database, want %v", f.name, m.name, after, backMax)
 		}
 	}
+
 	l.Logf("%s; whole %.0f s after it was mended; %d acknowledged; %s", line, whole.Seconds(), l.acknowledged()-acked, summary(l.since(calls)))
 	l.judgeCalls(f.name, l.since(calls), b.mute)
 	if n := l.endings(); n != ends && len(b.without) == 0 {
@@ -194,6 +200,7 @@ func (l *load) judge() {
 			l.Errorf("%s: %s", c.external, problem)
 		}
 	}
+
 	for _, o := range append(l.older, l.endpoint.older...) {
 		l.Errorf("older after newer: %s", o)
 	}
@@ -217,6 +224,7 @@ func TestPlantedLoss(t *testing.T) {
 			}
 		}
 	}
+
 	const more = 100
 	acked := l.acknowledged()
 	c.until("writes that no replica has", startMax, func() string {
@@ -225,6 +233,7 @@ func TestPlantedLoss(t *testing.T) {
 		}
 		return ""
 	})
+
 	at := time.Now()
 	p.kill()
 	c.until("another primary", outageMax, func() string {
@@ -233,6 +242,7 @@ func TestPlantedLoss(t *testing.T) {
 		}
 		return "none"
 	})
+
 	l.stop()
 	lost := l.lost()
 	if len(lost) == 0 {

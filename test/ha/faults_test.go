@@ -40,6 +40,7 @@ func faults() []fault {
 		{"flexd", "a flexd is stopped for 15 s", pauseTime, func(c *cluster) breakage { return alone(hold, c.services[1]) }},
 		{"stopped", "the primary's machine is stopped for 15 s", pauseTime, func(c *cluster) breakage { return hold(c.met((*cluster).primary)) }},
 		{"stopped", "the primary's machine is stopped for 30 s", longTime, func(c *cluster) breakage { return hold(c.met((*cluster).primary)) }},
+
 		{"stopped", "the synchronous replica's machine is stopped for 15 s", pauseTime, func(c *cluster) breakage { return hold(c.met((*cluster).replica)) }},
 		{"stopped", "etcd's leader is stopped for 15 s", pauseTime, func(c *cluster) breakage { return hold(c.met((*cluster).etcdLeader)) }},
 		{"parted databases", "the primary and the synchronous replica are parted", longTime, func(c *cluster) breakage {
@@ -52,6 +53,7 @@ func faults() []fault {
 		{"parted others", "the primary is cut off from all", longTime, cutOff},
 		{"parted others", "etcd's leader and the others of etcd are parted", longTime, func(c *cluster) breakage {
 			leader := c.met((*cluster).etcdLeader)
+
 			return cut(leader, except(c.etcd, leader)...)
 		}},
 		{"parted others", "a flexd and the primary are parted", longTime, func(c *cluster) breakage {
@@ -103,6 +105,7 @@ func cut(m *machine, others ...*machine) breakage {
 		}
 		names = append(names, o.name)
 	}
+
 	return breakage{what: strings.Join(names, " "), mend: func() {
 		for _, o := range others {
 			if err := join(m, o); err != nil {

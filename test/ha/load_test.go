@@ -108,6 +108,7 @@ func (c *cluster) newLoad(cars int) *load {
 		},
 		Proposition: client.PropositionFullAssetSchedule,
 	}
+
 	for i := range cars {
 		in.Assets = append(in.Assets, client.OnboardingAssetRequest{ExternalID: fmt.Sprintf("car%d", i), Type: client.AssetCharger})
 	}
@@ -115,6 +116,7 @@ func (c *cluster) newLoad(cars int) *load {
 	if err != nil {
 		c.Fatal(err)
 	}
+
 	for _, a := range made.Assets {
 		l.cars = append(l.cars, &car{asset: a.AssetID, external: a.ExternalID})
 	}
@@ -147,6 +149,7 @@ func (l *load) use(ctx context.Context, c *car, by *rand.Rand) {
 	start := time.Now().Truncate(flex.HalfHour)
 	for ctx.Err() == nil {
 		api := l.clients[by.IntN(len(l.clients))]
+
 		switch by.IntN(6) {
 		case 0:
 			if l.ack(api.PlugIn(ctx, c.asset, client.PlugInEventRequest{})) {
@@ -155,6 +158,7 @@ func (l *load) use(ctx context.Context, c *car, by *rand.Rand) {
 		case 1, 2:
 			c.tried++
 			in := client.Intent{EnergyRequiredKWh: c.tried, ReadyBy: client.At(time.Now()), ChargingMode: client.ChargingMinimise}
+
 			if l.ack(api.SetIntent(ctx, c.asset, client.IntentEventRequest{Intent: in})) {
 				c.intent = c.tried
 			}
@@ -166,6 +170,7 @@ func (l *load) use(ctx context.Context, c *car, by *rand.Rand) {
 			}
 		case 4:
 			at := start.Add(-time.Duration(c.halves+1) * flex.HalfHour)
+
 			r, err := api.PostReadings(ctx, []client.ReadingDataPoint{{
 				AssetID: c.asset, Label: client.LabelChargerEnergy, Value: 1.5,
 				StartTimestamp: client.At(at), EndTimestamp: client.At(at.Add(flex.HalfHour)),
@@ -177,6 +182,7 @@ func (l *load) use(ctx context.Context, c *car, by *rand.Rand) {
 			if c.intent == 0 {
 				continue
 			}
+
 			got, err := api.Intent(ctx, c.asset)
 			if kwh := got.Intent.EnergyRequiredKWh; err == nil && kwh < c.intent {
 				l.mu.Lock()
@@ -184,6 +190,7 @@ func (l *load) use(ctx context.Context, c *car, by *rand.Rand) {
 				l.mu.Unlock()
 			}
 		}
+
 		time.Sleep(pause)
 	}
 }
@@ -215,6 +222,7 @@ func (l *load) lost() (lost []string) {
 				note("asset %s: %v", name, err)
 			}
 		}
+
 		if c.intent > 0 {
 			in, err := api.Intent(ctx, c.asset)
 			if got := in.Intent.EnergyRequiredKWh; err != nil || got < c.intent || got > c.tried {
@@ -257,6 +265,7 @@ func (l *load) unpushed(c *car) string {
 	var got struct {
 		EventID string `json:"event_id"`
 	}
+
 	for end := time.Now().Add(startMax); ; time.Sleep(100 * time.Millisecond) {
 		if err := l.clients[0].Do(l.Context(), "GET", "/entities/asset/"+c.asset.String()+"/schedule", nil, nil, &got); err != nil {
 			return fmt.Sprintf("plugged in, and no schedule: %v", err)

@@ -41,6 +41,7 @@ func newMachine(t *testing.T, name string, number, uid int) *machine {
 	if err := os.Chown(m.dir, uid, uid); err != nil {
 		t.Fatal(err)
 	}
+
 	outer := "m" + strconv.Itoa(number)
 	err := ip(
 		"netns add "+name,
@@ -84,6 +85,7 @@ func (m *machine) start() {
 	if err != nil {
 		m.Fatal(err)
 	}
+
 	fmt.Fprintf(log, "--- start at %s\n", time.Now().Format(time.TimeOnly))
 	m.mu.Lock()
 	m.off = false
@@ -105,6 +107,7 @@ func (m *machine) keep(program []string, log *os.File) {
 			m.mu.Unlock()
 			return
 		}
+
 		err := cmd.Start()
 		m.mu.Unlock()
 		if err != nil {

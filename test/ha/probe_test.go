@@ -65,6 +65,7 @@ func (l *load) watchDatabase(ctx context.Context) {
 					conn.Close(context.Background())
 				}
 			}()
+
 			for ctx.Err() == nil {
 				conn = l.write(ctx, m, conn)
 				time.Sleep(200 * time.Millisecond)
@@ -86,6 +87,7 @@ func (l *load) write(ctx context.Context, m *machine, conn *pgx.Conn) *pgx.Conn 
 			return nil
 		}
 	}
+
 	if _, err := conn.Exec(late, "UPDATE probe SET n = n + 1 WHERE id = 1"); err != nil {
 		conn.PgConn().Conn().Close()
 		return nil

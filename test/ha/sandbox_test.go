@@ -97,6 +97,7 @@ func missing() string {
 	if len(lacking) == 0 {
 		return ""
 	}
+
 	if _, err := exec.LookPath("apt-get"); err == nil {
 		install := exec.Command("sh", "-c", "apt-get update -q && apt-get install -y -q --no-install-recommends "+strings.Join(lacking, " "))
 		install.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
@@ -170,10 +171,12 @@ func serveOrphans() int {
 	for {
 		var status syscall.WaitStatus
 		pid, err := syscall.Wait4(-1, &status, 0, nil)
+
 		switch {
 		case errors.Is(err, syscall.EINTR):
 		case err != nil:
 			fmt.Fprintln(os.Stderr, "ha: wait:", err)
+
 			return 1
 		case pid != tests.Pid:
 		case status.Exited():

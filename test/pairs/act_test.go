@@ -96,6 +96,7 @@ func ofPeople() []act {
 		{"bind to an organisation", func(ctx context.Context, p *process, l *life) error {
 			return p.access.SetOperatorOrgs(ctx, "ann", access.OperatorOrgs{Names: []string{"bravo"}})
 		}},
+
 		{"unbind", func(ctx context.Context, p *process, l *life) error {
 			return p.access.SetOperatorOrgs(ctx, "ann", access.OperatorOrgs{Every: true})
 		}},
@@ -105,6 +106,7 @@ func ofPeople() []act {
 		{"log out everywhere", func(ctx context.Context, p *process, l *life) error {
 			return p.access.EndOperatorSessions(ctx, "ann")
 		}},
+
 		{"remove a passkey", func(ctx context.Context, p *process, l *life) error {
 			return p.access.RemovePasskey(ctx, access.Operator{ID: l.ann}, base64.RawURLEncoding.EncodeToString([]byte("one")))
 		}},
@@ -147,6 +149,7 @@ func atSite() []act {
 		}},
 		{"date the site's capacity", func(ctx context.Context, p *process, l *life) error {
 			c := registry.SiteChange{Supply: flex.SupplyChange{Import: new(flex.Watts(12000))}, SupplyFrom: registry.Dating{From: flex.DayAt(l.now).Add(-1)}}
+
 			return drop(p.registry.ChangeSite(ctx, l.org, l.home, c))
 		}},
 		{"change the tariff", func(ctx context.Context, p *process, l *life) error {
@@ -163,6 +166,7 @@ func atSite() []act {
 		}},
 		{"offboard the payer", func(ctx context.Context, p *process, l *life) error {
 			_, _, err := p.registry.Offboard(ctx, l.org, l.payer)
+
 			return err
 		}},
 		{"erase", func(ctx context.Context, p *process, l *life) error {
@@ -180,6 +184,7 @@ func atSite() []act {
 		{"withdraw consent", func(ctx context.Context, p *process, l *life) error {
 			return drop(p.registry.WithdrawMeterConsent(ctx, l.org, l.home))
 		}},
+
 		{"consent", func(ctx context.Context, p *process, l *life) error {
 			return drop(p.registry.GiveMeterConsent(ctx, l.org, l.home, consent))
 		}},
@@ -197,6 +202,7 @@ func atSite() []act {
 		}},
 		{"move the point", func(ctx context.Context, p *process, l *life) error {
 			_, _, err := p.registry.MovePoint(ctx, homePoint, l.other, l.now)
+
 			return err
 		}},
 	}
@@ -226,6 +232,7 @@ func atAsset() []act {
 		}},
 		{"date the charger's power", func(ctx context.Context, p *process, l *life) error {
 			c := registry.AssetChange{AssetProperties: registry.AssetProperties{Power: new(flex.Watts(9000))}, PowerFrom: registry.Dating{From: flex.DayAt(l.now).Add(-1)}}
+
 			return drop(p.registry.ChangeAsset(ctx, l.org, l.charger, c))
 		}},
 		{"repair the charger's power", func(ctx context.Context, p *process, l *life) error {
@@ -240,6 +247,7 @@ func atAsset() []act {
 		}},
 		{"merge the payer with the spare", func(ctx context.Context, p *process, l *life) error {
 			in := registry.SiteInput{MPAN: payerPoint, Postcode: "YO1 7HH", Address: "1 payer Lane"}
+
 			return drop(p.registry.Initialise(ctx, l.org, in, []registry.AssetInput{charger("paid"), charger("spare")}))
 		}},
 		{"delete the charger", func(ctx context.Context, p *process, l *life) error {
@@ -250,6 +258,7 @@ func atAsset() []act {
 		{"plug the spare in", event(control.PlugIn, theSpare, func(ev *control.Event) { ev.Intent = intent(25) })},
 		{"plug the payer in", event(control.PlugIn, thePaid, func(ev *control.Event) { ev.Intent = intent(25) })},
 		{"charge now", event(control.ChargeNow, theCharger, func(ev *control.Event) { ev.EndAt = at("2026-01-15 23:00") })},
+
 		{"read the pause", func(ctx context.Context, p *process, l *life) error {
 			return take(ctx, p, l, energy(l.charger, "2026-01-14 17:30", 0))
 		}},
@@ -297,6 +306,7 @@ func ofMoney() []act {
 		{"approve", decide(pendingOne, ledger.Approved, "ann")},
 		{"approve by another", decide(pendingOne, ledger.Approved, "bob")},
 		{"reject", decide(pendingOne, ledger.Rejected, "ann")},
+
 		{"cancel the approved", decide(func(l *life) flex.TransactionID { return l.approved }, ledger.Cancelled, "ann")},
 		{"export payments", func(ctx context.Context, p *process, l *life) error {
 			return drop(p.reward.Export(ctx, l.org, "ann", reward.ExportOptions{}))
@@ -313,6 +323,7 @@ func ofMoney() []act {
 		{"give to the home", func(ctx context.Context, p *process, l *life) error {
 			return drop(p.books.Give(ctx, l.org, books.Gift{SiteID: l.home, Kind: books.Goodwill, Amount: 30, Reason: "sorry", Reference: "r1", By: "ada"}))
 		}},
+
 		{"receive", func(ctx context.Context, p *process, l *life) error {
 			return drop(p.books.Receive(ctx, l.org, books.Receipt{Counterparty: "dno", Month: thisMonth, Amount: 700, Reference: "r1", By: "ada"}))
 		}},
@@ -325,6 +336,7 @@ func ofMoney() []act {
 		{"move unclaimed", func(ctx context.Context, p *process, l *life) error {
 			return drop(p.books.MoveUnclaimed(ctx, l.org, "ada", "old"))
 		}},
+
 		{"settle sessions", func(ctx context.Context, p *process, l *life) error {
 			return drop(p.reward.SettleSessionsOf(ctx, l.org))
 		}},
@@ -356,6 +368,7 @@ func ofFleet() []act {
 		}},
 		{"dispatch", func(ctx context.Context, p *process, l *life) error {
 			d := store.Dispatch{Market: "m1", Span: flex.Span{From: at("2026-01-15 18:30"), To: at("2026-01-15 19:30")}, Assets: []store.DispatchedAsset{{ID: l.battery, Power: -3000}}}
+
 			return drop(p.push.Dispatch(ctx, l.org, d))
 		}},
 		{"instruct", func(ctx context.Context, p *process, l *life) error {
@@ -370,6 +383,7 @@ func ofFleet() []act {
 				Reference: "p1", Service: "dfs", Span: flex.Span{From: at("2026-01-16 18:00"), To: at("2026-01-16 19:00")}, Change: -2000,
 				Price: flex.FromGBPPerMWh(3000), Baseline: "mid_8_of_10", Who: "ada", AnswerBy: at("2026-01-16 12:00"),
 			}
+
 			return drop(p.product.Import(ctx, l.org, []flex.Product{x}))
 		}},
 		{"bind the program", func(ctx context.Context, p *process, l *life) error {

@@ -127,6 +127,7 @@ func begin(t *testing.T, url string, of kind) *life {
 	b := &builder{T: t, life: l, process: newProcess(db), seed: storetest.At(t, db, url)}
 	b.organisation()
 	b.homes()
+
 	b.metered()
 	b.money()
 	b.present()
@@ -134,6 +135,7 @@ func begin(t *testing.T, url string, of kind) *life {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	if db.Engine() == "sqlite" { // so that all of it is in one file
 		b.seed.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`)
 	}
@@ -150,6 +152,7 @@ func (b *builder) organisation() {
 	b.must(nil, err)
 	b.other = made.ID
 	b.name("org", b.org)
+
 	b.name("other org", b.other)
 	b.must(nil, b.db.Write(b.Context(), b.org, func(tx *store.Tx) error {
 		for name, value := range map[string]string{"user_share": "0.5", "credit_pence_per_kwh": "1000", "certainty": "0"} {
@@ -159,12 +162,14 @@ func (b *builder) organisation() {
 		}
 		return tx.SetSettings(b.Context(), flex.OrgSettings{Payout: flex.PayoutSettings{WithoutCode: true, CoolingHours: flex.Some(0), TwoAbove: flex.Some(flex.Pence(1500))}})
 	}))
+
 	from := flex.DayAt(b.now)
 	b.must(nil, b.db.WriteAll(b.Context(), func(all *store.All) error {
 		var prices []flex.PricedPeriod
 		for p := from.Period(1); p.Before(from.Add(6).Period(1)); p = p.Add(1) {
 			prices = append(prices, flex.PricedPeriod{Period: p, Price: flex.FromGBPPerMWh(100 + float64(p.Start().Hour())), Known: true})
 		}
+
 		span := flex.Span{From: prices[0].Period.Start(), To: prices[len(prices)-1].Period.End()}
 		if _, err := all.AddPublication(b.Context(), store.Publication{Source: "test", PublishedAt: b.now, Span: span}, prices); err != nil {
 			return err
@@ -189,6 +194,7 @@ func (b *builder) place(name, mpan, email string, assets ...registry.AssetInput)
 		}
 		return site, nil
 	}
+
 	o, err := b.registry.Initialise(b.Context(), b.org, in, assets)
 	b.must(nil, err)
 	b.name(name, o.Site.ID)
@@ -220,6 +226,7 @@ func (b *builder) homes() {
 	b.payer, assets = b.place("payer", payerPoint, "payer@example.com", charger("paid"))
 	b.paid = assets[0]
 	b.debtor, _ = b.place("debtor", "", "")
+
 	b.left, _ = b.place("left", "", "", charger("gone"))
 	b.must(b.books.Give(b.Context(), b.org, books.Gift{SiteID: b.left, Kind: books.Goodwill, Amount: 321, Reason: "a gift", By: "ada"}))
 	_, _, err := b.registry.Offboard(b.Context(), b.org, b.left)
@@ -268,6 +275,7 @@ func (b *builder) metered() {
 	b.take(energy(b.paid, "2026-01-13 13:00", 3, 3, 3, 3))
 	b.now = at("2026-01-14 09:00")
 	b.must(b.reward.SettleSessions(b.Context()))
+
 	b.must(nil, b.db.Write(b.Context(), b.org, func(tx *store.Tx) error {
 		evening := flex.Day{Year: 2026, Month: 1, Dom: 14}
 		var before []flex.Reading
@@ -276,6 +284,7 @@ func (b *builder) metered() {
 				before = append(before, flex.Reading{AssetID: b.charger, Span: evening.Add(-back).Period(n).Span(), Label: flex.ChargerEnergy, Value: 3_700_000})
 			}
 		}
+
 		a, err := tx.Asset(b.Context(), b.charger)
 		if err != nil {
 			return err
@@ -285,12 +294,14 @@ func (b *builder) metered() {
 		}
 		return tx.PutReadings(b.Context(), before)
 	}))
+
 	b.now = at("2026-01-15 09:00")
 	b.take(energy(b.charger, "2026-01-14 17:00", 0))
 	for i, kwh := range []float64{100, 101, 5} { // the last is of another meter
 		when := at("2026-01-14 20:00").Add(time.Duration(i) * time.Hour)
 		b.take([]reading.Given{{AssetID: b.charger, Span: flex.Span{From: when, To: when}, Label: flex.ChargerRegister, Value: kwh}})
 	}
+
 	held := b.seed.Strings(`SELECT ` + b.hexed("id") + ` FROM held_reading`)
 	if len(held) != 1 {
 		b.Fatalf("%d readings are held", len(held))
@@ -334,6 +345,7 @@ func (b *builder) money() {
 		if id == &b.pending {
 			break
 		}
+
 		for _, by := range []string{"ann", "bob"} {
 			if _, err := b.reward.Decide(b.Context(), b.org, w.ID, ledger.Approved, by, ""); err != nil && by == "ann" {
 				b.Fatal(err)
@@ -343,6 +355,7 @@ func (b *builder) money() {
 			b.must(b.reward.Export(b.Context(), b.org, "ann", reward.ExportOptions{}))
 		}
 	}
+
 	b.must(nil, b.db.Write(b.Context(), b.org, func(tx *store.Tx) error {
 		t := ledger.Booked{}
 		t.Key, t.Kind, t.SiteID, t.Settled, t.Cause = "debt", ledger.FlexEvent, b.debtor, flex.DayAt(b.now).Add(-3), ledger.Cause{By: "test"}
@@ -410,6 +423,7 @@ func (b *builder) elsewhere() {
 		m := flex.Meter{MPAN: payerPoint, Import: true, Energised: true, HalfHourly: true, Domestic: true, Postcode: "YO1 7HH", Address: "3 MILL LANE"}
 		return all.PutMeters(b.Context(), []flex.Meter{m})
 	}))
+
 	there.place("carol's", payerPoint, "carol@example.com", charger("carol's charger"))
 	var file bytes.Buffer
 	there.must(nil, db.ReadAll(b.Context(), func(all *store.All) error {
@@ -426,6 +440,7 @@ func (b *builder) operators() {
 	for _, name := range []string{"ann", "ada"} {
 		b.must(b.access.AddOperator(b.Context(), name, annsPassword, access.Admin))
 	}
+
 	b.must(nil, b.db.WriteAll(b.Context(), func(all *store.All) error {
 		o, err := all.OperatorNamed(b.Context(), "ann")
 		b.ann = o.ID

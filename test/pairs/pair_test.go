@@ -51,6 +51,7 @@ func (s *stage) columns() string {
 	if s.first.db.Engine() == "postgres" {
 		text = `COALESCE(CAST(%[1]s AS TEXT), '-')`
 	}
+
 	of := s.seed.Columns()
 	var reads []string
 	for _, table := range s.seed.Tables() {
@@ -60,13 +61,16 @@ func (s *stage) columns() string {
 				parts = append(parts, fmt.Sprintf(`'%s=' || `+text, c))
 			}
 		}
+
 		if table != "goose_db_version" && table != "seal_key" && table != "person_key" && len(parts) > 0 {
 			reads = append(reads, `SELECT '`+table+`: ' || `+strings.Join(parts, ` || ' ' || `)+` FROM `+table)
 		}
 	}
+
 	if s.first.db.Engine() != "postgres" {
 		return strings.Join(reads, " UNION ALL ")
 	}
+
 	// a function's statements are planned once
 	s.seed.Exec(`CREATE FUNCTION kept.look() RETURNS SETOF text LANGUAGE plpgsql AS $look$ BEGIN RETURN QUERY ` + strings.Join(reads, `; RETURN QUERY `) + `; END $look$`)
 	return `SELECT * FROM kept.look()`
@@ -145,6 +149,7 @@ func (s *stage) atOnce(a, b act, tables ...string) outcome {
 			done <- i
 		}()
 	}
+
 	if s.first.db.Engine() != "postgres" {
 		begin(0, s.first, a)
 		begin(1, s.first, b)
@@ -153,6 +158,7 @@ func (s *stage) atOnce(a, b act, tables ...string) outcome {
 	} else {
 		gate := s.seed.ShutGate(tables...)
 		defer gate.Open()
+
 		begin(0, s.first, a)
 		s.rests(ctx, gate, done, 1)
 		begin(1, s.second, b)
@@ -161,6 +167,7 @@ func (s *stage) atOnce(a, b act, tables ...string) outcome {
 		<-done
 		<-done
 	}
+
 	o := outcome{answers: []string{s.answer(a, results[0]), s.answer(b, results[1])}}
 	o.answers = append(o.answers, s.life.saids()...)
 	slices.Sort(o.answers)
@@ -189,6 +196,7 @@ func differences(got, want outcome) string {
 			}
 		}
 	}
+
 	less(append(got.answers, got.rows...), append(want.answers, want.rows...), "+ ")
 	less(append(want.answers, want.rows...), append(got.answers, got.rows...), "- ")
 	return strings.Join(lines, "\n")
@@ -257,6 +265,7 @@ func (s *stage) unlike(got outcome, a, b act, known *serial) string {
 				s.sound(as[0].name + " before " + as[1].name)
 			}
 		}
+
 		d := differences(got, *known.orders[i])
 		if d == "" {
 			return ""
@@ -279,6 +288,7 @@ func (s *stage) compare(a, b act, each bool) (faults []string) {
 	if !each || s.second == nil {
 		return faults
 	}
+
 	for i, as := range [2][2]act{{a, b}, {b, a}} {
 		if i == 1 && a.name == b.name {
 			break
@@ -297,6 +307,7 @@ func (s *stage) writes(a act) []string {
 	if tables, ok := s.written[a.name]; ok {
 		return tables
 	}
+
 	s.again()
 	before := outcome{rows: s.look()}
 	var tables []string
@@ -322,6 +333,7 @@ func TestPairs_AtOnce(t *testing.T) {
 		if s.second == nil { // where a trial takes longer, and finds less
 			every *= 4
 		}
+
 		pairs(as, func(a, b act) {
 			n++
 			name := a.name + " and " + b.name
@@ -330,9 +342,11 @@ func TestPairs_AtOnce(t *testing.T) {
 			if !long && !known && n%every != 0 && a.name != b.name {
 				return
 			}
+
 			t.Run(name, func(t *testing.T) {
 				s.t = t
 				faults := s.compare(a, b, long || known)
+
 				switch {
 				case why == "":
 					for _, f := range faults {
@@ -345,6 +359,7 @@ func TestPairs_AtOnce(t *testing.T) {
 				}
 			})
 		})
+
 		s.t = t
 		if s.second != nil {
 			t.Logf("%d deadlocks", s.seed.Count(`SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()`))
@@ -434,6 +449,7 @@ func open(t *testing.T, url string, of kind) *stage {
 			t.Fatal(err)
 		}
 	}
+
 	s.life = begin(t, url, of)
 	options := store.Options{Environment: flex.Sandbox, Now: func() time.Time { return s.life.now }}
 	if path, ok := strings.CutPrefix(url, "sqlite:"); ok {
@@ -441,6 +457,7 @@ func open(t *testing.T, url string, of kind) *stage {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		s.again = func() {
 			s.t.Helper()
 			path := filepath.Join(s.t.TempDir(), "life.db")
@@ -450,6 +467,7 @@ func open(t *testing.T, url string, of kind) *stage {
 			s.first = newProcess(storetest.Fresh(s.t, "sqlite:"+path, options))
 			s.seed = storetest.At(s.t, s.first.db, "sqlite:"+path)
 		}
+
 		s.again()
 	} else {
 		s.first, s.second = newProcess(storetest.Fresh(t, url, options)), newProcess(storetest.Fresh(t, url, options))
@@ -462,6 +480,7 @@ func open(t *testing.T, url string, of kind) *stage {
 			s.seed.Exec(`UPDATE org SET register = register + $1`, 1000*trials)
 		}
 	}
+
 	s.records = s.columns()
 	return s
 }

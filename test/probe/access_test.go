@@ -424,6 +424,7 @@ func (g *gate) addressOf(method, pattern string, at place, c caller) (address, b
 		id = at.asset
 	case strings.HasPrefix(pattern, console.Root+"/sites"):
 		id = at.site
+
 	case strings.HasPrefix(pattern, openadr.Root+"/programs"):
 		id, body = g.program, `{"programName":"evening"}`
 	case pattern == "/" && method == "POST": // what the console has no page for
@@ -501,6 +502,7 @@ func (g *gate) dress(req *http.Request, c caller) {
 		if g.tokens[c.name] == "" {
 			g.login(c)
 		}
+
 		req.AddCookie(&http.Cookie{Name: "__Host-flexd", Value: g.tokens[c.name]})
 	case c.name == "charger":
 		id := "CP1"

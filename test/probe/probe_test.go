@@ -51,6 +51,7 @@ func open(t *testing.T, url string, proxies ...netip.Prefix) *neighbours {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	l := httptest.NewServer(h.API.Handler())
 	s := &neighbours{T: t, app: h, url: l.URL, database: url, names: map[flex.OrgID]string{}}
 	t.Cleanup(func() {
@@ -114,6 +115,7 @@ func (s *neighbours) settle(o flex.Org) place {
 	if err != nil {
 		s.Fatal(err)
 	}
+
 	token := s.token(o, flex.Roles, flex.SiteID{}, time.Hour)
 	r := s.ask("POST", "/entities/site/onboard", fmt.Sprintf(`{"site":{"mpan":%q,"postcode":"SW1A 2AA","street_address":%q,"email":%q,"gave_boundary_meter_consent_at":"2026-01-15T10:30:00Z"},
 		"assets":[{"external_id":%q,"type":"charger","properties":{"power_kw":7.4}}],"proposition":"full_asset_schedule_control"}`, p.mpan, p.address, p.email, p.external), token)
@@ -161,6 +163,7 @@ func (s *neighbours) ask(method, path, body, authorization string) reply {
 	if strings.Contains(path, "/auth/") {
 		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
+
 	res, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {
 		s.Fatal(err)
@@ -213,6 +216,7 @@ func request(t *testing.T, rt api.Route, p place) (path, body string) {
 		}
 		return fill(s[1], strings.ReplaceAll(p.address, " ", "%20")), fill(s[2], p.address)
 	}
+
 	if strings.Contains(rt.Pattern, "{") && rt.Pattern != "/docs/{file}" {
 		t.Fatalf("requests.txt has no %s %s", rt.Method, rt.Pattern)
 	}
@@ -248,6 +252,7 @@ func TestProbe(t *testing.T) {
 		tokens := s.tokens(neighbour)
 		var b strings.Builder
 		fmt.Fprintf(&b, "%-7s%-60s%s\n", "METHOD", "PATH", strings.Join(columns, " "))
+
 		for _, rt := range api.Routes() {
 			p := home
 			if rt.Method != "GET" {
@@ -260,6 +265,7 @@ func TestProbe(t *testing.T) {
 			}
 			b.WriteString("\n")
 		}
+
 		golden(t, "statuses.golden", strings.ReplaceAll(b.String(), " \n", "\n"))
 	})
 }
@@ -302,6 +308,7 @@ func (s *neighbours) probe(rt api.Route, p place, column string, tokens map[stri
 		without := slices.DeleteFunc(slices.Clone(flex.Roles), func(r flex.Role) bool { return r == rt.Role })
 		token = s.token(s.owner, without, flex.SiteID{}, time.Hour)
 	}
+
 	r := s.ask(rt.Method, path, body, token)
 	fail := func(format string, args ...any) {
 		s.Helper()
@@ -310,12 +317,14 @@ func (s *neighbours) probe(rt api.Route, p place, column string, tokens map[stri
 	if r.status >= 500 {
 		fail("a fault of ours")
 	}
+
 	if rt.Role == api.Public {
 		if (r.status == 401 || r.status == 403) && rt.Pattern != "/auth/token-form" {
 			fail("a public operation is refused")
 		}
 		return r.status
 	}
+
 	silent := func() {
 		if rt.Role == flex.Lookup && r.status < 400 {
 			return // metering points are no organisation's
@@ -326,12 +335,14 @@ func (s *neighbours) probe(rt api.Route, p place, column string, tokens map[stri
 			}
 		}
 	}
+
 	switch column {
 	case "none", "malformed", "unknown", "expired":
 		want := `Bearer error="invalid_token"`
 		if column == "none" { // who sends no token has no invalid one
 			want = "Bearer"
 		}
+
 		if got := r.header.Get("WWW-Authenticate"); r.status != 401 || got != want {
 			fail("want 401 with WWW-Authenticate %s, not %s", want, got)
 		}
@@ -340,6 +351,7 @@ func (s *neighbours) probe(rt api.Route, p place, column string, tokens map[stri
 		if (r.status == 403) != (rt.Role != api.Anyone) {
 			fail("want 403 unless any token will do")
 		}
+
 		if r.status == 403 {
 			silent()
 		}
@@ -347,6 +359,7 @@ func (s *neighbours) probe(rt api.Route, p place, column string, tokens map[stri
 		if column == "other component" && !rt.Component && r.status != 403 {
 			fail("want 403")
 		}
+
 		silent()
 		s.never(rt, p, token, r, fail)
 	case "own component":
@@ -373,6 +386,7 @@ func (s *neighbours) never(rt api.Route, p place, token string, theirs reply, fa
 	if !slices.ContainsFunc(p.texts()[:3], func(id string) bool { return strings.Contains(path, id) }) {
 		return
 	}
+
 	absent := p
 	absent.site, absent.asset, absent.external = nowhere, nowhere, "nothing"
 	path, body := request(s.T, rt, absent)
@@ -394,6 +408,7 @@ func golden(t *testing.T, name, got string) {
 			t.Fatal(err)
 		}
 	}
+
 	want, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

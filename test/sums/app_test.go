@@ -52,6 +52,7 @@ func (t *terms) words() map[string]string {
 	if t.even {
 		rounding = "half_even"
 	}
+
 	if t.byEvent {
 		crediting = "event"
 	}
@@ -92,6 +93,7 @@ func fleetOf(t *testing.T, db *store.DB, url, name, org string, day date, homes 
 	if _, err := f.service.SetTerms(t.Context(), made.ID, of.words(), flex.Day{}, "test"); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, h := range homes {
 		f.add(t, h)
 	}
@@ -122,6 +124,7 @@ func (f *fleet) device(site flex.SiteID, d device) flex.AssetID {
 	case d.car:
 		kind = flex.ElectricVehicle
 	}
+
 	id := f.seed.Asset(site, kind, flex.Watts(d.power))
 	if d.qualified {
 		f.seed.Exec(`UPDATE asset SET model = 'm', installed_on = '2025-01-01' WHERE id = $1`, id.Bytes())
@@ -156,6 +159,7 @@ func (f *fleet) put(t *testing.T, i int, readings []sent) {
 	for chunk := range slices.Chunk(readings, 4000) {
 		last := map[flex.Reading]int{}
 		var rs []flex.Reading
+
 		for _, x := range chunk {
 			r := flex.Reading{AssetID: f.assets[i][x.device], Label: flex.Label(x.kind), Span: flex.Span{From: instant(x.from), To: instant(x.to)}}
 			if at, there := last[r]; there {
@@ -166,6 +170,7 @@ func (f *fleet) put(t *testing.T, i int, readings []sent) {
 			r.Value = flex.Micro(x.value)
 			rs = append(rs, r)
 		}
+
 		f.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.PutReadings(ctx, rs) })
 	}
 }
@@ -176,6 +181,7 @@ func (f *fleet) events(t *testing.T, i int) {
 	h := f.homes[i]
 	slices.SortFunc(h.events, func(a, b *steered) int { return int(a.day - b.day) })
 	numbers := map[int]int{}
+
 	for k, e := range h.events {
 		x := store.FlexEvent{
 			SiteID: f.sites[i], AssetID: f.assets[i][e.device], Day: dayOf(e.day), First: e.first, Last: e.last,
@@ -192,6 +198,7 @@ func (f *fleet) events(t *testing.T, i int) {
 			f.seed.Exec(`INSERT INTO session (id, org_id, asset_id, site_id, number, plugged_in_at, plugged_out_at, generation) VALUES ($1, $2, $3, $4, $5, $6, $7, 0)`,
 				x.SessionID.Bytes(), f.seed.Org.Bytes(), x.AssetID.Bytes(), x.SiteID.Bytes(), numbers[e.device], x.Stay.From.UnixMicro(), x.Stay.To.UnixMicro())
 		}
+
 		f.write(t, func(ctx context.Context, tx *store.Tx) error {
 			kept, err := tx.AddFlexEvent(ctx, &x)
 			if err == nil && !kept {
@@ -253,6 +260,7 @@ func (f *fleet) figures(t *testing.T, i int) (lines []string) {
 		if err != nil {
 			return err
 		}
+
 		waits := false
 		for _, e := range events {
 			flexed := "-"
@@ -262,10 +270,12 @@ func (f *fleet) figures(t *testing.T, i int) (lines []string) {
 			}
 			lines = append(lines, fmt.Sprintf("event %s: %s Wh, %d missing", e.ID, flexed, e.Missing))
 		}
+
 		hs, err := tx.HalfHours(t.Context(), f.sites[i], flex.Span{From: instant((f.day - 40).begin()), To: instant((f.day + 2).begin())})
 		if err != nil {
 			return err
 		}
+
 		for _, h := range hs {
 			meter := -1
 			if !h.Meter.IsZero() {
@@ -276,6 +286,7 @@ func (f *fleet) figures(t *testing.T, i int) (lines []string) {
 					meter, h.Label, h.Metered, h.Baseline, h.Apart, h.Deviation, h.Unassigned, p.Flex))
 			}
 		}
+
 		balance, err := tx.Balance(t.Context(), f.sites[i])
 		if err != nil {
 			return err
@@ -284,12 +295,14 @@ func (f *fleet) figures(t *testing.T, i int) (lines []string) {
 		if err != nil {
 			return err
 		}
+
 		moved := int64(0)
 		for _, tr := range ts {
 			if tr.Flex != nil {
 				moved += int64(*tr.Flex)
 			}
 		}
+
 		if !waits { // what waits for a reading keeps what it was credited before, until it is final
 			lines = append(lines, fmt.Sprintf("balance %d p, transactions of %d Wh", int64(balance), moved))
 		}
@@ -298,6 +311,7 @@ func (f *fleet) figures(t *testing.T, i int) (lines []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	slices.Sort(lines)
 	return lines
 }
@@ -308,6 +322,7 @@ func (f *fleet) expected(i int, final bool, fault string) (lines []string) {
 	h.final, h.fault = final, fault
 	sums := h.settled()
 	moved, waits := int64(0), false
+
 	for _, s := range sums {
 		flexed := "-"
 		if h.left(s.steered) {
@@ -319,6 +334,7 @@ func (f *fleet) expected(i int, final bool, fault string) (lines []string) {
 			flexed = fmt.Sprint(s.flex)
 			moved += s.flex
 		}
+
 		lines = append(lines, fmt.Sprintf("event %s: %s Wh, %d missing", f.ids[s.steered], flexed, s.missing))
 		meter := -1
 		if s.own {
@@ -331,6 +347,7 @@ func (f *fleet) expected(i int, final bool, fault string) (lines []string) {
 			}
 		}
 	}
+
 	if !waits {
 		lines = append(lines, fmt.Sprintf("balance %d p, transactions of %d Wh", h.balance(sums), moved))
 	}
@@ -352,6 +369,7 @@ func (f *fleet) compare(t *testing.T, when string, final bool) (halfHours int) {
 				t.Errorf("%s, %s, home %d, %s: the service says  %s", f.name, dayOf(f.day), i, when, line)
 			}
 		}
+
 		for _, line := range want {
 			if !slices.Contains(got, line) {
 				t.Errorf("%s, %s, home %d, %s: the oracle says   %s", f.name, dayOf(f.day), i, when, line)
@@ -396,6 +414,7 @@ func TestSums(t *testing.T) {
 	}
 	found, tried := map[string]int{}, map[date]bool{}
 	days := []date{dateOf(2025, 3, 30), dateOf(2025, 10, 26), dateOf(2025, 6, 11)}
+
 	for _, day := range days {
 		t.Run(dayOf(day).String(), func(t *testing.T) {
 			storetest.EachURL(t, func(t *testing.T, url string) {
@@ -408,11 +427,13 @@ func TestSums(t *testing.T) {
 				for _, name := range slices.Sorted(maps.Keys(termsDrawn())) {
 					fleets = append(fleets, newFleet(t, db, url, name, day, homes, seed))
 				}
+
 				now = now.Add(48 * time.Hour)
 				untilIdle(t, fleets[0].service)
 				for _, f := range fleets {
 					f.compare(t, "at first", false)
 				}
+
 				for _, f := range fleets {
 					f.late(t)
 				}
@@ -424,11 +445,13 @@ func TestSums(t *testing.T) {
 					n += f.compare(t, "when all had come", false)
 					f.again(t)
 				}
+
 				now = now.AddDate(0, 0, 70)
 				untilIdle(t, fleets[0].service)
 				for _, f := range fleets {
 					f.compare(t, "in the end", true)
 				}
+
 				for _, fault := range plants {
 					planted(fleets, fault, found)
 				}
@@ -439,6 +462,7 @@ func TestSums(t *testing.T) {
 			})
 		})
 	}
+
 	fmt.Fprintf(t.Output(), "mistakes, by the homes in which they are found: %v\n", found)
 	for _, fault := range plants {
 		if found[fault] == 0 && len(tried) == len(days) {

@@ -28,11 +28,13 @@ func TestPause_ConsentWithdrawn(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			storetest.EachURL(t, func(t *testing.T, url string) {
 				day := flex.Day{Year: 2025, Month: 2, Dom: 3}
+
 				pause := day.Period(37)
 				now := pause.Start().Add(-30 * time.Minute)
 				db := storetest.Open(t, url, store.Options{Now: func() time.Time { return now }})
 				seed := storetest.NewSeed(t, db, url)
 				publish(t, db, dateOf(2025, 2, 3))
+
 				seed.Exec(`UPDATE price SET price = 180000000`)
 				site := seed.Site(flex.LimitedPauseMethod)
 				charger := seed.Asset(site, flex.Charger, 7400)
@@ -41,12 +43,14 @@ func TestPause_ConsentWithdrawn(t *testing.T) {
 				if _, err := service.SetTerms(t.Context(), seed.Org, map[string]string{"user_share": "1"}, flex.Day{}, "test"); err != nil {
 					t.Fatal(err)
 				}
+
 				write := func(do func(ctx context.Context, tx *store.Tx) error) {
 					t.Helper()
 					if err := db.Write(t.Context(), seed.Org, func(tx *store.Tx) error { return do(t.Context(), tx) }); err != nil {
 						t.Fatal(err)
 					}
 				}
+
 				write(func(ctx context.Context, tx *store.Tx) error {
 					var rs []flex.Reading
 					for back := range 20 {
@@ -58,6 +62,7 @@ func TestPause_ConsentWithdrawn(t *testing.T) {
 					}
 					return tx.PutReadings(ctx, rs)
 				})
+
 				write(func(ctx context.Context, tx *store.Tx) error {
 					a, err := tx.Asset(ctx, charger)
 					if err != nil {
@@ -65,6 +70,7 @@ func TestPause_ConsentWithdrawn(t *testing.T) {
 					}
 					return tx.SetPause(ctx, a, pause.Span(), 0)
 				})
+
 				if tt.after > 0 {
 					now = now.Add(tt.after)
 					sites := registry.Service{DB: db}
@@ -72,6 +78,7 @@ func TestPause_ConsentWithdrawn(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
+
 				now = pause.End().Add(time.Hour)
 				untilIdle(t, service)
 				events, _, err := service.FlexEvents(t.Context(), seed.Org, site)

@@ -39,6 +39,7 @@ func drawDispatched(r *rand.Rand, day date, t terms) (h *drawn, first int) {
 	if r.IntN(3) > 0 {
 		h.devices = append(h.devices, device{power: 7400, car: true, capacity: 40_000})
 	}
+
 	boundary := r.IntN(4) > 0
 	for d := range h.devices {
 		h.devices[d].qualified = r.IntN(5) == 0
@@ -49,6 +50,7 @@ func drawDispatched(r *rand.Rand, day date, t terms) (h *drawn, first int) {
 			h.read(r, d, ownKinds[r.IntN(3)], day, first)
 		}
 	}
+
 	for n := 1; n <= day.halves(); n++ {
 		h.prices[day.at(n)] = price(day.at(n))
 	}
@@ -63,6 +65,7 @@ func (p *play) act(t *testing.T, now time.Time) {
 		p.dispatch(t, now)
 	case 5, 6:
 		p.call(t, now)
+
 	case 7, 8:
 		p.stop(t, now)
 	case 9:
@@ -83,15 +86,18 @@ func (p *play) dispatch(t *testing.T, now time.Time) {
 	if end := p.begin.Add(8 * flex.HalfHour); to.After(end) {
 		to = end
 	}
+
 	if !to.After(from) {
 		return
 	}
 	order := store.Dispatch{Market: "wholesale", Span: flex.Span{From: from, To: to}, Batch: true}
 	halves := flex.PeriodAt(to.Add(-1)).Sub(flex.PeriodAt(from)) + 1
+
 	for d, id := range p.assets[0] {
 		if p.homes[0].devices[d].gone > 0 {
 			continue
 		}
+
 		if p.r.IntN(2) == 0 || d == len(p.assets[0])-1 && len(order.Assets) == 0 {
 			part := store.DispatchedAsset{ID: id, Power: flex.Watts(100 * (p.r.IntN(160) - 80))}
 			if !p.homes[0].devices[d].battery { // a battery alone may give
@@ -103,6 +109,7 @@ func (p *play) dispatch(t *testing.T, now time.Time) {
 			order.Assets = append(order.Assets, part)
 		}
 	}
+
 	err := p.db.Write(t.Context(), p.seed.Org, func(tx *store.Tx) (err error) {
 		if err = control.CheckDispatch(t.Context(), tx, &order); err != nil {
 			return err
@@ -110,6 +117,7 @@ func (p *play) dispatch(t *testing.T, now time.Time) {
 		if order, err = tx.AddDispatch(t.Context(), order); err == nil {
 			err = control.NoteDispatch(t.Context(), tx, &order)
 		}
+
 		return err
 	})
 	if flex.KindOf(err) == flex.Conflict {
@@ -134,6 +142,7 @@ func (p *play) keep(t *testing.T, now time.Time, order *store.Dispatch) {
 			VALUES ($1, $2, 'dispatch', 'dispatch', 1, $3, 'accepted', 1, $4, 0, 200, '', '')`,
 			p.seed.Org.Bytes(), order.ID.Bytes(), now.UnixMicro(), taken.UnixMicro())
 	}
+
 	for _, part := range order.Assets {
 		a := asked{device: slices.Index(p.assets[0], part.ID), from: order.From.Unix(), to: order.To.Unix(), power: int64(part.Power)}
 		for _, w := range part.Without {
@@ -145,6 +154,7 @@ func (p *play) keep(t *testing.T, now time.Time, order *store.Dispatch) {
 				return tx.AddCallback(ctx, flex.Callback{EventID: order.ID, AssetID: part.ID, Status: flex.Failed})
 			})
 		}
+
 		if !taken.IsZero() && !refused {
 			a.taken = taken.Unix()
 		}
@@ -168,6 +178,7 @@ func (p *play) call(t *testing.T, now time.Time) {
 		if err := tx.AddInstruction(ctx, &in); err != nil {
 			return err
 		}
+
 		var all []store.Called
 		for d, id := range p.assets[0] {
 			if !held[id] && p.homes[0].devices[d].gone == 0 {
@@ -188,6 +199,7 @@ func (p *play) stop(t *testing.T, now time.Time) {
 	if _, err := (&control.Service{DB: p.db}).StopInstructions(t.Context(), p.seed.Org, "Bob"); err != nil {
 		t.Fatal(err)
 	}
+
 	for k := range p.calls {
 		p.calls[k].to = min(p.calls[k].to, now.Unix())
 	}
@@ -199,6 +211,7 @@ func (p *play) stop(t *testing.T, now time.Time) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	slices.Reverse(orders)
 	for k := range orders {
 		if o := &orders[k]; p.sent[o.ID] == 0 {
@@ -219,6 +232,7 @@ func (p *play) replace(t *testing.T, now time.Time) {
 	if h.devices[d].gone > 0 || p.r.IntN(2) == 0 {
 		return
 	}
+
 	if err := (&registry.Service{DB: p.db}).DeleteAsset(t.Context(), p.seed.Org, p.assets[0][d]); err != nil {
 		t.Fatal(err)
 	}
@@ -252,6 +266,7 @@ func (p *play) found(t *testing.T, fault string) bool {
 	err := p.db.Read(t.Context(), p.seed.Org, func(tx *store.Tx) error {
 		events, err := tx.FlexEvents(t.Context(), p.sites[0])
 		got = nil
+
 		for _, e := range events {
 			d := slices.Index(p.assets[0], e.AssetID)
 			got = append(got, fmt.Sprint(d, " ", e.First, "-", e.Last, " ", e.Meant, e.Nominated))
@@ -261,11 +276,13 @@ func (p *play) found(t *testing.T, fault string) bool {
 				}
 			}
 		}
+
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, e := range h.events {
 		want = append(want, fmt.Sprint(e.device, " ", e.first, "-", e.last, " ", energies(e.meant), energies(e.plan)))
 	}
@@ -300,6 +317,7 @@ func TestSums_Dispatches(t *testing.T) {
 	if os.Getenv("FLEXD_LONG") != "" {
 		homes = 60
 	}
+
 	names := []string{"mean", "mean in_day capped", "nominated", "nominated by event"}
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		now := instant(dateOf(2025, 3, 30).begin())
@@ -308,6 +326,7 @@ func TestSums_Dispatches(t *testing.T) {
 		seed.Exec(`INSERT INTO model (key, name, type, cop11) VALUES ('m', 'm', 'charger', TRUE)`)
 		held, figures, differ := map[string]int{}, 0, map[string]int{}
 		var all []*fleet
+
 		for _, day := range []date{dateOf(2025, 3, 30), dateOf(2025, 6, 11), dateOf(2025, 10, 26)} {
 			now = instant(day.begin())
 			publish(t, db, day)
@@ -319,6 +338,7 @@ func TestSums_Dispatches(t *testing.T) {
 				p.evening(t, &now)
 				fleets, plays = append(fleets, p.fleet), append(plays, p)
 			}
+
 			now = instant((day + 1).at(20))
 			untilIdle(t, fleets[0].service)
 			for _, p := range plays {
@@ -327,12 +347,14 @@ func TestSums_Dispatches(t *testing.T) {
 				}
 				p.found(t, "")
 			}
+
 			for _, f := range fleets {
 				f.compare(t, "at first", false)
 				h := f.homes[0]
 				h.late = slices.DeleteFunc(h.late, func(x sent) bool { return h.devices[x.device].gone > 0 }) // it is refused
 				f.late(t)
 			}
+
 			now = now.Add(time.Hour)
 			untilIdle(t, fleets[0].service)
 			for _, f := range fleets {
@@ -340,6 +362,7 @@ func TestSums_Dispatches(t *testing.T) {
 				figures += f.compare(t, "when all had come", false)
 				f.again(t)
 			}
+
 			now = now.Add(time.Hour)
 			revise(t, db, day, fleets, now)
 			untilIdle(t, fleets[0].service)
@@ -348,11 +371,13 @@ func TestSums_Dispatches(t *testing.T) {
 			}
 			all = append(all, fleets...)
 		}
+
 		now = now.AddDate(0, 0, 70)
 		untilIdle(t, all[0].service)
 		for _, f := range all {
 			f.compare(t, "in the end", true)
 		}
+
 		for _, fault := range []string{"the market pays for all", "each event has all of it", "a car counts beside its charger", "what left counts to the end"} {
 			planted(all, fault, differ)
 		}
@@ -362,6 +387,7 @@ func TestSums_Dispatches(t *testing.T) {
 				t.Errorf("%s: the comparison does not find it", fault)
 			}
 		}
+
 		if held["taken back"] == 0 {
 			t.Error("no stop took a dispatch back")
 		}
@@ -382,6 +408,7 @@ func revise(t *testing.T, db *store.DB, day date, fleets []*fleet, now time.Time
 			f.homes[0].prices[at] = price(at + 1800*77)
 		}
 	}
+
 	err := db.WriteAll(t.Context(), func(all *store.All) error {
 		_, err := all.AddPublication(t.Context(), store.Publication{Source: "test", PublishedAt: now, Span: span}, ps)
 		return err

@@ -49,6 +49,7 @@ func (h *home) moved(all []asked, d int, at int64) int64 {
 			total += h.able(d, a.power) - h.would(a, at)
 			break
 		}
+
 		if h.fault == "a dispatch is replaced whole" && second == at {
 			total *= 1800
 			break
@@ -67,11 +68,13 @@ func (h *home) dispatched(day date, all []asked, calls []called) (events []*stee
 	over := func(a *asked) int64 { return (a.to + 1799) / 1800 }
 	sort.SliceStable(order, func(i, k int) bool { return over(&all[order[i]]) < over(&all[order[k]]) })
 	has := map[[2]int64]bool{}
+
 	for _, k := range order {
 		a := &all[k]
 		if a.taken == 0 {
 			continue
 		}
+
 		var last *steered
 		for at := a.from - a.from%1800; at < a.to; at += 1800 {
 			meant := h.moved(all, a.device, at)
@@ -80,6 +83,7 @@ func (h *home) dispatched(day date, all []asked, calls []called) (events []*stee
 				last = nil
 				continue
 			}
+
 			has[key] = true
 			_, n := half(at)
 			if last == nil || last.meant[0] < 0 != (meant < 0) {
@@ -91,6 +95,7 @@ func (h *home) dispatched(day date, all []asked, calls []called) (events []*stee
 			last.plan = append(last.plan, h.planned(all, a.device, at))
 		}
 	}
+
 	for _, e := range events {
 		for _, c := range calls {
 			if c.device == e.device && c.down == (e.meant[0] < 0) {

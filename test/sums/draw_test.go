@@ -41,6 +41,7 @@ func draw(r *rand.Rand, day date, t terms) *drawn {
 	if r.IntN(2) == 0 {
 		first = 1 + r.IntN(5) // where the clocks change
 	}
+
 	if r.IntN(2) == 0 {
 		h.same = 1 + r.Uint64N(1000)
 	}
@@ -49,6 +50,7 @@ func draw(r *rand.Rand, day date, t terms) *drawn {
 	if pair {
 		count = max(count, 2)
 	}
+
 	for d := range count {
 		v := device{power: []int64{7400, 3700, 0}[r.IntN(3)], qualified: r.IntN(5) == 0, capacity: 40_000, car: r.IntN(3) == 0}
 		if r.IntN(3) == 0 {
@@ -58,6 +60,7 @@ func draw(r *rand.Rand, day date, t terms) *drawn {
 		if atCharger {
 			v.battery, v.car, v.capacity = false, d == 1, 40_000
 		}
+
 		h.devices = append(h.devices, v)
 		if (!pair || boundary) && (d == 0 || r.IntN(3) > 0) {
 			h.read(r, d, boundaryKinds[r.IntN(3)], day, first)
@@ -66,11 +69,13 @@ func draw(r *rand.Rand, day date, t terms) *drawn {
 			h.read(r, d, ownKinds[r.IntN(3)], day, first)
 		}
 	}
+
 	for back := 1; back <= 20; back++ {
 		if r.IntN(10) == 0 {
 			h.steer(r, r.IntN(len(h.devices)), day-date(back), max(1, min(first, (day-date(back)).halves()-4)), 1+r.IntN(2))
 		}
 	}
+
 	for _, d := range r.Perm(len(h.devices)) {
 		from := first + r.IntN(3)
 		if pair && d < 2 {
@@ -80,6 +85,7 @@ func draw(r *rand.Rand, day date, t terms) *drawn {
 			h.steer(r, d, day, from, min(1+r.IntN(3), day.halves()-from))
 		}
 	}
+
 	busy := func(d int) bool {
 		return slices.ContainsFunc(h.events, func(e *steered) bool { return e.device == d })
 	}
@@ -105,6 +111,7 @@ func (h *drawn) steer(r *rand.Rand, d int, day date, first, n int) {
 		e.meant = append(e.meant, sign*int64(50+r.IntN(3650)))
 		e.plan = append(e.plan, int64(r.IntN(3700)))
 	}
+
 	if !h.devices[d].battery {
 		from, to := max(1, first-r.IntN(3)), min(day.halves(), e.last+1+r.IntN(4))
 		e.stay = [2]int64{day.at(from), day.at(to + 1)}
@@ -114,6 +121,7 @@ func (h *drawn) steer(r *rand.Rand, d int, day date, first, n int) {
 		if e.session = r.IntN(2) == 0; e.session {
 			h.sessions[d] = append(h.sessions[d], e.stay)
 		}
+
 		if r.IntN(2) == 0 {
 			for k := range int64(3) {
 				at := e.stay[0] + k*1800
@@ -161,17 +169,20 @@ func (h *drawn) read(r *rand.Rand, d int, kind string, last date, first int) {
 	hole := 40 + r.IntN(400)
 	mark, out := int64(r.IntN(1e9)), int64(r.IntN(1e9))
 	away := r.IntN(4) == 0 // its own meter tells nothing of the event's time
+
 	for back := since; back >= until; back-- {
 		day := last - date(back)
 		if r.IntN(40) == 0 {
 			mark, out = 0, 0
 		}
+
 		begin, end := day.at(max(1, first-9)), day.at(min(first+8, day.halves()))
 		for at := begin; at < end; {
 			step := int64(1800)
 			if kind == boundaryPower || kind == inverterPower {
 				step = minutes * 60
 			}
+
 			x := sent{d, kind, at, at + step, 0}
 			at += step
 			silent := away && back == 0 && slices.Contains(ownKinds, kind)
@@ -179,10 +190,12 @@ func (h *drawn) read(r *rand.Rand, d int, kind string, last date, first int) {
 			if r.IntN(250) == 0 {
 				jump = 20
 			}
+
 			switch kind {
 			case importRegister, chargerRegister:
 				mark += h.load(r, x.from) * jump
 				out += int64(r.IntN(900_000)) * jump
+
 				if r.IntN(20) == 0 { // by a lower count, or by one that could be a use
 					reset := x.to - []int64{0, 1, 600, 1799}[r.IntN(4)]
 					for _, register := range []string{kind, exportRegister} {
@@ -192,6 +205,7 @@ func (h *drawn) read(r *rand.Rand, d int, kind string, last date, first int) {
 						mark, out = int64(r.IntN(1e6)), int64(r.IntN(1e6))
 					}
 				}
+
 				x.from, x.value = x.to, mark
 				if exports && back <= max(exportsSince, 3) && (back > 0 || r.IntN(8) > 0) {
 					h.tell(r, last, sent{d, exportRegister, x.to, x.to, out})
@@ -203,10 +217,12 @@ func (h *drawn) read(r *rand.Rand, d int, kind string, last date, first int) {
 				if h.same > 0 {
 					x.value = 2 * h.load(r, x.from) * jump
 				}
+
 				if r.IntN(300) == 0 {
 					h.tell(r, last, sent{d, kind, x.from + 300, x.to + 300, x.value})
 				}
 			}
+
 			if !silent && r.IntN(hole) > 0 {
 				h.tell(r, last, x)
 			}

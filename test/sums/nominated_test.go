@@ -32,12 +32,14 @@ func (h *home) show(e *steered) *stay {
 	if s.drawn == 0 {
 		s.drawn, s.fastest = h.risen(e.device, s), 0
 	}
+
 	late, left := int64(0), s.drawn
 	for i := range int(s.to-s.from) / 1800 {
 		plan := int64(0)
 		if i < len(e.stayPlan) {
 			plan = e.stayPlan[i]
 		}
+
 		shown := min(plan+late, left)
 		if s.fastest > 0 {
 			shown = min(shown, s.fastest)
@@ -110,6 +112,7 @@ func (g *group) nominatedIn(n int) int64 {
 		if g.shown[o] != nil && slices.ContainsFunc(g.events[:i], again) {
 			continue
 		}
+
 		if s := g.shown[o]; s != nil {
 			if k := int(g.day.at(n)-s.from) / 1800; g.day.at(n) >= s.from && k < len(s.shown) {
 				g.add(&sum, o.device, s.shown[k])
@@ -126,10 +129,12 @@ func (g *group) used() {
 	g.usedThen = func(day date, n int) wh {
 		var sum kinds
 		known, done := true, map[int]bool{}
+
 		for _, e := range g.events {
 			if done[e.device] {
 				continue
 			}
+
 			done[e.device] = true
 			own := g.ownHalf(e.device, day.at(n))
 			if !own.known && e.session && e.stay != [2]int64{} {
@@ -141,9 +146,11 @@ func (g *group) used() {
 				}
 				own.e = 0
 			}
+
 			g.add(&sum, e.device, own.e)
 			known = known && own.known
 		}
+
 		return wh{g.once(sum), known}
 	}
 }
@@ -169,12 +176,14 @@ func (h *home) settledOn(events []*steered) (sums []*sum) {
 		if nominated && e.stay != [2]int64{} {
 			shown[e] = h.show(e)
 		}
+
 		if h.devices[e.device].qualified || nominated && h.ownTells(e) {
 			own = append(own, e)
 		} else {
 			shared = append(shared, e)
 		}
 	}
+
 	alone := slices.Clone(own)
 	var groups []*group
 	for _, together := range meeting(shared) {
@@ -186,12 +195,14 @@ func (h *home) settledOn(events []*steered) (sums []*sum) {
 				return !slices.ContainsFunc(together, func(e *steered) bool { return e.device == o.device })
 			})
 		}
+
 		if g.settle(-1, nil) == nil {
 			alone = append(alone, together...)
 		} else {
 			groups = append(groups, g)
 		}
 	}
+
 	apart := map[int]wh{}
 	for _, s := range h.settledAlone(alone, shown) {
 		sums = append(sums, s)
@@ -201,6 +212,7 @@ func (h *home) settledOn(events []*steered) (sums []*sum) {
 			}
 		}
 	}
+
 	for _, g := range groups {
 		sums = append(sums, g.settle(-1, apart)...)
 	}
@@ -227,6 +239,7 @@ func (h *home) settledAlone(events []*steered, shown map[*steered]*stay) (sums [
 		}
 		return s
 	}
+
 	type way struct {
 		n    int
 		less bool
@@ -238,6 +251,7 @@ func (h *home) settledAlone(events []*steered, shown map[*steered]*stay) (sums [
 			cars = append(cars, e)
 			continue
 		}
+
 		s := one(e, nil)
 		sums = append(sums, s)
 		for _, p := range s.parts {
@@ -246,9 +260,11 @@ func (h *home) settledAlone(events []*steered, shown map[*steered]*stay) (sums [
 			}
 		}
 	}
+
 	slices.SortStableFunc(cars, func(a, b *steered) int { return a.device - b.device })
 	for _, e := range cars {
 		s, apart := one(e, nil), map[int]wh{}
+
 		for _, p := range s.parts {
 			w, deviation := way{p.n, p.metered < p.baseline}, p.metered-p.baseline
 			counted := min(given[w], max(deviation, -deviation))
@@ -261,6 +277,7 @@ func (h *home) settledAlone(events []*steered, shown map[*steered]*stay) (sums [
 			}
 			add(apart, p.n, wh{counted, true})
 		}
+
 		sums = append(sums, one(e, apart))
 	}
 	return sums
@@ -285,6 +302,7 @@ func meeting(events []*steered) (groups [][]*steered) {
 		}
 		g := []*steered{e}
 		taken[e] = true
+
 		for grew := true; grew; {
 			grew = false
 			for _, o := range events {
@@ -294,6 +312,7 @@ func meeting(events []*steered) (groups [][]*steered) {
 				}
 			}
 		}
+
 		slices.SortFunc(g, func(a, b *steered) int { return a.id - b.id })
 		groups = append(groups, g)
 	}
@@ -314,6 +333,7 @@ func (h *home) balance(sums []*sum) (total int64) {
 			months[s.day.month()] += s.credit
 		}
 	}
+
 	for _, m := range months {
 		total += max(0, m)
 	}

@@ -139,6 +139,7 @@ func (h *home) index() {
 		}
 		h.kept[key] = append(h.kept[key], r)
 	}
+
 	for key := range h.kept {
 		sort.Slice(h.kept[key], func(i, k int) bool { return h.kept[key][i].to < h.kept[key][k].to })
 	}
@@ -163,6 +164,7 @@ func (h *home) rise(d int, kind string, at int64) (int64, bool) {
 			}
 		}
 	}
+
 	for _, r := range h.around(d, kind, at, at+1800) {
 		for k, instant := range []int64{at, at + 1800} {
 			if r.to == instant {
@@ -195,6 +197,7 @@ func (h *home) look(d int, kind string, at int64, exporter int) wh {
 			back, both := h.rise(exporter, exportRegister, at)
 			rise, known = rise-back, known && both
 		}
+
 		exact.SetFrac64(rise, 1000)
 	case provisional, chargerEnergy:
 		for _, r := range h.around(d, kind, at, at+1800) {
@@ -207,6 +210,7 @@ func (h *home) look(d int, kind string, at int64, exporter int) wh {
 		covered, until, clash := int64(0), int64(0), false
 		rs := slices.Clone(h.around(d, kind, at, at+1800))
 		sort.Slice(rs, func(i, k int) bool { return rs[i].from < rs[k].from })
+
 		for _, r := range rs {
 			from, to := max(r.from, at), min(r.to, at+1800)
 			if to <= from {
@@ -260,6 +264,7 @@ func (h *home) groupOf(events []*steered) *group {
 	for _, e := range events {
 		g.first, g.last = min(g.first, e.first), max(g.last, e.last)
 	}
+
 	for n := g.first; n <= g.last; n++ {
 		slot := g.day.usual(n)
 		if h.fault == "the clocks never change" {
@@ -267,6 +272,7 @@ func (h *home) groupOf(events []*steered) *group {
 		}
 		g.slots = append(g.slots, slot)
 	}
+
 	if w := g.slots[0] - 8; h.terms.inDay && h.terms.method != "nominated" && w >= 1 && g.day.halves() == 48 {
 		for i := range 6 {
 			g.window = append(g.window, w+i)
@@ -281,6 +287,7 @@ func (g *group) exporterFor(d int, kind string) int {
 	if kind != importRegister {
 		return -1
 	}
+
 	for _, from := range append([]int{d}, g.inOrder()...) {
 		for back := range date(61) {
 			day := g.day - back
@@ -288,6 +295,7 @@ func (g *group) exporterFor(d int, kind string) int {
 			if back == 0 {
 				slots = g.own()
 			}
+
 			for _, n := range slots {
 				for _, r := range g.around(from, exportRegister, day.at(n), day.at(n)+1800) {
 					if r.to == day.at(n) || r.to == day.at(n)+1800 {
@@ -333,6 +341,7 @@ func (g *group) candidate(m meter, kind string) candidate {
 	if m >= 0 {
 		devices = []int{int(m)}
 	}
+
 	var ranks []ranked
 	for _, d := range devices {
 		exporter := g.exporterFor(d, kind)
@@ -342,6 +351,7 @@ func (g *group) candidate(m meter, kind string) candidate {
 				r.coverage++
 			}
 		}
+
 		for back := date(1); back <= 60; back++ {
 			n := 0
 			for _, slot := range append(slices.Clone(g.slots), g.window...) {
@@ -352,6 +362,7 @@ func (g *group) candidate(m meter, kind string) candidate {
 			r.history = append(r.history, n)
 			r.coverage += n
 		}
+
 		from, to := g.day.at(g.first), g.day.at(g.last+1)
 		for _, x := range g.around(d, kind, from, to) {
 			switch kind {
@@ -359,14 +370,17 @@ func (g *group) candidate(m meter, kind string) candidate {
 				if x.to >= from && x.to < to {
 					r.parts++
 				}
+
 			default:
 				if x.from < to && x.to > from {
 					r.parts++
 				}
 			}
 		}
+
 		ranks = append(ranks, r)
 	}
+
 	sort.SliceStable(ranks, func(i, k int) bool {
 		a, b := ranks[i], ranks[k]
 		switch {
@@ -377,6 +391,7 @@ func (g *group) candidate(m meter, kind string) candidate {
 		}
 		return slices.Compare(a.history, b.history) > 0
 	})
+
 	var current []func(day date, n int) wh
 	first := func(day date, n int) wh {
 		for _, at := range current {
@@ -386,6 +401,7 @@ func (g *group) candidate(m meter, kind string) candidate {
 		}
 		return wh{}
 	}
+
 	for _, r := range ranks {
 		if g.fault == "a device counts that measures something else" || g.alike(first, r.at) {
 			current = append(current, r.at)
@@ -409,6 +425,7 @@ func (g *group) alike(one, other func(day date, n int) wh) bool {
 		if back == 0 {
 			slots = g.own()
 		}
+
 		for _, n := range slots {
 			if n > (g.day - back).halves() {
 				continue
@@ -435,6 +452,7 @@ func (g *group) compare(m meter, c *candidate) {
 	if g.fault == "days of events count" {
 		g.eventDays = nil
 	}
+
 	for back := date(1); back <= 60 && len(c.days) < want; back++ {
 		day := g.day - back
 		whole := day.working() == g.day.working() && !g.eventDays[day] && day.halves() == 48
@@ -445,6 +463,7 @@ func (g *group) compare(m meter, c *candidate) {
 			c.days = append(c.days, day)
 		}
 	}
+
 	switch {
 	case len(c.days) >= want:
 		c.full = "full"
@@ -482,9 +501,11 @@ func (g *group) middle(c *candidate) (kept []date) {
 			low = i
 		}
 	}
+
 	if high == low {
 		low = 1
 	}
+
 	for i, day := range c.days {
 		if i != high && i != low {
 			kept = append(kept, day)
@@ -504,6 +525,7 @@ func (g *group) baseline(m meter, c *candidate) []int64 {
 		}
 		past := g.past(c)
 		even := g.terms.even
+
 		for _, n := range g.slots {
 			total := new(big.Rat)
 			for _, day := range c.days {
@@ -511,12 +533,14 @@ func (g *group) baseline(m meter, c *candidate) []int64 {
 			}
 			base = append(base, nearest(total, even))
 		}
+
 		if more, adjusted := g.adjustment(c); adjusted {
 			for i := range base {
 				base[i] += more
 			}
 		}
 	}
+
 	if g.terms.method == "nominated" {
 		for i, n := range g.own() {
 			base[i] += g.nominatedIn(n)
@@ -529,6 +553,7 @@ func (g *group) adjustment(c *candidate) (int64, bool) {
 	if len(g.window) == 0 {
 		return 0, false
 	}
+
 	total := new(big.Rat)
 	for _, n := range g.window {
 		today := c.at(g.day, n)
@@ -540,6 +565,7 @@ func (g *group) adjustment(c *candidate) (int64, bool) {
 			total.Sub(total, big.NewRat(c.at(day, n).e, int64(6*len(c.days))))
 		}
 	}
+
 	more := nearest(total, g.terms.even)
 	if g.terms.cap > 0 {
 		more = min(max(more, -g.terms.cap), g.terms.cap)
@@ -560,6 +586,7 @@ func (g *group) settle(m meter, apart map[int]wh) []*sum {
 		}
 		return [3]int{1, c.known, 1 + len(c.days)}
 	}
+
 	for _, kind := range kinds {
 		c := g.candidate(m, kind)
 		if c.known == 0 {
@@ -570,6 +597,7 @@ func (g *group) settle(m meter, apart map[int]wh) []*sum {
 			best = &c
 		}
 	}
+
 	if best == nil {
 		return nil
 	}
@@ -587,6 +615,7 @@ func (g *group) divide(m meter, c *candidate, base []int64, apart map[int]wh) (s
 	for i := range exact {
 		exact[i] = new(big.Rat)
 	}
+
 	for i, n := range g.own() {
 		p := part{n: n, compared: base != nil}
 		metered := c.at(g.day, n)
@@ -594,6 +623,7 @@ func (g *group) divide(m meter, c *candidate, base []int64, apart map[int]wh) (s
 		if base != nil {
 			p.baseline = base[i]
 		}
+
 		_, priced := g.prices[g.day.at(n)]
 		p.known = p.read && priced
 		if a, there := apart[n]; there {
@@ -605,11 +635,13 @@ func (g *group) divide(m meter, c *candidate, base []int64, apart map[int]wh) (s
 			p.deviation = p.metered - p.baseline - p.rest
 			parts, p.unassigned = g.split(n, p.deviation)
 		}
+
 		for k, s := range sums {
 			if n >= s.first && n <= s.last && g.left(s.steered) { // its part is nobody's
 				p.unassigned += parts[k]
 			}
 		}
+
 		for k, s := range sums {
 			if n < s.first || n > s.last {
 				continue
@@ -617,6 +649,7 @@ func (g *group) divide(m meter, c *candidate, base []int64, apart map[int]wh) (s
 			if g.fault == "each event has all of it" {
 				parts[k] = p.deviation
 			}
+
 			mine := p
 			mine.flex = parts[k]
 			s.parts = append(s.parts, mine)
@@ -627,6 +660,7 @@ func (g *group) divide(m meter, c *candidate, base []int64, apart map[int]wh) (s
 			exact[k].Sub(exact[k], new(big.Rat).SetFrac(new(big.Int).Mul(big.NewInt(parts[k]), big.NewInt(g.price(s.steered, n))), big.NewInt(10_000_000_000)))
 		}
 	}
+
 	g.money(sums, exact)
 	return sums
 }
@@ -653,6 +687,7 @@ func (g *group) split(n int, deviation int64) (parts []int64, unassigned int64) 
 	var in []int
 	var weights, along []int64
 	any := false
+
 	for i, e := range g.events {
 		if n < e.first || n > e.last {
 			continue
@@ -665,6 +700,7 @@ func (g *group) split(n int, deviation int64) (parts []int64, unassigned int64) 
 			along = append(along, 0)
 		}
 	}
+
 	if any {
 		weights = along
 	}
@@ -672,11 +708,13 @@ func (g *group) split(n int, deviation int64) (parts []int64, unassigned int64) 
 	for _, w := range weights {
 		total += w
 	}
+
 	if total == 0 {
 		for i := range weights {
 			weights[i], total = 1, total+1
 		}
 	}
+
 	size := max(deviation, -deviation)
 	left := size
 	order := make([]int, len(in))
@@ -685,10 +723,12 @@ func (g *group) split(n int, deviation int64) (parts []int64, unassigned int64) 
 		parts[in[k]] = size * w / total
 		left -= parts[in[k]]
 	}
+
 	sort.SliceStable(order, func(a, b int) bool { return size*weights[order[a]]%total > size*weights[order[b]]%total })
 	for _, k := range order[:left] {
 		parts[in[k]]++
 	}
+
 	unassigned = deviation
 	for _, i := range in {
 		if deviation < 0 {
@@ -749,6 +789,7 @@ func (g *group) money(sums []*sum, exact []*big.Rat) {
 	if g.final {
 		early = big.NewRat(1, 1)
 	}
+
 	before := new(big.Rat)
 	for k, s := range sums { // in the order of ids
 		after := new(big.Rat).Add(before, exact[k])
@@ -760,11 +801,13 @@ func (g *group) money(sums []*sum, exact []*big.Rat) {
 			}
 			return nearest(a, t.even) - nearest(b, t.even)
 		}
+
 		if s.quality != "" {
 			share := t.share
 			if g.fault == "a wrong share" {
 				share = new(big.Rat).Mul(share, big.NewRat(11, 10))
 			}
+
 			s.credit, s.owed, s.gross = pence(t.loss, share, early), pence(t.loss, share), pence(t.loss)
 			switch {
 			case t.claw:
@@ -774,6 +817,7 @@ func (g *group) money(sums []*sum, exact []*big.Rat) {
 				s.credit = min(s.credit, s.owed)
 			}
 		}
+
 		if g.left(s.steered) {
 			s.credit, s.owed = 0, 0
 		}

@@ -42,6 +42,7 @@ func (h *drawn) cases(day date) (groups [][]*steered, cases [][]*settle.Case) {
 			readings = append(readings, r)
 		}
 	}
+
 	meter := settle.NewMeter(settle.Boundary, readings, settle.SupplyLimits(flex.Supply{Import: flex.Watts(h.supply), Export: flex.Watts(h.supply)}))
 	var eventDays []flex.Day
 	var own []*steered
@@ -51,6 +52,7 @@ func (h *drawn) cases(day date) (groups [][]*steered, cases [][]*settle.Case) {
 			own = append(own, e)
 		}
 	}
+
 	for _, g := range meeting(own) {
 		var of []*settle.Case
 		for _, e := range g {
@@ -59,6 +61,7 @@ func (h *drawn) cases(day date) (groups [][]*steered, cases [][]*settle.Case) {
 			if power == 0 {
 				power = 7400
 			}
+
 			c := &settle.Case{Event: flex.FlexEventID{byte(e.id + 1)}, Day: dayOf(day), First: e.first, Last: e.last, Meant: energies(e.meant), EventDays: eventDays}
 			c.Most = settle.MostMoved(power, d.battery, c.Meant)
 			c.Rule, c.Terms = h.terms.settleTerms()
@@ -67,6 +70,7 @@ func (h *drawn) cases(day date) (groups [][]*steered, cases [][]*settle.Case) {
 			}
 			of = append(of, c)
 		}
+
 		for _, c := range of {
 			for _, o := range of {
 				if o != c {
@@ -74,6 +78,7 @@ func (h *drawn) cases(day date) (groups [][]*steered, cases [][]*settle.Case) {
 				}
 			}
 		}
+
 		if meter.Give(of[0]) {
 			for _, c := range of[1:] {
 				c.Metering, c.Label, c.Metered = of[0].Metering, of[0].Label, of[0].Metered
@@ -92,6 +97,7 @@ func (h *drawn) difference(t *testing.T, g []*steered, cases []*settle.Case) str
 	if sums == nil {
 		return "the oracle knows no half-hour"
 	}
+
 	for i, s := range sums {
 		r, err := settle.Settle(cases[i])
 		if err != nil {
@@ -103,6 +109,7 @@ func (h *drawn) difference(t *testing.T, g []*steered, cases []*settle.Case) str
 		}
 		got := fmt.Sprint(int64(r.Flex), r.Missing, quality, int64(r.Credit), int64(r.Owed), int64(r.Kept+r.Owed), r.Label)
 		want := fmt.Sprint(s.flex, s.missing, s.quality, s.credit, s.owed, s.gross, s.kind)
+
 		for k, p := range s.parts {
 			x := r.Periods[k]
 			got += fmt.Sprint(" ", x.Known && x.Compared)
@@ -112,6 +119,7 @@ func (h *drawn) difference(t *testing.T, g []*steered, cases []*settle.Case) str
 				want += fmt.Sprint(" ", p.metered, p.baseline, p.flex, p.unassigned)
 			}
 		}
+
 		if got != want {
 			return fmt.Sprintf("settlement says %s, the oracle %s", got, want)
 		}
@@ -130,12 +138,14 @@ func TestSums_Settle(t *testing.T) {
 	names := slices.Sorted(maps.Keys(termsDrawn()))
 	names = slices.DeleteFunc(names, func(n string) bool { return termsDrawn()[n].method == "nominated" })
 	events, together, paid := 0, 0, 0
+
 	for i := range sites {
 		day := days[i%len(days)]
 		h := draw(rand.New(rand.NewPCG(uint64(i), 2025)), day, termsDrawn()[names[i%len(names)]])
 		h.readings = append(h.readings, h.late...)
 		h.index()
 		groups, cases := h.cases(day)
+
 		for k, g := range groups {
 			if text := h.difference(t, g, cases[k]); text != "" {
 				t.Fatalf("site %d, %s, %s: %s", i, dayOf(day), h.terms.method, text)
@@ -144,11 +154,13 @@ func TestSums_Settle(t *testing.T) {
 			if len(g) > 1 {
 				together++
 			}
+
 			if r, err := settle.Settle(cases[k][0]); err == nil && r.Credit != 0 {
 				paid++
 			}
 		}
 	}
+
 	fmt.Fprintf(t.Output(), "%d sites: %d events, %d groups of several, %d first events credited\n", sites, events, together, paid)
 	if events < sites || together < sites/10 || paid < sites/10 {
 		t.Error("the sites try too little")

@@ -37,6 +37,7 @@ func newGarage(seed *storetest.Seed, s *stays) *garage {
 	g := &garage{stays: s, seed: seed, site: seed.Site(), sessions: map[[2]int]flex.SessionID{}}
 	seed.Exec(`UPDATE site SET import_w = $2, export_w = $2, supply_set = TRUE WHERE id = $1`, g.site.Bytes(), s.supply)
 	seed.Exec(`INSERT INTO supply (site_id, org_id, import_w, export_w, known_at, from_at) VALUES ($1, $2, $3, $3, 1, 0)`, g.site.Bytes(), seed.Org.Bytes(), s.supply)
+
 	for d, dev := range s.devices {
 		kind := flex.Charger
 		if s.cars[d] {
@@ -47,6 +48,7 @@ func newGarage(seed *storetest.Seed, s *stays) *garage {
 		for _, at := range s.restarts[keptKey{d, chargerRegister}] {
 			seed.Exec(`INSERT INTO register_reset (asset_id, label, at, known_at) VALUES ($1, 12, $2, 1)`, id.Bytes(), instant(at).UnixMicro())
 		}
+
 		for n, p := range s.plug[d] {
 			session := flex.SessionID(id)
 			session[0], session[1] = byte(n+1), 0xed
@@ -71,6 +73,7 @@ func (g *garage) put(t *testing.T, db *store.DB, part []sent) {
 		rs = nil
 		clear(in)
 	}
+
 	for _, x := range part {
 		key := sent{x.device, x.kind, x.from, x.to, 0}
 		if in[key] {
@@ -110,6 +113,7 @@ func (g *garage) figures(t *testing.T, db *store.DB) (lines []string) {
 		if err != nil {
 			return err
 		}
+
 		sum = 0
 		for _, x := range ts {
 			energy[x.Cause.Session] += int64(*x.Creditable)
@@ -123,9 +127,11 @@ func (g *garage) figures(t *testing.T, db *store.DB) (lines []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if balance != sum {
 		t.Errorf("the balance is %d p, and the transactions come to %d", balance, sum)
 	}
+
 	for id, e := range energy {
 		if e != 0 || pence[id] != 0 {
 			lines = append(lines, fmt.Sprintf("session %s: %d Wh, %d p", id, e, pence[id]))
@@ -159,6 +165,7 @@ func TestSums_Sessions(t *testing.T) {
 	if os.Getenv("FLEXD_LONG") != "" {
 		homes = 120
 	}
+
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		now := instant(dateOf(2025, 10, 29).begin())
 		db := storetest.Open(t, url, store.Options{Now: func() time.Time { return now }})
@@ -170,6 +177,7 @@ func TestSums_Sessions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			terms := map[string]string{"credit_pence_per_kwh": of.rate, "rounding": of.rounding}
 			if _, err := service.SetTerms(t.Context(), org.ID, terms, flex.Day{}, "test"); err != nil {
 				t.Fatal(err)
@@ -182,9 +190,11 @@ func TestSums_Sessions(t *testing.T) {
 				}
 			}
 		}
+
 		seed.Consent(time.UnixMicro(1))
 		seed.QueueEnded()
 		sessions := 0
+
 		for stage := range 4 {
 			for _, g := range garages {
 				g.come(stage)
@@ -192,6 +202,7 @@ func TestSums_Sessions(t *testing.T) {
 			}
 			now = now.Add(time.Hour)
 			settleSessions(t, service)
+
 			for i, g := range garages {
 				got, want := g.figures(t, db), g.expected("")
 				sessions += len(want)
@@ -200,6 +211,7 @@ func TestSums_Sessions(t *testing.T) {
 				}
 			}
 		}
+
 		for _, fault := range []string{"a car counts beside its charger", "each session has its half-hours", "registers never begin anew", "nothing is above a rating"} {
 			if !slices.ContainsFunc(garages, func(g *garage) bool {
 				return !slices.Equal(g.expected(fault), g.expected(""))

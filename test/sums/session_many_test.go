@@ -31,6 +31,7 @@ func TestSums_ManySessions(t *testing.T) {
 		if _, err := service.SetTerms(t.Context(), seed.Org, map[string]string{"credit_pence_per_kwh": "3.337"}, flex.Day{}, "test"); err != nil {
 			t.Fatal(err)
 		}
+
 		site := seed.Site()
 		id := func(kind byte, i int) []byte {
 			id := make([]byte, 16)
@@ -42,6 +43,7 @@ func TestSums_ManySessions(t *testing.T) {
 		seed.Rows("asset", []string{"id", "org_id", "site_id", "external_id", "type", "power_w", "created_at"}, many, func(i int) []any {
 			return []any{id(1, i), seed.Org.Bytes(), site.Bytes(), fmt.Sprint("car ", i), "electric_vehicle", 7400, 0}
 		})
+
 		seed.Rows("session", []string{"id", "org_id", "asset_id", "site_id", "number", "plugged_in_at", "plugged_out_at", "generation"}, many, func(i int) []any {
 			return []any{id(2, i), seed.Org.Bytes(), id(1, i), site.Bytes(), 1, from.UnixMicro(), from.Add(30 * time.Minute).UnixMicro(), 0}
 		})

@@ -55,6 +55,7 @@ func (s *stays) earned() (all []stayed) {
 	s.index()
 	owner := map[int]map[int64]int{}
 	halves := map[int64]bool{}
+
 	for d, plugs := range s.plug {
 		owner[d] = map[int64]int{}
 		for number, p := range plugs {
@@ -66,6 +67,7 @@ func (s *stays) earned() (all []stayed) {
 			}
 		}
 	}
+
 	sums := map[[2]int]int64{}
 	for at := range halves {
 		left := int64(0) // of what the chargers gave
@@ -76,9 +78,11 @@ func (s *stays) earned() (all []stayed) {
 				left += e.e
 			}
 		}
+
 		if s.fault == "a car counts beside its charger" {
 			left = 0
 		}
+
 		for d := range s.devices {
 			if number, in := owner[d][at]; in && s.cars[d] {
 				e := s.drew(d, at)
@@ -88,6 +92,7 @@ func (s *stays) earned() (all []stayed) {
 			}
 		}
 	}
+
 	if s.fault == "each session has its half-hours" {
 		for d, plugs := range s.plug {
 			for number, p := range plugs {
@@ -99,6 +104,7 @@ func (s *stays) earned() (all []stayed) {
 			}
 		}
 	}
+
 	for d, plugs := range s.plug {
 		for number := range plugs {
 			e := sums[[2]int{d, number}]
@@ -118,6 +124,7 @@ func drawStays(r *rand.Rand, day date, rate *big.Rat, even bool) *stays {
 		s.devices = append(s.devices, device{power: []int64{0, 3_700, 7_400}[r.IntN(3)]})
 		s.cars[d] = r.IntN(2) == 0
 		at := day.begin() - int64(r.IntN(7200))
+
 		for {
 			from := at + int64(r.IntN(5*3600))
 			to := from + int64(1+r.IntN(9_000))
@@ -125,16 +132,20 @@ func drawStays(r *rand.Rand, day date, rate *big.Rat, even bool) *stays {
 				from = max(at, from-from%1800+int64(r.IntN(120)))
 				to = max(from+1, to-to%1800+int64(r.IntN(120))-60)
 			}
+
 			if to >= (day + 1).begin() {
 				break
 			}
 			s.plug[d] = append(s.plug[d], [2]int64{from, to})
 			at = to
 		}
+
 		all = append(all, s.drawTaken(r, d, day)...)
 	}
+
 	// Some come late, some doubled, some with another value before or after.
 	s.more = make([][]sent, 4)
+
 	for _, x := range all {
 		stage := r.IntN(len(s.more))
 		s.more[stage] = append(s.more[stage], x)
@@ -146,6 +157,7 @@ func drawStays(r *rand.Rand, day date, rate *big.Rat, even bool) *stays {
 			s.more[stage] = append(s.more[stage], x)
 		}
 	}
+
 	for _, part := range s.more {
 		r.Shuffle(len(part), func(i, k int) { part[i], part[k] = part[k], part[i] })
 	}
@@ -164,6 +176,7 @@ func (s *stays) drawTaken(r *rand.Rand, d int, day date) (all []sent) {
 		if kinds != 0 && r.IntN(12) > 0 {
 			all = append(all, sent{d, chargerRegister, at, at, count})
 		}
+
 		if kinds != 1 && r.IntN(6) > 0 {
 			all = append(all, sent{d, chargerEnergy, at, at + 1800, took})
 		}

@@ -39,17 +39,20 @@ func changes() (all []change) {
 			}
 		}})
 	}
+
 	exec := func(name, statement string) {
 		all = append(all, change{name, func(_ *testing.T, f *fleet, _ time.Time) { f.seed.Exec(statement) }})
 	}
 	power := func(name string, power *flex.Watts) {
 		all = append(all, change{name, func(t *testing.T, f *fleet, _ time.Time) { f.rate(t, power) }})
 	}
+
 	power("power of the assets", new(flex.Watts(1000)))
 	power("power of the assets is not known", nil)
 	exec("battery of the assets", `UPDATE asset SET capacity_wh = 1`)
 	exec("all meters are qualified", `UPDATE asset SET model = 'm', installed_on = '2025-01-01'`)
 	exec("no meter is", `UPDATE model SET cop11 = FALSE`)
+
 	site := func(name string, edit func(s *flex.Site)) {
 		all = append(all, change{name, func(t *testing.T, f *fleet, _ time.Time) {
 			f.write(t, func(ctx context.Context, tx *store.Tx) error {
@@ -58,15 +61,18 @@ func changes() (all []change) {
 					if err != nil {
 						return err
 					}
+
 					edit(&s)
 					if err := tx.UpdateSite(ctx, s, ""); err != nil {
 						return err
 					}
 				}
+
 				return nil
 			})
 		}})
 	}
+
 	for _, role := range []pricing.Role{pricing.Planning, pricing.Settlement, pricing.Contract} {
 		all = append(all, change{"source of the " + string(role) + " price", func(t *testing.T, f *fleet, now time.Time) {
 			f.write(t, func(ctx context.Context, tx *store.Tx) error {
@@ -111,6 +117,7 @@ func TestSettings_ChangeNothingBefore(t *testing.T) {
 		for _, known := range at {
 			before = append(before, f.asKnown(t, known))
 		}
+
 		balances := f.balances(t)
 		if before[0].Hash == before[1].Hash || before[1].Events < 15 || balances == f.nothing() {
 			t.Fatalf("%d events that late readings do not change, %s: the test tries too little", before[1].Events, balances)
@@ -125,6 +132,7 @@ func TestSettings_ChangeNothingBefore(t *testing.T) {
 					t.Errorf("%s: as known at %s %d events with other inputs than the %d before", c.name, known, run.Events, before[i].Events)
 				}
 			}
+
 			r, err := f.service.Repair(t.Context(), f.seed.Org, reward.Again{From: dayOf(f.day - 40), To: dayOf(f.day)})
 			if err != nil || r.Transactions != 0 {
 				t.Errorf("%s: a repair says %+v, %v", c.name, r, err)
@@ -134,6 +142,7 @@ func TestSettings_ChangeNothingBefore(t *testing.T) {
 				balances = now
 			}
 		}
+
 		seed.QueueEnded()
 		resets(seed)
 		fmt.Fprintf(t.Output(), "%d events, %d settings\n", before[1].Events, len(changes()))

@@ -20,6 +20,7 @@ func TestModes_BuysLowAndSellsHigh(t *testing.T) {
 	buy, sell := make([]float64, 48), make([]float64, 48)
 	load, roof := make([]flex.WattHours, 48), make([]flex.WattHours, 48)
 	hour := func(i int) int { return (12 + i/2) % 24 }
+
 	for i := range buy {
 		buy[i], sell[i], load[i] = 25, 4, 200
 		switch h := hour(i); {
@@ -29,12 +30,14 @@ func TestModes_BuysLowAndSellsHigh(t *testing.T) {
 			sell[i] = 26
 		}
 	}
+
 	p := home.Problem(buy, sell, load, roof, 6000, battery.ModeSelfUse, 6)
 	modes := make([]battery.Mode, 48)
 	f := new(battery.Solver).SolveModes(&p, modes)
 	if err := check.Modes(&p, modes, f); err != nil {
 		t.Fatal(err)
 	}
+
 	kinds, reasons := map[battery.Mode]bool{}, p.Reasons(modes)
 	for i, m := range modes {
 		kinds[m] = true
@@ -47,6 +50,7 @@ func TestModes_BuysLowAndSellsHigh(t *testing.T) {
 			t.Errorf("%v at %d because %v", m, h, r)
 		}
 	}
+
 	if !kinds[battery.ModeCharge] || !kinds[battery.ModeDischarge] || !kinds[battery.ModeSelfUse] {
 		t.Errorf("modes %v", kinds)
 	}
@@ -71,6 +75,7 @@ func TestModes_KeepsTheLaws(t *testing.T) {
 			p.Import, p.Export = append(p.Import, float64(whole(-10, 40, "buy"))), append(p.Export, float64(whole(-10, 30, "sell")))
 			p.Load, p.PV = append(p.Load, whole(0, 1500, "load")), append(p.PV, whole(0, 2500, "roof"))
 		}
+
 		modes := make([]battery.Mode, n)
 		f := w.SolveModes(&p, modes)
 		if err := check.Modes(&p, modes, f); err != nil {
@@ -82,11 +87,13 @@ func TestModes_KeepsTheLaws(t *testing.T) {
 				t.Fatalf("%v\n%+v\n%v", err, p, modes)
 			}
 		}
+
 		for i, r := range p.Reasons(modes) {
 			if r == 0 || r.String() == "no reason recorded" {
 				t.Fatalf("no reason for slot %d", i)
 			}
 		}
+
 		switch whole(0, 2, "how") {
 		case 0:
 			f.Cost += 0.01

@@ -47,11 +47,13 @@ func follow(p *battery.ModeProblem, t, s int, m battery.Mode) (to int, cost floa
 		up, down = 0, 0
 	default:
 		down = min(down, max(0, int(math.Floor(float64(net)/p.DischargeEff))))
+
 		up = min(up, max(0, int(math.Floor(float64(-net)*p.ChargeEff))))
 		if m == battery.ModeFeedIn {
 			up = 0
 		}
 	}
+
 	g := float64(net) + float64(up)/p.ChargeEff - float64(down)*p.DischargeEff
 	price := p.Export[t]
 	if g > 0 {
@@ -72,6 +74,7 @@ func bestModes(p *battery.ModeProblem) float64 {
 			}
 		}
 	}
+
 	for t := n - 1; t >= 0; t-- {
 		now := make([][5]float64, levels)
 		for i := range now {
@@ -82,6 +85,7 @@ func bestModes(p *battery.ModeProblem) float64 {
 				v[m] = cost + next[to-p.Min][m]
 				least = min(least, v[m])
 			}
+
 			for m := range 5 {
 				now[i][m] = min(v[m], least+p.SwitchCost)
 			}
@@ -98,6 +102,7 @@ func TestSolver_Modes_Exhaustive(t *testing.T) {
 		to := make([]battery.Mode, len(p.Import))
 		got := w.SolveModes(p, to)
 		cost, s, before := 0.0, p.Init, p.Previous
+
 		for i, m := range to {
 			var c float64
 			if s, c = follow(p, i, s, m); m != before {
@@ -109,9 +114,11 @@ func TestSolver_Modes_Exhaustive(t *testing.T) {
 		if before != battery.ModeSelfUse {
 			cost += p.ReturnCost
 		}
+
 		if err := check.Modes(p, to, got); err != nil {
 			t.Fatal(err)
 		}
+
 		if rapid.IntRange(0, 9).Draw(t, "prove") == 0 { // it takes longer than all the rest
 			proven, proof := certificate.OfModes(p, got)
 			if err := verify.ModesProof(p, proven, proof); err != nil {
@@ -122,6 +129,7 @@ func TestSolver_Modes_Exhaustive(t *testing.T) {
 			}
 			spoilProof(t, &proof, got.Cost, 0.01, func(f battery.Result) error { return verify.ModesProof(p, f, proof) })
 		}
+
 		spoilt := got
 		if spoilt.Cost -= 0.01; check.Modes(p, to, spoilt) == nil {
 			t.Fatal("a spoilt plan passed")
@@ -146,6 +154,7 @@ func inTurn(p *battery.ModeProblem, modes []battery.Mode) (cost float64, ties in
 		ties += t * max(0, s-to)
 		cost, s, before = cost+c, to, m
 	}
+
 	if before != battery.ModeSelfUse {
 		cost += p.ReturnCost
 	}
@@ -174,11 +183,13 @@ func TestSolver_Modes_Ties(t *testing.T) {
 		for range n {
 			plans *= 5
 		}
+
 		same := 0
 		for k := range plans {
 			for i, rest := 0, k; i < n; i, rest = i+1, rest/5 {
 				modes[i] = battery.Mode(rest % 5)
 			}
+
 			c, other := inTurn(p, modes)
 			if c < cost-1e-9 || c < cost+1e-9 && other < ties {
 				t.Fatalf("%v costs %v, %v; the planner's %v costs %v, %v\n%+v", modes, c, other, to, cost, ties, p)
@@ -187,10 +198,12 @@ func TestSolver_Modes_Ties(t *testing.T) {
 				same++
 			}
 		}
+
 		if same > 1 {
 			tied++
 		}
 	})
+
 	if tied == 0 {
 		t.Error("no two plans cost the same")
 	}

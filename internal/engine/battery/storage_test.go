@@ -26,6 +26,7 @@ func drawStorage(t *rapid.T, convex bool) *battery.Storage {
 	}
 	p.Min = min(p.Max, whole(0, 2, "min"))
 	p.Init = whole(0, 16, "init") / 2
+
 	for range n {
 		if convex {
 			sell := whole(0, 9, "export")
@@ -35,6 +36,7 @@ func drawStorage(t *rapid.T, convex bool) *battery.Storage {
 		}
 		p.Load, p.PV = append(p.Load, whole(0, 3, "load")), append(p.PV, whole(0, 4, "pv"))
 	}
+
 	if rapid.IntRange(0, 3).Draw(t, "bounds") == 0 {
 		p.MinAt, p.MaxAt = make([]float64, n), make([]float64, n)
 		for i := range n {
@@ -69,6 +71,7 @@ func slotCost(p *battery.Storage, t int, e float64) float64 {
 	if p.Curtail {
 		turnDown = p.PV[t]
 	}
+
 	for cut := 0.0; cut <= turnDown; cut += 0.25 { // the lattice of the grid's side
 		g := p.Load[t] - p.PV[t] + cut + e
 		cost := g * p.Import[t]
@@ -80,8 +83,10 @@ func slotCost(p *battery.Storage, t int, e float64) float64 {
 		case g < 0:
 			cost = g * p.Export[t]
 		}
+
 		best = min(best, cost)
 	}
+
 	if e < 0 {
 		best -= e * p.Wear
 	}
@@ -94,12 +99,14 @@ func bestStorage(p *battery.Storage) float64 {
 	const step = 0.5
 	type state struct{ s float64 } // kWh stored
 	now := map[state]float64{{p.Init}: 0}
+
 	for t := range p.Import {
 		lo, hi := p.Min, p.Max
 		if p.MinAt != nil {
 			lo = max(lo, p.MinAt[t])
 			hi = max(lo, min(hi, p.MaxAt[t]))
 		}
+
 		next := map[state]float64{}
 		least := math.Inf(1) // how far outside the bounds a path must end
 		charge, discharge := powers(p, t)
@@ -108,11 +115,13 @@ func bestStorage(p *battery.Storage) float64 {
 				least = min(least, max(lo-s.s-y, s.s+y-hi, 0))
 			}
 		}
+
 		for y := -discharge / p.DischargeEff; y <= charge*p.ChargeEff; y += step {
 			e := y / p.ChargeEff
 			if y < 0 {
 				e = y * p.DischargeEff
 			}
+
 			cost := slotCost(p, t, e)
 			for s, before := range now {
 				to := state{s.s + y}
@@ -124,8 +133,10 @@ func bestStorage(p *battery.Storage) float64 {
 				}
 			}
 		}
+
 		now = next
 	}
+
 	best := math.Inf(1)
 	for s, c := range now {
 		best = min(best, c-p.Terminal*s.s)
@@ -143,6 +154,7 @@ func checkStorage(t *rapid.T, w *battery.Solver, p *battery.Storage) {
 	if met := want < gridBreach/8; got.Met != met {
 		t.Fatalf("met %v at %v", got.Met, want)
 	}
+
 	if err := verify.Storage(p, net, got); err != nil {
 		t.Fatalf("%v\n%+v\n%v", err, p, net)
 	}
@@ -150,15 +162,18 @@ func checkStorage(t *rapid.T, w *battery.Solver, p *battery.Storage) {
 	if err := verify.StorageProof(p, got, proof); err != nil {
 		t.Fatalf("%v\n%+v\n%v\n%+v", err, p, net, proof)
 	}
+
 	if idle := idleCost(p); p.MinAt == nil && p.Init >= p.Min && p.Init <= p.Max && idle > got.Cost+0.01+3e-6*math.Abs(got.Cost) {
 		f := battery.Result{Cost: idle, Bound: idle}
 		if verify.Storage(p, make([]float64, len(net)), f) == nil && verify.StorageProof(p, f, proof) == nil {
 			t.Fatalf("doing nothing passed as best: %v, the best is %v\n%+v", idle, got.Cost, p)
 		}
 	}
+
 	spoilProof(t, &proof, want, 0.01+1e-6*(math.Abs(want)+math.Abs(idleCost(p))), func(f battery.Result) error { return verify.StorageProof(p, f, proof) })
 	i := rapid.IntRange(0, len(net)-1).Draw(t, "spoilt")
 	spoilt := got
+
 	switch rapid.IntRange(0, 3).Draw(t, "how") {
 	case 0:
 		spoilt.Cost -= 1 + 1e-6*math.Abs(got.Cost)
@@ -169,6 +184,7 @@ func checkStorage(t *rapid.T, w *battery.Solver, p *battery.Storage) {
 	case 3:
 		net[i] = math.NaN()
 	}
+
 	if verify.Storage(p, net, spoilt) == nil {
 		t.Fatalf("a spoilt plan passed: %+v\n%+v %v", p, spoilt, net)
 	}
@@ -183,6 +199,7 @@ func spoilProof(t *rapid.T, proof *certificate.Proof, want, margin float64, chec
 		at := &v[pick(len(v), "potential")]
 		at.V[pick(len(at.V), "point")] += by
 	}
+
 	switch {
 	case proof.Worth != nil:
 		proof.Worth[pick(len(proof.Worth), "worth")] += by
@@ -224,11 +241,13 @@ func TestSolver_Storage_Powers(t *testing.T) {
 			p.Closed = append(p.Closed, rapid.Bool().Draw(t, "closed"))
 			p.Held = append(p.Held, rapid.Bool().Draw(t, "held"))
 		}
+
 		net := make([]float64, len(p.Import))
 		got, want := w.SolveStorage(p, net), bestStorage(p)
 		if slack := 1e-6 * max(1, math.Abs(want)/gridBreach); math.Abs(got.Cost-want) > slack || math.Abs(got.Bound-want) > slack {
 			t.Fatalf("cost %v, bound %v, the best is %v\n%+v\n%v", got.Cost, got.Bound, want, p, net)
 		}
+
 		for i, e := range net {
 			if charge, discharge := powers(p, i); e > charge+1e-9 || e < -discharge-1e-9 {
 				t.Fatalf("%v in slot %d, which is from %v to %v\n%+v", e, i, -discharge, charge, p)
@@ -249,6 +268,7 @@ func TestSolver_Storage_MoreIsNeverWorse(t *testing.T) {
 		net := make([]float64, len(p.Import))
 		before := w.SolveStorage(p, net)
 		q := *p
+
 		switch rapid.IntRange(0, 6).Draw(t, "more") {
 		case 0:
 			q.Max++
@@ -260,12 +280,14 @@ func TestSolver_Storage_MoreIsNeverWorse(t *testing.T) {
 			q.Wear /= 2
 		case 4:
 			q.ImportLimit++
+
 			q.ExportLimit++
 		case 5:
 			q.Min /= 2
 		case 6:
 			q.Curtail = true
 		}
+
 		after := w.SolveStorage(&q, net)
 		if slack := 1e-6 * max(1, math.Abs(before.Cost)/gridBreach); after.Cost > before.Cost+slack {
 			t.Fatalf("%v became %v\n%+v\n%+v", before, after, p, q)

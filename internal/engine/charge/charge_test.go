@@ -54,10 +54,12 @@ func TestCharge_Scenario1(t *testing.T) {
 				} `json:"charging_profile"`
 			}
 		}
+
 		raw, err := os.ReadFile("testdata/" + name + ".json")
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if err := json.Unmarshal(raw, &v); err != nil {
 			t.Fatal(err)
 		}
@@ -66,6 +68,7 @@ func TestCharge_Scenario1(t *testing.T) {
 		if len(got) != len(want.Periods) || len(want.Periods) == 0 {
 			t.Fatalf("%s: %d steps, the vector has %d", name, len(got), len(want.Periods))
 		}
+
 		start := got[0].From
 		for i, q := range want.Periods {
 			if int(got[i].From.Sub(start).Seconds()) != q.Start || float64(got[i].Limit) != q.Limit {
@@ -85,6 +88,7 @@ func TestCharge(t *testing.T) {
 			p.Prices = append(p.Prices, flex.PricedPeriod{Period: first.Add(i), Price: flex.FromGBPPerMWh(v), Known: v != missing})
 		}
 	}
+
 	for _, c := range []struct {
 		name   string
 		need   flex.WattHours
@@ -95,6 +99,7 @@ func TestCharge(t *testing.T) {
 		{name: "the need is a floor", need: 30_000, steps: "0:0 5400:. 27000:0"},
 		{name: "minimise stops at the need, to the minute upward", need: 10_000, // 81.08 minutes
 			change: func(p *charge.Problem) { p.Mode = flex.Minimise }, steps: "0:0 5400:. 10320:0"},
+
 		{name: "the minute is the clock's", need: 10_000,
 			change: func(p *charge.Problem) {
 				p.Mode, p.AllOffPeak, p.From = flex.Minimise, true, p.From.Add(37*time.Second)
@@ -107,6 +112,7 @@ func TestCharge(t *testing.T) {
 		{name: "peak prices decide where the shortfall goes", need: 45_000,
 			change: func(p *charge.Problem) {
 				p.MayChargePeak = true
+
 				prices(p, 50, 50, 50, 90, 90, 90, 90, 90, 90, 90, 90, 90, 90, 90, 90, 40, 60, 60)
 			}, steps: "0:0 5400:. 27300:0"},
 		{name: "no off-peak time at all: nothing, and said so", need: 5_000,
@@ -121,6 +127,7 @@ func TestCharge(t *testing.T) {
 		}, steps: "0:. 7200:0"},
 		{name: "charge-now outlasts ready-by", need: 1_000, change: func(p *charge.Problem) {
 			p.From = p.ReadyBy.Add(-time.Hour)
+
 			p.ChargeNow = flex.Span{From: p.From.Add(-time.Hour), To: p.ReadyBy.Add(time.Hour)}
 		}, steps: "0:."},
 		{name: "a cap that binds is written in watts", need: 0, change: func(p *charge.Problem) {
@@ -134,6 +141,7 @@ func TestCharge(t *testing.T) {
 		}, steps: "0:0 5400:. 9000:0 10800:. 27000:0"},
 		{name: "a dear half-hour is given up as far as the need allows", need: 42_000, change: func(p *charge.Problem) {
 			p.PauseAbove = flex.FromGBPPerMWh(200)
+
 			prices(p, 1, 1, 1, 50, 50, 900, 50, 50, 50, 50, 50, 50, 50, 50, 50, 1, 1, 1)
 		}, steps: "0:0 5400:. 9660:0 10800:. 27000:0"},
 		{name: "the cheapest, then the fewest starts", need: 11_100, change: func(p *charge.Problem) { // three half-hours
@@ -142,6 +150,7 @@ func TestCharge(t *testing.T) {
 		}, steps: "0:0 9000:. 10800:0 18000:. 21600:0"},
 		{name: "a missing price is neither sought nor shunned", need: 3_700, change: func(p *charge.Problem) {
 			p.Mode, p.AllOffPeak = flex.Minimise, true
+
 			prices(p, 90, 90, missing, 40, 40, 40, 90, 90, 90, 90, 90, 90, 90, 90, 90, 90, 90, 90)
 		}, steps: "0:0 5400:. 7200:0"},
 		{name: "no time left", need: 1_000, change: func(p *charge.Problem) { p.From = p.ReadyBy }, steps: "", short: 1_000},
@@ -151,6 +160,7 @@ func TestCharge(t *testing.T) {
 			if c.change != nil {
 				c.change(&p)
 			}
+
 			got := charge.Solve(p)
 			if s := draw(got.Steps); s != c.steps {
 				t.Errorf("steps %q, want %q", s, c.steps)
@@ -184,6 +194,7 @@ func TestCharge_ClockChanges(t *testing.T) {
 			y, mo, d := c.day.Date()
 			return time.Date(y, mo, d+1, h, m, 0, 0, flex.London).UTC()
 		}
+
 		p := charge.Problem{From: c.day.UTC(), ReadyBy: wall(7, 0), Need: 1, Power: 7000, Mode: flex.Maximise,
 			OffPeak: []flex.Span{{From: wall(0, 30), To: wall(5, 30)}}}
 		got := charge.Solve(p)
@@ -210,6 +221,7 @@ func BenchmarkCharge(b *testing.B) {
 			charge.Solve(p)
 		}
 	})
+
 	b.Run("check", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

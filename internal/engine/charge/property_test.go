@@ -55,6 +55,7 @@ func drawProblem(t *rapid.T) charge.Problem {
 	if now := drawSpans(t, from, length+3600, 60, 1, "charge-now"); len(now) > 0 && rapid.Bool().Draw(t, "now") {
 		p.ChargeNow = now[0]
 	}
+
 	for i := range rapid.IntRange(0, 27).Draw(t, "prices") {
 		p.Prices = append(p.Prices, flex.PricedPeriod{
 			Period: flex.PeriodAt(from).Add(i), Known: rapid.IntRange(0, 9).Draw(t, "known") > 0,
@@ -65,6 +66,7 @@ func drawProblem(t *rapid.T) charge.Problem {
 	if rapid.IntRange(0, 3).Draw(t, "pauses") == 0 {
 		p.PauseAbove = flex.FromGBPPerMWh(100)
 	}
+
 	if rapid.IntRange(0, 3).Draw(t, "caps") == 0 {
 		for _, s := range drawSpans(t, from, length, 60, 2, "capped") {
 			p.Limits = append(p.Limits, flex.Step{Span: s, Limit: flex.Watts(rapid.SampledFrom([]int{0, 1400, 5000, 50_000}).Draw(t, "cap"))})
@@ -101,6 +103,7 @@ func TestCharge_Exhaustive(t *testing.T) {
 			From: from.Start(), ReadyBy: from.Add(n).Start(), Power: 6 * cell, Need: flex.WattHours(cell * need),
 			Mode: flex.Minimise, MayChargePeak: rapid.Bool().Draw(t, "may charge peak"),
 		}
+
 		price, offPeak := make([]int, 3*n), uint(0)
 		for i := range n {
 			price[3*i] = rapid.IntRange(-1, 3).Draw(t, "price")
@@ -111,16 +114,19 @@ func TestCharge_Exhaustive(t *testing.T) {
 				offPeak |= 7 << (3 * i)
 			}
 		}
+
 		inside := bits.OnesCount(offPeak)
 		wantOff, wantPeak := min(need, inside), 0
 		if p.MayChargePeak {
 			wantPeak = min(need, 3*n) - wantOff
 		}
+
 		bestCost, bestStarts := 1<<30, 1<<30
 		for on := range uint(1) << (3 * n) {
 			if bits.OnesCount(on&offPeak) != wantOff || bits.OnesCount(on&^offPeak) != wantPeak {
 				continue
 			}
+
 			cost, starts := 0, bits.OnesCount(on&^(on<<1))
 			for i := range price {
 				cost += price[i] * int(on>>i&1)
@@ -129,6 +135,7 @@ func TestCharge_Exhaustive(t *testing.T) {
 				bestCost, bestStarts = cost, starts
 			}
 		}
+
 		got, starts := charge.Solve(p), 0
 		for _, s := range got.Steps {
 			if s.Limit > 0 {
@@ -152,13 +159,16 @@ func TestCharge_Unbroken(t *testing.T) {
 			Mode: flex.Minimise, MayChargePeak: rapid.Bool().Draw(t, "may charge peak"),
 			OffPeak: drawSpans(t, from.Start(), 1800*n, 60, 2, "off-peak"),
 		}
+
 		for i := range n {
 			p.Prices = append(p.Prices, flex.PricedPeriod{Period: from.Add(i), Price: flex.Price(rapid.IntRange(-2, 3).Draw(t, "price") * 1e6), Known: true})
 		}
 		off := minutes(p.OffPeak, p.From)
 		bestGot, bestPeak, bestCost, bestStart := 0, 0, 0, 0
+
 		for s := range 30 * n {
 			got, peak, cost := 0, 0, 0
+
 			for k := s; k < 30*n && got < need && (off[k] || p.MayChargePeak); k++ {
 				got++
 				cost += int(p.Prices[k/30].Price) / 1e6
@@ -170,6 +180,7 @@ func TestCharge_Unbroken(t *testing.T) {
 				bestGot, bestPeak, bestCost, bestStart = got, peak, cost, s
 			}
 		}
+
 		got, start := charge.Solve(p), 0
 		for _, s := range got.Steps {
 			if s.Limit > 0 {
@@ -195,9 +206,11 @@ func TestCharge_MoreIsNeverWorse(t *testing.T) {
 		for i := range p.Prices {
 			p.Prices[i].Price, p.Prices[i].Known = max(0, p.Prices[i].Price), true
 		}
+
 		for i := len(p.Prices); i < 40; i++ {
 			p.Prices = append(p.Prices, flex.PricedPeriod{Period: flex.PeriodAt(p.From).Add(i), Price: 30e6, Known: true})
 		}
+
 		q := p
 		switch rapid.IntRange(0, 3).Draw(t, "more") {
 		case 0:
@@ -209,6 +222,7 @@ func TestCharge_MoreIsNeverWorse(t *testing.T) {
 		case 3:
 			q.MayChargePeak = true
 		}
+
 		a, b := charge.Solve(p), charge.Solve(q)
 		if b.Shortfall > a.Shortfall {
 			t.Fatalf("shortfall rose from %d to %d", a.Shortfall, b.Shortfall)
@@ -246,6 +260,7 @@ func TestCheck_Rejects(t *testing.T) {
 func mutate(t *rapid.T, m *charge.Plan) string {
 	i := rapid.IntRange(0, len(m.Steps)-1).Draw(t, "step")
 	s := &m.Steps[i]
+
 	switch rapid.IntRange(0, 9).Draw(t, "mutation") {
 	case 0:
 		if s.Limit == 0 {
@@ -253,6 +268,7 @@ func mutate(t *rapid.T, m *charge.Plan) string {
 		} else {
 			s.Limit = 0
 		}
+
 		return "a flipped step"
 	case 1:
 		s.From = s.From.Add(time.Minute)
@@ -265,6 +281,7 @@ func mutate(t *rapid.T, m *charge.Plan) string {
 		return "an endless zero"
 	case 4:
 		s.Limit = -1
+
 		return "a negative limit"
 	case 5:
 		s.Limit = flex.Unbounded
@@ -274,6 +291,7 @@ func mutate(t *rapid.T, m *charge.Plan) string {
 		return "energy overstated"
 	case 7:
 		m.Shortfall++
+
 		return "shortfall overstated"
 	case 8:
 		m.Cost -= 3

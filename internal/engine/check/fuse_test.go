@@ -149,11 +149,12 @@ func TestAtMeter(t *testing.T) {
 		change func(*check.Meter)
 		fault  bool
 	}{
-		"locked beside anything":    {func(m *check.Meter) { m.Mode, m.Import, m.Car = battery.ModeLock, -89000, true }, false},
-		"charging to the fuse":      {func(m *check.Meter) { m.Mode, m.Import = battery.ModeCharge, 3000 }, false},
-		"charging past it":          {func(m *check.Meter) { m.Mode, m.Import = battery.ModeCharge, 2999 }, true},
-		"charging beside a car":     {func(m *check.Meter) { m.Mode, m.Car = battery.ModeCharge, true }, false},
-		"covering a car":            {func(m *check.Meter) { m.Mode, m.Car = battery.ModeSelfUse, true }, true},
+		"locked beside anything": {func(m *check.Meter) { m.Mode, m.Import, m.Car = battery.ModeLock, -89000, true }, false},
+		"charging to the fuse":   {func(m *check.Meter) { m.Mode, m.Import = battery.ModeCharge, 3000 }, false},
+		"charging past it":       {func(m *check.Meter) { m.Mode, m.Import = battery.ModeCharge, 2999 }, true},
+		"charging beside a car":  {func(m *check.Meter) { m.Mode, m.Car = battery.ModeCharge, true }, false},
+		"covering a car":         {func(m *check.Meter) { m.Mode, m.Car = battery.ModeSelfUse, true }, true},
+
 		"feeding in beside a car":   {func(m *check.Meter) { m.Mode, m.Car = battery.ModeFeedIn, true }, true},
 		"exporting to the limit":    {func(m *check.Meter) { m.Mode = battery.ModeDischarge }, false},
 		"exporting past it":         {func(m *check.Meter) { m.Mode, m.Net = battery.ModeDischarge, -1 }, true},
@@ -164,6 +165,7 @@ func TestAtMeter(t *testing.T) {
 		"more than its power":       {func(m *check.Meter) { m.Mode, m.Moves = battery.ModeSelfUse, -3002 }, true},
 	} {
 		m := at
+
 		c.change(&m)
 		if err := check.AtMeter(m); (err != nil) != c.fault {
 			t.Errorf("%s: %v", name, err)

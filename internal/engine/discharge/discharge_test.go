@@ -343,6 +343,7 @@ func TestSolve_FirstOfAlike(t *testing.T) {
 			Charge: 10_000, Most: 2000, Limit: flex.NoLimit,
 			Stored: 20_000, Capacity: 40_000, Reserve: 20_000 - 5000/discharge.Efficiency, Wear: 2, Turn: turn,
 		}
+
 		for i := range 20 {
 			rate := discharge.Rate{Period: first.Add(i), Buy: 40, Sell: 5}
 			switch {

@@ -36,6 +36,7 @@ func BenchmarkShared(b *testing.B) {
 				}
 			}
 		})
+
 		over := append([]Joules(nil), profile...)
 		over[1] = f.Envelope().Most(Window(1, 2)) + 1
 		b.Run(fmt.Sprintf("refuse/%dx%d", c.sites, c.cars), func(b *testing.B) {

@@ -272,6 +272,7 @@ func (f *small) wrong(asked Set, profile []Joules, of part) error {
 	for i, c := range f.cars {
 		sum := Joules(0)
 		free := Joules(0)
+
 		for t, seconds := range f.hours[c.Hours] {
 			if !asked.Has(t) && f.shared[i] { // of what is behind a fuse all parts are known
 				free += of(i, t)
@@ -475,6 +476,7 @@ func BenchmarkFollow(b *testing.B) {
 		profile := between(f)
 		over := append([]Joules(nil), profile...)
 		over[1] = e.Most(Window(1, 2)) + 1
+
 		for name, p := range map[string][]Joules{"yes": profile, "no": over} {
 			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
 				for b.Loop() {

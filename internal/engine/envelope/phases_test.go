@@ -28,6 +28,7 @@ func TestPhases_Let(t *testing.T) {
 					passed = passed || left < 0
 					sum += min(would[OnL1+Line(k)], left/3)
 				}
+
 				if !passed {
 					best = max(best, sum)
 				}

@@ -21,10 +21,12 @@ func tried(s *envelope.Storage, from, to int) (float64, float64) {
 			least, most = min(least, drawn), max(most, drawn)
 			return
 		}
+
 		for _, p := range parts {
 			if t >= from && p*sign < 0 {
 				continue
 			}
+
 			next, grid := moved(s, t, stored, p)
 			if t >= from {
 				grid += drawn
@@ -34,6 +36,7 @@ func tried(s *envelope.Storage, from, to int) (float64, float64) {
 			step(t+1, next, grid, sign)
 		}
 	}
+
 	step(0, float64(s.Stored), 0, 1)
 	step(0, float64(s.Stored), 0, -1)
 

@@ -23,6 +23,7 @@ func benchFleet(b *testing.B, shape sample.Shape, warm bool) {
 		p.Start = a.Prices
 		p.Price[20] += 3
 	}
+
 	var a fleet.Plan
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -33,6 +34,7 @@ func benchFleet(b *testing.B, shape sample.Shape, warm bool) {
 		a, _ = fleet.Solve(p)
 		n++
 	}
+
 	runtime.ReadMemStats(&after)
 	if err := verify.Fleet(p, &a); err != nil {
 		b.Fatal(err)

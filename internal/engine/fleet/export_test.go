@@ -48,6 +48,7 @@ func SolveWithoutPrices(p *Problem) (first, better Plan) {
 	first = s.answer()
 	first.EVs = first.EVs.Clone()
 	first.Batteries = slices.Clone(first.Batteries)
+
 	for i := range first.Batteries {
 		first.Batteries[i] = slices.Clone(first.Batteries[i])
 	}

@@ -72,6 +72,7 @@ func (x *exam) problem() *fleet.Problem {
 		}
 		p.EVs = append(p.EVs, ev)
 	}
+
 	for _, b := range x.Batteries {
 		p.Batteries = append(p.Batteries, fleet.Battery{b.Capacity, b.Init, b.Charge, b.Discharge, b.In, b.Out, b.Wear, b.Terminal, b.Group})
 	}
@@ -89,6 +90,7 @@ func exams(t testing.TB) (exams []exam) {
 	if err != nil || len(files) == 0 {
 		t.Fatal("no samples", err)
 	}
+
 	for _, f := range files {
 		text, err := os.ReadFile(f)
 		if err != nil {
@@ -111,6 +113,7 @@ func TestFleet_Samples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if err := verify.Fleet(p, &a); err != nil {
 			t.Errorf("%s: %v", x.ID, err)
 		}
@@ -135,12 +138,14 @@ func TestFleet_Whole(t *testing.T) {
 		if draws.Raced && shape.EVs >= 300 && shape.Traded {
 			continue // WholeSlots has one
 		}
+
 		for range draws.IfRaced(1, 2) {
 			p := sample.Fleet(&d, shape)
 			a, err := fleet.Solve(p)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			if err := verify.Fleet(p, &a); err != nil {
 				t.Errorf("%+v: %v", shape, err)
 			}
@@ -162,6 +167,7 @@ func TestFleet_WholeSlots(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		spare := 0
 		for i := range p.EVs {
 			partial := 0
@@ -172,6 +178,7 @@ func TestFleet_WholeSlots(t *testing.T) {
 			}
 			spare += max(0, partial-1)
 		}
+
 		if most := 47 * max(1, shape.Groups); spare > most {
 			t.Errorf("%+v: %d partial slots too many, at most %d are due to the caps", shape, spare, most)
 		}
@@ -215,6 +222,7 @@ func TestFleet_Large(t *testing.T) {
 	if draws.Raced {
 		return
 	}
+
 	d := random.Source(5)
 	for _, shape := range []sample.Shape{{EVs: 12_000, Cap: 0.35}, {EVs: 12_000, Cap: 0.4, Groups: 5, GroupCap: 0.45}, {EVs: 3_000, Batteries: 1_500, Cap: 0.4},
 		{EVs: 12_000, Cap: 0.35, Groups: 210, Outer: 10, GroupCap: 0.5}} {
@@ -240,6 +248,7 @@ func oddFleet(d *random.Source, negative bool) *fleet.Problem {
 		}
 		return s
 	}
+
 	n := 1 + d.Below(fleet.MaxSlots)
 	p := &fleet.Problem{Slots: n, Price: series(n, 5, 5, 10, 12.5, 30, 0), Unserved: pick(200, 200, 20, 0)}
 	groups := d.Below(5)
@@ -250,9 +259,11 @@ func oddFleet(d *random.Source, negative bool) *fleet.Problem {
 		}
 		p.Groups = append(p.Groups, group)
 	}
+
 	if d.Below(2) == 0 {
 		p.CapKW = oddCap(d, n)
 	}
+
 	for range d.Below(30) {
 		e := fleet.EV{
 			EnergyKWh: pick(0, 1, 5, 20, 20, 500), MaxKW: pick(0, 3.6, 7.4, 11), FirstFraction: pick(0, 1e-9, 0.5, 1),
@@ -261,6 +272,7 @@ func oddFleet(d *random.Source, negative bool) *fleet.Problem {
 		e.Last = e.First + uint8(d.Below(n-int(e.First)))
 		p.EVs = append(p.EVs, e)
 	}
+
 	for range d.Below(6) {
 		b := fleet.Battery{
 			CapacityKWh: pick(0, 5, 13.5), ChargeKW: pick(0, 3.6, 5), DischargeKW: pick(0, 3.6), EffCharge: pick(0.9, 1),
@@ -298,6 +310,7 @@ func TestFleet_Odd(t *testing.T) {
 		if err != nil {
 			t.Fatal(i, err)
 		}
+
 		if err := verify.Fleet(p, &a); err != nil {
 			t.Errorf("fleet %d: %v", i, err)
 		}
@@ -333,6 +346,7 @@ func TestCheck_RejectsMutations(t *testing.T) {
 		}
 		return at
 	}
+
 	mutations := map[string]func(a *fleet.Plan, p *fleet.Problem){
 		"energy out of nothing":    func(a *fleet.Plan, _ *fleet.Problem) { a.EVs.All()[busiest(a)] -= 0.01 },
 		"more than its power":      func(a *fleet.Plan, _ *fleet.Problem) { a.EVs.All()[busiest(a)] = 6 },
@@ -342,6 +356,7 @@ func TestCheck_RejectsMutations(t *testing.T) {
 		"no battery":               func(a *fleet.Plan, _ *fleet.Problem) { a.Batteries = a.Batteries[1:] },
 		"a battery out of nothing": func(a *fleet.Plan, _ *fleet.Problem) { a.Batteries[0][0] = -1.8 },
 		"a battery too strong":     func(a *fleet.Plan, _ *fleet.Problem) { a.Batteries[0][5] = 3 },
+
 		"a cheaper cost":           func(a *fleet.Plan, _ *fleet.Problem) { a.Cost -= 1 },
 		"need forgotten":           func(a *fleet.Plan, _ *fleet.Problem) { a.Unserved += 1 },
 		"a better bound":           func(a *fleet.Plan, _ *fleet.Problem) { a.Bound += 5 },
@@ -352,6 +367,7 @@ func TestCheck_RejectsMutations(t *testing.T) {
 		"a cap lowered":            func(_ *fleet.Plan, p *fleet.Problem) { p.CapKW = flat(slices.Max(p.CapKW) * 0.95) },
 		"a group's cap lowered":    func(_ *fleet.Plan, p *fleet.Problem) { p.Groups[0].CapKW = flat(slices.Max(p.Groups[0].CapKW) / 2) },
 	}
+
 	for range draws.IfRaced(1, 3) {
 		p := sample.Fleet(&d, sample.Shape{EVs: 300, Batteries: 20, Groups: 2, Cap: 0.4, GroupCap: 0.5})
 		p.Groups = append(p.Groups, fleet.Group{})
@@ -362,6 +378,7 @@ func TestCheck_RejectsMutations(t *testing.T) {
 		if err := verify.Fleet(p, &good); err != nil {
 			t.Fatal(err)
 		}
+
 		for name, mutate := range mutations {
 			a, q := copyAnswer(good), *p
 			q.Groups = slices.Clone(p.Groups)
@@ -370,12 +387,14 @@ func TestCheck_RejectsMutations(t *testing.T) {
 				t.Errorf("%s: passed", name)
 			}
 		}
+
 		for range 300 { // any car moved to another slot costs something else, or breaks something
 			a := copyAnswer(good)
 			i := d.Below(len(p.EVs))
 			plan := a.EVs.Of(i)
 			from, to := d.Below(len(plan)), d.Below(len(plan))
 			q, first := min(plan[from], 0.5), int(p.EVs[i].First)
+
 			if q*math.Abs(p.Price[from+first]-p.Price[to+first]) > 0.1 {
 				plan[from], plan[to] = plan[from]-q, plan[to]+q
 				if verify.Fleet(p, &a) == nil {
@@ -398,6 +417,7 @@ func TestFleet_Deterministic(t *testing.T) {
 		}
 		return a
 	}
+
 	large, planned := largeFleet()
 	for _, c := range []struct {
 		name  string
@@ -406,6 +426,7 @@ func TestFleet_Deterministic(t *testing.T) {
 		first fleet.Plan
 	}{{"as one", whole, asOne, asOne(whole)}, {"a large fleet", large, planLarge, planned}} {
 		before := runtime.GOMAXPROCS(1)
+
 		second := c.plan(c.p)
 		runtime.GOMAXPROCS(before)
 		if !reflect.DeepEqual(c.first, second) {
@@ -425,6 +446,7 @@ func TestFleet_NestedGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := verify.Fleet(p, &a); err != nil {
 		t.Error(err)
 	}
@@ -442,6 +464,7 @@ func TestFleet_NestedGroups(t *testing.T) {
 func TestFleet_WithoutPrices(t *testing.T) {
 	d := random.Source(57)
 	cars := draws.IfRaced(200, 600)
+
 	for _, shape := range []sample.Shape{{EVs: cars, Batteries: 30, Cap: 0.4, Groups: 3, GroupCap: 0.5}, {EVs: cars / 3 * 2, Cap: 0.5, Traded: true}} {
 		p := sample.Fleet(&d, shape)
 		first, better := fleet.SolveWithoutPrices(p)
@@ -466,6 +489,7 @@ func TestFleet_OwnPeaks(t *testing.T) {
 	for i := range p.EVs {
 		p.EVs[i].Peak, p.EVs[i].PeakAdder = d.Next(), float64(1+d.Below(3))
 	}
+
 	a, err := fleet.Solve(p)
 	if err != nil {
 		t.Fatal(err)
@@ -484,6 +508,7 @@ func TestFleet_Warm(t *testing.T) {
 			foreign.Cap[v][i] = d.Between(-50, 300)
 		}
 	}
+
 	foreign.Cap[1][7] = math.NaN()
 	for name, start := range map[string]fleet.Prices{"last": a.Prices, "foreign": foreign, "short": {Market: foreign.Market}} {
 		next := *p
@@ -503,15 +528,17 @@ func TestFleet_Faults(t *testing.T) {
 	if err := good().Fault(); err != nil {
 		t.Fatal(err)
 	}
+
 	for name, spoil := range map[string]func(p *fleet.Problem){
-		"no slots":         func(p *fleet.Problem) { p.Slots = 0 },
-		"too many slots":   func(p *fleet.Problem) { p.Slots = fleet.MaxSlots + 1 },
-		"short position":   func(p *fleet.Problem) { p.Position.KWh = p.Position.KWh[1:] },
-		"short price":      func(p *fleet.Problem) { p.Position, p.Price = nil, p.Price[1:] },
-		"selling dear":     func(p *fleet.Problem) { p.Position.Sell[4] = 1e6 },
-		"a negative cap":   func(p *fleet.Problem) { p.CapKW[0] = -1 },
-		"no number":        func(p *fleet.Problem) { p.Groups[1].CapKW[0] = math.NaN() },
-		"own parent":       func(p *fleet.Problem) { p.Groups[0].Parent = 1 },
+		"no slots":       func(p *fleet.Problem) { p.Slots = 0 },
+		"too many slots": func(p *fleet.Problem) { p.Slots = fleet.MaxSlots + 1 },
+		"short position": func(p *fleet.Problem) { p.Position.KWh = p.Position.KWh[1:] },
+		"short price":    func(p *fleet.Problem) { p.Position, p.Price = nil, p.Price[1:] },
+		"selling dear":   func(p *fleet.Problem) { p.Position.Sell[4] = 1e6 },
+		"a negative cap": func(p *fleet.Problem) { p.CapKW[0] = -1 },
+		"no number":      func(p *fleet.Problem) { p.Groups[1].CapKW[0] = math.NaN() },
+		"own parent":     func(p *fleet.Problem) { p.Groups[0].Parent = 1 },
+
 		"no such group":    func(p *fleet.Problem) { p.EVs[0].Group = 2 },
 		"window backwards": func(p *fleet.Problem) { p.EVs[0].First, p.EVs[0].Last = 5, 4 },
 		"window too long":  func(p *fleet.Problem) { p.EVs[0].Last = 48 },
@@ -522,6 +549,7 @@ func TestFleet_Faults(t *testing.T) {
 		"unserved":         func(p *fleet.Problem) { p.Unserved = -1 },
 	} {
 		p := good()
+
 		spoil(p)
 		if _, err := fleet.Solve(p); flex.KindOf(err) != flex.Malformed {
 			t.Errorf("%s: %v", name, err)

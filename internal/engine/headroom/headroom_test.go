@@ -39,10 +39,12 @@ func sharedFleet(t *rapid.T) (caps []flex.Cap, parents []int, cars []Car, prices
 	for i := range caps {
 		caps[i].StartsPerMinute = rapid.IntRange(0, 2).Draw(t, "starts")
 	}
+
 	for i := range 26 {
 		prices = append(prices, flex.PricedPeriod{Period: flex.PeriodAt(evening).Add(i),
 			Price: flex.Price(rapid.IntRange(-5, 40).Draw(t, "price") * 10e6), Known: rapid.IntRange(0, 9).Draw(t, "known") > 0})
 	}
+
 	for range rapid.IntRange(1, 8).Draw(t, "cars") {
 		p := &charge.Problem{
 			From: evening.Add(time.Duration(rapid.IntRange(0, 59).Draw(t, "second")) * time.Second), Prices: prices,
@@ -78,6 +80,7 @@ func planShared(r *Profile, cars []Car, prices []flex.PricedPeriod, traded []fle
 	if err != nil {
 		return nil, nil, err
 	}
+
 	for _, c := range cars {
 		c.Prices = s.Prices
 	}
@@ -86,6 +89,7 @@ func planShared(r *Profile, cars []Car, prices []flex.PricedPeriod, traded []fle
 	for i := range order {
 		order[i] = i
 	}
+
 	slices.SortStableFunc(order, func(a, b int) int { return int((cars[a].Slack() - cars[b].Slack()) / time.Second) })
 	for _, i := range order {
 		r.Release(cars[i].Cap, s.Cars[i])
@@ -105,6 +109,7 @@ func TestProfile_NoCapIsExceeded(t *testing.T) {
 		v.Set(all[:len(all)-1]) // a tenth: each plans a fleet
 		defer v.Set(all)
 	}
+
 	rapid.Check(t, func(t *rapid.T) {
 		caps, parents, cars, prices := sharedFleet(t)
 		var traded []flex.Traded
@@ -116,6 +121,7 @@ func TestProfile_NoCapIsExceeded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		var instants []time.Time
 		for i := range plans {
 			if err := check.Charge(problems[i], plans[i]); err != nil {
@@ -124,6 +130,7 @@ func TestProfile_NoCapIsExceeded(t *testing.T) {
 			if alone := charge.Solve(*cars[i].Problem); plans[i].Shortfall > alone.Shortfall && len(problems[i].Limits) == 0 {
 				t.Fatalf("car %d lacks %d Wh, and %d Wh alone, and nothing limits it", i, plans[i].Shortfall, alone.Shortfall)
 			}
+
 			for _, s := range plans[i].Steps {
 				instants = append(instants, s.From)
 				if least := min(leastOf(cars[i].Problem), cars[i].Power); s.Limit > 0 && s.Limit < least {
@@ -131,6 +138,7 @@ func TestProfile_NoCapIsExceeded(t *testing.T) {
 				}
 			}
 		}
+
 		for _, at := range instants {
 			for k := range caps {
 				var drawn, asked flex.Watts
@@ -142,6 +150,7 @@ func TestProfile_NoCapIsExceeded(t *testing.T) {
 						}
 					}
 				}
+
 				if bound := caps[k].Power; bound != nil && drawn > max(*bound, asked) {
 					t.Fatalf("cap %d of %d W: %d W are drawn at %v, of which %d were asked for now", k, *bound, drawn, at, asked)
 				}
@@ -169,6 +178,7 @@ func TestProfile_Pace(t *testing.T) {
 			}
 			prices = append(prices, flex.PricedPeriod{Period: flex.PeriodAt(evening).Add(i), Price: price, Known: true})
 		}
+
 		r := New(evening, []flex.Cap{{StartsPerMinute: c.pace}})
 		p := charge.Problem{From: evening, ReadyBy: evening.Add(4 * time.Hour), Need: 3700, Power: 7400, AllOffPeak: true, Mode: flex.Minimise, Prices: prices}
 		var got []int
@@ -177,6 +187,7 @@ func TestProfile_Pace(t *testing.T) {
 			if err := check.Charge(q, a); err != nil || a.Shortfall > 0 {
 				t.Fatal(err, a.Shortfall)
 			}
+
 			r.Add(0, a.Steps, p.Power, false)
 			for _, s := range a.Steps {
 				if s.Limit > 0 {
@@ -187,6 +198,7 @@ func TestProfile_Pace(t *testing.T) {
 		if !slices.Equal(got, c.minutes) {
 			t.Errorf("%d cars, %d a minute: started %v, want %v", c.cars, c.pace, got, c.minutes)
 		}
+
 		late := p
 		late.ReadyBy, late.Need = evening.Add(30*time.Minute), 3700 // no minute to lose
 		for range 3 {
@@ -214,6 +226,7 @@ func TestProfile_Nested(t *testing.T) {
 
 	// The fleet, a street in a feeder in a substation, and a yard in the substation.
 	parents := []int{0, 2, 3, 0, 3}
+
 	for _, c := range []struct {
 		caps    []flex.Cap
 		beside  int // the group of another car
@@ -230,6 +243,7 @@ func TestProfile_Nested(t *testing.T) {
 		{[]flex.Cap{pace, {StartsPerMinute: 9}, {}, {}, {}}, 4, 0, true, true},
 	} {
 		r := Nested(evening, c.caps, parents)
+
 		p := problem()
 		r.Add(c.beside, []flex.Step{{Span: flex.Span{From: evening, To: evening.Add(time.Hour)}, Limit: flex.Unbounded}}, 7000, false)
 		q, a := r.Charge(*p, 1)
@@ -247,6 +261,7 @@ func TestProfile_Nested(t *testing.T) {
 	if s.Caps[3][0] <= 0 || s.Caps[1][0]+s.Caps[2][0]+s.Caps[4][0] != 0 {
 		t.Errorf("headroom is worth %v", s.Caps)
 	}
+
 	for at := evening; at.Before(evening.Add(4 * time.Hour)); at = at.Add(time.Minute) {
 		if w := drawsAt(s.Cars[0], 7000, at) + drawsAt(s.Cars[1], 7000, at); w > 7000 {
 			t.Fatalf("%d W are shared at %v", w, at)
@@ -269,6 +284,7 @@ func TestProfile_ShareAfterNow(t *testing.T) {
 	if err != nil || len(s.Cars[0]) == 0 {
 		t.Fatal(s, err)
 	}
+
 	for _, step := range s.Cars[0] {
 		if step.From.Before(now.To) {
 			t.Errorf("%v is reserved, and charge-now takes until %v", step.Span, now.To)
@@ -283,6 +299,7 @@ func TestProfile_PricesAfterShare(t *testing.T) {
 	for i := range 4 {
 		prices = append(prices, flex.PricedPeriod{Period: flex.PeriodAt(evening).Add(i), Price: flex.Price(i+1) * 10e6, Known: true})
 	}
+
 	p := &charge.Problem{From: evening, ReadyBy: evening.Add(70 * time.Minute), Need: 3500, Power: 7000, AllOffPeak: true, Mode: flex.Minimise, Prices: prices}
 	traded := []flex.Traded{{Period: prices[0].Period, Energy: 3500, Buy: 200e6, Sell: 5e6}}
 	s, err := New(evening, []flex.Cap{{Power: &most}}).Share([]Car{{p, 0}}, prices, traded)

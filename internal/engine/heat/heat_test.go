@@ -68,6 +68,7 @@ func (o *oracle) try(t int, temp float64, runs bool, locked, short int, cost flo
 				continue
 			}
 		}
+
 		// The temperature goes to its balance: without heat, and with all of it.
 		cold := s.Outdoor + p.Gain/p.Loss
 		idle := cold + (temp-cold)*keeps
@@ -77,6 +78,7 @@ func (o *oracle) try(t int, temp float64, runs bool, locked, short int, cost flo
 			end = math.Min(c.Target, full)
 			part = (end - idle) / (full - idle)
 		}
+
 		used := part * p.Power * s.Hours / 1000
 		more := used*s.Price + c.Hold
 		if used > 0 && !runs {
@@ -85,6 +87,7 @@ func (o *oracle) try(t int, temp float64, runs bool, locked, short int, cost flo
 		if s.Extra != nil {
 			more += s.Extra(used * 1000)
 		}
+
 		steps := math.Round(end / 0.02)
 		low := s.Low
 		if used == 0 {
@@ -135,6 +138,7 @@ func TestSolve_PlantedFaults(t *testing.T) {
 			found++
 		}
 	}
+
 	if found < 80 {
 		t.Errorf("of 200 other choices, some of which come to the same, %d were found to be worse", found)
 	}
@@ -198,6 +202,7 @@ func TestRun_Grid(t *testing.T) {
 				temp += (p.Loss*(s.Outdoor-temp) + plan.Energy[t]/s.Hours*s.COP) / p.Capacity / 3600
 			}
 		}
+
 		if off := math.Abs(temp - plan.Temp[47]); off > 0.3 {
 			t.Errorf("house %d: %.2f degrees off after a day", i, off)
 		}

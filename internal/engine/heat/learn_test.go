@@ -112,6 +112,7 @@ func TestLearn_Dip(t *testing.T) {
 func TestLearn_Stop(t *testing.T) {
 	b := heat.Building{Loss: 200, Capacity: 8000}
 	list := lived(rand.New(rand.NewPCG(1, 2)), b, 8)
+
 	for i := range list { // it runs but for one half-hour of 25
 		list[i].Heat = 1800
 		if i%25 == 24 {

@@ -25,6 +25,7 @@ func (o *pathOracle) try(temp float64, locked, short int, drawn []float64) {
 		if short < o.short {
 			o.short, o.ranges = short, map[[2]int][2]float64{}
 		}
+
 		for from := range drawn {
 			sum := 0.0
 			for to := from + 1; to <= t; to++ {
@@ -37,6 +38,7 @@ func (o *pathOracle) try(temp float64, locked, short int, drawn []float64) {
 				o.ranges[w] = [2]float64{math.Min(r[0], sum), math.Max(r[1], sum)}
 			}
 		}
+
 		return
 	}
 
@@ -51,6 +53,7 @@ func (o *pathOracle) try(temp float64, locked, short int, drawn []float64) {
 				continue
 			}
 		}
+
 		cold := s.Outdoor + p.Gain/p.Loss
 		idle := cold + (temp-cold)*math.Exp(-s.Hours/(p.Capacity/p.Loss))
 		full := idle + p.Power*s.COP/p.Loss*(1-math.Exp(-s.Hours/(p.Capacity/p.Loss)))
@@ -59,6 +62,7 @@ func (o *pathOracle) try(temp float64, locked, short int, drawn []float64) {
 			end = math.Min(c.Target, full)
 			used = (end - idle) / (full - idle) * p.Power * s.Hours
 		}
+
 		steps, low := math.Round(end/0.02), s.Low+s.Spare
 		if used == 0 {
 			low = s.Low + math.Max(s.Spare, s.Stop)
@@ -96,12 +100,14 @@ func TestPaths(t *testing.T) {
 		if got := g.Bound(); got != o.short {
 			t.Fatalf("house %d lacks %d, not %d", i, o.short, got)
 		}
+
 		for from := range p.Slots {
 			for n, got := range g.Windows(from, len(p.Slots)) {
 				want := o.ranges[[2]int{from, from + n + 1}]
 				if math.Abs(got.Least-want[0]) > 1e-6 || math.Abs(got.Most-want[1]) > 1e-6 {
 					t.Fatalf("house %d, %d half-hours from %d: %+v, not %v", i, n+1, from, got, want)
 				}
+
 				if want[1] > want[0]+1 {
 					moved++
 					locks += min(1, p.Locks)

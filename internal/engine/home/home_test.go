@@ -24,6 +24,7 @@ func TestHomeBatteryShifts(t *testing.T) {
 	if peak := slices.Max(stored); peak < 9900 || peak != stored[11] && slices.Index(stored, peak) > 12 {
 		t.Errorf("stored %v", stored)
 	}
+
 	sum := 0.0
 	for _, c := range pence {
 		sum += c
@@ -68,6 +69,7 @@ func TestRunKeepsItsBounds(t *testing.T) {
 		draw := func(name string, most int) []flex.WattHours {
 			return rapid.SliceOfN(rapid.Map(rapid.IntRange(0, most), func(i int) flex.WattHours { return flex.WattHours(i) }), n, n).Draw(t, name)
 		}
+
 		load, pv := draw("load", 3000), draw("pv", 3000)
 		prices := rapid.SliceOfN(rapid.Float64Range(-50, 100), n, n).Draw(t, "prices")
 		p := b.Problem(prices, prices, load, pv, flex.WattHours(rapid.IntRange(-10, 30_000).Draw(t, "stored")), battery.ModeLock, 0)
@@ -78,6 +80,7 @@ func TestRunKeepsItsBounds(t *testing.T) {
 		stored, pence := p.Run(to)
 		least, most := b.Usable()
 		before := p.Init
+
 		for i, s := range stored {
 			if s > max(before, int(most)) || s < min(before, int(least)) {
 				t.Fatalf("slot %d: %d after %d, in %d to %d", i, s, before, least, most)
@@ -88,6 +91,7 @@ func TestRunKeepsItsBounds(t *testing.T) {
 			} else {
 				net += y * Efficiency
 			}
+
 			if want := net * prices[i] / 1000; pence[i] < want-1e-6 || pence[i] > want+1e-6 {
 				t.Fatalf("slot %d costs %v, want %v", i, pence[i], want)
 			}

@@ -23,6 +23,7 @@ func planFrom(p battery.ModeProblem) ([]battery.Mode, []int) {
 func TestProblem_FlatRate(t *testing.T) {
 	const slots = 64
 	buy, sell := flat(slots, 28.0), flat(slots, 15.0)
+
 	for _, load := range []flex.WattHours{37, 200, 333, 1200} {
 		for _, wear := range []float64{0, 5} {
 			for before := range battery.ModeCount {
@@ -31,6 +32,7 @@ func TestProblem_FlatRate(t *testing.T) {
 					p := b.Problem(buy, sell, flat(slots, load), flat(slots, flex.WattHours(0)), 3900, before, SalvageValue(buy))
 					to, stored := planFrom(p)
 					left := 3900
+
 					for i := range to {
 						left = max(p.Min, left-int(float64(load)/Efficiency))
 						if stored[i] != left && left > p.Min {
@@ -56,6 +58,7 @@ func TestProblem_FlatRateSun(t *testing.T) {
 			roof[i] = 900
 		}
 	}
+
 	for _, wear := range []float64{0, 5} {
 		b := Battery{Power: 3000, Capacity: 10_000, Wear: wear}
 		p := b.Problem(buy, sell, flat(slots, flex.WattHours(200)), roof, 3900, battery.ModeLock, SalvageValue(buy))

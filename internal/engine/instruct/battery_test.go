@@ -18,6 +18,7 @@ type device struct{ *battery.ModeProblem }
 func (d device) step(t, level int, m battery.Mode) (int, float64, float64) {
 	net := float64(d.Load[t] - d.PV[t])
 	y := 0
+
 	switch m {
 	case battery.ModeCharge:
 		y = d.ChargeStep
@@ -93,6 +94,7 @@ func randomCall(r *rand.Rand) instruct.BatteryCall {
 		if r.IntN(3) == 0 {
 			c.May[t] = battery.Modes(battery.ModeLock)
 		}
+
 		c.Asked = append(c.Asked, t >= first && t < first+length)
 		c.After = append(c.After, !c.Up && t == first+length)
 	}
@@ -181,6 +183,7 @@ func each(c *instruct.BatteryCall, do func([]battery.Mode)) {
 			do(modes)
 			return
 		}
+
 		for m := range battery.ModeCount {
 			if fits(c, t, m) {
 				modes[t] = m
@@ -200,6 +203,7 @@ func TestEase(t *testing.T) {
 	half := func(cost flex.MicroPounds) *instruct.Candidate {
 		return &instruct.Candidate{Change: []charge.Joules{30, 30}, Cost: cost, Quality: 100}
 	}
+
 	for _, c := range []struct {
 		name   string
 		target charge.Joules
@@ -218,6 +222,7 @@ func TestEase(t *testing.T) {
 			if len(got) != len(c.want) {
 				t.Fatalf("%v, not %v", got, c.want)
 			}
+
 			for i := range got {
 				if got[i] != c.want[i] {
 					t.Errorf("%v, not %v", got, c.want)

@@ -7,6 +7,7 @@ func TestHeatPence(t *testing.T) {
 	less := HeatAsk{Planned: 500, Whole: true}
 	more := HeatAsk{Planned: 500, Whole: true, Up: true}
 	after := HeatAsk{Planned: 500}
+
 	for _, c := range []struct {
 		name   string
 		asks   []HeatAsk

@@ -47,10 +47,12 @@ func TestPause_Vectors(t *testing.T) {
 					Blocks wireBlocks `json:"modified_charging_schedule"`
 				} `json:"expected_response"`
 			}
+
 			raw, err := os.ReadFile("testdata/" + c.name + ".json")
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			if err := json.Unmarshal(raw, &v); err != nil {
 				t.Fatal(err)
 			}
@@ -62,6 +64,7 @@ func TestPause_Vectors(t *testing.T) {
 				}
 				p.Prices = append(p.Prices, flex.PricedPeriod{Period: q, Price: price, Known: true})
 			}
+
 			got := pause.Solve(p)
 			if !slices.Equal(got.Blocks, v.Want.Blocks.spans()) {
 				t.Errorf("blocks %v, want %v", got.Blocks, v.Want.Blocks.spans())
@@ -143,6 +146,7 @@ func bestPause(p pause.Problem) (best flex.MicroPounds) {
 		}
 		return math.NaN()
 	}
+
 	var missing [len(on) + 1]int
 	for k := range on {
 		sum[k+1], busy[k+1], missing[k+1] = sum[k], busy[k], missing[k]
@@ -155,6 +159,7 @@ func bestPause(p pause.Problem) (best flex.MicroPounds) {
 			busy[k+1]++
 		}
 	}
+
 	n, ready := int(p.Pause/time.Minute), int(p.ReadyBy.Sub(start)/time.Minute)
 	over := func(k int) float64 { // n minutes from k
 		if missing[k+n] > missing[k] {
@@ -162,12 +167,14 @@ func bestPause(p pause.Problem) (best flex.MicroPounds) {
 		}
 		return sum[k+n] - sum[k]
 	}
+
 	for _, b := range p.Blocks {
 		first := int(max(b.From.Sub(start), p.NotBefore.Sub(start)) / time.Minute)
 		last := int(b.To.Sub(start)/time.Minute) - n
 		if first > last {
 			continue
 		}
+
 		cost := 0.0 // of making up after the block: the same wherever in it the pause lies
 		switch p.MakeUp {
 		case pause.MakeUpEarliest:
@@ -177,6 +184,7 @@ func bestPause(p pause.Problem) (best flex.MicroPounds) {
 					cost, left = cost+price(k), left-1
 				}
 			}
+
 			if left > 0 {
 				continue
 			}
@@ -188,6 +196,7 @@ func bestPause(p pause.Problem) (best flex.MicroPounds) {
 				}
 			}
 		}
+
 		for s := first; s <= last; s++ {
 			if net := (over(s) - cost) * float64(p.Power) / 60 / 1e6; net > float64(best) {
 				best = flex.MicroPounds(math.Round(net))

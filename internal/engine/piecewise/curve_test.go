@@ -31,6 +31,7 @@ func TestCurve_Slide(t *testing.T) {
 		var out Curve
 		w.Convolve(&out, &c, g)
 		first, last := c.X[0]+g.From, c.X[len(c.X)-1]+g.To
+
 		for s := first; s <= last; s += 0.25 {
 			best := math.Inf(1)
 			try := func(z float64) {
@@ -38,6 +39,7 @@ func TestCurve_Slide(t *testing.T) {
 					best = min(best, c.value(s-z)+g.Full+g.Slope*(z-g.From))
 				}
 			}
+
 			try(g.From)
 			try(g.To)
 			for _, x := range c.X {
@@ -57,6 +59,7 @@ func TestCurve_LowerAndClip(t *testing.T) {
 		if first > last {
 			t.Skip("their ranges do not meet")
 		}
+
 		var out, part Curve
 		Lower(&out, &a, &b)
 		Clip(&part, &out, first, last)
@@ -81,6 +84,7 @@ func TestCurve_Coarsen(t *testing.T) {
 				t.Fatalf("at %v it rose from %v to %v", x, before.value(x), c.value(x))
 			}
 		}
+
 		for i := 2; i < len(c.X) && len(c.X) > most; i++ {
 			if (c.V[i]-c.V[i-1])*(c.X[i-1]-c.X[i-2]) < (c.V[i-1]-c.V[i-2])*(c.X[i]-c.X[i-1])-1e-9 {
 				t.Fatalf("%d points are left, more than %d, and not convex: %+v", len(c.X), most, c)

@@ -126,6 +126,7 @@ func TestTurns_Waiting(t *testing.T) {
 	for n := range 60 {
 		late = append(late, ramp.Late{ID: id(n), Power: 7400})
 	}
+
 	for i, turn := range ramp.Turns(late, flex.Ramp{All: most}) {
 		if turn > passed {
 			late[i].Wait = turn - passed

@@ -14,11 +14,13 @@ import (
 func TestOrdered(t *testing.T) {
 	r := rand.New(rand.NewPCG(14, 2))
 	used := 0
+
 	for n := range 300 {
 		const slots = 4
 		b := site.Battery{Min: 1, Max: 5, Init: 2 + 2*r.Float64(), Charge: 2, Discharge: 2, ChargeEff: 0.95, Efficient: 0.95, Terminal: 8, Ordered: make([]bool, slots), Moved: make([]float64, slots)}
 		p := &site.Problem{Hours: 0.5, GridImport: 6, GridExport: 4, NoBatteryToCar: true, Curtailable: true, PV: make([]float64, slots)}
 		stored := b.Init
+
 		for i := range slots {
 			p.Import, p.Export, p.Load = append(p.Import, 10+20*r.Float64()), append(p.Export, 5), append(p.Load, r.Float64())
 			if r.IntN(3) == 0 {
@@ -36,6 +38,7 @@ func TestOrdered(t *testing.T) {
 		if err := check.Site(p, &plan, got); err != nil {
 			t.Fatalf("%d: %v", n, err)
 		}
+
 		for i, ordered := range b.Ordered {
 			if ordered && plan.Battery[0][i] != 0 {
 				t.Errorf("%d: in slot %d it moves %g kWh of its own", n, i, plan.Battery[0][i])
@@ -47,6 +50,7 @@ func TestOrdered(t *testing.T) {
 			t.Errorf("%d: %g p, bound %g; another plan costs %g", n, got.Cost, got.Bound, best)
 		}
 	}
+
 	if used == 0 {
 		t.Error("nothing was ordered")
 	}
@@ -63,6 +67,7 @@ func cheapest(p *site.Problem) float64 {
 			}
 			return
 		}
+
 		for _, x := range []float64{-1, 0, 1} {
 			after := stored + max(x, 0)*b.ChargeEff - max(-x, 0)/b.Efficient
 			if b.Ordered[t] {
@@ -71,6 +76,7 @@ func cheapest(p *site.Problem) float64 {
 			if after < b.Min || after > b.Max || x != 0 && b.Ordered[t] {
 				continue
 			}
+
 			for _, car := range []float64{0, 1, 2} {
 				net := p.Load[t] + x + car
 				if net > 3 || net < -2 || car > need || car > 0 && -x > p.Load[t] {
@@ -80,6 +86,7 @@ func cheapest(p *site.Problem) float64 {
 			}
 		}
 	}
+
 	try(0, b.Init, p.Cars[0].Energy, 0)
 	return best
 }

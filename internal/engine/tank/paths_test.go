@@ -32,6 +32,7 @@ func courses(p *tank.Problem, given map[int]bool) (all []course) {
 					heated = room
 				}
 			}
+
 			left += heated
 			if left < p.Floor {
 				c.short += p.Floor - left
@@ -43,6 +44,7 @@ func courses(p *tank.Problem, given map[int]bool) (all []course) {
 			c.energy = append(c.energy, heated)
 			level = left
 		}
+
 		if fits {
 			all = append(all, c)
 		}
@@ -55,6 +57,7 @@ func courses(p *tank.Problem, given map[int]bool) (all []course) {
 func TestPaths(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 1))
 	cold, moved := 0, 0
+
 	for i := range 2000 {
 		p := drawn(r)
 		for n := range p.Slots {
@@ -80,8 +83,10 @@ func TestPaths(t *testing.T) {
 		if got := g.Bound(); got != best {
 			t.Fatalf("tank %d falls short by %d, not %d: %+v", i, best, got, p)
 		}
+
 		for from := range p.Slots {
 			got := g.Windows(from, len(p.Slots))
+
 			for to := from + 1; to <= len(p.Slots); to++ {
 				least, most := 1<<30, -1
 				for _, c := range all {
@@ -94,6 +99,7 @@ func TestPaths(t *testing.T) {
 					}
 					least, most = min(least, sum), max(most, sum)
 				}
+
 				if b := got[to-from-1]; int(b.Least) != least || int(b.Most) != most {
 					t.Fatalf("tank %d, %d to %d: %+v, not %d to %d: %+v", i, from, to, b, least, most, p)
 				}

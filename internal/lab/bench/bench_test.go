@@ -22,6 +22,7 @@ func TestBench_Rows(t *testing.T) {
 	} {
 		met := ""
 		rows := f.rows(c.got)
+
 		for _, r := range rows {
 			if r.Met {
 				met += "y"
@@ -29,6 +30,7 @@ func TestBench_Rows(t *testing.T) {
 				met += "n"
 			}
 		}
+
 		if met != c.met {
 			t.Errorf("%s: %s, want %s", c.name, met, c.met)
 		}

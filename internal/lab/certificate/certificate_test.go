@@ -17,6 +17,7 @@ func TestCheckProof_Refuses(t *testing.T) {
 		Max: 5, Init: 1, Charge: 2, Discharge: 2, ChargeEff: 0.9, DischargeEff: 0.9, ImportLimit: 9, ExportLimit: 9}
 	var w battery.Solver
 	carPlan, home := new(slots.Solver).Switch(car, make([]float64, 4)), w.SolveStorage(store, make([]float64, 3))
+
 	for name, spoil := range map[string]func(car, home *certificate.Proof){
 		"good":           nil,
 		"nothing":        func(c, h *certificate.Proof) { *c, *h = certificate.Proof{}, certificate.Proof{} },
@@ -24,6 +25,7 @@ func TestCheckProof_Refuses(t *testing.T) {
 		"no points": func(c, h *certificate.Proof) {
 			c.Wanted[1][0], h.Stored[1] = certificate.Potential{}, certificate.Potential{}
 		},
+
 		"a value too few":    func(c, h *certificate.Proof) { drop(&c.Wanted[1][0].V); drop(&h.Stored[1].V) },
 		"not a number":       func(c, h *certificate.Proof) { c.Wanted[1][0].V[0], h.Stored[1].V[0] = math.NaN(), math.NaN() },
 		"without end":        func(c, h *certificate.Proof) { c.Wanted[1][0].V[0], h.Stored[1].V[0] = math.Inf(1), math.Inf(1) },
@@ -31,6 +33,7 @@ func TestCheckProof_Refuses(t *testing.T) {
 		"a worth of the end": func(c, h *certificate.Proof) { raise(c.Wanted[len(c.Wanted)-1][0].V); raise(h.Stored[3].V) },
 		"not all that may be": func(c, h *certificate.Proof) {
 			at := &c.Wanted[2][1]
+
 			at.X, at.V = at.X[len(at.X)-1:], at.V[len(at.V)-1:]
 			h.Stored[2].X, h.Stored[2].V = h.Stored[2].X[:1], h.Stored[2].V[:1]
 		},
@@ -39,6 +42,7 @@ func TestCheckProof_Refuses(t *testing.T) {
 		if spoil != nil {
 			spoil(&c, &h)
 		}
+
 		if err := verify.SlotsProof(car, carPlan, c); (err == nil) != (spoil == nil) {
 			t.Errorf("%s: a car's proof: %v", name, err)
 		}
@@ -46,6 +50,7 @@ func TestCheckProof_Refuses(t *testing.T) {
 			t.Errorf("%s: a battery's proof: %v", name, err)
 		}
 	}
+
 	c := certificate.OfSlots(car, carPlan)
 	c.Wanted[1] = c.Wanted[1][:1]
 	if verify.SlotsProof(car, carPlan, c) == nil {

@@ -31,6 +31,7 @@ func distort(t *rapid.T, v any) any {
 		f := rapid.SampledFrom(factors).Draw(t, "factor")
 		every := rapid.IntRange(1, 10).Draw(t, "every")
 		out := make([]any, len(v))
+
 		for i, x := range v {
 			out[i] = x
 			if n, ok := x.(float64); ok && i%every == 0 {
@@ -59,6 +60,7 @@ func TestProblem_Extremes(t *testing.T) {
 		if err := json.Unmarshal(lines[i], &v); err != nil {
 			t.Fatal(err)
 		}
+
 		line, err := json.Marshal(distort(t, v))
 		if err != nil {
 			t.Fatal(err)
@@ -67,11 +69,13 @@ func TestProblem_Extremes(t *testing.T) {
 		if err != nil {
 			return
 		}
+
 		planned++
 		p.Plan(&w)
 		if err := p.Check(&w); err != nil {
 			t.Fatalf("%v\n%s", err, line)
 		}
+
 		// a car's proof lets a kWh missed cost 10,000 pounds, which is little where slots are made of millionths
 		if prove := rapid.IntRange(0, 3).Draw(t, "prove") == 0; prove && ps[i].Family != "ev-switch" && ps[i].Family != "ev-minpower" {
 			if _, err := p.Prove(&w); err != nil {

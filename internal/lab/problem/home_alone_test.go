@@ -35,6 +35,7 @@ func TestHome_CarAlone(t *testing.T) {
 	d := newHomeDraw(t, 31)
 	var w Scratch
 	short, reversed := 0, 0
+
 	for i := range 60 {
 		l := aloneDraw(d, 8+40*(i%3))
 		fast := planHome(t, l.line(t, fmt.Sprint(i)), &w)
@@ -56,6 +57,7 @@ func TestHome_CarAlone(t *testing.T) {
 			t.Errorf("%d: cost %v of bound %v, shortfall %v; by the search %v and %v", i, a.Cost, a.Bound, a.Shortfall, b.Cost, b.Shortfall)
 		}
 	}
+
 	t.Logf("%d cars by their slopes, %d of them at prices below zero or exports above imports", short, reversed)
 	if short < 45 || reversed < 10 {
 		t.Errorf("only %d of 60 cars were planned by their slopes, %d of them at such prices", short, reversed)
@@ -72,11 +74,13 @@ func BenchmarkHome_CarAlone(b *testing.B) {
 		if err != nil {
 			continue
 		}
+
 		p.Plan(&w)
 		if p.solver.(*homeProblem).result.Pivots == 0 {
 			ps = append(ps, p)
 		}
 	}
+
 	for i := 0; b.Loop(); i++ {
 		ps[i%len(ps)].Plan(&w)
 	}

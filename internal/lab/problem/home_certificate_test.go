@@ -23,6 +23,7 @@ func certified(t testing.TB, line []byte, w *Scratch) (*Problem, []byte) {
 	if err != nil {
 		t.Fatalf("%s: %v", p.ID, err)
 	}
+
 	a := p.Answer()
 	a.Certificate = certificate
 	text, err := Append(nil, a)
@@ -47,6 +48,7 @@ func TestHome_Certificate(t *testing.T) {
 			t.Errorf("%s: %v", p.ID, err)
 			continue
 		}
+
 		scale := max(1, known.Optimum.Gross)
 		if is.GapPct > 0.08 || is.LowerBound > known.Optimum.Cost+1e-6*scale {
 			t.Errorf("%s: %v is proven, a gap of %v %%; the optimum is %v", p.ID, is.LowerBound, is.GapPct, known.Optimum.Cost)
@@ -70,6 +72,7 @@ func TestHome_CertificateRandom(t *testing.T) {
 		if err != nil {
 			continue // more load than the fuse carries
 		}
+
 		p.Plan(&w)
 		r := p.solver.(*homeProblem).result
 		p, answer := certified(t, line, &w)
@@ -79,6 +82,7 @@ func TestHome_CertificateRandom(t *testing.T) {
 			t.Errorf("%s: %v", p.ID, err)
 			continue
 		}
+
 		if near := 1e-6 * max(1, r.Gross); is.LowerBound < r.Bound-near || is.LowerBound > is.Cost+near {
 			t.Errorf("%s: %v is proven; planning says %v, the plan costs %v", p.ID, is.LowerBound, r.Bound, is.Cost)
 		}
@@ -128,6 +132,7 @@ func (d *homeDraw) branch(from *site.Branch, h *homeProblem, depth int) *site.Br
 			}
 		}
 	}
+
 	if depth > 0 && d.chance(0.8) {
 		b.Split = splits[d.index(len(splits))]
 		b.Slot, b.Value = d.index(h.Slots()), d.index(h.Slots())
@@ -164,6 +169,7 @@ func TestHome_CertificateFaults(t *testing.T) {
 			at := slices.IndexFunc(a.Certificate.Site.Trees, func(t site.Tree) bool { return t.Goal == site.GoalCost })
 			return &a.Certificate.Site.Trees[at]
 		}
+
 		for _, f := range []struct {
 			name, says string
 			spoil      func(a *statedHome) bool
@@ -175,6 +181,7 @@ func TestHome_CertificateFaults(t *testing.T) {
 			}},
 			{"a changed multiplier", "the tree proves a cost", func(a *statedHome) bool {
 				changed := false
+
 				branches(cost(a).Root, func(b *site.Branch) {
 					if b.Dual != nil {
 						for _, y := range append(append(b.Dual.Battery, b.Dual.Car...), b.Dual.Tank, b.Dual.Heat, b.Dual.Need) {
@@ -185,6 +192,7 @@ func TestHome_CertificateFaults(t *testing.T) {
 						}
 					}
 				})
+
 				return changed
 			}},
 			{"no multipliers", "the tree proves a cost", func(a *statedHome) bool {
@@ -194,6 +202,7 @@ func TestHome_CertificateFaults(t *testing.T) {
 			{"a half that is missing", "has 1 halves", func(a *statedHome) bool {
 				root := cost(a).Root
 				root.Halves = root.Halves[:max(0, len(root.Halves)-1)]
+
 				return len(root.Halves) == 1
 			}},
 			{"a branch that is not gone into", "the tree proves a cost", func(a *statedHome) bool {
@@ -204,6 +213,7 @@ func TestHome_CertificateFaults(t *testing.T) {
 			}},
 			{"a slot that is none", "which is none", func(a *statedHome) bool {
 				cost(a).Root.Slot = 1000
+
 				return len(cost(a).Root.Halves) == 2
 			}},
 			{"a lower cost", "the plan costs", func(a *statedHome) bool { *a.Cost -= 0.01; *a.LowerBound -= 0.01; return true }},
@@ -216,6 +226,7 @@ func TestHome_CertificateFaults(t *testing.T) {
 						return true
 					}
 				}
+
 				return false
 			}},
 		} {
@@ -230,6 +241,7 @@ func TestHome_CertificateFaults(t *testing.T) {
 			found[f.name]++
 		}
 	}
+
 	t.Log(found)
 	if len(found) != 11 {
 		t.Errorf("%d kinds of faults were planted", len(found))
@@ -243,11 +255,13 @@ func TestHome_CertificateFuse(t *testing.T) {
 		p, answer := certified(t, line, &w)
 		h := p.solver.(*homeProblem)
 		most := 0.0
+
 		for t := range h.Load {
 			net := h.Load[t] - h.PV[t]
 			for _, x := range append(slices.Clone(h.plans.Battery), h.plans.Car...) {
 				net += x[t]
 			}
+
 			if h.Tank != nil && h.plans.Tank[t] {
 				net += h.Tank.Element * h.Hours
 			}
@@ -256,6 +270,7 @@ func TestHome_CertificateFuse(t *testing.T) {
 			}
 			most = max(most, net)
 		}
+
 		for _, c := range []struct {
 			over float64
 			says string
@@ -281,6 +296,7 @@ func TestHome_OnePower(t *testing.T) {
 		l.Import, l.Export = append(l.Import, 20+float64(slot%5)), append(l.Export, 12)
 		l.Load, l.PV = append(l.Load, 0.2), append(l.PV, 0)
 	}
+
 	for k := range l.Cars {
 		for range l.Load {
 			l.Cars[k].AvailHours = append(l.Cars[k].AvailHours, 0.5)

@@ -58,6 +58,7 @@ func TestHome_Figures(t *testing.T) {
 	d := newHomeDraw(t, 21)
 	var w Scratch
 	of := map[string]*homeFigures{}
+
 	for i := range *figureHomes {
 		family := homeFamilies[i%len(homeFamilies)]
 		l := d.home(family, 48+48*(i/len(homeFamilies)%2))
@@ -79,6 +80,7 @@ func TestHome_Figures(t *testing.T) {
 				break
 			}
 		}
+
 		if err := p.Check(&w); err != nil {
 			t.Errorf("%s-%d: %v", family, i, err)
 			continue
@@ -90,6 +92,7 @@ func TestHome_Figures(t *testing.T) {
 		if *figureFiles != "" {
 			writePrograms(t, *figureFiles, fmt.Sprintf("%s-%d", family, i), &l, h, millis)
 		}
+
 		for _, name := range []string{family, "every one"} {
 			if of[name] == nil {
 				of[name] = &homeFigures{}
@@ -122,6 +125,7 @@ func writePrograms(t *testing.T, folder, name string, l *homeLine, h *homeProble
 	programs = append(programs, o.program(g.peaks))
 	o.rows = append(o.rows, oracleRow{inOrder(g.peaks), true, h.result.Peak + 1e-6})
 	programs = append(programs, o.program(g.price))
+
 	for i, program := range programs {
 		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%s.%d.lp", name, i)), []byte(program), 0o600); err != nil {
 			t.Fatal(err)
@@ -145,6 +149,7 @@ func carAloneFigures(t *testing.T) {
 		if err != nil {
 			continue
 		}
+
 		least := math.Inf(1)
 		for range 20 {
 			began := processorTime()

@@ -91,6 +91,7 @@ func (o *oracle) relaxed(cost map[int]float64, fixed map[int]float64) (x []float
 	column := make([]int, len(o.upper))
 	var rows []oracleRow
 	n := 0
+
 	for j, u := range o.upper {
 		column[j] = -1
 		if to, ok := fixed[j]; ok {
@@ -101,6 +102,7 @@ func (o *oracle) relaxed(cost map[int]float64, fixed map[int]float64) (x []float
 			rows = append(rows, oracleRow{[]oracleTerm{{j, 1}}, true, u})
 		}
 	}
+
 	for _, r := range o.rows {
 		left := oracleRow{make([]oracleTerm, 0, len(r.terms)), r.less, r.right}
 		for _, e := range r.terms {
@@ -110,6 +112,7 @@ func (o *oracle) relaxed(cost map[int]float64, fixed map[int]float64) (x []float
 				left.right -= e.value * x[e.variable]
 			}
 		}
+
 		if len(left.terms) > 0 {
 			rows = append(rows, left)
 		} else if left.right < -1e-7 || !r.less && left.right > 1e-7 {
@@ -135,11 +138,13 @@ func (o *oracle) relaxed(cost map[int]float64, fixed map[int]float64) (x []float
 			value += c * x[j]
 		}
 	}
+
 	value += tableau(tab, basis, costs, artificial)
 	solved := make([]float64, width)
 	for i := range m {
 		solved[basis[i]] = tab[i][width-1]
 	}
+
 	for j, k := range column {
 		if k >= 0 {
 			x[j] = solved[k]
@@ -159,11 +164,13 @@ func (o *oracle) tableau(rows []oracleRow, column []int, n int) (tab [][]float64
 			needed++
 		}
 	}
+
 	slack := n
 	artificial = n + slacks
 	next, width := artificial, artificial+needed+1
 	all := make([]float64, (m+1)*width)
 	tab, basis = make([][]float64, m+1), make([]int, m)
+
 	for i, r := range rows {
 		sign := 1.0
 		if r.right < 0 {
@@ -173,12 +180,14 @@ func (o *oracle) tableau(rows []oracleRow, column []int, n int) (tab [][]float64
 		for _, e := range r.terms {
 			tab[i][column[e.variable]] = sign * e.value
 		}
+
 		tab[i][width-1] = sign * r.right
 		if r.less {
 			tab[i][slack] = sign
 			basis[i] = slack
 			slack++
 		}
+
 		if !r.less || sign < 0 {
 			tab[i][next] = 1
 			basis[i] = next
@@ -212,6 +221,7 @@ func tableau(tab [][]float64, basis []int, cost []float64, columns int) float64 
 				break // Bland's rule, once Dantzig's has had its time
 			}
 		}
+
 		if in < 0 {
 			return -z[last]
 		}
@@ -228,6 +238,7 @@ func tableau(tab [][]float64, basis []int, cost []float64, columns int) float64 
 				}
 			}
 		}
+
 		if out < 0 {
 			return math.Inf(-1)
 		}
@@ -247,6 +258,7 @@ func turn(tab [][]float64, out, in, columns int) {
 			at = append(at, k)
 		}
 	}
+
 	for i, other := range tab {
 		if f := other[in]; i != out && f != 0 {
 			for _, k := range at {
@@ -284,6 +296,7 @@ func newOracle(l *homeLine) (*oracle, oracleGoals) {
 	for k, b := range l.Batteries {
 		id := string(rune('a' + k))
 		power += b.DischargeKW * h
+
 		for t := range n {
 			c, d := o.v("bc"+id, t, b.ChargeKW*h, false), o.v("bd"+id, t, b.DischargeKW*h, false)
 			s, z := o.v("bs"+id, t, b.SoCMax-b.SoCMin, false), o.v("bz"+id, t, 1, true)
@@ -294,6 +307,7 @@ func newOracle(l *homeLine) (*oracle, oracleGoals) {
 			} else {
 				o.row(false, 0, 1.0, s, -1.0, o.v("bs"+id, t-1, 0, false), -b.EffCharge, c, 1/b.EffDischarge, d)
 			}
+
 			balance[t] = append(balance[t], -1.0, c, 1.0, d)
 			gives[t] = append(gives[t], 1.0, d)
 			price[d] += b.Wear
@@ -313,12 +327,14 @@ func newOracle(l *homeLine) (*oracle, oracleGoals) {
 		}
 		short := o.v("short"+id, 0, need, false)
 		shorts[short] = 1
+
 		for t := range n {
 			most := c.MaxKW * c.AvailHours[t]
 			inPeak := c.OffPeak != nil && c.OffPeak[t] == 0
 			if inPeak && !c.MayChargePeak {
 				most = 0
 			}
+
 			x, z := o.v("cx"+id, t, most, false), o.v("c"+id+"z", t, 1, true)
 			o.row(true, 0, 1.0, x, -most, z)
 			o.row(true, 0, -1.0, x, min(most, c.MinKW*c.AvailHours[t]), z)
@@ -328,9 +344,11 @@ func newOracle(l *homeLine) (*oracle, oracleGoals) {
 			if most > 0 {
 				charges[t] = append(charges[t], z)
 			}
+
 			if inPeak {
 				peaks[x] = 1
 			}
+
 			if v := c.V2G; v != nil {
 				d, y := o.v("cd"+id, t, v.DischargeKW*c.AvailHours[t], false), o.v("cy"+id, t, 1, true)
 				s := o.v("cs"+id, t, v.SoCMax, false)
@@ -343,10 +361,12 @@ func newOracle(l *homeLine) (*oracle, oracleGoals) {
 				} else {
 					o.row(false, 0, 1.0, s, -1.0, o.v("cs"+id, t-1, 0, false), -v.EffCharge, x, 1/v.EffDischarge, d)
 				}
+
 				balance[t] = append(balance[t], 1.0, d)
 				price[d] += v.Wear
 			}
 		}
+
 		if c.V2G != nil {
 			o.row(true, -need, -1.0, o.v("cs"+id, n-1, 0, false), -1.0, short)
 		} else {
@@ -363,6 +383,7 @@ func newOracle(l *homeLine) (*oracle, oracleGoals) {
 			} else {
 				o.row(false, kept*k.Min-k.Draw[t]-k.Min, 1.0, s, -kept, o.v("ts", t-1, 0, false), -size, z)
 			}
+
 			o.start("t", t, z, k.StartCost, price)
 			balance[t], own[t] = append(balance[t], -size, z), append(own[t], -size, z)
 			if t == n-1 {
@@ -376,6 +397,7 @@ func newOracle(l *homeLine) (*oracle, oracleGoals) {
 		const zero = -60.0 // temperatures are above it
 		step := h / k.Capacity
 		kept := 1 - step/k.Resistance
+
 		for t := range n {
 			q, z := o.v("hq", t, k.MaxKW*h, false), o.v("hz", t, 1, true)
 			T, under, over := o.v("hT", t, 160, false), o.v("hu", t, 160, false), o.v("ho", t, 160, false)
@@ -387,6 +409,7 @@ func newOracle(l *homeLine) (*oracle, oracleGoals) {
 			} else {
 				o.row(false, kept*zero+gain-zero, 1.0, T, -kept, o.v("hT", t-1, 0, false), -step*k.COP[t]/h, q)
 			}
+
 			o.row(true, zero-k.Low[t], -1.0, T, -1.0, under)
 			o.row(true, k.High[t]-zero, 1.0, T, -1.0, over)
 			o.start("h", t, z, k.StartCost, price)
@@ -406,6 +429,7 @@ func newOracle(l *homeLine) (*oracle, oracleGoals) {
 		if l.Curtailable {
 			spare = l.PV[t]
 		}
+
 		o.row(true, 0, 1.0, in, -l.GridImportKW*h, z)
 		o.row(true, l.GridExportKW*h, 1.0, out, l.GridExportKW*h, z)
 		o.row(false, l.Load[t]-l.PV[t], append(balance[t], 1.0, in, -1.0, out, -1.0, o.v("cut", t, spare, false))...)

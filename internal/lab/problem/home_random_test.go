@@ -82,12 +82,14 @@ func (d *homeDraw) tariff(l *homeLine, family string) {
 	if family == "negative" {
 		style = 4 + d.index(2)
 	}
+
 	for t := range l.Import {
 		switch style {
 		case 0:
 			l.Import[t], l.Export[t] = 27, 15
 		case 4:
 			l.Import[t] -= 14
+
 			l.Export[t] -= d.of(0, 4, 4, 8)
 		case 5:
 			l.Export[t] = 15
@@ -107,6 +109,7 @@ func (d *homeDraw) devices(l *homeLine, family string, n int) {
 		batteries, cars = 1+d.index(2), 1
 	case "fuse", "short":
 		l.GridImportKW = d.of(3.7, 5.5, 7, 9.2)
+
 		batteries, cars = d.index(2), 1+d.index(2)
 	case "v2g":
 		batteries, cars = d.index(2), 1+d.index(2)

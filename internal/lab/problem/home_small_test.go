@@ -31,12 +31,14 @@ func TestHome_Oracle(t *testing.T) {
 			t.Errorf("shortfall %v and peak energy %v, the oracle has %v and %v\n%s", r.Shortfall, r.Peak, shortfall, peak, line)
 			continue
 		}
+
 		if r.Bound > cost+near {
 			t.Errorf("bound %v above the oracle's cost %v\n%s", r.Bound, cost, line)
 		}
 		if math.Abs(r.Cost-cost) > near {
 			t.Errorf("cost %v, the oracle has %v\n%s", r.Cost, cost, line)
 		}
+
 		planned++
 		if r.Optimal {
 			optimal++
@@ -45,6 +47,7 @@ func TestHome_Oracle(t *testing.T) {
 			tight++
 		}
 	}
+
 	t.Logf("%d planned, %d proven optimal, %d by their certificates", planned, optimal, tight)
 	if tight < planned*19/20 {
 		t.Errorf("the certificates of only %d homes prove the oracle's cost", tight)

@@ -71,6 +71,7 @@ func TestHome_Samples(t *testing.T) {
 			if r.Shortfall > best.Shortfall+1e-5 || r.Peak > best.Peak+1e-5 {
 				t.Errorf("shortfall %v and peak energy %v, where %v and %v can be had", r.Shortfall, r.Peak, best.Shortfall, best.Peak)
 			}
+
 			if r.Bound > best.Cost+1e-6*scale {
 				t.Errorf("bound %v above the optimum %v", r.Bound, best.Cost)
 			}
@@ -96,6 +97,7 @@ func TestHome_PlantedFaults(t *testing.T) {
 	var w Scratch
 	for _, line := range homes(t) {
 		planned := planHome(t, line, &w)
+
 		for name, spoil := range map[string]func(h *homeProblem) bool{
 			"cost":      func(h *homeProblem) bool { h.result.Cost -= 0.1; return true },
 			"bound":     func(h *homeProblem) bool { h.result.Bound = h.result.Cost + 0.1; return true },
@@ -103,12 +105,14 @@ func TestHome_PlantedFaults(t *testing.T) {
 			"battery": func(h *homeProblem) bool {
 				return len(h.plans.Battery) > 0 && add(h.plans.Battery[0], 100)
 			},
+
 			"car":  func(h *homeProblem) bool { return len(h.plans.Car) > 0 && add(h.plans.Car[0], 0.5) },
 			"heat": func(h *homeProblem) bool { return h.Heat != nil && add(h.plans.Heat, -0.1) },
 			"tank": func(h *homeProblem) bool {
 				if h.Tank != nil {
 					clear(h.plans.Tank)
 				}
+
 				return h.Tank != nil
 			},
 		} {

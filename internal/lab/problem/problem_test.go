@@ -26,6 +26,7 @@ func samples(t testing.TB) (ps []instance, lines []jsontext.Value) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no sample instances: %v", err)
 	}
+
 	for _, f := range files {
 		raw, err := os.ReadFile(f)
 		if err != nil {
@@ -37,6 +38,7 @@ func samples(t testing.TB) (ps []instance, lines []jsontext.Value) {
 		if err := json.Unmarshal(raw, &file); err != nil {
 			t.Fatalf("%s: %v", f, err)
 		}
+
 		for _, line := range file.Instances {
 			var p instance
 			if err := json.Unmarshal(line, &p); err != nil {
@@ -81,6 +83,7 @@ func TestSamples_Optimal(t *testing.T) {
 	ps, lines := samples(t)
 	var w problem.Scratch
 	planned := map[string]int{}
+
 	for i, p := range ps {
 		t.Run(p.ID, func(t *testing.T) {
 			q, err := problem.Decode(lines[i])
@@ -92,6 +95,7 @@ func TestSamples_Optimal(t *testing.T) {
 			if err := q.Check(&w); err != nil {
 				t.Error(err)
 			}
+
 			line, err := problem.Append(nil, q.Answer())
 			if err != nil {
 				t.Fatal(err)
@@ -99,6 +103,7 @@ func TestSamples_Optimal(t *testing.T) {
 			if fresh, err := problem.Append(nil, answerOf(t, lines[i])); err != nil || !bytes.Equal(fresh, line) {
 				t.Errorf("a fresh scratch plans otherwise: %v", err)
 			}
+
 			var out struct {
 				Answer reply   `json:"answer"`
 				Cost   float64 `json:"cost_p"`
@@ -107,6 +112,7 @@ func TestSamples_Optimal(t *testing.T) {
 			if err := json.Unmarshal(line, &out); err != nil {
 				t.Fatal(err)
 			}
+
 			cost, err := p.judge(out.Answer)
 			if err != nil {
 				t.Fatalf("infeasible: %v", err)
@@ -118,6 +124,7 @@ func TestSamples_Optimal(t *testing.T) {
 			if out.Bound > p.Optimum.Cost+slack {
 				t.Errorf("lower bound %v is above the optimum %v", out.Bound, p.Optimum.Cost)
 			}
+
 			if math.Abs(out.Cost-cost) > slack {
 				t.Errorf("says that it costs %v, the judge says %v", out.Cost, cost)
 			}
@@ -237,6 +244,7 @@ func FuzzDecode(f *testing.F) {
 			f.Add([]byte(l))
 		}
 	}
+
 	f.Fuzz(func(t *testing.T, line []byte) {
 		if len(line) > 50_000 {
 			return
@@ -246,6 +254,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
+
 		var w problem.Scratch
 		p.Plan(&w)
 		if err := p.Check(&w); err != nil {
@@ -269,6 +278,7 @@ func BenchmarkPlan(b *testing.B) {
 		if err != nil {
 			continue
 		}
+
 		b.Run(fmt.Sprintf("%s/%s", p.Family, p.ID), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

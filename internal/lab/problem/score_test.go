@@ -134,6 +134,7 @@ func (p *instance) judge(a reply) (float64, error) {
 		return p.judgePause(a.Blocks)
 	case "battery-convex", "battery-nonconvex":
 		return p.judgeBattery(a.Net)
+
 	case "battery-modes":
 		return p.judgeModes(a.Modes)
 	case "fleet":
@@ -146,11 +147,13 @@ func (p *instance) judgeEV(x []float64) (cost float64, _ error) {
 	if len(x) != len(p.Price) {
 		return 0, errors.New("length")
 	}
+
 	got, peak, last := 0.0, 0.0, 0
 	for t, e := range x {
 		if e < -tolerance || e > p.MaxKW*p.AvailHours[t]+tolerance {
 			return 0, fmt.Errorf("power in slot %d", t)
 		}
+
 		got += e
 		cost += e * p.Price[t]
 		if p.OffPeak != nil && !p.OffPeak[t] {
@@ -160,6 +163,7 @@ func (p *instance) judgeEV(x []float64) (cost float64, _ error) {
 			last = t
 		}
 	}
+
 	on := func(t int) bool { return t >= 0 && x[t] > 1e-6 }
 	for t := range x {
 		switch {
@@ -167,6 +171,7 @@ func (p *instance) judgeEV(x []float64) (cost float64, _ error) {
 			return 0, fmt.Errorf("least power in slot %d", t)
 		case p.Family == "ev-switch" && on(t) && !on(t-1):
 			cost += p.StartCost
+
 			for u := t; u < min(t+p.MinRun, last+1); u++ {
 				if !on(u) {
 					return 0, fmt.Errorf("least run from slot %d", t)
@@ -174,6 +179,7 @@ func (p *instance) judgeEV(x []float64) (cost float64, _ error) {
 			}
 		}
 	}
+
 	switch o := p.Optimum; {
 	case p.Family == "ev-tiers" && peak > o.Peak+tolerance:
 		return 0, errors.New("peak energy")
@@ -197,6 +203,7 @@ func (p *instance) judgePause(blocks [][2]int) (cost float64, _ error) {
 			now[k] = true
 		}
 	}
+
 	var lost, added []int
 	for k := range on {
 		if on[k] && !now[k] {
@@ -209,6 +216,7 @@ func (p *instance) judgePause(blocks [][2]int) (cost float64, _ error) {
 			cost += p.Price[k/30] * p.ChargerKW / 60
 		}
 	}
+
 	n := p.PauseMinutes
 	unbroken := func(s []int) bool { return len(s) == n && s[n-1]-s[0] == n-1 }
 	if !p.Optimum.Feasible {
@@ -217,6 +225,7 @@ func (p *instance) judgePause(blocks [][2]int) (cost float64, _ error) {
 		}
 		return cost, nil
 	}
+
 	if !unbroken(lost) {
 		return 0, errors.New("one whole pause")
 	}
@@ -226,6 +235,7 @@ func (p *instance) judgePause(blocks [][2]int) (cost float64, _ error) {
 		}
 		return cost, nil
 	}
+
 	if len(added) != n || added[n-1] >= p.ReadyBy || added[0] <= lost[n-1] {
 		return 0, errors.New("made up in time")
 	}
@@ -235,6 +245,7 @@ func (p *instance) judgePause(blocks [][2]int) (cost float64, _ error) {
 			free = append(free, k)
 		}
 	}
+
 	if p.MakeUp == "append" && !unbroken(added) || p.MakeUp == "earliest" && !slices.Equal(added, free) {
 		return 0, errors.New("made up where the rule says")
 	}
@@ -245,6 +256,7 @@ func (p *instance) judgeBattery(net []float64) (cost float64, _ error) {
 	if len(net) != len(p.Import) {
 		return 0, errors.New("length")
 	}
+
 	h, s := p.SlotHours, p.SoCInit
 	for t, q := range net {
 		if q < -p.DischargeKW*h-tolerance || q > p.ChargeKW*h+tolerance {
@@ -256,6 +268,7 @@ func (p *instance) judgeBattery(net []float64) (cost float64, _ error) {
 			s += q / p.EffDischarge
 			cost += p.Wear * -q
 		}
+
 		if s < p.SoCMin-tolerance || s > p.SoCMax+tolerance {
 			return 0, fmt.Errorf("state of charge after slot %d", t)
 		}
@@ -264,6 +277,7 @@ func (p *instance) judgeBattery(net []float64) (cost float64, _ error) {
 		if p.PVCurtailable {
 			hi += p.PV[t]
 		}
+
 		a, b := max(lo, -p.GridExportKW*h), min(hi, p.GridImportKW*h)
 		if a > b+tolerance {
 			return 0, fmt.Errorf("grid limit in slot %d", t)
@@ -275,6 +289,7 @@ func (p *instance) judgeBattery(net []float64) (cost float64, _ error) {
 			}
 			return g * p.Export[t]
 		}
+
 		best := min(pay(a), pay(b))
 		if a < 0 && 0 < b {
 			best = min(best, 0)
@@ -288,6 +303,7 @@ func (p *instance) judgeBattery(net []float64) (cost float64, _ error) {
 func (p *instance) step(t, s int, mode string) (int, float64) {
 	net := p.LoadWh[t] - p.PVWh[t]
 	up, down := min(max(p.SoCMaxWh-s, 0), p.ChargeStep), min(max(s-p.SoCMinWh, 0), p.DischargeStep)
+
 	switch {
 	case mode == "CHARGE":
 		return s + up, float64(net) + float64(up)/p.EffCharge
@@ -297,10 +313,12 @@ func (p *instance) step(t, s int, mode string) (int, float64) {
 		return s, float64(net)
 	case net > 0:
 		down = min(down, int(math.Floor(float64(net)/p.EffDischarge)))
+
 		return s - down, float64(net) - float64(down)*p.EffDischarge
 	case mode == "FEED_IN":
 		return s, float64(net)
 	}
+
 	up = min(up, int(math.Floor(float64(-net)*p.EffCharge)))
 	return s + up, float64(net) + float64(up)/p.EffCharge
 }
@@ -309,6 +327,7 @@ func (p *instance) judgeModes(modes []string) (cost float64, _ error) {
 	if len(modes) != len(p.Import) {
 		return 0, errors.New("length")
 	}
+
 	s, before := p.SoCInitWh, p.PreviousMode
 	for t, m := range modes {
 		if !slices.Contains([]string{"CHARGE", "DISCHARGE", "LOCK", "FEED_IN", "SELF_USE"}, m) {
@@ -320,6 +339,7 @@ func (p *instance) judgeModes(modes []string) (cost float64, _ error) {
 		} else {
 			cost += g * p.Export[t] / 1000
 		}
+
 		if m != before {
 			cost += p.SwitchCost
 		}
@@ -336,6 +356,7 @@ func (p *instance) judgeFleet(evs [][][2]float64, batteries [][]float64) (cost f
 	for g := range group {
 		group[g] = make([]float64, p.Slots)
 	}
+
 	for i, e := range p.EVs {
 		c, err := e.judge(evs[i], p.Unserved, total, group[e.Group])
 		if err != nil {
@@ -343,6 +364,7 @@ func (p *instance) judgeFleet(evs [][][2]float64, batteries [][]float64) (cost f
 		}
 		cost += c
 	}
+
 	for i, b := range p.Batteries {
 		c, err := b.judge(batteries[i], total, group[b.Group])
 		if err != nil {
@@ -350,6 +372,7 @@ func (p *instance) judgeFleet(evs [][][2]float64, batteries [][]float64) (cost f
 		}
 		cost += c
 	}
+
 	slack := 1e-6*float64(len(evs)+len(batteries)) + tolerance
 	for t := range total {
 		if p.CapKW != nil && total[t] > p.CapKW[t]*0.5+slack {
@@ -360,6 +383,7 @@ func (p *instance) judgeFleet(evs [][][2]float64, batteries [][]float64) (cost f
 				return 0, fmt.Errorf("cap of group %d in slot %d", g, t)
 			}
 		}
+
 		if p.Position == nil {
 			cost += total[t] * p.Price[t]
 		} else if d := total[t] - p.Position.KWh[t]; d > 0 {
@@ -378,6 +402,7 @@ func (e *fleetEV) judge(x [][2]float64, unserved float64, total, group []float64
 		if t < e.First || t > e.Last || kWh < -tolerance {
 			return 0, fmt.Errorf("window in slot %d", t)
 		}
+
 		seen[t] += kWh
 		got += kWh
 		total[t] += kWh
@@ -385,6 +410,7 @@ func (e *fleetEV) judge(x [][2]float64, unserved float64, total, group []float64
 		if slices.Contains(e.PeakSlots, t) {
 			cost += kWh * e.PeakAdder
 		}
+
 		most := e.MaxKW * 0.5
 		if t == e.First {
 			most *= e.Fraction
@@ -411,6 +437,7 @@ func (b *fleetBattery) judge(net []float64, total, group []float64) (cost float6
 			s += q / b.EffDischarge
 			cost += b.Wear * -q
 		}
+
 		if s < -tolerance || s > b.Capacity+tolerance {
 			return 0, fmt.Errorf("state of charge after slot %d", t)
 		}

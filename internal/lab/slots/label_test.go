@@ -20,6 +20,7 @@ func TestSwitch_MaxLabels(t *testing.T) {
 		p.Least[i] = 0.97 * p.Full[i]
 		p.Need += 0.35 * p.Full[i]
 	}
+
 	var w slots.Solver
 	x := make([]float64, n)
 	f := w.Switch(p, x)

@@ -26,6 +26,7 @@ func drawSlots(t *rapid.T, most int) *slots.Slots {
 		}
 		p.Full[i], p.Least[i] = 7*hours, 7*hours*share
 	}
+
 	p.Need = float64(rapid.IntRange(0, 36*n).Draw(t, "need")) / 10
 	p.StartCost = rapid.SampledFrom([]float64{0, 1, 7, 40}).Draw(t, "start cost")
 	p.MinRun = rapid.IntRange(0, 4).Draw(t, "min run")
@@ -46,6 +47,7 @@ func fillPattern(p *slots.Slots, on uint, need float64) float64 {
 	if rest < -1e-9 {
 		return math.NaN()
 	}
+
 	slices.SortFunc(order, func(a, b int) int { return int(p.Price[a] - p.Price[b]) })
 	for _, t := range order {
 		e := min(rest, p.Full[t]-p.Least[t])
@@ -68,6 +70,7 @@ func allowedPattern(p *slots.Slots, on uint) bool {
 			return false
 		}
 	}
+
 	for t := range p.Full {
 		switch {
 		case on>>t&1 == 1:
@@ -75,6 +78,7 @@ func allowedPattern(p *slots.Slots, on uint) bool {
 		case run < p.MinRun:
 			return false
 		}
+
 		if on>>t&1 == 0 {
 			run = p.MinRun // off: the next run starts from nothing
 		} else if t == 0 || on>>(t-1)&1 == 0 {
@@ -109,6 +113,7 @@ func leastAbove(p *slots.Slots, need float64) float64 {
 		if !allowedPattern(p, on) {
 			continue
 		}
+
 		sum := 0.0
 		for t := range p.Price {
 			if on>>t&1 == 1 {
@@ -143,6 +148,7 @@ func wantExact(t *rapid.T, w *slots.Solver, p *slots.Slots, got slots.Result, x 
 	if met := !math.IsInf(best, 1) && need > p.Need-1e-9; met != got.Met {
 		t.Fatalf("met %v, want %v\n%+v\n%v", got.Met, met, p, x)
 	}
+
 	if math.IsInf(best, 1) {
 		need = leastAbove(p, need)
 		best = bestPattern(p, need)
@@ -153,6 +159,7 @@ func wantExact(t *rapid.T, w *slots.Solver, p *slots.Slots, got slots.Result, x 
 	if err := verify.Slots(p, x, got); err != nil {
 		t.Fatalf("%v\n%+v\n%v", err, p, x)
 	}
+
 	spoil(t, p, got, x)
 	proof := certificate.OfSlots(p, got)
 	if err := verify.SlotsProof(p, got, proof); err != nil {
@@ -162,6 +169,7 @@ func wantExact(t *rapid.T, w *slots.Solver, p *slots.Slots, got slots.Result, x 
 		f.Energy, f.Met = got.Energy, true
 		return verify.SlotsProof(p, f, proof)
 	})
+
 	on := uint(0)
 	for i, e := range x {
 		if e > 1e-9 || e > 0 && p.Least[i] == 0 {
@@ -180,6 +188,7 @@ func wantExact(t *rapid.T, w *slots.Solver, p *slots.Slots, got slots.Result, x 
 func spoil(t *rapid.T, p *slots.Slots, f slots.Result, x []float64) {
 	i := rapid.IntRange(0, len(x)-1).Draw(t, "spoilt")
 	before := x[i]
+
 	switch rapid.IntRange(0, 4).Draw(t, "how") {
 	case 0:
 		f.Cost -= 0.01
@@ -192,6 +201,7 @@ func spoil(t *rapid.T, p *slots.Slots, f slots.Result, x []float64) {
 	case 4:
 		x[i] = -0.01
 	}
+
 	if verify.Slots(p, x, f) == nil {
 		t.Fatalf("a spoilt plan passed: %+v\n%+v\n%v", p, f, x)
 	}
@@ -231,15 +241,18 @@ func TestSolver_Fill_Exhaustive(t *testing.T) {
 			p.OffPeak = rapid.SliceOfN(rapid.Bool(), len(p.Price), len(p.Price)).Draw(t, "off-peak")
 			p.MayChargePeak, p.OpenOffPeak = rapid.Bool().Draw(t, "may peak"), rapid.Bool().Draw(t, "open")
 		}
+
 		x := make([]float64, len(p.Price))
 		got := w.Fill(p, x)
 		if err := verify.Slots(p, x, got); err != nil {
 			t.Fatalf("%v\n%+v\n%v", err, p, x)
 		}
 		spoil(t, p, got, x)
+
 		// the law, said another way: with peak energy dearer than anything, and forced
 		// energy cheaper than anything, it is one problem of plain cost
 		cost, energy, peak, inside, room := 0.0, 0.0, 0.0, 0.0, 0.0
+
 		for i, e := range x {
 			if e < 0 || e > p.Full[i] {
 				t.Fatalf("slot %d takes %v", i, e)
@@ -251,6 +264,7 @@ func TestSolver_Fill_Exhaustive(t *testing.T) {
 			} else {
 				peak += e
 			}
+
 			for j, f := range x {
 				offJ := p.OffPeak == nil || p.OffPeak[j]
 				if off == offJ && e > 0 && f < p.Full[j] && p.Price[j] < p.Price[i] && !(off && p.OpenOffPeak && p.OffPeak != nil) {
@@ -262,6 +276,7 @@ func TestSolver_Fill_Exhaustive(t *testing.T) {
 		if p.OpenOffPeak && p.OffPeak != nil {
 			wantInside = room
 		}
+
 		wantPeak := 0.0
 		if p.OffPeak != nil && p.MayChargePeak {
 			all := 0.0
@@ -287,6 +302,7 @@ func TestSolver_MoreIsNeverWorse(t *testing.T) {
 		q := *p
 		q.Full, q.Least = slices.Clone(p.Full), slices.Clone(p.Least)
 		i := rapid.IntRange(0, len(x)-1).Draw(t, "slot")
+
 		switch what := rapid.SampledFrom([]string{"start", "run", "least", "time"}).Draw(t, "more"); {
 		case what == "start":
 			q.StartCost /= 2
@@ -299,6 +315,7 @@ func TestSolver_MoreIsNeverWorse(t *testing.T) {
 		case what == "time" && q.Full[i] == 0 && p.MinRun <= 1:
 			q.Full[i] = 1 // more time in a slot there was would raise its least energy too
 		}
+
 		if after := w.Switch(&q, x); before.Met && (!after.Met || after.Cost > before.Cost+1e-6) {
 			t.Fatalf("%v became %v\n%+v\n%+v", before, after, p, q)
 		}

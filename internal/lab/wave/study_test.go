@@ -22,6 +22,7 @@ func realPrices(t testing.TB) (prices []float64) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for s := bufio.NewScanner(text); s.Scan(); {
 		if p, err := strconv.ParseFloat(s.Text(), 64); err == nil {
 			prices = append(prices, p)
@@ -48,6 +49,7 @@ func TestWave_PushStudy(t *testing.T) {
 			&Study{Rule: Rule{Saving: 20_000, Percent: 2}},
 			&Study{Rule: Rule{Saving: 20_000, Percent: 2, Running: 50_000}})
 	}
+
 	d := random.Source(81)
 	for day := 24 + 48*10; day+96 < len(prices); day += 48 * draws.IfRaced(120, 12) {
 		cars := SampleCars(&d, 300)
@@ -55,6 +57,7 @@ func TestWave_PushStudy(t *testing.T) {
 			f.Day(prices, day, cars)
 		}
 	}
+
 	none, every := fleets[0].Cost, fleets[1].Cost
 	for i, f := range fleets {
 		share, kept := 100*float64(f.Pushed)/float64(f.Assets), 100*(none-f.Cost)/(none-every)

@@ -26,6 +26,7 @@ func randomCurve(t *testing.T, d *random.Source) *curveCase {
 	if d.Below(2) == 0 {
 		cuts = d.Below(min(6, 97-halves))
 	}
+
 	off, price := d.Below(2) == 0, 0
 	for h := range halves {
 		price = d.Below(40) - 8 // many ties, some negative
@@ -33,6 +34,7 @@ func randomCurve(t *testing.T, d *random.Source) *curveCase {
 		if d.Below(7) == 0 {
 			off = !off
 		}
+
 		if cuts > 0 && d.Below(3) == 0 {
 			cuts--
 			at := from + 60*uint32(1+d.Below(29))
@@ -41,6 +43,7 @@ func randomCurve(t *testing.T, d *random.Source) *curveCase {
 		}
 		w.pieces = append(w.pieces, Piece{from, end, flex.FromGBPPerMWh(float64(price)), off})
 	}
+
 	if d.Below(3) == 0 {
 		w.giveUp = flex.FromGBPPerMWh(float64(d.Below(40) - 8))
 	}
@@ -78,11 +81,13 @@ func (w *curveCase) simple(a Asset) (seconds []uint32, short bool) {
 	}
 	var rooms []room
 	all, floor := uint32(0), uint32(0)
+
 	for i, p := range w.pieces {
 		from, to := max(p.Start, a.From), min(p.End, a.To)
 		if from >= to || !p.OffPeak && a.Flags&Peak == 0 {
 			continue
 		}
+
 		tier := 1
 		if p.OffPeak {
 			tier = 0
@@ -93,6 +98,7 @@ func (w *curveCase) simple(a Asset) (seconds []uint32, short bool) {
 		rooms = append(rooms, room{i, tier, p.Price, to - from})
 		all += to - from
 	}
+
 	need := a.Need
 	if a.Flags&Maximise != 0 {
 		need = max(need, floor)
@@ -101,6 +107,7 @@ func (w *curveCase) simple(a Asset) (seconds []uint32, short bool) {
 	slices.SortStableFunc(rooms, func(a, b room) int {
 		return cmp.Or(cmp.Compare(a.tier, b.tier), cmp.Compare(a.price, b.price))
 	})
+
 	seconds = make([]uint32, len(w.pieces))
 	for _, r := range rooms {
 		seconds[r.piece] = min(need, r.available)
@@ -141,6 +148,7 @@ func TestWave_EqualsSimplePlanner(t *testing.T) {
 			if got := w.spread(spans); !slices.Equal(got, want) || short != (p.Flags()&Short != 0) {
 				t.Fatalf("car %+v on %+v\n got %v short %v\nwant %v short %v", a, w.pieces, got, p.Flags(), want, short)
 			}
+
 			sum := uint32(0)
 			for i, s := range spans {
 				if s.From < a.From || s.To > a.To || i > 0 && s.From <= spans[i-1].To {
@@ -148,6 +156,7 @@ func TestWave_EqualsSimplePlanner(t *testing.T) {
 				}
 				sum += s.To - s.From
 			}
+
 			seconds, cost := w.curve.Charge(&a, p)
 			if exact := clampedMicros(w.cost(want), a.Watts); seconds != sum || int32(cost) != exact {
 				t.Fatalf("car %+v: charge %d s for %d, want %d for %d", a, seconds, cost, sum, exact)
@@ -164,6 +173,7 @@ func TestWave_CheapestMinutes(t *testing.T) {
 		a := w.randomCar(&d)
 		a.From, a.To, a.Need, a.Flags = a.From/60*60, a.To/60*60, a.Need/60*60, a.Flags&Peak
 		var minutes [][2]int64
+
 		for _, p := range w.pieces {
 			for s := p.Start; s < p.End; s += 60 {
 				if s >= a.From && s < a.To && (p.OffPeak || a.Flags != 0) {
@@ -175,11 +185,13 @@ func TestWave_CheapestMinutes(t *testing.T) {
 				}
 			}
 		}
+
 		slices.SortFunc(minutes, func(a, b [2]int64) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
 		money, peak := int64(0), int64(0)
 		for _, m := range minutes[:min(len(minutes), int(a.Need/60))] {
 			money, peak = money+60*m[1], peak+60*m[0]
 		}
+
 		got := w.spread(w.curve.Spans(&a, w.curve.Plan(&a), nil))
 		for i, s := range got {
 			if !w.pieces[i].OffPeak {
@@ -208,6 +220,7 @@ func TestWave_Change(t *testing.T) {
 		if err := next.curve.Sort(next.pieces, w.giveUp); err != nil {
 			t.Fatal(err)
 		}
+
 		var cars []Asset
 		var current []Plan
 		var left [][]uint32
@@ -217,6 +230,7 @@ func TestWave_Change(t *testing.T) {
 			if d.Below(2) == 0 {
 				a.From, a.To = a.From%600, max(a.To, 9000)
 			}
+
 			p := w.curve.Plan(&a)
 			spans := w.curve.Spans(&a, p, nil)
 			a.From += uint32(d.Below(700)) // time passes
@@ -224,6 +238,7 @@ func TestWave_Change(t *testing.T) {
 				spans[i].From = min(max(spans[i].From, a.From), max(spans[i].To, a.From))
 				spans[i].To = max(spans[i].To, a.From)
 			}
+
 			gone := w.spread(spans)
 			sum := uint32(0)
 			for _, s := range gone {
@@ -235,6 +250,7 @@ func TestWave_Change(t *testing.T) {
 			}
 			cars, current, left = append(cars, a), append(current, p), append(left, gone)
 		}
+
 		changes := Replan([]Curve{{}, next.curve}, cars, current, nil)
 		for i, a := range cars {
 			want, _ := next.simple(a)
@@ -245,10 +261,12 @@ func TestWave_Change(t *testing.T) {
 				}
 				continue
 			}
+
 			ch := changes[at]
 			if got := next.spread(next.curve.Spans(&a, ch.Plan, nil)); !slices.Equal(got, want) {
 				t.Fatalf("car %+v: got %v want %v", a, got, want)
 			}
+
 			exact := clampedMicros(next.cost(left[i])-next.cost(want), a.Watts)
 			if exact != ch.Saving {
 				t.Fatalf("car %+v: saving %d, want %d", a, ch.Saving, exact)
@@ -260,6 +278,7 @@ func TestWave_Change(t *testing.T) {
 			seen[flags]++
 		}
 	}
+
 	for _, f := range []uint8{0, Wrong, Running, Wrong | Running} {
 		if seen[f] < 50 {
 			t.Errorf("flags %b seen %d times: %v", f, seen[f], seen)
@@ -288,6 +307,7 @@ func TestWave_Shift(t *testing.T) {
 		p.setCut(uint8(d.Below(96)), int16(1+d.Below(1800)))
 		n := d.Below(100)
 		q := p.Shift(n)
+
 		for i := range MaxPieces {
 			want := i+n < MaxPieces && bit(p.lo, p.hi(), uint8(i+n)) == 1
 			if (bit(q.lo, q.hi(), uint8(i)) == 1) != want {
@@ -312,6 +332,7 @@ func TestWave_Money(t *testing.T) {
 			t.Fatal(k)
 		}
 	}
+
 	if a, b := clampedMicros(1<<60, 60_000), clampedMicros(-1<<60, 60_000); a != math.MaxInt32 || b != math.MinInt32 {
 		t.Errorf("%d and %d", a, b)
 	}
@@ -326,6 +347,7 @@ func TestWave_Limits(t *testing.T) {
 	if err := c.Sort(good[:MaxPieces], 0); err != nil {
 		t.Error(err)
 	}
+
 	for name, pieces := range map[string][]Piece{
 		"none":              {},
 		"too many":          good,
@@ -353,6 +375,7 @@ func sampleFleet(n int) (before, after []Curve, cars []Asset, current []Plan) {
 	for i := range prices {
 		prices[i] += flex.FromGBPPerMWh(d.Between(-8, 8))
 	}
+
 	after = SampleCurves(prices)
 	cars = SampleCars(&d, n)
 	current = make([]Plan, n)
@@ -374,6 +397,7 @@ func TestWave_SamePartsSameAnswer(t *testing.T) {
 			parts[i].Asset += uint32(lo)
 		}
 	}
+
 	if len(whole) == 0 || !slices.Equal(whole, parts) {
 		t.Fatalf("%d changes whole, %d in parts", len(whole), len(parts))
 	}
@@ -393,6 +417,7 @@ func TestWave_Choose(t *testing.T) {
 	prices[0] = flex.FromGBPPerMWh(60)
 	after, cars := SampleCurves(prices), SampleCars(&d, 20_000)
 	current := make([]Plan, len(cars))
+
 	for i := range cars {
 		cars[i].From %= 4000
 		current[i] = before[cars[i].Class].Plan(&cars[i])
@@ -405,6 +430,7 @@ func TestWave_Choose(t *testing.T) {
 	rule := Rule{Saving: 20_000, Percent: 2, Running: 50_000}
 	kept := Choose(rule, after, cars, current, slices.Clone(changes))
 	held := 0
+
 	for i, ch := range kept {
 		full := bySaving[ch.Asset]
 		delete(bySaving, ch.Asset)
@@ -414,12 +440,14 @@ func TestWave_Choose(t *testing.T) {
 		if i > 0 && ch.Saving > kept[i-1].Saving {
 			t.Fatalf("push %d saves %d, after %d", i, ch.Saving, kept[i-1].Saving)
 		}
+
 		if d := int64(old-now) - int64(ch.Saving); d < -1 || d > 1 || ch.Saving > full.Saving {
 			t.Fatalf("saving %d, but %d - %d; the best saves %d", ch.Saving, old, now, full.Saving)
 		}
 		if flex.MicroPounds(ch.Saving) < rule.Saving && ch.Saving*100 < int32(old)*2 {
 			t.Fatalf("pushed for %d of %d", ch.Saving, old)
 		}
+
 		if want, _ := c.Charge(&a, full.Plan); seconds != want {
 			t.Fatalf("charges %d s, not %d", seconds, want)
 		}
@@ -430,9 +458,11 @@ func TestWave_Choose(t *testing.T) {
 			held++
 		}
 	}
+
 	if held == 0 || len(kept) < 100 {
 		t.Errorf("%d kept, %d of them with the running half-hour held", len(kept), held)
 	}
+
 	for _, ch := range bySaving { // what was dropped is too small, or would have touched the running half-hour
 		_, old := after[cars[ch.Asset].Class].Charge(&cars[ch.Asset], current[ch.Asset])
 		if ch.Plan.Flags()&Running == 0 && ch.Saving*100 >= int32(old)*2 && old > 0 && ch.Saving > 0 {
@@ -450,12 +480,14 @@ func TestWave_ChooseAhead(t *testing.T) {
 	for _, ch := range Choose(rule, after, cars, current, slices.Clone(changes)) {
 		kept[ch.Asset] = true
 	}
+
 	off := 0
 	for _, ch := range changes {
 		a := &cars[ch.Asset]
 		old := after[a.Class].Spans(a, current[ch.Asset], nil)
 		now := after[a.Class].Spans(a, ch.Plan, nil)
 		begins := uint32(1 << 31)
+
 		for _, w := range slices.Concat(old, now) {
 			for _, s := range [2]uint32{w.From, w.To} {
 				if at := func(w Span) bool { return w.From <= s && s < w.To }; slices.ContainsFunc(old, at) != slices.ContainsFunc(now, at) {
@@ -463,6 +495,7 @@ func TestWave_ChooseAhead(t *testing.T) {
 				}
 			}
 		}
+
 		if begins = begins / 1800 * 1800; ch.Saving > 0 && kept[ch.Asset] != (begins <= rule.Ahead) {
 			t.Fatalf("asset %d: pushed %v, begins at %d", ch.Asset, kept[ch.Asset], begins)
 		}
