@@ -22,6 +22,9 @@ const (
 
 	// NoticesMax is how many bytes the notices of one change by a client may have together: each subscriber is sent the object.
 	NoticesMax = 64 << 20
+	// NoticesShare is the part of them, an eighth, after which one VEN is sent no further notice of the change: however often it
+	// subscribed, others' objects can be written.
+	NoticesShare = 8
 )
 
 // Service keeps OpenADR objects. Its zero value with a DB keeps them; Out is needed to notify.
@@ -372,9 +375,13 @@ func (s *Service) Delete(
 		if err := checkUnused(ctx, tx, &kept); err != nil {
 			return err
 		}
-		if err := s.notifyWithin(ctx, tx, &o, opDelete, NoticesMax); err != nil {
+
+		// What is cancelled must end, also where too many are to be told: the others find it gone when they ask.
+		err = s.notifyWithin(ctx, tx, &o, opDelete, NoticesMax)
+		if err != nil && flex.KindOf(err) != flex.TooLarge {
 			return err
 		}
+
 		return drop(ctx, tx, &kept)
 	})
 

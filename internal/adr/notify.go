@@ -81,12 +81,19 @@ func (s *Service) notifyWithin(
 	}
 
 	left := most
+	sent := map[string]int{} // bytes, by client
 	for i := range subscribers {
-		n, err := notifyOne(ctx, tx, &subscribers[i], o, operation, string(body))
+		to := &subscribers[i]
+		if !to.Business && sent[to.Client] >= most/NoticesShare {
+			continue
+		}
+
+		n, err := notifyOne(ctx, tx, to, o, operation, string(body))
 		if err != nil {
 			return err
 		}
 
+		sent[to.Client] += n * len(body)
 		left -= n * len(body)
 		if left < 0 {
 			return flex.Fail(

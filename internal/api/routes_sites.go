@@ -238,7 +238,7 @@ var sitesRoutes = []Route{
 			Summary: "Follow a site",
 			Text: "The site's assets as they are: what is plugged in, which schedule is in force, whether the client has taken it. " +
 				"With `Accept: text/event-stream` a stream of server-sent events: `site` with the same object at once, and again each time that " +
-				"something of it changed. A line of comment comes every 15 seconds. The stream ends after 15 minutes, and when flexd stops: ask again, " +
+				"something of it changed. A line of comment comes every 15 seconds. The stream ends after 15 minutes, when its token ends, and when flexd stops: ask again, " +
 				"and the first event says how things are, so that nothing needs to be made up. A site is followed 10 times at once, " +
 				"an organisation follows 2,000.",
 			Answer: Answer{

@@ -409,7 +409,7 @@ func TestNotices_Bounds(t *testing.T) {
 		f := open(t, db)
 		own := f.client(f.org, "own", flex.OpenADRNode)
 		subscription := func(times int) string {
-			one := `{"objects":["PROGRAM"],"operations":["CREATE"],"callbackUrl":"https://example.com/notices"}`
+			one := `{"objects":["PROGRAM"],"operations":["CREATE","DELETE"],"callbackUrl":"https://example.com/notices"}`
 			return fmt.Sprintf(`{"clientName":"c","objectOperations":[%s]}`, strings.Join(slices.Repeat([]string{one}, times), ","))
 		}
 
@@ -417,11 +417,6 @@ func TestNotices_Bounds(t *testing.T) {
 			f.want(201, own, "POST", "/subscriptions", subscription(1))
 		}
 		f.want(409, own, "POST", "/subscriptions", subscription(1))
-
-		const bytes = 128 * adr.TargetsMax // at least, of each notice
-		for range adr.NoticesMax/(24*bytes) + 1 {
-			f.want(201, f.bl, "POST", "/subscriptions", subscription(24))
-		}
 
 		names := make([]string, adr.TargetsMax)
 		for i := range names {
@@ -431,7 +426,18 @@ func TestNotices_Bounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
+		// A VEN that subscribes as often as it may keeps nobody from writing what it reads.
+		f.want(201, f.bl, "POST", "/vens", fmt.Sprintf(`{"objectType":"BL_VEN_REQUEST","clientID":"own","venName":"own","targets":[%q]}`, names[0]))
+		seen := f.want(201, f.bl, "POST", "/programs", fmt.Sprintf(aProgram, "seen", targets)).field("id")
+
+		const bytes = 128 * adr.TargetsMax // at least, of each notice
+		for range adr.NoticesMax/(24*bytes) + 1 {
+			f.want(201, f.bl, "POST", "/subscriptions", subscription(24))
+		}
+
 		f.want(400, f.bl, "POST", "/programs", fmt.Sprintf(aProgram, "large", targets))
+		f.want(200, f.bl, "DELETE", "/programs/"+seen, "")
 		f.want(201, f.bl, "POST", "/programs", fmt.Sprintf(aProgram, "small", `["north"]`))
 	})
 }
