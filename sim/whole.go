@@ -65,7 +65,7 @@ type whole struct {
 	instructions []instructed
 	// what may keep a car from what it was sent
 	unsteady []Happening
-	// kWh that chargers drew, by half-hours
+	// kWh that chargers and heaters drew, by half-hours
 	metered map[client.AssetID]map[flex.Period]float64
 	drew    []string // a line for each stay that ended, in their order
 }

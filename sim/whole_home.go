@@ -393,13 +393,24 @@ func (w *whole) meter(ctx context.Context) error {
 	return w.post(ctx, readings)
 }
 
-// note keeps what chargers drew.
+// note keeps what chargers and heaters drew.
 func (w *whole) note(metered []client.ReadingDataPoint) {
 	for _, m := range metered {
+		kWh := m.Value
+		if m.Label == client.LabelHeatPower {
+			kWh *= flex.HalfHour.Hours()
+		}
+
+		drawn := m.Label == client.LabelHeatPower || m.Label == client.LabelChargerEnergy
+		if !drawn {
+			continue
+		}
+
 		if w.metered[m.AssetID] == nil {
 			w.metered[m.AssetID] = map[flex.Period]float64{}
 		}
-		w.metered[m.AssetID][flex.PeriodAt(m.StartTimestamp.Time)] += m.Value
+
+		w.metered[m.AssetID][flex.PeriodAt(m.StartTimestamp.Time)] += kWh
 	}
 }
 

@@ -241,6 +241,7 @@ func (w *whole) readHeaters(ctx context.Context) error {
 		}
 	}
 
+	w.note(list)
 	for part := range slices.Chunk(list, readingsAtOnce) {
 		if err := w.post(ctx, part); err != nil {
 			return err
