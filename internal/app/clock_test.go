@@ -441,13 +441,22 @@ func TestAdvance_PlantedFault(t *testing.T) {
 			}
 		}
 
-		once := advanced(t, storetest.SQLite(t), receiver.URL, 1, 7, AdvanceMax, forgetful)
-		steps := advanced(t, storetest.SQLite(t), receiver.URL, 1, 7, 2*time.Hour, forgetful)
-		if found := len(lacks(once, steps)); found == 0 {
+		// Not each history has something happen at an instant of the job's alone.
+		found := 0
+		for seed := uint64(1); seed <= plantedHistories && found == 0; seed++ {
+			once := advanced(t, storetest.SQLite(t), receiver.URL, seed, 7, AdvanceMax, forgetful)
+			steps := advanced(t, storetest.SQLite(t), receiver.URL, seed, 7, 2*time.Hour, forgetful)
+			found = len(lacks(once, steps))
+		}
+
+		if found == 0 {
 			t.Errorf("job %s names no instant, and nothing differs", name)
 		}
 	}
 }
+
+// plantedHistories is how many histories are tried before a fault counts as not found.
+const plantedHistories = 6
 
 // forgetting makes of a part one that names no instant.
 func forgetting(p part) part {
