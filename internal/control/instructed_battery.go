@@ -80,14 +80,14 @@ func (s *Service) callBattery(
 
 // sendTo puts the modes of a call into a plan, and returns the half-hours that were dispatched, or have begun, with
 // another mode.
-func (b *calledDevice) sendTo(
+func (d *calledDevice) sendTo(
 	plan *store.BatteryPlan,
 	first flex.Period,
 ) []flex.Period {
 	var resent []flex.Period
-	for _, at := range b.kept {
+	for _, at := range d.kept {
 		p := flex.PeriodAt(at.From)
-		m, _ := modeAt(&b.battery.modes, p)
+		m, _ := modeAt(&d.battery.modes, p)
 		was, planned := modeAt(plan, p)
 		if !planned {
 			continue

@@ -62,7 +62,9 @@ func readAccount(
 
 	a.net, a.read = boundaryOf(by, a.meters(), consent[site])
 
-	return a, a.addDevices(ctx, tx, by)
+	err = a.addDevices(ctx, tx, by)
+
+	return a, err
 }
 
 // siteAccount is what the past energy at a site's boundary is made of.
