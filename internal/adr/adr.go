@@ -376,7 +376,7 @@ func (s *Service) Delete(
 			return err
 		}
 
-		// What is cancelled must end, also where too many are to be told: the others find it gone when they ask.
+		// What is cancelled must end, also where too many subscribe: those without a notice find it gone when they ask.
 		err = s.notifyWithin(ctx, tx, &o, opDelete, NoticesMax)
 		if err != nil && flex.KindOf(err) != flex.TooLarge {
 			return err

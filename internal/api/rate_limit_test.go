@@ -41,7 +41,7 @@ func TestLimit_OfAnAddress(t *testing.T) {
 	}
 }
 
-// An address that shows tokens which are nobody's is told that it asks too often.
+// An address that sends many unknown tokens gets 429.
 func TestLimit_OfBadTokens(t *testing.T) {
 	s := &Server{Access: &access.Service{}} // a token of another form is looked up nowhere
 	s.limits.due = map[string]time.Time{

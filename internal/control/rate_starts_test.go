@@ -9,7 +9,7 @@ import (
 	"flexd/internal/store"
 )
 
-// A car that was told to charge and has not begun yet has its delay in the allowance, and is allowed the same for its second start, as before
+// A car that may charge and has not begun yet has its delay in the allowance, and is allowed the same for its second start, as before
 // and after.
 func TestLateStarts_Begun(t *testing.T) {
 	from := time.Date(2026, 1, 15, 0, 10, 0, 0, time.UTC)

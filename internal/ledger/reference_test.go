@@ -7,7 +7,7 @@ import (
 	"flexd/internal/ledger"
 )
 
-// A reference is told from what a bank calls other payments.
+// A reference is distinguished from what a bank calls other payments.
 func TestIsReference(t *testing.T) {
 	for _, attempt := range []int{1, 9, 10, ledger.AttemptsMax} {
 		for _, id := range []flex.TransactionID{{}, {15: 1}, {8: 0xff, 9: 0xff, 10: 0xff, 11: 0xff, 12: 0xff, 13: 0xff, 14: 0xff, 15: 0xff}} {

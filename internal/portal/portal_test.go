@@ -356,7 +356,7 @@ func TestPortal_AnyText(t *testing.T) {
 	}
 }
 
-// An address that asks too often is told so, and its link is not looked up.
+// An address that asks too often gets 429, and its link is not looked up.
 func TestPortal_Rate(t *testing.T) {
 	h := open(t)
 	link := h.link(t, reward.LinkOptions{})

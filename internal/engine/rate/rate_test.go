@@ -134,7 +134,7 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// A late start is told from a slow car as soon as a second half-hour shows the power.
+// A late start is distinguished from a slow car as soon as a second half-hour shows the power.
 func TestWithin_Delay(t *testing.T) {
 	for _, test := range []struct {
 		name  string
