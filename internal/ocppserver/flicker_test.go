@@ -1,8 +1,13 @@
 package ocppserver
 
 import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
+
+	"flexd/client"
 )
 
 // TestConnector_FlickerReportedLate: a plug that flickered is one car's still, though the end of its transaction is reported long afterwards. A car
@@ -50,5 +55,36 @@ func TestConnector_StateOfEarlierRelease(t *testing.T) {
 	again.restore(n.saved())
 	if again.due(night, time.Minute) != reportedNothing || again.due(night.Add(apartFor), time.Minute) != reportedIn {
 		t.Error("the next car is reported at another time than before")
+	}
+}
+
+// TestConnector_SlowAnswer: flexd's answer to a plug-in takes three hours, in which that car left and the next one came. The report
+// was of the instant at which it was made, so the car that is there is another.
+func TestConnector_SlowAnswer(t *testing.T) {
+	now := night
+	flexd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/auth/token" {
+			_, _ = w.Write([]byte(`{"access_token":"x","expires_in":3600}`))
+			return
+		}
+
+		now = now.Add(3 * time.Hour)
+		_, _ = w.Write([]byte(`{}`))
+	}))
+	t.Cleanup(flexd.Close)
+
+	b := New(Settings{Client: client.New(flexd.URL, "acme", "x"), Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)})
+	c := &charger{b: b, id: "CP1"}
+	n := &connector{asset: client.AssetResponse{ID: client.AssetID{1}}}
+	n.plug(true, night)
+
+	if err := c.sendPlug(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+
+	n.went(night.Add(time.Hour), time.Minute)
+	n.came(night.Add(2*time.Hour), time.Minute)
+	if !n.another {
+		t.Error("the next car counts as the first")
 	}
 }

@@ -494,9 +494,9 @@ func (n *connector) due(now time.Time, patience time.Duration) plugState {
 
 // sendPlug reports to flexd that a car was plugged in or out. Reporting it again does no harm.
 func (c *charger) sendPlug(ctx context.Context, n *connector) error {
-	due := within(&c.mu, func() plugState { return n.due(c.b.Now(), c.b.Timing.PlugOut) })
-
 	c.mu.Lock()
+	now := c.b.Now()
+	due := n.due(now, c.b.Timing.PlugOut)
 	asset := n.asset
 	tx, another := n.tx, n.another
 	c.mu.Unlock()
@@ -534,7 +534,7 @@ func (c *charger) sendPlug(ctx context.Context, n *connector) error {
 	if another {
 		tx = 0 // the next car's runs
 	}
-	c.reported(ctx, n, due, tx)
+	c.reported(ctx, n, due, now, tx)
 	if another {
 		c.mu.Lock()
 		n.nextAt = c.b.Now().Add(apartFor)
@@ -555,19 +555,20 @@ func (c *charger) forget(n *connector, asset client.AssetResponse) {
 	c.b.disclaim(asset.ExternalID)
 }
 
-// reported notes what flexd knows of a plug. The next car is not bound by the profile of the one
-// that has left, nor by its transaction tx, even if it came while that was reported to flexd.
+// reported notes what flexd knows of a plug as it was at an instant, before it was asked. The next car is not bound by the
+// profile of the one that has left, nor by its transaction tx, even if it came while that was reported to flexd.
 func (c *charger) reported(
 	ctx context.Context,
 	n *connector,
 	due plugState,
+	at time.Time,
 	tx int,
 ) {
 	c.mu.Lock()
 	old := n.want
 	n.reported = due
 	if due == reportedIn {
-		n.reportedAt = c.b.Now()
+		n.reportedAt = at
 	}
 
 	if due == reportedOut {
