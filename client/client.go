@@ -168,7 +168,6 @@ func (c *Client) send(ctx context.Context, r request) ([]byte, error) {
 		}
 
 		if StatusOf(err) == http.StatusUnauthorized && !r.open && !renewed {
-			c.forgetToken()
 			renewed = true
 			continue
 		}
@@ -231,6 +230,10 @@ func (c *Client) once(
 			URL: req.URL.String(),
 			Err: err,
 		}
+	}
+
+	if resp.StatusCode == http.StatusUnauthorized && !r.open {
+		c.forgetToken(req)
 	}
 
 	// 202 is how the service says that no unique meter was found.
@@ -354,8 +357,12 @@ func (c *Client) currentToken(ctx context.Context) (string, error) {
 	return c.token, nil
 }
 
-func (c *Client) forgetToken() {
+// forgetToken has the next request get a new token, unless there is a newer one already than the one that was refused to this.
+func (c *Client) forgetToken(refused *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.token = ""
+
+	if refused.Header.Get("Authorization") == "Bearer "+c.token {
+		c.token = ""
+	}
 }

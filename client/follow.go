@@ -44,7 +44,6 @@ func (c *Client) FollowSite(
 		}
 
 		if StatusOf(err) == http.StatusUnauthorized && !renewed {
-			c.forgetToken()
 			renewed = true
 			continue
 		}
@@ -129,6 +128,10 @@ func (c *Client) openEvents(
 	}
 
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusUnauthorized {
+		c.forgetToken(req)
+	}
+
 	body, err := io.ReadAll(io.LimitReader(resp.Body, answerMax))
 	if err != nil {
 		return nil, err

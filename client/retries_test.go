@@ -39,3 +39,18 @@ func TestRetries_UnderWay(t *testing.T) {
 		}
 	}
 }
+
+// TestRetries_NewerToken: that a token was refused does not end the one that another request has got since.
+func TestRetries_NewerToken(t *testing.T) {
+	c := New("http://127.0.0.1:1", "acme", "x")
+	refused := httptest.NewRequest(http.MethodGet, "/", nil)
+	refused.Header.Set("Authorization", "Bearer old")
+
+	for token, want := range map[string]string{"old": "", "new": "new"} {
+		c.token = token
+		c.forgetToken(refused)
+		if c.token != want {
+			t.Errorf("of %q there is %q", token, c.token)
+		}
+	}
+}

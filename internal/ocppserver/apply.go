@@ -30,6 +30,7 @@ type order struct {
 	phases       int
 	steps        []flex.Step   // of the plan, within what a platform allows
 	floor        *flex.Watts   // nil if it has none
+	floorNo      int           // of the connector, so that it is seen when it is to be sent once more meanwhile
 	offset       time.Duration // of the charger's clock
 }
 
@@ -57,8 +58,7 @@ func (c *charger) apply(ctx context.Context, n *connector) error {
 		return nil
 
 	case !took:
-		c.refused(n, o.p)
-		return nil
+		return c.refused(n, o)
 	}
 
 	return c.accepted(ctx, o, f)
@@ -80,8 +80,19 @@ func (c *charger) accepted(ctx context.Context, o order, f fitted) error {
 	return nil
 }
 
-// refused notes that a charger took a profile in none of the forms.
-func (c *charger) refused(n *connector, p *wanted) {
+// refused notes that a charger took a profile in none of the forms. What it depends on may have changed while they were tried, as
+// when a transaction began: then they are tried again.
+func (c *charger) refused(n *connector, o order) error {
+	p := o.p
+	changed := false
+	c.finish(n, p, func() {
+		changed = p.again != o.again
+		p.over = !changed
+	})
+	if changed {
+		return errAgain
+	}
+
 	c.b.Log.Warn(
 		"a charger refused a profile in every form",
 		"charger",
@@ -92,8 +103,9 @@ func (c *charger) refused(n *connector, p *wanted) {
 		p.event,
 	)
 
-	c.finish(n, p, func() { p.over = true })
 	c.queueCallback(n, p, client.CallbackRejected)
+
+	return nil
 }
 
 // noteSent notes the profile that a charger took.
@@ -108,6 +120,7 @@ func (c *charger) noteSent(n *connector, o order, f fitted) {
 		)
 	}
 
+	c.noteProfile(n, f.ID)
 	c.finish(n, o.p, func() {
 		if n.tx != o.tx || o.p.again != o.again {
 			// what it depends on changed meanwhile, and it must be sent again
@@ -120,6 +133,13 @@ func (c *charger) noteSent(n *connector, o order, f fitted) {
 		n.allow(f.steps, o.now)
 		n.covers(f.form)
 	})
+}
+
+// noteProfile notes which profile a charger took, so that it is taken off when the car has left.
+func (c *charger) noteProfile(n *connector, id int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n.profile = id
 }
 
 // order says what is to be sent to a connector now, and whether anything is. Without a link it
@@ -156,6 +176,7 @@ func (c *charger) orderOf(n *connector, options chargerOptions) order {
 		power:        power,
 		phases:       phasesOf(options, n.phases, n.asset),
 		floor:        options.floor,
+		floorNo:      n.floorNo,
 		offset:       c.clock.Offset,
 	}
 
@@ -201,6 +222,10 @@ func (c *charger) failed(n *connector, o order, err error) error {
 
 	over := false
 	c.finish(n, p, func() {
+		if p.again != o.again {
+			return // what it depends on changed meanwhile, and it is sent again
+		}
+
 		p.tries++
 		over = p.tries >= triesMax
 		if over && o.gives { // it may answer a profile without setpoints

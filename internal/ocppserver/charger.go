@@ -135,8 +135,12 @@ type connector struct {
 	// the charger refused to have its car discharge since it connected
 	refusesDischarge bool
 
+	// the id of the profile that the charger took last, until it is taken off; 0 if there is none
+	profile int
+
 	// the charger was sent its floor since it connected, and nothing replaced it
 	floorSent bool
+	floorNo   int  // it counts how often it was to be sent
 	covered   bool // but for a plan, which ends with it
 	// the forms of it that were refused by late answers since it connected; the worker's alone
 	floorRefused []form
@@ -430,7 +434,7 @@ func (c *charger) began(number int) bool {
 	})
 }
 
-// transaction returns the connector whose transaction that is, or was last. A charger that
+// transaction returns the connector whose transaction that is, or was. A charger that
 // has one connector can mean no other, whatever number it made up while it was offline.
 func (c *charger) transaction(number int) *connector {
 	var only *connector
@@ -443,6 +447,13 @@ func (c *charger) transaction(number int) *connector {
 
 	if len(c.connectors) == 1 {
 		return only
+	}
+
+	// The end of an earlier one may be said after the next one has begun.
+	for _, t := range slices.Backward(c.transactions) {
+		if t.Number == number {
+			return c.connectors[t.Connector]
+		}
 	}
 
 	return nil

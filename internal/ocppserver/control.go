@@ -129,16 +129,15 @@ func (p *wanted) sentNow() bool { return p.sent.steps != nil && !p.over }
 
 // clearAll takes a connector's profiles off, whoever set them, but for the charger's own most.
 func (c *charger) clearAll(ctx context.Context, l *link, n *connector, id int) {
-	c.clear(ctx, l, clearChargingProfile{ID: id})
-	c.clear(ctx, l, clearChargingProfile{
-		Connector: n.number,
-		Purpose:   purposeTx,
-	})
+	all := []clearChargingProfile{
+		{ID: id},
+		{Connector: n.number, Purpose: purposeTx},
+		{Connector: n.number, Purpose: purposeTxDefault},
+	}
 
-	c.clear(ctx, l, clearChargingProfile{
-		Connector: n.number,
-		Purpose:   purposeTxDefault,
-	})
+	for _, which := range all {
+		_ = c.clear(ctx, l, which) // it is sent again in any case
+	}
 
 	c.dropFloor(n)
 }
@@ -278,9 +277,10 @@ func (c *charger) clear(
 	ctx context.Context,
 	l *link,
 	which clearChargingProfile,
-) {
+) error {
 	var s statusAnswer
-	if err := l.call(ctx, "ClearChargingProfile", which, &s); err != nil {
+	err := l.call(ctx, "ClearChargingProfile", which, &s)
+	if err != nil {
 		c.b.Log.Warn(
 			"a charger's profile was not cleared",
 			"charger",
@@ -289,4 +289,6 @@ func (c *charger) clear(
 			err,
 		)
 	}
+
+	return err
 }

@@ -87,6 +87,7 @@ func TestBridge_PanicOfOneCharger(t *testing.T) {
 			c.start(1000)
 			c.given()
 
+			s.eventually("the failure is logged", func() bool { return trap.failures.Load() > 0 }) // which is after the connection's end
 			if n := trap.failures.Load(); n != 1 {
 				t.Errorf("%d failures are logged", n)
 			}

@@ -88,3 +88,48 @@ func TestConnector_SlowAnswer(t *testing.T) {
 		t.Error("the next car counts as the first")
 	}
 }
+
+// TestConnector_NextCarBeforeTheAnswer: a car leaves and the next one comes, and says all that it says, before flexd has answered to a
+// plug. The next car is another, and is reported no sooner than flexd would take it for one.
+func TestConnector_NextCarBeforeTheAnswer(t *testing.T) {
+	for _, due := range []plugState{reportedIn, reportedOut} {
+		var c *charger
+		now := night
+		n := &connector{asset: client.AssetResponse{ID: client.AssetID{1}}}
+		flexd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/auth/token-form" {
+				_, _ = w.Write([]byte(`{"access_token":"x","expires_in":3600}`))
+				return
+			}
+
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			now = now.Add(3 * time.Hour)
+			n.plug(false, night.Add(time.Hour))
+			n.went(night.Add(time.Hour), time.Minute)
+			n.plug(true, night.Add(2*time.Hour))
+			n.came(night.Add(2*time.Hour), time.Minute)
+			_, _ = w.Write([]byte(`{}`))
+		}))
+		t.Cleanup(flexd.Close)
+
+		b := New(Settings{Client: client.New(flexd.URL, "acme", "x"), Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)})
+		c = &charger{b: b, id: "CP1"}
+		n.plug(due == reportedIn, night.Add(-time.Hour))
+		if due == reportedOut {
+			n.reported, n.reportedAt = reportedIn, night.Add(-2*time.Hour)
+		}
+
+		if err := c.sendPlug(t.Context(), n); err != nil || n.reported != due {
+			t.Fatalf("%d is reported, %v", n.reported, err)
+		}
+		if due == reportedIn && !n.another {
+			t.Error("the next car counts as the first")
+		}
+
+		soon, later := n.due(now, time.Minute), n.due(now.Add(apartFor), time.Minute)
+		if due == reportedOut && (soon != reportedNothing || later != reportedIn) {
+			t.Errorf("the next car: %d at once, %d a minute later", soon, later)
+		}
+	}
+}

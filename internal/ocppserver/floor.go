@@ -27,7 +27,7 @@ func (c *charger) floor(ctx context.Context, n *connector) error {
 		took, _, err := c.set(ctx, o.link, way.Connector, o.floorProfile(way))
 		if err != nil {
 			c.ifLate(err, func(_ context.Context, answer func(out any) error) error {
-				c.floorLate(n, o.link, way, answer)
+				c.floorLate(n, o, way, answer)
 				return nil
 			})
 			c.b.Log.Warn(
@@ -44,7 +44,7 @@ func (c *charger) floor(ctx context.Context, n *connector) error {
 		}
 		if took {
 			c.binds(way, floorID+way.Connector)
-			c.floorKnown(n, o.link, true)
+			c.floorKnown(n, o, true)
 			return nil
 		}
 	}
@@ -57,18 +57,18 @@ func (c *charger) floor(ctx context.Context, n *connector) error {
 		n.number,
 	)
 
-	c.floorKnown(n, o.link, false)
+	c.floorKnown(n, o, false)
 
 	return nil
 }
 
 // floorLate takes up the late answer to a floor in one form. A form that was refused is not tried again.
-func (c *charger) floorLate(n *connector, l *link, way form, answer func(out any) error) {
+func (c *charger) floorLate(n *connector, o order, way form, answer func(out any) error) {
 	var s statusAnswer
 	took, _, err := profileAnswer(&s, answer(&s))
 	if took {
 		c.binds(way, floorID+way.Connector)
-		c.floorKnown(n, l, true)
+		c.floorKnown(n, o, true)
 	} else if err == nil {
 		n.floorRefused = append(n.floorRefused, way)
 	}
@@ -145,11 +145,12 @@ func (o order) floorForms() []form {
 	return unique(all)
 }
 
-// floorKnown notes that a connector was sent its floor, and whether it is there.
-func (c *charger) floorKnown(n *connector, l *link, there bool) {
+// floorKnown notes that a connector was sent its floor, and whether it is there. If what it depends on has changed meanwhile, it is
+// sent once more.
+func (c *charger) floorKnown(n *connector, o order, there bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n.floorSent = c.link == l
+	n.floorSent = c.link == o.link && n.floorNo == o.floorNo
 	if there && n.floorSent {
 		c.b.Log.Info(
 			"a charger has its floor",
@@ -184,7 +185,7 @@ func (f form) onFloor() bool {
 // none there. The caller holds mu.
 func (n *connector) covers(f form) {
 	if n.covered && !f.onFloor() {
-		n.floorSent = false
+		n.lacksFloor()
 	}
 	n.covered = f.onFloor()
 }
@@ -193,5 +194,11 @@ func (n *connector) covers(f form) {
 func (c *charger) dropFloor(n *connector) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	n.lacksFloor()
+}
+
+// lacksFloor has a connector be sent its floor, also where the answer to an earlier one is still to come. The caller holds mu.
+func (n *connector) lacksFloor() {
 	n.floorSent = false
+	n.floorNo++
 }

@@ -312,7 +312,11 @@ func (l *link) deliverLate(id string, r reply) bool {
 		return false
 	}
 
-	l.late[i].answer <- r
+	select {
+	case l.late[i].answer <- r:
+	default: // it was answered in the instant in which it was given up, and now once more
+	}
+
 	l.late = slices.Delete(l.late, i, i+1)
 
 	return true

@@ -146,6 +146,9 @@ func (c *charger) setLate(ctx context.Context, o order, f fitted, answer func(ou
 	if err != nil {
 		return nil // it says nothing
 	}
+	if took {
+		c.noteProfile(o.n, f.ID)
+	}
 
 	// Otherwise it is sent again for another reason, or was accepted meanwhile.
 	current := false

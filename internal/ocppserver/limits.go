@@ -172,7 +172,7 @@ func (u *upstream) inwardNumber(tx int) int {
 func (u *upstream) planAgain() {
 	for _, n := range u.c.connectors {
 		n.sendAgain()
-		n.floorSent = false
+		n.lacksFloor()
 	}
 	u.c.keep()
 	u.c.wake()

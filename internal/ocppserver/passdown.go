@@ -184,13 +184,14 @@ func (u *upstream) believe(key, value string) {
 	u.c.keep()
 }
 
-// changed notes what a setting was before the bridge changed it.
+// changed notes what a setting was before the bridge changed it. What the platform has written meanwhile stays.
 func (u *upstream) changed(key, before string) {
 	u.c.mu.Lock()
-	_, known := u.values[key]
-	u.c.mu.Unlock()
-	if !known {
-		u.believe(key, before)
+	defer u.c.mu.Unlock()
+
+	if _, known := u.values[key]; !known {
+		u.values[key] = before
+		u.c.keep()
 	}
 }
 

@@ -128,7 +128,7 @@ func (c *charger) learnPhases(n *connector, values []sampled) {
 	}
 
 	n.sendAgain()
-	n.floorSent = false
+	n.lacksFloor()
 	c.b.Log.Info(
 		"a charger has three phases, as its meter shows; phases= in its line says another number",
 		"charger",

@@ -660,3 +660,127 @@ func TestSeveral_AssetReadAgain(t *testing.T) {
 		t.Errorf("a deleted asset is the connector: %v", n.asset.ID)
 	}
 }
+
+// TestSeveral_PlanTakenOffLater: the plan of a car that has left is taken off a charger that was away by then, once it is back.
+func TestSeveral_PlanTakenOffLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cleared := 0
+		s := newSlow(t, subprotocol, func(action string, _ []byte) string {
+			if action == "ClearChargingProfile" {
+				cleared++
+			}
+			return `{"status":"Accepted"}`
+		})
+
+		s.after = 0
+		s.wants()
+		s.n.reported = reportedIn
+		s.n.plug(true, time.Now())
+		s.round()
+
+		s.mu.Lock()
+		away := s.link
+		s.link = nil
+		s.mu.Unlock()
+		s.n.plug(false, time.Now().Add(-time.Hour))
+		s.reported(s.n, reportedOut, time.Now(), 0)
+		_ = s.takeOff(t.Context(), s.n)
+
+		var again connector
+		again.restore(s.n.saved())
+		if cleared != 0 || again.profile == 0 {
+			t.Errorf("%d are cleared, %d is kept for a restart", cleared, again.profile)
+		}
+
+		s.mu.Lock()
+		s.link = away
+		s.mu.Unlock()
+		for range 2 {
+			if err := s.takeOff(t.Context(), s.n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if cleared != 1 {
+			t.Errorf("it is cleared %d times", cleared)
+		}
+	})
+}
+
+// TestSeveral_RefusedBeforeItsTransaction: a charger that takes a plan within a transaction alone has it, though the transaction began
+// while the forms without one were tried.
+func TestSeveral_RefusedBeforeItsTransaction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s *slow
+		s = newSlow(t, subprotocol, func(action string, payload []byte) string {
+			if strings.Contains(string(payload), `"TxProfile"`) {
+				return `{"status":"Accepted"}`
+			}
+
+			start := fmt.Sprintf(`{"connectorId":1,"idTag":"a","meterStart":0,"timestamp":%q}`, stamped(time.Now()))
+			if s.n.tx == 0 {
+				_, _ = s.take("StartTransaction", json.RawMessage(start))
+			}
+			return `{"status":"Rejected"}`
+		})
+
+		s.after = 0
+		p := s.wants()
+		s.round()
+		s.round()
+		if p.over || p.sent.form.Purpose != purposeTx || slices.Contains(s.said(), client.CallbackRejected) {
+			t.Errorf("it is given up: %v, sent as %+v; flexd is told %v", p.over, p.sent.form, s.said())
+		}
+	})
+}
+
+// TestSeveral_FloorOfOtherPhases: a floor that was under way when the meter showed more phases is sent once more.
+func TestSeveral_FloorOfOtherPhases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlow(t, subprotocol, func(string, []byte) string { return `{"status":"Accepted"}` })
+		s.after = 0
+		floor := flex.Watts(3600)
+		s.b.Floor = &floor
+		o, due := s.floorOrder(s.n)
+
+		draws := decimal{value: 10, step: 1}
+		s.mu.Lock()
+		s.learnPhases(s.n, []sampled{
+			{Measurand: "Current.Import", Phase: "L1", Value: draws},
+			{Measurand: "Current.Import", Phase: "L2", Value: draws},
+		})
+		s.mu.Unlock()
+
+		s.floorKnown(s.n, o, true)
+		if !due || s.n.floorSent {
+			t.Errorf("it was due: %v; the floor of one phase counts as sent: %v", due, s.n.floorSent)
+		}
+	})
+}
+
+// TestSeveral_LateEndOnASecondConnector: the end of a transaction, said after the next one of its connector has begun, is that connector's,
+// also where there is another connector.
+func TestSeveral_LateEndOnASecondConnector(t *testing.T) {
+	now := night
+	c := alone(t, &now, "")
+	c.connector(1)
+	said := func(action, text string, args ...any) any {
+		t.Helper()
+		answer, err := c.take(action, json.RawMessage(fmt.Sprintf(text, args...)))
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		return answer
+	}
+
+	const start = `{"connectorId":2,"idTag":"a","meterStart":%d,"timestamp":%q}`
+	first := said("StartTransaction", start, 1000, stamped(now)).(startAnswer)
+	now = now.Add(time.Second)
+	said("StartTransaction", start, 5000, stamped(now))
+	said("StopTransaction", `{"transactionId":%d,"meterStop":5000,"timestamp":%q}`, first.Transaction, stamped(now))
+
+	ends := func(s sample) bool { return s.End && s.Value == 5000 }
+	if n := c.connectors[2]; n.tx == 0 || !slices.ContainsFunc(n.pending, ends) {
+		t.Errorf("%d runs, and its samples are %+v", n.tx, n.pending)
+	}
+}

@@ -91,6 +91,7 @@ type savedConnector struct {
 	Meter   meter          `json:"meter"`
 	Allowed []flex.Step    `json:"allowed,omitempty"`
 	Newest  client.EventID `json:"newest,omitzero"`
+	Profile int            `json:"profile,omitempty"` // that the charger took
 }
 
 // savedStart is a StartTransaction to its last digit, so that it is known when it is repeated.
@@ -212,6 +213,7 @@ func (n *connector) saved() savedConnector {
 		Meter:       n.meter,
 		Allowed:     n.allowed,
 		Newest:      n.newest,
+		Profile:     n.profile,
 	}
 
 	if !math.IsNaN(n.start.Meter.value) {
@@ -261,7 +263,7 @@ func (c *charger) restore(s savedCharger) {
 	}
 }
 
-// restorePlug takes over what was saved of the cars at a connector. An earlier release did not save when one was reported: not
+// restorePlug takes over what was saved of the cars at a connector, and of the last one's profile. An earlier release did not save when one was reported: not
 // before it came.
 func (n *connector) restorePlug(s savedConnector) {
 	n.reportedAt = s.ReportedAt
@@ -274,6 +276,7 @@ func (n *connector) restorePlug(s savedConnector) {
 	n.another = s.Another
 	n.outlet = s.Outlet
 	n.nextAt = s.NextAt
+	n.profile = s.Profile
 }
 
 // restore takes over what was saved of a connector. Its asset is asked for again.

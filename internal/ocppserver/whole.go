@@ -56,7 +56,7 @@ func (c *charger) unbind(ctx context.Context) error {
 	c.whole = nil
 	for _, n := range c.connectors {
 		n.sendAgain()
-		n.floorSent = false
+		n.lacksFloor()
 	}
 
 	return nil

@@ -37,14 +37,6 @@ type report struct {
 	KWh   float64    `json:"kwh"`
 }
 
-// callback is a callback for flexd.
-type callback struct {
-	Asset  client.AssetID        `json:"asset"`
-	Event  client.EventID        `json:"event"`
-	Status client.CallbackStatus `json:"status"`
-	At     time.Time             `json:"at"`
-}
-
 // errAgain asks for another run of synchronise soon: something failed that may pass.
 var errAgain = errors.New("try again")
 
@@ -81,7 +73,7 @@ func (c *charger) synchronise(ctx context.Context) time.Duration {
 // read; flexd is then asked no more in this run.
 func (c *charger) serve(ctx context.Context, n *connector) error {
 	asked := inTurn(ctx, n, []task{c.findAsset, c.sendPlug, c.refresh})
-	did := inTurn(ctx, n, []task{c.measure, c.floor, c.follow, c.askMeter})
+	did := inTurn(ctx, n, []task{c.measure, c.takeOff, c.floor, c.follow, c.askMeter})
 	if asked != nil {
 		return errors.Join(asked, did)
 	}
@@ -202,7 +194,7 @@ func (c *charger) configure(ctx context.Context) error {
 	c.noteCapabilities(conf)
 	for _, n := range c.connectors {
 		n.sendAgain() // its profiles may be lost
-		n.floorSent = false
+		n.lacksFloor()
 		n.floorRefused = nil
 		n.refusesDischarge = false
 	}
@@ -442,7 +434,7 @@ func (c *charger) setAsset(n *connector, a client.AssetResponse) {
 
 	if powerOf(a) != powerOf(before) {
 		n.sendAgain()
-		n.floorSent = false
+		n.lacksFloor()
 	}
 }
 
@@ -498,7 +490,10 @@ func (c *charger) sendPlug(ctx context.Context, n *connector) error {
 	now := c.b.Now()
 	due := n.due(now, c.b.Timing.PlugOut)
 	asset := n.asset
-	tx, another := n.tx, n.another
+	tx := n.tx
+	if n.another {
+		tx = 0 // the next car's runs
+	}
 	c.mu.Unlock()
 
 	if asset.ID.IsZero() || due == reportedNothing {
@@ -531,15 +526,7 @@ func (c *charger) sendPlug(ctx context.Context, n *connector) error {
 		return nil
 	}
 
-	if another {
-		tx = 0 // the next car's runs
-	}
-	c.reported(ctx, n, due, now, tx)
-	if another {
-		c.mu.Lock()
-		n.nextAt = c.b.Now().Add(apartFor)
-		c.mu.Unlock()
-	}
+	c.reported(n, due, now, tx)
 
 	return nil
 }
@@ -558,35 +545,64 @@ func (c *charger) forget(n *connector, asset client.AssetResponse) {
 // reported notes what flexd knows of a plug as it was at an instant, before it was asked. The next car is not bound by the
 // profile of the one that has left, nor by its transaction tx, even if it came while that was reported to flexd.
 func (c *charger) reported(
-	ctx context.Context,
 	n *connector,
 	due plugState,
 	at time.Time,
 	tx int,
 ) {
 	c.mu.Lock()
-	old := n.want
+	defer c.mu.Unlock()
+
+	next := n.another
 	n.reported = due
+	n.another, n.nextAt = false, time.Time{}
+
+	// That car may have left, and the next one have said all that it says, before flexd answered.
 	if due == reportedIn {
 		n.reportedAt = at
+		n.another = n.plugged && n.status != statusFinishing && n.goneAt.After(at)
+
+		return
 	}
 
-	if due == reportedOut {
-		n.want, n.fetch = nil, false
-	}
-	if due == reportedOut && n.tx == tx {
+	n.want, n.fetch = nil, false
+	if n.tx == tx {
 		n.tx = 0 // its end may have been said under another number, or not at all
 	}
+	if next {
+		n.nextAt = c.b.Now().Add(apartFor)
+	}
+}
 
-	n.another, n.nextAt = false, time.Time{}
-	l := c.link
+// takeOff clears the profile that a charger took for a car that has left, also where flexd cannot be told that it has. A charger
+// that is away is asked once it is back, so that the next car is not bound by it.
+func (c *charger) takeOff(ctx context.Context, n *connector) error {
+	c.mu.Lock()
+	gone := n.due(c.b.Now(), c.b.Timing.PlugOut) == reportedOut
+	if n.want == nil && n.reported == reportedOut {
+		gone = true
+	}
+
+	l, id := c.link, n.profile
+	ready := l != nil && c.configured
 	c.mu.Unlock()
 
-	sent := old != nil && old.sent.steps != nil
-	if due == reportedOut && sent && l != nil {
-		c.clear(ctx, l, clearChargingProfile{ID: old.sent.ID})
-		c.dropFloor(n)
+	if !gone || !ready || id == 0 {
+		return nil
 	}
+
+	err := c.clear(ctx, l, clearChargingProfile{ID: id})
+	if errors.Is(err, errLinkLost) || ctx.Err() != nil {
+		return errAgain
+	}
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n.profile = 0
+	n.sendAgain() // should the car be there after all
+	n.lacksFloor()
+
+	return nil
 }
 
 // refresh asks flexd for the schedule in force, once for each connector with a car: it
@@ -652,55 +668,4 @@ func shownProfile(s client.ScheduleResponse) (ocpp.Profile, error) {
 	}
 
 	return ocpp.FromLimits(flex.AssetID(s.AssetID), steps)
-}
-
-// writeBack sends the callbacks that wait, in their order.
-func (c *charger) writeBack(ctx context.Context) error {
-	for {
-		l, ok := c.nextCallback()
-		if !ok {
-			return nil
-		}
-
-		err := c.b.Client.Callback(ctx, l.Asset, l.Event, client.EventResponse{
-			Timestamp: client.At(l.At),
-			Status:    l.Status,
-		})
-
-		if err != nil {
-			c.b.Log.Error(
-				"a callback did not reach flexd",
-				"charger",
-				c.id,
-				"event",
-				l.Event,
-				"status",
-				l.Status,
-				"err",
-				err,
-			)
-
-			if mayPass(client.StatusOf(err)) {
-				return errAgain
-			}
-		}
-
-		c.mu.Lock()
-		if len(c.callbacks) > 0 && c.callbacks[0] == l { // else it was dropped for newer ones
-			c.callbacks = c.callbacks[1:]
-		}
-
-		c.mu.Unlock()
-	}
-}
-
-// nextCallback returns the oldest callback that waits.
-func (c *charger) nextCallback() (callback, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.callbacks) == 0 {
-		return callback{}, false
-	}
-
-	return c.callbacks[0], true
 }

@@ -10,7 +10,7 @@ const tokenLife = 50 * 60 * 1000;
 
 /**
  * Returns a client of the service at `baseUrl` that logs in as an organisation, and again before
- * its token ends. Give it to any operation: `listSites({ client: flexd, throwOnError: true })`.
+ * its token ends. Give it to any operation: `getSitesEntitiesSiteGet({ client: flexd, throwOnError: true })`.
  * It throws what the service answers where it refuses the name or the password.
  */
 export function connect(baseUrl: string, username: string, password: string): Client {
@@ -25,8 +25,7 @@ export function connect(baseUrl: string, username: string, password: string): Cl
     return data.access_token;
   };
 
-  return createClient({
-
+  const client = createClient({
     baseUrl,
     auth: () => {
       if (!token || Date.now() >= renewAt) {
@@ -37,4 +36,12 @@ export function connect(baseUrl: string, username: string, password: string): Cl
       return token;
     },
   });
+
+  // A token may end before its time, as when the password is changed: the next call logs in.
+  client.interceptors.response.use((response) => {
+    if (response.status === 401) token = undefined;
+    return response;
+  });
+
+  return client;
 }
