@@ -517,8 +517,9 @@ func TestLine_EndpointDown(t *testing.T) {
 		l.must(l.client.SetIntent(ctx, asset, intent(12, client.ChargingMinimise)))
 		l.runUntilIdle()
 
+		// Past the longest backoff, at once: with the jobs run in between, a slow machine would have a retry be due and taken too early.
 		l.down.Store(false)
-		l.tick(10 * time.Minute) // past the longest backoff
+		l.ahead.Add((10 * time.Minute).Microseconds())
 		l.runUntilIdle()
 		l.pushed()          // the newest alone: it took the place of the first
 		again := l.pushed() // for the 10 minutes of it that were over when it was taken

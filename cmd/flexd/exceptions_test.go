@@ -385,6 +385,33 @@ func TestExceptions_Reported(t *testing.T) {
 	})
 }
 
+// TestExceptions_NotExported has a withdrawal be approved and in no payment file: that is named when it waits for too long.
+func TestExceptions_NotExported(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, database string) {
+		s := &troubles{T: t, database: database, now: time.Now().Truncate(time.Second)}
+		h := s.serve()
+		defer h.Close()
+		s.Seed = storetest.NewSeed(t, h.DB, database)
+		asked := s.now.Add(-30 * 24 * time.Hour).UnixMicro()
+		s.withdraw(asked)
+		s.Exec(`INSERT INTO withdrawal_move (withdrawal_id, number, org_id, status, decided_by, at)
+			SELECT id, 2, org_id, 'approved', 'ada', $1 FROM withdrawal`, asked)
+
+		_, program := s.browse(h)
+		approved := func(ago time.Duration) string {
+			s.Exec(`UPDATE withdrawal SET status = 'approved', moves = 2, changed_at = $1`, s.now.Add(-ago).UnixMicro())
+			return program("/operations/exceptions")
+		}
+
+		if text := approved(operations.ExportLate - time.Hour); strings.Contains(text, "payout_waiting") {
+			t.Errorf("too early a program reads %s", text)
+		}
+		if text := approved(operations.ExportLate); !strings.Contains(text, "1 withdrawal approved and in no payment file") {
+			t.Errorf("a program reads %s", text)
+		}
+	})
+}
+
 // TestExceptions_HeaterRefused has a client refuse the plan of a hot-water tank: nobody controls it, though nothing is plugged in.
 func TestExceptions_HeaterRefused(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, database string) {

@@ -180,7 +180,7 @@ func read(t *testing.T, p guide.Page, dir string, ahead time.Duration) []string 
 		r.take(fmt.Sprintf("example%d", i), b)
 	}
 
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Minute)
 	defer cancel()
 	run := exec.CommandContext(ctx, "bash", "-c", r.ports.Replace(r.script.String()))
 	run.Dir, run.WaitDelay = r.dir, 10*time.Second

@@ -76,7 +76,7 @@ func TestInstructCalls(t *testing.T) {
 func TestDispatchSend(t *testing.T) {
 	s := newRepairStory(t)
 	battery := s.seed.Asset(s.seed.Site(flex.FullScheduleMethod), flex.Battery, 5000).String()
-	from := time.Now().Add(time.Hour).UTC().Truncate(time.Hour).Format(time.RFC3339)
+	from := time.Now().Add(2 * time.Hour).UTC().Truncate(time.Hour).Format(time.RFC3339) // in an hour at the earliest, and not in a moment
 	line := []string{"dispatch", "send", "seeded", battery, "--kw=-2", "--from", from, "--for", "1h"}
 	preview := append(line[:len(line):len(line)], "--dry-run")
 

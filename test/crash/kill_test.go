@@ -21,6 +21,7 @@ import (
 
 	_ "modernc.org/sqlite"
 
+	"flexd/client"
 	"flexd/internal/store/storetest"
 	"flexd/test/postgres"
 )
@@ -118,6 +119,16 @@ func TestSIGKILL_PlantedLoss(t *testing.T) {
 		s.kill(sigKill)
 		s.start()
 	})
+
+	// However little the load came to, there is one to be lost.
+	c := cars[0]
+	c.tried++
+	in := client.Intent{EnergyRequiredKWh: c.tried, ReadyBy: client.At(time.Now()), ChargingMode: client.ChargingMinimise}
+	if err := s.client(4).SetIntent(t.Context(), c.asset, client.IntentEventRequest{Intent: in}); err != nil {
+		t.Fatal(err)
+	}
+	c.intent = c.tried
+
 	s.kill(sigKill)
 	db, err := sql.Open("sqlite", strings.Replace(url, "sqlite:", "file:", 1))
 	if err != nil {
