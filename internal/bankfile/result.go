@@ -340,13 +340,23 @@ func (s statement) results() Results {
 	return out
 }
 
-// results lists the payments of one entry.
-func (e entry) results(where string) []Result {
-	outcome := Paid
-	if e.Direction != "DBIT" || e.Reversal == "true" {
-		outcome = Returned
+// outcome is what an entry says of its payments, and why it cannot be taken. A credit is a return, also where it reverses a debit. A debit
+// that is a reversal takes a credit back: a payment that had come back is gone again.
+func (e entry) outcome() (Outcome, string) {
+	if e.Direction != "DBIT" {
+		return Returned, ""
 	}
 
+	if e.Reversal == "true" || e.Reversal == "1" {
+		return Paid, "the bank takes back a credit, so what it returned has left again"
+	}
+
+	return Paid, ""
+}
+
+// results lists the payments of one entry.
+func (e entry) results(where string) []Result {
+	outcome, problem := e.outcome()
 	payments := e.payments()
 
 	var found []Result
@@ -373,20 +383,22 @@ func (e entry) results(where string) []Result {
 			e.Amount,
 			len(payments) == 1,
 		).pence()
+		r.Problem = cmp.Or(problem, r.Problem)
 
 		found = append(found, r)
 	}
 
 	// A batch that is booked as one sum names its file alone.
 	message := e.message()
-	if len(found) == 0 && message != "" && outcome == Paid {
+	if len(found) == 0 && message != "" {
 		r := Result{
 			Where:   where,
 			Message: message,
-			Outcome: Paid,
+			Outcome: outcome,
 		}
 
 		r.Amount, r.Known, r.Problem = e.Amount.pence()
+		r.Problem = cmp.Or(problem, r.Problem)
 		found = append(found, r)
 	}
 

@@ -63,10 +63,11 @@ func TestReadResults(t *testing.T) {
 			`<Ntry><Amt Ccy="GBP">7.50</Amt><CdtDbtInd>DBIT</CdtDbtInd><Sts><Cd>PDNG</Cd></Sts><NtryDtls><TxDtls><Refs><EndToEndId>`+refB+`</EndToEndId></Refs></TxDtls></NtryDtls></Ntry>`,
 			`<Ntry><Amt Ccy="GBP">3.00</Amt><CdtDbtInd>DBIT</CdtDbtInd><Sts><Cd>BOOK</Cd></Sts><AddtlNtryInf>BGC `+refB+`</AddtlNtryInf></Ntry>`,
 			`<Ntry><Amt Ccy="GBP">31.00</Amt><CdtDbtInd>DBIT</CdtDbtInd><Sts><Cd>BOOK</Cd></Sts><NtryDtls><Btch><PmtInfId>FLEXD-Z</PmtInfId></Btch></NtryDtls></Ntry>`,
+			`<Ntry><Amt Ccy="GBP">31.00</Amt><CdtDbtInd>CRDT</CdtDbtInd><RvslInd>true</RvslInd><Sts><Cd>BOOK</Cd></Sts><NtryDtls><Btch><PmtInfId>FLEXD-Z</PmtInfId></Btch></NtryDtls></Ntry>`,
 			`<Ntry><Amt Ccy="EUR">3.00</Amt><CdtDbtInd>DBIT</CdtDbtInd><Sts><Cd>BOOK</Cd></Sts><AddtlNtryInf>`+refA+`</AddtlNtryInf></Ntry>`,
 			`<Ntry><Amt Ccy="GBP">3.00</Amt><CdtDbtInd>DBIT</CdtDbtInd><RvslInd>true</RvslInd><Sts><Cd>BOOK</Cd></Sts><AddtlNtryInf>`+refA+`</AddtlNtryInf></Ntry>`),
 			refA + " paid £7.50\n" + refB + " paid £12.50\n" + refB + " paid £3.00\nFLEXD-Z paid £31.00\n" + refA + " paidit is in EUR, and payments are in GBP\n" +
-				refA + " returned £7.50 AC04\n" + refA + " returned £3.00"},
+				refA + " paid £3.00the bank takes back a credit, so what it returned has left again\n" + refA + " returned £7.50 AC04\nFLEXD-Z returned £31.00"},
 		"returned credits": {"\ufeffReturn_Code,reference,amount\nB," + strings.ToLower(refA) + ",£7.50\n5,what is it,7\n," + refB + ",1.234\n",
 			refA + " returned £7.50 B account closed\nwhat is it returned £7.00 5 no account\n" + refB + " returnedthe amount \"1.234\" is none in pounds and pence"},
 	} {

@@ -163,6 +163,44 @@ func TestClose(t *testing.T) {
 	})
 }
 
+// What was booked in closed months is not added up again, and what the accounts hold comes to the same.
+func TestBalance_AfterTheClose(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		o := open(t, url)
+
+		sums := func() (text string) {
+			t.Helper()
+			err := o.db.Read(t.Context(), o.org, func(tx *store.Tx) error {
+				sums, err := tx.AccountSums(t.Context())
+				text = fmt.Sprint(sums)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return text
+		}
+
+		o.earn("a", "2026-08-30", 100)
+		o.earn("b", "2026-09-05", 60)
+		before, balance := sums(), o.balance("2026-10-20").Text()
+		if err := o.close("2026-09"); err != nil {
+			t.Fatal(err)
+		}
+		if got := sums(); got != before || !strings.Contains(got, "{market_receivable £1.60}") {
+			t.Errorf("after the close the accounts hold %s, before it %s", got, before)
+		}
+		if got := o.balance("2026-10-20").Text(); got != balance {
+			t.Errorf("after the close the balance is\n%s\nbefore it\n%s", got, balance)
+		}
+
+		o.earn("late", "2026-08-30", 8)
+		if got := sums(); !strings.Contains(got, "{market_receivable £1.68}") || !strings.Contains(o.balance("2026-10-20").Text(), "\nmarket_receivable 160 8 0 168\n") {
+			t.Errorf("what came late is not in %s", got)
+		}
+	})
+}
+
 // The laws of closed months find what went past the books' one entrance.
 func TestVerify_ClosedMonth(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -7,7 +7,6 @@ import (
 
 	"flexd/internal/contract"
 	"flexd/internal/flex"
-	"flexd/internal/ledger"
 	"flexd/internal/operations"
 	"flexd/internal/wire"
 )
@@ -147,7 +146,7 @@ var seePaths = map[operations.Kind]string{
 	operations.ReadingsMissing:  causePath(operations.ReadingsMissing),
 	operations.ChargeMissing:    causePath(operations.ChargeMissing),
 	operations.ReadingsHeld:     "/console/readings/held",
-	operations.PayoutWaiting:    "/console/settlement?status=" + string(ledger.PendingApproval),
+	operations.PayoutWaiting:    "/console/settlement?status=", // of every status: some may be approved
 }
 
 // causePath is the list of all assets of an exception.

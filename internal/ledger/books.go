@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -172,4 +173,30 @@ func (b TrialBalance) Text() string {
 	write("total", b.Total())
 
 	return s.String()
+}
+
+// ReadClosings reads, of a trial balance as Text writes it, what each account holds at the end.
+func ReadClosings(text string) (map[Account]flex.Pence, error) {
+	const columns = 5
+	closings := map[Account]flex.Pence{}
+	_, lines, _ := strings.Cut(text, "\n") // the first names the columns
+
+	for line := range strings.Lines(lines) {
+		fields := strings.Fields(line)
+		if len(fields) != columns {
+			return nil, fmt.Errorf("a trial balance has no line %q", line)
+		}
+		if fields[0] == "total" {
+			continue
+		}
+
+		n, err := strconv.ParseInt(fields[columns-1], 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("a trial balance has no line %q: %w", line, err)
+		}
+
+		closings[Account(fields[0])] = flex.Pence(n)
+	}
+
+	return closings, nil
 }

@@ -105,4 +105,12 @@ total 0 15 -15 0
 	if got := b.Text(); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
+
+	closings, err := ledger.ReadClosings(want)
+	if err != nil || len(closings) != 2 || closings[ledger.Bank] != 55 || closings[ledger.RewardsPayable] != -55 {
+		t.Errorf("the closings are read as %v, %v", closings, err)
+	}
+	if _, err := ledger.ReadClosings("trial balance\nbank 50 10\n"); err == nil {
+		t.Error("a line without closing was read")
+	}
 }

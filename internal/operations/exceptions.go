@@ -65,7 +65,7 @@ const (
 	ChargeMissing Kind = "charge_missing"
 	// readings that wait for a decision
 	ReadingsHeld Kind = "readings_held"
-	// withdrawals that wait for approval
+	// withdrawals that wait for approval, or for the payment file
 	PayoutWaiting Kind = "payout_waiting"
 )
 
@@ -117,8 +117,12 @@ const LateAfter = 2 * time.Minute
 // an exception.
 const OfflineAfter = 15 * time.Minute
 
-// PayoutLate is how long a withdrawal may wait for approval before it is an exception.
-const PayoutLate = 24 * time.Hour
+// PayoutLate is how long a withdrawal may wait for approval before it is an exception, and ExportLate how long an approved
+// one may wait for a payment file, which is made on working days alone.
+const (
+	PayoutLate = 24 * time.Hour
+	ExportLate = 5 * 24 * time.Hour
+)
 
 // examplesMax bounds the assets that are named for an exception.
 const examplesMax = 20

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/store"
@@ -510,20 +511,44 @@ func findPayouts(
 	_ *Fleet,
 	org flex.OrgID,
 ) ([]Exception, error) {
-	p, err := all.AwaitingApproval(ctx, org)
-	if err != nil || p.Count == 0 || all.Now().Sub(p.Oldest) < PayoutLate {
+	approval, err := all.AwaitingApproval(ctx, org)
+	if err != nil {
 		return nil, err
 	}
 
-	return []Exception{{
-		Kind: PayoutWaiting, Level: Warning, Count: p.Count, Org: p.Org,
-		Title: fmt.Sprintf(
-			"%s waiting for approval, the oldest since %s",
-			count(p.Count, "withdrawal"),
-			instantText(p.Oldest),
-		),
-		Text: "Users wait for their money. Approve or reject them under Settlement, or with flexd payouts.",
-	}}, nil
+	file, err := all.AwaitingExport(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+
+	e := Exception{
+		Kind: PayoutWaiting, Level: Warning,
+		Text: "Users wait for their money. Approve or reject what waits for approval, and export what is approved, under Settlement or with flexd payouts.",
+	}
+
+	e.addPayouts(approval, all.Now().Add(-PayoutLate), "waiting for approval, the oldest since ")
+	e.addPayouts(file, all.Now().Add(-ExportLate), "approved and in no payment file, the oldest since ")
+	if e.Count == 0 {
+		return nil, nil
+	}
+
+	return []Exception{e}, nil
+}
+
+// addPayouts counts withdrawals whose oldest waits since an instant at the latest.
+func (e *Exception) addPayouts(p store.Pile, latest time.Time, how string) {
+	if p.Count == 0 || p.Oldest.After(latest) {
+		return
+	}
+
+	if e.Count == 0 {
+		e.Org = p.Org
+	} else {
+		e.Title += "; "
+	}
+
+	e.Count += p.Count
+	e.Title += count(p.Count, "withdrawal") + " " + how + instantText(p.Oldest)
 }
 
 // trouble returns the failures that this process had lately with the database; nil for none.

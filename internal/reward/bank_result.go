@@ -149,14 +149,9 @@ func payees(
 		return found, r.Problem, nil
 	}
 
-	var sum flex.Pence
-	for _, p := range found {
-		w, err := tx.Withdrawal(ctx, p.WithdrawalID)
-		if err != nil {
-			return nil, "", err
-		}
-
-		sum += w.Amount
+	found, sum, err := booked(ctx, tx, found, r.Amount)
+	if err != nil {
+		return nil, "", err
 	}
 
 	var why string
@@ -169,6 +164,35 @@ func payees(
 	}
 
 	return found, why, nil
+}
+
+// booked returns the attempts that a sum of the bank's is of, and what they come to: all, or those that are left where the
+// bank refused some of a batch before, and booked it without them.
+func booked(
+	ctx context.Context,
+	tx *store.Tx,
+	found []store.Pinned,
+	amount flex.Pence,
+) ([]store.Pinned, flex.Pence, error) {
+	var all, left flex.Pence
+	var rest []store.Pinned
+	for _, p := range found {
+		w, err := tx.Withdrawal(ctx, p.WithdrawalID)
+		if err != nil {
+			return nil, 0, err
+		}
+
+		all += w.Amount
+		if p.Attempt == w.Attempt && w.Status != ledger.Failed {
+			rest, left = append(rest, p), left+w.Amount
+		}
+	}
+
+	if all != amount && left == amount && len(rest) > 0 {
+		return rest, left, nil
+	}
+
+	return found, all, nil
 }
 
 // takeLine counts a result of one attempt at a payment.

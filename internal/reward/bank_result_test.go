@@ -144,6 +144,33 @@ func TestImportBank_Files(t *testing.T) {
 	}
 }
 
+// A batch of which the bank refused one payment is booked without it, and counts; another sum does not.
+func TestImportBank_BatchWithoutTheRefused(t *testing.T) {
+	y := open(t, storetest.SQLite(t))
+	y.payer(t)
+	y.earn(t, 70)
+	refused, paid := y.approved(t, 1000), y.approved(t, 1500)
+	f, err := y.service.Export(t.Context(), y.org, "ann", reward.ExportOptions{Format: bankfile.Pain001})
+	if err != nil || len(f.Payments) != 2 {
+		t.Fatal(f, err)
+	}
+
+	if got := y.take(t, false, bankSays(ledger.Reference(refused.ID, 1), bankfile.Failed, 1000)); got != "new processing>failed" {
+		t.Fatalf("one is refused: %s", got)
+	}
+	whole := bankfile.Result{Where: "entry 1", Message: f.Message, Outcome: bankfile.Paid, Amount: 1400, Known: true}
+	if got := y.take(t, false, whole); strings.Count(got, "refused") != 2 {
+		t.Errorf("another sum: %s", got)
+	}
+
+	whole.Amount = 1500
+	for _, want := range []string{"new processing>posted", "known posted>posted"} {
+		if got := y.take(t, false, whole); got != want || y.status(t, paid) != ledger.Posted || y.balance(t) != 7000-1500 {
+			t.Errorf("%s, want %s; %s", got, want, y.balance(t))
+		}
+	}
+}
+
 // A payment that comes back after its site was erased is owed under the site's id again, once.
 func TestImportBank_ReturnedAfterErasure(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -133,7 +133,7 @@ func (s *Service) checkName(
 
 	// No transaction is open while the hook is asked.
 	said := s.askName(ctx, todo)
-	c := store.PayeeCheck{
+	answered := store.PayeeCheck{
 		WithdrawalID: id,
 		Attempt:      todo.w.Attempt,
 		SiteID:       todo.w.SiteID,
@@ -141,12 +141,41 @@ func (s *Service) checkName(
 		Name:         flex.Personal(said.Name),
 	}
 
+	var kept store.PayeeCheck
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		c.CheckedAt = tx.Now()
-		return tx.PutPayeeCheck(ctx, c)
+		var err error
+		kept, err = keepNameCheck(ctx, tx, todo.w, answered)
+		return err
 	})
 
-	return &c, err
+	return &kept, err
+}
+
+// keepNameCheck keeps what a check found, and returns the check that counts now: that nobody could tell does not take a refusal back.
+func keepNameCheck(
+	ctx context.Context,
+	tx *store.Tx,
+	w store.Withdrawal,
+	c store.PayeeCheck,
+) (store.PayeeCheck, error) {
+	// Another check of it may have ended in between.
+	if _, err := tx.LockWithdrawal(ctx, w.ID); err != nil {
+		return c, err
+	}
+
+	before, err := tx.PayeeCheck(ctx, w)
+	if err != nil {
+		return c, err
+	}
+
+	refused := before != nil && before.Verdict == NameNoMatch
+	if refused && c.Verdict == NameUnavailable {
+		return *before, nil
+	}
+
+	c.CheckedAt = tx.Now()
+
+	return c, tx.PutPayeeCheck(ctx, c)
 }
 
 // nameToCheck reads what is to be asked; nil if nothing is.

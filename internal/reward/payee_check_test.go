@@ -179,6 +179,35 @@ func TestNameCheck_NoMatch(t *testing.T) {
 	})
 }
 
+// No match stays if a later check finds out nothing: nobody gets past it by asking while the hook is away. Another answer counts.
+func TestNameCheck_NoMatchStays(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		y.earn(t, 60)
+		p := y.hooked(t, `{"result":"no_match"}`)
+		w := y.ask(t, bank, 1000)
+
+		for _, answer := range []string{`{"result":"no_match"}`, "", `{"result":"unavailable"}`} {
+			p.answer.Store(answer)
+			c, err := y.service.CheckName(t.Context(), y.org, w.ID)
+			if err != nil || c.Verdict != reward.NameNoMatch {
+				t.Errorf("%q: %+v, %v", answer, c, err)
+			}
+			if _, err := y.decide(t, w, ledger.Approved, "ann"); flex.KindOf(err) != flex.Conflict {
+				t.Errorf("%q: approved: %v", answer, err)
+			}
+		}
+
+		p.answer.Store(`{"result":"match"}`)
+		if c, err := y.service.CheckName(t.Context(), y.org, w.ID); err != nil || c.Verdict != reward.NameMatch {
+			t.Errorf("a match: %+v, %v", c, err)
+		}
+		if _, err := y.decide(t, w, ledger.Approved, "ann"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A hook that nobody can reach, or that is gone, never stands for a match; its address and
 // secret are judged when they are set.
 func TestNameCheck_Hook(t *testing.T) {

@@ -120,6 +120,18 @@ func (s *Service) take(
 			w.Attempt,
 		)
 	}
+
+	// What failed and was tried again must not have been paid as well.
+	if r.Status == ledger.Posted && r.Attempt > 0 && r.Attempt < w.Attempt {
+		return flex.Fail(
+			flex.Conflict,
+			"attempt %d of withdrawal %s counted as failed and was tried again as attempt %d; if both are paid, ask one back, and take this line out of the file",
+			r.Attempt,
+			r.ID,
+			w.Attempt,
+		)
+	}
+
 	if r.known(w) {
 		return nil
 	}

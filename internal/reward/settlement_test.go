@@ -160,6 +160,41 @@ func pausedMonday(t *testing.T, url string) (*fixture, flex.Day, *vector) {
 	return y, monday, &v
 }
 
+// An event that is found late takes its day out of the baselines of later events: they are looked at again, once, and
+// another one that is not kept marks nothing.
+func TestSettleEvents_FoundLate(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y, monday := settledMonday(t, url)
+		due := func() int {
+			return storetest.At(t, y.db, url).Count(`SELECT count(*) FROM flex_event WHERE version > 0 AND look_at = 0`)
+		}
+		find := func(day flex.Day) {
+			y.write(t, func(ctx context.Context, tx *store.Tx) error {
+				e := store.FlexEvent{SiteID: y.site, AssetID: y.asset, Day: day, First: 1, Last: 1, Span: day.Period(1).Span()}
+				e.Meant, e.Nominated = []flex.WattHours{-100}, []flex.WattHours{100}
+				_, err := tx.AddFlexEvent(ctx, &e)
+				return err
+			})
+		}
+
+		find(monday.Add(1)) // a later day is no baseline
+		if n := due(); n != 0 {
+			t.Errorf("%d events are due after an event of a later day", n)
+		}
+
+		find(monday.Add(-3))
+		if n := due(); n != 1 {
+			t.Errorf("%d events are due after an event of a day of their baseline, want 1", n)
+		}
+
+		y.events(t)
+		find(monday.Add(-3))
+		if n := due(); n != 0 {
+			t.Errorf("%d events are due after an event that was there", n)
+		}
+	})
+}
+
 // The life of a flex event: found, estimated, settled when its last reading comes, corrected,
 // and final when the next month is over; and the money follows.
 func TestSettleEvents_FromPauseToFinal(t *testing.T) {

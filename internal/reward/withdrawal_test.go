@@ -270,6 +270,10 @@ func TestImport_Again(t *testing.T) {
 	if _, err := y.service.Import(t.Context(), y.org, "ann", []reward.PaymentResult{result(3, ledger.Posted)}); flex.KindOf(err) != flex.Conflict {
 		t.Errorf("an attempt that never was: %v", err)
 	}
+
+	if _, err := y.service.Import(t.Context(), y.org, "ann", []reward.PaymentResult{result(1, ledger.Posted)}); flex.KindOf(err) != flex.Conflict {
+		t.Errorf("the first attempt was paid as well: %v", err)
+	}
 	take(1, 0, result(2, ledger.Posted), result(1, ledger.Failed))
 	take(1, 2500, result(2, ledger.Posted), result(2, ledger.Returned))
 	take(0, 2500, result(2, ledger.Posted), result(2, ledger.Returned))

@@ -188,6 +188,27 @@ func (tx *Tx) lookAgain(
 	return nil
 }
 
+// markCompared has settled events of later days looked at again, as they may be compared with the day of an event that is
+// found only now: a day with an event is no baseline. One that waits for a half-hour is settled when that comes.
+func (tx *Tx) markCompared(ctx context.Context, found *FlexEvent) error {
+	later := found.Day.Add(1).Start()
+	_, err := tx.exec(
+		ctx,
+		`UPDATE flex_event SET look_at = 0 WHERE org_id = $1 AND id IN (SELECT id FROM flex_event
+		WHERE org_id = $1 AND site_id = $2 AND from_at >= $3 AND from_at < $4 AND version > 0
+			AND (waits_at IS NULL OR final IS NOT NULL) ORDER BY id`+tx.db.d.forUpdate+`)`,
+		tx.org.Bytes(),
+		found.SiteID.Bytes(),
+		micros(later),
+		micros(later.Add(historyReach)),
+	)
+	if err != nil {
+		return fmt.Errorf("mark what was compared with the day of an event: %w", err)
+	}
+
+	return nil
+}
+
 // affects reports whether a reading may change what an event comes to: it lies in its time, or
 // shortly before, or at the same time of the day within the days before.
 func affects(r flex.Reading, event flex.Span) bool {

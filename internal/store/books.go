@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"database/sql"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -233,11 +236,68 @@ func (tx *Tx) FirstBooked(ctx context.Context) (flex.Day, error) {
 }
 
 // TrialBalance returns what the accounts held before the first day, and how they moved in the
-// days to the last.
+// days to the last. What the newest month closed before held is taken from its own trial balance, so
+// that only what is booked since is added up.
 func (tx *Tx) TrialBalance(
 	ctx context.Context,
 	from, to flex.Day,
 ) (ledger.TrialBalance, error) {
+	c, err := tx.closedBefore(ctx, ledger.MonthOf(from))
+	if err != nil {
+		return ledger.TrialBalance{}, err
+	}
+
+	return tx.balanceSince(ctx, c, from, to)
+}
+
+// closings are what the accounts held at the end of the last day of closed months; nothing at no day, where none is closed.
+type closings struct {
+	last flex.Day
+	held map[ledger.Account]flex.Pence
+}
+
+// noMonth comes after every month.
+var noMonth = ledger.Month{Year: 9999, Month: time.December}
+
+// closedBefore returns what was held at the end of the newest closed month before a month.
+func (tx *Tx) closedBefore(
+	ctx context.Context,
+	month ledger.Month,
+) (closings, error) {
+	var m ledger.Month
+	var text string
+	err := tx.row(
+		ctx,
+		`SELECT month, trial_balance FROM books_month WHERE org_id = $1 AND month < $2 ORDER BY month DESC LIMIT 1`,
+		tx.org.Bytes(),
+		month.String(),
+	).Scan(monthText{&m}, &text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return closings{}, nil
+	}
+	if err != nil {
+		return closings{}, err
+	}
+
+	held, err := ledger.ReadClosings(text)
+	if err != nil {
+		return closings{}, fmt.Errorf("read how %s was closed: %w", m, err)
+	}
+
+	return closings{m.Last(), held}, nil
+}
+
+// balanceSince is TrialBalance of what is booked after some closings, which are before the first day.
+func (tx *Tx) balanceSince(
+	ctx context.Context,
+	c closings,
+	from, to flex.Day,
+) (ledger.TrialBalance, error) {
+	since := "" // no day is before that
+	if c.held != nil {
+		since = c.last.Add(1).String()
+	}
+
 	scan := func(s scanner) (ledger.AccountTotals, error) {
 		var a ledger.AccountTotals
 		err := s.Scan(&a.Account, &a.Opening, &a.Debits, &a.Credits)
@@ -248,8 +308,20 @@ func (tx *Tx) TrialBalance(
 			CAST(SUM(CASE WHEN l.booked_on < $2 THEN p.amount ELSE 0 END) AS BIGINT),
 			CAST(SUM(CASE WHEN l.booked_on >= $2 AND p.amount > 0 THEN p.amount ELSE 0 END) AS BIGINT),
 			CAST(SUM(CASE WHEN l.booked_on >= $2 AND p.amount < 0 THEN p.amount ELSE 0 END) AS BIGINT)
-		FROM ledger l JOIN posting p ON p.ledger_id = l.id WHERE l.org_id = $1 AND l.booked_on <= $3 GROUP BY p.account`,
-		tx.org.Bytes(), from.String(), to.String())
+		FROM ledger l JOIN posting p ON p.ledger_id = l.id WHERE l.org_id = $1 AND l.booked_on >= $4 AND l.booked_on <= $3 GROUP BY p.account`,
+		tx.org.Bytes(), from.String(), to.String(), since)
+
+	for account, held := range c.held {
+		i := slices.IndexFunc(totals, func(a ledger.AccountTotals) bool {
+			return a.Account == account
+		})
+		if i < 0 {
+			i = len(totals)
+			totals = append(totals, ledger.AccountTotals{Account: account})
+		}
+
+		totals[i].Opening += held
+	}
 
 	return ledger.NewTrialBalance(from, to, totals), err
 }
@@ -386,7 +458,13 @@ func changedMonths(
 		}
 
 		for _, m := range months {
-			now, err := tx.TrialBalance(ctx, m.Month.First(), m.Month.Last())
+			// All is added up again, also what earlier months were closed with.
+			now, err := tx.balanceSince(
+				ctx,
+				closings{},
+				m.Month.First(),
+				m.Month.Last(),
+			)
 			if err != nil {
 				return nil, err
 			}

@@ -211,6 +211,19 @@ func (all *All) AwaitingApproval(
 	)
 }
 
+// AwaitingExport returns the withdrawals that are approved and in no payment file, since their approval.
+func (all *All) AwaitingExport(
+	ctx context.Context,
+	org flex.OrgID,
+) (Pile, error) {
+	return all.pile(
+		ctx,
+		org,
+		"changed_at",
+		`FROM withdrawal WHERE status = 'approved' AND `+openWithdrawal,
+	)
+}
+
 // pile counts the rows of where, narrowed to the organisation, and finds the oldest by a column of instants.
 func (all *All) pile(
 	ctx context.Context,

@@ -221,8 +221,11 @@ func (tx *Tx) AddFlexEvent(ctx context.Context, e *FlexEvent) (bool, error) {
 	}
 
 	n, err := tx.insertOr(ctx, "flex_event", row, `ON CONFLICT (org_id, asset_id, from_at) DO NOTHING`)
+	if err != nil || n == 0 {
+		return false, err
+	}
 
-	return n == 1, err
+	return true, tx.markCompared(ctx, e)
 }
 
 // powerOf is an asset's power, also of one that was removed.

@@ -186,8 +186,24 @@ type AccountSum struct {
 	Sum     flex.Pence // a debit is positive
 }
 
-// AccountSums returns what the organisation's books hold, by account. They add up to zero.
+// AccountSums returns what the organisation's books hold, by account. They add up to zero. What was booked before the
+// last closed month ended is not added up again.
 func (tx *Tx) AccountSums(ctx context.Context) ([]AccountSum, error) {
+	c, err := tx.closedBefore(ctx, noMonth)
+	if err != nil {
+		return nil, err
+	}
+
+	if c.held != nil {
+		b, err := tx.balanceSince(ctx, c, c.last.Add(1), noMonth.Last())
+		sums := make([]AccountSum, len(b.Lines))
+		for i, l := range b.Lines {
+			sums[i] = AccountSum{l.Account, l.Closing()}
+		}
+
+		return sums, err
+	}
+
 	return rows(
 		ctx,
 		tx.conn,

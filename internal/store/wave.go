@@ -107,6 +107,12 @@ func (tx *Tx) planned(
 	args ...any,
 ) ([]Planned, error) {
 	out, err := tx.plannedEach(ctx, n, which, args...)
+
+	return allRead(out, err)
+}
+
+// allRead fails if one of those that were planned cannot be read.
+func allRead(out []Planned, err error) ([]Planned, error) {
 	for i := 0; i < len(out) && err == nil; i++ {
 		if out[i].Unread != nil {
 			err = fmt.Errorf("asset %v: %w", out[i].Current.AssetID, out[i].Unread)
@@ -114,6 +120,18 @@ func (tx *Tx) planned(
 	}
 
 	return out, err
+}
+
+// plannedFreed is planned for cars that were freed while they were plugged in, by the schedules that leave them free: until a client has
+// accepted that, its charger may follow the one before.
+func (tx *Tx) plannedFreed(
+	ctx context.Context,
+	which string,
+	args ...any,
+) ([]Planned, error) {
+	const last = `s.freed AND NOT EXISTS (SELECT 1 FROM session n WHERE n.asset_id = s.asset_id AND n.number > s.number) AND `
+
+	return allRead(tx.plannedOf(ctx, 0, last+which, args...))
 }
 
 // plannedRead is planned without those that cannot be read, which are logged and returned by themselves.
@@ -150,10 +168,20 @@ func (tx *Tx) plannedEach(
 	which string,
 	args ...any,
 ) ([]Planned, error) {
+	return tx.plannedOf(ctx, n, `s.plugged_out_at IS NULL AND `+which, args...)
+}
+
+// plannedOf is plannedEach for sessions s that need not be open.
+func (tx *Tx) plannedOf(
+	ctx context.Context,
+	n int,
+	which string,
+	args ...any,
+) ([]Planned, error) {
 	rs, err := tx.query(
 		ctx,
 		`SELECT `+plannedColumns+` FROM `+plannedTables+
-			` WHERE s.org_id = $1 AND s.plugged_out_at IS NULL AND `+which,
+			` WHERE s.org_id = $1 AND `+which,
 		args...,
 	)
 	if err != nil {
