@@ -240,6 +240,7 @@ func (s *Service) replaces(
 	}
 
 	candidate.Discharging = discharging
+	candidate.Exceeds = candidate.Exceeds || u.outgrown(c, candidate)
 	decision := s.decide(ctx, c.Asset.ID, candidate)
 	u.again = decision.Again
 

@@ -155,6 +155,29 @@ func (u *underCaps) paced(alone *Candidate, given *Discharging) bool {
 	return !u.headroom.Fits(alone.Problem, u.headroom.cap, given.Steps)
 }
 
+// outgrown reports whether a schedule in force by which a car discharges draws what caps do not leave it, or leaves it free to draw more
+// than is counted, where the plan is another. The fleet is planned around such a schedule, and looks at neither.
+func (u *underCaps) outgrown(
+	c *store.Charging,
+	candidate *Candidate,
+) bool {
+	if u.headroom == nil || len(candidate.Given) == 0 {
+		return false
+	}
+
+	fits := u.headroom.Fits(
+		candidate.Problem,
+		u.headroom.cap,
+		candidate.Current,
+	)
+
+	if fits && !unlimited(&c.Current.From) {
+		return false
+	}
+
+	return !sameAhead(candidate.Current, candidate.next(), candidate.Problem.From)
+}
+
 // draftFleet plans the fleet as it is in a transaction. It is nil if there are no caps. Cars go on discharging if nobody else lacks more
 // by that.
 func (s *Service) draftFleet(

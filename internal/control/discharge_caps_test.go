@@ -130,6 +130,36 @@ func TestDischargeCaps(t *testing.T) {
 	})
 }
 
+// TestDischargeCaps_Counted has a car of 7.4 kW that is planned with 3.7 kW give when the first caps come: it may draw no more than they count.
+func TestDischargeCaps_Counted(t *testing.T) {
+	each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+		car := h.cappedCar("north", true)
+		if err := h.service.PinRate(h.Context(), h.Org, car.id, 3700); err != nil {
+			t.Fatal(err)
+		}
+
+		h.soc(60)
+		h.plugInAt(10, flex.Minimise)
+		h.accept()
+		if h.gives() == 0 {
+			t.Fatalf("it gives nothing: %s", h.why())
+		}
+
+		h.setCaps(flex.Caps{Groups: nested([]*cappedCar{car}, flex.CapGroup{Name: "station", Cap: kw(15)})})
+		h.planned()
+		if h.gives() == 0 {
+			t.Errorf("it gives nothing under a cap: %s", h.why())
+		}
+
+		for _, s := range h.look().Current.Steps {
+			if s.Limit > 3700 {
+				t.Errorf("it may draw %d W from %v on, and 3700 W are counted", s.Limit, s.From)
+			}
+		}
+		h.clean()
+	})
+}
+
 // TestDischargeCaps_Export has limits of the export of nested feeders bind two cars that give, at the edge, when they come and when they are
 // lifted.
 func TestDischargeCaps_Export(t *testing.T) {
@@ -181,6 +211,36 @@ func TestDischargeCaps_Export(t *testing.T) {
 		}
 		if why := h.at(cars[0].id).why(); !strings.Contains(why, "the export of its feeder") {
 			t.Errorf("it explains: %s", why)
+		}
+		h.clean()
+	})
+}
+
+// TestDischargeCaps_Freed has a car be released that gives all that its feeder takes: as long as its client has not accepted that, another one
+// gives nothing at the same time.
+func TestDischargeCaps_Freed(t *testing.T) {
+	each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+		cars := []*cappedCar{h.cappedCar("north", true), h.cappedCar("south", true)}
+		h.setCaps(flex.Caps{Groups: nested(cars)})
+		h.limitTo(exportLimit("station", 5000, "2026-01-14T17:00:00Z", "2026-01-15T17:00:00Z"))
+		h.at(cars[0].id).soc(60)
+		h.plugInAt(10, flex.Minimise)
+		h.planned()
+		h.acceptAll()
+		if h.gives() == 0 {
+			t.Fatalf("it gives nothing: %s", h.why())
+		}
+
+		given := h.look().Current.From.Discharge.Discharges
+		h.write(func(tx *store.Tx) error { return freedBy["released"](h, tx, cars[0].id) })
+		h.at(cars[1].id).soc(60)
+		h.plugInAt(10, flex.Minimise)
+		h.planned()
+
+		for m := at("2026-01-14T17:00:00Z"); m.Before(at("2026-01-15T07:00:00Z")); m = m.Add(time.Minute) {
+			if w := limitAt(given, m) + h.givesAt(cars[1:], m); w > 5000 {
+				t.Fatalf("%d W may be given at %v, and 5000 W are allowed", w, m)
+			}
 		}
 		h.clean()
 	})

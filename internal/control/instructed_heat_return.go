@@ -112,13 +112,14 @@ func (t *heatedTank) returnsIn(span flex.Span) []instruct.HeatAsk {
 }
 
 // promisedIn is what the heater is expected to draw at most in a half-hour of an instruction: it does not draw more in it so that it need
-// not come back.
+// not come back. Of a half-hour after all that was planned when it was called nothing is known, and nothing was promised.
 func (t *heatedTank) promisedIn(span flex.Span) []instruct.HeatAsk {
 	var asks []instruct.HeatAsk
 	for i, back := range t.returns {
 		c := &t.called[i]
 		within := !span.From.Before(c.Window.From) && !span.To.After(c.Window.To)
-		if back == nil || !within {
+		known := len(c.Expected) > 0 && !span.To.After(c.Expected[len(c.Expected)-1].To)
+		if back == nil || !within || !known {
 			continue
 		}
 

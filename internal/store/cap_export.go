@@ -58,7 +58,7 @@ func (tx *Tx) dischargersDue(
 }
 
 // CapDischargers returns the plugged-in cars of a constraint group, and of those that lie in it, that may discharge by what they were planned
-// as last, in the order of the assets.
+// as last, in the order of the assets; after them those that were freed while they were plugged in.
 func (tx *Tx) CapDischargers(
 	ctx context.Context,
 	group string,
@@ -69,14 +69,17 @@ func (tx *Tx) CapDischargers(
 	}
 
 	list, args := inNames([]any{tx.org.Bytes()}, names)
+	which := `c.discharge IS NOT NULL AND s.site_id IN (SELECT g.site_id FROM cap_site g WHERE g.org_id = $1 AND g.name IN ` + list + `)
+			ORDER BY s.asset_id`
 
-	return tx.planned(
-		ctx,
-		0,
-		`c.discharge IS NOT NULL AND s.site_id IN (SELECT g.site_id FROM cap_site g WHERE g.org_id = $1 AND g.name IN `+list+`)
-			ORDER BY s.asset_id`,
-		args...,
-	)
+	open, err := tx.planned(ctx, 0, which, args...)
+	if err != nil {
+		return nil, err
+	}
+
+	freed, err := tx.plannedFreed(ctx, which, args...)
+
+	return append(open, freed...), err
 }
 
 // ExportLimited returns the constraint groups around an asset of which something limits the export now or later, the innermost

@@ -91,9 +91,15 @@ func (r *nonConvexSlot) insert(e float64) {
 		i--
 	}
 
-	if i > 0 && r.y[i-1] == e {
+	// Two that differ by rounding may be one once they are scaled; the slope between them is then no number.
+	near := func(k int) bool {
+		return k >= 0 && k < r.n && math.Abs(r.y[k]-e) < piecewise.SameX
+	}
+
+	if near(i-1) || near(i) {
 		return
 	}
+
 	copy(r.y[i+1:r.n+1], r.y[i:r.n])
 	r.y[i] = e
 	r.n++

@@ -294,3 +294,21 @@ func TestSolver_Storage_MoreIsNeverWorse(t *testing.T) {
 		}
 	})
 }
+
+// TestSolveStorage_RoundedLimits: what a fuse of 4.6 kW leaves beside a load and what the battery takes are the same but for
+// rounding.
+func TestSolveStorage_RoundedLimits(t *testing.T) {
+	p := &battery.Storage{
+		Import: []float64{20, -5, 30}, Export: make([]float64, 3),
+		Load: []float64{0.8, 0.8, 0.8}, PV: make([]float64, 3),
+		Max: 10, Init: 2, Charge: 1.5, Discharge: 1.5, ChargeEff: 0.95, DischargeEff: 0.95,
+		ImportLimit: 2.3, ExportLimit: 2.3,
+	}
+
+	var w battery.Solver
+	net := make([]float64, 3)
+	r := w.SolveStorage(p, net)
+	if proven := r.Cost-r.Bound < 1e-6; !proven || net[1] < 1.4 {
+		t.Errorf("%+v by %v", r, net)
+	}
+}

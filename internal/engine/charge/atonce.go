@@ -1,6 +1,10 @@
 package charge
 
-import "flexd/internal/flex"
+import (
+	"time"
+
+	"flexd/internal/flex"
+)
 
 // AtOnce returns what the energy of some periods costs, and what it would cost from their beginning
 // on at full power. The two compare if each price that counts is known and the power suffices.
@@ -57,8 +61,15 @@ func takenAtOnce(
 		left += p.Energy
 	}
 
+	// A plan's periods have the watt-hours by which the sum grows. So has the most here: rounded by itself in each
+	// period it would lose some, and full power would not suffice for a plan of full power.
+	const perWattHour = int64(time.Hour / time.Millisecond)
+	passed := int64(0) // of full power, in watts times milliseconds
+
 	for _, p := range periods {
-		most := flex.WattHours(float64(power) * p.To.Sub(p.From).Hours())
+		before := passed
+		passed += int64(power) * p.To.Sub(p.From).Milliseconds()
+		most := flex.WattHours(passed/perWattHour - before/perWattHour)
 		now := min(left, most)
 		taken = append(taken, now)
 		left -= now

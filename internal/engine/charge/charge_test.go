@@ -231,3 +231,18 @@ func BenchmarkCharge(b *testing.B) {
 		}
 	})
 }
+
+// TestAtOnce_PartsOfWattHours: a car that needs all of its time at full power charges at once as it is.
+func TestAtOnce_PartsOfWattHours(t *testing.T) {
+	from := time.Date(2026, 4, 14, 17, 10, 0, 0, time.UTC)
+	part := func(after, before time.Duration, energy flex.WattHours) charge.Period {
+		span := flex.Span{From: from.Add(after), To: from.Add(before)}
+		return charge.Period{Span: span, Energy: energy, Price: 50_000_000, Known: true}
+	}
+
+	periods := []charge.Period{part(0, 20*time.Minute, 2466), part(20*time.Minute, 30*time.Minute, 1234)}
+	cost, atOnce, compare := charge.AtOnce(periods, 7400)
+	if !compare || cost != atOnce {
+		t.Errorf("%v, at once %v, compared %v", cost, atOnce, compare)
+	}
+}

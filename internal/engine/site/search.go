@@ -211,7 +211,8 @@ func (s *search) look(n *node) *node {
 	}
 
 	if status == simplex.Cutoff {
-		s.bound = min(s.bound, s.goal.of(s.best)-s.close())
+		// The cutoff is half the slack above this, and perturbation may have added all of the slack.
+		s.bound = min(s.bound, s.goal.of(s.best)-s.close()-s.slack()/2)
 
 		return nil
 	}
