@@ -1,6 +1,6 @@
 // Package client is the Go client of flexd's interface. It gets and renews its token,
-// tries again what failed for a passing reason (with an Idempotency-Key, so that nothing is
-// done twice), and returns what the service said as a typed Error.
+// repeats requests that failed for a temporary reason (with an Idempotency-Key, so that nothing is
+// done twice), and returns the service's errors as a typed Error.
 //
 //	c := client.New("http://127.0.0.1:8080", "demo", "secret")
 //	site, err := c.Onboard(ctx, client.OnboardRequest{…})
@@ -8,13 +8,13 @@
 // # Retries
 //
 // A request is tried again after 429, 502, 503, 504, a connection that failed, or an answer that broke off: Client.Retries times (4),
-// after 0.2 s, 0.4 s and so on, or as long as the service asks for. All tries of a request bear one Idempotency-Key, so that the service does it
-// once; a try that is answered with 409 because an earlier one is still under way is made again too. After a 401 the token is renewed once. Each try may take 30 s, unless Client.HTTP says otherwise.
+// after 0.2 s, 0.4 s and so on, or as long as the service asks for. All attempts at a request have the same Idempotency-Key, so that the service carries it out
+// once; an attempt that is answered with 409, because an earlier one is still being processed, is repeated too. After a 401 the token is renewed once. Each attempt may take 30 s, unless Client.HTTP says otherwise.
 //
 // # Streams
 //
 // FollowSite reads a site's states from a stream of server-sent events. A stream that ends or falls silent is opened again, and begins with
-// the state as it is: states in between may be missed, the newest never is.
+// the present state: states in between may be missed, the newest never is.
 //
 // The package imports nothing else of flexd.
 package client

@@ -23,7 +23,7 @@ type alerts struct {
 
 type alertsList struct {
 	store
-	Ended bool `help:"Ended ones too."`
+	Ended bool `help:"List alerts that have ended, too."`
 	JSON  bool `help:"Print as JSON." name:"json"`
 }
 
@@ -281,9 +281,9 @@ type alertsRule struct {
 	store
 	Kind      string        `arg:"" help:"Kind of exception, as flexd alerts rules prints it."`
 	Org       string        `help:"Only exceptions of this organisation; by default those of all." placeholder:"NAME"`
-	Threshold int           `help:"From which count on." default:"1"`
-	For       time.Duration `help:"How long it must last."`
-	Off       bool          `help:"Wake nobody for it."`
+	Threshold int           `help:"Send an alert if the exception counts at least so many." default:"1"`
+	For       time.Duration `help:"Send an alert only after the exception has lasted this long."`
+	Off       bool          `help:"Send no alerts for this kind of exception."`
 }
 
 // Run sets a rule.
@@ -352,7 +352,7 @@ type alertsRouteAdd struct {
 	Org       string        `help:"Name of the organisation whose rules' alerts are sent; all alerts if not given." placeholder:"NAME"`
 	Heartbeat time.Duration `help:"Send a sign of life this often, by webhook or to Alertmanager." placeholder:"TIME"`
 
-	AllowPrivateEndpoints reach `help:"Let the URL be http:// and of a private network; a list as of flexd serve, or all without one." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS" placeholder:"LIST"`
+	AllowPrivateEndpoints reach `help:"Allow http:// URLs and private networks: a list as for flexd serve, or all private networks if no list is given." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS" placeholder:"LIST"`
 }
 
 // Run adds a route.

@@ -257,7 +257,7 @@ func (o *assetInclude) Run(ctx context.Context, c console) error {
 
 type assetOffboard struct {
 	ofAssets
-	Confirm string `help:"The text that the command asks for." placeholder:"TEXT"`
+	Confirm string `help:"The text that confirms it, as the command prints it without this flag." placeholder:"TEXT"`
 }
 
 // Run takes assets away.

@@ -97,7 +97,7 @@ func (a *auditList) Run(ctx context.Context, c console) error {
 type auditExport struct {
 	store
 	always
-	After int64 `help:"Only links after this number." placeholder:"N"`
+	After int64 `help:"Only links of the chain after this number." placeholder:"N"`
 }
 
 // exportPage is how many links are read at once.

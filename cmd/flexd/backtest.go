@@ -28,7 +28,7 @@ type backtestCommand struct {
 	Capacity float64  `help:"The battery's capacity in kWh." default:"10"`
 	Wear     float64  `help:"The battery's wear in pence for each kWh that it discharges; counts in plans and in what is saved, and is shown beside the bills." default:"0" placeholder:"PENCE"`
 	Source   string   `help:"Source of the imported prices, such as elexon-system-price; by default the planning prices." placeholder:"NAME"`
-	Tariff   string   `help:"dynamic: the imported prices hold for buying and selling. Or the cheap hours, such as 00:30-05:30." default:"dynamic"`
+	Tariff   string   `help:"dynamic, to buy and sell at the imported prices; or the cheap hours, such as 00:30-05:30." default:"dynamic"`
 	Peak     *float64 `help:"Pence per kWh in peak hours, with a tariff of cheap hours; by default 28." placeholder:"PENCE"`
 	OffPeak  *float64 `help:"Pence per kWh in the cheap hours; by default 9." placeholder:"PENCE"`
 	Export   *float64 `help:"Pence per exported kWh, with a tariff of cheap hours; by default 5." placeholder:"PENCE"`
@@ -41,7 +41,7 @@ type backtestCommand struct {
 // Help shows a home with more than a battery.
 func (b *backtestCommand) Help() string {
 	return `Beside a battery, a home can have cars by their past sessions, a hot-water tank, a heat pump, a main fuse and an
-export limit. It is then planned as one, and each device by itself:
+export limit. The home is then planned as a whole, and for comparison each device by itself:
 
   flexd backtest --from 2026-10-01 --to 2026-10-31 --readings home.csv --sessions stays.csv --tariff 00:30-05:30 --fuse 18`
 }

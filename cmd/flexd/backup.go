@@ -32,7 +32,7 @@ type backup struct {
 	store
 	form
 	File  string        `arg:"" help:"File to write, which must not exist yet; with --every the folder in which the copies are put."`
-	Every time.Duration `help:"Make a copy now and after so long each time, until it is stopped. Each is opened and checked before it has its name." placeholder:"DURATION"`
+	Every time.Duration `help:"Make a copy now, and again after each such time, until the command is stopped. Each copy is opened and checked before it gets its name." placeholder:"DURATION"`
 	Keep  int           `help:"With --every: how many copies are kept; the oldest is removed after a newer one was checked." default:"24" placeholder:"N"`
 }
 

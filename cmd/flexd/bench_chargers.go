@@ -26,7 +26,7 @@ import (
 // connections at once. flexd and the bridge are this process, the chargers another one.
 type benchChargersCommand struct {
 	Database string `help:"An empty store to run on; a temporary SQLite file if not given." placeholder:"URL"`
-	Chargers int    `help:"How many chargers there are." default:"10000"`
+	Chargers int    `help:"How many chargers are simulated." default:"10000"`
 	JSON     bool   `name:"json" help:"Print JSON instead of a table."`
 
 	Greet time.Duration `hidden:"" help:"How long the bridge waits for a charger to speak first; its own if not given."`

@@ -28,7 +28,7 @@ import (
 type benchPushCommand struct {
 	Database string `help:"An empty store to run on; a temporary SQLite file if not given." placeholder:"URL"`
 	Rate     int    `help:"Plug-ins a second." default:"500"`
-	Seconds  int    `help:"How long they come." default:"10"`
+	Seconds  int    `help:"For how many seconds plug-ins are sent." default:"10"`
 	JSON     bool   `name:"json" help:"Print JSON instead of a table."`
 }
 

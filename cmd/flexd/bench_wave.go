@@ -24,7 +24,7 @@ import (
 // changed stored with its place in the outbox; and then the way to the client's endpoint.
 type benchWaveCommand struct {
 	Database  string `help:"An empty store to run on; a temporary SQLite file if not given." aliases:"db" placeholder:"URL"`
-	Cars      int    `help:"Plugged-in cars." default:"100000"`
+	Cars      int    `help:"How many cars are plugged in." default:"100000"`
 	Processes int    `name:"processes" aliases:"houses" help:"Share the work of a second wave among so many processes on one PostgreSQL: this one, and others that it starts." default:"1"`
 	JSON      bool   `name:"json" help:"Print JSON instead of a table."`
 }

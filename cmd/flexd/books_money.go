@@ -40,7 +40,7 @@ func (p *poundsFlag) UnmarshalText(text []byte) error {
 type booksReceive struct {
 	booksOrg
 	form
-	Counterparty string     `help:"Who paid." required:"" placeholder:"NAME"`
+	Counterparty string     `help:"The counterparty that paid." required:"" placeholder:"NAME"`
 	Month        string     `help:"The month that it is for." required:"" placeholder:"YYYY-MM"`
 	Amount       poundsFlag `help:"How much, in pounds and pence." required:"" placeholder:"123.45"`
 	Reference    string     `help:"The payment's own reference: with counterparty and month it counts once." required:"" placeholder:"R"`
@@ -392,8 +392,8 @@ func (b *booksBonus) Run(ctx context.Context, c console) error {
 type booksWriteOff struct {
 	store
 	Name         string       `arg:"" name:"org" help:"The organisation's name."`
-	Site         *flex.SiteID `help:"The site whose balance is below nothing." placeholder:"SITE" xor:"whose"`
-	Counterparty string       `help:"Who does not pay; with --month and --reference." placeholder:"NAME" xor:"whose"`
+	Site         *flex.SiteID `help:"The site whose balance is below zero." placeholder:"SITE" xor:"whose"`
+	Counterparty string       `help:"The counterparty that does not pay; with --month and --reference." placeholder:"NAME" xor:"whose"`
 	Month        string       `help:"The month that is not paid for." placeholder:"YYYY-MM"`
 	giftFlags
 }

@@ -30,7 +30,7 @@ type bsc struct {
 type ofMonth struct {
 	store
 	Org   string `arg:"" help:"The organisation's name."`
-	Month string `help:"A London month." required:"" placeholder:"2026-10"`
+	Month string `help:"The month, in London." required:"" placeholder:"2026-10"`
 	JSON  bool   `help:"Print as JSON." name:"json"`
 }
 

@@ -20,8 +20,8 @@ const homeCell = "home"
 
 // cellCommand is `flexd cell`.
 type cellCommand struct {
-	List cellList `cmd:"" help:"The organisations of all cells, and which of them are on their way."`
-	Move cellMove `cmd:"" help:"Move an organisation to another cell, while all others are served; go on with a move that was stopped, or take it back by naming the cell that it is in."`
+	List cellList `cmd:"" help:"List the organisations of all cells, and which of them are being moved."`
+	Move cellMove `cmd:"" help:"Move an organisation to another cell, while all others are served; continue a move that was interrupted, or undo it by naming the cell that it came from."`
 }
 
 // cellFlags name the databases of a flexd: the one of --database, which is called home, and others.
@@ -261,7 +261,7 @@ func (l *cellList) Run(ctx context.Context, c console) error {
 type cellMove struct {
 	cellFlags
 	Org  string `arg:"" help:"Name of the organisation."`
-	To   string `help:"Name of the cell that it is to live in." required:"" placeholder:"NAME"`
+	To   string `help:"Name of the cell that the organisation is moved to." required:"" placeholder:"NAME"`
 	JSON bool   `help:"Print as JSON." name:"json"`
 }
 

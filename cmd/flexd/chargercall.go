@@ -15,7 +15,7 @@ import (
 type chargerCall struct {
 	always
 	ID      string `arg:"" help:"The charger's id."`
-	Action  string `arg:"" help:"The call's name in the charger's OCPP, as in Reset; or transactions, to list the charger's; or reports, what it reported when asked to; or state, whether it and its platform are there."`
+	Action  string `arg:"" help:"The call's name in the charger's OCPP version, such as Reset; or transactions, to list the charger's transactions; reports, for the reports that it was asked for; state, for whether it and its platform are connected."`
 	Payload string `arg:"" optional:"" help:"The call's payload in JSON, as in '{\"type\":\"Soft\"}'; empty if not given." default:"{}"`
 
 	Bridge string `help:"The bridge's --office-listen; ${default} if not given." default:"http://127.0.0.1:8889" env:"FLEXD_OCPP_OFFICE" placeholder:"URL"`

@@ -43,13 +43,13 @@ type credentialBind struct {
 	store
 	Username     string   `arg:"" help:"Name of the credential."`
 	Certificates []string `arg:"" optional:"" name:"certificate" help:"PEM file of a certificate, or its SHA-256 fingerprint: all of them, up to 8."`
-	None         bool     `help:"Bind it to none: it is of use without a certificate again."`
+	None         bool     `help:"End the binding: the credential can be used without a certificate again."`
 }
 
 // Help is printed below the command's own line.
 func (o *credentialBind) Help() string {
-	return `To renew a certificate without a gap, bind the credential to both, change the clients over, and then to the new one alone. ` +
-		`A certificate of any issuer will do; it has to hold at the time. Example:
+	return `To renew a certificate without interruption, bind the credential to the old and the new one, change the clients over, and then bind it to the new one only. ` +
+		`Any issuer will do, but the certificate must be valid at the time of use. Example:
 
   flexd credential bind acme-readings old.pem new.pem`
 }

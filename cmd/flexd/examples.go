@@ -11,15 +11,15 @@ import (
 // groups are the parts of the help's list of commands, in their order; what has no other part
 // is in the last.
 var groups = []kong.Group{
-	{Key: "start", Title: "Begin and run:"},
+	{Key: "start", Title: "Get started and run:"},
 	{Key: "people", Title: "Organisations and people:"},
 	{Key: "fleet", Title: "Fleet and pushes:"},
-	{Key: "watch", Title: "Watch and alarm:"},
+	{Key: "watch", Title: "Monitor and alert:"},
 	{Key: "money", Title: "Readings and money:"},
 	{Key: "import", Title: "Prices, meters and models:"},
-	{Key: "store", Title: "Store and keys:"},
+	{Key: "store", Title: "Database and keys:"},
 	{Key: "chargers", Title: "Chargers and homes:"},
-	{Key: "build", Title: "For those who write a client:"},
+	{Key: "build", Title: "Develop a client:"},
 	{Key: "measure", Title: "Plan and measure without a service:"},
 }
 

@@ -33,7 +33,7 @@ func (f form) print(c console, outcome any, format string, parts ...any) error {
 // always is that flag where there is no other form, so that a script need not know which
 // commands have one.
 type always struct {
-	JSON bool `help:"It is JSON without this too." name:"json"`
+	JSON bool `help:"Has no effect: the output is always JSON." name:"json"`
 }
 
 // fields are an outcome's fields.

@@ -17,9 +17,9 @@ import (
 
 // fleetCommand is `flexd fleet`.
 type fleetCommand struct {
-	Envelope fleetEnvelope `cmd:"" help:"The least and the most that the plugged-in assets can draw, with every need met. Example: flexd fleet envelope --gsp-group _C --format csv"`
-	Ahead    fleetAhead    `cmd:"" help:"Forecast the least that the fleet will draw tomorrow, and by which it could draw less or more, with confidences and their past reliability. Example: flexd fleet ahead --half-hours 4 --format csv"`
-	Follow   fleetFollow   `cmd:"" help:"Whether the plugged-in cars can draw a profile, with every need met: yes with each one's part, or no with half-hours that prove it. Home batteries are not in it."`
+	Envelope fleetEnvelope `cmd:"" help:"Print the least and the most that the plugged-in assets can draw, with every need met. Example: flexd fleet envelope --gsp-group _C --format csv"`
+	Ahead    fleetAhead    `cmd:"" help:"Forecast how much the fleet will draw tomorrow at least, and by how much it could draw less or more, with confidences and their past reliability. Example: flexd fleet ahead --half-hours 4 --format csv"`
+	Follow   fleetFollow   `cmd:"" help:"Say whether the plugged-in cars can follow a power profile with every need met: if so, with each car's part; if not, with the half-hours that prove it. Home batteries do not count."`
 }
 
 // fleetAhead is `flexd fleet ahead`.
@@ -139,7 +139,7 @@ type fleetEnvelope struct {
 	ofOrg
 	Group    string `help:"Only sites of this constraint group." placeholder:"NAME"`
 	GSPGroup string `name:"gsp-group" help:"Only sites of this GSP group, such as _C." placeholder:"GROUP"`
-	Windows  bool   `help:"Every window of half-hours too: the bounds of a window are not the sums of those of its half-hours."`
+	Windows  bool   `help:"Print every window of several half-hours, too. The bounds of a window are not the sums of the bounds of its half-hours."`
 	Format   string `help:"As text, csv or json." enum:"text,csv,json" default:"text"`
 	JSON     bool   `help:"The same as --format json." name:"json"`
 }

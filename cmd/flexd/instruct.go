@@ -15,27 +15,27 @@ import (
 
 // instructCommand is `flexd instruct`.
 type instructCommand struct {
-	Preview instructPreview `cmd:"" help:"Show what an instruction would do: which cars, batteries and heaters are called, at what cost, and the rebound. Example: flexd instruct preview --change-kw -500 --from 2026-01-15T17:30:00Z --to 2026-01-15T19:00:00Z --service dno"`
+	Preview instructPreview `cmd:"" help:"Show what an instruction would do: which cars, batteries and heaters are called, at what cost, and what they draw later instead. Example: flexd instruct preview --change-kw=-500 --from 2026-01-15T17:30:00Z --to 2026-01-15T19:00:00Z --service dno"`
 	Send    instructSend    `cmd:"" help:"Have a part of the fleet draw less or more for a time."`
-	Stop    instructStop    `cmd:"" help:"Stop an instruction, or all of them: the cars called are planned without it at once."`
+	Stop    instructStop    `cmd:"" help:"Stop an instruction, or all of them: the assets that it called are planned without it at once."`
 	List    instructList    `cmd:"" help:"The newest instructions."`
 	Calls   instructCalls   `cmd:"" help:"How often a site may be called, as its household agreed: show it, or set it. Example: flexd instruct calls SITE --per-day 1 --per-month 5"`
-	Report  instructReport  `cmd:"" help:"Show an instruction's target, and what was expected and metered."`
+	Report  instructReport  `cmd:"" help:"Show an instruction's target, and the energy that was expected and metered."`
 }
 
 // instructTarget is what an instruction asks for.
 type instructTarget struct {
 	ofOrg
-	ChangeKW *float64  `name:"change-kw" help:"Against the plan; negative to draw less." placeholder:"KW" xor:"target"`
-	LimitKW  *float64  `name:"limit-kw" help:"The most that may be drawn." placeholder:"KW" xor:"target"`
+	ChangeKW *float64  `name:"change-kw" help:"Requested change of power compared with the plan, in kW; negative to draw less." placeholder:"KW" xor:"target"`
+	LimitKW  *float64  `name:"limit-kw" help:"The most power that may be drawn, in kW." placeholder:"KW" xor:"target"`
 	Group    string    `help:"Only sites of this constraint group." placeholder:"NAME"`
 	GSPGroup string    `name:"gsp-group" help:"Only sites of this GSP group, such as _C." placeholder:"GROUP"`
 	From     time.Time `help:"When it begins, as in 2026-01-15T17:30:00Z; an earlier time counts as now." required:""`
 	To       time.Time `help:"When it ends." required:""`
 	Service  string    `help:"What it is for: ${enum}." enum:"wholesale,cm,dno,dfs,lcm,sffr,other" default:"other"`
-	Price    float64   `help:"What the service pays, in £/MWh; above zero, what was moved is settled at it." placeholder:"GBP"`
+	Price    float64   `help:"What the service pays, in £/MWh. If it is above zero, the delivered energy is settled at this price." placeholder:"GBP"`
 	Reason   string    `help:"The reason, for other operators." default:""`
-	Unfair   bool      `help:"Call the cheapest, whoever was called before."`
+	Unfair   bool      `help:"Call the cheapest assets first, also those that were called often; without this flag, the sites that were called least often come first."`
 	JSON     bool      `help:"Print JSON." name:"json"`
 }
 
@@ -380,8 +380,8 @@ func (o *instructList) Run(ctx context.Context, c console) error {
 type instructReport struct {
 	ofOrg
 	ID      flex.InstructionID `arg:"" help:"The instruction's id."`
-	Assets  bool               `help:"Each asset's part too, in JSON; CSV has them always."`
-	Minutes bool               `help:"Each minute too, in JSON; in CSV in place of the half-hours."`
+	Assets  bool               `help:"Print each asset's part, too, in JSON; CSV always has it."`
+	Minutes bool               `help:"Print each minute: in JSON beside the half-hours, in CSV in their place."`
 	Format  string             `help:"As text, csv or json." enum:"text,csv,json" default:"text"`
 	JSON    bool               `help:"The same as --format json." name:"json"`
 }

@@ -15,9 +15,9 @@ import (
 type instructCalls struct {
 	store
 	Site     string `arg:"" help:"Id of the site."`
-	PerDay   *int   `help:"The most in a London day; 0 for none." placeholder:"N" xor:"day"`
-	PerMonth *int   `help:"The most in a calendar month; 0 for none." placeholder:"N" xor:"month"`
-	NoLimit  bool   `help:"End every limit." xor:"day,month"`
+	PerDay   *int   `help:"The most calls in a London day; 0 allows none." placeholder:"N" xor:"day"`
+	PerMonth *int   `help:"The most calls in a calendar month; 0 allows none." placeholder:"N" xor:"month"`
+	NoLimit  bool   `help:"Remove both limits." xor:"day,month"`
 	JSON     bool   `help:"Print as JSON." name:"json"`
 }
 

@@ -65,7 +65,7 @@ type listen struct {
 	JSON      bool          `help:"Print each push as a line of JSON." name:"json"`
 	ForwardTo string        `help:"URL that each push is posted to as well, for example of a program on this machine." placeholder:"URL"`
 	Secret    string        `help:"Secret that signs forwarded requests; without it nothing is signed." placeholder:"S"`
-	Every     time.Duration `help:"How often to look." default:"1s"`
+	Every     time.Duration `help:"How often to ask flexd for new pushes." default:"1s"`
 	Count     int           `help:"End after so many pushes; 0 goes on until stopped." default:"0"`
 }
 
@@ -324,12 +324,12 @@ type trigger struct {
 	Event   string        `arg:"" help:"plug_in, plug_out, intent_update, charge_now, charge_now_deleted or tariff_update." enum:"plug_in,plug_out,intent_update,charge_now,charge_now_deleted,tariff_update"`
 	Asset   string        `arg:"" help:"External id of the asset."`
 	KWh     float64       `name:"kwh" help:"Energy wanted, with plug_in and intent_update." default:"20"`
-	ReadyBy string        `help:"Time of day of the deadline, the next one that comes, with plug_in and intent_update; 07:00 if not given, and 17:00 from 23:30 to 07:00, when the night's cheap hours are too few." placeholder:"HH:MM"`
+	ReadyBy string        `help:"Time of day at which the car is to be ready, with plug_in and intent_update; 07:00 if not given, or 17:00 if it is between 23:30 and 07:00, when the night's cheap hours are too few." placeholder:"HH:MM"`
 	Peak    bool          `help:"Permit peak charging, with plug_in and intent_update."`
 	Mode    string        `help:"minimise or maximise, with plug_in and intent_update." enum:"minimise,maximise" default:"minimise"`
 	OffPeak string        `help:"Off-peak times, with plug_in and tariff_update." default:"00:00-05:30, 10:00-16:00, 23:30-24:00"`
 	Zone    string        `help:"Zone of the off-peak times." default:"Europe/London"`
-	For     time.Duration `help:"How long, with charge_now." default:"1h"`
+	For     time.Duration `help:"How long to charge now, with charge_now." default:"1h"`
 }
 
 // Run sends one event.

@@ -18,10 +18,10 @@ import (
 // keyCommand is `flexd key`.
 type keyCommand struct {
 	New    keyNew    `cmd:"" help:"Make a key file."`
-	Rotate keyRotate `cmd:"" help:"Add a new first key to a key file; values sealed under the old keys can still be read."`
-	Reseal keyReseal `cmd:"" help:"Seal values under older keys with the newest, so that the older keys can be removed from the file. With several cells give each with --cell: they use the same file."`
+	Rotate keyRotate `cmd:"" help:"Add a new first key to a key file; values that were encrypted under the old keys can still be read."`
+	Reseal keyReseal `cmd:"" help:"Encrypt again, with the newest key, all values under older keys, so that the older keys can be removed from the file. With several cells name each with --cell: they use the same file."`
 
-	Persons keyPersons `cmd:"" help:"Seal personal data that a database has in plain text, so that nobody can read it in a copy."`
+	Persons keyPersons `cmd:"" help:"Encrypt personal data that the database has in plain text, so that it cannot be read in a copy of the database."`
 }
 
 type keyNew struct {

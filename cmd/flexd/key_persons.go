@@ -16,8 +16,8 @@ type keyPersons struct {
 
 // Help is printed below the command's own line.
 func (k *keyPersons) Help() string {
-	return "A database that was made with a key file is sealed from the first. Others are in plain text until this is run, " +
-		"once, while no flexd uses the database. If it is cut off, run it again. Example:\n\n" +
+	return "In a database that was created with a key file, personal data is encrypted from the beginning. In others it is in plain text " +
+		"until this command is run, once, while no flexd uses the database. If it is interrupted, run it again. Example:\n\n" +
 		"  flexd key persons --database sqlite:flexd.db --key-file flexd.db.key"
 }
 

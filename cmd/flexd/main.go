@@ -41,11 +41,11 @@ type commands struct {
 
 	Version kong.VersionFlag `help:"Print the version, and exit."`
 
-	Demo       demo              `cmd:"" group:"start" help:"Simulate an evening in eight homes; the place to start."`
+	Demo       demo              `cmd:"" group:"start" help:"Simulate an evening and a night in eight homes. Start here."`
 	Completion completion        `cmd:"" group:"start" help:"Print a shell's completion script for commands and flags; in ~/.bashrc: source <(flexd completion bash)"`
 	Serve      serve             `cmd:"" group:"start" help:"Run the service: interface, planning, pushes, settlement and console."`
 	Org        org               `cmd:"" group:"people" help:"Organisations and their credentials."`
-	Cell       cellCommand       `cmd:"" group:"store" help:"The databases of a flexd that has several: which organisation is in which, and moving them."`
+	Cell       cellCommand       `cmd:"" group:"store" help:"Cells, the databases of a flexd that has several: list which organisation is in which, and move organisations."`
 	Credential credentialCommand `cmd:"" group:"people" help:"Credentials of organisations: list, add, roll, limit, bind, revoke."`
 	Operator   operator          `cmd:"" group:"people" help:"People who may use the console."`
 	Audit      auditCommand      `cmd:"" group:"people" help:"The audit log: list and export people's actions, and verify that none was changed."`
@@ -57,13 +57,13 @@ type commands struct {
 	Endpoint endpoint        `cmd:"" group:"fleet" help:"Where an organisation's pushes go."`
 	Dispatch dispatch        `cmd:"" group:"fleet" help:"Dispatch events of batteries."`
 	Caps     caps            `cmd:"" group:"fleet" help:"Caps of the fleet: power, starts per minute, a traded position."`
-	Fleet    fleetCommand    `cmd:"" group:"fleet" help:"What the fleet can do now."`
+	Fleet    fleetCommand    `cmd:"" group:"fleet" help:"What the fleet can draw now and tomorrow."`
 	Instruct instructCommand `cmd:"" group:"fleet" help:"Have a part of the fleet draw less or more for a time: preview, send, stop, report."`
 	Offer    offerCommand    `cmd:"" group:"fleet" help:"Offers of less or more consumption in a window: what can be offered, make, list, accept."`
 	Product  productCommand  `cmd:"" group:"fleet" help:"Products of DFS and of distribution operators: import, invite, answers, what they earned."`
 	Limits   limitsCommand   `cmd:"" group:"fleet" help:"Limits of feeders that a distribution operator sets for a time, and the fallback while the operator is silent."`
 	OpenADR  openADR         `cmd:"" group:"fleet" name:"openadr" help:"The OpenADR server of an organisation: its clients, and what subscribers were notified of."`
-	Evidence evidenceCommand `cmd:"" group:"watch" help:"Evidence from the records of how a fleet was controlled: energy, steps, needs, halts, offers, access; as JSON or a page to print."`
+	Evidence evidenceCommand `cmd:"" group:"watch" help:"Report from the records how a fleet was controlled: energy, changes of power, needs, halts, offers, access; as JSON or a page to print."`
 	MCP      mcpServer       `cmd:"" group:"fleet" name:"mcp" help:"Let an agent read, explain and preview by the Model Context Protocol, on standard input and output or over HTTP."`
 	Rate     rateCommand     `cmd:"" group:"fleet" help:"The measured power of an asset: show, fix, reset."`
 	Verify   verify          `cmd:"" group:"watch" help:"Check every record against the rules that it must meet."`
@@ -75,17 +75,17 @@ type commands struct {
 	Migrate  migrate         `cmd:"" group:"store" help:"Upgrade the database to the schema that this flexd needs."`
 	Backup   backup          `cmd:"" group:"store" help:"Copy the SQLite database to a file while it is in use."`
 
-	Key keyCommand `cmd:"" group:"store" help:"The keys that seal secrets in the database."`
+	Key keyCommand `cmd:"" group:"store" help:"The keys that encrypt secrets in the database."`
 
-	Prices prices      `cmd:"" group:"import" help:"Market prices."`
-	Meters meters      `cmd:"" group:"import" help:"The list of metering points."`
+	Prices prices      `cmd:"" group:"import" help:"Market prices: import them, fetch them, choose sources."`
+	Meters meters      `cmd:"" group:"import" help:"The list of metering points: import it."`
 	BSC    bsc         `cmd:"" group:"money" name:"bsc" help:"A party's month of settlement: metering points, volumes, and reports that are compared."`
 	MPAN   mpanCommand `cmd:"" group:"import" name:"mpan" help:"Which organisation a metering point is with."`
-	Models models      `cmd:"" group:"import" help:"The catalogue of asset models."`
+	Models models      `cmd:"" group:"import" help:"The catalogue of asset models: import it."`
 
 	OCPP            ocppCommand     `cmd:"" group:"chargers" name:"ocpp" help:"Connect OCPP chargers (1.6J, 2.0.1 and 2.1) to a flexd, for those who have chargers and no platform."`
 	MQTT            mqttCommand     `cmd:"" group:"chargers" name:"mqtt" help:"Show sites to Home Assistant by MQTT."`
-	ChargerCall     chargerCall     `cmd:"" group:"chargers" name:"charger-call" help:"Call a charger through a running flexd ocpp and print its answer. Example: flexd charger-call CP1 Reset '{\"type\":\"Soft\"}'"`
+	ChargerCall     chargerCall     `cmd:"" group:"chargers" name:"charger-call" help:"Call a charger through a running flexd ocpp and print its answer. Example: flexd charger-call CP1 Reset '{\"type\":\"Soft\"}' --token T"`
 	ChargerPassword chargerPassword `cmd:"" group:"chargers" name:"charger-password" help:"Print a charger's line for the file of flexd ocpp --chargers."`
 
 	Supply supplyCommand `cmd:"" group:"import" help:"What a site's connection can carry, and its assets' rated powers: show them, and set them from a day on."`
@@ -96,7 +96,7 @@ type commands struct {
 
 	Payouts payouts       `cmd:"" group:"money" help:"Users' withdrawals: approve them, and exchange files with the bank."`
 	Books   booksCommand  `cmd:"" group:"money" help:"An organisation's books: months, trial balance, journal."`
-	Settle  settleCommand `cmd:"" group:"money" help:"Settlement runs."`
+	Settle  settleCommand `cmd:"" group:"money" help:"Settlement runs: list, repeat and compare them."`
 
 	Listen  listen  `cmd:"" group:"build" help:"Show an organisation's pushes on a machine that flexd cannot reach, and forward them."`
 	Trigger trigger `cmd:"" group:"build" help:"Send one event, as a client would."`
@@ -104,7 +104,7 @@ type commands struct {
 
 	Plan     planCommand     `cmd:"" group:"measure" help:"Plan problems, a line of JSON each, from standard input to standard output."`
 	Bench    benchCommand    `cmd:"" group:"measure" help:"Measure flexd on this machine."`
-	Backtest backtestCommand `cmd:"" group:"measure" help:"What a home battery, or all that a home has, would have saved by past readings, at imported prices or those of a tariff."`
+	Backtest backtestCommand `cmd:"" group:"measure" help:"Calculate from past readings what a home battery, or all devices of a home, would have saved, at imported prices or with a tariff."`
 	Simulate simulateCommand `cmd:"" group:"measure" help:"Simulate days of homes, generated from a seed, on a separate flexd, and check its rules."`
 }
 

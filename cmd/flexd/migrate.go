@@ -19,7 +19,7 @@ type migrate struct {
 
 // Help is printed below the command's own line.
 func (m *migrate) Help() string {
-	return "Make a copy with flexd backup before. Example:\n\n  flexd migrate --database sqlite:flexd.db --dry-run"
+	return "Make a copy with flexd backup first. Example:\n\n  flexd migrate --database sqlite:flexd.db --dry-run"
 }
 
 // migration is the report of a migration.

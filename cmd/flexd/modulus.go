@@ -12,7 +12,7 @@ import (
 
 // payoutsModulus is `flexd payouts modulus`.
 type payoutsModulus struct {
-	Import modulusImport `cmd:"" help:"Import your copy of the published tables: from then on accounts that users link are checked."`
+	Import modulusImport `cmd:"" help:"Import your copy of the published tables. From then on the bank accounts that users link are checked against them."`
 	Check  modulusCheck  `cmd:"" help:"Say whether a sort code and an account number belong together."`
 }
 
@@ -65,8 +65,8 @@ func (m *modulusImport) Run(ctx context.Context, c console) error {
 
 type modulusCheck struct {
 	store
-	SortCode string `arg:"" help:"Six digits, as 08-99-99."`
-	Number   string `arg:"" help:"Eight digits."`
+	SortCode string `arg:"" help:"The sort code, six digits, such as 08-99-99."`
+	Number   string `arg:"" help:"The account number, eight digits."`
 	JSON     bool   `help:"Print as JSON." name:"json"`
 }
 

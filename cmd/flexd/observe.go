@@ -16,7 +16,7 @@ type observe struct {
 	SlowStatement time.Duration `help:"Log statements of the database that take longer than this, with the database's plan and without their arguments; ${default} if not given, 0 logs none." default:"1s" env:"FLEXD_SLOW_STATEMENT" placeholder:"DURATION"`
 	Traces        string        `help:"Send traces of requests, pushes and background jobs to this collector, by OTLP over HTTP, such as http://127.0.0.1:4318/v1/traces." env:"FLEXD_TRACES" placeholder:"URL"`
 	TracesShare   float64       `help:"Share of the requests that are traced, 0 to 1, of those that name no trace of their own; ${default} if not given." default:"1" env:"FLEXD_TRACES_SHARE" placeholder:"SHARE"`
-	DebugListen   string        `help:"Answer profiles of the process (pprof) at this address of the loopback, such as 127.0.0.1:6060; none if not given." env:"FLEXD_DEBUG_LISTEN" placeholder:"HOST:PORT"`
+	DebugListen   string        `help:"Serve profiles of the process (pprof) at this loopback address, such as 127.0.0.1:6060; none if not given." env:"FLEXD_DEBUG_LISTEN" placeholder:"HOST:PORT"`
 }
 
 // stopTraces is how long the last traces may take to be sent.

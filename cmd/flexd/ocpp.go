@@ -29,28 +29,28 @@ type ocppCommand struct {
 	Password string `help:"The organisation's password at flexd; better in the environment." required:"" env:"FLEXD_OCPP_PASSWORD" placeholder:"P"`
 
 	EndpointListen string `help:"Address that flexd pushes schedules to; ${default} if not given." default:"127.0.0.1:8888" env:"FLEXD_OCPP_ENDPOINT_LISTEN" placeholder:"HOST:PORT"`
-	EndpointURL    string `help:"That address as flexd reaches it. http:// and the listening address if not given." env:"FLEXD_OCPP_ENDPOINT_URL" placeholder:"URL"`
+	EndpointURL    string `help:"URL at which flexd reaches --endpoint-listen; http:// and that address if not given." env:"FLEXD_OCPP_ENDPOINT_URL" placeholder:"URL"`
 
 	Chargers        string            `help:"File with a line for each charger, as 'flexd charger-password CP1' prints them. It is read again when it changes." type:"existingfile" env:"FLEXD_OCPP_CHARGERS" placeholder:"FILE"`
 	ChargerPassword string            `help:"Password of every charger that has none of its own, sent by HTTP basic authentication with the charger's id as the username." env:"FLEXD_OCPP_CHARGER_PASSWORD" placeholder:"P"`
 	Charger         map[string]string `help:"A charger and its own password, ID=PASSWORD; may be given more than once. Better in --chargers: others on this machine can read arguments." env:"FLEXD_OCPP_CHARGER" placeholder:"ID=P"`
-	TrustedProxies  []netip.Prefix    `help:"Networks of proxies in front of --listen whose X-Forwarded-For is believed: guesses count by the charger's own address then." env:"FLEXD_OCPP_TRUSTED_PROXIES" placeholder:"CIDR"`
+	TrustedProxies  []netip.Prefix    `help:"Networks of proxies in front of --listen whose X-Forwarded-For is believed: wrong passwords then count for the charger's own address." env:"FLEXD_OCPP_TRUSTED_PROXIES" placeholder:"CIDR"`
 	NoPassword      bool              `help:"Admit chargers without a password. Anybody who reaches the address can pretend to be one, so their readings are not passed on." env:"FLEXD_OCPP_NO_PASSWORD"`
 
 	Floor            string        `help:"Power in kW to which every charger is limited when it has no plan, also when flexd and the bridge are down. A charger's line in --chargers may name its own, floor=KW." env:"FLEXD_OCPP_FLOOR" placeholder:"KW"`
-	Delay            time.Duration `help:"How late a charger may do what it is asked before it is sent again; ${default} if not given, as British law has it." default:"10m" env:"FLEXD_OCPP_DELAY" placeholder:"DURATION"`
+	Delay            time.Duration `help:"How late a charger may be in following its limit before the bridge sends it again; ${default} if not given, the longest random delay that British law requires." default:"10m" env:"FLEXD_OCPP_DELAY" placeholder:"DURATION"`
 	OfficeListen     string        `help:"Address for flexd charger-call, as in 127.0.0.1:8889; none if not given." env:"FLEXD_OCPP_OFFICE_LISTEN" placeholder:"HOST:PORT"`
-	OfficeToken      string        `help:"Token that callers there must show, at least 16 characters; better in the environment." env:"FLEXD_OCPP_OFFICE_TOKEN" placeholder:"TOKEN"`
+	OfficeToken      string        `help:"Token that callers of --office-listen must present, at least 16 characters; better in the environment." env:"FLEXD_OCPP_OFFICE_TOKEN" placeholder:"TOKEN"`
 	Upstream         string        `help:"Address of the platform that chargers belong to, ws:// or wss:// without the charger's id: it authorises and bills, and flexd connects the two. A charger's line in --chargers may name its own, upstream=URL." env:"FLEXD_OCPP_UPSTREAM" placeholder:"URL"`
 	UpstreamReadOnly bool          `help:"Do not let the platform command chargers." env:"FLEXD_OCPP_UPSTREAM_READ_ONLY"`
 	Discharge        bool          `help:"Let cars give energy back, at charging stations that speak OCPP 2.1 and say that they can." env:"FLEXD_OCPP_DISCHARGE"`
-	State            string        `help:"Directory in which a file for each charger is kept, so that a bridge that was ended or killed in the middle of a charge goes on where it was." env:"FLEXD_OCPP_STATE" placeholder:"DIR"`
+	State            string        `help:"Folder with a file for each charger, so that a bridge that was stopped or killed during a charge continues where it was." env:"FLEXD_OCPP_STATE" placeholder:"DIR"`
 
 	TLSCert     string `name:"tls-cert" help:"Serve chargers over TLS (wss://) with this certificate in PEM. It is read again when it changes." type:"existingfile" env:"FLEXD_OCPP_TLS_CERT" placeholder:"FILE"`
-	TLSKey      string `name:"tls-key" help:"Its key." type:"existingfile" env:"FLEXD_OCPP_TLS_KEY" placeholder:"FILE"`
-	TLSClientCA string `name:"tls-client-ca" help:"Ask chargers for certificates that this one has signed; a charger's common name is its id." type:"existingfile" env:"FLEXD_OCPP_TLS_CLIENT_CA" placeholder:"FILE"`
+	TLSKey      string `name:"tls-key" help:"PEM file of the private key of --tls-cert." type:"existingfile" env:"FLEXD_OCPP_TLS_KEY" placeholder:"FILE"`
+	TLSClientCA string `name:"tls-client-ca" help:"Require of chargers a certificate that was signed by the one in this file; a certificate's common name is the charger's id." type:"existingfile" env:"FLEXD_OCPP_TLS_CLIENT_CA" placeholder:"FILE"`
 
-	TLSClientCAKey    string `name:"tls-client-ca-key" help:"Its key: a charger that asks for a certificate is sent one. Without it, requests wait for people to sign them." type:"existingfile" env:"FLEXD_OCPP_TLS_CLIENT_CA_KEY" placeholder:"FILE"`
+	TLSClientCAKey    string `name:"tls-client-ca-key" help:"Private key of --tls-client-ca: a charger that asks for a certificate gets one. Without this key, requests wait until a person signs them." type:"existingfile" env:"FLEXD_OCPP_TLS_CLIENT_CA_KEY" placeholder:"FILE"`
 	TLSClientOptional bool   `name:"tls-client-optional" help:"Let a charger that has no certificate yet log in with its password, so that it can ask for one." env:"FLEXD_OCPP_TLS_CLIENT_OPTIONAL"`
 }
 

@@ -14,10 +14,10 @@ import (
 
 // offerCommand is `flexd offer`.
 type offerCommand struct {
-	Stack  offerStack  `cmd:"" help:"What can be offered in a window: the surer, the less, each with its price. Example: flexd offer stack --direction down --from 2026-01-16T17:00:00Z --to 2026-01-16T19:00:00Z --service dfs --format csv"`
+	Stack  offerStack  `cmd:"" help:"Print what can be offered in a window: for each confidence a power and its price. Example: flexd offer stack --direction down --from 2026-01-16T17:00:00Z --to 2026-01-16T19:00:00Z --service dfs --format csv"`
 	Make   offerMake   `cmd:"" help:"Make an offer for a window with a confidence."`
 	List   offerList   `cmd:"" help:"The newest offers, with the accepted part and the outturn."`
-	Accept offerAccept `cmd:"" help:"An offer was accepted: it becomes an instruction. With --dry-run what that would do."`
+	Accept offerAccept `cmd:"" help:"Record that an offer was accepted: it becomes an instruction. With --dry-run, show what the instruction would do."`
 }
 
 // offerWindow is what is offered.
@@ -118,7 +118,7 @@ func (o *offerStack) Run(ctx context.Context, c console) error {
 // offerMake is `flexd offer make`.
 type offerMake struct {
 	offerWindow
-	Confidence int `help:"Of 100 times, how often at least this is to come: 50, 80, 90, 95 or 99." default:"90"`
+	Confidence int `help:"The confidence in percent: how often the fleet should deliver at least the offer. 50, 80, 90, 95 or 99." default:"90"`
 }
 
 // Run keeps an offer.
@@ -222,7 +222,7 @@ func (o *offerList) Run(ctx context.Context, c console) error {
 type offerAccept struct {
 	ofOrg
 	ID      flex.OfferID `arg:"" help:"The offer's id."`
-	PowerKW *float64     `name:"power-kw" help:"How much of it, above 0; all if it is not given." placeholder:"KW"`
+	PowerKW *float64     `name:"power-kw" help:"The accepted power in kW, above 0; the whole offer if not given." placeholder:"KW"`
 	Reason  string       `help:"The reason, for other operators." default:"an offer was accepted"`
 	DryRun  bool         `name:"dry-run" help:"Say what the instruction would do, and send nothing."`
 	JSON    bool         `help:"Print JSON." name:"json"`

@@ -108,7 +108,7 @@ func (o *openADRClientList) Run(ctx context.Context, c console) error {
 
 type openADRNotices struct {
 	ofOrg
-	Limit listLimit `help:"So many at most, the newest first." default:"50"`
+	Limit listLimit `help:"How many at most, the newest first." default:"50"`
 	JSON  bool      `help:"Print as JSON." name:"json"`
 }
 

@@ -116,11 +116,11 @@ type openADRBind struct {
 	Program  flex.ADRObjectID `arg:"" help:"The program's id."`
 	Group    string           `help:"Only sites of this constraint group." placeholder:"NAME"`
 	GSPGroup string           `name:"gsp-group" help:"Only sites of this GSP group, such as _C." placeholder:"GROUP"`
-	Kind     string           `help:"What its events become: an instruction; limit, a limit of what the group draws or gives; import_limit, one of what it draws alone." enum:"instruction,limit,import_limit" default:"instruction"`
+	Kind     string           `help:"What the program's events become: instruction; limit (of what the group draws or exports); or import_limit (only of what it draws)." enum:"instruction,limit,import_limit" default:"instruction"`
 	Service  string           `help:"What its instructions are for: ${enum}." enum:"wholesale,cm,dno,dfs,lcm,sffr,other" default:"other"`
 	Price    float64          `help:"What its instructions pay, in £/MWh of what they ask for." placeholder:"GBP"`
-	DryRun   bool             `name:"dry-run" help:"Only say what it would do."`
-	SimpleKW []float64        `name:"simple-kw" help:"The change in kW at the levels 1, 2 and so on of SIMPLE; negative to draw less." placeholder:"KW"`
+	DryRun   bool             `name:"dry-run" help:"Say what it would do, and change nothing."`
+	SimpleKW []float64        `name:"simple-kw" help:"The change in kW for the levels 1, 2 and so on of SIMPLE events; negative to draw less." placeholder:"KW"`
 }
 
 // Run binds the program.
@@ -233,7 +233,7 @@ type openADRUnbind struct {
 	ofOrg
 	form
 	Program flex.ADRObjectID `arg:"" help:"The program's id."`
-	DryRun  bool             `name:"dry-run" help:"Only say what it would do."`
+	DryRun  bool             `name:"dry-run" help:"Say what it would do, and change nothing."`
 }
 
 // Run ends the binding.
@@ -263,7 +263,7 @@ func (o *openADRUnbind) Run(ctx context.Context, c console) error {
 
 type openADROrders struct {
 	ofOrg
-	Limit listLimit `help:"So many at most, the newest first." default:"50"`
+	Limit listLimit `help:"How many at most, the newest first." default:"50"`
 	JSON  bool      `help:"Print as JSON." name:"json"`
 }
 

@@ -13,14 +13,14 @@ import (
 
 // openADRUpstream is `flexd openadr upstream`.
 type openADRUpstream struct {
-	Add    openADRUpstreamAdd    `cmd:"" help:"Be a VEN of another party's server: the events of one of its programs are kept as those of a program here, which flexd openadr bind binds as any other. Example: flexd openadr upstream add \"the utility\" --url https://vtn.example.com/openadr3/3.1.0 --client-id acme --program demand-response"`
-	List   openADRUpstreamList   `cmd:"" help:"The servers that are asked, when each was heard, and what is wrong."`
+	Add    openADRUpstreamAdd    `cmd:"" help:"Follow a program on another party's OpenADR server, as its VEN: the program and its events are copied to a program here, which flexd openadr bind can bind. Example: flexd openadr upstream add \"the utility\" --url https://vtn.example.com/openadr3/3.1.0 --client-id acme --program demand-response"`
+	List   openADRUpstreamList   `cmd:"" help:"List the other parties' servers, when each last answered, and what is wrong."`
 	Remove openADRUpstreamRemove `cmd:"" help:"Remove a server, and withdraw the requests of its events."`
 }
 
 // upstreamReach is where another party's server may be.
 type upstreamReach struct {
-	AllowPrivateEndpoints reach `help:"Let the server be http:// and in a private network; a list as of flexd serve, or all without one." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS" placeholder:"LIST"`
+	AllowPrivateEndpoints reach `help:"Allow an http:// server in a private network: a list as for flexd serve, or all private networks if no list is given." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS" placeholder:"LIST"`
 }
 
 // open lets the service reach it.
@@ -36,16 +36,16 @@ type openADRUpstreamAdd struct {
 	ofOrg
 	form
 	upstreamReach
-	Name     string        `arg:"" help:"What the program is named here, and the VEN there."`
+	Name     string        `arg:"" help:"The name of the program on this flexd, and of the VEN on that server."`
 	URL      string        `name:"url" help:"The server's address, up to the version." required:"" placeholder:"URL"`
-	TokenURL string        `name:"token-url" help:"Where it gives tokens (OAuth 2 client credentials); auth/token below the address if not given." placeholder:"URL"`
-	Client   string        `name:"client-id" help:"The id that the server gave." required:"" placeholder:"ID"`
-	Secret   string        `help:"The secret that it gave. Better in the environment than where ps shows it." env:"FLEXD_OPENADR_SECRET" required:"" placeholder:"S"`
-	Program  string        `help:"The id of the program there." required:"" placeholder:"ID"`
-	Poll     time.Duration `help:"How often it is asked: 10s to 1h." default:"30s"`
+	TokenURL string        `name:"token-url" help:"The server's token endpoint (OAuth 2 client credentials); auth/token below --url if not given." placeholder:"URL"`
+	Client   string        `name:"client-id" help:"The client id that the server's operator gave you." required:"" placeholder:"ID"`
+	Secret   string        `help:"The client secret that the server's operator gave you. Better in the environment than where ps shows it." env:"FLEXD_OPENADR_SECRET" required:"" placeholder:"S"`
+	Program  string        `help:"The program's id on that server." required:"" placeholder:"ID"`
+	Poll     time.Duration `help:"How often to ask the server for changes: 10s to 1h." default:"30s"`
 	Callback string        `help:"This flexd's address as that server reaches it, such as https://flexd.example.com: the server then calls when something has changed, beside being asked." placeholder:"URL"`
-	PerAsset bool          `help:"Where its events ask for no aggregate, report what each asset draws by itself, by the asset's id; else the program's scope as a whole."`
-	Silence  time.Duration `help:"After what time without an answer it is an exception: up to 168h." default:"5m"`
+	PerAsset bool          `help:"If an event asks for no aggregate, report what each asset draws, by the asset's id; without this flag only the sum of the program's scope."`
+	Silence  time.Duration `help:"After how long without an answer the server is listed as an exception: up to 168h." default:"5m"`
 }
 
 // Run adds the server.
@@ -165,7 +165,7 @@ func (o *openADRUpstreamList) Run(ctx context.Context, c console) error {
 type openADRUpstreamRemove struct {
 	ofOrg
 	upstreamReach
-	Program string `arg:"" help:"The program's id here."`
+	Program string `arg:"" help:"The program's id on this flexd."`
 }
 
 // Run removes the server.

@@ -105,8 +105,8 @@ func (o *operatorRole) Run(ctx context.Context) error {
 type operatorOrgs struct {
 	store
 	Name string   `arg:"" help:"Name of the operator."`
-	Org  []string `arg:"" optional:"" help:"Names of organisations; none of them if neither these nor --all are given."`
-	All  bool     `help:"Of all organisations, those to come too."`
+	Org  []string `arg:"" optional:"" help:"Names of organisations; if neither names nor --all are given, the operator has access to none."`
+	All  bool     `help:"Access to all organisations, including those that are added later."`
 }
 
 // Run sets the organisations.
@@ -164,7 +164,7 @@ func (o *operatorResetTwoStep) Run(ctx context.Context) error {
 type operatorTie struct {
 	store
 	Name    string `arg:"" help:"Name of the operator."`
-	Subject string `arg:"" help:"Who they are there, as the provider's tokens say under sub."`
+	Subject string `arg:"" help:"The operator's subject at the provider: the claim sub of its tokens."`
 	Issuer  string `help:"The provider, as under flexd serve --sso-issuer." required:"" env:"FLEXD_SSO_ISSUER" placeholder:"URL"`
 }
 

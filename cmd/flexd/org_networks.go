@@ -13,8 +13,8 @@ type orgNetworks struct {
 	store
 	form
 	Name       string         `arg:"" help:"Name of the organisation."`
-	Network    []netip.Prefix `arg:"" optional:"" help:"Networks that its credentials may be used from, as 192.0.2.0/24 or 2001:db8::/48; a credential's own hold beside them."`
-	Everywhere bool           `help:"Let them be used from everywhere again."`
+	Network    []netip.Prefix `arg:"" optional:"" help:"Networks that its credentials may be used from, such as 192.0.2.0/24 or 2001:db8::/48. A credential's own networks limit it further."`
+	Everywhere bool           `help:"Remove the limit: the credentials can be used from everywhere again."`
 }
 
 // Run replaces the networks where some are given, and prints them.

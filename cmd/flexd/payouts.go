@@ -24,8 +24,8 @@ type payouts struct {
 	List     payoutsList     `cmd:"" help:"Withdrawals and the state of their payments."`
 	Approve  payoutsApprove  `cmd:"" help:"Approve withdrawals for payment."`
 	Reject   payoutsReject   `cmd:"" help:"Refuse withdrawals; the money goes back to the balances."`
-	Check    payoutsCheck    `cmd:"" help:"Ask the hook whether accounts are in their users' names; without ids, for all withdrawals that wait for approval and were not checked. Example: flexd payouts check"`
-	Override payoutsOverride `cmd:"" help:"Let another operator approve a withdrawal though the name on its account does not match. Example: flexd payouts override ID --reason 'the account is the partner's, seen on a statement'"`
+	Check    payoutsCheck    `cmd:"" help:"Ask the service set by flexd payouts hook whether accounts are in their users' names; without ids, for all withdrawals that wait for approval and were not checked. Example: flexd payouts check"`
+	Override payoutsOverride `cmd:"" help:"Let another operator approve a withdrawal although the name on its account does not match. Example: flexd payouts override ID --reason 'married name, as on the bank statement'"`
 	Hook     payoutsHook     `cmd:"" help:"Show or set the hook that says whether a bank account is in a user's name: an HTTPS endpoint. Example: flexd payouts hook https://payee.example.com/check --secret-file secret.txt"`
 	Export   payoutsExport   `cmd:"" help:"Write the payment file of the approved withdrawals, which then count as sent to the bank."`
 	Modulus  payoutsModulus  `cmd:"" help:"The published tables by which bank accounts are checked."`
@@ -207,7 +207,7 @@ type payoutsApprove struct {
 	ofOrg
 	form
 	IDs  []flex.TransactionID `arg:"" name:"withdrawal" help:"Withdrawals, by their id."`
-	Note string               `help:"Kept with the decision." placeholder:"TEXT"`
+	Note string               `help:"A note that is stored with the decision." placeholder:"TEXT"`
 }
 
 // Run approves.
@@ -282,11 +282,11 @@ func waitsForSecond(asked, is ledger.PaymentStatus) string {
 
 type payoutsExport struct {
 	ofOrg
-	File    string `arg:"" help:"Where to write the file; it holds bank accounts, so it is made for its owner's eyes alone. - is standard output. Example: flexd payouts export --format pain.001 payments.xml"`
+	File    string `arg:"" help:"Where to write the file. It contains bank accounts, so only its owner may read it. - is standard output. Example: flexd payouts export --format pain.001 payments.xml"`
 	Format  string `help:"csv, bacs18 (Bacs Standard 18) or pain.001 (ISO 20022 pain.001.001.09); the setting payment_file_format by default." placeholder:"FORMAT"`
 	Day     string `help:"The working day on which the payments are to be made (for bacs18, processed), as 2026-01-31; the earliest by default." placeholder:"DAY"`
-	Again   bool   `help:"Write what was exported before and has no result yet, for a file that was lost. A bank that has the first file takes no payment twice."`
-	Message string `help:"With --again: of the file of that name alone, as flexd payouts files lists it." placeholder:"NAME"`
+	Again   bool   `help:"Write again the payments that were exported before and have no result yet, because a file was lost. A bank that has the first file makes no payment twice."`
+	Message string `help:"With --again: only the payments of the file with this name, as flexd payouts files lists it." placeholder:"NAME"`
 }
 
 // options reads the flags.

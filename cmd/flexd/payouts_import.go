@@ -28,7 +28,7 @@ type payoutsImport struct {
 
 	File   string `arg:"" help:"The file; - reads standard input. Example: flexd payouts import --dry-run statement.xml"`
 	DryRun bool   `help:"Show what would change, and change nothing."`
-	JSON   bool   `help:"Print what became of each result of a bank's file as JSON." name:"json"`
+	JSON   bool   `help:"Print as JSON how each result of the bank's file was handled." name:"json"`
 }
 
 // Run imports results.

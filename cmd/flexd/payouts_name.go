@@ -17,7 +17,7 @@ type payoutsHook struct {
 	ofOrg
 	URL        string `arg:"" optional:"" help:"The endpoint; none at all with --none."`
 	SecretFile string `help:"A file with the secret that each request carries as a bearer token." placeholder:"FILE"`
-	None       bool   `help:"Ask nobody any more."`
+	None       bool   `help:"Remove the hook: account names are no longer checked."`
 }
 
 // Run sets the hook.
@@ -122,7 +122,7 @@ func (p *payoutsCheck) which(
 type payoutsOverride struct {
 	ofOrg
 	ID     flex.TransactionID `arg:"" name:"withdrawal" help:"The withdrawal."`
-	Reason string             `help:"Why it may be paid all the same; kept, and shown to who approves." required:"" placeholder:"TEXT"`
+	Reason string             `help:"Why it may be paid nevertheless; stored, and shown to the operator who approves it." required:"" placeholder:"TEXT"`
 }
 
 // Run overrides.

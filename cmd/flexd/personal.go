@@ -17,9 +17,9 @@ type export struct {
 	store
 	always
 	Site   string `arg:"" optional:"" help:"Id of the site."`
-	Format string `help:"machine is the records as they are kept; json and html are for the person whom they are about: instants as RFC 3339, units, names; html can be printed." enum:"machine,json,html" default:"machine"`
+	Format string `help:"machine has the records as they are stored; json and html are for the person concerned, with instants in RFC 3339, units and names; html can be printed." enum:"machine,json,html" default:"machine"`
 
-	Organisation string `help:"In place of a site: all of this organisation, for flexd import on another flexd. The file has bank accounts in plain text." aliases:"org" placeholder:"NAME"`
+	Organisation string `help:"Instead of a site, all data of this organisation, for flexd import on another flexd. The file has bank accounts in plain text." aliases:"org" placeholder:"NAME"`
 }
 
 // Run prints everything that is held on a site, or on an organisation.
@@ -81,7 +81,7 @@ type erase struct {
 	store
 	form
 	Site string `arg:"" help:"Id of the site."`
-	Yes  bool   `help:"Do it; without this the command says what it would do."`
+	Yes  bool   `help:"Erase the records; without this flag the command only counts them."`
 
 	RewriteLater bool `help:"Do not rewrite SQLite's file now, during which flexd serve cannot write. The same command without this rewrites it, for all that was erased until then."`
 }

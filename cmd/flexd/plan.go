@@ -26,7 +26,7 @@ type planCommand struct {
 
 // Help is what "flexd plan --help" says more.
 func (*planCommand) Help() string {
-	return "Of each line one comes out, in order: the plan, its cost, what no plan costs less than, and the time that planning took; or an error, and the next line is planned all the same. Families: " +
+	return "Each line of input gives one line of output, in the same order: the plan, its cost, a lower bound on the cost of any plan, and the time that planning took; or an error, and then the next line is planned. Families: " +
 		strings.Join(problem.Families(), ", ") + `.
 
 An example:
@@ -37,7 +37,7 @@ answers
 
   {"id":"a","answer":{"kwh":[0,3.5,1.5]},"cost_p":28,"lower_bound_p":28,"feasible":true,"micros":0.4}
 
-docs/engine.md has the fields of every family, and how to read a certificate. The certificates of homes can be checked by themselves:
+docs/engine.md describes the fields of every family, and how to read a certificate. The certificates of homes can be checked separately:
 
   flexd plan --certificate < homes.ndjson > plans.ndjson
   flexd plan --check plans.ndjson < homes.ndjson`

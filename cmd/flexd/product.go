@@ -16,7 +16,7 @@ import (
 type productCommand struct {
 	Import   productImport   `cmd:"" help:"Import products of DFS or of a distribution operator, and invite the households of their scope: CSV with the columns reference, service, start_timestamp, end_timestamp, volume_kw and price_gbp_per_mwh and, if they are needed, direction (down, up), availability_gbp_per_mw_per_hour, baseline (mean, mid_8_of_10, nominated), participation (opt_in, opt_out), answer_by, group and gsp_group."`
 	List     productList     `cmd:"" help:"Products, the newest first."`
-	Show     productShow     `cmd:"" help:"A product, who takes part, and what it earned."`
+	Show     productShow     `cmd:"" help:"Show a product, who takes part, and what it earned."`
 	Answer   productAnswer   `cmd:"" help:"Record for a site whether its household takes part."`
 	Withdraw productWithdraw `cmd:"" help:"Withdraw a product: nothing is requested for it any more, and invited households are informed."`
 }
@@ -25,7 +25,7 @@ type productImport struct {
 	ofOrg
 	form
 	File   string `arg:"" help:"The CSV file; - for standard input." placeholder:"FILE"`
-	DryRun bool   `help:"Only say what it would do." name:"dry-run"`
+	DryRun bool   `help:"Say what it would do, and change nothing." name:"dry-run"`
 }
 
 // Run imports products.
@@ -96,8 +96,8 @@ func (f form) printImported(c console, done []product.Imported) error {
 
 type productList struct {
 	ofOrg
-	Service string    `help:"Of one service." enum:",wholesale,cm,dno,dfs,lcm,sffr,other" default:""`
-	State   string    `help:"In one state." enum:",open,sent,over,failed,withdrawn" default:""`
+	Service string    `help:"Only products of this service." enum:",wholesale,cm,dno,dfs,lcm,sffr,other" default:""`
+	State   string    `help:"Only products in this state." enum:",open,sent,over,failed,withdrawn" default:""`
 	Limit   listLimit `help:"How many at most." default:"20"`
 	JSON    bool      `help:"Print as JSON." name:"json"`
 }
@@ -193,7 +193,7 @@ func (o *productShow) Run(ctx context.Context, c console) error {
 type productAnswer struct {
 	productNamed
 	Site string `arg:"" help:"The site's id." placeholder:"SITE"`
-	Out  bool   `help:"It does not take part."`
+	Out  bool   `help:"The household does not take part; without this flag it does."`
 }
 
 // Run notes an answer.

@@ -24,7 +24,7 @@ type readingsHeld struct {
 	Site    string    `help:"Only those of a site, by its id."`
 	Decided bool      `help:"Those that were released or discarded, in place of those that wait."`
 	Limit   listLimit `help:"How many at most, the newest first." default:"100"`
-	Offset  int       `help:"How many to pass over."`
+	Offset  int       `help:"How many to skip, from the newest on."`
 	JSON    bool      `help:"Print as JSON." name:"json"`
 }
 

@@ -17,8 +17,8 @@ import (
 type pricesRoles struct {
 	store
 	Name   string   `arg:"" help:"Name of the organisation."`
-	Values []string `arg:"" optional:"" name:"role=source" help:"What to choose: planning=, contract= or settlement= and a source; nothing behind it follows the rule again. Without any, what counts is printed. For example: planning=nordpool-n2ex settlement=elexon-system-price."`
-	From   string   `help:"From when on, RFC 3339 or a day in London; the next half-hour if not given, and all time for an organisation without flex events." placeholder:"TIME"`
+	Values []string `arg:"" optional:"" name:"role=source" help:"What to choose: planning=, contract= or settlement= and a source, or without a source to return to the default rule. Without any argument the current choices are printed. For example: planning=nordpool-n2ex settlement=elexon-system-price."`
+	From   string   `help:"From when the choice holds, RFC 3339 or a day in London; the next half-hour if not given, or all time for an organisation without flex events." placeholder:"TIME"`
 	JSON   bool     `help:"Print as JSON." name:"json"`
 }
 

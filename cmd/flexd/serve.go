@@ -43,7 +43,7 @@ type serve struct {
 	Carbon      bool     `help:"Ask for the carbon intensity beside the prices." env:"FLEXD_CARBON"`
 
 	MeterURL    string            `help:"Look metering points up at this service instead of the imported list." env:"FLEXD_METER_URL" placeholder:"URL"`
-	MeterHeader map[string]string `help:"Sent to that service, NAME=VALUE." env:"FLEXD_METER_HEADER" placeholder:"NAME=VALUE"`
+	MeterHeader map[string]string `help:"Header field that is sent to the service of --meter-url, NAME=VALUE." env:"FLEXD_METER_HEADER" placeholder:"NAME=VALUE"`
 	EcoesURL    string            `help:"Look metering points up in the industry's registry; needs a licence." env:"FLEXD_ECOES_URL" placeholder:"URL"`
 	EcoesKey    string            `help:"The registry's key; better in the environment." env:"FLEXD_ECOES_KEY" placeholder:"KEY"`
 
@@ -84,8 +84,8 @@ type acmeAuthority struct {
 type mailRelay struct {
 	Relay    string `help:"Mail relay for e-mails to users; without one none are sent." env:"FLEXD_MAIL_RELAY" placeholder:"HOST:PORT"`
 	From     string `help:"Sender of the e-mails." env:"FLEXD_MAIL_FROM" placeholder:"ADDRESS"`
-	Username string `help:"To log in at the relay." env:"FLEXD_MAIL_USERNAME" placeholder:"U"`
-	Password string `help:"To log in at the relay; better in the environment." env:"FLEXD_MAIL_PASSWORD" placeholder:"P"`
+	Username string `help:"Username at the mail relay." env:"FLEXD_MAIL_USERNAME" placeholder:"U"`
+	Password string `help:"Password at the mail relay; better in the environment." env:"FLEXD_MAIL_PASSWORD" placeholder:"P"`
 	Plain    bool   `help:"Send e-mails through a relay that offers no TLS." env:"FLEXD_MAIL_PLAIN"`
 }
 
@@ -125,9 +125,9 @@ func (m mailRelay) mailer() (*egress.Mailer, error) {
 
 // store is the flags of every command that works on a store.
 type store struct {
-	Database    string `help:"Where the records are: sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME; ${default} if not given." default:"sqlite:flexd.db" env:"FLEXD_DATABASE" placeholder:"URL"`
+	Database    string `help:"The database: sqlite:PATH or postgres://USER:PASSWORD@HOST/NAME; ${default} if not given." default:"sqlite:flexd.db" env:"FLEXD_DATABASE" placeholder:"URL"`
 	Environment string `help:"production or sandbox. Only the sandbox has a clock that can be advanced." enum:"production,sandbox" default:"production" env:"FLEXD_ENVIRONMENT"`
-	KeyFile     string `help:"File of the keys that seal secrets in the database. On SQLite it is the database's name with .key behind it if not given, and is made with a new database." env:"FLEXD_KEY_FILE" placeholder:"FILE"`
+	KeyFile     string `help:"File of the keys that encrypt secrets in the database. If not given, on SQLite it is the name of the database followed by .key, and is created with a new database." env:"FLEXD_KEY_FILE" placeholder:"FILE"`
 }
 
 // settings are those of a store that exists. A command must not create one by looking at it: what it

@@ -20,7 +20,7 @@ import (
 type orgSet struct {
 	store
 	Name   string   `arg:"" help:"Name of the organisation."`
-	Values []string `arg:"" optional:"" name:"setting=value" help:"What to set, such as user_share=0.5; user_share=default is the default again. Without any, all settings are printed."`
+	Values []string `arg:"" optional:"" name:"setting=value" help:"What to set, such as user_share=0.5; user_share=default restores the default. Without any argument all settings are printed."`
 	From   string   `help:"London day from which terms hold, such as 2026-04-01; tomorrow if not given, or all days while nothing is settled." placeholder:"DAY"`
 	JSON   bool     `help:"Print as JSON." name:"json"`
 }

@@ -14,7 +14,7 @@ import (
 // settleCommand is `flexd settle`.
 type settleCommand struct {
 	Runs  settleRuns  `cmd:"" help:"The latest settlement runs, newest first."`
-	Again settleAgain `cmd:"" help:"Settle flex events once more, as known now or at an earlier instant. Nothing is posted without --post: the run is there to be compared. Example: flexd settle again --org acme --from 2026-01-01 --to 2026-01-31"`
+	Again settleAgain `cmd:"" help:"Settle flex events again, with the data that is known now or was known at an earlier instant. Without --post nothing is booked, and the run can only be compared. Example: flexd settle again --org acme --from 2026-01-01 --to 2026-01-31"`
 	Diff  settleDiff  `cmd:"" help:"The differences between two settlement runs."`
 
 	BaselineError settleBaseline `cmd:"" name:"baseline-error" help:"The error of each method's baseline on days on which nothing was requested."`
@@ -82,8 +82,8 @@ type settleAgain struct {
 	From    string    `help:"First London day, YYYY-MM-DD." required:"" placeholder:"DAY"`
 	To      string    `help:"Last London day, YYYY-MM-DD." required:"" placeholder:"DAY"`
 	Site    string    `help:"One site alone." placeholder:"ID"`
-	Post    bool      `help:"Post what changes, of sessions too: a repair, on purpose. Safe to run twice."`
-	KnownAt time.Time `help:"Use what was known at this instant, RFC 3339; now if not given." placeholder:"TIME"`
+	Post    bool      `help:"Book the differences, also of sessions, to repair the books. Safe to run twice."`
+	KnownAt time.Time `help:"Use only data that was known at this instant, RFC 3339; now if not given." placeholder:"TIME"`
 }
 
 // read reads the flags.
@@ -207,8 +207,8 @@ func (f form) printRepaired(c console, r reward.Repaired) error {
 
 type settleDiff struct {
 	ofOrg
-	Before flex.RunID `arg:"" help:"One run."`
-	After  flex.RunID `arg:"" help:"The other."`
+	Before flex.RunID `arg:"" help:"Id of one run."`
+	After  flex.RunID `arg:"" help:"Id of the other run."`
 	JSON   bool       `help:"Print as JSON." name:"json"`
 }
 

@@ -20,7 +20,7 @@ type settleBaseline struct {
 	To       string  `help:"Last London day; yesterday if not given, and the last of the file." placeholder:"DAY"`
 	Begin    string  `help:"When the hours that are tried begin, in London." default:"16:00"`
 	End      string  `help:"When they end; 24:00 is midnight." default:"19:00"`
-	Readings string  `help:"Try a home of a CSV file in place of the organisation's sites: start (RFC 3339), load_kwh." placeholder:"FILE"`
+	Readings string  `help:"Use a home from a CSV file instead of the organisation's sites, with the columns start (RFC 3339) and load_kwh." placeholder:"FILE"`
 	Sessions string  `help:"Add the sessions of a car to that home: plugged_in, plugged_out (RFC 3339), energy_kwh and, if known, power_kw." placeholder:"FILE"`
 	Power    float64 `help:"The power of its charger in kW." default:"7.4"`
 	JSON     bool    `help:"Print as JSON." name:"json"`
@@ -29,7 +29,7 @@ type settleBaseline struct {
 // Help shows what a file of stays looks like.
 func (s *settleBaseline) Help() string {
 	return `On days on which nothing was asked of a home, what was metered should be its baseline. This prints for each
-method how far off it was: bias is what would have counted as flexed, error the mean of a half-hour.
+method how far off it was: bias is the energy that would wrongly have counted as flexibility, error the mean error of a half-hour.
 
   flexd settle baseline-error --org acme --from 2026-01-01 --to 2026-03-31
   flexd settle baseline-error --readings home.csv --sessions stays.csv`

@@ -20,7 +20,7 @@ import (
 // simulateCommand is `flexd simulate`.
 type simulateCommand struct {
 	Homes    int    `help:"Homes, each with a charger." default:"3" placeholder:"N"`
-	Days     int    `help:"Days." default:"2" placeholder:"D"`
+	Days     int    `help:"How many days are simulated." default:"2" placeholder:"D"`
 	From     string `help:"The first day; 2026-10-23 if it is not given, so that the clocks go back in the second night, or 2027-01-11 with --winter. From 2027-03-26 on they go forward in it." placeholder:"DATE"`
 	Winter   bool   `help:"Give two of three homes a heat pump, two of three a hot-water tank, and each a main fuse, in winter weather that is made up."`
 	Seed     uint64 `help:"The seed of the history: the same seed gives the same history and outcome." default:"0" placeholder:"S"`

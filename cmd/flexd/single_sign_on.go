@@ -17,10 +17,10 @@ import (
 // singleSignOn is how operators sign in at an identity provider.
 type singleSignOn struct {
 	Issuer       string            `help:"Have operators sign in at this identity provider, by OpenID Connect. Needs --base-url, --sso-client-id and --sso-role; the provider sends browsers back to BASE-URL/console/login/sso/callback." env:"FLEXD_SSO_ISSUER" placeholder:"URL"`
-	ClientID     string            `help:"flexd's name with the provider." env:"FLEXD_SSO_CLIENT_ID" placeholder:"ID"`
+	ClientID     string            `help:"flexd's client id at the provider." env:"FLEXD_SSO_CLIENT_ID" placeholder:"ID"`
 	ClientSecret string            `help:"Its secret, if it has one; better in the environment." env:"FLEXD_SSO_CLIENT_SECRET" placeholder:"S"`
-	Role         map[string]string `help:"The role that a group of the provider's gives, GROUP=ROLE, or GROUP=ROLE@ORGANISATION,... for some organisations alone; may be given more than once. Who is in none of the groups stays out." env:"FLEXD_SSO_ROLE" placeholder:"GROUP=ROLE"`
-	Scope        []string          `help:"What to ask the provider for beside openid." default:"profile,email" env:"FLEXD_SSO_SCOPE" placeholder:"SCOPE"`
+	Role         map[string]string `help:"The role for the members of a group at the provider: GROUP=ROLE, or GROUP=ROLE@ORGANISATION,... for some organisations only. May be given more than once. A person in none of the groups has no access." env:"FLEXD_SSO_ROLE" placeholder:"GROUP=ROLE"`
+	Scope        []string          `help:"Scopes to request from the provider, in addition to openid." default:"profile,email" env:"FLEXD_SSO_SCOPE" placeholder:"SCOPE"`
 	NameClaim    string            `help:"The claim that has the operator's name." default:"preferred_username" env:"FLEXD_SSO_NAME_CLAIM" placeholder:"NAME"`
 	GroupsClaim  string            `help:"The claim that has their groups; dots lead into objects, as in realm_access.roles." default:"groups" env:"FLEXD_SSO_GROUPS_CLAIM" placeholder:"NAME"`
 	Label        string            `help:"What the login page calls the provider." default:"single sign-on" env:"FLEXD_SSO_LABEL" placeholder:"NAME"`

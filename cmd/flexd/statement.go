@@ -15,7 +15,7 @@ import (
 type statement struct {
 	store
 	Site    string `arg:"" help:"Id of the site."`
-	Month   string `help:"A London month." placeholder:"2026-10" xor:"span"`
+	Month   string `help:"The month, in London." placeholder:"2026-10" xor:"span"`
 	TaxYear int    `help:"A tax year, by the year in which it begins: from 6 April of this year to 5 April of the next." placeholder:"2026" xor:"span"`
 	From    string `help:"The first day, in London." placeholder:"DAY"`
 	To      string `help:"The last day." placeholder:"DAY"`

@@ -206,8 +206,8 @@ func (s *store) openSite(
 
 // dating is from when on a change counts.
 type dating struct {
-	From   string `help:"The London day from which it counts, today or earlier, and later than what was settled at the site; from now on if not given." placeholder:"DAY"`
-	Repair string `help:"Let it count for days that were settled, too, and say why: what they come to is posted, of closed months in the open one." placeholder:"REASON"`
+	From   string `help:"The London day from which the value holds: today or earlier, but after the last settled day of the site; from now on if not given." placeholder:"DAY"`
+	Repair string `help:"Apply it to days that were already settled, too, and say why. The differences are booked; those of closed months in the open month." placeholder:"REASON"`
 }
 
 func (d dating) read() (registry.Dating, error) {
@@ -335,8 +335,8 @@ type supplyPower struct {
 	Asset string  `arg:"" help:"Id of the asset, or its external id."`
 	KW    float64 `arg:"" name:"kw" help:"Its rated power in kW, above 0 and up to 1,000,000."`
 
-	Phases *int    `help:"How many phases it draws on, 1 or 3; 0 forgets them. Where none are set, more than 8 kW means three." placeholder:"N"`
-	Phase  *string `help:"Which phase of three it is on, L1, L2 or L3, if it is on one; unknown forgets it." placeholder:"NAME"`
+	Phases *int    `help:"How many phases it draws on, 1 or 3; 0 removes the value. Without a value, more than 8 kW means three." placeholder:"N"`
+	Phase  *string `help:"Which of three phases a single-phase asset is on, L1, L2 or L3; unknown removes the value." placeholder:"NAME"`
 	JSON   bool    `help:"Print as JSON." name:"json"`
 }
 

@@ -72,11 +72,11 @@ type endpointSet struct {
 	Bare      bool     `help:"Send the charging profile alone, without connectorId around it."`
 	Nulls     bool     `help:"Write members of a profile that have no value as null; strict OCPP 1.6 libraries refuse them."`
 	Batch     bool     `help:"Send a dispatch as one message for all its assets."`
-	Discharge bool     `help:"It takes schedules by which a car discharges: periods with limits below zero, which OCPP 1.6 does not know."`
-	Rate      int      `help:"Pushes a second at most; what stands, or 1000, if not given." placeholder:"N"`
+	Discharge bool     `help:"The endpoint accepts schedules that discharge a car: periods with limits below zero, which OCPP 1.6 does not have."`
+	Rate      int      `help:"Pushes a second at most; if not given, the present value, or 1000 for a new endpoint." placeholder:"N"`
 	Dispatch  bool     `help:"Set the endpoint of battery dispatches in place of that of charging profiles."`
 
-	AllowPrivateEndpoints reach `help:"Let the URL be http:// and of a private network; a list as of flexd serve, or all without one." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS" placeholder:"LIST"`
+	AllowPrivateEndpoints reach `help:"Allow http:// URLs and private networks: a list as for flexd serve, or all private networks if no list is given." env:"FLEXD_ALLOW_PRIVATE_ENDPOINTS" placeholder:"LIST"`
 }
 
 // wanted is the endpoint as the flags say it.

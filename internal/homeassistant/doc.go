@@ -1,6 +1,6 @@
 // Package homeassistant shows sites to Home Assistant by MQTT: entities that it discovers by
 // itself, their states, and buttons. It is a client of the interface like any other, and
-// reaches the sites that it is given alone.
+// has access only to the sites that are named in its settings.
 //
 // # What is published
 //
@@ -10,11 +10,11 @@
 //
 // # Failures
 //
-//   - flexd does not answer at the start: Run fails. Later: it is logged, and what was shown stays.
-//   - The broker is away: it is tried again, every two minutes at least. After each connection all is published again.
+//   - flexd does not answer at the start: Run fails. Later: that is logged, and the last states stay.
+//   - The broker is not reachable: the bridge tries again, at least every two minutes. After each connection everything is published again.
 //   - The broker publishes an old connection's last will after the new one was made: the bridge says again that it is online.
 //   - An asset that is gone: its retained description is emptied, which takes it out of Home Assistant. Descriptions that a broker
 //     kept of assets from before are found by subscribing to them.
 //
-// Nothing is kept: after a restart all of it is asked for again.
+// The bridge stores nothing: after a restart it asks flexd for everything again.
 package homeassistant

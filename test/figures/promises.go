@@ -29,7 +29,7 @@ var promises = []promise{
 		figure:  nightFigure,
 	},
 	{
-		name:    "every plan is optimal, with its proof",
+		name:    "the plan of a single car or battery is optimal, with its proof",
 		command: "go run ./cmd/flexd bench plan",
 		figure:  planFigure,
 	},
