@@ -84,11 +84,26 @@ func (s *Service) notifyWithin(
 	sent := map[string]int{} // bytes, by client
 	for i := range subscribers {
 		to := &subscribers[i]
-		if !to.Business && sent[to.Client] >= most/NoticesShare {
+
+		// One subscription of a VEN may ask for many notices: they are counted before they are queued.
+		room := math.MaxInt
+		if !to.Business {
+			room = (most/NoticesShare - sent[to.Client]) / len(body)
+		}
+
+		if room <= 0 {
 			continue
 		}
 
-		n, err := notifyOne(ctx, tx, to, o, operation, string(body))
+		n, err := notifyOne(
+			ctx,
+			tx,
+			to,
+			o,
+			operation,
+			string(body),
+			room,
+		)
 		if err != nil {
 			return err
 		}
@@ -107,13 +122,14 @@ func (s *Service) notifyWithin(
 	return nil
 }
 
-// notifyOne queues what one subscriber is to be notified of, and returns how many notices that are.
+// notifyOne queues what one subscriber is to be notified of, so many notices at most, and returns how many that are.
 func notifyOne(
 	ctx context.Context,
 	tx *store.Tx,
 	sub *store.ADRSubscriber,
 	o *Object,
 	operation, body string,
+	most int,
 ) (int, error) {
 	if !concerns(&sub.ADRObject, o) {
 		return 0, nil
@@ -141,6 +157,10 @@ func notifyOne(
 
 	n := 0
 	for _, one := range d.Operations {
+		if n == most {
+			break
+		}
+
 		if slices.Contains(one.Objects, string(o.Kind)) &&
 			slices.Contains(one.Operations, operation) {
 			err := tx.QueueADRNotice(ctx, store.ADRNotice{

@@ -431,6 +431,16 @@ func TestNotices_Bounds(t *testing.T) {
 		f.want(201, f.bl, "POST", "/vens", fmt.Sprintf(`{"objectType":"BL_VEN_REQUEST","clientID":"own","venName":"own","targets":[%q]}`, names[0]))
 		seen := f.want(201, f.bl, "POST", "/programs", fmt.Sprintf(aProgram, "seen", targets)).field("id")
 
+		// Nor do several, whose second subscription goes beyond the share of each.
+		for i := range adr.NoticesShare - 2 {
+			name := fmt.Sprint("ven", i)
+			ven := f.client(f.org, name, flex.OpenADRNode)
+			f.want(201, f.bl, "POST", "/vens", fmt.Sprintf(`{"objectType":"BL_VEN_REQUEST","clientID":%q,"venName":%q,"targets":[%q]}`, name, name, names[0]))
+			f.want(201, ven, "POST", "/subscriptions", subscription(24))
+			f.want(201, ven, "POST", "/subscriptions", subscription(24))
+		}
+		f.want(201, f.bl, "POST", "/programs", fmt.Sprintf(aProgram, "seen by several", targets))
+
 		const bytes = 128 * adr.TargetsMax // at least, of each notice
 		for range adr.NoticesMax/(24*bytes) + 1 {
 			f.want(201, f.bl, "POST", "/subscriptions", subscription(24))
