@@ -153,13 +153,17 @@ func (o *fleetEnvelope) Run(ctx context.Context, c console) error {
 
 	defer h.Close()
 
-	e, err := h.Grid.WholeEnvelope(
+	longest := 1
+	if o.Windows {
+		longest = grid.HalfHours
+	}
+
+	e, err := h.Grid.Envelope(
 		ctx,
 		org.ID,
 		contract.ScopeOf(o.Group, o.GSPGroup),
-		o.Windows,
+		longest,
 	)
-
 	if err != nil {
 		return err
 	}

@@ -17,11 +17,16 @@ func (s *Server) envelope(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	e, err := s.Grid.WholeEnvelope(
+	longest := 1
+	if q.Windows {
+		longest = grid.HalfHours
+	}
+
+	e, err := s.Grid.Envelope(
 		r.Context(),
 		r.who.Org,
 		contract.ScopeOf(q.Group, q.GSPGroup),
-		q.Windows,
+		longest,
 	)
 	if err != nil {
 		return answer{}, err

@@ -19,10 +19,16 @@ func (a *App) fleetUse(
 	scope flex.Scope,
 	spans []flex.Span,
 ) ([]adr.FleetUse, error) {
+	longest := 1
+	for _, span := range spans {
+		longest = max(longest, halfHoursOf(span))
+	}
+
 	e, err := a.Grid.Envelope(
 		ctx,
 		org,
 		scope,
+		min(longest, grid.HalfHours),
 	)
 	if err != nil {
 		return nil, err
@@ -56,6 +62,11 @@ func (a *App) fleetUse(
 	}
 
 	return uses, nil
+}
+
+// halfHoursOf is in how many half-hours a span lies.
+func halfHoursOf(span flex.Span) int {
+	return flex.PeriodAt(span.To.Add(-1)).Sub(flex.PeriodAt(span.From)) + 1
 }
 
 // usePast is what was drawn, less what batteries gave. Without a reading and a schedule of any of its assets it is missing.
@@ -182,10 +193,10 @@ func useAhead(
 		seconds := int64(around.Len() / time.Second)
 		return flex.WattHours(int64(of) * int64(span.Len()/time.Second) / max(1, seconds))
 	}
-	b := &around.Batteries
-	use.Energy = part(around.Planned + b.Planned)
-	use.Less = part(around.Planned - around.Least + b.Planned - b.Least)
-	use.More = part(around.Most - around.Planned + b.Most - b.Planned)
+	b, h := &around.Batteries, &around.Heaters
+	use.Energy = part(around.Planned + b.Planned + h.Planned)
+	use.Less = part(around.Planned - around.Least + b.Planned - b.Least + h.Planned - h.Least)
+	use.More = part(around.Most - around.Planned + b.Most - b.Planned + h.Most - h.Planned)
 
 	return use
 }

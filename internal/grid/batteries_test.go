@@ -47,7 +47,7 @@ func TestService_EnvelopeBatteries(t *testing.T) {
 
 		look := func() map[[2]int]grid.DeviceWindow {
 			t.Helper()
-			e, err := (&grid.Service{DB: db}).Envelope(t.Context(), seed.Org, flex.Scope{})
+			e, err := (&grid.Service{DB: db}).Envelope(t.Context(), seed.Org, flex.Scope{}, grid.HalfHours)
 			if err != nil || e.Batteries != 1 || e.Controlled != 0 {
 				t.Fatalf("%+v, %v", e, err)
 			}

@@ -26,7 +26,7 @@ func BenchmarkService(b *testing.B) {
 
 			b.Run("envelope", func(b *testing.B) {
 				for b.Loop() {
-					if e, err := service.Envelope(b.Context(), seed.Org, flex.Scope{}); err != nil || e.Controlled != 100_000 {
+					if e, err := service.Envelope(b.Context(), seed.Org, flex.Scope{}, grid.HalfHours); err != nil || e.Controlled != 100_000 {
 						b.Fatal(err)
 					}
 				}

@@ -68,40 +68,14 @@ type DeviceWindow struct {
 	Most    flex.WattHours
 }
 
-// Envelope returns the envelope of a scope's cars and home batteries, with all windows. A constraint group that there is not is
-// NotFound.
+// Envelope returns the envelope of a scope, with its windows of so many half-hours at most. The longest, HalfHours, are all; those of heat pumps
+// take some 30 ms for each, and their half-hours alone 9 ms. A constraint group that there is not is NotFound.
 func (s *Service) Envelope(
 	ctx context.Context,
 	org flex.OrgID,
 	scope flex.Scope,
+	longest int,
 ) (*Envelope, error) {
-	g, err := s.gathered(
-		ctx,
-		org,
-		scope,
-		func(*gathering, *store.Tx) error { return nil },
-	)
-
-	if err != nil {
-		return nil, err
-	}
-
-	return g.envelope(scope), nil
-}
-
-// WholeEnvelope is Envelope with tanks and heat pumps, of the half-hours alone or of all windows. These take long of heat pumps: some 30 ms
-// for each.
-func (s *Service) WholeEnvelope(
-	ctx context.Context,
-	org flex.OrgID,
-	scope flex.Scope,
-	windows bool,
-) (*Envelope, error) {
-	longest := 1
-	if windows {
-		longest = HalfHours
-	}
-
 	g, err := s.gathered(ctx, org, scope, func(g *gathering, tx *store.Tx) error {
 		return g.readHeaters(
 			ctx,

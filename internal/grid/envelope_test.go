@@ -65,7 +65,7 @@ func TestService_Envelope(t *testing.T) {
 			"a GSP group without any": {seed.Org, flex.Scope{GSPGroup: "_A"}, 0, 0},
 			"another organisation":    {other.ID, flex.Scope{}, 0, 0},
 		} {
-			e, err := service.Envelope(t.Context(), c.org, c.scope)
+			e, err := service.Envelope(t.Context(), c.org, c.scope, grid.HalfHours)
 			if err != nil {
 				t.Fatal(name, err)
 			}
@@ -82,11 +82,11 @@ func TestService_Envelope(t *testing.T) {
 		}
 
 		follows(t, service, seed.Org, other.ID)
-		if _, err := service.Envelope(t.Context(), seed.Org, flex.Scope{Group: "yard"}); flex.KindOf(err) != flex.NotFound {
+		if _, err := service.Envelope(t.Context(), seed.Org, flex.Scope{Group: "yard"}, grid.HalfHours); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("a group that there is not: %v", err)
 		}
 
-		if _, err := service.Envelope(t.Context(), other.ID, flex.Scope{Group: "feeder"}); flex.KindOf(err) != flex.NotFound {
+		if _, err := service.Envelope(t.Context(), other.ID, flex.Scope{Group: "feeder"}, grid.HalfHours); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("another organisation's group: %v", err)
 		}
 	})
@@ -162,7 +162,7 @@ func TestService_EnvelopeFuse(t *testing.T) {
 			}
 		}
 
-		e, err := service.Envelope(t.Context(), seed.Org, flex.Scope{})
+		e, err := service.Envelope(t.Context(), seed.Org, flex.Scope{}, grid.HalfHours)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,12 @@ func TestService_EnvelopeHeaters(t *testing.T) {
 
 		look := func(org flex.OrgID, windows bool) *grid.Envelope {
 			t.Helper()
-			e, err := service.WholeEnvelope(t.Context(), org, flex.Scope{}, windows)
+			longest := 1
+			if windows {
+				longest = grid.HalfHours
+			}
+
+			e, err := service.Envelope(t.Context(), org, flex.Scope{}, longest)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -88,7 +88,7 @@ func (s *Service) renew(
 	if envelope == nil || !young(envelope.At, now, envelopeFor) {
 		wait.Go(func() {
 			defer flex.Recover(&noEnvelope)
-			envelope, noEnvelope = s.WholeEnvelope(ctx, key.org, key.scope, false)
+			envelope, noEnvelope = s.Envelope(ctx, key.org, key.scope, 1)
 		})
 	}
 

@@ -42,7 +42,7 @@ func TestService_EnvelopeSpent(t *testing.T) {
 
 		movable := func() (before, after flex.WattHours) {
 			t.Helper()
-			e, err := service.Envelope(t.Context(), seed.Org, flex.Scope{})
+			e, err := service.Envelope(t.Context(), seed.Org, flex.Scope{}, grid.HalfHours)
 			if err != nil {
 				t.Fatal(err)
 			}

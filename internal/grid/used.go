@@ -18,11 +18,13 @@ const (
 	usedChunk = 1000
 )
 
-// Used is what the plugged-in assets and the home batteries of a scope drew in a time that is over, less what batteries gave.
+// Used is what the plugged-in assets, the home batteries, the hot-water tanks and the heat pumps of a scope drew in a time that is over,
+// less what batteries gave.
 type Used struct {
-	// as metered; of assets that were not metered throughout, by the newest of their schedules, or by a battery's plan and dispatches
+	// as metered; of assets that were not metered throughout, by the newest of their schedules, by a battery's plan and dispatches, or by
+	// a heater's plan
 	Energy     flex.WattHours
-	NumPlugged int // with the batteries that were planned
+	NumPlugged int // with the batteries and heaters that were planned
 	NumMetered int // of them, those that were metered throughout
 	NumPlanned int // of the others, those whose schedule or plan covers the time
 }
@@ -144,7 +146,16 @@ func (u *using) read(
 		}
 	}
 
-	return u.readBatteries(
+	err := u.readBatteries(
+		ctx,
+		tx,
+		scope,
+	)
+	if err != nil {
+		return err
+	}
+
+	return u.readHeaters(
 		ctx,
 		tx,
 		scope,

@@ -11,8 +11,8 @@ import (
 	"flexd/internal/store"
 )
 
-// batteryUse is what a battery is expected to draw in a span: what dispatches ask for, and in the rest of it what it was planned to.
-type batteryUse struct {
+// deviceUse is what a battery or a heater is expected to draw in a span: what dispatches ask a battery for, and in the rest what was planned.
+type deviceUse struct {
 	orders  []flex.Step // apart
 	since   flex.Period // from which on its newest plan counts; zero without one
 	joules  int64       // below zero it gives
@@ -43,7 +43,7 @@ func (u *using) readBatteries(
 
 	u.NumPlugged += len(assets)
 	for ids := range slices.Chunk(assets, usedChunk) {
-		if err := u.inverters(ctx, tx, ids); err != nil {
+		if err := u.measured(ctx, tx, ids, flex.BatteryInverterPower); err != nil {
 			return err
 		}
 	}
@@ -54,7 +54,7 @@ func (u *using) readBatteries(
 // countExpected counts what a battery is expected to draw.
 func (u *using) countExpected(
 	id flex.AssetID,
-	b *batteryUse,
+	b *deviceUse,
 ) {
 	use := AssetUse{
 		Energy:  rounded(envelope.Joules(b.joules)),
@@ -76,7 +76,7 @@ func (u *using) countExpected(
 type batteriesUse struct {
 	span  flex.Span
 	asked map[flex.AssetID][]flex.Step // by dispatches
-	found map[flex.AssetID]*batteryUse
+	found map[flex.AssetID]*deviceUse
 }
 
 // expectedOfBatteries is what each battery of a scope that was planned in the span is expected to draw.
@@ -84,7 +84,7 @@ func (u *using) expectedOfBatteries(
 	ctx context.Context,
 	tx *store.Tx,
 	scope flex.Scope,
-) (map[flex.AssetID]*batteryUse, error) {
+) (map[flex.AssetID]*deviceUse, error) {
 	orders, err := tx.BatteryOrders(ctx, u.span)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (u *using) expectedOfBatteries(
 	all := batteriesUse{
 		span:  u.span,
 		asked: map[flex.AssetID][]flex.Step{},
-		found: map[flex.AssetID]*batteryUse{},
+		found: map[flex.AssetID]*deviceUse{},
 	}
 
 	for _, o := range orders {
@@ -125,10 +125,10 @@ func (u *using) expectedOfBatteries(
 }
 
 // of is what one battery is expected to draw.
-func (a *batteriesUse) of(id flex.AssetID) *batteryUse {
+func (a *batteriesUse) of(id flex.AssetID) *deviceUse {
 	b := a.found[id]
 	if b == nil {
-		b = newBatteryUse(a.asked[id])
+		b = newDeviceUse(a.asked[id])
 		a.found[id] = b
 	}
 
@@ -150,9 +150,9 @@ func (a *batteriesUse) newest(p *store.EnvelopeBattery) {
 	}
 }
 
-// newBatteryUse is what dispatches ask a battery for.
-func newBatteryUse(orders []flex.Step) *batteryUse {
-	b := &batteryUse{orders: orders}
+// newDeviceUse is what dispatches ask a battery for.
+func newDeviceUse(orders []flex.Step) *deviceUse {
+	b := &deviceUse{orders: orders}
 	for _, o := range orders {
 		seconds := int64(o.Len() / time.Second)
 		b.seconds += seconds
@@ -163,7 +163,7 @@ func newBatteryUse(orders []flex.Step) *batteryUse {
 }
 
 // day counts the half-hours of a past day that the newest plan is not of.
-func (b *batteryUse) day(
+func (b *deviceUse) day(
 	d *store.BatteryDay,
 	span flex.Span,
 ) {
@@ -185,7 +185,7 @@ func (b *batteryUse) day(
 }
 
 // plan counts what a battery was planned to draw in a half-hour, where no dispatch asks for something else.
-func (b *batteryUse) plan(
+func (b *deviceUse) plan(
 	at flex.Period,
 	power flex.Watts,
 	span flex.Span,
@@ -205,17 +205,18 @@ func (b *batteryUse) plan(
 	b.joules += seconds * int64(power)
 }
 
-// inverters counts what batteries were measured to draw, in place of what was expected.
-func (u *using) inverters(
+// measured counts what batteries or heaters were measured to draw, by readings of a power, in place of what was expected.
+func (u *using) measured(
 	ctx context.Context,
 	tx *store.Tx,
 	ids []flex.AssetID,
+	power flex.Label,
 ) error {
 	by, err := u.readings(
 		ctx,
 		tx,
 		ids,
-		flex.BatteryInverterPower,
+		power,
 	)
 	if err != nil {
 		return err

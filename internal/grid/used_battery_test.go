@@ -79,7 +79,7 @@ func TestService_UsedBatteries(t *testing.T) {
 			t.Fatal(err)
 		}
 		seed.Exec(`DELETE FROM battery_day`)
-		e, err := service.Envelope(t.Context(), seed.Org, flex.Scope{})
+		e, err := service.Envelope(t.Context(), seed.Org, flex.Scope{}, grid.HalfHours)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -78,14 +79,10 @@ func (tx *Tx) HeatHalfHours(
 			return err
 		}
 
-		first := flex.DayAt(from).Period(1)
-		for part := range strings.FieldsSeq(text) {
-			if err := addHeatHalfHour(halves, first, part); err != nil {
-				return fmt.Errorf("heater %v on %v: %w", id, from, err)
-			}
-		}
+		day, err := readHeatHalfHours(id, from, text)
+		maps.Copy(halves, day)
 
-		return nil
+		return err
 	}
 
 	err := eachRow(
@@ -100,6 +97,64 @@ func (tx *Tx) HeatHalfHours(
 	)
 
 	return halves, err
+}
+
+// EachHeaterHalfHour calls fn with each half-hour of the tanks and heat pumps of a scope on the days that begin in a span.
+func (tx *Tx) EachHeaterHalfHour(
+	ctx context.Context,
+	scope flex.Scope,
+	span flex.Span,
+	fn func(flex.AssetID, flex.Period, HeatHalfHour),
+) error {
+	if tx.none(hasTanks) {
+		return nil
+	}
+
+	where, args, err := tx.scopeWhere(ctx, scope, []any{
+		tx.org.Bytes(),
+		micros(span.From),
+		micros(span.To),
+	})
+	if err != nil {
+		return err
+	}
+
+	read := func(s scanner) error {
+		var id flex.AssetID
+		var from time.Time
+		var text string
+		if err := s.Scan(&id, instant{&from}, &text); err != nil {
+			return err
+		}
+
+		halves, err := readHeatHalfHours(id, from, text)
+		for at, h := range halves {
+			fn(id, at, h)
+		}
+
+		return err
+	}
+
+	return eachRow(ctx, tx.conn, read, `SELECT s.id, b.from_at, b.half_hours
+		FROM heat_day b JOIN (SELECT a.id, a.site_id, a.org_id FROM asset a WHERE a.org_id = $1 AND a.type IN (`+heatTypes+`)) s ON s.id = b.asset_id
+		WHERE b.org_id = $1 AND b.from_at >= $2 AND b.from_at < $3`+where, args...)
+}
+
+// readHeatHalfHours reads a day of half-hours as AddHeatHalfHour writes them.
+func readHeatHalfHours(
+	id flex.AssetID,
+	from time.Time,
+	text string,
+) (map[flex.Period]HeatHalfHour, error) {
+	halves := map[flex.Period]HeatHalfHour{}
+	first := flex.DayAt(from).Period(1)
+	for part := range strings.FieldsSeq(text) {
+		if err := addHeatHalfHour(halves, first, part); err != nil {
+			return nil, fmt.Errorf("heater %v on %v: %w", id, from, err)
+		}
+	}
+
+	return halves, nil
 }
 
 // addHeatHalfHour reads a half-hour as AddHeatHalfHour writes it.
