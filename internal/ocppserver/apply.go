@@ -139,7 +139,7 @@ func (c *charger) noteSent(n *connector, o order, f fitted) {
 func (c *charger) noteProfile(n *connector, id int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n.profile = id
+	n.profile, n.takeOffs = id, 0
 }
 
 // order says what is to be sent to a connector now, and whether anything is. Without a link it

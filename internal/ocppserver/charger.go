@@ -63,6 +63,8 @@ type charger struct {
 	connectors   map[int]*connector
 	// the ids of the profiles that it took for all of its connectors, when it had said only one
 	whole []int
+	// how often their clearing was not answered; the worker's alone
+	unbinds int
 
 	reports  []report // flexd lacks them
 	sending  []report // those under way to it
@@ -105,6 +107,8 @@ type connector struct {
 	another bool
 	// when that one can be reported; zero for at once
 	nextAt time.Time
+	// flexd was sent that a car is there since the last one was reported gone, and may know of it
+	announced bool
 	// flexd may have a schedule that was pushed before the bridge was started
 	fetch bool
 
@@ -136,7 +140,8 @@ type connector struct {
 	refusesDischarge bool
 
 	// the id of the profile that the charger took last, until it is taken off; 0 if there is none
-	profile int
+	profile  int
+	takeOffs int // how often that was not answered
 
 	// the charger was sent its floor since it connected, and nothing replaced it
 	floorSent bool
@@ -373,6 +378,7 @@ func (c *charger) startTransaction(
 	c.noteStart(m, number)
 	n.lastTx = n.tx
 	n.startedAt = m.At.Add(-c.clock.Offset)
+	c.bindLimits(n)
 	n.sendAgain() // a TxProfile rules one transaction
 
 	begin := sample{
@@ -485,6 +491,7 @@ func (c *charger) metered(m meterValues, now time.Time) {
 func (c *charger) adopt(n *connector, tx int) {
 	n.tx = tx
 	n.lastTx = tx
+	c.bindLimits(n)
 	n.sendAgain()
 	c.b.Log.Info(
 		"a transaction runs that began earlier",

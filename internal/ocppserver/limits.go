@@ -133,6 +133,21 @@ func (u *upstream) limit(kept platformProfile) {
 	u.planAgain()
 }
 
+// bindLimits has the platform's TxProfiles that came while no transaction ran be of the one that has begun at the connector, so
+// that they bound no later one. The caller holds mu.
+func (c *charger) bindLimits(n *connector) {
+	if c.up == nil {
+		return
+	}
+
+	for i, p := range c.up.limits {
+		unnamed := p.Profile.Purpose == purposeTx && p.Profile.Transaction == 0
+		if unnamed && p.Connector == n.number {
+			c.up.limits[i].Profile.Transaction = n.tx
+		}
+	}
+}
+
 // levelBelow is the stack level of a platform's profile on the charger: below flexd's highest
 // and above the floor's; 0 or less if there is none. The caller holds mu.
 func (u *upstream) levelBelow(level int) int {

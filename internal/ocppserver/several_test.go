@@ -655,9 +655,15 @@ func TestSeveral_AssetReadAgain(t *testing.T) {
 	}
 
 	status = http.StatusNotFound
+	n.want, n.fetch, n.profile = &wanted{}, false, 7
 	look(assetEvery, 2)
 	if !n.asset.ID.IsZero() || n.reported != reportedNothing {
 		t.Errorf("a deleted asset is the connector: %v", n.asset.ID)
+	}
+
+	c.link, c.configured = &link{}, true
+	if _, id := c.toTakeOff(n); n.want != nil || !n.fetch || id != 7 {
+		t.Errorf("the plan of a deleted asset stays: %v, the profile that is taken off is %d", n.want != nil, id)
 	}
 }
 
@@ -782,5 +788,96 @@ func TestSeveral_LateEndOnASecondConnector(t *testing.T) {
 	ends := func(s sample) bool { return s.End && s.Value == 5000 }
 	if n := c.connectors[2]; n.tx == 0 || !slices.ContainsFunc(n.pending, ends) {
 		t.Errorf("%d runs, and its samples are %+v", n.tx, n.pending)
+	}
+}
+
+// TestSeveral_ClearedWithoutAnswer: that profiles were to be cleared is not forgotten when the charger does not answer in time. It counts
+// when it answers late, and one that never answers is asked so many times.
+func TestSeveral_ClearedWithoutAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlow(t, subprotocol, func(string, []byte) string { return `{"status":"Accepted"}` })
+		s.mu.Lock()
+		s.n.reported, s.n.profile = reportedOut, 7
+		s.mu.Unlock()
+
+		if err := s.takeOff(t.Context(), s.n); err == nil || s.n.profile != 7 {
+			t.Errorf("without an answer it counts as taken off: %v, %d", err, s.n.profile)
+		}
+
+		time.Sleep(lateAfter)
+		synctest.Wait()
+		if err := s.takeLate(t.Context()); err != nil || s.n.profile != 0 {
+			t.Errorf("with a late answer it is not taken off: %v, %d", err, s.n.profile)
+		}
+
+		s.after = time.Hour
+		s.mu.Lock()
+		s.n.profile, s.whole = 7, []int{7}
+		s.connector(2)
+		s.mu.Unlock()
+
+		for try := 1; try <= triesMax; try++ {
+			over := try == triesMax
+			err := s.takeOff(t.Context(), s.n)
+			whole := s.unbind(t.Context())
+			if err == nil != over || whole == nil != over {
+				t.Errorf("after %d tries: %v, %v", try, err, whole)
+			}
+			if s.n.profile == 0 != over || s.whole == nil != over {
+				t.Errorf("after %d tries %d and %d are to be cleared", try, s.n.profile, s.whole)
+			}
+		}
+	})
+}
+
+// TestSeveral_PushAfterThePlugOut: a push that was under way when the car left is sent to no charger. With the next car flexd is asked
+// which plan is in force.
+func TestSeveral_PushAfterThePlugOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSlow(t, subprotocol, func(string, []byte) string { return `{"status":"Accepted"}` })
+		s.after = 0
+		s.n.plug(false, time.Now().Add(-time.Hour))
+		s.reported(s.n, reportedOut, time.Now(), 0)
+		p := s.wants()
+
+		if err := s.follow(t.Context(), s.n); err != nil || p.sent.steps != nil {
+			t.Errorf("the charger is sent the plan of a car that has left: %v", err)
+		}
+
+		s.mu.Lock()
+		s.n.plug(true, time.Now())
+		s.n.announce()
+		s.mu.Unlock()
+		if s.n.want != nil || !s.n.fetch {
+			t.Error("the next car has the plan of the one that has left")
+		}
+
+		p = s.wants() // pushed before flexd's answer to the plug-in
+		s.n.announce()
+		if s.n.want != p {
+			t.Error("the plan of the next car is dropped")
+		}
+	})
+}
+
+// TestSeveral_LimitOfNoTransaction: a platform's TxProfile that came while no transaction ran bounds the next one alone.
+func TestSeveral_LimitOfNoTransaction(t *testing.T) {
+	now := night
+	c := alone(t, &now, "")
+	c.connector(1)
+	c.up.limit(platformProfile{1, now, detailedProfile{ID: 7, Purpose: purposeTx, Kind: "Absolute", Schedule: schedule{
+		Start: stamp{now}, Unit: unitWatt, Periods: []period{{Limit: 0}},
+	}}})
+
+	for _, bounded := range []bool{true, false} {
+		text := fmt.Sprintf(`{"connectorId":1,"idTag":"a","meterStart":0,"timestamp":%q}`, stamped(now))
+		if _, err := c.take("StartTransaction", json.RawMessage(text)); err != nil {
+			t.Fatal(err)
+		}
+
+		now = now.Add(time.Minute)
+		if _, ok := c.up.limitAt(c.connectors[1], 1, now); ok != bounded {
+			t.Errorf("transaction %d is bounded: %v", c.connectors[1].tx, ok)
+		}
 	}
 }

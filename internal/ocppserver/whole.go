@@ -20,7 +20,7 @@ func (c *charger) binds(f form, id int) {
 }
 
 // unbind takes the profiles off a charger that bind all of its connectors, once it has spoken of a second one. The first
-// one's plan and floor are sent again, to it alone.
+// one's plan and floor are sent again, to it alone. What is not answered is tried so many times.
 func (c *charger) unbind(ctx context.Context) error {
 	c.mu.Lock()
 	l := c.link
@@ -32,32 +32,32 @@ func (c *charger) unbind(ctx context.Context) error {
 		return nil
 	}
 
+	var left []int
 	for _, id := range ids {
-		var s statusAnswer
-		err := l.call(ctx, "ClearChargingProfile", clearChargingProfile{ID: id}, &s)
-		if err == nil {
-			continue
+		err := c.clear(ctx, l, clearChargingProfile{ID: id})
+		if errors.Is(err, errLinkLost) || ctx.Err() != nil {
+			return errAgain
 		}
 
-		c.b.Log.Warn(
-			"a charger's profile was not cleared",
-			"charger",
-			c.id,
-			"err",
-			err,
-		)
-		if errors.Is(err, errLinkLost) {
-			return errAgain
+		if errors.Is(err, context.DeadlineExceeded) {
+			left = append(left, id)
 		}
 	}
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.whole = nil
 	for _, n := range c.connectors {
 		n.sendAgain()
 		n.lacksFloor()
 	}
+
+	c.whole = left
+	c.unbinds++
+	if len(left) > 0 && c.unbinds < triesMax {
+		return errAgain
+	}
+
+	c.whole, c.unbinds = nil, 0
 
 	return nil
 }

@@ -104,14 +104,19 @@ func inTurn(
 func (c *charger) follow(ctx context.Context, n *connector) error {
 	c.mu.Lock()
 	gone := n.due(c.b.Now(), c.b.Timing.PlugOut) == reportedOut
+	none := n.noCar()
 	c.mu.Unlock()
 
-	if gone {
+	if gone || none {
 		return nil
 	}
 
 	return inTurn(ctx, n, []task{c.apply, c.watch})
 }
+
+// noCar reports whether a plan can be of no car that is there, since flexd was told of none: its push was under way when the
+// last one left. The caller holds mu.
+func (n *connector) noCar() bool { return n.reported == reportedOut && !n.announced }
 
 // pause returns how long nothing will be due by itself after a run of synchronise that began at the instant. A step
 // whose time came during the run may have been tried too early in it: it is due at once.
@@ -494,6 +499,9 @@ func (c *charger) sendPlug(ctx context.Context, n *connector) error {
 	if n.another {
 		tx = 0 // the next car's runs
 	}
+	if due == reportedIn && !asset.ID.IsZero() {
+		n.announce()
+	}
 	c.mu.Unlock()
 
 	if asset.ID.IsZero() || due == reportedNothing {
@@ -531,12 +539,23 @@ func (c *charger) sendPlug(ctx context.Context, n *connector) error {
 	return nil
 }
 
-// forget takes a connector's asset away, as flexd no longer has it. There may be another.
+// announce notes that flexd is about to be told of a car. A plan that came before is of the one that has left; flexd is asked
+// for the one in force. The caller holds mu.
+func (n *connector) announce() {
+	if n.want != nil && n.noCar() {
+		n.want, n.fetch = nil, true
+	}
+	n.announced = true
+}
+
+// forget takes a connector's asset away, as flexd no longer has it, and its plan. There may be another, whose plan may have
+// been pushed, and refused, before it was known.
 func (c *charger) forget(n *connector, asset client.AssetResponse) {
 	c.mu.Lock()
 	n.asset = client.AssetResponse{}
 	n.lookAt = c.b.Now().Add(lookEvery)
 	n.reported = reportedNothing
+	n.want, n.fetch = nil, true
 	c.mu.Unlock()
 
 	c.b.disclaim(asset.ExternalID)
@@ -565,44 +584,14 @@ func (c *charger) reported(
 		return
 	}
 
-	n.want, n.fetch = nil, false
+	n.want = nil
+	n.fetch, n.announced = false, false
 	if n.tx == tx {
 		n.tx = 0 // its end may have been said under another number, or not at all
 	}
 	if next {
 		n.nextAt = c.b.Now().Add(apartFor)
 	}
-}
-
-// takeOff clears the profile that a charger took for a car that has left, also where flexd cannot be told that it has. A charger
-// that is away is asked once it is back, so that the next car is not bound by it.
-func (c *charger) takeOff(ctx context.Context, n *connector) error {
-	c.mu.Lock()
-	gone := n.due(c.b.Now(), c.b.Timing.PlugOut) == reportedOut
-	if n.want == nil && n.reported == reportedOut {
-		gone = true
-	}
-
-	l, id := c.link, n.profile
-	ready := l != nil && c.configured
-	c.mu.Unlock()
-
-	if !gone || !ready || id == 0 {
-		return nil
-	}
-
-	err := c.clear(ctx, l, clearChargingProfile{ID: id})
-	if errors.Is(err, errLinkLost) || ctx.Err() != nil {
-		return errAgain
-	}
-
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n.profile = 0
-	n.sendAgain() // should the car be there after all
-	n.lacksFloor()
-
-	return nil
 }
 
 // refresh asks flexd for the schedule in force, once for each connector with a car: it
