@@ -120,20 +120,18 @@ func (r *Rebound) count(
 	power flex.Watts,
 	times charge.Joules,
 ) {
+	const width = int64(reboundSlot / time.Second)
 	for _, s := range steps {
-		first := max(0, int(s.From.Sub(r.end)/reboundSlot))
-		for i := first; i < reboundSlots; i++ {
-			from := r.end.Add(time.Duration(i) * reboundSlot)
-			if !from.Before(s.To) {
-				break
-			}
+		drawn := times * charge.Joules(min(s.Limit, power))
+		from := max(0, int64(s.From.Sub(r.end)/time.Second))
+		to := min(int64(reboundSlots)*width, int64(s.To.Sub(r.end)/time.Second))
+		if drawn == 0 || from >= to {
+			continue
+		}
 
-			slot := flex.Span{From: from, To: from.Add(reboundSlot)}
-			at := s.Meet(slot)
-			if !at.Empty() {
-				drawn := charge.Joules(min(s.Limit, power)) * charge.Joules(at.Len()/time.Second)
-				more[i] += times * drawn
-			}
+		for i := from / width; i*width < to; i++ {
+			part := min(to, (i+1)*width) - max(from, i*width)
+			more[i] += drawn * charge.Joules(part)
 		}
 	}
 }
