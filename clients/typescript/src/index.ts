@@ -16,13 +16,15 @@ const tokenLife = 50 * 60 * 1000;
 export function connect(baseUrl: string, username: string, password: string): Client {
   const open = createClient({ baseUrl, throwOnError: true });
   let token: Promise<string> | undefined;
+  let newest = '';
   let renewAt = 0;
 
   const login = async (): Promise<string> => {
     const { data } = await loginForAccessTokenFormAuthTokenFormPost({
       client: open, body: { username, password, grant_type: 'password' }, throwOnError: true,
     });
-    return data.access_token;
+    newest = data.access_token;
+    return newest;
   };
 
   const client = createClient({
@@ -37,9 +39,11 @@ export function connect(baseUrl: string, username: string, password: string): Cl
     },
   });
 
-  // A token may end before its time, as when the password is changed: the next call logs in.
-  client.interceptors.response.use((response) => {
-    if (response.status === 401) token = undefined;
+  // A token may end before its time, as when the password is changed: the next call logs in. The late answer to a call
+  // with an older token says nothing of the newest.
+  client.interceptors.response.use((response, request) => {
+    const used = request.headers.get('Authorization');
+    if (response.status === 401 && used === `Bearer ${newest}`) token = undefined;
     return response;
   });
 
