@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -288,7 +289,12 @@ func TestAdvance_Steps(t *testing.T) {
 	defer receiver.Close()
 
 	steps := []time.Duration{5 * time.Hour, 23 * time.Minute}
-	for seed := range uint64(3) {
+	seeds := uint64(1)
+	if os.Getenv("FLEXD_LONG") != "" {
+		seeds = 3
+	}
+
+	for seed := range seeds {
 		t.Run("sqlite", func(t *testing.T) {
 			compareSteps(t, storetest.SQLite, receiver.URL, seed, 7, steps)
 		})
@@ -298,7 +304,7 @@ func TestAdvance_Steps(t *testing.T) {
 		compareSteps(t, storetest.SQLite, receiver.URL, 4, 1, []time.Duration{time.Minute})
 	})
 	t.Run("postgres", func(t *testing.T) {
-		compareSteps(t, storetest.Postgres, receiver.URL, 3, 7, steps[:1])
+		compareSteps(t, storetest.Postgres, receiver.URL, 3, storetest.OneOf("postgres", 7, 3), steps[:1])
 	})
 }
 
@@ -432,7 +438,8 @@ func TestAdvance_PlantedFault(t *testing.T) {
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer receiver.Close()
 
-	for _, name := range []string{"control", "batteries", "credits", "settlement", "books"} {
+	// Each job with the history that found its fault last: it is the first that is tried.
+	for name, first := range map[string]uint64{"control": 5, "batteries": 0, "credits": 0, "settlement": 0, "books": 0} {
 		forgetful := func(h *App) {
 			for i := range h.jobs {
 				if h.jobs[i].Name == name {
@@ -443,7 +450,8 @@ func TestAdvance_PlantedFault(t *testing.T) {
 
 		// Not each history has something happen at an instant of the job's alone.
 		found := 0
-		for seed := uint64(1); seed <= plantedHistories && found == 0; seed++ {
+		for n := uint64(0); n < plantedHistories && found == 0; n++ {
+			seed := 1 + (first+n)%plantedHistories
 			once := advanced(t, storetest.SQLite(t), receiver.URL, seed, 7, AdvanceMax, forgetful)
 			steps := advanced(t, storetest.SQLite(t), receiver.URL, seed, 7, 2*time.Hour, forgetful)
 			found = len(lacks(once, steps))
@@ -486,11 +494,11 @@ func TestAdvance_HangingEndpoint(t *testing.T) {
 			}
 		}))
 		defer hangs.Close()
-		defer close(ended)
 
 		s := openClocked(t, url, time.Date(2026, time.January, 15, 18, 0, 0, 0, time.UTC), hangs.URL)
 		defer storetest.Close(t, s.app.DB)
 		defer s.app.Push.Close()
+		defer close(ended) // first of these: else Close waits until the push is given up
 
 		s.act(0, s.chargers[0], 9000, 12)
 		if _, err := s.app.Push.DispatchDue(t.Context()); err != nil {

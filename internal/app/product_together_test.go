@@ -36,7 +36,7 @@ func TestProduct_OneHalfHour(t *testing.T) {
 		return flex.InstructedEvents{Found: found, Flex: -kwh, Revenue: pounds}
 	}
 
-	for name, of := range map[string]asks{
+	for name, of := range storetest.InOrder(map[string]asks{
 		"two products": {
 			products: []flex.Product{car("A", 3000), car("B", 2000)},
 			want:     []flex.InstructedEvents{part(1, 7400, 22_200_000), part(1, 7400, 14_800_000)},
@@ -63,9 +63,9 @@ func TestProduct_OneHalfHour(t *testing.T) {
 			}()},
 			want: []flex.InstructedEvents{part(2, 7400, 7_400_000), part(2, 7400, 22_200_000)},
 		},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
-			storetest.EachURL(t, func(t *testing.T, url string) { playTogether(t, url, of) })
+			storetest.EachOf(t, func(t *testing.T, url string) { playTogether(t, url, of) })
 		})
 	}
 }

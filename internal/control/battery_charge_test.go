@@ -23,7 +23,7 @@ func TestBatteryReckons_OverPlans(t *testing.T) {
 		{"a dispatch of half as much", "00:00-00:30", "2026-01-15T02:40:00Z", []string{"2026-01-15T02:45:00Z", "2026-01-15T03:00:00Z", "2026-01-15T03:30:00Z", "2026-01-15T04:00:00Z"}, []float64{-5, 10, 25, 40}, 1.5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
+			eachOf(t, "2026-01-14T22:40:00Z", func(h *fixture) {
 				id := h.battery()
 
 				h.listen()

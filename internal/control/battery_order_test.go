@@ -45,7 +45,7 @@ func TestBatteryOrder(t *testing.T) {
 		{"clocks go back", "2026-10-24T21:10:00Z", "2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z"},
 	} {
 		t.Run(night.name, func(t *testing.T) {
-			each(t, night.eve, func(h *fixture) {
+			eachOf(t, night.eve, func(h *fixture) {
 				a, b := h.battery(), h.battery()
 				h.listen()
 				h.runBatteries()

@@ -245,7 +245,7 @@ func TestCaps_BatteriesRandom(t *testing.T) {
 	charged := 0
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
-			each(t, "2026-01-14T18:10:00Z", func(h *fixture) { charged += h.playCaps(rand.New(rand.NewPCG(seed, 1))) })
+			eachOf(t, "2026-01-14T18:10:00Z", func(h *fixture) { charged += h.playCaps(rand.New(rand.NewPCG(seed, 1))) })
 		})
 	}
 	if charged == 0 {

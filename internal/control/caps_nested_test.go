@@ -236,7 +236,7 @@ func TestCaps_NestedRandom(t *testing.T) {
 	held := 0
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
-			each(t, "2026-01-10T18:00:00Z", func(h *fixture) { held += h.playNested(rand.New(rand.NewPCG(seed, 3))) })
+			eachOf(t, "2026-01-10T18:00:00Z", func(h *fixture) { held += h.playNested(rand.New(rand.NewPCG(seed, 3))) })
 		})
 	}
 	if held == 0 {

@@ -25,7 +25,7 @@ func TestCapSums_Random(t *testing.T) {
 
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
-			each(t, "2026-01-10T18:00:00Z", func(h *fixture) { h.playSums(rand.New(rand.NewPCG(seed, 7))) })
+			eachOf(t, "2026-01-10T18:00:00Z", func(h *fixture) { h.playSums(rand.New(rand.NewPCG(seed, 7))) })
 		})
 	}
 }

@@ -81,7 +81,7 @@ func TestCarLevel(t *testing.T) {
 		{"unplugged", soc(40), 20, func(h *fixture) { h.event(control.Event{Kind: control.PlugOut}) }, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			each(t, evening, func(h *fixture) {
+			eachOf(t, evening, func(h *fixture) {
 				h.Exec(`UPDATE asset SET capacity_wh = 60000`)
 				if c.before != nil {
 					c.before(h)

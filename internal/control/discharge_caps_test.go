@@ -258,7 +258,7 @@ func TestDischargeCaps_Random(t *testing.T) {
 	gave := 0
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
-			each(t, "2026-01-14T16:10:00Z", func(h *fixture) { gave += h.playDischarging(rand.New(rand.NewPCG(seed, 7))) })
+			eachOf(t, "2026-01-14T16:10:00Z", func(h *fixture) { gave += h.playDischarging(rand.New(rand.NewPCG(seed, 7))) })
 		})
 	}
 	if gave == 0 {

@@ -9,12 +9,13 @@ import (
 	"flexd/internal/engine/battery"
 	"flexd/internal/flex"
 	"flexd/internal/store"
+	"flexd/internal/store/storetest"
 )
 
 // TestDischarge_Phases has cars that could give 5 kW each behind a main fuse of 3 x 15 A, at a site that may export 23 kW: none
 // passes 3.45 kW on a phase with the others, and what the phases bear is given.
 func TestDischarge_Phases(t *testing.T) {
-	for name, c := range map[string]struct {
+	for name, c := range storetest.InOrder(map[string]struct {
 		wired []flex.Wiring
 		given flex.Watts // at most, together
 	}{
@@ -25,9 +26,9 @@ func TestDischarge_Phases(t *testing.T) {
 		"one nobody knows": {[]flex.Wiring{{Phases: 1, Phase: 2}, {Phases: 1}}, 3450},
 		"on L1 and L3":     {[]flex.Wiring{{Phases: 1, Phase: 1}, {Phases: 1, Phase: 3}}, 6900},
 		"on three and L3":  {[]flex.Wiring{{Phases: 3}, {Phases: 1, Phase: 3}}, 6783},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
-			each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+			eachOf(t, "2026-01-14T17:00:00Z", func(h *fixture) {
 				h.mainFuse(15)
 
 				h.Exec(`UPDATE site SET export_w = 23000 WHERE id = $1`, h.site.Bytes())
@@ -109,7 +110,7 @@ var phasedEvenings = []uint64{0, 2, 12, 18, 29, 42}
 // TestBattery_Phases has a battery of 3 kW that earns by emptying itself into the grid, behind a main fuse of three phases: it does so
 // where its phase carries that, and never beside what else may be given on it.
 func TestBattery_Phases(t *testing.T) {
-	for name, c := range map[string]struct {
+	for name, c := range storetest.InOrder(map[string]struct {
 		amperes float64
 		phases  int
 		gives   bool
@@ -118,9 +119,9 @@ func TestBattery_Phases(t *testing.T) {
 		"one phase carries less":        {12.9, 1, false},
 		"three phases carry it":         {4.5, 3, true},
 		"three phases carry too little": {4.3, 3, false},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
-			each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+			eachOf(t, "2026-01-14T17:00:00Z", func(h *fixture) {
 				id := h.homeSite()
 
 				h.exports(50)

@@ -11,6 +11,7 @@ import (
 	"flexd/internal/engine/charge"
 	"flexd/internal/flex"
 	"flexd/internal/store"
+	"flexd/internal/store/storetest"
 )
 
 // mayDischarge has the fixture's car have a battery of 60 kWh and give 5 kW, all that it takes being agreed. What is
@@ -374,7 +375,7 @@ func sameSteps(a, b []flex.Step) bool {
 // TestDischarge_Changes has a car stop giving as soon as it may not any more, and end with what it needs by what was pushed
 // then, though it gave until then.
 func TestDischarge_Changes(t *testing.T) {
-	for name, c := range map[string]struct {
+	for name, c := range storetest.InOrder(map[string]struct {
 		change func(*fixture)
 		why    string
 	}{
@@ -403,9 +404,9 @@ func TestDischarge_Changes(t *testing.T) {
 			},
 			"earn less in each half-hour",
 		},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
-			each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+			eachOf(t, "2026-01-14T17:00:00Z", func(h *fixture) {
 				h.mayDischarge()
 				h.soc(60)
 				h.plugInAt(10, flex.Minimise)
@@ -739,7 +740,7 @@ func TestDischarge_Rates(t *testing.T) {
 		return func(h *fixture) { h.Exec(`UPDATE site SET rates = $2 WHERE id = $1`, h.site.Bytes(), c) }
 	}
 
-	for name, c := range map[string]struct {
+	for name, c := range storetest.InOrder(map[string]struct {
 		set     func(*fixture)
 		gives   bool
 		inputs  string
@@ -780,9 +781,9 @@ func TestDischarge_Rates(t *testing.T) {
 			"import 28 default, off_peak 8 site, export 0 site",
 			"28 p were assumed",
 		},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
-			each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+			eachOf(t, "2026-01-14T17:00:00Z", func(h *fixture) {
 				h.mayDischarge()
 				h.write(func(tx *store.Tx) error { return tx.SetSettings(h.Context(), flex.OrgSettings{}) })
 				c.set(h)

@@ -73,7 +73,7 @@ func TestDispatch_Bounded(t *testing.T) {
 		{"full", 3000, 100, []flex.WattHours{0, 0}, []flex.WattHours{1500, 1500}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
+			eachOf(t, "2026-01-14T22:40:00Z", func(h *fixture) {
 				id := h.nightBattery()
 
 				h.charged(id, "2026-01-14T23:00:00Z", c.soc)

@@ -190,7 +190,7 @@ func TestDispatch_Part(t *testing.T) {
 		{"2026-01-15T05:00:00Z", ""},
 	} {
 		t.Run(c.at, func(t *testing.T) {
-			each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
+			eachOf(t, "2026-01-14T22:40:00Z", func(h *fixture) {
 				id := h.nightBattery()
 				if err := h.dispatch("2026-01-15T03:00:00Z", "2026-01-15T05:00:00Z", -2000, id); err != nil {
 					t.Fatal(err)

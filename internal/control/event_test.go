@@ -9,6 +9,7 @@ import (
 	"flexd/internal/control"
 	"flexd/internal/flex"
 	"flexd/internal/store"
+	"flexd/internal/store/storetest"
 )
 
 func (h *fixture) sessions() (found []store.Session) {
@@ -341,7 +342,7 @@ func TestStopScheduling(t *testing.T) {
 // TestEvent_Resumed has control end while a car is plugged in: it is planned at its next event once its site was enrolled
 // again, and before that, after a plug-out, and where an operator released it, at its next plug-in alone.
 func TestEvent_Resumed(t *testing.T) {
-	for name, c := range map[string]struct {
+	for name, c := range storetest.InOrder(map[string]struct {
 		before   []control.Kind // after the end of control
 		enrolled bool           // again, since
 		next     control.Kind
@@ -355,9 +356,9 @@ func TestEvent_Resumed(t *testing.T) {
 		"released, a plug-in":           {nil, false, control.PlugIn, true},
 		"enrolled again, a plug-out":    {nil, true, control.PlugOut, false},
 		"back, and then another intent": {[]control.Kind{control.PlugOut, control.PlugIn}, true, control.IntentUpdate, true},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
-			each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+			eachOf(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 				send := func(kind control.Kind) {
 					ev := control.Event{Kind: kind}
 

@@ -33,6 +33,12 @@ func each(t *testing.T, start string, test func(h *fixture)) {
 	storetest.EachURL(t, func(t *testing.T, url string) { test(open(t, url, start)) })
 }
 
+// eachOf is each for a case of a matrix, of which PostgreSQL has a sample.
+func eachOf(t *testing.T, start string, test func(h *fixture)) {
+	t.Helper()
+	storetest.EachOf(t, func(t *testing.T, url string) { test(open(t, url, start)) })
+}
+
 // eachLogged is each with a count of the writes that lost to another.
 func eachLogged(t *testing.T, start string, test func(h *fixture, l *lost)) {
 	t.Helper()

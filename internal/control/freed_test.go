@@ -8,6 +8,7 @@ import (
 	"flexd/internal/control"
 	"flexd/internal/flex"
 	"flexd/internal/store"
+	"flexd/internal/store/storetest"
 )
 
 // freedBy are the ways in which control of an asset ends while its car is plugged in.
@@ -30,9 +31,9 @@ var freedBy = map[string]func(*fixture, *store.Tx, flex.AssetID) error{
 // TestFreed has an operator let one of three cars go that stays plugged in: the others make room for its full power at once, behind a main
 // fuse and under a cap, until it is plugged out, its battery must be full, or it is under control again. Two that are let go count both.
 func TestFreed(t *testing.T) {
-	for name, free := range freedBy {
+	for name, free := range storetest.InOrder(freedBy) {
 		t.Run(name, func(t *testing.T) {
-			each(t, "2026-01-14T22:00:00Z", func(h *fixture) {
+			eachOf(t, "2026-01-14T22:00:00Z", func(h *fixture) {
 				cars := h.fuse(15, 7400, 7400)
 				for _, car := range cars {
 					h.at(car).plugInAt(28, flex.Minimise)

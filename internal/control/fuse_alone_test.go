@@ -9,6 +9,7 @@ import (
 	"flexd/internal/control"
 	"flexd/internal/flex"
 	"flexd/internal/store"
+	"flexd/internal/store/storetest"
 )
 
 // A charger that an operator has excluded draws what it likes from its plug-in on. The others behind its main fuse make room for it at once.
@@ -63,9 +64,9 @@ var aloneCases = map[string]aloneCase{
 // sent never lets it draw more, at any second of the days after, also during charge-now and once it is done. What can be
 // met of its need is, and its explanation names the fuse. It is so under caps, and for what is planned without an event.
 func TestFuse_Alone(t *testing.T) {
-	for name, c := range aloneCases {
+	for name, c := range storetest.InOrder(aloneCases) {
 		t.Run(name, func(t *testing.T) {
-			each(t, "2026-01-10T18:00:00Z", func(h *fixture) { h.alone(&c) })
+			eachOf(t, "2026-01-10T18:00:00Z", func(h *fixture) { h.alone(&c) })
 		})
 		t.Run(name+", under caps", func(t *testing.T) {
 			one(t, "2026-01-10T18:00:00Z", func(h *fixture) {

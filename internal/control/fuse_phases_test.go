@@ -9,6 +9,7 @@ import (
 
 	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/store/storetest"
 )
 
 // mainFuse sets a main fuse of three phases.
@@ -63,7 +64,7 @@ func (c obeyed) part(n flex.Watts) obeyed {
 // are not known to bear they do not draw, also where the sum of all phases is far away.
 func TestFuse_Phases(t *testing.T) {
 	const one, three = 1, 3
-	for name, c := range map[string]struct {
+	for name, c := range storetest.InOrder(map[string]struct {
 		amperes float64
 		wired   [2]flex.Wiring
 		drawn   flex.Watts // of both together
@@ -76,9 +77,9 @@ func TestFuse_Phases(t *testing.T) {
 		"both are on three":           {25, [2]flex.Wiring{{Phases: three}, {Phases: three}}, 14800},
 		"the fuse bears both on one":  {80, [2]flex.Wiring{{Phases: one}, {Phases: one}}, 14800},
 		"the fuse bears 50 A on each": {50, [2]flex.Wiring{{Phases: one}, {Phases: one}}, 11500},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
-			each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+			eachOf(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 				cars := h.fuse(10, 7400)
 				h.mainFuse(c.amperes)
 				wired := map[flex.AssetID]flex.Wiring{}

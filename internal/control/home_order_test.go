@@ -95,7 +95,7 @@ func TestBatteryOrder_Site(t *testing.T) {
 	} {
 		for _, first := range []bool{true, false} { // whether the car comes before the dispatch
 			t.Run(fmt.Sprint(c.name, first), func(t *testing.T) {
-				each(t, "2026-01-14T18:10:00Z", func(h *fixture) {
+				eachOf(t, "2026-01-14T18:10:00Z", func(h *fixture) {
 					var ids []flex.AssetID
 					asked := map[flex.AssetID][]askedAt{}
 

@@ -93,7 +93,7 @@ func TestInstruction_Battery(t *testing.T) {
 		{"it fills itself earlier", asks("2026-01-15T00:00:00Z", "2026-01-15T01:00:00Z", 1700), 1500, battery.ModeCharge, "00:00 in, 00:30 in"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
+			eachOf(t, "2026-01-14T22:40:00Z", func(h *fixture) {
 				id := h.nightBattery()
 
 				before := h.sentTo(id)
@@ -284,7 +284,7 @@ func TestInstruction_BatteryLeftOut(t *testing.T) {
 		}, 1500, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
+			eachOf(t, "2026-01-14T22:40:00Z", func(h *fixture) {
 				h.nightBattery()
 
 				c.but(h)

@@ -99,7 +99,7 @@ func TestInstruction_Heat(t *testing.T) {
 		{pumpMoved, "2026-01-15T16:00:00Z", 3000, 1000},
 	} {
 		t.Run(c.heat+c.from, func(t *testing.T) {
-			each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
+			eachOf(t, "2026-01-14T22:40:00Z", func(h *fixture) {
 				id := h.heater(c.heat)
 
 				in := asks(c.from, at(c.from).Add(time.Hour).Format(time.RFC3339), c.change)
@@ -312,7 +312,7 @@ func TestInstruction_HeatStopped(t *testing.T) {
 		{"after", "2026-01-15T05:31:00Z", 2, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
+			eachOf(t, "2026-01-14T22:40:00Z", func(h *fixture) {
 				id := h.heater("tank")
 
 				before := h.heatIn(id, at("2026-01-15T04:00:00Z"), 4)
@@ -382,7 +382,7 @@ func TestInstruction_HeatLeftOut(t *testing.T) {
 		}, 0, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
+			eachOf(t, "2026-01-14T22:40:00Z", func(h *fixture) {
 				id := h.heater(c.heat)
 				c.but(h, id)
 				p, err := h.service.PreviewInstruction(h.Context(), h.Org, c.in)

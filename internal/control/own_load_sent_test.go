@@ -27,7 +27,7 @@ func TestOwnLoad_Silent(t *testing.T) {
 		{"a battery, of which nothing is known", flex.Battery, 0, 3, 3.5, 0.5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			each(t, "2026-01-14T18:00:00Z", func(h *fixture) {
+			eachOf(t, "2026-01-14T18:00:00Z", func(h *fixture) {
 				h.fuse(15, 7400)
 
 				day := flex.DayAt(at("2026-01-14T18:00:00Z"))

@@ -163,7 +163,7 @@ func TestOwnLoad(t *testing.T) {
 
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			each(t, "2026-01-14T18:00:00Z", func(h *fixture) {
+			eachOf(t, "2026-01-14T18:00:00Z", func(h *fixture) {
 				day := flex.DayAt(at("2026-01-14T18:00:00Z"))
 				h.Consent(day.Add(-30).Start())
 				c.play(devices{fixture: h, day: day, meter: h.Asset(h.site, flex.BoundaryMeter, 0)})
@@ -224,7 +224,7 @@ func TestOwnLoad_Unplanned(t *testing.T) {
 		{"a battery that is excluded", flex.Battery, flex.BatteryInverterPower, true, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			each(t, "2026-01-14T18:00:00Z", func(h *fixture) {
+			eachOf(t, "2026-01-14T18:00:00Z", func(h *fixture) {
 				car := h.fuse(15, 7400)[0]
 
 				day := flex.DayAt(at("2026-01-14T18:00:00Z"))

@@ -170,7 +170,7 @@ func TestRamp_Groups(t *testing.T) {
 				}
 
 				if limit > 0 {
-					each(t, "2026-01-10T18:00:00Z", test)
+					eachOf(t, "2026-01-10T18:00:00Z", test)
 					return
 				}
 				one(t, "2026-01-10T18:00:00Z", test)

@@ -8,13 +8,14 @@ import (
 	"flexd/internal/control"
 	"flexd/internal/engine/charge"
 	"flexd/internal/flex"
+	"flexd/internal/store/storetest"
 )
 
 // TestWhatIf_Discharge asks of a car that gives what it would do for another need, ready-by or tariff, and then has it asked for: what was
 // answered is what it is sent, with what it gives in each period.
 func TestWhatIf_Discharge(t *testing.T) {
 	early := flex.WallTime(5 * time.Hour)
-	for name, c := range map[string]struct {
+	for name, c := range storetest.InOrder(map[string]struct {
 		ask    control.Question
 		intent *flex.Intent
 	}{
@@ -25,9 +26,9 @@ func TestWhatIf_Discharge(t *testing.T) {
 			&flex.Intent{Need: 10_000, ReadyByLocal: &early, ReadyBy: at("2020-01-01T05:00:00Z"), Mode: flex.Minimise},
 		},
 		"nothing given": {control.Question{Need: new(flex.WattHours(24_000)), ReadyByLocal: new(flex.WallTime(23 * time.Hour)), MayChargePeak: new(true)}, nil},
-	} {
+	}) {
 		t.Run(name, func(t *testing.T) {
-			each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+			eachOf(t, "2026-01-14T17:00:00Z", func(h *fixture) {
 				h.mayDischarge()
 				h.soc(60)
 				h.plugInAt(10, flex.Minimise)

@@ -80,7 +80,7 @@ func TestSettleEvents_DispatchReplaced(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			storetest.EachURL(t, func(t *testing.T, url string) {
+			storetest.EachOf(t, func(t *testing.T, url string) {
 				y := open(t, url)
 
 				y.set(t, "user_share=1", "claw_back=true", "certainty=0")

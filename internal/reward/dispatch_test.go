@@ -62,7 +62,7 @@ func TestSettleEvents_Dispatch(t *testing.T) {
 		{"the tariff alone would have had it do so", []flex.Watts{-3000}, true, time.Second, "", -3, "", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			storetest.EachURL(t, func(t *testing.T, url string) {
+			storetest.EachOf(t, func(t *testing.T, url string) {
 				y := open(t, url)
 
 				y.set(t, "user_share=0.5")
@@ -121,7 +121,7 @@ func TestSettleEvents_DispatchTakenOver(t *testing.T) {
 		{"by one that asks for the opposite", 3000, 0, true, 3, "2026-01-14 35-35 1500 Wh est -300000"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			storetest.EachURL(t, func(t *testing.T, url string) {
+			storetest.EachOf(t, func(t *testing.T, url string) {
 				y := open(t, url)
 
 				y.now = day.Period(33).Start()

@@ -68,7 +68,7 @@ func TestInstructed_Settled(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			storetest.EachURL(t, func(t *testing.T, url string) {
+			storetest.EachOf(t, func(t *testing.T, url string) {
 				y, monday, v := pausedMonday(t, url)
 				id := y.call(t, flex.Span{From: monday.Period(35).Start(), To: monday.Period(36).Start().Add(15 * time.Minute)}, tt.gbp, tt.watts)
 				if tt.after != nil {

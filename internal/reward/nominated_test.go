@@ -48,7 +48,7 @@ func TestSettleEvents_NominatedIsShown(t *testing.T) {
 		{"full by its state of charge", 0.1, nil, map[int]float64{37: 80, 40: 80}, "2026-01-14 37-37 0 Wh est 0", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			storetest.EachURL(t, func(t *testing.T, url string) {
+			storetest.EachOf(t, func(t *testing.T, url string) {
 				y := open(t, url)
 
 				y.set(t, "user_share=1", "baseline=nominated")

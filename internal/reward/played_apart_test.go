@@ -190,6 +190,10 @@ func TestPlayed_PausedAtItsCharger(t *testing.T) {
 		h := newHome(t, url, 1, 100)
 		h.exec(t, `INSERT INTO model (key, name, type, cop11) VALUES ('m', 'm', 'charger', TRUE)`)
 		for i, tt := range cases {
+			if storetest.LeftOut(url, i) {
+				continue
+			}
+
 			t.Run(tt.name, func(t *testing.T) {
 				h.t = t
 				b := h.askedBoth(tt.name, byte(100+4*i))
@@ -199,7 +203,7 @@ func TestPlayed_PausedAtItsCharger(t *testing.T) {
 		}
 
 		// Any order of all steps comes to the same: 37 p of the charger's and 2 p of the car's beyond.
-		for seed := range uint64(8) {
+		for seed := range uint64(storetest.OneOf(url, 8, 2)) {
 			h.t = t
 			b := h.askedBoth(fmt.Sprint("any order ", seed), byte(180+4*seed))
 			steps := []func(){

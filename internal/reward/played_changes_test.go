@@ -84,7 +84,11 @@ func TestPlayed_ChangedInTheMiddle(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
 
-		for _, tt := range cases {
+		for i, tt := range cases {
+			if storetest.LeftOut(url, i) {
+				continue
+			}
+
 			t.Run(tt.name, func(t *testing.T) {
 				h.t = t
 				h.another(tt.name)

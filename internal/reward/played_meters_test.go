@@ -38,6 +38,10 @@ func TestPlayed_TwoMetersAtOnce(t *testing.T) {
 		h := newHome(t, url, 1, 100)
 
 		for i, tt := range cases {
+			if storetest.LeftOut(url, i) {
+				continue
+			}
+
 			t.Run(tt.name, func(t *testing.T) {
 				h.t = t
 				h.another(fmt.Sprint("org ", i))
@@ -122,6 +126,10 @@ func TestPlayed_TwoBoundaryMeters(t *testing.T) {
 		h := newHome(t, url, 1, 100)
 
 		for i, tt := range cases {
+			if storetest.LeftOut(url, i) {
+				continue
+			}
+
 			t.Run(tt.name, func(t *testing.T) {
 				h.t = t
 				h.another(fmt.Sprint("org ", i))
@@ -176,6 +184,10 @@ func TestPlayed_ChargerMeterReplaced(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
 		for i, tt := range cases {
+			if storetest.LeftOut(url, i) {
+				continue
+			}
+
 			t.Run(tt.name, func(t *testing.T) {
 				h.t = t
 				h.another(fmt.Sprint("org ", i))

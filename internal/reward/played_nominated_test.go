@@ -35,7 +35,7 @@ func TestPlayed_NominatedAtItsCharger(t *testing.T) {
 		{"both by their own meters", shows{own: whole}, shows{own: whole}, false, 67},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			storetest.EachURL(t, func(t *testing.T, url string) {
+			storetest.EachOf(t, func(t *testing.T, url string) {
 				h := newHome(t, url, 1, 180)
 				h.set(t, "baseline=nominated")
 				charger := h.device(2, flex.Charger, 7400)

@@ -42,7 +42,7 @@ func TestSettlementPrice(t *testing.T) {
 		{"planning does not settle", map[pricing.Role]string{pricing.Planning: "octopus:C"}, "2025-02-03 35-36 est 1850000"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			storetest.EachURL(t, func(t *testing.T, url string) {
+			storetest.EachOf(t, func(t *testing.T, url string) {
 				y, monday, _ := pausedMonday(t, url) // at 250
 
 				y.publishAs(t, "elexon-system-price", monday, 100)

@@ -30,8 +30,11 @@ func TestQuarter(t *testing.T) {
 		q := quarter{fixture: y, t: t, rand: rand.New(rand.NewPCG(7, 11)), metered: map[flex.Period]flex.WattHours{}}
 		first := flex.Day{Year: 2026, Month: 2, Dom: 1}
 
-		for n := range nights {
-			q.night(first.Add(firstNight + n))
+		// On PostgreSQL, which takes longer, the three weeks about the clock change.
+		q.nights = storetest.OneOf(url, nights, min(nights, 21))
+		skipped := storetest.OneOf(url, firstNight, 45)
+		for n := range q.nights {
+			q.night(first.Add(skipped + n))
 			q.rounds()
 		}
 		y.now = y.now.AddDate(0, 3, 0) // long enough for all to be final
@@ -43,6 +46,7 @@ func TestQuarter(t *testing.T) {
 type quarter struct {
 	*fixture
 	t       *testing.T
+	nights  int
 	rand    *rand.Rand
 	metered map[flex.Period]flex.WattHours // what was sent last
 	spans   []flex.Span                    // of the sessions
@@ -252,7 +256,7 @@ func (q *quarter) check() {
 		}
 	}
 
-	if settled == 0 && nights > 60 {
+	if settled == 0 && q.nights > 60 {
 		t.Error("no event earned anything: the quarter tries nothing")
 	}
 	info, err := q.service.Info(ctx, q.org, q.site)

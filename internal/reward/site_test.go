@@ -235,7 +235,7 @@ func TestSite(t *testing.T) {
 		}, "missing 1: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			storetest.EachURL(t, func(t *testing.T, url string) {
+			storetest.EachOf(t, func(t *testing.T, url string) {
 				if got := tt.home(newHome(t, url, tt.share, tt.price)); got != tt.want {
 					t.Errorf("got %s, want %s", got, tt.want)
 				}
