@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"flexd/internal/store"
 )
@@ -44,9 +45,14 @@ func (s *Seed) ShutGate(tables ...string) *Gate {
 	return &Gate{t: s.t, locks: locks, watch: watch}
 }
 
+// betweenLooks is how long Waiting takes at least: it is asked until somebody waits, and to ask it takes the server from those who are to come so far.
+const betweenLooks = time.Millisecond
+
 // Waiting is the number of the store's transactions that wait for a lock, of the gate or of each other.
 func (g *Gate) Waiting() int {
 	g.t.Helper()
+	time.Sleep(betweenLooks)
+
 	var n int
 	err := g.watch.QueryRowContext(
 		context.Background(),
