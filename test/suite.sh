@@ -23,17 +23,18 @@ if [ "${1:-}" = race ]; then
 	exec go test "${race[@]}" -timeout 4h -vet=off ./...
 fi
 
-raced=(./client
-	./internal/access ./internal/adr ./internal/delivery ./internal/directory ./internal/egress ./internal/grid
-	./internal/homeassistant ./internal/keyring ./internal/market ./internal/mcp ./internal/ocppserver
-	./internal/operations ./internal/portal ./internal/signin ./internal/store ./internal/tariff ./internal/trace
-	./internal/web ./internal/wire ./internal/worker)
+# As many packages as there are processors are tested at a time, in the order in which they stand: each list begins with
+# those that take longest, so that none of them is left to the end, alone.
+raced=(./internal/store ./internal/ocppserver ./internal/delivery ./internal/market ./internal/mcp ./internal/portal
+	./client ./internal/access ./internal/adr ./internal/directory ./internal/egress ./internal/grid
+	./internal/homeassistant ./internal/keyring ./internal/operations ./internal/signin ./internal/tariff
+	./internal/trace ./internal/web ./internal/wire ./internal/worker)
 
 # With it these draw fewer random problems, so that they are run without it too.
 both=(./internal/engine/fleet ./internal/lab/bench)
 
-partly_raced=(./cmd/flexd ./internal/api ./internal/app ./internal/books ./internal/console ./internal/control ./internal/openadr
-	./internal/product ./internal/reading ./internal/registry ./internal/reward ./internal/settle ./sim)
+partly_raced=(./internal/app ./internal/console ./cmd/flexd ./internal/control ./internal/reward ./internal/registry
+	./internal/api ./internal/books ./internal/openadr ./internal/product ./internal/reading ./internal/settle ./sim)
 
 # What happens at once in them is other processes' work.
 processes=(./test/crash)
@@ -41,7 +42,11 @@ processes=(./test/crash)
 # A test that starts goroutines bears one of these in its name: TestSuite of the root holds it.
 at_once='AtOnce|Beside|Concurren|Processes|Together|While|Once$|Many|Meets|Locks|Serve|Hang|Listen|Traces|^TestLine_|^TestLive|Spool|RateLimit'
 
-plain=($(go list ./... | grep -vxFf <(go list "${raced[@]}")))
+# Of the others those that take longest.
+longest=(./internal/control ./test/pairs ./internal/console ./cmd/flexd ./internal/app ./internal/reward ./test/crash ./sim
+	./test/probe ./test/sums ./internal/openadr ./internal/api)
+
+plain=($(go list "${longest[@]}") $(go list ./... | grep -vxFf <(go list "${raced[@]}" "${longest[@]}")))
 
 status=0
 go test "${race[@]}" "${options[@]}" "${raced[@]}" "${both[@]}" || status=1
