@@ -41,8 +41,8 @@ func kindOf(p flex.Period) (kind, place int) {
 	return kind, 2*at.Hour() + at.Minute()/30
 }
 
-// at is the power that is kept free in a half-hour.
-func (b *baseLoad) at(p flex.Period) flex.Watts {
+// powerAt is the power that is kept free in a half-hour.
+func (b *baseLoad) powerAt(p flex.Period) flex.Watts {
 	kind, place := kindOf(p)
 	return b.watts[kind][place]
 }

@@ -34,7 +34,7 @@ func TestLearnBase(t *testing.T) {
 		p    flex.Period
 		want flex.Watts
 	}{{monday.Period(1), 500}, {monday.Period(3), 500}, {monday.Period(37), 3000}, {saturday.Period(37), 1500}} {
-		if got := b.at(c.p); got != c.want {
+		if got := b.powerAt(c.p); got != c.want {
 			t.Errorf("%v: %d W, want %d", c.p.Start(), got, c.want)
 		}
 	}

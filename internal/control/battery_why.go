@@ -108,8 +108,8 @@ func modesFrom(
 	return modes
 }
 
-// inPlaceOf is the battery that is asked about; what the question leaves out is taken from the device.
-func (q *BatteryQuestion) inPlaceOf(device home.Battery) home.Battery {
+// supposedBattery is the battery that is asked about; what the question leaves out is taken from the device.
+func (q *BatteryQuestion) supposedBattery(device home.Battery) home.Battery {
 	other := home.Battery{
 		Power:    max(q.Power, 0),
 		Capacity: max(q.Capacity, 0),
@@ -130,7 +130,7 @@ func (q *BatteryQuestion) answer(
 	s homeAhead,
 	device home.Battery,
 ) (*BatteryWhy, error) {
-	other := q.inPlaceOf(device)
+	other := q.supposedBattery(device)
 	if q.Stored != nil {
 		s.stored = *q.Stored
 	}
@@ -280,7 +280,7 @@ func (s *Service) situationOf(
 		return ahead, fmt.Errorf("read what limits the feeder's export: %w", err)
 	}
 
-	ahead.under(e, b.Asset.ID, home.Power)
+	ahead.limitExport(e, b.Asset.ID, home.Power)
 
 	caps, err := kept.read(ctx, tx, &b.Asset, home.Power)
 	if err != nil {

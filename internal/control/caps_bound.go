@@ -37,8 +37,8 @@ func readBoundPower(
 	}, nil
 }
 
-// in reports whether power is bound at a site at any time in a span.
-func (b boundPower) in(
+// bindsAt reports whether power is bound at a site at any time in a span.
+func (b boundPower) bindsAt(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,

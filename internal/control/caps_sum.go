@@ -123,14 +123,14 @@ func (c *capSums) count(
 		}
 
 		for _, name := range c.tree.Path(old.Group) {
-			old.RemoveFrom(c.of(name), c.from)
+			old.RemoveFrom(c.changeUnder(name), c.from)
 		}
 		delete(parts, id)
 	}
 
 	for _, p := range now {
 		for _, name := range c.tree.Path(p.Group) {
-			p.AddTo(c.of(name), c.from)
+			p.AddTo(c.changeUnder(name), c.from)
 		}
 
 		parts[p.AssetID] = p
@@ -144,8 +144,8 @@ func (c *capSums) count(
 	}
 }
 
-// of returns the change of the sum under a cap.
-func (c *capSums) of(name string) headroom.Sum {
+// changeUnder returns the change of the sum under a cap.
+func (c *capSums) changeUnder(name string) headroom.Sum {
 	if c.change[name] == nil {
 		c.change[name] = headroom.Sum{}
 	}
@@ -237,7 +237,7 @@ func countedPart(
 	}
 
 	whole := len(steps) > 0 && steps[len(steps)-1].To.After(now.Add(countedAhead))
-	p.Steps = within(steps, flex.Span{From: time.Time{}, To: now.Add(countedAhead)})
+	p.Steps = stepsWithin(steps, flex.Span{From: time.Time{}, To: now.Add(countedAhead)})
 	if whole {
 		p.Until = sooner(p.Until, now.Add(countedFor))
 	}

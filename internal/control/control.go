@@ -219,7 +219,7 @@ func (s *Service) draft(
 	}
 
 	schedule := &store.Schedule{Cause: why.cause, From: e, Value: store.Urgent}
-	schedule.Steps = u.site.ended(car, candidate.next(), u.binding)
+	schedule.Steps = u.site.ended(car, candidate.newSteps(), u.binding)
 
 	return schedule, ps, nil
 }

@@ -88,7 +88,7 @@ type Decision struct {
 //     if another one saves its household DischargeMinSaving.
 //   - A plan that breaks a law of engine/check is never sent.
 func Decide(c *Candidate) Decision {
-	d := c.decision()
+	d := c.decideUnchecked()
 	if !d.Replace {
 		return d
 	}
@@ -99,13 +99,13 @@ func Decide(c *Candidate) Decision {
 	return d
 }
 
-func (c *Candidate) decision() Decision {
+func (c *Candidate) decideUnchecked() Decision {
 	urgent := Decision{Replace: true, Value: store.Urgent}
 	if c.Required || c.Exceeds {
 		return urgent
 	}
-	same := sameAhead(c.Current, c.next(), c.Problem.From)
-	if same && sameDischarges(c.Given, c.discharges()) {
+	same := sameAhead(c.Current, c.newSteps(), c.Problem.From)
+	if same && sameDischarges(c.Given, c.newDischarges()) {
 		return Decision{}
 	}
 	if c.Trigger == ByEvent {
@@ -118,7 +118,7 @@ func (c *Candidate) decision() Decision {
 		return Decision{Again: rest}
 	}
 
-	d := c.compared()
+	d := c.compareWithDischarge()
 	if c.Pooled {
 		d.Replace, d.Again = true, time.Time{}
 	}
@@ -131,16 +131,16 @@ func (c *Candidate) decision() Decision {
 	return d
 }
 
-// next is what is to be sent in the place of the schedule in force.
-func (c *Candidate) next() []flex.Step {
-	if len(c.discharges()) > 0 {
+// newSteps is what is to be sent in the place of the schedule in force.
+func (c *Candidate) newSteps() []flex.Step {
+	if len(c.newDischarges()) > 0 {
 		return c.Discharging.Steps
 	}
 	return c.Plan.Steps
 }
 
-// discharges is what the car is to discharge by it.
-func (c *Candidate) discharges() []flex.Step {
+// newDischarges is what the car is to discharge by it.
+func (c *Candidate) newDischarges() []flex.Step {
 	if c.Discharging == nil {
 		return nil
 	}
@@ -154,10 +154,10 @@ func sameDischarges(a, b []flex.Step) bool {
 	})
 }
 
-// compared is benefit. Where a car discharges or is to discharge, it also compares that. A discharge that is no longer
+// compareWithDischarge is benefit. Where a car discharges or is to discharge, it also compares that. A discharge that is no longer
 // allowed is replaced.
-func (c *Candidate) compared() Decision {
-	if len(c.Given)+len(c.discharges()) == 0 {
+func (c *Candidate) compareWithDischarge() Decision {
+	if len(c.Given)+len(c.newDischarges()) == 0 {
 		return c.benefit()
 	}
 
@@ -190,7 +190,7 @@ func (c *Candidate) benefit() Decision {
 	if c.Trigger == ByInputs && c.Measured && saving < MinSaving { // the allowance shrinks with the need
 		return Decision{}
 	}
-	if !pays(saving, old.cost, 1) {
+	if !savesEnough(saving, old.cost, 1) {
 		return Decision{}
 	}
 
@@ -200,8 +200,8 @@ func (c *Candidate) benefit() Decision {
 	}
 	if saving < MinSavingRunning &&
 		!slices.Equal(
-			within(c.Current, running),
-			within(c.Plan.Steps, running),
+			stepsWithin(c.Current, running),
+			stepsWithin(c.Plan.Steps, running),
 		) {
 		return Decision{Again: running.To}
 	}
@@ -209,9 +209,9 @@ func (c *Candidate) benefit() Decision {
 	return Decision{Replace: true, Value: saving}
 }
 
-// pays reports whether it is worth sending a number of new schedules for what they save together. cost is
+// savesEnough reports whether it is worth sending a number of new schedules for what they save together. cost is
 // that of the schedules in force. If it is not positive, no share of it can be saved.
-func pays(saving, cost flex.MicroPounds, schedules int) bool {
+func savesEnough(saving, cost flex.MicroPounds, schedules int) bool {
 	if saving <= 0 {
 		return false
 	}
@@ -246,7 +246,7 @@ func (s *Service) decide(
 // sameAhead reports whether two schedules have the same limits from the instant on, for ever: after
 // the end of its steps a schedule leaves charging free.
 func sameAhead(a, b []flex.Step, from time.Time) bool {
-	a, b = ahead(make([]flex.Step, 0, stepsUsual), a, from), ahead(make([]flex.Step, 0, stepsUsual), b, from)
+	a, b = stepsAhead(make([]flex.Step, 0, stepsUsual), a, from), stepsAhead(make([]flex.Step, 0, stepsUsual), b, from)
 	if len(a) != len(b) {
 		return false
 	}
@@ -264,9 +264,9 @@ func sameAhead(a, b []flex.Step, from time.Time) bool {
 // stepsUsual is the number of steps of a usual schedule: space for them is kept on the stack.
 const stepsUsual = 16
 
-// ahead appends to none the steps from the instant on, with equal neighbours joined and
+// stepsAhead appends to none the steps from the instant on, with equal neighbours joined and
 // without a last one that leaves charging free as its end does.
-func ahead(out, steps []flex.Step, from time.Time) []flex.Step {
+func stepsAhead(out, steps []flex.Step, from time.Time) []flex.Step {
 	for _, s := range steps {
 		s.Span = s.Meet(flex.Span{From: from, To: s.To})
 		switch n := len(out); {

@@ -121,7 +121,7 @@ func meteredHalfHours(
 		return nil, err
 	}
 
-	return byPeriod(readings), nil
+	return energyByPeriod(readings), nil
 }
 
 // meteredQuery asks for what an asset was metered in the half-hours of a span.
@@ -141,7 +141,7 @@ func meteredQuery(asset flex.AssetID, span flex.Span) store.ReadingQuery {
 	return q
 }
 
-func byPeriod(readings []flex.Reading) map[flex.Period]flex.WattHours {
+func energyByPeriod(readings []flex.Reading) map[flex.Period]flex.WattHours {
 	found := make(map[flex.Period]flex.WattHours, len(readings))
 	for _, r := range readings {
 		// from millionths of a kWh

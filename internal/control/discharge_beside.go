@@ -79,8 +79,8 @@ func (g *giver) join(car *siteCar) {
 		return
 	}
 
-	car.charging, car.beside = &g.charging, true
-	car.why = change{cause: store.CauseCaps, trigger: ByCaps}
+	car.charging, car.withoutCause = &g.charging, true
+	car.cause = change{cause: store.CauseCaps, trigger: ByCaps}
 	car.from = g.needs
 
 	if d := g.needs.Discharge; d != nil {
@@ -122,7 +122,7 @@ func (f *behindFuse) follow(before *behindFuse) {
 	for i, car := range f.cars {
 		own := before.cars[i]
 		car.sent, car.discharging = own.sent, own.discharging
-		car.goesOn = own.goesOn
+		car.keepsDischarging = own.keepsDischarging
 	}
 
 	f.gone = before.gone
@@ -133,8 +133,8 @@ func (f *behindFuse) setGoing() bool {
 	found := false
 
 	for _, car := range f.cars {
-		car.goesOn = len(f.cars) > 1 && f.mayGoOn(car)
-		found = found || car.goesOn
+		car.keepsDischarging = len(f.cars) > 1 && f.mayGoOn(car)
+		found = found || car.keepsDischarging
 	}
 
 	return found
@@ -144,11 +144,11 @@ func (f *behindFuse) setGoing() bool {
 func (f *behindFuse) mayGoOn(car *siteCar) bool {
 	known := car.charging != nil && car.from.Discharge != nil
 
-	if !known || car.done || f.tight != car.Current.HasTail() {
+	if !known || car.pastReadyBy || f.tight != car.Current.HasTail() {
 		return false
 	}
 
-	caused := car.why.must || car.why.trigger == ByEvent
+	caused := car.cause.must || car.cause.trigger == ByEvent
 
 	if caused || len(dischargesAhead(&car.Current, f.from)) == 0 {
 		return false
@@ -173,14 +173,14 @@ func (f *behindFuse) served() homeOutcome {
 	var o homeOutcome
 	assumed := charge.AssumedPrice(f.prices)
 	for _, car := range f.cars {
-		if car.done {
+		if car.pastReadyBy {
 			continue
 		}
 
-		w := effectOf(&car.problem, assumed, car.want)
+		w := effectOf(&car.problem, assumed, car.finalSteps)
 		o.peak += w.peak
 
-		if !car.goesOn {
+		if !car.keepsDischarging {
 			o.lacks += max(0, int64(car.problem.Need)*3600-w.energy)
 		}
 	}
@@ -191,7 +191,7 @@ func (f *behindFuse) served() homeOutcome {
 // going adds to cars those that keep their schedule in force.
 func (f *behindFuse) going(cars []*siteCar) []*siteCar {
 	for _, car := range f.cars {
-		if car.goesOn {
+		if car.keepsDischarging {
 			cars = append(cars, car)
 		}
 	}
@@ -203,7 +203,7 @@ func (f *behindFuse) going(cars []*siteCar) []*siteCar {
 func (c *siteCar) suffices() bool {
 	taken, discharged := int64(0), int64(0)
 
-	for _, s := range c.want {
+	for _, s := range c.finalSteps {
 		taken += int64(min(s.Limit, c.problem.Power)) * int64(s.Len()/time.Second)
 	}
 
@@ -224,13 +224,13 @@ func (f *behindFuse) open(car *siteCar, span flex.Span) []flex.Step {
 	})
 }
 
-// ofCars is what the cars of a site without a battery cost its household in pence, at what a kWh costs and earns one of them: what
+// carsPence is what the cars of a site without a battery cost its household in pence, at what a kWh costs and earns one of them: what
 // one discharges while another charges is not sold.
-func (f *behindFuse) ofCars(q *discharge.Problem) float64 {
+func (f *behindFuse) carsPence(q *discharge.Problem) float64 {
 	var pence float64
 	var takes, discharges []draws
 	for _, car := range f.cars {
-		takes = append(takes, draws{lists: [][]flex.Step{car.core}, power: car.from.Power})
+		takes = append(takes, draws{lists: [][]flex.Step{car.stepsForNow}, power: car.from.Power})
 		discharges = append(discharges, draws{lists: [][]flex.Step{car.discharges}, power: flex.NoLimit})
 	}
 

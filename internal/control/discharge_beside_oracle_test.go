@@ -98,7 +98,7 @@ func (s *givingPair) plan(t testing.TB, from time.Time) (moves, alone [2][]float
 		e := store.Effective{ReadyBy: periods[n-1].End(), Need: flex.WattHours(3000 * s.halves[c]), CountFrom: from, Power: 6000, Mode: flex.Minimise, Phases: 1}
 		charging := &store.Charging{}
 		charging.Export = flex.FromKW(s.export)
-		f.cars = append(f.cars, &siteCar{member: member{Planned: own, from: e}, charging: charging, why: change{trigger: ByEvent, must: true}})
+		f.cars = append(f.cars, &siteCar{member: member{Planned: own, from: e}, charging: charging, cause: change{trigger: ByEvent, must: true}})
 	}
 
 	f.drawBeside(nil, nil)
@@ -109,7 +109,7 @@ func (s *givingPair) plan(t testing.TB, from time.Time) (moves, alone [2][]float
 	}
 
 	for c, car := range f.cars {
-		alone[c] = drawnIn(periods, car.core)
+		alone[c] = drawnIn(periods, car.stepsForNow)
 	}
 
 	for c, car := range f.cars {
@@ -122,7 +122,7 @@ func (s *givingPair) plan(t testing.TB, from time.Time) (moves, alone [2][]float
 		t.Error("a plan is refused")
 	}
 	for c, car := range f.cars {
-		moves[c] = drawnIn(periods, car.core)
+		moves[c] = drawnIn(periods, car.stepsForNow)
 		for i, given := range drawnIn(periods, car.discharges) {
 			moves[c][i] -= given
 		}

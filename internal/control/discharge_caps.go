@@ -47,8 +47,8 @@ func readDischargers(
 	return cars, nil
 }
 
-// ofCars is the most that the group's cars give in a half-hour.
-func (g *groupExport) ofCars(p flex.Period) flex.Watts {
+// mostOfCars is the most that the group's cars give in a half-hour.
+func (g *groupExport) mostOfCars(p flex.Period) flex.Watts {
 	var sum flex.Watts
 	for _, may := range g.cars {
 		sum += may.mostIn(p.Span())
@@ -171,11 +171,11 @@ func (u *underCaps) outgrown(
 		candidate.Current,
 	)
 
-	if fits && !unlimited(&c.Current.From) {
+	if fits && !mayDrawMore(&c.Current.From) {
 		return false
 	}
 
-	return !sameAhead(candidate.Current, candidate.next(), candidate.Problem.From)
+	return !sameAhead(candidate.Current, candidate.newSteps(), candidate.Problem.From)
 }
 
 // draftFleet plans the fleet as it is in a transaction. It is nil if there are no caps. Cars go on discharging if nobody else lacks more
@@ -225,7 +225,7 @@ func (f *fleet) mayGoOn() map[flex.AssetID]bool {
 // mayGoOn reports whether a member discharges by its schedule in force, may do so still, and comes to what it needs by it.
 func (m *member) mayGoOn() bool {
 	given := dischargesAhead(&m.Current, m.From)
-	if len(given) == 0 || m.at != nil || plannedAsOne(&m.Current.From) {
+	if len(given) == 0 || m.fuseCar != nil || plannedAsOne(&m.Current.From) {
 		return false
 	}
 	if !m.from.ChargeNow.Empty() || len(m.from.Closed) > 0 {
@@ -295,7 +295,7 @@ func (f *fleet) dischargers() []flex.AssetID {
 	}
 
 	for i := range f.members {
-		if m := &f.members[i]; m.from.Discharge != nil && m.at == nil {
+		if m := &f.members[i]; m.from.Discharge != nil && m.fuseCar == nil {
 			found = append(found, m.Current.AssetID)
 		}
 	}

@@ -20,7 +20,7 @@ func (s *Service) planDischarging(
 	f *behindFuse,
 ) error {
 	for _, car := range f.cars {
-		if car.charging == nil || car.done || car.from.Discharge == nil {
+		if car.charging == nil || car.pastReadyBy || car.from.Discharge == nil {
 			continue
 		}
 
@@ -46,7 +46,7 @@ func (s *Service) planDischargingOf(
 	}
 
 	alone.Discharging = discharging
-	if len(alone.Given)+len(alone.discharges()) == 0 {
+	if len(alone.Given)+len(alone.newDischarges()) == 0 {
 		return nil // the car stays with what it was planned to do alone
 	}
 
@@ -54,10 +54,10 @@ func (s *Service) planDischargingOf(
 
 	if !decision.Replace {
 		car.goOn(f)
-	} else if car.goesOn || len(alone.discharges()) > 0 {
+	} else if car.keepsDischarging || len(alone.newDischarges()) > 0 {
 		car.renewed = true
 		car.problem, car.plan = *alone.Problem, *alone.Plan
-		car.take(alone.next(), alone.discharges(), f)
+		car.take(alone.newSteps(), alone.newDischarges(), f)
 	}
 
 	if !decision.Again.IsZero() {
@@ -84,17 +84,17 @@ func (c *siteCar) goOn(f *behindFuse) {
 
 	stay := flex.Span{From: f.from, To: c.end(f.from)}
 	own.Discharges = dischargesAhead(&c.Current, f.from)
-	c.take(within(c.Current.Steps, stay), own.Discharges, f)
+	c.take(stepsWithin(c.Current.Steps, stay), own.Discharges, f)
 }
 
 // take makes the plan the car's. A car that waits until others have accepted their schedules is planned again then.
 func (c *siteCar) take(steps, discharges []flex.Step, f *behindFuse) {
-	waits := !sameAhead(c.core, c.want, f.from)
-	c.core = within(steps, flex.Span{From: f.from, To: c.end(f.from)})
+	waits := !sameAhead(c.stepsForNow, c.finalSteps, f.from)
+	c.stepsForNow = stepsWithin(steps, flex.Span{From: f.from, To: c.end(f.from)})
 	c.discharges = discharges
 
 	if !waits {
-		c.want = c.core
+		c.finalSteps = c.stepsForNow
 	}
 }
 
@@ -107,13 +107,13 @@ func (f *behindFuse) alone(car *siteCar) Candidate {
 		left = f.left(car, span)
 	}
 
-	if car.goesOn || !fits(plan.Steps, problem.Power, left) {
+	if car.keepsDischarging || !fits(plan.Steps, problem.Power, left) {
 		problem.Limits = lower(problem.Limits, left, span)
 		plan = charge.Solve(problem)
 	}
 
-	c := car.why.candidate(car.charging, &car.from, &problem, &plan)
-	current := within(car.Current.Steps, span)
+	c := car.cause.candidate(car.charging, &car.from, &problem, &plan)
+	current := stepsWithin(car.Current.Steps, span)
 	discharged := dischargesAhead(&car.Current, f.from)
 	unlike := f.home != nil && len(discharged) > 0 && !plannedAsOne(&car.Current.From)
 	broken := !fits(current, problem.Power, left)
@@ -320,14 +320,14 @@ func (f *behindFuse) pays(
 ) float64 {
 	turns := q.Turn * float64(max(0, plan.Turns()-1))
 
-	core, discharges := car.core, car.discharges
-	car.core, car.discharges = q.Filled(plan.Steps, plan.Discharges), plan.Discharges
-	pence := f.ofCars(q)
+	core, discharges := car.stepsForNow, car.discharges
+	car.stepsForNow, car.discharges = q.Filled(plan.Steps, plan.Discharges), plan.Discharges
+	pence := f.carsPence(q)
 	if f.home != nil {
 		pence = f.household()
 	}
 
-	car.core, car.discharges = core, discharges
+	car.stepsForNow, car.discharges = core, discharges
 
 	for _, s := range plan.Discharges {
 		pence += q.Wear * s.Limit.KW() * s.Len().Hours()

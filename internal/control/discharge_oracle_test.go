@@ -114,7 +114,7 @@ func (s *givingSmall) plan(t testing.TB, from time.Time) (modes, plain []battery
 	car := f.cars[0]
 	m := &meter{supply: f.home.supply}
 	m.addSite(f)
-	plain, takes = s.respond(f.home, m), s.drawn(f.home, car.core)
+	plain, takes = s.respond(f.home, m), s.drawn(f.home, car.stepsForNow)
 
 	arrival := flex.FromKWh(s.arrival)
 	car.from.Discharge = &store.Discharge{Power: 4860, Capacity: 40_000, Reserve: 4000, Wear: s.wear, Stored: arrival}
@@ -135,7 +135,7 @@ func (s *givingSmall) plan(t testing.TB, from time.Time) (modes, plain []battery
 	}
 	m = &meter{supply: f.home.supply}
 	m.addSite(f)
-	moves = s.drawn(f.home, car.core)
+	moves = s.drawn(f.home, car.stepsForNow)
 	for i, given := range s.drawn(f.home, car.discharges) {
 		moves[i] -= given
 	}

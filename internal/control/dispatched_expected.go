@@ -92,9 +92,9 @@ func expectedBy(
 	}
 
 	begin, end := asked[0].From, asked[len(asked)-1].To
-	expected := within(asked, flex.Span{From: begin, To: now.Start()})
+	expected := stepsWithin(asked, flex.Span{From: begin, To: now.Start()})
 	for p := now; p.Start().Before(end); p = p.Add(1) {
-		for _, s := range orPlanned(within(asked, p.Span()), plan, p) {
+		for _, s := range orPlanned(stepsWithin(asked, p.Span()), plan, p) {
 			expected = append(expected, holds.bound(s)...)
 		}
 	}
@@ -186,11 +186,11 @@ func boundNamed(
 		return nil, err
 	}
 
-	before := within(asked, flex.Span{From: ahead.From, To: span.From})
+	before := stepsWithin(asked, flex.Span{From: ahead.From, To: span.From})
 	asked = append(before, c.Expected...)
 	holds := storedIn(device, level)
 
-	return within(expectedBy(holds, &b.Plan, now, asked), span), nil
+	return stepsWithin(expectedBy(holds, &b.Plan, now, asked), span), nil
 }
 
 // spanOf is the time of steps that follow each other.

@@ -152,7 +152,7 @@ func (p *Preview) addWear(
 // discharged is what steps give in a span, in kWh.
 func discharged(steps []flex.Step, span flex.Span) float64 {
 	var joules float64
-	for _, s := range within(steps, span) {
+	for _, s := range stepsWithin(steps, span) {
 		joules += max(0, -float64(s.Limit)) * s.Len().Seconds()
 	}
 

@@ -133,8 +133,8 @@ func partOfNamed(
 	some := slices.Clone(called)
 	for i := range some {
 		c := &some[i]
-		c.Baseline = within(c.Baseline, part)
-		c.Expected = within(c.Expected, part)
+		c.Baseline = stepsWithin(c.Baseline, part)
+		c.Expected = stepsWithin(c.Expected, part)
 	}
 
 	return some

@@ -7,8 +7,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// within returns the part of steps that lies in a span.
-func within(steps []flex.Step, span flex.Span) []flex.Step {
+// stepsWithin returns the part of steps that lies in a span.
+func stepsWithin(steps []flex.Step, span flex.Span) []flex.Step {
 	var out []flex.Step
 	for _, s := range steps {
 		s.Span = s.Meet(span)

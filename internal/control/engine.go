@@ -152,7 +152,7 @@ func (s *Service) foresee(
 	}
 
 	car := site.carNamed(p.Current.AssetID)
-	if car.done {
+	if car.pastReadyBy {
 		return planChange{}
 	}
 
@@ -174,7 +174,7 @@ func (s *Service) foresee(
 	})
 	if !decision.Replace {
 		car.keep(site.from)
-		car.core = car.want
+		car.stepsForNow = car.finalSteps
 		return planChange{}
 	}
 

@@ -183,7 +183,7 @@ func inForceOf(
 		)
 
 	case !c.Open():
-		return InForce{}, withoutSession(ctx, tx, asset, c.Session)
+		return InForce{}, noSessionError(ctx, tx, asset, c.Session)
 
 	case c.Current.Generation == 0 && c.Controlled:
 		return InForce{}, flex.Fail(
@@ -208,9 +208,9 @@ func inForceOf(
 // recentEvents is how many events of a session, the newest, are looked through for a plug-out.
 const recentEvents = 100
 
-// withoutSession is the failure for an asset without a plug session. It says why there is no schedule: nothing is
+// noSessionError is the failure for an asset without a plug session. It says why there is no schedule: nothing is
 // plugged in, control ended while something was, or its client sent a schedule of its own last.
-func withoutSession(
+func noSessionError(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
@@ -361,10 +361,10 @@ func explain(
 	problem = limited(
 		problem,
 		&s.From,
-		within(b.Limits, flex.Span{From: from, To: end}),
+		stepsWithin(b.Limits, flex.Span{From: from, To: end}),
 	)
 
-	tail := within(b.Limits, flex.Span{From: flex.Later(from, end), To: s.End()})
+	tail := stepsWithin(b.Limits, flex.Span{From: flex.Later(from, end), To: s.End()})
 	// it was made for a main fuse
 	problem.Exact = problem.Exact || len(tail) > 0
 	x := Explanation{

@@ -173,7 +173,7 @@ func (g *groupExport) headroom(
 			all += discharges(&g.batteries[i], p)
 		}
 
-		all += g.ofCars(p)
+		all += g.mostOfCars(p)
 		g.all[p] = all
 	}
 
@@ -202,9 +202,9 @@ func (e *feederExport) headroom(
 	return least, bounded
 }
 
-// under has a battery give nothing to the grid in the half-hours in which the others of its feeder leave it no
+// limitExport has a battery give nothing to the grid in the half-hours in which the others of its feeder leave it no
 // headroom.
-func (s *homeAhead) under(
+func (s *homeAhead) limitExport(
 	e *feederExport,
 	asset flex.AssetID,
 	power flex.Watts,
@@ -403,7 +403,7 @@ func (g *groupExport) checkDispatch(
 			continue
 		}
 
-		sum, more := g.ofCars(p), flex.Watts(0)
+		sum, more := g.mostOfCars(p), flex.Watts(0)
 		for i := range g.batteries {
 			b := &g.batteries[i]
 			sum += max(discharges(b, p), -asked[b.ID])

@@ -139,8 +139,8 @@ type member struct {
 	value   flex.MicroPounds
 	must    bool // the schedule in force does not fit
 
-	site *behindFuse // whose main fuse it shares; nil for none
-	at   *siteCar    // this member there
+	site    *behindFuse // whose main fuse it shares; nil for none
+	fuseCar *siteCar    // this member there
 	// its schedule in force does not keep the main fuse, or was made for one that no longer binds
 	broken bool
 	yields bool // it takes what others have a share in
@@ -393,7 +393,7 @@ func (f *fleet) place(ctx context.Context, d *Service) {
 
 		// One whose share is too small comes before all others: it needs what is left over.
 		m := &f.members[i]
-		if m.unserved() || m.unshared() {
+		if m.lacksShare() || m.lacksFuseShare() {
 			slack[i] -= planHorizon
 		}
 	}
@@ -424,8 +424,8 @@ func (f *fleet) place(ctx context.Context, d *Service) {
 	}
 }
 
-// unserved reports whether a member's share is less than it needs.
-func (m *member) unserved() bool {
+// lacksShare reports whether a member's share is less than it needs.
+func (m *member) lacksShare() bool {
 	got := int64(0)
 	for _, s := range append(m.share, m.now...) {
 		got += int64(s.Limit) * int64(s.Len()/time.Second)
@@ -439,7 +439,7 @@ func (m *member) steps() []flex.Step {
 	if m.next != nil {
 		return m.next.Steps
 	}
-	return within(m.current(), flex.Span{
+	return stepsWithin(m.current(), flex.Span{
 		From: m.From,
 		To:   m.Current.End(),
 	})
@@ -458,7 +458,7 @@ func (f *fleet) decide(
 	problem, answer, binding := f.charge(*m.Car.Problem)
 	binding = m.underFuse(&problem, &answer, binding)
 	exceeds := !f.Fits(m.Car.Problem, m.Cap, m.current()) ||
-		unlimited(&m.Current.From) || m.broken || m.yields
+		mayDrawMore(&m.Current.From) || m.broken || m.yields
 
 	decision := d.decide(ctx, m.Current.AssetID, &Candidate{
 		Trigger:  ByCaps,
@@ -522,7 +522,7 @@ func (f *fleet) keepUnlessBetter(from time.Time) {
 		return m.current()
 	})
 	saved := cost - f.bill(from, (*member).steps)
-	better := urgent || pays(saved, cost, n)
+	better := urgent || savesEnough(saved, cost, n)
 	if better && lost <= won {
 		return
 	}

@@ -19,7 +19,7 @@ func (f *fleet) bill(
 ) flex.MicroPounds {
 	sums := map[flex.Period]int64{} // watt-seconds
 	add := func(steps []flex.Step, power flex.Watts) {
-		for _, s := range within(steps, flex.Span{
+		for _, s := range stepsWithin(steps, flex.Span{
 			From: from,
 			To:   from.Add(planHorizon),
 		}) {

@@ -51,12 +51,12 @@ type behindFuse struct {
 type siteCar struct {
 	member
 	// set for a car that is planned for a cause of its own or may discharge; nil for the others
-	charging *store.Charging
-	why      change
-	beside   bool // it has no cause of its own
-	placed   bool // what it does is counted, in place of the headroom that was kept for it
-	done     bool // past its ready-by: it has what others leave
-	goesOn   bool // it may discharge, and keeps its schedule: others are planned around it
+	charging         *store.Charging
+	cause            change
+	withoutCause     bool // it has no cause of its own
+	counted          bool // what it does is counted, in place of the headroom that was kept for it
+	pastReadyBy      bool // past its ready-by: it has what others leave
+	keepsDischarging bool // it may discharge, and keeps its schedule: others are planned around it
 	// the steps that its charger may be following until it accepts the next
 	sent [][]flex.Step
 	// what it discharges by the schedule that it is about to be sent, or else by the one in force
@@ -64,12 +64,12 @@ type siteCar struct {
 	// the schedules that its charger may be following, if it discharges by any of them; nil for not known
 	discharging []*store.Schedule
 
-	problem charge.Problem
-	plan    charge.Plan
-	renewed bool        // the plan replaces the schedule in force
-	want    []flex.Step // what it does until its end, once all have accepted
-	core    []flex.Step // what it does until its end, for now
-	tail    []flex.Step // what it does after its end
+	problem       charge.Problem
+	plan          charge.Plan
+	renewed       bool        // the plan replaces the schedule in force
+	finalSteps    []flex.Step // what it does until its end, once all have accepted
+	stepsForNow   []flex.Step // what it does until its end, for now
+	stepsAfterEnd []flex.Step // what it does after its end
 }
 
 // least is the least power that the car can charge with.
@@ -77,7 +77,7 @@ func (c *siteCar) least() flex.Watts { return flex.LeastPower(c.from.Phases) }
 
 // end is when the car is to be done.
 func (c *siteCar) end(from time.Time) time.Time {
-	if c.done {
+	if c.pastReadyBy {
 		return from
 	}
 	return flex.Later(c.from.ReadyBy, c.from.ChargeNow.To)
@@ -337,7 +337,7 @@ func (f *behindFuse) addCause(
 	f.cars = append(f.cars, &siteCar{
 		member:   member{Planned: own, from: e},
 		charging: c,
-		why:      why,
+		cause:    why,
 	})
 }
 
@@ -362,7 +362,7 @@ func (f *behindFuse) gather(
 			planned[p.Current.AssetID] = true
 			f.cars = append(f.cars, car)
 		} else if p.Current.From.Discharge != nil {
-			f.gone = append(f.gone, &siteCar{member: member{Planned: p, from: p.Current.From}, done: true})
+			f.gone = append(f.gone, &siteCar{member: member{Planned: p, from: p.Current.From}, pastReadyBy: true})
 		}
 	}
 
@@ -415,8 +415,8 @@ func (f *behindFuse) drawOthers(
 // next event.
 func (f *behindFuse) carOf(p *store.Planned) *siteCar {
 	car := &siteCar{member: member{Planned: p, from: p.Current.From}}
-	car.done = !car.end(f.from).After(f.from)
-	if !car.done {
+	car.pastReadyBy = !car.end(f.from).After(f.from)
+	if !car.pastReadyBy {
 		car.from = inputsAt(p, f.from)
 		f.givers[p.Current.AssetID].join(car)
 		car.from.Ramp = nil // the fuse is shared to the second
@@ -439,7 +439,7 @@ func (f *behindFuse) pose() {
 	}
 
 	for _, car := range f.cars {
-		if car.done {
+		if car.pastReadyBy {
 			continue
 		}
 
@@ -534,7 +534,7 @@ func takenUp(ctx context.Context, tx *store.Tx, s *store.Schedule, accepted int6
 // once it is done.
 func (f *behindFuse) solve(ctx context.Context, d *Service) error {
 	for _, car := range f.cars {
-		if car.goesOn {
+		if car.keepsDischarging {
 			car.keep(f.from)
 			f.place(car)
 		}
@@ -546,7 +546,7 @@ func (f *behindFuse) solve(ctx context.Context, d *Service) error {
 
 	order := f.order()
 	for _, car := range order {
-		f.unplace(car)
+		f.releaseHeadroom(car)
 		f.choose(ctx, d, car)
 		f.place(car)
 	}
@@ -573,7 +573,7 @@ func (f *behindFuse) divide() error {
 	var cars []headroom.Car
 	var of []*siteCar
 	for _, car := range f.cars {
-		if !car.done && !car.goesOn {
+		if !car.pastReadyBy && !car.keepsDischarging {
 			cars, of = append(cars, car.Car), append(of, car)
 		}
 	}

@@ -16,12 +16,12 @@ func (f *behindFuse) order() []*siteCar {
 	var order []*siteCar
 	slack := map[*siteCar]time.Duration{}
 	for _, car := range f.cars {
-		if car.done || car.goesOn {
+		if car.pastReadyBy || car.keepsDischarging {
 			continue
 		}
 
 		order, slack[car] = append(order, car), car.Slack()
-		if car.unserved() {
+		if car.lacksShare() {
 			slack[car] -= planHorizon
 		}
 	}
@@ -52,13 +52,13 @@ func (f *behindFuse) choose(ctx context.Context, d *Service, car *siteCar) {
 	}
 
 	if car.renewed {
-		car.want, car.discharges = plan.Steps, nil
+		car.finalSteps, car.discharges = plan.Steps, nil
 	}
 }
 
 // candidate is a plan of a car beside its schedule in force.
 func (f *behindFuse) candidate(car *siteCar, plan *charge.Plan) Candidate {
-	exceeds := !f.roomFor(car).Fits(&car.problem, 0, car.want) ||
+	exceeds := !f.roomFor(car).Fits(&car.problem, 0, car.finalSteps) ||
 		f.tight != car.Current.HasTail() ||
 		len(car.discharges) > 0 // what it gives is planned from what it does alone
 	c := Candidate{
@@ -66,15 +66,15 @@ func (f *behindFuse) candidate(car *siteCar, plan *charge.Plan) Candidate {
 		Exceeds:  exceeds,
 		Now:      f.now,
 		MarketAt: car.MarketAt,
-		Current:  car.want,
+		Current:  car.finalSteps,
 		Given:    dischargesAhead(&car.Current, f.from),
 		Problem:  &car.problem,
 		Plan:     plan,
 	}
 
 	if car.charging != nil {
-		c.Trigger, c.Measured = car.why.trigger, car.from.Learned != nil
-		c.Required = car.why.must || car.Current.Generation == 0
+		c.Trigger, c.Measured = car.cause.trigger, car.from.Learned != nil
+		c.Required = car.cause.must || car.Current.Generation == 0
 	}
 
 	return c
@@ -84,12 +84,12 @@ func (f *behindFuse) candidate(car *siteCar, plan *charge.Plan) Candidate {
 // another one.
 func (f *behindFuse) keeps() bool {
 	for _, car := range f.cars {
-		asked := car.charging != nil && car.why.trigger == ByEvent
+		asked := car.charging != nil && car.cause.trigger == ByEvent
 		if asked || car.Current.Generation == 0 ||
 			f.tight != car.Current.HasTail() {
 			return false
 		}
-		if !car.goesOn && len(dischargesAhead(&car.Current, f.from)) > 0 {
+		if !car.keepsDischarging && len(dischargesAhead(&car.Current, f.from)) > 0 {
 			return false
 		}
 	}
@@ -104,7 +104,7 @@ func (f *behindFuse) keeps() bool {
 				power: car.from.Power,
 			}
 
-			l.add(d.at(at), car.wiring())
+			l.add(d.powerAt(at), car.wiring())
 		}
 
 		if l.most() > f.limit() {
@@ -123,7 +123,7 @@ func (f *behindFuse) better() bool {
 	var cost, saved flex.MicroPounds
 
 	for _, car := range f.cars {
-		if car.done || !car.renewed {
+		if car.pastReadyBy || !car.renewed {
 			continue
 		}
 
@@ -151,26 +151,26 @@ func (f *behindFuse) better() bool {
 		n++
 	}
 
-	return lost <= won && (urgent || pays(saved, cost, n))
+	return lost <= won && (urgent || savesEnough(saved, cost, n))
 }
 
 // keep has a car do what its schedule in force says.
 func (c *siteCar) keep(from time.Time) {
 	c.renewed = false
-	c.want = within(c.Current.Steps, flex.Span{From: from, To: c.end(from)})
+	c.finalSteps = stepsWithin(c.Current.Steps, flex.Span{From: from, To: c.end(from)})
 	c.discharges = dischargesAhead(&c.Current, from)
 }
 
 // keepWhole has a car do what its schedule in force says, after its end too.
 func (c *siteCar) keepWhole(from time.Time) {
 	c.keep(from)
-	c.core = c.want
+	c.stepsForNow = c.finalSteps
 
 	after := flex.Span{
 		From: c.end(from),
 		To:   c.Current.End(),
 	}
-	c.tail = within(c.Current.Steps, after)
+	c.stepsAfterEnd = stepsWithin(c.Current.Steps, after)
 }
 
 // commitSite puts what changed in force, and has the site planned again if a car waits for
@@ -191,7 +191,7 @@ func (s *Service) commitSite(
 
 	for _, n := range changed {
 		car := n.siteCar
-		if car.charging == nil || car.beside {
+		if car.charging == nil || car.withoutCause {
 			next = append(next, store.Replacement{Planned: car.Planned, Next: n.next})
 			bindings = append(bindings, f.bindingOf(car))
 			continue
@@ -218,7 +218,7 @@ func (s *Service) commitSite(
 
 // scheduleOf is a car's next schedule; false if it is the one in force.
 func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
-	steps := slices.Concat(car.core, car.tail)
+	steps := slices.Concat(car.stepsForNow, car.stepsAfterEnd)
 	same := !car.renewed && sameAhead(car.Current.Steps, steps, f.from) &&
 		sameDischarges(dischargesAhead(&car.Current, f.from), car.discharges)
 	if same || len(steps) == 0 {
@@ -237,10 +237,10 @@ func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 	}
 	s.From.Origins = passed(s.From.Origins)
 	if f.home != nil {
-		s.From.Origins = asOne(s.From.Origins, f.lack)
+		s.From.Origins = originsWithHome(s.From.Origins, f.lack)
 	}
 	if car.charging != nil {
-		s.Cause = car.why.cause
+		s.Cause = car.cause.cause
 	}
 
 	return s, true
@@ -277,7 +277,7 @@ func (f *behindFuse) waiting() []flex.AssetID {
 	var ids []flex.AssetID
 	for _, car := range f.cars {
 		heat := f.heatPending() && car.waitsForHeat()
-		if heat || !sameAhead(car.core, car.want, f.from) {
+		if heat || !sameAhead(car.stepsForNow, car.finalSteps, f.from) {
 			ids = append(ids, car.Current.AssetID)
 		}
 	}
@@ -291,8 +291,8 @@ func (f *behindFuse) bindingsOf(car *siteCar) []headroom.Binding {
 		return f.roomFor(car).Bindings(&car.problem, &car.plan, 0)
 	}
 
-	f.Remove(0, car.want, car.problem.Power, car.problem.Running)
-	defer f.Add(0, car.want, car.problem.Power, car.problem.Running)
+	f.Remove(0, car.finalSteps, car.problem.Power, car.problem.Running)
+	defer f.Add(0, car.finalSteps, car.problem.Power, car.problem.Running)
 
 	return f.Bindings(&car.problem, &car.plan, 0)
 }
@@ -316,10 +316,10 @@ func (f *behindFuse) bindingOf(car *siteCar) *store.Binding {
 
 	b := &store.Binding{}
 	span := flex.Span{From: f.from, To: car.end(f.from)}
-	if !car.done {
+	if !car.pastReadyBy {
 		b.Limits = lower(car.problem.Limits, nil, span)
 		if !car.renewed { // it continues by a plan that was made in another headroom
-			b.Limits = lower(car.core, nil, span)
+			b.Limits = lower(car.stepsForNow, nil, span)
 		}
 
 		for _, h := range f.bindingsOf(car) {
@@ -327,7 +327,7 @@ func (f *behindFuse) bindingOf(car *siteCar) *store.Binding {
 		}
 	}
 
-	b.Limits = append(b.Limits, car.tail...)
+	b.Limits = append(b.Limits, car.stepsAfterEnd...)
 
 	return b
 }

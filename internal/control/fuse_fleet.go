@@ -25,7 +25,7 @@ func (f *fleet) readSites(
 
 	at := map[flex.SiteID]pluggedAt{}
 	if len(sites) > 0 {
-		at = bySite(found, loads)
+		at = pluggedBySite(found, loads)
 	}
 
 	by := map[flex.AssetID]*behindFuse{}
@@ -63,8 +63,8 @@ type pluggedAt struct {
 	planned []store.Planned
 }
 
-// bySite sorts what is plugged in by the sites.
-func bySite(
+// pluggedBySite sorts what is plugged in by the sites.
+func pluggedBySite(
 	found []store.Planned,
 	loads []store.Load,
 ) map[flex.SiteID]pluggedAt {
@@ -95,12 +95,12 @@ func (m *member) join(by map[flex.AssetID]*behindFuse) {
 		return
 	}
 
-	m.at = m.site.carNamed(m.Current.AssetID)
+	m.fuseCar = m.site.carNamed(m.Current.AssetID)
 	nameable(&m.from)
-	m.at.from = m.from
+	m.fuseCar.from = m.from
 	m.Car.Problem.Power = m.from.Power
 	m.Car.Problem.Exact = true
-	m.broken = m.site.breaks(m.at)
+	m.broken = m.site.breaks(m.fuseCar)
 }
 
 // shareFuses keeps for each car its share of its site's main fuse, until it is planned.
@@ -113,9 +113,9 @@ func (f *fleet) shareFuses() error {
 	}
 
 	for i := range f.members {
-		if at := f.members[i].at; at != nil {
-			at.want = inOrder(slices.Concat(at.share, at.now))
-			at.core = at.want
+		if at := f.members[i].fuseCar; at != nil {
+			at.finalSteps = inOrder(slices.Concat(at.share, at.now))
+			at.stepsForNow = at.finalSteps
 		}
 	}
 
@@ -129,9 +129,9 @@ func (f *fleet) breaksFuse() bool {
 	})
 }
 
-// unshared reports whether a member's share of its main fuse is less than it needs.
-func (m *member) unshared() bool {
-	return m.at != nil && len(m.at.share) > 0 && m.at.unserved()
+// lacksFuseShare reports whether a member's share of its main fuse is less than it needs.
+func (m *member) lacksFuseShare() bool {
+	return m.fuseCar != nil && len(m.fuseCar.share) > 0 && m.fuseCar.lacksShare()
 }
 
 // underFuse has a member's plan keep the headroom that the others behind its main fuse leave once they have
@@ -141,13 +141,13 @@ func (m *member) underFuse(
 	plan *charge.Plan,
 	b *store.Binding,
 ) *store.Binding {
-	if m.at == nil {
+	if m.fuseCar == nil {
 		return b
 	}
 
-	span := flex.Span{From: m.site.from, To: m.at.end(m.site.from)}
-	limits := m.site.stepped(span, m.at.least(), func(t time.Time) flex.Watts {
-		return m.site.openAt(m.at, t)
+	span := flex.Span{From: m.site.from, To: m.fuseCar.end(m.site.from)}
+	limits := m.site.stepped(span, m.fuseCar.least(), func(t time.Time) flex.Watts {
+		return m.site.openAt(m.fuseCar, t)
 	})
 	m.yields = !fits(m.current(), p.Power, limits)
 
@@ -161,7 +161,7 @@ func (m *member) stay(
 	b *store.Binding,
 	limits []flex.Step,
 ) *store.Binding {
-	span := flex.Span{From: m.site.from, To: m.at.end(m.site.from)}
+	span := flex.Span{From: m.site.from, To: m.fuseCar.end(m.site.from)}
 	free := plan.Steps
 	_, held := m.site.stay(p, plan, span, limits)
 	if b == nil {
@@ -170,7 +170,7 @@ func (m *member) stay(
 
 	b.Limits = lower(p.Limits, nil, span)
 	if held {
-		b.Caps = append(b.Caps, m.site.bindingTimes(m.at, free, p, plan)...)
+		b.Caps = append(b.Caps, m.site.bindingTimes(m.fuseCar, free, p, plan)...)
 	}
 
 	return b
@@ -178,13 +178,13 @@ func (m *member) stay(
 
 // note records what a member does among the cars of its site.
 func (m *member) note() {
-	if m.at == nil {
+	if m.fuseCar == nil {
 		return
 	}
 
-	m.at.want = m.steps()
-	m.at.core = m.at.want
-	m.at.renewed = m.next != nil
+	m.fuseCar.finalSteps = m.steps()
+	m.fuseCar.stepsForNow = m.fuseCar.finalSteps
+	m.fuseCar.renewed = m.next != nil
 }
 
 // fence holds the members that are planned again to what the others behind their main fuse leave, whichever of
@@ -192,12 +192,12 @@ func (m *member) note() {
 func (f *fleet) fence() {
 	for i := range f.members {
 		m := &f.members[i]
-		if m.at == nil || m.next == nil {
+		if m.fuseCar == nil || m.next == nil {
 			continue
 		}
 
-		span := flex.Span{From: m.site.from, To: m.at.end(m.site.from)}
-		limits := m.site.left(m.at, span)
+		span := flex.Span{From: m.site.from, To: m.fuseCar.end(m.site.from)}
+		limits := m.site.left(m.fuseCar, span)
 		if fits(m.next.Steps, m.Power, limits) {
 			continue
 		}
@@ -207,7 +207,7 @@ func (f *fleet) fence() {
 		p, plan, b := f.charge(*m.Car.Problem)
 		m.binding = m.stay(&p, &plan, b, limits)
 		m.next = &plan
-		m.at.core = plan.Steps
+		m.fuseCar.stepsForNow = plan.Steps
 		f.Add(m.Cap, m.steps(), m.Power, m.Running)
 	}
 
@@ -224,14 +224,14 @@ func (m *member) sends() (
 	b *store.Binding,
 	changed bool,
 ) {
-	if m.at == nil {
+	if m.fuseCar == nil {
 		if m.next == nil {
 			return nil, nil, false
 		}
 		return m.next.Steps, m.binding, true
 	}
 
-	steps = slices.Concat(m.at.core, m.at.tail)
+	steps = slices.Concat(m.fuseCar.stepsForNow, m.fuseCar.stepsAfterEnd)
 	if sameAhead(m.Current.Steps, steps, m.site.from) {
 		return nil, nil, false
 	}
@@ -240,10 +240,10 @@ func (m *member) sends() (
 	if m.next != nil {
 		*b = *m.binding
 	} else {
-		b.Limits = m.at.core
+		b.Limits = m.fuseCar.stepsForNow
 	}
 
-	b.Limits = slices.Concat(b.Limits, m.at.tail)
+	b.Limits = slices.Concat(b.Limits, m.fuseCar.stepsAfterEnd)
 
 	return steps, b, true
 }
@@ -252,8 +252,8 @@ func (m *member) sends() (
 func (f *fleet) freed(curve store.CurveID) {
 	for _, site := range f.fused {
 		for _, car := range site.cars {
-			same := sameAhead(car.Current.Steps, car.tail, site.from)
-			if !car.done || same || len(car.tail) == 0 {
+			same := sameAhead(car.Current.Steps, car.stepsAfterEnd, site.from)
+			if !car.pastReadyBy || same || len(car.stepsAfterEnd) == 0 {
 				continue
 			}
 
@@ -264,13 +264,13 @@ func (f *fleet) freed(curve store.CurveID) {
 				Curve: curve,
 			}
 
-			next.Steps = car.tail
+			next.Steps = car.stepsAfterEnd
 			f.changed = append(f.changed, store.Replacement{
 				Planned: car.Planned,
 				Next:    next,
 			})
 
-			f.bindings = append(f.bindings, &store.Binding{Limits: car.tail})
+			f.bindings = append(f.bindings, &store.Binding{Limits: car.stepsAfterEnd})
 		}
 	}
 }

@@ -10,30 +10,30 @@ import (
 // fence holds a car that is planned again to what the others leave whether or not they have
 // accepted their own schedules yet. It is sent no less of its need for that than its schedule in force brings.
 func (f *behindFuse) fence(car *siteCar) {
-	car.core = car.want
+	car.stepsForNow = car.finalSteps
 	if !car.renewed {
 		return
 	}
 
 	span := flex.Span{From: f.from, To: car.end(f.from)}
 	limits := f.left(car, span)
-	if fits(car.core, car.problem.Power, limits) {
+	if fits(car.stepsForNow, car.problem.Power, limits) {
 		return
 	}
 
 	may := car.mayDraw()
 	kept := f.stepped(span, car.least(), func(t time.Time) flex.Watts {
-		return min(may.at(t), f.leftAt(car, t))
+		return min(may.powerAt(t), f.leftAt(car, t))
 	})
 
 	car.yield(lower(car.problem.Limits, limits, span), kept, limits)
-	car.core = car.plan.Steps
-	car.renewed = car.asked() || !sameAhead(within(car.Current.Steps, span), car.core, f.from)
+	car.stepsForNow = car.plan.Steps
+	car.renewed = car.asked() || !sameAhead(stepsWithin(car.Current.Steps, span), car.stepsForNow, f.from)
 }
 
 // asked reports whether somebody asked for another schedule of a car, or its schedule in force gives, which is planned again.
 func (c *siteCar) asked() bool {
-	caused := c.charging != nil && (c.why.must || c.why.trigger == ByEvent)
+	caused := c.charging != nil && (c.cause.must || c.cause.trigger == ByEvent)
 
 	return caused || c.Current.Generation == 0 || c.Current.From.Discharge != nil
 }

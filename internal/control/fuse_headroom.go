@@ -84,8 +84,8 @@ type draws struct {
 	pending bool         // of a heater: its client may not have taken its newest plan
 }
 
-// at is the most that it may draw at an instant.
-func (d *draws) at(t time.Time) flex.Watts {
+// powerAt is the most that it may draw at an instant.
+func (d *draws) powerAt(t time.Time) flex.Watts {
 	var w flex.Watts
 	for _, steps := range d.lists {
 		i := slices.IndexFunc(steps, func(s flex.Step) bool {
@@ -130,7 +130,7 @@ func (c *siteCar) mayDraw() draws {
 // willDraw is what a car that is planned does until its end, and afterwards if that is known.
 func (c *siteCar) willDraw() draws {
 	return draws{
-		lists: [][]flex.Step{slices.Concat(c.core, c.tail)},
+		lists: [][]flex.Step{slices.Concat(c.stepsForNow, c.stepsAfterEnd)},
 		power: c.from.Power,
 		wired: c.wiring(),
 	}
@@ -152,9 +152,9 @@ func (f *behindFuse) cuts(span flex.Span) []time.Time {
 	}
 
 	for _, car := range f.cars {
-		add(car.want)
-		add(car.core)
-		add(car.tail)
+		add(car.finalSteps)
+		add(car.stepsForNow)
+		add(car.stepsAfterEnd)
 		for _, steps := range car.sent {
 			add(steps)
 		}
@@ -206,7 +206,7 @@ func (f *behindFuse) leftAt(car *siteCar, t time.Time) flex.Watts {
 	for _, other := range f.cars {
 		if other != car {
 			may, will := other.mayDraw(), other.willDraw()
-			l.add(max(may.at(t), will.at(t)), other.wiring())
+			l.add(max(may.powerAt(t), will.powerAt(t)), other.wiring())
 		}
 	}
 
@@ -225,7 +225,7 @@ func (f *behindFuse) finish(car *siteCar) {
 		To:   f.last.Add(TailTime),
 	}
 
-	car.tail = f.stepped(span, car.least(), func(t time.Time) flex.Watts {
+	car.stepsAfterEnd = f.stepped(span, car.least(), func(t time.Time) flex.Watts {
 		return min(f.equal(car, t), f.leftAt(car, t))
 	})
 }
@@ -242,11 +242,11 @@ func (f *behindFuse) equal(car *siteCar, t time.Time) flex.Watts {
 		}
 
 		d := draws{
-			lists: [][]flex.Step{other.want},
+			lists: [][]flex.Step{other.finalSteps},
 			power: other.from.Power,
 		}
 
-		l.add(d.at(t), other.wiring())
+		l.add(d.powerAt(t), other.wiring())
 	}
 
 	return l.parted(f.fuse, &done, car.wiring())

@@ -93,8 +93,8 @@ func (k *fuseKept) leave(
 	return err
 }
 
-// without drops the schedules of cars that keep theirs, with what fuses did to them.
-func (k *fuseKept) without(next []store.Replacement) []store.Replacement {
+// dropKept drops the schedules of cars that keep theirs, with what fuses did to them.
+func (k *fuseKept) dropKept(next []store.Replacement) []store.Replacement {
 	if len(k.unread) == 0 {
 		return next
 	}
@@ -169,11 +169,11 @@ func (f *behindFuse) keepNext(
 	wired := car.wiring()
 	car.from = s.From
 	car.from.Phases, car.from.Phase = wired.Phases, wired.Phase
-	car.done = false // it may have been, and is asked for more
+	car.pastReadyBy = false // it may have been, and is asked for more
 	end := car.end(f.from)
-	car.done = !end.After(f.from)
+	car.pastReadyBy = !end.After(f.from)
 	f.lasts(end)
-	car.core = within(s.Steps, flex.Span{From: f.from, To: end})
+	car.stepsForNow = stepsWithin(s.Steps, flex.Span{From: f.from, To: end})
 	b := f.fenceNext(car)
 
 	if b != nil || !s.End().After(end) {
@@ -182,11 +182,11 @@ func (f *behindFuse) keepNext(
 			b = &store.Binding{Limits: lower(nil, nil, flex.Span{From: f.from, To: end})}
 		}
 
-		b.Limits = append(b.Limits, car.tail...)
-		s.Steps = slices.Concat(car.core, car.tail)
+		b.Limits = append(b.Limits, car.stepsAfterEnd...)
+		s.Steps = slices.Concat(car.stepsForNow, car.stepsAfterEnd)
 	}
 
-	car.tail = within(s.Steps, flex.Span{From: end, To: s.End()})
+	car.stepsAfterEnd = stepsWithin(s.Steps, flex.Span{From: end, To: s.End()})
 
 	return b
 }
@@ -196,8 +196,8 @@ func (f *behindFuse) keepNext(
 func (f *behindFuse) fenceNext(car *siteCar) *store.Binding {
 	span := flex.Span{From: f.from, To: car.end(f.from)}
 	limits := f.left(car, span)
-	fit := car.exact() && fits(car.core, car.from.Power, limits)
-	if car.done || fit {
+	fit := car.exact() && fits(car.stepsForNow, car.from.Power, limits)
+	if car.pastReadyBy || fit {
 		return nil
 	}
 
@@ -205,8 +205,8 @@ func (f *behindFuse) fenceNext(car *siteCar) *store.Binding {
 	p.Exact = true
 	p.Limits = lower(p.Limits, limits, span)
 	plan := charge.Solve(p)
-	free := car.core
-	car.core = plan.Steps
+	free := car.stepsForNow
+	car.stepsForNow = plan.Steps
 
 	return &store.Binding{
 		Limits: lower(p.Limits, nil, span),
@@ -216,7 +216,7 @@ func (f *behindFuse) fenceNext(car *siteCar) *store.Binding {
 
 // exact reports whether a car's plan names no more power than is counted for it.
 func (c *siteCar) exact() bool {
-	return !slices.ContainsFunc(c.core, func(s flex.Step) bool {
+	return !slices.ContainsFunc(c.stepsForNow, func(s flex.Step) bool {
 		return s.Limit > c.from.Power
 	})
 }

@@ -292,9 +292,9 @@ func (f *behindFuse) keepCurrent(loads []store.Load, found []store.Planned) {
 			from:    found[i].Current.From,
 		}}
 
-		car.done = !car.end(f.from).After(f.from)
+		car.pastReadyBy = !car.end(f.from).After(f.from)
 		car.keep(f.from)
-		car.core = car.want
+		car.stepsForNow = car.finalSteps
 		f.cars = append(f.cars, car)
 	}
 
@@ -334,8 +334,8 @@ func (f *behindFuse) joined(c *store.Charging, e store.Effective) *siteCar {
 		})
 	}
 
-	car.from, car.done = e, false // it may have been done, and be asked for more
-	car.done = !car.end(f.from).After(f.from)
+	car.from, car.pastReadyBy = e, false // it may have been past its ready-by, and be asked for more
+	car.pastReadyBy = !car.end(f.from).After(f.from)
 	f.lasts(car.end(f.from))
 
 	return car
@@ -353,7 +353,7 @@ func (f *behindFuse) breaks(car *siteCar) bool {
 	span := flex.Span{From: f.from, To: car.Current.End()}
 
 	return !fits(
-		within(car.Current.Steps, span),
+		stepsWithin(car.Current.Steps, span),
 		car.from.Power,
 		f.left(car, span),
 	)
@@ -383,12 +383,12 @@ func (f *behindFuse) keepFuse(
 	span := flex.Span{From: f.from, To: car.end(f.from)}
 	free := plan.Steps
 	var held bool
-	car.want, held = f.stay(p, plan, span, f.stepped(span, car.least(), func(t time.Time) flex.Watts {
+	car.finalSteps, held = f.stay(p, plan, span, f.stepped(span, car.least(), func(t time.Time) flex.Watts {
 		return f.openAt(car, t)
 	}))
 
 	_, fenced := f.stay(p, plan, span, f.left(car, span))
-	car.core = plan.Steps
+	car.stepsForNow = plan.Steps
 	if b == nil {
 		b = &store.Binding{}
 	}
@@ -424,11 +424,11 @@ func (f *behindFuse) openAt(car *siteCar, t time.Time) flex.Watts {
 	for _, other := range f.cars {
 		if other != car {
 			d := draws{
-				lists: [][]flex.Step{other.want},
+				lists: [][]flex.Step{other.finalSteps},
 				power: other.from.Power,
 			}
 
-			l.add(d.at(t), other.wiring())
+			l.add(d.powerAt(t), other.wiring())
 		}
 	}
 
@@ -474,13 +474,13 @@ func (f *behindFuse) ended(
 		return steps
 	}
 
-	car.core = steps
+	car.stepsForNow = steps
 	f.finish(car)
 	if b != nil {
-		b.Limits = append(b.Limits, car.tail...)
+		b.Limits = append(b.Limits, car.stepsAfterEnd...)
 	}
 
-	return slices.Concat(steps, car.tail)
+	return slices.Concat(steps, car.stepsAfterEnd)
 }
 
 // due is when a fleet under caps is to be planned together because of a car of the site that was planned by

@@ -202,7 +202,7 @@ func (f *behindFuse) ownLoad() check.Device {
 	for p := flex.PeriodAt(f.from); p.Start().Before(f.last); p = p.Add(1) {
 		steps = append(
 			steps,
-			flex.Step{Span: p.Span(), Limit: f.base.at(p)},
+			flex.Step{Span: p.Span(), Limit: f.base.powerAt(p)},
 		)
 	}
 
@@ -305,7 +305,7 @@ func (m *meter) outFuse(spans []flex.Span) []flex.Watts {
 func (m *meter) leftOver(periods []flex.Period, spans []flex.Span) []flex.Watts {
 	home := check.Device{Own: m.base.most(), May: [][]flex.Step{nil}}
 	for i, p := range periods {
-		home.May[0] = append(home.May[0], flex.Step{Span: spans[i], Limit: m.base.at(p)})
+		home.May[0] = append(home.May[0], flex.Step{Span: spans[i], Limit: m.base.powerAt(p)})
 	}
 
 	fuse := check.MainFuse{Carries: m.supply.Import, Phases: m.supply.Fuse.Phases}

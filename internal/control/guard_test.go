@@ -31,7 +31,7 @@ func TestGuard_Fuse(t *testing.T) {
 			id := flex.AssetID{byte(i + 1)}
 			from := store.Effective{Power: 7400, ReadyBy: now.Add(3 * time.Hour), Origins: "event asset site " + store.PlanRefused}
 			p := &store.Planned{Current: store.Schedule{Schedule: flex.Schedule{AssetID: id}, From: from}}
-			f.cars = append(f.cars, &siteCar{member: member{Planned: p, from: from}, renewed: true, core: steps})
+			f.cars = append(f.cars, &siteCar{member: member{Planned: p, from: from}, renewed: true, stepsForNow: steps})
 		}
 		return f
 	}
@@ -39,7 +39,7 @@ func TestGuard_Fuse(t *testing.T) {
 	d := &Service{}
 	good := plan(2600, 0, 7400)
 	for i, n := range d.guarded(ctx, good) {
-		if planRefused(&n.next.From) || len(n.next.Steps) != len(good.cars[i].core) {
+		if planRefused(&n.next.From) || len(n.next.Steps) != len(good.cars[i].stepsForNow) {
 			t.Errorf("a plan that keeps the fuse is changed: %+v", n.next)
 		}
 	}

@@ -193,8 +193,8 @@ func readPluggedIn(
 	return w, err
 }
 
-// without calls fn with the headroom that all others leave to an asset.
-func (w *pluggedIn) without(
+// withHeadroom calls fn with the headroom that all others leave to an asset.
+func (w *pluggedIn) withHeadroom(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
@@ -227,9 +227,9 @@ func (w *pluggedIn) without(
 	return fn(w.assetHeadroom)
 }
 
-// under is what binds an asset that is planned by itself under some headroom: its site's main fuse too, where
+// bindingLimits is what binds an asset that is planned by itself under some headroom: its site's main fuse too, where
 // that is not the headroom.
-func (w *pluggedIn) under(
+func (w *pluggedIn) bindingLimits(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
@@ -266,12 +266,12 @@ func needsFrom(
 	}
 
 	if l.Done.After(from) {
-		return within(steps, flex.Span{From: steps[0].From, To: l.Done}), power, false
+		return stepsWithin(steps, flex.Span{From: steps[0].From, To: l.Done}), power, false
 	}
 
 	full := l.Done.Add(time.Duration(int64(FullBattery)*3600/int64(power)) * time.Second)
 
-	return within(steps, flex.Span{From: from, To: full}), power, true
+	return stepsWithin(steps, flex.Span{From: from, To: full}), power, true
 }
 
 // drawsFrom is what an asset draws from an instant on: what its schedule says, and when that is

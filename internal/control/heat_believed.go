@@ -75,14 +75,14 @@ func (t *heatedTank) believed(list []flex.Reading) []flex.Reading {
 		}
 	}
 
-	kept = without(kept, func(before, r, after *flex.Reading) bool {
+	kept = plausibleReadings(kept, func(before, r, after *flex.Reading) bool {
 		if before == nil || after == nil {
 			return before != nil && t.jumps(before, r) || after != nil && t.jumps(after, r)
 		}
 		return t.jumps(before, r) && t.jumps(after, r)
 	})
 
-	return without(kept, func(before, r, after *flex.Reading) bool {
+	return plausibleReadings(kept, func(before, r, after *flex.Reading) bool {
 		if before == nil || after == nil {
 			return false
 		}
@@ -90,8 +90,8 @@ func (t *heatedTank) believed(list []flex.Reading) []flex.Reading {
 	})
 }
 
-// without are the readings of a list that are not wrong beside the ones before and after them, which are nil at its ends.
-func without(
+// plausibleReadings are the readings of a list that are not wrong beside the ones before and after them, which are nil at its ends.
+func plausibleReadings(
 	list []flex.Reading,
 	wrong func(before, r, after *flex.Reading) bool,
 ) []flex.Reading {

@@ -60,7 +60,7 @@ const movesAhead = 24
 // movable is by how much the heater could draw less, and more, than without instructions from now on; nil where nothing is in force.
 // An instruction that calls it does not take away what it could have moved: that is what was offered.
 func (t *heatedTank) movable() *store.HeatMoves {
-	planned, may, ok := t.uncalled().canDo(movesAhead)
+	planned, may, ok := t.withoutCalls().canDo(movesAhead)
 	if !ok {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (t *heatedTank) movable() *store.HeatMoves {
 	moves := &store.HeatMoves{}
 	sum := 0.0
 	for i, can := range may.Windows(0, store.HeatMovesLongest) {
-		sum += t.without(t.slots[i], planned[i])
+		sum += t.uncalledDraw(t.slots[i], planned[i])
 		less := math.Round(max(0, sum-can.Least))
 		more := math.Round(max(0, can.Most-sum))
 		moves.Less = append(moves.Less, flex.WattHours(less))
@@ -79,8 +79,8 @@ func (t *heatedTank) movable() *store.HeatMoves {
 	return moves
 }
 
-// uncalled is the heater with its plan in force, as if no instruction bound it from now on.
-func (t *heatedTank) uncalled() toCall {
+// withoutCalls is the heater with its plan in force, as if no instruction bound it from now on.
+func (t *heatedTank) withoutCalls() toCall {
 	free := *t
 	free.called, free.returns = nil, nil
 	if t.pump == nil {
@@ -93,9 +93,9 @@ func (t *heatedTank) uncalled() toCall {
 	return &pump
 }
 
-// without is what the heater would draw in a half-hour, or what is left of it, without the instructions that bind it then: so many Wh if
+// uncalledDraw is what the heater would draw in a half-hour, or what is left of it, without the instructions that bind it then: so many Wh if
 // none does.
-func (t *heatedTank) without(
+func (t *heatedTank) uncalledDraw(
 	span flex.Span,
 	planned float64,
 ) float64 {

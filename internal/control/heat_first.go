@@ -339,7 +339,7 @@ func (f *behindFuse) besideHeat(
 func (f *behindFuse) meetsAs(other *behindFuse) bool {
 	for i, car := range f.cars {
 		than := other.cars[i]
-		if car.done {
+		if car.pastReadyBy {
 			continue
 		}
 
@@ -353,8 +353,8 @@ func (f *behindFuse) meetsAs(other *behindFuse) bool {
 
 // servedAs reports whether a car gets at least as much of its need as by another plan.
 func (c *siteCar) servedAs(than *siteCar) bool {
-	final := c.lacks(c.want) <= than.lacks(than.want)+heatSlack
-	until := c.lacks(c.core) <= than.lacks(than.core)+heatSlack
+	final := c.lacks(c.finalSteps) <= than.lacks(than.finalSteps)+heatSlack
+	until := c.lacks(c.stepsForNow) <= than.lacks(than.stepsForNow)+heatSlack
 	now := c.chargesNow() >= than.chargesNow()-heatSlack
 
 	return final && until && now
@@ -362,7 +362,7 @@ func (c *siteCar) servedAs(than *siteCar) bool {
 
 // lacks is what steps leave of a car's need; nothing of one that continues by what it gives.
 func (c *siteCar) lacks(steps []flex.Step) flex.WattHours {
-	if c.goesOn {
+	if c.keepsDischarging {
 		return 0
 	}
 	return max(0, c.problem.Need-c.takes(steps))
@@ -370,8 +370,8 @@ func (c *siteCar) lacks(steps []flex.Step) flex.WattHours {
 
 // chargesNow is what a car takes while it was asked to charge at once.
 func (c *siteCar) chargesNow() flex.WattHours {
-	return c.takes(within(
-		c.core,
+	return c.takes(stepsWithin(
+		c.stepsForNow,
 		c.problem.ChargeNow,
 	))
 }
@@ -409,7 +409,7 @@ func (f *behindFuse) drawAsked() {
 			To:   f.last,
 		}
 		a.lists = [][]flex.Step{
-			within(a.lists[0], before),
+			stepsWithin(a.lists[0], before),
 		}
 		f.others = append(f.others, a)
 	}

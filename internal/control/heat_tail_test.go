@@ -28,7 +28,7 @@ func TestDrawBatteries_BesideHeat(t *testing.T) {
 		if least := f.cars[0].least(); f.fuse-l.most() < least {
 			t.Errorf("%d W of fuse: %d W are left of it for a car that takes %d", fuse, f.fuse-l.most(), least)
 		}
-		if has := slices.ContainsFunc(f.others, func(o draws) bool { return o.battery && o.at(f.last.Add(time.Minute)) > 0 }); has != kept {
+		if has := slices.ContainsFunc(f.others, func(o draws) bool { return o.battery && o.powerAt(f.last.Add(time.Minute)) > 0 }); has != kept {
 			t.Errorf("%d W of fuse: the battery keeps its power: %v", fuse, has)
 		}
 	}
@@ -61,14 +61,14 @@ func TestFinish_SeveralBesideHeat(t *testing.T) {
 
 			f.drawBeside(nil, nil)
 			after := f.last.Add(time.Minute)
-			heats := slices.ContainsFunc(f.others, func(o draws) bool { return o.asked && o.at(after) == 3000 })
+			heats := slices.ContainsFunc(f.others, func(o draws) bool { return o.asked && o.powerAt(after) == 3000 })
 			if heats != c.heats {
 				t.Errorf("%d cars, %d W: the heater keeps its power: %v", cars, c.fuse, heats)
 			}
 
 			for i, car := range f.cars {
 				f.finish(car)
-				if got := limitAt(car.tail, after); (got >= car.least()) != c.charge {
+				if got := limitAt(car.stepsAfterEnd, after); (got >= car.least()) != c.charge {
 					t.Errorf("%d cars, %d W: the car %d has %d W", cars, c.fuse, i, got)
 				}
 			}

@@ -351,8 +351,8 @@ func (m *meter) takes(
 
 // poseAt writes the problem of a car that is not planned now.
 func (c *siteCar) poseAt(from time.Time) {
-	c.done = !c.end(from).After(from)
-	if c.done {
+	c.pastReadyBy = !c.end(from).After(from)
+	if c.pastReadyBy {
 		return
 	}
 
@@ -384,9 +384,9 @@ func (c *siteCar) chargesIn(span flex.Span) time.Duration {
 
 // waitsForHeat reports whether a car falls short by its schedule, which is not what somebody else decided on.
 func (c *siteCar) waitsForHeat() bool {
-	if c.done || c.fixed() {
+	if c.pastReadyBy || c.fixed() {
 		return false
 	}
 
-	return c.fallsShort(c.core)
+	return c.fallsShort(c.stepsForNow)
 }

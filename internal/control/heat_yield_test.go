@@ -162,7 +162,7 @@ func TestNeedsOf(t *testing.T) {
 	}
 
 	met := car(5000, "2026-01-14T06:00:00Z", true)
-	met.core = []flex.Step{{Span: flex.Span{From: now, To: now.Add(time.Hour)}, Limit: 7400}}
+	met.stepsForNow = []flex.Step{{Span: flex.Span{From: now, To: now.Add(time.Hour)}, Limit: 7400}}
 	for _, c := range []struct {
 		name  string
 		cars  []*siteCar

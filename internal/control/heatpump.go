@@ -282,7 +282,7 @@ func (h *heatPump) problem(
 
 	h.signals = nil
 	for i, span := range slots {
-		outdoor := h.outdoor.at(span.From.Add(span.Len() / 2))
+		outdoor := h.outdoor.temperatureAt(span.From.Add(span.Len() / 2))
 		slot := heat.Slot{
 			Hours:   span.Len().Hours(),
 			Outdoor: outdoor,
@@ -471,7 +471,7 @@ func (h *heatPump) keeps(
 	p *heat.Problem,
 	plan *heat.Plan,
 ) (heat.Plan, bool) {
-	choices, ok := h.inForce(plan.Choice)
+	choices, ok := h.plannedChoices(plan.Choice)
 	if !ok || h.endsSoon() {
 		return heat.Plan{}, false
 	}
@@ -486,9 +486,9 @@ func (h *heatPump) keeps(
 	return kept, !worse
 }
 
-// inForce are the choices of the plan in force, and after its end the given ones. It is false where there is no plan in force, or the
+// plannedChoices are the choices of the plan in force, and after its end the given ones. It is false where there is no plan in force, or the
 // fuse has no headroom for it any more.
-func (h *heatPump) inForce(after []int) ([]int, bool) {
+func (h *heatPump) plannedChoices(after []int) ([]int, bool) {
 	if !h.follows() || h.plan.Power != h.power {
 		return nil, false
 	}

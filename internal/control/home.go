@@ -302,7 +302,7 @@ func (m *meter) loadIn(loads []draws, p flex.Period) phaseLoad {
 		}
 	}
 
-	most.add(m.base.at(p), flex.Wiring{})
+	most.add(m.base.powerAt(p), flex.Wiring{})
 
 	return most
 }
@@ -352,7 +352,7 @@ func energyIn(all []draws, p flex.Period) flex.WattHours {
 	sum := int64(0)
 	for _, w := range all {
 		for _, steps := range w.lists {
-			for _, s := range within(steps, p.Span()) {
+			for _, s := range stepsWithin(steps, p.Span()) {
 				sum += int64(min(s.Limit, w.power)) * int64(s.Len()/time.Second)
 			}
 		}
@@ -645,7 +645,7 @@ func (m *meter) addSite(f *behindFuse) {
 		}
 
 		m.will = append(m.will, draws{
-			lists: [][]flex.Step{car.core},
+			lists: [][]flex.Step{car.stepsForNow},
 			power: car.from.Power,
 		})
 	}
@@ -654,7 +654,7 @@ func (m *meter) addSite(f *behindFuse) {
 // addDischarging adds what a car discharges, and when no battery may discharge into the car: while it is planned to charge. If the
 // car may discharge, that is also whenever any schedule that its charger may be following lets it charge.
 func (m *meter) addDischarging(car *siteCar, from time.Time) {
-	into := draws{lists: [][]flex.Step{car.core}, power: car.from.Power}
+	into := draws{lists: [][]flex.Step{car.stepsForNow}, power: car.from.Power}
 	may := car.mayDischarge(from)
 
 	if len(may.lists) > 0 {
@@ -665,7 +665,7 @@ func (m *meter) addDischarging(car *siteCar, from time.Time) {
 		stay := flex.Span{From: from, To: car.lastEnd(from)}
 
 		for _, steps := range car.sent {
-			into.lists = append(into.lists, within(steps, stay))
+			into.lists = append(into.lists, stepsWithin(steps, stay))
 		}
 	}
 

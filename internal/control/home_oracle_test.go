@@ -108,7 +108,7 @@ func (s *smallHome) site(from time.Time) (*behindFuse, func(*behindFuse)) {
 		own := &store.Planned{}
 		own.Current.AssetID = flex.AssetID{1}
 		why := change{trigger: ByEvent, must: true}
-		f.cars = []*siteCar{{member: member{Planned: own, from: e}, charging: &store.Charging{}, why: why}}
+		f.cars = []*siteCar{{member: member{Planned: own, from: e}, charging: &store.Charging{}, cause: why}}
 		f.drawBeside(nil, nil)
 		f.pose()
 	}
@@ -126,7 +126,7 @@ func (s *smallHome) together(t testing.TB, from time.Time) (modes []battery.Mode
 
 	m := &meter{supply: g.home.supply}
 	m.addSite(g)
-	return s.respond(g.home, m), s.drawn(g.home, g.cars[0].core)
+	return s.respond(g.home, m), s.drawn(g.home, g.cars[0].stepsForNow)
 }
 
 func (s *smallHome) alone(from time.Time) (modes []battery.Mode, takes []float64) {

@@ -59,7 +59,7 @@ func (f *behindFuse) solveHome(
 
 	var plan site.Plan
 	solver := site.Solver{Limit: homePivots}
-	f.lack.of(solver.Solve(p, &plan))
+	f.lack.noteResult(solver.Solve(p, &plan))
 
 	g := f.unplanned()
 	g.reserve = f.reserved(&plan)
@@ -192,7 +192,7 @@ func (f *behindFuse) priceSlots(p *site.Problem, periods []flex.Period) {
 
 		p.Load = append(
 			p.Load,
-			min(max(load, f.base.at(at).KW()/2), p.GridImport/2),
+			min(max(load, f.base.powerAt(at).KW()/2), p.GridImport/2),
 		)
 	}
 }
@@ -229,7 +229,7 @@ func (f *behindFuse) carOfSite(
 		Min:       min(car.least(), car.from.Power).KW(),
 	}
 
-	if car.done || car.fixed() || car.goesOn {
+	if car.pastReadyBy || car.fixed() || car.keepsDischarging {
 		car.addTo(p, periods)
 		return c
 	}
@@ -247,7 +247,7 @@ func (f *behindFuse) carOfSite(
 
 // addTo counts a car as a part of a site's load.
 func (c *siteCar) addTo(p *site.Problem, periods []flex.Period) {
-	takes := []draws{{lists: [][]flex.Step{c.core}, power: c.from.Power}}
+	takes := []draws{{lists: [][]flex.Step{c.stepsForNow}, power: c.from.Power}}
 	discharges := []draws{{lists: [][]flex.Step{c.discharges}, power: flex.NoLimit}}
 	for i, at := range periods {
 		p.Load[i] = min(p.Load[i]+energyIn(takes, at).KWh(), p.GridImport/2)
@@ -297,7 +297,7 @@ func (f *behindFuse) reserved(plan *site.Plan) []flex.Step {
 func (f *behindFuse) guide(before *behindFuse, plan *site.Plan) {
 	periods := before.homePeriods()
 	for k, car := range f.cars {
-		own := car.done || car.fixed() || before.cars[k].goesOn
+		own := car.pastReadyBy || car.fixed() || before.cars[k].keepsDischarging
 		if own || car.problem.Mode == flex.Maximise {
 			continue
 		}
@@ -325,11 +325,11 @@ func (f *behindFuse) outcome() homeOutcome {
 	var o homeOutcome
 	assumed := charge.AssumedPrice(f.prices)
 	for _, car := range f.cars {
-		if car.done {
+		if car.pastReadyBy {
 			continue
 		}
 
-		w := effectOf(&car.problem, assumed, car.core)
+		w := effectOf(&car.problem, assumed, car.stepsForNow)
 		o.lacks += max(0, int64(car.problem.Need)*3600-w.energy)
 		o.peak += w.peak
 		o.pence += marketWeight * float64(w.cost) / 1e4
@@ -428,7 +428,7 @@ func (f *behindFuse) drawBase() {
 
 	var steps []flex.Step
 	for _, p := range periodsTo(flex.PeriodAt(f.from), f.last) {
-		steps = joined(steps, flex.Step{Span: p.Span(), Limit: f.base.at(p)})
+		steps = joined(steps, flex.Step{Span: p.Span(), Limit: f.base.powerAt(p)})
 	}
 
 	end := flex.PeriodAt(f.from).Start()

@@ -39,8 +39,8 @@ const (
 // follows it says what such a plan lacks.
 const withHome = "home"
 
-// asOne has origins say that.
-func asOne(origins string, l lack) string {
+// originsWithHome has origins say that.
+func originsWithHome(origins string, l lack) string {
 	origins, _, _ = strings.Cut(origins, " "+withHome)
 	return strings.TrimRight(origins+" "+withHome+" "+l.words(), " ")
 }

@@ -77,7 +77,7 @@ func (k *calledKind) offerOf(
 	d *device,
 	order instruct.Order,
 ) (called, bool, error) {
-	bound, err := k.bound.in(
+	bound, err := k.bound.bindsAt(
 		ctx,
 		tx,
 		d.SiteID,

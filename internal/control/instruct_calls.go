@@ -63,9 +63,9 @@ func spentOf(sites int, limit flex.SpentCalls) string {
 	return fmt.Sprintf("%s had the %d calls of the %s that they agreed to", who, limit.Calls, of)
 }
 
-// uncallable returns who is not to be called by an instruction since assets were chosen for it: those that others
+// assetsNotToCall returns who is not to be called by an instruction since assets were chosen for it: those that others
 // have called in its half-hours, and sites that have had the calls they agreed to.
-func uncallable(
+func assetsNotToCall(
 	ctx context.Context,
 	tx *store.Tx,
 	by *flex.Instruction,

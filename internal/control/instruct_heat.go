@@ -166,7 +166,7 @@ func (t *heatedTank) plain() (*tank.Problem, []bool, bool) {
 		after = tank.Solve(t.problem(t.buy, t.closed)).On
 	}
 
-	on, ok := t.inForce(after)
+	on, ok := t.plannedOn(after)
 
 	return plain, on, ok
 }
@@ -223,7 +223,7 @@ func (h *heatPump) plain() (*heat.Problem, []int, bool) {
 		after = heat.Solve(h.ahead()).Choice
 	}
 
-	choices, ok := h.inForce(after)
+	choices, ok := h.plannedChoices(after)
 
 	return plain, choices, ok
 }

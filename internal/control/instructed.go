@@ -41,7 +41,7 @@ func (s *Service) call(
 	by *flex.Instruction,
 	calls []called,
 ) error {
-	isGone, err := uncallable(ctx, tx, by)
+	isGone, err := assetsNotToCall(ctx, tx, by)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (c *called) record(sent []flex.Step) store.Called {
 		Power:   c.from.Power,
 		Cost:    c.offer.Cost,
 		Closed:  c.offer.Closed,
-		Baseline: within(c.Current.Steps, flex.Span{
+		Baseline: stepsWithin(c.Current.Steps, flex.Span{
 			From: c.offer.Problem.From,
 			To:   c.Current.End(),
 		}),

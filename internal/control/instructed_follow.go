@@ -76,7 +76,7 @@ func remainderOf(
 		return nil, err
 	}
 
-	inForce := s.byAsset()
+	inForce := s.plannedByAsset()
 	l.addAll(was, inForce, slots, planned, shares)
 	l.target = targetOf(&rest, planned)
 	l.back = reboundOf(in, slots, l.target)
@@ -123,8 +123,8 @@ func comingBack(
 	}
 }
 
-// byAsset are the assets of a scope by their ids.
-func (s *scoped) byAsset() map[flex.AssetID]*store.Planned {
+// plannedByAsset are the assets of a scope by their ids.
+func (s *scoped) plannedByAsset() map[flex.AssetID]*store.Planned {
 	inForce := make(map[flex.AssetID]*store.Planned, len(s.planned))
 	for i := range s.planned {
 		inForce[s.planned[i].Current.AssetID] = &s.planned[i]

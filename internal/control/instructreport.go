@@ -253,9 +253,9 @@ func (r *InstructionReport) addMinutes(
 		c := &was[i]
 		id := c.AssetID
 		if c.Battery || c.Heater {
-			r.addMinutesOf(&r.Assets[i], c, byPowers(powers[id]))
+			r.addMinutesOf(&r.Assets[i], c, inverterEnergy(powers[id]))
 		} else {
-			r.addMinutesOf(&r.Assets[i], c, byRegister(marks[id]))
+			r.addMinutesOf(&r.Assets[i], c, registerEnergy(marks[id]))
 		}
 	}
 
@@ -295,7 +295,7 @@ func (r *InstructionReport) addMinutesOf(
 	c *store.Called,
 	meteredIn func(minute flex.Span) (charge.Joules, bool),
 ) {
-	until := r.unless(c)
+	until := r.uncalledFrom(c)
 	for m := range r.Minutes {
 		slot := &r.Minutes[m]
 		e, ok := meteredIn(slot.Span)
@@ -313,8 +313,8 @@ func (r *InstructionReport) addMinutesOf(
 	}
 }
 
-// byRegister is what a charger's register says of spans that follow each other.
-func byRegister(marks []flex.RegisterMark) func(flex.Span) (charge.Joules, bool) {
+// registerEnergy is what a charger's register says of spans that follow each other.
+func registerEnergy(marks []flex.RegisterMark) func(flex.Span) (charge.Joules, bool) {
 	return func(span flex.Span) (charge.Joules, bool) {
 		for len(marks) > 1 && !marks[1].At.After(span.From) {
 			marks = marks[1:]
@@ -324,8 +324,8 @@ func byRegister(marks []flex.RegisterMark) func(flex.Span) (charge.Joules, bool)
 	}
 }
 
-// unless is the instant from which an asset is expected to draw as without the instruction; zero for never.
-func (r *InstructionReport) unless(c *store.Called) time.Time {
+// uncalledFrom is the instant from which an asset is expected to draw as without the instruction; zero for never.
+func (r *InstructionReport) uncalledFrom(c *store.Called) time.Time {
 	if !c.ReleasedAt.IsZero() {
 		return c.ReleasedAt
 	}
@@ -370,7 +370,7 @@ func (r *InstructionReport) add(
 	}
 
 	a.NotPaid = notPaid(&r.Instruction, a.Kind)
-	until := r.unless(c)
+	until := r.uncalledFrom(c)
 	for t := range r.Slots {
 		slot := &r.Slots[t]
 		baseline := wattHours(drawnOf(c, c.Baseline, slot.Span))

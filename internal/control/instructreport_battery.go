@@ -47,11 +47,11 @@ func calledPowers(
 		)
 	}
 
-	return inTime(found), nil
+	return readingsByAsset(found), nil
 }
 
-// inTime are the readings of each asset by when they begin.
-func inTime(readings []flex.Reading) map[flex.AssetID][]flex.Reading {
+// readingsByAsset are the readings of each asset by when they begin.
+func readingsByAsset(readings []flex.Reading) map[flex.AssetID][]flex.Reading {
 	by := map[flex.AssetID][]flex.Reading{}
 	for _, r := range readings {
 		by[r.AssetID] = append(by[r.AssetID], r)
@@ -66,8 +66,8 @@ func inTime(readings []flex.Reading) map[flex.AssetID][]flex.Reading {
 	return by
 }
 
-// byPowers is what an inverter's readings say of spans that follow each other.
-func byPowers(readings []flex.Reading) func(flex.Span) (charge.Joules, bool) {
+// inverterEnergy is what an inverter's readings say of spans that follow each other.
+func inverterEnergy(readings []flex.Reading) func(flex.Span) (charge.Joules, bool) {
 	return func(span flex.Span) (charge.Joules, bool) {
 		for len(readings) > 0 && !readings[0].To.After(span.From) {
 			readings = readings[1:]

@@ -48,8 +48,8 @@ type lack struct {
 	gap float64
 }
 
-// of notes what a search came to.
-func (l *lack) of(r site.Result) {
+// noteResult notes what a search came to.
+func (l *lack) noteResult(r site.Result) {
 	if !r.Optimal {
 		l.gap = max(0, r.Cost-r.Bound)
 	}

@@ -25,7 +25,7 @@ func TestLack_Words(t *testing.T) {
 		"less than a word": {lack{gap: 0.01}, false, "as one with the battery"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			words := asOne("event asset site home 99.0 cut_short", c.lack)
+			words := originsWithHome("event asset site home 99.0 cut_short", c.lack)
 			if listed := strings.HasSuffix(words, " "+store.CutShort); listed != c.listed {
 				t.Errorf("%q is listed: %v", words, listed)
 			}
@@ -42,13 +42,13 @@ func TestLack_Words(t *testing.T) {
 // TestLack_Search has a search note the gap that its bound left, and none where it went to the end.
 func TestLack_Search(t *testing.T) {
 	var l lack
-	l.of(site.Result{Cost: 120, Bound: 105})
+	l.noteResult(site.Result{Cost: 120, Bound: 105})
 	if l.gap != 15 {
 		t.Errorf("a plan of 120 p over a bound of 105 p has a gap of %v p", l.gap)
 	}
 
 	l = lack{}
-	l.of(site.Result{Cost: 120, Bound: 120 - 1e-9, Optimal: true})
+	l.noteResult(site.Result{Cost: 120, Bound: 120 - 1e-9, Optimal: true})
 	if l.gap != 0 {
 		t.Errorf("the best plan has a gap of %v p", l.gap)
 	}

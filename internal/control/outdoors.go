@@ -37,8 +37,8 @@ type outdoors struct {
 	origin string // how it is known, in words
 }
 
-// at is the temperature expected at an instant.
-func (o *outdoors) at(t time.Time) float64 {
+// temperatureAt is the temperature expected at an instant.
+func (o *outdoors) temperatureAt(t time.Time) float64 {
 	fades := math.Exp(-max(0, t.Sub(o.from).Hours()) / outdoorHold.Hours())
 	return usual(t) + o.off*fades
 }

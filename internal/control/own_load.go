@@ -348,7 +348,7 @@ func (a *siteAccount) taken(
 			continue
 		}
 
-		took, known := d.in(p)
+		took, known := d.energyIn(p)
 		if !known {
 			return 0, false
 		}
@@ -469,7 +469,7 @@ func (a *siteAccount) roof() forecast.Series {
 	for i := range a.devices {
 		d := &a.devices[i]
 		for p := range sum {
-			if _, known := d.in(p); !known && d.kind == roofDevice {
+			if _, known := d.energyIn(p); !known && d.kind == roofDevice {
 				delete(sum, p)
 			}
 		}
@@ -504,13 +504,13 @@ type siteDevice struct {
 	guessed map[flex.Period]bool
 }
 
-// in is what the device took in a half-hour, and whether that is known.
+// energyIn is what the device took in a half-hour, and whether that is known.
 //
 //   - A charger took nothing where nothing was plugged in.
 //   - A battery is not there before its first reading.
 //   - A roof gave nothing at a time of the day at which it never did: inverters sleep by night.
 //   - A heater that was metered for HeatRead is taken to have drawn before, too, an unknown amount; so is a device that was sent plans for so long.
-func (d *siteDevice) in(p flex.Period) (flex.WattHours, bool) {
+func (d *siteDevice) energyIn(p flex.Period) (flex.WattHours, bool) {
 	if e, known := d.took[p]; known {
 		return e, true
 	}

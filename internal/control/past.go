@@ -503,16 +503,16 @@ type Draw struct {
 
 // Planned returns what the schedules allowed, each while it was in force.
 func (p *Past) Planned() []Draw {
-	return p.inForce((*PastSchedule).Draws)
+	return p.drawsInForce((*PastSchedule).Draws)
 }
 
 // Moves is Planned with what the schedules had a car give, below zero.
 func (p *Past) Moves() []Draw {
-	return p.inForce((*PastSchedule).Moves)
+	return p.drawsInForce((*PastSchedule).Moves)
 }
 
-// inForce joins what each schedule was to do while it was in force.
-func (p *Past) inForce(of func(s *PastSchedule, within flex.Span) []Draw) []Draw {
+// drawsInForce joins what each schedule was to do while it was in force.
+func (p *Past) drawsInForce(of func(s *PastSchedule, within flex.Span) []Draw) []Draw {
 	ends := map[flex.SessionID]time.Time{}
 	for _, s := range p.Sessions {
 		ends[s.ID] = s.PluggedOutAt

@@ -157,7 +157,7 @@ func (f *behindFuse) roomBeside(loads []draws, wired flex.Wiring) *assetHeadroom
 // addAll counts what some loads are at an instant.
 func (l *phaseLoad) addAll(loads []draws, t time.Time) {
 	for i := range loads {
-		l.add(loads[i].at(t), loads[i].wired)
+		l.add(loads[i].powerAt(t), loads[i].wired)
 	}
 }
 
@@ -191,14 +191,14 @@ func (l *phaseLoad) addMost(loads []draws) {
 // asked for now.
 func (c *siteCar) holds() []draws {
 	all := [][]flex.Step{c.share, c.member.now}
-	if c.placed {
-		all = [][]flex.Step{c.want}
+	if c.counted {
+		all = [][]flex.Step{c.finalSteps}
 	}
 
 	var held []draws
 	for _, steps := range all {
 		held = append(held, draws{lists: [][]flex.Step{steps}, power: flex.Unbounded, wired: c.wiring()})
-		if c.placed {
+		if c.counted {
 			held[0].power = c.problem.Power
 		}
 	}
@@ -208,14 +208,14 @@ func (c *siteCar) holds() []draws {
 
 // place counts what a car does from now on, in place of what was kept for it.
 func (f *behindFuse) place(car *siteCar) {
-	car.placed = true
+	car.counted = true
 	if !f.phased() {
-		f.Add(0, car.want, car.problem.Power, car.problem.Running)
+		f.Add(0, car.finalSteps, car.problem.Power, car.problem.Running)
 	}
 }
 
-// unplace gives back what is kept for a car until it is planned.
-func (f *behindFuse) unplace(car *siteCar) {
+// releaseHeadroom gives back what is kept for a car until it is planned.
+func (f *behindFuse) releaseHeadroom(car *siteCar) {
 	if !f.phased() {
 		f.Release(0, car.share)
 		f.Release(0, car.member.now)

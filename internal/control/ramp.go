@@ -63,8 +63,8 @@ func (s *spreads) equal(before *spreads) bool {
 	return maps.Equal(before.groups, s.groups)
 }
 
-// of is the time that the starts of what is of some groups are spread over: the longest of theirs.
-func (s *spreads) of(groups []store.RampGroup) time.Duration {
+// spreadOf is the time that the starts of what is of some groups are spread over: the longest of theirs.
+func (s *spreads) spreadOf(groups []store.RampGroup) time.Duration {
 	spread := s.all
 	for _, g := range groups {
 		spread = max(spread, s.groups[g])
@@ -162,7 +162,7 @@ func (s *Service) rampOf(
 			return nil, fmt.Errorf("read the groups of the site: %w", err)
 		}
 
-		spread = spreads.of(groups)
+		spread = spreads.spreadOf(groups)
 	}
 
 	if spread <= 0 {

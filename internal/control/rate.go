@@ -71,7 +71,7 @@ func learn(
 	known := rateWithin(past, c, g, now)
 	power := steadyPower(known, c, e.Power)
 	if power == e.Power && known.Delay == 0 && known.Tail == 0 {
-		return unmeasured(ctx, tx, c, e, known, sinceChange(c, g, now))
+		return learnFirst(ctx, tx, c, e, known, sinceChange(c, g, now))
 	}
 
 	setPower(e, power, fromReadings, &store.Learned{
@@ -88,9 +88,9 @@ func learn(
 	return nil
 }
 
-// unmeasured is for an asset of which nothing was learned yet. It notes what the half-hours of its stay show and a plan at nominal power
+// learnFirst is for an asset of which nothing was learned yet. It notes what the half-hours of its stay show and a plan at nominal power
 // leaves out: what the asset may turn out to draw, and how much less it drew than it was allowed.
-func unmeasured(
+func learnFirst(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
@@ -328,8 +328,8 @@ func nameable(e *store.Effective) {
 	e.Power = max(e.Power, least)
 }
 
-// unlimited reports whether a schedule leaves an asset free to draw more than is counted.
-func unlimited(e *store.Effective) bool {
+// mayDrawMore reports whether a schedule leaves an asset free to draw more than is counted.
+func mayDrawMore(e *store.Effective) bool {
 	return e.Learned != nil && !e.Learned.Limited && e.Power < e.Learned.Nominal
 }
 
@@ -417,7 +417,7 @@ func lateMore(p *charge.Problem, current, next []flex.Step) int64 {
 	}
 
 	ahead := flex.Span{From: p.From, To: p.ReadyBy}
-	more := startsOf(within(next, ahead), p.Running) - startsOf(within(current, ahead), p.Running)
+	more := startsOf(stepsWithin(next, ahead), p.Running) - startsOf(stepsWithin(current, ahead), p.Running)
 
 	return int64(p.Late) * 3600 * int64(max(0, more))
 }
@@ -596,7 +596,7 @@ func learnDue(
 	var failed []notPlanned
 	for i := 0; i < len(due) && err == nil; i++ {
 		var t learned
-		t, err = learnFrom(ctx, tx, &due[i], byPeriod(readings[i]))
+		t, err = learnFrom(ctx, tx, &due[i], energyByPeriod(readings[i]))
 		if errors.Is(err, store.ErrUnreadable) { // it is tried again in the next run
 			failed = append(failed, notPlanned{due[i].AssetID, err})
 			err = nil

@@ -160,8 +160,8 @@ func (s *Service) planOrg(
 	return t, errors.Join(failed, err)
 }
 
-// atOnce is how many marked sessions are looked at in one transaction.
-func (s *Service) atOnce() int {
+// dueBatch is how many marked sessions are looked at in one transaction.
+func (s *Service) dueBatch() int {
 	if s.dueAtOnce > 0 {
 		return s.dueAtOnce
 	}
@@ -300,7 +300,7 @@ func (s *Service) due(ctx context.Context, org flex.Org, t *tally) error {
 	for more := true; more; {
 		var found []store.Planned
 		m, err := s.snapshot(ctx, org.ID, func(tx *store.Tx) (any bool, err error) {
-			found, err = tx.MarketDue(ctx, s.atOnce())
+			found, err = tx.MarketDue(ctx, s.dueBatch())
 			return len(found) > 0, err
 		})
 		if err == nil && len(found) > 0 {
@@ -314,7 +314,7 @@ func (s *Service) due(ctx context.Context, org flex.Org, t *tally) error {
 			return err
 		}
 
-		more = len(found) == s.atOnce()
+		more = len(found) == s.dueBatch()
 	}
 
 	return nil
@@ -343,7 +343,7 @@ func (s *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
 		}
 
 		done := l.found - (len(tried.assets) - before)
-		if l.found < s.atOnce() || done == 0 {
+		if l.found < s.dueBatch() || done == 0 {
 			return tried.err()
 		}
 	}
@@ -359,7 +359,7 @@ func (s *Service) lookAtMarked(
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		l = looked{now: tx.Now()}
 
-		found, err := tx.InputsDue(ctx, s.atOnce()+len(tried.assets))
+		found, err := tx.InputsDue(ctx, s.dueBatch()+len(tried.assets))
 		if err != nil {
 			return err
 		}
@@ -367,7 +367,7 @@ func (s *Service) lookAtMarked(
 		found = slices.DeleteFunc(found, func(m store.Marked) bool {
 			return tried.assets[m.AssetID]
 		})
-		found = found[:min(len(found), s.atOnce())]
+		found = found[:min(len(found), s.dueBatch())]
 		l.found = len(found)
 
 		if l.found == 0 {
@@ -530,13 +530,13 @@ func (s *Service) differs(
 	}
 
 	var v newInputs
-	err := w.without(ctx, tx, c, func(r *assetHeadroom) error {
+	err := w.withHeadroom(ctx, tx, c, func(r *assetHeadroom) error {
 		if r != nil && r.fuse { // its site is planned as one
 			v.differs = true
 			return nil
 		}
 
-		under, err := w.under(ctx, tx, c, r)
+		under, err := w.bindingLimits(ctx, tx, c, r)
 		if err != nil {
 			return err
 		}

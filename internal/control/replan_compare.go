@@ -133,7 +133,7 @@ func (s *Service) replaceAll(
 		return 0, fmt.Errorf("hold what is sent against main fuses: %w", err)
 	}
 
-	next = kept.without(next)
+	next = kept.dropKept(next)
 	n, err := replaceKept(ctx, tx, prices, next)
 	if err != nil {
 		return 0, err

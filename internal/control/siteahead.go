@@ -92,7 +92,7 @@ func (s *Service) readAhead(
 		}
 
 		for i := range a.Periods {
-			a.Periods[i].Home = base.at(a.Periods[i].Period).KW()
+			a.Periods[i].Home = base.powerAt(a.Periods[i].Period).KW()
 		}
 	}
 
@@ -166,7 +166,7 @@ func (a *SiteAhead) addCars(
 	for i := range found {
 		s := &found[i].Current
 		m := meter{will: []draws{{
-			lists: [][]flex.Step{within(s.Steps, flex.Span{
+			lists: [][]flex.Step{stepsWithin(s.Steps, flex.Span{
 				From: tx.Now(),
 				To:   flex.Later(s.From.ReadyBy, s.From.ChargeNow.To),
 			})},

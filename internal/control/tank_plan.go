@@ -41,7 +41,7 @@ func (t *heatedTank) keeps(
 	p *tank.Problem,
 	plan *tank.Plan,
 ) (tank.Plan, bool) {
-	on, ok := t.inForce(plan.On)
+	on, ok := t.plannedOn(plan.On)
 	if !ok || t.endsSoon() {
 		return tank.Plan{}, false
 	}
@@ -64,9 +64,9 @@ func (t *heatedTank) endsSoon() bool {
 	return soon && t.endsWithin()
 }
 
-// inForce is when the element is on by the plan in force, and after its end as is given; false where there is none, or the fuse has no
+// plannedOn is when the element is on by the plan in force, and after its end as is given; false where there is none, or the fuse has no
 // headroom for it any more.
-func (t *heatedTank) inForce(after []bool) ([]bool, bool) {
+func (t *heatedTank) plannedOn(after []bool) ([]bool, bool) {
 	if t.plan.Generation == 0 || t.plan.Freed || t.plan.Power != t.power {
 		return nil, false
 	}
@@ -152,7 +152,7 @@ func mostOf(
 				free:  true,
 			}
 
-			limit = max(limit, one.at(s.From))
+			limit = max(limit, one.powerAt(s.From))
 		}
 
 		most = joined(most, flex.Step{Span: s, Limit: limit})

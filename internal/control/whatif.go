@@ -103,14 +103,14 @@ func (s *Service) compare(
 	q Question,
 	w *pluggedIn,
 ) (Comparison, error) {
-	c, err := asIfPluggedIn(ctx, tx, asset)
+	c, err := supposePluggedIn(ctx, tx, asset)
 	if err != nil {
 		return Comparison{}, err
 	}
 
 	var a Comparison
-	err = w.without(ctx, tx, &c, func(r *assetHeadroom) error {
-		u, err := w.under(ctx, tx, &c, r)
+	err = w.withHeadroom(ctx, tx, &c, func(r *assetHeadroom) error {
+		u, err := w.bindingLimits(ctx, tx, &c, r)
 		if err != nil {
 			return err
 		}
@@ -131,30 +131,30 @@ func (s *Service) compareUnder(
 	q Question,
 ) (Comparison, error) {
 	from := tx.Now().Truncate(time.Second)
-	is, known, err := asItIs(ctx, tx, c, from)
+	inputs, known, err := currentInputs(ctx, tx, c, from)
 	if err != nil {
 		return Comparison{}, err
 	}
 
-	limitByRate(&is, u.headroom != nil || u.site != nil)
-	current := posed(is, from, known, u.headroom)
+	limitByRate(&inputs, u.headroom != nil || u.site != nil)
+	current := problemUnder(inputs, from, known, u.headroom)
 
-	alone, _ := u.solve(&current, c, is)
+	alone, _ := u.solve(&current, c, inputs)
 
-	would := q.suppose(is, from)
-	problem := posed(would, from, overlay(known, q.Prices), u.headroom)
-	other, _ := u.solve(&problem, c, would)
+	supposed := q.suppose(inputs, from)
+	problem := problemUnder(supposed, from, overlay(known, q.Prices), u.headroom)
+	supposedPlan, _ := u.solve(&problem, c, supposed)
 
-	before := q.candidate(&is, &c.Current, tx.Now())
+	before := q.candidate(&inputs, &c.Current, tx.Now())
 	before.Problem, before.Plan = &current, &alone
-	candidate := q.candidate(&would, &c.Current, tx.Now())
-	candidate.Problem, candidate.Plan = &problem, &other
+	candidate := q.candidate(&supposed, &c.Current, tx.Now())
+	candidate.Problem, candidate.Plan = &problem, &supposedPlan
 
-	return s.judged(ctx, tx, c, u, q, before, candidate, &is, &would)
+	return s.compareCandidates(ctx, tx, c, u, q, before, candidate, &inputs, &supposed)
 }
 
-// judged is what an asset does as it is and as it would be, with what its car gives in both, and what is decided on the second.
-func (s *Service) judged(
+// compareCandidates is what an asset does as it is and as it would be, with what its car gives in both, and what is decided on the second.
+func (s *Service) compareCandidates(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
@@ -201,12 +201,12 @@ func (s *Service) supposeDischarging(
 
 	var err error
 	candidate.Discharging, err = s.planDischarge(ctx, tx, &supposed, e, candidate, u)
-	if err != nil || len(candidate.discharges()) == 0 {
+	if err != nil || len(candidate.newDischarges()) == 0 {
 		return plan, err
 	}
 
 	x := Explanation{Plan: plan}
-	x.Schedule.From, x.Schedule.Steps = *e, candidate.next()
+	x.Schedule.From, x.Schedule.Steps = *e, candidate.newSteps()
 	x.Plan.Steps, x.Plan.Periods = x.Steps, slices.Clone(plan.Periods)
 	x.sayPeriods(&own)
 
@@ -230,33 +230,33 @@ func (q *Question) candidate(
 	}
 }
 
-// asItIs is what an asset is planned on from an instant on, and the prices that are known. An asset that
+// currentInputs is what an asset is planned on from an instant on, and the prices that are known. An asset that
 // has a schedule keeps the ready-by that it was made for.
-func asItIs(
+func currentInputs(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,
 	from time.Time,
 ) (store.Effective, []flex.PricedPeriod, error) {
-	is, known, err := situation(ctx, tx, c, from, false)
+	inputs, known, err := situation(ctx, tx, c, from, false)
 	if err != nil {
-		return is, nil, err
+		return inputs, nil, err
 	}
 
 	current := &c.Current
 	if c.Open() {
-		is.Ramp = kept(current.From.Ramp, false)
+		inputs.Ramp = kept(current.From.Ramp, false)
 	}
 
 	if current.Generation > 0 && current.From.ReadyBy.After(from) {
-		is.ReadyBy = current.From.ReadyBy
+		inputs.ReadyBy = current.From.ReadyBy
 	}
 
-	return is, known, nil
+	return inputs, known, nil
 }
 
-// posed is the problem that the inputs pose under some headroom. Behind a main fuse profiles name watts.
-func posed(
+// problemUnder is the problem that the inputs pose under some headroom. Behind a main fuse profiles name watts.
+func problemUnder(
 	e store.Effective,
 	from time.Time,
 	ps []flex.PricedPeriod,
@@ -273,8 +273,8 @@ func posed(
 	return p
 }
 
-// asIfPluggedIn is an asset that charges, as it would be planned if it were plugged in now.
-func asIfPluggedIn(
+// supposePluggedIn is an asset that charges, as it would be planned if it were plugged in now.
+func supposePluggedIn(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,

@@ -47,8 +47,8 @@ func (c *BatteryCall) Call(w *battery.Solver) BatteryOffer {
 	w.SolveModes(&p, f.Modes)
 
 	var with, without float64
-	f.Stored, with = pence(&c.Problem, f.Modes)
-	f.Before, without = pence(&c.Problem, c.InForce)
+	f.Stored, with = modesCost(&c.Problem, f.Modes)
+	f.Before, without = modesCost(&c.Problem, c.InForce)
 	f.Cost = with - without
 
 	return f
@@ -117,13 +117,13 @@ func (c *BatteryCall) allowed() []battery.ModeSet {
 	for t, planned := range c.InForce {
 		sets[t] = battery.Modes(planned)
 		for m := range battery.ModeCount {
-			more := device.Move(t, m) - device.Move(t, planned)
+			change := device.Move(t, m) - device.Move(t, planned)
 			if c.Up {
-				more = -more
+				change = -change
 			}
 
-			bound := c.Asked[t] || c.After[t]
-			if c.May[t].Has(m) && (more <= 0 || !bound) {
+			restricted := c.Asked[t] || c.After[t]
+			if c.May[t].Has(m) && (change <= 0 || !restricted) {
 				sets[t] |= battery.Modes(m)
 			}
 		}
@@ -132,9 +132,9 @@ func (c *BatteryCall) allowed() []battery.ModeSet {
 	return sets
 }
 
-// pence takes a battery through modes: what is stored after each slot, and what all costs, with changes of mode and less
+// modesCost takes a battery through modes: what is stored after each slot, and what all costs, with changes of mode and less
 // what is left at the end.
-func pence(
+func modesCost(
 	p *battery.ModeProblem,
 	modes []battery.Mode,
 ) ([]int, float64) {

@@ -117,8 +117,8 @@ func Common(a, b []flex.Span) []flex.Span {
 	var out []flex.Span
 	for _, s := range a {
 		for _, t := range b {
-			if at := s.Meet(t); !at.Empty() {
-				out = append(out, at)
+			if overlap := s.Meet(t); !overlap.Empty() {
+				out = append(out, overlap)
 			}
 		}
 	}
@@ -156,10 +156,10 @@ func drawnIn(plan *charge.Plan, within []flex.Span) []flex.Span {
 				continue
 			}
 
-			for _, w := range within {
-				at := w.Meet(s.Meet(plan.Periods[i].Span))
-				if !at.Empty() {
-					all = append(all, priced{at, plan.Periods[i].Price})
+			for _, span := range within {
+				overlap := span.Meet(s.Meet(plan.Periods[i].Span))
+				if !overlap.Empty() {
+					all = append(all, priced{overlap, plan.Periods[i].Price})
 				}
 			}
 		}

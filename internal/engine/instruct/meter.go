@@ -33,19 +33,19 @@ func Metered(
 		}
 
 		between := flex.Span{From: a.At, To: b.At}
-		at := between.Meet(span)
-		if at.Empty() {
+		overlap := between.Meet(span)
+		if overlap.Empty() {
 			continue
 		}
-		if between.Len() > MarkGap || at.From.After(covered) {
+		if between.Len() > MarkGap || overlap.From.After(covered) {
 			return 0, false
 		}
 		if b.Energy < a.Energy {
 			return 0, false
 		}
 
-		sum += joules(b.Energy-a.Energy) * at.Len().Seconds() / between.Len().Seconds()
-		covered = at.To
+		sum += joules(b.Energy-a.Energy) * overlap.Len().Seconds() / between.Len().Seconds()
+		covered = overlap.To
 	}
 
 	return charge.Joules(sum + 0.5), !covered.Before(span.To) && !span.Empty()
@@ -66,18 +66,18 @@ func MeteredPower(
 			break
 		}
 
-		at := r.Meet(span)
-		if at.Empty() {
+		overlap := r.Meet(span)
+		if overlap.Empty() {
 			continue
 		}
 
-		if r.Len() > MarkGap || !at.From.Equal(covered) {
+		if r.Len() > MarkGap || !overlap.From.Equal(covered) {
 			return 0, false
 		}
 
 		const watts = 1e-3 // of a millionth of a kW
-		sum += watts * float64(r.Value) * at.Len().Seconds()
-		covered = at.To
+		sum += watts * float64(r.Value) * overlap.Len().Seconds()
+		covered = overlap.To
 	}
 
 	return charge.Joules(math.Round(sum)), covered.Equal(span.To) && !span.Empty()
@@ -103,7 +103,7 @@ func Share(
 	base := Drawn(baseline, power, span)
 	change := base - Drawn(expected, power, span)
 	least := max(change, -change)
-	if span.Len() < time.Minute || float64(least) < stepsToTell*joules(stepOf(marks)) {
+	if span.Len() < time.Minute || float64(least) < stepsToTell*joules(registerStep(marks)) {
 		return 0, false
 	}
 
@@ -116,9 +116,9 @@ func Share(
 // exchanged or restarted.
 func byEnergy(a, b flex.RegisterMark) int { return cmp.Compare(a.Energy, b.Energy) }
 
-// stepOf is the step in which a register counts, as its readings have it: the largest power of ten, of 1 Wh to 1 kWh,
+// registerStep is the step in which a register counts, as its readings have it: the largest power of ten, of 1 Wh to 1 kWh,
 // that all are multiples of.
-func stepOf(marks []flex.RegisterMark) flex.Micro {
+func registerStep(marks []flex.RegisterMark) flex.Micro {
 	const wattHour, kilowattHour = flex.Micro(1000), flex.Micro(1_000_000)
 	step := kilowattHour
 	for _, m := range marks {

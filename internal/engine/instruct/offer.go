@@ -57,9 +57,9 @@ func Drawn(
 ) charge.Joules {
 	var sum charge.Joules
 	for _, s := range steps {
-		at := s.Meet(within)
-		if s.Limit > 0 && !at.Empty() {
-			sum += charge.Joules(min(s.Limit, power)) * charge.Joules(at.Len()/time.Second)
+		overlap := s.Meet(within)
+		if s.Limit > 0 && !overlap.Empty() {
+			sum += charge.Joules(min(s.Limit, power)) * charge.Joules(overlap.Len()/time.Second)
 		}
 	}
 
@@ -74,10 +74,10 @@ func Moved(
 ) charge.Joules {
 	var sum charge.Joules
 	for _, s := range steps {
-		at := s.Meet(within)
-		if !at.Empty() {
+		overlap := s.Meet(within)
+		if !overlap.Empty() {
 			w := max(-power, min(s.Limit, power))
-			sum += charge.Joules(w) * charge.Joules(at.Len()/time.Second)
+			sum += charge.Joules(w) * charge.Joules(overlap.Len()/time.Second)
 		}
 	}
 
@@ -138,7 +138,7 @@ func (o Order) closed(
 		return Without([]flex.Span{ahead}, []flex.Span{o.Window})
 	}
 
-	all := append([]flex.Span{o.Window}, Without(after, drawing(inForce))...)
+	all := append([]flex.Span{o.Window}, Without(after, drawingSpans(inForce))...)
 
 	return joined(all, ahead)
 }
@@ -146,17 +146,17 @@ func (o Order) closed(
 // joined makes one of spans that touch, within another.
 func joined(spans []flex.Span, within flex.Span) []flex.Span {
 	var out []flex.Span
-	for _, s := range spans {
-		s = s.Meet(within)
-		if s.Empty() {
+	for _, span := range spans {
+		span = span.Meet(within)
+		if span.Empty() {
 			continue
 		}
 
-		if n := len(out); n > 0 && out[n-1].To.Equal(s.From) {
-			out[n-1].To = s.To
+		if n := len(out); n > 0 && out[n-1].To.Equal(span.From) {
+			out[n-1].To = span.To
 			continue
 		}
-		out = append(out, s)
+		out = append(out, span)
 	}
 
 	return out

@@ -88,7 +88,7 @@ func (r *Rebound) Add(steps, inForce []flex.Step, power flex.Watts) {
 			continue
 		}
 
-		for _, extra := range Without([]flex.Span{s.Span}, drawing(inForce)) {
+		for _, extra := range Without([]flex.Span{s.Span}, drawingSpans(inForce)) {
 			from := max(0, int(extra.From.Sub(r.end)/reboundSlot))
 			to := int((extra.To.Sub(r.end) + reboundSlot - 1) / reboundSlot)
 			for i := from; i < min(reboundSlots, to); i++ {
@@ -139,7 +139,7 @@ func (r *Rebound) count(
 // Room is by how much a heater of some power may draw more than by the plan that it had throughout a span, beside those that were counted:
 // at its power where nobody came back yet, as there is always room for one. False outside of the day after the window.
 // The share is what the others take, of ten times what is allowed.
-func (r *Rebound) Room(span flex.Span, power flex.Watts) (left flex.Watts, share float64, bound bool) {
+func (r *Rebound) Room(span flex.Span, power flex.Watts) (free flex.Watts, share float64, limited bool) {
 	from := int(span.From.Sub(r.end) / reboundSlot)
 	to := int((span.To.Sub(r.end) + reboundSlot - 1) / reboundSlot)
 	if span.From.Before(r.end) || to > reboundSlots {
@@ -147,22 +147,22 @@ func (r *Rebound) Room(span flex.Span, power flex.Watts) (left flex.Watts, share
 	}
 
 	most := r.most * flex.Watts(levels[0]) / 100
-	taken := flex.Watts(0)
+	others := flex.Watts(0)
 	for _, more := range r.more[from:to] {
-		taken = max(taken, more)
+		others = max(others, more)
 	}
 
-	if taken == 0 {
+	if others == 0 {
 		return max(power, most), 0, true
 	}
 
-	share = float64(taken) / float64(max(1, 10*most))
+	share = float64(others) / float64(max(1, 10*most))
 
-	return max(0, most-taken), min(1, share), true
+	return max(0, most-others), min(1, share), true
 }
 
-// drawing is when steps draw.
-func drawing(steps []flex.Step) []flex.Span {
+// drawingSpans is when steps draw.
+func drawingSpans(steps []flex.Step) []flex.Span {
 	var out []flex.Span
 	for _, s := range steps {
 		if s.Limit > 0 {
@@ -200,7 +200,7 @@ func ChooseApart(
 	}
 
 	for range rounds {
-		chosen := chooseOf(missing, all, left, fair)
+		chosen := chooseAmong(missing, all, left, fair)
 		slices.SortStableFunc(chosen, func(a, b int) int { return readyBy(a).Compare(readyBy(b)) })
 		before := len(over)
 		for _, i := range chosen {
@@ -214,10 +214,10 @@ func ChooseApart(
 		if len(over) == before {
 			break
 		}
-		left = instead(all, left, chosen, over, fair)
+		left = replacements(all, left, chosen, over, fair)
 	}
 
-	for _, i := range chooseOf(missing, all, over, fair) {
+	for _, i := range chooseAmong(missing, all, over, fair) {
 		plan(i, true)
 		include(i)
 	}
@@ -225,19 +225,19 @@ func ChooseApart(
 	return called
 }
 
-// chooseOf is Choose among some places.
-func chooseOf(
+// chooseAmong is Choose among some places.
+func chooseAmong(
 	target []charge.Joules,
 	all []Candidate,
 	places []int,
 	fair bool,
 ) []int {
-	some := make([]Candidate, len(places))
+	candidates := make([]Candidate, len(places))
 	for n, i := range places {
-		some[n] = all[i]
+		candidates[n] = all[i]
 	}
 
-	chosen := Choose(target, some, fair)
+	chosen := Choose(target, candidates, fair)
 	for n := range chosen {
 		chosen[n] = places[chosen[n]]
 	}
@@ -245,20 +245,20 @@ func chooseOf(
 	return chosen
 }
 
-// instead is who may be chosen in the place of others: who was not chosen yet, and if it is fair was called no
+// replacements is who may be chosen in the place of others: who was not chosen yet, and if it is fair was called no
 // more often than they.
-func instead(all []Candidate, left, chosen, over []int, fair bool) []int {
+func replacements(all []Candidate, left, chosen, over []int, fair bool) []int {
 	calls := 0
 	for _, i := range over {
 		calls = max(calls, all[i].Calls)
 	}
 
-	gone := make(map[int]bool, len(chosen))
+	chosenAlready := make(map[int]bool, len(chosen))
 	for _, i := range chosen {
-		gone[i] = true
+		chosenAlready[i] = true
 	}
 
 	return slices.DeleteFunc(left, func(i int) bool {
-		return gone[i] || fair && all[i].Calls > calls
+		return chosenAlready[i] || fair && all[i].Calls > calls
 	})
 }
