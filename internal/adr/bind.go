@@ -219,7 +219,7 @@ func programs(ctx context.Context, tx *store.Tx) ([]BoundProgram, error) {
 	return found, nil
 }
 
-// Orders returns what events asked of the fleet and what became of it, so many at most, the newest first.
+// Orders returns what events asked of the fleet and what became of it, at most limit, the newest first.
 func (s *Service) Orders(
 	ctx context.Context,
 	org flex.OrgID,
@@ -261,7 +261,7 @@ type AskedServer struct {
 	NumEvents int           // that are kept of it
 }
 
-// TrafficOf returns an organisation's servers, and so many of its orders at most.
+// TrafficOf returns an organisation's servers, and at most limit of its orders.
 func (s *Service) TrafficOf(
 	ctx context.Context,
 	org flex.OrgID,

@@ -51,7 +51,7 @@ func (s *Service) notify(
 	return s.notifyWithin(ctx, tx, o, operation, math.MaxInt)
 }
 
-// notifyWithin queues what subscribers are to be notified of, and fails with TooLarge if that has more than so many bytes. A client
+// notifyWithin queues what subscribers are to be notified of, and fails with TooLarge if that has more bytes than most allows. A client
 // is notified of what it may read.
 func (s *Service) notifyWithin(
 	ctx context.Context,
@@ -122,7 +122,7 @@ func (s *Service) notifyWithin(
 	return nil
 }
 
-// notifyOne queues what one subscriber is to be notified of, so many notices at most, and returns how many that are.
+// notifyOne queues what one subscriber is to be notified of, in at most as many notices as most says, and returns their number.
 func notifyOne(
 	ctx context.Context,
 	tx *store.Tx,

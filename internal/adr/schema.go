@@ -25,7 +25,7 @@ func wrong(at, format string, args ...any) error {
 	return flex.Fail(flex.Malformed, "%s: %s", at, fmt.Sprintf(format, args...))
 }
 
-// text is a string of so many characters.
+// text is a string between two lengths.
 type text struct {
 	min, max int // characters; no limit if max is 0
 	oneOf    []string

@@ -90,7 +90,7 @@ func readLength(s string) (string, error) {
 	return s, err
 }
 
-// after is the instant so much later.
+// after is the instant that is a length of time later.
 func (l lengthOf) after(t time.Time) time.Time {
 	return t.AddDate(l.years, l.months, l.days).Add(l.rest)
 }

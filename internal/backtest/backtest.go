@@ -380,7 +380,7 @@ func (a actual) follow(
 	return pence
 }
 
-// wear is what a battery wears, in pence, that has so many Wh less stored.
+// wear is what a battery wears, in pence, whose stored energy falls by a number of Wh.
 func wear(b home.Battery, less int) float64 {
 	return b.Wear * max(0, float64(less)) * home.Efficiency / 1000
 }

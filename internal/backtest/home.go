@@ -475,7 +475,7 @@ func (t *homeTest) limit(p *battery.ModeProblem) {
 	}
 }
 
-// price is what so many Wh at the meter cost. What the export limit does not let out is not sold.
+// price is what an energy in Wh at the meter costs. What the export limit does not let out is not sold.
 func (t *homeTest) price(net float64, is *homePast) float64 {
 	if t.Export != nil {
 		net = max(net, -float64(perHalfHour(*t.Export)))

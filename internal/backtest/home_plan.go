@@ -512,7 +512,7 @@ func (k *Tank) fits(p *site.Problem) bool {
 	return !breach
 }
 
-// poseSite is the site's problem of so many half-hours.
+// poseSite is the site's problem over a number of half-hours.
 func (t *homeTest) poseSite(
 	h *homeState,
 	now *moment,

@@ -21,7 +21,7 @@ import (
 // per Wh.
 type piece struct{ length, slope float64 }
 
-// point is what a half-hour costs if the stored energy changes by so much.
+// point is what a half-hour costs if the stored energy changes by a given amount.
 type point struct{ change, pence float64 }
 
 // optimum returns the least that the energy of these half-hours could have cost, in pence, with the battery's wear, from an

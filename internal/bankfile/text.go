@@ -45,7 +45,7 @@ var (
 	isoAlphabet = alphabet{others: "/-?:().,'+", and: "and"}
 )
 
-// Text returns the text in the format's characters, of at most so many. Letters with marks
+// Text returns the text in at most as many of the format's characters as most says. Letters with marks
 // are written without them; what has no like becomes a blank, or nothing. It returns nothing
 // if no letter and no digit is left.
 func (a alphabet) text(s string, most int) string {

@@ -235,7 +235,7 @@ func (s *Service) closeMonthDue(
 	return len(months), err
 }
 
-// lastOver returns the newest month that ended at least so many days before the day.
+// lastOver returns the newest month that ended at least a number of days before the day.
 func lastOver(today flex.Day, days int) ledger.Month {
 	return ledger.MonthOf(ledger.MonthOf(today.Add(-days)).First().Add(-1))
 }

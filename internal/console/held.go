@@ -148,7 +148,7 @@ func (p *heldPage) filter(r *request) (reading.HeldQuery, error) {
 	return f, err
 }
 
-// dayStart is when the day begins that is so many days after the one of a filter; the zero time
+// dayStart is when the day begins that is a number of days after the one of a filter; the zero time
 // if the filter is empty.
 func dayStart(text string, after int) (time.Time, error) {
 	if text == "" {

@@ -181,7 +181,7 @@ func modesIn(p *store.BatteryPlan, periods []flex.Period) []battery.Mode {
 	return modes
 }
 
-// projected is what a battery holds at the end of a span that is over, at most ChargeFresh long, if it was read to hold so much at
+// projected is what a battery holds at the end of a span that is over, at most ChargeFresh long, if it was read to hold a level at
 // its beginning and did as its plans said, and as operators' dispatches asked.
 func projected(
 	ctx context.Context,

@@ -379,7 +379,7 @@ func (s homeAhead) from(n int) homeAhead {
 	return s
 }
 
-// problem is the planning problem of a battery that holds so much and comes from a mode.
+// problem is the planning problem of a battery that holds an energy and comes from a mode.
 func (s *homeAhead) problem(
 	device home.Battery,
 	stored flex.WattHours,

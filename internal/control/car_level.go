@@ -61,7 +61,7 @@ type levelCourse struct {
 	levels []LevelAt
 }
 
-// add continues to an instant until which so much is taken and given.
+// add continues to an instant, with what is taken and given until then.
 func (l *levelCourse) add(at time.Time, taken, given flex.WattHours) {
 	l.held = storedAfter(l.of, l.held, taken, given)
 	part := 100 * float64(l.held) / float64(l.of.Capacity)

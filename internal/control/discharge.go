@@ -175,7 +175,7 @@ func dischargeOf(c *store.Charging) *store.Discharge {
 	return ended
 }
 
-// storedAfter is what a car stores after it took and discharged so much, both on the grid's side.
+// storedAfter is what a car stores after it took one energy and discharged another, both on the grid's side.
 func storedAfter(
 	d *store.Discharge,
 	level, taken, discharged flex.WattHours,

@@ -89,7 +89,7 @@ func (g *giver) join(car *siteCar) {
 	}
 }
 
-// besideGivers solves a site as it is posed. Cars that discharge by their schedule in force keep it, unless some car would be worse
+// besideGivers solves a site's problem as it is. Cars that discharge by their schedule in force keep it, unless some car would be worse
 // served than if they only charged.
 func (f *behindFuse) besideGivers(
 	ctx context.Context,

@@ -208,7 +208,7 @@ func checkDischarge(q *discharge.Problem, plan *discharge.Plan) error {
 	return checkDischargeSparing(q, plan, 0)
 }
 
-// checkDischargeSparing is checkDischarge for a car that needs so many watt-hours less than it gets without discharging.
+// checkDischargeSparing is checkDischarge for a car that needs some watt-hours less than it gets without discharging.
 func checkDischargeSparing(
 	q *discharge.Problem,
 	plan *discharge.Plan,

@@ -24,7 +24,7 @@ type storedEnergy struct {
 	most  float64
 }
 
-// storedIn is a battery that holds so much.
+// storedIn is a battery that holds an energy.
 func storedIn(device home.Battery, level flex.WattHours) storedEnergy {
 	least, most := device.Usable()
 

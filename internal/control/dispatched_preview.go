@@ -134,7 +134,7 @@ func (p *Preview) addAllNamed(
 	return nil
 }
 
-// addWear counts what a battery discharges more, or less, in the time of a dispatch, at so many pence for each kWh.
+// addWear counts what a battery discharges more, or less, in the time of a dispatch, at a cost in pence for each kWh.
 func (p *Preview) addWear(
 	c *store.Called,
 	expected []flex.Step,

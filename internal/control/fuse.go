@@ -175,7 +175,7 @@ func (f *behindFuse) inputs(
 	return all, f.readGivers(ctx, tx, found, cars)
 }
 
-// plan solves a site as it is posed: with its batteries, if it has any.
+// plan solves a site's problem as it is: with its batteries, if it has any.
 func (f *behindFuse) plan(
 	ctx context.Context,
 	tx *store.Tx,

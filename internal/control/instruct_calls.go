@@ -41,7 +41,7 @@ func (p *Preview) spentText() string {
 	return strings.Join(parts, ", ")
 }
 
-// spentOf says that so many sites have reached a limit.
+// spentOf says how many sites have reached a limit.
 func spentOf(sites int, limit flex.SpentCalls) string {
 	who := "1 site has"
 	if sites != 1 {

@@ -11,7 +11,7 @@ import (
 	"flexd/internal/store"
 )
 
-// HeatersAhead calls each with what each tank and heat pump of a scope does in so many half-hours from now on, and what it could. Those
+// HeatersAhead calls each with what each tank and heat pump of a scope does in a number of half-hours from now on, and what it could. Those
 // that an instruction would not look at, or that are not to be called, do as planned. It changes nothing. What a heat pump could do takes
 // megabytes: it is not to be kept after the call.
 func (s *Service) HeatersAhead(

@@ -162,7 +162,7 @@ func (t *heatedTank) expect(
 	return tx.ExpectOfHeater(ctx, &t.plan)
 }
 
-// calledFor says why a heater draws so many Wh in a half-hour, if that is because an instruction calls it; empty else.
+// calledFor says why a heater draws what it does in a half-hour, if that is because an instruction calls it; empty otherwise.
 func (t *heatedTank) calledFor(span flex.Span, energy float64) string {
 	for _, a := range t.keepsIn(span) {
 		if !a.Whole {

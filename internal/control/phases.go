@@ -285,7 +285,7 @@ func (f *behindFuse) shareOne(cars []*siteCar, phase int) error {
 	return nil
 }
 
-// times are steps of so many times the power.
+// times are steps of n times the power.
 func times(steps []flex.Step, n flex.Watts) []flex.Step {
 	out := slices.Clone(steps)
 	for i := range out {

@@ -52,7 +52,7 @@ func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
 	return r, nil
 }
 
-// purges are what delete the records of all organisations that came before an instant, so many at most.
+// purges are what delete the records of all organisations that came before an instant, at most a batch of them.
 func (s *Service) purges() []func(context.Context, time.Time) (int64, error) {
 	return []func(context.Context, time.Time) (int64, error){
 		s.purgeEvents, s.purgeCurves, s.purgeSettled, s.purgeJobs, s.purgeOrders, s.purgeLimits,

@@ -48,7 +48,7 @@ func (d *pastDay) window(
 	return first, there
 }
 
-// movedOf is what is moved in a window of so many half-hours from one on, in watt-seconds.
+// movedOf is what is moved in a window of length half-hours from one on, in watt-seconds.
 func movedOf(
 	all [][]flex.WattHours,
 	first,

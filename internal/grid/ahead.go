@@ -43,7 +43,7 @@ type AheadWindow struct {
 	Came *[3]float64 // nil while the day is not over
 }
 
-// Ahead forecasts a day in windows of so many half-hours, by what is known at midnight before
+// Ahead forecasts a day in windows of length half-hours, by what is known at midnight before
 // the day before it: up to tomorrow, and back as far as JudgedMax days, with what came. A
 // length that is not from 1 to 48, or a day beyond these, is Malformed; a constraint group that
 // there is not is NotFound.

@@ -68,7 +68,7 @@ type DeviceWindow struct {
 	Most    flex.WattHours
 }
 
-// Envelope returns the envelope of a scope, with its windows of so many half-hours at most. The longest, HalfHours, are all; those of heat pumps
+// Envelope returns the envelope of a scope, with its windows of at most longest half-hours. HalfHours gives all windows; those of heat pumps
 // take some 30 ms for each, and their half-hours alone 9 ms. A constraint group that there is not is NotFound.
 func (s *Service) Envelope(
 	ctx context.Context,
@@ -120,7 +120,7 @@ func (s *Service) gathered(
 // envelope works the gathered assets out, in all windows.
 func (g *gathering) envelope(scope flex.Scope) *Envelope { return g.windowsTo(scope, HalfHours) }
 
-// windowsTo is envelope with windows of so many half-hours at most.
+// windowsTo is envelope with windows of at most longest half-hours.
 func (g *gathering) windowsTo(
 	scope flex.Scope,
 	longest int,

@@ -16,7 +16,7 @@ type heatersAhead struct {
 	sums [HalfHours][]envelope.HeaterRange
 }
 
-// readHeaters adds up what the tanks and heat pumps of a scope do and can do in windows of so many half-hours at most, one after the other:
+// readHeaters adds up what the tanks and heat pumps of a scope do and can do in windows of at most longest half-hours, one after the other:
 // all that a heat pump can do takes megabytes.
 func (g *gathering) readHeaters(
 	ctx context.Context,

@@ -349,7 +349,7 @@ type OfferPage struct {
 	Next         flex.OfferID
 }
 
-// Offers returns so many of the organisation's offers at most, the newest first, those that were
+// Offers returns at most limit of the organisation's offers, the newest first, those that were
 // made before one, if it is given.
 func (s *Service) Offers(
 	ctx context.Context,
@@ -469,7 +469,7 @@ func (s *Service) Offer(
 	return o, err
 }
 
-// Accepted is the instruction that an offer becomes, of so much of it, or of all if that is zero.
+// Accepted is the instruction that an offer becomes: of a power that is accepted of it, or of all if that is zero.
 // More than was offered is Malformed.
 func Accepted(
 	o *flex.Offer,

@@ -374,7 +374,7 @@ func (p platformProfile) starts(n *connector, s flex.Span) []time.Time {
 	return all
 }
 
-// at is what a profile allows at an instant, in W, on a charger of so many phases.
+// at is what a profile allows at an instant, in W, on a charger with a number of phases.
 func (p platformProfile) at(
 	n *connector,
 	phases int,
@@ -412,7 +412,7 @@ func (p platformProfile) at(
 // unlimited is how some platforms write that there is no limit.
 const unlimited = -1
 
-// watts is a period's limit on a charger of so many phases. A period in which the platform has the car
+// watts is a period's limit on a charger with a number of phases. A period in which the platform has the car
 // discharge bounds what flexd has it charge to nothing.
 func (q period) watts(unit string, phases int) flex.Watts {
 	if q.Limit == unlimited {

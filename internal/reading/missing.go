@@ -41,7 +41,7 @@ type MissingRow struct {
 	Missing    int // on all of the days
 }
 
-// MissingCell is a day of an asset: so many half-hours wanted, and missing.
+// MissingCell is a day of an asset: how many half-hours are wanted, and how many are missing.
 type MissingCell struct {
 	Day     flex.Day
 	Wanted  int

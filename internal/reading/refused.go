@@ -60,7 +60,7 @@ func (in *intake) countRefused(ctx context.Context) error {
 	return in.tx.CountRefused(ctx, found)
 }
 
-// cut shortens a text to so many bytes, at a letter's end.
+// cut shortens a text to at most most bytes, at a letter's end.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -231,7 +231,7 @@ func withLapses(months []MonthNetted, until flex.Day) []MonthNetted {
 	return all
 }
 
-// firstOf is the first day of the month so many months after a day's.
+// firstOf is the first day of the month that is a number of months after a day's.
 func firstOf(d flex.Day, later int) flex.Day {
 	months := d.Year*12 + int(d.Month) - 1 + later
 	return flex.Day{

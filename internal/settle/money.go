@@ -137,7 +137,7 @@ func (r Rounding) ratio(n, d *big.Int) int64 {
 // Rate is a credit for energy in millionths of a penny per kilowatt-hour.
 type Rate int64
 
-// RateOf returns the rate nearest to so many pence per kilowatt-hour.
+// RateOf returns the rate nearest to a number of pence per kilowatt-hour.
 func RateOf(pencePerKWh float64) Rate {
 	return Rate(math.Round(pencePerKWh * 1e6))
 }

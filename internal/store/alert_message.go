@@ -270,7 +270,7 @@ func (all *All) SentAlerts(
 }
 
 // DropAlerts deletes messages that were queued before an instant, but those of alerts that have not ended, which say by which routes
-// the end is to be sent; and then alerts that ended before it, so many of each at most. It returns how many of both those were.
+// the end is to be sent; and then alerts that ended before it, at most limit of each. It returns how many it deleted of both.
 func (all *All) DropAlerts(
 	ctx context.Context,
 	before time.Time,

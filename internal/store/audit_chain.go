@@ -143,7 +143,7 @@ func (all *All) AuditHead(ctx context.Context) (Head, error) {
 	return h, err
 }
 
-// AuditLinks returns links in order, those after the number, at most so many.
+// AuditLinks returns links in order, those after the number, at most limit.
 func (all *All) AuditLinks(
 	ctx context.Context,
 	after int64,

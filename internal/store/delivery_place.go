@@ -50,7 +50,7 @@ func (tx *Tx) DeliveryPlaces(
 	return out[:min(len(out), q.Limit)], nil
 }
 
-// places reads so many places by a query.
+// places reads at most limit places by a query.
 func (tx *Tx) places(
 	ctx context.Context,
 	query string,

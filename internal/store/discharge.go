@@ -283,7 +283,7 @@ func (r *dischargesRecord) discharge() *Discharge {
 	return d
 }
 
-// secondsAt is the instant so many seconds after the beginning of 1970.
+// secondsAt is the instant that is a number of seconds after the beginning of 1970.
 func secondsAt(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
 
 // SetDischargeConsent records that the consent to discharge a site's cars was given, at an instant, or

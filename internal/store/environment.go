@@ -119,7 +119,7 @@ func CheckEnvironmentAt(
 	return db.checkBefore(ctx, status)
 }
 
-// without is the environment of a database that kept none, in which so many clocks were turned.
+// without is the environment of a database that kept none: the sandbox if any clocks were turned in it.
 func (db *DB) without(turned int) flex.Environment {
 	if turned > 0 {
 		return flex.Sandbox

@@ -60,7 +60,7 @@ var refusedOfOne = strings.NewReplacer(
 ).Replace(refusedWhere) + ` AND o.org_id = $2`
 
 // RefusedSchedules returns assets whose schedule was refused for good
-// or reported as failed, so many at most, and how many there are.
+// or reported as failed, at most limit, and how many there are.
 func (all *All) RefusedSchedules(
 	ctx context.Context,
 	org flex.OrgID,
@@ -94,7 +94,7 @@ const refusedDispatch = `FROM org g JOIN dispatch d ON d.org_id = g.id AND d.to_
 			AND e.event_id = p.event_id AND e.status = 'EXECUTED'))`
 
 // RefusedDispatches returns assets whose part in a dispatch that is not over was refused for good or reported as failed, each
-// with the newest of them, so many at most, and how many there are.
+// with the newest of them, at most limit, and how many there are.
 func (all *All) RefusedDispatches(
 	ctx context.Context,
 	org flex.OrgID,
@@ -149,8 +149,8 @@ func refusedRows(
 	return found, total, err
 }
 
-// ExcludedAssets returns assets that an operator excluded from control, so many at most, those that are it for
-// longest first, since when the first is, and how many there are.
+// ExcludedAssets returns assets that an operator excluded from control, at most limit, those excluded
+// longest ago first, since when the first has been, and how many there are.
 func (all *All) ExcludedAssets(
 	ctx context.Context,
 	org flex.OrgID,

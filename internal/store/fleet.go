@@ -514,7 +514,7 @@ func (all *All) AssetNames(
 }
 
 // PlannedAfter returns the organisation's plugged-in assets that have a schedule, in the
-// order of their ids after one, so many at most.
+// order of their ids after one, at most limit.
 func (tx *Tx) PlannedAfter(
 	ctx context.Context,
 	after flex.AssetID,

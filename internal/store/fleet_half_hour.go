@@ -246,7 +246,7 @@ type GroupedAsset struct {
 	Values [3]string // by FleetAttributes
 }
 
-// GroupedAssets returns the organisation's assets by their ids after one, so many at most.
+// GroupedAssets returns the organisation's assets by their ids after one, at most limit.
 func (tx *Tx) GroupedAssets(
 	ctx context.Context,
 	after flex.AssetID,

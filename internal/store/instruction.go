@@ -556,7 +556,7 @@ func (all *All) InstructedOrgs(ctx context.Context) ([]flex.OrgID, error) {
 }
 
 // CalledMarks returns what the chargers' registers of the assets that an instruction called, or released, showed in a
-// span, both ends included, each in order. More than so many are Malformed; 0 for any number.
+// span, both ends included, each in order. More than most are Malformed; a most of 0 allows any number.
 func (tx *Tx) CalledMarks(
 	ctx context.Context,
 	id flex.InstructionID,

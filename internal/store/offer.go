@@ -77,7 +77,7 @@ func (tx *Tx) Offer(ctx context.Context, id flex.OfferID) (flex.Offer, error) {
 	)
 }
 
-// Offers returns so many of the organisation's offers at most, the newest first, those that were
+// Offers returns at most limit of the organisation's offers, the newest first, those that were
 // made before one, if it is given, and how many there are.
 func (tx *Tx) Offers(
 	ctx context.Context,

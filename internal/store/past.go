@@ -82,7 +82,7 @@ func (tx *Tx) SchedulesWithin(
 }
 
 // SchedulesBefore returns the schedules of a session that one replaced, the newest first: up to the first that began
-// before an instant, and at most so many. One statement reads them: a car whose readings come is looked at often.
+// before an instant, and at most as many as most says. One statement reads them: a car whose readings come is looked at often.
 func (tx *Tx) SchedulesBefore(
 	ctx context.Context,
 	s *Schedule,

@@ -160,7 +160,7 @@ func participationFields(p *flex.Participation) []any {
 // allSites is more sites than an organisation has.
 const allSites = 1 << 30
 
-// Participations returns so many of those at most who were invited to a product, by their sites' ids,
+// Participations returns at most limit of those who were invited to a product, by their sites' ids,
 // those after one, if it is given.
 func (tx *Tx) Participations(
 	ctx context.Context,

@@ -319,7 +319,7 @@ type Unheard struct {
 }
 
 // Unreached returns the assets that are plugged in and whose client has had their schedule for so
-// long without reaching the charger, so many at most, the longest first, and how many there are: of
+// long without reaching the charger, at most limit, the longest first, and how many there are: of
 // one organisation or, where org is zero, of all.
 func (all *All) Unreached(
 	ctx context.Context,
@@ -338,7 +338,7 @@ func (all *All) Unreached(
 	)
 }
 
-// ReadingsMissing returns the assets whose readings are late, so many at most, the latest first, and
+// ReadingsMissing returns the assets whose readings are late, at most limit, the latest first, and
 // how many there are: of one organisation or, where org is zero, of all.
 func (all *All) ReadingsMissing(
 	ctx context.Context,
@@ -355,7 +355,7 @@ func (all *All) ReadingsMissing(
 	)
 }
 
-// ChargeMissing returns the batteries whose states of charge are late while other readings come, so many at most, the latest first,
+// ChargeMissing returns the batteries whose states of charge are late while other readings come, at most limit, the latest first,
 // and how many there are: of one organisation or, where org is zero, of all.
 func (all *All) ChargeMissing(
 	ctx context.Context,

@@ -36,7 +36,7 @@ func moved(p charge.Problem, plan charge.Plan) (charge.Problem, charge.Plan) {
 	return p, plan
 }
 
-// earlier is a span so much earlier; none stays none.
+// earlier moves a span to an earlier time; an empty one stays empty.
 func earlier(s flex.Span, by time.Duration) flex.Span {
 	if s.To.After(s.From) {
 		return flex.Span{From: s.From.Add(-by), To: s.To.Add(-by)}

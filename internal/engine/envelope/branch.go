@@ -140,7 +140,7 @@ func (b *branch) put(car, slot int, joules int64) {
 	}
 }
 
-// place has a car draw so much, in any slots but the spare, while the others draw as much as before. It returns how much of it can be drawn.
+// place has a car draw an energy, in any slots but the spare, while the others draw as much as before. It returns how much of it can be drawn.
 func (b *branch) place(car int, joules int64) int64 {
 	left := joules
 	for left > 0 {
@@ -160,7 +160,7 @@ func (b *branch) place(car int, joules int64) int64 {
 	return joules - left
 }
 
-// move moves so much from some slots to others, at most. It returns how much that is.
+// move moves at most an energy from some slots to others. It returns how much it moved.
 func (b *branch) move(from, to Set, joules int64) int64 {
 	left := joules
 	for left > 0 {
@@ -248,7 +248,7 @@ func (b *branch) onward(car int, layer, visited Set) Set {
 	return fresh
 }
 
-// along returns the first slot of the path that was found, and how much can be moved along it, so much at most.
+// along returns the first slot of the path that was found, and how much can be moved along it, at most what is asked for.
 func (b *branch) along(last int, most int64) (int, int64) {
 	most = min(most, b.carries[last]-b.drawn[last])
 	slot := last

@@ -41,7 +41,7 @@ func newCurve(cars []full) curve {
 	return c
 }
 
-// at returns the curve's value after so many seconds.
+// at returns the curve's value after a number of seconds.
 func (c *curve) at(seconds int64) Joules {
 	k, _ := slices.BinarySearch(c.bends, seconds+1)
 	return c.full[k] + Joules(seconds*c.watts[k])

@@ -8,7 +8,7 @@ const (
 	Hours = 40.0
 )
 
-// Assumed is a house that a heat pump of so many watts keeps warm on the design day.
+// Assumed is a house that a heat pump of a power in W keeps warm on the design day.
 func Assumed(power float64) Building {
 	loss := designPart * power * COP(designOutdoor) / (designRoom - designOutdoor)
 	return Building{Loss: loss, Capacity: loss * Hours, Power: power}

@@ -25,7 +25,7 @@ type Rebound struct {
 	more [reboundSlots]flex.Watts
 }
 
-// NewRebound is for cars that give so much power, on average, in a window that ends then.
+// NewRebound is for cars that reduce their power by a mean in a window that ends then.
 func NewRebound(end time.Time, power flex.Watts) *Rebound {
 	return &Rebound{end: end, most: power * flex.Watts(ReboundMost) / 100}
 }
@@ -113,7 +113,7 @@ func (r *Rebound) AddPowers(steps, before []flex.Step, power flex.Watts) {
 	}
 }
 
-// count adds what steps draw in each slot, so many times.
+// count adds what steps draw in each slot, times a factor: 1, or -1 to take it away.
 func (r *Rebound) count(
 	more *[reboundSlots]charge.Joules,
 	steps []flex.Step,
