@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"flexd/internal/flex"
 	"flexd/internal/store"
@@ -316,6 +317,10 @@ func (c *AssetChange) applyChecked(
 	}
 
 	if c.Model != nil {
+		if err := dropModel(ctx, tx, a, *c.Model, &c.AssetProperties); err != nil {
+			return err
+		}
+
 		a.Model = ""
 		if err := setModel(ctx, tx, a, *c.Model); err != nil {
 			return err
@@ -324,6 +329,38 @@ func (c *AssetChange) applyChecked(
 
 	return c.check(before, *a)
 }
+
+// dropModel takes away the power and the capacity that an asset has of its model, where another model is named in its place. What
+// was sent with it, or differs from the model, stays.
+func dropModel(
+	ctx context.Context,
+	tx *store.Tx,
+	a *flex.Asset,
+	name string,
+	sent *AssetProperties,
+) error {
+	if name == "" || a.Model == "" || strings.EqualFold(name, a.Model) {
+		return nil
+	}
+
+	former, err := tx.Model(ctx, a.Model)
+	if err != nil || former == nil {
+		return err
+	}
+
+	if sent.Power == nil && equal(a.Power, former.Power) {
+		a.Power = nil
+	}
+
+	if sent.Capacity == nil && equal(a.Capacity, former.Capacity) {
+		a.Capacity = nil
+	}
+
+	return nil
+}
+
+// equal reports whether two values are known and the same.
+func equal[T comparable](a, b *T) bool { return a != nil && b != nil && *a == *b }
 
 // planAgain has an asset that changed planned again, and where its power or its phases changed all assets
 // of its site, which share what the connection carries.

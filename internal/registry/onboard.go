@@ -406,6 +406,9 @@ func updateAsset(
 	}
 
 	model := a.Model
+	if err := dropModel(ctx, tx, &a, in.Model, &in.AssetProperties); err != nil {
+		return MergedAsset{}, err
+	}
 	if err := setModel(ctx, tx, &a, in.Model); err != nil {
 		return MergedAsset{}, err
 	}
