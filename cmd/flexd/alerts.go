@@ -279,11 +279,34 @@ func (o *alertsRules) Run(ctx context.Context, c console) error {
 
 type alertsRule struct {
 	store
-	Kind      string        `arg:"" help:"Kind of exception, as flexd alerts rules prints it."`
-	Org       string        `help:"Only exceptions of this organisation; by default those of all." placeholder:"NAME"`
-	Threshold int           `help:"Send an alert if the exception counts at least so many." default:"1"`
-	For       time.Duration `help:"Send an alert only after the exception has lasted this long."`
-	Off       bool          `help:"Send no alerts for this kind of exception."`
+	Kind      string         `arg:"" help:"Kind of exception, as flexd alerts rules prints it."`
+	Org       string         `help:"Only exceptions of this organisation; by default those of all." placeholder:"NAME"`
+	Threshold *int           `help:"Send an alert if the exception counts at least this many. Without this flag the threshold stays."`
+	For       *time.Duration `help:"Send an alert only after the exception has lasted this long. Without this flag the time stays."`
+	Off       bool           `help:"Send no alerts for this kind of exception. Without this flag alerts are sent."`
+}
+
+// rule is the rule that was in force, of the organisation or else of all, with what is to change.
+func (o *alertsRule) rule(rules []operations.AlertRule, org flex.OrgID) operations.AlertRule {
+	r := operations.AlertRule{Threshold: 1}
+	for _, was := range rules {
+		general := was.Org.IsZero() && r.Org.IsZero()
+		if was.Kind == operations.Kind(o.Kind) && (was.Org == org || general) {
+			r = was
+		}
+	}
+
+	r.Kind, r.Org = operations.Kind(o.Kind), org
+	r.Enabled = !o.Off
+	if o.Threshold != nil {
+		r.Threshold = *o.Threshold
+	}
+
+	if o.For != nil {
+		r.For = *o.For
+	}
+
+	return r
 }
 
 // Run sets a rule.
@@ -295,21 +318,17 @@ func (o *alertsRule) Run(ctx context.Context, c console) error {
 		act,
 		"The rule holds from the next look, within 15 seconds.",
 		func(h *app.App) error {
-			r := operations.AlertRule{
-				Kind:      operations.Kind(o.Kind),
-				Enabled:   !o.Off,
-				Threshold: o.Threshold,
-				For:       o.For,
-			}
-
 			org, err := orgIfNamed(ctx, h, o.Org)
 			if err != nil {
 				return err
 			}
 
-			r.Org = org
+			rules, err := h.Operations.AlertRules(ctx)
+			if err != nil {
+				return err
+			}
 
-			return h.Operations.SetAlertRule(ctx, r)
+			return h.Operations.SetAlertRule(ctx, o.rule(rules, org))
 		},
 	)
 }

@@ -20,7 +20,7 @@ import (
 var without = map[string]string{
 	"demo": "a show", "serve": "a service", "mcp": "a service", "ocpp": "a service", "mqtt": "a service", "bench worker": "a service", "bench sockets": "a service",
 	"completion": "a script", "charger-password": "a line of a file", "books export": "a file of its own form",
-	"payouts export": "a file of its own form", "payouts hook": "says that it is done",
+	"payouts export":   "a file of its own form",
 	"credential limit": "says nothing", "credential bind": "says nothing", "credential revoke": "says nothing", "operator role": "says nothing", "operator orgs": "says nothing",
 	"operator logout": "says nothing", "operator reset-two-step": "says nothing", "operator tie": "says nothing", "operator remove": "says nothing",
 	"alerts acknowledge": "says that it is done", "alerts snooze": "says that it is done", "alerts rule": "says that it is done",

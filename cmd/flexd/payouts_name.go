@@ -6,24 +6,77 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"flexd/internal/app"
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
 	"flexd/internal/reward"
+	records "flexd/internal/store"
 )
 
 type payoutsHook struct {
 	ofOrg
-	URL        string `arg:"" optional:"" help:"The endpoint; none at all with --none."`
+	form
+	URL        string `arg:"" optional:"" help:"The endpoint. Without it and without --none the hook is shown."`
 	SecretFile string `help:"A file with the secret that each request carries as a bearer token." placeholder:"FILE"`
 	None       bool   `help:"Remove the hook: account names are no longer checked."`
 }
 
-// Run sets the hook.
+// shownHook is an organisation's hook as it is printed, without its secret.
+type shownHook struct {
+	URL   string    `json:"url"` // empty if there is none
+	SetAt time.Time `json:"set_at,omitzero"`
+}
+
+// show prints the hook.
+func (p *payoutsHook) show(ctx context.Context, c console) error {
+	h, org, err := p.openOrg(ctx)
+	if err != nil {
+		return err
+	}
+
+	defer h.Close()
+
+	var shown shownHook
+	err = h.DB.Read(ctx, org.ID, func(tx *records.Tx) error {
+		hook, err := tx.PayeeHook(ctx)
+		if hook != nil {
+			shown = shownHook{
+				URL:   hook.URL,
+				SetAt: hook.SetAt,
+			}
+		}
+
+		return err
+	})
+	if err != nil {
+		return err
+	}
+
+	if shown.URL == "" {
+		return p.print(c, shown, "no hook: account names are not checked\n")
+	}
+
+	return p.print(
+		c,
+		shown,
+		"%s, set at %s\n",
+		shown.URL,
+		shown.SetAt.Format(time.RFC3339),
+	)
+}
+
+// Run shows or sets the hook.
 func (p *payoutsHook) Run(ctx context.Context, c console) error {
-	if (p.URL == "") != p.None {
-		return flex.Fail(flex.Invalid, "name the endpoint's URL, or --none")
+	removes := p.URL != "" && p.None
+	lacksURL := p.URL == "" && p.SecretFile != ""
+	if removes || lacksURL {
+		return flex.Fail(flex.Invalid, "name the endpoint's URL with --secret-file, or --none")
+	}
+
+	if p.URL == "" && !p.None {
+		return p.show(ctx, c)
 	}
 
 	secret := ""
@@ -44,8 +97,7 @@ func (p *payoutsHook) Run(ctx context.Context, c console) error {
 				return err
 			}
 
-			_, err := fmt.Fprintln(c.out, "kept")
-			return err
+			return p.print(c, shownHook{URL: p.URL}, "kept\n")
 		},
 	)
 }

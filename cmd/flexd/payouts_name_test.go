@@ -14,7 +14,11 @@ func TestPayoutsName(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("a-secret-of-20-chars\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b.run(2, "payouts", "hook")
+	if out := b.run(0, "payouts", "hook"); !strings.Contains(out, "no hook") {
+		t.Errorf("none: %s", out)
+	}
+
+	b.run(2, "payouts", "hook", "--secret-file", secret)
 	b.run(2, "payouts", "hook", "https://payee.example.com", "--none")
 	b.run(2, "payouts", "hook", "https://payee.example.com")
 	if out := b.run(2, "payouts", "hook", "http://payee.example.com", "--secret-file", secret); !strings.Contains(out, "https://") {
@@ -22,6 +26,12 @@ func TestPayoutsName(t *testing.T) {
 	}
 
 	b.run(0, "payouts", "hook", "https://payee.example.com/check", "--secret-file", secret)
+	for _, shown := range []string{b.run(0, "payouts", "hook"), b.run(0, "payouts", "hook", "--json")} {
+		if !strings.Contains(shown, "https://payee.example.com/check") || strings.Contains(shown, "a-secret") {
+			t.Errorf("shown: %s", shown)
+		}
+	}
+
 	if out := b.run(0, "payouts", "check"); out != "" {
 		t.Errorf("nothing waits: %s", out)
 	}
