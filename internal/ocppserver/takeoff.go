@@ -44,6 +44,21 @@ func (c *charger) takeOff(ctx context.Context, n *connector) error {
 	return nil
 }
 
+// takeOffReported is takeOff where flexd answers: it learns first that the car has left, in the next run if that became due in this
+// one. Whoever sees the profile cleared may plug in the next car.
+func (c *charger) takeOffReported(ctx context.Context, n *connector) error {
+	c.mu.Lock()
+	left := n.due(c.b.Now(), c.b.Timing.PlugOut) == reportedOut
+	waits := left && !n.asset.ID.IsZero()
+	c.mu.Unlock()
+
+	if waits {
+		return nil
+	}
+
+	return c.takeOff(ctx, n)
+}
+
 // toTakeOff returns the profile that is to be taken off now, and from where; nil if there is none.
 func (c *charger) toTakeOff(n *connector) (*link, int) {
 	c.mu.Lock()

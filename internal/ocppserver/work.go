@@ -73,10 +73,12 @@ func (c *charger) synchronise(ctx context.Context) time.Duration {
 // read; flexd is then asked no more in this run.
 func (c *charger) serve(ctx context.Context, n *connector) error {
 	asked := inTurn(ctx, n, []task{c.findAsset, c.sendPlug, c.refresh})
-	did := inTurn(ctx, n, []task{c.measure, c.takeOff, c.floor, c.follow, c.askMeter})
 	if asked != nil {
+		did := inTurn(ctx, n, []task{c.measure, c.takeOff, c.floor, c.follow, c.askMeter})
 		return errors.Join(asked, did)
 	}
+
+	did := inTurn(ctx, n, []task{c.measure, c.takeOffReported, c.floor, c.follow, c.askMeter})
 
 	return errors.Join(did, inTurn(ctx, n, []task{c.sendPhases, c.sendFirmware}))
 }
