@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// takeOff clears the profile that a charger took for a car that has left, also where flexd cannot be told that it has, or for an
+// takeOff clears the profile that a charger took for a car that has left, also where flexd cannot be reached to learn that it has, or for an
 // asset that was deleted. A charger that is away is asked once it is back, so that the next car is not bound by it. One that does
 // not answer, as over a connection that is dead without a word, is asked triesMax times.
 func (c *charger) takeOff(ctx context.Context, n *connector) error {

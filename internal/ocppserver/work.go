@@ -116,7 +116,7 @@ func (c *charger) follow(ctx context.Context, n *connector) error {
 	return inTurn(ctx, n, []task{c.apply, c.watch})
 }
 
-// noCar reports whether a plan can be of no car that is there, since flexd was told of none: its push was under way when the
+// noCar reports whether a plan can be of no car that is there, since flexd knows of none: its push was under way when the
 // last one left. The caller holds mu.
 func (n *connector) noCar() bool { return n.reported == reportedOut && !n.announced }
 
