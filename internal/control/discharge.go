@@ -458,6 +458,36 @@ func (c *siteCar) lastEnd(from time.Time) time.Time {
 	return end
 }
 
+// freedAt is what the cars may discharge from now on that were freed at a site while they were plugged in: until a charger has accepted that,
+// it may go on by the schedule before.
+func freedAt(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+) ([]draws, error) {
+	found, err := tx.FreedAt(ctx, site)
+	if err != nil {
+		return nil, fmt.Errorf("read what was freed at the site: %w", err)
+	}
+
+	from := tx.Now().Truncate(time.Second)
+	var freed []draws
+
+	for i := range found {
+		car := siteCar{member: member{Planned: &found[i], from: found[i].Current.From}}
+		if car.from.Discharge == nil {
+			continue
+		}
+		if err := car.readDischarging(ctx, tx); err != nil {
+			return nil, err
+		}
+
+		freed = append(freed, car.mayDischarge(from))
+	}
+
+	return freed, nil
+}
+
 // exportLeft is what a car may discharge at most beside the other cars of its site, whichever of their schedules they follow.
 // Where it is planned to be sent something, the site is locked.
 func exportLeft(
@@ -485,5 +515,11 @@ func exportLeft(
 		}
 	}
 
-	return o.leaves(c.Asset.Wiring()), nil
+	freed, err := freedAt(ctx, tx, c.Asset.SiteID)
+	for i := range freed {
+		ahead := flex.Span{From: tx.Now(), To: tx.Now().Add(TailTime)}
+		o.give(freed[i].mostIn(ahead), freed[i].wired)
+	}
+
+	return o.leaves(c.Asset.Wiring()), err
 }

@@ -259,6 +259,10 @@ func (f *behindFuse) mayDischargeBeside(car *siteCar) outflow {
 		}
 	}
 
+	for i := range f.freed {
+		o.give(f.freed[i].mostIn(stay), f.freed[i].wired)
+	}
+
 	return o
 }
 

@@ -52,6 +52,32 @@ func TestDischarge_Freed(t *testing.T) {
 	})
 }
 
+// TestDischarge_FreedBeside has control of a car ended that gives all that its site may export: as long as its client has not accepted that,
+// another one there gives nothing at the same time.
+func TestDischarge_FreedBeside(t *testing.T) {
+	each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+		h.gives5kW(5000)
+		given := h.look().Current.From.Discharge.Discharges
+		h.write(func(tx *store.Tx) error { return tx.StopScheduling(h.Context(), h.asset) })
+
+		h.asset = h.Asset(h.site, flex.Charger, 7400)
+		h.discharges(h.asset)
+		h.soc(60)
+		h.plugInAt(10, flex.Minimise)
+
+		var beside []flex.Step
+		if d := h.look().Current.From.Discharge; d != nil {
+			beside = d.Discharges
+		}
+
+		for m := at("2026-01-14T18:00:00Z"); m.Before(at("2026-01-15T07:00:00Z")); m = m.Add(time.Minute) {
+			if w := limitAt(given, m) + limitAt(beside, m); w > 5000 {
+				t.Fatalf("%d W may be given at %v, and 5000 W are allowed", w, m)
+			}
+		}
+	})
+}
+
 // TestDischarge_BatteryComes has a home battery come to a site whose car gives all that may be exported: together they
 // never export more, the car is planned anew beside it and goes on, and then stays as it is.
 func TestDischarge_BatteryComes(t *testing.T) {

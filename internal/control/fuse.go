@@ -34,6 +34,7 @@ type behindFuse struct {
 	gone   []*siteCar                   // cars past their ready-by that are not planned but may still discharge
 	givers map[flex.AssetID]*giver      // cars that may discharge by a schedule, and have no cause of their own
 	others []draws                      // what is plugged in and not planned
+	freed  []draws                      // what cars may still discharge that were freed while they were plugged in
 	tanks  []draws                      // heaters
 	asked  []draws                      // what heaters ask the cars to leave to them
 	again  map[time.Time][]flex.AssetID // the assets to look at again, by time
@@ -234,6 +235,11 @@ func (f *behindFuse) read(
 	found, err := tx.PlannedAt(ctx, c.Asset.SiteID)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the site's schedules: %w", err)
+	}
+
+	f.freed, err = freedAt(ctx, tx, c.Asset.SiteID)
+	if err != nil {
+		return nil, nil, err
 	}
 
 	made := slices.ContainsFunc(found, func(p store.Planned) bool {

@@ -93,6 +93,7 @@ func (f *behindFuse) unplanned() *behindFuse {
 		asked:  f.asked,
 		lack:   f.lack,
 		givers: f.givers,
+		freed:  f.freed,
 		again:  map[time.Time][]flex.AssetID{},
 	}
 }

@@ -52,6 +52,19 @@ func (tx *Tx) PlannedAt(
 	)
 }
 
+// FreedAt returns what was freed at a site while it was plugged in and has not left, in the order of the assets.
+func (tx *Tx) FreedAt(
+	ctx context.Context,
+	site flex.SiteID,
+) ([]Planned, error) {
+	return tx.plannedFreed(
+		ctx,
+		ofSite+` ORDER BY s.asset_id`,
+		tx.org.Bytes(),
+		site.Bytes(),
+	)
+}
+
 // EachPlannedAt is PlannedAt with those that cannot be read among them.
 func (tx *Tx) EachPlannedAt(
 	ctx context.Context,
