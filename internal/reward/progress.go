@@ -2,7 +2,6 @@ package reward
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"flexd/internal/bankfile"
@@ -37,31 +36,33 @@ func progress(
 	settings flex.PayoutSettings,
 ) (Progress, error) {
 	today := flex.DayAt(tx.Now())
-	all, err := tx.SiteTransactions(ctx, site, today.Add(1).Start())
+	year := flex.Day{
+		Year:  today.Year,
+		Month: time.January,
+		Dom:   1,
+	}
+
+	// What was earned in the years before is not read.
+	all, err := tx.SiteTransactionsWithin(
+		ctx,
+		site,
+		flex.Span{From: year.Start(), To: today.Add(1).Start()},
+	)
 	var p Progress
 	if err != nil {
 		return p, err
 	}
 
 	p.ThisMonth = earnedSince(all, ledger.MonthOf(today).First())
-	p.ThisYear = earnedSince(all, flex.Day{
-		Year:  today.Year,
-		Month: time.January,
-		Dom:   1,
-	})
-
+	p.ThisYear = earnedSince(all, year)
 	p.ToGo = max(0, info.Terms.Minimum-info.Balance)
 
-	for _, t := range slices.Backward(all) {
-		if !t.Status.UnderWay() {
-			continue
-		}
+	open, err := tx.WithdrawalsUnderWay(ctx, site)
+	if err != nil {
+		return p, err
+	}
 
-		w, err := tx.Withdrawal(ctx, t.ID)
-		if err != nil {
-			return p, err
-		}
-
+	for _, w := range open {
 		on, err := expectedOn(ctx, tx, w, settings)
 		if err != nil {
 			return p, err

@@ -68,14 +68,21 @@ func (tx *Tx) EventsOfSession(
 ) ([]flex.FlexEventID, error) {
 	began := flex.PeriodAt(s.PluggedInAt).Start()
 
+	// Without an end, all events that its asset ever had since would be read.
+	until := s.PluggedOutAt
+	if until.IsZero() {
+		until = tx.now
+	}
+
 	return rows(
 		ctx,
 		tx.conn,
 		scalar[flex.FlexEventID],
-		`SELECT id FROM flex_event WHERE org_id = $1 AND asset_id = $2 AND from_at >= $3 AND session_id = $4`,
+		`SELECT id FROM flex_event WHERE org_id = $1 AND asset_id = $2 AND from_at >= $3 AND from_at < $4 AND session_id = $5`,
 		tx.org.Bytes(),
 		s.AssetID.Bytes(),
 		micros(began),
+		micros(until.Add(eventLongest)),
 		s.ID.Bytes(),
 	)
 }

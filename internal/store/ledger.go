@@ -381,14 +381,13 @@ func (tx *Tx) Transactions(
 	return ts, total, err
 }
 
-// TransactionsWithin returns the site's transactions recorded in the span, oldest first,
-// and the balance before it.
-func (tx *Tx) TransactionsWithin(
+// SiteTransactionsWithin returns the site's transactions recorded in the span, oldest first, but for those that the user does not see.
+func (tx *Tx) SiteTransactionsWithin(
 	ctx context.Context,
 	site flex.SiteID,
 	span flex.Span,
-) ([]ledger.Booked, flex.Pence, error) {
-	ts, err := rows(
+) ([]ledger.Booked, error) {
+	return rows(
 		ctx,
 		tx.conn,
 		scanTransaction,
@@ -400,7 +399,15 @@ func (tx *Tx) TransactionsWithin(
 		micros(span.From),
 		micros(span.To),
 	)
+}
 
+// TransactionsWithin is SiteTransactionsWithin, and returns the balance before the span too.
+func (tx *Tx) TransactionsWithin(
+	ctx context.Context,
+	site flex.SiteID,
+	span flex.Span,
+) ([]ledger.Booked, flex.Pence, error) {
+	ts, err := tx.SiteTransactionsWithin(ctx, site, span)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -315,6 +315,22 @@ func (tx *Tx) PaymentUnderWay(
 	return under, err
 }
 
+// WithdrawalsUnderWay returns the site's withdrawals whose money is on its way to the user's bank, newest first.
+func (tx *Tx) WithdrawalsUnderWay(
+	ctx context.Context,
+	site flex.SiteID,
+) ([]Withdrawal, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scanWithdrawal,
+		`SELECT `+withdrawalColumns+
+			` FROM withdrawal WHERE org_id = $1 AND site_id = $2 AND `+openWithdrawal+` ORDER BY id DESC`,
+		tx.org.Bytes(),
+		site.Bytes(),
+	)
+}
+
 // LockWithdrawal is Withdrawal, and has other transactions that lock it or move it wait for
 // the end of this one.
 func (tx *Tx) LockWithdrawal(
