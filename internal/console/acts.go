@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +21,9 @@ type actsPage struct {
 	Back     string // where the operator came from
 	Affected string // "3 assets"
 	Final    bool
+	Filters  []formField // of the list that they were chosen in
 
+	list   string // its address
 	action selection.Action
 	assets []flex.AssetID
 }
@@ -79,10 +82,10 @@ func (s *Server) readAct(r *request) (*actsPage, error) {
 		Title:  label,
 		Hours:  r.PostFormValue("hours"),
 		By:     r.PostFormValue("by"),
-		Back:   "/console/assets",
 		Final:  kind.Final(),
 		action: selection.Action{Kind: kind},
 	}
+	p.cameFrom(r)
 
 	if kind == selection.ChargeNow {
 		hours, err := strconv.ParseFloat(p.Hours, 64)
@@ -107,11 +110,30 @@ func (s *Server) readAct(r *request) (*actsPage, error) {
 	}
 
 	p.assets, err = s.readActAssets(r)
-	if len(p.assets) == 1 && kind != selection.Offboard {
+	onItsPage := len(p.Filters) == 0 && len(p.assets) == 1
+	if onItsPage && kind != selection.Offboard {
 		p.Back = "/console/assets/" + p.assets[0].String()
 	}
 
 	return p, err
+}
+
+// cameFrom keeps the filters of the list that a form was sent from, so that its pages lead back there.
+func (p *actsPage) cameFrom(r *request) {
+	q := url.Values{}
+	for _, name := range assetFilters {
+		if value := r.PostFormValue(name); value != "" {
+			p.Filters = append(p.Filters, formField{name, value})
+			q.Set(name, value)
+		}
+	}
+
+	p.list = viewPages[0]
+	if len(q) > 0 {
+		p.list += "?" + q.Encode()
+	}
+
+	p.Back = p.list
 }
 
 // readActAssets reads which assets a form names: those that are ticked, or with "all" the newest that a list's
@@ -197,7 +219,7 @@ func (p *actsPage) view() view {
 	return view{
 		page:   "acts",
 		title:  p.Title,
-		crumbs: []crumb{{"Assets", "/console/assets"}},
+		crumbs: []crumb{{"Assets", p.list}},
 		data:   p,
 		record: p.Result,
 	}

@@ -26,6 +26,11 @@ func TestActs(t *testing.T) {
 	d.wants(shown.body, "I am sure: 1 asset", "No car is plugged in", "may charge")
 	d.wants(d.do("POST", base+"/preview", form("ready-by", "all", "on", "plugged", "on")).body, "ready by 06:30")
 
+	// The way back is to the list with its filters, from the preview and from the result.
+	filtered := d.do("POST", base+"/preview", form("exclude", "type", "charger", "plugged", "on"))
+	d.wants(filtered.body, `<a href="/console/assets?plugged=on&amp;type=charger">Do nothing</a>`, `name="type" value="charger"`)
+	d.wants(d.page("/console/deliveries?asset="+s.assets[plain].String()), `name="asset" type="checkbox" value="`+s.assets[plain].String()+`" checked`)
+
 	// All that a filter takes are those, not more.
 	if body := d.do("POST", base+"/preview", form("ready-by", "all", "on", "model", "no such model")).body; strings.Contains(body, "ready by 06:30") {
 		t.Errorf("an action on all of a model that no asset has: %s", body)

@@ -63,6 +63,10 @@ func aheadLines(a *wire.AheadResponse, kind string) []aheadLine {
 
 // readAhead reads what the page is asked for.
 func readAhead(r *request) (*aheadPage, error) {
+	if err := r.onlyFilters("org", "group", "gsp_group", "kind", "day"); err != nil {
+		return nil, err
+	}
+
 	q := r.URL.Query()
 	p := &aheadPage{
 		Group:    strings.TrimSpace(q.Get("group")),

@@ -64,6 +64,10 @@ var ofOne = []operations.Kind{
 }
 
 func (s *Server) alerts(r *request) (view, error) {
+	if err := r.onlyFilters(); err != nil {
+		return view{}, err
+	}
+
 	known, err := s.Operations.AlertList(r.Context(), false)
 	if err != nil {
 		return view{}, err

@@ -89,22 +89,25 @@ func (s *Server) assetsPart(r *request, parts [][]flex.AssetID) (view, error) {
 	return v, err
 }
 
+// assetFilters are the filters of the list, and its order.
+var assetFilters = []string{
+	"type",
+	"plugged",
+	"org",
+	"model",
+	"firmware",
+	"gsp_group",
+	"group",
+	"site",
+	"state",
+	"cause",
+	"sort",
+}
+
 // readAssetFilter reads which assets a request looks for.
 func (s *Server) readAssetFilter(r *request) (registry.AssetFilter, error) {
 	var f registry.AssetFilter
-	if err := r.onlyFilters(
-		"type",
-		"plugged",
-		"org",
-		"model",
-		"firmware",
-		"gsp_group",
-		"group",
-		"site",
-		"state",
-		"cause",
-		"sort",
-	); err != nil {
+	if err := r.onlyFilters(assetFilters...); err != nil {
 		return f, err
 	}
 

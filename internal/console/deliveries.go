@@ -20,6 +20,7 @@ import (
 type deliveriesPage struct {
 	Orgs       []flex.Org
 	Org        flex.OrgID // filters
+	Asset      flex.AssetID
 	State      string
 	Endpoint   string
 	Model      string
@@ -144,6 +145,7 @@ func (s *Server) deliveriesPart(
 func newDeliveriesPage(r *request, ask *delivery.Filter) *deliveriesPage {
 	return &deliveriesPage{
 		Org:      ask.Org,
+		Asset:    ask.Asset,
 		State:    ask.State,
 		Endpoint: ask.Endpoint,
 		Model:    ask.Model,

@@ -57,6 +57,10 @@ type fixture struct {
 var credentialRoles = append(slices.Clone(flex.Roles), flex.Payouts)
 
 func (s *Server) developer(r *request) (view, error) {
+	if err := r.onlyFilters("org"); err != nil {
+		return view{}, err
+	}
+
 	p, err := s.developerPage(r)
 	if err != nil {
 		return view{}, err

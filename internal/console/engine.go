@@ -30,6 +30,10 @@ type jobLine struct {
 }
 
 func (s *Server) engine(r *request) (view, error) {
+	if err := r.onlyFilters("org"); err != nil {
+		return view{}, err
+	}
+
 	p := &enginePage{Export: r.exports()}
 	if err := readFilter(
 		&p.Org,

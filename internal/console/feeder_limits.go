@@ -13,6 +13,10 @@ type limitsPage struct {
 }
 
 func (s *Server) limits(r *request) (view, error) {
+	if err := r.onlyFilters("org"); err != nil {
+		return view{}, err
+	}
+
 	var org flex.OrgID
 	err := readFilter(&org, r.URL.Query().Get("org"), "organisation")
 	if err != nil {

@@ -171,6 +171,10 @@ func (p *fleetPage) numbers() fleetNumbers {
 }
 
 func (s *Server) fleetPage(r *request) (*fleetPage, error) {
+	if err := r.onlyFilters("org"); err != nil {
+		return nil, err
+	}
+
 	var org flex.OrgID
 	if err := readFilter(
 		&org,

@@ -3,6 +3,7 @@ package console_test
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -78,13 +79,17 @@ func TestFleet(t *testing.T) {
 		if a := d.get("/console/fleet?org=" + flex.OrgID{1}.String()); a.status != 404 {
 			t.Errorf("no such organisation: %d", a.status)
 		}
+
 		other, err := d.db.AddOrg(t.Context(), "Empty Ltd")
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		d.wait(time.Hour) // past the age of the picture, however long it took to make
 		d.wants(d.page("/console/fleet"), `<option value="">All organisations</option>`)
 		d.wants(d.page("/console/fleet?org="+other.ID.String()), "No assets are registered yet.")
+		d.post("/console/safety/halt", url.Values{"reason": {"a test"}})
+		d.wants(d.page("/console/fleet?org="+other.ID.String()), "No assets are registered yet.", `data-kind="halted"`)
 		_ = s
 	})
 }

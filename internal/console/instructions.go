@@ -293,7 +293,7 @@ func (s *Server) sendInstruction(r *request) (view, error) {
 			Detail: in.Goal() + ": " + in.Reason,
 		},
 		func() error {
-			p, err = s.Control.SendInstruction(
+			p, err = s.Control.SendInstructionOnce(
 				r.Context(),
 				f.Org,
 				in.Instruction(),

@@ -40,6 +40,10 @@ func TestInstructions(t *testing.T) {
 
 		sent := d.post("/console/instructions/send", s.peakForm(url.Values{"typed": {"send"}}))
 		d.wants(sent, "The instruction is sent.", ">ordered</span>", "evening peak", `data-plot="instruction"`)
+		if a := d.do("POST", "/console/instructions/send", s.peakForm(url.Values{"typed": {"send"}})); a.status != http.StatusConflict {
+			t.Errorf("a form that was sent twice: %d", a.status)
+		}
+
 		d.post("/console/instructions/send", s.peakForm(url.Values{"typed": {"Send"}, "kind": {"limit"}, "kw": {"500"}, "reason": {"a cable"}}))
 		d.post("/console/instructions/send", s.peakForm(url.Values{"typed": {"send"}, "kind": {"more"}, "unfair": {"on"}, "price": {"80"}}))
 

@@ -28,28 +28,40 @@ func (p *pricesPage) json() any {
 	}
 }
 
-func (s *Server) prices(r *request) (view, error) {
-	p := &pricesPage{
-		Source: r.URL.Query().Get("source"),
-		Export: r.exports(),
+// readPriceDay reads which day's prices, of which source and organisation, a request asks for.
+func readPriceDay(r *request) (market.DayQuery, error) {
+	q := r.URL.Query()
+	ask := market.DayQuery{Source: q.Get("source")}
+	if err := r.onlyFilters("org", "day", "source"); err != nil {
+		return ask, err
 	}
 
-	q := r.URL.Query()
-	ask := market.DayQuery{Source: p.Source}
-	var err error
 	if text := q.Get("day"); text != "" {
-		ask.Day, err = flex.ParseDay(text)
+		day, err := flex.ParseDay(text)
 		if err != nil {
-			return view{}, flex.Fail(
+			return ask, flex.Fail(
 				flex.Invalid,
 				"a day is written YYYY-MM-DD",
 			)
 		}
+
+		ask.Day = day
 	}
 
-	err = readFilter(&ask.Org, q.Get("org"), "organisation")
+	err := readFilter(&ask.Org, q.Get("org"), "organisation")
+
+	return ask, err
+}
+
+func (s *Server) prices(r *request) (view, error) {
+	ask, err := readPriceDay(r)
 	if err != nil {
 		return view{}, err
+	}
+
+	p := &pricesPage{
+		Source: ask.Source,
+		Export: r.exports(),
 	}
 
 	p.DayView, err = s.Market.DayView(r.Context(), ask)

@@ -484,6 +484,10 @@ type comparePage struct {
 }
 
 func (s *Server) compareRuns(r *request) (view, error) {
+	if err := r.onlyFilters("org", "run_before", "run_after"); err != nil {
+		return view{}, err
+	}
+
 	var p comparePage
 	var before, after flex.RunID
 

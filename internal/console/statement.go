@@ -61,6 +61,10 @@ func statementSpan(r *request) (reward.StatementSpan, error) {
 
 // statement shows a site's statement, or gives it away as CSV or JSON.
 func (s *Server) statement(r *request) (view, error) {
+	if err := r.onlyFilters("from", "to", "month", "tax_year"); err != nil {
+		return view{}, err
+	}
+
 	id, org, err := owned(r, "site", s.Registry.SiteOrg)
 	if err != nil {
 		return view{}, err

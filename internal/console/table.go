@@ -80,9 +80,9 @@ func (r *request) onlyFilters(filters ...string) error {
 		if !slices.Contains(filters, name) && !slices.Contains(paging, name) {
 			return flex.Fail(
 				flex.Invalid,
-				"there is no filter %q: there are before, limit, %s",
+				"there is no filter %q: there are %s",
 				name,
-				strings.Join(filters, ", "),
+				strings.Join(append([]string{"before", "limit"}, filters...), ", "),
 			)
 		}
 	}

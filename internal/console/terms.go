@@ -31,6 +31,10 @@ func (l termLine) Shown(value string) string {
 }
 
 func (s *Server) terms(r *request) (view, error) {
+	if err := r.onlyFilters("org"); err != nil {
+		return view{}, err
+	}
+
 	p := &termsPage{Export: r.exports()}
 	err := readFilter(&p.Org, r.URL.Query().Get("org"), "organisation")
 	if err != nil {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"math"
 	"net/url"
 	"time"
 
@@ -179,9 +180,8 @@ type whatIf struct {
 	Zone    string         // of the tariff; "" for London
 	Power   flex.Watts
 	Peak    bool
-	NeedMax float64 // kWh
-	Asked   bool    // whether the question below was asked
-	Note    string  // why there is no answer
+	Asked   bool   // whether the question below was asked
+	Note    string // why there is no answer
 	Answer  *comparison
 }
 
@@ -201,7 +201,13 @@ type figures struct {
 	Plan         [][3]float64 `json:"plan"` // from, to, kW
 }
 
-// The sliders' ends.
+// NeedMax is the end of the slider of energy, in kWh: a browser cuts a value beyond it.
+func (w *whatIf) NeedMax() float64 { return max(needMax, math.Ceil(w.Need.KWh())) }
+
+// PowerMax is the end of the slider of power, in kW.
+func (w *whatIf) PowerMax() float64 { return max(powerMax, math.Ceil(w.Power.KW())) }
+
+// The sliders' ends, for most.
 const (
 	needMax  = 100 // kWh
 	powerMax = 22  // kW
@@ -243,10 +249,9 @@ func carAsked(q url.Values) (*control.Question, error) {
 func supposed(q url.Values, p *control.Past) *whatIf {
 	e := &p.Charging.Current.From
 	w := &whatIf{
-		Need:    e.Need,
-		Power:   e.Power,
-		Peak:    e.MayChargePeak,
-		NeedMax: needMax,
+		Need:  e.Need,
+		Power: e.Power,
+		Peak:  e.MayChargePeak,
 	}
 
 	// the question is asked by the clocks of the tariff, and its field takes a time without a zone

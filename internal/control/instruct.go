@@ -139,6 +139,24 @@ func (s *Service) SendInstruction(
 	org flex.OrgID,
 	in flex.Instruction,
 ) (*Preview, error) {
+	return s.sendBy(ctx, org, in, s.instructWithin)
+}
+
+// instructing keeps an instruction within a transaction, as instructWithin does.
+type instructing func(
+	context.Context,
+	*store.Tx,
+	flex.Instruction,
+	*lookedAhead,
+) (*Preview, error)
+
+// sendBy is SendInstruction with what keeps it.
+func (s *Service) sendBy(
+	ctx context.Context,
+	org flex.OrgID,
+	in flex.Instruction,
+	keep instructing,
+) (*Preview, error) {
 	ahead, err := s.lookAhead(ctx, org, in)
 	if err != nil {
 		return nil, err
@@ -147,7 +165,7 @@ func (s *Service) SendInstruction(
 	var p *Preview
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		var err error
-		p, err = s.instructWithin(ctx, tx, in, ahead)
+		p, err = keep(ctx, tx, in, ahead)
 		tx.Made(p)
 		return err
 	})

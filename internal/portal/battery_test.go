@@ -34,7 +34,7 @@ func TestBecauseText(t *testing.T) {
 	for want, r := range map[[2]string]control.BatteryReason{
 		{
 			"It keeps its energy for 17:30 on Thursday, when a kWh is worth 38 p and not 24.5 p.",
-			"Die Energie bleibt für 17:30 am Donnerstag gespeichert: Dann ist eine kWh 38 p wert und nicht 24.5 p.",
+			"Die Energie bleibt für 17:30 am Donnerstag gespeichert: Dann ist eine kWh 38 p wert und nicht 24,5 p.",
 		}: {Cause: control.BatteryKeepsForLater, Later: evening, LaterPence: 38.04, Now: 24.5},
 		{"The car needs the main fuse until 02:10.", "Das Auto braucht die Hauptsicherung bis 02:10."}: {
 			Cause: control.BatteryWaitsForOther, Waits: control.WaitsForFuse, Until: night,

@@ -27,6 +27,7 @@ func elementWords(l *speech) map[string]string {
 		"over":       l.say("By {1} the plan was over: what the car charges now is not planned."),
 		"short":      l.say("Of what was asked for, {1} kWh will be missing by {2}."),
 		"cost":       l.say("At market prices that costs {1}."),
+		"brings":     l.say("At market prices that brings {1}."),
 		"picture":    l.say("Prices of the plan, filled where the car charges"),
 		"unpriced":   l.say("No price is known for the hours with a dashed outline."),
 		"now":        l.say("Charge for an hour now"),

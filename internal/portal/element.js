@@ -128,6 +128,9 @@ class FlexdHousehold extends HTMLElement {
 
   number(value) { return new Intl.NumberFormat(this.language, {maximumFractionDigits: 1}).format(value) }
 
+  // pounds is an amount of money, which is written alike in all languages.
+  pounds(pence) { return `£${(pence / 100).toFixed(2)}` }
+
   // car is the part of the page about one asset.
   async car(asset, now) {
     const section = document.createElement("section")
@@ -167,7 +170,10 @@ class FlexdHousehold extends HTMLElement {
     const lines = [this.say(past ? "charged" : "charges", when, this.number(plan.plan.energy_kwh), by)]
     if (plan.plan.shortfall_kwh > 0) lines.push(this.say("short", this.number(plan.plan.shortfall_kwh), by))
     const known = plan.periods.every((p) => !(p.energy_kwh > 0) || p.price_gbp_per_mwh !== null)
-    if (known) lines.push(this.say("cost", new Intl.NumberFormat(this.language, {style: "currency", currency: "GBP"}).format(plan.plan.cost_pence / 100)))
+    if (known) {
+      const pence = Math.round(plan.plan.cost_pence)
+      lines.push(this.say(pence < 0 ? "brings" : "cost", this.pounds(Math.abs(pence))))
+    }
     return lines
   }
 

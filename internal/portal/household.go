@@ -150,6 +150,10 @@ func readWish(r *request) (control.Wish, string, error) {
 	}
 
 	if text := kwh; text != "" {
+		if r.speech.comma {
+			text = strings.Replace(text, ",", ".", 1)
+		}
+
 		need, err := strconv.ParseFloat(text, 64)
 		within := need >= 0 && need <= control.WishNeedMax.KWh() // NaN is not
 		if err != nil || !within {
@@ -223,7 +227,7 @@ func (l *speech) planText(c control.HouseholdCar, now time.Time) string {
 		return l.say(
 			"It charges {1}, and has the {2} kWh by {3}.",
 			l.spansText(ahead, c.Zone),
-			short(c.Need),
+			c.Need,
 			by,
 		)
 
@@ -231,7 +235,7 @@ func (l *speech) planText(c control.HouseholdCar, now time.Time) string {
 		return l.say(
 			"It was planned to charge {1}, and to have the {2} kWh by {3}. Nothing more is planned until then.",
 			l.spansText(c.Charging, c.Zone),
-			short(c.Need),
+			c.Need,
 			by,
 		)
 
@@ -242,7 +246,7 @@ func (l *speech) planText(c control.HouseholdCar, now time.Time) string {
 
 	return l.say(
 		"The {1} kWh that were asked for by {2} are there: it does not charge any more.",
-		short(c.Need),
+		c.Need,
 		by,
 	)
 }
@@ -256,18 +260,18 @@ func (l *speech) shortText(
 	if len(ahead) == 0 {
 		return l.say(
 			"It does not charge any more: of the {1} kWh by {2}, {3} will be missing.",
-			short(c.Need),
+			c.Need,
 			by,
-			short(c.Shortfall),
+			c.Shortfall,
 		)
 	}
 
 	return l.say(
 		"It charges {1}. That is not enough: of the {2} kWh by {3}, {4} will be missing.",
 		l.spansText(ahead, c.Zone),
-		short(c.Need),
+		c.Need,
 		by,
-		short(c.Shortfall),
+		c.Shortfall,
 	)
 }
 
@@ -337,13 +341,13 @@ func (l *speech) overText(c control.HouseholdCar) string {
 		text = l.say(
 			"It was planned to charge {1}, for the {2} kWh by {3}.",
 			l.spansText(c.Charging, c.Zone),
-			short(c.Need),
+			c.Need,
 			by,
 		)
 	}
 
 	if c.Shortfall > 0 {
-		text += " " + l.say("Of them {1} kWh were out of reach.", short(c.Shortfall))
+		text += " " + l.say("Of them {1} kWh were out of reach.", c.Shortfall)
 	}
 
 	return text + " " +
@@ -434,26 +438,26 @@ func (l *speech) carbonText(c control.HouseholdCar) string {
 
 	less := c.CarbonAtOnce - c.Carbon
 	if less > -50 && less < 50 { // grams, which would be shown as nothing
-		return l.say("It carries {1} kg of CO₂.", kilograms(c.Carbon))
+		return l.say("It carries {1} kg of CO₂.", l.kilograms(c.Carbon))
 	}
 
 	if less > 0 {
 		return l.say(
 			"It carries {1} kg of CO₂, {2} kg less than at once.",
-			kilograms(c.Carbon),
-			kilograms(less),
+			l.kilograms(c.Carbon),
+			l.kilograms(less),
 		)
 	}
 
 	return l.say(
 		"It carries {1} kg of CO₂, {2} kg more than at once.",
-		kilograms(c.Carbon),
-		kilograms(-less),
+		l.kilograms(c.Carbon),
+		l.kilograms(-less),
 	)
 }
 
-func kilograms(grams float64) string {
-	return strconv.FormatFloat(grams/1000, 'f', 1, 64)
+func (l *speech) kilograms(grams float64) string {
+	return l.decimal(strconv.FormatFloat(grams/1000, 'f', 1, 64))
 }
 
 // assetNames are what assets are to those who live with them.

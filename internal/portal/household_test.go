@@ -465,7 +465,7 @@ func TestHousehold_NightPasses(t *testing.T) {
 		page = at("16T09:00")
 		refuse(t, page, "It charges", "Skip tonight", "It carries")
 		_, page = e.get(t, e.page+"?lang=de")
-		want(t, 200, page, 200, "Es sollte 01:00 bis 03:00 laden, für die 14.8 kWh bis 07:00 am Freitag.", "Der nächste Plan entsteht")
+		want(t, 200, page, 200, "Es sollte 01:00 bis 03:00 laden, für die 14,8 kWh bis 07:00 am Freitag.", "Der nächste Plan entsteht")
 		e.get(t, e.page+"?lang=en")
 
 		// A wish makes the next plan, of its car alone.
@@ -507,10 +507,12 @@ func TestHousehold_German(t *testing.T) {
 	eachEvening(t, func(t *testing.T, e *evening) {
 		e.plugIn(t)
 		status, page := e.get(t, e.page+"?lang=de")
-		want(t, status, page, 200, `<html lang="de">`, "Ihr Zuhause", "Es lädt 01:00 bis 03:00 und hat die 14.8 kWh bis 07:00 am Freitag.", "Jetzt laden", "Noch £10.00, bis Sie sich")
+		want(t, status, page, 200, `<html lang="de">`, "Ihr Zuhause", "Es lädt 01:00 bis 03:00 und hat die 14,8 kWh bis 07:00 am Freitag.", "Jetzt laden", "Noch £10.00, bis Sie sich")
 
 		status, page = e.wish(t, "act", "now", "hours", "x")
 		want(t, status, page, 422, "Geben Sie an, für wie viele Stunden, zum Beispiel 2.")
+		status, page = e.wish(t, "act", "wish", "kwh", "7,4")
+		want(t, status, page, 200, "hat die 7,4 kWh bis 07:00 am Freitag.", `value="7,4"`)
 		status, page = e.wish(t, "act", "skip")
 		want(t, status, page, 200, "Es lädt nichts, bis der Plan endet.", "Bis 07:00 am Freitag, 16. Januar wird nichts gebraucht.")
 

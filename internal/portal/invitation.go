@@ -58,7 +58,7 @@ func (l *speech) eventText(v invitation) string {
 func (l *speech) paysText(v invitation) string {
 	return l.say(
 		"{1} p is paid for each kWh. Your share is in your balance once it is settled.",
-		reward.PriceText(&v.Price),
+		l.decimal(reward.PriceText(&v.Price)),
 	)
 }
 

@@ -25,17 +25,8 @@ var figures = template.FuncMap{
 	"earned": func(t reward.Totals) string {
 		return pounds(t.Earned + t.Other)
 	},
-	"price": func(p *flex.Price) string { return minus(reward.PriceText(p)) },
-	"worth": func(p settle.PicoPounds) string { return minus(reward.PenceText(p)) },
-	"gross": func(g flex.MicroPounds) string {
-		return minus(reward.PenceText(settle.PicoPounds(g) * 1_000_000))
-	},
-
-	"kwh":    kwh,
-	"energy": func(e flex.WattHours) string { return kwh(&e) },
-	"brief":  short,
-	"stamp":  func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"hm":     clockIn,
+	"stamp": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"hm":    clockIn,
 
 	"capital": capital,
 	"dial":    dial,
@@ -49,6 +40,31 @@ func minus(number string) string {
 
 // pounds writes an amount of money.
 func pounds(p flex.Pence) string { return minus(p.String()) }
+
+// numbersIn write numbers in the language of their readers.
+func numbersIn(l *speech) template.FuncMap {
+	return template.FuncMap{
+		"price": func(p *flex.Price) string {
+			return l.decimal(minus(reward.PriceText(p)))
+		},
+		"worth": func(p settle.PicoPounds) string {
+			return l.decimal(minus(reward.PenceText(p)))
+		},
+		"gross": func(g flex.MicroPounds) string {
+			return l.decimal(minus(reward.PenceText(settle.PicoPounds(g) * 1_000_000)))
+		},
+
+		"kwh":    func(e *flex.WattHours) string { return l.decimal(kwh(e)) },
+		"energy": func(e flex.WattHours) string { return l.decimal(kwh(&e)) },
+		"exact":  func(e *flex.WattHours) string { return l.exact(*e) },
+		"brief":  func(e flex.WattHours) string { return l.decimal(short(e)) },
+	}
+}
+
+// exact is an energy in kWh to the watt-hour, without zeros at the end: in a sentence 80.000 kWh might be read as so many thousand.
+func (l *speech) exact(e flex.WattHours) string {
+	return l.decimal(strconv.FormatFloat(e.KWh(), 'f', -1, 64))
+}
 
 // functionsIn are the others, in the language of their readers.
 func functionsIn(l *speech) template.FuncMap {
@@ -157,7 +173,7 @@ func (l *speech) shift(t ledger.Booked) string {
 	energy := *t.Flex
 	size := max(energy, -energy)
 
-	kwh := kwh(&size)
+	kwh := l.exact(size)
 	when := clockIn(t.Time.From, flex.London)
 	until := clockIn(t.Time.To, flex.London)
 

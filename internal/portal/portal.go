@@ -295,7 +295,7 @@ var style []byte
 var pages = func() map[*speech]map[string]*template.Template {
 	all := map[*speech]map[string]*template.Template{}
 	for _, l := range speeches {
-		shared := template.Must(template.New("").Funcs(figures).Funcs(functionsIn(l)).ParseFS(
+		shared := template.Must(template.New("").Funcs(figures).Funcs(numbersIn(l)).Funcs(functionsIn(l)).ParseFS(
 			files,
 			"template/layout.html",
 		))

@@ -23,13 +23,13 @@ func TestShift(t *testing.T) {
 		en, de string
 	}{
 		{of: ledger.Transaction{Kind: ledger.FlexEvent}, energy: -14800,
-			en: "14.800 kWh less than usual, 18:00 to 20:30", de: "14.800 kWh weniger als üblich, 18:00 bis 20:30"},
+			en: "14.8 kWh less than usual, 18:00 to 20:30", de: "14,8 kWh weniger als üblich, 18:00 bis 20:30"},
 		{of: ledger.Transaction{Kind: ledger.FlexEvent}, energy: 247,
-			en: "0.247 kWh more than usual, 18:00 to 20:30", de: "0.247 kWh mehr als üblich, 18:00 bis 20:30"},
+			en: "0.247 kWh more than usual, 18:00 to 20:30", de: "0,247 kWh mehr als üblich, 18:00 bis 20:30"},
 		{of: ledger.Transaction{Kind: ledger.FlexPeriodTopUp}, energy: -300,
-			en: "0.300 kWh less than was counted before, 18:00 to 20:30", de: "0.300 kWh weniger als zuvor gezählt, 18:00 bis 20:30"},
+			en: "0.3 kWh less than was counted before, 18:00 to 20:30", de: "0,3 kWh weniger als zuvor gezählt, 18:00 bis 20:30"},
 		{of: ledger.Transaction{Kind: ledger.FlexPeriodTopUp}, energy: 300,
-			en: "0.300 kWh more than was counted before, 18:00 to 20:30", de: "0.300 kWh mehr als zuvor gezählt, 18:00 bis 20:30"},
+			en: "0.3 kWh more than was counted before, 18:00 to 20:30", de: "0,3 kWh mehr als zuvor gezählt, 18:00 bis 20:30"},
 	} {
 		booked := ledger.Booked{Transaction: c.of}
 		booked.Time, booked.Flex = span, &c.energy

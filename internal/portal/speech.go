@@ -18,12 +18,13 @@ type speech struct {
 	words map[string]string // by the English text; none for English
 	// of months and days of the week, from English; nil for English
 	names *strings.Replacer
+	comma bool // numbers have a decimal comma; amounts of money have a point in all languages
 }
 
 // speeches are the languages there are, the one that is taken without a choice first.
 var speeches = []*speech{
 	{tag: "en"},
-	{tag: "de", words: german, names: germanNames},
+	{tag: "de", words: german, names: germanNames, comma: true},
 }
 
 // say returns a message with what is put in.
@@ -33,18 +34,36 @@ func (l *speech) say(text string, args ...any) string {
 	}
 
 	for i, a := range args {
-		if amount, is := a.(flex.Pence); is {
-			a = pounds(amount)
-		}
-
 		text = strings.ReplaceAll(
 			text,
 			"{"+strconv.Itoa(i+1)+"}",
-			fmt.Sprint(a),
+			l.put(a),
 		)
 	}
 
 	return text
+}
+
+// put writes what is put into a message.
+func (l *speech) put(a any) string {
+	switch v := a.(type) {
+	case flex.Pence:
+		return pounds(v)
+	case flex.WattHours:
+		return l.decimal(short(v))
+	case float64:
+		return l.decimal(fmt.Sprint(v))
+	}
+
+	return fmt.Sprint(a)
+}
+
+// decimal writes a number that has a decimal point as the language does.
+func (l *speech) decimal(number string) string {
+	if !l.comma {
+		return number
+	}
+	return strings.ReplaceAll(number, ".", ",")
 }
 
 // when writes an instant by a zone's clocks, in a form that is a message itself.

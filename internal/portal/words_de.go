@@ -134,7 +134,7 @@ var german = map[string]string{
 	"give both days, as in 2026-01-31":                                                       "geben Sie beide Tage an, zum Beispiel 2026-01-31",
 	"say for how many hours, as in 2":                                                        "geben Sie an, für wie viele Stunden, zum Beispiel 2",
 	"write the time as in 07:30":                                                             "schreiben Sie die Uhrzeit zum Beispiel als 07:30",
-	"write the amount in kWh, from 0 to {1}, as in 12.5":                                     "schreiben Sie die Menge in kWh, von 0 bis {1}, zum Beispiel 12.5",
+	"write the amount in kWh, from 0 to {1}, as in 12.5":                                     "schreiben Sie die Menge in kWh, von 0 bis {1}, zum Beispiel 12,5",
 	"write the amount with a point before the pence and without commas, as in 1234.50":       "schreiben Sie den Betrag mit einem Punkt vor den Pence und ohne Komma, zum Beispiel 1234.50",
 	"write the amount in pounds and pence, as in 12.34":                                      "schreiben Sie den Betrag in Pfund und Pence, zum Beispiel 12.34",
 

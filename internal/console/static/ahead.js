@@ -1,12 +1,12 @@
 // The forecast's plot: what comes at least by confidence, and the actual values.
-import { axis, colour, draw, momentText, seconds, stepped, timeAxis } from "./plot.js";
+import { axis, colour, draw, momentText, number, seconds, stepped, timeAxis } from "./plot.js";
 
 const figure = document.querySelector("[data-plot=ahead]");
 if (figure) {
   const all = await (await fetch(figure.dataset.source)).json();
   const lines = all.filter((l) => l.kind === figure.dataset.kind);
   const ended = (values) => [...values, values.at(-1)];
-  const said = (u, v) => (v == null ? "–" : `${v.toFixed(1)} kW`);
+  const said = (u, v) => (v == null ? "–" : `${number(v)} kW`);
   const line = (label, stroke, width, dash) => ({ label, stroke: colour(stroke), dash, width, paths: stepped(), value: said, points: { show: false } });
   const quantiles = ["p50", "p80", "p90", "p95", "p99"];
   draw(figure, () => ({

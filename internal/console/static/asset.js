@@ -1,5 +1,5 @@
 // The asset page: its plot, the replay of its schedules, and what if.
-import { axis, clockText, colour, column, draw, join, momentText, one, stepped, timeAxis } from "./plot.js";
+import { axis, clockText, colour, column, draw, join, momentText, number, one, pounds, stepped, timeAxis } from "./plot.js";
 import { label } from "./page.js";
 
 const figure = document.querySelector("[data-plot=asset]");
@@ -18,7 +18,7 @@ const then = () => (chosen ? priced(shown.curves[chosen.curve] ?? []) : []);
 // points are the instants and values of what the asset holds.
 const points = (pairs) => [pairs.map(([at]) => at), pairs.map(([, value]) => value)];
 const held = () => shown.level.read.length + shown.level.expected.length > 0;
-const degrees = (u, v) => (v == null ? "–" : `${v.toFixed(1)} ${shown.level.unit}`);
+const degrees = (u, v) => (v == null ? "–" : `${number(v)} ${shown.level.unit}`);
 const level = (label, stroke, more = {}) => ({ label, stroke, width: 1.75, value: degrees, scale: "level", spanGaps: true, show: held(), ...more });
 
 const rows = () => join([priced(shown.prices), then(), shown.plan, shown.readings, chosen?.plan ?? [], supposed ?? []].map(column).concat([points(shown.level.read), points(shown.level.expected)]), shown.from);
@@ -90,8 +90,8 @@ const options = () => ({
   axes: [timeAxis(), axis("kW", { scale: "kW" }), axis("£/MWh", { scale: "price", side: 1, grid: { show: false }, stroke: colour("--price") }), axis(shown.level.unit, { scale: "level", side: 1, grid: { show: false }, stroke: colour("--level"), show: held() && figure.clientWidth > 600 })],
   series: [
     { label: "From", value: (u, v) => (v == null ? "–" : momentText(v)) },
-    line("Price", colour("--price"), { scale: "price", width: 1.5, value: (u, v) => (v == null ? "–" : `£${v.toFixed(2)}`) }),
-    line("Price it was made on", colour("--ink"), { scale: "price", width: 1.5, dash: [2, 2], show: chosen != null, value: (u, v) => (v == null ? "–" : `£${v.toFixed(2)}`) }),
+    line("Price", colour("--price"), { scale: "price", width: 1.5, value: (u, v) => (v == null ? "–" : pounds(v)) }),
+    line("Price it was made on", colour("--ink"), { scale: "price", width: 1.5, dash: [2, 2], show: chosen != null, value: (u, v) => (v == null ? "–" : pounds(v)) }),
     line("Plan", colour("--plan"), { fill: colour("--plan-wash") }),
     line("Metered", colour("--actual")),
     line("Replayed", colour("--ink"), { dash: [3, 3], show: chosen != null }),
@@ -153,7 +153,8 @@ if (form) {
       const words = cell.dataset.cell.split(" ");
       const unit = words.pop();
       const value = words.reduce((v, name) => v[name], said);
-      cell.textContent = `${value.toLocaleString("en-GB", { maximumFractionDigits: 2, signDisplay: words[0].includes("difference") ? "exceptZero" : "auto" })} ${unit}`;
+      const more = words[0].includes("difference") && value >= 0.05 ? "+" : "";
+      cell.textContent = `${more}${number(value)} ${unit}`;
     }
     answer.hidden = false;
     supposed = said.proposed.plan;

@@ -1,5 +1,5 @@
 // The fleet page's plot, and its numbers as they change.
-import { axis, colour, draw, momentText, number, one, power, seconds, stepped, timeAxis } from "./plot.js";
+import { axis, colour, draw, momentText, number, one, power, seconds, stampText, stepped, timeAxis } from "./plot.js";
 
 const figure = document.querySelector("[data-plot=fleet]");
 
@@ -107,7 +107,7 @@ const show = (fleet) => {
   const at = new Date(fleet.now);
   asOf.dateTime = fleet.now;
   asOf.title = at.toLocaleString("en-GB", { timeZone: "Europe/London", dateStyle: "full", timeStyle: "long" });
-  asOf.textContent = at.toLocaleString("en-GB", { timeZone: "Europe/London", weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  asOf.textContent = stampText(at.getTime() / 1000);
   for (const element of document.querySelectorAll("[data-live]")) {
     const [name, unit] = element.dataset.live.split(" ");
     const text = unit ? power(fleet[name]) : number(fleet[name]);

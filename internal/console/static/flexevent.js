@@ -1,12 +1,12 @@
 // The flex event page's plot: baseline against metered, the flex shaded between them.
-import { axis, colour, draw, momentText, seconds, stepped, timeAxis } from "./plot.js";
+import { axis, colour, draw, momentText, number, seconds, stepped, timeAxis } from "./plot.js";
 
 const figure = document.querySelector("[data-plot=flexevent]");
 if (figure) {
   const lines = await (await fetch(figure.dataset.source)).json();
   const starts = lines.map((l) => seconds(l.start));
   const ended = (name) => [...lines.map((l) => l[name]), lines.at(-1)[name]];
-  const said = (u, v) => (v == null ? "–" : `${v.toFixed(3)} kWh`);
+  const said = (u, v) => (v == null ? "–" : `${number(v, 3)} kWh`);
   draw(figure, () => ({
     height: 300,
     scales: { x: { time: true }, y: { range: (u, lo, hi) => [Math.min(0, lo ?? 0), Math.max((hi ?? 0) * 1.1, 0.1)] } },

@@ -1,5 +1,5 @@
 // The instruction page's plot: the target against what is expected and what was metered.
-import { axis, colour, draw, momentText, seconds, stepped, timeAxis } from "./plot.js";
+import { axis, colour, draw, momentText, number, seconds, stepped, timeAxis } from "./plot.js";
 
 const figure = document.querySelector("[data-plot=instruction]");
 if (figure) {
@@ -7,7 +7,7 @@ if (figure) {
   const starts = lines.map((l) => seconds(l.start));
   const target = lines.map((l) => l.baseline_kwh + l.asked_kwh);
   const ended = (all) => [...all, all.at(-1)];
-  const said = (u, v) => (v == null ? "–" : `${v.toFixed(1)} kWh`);
+  const said = (u, v) => (v == null ? "–" : `${number(v)} kWh`);
   const line = (label, stroke, dash) => ({ label, stroke: colour(stroke), dash, width: 2, paths: stepped(), value: said, points: { show: false } });
   draw(figure, () => ({
     height: 300,

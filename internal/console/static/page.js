@@ -1,5 +1,5 @@
 // What every page does with a script: on a narrow screen the menu shows where one is, and a
-// table with sentences in it reads as cards.
+// table with sentences in it reads as cards. A form is sent once by a double click.
 
 // label gives each cell the name of its column, for the cards. A row or a cell that is no
 // longer drawn as one keeps its role.
@@ -34,6 +34,23 @@ function centre() {
   menu.scrollLeft += at.left + at.width / 2 - all.left - all.width / 2;
 }
 
+// once keeps a second click from sending a form again while its answer is under way. An answer that is a file leaves the
+// page as it is, so the form is taken again after some seconds.
+const underWay = 5000; // ms
+function once(event) {
+  const form = event.target;
+  if (event.defaultPrevented || form.method !== "post") return;
+
+  if (form.dataset.sent) {
+    event.preventDefault();
+    return;
+  }
+
+  form.dataset.sent = "yes";
+  setTimeout(() => { delete form.dataset.sent; }, underWay);
+}
+
+document.addEventListener("submit", once);
 label(document);
 centre();
 matchMedia("(max-width: 56rem)").addEventListener("change", centre);

@@ -12,6 +12,8 @@ export const london = (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Europ
 const clock = new Intl.DateTimeFormat("en-GB", { timeZone: "Europe/London", hour: "2-digit", minute: "2-digit" });
 const moment = new Intl.DateTimeFormat("en-GB", { timeZone: "Europe/London", weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 
+const second = new Intl.DateTimeFormat("en-GB", { timeZone: "Europe/London", weekday: "short", day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", second: "2-digit" });
+
 const zone = new Intl.DateTimeFormat("en-GB", { timeZone: "Europe/London", hour: "2-digit", timeZoneName: "short" });
 
 // zoned adds BST or GMT in the hour that comes twice, on the night when the clocks go back.
@@ -23,9 +25,14 @@ const zoned = (at, text) => {
 const written = (format) => (seconds) => { const at = new Date(seconds * 1000); return zoned(at, format.format(at)); };
 export const clockText = written(clock);
 export const momentText = written(moment);
+export const stampText = written(second);
 
-// number writes a number as the pages do: thousands apart by a thin space, a true minus.
-export const number = (v, digits = 1) => v.toLocaleString("en-GB", { maximumFractionDigits: digits }).replaceAll(",", "\u202f").replace("-", "−");
+// number writes a number as the pages do: thousands apart by a thin space, a true minus, none before nothing.
+const rounded = (v, digits) => (Math.abs(v) * 10 ** digits < 0.5 ? 0 : v);
+export const number = (v, digits = 1) => rounded(v, digits).toLocaleString("en-GB", { maximumFractionDigits: digits }).replaceAll(",", "\u202f").replace("-", "−");
+
+// pounds is an amount of money, with a true minus before it.
+export const pounds = (v) => `${v <= -0.005 ? "−" : ""}£${Math.abs(v).toFixed(2)}`;
 
 // power is so many kW, or MW from one on.
 export const power = (kw) => (Math.abs(kw) >= 1000 ? `${number(kw / 1000, 2)} MW` : `${number(kw)} kW`);

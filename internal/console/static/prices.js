@@ -1,5 +1,5 @@
 // The prices page's plot: the curve, and what each publication said.
-import { axis, colour, column, draw, join, momentText, seconds, stepped, timeAxis } from "./plot.js";
+import { axis, colour, column, draw, join, momentText, pounds, seconds, stepped, timeAxis } from "./plot.js";
 
 const figure = document.querySelector("[data-plot=prices]");
 if (figure) {
@@ -8,7 +8,7 @@ if (figure) {
   const spans = (values) => column(values.map((v, i) => [starts[i], starts[i] + 1800, v]).filter(([, , v]) => v != null));
   const older = day.publications.slice(0, 6).toReversed();
   const data = join([...older.map((p) => spans(p.prices_gbp_per_mwh)), spans(day.curve.map((l) => l.price_gbp_per_mwh))], starts[0]);
-  const said = (u, v) => (v == null ? "–" : `£${v.toFixed(2)}`);
+  const said = (u, v) => (v == null ? "–" : pounds(v));
   const dashes = [[2, 3], [6, 3], [1, 2], [8, 2, 2, 2], [4, 4], [10, 4]];
   draw(figure, () => ({
     height: 320,

@@ -1,6 +1,6 @@
 // The site page's plot: what each device is planned to take, one band on the other, with the home
 // itself below them, the main fuse above and the price.
-import { axis, colour, draw, momentText, stepped, timeAxis } from "./plot.js";
+import { axis, colour, draw, momentText, number, stepped, timeAxis } from "./plot.js";
 
 const figure = document.querySelector("[data-plot=site]");
 if (figure) {
@@ -19,10 +19,10 @@ if (figure) {
 
   const own = (label, values, i) => ({
     label, stroke: colour(strokes[i % strokes.length]), fill: colour("--band"), width: 1.5, paths: stepped(), points: { show: false },
-    value: (u, v, s, t) => (t == null ? "–" : `${(values[Math.min(t, values.length - 1)]).toFixed(1)} kW`),
+    value: (u, v, s, t) => (t == null ? "–" : `${number(values[Math.min(t, values.length - 1)])} kW`),
   });
   const line = (label, stroke, dash, unit, scale = "y") => ({
-    label, scale, stroke: colour(stroke), dash, width: 1.5, paths: stepped(), points: { show: false }, value: (u, v) => (v == null ? "–" : `${v.toFixed(1)} ${unit}`),
+    label, scale, stroke: colour(stroke), dash, width: 1.5, paths: stepped(), points: { show: false }, value: (u, v) => (v == null ? "–" : `${number(v)} ${unit}`),
   });
 
   draw(figure, () => ({
