@@ -31,7 +31,7 @@ func (s *Server) clientLogin(r *request, form url.Values) (answer, error) {
 	}
 
 	if len(form["scope"]) > 1 {
-		return answer{}, fault("scope", "value_error", "a field is given once")
+		return answer{}, fieldFault("scope", "value_error", "a field is given once")
 	}
 
 	t, err := s.Access.LoginWithin(
@@ -44,7 +44,7 @@ func (s *Server) clientLogin(r *request, form url.Values) (answer, error) {
 
 	if errors.Is(err, access.ErrScope) {
 		r.oauthError = "invalid_scope"
-		return answer{}, fault(
+		return answer{}, fieldFault(
 			"scope",
 			"value_error",
 			"the credential has not all of these roles; leave it out for those that it has",
@@ -63,7 +63,7 @@ func clientOf(r *request, form url.Values) (id, secret string, err error) {
 	id, secret, basic := r.BasicAuth()
 	if basic {
 		if form.Has("client_secret") {
-			return "", "", fault(
+			return "", "", fieldFault(
 				"client_secret",
 				"value_error",
 				"it is in the header already: give it once",
@@ -74,7 +74,7 @@ func clientOf(r *request, form url.Values) (id, secret string, err error) {
 
 	for _, field := range []string{"client_id", "client_secret"} {
 		if len(form[field]) != 1 || form.Get(field) == "" {
-			return "", "", fault(
+			return "", "", fieldFault(
 				field,
 				"value_error.missing",
 				"field required, once, or both in the Authorization header",
@@ -83,6 +83,14 @@ func clientOf(r *request, form url.Values) (id, secret string, err error) {
 	}
 
 	return form.Get("client_id"), form.Get("client_secret"), nil
+}
+
+// fieldFault is what is wrong with a field of the form.
+func fieldFault(field, word, msg string) error {
+	return &flex.Error{
+		Kind:   flex.Invalid,
+		Faults: []flex.Fault{{Loc: []string{"body", field}, Msg: msg, Type: word}},
+	}
 }
 
 // basicPart is a half of the header as the client has it, which RFC 6749 (2.3.1) has encoded as in

@@ -76,7 +76,7 @@ func TestClientGrant(t *testing.T) {
 		form("client_id", "meters", "client_secret", secret.Reveal(), "grant_type", "client_credentials"),
 	} {
 		r := h.want("POST", "/auth/token-form", bad, 422, "", asForm, "Authorization:")
-		if !strings.Contains(r.body, `"error":"invalid_request"`) {
+		if !strings.Contains(r.body, `"error":"invalid_request"`) || !strings.Contains(r.body, `"loc":["body","`) {
 			t.Errorf("%s: %s", bad, r.body)
 		}
 	}

@@ -262,7 +262,8 @@ func (h eventHandler) handle(ctx context.Context) error {
 // to a car that is plugged in, as the interface says, even if its schedule stays the same.
 func (h eventHandler) apply(ctx context.Context) error {
 	if in := h.ev.Intent; in != nil {
-		if h.c.Intent == nil || !sameIntent(*h.c.Intent, *in) {
+		t, _ := tariffOf(h.c)
+		if h.c.Intent == nil || !sameIntent(*h.c.Intent, *in, zoneOf(t)) {
 			h.changed = true
 			h.must = true
 			h.change.intent = true
@@ -285,10 +286,15 @@ func (h eventHandler) apply(ctx context.Context) error {
 	return nil
 }
 
-// sameIntent reports whether two intents ask for the same, whenever they were received.
-func sameIntent(a, b flex.Intent) bool {
-	a.ReceivedAt, b.ReceivedAt = time.Time{}, time.Time{}
-	a.ReadyBy, b.ReadyBy = a.ReadyBy.UTC(), b.ReadyBy.UTC()
+// sameIntent reports whether two intents ask for the same, whenever they were received. Of ready_by only its time of
+// day in the zone counts, and only without a local time: a client that must send it may write anything beside that.
+func sameIntent(a, b flex.Intent, zone *time.Location) bool {
+	for _, in := range []*flex.Intent{&a, &b} {
+		in.ReadyByLocal = new(wallOf(*in, zone))
+		in.ReadyBy, in.ReadyByOffset = time.Time{}, 0
+		in.ReceivedAt = time.Time{}
+	}
+
 	return reflect.DeepEqual(a, b)
 }
 

@@ -163,6 +163,52 @@ func TestEvent_WhenOneIsSent(t *testing.T) {
 	})
 }
 
+// TestEvent_SameBesideReadyBy sends an intent again with another ready_by, which means nothing beside a local time, and without
+// one but with the same time of day: no schedule is made, and what was charged since counts still.
+func TestEvent_SameBesideReadyBy(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		h.event(control.Event{Kind: control.PlugIn, Intent: need(30, flex.Minimise), Tariff: nightTariff("Europe/London")})
+
+		for _, now := range []string{"2026-01-10T23:00:00Z", "2026-01-11T02:00:00Z", "2026-01-11T05:00:00Z"} {
+			h.goTo(now)
+			again := need(30, flex.Minimise)
+			again.ReadyBy = at(now)
+			h.event(control.Event{Kind: control.IntentUpdate, Intent: again})
+
+			if c := h.look(); c.Session.Generation != 1 || !c.Intent.ReadyBy.Equal(at(now)) {
+				t.Errorf("%s: generation %d, ready_by %v", now, c.Session.Generation, c.Intent.ReadyBy)
+			}
+		}
+
+		summer := need(30, flex.Minimise)
+		summer.ReadyByLocal, summer.ReadyBy = nil, at("2026-07-01T06:00:00Z")
+		h.event(control.Event{Kind: control.IntentUpdate, Intent: summer})
+		if c := h.look(); c.Session.Generation != 1 {
+			t.Errorf("07:00 by the clock of July: generation %d", c.Session.Generation)
+		}
+
+		summer.ReadyBy = at("2026-07-01T05:30:00Z")
+		h.event(control.Event{Kind: control.IntentUpdate, Intent: summer})
+		if c := h.look(); c.Session.Generation != 2 || !c.Session.ReadyBy.Equal(at("2026-01-11T06:30:00Z")) {
+			t.Errorf("06:30 by it: %+v", c.Session)
+		}
+	})
+}
+
+// TestIntent_TimeOfDayAlone: who asks for a time of day, as on a household's page, is told the instant at which that comes next.
+func TestIntent_TimeOfDayAlone(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		asked := need(10, flex.Minimise)
+		asked.ReadyBy = time.Time{}
+		h.event(control.Event{Kind: control.IntentUpdate, Intent: asked})
+
+		in, err := h.service.Intent(h.Context(), h.Org, h.asset)
+		if err != nil || !in.ReadyBy.Equal(at("2026-01-11T07:00:00Z")) {
+			t.Errorf("ready_by %v, %v", in.ReadyBy, err)
+		}
+	})
+}
+
 func TestEvent_Flicker(t *testing.T) {
 	for _, c := range []struct {
 		name     string

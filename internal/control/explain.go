@@ -505,8 +505,8 @@ func (s *Service) Sessions(
 	return page, total, err
 }
 
-// Intent returns the asset's last intent, with the wall time of its deadline filled in. One
-// that was never sent is NotFound, the same as for another organisation's asset.
+// Intent returns the asset's last intent, with the wall time of its deadline filled in, and its ready_by where
+// only a time of day was asked for. One that was never sent is NotFound, the same as for another organisation's asset.
 func (s *Service) Intent(
 	ctx context.Context,
 	org flex.OrgID,
@@ -527,7 +527,17 @@ func (s *Service) Intent(
 
 		in = *c.Intent
 		t, _ := tariffOf(&c)
-		in.ReadyByLocal = new(wallOf(in, zoneOf(t)))
+		zone := zoneOf(t)
+		in.ReadyByLocal = new(wallOf(in, zone))
+
+		// A household's page and an operator ask for a time of day alone.
+		if in.ReadyBy.IsZero() {
+			in.ReadyBy = tariff.NextTimeOfDay(
+				in.ReceivedAt,
+				*in.ReadyByLocal,
+				zone,
+			)
+		}
 
 		return nil
 	})

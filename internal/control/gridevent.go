@@ -106,7 +106,8 @@ func carEvents(
 	return events, err
 }
 
-// batteryEvents looks a day back as well, so that what continues keeps its beginning.
+// batteryEvents looks a day back as well, so that what continues keeps its beginning. Where an operator's dispatch has the
+// place of the plan, it is what the dispatch asks for.
 func batteryEvents(
 	ctx context.Context,
 	tx *store.Tx,
@@ -118,17 +119,23 @@ func batteryEvents(
 	}
 
 	now := flex.PeriodAt(tx.Now()).Start()
-
-	var events []GridEvent
-	for _, s := range modeSpans(plan, flex.Span{
+	planned := modeSpans(plan, flex.Span{
 		From: now.AddDate(0, 0, -1),
 		To:   now.AddDate(0, 0, 3),
-	}) {
+	})
+
+	spans, issued, err := followOrders(ctx, tx, asset, plan, planned)
+	if err != nil {
+		return nil, err
+	}
+
+	var events []GridEvent
+	for _, s := range spans {
 		if s.Mode == battery.ModeCharge || s.Mode == battery.ModeDischarge {
 			events = append(events, GridEvent{
 				s.Span,
 				s.Mode == battery.ModeDischarge,
-				changedAt(tx, plan),
+				flex.Later(changedAt(tx, plan), issued),
 			})
 		}
 	}

@@ -75,3 +75,20 @@ func TestNextGridEvent(t *testing.T) {
 		}
 	})
 }
+
+// TestNextGridEvent_Dispatch: a home is shown what an operator's dispatch asks of its battery, in the place of the battery's plan.
+func TestNextGridEvent_Dispatch(t *testing.T) {
+	one(t, "2026-01-14T18:10:00Z", func(h *fixture) {
+		id := h.battery()
+		h.listen()
+		h.runBatteries()
+		h.order(-2000, "2026-01-14T20:00:00Z", "2026-01-14T21:00:00Z", id)
+		h.runBatteries()
+		h.goTo("2026-01-14T20:10:00Z")
+
+		e, any, err := h.service.NextGridEvent(h.Context(), h.Org, h.site)
+		if err != nil || !any || !e.Export || !e.Contains(at("2026-01-14T20:10:00Z")) {
+			t.Errorf("%+v, %v, %v", e, any, err)
+		}
+	})
+}

@@ -449,7 +449,7 @@ func eventOf(
 	}
 
 	if w.ReadyBy != nil {
-		in.ReadyByLocal = w.ReadyBy
+		in.ReadyByLocal, in.ReadyBy = w.ReadyBy, time.Time{}
 	}
 
 	if w.Need != nil {

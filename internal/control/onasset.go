@@ -137,7 +137,7 @@ func (s *Service) ReadyAsset(
 		return "", err
 	}
 
-	in.ReadyByLocal = &by
+	in.ReadyByLocal, in.ReadyBy = &by, time.Time{}
 	in.ReceivedAt = time.Time{}
 	if err := s.event(ctx, tx, asset, Event{
 		Kind:   IntentUpdate,
