@@ -109,3 +109,18 @@ func TestSession_CorrectedAfterTheClose(t *testing.T) {
 		}
 	})
 }
+
+// A session to midnight at a month's end is booked in its own month: all of it was charged in that.
+func TestSettleSessions_ToMidnight(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		y.charge(t, "2026-01-31 23:00", "2026-02-01 00:00")
+		y.read(t, "2026-01-31 23:00", 2, 3)
+		y.round(t)
+
+		booked := storetest.At(t, y.db, url).Strings(`SELECT booked_on || ' about ' || settled_on FROM ledger`)
+		if got := strings.Join(booked, ", "); got != "2026-01-31 about 2026-01-31" {
+			t.Errorf("booked on %s", got)
+		}
+	})
+}

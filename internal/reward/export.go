@@ -107,7 +107,12 @@ func (s *Service) Export(
 	var f PaymentFile
 	var err error
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		f, err = s.export(ctx, tx, by, o)
+		// Exports wait for each other: the second finds what the first has left.
+		err := tx.LockOrg(ctx)
+		if err == nil {
+			f, err = s.export(ctx, tx, by, o)
+		}
+
 		return err
 	})
 
@@ -121,11 +126,6 @@ func (s *Service) export(
 	o ExportOptions,
 ) (PaymentFile, error) {
 	var f PaymentFile
-	// Exports wait for each other: the second finds what the first has left.
-	if err := tx.LockOrg(ctx); err != nil {
-		return f, err
-	}
-
 	org, err := tx.OrgRecord(ctx)
 	if err != nil {
 		return f, err
@@ -162,7 +162,7 @@ func (s *Service) export(
 		)
 	}
 
-	if err := f.name(ctx, tx, format, by); err != nil {
+	if err := f.name(ctx, tx, format, o.Format, by); err != nil {
 		return f, err
 	}
 
@@ -179,10 +179,10 @@ func (s *Service) export(
 func (f *PaymentFile) name(
 	ctx context.Context,
 	tx *store.Tx,
-	format bankfile.Format,
+	format, asked bankfile.Format,
 	by string,
 ) error {
-	record, err := fileOf(ctx, tx, format, f.Payments)
+	record, err := fileOf(ctx, tx, format, asked, f.Payments)
 	if err != nil {
 		return err
 	}
@@ -402,11 +402,12 @@ func (p Payment) line() bankfile.Payment {
 }
 
 // fileOf returns the file that holds the payments: a new message, or the one that they were
-// all in before. A CSV may hold those of several, since whoever reads it has the ids.
+// all in before. A CSV may hold those of several, since whoever reads it has the ids. The format
+// is the setting's unless one was asked for.
 func fileOf(
 	ctx context.Context,
 	tx *store.Tx,
-	format bankfile.Format,
+	format, asked bankfile.Format,
 	ps []Payment,
 ) (store.PaymentFile, error) {
 	f, err := tx.NewPaymentFile(ctx)
@@ -438,6 +439,16 @@ func fileOf(
 	first, err := tx.PaymentFileOf(ctx, before[0])
 	if err != nil || first == nil {
 		return f, err
+	}
+
+	// In another format than the first file's, nothing tells a bank that it has the payments already.
+	if asked == "" && first.Format != string(format) {
+		return f, flex.Fail(
+			flex.Conflict,
+			"the payments were in a %s file, and this would be a %s file, in which a bank does not know them again: name the format with --format, another than the first only if no bank has that",
+			first.Format,
+			format,
+		)
 	}
 
 	f.Message, f.Serial = first.Message, first.Serial

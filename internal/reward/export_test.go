@@ -69,6 +69,12 @@ func TestExport_Files(t *testing.T) {
 		if err != nil || string(d.Content) != string(a.Content) || d.Message != a.Message || d.Serial != 1 || d.Number != 4 || d.Payments[0].ID != first.ID {
 			t.Errorf("the first again: %+v %v\n%s", d.PaymentFileRecord, err, d.Content)
 		}
+
+		// The setting is a CSV by now.
+		if _, err := export(reward.ExportOptions{Again: true, Message: a.Message}); flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), "were in a bacs18 file") {
+			t.Errorf("the first again in another format that nobody asked for: %v", err)
+		}
+
 		files, err := y.service.PaymentFiles(t.Context(), y.org)
 		if err != nil || len(files) != 4 || files[3].Message != a.Message || files[3].Total != 1000 || files[3].Day != a.Day || string(files[3].SHA256) != hash(a.Content) {
 			t.Errorf("%+v %v", files, err)

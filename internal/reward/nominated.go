@@ -78,18 +78,13 @@ func (s *settling) showAll(
 
 	var left []*claim
 	for _, c := range claims {
-		capacity, err := capacityOf(ctx, tx, c.AssetID, of[c.AssetID])
-		if err != nil {
-			return err
-		}
-
 		own, _ := settle.HalfHoursWithin(
 			settle.Asset,
 			of[c.AssetID],
 			s.ownLimits(c),
 		)
 
-		c.show(own, of[c.AssetID], capacity, s.basis.asOf)
+		c.show(own, of[c.AssetID], s.basis.asOf)
 		// as long as it is settled with no other
 		s.nominateGroup([]*claim{c})
 
@@ -99,30 +94,6 @@ func (s *settling) showAll(
 	}
 
 	return s.compareHomes(ctx, tx, left)
-}
-
-// capacityOf returns the capacity of an asset whose state of charge was read.
-func capacityOf(
-	ctx context.Context,
-	tx *store.Tx,
-	id flex.AssetID,
-	rs []flex.Reading,
-) (flex.WattHours, error) {
-	if !slices.ContainsFunc(rs, func(r flex.Reading) bool {
-		return r.Label == flex.BatteryStateOfCharge
-	}) {
-		return 0, nil
-	}
-
-	a, err := tx.Asset(ctx, id)
-	if flex.KindOf(err) == flex.NotFound {
-		return 0, nil // taken away since
-	}
-	if err != nil || a.Capacity == nil {
-		return 0, err
-	}
-
-	return *a.Capacity, nil
 }
 
 // knownFrom reports whether the meter tells any half-hour of the event.
@@ -154,7 +125,6 @@ func (c *claim) stayPlan(first flex.Period) []flex.WattHours {
 func (c *claim) show(
 	own []settle.MeteredDay,
 	rs []flex.Reading,
-	capacity flex.WattHours,
 	asOf time.Time,
 ) {
 	n := &nomination{
@@ -172,11 +142,12 @@ func (c *claim) show(
 	stay := settle.Stay{Span: c.Stay, Plan: c.stayPlan(first)}
 	missing := stay.Meter(own)
 
-	if stay.Drawn == 0 {
+	// A meter that read the stay and counted nothing says that nothing was drawn, whatever a car charged elsewhere.
+	if missing == len(stay.Shown()) {
 		slices.SortFunc(rs, func(a, b flex.Reading) int {
 			return a.From.Compare(b.From)
 		})
-		stay.Charge(rs, capacity)
+		stay.Charge(rs, c.Capacity)
 	}
 
 	n.stay, n.shown = &stay, stay.Shown()

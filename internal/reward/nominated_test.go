@@ -40,6 +40,7 @@ func TestSettleEvents_NominatedIsShown(t *testing.T) {
 		{"no car, 3 kW of sun", -1.5, nil, nil, "2026-01-14 37-37 0 Wh est 0", 0},
 		{"no car, by its own meter", 0.1, charge(), nil, "2026-01-14 37-37 0 Wh est 0", 0},
 		{"no car, by its own meter alone", 100, charge(), nil, "2026-01-14 37-37 0 Wh est 0", 0},
+		{"no car by its own meter, and it charged elsewhere", 0.1, charge(), map[int]float64{37: 40, 40: 60}, "2026-01-14 37-37 0 Wh est 0", 0},
 		{"a car that charges after it", 0.1, charge(0, 3.7, 3.7), nil, "2026-01-14 37-37 -3700 Wh est 666000", 67},
 		{"a slow car", 0.1, charge(0, 1.5, 1.5), nil, "2026-01-14 37-37 -1500 Wh est 270000", 27},
 		{"a nearly full car", 0.1, charge(0, 0.4), nil, "2026-01-14 37-37 -400 Wh est 72000", 7},
@@ -135,6 +136,52 @@ func TestSettleEvents_NominatedIsShownLater(t *testing.T) {
 				if got := y.events(t); got != "2026-01-14 37-37 -3700 Wh est 666000" {
 					t.Errorf("later %q", got)
 				}
+				if info, err := y.service.Info(t.Context(), y.org, y.site); err != nil || info.Balance != 67 {
+					t.Errorf("a balance of %d p, %v; want 67 p", info.Balance, err)
+				}
+			})
+		})
+	}
+}
+
+// What a state of charge showed stands: the event is settled by the capacity that its car had then, also if the car gets another
+// one, or is taken away, before the event is final.
+func TestSettleEvents_NominatedByItsCapacity(t *testing.T) {
+	day := flex.Day{Year: 2026, Month: time.January, Dom: 14}
+	const paused = 37
+
+	for name, change := range map[string]func(t *testing.T, y *fixture){
+		"another capacity": func(t *testing.T, y *fixture) {
+			y.exec(t, `UPDATE asset SET capacity_wh = 1000 WHERE id = $1`, y.asset.Bytes())
+		},
+		"taken away": func(t *testing.T, y *fixture) {
+			y.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.DropAsset(ctx, y.asset) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.EachURL(t, func(t *testing.T, url string) {
+				y := open(t, url)
+
+				y.set(t, "user_share=1", "baseline=nominated")
+				y.exec(t, `UPDATE asset SET type = 'charger', power_w = 7400, capacity_wh = 60000 WHERE id = $1`, y.asset.Bytes())
+				y.now = day.Period(paused - 1).Start()
+				y.prices(t, day.Span(), 180)
+				y.write(t, func(ctx context.Context, tx *store.Tx) error {
+					a, err := tx.Asset(ctx, y.asset)
+					if err != nil {
+						return err
+					}
+					return tx.SetPause(ctx, a, day.Period(paused).Span(), 0, day.Period(46).End())
+				})
+
+				rs := y.evening(day, 0.1, nil, map[int]float64{37: 40, 40: 60})
+				y.now = day.Add(3).Start()
+				y.write(t, func(ctx context.Context, tx *store.Tx) error { return tx.PutReadings(ctx, rs) })
+				y.events(t)
+
+				change(t, y)
+				y.now = flex.Day{Year: 2026, Month: time.March, Dom: 1}.Start().Add(time.Hour)
+				y.events(t)
 				if info, err := y.service.Info(t.Context(), y.org, y.site); err != nil || info.Balance != 67 {
 					t.Errorf("a balance of %d p, %v; want 67 p", info.Balance, err)
 				}

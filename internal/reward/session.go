@@ -413,11 +413,14 @@ func sessionOwed(
 		r.Rate = int64(t.credit)
 	}
 
+	// One that ends at midnight is of the day before: nothing of it is of the next, nor of that one's month.
+	last := flex.Later(r.From, r.To.Add(-1))
+
 	rate, more := r.Rate, energy-r.PostedWh
 	about := ledger.Transaction{
 		SiteID:  r.SiteID,
 		Time:    r.Span,
-		Settled: flex.DayAt(r.To),
+		Settled: flex.DayAt(last),
 		Cause:   cause,
 	}
 

@@ -252,8 +252,8 @@ func (tx *Tx) DropAsset(ctx context.Context, id flex.AssetID) error {
 
 	_, err := tx.exec(
 		ctx,
-		`INSERT INTO former_asset (id, org_id, site_id, cop11, gone_at, power_w, type)
-		SELECT a.id, a.org_id, a.site_id, COALESCE(m.cop11 AND a.installed_on <> '', FALSE), $3, a.power_w, a.type FROM asset a LEFT JOIN model m ON m.key = lower(a.model)
+		`INSERT INTO former_asset (id, org_id, site_id, cop11, gone_at, power_w, capacity_wh, type)
+		SELECT a.id, a.org_id, a.site_id, COALESCE(m.cop11 AND a.installed_on <> '', FALSE), $3, a.power_w, a.capacity_wh, a.type FROM asset a LEFT JOIN model m ON m.key = lower(a.model)
 		WHERE a.org_id = $1 AND a.id = $2`,
 		tx.org.Bytes(),
 		id.Bytes(),

@@ -57,6 +57,8 @@ type FlexEvent struct {
 	Type  flex.AssetType
 	// of the asset when the event was found, 0 if it was not known
 	Power flex.Watts
+	// of the asset's battery, when the event was found or as soon as it was known; 0 if it is not known
+	Capacity flex.WattHours
 	// its own time had come, not only that of another of its site and day
 	Due bool
 }
@@ -225,6 +227,7 @@ func (tx *Tx) AddFlexEvent(ctx context.Context, e *FlexEvent) (bool, error) {
 		{"instructed", instructed},
 		{"power_w", powerOf(e.AssetID)},
 		{"cop11", isCOP11(e.AssetID)},
+		{"capacity_wh", capacityOf(e.AssetID)},
 	}
 
 	n, err := tx.insertOr(ctx, "flex_event", row, `ON CONFLICT (org_id, asset_id, from_at) DO NOTHING`)
@@ -239,6 +242,14 @@ func (tx *Tx) AddFlexEvent(ctx context.Context, e *FlexEvent) (bool, error) {
 func powerOf(id flex.AssetID) expression {
 	return expression{
 		`COALESCE((SELECT power_w FROM asset WHERE id = ?), (SELECT power_w FROM former_asset WHERE id = ?), 0)`,
+		[]any{id.Bytes(), id.Bytes()},
+	}
+}
+
+// capacityOf is the capacity of an asset's battery, also of one that was removed; null if it is not known.
+func capacityOf(id flex.AssetID) expression {
+	return expression{
+		`COALESCE((SELECT capacity_wh FROM asset WHERE id = ?), (SELECT capacity_wh FROM former_asset WHERE id = ?))`,
 		[]any{id.Bytes(), id.Bytes()},
 	}
 }
@@ -465,11 +476,13 @@ func (tx *Tx) toSettle(
 		var typ string
 		var power int64
 		var gone time.Time
-		e, err := scanFlexEvent(s, &consented, &left, instant{&gone}, &cop11, &typ, &power)
+		var capacity int64
+		e, err := scanFlexEvent(s, &consented, &left, instant{&gone}, &cop11, &typ, &power, &capacity)
 		e.Consented, e.Left = consented && !left, left
 		e.Shares, e.GoneAt = consented, gone
 		e.CoP11 = cop11
 		e.Type, e.Power = flex.AssetType(typ), flex.Watts(power)
+		e.Capacity = flex.WattHours(capacity)
 
 		return e, err
 	}
@@ -481,7 +494,8 @@ func (tx *Tx) toSettle(
 		`SELECT `+flexEventColumns+`, `+
 			consentedIn("e", "e.from_at", "e.to_at")+
 			`, COALESCE(f.gone_at < e.to_at, FALSE) OR (`+anothersPoint+`), f.gone_at,
-			COALESCE(e.cop11, m.cop11 AND a.installed_on <> '', f.cop11, FALSE), COALESCE(a.type, f.type, ''), COALESCE(e.power_w, a.power_w, f.power_w, 0)
+			COALESCE(e.cop11, m.cop11 AND a.installed_on <> '', f.cop11, FALSE), COALESCE(a.type, f.type, ''), COALESCE(e.power_w, a.power_w, f.power_w, 0),
+			COALESCE(e.capacity_wh, a.capacity_wh, f.capacity_wh, 0)
 		FROM flex_event e JOIN org o ON o.id = e.org_id LEFT JOIN asset a ON a.id = e.asset_id
 			LEFT JOIN model m ON m.key = lower(a.model) LEFT JOIN former_asset f ON f.id = e.asset_id
 		WHERE `+where+` ORDER BY e.from_at, e.id`+lock,

@@ -22,14 +22,16 @@ func (h *home) ownHalf(d int, at int64) wh {
 // show works out shown(n) of docs/money.md.
 func (h *home) show(e *steered) *stay {
 	s := &stay{from: e.stay[0], to: e.stay[1]}
+	read := false
 	for at := s.from; at < s.to; at += 1800 {
 		own := h.ownHalf(e.device, at)
+		read = read || own.known
 		if own.known {
 			s.drawn += max(0, own.e)
 			s.fastest = max(s.fastest, own.e)
 		}
 	}
-	if s.drawn == 0 {
+	if !read {
 		s.drawn, s.fastest = h.risen(e.device, s), 0
 	}
 
