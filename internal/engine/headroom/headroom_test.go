@@ -292,6 +292,46 @@ func TestProfile_ShareAfterNow(t *testing.T) {
 	}
 }
 
+// TestProfile_ShareParts has a car that can charge only in a part of a half-hour, beside one that would like to and can wait: the rest of one
+// that has begun, and what comes before ready-by of the last.
+func TestProfile_ShareParts(t *testing.T) {
+	most := flex.Watts(7000)
+
+	for _, c := range []struct {
+		from, ready time.Duration
+		need        flex.WattHours // of the one that cannot wait
+		cheap       int            // the cheapest half-hour
+	}{
+		{20 * time.Minute, 30 * time.Minute, 1166, 0},
+		{0, 45 * time.Minute, 5250, 1},
+		{30 * time.Minute, 45 * time.Minute, 1750, 1},
+	} {
+		from := evening.Add(c.from)
+
+		var prices []flex.PricedPeriod
+		for i := range 8 {
+			price := flex.Price(500e6)
+			if i == c.cheap {
+				price = 100e6
+			}
+
+			prices = append(prices, flex.PricedPeriod{Period: flex.PeriodAt(evening).Add(i), Price: price, Known: true})
+		}
+
+		patient := charge.Problem{From: from, ReadyBy: evening.Add(3 * time.Hour), Need: 3500, Power: 7000, AllOffPeak: true, Mode: flex.Minimise, Prices: prices}
+		hurried := patient
+		hurried.ReadyBy, hurried.Need = evening.Add(c.ready), c.need
+		_, plans, err := planShared(New(from, []flex.Cap{{Power: &most}}), []Car{{&patient, 0}, {&hurried, 0}}, prices, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if plans[0].Shortfall > 0 || plans[1].Shortfall > 0 {
+			t.Errorf("%+v: %d Wh and %d Wh are lacking, and there was time for both", c, plans[0].Shortfall, plans[1].Shortfall)
+		}
+	}
+}
+
 // TestProfile_PricesAfterShare has prices past the end of what a fleet with a position shares: they stay the market's.
 func TestProfile_PricesAfterShare(t *testing.T) {
 	most := flex.Watts(14_000)

@@ -40,6 +40,7 @@ func (r *Profile) Share(
 	prices []flex.PricedPeriod,
 	traded []flex.Traded,
 ) (Shares, error) {
+	ends := r.reserveEnds(cars)
 	p := r.problem(cars, prices, traded)
 	plan, err := fleet.Solve(&p.Problem)
 	if err != nil {
@@ -63,12 +64,35 @@ func (r *Profile) Share(
 		}
 	}
 
+	for i, steps := range ends {
+		s.Cars[i] = append(s.Cars[i], steps...)
+	}
+
 	if len(traded) > 0 {
 		r.setCeiling()
 		s.Prices = p.marketPrices(&plan, prices)
 	}
 
 	return s, nil
+}
+
+// reserveEnds reserves for each car what it needs beyond its whole half-hours, in the part of a half-hour that it has before
+// ready-by. The fleet's plan knows only whole ones, and another car would be given that part.
+func (r *Profile) reserveEnds(cars []Car) [][]flex.Step {
+	ends := make([][]flex.Step, len(cars))
+	for i := range cars {
+		c := &cars[i]
+		last := flex.PeriodAt(c.ReadyBy)
+		if !last.Start().Before(r.instant(horizon)) { // its end is not planned yet
+			continue
+		}
+
+		if seconds := c.beyondWhole(last); seconds >= 1 {
+			ends[i] = r.pack(c, last.Span(), seconds)
+		}
+	}
+
+	return ends
 }
 
 // marketPrices are the plan's own prices of energy, between selling and buying, and the market's after its end.
@@ -277,7 +301,7 @@ func (r *Profile) groups() []int {
 	return places
 }
 
-// capKW is what a cap leaves in each half-hour, nil if it bounds no power.
+// capKW is what a cap leaves in each half-hour, on average over all of it, nil if it bounds no power.
 func (r *Profile) capKW(
 	k int,
 	first flex.Period,
@@ -294,12 +318,16 @@ func (r *Profile) capKW(
 			least = int64(*p)
 		}
 
-		for m, to := r.minutes(first.Add(t).Span()); m < to; m++ {
+		from, to := r.minutes(first.Add(t).Span())
+		for m := from; m < to; m++ {
 			if watts, bounded := r.cap(k, m); bounded {
 				least = min(least, watts-r.loadAt(k, m))
 			}
 		}
-		kw[t] = float64(max(0, least)) / 1000
+
+		// The fleet's plan counts energy: what is over of a half-hour that has begun carries none any more.
+		left := float64(to-from) / 30
+		kw[t] = float64(max(0, least)) / 1000 * left
 	}
 
 	return kw
@@ -367,6 +395,28 @@ func (c *Car) afterChargeNow() (flex.Span, charge.Joules) {
 
 	return free, need
 }
+
+// beyondWhole is what a car needs beyond the half-hours before the last one, in seconds at full power: nothing where it has no part of
+// the last, or may not charge there.
+func (c *Car) beyondWhole(last flex.Period) float64 {
+	free, need := c.afterChargeNow()
+	end := last.Span().Meet(free)
+	if end.Empty() || !c.opens(end) {
+		return 0
+	}
+
+	seconds := float64(need) / max(1, float64(c.Power))
+	for at := flex.PeriodAt(free.From); seconds > 0 && at.Before(last); at = at.Add(1) {
+		if half := at.Span().Meet(free); c.opens(half) {
+			seconds -= half.Len().Seconds()
+		}
+	}
+
+	return seconds
+}
+
+// opens reports whether a car may charge in all of a span.
+func (c *Car) opens(s flex.Span) bool { return c.MayChargePeak || c.offPeakAll(s) }
 
 // ev writes a car for package fleet, with the half-hours after charge-now that are wholly its
 // own; false if there are none, or nothing is needed.
