@@ -174,13 +174,13 @@ func (s *Service) EndSkip(
 	org flex.OrgID,
 	asset flex.AssetID,
 ) error {
-	var c store.Charging
+	var skips bool // and not what lies ahead, which its household said
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		var err error
-		c, err = tx.Charging(ctx, asset)
+		c, err := tx.Charging(ctx, asset)
+		skips = c.Away.Contains(tx.Now())
 		return err
 	})
-	if err != nil || c.Away.Empty() {
+	if err != nil || !skips {
 		return err
 	}
 
@@ -242,7 +242,8 @@ func (s *Service) takeAway(
 		return err
 	}
 
-	c.Away = change(c.Away)
+	before := c.Away
+	c.Away = change(before)
 	due := c.Away.To
 	if c.Away.From.After(tx.Now()) {
 		due = c.Away.From
@@ -256,7 +257,17 @@ func (s *Service) takeAway(
 		return nil
 	}
 
+	// The plan until then stays, and what was charged for it counts.
+	if isAhead(before, tx.Now()) && isAhead(c.Away, tx.Now()) {
+		return nil
+	}
+
 	return s.replan(ctx, tx, &c, newWish)
+}
+
+// isAhead reports whether there is no absence, or one that has not begun.
+func isAhead(away flex.Span, now time.Time) bool {
+	return away.Empty() || away.From.After(now)
 }
 
 // newWish is the change for a household that asks for something else.

@@ -61,3 +61,34 @@ func TestSkipPlan_Absence(t *testing.T) {
 		}
 	})
 }
+
+// An absence that lies ahead, and is taken back, changes nothing of the charge under way: what was charged still counts. To end a skipped
+// night does not take it back.
+func TestSetAway_Ahead(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
+		h.accept()
+		h.goTo("2026-01-11T00:30:00Z")
+		h.metered("2026-01-11T00:00:00Z", 3.7)
+		h.replan()
+
+		before := h.look().Current.Generation
+		ahead := flex.Span{From: at("2026-01-17T00:00:00Z"), To: at("2026-01-20T00:00:00Z")}
+		for _, away := range []flex.Span{ahead, {}, ahead} {
+			if err := h.service.SetAway(t.Context(), h.Org, h.site, away); err != nil {
+				t.Fatal(err)
+			}
+			if c := h.look(); c.Current.Generation != before || c.Away != away {
+				t.Errorf("away %v: %v, by schedule %d instead of %d", away, c.Away, c.Current.Generation, before)
+			}
+		}
+
+		if err := h.service.EndSkip(t.Context(), h.Org, h.asset); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.look().Away; got != ahead {
+			t.Errorf("after the end of no skipped night: away %v", got)
+		}
+	})
+}

@@ -69,7 +69,8 @@ type following struct {
 }
 
 // followedSchedules returns the schedules of a session that were followed in a span, newest
-// first: those that the client accepted, from then on until it accepted a newer one.
+// first: those that the client accepted, from then on until it accepted a newer one. One that failed, and was followed later, counts
+// from when that was reported.
 func followedSchedules(
 	ctx context.Context,
 	tx *store.Tx,
@@ -88,12 +89,21 @@ func followedSchedules(
 		return nil, err
 	}
 
+	mended, err := tx.Mended(ctx, chain)
+	if err != nil {
+		return nil, err
+	}
+
 	until := since.To
 
 	var followed []following
 	for i := range chain {
 		after, ok := taken[chain[i].EventID]
 		from := chain[i].MadeAt.Add(after).Truncate(time.Second)
+		if at, late := mended[chain[i].EventID]; late {
+			from, ok = at.Truncate(time.Second), true
+		}
+
 		if !ok || from.After(until) { // a newer one was accepted before it, and counts from then on
 			continue
 		}

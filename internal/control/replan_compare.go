@@ -51,10 +51,12 @@ func (s *Service) snapshot(
 }
 
 // isShared reports whether a schedule was made with the others of its site, for its main fuse or its batteries, or for a car
-// that may discharge: it takes more to plan it than its schedule says.
+// that may discharge, or was followed late: it takes more to plan it than its schedule says.
 func isShared(p *store.Planned) bool {
-	return p.Current.HasTail() || plannedAsOne(&p.Current.From) ||
-		p.Current.From.Discharge != nil
+	if p.Current.HasTail() || plannedAsOne(&p.Current.From) {
+		return true
+	}
+	return p.Mended || p.Current.From.Discharge != nil
 }
 
 // replanFused plans again those of the assets whose site is planned as one, for its main fuse or its

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -42,8 +43,14 @@ func (s *Service) Callback(
 			return err
 		}
 
-		id := flex.EventID(event)
-		known, err := tx.Concerns(ctx, id, asset)
+		report := flex.Callback{
+			EventID:    flex.EventID(event),
+			AssetID:    asset,
+			Status:     c.Status,
+			ReportedAt: c.ReportedAt,
+		}
+
+		known, err := tx.Concerns(ctx, report.EventID, asset)
 		if err != nil {
 			return err
 		}
@@ -51,30 +58,56 @@ func (s *Service) Callback(
 			return missing
 		}
 
-		// Reports of one asset wait for each other; those of a deleted one may race.
-		err = tx.LockAsset(ctx, asset)
-		if err != nil && flex.KindOf(err) != flex.NotFound {
-			return err
-		}
-
-		before, err := tx.Callbacks(ctx, id)
-		if err != nil {
-			return err
-		}
-
-		for _, b := range before {
-			if b.AssetID == asset && b.Status.Stage() >= c.Status.Stage() {
-				return nil
-			}
-		}
-
-		return tx.AddCallback(ctx, flex.Callback{
-			EventID:    id,
-			AssetID:    asset,
-			Status:     c.Status,
-			ReportedAt: c.ReportedAt,
-		})
+		return keepReport(ctx, tx, report)
 	})
+}
+
+// keepReport keeps a report that moves its event forward.
+func keepReport(
+	ctx context.Context,
+	tx *store.Tx,
+	report flex.Callback,
+) error {
+	// Reports of one asset wait for each other; those of a deleted one may race.
+	err := tx.LockAsset(ctx, report.AssetID)
+	if err != nil && flex.KindOf(err) != flex.NotFound {
+		return err
+	}
+
+	before, err := tx.Callbacks(ctx, report.EventID)
+	if err != nil {
+		return err
+	}
+
+	for _, b := range before {
+		if b.AssetID == report.AssetID && b.Status.Stage() >= report.Status.Stage() {
+			return nil
+		}
+	}
+
+	if err := tx.AddCallback(ctx, report); err != nil {
+		return err
+	}
+
+	return planLost(ctx, tx, report, before)
+}
+
+// planLost has an asset planned again whose charger follows a schedule after it had failed: it lacks what it did not draw
+// meanwhile.
+func planLost(
+	ctx context.Context,
+	tx *store.Tx,
+	report flex.Callback,
+	before []flex.Callback,
+) error {
+	failed := slices.ContainsFunc(before, func(b flex.Callback) bool {
+		return b.AssetID == report.AssetID && b.Status == flex.Failed
+	})
+	if !failed || report.Status != flex.Executed {
+		return nil
+	}
+
+	return tx.MarkDue(ctx, report.AssetID)
 }
 
 func assetOf(

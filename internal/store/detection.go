@@ -173,3 +173,43 @@ func (tx *Tx) TakenUp(
 
 	return taken, nil
 }
+
+// Mended returns those of an asset's schedules that its client accepted, reported as failed, and later as followed, with when it did
+// so. TakenUp does not have them: what the charger did before is not known.
+func (tx *Tx) Mended(
+	ctx context.Context,
+	schedules []Schedule,
+) (map[flex.EventID]time.Time, error) {
+	mended := map[flex.EventID]time.Time{}
+	for chunk := range slices.Chunk(schedules, 256) {
+		ids := make([]flex.EventID, len(chunk))
+		for i := range chunk {
+			ids[i] = chunk[i].EventID
+		}
+
+		list, args := in([]any{tx.org.Bytes()}, ids)
+		err := eachRow(
+			ctx,
+			tx.conn,
+			func(s scanner) error {
+				var id flex.EventID
+				var at time.Time
+				err := s.Scan(&id, instant{&at})
+				mended[id] = at
+
+				return err
+			},
+			`SELECT f.event_id, e.received_at FROM callback f
+			JOIN callback e ON e.org_id = f.org_id AND e.event_id = f.event_id AND e.asset_id = f.asset_id AND e.status = 'EXECUTED'
+			JOIN delivery d ON d.org_id = f.org_id AND d.event_id = f.event_id AND d.state = 'accepted'
+			WHERE f.org_id = $1 AND f.status = 'FAILED' AND f.event_id IN `+list,
+			args...,
+		)
+
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	return mended, nil
+}

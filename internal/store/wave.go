@@ -28,7 +28,9 @@ type Planned struct {
 	// when a market move last changed the schedule; zero if never
 	MarketAt time.Time
 	// its client has accepted the schedule, and reported no failure
-	Taken   bool
+	Taken bool
+	// it reported a failure, and later that the charger follows it
+	Mended  bool
 	Current Schedule
 	// why the rest cannot be read: only its session and its asset are known
 	Unread error
@@ -37,8 +39,12 @@ type Planned struct {
 const plannedColumns = `s.id, s.asset_id, s.market_at, c.event_id, c.generation, c.from_at, c.steps,
 	c.ready_by, c.need_wh, c.delivered_wh, c.count_from, c.power_w, c.may_charge_peak, c.mode, c.charge_now_from, c.charge_now_to,
 	c.off_peak, c.zone, c.tariff_type, c.origins, c.learned, c.closed, c.ramp, c.discharge, a.phases, a.phase, a.power_w,
-	COALESCE(o.accepted, 0) >= c.generation AND NOT EXISTS (SELECT 1 FROM callback b
-		WHERE b.org_id = s.org_id AND b.event_id = s.event_id AND b.status IN ('REJECTED', 'FAILED'))`
+	CASE WHEN COALESCE(o.accepted, 0) < c.generation THEN 0
+		WHEN NOT EXISTS (SELECT 1 FROM callback b
+			WHERE b.org_id = s.org_id AND b.event_id = s.event_id AND b.status IN ('REJECTED', 'FAILED')) THEN 1
+		WHEN EXISTS (SELECT 1 FROM callback b
+			WHERE b.org_id = s.org_id AND b.event_id = s.event_id AND b.status = 'EXECUTED') THEN 2
+		ELSE 0 END`
 
 const plannedTables = `session s JOIN schedule c ON c.event_id = s.event_id JOIN asset a ON a.id = s.asset_id LEFT JOIN outbox o ON o.subject = s.asset_id`
 
@@ -77,7 +83,7 @@ func (v *Planned) scan(s scanner) error {
 		&e.Phases,
 		&e.Phase,
 		&power,
-		&v.Taken,
+		followedAs{v},
 	)
 
 	if err != nil {
@@ -85,7 +91,24 @@ func (v *Planned) scan(s scanner) error {
 	}
 
 	e.Phases = flex.PhasesOf(e.Phases, quantity[flex.Watts](power))
+
 	return v.setSteps(from, steps)
+}
+
+// followedAs reads the last of plannedColumns.
+type followedAs struct {
+	planned *Planned
+}
+
+func (f followedAs) Scan(value any) error {
+	n, is := value.(int64)
+	if !is {
+		return fmt.Errorf("whether a schedule was taken up is a %T", value)
+	}
+
+	f.planned.Taken, f.planned.Mended = n == 1, n == 2
+
+	return nil
 }
 
 // setSteps reads the steps of the schedule, which is of the session.
