@@ -60,7 +60,10 @@ func (f *fleet) deviations(
 ) flex.MicroPounds {
 	var cost flex.MicroPounds
 	for _, t := range f.Position {
-		beyond := flex.WattHours(sums[t.Period]/3600) - t.Energy
+		// Of a half-hour that has begun, what was bought for the time that is over was drawn then.
+		left := t.Period.Span().Meet(flex.Span{From: from, To: t.Period.End()}).Len()
+		ahead := t.Energy * flex.WattHours(left/time.Second) / 1800
+		beyond := flex.WattHours(sums[t.Period]/3600) - ahead
 		delete(sums, t.Period)
 
 		if beyond > 0 {

@@ -354,11 +354,14 @@ func (r *Profile) position(
 		}
 
 		others := 0.0
-		for m, to := r.minutes(t.Period.Span()); m < to && r.load[0] != nil; m++ {
+		from, to := r.minutes(t.Period.Span())
+		for m := from; m < to && r.load[0] != nil; m++ {
 			others += float64(r.load[0][m]) / 60_000
 		}
 
-		q.KWh[i] = t.Energy.KWh() - others
+		// Of a half-hour that has begun, what was bought for the time that is over was drawn then.
+		left := float64(to-from) / 30
+		q.KWh[i] = t.Energy.KWh()*left - others
 		q.Buy[i] = penceOf(t.Buy)
 		q.Sell[i] = penceOf(t.Sell)
 	}
