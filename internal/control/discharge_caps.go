@@ -2,7 +2,9 @@ package control
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -21,30 +23,64 @@ import (
 // in the headroom that is left. What a car gives makes no headroom for others; what it charges again is counted like any charge.
 // A limit of a feeder's export binds it beside the feeder's batteries and other cars.
 
-// readDischargers reads what the cars of a constraint group may give.
+// readDischargers reads what the cars of a constraint group may give. A car of which a schedule cannot be read holds up no other: it
+// counts with all that it can give.
 func readDischargers(
 	ctx context.Context,
 	tx *store.Tx,
 	group string,
 ) (map[flex.AssetID]draws, error) {
-	found, err := tx.CapDischargers(ctx, group)
+	found, unread, err := tx.CapDischargers(ctx, group)
 	if err != nil {
 		return nil, fmt.Errorf("read which cars may discharge: %w", err)
 	}
 
 	from := tx.Now().Truncate(time.Second)
-	cars := make(map[flex.AssetID]draws, len(found))
+	cars := make(map[flex.AssetID]draws, len(found)+len(unread))
 
 	for i := range found {
 		car := siteCar{member: member{Planned: &found[i], from: found[i].Current.From}}
-		if err := car.readDischarging(ctx, tx); err != nil {
+		err := car.readDischarging(ctx, tx)
+		if errors.Is(err, store.ErrUnreadable) { // one before its newest
+			unread = append(unread, found[i].Current.AssetID)
+			continue
+		}
+		if err != nil {
 			return nil, err
 		}
 
 		cars[found[i].Current.AssetID] = car.mayDischarge(from)
 	}
 
+	for _, id := range unread {
+		cars[id], err = dischargesAlways(ctx, tx, id)
+		if err != nil {
+			return nil, err
+		}
+	}
+
 	return cars, nil
+}
+
+// dischargesAlways is a car of which is not known when it gives: at any time, all that it can. That is the power of its charger where it is
+// not registered to discharge any more.
+func dischargesAlways(
+	ctx context.Context,
+	tx *store.Tx,
+	car flex.AssetID,
+) (draws, error) {
+	a, err := tx.Asset(ctx, car)
+	if err != nil {
+		return draws{}, fmt.Errorf("read a car that may discharge: %w", err)
+	}
+
+	always := flex.Span{To: tx.Now().AddDate(1, 0, 0)} // a plan is of days
+	most := cmp.Or(a.Discharge.Power, a.RatedPower())
+
+	return draws{
+		lists: [][]flex.Step{{{Span: always, Limit: most}}},
+		power: flex.Unbounded,
+	}, nil
 }
 
 // mostOfCars is the most that the group's cars give in a half-hour.

@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -243,6 +244,46 @@ func TestDischargeCaps_Freed(t *testing.T) {
 			}
 		}
 		h.clean()
+	})
+}
+
+// TestDischargeCaps_Unreadable has one of three cars of a feeder have a schedule that cannot be read. It counts with all that it can give, and
+// the other two, and a battery's dispatch, are looked at as before.
+func TestDischargeCaps_Unreadable(t *testing.T) {
+	each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+		cars := []*cappedCar{h.cappedCar("north", true), h.cappedCar("south", true), h.cappedCar("south", true)}
+		h.setCaps(flex.Caps{Groups: nested(cars)})
+		h.limitTo(exportLimit("station", 10_000, "2026-01-14T17:00:00Z", "2026-01-15T17:00:00Z"))
+		h.at(cars[0].id).soc(60)
+		h.plugInAt(10, flex.Minimise)
+		h.planned()
+		h.acceptAll()
+		if h.gives() == 0 {
+			t.Fatalf("it gives nothing: %s", h.why())
+		}
+
+		h.Exec(`UPDATE schedule SET steps = 'spoilt' WHERE asset_id = $1`, cars[0].id.Bytes())
+		for _, c := range cars[1:] {
+			h.at(c.id).soc(60)
+			h.plugInAt(10, flex.Minimise)
+		}
+
+		for range 3 {
+			_, err := h.service.PlanDue(h.Context())
+			if err != nil && (!errors.Is(err, store.ErrUnreadable) || !strings.Contains(err.Error(), cars[0].id.String())) {
+				t.Errorf("planning fails by %v", err)
+			}
+			h.wait(time.Second)
+			h.acceptAll()
+		}
+
+		var most flex.Watts
+		for m := at("2026-01-14T17:00:00Z"); m.Before(at("2026-01-15T07:00:00Z")); m = m.Add(time.Minute) {
+			most = max(most, h.givesAt(cars[1:], m))
+		}
+		if most != 5000 {
+			t.Errorf("the others give %d W at most, and 5000 W are left", most)
+		}
 	})
 }
 

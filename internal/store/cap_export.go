@@ -58,28 +58,34 @@ func (tx *Tx) dischargersDue(
 }
 
 // CapDischargers returns the plugged-in cars of a constraint group, and of those that lie in it, that may discharge by what they were planned
-// as last, in the order of the assets; after them those that were freed while they were plugged in.
+// as last, in the order of the assets; after them those that were freed while they were plugged in. Those of which that cannot be read are
+// logged and returned by themselves.
 func (tx *Tx) CapDischargers(
 	ctx context.Context,
 	group string,
-) ([]Planned, error) {
+) ([]Planned, []flex.AssetID, error) {
 	names, err := tx.groupsInside(ctx, group)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 
 	list, args := inNames([]any{tx.org.Bytes()}, names)
 	which := `c.discharge IS NOT NULL AND s.site_id IN (SELECT g.site_id FROM cap_site g WHERE g.org_id = $1 AND g.name IN ` + list + `)
 			ORDER BY s.asset_id`
 
-	open, err := tx.planned(ctx, 0, which, args...)
+	open, err := tx.plannedEach(ctx, 0, which, args...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 
 	freed, err := tx.plannedFreed(ctx, which, args...)
+	if err != nil {
+		return nil, nil, err
+	}
 
-	return append(open, freed...), err
+	found, unread := tx.withoutUnread(ctx, append(open, freed...))
+
+	return found, unread, nil
 }
 
 // ExportLimited returns the constraint groups around an asset of which something limits the export now or later, the innermost

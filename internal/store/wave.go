@@ -146,7 +146,7 @@ func allRead(out []Planned, err error) ([]Planned, error) {
 }
 
 // plannedFreed is planned for cars that were freed while they were plugged in, by the schedules that leave them free: until a client has
-// accepted that, its charger may follow the one before.
+// accepted that, its charger may follow the one before. It includes those that cannot be read.
 func (tx *Tx) plannedFreed(
 	ctx context.Context,
 	which string,
@@ -154,7 +154,7 @@ func (tx *Tx) plannedFreed(
 ) ([]Planned, error) {
 	const last = `s.freed AND NOT EXISTS (SELECT 1 FROM session n WHERE n.asset_id = s.asset_id AND n.number > s.number) AND `
 
-	return allRead(tx.plannedOf(ctx, 0, last+which, args...))
+	return tx.plannedOf(ctx, 0, last+which, args...)
 }
 
 // plannedRead is planned without those that cannot be read, which are logged and returned by themselves.
@@ -169,9 +169,20 @@ func (tx *Tx) plannedRead(
 		return nil, nil, err
 	}
 
+	out, unread := tx.withoutUnread(ctx, out)
+
+	return out, unread, nil
+}
+
+// withoutUnread takes those out that cannot be read, and logs them.
+func (tx *Tx) withoutUnread(
+	ctx context.Context,
+	all []Planned,
+) ([]Planned, []flex.AssetID) {
 	var left leftOut
 	var unread []flex.AssetID
-	out = slices.DeleteFunc(out, func(p Planned) bool {
+
+	read := slices.DeleteFunc(all, func(p Planned) bool {
 		if p.Unread != nil {
 			unread = append(unread, p.Current.AssetID)
 			left.add(p.Current.AssetID, p.Unread)
@@ -181,7 +192,7 @@ func (tx *Tx) plannedRead(
 
 	left.log(ctx, tx.conn)
 
-	return out, unread, nil
+	return read, unread
 }
 
 // plannedEach is planned, and includes those that cannot be read.
