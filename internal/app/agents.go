@@ -79,6 +79,7 @@ func (a *App) identifyAgent(
 func (a *App) AgentSettings(who access.Principal, version string) mcp.Settings {
 	return mcp.Settings{
 		Version: version,
+		Org:     who.Org,
 		API:     a.API.Handler(),
 		Halted:  a.whyHalted,
 		Act:     a.agentActs(who),

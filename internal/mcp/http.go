@@ -14,9 +14,13 @@ import (
 // MaxAgents is how many agents' confirmations are kept at once over HTTP.
 const MaxAgents = 64
 
+// MaxOrgAgents is how many of them may be of one organisation.
+const MaxOrgAgents = 16
+
 // OverHTTP returns the handler of the protocol's streamable HTTP transport. Each request is of
 // the agent that open finds, by a key: what waits to be confirmed is kept for that key alone, and
-// is forgotten once MaxAgents others have spoken since. Open fails with Unauthorized for who is
+// is forgotten once MaxOrgAgents others of its organisation have spoken since. Where there are more
+// than MaxAgents, the oldest of the organisation that has the most is forgotten. Open fails with Unauthorized for who is
 // not let in. Requests of web pages are refused.
 func OverHTTP(
 	open func(*http.Request) (key string, s Settings, err error),
@@ -90,6 +94,7 @@ type agents struct {
 
 type agent struct {
 	key    string
+	org    flex.OrgID
 	server *sdk.Server
 }
 
@@ -110,10 +115,32 @@ func (a *agents) server(key string, s Settings) (*sdk.Server, error) {
 		return nil, err
 	}
 
-	a.list = append(a.list, agent{key: key, server: server})
-	if len(a.list) > MaxAgents {
-		a.list = slices.Delete(a.list, 0, 1)
-	}
+	a.list = append(a.list, agent{key: key, org: s.Org, server: server})
+	a.forget(s.Org)
 
 	return server, nil
+}
+
+// forget takes an agent out if an organisation, which has one more, has too many, or all have.
+func (a *agents) forget(org flex.OrgID) {
+	count := map[flex.OrgID]int{}
+	for _, k := range a.list {
+		count[k.org]++
+	}
+
+	most := org
+	if count[org] <= MaxOrgAgents {
+		if len(a.list) <= MaxAgents {
+			return
+		}
+
+		for _, k := range a.list {
+			if count[k.org] > count[most] {
+				most = k.org
+			}
+		}
+	}
+
+	at := slices.IndexFunc(a.list, func(k agent) bool { return k.org == most })
+	a.list = slices.Delete(a.list, at, at+1)
 }

@@ -31,9 +31,9 @@ func (w *world) overHTTP() *httptest.Server {
 	w.Helper()
 	server := httptest.NewServer(mcp.OverHTTP(func(r *http.Request) (string, mcp.Settings, error) {
 		token := flex.Secret(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
-		_, err := w.app.Access.Identify(r.Context(), token)
+		who, err := w.app.Access.Identify(r.Context(), token)
 		return token.Reveal(), mcp.Settings{
-			Version: "test", API: w.app.API.Handler(), Write: true, From: r.RemoteAddr,
+			Version: "test", Org: who.Org, API: w.app.API.Handler(), Write: true, From: r.RemoteAddr,
 			Token:  func(context.Context) (flex.Secret, error) { return token, nil },
 			Halted: func(context.Context) (string, error) { return "", nil },
 			Act:    func(_ context.Context, _, _ string, do func() error) error { return do() },
@@ -122,34 +122,100 @@ func TestOverHTTP(t *testing.T) {
 	})
 }
 
-// After MaxAgents others an agent's confirmations are forgotten, and it is answered as before.
-func TestOverHTTP_MaxAgents(t *testing.T) {
+// MaxOrgAgents of one organisation's agents keep what waits to be confirmed, and however many it has, another organisation's keeps its own.
+func TestOverHTTP_MaxOrgAgents(t *testing.T) {
 	w := open(t, storetest.SQLite(t), true)
 	server := w.overHTTP()
 	local := w.agent
-	w.agent = w.speak(server.URL, w.tokens[0])
-	arguments := map[string]any{"body": map[string]any{"fleet": map[string]any{"cap_kw": 50}}}
-	kept, lost := w.confirmation("set_caps", arguments), ""
-	first := w.agent
-
-	for i := range mcp.MaxAgents {
-		issued, err := w.app.Access.Issue(t.Context(), access.Principal{Org: w.orgs[0].ID, Username: "alpha", Roles: []flex.Role{flex.EntityRead}}, access.TokenLife)
-		w.must(err)
-		other := w.speak(server.URL, issued.Token)
-		if i == mcp.MaxAgents-2 { // one fewer than it takes
-			if text, done := first.CallTool(t.Context(), &sdk.CallToolParams{Name: "set_caps", Arguments: with(arguments, kept)}); done != nil || text.IsError {
-				t.Errorf("forgotten too early: %v %v", text, done)
-			}
-			lost = w.confirmation("set_caps", map[string]any{"body": map[string]any{"fleet": map[string]any{"cap_kw": 60}}})
-		}
-		_ = other
+	caps := func(kw int) map[string]any {
+		return map[string]any{"body": map[string]any{"fleet": map[string]any{"cap_kw": kw}}}
 	}
-
-	for range mcp.MaxAgents {
+	more := func() {
+		w.Helper()
 		issued, err := w.app.Access.Issue(t.Context(), access.Principal{Org: w.orgs[0].ID, Username: "alpha", Roles: []flex.Role{flex.EntityRead}}, access.TokenLife)
 		w.must(err)
 		w.speak(server.URL, issued.Token)
 	}
-	w.refused("unknown", "set_caps", with(map[string]any{"body": map[string]any{"fleet": map[string]any{"cap_kw": 60}}}, lost))
+
+	other := w.speak(server.URL, w.tokens[1])
+	w.agent = other
+	others := w.confirmation("set_caps", caps(70))
+
+	own := w.speak(server.URL, w.tokens[0])
+	w.agent = own
+	kept := w.confirmation("set_caps", caps(50))
+	for range mcp.MaxOrgAgents - 1 { // one fewer than it takes
+		more()
+	}
+	if text, done := w.call("set_caps", with(caps(50), kept)); !done {
+		t.Errorf("forgotten too early: %s", text)
+	}
+
+	lost := w.confirmation("set_caps", caps(60))
+	for range mcp.MaxOrgAgents {
+		more()
+	}
+	w.refused("unknown", "set_caps", with(caps(60), lost))
+
+	for range mcp.MaxAgents {
+		more()
+	}
+	w.agent = other
+	if text, done := w.call("set_caps", with(caps(70), others)); !done {
+		t.Errorf("another organisation's agents have it forgotten: %s", text)
+	}
 	w.agent = local
+}
+
+// With more than MaxAgents of several organisations the one that has the most loses its oldest, and no other loses any.
+func TestOverHTTP_MaxAgents(t *testing.T) {
+	made := map[string]int{}
+	handler := mcp.ServeHTTP(func(r *http.Request) (string, mcp.Settings, error) {
+		key := r.Header.Get("Test-Agent")
+		return key, mcp.Settings{Version: key, Org: flex.OrgID{key[0]}}, nil
+	}, func(s mcp.Settings) (*sdk.Server, error) {
+		made[s.Version]++
+		return sdk.NewServer(&sdk.Implementation{Name: "test", Version: s.Version}, nil), nil
+	})
+
+	speak := func(org byte, i int) string {
+		key := fmt.Sprintf("%c%d", org, i)
+		r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		r.Header.Set("Test-Agent", key)
+		handler.ServeHTTP(httptest.NewRecorder(), r)
+		return key
+	}
+
+	quiet := speak('q', 0)
+	full := mcp.MaxAgents - 1 // with the quiet one as many as there may be
+	for i := range full {
+		speak("abcd"[i%4], i/4)
+	}
+
+	speak('q', 0)
+	if speak('a', 0); made["a0"] != 1 {
+		t.Errorf("with %d agents one is forgotten", mcp.MaxAgents)
+	}
+
+	speak('e', 0) // one more: the oldest of those that have the most goes
+	for i := range 20 {
+		speak("abcde"[i%5], 100+i)
+	}
+
+	if speak('q', 0); made[quiet] != 1 {
+		t.Errorf("the only agent of an organisation was forgotten %d times", made[quiet]-1)
+	}
+
+	forgotten := 0
+	for i := range full {
+		if key := speak("abcd"[i%4], i/4); made[key] > 1 {
+			forgotten++
+		}
+	}
+
+	if forgotten == 0 {
+		t.Error("nobody was forgotten")
+	}
 }

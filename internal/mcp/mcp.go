@@ -32,6 +32,7 @@ const loggedMax = 500
 type Settings struct {
 	Version string
 	API     http.Handler // the interface itself
+	Org     flex.OrgID   // whose agent it is; over HTTP each organisation has a number of them
 
 	// Token gives a token of the organisation that is good for the next minute at least.
 	Token func(ctx context.Context) (flex.Secret, error)
