@@ -55,6 +55,9 @@ func TestBatteries(t *testing.T) {
 		h.want("GET", schedule(charger), "", 404, "")
 		h.want("GET", schedule(flex.AssetID{1}), "", 404, "")
 		h.want("GET", schedule(other), "", 403, `{"detail":"the site has not consented to full_asset_schedule_control"}`)
+		seed.Exec(`UPDATE asset SET excluded_at = 1 WHERE id = $1`, battery.Bytes())
+		h.want("GET", schedule(battery), "", 403, `{"detail":"an operator excluded the battery from control"}`)
+		seed.Exec(`UPDATE asset SET excluded_at = NULL WHERE id = $1`, battery.Bytes())
 
 		h.want("GET", today(battery), "", 200, `{"periods":[]}`)
 		db.Environment = flex.Production

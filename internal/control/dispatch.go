@@ -56,6 +56,13 @@ func batteryAhead(
 	if err != nil {
 		return nil, nil, err
 	}
+	if b.Excluded { // that is no matter of the user's consent
+		return nil, nil, flex.Fail(
+			flex.Forbidden,
+			"an operator excluded the battery from control",
+		)
+	}
+
 	if !b.Controlled {
 		return nil, nil, flex.Fail(
 			flex.Forbidden,

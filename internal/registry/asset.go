@@ -370,7 +370,12 @@ func planAgain(ctx context.Context, tx *store.Tx, before, after flex.Asset) erro
 		return tx.MarkDue(ctx, after.ID)
 	}
 
-	assets, err := tx.AssetsOf(ctx, after.SiteID)
+	return planSite(ctx, tx, after.SiteID)
+}
+
+// planSite has all assets of a site planned again.
+func planSite(ctx context.Context, tx *store.Tx, site flex.SiteID) error {
+	assets, err := tx.AssetsOf(ctx, site)
 	if err != nil {
 		return err
 	}

@@ -230,7 +230,7 @@ func stillEligible(
 	return nil
 }
 
-// mergeSite finds the site and updates it, or adds it.
+// mergeSite finds the site and updates it, or adds it, if no other one is at its property.
 func mergeSite(
 	ctx context.Context,
 	tx *store.Tx,
@@ -245,6 +245,10 @@ func mergeSite(
 
 	if old != nil {
 		return updateSite(ctx, tx, *old, n)
+	}
+
+	if err := mustBeOnlyAtProperty(ctx, tx, n.MPAN); err != nil {
+		return flex.Site{}, m, err
 	}
 
 	s := n.site()
@@ -286,17 +290,23 @@ func updateSite(
 		m.Updated = append(m.Updated, "gave_boundary_meter_consent_at")
 	}
 
+	before := s.Supply
 	m.supply(&s.Supply, n.Supply)
 
 	if len(m.Updated) == 0 {
 		return s, m, nil
 	}
 
-	return s, m, tx.UpdateSite(
+	err = tx.UpdateSite(
 		ctx,
 		s,
 		addressKey(s.Address.Reveal(), s.Postcode.Reveal()),
 	)
+	if err == nil && s.Supply != before {
+		err = planSite(ctx, tx, s.ID) // plans may rest on its fuse
+	}
+
+	return s, m, err
 }
 
 // texts lets the texts that were given replace those kept of the site.

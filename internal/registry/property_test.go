@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"testing"
+	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/registry"
@@ -56,6 +57,18 @@ func TestUPRN(t *testing.T) {
 					t.Errorf("%v", err)
 				}
 			})
+		}
+
+		for _, again := range []bool{false, true} { // the way in that is older, too
+			site := registry.SiteInput{MPAN: "1012345678913", Postcode: "YO1 7HH", Address: "Rose Cottage, Mill Lane", ConsentAt: time.UnixMicro(1)}
+			charger := registry.AssetInput{ExternalID: "charger", Type: flex.Charger}
+			_, err := d.Initialise(ctx, org.ID, site, []registry.AssetInput{charger})
+			if again {
+				_, err = d.OnboardNew(ctx, org.ID, site, charger, nil)
+			}
+			if flex.KindOf(err) != flex.Conflict {
+				t.Errorf("the same property is onboarded: %v", err)
+			}
 		}
 
 		for text, want := range map[string]int{"100012": 1, "000000100012": 1, "0100013": 1, "100014": 0, "0": 0} {

@@ -91,7 +91,16 @@ func mustBeNew(ctx context.Context, tx *store.Tx, n normal) error {
 		)
 	}
 
-	old, err = siteAtProperty(ctx, tx, n.MPAN)
+	return mustBeOnlyAtProperty(ctx, tx, n.MPAN)
+}
+
+// mustBeOnlyAtProperty fails if the organisation has a site at the property that the MPAN's metering point is at.
+func mustBeOnlyAtProperty(
+	ctx context.Context,
+	tx *store.Tx,
+	mpan string,
+) error {
+	old, err := siteAtProperty(ctx, tx, mpan)
 	if err != nil {
 		return err
 	}

@@ -66,8 +66,9 @@ type Battery struct {
 	Model      *flex.Model
 	SiteTariff flex.SiteTariff
 	Tariff     *flex.Tariff // nil if none was ever sent
-	// its site has consented to full schedule control and is not withdrawn from it
+	// its site has consented to full schedule control and is not withdrawn from it, and it is not excluded
 	Controlled bool
+	Excluded   bool // an operator took it out of control
 	Consented  bool // to the use of the boundary meter
 	Plan       BatteryPlan
 }
@@ -133,7 +134,7 @@ func (tx *Tx) battery(
 	err = tx.row(
 		ctx,
 		`SELECT t.tariff_type, t.cheap_start, t.cheap_end, t.rates, t.consent_at IS NOT NULL, `+
-			controlled+`, `+inputsColumns+
+			controlled+`, a.excluded_at IS NOT NULL, `+inputsColumns+
 			`
 		FROM asset a JOIN site t ON t.id = a.site_id LEFT JOIN inputs i ON i.asset_id = a.id
 		WHERE a.org_id = $1 AND a.id = $2`,
@@ -141,7 +142,7 @@ func (tx *Tx) battery(
 		id.Bytes(),
 	).
 		Scan(append(
-			[]any{&typ, &cheapStart, &cheapEnd, ratesText{&rates}, &b.Consented, &b.Controlled},
+			[]any{&typ, &cheapStart, &cheapEnd, ratesText{&rates}, &b.Consented, &b.Controlled, &b.Excluded},
 			r.dest()...,
 		)...)
 
