@@ -195,15 +195,35 @@ func nowhere(org flex.OrgID) error {
 	)
 }
 
+// leave begins a move, or takes back what of it was done before it failed: an organisation that is marked has its writes
+// refused, and nothing else would end that.
+func leave(
+	ctx context.Context,
+	org flex.OrgID,
+	from, to Cell,
+) (int64, error) {
+	number, err := from.DB.Leave(ctx, org, to.Name)
+	if err == nil {
+		return number, nil
+	}
+
+	err = fmt.Errorf("leave %s: %w", from.Name, err)
+	if number != 0 && ctx.Err() == nil {
+		err = errors.Join(err, from.DB.Stay(ctx, org, number))
+	}
+
+	return 0, err
+}
+
 // move moves an organisation of which no cell has a mark.
 func (m *Mover) move(
 	ctx context.Context,
 	org flex.OrgID,
 	from, to Cell,
 ) (string, error) {
-	number, err := from.DB.Leave(ctx, org, to.Name)
+	number, err := leave(ctx, org, from, to)
 	if err != nil {
-		return from.Name, fmt.Errorf("leave %s: %w", from.Name, err)
+		return from.Name, err
 	}
 	m.done(Left)
 

@@ -65,7 +65,8 @@ var errOtherMove = flex.Fail(
 
 // Leave begins to move an organisation out of the database, or begins again, and returns the
 // attempt's number. From then on nothing of it changes here. Another organisation on its way out
-// is a Conflict, and so is a halt of pushes, which would not go with it.
+// is a Conflict, and so is a halt of pushes, which would not go with it. A number beside an error is of an
+// attempt that is marked and not fenced in: Stay undoes it.
 func (db *DB) Leave(
 	ctx context.Context,
 	org flex.OrgID,

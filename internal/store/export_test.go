@@ -274,3 +274,14 @@ func (db *DB) VerifyEmpty(ctx context.Context) ([]string, error) {
 
 	return findings, err
 }
+
+// FreeLate gives up a key once the database answers again, as the watch does.
+func (db *DB) FreeLate(ctx context.Context, cl *KeyClaim) { db.freeKeys(ctx, []*KeyClaim{cl}) }
+
+// Answering reports whether this process counts a key among those of the requests that it answers.
+func (db *DB) Answering(org flex.OrgID, key string) bool {
+	db.inFlight.mu.Lock()
+	defer db.inFlight.mu.Unlock()
+
+	return db.inFlight.all[inFlight{org, key}]
+}

@@ -93,6 +93,12 @@ func (f *inFlights) end(id inFlight) {
 	delete(f.all, id)
 }
 
+// errKeyUnderWay is said while another answers the same request.
+var errKeyUnderWay = flex.Fail(
+	flex.Conflict,
+	"the first request with this Idempotency-Key is still under way: try again soon",
+)
+
 func (all *All) claimKey(
 	ctx context.Context,
 	cl *KeyClaim,
@@ -126,13 +132,12 @@ func (all *All) claimKey(
 		`SELECT request, status, answer, sealed FROM idempotency WHERE org_id = $1 AND key = $2`,
 		cl.org.Bytes(),
 		cl.key,
-	).
-		Scan(
-			&before,
-			&k.Status,
-			&k.Answer,
-			&sealed,
-		)
+	).Scan(&before, &k.Status, &k.Answer, &sealed)
+
+	// On PostgreSQL these are two transactions: whoever held the key may have given it up between them.
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, errKeyUnderWay
+	}
 
 	if err != nil {
 		return nil, err
@@ -151,10 +156,7 @@ func (all *All) claimKey(
 			return nil, err
 		}
 
-		return nil, flex.Fail(
-			flex.Conflict,
-			"the first request with this Idempotency-Key is still under way: try again soon",
-		)
+		return nil, errKeyUnderWay
 	}
 
 	if sealed != nil {
@@ -349,6 +351,15 @@ const aboutMax = 4
 // FreeKey gives up a key whose request failed in a way that may be tried again, unless
 // another has claimed it by now. If the database does not answer, that is done when it does.
 func (db *DB) FreeKey(ctx context.Context, cl *KeyClaim) error {
+	err := db.freeKey(ctx, cl)
+	db.inFlight.end(inFlight{cl.org, cl.key})
+
+	return err
+}
+
+// freeKey is FreeKey for a request that this process counts no more among those it answers: another may be under way
+// under the same key by now.
+func (db *DB) freeKey(ctx context.Context, cl *KeyClaim) error {
 	err := db.single(ctx, func(all *All) error {
 		n, err := all.exec(
 			ctx,
@@ -376,8 +387,6 @@ func (db *DB) FreeKey(ctx context.Context, cl *KeyClaim) error {
 	if err != nil {
 		db.watch.remember(cl)
 	}
-
-	db.inFlight.end(inFlight{cl.org, cl.key})
 
 	return err
 }

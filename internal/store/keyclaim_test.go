@@ -151,3 +151,31 @@ func TestKeyClaim_StoppedProcess(t *testing.T) {
 		}
 	})
 }
+
+// A key that is given up late, as the database did not answer before, is not taken from the request that has claimed it since.
+func TestKeyClaim_GivenUpLate(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		db := storetest.Open(t, url, store.Options{})
+		org, err := db.AddOrg(t.Context(), "acme")
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		k := keyed{t, db, org.ID}
+
+		first := k.claim()
+		if err := db.FreeKey(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+
+		second := k.claim()
+		db.FreeLate(t.Context(), first)
+		if !db.Answering(org.ID, "k") {
+			t.Error("a third request may take the key from the second, which is under way")
+		}
+		k.keep(second, "done")
+		if db.Answering(org.ID, "k") {
+			t.Error("the key counts as under way after its answer was kept")
+		}
+	})
+}

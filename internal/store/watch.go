@@ -324,6 +324,6 @@ func (w *watch) takeUnfreed(err error) []*KeyClaim {
 // freeKeys gives up keys. One that cannot be given up is remembered again.
 func (db *DB) freeKeys(ctx context.Context, keys []*KeyClaim) {
 	for _, k := range keys {
-		_ = db.FreeKey(ctx, k)
+		_ = db.freeKey(ctx, k)
 	}
 }
