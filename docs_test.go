@@ -135,6 +135,85 @@ func runsNothing(t *testing.T, page string) []string {
 	return found
 }
 
+var (
+	faultInCode = regexp.MustCompile(`"((?:value|type)_error(?:\.[a-z_]+)*)"`)
+	faultOnPage = regexp.MustCompile("`((?:value|type)_error(?:\\.[a-z_]+)*|\\.[a-z_]+)`")
+)
+
+// faultsOf returns the types of fault in a page's table. Behind `value_error.date` in a row, `.time` stands for `value_error.time`.
+func faultsOf(page string) map[string]bool {
+	types := map[string]bool{}
+	for line := range strings.Lines(page) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 3 {
+			continue
+		}
+
+		var family string
+		for _, m := range faultOnPage.FindAllStringSubmatch(cells[1], -1) {
+			name := m[1]
+			if strings.HasPrefix(name, ".") {
+				name = family + name
+			}
+			if end := strings.LastIndexByte(name, '.'); end >= 0 {
+				family = name[:end]
+			}
+
+			types[name] = true
+		}
+	}
+
+	return types
+}
+
+// faultsSent returns the types of fault that the program names.
+func faultsSent(t *testing.T) map[string]bool {
+	t.Helper()
+	sent := map[string]bool{}
+
+	err := filepath.WalkDir("internal", func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+
+		b, err := os.ReadFile(path)
+		for _, m := range faultInCode.FindAllStringSubmatch(string(b), -1) {
+			sent[m[1]] = true
+		}
+
+		return err
+	})
+	if err != nil || len(sent) < 30 {
+		t.Fatal("the program names few types of fault", len(sent), err)
+	}
+
+	return sent
+}
+
+// TestDocs_Faults holds that both pages list each type of fault that is sent, and no other.
+func TestDocs_Faults(t *testing.T) {
+	sent := faultsSent(t)
+	for _, page := range []string{"docs/interface.md", "internal/guide/page/errors.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		listed := faultsOf(string(text))
+		for name := range sent {
+			if !listed[name] {
+				t.Errorf("%s does not list %s", page, name)
+			}
+		}
+
+		for name := range listed {
+			if !sent[name] {
+				t.Errorf("%s lists %s, which is never sent", page, name)
+			}
+		}
+	}
+}
+
 // TestDocs_Runs holds that each test that the docs tell the reader to run is there.
 func TestDocs_Runs(t *testing.T) {
 	pages, err := filepath.Glob("docs/*.md")

@@ -75,10 +75,11 @@ var eventsRoutes = []Route{
 		Limit:     mib,
 		handle:    (*Server).plugIn,
 		Operation: &Operation{
-			ID:      "asset_plug_in_event_entities_asset__asset_id__event_plug_in_post",
-			Tag:     "events",
-			Summary: "A vehicle was plugged in",
-			Text:    "What is left out is as it was sent last.",
+			ID:           "asset_plug_in_event_entities_asset__asset_id__event_plug_in_post",
+			Tag:          "events",
+			OptionalBody: true,
+			Summary:      "A vehicle was plugged in",
+			Text:         "What is left out is as it was sent last. The body may be left out.",
 			Body: sample[wire.PlugInEventRequest](`{
 				"intent": {
 					"energy_required_kwh": 30,

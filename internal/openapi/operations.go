@@ -215,6 +215,10 @@ func (o *operations) body(op *api.Operation, reads parts) ([]member, error) {
 		return nil, fmt.Errorf("its body cannot be left out")
 	}
 
+	if reads.mayBeEmpty && !op.OptionalBody {
+		return nil, fmt.Errorf("its body can be left out, and its Operation does not say so")
+	}
+
 	media := "application/json"
 	if reads.isForm {
 		media = "application/x-www-form-urlencoded"

@@ -69,6 +69,20 @@ func TestPaths_Refuses(t *testing.T) {
 	}
 }
 
+// TestPaths_RefusesARequiredBody holds that a body that may be left out is not described as required.
+func TestPaths_RefusesARequiredBody(t *testing.T) {
+	routes := api.Routes()
+	rt := &routes[find(t, routes, "POST", "/entities/asset/{asset_id}/event/plug-in")]
+	operation := *rt.Operation
+	operation.OptionalBody = false
+	rt.Operation = &operation
+
+	o := made(t)
+	if _, err := o.paths(routes); err == nil || !strings.Contains(err.Error(), "does not say so") {
+		t.Errorf("answered %v", err)
+	}
+}
+
 // TestPaths_RefusesAnOrphan holds that a description without a route is an error: a group of
 // routes that is not in the surface.
 func TestPaths_RefusesAnOrphan(t *testing.T) {
