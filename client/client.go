@@ -30,6 +30,8 @@ type Client struct {
 	// connection. New sets 4.
 	Retries int
 
+	login chan struct{} // of one place: who has it gets a token, and the others wait for that one
+
 	mu      sync.Mutex
 	token   string
 	renewAt time.Time
@@ -52,6 +54,7 @@ func New(base, username, password string) *Client {
 		password: password,
 		HTTP:     &http.Client{Timeout: 30 * time.Second},
 		Retries:  4,
+		login:    make(chan struct{}, 1),
 	}
 }
 
@@ -72,6 +75,8 @@ type Error struct {
 	Code      string   // the kind of failure in one word, as "not_found"
 	Docs      string   // where it is explained
 	RequestID string   // to quote when asking for help
+
+	after time.Duration // how long the service asks to wait before the next try
 }
 
 func (e *Error) Error() string {
@@ -162,7 +167,7 @@ func (c *Client) send(ctx context.Context, r request) ([]byte, error) {
 
 	renewed, again := false, false
 	for try := 0; ; try++ {
-		b, pause, err := c.once(ctx, r, key)
+		b, err := c.once(ctx, r, key)
 		if err == nil {
 			return b, nil
 		}
@@ -183,9 +188,17 @@ func (c *Client) send(ctx context.Context, r request) ([]byte, error) {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 
-		case <-time.After(max(pause, firstPause<<try)):
+		case <-time.After(max(pauseOf(err), firstPause<<try)):
 		}
 	}
+}
+
+// pauseOf returns how long the service asks to wait, of the request or of the login before it; 0 if it does not say.
+func pauseOf(err error) time.Duration {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.after
+	}
+	return 0
 }
 
 // passing reports whether the same request may succeed later.
@@ -202,21 +215,20 @@ func passing(err error) bool {
 	return false
 }
 
-// once makes the request once. Beside an error it returns how long the service asks to wait before
-// the next try.
+// once makes the request once.
 func (c *Client) once(
 	ctx context.Context,
 	r request,
 	key string,
-) ([]byte, time.Duration, error) {
+) ([]byte, error) {
 	req, err := c.prepare(ctx, r, key)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 
 	resp, err := c.HTTP.Do(req)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 
 	defer resp.Body.Close()
@@ -225,7 +237,7 @@ func (c *Client) once(
 	var body []byte
 	body, err = io.ReadAll(io.LimitReader(resp.Body, answerMax))
 	if err != nil {
-		return nil, 0, &url.Error{
+		return nil, &url.Error{
 			Op:  r.method,
 			URL: req.URL.String(),
 			Err: err,
@@ -238,11 +250,10 @@ func (c *Client) once(
 
 	// 202 is how the service says that no unique meter was found.
 	if resp.StatusCode >= 300 || resp.StatusCode == http.StatusAccepted {
-		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
-		return nil, time.Duration(seconds) * time.Second, failure(resp, body)
+		return nil, failure(resp, body)
 	}
 
-	return body, 0, nil
+	return body, nil
 }
 
 // prepare makes the HTTP request with its token, under the idempotency key unless that is empty.
@@ -288,9 +299,11 @@ func (c *Client) prepare(
 
 // failure reads an error body of any of the interface's three shapes.
 func failure(resp *http.Response, body []byte) error {
+	seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
 	e := &Error{
 		Status:    resp.StatusCode,
 		RequestID: resp.Header.Get("Request-Id"),
+		after:     time.Duration(seconds) * time.Second,
 	}
 
 	var shape struct {
@@ -319,21 +332,48 @@ func failure(resp *http.Response, body []byte) error {
 	return e
 }
 
+// currentToken returns the token in use, or gets one.
 func (c *Client) currentToken(ctx context.Context) (string, error) {
+	if token := c.kept(); token != "" {
+		return token, nil
+	}
+
+	// One logs in. The others wait for it, each no longer than its own context lives.
+	select {
+	case c.login <- struct{}{}:
+		defer func() { <-c.login }()
+	case <-ctx.Done():
+		return "", fmt.Errorf("get a token: %w", ctx.Err())
+	}
+
+	if token := c.kept(); token != "" {
+		return token, nil
+	}
+
+	return c.newToken(ctx)
+}
+
+// kept returns the token in use; empty if there is none, or if it ends soon.
+func (c *Client) kept() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	if c.token != "" && time.Now().Before(c.renewAt) {
-		return c.token, nil
+	if time.Now().Before(c.renewAt) {
+		return c.token
 	}
 
+	return ""
+}
+
+// newToken logs in.
+func (c *Client) newToken(ctx context.Context) (string, error) {
 	form := url.Values{
 		"username":   {c.username},
 		"password":   {c.password},
 		"grant_type": {"password"},
 	}
 
-	b, _, err := c.once(ctx, request{
+	b, err := c.once(ctx, request{
 		method:      http.MethodPost,
 		path:        "/auth/token-form",
 		open:        true,
@@ -352,6 +392,8 @@ func (c *Client) currentToken(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("get a token: %w", err)
 	}
 
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.token, c.renewAt = t.AccessToken, time.Now().Add(tokenLife)
 
 	return c.token, nil

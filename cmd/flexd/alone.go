@@ -37,6 +37,23 @@ func serveAlone(path string) (release func() error, err error) {
 	return f.Close, nil
 }
 
+// ownAs gives a file the owner, the group and the mode of another. Who may not is told, and nothing else is changed.
+func ownAs(file, other string) error {
+	info, err := os.Stat(other)
+	if err != nil {
+		return err
+	}
+
+	if was, ok := info.Sys().(*syscall.Stat_t); ok {
+		err = os.Lchown(file, int(was.Uid), int(was.Gid))
+	}
+	if err != nil {
+		return fmt.Errorf("keep the owner and the group of %s, so that flexd can read it; run this as root or as its owner: %w", other, err)
+	}
+
+	return os.Chmod(file, info.Mode().Perm())
+}
+
 // servedAlone reports whether a process has the SQLite database claimed by serveAlone. It makes no file.
 func servedAlone(path string) (served bool, err error) {
 	f, err := os.Open(path + ".lock")

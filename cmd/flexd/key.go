@@ -77,7 +77,13 @@ func (k *keyRotate) Run(_ context.Context, c console) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(temp, k.File); err != nil {
+
+	// Whoever could read the file must be able to read the new one: it is often rotated by another user than flexd's.
+	err = ownAs(temp, k.File)
+	if err == nil {
+		err = os.Rename(temp, k.File)
+	}
+	if err != nil {
 		return errors.Join(err, os.Remove(temp))
 	}
 

@@ -59,7 +59,14 @@ func TestKeys(t *testing.T) {
 	set := endpointSet{store: s, Name: "Acme", URL: "http://127.0.0.1:9/", AllowPrivateEndpoints: reach{egress.Reach{Prefixes: egress.Private}}}
 	run("endpoint set", set.Run, "whsec_")
 	run("new", (&keyNew{File: file}).Run, "exists already")
+	if err := os.Chmod(file, 0o640); err != nil { // as for flexd's group
+		t.Fatal(err)
+	}
 	run("rotate", (&keyRotate{File: file}).Run, "seals with")
+	if info, err := os.Stat(file); err != nil || info.Mode() != 0o640 {
+		t.Errorf("rotated, others read it than before: %v %v", info, err)
+	}
+
 	after, err := os.ReadFile(file)
 	if err != nil || !bytes.HasSuffix(after, first) || len(after) != len(first)+45 {
 		t.Errorf("rotated, the file holds\n%s%v", after, err)

@@ -103,7 +103,16 @@ func (p *payoutsImport) read(in io.Reader) ([]byte, error) {
 		in = f
 	}
 
-	return io.ReadAll(io.LimitReader(in, bankfile.ResultsMax+1))
+	content, err := io.ReadAll(io.LimitReader(in, bankfile.ResultsMax+1))
+	if err == nil && len(content) > bankfile.ResultsMax { // a part of it would be taken for all
+		err = flex.Fail(
+			flex.TooLarge,
+			"a file of results has at most %d bytes",
+			bankfile.ResultsMax,
+		)
+	}
+
+	return content, err
 }
 
 // ownResults reports whether the file is flexd's own CSV: its first line has the column

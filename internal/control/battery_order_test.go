@@ -137,6 +137,29 @@ func TestBatteryOrder_Car(t *testing.T) {
 	}
 }
 
+// TestBatteryOrder_CarCapped: it is so under caps too.
+func TestBatteryOrder_CarCapped(t *testing.T) {
+	each(t, "2026-01-14T18:10:00Z", func(h *fixture) {
+		h.setCaps(flex.Caps{Fleet: kw(50)})
+		id := h.homeSite()
+		h.setFuse(9)
+		h.listen()
+		h.runBatteries()
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(22, flex.Minimise)})
+		h.accept()
+
+		h.order(3000, "2026-01-15T00:00:00Z", "2026-01-15T05:00:00Z", id)
+		h.replan()
+		h.runBatteries()
+		for _, step := range h.look().Current.Steps {
+			in := step.Meet(flex.Span{From: at("2026-01-15T00:00:00Z"), To: at("2026-01-15T05:00:00Z")})
+			if !in.Empty() && step.Limit > 6000 {
+				t.Errorf("%d W in %v beside 3000 W of the dispatch", step.Limit, step.Span)
+			}
+		}
+	})
+}
+
 // TestBatteryOrder_Beside: under a main fuse for one of two batteries the other leaves it what an operator's dispatch has it draw.
 func TestBatteryOrder_Beside(t *testing.T) {
 	each(t, "2026-01-14T22:10:00Z", func(h *fixture) {

@@ -367,11 +367,7 @@ func chargeAlone(e *store.Effective, p *store.Planned, from time.Time) {
 
 	since := flex.Span{From: before.Steps[0].From, To: from}
 	discharged := dischargedBy(before, since)
-	taken := flex.WattHours(0)
-
-	if p.Taken {
-		taken = planned(before, from)
-	}
+	taken := deliveredBy(p, from)
 
 	d.Held = storedAfter(d, max(d.Stored, d.Held), taken, 0)
 	d.Stored = storedAfter(d, d.Stored, taken, discharged)
@@ -386,7 +382,7 @@ func (c *siteCar) readDischarging(ctx context.Context, tx *store.Tx) error {
 	c.sent = [][]flex.Step{c.Current.Steps}
 	chain := []*store.Schedule{&c.Current}
 	before := c.Current.EventID
-	taken := c.Taken
+	taken := c.Followed()
 
 	for len(chain) < chainMax && !taken {
 		s, err := tx.Schedule(ctx, before)

@@ -78,6 +78,30 @@ func TestDischarge_FreedBeside(t *testing.T) {
 	})
 }
 
+// TestDischarge_FreedBattery has control of a car ended that gives all that its site may export: as long as its client has not accepted
+// that, a battery there neither stores what the car gives nor exports beside it.
+func TestDischarge_FreedBattery(t *testing.T) {
+	each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+		h.gives5kW(5000)
+		given := h.look().Current.From.Discharge.Discharges
+		h.write(func(tx *store.Tx) error { return tx.StopScheduling(h.Context(), h.asset) })
+
+		id := h.battery()
+		h.exports(30)
+		h.read(id, flex.BatteryStateOfCharge, "2026-01-14T18:00:00Z", "2026-01-14T18:00:00Z", 90)
+		h.runBatteries()
+
+		for _, m := range h.modes(id) {
+			moves := m.Mode == battery.ModeCharge || m.Mode == battery.ModeSelfUse || m.Mode == battery.ModeDischarge
+			for at := m.From; at.Before(m.To); at = at.Add(time.Minute) {
+				if w := limitAt(given, at); w > 0 && moves {
+					t.Fatalf("at %v the battery is to do %v, while the car may give %d W", at, m.Mode, w)
+				}
+			}
+		}
+	})
+}
+
 // TestDischarge_BatteryComes has a home battery come to a site whose car gives all that may be exported: together they
 // never export more, the car is planned anew beside it and goes on, and then stays as it is.
 func TestDischarge_BatteryComes(t *testing.T) {

@@ -360,7 +360,7 @@ func (f *behindFuse) gather(
 	for i := range found {
 		p := &found[i]
 		if car := f.carNamed(p.Current.AssetID); car != nil {
-			car.Taken = p.Taken
+			car.Taken, car.MendedAt = p.Taken, p.MendedAt
 			continue
 		}
 
@@ -492,7 +492,7 @@ func (c *siteCar) readSent(ctx context.Context, tx *store.Tx) error {
 	}
 
 	c.sent = append(c.sent, c.Current.Steps)
-	if c.Taken {
+	if c.Followed() {
 		return nil
 	}
 
@@ -522,17 +522,22 @@ func (c *siteCar) readSent(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
-// takenUp reports whether a client took a schedule that did not fail at the charger since. accepted is the newest generation that
-// the client has taken.
+// takenUp reports whether a client took a schedule that did not fail at the charger since, or was followed after it had. accepted is the
+// newest generation that the client has taken.
 func takenUp(ctx context.Context, tx *store.Tx, s *store.Schedule, accepted int64) (bool, error) {
 	if s.Generation > accepted {
 		return false, nil
 	}
 
-	up, err := tx.TakenUp(ctx, []store.Schedule{*s})
-	_, taken := up[s.EventID]
+	one := []store.Schedule{*s}
+	up, err := tx.TakenUp(ctx, one)
+	if err != nil || len(up) > 0 {
+		return len(up) > 0, err
+	}
 
-	return taken, err
+	mended, err := tx.Mended(ctx, one)
+
+	return len(mended) > 0, err
 }
 
 // solve plans the cars: their shares together, then one after the other, those first that can wait

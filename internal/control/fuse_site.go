@@ -241,12 +241,12 @@ func (f *behindFuse) busyAt(
 		}
 
 		d.addBattery(n, &b)
-		now := flex.PeriodAt(f.from)
-		for p := now; isCommitted(&b.Plan, p, now); p = p.Add(1) {
-			if mayBe(&b.Plan, p, battery.ModeCharge) {
-				steps = append(steps, flex.Step{Span: p.Span()})
-			}
+		charges, err := batteryMayCharge(ctx, tx, &b)
+		if err != nil {
+			return d, err
 		}
+
+		steps = append(steps, charges...)
 	}
 
 	slices.SortFunc(steps, func(a, b flex.Step) int {
@@ -263,6 +263,30 @@ func (f *behindFuse) busyAt(
 	d.lists = [][]flex.Step{steps}
 
 	return d, nil
+}
+
+// batteryMayCharge are the committed half-hours in which a battery may charge, and those in which an operator's dispatch has it draw: its plan
+// says nothing of these.
+func batteryMayCharge(
+	ctx context.Context,
+	tx *store.Tx,
+	b *store.Battery,
+) ([]flex.Step, error) {
+	now := flex.PeriodAt(tx.Now())
+	ahead := periodsTo(now, lastPlanned(tx).End())
+	asked, err := ordersOf(ctx, tx, b.Asset.ID, &b.Plan, ahead)
+	if err != nil {
+		return nil, err
+	}
+
+	steps, _ := stepsOf(asked, ahead, b.Power())
+	for p := now; isCommitted(&b.Plan, p, now); p = p.Add(1) {
+		if mayBe(&b.Plan, p, battery.ModeCharge) {
+			steps = append(steps, flex.Step{Span: p.Span()})
+		}
+	}
+
+	return steps, nil
 }
 
 // binds reports whether what is plugged in can together draw more than the fuse, beside tanks, and batteries of

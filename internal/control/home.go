@@ -464,6 +464,9 @@ func (s *Service) meterBeside(
 		return nil, nil
 	}
 
+	if err := m.addFreed(ctx, tx, asset.SiteID); err != nil {
+		return nil, err
+	}
 	if err := m.addCars(ctx, tx, asset.SiteID); err != nil {
 		return nil, err
 	}
@@ -571,6 +574,22 @@ func sentTo(b *store.Battery, mode battery.Mode) []flex.Step {
 	}
 
 	return steps
+}
+
+// addFreed adds what cars may still discharge that were freed at a site while they were plugged in.
+func (m *meter) addFreed(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+) error {
+	freed, err := freedAt(ctx, tx, site)
+	for i := range freed {
+		if len(freed[i].lists) > 0 {
+			m.mayDischarge = append(m.mayDischarge, freed[i])
+		}
+	}
+
+	return err
 }
 
 // addCars adds what is plugged in at a site.

@@ -497,7 +497,7 @@ func (p *Preview) offer(
 		Callable: known,
 		id:       id,
 		from:     inputsAt(at, from),
-		quality:  instruct.Quality(at.Taken, known.Metered),
+		quality:  instruct.Quality(at.Followed(), known.Metered),
 	}
 
 	leaveUnmeasured(&c.from)

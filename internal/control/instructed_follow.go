@@ -147,7 +147,7 @@ func (l *remainder) add(
 		share, metered := shares[c.AssetID]
 		quality = instruct.Followed{
 			Since:    l.At.Sub(c.CalledAt),
-			Accepted: at.Taken,
+			Accepted: at.Followed(),
 			Metered:  metered,
 			Share:    share,
 		}.Counts()

@@ -56,7 +56,7 @@ func isShared(p *store.Planned) bool {
 	if p.Current.HasTail() || plannedAsOne(&p.Current.From) {
 		return true
 	}
-	return p.Mended || p.Current.From.Discharge != nil
+	return !p.MendedAt.IsZero() || p.Current.From.Discharge != nil
 }
 
 // replanFused plans again those of the assets whose site is planned as one, for its main fuse or its
@@ -311,11 +311,26 @@ func (s *Service) compareOne(
 	return v
 }
 
+// deliveredBy is what an asset has taken by its schedule in force until an instant. One that failed, and was followed later, counts
+// from when that was reported.
+func deliveredBy(p *store.Planned, to time.Time) flex.WattHours {
+	if p.Taken {
+		return planned(&p.Current, to)
+	}
+	if !p.Followed() {
+		return 0
+	}
+
+	since := flex.Span{From: p.MendedAt.Truncate(time.Second), To: to}
+
+	return flex.WattHours(drawn(&p.Current, since) / 3600)
+}
+
 // inputsAt is what an asset's schedule was made from, as it is at an instant.
 func inputsAt(p *store.Planned, from time.Time) store.Effective {
 	e := p.Current.From
-	if p.Taken {
-		e.Delivered += planned(&p.Current, from)
+	e.Delivered += deliveredBy(p, from)
+	if p.Followed() {
 		e.Running = chargesAt(p.Current.Steps, from)
 	}
 

@@ -265,28 +265,41 @@ func TestReplan_UndeliveredDoesNotCount(t *testing.T) {
 
 // A schedule that failed, and was followed later, delivers from then on: what was lost is planned again, and no more.
 func TestReplan_FollowedLate(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) { h.followLate() })
+}
+
+// It is so for a fleet under caps too.
+func TestReplan_FollowedLateCapped(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
-		h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
-		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
-		h.chargesAt("at first", "11T00:00 11T01:00")
-		h.accept()
-
-		for status, when := range map[string]string{"FAILED": "2026-01-11T00:05:00Z", "EXECUTED": "2026-01-11T00:30:00Z"} {
-			received := at(when).UnixMicro()
-			h.Exec(`INSERT INTO callback (org_id, event_id, asset_id, status, reported_at, received_at) VALUES ($1, $2, $3, $4, $5, $6)`,
-				h.Org.Bytes(), h.look().Current.EventID.Bytes(), h.asset.Bytes(), status, received, received)
-		}
-
-		h.goTo("2026-01-11T00:45:00Z")
-		h.publish("2026-01-10T18:00:00Z", night(16, 17, 18)...)
-		if h.replan() != 1 {
-			t.Fatal("not planned anew")
-		}
-
-		if e := h.look().Current.From; e.Delivered != 1850 {
-			t.Errorf("a quarter of an hour was followed: %+v", e)
-		}
+		h.setCaps(flex.Caps{Fleet: kw(50)})
+		h.followLate()
 	})
+}
+
+// followLate has a schedule fail, and be followed a quarter of an hour before prices change.
+func (h *fixture) followLate() {
+	h.Helper()
+
+	h.publish("2026-01-10T18:00:00Z", night(12, 13)...)
+	h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(7.4, flex.Minimise)})
+	h.chargesAt("at first", "11T00:00 11T01:00")
+	h.accept()
+
+	for status, when := range map[string]string{"FAILED": "2026-01-11T00:05:00Z", "EXECUTED": "2026-01-11T00:30:00Z"} {
+		received := at(when).UnixMicro()
+		h.Exec(`INSERT INTO callback (org_id, event_id, asset_id, status, reported_at, received_at) VALUES ($1, $2, $3, $4, $5, $6)`,
+			h.Org.Bytes(), h.look().Current.EventID.Bytes(), h.asset.Bytes(), status, received, received)
+	}
+
+	h.goTo("2026-01-11T00:45:00Z")
+	h.publish("2026-01-10T18:00:00Z", night(16, 17, 18)...)
+	if h.replan() != 1 {
+		h.Fatal("not planned anew")
+	}
+
+	if e := h.look().Current.From; e.Delivered != 1850 {
+		h.Errorf("a quarter of an hour was followed: %+v", e)
+	}
 }
 
 func TestReplan_LeavesOthersAlone(t *testing.T) {

@@ -29,12 +29,15 @@ type Planned struct {
 	MarketAt time.Time
 	// its client has accepted the schedule, and reported no failure
 	Taken bool
-	// it reported a failure, and later that the charger follows it
-	Mended  bool
-	Current Schedule
+	// when it reported that the charger follows it, after a failure; zero for never
+	MendedAt time.Time
+	Current  Schedule
 	// why the rest cannot be read: only its session and its asset are known
 	Unread error
 }
+
+// Followed reports whether the charger follows the schedule now, as far as its client has said.
+func (p *Planned) Followed() bool { return p.Taken || !p.MendedAt.IsZero() }
 
 const plannedColumns = `s.id, s.asset_id, s.market_at, c.event_id, c.generation, c.from_at, c.steps,
 	c.ready_by, c.need_wh, c.delivered_wh, c.count_from, c.power_w, c.may_charge_peak, c.mode, c.charge_now_from, c.charge_now_to,
@@ -42,9 +45,8 @@ const plannedColumns = `s.id, s.asset_id, s.market_at, c.event_id, c.generation,
 	CASE WHEN COALESCE(o.accepted, 0) < c.generation THEN 0
 		WHEN NOT EXISTS (SELECT 1 FROM callback b
 			WHERE b.org_id = s.org_id AND b.event_id = s.event_id AND b.status IN ('REJECTED', 'FAILED')) THEN 1
-		WHEN EXISTS (SELECT 1 FROM callback b
-			WHERE b.org_id = s.org_id AND b.event_id = s.event_id AND b.status = 'EXECUTED') THEN 2
-		ELSE 0 END`
+		ELSE COALESCE((SELECT MAX(b.received_at) FROM callback b
+			WHERE b.org_id = s.org_id AND b.event_id = s.event_id AND b.status = 'EXECUTED'), 0) END`
 
 const plannedTables = `session s JOIN schedule c ON c.event_id = s.event_id JOIN asset a ON a.id = s.asset_id LEFT JOIN outbox o ON o.subject = s.asset_id`
 
@@ -95,7 +97,7 @@ func (v *Planned) scan(s scanner) error {
 	return v.setSteps(from, steps)
 }
 
-// followedAs reads the last of plannedColumns.
+// followedAs reads the last of plannedColumns: 0 for not followed, 1 for taken up, else the instant from which on it is followed.
 type followedAs struct {
 	planned *Planned
 }
@@ -106,7 +108,10 @@ func (f followedAs) Scan(value any) error {
 		return fmt.Errorf("whether a schedule was taken up is a %T", value)
 	}
 
-	f.planned.Taken, f.planned.Mended = n == 1, n == 2
+	f.planned.Taken = n == 1
+	if n > 1 {
+		return instant{&f.planned.MendedAt}.Scan(n)
+	}
 
 	return nil
 }
