@@ -71,7 +71,7 @@ func (d *doctor) Run(ctx context.Context, c console) error {
 	}
 
 	if err == nil && ill > 0 {
-		err = fmt.Errorf("%d of %d parts are not well", ill, len(found))
+		err = fmt.Errorf("not well: %d of %s", ill, flex.Count(len(found), "part"))
 	}
 
 	return err
@@ -136,9 +136,9 @@ func lookAtStore(ctx context.Context, h *app.App) ([]symptom, error) {
 		Detail: fmt.Sprintf("%d laws hold", len(records.Laws())),
 	}
 	if !laws.Well {
-		laws.Detail, laws.Do = fmt.Sprintf(
-			"%d findings",
+		laws.Detail, laws.Do = flex.Count(
 			len(findings),
+			"finding",
 		), "see flexd verify; take a backup before anything else"
 	}
 
@@ -227,8 +227,8 @@ func lookAtPrices(ctx context.Context, h *app.App) ([]symptom, error) {
 		for _, k := range s.KeptOut {
 			x.Well = false
 			x.Detail += fmt.Sprintf(
-				"; %d rows were kept out: %s",
-				k.Rows,
+				"; kept out: %s: %s",
+				flex.Count(k.Rows, "row"),
 				k.Reason,
 			)
 

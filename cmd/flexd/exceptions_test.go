@@ -385,7 +385,8 @@ func TestExceptions_Reported(t *testing.T) {
 	})
 }
 
-// TestExceptions_NotExported has a withdrawal be approved and in no payment file: that is named when it waits for too long.
+// TestExceptions_NotExported has a withdrawal be approved and in no payment file, and then in one and without a result: each is named
+// when it waits for too long.
 func TestExceptions_NotExported(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, database string) {
 		s := &troubles{T: t, database: database, now: time.Now().Truncate(time.Second)}
@@ -407,6 +408,20 @@ func TestExceptions_NotExported(t *testing.T) {
 			t.Errorf("too early a program reads %s", text)
 		}
 		if text := approved(operations.ExportLate); !strings.Contains(text, "1 withdrawal approved and in no payment file") {
+			t.Errorf("a program reads %s", text)
+		}
+
+		s.Exec(`INSERT INTO withdrawal_move (withdrawal_id, number, org_id, status, decided_by, at)
+			SELECT id, 3, org_id, 'processing', 'ada', $1 FROM withdrawal`, asked)
+		exported := func(ago time.Duration) string {
+			s.Exec(`UPDATE withdrawal SET status = 'processing', moves = 3, changed_at = $1`, s.now.Add(-ago).UnixMicro())
+			return program("/operations/exceptions")
+		}
+
+		if text := exported(operations.ResultLate - time.Hour); strings.Contains(text, "payout_waiting") {
+			t.Errorf("too early a program reads %s", text)
+		}
+		if text := exported(operations.ResultLate); !strings.Contains(text, "1 withdrawal in a payment file and without a result") {
 			t.Errorf("a program reads %s", text)
 		}
 	})

@@ -238,10 +238,11 @@ func (a *App) stalePrices(ctx context.Context) ([]operations.StalePrice, error) 
 		})
 		ended := !current && slices.Contains(chosen, s.Source)
 
-		if s.Stale != "" && (asked || ended) {
+		late := asked && s.Stale != ""
+		if late || ended {
 			stale = append(stale, operations.StalePrice{
 				Source: s.Source,
-				Why:    s.Stale,
+				Why:    cmp.Or(s.Stale, "it has no price for now, and an organisation plans by it"),
 			})
 		}
 	}

@@ -159,6 +159,7 @@ func (p *pastPage) table() *table {
 			"battery_planned_kw", "battery_metered_kw",
 			"plugged_in", "wanted", "metered",
 			"day_before_planned_kw", "day_before_metered_kw", "week_before_planned_kw", "week_before_metered_kw",
+			"heat_planned_kw", "heat_metered_kw",
 		},
 	}
 
@@ -179,6 +180,7 @@ func (p *pastPage) table() *table {
 			averageOf(h.Counted, e.BatteryPlanned), averageOf(h.Counted, e.BatteryMetered),
 			countedOf(h.Counted, h.Plugged), countedOf(h.Counted, h.Wanted), countedOf(h.Counted, h.Known),
 			before[0], before[1], week[0], week[1],
+			averageOf(h.Counted, e.HeatPlanned), averageOf(h.Counted, e.HeatMetered),
 		)
 	}
 

@@ -351,8 +351,18 @@ func (s *Server) decide(r *request) (view, error) {
 		return err
 	})
 
-	return view{to: "/console/settlement?org=" + org.String() +
-		"&done=decided"}, err
+	return view{to: decidedPath(r, org, "decided")}, err
+}
+
+// decidedPath leads back from a decision to the list that it was taken in, of the status that was shown there.
+func decidedPath(r *request, org flex.OrgID, done string) string {
+	path := "/console/settlement?org=" + org.String() + "&done=" + done
+	shown := r.PostForm["status"]
+	if len(shown) == 0 || knownStatus(ledger.PaymentStatus(shown[0])) != nil {
+		return path
+	}
+
+	return path + "&status=" + shown[0]
 }
 
 // overrideName lets another operator approve a withdrawal though the name on its account does not
@@ -393,8 +403,7 @@ func (s *Server) overrideName(r *request) (view, error) {
 		},
 	)
 
-	return view{to: "/console/settlement?org=" + org.String() +
-		"&done=overrode"}, err
+	return view{to: decidedPath(r, org, "overrode")}, err
 }
 
 // payments answers the payment file of what is approved, which then counts as given to the

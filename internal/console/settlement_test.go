@@ -99,8 +99,8 @@ func TestSettlement(t *testing.T) {
 		}
 
 		d.wants(page, "Type “approve”", "Type “reject”")
-		approve := url.Values{"typed": {"approve"}}
-		d.wants(d.post(base+"/withdrawals/"+id+"/approved", approve), "The decision is taken.", "<dt>Approved, not yet exported</dt><dd>1</dd>")
+		approve := url.Values{"typed": {"approve"}, "status": {""}}
+		d.wants(d.post(base+"/withdrawals/"+id+"/approved", approve), "The decision is taken.", "<dt>Approved, not yet exported</dt><dd>1</dd>", `<h2>Withdrawals</h2>`, "Type “cancel”")
 		if a := d.do("POST", base+"/withdrawals/"+id+"/rejected", url.Values{"typed": {"reject"}}); a.status != 409 {
 			t.Errorf("rejected after it was approved: %d", a.status)
 		}
@@ -115,9 +115,23 @@ func TestSettlement(t *testing.T) {
 		if a.status != 200 || !strings.HasPrefix(a.header.Get("Content-Type"), "text/csv") || !strings.Contains(a.body, id+",1,A Driver,200000,55779911,0.40,FLEXD") {
 			t.Errorf("payment file: %d %s", a.status, a.body)
 		}
+
 		d.wants(d.page("/console/settlement?status=processing"), "4 Elm Row", `<span class="tag ">processing</span>`)
 		d.wants(d.page("/console/audit"), "withdrawal approved", "export payments", "cannot become rejected", "1 payment, £0.40 in all, csv for 20", "SHA-256 ")
-		d.wants(d.page("/console/settlement"), "Payment files", "FLEXD-2026")
+		page = d.page("/console/settlement")
+		d.wants(page, "Payment files", "FLEXD-2026", "Write again")
+		_, message, _ := strings.Cut(page, `name="message" value="`)
+		message, _, _ = strings.Cut(message, `"`)
+
+		lost := url.Values{"format": {"csv"}, "again": {"on"}, "message": {message}, "typed": {"export"}}
+		if b := d.do("POST", base+"/payments", lost); b.status != 200 || b.body != a.body {
+			t.Errorf("the lost file: %d %s", b.status, b.body)
+		}
+
+		lost.Set("message", "FLEXD-none")
+		if b := d.do("POST", base+"/payments", lost); b.status != 409 || !strings.Contains(b.body, "waits for its result") {
+			t.Errorf("a file that there is not: %d %s", b.status, b.body)
+		}
 
 		event := d.page(d.link(page, "/console/flex-events/"))
 		d.wants(event, "Flex event, ", "Baseline against metered", "CP-2041", "Where its prices are from", "settlement price", "Imported")

@@ -339,3 +339,19 @@ func (f *behindFuse) pays(
 
 	return pence + turns
 }
+
+// addFreed adds what cars may still discharge that were freed at a site while they were plugged in.
+func (m *meter) addFreed(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+) error {
+	freed, err := freedAt(ctx, tx, site)
+	for i := range freed {
+		if len(freed[i].lists) > 0 {
+			m.mayDischarge = append(m.mayDischarge, freed[i])
+		}
+	}
+
+	return err
+}

@@ -576,22 +576,6 @@ func sentTo(b *store.Battery, mode battery.Mode) []flex.Step {
 	return steps
 }
 
-// addFreed adds what cars may still discharge that were freed at a site while they were plugged in.
-func (m *meter) addFreed(
-	ctx context.Context,
-	tx *store.Tx,
-	site flex.SiteID,
-) error {
-	freed, err := freedAt(ctx, tx, site)
-	for i := range freed {
-		if len(freed[i].lists) > 0 {
-			m.mayDischarge = append(m.mayDischarge, freed[i])
-		}
-	}
-
-	return err
-}
-
 // addCars adds what is plugged in at a site.
 func (m *meter) addCars(
 	ctx context.Context,

@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// homeSlots and homeCars are the most half-hours and cars of a site that is planned as one.
-	homeSlots = 96
+	// homeSlots and homeCars are the most half-hours and cars of a site that is planned as one. Batteries are planned to the end of
+	// tomorrow: those are 98 half-hours at the beginning of a day where that or the next one has 25 hours.
+	homeSlots = 98
 	homeCars  = 3
 	// homePivots bounds the work of a site's plan: some 12 ms, nodes count too.
 	homePivots = 1000

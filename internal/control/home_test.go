@@ -129,11 +129,27 @@ func TestHome_FallsShort(t *testing.T) {
 		}
 
 		x = h.explanation()
-		if !strings.Contains(x.Summary, "not planned as one with the battery of its site, as there are more than 96 half-hours or 3 cars") ||
+		if !strings.Contains(x.Summary, "not planned as one with the battery of its site, as there are more than 98 half-hours or 3 cars") ||
 			!strings.HasSuffix(x.From.Origins, " "+store.CutShort) {
 			t.Errorf("four cars and a battery: %s (%s)", x.Summary, x.From.Origins)
 		}
 	})
+}
+
+// TestHome_ClocksBack plugs a car in just after midnight, beside a battery whose plan reaches to the end of tomorrow, where today or
+// tomorrow has 25 hours: the site is planned as one, as in any other night.
+func TestHome_ClocksBack(t *testing.T) {
+	for _, midnight := range []string{"2026-10-23T23:10:00Z", "2026-10-24T23:10:00Z"} {
+		each(t, midnight, func(h *fixture) {
+			h.homeSite()
+			h.runBatteries()
+			h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(10, flex.Minimise)})
+
+			if x := h.explanation(); strings.HasSuffix(x.From.Origins, store.CutShort) {
+				h.Errorf("%s: %s (%s)", midnight, x.Summary, x.From.Origins)
+			}
+		})
+	}
 }
 
 // waits checks that the reason of a battery's plan names the car that it waits for, and until when.

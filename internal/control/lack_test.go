@@ -19,7 +19,7 @@ func TestLack_Words(t *testing.T) {
 	}{
 		"nothing":          {lack{}, false, "as one with the battery"},
 		"no prices":        {lack{why: noPrices}, true, "no prices are known"},
-		"too many cars":    {lack{why: tooLarge}, true, "more than 96 half-hours or 3 cars"},
+		"too many cars":    {lack{why: tooLarge}, true, "more than 98 half-hours or 3 cars"},
 		"a small gap":      {lack{gap: 2.5}, false, "up to 2.5 p less"},
 		"as much as 10 p":  {lack{gap: 10}, true, "up to 10.0 p less"},
 		"less than a word": {lack{gap: 0.01}, false, "as one with the battery"},

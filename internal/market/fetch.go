@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
+	"flexd/internal/pricing"
 	"flexd/internal/store"
 	"flexd/internal/worker"
 )
@@ -321,6 +322,9 @@ func (s *Service) due(source string, now time.Time) bool {
 // Grace is how late the next day's prices may be before it is said.
 const Grace = time.Hour
 
+// ImbalanceGrace is how long after a half-hour the price of imbalance may come before it is said: there is none of times to come.
+const ImbalanceGrace = 6 * time.Hour
+
 // Freshness says how current a source is.
 type Freshness struct {
 	Source    string
@@ -391,6 +395,12 @@ func (s *Service) stale(source store.SourceState, now time.Time) string {
 	next := flex.EFADay(flex.DayAt(now)).Add(1)
 	if source.Through.IsZero() {
 		return "it has never given a price"
+	}
+
+	// Imbalance prices are known after the half-hour, so those of times to come are not missing.
+	imbalance := pricing.KindOf(source.Source) == pricing.Imbalance
+	if imbalance && now.Sub(source.Through) <= ImbalanceGrace {
+		return ""
 	}
 
 	if !source.Through.After(now) {

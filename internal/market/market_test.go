@@ -249,6 +249,30 @@ func TestFetchPrices_AfterTheDay(t *testing.T) {
 	})
 }
 
+// TestImbalanceIsLate has a source whose prices come after the half-hour: that it has none of times to come is no fault, and that it
+// falls silent is one.
+func TestImbalanceIsLate(t *testing.T) {
+	each(t, "2025-01-15T10:00:00Z", func(t *testing.T, d *Service, c *clock, _ *storetest.Seed) {
+		s := &given{name: "elexon-system-price", prices: flat(span("2025-01-14T23:00:00Z", "2025-01-15T10:00:00Z"), 40)}
+		d.Sources = []Source{s}
+		if _, err := d.FetchPrices(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+
+		for at, want := range map[string]string{
+			"2025-01-15T10:00:00Z": "",
+			"2025-01-15T16:00:00Z": "",
+			"2025-01-15T16:00:01Z": "its prices ended at 2025-01-15T10:00:00Z",
+		} {
+			c.set(at)
+			found, err := d.Freshness(t.Context())
+			if err != nil || len(found) != 1 || found[0].Stale != want {
+				t.Errorf("at %s: %+v, %v", at, found, err)
+			}
+		}
+	})
+}
+
 func TestNextDayIsLate(t *testing.T) {
 	each(t, "2025-01-15T10:00:00Z", func(t *testing.T, d *Service, c *clock, seed *storetest.Seed) {
 		s := &given{name: "exchange", prices: flat(span("2025-01-14T23:00:00Z", "2025-01-15T23:00:00Z"), 40)}

@@ -65,7 +65,7 @@ const (
 	ChargeMissing Kind = "charge_missing"
 	// readings that wait for a decision
 	ReadingsHeld Kind = "readings_held"
-	// withdrawals that wait for approval, or for the payment file
+	// withdrawals that wait for approval, for the payment file, or for what the bank says
 	PayoutWaiting Kind = "payout_waiting"
 )
 
@@ -117,11 +117,13 @@ const LateAfter = 2 * time.Minute
 // an exception.
 const OfflineAfter = 15 * time.Minute
 
-// PayoutLate is how long a withdrawal may wait for approval before it is an exception, and ExportLate how long an approved
-// one may wait for a payment file, which is made on working days alone.
+// PayoutLate is how long a withdrawal may wait for approval before it is an exception, ExportLate how long an approved
+// one may wait for a payment file, which is made on working days alone, and ResultLate how long one in a file may be without
+// a result: a payment takes two working days, and the bank says within some more what became of it.
 const (
 	PayoutLate = 24 * time.Hour
 	ExportLate = 5 * 24 * time.Hour
+	ResultLate = 10 * 24 * time.Hour
 )
 
 // examplesMax bounds the assets that are named for an exception.

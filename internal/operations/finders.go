@@ -341,7 +341,7 @@ func findLimitLinksLost(
 		Count: n,
 		Org:   first.Org,
 		Title: fmt.Sprintf(
-			"%s held to the fallback since %s: nothing was heard of its limits for too long",
+			"%s held to the fallback, the first since %s: nothing was heard of limits for too long",
 			count(n, "feeder"),
 			instantText(first.At),
 		),
@@ -521,13 +521,20 @@ func findPayouts(
 		return nil, err
 	}
 
+	result, err := all.AwaitingResult(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+
 	e := Exception{
 		Kind: PayoutWaiting, Level: Warning,
-		Text: "Users wait for their money. Approve or reject what waits for approval, and export what is approved, under Settlement or with flexd payouts.",
+		Text: "Users wait for their money. Approve or reject what waits for approval, and export what is approved, under Settlement or with flexd payouts." +
+			" Of what is in a payment file flexd payouts import reads the result; a file that was lost is written again, under Settlement or with flexd payouts export --again.",
 	}
 
 	e.addPayouts(approval, all.Now().Add(-PayoutLate), "waiting for approval, the oldest since ")
 	e.addPayouts(file, all.Now().Add(-ExportLate), "approved and in no payment file, the oldest since ")
+	e.addPayouts(result, all.Now().Add(-ResultLate), "in a payment file and without a result, the oldest since ")
 	if e.Count == 0 {
 		return nil, nil
 	}

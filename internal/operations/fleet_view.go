@@ -87,6 +87,12 @@ func (s *Service) newcomer(
 	if flex.KindOf(err) == flex.NotFound {
 		return nil, missing
 	}
+	if err != nil {
+		return nil, err
+	}
+
+	// What is wrong is read anew, so it is known of a newcomer too.
+	v.Exceptions, err = s.Exceptions(ctx, org)
 
 	return v, err
 }

@@ -11,6 +11,38 @@ import (
 	"flexd/internal/store/storetest"
 )
 
+// TestFleetView_Newcomer has an organisation be made after the fleet was looked at: what is wrong is listed of it as of the others.
+func TestFleetView_Newcomer(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		now := time.Date(2026, 1, 15, 18, 0, 0, 0, time.UTC)
+		db := storetest.Open(t, url, store.Options{Now: func() time.Time { return now }})
+		storetest.NewSeed(t, db, url)
+		s := &operations.Service{DB: db}
+		if _, err := s.Look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+
+		o, err := db.AddOrg(t.Context(), "Newcomer")
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		err = db.WriteAll(t.Context(), func(all *store.All) error {
+			return all.Halt(t.Context(), store.Halt{
+				Scope: store.HaltScope{Kind: store.HaltAll}, Who: "ada", At: now, Reason: "a fault of the client",
+			})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		v, err := s.FleetView(t.Context(), o.ID)
+		if err != nil || len(v.Exceptions) != 1 || v.Exceptions[0].Kind != operations.Halted {
+			t.Fatalf("%+v: %v", v, err)
+		}
+	})
+}
+
 // TestFleet_Fuse has two cars of 22 kW plugged in behind a main fuse of 23 kW: in no half-hour of the next 24 hours
 // do they draw more than that by plan, nor could they, and after ready-by they are not thought to draw anything.
 func TestFleet_Fuse(t *testing.T) {

@@ -55,6 +55,8 @@ type PastEnergy struct {
 	Metered        flex.WattHours // by chargers
 	BatteryPlanned flex.WattHours
 	BatteryMetered flex.WattHours
+	HeatPlanned    flex.WattHours // by tanks and heat pumps
+	HeatMetered    flex.WattHours
 }
 
 // PastDay is the sums of a day.
@@ -188,12 +190,15 @@ func (v *PastView) take(d *PastDay, h *PastHalfHour, c *store.FleetHalfHour) {
 	h.Cap = c.Cap
 	h.Plugged = c.Plugged
 	h.Wanted, h.Known = c.Wanted, c.Known
+
 	h.Energy = PastEnergy{
 		Planned:        c.Planned,
 		Unmoved:        c.Unmoved,
 		Metered:        c.Metered,
 		BatteryPlanned: c.BatteryPlanned,
 		BatteryMetered: c.BatteryMetered,
+		HeatPlanned:    c.HeatPlanned,
+		HeatMetered:    c.HeatMetered,
 	}
 
 	d.Earned += c.Earned
@@ -264,6 +269,8 @@ func (e *PastEnergy) add(o *PastEnergy) {
 	e.Metered += o.Metered
 	e.BatteryPlanned += o.BatteryPlanned
 	e.BatteryMetered += o.BatteryMetered
+	e.HeatPlanned += o.HeatPlanned
+	e.HeatMetered += o.HeatMetered
 }
 
 // HeatAttributes are what the map of readings groups a fleet by.

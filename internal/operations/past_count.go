@@ -24,6 +24,7 @@ type tally struct {
 	prices    map[flex.Period]flex.Price
 	chargers  []flex.AssetID
 	batteries []flex.AssetID
+	heaters   []flex.AssetID
 	session   openPlan
 }
 
@@ -79,6 +80,7 @@ func (t *tally) begin() {
 			h := &c.hours[i]
 			h.Plugged = 0
 			h.Wanted = 0
+			h.HeatPlanned = 0
 			h.Earned = 0
 			h.Saved = 0
 			h.Unpriced = 0
@@ -138,6 +140,8 @@ func (t *tally) asset(a *store.GroupedAsset) {
 		t.chargers = append(t.chargers, a.ID)
 	} else if a.Type == flex.Battery {
 		t.batteries = append(t.batteries, a.ID)
+	} else if a.Type.Heats() {
+		t.heaters = append(t.heaters, a.ID)
 	}
 }
 
@@ -338,21 +342,47 @@ func (t *tally) worth(energy map[flex.Period]int64) (worth flex.MicroPounds, unp
 	return flex.MicroPounds(sum / megawatt), false
 }
 
-// readings counts what the meters of assets counted, of chargers or of batteries.
-func (t *tally) readings(rs []flex.Reading, battery bool) {
+// metersOf are the assets whose meters are counted together.
+type metersOf int
+
+const (
+	ofChargers metersOf = iota
+	ofBatteries
+	ofHeaters
+)
+
+// labels are those of the readings that such meters give.
+func (m metersOf) labels() []flex.Label {
+	if m == ofHeaters {
+		return []flex.Label{flex.HeatPower}
+	}
+
+	return settle.Labels(settle.Asset)
+}
+
+// readings counts what the meters of assets counted.
+func (t *tally) readings(rs []flex.Reading, of metersOf) {
 	by := map[flex.AssetID][]flex.Reading{}
+	metering := settle.Asset
+	if of == ofHeaters {
+		metering = settle.Boundary
+	}
+
 	for _, r := range rs {
+		if of == ofHeaters {
+			r.Label = flex.BoundaryImportPower // powers make energies alike, whatever they are of
+		}
 		by[r.AssetID] = append(by[r.AssetID], r)
 	}
 
 	for id, own := range by {
-		for _, day := range settle.HalfHours(settle.Asset, own) {
-			t.metered(id, &day, battery)
+		for _, day := range settle.HalfHours(metering, own) {
+			t.metered(id, &day, of)
 		}
 	}
 }
 
-func (t *tally) metered(id flex.AssetID, day *settle.MeteredDay, battery bool) {
+func (t *tally) metered(id flex.AssetID, day *settle.MeteredDay, of metersOf) {
 	for n := range day.Wh {
 		energy, known := day.At(n + 1)
 		slot := day.Day.Period(n + 1).Sub(t.first)
@@ -362,16 +392,29 @@ func (t *tally) metered(id flex.AssetID, day *settle.MeteredDay, battery bool) {
 
 		for _, c := range t.groups(id) {
 			h := &c.hours[slot]
-			if battery {
+			switch of {
+			case ofBatteries:
 				h.BatteryMetered += energy
-				continue
-			}
+			case ofHeaters:
+				h.HeatMetered += energy
 
-			h.Metered += energy
-			if t.present[id]>>slot&1 == 1 {
-				h.Known++
+			default:
+				h.Metered += energy
+				h.Known += int(t.present[id] >> slot & 1)
 			}
 		}
+	}
+}
+
+// heater counts what a tank or a heat pump was to draw in a half-hour by its plan.
+func (t *tally) heater(id flex.AssetID, p flex.Period, h store.HeatHalfHour) {
+	slot := p.Sub(t.first)
+	if slot < 0 || slot >= t.slots {
+		return
+	}
+
+	for _, c := range t.groups(id) {
+		c.hours[slot].HeatPlanned += h.Expected
 	}
 }
 

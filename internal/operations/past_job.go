@@ -7,7 +7,6 @@ import (
 
 	"flexd/internal/flex"
 	"flexd/internal/pricing"
-	"flexd/internal/settle"
 	"flexd/internal/store"
 	"flexd/internal/worker"
 )
@@ -148,7 +147,7 @@ func dueAmong(
 	return due
 }
 
-// gatherPast reads what a tally counts: assets, prices, plans, orders, earnings and readings.
+// gatherPast reads what a tally counts: assets, prices, plans, orders, earnings, heat and readings.
 func (s *Service) gatherPast(ctx context.Context, org flex.OrgID, t *tally) error {
 	if err := s.gatherAssets(ctx, org, t); err != nil {
 		return err
@@ -156,39 +155,57 @@ func (s *Service) gatherPast(ctx context.Context, org flex.OrgID, t *tally) erro
 
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		t.begin() // a read may be run again
-		if err := t.readPrices(ctx, tx); err != nil {
-			return err
-		}
-
-		if err := tx.EachSessionPlan(ctx, t.span, t.plan); err != nil {
-			return err
-		}
-		t.endSession()
-
-		orders, err := tx.BatteryOrders(ctx, t.span)
-		if err != nil {
-			return err
-		}
-		for i := range orders {
-			t.order(&orders[i])
-		}
-
-		earnings, err := tx.Earnings(ctx, t.span)
-		for i := range earnings {
-			t.earning(&earnings[i])
-		}
-
-		return err
+		return t.readPlans(ctx, tx)
 	})
 	if err != nil {
 		return err
 	}
 
-	if err := s.gatherReadings(ctx, org, t, t.chargers, false); err != nil {
+	assets := [...][]flex.AssetID{
+		ofChargers:  t.chargers,
+		ofBatteries: t.batteries,
+		ofHeaters:   t.heaters,
+	}
+
+	for of, ids := range assets {
+		if err := s.gatherReadings(ctx, org, t, ids, metersOf(of)); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// readPlans reads prices, plans, orders, earnings, and what tanks and heat pumps were to draw.
+func (t *tally) readPlans(ctx context.Context, tx *store.Tx) error {
+	if err := t.readPrices(ctx, tx); err != nil {
 		return err
 	}
 
-	return s.gatherReadings(ctx, org, t, t.batteries, true)
+	if err := tx.EachSessionPlan(ctx, t.span, t.plan); err != nil {
+		return err
+	}
+	t.endSession()
+
+	orders, err := tx.BatteryOrders(ctx, t.span)
+	if err != nil {
+		return err
+	}
+	for i := range orders {
+		t.order(&orders[i])
+	}
+
+	earnings, err := tx.Earnings(ctx, t.span)
+	if err != nil {
+		return err
+	}
+	for i := range earnings {
+		t.earning(&earnings[i])
+	}
+
+	day := flex.DayAt(t.span.From).Span() // that the span is within
+
+	return tx.EachHeaterHalfHour(ctx, flex.Scope{}, day, t.heater)
 }
 
 // pricedAfter is how long after its plug-in a session's energy is priced.
@@ -242,7 +259,7 @@ func (s *Service) gatherReadings(
 	org flex.OrgID,
 	t *tally,
 	assets []flex.AssetID,
-	battery bool,
+	of metersOf,
 ) error {
 	for ids := range slices.Chunk(assets, countPart) {
 		var rs []flex.Reading
@@ -250,7 +267,7 @@ func (s *Service) gatherReadings(
 			var err error
 			rs, err = tx.Readings(ctx, store.ReadingQuery{
 				Assets: ids,
-				Labels: settle.Labels(settle.Asset),
+				Labels: of.labels(),
 				Days:   []flex.Day{flex.DayAt(t.span.From)},
 				Within: t.span,
 			})
@@ -260,7 +277,7 @@ func (s *Service) gatherReadings(
 			return err
 		}
 
-		t.readings(rs, battery)
+		t.readings(rs, of)
 	}
 
 	return nil

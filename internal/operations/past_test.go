@@ -335,6 +335,45 @@ func TestCountPast(t *testing.T) {
 	})
 }
 
+// TestCountPast_Heat has a tank whose plan was to draw 1.2 kWh in a half-hour, and that drew 1 kWh: both are in the fleet's past, and
+// in no number of chargers or batteries, also after they are counted again.
+func TestCountPast_Heat(t *testing.T) {
+	eachPast(t, func(t *testing.T, p *past) {
+		tank := p.Asset(p.Site(flex.FullScheduleMethod), flex.HotWaterTank, 3000)
+		at := flex.PeriodAt(p.now).Add(-4)
+		err := p.db.Write(t.Context(), p.Org, func(tx *store.Tx) error {
+			err := tx.AddHeatHalfHour(t.Context(), tank, at, store.HeatHalfHour{Expected: 1200, Most: 1500})
+			if err != nil {
+				return err
+			}
+
+			return tx.PutReadings(t.Context(), []flex.Reading{{AssetID: tank, Span: at.Span(), Label: flex.HeatPower, Value: 2_000_000}})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		s := &Service{DB: p.db}
+		now := p.now
+		for _, later := range []time.Duration{0, 27 * time.Hour} {
+			p.now = now.Add(later)
+			if _, err := s.CountPast(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+
+			v, err := s.Past(t.Context(), PastQuery{Day: flex.DayAt(at.Start())})
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			want := PastEnergy{HeatPlanned: 1200, HeatMetered: 1000}
+			if v.Days[0].Energy != want {
+				t.Errorf("after %v the day has %+v, want %+v", later, v.Days[0].Energy, want)
+			}
+		}
+	})
+}
+
 // TestDueAmong has half-hours that were counted at several times.
 func TestDueAmong(t *testing.T) {
 	now := time.Date(2026, 3, 29, 12, 10, 0, 0, time.UTC)

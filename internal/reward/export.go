@@ -153,13 +153,8 @@ func (s *Service) export(
 		return f, err
 	}
 
-	if len(f.Payments) == 0 && format != bankfile.CSV {
-		return f, flex.Fail(
-			flex.Conflict,
-			"there is nothing to pay: a %s file cannot be empty%s",
-			format,
-			because(f.Kept),
-		)
+	if err := f.mayBeMade(format, o.Message); err != nil {
+		return f, err
 	}
 
 	if err := f.name(ctx, tx, format, o.Format, by); err != nil {
@@ -173,6 +168,33 @@ func (s *Service) export(
 	err = s.exported(ctx, tx, f, by, o)
 
 	return f, err
+}
+
+// mayBeMade refuses a file without payments where its format does not allow it, or where a file of that name is to be written again.
+func (f *PaymentFile) mayBeMade(format bankfile.Format, again string) error {
+	if len(f.Payments) > 0 {
+		return nil
+	}
+
+	if again != "" {
+		return flex.Fail(
+			flex.Conflict,
+			"no payment of a file %q waits for its result%s: the names are those of flexd payouts files",
+			again,
+			because(f.Kept),
+		)
+	}
+
+	if format == bankfile.CSV {
+		return nil
+	}
+
+	return flex.Fail(
+		flex.Conflict,
+		"there is nothing to pay: a %s file cannot be empty%s",
+		format,
+		because(f.Kept),
+	)
 }
 
 // name gives the file its number, and its name to the bank.

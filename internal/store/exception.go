@@ -224,6 +224,20 @@ func (all *All) AwaitingExport(
 	)
 }
 
+// AwaitingResult returns the withdrawals that are in a payment file and of which no bank has said what became of them, since the file
+// was made.
+func (all *All) AwaitingResult(
+	ctx context.Context,
+	org flex.OrgID,
+) (Pile, error) {
+	return all.pile(
+		ctx,
+		org,
+		"changed_at",
+		`FROM withdrawal WHERE status = 'processing' AND `+openWithdrawal,
+	)
+}
+
 // pile counts the rows of where, narrowed to the organisation, and finds the oldest by a column of instants.
 func (all *All) pile(
 	ctx context.Context,

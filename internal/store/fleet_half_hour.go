@@ -35,6 +35,9 @@ type FleetHalfHour struct {
 	BatteryPlanned flex.WattHours // by dispatches; more import is positive
 	BatteryMetered flex.WattHours
 
+	HeatPlanned flex.WattHours // by tanks and heat pumps
+	HeatMetered flex.WattHours
+
 	Earned flex.MicroPounds // by flex events that began in it, before shares
 	// by the schedules of sessions that began in it, at market prices
 	Saved    flex.MicroPounds
@@ -48,6 +51,7 @@ var fleetHalfHourColumns = []string{
 	"plugged", "planned_wh", "unmoved_wh", "metered_wh", "wanted", "known",
 	"battery_planned_wh", "battery_metered_wh",
 	"earned", "saved", "unpriced", "cap_w",
+	"heat_planned_wh", "heat_metered_wh",
 }
 
 // PutFleetHalfHours keeps the half-hours of a span in place of how they were counted before. The fleet's
@@ -87,6 +91,7 @@ func (tx *Tx) PutFleetHalfHours(
 			h.Plugged, int64(h.Planned), int64(h.Unmoved), int64(h.Metered), h.Wanted, h.Known,
 			int64(h.BatteryPlanned), int64(h.BatteryMetered),
 			int64(h.Earned), int64(h.Saved), h.Unpriced, wattsOrNull(kept),
+			int64(h.HeatPlanned), int64(h.HeatMetered),
 		)
 	}
 
@@ -131,7 +136,8 @@ func (tx *Tx) FleetHalfHours(
 		tx.conn,
 		scanFleetHalfHour,
 		`SELECT at, attribute, name, counted_at, plugged, planned_wh, unmoved_wh, metered_wh, wanted, known,
-			battery_planned_wh, battery_metered_wh, earned, saved, unpriced, cap_w
+			battery_planned_wh, battery_metered_wh, earned, saved, unpriced, cap_w,
+			heat_planned_wh, heat_metered_wh
 		FROM fleet_half_hour WHERE org_id = $1 AND at >= $2 AND at < $3 AND attribute = $4 ORDER BY at, name`,
 		tx.org.Bytes(),
 		micros(span.From),
@@ -208,6 +214,8 @@ func scanFleetHalfHour(s scanner) (FleetHalfHour, error) {
 		&h.Saved,
 		&h.Unpriced,
 		&kept,
+		&h.HeatPlanned,
+		&h.HeatMetered,
 	)
 
 	h.Cap = wattsOf(kept)

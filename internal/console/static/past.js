@@ -7,6 +7,7 @@ if (figure) {
   const column = (name) => { const v = hours.map((h) => h[name]); return [...v, v.at(-1)]; }; // a step is drawn to its end
   const starts = hours.map((h) => seconds(h.start));
   const batteries = hours.some((h) => h.battery_planned_kw || h.battery_metered_kw);
+  const heaters = hours.some((h) => h.heat_planned_kw || h.heat_metered_kw);
   const capped = hours.some((h) => h.cap_kw != null);
   const line = (name, label, stroke, more = {}) => ({ name, label, stroke: colour(stroke), width: 1.25, paths: stepped(), value: one, points: { show: false }, ...more });
   const lines = () => [
@@ -19,6 +20,7 @@ if (figure) {
     line("week_before_planned_kw", "Planned a week before", "--plan", { dash: [8, 3], show: false }),
     ...(capped ? [line("cap_kw", "Cap", "--mark", { dash: [10, 4], width: 1.5 })] : []),
     ...(batteries ? [line("battery_planned_kw", "Batteries, dispatched", "--good", { dash: [6, 3] }), line("battery_metered_kw", "Batteries, metered", "--good", { width: 1.75 })] : []),
+    ...(heaters ? [line("heat_planned_kw", "Tanks and heat pumps, planned", "--plain", { dash: [2, 2] }), line("heat_metered_kw", "Tanks and heat pumps, metered", "--plain", { width: 1.75 })] : []),
     line("price_gbp_per_mwh", "£/MWh", "--price", { scale: "price", dash: [1, 2] }),
   ];
   const names = lines().map((l) => l.name);

@@ -42,9 +42,13 @@ next:
 // span is what a choice of slots can take in all.
 type span struct{ least, most float64 }
 
+// spansMost is the most sums of a car's choices that are written down.
+const spansMost = 1 << 14
+
 // spans are what the choices of so many slots of each class can take, each once. There are as many choices as the product of all
 // classes; but what they take differs by their hours alone, of which there are no more sums than the stay has minutes, or a few times
-// as many where it begins or ends within one.
+// as many where it begins or ends within one. They are nil where there are more than spansMost: slots of a problem file need not be
+// of whole minutes.
 func spans(classes []class) []span {
 	const perKWh = 1e9
 	all := []span{{0, 0}}
@@ -67,6 +71,10 @@ func spans(classes []class) []span {
 					next = append(next, sum)
 				}
 			}
+
+			if len(next) > spansMost {
+				return nil
+			}
 		}
 
 		all = next
@@ -76,13 +84,17 @@ func spans(classes []class) []span {
 }
 
 // alone is the least shortfall of a car by itself and the least peak energy with it. It is
-// exact without discharge, and not above the true values with it.
+// exact without discharge, unless there are too many sums, and not above the true values otherwise.
 func (c *Car) alone() reach {
 	if c.V2G != nil {
 		return c.aloneV2G()
 	}
 
 	off, peak := spans(c.classes(false)), spans(c.classes(true))
+	if off == nil || peak == nil {
+		return c.withoutLeast()
+	}
+
 	best := reach{shortfall: c.Energy}
 
 	for _, a := range off {
@@ -101,6 +113,23 @@ func (c *Car) alone() reach {
 	}
 
 	return best
+}
+
+// withoutLeast is what a car could come to alone if it might take any part of each slot.
+func (c *Car) withoutLeast() reach {
+	off, peak := 0.0, 0.0
+
+	for t := range c.Available {
+		if c.peak(t) {
+			peak += c.most(t)
+		} else {
+			off += c.most(t)
+		}
+	}
+
+	most := min(c.Energy, off+peak)
+
+	return reach{c.Energy - most, max(0, most-off)}
 }
 
 // better puts shortfall first.

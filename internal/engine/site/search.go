@@ -155,8 +155,13 @@ func (s *search) run() {
 }
 
 // spent reports whether the work allowed is done. Nodes count as well as pivots: one whose programme
-// its parent's solution solves takes none.
+// its parent's solution solves takes none. The root is looked at in any case, although its cuts may have taken all of
+// the work: without it nothing bounds what a plan costs.
 func (s *search) spent() bool {
+	if s.nodes == 0 {
+		return false
+	}
+
 	if s.nodes > s.limit {
 		return true
 	}

@@ -133,3 +133,52 @@ func TestSolve_NoPlan(t *testing.T) {
 		t.Errorf("%+v, of a home of 10 kW behind 2 kW", r)
 	}
 }
+
+// TestSolve_Cut has two cars behind a fuse that carries neither's need beside the other's, and less work allowed than the cuts of the
+// root take: the plan has a bound all the same.
+func TestSolve_Cut(t *testing.T) {
+	const n = 12
+	p := &Problem{Hours: 0.5, GridImport: 4, GridExport: 4, PV: make([]float64, n), Cars: make([]Car, 2)}
+	for i := range n {
+		p.Import, p.Export, p.Load = append(p.Import, float64(10+i*5%7)), append(p.Export, 5), append(p.Load, 0.2)
+	}
+
+	for k := range p.Cars {
+		p.Cars[k] = Car{Max: 7, Energy: 15}
+		for range n {
+			p.Cars[k].Available = append(p.Cars[k].Available, 0.5)
+		}
+	}
+
+	var plan Plan
+	solver := Solver{Limit: 1}
+	r := solver.Solve(p, &plan)
+	if math.IsInf(r.Bound, 0) || r.Bound > r.Cost+1e-6 || p.evaluate(&plan, make([]float64, n)).worst > missed {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestCar_OddHours plans a car with 60 slots of which no two are of one length: their sums are too many to be written down.
+func TestCar_OddHours(t *testing.T) {
+	c := Car{Max: 7, Min: 1.4, Energy: 21}
+	for i := range 60 {
+		c.Available = append(c.Available, math.Sqrt(float64(i+2))/17)
+	}
+
+	n := len(c.Available)
+	if is := c.alone(); is.shortfall != 0 || is.peak != 0 {
+		t.Errorf("it lacks %g kWh by itself", is.shortfall)
+	}
+
+	p := &Problem{Hours: 0.5, GridImport: 20, GridExport: 20, Import: make([]float64, n), Export: make([]float64, n)}
+	p.Load, p.PV, p.Cars = make([]float64, n), make([]float64, n), []Car{c}
+	for i := range p.Import {
+		p.Import[i] = 10 + float64(i%7)
+	}
+
+	var plan Plan
+	solver := Solver{Limit: 1000}
+	if r := solver.Solve(p, &plan); p.evaluate(&plan, make([]float64, n)).worst > missed {
+		t.Errorf("%+v is no plan", r)
+	}
+}
