@@ -37,7 +37,7 @@ func serveAlone(path string) (release func() error, err error) {
 	return f.Close, nil
 }
 
-// ownAs gives a file the owner, the group and the mode of another. Who may not is told, and nothing else is changed.
+// ownAs gives a file the owner, the group and the mode of another. It fails, and leaves the mode as it was, where the process may not change the owner.
 func ownAs(file, other string) error {
 	info, err := os.Stat(other)
 	if err != nil {

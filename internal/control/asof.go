@@ -10,7 +10,7 @@ import (
 )
 
 // ScheduleAsOf returns the schedule that an asset's client had at an instant: the newest of the
-// session of then that it had accepted by then. There is none, a NotFound failure, if nothing was
+// session of then that it had accepted by then, or after a failure reported as followed. There is none, a NotFound failure, if nothing was
 // plugged in or nothing accepted, and where the schedule is past its retention.
 func (s *Service) ScheduleAsOf(
 	ctx context.Context,
@@ -40,14 +40,14 @@ func (s *Service) ScheduleAsOf(
 			return err
 		}
 
-		taken, err := tx.TakenUp(ctx, schedules)
+		since, err := followedSince(ctx, tx, schedules)
 		if err != nil {
 			return err
 		}
 
 		for _, c := range slices.Backward(schedules) {
-			after, ok := taken[c.EventID]
-			if ok && !c.MadeAt.Add(after).After(at) {
+			from, followed := since[c.EventID]
+			if followed && !from.After(at) {
 				answer = InForce{c, c.Generation}
 				return nil
 			}
@@ -62,4 +62,30 @@ func (s *Service) ScheduleAsOf(
 	})
 
 	return answer, err
+}
+
+// followedSince returns from when on those schedules were followed that were accepted, or reported as followed after a failure.
+func followedSince(
+	ctx context.Context,
+	tx *store.Tx,
+	schedules []store.Schedule,
+) (map[flex.EventID]time.Time, error) {
+	taken, err := tx.TakenUp(ctx, schedules)
+	if err != nil {
+		return nil, err
+	}
+
+	since, err := tx.Mended(ctx, schedules)
+	if err != nil {
+		return nil, err
+	}
+
+	for i := range schedules {
+		c := &schedules[i]
+		if after, ok := taken[c.EventID]; ok {
+			since[c.EventID] = c.MadeAt.Add(after)
+		}
+	}
+
+	return since, nil
 }

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -470,18 +471,40 @@ func freedAt(
 	var freed []draws
 
 	for i := range found {
-		car := siteCar{member: member{Planned: &found[i], from: found[i].Current.From}}
-		if car.from.Discharge == nil {
-			continue
-		}
-		if err := car.readDischarging(ctx, tx); err != nil {
+		may, err := freedMayDischarge(ctx, tx, &found[i], from)
+		if err != nil {
 			return nil, err
 		}
 
-		freed = append(freed, car.mayDischarge(from))
+		freed = append(freed, may)
 	}
 
 	return freed, nil
+}
+
+// freedMayDischarge is what one that was freed may discharge. Where a schedule of it cannot be read, it holds up no other of its site: it
+// counts with all that it can give.
+func freedMayDischarge(
+	ctx context.Context,
+	tx *store.Tx,
+	p *store.Planned,
+	from time.Time,
+) (draws, error) {
+	if p.Unread != nil {
+		return dischargesAlways(ctx, tx, p.Current.AssetID)
+	}
+
+	car := siteCar{member: member{Planned: p, from: p.Current.From}}
+	if car.from.Discharge == nil {
+		return draws{}, nil
+	}
+
+	err := car.readDischarging(ctx, tx)
+	if errors.Is(err, store.ErrUnreadable) { // one before its newest: what it may discharge until it ends is not known
+		err = nil
+	}
+
+	return car.mayDischarge(from), err
 }
 
 // exportLeft is what a car may discharge at most beside the other cars of its site, whichever of their schedules they follow.
@@ -506,7 +529,7 @@ func exportLeft(
 			continue
 		}
 
-		if len(other.Discharges) > 0 || !found[i].Taken {
+		if len(other.Discharges) > 0 || !found[i].Followed() {
 			o.give(other.Power, flex.Wiring{Phases: s.From.Phases, Phase: s.From.Phase})
 		}
 	}

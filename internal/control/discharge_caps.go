@@ -80,6 +80,7 @@ func dischargesAlways(
 	return draws{
 		lists: [][]flex.Step{{{Span: always, Limit: most}}},
 		power: flex.Unbounded,
+		wired: a.Wiring(),
 	}, nil
 }
 

@@ -78,6 +78,32 @@ func TestDischarge_FreedBeside(t *testing.T) {
 	})
 }
 
+// TestDischarge_FreedUnreadable has control of a car ended of which a schedule cannot be read: another one there can be plugged in and is
+// planned, and gives nothing beside it.
+func TestDischarge_FreedUnreadable(t *testing.T) {
+	each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
+		h.gives5kW(5000)
+		freed, before := h.asset, h.look().Current.EventID
+		h.write(func(tx *store.Tx) error { return tx.StopScheduling(h.Context(), freed) })
+
+		for _, spoil := range []string{`event_id = $2`, `event_id <> $2`} { // the one before its newest, then that too
+			h.Exec(`UPDATE schedule SET steps = 'spoilt' WHERE asset_id = $1 AND `+spoil, freed.Bytes(), before.Bytes())
+			h.asset = h.Asset(h.site, flex.Charger, 7400)
+			h.discharges(h.asset)
+			h.soc(60)
+			h.plugInAt(10, flex.Minimise)
+
+			s := h.look().Current
+			if len(s.Steps) == 0 {
+				t.Fatal("another car of the site is not planned")
+			}
+			if d := s.From.Discharge; d != nil && len(d.Discharges) > 0 {
+				t.Errorf("it gives %v beside what may be given already", d.Discharges)
+			}
+		}
+	})
+}
+
 // TestDischarge_FreedBattery has control of a car ended that gives all that its site may export: as long as its client has not accepted
 // that, a battery there neither stores what the car gives nor exports beside it.
 func TestDischarge_FreedBattery(t *testing.T) {

@@ -157,7 +157,7 @@
 //   - A wake-up is lost: the job's period finds the same work.
 //   - A record cannot be read (store.ErrUnreadable): its asset keeps its schedule and stays marked. The job fails,
 //     named in its error, and the other assets are planned. Under a limit of its feeder's export it counts with all
-//     that it can give.
+//     that it can give; so does one that was freed at its site.
 //   - Prices are missing: a plan is made on those that are known up to 48 hours ahead, and the rest is assumed
 //     (charge.AssumedPrice).
 //   - A limit's source is silent longer than its link allows: the fallback limit binds (WatchLinks).

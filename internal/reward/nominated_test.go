@@ -144,7 +144,7 @@ func TestSettleEvents_NominatedIsShownLater(t *testing.T) {
 	}
 }
 
-// What a state of charge showed stands: the event is settled by the capacity that its car had then, also if the car gets another
+// What a state of charge showed is not changed later: the event is settled by the capacity that its car had then, also if the car gets another
 // one, or is taken away, before the event is final.
 func TestSettleEvents_NominatedByItsCapacity(t *testing.T) {
 	day := flex.Day{Year: 2026, Month: time.January, Dom: 14}

@@ -52,14 +52,15 @@ func (tx *Tx) PlannedAt(
 	)
 }
 
-// FreedAt returns what was freed at a site while it was plugged in and has not left, in the order of the assets.
+// FreedAt returns what was freed at a site while it was plugged in and has not left, and may have been planned to discharge, in the order
+// of the assets. It includes those that cannot be read.
 func (tx *Tx) FreedAt(
 	ctx context.Context,
 	site flex.SiteID,
 ) ([]Planned, error) {
 	return tx.plannedFreed(
 		ctx,
-		ofSite+` ORDER BY s.asset_id`,
+		`c.discharge IS NOT NULL AND `+ofSite+` ORDER BY s.asset_id`,
 		tx.org.Bytes(),
 		site.Bytes(),
 	)
