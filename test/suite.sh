@@ -17,15 +17,14 @@ race=(-race "-gcflags=modernc.org/...=-race=false -d=checkptr=0")
 export GOGC=400 GOMEMLIMIT=2GiB
 
 # A package may take an hour: busy machines are several times slower than quiet ones. `go vet` has run before.
-# One package more than there are processors is tested at a time: each waits for its disk, its server or a browser now and then.
-options=(-timeout 60m -vet=off -p $(($(nproc) + 1)))
+options=(-timeout 60m -vet=off)
 
 if [ "${1:-}" = race ]; then
 	exec go test "${race[@]}" -timeout 4h -vet=off ./...
 fi
 
-# Packages are tested in the order in which they stand: each list begins with those that take longest, so that none of them
-# is left to the end, alone.
+# As many packages as there are processors are tested at a time, in the order in which they stand: each list begins with
+# those that take longest, so that none of them is left to the end, alone.
 raced=(./internal/store ./internal/ocppserver ./internal/delivery ./internal/market ./internal/mcp ./internal/portal
 	./client ./internal/access ./internal/adr ./internal/directory ./internal/egress ./internal/grid
 	./internal/homeassistant ./internal/keyring ./internal/operations ./internal/signin ./internal/tariff

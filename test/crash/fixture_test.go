@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -288,7 +289,7 @@ func (s *service) use(ctx context.Context, c *car, site client.SiteID, acked *at
 			}
 		case 1, 2:
 			c.tried++
-			in := client.IntentEventRequest{Intent: client.Intent{EnergyRequiredKWh: c.tried, ReadyBy: client.At(time.Now()), ChargingMode: client.ChargingMinimise}}
+			in := client.IntentEventRequest{Intent: client.Intent{EnergyRequiredKWh: energyOf(c.tried), ReadyBy: client.At(time.Now()), ChargingMode: client.ChargingMinimise}}
 
 			if ack(api.SetIntent(ctx, c.asset, in)) {
 				c.intent = c.tried
@@ -341,6 +342,10 @@ func (s *service) readings(c *car) (n int, err error) {
 	return n, err
 }
 
+// energyOf is the need that the intent of a number asks for, in kWh: a watt-hour more each time, so that none passes what
+// the interface takes, however many a fast machine sends.
+func energyOf(number float64) float64 { return number / 1000 }
+
 // lost compares what was acknowledged with what the service answers now.
 func (s *service) lost(cars []*car, e *endpoint) (lost []string) {
 	ctx, api := s.Context(), s.client(4)
@@ -354,7 +359,7 @@ func (s *service) lost(cars []*car, e *endpoint) (lost []string) {
 		}
 		if c.intent > 0 {
 			in, err := api.Intent(ctx, c.asset)
-			if got := in.Intent.EnergyRequiredKWh; err != nil || got < c.intent || got > c.tried {
+			if got := math.Round(in.Intent.EnergyRequiredKWh * 1000); err != nil || got < c.intent || got > c.tried {
 				note("%s: intent %v acknowledged, %v answered, %v", c.external, c.intent, got, err)
 			}
 		}

@@ -123,7 +123,7 @@ func TestSIGKILL_PlantedLoss(t *testing.T) {
 	// However little the load came to, there is one to be lost.
 	c := cars[0]
 	c.tried++
-	in := client.Intent{EnergyRequiredKWh: c.tried, ReadyBy: client.At(time.Now()), ChargingMode: client.ChargingMinimise}
+	in := client.Intent{EnergyRequiredKWh: energyOf(c.tried), ReadyBy: client.At(time.Now()), ChargingMode: client.ChargingMinimise}
 	if err := s.client(4).SetIntent(t.Context(), c.asset, client.IntentEventRequest{Intent: in}); err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func TestTwoProcesses(t *testing.T) {
 
 		for i, c := range cars {
 			c.tried++
-			in := client.IntentEventRequest{Intent: client.Intent{EnergyRequiredKWh: c.tried, ReadyBy: client.At(time.Now()), ChargingMode: client.ChargingMinimise}}
+			in := client.IntentEventRequest{Intent: client.Intent{EnergyRequiredKWh: energyOf(c.tried), ReadyBy: client.At(time.Now()), ChargingMode: client.ChargingMinimise}}
 			if err := both[i%2].client(4).SetIntent(t.Context(), c.asset, in); err != nil {
 				t.Fatal(err)
 			}
