@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 
 	"flexd/internal/flex"
@@ -188,18 +189,21 @@ func (s *Server) takeReadings(
 	items []wire.ReadingItem,
 	to []wire.ReadingResponse,
 ) ([]wire.ReadingResponse, error) {
-	batch := make([]reading.Given, 0, len(items))
-	for _, item := range items {
-		if len(item.Faults) == 0 {
-			batch = append(batch, reading.Given{
-				AssetID: item.AssetID,
-				Span: flex.Span{
-					From: item.StartTimestamp.Time,
-					To:   item.EndTimestamp.Time,
-				},
-				Label: item.Label,
-				Value: item.Value,
-			})
+	batch := make([]reading.Given, len(items))
+	for i, item := range items {
+		batch[i] = reading.Given{
+			AssetID: item.AssetID,
+			Span: flex.Span{
+				From: item.StartTimestamp.Time,
+				To:   item.EndTimestamp.Time,
+			},
+			Label: item.Label,
+			Value: item.Value,
+		}
+
+		// A value beyond all bounds is refused there too, and counted for the operator.
+		if len(item.Faults) > 0 {
+			batch[i].Value = math.Inf(1)
 		}
 	}
 
@@ -208,7 +212,7 @@ func (s *Server) takeReadings(
 		return to, err
 	}
 
-	for _, item := range items {
+	for i, item := range items {
 		v := wire.ReadingResponse{
 			AssetID:        item.AssetID,
 			StartTimestamp: item.StartTimestamp,
@@ -219,8 +223,7 @@ func (s *Server) takeReadings(
 		if len(item.Faults) > 0 {
 			v.Error = "value: " + item.Faults[0].Msg
 		} else {
-			v.Accepted, v.Error = verdicts[0].Accepted(), string(verdicts[0])
-			verdicts = verdicts[1:]
+			v.Accepted, v.Error = verdicts[i].Accepted(), string(verdicts[i])
 		}
 
 		to = append(to, v)

@@ -19,6 +19,30 @@ import (
 // MaxLine is the longest row, in bytes.
 const MaxLine = 4096
 
+// rowBytes is how much of a file is read for one row, with blank lines before it: a quotation mark that is never closed
+// would have the rest of the file read into memory.
+const rowBytes = 1 << 20
+
+var errRowBytes = errors.New("a row does not end")
+
+// rowReader reads so many bytes of a file, until more are allowed.
+type rowReader struct {
+	from io.Reader
+	left int
+}
+
+// Read reads no more than is left.
+func (r *rowReader) Read(p []byte) (int, error) {
+	if r.left <= 0 {
+		return 0, errRowBytes
+	}
+
+	n, err := r.from.Read(p[:min(len(p), r.left)])
+	r.left -= n
+
+	return n, err
+}
+
 // Row is one row of a sheet. It is good until the next one is read.
 type Row struct {
 	Line   int
@@ -100,10 +124,12 @@ func rows(
 	first func(*csv.Reader) (Row, error),
 ) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		c := csv.NewReader(skipMark(r))
+		bounded := &rowReader{skipMark(r), rowBytes}
+		c := csv.NewReader(bounded)
 		c.ReuseRecord = true
 		row, err := first(c)
 		for err == nil {
+			bounded.left = rowBytes
 			row.fields, err = c.Read()
 			if err != nil {
 				break
@@ -130,6 +156,15 @@ func rows(
 
 		if e, ok := errors.AsType[*csv.ParseError](err); ok {
 			err = flex.Fail(flex.Invalid, "line %d: %v", e.Line, e.Err)
+		}
+
+		if errors.Is(err, errRowBytes) {
+			err = flex.Fail(
+				flex.Invalid,
+				"after line %d: the next row has more than %d bytes: is a quotation mark never closed?",
+				row.Line,
+				rowBytes,
+			)
 		}
 
 		if !errors.Is(err, io.EOF) {

@@ -94,3 +94,27 @@ func TestFault(t *testing.T) {
 	}
 	t.Error("the second row was not read")
 }
+
+// counted counts what is read of a reader.
+type counted struct {
+	io.Reader
+	n int
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n += n
+	return n, err
+}
+
+// A quotation mark that is never closed is named by the line before, and the file behind it is not read.
+func TestRead_QuoteNeverClosed(t *testing.T) {
+	file := &counted{Reader: strings.NewReader("a,b\n1,2\n3,\"4\n" + strings.Repeat("5,6\n", rowBytes))}
+	got, err := read(file)
+	if got != "1/2/;" || flex.KindOf(err) != flex.Invalid || !strings.Contains(err.Error(), "after line 2") {
+		t.Errorf("%q, %v", got, err)
+	}
+	if file.n > 2*rowBytes {
+		t.Errorf("%d bytes were read", file.n)
+	}
+}

@@ -2,6 +2,7 @@ package market
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,8 +31,23 @@ type Report struct {
 // Fetch asks the source for the prices of a span, in pieces as long as it allows, and
 // publishes what differs from what it said before, a publication for each EFA day. It
 // calls progress, if that is not nil, after each piece. What was fetched before a failure
-// is kept.
+// is kept, and what was kept out of it is said.
 func (s *Service) Fetch(
+	ctx context.Context,
+	source Source,
+	span flex.Span,
+	progress func(done, total time.Duration),
+) (Report, error) {
+	r, err := s.fetchPieces(ctx, source, span, progress)
+	if err != nil && len(r.KeptOut) == 0 { // no whole answer: what was said before stands
+		return r, err
+	}
+
+	return r, errors.Join(err, s.noteKeptOut(ctx, source.Name(), r.KeptOut))
+}
+
+// fetchPieces fetches and publishes the prices of a span piece by piece.
+func (s *Service) fetchPieces(
 	ctx context.Context,
 	source Source,
 	span flex.Span,
@@ -60,7 +76,7 @@ func (s *Service) Fetch(
 		}
 	}
 
-	return r, s.noteKeptOut(ctx, source.Name(), r.KeptOut)
+	return r, nil
 }
 
 // keepOut adds what a piece of a span kept out.

@@ -352,6 +352,41 @@ func TestFetchHistory(t *testing.T) {
 	})
 }
 
+// failsLater is a source that answers some pieces of a span and fails then.
+type failsLater struct {
+	*given
+	pieces int
+}
+
+func (f *failsLater) Fetch(ctx context.Context, span flex.Span) (Fetched, error) {
+	if f.pieces == 0 {
+		return Fetched{}, errors.New("the exchange is closed")
+	}
+
+	f.pieces--
+	return f.given.Fetch(ctx, span)
+}
+
+// What was kept out of the first piece of an answer is said though the second one fails; a source that gives nothing leaves
+// what was said.
+func TestFetch_KeptOutBeforeAFailure(t *testing.T) {
+	each(t, "2025-06-01T12:00:00Z", func(t *testing.T, d *Service, c *clock, seed *storetest.Seed) {
+		days := span("2025-05-31T22:00:00Z", "2025-06-02T22:00:00Z")
+		s := &given{name: "exchange", prices: flat(days, 10)}
+		s.prices["2025-06-01T10:00:00Z"] = 7000
+		for _, pieces := range []int{1, 0} {
+			if _, err := d.Fetch(t.Context(), &failsLater{s, pieces}, days, nil); err == nil {
+				t.Fatal("a failure is told")
+			}
+
+			fresh, err := d.Freshness(t.Context())
+			if err != nil || len(fresh) != 1 || len(fresh[0].KeptOut) != 1 {
+				t.Errorf("after %d pieces: %+v, %v", pieces, fresh, err)
+			}
+		}
+	})
+}
+
 func TestCarbonBesidePrices(t *testing.T) {
 	each(t, "2018-01-20T12:10:00Z", func(t *testing.T, d *Service, c *clock, seed *storetest.Seed) {
 		s := serve(t)

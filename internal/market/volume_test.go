@@ -125,6 +125,22 @@ func (v *volumes) sums(run string) market.Sums {
 	return s
 }
 
+// A report that has a half-hour twice is imported on either engine, and its last row counts.
+func TestVolumes_RowTwice(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		v := newVolumes(t, url, 1)
+		row := v.mpans[0] + ",2026-10-05,35,"
+		_, err := v.in("SF", "mpan,settlement_date,settlement_period,delivered_kwh\n"+row+"-0.5\n"+row+"-1.1\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if s := v.sums("SF"); s.Settled != -1100 {
+			t.Errorf("%d Wh are settled, want the last row's -1100", s.Settled)
+		}
+	})
+}
+
 // What is settled goes out, comes back in reports of several runs, and is compared: the later
 // run supersedes, a report twice changes nothing, one with a wrong point is not imported.
 func TestVolumes_OutAndIn(t *testing.T) {

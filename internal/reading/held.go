@@ -277,7 +277,8 @@ func releaseFollowing(
 
 // following are those of the readings that wait after a register's mark, up to the next mark that counts
 // and the next reset, which could not have been held back had it counted: after a new meter that is
-// everything that came until somebody looked.
+// everything that came until somebody looked. A register has one value at an instant: of two readings that end then, and began
+// at different times, the first that fits counts, and the other waits on.
 func following(
 	waiting []flex.HeldReading,
 	last Mark,
@@ -290,6 +291,10 @@ func following(
 		before, _ := sameMeter(h.To, &last, nil, resets)
 		if before == nil || comesAfter(h, until) {
 			break
+		}
+
+		if !h.To.After(last.At) {
+			continue
 		}
 
 		tooMuch := until != nil && h.Value > until.Value

@@ -226,6 +226,43 @@ func TestHeld_FollowersAreReleased(t *testing.T) {
 	})
 }
 
+// A register's reading that came twice, once as an instant and once as a time that ends then, waits twice. Of the two one
+// is released with what they follow, and the other waits on.
+func TestHeld_FollowersAtOneInstant(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		h, a := open(t, url, 1), asset(1)
+		h.exec(t, `UPDATE asset SET power_w = 7400`)
+		read := func(clock string, length time.Duration, v float64) reading.Given {
+			return given(a, flex.ChargerRegister, clock, length, v)
+		}
+
+		h.take(t, read("08:00", 0, 100), read("08:30", 0, 9000), read("09:00", 0, 9003))
+		h.take(t, read("08:30", flex.HalfHour, 9003))
+
+		q := reading.HeldQuery{Org: h.org, Asset: a, State: flex.HeldWaiting, Limit: 10}
+		all, total, err := h.service.Held(t.Context(), q)
+		if err != nil || total != 3 {
+			t.Fatalf("%d wait, %v", total, err)
+		}
+
+		for _, r := range all {
+			if r.Value == 9_000_000_000 {
+				if _, err := h.service.Release(t.Context(), h.org, r.ID, true); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+
+		if got := h.values(t, a, flex.ChargerRegister, time.Time{}); got != "08:00=100 08:30=9000 09:00=9003" {
+			t.Errorf("what counts: %s", got)
+		}
+		if _, left, err := h.service.Held(t.Context(), q); err != nil || left != 1 {
+			t.Errorf("%d still wait, %v", left, err)
+		}
+		h.verify(t)
+	})
+}
+
 // A reading that is held back by the connection's capacity says so where that is the default.
 func TestTake_HeldByTheDefault(t *testing.T) {
 	for _, set := range []bool{false, true} {

@@ -213,7 +213,8 @@ func (tx *Tx) DecideHeld(
 	return n == 1, err
 }
 
-// WaitingAfter returns the readings of a register that wait for a decision, after an instant, in order.
+// WaitingAfter returns the readings of a register that wait for a decision, after an instant, in order; of those that were read at
+// one instant the newest first.
 func (tx *Tx) WaitingAfter(
 	ctx context.Context,
 	k Register,
@@ -224,7 +225,8 @@ func (tx *Tx) WaitingAfter(
 		tx.conn,
 		scanHeld,
 		`SELECT `+heldColumns+` FROM held_reading h
-		WHERE h.org_id = $1 AND h.asset_id = $2 AND h.label = $3 AND h.to_at > $4 AND h.decision = '' ORDER BY h.to_at`,
+		WHERE h.org_id = $1 AND h.asset_id = $2 AND h.label = $3 AND h.to_at > $4 AND h.decision = ''
+		ORDER BY h.to_at, h.held_at DESC, h.id DESC`,
 		tx.org.Bytes(),
 		k.AssetID.Bytes(),
 		labelNumbers[k.Label],

@@ -163,10 +163,11 @@ type SettledVolume struct {
 	Delivered flex.WattHours
 }
 
-// PutSettledVolumes keeps what a report of a run says, in place of what one of the same run said.
+// PutSettledVolumes keeps what a report of a run says, in place of what one of the same run said. Of rows for the same point
+// and half-hour the last one counts: PostgreSQL writes no row twice in one statement.
 func (tx *Tx) PutSettledVolumes(ctx context.Context, vs []SettledVolume) error {
 	args := make([]any, 0, 6*len(vs))
-	for _, v := range vs {
+	for _, v := range lastVolumes(vs) {
 		args = append(
 			args,
 			tx.org.Bytes(),
@@ -186,6 +187,31 @@ func (tx *Tx) PutSettledVolumes(ctx context.Context, vs []SettledVolume) error {
 		6,
 		args,
 	)
+}
+
+// lastVolumes leaves of rows for the same point, half-hour and run the last one.
+func lastVolumes(vs []SettledVolume) []SettledVolume {
+	type key struct {
+		mpan string
+		at   int64
+		run  int
+	}
+
+	place := make(map[key]int, len(vs))
+	last := make([]SettledVolume, 0, len(vs))
+
+	for _, v := range vs {
+		k := key{v.MPAN, v.At.UnixMicro(), v.Run}
+		if at, twice := place[k]; twice {
+			last[at] = v
+			continue
+		}
+
+		place[k] = len(last)
+		last = append(last, v)
+	}
+
+	return last
 }
 
 // SettledVolumes returns what reports say of metering points in the span, by point and then by
