@@ -84,12 +84,7 @@ func followedSchedules(
 
 	chain := append([]store.Schedule{*newest}, before...)
 
-	taken, err := tx.TakenUp(ctx, chain)
-	if err != nil {
-		return nil, err
-	}
-
-	mended, err := tx.Mended(ctx, chain)
+	followedFrom, err := followedSince(ctx, tx, chain)
 	if err != nil {
 		return nil, err
 	}
@@ -98,12 +93,8 @@ func followedSchedules(
 
 	var followed []following
 	for i := range chain {
-		after, ok := taken[chain[i].EventID]
-		from := chain[i].MadeAt.Add(after).Truncate(time.Second)
-		if at, late := mended[chain[i].EventID]; late {
-			from, ok = at.Truncate(time.Second), true
-		}
-
+		from, ok := followedFrom[chain[i].EventID]
+		from = from.Truncate(time.Second)
 		if !ok || from.After(until) { // a newer one was accepted before it, and counts from then on
 			continue
 		}

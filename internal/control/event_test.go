@@ -195,7 +195,7 @@ func TestEvent_SameBesideReadyBy(t *testing.T) {
 	})
 }
 
-// TestIntent_TimeOfDayAlone: who asks for a time of day, as on a household's page, is told the instant at which that comes next.
+// TestIntent_TimeOfDayAlone: of an intent with a time of day alone, as from a household's page, ready_by is its next instant.
 func TestIntent_TimeOfDayAlone(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		asked := need(10, flex.Minimise)

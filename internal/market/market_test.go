@@ -347,7 +347,7 @@ func TestFetchHistory(t *testing.T) {
 		}
 		s.err = errors.New("gone")
 		if _, err := d.Fetch(t.Context(), s, autumn, nil); err == nil {
-			t.Error("a failure is told")
+			t.Error("a failure is not reported")
 		}
 	})
 }
@@ -376,7 +376,7 @@ func TestFetch_KeptOutBeforeAFailure(t *testing.T) {
 		s.prices["2025-06-01T10:00:00Z"] = 7000
 		for _, pieces := range []int{1, 0} {
 			if _, err := d.Fetch(t.Context(), &failsLater{s, pieces}, days, nil); err == nil {
-				t.Fatal("a failure is told")
+				t.Fatal("a failure is not reported")
 			}
 
 			fresh, err := d.Freshness(t.Context())
