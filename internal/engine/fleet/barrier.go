@@ -97,7 +97,7 @@ type barrierShard struct {
 
 // nodePart is a shard's part of a node.
 type nodePart struct {
-	m    matrix // empty if the shard has no assets there
+	m    matrix // empty if the shard has no assets there, or M is not built
 	r    []float64
 	load []float64
 }
@@ -131,13 +131,21 @@ func (b *barrier) split() {
 		for i, used := range uses {
 			if used {
 				s.nodes[i] = nodePart{
-					newMatrix(b.slots),
+					b.partMatrix(i),
 					make([]float64, b.slots),
 					make([]float64, b.slots),
 				}
 			}
 		}
 	}
+}
+
+// partMatrix is where a shard adds up its part of a node's M: nowhere where M is not built.
+func (b *barrier) partMatrix(node int) matrix {
+	if b.nodes[node].cars != nil {
+		return matrix{}
+	}
+	return newMatrix(b.slots)
 }
 
 // run continues until the products are below the given share of the turnover.
@@ -240,6 +248,10 @@ func (b *barrier) direction() (primal, dual float64) {
 // joinMatrices adds up the shards' parts of every node's matrix.
 func (b *barrier) joinMatrices() {
 	for i := range b.nodes {
+		if b.nodes[i].cars != nil {
+			continue
+		}
+
 		clear(b.nodes[i].m.a)
 		for k := range b.shards {
 			if m := b.shards[k].nodes[i].m; m.n > 0 {

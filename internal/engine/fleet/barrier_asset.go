@@ -130,11 +130,24 @@ func (b *barrier) factor(s *barrierShard) {
 
 	for i := s.evs[0]; i < s.evs[1]; i++ {
 		e := &b.evs[i]
-		e.factor(v.inv[e.at:e.at+e.n+1], s.nodes[e.node].m, s.scratch)
+		inv := v.inv[e.at : e.at+e.n+1]
+		if b.nodes[e.node].cars != nil {
+			e.addUp(inv)
+			continue
+		}
+		e.factor(inv, s.nodes[e.node].m, s.scratch)
 	}
 
 	for i := s.batteries[0]; i < s.batteries[1]; i++ {
 		b.batteries[i].factor(b, s)
+	}
+}
+
+// addUp sets the sum of the inverses.
+func (e *barrierEV) addUp(inv []float64) {
+	e.total = 0
+	for t := len(inv) - 1; t >= 0; t-- {
+		e.total += inv[t]
 	}
 }
 

@@ -49,6 +49,7 @@ func newBarrier(p *Problem, tree *tree, picks []pick) *barrier {
 		}
 	}
 
+	b.chooseElimination()
 	b.split()
 	b.measure()
 	b.startRows()
@@ -113,13 +114,40 @@ func (b *barrier) makeNodes(tree *tree) {
 			response: a.row(),
 			work:     a.row(),
 			m:        newMatrix(n),
-			inner:    newMatrix(n),
-			raw:      newMatrix(n),
 		}
 
 		for t, c := range tree.cap[i] { // a cap of zero has no inside
 			b.nodes[i].cap[t] = max(c, 1e-6)
 		}
+	}
+}
+
+// chooseElimination has a group of few cars be solved car by car, and gives every other node the matrices that it is solved
+// with slot by slot.
+func (b *barrier) chooseElimination() {
+	from := make([]int, len(b.nodes)+1) // of each node's cars, one behind the other
+	for i := range b.evs {
+		from[b.evs[i].node+1]++
+	}
+	for i := range b.nodes {
+		from[i+1] += from[i]
+	}
+
+	batteries := make([]bool, len(b.nodes))
+	for i := range b.batteries {
+		batteries[b.batteries[i].node] = true
+	}
+
+	for i := range b.nodes {
+		v := &b.nodes[i]
+		cars := b.evs[from[i]:from[i+1]]
+		if v.leaf && !batteries[i] && len(cars) <= b.slots {
+			v.cars = newFewCars(cars, b.v.inv, b.slots)
+			continue
+		}
+
+		v.inner = newMatrix(b.slots)
+		v.raw = newMatrix(b.slots)
 	}
 }
 

@@ -55,3 +55,46 @@ func SolveWithoutPrices(p *Problem) (first, better Plan) {
 	s.improve()
 	return first, s.answer()
 }
+
+// BarrierCar is a car as the barrier sees it: the inverses of its slots, and that of its unserved need.
+type BarrierCar struct {
+	First   int
+	Inverse []float64
+	Rest    float64
+}
+
+// BarrierGroup is a group of cars without other groups, and what turns its load into a price.
+type BarrierGroup struct {
+	Cars                      []BarrierCar
+	Theta, Rho, Change, Above []float64
+}
+
+// Answer is what the parent of the group sees of it, row by row, and its answer to a change of the price above.
+func (g *BarrierGroup) Answer() (seen [][]float64, response, dmu []float64) {
+	slots := len(g.Theta)
+	var inv []float64
+	var cars []barrierEV
+	for _, c := range g.Cars {
+		cars = append(cars, barrierEV{at: len(inv), n: len(c.Inverse), first: c.First})
+		inv = append(append(inv, c.Inverse...), c.Rest)
+	}
+
+	v := node{
+		theta:    g.Theta,
+		rho:      g.Rho,
+		r:        g.Change,
+		m:        newMatrix(slots),
+		dmu:      make([]float64, slots),
+		response: make([]float64, slots),
+		work:     make([]float64, slots),
+		cars:     newFewCars(cars, inv, slots),
+	}
+
+	v.fold(newMatrix(slots))
+	v.answer(g.Above)
+	for t := range slots {
+		seen = append(seen, v.m.row(t))
+	}
+
+	return seen, v.response, v.dmu
+}

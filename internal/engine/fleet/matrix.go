@@ -88,18 +88,50 @@ func (m matrix) upper(x []float64) {
 func (m matrix) lowerRows(x matrix) {
 	for i := range m.n {
 		ri, xi := m.row(i), x.row(i)
-		for k, v := range ri[:i] {
-			if v == 0 {
-				continue
-			}
-			for j, w := range x.row(k) {
-				xi[j] -= v * w
+		k := 0
+		for ; k+4 <= i; k += 4 {
+			lessFour(xi, x, k, [4]float64(ri[k:]))
+		}
+		for ; k < i; k++ {
+			for j, w := range x.row(k)[:len(xi)] {
+				xi[j] -= ri[k] * w
 			}
 		}
 
 		inv := 1 / ri[i]
 		for j := range xi {
 			xi[j] *= inv
+		}
+	}
+}
+
+// lessFour subtracts four rows of x, from row k on, each times its factor, from a row y: the beginning of each row, as far
+// as y goes. Four at once, as most of the time goes into loading and storing y.
+func lessFour(y []float64, x matrix, k int, by [4]float64) {
+	a, b := x.row(k)[:len(y)], x.row(k + 1)[:len(y)]
+	c, d := x.row(k + 2)[:len(y)], x.row(k + 3)[:len(y)]
+
+	for j, v := range y {
+		y[j] = v - (by[0]*a[j] + by[1]*b[j] + by[2]*c[j] + by[3]*d[j])
+	}
+}
+
+// subtractSquares subtracts X'X from the lower half of m, with X the first rows of x.
+func (m matrix) subtractSquares(x matrix, rows int) {
+	for i := range m.n {
+		row := m.row(i)[:i+1]
+		k := 0
+		for ; k+4 <= rows; k += 4 {
+			by := [4]float64{x.row(k)[i], x.row(k + 1)[i], x.row(k + 2)[i], x.row(k + 3)[i]}
+			if by != [4]float64{} {
+				lessFour(row, x, k, by)
+			}
+		}
+		for ; k < rows; k++ {
+			by := x.row(k)[i]
+			for j, w := range x.row(k)[:i+1] {
+				row[j] -= by * w
+			}
 		}
 	}
 }
@@ -129,12 +161,19 @@ type node struct {
 	r, response []float64 // r, then what the parent sees of it
 	work        []float64
 	tight       []int // the slots in which theta is not zero
+
+	cars *fewCars // instead of raw and inner, where there are no more cars than slots, and nothing else
 }
 
 // fold turns (M, r) into what the parent sees: with the cap's answer inside,
 // dL = (I + M Theta)^-1 (r - M rho - M dw'), dw' being the change of the parent's price. Only slots in which the
 // cap answers are in the factor.
 func (v *node) fold(spare matrix) {
+	if v.cars != nil {
+		v.cars.fold(v.theta, v.m, spare)
+		return
+	}
+
 	copy(v.raw.a, v.m.a)
 	v.tight = v.tight[:0]
 
@@ -151,16 +190,7 @@ func (v *node) fold(spare matrix) {
 	v.inner.cholesky()
 	v.inner.lowerRows(spare) // W = L^-1 S M; the parent sees M - W'W
 
-	for i := range k {
-		sp := spare.row(i)
-		for t, a := range sp {
-			m := v.m.row(t)
-			for u, b := range sp[:t+1] {
-				m[u] -= a * b
-			}
-		}
-	}
-
+	v.m.subtractSquares(spare, k)
 	v.m.mirror()
 }
 
@@ -189,6 +219,11 @@ func (v *node) fill(spare matrix) {
 // Where the cap is tight, both come from the solution itself: a difference of large
 // numbers, however small, would be a large fault in the price.
 func (v *node) answer(dw []float64) {
+	if v.cars != nil {
+		v.cars.answer(v, dw)
+		return
+	}
+
 	for t, r := range v.rho {
 		v.work[t] = r
 		if dw != nil {
