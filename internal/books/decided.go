@@ -45,7 +45,7 @@ func (s *Service) Give(
 		}
 
 		var err error
-		t, err = s.decided(ctx, tx, g, ledger.Given(g.Amount))
+		t, _, err = s.decided(ctx, tx, g, ledger.Given(g.Amount))
 		return err
 	})
 
@@ -53,7 +53,7 @@ func (s *Service) Give(
 }
 
 // WriteOff gives up what a site's user owes: it raises a balance that is below nothing, to
-// nothing at most.
+// nothing at most. The same reference again changes nothing.
 func (s *Service) WriteOff(
 	ctx context.Context,
 	org flex.OrgID,
@@ -63,48 +63,56 @@ func (s *Service) WriteOff(
 
 	var t ledger.Booked
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		// Nobody else posts between the look at the balance and this posting.
+		// Nobody else posts between this posting and the look at the balance.
 		if _, err := tx.LockBooks(ctx); err != nil {
 			return err
 		}
 
-		balance, err := tx.Balance(ctx, g.SiteID)
-		if err != nil {
-			return err
-		}
-
-		if balance+g.Amount > 0 {
-			return flex.Fail(
-				flex.Conflict,
-				"the balance is %s: at most %s can be written off",
-				balance,
-				max(0, -balance),
-			)
-		}
-
-		t, err = s.decided(
+		var posted bool
+		var err error
+		t, posted, err = s.decided(
 			ctx,
 			tx,
 			g,
 			ledger.WrittenOff(g.Amount, ledger.RewardsPayable),
 		)
+		if err != nil || !posted {
+			return err
+		}
 
-		return err
+		return notAboveNothing(ctx, tx, g)
 	})
 
 	return t, err
 }
 
-// decided posts what somebody decided, within the limit.
+// notAboveNothing fails if more was written off than the site's user owed.
+func notAboveNothing(ctx context.Context, tx *store.Tx, off Gift) error {
+	after, err := tx.Balance(ctx, off.SiteID)
+	if err != nil || after <= 0 {
+		return err
+	}
+
+	before := after - off.Amount
+
+	return flex.Fail(
+		flex.Conflict,
+		"the balance is %s: at most %s can be written off",
+		before,
+		max(0, -before),
+	)
+}
+
+// decided posts what somebody decided, within the limit. It reports whether that was not posted before.
 func (s *Service) decided(
 	ctx context.Context,
 	tx *store.Tx,
 	g Gift,
 	postings []ledger.Posting,
-) (ledger.Booked, error) {
+) (ledger.Booked, bool, error) {
 	t := ledger.Booked{}
 	if err := checkDecision(ctx, tx, g.Amount, g.Reason); err != nil {
-		return t, err
+		return t, false, err
 	}
 
 	reference := g.Reference
@@ -117,9 +125,9 @@ func (s *Service) decided(
 	t.Time = flex.Span{From: tx.Now()}
 	t.Cause = ledger.Cause{By: g.By, Reason: g.Reason}
 	t.Postings, t.Reference = postings, g.Reference
-	_, err := tx.Post(ctx, &t)
+	posted, err := tx.Post(ctx, &t)
 
-	return t, err
+	return t, posted, err
 }
 
 func checkDecision(

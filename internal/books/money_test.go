@@ -273,6 +273,37 @@ func TestWriteOff(t *testing.T) {
 	})
 }
 
+// A write-off of a site is sent again under its reference, as after an answer that was lost: it counts once, also where the user earned
+// meanwhile. Another amount under it is refused, and nothing of it is posted.
+func TestWriteOff_Again(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		o := open(t, url)
+		o.earn("a", "2026-10-01", -118) // the balance is -59 p
+		off := books.Gift{SiteID: o.sites[0], Amount: 59, Reason: "our mistake", Reference: "case 7", By: "ada"}
+		for again := range 3 {
+			if _, err := o.books.WriteOff(t.Context(), o.org, off); err != nil {
+				t.Errorf("for the %d. time: %v", again+1, err)
+			}
+			if again == 1 {
+				o.earn("b", "2026-10-02", 20)
+			}
+		}
+
+		off.Amount = 1
+		if _, err := o.books.WriteOff(t.Context(), o.org, off); flex.KindOf(err) != flex.Conflict {
+			t.Errorf("another amount under the reference: %v", err)
+		}
+
+		off.Reference = "case 8"
+		if _, err := o.books.WriteOff(t.Context(), o.org, off); flex.KindOf(err) != flex.Conflict {
+			t.Errorf("a balance that is above nothing: %v", err)
+		}
+		if written := o.replay(day(t, "2026-10-20"))[string(ledger.WriteOffs)]; written != 59 {
+			t.Errorf("%d p were written off, want 59", written)
+		}
+	})
+}
+
 // What a user owes is written off once, whichever of two processes does it, each several times at once.
 func TestWriteOff_AtOnce(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -40,7 +40,7 @@ func (s *Service) ScheduleAsOf(
 			return err
 		}
 
-		since, err := followedSince(ctx, tx, schedules)
+		since, err := tx.FollowedSince(ctx, schedules)
 		if err != nil {
 			return err
 		}
@@ -62,30 +62,4 @@ func (s *Service) ScheduleAsOf(
 	})
 
 	return answer, err
-}
-
-// followedSince returns from when on those schedules were followed that were accepted, or reported as followed after a failure.
-func followedSince(
-	ctx context.Context,
-	tx *store.Tx,
-	schedules []store.Schedule,
-) (map[flex.EventID]time.Time, error) {
-	taken, err := tx.TakenUp(ctx, schedules)
-	if err != nil {
-		return nil, err
-	}
-
-	since, err := tx.Mended(ctx, schedules)
-	if err != nil {
-		return nil, err
-	}
-
-	for i := range schedules {
-		c := &schedules[i]
-		if after, ok := taken[c.EventID]; ok {
-			since[c.EventID] = c.MadeAt.Add(after)
-		}
-	}
-
-	return since, nil
 }

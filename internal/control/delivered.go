@@ -84,7 +84,7 @@ func followedSchedules(
 
 	chain := append([]store.Schedule{*newest}, before...)
 
-	followedFrom, err := followedSince(ctx, tx, chain)
+	followedFrom, err := tx.FollowedSince(ctx, chain)
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,8 @@ func detectEach[T any](ctx context.Context, tx *store.Tx, find func(context.Cont
 
 // detectSession compares what the session's client took over with what would have been
 // planned without the market. The user's own changes count in both; what was charged until
-// then counts as it would have been without the market.
+// then counts as it would have been without the market. A schedule that failed at the charger
+// counts from when it was reported as followed.
 func detectSession(
 	ctx context.Context,
 	tx *store.Tx,
@@ -108,12 +109,12 @@ func detectSession(
 		return err
 	}
 
-	taken, err := tx.TakenUp(ctx, schedules)
+	since, err := tx.FollowedSince(ctx, schedules)
 	if err != nil {
 		return err
 	}
 
-	s, would := steeringOf(r, schedules, taken)
+	s, would := steeringOf(r, schedules, since)
 	e := store.FlexEvent{
 		SiteID: r.SiteID, AssetID: r.AssetID, SessionID: r.SessionID,
 		Stay: r.Span, StayPlan: settle.Planned(would, s.Power, r.Span),
@@ -138,24 +139,18 @@ func detectSession(
 func steeringOf(
 	r store.SessionSettlement,
 	schedules []store.Schedule,
-	taken map[flex.EventID]time.Duration,
+	since map[flex.EventID]time.Time,
 ) (settle.Steering, []flex.Step) {
 	s := settle.Steering{
-		Within: ownTime(&r),
-		Least:  settle.LeastFlexed,
+		Within:     ownTime(&r),
+		Dispatched: followedOf(schedules, since),
+		Least:      settle.LeastFlexed,
 	}
 
 	var nominated []settle.Dispatch
 	for i := range schedules {
 		made := &schedules[i]
 		s.Power = made.From.Power
-		if after, ok := taken[made.EventID]; ok {
-			s.Dispatched = append(s.Dispatched, settle.Dispatch{
-				At:    made.MadeAt.Add(after).Truncate(time.Second),
-				Steps: made.Steps,
-			})
-		}
-
 		now := made.From.ChargeNow.Meet(validity(schedules, i, r.To))
 		if !now.Empty() {
 			s.Overrides = append(s.Overrides, now)
@@ -172,6 +167,32 @@ func steeringOf(
 	}
 
 	return s, settle.InForce(nominated, r.To)
+}
+
+// followedOf returns the schedules of a session that were followed, each from an instant on. One that was reported as followed
+// only after a newer one was followed counts nowhere.
+func followedOf(
+	schedules []store.Schedule,
+	since map[flex.EventID]time.Time,
+) []settle.Dispatch {
+	var newer time.Time
+	var followed []settle.Dispatch
+
+	for i := range slices.Backward(schedules) {
+		at, known := since[schedules[i].EventID]
+		at = at.Truncate(time.Second)
+		replaced := !newer.IsZero() && at.After(newer)
+		if !known || replaced {
+			continue
+		}
+
+		newer = at
+		followed = append(followed, settle.Dispatch{At: at, Steps: schedules[i].Steps})
+	}
+
+	slices.Reverse(followed)
+
+	return followed
 }
 
 // validity is the time in which the i-th schedule of a session was the newest.

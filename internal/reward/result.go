@@ -14,7 +14,7 @@ import (
 type PaymentResult struct {
 	ID     flex.TransactionID
 	Status ledger.PaymentStatus
-	// as in the payment file; 0 if it is not given, which means the latest
+	// as in the payment file; 0 if it is not given, which means the latest. That a payment which was tried again failed needs it
 	Attempt int
 	Note    string
 }
@@ -25,6 +25,43 @@ func (r PaymentResult) known(w store.Withdrawal) bool {
 	return r.Status == w.Status ||
 		r.Status == ledger.Posted && w.Status == ledger.Returned ||
 		r.Attempt > 0 && r.Attempt < w.Attempt
+}
+
+// check fails if the result contradicts the attempts at the withdrawal.
+func (r PaymentResult) check(w store.Withdrawal) error {
+	if r.Attempt > w.Attempt {
+		return flex.Fail(
+			flex.Conflict,
+			"of withdrawal %s there was no attempt %d, the latest is %d",
+			r.ID,
+			r.Attempt,
+			w.Attempt,
+		)
+	}
+
+	// What failed and was tried again must not have been paid as well.
+	if r.Status == ledger.Posted && r.Attempt > 0 && r.Attempt < w.Attempt {
+		return flex.Fail(
+			flex.Conflict,
+			"attempt %d of withdrawal %s counted as failed and was tried again as attempt %d; if both are paid, ask one back, and take this line out of the file",
+			r.Attempt,
+			r.ID,
+			w.Attempt,
+		)
+	}
+
+	// The file of the first attempt, read again, would give the money back while the bank pays the second.
+	unnamed := r.Attempt == 0 && w.Attempt > 1
+	if unnamed && r.Status == ledger.Failed && w.Status != ledger.Failed {
+		return flex.Fail(
+			flex.Conflict,
+			"withdrawal %s was tried again, and is at attempt %d: say in the column attempt which one failed",
+			r.ID,
+			w.Attempt,
+		)
+	}
+
+	return nil
 }
 
 // Imported is what an import of results did.
@@ -111,29 +148,8 @@ func (s *Service) take(
 		return err
 	}
 
-	if r.Attempt > w.Attempt {
-		return flex.Fail(
-			flex.Conflict,
-			"of withdrawal %s there was no attempt %d, the latest is %d",
-			r.ID,
-			r.Attempt,
-			w.Attempt,
-		)
-	}
-
-	// What failed and was tried again must not have been paid as well.
-	if r.Status == ledger.Posted && r.Attempt > 0 && r.Attempt < w.Attempt {
-		return flex.Fail(
-			flex.Conflict,
-			"attempt %d of withdrawal %s counted as failed and was tried again as attempt %d; if both are paid, ask one back, and take this line out of the file",
-			r.Attempt,
-			r.ID,
-			w.Attempt,
-		)
-	}
-
-	if r.known(w) {
-		return nil
+	if err := r.check(w); err != nil || r.known(w) {
+		return err
 	}
 
 	_, t, err := s.move(ctx, tx, r.ID, r.Status, by, r.Note)

@@ -270,6 +270,9 @@ func TestImport_Again(t *testing.T) {
 	if _, err := y.service.Import(t.Context(), y.org, "ann", []reward.PaymentResult{result(3, ledger.Posted)}); flex.KindOf(err) != flex.Conflict {
 		t.Errorf("an attempt that never was: %v", err)
 	}
+	if _, err := y.service.Import(t.Context(), y.org, "ann", []reward.PaymentResult{result(0, ledger.Failed)}); flex.KindOf(err) != flex.Conflict || y.balance(t) != 0 {
+		t.Errorf("the first file again, which names no attempt: %v, and %s are back", err, y.balance(t))
+	}
 
 	if _, err := y.service.Import(t.Context(), y.org, "ann", []reward.PaymentResult{result(1, ledger.Posted)}); flex.KindOf(err) != flex.Conflict {
 		t.Errorf("the first attempt was paid as well: %v", err)

@@ -452,8 +452,14 @@ func (tx *Tx) Accepted(
 // deliveryDrop is how many deliveries are dropped in one transaction.
 const deliveryDrop = 5000
 
+// undetected is that an event x is a schedule of a session whose flex events were not looked for: they depend on whether it was followed.
+const undetected = `EXISTS (SELECT 1 FROM schedule c JOIN session s ON s.id = c.session_id
+	WHERE c.event_id = x.event_id AND (s.plugged_out_at IS NULL
+		OR EXISTS (SELECT 1 FROM reckoning r WHERE r.session_id = s.id AND r.detect_at IS NOT NULL)))`
+
 // DropDeliveries deletes deliveries that were queued before an instant of the true clock, some at
-// a time, and returns how many rows went from one table at most: 0 when all is done.
+// a time, and returns how many rows went from one table at most: 0 when all is done. What became of schedules stays until the flex
+// events of their session were looked for, however long the car is plugged in.
 func (tx *Tx) DropDeliveries(
 	ctx context.Context,
 	before time.Time,
@@ -461,11 +467,16 @@ func (tx *Tx) DropDeliveries(
 	oldest := flex.MakeID[struct{}](before, [10]byte{})
 
 	var n int64
-	for _, table := range []string{"attempt", "callback", "delivery"} {
+	for _, from := range []struct{ table, also string }{
+		{"attempt", ""},
+		{"callback", ` AND NOT ` + undetected},
+		{"delivery", ` AND NOT ` + undetected},
+	} {
 		k, err := tx.exec(
 			ctx,
-			`DELETE FROM `+table+` WHERE org_id = $1 AND event_id IN (
-			SELECT event_id FROM `+table+` WHERE org_id = $1 AND event_id < $2 ORDER BY event_id LIMIT $3)`,
+			`DELETE FROM `+from.table+` WHERE org_id = $1 AND event_id IN (
+			SELECT x.event_id FROM `+from.table+` x WHERE x.org_id = $1 AND x.event_id < $2`+from.also+`
+			ORDER BY x.event_id LIMIT $3)`,
 			tx.org.Bytes(),
 			oldest[:],
 			deliveryDrop,

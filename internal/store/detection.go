@@ -213,3 +213,29 @@ func (tx *Tx) Mended(
 
 	return mended, nil
 }
+
+// FollowedSince returns from when on those of an asset's schedules were followed that its client accepted: from then on or, after a
+// failure, from when it reported that the charger follows it after all.
+func (tx *Tx) FollowedSince(
+	ctx context.Context,
+	schedules []Schedule,
+) (map[flex.EventID]time.Time, error) {
+	taken, err := tx.TakenUp(ctx, schedules)
+	if err != nil {
+		return nil, err
+	}
+
+	since, err := tx.Mended(ctx, schedules)
+	if err != nil {
+		return nil, err
+	}
+
+	for i := range schedules {
+		s := &schedules[i]
+		if after, ok := taken[s.EventID]; ok {
+			since[s.EventID] = s.MadeAt.Add(after)
+		}
+	}
+
+	return since, nil
+}

@@ -368,30 +368,55 @@ func (tx *Tx) MarkDischarging(
 	return nil
 }
 
-// discharged is what the car of a session that ends now discharged by its schedules, each until the next was made.
+// discharged is what the car of a session that ends now discharged by the schedules that it followed, each until it followed a
+// newer one. If its client accepted none, the newest counts.
 func (tx *Tx) discharged(
 	ctx context.Context,
 	session *Session,
 ) (flex.WattHours, error) {
-	sum := int64(0)
-	until := session.PluggedOutAt
-
+	var chain []Schedule // the newest first
 	for id := session.EventID; !id.IsZero(); {
 		s, err := tx.Schedule(ctx, id)
 		if err != nil {
 			return 0, err
 		}
 
-		from := s.Steps[0].From
+		chain, id = append(chain, s), s.Before
+	}
 
-		for _, g := range s.Discharges {
-			in := g.Meet(flex.Span{From: from, To: until})
-			seconds := max(0, in.Len()) / time.Second
-			sum += int64(g.Limit) * int64(seconds)
+	since, err := tx.FollowedSince(ctx, chain)
+	if err != nil || len(chain) == 0 {
+		return 0, err
+	}
+
+	if len(since) == 0 {
+		since[session.EventID] = chain[0].Steps[0].From
+	}
+
+	sum := int64(0)
+	until := session.PluggedOutAt
+
+	for i := range chain {
+		from, followed := since[chain[i].EventID]
+		from = from.Truncate(time.Second)
+		if !followed || from.After(until) { // a newer one was followed before it
+			continue
 		}
 
-		until, id = from, s.Before
+		sum += chain[i].dischargedIn(flex.Span{From: from, To: until})
+		until = from
 	}
 
 	return flex.WattHours(sum / 3600), nil
+}
+
+// dischargedIn is what a schedule has its car discharge in a time, in watt-seconds.
+func (s *Schedule) dischargedIn(in flex.Span) int64 {
+	sum := int64(0)
+	for _, g := range s.Discharges {
+		seconds := max(0, g.Meet(in).Len()) / time.Second
+		sum += int64(g.Limit) * int64(seconds)
+	}
+
+	return sum
 }

@@ -375,7 +375,7 @@ type EndedDispatch struct {
 	Without []flex.Watts
 	// the asset's own power, or its model's; 0 if neither is known
 	Rated flex.Watts
-	// when the client accepted it; zero if it did not, or reported it as refused or failed
+	// when the client accepted it, or reported it as followed after a failure; zero if it did not, or it was refused or failed
 	TakenAt time.Time
 }
 
@@ -405,7 +405,11 @@ const endedDispatch = `SELECT p.event_id, p.asset_id, a.site_id, f.site_id, d.is
 		COALESCE(a.power_w, m.power_w, f.power_w, 0),
 		(SELECT v.at + v.took - v.queued_at FROM delivery v WHERE v.org_id = p.org_id AND v.event_id = p.event_id AND v.state = 'accepted'
 			AND NOT EXISTS (SELECT 1 FROM callback c WHERE c.org_id = p.org_id AND c.event_id = p.event_id AND c.asset_id = p.asset_id
-				AND c.status IN ('REJECTED', 'FAILED')))
+				AND c.status IN ('REJECTED', 'FAILED'))),
+		(SELECT e.received_at FROM callback e
+			JOIN callback c ON c.org_id = e.org_id AND c.event_id = e.event_id AND c.asset_id = e.asset_id AND c.status = 'FAILED'
+			JOIN delivery v ON v.org_id = e.org_id AND v.event_id = e.event_id AND v.state = 'accepted'
+			WHERE e.org_id = p.org_id AND e.event_id = p.event_id AND e.asset_id = p.asset_id AND e.status = 'EXECUTED')
 	FROM dispatch_asset p JOIN dispatch d ON d.event_id = p.event_id LEFT JOIN asset a ON a.id = p.asset_id
 		LEFT JOIN model m ON m.key = lower(a.model) LEFT JOIN former_asset f ON f.id = p.asset_id
 	`
@@ -427,6 +431,7 @@ func scanEndedDispatch(s scanner) (EndedDispatch, error) {
 		&without,
 		&d.Rated,
 		&after,
+		instant{&d.TakenAt},
 	)
 
 	if err != nil {
