@@ -37,7 +37,7 @@ func newFewCars(cars []barrierEV, inv []float64, slots int) *fewCars {
 }
 
 // of returns the inverses of a car, by its own slots, and that of its unserved need.
-func (f *fewCars) of(i int) (slots []float64, rest float64) {
+func (f *fewCars) of(i int) ([]float64, float64) {
 	e := &f.cars[i]
 	return f.inv[e.at : e.at+e.n], f.inv[e.at+e.n]
 }
@@ -212,15 +212,7 @@ func (f *fewCars) answer(v *node, dw []float64) {
 	copy(above, dw)
 
 	for i := range f.cars {
-		first := f.cars[i].first
-		slots, _ := f.of(i)
-
-		sum := 0.0
-		for k, a := range slots {
-			t := first + k
-			sum += a * f.damp[t] * (v.theta[t]*v.r[t] + v.rho[t] + above[t])
-		}
-		f.value[i] = sum
+		f.value[i] = f.pull(i, v, above)
 	}
 
 	f.solve(f.value)
@@ -238,4 +230,18 @@ func (f *fewCars) answer(v *node, dw []float64) {
 		v.dmu[t] = f.damp[t] * (v.theta[t]*r + v.rho[t])
 		v.response[t] = f.damp[t] * (r - f.total[t]*v.rho[t])
 	}
+}
+
+// pull is the right side of a car's row.
+func (f *fewCars) pull(i int, v *node, above []float64) float64 {
+	first := f.cars[i].first
+	slots, _ := f.of(i)
+
+	sum := 0.0
+	for k, a := range slots {
+		t := first + k
+		sum += a * f.damp[t] * (v.theta[t]*v.r[t] + v.rho[t] + above[t])
+	}
+
+	return sum
 }

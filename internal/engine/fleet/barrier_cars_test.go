@@ -17,12 +17,12 @@ func TestFewCars(t *testing.T) {
 	d := random.Source(7)
 	for n := range 400 {
 		g := drawGroup(&d)
-		seen, response, dmu := g.Answer()
-		wantSeen, wantResponse, wantDmu := solveGroup(g)
+		upward, response, dmu := g.Answer()
+		wantAbove, wantResponse, wantDmu := solveGroup(g)
 
 		for s := range g.Theta {
 			for u := range g.Theta {
-				near(t, n, "what the parent sees", seen[s][u], wantSeen[s][u], scaleOf(wantSeen[s]))
+				near(t, n, "what the parent sees", upward[s][u], wantAbove[s][u], scaleOf(wantAbove[s]))
 			}
 			near(t, n, "response", response[s], wantResponse[s], scaleOf(wantResponse))
 			near(t, n, "price of the cap", dmu[s], wantDmu[s], scaleOf(wantDmu))
@@ -86,7 +86,7 @@ func drawGroup(d *random.Source) *fleet.BarrierGroup {
 
 // solveGroup solves the equations of a group: with M = sum over the cars of diag(a) - a a' / A, A being the sum of all
 // inverses of a car, the response is (I + M Theta)^-1 (r - M (rho + above)), and what the parent sees (I + M Theta)^-1 M.
-func solveGroup(g *fleet.BarrierGroup) (seen [][]*big.Float, response, dmu []*big.Float) {
+func solveGroup(g *fleet.BarrierGroup) (upward [][]*big.Float, response, dmu []*big.Float) {
 	slots := len(g.Theta)
 	m := loadMatrix(g)
 
@@ -108,13 +108,13 @@ func solveGroup(g *fleet.BarrierGroup) (seen [][]*big.Float, response, dmu []*bi
 	eliminate(left)
 
 	for s := range slots {
-		seen = append(seen, left[s][slots:2*slots])
+		upward = append(upward, left[s][slots:2*slots])
 		r := left[s][2*slots]
 		response = append(response, r)
 		dmu = append(dmu, sum(product(number(g.Theta[s]), r), number(g.Rho[s])))
 	}
 
-	return seen, response, dmu
+	return upward, response, dmu
 }
 
 // loadMatrix is how the load of the group answers prices.

@@ -70,7 +70,7 @@ type BarrierGroup struct {
 }
 
 // Answer is what the parent of the group sees of it, row by row, and its answer to a change of the price above.
-func (g *BarrierGroup) Answer() (seen [][]float64, response, dmu []float64) {
+func (g *BarrierGroup) Answer() (upward [][]float64, response, dmu []float64) {
 	slots := len(g.Theta)
 	var inv []float64
 	var cars []barrierEV
@@ -93,8 +93,8 @@ func (g *BarrierGroup) Answer() (seen [][]float64, response, dmu []float64) {
 	v.fold(newMatrix(slots))
 	v.answer(g.Above)
 	for t := range slots {
-		seen = append(seen, v.m.row(t))
+		upward = append(upward, v.m.row(t))
 	}
 
-	return seen, v.response, v.dmu
+	return upward, v.response, v.dmu
 }

@@ -121,12 +121,20 @@ func (m matrix) subtractSquares(x matrix, rows int) {
 	for i := range m.n {
 		row := m.row(i)[:i+1]
 		k := 0
+
 		for ; k+4 <= rows; k += 4 {
-			by := [4]float64{x.row(k)[i], x.row(k + 1)[i], x.row(k + 2)[i], x.row(k + 3)[i]}
+			by := [4]float64{
+				x.row(k)[i],
+				x.row(k + 1)[i],
+				x.row(k + 2)[i],
+				x.row(k + 3)[i],
+			}
+
 			if by != [4]float64{} {
 				lessFour(row, x, k, by)
 			}
 		}
+
 		for ; k < rows; k++ {
 			by := x.row(k)[i]
 			for j, w := range x.row(k)[:i+1] {
