@@ -52,18 +52,19 @@ func (s *bench) tick(d time.Duration) {
 	s.ahead.Add(d.Microseconds())
 }
 
-// patience is how long a test waits for what must come, on however busy a machine.
-const patience = time.Minute
+// patience is how long a test waits for what must come, on however busy a machine. It is longer than a car that comes
+// while flexd is told of another's end has to wait.
+const patience = 3 * time.Minute
 
 // quick is a bridge that waits for nothing that a test would have to wait for. It greets
 // whoever boots; bootless is for chargers that connect without.
 var (
 	quick = ocppserver.Timing{
-		Call: patience, Configure: time.Hour, PlugOut: 50 * time.Millisecond, Ping: time.Hour,
+		Call: time.Minute, Configure: time.Hour, PlugOut: 50 * time.Millisecond, Ping: time.Hour,
 		Retry: 50 * time.Millisecond, Report: 10 * time.Millisecond, Late: 50 * time.Millisecond,
 	}
 	bootless = ocppserver.Timing{
-		Call: patience, Configure: 50 * time.Millisecond, PlugOut: 50 * time.Millisecond, Ping: time.Hour,
+		Call: time.Minute, Configure: 50 * time.Millisecond, PlugOut: 50 * time.Millisecond, Ping: time.Hour,
 		Retry: 50 * time.Millisecond, Report: 10 * time.Millisecond, Late: 50 * time.Millisecond,
 	}
 )

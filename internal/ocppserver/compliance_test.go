@@ -218,19 +218,23 @@ func (g *stage) profile(word, rest string) {
 		if status != http.StatusOK || !strings.Contains(answer, "chargingSchedulePeriod") {
 			g.t.Errorf("the schedule is %d %s", status, answer)
 		}
+
 	case "unplugged":
+		before := g.c.timesCleared()
+
 		if g.tx != 0 {
 			g.c.stop(g.tx, 2000, "EVDisconnected")
 		}
 
 		g.c.say("Available")
 		g.eventually("the car is gone", func() bool { return !g.plugged() })
+
+		// Only then has the bridge taken in flexd's answer: the next car does not come beside the end of this one.
+		g.eventually("its profile is cleared", func() bool { return g.c.timesCleared() > before })
+
 	case "cleared":
-		g.eventually("the profile is cleared", func() bool {
-			g.c.mu.Lock()
-			defer g.c.mu.Unlock()
-			return g.c.cleared > 0
-		})
+		g.eventually("the profile is cleared", func() bool { return g.c.timesCleared() > 0 })
+
 	default:
 		g.t.Fatalf("%q is no line", word)
 	}

@@ -522,6 +522,13 @@ func (s *sim) meter(wh int, at time.Time) {
 		`{"value":"230","measurand":"Voltage","unit":"V"}]}]}`, at.UTC().Format(time.RFC3339), wh))
 }
 
+// timesCleared is how often the charger was asked to clear profiles.
+func (s *sim) timesCleared() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cleared
+}
+
 // given waits for the next SetChargingProfile.
 func (s *sim) given() simProfile {
 	s.t.Helper()
