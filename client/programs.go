@@ -23,5 +23,12 @@ func (c *Client) UnbindProgram(
 	id ADRObjectID,
 	q ProgramBindingQuery,
 ) (ProgramBound, error) {
-	return call[ProgramBound](ctx, c, remove, "/grid/programs/"+id.String()+"/binding", queryOf(q), nil)
+	return call[ProgramBound](
+		ctx,
+		c,
+		remove,
+		"/grid/programs/"+id.String()+"/binding",
+		queryOf(q),
+		nil,
+	)
 }

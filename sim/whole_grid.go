@@ -92,7 +92,11 @@ func (w *whole) partBroken(
 	}
 
 	drew := w.metered[part.AssetID][flex.PeriodAt(from)]
-	about := fmt.Sprintf("%s in the half-hour from %s", w.named(part.AssetID), from.Format(time.RFC3339))
+	about := fmt.Sprintf(
+		"%s in the half-hour from %s",
+		w.named(part.AssetID),
+		from.Format(time.RFC3339),
+	)
 
 	// What a tank or a heat pump draws follows its water and the weather too, so that only its report is held.
 	var broken []string

@@ -48,7 +48,11 @@ func ownAs(file, other string) error {
 		err = os.Lchown(file, int(was.Uid), int(was.Gid))
 	}
 	if err != nil {
-		return fmt.Errorf("keep the owner and the group of %s, so that flexd can read it; run this as root or as its owner: %w", other, err)
+		return fmt.Errorf(
+			"keep the owner and the group of %s, so that flexd can read it; run this as root or as its owner: %w",
+			other,
+			err,
+		)
 	}
 
 	return os.Chmod(file, info.Mode().Perm())

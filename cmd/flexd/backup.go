@@ -117,7 +117,12 @@ func (b *backup) again(ctx context.Context, c console, h *app.App) error {
 
 // report says that a copy is there.
 func (b *backup) report(c console, file string) error {
-	return b.print(c, fields{"file": file}, "%s holds a consistent copy, and its records keep every rule\n", file)
+	return b.print(
+		c,
+		fields{"file": file},
+		"%s holds a consistent copy, and its records keep every rule\n",
+		file,
+	)
 }
 
 // copyOnce makes a copy, checks it, gives it its name and removes the oldest ones.

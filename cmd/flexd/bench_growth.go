@@ -69,7 +69,12 @@ func (b *benchGrowthCommand) Run(ctx context.Context, c console) error {
 	}
 
 	if len(b.Database) > 0 && len(b.Database) != len(b.Sites) {
-		return flex.Fail(flex.Invalid, "--database names %d stores for %d fleets: each fleet needs an empty one", len(b.Database), len(b.Sites))
+		return flex.Fail(
+			flex.Invalid,
+			"--database names %d stores for %d fleets: each fleet needs an empty one",
+			len(b.Database),
+			len(b.Sites),
+		)
 	}
 
 	if _, err := os.Stat(b.Plot); b.Plot != "" && err == nil {

@@ -60,7 +60,11 @@ func (p growthPlot) y(ms float64) float64 {
 // write writes the plot as SVG.
 func (p growthPlot) write(w io.Writer) error {
 	out := &svg{w: w}
-	out.say(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="13">`, plotWidth, plotHeight)
+	out.say(
+		`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="13">`,
+		plotWidth,
+		plotHeight,
+	)
 	out.say(`<rect width="100%%" height="100%%" fill="white"/>`)
 
 	p.axes(out)
@@ -78,7 +82,12 @@ func (p growthPlot) axes(out *svg) {
 	for decade := p.low; decade <= p.high; decade++ {
 		y := p.y(math.Pow(10, decade))
 		out.say(`<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="#ddd"/>`, plotLeft, y, plotRight, y)
-		out.say(`<text x="%d" y="%.1f" text-anchor="end">%g ms</text>`, plotLeft-8, y+4, math.Pow(10, decade))
+		out.say(
+			`<text x="%d" y="%.1f" text-anchor="end">%g ms</text>`,
+			plotLeft-8,
+			y+4,
+			math.Pow(10, decade),
+		)
 	}
 
 	for _, n := range p.sites {
@@ -87,7 +96,11 @@ func (p growthPlot) axes(out *svg) {
 		out.say(`<text x="%.1f" y="%d" text-anchor="middle">%d</text>`, x, plotBottom+20, n)
 	}
 
-	out.say(`<text x="%d" y="%d" text-anchor="middle">sites, with a plugged-in car each</text>`, (plotLeft+plotRight)/2, plotBottom+44)
+	out.say(
+		`<text x="%d" y="%d" text-anchor="middle">sites, with a plugged-in car each</text>`,
+		(plotLeft+plotRight)/2,
+		plotBottom+44,
+	)
 }
 
 // line draws one cost, and names it in the legend at a height.
@@ -101,7 +114,13 @@ func (p growthPlot) line(out *svg, row growthRow, colour string, legend int) {
 
 	out.say(`<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`, points, colour)
 	out.say(`<rect x="%d" y="%d" width="14" height="4" fill="%s"/>`, plotRight+20, legend-5, colour)
-	out.say(`<text x="%d" y="%d">%s, x %.2f</text>`, plotRight+40, legend, html.EscapeString(row.What), row.Growth)
+	out.say(
+		`<text x="%d" y="%d">%s, x %.2f</text>`,
+		plotRight+40,
+		legend,
+		html.EscapeString(row.What),
+		row.Growth,
+	)
 }
 
 // svg writes lines, and keeps the first error.

@@ -163,6 +163,26 @@ func namedOrg(
 	return org, err
 }
 
+// orgOfCredential returns whose credential it is, so that the audit log says so; nobody's if there is none of that name.
+func orgOfCredential(
+	ctx context.Context,
+	h *app.App,
+	username string,
+) (flex.OrgID, error) {
+	var owner flex.OrgID
+	err := h.DB.ReadAll(ctx, func(all *records.All) error {
+		c, err := all.CredentialNamed(ctx, username)
+		owner = c.Org
+		if flex.KindOf(err) == flex.NotFound {
+			return nil
+		}
+
+		return err
+	})
+
+	return owner, err
+}
+
 type credentialAdd struct {
 	cellFlags
 	limitFlags
@@ -302,8 +322,14 @@ func (o *credentialRoll) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
+	org, err := orgOfCredential(ctx, h, o.Username)
+	if err != nil {
+		return err
+	}
+
 	act := flex.AuditEntry{
 		Act:     "roll credential",
+		Org:     org,
 		Subject: o.Username,
 		Detail:  fmt.Sprintf("the password before is taken for %s more", o.Grace),
 	}
@@ -337,9 +363,15 @@ func (o *credentialLimit) Run(ctx context.Context) error {
 	}
 
 	defer h.Close()
+	org, err := orgOfCredential(ctx, h, o.Username)
+	if err != nil {
+		return err
+	}
+
 	a := flex.AuditEntry{
 		Who:     commandLine,
 		Act:     "limit credential",
+		Org:     org,
 		Subject: o.Username,
 		Detail:  fmt.Sprintf("expires %q, from %v", o.Expires, o.From),
 	}
@@ -362,9 +394,15 @@ func (o *credentialRevoke) Run(ctx context.Context) error {
 	}
 
 	defer h.Close()
+	org, err := orgOfCredential(ctx, h, o.Username)
+	if err != nil {
+		return err
+	}
+
 	a := flex.AuditEntry{
 		Who:     commandLine,
 		Act:     "revoke credential",
+		Org:     org,
 		Subject: o.Username,
 	}
 

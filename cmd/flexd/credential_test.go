@@ -6,6 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"flexd/internal/access"
+	"flexd/internal/flex"
+	records "flexd/internal/store"
 )
 
 // TestCredentials walks through a credential's life on the command line.
@@ -66,6 +70,41 @@ func TestCredentials(t *testing.T) {
 	add.Expires = ""
 	run(add.Run, "username  meters")
 	run((&auditList{store: s, Limit: 20}).Run, "roll credential")
+}
+
+// TestCredentials_AuditOrg has an organisation's operators read in the audit log what is done to its credentials.
+func TestCredentials_AuditOrg(t *testing.T) {
+	s := store{Database: freshDatabase(t), Environment: "sandbox"}
+	run, _ := commandRunner(t)
+	run((&orgAdd{cellFlags: cellFlags{store: s}, Name: "Acme", Username: "acme"}).Run, "acme")
+	run((&credentialRoll{store: s, Username: "acme"}).Run, "password  ")
+	for _, do := range []func(context.Context) error{
+		(&credentialLimit{store: s, Username: "acme"}).Run,
+		(&credentialRevoke{store: s, Username: "acme"}).Run,
+	} {
+		if err := do(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+
+	h, err := s.open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+
+	org, err := namedOrg(t.Context(), h, "Acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, act := range []string{"roll credential", "limit credential", "revoke credential"} {
+		own := records.Within(t.Context(), []flex.OrgID{org.ID})
+		v, err := h.Access.Audit(own, access.AuditFilter{Act: act, Limit: 10})
+		if err != nil || len(v.Acts) != 1 {
+			t.Errorf("%s: %+v %v", act, v.Acts, err)
+		}
+	}
 }
 
 // clientCertificate is one as openssl makes it, and clientFingerprint what openssl says of it.

@@ -132,5 +132,10 @@ func (s store) load(
 		return fmt.Errorf("%s: %w; nothing was imported", file, err)
 	}
 
-	return f.print(c, fields{"imported": n}, "imported %s\n", flex.Count(n, strings.TrimSuffix(what, "s")))
+	return f.print(
+		c,
+		fields{"imported": n},
+		"imported %s\n",
+		flex.Count(n, strings.TrimSuffix(what, "s")),
+	)
 }

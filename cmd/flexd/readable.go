@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
+	records "flexd/internal/store"
 )
 
 // record is what is kept in one place on a site, as the person whom it is about reads it.
@@ -19,7 +20,7 @@ type record struct {
 }
 
 // readable gives the kept rows names, and their values units: instants as RFC 3339, energy in
-// kWh, power in kW, money in pounds.
+// kWh, power in kW, money in pounds, readings in their label's unit.
 func readable(kept map[string][]map[string]any) []record {
 	var all []record
 	for _, table := range slices.Sorted(maps.Keys(kept)) {
@@ -31,7 +32,11 @@ func readable(kept map[string][]map[string]any) []record {
 		for _, row := range kept[table] {
 			out := map[string]any{}
 			for column, value := range row {
-				out[plainName(column)] = withUnit(column, value)
+				out[plainName(column)] = withUnit(table, column, value)
+			}
+
+			if value, ok := measured(row); ok {
+				out[plainName("value")] = value
 			}
 			r.Rows = append(r.Rows, out)
 		}
@@ -42,23 +47,57 @@ func readable(kept map[string][]map[string]any) []record {
 	return all
 }
 
-// units are what the ends of columns' names stand for. What has none of these is a number or a
-// text as it is.
+// units are what the ends of columns' names stand for. What is none of these, nor of the columns below, is a number or a text as
+// it is.
 var units = []struct {
 	end  string
 	text func(n int64) string
 }{
-	{"_at", func(n int64) string { return time.UnixMicro(n).UTC().Format(time.RFC3339) }},
+	{"_at", instantText},
 	{"_wh", func(n int64) string { return fmt.Sprintf("%.3f kWh", float64(n)/1000) }},
 	{"_w", func(n int64) string { return fmt.Sprintf("%.3f kW", float64(n)/1000) }},
-	{"_pence", func(n int64) string { return flex.Pence(n).String() }},
 }
 
+// instants are the columns of instants whose names end otherwise.
+var instants = []string{
+	"at", "since", "waiting_since", "code_until", "asked_to", "ready_by", "count_from", "charge_now_from", "charge_now_to",
+	"away_from", "away_to", "away_due", "stay_from", "stay_to",
+}
+
+// amounts are the columns of money, by their tables: in pence, or in millionths of a pound.
+var amounts = map[string]struct{ pence, micro []string }{
+	"called_asset": {micro: []string{"cost"}},
+	"event_credit": {pence: []string{"gross", "share", "early", "credited", "accrued"}},
+	"flex_event":   {micro: []string{"estimated", "final"}},
+	"ledger":       {pence: []string{"credit", "others_share", "others_credited", "carried_in", "later_credit"}},
+	"pause":        {micro: []string{"saved"}},
+	"posting":      {pence: []string{"amount"}},
+	"withdrawal":   {pence: []string{"amount"}},
+}
+
+func instantText(n int64) string { return time.UnixMicro(n).UTC().Format(time.RFC3339) }
+
 // withUnit is a value as a person reads it.
-func withUnit(column string, value any) any {
+func withUnit(table, column string, value any) any {
 	n, whole := value.(int64)
 	if !whole {
 		return value
+	}
+
+	if column == "label" {
+		if label, ok := records.LabelNumbered(n); ok {
+			name, _ := nameAndUnit(label)
+			return name
+		}
+	}
+
+	switch of := amounts[table]; {
+	case slices.Contains(of.pence, column):
+		return flex.Pence(n).String()
+	case slices.Contains(of.micro, column):
+		return fmt.Sprintf("£%.4f", flex.MicroPounds(n).GBP())
+	case slices.Contains(instants, column):
+		return instantText(n)
 	}
 
 	for _, u := range units {
@@ -68,6 +107,30 @@ func withUnit(column string, value any) any {
 	}
 
 	return value
+}
+
+// measured is the value of a reading in its label's unit, and false if the row is no reading.
+func measured(row map[string]any) (string, bool) {
+	number, _ := row["label"].(int64)
+	value, there := row["value"].(int64)
+
+	label, known := records.LabelNumbered(number)
+	if !there || !known {
+		return "", false
+	}
+
+	_, unit := nameAndUnit(label)
+
+	return fmt.Sprintf("%.3f %s", float64(value)/1e6, unit), true
+}
+
+// labelUnits are what the ends of labels stand for.
+var labelUnits = map[string]string{"kwh": "kWh", "kw": "kW", "pct": "%", "c": "°C"}
+
+// nameAndUnit is a label in words, and its unit.
+func nameAndUnit(label flex.Label) (string, string) {
+	end := strings.LastIndexByte(string(label), '_')
+	return plainName(string(label[:end])), labelUnits[string(label[end+1:])]
 }
 
 // plainName is a table's or a column's name in words, without its unit.

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/keyring"
@@ -21,7 +23,9 @@ func TestExport_Readable(t *testing.T) {
 	db := storetest.Open(t, url, records.Options{Environment: flex.Sandbox})
 	seed := storetest.NewSeed(t, db, url)
 	site := seed.Site(flex.FullScheduleMethod)
-	seed.Asset(site, flex.Charger, 7400)
+	charger := seed.Asset(site, flex.Charger, 7400)
+	at := time.Date(2026, 1, 15, 9, 30, 0, 0, time.UTC).UnixMicro()
+	seed.Exec(`INSERT INTO reading (at, asset_id, label, seconds, value, known_at) VALUES ($1, $2, 1, 1800, 2500000, $3)`, at, charger.Bytes(), at)
 
 	// The store's texts are sealed under the keys of tests.
 	keyFile := filepath.Join(t.TempDir(), "flexd.key")
@@ -56,11 +60,52 @@ func TestExport_Readable(t *testing.T) {
 	}
 
 	for _, text := range []string{export("json"), export("html")} {
-		if !strings.Contains(text, "7.400 kW") || !strings.Contains(text, site.String()) {
-			t.Errorf("the charger's power is not in %s", text)
+		for _, want := range []string{"7.400 kW", site.String(), "2026-01-15T09:30:00Z", "Charger consumption energy", "2.500 kWh"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s is not in %s", want, text)
+			}
 		}
 	}
 	if machine := export("machine"); !strings.Contains(machine, `"asset"`) {
 		t.Errorf("the machine's form is %s", machine)
+	}
+}
+
+// Money, instants and readings have their units whatever their columns are called.
+func TestReadable_Units(t *testing.T) {
+	const at = int64(1768469400000000) // 2026-01-15T09:30:00Z
+	kept := map[string][]map[string]any{
+		"called_asset":     {{"cost": int64(12_300)}},
+		"deviation":        {{"at": at, "label": int64(13)}},
+		"enrolment":        {{"since": at}},
+		"held_reading":     {{"label": int64(16), "value": int64(55_500_000)}},
+		"ledger":           {{"credit": int64(-1234), "kind": "withdrawn"}},
+		"posting":          {{"amount": int64(250)}},
+		"reading":          {{"at": at, "label": int64(19), "value": int64(48_250_000)}},
+		"refused_reading":  {{"label": "solar_power_kw", "count": int64(3)}},
+		"session":          {{"ready_by": at, "number": int64(4)}},
+		"withdrawal":       {{"amount": int64(1000), "moves": int64(2)}},
+		"enrolment_change": {{"at": nil}},
+	}
+	want := map[string]map[string]any{
+		"Called asset":     {"Cost": "£0.0123"},
+		"Deviation":        {"At": "2026-01-15T09:30:00Z", "Label": "Boundary lifetime import energy"},
+		"Enrolment":        {"Since": "2026-01-15T09:30:00Z"},
+		"Held reading":     {"Label": "Battery state of charge", "Value": "55.500 %"},
+		"Ledger":           {"Credit": "-£12.34", "Kind": "withdrawn"},
+		"Posting":          {"Amount": "£2.50"},
+		"Reading":          {"At": "2026-01-15T09:30:00Z", "Label": "Tank temperature", "Value": "48.250 °C"},
+		"Refused reading":  {"Label": "solar_power_kw", "Count": int64(3)},
+		"Session":          {"Ready by": "2026-01-15T09:30:00Z", "Number": int64(4)},
+		"Withdrawal":       {"Amount": "£10.00", "Moves": int64(2)},
+		"Enrolment change": {"At": nil},
+	}
+
+	got := map[string]map[string]any{}
+	for _, r := range readable(kept) {
+		got[r.Title] = r.Rows[0]
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -49,9 +49,24 @@ func above[N ~int | ~int64](name, standard, help string, most N, field func(*fle
 func bookSettings() []setting {
 	type set = flex.OrgSettings
 	return []setting{
-		line("counterparty", ledger.DefaultCounterparty, "who pays for the organisation's flexibility", func(s *set) *string { return &s.Books.Counterparty }),
-		line("payer_name", "the organisation's name", "who pays the users, on their statements", func(s *set) *string { return &s.Books.PayerName }),
-		line("payer_address", "none", "on the users' statements", func(s *set) *string { return &s.Books.PayerAddress }),
+		line(
+			"counterparty",
+			ledger.DefaultCounterparty,
+			"who pays for the organisation's flexibility",
+			func(s *set) *string { return &s.Books.Counterparty },
+		),
+		line(
+			"payer_name",
+			"the organisation's name",
+			"who pays the users, on their statements",
+			func(s *set) *string { return &s.Books.PayerName },
+		),
+		line(
+			"payer_address",
+			"none",
+			"on the users' statements",
+			func(s *set) *string { return &s.Books.PayerAddress },
+		),
 		line("payer_contact", "none", "an e-mail address or a telephone number, on the users' statements",
 			func(s *set) *string { return &s.Books.PayerContact }),
 

@@ -15,7 +15,11 @@ var phoneForm = regexp.MustCompile(`^\+?[0-9][0-9 ]{2,28}[0-9]$`)
 // pageSettings lists what an organisation may set of its households' page.
 func pageSettings() []setting {
 	add := func(name, standard, help string, read func(string) (string, error), field func(*flex.PageSettings) *string) setting {
-		return text(setting{name: name, standard: standard, help: help}, func(o *flex.OrgSettings) *string { return field(&o.Page) }, read)
+		return text(
+			setting{name: name, standard: standard, help: help},
+			func(o *flex.OrgSettings) *string { return field(&o.Page) },
+			read,
+		)
 	}
 
 	colour := func(paper string) func(string) (string, error) {
@@ -23,13 +27,42 @@ func pageSettings() []setting {
 	}
 
 	return []setting{
-		line("page_name", "payer_name", "whose page the households' is, as they know it", func(o *flex.OrgSettings) *string { return &o.Page.Name }),
+		line(
+			"page_name",
+			"payer_name",
+			"whose page the households' is, as they know it",
+			func(o *flex.OrgSettings) *string { return &o.Page.Name },
+		),
 		add("page_colour", "#0b5d51", "of links and buttons on the households' page; its contrast with white is at least 4.5",
 			colour(portal.LightPaper), func(p *flex.PageSettings) *string { return &p.Colour }),
-		add("page_colour_dark", "#5cc7b5", "the same on a dark page, #141a21", colour(portal.DarkPaper), func(p *flex.PageSettings) *string { return &p.DarkColour }),
-		add("page_email", "none", "where households ask, on their page", readEmail, func(p *flex.PageSettings) *string { return &p.Email }),
-		add("page_phone", "none", "the same, such as +44 20 7946 0000", readPhone, func(p *flex.PageSettings) *string { return &p.Phone }),
-		add("page_url", "none", "the same, an address of the web", readPageURL, func(p *flex.PageSettings) *string { return &p.URL }),
+		add(
+			"page_colour_dark",
+			"#5cc7b5",
+			"the same on a dark page, #141a21",
+			colour(portal.DarkPaper),
+			func(p *flex.PageSettings) *string { return &p.DarkColour },
+		),
+		add(
+			"page_email",
+			"none",
+			"where households ask, on their page",
+			readEmail,
+			func(p *flex.PageSettings) *string { return &p.Email },
+		),
+		add(
+			"page_phone",
+			"none",
+			"the same, such as +44 20 7946 0000",
+			readPhone,
+			func(p *flex.PageSettings) *string { return &p.Phone },
+		),
+		add(
+			"page_url",
+			"none",
+			"the same, an address of the web",
+			readPageURL,
+			func(p *flex.PageSettings) *string { return &p.URL },
+		),
 	}
 }
 

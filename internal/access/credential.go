@@ -149,7 +149,8 @@ func (s *Service) OrgNetworks(
 }
 
 // LimitCredential replaces until when and from where a credential is of use. Its tokens are
-// bound by it too: at once in this process, in others within seconds.
+// bound by it too: at once in this process, in others within seconds. A household's token that ends
+// with it lasts longer where the credential does.
 func (s *Service) LimitCredential(
 	ctx context.Context,
 	username string,
@@ -160,7 +161,8 @@ func (s *Service) LimitCredential(
 	}
 
 	err := s.DB.WriteAll(ctx, func(all *store.All) error {
-		return foundCredential(username)(all.LimitCredential(ctx, username, l))
+		households := all.Now().Add(HouseholdTokenLife)
+		return foundCredential(username)(all.LimitCredential(ctx, username, l, households))
 	})
 
 	s.tokens.clear()

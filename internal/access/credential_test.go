@@ -85,6 +85,43 @@ func TestCredential_Expires(t *testing.T) {
 	})
 }
 
+// A household's token that ends with its credential lasts longer when the credential is given more time. Other tokens do not.
+func TestCredential_HouseholdsLast(t *testing.T) {
+	each(t, func(d *service) {
+		ends := d.DB.Now().Add(24 * time.Hour)
+		secret := d.limited("u", store.CredentialLimits{ExpiresAt: ends})
+		who := access.Principal{Org: d.org.ID, Username: "u", Roles: []flex.Role{flex.HomeAssistant}}
+		household, err := d.Issue(t.Context(), who, access.HouseholdTokenLife)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		d.wait(24*time.Hour - time.Minute)
+		token := d.login("u", secret, "a", 0).Token
+		later := ends.Add(24 * time.Hour)
+		if err := d.LimitCredential(t.Context(), "u", store.CredentialLimits{ExpiresAt: later}); err != nil {
+			t.Fatal(err)
+		}
+
+		d.wait(time.Minute)
+		d.identify(token, false)
+		if got := d.identify(household.Token, true).ExpiresAt; !got.Equal(later) {
+			t.Errorf("the household's token lasts until %s, its credential until %s", got, later)
+		}
+
+		if err := d.LimitCredential(t.Context(), "u", access.NoLimits); err != nil {
+			t.Fatal(err)
+		}
+
+		d.wait(365 * 24 * time.Hour)
+		d.identify(household.Token, true)
+		if err := d.Revoke(t.Context(), "u"); err != nil {
+			t.Fatal(err)
+		}
+		d.identify(household.Token, false)
+	})
+}
+
 // An organisation's networks bind all its credentials and their tokens, beside a credential's own.
 func TestOrgNetworks(t *testing.T) {
 	each(t, func(d *service) {

@@ -2,6 +2,7 @@ package access
 
 import (
 	"context"
+	"crypto/sha256"
 	"time"
 
 	"flexd/internal/flex"
@@ -13,7 +14,8 @@ import (
 const HouseholdTokenLife = 10 * 365 * 24 * time.Hour
 
 // IssueHousehold gives out a site's one household token, in the name of the credential that asks. It
-// has the role HomeAssistant and no other, and ends the site's former one.
+// has the role HomeAssistant and no other, and ends the site's former one. Of two that are asked for at once the second
+// ends the first.
 func (s *Service) IssueHousehold(
 	ctx context.Context,
 	who Principal,
@@ -28,13 +30,21 @@ func (s *Service) IssueHousehold(
 
 	var t Issued
 	err := s.DB.WriteAll(ctx, func(all *store.All) error {
-		if err := all.DropTokens(ctx, p.Org, site, p.Roles); err != nil {
+		tx, err := all.For(ctx, p.Org)
+		if err != nil {
 			return err
 		}
 
-		var err error
+		if _, err := tx.LockedSite(ctx, site); err != nil {
+			return err
+		}
+
 		t, err = issue(ctx, all, p, HouseholdTokenLife)
-		return err
+		if err != nil {
+			return err
+		}
+
+		return all.DropTokens(ctx, p.Org, site, p.Roles, sha256.Sum256([]byte(t.Token)))
 	})
 
 	s.tokens.clear()
@@ -50,7 +60,7 @@ func (s *Service) EndHousehold(
 	site flex.SiteID,
 ) error {
 	err := s.DB.WriteAll(ctx, func(all *store.All) error {
-		return all.DropTokens(ctx, org, site, []flex.Role{flex.HomeAssistant})
+		return all.DropTokens(ctx, org, site, []flex.Role{flex.HomeAssistant}, [sha256.Size]byte{})
 	})
 	s.tokens.clear()
 

@@ -69,7 +69,7 @@ func clientOf(r *request, form url.Values) (id, secret string, err error) {
 				"it is in the header already: give it once",
 			)
 		}
-		return basicPart(id), basicPart(secret), nil
+		return BasicPart(id), BasicPart(secret), nil
 	}
 
 	for _, field := range []string{"client_id", "client_secret"} {
@@ -93,9 +93,9 @@ func fieldFault(field, word, msg string) error {
 	}
 }
 
-// basicPart is a half of the header as the client has it, which RFC 6749 (2.3.1) has encoded as in
+// BasicPart is a half of the header as the client has it, which RFC 6749 (2.3.1) has encoded as in
 // a form. A client that did not encode it is understood where that is unambiguous.
-func basicPart(text string) string {
+func BasicPart(text string) string {
 	if plain, err := url.QueryUnescape(text); err == nil {
 		return plain
 	}

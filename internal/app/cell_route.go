@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"flexd/internal/adr"
+	"flexd/internal/api"
 	"flexd/internal/cell"
 	"flexd/internal/console"
 	"flexd/internal/flex"
@@ -60,8 +61,12 @@ func (c *Cells) Handler() http.Handler {
 }
 
 // chosen is the cell whose pages the console shows: home unless the operator chose another that is open. Home's pages
-// name one that is not.
+// name one that is not. Operators log in at home, where they are: one limit of guesses counts, whatever cell a guesser chooses.
 func (c *Cells) chosen(r *http.Request) *ownCell {
+	if strings.HasPrefix(r.URL.Path, console.Root+"/login") {
+		return c.cells[0]
+	}
+
 	o, err := c.named(c.Home().Console.CellOf(r))
 	if err != nil || o.app.Load() == nil {
 		return c.cells[0]
@@ -111,7 +116,20 @@ func (c *Cells) route(r *http.Request) (*ownCell, error) {
 		return c.cells[0], nil
 	}
 
-	return c.find(r.Context(), kind, key)
+	o, err := c.find(r.Context(), kind, key)
+	if o != nil || err != nil {
+		return o, err
+	}
+
+	// A page may read that its token has ended where others were made for its origin.
+	if origin := r.Header.Get("Origin"); kind == store.KeyToken && origin != "" {
+		o, err = c.find(r.Context(), store.KeyOrigin, origin)
+	}
+	if o == nil && err == nil {
+		o = c.cells[0] // which refuses it
+	}
+
+	return o, err
 }
 
 // named returns the cell of a name, home for none.
@@ -136,14 +154,16 @@ func cellKey(r *http.Request) (kind store.CellKey, key any, shown bool) {
 
 	if rest, ok := strings.CutPrefix(path, reward.Root); ok {
 		token, _, _ := strings.Cut(rest, "/")
-		return store.KeyBalanceLink, hashed(token), true
+		isFile := strings.Contains(token, ".") // a style sheet or a script, which is nobody's
+
+		return store.KeyBalanceLink, hashed(token), !isFile
 	}
 
 	if path == "/oauth/callback" {
 		return store.KeyCloudLink, hashed(r.URL.Query().Get("state")), true
 	}
 
-	if path == "/auth/token-form" || path == openadr.Root+"/auth/token" {
+	if path == loginPath || path == openadr.Root+"/auth/token" {
 		name := clientName(r)
 		return store.KeyCredential, name, name != ""
 	}
@@ -164,15 +184,14 @@ func hashed(text string) []byte {
 	return hash[:]
 }
 
+// loginPath is where organisations log in.
+const loginPath = "/auth/token-form"
+
 // loginMax is the longest login that is read to find out whose it is, in bytes.
 const loginMax = 64 << 10
 
-// clientName is the username or client id of a login. The request's body can be read again.
+// clientName is the username or client id of a login, as its transport reads it. The request's body can be read again.
 func clientName(r *http.Request) string {
-	if id, _, basic := r.BasicAuth(); basic {
-		return id
-	}
-
 	head, err := io.ReadAll(io.LimitReader(r.Body, loginMax))
 	r.Body = readAgain{
 		Reader: io.MultiReader(bytes.NewReader(head), r.Body),
@@ -186,13 +205,15 @@ func clientName(r *http.Request) string {
 	form.Body = io.NopCloser(bytes.NewReader(head))
 	_ = form.ParseMultipartForm(loginMax) // a form that cannot be read names nobody
 
-	for _, field := range []string{"username", "client_id"} {
-		if name := form.PostForm.Get(field); name != "" {
-			return name
-		}
+	// A form of the password grant is read without the header, and OpenADR reads no header.
+	if name := form.PostForm.Get("username"); name != "" {
+		return name
+	}
+	if id, _, basic := r.BasicAuth(); basic && r.URL.Path == loginPath {
+		return api.BasicPart(id)
 	}
 
-	return ""
+	return form.PostForm.Get("client_id")
 }
 
 // readAgain is a body whose beginning was read, and is read again.
@@ -201,8 +222,8 @@ type readAgain struct {
 	io.Closer
 }
 
-// find returns the cell that serves the organisation of a key. A key that no cell knows is home's,
-// which refuses it, unless a cell that does not answer may know it.
+// find returns the cell that serves the organisation of a key: nil if no cell knows the key, unless one that does
+// not answer may know it.
 func (c *Cells) find(
 	ctx context.Context,
 	kind store.CellKey,
@@ -246,7 +267,7 @@ func (c *Cells) find(
 		return nil, errCellDown
 	}
 
-	return c.cells[0], nil
+	return nil, nil
 }
 
 func (o *ownCell) orgOf(

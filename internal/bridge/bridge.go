@@ -116,7 +116,12 @@ func (c *Client) Tags(ctx context.Context) ([]Tag, error) {
 
 // Call makes a call to a charger, its body in JSON, and returns what the charger answered.
 func (c *Client) Call(ctx context.Context, charger, action string, body []byte) ([]byte, error) {
-	return c.ask(ctx, "POST", "/chargers/"+url.PathEscape(charger)+"/call/"+url.PathEscape(action), body)
+	return c.ask(
+		ctx,
+		"POST",
+		"/chargers/"+url.PathEscape(charger)+"/call/"+url.PathEscape(action),
+		body,
+	)
 }
 
 // Read returns an answer of the bridge as it came, such as of /chargers.

@@ -122,10 +122,18 @@ func checkBand(
 	}
 
 	if low.Value < lowest || low.Value > highest {
-		return name + "_low_c", fmt.Sprintf("ensure this value is from %g to %g degrees", lowest, highest)
+		return name + "_low_c", fmt.Sprintf(
+			"ensure this value is from %g to %g degrees",
+			lowest,
+			highest,
+		)
 	}
 	if high.Value < lowest || high.Value > highest {
-		return name + "_high_c", fmt.Sprintf("ensure this value is from %g to %g degrees", lowest, highest)
+		return name + "_high_c", fmt.Sprintf(
+			"ensure this value is from %g to %g degrees",
+			lowest,
+			highest,
+		)
 	}
 	if high.Value < low.Value+least {
 		return name + "_high_c", fmt.Sprintf("a band is at least %g degrees wide", least)

@@ -241,7 +241,11 @@ func (s *Server) serves(r *request) error {
 	}
 
 	if r.adr.ID == adr.Reporter {
-		return flex.Fail(flex.Forbidden, "the client id %s is that of the server's own reports: take another", adr.Reporter)
+		return flex.Fail(
+			flex.Forbidden,
+			"the client id %s is that of the server's own reports: take another",
+			adr.Reporter,
+		)
 	}
 
 	on, err := s.ADR.Serves(r.Context(), r.who.Org)

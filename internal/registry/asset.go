@@ -419,5 +419,9 @@ func (*Service) OffboardAsset(
 	tx *store.Tx,
 	id flex.AssetID,
 ) (string, error) {
-	return "taken away for good; its charging is free, and what it metered and earned stays", dropAsset(ctx, tx, id)
+	return "taken away for good; its charging is free, and what it metered and earned stays", dropAsset(
+		ctx,
+		tx,
+		id,
+	)
 }

@@ -76,7 +76,12 @@ func sizesFault(power flex.Watts, capacity flex.WattHours, resized bool) error {
 
 	if hours > slowestBatteryHrs {
 		return batteryFault(
-			fmt.Sprintf("%g kW would take more than %d hours to fill %g kWh", power.KW(), slowestBatteryHrs, capacity.KWh()),
+			fmt.Sprintf(
+				"%g kW would take more than %d hours to fill %g kWh",
+				power.KW(),
+				slowestBatteryHrs,
+				capacity.KWh(),
+			),
 			field,
 		)
 	}

@@ -6,7 +6,7 @@
 //
 // An attempt is 256 random bits that the browser alone keeps; state, nonce and verifier are made from them, so that an answer is of use to that
 // browser alone. A person is taken from a token whose signature, issuer, audience, time and nonce are right, and asked for at the userinfo endpoint
-// where the token lacks their groups. Whatever is not right is Unauthorized, with the reason in the log and not on the page.
+// where the token lacks their name or groups. Whatever is not right is Unauthorized, with the reason in the log and not on the page.
 //
 // The provider is asked only when somebody signs in, so that flexd starts without it. Its description is kept for a while, and a failure too, so that a
 // provider that is down is not asked at each sign-in. Its keys are asked for again when a token names an unknown one.

@@ -314,6 +314,17 @@ func (p *Provider) Person(
 	return p.read(ctx, f, a, token, tokens)
 }
 
+// checkNonce fails if the token was not made for this attempt.
+func (a Attempt) checkNonce(token *oidc.IDToken) error {
+	if subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(a.derive("nonce"))) == 1 {
+		return nil
+	}
+
+	return refused(errors.New(
+		"the token was made for another sign-in: its nonce is not this one's",
+	))
+}
+
 // read takes the person from a token whose signature, issuer, audience and time are right.
 func (p *Provider) read(
 	ctx context.Context,
@@ -322,10 +333,8 @@ func (p *Provider) read(
 	token *oidc.IDToken,
 	tokens *oauth2.Token,
 ) (Person, error) {
-	if subtle.ConstantTimeCompare([]byte(token.Nonce), []byte(a.derive("nonce"))) != 1 {
-		return Person{}, refused(errors.New(
-			"the token was made for another sign-in: its nonce is not this one's",
-		))
+	if err := a.checkNonce(token); err != nil {
+		return Person{}, err
 	}
 
 	claims := map[string]any{}
@@ -351,8 +360,10 @@ func (p *Provider) read(
 		person.AuthenticatedAt = time.Unix(int64(seconds), 0)
 	}
 
-	_, there := claimOf(claims, p.settings.GroupsClaim)
-	if !there && f.provider.UserInfoEndpoint() != "" {
+	_, named := claimOf(claims, p.settings.NameClaim)
+	_, grouped := claimOf(claims, p.settings.GroupsClaim)
+	whole := named && grouped
+	if !whole && f.provider.UserInfoEndpoint() != "" {
 		err := p.askMore(ctx, f, tokens, token.Subject, claims)
 		if err != nil {
 			return Person{}, err
@@ -396,7 +407,7 @@ func (p *Provider) askMore(
 		oauth2.StaticTokenSource(tokens),
 	)
 	if err != nil {
-		return refused(fmt.Errorf("ask for the person's groups: %w", err))
+		return refused(fmt.Errorf("ask for the person's name and groups: %w", err))
 	}
 
 	if info.Subject != subject {

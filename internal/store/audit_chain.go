@@ -285,8 +285,9 @@ func (r chainRow) fault() (string, error) {
 	now := endedText(r.act.ID, r.act.EndedAt, r.act.Outcome, r.act.Detail)
 	if r.step == stepBegun {
 		now = begunText(r.act)
-		// the end may have replaced it, and says so itself
-		now.Detail = said.Detail
+		if r.act.Outcome != "" { // the end may have replaced it, and says so itself
+			now.Detail = said.Detail
+		}
 	}
 
 	now.Sequence = r.link.Sequence

@@ -83,6 +83,7 @@ func TestAuditChain(t *testing.T) {
 			{"it was not refused", `UPDATE audit SET outcome = 'done' WHERE act = 'act 1'`, `UPDATE audit SET outcome = 'refused' WHERE act = 'act 1'`, "no longer what link 4 says"},
 			{"it was one payment", `UPDATE audit SET detail = '1 payment' WHERE act = 'act 1'`, `UPDATE audit SET detail = '3 payments' WHERE act = 'act 1'`, "no longer what link 4 says"},
 			{"it was earlier", `UPDATE audit SET at = at - 1 WHERE act = 'act 2'`, `UPDATE audit SET at = at + 1 WHERE act = 'act 2'`, "no longer what link 5 says"},
+			{"it was for something else", `UPDATE audit SET detail = 'nothing' WHERE act = 'act 2'`, `UPDATE audit SET detail = 'planned' WHERE act = 'act 2'`, "no longer what link 5 says"},
 			{"another link", `UPDATE audit_link SET text = REPLACE(text, 'ada', 'bea') WHERE sequence = 1`, `UPDATE audit_link SET text = REPLACE(text, 'bea', 'ada') WHERE sequence = 1`, "link 1 does not follow"},
 			{"another end", `UPDATE audit_head SET hash = 'abc'`, `UPDATE audit_head SET hash = (SELECT hash FROM audit_link WHERE sequence = 5)`, "the newest link is not the one"},
 		} {

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -201,21 +203,41 @@ func (all *All) AddCredential(ctx context.Context, c Credential) error {
 }
 
 // LimitCredential replaces until when and from where a credential is of use. Tokens that were
-// given out end with it at the latest. It reports whether there is one that is not revoked.
+// given out end with it at the latest. Those of households that ended with it before, and would have lasted longer,
+// go on with it, until the instant at the latest. It reports whether there is one that is not revoked.
 func (all *All) LimitCredential(
 	ctx context.Context,
 	username string,
 	l CredentialLimits,
+	households time.Time,
 ) (bool, error) {
-	n, err := all.exec(
+	var former time.Time
+	err := all.row(
+		ctx,
+		`SELECT expires_at FROM credential WHERE username = $1 AND revoked_at IS NULL`+all.db.d.forUpdate,
+		username,
+	).Scan(instant{&former})
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+
+	_, err = all.exec(
 		ctx,
 		`UPDATE credential SET expires_at = $2, allow_from = $3 WHERE username = $1 AND revoked_at IS NULL`,
 		username,
 		micros(l.ExpiresAt),
 		joinPrefixes(l.AllowFrom),
 	)
-	if err != nil || n == 0 || l.ExpiresAt.IsZero() {
-		return n > 0, err
+	if err != nil {
+		return false, err
+	}
+
+	err = all.prolongHouseholds(ctx, username, former, households)
+	if err != nil || l.ExpiresAt.IsZero() {
+		return true, err
 	}
 
 	_, err = all.exec(
@@ -226,6 +248,29 @@ func (all *All) LimitCredential(
 	)
 
 	return true, err
+}
+
+// prolongHouseholds has the households' tokens that ended with their credential last until an instant: each is written
+// into a program once, and nobody is there to write in another.
+func (all *All) prolongHouseholds(
+	ctx context.Context,
+	username string,
+	former, until time.Time,
+) error {
+	if former.IsZero() {
+		return nil // none was shortened
+	}
+
+	_, err := all.exec(
+		ctx,
+		`UPDATE token SET expires_at = $4 WHERE username = $1 AND roles = $2 AND expires_at = $3`,
+		username,
+		joinRoles([]flex.Role{flex.HomeAssistant}),
+		micros(former),
+		micros(until),
+	)
+
+	return err
 }
 
 // BindCredential replaces the fingerprints of the client certificates that a credential of the
@@ -309,24 +354,26 @@ func (all *All) Credentials(
 }
 
 // RevokeCredential ends a credential and every token that it was given. It reports whether
-// there was one to end.
+// there was one to end. The credential comes first: a login beside it has its token written by then, and
+// finds no credential afterwards.
 func (all *All) RevokeCredential(
 	ctx context.Context,
 	username string,
 ) (bool, error) {
-	if _, err := all.exec(
-		ctx,
-		`DELETE FROM token WHERE username = $1`,
-		username,
-	); err != nil {
-		return false, err
-	}
-
 	n, err := all.exec(
 		ctx,
 		`UPDATE credential SET revoked_at = $2 WHERE username = $1 AND revoked_at IS NULL`,
 		username,
 		micros(all.now),
+	)
+	if err != nil {
+		return false, err
+	}
+
+	_, err = all.exec(
+		ctx,
+		`DELETE FROM token WHERE username = $1`,
+		username,
 	)
 
 	return n > 0, err

@@ -457,6 +457,9 @@ const undetected = `EXISTS (SELECT 1 FROM schedule c JOIN session s ON s.id = c.
 	WHERE c.event_id = x.event_id AND (s.plugged_out_at IS NULL
 		OR EXISTS (SELECT 1 FROM reckoning r WHERE r.session_id = s.id AND r.detect_at IS NOT NULL)))`
 
+// dropped are the rows that are deleted together, and so counted.
+var dropped = []string{"attempt AS x WHERE TRUE", "delivery AS x WHERE NOT " + undetected}
+
 // DropDeliveries deletes deliveries that were queued before an instant of the true clock, some at
 // a time, and returns how many rows went from one table at most: 0 when all is done. What became of schedules stays until the flex
 // events of their session were looked for, however long the car is plugged in.
@@ -464,24 +467,32 @@ func (tx *Tx) DropDeliveries(
 	ctx context.Context,
 	before time.Time,
 ) (int64, error) {
-	oldest := flex.MakeID[struct{}](before, [10]byte{})
+	oldest := flex.EventID(flex.MakeID[struct{}](before, [10]byte{}))
+	last, err := tx.lastDropped(ctx, oldest)
+	if err != nil {
+		return 0, err
+	}
 
-	var n int64
-	for _, from := range []struct{ table, also string }{
-		{"attempt", ""},
-		{"callback", ` AND NOT ` + undetected},
-		{"delivery", ` AND NOT ` + undetected},
-	} {
+	n, err := tx.exec(
+		ctx,
+		`DELETE FROM callback WHERE org_id = $1 AND event_id IN (
+		SELECT x.event_id FROM callback x WHERE x.org_id = $1 AND x.event_id < $2 AND NOT `+undetected+`
+		ORDER BY x.event_id LIMIT $3)`,
+		tx.org.Bytes(),
+		oldest.Bytes(),
+		deliveryDrop,
+	)
+	if err != nil {
+		return 0, fmt.Errorf("forget old callbacks: %w", err)
+	}
+
+	for _, from := range dropped {
 		k, err := tx.exec(
 			ctx,
-			`DELETE FROM `+from.table+` WHERE org_id = $1 AND event_id IN (
-			SELECT x.event_id FROM `+from.table+` x WHERE x.org_id = $1 AND x.event_id < $2`+from.also+`
-			ORDER BY x.event_id LIMIT $3)`,
+			`DELETE FROM `+from+` AND x.org_id = $1 AND x.event_id <= $2`,
 			tx.org.Bytes(),
-			oldest[:],
-			deliveryDrop,
+			last.Bytes(),
 		)
-
 		if err != nil {
 			return n, fmt.Errorf("forget old deliveries: %w", err)
 		}
@@ -490,6 +501,33 @@ func (tx *Tx) DropDeliveries(
 	}
 
 	return n, nil
+}
+
+// lastDropped is up to which event one transaction drops deliveries with all their attempts, so that no attempt is ever without its
+// delivery: as many of each as it may, and all before an event if those are fewer.
+func (tx *Tx) lastDropped(ctx context.Context, before flex.EventID) (flex.EventID, error) {
+	last := before
+
+	for _, from := range dropped {
+		found, err := rows(
+			ctx,
+			tx.conn,
+			scalar[flex.EventID],
+			`SELECT x.event_id FROM `+from+` AND x.org_id = $1 AND x.event_id < $2 ORDER BY x.event_id LIMIT 1 OFFSET $3`,
+			tx.org.Bytes(),
+			last.Bytes(),
+			deliveryDrop-1,
+		)
+		if err != nil {
+			return last, fmt.Errorf("find old deliveries: %w", err)
+		}
+
+		if len(found) > 0 {
+			last = found[0]
+		}
+	}
+
+	return last, nil
 }
 
 var (

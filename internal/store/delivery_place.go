@@ -93,7 +93,13 @@ func (tx *Tx) DeliveriesByID(
 	var out []Delivery
 	for chunk := range slices.Chunk(ids, outboxChunk) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
-		tried, err := rows(ctx, tx.conn, scanDelivery, deliverySelect+" AND d.event_id IN "+list, args...)
+		tried, err := rows(
+			ctx,
+			tx.conn,
+			scanDelivery,
+			deliverySelect+" AND d.event_id IN "+list,
+			args...,
+		)
 		if err != nil {
 			return nil, fmt.Errorf("read deliveries: %w", err)
 		}

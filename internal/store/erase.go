@@ -3,11 +3,14 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"flexd/internal/flex"
 )
@@ -101,6 +104,62 @@ func (all *All) endSettlement(ctx context.Context, site flex.SiteID) (int64, err
 		`DELETE FROM consent_span WHERE site_id = $1`,
 		site.Bytes(),
 	)
+}
+
+// sumCapsAgain has what is drawn under caps added up from every asset again, where one of the assets is counted: what it is counted for is
+// erased with it, and could not be subtracted afterwards. It comes before the rest, as whoever counts locks the caps first.
+func (all *All) sumCapsAgain(ctx context.Context, assets []flex.AssetID) error {
+	if len(assets) == 0 {
+		return nil
+	}
+
+	list, args := in(nil, assets)
+	_, err := all.exec(
+		ctx,
+		`UPDATE caps SET summed_at = NULL WHERE org_id IN (SELECT org_id FROM cap_part WHERE asset_id IN `+list+`)`,
+		args...,
+	)
+
+	return err
+}
+
+// dispatchesOf returns the dispatches in which some assets have a part. Another erasure of one of them waits for the end of this one.
+func (all *All) dispatchesOf(ctx context.Context, assets []flex.AssetID) ([]flex.EventID, error) {
+	if len(assets) == 0 {
+		return nil, nil
+	}
+
+	list, args := in(nil, assets)
+
+	return rows(
+		ctx,
+		all.conn,
+		scalar[flex.EventID],
+		`SELECT event_id FROM dispatch WHERE event_id IN (SELECT event_id FROM dispatch_asset WHERE asset_id IN `+list+`) ORDER BY event_id`+
+			all.db.d.forUpdate,
+		args...,
+	)
+}
+
+// dropEmptyDispatches deletes those dispatches in which no asset has a part any more, and returns how many.
+func (all *All) dropEmptyDispatches(ctx context.Context, ids []flex.EventID) (int64, error) {
+	var n int64
+	for chunk := range slices.Chunk(ids, outboxChunk) {
+		list, args := in(nil, chunk)
+		gone, err := all.exec(
+			ctx,
+			`DELETE FROM dispatch WHERE event_id IN `+list+
+				` AND NOT EXISTS (SELECT 1 FROM dispatch_asset a WHERE a.event_id = dispatch.event_id)`,
+			args...,
+		)
+		n += gone
+
+		if err != nil {
+			return n, fmt.Errorf("erase dispatches: %w", err)
+		}
+	}
+
+	return n, nil
 }
 
 // readingsHeld returns the days of which there are readings; nothing if there are none.
@@ -299,4 +358,63 @@ func (all *All) dropReadingsAt(
 	gone, err := all.exec(ctx, `DELETE FROM reading WHERE label >= 10`+w.text.String(), w.args...)
 
 	return n + gone, err
+}
+
+// Scrub rewrites the store's file so that no erased byte is left in its free pages, nor in the log beside it. On
+// PostgreSQL that is its own VACUUM's work, and of the operator's backups and archives.
+func (db *DB) Scrub(ctx context.Context) error {
+	if db.d.name != "sqlite" {
+		return nil
+	}
+
+	c, err := db.sql.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("rewrite the file: %w", err)
+	}
+	defer c.Close()
+
+	return scrub(ctx, c)
+}
+
+// scrub is Scrub by a connection.
+func scrub(ctx context.Context, c *sql.Conn) error {
+	if err := vacuum(ctx, c); err != nil {
+		return fmt.Errorf("rewrite the file: %w", err)
+	}
+
+	var busy, pages, moved int
+	err := c.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &pages, &moved)
+	if err != nil {
+		return fmt.Errorf("empty the log beside the file: %w", err)
+	}
+
+	if busy != 0 { // SQLite has waited, and calls it no error
+		return flex.Fail(
+			flex.Unavailable,
+			"the file was rewritten, but another process read the database all the time: the -wal file beside it still has what was erased; run the same command again",
+		)
+	}
+
+	return nil
+}
+
+// vacuum rewrites SQLite's file. The copy that SQLite makes for that is as large as the database: it is a temporary file, and in memory,
+// as other temporary data is, only where no such file can be made.
+func vacuum(ctx context.Context, c *sql.Conn) error {
+	var err error
+	for _, place := range []string{"FILE", "MEMORY"} {
+		_, err = c.ExecContext(ctx, `PRAGMA temp_store = `+place)
+		if err == nil {
+			_, err = c.ExecContext(ctx, `VACUUM`)
+		}
+
+		code := sqliteCode(err) & 0xff
+		if code != sqlite3.SQLITE_IOERR && code != sqlite3.SQLITE_CANTOPEN {
+			break
+		}
+	}
+
+	_, reset := c.ExecContext(context.WithoutCancel(ctx), `PRAGMA temp_store = MEMORY`)
+
+	return errors.Join(err, reset)
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -49,6 +50,23 @@ func ExecLater(ctx context.Context, all *All, query string, args ...any) error {
 
 func ReadValue(ctx context.Context, all *All, to any, query string, args ...any) error {
 	return all.row(ctx, query, args...).Scan(to)
+}
+
+// ScrubAtOnce is DB.Scrub that does not wait for others.
+func ScrubAtOnce(ctx context.Context, db *DB) error {
+	c, err := db.sql.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+
+	if _, err := c.ExecContext(ctx, `PRAGMA busy_timeout = 0`); err != nil {
+		return err
+	}
+	scrubbed := scrub(ctx, c)
+	_, err = c.ExecContext(ctx, `PRAGMA busy_timeout = 10000`)
+
+	return errors.Join(scrubbed, err)
 }
 
 // BeginErasure is what DB.Erase does before any reading is removed.

@@ -230,7 +230,12 @@ func (tx *Tx) AddFlexEvent(ctx context.Context, e *FlexEvent) (bool, error) {
 		{"capacity_wh", capacityOf(e.AssetID)},
 	}
 
-	n, err := tx.insertOr(ctx, "flex_event", row, `ON CONFLICT (org_id, asset_id, from_at) DO NOTHING`)
+	n, err := tx.insertOr(
+		ctx,
+		"flex_event",
+		row,
+		`ON CONFLICT (org_id, asset_id, from_at) DO NOTHING`,
+	)
 	if err != nil || n == 0 {
 		return false, err
 	}

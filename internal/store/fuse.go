@@ -161,7 +161,16 @@ type fusedAsset struct {
 
 func scanFusedAsset(s scanner) (fusedAsset, error) {
 	var r fusedAsset
-	err := s.Scan(&r.ID, &r.Fuse, &r.Phases, &r.asset, &r.kind, &r.power, &r.wired.Phases, &r.wired.Phase)
+	err := s.Scan(
+		&r.ID,
+		&r.Fuse,
+		&r.Phases,
+		&r.asset,
+		&r.kind,
+		&r.power,
+		&r.wired.Phases,
+		&r.wired.Phase,
+	)
 
 	return r, err
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -71,6 +72,10 @@ var personal = map[string]belonging{
 		// Those below 10 at other times are found by oddInstants.
 		byAsset: `asset_id = $1 AND label < 10 AND at IN (` + halfHoursRead + `)`,
 		also:    `asset_id = $1 AND label >= 10 AND at / 86400000000 IN (` + daysRead + `)`,
+	},
+	"dispatch": {
+		byAsset: `event_id IN (SELECT event_id FROM dispatch_asset WHERE asset_id = $1)`,
+		kept:    "others' assets may have a part in it: one without any is erased after its parts",
 	},
 	"called_asset":     {bySite: heldOfSite},
 	"consent":          {bySite: heldOfSite},
@@ -152,7 +157,7 @@ var personal = map[string]belonging{
 // lists, or names its site or asset in a column; a test checks that.
 var impersonal = []string{
 	"org", "credential", "model", "meter", "publication", "price", "price_source", "price_role",
-	"price_kept_out", "carbon", "curve", "wave", "wave_part", "endpoint", "dispatch", "instruction", "offer",
+	"price_kept_out", "carbon", "curve", "wave", "wave_part", "endpoint", "instruction", "offer",
 	"grid_product", "settlement_run", "term", "books_month", "payment_file", "modulus_table", "seal_key",
 	"person_key", "environment", "cell_move", "account_key", "payee_hook", "meter_version", "operator",
 	"operator_session", "operator_totp", "operator_passkey", "operator_recovery", "operator_sign_in",
@@ -338,15 +343,23 @@ func (all *All) exportTable(
 	return out, err
 }
 
-// bankAccounts opens the bank accounts that are kept of a site's user: the one that is linked,
-// and those that payments went to.
+// ofAccounts are the sealed tables of bank accounts, and what of one each has: the account itself, or the name on it as the bank gave it.
+var ofAccounts = map[string]string{
+	"payee":            "account",
+	"withdrawal_payee": "account",
+	"payee_check":      "name",
+}
+
+// bankAccounts opens the bank accounts that are kept of a site's user, the one that is linked
+// and those that payments went to, and the names that banks gave of them.
 func (all *All) bankAccounts(
 	ctx context.Context,
 	site flex.SiteID,
 ) ([]map[string]any, error) {
 	var out []map[string]any
 	for _, t := range sealedTables {
-		if t.name != "payee" && t.name != "withdrawal_payee" {
+		what, ok := ofAccounts[t.name]
+		if !ok {
 			continue
 		}
 
@@ -366,9 +379,13 @@ func (all *All) bankAccounts(
 			if err != nil {
 				return nil, err
 			}
+			if len(plain) == 0 { // the bank gave no name
+				continue
+			}
+
 			out = append(out, map[string]any{
 				"kept_in": t.name,
-				"account": string(plain),
+				what:      string(plain),
 			})
 		}
 	}
@@ -524,12 +541,16 @@ func (all *All) Erase(
 		return 0, err
 	}
 
-	names := make([]string, 0, len(tables))
-	for name := range tables {
-		names = append(names, name)
+	names := slices.Sorted(maps.Keys(tables)) // attempts before the deliveries that they are found by
+
+	if err := all.sumCapsAgain(ctx, assets); err != nil {
+		return 0, err
 	}
 
-	slices.Sort(names) // attempts before the deliveries that they are found by
+	dispatches, err := all.dispatchesOf(ctx, assets)
+	if err != nil {
+		return 0, err
+	}
 
 	var n int64
 	for _, table := range names {
@@ -548,6 +569,12 @@ func (all *All) Erase(
 		if err != nil {
 			return n, fmt.Errorf("erase %s: %w", table, err)
 		}
+	}
+
+	gone, err := all.dropEmptyDispatches(ctx, dispatches)
+	n += gone
+	if err != nil {
+		return n, err
 	}
 
 	return n, all.afterErasure(ctx, site)
@@ -629,20 +656,4 @@ func (all *All) afterErasure(ctx context.Context, site flex.SiteID) error {
 	)
 
 	return err
-}
-
-// Scrub rewrites the store's file so that no erased byte is left in its free pages. On
-// PostgreSQL that is its own VACUUM's work, and of the operator's backups and archives.
-func (db *DB) Scrub(ctx context.Context) error {
-	if db.d.name != "sqlite" {
-		return nil
-	}
-
-	for _, s := range []string{`VACUUM`, `PRAGMA wal_checkpoint(TRUNCATE)`} {
-		if _, err := db.sql.ExecContext(ctx, s); err != nil {
-			return fmt.Errorf("rewrite the file: %w", err)
-		}
-	}
-
-	return nil
 }

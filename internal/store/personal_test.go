@@ -193,6 +193,118 @@ func TestErase_SettlesNoMore(t *testing.T) {
 	})
 }
 
+// What an erased car was counted for under caps takes nothing from others any more, though nobody has counted since it was offboarded.
+func TestErase_CapSums(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		ctx := t.Context()
+		db := storetest.Open(t, url, store.Options{})
+		seed := storetest.NewSeed(t, db, url)
+		site := seed.Site()
+		asset := seed.Asset(site, flex.Charger, 7400)
+		ahead := db.Now().Unix()/60/240 + 1 // the number of a block of 240 minutes that has not begun
+
+		seed.Exec(`INSERT INTO caps (org_id, fleet_w, fleet_starts, traded, version, summed_at) VALUES ($1, 22000, 0, '[]', 0, 1)`, seed.Org.Bytes())
+		seed.Exec(`INSERT INTO cap_part (asset_id, org_id, group_name, steps, power_w, running) VALUES ($1, $2, '', '', 7400, TRUE)`,
+			asset.Bytes(), seed.Org.Bytes())
+		seed.Exec(`INSERT INTO cap_sum (org_id, group_name, block, load, starts) VALUES ($1, '', $2, '240x7400', '240x0')`, seed.Org.Bytes(), ahead)
+		seed.Exec(`INSERT INTO cap_change (org_id, id, asset_id) VALUES ($1, $2, $3)`, seed.Org.Bytes(), asset.Bytes(), asset.Bytes())
+
+		seed.Exec(`INSERT INTO former_asset (id, org_id, site_id, cop11, gone_at) SELECT id, org_id, site_id, FALSE, 0 FROM asset`)
+		seed.Exec(`DELETE FROM asset`)
+		seed.Exec(`DELETE FROM site`)
+
+		if _, err := db.Erase(ctx, site); err != nil {
+			t.Fatal(err)
+		}
+		if n := seed.Count(`SELECT count(*) FROM caps WHERE summed_at IS NOT NULL`); n != 0 {
+			t.Error("the sums still count the erased car")
+		}
+		if findings, err := db.Verify(ctx); err != nil || len(findings) > 0 {
+			t.Errorf("after the erasure: %v, %v", findings, err)
+		}
+	})
+}
+
+// A half-hour that was settled by an asset's own meter counts against no capacity of the site, nor does it once the asset is erased.
+func TestErase_OwnMeter(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		ctx := t.Context()
+		db := storetest.Open(t, url, store.Options{})
+		seed := storetest.NewSeed(t, db, url)
+		site := seed.Site()
+		asset := seed.Asset(site, flex.Charger, 7400)
+		day := flex.DayAt(db.Now())
+		at := day.Period(20).Start().UnixMicro()
+
+		seed.Events(day, 20, 20)
+		seed.Exec(`INSERT INTO deviation (site_id, meter_id, at, org_id, metered_wh, baseline_wh, apart_wh, deviation_wh, unassigned_wh, import_wh, export_wh)
+			VALUES ($1, $2, $3, $4, 1000, 1000, 0, 0, 0, 3700, 0)`, site.Bytes(), asset.Bytes(), at, seed.Org.Bytes())
+		seed.Exec(`INSERT INTO supply (site_id, org_id, import_w, export_w, known_at, from_at) VALUES ($1, $2, 10000, 0, $3, $4)`,
+			site.Bytes(), seed.Org.Bytes(), at+1, at+1)
+		seed.Exec(`INSERT INTO former_asset (id, org_id, site_id, cop11, gone_at) SELECT id, org_id, site_id, TRUE, 0 FROM asset`)
+		seed.Exec(`DELETE FROM asset`)
+		seed.Exec(`DELETE FROM site`)
+
+		if findings, err := db.Verify(ctx); err != nil || len(findings) > 0 {
+			t.Fatalf("before the erasure: %v, %v", findings, err)
+		}
+		if _, err := db.Erase(ctx, site); err != nil {
+			t.Fatal(err)
+		}
+		if findings, err := db.Verify(ctx); err != nil || len(findings) > 0 {
+			t.Errorf("after the erasure: %v, %v", findings, err)
+		}
+	})
+}
+
+// With a site's assets the dispatches go that had no other asset, and an export has when they were. One of others' assets too stays theirs.
+func TestErase_Dispatches(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		ctx := t.Context()
+		db := storetest.Open(t, url, store.Options{})
+		seed := storetest.NewSeed(t, db, url)
+		site, other := seed.Site(), seed.Site()
+		battery, others := seed.Asset(site, flex.Battery, 5000), seed.Asset(other, flex.Battery, 5000)
+		own, shared := flex.EventID{1}, flex.EventID{2}
+
+		for _, d := range []struct {
+			id     flex.EventID
+			assets []flex.AssetID
+		}{{own, []flex.AssetID{battery}}, {shared, []flex.AssetID{battery, others}}} {
+			seed.Exec(`INSERT INTO dispatch (event_id, org_id, market, issued_at, from_at, to_at, batch) VALUES ($1, $2, 'm', 1, 2, 3, $3)`,
+				d.id.Bytes(), seed.Org.Bytes(), len(d.assets) > 1)
+			for _, a := range d.assets {
+				seed.Exec(`INSERT INTO dispatch_asset (event_id, asset_id, org_id, power_w) VALUES ($1, $2, $3, 100)`, d.id.Bytes(), a.Bytes(), seed.Org.Bytes())
+			}
+		}
+
+		err := db.ReadAll(ctx, func(all *store.All) error {
+			exported, err := all.Export(ctx, site)
+			if n := len(exported["dispatch"]); n != 2 {
+				t.Errorf("the export has %d dispatches, want 2", n)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		seed.Exec(`INSERT INTO former_asset (id, org_id, site_id, cop11, gone_at) SELECT id, org_id, site_id, FALSE, 0 FROM asset WHERE site_id = $1`, site.Bytes())
+		seed.Exec(`DELETE FROM asset WHERE site_id = $1`, site.Bytes())
+		seed.Exec(`DELETE FROM site WHERE id = $1`, site.Bytes())
+		if _, err := db.Erase(ctx, site); err != nil {
+			t.Fatal(err)
+		}
+
+		if n := seed.Count(`SELECT count(*) FROM dispatch`); n != 1 {
+			t.Errorf("%d dispatches are left, want the one of the other site's battery", n)
+		}
+		if findings, err := db.Verify(ctx); err != nil || len(findings) > 0 {
+			t.Errorf("after the erasure: %v, %v", findings, err)
+		}
+	})
+}
+
 // After an erasure the canary is in no byte of the store's files, and an export beforehand
 // had it.
 func TestErase_LeavesNoByte(t *testing.T) {
@@ -266,6 +378,40 @@ func TestErase_LeavesNoByte(t *testing.T) {
 	})
 }
 
+// That the log beside the file still has what was erased, as somebody else reads the database meanwhile, is an error.
+func TestScrub_ReadMeanwhile(t *testing.T) {
+	ctx := t.Context()
+	url := storetest.SQLite(t)
+	db := storetest.Open(t, url, store.Options{})
+	seed := storetest.NewSeed(t, db, url)
+	raw, err := sql.Open("sqlite", strings.TrimPrefix(url, "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+
+	reader, err := raw.BeginTx(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Rollback()
+	var n int
+	if err := reader.QueryRowContext(ctx, `SELECT count(*) FROM site`).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+
+	seed.Site()
+	if err := store.ScrubAtOnce(ctx, db); flex.KindOf(err) != flex.Unavailable {
+		t.Errorf("beside a reader: %v", err)
+	}
+	if err := reader.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.ScrubAtOnce(ctx, db); err != nil {
+		t.Errorf("with no reader: %v", err)
+	}
+}
+
 // The metering points that a site had are kept past its erasure where it had events: what is metered at one is
 // credited once.
 func TestErase_MeteringPoints(t *testing.T) {
@@ -308,6 +454,42 @@ func TestExport_PersonsColumns(t *testing.T) {
 			held, err := all.Export(t.Context(), site)
 			if changes := held["enrolment_change"]; err == nil && (len(changes) != 1 || changes[0]["state"] != "withdrawn") {
 				t.Errorf("the site's enrolment is %v", changes)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// The name that a bank gave of a person's account is the person's: an export has it, and nothing where none was given.
+func TestExport_AccountName(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		ctx := t.Context()
+		db := storetest.Open(t, url, store.Options{})
+		seed := storetest.NewSeed(t, db, url)
+		site := seed.Site()
+
+		err := db.Write(ctx, seed.Org, func(tx *store.Tx) error {
+			for attempt, name := range []flex.Personal{"", "Ada Example"} {
+				c := store.PayeeCheck{WithdrawalID: flex.TransactionID{1}, Attempt: attempt + 1, SiteID: site, Verdict: "close_match", Name: name}
+				if err := tx.PutPayeeCheck(ctx, c); err != nil {
+					return err
+				}
+			}
+
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		err = db.ReadAll(ctx, func(all *store.All) error {
+			exported, err := all.Export(ctx, site)
+			names := exported["bank_account"]
+			if err == nil && (len(names) != 1 || names[0]["name"] != "Ada Example") {
+				t.Errorf("the export has %v of the account", names)
 			}
 			return err
 		})

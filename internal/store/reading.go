@@ -39,6 +39,12 @@ var labels = func() map[int16]flex.Label {
 	return m
 }()
 
+// LabelNumbered returns the label that is stored as a number, and false if none is.
+func LabelNumbered(n int64) (flex.Label, bool) {
+	l, ok := labels[int16(n)]
+	return l, ok
+}
+
 // owners is a cache of the organisations' assets and their ratings, so that a batch of readings need not
 // ask for each. An organisation's part is valid as long as the version of its register is the same.
 type owners struct {

@@ -263,7 +263,8 @@ var (
 			AND d.import_wh <> (COALESCE((SELECT b.import_w FROM supply b WHERE `+ofItsTime+` ORDER BY b.known_at DESC LIMIT 1), `+defaultImport+`) + 1) / 2
 			AND NOT EXISTS (SELECT 1 FROM supply g WHERE g.site_id = d.site_id AND g.from_at <= d.at AND g.from_at < g.known_at
 				AND (d.import_wh = (`+defaultImport+` + 1) / 2 OR EXISTS (SELECT 1 FROM supply b WHERE `+ofItsTime+` AND d.import_wh = (b.import_w + 1) / 2)))
-			AND NOT EXISTS (SELECT 1 FROM asset a WHERE a.id = d.meter_id) AND NOT EXISTS (SELECT 1 FROM former_asset f WHERE f.id = d.meter_id)`,
+			AND NOT EXISTS (SELECT 1 FROM asset a WHERE a.id = d.meter_id) AND NOT EXISTS (SELECT 1 FROM former_asset f WHERE f.id = d.meter_id)
+			AND NOT EXISTS (SELECT 1 FROM flex_event e WHERE e.org_id = d.org_id AND e.asset_id = d.meter_id)`, // of an erased site this alone is left
 	)
 )
 

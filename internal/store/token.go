@@ -100,7 +100,8 @@ func (all *All) AddToken(ctx context.Context, t Token) (time.Time, error) {
 	return ends, err
 }
 
-// Token returns the token of that hash, expired or not, or a NotFound failure.
+// Token returns the token of that hash, expired or not, or a NotFound failure. One whose credential was revoked is none: an
+// earlier flexd could leave it behind.
 func (all *All) Token(ctx context.Context, hash [32]byte) (Token, error) {
 	return one(
 		ctx,
@@ -108,24 +109,27 @@ func (all *All) Token(ctx context.Context, hash [32]byte) (Token, error) {
 		"no such token",
 		scanToken,
 		`SELECT t.hash, t.org_id, t.username, t.roles, t.site_id, t.origin, t.expires_at, COALESCE(c.allow_from, ''), o.allow_from, COALESCE(c.certificates, '')
-		FROM token t LEFT JOIN credential c ON c.username = t.username JOIN org o ON o.id = t.org_id WHERE t.hash = $1`,
+		FROM token t LEFT JOIN credential c ON c.username = t.username JOIN org o ON o.id = t.org_id
+		WHERE t.hash = $1 AND c.revoked_at IS NULL`,
 		hash[:],
 	)
 }
 
-// DropTokens ends the tokens of a site that have exactly these roles.
+// DropTokens ends the tokens of a site that have exactly these roles, but for the one of that hash.
 func (all *All) DropTokens(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 	roles []flex.Role,
+	but [32]byte,
 ) error {
 	_, err := all.exec(
 		ctx,
-		`DELETE FROM token WHERE org_id = $1 AND site_id = $2 AND roles = $3`,
+		`DELETE FROM token WHERE org_id = $1 AND site_id = $2 AND roles = $3 AND hash <> $4`,
 		org.Bytes(),
 		site.Bytes(),
 		joinRoles(roles),
+		but[:],
 	)
 
 	return err

@@ -29,8 +29,8 @@ func (p Proxies) Client(r *http.Request) string {
 	)
 
 	for i := len(names) - 1; i >= 0 && p.Trust(a); i-- {
-		named, err := netip.ParseAddr(strings.TrimSpace(names[i]))
-		if err != nil {
+		named, isOne := parsePeer(strings.TrimSpace(names[i])) // some proxies add the client's port
+		if !isOne {
 			break
 		}
 		a = named

@@ -18,6 +18,8 @@ func TestProxies_Client(t *testing.T) {
 		{"a chain, of which the client made up the beginning", "10.1.1.1:5000", "203.0.113.9, 198.51.100.7, 10.2.2.2", "198.51.100.7"},
 		{"trusted, and names nobody", "10.1.1.1:5000", "", "10.1.1.1"},
 		{"nonsense", "10.1.1.1:5000", "nonsense", "10.1.1.1"},
+		{"with the client's port", "10.1.1.1:5000", "203.0.113.9, 198.51.100.7:41000, 10.2.2.2:80", "198.51.100.7"},
+		{"IPv6 with the client's port", "10.1.1.1:5000", "[2001:db8:1:2:3::4]:41000", "2001:db8:1:2::/64"},
 		{"IPv6 is its network", "[2001:db8:1:2:3::4]:5000", "", "2001:db8:1:2::/64"},
 		{"IPv6 behind a proxy", "[fd00::1]:5000", "2001:db8:1:2:ffff::4", "2001:db8:1:2::/64"},
 		{"IPv4 in IPv6", "[::ffff:192.0.2.1]:5000", "", "192.0.2.1"},

@@ -342,7 +342,11 @@ func SiteProof(p *site.Problem, r site.Result, proof *site.Proof) (SiteFigures, 
 	}
 
 	if !(r.Bound <= is.Cost) {
-		return is, fmt.Errorf("the certificate proves a bound of %v p, the plan says %v", is.Cost, r.Bound)
+		return is, fmt.Errorf(
+			"the certificate proves a bound of %v p, the plan says %v",
+			is.Cost,
+			r.Bound,
+		)
 	}
 
 	return is, nil
