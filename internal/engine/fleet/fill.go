@@ -67,10 +67,10 @@ func (d *draft) fillAtPrices(f *pricer, market []float64, mu [][]float64) {
 			share = done / energy
 		}
 
-		c.steer(steered, prices, share)
-		f.set(prices, steered)
-
 		part := cars[len(cars)*k/parts : len(cars)*(k+1)/parts]
+		c.steer(steered, prices, share)
+		f.setFor(part, prices, steered)
+
 		for _, i := range part {
 			done += d.p.EVs[i].EnergyKWh
 		}

@@ -22,6 +22,11 @@ type pricer struct {
 	w       [][]float64 // price at a node
 	load    [][]float64 // of a node's own assets
 	shards  [2]pricerShard
+
+	// of setFor: how often it was called, when each class was sorted, and the classes that are to be
+	sorted   int
+	sortedAt []int
+	due      []uint32
 }
 
 type pricerShard struct {
@@ -38,6 +43,7 @@ func newPricer(p *Problem, tree *tree) *pricer {
 	f := &pricer{p: p, tree: tree}
 	f.classes, f.of = classesOf(p, tree)
 	f.curves = make([]curve, len(f.classes))
+	f.sortedAt = make([]int, len(f.classes))
 	f.w, f.load = grid(len(tree.parent), p.Slots), grid(len(tree.parent), p.Slots)
 
 	for k := range f.shards {
@@ -62,6 +68,39 @@ func grid(rows, cols int) [][]float64 {
 // set adds the prices up from the fleet down to the nodes and sorts every class's curve.
 // mu holds a row for each node of the tree.
 func (f *pricer) set(market []float64, mu [][]float64) {
+	f.addUp(market, mu)
+	for c := range f.classes {
+		f.sortCurve(uint32(c))
+	}
+}
+
+// setFor does the same, and sorts only the curves of some cars: of few cars in many nodes they are few.
+func (f *pricer) setFor(cars []int32, market []float64, mu [][]float64) {
+	f.addUp(market, mu)
+	f.sorted++
+	f.due = f.due[:0]
+
+	for _, i := range cars {
+		if c := f.of[i]; c != noClass && f.sortedAt[c] != f.sorted {
+			f.sortedAt[c] = f.sorted
+			f.due = append(f.due, c)
+		}
+	}
+
+	both(func(k int) {
+		from, to := half(len(f.due), k)
+		for _, c := range f.due[from:to] {
+			f.sortCurve(c)
+		}
+	})
+}
+
+func (f *pricer) sortCurve(c uint32) {
+	f.curves[c].sort(&f.classes[c], f.w[f.classes[c].node], f.p.Unserved)
+}
+
+// addUp adds the prices up from the fleet down to the nodes.
+func (f *pricer) addUp(market []float64, mu [][]float64) {
 	for v, parent := range f.tree.parent {
 		from := market
 		if parent >= 0 {
@@ -71,10 +110,6 @@ func (f *pricer) set(market []float64, mu [][]float64) {
 		for t, p := range from {
 			f.w[v][t] = p + mu[v][t]
 		}
-	}
-
-	for c := range f.classes {
-		f.curves[c].sort(&f.classes[c], f.w[f.classes[c].node], f.p.Unserved)
 	}
 }
 
