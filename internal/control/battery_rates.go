@@ -231,8 +231,9 @@ func (s *Service) forecast(
 	if err != nil {
 		return err
 	}
-	// A forecast that reaches far enough holds until the roof's is given again.
-	current := next.Forecast != "" && !said.GivenAt.After(b.Plan.PlannedAt)
+	// A forecast that reaches far enough holds until the roof's is given again. One that was given at the instant of the plan
+	// may have come after it: a clock that does not go gives both the same.
+	current := next.Forecast != "" && said.GivenAt.Before(b.Plan.PlannedAt)
 	day := flex.DayAt(tx.Now())
 	first := flex.PeriodAt(day.Start())
 
