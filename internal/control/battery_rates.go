@@ -27,7 +27,7 @@ type ratings struct {
 
 // rates prices the periods: by the market under a dynamic tariff, as far as its prices are
 // known; else by the rates of the cheap and the dear hours, and the dear rate throughout
-// if no cheap hours were given.
+// if no cheap hours were given or the tariff has a single rate.
 func rates(
 	ctx context.Context,
 	tx *store.Tx,
@@ -114,12 +114,12 @@ func fixedRates(
 	cheap := r.rate("off_peak_p_per_kwh", given.OffPeak, s.Rates.OffPeak, DefaultOffPeakRate)
 	export := r.rate("export_p_per_kwh", given.Export, s.Rates.Export, DefaultExportRate)
 	r.buy, r.sell = make([]float64, len(periods)), make([]float64, len(periods))
+	one := oneRate(t)
 
 	for i, p := range periods {
 		part := 0.0
-		offPeak, _ := tariff.OffPeak(t, p.Span())
-		for _, span := range offPeak {
-			part += span.Len().Seconds() / flex.HalfHour.Seconds()
+		if !one {
+			part = cheapPart(t, p)
 		}
 
 		r.buy[i], r.sell[i] = part*cheap+(1-part)*dear, export
@@ -129,6 +129,32 @@ func fixedRates(
 	r.residual = home.SalvageValue(r.buy)
 
 	return r
+}
+
+// oneRate reports whether a tariff costs the same at all hours. The whole day is off-peak by it, as no hour is dearer than another, but
+// that says nothing of a cheap rate.
+func oneRate(t flex.Tariff) bool {
+	if t.Type != flex.SingleRate && t.Type != flex.DynamicTariff {
+		return false
+	}
+
+	w, err := tariff.Parse(t.OffPeak, t.Zone, t.Type)
+
+	return err == nil && w.String() == wholeDay
+}
+
+// wholeDay is how the hours of a whole day are written.
+const wholeDay = "00:00-24:00"
+
+// cheapPart is the part of a half-hour that lies in the cheap hours of a tariff.
+func cheapPart(t flex.Tariff, p flex.Period) float64 {
+	part := 0.0
+	offPeak, _ := tariff.OffPeak(t, p.Span())
+	for _, span := range offPeak {
+		part += span.Len().Seconds() / flex.HalfHour.Seconds()
+	}
+
+	return part
 }
 
 // marketRates turns market prices into pence per kWh. A price that is missing between two
@@ -205,8 +231,9 @@ func (s *Service) forecast(
 	if err != nil {
 		return err
 	}
-	// A forecast that reaches far enough holds until the roof's is given again.
-	current := next.Forecast != "" && !said.GivenAt.After(b.Plan.PlannedAt)
+	// A forecast that reaches far enough holds until the roof's is given again. One that was given at the instant of the plan
+	// may have come after it: a clock that does not go gives both the same.
+	current := next.Forecast != "" && said.GivenAt.Before(b.Plan.PlannedAt)
 	day := flex.DayAt(tx.Now())
 	first := flex.PeriodAt(day.Start())
 

@@ -38,3 +38,30 @@ func TestBattery_Wear(t *testing.T) {
 		}
 	})
 }
+
+// TestBattery_OneRate has a battery's own tariff be a single rate, or a dynamic one of which no price is known: each hour costs the rate of
+// dear hours. At the 9 p of cheap hours it would be filled and emptied into the grid, for 15 p, all day.
+func TestBattery_OneRate(t *testing.T) {
+	each(t, "2026-01-14T18:10:00Z", func(h *fixture) {
+		id := h.battery()
+		h.write(func(tx *store.Tx) error {
+			return tx.SetSettings(h.Context(), flex.OrgSettings{Rates: flex.BatteryRates{
+				OffPeak: flex.Some(9.0), Export: flex.Some(15.0),
+			}})
+		})
+
+		for _, own := range []flex.Tariff{
+			{Zone: "Europe/London", Type: flex.SingleRate},
+			{OffPeak: "00:00-24:00", Zone: "Europe/London", Type: flex.SingleRate},
+			{Zone: "Europe/London", Type: flex.DynamicTariff},
+		} {
+			h.tariff(id, own)
+			h.Exec(`DELETE FROM battery_plan`)
+			h.runBatteries()
+
+			if sent := h.sentTo(id); !strings.Contains(sent, "SELF_USE") || strings.Contains(sent, "CHARGE") {
+				t.Errorf("by %+v it is planned to %s", own, sent)
+			}
+		}
+	})
+}

@@ -107,15 +107,17 @@ func (t *heatedTank) uncalledDraw(
 	return asks[0].Planned
 }
 
-// expectedIn is what the plan in force has the heater draw in a half-hour.
+// expectedIn is what the plan in force has the heater draw in a half-hour. A tank's thermostat ends what its window would allow; in what has
+// passed of the half-hour it drew by its window.
 func (t *heatedTank) expectedIn(p flex.Period) flex.WattHours {
 	if t.plan.Room == nil {
-		on := draws{
-			lists: [][]flex.Step{t.plan.Steps},
+		passed := flex.Span{From: p.Start(), To: t.plan.StoredAt}
+		drawn := draws{
+			lists: [][]flex.Step{stepsWithin(t.plan.Steps, passed), t.plan.Expected},
 			power: t.plan.Power,
 		}
 
-		return energyIn([]draws{on}, p)
+		return energyIn([]draws{drawn}, p)
 	}
 
 	for _, c := range t.plan.Room.Course {

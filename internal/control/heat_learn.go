@@ -248,17 +248,16 @@ func (t *heatedTank) waterDays(periods []flex.Period, list []halfHourHeat) ([]ta
 func (t *heatedTank) waterDay(periods []flex.Period, list []halfHourHeat) (tank.Day, int) {
 	day := unknownDay()
 	known, sum := 0, 0.0
+	used := t.leftIn(list)
 	for i, p := range periods {
-		h := &list[i]
-		if !h.known {
+		if !list[i].known {
 			continue
 		}
 
 		known++
 		_, place := kindOf(p)
-		used := h.energy - (h.after-h.before)*t.perKelvin()
-		sum += used
-		day[place] = max(day[place], int(max(0, used)))
+		sum += used[i]
+		day[place] = max(day[place], int(max(0, used[i])))
 	}
 
 	if sum < leastOfLoss*float64(TankLoss)*dayOf(known) {
@@ -266,6 +265,27 @@ func (t *heatedTank) waterDay(periods []flex.Period, list []halfHourHeat) (tank.
 	}
 
 	return day, known
+}
+
+// leftIn is what left a tank in half-hours that follow each other, in Wh; nothing where it is not known. A thermometer that shows late
+// what was heated has more leave the tank in one half-hour, and less than nothing in the next: the one makes up for the other.
+func (t *heatedTank) leftIn(list []halfHourHeat) []float64 {
+	left := make([]float64, len(list))
+	for i := range list {
+		h := &list[i]
+		if !h.known {
+			continue
+		}
+
+		left[i] = h.energy - (h.after-h.before)*t.perKelvin()
+		if i > 0 && left[i] < 0 {
+			late := min(-left[i], max(0, left[i-1]))
+			left[i-1] -= late
+			left[i] += late
+		}
+	}
+
+	return left
 }
 
 // unknownDay is a day of which nothing is known.

@@ -401,14 +401,15 @@ func freeSignal(s flex.Steering) int {
 }
 
 // readTemp finds out how warm the rooms are now. The first of these that is known counts: a reading of the last two
-// hours, moved on by the plan in force; what that plan expects; what the heat pump keeps by itself.
+// hours, moved on by the plan in force; what that plan expects; what the heat pump keeps by itself. A reading of before that plan cannot
+// be moved on by it, as another one was in force then.
 func (h *heatPump) readTemp(ctx context.Context, tx *store.Tx) error {
 	read, found, err := h.latestTemp(ctx, tx, flex.RoomTemperature)
 	switch {
 	case err != nil:
 		return err
 
-	case found:
+	case found && !h.replacedSince(read.To):
 		h.basis = store.TankRead
 		h.temp = h.moved(float64(read.Value)/1e6, read.To)
 
@@ -425,6 +426,15 @@ func (h *heatPump) readTemp(ctx context.Context, tx *store.Tx) error {
 	}
 
 	return nil
+}
+
+// replacedSince reports whether the plan in force took the place of another one after an instant, and was worked out from what was known.
+func (h *heatPump) replacedSince(at time.Time) bool {
+	if !h.follows() || h.plan.Basis == store.TankAssumed {
+		return false
+	}
+
+	return h.plan.End().After(h.from) && at.Before(h.plan.Steps[0].From)
 }
 
 // moved is how warm the rooms are now if they had a temperature at an instant and the heat pump did what it was sent.

@@ -34,16 +34,17 @@ func (h *heatPump) reason(
 	temp := plan.Temp[i]
 	used := plan.Energy[i] > 0
 	called := h.calledFor(h.slots[i], plan.Energy[i])
+	off := h.closed[i] && h.steering != flex.SteerOffset // an offset cannot keep it off
 
 	switch {
-	case temp < slot.Low-heat.Grid && h.closed[i]:
+	case temp < slot.Low-heat.Grid && off:
 		return "off, as the main fuse has no room for it, though the rooms are below their band"
 	case temp < slot.Low-heat.Grid && used:
 		return "heats, and the rooms are below their band"
 	case temp < slot.Low-heat.Grid:
 		return "waits, and the rooms are below their band: they are warm sooner so than in any other way"
 
-	case h.closed[i]:
+	case off:
 		return "off, as the main fuse has no room for it"
 	case called != "":
 		return called

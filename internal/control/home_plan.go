@@ -43,24 +43,20 @@ func (f *behindFuse) solveHome(
 		return nil, err
 	}
 
-	p, why := f.homeProblem()
-	if why != "" {
+	var plan site.Plan
+	f.lack = f.planAsOne(&plan)
+	if f.lack.why != "" {
 		d.log().WarnContext(
 			ctx,
 			"a site is not planned as one: its batteries go by what its cars leave",
 			"asset",
 			f.cars[0].Current.AssetID,
 			"reason",
-			why,
+			f.lack.why,
 		)
 
-		f.lack.why = why
 		return f, nil
 	}
-
-	var plan site.Plan
-	solver := site.Solver{Limit: homePivots}
-	f.lack.noteResult(solver.Solve(p, &plan))
 
 	g := f.unplanned()
 	g.reserve = f.reserved(&plan)
@@ -77,6 +73,20 @@ func (f *behindFuse) solveHome(
 	}
 
 	return f, nil
+}
+
+// planAsOne plans a site's cars and batteries as one, and says what that plan lacks, or why there is none.
+func (f *behindFuse) planAsOne(plan *site.Plan) lack {
+	p, why := f.homeProblem()
+	if why != "" {
+		return lack{why: why}
+	}
+
+	var l lack
+	solver := site.Solver{Limit: homePivots}
+	l.noteResult(solver.Solve(p, plan))
+
+	return l
 }
 
 // unplanned is the same site with no car planned yet.

@@ -19,13 +19,18 @@ type notAsOne string
 const (
 	noPrices notAsOne = "no_prices"
 	tooLarge notAsOne = "too_large"
+	noPlan   notAsOne = "no_plan"
 )
 
 // text says a reason in a sentence.
 func (r notAsOne) text() string {
-	if r == noPrices {
+	switch r {
+	case noPrices:
 		return "no prices are known"
+	case noPlan:
+		return "the search found no plan within its bound on the work"
 	}
+
 	return fmt.Sprintf(
 		"there are more than %d half-hours or %d cars",
 		homeSlots,
@@ -50,6 +55,11 @@ type lack struct {
 
 // noteResult notes what a search came to.
 func (l *lack) noteResult(r site.Result) {
+	if r.None {
+		l.why = noPlan
+		return
+	}
+
 	if !r.Optimal {
 		l.gap = max(0, r.Cost-r.Bound)
 	}
@@ -80,7 +90,7 @@ func lackOf(origins string) lack {
 
 	var l lack
 	switch why := notAsOne(word); why {
-	case noPrices, tooLarge:
+	case noPrices, tooLarge, noPlan:
 		l.why = why
 		return l
 	}

@@ -20,6 +20,7 @@ func TestLack_Words(t *testing.T) {
 		"nothing":          {lack{}, false, "as one with the battery"},
 		"no prices":        {lack{why: noPrices}, true, "no prices are known"},
 		"too many cars":    {lack{why: tooLarge}, true, "more than 98 half-hours or 3 cars"},
+		"no plan":          {lack{why: noPlan}, true, "found no plan within its bound"},
 		"a small gap":      {lack{gap: 2.5}, false, "up to 2.5 p less"},
 		"as much as 10 p":  {lack{gap: 10}, true, "up to 10.0 p less"},
 		"less than a word": {lack{gap: 0.01}, false, "as one with the battery"},
@@ -51,5 +52,11 @@ func TestLack_Search(t *testing.T) {
 	l.noteResult(site.Result{Cost: 120, Bound: 120 - 1e-9, Optimal: true})
 	if l.gap != 0 {
 		t.Errorf("the best plan has a gap of %v p", l.gap)
+	}
+
+	l = lack{}
+	l.noteResult(site.Result{Bound: -120, None: true})
+	if l.why != noPlan || l.gap != 0 {
+		t.Errorf("a search that found no plan lacks %q and %v p", l.why, l.gap)
 	}
 }

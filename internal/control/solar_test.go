@@ -125,6 +125,53 @@ func TestSolarForecast(t *testing.T) {
 	})
 }
 
+// TestSolarForecast_SameInstant has a sandbox clock not go: what is said of a roof after a battery's plan, at the same instant, is what it
+// is planned on, and so is its withdrawal. Nothing is due after that.
+func TestSolarForecast_SameInstant(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		h := open(t, url, "2026-06-15T06:10:00Z")
+		id := h.battery()
+		h.read(id, flex.BatteryStateOfCharge, "2026-06-15T06:05:00Z", "2026-06-15T06:05:00Z", 20)
+		h.runBatteries()
+
+		var sunny []flex.Solar
+		for n := range 10 { // 11:00 to 16:00 in London
+			sunny = append(sunny, flex.Solar{Period: flex.PeriodAt(at("2026-06-15T10:00:00Z")).Add(n), Energy: flex.FromKWh(1)})
+		}
+
+		for _, c := range []struct {
+			said []flex.Solar
+			want battery.Action
+		}{
+			{sunny, battery.AvoidExport},
+			{nil, battery.AvoidImport},
+		} {
+			if err := h.service.SetSolar(h.Context(), h.Org, h.site, "the weatherman", c.said); err != nil {
+				t.Fatal(err)
+			}
+
+			if n := h.runBatteries(); n != 1 {
+				t.Errorf("%d plans after %v was said", n, c.said)
+			}
+
+			if n := h.runBatteries(); n != 0 {
+				t.Errorf("%d plans more, with nothing new", n)
+			}
+
+			steps, _, err := h.service.BatterySteps(h.Context(), h.Org, id)
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			for _, s := range steps {
+				if s.Contains(at("2026-06-15T12:00:00Z")) && s.Action != c.want {
+					t.Errorf("%v at noon, after %v was said", s.Action, c.said)
+				}
+			}
+		}
+	})
+}
+
 func TestSolarForecast_Limits(t *testing.T) {
 	one(t, "2026-06-15T06:10:00Z", func(h *fixture) {
 		say := func(when string, kwh float64, more ...flex.Solar) error {

@@ -107,12 +107,12 @@ func (t *heatedTank) steps(on []bool) []flex.Step {
 }
 
 // replace puts new steps in the place of those in force. Until the client has accepted them the tank may be
-// following what it was sent before.
+// following what it was sent before. One that control had let go is free until then.
 func (t *heatedTank) replace(steps []flex.Step, accepted int64) {
 	old := &t.plan
 	may := [][]flex.Step{steps}
 	switch {
-	case old.Generation == 0 || old.Freed:
+	case old.Generation == 0:
 	case accepted >= old.Generation:
 		may = append(may, old.Steps)
 	default:

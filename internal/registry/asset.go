@@ -385,7 +385,11 @@ func planSite(ctx context.Context, tx *store.Tx, site flex.SiteID) error {
 		ids[i] = assets[i].ID
 	}
 
-	return tx.MarkDue(ctx, ids...)
+	if err := tx.MarkDue(ctx, ids...); err != nil {
+		return err
+	}
+
+	return tx.MarkBatteries(ctx, site)
 }
 
 // DeleteAsset deletes an asset. If a car is plugged in, the session ends and the charger is

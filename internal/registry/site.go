@@ -257,7 +257,7 @@ func changeSite(
 	r, err = tx.SiteRecord(ctx, id)
 	if err == nil && (c.Tariff != nil || site.Supply != before.Supply) {
 		// plans may rest on the site's tariff and on its fuse
-		err = tx.MarkDue(ctx, r.Assets...)
+		err = planSite(ctx, tx, id)
 	}
 
 	return r, err

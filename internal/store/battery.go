@@ -275,7 +275,7 @@ const plannedBeforePrices = `p.planned_at < (SELECT max(published_at) FROM publi
 				OR p.seen_at < (SELECT max(fetched_at) FROM publication WHERE published_at <= $3)`
 
 // BatteriesDue returns batteries under control whose plan is to be worked out again: there
-// is none, the last is of an earlier half-hour, what limits its feeder's export changed, or prices, the
+// is none, the last is of an earlier half-hour, what limits its site or its feeder's export changed, or prices, the
 // tariff or a solar forecast have come in since.
 func (tx *Tx) BatteriesDue(
 	ctx context.Context,
@@ -319,6 +319,23 @@ func (all *All) RefusedBatteries(
 		text+` ORDER BY a.id`,
 		args...,
 	)
+}
+
+// MarkBatteries has the batteries of a site planned again at once.
+func (tx *Tx) MarkBatteries(ctx context.Context, site flex.SiteID) error {
+	n, err := tx.exec(
+		ctx,
+		`UPDATE battery_plan SET again = TRUE WHERE org_id = $1 AND asset_id IN
+			(SELECT id FROM asset WHERE org_id = $1 AND site_id = $2)`,
+		tx.org.Bytes(),
+		site.Bytes(),
+	)
+
+	if n > 0 {
+		tx.Wake(WakeControl)
+	}
+
+	return err
 }
 
 // MarkRead has batteries looked at whose state of charge has come in, and tanks planned again.

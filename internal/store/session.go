@@ -558,19 +558,9 @@ func (tx *Tx) stayFreed(ctx context.Context, c *Charging) error {
 		return err
 	}
 
-	err = tx.later(
-		ctx,
-		`UPDATE session SET due_at = $2, due_for = 'inputs' WHERE org_id = $1 AND site_id = $3 AND plugged_out_at IS NULL AND event_id IS NOT NULL
-			AND (due_for IS NULL OR due_for <> 'inputs' OR due_at > $2)`,
-		tx.org.Bytes(),
-		micros(tx.now),
-		c.Asset.SiteID.Bytes(),
-	)
-	if err != nil {
+	if err := tx.replanCarsAt(ctx, c.Asset.SiteID); err != nil {
 		return err
 	}
-
-	tx.Wake(WakeControl)
 
 	return tx.later(
 		ctx,

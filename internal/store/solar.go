@@ -61,9 +61,14 @@ func (tx *Tx) Solar(
 	return s, err
 }
 
-// PutSolar keeps what is said of the roof of a site in place of what was. Its GivenAt is set
-// here. The batteries of the site are then due to be planned again.
+// PutSolar keeps what is said of the roof of a site in place of what was. The batteries of the site are then due to
+// be planned again. Its GivenAt is set here: no earlier than their newest plans, which were made without it.
 func (tx *Tx) PutSolar(ctx context.Context, site flex.SiteID, s Solar) error {
+	given, err := tx.solarGivenAt(ctx, site)
+	if err != nil {
+		return err
+	}
+
 	first, last := flex.PeriodAt(tx.now), flex.PeriodAt(tx.now)
 	began := false
 
@@ -88,7 +93,7 @@ func (tx *Tx) PutSolar(ctx context.Context, site flex.SiteID, s Solar) error {
 		words = append(words, word)
 	}
 
-	_, err := tx.exec(
+	_, err = tx.exec(
 		ctx,
 		`INSERT INTO solar (site_id, org_id, source, given_at, from_at, energies) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (site_id) DO UPDATE SET source = excluded.source, given_at = excluded.given_at, from_at = excluded.from_at, energies = excluded.energies
@@ -96,12 +101,36 @@ func (tx *Tx) PutSolar(ctx context.Context, site flex.SiteID, s Solar) error {
 		site.Bytes(),
 		tx.org.Bytes(),
 		s.Source,
-		micros(tx.now),
+		micros(given),
 		micros(first.Start()),
 		strings.Join(words, " "),
 	)
 
+	if err != nil {
+		return err
+	}
+
 	tx.Wake(WakeControl)
 
-	return err
+	return tx.MarkBatteries(ctx, site)
+}
+
+// solarGivenAt is the instant at which something is said of the roof of a site now. A plan that another transaction has just made
+// may have a later one; the site is locked, so that none is being made.
+func (tx *Tx) solarGivenAt(ctx context.Context, site flex.SiteID) (time.Time, error) {
+	if err := tx.LockSite(ctx, site); err != nil {
+		return time.Time{}, err
+	}
+
+	var planned time.Time
+	err := tx.row(
+		ctx,
+		`SELECT max(planned_at) FROM battery_plan WHERE org_id = $1 AND asset_id IN
+			(SELECT id FROM asset WHERE org_id = $1 AND site_id = $2)`,
+		tx.org.Bytes(),
+		site.Bytes(),
+	).
+		Scan(instant{&planned})
+
+	return flex.Later(tx.now, planned), err
 }

@@ -422,7 +422,8 @@ func (tx *Tx) MarkTanksAt(ctx context.Context, site flex.SiteID) error {
 	return tx.markTanks(ctx, ids)
 }
 
-// freeTank replaces a plan that may still hold its tank off by one that does not.
+// freeTank replaces a plan that may still hold its tank off by one that does not. What the tank draws is the home's own load then: the cars
+// of its site are planned again at once.
 func (tx *Tx) freeTank(ctx context.Context, id flex.AssetID) error {
 	p, err := tx.TankPlan(ctx, id)
 	if err != nil || p.Generation == 0 || p.Freed {
@@ -443,7 +444,25 @@ func (tx *Tx) freeTank(ctx context.Context, id flex.AssetID) error {
 	p.Lack, p.LackAt = 0, time.Time{}
 	p.Room, p.Expected = nil, nil
 
-	return tx.SendTankPlan(ctx, &p)
+	if err := tx.SendTankPlan(ctx, &p); err != nil {
+		return err
+	}
+
+	return tx.replanCarsAt(ctx, p.SiteID)
+}
+
+// replanCarsAt has the cars that are plugged in at a site planned again at once.
+func (tx *Tx) replanCarsAt(ctx context.Context, site flex.SiteID) error {
+	tx.Wake(WakeControl)
+
+	return tx.later(
+		ctx,
+		`UPDATE session SET due_at = $2, due_for = 'inputs' WHERE org_id = $1 AND site_id = $3 AND plugged_out_at IS NULL AND event_id IS NOT NULL
+			AND (due_for IS NULL OR due_for <> 'inputs' OR due_at > $2)`,
+		tx.org.Bytes(),
+		micros(tx.now),
+		site.Bytes(),
+	)
 }
 
 // OldTankPlans names up to limit tanks that were deleted, whose plans ended before the instant and are

@@ -28,7 +28,7 @@ func (s *Solver) Solve(cutoff float64, pivots int) Status {
 		}
 
 		if !s.pivot(r) {
-			if s.since > 0 && s.missed(r) < doubtful {
+			if s.since > 0 && s.left < doubtful {
 				// what looks infeasible is tried once more on an exact inverse
 				s.rebuild()
 				continue
@@ -62,12 +62,6 @@ func (s *Solver) verified() bool {
 	s.rebuild()
 
 	return false
-}
-
-// missed is by how much the variable of a row misses its bounds.
-func (s *Solver) missed(r int) float64 {
-	j := s.basis[r]
-	return max(s.lower[j]-s.value[j], s.value[j]-s.upper[j])
 }
 
 // leaving is the row whose variable misses its bounds most, for its weight, or -1.
@@ -215,7 +209,8 @@ func (s *Solver) price(direction float64) {
 }
 
 // entering is the bound flipping ratio test: variables whose whole range does not mend the
-// row are taken to their other bound, the next one enters. It is -1 if none is left.
+// row are taken to their other bound, the next one enters. It is -1 if none is left; what none of them mends
+// is noted then.
 func (s *Solver) entering(miss float64) int32 {
 	const few = 8 // steps in which looking for the next one takes less than sorting
 	sorted := false
@@ -246,6 +241,8 @@ func (s *Solver) entering(miss float64) int32 {
 
 		return s.breaks[i].column
 	}
+
+	s.left = miss
 
 	return -1
 }

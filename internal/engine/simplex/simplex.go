@@ -20,7 +20,7 @@ const (
 	leastStep = 1e-7  // no pivot is smaller
 	tiny      = 1e-14 // entries of a solution below it are dropped
 	rebuildAt = 64    // pivots after which the factors are made again
-	doubtful  = 1e-5  // a smaller miss that nothing can mend may be rounding
+	doubtful  = 1e-5  // a smaller part of a miss that nothing can mend may be rounding
 )
 
 // Solver holds a programme and the state of its last solution. Its zero value is an empty
@@ -64,6 +64,7 @@ type Solver struct {
 	breaks    []candidate
 	objective float64
 	slope     float64 // of the objective in the step that is taken
+	left      float64 // of what the last row misses, the part that no variable outside the basis can mend
 	ray       float64 // sign of the pivot row as multipliers of the rows
 	Pivots    int     // in all, since Reset
 	since     int     // pivots since the factors were made

@@ -12,6 +12,7 @@ type Result struct {
 	FuseEnergy      float64 // kWh of shortfall that it is worth
 	Met             bool    // every need is met
 	Optimal         bool    // plan and bound meet
+	None            bool    // no plan was found: what came back does nothing, and its cost and bound say nothing
 	Nodes           int
 	Pivots          int
 }
@@ -102,10 +103,11 @@ func (s *Solver) best(p *Problem, l limits, limit int) (*search, float64, int) {
 	return found, first.fuse, pivots + s.model.lp.Pivots
 }
 
-// result is what the best plan of a search comes to. Without a plan neither Met nor Optimal is set.
+// result is what the best plan of a search comes to. Without a plan neither Met nor Optimal is set, but None.
 func (s *search) result() Result {
 	r := resultOf(s.best, s.bound)
 	r.Met, r.Optimal = r.Met && s.has, r.Optimal && s.has
+	r.None = !s.has
 	r.FuseValue = s.fuse
 	r.Nodes = s.nodes
 
