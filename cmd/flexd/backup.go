@@ -70,7 +70,12 @@ func (b *backup) Run(ctx context.Context, c console) error {
 // checkEvery refuses what no copies can be made by.
 func (b *backup) checkEvery() error {
 	if b.Every != 0 && b.Every < backupEveryMin {
-		return flex.Fail(flex.Invalid, "--every is %s: give %s at least", b.Every, backupEveryMin)
+		return flex.Fail(
+			flex.Invalid,
+			"--every is %s: give %s at least",
+			b.Every,
+			backupEveryMin,
+		)
 	}
 	if b.Keep < 1 || b.Keep > backupKeepMax {
 		return flex.Fail(flex.Invalid, "--keep is %d: give 1 to %d", b.Keep, backupKeepMax)

@@ -253,7 +253,12 @@ func (w *waveBench) fill(ctx context.Context, n int) error {
 	var file strings.Builder
 	file.WriteString("mpan,direction,address,postcode,energised,half_hourly_settled,domestic\n")
 	for i := range n + growthRounds*growthSites {
-		fmt.Fprintf(&file, "%s,import,%d High Street,SW1A 1AA,true,true,true\n", sim.MPANOf(i), i+1)
+		fmt.Fprintf(
+			&file,
+			"%s,import,%d High Street,SW1A 1AA,true,true,true\n",
+			sim.MPANOf(i),
+			i+1,
+		)
 	}
 	if _, err := w.ImportMeters(ctx, strings.NewReader(file.String()), nil); err != nil {
 		return err

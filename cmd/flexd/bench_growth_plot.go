@@ -81,7 +81,13 @@ func (p growthPlot) write(w io.Writer) error {
 func (p growthPlot) axes(out *svg) {
 	for decade := p.low; decade <= p.high; decade++ {
 		y := p.y(math.Pow(10, decade))
-		out.say(`<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="#ddd"/>`, plotLeft, y, plotRight, y)
+		out.say(
+			`<line x1="%d" y1="%.1f" x2="%d" y2="%.1f" stroke="#ddd"/>`,
+			plotLeft,
+			y,
+			plotRight,
+			y,
+		)
 		out.say(
 			`<text x="%d" y="%.1f" text-anchor="end">%g ms</text>`,
 			plotLeft-8,
@@ -92,7 +98,13 @@ func (p growthPlot) axes(out *svg) {
 
 	for _, n := range p.sites {
 		x := p.x(n)
-		out.say(`<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#ddd"/>`, x, plotTop, x, plotBottom)
+		out.say(
+			`<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#ddd"/>`,
+			x,
+			plotTop,
+			x,
+			plotBottom,
+		)
 		out.say(`<text x="%.1f" y="%d" text-anchor="middle">%d</text>`, x, plotBottom+20, n)
 	}
 
@@ -112,8 +124,17 @@ func (p growthPlot) line(out *svg, row growthRow, colour string, legend int) {
 		out.say(`<circle cx="%.1f" cy="%.1f" r="3.5" fill="%s"/>`, x, y, colour)
 	}
 
-	out.say(`<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`, points, colour)
-	out.say(`<rect x="%d" y="%d" width="14" height="4" fill="%s"/>`, plotRight+20, legend-5, colour)
+	out.say(
+		`<polyline points="%s" fill="none" stroke="%s" stroke-width="2"/>`,
+		points,
+		colour,
+	)
+	out.say(
+		`<rect x="%d" y="%d" width="14" height="4" fill="%s"/>`,
+		plotRight+20,
+		legend-5,
+		colour,
+	)
 	out.say(
 		`<text x="%d" y="%d">%s, x %.2f</text>`,
 		plotRight+40,

@@ -177,6 +177,7 @@ func (o *bscImport) Run(ctx context.Context, c console) error {
 		ctx,
 		flex.AuditEntry{
 			Who:     commandLine,
+			Org:     org,
 			Act:     "import settlement report",
 			Subject: o.Org,
 			Detail:  o.Named,

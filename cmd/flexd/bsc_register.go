@@ -175,8 +175,9 @@ func (r *pointRow) reasons() []string {
 type bscPairs struct {
 	store
 	form
-	Org  string `arg:"" help:"The organisation's name."`
-	File string `arg:"" help:"The list, CSV. It replaces the previous one."`
+	Org   string `arg:"" help:"The organisation's name."`
+	File  string `arg:"" help:"The list, CSV. It replaces the previous one."`
+	Empty bool   `help:"Accept a list without a row, which removes the previous one."`
 }
 
 // Run imports the list of pairs.
@@ -205,11 +206,12 @@ func (o *bscPairs) Run(ctx context.Context, c console) error {
 		ctx,
 		flex.AuditEntry{
 			Who:     commandLine,
+			Org:     org,
 			Act:     "import pairs of metering points",
 			Subject: o.Org,
 		},
 		func() error {
-			n, err = h.Market.ImportPairs(ctx, org, f)
+			n, err = h.Market.ImportPairs(ctx, org, f, o.Empty)
 			return err
 		},
 	)

@@ -35,6 +35,12 @@ func TestBSC(t *testing.T) {
 	if out := b.run(0, "bsc", "pairs", name, pairs); out != "2 pairs of metering points\n" {
 		t.Errorf("pairs: %s", out)
 	}
+	none := filepath.Join(t.TempDir(), "none.csv")
+	if err := os.WriteFile(none, []byte("import_mpan,from_date\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.wants(b.run(exitUsage, "bsc", "pairs", name, none), "the list before stays")
+
 	b.run(0, "org", "set", name, "max_half_hourly_export_wh=2000")
 	out := b.run(0, "bsc", "register", name, "--month", "2026-10")
 	lines := strings.Split(out, "\n")

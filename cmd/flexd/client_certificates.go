@@ -139,7 +139,12 @@ func fingerprintOfFile(name string) (string, error) {
 
 	c, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return "", flex.Fail(flex.Invalid, "%s: %s", name, strings.TrimPrefix(err.Error(), "x509: "))
+		return "", flex.Fail(
+			flex.Invalid,
+			"%s: %s",
+			name,
+			strings.TrimPrefix(err.Error(), "x509: "),
+		)
 	}
 
 	return web.Fingerprint(c), nil

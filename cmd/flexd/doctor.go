@@ -202,40 +202,16 @@ func lookAtClock(db *records.DB) symptom {
 	return clock
 }
 
+// lookAtPrices lists the sources of prices. One that ended and that nobody needs is well: the exceptions go by the same rule.
 func lookAtPrices(ctx context.Context, h *app.App) ([]symptom, error) {
-	sources, err := h.Market.Freshness(ctx)
+	sources, err := h.PriceSources(ctx)
 	if err != nil {
 		return nil, err
 	}
 
 	var out []symptom
 	for _, s := range sources {
-		x := symptom{
-			Part: "prices of " + s.Source,
-			Well: s.Stale == "",
-			Detail: "through " + flex.Clock(
-				s.Through,
-				flex.London,
-				"2006-01-02 15:04",
-			),
-		}
-
-		if s.Stale != "" {
-			x.Detail, x.Do = s.Stale, "flexd prices fetch, or flexd prices import; until then the last good prices stand"
-		}
-
-		for _, k := range s.KeptOut {
-			x.Well = false
-			x.Detail += fmt.Sprintf(
-				"; kept out: %s: %s",
-				flex.Count(k.Rows, "row"),
-				k.Reason,
-			)
-
-			x.Do = "flexd prices fetch shows it; a later answer without such rows ends it"
-		}
-
-		out = append(out, x)
+		out = append(out, priceSymptom(s))
 	}
 
 	if len(out) == 0 {
@@ -247,6 +223,47 @@ func lookAtPrices(ctx context.Context, h *app.App) ([]symptom, error) {
 	}
 
 	return out, nil
+}
+
+// priceSymptom says what is not well with a source of prices.
+func priceSymptom(s app.PriceSource) symptom {
+	x := symptom{
+		Part: "prices of " + s.Source,
+		Well: true,
+		Detail: "through " + flex.Clock(
+			s.Through,
+			flex.London,
+			"2006-01-02 15:04",
+		),
+	}
+
+	if s.Retired {
+		x.Detail = s.Stale + "; nobody asks for them, plans or settles by them"
+		return x
+	}
+
+	lacks := s.Lacks
+	if lacks == "" && s.Settles {
+		lacks = s.Stale
+	}
+
+	if lacks != "" {
+		x.Well = false
+		x.Detail, x.Do = lacks, "flexd prices fetch, or flexd prices import; until then the last good prices stand"
+	}
+
+	for _, k := range s.KeptOut {
+		x.Well = false
+		x.Detail += fmt.Sprintf(
+			"; kept out: %s: %s",
+			flex.Count(k.Rows, "row"),
+			k.Reason,
+		)
+
+		x.Do = "flexd prices fetch shows it; a later answer without such rows ends it"
+	}
+
+	return x
 }
 
 // lookAtRoles says where it is left open which source's prices count.
@@ -306,19 +323,7 @@ func lookAtExceptions(
 			Do:     e.Text,
 		}
 
-		for i, a := range e.Assets {
-			if i == doctorExamples {
-				x.Detail += ", …"
-				break
-			}
-
-			if i == 0 {
-				x.Detail += ": " + a.ExternalID
-			} else {
-				x.Detail += ", " + a.ExternalID
-			}
-		}
-
+		x.Detail += examplesOf(e.Assets)
 		out = append(out, x)
 	}
 
@@ -328,9 +333,9 @@ func lookAtExceptions(
 	}
 
 	for _, a := range known.Alerts {
-		// only the process that serves knows these
-		theirs := a.Kind == string(operations.JobFailed) || a.Kind == string(operations.DatabaseFailing)
-		if theirs && a.Org.IsZero() {
+		theirs := a.Org.IsZero() && slices.Contains(knownToServing, operations.Kind(a.Kind))
+		listed := slices.ContainsFunc(out, func(x symptom) bool { return x.Detail == a.Title })
+		if theirs && !listed {
 			out = append(out, symptom{
 				Part:   a.Kind,
 				Detail: a.Title,
@@ -346,6 +351,14 @@ func lookAtExceptions(
 	}
 
 	return out, nil
+}
+
+// knownToServing are the exceptions that only the process that serves knows all of: its jobs, its database, and the sources of
+// prices that it asks.
+var knownToServing = []operations.Kind{
+	operations.JobFailed,
+	operations.DatabaseFailing,
+	operations.PriceStale,
 }
 
 // doctorExamples bounds the assets that the doctor names for an exception.
@@ -398,8 +411,8 @@ func (r *replay) Run(ctx context.Context, c console) error {
 
 // Bounds of what the doctor calls well in the work queue.
 const (
-	jobsOverdue = 15 * time.Minute // the longest that a job may have been due
-	jobsFailed  = 24 * time.Hour   // since a job last failed for good
+	jobsOverdue = 15 * time.Minute     // the longest that a job may have been due
+	jobsFailed  = operations.FailedFor // since a job last failed for good
 )
 
 func lookAtJobs(ctx context.Context, h *app.App) ([]symptom, error) {
@@ -504,4 +517,22 @@ func usernamesFound(known int, twice []string) symptom {
 		Detail: fmt.Sprintf("%d usernames are in two cells: %s", len(twice), named),
 		Do:     "a login finds the first cell's alone: give the other organisation another username, flexd credential add, and revoke the old one",
 	}
+}
+
+// examplesOf names some of the assets.
+func examplesOf(assets []operations.Asset) string {
+	text := ""
+	for i, a := range assets {
+		if i == doctorExamples {
+			return text + ", …"
+		}
+
+		if i == 0 {
+			text = ": " + a.ExternalID
+		} else {
+			text += ", " + a.ExternalID
+		}
+	}
+
+	return text
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/store/storetest"
@@ -76,4 +78,46 @@ func TestDoctor_Serving(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// A source of prices that ended and that nobody needs is well; once an organisation plans by it, it is not.
+func TestDoctor_RetiredPrices(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		run := commandLineOf(t, url)
+		t.Setenv("FLEXD_ENVIRONMENT", string(flex.Sandbox))
+		if code, said := run("org add Acme --username acme"); code != exitDone {
+			t.Fatalf("org add: %d %s", code, said)
+		}
+
+		file := filepath.Join(t.TempDir(), "prices.csv")
+		load := func(source string, from time.Time, halfHours int) {
+			t.Helper()
+			text := "start,price_gbp_per_mwh\n"
+			for n := range halfHours {
+				text += flex.PeriodAt(from).Add(n).Start().Format(time.RFC3339) + ",50\n"
+			}
+
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if code, said := run("prices import " + file + " --source " + source); code != exitDone {
+				t.Fatalf("prices of %s: %d %s", source, code, said)
+			}
+		}
+
+		now := time.Now().UTC()
+		load("mine", now.Add(-240*time.Hour), 48)
+		load("market", now, 144)
+		const retired = "nobody asks for them, plans or settles by them"
+		if _, said := run("doctor"); !strings.Contains(said, retired) || strings.Contains(said, "Prices of mine are not current") {
+			t.Errorf("one ended, and nobody needs it: %s", said)
+		}
+
+		if code, said := run("prices roles Acme planning=mine"); code != exitDone {
+			t.Fatalf("choose it: %d %s", code, said)
+		}
+		if _, said := run("doctor"); strings.Contains(said, retired) || !strings.Contains(said, "Prices of mine are not current") {
+			t.Errorf("one ended that an organisation plans by: %s", said)
+		}
+	})
 }

@@ -51,7 +51,11 @@ func (p *pricesFetch) Run(ctx context.Context, c console) error {
 		Who:     commandLine,
 		Act:     "fetch prices",
 		Subject: p.Source,
-		Detail:  fmt.Sprintf("%s to %s", span.From.Format(time.RFC3339), span.To.Format(time.RFC3339)),
+		Detail: fmt.Sprintf(
+			"%s to %s",
+			span.From.Format(time.RFC3339),
+			span.To.Format(time.RFC3339),
+		),
 	}
 
 	var r market.Report

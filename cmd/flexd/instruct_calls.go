@@ -17,7 +17,7 @@ type instructCalls struct {
 	Site     string `arg:"" help:"Id of the site."`
 	PerDay   *int   `help:"The most calls in a London day; 0 allows none." placeholder:"N" xor:"day"`
 	PerMonth *int   `help:"The most calls in a calendar month; 0 allows none." placeholder:"N" xor:"month"`
-	NoLimit  bool   `help:"Remove both limits." xor:"day,month"`
+	NoLimit  bool   `help:"Remove both limits; one that is not given stays as it is otherwise." xor:"day,month"`
 	JSON     bool   `help:"Print as JSON." name:"json"`
 }
 
@@ -28,7 +28,7 @@ type callsLine struct {
 	ThisMonth int               `json:"calls_this_month"`
 }
 
-// Run sets what is given, in the place of what was agreed before, and shows what holds.
+// Run sets what is given, leaves the other number as it is, and shows what holds.
 func (o *instructCalls) Run(ctx context.Context, c console) error {
 	h, org, site, err := o.openSite(ctx, o.Site)
 	if err != nil {
@@ -74,6 +74,14 @@ func (o *instructCalls) set(
 	site flex.SiteID,
 ) error {
 	var agreed flex.AgreedCalls
+	if !o.NoLimit {
+		before, err := h.Registry.Calls(ctx, org, site)
+		if err != nil {
+			return err
+		}
+		agreed = before.Agreed
+	}
+
 	if o.PerDay != nil {
 		agreed.PerDay = flex.Some(*o.PerDay)
 	}

@@ -67,7 +67,7 @@ func TestInstructCalls(t *testing.T) {
 	s.wants(s.run(0, "instruct", "calls", site, "--json"), `"per_month": 5`)
 	s.wants(s.run(exitFailed, "instruct", "calls", site, "--per-day", "1001"), "1001 calls are not 0 to 1000")
 	s.wants(s.run(exitUsage, "instruct", "calls", site, "--per-day", "1", "--no-limit"), "can't be used together")
-	s.wants(s.run(0, "instruct", "calls", site, "--per-month", "0"), "agreed: 0 a month")
+	s.wants(s.run(0, "instruct", "calls", site, "--per-month", "0"), "agreed: 1 a day, 0 a month")
 	s.wants(s.run(0, "instruct", "calls", site, "--no-limit", "--json"), `"agreed_calls": null`)
 	s.wants(s.run(0, "audit", "list", "--json"), "1 a day, 5 a month")
 }

@@ -214,20 +214,23 @@ func (s *store) decide(ctx context.Context, c console, text, act string, asJSON 
 
 	defer h.Close()
 
+	org, err := heldOrg(ctx, h, id)
+	if err != nil {
+		return err
+	}
+
 	var decided flex.HeldReading
 	err = h.Access.Act(
 		ctx,
 		flex.AuditEntry{
 			Who:     commandLine,
+			Org:     org,
 			Act:     act,
 			Subject: text,
 		},
 		func() error {
-			org, err := heldOrg(ctx, h, id)
-			if err == nil {
-				decided, err = do(h, org, id)
-			}
-
+			var err error
+			decided, err = do(h, org, id)
 			return err
 		},
 	)

@@ -59,7 +59,7 @@ func (p *pricesRoles) checkValues() error {
 	return nil
 }
 
-// choose sets the sources that are given for roles.
+// choose sets the sources that are given for roles: all, or none where one is refused.
 func (p *pricesRoles) choose(
 	ctx context.Context,
 	h *app.App,
@@ -74,34 +74,32 @@ func (p *pricesRoles) choose(
 		return err
 	}
 
-	for _, pair := range p.Values {
+	if len(p.Values) == 0 {
+		return nil
+	}
+
+	wanted := make([]pricing.Choice, len(p.Values))
+	for i, pair := range p.Values {
 		role, source, _ := strings.Cut(pair, "=")
-
-		act := flex.AuditEntry{
-			Who:     commandLine,
-			Org:     org,
-			Act:     "choose price source",
-			Subject: pair,
-			Detail:  p.From,
-		}
-
-		err := h.Access.Act(ctx, act, func() error {
-			_, err := h.Market.ChooseSource(
-				ctx,
-				org,
-				pricing.Role(role),
-				source,
-				from,
-			)
-
-			return err
-		})
-		if err != nil {
-			return err
+		wanted[i] = pricing.Choice{
+			Role:   pricing.Role(role),
+			Source: source,
+			From:   from,
 		}
 	}
 
-	return nil
+	act := flex.AuditEntry{
+		Who:     commandLine,
+		Org:     org,
+		Act:     "choose price source",
+		Subject: strings.Join(p.Values, " "),
+		Detail:  p.From,
+	}
+
+	return h.Access.Act(ctx, act, func() error {
+		_, err := h.Market.ChooseSources(ctx, org, wanted)
+		return err
+	})
 }
 
 // Run chooses, and prints what counts then.

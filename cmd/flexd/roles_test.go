@@ -37,6 +37,8 @@ func TestPricesRoles(t *testing.T) {
 		{nil, []string{"planning    agreed, nordpool-n2ex  rule"}, ""}, // nothing was chosen
 		{[]string{"planning=nordpool-n2ex", "settlement=agreed"}, []string{"planning    nordpool-n2ex  choice  nordpool-n2ex always", "settlement  agreed         choice"}, ""},
 		{[]string{"settlement=retail:agile"}, nil, "no market pays it"},
+		{[]string{"planning=agreed", "settlement=retail:agile"}, nil, "no market pays it"},
+		{nil, []string{"planning    nordpool-n2ex  choice  nordpool-n2ex always"}, ""}, // the first of the two was not chosen either
 		{[]string{"settlement"}, nil, "role=source"},
 		{[]string{"settlement="}, []string{"settlement  agreed, nordpool-n2ex  rule    by rule always"}, ""},
 	} {

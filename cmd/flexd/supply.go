@@ -239,7 +239,7 @@ type supplySet struct {
 	Import *float64 `help:"What it can carry from the grid, in kW: 1 to 10,000; as before if not given." placeholder:"KW"`
 	Export *float64 `help:"What it can carry to the grid, in kW: 0 to 10,000; as before if not given." placeholder:"KW"`
 	Fuse   *float64 `help:"The main fuse in amperes for each phase, in the place of --import: at 230 V." placeholder:"A"`
-	Phases int      `help:"Phases of --fuse, 1 or 3. Readings are checked as if three were evenly loaded; what is planned keeps each phase by itself." default:"1"`
+	Phases *int     `help:"Phases of --fuse, 1 or 3; 1 if not given. Readings are checked as if three were evenly loaded; what is planned keeps each phase by itself." placeholder:"N"`
 	JSON   bool     `help:"Print as JSON." name:"json"`
 }
 
@@ -258,6 +258,12 @@ func (o *supplySet) change() (flex.SupplyChange, string, error) {
 			"give --import or --fuse, not both",
 		)
 
+	case o.Phases != nil && o.Fuse == nil:
+		return c, "", flex.Fail(
+			flex.Invalid,
+			"--phases are those of the main fuse: give --fuse too, in A for each phase",
+		)
+
 	case o.Fuse == nil && o.Import == nil && o.Export == nil:
 		return c, "", flex.Fail(
 			flex.Invalid,
@@ -265,7 +271,11 @@ func (o *supplySet) change() (flex.SupplyChange, string, error) {
 		)
 
 	case o.Fuse != nil:
-		c.Fuse = &flex.Fuse{Amperes: *o.Fuse, Phases: o.Phases}
+		c.Fuse = &flex.Fuse{Amperes: *o.Fuse, Phases: 1}
+		if o.Phases != nil {
+			c.Fuse.Phases = *o.Phases
+		}
+
 		detail = "import " + kilowatts(c.Fuse.Carries().KW()) + " "
 		err = c.Fuse.Check()
 

@@ -38,12 +38,15 @@ func TestSupply(t *testing.T) {
 		out := s.run(exitFailed, append([]string{"supply", args[0]}, append(args[1:], "--from", from)...)...)
 		s.wants(out, s.event.String()+" was settled already at this site")
 	}
+
 	s.wants(s.run(exitUsage, "supply", "set", s.site.String(), "--import", "10", "--repair", "why"), "a repair needs the day")
 	s.wants(s.run(exitUsage, "supply", "set", s.site.String(), "--import", "10", "--from", "2999-01-01"), "the day lies ahead")
 	s.wants(s.run(exitUsage, "supply", "set", s.site.String(), "--from", from), "give --import or --export")
 	s.wants(s.run(exitUsage, "supply", "set", s.site.String(), "--import", "0.5"), "1 to 10000 kW")
 	s.wants(s.run(exitUsage, "supply", "set", s.site.String(), "--import", "10", "--fuse", "60"), "not both")
 	s.wants(s.run(exitUsage, "supply", "set", s.site.String(), "--fuse", "60", "--phases", "2"), "1 or 3 phases")
+	s.wants(s.run(exitUsage, "supply", "set", s.site.String(), "--phases", "3"), "give --fuse too")
+	s.wants(s.run(exitUsage, "supply", "set", s.site.String(), "--import", "10", "--phases", "3"), "give --fuse too")
 	s.wants(s.run(exitUsage, "supply", "power", asset, "0"), "is not a power in kW")
 
 	s.run(0, "supply", "power", asset, "10", "--from", from, "--repair", "the plate says 10 kW")

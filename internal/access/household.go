@@ -60,7 +60,13 @@ func (s *Service) EndHousehold(
 	site flex.SiteID,
 ) error {
 	err := s.DB.WriteAll(ctx, func(all *store.All) error {
-		return all.DropTokens(ctx, org, site, []flex.Role{flex.HomeAssistant}, [sha256.Size]byte{})
+		return all.DropTokens(
+			ctx,
+			org,
+			site,
+			[]flex.Role{flex.HomeAssistant},
+			[sha256.Size]byte{},
+		)
 	})
 	s.tokens.clear()
 

@@ -12,7 +12,6 @@ import (
 	"flexd/internal/egress"
 	"flexd/internal/flex"
 	"flexd/internal/market"
-	"flexd/internal/operations"
 	"flexd/internal/registry"
 	"flexd/internal/store"
 )
@@ -68,6 +67,30 @@ func SourceNamed(name string, web *market.Web) (market.Source, error) {
 	)
 }
 
+// addPriceSources adds sources of prices by their names, each of which may be there once.
+func (a *App) addPriceSources(names []string, web *market.Web) error {
+	for _, name := range names {
+		source, err := SourceNamed(name, web)
+		if err != nil {
+			return err
+		}
+
+		same := func(m market.Source) bool { return m.Name() == source.Name() }
+		if slices.ContainsFunc(a.Market.Sources, same) {
+			return flex.Fail(
+				flex.Invalid,
+				"--price-source %s: another price source is named %s too, and only the first would be asked: give one of them",
+				name,
+				source.Name(),
+			)
+		}
+
+		a.Market.Sources = append(a.Market.Sources, source)
+	}
+
+	return nil
+}
+
 // openMarket makes the service of prices and the directory of metering points.
 func (a *App) openMarket(ctx context.Context, s Settings) error {
 	web := &market.Web{Client: egress.New(egress.Options{})}
@@ -78,12 +101,8 @@ func (a *App) openMarket(ctx context.Context, s Settings) error {
 		Home:   s.Home,
 	}
 
-	for _, name := range s.PriceSources {
-		source, err := SourceNamed(name, web)
-		if err != nil {
-			return err
-		}
-		a.Market.Sources = append(a.Market.Sources, source)
+	if err := a.addPriceSources(s.PriceSources, web); err != nil {
+		return err
 	}
 
 	if s.Carbon {
@@ -207,52 +226,4 @@ func (a *App) FetchPrices(
 	}
 
 	return a.Market.Fetch(ctx, s, span, progress)
-}
-
-// stalePrices lists the sources that are asked and whose prices are not current, those that an organisation plans by and whose
-// prices have ended, and says so where there are prices and none of them is for now.
-func (a *App) stalePrices(ctx context.Context) ([]operations.StalePrice, error) {
-	sources, err := a.Market.Freshness(ctx)
-	if err != nil || len(sources) == 0 {
-		return nil, err
-	}
-
-	var chosen []string
-	err = a.DB.ReadAll(ctx, func(all *store.All) error {
-		var err error
-		chosen, err = all.PlanningSources(ctx)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-
-	covered := false
-	var stale []operations.StalePrice
-	for _, s := range sources {
-		current := s.Through.After(a.DB.Now())
-		covered = covered || current
-
-		asked := slices.ContainsFunc(a.Market.Sources, func(m market.Source) bool {
-			return m.Name() == s.Source
-		})
-		ended := !current && slices.Contains(chosen, s.Source)
-
-		late := asked && s.Stale != ""
-		if late || ended {
-			stale = append(stale, operations.StalePrice{
-				Source: s.Source,
-				Why:    cmp.Or(s.Stale, "it has no price for now, and an organisation plans by it"),
-			})
-		}
-	}
-
-	if !covered && len(stale) == 0 {
-		stale = append(stale, operations.StalePrice{
-			Source: "every source",
-			Why:    "no source has a price for now",
-		})
-	}
-
-	return stale, nil
 }

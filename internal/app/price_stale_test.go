@@ -1,6 +1,9 @@
 package app
 
 import (
+	"io"
+	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -55,4 +58,78 @@ func TestStalePrices_Chosen(t *testing.T) {
 			check("planned by "+c.source, c.want...)
 		}
 	})
+}
+
+// An organisation that has chosen nothing plans by a file before a household's rate: that the file ended is named, though the rate has
+// prices for now. A file that ended beside a source of the market is retired.
+func TestStalePrices_ByRule(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		start := time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)
+		s := openClocked(t, url, start, "")
+		publish := func(source string, day flex.Day) {
+			t.Helper()
+			var prices []flex.PricedPeriod
+			for n := range day.Periods() {
+				prices = append(prices, flex.PricedPeriod{Period: day.Period(n + 1), Price: 50_000_000, Known: true})
+			}
+
+			if err := s.app.Publish(t.Context(), source, start.Add(-72*time.Hour), prices); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		lacking := func() (lacks, retired []string) {
+			t.Helper()
+			sources, err := s.app.PriceSources(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			for _, p := range sources {
+				if p.Lacks != "" {
+					lacks = append(lacks, p.Source)
+				}
+				if p.Retired {
+					retired = append(retired, p.Source)
+				}
+			}
+			return lacks, retired
+		}
+
+		today := flex.DayAt(start)
+		publish("mine", today.Add(-2))
+		publish("retail:agile", today)
+		if lacks, retired := lacking(); !slices.Equal(lacks, []string{"mine"}) || len(retired) > 0 {
+			t.Errorf("by rule %q lack prices, and %q are retired", lacks, retired)
+		}
+		stale, err := s.app.stalePrices(t.Context())
+		if err != nil || len(stale) != 1 || stale[0].Source != "mine" || stale[0].Why == "" {
+			t.Errorf("exceptions: %+v, %v", stale, err)
+		}
+
+		publish("nordpool-n2ex", today)
+		if lacks, retired := lacking(); len(lacks) > 0 || !slices.Equal(retired, []string{"mine"}) {
+			t.Errorf("beside the market %q lack prices, and %q are retired", lacks, retired)
+		}
+	})
+}
+
+// Two price sources of one name are refused: only the first would be asked, and nothing would say so.
+func TestOpen_PriceSourceTwice(t *testing.T) {
+	for _, c := range []struct {
+		names []string
+		fails bool
+	}{
+		{[]string{"octopus:C", "octopus:A"}, true}, {[]string{"elexon-mid", "elexon-mid-stream"}, true},
+		{[]string{"octopus:C", "elexon-system-price"}, false},
+	} {
+		h, err := Open(t.Context(), Settings{Database: storetest.SQLite(t), Keys: storetest.Keys(t), Environment: flex.Sandbox,
+			PriceSources: c.names, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+		if (flex.KindOf(err) == flex.Invalid) != c.fails || (err != nil) != c.fails {
+			t.Errorf("%q: %v", c.names, err)
+		}
+		if err == nil {
+			h.Close()
+		}
+	}
 }

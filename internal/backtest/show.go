@@ -98,7 +98,11 @@ func (r Result) Table(w io.Writer) error {
 	}
 
 	if r.Skipped > 0 {
-		fmt.Fprintf(w, "Left out for want of loads or prices: %s.\n", flex.Count(r.Skipped, "day"))
+		fmt.Fprintf(
+			w,
+			"Left out for want of loads or prices: %s.\n",
+			flex.Count(r.Skipped, "day"),
+		)
 	}
 
 	return err

@@ -152,7 +152,11 @@ func (c *Client) ask(ctx context.Context, method, path string, body []byte) ([]b
 	}
 
 	if answer.Status != 200 {
-		return nil, flex.Fail(kindOf(answer.Status), "%s", strings.TrimSpace(string(answer.Body)))
+		return nil, flex.Fail(
+			kindOf(answer.Status),
+			"%s",
+			strings.TrimSpace(string(answer.Body)),
+		)
 	}
 
 	return answer.Body, nil

@@ -178,7 +178,7 @@ func (s *Server) previewAct(r *request) (view, error) {
 	return p.view(), err
 }
 
-// doAct does what the preview showed. The audit log has one entry, with each asset and its outcome.
+// doAct does what the preview showed. The audit log has an entry for each organisation, with each of its assets and the outcome.
 func (s *Server) doAct(r *request) (view, error) {
 	p, err := s.readAct(r)
 	if err != nil {
@@ -190,23 +190,70 @@ func (s *Server) doAct(r *request) (view, error) {
 		return view{}, flex.Fail(flex.Malformed, "tick that you are sure")
 	}
 
-	act := p.action.Act(p.assets)
-	act.Who, act.Source = r.who.Name, r.from
+	of, err := s.actOwners(r, p.assets)
+	if err != nil {
+		return view{}, err
+	}
 
-	err = s.Access.ActWithDetail(
-		r.Context(),
-		act,
-		func() (string, error) {
-			var err error
-			p.Result, err = s.Selection.Do(r.Context(), p.action, p.assets, typed)
-			if len(p.Lines) == 0 {
-				return "", err
-			}
-			return p.Result.String(), err
-		},
-	)
+	err = s.noteActs(r, p, of, func() error {
+		var err error
+		p.Result, err = s.Selection.Do(r.Context(), p.action, p.assets, typed)
+		return err
+	})
 
 	return p.view(), err
+}
+
+// actOwner is an organisation with those of the selected assets that are its.
+type actOwner struct {
+	org    flex.OrgID // zero for assets that are not there
+	assets []flex.AssetID
+}
+
+// actOwners sorts selected assets by organisation. There is at least one, though nothing is selected.
+func (s *Server) actOwners(r *request, assets []flex.AssetID) ([]actOwner, error) {
+	var of []actOwner
+	for _, id := range assets {
+		org, err := s.Registry.AssetOrg(r.Context(), id)
+		if err != nil && flex.KindOf(err) != flex.NotFound {
+			return nil, err
+		}
+
+		i := slices.IndexFunc(of, func(o actOwner) bool { return o.org == org })
+		if i < 0 {
+			i = len(of)
+			of = append(of, actOwner{org: org})
+		}
+		of[i].assets = append(of[i].assets, id)
+	}
+
+	if len(of) == 0 {
+		of = append(of, actOwner{})
+	}
+
+	return of, nil
+}
+
+// noteActs does an action with an entry in the audit log of each organisation that it concerns, which names that one's assets alone:
+// the operators of one organisation read those of theirs.
+func (s *Server) noteActs(r *request, p *actsPage, of []actOwner, do func() error) error {
+	if len(of) == 0 {
+		return do()
+	}
+
+	act := p.action.Act(of[0].assets)
+	act.Org = of[0].org
+	act.Who, act.Source = r.who.Name, r.from
+
+	return s.Access.ActWithDetail(r.Context(), act, func() (string, error) {
+		err := s.noteActs(r, p, of[1:], do)
+		own := p.Result.Of(of[0].assets)
+		if len(own.Lines) == 0 {
+			return "", err
+		}
+
+		return own.String(), err
+	})
 }
 
 // view is the page, and its result for programs.

@@ -85,6 +85,11 @@ func (s *Server) alerts(r *request) (view, error) {
 		p.Orgs[o.ID] = o.Name
 	}
 
+	next := ""
+	if r.exporting() {
+		next, err = s.alertsPart(r, p)
+	}
+
 	t := &table{
 		Name: "alerts",
 		Columns: []string{
@@ -120,7 +125,31 @@ func (s *Server) alerts(r *request) (view, error) {
 		title: "Alerts",
 		data:  p,
 		table: t,
+		next:  next,
 	}, err
+}
+
+// alertsPart puts a part of a file in the place of the alerts of the page: a file has all, and the page the newest.
+func (s *Server) alertsPart(r *request, p *alertsPage) (string, error) {
+	var before flex.AlertID
+	err := readFilter(&before, r.URL.Query().Get("before"), "alert")
+	if err != nil {
+		return "", err
+	}
+
+	var last flex.AlertID
+	p.Alerts, last, err = s.Operations.AlertsOf(
+		r.Context(),
+		flex.OrgID{},
+		false,
+		before,
+		r.limit(),
+	)
+	if last.IsZero() {
+		return "", err
+	}
+
+	return r.with("before", last.String()), err
 }
 
 // acknowledge notes that the operator looks after an alert, or lets it rest.
@@ -130,9 +159,15 @@ func (s *Server) acknowledge(r *request) (view, error) {
 		return view{}, err
 	}
 
+	org, err := s.alertOrg(r, id)
+	if err != nil {
+		return view{}, err
+	}
+
 	note, rest := strings.TrimSpace(r.PostFormValue("note")), r.PostFormValue("rest")
 	act := access.Action{
 		Act:     "acknowledge alert",
+		Org:     org,
 		Subject: id.String(),
 		Detail:  note,
 	}
@@ -171,6 +206,24 @@ func (s *Server) acknowledge(r *request) (view, error) {
 	}
 
 	return view{to: "/console/alerts?done=noted"}, s.act(r, act, do)
+}
+
+// alertOrg is whose a firing alert is; zero for one of all organisations, and for one that does not fire.
+func (s *Server) alertOrg(r *request, id flex.AlertID) (flex.OrgID, error) {
+	found, _, err := s.Operations.AlertsOf(
+		r.Context(),
+		flex.OrgID{},
+		true,
+		flex.AlertID{},
+		exportMax,
+	)
+	for i := range found {
+		if found[i].ID == id {
+			return found[i].Org, err
+		}
+	}
+
+	return flex.OrgID{}, err
 }
 
 // testRoute has a test sent by a route.

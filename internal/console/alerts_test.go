@@ -1,11 +1,14 @@
 package console_test
 
 import (
+	"fmt"
 	"net/url"
+	"strings"
 	"testing"
 
 	"flexd/internal/console"
 	"flexd/internal/delivery"
+	"flexd/internal/flex"
 	"flexd/internal/operations"
 	"flexd/internal/store"
 )
@@ -64,6 +67,32 @@ func TestAlerts(t *testing.T) {
 			if a := d.do("POST", path, form); a.status != 404 {
 				d.Errorf("%s: %d", path, a.status)
 			}
+		}
+	})
+}
+
+// The files have every alert, in several parts, and the page the newest.
+func TestAlerts_Files(t *testing.T) {
+	each(t, "2026-01-15T12:00:00Z", func(d *service) {
+		d.login()
+		const n = 5003 // a part and three
+		began := at("2026-01-10T00:00:00Z").UnixMicro()
+		columns := strings.Fields("id kind org_id level count title text since_at latest_at fired_at round resolved_at acknowledged_by note")
+		d.Rows("alert", columns, n, func(i int) []any {
+			return []any{fmt.Appendf(nil, "%016d", i+1), "waiting", flex.OrgID{}.Bytes(), "critical", 1, fmt.Sprintf("number %d.", i), "", began, began, began, 1, began, "", ""}
+		})
+
+		csv := d.page("/console/alerts.csv")
+		if lines := strings.Count(csv, "\n"); lines != 1+n {
+			d.Errorf("%d lines of %d alerts", lines, n)
+		}
+		d.wants(csv, "number 0.", "number 5002.")
+		if lines := strings.Count(d.page("/console/alerts.csv?limit=30"), "\n"); lines != 31 {
+			d.Errorf("%d lines of a part of 30", lines)
+		}
+
+		if rows := d.file("/console/alerts.*"); len(rows) != n {
+			d.Errorf("%d rows of %d alerts", len(rows), n)
 		}
 	})
 }

@@ -34,6 +34,7 @@ type deliveriesPage struct {
 	Failures   delivery.Failures
 	Failed     []failureTable
 	States     []string
+	Names      []string // of endpoints
 	Deliveries []delivery.Line
 	Total      string // on all pages, in words
 	Next       string
@@ -157,7 +158,15 @@ func newDeliveriesPage(r *request, ask *delivery.Filter) *deliveriesPage {
 		Late:     ask.WaitingFor > 0,
 		Export:   r.exports(),
 		States:   delivery.States,
+		Names:    endpointNames,
 	}
+}
+
+// endpointNames are the endpoints that pushes go to.
+var endpointNames = []string{
+	string(flex.ScheduleEndpoint),
+	string(flex.DispatchEndpoint),
+	string(flex.InvitationEndpoint),
 }
 
 // deliveriesAsked reads the filters.
@@ -194,13 +203,8 @@ func deliveriesAsked(r *request) (delivery.Filter, error) {
 		onlyLate(&f)
 	}
 
-	if f.State != "" && !slices.Contains(delivery.States, f.State) {
-		return f, flex.Fail(
-			flex.Invalid,
-			"there is no state %q of a push: there are %s",
-			f.State,
-			strings.Join(delivery.States, ", "),
-		)
+	if err := knownPushes(&f); err != nil {
+		return f, err
 	}
 
 	if text := q.Get("status"); text != "" {
@@ -225,6 +229,29 @@ func deliveriesAsked(r *request) (delivery.Filter, error) {
 	err := readFilter(&f.Asset, q.Get("asset"), "asset")
 
 	return f, err
+}
+
+// knownPushes refuses a state and an endpoint that no push has.
+func knownPushes(f *delivery.Filter) error {
+	if f.State != "" && !slices.Contains(delivery.States, f.State) {
+		return flex.Fail(
+			flex.Invalid,
+			"there is no state %q of a push: there are %s",
+			f.State,
+			strings.Join(delivery.States, ", "),
+		)
+	}
+
+	if f.Endpoint != "" && !slices.Contains(endpointNames, f.Endpoint) {
+		return flex.Fail(
+			flex.Invalid,
+			"there is no endpoint %q: there are %s",
+			f.Endpoint,
+			strings.Join(endpointNames, ", "),
+		)
+	}
+
+	return nil
 }
 
 // onlyLate has the pushes alone be listed that the exception counts.

@@ -35,6 +35,17 @@ type developerPage struct {
 	Export   Export
 }
 
+// Schedules is the endpoint for schedules as it is, which the form begins with; the zero one if none is set.
+func (p *developerPage) Schedules() operations.EndpointLine {
+	for _, e := range p.Endpoints {
+		if e.Name == string(flex.ScheduleEndpoint) {
+			return e
+		}
+	}
+
+	return operations.EndpointLine{}
+}
+
 // jump is a button of the sandbox clock.
 type jump struct {
 	Name string

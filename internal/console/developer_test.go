@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"flexd/internal/access"
+	"flexd/internal/delivery"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
@@ -119,4 +120,18 @@ func TestBrowser_Developer(t *testing.T) {
 	}
 	b := browse(d)
 	b.screen("developer", "/console/developer")
+}
+
+// The form of the endpoint begins with how it is: whoever changes the URL does not change the form of what is sent.
+func TestDeveloper_EndpointForm(t *testing.T) {
+	each(t, "2026-01-13T12:00:00Z", func(d *service) {
+		d.login()
+		d.wants(d.page("/console/developer"), `required value="" placeholder`, `value="on"><label for="bare">`)
+
+		settings := delivery.Settings{URL: "http://127.0.0.1:9/{external_id}", Bare: true}
+		if _, _, err := d.push.SetEndpoint(d.Context(), d.Org, flex.ScheduleEndpoint, settings); err != nil {
+			d.Fatal(err)
+		}
+		d.wants(d.page("/console/developer"), `required value="http://127.0.0.1:9/{external_id}"`, `value="on" checked><label for="bare">`, `value="on"><label for="nulls">`)
+	})
 }

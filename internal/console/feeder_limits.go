@@ -42,7 +42,17 @@ func (p *limitsPage) table() *table {
 		Columns: []string{"group", "start", "end", "limit_kw", "source", "binds", "direction", "lowest", "num_sites"},
 	}
 	for _, l := range p.Limits {
-		t.add(l.Group, l.From, l.To, l.Power.KW(), l.Source, l.Binds, l.Direction, l.Lowest, l.NumSites)
+		t.add(
+			l.Group,
+			l.From,
+			l.To,
+			l.Power.KW(),
+			l.Source,
+			l.Binds,
+			l.Direction,
+			l.Lowest,
+			l.NumSites,
+		)
 	}
 
 	return t

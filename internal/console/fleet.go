@@ -17,6 +17,18 @@ type fleetPage struct {
 	Export Export
 	Query  string
 	asked  flex.OrgID // whose fleet is asked for, zero for all
+	some   bool       // the operator is one of some organisations
+}
+
+// Good is what is said where there is no exception. Failed jobs are not shown to an operator of some organisations, so nothing is
+// said of jobs to them.
+func (p *fleetPage) Good() string {
+	const all = "Nothing needs looking at: every need can be met, every push was accepted, "
+	if p.some {
+		return all + "prices are current."
+	}
+
+	return all + "every background job ran, prices are current."
 }
 
 // See is the page that lists what an exception counts, "" if there is none.
@@ -111,12 +123,14 @@ func seePath(k operations.Kind, org flex.OrgID) string {
 	return path + join + "org=" + org.String()
 }
 
-// ofNobody are the exceptions that are no organisation's.
+// ofNobody are the exceptions that are no organisation's, or whose page lists all.
 var ofNobody = []operations.Kind{
 	operations.Halted,
 	operations.DatabaseFailing,
 	operations.JobFailed,
+	operations.WorkFailed,
 	operations.PriceStale,
+	operations.AlertUnrouted,
 }
 
 var seePaths = map[operations.Kind]string{
@@ -141,12 +155,14 @@ var seePaths = map[operations.Kind]string{
 	operations.OpenADRSilent:    programsPath,
 	operations.DatabaseFailing:  "/console/engine",
 	operations.JobFailed:        "/console/engine",
+	operations.WorkFailed:       "/console/engine",
 	operations.PriceStale:       "/console/prices",
 	operations.Offline:          causePath(operations.Offline),
 	operations.ReadingsMissing:  causePath(operations.ReadingsMissing),
 	operations.ChargeMissing:    causePath(operations.ChargeMissing),
 	operations.ReadingsHeld:     "/console/readings/held",
 	operations.PayoutWaiting:    "/console/settlement?status=", // of every status: some may be approved
+	operations.AlertUnrouted:    "/console/alerts",
 }
 
 // causePath is the list of all assets of an exception.
@@ -186,5 +202,5 @@ func (s *Server) fleetPage(r *request) (*fleetPage, error) {
 
 	v, err := s.Operations.FleetView(r.Context(), org)
 
-	return &fleetPage{v, r.exports(), r.URL.RawQuery, org}, err
+	return &fleetPage{v, r.exports(), r.URL.RawQuery, org, r.who.SomeOrgs}, err
 }

@@ -184,6 +184,9 @@ func TestFleet_TurnedClock(t *testing.T) {
 	for _, path := range []string{"deliveries", "engine", "audit", "alerts", "safety"} {
 		d.wants(d.page("/console/"+path), "All times are real time, in London, and not by the turned clock of Moorland Energy.")
 	}
+	for _, path := range []string{"limits", "search?q=CP-"} {
+		d.wants(d.page("/console/"+path), "by the organisation&#39;s own clock; that of Moorland Energy is turned.")
+	}
 
 	var f fleetAnswer
 	if err := json.Unmarshal([]byte(d.page("/console/fleet.json")), &f); err != nil {

@@ -25,6 +25,8 @@ func (p *pricesPage) json() any {
 		"day":          p.Day.String(),
 		"curve":        p.Lines,
 		"publications": p.Versions,
+
+		"num_publications": p.NumVersions, // the newest are listed
 	}
 }
 

@@ -142,13 +142,25 @@ func (s *Server) answer(
 
 	v, err = rt.handle(s, r)
 	if err == nil && rt.sees != "" {
-		err = s.Access.See(r.Context(), access.Action{
-			Act:     rt.sees,
-			Subject: r.PathValue("id"),
-		}.By(r.who.Name, r.from))
+		err = s.noteView(r, rt.sees)
 	}
 
 	return v, err
+}
+
+// noteView writes down that the operator is shown a site's page: for the site's organisation too, whose own operators may read the
+// audit log.
+func (s *Server) noteView(r *request, act string) error {
+	id, org, err := owned(r, "site", s.Registry.SiteOrg)
+	if err != nil {
+		return err
+	}
+
+	return s.Access.See(r.Context(), access.Action{
+		Act:     act,
+		Org:     org,
+		Subject: id.String(),
+	}.By(r.who.Name, r.from))
 }
 
 // failed is the view of an error. What was not written to be shown is logged and not shown.
@@ -289,6 +301,9 @@ func sectionOf(path string, crumbs []crumb) string {
 // trueTime are the sections whose times are by the true clock, and not by an organisation's.
 var trueTime = []string{"alerts", "deliveries", "engine", "safety", "audit", "operators", ""}
 
+// ownTime are pages of such sections, or of none, whose times are by an organisation's clock all the same.
+var ownTime = []string{Root + "/limits", Root + "/search"}
+
 // clockNote says by whose clock the times of a page are, where an organisation has advanced its sandbox clock.
 func (s *Server) clockNote(r *request, section string) (string, error) {
 	const plain = "All times are London time."
@@ -308,10 +323,12 @@ func (s *Server) clockNote(r *request, section string) (string, error) {
 		}
 	}
 
+	byTrue := slices.Contains(trueTime, section) && !slices.Contains(ownTime, r.URL.Path)
+
 	switch {
 	case len(turned) == 0:
 		return plain, nil
-	case slices.Contains(trueTime, section):
+	case byTrue:
 		return "All times are real time, in London, and not by the turned clock of " + few(turned) + ".", nil
 	}
 

@@ -174,6 +174,18 @@ func (s *Server) noteFound(r *request, p searchPage, subject string) error {
 		return nil
 	}
 
+	var org flex.OrgID
+	if subject != "" {
+		var site flex.SiteID
+		err := readID(&site, subject, "site")
+		if err == nil {
+			org, err = s.Registry.SiteOrg(r.Context(), site)
+		}
+		if err != nil {
+			return err
+		}
+	}
+
 	shown := fmt.Sprintf(
 		"%s, %s, at %s",
 		count(len(p.Sites), "site"),
@@ -185,6 +197,7 @@ func (s *Server) noteFound(r *request, p searchPage, subject string) error {
 		r,
 		access.Action{
 			Act:     flex.ActSearch,
+			Org:     org,
 			Subject: subject,
 			Detail:  shown,
 		},

@@ -234,7 +234,12 @@ func (r *BatteryReason) Text() string {
 			return "charges at " + perKWh(r.Now) + ", which what is stored is worth later"
 		}
 
-		return fmt.Sprintf("charges at %s for %s, when a kWh is worth %s", perKWh(r.Now), later, perKWh(r.LaterPence))
+		return fmt.Sprintf(
+			"charges at %s for %s, when a kWh is worth %s",
+			perKWh(r.Now),
+			later,
+			perKWh(r.LaterPence),
+		)
 	case BatterySells:
 		if r.Refill < r.Now {
 			return "sold for " + perKWh(r.Now) + ", and can be filled again for " + perKWh(r.Refill)
@@ -257,7 +262,12 @@ func (r *BatteryReason) Text() string {
 		return "is down to its reserve, which is kept"
 
 	case BatteryKeepsForLater:
-		return fmt.Sprintf("waits: a kWh is worth more on %s at %s than now at %s", later, perKWh(r.LaterPence), perKWh(r.Now))
+		return fmt.Sprintf(
+			"waits: a kWh is worth more on %s at %s than now at %s",
+			later,
+			perKWh(r.LaterPence),
+			perKWh(r.Now),
+		)
 	case BatteryKeepsPastEnd:
 		return "waits: what is stored is worth more after the end of the plan than now at " + perKWh(r.Now)
 	}

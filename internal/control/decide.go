@@ -246,7 +246,11 @@ func (s *Service) decide(
 // sameAhead reports whether two schedules have the same limits from the instant on, for ever: after
 // the end of its steps a schedule leaves charging free.
 func sameAhead(a, b []flex.Step, from time.Time) bool {
-	a, b = stepsAhead(make([]flex.Step, 0, stepsUsual), a, from), stepsAhead(make([]flex.Step, 0, stepsUsual), b, from)
+	a, b = stepsAhead(make([]flex.Step, 0, stepsUsual), a, from), stepsAhead(
+		make([]flex.Step, 0, stepsUsual),
+		b,
+		from,
+	)
 	if len(a) != len(b) {
 		return false
 	}

@@ -28,7 +28,11 @@ func (f *behindFuse) fence(car *siteCar) {
 
 	car.yield(lower(car.problem.Limits, limits, span), kept, limits)
 	car.stepsForNow = car.plan.Steps
-	car.renewed = car.asked() || !sameAhead(stepsWithin(car.Current.Steps, span), car.stepsForNow, f.from)
+	car.renewed = car.asked() || !sameAhead(
+		stepsWithin(car.Current.Steps, span),
+		car.stepsForNow,
+		f.from,
+	)
 }
 
 // asked reports whether somebody asked for another schedule of a car, or its schedule in force gives, which is planned again.

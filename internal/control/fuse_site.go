@@ -65,7 +65,12 @@ func borneSites(
 		// a site with batteries or heaters is left out
 		own := kept[s.ID]
 		base := baseLoad{watts: own.Load}
-		fresh := own.Day == flex.DayAt(tx.Now()) && own.Basis == basisOf(s.Assets, steady[s.ID], nil, metered[s.ID])
+		fresh := own.Day == flex.DayAt(tx.Now()) && own.Basis == basisOf(
+			s.Assets,
+			steady[s.ID],
+			nil,
+			metered[s.ID],
+		)
 		borne[s.ID] = fresh && bears(s, base.most())
 	}
 

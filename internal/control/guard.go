@@ -298,7 +298,12 @@ func (m *meter) outFuse(spans []flex.Span) []flex.Watts {
 		fuse.Carries = flex.Unbounded
 	}
 
-	return check.LeastLeft(append(devicesOf(m.mayDischarge), devicesOf(m.discharge)...), spans, fuse, &own)
+	return check.LeastLeft(
+		append(devicesOf(m.mayDischarge), devicesOf(m.discharge)...),
+		spans,
+		fuse,
+		&own,
+	)
 }
 
 // leftOver is what all others at a site leave of its main fuse to the asset whose meter it is, in some half-hours.

@@ -149,7 +149,12 @@ func (k *AssetHeat) Sentence() string {
 		return text + ", assumed: nothing was learned yet"
 	}
 
-	text += fmt.Sprintf(", learned from %d days of readings since %s, certainty %s", k.Days, k.Since, k.Certainty)
+	text += fmt.Sprintf(
+		", learned from %d days of readings since %s, certainty %s",
+		k.Days,
+		k.Since,
+		k.Certainty,
+	)
 	if k.Type == flex.HeatPump {
 		text += fmt.Sprintf("; a forecast of three hours was off by %.1f degrees", k.Miss)
 	}

@@ -242,7 +242,11 @@ func (h *heatPump) buildingInputs(width float64) []Input {
 		building.Loss,
 		building.Capacity/1000,
 	)
-	spare := fmt.Sprintf("%.2f degrees, and %.2f where nothing is heated", h.spare(width), max(h.spare(width), h.stop(width)))
+	spare := fmt.Sprintf(
+		"%.2f degrees, and %.2f where nothing is heated",
+		h.spare(width),
+		max(h.spare(width), h.stop(width)),
+	)
 
 	return []Input{
 		{

@@ -60,7 +60,12 @@ func spentOf(sites int, limit flex.SpentCalls) string {
 		return fmt.Sprintf("%s had the 1 call of the %s that they agreed to", who, of)
 	}
 
-	return fmt.Sprintf("%s had the %d calls of the %s that they agreed to", who, limit.Calls, of)
+	return fmt.Sprintf(
+		"%s had the %d calls of the %s that they agreed to",
+		who,
+		limit.Calls,
+		of,
+	)
 }
 
 // assetsNotToCall returns who is not to be called by an instruction since assets were chosen for it: those that others

@@ -146,7 +146,11 @@ func (s *Service) planMarked(
 	})
 
 	for i := 0; err == nil && i < len(marked) && ctx.Err() == nil; i++ {
-		_ = s.DB.Write(ctx, org, func(tx *store.Tx) error { return s.planTank(ctx, tx, marked[i]) })
+		_ = s.DB.Write(
+			ctx,
+			org,
+			func(tx *store.Tx) error { return s.planTank(ctx, tx, marked[i]) },
+		)
 	}
 }
 

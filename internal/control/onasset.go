@@ -171,7 +171,11 @@ func (*Service) ExcludeAsset(
 
 	tx.Wake(store.WakeControl)
 
-	return "excluded from control until it is included again", tx.SetExcluded(ctx, asset, true)
+	return "excluded from control until it is included again", tx.SetExcluded(
+		ctx,
+		asset,
+		true,
+	)
 }
 
 // IncludeAsset puts an excluded asset under control again, as far as its site is; a car that is plugged in is

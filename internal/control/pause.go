@@ -400,7 +400,11 @@ func (e *PastEvent) PauseText() string {
 		return "; nothing is paused, as an operator excluded the charger from control"
 	}
 
-	from, to := flex.Clock(p.Span.From, flex.London, "15:04"), flex.Clock(p.Span.To, flex.London, "15:04")
+	from, to := flex.Clock(p.Span.From, flex.London, "15:04"), flex.Clock(
+		p.Span.To,
+		flex.London,
+		"15:04",
+	)
 
 	return fmt.Sprintf(
 		"; it is paused from %s to %s, when a MWh costs %s, which saves %d p",

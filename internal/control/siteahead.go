@@ -18,7 +18,7 @@ const siteAheadPeriods = 48
 type SiteAhead struct {
 	Org    flex.OrgID
 	Supply flex.Supply
-	// what is planned: cars that are plugged in, and batteries
+	// what is planned: cars that are plugged in, batteries, tanks and heat pumps
 	Devices []SiteDevice
 	Periods []SitePeriod
 	Lines   []string // what holds which device back, in sentences
@@ -106,6 +106,10 @@ func (s *Service) readAhead(
 	}
 
 	if err := s.addBatteries(ctx, tx, a, names); err != nil {
+		return err
+	}
+
+	if err := a.addHeaters(ctx, tx, site, names); err != nil {
 		return err
 	}
 
@@ -268,6 +272,33 @@ func (a *SiteAhead) addBattery(asset *flex.Asset, why *BatteryWhy) {
 			),
 		)
 	}
+}
+
+// addHeaters adds the tanks and heat pumps that have a plan. What they are metered to draw is no part of the home's own load.
+func (a *SiteAhead) addHeaters(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+	assets []flex.Asset,
+) error {
+	plans, err := tx.TankPlansAt(ctx, site)
+	if err != nil {
+		return fmt.Errorf("read the plans of the site's heaters: %w", err)
+	}
+
+	for i := range plans {
+		var steps []flex.Step
+		for _, d := range plans[i].Draws() {
+			steps = append(steps, flex.Step{Span: d.Span, Limit: d.Power})
+		}
+
+		drawn := []draws{{lists: [][]flex.Step{steps}, power: flex.Unbounded}}
+		a.add(assetNamed(assets, plans[i].AssetID), func(p flex.Period) float64 {
+			return 2 * energyIn(drawn, p).KWh()
+		})
+	}
+
+	return nil
 }
 
 // WaitText says in words what a battery waits for, and until when.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"flexd/internal/store"
 )
@@ -99,10 +100,12 @@ func failuresOf(of map[string][]store.FailedPushes) Failures {
 	return f
 }
 
-// failedSince reads an organisation's failures of the time that figures are of.
+// failedSince reads an organisation's failures of the time that figures are of, by the true clock: pushes are queued by it, and not
+// by an organisation's.
 func failedSince(
 	ctx context.Context,
 	tx *store.Tx,
+	now time.Time,
 ) ([]store.FailedPushes, error) {
-	return tx.FailedSince(ctx, tx.Now().Add(-figuresTime))
+	return tx.FailedSince(ctx, now.Add(-figuresTime))
 }

@@ -91,7 +91,7 @@ func (s *Service) Overview(
 					return err
 				}
 
-				failed[o.Name], err = failedSince(ctx, tx)
+				failed[o.Name], err = failedSince(ctx, tx, all.Now())
 				if err != nil {
 					return err
 				}

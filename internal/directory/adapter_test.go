@@ -178,6 +178,40 @@ func TestECOESTellsPairsApart(t *testing.T) {
 	}
 }
 
+// A point that is listed beside another of its address and has no details takes neither that one nor the rest of the postcode away.
+func TestECOES_WithoutDetails(t *testing.T) {
+	listed := func(mpan string) string {
+		return `{"UtilityType":"electricity","AddressDetails":[{"Key":"mpan_core","Value":"` + mpan + `"},{"Key":"address_line_4","Value":"12"},` +
+			`{"Key":"address_line_6","Value":"MILL LANE"},{"Key":"postcode","Value":"NW1 6XE"}]}`
+	}
+	search := `{"Results":[{"Errors":[],"UtilityAddressMatches":[` + listed("1312345678907") + "," + listed("1470116845051") + `]}]}`
+	e, _ := registry(t, search, map[string]string{
+		"1312345678907": `{"Results":[{"Errors":[{"Code":"1004","Message":"nothing"}]}]}`,
+		"1470116845051": detail("1470116845051", "energy_direction", "I"),
+	})
+
+	meters, err := e.ByPostcode(t.Context(), "NW1 6XE")
+	if err != nil || len(meters) != 1 || meters[0].MPAN != "1470116845051" {
+		t.Errorf("%+v, %v", meters, err)
+	}
+}
+
+// A row that nobody can use takes none of the others of a postcode away; where there is no other, the answer is wrong.
+func TestRemote_WrongRow(t *testing.T) {
+	const good = `{"mpan":"1200023305967","direction":"import","address":"221B Baker Street, London","postcode":"NW1 6XE"}`
+	const wrong = `{"mpan":"1","direction":"import","address":"1 Baker Street, London","postcode":"NW1 6XE"}`
+	for body, want := range map[string]int{
+		`{"meters":[` + wrong + "," + good + `]}`: 1,
+		`{"meters":[` + wrong + `]}`:              -1,
+		`{"meters":[]}`:                           0,
+	} {
+		meters, err := Remote{web, answering(t, 200, body), nil}.ByPostcode(t.Context(), "NW1 6XE")
+		if (err != nil) != (want < 0) || len(meters) != max(want, 0) {
+			t.Errorf("%s: %+v, %v", body, meters, err)
+		}
+	}
+}
+
 // answering plays a service that always answers the same.
 func answering(t *testing.T, status int, body string) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -166,25 +166,42 @@ func (e ECOES) ByPostcode(
 		listed[NewAddress(m.Address, p).Key()]++
 	}
 
+	return e.withDetails(ctx, p, meters, listed)
+}
+
+// withDetails asks for the details of points whose address is listed more than once. A point without details is left out:
+// nobody can use it, and the others are there all the same.
+func (e ECOES) withDetails(
+	ctx context.Context,
+	p Postcode,
+	meters []flex.Meter,
+	listed map[string]int,
+) ([]flex.Meter, error) {
 	asked := 0
-	for i, m := range meters {
+	known := make([]flex.Meter, 0, len(meters))
+
+	for _, m := range meters {
 		number, err := ParseMPAN(m.MPAN)
 		if err != nil || listed[NewAddress(m.Address, p).Key()] < 2 ||
 			asked == MaxPairs {
+			known = append(known, m)
 			continue
 		}
 
 		asked++
 
 		full, err := e.ByMPAN(ctx, number)
+		if flex.KindOf(err) == flex.NotFound {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
 
-		meters[i] = full
+		known = append(known, full)
 	}
 
-	return meters, nil
+	return known, nil
 }
 
 // ByMPAN returns the technical details of one point.

@@ -100,13 +100,19 @@ func (r Remote) ByPostcode(
 	}
 
 	var meters []flex.Meter
+	var wrong error
 	for _, m := range answer.Meters {
 		meter, err := m.meter()
 		if err != nil {
-			return nil, err
+			wrong = err // one that nobody can use takes none of the others away
+			continue
 		}
 
 		meters = append(meters, meter)
+	}
+
+	if len(meters) == 0 {
+		return nil, wrong
 	}
 
 	return meters, nil

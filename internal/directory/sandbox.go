@@ -38,7 +38,11 @@ func SandboxMeters() []flex.Meter {
 		// Two flats, and the landlord's supply of their stairs.
 		sandboxMeter("1099000010060", "Flat 1, Sand Court, 6 Sandbox Street, Testwick", nil),
 		sandboxMeter("1099000010079", "Flat 2, Sand Court, 6 Sandbox Street, Testwick", nil),
-		sandboxMeter("1099000010088", "Landlord's supply, Sand Court, 6 Sandbox Street, Testwick", nil),
+		sandboxMeter(
+			"1099000010088",
+			"Landlord's supply, Sand Court, 6 Sandbox Street, Testwick",
+			nil,
+		),
 
 		// An address with two import points is never guessed at.
 		sandboxMeter("1099000010097", "7 Sandbox Street, Testwick", nil),

@@ -62,7 +62,12 @@ func (h *Heat) Check(t AssetType) (member, why string) {
 		return h.checkRoom()
 	}
 
-	return "", fmt.Sprintf("a %s keeps no heat: only a %s and a %s do", t, HeatPump, HotWaterTank)
+	return "", fmt.Sprintf(
+		"a %s keeps no heat: only a %s and a %s do",
+		t,
+		HeatPump,
+		HotWaterTank,
+	)
 }
 
 func (h *Heat) checkTank() (member, why string) {
@@ -89,11 +94,20 @@ func (h *Heat) checkRoom() (member, why string) {
 	switch h.Steering {
 	case "", SteerWindows, SteerSGReady, SteerOffset:
 	default:
-		return "steering", fmt.Sprintf("give %s, %s or %s", SteerWindows, SteerSGReady, SteerOffset)
+		return "steering", fmt.Sprintf(
+			"give %s, %s or %s",
+			SteerWindows,
+			SteerSGReady,
+			SteerOffset,
+		)
 	}
 
 	if s := h.Setpoint; s.Given && (s.Value < RoomLowest || s.Value > RoomHighest) {
-		return "setpoint_c", fmt.Sprintf("a room is kept at %g to %g degrees", RoomLowest, RoomHighest)
+		return "setpoint_c", fmt.Sprintf(
+			"a room is kept at %g to %g degrees",
+			RoomLowest,
+			RoomHighest,
+		)
 	}
 
 	if h.NightLow.Given && !h.Low.Given {

@@ -360,20 +360,21 @@ func (s *Service) Offers(
 	p := &OfferPage{}
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		*p = OfferPage{At: tx.Now()}
-		found, total, err := tx.Offers(ctx, before, limit)
+		found, total, err := tx.Offers(ctx, before, limit+1)
 		if err != nil {
 			return err
 		}
 
 		p.Total = total
+		if len(found) > limit {
+			found = found[:limit]
+			p.Next = found[limit-1].ID
+		}
+
 		for _, o := range found {
 			if err := p.add(ctx, tx, o); err != nil {
 				return err
 			}
-		}
-
-		if len(found) == limit {
-			p.Next = found[limit-1].ID
 		}
 
 		return nil

@@ -55,6 +55,10 @@ func TestService_Offers(t *testing.T) {
 			t.Errorf("%v %+v", err, p) // nobody came
 		}
 
+		if last, err := service.Offers(t.Context(), seed.Org, flex.OfferID{}, 1); err != nil || len(last.Offers) != 1 || !last.Next.IsZero() {
+			t.Errorf("a page that ends with the last offer: %v %+v", err, last)
+		}
+
 		var text bytes.Buffer
 		if err := p.WriteCSV(&text); err != nil || !strings.Contains(text.String(), "dfs,down,2026-01-16T01:00:00Z,2026-01-16T02:00:00Z") {
 			t.Errorf("%v %s", err, text.String())

@@ -198,7 +198,12 @@ func (d *described) refusals(b *strings.Builder, o *describedCall) {
 			begun = true
 		}
 
-		fmt.Fprintf(b, "| %s | %s |\n", status, line(d.response(o.Responses[status]).Description))
+		fmt.Fprintf(
+			b,
+			"| %s | %s |\n",
+			status,
+			line(d.response(o.Responses[status]).Description),
+		)
 	}
 
 	b.WriteString("\n")
@@ -229,7 +234,14 @@ func (d *described) parameters(b *strings.Builder, ps []*describedParameter) {
 			name += ", required"
 		}
 
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", name, p.In, kind(p.Schema), line(p.Description))
+		fmt.Fprintf(
+			b,
+			"| %s | %s | %s | %s |\n",
+			name,
+			p.In,
+			kind(p.Schema),
+			line(p.Description),
+		)
 	}
 
 	b.WriteString("\n")

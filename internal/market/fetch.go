@@ -338,7 +338,7 @@ func (s *Service) due(source string, now time.Time) bool {
 // Grace is how late the next day's prices may be before it is said.
 const Grace = time.Hour
 
-// ImbalanceGrace is how long after a half-hour the price of imbalance may come before it is said: there is none of times to come.
+// ImbalanceGrace is how long after a half-hour its price of imbalance, or its index, may come before it is said: there is none of times to come.
 const ImbalanceGrace = 6 * time.Hour
 
 // Freshness says how current a source is.
@@ -413,9 +413,10 @@ func (s *Service) stale(source store.SourceState, now time.Time) string {
 		return "it has never given a price"
 	}
 
-	// Imbalance prices are known after the half-hour, so those of times to come are not missing.
-	imbalance := pricing.KindOf(source.Source) == pricing.Imbalance
-	if imbalance && now.Sub(source.Through) <= ImbalanceGrace {
+	// Prices of imbalance and of trades close to delivery come with the half-hour or after it, so those of times to come are not missing.
+	kind := pricing.KindOf(source.Source)
+	late := kind == pricing.Imbalance || kind == pricing.Index
+	if late && now.Sub(source.Through) <= ImbalanceGrace {
 		return ""
 	}
 

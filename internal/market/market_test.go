@@ -249,11 +249,17 @@ func TestFetchPrices_AfterTheDay(t *testing.T) {
 	})
 }
 
-// TestImbalanceIsLate has a source whose prices come after the half-hour: that it has none of times to come is no fault, and that it
-// falls silent is one.
+// TestImbalanceIsLate has sources whose prices come after the half-hour: that they have none of times to come is no fault, and that one
+// falls silent is.
 func TestImbalanceIsLate(t *testing.T) {
+	for _, name := range []string{"elexon-system-price", "elexon-mid"} {
+		t.Run(name, func(t *testing.T) { comesLate(t, name) })
+	}
+}
+
+func comesLate(t *testing.T, name string) {
 	each(t, "2025-01-15T10:00:00Z", func(t *testing.T, d *Service, c *clock, _ *storetest.Seed) {
-		s := &given{name: "elexon-system-price", prices: flat(span("2025-01-14T23:00:00Z", "2025-01-15T10:00:00Z"), 40)}
+		s := &given{name: name, prices: flat(span("2025-01-14T23:00:00Z", "2025-01-15T10:00:00Z"), 40)}
 		d.Sources = []Source{s}
 		if _, err := d.FetchPrices(t.Context()); err != nil {
 			t.Fatal(err)

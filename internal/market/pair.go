@@ -30,15 +30,23 @@ var (
 
 // ImportPairs keeps a party's list of its pairs of metering points in place of the one before:
 // import_mpan, export_mpan, bm_unit, gsp_group, supplier_mpid, from_date, to_date (the last day),
-// largest_export_kwh. A wrong row is named, and then nothing is kept.
+// largest_export_kwh. A wrong row is named, and then nothing is kept. A list without a row is refused, unless it may be empty.
 func (s *Service) ImportPairs(
 	ctx context.Context,
 	org flex.OrgID,
 	r io.Reader,
+	empty bool,
 ) (int, error) {
 	pairs, err := ReadPairs(r)
 	if err != nil {
 		return 0, err
+	}
+
+	if len(pairs) == 0 && !empty {
+		return 0, flex.Fail(
+			flex.Invalid,
+			"the list has no row, and the list before stays: --empty removes it",
+		)
 	}
 
 	return len(pairs), s.DB.Write(ctx, org, func(tx *store.Tx) error {

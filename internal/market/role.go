@@ -69,10 +69,7 @@ func rolesOf(
 	return roles, s.Doubts(tx.Now()), nil
 }
 
-// ChooseSource chooses the source of a role from an instant on; without a source the role
-// follows the rule again. A half-hour that has begun keeps its source once the organisation has
-// flex events, so that nothing settled changes: without an instant, the choice holds from the
-// next half-hour on, and for an organisation without events for all time.
+// ChooseSource chooses the source of one role, as ChooseSources.
 func (s *Service) ChooseSource(
 	ctx context.Context,
 	org flex.OrgID,
@@ -80,55 +77,93 @@ func (s *Service) ChooseSource(
 	source string,
 	from time.Time,
 ) (pricing.Choice, error) {
-	if !slices.Contains(pricing.Roles, role) {
-		return pricing.Choice{}, flex.Fail(
-			flex.Invalid,
-			"there is no role %q of prices; there are planning, contract and settlement",
-			role,
-		)
+	chosen, err := s.ChooseSources(
+		ctx,
+		org,
+		[]pricing.Choice{{Role: role, Source: source, From: from}},
+	)
+	if err != nil {
+		return pricing.Choice{}, err
 	}
 
-	var c pricing.Choice
+	return chosen[0], nil
+}
+
+// ChooseSources chooses the sources of roles, each from an instant on: all of them, or none where one is refused. Without a
+// source the role follows the rule again. A half-hour that has begun keeps its source once the organisation has
+// flex events, so that nothing settled changes: without an instant, the choice holds from the
+// next half-hour on, and for an organisation without events for all time.
+func (s *Service) ChooseSources(
+	ctx context.Context,
+	org flex.OrgID,
+	wanted []pricing.Choice,
+) ([]pricing.Choice, error) {
+	for _, c := range wanted {
+		if !slices.Contains(pricing.Roles, c.Role) {
+			return nil, flex.Fail(
+				flex.Invalid,
+				"there is no role %q of prices; there are planning, contract and settlement",
+				c.Role,
+			)
+		}
+	}
+
+	var chosen []pricing.Choice
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if err := s.mayChoose(ctx, tx, role, source); err != nil {
-			return err
-		}
-
-		next := flex.PeriodAt(tx.Now()).End()
-		c = pricing.Choice{
-			Role:   role,
-			Source: source,
-			From:   from,
-			SetAt:  tx.Now(),
-		}
-
-		if from.IsZero() {
-			c.From = time.UnixMicro(0).UTC()
-		}
-
-		if c.From.Before(next) {
-			settled, err := tx.FlexEventsAfter(ctx, c.From)
+		chosen = nil // a write may be run again
+		for _, c := range wanted {
+			made, err := s.choose(ctx, tx, c)
 			if err != nil {
 				return err
 			}
-
-			if settled > 0 && !from.IsZero() {
-				return flex.Fail(
-					flex.Conflict,
-					"%d flex events after %s have their prices already: choose from %s on at the earliest",
-					settled,
-					from.Format(time.RFC3339),
-					next.Format(time.RFC3339),
-				)
-			}
-
-			if settled > 0 {
-				c.From = next
-			}
+			chosen = append(chosen, made)
 		}
 
-		return tx.ChoosePriceSource(ctx, c)
+		return nil
 	})
+
+	return chosen, err
+}
+
+// choose keeps one choice, and returns it with the instant from which it counts.
+func (s *Service) choose(
+	ctx context.Context,
+	tx *store.Tx,
+	wanted pricing.Choice,
+) (pricing.Choice, error) {
+	if err := s.mayChoose(ctx, tx, wanted.Role, wanted.Source); err != nil {
+		return wanted, err
+	}
+
+	c := wanted
+	c.SetAt = tx.Now()
+	if c.From.IsZero() {
+		c.From = time.UnixMicro(0).UTC()
+	}
+
+	next := flex.PeriodAt(tx.Now()).End()
+	if c.From.Before(next) {
+		settled, err := tx.FlexEventsAfter(ctx, c.From)
+		if err != nil {
+			return c, err
+		}
+
+		if settled > 0 && !wanted.From.IsZero() {
+			return c, flex.Fail(
+				flex.Conflict,
+				"%d flex events after %s have their prices already: choose from %s on at the earliest",
+				settled,
+				wanted.From.Format(time.RFC3339),
+				next.Format(time.RFC3339),
+			)
+		}
+
+		if settled > 0 {
+			c.From = next
+		}
+	}
+
+	err := tx.ChoosePriceSource(ctx, c)
 
 	return c, err
 }

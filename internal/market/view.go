@@ -29,9 +29,11 @@ type DayView struct {
 	Roles    []RoleState
 	Doubts   []string // where it is left open which source counts
 	Lines    []PriceLine
-	Versions []Version
-	Outturn  *Outturn // nil where no half-hour has both
+	Versions []Version // the newest of those that touch the day
+	Outturn  *Outturn  // nil where no half-hour has both
 	Missing  int
+
+	NumVersions int // of all that touch the day
 }
 
 // PriceLine is a half-hour's price as it is known.
@@ -112,32 +114,41 @@ func (s *Service) DayView(
 
 		v.Day = c.Day
 		v.addLines(c)
-		return v.addVersions(ctx, all, c.Publications)
+		return v.addVersions(ctx, tx, q.Source, c.Publications)
 	})
 
 	return v, err
 }
 
-// addVersions reads what the newest publications say of the day.
+// addVersions reads what the publications say of the day. All of them count for the forecast and the outturn, and the newest
+// are listed: where a source publishes each half-hour, what was said first is not among those.
 func (v *DayView) addVersions(
 	ctx context.Context,
-	all *store.All,
+	tx *store.Tx,
+	source string,
 	published []Version,
 ) error {
-	for _, one := range published[:min(len(published), versionsMax)] {
-		prices, err := all.PricesOf(ctx, one.ID, v.Day.Span())
-		if err != nil {
-			return err
-		}
-
-		for _, q := range prices {
-			one.Prices = append(one.Prices, poundsOf(q))
-		}
-
-		v.Versions = append(v.Versions, one)
+	quotes, err := tx.Published(ctx, v.Day.Span(), source)
+	if err != nil {
+		return err
 	}
 
-	v.compare()
+	at := make(map[flex.PublicationID]int, len(published))
+	for i := range published {
+		at[published[i].ID] = i
+		published[i].Prices = make([]*float64, v.Day.Periods())
+	}
+
+	first := flex.PeriodAt(v.Day.Start())
+	for _, q := range quotes {
+		if i, known := at[q.From]; known {
+			published[i].Prices[q.Period.Sub(first)] = poundsOf(q.PricedPeriod)
+		}
+	}
+
+	v.compare(published)
+	v.NumVersions = len(published)
+	v.Versions = published[:min(len(published), versionsMax)]
 
 	return nil
 }
@@ -185,12 +196,12 @@ func (v *DayView) addLines(c DayCurve) {
 }
 
 // compare finds in each half-hour what was first said before it and last said after it.
-// Versions are the newest first.
-func (v *DayView) compare() {
+// The publications are the newest first.
+func (v *DayView) compare(published []Version) {
 	o := Outturn{}
 	for i := range v.Lines {
 		l := &v.Lines[i]
-		v.judge(l, i, &o)
+		judge(published, l, i, &o)
 
 		if l.Before == nil || l.After == nil {
 			continue
@@ -211,8 +222,8 @@ func (v *DayView) compare() {
 }
 
 // judge finds a half-hour's forecast and outturn, and whose they are.
-func (v *DayView) judge(l *PriceLine, i int, o *Outturn) {
-	for _, one := range v.Versions {
+func judge(published []Version, l *PriceLine, i int, o *Outturn) {
+	for _, one := range published {
 		if i >= len(one.Prices) || one.Prices[i] == nil {
 			continue
 		}

@@ -308,5 +308,10 @@ func (r *request) isMedia(want string) error {
 	if given == "" || err == nil && got == want {
 		return nil
 	}
-	return flex.Fail(flex.Unsupported, "a body of type %q is not taken here: send %s", given, want)
+	return flex.Fail(
+		flex.Unsupported,
+		"a body of type %q is not taken here: send %s",
+		given,
+		want,
+	)
 }

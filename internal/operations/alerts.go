@@ -384,7 +384,7 @@ func withOlder(
 	return append(listed, older...), err
 }
 
-// AlertsOf returns a page of one organisation's alerts that fired, the newest first, or only of those
+// AlertsOf returns a page of one organisation's alerts that fired, or of all if org is zero, the newest first, or only of those
 // that have not ended; and the last one's id if there are more.
 func (s *Service) AlertsOf(
 	ctx context.Context,

@@ -56,6 +56,9 @@ type EndpointLine struct {
 	URL     string     `json:"url"`
 	Enabled bool       `json:"enabled"`
 	Reason  string     `json:"reason"` // why it is not
+	// a schedule is sent as the profile alone, and members of it without a value as null
+	Bare  bool `json:"bare"`
+	Nulls bool `json:"nulls"`
 }
 
 // Now is the true clock's instant, as the database has it.
@@ -104,6 +107,8 @@ func (v *DeveloperView) addEndpoints(ctx context.Context, tx *store.Tx) error {
 			URL:     e.URL,
 			Enabled: e.Enabled,
 			Reason:  e.Reason,
+			Bare:    e.Bare,
+			Nulls:   e.Nulls,
 		})
 	}
 

@@ -49,9 +49,12 @@ const (
 	OpenADRSilent Kind = "openadr_silent"
 	// what keeps the database from its work
 	DatabaseFailing Kind = "database_failing"
-	JobFailed       Kind = "job_failed"
-	PriceStale      Kind = "price_stale"
-	Unplanned       Kind = "unplanned" // plugged in and not controlled
+	// background jobs of the process whose latest run failed, or whose run does not end
+	JobFailed Kind = "job_failed"
+	// queued jobs that failed for good
+	WorkFailed Kind = "work_failed"
+	PriceStale Kind = "price_stale"
+	Unplanned  Kind = "unplanned" // plugged in and not controlled
 	// assets that an operator excluded from control
 	Excluded Kind = "excluded"
 	// hot-water tanks whose plan cannot keep them in their comfort band
@@ -67,6 +70,8 @@ const (
 	ReadingsHeld Kind = "readings_held"
 	// withdrawals that wait for approval, for the payment file, or for what the bank says
 	PayoutWaiting Kind = "payout_waiting"
+	// alerts that fire and that no route gets
+	AlertUnrouted Kind = "alert_unrouted"
 )
 
 // Kinds are all of them, in the order in which they are listed.
@@ -87,6 +92,7 @@ var Kinds = []Kind{
 	OpenADRSilent,
 	DatabaseFailing,
 	JobFailed,
+	WorkFailed,
 	PriceStale,
 	PlanRefused,
 	Unplanned,
@@ -98,6 +104,7 @@ var Kinds = []Kind{
 	ChargeMissing,
 	ReadingsHeld,
 	PayoutWaiting,
+	AlertUnrouted,
 }
 
 // Level says how soon somebody should look.
@@ -134,7 +141,7 @@ type Exception struct {
 	Kind   Kind
 	Level  Level
 	Count  int            // of what the kind counts
-	Org    flex.OrgID     // of the first that was found; zero for assets, and where no organisation has it
+	Org    flex.OrgID     // of the first that was found; zero for assets of any, and where no organisation has it
 	Energy flex.WattHours // that will be missing, of the kinds of shortfall
 	Title  string         // with its count, in one line
 	Text   string         // what it means and what to do
@@ -249,7 +256,7 @@ func (s *Service) search(
 
 				var more []Exception
 				more, err = find(ctx, all, fleet, of)
-				found = append(found, more...)
+				found = append(found, ownedBy(more, of)...)
 			}
 		}
 
@@ -274,6 +281,17 @@ func (s *Service) search(
 	}
 
 	return append(found, stale...), nil
+}
+
+// ownedBy notes whose exceptions are that were looked for in one organisation: the list behind each has no others then.
+func ownedBy(found []Exception, org flex.OrgID) []Exception {
+	for i := range found {
+		if found[i].Org.IsZero() {
+			found[i].Org = org
+		}
+	}
+
+	return found
 }
 
 // named returns the first examplesMax assets with their external ids.
@@ -310,7 +328,7 @@ func nameOwners(found []Exception, orgs []flex.Org) {
 		}
 
 		for _, o := range orgs {
-			if o.ID == e.Org {
+			if o.ID == e.Org && !slices.Contains(names, o.Name) {
 				names = append(names, o.Name)
 			}
 		}

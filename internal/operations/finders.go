@@ -36,6 +36,8 @@ var finders = []finder{
 	findChargeMissing,
 	findReadingsHeld,
 	findPayouts,
+	findWorkFailed,
+	findUnrouted,
 }
 
 // orgsToSearch are the organisations that the finders are called for, one after the other; zero is all at once.
@@ -592,28 +594,6 @@ func (s *Service) databaseFailing() []Exception {
 		),
 		Text: text,
 	}}
-}
-
-// failedJobs are the background jobs of this process whose latest run failed.
-func (s *Service) failedJobs() []Exception {
-	if s.Jobs == nil {
-		return nil
-	}
-
-	var found []Exception
-	for _, w := range s.Jobs() {
-		if last := w.Last(); last.Err != nil {
-			found = append(found, Exception{
-				Kind:  JobFailed,
-				Level: Critical,
-				Count: 1,
-				Title: fmt.Sprintf("The background job %q has failed since %s", w.Name, instantText(last.FailedSince)),
-				Text:  "What it does waits; it is tried again by itself. The Engine page and the log have the reason.",
-			})
-		}
-	}
-
-	return found
 }
 
 func (s *Service) stalePrices(ctx context.Context) ([]Exception, error) {

@@ -22,7 +22,7 @@ type AlertRule struct {
 
 // defaultRules are the rules of kinds for which an operator has set none. An exception that an operator can mend fires.
 // Those of some kinds are only listed: a need that no time or off-peak hour can meet is the user's to change, a site without
-// consent is no fault, an asset is excluded on purpose, and single chargers are offline all the time.
+// consent is no fault, an asset is excluded on purpose, single chargers are offline all the time, and an alert that no route gets has nobody to be sent to.
 var defaultRules = map[Kind]AlertRule{
 	Halted:           {Enabled: true},
 	Refused:          {Enabled: true, For: 5 * time.Minute},
@@ -39,6 +39,7 @@ var defaultRules = map[Kind]AlertRule{
 	OpenADRSilent:    {Enabled: true},
 	DatabaseFailing:  {Enabled: true},
 	JobFailed:        {Enabled: true, For: 5 * time.Minute},
+	WorkFailed:       {Enabled: true, For: 15 * time.Minute},
 	PriceStale:       {Enabled: true, For: 30 * time.Minute},
 	PlanRefused:      {Enabled: true},
 	SiteCutShort:     {For: time.Hour},
@@ -51,6 +52,7 @@ var defaultRules = map[Kind]AlertRule{
 	ChargeMissing:    {Enabled: true, For: time.Hour},
 	ReadingsHeld:     {Enabled: true, For: time.Hour},
 	PayoutWaiting:    {Enabled: true},
+	AlertUnrouted:    {For: time.Hour},
 }
 
 // Bounds of a rule.

@@ -69,7 +69,11 @@ func sizesFault(power flex.Watts, capacity flex.WattHours, resized bool) error {
 	hours := float64(capacity) / float64(power)
 	if hours*fastestBattery < 1 {
 		return batteryFault(
-			fmt.Sprintf("%g kW would fill %g kWh in less than 3 minutes", power.KW(), capacity.KWh()),
+			fmt.Sprintf(
+				"%g kW would fill %g kWh in less than 3 minutes",
+				power.KW(),
+				capacity.KWh(),
+			),
 			field,
 		)
 	}

@@ -25,7 +25,11 @@ var sessionQueue = queue[flex.SessionID]{
 
 // SettleSessions settles what is due.
 func (s *Service) SettleSessions(ctx context.Context) (worker.Report, error) {
-	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgsWithSessionsDue), s.SettleSessionsOf)
+	return worker.EachOrg(
+		ctx,
+		s.DB.OrgsBy((*store.All).OrgsWithSessionsDue),
+		s.SettleSessionsOf,
+	)
 }
 
 // SettleSessionsOf is SettleSessions for one organisation.

@@ -279,7 +279,13 @@ func (v *Overview) addWithdrawals(
 	v.WaitingSum = open.Sum
 	v.Approved = open.Approved
 
-	v.Withdrawals, err = withdrawalLines(ctx, tx, q.Status, flex.TransactionID{}, q.Withdrawals)
+	v.Withdrawals, err = withdrawalLines(
+		ctx,
+		tx,
+		q.Status,
+		flex.TransactionID{},
+		q.Withdrawals,
+	)
 
 	return err
 }

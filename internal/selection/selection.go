@@ -280,6 +280,23 @@ func once(assets []flex.AssetID) ([]flex.AssetID, error) {
 	return ids, nil
 }
 
+// Of is the part of the result that some assets have.
+func (r Result) Of(assets []flex.AssetID) Result {
+	of := Result{Action: r.Action, Done: r.Done}
+	for _, l := range r.Lines {
+		if !slices.Contains(assets, l.AssetID) {
+			continue
+		}
+
+		of.Lines = append(of.Lines, l)
+		if l.Fault == "" {
+			of.Possible++
+		}
+	}
+
+	return of
+}
+
 // String is the result for the audit log: the count, and each asset with what became of it.
 func (r Result) String() string {
 	var b strings.Builder

@@ -324,6 +324,33 @@ func (all *All) Alerts(ctx context.Context, f AlertFilter) ([]flex.Alert, error)
 	)
 }
 
+// UnroutedAlerts counts the alerts that fire, that nobody has acknowledged, and that no route gets, as there is none of all
+// organisations or of theirs; and returns since when the first of them fires. Alerts of one kind are left out.
+func (all *All) UnroutedAlerts(
+	ctx context.Context,
+	org flex.OrgID,
+	but string,
+) (int, time.Time, error) {
+	w := &where{}
+	w.text.WriteString("a.fired_at IS NOT NULL AND a.resolved_at IS NULL AND a.acknowledged_at IS NULL")
+	w.text.WriteString(" AND a.kind <> " + w.param(but))
+	if !org.IsZero() {
+		w.text.WriteString(" AND a.org_id = " + w.param(org.Bytes()))
+	}
+
+	everybody := w.param(flex.OrgID{}.Bytes())
+	var n int
+	var first time.Time
+	err := all.row(
+		ctx,
+		`SELECT count(*), min(a.fired_at) FROM alert a WHERE `+w.text.String()+
+			` AND NOT EXISTS (SELECT 1 FROM alert_route r WHERE r.org_id = `+everybody+` OR r.org_id = a.org_id)`,
+		w.args...,
+	).Scan(&n, instant{&first})
+
+	return n, first, err
+}
+
 // errNoAlert is what an id that names no firing alert gets.
 var errNoAlert = flex.Fail(flex.NotFound, "no such alert is firing")
 

@@ -28,7 +28,13 @@ func (tx *Tx) DeliveryPlaces(
 		order := q.page(&w, "o")
 
 		var err error
-		out, err = tx.places(ctx, "SELECT o.event_id, "+by.waiting+untriedFrom, &w, order, q.Limit)
+		out, err = tx.places(
+			ctx,
+			"SELECT o.event_id, "+by.waiting+untriedFrom,
+			&w,
+			order,
+			q.Limit,
+		)
 		if err != nil {
 			return nil, err
 		}
@@ -37,7 +43,13 @@ func (tx *Tx) DeliveryPlaces(
 	w := where{args: []any{tx.org.Bytes()}}
 	q.conditions(&w)
 	order := q.page(&w, "d")
-	tried, err := tx.places(ctx, "SELECT d.event_id, "+by.tried+deliveryFrom, &w, order, q.Limit)
+	tried, err := tx.places(
+		ctx,
+		"SELECT d.event_id, "+by.tried+deliveryFrom,
+		&w,
+		order,
+		q.Limit,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +125,13 @@ func (tx *Tx) DeliveriesByID(
 	// The outbox has no index by event: what waits is read once for many.
 	for chunk := range slices.Chunk(slices.Collect(maps.Keys(missing)), waitingChunk) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
-		waiting, err := rows(ctx, tx.conn, scanUntried, untried+" AND o.event_id IN "+list, args...)
+		waiting, err := rows(
+			ctx,
+			tx.conn,
+			scanUntried,
+			untried+" AND o.event_id IN "+list,
+			args...,
+		)
 		if err != nil {
 			return nil, fmt.Errorf("read what waits: %w", err)
 		}

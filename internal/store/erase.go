@@ -336,7 +336,11 @@ func (all *All) dropReadingsAt(
 		w.in("asset_id", ids)
 		w.in("at", chunk)
 
-		gone, err := all.exec(ctx, `DELETE FROM reading WHERE label < 10`+w.text.String(), w.args...)
+		gone, err := all.exec(
+			ctx,
+			`DELETE FROM reading WHERE label < 10`+w.text.String(),
+			w.args...,
+		)
 		n += gone
 
 		if err != nil {
@@ -355,7 +359,11 @@ func (all *All) dropReadingsAt(
 	w.and("at >= $%d", micros(span.From))
 	w.and("at < $%d", micros(span.To))
 
-	gone, err := all.exec(ctx, `DELETE FROM reading WHERE label >= 10`+w.text.String(), w.args...)
+	gone, err := all.exec(
+		ctx,
+		`DELETE FROM reading WHERE label >= 10`+w.text.String(),
+		w.args...,
+	)
 
 	return n + gone, err
 }
@@ -383,7 +391,11 @@ func scrub(ctx context.Context, c *sql.Conn) error {
 	}
 
 	var busy, pages, moved int
-	err := c.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &pages, &moved)
+	err := c.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(
+		&busy,
+		&pages,
+		&moved,
+	)
 	if err != nil {
 		return fmt.Errorf("empty the log beside the file: %w", err)
 	}

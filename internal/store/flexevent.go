@@ -482,7 +482,16 @@ func (tx *Tx) toSettle(
 		var power int64
 		var gone time.Time
 		var capacity int64
-		e, err := scanFlexEvent(s, &consented, &left, instant{&gone}, &cop11, &typ, &power, &capacity)
+		e, err := scanFlexEvent(
+			s,
+			&consented,
+			&left,
+			instant{&gone},
+			&cop11,
+			&typ,
+			&power,
+			&capacity,
+		)
 		e.Consented, e.Left = consented && !left, left
 		e.Shares, e.GoneAt = consented, gone
 		e.CoP11 = cop11

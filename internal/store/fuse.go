@@ -249,7 +249,15 @@ func (tx *Tx) FusedCars(ctx context.Context) ([]FusedCar, error) {
 		func(s scanner) (FusedCar, error) {
 			var c FusedCar
 			var power sql.NullInt64
-			err := s.Scan(&c.AssetID, &c.Site, &c.Fuse, &c.Phases, &c.Wired.Phases, &c.Wired.Phase, &power)
+			err := s.Scan(
+				&c.AssetID,
+				&c.Site,
+				&c.Fuse,
+				&c.Phases,
+				&c.Wired.Phases,
+				&c.Wired.Phase,
+				&power,
+			)
 			own := flex.Watts(power.Int64)
 			c.Wired.Phases = flex.PhasesOf(c.Wired.Phases, &own)
 

@@ -309,6 +309,32 @@ func scanJobState(s scanner) (JobState, error) {
 	return v, err
 }
 
+// FailedWork is how many jobs of a kind failed for good, and when the latest did.
+type FailedWork struct {
+	Kind  JobKind
+	Count int
+	At    time.Time
+}
+
+// FailedWork returns how many jobs failed for good since an instant, of one organisation or of all if it is zero, by kind.
+func (all *All) FailedWork(
+	ctx context.Context,
+	org flex.OrgID,
+	since time.Time,
+) ([]FailedWork, error) {
+	w := &where{}
+	w.text.WriteString("due_at IS NULL AND failed_at > " + w.param(micros(since)))
+	if !org.IsZero() {
+		w.text.WriteString(" AND org_id = " + w.param(org.Bytes()))
+	}
+
+	return rows(ctx, all.conn, func(s scanner) (FailedWork, error) {
+		var f FailedWork
+		err := s.Scan(&f.Kind, &f.Count, instant{&f.At})
+		return f, err
+	}, `SELECT kind, count(*), max(failed_at) FROM job WHERE `+w.text.String()+` GROUP BY kind ORDER BY kind`, w.args...)
+}
+
 // DropFailedJobs deletes up to limit jobs that failed for good before an instant.
 func (all *All) DropFailedJobs(
 	ctx context.Context,

@@ -442,6 +442,28 @@ func (tx *Tx) Publications(
 	)
 }
 
+// Published returns what the publications that are out at this transaction's instant say of the periods of the span, of one
+// source or, if that is empty, of all: those of the newest publication first. Periods that a publication does not name are left out.
+func (tx *Tx) Published(
+	ctx context.Context,
+	span flex.Span,
+	source string,
+) ([]flex.Quote, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scanQuote,
+		`
+		SELECT p.start_at, p.price, p.derived, p.publication_id, b.source, b.preliminary FROM price p JOIN publication b ON b.id = p.publication_id
+		WHERE p.start_at >= $1 AND p.start_at < $2 AND b.published_at <= $3 AND ($4 = '' OR b.source = $4)
+		ORDER BY b.published_at DESC, b.id DESC, p.start_at`,
+		span.From.UnixMicro(),
+		span.To.UnixMicro(),
+		tx.now.UnixMicro(),
+		source,
+	)
+}
+
 // SourceState is how far a source's publications reach.
 type SourceState struct {
 	Source    string
@@ -456,32 +478,6 @@ func (all *All) SourceStates(ctx context.Context) ([]SourceState, error) {
 		err := s.Scan(&r.Source, instant{&r.FetchedAt}, instant{&r.Through})
 		return r, err
 	}, `SELECT source, max(fetched_at), max(to_at) FROM publication GROUP BY source ORDER BY source`)
-}
-
-// PricesOf returns what one publication says of the periods of the span; those that it does
-// not name come back as not known.
-func (all *All) PricesOf(
-	ctx context.Context,
-	id flex.PublicationID,
-	span flex.Span,
-) ([]flex.PricedPeriod, error) {
-	var source string
-	err := all.row(
-		ctx,
-		`SELECT source FROM publication WHERE id = $1`,
-		id.Bytes(),
-	).Scan(&source)
-	if err != nil {
-		return nil, err
-	}
-
-	return withoutOrigin(all.quotes(
-		ctx,
-		span,
-		[]string{source},
-		`b.id = $3`,
-		id.Bytes(),
-	))
 }
 
 // LatestPublished returns when the latest publication of a source that touches a span counts as known, or the zero time.

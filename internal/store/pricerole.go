@@ -92,18 +92,44 @@ func (tx *Tx) ChoosePriceSource(ctx context.Context, c pricing.Choice) error {
 	return nil
 }
 
-// PlanningSources returns the sources that organisations have chosen for what is planned now.
-func (all *All) PlanningSources(ctx context.Context) ([]string, error) {
-	return rows(
-		ctx,
-		all.conn,
-		scalar[string],
-		`SELECT DISTINCT r.source FROM price_role r WHERE r.role = 'planning' AND r.source <> ''
-		AND r.from_at = (SELECT max(q.from_at) FROM price_role q
-			WHERE q.org_id = r.org_id AND q.role = r.role AND q.from_at <= $1)
-		ORDER BY r.source`,
-		micros(all.Now()),
-	)
+// PriceSelections returns what decides which source counts: of each organisation that has ever chosen one, and once for all
+// others, which go by the same rule.
+func (all *All) PriceSelections(ctx context.Context) ([]*pricing.Selection, error) {
+	ruled, err := all.selection(ctx, flex.OrgID{})
+	if err != nil {
+		return nil, err
+	}
+
+	of := map[flex.OrgID]*pricing.Selection{}
+	var selections []*pricing.Selection
+	err = eachRow(ctx, all.conn, func(s scanner) error {
+		var org flex.OrgID
+		var c pricing.Choice
+		err := s.Scan(&org, &c.Role, &c.Source, instant{&c.From}, instant{&c.SetAt})
+		if err != nil {
+			return err
+		}
+
+		if of[org] == nil {
+			of[org] = &pricing.Selection{Environment: ruled.Environment, Sources: ruled.Sources}
+			selections = append(selections, of[org])
+		}
+
+		of[org].Choices = append(of[org].Choices, c)
+
+		return nil
+	}, `SELECT org_id, role, source, from_at, set_at FROM price_role ORDER BY org_id, role, source, from_at`)
+	if err != nil {
+		return nil, err
+	}
+
+	var orgs int
+	err = all.row(ctx, `SELECT count(*) FROM org`).Scan(&orgs)
+	if orgs > len(of) {
+		selections = append(selections, ruled)
+	}
+
+	return selections, err
 }
 
 // FlexEventsAfter returns how many flex events of the organisation's end after an instant.

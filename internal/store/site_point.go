@@ -84,7 +84,12 @@ func (tx *Tx) PointsOf(
 	scan := func(s scanner) error {
 		var id flex.SiteID
 		var p SitePoint
-		err := s.Scan(&id, opened(tx.conn, personMPAN, &p.MPAN), instant{&p.From}, instant{&p.To})
+		err := s.Scan(
+			&id,
+			opened(tx.conn, personMPAN, &p.MPAN),
+			instant{&p.From},
+			instant{&p.To},
+		)
 		points[id] = append(points[id], p)
 
 		return err

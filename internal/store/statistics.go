@@ -193,7 +193,14 @@ func indexColumns(ctx context.Context, c *sql.Conn) ([]indexColumn, error) {
 	var columns []indexColumn
 	for found.Next() {
 		var one indexColumn
-		err := found.Scan(&one.table, &one.index, &one.unique, &one.partial, &one.column, &one.kind)
+		err := found.Scan(
+			&one.table,
+			&one.index,
+			&one.unique,
+			&one.partial,
+			&one.column,
+			&one.kind,
+		)
 		if err != nil {
 			return nil, err
 		}

@@ -147,6 +147,7 @@ var enums = map[string][]string{
 		"openadr_silent",
 		"database_failing",
 		"job_failed",
+		"work_failed",
 		"price_stale",
 		"plan_refused",
 		"unplanned",
@@ -158,6 +159,7 @@ var enums = map[string][]string{
 		"charge_missing",
 		"readings_held",
 		"payout_waiting",
+		"alert_unrouted",
 	},
 	"ExceptionLevel": {"critical", "warning"},
 }

@@ -11,6 +11,6 @@
 // work waits, and is done by the run that finds it served again, in whichever database.
 //
 // A job that fails or panics is logged, counted and run again at its period or wake-up: there is no other retry. Last says how the
-// latest run went and since when runs fail. When the context ends, so does that of a run
+// latest run went and since when runs fail. A run that does not end is ended by nobody; HangsSince says since when it is under way. When the context ends, so does that of a run
 // under way, and the worker waits until the run has returned: what it had not committed the next process does.
 package worker

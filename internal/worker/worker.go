@@ -34,9 +34,24 @@ type Worker struct {
 	Job  Job
 	Log  *slog.Logger // nil means the default logger
 
-	mu   sync.Mutex
-	last Last
-	rest time.Time // until then no wake-up is followed
+	mu    sync.Mutex
+	last  Last
+	began time.Time // when the run under way began; zero if there is none
+	rest  time.Time // until then no wake-up is followed
+}
+
+// HangAfter is how long a run lasts at least before it counts as one that hangs; it must last longer than three periods too.
+const HangAfter = 30 * time.Minute
+
+// HangsSince returns when the run under way began, if it lasts so long that it may never end; else zero.
+func (w *Worker) HangsSince() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.began.IsZero() || time.Since(w.began) <= max(3*w.Every, HangAfter) {
+		return time.Time{}
+	}
+
+	return w.began
 }
 
 // Last is how the latest run went, and what came of all since the process began.
@@ -98,6 +113,10 @@ func (w *Worker) await(ctx context.Context) {
 // once runs the job and reports whether it asks to be run again at once.
 func (w *Worker) once(ctx context.Context) bool {
 	start := time.Now()
+	w.mu.Lock()
+	w.began = start
+	w.mu.Unlock()
+
 	r, err := recovered(func() (Report, error) { return w.Job(ctx) })
 	if flex.OnlyMoves(err) { // it goes over all organisations at once
 		r, err = Report{Waiting: 1}, nil
@@ -109,6 +128,7 @@ func (w *Worker) once(ctx context.Context) bool {
 
 	w.mu.Lock()
 	w.last.add(start, time.Now(), r, err)
+	w.began = time.Time{}
 	w.mu.Unlock()
 	w.rest = time.Now().Add(w.Rest)
 	w.record(ctx, start, r, err)

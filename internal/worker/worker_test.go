@@ -67,6 +67,50 @@ func TestRun(t *testing.T) {
 	})
 }
 
+// A run that does not end is named once it lasts for longer than half an hour and three periods, and no more once it has ended.
+func TestRun_Hangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := make(chan struct{})
+		hanging := func(every time.Duration) *worker.Worker {
+			w := &worker.Worker{Name: "test", Every: every, Job: func(ctx context.Context) (worker.Report, error) {
+				select {
+				case <-ctx.Done():
+				case <-end:
+				}
+				return worker.Report{}, nil
+			}}
+			go w.Run(t.Context())
+			return w
+		}
+
+		start := time.Now()
+		often, hourly := hanging(time.Second), hanging(time.Hour)
+		want := func(when string, oftenHangs, hourlyHangs bool) {
+			t.Helper()
+			synctest.Wait()
+			for _, c := range []struct {
+				w     *worker.Worker
+				hangs bool
+			}{{often, oftenHangs}, {hourly, hourlyHangs}} {
+				since := c.w.HangsSince()
+				if !since.IsZero() != c.hangs || c.hangs && !since.Equal(start) {
+					t.Errorf("%s: of a period of %v: since %v", when, c.w.Every, since)
+				}
+			}
+		}
+
+		time.Sleep(worker.HangAfter)
+		want("after half an hour", false, false)
+		time.Sleep(time.Second)
+		want("after longer", true, false)
+		time.Sleep(3 * time.Hour)
+		want("after three hours", true, true)
+
+		close(end)
+		want("in the end", false, false)
+	})
+}
+
 // A job that goes over all organisations by one statement waits for one that moves to another database: no run of it has failed.
 func TestRun_Moving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -30,8 +30,6 @@ const options = () => ({
 
 // The list of exceptions, as the server writes it into the page.
 const list = document.querySelector(".exceptions");
-const good = "Nothing needs looking at: every need can be met, every push was accepted, every background job ran, prices are current.";
-
 const element = (name, className, ...children) => {
   const e = document.createElement(name);
   if (className) e.className = className;
@@ -78,7 +76,7 @@ const showExceptions = (exceptions) => {
   listed = text;
   if (first && written() === named(exceptions)) return; // the page was just written with them
   const open = new Set([...list.querySelectorAll("details[open]")].map((d) => d.dataset.kind));
-  list.replaceChildren(...(exceptions.length ? exceptions.map(exception) : [element("p", "notice good", good)]));
+  list.replaceChildren(...(exceptions.length ? exceptions.map(exception) : [element("p", "notice good", list.dataset.good)]));
   for (const d of list.querySelectorAll("details")) d.open = open.has(d.dataset.kind);
 };
 
@@ -116,9 +114,12 @@ const show = (fleet) => {
 };
 
 if (figure) {
-  const fleet = await (await fetch(figure.dataset.source)).json();
-  const plot = draw(figure, options, rows(fleet));
-  figure.dataset.drawn = "yes";
+  let plot;
+  const take = (fleet) => {
+    if (plot) plot.set(rows(fleet));
+    else plot = draw(figure, options, rows(fleet));
+    figure.dataset.drawn = "yes";
+  };
   setInterval(watch, 1000);
 
   // A browser asks again by itself where a stream breaks, and never again where it is refused, as by a database that is away
@@ -131,9 +132,17 @@ if (figure) {
       heard = Date.now();
       const now = JSON.parse(event.data);
       show(now);
-      plot.set(rows(now));
+      take(now);
     };
     stream.onerror = () => { if (stream.readyState === EventSource.CLOSED) setTimeout(listen, again); };
   };
+
+  // Where the first numbers cannot be had, those of the stream are the first.
+  try {
+    const answer = await fetch(figure.dataset.source);
+    if (answer.ok) take(await answer.json());
+  } catch (error) {
+    console.warn(error);
+  }
   listen();
 }

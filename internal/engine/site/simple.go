@@ -287,7 +287,12 @@ func (c *Car) fill(p *Problem, x, net []float64) {
 	for t := range x {
 		least := max(c.Min*c.Available[t], 2*on)
 		spare := (missing + v.Max - v.Target) / v.ChargeEff
-		take := min(c.most(t), p.GridImport*p.Hours-net[t], max(least, missing/v.ChargeEff), spare)
+		take := min(
+			c.most(t),
+			p.GridImport*p.Hours-net[t],
+			max(least, missing/v.ChargeEff),
+			spare,
+		)
 
 		if missing <= on || take < least {
 			continue

@@ -292,8 +292,13 @@ func replan(n int) Row {
 	return Row{
 		What:   fmt.Sprintf("%d cars re-planned after a price change, with the changes, on one core", n),
 		Target: "<= 50 ms, <= 64 bytes a car",
-		Here:   fmt.Sprintf("%.1f ms, %d bytes, %d changed", best.Seconds()*1000, bytes, len(changes)),
-		Met:    best <= 50*time.Millisecond && bytes <= 64,
+		Here: fmt.Sprintf(
+			"%.1f ms, %d bytes, %d changed",
+			best.Seconds()*1000,
+			bytes,
+			len(changes),
+		),
+		Met: best <= 50*time.Millisecond && bytes <= 64,
 	}
 }
 
@@ -375,8 +380,13 @@ func (f *fleetTarget) measure(
 	r := Row{
 		What:   what,
 		Target: fmt.Sprintf("<= %g s, gap <= %g %%", seconds, 100*gap),
-		Here:   fmt.Sprintf("%.2f s, gap %.3f %%, %.0f MB, no cap exceeded", took, 100*reached, used),
-		Met:    took <= seconds && reached <= gap && (megabytes == 0 || used <= megabytes),
+		Here: fmt.Sprintf(
+			"%.2f s, gap %.3f %%, %.0f MB, no cap exceeded",
+			took,
+			100*reached,
+			used,
+		),
+		Met: took <= seconds && reached <= gap && (megabytes == 0 || used <= megabytes),
 	}
 
 	if megabytes > 0 {

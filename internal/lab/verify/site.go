@@ -157,7 +157,11 @@ func (c *SiteChecker) Half(of *SiteCase, b *site.Branch, second bool) (*SiteCase
 	}
 
 	if b.Slot < 0 || b.Slot >= slots {
-		return nil, fmt.Errorf("a branch divides slot %d of device %d, which is none", b.Slot, b.Device)
+		return nil, fmt.Errorf(
+			"a branch divides slot %d of device %d, which is none",
+			b.Slot,
+			b.Device,
+		)
 	}
 
 	half := of.copied()
@@ -328,7 +332,12 @@ func SiteProof(p *site.Problem, r site.Result, proof *site.Proof) (SiteFigures, 
 		}
 
 		if !(tree.Bound <= bound) {
-			return is, fmt.Errorf("the tree proves a %s of %v, it says %v", tree.Goal, bound, tree.Bound)
+			return is, fmt.Errorf(
+				"the tree proves a %s of %v, it says %v",
+				tree.Goal,
+				bound,
+				tree.Bound,
+			)
 		}
 
 		switch tree.Goal {

@@ -1,0 +1,32 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// What an operator of all organisations does to one of them, and looks at, is in the audit log of that one's own operators: its
+// assets alone of a selection that has others' too, its households' pages however their ids were written, and its alerts.
+func TestAudit_OfOrganisation(t *testing.T) {
+	s, _, own := neighbours(t)
+	s.loginAs(operator, password)
+	both := url.Values{"action": {"exclude"}, "sure": {"on"}, "id": {s.assets[plain].String(), own.String()}}
+	if a := s.do("POST", "/console/assets/selection", both); a.status != http.StatusOK {
+		t.Fatalf("exclude two: %d %s", a.status, a.body)
+	}
+
+	site := s.idOf(s.Strings(`SELECT lower(hex(site_id)) FROM asset WHERE id = $1`, own.Bytes())[0])
+	s.page("/console/sites/" + strings.ToUpper(site))
+	firing := s.idOf(s.Strings(`SELECT lower(hex(id)) FROM alert WHERE title LIKE 'FEN-1%'`)[0])
+	s.post("/console/alerts/"+firing+"/acknowledge", url.Values{"note": {"on it"}})
+
+	s.loginAs(bea, beasPassword)
+	audit := s.page("/console/audit.csv")
+	s.wants(audit, "exclude assets", own.String(), "see site", "acknowledge alert")
+	if strings.Contains(audit, s.assets[plain].String()) {
+		t.Errorf("the log has an asset of another organisation: %s", audit)
+	}
+	s.wants(s.page("/console/audit?site="+site), "see site")
+}
