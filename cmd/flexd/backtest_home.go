@@ -258,13 +258,13 @@ func (b *backtestCommand) runHome(
 	result := backtest.RunHome(test, progressTo(c))
 	notesTo(c, result.Notes)
 	if len(result.Bills) == 0 {
-		return noDay(test, result.Notes)
+		return noDay(test, result.Notes[result.Dropped:]) // those of stays come first
 	}
 
 	return b.write(c, &result, homeBacktestJSON(&result))
 }
 
-// noDay is the failure of a test without a day that counts.
+// noDay is the failure of a test without a day that counts, with why the first does not.
 func noDay(test *backtest.HomeCase, notes []string) error {
 	return flex.Fail(
 		flex.Invalid,

@@ -157,3 +157,13 @@ func TestBacktest_Gap(t *testing.T) {
 		t.Error(out)
 	}
 }
+
+// TestBacktest_NoDay: where no day counts, what the first one lacks is said, also where there are stays that are left out for it.
+func TestBacktest_NoDay(t *testing.T) {
+	readings, sessions := backtestFiles(t, ",0.25,", ",,")
+	_, wrong, code := backtestOf(t, readings, sessions)
+	const want = "no day from 2026-10-22 to 2026-10-26 has all that is needed: 2026-10-22: there is no load_kwh at 00:00"
+	if code == exitDone || !strings.Contains(wrong, want) {
+		t.Errorf("code %d, %s", code, wrong)
+	}
+}

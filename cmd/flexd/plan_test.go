@@ -95,6 +95,7 @@ func TestPlan_Check(t *testing.T) {
 		{"as it was made", answers.String(), `"holds":true`, true},
 		{"a raised bound", strings.Replace(answers.String(), `"lower_bound_p":`, `"lower_bound_p":51,"was":`, 1), "proves a bound", false},
 		{"none", "", "cannot be read", false},
+		{"one more than problems", strings.Repeat(answers.String(), 2), `"holds":true`, false},
 	} {
 		out.Reset()
 		err := verifyLines(t.Context(), strings.NewReader(line), strings.NewReader(c.answers), &out)

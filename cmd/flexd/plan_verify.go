@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,8 @@ func verifyFile(ctx context.Context, in io.Reader, out io.Writer, file string) e
 	return verifyLines(ctx, in, answers, out)
 }
 
-// verifyLines writes a line of what was found for each problem. It fails if an answer does not hold, or is missing.
+// verifyLines writes a line of what was found for each problem. It fails if an answer does not hold, or is missing,
+// or if there are more of them.
 func verifyLines(ctx context.Context, in, answers io.Reader, out io.Writer) error {
 	problems, given := bufio.NewReaderSize(in, 1<<16), bufio.NewReaderSize(answers, 1<<16)
 	w := bufio.NewWriter(out)
@@ -73,7 +75,25 @@ func verifyLines(ctx context.Context, in, answers io.Reader, out io.Writer) erro
 		return flex.Fail(flex.Invalid, "%d of %d answers do not hold", refused, all)
 	}
 
-	return ctx.Err()
+	return cmp.Or(ctx.Err(), noneLeft(given, all))
+}
+
+// noneLeft fails if there is an answer beside those of the problems.
+func noneLeft(answers *bufio.Reader, problems int) error {
+	line, long, err := readLine(answers, nil)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("read answers: %w", err)
+	}
+
+	if long || len(line) > 0 {
+		return flex.Fail(
+			flex.Invalid,
+			"there are more answers than the %d problems of the input: the others were not checked",
+			problems,
+		)
+	}
+
+	return nil
 }
 
 // verifyLine is what the check of one answer has found, and whether it holds.

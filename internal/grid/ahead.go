@@ -45,8 +45,8 @@ type AheadWindow struct {
 
 // Ahead forecasts a day in windows of length half-hours, by what is known at midnight before
 // the day before it: up to tomorrow, and back as far as JudgedMax days, with what came. A
-// length that is not from 1 to 48, or a day beyond these, is Malformed; a constraint group that
-// there is not is NotFound.
+// length that is not from 1 to 48, or is longer than the day, or a day beyond these, is Malformed;
+// a constraint group that there is not is NotFound.
 func (s *Service) Ahead(
 	ctx context.Context,
 	org flex.OrgID,
@@ -142,11 +142,13 @@ func newAhead(
 		)
 	}
 
-	if length < 1 || length > forecast.Slots {
+	most := min(forecast.Slots, day.Periods())
+	if length < 1 || length > most {
 		return nil, flex.Fail(
 			flex.Malformed,
-			"a window has 1 to %d half-hours, and not %d",
-			forecast.Slots,
+			"a window of %s has 1 to %d half-hours, and not %d",
+			day,
+			most,
 			length,
 		)
 	}

@@ -90,10 +90,38 @@ func TestService_AheadRefuses(t *testing.T) {
 	})
 }
 
+// TestService_AheadShortDay: a window cannot be longer than the day on which the clocks go forward.
+func TestService_AheadShortDay(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		now := time.Date(2027, 3, 27, 12, 0, 0, 0, time.UTC)
+		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return now }})
+		seed := storetest.NewSeed(t, db, url)
+		service := &grid.Service{DB: db}
+		pastEvenings(seed, flex.DayAt(now), 40, 10)
+
+		for length, windows := range map[int]int{1: 46, 46: 1} {
+			a, err := service.Ahead(t.Context(), seed.Org, flex.Scope{}, flex.Day{}, length)
+			if err != nil || len(a.Windows) != windows {
+				t.Errorf("%d half-hours: %v, %+v", length, err, a)
+			}
+		}
+
+		_, err := service.Ahead(t.Context(), seed.Org, flex.Scope{}, flex.Day{}, 47)
+		if flex.KindOf(err) != flex.Malformed || !strings.Contains(err.Error(), "2027-03-28 has 1 to 46 half-hours") {
+			t.Error(err)
+		}
+	})
+}
+
 // pastEvenings writes what events of past days would have left: cars that come at 18:00, draw
 // from midnight to two, may draw until six, and leave at seven. One in ten charges now, and each
 // evening one comes that has no schedule.
 func pastEvenings(seed *storetest.Seed, until flex.Day, days, cars int) {
+	pastStays(seed, until, days, cars, "21600x0 7200x99999 18000x0", "00:00-06:00")
+}
+
+// pastStays is pastEvenings with other steps from 18:00 to 07:00, and other off-peak hours.
+func pastStays(seed *storetest.Seed, until flex.Day, days, cars int, steps, offPeak string) {
 	site := seed.Site(flex.FullScheduleMethod)
 	id := func(kind byte, i int) []byte {
 		v := flex.MakeID[struct{}](time.UnixMilli(int64(kind)<<32), [10]byte{6: byte(i >> 24), 7: byte(i >> 16), 8: byte(i >> 8), 9: byte(i)})
@@ -124,8 +152,8 @@ func pastEvenings(seed *storetest.Seed, until flex.Day, days, cars int) {
 		}
 
 		return append([]any{id(3, i), seed.Org.Bytes(), id(1, i%(cars+1)), id(2, i), 1 + i/(cars+1), "plug-in", at(i, 0), at(i, 0), at(i, 13),
-			"21600x0 7200x99999 18000x0", at(i, 13), 14_800, 0, at(i, 0), 7400, false, false, "minimise_charging_time",
-			"00:00-06:00", "Europe/London", "dual_rate", "event asset event", 0}, now...)
+			steps, at(i, 13), 14_800, 0, at(i, 0), 7400, false, false, "minimise_charging_time",
+			offPeak, "Europe/London", "dual_rate", "event asset event", 0}, now...)
 	})
 
 	seed.QueueEnded()

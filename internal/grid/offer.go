@@ -93,38 +93,52 @@ func (s *Service) MakeOffer(
 		)
 	}
 
-	var k *Stack
-	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		var err error
-		k, err = s.stack(ctx, tx, asked)
-		if err != nil {
+	// The stack reads half a year of stays: on SQLite all others that write would wait for it.
+	k, err := s.Stack(ctx, org, asked)
+	if err != nil {
+		return nil, err
+	}
+
+	if err := k.choose(); err != nil {
+		return nil, err
+	}
+
+	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		// It may have begun meanwhile.
+		if _, _, err := windowOf(&k.Offer, tx.Now()); err != nil {
 			return err
 		}
 
-		if why := k.TooFew(); why != "" {
-			return flex.Fail(flex.Conflict, "nothing can be offered: %s", why)
-		}
-
-		i := slices.IndexFunc(k.Rungs, func(r Rung) bool {
-			return r.Confidence == asked.Confidence
-		})
-
-		if i < 0 || k.Rungs[i].Power <= 0 {
-			return flex.Fail(
-				flex.Conflict,
-				"nothing can be offered in this window with a confidence of %d %%",
-				asked.Confidence,
-			)
-		}
-
-		k.Power, k.Price = k.Rungs[i].Power, k.Rungs[i].Price
-		err = tx.AddOffer(ctx, &k.Offer)
+		err := tx.AddOffer(ctx, &k.Offer)
 		tx.Made(k)
 
 		return err
 	})
 
 	return k, err
+}
+
+// choose takes power and price of the confidence that was asked for.
+func (s *Stack) choose() error {
+	if why := s.TooFew(); why != "" {
+		return flex.Fail(flex.Conflict, "nothing can be offered: %s", why)
+	}
+
+	i := slices.IndexFunc(s.Rungs, func(r Rung) bool {
+		return r.Confidence == s.Confidence
+	})
+
+	if i < 0 || s.Rungs[i].Power <= 0 {
+		return flex.Fail(
+			flex.Conflict,
+			"nothing can be offered in this window with a confidence of %d %%",
+			s.Confidence,
+		)
+	}
+
+	s.Power, s.Price = s.Rungs[i].Power, s.Rungs[i].Price
+
+	return nil
 }
 
 func (s *Service) stack(
@@ -149,7 +163,7 @@ func (s *Service) stack(
 		since:  day.Add(-ReplayedDays).Start(),
 	}
 
-	again.window = int(asked.From.Sub(day.Start()) / flex.HalfHour)
+	again.window = forecast.SlotOf(flex.PeriodAt(asked.From))
 	if err := again.readPrices(ctx, tx); err != nil {
 		return nil, err
 	}
@@ -256,76 +270,6 @@ func (s *Stack) fill(again *replay) {
 
 		s.Rungs = append(s.Rungs, r)
 	}
-}
-
-// replay plays past stays again at a window's prices.
-type replay struct {
-	day            flex.Day
-	window, length int // half-hours
-	up             bool
-	since          time.Time
-	prices         [forecast.PricedSlots]float64
-	moved          []forecast.Moved
-	days           map[flex.Day]bool
-}
-
-// readPrices reads the prices of the day, of the one before and of the one after. A half-hour
-// that has none yet has that of the day before.
-func (r *replay) readPrices(ctx context.Context, tx *store.Tx) error {
-	begin := r.day.Start().Add(-forecast.Slots * flex.HalfHour)
-	prices, err := tx.Prices(ctx, flex.Span{
-		From: begin,
-		To:   begin.Add(forecast.PricedSlots * flex.HalfHour),
-	})
-	if err != nil {
-		return err
-	}
-
-	for t, p := range prices[:min(len(prices), len(r.prices))] {
-		if p.Known {
-			r.prices[t] = p.Price.GBPPerMWh()
-		} else if t >= forecast.Slots {
-			r.prices[t] = r.prices[t-forecast.Slots]
-		}
-	}
-
-	return nil
-}
-
-// add plays a stay again on each of its days that is of the same class.
-func (r *replay) add(s *forecast.Stay) {
-	if len(s.Open) == 0 || s.Open[0].From.Before(r.since) {
-		return
-	}
-
-	out := s.Open[len(s.Open)-1].To
-	for d := flex.DayAt(s.Open[0].From); d.Start().Before(out); d = d.Add(1) {
-		if dayClass(d) != dayClass(r.day) || !d.Start().Before(r.day.Start()) {
-			continue
-		}
-
-		m := forecast.Move(s, d.Start(), r.window, r.length, r.up, &r.prices)
-		if m.KWh <= 0 {
-			continue
-		}
-
-		r.moved = append(r.moved, m)
-		if r.days == nil {
-			r.days = map[flex.Day]bool{}
-		}
-
-		r.days[d] = true
-	}
-}
-
-// meanKW is what the replayed days moved, on average over the window.
-func (r *replay) meanKW() float64 {
-	sum := 0.0
-	for _, m := range r.moved {
-		sum += m.KWh
-	}
-
-	return sum / max(1, float64(len(r.days))) / (float64(r.length) * flex.HalfHour.Hours())
 }
 
 // OfferLine is an offer with what came of it.

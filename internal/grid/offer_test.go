@@ -2,6 +2,7 @@ package grid_test
 
 import (
 	"bytes"
+	"context"
 	"math"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/forecast"
 	"flexd/internal/grid"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
@@ -89,6 +91,39 @@ func accept(t *testing.T, service *grid.Service, steer *control.Service, org fle
 	if _, err := steer.SendInstruction(t.Context(), org, in); flex.KindOf(err) != flex.Conflict {
 		t.Errorf("accepted twice: %v", err)
 	}
+}
+
+// TestService_MakeOfferWhileOthersWrite: while it is worked out what can be offered, others write.
+func TestService_MakeOfferWhileOthersWrite(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		now := time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)
+		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return now }})
+		seed := storetest.NewSeed(t, db, url)
+		pastEvenings(seed, flex.DayAt(now), 60, 10)
+
+		wrote := false
+		service := &grid.Service{DB: db, BatteryMoves: func(ctx context.Context, _ *store.Tx, _ *flex.Instruction) ([]forecast.Moved, error) {
+			done := make(chan error, 1)
+			go func() {
+				_, err := db.AddOrg(ctx, "Other")
+				done <- err
+			}()
+
+			select {
+			case err := <-done:
+				wrote = err == nil
+			case <-time.After(time.Minute): // it waits for the offer
+			}
+			return nil, nil
+		}}
+
+		night := now.Add(13 * time.Hour)
+		asked := flex.Offer{Span: flex.Span{From: night, To: night.Add(time.Hour)}, Service: "dfs", Confidence: 90, Who: "test"}
+		k, err := service.MakeOffer(t.Context(), seed.Org, asked)
+		if err != nil || k.ID.IsZero() || !wrote {
+			t.Errorf("%v, another wrote meanwhile: %v", err, wrote)
+		}
+	})
 }
 
 // TestService_OffersRefuses: windows that are none.
