@@ -359,6 +359,22 @@ func dropModel(
 	return nil
 }
 
+// model names the model of an asset among the fields that changed, and the properties too where the model gave it another power
+// or capacity, or took one away.
+func (m *Merged) model(before, after *flex.Asset) {
+	rated := same(before.Power, after.Power) && same(before.Capacity, after.Capacity)
+	if !rated && !slices.Contains(m.Updated, "properties") {
+		m.Updated = append(m.Updated, "properties")
+	}
+
+	if after.Model != before.Model {
+		m.Updated = append(m.Updated, "asset_model")
+	}
+}
+
+// same reports whether two values are the same, or both are not known.
+func same[T comparable](a, b *T) bool { return a == b || equal(a, b) }
+
 // equal reports whether two values are known and the same.
 func equal[T comparable](a, b *T) bool { return a != nil && b != nil && *a == *b }
 

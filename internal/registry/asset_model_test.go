@@ -1,7 +1,9 @@
 package registry_test
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/registry"
@@ -60,6 +62,68 @@ func TestChangeAsset_OtherModel(t *testing.T) {
 			}
 			if err != nil || power != c.power || capacity != c.capacity {
 				t.Errorf("%s: %d W and %d Wh, want %d and %d, %v", c.name, power, capacity, c.power, c.capacity, err)
+			}
+		}
+	})
+}
+
+// An asset that is registered again gets the power that its model has in the catalogue, also if the model itself is the same, and
+// the answer names the properties among the fields that changed.
+func TestInitialise_ModelPower(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		org, err := db.AddOrg(t.Context(), "acme")
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		stock := func(models ...flex.Model) {
+			t.Helper()
+			if err := db.WriteAll(t.Context(), func(all *store.All) error { return all.PutModels(t.Context(), models) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		small, large := flex.Watts(7000), flex.Watts(11_000)
+		stock(
+			flex.Model{Name: "Small", Type: flex.Charger},
+			flex.Model{Name: "Large", Type: flex.Charger, Power: &large},
+			flex.Model{Name: "Plain", Type: flex.Charger},
+		)
+
+		service := &registry.Service{DB: db}
+		home := registry.SiteInput{MPAN: "1200000000000", Postcode: "SW1A 1AA", Address: "1 High Street", ConsentAt: time.UnixMicro(1)}
+
+		for _, c := range []struct {
+			name, model string
+			want        []string
+			power       flex.Watts // 0 for none
+		}{
+			{"new", "", []string{}, 0},
+			{"a model without a power", "Small", []string{"asset_model"}, 0},
+			{"its power was imported since", "Small", []string{"properties"}, small},
+			{"nothing else", "Small", []string{}, small},
+			{"a model of another power", "Large", []string{"properties", "asset_model"}, large},
+			{"a model without a power after it", "Plain", []string{"properties", "asset_model"}, 0},
+		} {
+			o, err := service.Initialise(t.Context(), org.ID, home, []registry.AssetInput{{ExternalID: "charger", Type: flex.Charger, Model: c.model}})
+			if err != nil {
+				t.Fatal(c.name, err)
+			}
+			if got := o.Assets[0].Updated; !slices.Equal(got, c.want) {
+				t.Errorf("%s: changed %v, want %v", c.name, got, c.want)
+			}
+
+			a, err := service.Asset(t.Context(), org.ID, o.Assets[0].ID)
+			var power flex.Watts
+			if a.Power != nil {
+				power = *a.Power
+			}
+			if err != nil || power != c.power {
+				t.Errorf("%s: %d W, want %d, %v", c.name, power, c.power, err)
+			}
+
+			if c.model == "Small" {
+				stock(flex.Model{Name: "Small", Type: flex.Charger, Power: &small})
 			}
 		}
 	})

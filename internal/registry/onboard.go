@@ -415,7 +415,6 @@ func updateAsset(
 		return MergedAsset{}, err
 	}
 
-	model := a.Model
 	if err := dropModel(ctx, tx, &a, in.Model, &in.AssetProperties); err != nil {
 		return MergedAsset{}, err
 	}
@@ -427,9 +426,7 @@ func updateAsset(
 		return MergedAsset{}, err
 	}
 
-	if a.Model != model {
-		m.Updated = append(m.Updated, "asset_model")
-	}
+	m.model(&before, &a)
 
 	if in.InstalledOn != "" && in.InstalledOn != a.InstalledOn {
 		a.InstalledOn = in.InstalledOn

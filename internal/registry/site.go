@@ -378,7 +378,8 @@ func (c SiteChange) input(s *flex.Site) SiteInput {
 
 // apply changes the site, and returns it as it is now in normal form.
 func (c SiteChange) apply(s *flex.Site, withoutMPAN bool) (normal, error) {
-	n, faults := c.input(s).normalise(withoutMPAN)
+	// A postcode that is not sent was accepted before, whatever the organisation may have today.
+	n, faults := c.input(s).normalise(withoutMPAN || c.Postcode == nil)
 	for i := range faults {
 		last := len(faults[i].Loc) - 1
 		if faults[i].Loc[last] == "street_address" {

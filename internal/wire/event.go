@@ -110,6 +110,14 @@ func DecodeTariffUpdate(body []byte, ignored *Ignored) (TariffUpdateEventRequest
 		TariffType   flex.TariffType `json:"tariff_type,omitzero" wire:"enum=TariffType"`
 		Tariff       *Tariff         `json:"tariff,omitzero"`
 	}](body, &bare)
+
+	// The faults are those of the form that was sent.
+	isFlat := flat.Tariff == nil && nested.has("off_peak_times")
+	if flatErr != nil && isFlat {
+		ignored.join(bare)
+		return in, flatErr
+	}
+
 	if flatErr != nil {
 		ignored.join(nested)
 		return in, err

@@ -54,6 +54,13 @@ func (g *Ignored) join(part Ignored) {
 	}
 }
 
+// has reports whether the outermost object has the name.
+func (g *Ignored) has(name string) bool {
+	return slices.ContainsFunc(g.Names, func(n IgnoredName) bool {
+		return len(n.In) == 0 && n.Name == name
+	})
+}
+
 // shorten returns a copy of at most MaxIgnoredName bytes and the dots, so that a long name is not held.
 func shorten(name string) string {
 	if len(name) <= MaxIgnoredName {
