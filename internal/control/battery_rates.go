@@ -249,11 +249,9 @@ func (s *Service) forecast(
 	}
 
 	next.Read = past.read
-	load := past.drawn(chargerDevice, batteryDevice, roofDevice)
-
 	periods := periodsTo(first, last.End())
-	draws, _ := forecast.Load(load, periods, settle.Working)
-	generates, _ := solar(said, past.roof(), periods)
+	draws, _ := forecast.Load(past.load(), periods, settle.Working)
+	generates, _ := solar(said, past.roofAhead(tx.Now()), periods)
 	next.ForecastFrom, next.Forecast = first, forecastText(draws, generates)
 
 	return nil

@@ -64,3 +64,40 @@ func TestBatteryPlan_Verified(t *testing.T) {
 		finds("")
 	})
 }
+
+// TestBatteryPlan_VerifiedReplaced: where the meter was replaced, a plan is made of what both meters counted, and each is checked.
+func TestBatteryPlan_VerifiedReplaced(t *testing.T) {
+	const now = "2026-01-14T00:05:00Z"
+	day := flex.DayAt(at(now))
+	each(t, now, func(h *fixture) {
+		id := h.battery()
+		h.Consent(day.Add(-10).Start())
+		old := h.Asset(h.site, flex.BoundaryMeter, 0)
+		h.reads(old, flex.BoundaryImportPower, day, func(back, _ int) (float64, bool) { return 0.2, back > 2 && back < 8 })
+		h.drop(old)
+		meter := h.Asset(h.site, flex.BoundaryMeter, 0)
+		h.reads(meter, flex.BoundaryImportPower, day, func(back, _ int) (float64, bool) { return 0.2, back <= 2 })
+		h.runBatteries()
+
+		err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) error {
+			b, err := tx.Battery(h.Context(), id)
+			r := b.Plan.Read
+			if r.Device != old || len(r.Others) != 1 || r.Others[0].Device != meter {
+				t.Errorf("it says that it read %+v", r)
+			}
+
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.clean()
+
+		h.Exec(fmt.Sprintf(`UPDATE battery_plan SET guess_read = REPLACE(guess_read, '%s', '%s')`, meter, flex.AssetID{7}))
+		found, err := h.db.Verify(h.Context())
+		if err != nil || !strings.Contains(strings.Join(found, "\n"), "is none of the site") {
+			t.Errorf("%v, %v", found, err)
+		}
+		h.Exec(fmt.Sprintf(`UPDATE battery_plan SET guess_read = REPLACE(guess_read, '%s', '%s')`, flex.AssetID{7}, meter))
+	})
+}

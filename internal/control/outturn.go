@@ -57,7 +57,7 @@ func (s *Service) Outturn(
 			)
 		}
 
-		load, roof, err := metered(ctx, tx, site, day.Add(1))
+		past, err := readAccount(ctx, tx, site, day.Add(1))
 		if err != nil {
 			return fmt.Errorf("read what was metered: %w", err)
 		}
@@ -67,7 +67,7 @@ func (s *Service) Outturn(
 			return err
 		}
 
-		hs = outturn(load, roof, said, day, tx.Now())
+		hs = outturn(past, said, day, tx.Now())
 		return nil
 	})
 
@@ -76,14 +76,15 @@ func (s *Service) Outturn(
 
 // outturn forecasts a day from what was metered before it.
 func outturn(
-	load, roof forecast.Series,
+	past *siteAccount,
 	said store.Solar,
 	day flex.Day,
 	now time.Time,
 ) []OutturnHalfHour {
 	periods := periodsTo(flex.PeriodAt(day.Start()), day.Add(1).Start())
+	load, roof := past.load(), past.roof()
 	draws, _ := forecast.Load(load, periods, settle.Working)
-	generated, origins := solar(said, roof, periods)
+	generated, origins := solar(said, past.roofAhead(day.Start()), periods)
 	hs := make([]OutturnHalfHour, len(periods))
 
 	for i, p := range periods {

@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -16,29 +15,8 @@ import (
 // HeatRead is how long a heater must have been metered for the time before its first reading, with its heat, to be left out.
 const HeatRead = 7 * 24 * time.Hour
 
-// metered returns what a home drew and what its roof gave in the days before one. The home drew the
-// boundary meter's import, less what its batteries and cars took, plus what the roof gave; its heaters are included. Of the
-// boundary, only readings from times of the user's consent are used.
-func metered(
-	ctx context.Context,
-	tx *store.Tx,
-	site flex.SiteID,
-	before flex.Day,
-) (load, roof forecast.Series, err error) {
-	a, err := readAccount(
-		ctx,
-		tx,
-		site,
-		before,
-	)
-	if err != nil {
-		return nil, nil, err
-	}
-
-	return a.drawn(chargerDevice, batteryDevice, roofDevice), a.roof(), nil
-}
-
-// readAccount reads what was metered of a site in the days before one. Without any steady readings there is nothing in it.
+// readAccount reads what was metered of a site in the days before one. Of the boundary, only readings from times of the user's consent are
+// used. Without any steady readings there is nothing in it.
 func readAccount(
 	ctx context.Context,
 	tx *store.Tx,
@@ -95,6 +73,14 @@ func (a *siteAccount) days() []flex.Day {
 	}
 
 	return days
+}
+
+// span is the time of those days.
+func (a *siteAccount) span() flex.Span {
+	return flex.Span{
+		From: a.before.Add(-forecast.Days).Start(),
+		To:   a.before.Start(),
+	}
 }
 
 // readAssets finds the assets that may have readings: those of the site in its order, then those that were taken away. It finds
@@ -252,18 +238,17 @@ func (a *siteAccount) addCharger(
 	own *pastAsset,
 	rs []flex.Reading,
 ) error {
-	sessions, _, err := tx.Sessions(
+	plugged, err := tx.SessionSpans(
 		ctx,
-		own.id,
-		sessionsBack,
-		0,
+		[]flex.AssetID{own.id},
+		a.span(),
 	)
 	if err != nil {
-		return fmt.Errorf("read when a car was plugged in: %w", err)
+		return err
 	}
 
 	d := a.add(own, chargerDevice, seriesOf(settle.HalfHours(settle.Asset, rs)))
-	d.sessions = sessions
+	d.plugged = plugged[own.id]
 
 	return nil
 }
@@ -272,7 +257,7 @@ func (a *siteAccount) addCharger(
 func (a *siteAccount) addBattery(own *pastAsset, took forecast.Series) {
 	planned := a.steered[own.id] || !own.until.IsZero()
 	if own.typ != flex.Battery { // another asset reports it
-		planned = len(a.steered) > 0
+		planned = a.plansBattery()
 	}
 
 	for p, e := range took {
@@ -286,6 +271,13 @@ func (a *siteAccount) addBattery(own *pastAsset, took forecast.Series) {
 		batteryDevice,
 		took,
 	)
+}
+
+// plansBattery reports whether a battery of the site is planned.
+func (a *siteAccount) plansBattery() bool {
+	return slices.ContainsFunc(a.assets, func(own pastAsset) bool {
+		return own.typ == flex.Battery && a.steered[own.id]
+	})
 }
 
 func (a *siteAccount) add(
@@ -334,6 +326,12 @@ func (a *siteAccount) drawn(kinds ...deviceKind) forecast.Series {
 	}
 
 	return load
+}
+
+// load is what the home drew: the boundary meter's import, less what its batteries and cars took, plus what the roof gave; its heaters are
+// included.
+func (a *siteAccount) load() forecast.Series {
+	return a.drawn(chargerDevice, batteryDevice, roofDevice)
 }
 
 // taken is what all devices of some kinds took in a half-hour, and whether that is known.
@@ -393,11 +391,7 @@ func (a *siteAccount) addSent(
 	}
 
 	took, guessed := forecast.Series{}, map[flex.Period]bool{}
-	span := flex.Span{
-		From: a.before.Add(-forecast.Days).Start(),
-		To:   a.before.Start(),
-	}
-
+	span := a.span()
 	silent := !a.hybrid && !reports(rs, flex.BatteryInverterPower)
 	if own.typ == flex.Battery && silent {
 		powers, err := tx.BatteryHalfHours(
@@ -454,22 +448,50 @@ func (a *siteAccount) guessed(p flex.Period) bool {
 
 // roof is what all roofs gave, in the half-hours of which each is known. There is none where all were taken away: they give nothing more.
 func (a *siteAccount) roof() forecast.Series {
+	return a.roofOf(func(*siteDevice) bool { return true })
+}
+
+// roofAhead is what the roofs gave by which it is guessed at an instant what the site's roofs will give.
+func (a *siteAccount) roofAhead(at time.Time) forecast.Series {
+	return a.roofOf(func(d *siteDevice) bool { return a.goesOn(d, at) })
+}
+
+// goesOn reports whether a roof was there at an instant, or another one came in its place, as where an inverter was replaced: one that is
+// still there and began to report later. A roof that was taken away from beside others gives nothing more.
+func (a *siteAccount) goesOn(
+	roof *siteDevice,
+	at time.Time,
+) bool {
+	if roof.until.IsZero() || roof.until.After(at) {
+		return true
+	}
+
+	return slices.ContainsFunc(a.devices, func(d siteDevice) bool {
+		there := d.kind == roofDevice && d.until.IsZero()
+		return there && d.from.After(roof.from.Add(24*time.Hour))
+	})
+}
+
+// roofOf is roof of the roofs that count.
+func (a *siteAccount) roofOf(counts func(*siteDevice) bool) forecast.Series {
 	sum := forecast.Series{}
 	there := func(d siteDevice) bool { return d.kind == roofDevice && d.until.IsZero() }
 	if !slices.ContainsFunc(a.devices, there) {
 		return sum
 	}
 
+	var roofs []*siteDevice
 	for i := range a.devices {
-		if a.devices[i].kind == roofDevice {
-			addTo(sum, a.devices[i].took)
+		d := &a.devices[i]
+		if d.kind == roofDevice && counts(d) {
+			roofs = append(roofs, d)
+			addTo(sum, d.took)
 		}
 	}
 
-	for i := range a.devices {
-		d := &a.devices[i]
+	for _, d := range roofs {
 		for p := range sum {
-			if _, known := d.energyIn(p); !known && d.kind == roofDevice {
+			if _, known := d.energyIn(p); !known {
 				delete(sum, p)
 			}
 		}
@@ -491,11 +513,11 @@ const (
 
 // siteDevice is what took or gave energy behind a site's boundary that is not the home's own.
 type siteDevice struct {
-	kind     deviceKind
-	took     forecast.Series // what it took, below zero where it gave; of a roof what it gave
-	from     time.Time       // start of the first known half-hour
-	until    time.Time       // zero: it is still there
-	sessions []store.Session // of a charger
+	kind    deviceKind
+	took    forecast.Series // what it took, below zero where it gave; of a roof what it gave
+	from    time.Time       // start of the first known half-hour
+	until   time.Time       // zero: it is still there
+	plugged []flex.Span     // of a charger: when a car was there; the end of one that still is is zero
 	// of a roof, at which times of the day it ever gave something
 	lit map[time.Duration]bool
 	// it was metered for HeatRead or more
@@ -523,7 +545,7 @@ func (d *siteDevice) energyIn(p flex.Period) (flex.WattHours, bool) {
 
 	switch d.kind {
 	case chargerDevice:
-		return 0, !pluggedInAt(d.sessions, p)
+		return 0, !pluggedInAt(d.plugged, p)
 	case batteryDevice:
 		return 0, before
 	case roofDevice:
@@ -538,75 +560,15 @@ func (d *siteDevice) goneAt(p flex.Period) bool {
 	return !d.until.IsZero() && !p.Start().Before(d.until)
 }
 
-// sessionsBack is the number of plug sessions of a charger that are looked back at.
-const sessionsBack = 100
-
 // pluggedInAt reports whether a car was plugged in at any time of a half-hour.
-func pluggedInAt(sessions []store.Session, p flex.Period) bool {
-	return slices.ContainsFunc(sessions, func(s store.Session) bool {
-		out := s.PluggedOutAt
+func pluggedInAt(plugged []flex.Span, p flex.Period) bool {
+	return slices.ContainsFunc(plugged, func(s flex.Span) bool {
+		out := s.To
 		if out.IsZero() {
 			out = p.End()
 		}
-		return s.PluggedInAt.Before(p.End()) && out.After(p.Start())
+		return s.From.Before(p.End()) && out.After(p.Start())
 	})
-}
-
-// boundaryOf returns what the meter at the boundary counted. It is one, whichever asset reports
-// it: the fullest account.
-func boundaryOf(
-	by map[flex.AssetID][]flex.Reading,
-	assets []flex.AssetID,
-	consent []flex.Span,
-) (forecast.Series, store.PlanRead) {
-	var (
-		net  forecast.Series
-		read store.PlanRead
-	)
-
-	for _, id := range assets {
-		s := seriesOf(settle.ConsentedHalfHours(by[id], consent))
-		if len(s) > len(net) {
-			net = s
-			read = store.PlanRead{
-				Device: id,
-				Labels: boundaryLabels(by[id]),
-				Spans:  spansOf(s),
-			}
-		}
-	}
-
-	return net, read
-}
-
-// boundaryLabels lists the labels of the boundary that are among the readings.
-func boundaryLabels(rs []flex.Reading) []flex.Label {
-	var labels []flex.Label
-	for _, l := range settle.Labels(settle.Boundary) {
-		if slices.ContainsFunc(rs, func(r flex.Reading) bool {
-			return r.Label == l
-		}) {
-			labels = append(labels, l)
-		}
-	}
-
-	return labels
-}
-
-// spansOf joins the half-hours of a series.
-func spansOf(s forecast.Series) []flex.Span {
-	var spans []flex.Span
-	for _, p := range slices.SortedFunc(maps.Keys(s), func(a, b flex.Period) int {
-		return a.Start().Compare(b.Start())
-	}) {
-		if n := len(spans); n > 0 && spans[n-1].To.Equal(p.Start()) {
-			spans[n-1].To = p.End()
-		} else {
-			spans = append(spans, p.Span())
-		}
-	}
-
-	return spans
 }
 
 // energies are the half-hours that a device's readings of a power give in full.

@@ -72,6 +72,29 @@ func TestOwnLoad_SentHybrid(t *testing.T) {
 	})
 }
 
+// TestOwnLoad_HybridUnplanned has a roof's inverter report what a battery took that nobody plans, at a home whose heat pump is planned. What
+// the battery draws at night is left free with the home's own load.
+func TestOwnLoad_HybridUnplanned(t *testing.T) {
+	each(t, "2026-01-14T18:00:00Z", func(h *fixture) {
+		h.fuse(15, 7400)
+		day := flex.DayAt(at("2026-01-14T18:00:00Z"))
+		h.Consent(day.Add(-30).Start())
+		h.reads(h.Asset(h.site, flex.BoundaryMeter, 0), flex.BoundaryImportPower, day, atNight(3.5, 0.5))
+		h.reads(h.Asset(h.site, flex.PVInverter, 3000), flex.BatteryInverterPower, day, atNight(3, 0))
+		id := h.Asset(h.site, flex.Battery, 3000)
+		h.Exec(`UPDATE asset SET capacity_wh = 10000, excluded_at = 1 WHERE id = $1`, id.Bytes())
+		h.Asset(h.site, flex.HeatPump, 3000)
+
+		a, err := h.service.HomeLoad(h.Context(), h.Org, h.site)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a[4] != 3.5 || a[37] != 0.5 {
+			t.Errorf("%g kW are left free at 02:00 and %g at 18:30, not 3.5 and 0.5", a[4], a[37])
+		}
+	})
+}
+
 // wasSent keeps that a device was to draw 3 kW in the nights of some days.
 func (h *fixture) wasSent(tx *store.Tx, id flex.AssetID, typ flex.AssetType, day flex.Day, days int) error {
 	for back := days; back >= 1; back-- {

@@ -114,7 +114,7 @@ func (s *Service) Solar(
 		}
 
 		today := flex.DayAt(tx.Now())
-		_, roof, err := metered(ctx, tx, site, today)
+		past, err := readAccount(ctx, tx, site, today)
 		if err != nil {
 			return fmt.Errorf("read what was metered: %w", err)
 		}
@@ -124,7 +124,7 @@ func (s *Service) Solar(
 		}
 
 		all := periodsTo(flex.PeriodAt(today.Start()), today.Add(2).Start())
-		generated, origins := solar(said, roof, all)
+		generated, origins := solar(said, past.roofAhead(tx.Now()), all)
 
 		for i, p := range all {
 			if p.End().After(tx.Now()) {

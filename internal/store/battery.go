@@ -57,6 +57,8 @@ type PlanRead struct {
 	Device flex.AssetID // that reported the boundary
 	Labels []flex.Label
 	Spans  []flex.Span // of the half-hours, in order
+	// what other devices of the site reported of half-hours that the first did not; none of them has others
+	Others []PlanRead
 }
 
 // Battery is all that planning a home battery depends on, prices and readings apart.

@@ -20,6 +20,8 @@ type planReadRecord struct {
 	Device flex.AssetID `json:"device"`
 	Labels []flex.Label `json:"labels"`
 	Spans  [][2]int64   `json:"spans"` // from and to, Unix seconds
+	// what other devices reported of the half-hours that the first did not
+	Others []planReadRecord `json:"others,omitempty"`
 }
 
 func encodePlanRead(r PlanRead) (string, error) {
@@ -27,11 +29,18 @@ func encodePlanRead(r PlanRead) (string, error) {
 		return "", nil
 	}
 
-	spans := each(r.Spans, func(s flex.Span) [2]int64 {
-		return [2]int64{s.From.Unix(), s.To.Unix()}
-	})
+	return encode(planReadRecordOf(r))
+}
 
-	return encode(planReadRecord{r.Device, r.Labels, spans})
+func planReadRecordOf(r PlanRead) planReadRecord {
+	return planReadRecord{
+		Device: r.Device,
+		Labels: r.Labels,
+		Spans: each(r.Spans, func(s flex.Span) [2]int64 {
+			return [2]int64{s.From.Unix(), s.To.Unix()}
+		}),
+		Others: each(r.Others, planReadRecordOf),
+	}
 }
 
 func decodePlanRead(text string) (PlanRead, error) {
@@ -44,14 +53,22 @@ func decodePlanRead(text string) (PlanRead, error) {
 		return PlanRead{}, err
 	}
 
-	spans := each(record.Spans, func(s [2]int64) flex.Span {
-		return flex.Span{
-			From: time.Unix(s[0], 0).UTC(),
-			To:   time.Unix(s[1], 0).UTC(),
-		}
-	})
+	return record.read(), nil
+}
 
-	return PlanRead{record.Device, record.Labels, spans}, nil
+// read is what the record says.
+func (r planReadRecord) read() PlanRead {
+	return PlanRead{
+		Device: r.Device,
+		Labels: r.Labels,
+		Spans: each(r.Spans, func(s [2]int64) flex.Span {
+			return flex.Span{
+				From: time.Unix(s[0], 0).UTC(),
+				To:   time.Unix(s[1], 0).UTC(),
+			}
+		}),
+		Others: each(r.Others, planReadRecord.read),
+	}
 }
 
 // batteryRead is what the plan of a battery read, and whether the device was ever at its site.
@@ -102,15 +119,25 @@ func plansReadOtherwise(
 
 	var broken []string
 	for _, b := range plans {
-		if len(broken) <= findingsMax {
+		for _, read := range b.reads() {
+			if len(broken) > findingsMax {
+				break
+			}
+
+			b.read = read
 			broken = append(
 				broken,
-				b.otherwise(spans[b.site], devices[b.read.Device] == b.site)...,
+				b.otherwise(spans[b.site], devices[read.Device] == b.site)...,
 			)
 		}
 	}
 
 	return broken, nil
+}
+
+// reads is what was read of each device.
+func (b batteryRead) reads() []PlanRead {
+	return append([]PlanRead{b.read}, b.read.Others...)
 }
 
 // boundaryDevices returns the site of each device that a plan was made of, also of one that is gone.
