@@ -16,7 +16,7 @@ test: export TMPDIR := $(shell test/tmp.sh)
 .PHONY: test check long race ha fuzz build bench highs fmt clients foreign release release-check
 test:
 	@test/tools.sh
-	go vet ./...
+	GOFLAGS="$$(go env GOFLAGS) -trimpath" go vet ./...
 	go run ./test/withpg test/suite.sh
 
 # The tools are pinned. .golangci.yml says what is looked for, staticcheck among it; govulncheck

@@ -45,6 +45,38 @@ func TestSuite(t *testing.T) {
 	}
 }
 
+// Of the packages watched in part, what runs with the race detector is not run a second time without it, and everything else is: what
+// is left out there, and nowhere else, is what at_once names.
+func TestSuite_RunOnce(t *testing.T) {
+	text, err := os.ReadFile(suiteRunner)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, line := range []string{
+		`-run "$at_once" "${partly_raced[@]}"`,
+		`-skip "$at_once" "${rest_of[@]}"`,
+		`rest_of=($(go list "${rest_of[@]}") $(go list "${partly_raced[@]}" | grep -vxFf <(go list "${rest_of[@]}")))`,
+		`grep -vxFf <(go list "${raced[@]}" "${partly_raced[@]}" "${longest[@]}")`,
+	} {
+		if strings.Count(string(text), line) != 1 {
+			t.Errorf("%s does not have %s once", suiteRunner, line)
+		}
+	}
+
+	runner := readSuite(t)
+	first := regexp.MustCompile(`\nrest_of=\((\./[^)]*)\)`).FindSubmatch(text)
+	if first == nil || strings.Count(string(text), "-skip") != 1 {
+		t.Fatalf("%s leaves out more, or has no list rest_of", suiteRunner)
+	}
+
+	for _, dir := range strings.Fields(string(first[1])) {
+		if !runner.partly[dir] {
+			t.Errorf("%s: what at_once names in %s is run nowhere", suiteRunner, dir)
+		}
+	}
+}
+
 // TestSuite_PlantedFault has a test in a package that is not named, and one whose name says nothing.
 func TestSuite_PlantedFault(t *testing.T) {
 	runner := readSuite(t)

@@ -4,8 +4,8 @@
 # The race detector makes a test cost four times as much. So most packages are tested once,
 # with it or without:
 # - packages in which goroutines of flexd share memory, with it;
-# - the others without it, and with it only those of their tests in which something happens at
-#   once: their names say so.
+# - of the others those tests in which something happens at once, with it: their names say so;
+# - all else without it.
 # `test/suite.sh race` runs everything with the race detector; `make race` does.
 set -euo pipefail
 
@@ -16,8 +16,13 @@ race=(-race "-gcflags=modernc.org/...=-race=false -d=checkptr=0")
 # Collecting garbage a quarter as often takes a fifth off the whole; memory stays below a limit.
 export GOGC=400 GOMEMLIMIT=2GiB
 
-# A package may take an hour: busy machines are several times slower than quiet ones. `go vet` has run before.
-options=(-timeout 60m -vet=off)
+# What was compiled for a checkout in one folder serves one in another, if no path is kept in it: programs that tests build,
+# too. `make` has `go vet` compile with the same flags.
+export GOFLAGS="${GOFLAGS:-$(go env GOFLAGS)} -trimpath"
+
+# A package may take an hour: busy machines are several times slower than quiet ones. `go vet` has run before. No result
+# comes from a cache.
+options=(-timeout 60m -vet=off -count=1)
 
 if [ "${1:-}" = race ]; then
 	exec go test "${race[@]}" -timeout 4h -vet=off ./...
@@ -25,16 +30,15 @@ fi
 
 # As many packages as there are processors are tested at a time, in the order in which they stand: each list begins with
 # those that take longest, so that none of them is left to the end, alone.
-raced=(./internal/store ./internal/ocppserver ./internal/delivery ./internal/market ./internal/mcp ./internal/portal
-	./client ./internal/access ./internal/adr ./internal/directory ./internal/egress ./internal/grid
-	./internal/homeassistant ./internal/keyring ./internal/operations ./internal/signin ./internal/tariff
-	./internal/trace ./internal/web ./internal/wire ./internal/worker)
+raced=(./internal/store ./internal/ocppserver ./internal/delivery ./client ./internal/adr ./internal/directory ./internal/egress
+	./internal/grid ./internal/homeassistant ./internal/operations ./internal/web ./internal/worker)
 
 # With it these draw fewer random problems, so that they are run without it too.
 both=(./internal/engine/fleet ./internal/lab/bench)
 
 partly_raced=(./internal/app ./internal/console ./cmd/flexd ./internal/control ./internal/reward ./internal/registry
-	./internal/api ./internal/books ./internal/openadr ./internal/product ./internal/reading ./internal/settle ./sim)
+	./internal/api ./internal/books ./internal/openadr ./internal/product ./internal/reading ./internal/settle ./sim
+	./internal/market ./internal/mcp)
 
 # What happens at once in them is other processes' work.
 processes=(./test/crash)
@@ -42,14 +46,16 @@ processes=(./test/crash)
 # A test that starts goroutines bears one of these in its name: TestSuite of the root holds it.
 at_once='AtOnce|Beside|Concurren|Processes|Together|While|Once$|Many|Meets|Locks|Serve|Hang|Listen|Traces|^TestLine_|^TestLive|Spool|RateLimit'
 
-# Of the others those that take longest.
-longest=(./internal/control ./test/pairs ./internal/console ./cmd/flexd ./internal/app ./internal/reward ./test/crash ./sim
-	./test/probe ./test/sums ./internal/openadr ./internal/api)
+# Of those the rest, and all others: each list begins with those that take longest.
+rest_of=(./internal/control ./internal/console ./cmd/flexd ./internal/app ./internal/reward ./sim ./internal/openadr ./internal/api)
+longest=(./test/pairs ./test/crash ./test/probe ./test/sums)
 
-plain=($(go list "${longest[@]}") $(go list ./... | grep -vxFf <(go list "${raced[@]}" "${longest[@]}")))
+rest_of=($(go list "${rest_of[@]}") $(go list "${partly_raced[@]}" | grep -vxFf <(go list "${rest_of[@]}")))
+plain=($(go list "${longest[@]}") $(go list ./... | grep -vxFf <(go list "${raced[@]}" "${partly_raced[@]}" "${longest[@]}")))
 
 status=0
 go test "${race[@]}" "${options[@]}" "${raced[@]}" "${both[@]}" || status=1
 go test "${race[@]}" "${options[@]}" -run "$at_once" "${partly_raced[@]}" || status=1
+go test "${options[@]}" -skip "$at_once" "${rest_of[@]}" || status=1
 go test "${options[@]}" "${plain[@]}" || status=1
 exit $status

@@ -113,8 +113,7 @@ func (s *Seed) Columns() map[string][]string {
 
 // Copy is a copy of all records of a PostgreSQL store, in the same database.
 type Copy struct {
-	seed  *Seed
-	again string // the statements that bring the records back
+	seed *Seed
 }
 
 // Keep copies the store's records, so that they can be brought back.
@@ -135,13 +134,16 @@ func (s *Seed) Keep() *Copy {
 		}
 	}
 
-	return &Copy{seed: s, again: again.String()}
+	// a function's statements are planned once for a connection
+	s.Exec(`CREATE FUNCTION kept.back() RETURNS void LANGUAGE plpgsql AS $back$ BEGIN ` + again.String() + ` END $back$`)
+
+	return &Copy{seed: s}
 }
 
 // Back brings the records back that were there when they were kept.
 func (c *Copy) Back() {
 	c.seed.t.Helper()
-	c.seed.Exec(`DO $$ BEGIN ` + c.again + ` END $$`)
+	c.seed.Exec(`SELECT kept.back()`)
 }
 
 // Fresh opens a store without the checks of Open at the end: for one whose state is held against others.
