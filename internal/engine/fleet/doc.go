@@ -33,7 +33,9 @@
 //     response of its load to a price, dL = r - M dw: for a car a diagonal less a rank-one
 //     matrix, for a battery a diagonal less the inverse of a tridiagonal one. Responses add
 //     up over a group; the group's cap is folded in by one Cholesky factor, and the
-//     response to the price above has the same form. So the tree is passed up and down.
+//     response to the price above has the same form. So the tree is passed up and down. A
+//     group of no more cars than slots, and nothing else, is solved with a row for each car
+//     instead (fewCars).
 //   - Whole slots: the interior solution shares energy evenly among slots of equal worth.
 //     Each car chooses again at the true marginal cost (reassign); then energy is moved
 //     round the circles of the graph of cars and slots until it is a forest, which is a
