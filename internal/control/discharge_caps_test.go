@@ -177,8 +177,10 @@ func TestDischargeCaps_Export(t *testing.T) {
 		whole := func(group string, power flex.Watts) flex.CapLimit {
 			return exportLimit(group, power, "2026-01-14T17:00:00Z", "2026-01-15T17:00:00Z")
 		}
+
 		most := func() (sum flex.Watts) {
 			giving := h.givingOf(cars)
+
 			for m := at("2026-01-14T17:00:00Z"); m.Before(at("2026-01-15T07:00:00Z")); m = m.Add(time.Minute) {
 				sum = max(sum, giving(m))
 			}
