@@ -30,7 +30,7 @@ check:
 # The long campaigns: 100 kills and restarts, 2,000 power cuts, a simulated year, a
 # night in full, a million random problems.
 long:
-	FLEXD_LONG=1 FLEXD_CRASHES=100 FLEXD_TEST_STRICT=1 go run ./test/withpg go test -timeout 4h -count=1 ./test/crash ./sim ./internal/engine/... ./internal/lab/... ./internal/delivery ./test/sums ./test/pairs
+	FLEXD_LONG=1 FLEXD_CRASHES=100 FLEXD_TEST_STRICT=1 go run ./test/withpg go test -timeout 4h -count=1 ./test/crash ./sim ./internal/engine/... ./internal/lab/... ./internal/delivery ./test/sums ./test/pairs ./test/probe
 	FLEXD_LONG=1 FLEXD_TEST_STRICT=1 go run ./test/withpg go test -timeout 4h -count=1 ./internal/app ./internal/control ./internal/market ./internal/reward ./internal/settle # every case and history on both engines
 	FLEXD_LONG=1 go test -timeout 4h -count=1 ./internal/mcp -run TestRandomCalls # 100,000 calls of an agent
 	FLEXD_LONG=1 FLEXD_TEST_STRICT=1 go test -timeout 4h -count=1 ./cmd/flexd -run 'TestGuides|TestEveryHour' # every guide at 48 times of three days

@@ -60,12 +60,18 @@ func TestDischarge_Phases(t *testing.T) {
 					h.checkSite(g, nil, "a round")
 				}
 
-				for at := at("2026-01-14T17:00:00Z"); at.Before(h.look().Current.From.ReadyBy); at = at.Add(time.Minute) {
+				var given [][]flex.Step
+				for _, car := range cars {
+					if d := h.at(car).look().Current.From.Discharge; d != nil {
+						given = append(given, d.Discharges)
+					}
+				}
+
+				end := h.look().Current.From.ReadyBy
+				for at := at("2026-01-14T17:00:00Z"); at.Before(end); at = at.Add(time.Minute) {
 					var sum flex.Watts
-					for _, car := range cars {
-						if d := h.at(car).look().Current.From.Discharge; d != nil {
-							sum += limitAt(d.Discharges, at)
-						}
+					for _, steps := range given {
+						sum += limitAt(steps, at)
 					}
 					most = max(most, sum)
 				}

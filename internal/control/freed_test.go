@@ -78,13 +78,18 @@ func (h *fixture) freed(
 	}
 
 	together := func() flex.Watts {
+		var others []store.Charging
+		for _, car := range cars[1:] {
+			if c := h.at(car).look(); c.Open() {
+				others = append(others, c)
+			}
+		}
+
 		most := flex.Watts(0)
 		for m := at("2026-01-14T22:15:00Z"); m.Before(at("2026-01-15T07:00:00Z")); m = m.Add(time.Minute) {
 			sum := flex.Watts(0)
-			for _, car := range cars[1:] {
-				if c := h.at(car).look(); c.Open() {
-					sum += min(limitAt(c.Current.Steps, m), c.Current.From.Power)
-				}
+			for _, c := range others {
+				sum += min(limitAt(c.Current.Steps, m), c.Current.From.Power)
 			}
 			most = max(most, sum)
 		}

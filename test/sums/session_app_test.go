@@ -167,6 +167,7 @@ func TestSums_Sessions(t *testing.T) {
 	}
 
 	storetest.EachURL(t, func(t *testing.T, url string) {
+		homes := storetest.OneOf(url, homes, 1)
 		now := instant(dateOf(2025, 10, 29).begin())
 		db := storetest.Open(t, url, store.Options{Now: func() time.Time { return now }})
 		seed := storetest.NewSeed(t, db, url)

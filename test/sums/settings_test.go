@@ -95,7 +95,7 @@ func changes() (all []change) {
 
 // After a change of any setting, one after the other, all events as they were known at earlier
 // instants have the hashes that they had, and neither the background jobs nor a repair change a
-// penny that was credited.
+// penny that was credited. PostgreSQL has each third setting, or all with FLEXD_LONG.
 func TestSettings_ChangeNothingBefore(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		day := dateOf(2025, 6, 11)
@@ -123,7 +123,11 @@ func TestSettings_ChangeNothingBefore(t *testing.T) {
 			t.Fatalf("%d events that late readings do not change, %s: the test tries too little", before[1].Events, balances)
 		}
 
-		for _, c := range changes() {
+		for i, c := range changes() {
+			if storetest.LeftOut(url, i) {
+				continue
+			}
+
 			c.set(t, f, now)
 			now = now.Add(time.Hour)
 			untilIdle(t, f.service)
