@@ -189,6 +189,7 @@ func (s store) onAlert(
 			Subject: text,
 			Detail:  note,
 		},
+		"",
 		"Noted.",
 		func(h *app.App) error {
 			return do(h, id)
@@ -196,11 +197,13 @@ func (s store) onAlert(
 	)
 }
 
-// onAlerts does something that concerns alerts, notes it in the audit log, and prints a line.
+// onAlerts does something that concerns alerts of an organisation, or of all where none is named, notes it in the audit log,
+// and prints a line.
 func (s store) onAlerts(
 	ctx context.Context,
 	c console,
 	act flex.AuditEntry,
+	of string,
 	done string,
 	do func(*app.App) error,
 ) error {
@@ -211,6 +214,11 @@ func (s store) onAlerts(
 
 	defer h.Close()
 	act.Who = commandLine
+
+	act.Org, err = orgIfNamed(ctx, h, of)
+	if err != nil {
+		return err
+	}
 
 	err = h.Access.Act(ctx, act, func() error { return do(h) })
 	if err == nil && done != "" {
@@ -316,6 +324,7 @@ func (o *alertsRule) Run(ctx context.Context, c console) error {
 		ctx,
 		c,
 		act,
+		o.Org,
 		"The rule holds from the next look, within 15 seconds.",
 		func(h *app.App) error {
 			org, err := orgIfNamed(ctx, h, o.Org)
@@ -400,6 +409,7 @@ func (o *alertsRouteAdd) Run(ctx context.Context, c console) error {
 		ctx,
 		c,
 		act,
+		o.Org,
 		said,
 		func(h *app.App) error {
 			org, err := orgIfNamed(ctx, h, o.Org)
@@ -509,6 +519,7 @@ func (o *alertsRouteRemove) Run(ctx context.Context, c console) error {
 		ctx,
 		c,
 		flex.AuditEntry{Act: "remove alert route", Subject: o.Name},
+		"",
 		"Nothing is sent there any more.",
 		func(h *app.App) error {
 			return h.Operations.DropRoute(ctx, o.Name)
@@ -528,6 +539,7 @@ func (o *alertsRouteTest) Run(ctx context.Context, c console) error {
 		ctx,
 		c,
 		flex.AuditEntry{Act: "test alert route", Subject: o.Name},
+		"",
 		done,
 		func(h *app.App) error {
 			return h.Operations.TestRoute(ctx, o.Name)
