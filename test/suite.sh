@@ -38,7 +38,7 @@ both=(./internal/engine/fleet ./internal/lab/bench)
 
 partly_raced=(./internal/app ./internal/console ./cmd/flexd ./internal/control ./internal/reward ./internal/registry
 	./internal/api ./internal/books ./internal/openadr ./internal/product ./internal/reading ./internal/settle ./sim
-	./internal/market ./internal/mcp)
+	./internal/market ./internal/mcp ./internal/access)
 
 # What happens at once in them is other processes' work.
 processes=(./test/crash)

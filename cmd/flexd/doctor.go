@@ -238,7 +238,7 @@ func priceSymptom(s app.PriceSource) symptom {
 	}
 
 	if s.Retired {
-		x.Detail = s.Stale + "; nobody asks for them, plans or settles by them"
+		x.Detail = s.Stale + "; no organisation plans or settles by them"
 		return x
 	}
 

@@ -108,7 +108,7 @@ func TestDoctor_RetiredPrices(t *testing.T) {
 		now := time.Now().UTC()
 		load("mine", now.Add(-240*time.Hour), 48)
 		load("market", now, 144)
-		const retired = "nobody asks for them, plans or settles by them"
+		const retired = "no organisation plans or settles by them"
 		if _, said := run("doctor"); !strings.Contains(said, retired) || strings.Contains(said, "Prices of mine are not current") {
 			t.Errorf("one ended, and nobody needs it: %s", said)
 		}

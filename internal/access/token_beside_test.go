@@ -67,7 +67,7 @@ func TestRevoke_BesideALogin(t *testing.T) {
 }
 
 // A household's token is asked for twice at once: the second ends the first, so that the site has one.
-func TestIssueHousehold_Twice(t *testing.T) {
+func TestIssueHousehold_TwiceAtOnce(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Open(t, url, store.Options{})
 		d := &access.Service{DB: db}

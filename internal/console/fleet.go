@@ -33,6 +33,10 @@ func (p *fleetPage) Good() string {
 
 // See is the page that lists what an exception counts, "" if there is none.
 func (p *fleetPage) See(e operations.Exception) string {
+	if p.some && e.Kind == operations.WorkFailed { // the engine's page is refused to them
+		return ""
+	}
+
 	org := p.asked
 	if org.IsZero() && e.Kind != operations.ReadingsHeld { // whose page lists those of all
 		org = e.Org

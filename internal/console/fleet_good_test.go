@@ -44,6 +44,9 @@ func TestFleet_ExceptionsOfSome(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	s.Exec(`INSERT INTO job (kind, org_id, subject, lease, queued_at, failed_at, error) VALUES ('mail', $1, $2, 0, 1, $3, 'gone')`,
+		fen.ID.Bytes(), fen.ID.Bytes(), s.db.Now().UnixMicro())
+
 	s.loginAs(bea, beasPassword)
 	var fleet struct {
 		Exceptions []struct{ Kind, See string }
@@ -52,8 +55,15 @@ func TestFleet_ExceptionsOfSome(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	lists := 0
+	lists, failed := 0, false
 	for _, e := range fleet.Exceptions {
+		if e.Kind == "work_failed" {
+			failed = true
+			if e.See != "" {
+				t.Errorf("failed work leads to %s, which is refused to an operator of some organisations", e.See)
+			}
+		}
+
 		if !strings.HasPrefix(e.See, "/console/assets?") && !strings.HasPrefix(e.See, "/console/deliveries?") {
 			continue
 		}
@@ -62,6 +72,9 @@ func TestFleet_ExceptionsOfSome(t *testing.T) {
 		if !strings.Contains(e.See, "org=") {
 			t.Errorf("%s of one organisation leads to %s", e.Kind, e.See)
 		}
+	}
+	if !failed {
+		t.Errorf("failed work is no exception: %v", fleet.Exceptions)
 	}
 	if lists == 0 {
 		t.Errorf("no exception has a list: %v", fleet.Exceptions)

@@ -428,13 +428,17 @@ func (h *heatPump) readTemp(ctx context.Context, tx *store.Tx) error {
 	return nil
 }
 
-// replacedSince reports whether the plan in force took the place of another one after an instant, and was worked out from what was known.
+// lateReading is how long before a plan a reading may be that is moved on by it: what another plan did meanwhile is little then.
+const lateReading = flex.HalfHour
+
+// replacedSince reports whether the plan in force took the place of another one more than lateReading after an instant, and was worked out
+// from what was known.
 func (h *heatPump) replacedSince(at time.Time) bool {
 	if !h.follows() || h.plan.Basis == store.TankAssumed {
 		return false
 	}
 
-	return h.plan.End().After(h.from) && at.Before(h.plan.Steps[0].From)
+	return h.plan.End().After(h.from) && at.Before(h.plan.Steps[0].From.Add(-lateReading))
 }
 
 // moved is how warm the rooms are now if they had a temperature at an instant and the heat pump did what it was sent.

@@ -457,7 +457,7 @@ func (a *siteAccount) roofAhead(at time.Time) forecast.Series {
 }
 
 // goesOn reports whether a roof was there at an instant, or another one came in its place, as where an inverter was replaced: one that is
-// still there and began to report later. A roof that was taken away from beside others gives nothing more.
+// still there and began to report about when the other one ended. A roof that was taken away from beside others gives nothing more.
 func (a *siteAccount) goesOn(
 	roof *siteDevice,
 	at time.Time,
@@ -466,9 +466,14 @@ func (a *siteAccount) goesOn(
 		return true
 	}
 
+	var ended time.Time
+	for p := range roof.took {
+		ended = flex.Later(ended, p.End())
+	}
+
 	return slices.ContainsFunc(a.devices, func(d siteDevice) bool {
 		there := d.kind == roofDevice && d.until.IsZero()
-		return there && d.from.After(roof.from.Add(24*time.Hour))
+		return there && d.from.After(roof.from) && d.from.After(ended.Add(-24*time.Hour))
 	})
 }
 

@@ -66,6 +66,7 @@ func TestSolar_RoofTakenAway(t *testing.T) {
 		want  flex.WattHours
 	}{
 		{"from beside another", 2, 20, 1000},
+		{"from beside one that came a week before", 2, 10, 1000},
 		{"in exchange", 3, 3, 1500},
 	} {
 		t.Run(c.name, func(t *testing.T) {

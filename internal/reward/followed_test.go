@@ -247,6 +247,7 @@ func TestCloseSession_Given(t *testing.T) {
 		{"followed late", []sent{{made: "18:00", gives: true, taken: true, failed: "18:05", executed: "19:15"}}, 3750},
 		{"never accepted, and replaced", []sent{{made: "18:00", gives: true}, {made: "19:30", taken: true}}, 0},
 		{"never accepted", []sent{{made: "18:00", gives: true}}, 10_000},
+		{"never accepted, and planned again", []sent{{made: "18:00", gives: true}, {made: "19:30"}}, 7500},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			storetest.EachURL(t, func(t *testing.T, url string) {

@@ -487,11 +487,16 @@ func (tx *Tx) DropDeliveries(
 	}
 
 	for _, from := range dropped {
+		table, _, _ := strings.Cut(from, " ")
+
+		// By a list in order: PostgreSQL would read all schedules for an unordered one.
 		k, err := tx.exec(
 			ctx,
-			`DELETE FROM `+from+` AND x.org_id = $1 AND x.event_id <= $2`,
+			`DELETE FROM `+table+` WHERE org_id = $1 AND event_id IN (
+			SELECT x.event_id FROM `+from+` AND x.org_id = $1 AND x.event_id <= $2 ORDER BY x.event_id LIMIT $3)`,
 			tx.org.Bytes(),
 			last.Bytes(),
+			deliveryDrop,
 		)
 		if err != nil {
 			return n, fmt.Errorf("forget old deliveries: %w", err)

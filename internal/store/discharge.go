@@ -369,7 +369,7 @@ func (tx *Tx) MarkDischarging(
 }
 
 // discharged is what the car of a session that ends now discharged by the schedules that it followed, each until it followed a
-// newer one. If its client accepted none, the newest counts.
+// newer one. If its client accepted none, each counts until the next.
 func (tx *Tx) discharged(
 	ctx context.Context,
 	session *Session,
@@ -390,7 +390,9 @@ func (tx *Tx) discharged(
 	}
 
 	if len(since) == 0 {
-		since[session.EventID] = chain[0].Steps[0].From
+		for i := range chain {
+			since[chain[i].EventID] = chain[i].Steps[0].From
+		}
 	}
 
 	sum := int64(0)
