@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,6 +80,25 @@ const wasOver = "it was over when it came"
 // repeats is the problem of an event that asks for its intervals again and again.
 const repeats = "the event's duration is longer than its intervals, and flexd does not repeat them: give each its interval"
 
+// ordersIn are what the payloads of an interval ask, without their times.
+func (e *eventDocument) ordersIn(b *flex.ADRBinding, i *timedInterval) []Order {
+	var orders []Order
+	for _, p := range i.Payloads {
+		o, asks, err := orderOf(b, e, p)
+		if err != nil {
+			o = Order{Problem: err.Error()}
+		} else if !asks {
+			continue
+		}
+
+		o.Direction = directionOf(p.Type)
+		o.Priority = e.priority()
+		orders = append(orders, o)
+	}
+
+	return orders
+}
+
 // ordersOf are what an event of a bound program asks of the fleet, interval by interval, in whole
 // minutes. A payload that asks nothing of a fleet, as a price, is left out. What is asked for and cannot
 // be has a problem: an end that is not given, a unit that is no power, a level without its change, intervals again.
@@ -90,19 +110,15 @@ func ordersOf(b *flex.ADRBinding, event *flex.ADRObject) ([]Order, error) {
 
 	var orders []Order
 	intervals := d.timed(event.ModifiedAt)
+	first := 0 // of the orders of the interval before
 	for n, i := range intervals {
-		for _, p := range i.Payloads {
-			o, asks, err := orderOf(b, &d, p)
-			if err != nil {
-				o = Order{Problem: err.Error()}
-			} else if !asks {
-				continue
-			}
+		before := orders[first:]
+		first = len(orders)
+		joins := n > 0 && intervals[n-1].end(event.ID).Equal(i.begin(event.ID))
 
+		for _, o := range d.ordersIn(b, &i) {
 			o.Event, o.Interval = event, n
-			o.Direction = directionOf(p.Type)
-			o.Priority = d.priority()
-			o.time(&i)
+			o.time(&i, joins && goesOn(before, o.Direction))
 			orders = append(orders, o)
 		}
 	}
@@ -131,18 +147,28 @@ func (e *eventDocument) priority() int64 {
 	return *e.Priority
 }
 
-// time gives an order its whole minutes. One without an end, or that was over when it came, cannot be
-// carried out.
-func (o *Order) time(i *timedInterval) {
-	shift := offset(o.Event.ID, i.Draw, i.Randomize)
-	o.From = i.From.Add(shift + time.Minute - 1).Truncate(time.Minute)
-	o.To = i.To.Add(shift).Truncate(time.Minute)
+// goesOn reports whether some orders, of the interval before, ask for something in a direction.
+func goesOn(before []Order, direction flex.Direction) bool {
+	return slices.ContainsFunc(before, func(o Order) bool {
+		return o.Problem == "" && o.Direction == direction
+	})
+}
+
+// time gives an order its whole minutes. One that follows another begins in the minute in which that ends: no minute between them
+// is without an order. One without an end, or that was over when it came, cannot be carried out.
+func (o *Order) time(i *timedInterval, follows bool) {
+	begin := i.begin(o.Event.ID)
+	o.From = begin.Add(time.Minute - 1).Truncate(time.Minute)
+	o.To = i.end(o.Event.ID).Truncate(time.Minute)
+	if follows {
+		o.From = begin.Truncate(time.Minute)
+	}
 
 	problem := ""
 	switch {
 	case i.To.IsZero():
 		problem = "it has no end"
-	case !o.From.Before(o.To):
+	case i.To.Sub(i.From) < time.Minute || !o.From.Before(o.To):
 		problem = "it is shorter than a minute"
 	case !o.To.After(o.Event.ModifiedAt):
 		problem = wasOver

@@ -1,6 +1,7 @@
 package adr
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -81,6 +82,43 @@ func TestOrders(t *testing.T) {
 		}
 		if got := strings.Join(said, ", "); !strings.Contains(got, at.want) {
 			t.Errorf("%s: %s, want %s", at.event, got, at.want)
+		}
+	}
+}
+
+// TestOrders_FollowOn has intervals that follow one another, but not at whole minutes: no minute between them is left out, and none
+// before the first that asks for something is added.
+func TestOrders_FollowOn(t *testing.T) {
+	var moved flex.ADRObjectID
+	binary.BigEndian.PutUint64(moved[8:], uint64(90_500*time.Millisecond))
+
+	const limits = `"intervals":[{"id":0,"payloads":[{"type":"IMPORT_CAPACITY_LIMIT","values":[50]}]},{"id":1,"payloads":[{"type":"IMPORT_CAPACITY_LIMIT","values":[20]}]}]`
+	for _, c := range []struct {
+		id          flex.ADRObjectID
+		event, want string
+	}{
+		{flex.ADRObjectID{}, `"intervalPeriod":{"start":"0001-01-01T00:00:00Z","duration":"PT30M"},` + limits,
+			"12:01-12:30 not above 50 kW, 12:30-13:00 not above 20 kW"},
+		{moved, `"intervalPeriod":{"start":"2026-01-15T17:00:00Z","duration":"PT30M","randomizeStart":"PT10M"},` + limits,
+			"17:02-17:31 not above 50 kW, 17:31-18:01 not above 20 kW"},
+		{flex.ADRObjectID{}, `"intervalPeriod":{"start":"2026-01-15T17:00:20Z","duration":"PT30M"},"intervals":[{"id":0,"payloads":[{"type":"PRICE","values":[1]}]},{"id":1,"payloads":[{"type":"IMPORT_CAPACITY_LIMIT","values":[20]}]}]`,
+			"17:31-18:00 not above 20 kW"},
+		{flex.ADRObjectID{}, `"intervalPeriod":{"start":"2026-01-15T17:00:30Z","duration":"PT45S"},` + limits,
+			"17:01-17:02 it is shorter than a minute, 17:02-17:03 it is shorter than a minute"},
+	} {
+		event := eventWith("{" + c.event + "}")
+		event.ID = c.id
+		orders, err := ordersOf(&flex.ADRBinding{}, event)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		var said []string
+		for _, o := range orders {
+			said = append(said, o.text())
+		}
+		if got := strings.Join(said, ", "); got != c.want {
+			t.Errorf("%s: %s, want %s", c.event, got, c.want)
 		}
 	}
 }
@@ -220,6 +258,14 @@ func TestReport(t *testing.T) {
 	}
 	if next := reportNext(&orders[0], orders[0].To); !next.Equal(orders[0].To.Add(time.Hour)) {
 		t.Error(next)
+	}
+
+	// Of assets that were to draw nothing before, a few were metered: that says nothing of all.
+	more := store.ADROrder{Span: orders[0].Span, Change: 10_000, State: store.ADRSent}
+	few := Outcome{Asked: 10_000, Expected: 10_000, Metered: 3500, NumMetered: 1, NumUnmetered: 2}
+	judge(&more, &few, more.To)
+	if more.State != store.ADRSent || more.Problem != "" {
+		t.Errorf("%+v", more)
 	}
 
 	written, err := json.Marshal(reportDocument(flex.ADRObjectID{1}, orders, outcomes))

@@ -40,6 +40,8 @@ type Outcome struct {
 	Metered         flex.WattHours
 	MeteredBaseline flex.WattHours // theirs
 	NumMetered      int            // half-hours of assets
+	// half-hours of assets, or parts of them, in which something was planned or expected and no meter was read
+	NumUnmetered int
 }
 
 // ReportOrders reports what became of what events of bound programs asked for. It is safe to run twice.
@@ -178,7 +180,7 @@ func judge(o *store.ADROrder, was *Outcome, now time.Time) {
 
 	o.State, o.Problem = store.ADRSent, ""
 	brought, of := was.Expected-was.Baseline, "expected"
-	if was.NumMetered > 0 && was.MeteredBaseline == was.Baseline { // all of it was metered
+	if was.NumMetered > 0 && was.NumUnmetered == 0 { // all of it was metered
 		brought, of = was.Metered-was.MeteredBaseline, "metered"
 	}
 

@@ -140,6 +140,15 @@ type timedInterval struct {
 	Payloads []valuesOf
 }
 
+// begin and end are when the interval of an event begins and ends, with its start drawn at random.
+func (i *timedInterval) begin(event flex.ADRObjectID) time.Time {
+	return i.From.Add(offset(event, i.Draw, i.Randomize))
+}
+
+func (i *timedInterval) end(event flex.ADRObjectID) time.Time {
+	return i.To.Add(offset(event, i.Draw, i.Randomize))
+}
+
 // timed gives the intervals of an event their instants: an interval's own, or that of the event,
 // one after the other. A start that is not given, or is said to be now, is that instant.
 func (e *eventDocument) timed(now time.Time) []timedInterval {

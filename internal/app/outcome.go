@@ -19,7 +19,7 @@ func (a *App) outcome(
 	}
 
 	o := &adr.Outcome{}
-	for _, s := range r.Slots {
+	for t, s := range r.Slots {
 		if !s.From.Before(r.To) {
 			break
 		}
@@ -30,6 +30,7 @@ func (a *App) outcome(
 		o.Metered += s.Metered
 		o.MeteredBaseline += s.MeteredBaseline
 		o.NumMetered += s.NumMetered
+		o.NumUnmetered += r.Unmetered(t)
 	}
 
 	return o, nil

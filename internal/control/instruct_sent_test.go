@@ -70,3 +70,54 @@ func TestInstruction_SentLater(t *testing.T) {
 		}
 	})
 }
+
+// TestInstruction_MeteredSinceCall has a car be called when the instruction has begun: what its meter has of before is no part of
+// the report.
+func TestInstruction_MeteredSinceCall(t *testing.T) {
+	each(t, "2026-01-15T17:00:00Z", func(h *fixture) {
+		h.evening(4, 22.2)
+		sent := h.send(peak(-13_000))
+		first := map[flex.AssetID]bool{}
+		var called []flex.AssetID
+		for _, a := range sent.Assets {
+			first[a.AssetID] = true
+			called = append(called, a.AssetID)
+			h.asset = a.AssetID
+			h.accept()
+		}
+
+		h.goTo("2026-01-15T18:00:30Z")
+		h.meter(called, "2026-01-15T17:30:00Z", 3.7, 0) // the first charged on
+		if r, err := h.service.FollowInstructions(h.Context()); err != nil || r.Did != 1 {
+			h.Fatalf("%d changed, not 1: %v", r.Did, err)
+		}
+
+		report, err := h.service.ReportInstruction(h.Context(), h.Org, sent.ID)
+		if err != nil {
+			h.Fatal(err)
+		}
+
+		h.goTo("2026-01-15T18:31:00Z")
+		for _, a := range report.Assets {
+			if !first[a.AssetID] {
+				h.meter([]flex.AssetID{a.AssetID}, "2026-01-15T17:30:00Z", 3.7)
+				h.meter([]flex.AssetID{a.AssetID}, "2026-01-15T18:00:00Z", 0.062)
+			}
+		}
+
+		report, err = h.service.ReportInstruction(h.Context(), h.Org, sent.ID)
+		if err != nil {
+			h.Fatal(err)
+		}
+		if s := report.Slots[0]; s.Metered != 3700 || s.MeteredBaseline != 7400 || s.NumMetered != 2 {
+			h.Errorf("before the call: %+v", s)
+		}
+
+		if s := report.Slots[1]; s.NumMetered != 0 {
+			h.Errorf("the half-hour of the call: %+v", s)
+		}
+		if before, during := report.Unmetered(0), report.Unmetered(1); before != 0 || during != 3 {
+			h.Errorf("of %d and %d assets nothing is metered, not of 0 and 3", before, during)
+		}
+	})
+}

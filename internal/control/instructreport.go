@@ -299,6 +299,10 @@ func (r *InstructionReport) addMinutesOf(
 	for m := range r.Minutes {
 		slot := &r.Minutes[m]
 		e, ok := meteredIn(slot.Span)
+		if !calledBefore(c, slot.Span) {
+			e, ok = 0, false
+		}
+
 		metered := flex.Optional[flex.WattHours]{
 			Value: wattHours(e),
 			Given: ok,
@@ -375,11 +379,9 @@ func (r *InstructionReport) add(
 		slot := &r.Slots[t]
 		baseline := wattHours(drawnOf(c, c.Baseline, slot.Span))
 		expected := wattHours(expectedOf(c, slot.Span, until))
-		e, ok := metered[flex.PeriodAt(slot.From)]
-		m := flex.Optional[flex.WattHours]{
-			Value: e,
-			Given: ok && slot.Len() == flex.HalfHour,
-		}
+		m := flex.Optional[flex.WattHours]{}
+		m.Value, m.Given = metered[flex.PeriodAt(slot.From)]
+		m.Given = m.Given && countsWhole(c, slot.Span)
 
 		a.Baseline = append(a.Baseline, baseline)
 		a.Expected = append(a.Expected, expected)
@@ -389,6 +391,32 @@ func (r *InstructionReport) add(
 
 	r.Cost += c.Cost
 	r.Assets = append(r.Assets, a)
+}
+
+// Unmetered is of how many assets nothing was metered in a slot, by its place, in which they were planned or expected to draw or to
+// give something.
+func (r *InstructionReport) Unmetered(slot int) int {
+	n := 0
+	for i := range r.Assets {
+		a := &r.Assets[i]
+		counts := a.Baseline[slot] != 0 || a.Expected[slot] != 0
+		if counts && !a.Metered[slot].Given {
+			n++
+		}
+	}
+
+	return n
+}
+
+// countsWhole reports whether what was metered in a slot is a called asset's: it is a whole half-hour, and begins after the call.
+func countsWhole(c *store.Called, slot flex.Span) bool {
+	return slot.Len() == flex.HalfHour && calledBefore(c, slot)
+}
+
+// calledBefore reports whether an asset was called before a span began. What a meter has of an earlier one is beside no baseline, as
+// that begins with the call. A dispatch names its batteries from its beginning on.
+func calledBefore(c *store.Called, span flex.Span) bool {
+	return c.Dispatched || !span.From.Before(c.CalledAt.Truncate(time.Second))
 }
 
 // expectedOf is what a called asset draws in a span: by what was sent to it, and from an instant

@@ -370,6 +370,44 @@ func TestProfile_ClosedNotPeak(t *testing.T) {
 	}
 }
 
+// TestProfile_ShareClosed shares a cap of one car at a time between a car that an instruction has leave out the two cheapest half-hours,
+// and one that may charge in any: each has the headroom where it can use it. Where the first needs the closed time, it has that.
+func TestProfile_ShareClosed(t *testing.T) {
+	var prices []flex.PricedPeriod
+	for i, p := range []int{10, 20, 5, 6} {
+		prices = append(prices, flex.PricedPeriod{Period: flex.PeriodAt(evening).Add(i), Price: flex.Price(p) * 10e6, Known: true})
+	}
+
+	most := flex.Watts(7000)
+	closed := flex.Span{From: evening.Add(time.Hour), To: evening.Add(2 * time.Hour)}
+	for _, c := range []struct {
+		need flex.WattHours // of the one that is called
+		in   bool           // it is to have closed time
+	}{{7000, false}, {10_500, true}} {
+		called := charge.Problem{
+			From: evening, ReadyBy: evening.Add(2 * time.Hour), Need: c.need, Power: 7000, AllOffPeak: true, Mode: flex.Minimise, Prices: prices,
+			Limits: []flex.Step{{Span: closed}},
+		}
+		other := called
+		other.Need, other.Limits = 3500, nil
+
+		r := New(evening, []flex.Cap{{Power: &most}})
+		s, err := r.Share([]Car{{&called, 0}, {&other, 0}}, prices, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		var all, within time.Duration
+		for _, step := range s.Cars[0] {
+			all += step.Len()
+			within += step.Meet(closed).Len()
+		}
+		if want := time.Duration(c.need) * time.Hour / 7000; all != want || (within > 0) != c.in {
+			t.Errorf("%d Wh: it has %v, %v of it closed: %v", c.need, all, within, s.Cars[0])
+		}
+	}
+}
+
 // TestFits_ChargeNow has charge-now begin within a minute and draw more than a cap: it is not limited from its beginning on.
 func TestFits_ChargeNow(t *testing.T) {
 	from := evening.Add(30 * time.Second)

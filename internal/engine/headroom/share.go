@@ -18,7 +18,7 @@ const (
 	forbiddenPeakPrice = 5000
 )
 
-// Car is a car among others that share caps. Its problem has no limits yet.
+// Car is a car among others that share caps. Its problem has no limits yet but the time that it leaves out.
 type Car struct {
 	*charge.Problem
 	Cap int // of its group, by its place
@@ -403,14 +403,19 @@ func (c *Car) afterChargeNow() (flex.Span, charge.Joules) {
 // the last, or may not charge there.
 func (c *Car) beyondWhole(last flex.Period) float64 {
 	free, need := c.afterChargeNow()
+	closed := c.leavesOut(free, need)
+	opens := func(s flex.Span) bool {
+		return (c.MayChargePeak || c.offPeakAll(s)) && !covers(closed, s)
+	}
+
 	end := last.Span().Meet(free)
-	if end.Empty() || !c.opens(end) {
+	if end.Empty() || !opens(end) {
 		return 0
 	}
 
 	seconds := float64(need) / max(1, float64(c.Power))
 	for at := flex.PeriodAt(free.From); seconds > 0 && at.Before(last); at = at.Add(1) {
-		if half := at.Span().Meet(free); c.opens(half) {
+		if half := at.Span().Meet(free); opens(half) {
 			seconds -= half.Len().Seconds()
 		}
 	}
@@ -418,8 +423,39 @@ func (c *Car) beyondWhole(last flex.Period) float64 {
 	return seconds
 }
 
-// opens reports whether a car may charge in all of a span.
-func (c *Car) opens(s flex.Span) bool { return c.MayChargePeak || c.offPeakAll(s) }
+// leavesOut is the time that an instruction has a car leave out, by its problem. It is none where the car's other time does not take
+// what it needs: the need goes first.
+func (c *Car) leavesOut(free flex.Span, need charge.Joules) []flex.Span {
+	var closed []flex.Span
+	for _, s := range c.Limits {
+		if s.Limit <= 0 {
+			closed = append(closed, s.Span)
+		}
+	}
+	if len(closed) == 0 {
+		return nil
+	}
+
+	open := c.OffPeak
+	if c.AllOffPeak || c.MayChargePeak {
+		open = []flex.Span{free}
+	}
+
+	seconds := 0.0
+	for _, o := range open {
+		left := o.Meet(free)
+		seconds += left.Len().Seconds()
+		for _, s := range closed {
+			seconds -= s.Meet(left).Len().Seconds()
+		}
+	}
+
+	if seconds*float64(c.Power) < float64(need) {
+		return nil
+	}
+
+	return closed
+}
 
 // ev writes a car for package fleet, with the half-hours after charge-now that are wholly its
 // own; false if there are none, or nothing is needed.
@@ -444,8 +480,11 @@ func (c *Car) ev(first flex.Period) (fleet.EV, bool) {
 		FirstFraction: begin.End().Sub(free.From).Seconds() / 1800,
 	}
 
+	// What an instruction closes counts as peak time, so that others have it where they can.
+	closed := c.leavesOut(free, need)
 	for t := e.First; t <= e.Last; t++ {
-		if !c.offPeakAll(first.Add(int(t)).Span().Meet(free)) {
+		half := first.Add(int(t)).Span().Meet(free)
+		if !c.offPeakAll(half) || covers(closed, half) {
 			e.Peak |= 1 << t
 		}
 	}
@@ -463,8 +502,14 @@ func (c *Car) peakAdder() float64 {
 
 // offPeakAll reports whether a span is off-peak from end to end.
 func (c *Car) offPeakAll(s flex.Span) bool {
-	within := func(o flex.Span) bool { return o.Meet(s) == s }
-	return c.AllOffPeak || slices.ContainsFunc(c.OffPeak, within)
+	return c.AllOffPeak || covers(c.OffPeak, s)
+}
+
+// covers reports whether one of some spans has all of another.
+func covers(spans []flex.Span, s flex.Span) bool {
+	return slices.ContainsFunc(spans, func(o flex.Span) bool {
+		return !s.From.Before(o.From) && !s.To.After(o.To)
+	})
 }
 
 // Slack is how long a car could wait and still meet its need, in off-peak time or, where it
