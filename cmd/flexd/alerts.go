@@ -352,14 +352,7 @@ func orgIfNamed(
 		return flex.OrgID{}, nil
 	}
 
-	var id flex.OrgID
-	err := h.DB.ReadAll(ctx, func(all *records.All) error {
-		org, err := orgNamed(ctx, all, name)
-		id = org.ID
-		return err
-	})
-
-	return id, err
+	return orgIDNamed(ctx, h, name)
 }
 
 type alertsRoute struct {

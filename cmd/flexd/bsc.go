@@ -14,7 +14,6 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
 	"flexd/internal/market"
-	records "flexd/internal/store"
 )
 
 // bsc is `flexd bsc`.
@@ -59,14 +58,8 @@ func orgIDNamed(
 	h *app.App,
 	name string,
 ) (flex.OrgID, error) {
-	var id flex.OrgID
-	err := h.DB.ReadAll(ctx, func(all *records.All) error {
-		org, err := orgNamed(ctx, all, name)
-		id = org.ID
-		return err
-	})
-
-	return id, err
+	org, err := namedOrg(ctx, h, name)
+	return org.ID, err
 }
 
 type bscVolumes struct {

@@ -52,8 +52,8 @@ func (s *bench) tick(d time.Duration) {
 	s.ahead.Add(d.Microseconds())
 }
 
-// patience is how long a test waits for what must come, on however busy a machine. It is longer than a car that comes
-// while flexd is told of another's end has to wait.
+// patience is how long a test waits for what must come, on however busy a machine. A car that comes while the
+// end of another's session is reported waits for a minute and a second.
 const patience = 3 * time.Minute
 
 // quick is a bridge that waits for nothing that a test would have to wait for. It greets
