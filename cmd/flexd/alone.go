@@ -37,8 +37,8 @@ func serveAlone(path string) (release func() error, err error) {
 	return f.Close, nil
 }
 
-// ownAs gives a file the owner, the group and the mode of another. It fails, and leaves the mode as it was, where the process may not change the owner.
-func ownAs(file, other string) error {
+// copyOwner gives a file the owner, the group and the mode of another. It fails, and leaves the mode as it was, where the process may not change the owner.
+func copyOwner(file, other string) error {
 	info, err := os.Stat(other)
 	if err != nil {
 		return err

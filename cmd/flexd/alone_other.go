@@ -9,8 +9,8 @@ func serveAlone(string) (release func() error, err error) {
 	return func() error { return nil }, nil
 }
 
-// ownAs changes nothing where files have no owner and mode of this kind.
-func ownAs(string, string) error { return nil }
+// copyOwner changes nothing where files have no owner and mode of this kind.
+func copyOwner(string, string) error { return nil }
 
 // servedAlone cannot tell where files cannot be locked in this way.
 func servedAlone(string) (served bool, err error) {

@@ -79,7 +79,7 @@ func (k *keyRotate) Run(_ context.Context, c console) error {
 	}
 
 	// Whoever could read the file must be able to read the new one: it is often rotated by another user than flexd's.
-	err = ownAs(temp, k.File)
+	err = copyOwner(temp, k.File)
 	if err == nil {
 		err = os.Rename(temp, k.File)
 	}

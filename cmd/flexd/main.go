@@ -176,7 +176,7 @@ func run(ctx context.Context, args []string, c console) (code int) {
 
 	slog.SetDefault(slog.New(cmds.handler(c.err)))
 
-	err = ended(parsed.Command(), parsed.Run())
+	err = outcomeOf(parsed.Command(), parsed.Run())
 	if err != nil {
 		fmt.Fprintln(c.err, "flexd:", err)
 		if flex.KindOf(err) == flex.Invalid {
@@ -199,9 +199,9 @@ var goesOn = map[string]bool{
 	"serve":  true,
 }
 
-// ended is the outcome of a command. One that was stopped before its end has not done its work: a script must not take
+// outcomeOf returns the outcome of a command. One that was stopped before its end has not done its work: a script must not take
 // its copy, its check or its import for done.
-func ended(command string, err error) error {
+func outcomeOf(command string, err error) error {
 	if !errors.Is(err, context.Canceled) {
 		return err
 	}

@@ -241,10 +241,10 @@ func TestRun_Stopped(t *testing.T) {
 	}
 
 	cut := fmt.Errorf("ask: %w", context.Canceled)
-	if err := ended("serve", cut); err != nil {
+	if err := outcomeOf("serve", cut); err != nil {
 		t.Error(err)
 	}
-	if err := ended("backup <file>", cut); !errors.Is(err, context.Canceled) {
+	if err := outcomeOf("backup <file>", cut); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

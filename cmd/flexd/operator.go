@@ -40,7 +40,7 @@ type operatorAdd struct {
 
 // Run adds the operator.
 func (o *operatorAdd) Run(ctx context.Context, c console) error {
-	return act(ctx, o.openOrCreate, o.Name, "add operator", func(d *access.Service) error {
+	return changeOperators(ctx, o.openOrCreate, o.Name, "add operator", func(d *access.Service) error {
 		password, err := d.AddOperator(
 			ctx,
 			o.Name,
@@ -62,7 +62,7 @@ type operatorPassword struct {
 
 // Run replaces the password.
 func (o *operatorPassword) Run(ctx context.Context, c console) error {
-	return act(
+	return changeOperators(
 		ctx,
 		o.open,
 		o.Name,
@@ -91,7 +91,7 @@ type operatorRole struct {
 
 // Run changes the role.
 func (o *operatorRole) Run(ctx context.Context) error {
-	return act(
+	return changeOperators(
 		ctx,
 		o.open,
 		o.Name,
@@ -111,7 +111,7 @@ type operatorOrgs struct {
 
 // Run sets the organisations.
 func (o *operatorOrgs) Run(ctx context.Context) error {
-	return act(
+	return changeOperators(
 		ctx,
 		o.open,
 		o.Name,
@@ -132,7 +132,7 @@ type operatorLogout struct {
 
 // Run ends the sessions.
 func (o *operatorLogout) Run(ctx context.Context) error {
-	return act(
+	return changeOperators(
 		ctx,
 		o.open,
 		o.Name,
@@ -150,7 +150,7 @@ type operatorResetTwoStep struct {
 
 // Run removes the second step.
 func (o *operatorResetTwoStep) Run(ctx context.Context) error {
-	return act(
+	return changeOperators(
 		ctx,
 		o.open,
 		o.Name,
@@ -170,7 +170,7 @@ type operatorTie struct {
 
 // Run ties the operator to the provider.
 func (o *operatorTie) Run(ctx context.Context) error {
-	return act(
+	return changeOperators(
 		ctx,
 		o.open,
 		o.Name,
@@ -236,7 +236,7 @@ type operatorRemove struct {
 
 // Run removes the operator.
 func (o *operatorRemove) Run(ctx context.Context) error {
-	return act(ctx, o.open, o.Name, "remove operator", func(d *access.Service) error {
+	return changeOperators(ctx, o.open, o.Name, "remove operator", func(d *access.Service) error {
 		return d.RemoveOperator(ctx, o.Name)
 	})
 }
@@ -293,8 +293,8 @@ func (o *operatorList) Run(ctx context.Context, c console) error {
 // loginOf is what lets an operator in.
 func loginOf(issuer string) string { return cmp.Or(issuer, "password") }
 
-// act does something to the operators, in the audit log.
-func act(
+// changeOperators changes operators, and enters that in the audit log.
+func changeOperators(
 	ctx context.Context,
 	open func(context.Context) (*app.App, error),
 	name, act string,

@@ -398,7 +398,7 @@ func (c console) settings(
 func datedRow(s reward.TermSetting, terms *reward.Terms) settingRow {
 	row := settingRow{
 		Name:    s.Name,
-		Value:   given(terms.Values[s.Name]),
+		Value:   optionalText(terms.Values[s.Name]),
 		Default: s.Default,
 		Help:    s.Help,
 	}
@@ -408,7 +408,7 @@ func datedRow(s reward.TermSetting, terms *reward.Terms) settingRow {
 			change.From.Start().After(terms.Today.Start()) {
 			row.Changes = append(row.Changes, termChange{
 				From:  change.From.String(),
-				Value: given(change.Value),
+				Value: optionalText(change.Value),
 			})
 		}
 	}
@@ -451,8 +451,8 @@ func (c console) settingTable(rows []settingRow) error {
 	return t.Flush()
 }
 
-// given is a text, or nil where there is none.
-func given(text string) *string {
+// optionalText is a text, or nil where there is none.
+func optionalText(text string) *string {
 	if text == "" {
 		return nil
 	}

@@ -27,8 +27,8 @@ func line(name, standard, help string, field func(*flex.OrgSettings) *string) se
 	}
 }
 
-// above makes a setting of a whole number from 1 on.
-func above[N ~int | ~int64](name, standard, help string, most N, field func(*flex.OrgSettings) *N) setting {
+// fromOne makes a setting of a whole number from 1 on.
+func fromOne[N ~int | ~int64](name, standard, help string, most N, field func(*flex.OrgSettings) *N) setting {
 	return setting{
 		name: name, standard: standard, help: help,
 		show: func(s *flex.OrgSettings) string { return strconv.FormatInt(int64(*field(s)), 10) },
@@ -70,9 +70,9 @@ func bookSettings() []setting {
 		line("payer_contact", "none", "an e-mail address or a telephone number, on the users' statements",
 			func(s *set) *string { return &s.Books.PayerContact }),
 
-		above("gift_limit_pence", strconv.Itoa(int(books.DefaultGiftLimit)), "the most that one goodwill, bonus or write-off may be", 1_000_000,
+		fromOne("gift_limit_pence", strconv.Itoa(int(books.DefaultGiftLimit)), "the most that one goodwill, bonus or write-off may be", 1_000_000,
 			func(s *set) *flex.Pence { return &s.Books.GiftLimit }),
-		above("unclaimed_after_days", strconv.Itoa(books.DefaultUnclaimedDays), "how long the balance of an offboarded site rests before it may be moved", 36500,
+		fromOne("unclaimed_after_days", strconv.Itoa(books.DefaultUnclaimedDays), "how long the balance of an offboarded site rests before it may be moved", 36500,
 			func(s *set) *int { return &s.Books.UnclaimedDays }),
 	}
 }

@@ -43,7 +43,7 @@ func (s *Service) Bind(
 			return err
 		}
 
-		return order(ctx, tx, b.Program, flex.ADRObjectID{})
+		return reconcileOrders(ctx, tx, b.Program, flex.ADRObjectID{})
 	})
 }
 
@@ -110,7 +110,7 @@ func endFormerBinding(ctx context.Context, tx *store.Tx, b *flex.ADRBinding) err
 		return err
 	}
 
-	return order(ctx, tx, b.Program, flex.ADRObjectID{})
+	return reconcileOrders(ctx, tx, b.Program, flex.ADRObjectID{})
 }
 
 // Unbind ends the binding of a program: what its events asked for is withdrawn. It is NotFound if there
@@ -135,7 +135,7 @@ func (s *Service) Unbind(
 			return err
 		}
 
-		return order(ctx, tx, program, flex.ADRObjectID{})
+		return reconcileOrders(ctx, tx, program, flex.ADRObjectID{})
 	})
 }
 
@@ -303,7 +303,7 @@ func (s *Service) TrafficOf(
 // or that is being deleted asks for be what is carried out.
 func reorder(ctx context.Context, tx *store.Tx, was, o *flex.ADRObject) error {
 	if was != nil && was.Program != o.Program { // it was another program's event
-		err := order(ctx, tx, was.Program, flex.ADRObjectID{})
+		err := reconcileOrders(ctx, tx, was.Program, flex.ADRObjectID{})
 		if err != nil {
 			return err
 		}
@@ -314,9 +314,9 @@ func reorder(ctx context.Context, tx *store.Tx, was, o *flex.ADRObject) error {
 		if err := linkAlive(ctx, tx, o.Program); err != nil {
 			return err
 		}
-		return order(ctx, tx, o.Program, o.ID)
+		return reconcileOrders(ctx, tx, o.Program, o.ID)
 	case flex.ADRProgram:
-		return order(ctx, tx, o.ID, flex.ADRObjectID{})
+		return reconcileOrders(ctx, tx, o.ID, flex.ADRObjectID{})
 	}
 
 	return nil
@@ -337,10 +337,10 @@ func linkAlive(ctx context.Context, tx *store.Tx, program flex.ADRObjectID) erro
 	return err
 }
 
-// order compares what a program's events ask for with what is kept: what is not asked for any more is
+// reconcileOrders compares what a program's events ask for with what is kept: what is not asked for any more is
 // withdrawn, what is new waits to be sent. The same twice changes nothing. One event is looked at even if
 // it is over, so that one that came too late is refused and not forgotten.
-func order(
+func reconcileOrders(
 	ctx context.Context,
 	tx *store.Tx,
 	program, event flex.ADRObjectID,
@@ -527,13 +527,13 @@ func wantedOf(
 		wanted = append(wanted, orders...)
 	}
 
-	return rank(wanted), nil
+	return byPriority(wanted), nil
 }
 
-// rank gives each instant to the event of the highest priority, and of the same to the newest: of the
+// byPriority gives each instant to the event of the highest priority, and of the same to the newest: of the
 // others' orders there remains what is left of their time. What is left without time is outranked. Those of one event are
 // carried out beside each other, and so are limits of two directions.
-func rank(orders []Order) []Order {
+func byPriority(orders []Order) []Order {
 	slices.SortStableFunc(orders, func(a, b Order) int {
 		return cmp.Or(
 			cmp.Compare(a.Priority, b.Priority),
@@ -547,7 +547,7 @@ func rank(orders []Order) []Order {
 	first := 0 // of the event's orders
 	for i, o := range orders {
 		if o.Event != orders[first].Event {
-			take(taken, orders[first:i])
+			takeFreeTime(taken, orders[first:i])
 			first = i
 		}
 
@@ -572,8 +572,8 @@ func rank(orders []Order) []Order {
 	return ranked
 }
 
-// take gives an event's orders what is free of their time, in each direction.
-func take(taken map[flex.Direction]timeline, orders []Order) {
+// takeFreeTime gives an event's orders what is free of their time, in each direction.
+func takeFreeTime(taken map[flex.Direction]timeline, orders []Order) {
 	for i := range orders {
 		if o := &orders[i]; o.Problem == "" {
 			taken[o.Direction] = taken[o.Direction].with(o)

@@ -210,7 +210,7 @@ func TestRank(t *testing.T) {
 		}
 
 		asked := append([]Order{}, orders...)
-		ranked := rank(orders)
+		ranked := byPriority(orders)
 		for n := range 2 * 75 {
 			m, way := n/2, []flex.Direction{flex.Import, flex.Export}[n%2]
 			var best *Order
@@ -252,7 +252,7 @@ func TestReport(t *testing.T) {
 		{State: store.ADRRefused, Problem: "it has no end", Span: flex.Span{From: noon, To: noon.Add(time.Minute)}},
 	}
 	outcomes := []*Outcome{{Asked: -10_000, Baseline: 14_000, Expected: 4000, Metered: 6000, MeteredBaseline: 14_000, NumMetered: 4}, nil}
-	judge(&orders[0], outcomes[0], orders[0].To)
+	setOutcome(&orders[0], outcomes[0], orders[0].To)
 	if orders[0].State != store.ADRShort || !strings.Contains(orders[0].Problem, "8.000 of 10.000 kWh were brought, as metered") {
 		t.Errorf("%+v", orders[0])
 	}
@@ -263,7 +263,7 @@ func TestReport(t *testing.T) {
 	// Of assets that were to draw nothing before, a few were metered: that says nothing of all.
 	more := store.ADROrder{Span: orders[0].Span, Change: 10_000, State: store.ADRSent}
 	few := Outcome{Asked: 10_000, Expected: 10_000, Metered: 3500, NumMetered: 1, NumUnmetered: 2}
-	judge(&more, &few, more.To)
+	setOutcome(&more, &few, more.To)
 	if more.State != store.ADRSent || more.Problem != "" {
 		t.Errorf("%+v", more)
 	}

@@ -112,7 +112,7 @@ func (s *Service) reportEvent(
 		}
 
 		for i := range orders {
-			judge(&orders[i], outcomes[i], tx.Now())
+			setOutcome(&orders[i], outcomes[i], tx.Now())
 			err := tx.ADROrderReported(
 				ctx,
 				&orders[i],
@@ -171,8 +171,8 @@ func sameOrders(a, b []store.ADROrder) bool {
 	return true
 }
 
-// judge says whether an order that is over brought what it was asked for.
-func judge(o *store.ADROrder, was *Outcome, now time.Time) {
+// setOutcome records whether an order that is over brought what it was asked for.
+func setOutcome(o *store.ADROrder, was *Outcome, now time.Time) {
 	carried := o.State == store.ADRSent || o.State == store.ADRShort
 	if was == nil || !carried || now.Before(o.To) {
 		return

@@ -509,7 +509,7 @@ func (m *mirroring) note(o *Object) {
 // program are held against each other.
 func (m *mirroring) reorder(ctx context.Context) error {
 	for _, event := range m.over {
-		if err := order(ctx, m.tx, m.of.Program, event); err != nil {
+		if err := reconcileOrders(ctx, m.tx, m.of.Program, event); err != nil {
 			return err
 		}
 	}
@@ -518,7 +518,7 @@ func (m *mirroring) reorder(ctx context.Context) error {
 		return nil
 	}
 
-	return order(ctx, m.tx, m.of.Program, flex.ADRObjectID{})
+	return reconcileOrders(ctx, m.tx, m.of.Program, flex.ADRObjectID{})
 }
 
 func (m *mirroring) read(ctx context.Context) error {

@@ -29,7 +29,7 @@ func (w *writing) keep(ctx context.Context) error {
 		w.Client = w.was.Client
 	}
 
-	w.Targets = texts(w.Fields["targets"])
+	w.Targets = stringList(w.Fields["targets"])
 	fill := map[flex.ADRKind]func(context.Context) error{
 		flex.ADRProgram:      w.program,
 		flex.ADREvent:        w.event,
@@ -104,8 +104,8 @@ func (w *writing) checkShare(ctx context.Context, most int) error {
 	return err
 }
 
-// texts reads a list of strings that was checked.
-func texts(v any) []string {
+// stringList reads a list of strings that was checked.
+func stringList(v any) []string {
 	items, _ := v.([]any)
 
 	var found []string
@@ -262,7 +262,7 @@ func (w *writing) webhooks(ctx context.Context) error {
 			w.Tokens[to] = was
 		}
 
-		for _, o := range texts(one["objects"]) {
+		for _, o := range stringList(one["objects"]) {
 			if !slices.Contains(w.Objects, o) {
 				w.Objects = append(w.Objects, o)
 			}

@@ -9,14 +9,14 @@ import (
 	"flexd/internal/wire"
 )
 
-// named reads the name of an endpoint from the path.
-func named(r *request) flex.EndpointName {
+// endpointName reads the name of an endpoint from the path.
+func endpointName(r *request) flex.EndpointName {
 	return flex.EndpointName(path[wire.EndpointPath](r).Name)
 }
 
 // endpoint answers GET /endpoints/{name}.
 func (s *Server) endpoint(r *request) (answer, error) {
-	name := named(r)
+	name := endpointName(r)
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
@@ -27,7 +27,7 @@ func (s *Server) endpoint(r *request) (answer, error) {
 
 // setEndpoint answers PUT /endpoints/{name}. A secret is shown when it was made here.
 func (s *Server) setEndpoint(r *request) (answer, error) {
-	name, in := named(r), body[wire.EndpointRequest](r)
+	name, in := endpointName(r), body[wire.EndpointRequest](r)
 
 	if err := r.bad(); err != nil {
 		return answer{}, err
@@ -67,7 +67,7 @@ func (s *Server) setEndpoint(r *request) (answer, error) {
 
 // rotateEndpoint answers POST /endpoints/{name}/rotate.
 func (s *Server) rotateEndpoint(r *request) (answer, error) {
-	name := named(r)
+	name := endpointName(r)
 
 	if err := r.bad(); err != nil {
 		return answer{}, err
@@ -82,7 +82,7 @@ func (s *Server) rotateEndpoint(r *request) (answer, error) {
 
 // deleteEndpoint answers DELETE /endpoints/{name}.
 func (s *Server) deleteEndpoint(r *request) (answer, error) {
-	name := named(r)
+	name := endpointName(r)
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
@@ -95,7 +95,7 @@ const testWait = 20 * time.Second
 
 // testEndpoint answers POST /endpoints/{name}/test.
 func (s *Server) testEndpoint(r *request) (answer, error) {
-	name := named(r)
+	name := endpointName(r)
 
 	if err := r.bad(); err != nil {
 		return answer{}, err

@@ -68,7 +68,7 @@ func challenge(word string) string {
 
 // failure is the answer for an error. What was not written to be shown is not shown.
 func (s *Server) failure(err error, r *request) answer {
-	e := shown(err, r.route)
+	e := failureOf(err, r.route)
 	p := s.problem(web.CodeOf(e.Kind), r)
 	p.Error = oauthError(r, e.Kind)
 	a := answer{
@@ -92,8 +92,8 @@ func (s *Server) failure(err error, r *request) answer {
 	return a
 }
 
-// shown is the failure that is answered on a route for an error.
-func shown(err error, rt Route) *flex.Error {
+// failureOf returns the failure that is answered on a route for an error.
+func failureOf(err error, rt Route) *flex.Error {
 	e, ok := errors.AsType[*flex.Error](err)
 	if !ok || e.Kind == flex.Internal {
 		return &flex.Error{Kind: flex.Internal, Detail: internalError}

@@ -32,8 +32,8 @@ type part struct {
 // nextFunc says when a job of an organisation is due next after an instant; zero for never.
 type nextFunc = func(tx *store.Tx, ctx context.Context, after time.Time) (time.Time, error)
 
-// apart is the part of a job that does nothing while a clock is advanced.
-func apart(why string) part { return part{apart: why} }
+// skipsAdvance is the part of a job that does nothing while a clock is advanced.
+func skipsAdvance(why string) part { return part{apart: why} }
 
 // noTopic is the topic of a job that runs at its period only.
 const noTopic store.Topic = ""
@@ -79,7 +79,7 @@ func (a *App) addJobs(clouds bool) {
 // addPlanning adds the jobs that make plans and send them.
 func (a *App) addPlanning() {
 	a.add("prices", time.Minute, noTopic, a.Market.FetchPrices,
-		apart("sources are asked by the true clock; a sandbox's made-up prices are published before an advance begins"))
+		skipsAdvance("sources are asked by the true clock; a sandbox's made-up prices are published before an advance begins"))
 
 	a.add("control", 30*time.Second, store.WakeControl, a.Control.PlanDue, part{
 		next:  (*store.Tx).NextPlan,
@@ -89,7 +89,7 @@ func (a *App) addPlanning() {
 
 	if a.DB.Engine() == "postgres" { // only there can other processes be at work on a wave
 		a.add("waves", time.Second, noTopic, a.Control.JoinWaves,
-			apart("it helps other processes; an advance works on its organisation's wave itself"))
+			skipsAdvance("it helps other processes; an advance works on its organisation's wave itself"))
 	}
 
 	a.addHomes()
@@ -107,7 +107,7 @@ func (a *App) addPlanning() {
 		run:  a.Push.CheckReleasesOf,
 	})
 	a.add("push", time.Second, store.WakePush, a.Push.DispatchDue,
-		apart("pushes are due by the true clock; an advance sends its organisation's at each instant itself"))
+		skipsAdvance("pushes are due by the true clock; an advance sends its organisation's at each instant itself"))
 }
 
 // addHomes adds the jobs that plan batteries, hot-water tanks and heat pumps.
@@ -165,7 +165,7 @@ func (a *App) addSettlement() {
 	})
 	settlement.Rest = settleInterval
 
-	a.add("mail", time.Minute, store.WakeMail, a.Reward.SendMail, apart("e-mails are due by the true clock"))
+	a.add("mail", time.Minute, store.WakeMail, a.Reward.SendMail, skipsAdvance("e-mails are due by the true clock"))
 	a.add("books", time.Hour, noTopic, a.Books.CloseDue, part{
 		next: books.NextClose,
 		run:  a.Books.CloseDueOf,
@@ -179,37 +179,37 @@ func (a *App) addSettlement() {
 // addOpenADR adds the jobs that exchange messages with parties that speak OpenADR.
 func (a *App) addOpenADR() {
 	a.add("openadr notices", 10*time.Second, store.WakeOpenADR, a.ADR.SendNotices,
-		apart("subscribers are notified by the true clock"))
+		skipsAdvance("subscribers are notified by the true clock"))
 	a.add("openadr servers", 5*time.Second, noTopic, a.ADR.AskUpstreams,
-		apart("other parties' servers are asked by the true clock"))
+		skipsAdvance("other parties' servers are asked by the true clock"))
 	a.add("old openadr notices", time.Hour, noTopic, a.ADR.Purge,
-		apart("notices are kept by the true clock"))
+		skipsAdvance("notices are kept by the true clock"))
 }
 
 // addUpkeep adds the jobs that alert operators, delete what is past its retention, and count.
 func (a *App) addUpkeep(clouds bool) {
 	a.add("fleet's past", 5*time.Minute, noTopic, a.Operations.CountPast,
-		apart("it counts what is over, and nothing is decided by it"))
+		skipsAdvance("it counts what is over, and nothing is decided by it"))
 	a.addAlerts()
 	a.addOpenADR()
 	a.addRetention()
 	a.add("ended sessions", 5*time.Minute, noTopic, a.Control.QueueEnded,
-		apart("it finds what a process of the release before ended within the hour, and no advance begins on one"))
+		skipsAdvance("it finds what a process of the release before ended within the hour, and no advance begins on one"))
 
 	if clouds {
 		a.add("clouds", time.Minute, store.WakeCloud, a.Registry.RefreshClouds,
-			apart("tokens of clouds end by the true clock"))
+			skipsAdvance("tokens of clouds end by the true clock"))
 	}
 
 	a.add("ramp", 10*time.Minute, noTopic, a.Control.FollowFleet,
-		apart("the fleet of all organisations is counted by the true clock"))
+		skipsAdvance("the fleet of all organisations is counted by the true clock"))
 	a.add("moves", time.Minute, noTopic, a.Registry.MovePoints,
-		apart("a metering point changes its party by the true clock, for two organisations at once"))
+		skipsAdvance("a metering point changes its party by the true clock, for two organisations at once"))
 }
 
 // addAlerts adds the jobs that alert operators.
 func (a *App) addAlerts() {
-	trueClock := apart("operators are alerted by the true clock")
+	trueClock := skipsAdvance("operators are alerted by the true clock")
 
 	a.add("alerts", 15*time.Second, noTopic, a.Operations.WatchAlerts, trueClock)
 	a.add("alert messages", 10*time.Second, store.WakeAlert, a.Operations.SendAlerts, trueClock)
@@ -218,11 +218,11 @@ func (a *App) addAlerts() {
 
 // addRetention adds the jobs that delete what is past its retention, or has ended.
 func (a *App) addRetention() {
-	a.add("old alerts", time.Hour, noTopic, a.Operations.PurgeAlerts, apart("alerts are kept by the true clock"))
-	a.add("retention", time.Hour, noTopic, a.Reading.Purge, apart("readings are kept by the true clock"))
-	a.add("deliveries", time.Hour, noTopic, a.Push.Purge, apart("deliveries are kept by the true clock"))
-	a.add("records", time.Hour, noTopic, a.Control.Purge, apart("it deletes what nothing asks for any more, at its own time"))
-	a.add("expiry", time.Minute, noTopic, a.Access.PurgeExpired, apart("tokens and logins end by the true clock"))
+	a.add("old alerts", time.Hour, noTopic, a.Operations.PurgeAlerts, skipsAdvance("alerts are kept by the true clock"))
+	a.add("retention", time.Hour, noTopic, a.Reading.Purge, skipsAdvance("readings are kept by the true clock"))
+	a.add("deliveries", time.Hour, noTopic, a.Push.Purge, skipsAdvance("deliveries are kept by the true clock"))
+	a.add("records", time.Hour, noTopic, a.Control.Purge, skipsAdvance("it deletes what nothing asks for any more, at its own time"))
+	a.add("expiry", time.Minute, noTopic, a.Access.PurgeExpired, skipsAdvance("tokens and logins end by the true clock"))
 }
 
 func nextBattery(tx *store.Tx, ctx context.Context, after time.Time) (time.Time, error) {

@@ -195,9 +195,9 @@ func nowhere(org flex.OrgID) error {
 	)
 }
 
-// leave begins a move, or takes back what of it was done before it failed: an organisation that is marked has its writes
+// startMove begins a move, or takes back what of it was done before it failed: an organisation that is marked has its writes
 // refused, and nothing else would end that.
-func leave(
+func startMove(
 	ctx context.Context,
 	org flex.OrgID,
 	from, to Cell,
@@ -221,7 +221,7 @@ func (m *Mover) move(
 	org flex.OrgID,
 	from, to Cell,
 ) (string, error) {
-	number, err := leave(ctx, org, from, to)
+	number, err := startMove(ctx, org, from, to)
 	if err != nil {
 		return from.Name, err
 	}

@@ -10,7 +10,7 @@ import (
 
 // changeRate pins the power that an asset is planned with, or forgets what was learned of it.
 func (s *Server) changeRate(r *request) (view, error) {
-	id, org, err := owned(r, "asset", s.Registry.AssetOrg)
+	id, org, err := pathID(r, "asset", s.Registry.AssetOrg)
 	if err != nil {
 		return view{}, err
 	}

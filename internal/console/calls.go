@@ -11,7 +11,7 @@ import (
 
 // setCalls sets how often a site may be called by instructions, for a reason that the audit log keeps.
 func (s *Server) setCalls(r *request) (view, error) {
-	id, org, reason, err := meant(r, "site", s.Registry.SiteOrg, "")
+	id, org, reason, err := confirmedID(r, "site", s.Registry.SiteOrg, "")
 	if err != nil {
 		return view{}, err
 	}

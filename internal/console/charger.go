@@ -45,7 +45,7 @@ func (s *Server) chargerOf(r *request) (*chargerPage, error) {
 
 	p := &chargerPage{}
 	var err error
-	p.Asset, p.org, err = owned(r, "asset", s.Registry.AssetOrg)
+	p.Asset, p.org, err = pathID(r, "asset", s.Registry.AssetOrg)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (s *Server) charger(r *request) (view, error) {
 // callCharger makes a call and shows what came back. The audit log keeps both.
 func (s *Server) callCharger(r *request) (view, error) {
 	call := r.PostFormValue("call")
-	if err := typed(r, call); err != nil {
+	if err := checkTypedWord(r, call); err != nil {
 		return view{}, err
 	}
 

@@ -5,7 +5,7 @@ import "flexd/internal/access"
 // withdrawConsent records that the user withdrew the consent to the use of the boundary meter,
 // for a reason that the audit log keeps. The word must be typed.
 func (s *Server) withdrawConsent(r *request) (view, error) {
-	id, org, reason, err := meant(r, "site", s.Registry.SiteOrg, "withdraw")
+	id, org, reason, err := confirmedID(r, "site", s.Registry.SiteOrg, "withdraw")
 	if err != nil {
 		return view{}, err
 	}

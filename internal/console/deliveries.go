@@ -477,7 +477,7 @@ func (s *Server) delivery(r *request) (view, error) {
 
 // replay has a push sent once more.
 func (s *Server) replay(r *request) (view, error) {
-	id, org, err := owned(r, "push", s.Push.OrgOf)
+	id, org, err := pathID(r, "push", s.Push.OrgOf)
 	if err != nil {
 		return view{}, err
 	}
@@ -547,7 +547,7 @@ func (s *Server) rotateSecret(
 	org flex.OrgID,
 	name flex.EndpointName,
 ) (view, error) {
-	if err := typed(r, "new secret"); err != nil {
+	if err := checkTypedWord(r, "new secret"); err != nil {
 		return view{}, err
 	}
 

@@ -303,7 +303,7 @@ func (s *Server) advance(r *request) (view, error) {
 
 	now, _, err := s.Clock.Clock(r.Context(), org)
 	if err == nil && to.Sub(now) > advanceFar {
-		err = typed(r, "turn")
+		err = checkTypedWord(r, "turn")
 	}
 
 	if err != nil {
@@ -491,7 +491,7 @@ func (s *Server) revokeCredential(r *request) (view, error) {
 	}
 
 	username := r.PostFormValue("username")
-	if err := typed(r, username); err != nil {
+	if err := checkTypedWord(r, username); err != nil {
 		return view{}, err
 	}
 

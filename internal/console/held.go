@@ -236,7 +236,7 @@ func (s *Server) decideHeld(r *request) (view, error) {
 		)
 	}
 
-	id, org, reason, err := meant(
+	id, org, reason, err := confirmedID(
 		r,
 		"held reading",
 		s.Reading.HeldOrg,
@@ -290,7 +290,7 @@ func confirmed(r *request, word string) (string, error) {
 	}
 
 	if word != "" {
-		return reason, typed(r, word)
+		return reason, checkTypedWord(r, word)
 	}
 
 	if r.PostFormValue("sure") == "" {

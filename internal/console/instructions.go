@@ -232,8 +232,8 @@ func londonTime(text string) (time.Time, error) {
 	return at.UTC(), nil
 }
 
-// typed refuses a form in which a word was not typed that says that it is meant.
-func typed(r *request, word string) error {
+// checkTypedWord refuses a form in which a word was not typed that says that it is meant.
+func checkTypedWord(r *request, word string) error {
 	if !strings.EqualFold(strings.TrimSpace(r.PostFormValue("typed")), word) {
 		return flex.Fail(
 			flex.Malformed,
@@ -275,7 +275,7 @@ func (s *Server) instructionPreview(r *request) (view, error) {
 
 // sendInstruction sends one, if that was typed.
 func (s *Server) sendInstruction(r *request) (view, error) {
-	if err := typed(r, "send"); err != nil {
+	if err := checkTypedWord(r, "send"); err != nil {
 		return view{}, err
 	}
 
@@ -323,7 +323,7 @@ type instructionPage struct {
 func (p instructionPage) Binds() bool { return p.State.Binds() }
 
 func (s *Server) instruction(r *request) (view, error) {
-	id, org, err := owned(r, "instruction", s.Control.InstructionOrg)
+	id, org, err := pathID(r, "instruction", s.Control.InstructionOrg)
 	if err != nil {
 		return view{}, err
 	}
@@ -411,11 +411,11 @@ func reportTable(report *control.InstructionReport) *table {
 
 // stopInstruction stops one, if that was typed.
 func (s *Server) stopInstruction(r *request) (view, error) {
-	if err := typed(r, "stop"); err != nil {
+	if err := checkTypedWord(r, "stop"); err != nil {
 		return view{}, err
 	}
 
-	id, org, err := owned(r, "instruction", s.Control.InstructionOrg)
+	id, org, err := pathID(r, "instruction", s.Control.InstructionOrg)
 	if err != nil {
 		return view{}, err
 	}
@@ -444,7 +444,7 @@ func (s *Server) stopInstruction(r *request) (view, error) {
 
 // stopInstructions stops all of an organisation's, if that was typed.
 func (s *Server) stopInstructions(r *request) (view, error) {
-	if err := typed(r, "stop all"); err != nil {
+	if err := checkTypedWord(r, "stop all"); err != nil {
 		return view{}, err
 	}
 

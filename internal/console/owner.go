@@ -9,8 +9,8 @@ import (
 // orgBy finds out whose something is, such as a site.
 type orgBy[Of any] func(ctx context.Context, id flex.ID[Of]) (flex.OrgID, error)
 
-// owned reads the id in the request's path, of what, and whose it is.
-func owned[Of any](
+// pathID reads the id in the request's path, of what, and whose it is.
+func pathID[Of any](
 	r *request,
 	what string,
 	by orgBy[Of],
@@ -26,8 +26,8 @@ func owned[Of any](
 	return id, org, err
 }
 
-// meant is owned of a form that must say that it was meant, by a word or a tick, and why.
-func meant[Of any](
+// confirmedID is pathID for a form that must say that it is meant, by a word or a tick, and why.
+func confirmedID[Of any](
 	r *request,
 	what string,
 	by orgBy[Of],
@@ -40,7 +40,7 @@ func meant[Of any](
 		return id, org, "", err
 	}
 
-	id, org, err = owned(r, what, by)
+	id, org, err = pathID(r, what, by)
 
 	return id, org, reason, err
 }

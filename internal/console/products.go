@@ -201,7 +201,7 @@ func (s *Server) previewProducts(r *request) (view, error) {
 func (s *Server) importProducts(r *request) (view, error) {
 	p, products, err := readProducts(r)
 	if err == nil {
-		err = typed(r, "invite")
+		err = checkTypedWord(r, "invite")
 	}
 	if err != nil {
 		return refusedProducts(r, &p, err)
@@ -234,7 +234,7 @@ func (p productPage) Binds() bool {
 func (p productPage) Percent() float64 { return 100 * p.Delivered() }
 
 func (s *Server) product(r *request) (view, error) {
-	id, org, err := owned(r, "product", s.Products.OrgOf)
+	id, org, err := pathID(r, "product", s.Products.OrgOf)
 	if err != nil {
 		return view{}, err
 	}
@@ -267,11 +267,11 @@ func (s *Server) product(r *request) (view, error) {
 
 // withdrawProduct withdraws one, if that was typed.
 func (s *Server) withdrawProduct(r *request) (view, error) {
-	if err := typed(r, "withdraw"); err != nil {
+	if err := checkTypedWord(r, "withdraw"); err != nil {
 		return view{}, err
 	}
 
-	id, org, err := owned(r, "product", s.Products.OrgOf)
+	id, org, err := pathID(r, "product", s.Products.OrgOf)
 	if err != nil {
 		return view{}, err
 	}

@@ -245,7 +245,7 @@ func (s *Server) previewBinding(r *request) (view, error) {
 func (s *Server) bindProgram(r *request) (view, error) {
 	f, b, err := readBinding(r)
 	if err == nil {
-		err = typed(r, f.Word())
+		err = checkTypedWord(r, f.Word())
 	}
 	if err != nil {
 		return view{}, err

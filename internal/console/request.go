@@ -151,7 +151,7 @@ func (s *Server) answer(
 // noteView writes down that the operator is shown a site's page: for the site's organisation too, whose own operators may read the
 // audit log.
 func (s *Server) noteView(r *request, act string) error {
-	id, org, err := owned(r, "site", s.Registry.SiteOrg)
+	id, org, err := pathID(r, "site", s.Registry.SiteOrg)
 	if err != nil {
 		return err
 	}
@@ -329,14 +329,14 @@ func (s *Server) clockNote(r *request, section string) (string, error) {
 	case len(turned) == 0:
 		return plain, nil
 	case byTrue:
-		return "All times are real time, in London, and not by the turned clock of " + few(turned) + ".", nil
+		return "All times are real time, in London, and not by the turned clock of " + fewNames(turned) + ".", nil
 	}
 
-	return "All times are London time, by the organisation's own clock; that of " + few(turned) + " is turned.", nil
+	return "All times are London time, by the organisation's own clock; that of " + fewNames(turned) + " is turned.", nil
 }
 
-// few names some organisations.
-func few(names []string) string {
+// fewNames names some organisations.
+func fewNames(names []string) string {
 	const most = 3
 	if len(names) > most {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)

@@ -86,7 +86,7 @@ func (s *Server) approveSelection(r *request) (view, error) {
 		return view{}, err
 	}
 
-	if err := typed(r, "approve"); err != nil {
+	if err := checkTypedWord(r, "approve"); err != nil {
 		return view{}, err
 	}
 

@@ -332,7 +332,7 @@ func (s *Server) decide(r *request) (view, error) {
 	to, note := ledger.PaymentStatus(r.PathValue("to")), r.PostFormValue("note")
 	m, err := decision(to)
 	if err == nil && m.Means != "" {
-		err = typed(r, m.Word())
+		err = checkTypedWord(r, m.Word())
 	}
 
 	if err != nil {
@@ -414,7 +414,7 @@ func (s *Server) payments(r *request) (view, error) {
 		return view{}, err
 	}
 
-	if err := typed(r, "export"); err != nil {
+	if err := checkTypedWord(r, "export"); err != nil {
 		return view{}, err
 	}
 

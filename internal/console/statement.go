@@ -65,7 +65,7 @@ func (s *Server) statement(r *request) (view, error) {
 		return view{}, err
 	}
 
-	id, org, err := owned(r, "site", s.Registry.SiteOrg)
+	id, org, err := pathID(r, "site", s.Registry.SiteOrg)
 	if err != nil {
 		return view{}, err
 	}

@@ -13,7 +13,7 @@ import (
 
 // setSupply sets what a site's connection can carry, for a reason that the audit log keeps.
 func (s *Server) setSupply(r *request) (view, error) {
-	id, org, reason, err := meant(r, "site", s.Registry.SiteOrg, "")
+	id, org, reason, err := confirmedID(r, "site", s.Registry.SiteOrg, "")
 	if err != nil {
 		return view{}, err
 	}
@@ -182,7 +182,7 @@ func phaseForm(r *request) (*string, string) {
 
 // setPower sets the rated power of one of a site's assets, for a reason that the audit log keeps.
 func (s *Server) setPower(r *request) (view, error) {
-	id, org, reason, err := meant(r, "asset", s.Registry.AssetOrg, "")
+	id, org, reason, err := confirmedID(r, "asset", s.Registry.AssetOrg, "")
 	if err != nil {
 		return view{}, err
 	}

@@ -25,8 +25,8 @@ const batteryCommitted = 3
 // eitherMode is the code of a half-hour in which some plans charge and others discharge.
 const eitherMode = 'B'
 
-// mayBe reports whether a battery may be in a mode in a half-hour: by its plan, or by one that its client may have read before.
-func mayBe(
+// mayBeInMode reports whether a battery may be in a mode in a half-hour: by its plan, or by one that its client may have read before.
+func mayBeInMode(
 	p *store.BatteryPlan,
 	at flex.Period,
 	m battery.Mode,
@@ -50,8 +50,8 @@ func keepCommitted(
 ) {
 	codes := make([]byte, batteryCommitted)
 	for i := range codes {
-		charges := mayBe(old, now.Add(i), battery.ModeCharge)
-		discharges := mayBe(old, now.Add(i), battery.ModeDischarge)
+		charges := mayBeInMode(old, now.Add(i), battery.ModeCharge)
+		discharges := mayBeInMode(old, now.Add(i), battery.ModeDischarge)
 		codes[i] = unplanned
 
 		switch {

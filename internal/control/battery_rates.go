@@ -25,10 +25,10 @@ type ratings struct {
 	fixed []Input
 }
 
-// rates prices the periods: by the market under a dynamic tariff, as far as its prices are
+// periodRates prices the periods: by the market under a dynamic tariff, as far as its prices are
 // known; else by the rates of the cheap and the dear hours, and the dear rate throughout
 // if no cheap hours were given or the tariff has a single rate.
-func rates(
+func periodRates(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,

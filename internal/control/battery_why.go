@@ -310,7 +310,7 @@ func (s *Service) situationAlone(
 	ahead.settings = org.Settings
 	ahead.wear = wearOf(b, org.Settings)
 	ahead.periods = periodsTo(now, flex.DayAt(tx.Now()).Add(2).Start())
-	ahead.rates, err = rates(ctx, tx, b, org.Settings, ahead.periods)
+	ahead.rates, err = periodRates(ctx, tx, b, org.Settings, ahead.periods)
 	if err != nil {
 		return ahead, err
 	}

@@ -66,8 +66,8 @@ func askedToTake(
 	return most
 }
 
-// takes is the most that a battery draws in a half-hour, by dispatches and, where that counts, by its plan.
-func takes(
+// mostDrawn returns the most that a battery draws in a half-hour, by dispatches and, where that counts, by its plan.
+func mostDrawn(
 	b *store.CapBattery,
 	p flex.Period,
 	planned bool,
@@ -77,7 +77,7 @@ func takes(
 		return most
 	}
 
-	if mayBe(&b.Plan, p, battery.ModeCharge) {
+	if mayBeInMode(&b.Plan, p, battery.ModeCharge) {
 		most = max(most, b.Power)
 	}
 
@@ -100,7 +100,7 @@ func takesFrom(
 		p := first.Add(i)
 		steps = joined(steps, flex.Step{
 			Span:  p.Span(),
-			Limit: takes(b, p, i < planned),
+			Limit: mostDrawn(b, p, i < planned),
 		})
 	}
 
@@ -306,7 +306,7 @@ func takeBackCharge(
 	for _, p := range ahead.periods {
 		left, bounded := ahead.caps.left(p)
 		left = max(0, left)
-		if !bounded || takes(own, p, true) <= left {
+		if !bounded || mostDrawn(own, p, true) <= left {
 			continue
 		}
 
@@ -393,7 +393,7 @@ func (a *capsAhead) ask(
 	more := *a.own
 	more.Asked = append(slices.Clone(more.Asked), store.AskedPower{Span: span, Power: asked.Power})
 	raises := slices.ContainsFunc(periodsTo(flex.PeriodAt(span.From), span.To), func(p flex.Period) bool {
-		return takes(&more, p, true) > takes(a.own, p, true)
+		return mostDrawn(&more, p, true) > mostDrawn(a.own, p, true)
 	})
 
 	a.Reserve(cap, takesFrom(&more, a.from, 2*headroom.Hours))

@@ -47,7 +47,7 @@ func carLevels(
 	}
 
 	for _, s := range scheduleParts(&c.Current, since.To) {
-		taken := flex.WattHours(drawn(&c.Current, s) / 3600)
+		taken := flex.WattHours(scheduledEnergy(&c.Current, s) / 3600)
 		course.add(s.To, taken, dischargedBy(&c.Current, s))
 	}
 

@@ -334,7 +334,7 @@ func needed(
 		countDelivered(&e, s, &g, from)
 	}
 
-	if err := learn(ctx, tx, c, &e, &g, from); err != nil {
+	if err := applyLearnedRate(ctx, tx, c, &e, &g, from); err != nil {
 		return e, fmt.Errorf("read what the asset really draws: %w", err)
 	}
 

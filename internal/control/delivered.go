@@ -55,7 +55,7 @@ func (g *progress) delivered(since flex.Span) flex.WattHours {
 		}
 
 		for _, f := range g.followed {
-			wattSeconds += drawn(f.schedule, in.Meet(f.Span))
+			wattSeconds += scheduledEnergy(f.schedule, in.Meet(f.Span))
 		}
 	}
 
@@ -155,14 +155,14 @@ func energyByPeriod(readings []flex.Reading) map[flex.Period]flex.WattHours {
 // planned is the energy that a schedule has its asset take from when it was made to the
 // instant.
 func planned(s *store.Schedule, to time.Time) flex.WattHours {
-	return flex.WattHours(drawn(s, flex.Span{
+	return flex.WattHours(scheduledEnergy(s, flex.Span{
 		From: s.Steps[0].From,
 		To:   to,
 	}) / 3600)
 }
 
-// drawn is what a schedule has its asset take in a span, in watt-seconds.
-func drawn(s *store.Schedule, in flex.Span) int64 {
+// scheduledEnergy returns what a schedule has its asset take in a span, in watt-seconds.
+func scheduledEnergy(s *store.Schedule, in flex.Span) int64 {
 	var wattSeconds int64
 	for _, step := range s.Charging() {
 		wattSeconds += int64(min(step.Limit, s.From.Power)) * int64(step.Meet(in).Len()/time.Second)

@@ -124,7 +124,7 @@ func (x *Explanation) sayPeriods(d *store.Discharge) {
 
 // takenIn is what the schedule has its car take in a time.
 func (x *Explanation) takenIn(in flex.Span) flex.WattHours {
-	return flex.WattHours(drawn(&x.Schedule, in) / 3600)
+	return flex.WattHours(scheduledEnergy(&x.Schedule, in) / 3600)
 }
 
 // dischargingReason is why a car that discharges takes and discharges so much in a period, of which the plan has what it would take

@@ -107,8 +107,8 @@ func (f *behindFuse) alone(car *siteCar) Candidate {
 		left = f.left(car, span)
 	}
 
-	if car.keepsDischarging || !fits(plan.Steps, problem.Power, left) {
-		problem.Limits = lower(problem.Limits, left, span)
+	if car.keepsDischarging || !staysWithin(plan.Steps, problem.Power, left) {
+		problem.Limits = lesserLimits(problem.Limits, left, span)
 		plan = charge.Solve(problem)
 	}
 
@@ -116,7 +116,7 @@ func (f *behindFuse) alone(car *siteCar) Candidate {
 	current := stepsWithin(car.Current.Steps, span)
 	discharged := dischargesAhead(&car.Current, f.from)
 	unlike := f.home != nil && len(discharged) > 0 && !plannedAsOne(&car.Current.From)
-	broken := !fits(current, problem.Power, left)
+	broken := !staysWithin(current, problem.Power, left)
 	c.Now = f.now
 	c.Exceeds = unlike || broken || f.tight != car.Current.HasTail()
 
@@ -207,7 +207,7 @@ func (s *Service) solveBesideHome(
 		to.Why = f.noGain(q, &plan)
 		plan, saves = none, 0
 	} else {
-		note(to, q, &plan)
+		recordDischarge(to, q, &plan)
 		to.Saves = saves
 	}
 
@@ -308,7 +308,7 @@ func (f *behindFuse) confine(car *siteCar, q *discharge.Problem) {
 func (f *behindFuse) passes(car *siteCar, plan *discharge.Plan) error {
 	span := flex.Span{From: f.from, To: car.end(f.from)}
 
-	if !fits(plan.Steps, car.problem.Power, f.left(car, span)) {
+	if !staysWithin(plan.Steps, car.problem.Power, f.left(car, span)) {
 		return errors.New("it charges where the main fuse does not leave it that")
 	}
 

@@ -137,7 +137,7 @@ func (s *Service) solveDischarge(
 	}
 
 	if plan.Worth(q) >= DischargeMinSaving {
-		note(to, q, &plan)
+		recordDischarge(to, q, &plan)
 
 		return dischargingBeside(q, &plan, &c.Current, spareAlone(q, to))
 	}
@@ -151,8 +151,8 @@ func (s *Service) solveDischarge(
 	return dischargingBeside(q, &alone, &c.Current, spareAlone(q, to))
 }
 
-// note writes what a car discharges into the inputs of its schedule.
-func note(to *store.Discharge, q *discharge.Problem, plan *discharge.Plan) {
+// recordDischarge writes what a car discharges into the inputs of its schedule.
+func recordDischarge(to *store.Discharge, q *discharge.Problem, plan *discharge.Plan) {
 	to.Discharges = plan.Discharges
 	to.Saves = plan.Saves
 	played := q.Play(plan.Steps, plan.Discharges)
@@ -328,7 +328,7 @@ func rateCar(
 		Tariff:     c.Tariff,
 	}
 
-	r, err := rates(ctx, tx, b, org.Settings, periods)
+	r, err := periodRates(ctx, tx, b, org.Settings, periods)
 	if err != nil {
 		return nil, fmt.Errorf("read what a kWh costs: %w", err)
 	}

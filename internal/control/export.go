@@ -150,7 +150,7 @@ func discharges(
 	p flex.Period,
 ) flex.Watts {
 	most := askedToDischarge(b, p.Span())
-	if b.Controlled && mayBe(&b.Plan, p, battery.ModeDischarge) {
+	if b.Controlled && mayBeInMode(&b.Plan, p, battery.ModeDischarge) {
 		most = max(most, b.Power)
 	}
 

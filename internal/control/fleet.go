@@ -251,7 +251,7 @@ func (f *fleet) goOn() {
 			continue
 		}
 
-		m.from.Ramp = kept(m.from.Ramp, true)
+		m.from.Ramp = continuedRamp(m.from.Ramp, true)
 		m.from.Ramp.Until = until
 		f.pose(m)
 	}

@@ -317,9 +317,9 @@ func (f *behindFuse) bindingOf(car *siteCar) *store.Binding {
 	b := &store.Binding{}
 	span := flex.Span{From: f.from, To: car.end(f.from)}
 	if !car.pastReadyBy {
-		b.Limits = lower(car.problem.Limits, nil, span)
+		b.Limits = lesserLimits(car.problem.Limits, nil, span)
 		if !car.renewed { // it continues by a plan that was made in another headroom
-			b.Limits = lower(car.stepsForNow, nil, span)
+			b.Limits = lesserLimits(car.stepsForNow, nil, span)
 		}
 
 		for _, h := range f.bindingsOf(car) {

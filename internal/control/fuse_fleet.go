@@ -149,7 +149,7 @@ func (m *member) underFuse(
 	limits := m.site.stepped(span, m.fuseCar.least(), func(t time.Time) flex.Watts {
 		return m.site.openAt(m.fuseCar, t)
 	})
-	m.yields = !fits(m.current(), p.Power, limits)
+	m.yields = !staysWithin(m.current(), p.Power, limits)
 
 	return m.stay(p, plan, b, limits)
 }
@@ -168,7 +168,7 @@ func (m *member) stay(
 		b = &store.Binding{}
 	}
 
-	b.Limits = lower(p.Limits, nil, span)
+	b.Limits = lesserLimits(p.Limits, nil, span)
 	if held {
 		b.Caps = append(b.Caps, m.site.bindingTimes(m.fuseCar, free, p, plan)...)
 	}
@@ -198,7 +198,7 @@ func (f *fleet) fence() {
 
 		span := flex.Span{From: m.site.from, To: m.fuseCar.end(m.site.from)}
 		limits := m.site.left(m.fuseCar, span)
-		if fits(m.next.Steps, m.Power, limits) {
+		if staysWithin(m.next.Steps, m.Power, limits) {
 			continue
 		}
 

@@ -17,7 +17,7 @@ func (f *behindFuse) fence(car *siteCar) {
 
 	span := flex.Span{From: f.from, To: car.end(f.from)}
 	limits := f.left(car, span)
-	if fits(car.stepsForNow, car.problem.Power, limits) {
+	if staysWithin(car.stepsForNow, car.problem.Power, limits) {
 		return
 	}
 
@@ -26,7 +26,7 @@ func (f *behindFuse) fence(car *siteCar) {
 		return min(may.powerAt(t), f.leftAt(car, t))
 	})
 
-	car.yield(lower(car.problem.Limits, limits, span), kept, limits)
+	car.yield(lesserLimits(car.problem.Limits, limits, span), kept, limits)
 	car.stepsForNow = car.plan.Steps
 	car.renewed = car.asked() || !sameAhead(
 		stepsWithin(car.Current.Steps, span),
@@ -75,7 +75,7 @@ func (c *siteCar) fill(limits []flex.Step, allowed flex.WattHours) {
 	more := charge.Solve(missing)
 
 	p := c.problem
-	p.Limits = added(c.plan.Steps, more.Steps, p.Power)
+	p.Limits = addSteps(c.plan.Steps, more.Steps, p.Power)
 	if plan := charge.Solve(p); plan.Shortfall < c.plan.Shortfall {
 		c.problem, c.plan = p, plan
 	}
@@ -88,8 +88,8 @@ func besides(limits, steps []flex.Step, power flex.Watts) []flex.Step {
 	})
 }
 
-// added is the sum of steps.
-func added(a, b []flex.Step, power flex.Watts) []flex.Step {
+// addSteps returns the sum of steps.
+func addSteps(a, b []flex.Step, power flex.Watts) []flex.Step {
 	return combined(a, b, func(x, y flex.Watts) flex.Watts {
 		return min(x, power) + min(y, power)
 	})

@@ -252,8 +252,8 @@ func (f *behindFuse) equal(car *siteCar, t time.Time) flex.Watts {
 	return l.parted(f.fuse, &done, car.wiring())
 }
 
-// fits reports whether steps of a car stay within limits that follow each other.
-func fits(steps []flex.Step, power flex.Watts, limits []flex.Step) bool {
+// staysWithin reports whether steps of a car stay within limits that follow each other.
+func staysWithin(steps []flex.Step, power flex.Watts, limits []flex.Step) bool {
 	for _, s := range steps {
 		for _, l := range limits {
 			if !s.Meet(l.Span).Empty() && min(s.Limit, power) > l.Limit {
@@ -265,9 +265,9 @@ func fits(steps []flex.Step, power flex.Watts, limits []flex.Step) bool {
 	return true
 }
 
-// lower is the lesser of two lists of limits in a span, without a gap. Where a list says nothing,
+// lesserLimits returns the lesser of two lists of limits in a span, without a gap. Where a list says nothing,
 // nothing is limited.
-func lower(a, b []flex.Step, span flex.Span) []flex.Step {
+func lesserLimits(a, b []flex.Step, span flex.Span) []flex.Step {
 	var out []flex.Step
 	f := behindFuse{others: []draws{
 		{lists: [][]flex.Step{a}},

@@ -179,7 +179,7 @@ func (f *behindFuse) keepNext(
 	if b != nil || !s.End().After(end) {
 		f.finish(car)
 		if b == nil {
-			b = &store.Binding{Limits: lower(nil, nil, flex.Span{From: f.from, To: end})}
+			b = &store.Binding{Limits: lesserLimits(nil, nil, flex.Span{From: f.from, To: end})}
 		}
 
 		b.Limits = append(b.Limits, car.stepsAfterEnd...)
@@ -196,20 +196,20 @@ func (f *behindFuse) keepNext(
 func (f *behindFuse) fenceNext(car *siteCar) *store.Binding {
 	span := flex.Span{From: f.from, To: car.end(f.from)}
 	limits := f.left(car, span)
-	fit := car.exact() && fits(car.stepsForNow, car.from.Power, limits)
+	fit := car.exact() && staysWithin(car.stepsForNow, car.from.Power, limits)
 	if car.pastReadyBy || fit {
 		return nil
 	}
 
 	p := problemOf(car.from, f.from, f.prices)
 	p.Exact = true
-	p.Limits = lower(p.Limits, limits, span)
+	p.Limits = lesserLimits(p.Limits, limits, span)
 	plan := charge.Solve(p)
 	free := car.stepsForNow
 	car.stepsForNow = plan.Steps
 
 	return &store.Binding{
-		Limits: lower(p.Limits, nil, span),
+		Limits: lesserLimits(p.Limits, nil, span),
 		Caps:   f.bindingTimes(car, free, &p, &plan),
 	}
 }

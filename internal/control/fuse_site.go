@@ -58,7 +58,7 @@ func borneSites(
 	for i := range sites {
 		s := &sites[i]
 		if len(metered[s.ID]) == 0 || len(steady[s.ID]) == 0 {
-			borne[s.ID] = bears(s, 0)
+			borne[s.ID] = fuseCarries(s, 0)
 			continue
 		}
 
@@ -71,7 +71,7 @@ func borneSites(
 			nil,
 			metered[s.ID],
 		)
-		borne[s.ID] = fresh && bears(s, base.most())
+		borne[s.ID] = fresh && fuseCarries(s, base.most())
 	}
 
 	return borne, err
@@ -81,7 +81,7 @@ func borneSites(
 func borneAlone(sites []store.FusedSite) []flex.SiteID {
 	var alone []flex.SiteID
 	for i := range sites {
-		if bears(&sites[i], 0) {
+		if fuseCarries(&sites[i], 0) {
 			alone = append(alone, sites[i].ID)
 		}
 	}
@@ -89,8 +89,8 @@ func borneAlone(sites []store.FusedSite) []flex.SiteID {
 	return alone
 }
 
-// bears reports whether a site's main fuse carries its only charger beside the home itself, which draws at most base.
-func bears(s *store.FusedSite, base flex.Watts) bool {
+// fuseCarries reports whether a site's main fuse carries its only charger beside the home itself, which draws at most base.
+func fuseCarries(s *store.FusedSite, base flex.Watts) bool {
 	several := s.Chargers > 1 || len(s.Batteries) > 0
 	if several || s.Heats {
 		return false
@@ -286,7 +286,7 @@ func batteryMayCharge(
 
 	steps, _ := stepsOf(asked, ahead, b.Power())
 	for p := now; isCommitted(&b.Plan, p, now); p = p.Add(1) {
-		if mayBe(&b.Plan, p, battery.ModeCharge) {
+		if mayBeInMode(&b.Plan, p, battery.ModeCharge) {
 			steps = append(steps, flex.Step{Span: p.Span()})
 		}
 	}
@@ -381,7 +381,7 @@ func (f *behindFuse) breaks(car *siteCar) bool {
 
 	span := flex.Span{From: f.from, To: car.Current.End()}
 
-	return !fits(
+	return !staysWithin(
 		stepsWithin(car.Current.Steps, span),
 		car.from.Power,
 		f.left(car, span),
@@ -422,7 +422,7 @@ func (f *behindFuse) keepFuse(
 		b = &store.Binding{}
 	}
 
-	b.Limits = lower(p.Limits, nil, span)
+	b.Limits = lesserLimits(p.Limits, nil, span)
 	if held || fenced {
 		b.Caps = append(b.Caps, f.bindingTimes(car, free, p, plan)...)
 	}
@@ -437,9 +437,9 @@ func (f *behindFuse) stay(
 	span flex.Span,
 	limits []flex.Step,
 ) (steps []flex.Step, remade bool) {
-	remade = !fits(plan.Steps, p.Power, limits)
+	remade = !staysWithin(plan.Steps, p.Power, limits)
 	if remade {
-		p.Limits = lower(p.Limits, limits, span)
+		p.Limits = lesserLimits(p.Limits, limits, span)
 		*plan = charge.Solve(*p)
 	}
 

@@ -119,7 +119,7 @@ func (f *behindFuse) passesExport(next []siteNext) error {
 			Phase:  may.wired.Phase,
 		}
 
-		if car.charging != nil && len(car.discharges) > 0 && sent(next, car) {
+		if car.charging != nil && len(car.discharges) > 0 && isSent(next, car) {
 			giver.Next = car.discharges
 			export = car.charging.Export
 		}
@@ -135,8 +135,8 @@ func (f *behindFuse) passesExport(next []siteNext) error {
 	return law
 }
 
-// sent reports whether a car is among those that are sent a schedule.
-func sent(next []siteNext, car *siteCar) bool {
+// isSent reports whether a car is among those that are sent a schedule.
+func isSent(next []siteNext, car *siteCar) bool {
 	return slices.ContainsFunc(next, func(n siteNext) bool {
 		return n.siteCar == car
 	})

@@ -42,7 +42,7 @@ func believable(r *flex.Reading) bool {
 	case flex.TankTemperature:
 		return temp >= waterLeast && temp <= waterMost
 	case flex.OutdoorTemperature:
-		return math.Abs(temp-usual(r.To)) <= outdoorOff
+		return math.Abs(temp-usualAt(r.To)) <= outdoorOff
 	}
 
 	return true

@@ -135,7 +135,7 @@ func (r *heatRead) halfHours() ([]flex.Period, []halfHourHeat) {
 		mid := p.Start().Add(flex.HalfHour / 2)
 		outdoor, read := tempAt(r.outdoors, mid)
 		if !read {
-			outdoor = usual(mid)
+			outdoor = usualAt(mid)
 		}
 		h.outdoor = outdoor
 		list = append(list, h)

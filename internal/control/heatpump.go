@@ -135,8 +135,8 @@ func assumedBuilding(power flex.Watts) store.BuildingRecord {
 	return store.BuildingRecord{Loss: b.Loss, Capacity: b.Capacity}
 }
 
-// night reports whether an instant is by night.
-func night(at time.Time) bool {
+// atNight reports whether an instant is by night.
+func atNight(at time.Time) bool {
 	hour := at.In(flex.London).Hour()
 	return hour >= NightFrom || hour < NightTo
 }
@@ -144,7 +144,7 @@ func night(at time.Time) bool {
 // band is the comfort band of the rooms at an instant.
 func (h *heatPump) band(at time.Time) (low, high float64) {
 	set := &h.asset.Heat
-	if set.NightLow.Given && night(at) {
+	if set.NightLow.Given && atNight(at) {
 		return float64(set.NightLow.Value), float64(set.NightHigh.Value)
 	}
 	return float64(set.Low.Or(RoomLow)), float64(set.High.Or(RoomHigh))

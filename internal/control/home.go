@@ -191,7 +191,7 @@ func (h *siteHome) addSent(
 			h.send(b, p, power)
 		}
 
-		if mayBe(&b.Plan, p, battery.ModeCharge) {
+		if mayBeInMode(&b.Plan, p, battery.ModeCharge) {
 			h.busy = append(h.busy, flex.Step{Span: p.Span(), Limit: power})
 		}
 	}
@@ -568,7 +568,7 @@ func sentTo(b *store.Battery, mode battery.Mode) []flex.Step {
 	var steps []flex.Step
 	for i := range b.Plan.Modes {
 		p := b.Plan.From.Add(i)
-		if mayBe(&b.Plan, p, mode) {
+		if mayBeInMode(&b.Plan, p, mode) {
 			steps = append(steps, flex.Step{Span: p.Span(), Limit: b.Power()})
 		}
 	}

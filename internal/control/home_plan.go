@@ -252,7 +252,7 @@ func (f *behindFuse) carOfSite(
 		c.OffPeak = make([]bool, len(periods))
 	}
 
-	allow(&c, &car.problem, periods)
+	setPresence(&c, &car.problem, periods)
 
 	return c
 }
@@ -267,8 +267,8 @@ func (c *siteCar) addTo(p *site.Problem, periods []flex.Period) {
 	}
 }
 
-// allow says when a car is there. Of a half-hour that is only partly off-peak, only that part counts.
-func allow(
+// setPresence says when a car is there. Of a half-hour that is only partly off-peak, only that part counts.
+func setPresence(
 	c *site.Car,
 	q *charge.Problem,
 	periods []flex.Period,

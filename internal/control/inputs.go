@@ -72,7 +72,7 @@ func effective(
 ) store.Effective {
 	var e store.Effective
 	var o origins
-	o.power = rated(&e, c)
+	o.power = setRatedPower(&e, c)
 	e.Tariff, o.tariff = tariffOf(c)
 	zone := flex.London
 
@@ -147,8 +147,8 @@ func wallOf(in flex.Intent, zone *time.Location) flex.WallTime {
 		time.Duration(m)*time.Minute + time.Duration(s)*time.Second)
 }
 
-// rated sets the power and the phases that an asset charges with, and returns where the power is from.
-func rated(e *store.Effective, c *store.Charging) string {
+// setRatedPower sets the power and the phases that an asset charges with, and returns where the power is from.
+func setRatedPower(e *store.Effective, c *store.Charging) string {
 	var origin string
 	e.Power, origin = powerOf(c)
 	e.Phases = flex.PhasesOf(c.Asset.Phases, c.Asset.Power)

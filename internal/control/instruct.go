@@ -468,9 +468,9 @@ func (p *Preview) sum(all []called, chosen []int) {
 	p.SpentSites, p.Spent = len(p.spent), p.spentText()
 }
 
-// bound reports whether no instruction can call an asset: cars that share a fuse are planned as one, and a car that
+// cannotBeCalled reports whether no instruction can call an asset: cars that share a fuse are planned as one, and a car that
 // discharges would have to stop.
-func bound(at *store.Planned, from time.Time) bool {
+func cannotBeCalled(at *store.Planned, from time.Time) bool {
 	return at.Current.HasTail() || len(dischargesAhead(&at.Current, from)) > 0
 }
 
@@ -483,7 +483,7 @@ func (p *Preview) offer(
 	id := at.Current.AssetID
 	known := s.callables[id]
 	from := s.now.Truncate(time.Second)
-	if known == nil || !at.Current.From.ReadyBy.After(from) || bound(at, from) {
+	if known == nil || !at.Current.From.ReadyBy.After(from) || cannotBeCalled(at, from) {
 		p.NumIdle++
 		return called{}, false
 	}

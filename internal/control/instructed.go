@@ -263,7 +263,7 @@ func (s *Service) stopAll(
 ) ([]flex.AssetID, error) {
 	assets := map[flex.AssetID]bool{}
 	for i := range active {
-		called, err := stop(ctx, tx, active[i].ID, who)
+		called, err := stopInstruction(ctx, tx, active[i].ID, who)
 		if err != nil {
 			return nil, err
 		}
@@ -302,7 +302,7 @@ func (s *Service) stopWithin(
 		return nil, err
 	}
 
-	assets, err := stop(ctx, tx, id, who)
+	assets, err := stopInstruction(ctx, tx, id, who)
 	if err != nil {
 		return nil, err
 	}
@@ -310,8 +310,8 @@ func (s *Service) stopWithin(
 	return assets, s.ReleaseWithin(ctx, tx, assets)
 }
 
-// stop stops an instruction if it is active, and returns whom it called until now.
-func stop(
+// stopInstruction stops an instruction if it is active, and returns whom it called until now.
+func stopInstruction(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.InstructionID,
@@ -392,7 +392,7 @@ func (s *Service) releaseCars(
 		e := inputsAt(p, from)
 		others := instruct.Union(nil, held[p.Current.AssetID])
 		e.Closed = instruct.Common(e.Closed, others)
-		e.Ramp = kept(e.Ramp, true) // many cars come back at once
+		e.Ramp = continuedRamp(e.Ramp, true) // many cars come back at once
 		problem := problemOf(e, from, ps)
 		plan := solver.Solve(&problem)
 		r, ok := s.replacement(ctx, tx.Now(), p, e, &problem, &plan)

@@ -333,7 +333,7 @@ func halfHourShares(
 			e, ok := metered[c.AssetID][p]
 			base := drawnOf(&c, c.Baseline, p.Span())
 			change := base - drawnOf(&c, c.Expected, p.Span())
-			if ok && tells(&c, change) {
+			if ok && isEvidence(&c, change) {
 				shares[c.AssetID] = instruct.Percent(100 * (base -
 					charge.Joules(e)*3600) / change)
 				break
@@ -344,9 +344,9 @@ func halfHourShares(
 	return shares, nil
 }
 
-// tells reports whether a half-hour in which an asset was to change so much says how far it follows. What a heater draws is only
+// isEvidence reports whether a half-hour in which an asset was to change so much says how far it follows. What a heater draws is only
 // expected: where it was to change next to nothing, it differs by many times that.
-func tells(c *store.Called, change charge.Joules) bool {
+func isEvidence(c *store.Called, change charge.Joules) bool {
 	if c.Heater {
 		return max(change, -change) >= charge.Joules(leastTakenBack)*charge.Joules(flex.HalfHour/time.Second)
 	}

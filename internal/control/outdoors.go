@@ -20,8 +20,8 @@ var usualOutdoors = [12][2]float64{
 // warmest is the hour of London at which a day is warmest.
 const warmest = 15
 
-// usual is the temperature outdoors that is usual at an instant.
-func usual(at time.Time) float64 {
+// usualAt is the temperature outdoors that is usual at an instant.
+func usualAt(at time.Time) float64 {
 	local := at.In(flex.London)
 	day := usualOutdoors[local.Month()-1]
 	hour := float64(local.Hour()) + float64(local.Minute())/60
@@ -40,7 +40,7 @@ type outdoors struct {
 // temperatureAt is the temperature expected at an instant.
 func (o *outdoors) temperatureAt(t time.Time) float64 {
 	fades := math.Exp(-max(0, t.Sub(o.from).Hours()) / outdoorHold.Hours())
-	return usual(t) + o.off*fades
+	return usualAt(t) + o.off*fades
 }
 
 // readOutdoors finds out how warm it is and will be outdoors: as it was read at the asset in the last two hours, from
@@ -56,7 +56,7 @@ func (t *heatedTank) readOutdoors(ctx context.Context, tx *store.Tx) (outdoors, 
 	o.origin = "what is usual in the month at London Heathrow, as nothing was read outdoors"
 	if found {
 		temp := float64(read.Value) / 1e6
-		o.off, o.from = temp-usual(read.To), read.To
+		o.off, o.from = temp-usualAt(read.To), read.To
 		o.origin = fmt.Sprintf(
 			"%.1f degrees as read at %s, and back from there to what is usual in the month at London Heathrow within some days",
 			temp,

@@ -83,7 +83,7 @@ func (s *Service) PlugInSchedule(
 			return err
 		}
 
-		parts = split(blocks, spans, made.Span)
+		parts = splitBlock(blocks, spans, made.Span)
 		return tx.SetPause(ctx, p.Asset, made.Span, made.Saved, endOf(spans))
 	})
 
@@ -310,11 +310,11 @@ func wholeSeconds(blocks []Block) ([]flex.Span, error) {
 		order[i] = i
 	}
 
-	return spans, apart(spans, order)
+	return spans, checkNoOverlap(spans, order)
 }
 
-// apart refuses blocks that overlap. The order, of their places, is sorted.
-func apart(spans []flex.Span, order []int) error {
+// checkNoOverlap refuses blocks that overlap. The order, of their places, is sorted.
+func checkNoOverlap(spans []flex.Span, order []int) error {
 	slices.SortFunc(order, func(i, j int) int {
 		return spans[i].From.Compare(spans[j].From)
 	})
@@ -333,8 +333,8 @@ func apart(spans []flex.Span, order []int) error {
 	return nil
 }
 
-// split takes the pause out of the block that holds it; the other blocks stay whole.
-func split(blocks []Block, spans []flex.Span, pause flex.Span) []Part {
+// splitBlock takes the pause out of the block that holds it; the other blocks stay whole.
+func splitBlock(blocks []Block, spans []flex.Span, pause flex.Span) []Part {
 	parts := make([]Part, 0, len(blocks)+1)
 	for i, b := range blocks {
 		if pause.Empty() || spans[i].Meet(pause) != pause {

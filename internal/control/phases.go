@@ -258,7 +258,7 @@ func (f *behindFuse) shareOne(cars []*siteCar, phase int) error {
 	r := fuseHeadroom(f.limit(), f.from)
 	for _, o := range f.others {
 		if phase == 0 || l.touches(o.wired, phase-1) {
-			r.Add(0, times(o.lists[0], l.weight(o.wired)), o.power*l.weight(o.wired), true)
+			r.Add(0, multiplySteps(o.lists[0], l.weight(o.wired)), o.power*l.weight(o.wired), true)
 		}
 	}
 
@@ -270,7 +270,7 @@ func (f *behindFuse) shareOne(cars []*siteCar, phase int) error {
 		p.Need *= flex.WattHours(w)
 		p.Least *= w
 		all[i] = headroom.Car{Problem: &p}
-		r.Reserve(0, times(car.member.now, w))
+		r.Reserve(0, multiplySteps(car.member.now, w))
 	}
 
 	shares, err := r.Share(all, f.prices, nil)
@@ -279,14 +279,14 @@ func (f *behindFuse) shareOne(cars []*siteCar, phase int) error {
 	}
 
 	for i, car := range cars {
-		car.share = parts(shares.Cars[i], l.weight(car.wiring()))
+		car.share = divideSteps(shares.Cars[i], l.weight(car.wiring()))
 	}
 
 	return nil
 }
 
-// times are steps of n times the power.
-func times(steps []flex.Step, n flex.Watts) []flex.Step {
+// multiplySteps returns steps of n times the power.
+func multiplySteps(steps []flex.Step, n flex.Watts) []flex.Step {
 	out := slices.Clone(steps)
 	for i := range out {
 		if out[i].Limit < flex.Unbounded/n {
@@ -297,8 +297,8 @@ func times(steps []flex.Step, n flex.Watts) []flex.Step {
 	return out
 }
 
-// parts are steps of one part of the power.
-func parts(steps []flex.Step, n flex.Watts) []flex.Step {
+// divideSteps returns steps of one part of the power.
+func divideSteps(steps []flex.Step, n flex.Watts) []flex.Step {
 	out := slices.Clone(steps)
 	for i := range out {
 		out[i].Limit /= n

@@ -147,7 +147,7 @@ func (s *Service) rampOf(
 	capped bool,
 ) (*store.Ramp, error) {
 	if c.Open() && c.Current.Generation > 0 {
-		return kept(c.Current.From.Ramp, trigger != ByEvent && !capped), nil
+		return continuedRamp(c.Current.From.Ramp, trigger != ByEvent && !capped), nil
 	}
 
 	spreads := s.spreads.Load()
@@ -219,8 +219,8 @@ func (s *Service) shape(
 	return err
 }
 
-// kept is a ramp under which what an asset does continues until its own next half-hour, or not.
-func kept(r *store.Ramp, goesOn bool) *store.Ramp {
+// continuedRamp is a ramp under which what an asset does continues until its own next half-hour, or not.
+func continuedRamp(r *store.Ramp, goesOn bool) *store.Ramp {
 	if r == nil {
 		return nil
 	}

@@ -44,9 +44,9 @@ func sessionSpan(c *store.Charging, now time.Time) flex.Span {
 	return flex.Span{From: from, To: now}
 }
 
-// learn puts what the asset really draws into the inputs of its plan. Where nothing is known
+// applyLearnedRate puts what the asset really draws into the inputs of its plan. Where nothing is known
 // but its nominal power, they stay as they are.
-func learn(
+func applyLearnedRate(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.Charging,

@@ -280,7 +280,7 @@ func (s *Service) compareOne(
 	}
 
 	e := inputsAt(p, from)
-	e.Ramp = kept(e.Ramp, true)
+	e.Ramp = continuedRamp(e.Ramp, true)
 	problem := problemOf(e, from, m.prices)
 	answer := solver.Solve(&problem)
 
@@ -323,7 +323,7 @@ func deliveredBy(p *store.Planned, to time.Time) flex.WattHours {
 
 	since := flex.Span{From: p.MendedAt.Truncate(time.Second), To: to}
 
-	return flex.WattHours(drawn(&p.Current, since) / 3600)
+	return flex.WattHours(scheduledEnergy(&p.Current, since) / 3600)
 }
 
 // inputsAt is what an asset's schedule was made from, as it is at an instant.
@@ -341,7 +341,7 @@ func inputsAt(p *store.Planned, from time.Time) store.Effective {
 	chargeAlone(&e, p, from)
 	e.Closed = closedAhead(e.Closed, from)
 	e.Origins = passed(e.Origins)
-	e.Ramp = kept(e.Ramp, false)
+	e.Ramp = continuedRamp(e.Ramp, false)
 	limitByRate(&e, false)
 
 	return e

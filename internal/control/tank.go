@@ -439,7 +439,7 @@ func (t *heatedTank) rates(
 		return ratings{}, err
 	}
 
-	return rates(ctx, tx, &store.Battery{
+	return periodRates(ctx, tx, &store.Battery{
 		Asset:      t.asset,
 		SiteTariff: t.charging.SiteTariff,
 		Tariff:     t.charging.Tariff,

@@ -245,7 +245,7 @@ func currentInputs(
 
 	current := &c.Current
 	if c.Open() {
-		inputs.Ramp = kept(current.From.Ramp, false)
+		inputs.Ramp = continuedRamp(current.From.Ramp, false)
 	}
 
 	if current.Generation > 0 && current.From.ReadyBy.After(from) {

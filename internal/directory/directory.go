@@ -103,7 +103,7 @@ func onePerPremises(
 	meters = slices.Clone(meters)
 	slices.SortStableFunc(meters, func(a, b flex.Meter) int {
 		if a.Energised != b.Energised {
-			return cmp.Compare(later(a.Energised), later(b.Energised))
+			return cmp.Compare(orderOf(a.Energised), orderOf(b.Energised))
 		}
 		return strings.Compare(a.MPAN, b.MPAN)
 	})
@@ -135,8 +135,8 @@ func onePerPremises(
 	return shown
 }
 
-// later is 0 for what comes first.
-func later(first bool) int {
+// orderOf returns 0 for what comes first, else 1.
+func orderOf(first bool) int {
 	if first {
 		return 0
 	}
@@ -271,15 +271,15 @@ func (d *Directory) Validate(ctx context.Context, text string) error {
 		return err
 	}
 
-	if reasons := unfit(meter); len(reasons) > 0 {
+	if reasons := unfitReasons(meter); len(reasons) > 0 {
 		return &flex.Error{Kind: flex.NotFound, Details: reasons}
 	}
 
 	return nil
 }
 
-// unfit lists why a meter that exists cannot take part in the market.
-func unfit(m flex.Meter) []string {
+// unfitReasons lists why a meter that exists cannot take part in the market.
+func unfitReasons(m flex.Meter) []string {
 	var reasons []string
 	if !m.Import {
 		reasons = append(
@@ -307,7 +307,7 @@ func unfit(m flex.Meter) []string {
 // wholesale market one that is settled half-hourly.
 func Markets(m flex.Meter) []string {
 	markets := []string{}
-	if len(unfit(m)) > 0 {
+	if len(unfitReasons(m)) > 0 {
 		return markets
 	}
 

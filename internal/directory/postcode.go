@@ -69,7 +69,7 @@ func RepairPostcode(text string) (Postcode, bool) {
 	}
 
 	cut := len(s) - 3
-	mended := mend(s[:cut], outwardForms[cut]) + mend(s[cut:], []string{"9AA"})
+	mended := correctKinds(s[:cut], outwardForms[cut]) + correctKinds(s[cut:], []string{"9AA"})
 	if !lenient.MatchString(mended) {
 		return "", false
 	}
@@ -84,9 +84,9 @@ var outwardForms = [5][]string{
 	4: {"AA99", "AA9A"},
 }
 
-// mend turns each character into the kind that all forms which can still be meant have at
+// correctKinds turns each character into the kind that all forms which can still be meant have at
 // its place, if they agree.
-func mend(s string, forms []string) string {
+func correctKinds(s string, forms []string) string {
 	var fit []string
 	for _, f := range forms {
 		if fits(s, f) {

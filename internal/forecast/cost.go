@@ -53,14 +53,14 @@ func Move(
 		return cmp.Compare(a.price, b.price)
 	})
 
-	return match(give, take)
+	return moveCheapest(give, take)
 }
 
 // offered is some energy in watt-seconds with its price.
 type offered struct{ energy, price float64 }
 
-// match moves as much as there is of both, in their order.
-func match(give, take []offered) Moved {
+// moveCheapest moves as much as there is of both, in their order.
+func moveCheapest(give, take []offered) Moved {
 	const megawattHour = 3.6e9
 
 	var m Moved

@@ -262,7 +262,7 @@ func (q *quantiles) at(day int) [][numConfidences]float64 {
 	for t, mean := range q.mean[day] {
 		errors := q.errors(last, t)
 		size := sizeOf(mean)
-		for i, share := range pick(errors, q.level[t]) {
+		for i, share := range quantilesOf(errors, q.level[t]) {
 			out[t][i] = max(0, mean+share*size)
 			if i > 0 {
 				out[t][i] = min(out[t][i], out[t][i-1]) // surer is not more
@@ -309,8 +309,8 @@ func (q *quantiles) errors(last, t int) []weighted {
 	return found
 }
 
-// pick returns the errors that a share of all is not above, for each share.
-func pick(
+// quantilesOf returns the errors that a share of all is not above, for each share.
+func quantilesOf(
 	errors []weighted,
 	shares [numConfidences]float64,
 ) [numConfidences]float64 {

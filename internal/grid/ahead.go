@@ -250,16 +250,16 @@ func (l *learning) stays(p *store.Plugged) (free, asked *forecast.Stay) {
 		s := secondSpan{d.From.Unix(), d.To.Unix()}.meet(here)
 		with := s.meet(now)
 		if with.length() == 0 {
-			drawn = append(drawn, draw(free, s, d.Limit)...)
+			drawn = append(drawn, drawFor(free, s, d.Limit)...)
 			continue
 		}
 
 		asked.Open = append(asked.Open, with.span())
-		draw(asked, with, d.Limit)
+		drawFor(asked, with, d.Limit)
 		for _, rest := range [][2]int64{{s.from, with.from}, {with.to, s.to}} {
 			drawn = append(
 				drawn,
-				draw(free, secondSpan{rest[0], rest[1]}, d.Limit)...,
+				drawFor(free, secondSpan{rest[0], rest[1]}, d.Limit)...,
 			)
 		}
 	}
@@ -280,8 +280,8 @@ func hereOf(p *store.Plugged) secondSpan {
 	return secondSpan{p.PluggedInAt.Unix(), out.Unix()}
 }
 
-// draw has a stay draw for a time, and returns that time if there is any.
-func draw(
+// drawFor has a stay draw for a time, and returns that time if there is any.
+func drawFor(
 	of *forecast.Stay,
 	s secondSpan,
 	limit flex.Watts,

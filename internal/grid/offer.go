@@ -340,7 +340,7 @@ func (p *OfferPage) add(
 
 	var err error
 	if line.Over {
-		line.Came, err = came(ctx, tx, &o)
+		line.Came, err = couldMove(ctx, tx, &o)
 		if err != nil {
 			return err
 		}
@@ -364,8 +364,8 @@ func (p *OfferPage) add(
 	return nil
 }
 
-// came is what could have been moved in an offer's window, by the stays that there were.
-func came(
+// couldMove returns what could have been moved in an offer's window, by the stays that there were.
+func couldMove(
 	ctx context.Context,
 	tx *store.Tx,
 	o *flex.Offer,

@@ -85,14 +85,14 @@ func (s *Service) renew(
 		noEnvelope, noDay error
 	)
 
-	if envelope == nil || !young(envelope.At, now, envelopeFor) {
+	if envelope == nil || !isRecent(envelope.At, now, envelopeFor) {
 		wait.Go(func() {
 			defer flex.Recover(&noEnvelope)
 			envelope, noEnvelope = s.Envelope(ctx, key.org, key.scope, 1)
 		})
 	}
 
-	if ahead == nil || !young(ahead.At, now, forecastFor) {
+	if ahead == nil || !isRecent(ahead.At, now, forecastFor) {
 		ahead, noDay = s.Ahead(ctx, key.org, key.scope, key.day, 1)
 	}
 
@@ -102,8 +102,8 @@ func (s *Service) renew(
 	return cmp.Or(noEnvelope, noDay)
 }
 
-// young reports whether something is not older than it may be, by a clock that can be turned back.
-func young(at, now time.Time, most time.Duration) bool {
+// isRecent reports whether something is not older than it may be, by a clock that can be turned back.
+func isRecent(at, now time.Time, most time.Duration) bool {
 	age := now.Sub(at)
 	return age > -time.Second && age < most
 }

@@ -45,24 +45,24 @@ func (s PaymentStatus) UnderWay() bool {
 
 // moves says what may follow what, and what each move does to the money.
 var moves = map[PaymentStatus]map[PaymentStatus]func(flex.Pence) []Posting{
-	"":              {PendingApproval: hold},
-	PendingApproval: {Approved: nothing, Rejected: release, Cancelled: release},
-	Approved:        {Processing: nothing, Cancelled: release},
-	Processing:      {Posted: pay, Failed: release},
+	"":              {PendingApproval: startPayout},
+	PendingApproval: {Approved: nothing, Rejected: returnPayout, Cancelled: returnPayout},
+	Approved:        {Processing: nothing, Cancelled: returnPayout},
+	Processing:      {Posted: completePayout, Failed: returnPayout},
 	Posted:          {Returned: takeBack},
 	// tried again, if the money is still there
-	Failed: {PendingApproval: hold},
+	Failed: {PendingApproval: startPayout},
 }
 
 func nothing(flex.Pence) []Posting { return nil }
 
-func hold(p flex.Pence) []Posting {
+func startPayout(p flex.Pence) []Posting {
 	return []Posting{{RewardsPayable, p}, {PayoutsInFlight, -p}}
 }
 
-func release(p flex.Pence) []Posting { return Reversed(hold(p)) }
+func returnPayout(p flex.Pence) []Posting { return Reversed(startPayout(p)) }
 
-func pay(p flex.Pence) []Posting {
+func completePayout(p flex.Pence) []Posting {
 	return []Posting{{PayoutsInFlight, p}, {Bank, -p}}
 }
 

@@ -201,7 +201,7 @@ func (v *DayView) compare(published []Version) {
 	o := Outturn{}
 	for i := range v.Lines {
 		l := &v.Lines[i]
-		judge(published, l, i, &o)
+		setOutturn(published, l, i, &o)
 
 		if l.Before == nil || l.After == nil {
 			continue
@@ -221,8 +221,8 @@ func (v *DayView) compare(published []Version) {
 	}
 }
 
-// judge finds a half-hour's forecast and outturn, and whose they are.
-func judge(published []Version, l *PriceLine, i int, o *Outturn) {
+// setOutturn finds a half-hour's forecast and outturn, and whose they are.
+func setOutturn(published []Version, l *PriceLine, i int, o *Outturn) {
 	for _, one := range published {
 		if i >= len(one.Prices) || one.Prices[i] == nil {
 			continue

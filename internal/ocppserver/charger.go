@@ -181,23 +181,23 @@ func (c *charger) takeAs(
 
 	switch action {
 	case "BootNotification":
-		return with(payload, func(m bootNotification) any {
+		return decodeThen(payload, func(m bootNotification) any {
 			return c.boot(m, now)
 		})
 	case "Heartbeat":
 		return heartbeatAnswer{stamp{now}}, nil
 	case "Authorize":
-		return with(payload, func(m authorize) any {
+		return decodeThen(payload, func(m authorize) any {
 			return authorizeAnswer{c.b.tagInfo(m.Tag)}
 		})
 
 	case "StatusNotification":
-		return with(payload, func(m statusNotification) any {
+		return decodeThen(payload, func(m statusNotification) any {
 			c.status(m, now)
 			return empty{}
 		})
 	case "StartTransaction":
-		return with(payload, func(m startTransaction) any {
+		return decodeThen(payload, func(m startTransaction) any {
 			return startAnswer{
 				c.startTransaction(m, number, now),
 				c.b.tagInfo(m.Tag),
@@ -205,18 +205,18 @@ func (c *charger) takeAs(
 		})
 
 	case "StopTransaction":
-		return with(payload, func(m stopTransaction) any {
+		return decodeThen(payload, func(m stopTransaction) any {
 			c.stopTransaction(m, now)
 			return authorizeAnswer{tagInfo{accepted}}
 		})
 	case "MeterValues":
-		return with(payload, func(m meterValues) any {
+		return decodeThen(payload, func(m meterValues) any {
 			c.metered(m, now)
 			return empty{}
 		})
 
 	case actionSign:
-		return with(payload, func(m signCertificate) any {
+		return decodeThen(payload, func(m signCertificate) any {
 			if c.takeRequest(m, payload, now) != nil {
 				return statusAnswer{rejected}
 			}
@@ -244,8 +244,8 @@ func (c *charger) takeOther(action string) (any, error) {
 	}
 }
 
-// with reads a payload and hands it on.
-func with[T any](payload json.RawMessage, f func(T) any) (any, error) {
+// decodeThen decodes a payload and calls f with it.
+func decodeThen[T any](payload json.RawMessage, f func(T) any) (any, error) {
 	var m T
 	if err := json.Unmarshal(payload, &m); err != nil {
 		return nil, &callError{codeFormation, err.Error()}

@@ -97,16 +97,16 @@ func (m *meter) pieces(x conditions) []piece {
 		case f.Interval:
 			all = append(all, piece{from, f.At, f.Wh / f.At.Sub(from).Hours()})
 		default:
-			all = append(all, split(from, f.At, before.Watts, f.Watts, x)...)
+			all = append(all, meanPower(from, f.At, before.Watts, f.Watts, x)...)
 		}
 	}
 
 	return all
 }
 
-// split returns the power between two samples of it: their mean, unless the plan says when
+// meanPower returns the power between two samples of it: their mean, unless the plan says when
 // it went from the one to the other.
-func split(
+func meanPower(
 	from, to time.Time,
 	before, after float64,
 	x conditions,

@@ -151,7 +151,7 @@ func (u *upstream) change(
 	}
 
 	written := m
-	if !suits(key, m.Value) {
+	if !alreadySet(key, m.Value) {
 		written.Value = target(key, m.Value)
 	}
 

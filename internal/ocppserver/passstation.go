@@ -202,7 +202,7 @@ func (u *upstream) setVariables(
 
 		value := v.text("attributeValue")
 		asked[key] = value
-		if !suits(key, value) {
+		if !alreadySet(key, value) {
 			v.setText("attributeValue", target(key, value))
 		}
 	}

@@ -99,7 +99,7 @@ func (o order) periodsFor(f form) int {
 // phasesAt is how many phases a limit is for: one if it is too little for three, and the charger
 // says that it can switch.
 func (o order) phasesAt(limit flex.Watts) int {
-	little := limit > 0 && float64(limit) < least(3)
+	little := limit > 0 && float64(limit) < leastWatts(3)
 	if o.capabilities.Switches && o.phases == 3 && little {
 		return 1
 	}
@@ -107,8 +107,8 @@ func (o order) phasesAt(limit flex.Watts) int {
 	return o.phases
 }
 
-// least is the least that a car can take, in W, less what whole amperes leave.
-func least(phases int) float64 {
+// leastWatts is the least that a car can take, in W, less what whole amperes leave.
+func leastWatts(phases int) float64 {
 	return (leastAmperes - 0.05) * float64(volts*phases)
 }
 
@@ -157,7 +157,7 @@ func (f form) limit(
 	}
 
 	perAmpere := float64(volts * phases)
-	if watts > 0 && float64(watts) < least(phases) {
+	if watts > 0 && float64(watts) < leastWatts(phases) {
 		return 0, true
 	}
 	if f.Unit == unitWatt {

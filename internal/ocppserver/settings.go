@@ -92,7 +92,7 @@ func (c *charger) setOne(
 	key string,
 ) (bool, error) {
 	value, readOnly, known := conf.find(key)
-	if known && suits(key, value) {
+	if known && alreadySet(key, value) {
 		return true, nil
 	}
 
@@ -186,8 +186,8 @@ func (conf configuration) find(key string) (value string, readOnly, known bool) 
 	return "", false, false
 }
 
-// suits reports whether a setting already does what is wanted.
-func suits(key, value string) bool {
+// alreadySet reports whether a setting already does what is wanted.
+func alreadySet(key, value string) bool {
 	value = strings.TrimSpace(value)
 	if key == keyAlignedData || key == keySampledData {
 		return strings.Contains(value, measurand)

@@ -40,28 +40,28 @@ func (c *charger) takeStation(
 
 	switch action {
 	case "BootNotification":
-		return with(payload, func(m stationBoot) any {
+		return decodeThen(payload, func(m stationBoot) any {
 			return c.boot(m.Station.plain(), now)
 		})
 	case "Heartbeat":
 		return heartbeatAnswer{stamp{now}}, nil
 	case "Authorize":
-		return with(payload, func(m stationAuthorize) any {
+		return decodeThen(payload, func(m stationAuthorize) any {
 			return tokenAnswer{new(c.b.tagInfo(m.Token.ID))}
 		})
 
 	case "StatusNotification":
-		return with(payload, func(m stationStatus) any {
+		return decodeThen(payload, func(m stationStatus) any {
 			c.stationStatus(m, now)
 			return empty{}
 		})
 	case "TransactionEvent":
-		return with(payload, func(m transactionEvent) any {
+		return decodeThen(payload, func(m transactionEvent) any {
 			return c.event(m, now)
 		})
 
 	case "MeterValues":
-		return with(payload, func(m stationMeter) any {
+		return decodeThen(payload, func(m stationMeter) any {
 			c.metered(meterValues{
 				Connector: m.EVSE,
 				Values:    plainValues(m.Values),
@@ -70,7 +70,7 @@ func (c *charger) takeStation(
 			return empty{}
 		})
 	case actionSign:
-		return with(payload, func(m signCertificate) any {
+		return decodeThen(payload, func(m signCertificate) any {
 			if why := c.takeRequest(m, payload, now); why != nil {
 				return stationStatusAnswer{rejected, why}
 			}

@@ -45,7 +45,7 @@ func (s *Service) WatchAlerts(ctx context.Context) (worker.Report, error) {
 		}
 
 		for i, a := range found.wrong {
-			n, err := fire(ctx, all, a, found.rules[i], routes)
+			n, err := raiseAlert(ctx, all, a, found.rules[i], routes)
 			if err != nil {
 				return err
 			}
@@ -171,8 +171,8 @@ func sumOf(exceptions []Exception, r AlertRule) flex.Alert {
 	return a
 }
 
-// fire keeps an alert, and queues its messages when it is time.
-func fire(
+// raiseAlert stores an alert, and queues its messages when it is time.
+func raiseAlert(
 	ctx context.Context,
 	all *store.All,
 	wrong flex.Alert,

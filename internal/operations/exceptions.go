@@ -294,8 +294,8 @@ func ownedBy(found []Exception, org flex.OrgID) []Exception {
 	return found
 }
 
-// named returns the first examplesMax assets with their external ids.
-func named(
+// examplesOf returns the first examplesMax assets with their external ids.
+func examplesOf(
 	ctx context.Context,
 	all *store.All,
 	ids []flex.AssetID,

@@ -130,7 +130,7 @@ func findWaiting(
 		}
 	}
 
-	assets, err := named(ctx, all, ids)
+	assets, err := examplesOf(ctx, all, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,7 @@ func findShort(
 			ids[i] = w.id
 		}
 
-		assets, err := named(ctx, all, ids)
+		assets, err := examplesOf(ctx, all, ids)
 		if err != nil {
 			return nil, err
 		}
@@ -236,7 +236,7 @@ func findNotReleased(
 		return nil, err
 	}
 
-	assets, err := named(ctx, all, ids)
+	assets, err := examplesOf(ctx, all, ids)
 
 	return []Exception{{
 		Kind:   NotReleased,
@@ -262,7 +262,7 @@ func findColdTanks(
 		return nil, err
 	}
 
-	assets, err := named(ctx, all, ids)
+	assets, err := examplesOf(ctx, all, ids)
 
 	return []Exception{{
 		Kind:   TankCold,
@@ -289,7 +289,7 @@ func findColdRooms(
 		return nil, err
 	}
 
-	assets, err := named(ctx, all, ids)
+	assets, err := examplesOf(ctx, all, ids)
 
 	return []Exception{{
 		Kind:   RoomCold,
@@ -393,7 +393,7 @@ func findUnplanned(
 		return nil, nil
 	}
 
-	assets, err := named(ctx, all, sum.unplannedIDs)
+	assets, err := examplesOf(ctx, all, sum.unplannedIDs)
 
 	return []Exception{{
 		Kind:   Unplanned,
@@ -417,7 +417,7 @@ func findExcluded(
 		return nil, err
 	}
 
-	assets, err := named(ctx, all, ids)
+	assets, err := examplesOf(ctx, all, ids)
 
 	return []Exception{{
 		Kind:   Excluded,
@@ -450,7 +450,7 @@ func findPlanRefused(
 		return nil, nil
 	}
 
-	assets, err := named(ctx, all, refused)
+	assets, err := examplesOf(ctx, all, refused)
 
 	return []Exception{{
 		Kind:   PlanRefused,
@@ -474,7 +474,7 @@ func findCutShort(
 		return nil, nil
 	}
 
-	assets, err := named(ctx, all, sum.cutShort)
+	assets, err := examplesOf(ctx, all, sum.cutShort)
 
 	return []Exception{{
 		Kind:   SiteCutShort,

@@ -353,7 +353,7 @@ func (v *HeatView) lay(counted []store.FleetHalfHour) {
 	}
 
 	v.Rows = slices.DeleteFunc(v.Rows, func(r HeatRow) bool { return r.Wanted == 0 })
-	slices.SortStableFunc(v.Rows, worse)
+	slices.SortStableFunc(v.Rows, compareMissing)
 
 	for i := range v.Rows {
 		v.Wanted += v.Rows[i].Wanted
@@ -381,8 +381,8 @@ func (v *HeatView) add(at map[string]int, c *store.FleetHalfHour) {
 	row.Missing += missing
 }
 
-// worse puts the larger part that is missing first, and of equal parts the larger number.
-func worse(a, b HeatRow) int {
+// compareMissing puts the larger part that is missing first, and of equal parts the larger number.
+func compareMissing(a, b HeatRow) int {
 	part := b.Missing*a.Wanted - a.Missing*b.Wanted
 	if part != 0 {
 		return part

@@ -54,7 +54,7 @@ func refusedException(
 	}
 
 	what, said := refusals(found)
-	assets, err := named(ctx, all, refusedIDs(found))
+	assets, err := examplesOf(ctx, all, refusedIDs(found))
 
 	return []Exception{{
 		Kind:   kind,

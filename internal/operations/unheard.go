@@ -20,7 +20,7 @@ func findOffline(
 		return nil, err
 	}
 
-	assets, err := named(ctx, all, unheardIDs(found))
+	assets, err := examplesOf(ctx, all, unheardIDs(found))
 
 	return []Exception{{
 		Kind: Offline, Level: Critical, Count: total, Assets: assets,
@@ -46,7 +46,7 @@ func findReadingsMissing(
 		return nil, err
 	}
 
-	assets, err := named(ctx, all, unheardIDs(found))
+	assets, err := examplesOf(ctx, all, unheardIDs(found))
 
 	return []Exception{{
 		Kind: ReadingsMissing, Level: Warning, Count: total, Assets: assets,
@@ -76,7 +76,7 @@ func findChargeMissing(
 		title = "battery whose state of charge stopped coming, after"
 	}
 
-	assets, err := named(ctx, all, unheardIDs(found))
+	assets, err := examplesOf(ctx, all, unheardIDs(found))
 
 	return []Exception{{
 		Kind:   ChargeMissing,

@@ -55,7 +55,7 @@ func (s *Server) statementCSV(r *request) error {
 		return err
 	}
 
-	return give(r, &st, "csv", "text/csv; charset=utf-8", b.Bytes())
+	return writeStatement(r, &st, "csv", "text/csv; charset=utf-8", b.Bytes())
 }
 
 // statementJSON gives the statement away as JSON.
@@ -70,11 +70,11 @@ func (s *Server) statementJSON(r *request) error {
 		return err
 	}
 
-	return give(r, &st, "json", "application/json", b)
+	return writeStatement(r, &st, "json", "application/json", b)
 }
 
-// give answers with a statement as a file.
-func give(
+// writeStatement answers with a statement as a file.
+func writeStatement(
 	r *request,
 	st *reward.Statement,
 	ending, kind string,

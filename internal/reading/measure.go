@@ -27,12 +27,12 @@ var (
 		known:  metered(settle.Boundary),
 	}
 
-	heatPower  = power(flex.HeatPower)
-	solarPower = power(flex.SolarPower)
+	heatPower  = powerMeasure(flex.HeatPower)
+	solarPower = powerMeasure(flex.SolarPower)
 
-	charge          = state(flex.BatteryStateOfCharge, flex.BatteryStoredEnergy)
-	tankTemperature = state(flex.TankTemperature)
-	roomTemperature = state(flex.RoomTemperature)
+	charge          = stateMeasure(flex.BatteryStateOfCharge, flex.BatteryStoredEnergy)
+	tankTemperature = stateMeasure(flex.TankTemperature)
+	roomTemperature = stateMeasure(flex.RoomTemperature)
 
 	measures = []measure{
 		ownEnergy,
@@ -45,11 +45,11 @@ var (
 	}
 )
 
-func power(label flex.Label) measure {
+func powerMeasure(label flex.Label) measure {
 	return measure{labels: []flex.Label{label}, known: covered(label)}
 }
 
-func state(labels ...flex.Label) measure {
+func stateMeasure(labels ...flex.Label) measure {
 	return measure{labels: labels, state: true, known: sampled(labels)}
 }
 

@@ -116,8 +116,8 @@ func suspect(r flex.Reading, rating store.Rating) suspicion {
 	}
 
 	if rules[r.Label].kind == level {
-		if over(r.Value, b.most, time.Hour) ||
-			over(-r.Value, -b.least, time.Hour) {
+		if exceeds(r.Value, b.most, time.Hour) ||
+			exceeds(-r.Value, -b.least, time.Hour) {
 			return suspicion{
 				b.reason,
 				fmt.Sprintf(
@@ -134,7 +134,7 @@ func suspect(r flex.Reading, rating store.Rating) suspicion {
 		return suspicion{}
 	}
 
-	if over(r.Value, b.most, r.Len()) {
+	if exceeds(r.Value, b.most, r.Len()) {
 		return suspicion{
 			b.reason,
 			fmt.Sprintf(
@@ -176,7 +176,7 @@ func suspectLevel(r flex.Reading, capacity flex.WattHours) suspicion {
 func suspectRise(r flex.Reading, rating store.Rating, before Mark) suspicion {
 	b, bounded := boundOf(r.Label, rating)
 	if !bounded ||
-		!over(r.Value-before.Value-RegisterStep, b.most, r.To.Sub(before.At)) {
+		!exceeds(r.Value-before.Value-RegisterStep, b.most, r.To.Sub(before.At)) {
 		return suspicion{}
 	}
 
@@ -204,9 +204,9 @@ func suspectFall(r flex.Reading, before Mark) suspicion {
 
 const remedy = ". Correct the value, or the rating, or have the reading released"
 
-// over reports whether an energy in millionths of a kilowatt-hour is more than a power gives
+// exceeds reports whether an energy in millionths of a kilowatt-hour is more than a power gives
 // in a time, and the tolerance.
-func over(e flex.Micro, power flex.Watts, d time.Duration) bool {
+func exceeds(e flex.Micro, power flex.Watts, d time.Duration) bool {
 	most := float64(power) * 1000 * d.Hours() * (100 + Tolerance) / 100
 	return float64(e) > most
 }

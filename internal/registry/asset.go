@@ -239,7 +239,7 @@ type AssetChange struct {
 
 // applyNow gives the asset what was sent, but for a power with a day of its own.
 func (c *AssetChange) applyNow(a *flex.Asset) error {
-	set(&a.InstalledOn, c.InstalledOn)
+	setIfSent(&a.InstalledOn, c.InstalledOn)
 
 	now := c.AssetProperties
 	if c.PowerFrom.given() {
@@ -251,7 +251,7 @@ func (c *AssetChange) applyNow(a *flex.Asset) error {
 
 // check refuses what the change leaves that no asset of its type has: a power with a day of its own too.
 func (c *AssetChange) check(before, after flex.Asset) error {
-	after.Power = or(c.Power, after.Power)
+	after.Power = givenOr(c.Power, after.Power)
 	return checkAsset(&before, &after)
 }
 
@@ -426,7 +426,7 @@ func dropAsset(ctx context.Context, tx *store.Tx, id flex.AssetID) error {
 	if err != nil {
 		return err
 	}
-	if err := stop(ctx, tx, a); err != nil {
+	if err := stopControl(ctx, tx, a); err != nil {
 		return err
 	}
 

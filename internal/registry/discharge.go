@@ -32,7 +32,7 @@ func (c *DischargeChange) over(d flex.Discharge) flex.Discharge {
 		d.Reserve, d.ReservePercent = nil, c.ReservePercent
 	}
 
-	d.Wear = or(c.Wear, d.Wear)
+	d.Wear = givenOr(c.Wear, d.Wear)
 
 	return d
 }

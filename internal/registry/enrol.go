@@ -270,7 +270,7 @@ func withdraw(
 		return err
 	}
 
-	return stop(ctx, tx, assets...)
+	return stopControl(ctx, tx, assets...)
 }
 
 // GiveDispatchConsent records a site's consent to dispatch methods. It enrols in nothing.

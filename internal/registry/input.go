@@ -45,9 +45,9 @@ type AssetProperties struct {
 
 // apply gives an asset the properties that were sent.
 func (p *AssetProperties) apply(a *flex.Asset) error {
-	a.Power = or(p.Power, a.Power)
-	a.Capacity = or(p.Capacity, a.Capacity)
-	set(&a.Firmware, p.Firmware)
+	a.Power = givenOr(p.Power, a.Power)
+	a.Capacity = givenOr(p.Capacity, a.Capacity)
+	setIfSent(&a.Firmware, p.Firmware)
 
 	if err := setHeat(a, p.Heat); err != nil {
 		return err
@@ -59,8 +59,8 @@ func (p *AssetProperties) apply(a *flex.Asset) error {
 	return setDischarge(a, &p.Discharge)
 }
 
-// or returns what was given, or else what is kept.
-func or[T any](given, kept *T) *T {
+// givenOr returns what was given, or else what is stored.
+func givenOr[T any](given, kept *T) *T {
 	if given != nil {
 		return given
 	}

@@ -75,7 +75,7 @@ func offboard(
 		}
 	}
 
-	if err := stop(ctx, tx, o.Assets...); err != nil {
+	if err := stopControl(ctx, tx, o.Assets...); err != nil {
 		return o, err
 	}
 

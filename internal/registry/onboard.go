@@ -54,7 +54,7 @@ func (s *Service) Initialise(
 	}
 
 	return write(ctx, s, org, func(tx *store.Tx) (Onboarded, error) {
-		o, err := merge(ctx, tx, n, assets, inList)
+		o, err := merge(ctx, tx, n, assets, listPlace)
 		if err == nil {
 			o.Eligibility, err = eligibility(ctx, tx, o.Site)
 		}
@@ -76,7 +76,7 @@ func (s *Service) Onboard(
 	}
 
 	return write(ctx, s, org, func(tx *store.Tx) (Onboarded, error) {
-		o, err := merge(ctx, tx, n, assets, inList)
+		o, err := merge(ctx, tx, n, assets, listPlace)
 		if err == nil {
 			o.Outcome, err = enrol(ctx, tx, o.Site, e)
 		}
@@ -127,11 +127,11 @@ func (s *Service) readInput(
 	return n, s.lookUpMeter(ctx, n.MPAN)
 }
 
-// inList is the place of an asset in the list of a request.
-func inList(i int) []string { return []string{"assets", strconv.Itoa(i)} }
+// listPlace is the place of an asset in the list of a request.
+func listPlace(i int) []string { return []string{"assets", strconv.Itoa(i)} }
 
-// alone is the place of the one asset of a request.
-func alone(int) []string { return []string{"asset"} }
+// singlePlace is the place of the one asset of a request.
+func singlePlace(int) []string { return []string{"asset"} }
 
 // placed is the failure of an asset with faults whose places begin with the asset's place in the request.
 func placed(err error, place []string) error {
@@ -476,14 +476,14 @@ func (s *Service) OnboardNew(
 			return made, err
 		}
 
-		o, err := merge(ctx, tx, n, []AssetInput{asset}, alone)
+		o, err := merge(ctx, tx, n, []AssetInput{asset}, singlePlace)
 		if err != nil {
 			return made, err
 		}
 
 		made.Asset = o.Assets[0].Asset
 
-		if err := allow(ctx, tx, o.Site, methods); err != nil {
+		if err := recordConsents(ctx, tx, o.Site, methods); err != nil {
 			return made, err
 		}
 
@@ -493,9 +493,9 @@ func (s *Service) OnboardNew(
 	})
 }
 
-// allow keeps the user's consent to methods, and enrols the site in those that are
+// recordConsents stores the user's consent to methods, and enrols the site in those that are
 // propositions.
-func allow(
+func recordConsents(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.Site,

@@ -23,9 +23,9 @@ type Service struct {
 	Web *egress.Client
 }
 
-// stop takes control of the assets away: their sessions end, and what holds them back is
+// stopControl takes control of the assets away: their sessions end, and what holds them back is
 // lifted.
-func stop(ctx context.Context, tx *store.Tx, assets ...flex.Asset) error {
+func stopControl(ctx context.Context, tx *store.Tx, assets ...flex.Asset) error {
 	ids := make([]flex.AssetID, len(assets))
 	for i, a := range assets {
 		ids[i] = a.ID

@@ -369,9 +369,9 @@ func (c SiteChange) input(s *flex.Site) SiteInput {
 		Supply:   c.Supply,
 	}
 
-	set(&in.MPAN, c.MPAN)
-	set(&in.Postcode, c.Postcode)
-	set(&in.Address, c.Address)
+	setIfSent(&in.MPAN, c.MPAN)
+	setIfSent(&in.Postcode, c.Postcode)
+	setIfSent(&in.Address, c.Address)
 
 	return in
 }
@@ -406,13 +406,13 @@ func (c SiteChange) apply(s *flex.Site, withoutMPAN bool) (normal, error) {
 	if c.Email != nil {
 		s.Email = flex.Personal(*c.Email)
 	}
-	set(&s.Tariff, c.Tariff)
+	setIfSent(&s.Tariff, c.Tariff)
 
 	return n, nil
 }
 
-// set gives a field the value that was sent, if one was.
-func set[T any](field *T, sent *T) {
+// setIfSent gives a field the value that was sent, if one was.
+func setIfSent[T any](field *T, sent *T) {
 	if sent != nil {
 		*field = *sent
 	}

@@ -212,7 +212,7 @@ func (s *Service) takeLine(
 	line.Amount = w.Amount
 	line.From, line.To = w.Status, w.Status
 	var moves []ledger.PaymentStatus
-	line.Taken, moves, line.Why = judge(line.Outcome, w, p.Attempt)
+	line.Taken, moves, line.Why = movesOf(line.Outcome, w, p.Attempt)
 	if why != "" && line.Taken != TakenOpen {
 		line.Taken, line.Why = TakenRefused, why
 		moves = nil
@@ -237,9 +237,9 @@ func (s *Service) takeLine(
 	return nil
 }
 
-// judge returns what a bank's result of an attempt does to the withdrawal: the moves, or why
+// movesOf returns what a bank's result of an attempt does to the withdrawal: the moves, or why
 // it is refused.
-func judge(
+func movesOf(
 	o bankfile.Outcome,
 	w store.Withdrawal,
 	attempt int,

@@ -119,8 +119,8 @@ func changeKind(credit flex.Pence, more flex.WattHours) ledger.Kind {
 	return ledger.FlexPeriodTopUp
 }
 
-// post writes revisions into the books.
-func post(
+// postRevisions writes revisions into the books.
+func postRevisions(
 	ctx context.Context,
 	tx *store.Tx,
 	revisions []*ledger.Booked,

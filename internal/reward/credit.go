@@ -118,14 +118,14 @@ func worthOf(
 			return c, n, err
 		}
 
-		n = net(&c, &others)
+		n = netMonths(&c, &others)
 	}
 
 	return c, n, tx.PutEventCredit(ctx, c)
 }
 
-// net gives an event the difference that it makes to its site's months.
-func net(c *store.EventCredit, others *store.NettedCredits) netting {
+// netMonths gives an event the difference that it makes to its site's months.
+func netMonths(c *store.EventCredit, others *store.NettedCredits) netting {
 	month := ledger.MonthOf(c.Day).First()
 	_, elsewhere := creditedIn(monthsWith(others.Days, others.Own), month)
 	months := monthsWith(others.Days, c)

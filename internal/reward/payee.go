@@ -144,7 +144,7 @@ func (s *Service) LinkAccount(
 		}
 
 		if before != nil {
-			opened, err := open(tx, *before)
+			opened, err := openAccount(tx, *before)
 			if err != nil {
 				return err
 			}
@@ -178,8 +178,8 @@ func (s *Service) LinkAccount(
 	})
 }
 
-// open reads a payee's account.
-func open(tx *store.Tx, p store.Payee) (BankAccount, error) {
+// openAccount reads a payee's account.
+func openAccount(tx *store.Tx, p store.Payee) (BankAccount, error) {
 	packed, err := tx.OpenPayee(p)
 	if err != nil {
 		return BankAccount{}, err

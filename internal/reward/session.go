@@ -100,7 +100,7 @@ func settleSessions(
 		}
 	}
 
-	return did, post(ctx, tx, revisions)
+	return did, postRevisions(ctx, tx, revisions)
 }
 
 // staysAsSettled reports whether a session ended, or began, so long ago that readings of it may be

@@ -155,7 +155,7 @@ func (p *postingRun) settle(
 			return false, err
 		}
 
-		missing = note(&e, o.Result)
+		missing = recordResult(&e, o.Result)
 	}
 
 	now := tx.Now()
@@ -235,7 +235,7 @@ func (p *postingRun) finish(
 		return err
 	}
 
-	return post(ctx, tx, p.revisions)
+	return postRevisions(ctx, tx, p.revisions)
 }
 
 // putHalfHours keeps, of the sites and days of the events, what each meter deviated by in each
@@ -335,8 +335,8 @@ func (o *outcome) halfHour(p settle.Settled) store.HalfHour {
 	}
 }
 
-// note keeps on the event what it came to, and returns the first half-hour that is not read.
-func note(e *store.FlexEvent, r *settle.Result) time.Time {
+// recordResult writes into the event what it came to, and returns the first half-hour that is not read.
+func recordResult(e *store.FlexEvent, r *settle.Result) time.Time {
 	e.Missing = r.Missing
 	var missing time.Time
 	for _, p := range r.Periods {

@@ -191,7 +191,7 @@ func (s *Service) Statement(
 func (s *Statement) addLines(all []ledger.Booked) {
 	counted := map[ledger.Cause]earlier{}
 	for _, t := range all {
-		key := about(t)
+		key := creditedCause(t)
 		before := counted[key]
 		counted[key] = before.and(t)
 
@@ -222,8 +222,8 @@ func (s *Statement) addLines(all []ledger.Booked) {
 	}
 }
 
-// about is what a transaction credits: an event, or a session itself; nothing for all else.
-func about(t ledger.Booked) ledger.Cause {
+// creditedCause is what a transaction credits: an event, or a session itself; nothing for all else.
+func creditedCause(t ledger.Booked) ledger.Cause {
 	if !t.Cause.FlexEvent.IsZero() {
 		return ledger.Cause{FlexEvent: t.Cause.FlexEvent}
 	}
@@ -251,7 +251,7 @@ func (s *Totals) add(t ledger.Booked) {
 	switch {
 	case t.Kind == ledger.Withdrawal || !t.Cause.Follows.IsZero():
 		s.Withdrawn += t.Amount
-	case about(t) != (ledger.Cause{}):
+	case creditedCause(t) != (ledger.Cause{}):
 		s.Earned += t.Amount
 	default:
 		s.Other += t.Amount

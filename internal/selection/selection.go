@@ -164,7 +164,7 @@ func (s *Service) run(
 	assets []flex.AssetID,
 	end error,
 ) (Result, error) {
-	assets, err := once(assets)
+	assets, err := withoutDoubles(assets)
 	if err != nil {
 		return Result{}, err
 	}
@@ -256,8 +256,8 @@ func (s *Service) act(
 	}
 }
 
-// once takes out what is selected twice, and checks how much is.
-func once(assets []flex.AssetID) ([]flex.AssetID, error) {
+// withoutDoubles takes out what is selected twice, and checks how much is.
+func withoutDoubles(assets []flex.AssetID) ([]flex.AssetID, error) {
 	var ids []flex.AssetID
 	for _, id := range assets {
 		if !slices.Contains(ids, id) {

@@ -184,7 +184,7 @@ func (r *Rule) find(c *Case, slots []int) baseline {
 	for _, n := range slots {
 		b.energy = append(
 			b.energy,
-			flex.WattHours(r.Rounding.divide(sum(days, n), int64(len(days)))),
+			flex.WattHours(r.Rounding.divide(sumOfPeriod(days, n), int64(len(days)))),
 		)
 	}
 
@@ -268,7 +268,7 @@ func (b *baseline) dropExtremes(days []*MeteredDay, slots []int) []*MeteredDay {
 	use := func(m *MeteredDay) int64 {
 		var e int64
 		for _, n := range slots {
-			e += sum([]*MeteredDay{m}, n)
+			e += sumOfPeriod([]*MeteredDay{m}, n)
 		}
 		return e
 	}
@@ -342,7 +342,7 @@ func (b *baseline) adjust(
 	var difference int64 // n times the sum over the window
 
 	for _, slot := range window {
-		difference += n*sum([]*MeteredDay{m}, slot) - sum(days, slot)
+		difference += n*sumOfPeriod([]*MeteredDay{m}, slot) - sumOfPeriod(days, slot)
 	}
 
 	b.adjustment = flex.WattHours(r.Rounding.divide(difference, n*inDayPeriods))
@@ -356,8 +356,8 @@ func (b *baseline) adjust(
 	}
 }
 
-// sum adds up settlement period n over the days, all of which know it.
-func sum(days []*MeteredDay, n int) int64 {
+// sumOfPeriod adds up settlement period n over the days, all of which know it.
+func sumOfPeriod(days []*MeteredDay, n int) int64 {
 	var total int64
 	for _, m := range days {
 		e, _ := m.At(n)

@@ -28,7 +28,7 @@ func standardError(days []*MeteredDay, n int) flex.WattHours {
 		return 0
 	}
 
-	all, squares := big.NewInt(sum(days, n)), new(big.Int)
+	all, squares := big.NewInt(sumOfPeriod(days, n)), new(big.Int)
 	for _, m := range days {
 		e, _ := m.At(n)
 		squares.Add(squares, square(int64(e)))

@@ -396,13 +396,13 @@ func Diff(before, after []*Result) []Change {
 	var changes []Change
 
 	for _, id := range order {
-		changes = append(changes, diff(id, old[id], now[id])...)
+		changes = append(changes, changeOf(id, old[id], now[id])...)
 	}
 
 	return changes
 }
 
-func diff(
+func changeOf(
 	id flex.FlexEventID,
 	before, after *Result,
 ) []Change {

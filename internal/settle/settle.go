@@ -277,7 +277,7 @@ func (c *Case) period(
 	s.Deviation = s.Metered - s.Baseline - apart
 
 	var parts []flex.WattHours
-	parts, s.Unassigned = share(claims, n, s.Deviation)
+	parts, s.Unassigned = shareBetween(claims, n, s.Deviation)
 
 	return s, parts
 }

@@ -66,14 +66,14 @@ func (e *Claim) bound(n int, moved flex.WattHours) flex.WattHours {
 	return moved
 }
 
-// share divides a meter's deviation in a settlement period among its events, and returns
+// shareBetween divides a meter's deviation in a settlement period among its events, and returns
 // what is nobody's of it.
 //
 // The deviation goes to the events that were meant to move the site that way, in proportion
 // to what they were meant to move; if none was, to all of the period in proportion to the
 // same. So no event gains by what another one beside it took back. What an event would get
 // beyond what its asset can have moved is nobody's.
-func share(
+func shareBetween(
 	claims []Claim,
 	n int,
 	deviation flex.WattHours,

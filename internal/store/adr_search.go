@@ -217,7 +217,7 @@ func (q adrSearch) aimed(w *where) {
 		for i, target := range q.Targets {
 			targets[i] = target
 		}
-		w.in("t.target", targets)
+		w.inValues("t.target", targets)
 		w.text.WriteString(")")
 	}
 

@@ -113,7 +113,7 @@ func (tx *Tx) UpdateAsset(ctx context.Context, a flex.Asset) error {
 
 // Asset returns an asset of the organisation, or a NotFound failure.
 func (tx *Tx) Asset(ctx context.Context, id flex.AssetID) (flex.Asset, error) {
-	return once(tx, "asset", id, func() (flex.Asset, error) {
+	return readOnce(tx, "asset", id, func() (flex.Asset, error) {
 		return one(
 			ctx,
 			tx.conn,

@@ -27,7 +27,7 @@ func (tx *Tx) BaseLoad(
 	ctx context.Context,
 	site flex.SiteID,
 ) (BaseLoad, error) {
-	return once(tx, "base load", site, func() (BaseLoad, error) {
+	return readOnce(tx, "base load", site, func() (BaseLoad, error) {
 		loads, err := tx.BaseLoads(ctx, []flex.SiteID{site})
 		return loads[site], err
 	})

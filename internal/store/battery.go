@@ -107,7 +107,7 @@ func (tx *Tx) Battery(
 	ctx context.Context,
 	id flex.AssetID,
 ) (Battery, error) {
-	return once(tx, "battery", id, func() (Battery, error) {
+	return readOnce(tx, "battery", id, func() (Battery, error) {
 		return tx.battery(ctx, id)
 	})
 }

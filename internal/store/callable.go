@@ -159,7 +159,7 @@ func (tx *Tx) readMetered(
 	}
 
 	w := where{args: []any{tx.org.Bytes(), labelNumbers[flex.ChargerEnergy]}}
-	w.in("r.at", edges)
+	w.inValues("r.at", edges)
 
 	return eachRow(ctx, tx.conn, func(s scanner) error {
 		var id flex.AssetID

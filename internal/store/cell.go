@@ -375,7 +375,7 @@ func (db *DB) Forget(ctx context.Context, org flex.OrgID) error {
 		err := db.WriteAll(ctx, func(all *All) error {
 			_, err := all.exec(
 				ctx,
-				`DELETE FROM `+t.name+` WHERE `+t.of()+
+				`DELETE FROM `+t.name+` WHERE `+t.ownerCondition()+
 					` AND EXISTS (SELECT 1 FROM cell_move m WHERE m.org_id = $1 AND m.state = 'gone')`,
 				org.Bytes(),
 			)
@@ -394,8 +394,8 @@ func (db *DB) Forget(ctx context.Context, org flex.OrgID) error {
 	return db.endMove(ctx, org, CellGone, 0)
 }
 
-// of is the condition by which a table's rows are an organisation's, $1.
-func (t carriedTable) of() string {
+// ownerCondition returns the condition by which a table's rows are an organisation's, $1.
+func (t carriedTable) ownerCondition() string {
 	if t.where == "" {
 		return `org_id = $1`
 	}

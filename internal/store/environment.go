@@ -52,7 +52,7 @@ func (all *All) checkEnvironment(ctx context.Context) (kept bool, err error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		var turned int
 		err = all.row(ctx, turnedClocks).Scan(&turned)
-		name = all.db.without(turned)
+		name = all.db.environmentByClocks(turned)
 	}
 
 	if err != nil {
@@ -95,7 +95,7 @@ func (db *DB) checkBefore(ctx context.Context, status SchemaStatus) error {
 		return fmt.Errorf("read the organisations' clocks: %w", err)
 	}
 
-	return db.mustBeOf(db.without(turned))
+	return db.mustBeOf(db.environmentByClocks(turned))
 }
 
 // CheckEnvironmentAt is CheckEnvironment of the database at the url, of whatever schema, and changes
@@ -119,8 +119,8 @@ func CheckEnvironmentAt(
 	return db.checkBefore(ctx, status)
 }
 
-// without is the environment of a database that kept none: the sandbox if any clocks were turned in it.
-func (db *DB) without(turned int) flex.Environment {
+// environmentByClocks is the environment of a database that kept none: the sandbox if any clocks were turned in it.
+func (db *DB) environmentByClocks(turned int) flex.Environment {
 	if turned > 0 {
 		return flex.Sandbox
 	}

@@ -333,8 +333,8 @@ func (all *All) dropReadingsAt(
 	var n int64
 	for chunk := range slices.Chunk(instants, instantsChunk) {
 		var w where
-		w.in("asset_id", ids)
-		w.in("at", chunk)
+		w.inValues("asset_id", ids)
+		w.inValues("at", chunk)
 
 		gone, err := all.exec(
 			ctx,
@@ -354,8 +354,8 @@ func (all *All) dropReadingsAt(
 	}
 
 	var w where
-	w.in("asset_id", ids)
-	w.in("at / 86400000000", days)
+	w.inValues("asset_id", ids)
+	w.inValues("at / 86400000000", days)
 	w.and("at >= $%d", micros(span.From))
 	w.and("at < $%d", micros(span.To))
 

@@ -262,7 +262,7 @@ func Moved() map[string]string {
 	found := map[string]string{}
 	for _, t := range movedTables() {
 		if _, fenced := fenceColumn(t.name); fenced {
-			found[t.name] = t.of()
+			found[t.name] = t.ownerCondition()
 		}
 	}
 	return found

@@ -273,7 +273,7 @@ func scanPlugged(rs scanner, buffer []flex.Step) (Plugged, error) {
 // readCharging reads the steps of a schedule in which the asset is to charge, into the room of the last.
 func (p *Plugged) readCharging(from int64, text string) error {
 	steps, err := appendSteps(p.Steps, time.UnixMicro(from).UTC(), text)
-	p.Steps = until(steps, flex.Later(p.ReadyBy, p.ChargeNow.To))
+	p.Steps = cutAt(steps, flex.Later(p.ReadyBy, p.ChargeNow.To))
 
 	return err
 }

@@ -355,7 +355,7 @@ func (p *SessionPlan) scan(s scanner) error {
 		steps,
 	)
 
-	p.Steps = until(p.Steps, time.UnixMicro(max(ready, now)).UTC())
+	p.Steps = cutAt(p.Steps, time.UnixMicro(max(ready, now)).UTC())
 
 	return err
 }

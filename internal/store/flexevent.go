@@ -316,7 +316,7 @@ func (tx *Tx) FlexEventsAt(
 		sites,
 	)
 
-	return tx.toSettle(
+	return tx.eventsWhere(
 		ctx,
 		`e.org_id = $1 AND e.from_at >= $2 AND e.from_at < $3 AND e.detected_at <= $4 AND e.site_id IN `+
 			list,
@@ -336,7 +336,7 @@ func (tx *Tx) LockFlexEvents(
 	// Found by their ids: IS TRUE keeps the organisation's index out, which would have it go
 	// through all that are not final.
 	list, args := in([]any{tx.org.Bytes(), micros(tx.now)}, ids)
-	due, err := tx.toSettle(
+	due, err := tx.eventsWhere(
 		ctx,
 		`e.id IN `+list+
 			` AND (e.org_id = $1) IS TRUE AND e.look_at IS NOT NULL AND (e.look_at <= $2 OR `+
@@ -388,7 +388,7 @@ func (tx *Tx) lockOthers(
 	}
 
 	list, args := in([]any{tx.org.Bytes()}, ids)
-	held, err := tx.toSettle(
+	held, err := tx.eventsWhere(
 		ctx,
 		`e.id IN `+list+` AND (e.org_id = $1) IS TRUE`,
 		tx.lockEvents(),
@@ -471,7 +471,7 @@ func (tx *Tx) lockEvents() string {
 	return " FOR UPDATE OF e SKIP LOCKED"
 }
 
-func (tx *Tx) toSettle(
+func (tx *Tx) eventsWhere(
 	ctx context.Context,
 	where, lock string,
 	args ...any,

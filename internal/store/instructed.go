@@ -108,7 +108,7 @@ func (tx *Tx) InstructedEvents(
 
 	var ids []flex.FlexEventID
 	for _, e := range found {
-		if !pays(e.Instructed, id) {
+		if !paysFor(e.Instructed, id) {
 			continue
 		}
 
@@ -124,8 +124,8 @@ func (tx *Tx) InstructedEvents(
 	return sum, err
 }
 
-// pays reports whether an instruction pays for a part of an event.
-func pays(parts []settle.Instructed, id flex.InstructionID) bool {
+// paysFor reports whether an instruction pays for a part of an event.
+func paysFor(parts []settle.Instructed, id flex.InstructionID) bool {
 	return slices.ContainsFunc(parts, func(p settle.Instructed) bool {
 		return p.Instruction == id
 	})

@@ -11,9 +11,9 @@ type keptKey struct {
 	id   [16]byte
 }
 
-// once returns what was read of the same key before, in a transaction that only reads: it is the same throughout. In one that writes it
+// readOnce returns what was read of the same key before, in a transaction that only reads: it is the same throughout. In one that writes it
 // is read again, as that may have changed it, or waited for one that did. What it returns is shared with whoever asked before.
-func once[T any](
+func readOnce[T any](
 	tx *Tx,
 	what string,
 	id [16]byte,
@@ -43,7 +43,7 @@ func onceList[T any](
 	id [16]byte,
 	read func() ([]T, error),
 ) ([]T, error) {
-	list, err := once(tx, what, id, read)
+	list, err := readOnce(tx, what, id, read)
 	if tx.kept == nil {
 		return list, err
 	}

@@ -11,7 +11,7 @@ func TestOnce(t *testing.T) {
 	asked := 0
 	ask := func(tx *Tx, i int, err error) {
 		t.Helper()
-		_, got := once(tx, "number", [16]byte{byte(i), byte(i >> 8)}, func() (int, error) {
+		_, got := readOnce(tx, "number", [16]byte{byte(i), byte(i >> 8)}, func() (int, error) {
 			asked++
 			return i, err
 		})

@@ -98,7 +98,7 @@ type lateGroups struct {
 	known map[RampGroup]int
 }
 
-func (n lateGroups) of(g RampGroup) int {
+func (n lateGroups) indexOf(g RampGroup) int {
 	if n.known[g] == 0 {
 		n.known[g] = len(n.known) + 1
 	}
@@ -141,7 +141,7 @@ func scanLate(
 		numbers.trees[org],
 	)
 	for i, g := range groups {
-		l.Groups[i] = numbers.of(g)
+		l.Groups[i] = numbers.indexOf(g)
 	}
 
 	l.ID = subject

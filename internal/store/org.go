@@ -107,7 +107,7 @@ func (all *All) OrgNamed(ctx context.Context, name string) (flex.Org, error) {
 
 // OrgRecord returns the transaction's own organisation.
 func (tx *Tx) OrgRecord(ctx context.Context) (flex.Org, error) {
-	return once(tx, "org", tx.org, func() (flex.Org, error) {
+	return readOnce(tx, "org", tx.org, func() (flex.Org, error) {
 		return one(
 			ctx,
 			tx.unqueued(),

@@ -208,7 +208,7 @@ func (all *All) heldPoints(
 	}
 
 	var w where
-	w.in("point", points)
+	w.inValues("point", points)
 
 	scan := func(s scanner) (string, error) {
 		var mpan string

@@ -162,7 +162,7 @@ func (w *readingsWhere) meets(span flex.Span, after time.Time) {
 	}
 
 	w.text.WriteString(" AND r.label >= 10")
-	w.in("r.at / 86400000000", days)
+	w.inValues("r.at / 86400000000", days)
 	from := w.param(span.From.UnixMicro())
 	fmt.Fprintf(
 		&w.text,
@@ -311,7 +311,7 @@ func (tx *Tx) MarksAround(
 
 // onDays adds a condition on the days since 1970, which follow each other forward or back.
 func (w *readingsWhere) onDays(days []any) {
-	w.in("r.at / 86400000000", days)
+	w.inValues("r.at / 86400000000", days)
 	from, to := days[0].(int64), days[len(days)-1].(int64)
 	fmt.Fprintf(
 		&w.text,

@@ -41,10 +41,10 @@ func (q ReadingQuery) where(org flex.OrgID) *readingsWhere {
 
 	w.text.WriteString("r.asset_id IN (SELECT id FROM asset WHERE org_id = " +
 		w.param(org.Bytes()))
-	w.in("id", ids)
+	w.inValues("id", ids)
 	w.text.WriteString(" UNION SELECT id FROM former_asset WHERE org_id = " +
 		w.param(org.Bytes()))
-	w.in("id", ids)
+	w.inValues("id", ids)
 	w.text.WriteByte(')')
 
 	return w
@@ -80,8 +80,8 @@ func (f *finder) atEdges(ctx context.Context, labels []any, marks bool) error {
 
 	for chunk := range slices.Chunk(f.query.instants(marks), instantsChunk) {
 		w := f.query.where(f.tx.org)
-		w.in("r.at", chunk)
-		w.in("r.label", labels)
+		w.inValues("r.at", chunk)
+		w.inValues("r.label", labels)
 
 		if err := f.collect(ctx, w); err != nil {
 			return err
@@ -100,7 +100,7 @@ func (f *finder) atAnyTime(ctx context.Context, labels []any) error {
 	var before flex.Span // where was looked last
 	for _, d := range f.query.Days {
 		w := f.query.where(f.tx.org)
-		w.in("r.label", labels)
+		w.inValues("r.label", labels)
 		span := f.query.span(d)
 		w.meets(span, before.To)
 

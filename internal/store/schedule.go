@@ -78,7 +78,7 @@ func (s *Schedule) Charging() []flex.Step {
 		return s.Steps
 	}
 
-	steps := until(slices.Clone(s.Steps), s.From.done())
+	steps := cutAt(slices.Clone(s.Steps), s.From.done())
 
 	return slices.DeleteFunc(steps, func(s flex.Step) bool { return s.Empty() })
 }
@@ -91,8 +91,8 @@ func (s *Schedule) HasTail() bool {
 // done is when an asset is to have what it needs, and what was asked for at once.
 func (e *Effective) done() time.Time { return flex.Later(e.ReadyBy, e.ChargeNow.To) }
 
-// until cuts steps off at an instant, in place. If all come later, the first is left without any length.
-func until(steps []flex.Step, end time.Time) []flex.Step {
+// cutAt cuts steps off at an instant, in place. If all come later, the first is left without any length.
+func cutAt(steps []flex.Step, end time.Time) []flex.Step {
 	n := len(steps)
 	for n > 1 && !steps[n-1].From.Before(end) {
 		n--

@@ -54,5 +54,5 @@ func (w *where) within(ctx context.Context, column string) {
 		values[i] = id.Bytes()
 	}
 
-	w.in(column, values)
+	w.inValues(column, values)
 }

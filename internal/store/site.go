@@ -243,7 +243,7 @@ func (tx *Tx) keepChanges(ctx context.Context, before, after flex.Site) error {
 
 // Site returns a site of the organisation, or a NotFound failure.
 func (tx *Tx) Site(ctx context.Context, id flex.SiteID) (flex.Site, error) {
-	return once(tx, "site", id, func() (flex.Site, error) {
+	return readOnce(tx, "site", id, func() (flex.Site, error) {
 		return one(
 			ctx,
 			tx.conn,

@@ -168,7 +168,7 @@ func (db *DB) Watch(ctx context.Context, began func(), changed func(error)) {
 	var freeing sync.WaitGroup
 	defer func() {
 		w.unlock()
-		leave(ctx, own)
+		releaseProcess(ctx, own)
 		freeing.Wait()
 	}()
 
@@ -239,9 +239,9 @@ func (db *DB) ask(ctx context.Context, own *pgx.Conn) (*pgx.Conn, error) {
 	return own, nil
 }
 
-// leave releases the process's lock, and closes its connection. PostgreSQL notices a closed connection
+// releaseProcess releases the process's lock, and closes its connection. PostgreSQL notices a closed connection
 // only a moment later, and would take the process for one that serves until then.
-func leave(ctx context.Context, own *pgx.Conn) {
+func releaseProcess(ctx context.Context, own *pgx.Conn) {
 	if own == nil {
 		return
 	}

@@ -24,9 +24,9 @@ func (w *where) and(format string, arg any) {
 	fmt.Fprintf(&w.text, " AND "+format, len(w.args))
 }
 
-// in adds a condition on a column's values. Lists are filled up to a power of two, so that
+// inValues adds a condition on a column's values. Lists are filled up to a power of two, so that
 // few different statements are prepared.
-func (w *where) in(column string, values []any) {
+func (w *where) inValues(column string, values []any) {
 	n := 1
 	for n < len(values) {
 		n *= 2

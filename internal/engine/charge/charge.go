@@ -195,7 +195,7 @@ func solve(p *Problem, ignorePrices bool, buffer []Period) Plan {
 		bound = solveTiers(p, c, &out)
 	}
 
-	write(p, c, &out, buffer)
+	writePlan(p, c, &out, buffer)
 	if ignorePrices {
 		out.Threshold, out.HasThreshold = 0, false
 		return out
@@ -212,7 +212,7 @@ func solveTiers(p *Problem, c []segment, out *Plan) float64 {
 	bound := costOf(c)
 	for _, t := range []tier{tierOff, tierPeak} {
 		need := stillNeeded(p, c)
-		b := buy(c, t, need)
+		b := cheapestPurchase(c, t, need)
 		explain(p, c, t, need, b.decided)
 		bound += b.bound
 		if b.taken > 0 {
@@ -278,8 +278,8 @@ func explain(p *Problem, c []segment, t tier, need Joules, decided bool) {
 	}
 }
 
-// write notes the decided periods down as a plan.
-func write(p *Problem, c []segment, out *Plan, buffer []Period) {
+// writePlan writes the decided periods as a plan.
+func writePlan(p *Problem, c []segment, out *Plan, buffer []Period) {
 	var sum Joules
 	out.Periods = slices.Grow(buffer[:0], len(c))
 	steps := make([]flex.Step, 0, stepsUsual)
@@ -289,7 +289,7 @@ func write(p *Problem, c []segment, out *Plan, buffer []Period) {
 		before := sum
 		sum += k.taken()
 		out.Periods = append(out.Periods, Period{
-			Span:    flex.Span{From: at(k.from), To: at(k.to)},
+			Span:    flex.Span{From: fromUnix(k.from), To: fromUnix(k.to)},
 			Energy:  flex.WattHours(sum/3600 - before/3600),
 			Price:   k.price,
 			Known:   k.known,
@@ -315,14 +315,14 @@ func addStep(s []flex.Step, from, to int64, limit flex.Watts) []flex.Step {
 	}
 
 	if n := len(s); n > 0 && s[n-1].Limit == limit {
-		s[n-1].To = at(to)
+		s[n-1].To = fromUnix(to)
 		return s
 	}
 
 	return append(s, flex.Step{
-		Span:  flex.Span{From: at(from), To: at(to)},
+		Span:  flex.Span{From: fromUnix(from), To: fromUnix(to)},
 		Limit: limit,
 	})
 }
 
-func at(unix int64) time.Time { return time.Unix(unix, 0).UTC() }
+func fromUnix(unix int64) time.Time { return time.Unix(unix, 0).UTC() }

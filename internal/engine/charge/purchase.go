@@ -27,13 +27,13 @@ type purchase struct {
 	decided bool
 }
 
-// buy takes need from one tier at the least cost: whole groups of equal price in rising
+// cheapestPurchase takes need from one tier at the least cost: whole groups of equal price in rising
 // order, and the last group in part.
 //
 // It is optimal because moving energy from a dearer segment to free room in a cheaper one
 // always pays, so that an optimum has no such pair: it is a prefix of the order. The
 // bound is the dual of that argument, for the price that decided.
-func buy(c []segment, t tier, need Joules) purchase {
+func cheapestPurchase(c []segment, t tier, need Joules) purchase {
 	order := make([]int, 0, segmentsUsual)
 	for i := range c {
 		if c[i].tier == t {
@@ -71,14 +71,14 @@ func buy(c []segment, t tier, need Joules) purchase {
 	}
 
 	b.decided = b.taken >= need
-	b.bound = dual(c, t, b.taken, b.threshold)
+	b.bound = dualBound(c, t, b.taken, b.threshold)
 
 	return b
 }
 
-// dual is the Lagrangian bound at a price: it pays the price for the energy, and takes
+// dualBound is the Lagrangian bound at a price: it pays the price for the energy, and takes
 // everything cheaper at the difference.
-func dual(c []segment, t tier, energy Joules, threshold flex.Price) float64 {
+func dualBound(c []segment, t tier, energy Joules, threshold flex.Price) float64 {
 	at := segment{price: threshold}
 	sum := at.pay(energy)
 	for i := range c {

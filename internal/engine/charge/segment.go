@@ -227,7 +227,7 @@ func PriceAt(
 		return assumed, false
 	}
 
-	period := flex.PeriodAt(at(unix))
+	period := flex.PeriodAt(fromUnix(unix))
 	i := period.Sub(prices[0].Period) // if they follow each other without a gap
 	found := i >= 0 && i < len(prices) && prices[i].Period == period
 	if !found {

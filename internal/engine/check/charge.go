@@ -16,7 +16,7 @@ import (
 // that the plan breaks; such a plan must not be sent.
 func Charge(p charge.Problem, plan charge.Plan) error {
 	if p.Offset > 0 {
-		p, plan = moved(p, plan)
+		p, plan = withoutOffset(p, plan)
 	}
 
 	if err := checkShape(&p, &plan); err != nil {

@@ -13,7 +13,7 @@ func Modes(
 	to []battery.Mode,
 	f battery.Result,
 ) error {
-	if err := known(p, to); err != nil {
+	if err := checkModes(p, to); err != nil {
 		return err
 	}
 
@@ -45,7 +45,7 @@ func Modes(
 		cost += p.ReturnCost
 	}
 
-	if err := near("cost", cost, f.Cost, size); err != nil {
+	if err := checkFigure("cost", cost, f.Cost, size); err != nil {
 		return err
 	}
 
@@ -56,8 +56,8 @@ func Modes(
 	return nil
 }
 
-// known holds modes to those that there are, and that are allowed.
-func known(p *battery.ModeProblem, to []battery.Mode) error {
+// checkModes checks that each mode exists and is allowed.
+func checkModes(p *battery.ModeProblem, to []battery.Mode) error {
 	if len(to) != len(p.Import) {
 		return fmt.Errorf("%d slots for %d", len(to), len(p.Import))
 	}
@@ -170,8 +170,8 @@ func ModeMove(
 // slack is how far a sum may be off, as a share of what was added up.
 const slack = 1e-7
 
-// near reports a figure of a plan that is not what was worked out.
-func near(
+// checkFigure reports a figure of a plan that is not what was worked out.
+func checkFigure(
 	what string,
 	got, said, size float64,
 ) error {

@@ -8,9 +8,9 @@ import (
 	"flexd/internal/flex"
 )
 
-// moved is a problem whose half-hours begin later, with its plan, on a time line on which they begin with
+// withoutOffset returns a problem whose half-hours begin later, with its plan, on a time line on which they begin with
 // the market's.
-func moved(p charge.Problem, plan charge.Plan) (charge.Problem, charge.Plan) {
+func withoutOffset(p charge.Problem, plan charge.Plan) (charge.Problem, charge.Plan) {
 	late := p.Offset
 	p.Offset = 0
 	p.From = p.From.Add(-late)

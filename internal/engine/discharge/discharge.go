@@ -343,24 +343,24 @@ func (p *Problem) chargesIn(in flex.Span) bool {
 func (p *Problem) steps(slots []slot, energies []float64) []flex.Step {
 	var steps []flex.Step
 	for t, s := range slots {
-		on := p.within(t, slots, energies)
-		steps = add(steps, flex.Span{From: s.From, To: on.From}, 0)
-		steps = add(steps, on, p.Limit)
-		steps = add(steps, flex.Span{From: on.To, To: s.To}, 0)
+		on := p.chargingSpan(t, slots, energies)
+		steps = appendStep(steps, flex.Span{From: s.From, To: on.From}, 0)
+		steps = appendStep(steps, on, p.Limit)
+		steps = appendStep(steps, flex.Span{From: on.To, To: s.To}, 0)
 	}
 
 	last := steps[len(steps)-1].To
 
 	for _, s := range p.Alone {
 		rest := s.Meet(flex.Span{From: last, To: s.To})
-		steps = add(steps, rest, s.Limit)
+		steps = appendStep(steps, rest, s.Limit)
 	}
 
 	return steps
 }
 
-// within is the time of a slot in which the car charges.
-func (p *Problem) within(t int, slots []slot, energies []float64) flex.Span {
+// chargingSpan returns the time of a slot in which the car charges.
+func (p *Problem) chargingSpan(t int, slots []slot, energies []float64) flex.Span {
 	const least = 1e-6
 	s := slots[t].Span
 	minutes := math.Ceil(max(0, energies[t])/p.Charge.KW()*60 - least)
@@ -376,8 +376,8 @@ func (p *Problem) within(t int, slots []slot, energies []float64) flex.Span {
 	return flex.Span{From: s.From, To: s.From.Add(length)}
 }
 
-// add appends a step, and joins it with the one before if that is alike.
-func add(steps []flex.Step, in flex.Span, limit flex.Watts) []flex.Step {
+// appendStep appends a step, and joins it with the one before if that is alike.
+func appendStep(steps []flex.Step, in flex.Span, limit flex.Watts) []flex.Step {
 	n := len(steps)
 
 	if in.Empty() {

@@ -105,8 +105,8 @@ func (p *Problem) Filled(steps, discharges []flex.Step) []flex.Step {
 		}
 
 		stored += float64(takes) * on.Len().Hours() * Efficiency
-		taken = add(taken, on, takes)
-		taken = add(taken, flex.Span{From: on.To, To: part.To}, 0)
+		taken = appendStep(taken, on, takes)
+		taken = appendStep(taken, flex.Span{From: on.To, To: part.To}, 0)
 	}
 
 	return taken

@@ -272,8 +272,8 @@ func (b *branch) shift(last int, joules int64) {
 	}
 }
 
-// within is what is drawn in some slots.
-func (b *branch) within(s Set) Joules {
+// drawnIn is what is drawn in some slots.
+func (b *branch) drawnIn(s Set) Joules {
 	var sum int64
 	for ; s != 0; s &= s - 1 {
 		sum += b.drawn[s.first()]
@@ -289,12 +289,12 @@ func (b *branch) all() Set { return Window(0, b.slots) | Window(b.slots, b.slots
 func (b *branch) most(s Set) Joules {
 	b.move(b.all()&^s, s, unlimited)
 
-	return b.within(s)
+	return b.drawnIn(s)
 }
 
 // least moves as much as possible out of some slots, and returns what is then drawn in them.
 func (b *branch) least(s Set) Joules {
 	b.move(s, b.all()&^s, unlimited)
 
-	return b.within(s)
+	return b.drawnIn(s)
 }

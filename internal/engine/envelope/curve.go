@@ -41,8 +41,8 @@ func newCurve(cars []full) curve {
 	return c
 }
 
-// at returns the curve's value after a number of seconds.
-func (c *curve) at(seconds int64) Joules {
+// valueAt returns the curve's value after a number of seconds.
+func (c *curve) valueAt(seconds int64) Joules {
 	k, _ := slices.BinarySearch(c.bends, seconds+1)
 	return c.full[k] + Joules(seconds*c.watts[k])
 }
@@ -131,7 +131,7 @@ func (e *Envelope) Most(s Set) Joules {
 	var sum Joules
 	for i := range e.hours {
 		g := &e.hours[i]
-		sum += g.most.at(g.within(s))
+		sum += g.most.valueAt(g.secondsIn(s))
 	}
 
 	for _, b := range e.branches {
@@ -147,7 +147,7 @@ func (e *Envelope) Least(s Set) Joules {
 	var sum Joules
 	for i := range e.hours {
 		g := &e.hours[i]
-		sum += g.sum - g.least.at(g.total-g.within(s))
+		sum += g.sum - g.least.valueAt(g.total-g.secondsIn(s))
 	}
 
 	for _, b := range e.branches {
@@ -157,8 +157,8 @@ func (e *Envelope) Least(s Set) Joules {
 	return sum
 }
 
-// within returns the permitted seconds in a set of slots.
-func (g *group) within(s Set) int64 {
+// secondsIn returns the permitted seconds in a set of slots.
+func (g *group) secondsIn(s Set) int64 {
 	var seconds int64
 	for t, n := range g.seconds {
 		if s.Has(t) {
@@ -195,8 +195,8 @@ func (e *Envelope) Windows() []Bounds {
 		for k := range all {
 			b := &all[k]
 			within := ahead[b.To] - ahead[b.From]
-			b.Most += g.most.at(within)
-			b.Least += g.sum - g.least.at(g.total-within)
+			b.Most += g.most.valueAt(within)
+			b.Least += g.sum - g.least.valueAt(g.total-within)
 		}
 	}
 

@@ -167,7 +167,7 @@ func (w *flow) branch(asked Set) {
 		own := b.copy()
 		w.behind = append(w.behind, own)
 		for _, t := range w.list {
-			w.surplus[t] += int64(own.within(w.owned[t]))
+			w.surplus[t] += int64(own.drawnIn(w.owned[t]))
 		}
 	}
 }

@@ -104,7 +104,7 @@ type nodePart struct {
 
 // both runs f for the two shards at once.
 func (b *barrier) both(f func(s *barrierShard)) {
-	both(func(k int) { f(&b.shards[k]) })
+	inParallel(func(k int) { f(&b.shards[k]) })
 }
 
 // split deals the assets to the shards.
@@ -169,7 +169,7 @@ func (b *barrier) run(tolerance float64) {
 		b.fold()
 		b.target, b.correct = 0, false
 		primal, dual := b.direction()
-		after := b.after(primal, dual)
+		after := b.productAfter(primal, dual)
 		ratio := after / sum
 		b.target, b.correct = sum/float64(count)*max(ratio*ratio*ratio, 1e-6), true
 		primal, dual = b.direction()
@@ -179,7 +179,7 @@ func (b *barrier) run(tolerance float64) {
 
 // leaves calls f for every node without nodes within it, half of them in each shard.
 func (b *barrier) leaves(f func(*barrierShard, *node)) {
-	both(func(k int) {
+	inParallel(func(k int) {
 		from, to := half(len(b.nodes), k)
 		for i := from; i < to; i++ {
 			if b.nodes[i].leaf {
@@ -309,8 +309,8 @@ func (b *barrier) count() int {
 	return n
 }
 
-// after returns the sum of the products after steps of the given lengths.
-func (b *barrier) after(primal, dual float64) float64 {
+// productAfter returns the sum of the products after steps of the given lengths.
+func (b *barrier) productAfter(primal, dual float64) float64 {
 	b.both(func(s *barrierShard) { b.afterShard(s, primal, dual) })
 	return b.shards[0].after + b.shards[1].after + b.rowAfter(primal, dual)
 }

@@ -36,8 +36,8 @@ func newFewCars(cars []barrierEV, inv []float64, slots int) *fewCars {
 	}
 }
 
-// of returns the inverses of a car, by its own slots, and that of its unserved need.
-func (f *fewCars) of(i int) ([]float64, float64) {
+// inversesOf returns the inverses of a car, by its own slots, and that of its unserved need.
+func (f *fewCars) inversesOf(i int) ([]float64, float64) {
 	e := &f.cars[i]
 	return f.inv[e.at : e.at+e.n], f.inv[e.at+e.n]
 }
@@ -47,7 +47,7 @@ func (f *fewCars) fold(theta []float64, m, spare matrix) {
 	clear(f.total)
 	for i := range f.cars {
 		total := f.total[f.cars[i].first:]
-		slots, _ := f.of(i)
+		slots, _ := f.inversesOf(i)
 		for t, a := range slots {
 			total[t] += a
 		}
@@ -66,7 +66,7 @@ func (f *fewCars) build(theta []float64) {
 	excess := f.value // what a row adds up to
 	for i := range f.cars {
 		e := &f.cars[i]
-		slots, rest := f.of(i)
+		slots, rest := f.inversesOf(i)
 
 		excess[i] = rest
 		for t, a := range slots {
@@ -87,8 +87,8 @@ func (f *fewCars) coupling(i, j int, theta []float64) float64 {
 	a, b := &f.cars[i], &f.cars[j]
 	from := max(a.first, b.first)
 	to := min(a.first+a.n, b.first+b.n)
-	ofA, _ := f.of(i)
-	ofB, _ := f.of(j)
+	ofA, _ := f.inversesOf(i)
+	ofB, _ := f.inversesOf(j)
 
 	sum := 0.0
 	for t := from; t < to; t++ {
@@ -148,7 +148,7 @@ func (f *fewCars) solve(x []float64) {
 func (f *fewCars) parentSees(m, spare matrix) {
 	y := f.value
 	for i := range f.cars {
-		_, y[i] = f.of(i)
+		_, y[i] = f.inversesOf(i)
 	}
 
 	f.solve(y)
@@ -167,7 +167,7 @@ func (f *fewCars) parentSees(m, spare matrix) {
 
 	for i := range f.cars {
 		first := f.cars[i].first
-		slots, _ := f.of(i)
+		slots, _ := f.inversesOf(i)
 		for t, a := range slots {
 			m.row(first + t)[first+t] += a * f.damp[first+t] * y[i]
 		}
@@ -183,7 +183,7 @@ func (f *fewCars) lower(w matrix) {
 		clear(row)
 
 		first := f.cars[i].first
-		slots, _ := f.of(i)
+		slots, _ := f.inversesOf(i)
 		for t, a := range slots {
 			row[first+t] = a * f.damp[first+t]
 		}
@@ -219,7 +219,7 @@ func (f *fewCars) answer(v *node, dw []float64) {
 	copy(v.response, v.r)
 	for i, y := range f.value {
 		response := v.response[f.cars[i].first:]
-		slots, _ := f.of(i)
+		slots, _ := f.inversesOf(i)
 		for t, a := range slots {
 			response[t] += a * y
 		}
@@ -235,7 +235,7 @@ func (f *fewCars) answer(v *node, dw []float64) {
 // pull is the right side of a car's row.
 func (f *fewCars) pull(i int, v *node, above []float64) float64 {
 	first := f.cars[i].first
-	slots, _ := f.of(i)
+	slots, _ := f.inversesOf(i)
 
 	sum := 0.0
 	for k, a := range slots {

@@ -36,7 +36,7 @@ func newBarrier(p *Problem, tree *tree, picks []pick) *barrier {
 
 	at := 0
 	for _, k := range picks {
-		node := int(tree.of(p, k.asset))
+		node := int(tree.nodeOf(p, k.asset))
 		if int(k.asset) < len(p.EVs) {
 			at += b.addEV(p, k, at, node)
 		} else {
@@ -70,7 +70,7 @@ func sortPicks(p *Problem, tree *tree, picks []pick) {
 			return 1
 		}
 
-		return cmp.Compare(tree.of(p, a.asset), tree.of(p, b.asset))
+		return cmp.Compare(tree.nodeOf(p, a.asset), tree.nodeOf(p, b.asset))
 	})
 }
 

@@ -200,7 +200,7 @@ func (d *draft) trim(assets []int32) {
 				s := t - first
 
 				draws := s >= 0 && s < len(x) && x[s] > 0
-				if draws && d.within(node, v) {
+				if draws && d.liesIn(node, v) {
 					d.count(x, first, node, -1)
 					x[s] = max(0, x[s]-excess*(1+1e-9)-1e-12)
 					if i := int(a) - len(d.p.EVs); i >= 0 {
@@ -213,8 +213,8 @@ func (d *draft) trim(assets []int32) {
 	}
 }
 
-// within reports whether node is v or lies in it.
-func (d *draft) within(node int32, v int) bool {
+// liesIn reports whether node is v or lies in it.
+func (d *draft) liesIn(node int32, v int) bool {
 	for ; node >= 0; node = d.tree.parent[node] {
 		if int(node) == v {
 			return true

@@ -92,7 +92,7 @@ func (d *draft) partCost(assets []int32) float64 {
 // signs.
 func (d *draft) cost() (cost, turnover float64) {
 	var part [2]float64
-	both(func(k int) {
+	inParallel(func(k int) {
 		sum := 0.0
 		from, to := half(len(d.p.EVs), k)
 		for i := from; i < to; i++ {
@@ -116,8 +116,8 @@ func (d *draft) cost() (cost, turnover float64) {
 	return cost, turnover
 }
 
-// both runs f for the two halves of a piece of work at once.
-func both(f func(k int)) {
+// inParallel runs f for the two halves of a piece of work at once.
+func inParallel(f func(k int)) {
 	var wg sync.WaitGroup
 	var failed error
 	wg.Go(func() {

@@ -11,7 +11,7 @@ import (
 var Grid = grid
 
 // Both runs a function for the two halves of a piece of work at once.
-var Both = both
+var Both = inParallel
 
 // Most is what the car can take in slot t.
 func (e *EV) Most(t int) float64 { return e.most(t) }

@@ -110,7 +110,7 @@ func (d *draft) newPriceFill(
 
 // place lets cars and the batteries from one to another choose, one half for each worker.
 func (c *priceFill) place(cars []int32, from, to int) {
-	both(func(k int) {
+	inParallel(func(k int) {
 		first, end := half(to-from, k)
 		for i := from + first; i < from+end; i++ {
 			c.placeBattery(&c.workers[k], i)

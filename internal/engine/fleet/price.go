@@ -87,7 +87,7 @@ func (f *pricer) setFor(cars []int32, market []float64, mu [][]float64) {
 		}
 	}
 
-	both(func(k int) {
+	inParallel(func(k int) {
 		from, to := half(len(f.due), k)
 		for _, c := range f.due[from:to] {
 			f.sortCurve(c)
@@ -120,7 +120,7 @@ func (f *pricer) addUp(market []float64, mu [][]float64) {
 // selling and buying never overstates what a deviation costs.
 func (f *pricer) bound(market []float64, mu [][]float64) float64 {
 	f.set(market, mu)
-	both(f.answer)
+	inParallel(f.answer)
 	sum, size := 0.0, 0.0 // of the terms, and of what they are without signs
 	count := func(term float64) {
 		sum += term

@@ -38,12 +38,12 @@ func (d *draft) purify(assets []int32) {
 		return int(a) >= len(d.p.EVs)
 	})
 	slices.SortStableFunc(cars, func(a, b int32) int {
-		return cmp.Compare(d.tree.of(d.p, a), d.tree.of(d.p, b))
+		return cmp.Compare(d.tree.nodeOf(d.p, a), d.tree.nodeOf(d.p, b))
 	})
 	f := &forest{draft: d}
 
 	for i, a := range cars {
-		if i > 0 && d.tree.of(d.p, a) != d.tree.of(d.p, cars[i-1]) {
+		if i > 0 && d.tree.nodeOf(d.p, a) != d.tree.nodeOf(d.p, cars[i-1]) {
 			f.edges = f.edges[:0]
 		}
 		f.plant(a)

@@ -479,7 +479,7 @@ func (d *draft) batteryRegret(i int, f *pricer, with *pricerShard) float64 {
 // last, the worst first.
 func (d *draft) regrets(f *pricer, most int) []int32 {
 	var worst [2]worstList
-	both(func(k int) {
+	inParallel(func(k int) {
 		w := &worst[k]
 		w.most, w.floor = most, 1e-6
 		from, to := half(len(d.p.EVs), k)

@@ -69,8 +69,8 @@ func mostLoads(p *Problem) [][]float64 {
 	return most
 }
 
-// of is the node of an asset: of a car by its index, of a battery by its own after all cars.
-func (r *tree) of(p *Problem, asset int32) int32 {
+// nodeOf is the node of an asset: of a car by its index, of a battery by its own after all cars.
+func (r *tree) nodeOf(p *Problem, asset int32) int32 {
 	if i := int(asset) - len(p.EVs); i >= 0 {
 		return r.node[p.Batteries[i].Group]
 	}

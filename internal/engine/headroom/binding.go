@@ -101,7 +101,7 @@ func (r *Profile) paced(
 ) (by int, found bool) {
 	var full bool
 	from, to := r.minutes(span)
-	r.of(cap, func(k int) {
+	r.eachCap(cap, func(k int) {
 		most := r.caps[k].StartsPerMinute
 		if most == 0 {
 			return

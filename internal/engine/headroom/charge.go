@@ -89,7 +89,7 @@ func keepClosed(
 // Limits returns the headroom of a car as limits of its problem: none if nothing binds it.
 // Charge-now is not limited, but by LimitNow: whoever asks for it has their reason.
 func (r *Profile) Limits(p *charge.Problem, cap int) []flex.Step {
-	end := endOf(p)
+	end := planEnd(p)
 	bound := false
 	m, to := r.minutes(flex.Span{From: p.From, To: end})
 
@@ -108,13 +108,13 @@ func (r *Profile) Limits(p *charge.Problem, cap int) []flex.Step {
 			// Charge-now may end within the minute.
 			now := p.ChargeNow.Meet(flex.Span{From: at, To: until})
 			if !r.hard && !now.Empty() && now.From.Equal(at) {
-				limits = join(limits, now, flex.Unbounded)
+				limits = appendStep(limits, now, flex.Unbounded)
 				at = now.To
 			}
 		}
 
 		if at.Before(until) {
-			limits = join(limits, flex.Span{From: at, To: until}, limit)
+			limits = appendStep(limits, flex.Span{From: at, To: until}, limit)
 		}
 		at = until
 	}
@@ -130,22 +130,22 @@ func (r *Profile) Limits(p *charge.Problem, cap int) []flex.Step {
 func openTo(limits []flex.Step, end time.Time) []flex.Step {
 	last := limits[len(limits)-1].To
 	if last.Before(end) {
-		limits = join(limits, flex.Span{From: last, To: end}, flex.Unbounded)
+		limits = appendStep(limits, flex.Span{From: last, To: end}, flex.Unbounded)
 	}
 
 	return limits
 }
 
-// endOf is the end of what is planned for a car: ready-by, or charge-now if that is later.
-func endOf(p *charge.Problem) time.Time {
+// planEnd returns the end of what is planned for a car: ready-by, or charge-now if that is later.
+func planEnd(p *charge.Problem) time.Time {
 	if p.ChargeNow.To.After(p.ReadyBy) {
 		return p.ChargeNow.To
 	}
 	return p.ReadyBy
 }
 
-// join appends a step, or lengthens the last one if that has the same limit.
-func join(steps []flex.Step, s flex.Span, limit flex.Watts) []flex.Step {
+// appendStep appends a step, or lengthens the last one if that has the same limit.
+func appendStep(steps []flex.Step, s flex.Span, limit flex.Watts) []flex.Step {
 	if n := len(steps); n > 0 && steps[n-1].Limit == limit {
 		steps[n-1].To = s.To
 		return steps
@@ -162,7 +162,7 @@ func without(
 ) []flex.Step {
 	if len(limits) == 0 {
 		limits = []flex.Step{
-			{Span: flex.Span{From: p.From, To: endOf(p)}, Limit: flex.Unbounded},
+			{Span: flex.Span{From: p.From, To: planEnd(p)}, Limit: flex.Unbounded},
 		}
 	}
 	if !p.ChargeNow.Empty() && closed.From.Before(p.ChargeNow.To) {
@@ -172,7 +172,7 @@ func without(
 	var out []flex.Step
 	add := func(s flex.Span, limit flex.Watts) {
 		if !s.Empty() {
-			out = join(out, s, limit)
+			out = appendStep(out, s, limit)
 		}
 	}
 

@@ -65,9 +65,9 @@ func Nested(
 // matter of who asks.
 func (r *Profile) LimitNow() { r.hard = true }
 
-// of calls fn with every cap that binds a car: the fleet's, then its group's and those around it, outwards. Groups that are wrongly
+// eachCap calls fn with every cap that binds a car: the fleet's, then its group's and those around it, outwards. Groups that are wrongly
 // said to lie in themselves end it, as flex.CapTree's Path does.
-func (r *Profile) of(cap int, fn func(k int)) {
+func (r *Profile) eachCap(cap int, fn func(k int)) {
 	fn(0)
 	for k, depth := cap, 0; k != 0 && depth < flex.CapDepthMax; k, depth = r.parents[k], depth+1 {
 		fn(k)
@@ -168,7 +168,7 @@ func (r *Profile) change(
 ) {
 	r.fill(cap, steps, power, int64(sign))
 	r.eachStart(steps, running, func(m int) bool {
-		r.of(cap, func(k int) {
+		r.eachCap(cap, func(k int) {
 			if r.starts[k] == nil {
 				r.starts[k] = make([]int32, horizon)
 			}
@@ -195,7 +195,7 @@ func (r *Profile) fill(
 	power flex.Watts,
 	sign int64,
 ) {
-	r.of(cap, func(k int) {
+	r.eachCap(cap, func(k int) {
 		if r.load[k] == nil {
 			r.load[k] = make([]int64, horizon)
 		}
@@ -271,7 +271,7 @@ func (r *Profile) Spare(
 	s flex.Span,
 ) (least flex.Watts, bounded bool) {
 	for m, to := r.minutes(s); m < to; m++ {
-		r.of(cap, func(k int) {
+		r.eachCap(cap, func(k int) {
 			most, binds := r.cap(k, m)
 			if !binds {
 				return
@@ -300,7 +300,7 @@ func (r *Profile) left(
 	)
 
 	watts, by = most, -1
-	r.of(cap, func(k int) {
+	r.eachCap(cap, func(k int) {
 		allowed, place, bounded := r.bound(k, minute)
 		if !bounded {
 			return
@@ -323,7 +323,7 @@ func (r *Profile) left(
 // full reports whether a car may not start in a minute.
 func (r *Profile) full(cap, minute int) bool {
 	var full bool
-	r.of(cap, func(k int) {
+	r.eachCap(cap, func(k int) {
 		most := r.caps[k].StartsPerMinute
 		full = full || most > 0 && r.startsAt(k, minute) >= most
 	})

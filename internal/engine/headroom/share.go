@@ -286,7 +286,7 @@ func (r *Profile) groups() []int {
 	order := make([]int, len(r.caps))
 	for k := range order {
 		order[k] = k
-		r.of(k, func(int) { depth[k]++ })
+		r.eachCap(k, func(int) { depth[k]++ })
 	}
 
 	slices.SortStableFunc(order, func(a, b int) int {

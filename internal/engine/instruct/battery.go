@@ -76,11 +76,11 @@ func Ease(
 	var eased []int
 	for _, i := range places {
 		before := shortfall(missing)
-		take(missing, &called[i], 1)
-		take(missing, less[i], -1)
+		takeOff(missing, &called[i], 1)
+		takeOff(missing, less[i], -1)
 		if shortfall(missing) > before {
-			take(missing, less[i], 1)
-			take(missing, &called[i], -1)
+			takeOff(missing, less[i], 1)
+			takeOff(missing, &called[i], -1)
 			continue
 		}
 		eased = append(eased, i)

@@ -69,7 +69,7 @@ func cheapest(
 	q := &queue{}
 	for _, i := range places {
 		if u := useful(missing, &all[i]); u > 0 {
-			q.waiting = append(q.waiting, waiting{i, rate(&all[i], u)})
+			q.waiting = append(q.waiting, waiting{i, costPerJoule(&all[i], u)})
 		}
 	}
 
@@ -81,7 +81,7 @@ func cheapest(
 		c := &all[next.place]
 		u := useful(missing, c)
 
-		switch now := rate(c, u); {
+		switch now := costPerJoule(c, u); {
 		case u <= 0:
 			heap.Pop(q)
 		case now > next.rate: // less of it is missing than there was: it waits for its turn
@@ -91,7 +91,7 @@ func cheapest(
 		default:
 			heap.Pop(q)
 			called = append(called, next.place)
-			take(missing, c, -1)
+			takeOff(missing, c, -1)
 		}
 	}
 
@@ -108,12 +108,12 @@ func spared(
 	for _, i := range slices.Backward(called) {
 		c := &all[i]
 		before := shortfall(missing)
-		take(missing, c, 1)
+		takeOff(missing, c, 1)
 		if shortfall(missing) <= before {
 			continue
 		}
 
-		take(missing, c, -1)
+		takeOff(missing, c, -1)
 		kept = append(kept, i)
 	}
 
@@ -122,8 +122,8 @@ func spared(
 	return kept
 }
 
-// take takes a candidate's change off what is missing, or puts it back.
-func take(missing []charge.Joules, c *Candidate, sign charge.Joules) {
+// takeOff takes a candidate's change off what is missing, or puts it back.
+func takeOff(missing []charge.Joules, c *Candidate, sign charge.Joules) {
 	for t := range missing {
 		missing[t] += sign * c.counts(t)
 	}
@@ -152,8 +152,8 @@ func shortfall(missing []charge.Joules) charge.Joules {
 
 func anyLeft(missing []charge.Joules) bool { return shortfall(missing) > 0 }
 
-// rate is what a candidate costs for each joule that it brings. One that saves costs nothing.
-func rate(c *Candidate, useful charge.Joules) float64 {
+// costPerJoule is what a candidate costs for each joule that it brings. One that saves costs nothing.
+func costPerJoule(c *Candidate, useful charge.Joules) float64 {
 	return float64(max(0, c.Cost)) / float64(max(1, useful))
 }
 
@@ -203,7 +203,7 @@ func Missing(
 ) (missing []charge.Joules, short bool) {
 	missing = slices.Clone(target)
 	for i := range called {
-		take(missing, &called[i], -1)
+		takeOff(missing, &called[i], -1)
 	}
 
 	for t := range missing {
@@ -242,9 +242,9 @@ func Correct(
 	})
 	for _, i := range dearest {
 		before := shortfall(missing)
-		take(missing, &called[i], 1)
+		takeOff(missing, &called[i], 1)
 		if shortfall(missing) > before {
-			take(missing, &called[i], -1)
+			takeOff(missing, &called[i], -1)
 			continue
 		}
 		release = append(release, i)

@@ -26,7 +26,7 @@ func CloseBeside(
 	closed []flex.Span,
 ) (charge.Problem, charge.Plan) {
 	held := p.Limits
-	p.Limits = both(held, limits(&p, closed))
+	p.Limits = closedByEither(held, limits(&p, closed))
 	if slices.Equal(p.Limits, held) {
 		return p, free
 	}
@@ -44,8 +44,8 @@ func CloseBeside(
 
 	// More that is kept never makes it worse: the least number of minutes is found by halving.
 	enough := func(kept int) bool {
-		left := Without(closed, first(draws, kept))
-		p.Limits = both(held, limits(&p, left))
+		left := Without(closed, firstMinutes(draws, kept))
+		p.Limits = closedByEither(held, limits(&p, left))
 		plan = charge.Solve(p)
 		return !plan.Worse(&free, p.Power)
 	}
@@ -68,8 +68,8 @@ func CloseBeside(
 	return p, plan
 }
 
-// both are the limits of two lists of closed time.
-func both(a, b []flex.Step) []flex.Step {
+// closedByEither returns the limits of two lists of closed time.
+func closedByEither(a, b []flex.Step) []flex.Step {
 	if len(a) == 0 || len(b) == 0 {
 		return append(a[:len(a):len(a)], b...)
 	}
@@ -177,8 +177,8 @@ func drawnIn(plan *charge.Plan, within []flex.Span) []flex.Span {
 	return draws
 }
 
-// first returns the first minutes of spans, one after the other, sorted by time.
-func first(draws []flex.Span, kept int) []flex.Span {
+// firstMinutes returns the first minutes of spans, one after the other, sorted by time.
+func firstMinutes(draws []flex.Span, kept int) []flex.Span {
 	var out []flex.Span
 	for _, d := range draws {
 		if kept <= 0 {

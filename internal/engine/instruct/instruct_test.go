@@ -203,7 +203,7 @@ func reference(target []charge.Joules, all []Candidate) (missing charge.Joules, 
 func chosen(target []charge.Joules, all []Candidate, called []int) (missing charge.Joules, cost, last flex.MicroPounds) {
 	left := slices.Clone(target)
 	for _, i := range called {
-		take(left, &all[i], -1)
+		takeOff(left, &all[i], -1)
 		last = max(0, all[i].Cost)
 		cost += last
 	}

@@ -116,7 +116,7 @@ func (o Order) close(p charge.Problem, inForce []flex.Step) Offer {
 	for _, after := range o.afters(p.Power) {
 		f.Closed = o.closed(&p, inForce, after)
 		f.Problem, f.Plan = CloseBeside(p, free, f.Closed)
-		whole := both(p.Limits, limits(&p, f.Closed))
+		whole := closedByEither(p.Limits, limits(&p, f.Closed))
 		f.Whole = o.Up || slices.Equal(whole, f.Problem.Limits)
 		if f.Whole {
 			break

@@ -196,7 +196,7 @@ func ChooseApart(
 	var called, over []int
 	include := func(i int) {
 		called = append(called, i)
-		take(missing, &all[i], -1)
+		takeOff(missing, &all[i], -1)
 	}
 
 	for range rounds {

@@ -103,8 +103,8 @@ type Range struct {
 	Most  float64
 }
 
-// none is what no way leads to.
-func none() Range { return Range{Least: math.Inf(1), Most: math.Inf(-1)} }
+// unreachable is what no way leads to.
+func unreachable() Range { return Range{Least: math.Inf(1), Most: math.Inf(-1)} }
 
 // Windows returns the least and the most that is drawn in the windows that begin with a slot: of that slot, of it and the next, and so
 // on to the length that is given, or to the last slot. Bound has been called.
@@ -130,7 +130,7 @@ func (g *Graph) Windows(
 			reached.Most = max(reached.Most, before.Most+s.Energy)
 		}
 
-		sum := none()
+		sum := unreachable()
 		for _, r := range next {
 			sum.Least = min(sum.Least, r.Least)
 			sum.Most = max(sum.Most, r.Most)
@@ -147,7 +147,7 @@ func (g *Graph) Windows(
 func rangesOf(states int) []Range {
 	all := make([]Range, states)
 	for i := range all {
-		all[i] = none()
+		all[i] = unreachable()
 	}
 
 	return all

@@ -19,7 +19,7 @@ func Apply(p charge.Problem, offset, spread time.Duration) charge.Problem {
 	p.Offset = offset
 	p.Limits = nil
 	windows := windowsOf(&p)
-	loss := most(&p, windows, spread)
+	loss := mostDelay(&p, windows, spread)
 	if loss <= 0 {
 		return p
 	}
@@ -71,9 +71,9 @@ func windowsOf(p *charge.Problem) []flex.Span {
 	return out
 }
 
-// most is how much time each window can lose, in whole seconds: the spread, or what the need leaves. A
+// mostDelay returns how much time each window can lose, in whole seconds: the spread, or what the need leaves. A
 // minute is kept back, as plans are cut to minutes.
-func most(
+func mostDelay(
 	p *charge.Problem,
 	windows []flex.Span,
 	spread time.Duration,
@@ -141,7 +141,7 @@ func Keep(
 
 	kept := p
 	kept.Limits = closed(slices.Clone(p.Limits), &p, until)
-	kept.Limits = apart(kept.Limits)
+	kept.Limits = joinOverlaps(kept.Limits)
 	if openTime(&kept) >= needed(&p)+time.Minute {
 		return kept
 	}
@@ -198,8 +198,8 @@ func openTime(p *charge.Problem) time.Duration {
 	return sum
 }
 
-// apart joins closed time that overlaps. It is sorted.
-func apart(limits []flex.Step) []flex.Step {
+// joinOverlaps joins closed time that overlaps. It is sorted.
+func joinOverlaps(limits []flex.Step) []flex.Step {
 	var out []flex.Step
 	for _, l := range limits {
 		n := len(out)

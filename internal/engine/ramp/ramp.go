@@ -62,11 +62,11 @@ func Spread(f Fleet, ramp flex.Watts) (spread time.Duration, kept bool) {
 // Offset is how much later an asset begins and ends than the market and the tariff say, within a
 // spread: whole seconds, of which each is as likely.
 func Offset(id [16]byte, spread time.Duration) time.Duration {
-	return time.Duration(place(id)*spread.Seconds()) * time.Second
+	return time.Duration(placeOf(id)*spread.Seconds()) * time.Second
 }
 
-// place is where in [0, 1) an asset is. Ids that follow each other are far apart.
-func place(id [16]byte) float64 {
+// placeOf is where in [0, 1) an asset is. Ids that follow each other are far apart.
+func placeOf(id [16]byte) float64 {
 	h := mix(mix(binary.BigEndian.Uint64(id[:8])) ^
 		binary.BigEndian.Uint64(id[8:]))
 	return float64(h>>11) / (1 << 53)

@@ -158,8 +158,8 @@ func counted(hs []HalfHour) []HalfHour {
 	return shown
 }
 
-// level is what a half-hour says of the power.
-func level(h HalfHour) flex.Watts {
+// powerShown is what a half-hour says of the power.
+func powerShown(h HalfHour) flex.Watts {
 	if h.all() {
 		return flex.FullLimit(h.Nominal)
 	}
@@ -191,22 +191,22 @@ func Summarise(hs []HalfHour) Session {
 	powers := make([]flex.Watts, len(shown))
 
 	for i, h := range shown {
-		powers[i] = level(h)
+		powers[i] = powerShown(h)
 	}
 
 	slices.Sort(powers)
 	s.Power = powers[len(powers)/2]
 	at := min(s.Power, shown[0].Nominal)
-	s.Delay = delay(hs, shown, at)
+	s.Delay = startDelay(hs, shown, at)
 
-	s.Tail = tail(hs, s.To, at)
+	s.Tail = taperOf(hs, s.To, at)
 
 	return s
 }
 
-// tail is what the half-hours after an instant fell short of the level while the asset was
+// taperOf is what the half-hours after an instant fell short of the level while the asset was
 // allowed all. If it was full in the end, the last of them lacks what there was no room for.
-func tail(
+func taperOf(
 	hs []HalfHour,
 	after time.Time,
 	at flex.Watts,
@@ -253,20 +253,20 @@ func (s *Session) limited(h *HalfHour) {
 func withoutTail(hs []HalfHour) []HalfHour {
 	var most flex.Watts
 	for _, h := range hs {
-		most = max(most, min(level(h), h.Nominal))
+		most = max(most, min(powerShown(h), h.Nominal))
 	}
 
 	n := len(hs)
-	for n > 0 && 100*min(level(hs[n-1]), hs[n-1].Nominal) < belowPercent*most {
+	for n > 0 && 100*min(powerShown(hs[n-1]), hs[n-1].Nominal) < belowPercent*most {
 		n--
 	}
 
 	return hs[:n]
 }
 
-// delay is what the first half-hours fell short of the level, in time at the level: the
+// startDelay is what the first half-hours fell short of the level, in time at the level: the
 // median over the starts.
-func delay(hs, shown []HalfHour, at flex.Watts) time.Duration {
+func startDelay(hs, shown []HalfHour, at flex.Watts) time.Duration {
 	if at <= 0 || shown[0].Began { // nothing to compare with
 		return 0
 	}
@@ -405,7 +405,7 @@ func Within(known Rate, hs []HalfHour) Rate {
 	if len(shown) > 0 && (known.Power == 0 || !shown[0].Began) {
 		r = within(known, shown)
 		if known.HalfHours == 0 {
-			r.Delay = delay(hs, shown, min(r.Power, shown[0].Nominal))
+			r.Delay = startDelay(hs, shown, min(r.Power, shown[0].Nominal))
 		}
 	}
 
@@ -474,11 +474,11 @@ func falling(r Rate, hs []HalfHour) Rate {
 
 // within puts the half-hours that count over what is known.
 func within(known Rate, shown []HalfHour) Rate {
-	last := level(shown[len(shown)-1])
+	last := powerShown(shown[len(shown)-1])
 	before := known.Power
 
 	if n := len(shown); n > 1 {
-		before = level(shown[n-2])
+		before = powerShown(shown[n-2])
 	}
 
 	r := known

@@ -217,7 +217,7 @@ func (s *Solver) entering(miss float64) int32 {
 
 	for i := 0; i < len(s.breaks); i++ {
 		if i < few {
-			first(s.breaks[i:])
+			swapEarliestFirst(s.breaks[i:])
 		} else if !sorted {
 			slices.SortFunc(s.breaks[i:], earlier)
 			sorted = true
@@ -260,8 +260,8 @@ func earlier(a, b candidate) int {
 	return int(a.column - b.column)
 }
 
-// first exchanges the first of some candidates for the earliest one.
-func first(all []candidate) {
+// swapEarliestFirst exchanges the first of some candidates for the earliest one.
+func swapEarliestFirst(all []candidate) {
 	at := 0
 	for i := 1; i < len(all); i++ {
 		if all[i].ratio < all[at].ratio || all[i].ratio == all[at].ratio && all[i].column < all[at].column {

@@ -38,10 +38,10 @@ func (f *factor) clear(n int) {
 	f.lower.reset()
 	f.upper.reset()
 	f.eta.reset()
-	f.pivot = grow(f.pivot, n)
-	f.work, f.marked = grow(f.work, n), grow(f.marked, n)
-	f.rowCount, f.colCount = grow(f.rowCount, n), grow(f.colCount, n)
-	f.taken, f.done = grow(f.taken, n), grow(f.done, n)
+	f.pivot = zeros(f.pivot, n)
+	f.work, f.marked = zeros(f.work, n), zeros(f.marked, n)
+	f.rowCount, f.colCount = zeros(f.rowCount, n), zeros(f.colCount, n)
+	f.taken, f.done = zeros(f.taken, n), zeros(f.done, n)
 }
 
 // begin counts the entries of the basis.
@@ -50,7 +50,7 @@ func (f *factor) begin(s *Solver) {
 	f.clear(n)
 	f.was = append(f.was[:0], s.basis...)
 
-	f.byRow.start = grow(f.byRow.start, n+1)
+	f.byRow.start = zeros(f.byRow.start, n+1)
 	for p, j := range f.was {
 		rows, _ := s.entries(j)
 		f.colCount[p] = int32(len(rows))
@@ -66,13 +66,13 @@ func (f *factor) begin(s *Solver) {
 	}
 
 	f.byRow.start[n] = sum
-	f.byRow.at = grow(f.byRow.at, int(sum))
+	f.byRow.at = zeros(f.byRow.at, int(sum))
 	f.fill(s)
 }
 
 // fill lists the places of the basis that have an entry in each row.
 func (f *factor) fill(s *Solver) {
-	next := grow(f.next, len(f.rowCount))
+	next := zeros(f.next, len(f.rowCount))
 	copy(next, f.byRow.start)
 
 	for p, j := range f.was {
@@ -315,7 +315,7 @@ func (f *factor) store(s *Solver, p, r int32) {
 
 // turn writes the columns above the pivots down by rows.
 func (f *factor) turn(n int) {
-	count := grow(f.turned.start, n+1)
+	count := zeros(f.turned.start, n+1)
 	for _, r := range f.upper.at {
 		count[r+1]++
 	}
@@ -325,9 +325,9 @@ func (f *factor) turn(n int) {
 	}
 
 	f.turned.start = count
-	f.turned.at = grow(f.turned.at, len(f.upper.at))
-	f.turned.value = grow(f.turned.value, len(f.upper.at))
-	next := grow(f.next, n)
+	f.turned.at = zeros(f.turned.at, len(f.upper.at))
+	f.turned.value = zeros(f.turned.value, len(f.upper.at))
+	next := zeros(f.next, n)
 	copy(next, count)
 
 	for k, r := range f.order {

@@ -127,8 +127,8 @@ func (s *Solver) Widest(j int, upper float64) {
 	s.upper[j] = min(s.upper[j], upper)
 }
 
-// grow returns a slice of n zeros, in the old memory if it is large enough.
-func grow[T any](old []T, n int) []T {
+// zeros returns a slice of n zeros, in the old memory if it is large enough.
+func zeros[T any](old []T, n int) []T {
 	if cap(old) < n {
 		return make([]T, n, n+n/2)
 	}
@@ -205,21 +205,21 @@ func (s *Solver) Restart(with []int32) {
 // allocate allocates the state.
 func (s *Solver) allocate() {
 	all := s.columns + s.rows
-	s.basis, s.place = grow(s.basis, s.rows), grow(s.place, all)
-	s.value, s.reduced = grow(s.value, all), grow(s.reduced, all)
-	s.weight, s.kept = grow(s.weight, s.rows), grow(s.kept, all)
-	s.miss = grow(s.miss, s.rows)
-	s.shift, s.shifted = grow(s.shift, s.rows), s.shifted[:0]
+	s.basis, s.place = zeros(s.basis, s.rows), zeros(s.place, all)
+	s.value, s.reduced = zeros(s.value, all), zeros(s.reduced, all)
+	s.weight, s.kept = zeros(s.weight, s.rows), zeros(s.kept, all)
+	s.miss = zeros(s.miss, s.rows)
+	s.shift, s.shifted = zeros(s.shift, s.rows), s.shifted[:0]
 
-	s.pivotRow, s.pivotCol = grow(s.pivotRow, s.rows), grow(s.pivotCol, s.rows)
-	s.alpha, s.mark = grow(s.alpha, all), grow(s.mark, all)
+	s.pivotRow, s.pivotCol = zeros(s.pivotRow, s.rows), zeros(s.pivotCol, s.rows)
+	s.alpha, s.mark = zeros(s.alpha, all), zeros(s.mark, all)
 }
 
 // arrange writes the matrix down by columns.
 func (s *Solver) arrange() {
 	all := len(s.given) + s.rows
-	s.start = grow(s.start, s.columns+s.rows+1)
-	s.rowOf, s.valOf = grow(s.rowOf, all), grow(s.valOf, all)
+	s.start = zeros(s.start, s.columns+s.rows+1)
+	s.rowOf, s.valOf = zeros(s.rowOf, all), zeros(s.valOf, all)
 	for _, e := range s.given {
 		s.start[e.column+1]++
 	}
@@ -279,7 +279,7 @@ const Perturbation = 1.5 * perturbation
 const perturbation = 2e-8
 
 func (s *Solver) perturb() {
-	s.perturbed = grow(s.perturbed, s.columns+s.rows)
+	s.perturbed = zeros(s.perturbed, s.columns+s.rows)
 	copy(s.perturbed, s.cost)
 
 	spread := uint32(1)

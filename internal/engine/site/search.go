@@ -52,7 +52,7 @@ const (
 	leastPeak
 )
 
-func (g goal) of(s totals) float64 {
+func (g goal) valueOf(s totals) float64 {
 	switch g {
 	case leastShortfall:
 		return s.shortfall + tieBreak*s.cost
@@ -125,7 +125,7 @@ func (s *search) cutoff() float64 {
 		return math.Inf(1)
 	}
 
-	return s.goal.of(s.best) - s.close() + s.slack()/2 - s.m.constantOf(s.goal)
+	return s.goal.valueOf(s.best) - s.close() + s.slack()/2 - s.m.constantOf(s.goal)
 }
 
 // run searches from the root until plan and bound meet, or the limit does.
@@ -150,7 +150,7 @@ func (s *search) run() {
 
 	if s.has {
 		s.polish()
-		s.bound = min(s.bound, s.goal.of(s.best))
+		s.bound = min(s.bound, s.goal.valueOf(s.best))
 	}
 }
 
@@ -183,7 +183,7 @@ func (s *search) stop(current *node) {
 	}
 
 	if s.has {
-		s.bound = min(s.bound, s.goal.of(s.best))
+		s.bound = min(s.bound, s.goal.valueOf(s.best))
 	}
 }
 
@@ -196,7 +196,7 @@ func (s *search) next(child *node) *node {
 	for len(s.queue) > 0 {
 		n := heap.Pop(&s.queue).(*node)
 
-		if !s.has || n.bound < s.goal.of(s.best)-s.close() {
+		if !s.has || n.bound < s.goal.valueOf(s.best)-s.close() {
 			return n
 		}
 
@@ -217,7 +217,7 @@ func (s *search) look(n *node) *node {
 
 	if status == simplex.Cutoff {
 		// The cutoff is half the slack above this, and perturbation may have added all of the slack.
-		s.bound = min(s.bound, s.goal.of(s.best)-s.close()-s.slack()/2)
+		s.bound = min(s.bound, s.goal.valueOf(s.best)-s.close()-s.slack()/2)
 
 		return nil
 	}
@@ -293,9 +293,9 @@ func (s *search) offer() (float64, bool) {
 		return 0, false
 	}
 
-	value := s.goal.of(is)
+	value := s.goal.valueOf(is)
 
-	if !s.has || value < s.goal.of(s.best) {
+	if !s.has || value < s.goal.valueOf(s.best) {
 		s.has = true
 		s.best = is
 		s.fuse = s.m.fuseValue()
@@ -345,7 +345,7 @@ func (s *search) rooted(bound float64) {
 // tighten takes from the columns what would cost more than the best plan, by the reduced
 // costs of the root.
 func (s *search) tighten() {
-	spare := s.goal.of(s.best) - s.root
+	spare := s.goal.valueOf(s.best) - s.root
 
 	if s.reduced == nil || spare < 0 {
 		return
