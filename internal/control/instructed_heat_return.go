@@ -95,14 +95,14 @@ func (t *heatedTank) returnsIn(span flex.Span) []instruct.HeatAsk {
 
 		c := &t.called[i]
 		known := len(c.Baseline) > 0 && !span.To.After(c.Baseline[len(c.Baseline)-1].To)
-		room, share, bound := back.Room(span, t.power)
+		free, share, bound := back.FreePower(span, t.power)
 		if !bound || !known || span.To.After(c.Window.To.Add(returnedAfter)) {
 			continue
 		}
 
 		planned := float64(drawnOf(&c.Called, c.Baseline, span)) / 3600
 		asks = append(asks, instruct.HeatAsk{
-			Planned: planned + float64(room)*span.Len().Hours(),
+			Planned: planned + float64(free)*span.Len().Hours(),
 			Return:  true,
 			Fuller:  share,
 		})

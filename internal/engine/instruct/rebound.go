@@ -136,10 +136,10 @@ func (r *Rebound) count(
 	}
 }
 
-// Room is by how much a heater of some power may draw more than by the plan that it had throughout a span, beside those that were counted:
+// FreePower returns by how much a heater of some power may draw more than by the plan that it had throughout a span, beside those that were counted:
 // at its power where nobody came back yet, as there is always room for one. False outside of the day after the window.
 // The share is what the others take, of ten times what is allowed.
-func (r *Rebound) Room(span flex.Span, power flex.Watts) (free flex.Watts, share float64, limited bool) {
+func (r *Rebound) FreePower(span flex.Span, power flex.Watts) (free flex.Watts, share float64, limited bool) {
 	from := int(span.From.Sub(r.end) / reboundSlot)
 	to := int((span.To.Sub(r.end) + reboundSlot - 1) / reboundSlot)
 	if span.From.Before(r.end) || to > reboundSlots {
