@@ -40,8 +40,11 @@ type Client struct {
 // tokenLife is how long a token is used; it lives an hour.
 const tokenLife = 50 * time.Minute
 
-// firstPause is the wait before the first retry; each further one doubles it.
-const firstPause = 200 * time.Millisecond
+// firstPause is the wait before the first retry; each further one doubles it, up to longestPause.
+const (
+	firstPause   = 200 * time.Millisecond
+	longestPause = time.Minute
+)
 
 // answerMax bounds the answer that is read.
 const answerMax = 256 << 20
@@ -172,7 +175,7 @@ func (c *Client) send(ctx context.Context, r request) ([]byte, error) {
 			return b, nil
 		}
 
-		if StatusOf(err) == http.StatusUnauthorized && !r.open && !renewed {
+		if mayRenew(err) && !r.open && !renewed {
 			renewed = true
 			continue
 		}
@@ -186,11 +189,33 @@ func (c *Client) send(ctx context.Context, r request) ([]byte, error) {
 
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, fmt.Errorf("%w, after %w", ctx.Err(), err)
 
-		case <-time.After(max(pauseOf(err), firstPause<<try)):
+		case <-time.After(max(pauseOf(err), pauseAfter(try))):
 		}
 	}
+}
+
+// pauseAfter returns how long to wait after a try, counted from 0.
+func pauseAfter(try int) time.Duration {
+	const doublings = 10 // more than it takes to the longest pause
+	return min(firstPause<<min(try, doublings), longestPause)
+}
+
+// loginFailure is why there is no token for a request.
+type loginFailure struct{ err error }
+
+// Error says why.
+func (f *loginFailure) Error() string { return "get a token: " + f.err.Error() }
+
+// Unwrap returns the failure of the login itself.
+func (f *loginFailure) Unwrap() error { return f.err }
+
+// mayRenew reports whether a new token may help: the token was refused. A login that was refused is not repeated, since it
+// counts as a wrong password each time.
+func mayRenew(err error) bool {
+	_, atLogin := errors.AsType[*loginFailure](err)
+	return !atLogin && StatusOf(err) == http.StatusUnauthorized
 }
 
 // pauseOf returns how long the service asks to wait, of the request or of the login before it; 0 if it does not say.
@@ -297,13 +322,28 @@ func (c *Client) prepare(
 	return req, nil
 }
 
+// retryAfter returns how long a Retry-After asks to wait: it has seconds, or, from a proxy before the service, an instant.
+func retryAfter(text string, now time.Time) time.Duration {
+	const most = 24 * 60 * 60 // in seconds
+	seconds, err := strconv.Atoi(text)
+	if err == nil {
+		return time.Duration(min(seconds, most)) * time.Second
+	}
+
+	at, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+
+	return at.Sub(now)
+}
+
 // failure reads an error body of any of the interface's three shapes.
 func failure(resp *http.Response, body []byte) error {
-	seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
 	e := &Error{
 		Status:    resp.StatusCode,
 		RequestID: resp.Header.Get("Request-Id"),
-		after:     time.Duration(seconds) * time.Second,
+		after:     retryAfter(resp.Header.Get("Retry-After"), time.Now()),
 	}
 
 	var shape struct {
@@ -381,7 +421,7 @@ func (c *Client) newToken(ctx context.Context) (string, error) {
 		contentType: "application/x-www-form-urlencoded",
 	}, "")
 	if err != nil {
-		return "", fmt.Errorf("get a token: %w", err)
+		return "", &loginFailure{err}
 	}
 
 	var t struct {

@@ -8,7 +8,7 @@
 // # Retries
 //
 // A request is tried again after 429, 502, 503, 504, a connection that failed, or an answer that broke off: Client.Retries times (4),
-// after 0.2 s, 0.4 s and so on, or as long as the service asks for. All attempts at a request have the same Idempotency-Key, so that the service carries it out
+// after 0.2 s, 0.4 s and so on up to a minute, or as long as the service asks for. Where the context ends before that, the error is the context's and that of the last attempt. All attempts at a request have the same Idempotency-Key, so that the service carries it out
 // once; an attempt that is answered with 409, because an earlier one is still being processed, is repeated too. After a 401 the token is renewed once. Each attempt may take 30 s, unless Client.HTTP says otherwise.
 //
 // # Streams

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// followRetry is the wait before a stream that has ended is asked for again.
+	// followRetry is the wait before a stream that has ended is asked for again, unless the service asks for a longer one.
 	followRetry = 2 * time.Second
 	// followSilence is how long a stream may be silent; flexd sends a sign of life every 15 seconds.
 	followSilence = 45 * time.Second
@@ -43,7 +43,7 @@ func (c *Client) FollowSite(
 			return ctx.Err()
 		}
 
-		if StatusOf(err) == http.StatusUnauthorized && !renewed {
+		if mayRenew(err) && !renewed {
 			renewed = true
 			continue
 		}
@@ -56,7 +56,7 @@ func (c *Client) FollowSite(
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(followRetry):
+		case <-time.After(max(pauseOf(err), followRetry)):
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -116,5 +117,114 @@ func TestRetries_LoginAsksToWait(t *testing.T) {
 	_, err := c.Me(t.Context())
 	if pause := pauseOf(err); pause != 7*time.Second {
 		t.Errorf("%v after %v", pause, err)
+	}
+}
+
+// TestRetries_Pause: pauses double up to a minute, however many there are.
+func TestRetries_Pause(t *testing.T) {
+	for try, want := range map[int]time.Duration{
+		0:    200 * time.Millisecond,
+		1:    400 * time.Millisecond,
+		8:    51200 * time.Millisecond,
+		9:    time.Minute,
+		35:   time.Minute,
+		1000: time.Minute,
+	} {
+		if got := pauseAfter(try); got != want {
+			t.Errorf("after try %d: %v, want %v", try, got, want)
+		}
+	}
+}
+
+// TestRetries_After: a Retry-After has seconds or an instant.
+func TestRetries_After(t *testing.T) {
+	now := time.Date(2026, time.January, 15, 10, 30, 0, 0, time.UTC)
+	for text, want := range map[string]time.Duration{
+		"":                              0,
+		"soon":                          0,
+		"7":                             7 * time.Second,
+		"9000000000000000000":           24 * time.Hour,
+		"Thu, 15 Jan 2026 10:30:20 GMT": 20 * time.Second,
+	} {
+		if got := retryAfter(text, now); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}
+
+// busy answers everything with 503, and asks to wait an hour.
+type busy struct{}
+
+func (busy) RoundTrip(*http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	w.Header().Set("Retry-After", "3600")
+	w.WriteHeader(http.StatusServiceUnavailable)
+
+	return w.Result(), nil
+}
+
+// TestRetries_ContextEnds: where the context ends during a pause, the error has the answer of the last try, too.
+func TestRetries_ContextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+
+		c := New("http://flexd.test", "acme", "x")
+		c.HTTP = &http.Client{Transport: busy{}}
+		_, err := c.Me(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) || StatusOf(err) != http.StatusServiceUnavailable {
+			t.Errorf("ended with %v", err)
+		}
+	})
+}
+
+// TestFollowSite_Pause: a stream that is refused for now is asked for again when the service asks for that, and no earlier.
+func TestFollowSite_Pause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Minute)
+		defer cancel()
+
+		asked := &counted{}
+		c := New("http://flexd.test", "acme", "x")
+		c.HTTP = &http.Client{Transport: asked}
+		err := c.FollowSite(ctx, SiteID{15: 1}, func(SiteNow) error { return nil })
+		if !errors.Is(err, context.DeadlineExceeded) || asked.times != 2 {
+			t.Errorf("asked %d times, ended with %v", asked.times, err)
+		}
+	})
+}
+
+// counted is busy, and counts.
+type counted struct {
+	busy
+	times int
+}
+
+func (c *counted) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.times++
+	return c.busy.RoundTrip(r)
+}
+
+// TestRetries_WrongPassword: a login that is refused is not repeated.
+func TestRetries_WrongPassword(t *testing.T) {
+	var logins int
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		logins++
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	t.Cleanup(server.Close)
+
+	for name, ask := range map[string]func(*Client) error{
+		"a request": func(c *Client) error { _, err := c.Me(t.Context()); return err },
+		"a stream": func(c *Client) error {
+			return c.FollowSite(t.Context(), SiteID{15: 1}, func(SiteNow) error { return nil })
+		},
+	} {
+		logins = 0
+
+		err := ask(New(server.URL, "acme", "wrong"))
+		if StatusOf(err) != http.StatusUnauthorized || logins != 1 {
+			t.Errorf("%s: %d logins, %v", name, logins, err)
+		}
 	}
 }

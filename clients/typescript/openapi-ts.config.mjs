@@ -5,7 +5,7 @@ export default {
   plugins: [
     '@hey-api/client-fetch',
     '@hey-api/typescript',
-    'zod',
+    { name: 'zod', dates: { offset: true } }, // a dispatch plan has London's offset, and a request may have any
     { name: '@hey-api/sdk', validator: true },
   ],
 };

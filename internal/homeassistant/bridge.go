@@ -335,7 +335,7 @@ func (b *Bridge) wait(what string, t mqtt.Token) {
 	}
 }
 
-// pressed does what a button is for. One of an asset that is not shown is none.
+// pressed does what a button is for. One of an asset that is not shown, or that has no buttons, is none.
 func (b *Bridge) pressed(ctx context.Context, press button, m mqtt.Message) {
 	id := strings.TrimSuffix(
 		strings.TrimPrefix(m.Topic(), b.Topic+"/asset/"),
@@ -343,7 +343,7 @@ func (b *Bridge) pressed(ctx context.Context, press button, m mqtt.Message) {
 	)
 
 	a, known := b.shown.Load().assets[id]
-	if !known || m.Retained() {
+	if !known || !hasButtons(a.Type) || m.Retained() {
 		b.Log.Warn(
 			"a button was pressed that is none",
 			"topic",

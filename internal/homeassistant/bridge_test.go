@@ -70,17 +70,18 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// flexd is a service with a site that has a charger, which waits, and a battery.
+// flexd is a service with a site that has a charger, which waits, and a battery, which discharges.
 func flexd(t *testing.T) *service {
 	s := &service{pressed: make(chan string, 10), answers: map[string]string{
-		"/auth/token-form":                            `{"access_token":"t"}`,
-		"/entities/site/" + site:                      `{"id":"` + site + `","asset_ids":["` + charger + `","` + battery + `"]}`,
-		"/entities/asset/" + charger:                  `{"id":"` + charger + `","external_id":"CP1","type":"charger","site_id":"` + site + `"}`,
-		"/entities/asset/" + battery:                  `{"id":"` + battery + `","external_id":"B1","type":"battery","site_id":"` + site + `"}`,
-		"/entities/asset/" + charger + "/schedule":    schedule,
-		"/entities/asset/" + charger + "/price-curve": `{"half_hourly_traded_prices":[{"start_timestamp":"2026-03-04T23:30:00Z","price_gbp_per_mwh":61.5}]}`,
-		"/entities/asset/" + battery + "/price-curve": `{"half_hourly_traded_prices":[]}`,
-		"/rewards/" + site + "/info":                  `{"current_balance_pence":250,"total_earnings_pence":1234}`,
+		"/auth/token-form":                                 `{"access_token":"t"}`,
+		"/entities/site/" + site:                           `{"id":"` + site + `","asset_ids":["` + charger + `","` + battery + `"]}`,
+		"/entities/asset/" + charger:                       `{"id":"` + charger + `","external_id":"CP1","type":"charger","site_id":"` + site + `"}`,
+		"/entities/asset/" + battery:                       `{"id":"` + battery + `","external_id":"B1","type":"battery","site_id":"` + site + `"}`,
+		"/entities/asset/" + charger + "/schedule":         schedule,
+		"/entities/asset/" + battery + "/battery-schedule": steps,
+		"/entities/asset/" + charger + "/price-curve":      `{"half_hourly_traded_prices":[{"start_timestamp":"2026-03-04T23:30:00Z","price_gbp_per_mwh":61.5}]}`,
+		"/entities/asset/" + battery + "/price-curve":      `{"half_hourly_traded_prices":[]}`,
+		"/rewards/" + site + "/info":                       `{"current_balance_pence":250,"total_earnings_pence":1234}`,
 	}}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
@@ -92,6 +93,10 @@ const schedule = `{"asset_id":"` + charger + `","generation":1,"made_at":"2026-0
 	{"start_timestamp":"2026-03-04T22:00:00Z","end_timestamp":"2026-03-05T00:00:00Z","limit_w":0},
 	{"start_timestamp":"2026-03-05T00:00:00Z","end_timestamp":"2026-03-05T00:30:00Z","limit_w":0},
 	{"start_timestamp":"2026-03-05T00:30:00Z","end_timestamp":"2026-03-05T04:30:00Z","limit_w":99999}]}`
+
+const steps = `{"schedule_last_updated":"2026-03-04T22:00:00Z","schedule_steps":[
+	{"start_timestamp":"2026-03-04T23:30:00Z","end_timestamp":"2026-03-05T00:30:00Z","action":"discharge_max","allow_deviation":false},
+	{"start_timestamp":"2026-03-05T00:30:00Z","end_timestamp":"2026-03-05T04:30:00Z","action":"charge_max","allow_deviation":false}]}`
 
 // broker is one in this process, and what was published at it.
 type broker struct {
@@ -229,7 +234,7 @@ func TestBridge(t *testing.T) {
 
 	golden(t, b.until(t, "flexd/site/"+site+"/availability online"))
 
-	for _, press := range []string{other + "/charge_now", "x/y/charge_now", charger + "/charge_now", battery + "/skip_night"} { // the first two are none of its buttons
+	for _, press := range []string{other + "/charge_now", "x/y/charge_now", battery + "/skip_night", charger + "/charge_now", charger + "/skip_night"} { // the first three are none of its buttons
 		if err := b.Publish("flexd/asset/"+press, []byte("PRESS"), false, 1); err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +244,7 @@ func TestBridge(t *testing.T) {
 	slices.Sort(got)
 	want := []string{
 		"/entities/asset/" + charger + `/event/charge-now {"end_at":"2026-03-05T03:45:00Z"}`,
-		"/entities/asset/" + battery + `/event/skip-night `,
+		"/entities/asset/" + charger + `/event/skip-night `,
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("pressed %q, not %q", got, want)

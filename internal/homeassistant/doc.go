@@ -6,7 +6,7 @@
 //
 // For each site and asset a description below the discovery topic, retained, and states below flexd's own topic, every Settings.Every. The bridge's status
 // topic says online or offline; offline is its last will too, so that entities of a bridge that died are shown as unavailable.
-// A press of the button "charge now" becomes a charge-now event of Settings.ChargeFor, one of "skip tonight" a skip-night event.
+// Chargers and cars have buttons, as flexd takes such events for them alone. A press of the button "charge now" becomes a charge-now event of Settings.ChargeFor, one of "skip tonight" a skip-night event.
 //
 // # Failures
 //

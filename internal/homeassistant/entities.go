@@ -58,6 +58,11 @@ var buttons = []button{
 	}},
 }
 
+// hasButtons reports whether flexd takes what the buttons ask for from an asset of the type.
+func hasButtons(t client.AssetType) bool {
+	return t == client.AssetCharger || t == client.AssetElectricVehicle
+}
+
 // sensor is an entity that shows one field of a state.
 type sensor struct{ field, name, class, unit string }
 
@@ -76,7 +81,8 @@ var siteSensors = []sensor{
 
 // assetState is what an asset's sensors show. What is not known is null.
 type assetState struct {
-	Plan      string     `json:"plan"` // charging, waiting or none
+	// charging, discharging, waiting or none; of a battery the action of its schedule, or none
+	Plan      string     `json:"plan"`
 	LimitKW   *float64   `json:"limit_kw"`
 	NextStart *time.Time `json:"next_start"`
 	ReadyBy   *time.Time `json:"ready_by"`
@@ -97,9 +103,15 @@ func (b *Bridge) announce() {
 		b.describe("asset", id, assetSensors, d)
 
 		for _, press := range buttons {
+			topic := b.configTopic("button", id, press.field)
+			if !hasButtons(a.Type) {
+				b.send(topic, "") // an earlier bridge may have described it
+				continue
+			}
+
 			e := b.entity("asset", id, press.field, press.name, d)
 			e.CommandTopic = b.Topic + "/asset/" + id + "/" + press.field
-			b.send(b.configTopic("button", id, press.field), e)
+			b.send(topic, e)
 		}
 	}
 
@@ -177,7 +189,7 @@ func (b *Bridge) stateTopic(kind, id string) string {
 func (b *Bridge) show(ctx context.Context) {
 	there := b.shown.Load()
 	for id, a := range there.assets {
-		state, err := b.assetState(ctx, a.ID)
+		state, err := b.assetState(ctx, a.ID, a.Type)
 		b.showOne("asset", id, state, err)
 	}
 
@@ -212,14 +224,17 @@ func inPounds[Pence ~int64 | ~int](p Pence) float64 { return float64(p) / 100 }
 func (b *Bridge) assetState(
 	ctx context.Context,
 	id client.AssetID,
+	kind client.AssetType,
 ) (assetState, error) {
 	now := b.Now()
 	s := assetState{Plan: "none"}
 
-	plan, err := b.Client.Schedule(ctx, id, client.ScheduleQuery{})
-	if err == nil {
-		s.follow(plan, now)
-	} else if client.StatusOf(err) != http.StatusNotFound { // 404 is no plan yet
+	follow := b.followPlan
+	if kind == client.AssetBattery {
+		follow = b.followBattery
+	}
+
+	if err := follow(ctx, id, &s, now); err != nil {
 		return s, err
 	}
 
@@ -236,6 +251,74 @@ func (b *Bridge) assetState(
 	}
 
 	return s, nil
+}
+
+// followPlan asks for an asset's schedule, and reads it into the state.
+func (b *Bridge) followPlan(
+	ctx context.Context,
+	id client.AssetID,
+	s *assetState,
+	now time.Time,
+) error {
+	plan, err := b.Client.Schedule(ctx, id, client.ScheduleQuery{})
+	if client.StatusOf(err) == http.StatusNotFound { // no plan yet
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+
+	s.follow(plan, now)
+
+	return nil
+}
+
+// followBattery asks for a battery's schedule, and reads it into the state.
+func (b *Bridge) followBattery(
+	ctx context.Context,
+	id client.AssetID,
+	s *assetState,
+	now time.Time,
+) error {
+	plan, err := b.Client.BatterySchedule(ctx, id)
+	switch client.StatusOf(err) {
+	case http.StatusForbidden, http.StatusNotFound: // flexd does not control it, so that it has no plan
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+
+	s.followSteps(plan.ScheduleSteps, now)
+
+	return nil
+}
+
+// chargeMax is the action of a battery's step in which it charges.
+const chargeMax = "charge_max"
+
+// followSteps reads what a battery is to do now, and when it next begins to charge.
+func (s *assetState) followSteps(steps []client.BatteryScheduleStep, now time.Time) {
+	var charges time.Time // until when it charges without a break
+	for _, step := range steps {
+		from, to := step.StartTimestamp.Time, step.EndTimestamp.Time
+		if !now.Before(to) {
+			continue
+		}
+
+		on := step.Action == chargeMax
+		begins := on && !from.Equal(charges)
+
+		if !now.Before(from) {
+			s.Plan = step.Action
+		} else if begins && s.NextStart == nil {
+			s.NextStart = new(from.UTC())
+		}
+
+		if on {
+			charges = to
+		}
+	}
 }
 
 // freeW is the limit in watts that stands for none. An asset of more power has it named, or what limits it.
@@ -277,6 +360,8 @@ func (s *assetState) follow(plan client.ScheduleResponse, now time.Time) {
 func (s *assetState) now(watts float64) {
 	if watts > 0 {
 		s.Plan = "charging"
+	} else if watts < 0 {
+		s.Plan = "discharging"
 	}
 
 	if watts != freeW {

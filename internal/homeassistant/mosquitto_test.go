@@ -162,7 +162,7 @@ func TestMosquitto(t *testing.T) {
 	m.stop()
 	m.start(t, program)
 	late, _ := m.listen(t, "late")
-	late.until(t, "flexd_"+battery+"/skip_night/config {")
+	late.until(t, "flexd_"+charger+"/skip_night/config {")
 	late.until(t, "flexd/status online")
 
 	stop()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import * as flexd from '../dist/index.js';
-import { zIntent } from '../dist/generated/zod.gen.js';
+import { zIntent, zPlainDispatchPeriod } from '../dist/generated/zod.gen.js';
 import { sandbox } from './service.mjs';
 
 let service;
@@ -81,4 +81,11 @@ test('a wrong password is refused', async () => {
 test('what no schema takes is not sent', async () => {
   assert.equal(zIntent.safeParse({ energy_required_kwh: -1, ready_by: '2026-01-01T07:00:00Z' }).success, false);
   await assert.rejects(flexd.setClock(call({ body: { local_time: 18 } })));
+});
+
+test('an instant may have an offset', () => {
+  for (const offset of ['Z', '+00:00', '+01:00']) {
+    const period = { start_timestamp: '2026-07-01T00:00:00' + offset, end_timestamp: '2026-07-01T05:30:00' + offset, action: 'CHARGE' };
+    assert.ok(zPlainDispatchPeriod.safeParse(period).success, offset);
+  }
 });
