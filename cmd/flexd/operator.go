@@ -14,13 +14,13 @@ import (
 // operator is `flexd operator`.
 type operator struct {
 	Add      operatorAdd          `cmd:"" help:"Add an operator of the console, and print their password, once."`
-	Password operatorPassword     `cmd:"" help:"Give an operator a new password, and end their sessions."`
+	Password operatorPassword     `cmd:"" help:"Give an operator a new password, remove their passkeys and end their sessions."`
 	Role     operatorRole         `cmd:"" help:"Change what an operator may do in the console."`
 	Orgs     operatorOrgs         `cmd:"" help:"Limit an operator to some organisations."`
 	List     operatorList         `cmd:"" help:"Who may use the console, and what each may do."`
 	Sessions operatorSessions     `cmd:"" help:"Where operators are logged in."`
 	Logout   operatorLogout       `cmd:"" help:"End all sessions of an operator."`
-	Reset    operatorResetTwoStep `cmd:"" name:"reset-two-step" help:"Remove an operator's two-step login and passkeys, for example when devices and recovery codes are lost."`
+	Reset    operatorResetTwoStep `cmd:"" name:"reset-two-step" help:"Remove an operator's two-step login and passkeys and end their sessions, for example when devices and recovery codes are lost."`
 	Tie      operatorTie          `cmd:"" help:"Move an operator from a password to the identity provider."`
 	Remove   operatorRemove       `cmd:"" help:"Remove an operator, from now on."`
 }

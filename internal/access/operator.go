@@ -64,8 +64,8 @@ func (s *Service) AddOperator(
 	})
 }
 
-// SetOperatorPassword replaces an operator's password, as AddOperator sets it, and ends
-// their sessions.
+// SetOperatorPassword replaces an operator's password, as AddOperator sets it, ends their sessions and
+// removes their passkeys: each of those lets somebody in without the password.
 func (s *Service) SetOperatorPassword(
 	ctx context.Context,
 	name string,
@@ -81,7 +81,14 @@ func (s *Service) SetOperatorPassword(
 		if err != nil {
 			return err
 		}
-		return all.SetOperatorSecret(ctx, o.ID, kept)
+
+		if err := all.SetOperatorSecret(ctx, o.ID, kept); err != nil {
+			return err
+		}
+
+		_, err = all.RemovePasskey(ctx, o.ID, nil)
+
+		return err
 	})
 }
 
@@ -155,26 +162,33 @@ func (s *Service) LoginOperator(
 		return s.awaitCode(ctx, o, from)
 	}
 
-	confirmed, err := s.confirmedBy(ctx, Operator{ID: o.ID})
-	if err != nil {
-		return OperatorLogin{}, err
-	}
-
-	issued, err := s.openSession(ctx, o, from, confirmed)
+	issued, err := s.openSession(ctx, o, from, s.confirmedByPassword)
 
 	return OperatorLogin{Issued: issued}, err
 }
 
-// confirmedBy is when an operator who has just given their password counts as having confirmed who they
-// are: now, or where a passkey is asked for so long ago that no process's clock has it within ConfirmedFor.
-func (s *Service) confirmedBy(ctx context.Context, who Operator) (time.Time, error) {
+// confirmation is when an operator who logs in counts as having confirmed who they are.
+type confirmation func(context.Context, *store.All, flex.OperatorID) (time.Time, error)
+
+// confirmedByPassword is for who has given their password alone: now, or where a passkey is asked for so long
+// ago that no process's clock has it within ConfirmedFor.
+func (s *Service) confirmedByPassword(
+	ctx context.Context,
+	all *store.All,
+	id flex.OperatorID,
+) (time.Time, error) {
 	now := s.DB.Now()
-	factor, err := s.SecondFactorOf(ctx, who)
-	if factor == PasskeyAlone {
+	keys, err := all.Passkeys(ctx, id)
+	if len(keys) > 0 {
 		return now.Add(-OperatorSessionLife), err
 	}
 
 	return now, err
+}
+
+// confirmedNow is for who has shown a passkey or a code.
+func (s *Service) confirmedNow(context.Context, *store.All, flex.OperatorID) (time.Time, error) {
+	return s.DB.Now(), nil
 }
 
 // openSession writes the login down and opens the session. An operator who was removed, or whose password was changed, since they
@@ -183,7 +197,7 @@ func (s *Service) openSession(
 	ctx context.Context,
 	o store.Operator,
 	from string,
-	confirmed time.Time,
+	confirmed confirmation,
 ) (Issued, error) {
 	token := newSessionToken()
 	expires := s.DB.Now().Add(OperatorSessionLife)
@@ -193,22 +207,23 @@ func (s *Service) openSession(
 		Act:    "log in",
 	}, func() error {
 		return s.keepSession(ctx, o, store.OperatorSession{
-			Hash:        SessionHash(token),
-			Operator:    o.ID,
-			Source:      from,
-			ConfirmedAt: confirmed,
-			ExpiresAt:   expires,
-		})
+			Hash:      SessionHash(token),
+			Operator:  o.ID,
+			Source:    from,
+			ExpiresAt: expires,
+		}, confirmed)
 	})
 
 	return Issued{token, expires}, err
 }
 
-// keepSession keeps a session of an operator who is as they were when they were asked.
+// keepSession keeps a session of an operator who is as they were when they were asked. Which passkeys they have is
+// read here, so that a reset at the same time is before the login or after it.
 func (s *Service) keepSession(
 	ctx context.Context,
 	o store.Operator,
 	session store.OperatorSession,
+	confirmed confirmation,
 ) error {
 	return s.people().WriteAll(ctx, func(all *store.All) error {
 		same, err := all.LockOperator(ctx, o)
@@ -218,6 +233,11 @@ func (s *Service) keepSession(
 
 		if !same {
 			return errLogin
+		}
+
+		session.ConfirmedAt, err = confirmed(ctx, all, o.ID)
+		if err != nil {
+			return err
 		}
 
 		return all.AddOperatorSession(ctx, session)

@@ -265,9 +265,23 @@ func (s *Service) AddPasskey(
 	})
 }
 
-// keepPasskey keeps a new passkey, if its operator has not too many.
+// keepPasskey keeps a new passkey, if its operator has not too many. The lock has those that are made at once
+// counted one after the other.
 func (s *Service) keepPasskey(ctx context.Context, p store.Passkey) error {
 	return s.people().WriteAll(ctx, func(all *store.All) error {
+		o, err := all.OperatorByID(ctx, p.Operator)
+		if err != nil {
+			return err
+		}
+
+		same, err := all.LockOperator(ctx, o)
+		if err == nil && !same {
+			err = errPasskey
+		}
+		if err != nil {
+			return err
+		}
+
 		keys, err := all.Passkeys(ctx, p.Operator)
 		if err != nil {
 			return err
@@ -362,7 +376,7 @@ func (s *Service) LoginOperatorPasskey(
 	o, err := s.checkPasskey(ctx, site, forLogin, signed)
 	if err == nil {
 		undo()
-		return s.openSession(ctx, o, from, s.DB.Now())
+		return s.openSession(ctx, o, from, s.confirmedNow)
 	}
 	if !errors.Is(err, errPasskey) {
 		undo()
@@ -570,22 +584,5 @@ func (s *Service) RemovePasskey(
 		}
 
 		return err
-	})
-}
-
-// ResetFactors forgets an operator's code and passkeys, as when the devices are lost. Their password
-// stays.
-func (s *Service) ResetFactors(ctx context.Context, name string) error {
-	return s.people().WriteAll(ctx, func(all *store.All) error {
-		o, err := all.OperatorNamed(ctx, name)
-		if err != nil {
-			return err
-		}
-
-		if _, err := all.RemovePasskey(ctx, o.ID, nil); err != nil {
-			return err
-		}
-
-		return all.RemoveTwoStep(ctx, o.ID)
 	})
 }

@@ -183,6 +183,11 @@ func (s *Service) person(
 	}
 
 	person, err := s.SSO.Provider.Person(ctx, a, answer)
+	if flex.KindOf(err) == flex.Unavailable { // nobody was refused
+		undo()
+		return person, err
+	}
+
 	if err == nil {
 		err = checkPerson(person)
 	}

@@ -65,7 +65,7 @@ func (s *Service) awaitCode(
 		Source:     from,
 		ExpiresAt:  expires,
 		AwaitsCode: true,
-	})
+	}, s.confirmedNow)
 
 	return OperatorLogin{Issued{token, expires}, true}, err
 }
@@ -123,7 +123,7 @@ func (s *Service) LoginOperatorCode(
 		return Issued{}, err
 	}
 
-	return s.openSession(ctx, o, from, s.DB.Now())
+	return s.openSession(ctx, o, from, s.confirmedNow)
 }
 
 // awaiting is the first step of the login that a token is of, and the operator as they were then.
@@ -339,6 +339,32 @@ func (s *Service) RemoveTwoStep(ctx context.Context, name string) error {
 			return err
 		}
 		return all.RemoveTwoStep(ctx, o.ID)
+	})
+}
+
+// ResetFactors forgets an operator's code and passkeys, as when the devices are lost, and ends their sessions: whoever
+// has a device may be logged in on it. Their password stays.
+func (s *Service) ResetFactors(ctx context.Context, name string) error {
+	return s.people().WriteAll(ctx, func(all *store.All) error {
+		o, err := all.OperatorNamed(ctx, name)
+		if err != nil {
+			return err
+		}
+
+		// A login under way is before this, and its session ends, or after it.
+		if _, err := all.LockOperator(ctx, o); err != nil {
+			return err
+		}
+
+		if _, err := all.RemovePasskey(ctx, o.ID, nil); err != nil {
+			return err
+		}
+
+		if err := all.RemoveTwoStep(ctx, o.ID); err != nil {
+			return err
+		}
+
+		return all.EndOperatorSessions(ctx, o.ID)
 	})
 }
 

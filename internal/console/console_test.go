@@ -317,6 +317,11 @@ func TestOperator(t *testing.T) {
 		if err := d.access.RemoveOperator(ctx, "bea"); err != nil {
 			d.Error(err)
 		}
+
+		if _, err := d.access.AddOperator(ctx, "bea", "", access.Viewer); flex.KindOf(err) != flex.Conflict ||
+			!strings.Contains(err.Error(), `flexd operator password "bea" lets them in again, with the role admin`) {
+			d.Errorf("the name of an operator who was removed: %v", err)
+		}
 		if made, err = d.access.SetOperatorPassword(ctx, "bea", ""); err != nil {
 			d.Error(err)
 		}

@@ -199,8 +199,10 @@ func deliveriesAsked(r *request) (delivery.Filter, error) {
 		Sort:     q.Get("sort"),
 	}
 
-	if q.Get("late") != "" {
+	if late := q.Get("late"); late == "yes" {
 		onlyLate(&f)
+	} else if late != "" {
+		return f, flex.Fail(flex.Invalid, "late is yes, or left out, not %q", late)
 	}
 
 	if err := knownPushes(&f); err != nil {

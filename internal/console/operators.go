@@ -15,6 +15,18 @@ type operatorsPage struct {
 	Export Export
 }
 
+// Settable are the others whose role and organisations are set here, and not by the groups of an identity provider.
+func (p operatorsPage) Settable() []access.OperatorLine {
+	var list []access.OperatorLine
+	for _, o := range p.Operators {
+		if o.Name != p.Self && o.Issuer == "" {
+			list = append(list, o)
+		}
+	}
+
+	return list
+}
+
 func (s *Server) operators(r *request) (view, error) {
 	p := operatorsPage{
 		Self:   r.who.Name,

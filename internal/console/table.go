@@ -76,6 +76,10 @@ var paging = []string{"before", "limit", "done"}
 // onlyFilters refuses a list by a filter that it does not have, as a page and as a table to download: its rows
 // would not be those that were asked for.
 func (r *request) onlyFilters(filters ...string) error {
+	if err := r.knownLimit(); err != nil {
+		return err
+	}
+
 	for name := range r.URL.Query() {
 		if !slices.Contains(filters, name) && !slices.Contains(paging, name) {
 			return flex.Fail(
@@ -88,6 +92,26 @@ func (r *request) onlyFilters(filters ...string) error {
 	}
 
 	return nil
+}
+
+// knownLimit refuses a limit= that says no number of rows: a file that ends at another number would seem whole.
+func (r *request) knownLimit() error {
+	q := r.URL.Query()
+	if !q.Has("limit") {
+		return nil
+	}
+
+	n, err := strconv.Atoi(q.Get("limit"))
+	if err == nil && n >= 1 && n <= exportMax {
+		return nil
+	}
+
+	return flex.Fail(
+		flex.Invalid,
+		"limit is a number of rows from 1 to %d, not %q; without it a file has all",
+		exportMax,
+		q.Get("limit"),
+	)
 }
 
 // Export is where a page's table can be had, with the same filters.

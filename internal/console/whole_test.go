@@ -200,7 +200,8 @@ func TestExport_Unknown(t *testing.T) {
 
 	for _, path := range []string{"assets.csv?colour=Zappi", "deliveries.json?orgs=x", "audit.csv?when=now", "readings/held.json?site=x",
 		"assets?colour=Zappi", "deliveries?orgs=x", "audit?when=now", "readings/held?site=x", "instructions?state=running", "settlement?state=paid",
-		"assets?type=toaster", "assets.csv?state=broken", "deliveries?state=broken", "settlement?status=broken", "readings/held?state=broken", "readings?state=x", "readings.csv?limit=5", "offers?state=x"} {
+		"assets?type=toaster", "assets.csv?state=broken", "deliveries?state=broken", "settlement?status=broken", "readings/held?state=broken", "readings?state=x", "readings.csv?limit=5", "offers?state=x",
+		"assets.csv?limit=0", "deliveries.csv?limit=all", "audit.csv?limit=-1", "assets.json?limit=100001", "deliveries?late=maybe"} {
 		if a := d.get("/console/" + path); a.status != 422 {
 			t.Errorf("%s: %d %.200s", path, a.status, a.body)
 		}

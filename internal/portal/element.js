@@ -164,11 +164,11 @@ class FlexdHousehold extends HTMLElement {
       else spans.push({from: p.start_timestamp, to: p.end_timestamp})
     }
 
-    if (!spans.length) return [this.say("nothing")]
+    const short = plan.plan.shortfall_kwh > 0 ? [this.say("short", this.number(plan.plan.shortfall_kwh), by)] : []
+    if (!spans.length) return [this.say("nothing"), ...short]
     const when = spans.map((s) => this.say("span", this.clock(s.from), this.clock(s.to))).join(", ")
     const past = Date.parse(spans.at(-1).to) <= now
-    const lines = [this.say(past ? "charged" : "charges", when, this.number(plan.plan.energy_kwh), by)]
-    if (plan.plan.shortfall_kwh > 0) lines.push(this.say("short", this.number(plan.plan.shortfall_kwh), by))
+    const lines = [this.say(past ? "charged" : "charges", when, this.number(plan.plan.energy_kwh), by), ...short]
     const known = plan.periods.every((p) => !(p.energy_kwh > 0) || p.price_gbp_per_mwh !== null)
     if (known) {
       const pence = Math.round(plan.plan.cost_pence)

@@ -94,9 +94,10 @@ func (p *Provider) discover(ctx context.Context) (*found, error) {
 		return nil, p.failure
 	}
 
+	// It may have taken longer to fail than a failure is remembered: whoever waits meanwhile is not to ask again.
 	p.found, p.failure = p.describe(ctx)
 	p.foundAt = now
-	p.failedAt = now
+	p.failedAt = p.settings.Now()
 
 	return p.found, p.failure
 }

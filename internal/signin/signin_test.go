@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 
 	"flexd/internal/egress"
+	"flexd/internal/flex"
 	"flexd/internal/signin"
 )
 
@@ -106,5 +108,45 @@ func TestPerson_Userinfo(t *testing.T) {
 		if err != nil || who.Name != "grace" || !slices.Equal(who.Groups, []string{"duty"}) {
 			t.Errorf("with %v in the token: %+v, %v", inToken, who, err)
 		}
+	}
+}
+
+// A provider that takes longer to fail than a failure is remembered is asked once by all who wait for it, and again later.
+func TestAddress_FailsSlowly(t *testing.T) {
+	var passed, asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		passed.Add(int64(10 * time.Second))
+		http.Error(w, "down", http.StatusInternalServerError)
+	}))
+	t.Cleanup(server.Close)
+
+	web := egress.New(egress.Options{Allow: egress.Private})
+	t.Cleanup(web.Close)
+	start := time.Date(2026, 1, 10, 18, 0, 0, 0, time.UTC)
+	from := signin.New(signin.Settings{
+		Issuer: server.URL, ClientID: "flexd", Redirect: server.URL, Web: web,
+		Now: func() time.Time { return start.Add(time.Duration(passed.Load())) },
+	})
+
+	begin := func() {
+		t.Helper()
+		_, err := from.Address(t.Context(), signin.NewAttempt(), false)
+		if flex.KindOf(err) != flex.Unavailable {
+			t.Errorf("a provider that fails: %v", err)
+		}
+	}
+
+	for range 3 {
+		begin()
+	}
+	if n := asked.Load(); n != 1 {
+		t.Errorf("asked %d times, want once", n)
+	}
+
+	passed.Add(int64(5 * time.Second))
+	begin()
+	if n := asked.Load(); n != 2 {
+		t.Errorf("a while later asked %d times in all, want twice", n)
 	}
 }

@@ -75,14 +75,31 @@ func (all *All) AddOperator(ctx context.Context, o *Operator) error {
 
 	n, err := all.insertOr(ctx, "operator", row, `ON CONFLICT (name) DO NOTHING`)
 	if err == nil && n == 0 {
-		return flex.Fail(
-			flex.Conflict,
-			"an operator named %q exists already",
-			o.Name,
-		)
+		return all.operatorThere(ctx, o.Name)
 	}
 
 	return err
+}
+
+// operatorThere says that a name is an operator's, or was one's who was removed: no list has them, so it says how they
+// are let in again.
+func (all *All) operatorThere(ctx context.Context, name string) error {
+	o, err := all.OperatorNamed(ctx, name)
+	if err != nil {
+		return err
+	}
+
+	if o.RemovedAt.IsZero() {
+		return flex.Fail(flex.Conflict, "an operator named %q exists already", name)
+	}
+
+	return flex.Fail(
+		flex.Conflict,
+		"an operator named %q was removed, and their name stays theirs: flexd operator password %q lets them in again, with the role %s; somebody else needs another name",
+		name,
+		name,
+		o.Role,
+	)
 }
 
 // OperatorNamed returns the operator of that name, or a NotFound failure.
