@@ -237,6 +237,7 @@ type alertsRules struct {
 type ruleRow struct {
 	Kind         string `json:"kind"`
 	Organisation string `json:"organisation_id,omitempty"` // none for all
+	OrgName      string `json:"organisation,omitempty"`
 	Enabled      bool   `json:"enabled"`
 	Threshold    int    `json:"threshold"`
 	For          string `json:"for"`
@@ -262,6 +263,7 @@ func (o *alertsRules) Run(ctx context.Context, c console) error {
 
 		if !r.Org.IsZero() {
 			row.Organisation = r.Org.String()
+			row.OrgName = nameAmong(p.Orgs, r.Org)
 		}
 
 		rows = append(rows, row)
@@ -275,7 +277,7 @@ func (o *alertsRules) Run(ctx context.Context, c console) error {
 		func(r ruleRow) []any {
 			return []any{
 				r.Kind,
-				r.Organisation,
+				r.OrgName,
 				r.Enabled,
 				r.Threshold,
 				r.For,
@@ -446,6 +448,17 @@ type alertsRouteList struct {
 	JSON bool `help:"Print as JSON." name:"json"`
 }
 
+// nameAmong is the name of the organisation of that id among those given, or the id if it is none of them.
+func nameAmong(orgs []flex.Org, id flex.OrgID) string {
+	for _, o := range orgs {
+		if o.ID == id {
+			return o.Name
+		}
+	}
+
+	return id.String()
+}
+
 // routeRow is a route as it is printed.
 type routeRow struct {
 	Name         string `json:"name"`
@@ -453,6 +466,7 @@ type routeRow struct {
 	Target       string `json:"to"`
 	Level        string `json:"level"`
 	Organisation string `json:"organisation_id,omitempty"` // none for all
+	OrgName      string `json:"organisation,omitempty"`
 	Heartbeat    string `json:"heartbeat,omitempty"`
 }
 
@@ -474,6 +488,7 @@ func (o *alertsRouteList) Run(ctx context.Context, c console) error {
 
 		if !r.Org.IsZero() {
 			row.Organisation = r.Org.String()
+			row.OrgName = nameAmong(p.Orgs, r.Org)
 		}
 
 		if r.Heartbeat > 0 {
@@ -494,7 +509,7 @@ func (o *alertsRouteList) Run(ctx context.Context, c console) error {
 				r.Kind,
 				r.Target,
 				r.Level,
-				r.Organisation,
+				r.OrgName,
 				r.Heartbeat,
 			}
 		},

@@ -184,6 +184,16 @@ func (s store) keys() (*keyring.Ring, error) {
 		}
 	}
 
+	ring, err := readKeyFile(file)
+	if err == nil {
+		ring.ReadAgain(func() (*keyring.Ring, error) { return readKeyFile(file) })
+	}
+
+	return ring, err
+}
+
+// readKeyFile reads the keys of a file.
+func readKeyFile(file string) (*keyring.Ring, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, fmt.Errorf("read the key file: %w", err)

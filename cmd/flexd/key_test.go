@@ -109,3 +109,36 @@ func TestKeys(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+// TestKeys_Forgotten seals a database's secrets again while a flexd uses it that read the key file before the newest key was
+// in it: it still opens them, by the file as it is now.
+func TestKeys_Forgotten(t *testing.T) {
+	dir := t.TempDir()
+	s := store{Database: "sqlite:" + filepath.Join(dir, "flexd.db"), Environment: "sandbox"}
+	c := console{out: io.Discard, err: io.Discard}
+
+	running, err := s.openOrCreate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer running.Close()
+
+	org, _, err := running.Access.AddOrg(t.Context(), "Acme", "acme", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	set := endpointSet{store: s, Name: "Acme", URL: "http://127.0.0.1:9/", AllowPrivateEndpoints: reach{egress.Reach{Prefixes: egress.Private}}}
+	rotate := keyRotate{File: filepath.Join(dir, "flexd.db.key")}
+	reseal := keyReseal{cellFlags: cellFlags{store: s}}
+	for _, run := range []func(context.Context, console) error{set.Run, rotate.Run, reseal.Run} {
+		if err := run(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	endpoints, err := running.Push.Endpoints(t.Context(), org.ID)
+	if err != nil || len(endpoints) != 1 {
+		t.Errorf("with the keys of its start: %v %v", endpoints, err)
+	}
+}

@@ -176,6 +176,10 @@ func run(ctx context.Context, args []string, c console) (code int) {
 
 	slog.SetDefault(slog.New(cmds.handler(c.err)))
 
+	if goesOn[parsed.Command()] {
+		warnOfUnread(parser.Model, os.Environ())
+	}
+
 	err = outcomeOf(parsed.Command(), parsed.Run())
 	if err != nil {
 		fmt.Fprintln(c.err, "flexd:", err)

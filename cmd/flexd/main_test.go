@@ -83,7 +83,7 @@ func TestRun_NoStore(t *testing.T) {
 		{"halt --gsp-group C why", exitFailed, "_A to _P"}, {"halt --gsp-group _C", exitFailed, "say why"},
 		{"halt --org Acme new", exitDone, "until flexd resume with the same flags"}, {"halt --gsp-group _C storm", exitDone, "Nothing is sent"},
 		{"halt --list", exitDone, "GSP group _C, by command line"}, {"halt --list --json", exitDone, `"name": "Acme"`},
-		{"doctor", exitFailed, "Pushes of gsp-group/_C are halted"}, {"resume", exitFailed, "name it, as flexd halt --list"},
+		{"doctor", exitFailed, "Pushes of GSP group _C are halted"}, {"doctor", exitFailed, "Pushes of Acme are halted"}, {"resume", exitFailed, "name it, as flexd halt --list"},
 		{"resume --org Acme", exitDone, "Pushes leave again"}, {"resume --gsp-group _C", exitDone, "Pushes leave again"},
 		{"resume --gsp-group _C", exitFailed, "are not halted"}, {"halt --list", exitDone, "Nothing is halted."},
 	} {

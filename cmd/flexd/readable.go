@@ -79,6 +79,10 @@ func instantText(n int64) string { return time.UnixMicro(n).UTC().Format(time.RF
 
 // withUnit is a value as a person reads it.
 func withUnit(table, column string, value any) any {
+	if text, ok := value.(string); ok && table == "asset_event" && column == "told" {
+		return eventText(text)
+	}
+
 	n, whole := value.(int64)
 	if !whole {
 		return value

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -107,5 +108,29 @@ func TestReadable_Units(t *testing.T) {
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// What a client said by an event has units and times of day, whichever of its parts were there.
+func TestReadable_Event(t *testing.T) {
+	const intent = `{"intent":{"Need":10000,"ReadyBy":"2026-01-01T06:30:00Z","ReadyByOffset":3600000000000,"ReadyByLocal":%s,"Estimated":null,` +
+		`"MayChargePeak":true,"Mode":"minimise_charging_time","ReceivedAt":"0001-01-01T00:00:00Z"},"tariff":{"OffPeak":"00:30-05:30","Zone":"Europe/London","Type":""}}`
+	const asked = "; mode minimise_charging_time; at peak times too if need be; off-peak 00:30-05:30 Europe/London"
+
+	cases := map[string]string{
+		fmt.Sprintf(intent, "25200000000000"):                                        "10.000 kWh by 07:00:00" + asked,
+		fmt.Sprintf(intent, "null"):                                                  "10.000 kWh by 07:30:00" + asked,
+		`{"vehicle_w":3600,"tariff":{"OffPeak":"","Zone":"","Type":"dynamic"}}`:      "no off-peak hours; the car takes 3.600 kW",
+		`{"end_at":"2026-01-15T20:00:00Z"}`:                                          "until 2026-01-15T20:00:00Z",
+		`{"blocks":[{"Start":"2026-01-15T20:00:00Z","End":"2026-01-15T21:00:00Z"}]}`: "charging from 2026-01-15T20:00:00Z to 2026-01-15T21:00:00Z",
+		"{}":                        "{}",
+		`[{"Start":"x","End":"y"}]`: `[{"Start":"x","End":"y"}]`,
+	}
+
+	for record, want := range cases {
+		rows := readable(map[string][]map[string]any{"asset_event": {{"told": record}}})
+		if got := rows[0].Rows[0]["Told"]; got != want {
+			t.Errorf("%s reads\n%v, want\n%s", record, got, want)
+		}
 	}
 }

@@ -604,15 +604,8 @@ func nameOfScope(
 	scope store.HaltScope,
 	orgs []flex.Org,
 ) (string, bool) {
-	switch scope.Kind {
-	case store.HaltAll:
-		return "everything", true
-	case store.HaltModel:
-		return "model " + scope.Name, true
-	case store.HaltFirmware:
-		return "firmware " + scope.Name + " of every model", true
-	case store.HaltRegion:
-		return "GSP group " + scope.Name, true
+	if scope.Org.IsZero() {
+		return scope.Words(""), true
 	}
 
 	i := slices.IndexFunc(orgs, func(o flex.Org) bool {
@@ -621,9 +614,6 @@ func nameOfScope(
 	if i < 0 {
 		return "", false
 	}
-	if scope.Kind == store.HaltEndpoint {
-		return orgs[i].Name + ", endpoint " + scope.Name, true
-	}
 
-	return orgs[i].Name, true
+	return scope.Words(orgs[i].Name), true
 }

@@ -10,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/crypto/chacha20poly1305"
 )
@@ -35,8 +37,11 @@ type ID [4]byte
 // String writes the id as eight hexadecimal digits.
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
-// Ring holds the keys: the first seals, all open. It is not changed once it is made.
-type Ring struct{ keys []key }
+// Ring holds the keys: the first seals, all open.
+type Ring struct {
+	keys   atomic.Pointer[[]key] // the newest first; a list that is set is not changed
+	reread func() (*Ring, error) // nil if there is no file to read again
+}
 
 type key struct {
 	id     ID
@@ -62,7 +67,7 @@ func NewRing(keys ...[KeySize]byte) (*Ring, error) {
 		)
 	}
 
-	r := &Ring{}
+	var made []key
 	for _, k := range keys {
 		aead, err := chacha20poly1305.NewX(k[:])
 		if err != nil {
@@ -71,15 +76,49 @@ func NewRing(keys ...[KeySize]byte) (*Ring, error) {
 
 		sum := sha256.Sum256(append([]byte("flexd key\n"), k[:]...))
 		id := ID(sum[:len(ID{})])
-		if r.key(id) != nil {
+		if slices.ContainsFunc(made, func(other key) bool { return other.id == id }) {
 			return nil, fmt.Errorf("the key %v is there twice", id)
 		}
 
-		r.keys = append(r.keys, key{id, aead, k})
+		made = append(made, key{id, aead, k})
 	}
+
+	r := &Ring{}
+	r.keys.Store(&made)
 
 	return r, nil
 }
+
+// ReadAgain gives the ring a way to read its file again, for a value under a key that was added to it since. Without it
+// a process that was not restarted before its secrets were sealed again could open none of them.
+func (r *Ring) ReadAgain(read func() (*Ring, error)) { r.reread = read }
+
+// newer returns the key of that id if the file has it by now. The file's keys then come before those of the ring: what
+// is sealed from now on is under the newest one. A key that has left the file still opens.
+func (r *Ring) newer(id ID) cipher.AEAD {
+	if r.reread == nil {
+		return nil
+	}
+
+	file, err := r.reread()
+	if err != nil || !file.Holds(id) {
+		return nil
+	}
+
+	keys := slices.Clone(file.all())
+	for _, k := range r.all() {
+		if !file.Holds(k.id) {
+			keys = append(keys, k)
+		}
+	}
+
+	r.keys.Store(&keys)
+
+	return file.key(id)
+}
+
+// all returns the keys, the newest first.
+func (r *Ring) all() []key { return *r.keys.Load() }
 
 // ReadRing reads a key file: a key a line in base64, the newest first. Blank lines and those
 // that begin with # are for people.
@@ -122,8 +161,9 @@ func NewLine(random io.Reader) (string, error) {
 
 // IDs returns the ids of the ring's keys, the one that seals first.
 func (r *Ring) IDs() []ID {
-	ids := make([]ID, len(r.keys))
-	for i, k := range r.keys {
+	keys := r.all()
+	ids := make([]ID, len(keys))
+	for i, k := range keys {
 		ids[i] = k.id
 	}
 
@@ -131,7 +171,7 @@ func (r *Ring) IDs() []ID {
 }
 
 func (r *Ring) key(id ID) cipher.AEAD {
-	for _, k := range r.keys {
+	for _, k := range r.all() {
 		if k.id == id {
 			return k.aead
 		}
@@ -149,7 +189,7 @@ func (r *Ring) Seal(
 	about About,
 	plain []byte,
 ) ([]byte, error) {
-	k := r.keys[0]
+	k := r.all()[0]
 	out := make(
 		[]byte,
 		headerSize+chacha20poly1305.NonceSizeX,
@@ -179,6 +219,10 @@ func (r *Ring) Open(about About, sealed []byte) ([]byte, error) {
 	}
 
 	aead := r.key(id)
+	if aead == nil {
+		aead = r.newer(id)
+	}
+
 	if aead == nil {
 		return nil, fmt.Errorf(
 			"open a %s: it is sealed under the key %v, which the key file does not hold",

@@ -62,6 +62,46 @@ func TestRing_Rotation(t *testing.T) {
 	}
 }
 
+// TestOpen_KeyAdded opens what another process sealed under a key that was added to the file since, and seals under it from
+// then on. A key that has left the file still opens, and a file that cannot be read, or has no such key, changes nothing.
+func TestOpen_KeyAdded(t *testing.T) {
+	running, other := ring(t, 1), ring(t, 2)
+	before, err := running.Seal(rand.Reader, about, []byte("before"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := other.Seal(rand.Reader, about, []byte("after"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, file := range []func() (*Ring, error){
+		nil,
+		func() (*Ring, error) { return nil, io.ErrUnexpectedEOF },
+		func() (*Ring, error) { return ring(t, 3, 1), nil },
+	} {
+		running.ReadAgain(file)
+		if _, err := running.Open(about, after); err == nil || running.IDs()[0] == other.IDs()[0] {
+			t.Errorf("it opens without its key: %v", err)
+		}
+	}
+
+	running.ReadAgain(func() (*Ring, error) { return ring(t, 2), nil })
+	for want, sealed := range map[string][]byte{"before": before, "after": after} {
+		if plain, err := running.Open(about, sealed); err != nil || string(plain) != want {
+			t.Errorf("%s: %q %v", want, plain, err)
+		}
+	}
+
+	again, err := running.Seal(rand.Reader, about, []byte("again"))
+	if id, _ := KeyOf(again); err != nil || id != other.IDs()[0] {
+		t.Errorf("sealed under %v: %v", id, err)
+	}
+	if plain, err := running.Open(about, before); err != nil || string(plain) != "before" {
+		t.Errorf("the older key opens %q: %v", plain, err)
+	}
+}
+
 // TestOpen_Bound moves a value elsewhere and changes each of its bytes: it opens nowhere.
 func TestOpen_Bound(t *testing.T) {
 	r := ring(t, 1)

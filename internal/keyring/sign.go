@@ -18,7 +18,7 @@ type Signature struct {
 // from it for the purpose by HKDF-SHA-256 (RFC 5869), so that nothing that is sealed depends on
 // what is signed.
 func (r *Ring) Sign(purpose string, message []byte) Signature {
-	k := r.keys[0]
+	k := r.all()[0]
 	private := k.signing(purpose)
 	return Signature{
 		Key:       k.id,
@@ -30,7 +30,7 @@ func (r *Ring) Sign(purpose string, message []byte) Signature {
 // PublicKey returns the public key of the purpose under the key of the id, or nil if the ring
 // does not hold it.
 func (r *Ring) PublicKey(id ID, purpose string) ed25519.PublicKey {
-	for _, k := range r.keys {
+	for _, k := range r.all() {
 		if k.id == id {
 			return k.signing(purpose).Public().(ed25519.PublicKey)
 		}

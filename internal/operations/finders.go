@@ -90,12 +90,22 @@ func findHalts(
 		return nil, err
 	}
 
+	orgs, err := all.Orgs(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	names := map[flex.OrgID]string{}
+	for _, o := range orgs {
+		names[o.ID] = o.Name
+	}
+
 	var found []Exception
 	for _, h := range halts {
 		title, text := "All pushes are halted", "Chargers go on with what they have. Once that is mended, end it on the console's Safety page or with flexd resume."
 		if h.Scope.Kind != store.HaltAll {
-			title = "Pushes of " + h.Scope.String() + " are halted"
-			text = "Chargers go on with what they have. flexd halt --list says how many. Once that is mended, end it on the console's Safety page or with flexd resume."
+			title = "Pushes of " + h.Scope.Words(names[h.Scope.Org]) + " are halted"
+			text = "Chargers go on with what they have. flexd halt --list says how many. Once that is mended, end it on the console's Safety page or with flexd resume and the same flags, such as --org."
 		}
 
 		found = append(found, Exception{

@@ -48,6 +48,28 @@ func (h HaltScope) String() string {
 	return string(h.Kind) + "/" + h.Name
 }
 
+// Words names for people what a halt stops; org is the name of its organisation, if it has one and that is known.
+func (h HaltScope) Words(org string) string {
+	if org == "" {
+		org = "organisation " + h.Org.String()
+	}
+
+	switch h.Kind {
+	case HaltAll:
+		return "everything"
+	case HaltModel:
+		return "model " + h.Name
+	case HaltFirmware:
+		return "firmware " + h.Name + " of every model"
+	case HaltRegion:
+		return "GSP group " + h.Name
+	case HaltEndpoint:
+		return org + ", endpoint " + h.Name
+	}
+
+	return org
+}
+
 const haltAll = "all"
 
 // ParseHaltScope reads all, organisation/ID, endpoint/ID/NAME, model/NAME, firmware/VERSION or
