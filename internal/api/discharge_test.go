@@ -252,3 +252,31 @@ func TestDischargeProperties_Battery(t *testing.T) {
 		}
 	})
 }
+
+// TestDischargeConsent_List finds the consent to discharge, and its end, on a page of sites that was asked for before.
+func TestDischargeConsent_List(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		h := open(t, db)
+		h.stock()
+		way := "/entities/site/" + h.newSite(halfHourly, "SW1A 2AA", "") + "/discharge-consent"
+		const first = `"gave_discharge_consent_at":"2026-01-15T10:30:00Z"`
+		shown := func() bool {
+			t.Helper()
+			return strings.Contains(h.want("GET", "/entities/site", "", 200, "").body, first)
+		}
+
+		if shown() {
+			t.Error("a consent that nobody gave")
+		}
+
+		h.want("POST", way, "{"+first+"}", 200, "")
+		if !shown() {
+			t.Error("the consent is not on the page")
+		}
+
+		h.want("DELETE", way, "", 200, "")
+		if shown() {
+			t.Error("the consent that was withdrawn is still on the page")
+		}
+	})
+}

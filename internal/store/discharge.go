@@ -308,6 +308,11 @@ func (tx *Tx) SetDischargeConsent(
 		return err
 	}
 
+	// a page of sites shows it
+	if err := tx.touchRegister(ctx); err != nil {
+		return err
+	}
+
 	assets, err := tx.AssetsOf(ctx, site)
 	if err != nil {
 		return err
