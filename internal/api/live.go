@@ -33,6 +33,11 @@ func (s *Server) liveSite(r *request) (answer, error) {
 		return ok(siteNowWire(now)), err
 	}
 
+	if r.Method == http.MethodHead { // who asks for the headers alone waits for no event
+		_, err := s.Control.SiteNow(r.Context(), r.who.Org, p.SiteID)
+		return answer{events: func(http.ResponseWriter) {}}, err
+	}
+
 	news, leave, err := s.Control.Follow(r.Context(), r.who.Org, p.SiteID)
 	if err != nil {
 		return answer{}, err

@@ -239,3 +239,40 @@ func TestLive_Client(t *testing.T) {
 		t.Errorf("nobody's site: %v", err)
 	}
 }
+
+// TestLive_Head asks for the headers of a stream more often than a site has followers. Each is answered at once: otherwise the
+// next request of the same connection waits for the end of the stream.
+func TestLive_Head(t *testing.T) {
+	h := onSQLite(t)
+	at := "/entities/site/" + h.newSite(halfHourly, "SW1A 2AA", "") + "/live"
+
+	// ends streams that should not have begun, or the server would not close
+	done := make(chan struct{})
+	h.server.Done = done
+	defer close(done)
+
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+
+	for i := range control.FollowersOfSiteMax + 1 {
+		req, err := http.NewRequestWithContext(ctx, "HEAD", h.url+at, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		req.Header.Set("Accept", "text/event-stream")
+		req.Header.Set("Authorization", "Bearer "+h.token)
+		res, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatalf("request %d: %v", i, err)
+		}
+		res.Body.Close()
+
+		kind := res.Header.Get("Content-Type")
+		if res.StatusCode != 200 || kind != "text/event-stream" {
+			t.Errorf("request %d: %d, %q", i, res.StatusCode, kind)
+		}
+	}
+
+	h.want("HEAD", "/entities/site/"+nobodys+"/live", "", 404, "", "Accept: text/event-stream")
+}
