@@ -144,8 +144,10 @@ func (q *PastQuery) Between(from, to *flex.Day) error {
 
 	q.Show = "dates"
 	q.From, q.To = *cmp.Or(from, to), *cmp.Or(to, from)
-	length := q.To.Start().Sub(q.From.Start())
-	if length < 0 || length > PastDaysMax*24*time.Hour {
+	// Days are counted, not hours: one of them may have 25.
+	latest := q.From.Add(PastDaysMax)
+	if q.To.Start().Before(q.From.Start()) ||
+		q.To.Start().After(latest.Start()) {
 		return flex.Fail(
 			flex.Malformed,
 			"the last day comes no earlier than the first, and at most %d days after it",
