@@ -128,3 +128,48 @@ func TestInitialise_ModelPower(t *testing.T) {
 		}
 	})
 }
+
+// An asset may settle by its own meter, while it is there and once it was taken away, also if its model's name has letters beyond
+// ASCII, which not every database turns into lower case.
+func TestDeleteAsset_ModelBeyondASCII(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		db := storetest.Open(t, url, store.Options{})
+		seed := storetest.NewSeed(t, db, url)
+		service := &registry.Service{DB: db}
+		err := db.WriteAll(t.Context(), func(all *store.All) error {
+			return all.PutModels(t.Context(), []flex.Model{{Name: "ŠKODA Box", Type: flex.Charger, CoP11: true}})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		a, err := service.CreateAsset(t.Context(), seed.Org, seed.Site(), registry.AssetInput{
+			ExternalID: "box", Type: flex.Charger, Model: "škoda box", InstalledOn: "2025-06-15",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		day := flex.Day{Year: 2026, Month: 1, Dom: 15}
+		e := store.FlexEvent{SiteID: a.SiteID, AssetID: a.ID, Day: day, First: 1, Last: 1, Span: day.Period(1).Span()}
+		e.Meant, e.Nominated = []flex.WattHours{-100}, []flex.WattHours{100}
+		err = db.Write(t.Context(), seed.Org, func(tx *store.Tx) error {
+			_, err := tx.AddFlexEvent(t.Context(), &e)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if n := seed.Count(`SELECT count(*) FROM flex_event WHERE cop11`); n != 1 {
+			t.Errorf("%d events are settled by the asset's own meter, want 1", n)
+		}
+
+		if err := service.DeleteAsset(t.Context(), seed.Org, a.ID); err != nil {
+			t.Fatal(err)
+		}
+		if n := seed.Count(`SELECT count(*) FROM former_asset WHERE cop11`); n != 1 {
+			t.Errorf("%d assets that were taken away had such a meter, want 1", n)
+		}
+	})
+}

@@ -250,14 +250,20 @@ func (tx *Tx) DropAsset(ctx context.Context, id flex.AssetID) error {
 		return err
 	}
 
-	_, err := tx.exec(
+	model, err := tx.modelKeyOf(ctx, id)
+	if err != nil {
+		return err
+	}
+
+	_, err = tx.exec(
 		ctx,
 		`INSERT INTO former_asset (id, org_id, site_id, cop11, gone_at, power_w, capacity_wh, type)
-		SELECT a.id, a.org_id, a.site_id, COALESCE(m.cop11 AND a.installed_on <> '', FALSE), $3, a.power_w, a.capacity_wh, a.type FROM asset a LEFT JOIN model m ON m.key = lower(a.model)
+		SELECT a.id, a.org_id, a.site_id, COALESCE(m.cop11 AND a.installed_on <> '', FALSE), $3, a.power_w, a.capacity_wh, a.type FROM asset a LEFT JOIN model m ON m.key = $4
 		WHERE a.org_id = $1 AND a.id = $2`,
 		tx.org.Bytes(),
 		id.Bytes(),
 		micros(tx.now),
+		model,
 	)
 	if err != nil {
 		return err

@@ -204,8 +204,34 @@ func (tx *Tx) AddFlexEvent(ctx context.Context, e *FlexEvent) (bool, error) {
 		return false, err
 	}
 
+	model, err := tx.modelKeyOf(ctx, e.AssetID)
+	if err != nil {
+		return false, err
+	}
+
 	e.ID = flex.FlexEventID(tx.newID())
-	row := []value{
+	row := append(
+		tx.eventValues(e),
+		value{"instructed", instructed},
+		value{"cop11", isCOP11(e.AssetID, model)},
+	)
+
+	n, err := tx.insertOr(
+		ctx,
+		"flex_event",
+		row,
+		`ON CONFLICT (org_id, asset_id, from_at) DO NOTHING`,
+	)
+	if err != nil || n == 0 {
+		return false, err
+	}
+
+	return true, tx.markCompared(ctx, e)
+}
+
+// eventValues are the columns of a flex event that was found, but for those that are read first.
+func (tx *Tx) eventValues(e *FlexEvent) []value {
+	return []value{
 		{"id", e.ID.Bytes()},
 		{"org_id", tx.org.Bytes()},
 		{"site_id", e.SiteID.Bytes()},
@@ -224,23 +250,9 @@ func (tx *Tx) AddFlexEvent(ctx context.Context, e *FlexEvent) (bool, error) {
 		{"stay_from", micros(e.Stay.From)},
 		{"stay_to", micros(e.Stay.To)},
 		{"stay_plan", writeEnergies(e.StayPlan)},
-		{"instructed", instructed},
 		{"power_w", powerOf(e.AssetID)},
-		{"cop11", isCOP11(e.AssetID)},
 		{"capacity_wh", capacityOf(e.AssetID)},
 	}
-
-	n, err := tx.insertOr(
-		ctx,
-		"flex_event",
-		row,
-		`ON CONFLICT (org_id, asset_id, from_at) DO NOTHING`,
-	)
-	if err != nil || n == 0 {
-		return false, err
-	}
-
-	return true, tx.markCompared(ctx, e)
 }
 
 // powerOf is an asset's power, also of one that was removed.
@@ -259,12 +271,12 @@ func capacityOf(id flex.AssetID) expression {
 	}
 }
 
-// isCOP11 is whether an asset counted as metered by COP11, also of one that was removed.
-func isCOP11(id flex.AssetID) expression {
+// isCOP11 is whether an asset counted as metered by COP11, by the key of its model; also of one that was removed.
+func isCOP11(id flex.AssetID, model string) expression {
 	return expression{
-		`COALESCE((SELECT m.cop11 AND a.installed_on <> '' FROM asset a JOIN model m ON m.key = lower(a.model) WHERE a.id = ?),
+		`COALESCE((SELECT m.cop11 AND a.installed_on <> '' FROM asset a JOIN model m ON m.key = ? WHERE a.id = ?),
 			(SELECT cop11 FROM former_asset WHERE id = ?), FALSE)`,
-		[]any{id.Bytes(), id.Bytes()},
+		[]any{model, id.Bytes(), id.Bytes()},
 	}
 }
 

@@ -32,6 +32,26 @@ func modelKey(name string) string {
 	return strings.ToLower(strings.TrimSpace(name))
 }
 
+// modelKeyOf is the key of an asset's model; empty without one, and of an asset that was taken away. It is made here, and not by
+// SQL, whose lower() leaves letters beyond ASCII as they are on SQLite, and on PostgreSQL with the locale C.
+func (tx *Tx) modelKeyOf(
+	ctx context.Context,
+	id flex.AssetID,
+) (string, error) {
+	var name string
+	err := tx.row(
+		ctx,
+		`SELECT model FROM asset WHERE org_id = $1 AND id = $2`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	).Scan(&name)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+
+	return modelKey(name), err
+}
+
 // PutModels keeps entries of the asset model catalogue, each in place of the one before of
 // its name.
 func (all *All) PutModels(ctx context.Context, models []flex.Model) error {
