@@ -62,6 +62,7 @@ func TestEvents(t *testing.T) {
 			{"/tariff-update", `{"tariff":{"off_peak_times":"25:00-26:00","timezone":"Europe/London"}}`, 400, "HH:MM-HH:MM"},
 			{"/tariff-update", `{"tariff":{"off_peak_times":"00:00-05:00","timezone":"GMT+1"}}`, 400, "IANA"},
 			{"/intent", `{"intent":{"energy_required_kwh":-1}}`, 422, `ready_by`},
+			{"/intent", `{"intent":{"energy_required_kwh":30,"ready_by":"9999-12-31T23:59:59-01:00"}}`, 422, `"loc":["body","intent","ready_by"]`},
 			{"/plug-in-schedule", `{"charging_schedule":[{"start_timestamp":"2025-06-27T22:00:00Z","end_timestamp":"2025-06-28T06:00:00Z"}]}`, 200,
 				`{"modified_charging_schedule":[{"start_timestamp":"2025-06-27T22:00:00Z","end_timestamp":"2025-06-28T06:00:00Z"}]}`},
 			{"/plug-in-schedule", `{"charging_schedule":[{"start_timestamp":"2025-06-28T22:00:00Z","end_timestamp":"2025-06-28T06:00:00Z"}]}`, 422, "not after its start"},

@@ -148,7 +148,7 @@ func FuzzParams(f *testing.F) {
 }
 
 func FuzzParseTime(f *testing.F) {
-	for _, s := range []string{"2026-01-15T10:30:00Z", "2026-01-15 10:30", "2024-02-29T23:59:59.999999999+0530", "1970-01-01T00:00:00-23", "9999-12-31T24:00:00Z"} {
+	for _, s := range []string{"2026-01-15T10:30:00Z", "2026-01-15 10:30", "2024-02-29T23:59:59.999999999+0530", "1970-01-01T00:00:00-23", "1970-01-01T00:00:00+23", "9999-12-31T24:00:00Z", "9999-12-31T23:59:59-01:00"} {
 		f.Add(s)
 	}
 
@@ -163,10 +163,8 @@ func FuzzParseTime(f *testing.F) {
 		}
 
 		var again Time
-		if year := at.Year(); year >= 1970 && year <= 9999 { // the offset may lead out of them
-			if err := again.UnmarshalJSON(b); err != nil || !again.Equal(at.Time) {
-				t.Errorf("%q is %s, which is %v, %v", s, b, again, err)
-			}
+		if err := again.UnmarshalJSON(b); err != nil || !again.Equal(at.Time) {
+			t.Errorf("%q is %s, which is %v, %v", s, b, again, err)
 		}
 	})
 }

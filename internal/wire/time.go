@@ -32,7 +32,7 @@ const (
 var errTime = errors.New("not an instant of the form 2026-01-15T10:30:00Z")
 
 // ParseTime reads YYYY-MM-DD, a T or a blank, HH:MM, then optionally seconds, a fraction
-// and an offset (Z, +01:00, +0100 or +01). Years run from 1970 to 9999.
+// and an offset (Z, +01:00, +0100 or +01). Years run from 1970 to 9999, as written and in UTC.
 func ParseTime(s string) (Time, error) { return parseTime(s) }
 
 func parseTime[Text ~string | ~[]byte](s Text) (Time, error) {
@@ -82,13 +82,23 @@ func parseTime[Text ~string | ~[]byte](s Text) (Time, error) {
 		second,
 		nanos,
 		time.UTC,
-	)
+	).Add(-offset)
+
+	if !inYears(t) {
+		return Time{}, errTime
+	}
 
 	return Time{
-		Time:     t.Add(-offset),
+		Time:     t,
 		Offset:   offset,
 		Zoneless: zoneless,
 	}, nil
+}
+
+// inYears reports whether an instant is in the years 1970 to 9999 of UTC: its offset may lead out of them.
+func inYears(t time.Time) bool {
+	const last = 253_402_300_799 // 9999-12-31T23:59:59Z
+	return t.Unix() >= 0 && t.Unix() <= last
 }
 
 // digits reads decimal digits, or returns -1.
