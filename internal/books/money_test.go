@@ -91,6 +91,26 @@ func TestReceive(t *testing.T) {
 	})
 }
 
+// TestReceive_Colons has two receipts of one amount whose names and references differ only in where one ends and the other begins:
+// the second is not taken for the first.
+func TestReceive_Colons(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		o := open(t, url)
+		first := books.Receipt{Counterparty: "Grid:2026-09:R1", Month: month(t, "2026-09"), Amount: 180, Reference: "R2", By: "ada"}
+		for _, want := range []bool{true, false} {
+			if posted, err := o.books.Receive(t.Context(), o.org, first); posted != want || err != nil {
+				t.Errorf("%t, %v, want %t", posted, err, want)
+			}
+		}
+
+		second := first
+		second.Counterparty, second.Reference = "Grid", "R1:2026-09:R2"
+		if posted, err := o.books.Receive(t.Context(), o.org, second); posted || flex.KindOf(err) != flex.Conflict {
+			t.Errorf("the receipt of another counterparty: %t, %v", posted, err)
+		}
+	})
+}
+
 // No more is written off than a counterparty owes for the month, to the penny, and a month for which it owes nothing not at all.
 func TestWriteOffReceivable(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {

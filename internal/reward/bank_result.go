@@ -68,10 +68,11 @@ func (s *Service) ImportBank(
 	dry bool,
 ) (BankImport, error) {
 	var b BankImport
+	back := givenBack(results)
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		b = BankImport{}
 		for _, r := range results {
-			if err := s.takeBank(ctx, tx, r, by, &b); err != nil {
+			if err := s.takeBank(ctx, tx, r, by, back, &b); err != nil {
 				return fmt.Errorf("%s: %w", r.Where, err)
 			}
 		}
@@ -91,12 +92,26 @@ func (s *Service) ImportBank(
 	return b, err
 }
 
-// takeBank counts one result of a bank's: of a payment, or of all of a file.
+// givenBack are the payments that a bank's file gives back, by their references, and how much of each.
+func givenBack(results []bankfile.Result) map[string]flex.Pence {
+	back := map[string]flex.Pence{}
+	for _, r := range results {
+		if r.Outcome == bankfile.Returned && r.Known && r.Problem == "" {
+			back[r.Reference] = r.Amount
+		}
+	}
+
+	return back
+}
+
+// takeBank counts one result of a bank's: of a payment, or of all of a file. A bank that refused a payment may book it all the
+// same, with its batch, and give it back in the same file: it has failed, as is known.
 func (s *Service) takeBank(
 	ctx context.Context,
 	tx *store.Tx,
 	r bankfile.Result,
 	by string,
+	back map[string]flex.Pence,
 	b *BankImport,
 ) error {
 	pinned, why, err := payees(ctx, tx, r)
@@ -114,6 +129,11 @@ func (s *Service) takeBank(
 
 		if err := s.takeLine(ctx, tx, p, why, by, &line, b); err != nil {
 			return err
+		}
+
+		paid := r.Outcome == bankfile.Paid && line.From == ledger.Failed
+		if paid && why == "" && back[p.Reference] == line.Amount {
+			line.Taken, line.Why = TakenKnown, ""
 		}
 
 		b.Lines = append(b.Lines, line)

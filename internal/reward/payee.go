@@ -169,7 +169,13 @@ func (s *Service) LinkAccount(
 			return err
 		}
 
-		voided, err := s.voidUnexported(ctx, tx, v.SiteID)
+		voided, err := voidUnexported(
+			ctx,
+			tx,
+			v.SiteID,
+			"user",
+			accountChanged,
+		)
 		if err != nil {
 			return err
 		}
@@ -193,10 +199,11 @@ const accountChanged = "the bank account was changed before the payment was made
 
 // voidUnexported cancels the site's withdrawals that are not given to the bank yet, and
 // returns what they came to.
-func (s *Service) voidUnexported(
+func voidUnexported(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
+	by, why string,
 ) (flex.Pence, error) {
 	ws, err := tx.LockUnexported(ctx, site)
 	if err != nil {
@@ -209,8 +216,8 @@ func (s *Service) voidUnexported(
 			ctx,
 			w.ID,
 			ledger.Cancelled,
-			"user",
-			accountChanged,
+			by,
+			why,
 		); err != nil {
 			return 0, err
 		}

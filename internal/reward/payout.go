@@ -355,34 +355,55 @@ func (s *Service) move(
 		return w, t, nil
 	}
 
-	if err := forgetAccount(ctx, tx, w); err != nil {
+	voided, err := forgetAccount(ctx, tx, w, by)
+	if err != nil {
 		return w, t, err
 	}
 
-	t, err = s.tellFailed(ctx, tx, w)
+	t, err = s.tellFailed(ctx, tx, w, voided)
 
 	return w, t, err
 }
 
-// forgetAccount forgets the account that a payment went to, if it is still the user's.
+// accountDeleted is the reason of a cancellation, as operators and users read it.
+const accountDeleted = "the bank account was deleted, because a payment to it came back"
+
+// forgetAccount forgets the account that a payment went to, if it is still the user's. It cancels the withdrawals to it that are
+// not given to the bank yet, and returns what they came to.
 func forgetAccount(
 	ctx context.Context,
 	tx *store.Tx,
 	w store.Withdrawal,
-) error {
+	by string,
+) (flex.Pence, error) {
 	pinned, err := tx.PinnedPayee(ctx, w)
 	if err != nil || pinned == nil {
-		return err
+		return 0, err
 	}
 
-	return tx.DropPayee(ctx, w.SiteID, pinned.Account)
+	// Nobody asks for another withdrawal to it meanwhile.
+	_, err = tx.LockedSite(ctx, w.SiteID)
+	if flex.KindOf(err) == flex.NotFound {
+		return 0, nil // offboarded: the account is deleted already
+	}
+	if err != nil {
+		return 0, err
+	}
+
+	dropped, err := tx.DropPayee(ctx, w.SiteID, pinned.Account)
+	if err != nil || !dropped {
+		return 0, err
+	}
+
+	return voidUnexported(ctx, tx, w.SiteID, by, accountDeleted)
 }
 
-// tellFailed tells the user that a payment came back, with a link to correct the account.
+// tellFailed tells the user that a payment came back, and what was cancelled with it, with a link to correct the account.
 func (s *Service) tellFailed(
 	ctx context.Context,
 	tx *store.Tx,
 	w store.Withdrawal,
+	voided flex.Pence,
 ) (notified, error) {
 	site, err := tx.Site(ctx, w.SiteID)
 	if flex.KindOf(err) == flex.NotFound {
@@ -398,10 +419,23 @@ func (s *Service) tellFailed(
 		return t, err
 	}
 
+	text := fmt.Sprintf("Your withdrawal of %s could not be paid, and is back in your balance.\n", w.Amount)
+	if voided > 0 {
+		text += fmt.Sprintf(
+			"Withdrawals of %s to the same bank account that had not been paid yet were cancelled. The money is in your balance.\n",
+			voided,
+		)
+	}
+
+	text += fmt.Sprintf(
+		"\nPlease check your bank account here, within %d hours:\n%s\n",
+		MailLinkLife/time.Hour,
+		link,
+	)
+
 	t.mails, err = notify(ctx, tx, site, notice{
 		subject: "Your withdrawal could not be paid",
-		text: fmt.Sprintf("Your withdrawal of %s could not be paid, and is back in your balance.\n\nPlease check your bank account here, within %d hours:\n%s\n",
-			w.Amount, MailLinkLife/time.Hour, link),
+		text:    text,
 	})
 
 	if t.mails == 0 {

@@ -155,6 +155,10 @@ func (m *model) link(u *modelUser, account int, amount flex.Pence) {
 		return
 	}
 	u.account, u.linked = account, m.time
+	m.cancelUnexported(u, amount)
+}
+
+func (m *model) cancelUnexported(u *modelUser, amount flex.Pence) {
 	for i := range u.asked {
 		w := &u.asked[i]
 		if w.status == ledger.PendingApproval || w.status == ledger.Approved && m.fault != "a relink leaves what is approved" {
@@ -170,6 +174,7 @@ func (m *model) applyTo(u *modelUser, w *modelWithdrawal, amount flex.Pence, do 
 		u.balance += amount
 		if to != ledger.Rejected && to != ledger.Cancelled && u.account == w.account {
 			u.account = 0 // it may be the wrong one
+			m.cancelUnexported(u, amount)
 		}
 		return true
 	}

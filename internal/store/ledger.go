@@ -140,14 +140,14 @@ func (tx *Tx) insertTransaction(
 
 // posted compares a transaction with the one that has its key.
 func (tx *Tx) posted(ctx context.Context, t *ledger.Booked) error {
-	var kind string
+	var kind, month, party, reference string
 	old := ledger.Transaction{Key: t.Key}
 	err := tx.row(
 		ctx,
-		`SELECT id, site_id, kind FROM ledger WHERE org_id = $1 AND key = $2`,
+		`SELECT id, site_id, kind, for_month, counterparty, reference FROM ledger WHERE org_id = $1 AND key = $2`,
 		tx.org.Bytes(),
 		t.Key,
-	).Scan(&old.ID, &old.SiteID, &kind)
+	).Scan(&old.ID, &old.SiteID, &kind, &month, &party, &reference)
 	if err != nil {
 		return err
 	}
@@ -158,8 +158,13 @@ func (tx *Tx) posted(ctx context.Context, t *ledger.Booked) error {
 		return err
 	}
 
+	// The key of market money that came or was given up joins these with colons, and each may have colons of its own.
+	was := [...]string{month, party, reference}
+	is := [...]string{t.ForMonth.String(), t.Counterparty, t.Reference}
+	another := month != "" && was != is
+
 	t.ID = old.ID
-	if !old.Same(&t.Transaction) {
+	if another || !old.Same(&t.Transaction) {
 		return flex.Fail(
 			flex.Conflict,
 			"transaction %s is posted already, and says something else",

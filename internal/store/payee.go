@@ -93,8 +93,8 @@ func (tx *Tx) DropPayee(
 	ctx context.Context,
 	site flex.SiteID,
 	account []byte,
-) error {
-	_, err := tx.exec(
+) (bool, error) {
+	n, err := tx.exec(
 		ctx,
 		`DELETE FROM payee WHERE org_id = $1 AND site_id = $2 AND account = $3`,
 		tx.org.Bytes(),
@@ -102,7 +102,7 @@ func (tx *Tx) DropPayee(
 		account,
 	)
 
-	return err
+	return n > 0, err
 }
 
 // accountKeyRow is what the key is bound to within its organisation.
