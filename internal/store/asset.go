@@ -81,6 +81,9 @@ func assetValues(a *flex.Asset) []value {
 		{"serial_number", a.SerialNumber},
 		{"phases", a.Phases},
 		{"firmware", a.Firmware},
+
+		{"model_key", storedKey(a.Model)},
+		{"firmware_key", storedKey(a.Firmware)},
 		{"heat", writeHeat(a.Heat)},
 		{"discharge", encodeDischarge(&a.Discharge)},
 		{"phase", a.Phase},

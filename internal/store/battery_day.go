@@ -99,7 +99,7 @@ func (tx *Tx) EachBatteryDay(
 
 	return eachRow(ctx, tx.conn, read, `SELECT s.id, s.power_w, s.capacity_wh, b.from_at, b.half_hours
 		FROM battery_day b JOIN (SELECT a.id, a.site_id, a.org_id, COALESCE(a.power_w, m.power_w, 0) AS power_w, COALESCE(a.capacity_wh, m.capacity_wh, 0) AS capacity_wh
-			FROM asset a LEFT JOIN model m ON m.key = lower(a.model) WHERE a.org_id = $1 AND a.type = 'battery') s ON s.id = b.asset_id
+			FROM asset a LEFT JOIN model m ON m.key = `+modelKeySQL+` WHERE a.org_id = $1 AND a.type = 'battery') s ON s.id = b.asset_id
 		WHERE b.org_id = $1 AND b.from_at >= $2 AND b.from_at < $3`+where+` ORDER BY b.from_at, s.id`, args...)
 }
 

@@ -47,7 +47,7 @@ func (tx *Tx) EnvelopeBatteries(
 
 	return rows(ctx, tx.conn, scanEnvelopeBattery, `SELECT s.id, s.power_w, s.capacity_wh, p.stored_at, p.stored_wh, p.planned_w, p.may
 		FROM (SELECT a.id, a.site_id, a.org_id, COALESCE(a.power_w, m.power_w, 0) AS power_w, COALESCE(a.capacity_wh, m.capacity_wh, 0) AS capacity_wh
-			FROM asset a LEFT JOIN model m ON m.key = lower(a.model) WHERE a.org_id = $1 AND a.type = 'battery' AND `+controlled+`) s
+			FROM asset a LEFT JOIN model m ON m.key = `+modelKeySQL+` WHERE a.org_id = $1 AND a.type = 'battery' AND `+controlled+`) s
 			JOIN battery_plan p ON p.asset_id = s.id
 		WHERE p.org_id = $1 AND p.may <> ''`+where+` ORDER BY s.id`, args...)
 }

@@ -158,7 +158,7 @@ func (tx *Tx) CapBatteries(
 	group string,
 ) ([]CapBattery, error) {
 	const columns = `SELECT a.id, COALESCE(c.name, ''), COALESCE(a.power_w, m.power_w), ` + controlled + `, p.from_at, COALESCE(p.modes, ''), p.handed_at, COALESCE(p.handed, '') `
-	const besides = ` LEFT JOIN model m ON m.key = lower(a.model) LEFT JOIN battery_plan p ON p.asset_id = a.id `
+	const besides = ` LEFT JOIN model m ON m.key = ` + modelKeySQL + ` LEFT JOIN battery_plan p ON p.asset_id = a.id `
 
 	names, err := tx.groupsInside(ctx, group)
 	if err != nil {

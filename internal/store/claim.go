@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"flexd/internal/flex"
@@ -310,7 +309,7 @@ func (tx *Tx) haltedSubjects(
 			err := s.Scan(&subject, &of.model, &of.firmware, &of.region)
 
 			// Here, as the halt's own name was: SQLite makes no letters small but those of English.
-			of.model, of.firmware = strings.ToLower(of.model), strings.ToLower(of.firmware)
+			of.model, of.firmware = modelKey(of.model), modelKey(of.firmware)
 			if err == nil && halts.stopAsset(of) &&
 				!slices.Contains(stopped, subject) {
 				stopped = append(stopped, subject)

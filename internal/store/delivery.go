@@ -72,12 +72,12 @@ func (q DeliveryQuery) where(w *where, alias string) {
 
 	if q.Model != "" {
 		w.and("EXISTS (SELECT 1 FROM asset a WHERE a.id = "+alias+
-			".asset_id AND lower(a.model) = $%d)", strings.ToLower(q.Model))
+			".asset_id AND "+modelKeySQL+" = $%d)", modelKey(q.Model))
 	}
 
 	if q.Firmware != "" {
 		w.and("EXISTS (SELECT 1 FROM asset a WHERE a.id = "+alias+
-			".asset_id AND lower(a.firmware) = $%d)", strings.ToLower(q.Firmware))
+			".asset_id AND "+firmwareKeySQL+" = $%d)", modelKey(q.Firmware))
 	}
 
 	if q.GSPGroup != "" {
@@ -609,11 +609,11 @@ func (tx *Tx) FailedSince(
 			)
 			return f, err
 		},
-		`SELECT d.endpoint, d.status, COALESCE(lower(a.model), ''), COALESCE(lower(a.firmware), ''), COALESCE(m.gsp_group, ''), count(*)
+		`SELECT d.endpoint, d.status, COALESCE(`+modelKeySQL+`, ''), COALESCE(`+firmwareKeySQL+`, ''), COALESCE(m.gsp_group, ''), count(*)
 		FROM delivery d LEFT JOIN asset a ON a.id = d.asset_id
 		LEFT JOIN site t ON t.id = a.site_id LEFT JOIN meter m ON m.mpan = t.mpan
 		WHERE d.org_id = $1 AND d.event_id >= $2 AND d.tries > 0 AND (d.state IN ('rejected', 'expired') OR d.state = 'pending' AND (d.status < 200 OR d.status > 299))
-		GROUP BY d.endpoint, d.status, COALESCE(lower(a.model), ''), COALESCE(lower(a.firmware), ''), COALESCE(m.gsp_group, '')
+		GROUP BY d.endpoint, d.status, COALESCE(`+modelKeySQL+`, ''), COALESCE(`+firmwareKeySQL+`, ''), COALESCE(m.gsp_group, '')
 		ORDER BY 6 DESC, 1, 2, 3, 4, 5`,
 		tx.org.Bytes(),
 		oldest[:],

@@ -411,7 +411,7 @@ const endedDispatch = `SELECT p.event_id, p.asset_id, a.site_id, f.site_id, d.is
 			JOIN delivery v ON v.org_id = e.org_id AND v.event_id = e.event_id AND v.state = 'accepted'
 			WHERE e.org_id = p.org_id AND e.event_id = p.event_id AND e.asset_id = p.asset_id AND e.status = 'EXECUTED')
 	FROM dispatch_asset p JOIN dispatch d ON d.event_id = p.event_id LEFT JOIN asset a ON a.id = p.asset_id
-		LEFT JOIN model m ON m.key = lower(a.model) LEFT JOIN former_asset f ON f.id = p.asset_id
+		LEFT JOIN model m ON m.key = ` + modelKeySQL + ` LEFT JOIN former_asset f ON f.id = p.asset_id
 	`
 
 func scanEndedDispatch(s scanner) (EndedDispatch, error) {

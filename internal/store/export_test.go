@@ -303,3 +303,18 @@ func (db *DB) Answering(org flex.OrgID, key string) bool {
 
 	return db.inFlight.all[inFlight{org, key}]
 }
+
+// StoreAssetKeys does again what the migration of that name did.
+func StoreAssetKeys(ctx context.Context, db *DB) error {
+	tx, err := db.sql.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+
+	if err := storeAssetKeys(ctx, tx); err != nil {
+		return err
+	}
+
+	return tx.Commit()
+}

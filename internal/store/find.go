@@ -120,7 +120,7 @@ func (f Find) text(c conn, w *where, assets bool) {
 		}
 
 		if assets {
-			like := w.param("%" + likeText(text) + "%")
+			like := "LOWER(" + w.param("%"+likeText(text)+"%") + ")"
 			w.text.WriteString(" OR LOWER(a.external_id) LIKE " + like +
 				` ESCAPE '\' OR LOWER(a.serial_number) LIKE ` + like +
 				` ESCAPE '\'`)
@@ -136,7 +136,7 @@ func (f Find) text(c conn, w *where, assets bool) {
 // sealed, that it is the text.
 func (c conn) ofAddress(text string, w *where) string {
 	if c.db.persons == nil {
-		return "LOWER(s.address) LIKE " + w.param("%"+likeText(text)+"%") + ` ESCAPE '\'`
+		return "LOWER(s.address) LIKE LOWER(" + w.param("%"+likeText(text)+"%") + `) ESCAPE '\'`
 	}
 
 	return c.alike("s.address", personAddress, text, w.param)
@@ -158,7 +158,7 @@ func (f Find) ids(
 		return
 	}
 
-	w.text.WriteString(" AND (a.id = " + p + " OR a.site_id = " + p + " OR LOWER(a.external_id) = " + w.param(strings.ToLower(text)) +
+	w.text.WriteString(" AND (a.id = " + p + " OR a.site_id = " + p + " OR LOWER(a.external_id) = LOWER(" + w.param(text) + ")" +
 		" OR a.id IN (SELECT asset_id FROM session WHERE id = " + p + ")" +
 		" OR a.id IN (SELECT asset_id FROM schedule WHERE event_id = " + p + "))")
 }
@@ -168,7 +168,8 @@ func isUUID(text string) bool {
 	return err == nil
 }
 
-// likeText is the text in lower case, with what LIKE would take for a pattern escaped.
+// likeText is the text with what LIKE would take for a pattern escaped. SQL turns it into lower case, as it does with what it is
+// compared with: not every database does so beyond ASCII, and a text in its own spelling is found by each.
 func likeText(text string) string {
 	return strings.NewReplacer(
 		`\`,
@@ -177,7 +178,7 @@ func likeText(text string) string {
 		`\%`,
 		`_`,
 		`\_`,
-	).Replace(strings.ToLower(text))
+	).Replace(text)
 }
 
 // onlyAtFirst is how many of the assets in Find.Only are looked among at first for a page.
@@ -437,8 +438,8 @@ func (f Find) assets(w *where, now time.Time) {
 	add(!f.Org.IsZero(), "a.org_id = ?", f.Org.Bytes())
 	add(!f.Site.IsZero(), "a.site_id = ?", f.Site.Bytes())
 	add(f.Type != "", "a.type = ?", string(f.Type))
-	add(f.Model != "", "lower(a.model) = ?", strings.ToLower(f.Model))
-	add(f.Firmware != "", "lower(a.firmware) = ?", strings.ToLower(f.Firmware))
+	add(f.Model != "", modelKeySQL+" = ?", modelKey(f.Model))
+	add(f.Firmware != "", firmwareKeySQL+" = ?", modelKey(f.Firmware))
 	add(
 		f.GSPGroup != "",
 		"EXISTS (SELECT 1 FROM meter m WHERE m.mpan = s.mpan AND m.gsp_group = ?)",

@@ -523,7 +523,7 @@ func (tx *Tx) eventsWhere(
 			COALESCE(e.cop11, m.cop11 AND a.installed_on <> '', f.cop11, FALSE), COALESCE(a.type, f.type, ''), COALESCE(e.power_w, a.power_w, f.power_w, 0),
 			COALESCE(e.capacity_wh, a.capacity_wh, f.capacity_wh, 0)
 		FROM flex_event e JOIN org o ON o.id = e.org_id LEFT JOIN asset a ON a.id = e.asset_id
-			LEFT JOIN model m ON m.key = lower(a.model) LEFT JOIN former_asset f ON f.id = e.asset_id
+			LEFT JOIN model m ON m.key = `+modelKeySQL+` LEFT JOIN former_asset f ON f.id = e.asset_id
 		WHERE `+where+` ORDER BY e.from_at, e.id`+lock,
 		append([]any{tx.org.Bytes()}, args...)...,
 	)

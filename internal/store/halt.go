@@ -161,7 +161,7 @@ func (h HaltScope) byAsset() bool {
 		h.Kind == HaltRegion
 }
 
-// haltedAsset is what a halt knows an asset by; the model and the firmware are in lower case.
+// haltedAsset is what a halt knows an asset by; the model and the firmware are in lower case, without blanks around them.
 type haltedAsset struct{ model, firmware, region string }
 
 // stopAsset reports whether nothing is sent to an asset.
@@ -174,7 +174,7 @@ func (hs Halts) stopAsset(a haltedAsset) bool {
 
 	return slices.ContainsFunc(hs, func(h Halt) bool {
 		name, ok := of[h.Scope.Kind]
-		return ok && name == h.Scope.Name
+		return ok && name == strings.TrimSpace(h.Scope.Name)
 	})
 }
 
@@ -380,9 +380,9 @@ func (h HaltScope) where() (string, []any) {
 	case HaltAll:
 		return `TRUE`, nil
 	case HaltModel:
-		return `lower(a.model) = $1`, []any{h.Name}
+		return modelKeySQL + ` = $1`, []any{modelKey(h.Name)}
 	case HaltFirmware:
-		return `lower(a.firmware) = $1`, []any{h.Name}
+		return firmwareKeySQL + ` = $1`, []any{modelKey(h.Name)}
 	case HaltRegion:
 		return `m.gsp_group = $1`, []any{h.Name}
 	}

@@ -49,7 +49,11 @@ func (db *DB) migrator() (*goose.Provider, error) {
 		return nil, err
 	}
 
-	kind, opts := goose.DialectSQLite3, []goose.ProviderOption{goose.WithVerbose(false)}
+	kind := goose.DialectSQLite3
+	opts := []goose.ProviderOption{
+		goose.WithVerbose(false),
+		goose.WithGoMigrations(assetKeys()),
+	}
 	if db.d.name == "postgres" {
 		l, err := lock.NewPostgresTableLocker()
 		if err != nil {

@@ -17,7 +17,7 @@ func (tx *Tx) Steered(
 		ctx,
 		tx.conn,
 		scalar[flex.AssetID],
-		`SELECT a.id FROM asset a LEFT JOIN model m ON m.key = lower(a.model)
+		`SELECT a.id FROM asset a LEFT JOIN model m ON m.key = `+modelKeySQL+`
 		WHERE a.org_id = $1 AND a.site_id = $2 AND `+controlled+`
 			AND (a.type IN (`+heatTypes+`) AND a.power_w > 0
 				OR a.type = 'battery' AND COALESCE(a.power_w, m.power_w, 0) > 0 AND COALESCE(a.capacity_wh, m.capacity_wh, 0) > 0)`,

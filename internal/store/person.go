@@ -126,7 +126,9 @@ func (c conn) alike(
 	param func(any) string,
 ) string {
 	if c.db.persons == nil {
-		return fmt.Sprintf(p.plainNormal, column) + " = " + param(p.normal(text))
+		// SQL makes both normal, as what is lower case to it is not always what is to Go.
+		return fmt.Sprintf(p.plainNormal, column) + " = " +
+			fmt.Sprintf(p.plainNormal, param(text))
 	}
 
 	return fmt.Sprintf("substr(%s, 1, %d) = ", column, keyring.IndexLength) +

@@ -177,6 +177,8 @@ var secretColumns = []string{
 	"confirmed_by",
 	"answer",
 	"request",
+	"model_key",
+	"firmware_key",
 }
 
 // secretOf are columns that are left out too, where others of the same name are the person's: how an

@@ -28,7 +28,7 @@ var lacking = []struct {
 	{
 		"asset models: %s (flexd models import)",
 		`SELECT DISTINCT a.model FROM asset a WHERE a.org_id = $1 AND a.model <> ''
-			AND NOT EXISTS (SELECT 1 FROM model m WHERE m.key = lower(a.model)) ORDER BY a.model`,
+			AND NOT EXISTS (SELECT 1 FROM model m WHERE m.key = ` + modelKeySQL + `) ORDER BY a.model`,
 	},
 	{
 		"metering points that are in no list here: %s (flexd meters import)",
