@@ -126,7 +126,8 @@
 // [ChargeInterval].
 //
 //   - What a battery does in the next two half-hours is dispatched, each once, if it charges or discharges and the
-//     organisation has a dispatch endpoint. The modes up to store.BatteryPlan.DispatchedTo are fixed in later plans.
+//     organisation has a dispatch endpoint. The modes up to store.BatteryPlan.DispatchedTo are fixed in later plans,
+//     until a limit that was lowered leaves them no headroom: takeBack replaces these by dispatches of 0 kW.
 //   - While a car charges a battery only charges or is locked; while a car gives it neither charges nor covers the
 //     home. What guardBattery finds to break the fuse or the export limit is locked.
 //   - A tank or heat pump gets its windows as a push. A plan that changes none is not sent.

@@ -241,7 +241,11 @@ func takeBack(
 		return err
 	}
 
-	return takeBackCharge(ctx, tx, b, next, ahead)
+	if err := takeBackCharge(ctx, tx, b, next, ahead); err != nil {
+		return err
+	}
+
+	return takeBackSite(ctx, tx, b, next, ahead)
 }
 
 // takeBackDischarge is takeBack for what limits the export of the battery's feeder.

@@ -394,10 +394,7 @@ func (m *meter) allowed(
 ) (battery.ModeSet, Waits) {
 	var why Waits
 	set := battery.AllModes
-	exported := power + m.given(p) + mostDischarged(m.discharge, p)
-	most := min(m.supply.Export, m.supply.Import) // no fuse carries more outwards
-	passes := exported-flex.Watts(2*net) > most || power > m.outLeft(p, net)
-	if m.supply.Set && passes {
+	if m.supply.Set && m.passesOut(p, power, net) {
 		set &^= battery.Modes(battery.ModeDischarge)
 		why = WaitsForExport
 	}

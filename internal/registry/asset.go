@@ -405,6 +405,10 @@ func planSite(ctx context.Context, tx *store.Tx, site flex.SiteID) error {
 		return err
 	}
 
+	if err := tx.MarkTanksAt(ctx, site); err != nil {
+		return err
+	}
+
 	return tx.MarkBatteries(ctx, site)
 }
 
