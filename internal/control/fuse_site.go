@@ -254,6 +254,14 @@ func (f *behindFuse) busyAt(
 		steps = append(steps, charges...)
 	}
 
+	d.lists = [][]flex.Step{eachOnce(steps, d.power)}
+
+	return d, nil
+}
+
+// eachOnce are half-hours in their order, each of them once, at one limit.
+func eachOnce(steps []flex.Step, limit flex.Watts) []flex.Step {
+	steps = slices.Clone(steps)
 	slices.SortFunc(steps, func(a, b flex.Step) int {
 		return a.From.Compare(b.From)
 	})
@@ -262,12 +270,10 @@ func (f *behindFuse) busyAt(
 	})
 
 	for i := range steps {
-		steps[i].Limit = d.power
+		steps[i].Limit = limit
 	}
 
-	d.lists = [][]flex.Step{steps}
-
-	return d, nil
+	return steps
 }
 
 // batteryMayCharge are the committed half-hours in which a battery may charge, and those in which an operator's dispatch has it draw: its plan

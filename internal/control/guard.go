@@ -183,7 +183,7 @@ func (f *behindFuse) devices() []check.Device {
 	if f.home != nil {
 		all = append(all, check.Device{
 			Own:    f.home.device.Power,
-			May:    [][]flex.Step{f.home.busy},
+			May:    [][]flex.Step{eachOnce(f.home.busy, f.home.device.Power)},
 			Phases: f.home.wired.Phases,
 			Phase:  f.home.wired.Phase,
 		})

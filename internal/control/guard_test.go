@@ -69,6 +69,33 @@ func TestGuard_Fuse(t *testing.T) {
 	}
 }
 
+// TestGuard_Batteries plants a car's plan beside two batteries that charge, of which one is dispatched later too: the check counts both, in
+// whichever order it is noted when they charge.
+func TestGuard_Batteries(t *testing.T) {
+	now := time.Date(2026, 1, 10, 18, 0, 0, 0, time.UTC)
+	half := func(later int) flex.Step {
+		return flex.Step{Span: flex.PeriodAt(now).Add(later).Span(), Limit: 3000}
+	}
+
+	for _, busy := range [][]flex.Step{
+		{half(4), half(0), half(0)},
+		{half(0), half(4), half(0)},
+		{half(0), half(0), half(4)},
+	} {
+		f := &behindFuse{fuse: 10000, from: now, now: now, last: now.Add(3 * time.Hour), again: map[time.Time][]flex.AssetID{}}
+		f.home = &siteHome{device: home.Battery{Power: 6000, Capacity: 20000}, count: 2, busy: busy}
+		from := store.Effective{Power: 7400, ReadyBy: f.last, Origins: "event asset site"}
+		p := &store.Planned{Current: store.Schedule{Schedule: flex.Schedule{AssetID: flex.AssetID{1}}, From: from}}
+		f.cars = []*siteCar{{member: member{Planned: p, from: from}, renewed: true, stepsForNow: hourly(now, 7400, 0, 0)}}
+
+		d := &Service{}
+		all := d.guarded(t.Context(), f)
+		if d.Refused() != 1 || len(all) != 1 || all[0].next.Steps[0].Limit > 4000 {
+			t.Errorf("%d refused beside batteries at %v: %+v", d.Refused(), busy, all)
+		}
+	}
+}
+
 // TestGuard_Giving plants modes beside a car that gives, and another battery that discharges: what would store it, or pass the export
 // limit with it, is locked.
 func TestGuard_Giving(t *testing.T) {
