@@ -397,11 +397,15 @@ func (f *behindFuse) drawBatteries() {
 		afterwards = append(afterwards, f.tanks...)
 	}
 
-	if f.tight && f.leavesLeast(afterwards...) {
+	switch {
+	case !f.tight: // no car has anything by itself then
+	case f.leavesLeast(afterwards...):
 		steps = append(steps, flex.Step{
 			Span:  flex.Span{From: f.last, To: f.last.Add(TailTime)},
 			Limit: power,
 		})
+	default:
+		steps = append(steps, f.busyAfter()...)
 	}
 
 	f.others = append(f.others, draws{
@@ -410,6 +414,26 @@ func (f *behindFuse) drawBatteries() {
 		wired:   f.home.wired,
 		battery: true,
 	})
+}
+
+// busyAfter is when batteries charge for certain after the end of the cars: in committed half-hours, and as dispatched.
+func (f *behindFuse) busyAfter() []flex.Step {
+	end := f.last
+	for _, s := range f.home.busy {
+		end = flex.Later(end, s.To)
+	}
+
+	var steps []flex.Step
+	for _, p := range periodsTo(flex.PeriodAt(f.last), end) {
+		if chargesAt(f.home.busy, p.Start()) {
+			steps = append(steps, flex.Step{
+				Span:  flex.Span{From: flex.Later(p.Start(), f.last), To: p.End()},
+				Limit: f.home.device.Power,
+			})
+		}
+	}
+
+	return steps
 }
 
 // leavesLeast reports whether all cars of the site could charge at once beside the most of other loads and of the home's own, each with an
