@@ -31,7 +31,7 @@ func TestService_Evidence(t *testing.T) {
 			}
 		}
 
-		drew := flex.Reading{Span: flex.PeriodAt(day.Start()).Span(), Label: flex.ChargerEnergy, Value: 3_700_000}
+		drew := flex.Reading{Span: flex.PeriodAt(day.Start()).Span(), Label: flex.ChargerEnergy, Value: 3_700_700} // 0.7 Wh more than a whole one, on either engine
 		err := db.Write(t.Context(), seed.Org, func(tx *store.Tx) error {
 			regions, err := tx.AssetRegions(t.Context())
 			if err != nil {
