@@ -21,6 +21,7 @@ type order struct {
 	power      flex.Watts // the mean over the half-hour; positive draws from the grid
 	draws      bool       // for a part of the half-hour at least
 	discharges bool       // for a part of the half-hour at least
+	most       flex.Watts // drawn or discharged in a part of the half-hour
 	// when the newest of them was issued, by the organisation's clock
 	issuedAt time.Time
 }
@@ -30,6 +31,7 @@ func (o *order) note(power flex.Watts) {
 	o.given = true
 	o.draws = o.draws || power > 0
 	o.discharges = o.discharges || power < 0
+	o.most = max(o.most, power, -power)
 }
 
 // mode is what a battery is seen to do that follows the order.
@@ -81,7 +83,8 @@ func ordersOf(
 		From: periods[0].Start(),
 		To:   periods[len(periods)-1].End(),
 	}
-	if !plan.AskedTo.After(span.From) {
+	// A plan that was never made does not know until when something is asked for.
+	if !plan.PlannedAt.IsZero() && !plan.AskedTo.After(span.From) {
 		return nil, nil
 	}
 

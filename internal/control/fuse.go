@@ -37,6 +37,7 @@ type behindFuse struct {
 	freed  []draws                      // what cars may still discharge that were freed while they were plugged in
 	tanks  []draws                      // heaters
 	asked  []draws                      // what heaters ask the cars to leave to them
+	orders []draws                      // what dispatches have batteries draw that are not planned
 	again  map[time.Time][]flex.AssetID // the assets to look at again, by time
 	// all loads together can draw more than the fuse carries
 	tight bool
@@ -267,9 +268,22 @@ func (f *behindFuse) readBeside(
 		}
 	}
 
+	if c.Fuse > 0 && c.Battery {
+		ids, err := batteriesAt(ctx, tx, c.Asset.SiteID)
+		if err != nil {
+			return most, err
+		}
+
+		f.orders, err = ordersUnplanned(ctx, tx, ids)
+		if err != nil {
+			return most, err
+		}
+	}
+
 	f.tanks, err = tanksAt(ctx, tx, c.Asset.SiteID, flex.AssetID{})
 	most.add(f.base.most(), flex.Wiring{})
 	most.addMost(f.tanks)
+	most.addMost(f.orders)
 	if f.home != nil {
 		most.add(f.home.device.Power, f.home.wired)
 	}
@@ -392,6 +406,7 @@ func (f *behindFuse) drawBeside(
 
 	f.drawOthers(loads, planned)
 	f.others = append(f.others, f.tanks...)
+	f.others = append(f.others, f.orders...)
 	f.drawAsked()
 	f.drawBatteries()
 	f.drawBase()

@@ -45,8 +45,8 @@ func besideOthers(
 			r.Add(0, o.lists[0], o.power, true)
 		}
 	}
-	for _, tank := range f.tanks {
-		r.Add(0, tank.lists[0], tank.power, true)
+	for _, o := range slices.Concat(f.tanks, f.orders) {
+		r.Add(0, o.lists[0], o.power, true)
 	}
 
 	return r, nil

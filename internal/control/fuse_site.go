@@ -200,14 +200,7 @@ func fusedAs(
 		again:  map[time.Time][]flex.AssetID{},
 	}
 
-	var err error
-	f.base, err = baseAt(ctx, tx, s.ID)
-	if err != nil {
-		return nil, err
-	}
-
-	f.tanks, err = tanksAt(ctx, tx, s.ID, flex.AssetID{})
-	if err != nil {
+	if err := f.readSite(ctx, tx, &s); err != nil {
 		return nil, err
 	}
 
@@ -229,6 +222,28 @@ func fusedAs(
 	}
 
 	return f, nil
+}
+
+// readSite reads what the home itself and its heaters draw, and what batteries are dispatched to draw that are not planned.
+func (f *behindFuse) readSite(
+	ctx context.Context,
+	tx *store.Tx,
+	s *store.FusedSite,
+) error {
+	var err error
+	f.base, err = baseAt(ctx, tx, s.ID)
+	if err != nil {
+		return err
+	}
+
+	f.tanks, err = tanksAt(ctx, tx, s.ID, flex.AssetID{})
+	if err != nil {
+		return err
+	}
+
+	f.orders, err = ordersUnplanned(ctx, tx, s.Batteries)
+
+	return err
 }
 
 // busyAt is the power with which the batteries of a site may charge in the committed half-hours and by dispatches.
@@ -285,12 +300,16 @@ func batteryMayCharge(
 ) ([]flex.Step, error) {
 	now := flex.PeriodAt(tx.Now())
 	ahead := periodsTo(now, lastPlanned(tx).End())
-	asked, err := ordersOf(ctx, tx, b.Asset.ID, &b.Plan, ahead)
-	if err != nil {
-		return nil, err
+	var steps []flex.Step
+	if isPlanned(b) { // ordersUnplanned has what is asked of others
+		asked, err := ordersOf(ctx, tx, b.Asset.ID, &b.Plan, ahead)
+		if err != nil {
+			return nil, err
+		}
+
+		steps, _ = stepsOf(asked, ahead, b.Power())
 	}
 
-	steps, _ := stepsOf(asked, ahead, b.Power())
 	for p := now; isCommitted(&b.Plan, p, now); p = p.Add(1) {
 		if mayBeInMode(&b.Plan, p, battery.ModeCharge) {
 			steps = append(steps, flex.Step{Span: p.Span()})
@@ -310,6 +329,7 @@ func (f *behindFuse) binds(
 	sum.add(f.base.most(), flex.Wiring{})
 	sum.add(batteries.power, batteries.wired)
 	sum.addMost(f.tanks)
+	sum.addMost(f.orders)
 	for i := range loads {
 		sum.addLoad(&loads[i])
 	}

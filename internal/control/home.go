@@ -82,11 +82,11 @@ func (s *Service) homeAt(
 			return nil, err
 		}
 
-		known := device.Power > 0 && device.Capacity > 0
-		if b != nil && (!b.Controlled || !known) {
-			h.unplanned = true
+		if b == nil {
+			continue
 		}
-		if b == nil || !b.Controlled || !known {
+		if !isPlanned(b) {
+			h.unplanned = true
 			continue
 		}
 
@@ -525,16 +525,17 @@ func (m *meter) addBattery(
 		return err
 	}
 
-	draw, give := stepsOf(asked, ahead, b.Power())
+	power := orderedPower(b, asked)
+	draw, give := stepsOf(asked, ahead, power)
 	m.may = append(m.may, draws{
 		lists: [][]flex.Step{sentTo(b, battery.ModeCharge), draw},
-		power: b.Power(),
+		power: power,
 		waits: true,
 		wired: b.Wiring(),
 	})
 	m.discharge = append(m.discharge, draws{
 		lists: [][]flex.Step{sentTo(b, battery.ModeDischarge), give},
-		power: b.Power(),
+		power: power,
 		wired: b.Wiring(),
 	})
 

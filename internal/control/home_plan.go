@@ -102,6 +102,7 @@ func (f *behindFuse) unplanned() *behindFuse {
 		base:   f.base,
 		tanks:  f.tanks,
 		asked:  f.asked,
+		orders: f.orders,
 		lack:   f.lack,
 		givers: f.givers,
 		freed:  f.freed,

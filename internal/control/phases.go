@@ -163,7 +163,7 @@ func (l *phaseLoad) addAll(loads []draws, t time.Time) {
 
 // besidePhases is the headroom that what is plugged in, the home's batteries and tanks and the home itself leave to an asset.
 func (f *behindFuse) besidePhases(c *store.Charging, loads []store.Load) *assetHeadroom {
-	beside := slices.Clone(f.tanks)
+	beside := slices.Concat(f.tanks, f.orders)
 	for i := range loads {
 		if loads[i].AssetID != c.Asset.ID {
 			steps, power, _ := drawsFrom(&loads[i], f.from)

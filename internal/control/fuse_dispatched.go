@@ -1,0 +1,57 @@
+package control
+
+import (
+	"context"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// isPlanned reports whether flexd plans a battery: it is under control, and its power and capacity are known.
+func isPlanned(b *store.Battery) bool {
+	return b.Controlled && b.Power() > 0 && b.Capacity() > 0
+}
+
+// ordersUnplanned is what dispatches have those of some batteries draw that are not planned. The others count with their plans.
+func ordersUnplanned(
+	ctx context.Context,
+	tx *store.Tx,
+	batteries []flex.AssetID,
+) ([]draws, error) {
+	ahead := periodsTo(flex.PeriodAt(tx.Now()), lastPlanned(tx).End())
+	var all []draws
+	for _, id := range batteries {
+		b, err := tx.Battery(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+
+		if isPlanned(&b) {
+			continue
+		}
+
+		asked, err := ordersOf(ctx, tx, id, &b.Plan, ahead)
+		if err != nil {
+			return nil, err
+		}
+
+		power := orderedPower(&b, asked)
+		if draw, _ := stepsOf(asked, ahead, power); len(draw) > 0 {
+			all = append(all, draws{lists: [][]flex.Step{draw}, power: power, wired: b.Wiring()})
+		}
+	}
+
+	return all, nil
+}
+
+// orderedPower is the most that a battery moves by orders: its power where that is known, else the most that they ask for.
+func orderedPower(b *store.Battery, orders []order) flex.Watts {
+	power := b.Power()
+	for _, o := range orders {
+		if b.Power() <= 0 {
+			power = max(power, o.most)
+		}
+	}
+
+	return power
+}
