@@ -313,7 +313,10 @@ func takeBackCharge(
 		lockMode(&b.Plan, p, battery.ModeCharge)
 		rest := p.Span()
 		rest.From = flex.Later(rest.From, tx.Now().Truncate(time.Minute))
-		if askedToTake(own, rest) <= left {
+		passes := asksMore(own, rest, 1, func(minute flex.Span) (flex.Watts, bool) {
+			return ahead.caps.Spare(ahead.caps.place[own.Group], minute)
+		})
+		if !passes {
 			continue
 		}
 

@@ -157,12 +157,13 @@ func discharges(
 	return most
 }
 
-// headroom is what the others leave to one battery or car in a half-hour; false if nothing limits it.
+// headroom is what the others leave to one battery or car in a half-hour, by what limits a span of it; false if nothing does.
 func (g *groupExport) headroom(
 	asset flex.AssetID,
 	p flex.Period,
+	span flex.Span,
 ) (left flex.Watts, bounded bool) {
-	left, bounded = g.limit(p.Span())
+	left, bounded = g.limit(span)
 	if !bounded {
 		return left, false
 	}
@@ -191,9 +192,18 @@ func (g *groupExport) headroom(
 func (e *feederExport) headroom(
 	asset flex.AssetID,
 	p flex.Period,
+) (flex.Watts, bool) {
+	return e.headroomIn(asset, p, p.Span())
+}
+
+// headroomIn is headroom by what limits a span of the half-hour.
+func (e *feederExport) headroomIn(
+	asset flex.AssetID,
+	p flex.Period,
+	span flex.Span,
 ) (least flex.Watts, bounded bool) {
 	for i := range e.groups {
-		left, limited := e.groups[i].headroom(asset, p)
+		left, limited := e.groups[i].headroom(asset, p, span)
 		if limited && (!bounded || left < least) {
 			least, bounded = left, true
 		}
@@ -271,7 +281,10 @@ func takeBackDischarge(
 		lockMode(&b.Plan, p, battery.ModeDischarge)
 		rest := p.Span()
 		rest.From = flex.Later(rest.From, tx.Now().Truncate(time.Minute))
-		if askedToDischarge(own, rest) <= left {
+		passes := asksMore(own, rest, -1, func(minute flex.Span) (flex.Watts, bool) {
+			return ahead.feeder.headroomIn(b.Asset.ID, p, minute)
+		})
+		if !passes {
 			continue
 		}
 
@@ -281,6 +294,29 @@ func takeBackDischarge(
 	}
 
 	return nil
+}
+
+// asksMore reports whether dispatches ask a battery to draw more than is left to it in some minute of a span, or to give more with a sign
+// of -1. What is left in other minutes does not count: an operator may dispatch it as soon as a limit ends.
+func asksMore(
+	b *store.CapBattery,
+	span flex.Span,
+	sign flex.Watts,
+	left func(minute flex.Span) (flex.Watts, bool),
+) bool {
+	for at := span.From; at.Before(span.To); at = at.Add(time.Minute) {
+		a := askedAt(b, at)
+		if a == nil || sign*a.Power <= 0 {
+			continue
+		}
+
+		most, bounded := left(flex.Span{From: at, To: at.Add(time.Minute)})
+		if bounded && sign*a.Power > most {
+			return true
+		}
+	}
+
+	return false
 }
 
 // dispatchZero sends a battery a dispatch of 0 kW for a half-hour or the rest of it, in place of all that its plans said of
