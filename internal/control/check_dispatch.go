@@ -11,7 +11,8 @@ import (
 
 // CheckDispatch refuses a dispatch for an unknown market, and one that an asset cannot follow. It is Malformed for an unknown market, and if
 // a charger, a heater or a car that may not discharge is asked to discharge. It is a Conflict if CheckExport finds no headroom of the
-// feeder, if CheckImport finds none under a cap, or if an instruction calls the asset. It runs in the transaction of the dispatch.
+// feeder, if CheckImport finds none under a cap, if a site's own main fuse or export limit leaves none, or if an instruction calls the
+// asset. It runs in the transaction of the dispatch.
 func CheckDispatch(
 	ctx context.Context,
 	tx *store.Tx,
@@ -43,7 +44,11 @@ func CheckDispatch(
 		return err
 	}
 
-	return CheckImport(ctx, tx, order)
+	if err := CheckImport(ctx, tx, order); err != nil {
+		return err
+	}
+
+	return checkSites(ctx, tx, order)
 }
 
 // checkDischargeOf refuses an asset that cannot or may not give energy.
