@@ -170,7 +170,8 @@ func steeringOf(
 }
 
 // followedOf returns the schedules of a session that were followed, each from an instant on. One that was reported as followed
-// only after a newer one was followed counts nowhere.
+// only after a newer one was followed counts nowhere. What a schedule says of the time after the need only keeps the main fuse:
+// there the plan without the market says nothing either.
 func followedOf(
 	schedules []store.Schedule,
 	since map[flex.EventID]time.Time,
@@ -187,7 +188,7 @@ func followedOf(
 		}
 
 		newer = at
-		followed = append(followed, settle.Dispatch{At: at, Steps: schedules[i].Steps})
+		followed = append(followed, settle.Dispatch{At: at, Steps: schedules[i].Charging()})
 	}
 
 	slices.Reverse(followed)

@@ -190,6 +190,53 @@ func TestSettleEvents_DispatchFollowedLate(t *testing.T) {
 	}
 }
 
+// A schedule behind a main fuse goes on after ready-by. What it says of that time steers nothing, so it is no event.
+func TestSettleEvents_AfterTheNeed(t *testing.T) {
+	for _, c := range []struct {
+		name, on, off, want string
+	}{
+		{"charged at once", "2026-01-14 18:00", "2026-01-14 19:30", ""},
+		{
+			"charged later", "2026-01-14 20:00", "2026-01-14 21:30",
+			"2026-01-14 37-39 est 1110000 missing 3, 2026-01-14 41-43 est -1110000 missing 3",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			storetest.EachURL(t, func(t *testing.T, url string) {
+				y := open(t, url)
+				y.now = clock("2026-01-14 18:00")
+				y.prices(t, flex.Span{From: y.now, To: clock("2026-01-15 10:00")}, 100)
+				y.steerOn(t, c.on, c.off)
+
+				y.leave(t, "2026-01-15 09:00")
+				y.now = clock("2026-01-15 09:01")
+				if got := y.events(t); got != c.want {
+					t.Errorf("got %s, want %s", got, c.want)
+				}
+			})
+		})
+	}
+}
+
+// steerOn makes the car a schedule that charges from on until off, and that limits it to 4.6 kW for a week after ready-by.
+func (y *fixture) steerOn(t *testing.T, on, off string) {
+	t.Helper()
+	ready := clock("2026-01-15 07:00")
+	made := store.Schedule{Cause: store.CausePlugIn, From: store.Effective{
+		CountFrom: y.now, ReadyBy: ready, Need: 11_100, Power: 7400, Mode: flex.Minimise,
+	}}
+
+	made.Steps = slices.DeleteFunc([]flex.Step{
+		{Span: flex.Span{From: y.now, To: clock(on)}},
+		{Span: flex.Span{From: clock(on), To: clock(off)}, Limit: 7400},
+		{Span: flex.Span{From: clock(off), To: ready}},
+		{Span: flex.Span{From: ready, To: ready.Add(7 * 24 * time.Hour)}, Limit: 4600},
+	}, func(s flex.Step) bool { return s.Empty() })
+
+	y.addSchedule(t, &made)
+	y.takeSchedule(t, &made)
+}
+
 // A car that is plugged in for longer than deliveries stay has the events of its first night: what became of its schedules stays until
 // its events were looked for, and no longer.
 func TestSettleEvents_PluggedInForLong(t *testing.T) {
