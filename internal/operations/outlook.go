@@ -222,8 +222,13 @@ func (f *Outlook) add(p *store.Plugged) {
 	f.band(p, &own)
 }
 
-// compare counts the asset as short if the energy that it has by ready-by is less than its need.
+// compare counts the asset as short if the energy that it has by ready-by is less than its need. Once that time
+// is past nobody can do anything about it, and the asset may charge freely.
 func (f *Outlook) compare(p *store.Plugged, byReady int64) {
+	if !p.ReadyBy.After(f.now) {
+		return
+	}
+
 	missing := int64(p.Need)*3600 - byReady
 	slack := int64(p.Power) * int64(slackTime/time.Second)
 	if missing > slack {

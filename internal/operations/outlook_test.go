@@ -51,6 +51,29 @@ func TestOutlook_Causes(t *testing.T) {
 	}
 }
 
+// TestOutlook_AfterReadyBy has a car that lacks energy and stays plugged in: it is short until ready-by, and not later.
+func TestOutlook_AfterReadyBy(t *testing.T) {
+	plugged := time.Date(2026, 1, 14, 18, 0, 0, 0, time.UTC)
+	ready := plugged.Add(2 * time.Hour)
+	for now, want := range map[time.Time]int{
+		plugged:              1,
+		ready.Add(-1):        1,
+		ready:                0,
+		ready.Add(time.Hour): 0,
+	} {
+		f := newOutlook(now)
+		f.add(&store.Plugged{
+			AssetID: flex.AssetID{1}, PluggedInAt: plugged, Planned: true, ReadyBy: ready, Need: 60_000, Power: 7400,
+			Steps:  []flex.Step{{Span: flex.Span{From: plugged, To: ready}}},
+			Tariff: flex.Tariff{OffPeak: "00:00-05:00", Zone: "Europe/London", Type: flex.DualRate},
+		})
+
+		if got := f.Short(); got != want {
+			t.Errorf("at %v: %d are short, not %d", now, got, want)
+		}
+	}
+}
+
 // TestShortfall_Worst keeps those that lack most, whatever the order in which they come, and
 // counts them all.
 func TestShortfall_Worst(t *testing.T) {
