@@ -22,7 +22,7 @@ var (
 	faultMissing = wrong("value_error.missing", "field required")
 	faultNull    = wrong(
 		"type_error.none.not_allowed",
-		"none is not an allowed value: leave the field out or give it a value",
+		"none is not an allowed value: give one",
 	)
 	faultTwice = wrong(
 		"value_error.duplicate",
