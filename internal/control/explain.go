@@ -43,6 +43,8 @@ type Explanation struct {
 	// what a car that may discharge gives, and why; nil for one that was never said to
 	Discharge *Discharge
 	Exact     bool // the plan worked out again is the schedule, to the second
+	// what the client reported last of the schedule; empty for nothing
+	Reported flex.CallbackStatus
 
 	// how much of the missing energy one kW more of main fuse would bring
 	more flex.WattHours
@@ -343,9 +345,14 @@ func explanation(
 	}
 
 	caps := bindingCaps(b.Caps)
-	err = nameLimits(ctx, tx, caps, s.Steps[0].From)
+	if err := nameLimits(ctx, tx, caps, s.Steps[0].From); err != nil {
+		return Explanation{}, err
+	}
 
-	return explain(s, ps, b, caps), err
+	x := explain(s, ps, b, caps)
+	x.Reported, err = lastReport(ctx, tx, s.EventID)
+
+	return x, err
 }
 
 // explain works the plan of a schedule out again.

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"flexd/internal/engine/charge"
 	"flexd/internal/flex"
+	"flexd/internal/store"
 )
 
 func kwh(e flex.WattHours) string {
@@ -322,9 +324,30 @@ func proseOf(run []charge.Period, clock func(time.Time) string) string {
 	)
 }
 
-// accepted says what the client has accepted.
+// lastReport is what the client reported last of a schedule.
+func lastReport(
+	ctx context.Context,
+	tx *store.Tx,
+	event flex.EventID,
+) (flex.CallbackStatus, error) {
+	reports, err := tx.Callbacks(ctx, event)
+	if err != nil || len(reports) == 0 {
+		return "", err
+	}
+
+	return reports[len(reports)-1].Status, nil
+}
+
+// accepted says what the client has accepted, and whether it then reported that it is not followed.
 func (x *Explanation) accepted() string {
 	if x.Accepted >= x.Generation {
+		if x.Reported == flex.Rejected || x.Reported == flex.Failed {
+			return fmt.Sprintf(
+				"The client has accepted this schedule, but reported it as %s: it is not followed.",
+				x.Reported,
+			)
+		}
+
 		return "The client has accepted this schedule."
 	}
 

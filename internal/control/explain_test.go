@@ -70,6 +70,46 @@ func TestExplanation(t *testing.T) {
 	})
 }
 
+// A schedule that the client accepted, and then reported as failed or rejected, is not said to be followed.
+func TestExplanation_Reported(t *testing.T) {
+	const followed = "The client has accepted this schedule."
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		h.event(control.Event{Kind: control.PlugIn})
+		h.accept()
+
+		for _, c := range []struct {
+			status flex.CallbackStatus
+			want   string
+		}{
+			{"", followed},
+			{flex.Accepted, followed},
+			{flex.Failed, "The client has accepted this schedule, but reported it as FAILED: it is not followed."},
+			{flex.Executed, followed},
+			{flex.Rejected, "The client has accepted this schedule, but reported it as REJECTED: it is not followed."},
+		} {
+			h.wait(time.Second)
+			report := flex.Callback{EventID: h.look().Current.EventID, AssetID: h.asset, Status: c.status}
+			if c.status != "" {
+				h.callback(report)
+			}
+
+			x := h.explanation()
+			if prose := strings.TrimSpace(x.Prose()); !strings.HasSuffix(prose, c.want) {
+				t.Errorf("%q: no %q in\n%s", c.status, c.want, prose)
+			}
+		}
+	})
+}
+
+// callback has the client report on an event.
+func (h *fixture) callback(c flex.Callback) {
+	h.Helper()
+	err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.AddCallback(h.Context(), c) })
+	if err != nil {
+		h.Fatal(err)
+	}
+}
+
 func TestExplanation_None(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		says := func(what, want string) {
