@@ -276,6 +276,7 @@ func (why change) candidate(
 		Measured: e.Learned != nil,
 		MarketAt: c.Session.MarketAt,
 		Current:  c.Current.Charging(),
+		Power:    c.Current.From.Power,
 		Given:    dischargesAhead(&c.Current, p.From),
 		Problem:  p,
 		Plan:     plan,

@@ -27,6 +27,9 @@ const (
 	// the need, as no meter is exact.
 	Slack              = time.Minute
 	SlackPercent int64 = 1
+	// PowerPercent is how much less power an asset that falls short must have than its schedule was planned with, for
+	// that to be replaced, even by the same limits; or how much more, where the schedule falls short.
+	PowerPercent int64 = 5
 )
 
 // Trigger is why an asset is planned again. It says how much a new schedule must bring.
@@ -57,7 +60,9 @@ type Candidate struct {
 	MarketAt time.Time
 
 	Current []flex.Step // the steps of the schedule in force
-	Given   []flex.Step // what it has its car discharge from now on
+	// the power that it was planned with; zero for not compared
+	Power flex.Watts
+	Given []flex.Step // what it has its car discharge from now on
 	// what the new plan discharges, and how that compares; nil where the car discharges nothing, or may not
 	Discharging *Discharging
 	Problem     *charge.Problem
@@ -78,7 +83,8 @@ type Decision struct {
 // Decide says whether a plan replaces the schedule in force. It is the only place that decides this: for
 // events, prices, caps and what-if questions.
 //
-//   - The one in force is replaced if that is required, or if it exceeds a cap.
+//   - The one in force is replaced if that is required, or if it exceeds a cap, or if the asset has clearly less power
+//     than it was planned with and falls short, or clearly more and no longer falls as short.
 //   - A plan with the same limits from now on replaces nothing.
 //   - After an event any difference is sent.
 //   - Without one, a schedule that has become wrong is replaced, and one that costs too much,
@@ -101,7 +107,7 @@ func Decide(c *Candidate) Decision {
 
 func (c *Candidate) decideUnchecked() Decision {
 	urgent := Decision{Replace: true, Value: store.Urgent}
-	if c.Required || c.Exceeds {
+	if c.Required || c.Exceeds || c.fallsShortOtherwise() {
 		return urgent
 	}
 	same := sameAhead(c.Current, c.newSteps(), c.Problem.From)
@@ -129,6 +135,44 @@ func (c *Candidate) decideUnchecked() Decision {
 	}
 
 	return d
+}
+
+// fallsShortOtherwise reports whether the asset falls short otherwise than the schedule in force says, which was planned with another
+// power.
+func (c *Candidate) fallsShortOtherwise() bool { return c.slower() || c.faster() }
+
+// slower reports whether the asset has clearly less power than the schedule in force was planned with, and falls short by it.
+// The schedule in force says otherwise, and what it brought would be counted as more than was drawn.
+func (c *Candidate) slower() bool {
+	p := c.Problem
+	if int64(p.Power)*100 >= int64(c.Power)*(100-PowerPercent) {
+		return false
+	}
+
+	return int64(c.Plan.Shortfall)*3600 > c.slack()
+}
+
+// faster reports whether the asset has clearly more power than the schedule in force was planned with, and that by its own power falls
+// short of what the plan brings.
+func (c *Candidate) faster() bool {
+	p := c.Problem
+	if c.Power <= 0 || int64(p.Power)*100 <= int64(c.Power)*(100+PowerPercent) {
+		return false
+	}
+
+	before := *p
+	before.Power = c.Power
+	assumed := charge.AssumedPrice(p.Prices)
+	said := effectOf(&before, assumed, c.Current).energy
+	brings := min(effectOf(p, assumed, c.Plan.Steps).energy, int64(p.Need)*3600)
+
+	return brings-said > c.slack()
+}
+
+// slack is the energy by which two plans may differ and bring the same.
+func (c *Candidate) slack() int64 {
+	return int64(c.Problem.Power)*int64(Slack/time.Second) +
+		int64(c.Problem.Need)*3600*SlackPercent/100
 }
 
 // newSteps is what is to be sent in the place of the schedule in force.
@@ -179,8 +223,7 @@ func (c *Candidate) benefit() Decision {
 	assumed := charge.AssumedPrice(p.Prices)
 	old, next := effectOf(p, assumed, c.Current), effectOf(p, assumed, c.Plan.Steps)
 
-	slack := int64(p.Power)*int64(Slack/time.Second) +
-		int64(p.Need)*3600*SlackPercent/100
+	slack := c.slack()
 	lacks := next.energy - old.energy - lateMore(p, c.Current, c.Plan.Steps)
 	if lacks > slack || old.peak-next.peak > slack {
 		return Decision{Replace: true, Value: store.Urgent}

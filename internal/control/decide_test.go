@@ -121,6 +121,125 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// A plan with the limits in force replaces them if the asset has less power than they were planned with, and falls short.
+func TestDecide_LessPower(t *testing.T) {
+	const whole = 13 * time.Hour
+	for _, c := range []struct {
+		name  string
+		need  flex.WattHours
+		power flex.Watts // of the schedule in force; the plan has 4 kW
+		want  bool
+	}{
+		{"it falls short", 60_000, 7400, true},
+		{"it fell short before", 60_000, 4000, false},
+		{"a little less power", 60_000, 4200, false},
+		{"all of it suffices", 52_000, 7400, false},
+		{"not compared", 60_000, 0, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			problem := oneHalfHour(500)
+			problem.Need = c.need
+			plan := charge.Solve(problem)
+			d := control.Decide(&control.Candidate{
+				Trigger: control.ByInputs, Now: decideNow, Current: charging(0, whole), Power: c.power, Problem: &problem, Plan: &plan,
+			})
+
+			if d.Replace != c.want || d.Broken != nil {
+				t.Errorf("decided %+v", d)
+			}
+		})
+	}
+}
+
+// The power of an asset is lowered while its car needs all the time that is left: the schedule says that it falls short.
+func TestReplan_LessPower(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(44, flex.Minimise)})
+		h.accept()
+
+		if s := h.look().Current; s.Generation != 1 || s.From.Power != 7400 {
+			t.Fatalf("generation %d with %d W", s.Generation, s.From.Power)
+		}
+
+		h.wait(time.Hour)
+		h.Exec(`UPDATE asset SET power_w = 3600 WHERE id = $1`, h.asset.Bytes())
+		err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.MarkDue(h.Context(), h.asset) })
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		h.replan()
+		x := h.explanation()
+		if x.Generation != 2 || x.From.Power != 3600 || x.Plan.Shortfall != 44_000-21_600 {
+			t.Errorf("generation %d with %d W lacks %d Wh", x.Generation, x.From.Power, x.Plan.Shortfall)
+		}
+	})
+}
+
+// A plan with the limits in force replaces them if the asset has more power than they were planned with, and they fell short by that.
+func TestDecide_MorePower(t *testing.T) {
+	const whole = 13 * time.Hour
+	for _, c := range []struct {
+		name  string
+		need  flex.WattHours
+		power flex.Watts // of the schedule in force; the plan has 4 kW
+		limit flex.Watts // of both; 0 for none
+		want  bool
+	}{
+		{"it falls less short", 60_000, 2000, 0, true},
+		{"it no longer falls short", 52_000, 2000, 0, true},
+		{"a little more power", 60_000, 3900, 0, false},
+		{"a cap lets it have no more", 60_000, 2000, 2000, false},
+		{"not compared", 60_000, 0, 0, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			problem := oneHalfHour(500)
+			problem.Need = c.need
+			if c.limit > 0 {
+				span := flex.Span{From: problem.From, To: problem.ReadyBy}
+				problem.Limits = []flex.Step{{Span: span, Limit: c.limit}}
+			}
+
+			plan := charge.Solve(problem)
+			d := control.Decide(&control.Candidate{
+				Trigger: control.ByInputs, Now: decideNow, Current: plan.Steps, Power: c.power, Problem: &problem, Plan: &plan,
+			})
+
+			if d.Replace != c.want || d.Broken != nil {
+				t.Errorf("decided %+v", d)
+			}
+		})
+	}
+}
+
+// The power of an asset is raised while its car needs all the time that is left, or nearly all: the schedule no longer says that it
+// falls short by what the lower power left out.
+func TestReplan_MorePower(t *testing.T) {
+	for kwh, lacks := range map[float64]flex.WattHours{44: 0, 60: 60_000 - 44_400} {
+		each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+			h.Exec(`UPDATE asset SET power_w = 3600 WHERE id = $1`, h.asset.Bytes())
+			h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(kwh, flex.Minimise)})
+			h.accept()
+			if x := h.explanation(); x.Plan.Shortfall != flex.WattHours(kwh*1000)-21_600 {
+				t.Fatalf("it lacks %d Wh", x.Plan.Shortfall)
+			}
+
+			h.wait(time.Hour)
+			h.Exec(`UPDATE asset SET power_w = 7400 WHERE id = $1`, h.asset.Bytes())
+			err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.MarkDue(h.Context(), h.asset) })
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			h.replan()
+			x := h.explanation()
+			if x.Generation != 2 || x.From.Power != 7400 || x.Plan.Shortfall != lacks {
+				t.Errorf("generation %d with %d W lacks %d Wh", x.Generation, x.From.Power, x.Plan.Shortfall)
+			}
+		})
+	}
+}
+
 // A plan that breaks a law replaces nothing, even what is wrong.
 func TestDecide_BrokenPlan(t *testing.T) {
 	problem := oneHalfHour(500)

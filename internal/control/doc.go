@@ -48,6 +48,8 @@
 // Only [Decide] says so, for events, prices, caps and what-if questions. Its rules, the first that applies:
 //
 //   - Required (a new intent or tariff, or no schedule yet), or the schedule in force breaks a cap: replace.
+//   - The asset has 5 % less power ([PowerPercent]) than the schedule in force was planned with, and falls short: replace. Or it has
+//     5 % more, and that schedule fell short: replace.
 //   - The plan limits alike from now on, and gives alike: keep.
 //   - After an event: replace.
 //   - For prices, less than [MarketInterval] (5 min) after they last changed the schedule: look again at its end.
