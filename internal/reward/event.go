@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"flexd/internal/engine/charge"
-	"flexd/internal/engine/ramp"
 	"flexd/internal/flex"
 	"flexd/internal/settle"
 	"flexd/internal/store"
@@ -114,7 +112,16 @@ func detectSession(
 		return err
 	}
 
-	s, would := steeringOf(r, schedules, since)
+	plans, err := plansWithout(ctx, tx, &r, schedules)
+	if err != nil {
+		return fmt.Errorf(
+			"plan session %s without the market: %w",
+			r.SessionID,
+			err,
+		)
+	}
+
+	s, would := steeringOf(r, plans, since)
 	e := store.FlexEvent{
 		SiteID: r.SiteID, AssetID: r.AssetID, SessionID: r.SessionID,
 		Stay: r.Span, StayPlan: settle.Planned(would, s.Power, r.Span),
@@ -138,16 +145,17 @@ func detectSession(
 // without the market, and returns what the asset would have had then.
 func steeringOf(
 	r store.SessionSettlement,
-	schedules []store.Schedule,
+	plans *plannedStay,
 	since map[flex.EventID]time.Time,
 ) (settle.Steering, []flex.Step) {
+	schedules := plans.schedules
 	s := settle.Steering{
-		Within:     ownTime(&r),
-		Dispatched: followedOf(schedules, since),
-		Least:      settle.LeastFlexed,
+		Within:         ownTime(&r),
+		Dispatched:     followedOf(schedules, since),
+		Counterfactual: plans.without,
+		Least:          settle.LeastFlexed,
 	}
 
-	var nominated []settle.Dispatch
 	for i := range schedules {
 		made := &schedules[i]
 		s.Power = made.From.Power
@@ -155,18 +163,9 @@ func steeringOf(
 		if !now.Empty() {
 			s.Overrides = append(s.Overrides, now)
 		}
-
-		// Without the market, only the user's own changes would have had another plan made.
-		if i > 0 && slices.Contains(notTheUsers, made.Cause) {
-			continue
-		}
-
-		without, nominate := withoutMarket(made, nominated)
-		s.Counterfactual = append(s.Counterfactual, without)
-		nominated = append(nominated, nominate)
 	}
 
-	return s, settle.InForce(nominated, r.To)
+	return s, settle.InForce(plans.nominated, r.To)
 }
 
 // followedOf returns the schedules of a session that were followed, each from an instant on. One that was reported as followed
@@ -221,49 +220,6 @@ func ownTime(r *store.SessionSettlement) flex.Span {
 	}
 
 	return own
-}
-
-// notTheUsers are the causes of schedules that were made without a change by the user.
-var notTheUsers = []store.Cause{
-	store.CauseMarket,
-	store.CauseInputs,
-	store.CauseCaps,
-	store.CauseCalled,
-}
-
-// withoutMarket plans a schedule again without the market's prices: what would have been
-// dispatched, and what is nominated. before is what was nominated until then.
-func withoutMarket(
-	made *store.Schedule,
-	before []settle.Dispatch,
-) (without, nominated settle.Dispatch) {
-	charged := settle.Drawn(
-		settle.InForce(before, made.MadeAt),
-		made.From.Power,
-		flex.Span{
-			From: made.From.CountFrom,
-			To:   made.MadeAt,
-		},
-	)
-
-	problem := made.From.Problem(made.Steps[0].From, charged)
-	spread := problem
-	r := made.From.Ramp
-	if r != nil { // it would have begun as much later without the market
-		spread = ramp.Apply(problem, r.Offset, r.Spread)
-	}
-
-	without = settle.Dispatch{
-		At:    made.MadeAt,
-		Steps: charge.Solve(spread).Steps,
-	}
-
-	nominated = settle.Dispatch{
-		At:    made.MadeAt,
-		Steps: charge.Counterfactual(problem).Steps,
-	}
-
-	return without, nominated
 }
 
 // detectPause makes the event of a pause that was put into a client's own schedule. One whose asset was

@@ -27,6 +27,30 @@ func (tx *Tx) SessionsBeside(
 	)
 }
 
+// PlannedSessions returns the sessions at a site that ran at some time of a span and in which something was planned, by plug-in. Those
+// that are open have no end.
+func (tx *Tx) PlannedSessions(
+	ctx context.Context,
+	site flex.SiteID,
+	in flex.Span,
+) ([]Session, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scanSession,
+		`SELECT `+sessionColumns+` FROM session s
+		WHERE s.asset_id IN (SELECT id FROM asset WHERE org_id = $1 AND site_id = $2
+				UNION ALL SELECT id FROM former_asset WHERE org_id = $1 AND site_id = $2)
+			AND s.org_id = $1 AND s.site_id = $2 AND s.event_id IS NOT NULL
+			AND s.plugged_in_at < $4 AND (s.plugged_out_at IS NULL OR s.plugged_out_at > $3)
+		ORDER BY s.plugged_in_at, s.id`,
+		tx.org.Bytes(),
+		site.Bytes(),
+		micros(in.From),
+		micros(in.To),
+	)
+}
+
 // SettleAgain has sessions that ended settled again.
 func (tx *Tx) SettleAgain(
 	ctx context.Context,
