@@ -105,25 +105,6 @@ func (b *basis) caseOf(e *store.FlexEvent) *settle.Case {
 	return c
 }
 
-// addPrices gives a case the prices of its half-hours. A posted amount is not taken back because prices are missing. A
-// flexd that took the organisation in may lack them: such a case waits, and is not final.
-func (b *basis) addPrices(c *settle.Case, e *store.FlexEvent) {
-	priced := true
-	for n := e.First; n <= e.Last; n++ {
-		price, read := b.prices[e.Day.Period(n)]
-		if read {
-			c.Prices = append(c.Prices, price.PricedPeriod)
-		}
-
-		_, known := settle.InstructedPrice(price.Price, price.Known, n, e.Instructed)
-		priced = priced && known
-	}
-
-	if !priced && e.Posted > 0 && b.knownAt.IsZero() {
-		c.Final = false
-	}
-}
-
 // meantUntilGone is what an event was to move in each half-hour, in proportion to the time before its asset
 // was taken away.
 func meantUntilGone(e *store.FlexEvent) []flex.WattHours {
@@ -221,8 +202,6 @@ func settleEvents(
 		slots: [2]int{settle.MaxPeriods, 1},
 	}
 
-	var sites []flex.SiteID
-
 	for i := range events {
 		e := events[i]
 		s.claims = append(s.claims, &claim{
@@ -230,8 +209,10 @@ func settleEvents(
 			Case:      b.caseOf(&e),
 			meter:     meterKey{e.SiteID, e.AssetID},
 		})
+	}
 
-		sites = append(sites, e.SiteID)
+	if err := s.stayFinal(ctx, tx); err != nil {
+		return nil, fmt.Errorf("read how events became final: %w", err)
 	}
 
 	s.takeProductBaselines()
@@ -239,7 +220,7 @@ func settleEvents(
 		s.need(c.Case)
 	}
 
-	if err := s.ratings(ctx, tx, sites); err != nil {
+	if err := s.ratings(ctx, tx); err != nil {
 		return nil, err
 	}
 
@@ -338,17 +319,9 @@ func (s *settling) need(c *settle.Case) {
 }
 
 // ratings reads what the sites' connections could carry, and the powers that the events' assets had.
-func (s *settling) ratings(
-	ctx context.Context,
-	tx *store.Tx,
-	sites []flex.SiteID,
-) error {
-	slices.SortFunc(sites, func(a, b flex.SiteID) int {
-		return bytes.Compare(a[:], b[:])
-	})
-
+func (s *settling) ratings(ctx context.Context, tx *store.Tx) error {
+	sites := s.sites()
 	var err error
-	sites = slices.Compact(sites)
 	s.supply, err = tx.SupplyOf(ctx, sites, s.basis.knownAt)
 	if err != nil {
 		return err
@@ -374,6 +347,20 @@ func (s *settling) ratings(
 	}
 
 	return s.datePowers(ctx, tx, assets)
+}
+
+// sites returns the sites of the events, each once and in their order.
+func (s *settling) sites() []flex.SiteID {
+	sites := make([]flex.SiteID, len(s.claims))
+	for i, c := range s.claims {
+		sites[i] = c.SiteID
+	}
+
+	slices.SortFunc(sites, func(a, b flex.SiteID) int {
+		return bytes.Compare(a[:], b[:])
+	})
+
+	return slices.Compact(sites)
 }
 
 // datePowers corrects the power of events. Where an asset's power was changed later with effect from their
