@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"flexd/internal/flex"
 	"flexd/internal/pricing"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
@@ -54,4 +55,44 @@ func TestSettleEvents_WaitsForAPrice(t *testing.T) {
 			t.Errorf("when the price came: %q", got)
 		}
 	})
+}
+
+// An event that waits for a half-hour is settled when the powers are there that cover it, also where these begin before
+// it: the hour's, or pieces of twenty minutes.
+func TestSettleEvents_WaitsForPowersThatBeginBefore(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		pieces [][2]time.Duration // from the beginning of the hour
+	}{
+		{"of an hour", [][2]time.Duration{{0, time.Hour}}},
+		{"of twenty minutes", [][2]time.Duration{{20 * time.Minute, 40 * time.Minute}, {40 * time.Minute, time.Hour}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			storetest.EachURL(t, func(t *testing.T, url string) {
+				h := newHome(t, url, 1, 100)
+				power := func(back int, piece [2]time.Duration, kw float64) {
+					hour := h.monday.Add(-back).Period(homeSlot - 1).Start()
+					span := flex.Span{From: hour.Add(piece[0]), To: hour.Add(piece[1])}
+					h.put = append(h.put, flex.Reading{AssetID: h.asset, Span: span, Label: flex.BoundaryImportPower, Value: flex.Micro(kw * 1e6)})
+				}
+
+				for back := range homeDays {
+					power(back+1, [2]time.Duration{0, time.Hour}, 8)
+				}
+				if got := h.pause(h.asset); got != "missing 1: " {
+					t.Fatalf("without readings: %q", got)
+				}
+
+				for _, piece := range tt.pieces {
+					power(0, piece, 4)
+					h.flush()
+					h.now = h.now.Add(time.Minute)
+					h.fixture.events(t)
+				}
+				if got := h.said(); got != "-2000 Wh: 20p" {
+					t.Errorf("with readings: %q", got)
+				}
+			})
+		})
+	}
 }

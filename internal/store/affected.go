@@ -84,6 +84,8 @@ type affectable struct {
 	flex.Span
 	// in which the car was plugged in; empty if the event is another asset's
 	stay flex.Span
+	// the half-hour that it waits for; zero if it waits for none
+	waits time.Time
 }
 
 // markEvents has settled events looked at again that any of the readings tells of.
@@ -107,7 +109,7 @@ func (tx *Tx) markEvents(
 		return err
 	}
 
-	marked := map[flex.FlexEventID]bool{}
+	marked := map[flex.FlexEventID]bool{} // whether also if it waits
 	for chunk := range slices.Chunk(assets, ownersChunk) {
 		list, args := in([]any{tx.org.Bytes(), after, before}, chunk)
 		events, err := rows(
@@ -115,7 +117,7 @@ func (tx *Tx) markEvents(
 			tx.conn,
 			scanAffectable,
 			`SELECT e.id, a.id, e.from_at, e.to_at,
-				CASE WHEN e.asset_id = a.id THEN e.stay_from END, CASE WHEN e.asset_id = a.id THEN e.stay_to END
+				CASE WHEN e.asset_id = a.id THEN e.stay_from END, CASE WHEN e.asset_id = a.id THEN e.stay_to END, e.waits_at
 			FROM asset a JOIN flex_event e ON e.org_id = a.org_id AND e.site_id = a.site_id
 			WHERE a.org_id = $1 AND e.from_at > $2 AND e.from_at < $3 AND e.version > 0 AND a.id IN `+list,
 			args...,
@@ -129,7 +131,7 @@ func (tx *Tx) markEvents(
 			if slices.ContainsFunc(byAsset[e.asset], func(r flex.Reading) bool {
 				return e.affected(r, tx.now)
 			}) {
-				marked[e.id] = true
+				marked[e.id] = marked[e.id] || slices.ContainsFunc(byAsset[e.asset], e.reaches)
 			}
 		}
 	}
@@ -146,6 +148,7 @@ func scanAffectable(s scanner) (affectable, error) {
 		instant{&e.To},
 		instant{&e.stay.From},
 		instant{&e.stay.To},
+		instant{&e.waits},
 	)
 
 	return e, err
@@ -162,22 +165,59 @@ func (e *affectable) affected(r flex.Reading, now time.Time) bool {
 	return r.Label != flex.BatteryStateOfCharge && affects(r, e.Span)
 }
 
-// lookAgain has events settled again. Those that wait for a half-hour are left to its coming.
+// reaches reports whether a power goes beyond the half-hour that the event waits for, or ends with it and is no even part
+// of one: such powers do not add up to a half-hour by when they begin, by which its coming is found.
+func (e *affectable) reaches(r flex.Reading) bool {
+	power := r.Label == flex.BoundaryImportPower || r.Label == flex.BatteryInverterPower
+	if e.waits.IsZero() || !power || r.Empty() {
+		return false
+	}
+
+	end := e.waits.Add(flex.HalfHour)
+	if r.From.Before(e.waits) {
+		return r.To.After(e.waits)
+	}
+
+	even := flex.HalfHour%r.Len() == 0
+
+	return r.From.Before(end) && !r.To.Before(end) && !even
+}
+
+// lookAgain has events settled again. Those that wait for a half-hour are left to its coming, unless they are marked to be
+// looked at all the same.
 func (tx *Tx) lookAgain(
 	ctx context.Context,
 	marked map[flex.FlexEventID]bool,
 ) error {
-	ids := make([]flex.FlexEventID, 0, len(marked))
-	for id := range marked {
-		ids = append(ids, id)
+	var ids, waiting []flex.FlexEventID
+	for id, also := range marked {
+		if also {
+			waiting = append(waiting, id)
+		} else {
+			ids = append(ids, id)
+		}
 	}
 
+	err := tx.lookAgainWhere(ctx, ids, ` AND (waits_at IS NULL OR final IS NOT NULL)`)
+	if err != nil {
+		return err
+	}
+
+	return tx.lookAgainWhere(ctx, waiting, ``)
+}
+
+// lookAgainWhere has those of the events settled again for which a condition holds.
+func (tx *Tx) lookAgainWhere(
+	ctx context.Context,
+	ids []flex.FlexEventID,
+	where string,
+) error {
 	for chunk := range slices.Chunk(ids, ownersChunk) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
 		_, err := tx.exec(
 			ctx,
 			`UPDATE flex_event SET look_at = 0 WHERE org_id = $1 AND id IN (SELECT id FROM flex_event
-			WHERE id IN `+list+` AND (waits_at IS NULL OR final IS NOT NULL) ORDER BY id`+tx.db.d.forUpdate+`)`,
+			WHERE id IN `+list+where+` ORDER BY id`+tx.db.d.forUpdate+`)`,
 			args...,
 		)
 		if err != nil {
