@@ -41,6 +41,8 @@ type Payout struct {
 	Reference string
 	Note      string   // of its last move
 	Approvals []string // who approved it, while it waits for another
+	// of the site, as long as it is not given to the bank: without what it pays
+	Balance flex.Pence
 
 	// from when the account is paid, if that is still to come
 	PaidFrom time.Time
@@ -80,6 +82,7 @@ func payoutOf(p *store.Payout) Payout {
 		Reference:  p.Reference,
 		Note:       p.Note,
 		Approvals:  p.Approvals,
+		Balance:    p.Balance,
 	}
 }
 
@@ -144,6 +147,13 @@ func (p Payout) warn(now time.Time) []string {
 	if p.Ending == "" {
 		add("no bank account is fixed for it: it cannot be paid; reject it")
 		return warnings
+	}
+
+	if p.Balance < 0 {
+		add(
+			"the balance is %s after it: what was earned was corrected since it was asked for; reject or cancel it, and the user can ask for what is owed",
+			p.Balance,
+		)
 	}
 
 	if !p.PaidFrom.IsZero() {

@@ -472,6 +472,9 @@ type Payout struct {
 	Reference string
 	Note      string   // of its last move
 	Approvals []string // who approved it, while it waits for another
+
+	// of its site, as long as it is not given to the bank: without what it pays
+	Balance flex.Pence
 }
 
 // Payouts returns the organisation's withdrawals at a status, or all of them for "", oldest
@@ -493,6 +496,7 @@ func (tx *Tx) Payouts(
 			&p.PaidBefore,
 			instant{&p.EmailAt},
 			&p.Note,
+			&p.Balance,
 		}})
 
 		return p, err
@@ -513,7 +517,10 @@ func (tx *Tx) Payouts(
 			EXISTS (SELECT 1 FROM withdrawal_payee b JOIN withdrawal d ON d.id = b.withdrawal_id AND d.attempt = b.attempt
 				WHERE b.site_id = w.site_id AND b.account = p.account AND d.status = 'posted' AND d.id <> w.id),
 			(SELECT max(f.changed_at) FROM former_email f WHERE f.org_id = w.org_id AND f.site_id = w.site_id),
-			(SELECT m.note FROM withdrawal_move m WHERE m.withdrawal_id = w.id AND m.number = w.moves)
+			(SELECT m.note FROM withdrawal_move m WHERE m.withdrawal_id = w.id AND m.number = w.moves),
+			CASE WHEN w.status IN ('pending_approval', 'approved') THEN
+				(SELECT CAST(-COALESCE(SUM(o.amount), 0) AS BIGINT) FROM posting o WHERE o.org_id = w.org_id AND o.site_id = w.site_id AND o.account = 'rewards_payable')
+				ELSE 0 END
 		FROM withdrawal w LEFT JOIN withdrawal_payee p ON p.withdrawal_id = w.id AND p.attempt = w.attempt
 		WHERE w.org_id = $1 AND w.id > $2`+at.text.String()+` ORDER BY w.id LIMIT $3`,
 		at.args...,
