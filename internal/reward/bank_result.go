@@ -174,6 +174,13 @@ func payees(
 		return nil, "", err
 	}
 
+	if sum != r.Amount && r.Outcome == bankfile.Paid {
+		erased, err := restErased(ctx, tx, r, len(found))
+		if err != nil || erased {
+			return found, "", err
+		}
+	}
+
 	var why string
 	if sum != r.Amount {
 		why = fmt.Sprintf(
@@ -213,6 +220,26 @@ func booked(
 	}
 
 	return found, all, nil
+}
+
+// restErased reports whether a sum of the bank's is that of all payments of a file, of which some are known no more: their
+// sites were erased since. No site leaves while a payment to it is under way, so the bank says of these what is known.
+func restErased(
+	ctx context.Context,
+	tx *store.Tx,
+	r bankfile.Result,
+	known int,
+) (bool, error) {
+	if r.Reference != "" || known == 0 {
+		return false, nil
+	}
+
+	f, err := tx.PaymentFileOf(ctx, r.Message)
+	if err != nil || f == nil {
+		return false, err
+	}
+
+	return f.Total == r.Amount && f.Payments > known, nil
 }
 
 // takeLine counts a result of one attempt at a payment.

@@ -208,3 +208,33 @@ func TestImportBank_ReturnedAfterErasure(t *testing.T) {
 		}
 	})
 }
+
+// A statement that says again what a batch was booked with counts as known, also when the site of one of its payments was
+// erased since; another sum does not.
+func TestImportBank_BatchWithAnErased(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		y.payer(t)
+		y.earn(t, 70)
+		erased, _ := y.approved(t, 1000), y.approved(t, 1500)
+		f, err := y.service.Export(t.Context(), y.org, "ann", reward.ExportOptions{Format: bankfile.Pain001})
+		if err != nil || len(f.Payments) != 2 {
+			t.Fatal(f, err)
+		}
+
+		whole := bankfile.Result{Where: "entry 1", Message: f.Message, Outcome: bankfile.Paid, Amount: 2500, Known: true}
+		if got := y.take(t, false, whole); got != "new processing>posted\nnew processing>posted" {
+			t.Fatalf("at first: %s", got)
+		}
+
+		y.exec(t, `DELETE FROM withdrawal_payee WHERE withdrawal_id = $1`, erased.ID.Bytes())
+		if got := y.take(t, false, whole); got != "known posted>posted" {
+			t.Errorf("again: %s", got)
+		}
+
+		whole.Amount = 2400
+		if got := y.take(t, false, whole); got != "refused posted>posted the bank says £24.00, and what was withdrawn is £15.00" {
+			t.Errorf("another sum: %s", got)
+		}
+	})
+}
