@@ -532,7 +532,7 @@ func wantedOf(
 
 // byPriority gives each instant to the event of the highest priority, and of the same to the newest: of the
 // others' orders there remains what is left of their time. What is left without time is outranked. Those of one event are
-// carried out beside each other, and so are limits of two directions.
+// carried out beside each other, and so are limits of two directions. What cannot be carried out has no time.
 func byPriority(orders []Order) []Order {
 	slices.SortStableFunc(orders, func(a, b Order) int {
 		return cmp.Or(
@@ -551,7 +551,7 @@ func byPriority(orders []Order) []Order {
 			first = i
 		}
 
-		if o.Problem != "" {
+		if o.Problem != "" || o.Unfit {
 			ranked = append(ranked, o)
 			continue
 		}
@@ -575,7 +575,7 @@ func byPriority(orders []Order) []Order {
 // takeFreeTime gives an event's orders what is free of their time, in each direction.
 func takeFreeTime(taken map[flex.Direction]timeline, orders []Order) {
 	for i := range orders {
-		if o := &orders[i]; o.Problem == "" {
+		if o := &orders[i]; o.Problem == "" && !o.Unfit {
 			taken[o.Direction] = taken[o.Direction].with(o)
 		}
 	}

@@ -24,6 +24,7 @@ type Order struct {
 	Direction flex.Direction
 	Problem   string
 	Outrank   string // the event that has its time; empty for none
+	Unfit     bool   // it is refused when it is to be sent, as its program is bound for something else or it lasts too long
 }
 
 func numbersOf(a valuesOf) ([]float64, error) {
@@ -119,6 +120,7 @@ func ordersOf(b *flex.ADRBinding, event *flex.ADRObject) ([]Order, error) {
 		for _, o := range d.ordersIn(b, &i) {
 			o.Event, o.Interval = event, n
 			o.time(&i, joins && goesOn(before, o.Direction))
+			o.Unfit = unfit(b, &o)
 			orders = append(orders, o)
 		}
 	}
@@ -134,6 +136,18 @@ func ordersOf(b *flex.ADRBinding, event *flex.ADRObject) ([]Order, error) {
 	}
 
 	return orders, nil
+}
+
+// unfit reports whether an order that can be read will be refused when it is to be sent.
+func unfit(b *flex.ADRBinding, o *Order) bool {
+	if b.Kind.Limits() {
+		given := o.Direction == flex.Export && b.Kind == flex.ADRImportLimit
+		return given || o.Limit == nil || *o.Limit > flex.CapMax
+	}
+
+	// of one that was under way when it was written or bound, the rest counts
+	known := flex.Later(o.Event.ModifiedAt, b.MadeAt)
+	return o.Direction == flex.Export || o.To.Sub(flex.Later(o.From, known)) > flex.InstructionLongest
 }
 
 // lowest is the priority of an event that has none.

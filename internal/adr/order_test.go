@@ -245,6 +245,51 @@ func TestRank(t *testing.T) {
 	}
 }
 
+// TestRank_Unfit has what is refused when it is to be sent leave the time to the other events of its program.
+func TestRank_Unfit(t *testing.T) {
+	const from = `{"intervalPeriod":{"start":"2026-01-15T17:00:00Z","duration":"%s"},"intervals":[{"id":0,"payloads":[{"type":"%s","values":[%g]}]}]}`
+	for _, c := range []struct {
+		kind         flex.ADRBindingKind
+		length, asks string
+		value        float64
+		unfit        bool
+		first, what  string
+	}{
+		{flex.ADRLimit, "PT1H", "DISPATCH_SETPOINT_RELATIVE", -3, true, "IMPORT_CAPACITY_LIMIT", "a change is no limit"},
+		{flex.ADRLimit, "PT1H", "IMPORT_CAPACITY_LIMIT", 2e6, true, "IMPORT_CAPACITY_LIMIT", "more than a limit may be"},
+		{flex.ADRLimit, "P2D", "IMPORT_CAPACITY_LIMIT", 3, false, "IMPORT_CAPACITY_LIMIT", "a limit of two days"},
+		{flex.ADRInstruction, "PT24H1M", "DISPATCH_SETPOINT_RELATIVE", -3, true, "DISPATCH_SETPOINT_RELATIVE", "too long for an instruction"},
+		{flex.ADRInstruction, "PT24H", "DISPATCH_SETPOINT_RELATIVE", -3, false, "DISPATCH_SETPOINT_RELATIVE", "as long as an instruction may be"},
+		{flex.ADRInstruction, "PT1H", "IMPORT_CAPACITY_LIMIT", 3, false, "IMPORT_CAPACITY_LIMIT", "an instruction's limit"},
+	} {
+		b := &flex.ADRBinding{Kind: c.kind}
+		older := eventWith(fmt.Sprintf(from, "PT1H", c.first, 5.0))
+		newer := eventWith(fmt.Sprintf(from, c.length, c.asks, c.value))
+		older.ID, newer.ID = flex.ADRObjectID{15: 1}, flex.ADRObjectID{15: 2}
+		newer.CreatedAt = noon.Add(time.Second)
+
+		var asked []Order
+		for _, event := range []*flex.ADRObject{older, newer} {
+			orders, err := ordersOf(b, event)
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked = append(asked, orders...)
+		}
+
+		ranked := byPriority(asked)
+		if len(ranked) != 2 {
+			t.Fatalf("%s: %+v", c.what, ranked)
+		}
+		for _, o := range ranked {
+			outranked := o.Event == older && !c.unfit
+			if got := o.Outrank != ""; got != outranked || o.Problem != "" {
+				t.Errorf("%s: of event %d: outranked %t, %q", c.what, o.Event.ID[15], got, o.Problem)
+			}
+		}
+	}
+}
+
 // TestReport holds flexd's own reports against the rules of reports.
 func TestReport(t *testing.T) {
 	orders := []store.ADROrder{

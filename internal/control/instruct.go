@@ -16,7 +16,7 @@ import (
 const (
 	// InstructionLongest is how long an instruction may bind, and InstructionAhead how far ahead
 	// it may end.
-	InstructionLongest = 24 * time.Hour
+	InstructionLongest = flex.InstructionLongest
 	InstructionAhead   = 48 * time.Hour
 	// MeteredLately is how old the newest reading of an asset may be for its change to count in full.
 	MeteredLately = 2 * time.Hour

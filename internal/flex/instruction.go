@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// InstructionLongest is how long an instruction may bind.
+const InstructionLongest = 24 * time.Hour
+
 // Scope is a part of an organisation's sites: all of them, those of a constraint group, those
 // of a GSP group as the list of metering points has it, or those of both.
 type Scope struct {
