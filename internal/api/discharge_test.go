@@ -226,9 +226,13 @@ func TestDischargeProperties_Battery(t *testing.T) {
 		for _, wrong := range []string{`{"wear_p_per_kwh":1000.1}`, `{"wear_p_per_kwh":-0.1}`} {
 			answered("one", "battery", 422, wrong)
 		}
-		for _, wrong := range []string{`{"wear_p_per_kwh":2,"discharge_power_kw":3}`, `{"reserve_pct":20}`} {
+		for wrong, field := range map[string]string{
+			`{"wear_p_per_kwh":2,"discharge_power_kw":3}`: "discharge_power_kw",
+			`{"reserve_pct":20}`:                          "reserve_pct",
+			`{"reserve_kwh":2}`:                           "reserve_kwh",
+		} {
 			r := answered("one", "battery", 422, wrong)
-			if !strings.Contains(r.body, "has wear_p_per_kwh alone") {
+			if !strings.Contains(r.body, "has wear_p_per_kwh alone") || !strings.Contains(r.body, `["body","properties","`+field+`"]`) {
 				t.Errorf("%s", r.body)
 			}
 		}

@@ -78,21 +78,31 @@ func setDischarge(a *flex.Asset, c *DischargeChange) error {
 
 // dischargesFault refuses what an asset of a type is not said to have: of a home battery that is all but its wear.
 func dischargesFault(t flex.AssetType, d flex.Discharge) error {
-	field := "discharge_power_kw"
 	why := fmt.Sprintf("it is a %s: only chargers and cars are said to discharge so", t)
-
 	if t == flex.Battery {
 		d.Wear = nil
 		why = "it is a battery: it discharges at its power_kw, and of this has wear_p_per_kwh alone"
-	} else if d.Wear != nil && d.Power == 0 {
-		field = "wear_p_per_kwh"
 	}
 
 	if t.Charges() || !d.Known() {
 		return nil
 	}
 
-	return dischargeFault(why, field)
+	return dischargeFault(why, givenField(d))
+}
+
+// givenField is the first field that is given of how an asset discharges.
+func givenField(d flex.Discharge) string {
+	switch {
+	case d.Power > 0:
+		return "discharge_power_kw"
+	case d.Reserve != nil:
+		return "reserve_kwh"
+	case d.ReservePercent != nil:
+		return "reserve_pct"
+	}
+
+	return "wear_p_per_kwh"
 }
 
 // checkDischarge refuses what a change leaves that no car can do, once the asset's model has said what was not sent. What was so
