@@ -415,7 +415,7 @@ func (f *fleet) place(ctx context.Context, d *Service) {
 	if at, cap, over := f.Exceeded(); over {
 		d.log().WarnContext(
 			ctx,
-			"charge-now, dispatches of batteries and what is not under control draw more than a cap",
+			"charge-now, dispatches of batteries, tanks and heat pumps, and what is not under control draw more than a cap",
 			"group",
 			f.name(cap),
 			"at",
