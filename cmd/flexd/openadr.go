@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"flexd/internal/adr"
 	"flexd/internal/app"
 	"flexd/internal/flex"
 	records "flexd/internal/store"
@@ -44,6 +45,14 @@ type openADRClientAdd struct {
 
 // Run makes the client.
 func (o *openADRClientAdd) Run(ctx context.Context, c console) error {
+	if o.ClientID == adr.Reporter { // the server refuses its tokens
+		return flex.Fail(
+			flex.Invalid,
+			"the client id %s is that of the server's own reports: take another",
+			adr.Reporter,
+		)
+	}
+
 	limits, err := o.limits()
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ func TestOpenADR(t *testing.T) {
 	run((&openADRClientAdd{cellFlags: cellFlags{store: s}, Org: "Acme", ClientID: "acme-dispatch", Role: "BL"}).Run, "username  acme-dispatch")
 	run((&openADRClientAdd{cellFlags: cellFlags{store: s}, Org: "Acme", ClientID: "site-7", Role: "VEN", JSON: true}).Run, `"username": "site-7"`)
 	run((&openADRClientAdd{cellFlags: cellFlags{store: s}, Org: "Acme", ClientID: "site-7", Role: "VEN"}).Run, "is taken")
+	run((&openADRClientAdd{cellFlags: cellFlags{store: s}, Org: "Acme", ClientID: "flexd", Role: "VEN"}).Run, "the client id flexd is that of the server's own reports")
 	run((&openADRClientList{store: s, Org: "Acme"}).Run, "openadr_bl")
 	run((&openADRClientList{store: s, Org: "Acme", JSON: true}).Run, `"openadr_ven"`)
 	run((&openADRNotices{ofOrg: ofOrg{store: s, Org: "Acme"}, Limit: 5}).Run, "SUBSCRIPTION")
