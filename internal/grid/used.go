@@ -21,7 +21,7 @@ const (
 // Used is what the plugged-in assets, the home batteries, the hot-water tanks and the heat pumps of a scope drew in a time that is over,
 // less what batteries gave.
 type Used struct {
-	// as metered; of assets that were not metered throughout, by the newest of their schedules, by a battery's plan and dispatches, or by
+	// as metered; of assets that were not metered throughout, by the schedules that were in force, by a battery's plan and dispatches, or by
 	// a heater's plan
 	Energy     flex.WattHours
 	NumPlugged int // with the batteries and heaters that were planned
@@ -49,7 +49,7 @@ func (s *Service) Used(
 type AssetUse struct {
 	Energy  flex.WattHours
 	Metered bool // throughout
-	Planned bool // by the newest of its schedules; where it is neither, nothing is known
+	Planned bool // by its schedules; where it is neither, nothing is known
 }
 
 // UsedAssets is what assets drew, or are to draw.
@@ -88,6 +88,7 @@ func (s *Service) eachUse(
 				span: spans[i],
 				now:  tx.Now(),
 				plan: map[flex.AssetID]int64{},
+				rest: map[stay]flex.Span{},
 				by:   map[flex.AssetID]AssetUse{},
 			}
 
@@ -107,8 +108,15 @@ type using struct {
 	Used
 	span flex.Span
 	now  time.Time
-	plan map[flex.AssetID]int64 // watt-seconds by schedules; -1 where none covers the span
+	plan map[flex.AssetID]int64 // watt-seconds by schedules; -1 where they do not cover the span
+	rest map[stay]flex.Span     // what the schedules that were read leave of the span
 	by   map[flex.AssetID]AssetUse
+}
+
+// stay is an asset that was plugged in at an instant.
+type stay struct {
+	asset flex.AssetID
+	since time.Time
 }
 
 func (u *using) read(
@@ -121,8 +129,21 @@ func (u *using) read(
 		To:   u.span.To,
 	}
 
-	if err := tx.EachStay(ctx, scope, began, u.stay); err != nil {
+	err := tx.EachStaySchedule(
+		ctx,
+		scope,
+		began,
+		u.span.From,
+		u.schedule,
+	)
+	if err != nil {
 		return err
+	}
+
+	for s, rest := range u.rest {
+		if !rest.Empty() {
+			u.plan[s.asset] = -1
+		}
 	}
 
 	assets := slices.Collect(maps.Keys(u.plan))
@@ -146,7 +167,7 @@ func (u *using) read(
 		}
 	}
 
-	err := u.readBatteries(
+	err = u.readBatteries(
 		ctx,
 		tx,
 		scope,
@@ -162,36 +183,35 @@ func (u *using) read(
 	)
 }
 
-// stay counts what a stay draws in the span by its schedule.
-func (u *using) stay(p *store.Plugged) {
+// schedule counts what a stay draws in the span by one of its schedules, up to where the next one replaced it. The newest comes first.
+func (u *using) schedule(p *store.Plugged) {
 	out := p.PluggedOutAt
 	if out.IsZero() {
 		out = flex.Later(u.now, u.span.To)
 	}
 
-	here := flex.Span{From: p.PluggedInAt, To: out}.Meet(u.span)
-	if here.Empty() {
+	of := stay{p.AssetID, p.PluggedInAt}
+	rest, known := u.rest[of]
+	if !known {
+		rest = flex.Span{From: p.PluggedInAt, To: out}.Meet(u.span)
+	}
+	if rest.Empty() {
 		return
 	}
 
-	var planned int64
-	before, known := u.plan[p.AssetID]
-	if known {
-		planned = max(0, before)
-	}
-
-	covered := p.Planned && !p.Steps[0].From.After(here.From) && before >= 0
+	planned := u.plan[p.AssetID]
 	for _, step := range p.Steps {
 		if p.Planned {
-			planned += int64(min(step.Limit, p.Power)) * int64(step.Meet(here).Len()/time.Second)
+			planned += int64(min(step.Limit, p.Power)) * int64(step.Meet(rest).Len()/time.Second)
 		}
 	}
 
-	if !covered {
-		planned = -1
+	if p.Planned {
+		rest.To = flex.Earlier(rest.To, p.Steps[0].From)
 	}
 
 	u.plan[p.AssetID] = planned
+	u.rest[of] = rest
 }
 
 // meters counts what assets were metered to draw, in place of what was planned.

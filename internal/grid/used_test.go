@@ -1,6 +1,7 @@
 package grid_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -59,6 +60,52 @@ func TestService_Used(t *testing.T) {
 
 		if used, err := service.Used(t.Context(), seed.Org, flex.Scope{GSPGroup: "_A"}, []flex.Span{at(0, 60)}); err != nil || used[0] != (grid.Used{}) {
 			t.Errorf("a GSP group without any: %+v, %v", used, err)
+		}
+	})
+}
+
+// TestService_UsedReplaced: of eleven cars as above, one gets another schedule at 01:00, to charge from 02:00 to 03:00. Until then the
+// one that was replaced counts.
+func TestService_UsedReplaced(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		now := time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)
+		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return now }})
+		seed := storetest.NewSeed(t, db, url)
+		service := &grid.Service{DB: db}
+		pastEvenings(seed, flex.DayAt(now), 5, 10)
+		midnight := flex.DayAt(now).Add(-1).Start()
+
+		id := func(kind, i byte) []byte { // as of pastStays
+			v := flex.MakeID[struct{}](time.UnixMilli(int64(kind)<<32), [10]byte{9: i})
+			return v[:]
+		}
+
+		const stay = 4*11 + 1 // of the second car, in the last evening
+		at := func(hours int) int64 { return midnight.Add(time.Duration(hours) * time.Hour).UnixMicro() }
+
+		seed.Rows("schedule", strings.Fields(`event_id org_id asset_id session_id generation cause made_at from_at to_at steps ready_by
+			need_wh delivered_wh count_from power_w running may_charge_peak mode off_peak zone tariff_type origins before_id value`), 1, func(int) []any {
+			return []any{id(4, stay), seed.Org.Bytes(), id(1, 1), id(2, stay), 6, "caps", at(1), at(1), at(7), "3600x0 3600x99999 14400x0", at(7),
+				14_800, 7400, at(-6), 7400, true, false, "minimise_charging_time", "00:00-06:00", "Europe/London", "dual_rate", "event asset event", id(3, stay), 0}
+		})
+		seed.Exec(`UPDATE session SET event_id = $1, generation = 6 WHERE id = $2`, id(4, stay), id(2, stay))
+
+		for _, c := range []struct {
+			from, to time.Duration // in minutes after midnight
+			want     flex.WattHours
+		}{
+			{0, 60, 10 * 7400},
+			{60, 120, 9 * 7400},
+			{120, 180, 7400},
+			{30, 150, 10*3700 + 9*7400 + 3700},
+			{-420, -330, 0},
+		} {
+			span := flex.Span{From: midnight.Add(c.from * time.Minute), To: midnight.Add(c.to * time.Minute)}
+			used, err := service.Used(t.Context(), seed.Org, flex.Scope{}, []flex.Span{span})
+			want := grid.Used{Energy: c.want, NumPlugged: 11, NumPlanned: 10}
+			if err != nil || used[0] != want {
+				t.Errorf("%v: %+v, want %+v: %v", span, used[0], want, err)
+			}
 		}
 	})
 }

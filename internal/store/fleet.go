@@ -82,11 +82,14 @@ func (all *All) PluggedParts(
 const pluggedQuery = pastQuery + ` WHERE s.plugged_out_at IS NULL`
 
 // pastQuery reads sessions with the newest of their schedules.
-const pastQuery = `SELECT s.org_id, s.asset_id, s.plugged_in_at, COALESCE(s.plugged_out_at, 0), COALESCE(c.from_at, 0), COALESCE(c.steps, ''), COALESCE(c.ready_by, 0),
+const pastQuery = pastColumns + `
+	FROM session s LEFT JOIN schedule c ON c.event_id = s.event_id`
+
+// pastColumns are what is read of a session and of a schedule.
+const pastColumns = `SELECT s.org_id, s.asset_id, s.plugged_in_at, COALESCE(s.plugged_out_at, 0), COALESCE(c.from_at, 0), COALESCE(c.steps, ''), COALESCE(c.ready_by, 0),
 		COALESCE(c.need_wh, 0), COALESCE(c.delivered_wh, 0), COALESCE(c.power_w, 0), COALESCE(c.charge_now_from, 0),
 		COALESCE(c.charge_now_to, 0), COALESCE(c.off_peak, ''), COALESCE(c.zone, ''), COALESCE(c.tariff_type, ''),
-		COALESCE(c.origins, '')
-	FROM session s LEFT JOIN schedule c ON c.event_id = s.event_id`
+		COALESCE(c.origins, '')`
 
 // EachPlugged calls fn with every asset of the part, in no certain order. One whose schedule cannot be read is left
 // out, and logged: it hides no other.
