@@ -31,7 +31,11 @@ func (s *Server) clientLogin(r *request, form url.Values) (answer, error) {
 	}
 
 	if len(form["scope"]) > 1 {
-		return answer{}, fieldFault("scope", "value_error", "a field is given once")
+		return answer{}, fieldFault(
+			"scope",
+			"value_error",
+			"a field is given once",
+		)
 	}
 
 	t, err := s.Access.LoginWithin(

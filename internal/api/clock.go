@@ -16,7 +16,11 @@ import (
 type Clock interface {
 	// Clock returns the organisation's time and whether it has taken the clock into its
 	// own hands.
-	Clock(ctx context.Context, org flex.OrgID) (now time.Time, held bool, err error)
+	Clock(ctx context.Context, org flex.OrgID) (
+		now time.Time,
+		held bool,
+		err error,
+	)
 	// Advance turns the clock forward to the instant and returns when all that was due on
 	// the way is done.
 	Advance(ctx context.Context, org flex.OrgID, to time.Time) error

@@ -123,7 +123,11 @@ func siteInput(b wire.SiteRequest) registry.SiteInput {
 		Address:   b.StreetAddress,
 		Email:     b.Email,
 		ConsentAt: b.GaveBoundaryMeterConsentAt.Time,
-		Supply:    supplyChange(b.ImportCapacityKW, b.ExportCapacityKW, b.MainFuse),
+		Supply:    supplyChange(
+			b.ImportCapacityKW,
+			b.ExportCapacityKW,
+			b.MainFuse,
+		),
 	}
 }
 

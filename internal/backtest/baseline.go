@@ -97,7 +97,13 @@ func stayOf(row csvfile.Row, charger flex.Watts) (CarStay, error) {
 	}
 
 	s.Energy = flex.FromKWh(kwh)
-	kw, known, err := numberOf(row, "power_kw", 0.001, MaxPower.KW(), "power in kW")
+	kw, known, err := numberOf(
+		row,
+		"power_kw",
+		0.001,
+		MaxPower.KW(),
+		"power in kW",
+	)
 	if known {
 		s.Power = min(charger, flex.FromKW(kw))
 	}

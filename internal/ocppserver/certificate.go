@@ -99,7 +99,11 @@ func ReadAuthority(certFile, keyFile string) (*Authority, error) {
 
 	key, ok := pair.PrivateKey.(crypto.Signer)
 	if !ok || !pair.Leaf.IsCA {
-		return nil, flex.Fail(flex.Invalid, "%s is not a certificate authority", certFile)
+		return nil, flex.Fail(
+			flex.Invalid,
+			"%s is not a certificate authority",
+			certFile,
+		)
 	}
 
 	return &Authority{pair.Leaf, key}, nil

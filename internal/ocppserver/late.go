@@ -120,7 +120,13 @@ func (c *charger) takeLate(ctx context.Context) error {
 	for _, a := range all {
 		select {
 		case r := <-a.answer:
-			c.b.Log.Info("a charger answers late", "charger", c.id, "action", a.action)
+			c.b.Log.Info(
+				"a charger answers late",
+				"charger",
+				c.id,
+				"action",
+				a.action,
+			)
 			err := a.then(ctx, func(out any) error { return a.into(r, out) })
 			again = errors.Join(again, err)
 

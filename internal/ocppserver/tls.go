@@ -63,7 +63,11 @@ func (a *authorities) of(base *tls.Config) *tls.Config {
 
 	a.looked = now
 	if err := a.read(base); err != nil {
-		slog.Warn("chargers' certificate authorities stay as they were", "err", err)
+		slog.Warn(
+			"chargers' certificate authorities stay as they were",
+			"err",
+			err,
+		)
 	}
 
 	return a.config

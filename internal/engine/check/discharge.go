@@ -85,7 +85,11 @@ func (p *Discharging) follow() (float64, error) {
 		if takes > 0 && p.Open != nil && !slices.ContainsFunc(p.Open, func(s flex.Span) bool {
 			return s.Contains(at)
 		}) {
-			return 0, fmt.Errorf("it takes %d W at %v, which is not permitted", takes, at)
+			return 0, fmt.Errorf(
+				"it takes %d W at %v, which is not permitted",
+				takes,
+				at,
+			)
 		}
 
 		stored += float64(min(takes, p.Charge)) * hours * p.In

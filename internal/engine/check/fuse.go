@@ -301,7 +301,11 @@ func AtMeter(m Meter) error {
 		return fmt.Errorf("mode %v discharges into a car", m.Mode)
 
 	case m.Given > 0 && stores:
-		return fmt.Errorf("mode %v stores the %d W that cars give", m.Mode, m.Given)
+		return fmt.Errorf(
+			"mode %v stores the %d W that cars give",
+			m.Mode,
+			m.Given,
+		)
 
 	case m.Mode == battery.ModeCharge && m.Power > m.Import:
 		return fmt.Errorf(

@@ -251,7 +251,11 @@ func (f *familyTarget) exactness(samples int, mean, worst float64) Row {
 	if f.excess > 0 {
 		return Row{
 			What:   what,
-			Target: fmt.Sprintf("mean <= %g p, worst <= %g p", f.meanExcess, f.excess),
+			Target: fmt.Sprintf(
+				"mean <= %g p, worst <= %g p",
+				f.meanExcess,
+				f.excess,
+			),
 			Here:   fmt.Sprintf("mean %.4f p, worst %.4f p", mean, max(0, worst)),
 			Met:    mean <= f.meanExcess && worst <= f.excess,
 		}

@@ -52,7 +52,11 @@ func (p *Problem) Verify(answer []byte) (Verdict, error) {
 
 	var a statedHome
 	if err := json.Unmarshal(answer, &a); err != nil {
-		return Verdict{}, flex.Fail(flex.Malformed, "the answer cannot be read: %v", err)
+		return Verdict{}, flex.Fail(
+			flex.Malformed,
+			"the answer cannot be read: %v",
+			err,
+		)
 	}
 
 	plan, err := a.plan(&h.Problem)
@@ -94,7 +98,12 @@ func (p *Problem) Verify(answer []byte) (Verdict, error) {
 func (a *statedHome) result(id string) (site.Result, error) {
 	var r site.Result
 	if a.ID != id {
-		return r, flex.Fail(flex.Invalid, "the answer is of %q, the problem is %q", a.ID, id)
+		return r, flex.Fail(
+			flex.Invalid,
+			"the answer is of %q, the problem is %q",
+			a.ID,
+			id,
+		)
 	}
 
 	for _, field := range []struct {
@@ -108,7 +117,11 @@ func (a *statedHome) result(id string) (site.Result, error) {
 		{"peak_kwh", a.Peak, &r.Peak},
 	} {
 		if field.from == nil {
-			return r, flex.Fail(flex.Malformed, "%s is missing in the answer", field.name)
+			return r, flex.Fail(
+				flex.Malformed,
+				"%s is missing in the answer",
+				field.name,
+			)
 		}
 
 		*field.to = *field.from

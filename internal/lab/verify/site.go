@@ -153,7 +153,11 @@ func (c *SiteChecker) Half(of *SiteCase, b *site.Branch, second bool) (*SiteCase
 	slots, known := c.slotsOf(of, b, car)
 
 	if !known {
-		return nil, fmt.Errorf("device %d cannot be divided by %q", b.Device, b.Split)
+		return nil, fmt.Errorf(
+			"device %d cannot be divided by %q",
+			b.Device,
+			b.Split,
+		)
 	}
 
 	if b.Slot < 0 || b.Slot >= slots {

@@ -191,7 +191,12 @@ func (b *bounding) level(y []float64, t int, kept, worth, low, high float64) {
 	}
 
 	next := after(y, t, kept)
-	b.sum.least(next-y[t]-worth, math.Abs(next)+math.Abs(y[t])+math.Abs(worth), low, high)
+	b.sum.least(
+		next-y[t]-worth,
+		math.Abs(next)+math.Abs(y[t])+math.Abs(worth),
+		low,
+		high,
+	)
 }
 
 // atEnd is a worth that what is stored has after the last slot alone.
