@@ -55,12 +55,45 @@ type AssetView struct {
 	Pauses []PauseView `json:"pauses,omitzero"`
 	// Why the chosen schedule is as it is. Absent without any.
 	Why *ScheduleExplanation `json:"why,omitzero"`
+	// What was asked for by each time of the days shown that has passed, and what came of it, the oldest first. Absent without any.
+	Deadlines []DeadlineView `json:"deadlines,omitzero"`
 	// What it is planned with and has drawn. Absent for what does not charge.
 	ChargingRate *ChargingRateResponse `json:"charging_rate,omitzero"`
 	// The plan of a battery. Absent without one.
 	Battery *BatteryView `json:"battery,omitzero"`
 	// Why a battery has no plan.
 	BatteryNote string `json:"battery_note,omitzero"`
+}
+
+// DeadlineView is what was asked for by a time that has passed, what the last schedule towards it promised, and what came of it.
+type DeadlineView struct {
+	// Of the schedule.
+	EventID     EventID `json:"event_id"`
+	Generation  int64   `json:"generation"`
+	PluggedInAt Time    `json:"plugged_in_at"`
+	// Absent while the car is plugged in.
+	PluggedOutAt Time    `json:"plugged_out_at,omitzero"`
+	ReadyBy      Time    `json:"ready_by"`
+	NeededKWh    float64 `json:"needed_kwh"`
+	// By the schedule, with what counted as delivered before it.
+	PromisedKWh float64 `json:"promised_kwh"`
+	MissingKWh  float64 `json:"missing_kwh"`
+	// Until ready_by, or the plug-out if that came first. Null unless readings cover all of that time.
+	MeteredKWh *float64 `json:"metered_kwh"`
+	// Why energy was missing: they add up to missing_kwh, but for rounding.
+	Reasons []MissingReason `json:"reasons"`
+	// The plan worked out again is the schedule.
+	Exact bool `json:"exact"`
+	// The same in words.
+	Text string `json:"text"`
+}
+
+// MissingReason is why a part of what was asked for is missing.
+type MissingReason struct {
+	// headroom, off_peak, learned_power, time, drew_less or unplugged_early.
+	Reason    string  `json:"reason"`
+	EnergyKWh float64 `json:"energy_kwh"`
+	Text      string  `json:"text"`
 }
 
 // PauseView is what became of a pause that a client asked for in its own schedule.

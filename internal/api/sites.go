@@ -123,7 +123,7 @@ func siteInput(b wire.SiteRequest) registry.SiteInput {
 		Address:   b.StreetAddress,
 		Email:     b.Email,
 		ConsentAt: b.GaveBoundaryMeterConsentAt.Time,
-		Supply:    supplyChange(
+		Supply: supplyChange(
 			b.ImportCapacityKW,
 			b.ExportCapacityKW,
 			b.MainFuse,

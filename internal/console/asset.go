@@ -396,10 +396,17 @@ func (p *assetPage) addStory() {
 	}
 }
 
-// OutcomeKnown reports whether the last session has ended and its readings say what it got.
-func (p *assetPage) OutcomeKnown() bool {
+// SaysShort reports whether the page's first sentences say by how much the chosen schedule is short: it is one of the session
+// that they are of, and no readings say what that got.
+func (p *assetPage) SaysShort() bool {
+	why := p.past.Why
+	if why == nil || why.Plan.Shortfall <= 0 {
+		return false
+	}
+
 	_, known := p.past.Outcome()
-	return known
+
+	return !known && why.SessionID == p.past.Charging.Session.ID
 }
 
 // addReason adds the reasons for the chosen schedule, and the answer to the what-if question.

@@ -60,6 +60,14 @@ func storyOf(p *control.Past) []storyLine {
 		)
 	}
 
+	for i := range p.Deadlines {
+		lines = append(lines, storyLine{
+			At:   p.Deadlines[i].EndedAt(),
+			Kind: "schedule",
+			Text: p.Deadlines[i].Text(),
+		})
+	}
+
 	lines = append(lines, sentLines(p)...)
 
 	slices.SortStableFunc(lines, func(a, b storyLine) int {

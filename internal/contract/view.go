@@ -15,6 +15,7 @@ func AssetView(p *control.Past) wire.AssetView {
 	v.addSession(p)
 
 	v.Pauses = pauses(p)
+	v.Deadlines = deadlines(p)
 	generations := p.Generations()
 	v.Schedules = make([]wire.ScheduleView, len(generations))
 	for i := range generations {
@@ -76,6 +77,44 @@ func assetRecord(p *control.Past) assetView {
 	}
 
 	return v
+}
+
+// deadlines are those of the time that is shown.
+func deadlines(p *control.Past) []wire.DeadlineView {
+	var all []wire.DeadlineView
+	for i := range p.Deadlines {
+		d := &p.Deadlines[i]
+
+		v := wire.DeadlineView{
+			EventID:      d.EventID,
+			Generation:   d.Generation,
+			PluggedInAt:  wire.At(d.PluggedInAt),
+			PluggedOutAt: wire.At(d.PluggedOutAt),
+			ReadyBy:      wire.At(d.ReadyBy),
+			NeededKWh:    d.Need.KWh(),
+			PromisedKWh:  d.Promised.KWh(),
+			MissingKWh:   d.Missing.KWh(),
+			Reasons:      []wire.MissingReason{},
+			Exact:        d.Exact,
+			Text:         d.Text(),
+		}
+
+		if d.Metered.Given {
+			v.MeteredKWh = new(d.Metered.Value.KWh())
+		}
+
+		for _, r := range d.Reasons {
+			v.Reasons = append(v.Reasons, wire.MissingReason{
+				Reason:    string(r.Cause),
+				EnergyKWh: r.Energy.KWh(),
+				Text:      r.Text,
+			})
+		}
+
+		all = append(all, v)
+	}
+
+	return all
 }
 
 // pauses are those that were asked for in the time that is shown.

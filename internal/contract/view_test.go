@@ -61,3 +61,28 @@ func TestAssetView_BatteryModes(t *testing.T) {
 		}
 	}
 }
+
+// TestAssetView_Deadlines has an earlier night be short, in numbers and in words, with readings and without.
+func TestAssetView_Deadlines(t *testing.T) {
+	by := time.Date(2026, 1, 11, 7, 0, 0, 0, time.UTC)
+	d := control.Deadline{Generation: 1, ReadyBy: by, Need: 70_000, Promised: 44_400, Missing: 25_600, Reasons: []control.ShortReason{
+		{Cause: control.ShortTime, Energy: 25_600, Text: "as the time did not suffice"},
+	}}
+	metered := d
+	metered.Metered = flex.Some[flex.WattHours](40_000)
+
+	got := contract.AssetView(&control.Past{Deadlines: []control.Deadline{d, metered}}).Deadlines
+	if len(got) != 2 || got[0].MeteredKWh != nil || got[1].MeteredKWh == nil {
+		t.Fatalf("%+v", got)
+	}
+	if v := got[0]; v.NeededKWh != 70 || v.PromisedKWh != 44.4 || v.MissingKWh != 25.6 || !v.PluggedOutAt.Time.IsZero() {
+		t.Errorf("%+v", v)
+	}
+
+	if r := got[0].Reasons; len(r) != 1 || r[0].Reason != "time" || r[0].EnergyKWh != 25.6 {
+		t.Errorf("%+v", r)
+	}
+	if v := got[1]; *v.MeteredKWh != 40 || !strings.HasSuffix(v.Text, "25.6 kWh as the time did not suffice. Metered were 40 kWh.") {
+		t.Errorf("%+v", v)
+	}
+}

@@ -48,6 +48,8 @@ type Explanation struct {
 
 	// how much of the missing energy one kW more of main fuse would bring
 	more flex.WattHours
+	// what the missing energy is missing for
+	short []ShortReason
 }
 
 // BindingCap is a cap that held a plan back for a time.
@@ -403,6 +405,7 @@ func (x *Explanation) say(problem charge.Problem) {
 	x.sayRamp()
 	x.sayFuse()
 	x.sayMore(problem)
+	x.sayShort(problem)
 }
 
 // inputsOf lists what a schedule was made from.

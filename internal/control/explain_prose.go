@@ -24,6 +24,13 @@ func (x *Explanation) energy() string {
 		return fmt.Sprintf("The schedule allows %s kWh. ", kwh(p.Energy))
 	}
 
+	if len(x.short) == 1 && x.short[0].Cause == ShortOffPeak {
+		return fmt.Sprintf(
+			"Off-peak hours alone do not suffice: %s kWh will be missing. ",
+			kwh(p.Shortfall),
+		)
+	}
+
 	if len(x.Caps) == 0 {
 		return fmt.Sprintf(
 			"The time does not suffice: %s kWh will be missing. ",

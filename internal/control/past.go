@@ -62,7 +62,10 @@ type Past struct {
 
 	Chosen int // index in Generations of the schedule that Why explains
 	// nil without any schedule, and where it was not asked for
-	Why     *Explanation
+	Why *Explanation
+	// of the span, of an asset that charges, the first first; only where Explain was asked for
+	Deadlines []Deadline
+
 	Rate    *AssetRate  // of an asset that charges, where it was asked for
 	Compare *Comparison // the answer to Suppose
 
@@ -418,6 +421,11 @@ func (s *Service) explainCar(
 			return err
 		}
 		p.Rate = &known
+
+		err = p.explainDeadlines(ctx, tx)
+		if err != nil {
+			return err
+		}
 	}
 
 	if q.Suppose == nil {
@@ -452,34 +460,6 @@ func (s *Service) explainBattery(
 	}
 
 	p.Battery, p.BatteryAs = &is, would
-
-	return err
-}
-
-// explainChosen explains the schedule of the last session that is asked for, or its newest.
-func (p *Past) explainChosen(
-	ctx context.Context,
-	tx *store.Tx,
-	chosen flex.EventID,
-) error {
-	generations := p.Generations()
-	if len(generations) == 0 {
-		return nil
-	}
-
-	p.Chosen = len(generations) - 1
-	for i, g := range generations {
-		if g.EventID == chosen {
-			p.Chosen = i
-		}
-	}
-
-	s := InForce{
-		generations[p.Chosen].Schedule,
-		p.Accepted,
-	}
-	x, err := explanation(ctx, tx, s, &p.Asset)
-	p.Why = &x
 
 	return err
 }

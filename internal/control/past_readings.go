@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
+	"flexd/internal/store"
 )
 
 // powerLabels are the readings of an asset that say what it drew.
@@ -109,13 +110,7 @@ func (p *Past) Outcome() (o Outcome, known bool) {
 		return o, false
 	}
 
-	within := flex.Span{From: e.CountFrom, To: e.ReadyBy}
-	if !e.CountFrom.After(c.Session.PluggedInAt) { // its half-hour is the session's as a whole
-		within.From = flex.PeriodAt(c.Session.PluggedInAt).Start()
-	}
-	if c.Session.PluggedOutAt.Before(e.ReadyBy) {
-		within.To = flex.PeriodAt(c.Session.PluggedOutAt.Add(-1)).End()
-	}
+	within := countedWithin(e, &c.Session)
 
 	var covered time.Duration
 	for _, l := range p.Actual() {
@@ -128,4 +123,19 @@ func (p *Past) Outcome() (o Outcome, known bool) {
 	o.Need = e.Need.KWh()
 
 	return o, covered > 0 && covered >= within.Len()
+}
+
+// countedWithin is when energy counts towards the deadline of a schedule of a session: until the plug-out, if that came first.
+func countedWithin(e *store.Effective, s *store.Session) flex.Span {
+	within := flex.Span{From: e.CountFrom, To: e.ReadyBy}
+	if !e.CountFrom.After(s.PluggedInAt) { // its half-hour is the session's as a whole
+		within.From = flex.PeriodAt(s.PluggedInAt).Start()
+	}
+
+	out := s.PluggedOutAt
+	if !out.IsZero() && out.Before(e.ReadyBy) {
+		within.To = flex.PeriodAt(out.Add(-1)).End()
+	}
+
+	return within
 }

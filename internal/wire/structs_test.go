@@ -234,6 +234,8 @@ var structs = map[string]reflect.Type{
 	"StatementMonth":               reflect.TypeFor[StatementMonth](),
 	"StatementMonthEvent":          reflect.TypeFor[StatementMonthEvent](),
 	"AssetView":                    reflect.TypeFor[AssetView](),
+	"DeadlineView":                 reflect.TypeFor[DeadlineView](),
+	"MissingReason":                reflect.TypeFor[MissingReason](),
 	"PauseView":                    reflect.TypeFor[PauseView](),
 	"ScheduleView":                 reflect.TypeFor[ScheduleView](),
 	"BatteryView":                  reflect.TypeFor[BatteryView](),

@@ -250,14 +250,14 @@ func (f *familyTarget) exactness(samples int, mean, worst float64) Row {
 	what := fmt.Sprintf("%s, %d samples: excess", f.family, samples)
 	if f.excess > 0 {
 		return Row{
-			What:   what,
+			What: what,
 			Target: fmt.Sprintf(
 				"mean <= %g p, worst <= %g p",
 				f.meanExcess,
 				f.excess,
 			),
-			Here:   fmt.Sprintf("mean %.4f p, worst %.4f p", mean, max(0, worst)),
-			Met:    mean <= f.meanExcess && worst <= f.excess,
+			Here: fmt.Sprintf("mean %.4f p, worst %.4f p", mean, max(0, worst)),
+			Met:  mean <= f.meanExcess && worst <= f.excess,
 		}
 	}
 

@@ -67,12 +67,12 @@ func mixedFleets() ([]Row, error) {
 		rows = append(rows, Row{
 			What:   fmt.Sprintf("%d %s", fleets, m.what),
 			Target: fmt.Sprintf("excess <= %g %% of turnover", 100*m.target),
-			Here:   fmt.Sprintf(
+			Here: fmt.Sprintf(
 				"proven <= %.5f %%, slowest %.2f s",
 				100*worst,
 				slowest.Seconds(),
 			),
-			Met:    worst <= m.target,
+			Met: worst <= m.target,
 		})
 	}
 
@@ -100,11 +100,11 @@ func pushChoice(prices []float64) Row {
 	return Row{
 		What:   "push choice, half-hourly price updates of 2018",
 		Target: "<= 5 % of the cars, >= 90 % of the saving",
-		Here:   fmt.Sprintf(
+		Here: fmt.Sprintf(
 			"%.1f %% of the cars, %.0f %% of the saving",
 			100*pushed,
 			100*kept,
 		),
-		Met:    pushed <= 0.05 && kept >= 0.9,
+		Met: pushed <= 0.05 && kept >= 0.9,
 	}
 }
