@@ -22,6 +22,11 @@ const (
 // stream sends what next returns as server-sent events, when it has changed, until the client
 // goes, the server stops, the session ends or the stream has lived its life.
 func (s *Server) stream(r *request, next func() (any, error)) (view, error) {
+	if r.Method == http.MethodHead { // who asks for the headers alone waits for no event
+		r.w.Header().Set("Content-Type", "text/event-stream")
+		return view{}, nil
+	}
+
 	if s.streams.Add(1) > streamsMax {
 		s.streams.Add(-1)
 		return view{}, flex.Fail(

@@ -36,3 +36,24 @@ func TestLive_SessionEnds(t *testing.T) {
 		}
 	})
 }
+
+// The headers of a stream are sent at once: otherwise the next request of the same connection waits for the stream's end.
+func TestLive_Head(t *testing.T) {
+	each(t, "2026-01-15T12:00:00Z", func(d *service) {
+		d.login()
+		ctx, stop := context.WithTimeout(d.Context(), 5*time.Second)
+		defer stop()
+
+		r := httptest.NewRequestWithContext(ctx, "HEAD", "http://localhost:8080/console/fleet/live", nil)
+		r.AddCookie(d.cookie)
+		w := httptest.NewRecorder()
+		d.handler.ServeHTTP(w, r)
+
+		if ctx.Err() != nil {
+			d.Error("the stream ran")
+		}
+		if kind := w.Header().Get("Content-Type"); w.Code != 200 || kind != "text/event-stream" || w.Body.Len() > 0 {
+			d.Errorf("%d, %q: %s", w.Code, kind, w.Body)
+		}
+	})
+}
