@@ -25,33 +25,58 @@ const AwayMax = 60 * 24 * time.Hour
 const awayMax = 25
 
 // SetAway sets that the site's cars need nothing in a span of time, whatever is asked for; an empty span
-// takes that back. A span that is past, or is longer or further ahead than AwayMax, is Malformed.
+// takes that back. It does so for all of them or, if it fails, for none. A span that is past, or is longer or further ahead
+// than AwayMax, is Malformed.
 func (s *Service) SetAway(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 	away flex.Span,
 ) error {
-	var h Household
-	assets, err := s.assetsOf(ctx, org, site, &h)
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		if err := checkAway(away, tx.Now()); err != nil {
+			return err
+		}
+
+		cars, err := lockedCars(ctx, tx, site)
+		if err != nil {
+			return err
+		}
+
+		for _, car := range cars {
+			if err := s.putAway(ctx, tx, car, away); err != nil {
+				return err
+			}
+		}
+
+		return nil
+	})
+}
+
+// lockedCars locks the assets of a site that charge, before any of them is planned, and returns them in the order of their ids.
+func lockedCars(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+) ([]flex.AssetID, error) {
+	assets, err := tx.AssetsOf(ctx, site)
 	if err != nil {
-		return err
+		return nil, err
 	}
 
-	if err := checkAway(away, h.Now); err != nil {
-		return err
-	}
-
+	var cars []flex.AssetID
 	for _, a := range assets {
 		if !a.Type.Charges() {
 			continue
 		}
-		if err := s.setAway(ctx, org, a.ID, away); err != nil {
-			return err
+		if err := tx.LockToPlan(ctx, a.ID); err != nil {
+			return nil, err
 		}
+
+		cars = append(cars, a.ID)
 	}
 
-	return nil
+	return cars, nil
 }
 
 func checkAway(away flex.Span, now time.Time) error {
@@ -84,6 +109,34 @@ func (s *Service) SkipNight(
 	site flex.SiteID,
 	asset flex.AssetID,
 ) error {
+	if err := s.checkAtHome(ctx, org, site, asset); err != nil {
+		return err
+	}
+
+	return s.SkipPlan(ctx, org, asset)
+}
+
+// EndAway lets one car of a site charge as usual again: it ends a skipped night or an absence, one that lies ahead too.
+func (s *Service) EndAway(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+	asset flex.AssetID,
+) error {
+	if err := s.checkAtHome(ctx, org, site, asset); err != nil {
+		return err
+	}
+
+	return s.setAway(ctx, org, asset, flex.Span{})
+}
+
+// checkAtHome refuses an asset that is not at the site, as NotFound.
+func (s *Service) checkAtHome(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+	asset flex.AssetID,
+) error {
 	var h Household
 	assets, err := s.assetsOf(ctx, org, site, &h)
 	if err != nil {
@@ -99,7 +152,7 @@ func (s *Service) SkipNight(
 		)
 	}
 
-	return s.SkipPlan(ctx, org, asset)
+	return nil
 }
 
 // SkipPlan is SkipNight for a car of any home of the organisation. Asked again, it does not skip a second night.
@@ -187,7 +240,7 @@ func (s *Service) EndSkip(
 	return s.setAway(ctx, org, asset, flex.Span{})
 }
 
-// setAway is SetAway for one asset.
+// setAway is putAway in a transaction of its own.
 func (s *Service) setAway(
 	ctx context.Context,
 	org flex.OrgID,
@@ -199,7 +252,7 @@ func (s *Service) setAway(
 	})
 }
 
-// putAway is setAway within a transaction.
+// putAway sets that one car needs nothing in a span of time; an empty span takes that back.
 func (s *Service) putAway(
 	ctx context.Context,
 	tx *store.Tx,

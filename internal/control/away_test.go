@@ -1,6 +1,8 @@
 package control_test
 
 import (
+	"bytes"
+	"slices"
 	"testing"
 
 	"flexd/internal/control"
@@ -89,6 +91,27 @@ func TestSetAway_Ahead(t *testing.T) {
 		}
 		if got := h.look().Away; got != ahead {
 			t.Errorf("after the end of no skipped night: away %v", got)
+		}
+	})
+}
+
+// An absence of a home is set for all of its cars or for none.
+func TestSetAway_AllOrNone(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		cars := []flex.AssetID{h.asset, h.Asset(h.site, flex.Charger, 7400)}
+		for _, car := range cars {
+			h.at(car).event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
+		}
+
+		// they are asked in the order of their ids
+		slices.SortFunc(cars, func(a, b flex.AssetID) int { return bytes.Compare(a.Bytes(), b.Bytes()) })
+		away := flex.Span{From: at("2026-01-10T18:00:00Z"), To: at("2026-01-12T12:00:00Z")}
+		h.breaks(cars[1])
+		if err := h.service.SetAway(h.Context(), h.Org, h.site, away); err == nil {
+			t.Fatal("a car that cannot be read is away")
+		}
+		if c := h.at(cars[0]).look(); !c.Away.Empty() {
+			t.Errorf("the first is away %v, though the second is not", c.Away)
 		}
 	})
 }

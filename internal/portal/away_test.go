@@ -1,9 +1,11 @@
 package portal_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"flexd/internal/flex"
 	"flexd/internal/reward"
 )
 
@@ -83,6 +85,39 @@ func TestHousehold_SkipBeforeAway(t *testing.T) {
 		e.post(t, e.page+"/away", "act", "away", "from", "2026-01-16", "back", "2026-01-20")
 		status, page = e.wish(t, "act", "skip")
 		want(t, status, page, 200, "Nothing is asked for until 00:00 on Tuesday, 20 January.")
+	})
+}
+
+// Of two cars one skips a night: the home can still say that it is away, and each car can be taken back alone.
+func TestHousehold_AwayTwoCars(t *testing.T) {
+	eachEvening(t, func(t *testing.T, e *evening) {
+		const asUsual, away = "Charge as usual again", "We are away"
+		second := e.Asset(e.site, flex.Charger, 7400)
+		e.plugIn(t)
+
+		status, page := e.wish(t, "act", "skip")
+		want(t, status, page, 200, "Nothing is asked for until 07:00 on Friday, 16 January.", away)
+		if n := strings.Count(page, asUsual); n != 1 {
+			t.Errorf("%d forms end a skipped night of one car", n)
+		}
+
+		status, page = e.post(t, e.page+"/away", "act", "away", "from", "2026-01-15", "back", "2026-01-19")
+		want(t, status, page, 200)
+		refuse(t, page, away)
+		if n := strings.Count(page, asUsual); n != 3 {
+			t.Errorf("%d forms end the absence of two cars", n)
+		}
+
+		status, page = e.wish(t, "act", "back")
+		want(t, status, page, 200, "Welcome back.", away, "It charges 01:00 to 03:00,", "Nothing is asked for until 00:00 on Monday, 19 January.")
+
+		status, page = e.wish(t, "asset", second.String(), "act", "back")
+		want(t, status, page, 200, away)
+		refuse(t, page, asUsual)
+		refuse(t, page, "Nothing is asked for until")
+
+		status, page = e.wish(t, "asset", flex.AssetID{15: 9}.String(), "act", "back")
+		want(t, status, page, 422, "No such car or charger is at this home any more")
 	})
 }
 
