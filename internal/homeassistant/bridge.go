@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -96,7 +97,7 @@ func (s *shown) adds(before *shown) bool {
 }
 
 // Run shows the sites until the context ends; then they are shown as unavailable. It fails
-// when flexd does not answer for one of the sites at the start; later failures are logged, and
+// when flexd does not answer for one of the sites at the start, or has none of them; later failures are logged, and
 // a broker that is away is tried again, every two minutes at least. Assets that come are shown,
 // and those that go, with their site or alone, are taken out of Home Assistant.
 func (b *Bridge) Run(ctx context.Context) error {
@@ -136,48 +137,100 @@ func (b *Bridge) Run(ctx context.Context) error {
 	}
 }
 
-// learn asks flexd for the sites and their assets.
+// learn asks flexd for the sites and their assets. A site that is not there is left out; at the start one must be there, and
+// flexd must answer for all. Later a site that flexd does not answer for stays as it is.
 func (b *Bridge) learn(ctx context.Context) (*shown, error) {
 	there := &shown{assets: map[string]client.AssetResponse{}}
+	before := b.shown.Load()
+	var missing []error
+
 	for _, id := range b.Sites {
-		if err := b.learnSite(ctx, id, there); err != nil {
+		err := b.learnSite(ctx, id, there)
+		switch {
+		case err == nil:
+		case client.StatusOf(err) == http.StatusNotFound:
+			missing = append(missing, err)
+
+		case before == nil:
 			return nil, err
+
+		default:
+			b.Log.Warn("a site and its assets stay as they were", "err", err)
+			there.keep(before, id)
 		}
+	}
+
+	if before != nil {
+		return there, nil
+	}
+
+	if len(there.sites) == 0 {
+		return nil, errors.Join(missing...)
+	}
+
+	for _, err := range missing {
+		b.Log.Warn("a site is not there, and is not shown", "err", err)
 	}
 
 	return there, nil
 }
 
+// keep takes over what had entities of a site.
+func (s *shown) keep(before *shown, site client.SiteID) {
+	if !before.has(site.String()) {
+		return
+	}
+
+	s.sites = append(s.sites, site)
+	for id, a := range before.assets {
+		if a.SiteID == site {
+			s.assets[id] = a
+		}
+	}
+}
+
+// learnSite adds a site and its assets; none of them if it fails.
 func (b *Bridge) learnSite(
 	ctx context.Context,
 	id client.SiteID,
 	there *shown,
 ) error {
 	site, err := b.Client.Site(ctx, id)
-	before := b.shown.Load()
-	left := before != nil && client.StatusOf(err) == http.StatusNotFound
-	if left {
-		return nil // it was there, and is not any more
-	}
 	if err != nil {
 		return fmt.Errorf("site %s: %w", id, err)
 	}
 
-	there.sites = append(there.sites, id)
+	assets := map[string]client.AssetResponse{}
 	for _, asset := range site.AssetIDs {
-		if before != nil && before.has(asset.String()) {
-			there.assets[asset.String()] = before.assets[asset.String()]
-			continue
+		a, err := b.learnAsset(ctx, asset)
+		if client.StatusOf(err) == http.StatusNotFound {
+			continue // it went meanwhile
 		}
-
-		a, err := b.Client.Asset(ctx, asset)
 		if err != nil {
 			return fmt.Errorf("asset %s: %w", asset, err)
 		}
-		there.assets[a.ID.String()] = a
+
+		assets[asset.String()] = a
 	}
 
+	there.sites = append(there.sites, id)
+	maps.Copy(there.assets, assets)
+
 	return nil
+}
+
+// learnAsset asks flexd for an asset that is not known yet.
+func (b *Bridge) learnAsset(
+	ctx context.Context,
+	id client.AssetID,
+) (client.AssetResponse, error) {
+	if before := b.shown.Load(); before != nil {
+		if a, known := before.assets[id.String()]; known {
+			return a, nil
+		}
+	}
+
+	return b.Client.Asset(ctx, id)
 }
 
 // follow shows what has come, and takes away what has gone. What flexd does not answer for stays

@@ -46,6 +46,9 @@ type service struct {
 	pressed chan string
 }
 
+// forbidden is the body of an answer that is 403.
+const forbidden = "forbidden"
+
 func (s *service) set(path, body string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,6 +61,10 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 
 	switch {
+	case body == forbidden:
+		w.WriteHeader(http.StatusForbidden)
+		io.WriteString(w, `{"detail":"forbidden"}`)
+
 	case known && body != "":
 		io.WriteString(w, body)
 	case strings.Contains(r.URL.Path, "/event/"):
@@ -298,6 +305,36 @@ func TestBridge_ComeAndGo(t *testing.T) {
 	b.gone(t, "flexd/site/"+site+"/availability")
 	b.without(t, site)
 	stop()
+}
+
+// Of two sites one is not there at the start: the other is shown, and the first once it is there. One for which flexd does not
+// answer later keeps what is shown of it, and what comes at the other is shown.
+func TestBridge_OneSiteFails(t *testing.T) {
+	b, home := startBroker(t), flexd(t)
+	s := settings(b.address, home)
+	s.Every = 10 * time.Millisecond
+	s.Sites = append([]client.SiteID{{15: 3}}, s.Sites...)
+	home.set("/entities/site/"+site, `{"id":"`+site+`","asset_ids":["`+charger+`"]}`)
+	stop := start(t, s)
+	defer stop()
+	b.until(t, "flexd/asset/"+charger+"/availability online")
+
+	home.set("/entities/site/"+other, `{"id":"`+other+`","asset_ids":[]}`)
+	b.until(t, "flexd_"+other+"/balance_gbp/config {")
+
+	home.set("/entities/site/"+site, forbidden)
+	home.set("/entities/asset/"+battery, `{"id":"`+battery+`","external_id":"B1","type":"battery","site_id":"`+other+`"}`)
+	home.set("/entities/site/"+other, `{"id":"`+other+`","asset_ids":["`+battery+`"]}`)
+
+	for _, line := range b.until(t, "flexd_"+battery+"/plan/config {") {
+		if topic, body, _ := strings.Cut(line, " "); body == "" && strings.Contains(topic, charger) {
+			t.Errorf("taken away: %s", topic)
+		}
+	}
+
+	if len(b.Topics.Messages("homeassistant/sensor/flexd_"+charger+"/#")) == 0 {
+		t.Error("the charger of the site that is forbidden is not shown any more")
+	}
 }
 
 // without fails when the broker keeps a description of the id.

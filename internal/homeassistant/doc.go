@@ -11,6 +11,9 @@
 // # Failures
 //
 //   - flexd does not answer at the start: Run fails. Later: that is logged, and the last states stay.
+//   - flexd does not have one of several sites: that is logged at the start, the others are shown, and the site is shown once it is there.
+//     Without any of them Run fails.
+//   - flexd does not answer for one of several sites later: what is shown of it stays, and changes at the others are followed.
 //   - The broker is not reachable: the bridge tries again, at least every two minutes. After each connection everything is published again.
 //   - The broker publishes an old connection's last will after the new one was made: the bridge says again that it is online.
 //   - An asset that is gone: its retained description is emptied, which takes it out of Home Assistant. Descriptions that a broker
