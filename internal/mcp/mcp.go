@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -225,6 +226,7 @@ func (s *Server) do(
 		return "", err
 	}
 
+	dropNulls(arguments)
 	if t.dryRun == nil {
 		return s.ask(ctx, t.method, t.path, "", t, arguments)
 	}
@@ -241,11 +243,18 @@ func (s *Server) do(
 
 	code := arguments[confirmation]
 	delete(arguments, confirmation)
-	if code == nil {
+	if code == nil || string(code) == `""` {
 		return s.preview(ctx, t, arguments)
 	}
 
 	return s.confirm(ctx, t, arguments, code)
+}
+
+// dropNulls takes out the arguments that are null: agents write what they leave out so, too. A body that is null is one.
+func dropNulls(arguments map[string]json.RawMessage) {
+	maps.DeleteFunc(arguments, func(name string, raw json.RawMessage) bool {
+		return name != "body" && string(raw) == "null"
+	})
 }
 
 // known are the names of the tool's arguments.

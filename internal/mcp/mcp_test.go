@@ -199,6 +199,10 @@ func TestRead(t *testing.T) {
 		t.Errorf("its assets: %s", text)
 	}
 
+	if text, done := w.call("list_assets", map[string]any{"limit": nil}); !done || !strings.Contains(text, w.assets[0].String()) {
+		t.Errorf("its assets, with a parameter that is null: %s", text)
+	}
+
 	w.refused("404", "get_site", map[string]any{"site_id": w.sites[1]})
 	w.refused("needs site_id", "get_site", nil)
 	w.refused(`no argument "site"; it has site_id`, "get_site", map[string]any{"site": w.sites[0]})
@@ -210,8 +214,8 @@ func TestRead(t *testing.T) {
 		t.Error("a tool that writes is there")
 	}
 
-	if logged := w.seed.Count(`SELECT COUNT(*) FROM audit`) - before; logged != 9 {
-		t.Errorf("%d of 9 calls are in the audit log", logged)
+	if logged := w.seed.Count(`SELECT COUNT(*) FROM audit`) - before; logged != 10 {
+		t.Errorf("%d of 10 calls are in the audit log", logged)
 	}
 }
 
@@ -266,6 +270,15 @@ func TestConfirm(t *testing.T) {
 		if stand() != empty {
 			t.Fatal("a dry run set the caps")
 		}
+
+		for _, none := range []any{nil, ""} {
+			again := caps(10)
+			again["confirmation"] = none
+			if fresh := w.confirmation("set_caps", again); stand() != empty {
+				t.Fatalf("the confirmation %v set the caps, and gave %s", none, fresh)
+			}
+		}
+
 		w.refused("for another call", "set_caps", with(caps(11), code))
 		w.refused("unknown, was used", "set_caps", with(caps(10), code))
 		w.refused("unknown, was used", "set_caps", with(caps(10), "guessed"))
