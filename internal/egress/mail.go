@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"mime"
@@ -18,13 +19,18 @@ import (
 
 // Mailer sends e-mails through the operator's mail relay.
 type Mailer struct {
-	Address  string // host:port
+	Address  string // host:port; at port 465 the relay is spoken to by TLS from the first byte on
 	From     string // as in "flexd <no-reply@example.com>"
 	Username string // empty: the relay asks for none
 	Password flex.Secret
 	// Plain allows a relay that speaks no TLS. Without it nothing is sent in the clear.
 	Plain bool
+
+	roots *x509.CertPool // whom the relay's certificate is by; nil for those that the system trusts
 }
+
+// submissions is the port at which a relay speaks TLS from the first byte on (RFC 8314).
+const submissions = "465"
 
 // mailTime is the time that one e-mail may take.
 const mailTime = 30 * time.Second
@@ -82,10 +88,9 @@ func (m *Mailer) Send(
 	return nil
 }
 
-// dial greets the relay, by TLS unless plain text is allowed, and gives the password if
-// there is one.
+// dial connects to the relay and greets it.
 func (m *Mailer) dial(ctx context.Context) (*smtp.Client, error) {
-	host, _, err := net.SplitHostPort(m.Address)
+	host, port, err := net.SplitHostPort(m.Address)
 	if err != nil {
 		return nil, fmt.Errorf(
 			"the mail relay %q is no host:port: %w",
@@ -103,6 +108,25 @@ func (m *Mailer) dial(ctx context.Context) (*smtp.Client, error) {
 		conn.SetDeadline(deadline)
 	}
 
+	if port == submissions {
+		conn = tls.Client(conn, m.tlsOf(host))
+	}
+
+	return m.greetOver(conn, host)
+}
+
+// tlsOf is how TLS is spoken with the relay.
+func (m *Mailer) tlsOf(host string) *tls.Config {
+	return &tls.Config{
+		ServerName: host,
+		MinVersion: tls.VersionTLS12,
+		RootCAs:    m.roots,
+	}
+}
+
+// greetOver greets the relay over a connection, by TLS unless plain text is allowed, and gives the password if there is one. If it fails, the
+// connection is closed.
+func (m *Mailer) greetOver(conn net.Conn, host string) (*smtp.Client, error) {
 	c, err := smtp.NewClient(conn, host)
 	if err != nil {
 		conn.Close()
@@ -118,20 +142,10 @@ func (m *Mailer) dial(ctx context.Context) (*smtp.Client, error) {
 }
 
 func (m *Mailer) greet(c *smtp.Client, host string) error {
-	if offered, _ := c.Extension("STARTTLS"); offered {
-		err := c.StartTLS(&tls.Config{
-			ServerName: host,
-			MinVersion: tls.VersionTLS12,
-		})
-
-		if err != nil {
-			return fmt.Errorf("TLS with the mail relay: %w", err)
+	if _, encrypted := c.TLSConnectionState(); !encrypted {
+		if err := m.startTLS(c, host); err != nil {
+			return err
 		}
-	} else if !m.Plain {
-		return fmt.Errorf(
-			"the mail relay %s offers no TLS, and plain text is not allowed",
-			m.Address,
-		)
 	}
 
 	if m.Username == "" {
@@ -141,6 +155,25 @@ func (m *Mailer) greet(c *smtp.Client, host string) error {
 	err := c.Auth(smtp.PlainAuth("", m.Username, m.Password.Reveal(), host))
 	if err != nil {
 		return fmt.Errorf("log in at the mail relay: %w", err)
+	}
+
+	return nil
+}
+
+// startTLS begins TLS with a relay that was greeted in the clear.
+func (m *Mailer) startTLS(c *smtp.Client, host string) error {
+	if offered, _ := c.Extension("STARTTLS"); offered {
+		if err := c.StartTLS(m.tlsOf(host)); err != nil {
+			return fmt.Errorf("TLS with the mail relay: %w", err)
+		}
+		return nil
+	}
+
+	if !m.Plain {
+		return fmt.Errorf(
+			"the mail relay %s offers no TLS, and plain text is not allowed",
+			m.Address,
+		)
 	}
 
 	return nil

@@ -2,11 +2,15 @@ package egress
 
 import (
 	"bufio"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"mime"
 	"mime/quotedprintable"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/mail"
 	"strings"
 	"testing"
@@ -133,5 +137,41 @@ func TestMailer_HangsUp(t *testing.T) {
 	m := Mailer{Address: address, From: "no-reply@example.com", Plain: true}
 	if err := m.Send(t.Context(), "hasty@example.com", "x", "x"); err != nil || len(mails) != 1 {
 		t.Errorf("%d taken, %v", len(mails), err)
+	}
+}
+
+// tlsRelay is the relay's end of a connection by TLS from the first byte on, and whom its certificate is by.
+func tlsRelay(t *testing.T) (conn net.Conn, roots *x509.CertPool) {
+	t.Helper()
+
+	s := httptest.NewTLSServer(http.NotFoundHandler()) // for its certificate
+	t.Cleanup(s.Close)
+	roots = x509.NewCertPool()
+	roots.AddCert(s.Certificate())
+
+	ours, theirs := net.Pipe()
+	t.Cleanup(func() { ours.Close() })
+	go serveMail(tls.Server(theirs, &tls.Config{Certificates: s.TLS.Certificates}), make(chan string, 1))
+
+	return ours, roots
+}
+
+// A relay that speaks TLS from the first byte on is greeted so, and needs no STARTTLS; what it shows is checked.
+func TestMailer_TLSFromTheFirstByte(t *testing.T) {
+	conn, roots := tlsRelay(t)
+	m := Mailer{Address: "127.0.0.1:465", roots: roots}
+	c, err := m.greetOver(tls.Client(conn, m.tlsOf("127.0.0.1")), "127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, encrypted := c.TLSConnectionState(); !encrypted {
+		t.Error("the relay is spoken to in the clear")
+	}
+	c.Close()
+
+	conn, _ = tlsRelay(t)
+	m.roots = x509.NewCertPool()
+	if _, err := m.greetOver(tls.Client(conn, m.tlsOf("127.0.0.1")), "127.0.0.1"); err == nil {
+		t.Error("a certificate that nobody trusts is taken")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -85,8 +86,7 @@ func (a ACME) check() error {
 	}
 
 	for _, host := range a.Hosts {
-		plain := host == strings.ToLower(host) && !strings.ContainsAny(host, ":/* ")
-		if !plain || !strings.Contains(strings.Trim(host, "."), ".") {
+		if !isCertificateName(host) {
 			return fmt.Errorf(
 				"%q is no name for a certificate: give one such as flexd.example.com",
 				host,
@@ -99,6 +99,20 @@ func (a ACME) check() error {
 	}
 
 	return os.MkdirAll(a.Cache, 0o700)
+}
+
+// isCertificateName reports whether a certificate is asked for the name when a client gives it: an address, or a name that ends with a
+// dot, never matches what clients give.
+func isCertificateName(host string) bool {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return false
+	}
+
+	if host != strings.ToLower(host) || strings.ContainsAny(host, ":/* ") {
+		return false
+	}
+
+	return host == strings.Trim(host, ".") && strings.Contains(host, ".")
 }
 
 // client returns who asks the authority.

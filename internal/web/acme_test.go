@@ -251,6 +251,8 @@ func TestACME_Settings(t *testing.T) {
 		"a port":          {ACME{Hosts: []string{"flexd.example.com:443"}, Cache: "c"}, "such as flexd.example.com"},
 		"a star":          {ACME{Hosts: []string{"*.example.com"}, Cache: "c"}, "such as flexd.example.com"},
 		"capitals":        {ACME{Hosts: []string{"Flexd.example.com"}, Cache: "c"}, "such as flexd.example.com"},
+		"an address":      {ACME{Hosts: []string{"192.0.2.7"}, Cache: "c"}, "such as flexd.example.com"},
+		"a dot behind":    {ACME{Hosts: []string{"flexd.example.com."}, Cache: "c"}, "such as flexd.example.com"},
 		"no folder":       {ACME{Hosts: good}, "a folder"},
 		"no root":         {ACME{Hosts: good, Cache: t.TempDir(), Root: none}, "no certificate in PEM"},
 		"no root's file":  {ACME{Hosts: good, Cache: t.TempDir(), Root: none + "x"}, "no such file"},
