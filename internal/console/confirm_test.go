@@ -128,3 +128,23 @@ func TestPermissions_StepUpPasskey(t *testing.T) {
 		}
 	})
 }
+
+// An operator who is removed once more stays removed since the first time.
+func TestOperator_RemovedTwice(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(d *service) {
+		if _, err := d.access.AddOperator(d.Context(), "bea", "", access.Viewer); err != nil {
+			d.Fatal(err)
+		}
+
+		first := at("2026-01-10T18:00:00Z").UnixMicro()
+		for range 2 {
+			if err := d.access.RemoveOperator(d.Context(), "bea"); err != nil {
+				d.Fatal(err)
+			}
+			if n := d.Count(`SELECT removed_at FROM operator WHERE name = 'bea'`); int64(n) != first {
+				d.Errorf("removed at %d, not %d", n, first)
+			}
+			d.wait(time.Hour)
+		}
+	})
+}

@@ -9,8 +9,12 @@ import (
 	"flexd/internal/web"
 )
 
-// passkeyField is the form field with what the browser's passkey signed, which a script puts in.
-const passkeyField = "confirm_passkey"
+// The form fields that a script fills: what the browser's passkey signed, and a passkey that the browser made. The second is part of its
+// act: it goes along where the act asks again who the operator is.
+const (
+	passkeyField    = "confirm_passkey"
+	newPasskeyField = "new_passkey"
+)
 
 // passkeySite is the origin that the browser has this page from.
 func (s *Server) passkeySite(r *request) access.PasskeySite {
@@ -96,7 +100,7 @@ func (s *Server) addPasskey(r *request) (view, error) {
 				r.who,
 				s.passkeySite(r),
 				p.Name,
-				r.PostFormValue(passkeyField),
+				r.PostFormValue(newPasskeyField),
 			)
 		},
 	)

@@ -75,7 +75,7 @@ func (v *device) made(page, name string) url.Values {
 	v.auth.Options.UserHandle = []byte(options.UserID)
 	answer := virtualwebauthn.CreateAttestationResponse(v.site, v.auth, v.key, *options)
 
-	return url.Values{"name": {name}, "confirm_passkey": {answer}}
+	return url.Values{"name": {name}, "new_passkey": {answer}}
 }
 
 // signed is the form with the signature that the page asks for.
@@ -175,6 +175,33 @@ func TestPasskeys(t *testing.T) {
 			t.Errorf("log in by a passkey after the reset: %d", status)
 		}
 		d.login()
+	})
+}
+
+// A passkey that is begun shortly before an act asks again who the operator is, and sent after that, is no failed confirmation: it goes
+// along, and is stored once the operator has confirmed.
+func TestPasskeys_ConfirmedBetween(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(d *service) {
+		d.login()
+		v := newDevice(d)
+		d.wait(access.ConfirmedFor - time.Minute)
+		begun := d.do("POST", "/console/account/passkeys/begin", url.Values{})
+		form := v.made(begun.body, "laptop")
+
+		d.wait(2 * time.Minute)
+		asked := d.do("POST", "/console/account/passkeys", form)
+		if asked.status != http.StatusForbidden {
+			t.Fatalf("two minutes later: %d %s", asked.status, asked.body)
+		}
+		d.wants(asked.body, `name="new_passkey"`, `name="confirm_password"`)
+		if failed := d.Strings(`SELECT who FROM audit WHERE act = 'confirm who it is'`); len(failed) > 0 {
+			t.Errorf("failed confirmations of %q", failed)
+		}
+
+		form.Set("confirm_password", password)
+		if a := d.do("POST", "/console/account/passkeys", form); a.status != http.StatusSeeOther {
+			t.Errorf("confirmed: %d %s", a.status, a.body)
+		}
 	})
 }
 

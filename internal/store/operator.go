@@ -213,11 +213,11 @@ func (all *All) SetOperatorSecret(
 	return all.EndOperatorSessions(ctx, id)
 }
 
-// RemoveOperator ends an operator's sessions and lets them in no more.
+// RemoveOperator ends an operator's sessions and lets them in no more. Of one who was removed already the instant stays.
 func (all *All) RemoveOperator(ctx context.Context, id flex.OperatorID) error {
 	_, err := all.exec(
 		ctx,
-		`UPDATE operator SET removed_at = $2 WHERE id = $1`,
+		`UPDATE operator SET removed_at = COALESCE(removed_at, $2) WHERE id = $1`,
 		id.Bytes(),
 		micros(all.now),
 	)

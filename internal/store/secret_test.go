@@ -195,7 +195,7 @@ func TestReseal(t *testing.T) {
 		}
 		wantSecrets(t, both, org.ID, site)
 		wantSecrets(t, open("", 2), org.ID, site)
-		open("does not hold", 1)
+		open("a copy from before the latest flexd key rotate", 1)
 		open("--key-file", []byte{}...)
 	})
 }

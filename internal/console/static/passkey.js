@@ -30,7 +30,8 @@ for (const form of document.querySelectorAll("form[data-passkey]")) {
     event.preventDefault();
     try {
       const signed = await ask(form);
-      form.elements.confirm_passkey.value = JSON.stringify(signed);
+      const field = "make" in form.dataset ? "new_passkey" : "confirm_passkey";
+      form.elements[field].value = JSON.stringify(signed);
       form.submit();
     } catch (error) {
       say(`The passkey was not used: ${error.message}`);
