@@ -334,14 +334,21 @@ func lookAtExceptions(
 
 	for _, a := range known.Alerts {
 		theirs := a.Org.IsZero() && slices.Contains(knownToServing, operations.Kind(a.Kind))
-		listed := slices.ContainsFunc(out, func(x symptom) bool { return x.Detail == a.Title })
-		if theirs && !listed {
-			out = append(out, symptom{
-				Part:   a.Kind,
-				Detail: a.Title,
-				Do:     a.Text,
-			})
+		if !theirs {
+			continue
 		}
+
+		listed := slices.IndexFunc(out, func(x symptom) bool { return x.Detail == a.Title })
+		if listed >= 0 {
+			out[listed].Do = a.Text // the process that serves knows the cause
+			continue
+		}
+
+		out = append(out, symptom{
+			Part:   a.Kind,
+			Detail: a.Title,
+			Do:     a.Text,
+		})
 	}
 
 	if len(out) == 0 {

@@ -1,13 +1,17 @@
 package app
 
 import (
+	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"flexd/internal/flex"
+	"flexd/internal/market"
 	"flexd/internal/pricing"
 	"flexd/internal/store/storetest"
 )
@@ -132,4 +136,35 @@ func TestOpen_PriceSourceTwice(t *testing.T) {
 			h.Close()
 		}
 	}
+}
+
+// unreachable is a source of prices that never answers.
+type unreachable struct{}
+
+func (unreachable) Name() string           { return "exchange" }
+func (unreachable) Longest() time.Duration { return 24 * time.Hour }
+
+func (unreachable) Fetch(context.Context, flex.Span) (market.Fetched, error) {
+	return market.Fetched{}, errors.New("there is no host named exchange.example.com")
+}
+
+// The exception of a source that fails says how it failed.
+func TestStalePrices_Cause(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s := openClocked(t, url, time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC), "")
+		s.app.Market.Sources = []market.Source{unreachable{}}
+		if _, err := s.app.Market.FetchPrices(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+
+		stale, err := s.app.stalePrices(t.Context())
+		if err != nil || len(stale) != 1 {
+			t.Fatalf("%+v, %v", stale, err)
+		}
+
+		const want = "it has never given a price; asked at 2026-01-15T12:00:00Z, it failed: there is no host named exchange.example.com"
+		if !strings.Contains(stale[0].Why, want) {
+			t.Errorf("%q, not %q", stale[0].Why, want)
+		}
+	})
 }

@@ -120,9 +120,16 @@ func (a *App) stalePrices(ctx context.Context) ([]operations.StalePrice, error) 
 	var stale []operations.StalePrice
 	for _, s := range sources {
 		covered = covered || s.Through.After(a.DB.Now())
-		if s.Lacks != "" {
-			stale = append(stale, operations.StalePrice{Source: s.Source, Why: s.Lacks})
+		if s.Lacks == "" {
+			continue
 		}
+
+		why := s.Lacks
+		if cause := s.LastFailure(); cause != "" {
+			why += "; " + cause
+		}
+
+		stale = append(stale, operations.StalePrice{Source: s.Source, Why: why})
 	}
 
 	if !covered && len(stale) == 0 {

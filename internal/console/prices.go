@@ -2,6 +2,7 @@ package console
 
 import (
 	"slices"
+	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/market"
@@ -27,7 +28,35 @@ func (p *pricesPage) json() any {
 		"publications": p.Versions,
 
 		"num_publications": p.NumVersions, // the newest are listed
+
+		"sources": sourceRowsOf(p.Sources),
 	}
+}
+
+// sourceRow is a source of prices for programs.
+type sourceRow struct {
+	Source   string    `json:"source"`
+	Stale    string    `json:"stale,omitempty"` // what is missing
+	Failure  string    `json:"failure,omitempty"`
+	FailedAt time.Time `json:"failed_at,omitzero"`
+	Through  time.Time `json:"prices_through,omitzero"`
+	Fetched  time.Time `json:"fetched_at,omitzero"`
+}
+
+func sourceRowsOf(sources []market.Freshness) []sourceRow {
+	rows := make([]sourceRow, len(sources))
+	for i, f := range sources {
+		rows[i] = sourceRow{
+			Source:   f.Source,
+			Stale:    f.Stale,
+			Failure:  f.Failure,
+			FailedAt: f.FailedAt,
+			Through:  f.Through,
+			Fetched:  f.FetchedAt,
+		}
+	}
+
+	return rows
 }
 
 // readPriceDay reads which day's prices, of which source and organisation, a request asks for.

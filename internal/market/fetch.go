@@ -265,16 +265,9 @@ func (s *Service) askSources(ctx context.Context) (worker.Report, error) {
 		got, err := s.Fetch(ctx, source, span, nil)
 		r.Did += got.Published
 
+		s.noteFailure(ctx, source.Name(), now, err)
 		if err != nil {
 			failed = append(failed, source.Name())
-			s.log().ErrorContext(
-				ctx,
-				"a source of prices failed; the last good prices stand",
-				"source",
-				source.Name(),
-				"error",
-				err,
-			)
 		}
 	}
 
@@ -347,8 +340,11 @@ type Freshness struct {
 	FetchedAt time.Time // its newest publication; zero if there is none
 	// the end of the last half-hour that it has a price of
 	Through time.Time
-	Stale   string        // what is missing, or empty if nothing is
-	KeptOut []KeptOutRows // of the source's latest answer
+	Stale   string // what is missing, or empty if nothing is
+	// how the source failed, and when, if it did when this process last asked it
+	Failure  string
+	FailedAt time.Time
+	KeptOut  []KeptOutRows // of the source's latest answer
 }
 
 // KeptOutRows are rows of a source's latest answer that were not taken, for one reason.
@@ -389,12 +385,7 @@ func (s *Service) Freshness(ctx context.Context) ([]Freshness, error) {
 
 	out := make([]Freshness, len(states))
 	for i, source := range states {
-		out[i] = Freshness{
-			Source:    source.Source,
-			FetchedAt: source.FetchedAt,
-			Through:   source.Through,
-			Stale:     s.stale(source, s.DB.Now()),
-		}
+		out[i] = s.freshnessOf(source)
 
 		for _, k := range keptOut {
 			if k.Source == source.Source {
@@ -404,6 +395,20 @@ func (s *Service) Freshness(ctx context.Context) ([]Freshness, error) {
 	}
 
 	return out, nil
+}
+
+// freshnessOf is the state of a source by the true clock, and how this process failed to ask it.
+func (s *Service) freshnessOf(source store.SourceState) Freshness {
+	failed := s.failureOf(source.Source)
+
+	return Freshness{
+		Source:    source.Source,
+		FetchedAt: source.FetchedAt,
+		Through:   source.Through,
+		Stale:     s.stale(source, s.DB.Now()),
+		Failure:   failed.text,
+		FailedAt:  failed.at,
+	}
 }
 
 // stale says what a source's prices lack.

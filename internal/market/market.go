@@ -30,6 +30,7 @@ type Service struct {
 
 	mu      sync.Mutex
 	askedAt map[string]time.Time // by source, when FetchPrices last asked it
+	failed  map[string]failure   // by source, of those that failed then
 }
 
 func (s *Service) log() *slog.Logger {

@@ -321,6 +321,69 @@ func TestNextDayIsLate(t *testing.T) {
 	})
 }
 
+// A source that fails says how and when until it answers, in one line of bounded length; one that does not fail says nothing.
+func TestFreshness_Failure(t *testing.T) {
+	each(t, "2025-01-15T10:00:00Z", func(t *testing.T, d *Service, c *clock, _ *storetest.Seed) {
+		s := &given{name: "exchange", err: errors.New("ask example.com:\n there is no host named example.com " + strings.Repeat("é", failureMax))}
+		d.Sources = []Source{s, &given{name: "silent"}}
+		states := func() []Freshness {
+			t.Helper()
+			if _, err := d.FetchPrices(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+
+			found, err := d.Freshness(t.Context())
+			if err != nil || len(found) != 2 {
+				t.Fatalf("%+v, %v", found, err)
+			}
+			return found
+		}
+
+		found := states()
+		want := "asked at 2025-01-15T10:00:00Z, it failed: ask example.com: there is no host named example.com é"
+		if said := found[0].LastFailure(); !strings.HasPrefix(said, want) || len(said) > len(want)+failureMax {
+			t.Errorf("%q, not %q", said, want)
+		}
+		if said := found[1].LastFailure(); said != "" {
+			t.Errorf("a source that answered: %q", said)
+		}
+
+		s.err = nil
+		c.set("2025-01-15T10:10:00Z")
+		if said := states()[0].LastFailure(); said != "" {
+			t.Errorf("after an answer: %q", said)
+		}
+	})
+}
+
+// A page of prices says what a source lacks by the clock of the organisation that it is for.
+func TestDayView_SourcesByItsClock(t *testing.T) {
+	each(t, "2025-01-15T10:00:00Z", func(t *testing.T, d *Service, _ *clock, seed *storetest.Seed) {
+		d.Sources = []Source{&given{name: "exchange", prices: flat(span("2025-01-14T23:00:00Z", "2025-01-15T23:00:00Z"), 40)}}
+		if _, err := d.FetchPrices(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+
+		for _, ahead := range []time.Duration{0, 5 * 24 * time.Hour} {
+			err := d.DB.Write(t.Context(), seed.Org, func(tx *store.Tx) error {
+				return tx.SetClock(t.Context(), ahead)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			v, err := d.DayView(t.Context(), DayQuery{Org: seed.Org})
+			if err != nil || len(v.Sources) != 1 {
+				t.Fatalf("%+v, %v", v.Sources, err)
+			}
+
+			if stale := v.Sources[0].Stale != ""; stale != (ahead > 0) {
+				t.Errorf("a clock ahead by %v: %q", ahead, v.Sources[0].Stale)
+			}
+		}
+	})
+}
+
 func TestFetchHistory(t *testing.T) {
 	each(t, "2025-06-01T12:00:00Z", func(t *testing.T, d *Service, c *clock, seed *storetest.Seed) {
 		autumn := span("2024-10-25T22:00:00Z", "2024-10-28T23:00:00Z") // three EFA days, one of 50 half-hours

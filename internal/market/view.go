@@ -102,6 +102,7 @@ func (s *Service) DayView(
 		}
 
 		v.Org = tx.Org()
+		s.judgeAt(v.Sources, tx.Now())
 		v.Roles, v.Doubts, err = rolesOf(ctx, tx)
 		if err != nil {
 			return err
@@ -118,6 +119,14 @@ func (s *Service) DayView(
 	})
 
 	return v, err
+}
+
+// judgeAt says what the sources lack by an organisation's clock, which is ahead of the true one in the sandbox.
+func (s *Service) judgeAt(sources []Freshness, now time.Time) {
+	for i, f := range sources {
+		state := store.SourceState{Source: f.Source, Through: f.Through}
+		sources[i].Stale = s.stale(state, now)
+	}
 }
 
 // addVersions reads what the publications say of the day. All of them count for the forecast and the outturn, and the newest
