@@ -362,6 +362,7 @@ type alertsRoute struct {
 	List   alertsRouteList   `cmd:"" help:"Show the routes."`
 	Remove alertsRouteRemove `cmd:"" help:"Remove a route."`
 	Test   alertsRouteTest   `cmd:"" help:"Make the running flexd send a test by a route."`
+	Sent   alertsRouteSent   `cmd:"" help:"List the latest messages by routes, tests too, and what came of each."`
 }
 
 type alertsRouteAdd struct {
@@ -396,6 +397,9 @@ func (o *alertsRouteAdd) Run(ctx context.Context, c console) error {
 	}
 
 	said := "Alerts go there from now on; flexd alerts route test sends one."
+	if o.Kind == operations.RouteEmail {
+		said += " The flexd that serves must have --mail-relay: without one it sends no e-mail."
+	}
 	if o.JSON {
 		said = ""
 	}
@@ -542,7 +546,7 @@ type alertsRouteTest struct {
 
 // Run queues a test.
 func (o *alertsRouteTest) Run(ctx context.Context, c console) error {
-	const done = "The flexd that serves sends the test within seconds. The console's page Alerts shows what came of it."
+	const done = "The flexd that serves sends the test within seconds. flexd alerts route sent, or the console's page Alerts, shows what came of it."
 	return o.onAlerts(
 		ctx,
 		c,

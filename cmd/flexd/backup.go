@@ -18,7 +18,8 @@ import (
 const (
 	// backupEveryMin is the shortest time between two copies.
 	backupEveryMin = time.Second
-	// backupKeepMax is the most copies that are kept.
+	// backupKeep is the number of copies if none is given, and backupKeepMax is the most.
+	backupKeep    = 24
 	backupKeepMax = 10_000
 	// backupPrefix and backupSuffix are around the instant in a copy's name, as backupLayout writes it.
 	backupPrefix, backupSuffix = "flexd-", ".db"
@@ -33,7 +34,7 @@ type backup struct {
 	form
 	File  string        `arg:"" help:"File to write, which must not exist yet; with --every the folder in which the copies are put."`
 	Every time.Duration `help:"Make a copy now, and again after each such time, until the command is stopped. Each copy is opened and checked before it gets its name." placeholder:"DURATION"`
-	Keep  int           `help:"With --every: how many copies are kept; the oldest is removed after a newer one was checked." default:"24" placeholder:"N"`
+	Keep  *int          `help:"With --every: how many copies are kept; the oldest is removed after a newer one was checked; 24 if not given." placeholder:"N"`
 }
 
 // Run copies the store while it is in use.
@@ -77,11 +78,30 @@ func (b *backup) checkEvery() error {
 			backupEveryMin,
 		)
 	}
-	if b.Keep < 1 || b.Keep > backupKeepMax {
-		return flex.Fail(flex.Invalid, "--keep is %d: give 1 to %d", b.Keep, backupKeepMax)
+	if b.Keep == nil {
+		return nil
+	}
+
+	if b.Every == 0 {
+		return flex.Fail(
+			flex.Invalid,
+			"--keep needs --every: without it one copy is made, and none is removed",
+		)
+	}
+	if *b.Keep < 1 || *b.Keep > backupKeepMax {
+		return flex.Fail(flex.Invalid, "--keep is %d: give 1 to %d", *b.Keep, backupKeepMax)
 	}
 
 	return nil
+}
+
+// most is how many copies there may be at once.
+func (b *backup) most() int {
+	if b.Keep == nil {
+		return backupKeep
+	}
+
+	return *b.Keep
 }
 
 // again makes copies until it is stopped. The first must succeed; a later one that fails is reported and tried again at the
@@ -213,7 +233,7 @@ func (b *backup) dropOld(newest string) error {
 	}
 
 	at, _ := slices.BinarySearch(copies, newest)
-	for _, old := range copies[:max(0, at+1-b.Keep)] {
+	for _, old := range copies[:max(0, at+1-b.most())] {
 		if err := os.Remove(old); err != nil {
 			return err
 		}

@@ -152,13 +152,14 @@ func TestBackup_EveryEdges(t *testing.T) {
 		"--every 1s --keep 0":     "--keep is 0: give 1 to 10000",
 		"--every 1s --keep 10001": "--keep is 10001: give 1 to 10000",
 		"--every -1s":             "give 1s at least",
+		"--keep 3":                "--keep needs --every",
 	} {
 		if code, said := run("backup " + folder + " " + line); code == exitDone || !strings.Contains(said, want) {
 			t.Errorf("%s: %d %s", line, code, said)
 		}
 	}
 
-	b := backup{File: folder, Keep: 2}
+	b := backup{File: folder, Keep: new(2)}
 	for _, name := range []string{
 		"flexd-20260101T000000.000Z.db", "flexd-20260102T000000.000Z.db", "flexd-20260103T000000.000Z.db",
 		"flexd-20260103T000000.000Z.db.part", "flexd-monday.db", "other.db",
@@ -175,7 +176,7 @@ func TestBackup_EveryEdges(t *testing.T) {
 	}
 
 	// A clock that was ahead made another: the one of now stays.
-	b.Keep = 1
+	b.Keep = new(1)
 	if err := b.dropOld(filepath.Join(folder, "flexd-20260102T000000.000Z.db")); err != nil {
 		t.Fatal(err)
 	}

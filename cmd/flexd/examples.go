@@ -74,6 +74,7 @@ alerts route add night --kind webhook --to https://ops.example.com/alerts
 alerts route list
 alerts route remove night
 alerts route test night
+alerts route sent night
 endpoint set Acme --url https://example.com/profiles/{external_id}
 endpoint list Acme
 dispatch send Acme battery-7 --kw=-3 --from 2027-01-20T17:00:00Z --for 30m
@@ -124,6 +125,7 @@ verify
 doctor
 replay Acme 01a1f96c-5192-7f77-aad8-57b48aa19966
 evidence --from 2026-01-01 --to 2026-01-31 --format html
+find 1200012345678
 export 01a1f96c-5192-7f77-aad8-57b48aa19966 --format html
 erase 01a1f96c-5192-7f77-aad8-57b48aa19966
 import acme.jsonl

@@ -69,6 +69,7 @@ type commands struct {
 	Verify   verify          `cmd:"" group:"watch" help:"Check every record against the rules that it must meet."`
 	Doctor   doctor          `cmd:"" group:"watch" help:"Find problems, and say how to solve them."`
 	Replay   replay          `cmd:"" group:"fleet" help:"Send a delivery once more."`
+	Find     findCommand     `cmd:"" group:"people" help:"Find sites and assets by an id, an MPAN, an e-mail address, a postcode or part of an external id. Example: flexd find ann@example.com"`
 	Export   export          `cmd:"" group:"people" help:"Print all records of a site as JSON, or a whole organisation as a file for another flexd."`
 	Import   importCommand   `cmd:"" group:"people" help:"Import a whole organisation from the file that another flexd exported."`
 	Erase    erase           `cmd:"" group:"people" help:"Offboard a site and erase its records, except those of money."`

@@ -198,7 +198,7 @@ func heldOn(
 
 	return nil, flex.Fail(
 		flex.NotFound,
-		"nothing is held on a site %s: the console finds a site by its MPAN, postcode or e-mail",
+		"nothing is held on a site %s: flexd find, or the console, finds a site by its MPAN, postcode or e-mail",
 		site,
 	)
 }
@@ -256,7 +256,11 @@ func (c console) erasable(site flex.SiteID, held map[string][]map[string]any) er
 func siteID(text string) (flex.SiteID, error) {
 	var id flex.SiteID
 	if err := id.UnmarshalText([]byte(text)); err != nil {
-		return id, flex.Fail(flex.Invalid, "%v", err)
+		return id, flex.Fail(
+			flex.Invalid,
+			"%v: flexd find gives the id of a site by its MPAN, e-mail address or external id",
+			err,
+		)
 	}
 
 	return id, nil

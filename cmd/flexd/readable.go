@@ -58,6 +58,19 @@ var units = []struct {
 	{"_w", func(n int64) string { return fmt.Sprintf("%.3f kW", float64(n)/1000) }},
 }
 
+// ofColumn are the columns of another unit, which their names do not say.
+var ofColumn = map[string]func(n int64) string{
+	"ready_by_local": func(seconds int64) string {
+		return flex.WallTime(time.Duration(seconds) * time.Second).String()
+	},
+	"ready_by_offset": func(seconds int64) string {
+		return time.Time{}.In(time.FixedZone("", int(seconds))).Format("UTC-07:00")
+	},
+	"took": func(micros int64) string {
+		return (time.Duration(micros) * time.Microsecond).String()
+	},
+}
+
 // instants are the columns of instants whose names end otherwise.
 var instants = []string{
 	"at", "since", "waiting_since", "code_until", "asked_to", "ready_by", "count_from", "charge_now_from", "charge_now_to",
@@ -102,6 +115,10 @@ func withUnit(table, column string, value any) any {
 		return fmt.Sprintf("£%.4f", flex.MicroPounds(n).GBP())
 	case slices.Contains(instants, column):
 		return instantText(n)
+	}
+
+	if text := ofColumn[column]; text != nil {
+		return text(n)
 	}
 
 	for _, u := range units {

@@ -77,9 +77,11 @@ func TestReadable_Units(t *testing.T) {
 	const at = int64(1768469400000000) // 2026-01-15T09:30:00Z
 	kept := map[string][]map[string]any{
 		"called_asset":     {{"cost": int64(12_300)}},
+		"delivery":         {{"took": int64(2876)}},
 		"deviation":        {{"at": at, "label": int64(13)}},
 		"enrolment":        {{"since": at}},
 		"held_reading":     {{"label": int64(16), "value": int64(55_500_000)}},
+		"inputs":           {{"ready_by_local": int64(25_200), "ready_by_offset": int64(3600)}},
 		"ledger":           {{"credit": int64(-1234), "kind": "withdrawn"}},
 		"posting":          {{"amount": int64(250)}},
 		"reading":          {{"at": at, "label": int64(19), "value": int64(48_250_000)}},
@@ -90,9 +92,11 @@ func TestReadable_Units(t *testing.T) {
 	}
 	want := map[string]map[string]any{
 		"Called asset":     {"Cost": "£0.0123"},
+		"Delivery":         {"Took": "2.876ms"},
 		"Deviation":        {"At": "2026-01-15T09:30:00Z", "Label": "Boundary lifetime import energy"},
 		"Enrolment":        {"Since": "2026-01-15T09:30:00Z"},
 		"Held reading":     {"Label": "Battery state of charge", "Value": "55.500 %"},
+		"Inputs":           {"Ready by local": "07:00:00", "Ready by offset": "UTC+01:00"},
 		"Ledger":           {"Credit": "-£12.34", "Kind": "withdrawn"},
 		"Posting":          {"Amount": "£2.50"},
 		"Reading":          {"At": "2026-01-15T09:30:00Z", "Label": "Tank temperature", "Value": "48.250 °C"},

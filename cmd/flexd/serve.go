@@ -82,7 +82,7 @@ type acmeAuthority struct {
 
 // mailRelay is how e-mails to users are sent, such as the code of the balance page.
 type mailRelay struct {
-	Relay    string `help:"Mail relay for e-mails to users; without one none are sent." env:"FLEXD_MAIL_RELAY" placeholder:"HOST:PORT"`
+	Relay    string `help:"Mail relay for e-mails to users and operators; without one none are sent. At port 465 it is spoken to by TLS from the start, at any other by STARTTLS." env:"FLEXD_MAIL_RELAY" placeholder:"HOST:PORT"`
 	From     string `help:"Sender of the e-mails." env:"FLEXD_MAIL_FROM" placeholder:"ADDRESS"`
 	Username string `help:"Username at the mail relay." env:"FLEXD_MAIL_USERNAME" placeholder:"U"`
 	Password string `help:"Password at the mail relay; better in the environment." env:"FLEXD_MAIL_PASSWORD" placeholder:"P"`

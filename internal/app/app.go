@@ -422,6 +422,10 @@ func (a *App) begin(ctx context.Context) (wait func(), err error) {
 		)
 	}
 
+	if err := a.Operations.WarnOfMail(ctx); err != nil {
+		return nil, fmt.Errorf("read the routes of alerts: %w", err)
+	}
+
 	var jobs sync.WaitGroup
 	jobs.Go(func() { worker.RunAll(ctx, a.Jobs()) })
 

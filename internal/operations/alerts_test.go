@@ -1,9 +1,11 @@
 package operations_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -386,6 +388,32 @@ func TestAlerts_Panics(t *testing.T) {
 		w.check(err)
 		if m := p.Sent[0]; m.Tries != 12 || !strings.Contains(m.Error, "planted") {
 			w.Errorf("%+v", m)
+		}
+	})
+}
+
+// TestWarnOfMail has a process without a mail relay say by which routes it sends nothing.
+func TestWarnOfMail(t *testing.T) {
+	eachWatch(t, func(w *watch) {
+		for _, r := range []*store.AlertRoute{
+			{Name: "mails", Kind: operations.RouteEmail, Target: "night@flexd.example"},
+			{Name: "hooks", Kind: operations.RouteWebhook, Target: w.url + "/h"},
+		} {
+			w.check(w.services[0].AddRoute(w.Context(), r))
+		}
+
+		var text bytes.Buffer
+		s := w.services[0]
+		s.Log = slog.New(slog.NewTextHandler(&text, nil))
+		w.check(s.WarnOfMail(w.Context()))
+		if text.Len() > 0 {
+			w.Errorf("with a relay: %s", text.String())
+		}
+
+		s.Mail = nil
+		w.check(s.WarnOfMail(w.Context()))
+		if said := text.String(); !strings.Contains(said, "route=mails") || strings.Contains(said, "hooks") {
+			w.Errorf("without a relay: %s", said)
 		}
 	})
 }

@@ -75,6 +75,33 @@ func (s *Service) AddRoute(ctx context.Context, r *store.AlertRoute) error {
 	})
 }
 
+// WarnOfMail logs the routes by e-mail of a process that has no mail relay: it sends nothing by them.
+func (s *Service) WarnOfMail(ctx context.Context) error {
+	if s.Mail != nil {
+		return nil
+	}
+
+	var routes []store.AlertRoute
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
+		routes, err = all.AlertRoutes(ctx)
+		return err
+	})
+
+	for _, r := range routes {
+		if r.Kind == RouteEmail {
+			s.log().WarnContext(
+				ctx,
+				"an alert route sends no e-mail, as this process has no mail relay: give --mail-relay",
+				"route",
+				r.Name,
+			)
+		}
+	}
+
+	return err
+}
+
 // DropRoute deletes the route of a name. What was to be sent by it is not sent.
 func (s *Service) DropRoute(ctx context.Context, name string) error {
 	return s.DB.WriteAll(ctx, func(all *store.All) error {

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"flexd/internal/app"
+	"flexd/internal/flex"
+	"flexd/internal/registry"
+)
+
+// findCommand is `flexd find`.
+type findCommand struct {
+	store
+	Text []string `arg:"" help:"An id, an MPAN, a UPRN, an e-mail address, a postcode, an address, or part of an external id or of an asset's serial number."`
+	JSON bool     `help:"Print as JSON." name:"json"`
+}
+
+// The most sites, and the most assets, that are printed; and the longest text that is looked for.
+const (
+	findMax     = 50
+	findTextMax = 200
+)
+
+// foundRows are the sites and assets that were found, as JSON.
+type foundRows struct {
+	registry.Found
+	More bool `json:"more"` // there is more than is printed
+}
+
+// Run looks for sites and assets of all organisations, as the console's search does.
+func (f *findCommand) Run(ctx context.Context, c console) error {
+	text := strings.TrimSpace(strings.Join(f.Text, " "))
+	if text == "" || len(text) > findTextMax {
+		return flex.Fail(
+			flex.Invalid,
+			"what is looked for has 1 to %d bytes",
+			findTextMax,
+		)
+	}
+
+	h, err := f.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+
+	var found foundRows
+	found.Found, err = h.Registry.Search(ctx, text, findMax+1)
+	if err != nil {
+		return err
+	}
+
+	found.More = len(found.Sites) > findMax || len(found.Assets) > findMax
+	found.Sites = found.Sites[:min(len(found.Sites), findMax)]
+	found.Assets = found.Assets[:min(len(found.Assets), findMax)]
+	if err := found.note(ctx, h); err != nil {
+		return err
+	}
+
+	if f.JSON {
+		return c.json(found)
+	}
+
+	return found.print(c)
+}
+
+// note writes down in the audit log whose sites were found, and not what was looked for: that may be somebody's e-mail address.
+func (f *foundRows) note(ctx context.Context, h *app.App) error {
+	if len(f.Sites)+len(f.Assets) == 0 {
+		return nil
+	}
+
+	ids := map[string]bool{}
+	for _, s := range f.Sites {
+		ids[s.ID.String()] = true
+	}
+	for _, a := range f.Assets {
+		ids[a.SiteID.String()] = true
+	}
+
+	shown := fmt.Sprintf(
+		"%s, %s, at %s",
+		flex.Count(len(f.Sites), "site"),
+		flex.Count(len(f.Assets), "asset"),
+		strings.Join(slices.Sorted(maps.Keys(ids)), " "),
+	)
+
+	return h.Access.Act(
+		ctx,
+		flex.AuditEntry{
+			Who:    commandLine,
+			Act:    flex.ActSearch,
+			Detail: shown,
+		},
+		func() error { return nil },
+	)
+}
+
+// print prints a table of sites and one of assets.
+func (f *foundRows) print(c console) error {
+	if len(f.Sites)+len(f.Assets) == 0 {
+		fmt.Fprintln(c.out, "Nothing was found.")
+		return nil
+	}
+
+	if len(f.Sites) > 0 {
+		err := table(
+			c,
+			f.Sites,
+			"SITE\tORGANISATION\tPOSTCODE\tMPAN\tASSETS",
+			func(s registry.SiteLine) []any {
+				return []any{s.ID, s.OrgName, plainLine(s.Postcode), s.MPAN, s.Assets}
+			},
+		)
+		if err != nil {
+			return err
+		}
+	}
+
+	if len(f.Assets) > 0 {
+		err := table(
+			c,
+			f.Assets,
+			"ASSET\tTYPE\tEXTERNAL ID\tSITE\tORGANISATION",
+			func(a registry.AssetLine) []any {
+				return []any{a.ID, a.Type, plainLine(a.ExternalID), a.SiteID, a.OrgName}
+			},
+		)
+		if err != nil {
+			return err
+		}
+	}
+
+	if f.More {
+		fmt.Fprintf(c.out, "There are more than %d: look for something more precise.\n", findMax)
+	}
+
+	return nil
+}
