@@ -164,7 +164,7 @@ func (s *plannedStay) planWithin(
 	least := min(problem.Power, leastPower(problem.Power))
 
 	problem.Limits = atLeast(without, least)
-	dispatched := charge.Solve(asSpread(made, problem)).Steps
+	dispatched := spreadWithin(made, problem)
 	s.without = append(s.without, settle.Dispatch{At: at, Steps: dispatched})
 
 	problem.Limits = atLeast(nominated, least)
@@ -274,6 +274,57 @@ func asSpread(made *store.Schedule, p charge.Problem) charge.Problem {
 	}
 
 	return p
+}
+
+// spreadWithin is a plan within its limits that begins as much later without the market as it did with it, if no more of the need
+// is missed so.
+func spreadWithin(made *store.Schedule, p charge.Problem) []flex.Step {
+	plan := charge.Solve(p)
+	if made.From.Ramp == nil {
+		return plan.Steps
+	}
+
+	spread := asSpread(made, p)
+	if made.From.Ramp.Spread > 0 { // the ramp has dropped the limits
+		spread.Limits = closedIn(p.Limits, spread.Limits)
+	}
+
+	later := charge.Solve(spread)
+	if later.Shortfall > plan.Shortfall {
+		return plan.Steps
+	}
+
+	return later.Steps
+}
+
+// closedIn are limits, and in closed time nothing.
+func closedIn(limits, closed []flex.Step) []flex.Step {
+	out := slices.Clone(closed)
+	for _, l := range limits {
+		at := l.From
+		for _, c := range closed {
+			shut := c.Meet(l.Span)
+			if shut.Empty() {
+				continue
+			}
+
+			if open := (flex.Span{From: at, To: shut.From}); !open.Empty() {
+				out = append(out, flex.Step{Span: open, Limit: l.Limit})
+			}
+
+			at = flex.Later(at, shut.To)
+		}
+
+		if rest := (flex.Span{From: at, To: l.To}); !rest.Empty() {
+			out = append(out, flex.Step{Span: rest, Limit: l.Limit})
+		}
+	}
+
+	slices.SortFunc(out, func(a, b flex.Step) int {
+		return a.From.Compare(b.From)
+	})
+
+	return out
 }
 
 // changes are the instants at which stays are planned again, in order: those of what their users changed, and of the end of each.
