@@ -1,7 +1,9 @@
 package main
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"flexd/internal/flex"
 )
@@ -41,5 +43,28 @@ func TestProgramRow_NotBound(t *testing.T) {
 		if text := cellText(cell); text != "" {
 			t.Errorf("cell %d is %q", i+2, text)
 		}
+	}
+}
+
+// TestOpenADRUpstream_NeverAnswered lists a server that never answered without an instant, and adds no other of its name.
+func TestOpenADRUpstream_NeverAnswered(t *testing.T) {
+	s := store{Database: freshDatabase(t), Environment: "sandbox"}
+	run, _ := commandRunner(t)
+	run((&orgAdd{cellFlags: cellFlags{store: s}, Name: "Acme", Username: "acme"}).Run, "acme")
+
+	of := ofOrg{store: s, Org: "Acme"}
+	add := &openADRUpstreamAdd{
+		ofOrg: of, Name: "the utility", URL: "https://vtn.example.com/openadr3/3.1.0", Client: "acme", Secret: "x", Program: "p",
+		Poll: 30 * time.Second, Silence: 5 * time.Minute,
+	}
+	run(add.Run, "is its program here")
+	run(add.Run, `another program is named "the utility"`)
+
+	var out strings.Builder
+	if err := (&openADRUpstreamList{ofOrg: of, JSON: true}).Run(t.Context(), console{out: &out}); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); !strings.Contains(text, "the utility") || strings.Contains(text, "heard_at") {
+		t.Errorf("listed as %s", text)
 	}
 }

@@ -99,7 +99,7 @@ type upstreamRow struct {
 	Remote    string    `json:"remote_program_id"`
 	Poll      string    `json:"poll"`
 	Silence   string    `json:"silence"`
-	HeardAt   time.Time `json:"heard_at"`
+	HeardAt   time.Time `json:"heard_at,omitzero"`
 	NumEvents int       `json:"num_events"`
 	Calls     bool      `json:"calls"`     // it has the subscription
 	PerAsset  bool      `json:"per_asset"` // it has what each asset draws
@@ -145,7 +145,7 @@ func (o *openADRUpstreamList) Run(ctx context.Context, c console) error {
 			u.Remote,
 			u.Poll.String(),
 			u.Silence.String(),
-			u.HeardAt,
+			u.AnsweredAt(),
 			u.NumEvents,
 			u.Subscription != "",
 			u.PerAsset,

@@ -255,7 +255,7 @@ type AskedOrder struct {
 type AskedServer struct {
 	Name      string
 	URL       string
-	HeardAt   time.Time
+	HeardAt   time.Time     // zero if it never answered
 	Silence   time.Duration // how long it may not be heard before it is an exception
 	Error     string        // of the latest attempt
 	NumEvents int           // that are kept of it
@@ -289,7 +289,7 @@ func (s *Service) TrafficOf(
 		t.Servers = append(t.Servers, AskedServer{
 			Name:      u.Name,
 			URL:       u.URL,
-			HeardAt:   u.HeardAt,
+			HeardAt:   u.AnsweredAt(),
 			Silence:   u.Silence,
 			Error:     u.Error,
 			NumEvents: u.NumEvents,
@@ -544,11 +544,12 @@ func byPriority(orders []Order) []Order {
 
 	var ranked []Order
 	taken := map[flex.Direction]timeline{}
-	first := 0 // of the event's orders
+	first := 0 // of the event's orders, and of what of them was ranked
+	firstRanked := 0
 	for i, o := range orders {
 		if o.Event != orders[first].Event {
-			takeFreeTime(taken, orders[first:i])
-			first = i
+			takeFreeTime(taken, ranked[firstRanked:])
+			first, firstRanked = i, len(ranked)
 		}
 
 		if o.Problem != "" || o.Unfit {
@@ -564,18 +565,20 @@ func byPriority(orders []Order) []Order {
 		}
 
 		for _, span := range left {
-			o.Span = span
-			ranked = append(ranked, o)
+			part := o
+			part.Span = span
+			part.Unfit = part.tooLong()
+			ranked = append(ranked, part)
 		}
 	}
 
 	return ranked
 }
 
-// takeFreeTime gives an event's orders what is free of their time, in each direction.
-func takeFreeTime(taken map[flex.Direction]timeline, orders []Order) {
-	for i := range orders {
-		if o := &orders[i]; o.Problem == "" && !o.Unfit {
+// takeFreeTime gives an event what its orders have of the free time, in each direction.
+func takeFreeTime(taken map[flex.Direction]timeline, ranked []Order) {
+	for i := range ranked {
+		if o := &ranked[i]; o.Problem == "" && !o.Unfit && o.Outrank == "" {
 			taken[o.Direction] = taken[o.Direction].with(o)
 		}
 	}

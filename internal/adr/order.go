@@ -25,6 +25,9 @@ type Order struct {
 	Problem   string
 	Outrank   string // the event that has its time; empty for none
 	Unfit     bool   // it is refused when it is to be sent, as its program is bound for something else or it lasts too long
+
+	limits bool      // it is of a program that is bound for limits, which may last longer
+	known  time.Time // when it was written or bound: of one that was under way then, the rest counts
 }
 
 func numbersOf(a valuesOf) ([]float64, error) {
@@ -120,7 +123,7 @@ func ordersOf(b *flex.ADRBinding, event *flex.ADRObject) ([]Order, error) {
 		for _, o := range d.ordersIn(b, &i) {
 			o.Event, o.Interval = event, n
 			o.time(&i, joins && goesOn(before, o.Direction))
-			o.Unfit = unfit(b, &o)
+			o.bind(b)
 			orders = append(orders, o)
 		}
 	}
@@ -138,6 +141,13 @@ func ordersOf(b *flex.ADRBinding, event *flex.ADRObject) ([]Order, error) {
 	return orders, nil
 }
 
+// bind says of an order of a bound program what it is judged by.
+func (o *Order) bind(b *flex.ADRBinding) {
+	o.limits = b.Kind.Limits()
+	o.known = flex.Later(o.Event.ModifiedAt, b.MadeAt)
+	o.Unfit = unfit(b, o)
+}
+
 // unfit reports whether an order that can be read will be refused when it is to be sent.
 func unfit(b *flex.ADRBinding, o *Order) bool {
 	if b.Kind.Limits() {
@@ -145,9 +155,12 @@ func unfit(b *flex.ADRBinding, o *Order) bool {
 		return given || o.Limit == nil || *o.Limit > flex.CapMax
 	}
 
-	// of one that was under way when it was written or bound, the rest counts
-	known := flex.Later(o.Event.ModifiedAt, b.MadeAt)
-	return o.Direction == flex.Export || o.To.Sub(flex.Later(o.From, known)) > flex.InstructionLongest
+	return o.Direction == flex.Export
+}
+
+// tooLong reports whether an order, or what the others leave of it, is longer than an instruction may be.
+func (o *Order) tooLong() bool {
+	return !o.limits && o.To.Sub(flex.Later(o.From, o.known)) > flex.InstructionLongest
 }
 
 // lowest is the priority of an event that has none.

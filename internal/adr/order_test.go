@@ -290,6 +290,36 @@ func TestRank_Unfit(t *testing.T) {
 	}
 }
 
+// TestRank_RestFits has an instruction of 30 hours carried out for the 18 that an event of a higher priority leaves of it. Without that
+// event it is refused, and an event of a lower priority has its own time.
+func TestRank_RestFits(t *testing.T) {
+	order := func(n byte, from, to time.Duration) Order {
+		return Order{
+			Event: &flex.ADRObject{ID: flex.ADRObjectID{15: n}}, Priority: int64(n), Direction: flex.Import, Change: -3000,
+			Span: flex.Span{From: noon.Add(from), To: noon.Add(to)},
+		}
+	}
+
+	first, long, last := order(1, 0, 12*time.Hour), order(2, 0, 30*time.Hour), order(3, 13*time.Hour, 14*time.Hour)
+	for _, with := range []bool{true, false} {
+		asked := []Order{long, last}
+		if with {
+			asked = append(asked, first)
+		}
+
+		ranked := byPriority(asked)
+		if len(ranked) != len(asked) {
+			t.Fatalf("%+v", ranked)
+		}
+		for _, o := range ranked {
+			whole := o.Event != long.Event || o.Len() == 30*time.Hour
+			if o.Unfit != (o.Event == long.Event && !with) || (o.Outrank != "") != (o.Event == last.Event && with) || whole == (o.Event == long.Event && with) {
+				t.Errorf("with the first %t: %+v", with, o)
+			}
+		}
+	}
+}
+
 // TestReport holds flexd's own reports against the rules of reports.
 func TestReport(t *testing.T) {
 	orders := []store.ADROrder{

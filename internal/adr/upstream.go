@@ -57,6 +57,22 @@ func (s *Service) AddUpstream(
 			return err
 		}
 
+		taken, err := tx.ADRObjects(ctx, flex.ADRSearch{
+			Kind:  flex.ADRProgram,
+			Name:  u.Name,
+			Limit: 1,
+		})
+		if err == nil && len(taken) > 0 {
+			err = flex.Fail(
+				flex.Conflict,
+				"another program is named %q: give another name, or remove the server that has it (flexd openadr upstream list names them)",
+				u.Name,
+			)
+		}
+		if err != nil {
+			return err
+		}
+
 		o, err := s.keep(ctx, tx, flexdOf(org), nil, flex.ADRProgram, document)
 		if err != nil {
 			return err

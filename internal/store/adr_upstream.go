@@ -36,7 +36,8 @@ type ADRUpstream struct {
 	// how long it may not be heard before it is an exception
 	Silence time.Duration
 	DueAt   time.Time
-	HeardAt time.Time
+	HeardAt time.Time // at first when it was added
+	MadeAt  time.Time
 	// since when the VEN is registered there; zero: it is not
 	KnownAt time.Time
 	Error   string // of the latest attempt
@@ -49,7 +50,15 @@ type ADRUpstream struct {
 	NumEvents    int       // that are kept of it
 }
 
-const upstreamColumns = `program_id, org_id, name, url, token_url, client_id, sealed, remote_id, poll_s, silence_s, due_at, heard_at, registered, error, callback, per_asset, subscription, subscribed,
+// AnsweredAt is when it answered last; zero if it never did.
+func (u *ADRUpstream) AnsweredAt() time.Time {
+	if u.HeardAt.After(u.MadeAt) {
+		return u.HeardAt
+	}
+	return time.Time{}
+}
+
+const upstreamColumns = `program_id, org_id, name, url, token_url, client_id, sealed, remote_id, poll_s, silence_s, due_at, heard_at, made_at, registered, error, callback, per_asset, subscription, subscribed,
 	(SELECT count(*) FROM adr_mirror m WHERE m.program_id = adr_upstream.program_id)`
 
 func (c conn) scanUpstream(s scanner) (ADRUpstream, error) {
@@ -69,6 +78,7 @@ func (c conn) scanUpstream(s scanner) (ADRUpstream, error) {
 		&silence,
 		instant{&u.DueAt},
 		instant{&u.HeardAt},
+		instant{&u.MadeAt},
 		instant{&u.KnownAt},
 		&u.Error,
 		&u.Callback,
