@@ -335,7 +335,7 @@ func retryAfter(text string, now time.Time) time.Duration {
 		return 0
 	}
 
-	return at.Sub(now)
+	return min(at.Sub(now), most*time.Second)
 }
 
 // failure reads an error body of any of the interface's three shapes.

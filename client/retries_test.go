@@ -145,6 +145,7 @@ func TestRetries_After(t *testing.T) {
 		"7":                             7 * time.Second,
 		"9000000000000000000":           24 * time.Hour,
 		"Thu, 15 Jan 2026 10:30:20 GMT": 20 * time.Second,
+		"Fri, 31 Dec 9999 23:59:59 GMT": 24 * time.Hour,
 	} {
 		if got := retryAfter(text, now); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)

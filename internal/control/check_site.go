@@ -131,11 +131,25 @@ func (c *siteCheck) read(
 		}
 
 		if named {
-			c.named = append(c.named, askedAsset{power, wired})
+			c.addNamed(&all[i], power, wired)
 		}
 	}
 
 	return nil
+}
+
+// addNamed adds an asset that the dispatch names. No device on one phase moves more than SinglePhaseMax: one that is asked for more
+// is taken to be on three, unless its phases were given.
+func (c *siteCheck) addNamed(
+	asset *flex.Asset,
+	power flex.Watts,
+	wired flex.Wiring,
+) {
+	if most := max(power, -power); most > flex.SinglePhaseMax {
+		wired = asset.WiringAt(&most)
+	}
+
+	c.named = append(c.named, askedAsset{power, wired})
 }
 
 // readBattery reads what a battery's plan expects of the home, and what it does unless the dispatch names it. It returns how it is wired.

@@ -81,3 +81,19 @@ func TestCheckDispatch_Phases(t *testing.T) {
 		}
 	})
 }
+
+// TestCheckDispatch_PhasesUnknown has an asset whose phases and power nobody knows be on three, where it is to move more than one of them gives.
+func TestCheckDispatch_PhasesUnknown(t *testing.T) {
+	each(t, "2026-01-14T18:10:00Z", func(h *fixture) {
+		id := h.Asset(h.site, flex.Battery, 0)
+		h.setSupply(17_250, 17_250)
+		h.Exec(`UPDATE site SET fuse_phases = 3 WHERE id = $1`, h.site.Bytes())
+
+		for power, refused := range map[flex.Watts]bool{5750: false, 7000: true, 11_000: false, 17_251: true, -7000: true, -11_000: false} {
+			err := h.dispatch("2026-01-14T20:00:00Z", "2026-01-14T21:00:00Z", power, id)
+			if got := flex.KindOf(err) == flex.Conflict; got != refused || !refused && err != nil {
+				t.Errorf("%d W: %v", power, err)
+			}
+		}
+	})
+}
