@@ -35,7 +35,7 @@ type Evidence struct {
 type SteeredHour struct {
 	Region  string // GSP group; empty where it is not known
 	From    time.Time
-	Planned flex.WattHours // by the newest schedule of each stay
+	Planned flex.WattHours // by the schedules that were in force
 	Metered flex.WattHours // by the chargers' own meters
 }
 
@@ -119,7 +119,7 @@ type EvidenceCredential struct {
 	Expires  time.Time // zero if it does not
 }
 
-// evidenceSpanMax bounds the span: each stay in it is read once.
+// evidenceSpanMax bounds the span: each schedule in it is read once.
 const evidenceSpanMax = 400 * 24 * time.Hour
 
 // Evidence gathers an organisation's records of a span, half-open, of at most 400 days.
@@ -188,8 +188,17 @@ func (e *Evidence) addFleet(ctx context.Context, tx *store.Tx) error {
 		To:   e.Span.To,
 	}
 
-	if err := tx.EachStay(ctx, flex.Scope{}, began, w.add); err != nil {
-		return err
+	// A day at a time, as all schedules of the stays that began in it are put in order.
+	for from := began.From; from.Before(began.To); from = from.Add(24 * time.Hour) {
+		some := flex.Span{
+			From: from,
+			To:   flex.Earlier(from.Add(24*time.Hour), began.To),
+		}
+
+		err := tx.EachStaySchedule(ctx, flex.Scope{}, some, from, w.add)
+		if err != nil {
+			return err
+		}
 	}
 
 	metered, err := tx.MeteredByRegion(ctx, e.Span)

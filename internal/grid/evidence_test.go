@@ -1,6 +1,7 @@
 package grid_test
 
 import (
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -94,6 +95,53 @@ func TestService_Evidence(t *testing.T) {
 			if _, err := service.Evidence(t.Context(), seed.Org, span); flex.KindOf(err) != flex.Malformed {
 				t.Errorf("%d days: %v", days, err)
 			}
+		}
+	})
+}
+
+// Evidence of a day on which one of ten cars as above had half an hour at 00:00, and then another schedule, to charge from 02:00 to 02:30: both
+// are counted, and its need is judged by the newer one.
+func TestService_Evidence_Replaced(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		now := time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)
+		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return now }})
+		seed := storetest.NewSeed(t, db, url)
+		service := &grid.Service{DB: db}
+		pastEvenings(seed, flex.DayAt(now), 5, 10)
+		day := flex.DayAt(now).Add(-1)
+
+		id := func(kind, i byte) []byte { // as of pastStays
+			v := flex.MakeID[struct{}](time.UnixMilli(int64(kind)<<32), [10]byte{9: i})
+			return v[:]
+		}
+
+		const stay = 4*11 + 1 // of the second car, in the last evening
+		at := func(minutes int) int64 { return day.Start().Add(time.Duration(minutes) * time.Minute).UnixMicro() }
+
+		seed.Rows("schedule", strings.Fields(`event_id org_id asset_id session_id generation cause made_at from_at to_at steps ready_by
+			need_wh delivered_wh count_from power_w running may_charge_peak mode off_peak zone tariff_type origins before_id value`), 1, func(int) []any {
+			return []any{id(4, stay), seed.Org.Bytes(), id(1, 1), id(2, stay), 6, "caps", at(30), at(30), at(420), "5400x0 1800x99999 16200x0", at(420),
+				7400, 3700, at(-360), 7400, true, false, "minimise_charging_time", "00:00-06:00", "Europe/London", "dual_rate", "event asset event", id(3, stay), 0}
+		})
+		seed.Exec(`UPDATE session SET event_id = $1, generation = 6 WHERE id = $2`, id(4, stay), id(2, stay))
+
+		e, err := service.Evidence(t.Context(), seed.Org, flex.Span{From: day.Start(), To: day.Add(1).Start()})
+		if err != nil || len(e.Hours) != 3 {
+			t.Fatalf("%+v, %v", e, err)
+		}
+
+		for i, want := range []flex.WattHours{9*7400 + 3700, 9 * 7400, 3700} {
+			if got := e.Hours[i].Planned; got != want {
+				t.Errorf("hour %d: %d Wh, not %d", i, got, want)
+			}
+		}
+
+		step := grid.PowerStep{Region: "all", At: day.Start(), Change: 74_000}
+		if len(e.Steps) != 2 || e.Steps[0] != step {
+			t.Errorf("steps: %+v", e.Steps)
+		}
+		if n := e.Needs; n.Stays != 10 || n.Missed != 0 {
+			t.Errorf("needs: %+v", n)
 		}
 	})
 }

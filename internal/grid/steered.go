@@ -16,6 +16,9 @@ type steering struct {
 	hours   map[hourKey]*SteeredHour
 	// by region, then by minute since 1970; "all" is one
 	changes map[string]map[int64]flex.Watts
+
+	of   stay      // whose schedules are being read, the newest first
+	rest flex.Span // what those that were read leave of it
 }
 
 type hourKey struct {
@@ -67,26 +70,30 @@ func (w *steering) change(region string, at time.Time, by flex.Watts) {
 	}
 }
 
-// add counts a stay in.
+// add counts one schedule of a stay in, up to where the next one replaced it. The newest comes first: by it the need is judged.
 func (w *steering) add(p *store.Plugged) {
+	of := stay{p.AssetID, p.PluggedInAt}
+	newest := of != w.of
+	if newest {
+		w.begin(p)
+	}
+
 	if !p.Planned || p.Power <= 0 {
-		if w.e.Span.Contains(p.PluggedInAt) {
+		if newest && w.e.Span.Contains(p.PluggedInAt) {
 			w.e.Needs.Unplanned++
 		}
 
 		return
 	}
 
-	end := p.PluggedOutAt
-	if end.IsZero() {
-		end = w.e.At
+	if newest {
+		w.judge(p, w.untilReady(p))
 	}
 
 	region := w.regions[p.AssetID].Region
-	planned := flex.WattHours(0) // up to ready-by
 	for _, s := range p.Steps {
 		power := min(s.Limit, p.Power)
-		step := s.Span.Meet(flex.Span{From: p.PluggedInAt, To: end})
+		step := s.Span.Meet(w.rest)
 		if power == 0 || step.Empty() {
 			continue
 		}
@@ -97,13 +104,31 @@ func (w *steering) add(p *store.Plugged) {
 		}
 
 		w.spread(region, step.Meet(w.e.Span), power)
-		planned += power.For(step.Meet(flex.Span{
-			From: p.PluggedInAt,
-			To:   p.ReadyBy,
-		}).Len())
 	}
 
-	w.judge(p, planned)
+	w.rest.To = flex.Earlier(w.rest.To, p.Steps[0].From)
+}
+
+// begin turns to another stay.
+func (w *steering) begin(p *store.Plugged) {
+	end := p.PluggedOutAt
+	if end.IsZero() {
+		end = w.e.At
+	}
+
+	w.of = stay{p.AssetID, p.PluggedInAt}
+	w.rest = flex.Span{From: p.PluggedInAt, To: end}
+}
+
+// untilReady is what the newest schedule of a stay has it draw until ready-by.
+func (w *steering) untilReady(p *store.Plugged) flex.WattHours {
+	here := w.rest.Meet(flex.Span{From: p.PluggedInAt, To: p.ReadyBy})
+	sum := flex.WattHours(0)
+	for _, s := range p.Steps {
+		sum += min(s.Limit, p.Power).For(s.Span.Meet(here).Len())
+	}
+
+	return sum
 }
 
 // spread adds a step's energy to the hours that it touches.
