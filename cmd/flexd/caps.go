@@ -55,7 +55,7 @@ func (o *capsSet) Run(ctx context.Context, c console) error {
 	}
 
 	return o.actOn(ctx, "set caps", o.Group, func(h *app.App, org flex.Org) error {
-		said := "The fleet is planned under its caps at once, by whatever process serves it."
+		said := "The fleet is planned under its caps by whatever process serves it, within about half a minute."
 		err := h.Control.ChangeCaps(ctx, org.ID, func(caps *flex.Caps) error {
 			o.change(caps, position)
 			if isEmpty(caps, o.Group) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"flexd/internal/app"
@@ -11,7 +12,7 @@ import (
 
 // limitsCommand is `flexd limits`.
 type limitsCommand struct {
-	Import    limitsImport    `cmd:"" help:"Import a distribution operator's limits of feeders (constraint groups): CSV with the columns group, start_timestamp, end_timestamp, limit_kw and, if not all are import, direction (import, export). It replaces what was imported before of the groups and directions that it names, and binds at once."`
+	Import    limitsImport    `cmd:"" help:"Import a distribution operator's limits of feeders (constraint groups): CSV with the columns group, start_timestamp, end_timestamp, limit_kw and, if not all are import, direction (import, export). It replaces what was imported before of the groups and directions that it names, and binds from now on."`
 	List      limitsList      `cmd:"" help:"List current and later limits of feeders, and the links that carry them."`
 	Link      limitsLink      `cmd:"" help:"Set the fallback of a feeder for the case that the operator is silent for a time. Example: flexd limits link \"feeder 7\" --fallback-kw 20 --after 15m"`
 	Heartbeat limitsHeartbeat `cmd:"" help:"Record a sign of life of the distribution operator, although nothing changed."`
@@ -35,16 +36,36 @@ func (o *limitsImport) Run(ctx context.Context, c console) error {
 
 	return o.actOn(ctx, "import limits", "", func(h *app.App, org flex.Org) error {
 		err := h.Control.ImportLimits(ctx, org.ID, limits)
-		if err == nil {
-			err = o.print(
-				c,
-				fields{"num_limits": len(limits)},
-				"%d limits bind; the fleet is planned under them at once, by whatever process serves it.\n",
-				len(limits),
-			)
+		if err != nil {
+			return err
 		}
-		return err
+
+		over := numOver(limits, h.DB.Now().Add(org.ClockOffset))
+		also := ""
+		if over > 0 {
+			also = fmt.Sprintf(", and %d are over already", over)
+		}
+
+		return o.print(
+			c,
+			fields{"num_limits": len(limits), "num_over": over},
+			"%d limits bind%s; the fleet is planned under them by whatever process serves it, within about half a minute.\n",
+			len(limits)-over,
+			also,
+		)
 	})
+}
+
+// numOver is how many limits are over at an instant.
+func numOver(limits []flex.CapLimit, now time.Time) int {
+	n := 0
+	for i := range limits {
+		if !limits[i].To.After(now) {
+			n++
+		}
+	}
+
+	return n
 }
 
 type limitsList struct {

@@ -38,6 +38,7 @@ func TestLimits(t *testing.T) {
 
 	run(write(evening+"20\n").Run, "1 limits bind")
 	run((&limitsList{ofOrg: of, JSON: true}).Run, `"limit_kw": 20`)
+	run(write(evening+"20\n"+strings.ReplaceAll(evening, "2100-", "2001-")+"20\n").Run, "1 limits bind, and 1 are over already")
 	run(write(evening+"25\n").Run, "1 limits bind")
 	run((&limitsList{ofOrg: of}).Run, "25")
 	link := &limitsLink{ofOrg: of, Group: "feeder 7", FallbackKW: new(10.0), After: time.Second}

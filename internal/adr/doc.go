@@ -19,7 +19,7 @@
 // is written, the orders that are wanted are compared with those that are kept, in the same transaction:
 //
 //	waiting ─► sent        control made an instruction of it (control.SendOrders); short if that brought too little
-//	   │  ├──► limited     control made a limit of it
+//	   │  ├──► limited     control made a limit of it; its problem says if it is exceeded
 //	   │  └──► refused     it cannot be: no end, a unit that is no power, a level without its change, too late
 //	   ├─────► outranked   an event of higher priority, or of the same and newer, has all of its time
 //	   └─────► withdrawn   nothing asks for it any more; what was sent is stopped

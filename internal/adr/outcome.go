@@ -163,7 +163,8 @@ func sameOrders(a, b []store.ADROrder) bool {
 	}
 
 	for i := range a {
-		if a[i].ID != b[i].ID || a[i].State != b[i].State {
+		same := a[i].ID == b[i].ID && a[i].State == b[i].State
+		if !same || a[i].Problem != b[i].Problem {
 			return false
 		}
 	}

@@ -59,6 +59,7 @@ var ofOne = []operations.Kind{
 	operations.EndpointMissing,
 	operations.OrderUnmet,
 	operations.LimitLinkLost,
+	operations.LimitExceeded,
 	operations.OpenADRSilent,
 	operations.PayoutWaiting,
 }

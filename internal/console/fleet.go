@@ -156,6 +156,7 @@ var seePaths = map[operations.Kind]string{
 	operations.NotReleased:      causePath(operations.NotReleased),
 	operations.OrderUnmet:       programsPath,
 	operations.LimitLinkLost:    "/console/limits",
+	operations.LimitExceeded:    "/console/limits",
 	operations.OpenADRSilent:    programsPath,
 	operations.DatabaseFailing:  "/console/engine",
 	operations.JobFailed:        "/console/engine",

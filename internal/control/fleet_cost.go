@@ -110,6 +110,10 @@ func (s *Service) commit(
 		return false, fmt.Errorf("add up what is drawn under caps: %w", err)
 	}
 
+	if err := f.noteExcesses(ctx, tx); err != nil {
+		return false, err
+	}
+
 	t.planned, t.changed = t.planned+len(f.members), t.changed+changed
 
 	return true, tx.CapsPlanned(ctx, f.shadow, f.nextDue())

@@ -45,6 +45,8 @@ const (
 	OrderUnmet Kind = "order_unmet"
 	// feeders that their fallback binds, as nothing was heard of their limits
 	LimitLinkLost Kind = "limit_link_lost"
+	// limits of feeders that are exceeded by what does not yield to them
+	LimitExceeded Kind = "limit_exceeded"
 	// other parties' OpenADR servers that were not heard for too long, or ask for what cannot be read
 	OpenADRSilent Kind = "openadr_silent"
 	// what keeps the database from its work
@@ -89,6 +91,7 @@ var Kinds = []Kind{
 	NotReleased,
 	OrderUnmet,
 	LimitLinkLost,
+	LimitExceeded,
 	OpenADRSilent,
 	DatabaseFailing,
 	JobFailed,

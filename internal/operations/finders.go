@@ -25,6 +25,7 @@ var finders = []finder{
 	findNotReleased,
 	findOrdersUnmet,
 	findLimitLinksLost,
+	findLimitsExceeded,
 	findOpenADRSilent,
 	findUnplanned,
 	findExcluded,

@@ -36,6 +36,7 @@ var defaultRules = map[Kind]AlertRule{
 	NotReleased:      {Enabled: true, For: 15 * time.Minute},
 	OrderUnmet:       {Enabled: true},
 	LimitLinkLost:    {Enabled: true},
+	LimitExceeded:    {Enabled: true},
 	OpenADRSilent:    {Enabled: true},
 	DatabaseFailing:  {Enabled: true},
 	JobFailed:        {Enabled: true, For: 5 * time.Minute},

@@ -331,7 +331,8 @@ func (tx *Tx) DueADRReports(ctx context.Context) ([]flex.ADRObjectID, error) {
 	)
 }
 
-// ADROrderReported keeps what is known of an order now, and when to report again; zero is never.
+// ADROrderReported keeps what is known of an order now, and when to report again; zero is never. A limit of which something else is known
+// meanwhile is left as it is.
 func (tx *Tx) ADROrderReported(
 	ctx context.Context,
 	o *ADROrder,
@@ -339,7 +340,7 @@ func (tx *Tx) ADROrderReported(
 ) error {
 	_, err := tx.exec(
 		ctx,
-		`UPDATE adr_order SET state = $3, problem = $4, report_at = $5 WHERE org_id = $1 AND id = $2`,
+		`UPDATE adr_order SET state = $3, problem = $4, report_at = $5 WHERE org_id = $1 AND id = $2 AND (state <> 'limited' OR problem = $4)`,
 		tx.org.Bytes(),
 		o.ID.Bytes(),
 		string(o.State),

@@ -144,6 +144,7 @@ var enums = map[string][]string{
 		"not_released",
 		"order_unmet",
 		"limit_link_lost",
+		"limit_exceeded",
 		"openadr_silent",
 		"database_failing",
 		"job_failed",

@@ -1,0 +1,59 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// noteExcesses keeps which limits of groups are exceeded by plan: what does not yield to a limit is counted under it all the same.
+func (f *fleet) noteExcesses(ctx context.Context, tx *store.Tx) error {
+	limits, err := tx.CapExcesses(ctx)
+	if err != nil {
+		return fmt.Errorf("read limits: %w", err)
+	}
+
+	for i := range limits {
+		l := &limits[i]
+		at, ok := f.capped.place[l.Group]
+		if !ok {
+			continue
+		}
+
+		was, most := l.Over, l.Most
+		l.Over, l.Most = f.Excess(at, l.Span, l.Power)
+		joinExcess(l, was, most, tx.Now())
+		same := l.Over.From.Equal(was.From) && l.Over.To.Equal(was.To)
+		if same && l.Most == most {
+			continue
+		}
+
+		if err := tx.SetCapExcess(ctx, l); err != nil {
+			return fmt.Errorf("keep that a limit is exceeded: %w", err)
+		}
+	}
+
+	return nil
+}
+
+// joinExcess adds to what exceeds a limit from now on what did so before, as far as it had begun: a new plan does not undo it.
+func joinExcess(
+	l *store.CapExcess,
+	was flex.Span,
+	most flex.Watts,
+	now time.Time,
+) {
+	if most == 0 || !was.From.Before(now) {
+		return
+	}
+
+	if l.Most == 0 {
+		l.Over.To = flex.Earlier(was.To, now)
+	}
+
+	l.Over.From = was.From
+	l.Most = max(l.Most, most)
+}
