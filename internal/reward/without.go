@@ -21,6 +21,10 @@ import (
 // connectedMost is how far before a session those are looked for with which it is connected, as each overlaps the next.
 const connectedMost = 3 * 24 * time.Hour
 
+// togetherMost is how many assets are planned together. The work grows with the square of their number and with each change, so that where
+// more share a fuse, as in a depot, each is planned within an equal share of it.
+const togetherMost = 20
+
 // notTheUsers are the causes of schedules that were made without a change by the user.
 var notTheUsers = []store.Cause{
 	store.CauseMarket,
@@ -58,26 +62,61 @@ func plansWithout(
 		return own, err
 	}
 
+	supply := fuse[r.SiteID]
 	stays := []*plannedStay{own}
-	if least := leastFuse(fuse[r.SiteID], flex.Span{To: r.To}); least < flex.Unbounded {
-		stays, err = connected(ctx, tx, r.SiteID, own)
+	if least := leastFuse(supply, flex.Span{To: r.To}); least < flex.Unbounded {
+		found, err := connected(ctx, tx, r.SiteID, own)
 		if err != nil {
 			return own, err
 		}
+
+		if n := numAssets(found); n > togetherMost {
+			supply = shareOf(supply, n)
+		} else {
+			stays, err = sessionsPlanned(ctx, tx, own, found)
+			if err != nil {
+				return own, err
+			}
+		}
 	}
 
-	planTogether(stays, fuse[r.SiteID], r.To)
+	planTogether(stays, supply, r.To)
 
 	return own, nil
 }
 
-// connected are a session and those of its site that overlap it, or overlap one of these, until its end.
+// numAssets is how many assets sessions are of.
+func numAssets(sessions []store.Session) int {
+	assets := map[flex.AssetID]bool{}
+	for i := range sessions {
+		assets[sessions[i].AssetID] = true
+	}
+
+	return len(assets)
+}
+
+// shareOf is an equal share of a main fuse, and no less than a charger of one phase takes.
+func shareOf(
+	fuse flex.History[flex.Supply],
+	assets int,
+) flex.History[flex.Supply] {
+	share := slices.Clone(fuse)
+	for i := range share {
+		if whole := share[i].Is.Import; share[i].Is.Set {
+			share[i].Is.Import = min(whole, max(whole/flex.Watts(assets), flex.LeastPower(1)))
+		}
+	}
+
+	return share
+}
+
+// connected are the sessions of a site that overlap one, or overlap one of these, until its end, with itself.
 func connected(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
 	own *plannedStay,
-) ([]*plannedStay, error) {
+) ([]store.Session, error) {
 	span := own.Span
 	earliest := span.From.Add(-connectedMost)
 
@@ -98,6 +137,16 @@ func connected(
 		}
 	}
 
+	return found, nil
+}
+
+// sessionsPlanned reads the schedules of sessions that are connected with one.
+func sessionsPlanned(
+	ctx context.Context,
+	tx *store.Tx,
+	own *plannedStay,
+	found []store.Session,
+) ([]*plannedStay, error) {
 	stays := []*plannedStay{own}
 	for i := range found {
 		s := &found[i]

@@ -136,3 +136,30 @@ func (s *plannedStay) changeAtRandom(r *rand.Rand, power flex.Watts) {
 		s.schedules = append(s.schedules, made)
 	}
 }
+
+// TestShareOf_Random: cars that are planned each within its share of the main fuse keep to it together in each half-hour, as far as a
+// share is no less than what a charger takes.
+func TestShareOf_Random(t *testing.T) {
+	for seed := range uint64(100) {
+		h := randomHome(rand.New(rand.NewPCG(seed, 11)))
+		var sessions []store.Session
+		for _, s := range h.stays {
+			var session store.Session
+			session.AssetID = s.asset
+			sessions = append(sessions, session)
+		}
+
+		n := numAssets(sessions)
+		for _, s := range h.stays {
+			planTogether([]*plannedStay{s}, shareOf(h.fuse, n), h.to)
+		}
+
+		for p := flex.PeriodAt(h.from); p.Start().Before(h.to); p = p.Add(1) {
+			without, nominated := h.drawn(p)
+			whole := max(h.fuse.On(p.Start()).Import, flex.Watts(n)*flex.LeastPower(1))
+			if most := flex.WattHours(whole / 2); without > most || nominated > most {
+				t.Fatalf("seed %d: %d and %d Wh of %d cars at %v through a fuse that carries %d", seed, without, nominated, n, p.Start(), most)
+			}
+		}
+	}
+}
