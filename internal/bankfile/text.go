@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// latin says how letters beyond A to Z are written with them.
+// latin says how characters beyond A to Z are written with them.
 var latin = func() map[rune]string {
 	table := map[rune]string{}
 	for _, row := range [][2]string{

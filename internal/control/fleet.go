@@ -531,6 +531,8 @@ func (f *fleet) keepUnlessBetter(from time.Time) {
 		f.members[i].next = nil
 		f.members[i].note()
 	}
+
+	f.Profile = f.current.Profile // what is drawn is as before
 }
 
 // met compares how much of a member's need its new plan and the schedule in force meet, in watt-seconds.

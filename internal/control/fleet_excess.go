@@ -5,26 +5,26 @@ import (
 	"fmt"
 	"time"
 
+	"flexd/internal/engine/headroom"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
 
 // noteExcesses keeps which limits of groups are exceeded by plan: what does not yield to a limit is counted under it all the same.
 func (f *fleet) noteExcesses(ctx context.Context, tx *store.Tx) error {
-	limits, err := tx.CapExcesses(ctx)
+	limits, err := tx.CapExcesses(ctx, f.now.Add(headroom.Hours*time.Hour))
 	if err != nil {
 		return fmt.Errorf("read limits: %w", err)
 	}
 
 	for i := range limits {
 		l := &limits[i]
-		at, ok := f.capped.place[l.Group]
-		if !ok {
-			continue
+		was, most := l.Over, l.Most
+		l.Over, l.Most = flex.Span{}, 0
+		if at, ok := f.capped.place[l.Group]; ok { // else there is no such group any more
+			l.Over, l.Most = f.Excess(at, l.Span, l.Power)
 		}
 
-		was, most := l.Over, l.Most
-		l.Over, l.Most = f.Excess(at, l.Span, l.Power)
 		joinExcess(l, was, most, tx.Now())
 		same := l.Over.From.Equal(was.From) && l.Over.To.Equal(was.To)
 		if same && l.Most == most {

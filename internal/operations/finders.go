@@ -337,62 +337,6 @@ func findOrdersUnmet(
 	}}, nil
 }
 
-func findLimitLinksLost(
-	ctx context.Context,
-	all *store.All,
-	_ *Fleet,
-	org flex.OrgID,
-) ([]Exception, error) {
-	n, first, err := all.LostCapLinks(ctx, org)
-	if err != nil || n == 0 {
-		return nil, err
-	}
-
-	return []Exception{{
-		Kind:  LimitLinkLost,
-		Level: Critical,
-		Count: n,
-		Org:   first.Org,
-		Title: fmt.Sprintf(
-			"%s held to the fallback, the first since %s: nothing was heard of limits for too long",
-			count(n, "feeder"),
-			instantText(first.At),
-		),
-		Text: fmt.Sprintf(
-			"First lost: %q, held to %s. Ask the network operator why nothing comes; the fallback binds until something is heard. The links are listed with the limits, also by flexd limits list.",
-			first.Group,
-			first.Held,
-		),
-	}}, nil
-}
-
-func findOpenADRSilent(
-	ctx context.Context,
-	all *store.All,
-	_ *Fleet,
-	org flex.OrgID,
-) ([]Exception, error) {
-	n, first, err := all.SilentADRUpstreams(ctx, org)
-	if err != nil || n == 0 {
-		return nil, err
-	}
-
-	return []Exception{{
-		Kind:  OpenADRSilent,
-		Level: Critical,
-		Count: n,
-		Org:   first.Org,
-		Title: fmt.Sprintf(
-			"%s not heard for too long, or with events that cannot be read: %q, last heard on %s",
-			count(n, "OpenADR server"),
-			first.Name,
-			instantText(first.HeardAt),
-		),
-		Text: "The reason: " + first.Problem +
-			". What it asked for before goes on; a fallback binds where a limit's link has one. Ask the other party, or set it again with flexd openadr upstream.",
-	}}, nil
-}
-
 func findUnplanned(
 	ctx context.Context,
 	all *store.All,

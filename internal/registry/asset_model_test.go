@@ -129,7 +129,7 @@ func TestInitialise_ModelPower(t *testing.T) {
 	})
 }
 
-// An asset may settle by its own meter, while it is there and once it was taken away, also if its model's name has letters beyond
+// An asset may settle by its own meter, while it is there and once it was taken away, also if its model's name has characters beyond
 // ASCII, which not every database turns into lower case.
 func TestDeleteAsset_ModelBeyondASCII(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {

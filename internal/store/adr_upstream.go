@@ -51,9 +51,12 @@ type ADRUpstream struct {
 }
 
 // AnsweredAt is when it answered last; zero if it never did.
-func (u *ADRUpstream) AnsweredAt() time.Time {
-	if u.HeardAt.After(u.MadeAt) {
-		return u.HeardAt
+func (u *ADRUpstream) AnsweredAt() time.Time { return answeredAt(u.HeardAt, u.MadeAt) }
+
+// answeredAt is when a server answered last that was added at an instant; zero if it was not heard since.
+func answeredAt(heard, made time.Time) time.Time {
+	if heard.After(made) {
+		return heard
 	}
 	return time.Time{}
 }
@@ -284,18 +287,21 @@ func (all *All) SilentADRUpstreams(
 		return 0, SilentADRUpstream{}, err
 	}
 
+	var heard, made time.Time
 	var first SilentADRUpstream
 	err := all.row(
 		ctx,
-		`SELECT org_id, name, error, heard_at `+where+` ORDER BY heard_at, name LIMIT 1`,
+		`SELECT org_id, name, error, heard_at, made_at `+where+` ORDER BY heard_at, name LIMIT 1`,
 		args...,
 	).Scan(
 		&first.Org,
 		&first.Name,
 		&first.Problem,
-		instant{&first.HeardAt},
+		instant{&heard},
+		instant{&made},
 	)
 
+	first.AnsweredAt = answeredAt(heard, made)
 	if first.Problem == "" {
 		first.Problem = "it was not asked: does a flexd serve run?"
 	}
@@ -305,10 +311,10 @@ func (all *All) SilentADRUpstreams(
 
 // SilentADRUpstream is a server that was not heard for too long, or has events that cannot be read.
 type SilentADRUpstream struct {
-	Org     flex.OrgID
-	Name    string
-	Problem string
-	HeardAt time.Time
+	Org        flex.OrgID
+	Name       string
+	Problem    string
+	AnsweredAt time.Time // zero if it never did
 }
 
 // ADRMirror is an event of a server that is asked, and the one that is kept of it.

@@ -14,13 +14,16 @@ var _ = law("a limit that is exceeded is so from an instant to a later one",
 // CapExcess is a limit of what a group draws, and when more than that is drawn by the newest plan.
 type CapExcess struct {
 	flex.CapLimit
-	id   flex.ID[CapExcess]
+	id   flex.ID[flex.CapLimit]
 	Over flex.Span
 	Most flex.Watts // that is drawn beyond it; zero for nothing
 }
 
-// CapExcesses returns the limits of what groups draw that are not over.
-func (tx *Tx) CapExcesses(ctx context.Context) ([]CapExcess, error) {
+// CapExcesses returns the limits of what groups draw that are not over and begin before an instant.
+func (tx *Tx) CapExcesses(
+	ctx context.Context,
+	before time.Time,
+) ([]CapExcess, error) {
 	return rows(
 		ctx,
 		tx.conn,
@@ -41,9 +44,10 @@ func (tx *Tx) CapExcesses(ctx context.Context) ([]CapExcess, error) {
 			return x, err
 		},
 		`SELECT id, group_name, from_at, to_at, limit_w, order_id, over_from_at, over_to_at, over_w FROM cap_limit
-		WHERE org_id = $1 AND to_at > $2 AND direction = 'import' ORDER BY id`,
+		WHERE org_id = $1 AND to_at > $2 AND from_at < $3 AND direction = 'import' ORDER BY id`,
 		tx.org.Bytes(),
 		micros(tx.now),
+		micros(before),
 	)
 }
 

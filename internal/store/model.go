@@ -33,7 +33,7 @@ func modelKey(name string) string {
 }
 
 // modelKeyOf is the key of an asset's model; empty without one, and of an asset that was taken away. It is made here, and not by
-// SQL, whose lower() leaves letters beyond ASCII as they are on SQLite, and on PostgreSQL with the locale C.
+// SQL, whose lower() leaves characters beyond ASCII as they are on SQLite, and on PostgreSQL with the locale C.
 func (tx *Tx) modelKeyOf(
 	ctx context.Context,
 	id flex.AssetID,
