@@ -10,7 +10,7 @@ import (
 	"flexd/internal/store"
 )
 
-// noteExcesses keeps which limits of groups are exceeded by plan: what does not yield to a limit is counted under it all the same.
+// noteExcesses stores which limits of groups are exceeded by plan: what does not yield to a limit is counted under it all the same.
 func (f *fleet) noteExcesses(ctx context.Context, tx *store.Tx) error {
 	limits, err := tx.CapExcesses(ctx, f.now.Add(headroom.Hours*time.Hour))
 	if err != nil {

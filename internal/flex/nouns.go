@@ -379,6 +379,21 @@ type Step struct {
 	Limit Watts
 }
 
+// AppendStep appends a step that follows those there are, or lengthens the last one if that has the same limit. An empty span adds
+// nothing.
+func AppendStep(steps []Step, in Span, limit Watts) []Step {
+	if in.Empty() {
+		return steps
+	}
+
+	if n := len(steps); n > 0 && steps[n-1].Limit == limit {
+		steps[n-1].To = in.To
+		return steps
+	}
+
+	return append(steps, Step{Span: in, Limit: limit})
+}
+
 // NoLimit is the limit of a step that leaves the charger to its rated power. It is the
 // interface's own number (99999.0 W). A charger that can draw as much has its power named: FullLimit.
 const NoLimit Watts = 99999

@@ -51,7 +51,7 @@ func (tx *Tx) CapExcesses(
 	)
 }
 
-// SetCapExcess keeps when a limit is exceeded. If an order of an OpenADR event asked for it, its report says so as soon as may be.
+// SetCapExcess stores when a limit is exceeded. If an order of an OpenADR event asked for it, its report says so as soon as may be.
 func (tx *Tx) SetCapExcess(ctx context.Context, x *CapExcess) error {
 	_, err := tx.exec(
 		ctx,

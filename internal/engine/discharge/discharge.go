@@ -344,16 +344,16 @@ func (p *Problem) steps(slots []slot, energies []float64) []flex.Step {
 	var steps []flex.Step
 	for t, s := range slots {
 		on := p.chargingSpan(t, slots, energies)
-		steps = appendStep(steps, flex.Span{From: s.From, To: on.From}, 0)
-		steps = appendStep(steps, on, p.Limit)
-		steps = appendStep(steps, flex.Span{From: on.To, To: s.To}, 0)
+		steps = flex.AppendStep(steps, flex.Span{From: s.From, To: on.From}, 0)
+		steps = flex.AppendStep(steps, on, p.Limit)
+		steps = flex.AppendStep(steps, flex.Span{From: on.To, To: s.To}, 0)
 	}
 
 	last := steps[len(steps)-1].To
 
 	for _, s := range p.Alone {
 		rest := s.Meet(flex.Span{From: last, To: s.To})
-		steps = appendStep(steps, rest, s.Limit)
+		steps = flex.AppendStep(steps, rest, s.Limit)
 	}
 
 	return steps
@@ -374,21 +374,4 @@ func (p *Problem) chargingSpan(t int, slots []slot, energies []float64) flex.Spa
 	}
 
 	return flex.Span{From: s.From, To: s.From.Add(length)}
-}
-
-// appendStep appends a step, and joins it with the one before if that is alike.
-func appendStep(steps []flex.Step, in flex.Span, limit flex.Watts) []flex.Step {
-	n := len(steps)
-
-	if in.Empty() {
-		return steps
-	}
-
-	if n > 0 && steps[n-1].Limit == limit {
-		steps[n-1].To = in.To
-
-		return steps
-	}
-
-	return append(steps, flex.Step{Span: in, Limit: limit})
 }

@@ -100,16 +100,21 @@ func (p *Problem) Filled(steps, discharges []flex.Step) []flex.Step {
 		headroom := max(0, full-stored) / Efficiency
 
 		if float64(takes)*hours > headroom {
-			seconds := headroom / float64(takes) * 3600
-			on.To = on.From.Add(time.Duration(seconds) * time.Second)
+			on.To = fullAt(on.From, headroom, takes)
 		}
 
 		stored += float64(takes) * on.Len().Hours() * Efficiency
-		taken = appendStep(taken, on, takes)
-		taken = appendStep(taken, flex.Span{From: on.To, To: part.To}, 0)
+		taken = flex.AppendStep(taken, on, takes)
+		taken = flex.AppendStep(taken, flex.Span{From: on.To, To: part.To}, 0)
 	}
 
 	return taken
+}
+
+// fullAt is when a car that charges with a power has taken an energy in watt-hours, in whole seconds.
+func fullAt(from time.Time, energy float64, power flex.Watts) time.Time {
+	seconds := energy / float64(power) * 3600
+	return from.Add(time.Duration(seconds) * time.Second)
 }
 
 // nextChange is the first instant in a time, after its beginning, at which anything changes.

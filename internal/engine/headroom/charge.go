@@ -108,13 +108,13 @@ func (r *Profile) Limits(p *charge.Problem, cap int) []flex.Step {
 			// Charge-now may end within the minute.
 			now := p.ChargeNow.Meet(flex.Span{From: at, To: until})
 			if !r.hard && !now.Empty() && now.From.Equal(at) {
-				limits = appendStep(limits, now, flex.Unbounded)
+				limits = flex.AppendStep(limits, now, flex.Unbounded)
 				at = now.To
 			}
 		}
 
 		if at.Before(until) {
-			limits = appendStep(limits, flex.Span{From: at, To: until}, limit)
+			limits = flex.AppendStep(limits, flex.Span{From: at, To: until}, limit)
 		}
 		at = until
 	}
@@ -130,7 +130,7 @@ func (r *Profile) Limits(p *charge.Problem, cap int) []flex.Step {
 func openTo(limits []flex.Step, end time.Time) []flex.Step {
 	last := limits[len(limits)-1].To
 	if last.Before(end) {
-		limits = appendStep(limits, flex.Span{From: last, To: end}, flex.Unbounded)
+		limits = flex.AppendStep(limits, flex.Span{From: last, To: end}, flex.Unbounded)
 	}
 
 	return limits
@@ -142,16 +142,6 @@ func planEnd(p *charge.Problem) time.Time {
 		return p.ChargeNow.To
 	}
 	return p.ReadyBy
-}
-
-// appendStep appends a step, or lengthens the last one if that has the same limit.
-func appendStep(steps []flex.Step, s flex.Span, limit flex.Watts) []flex.Step {
-	if n := len(steps); n > 0 && steps[n-1].Limit == limit {
-		steps[n-1].To = s.To
-		return steps
-	}
-
-	return append(steps, flex.Step{Span: s, Limit: limit})
 }
 
 // without returns the limits with nothing allowed in a span, charge-now apart.
@@ -172,7 +162,7 @@ func without(
 	var out []flex.Step
 	add := func(s flex.Span, limit flex.Watts) {
 		if !s.Empty() {
-			out = appendStep(out, s, limit)
+			out = flex.AppendStep(out, s, limit)
 		}
 	}
 
