@@ -42,10 +42,6 @@ var privateWords = []string{
 // shortSwitches of them in all.
 const switchCases, shortSwitches = 3, 3
 
-// namedResults is how many functions may name results that need no name: two of one type need names, a bool or a
-// function beside others does, and what a deferred call sets, or leaves when it recovers. Those are older than the rule.
-const namedResults = 1
-
 // contextHolders are the structs that may keep a context: what outlives the call that made it.
 var contextHolders = []string{
 	"Bridge",      // the connections of chargers end with Serve
@@ -61,7 +57,7 @@ type departure struct {
 
 // TestStyle looks at every function and name for what departs from the rules.
 func TestStyle(t *testing.T) {
-	files, switches, named := 0, 0, 0
+	files, switches := 0, 0
 	for _, pkg := range packages(t, ".") {
 		for _, file := range pkg.GoFiles {
 			files++
@@ -73,17 +69,11 @@ func TestStyle(t *testing.T) {
 					}
 				}
 
-				if d.rule == "named" {
-					if named++; named <= namedResults {
-						continue
-					}
-				}
 				t.Errorf("%s:%d: %s: %s", d.at.Filename, d.at.Line, d.rule, d.what)
 			}
 		}
 	}
 
-	t.Logf("%d functions name results that need no name", named)
 	if files == 0 {
 		t.Error("no file was looked at")
 	}

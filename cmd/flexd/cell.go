@@ -31,8 +31,9 @@ type cellFlags struct {
 }
 
 // stores are the databases by name, home first.
-func (f cellFlags) stores() (names []string, by map[string]store, err error) {
-	names, by = []string{homeCell}, map[string]store{homeCell: f.store}
+func (f cellFlags) stores() ([]string, map[string]store, error) {
+	names := []string{homeCell}
+	by := map[string]store{homeCell: f.store}
 	for _, name := range slices.Sorted(maps.Keys(f.Cells)) {
 		if name == homeCell || name == "" {
 			return nil, nil, flex.Fail(

@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 	"time"
 
@@ -11,9 +10,6 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/wire"
 )
-
-// storyMax is how many lines an asset's story has on its page.
-const storyMax = 200
 
 // pastQuery reads from the address which time and which schedule of an asset are asked for.
 func pastQuery(r *request) (control.PastQuery, error) {
@@ -264,23 +260,17 @@ func (out *series) addBackground(p *control.Past) {
 // assetPage is the data of an asset's page.
 type assetPage struct {
 	control.AssetView
-	past        *control.Past
-	Sentences   []string
-	LastDay     time.Time
-	Show        string
-	Ranges      []crumb
-	Chosen      int // of the schedules, the one that Why explains
-	Why         *why
-	Story       []storyLine
-	StoryMore   bool
-	WhatIf      *whatIf // of an asset that charges
-	Rate        *control.AssetRate
-	Known       *control.AssetHeat // of a heat pump or a hot-water tank
-	Battery     *batteryWhy
-	BatteryNote string // why there is no plan of a battery
-	Tank        string // what the plan of a hot-water tank does, or why there is none
-	Series      string // address of the plot's numbers
-	AtBridge    bool   // whether a bridge may know its charger
+	history
+	reasons
+	past     *control.Past
+	LastDay  time.Time
+	Show     string
+	Ranges   []crumb
+	Chosen   int // of the schedules, the one that Why explains
+	Rate     *control.AssetRate
+	Known    *control.AssetHeat // of a heat pump or a hot-water tank
+	Series   string             // address of the plot's numbers
+	AtBridge bool               // whether a bridge may know its charger
 }
 
 // asset answers the page of an asset.
@@ -297,17 +287,16 @@ func (s *Server) asset(r *request) (view, error) {
 	}
 
 	page := &assetPage{
-		AssetView:   p.View(),
-		past:        p,
-		Sentences:   sentencesOf(p),
-		LastDay:     p.Span.To.Add(-time.Second),
-		Chosen:      p.Chosen,
-		Rate:        p.Rate,
-		Known:       p.Known,
-		Series:      r.URL.Path + "/series.json",
-		BatteryNote: sentence(p.BatteryNote),
-		Tank:        sentence(p.Tank),
-		AtBridge:    s.Bridge != nil && p.Asset.Type == flex.Charger,
+		AssetView: p.View(),
+		history:   historyOf(p),
+		reasons:   reasonsOf(p, r.URL.Query()),
+		past:      p,
+		LastDay:   p.Span.To.Add(-time.Second),
+		Chosen:    p.Chosen,
+		Rate:      p.Rate,
+		Known:     p.Known,
+		Series:    r.URL.Path + "/series.json",
+		AtBridge:  s.Bridge != nil && p.Asset.Type == flex.Charger,
 	}
 
 	if r.URL.RawQuery != "" {
@@ -315,8 +304,6 @@ func (s *Server) asset(r *request) (view, error) {
 	}
 
 	page.addRanges(a.Show, r.URL.Path)
-	page.addStory()
-	page.addReason(r)
 
 	return view{
 		page:   "asset",
@@ -385,17 +372,6 @@ func (p *assetPage) crumbs() []crumb {
 	}
 }
 
-// addStory adds what happened, the newest first.
-func (p *assetPage) addStory() {
-	p.Story = storyOf(p.past)
-	slices.Reverse(p.Story)
-
-	p.StoryMore = len(p.Story) > storyMax
-	if p.StoryMore {
-		p.Story = p.Story[:storyMax]
-	}
-}
-
 // SaysShort reports whether the page's first sentences say by how much the chosen schedule is short: it is one of the session
 // that they are of, and no readings say what that got.
 func (p *assetPage) SaysShort() bool {
@@ -407,19 +383,6 @@ func (p *assetPage) SaysShort() bool {
 	_, known := p.past.Outcome()
 
 	return !known && why.SessionID == p.past.Charging.Session.ID
-}
-
-// addReason adds the reasons for the chosen schedule, and the answer to the what-if question.
-func (p *assetPage) addReason(r *request) {
-	if p.past.Why != nil {
-		p.Why = whyOf(*p.past.Why)
-	}
-
-	if p.Type.Charges() {
-		p.WhatIf = supposed(r.URL.Query(), p.past)
-	}
-
-	p.Battery = batteryWhyOf(p.past)
 }
 
 // assetWhy answers the why panel of one schedule alone, for the page's slider.

@@ -10,6 +10,32 @@ import (
 	"flexd/internal/flex"
 )
 
+// storyMax is how many lines an asset's story has on its page.
+const storyMax = 200
+
+// history is what an asset's page says of how the asset is, and of what happened to it.
+type history struct {
+	Sentences []string
+	Story     []storyLine // the newest first
+	StoryMore bool        // whether older ones are left out
+}
+
+func historyOf(p *control.Past) history {
+	h := history{
+		Sentences: sentencesOf(p),
+		Story:     storyOf(p),
+	}
+
+	slices.Reverse(h.Story)
+
+	h.StoryMore = len(h.Story) > storyMax
+	if h.StoryMore {
+		h.Story = h.Story[:storyMax]
+	}
+
+	return h
+}
+
 // storyLine is something that happened, in plain words.
 type storyLine struct {
 	At   time.Time `json:"at"`

@@ -10,6 +10,34 @@ import (
 	"flexd/internal/flex"
 )
 
+// reasons are what an asset's page says of why the asset is planned as it is.
+type reasons struct {
+	Why         *why    // of the chosen schedule
+	WhatIf      *whatIf // of an asset that charges
+	Battery     *batteryWhy
+	BatteryNote string // why there is no plan of a battery
+	Tank        string // what the plan of a hot-water tank does, or why there is none
+}
+
+// reasonsOf takes the form's what-if question from the address.
+func reasonsOf(p *control.Past, asked url.Values) reasons {
+	x := reasons{
+		BatteryNote: sentence(p.BatteryNote),
+		Tank:        sentence(p.Tank),
+	}
+
+	if p.Why != nil {
+		x.Why = whyOf(*p.Why)
+	}
+	if p.Asset.Type.Charges() {
+		x.WhatIf = supposed(asked, p)
+	}
+
+	x.Battery = batteryWhyOf(p)
+
+	return x
+}
+
 // why is the reasons for a schedule, as the page shows them.
 type why struct {
 	control.Explanation
