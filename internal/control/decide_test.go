@@ -176,6 +176,31 @@ func TestReplan_LessPower(t *testing.T) {
 	})
 }
 
+// The same of one of two cars that share a main fuse of less than both can draw, before and after.
+func TestReplan_LessPowerBehindFuse(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		cars := h.fuse(10, 7400)
+		for i, kwh := range []float64{44, 3} {
+			h.at(cars[i]).event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(kwh, flex.Minimise)})
+		}
+
+		cs := chargers{}
+		cs.settle(h, cars)
+		if s := h.at(cars[0]).look().Current; s.From.Power != 7400 {
+			t.Fatalf("planned with %d W", s.From.Power)
+		}
+
+		h.wait(control.FuseInterval + time.Second)
+		h.Exec(`UPDATE asset SET power_w = 3600 WHERE id = $1`, cars[0].Bytes())
+		h.write(func(tx *store.Tx) error { return tx.MarkDue(h.Context(), cars[0]) })
+		h.replan()
+		x := h.at(cars[0]).explanation()
+		if x.From.Power != 3600 || x.Plan.Shortfall < 22_000 {
+			t.Errorf("generation %d with %d W lacks %d Wh", x.Generation, x.From.Power, x.Plan.Shortfall)
+		}
+	})
+}
+
 // A plan with the limits in force replaces them if the asset has more power than they were planned with, and they fell short by that.
 func TestDecide_MorePower(t *testing.T) {
 	const whole = 13 * time.Hour

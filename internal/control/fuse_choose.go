@@ -67,6 +67,7 @@ func (f *behindFuse) candidate(car *siteCar, plan *charge.Plan) Candidate {
 		Now:      f.now,
 		MarketAt: car.MarketAt,
 		Current:  car.finalSteps,
+		Power:    car.Current.From.Power,
 		Given:    dischargesAhead(&car.Current, f.from),
 		Problem:  &car.problem,
 		Plan:     plan,
@@ -137,11 +138,12 @@ func (f *behindFuse) better() bool {
 
 		changed := Candidate{
 			Current: car.Current.Steps,
+			Power:   car.Current.From.Power,
 			Problem: &car.problem,
 			Plan:    &car.plan,
 		}
 
-		urgent = urgent || changed.benefit().Value == store.Urgent
+		urgent = urgent || changed.fallsShortOtherwise() || changed.benefit().Value == store.Urgent
 
 		assumed := charge.AssumedPrice(f.prices)
 		old := effectOf(&car.problem, assumed, car.Current.Steps)
