@@ -321,6 +321,12 @@ func needed(
 	e := effective(c, org.Settings, from)
 	s := &c.Current
 	planned := c.Open() && s.Generation > 0
+	if c.Open() && !planned {
+		if err := keepCalled(ctx, tx, c.Asset.ID, &e); err != nil {
+			return e, err
+		}
+	}
+
 	var g progress
 
 	if planned {

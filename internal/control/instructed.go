@@ -113,10 +113,18 @@ func (s *Service) callCars(
 		return err
 	}
 
-	// What is expected is what their main fuses leave of what was asked for.
-	kept := make([]store.Called, len(of))
+	inForce, err := tx.JustCalled(ctx, carsOf(of))
+	if err != nil {
+		return fmt.Errorf("read whose schedules are in force: %w", err)
+	}
+
+	// What is expected is what their main fuses leave of what was asked for. A car that an event has planned since it was
+	// chosen is not called.
+	kept := make([]store.Called, 0, len(of))
 	for i, c := range of {
-		kept[i] = c.record(next[i].Next.Charging())
+		if inForce[c.id] {
+			kept = append(kept, c.record(next[i].Next.Charging()))
+		}
 	}
 
 	if err := tx.AddCalled(ctx, by.ID, kept); err != nil {
@@ -124,6 +132,16 @@ func (s *Service) callCars(
 	}
 
 	return nil
+}
+
+// carsOf are the ids of cars that are called.
+func carsOf(calls []*called) []flex.AssetID {
+	ids := make([]flex.AssetID, len(calls))
+	for i, c := range calls {
+		ids[i] = c.id
+	}
+
+	return ids
 }
 
 // record is an asset that is called, with what was in force before and what is sent.
@@ -359,51 +377,6 @@ func (s *Service) ReleaseWithin(
 	return s.releaseCars(ctx, tx, assets)
 }
 
-// releaseCars is ReleaseWithin of cars.
-func (s *Service) releaseCars(
-	ctx context.Context,
-	tx *store.Tx,
-	assets []flex.AssetID,
-) error {
-	found, err := tx.ClosedAssets(ctx, assets)
-	if err != nil {
-		return err
-	}
-
-	held, err := tx.ClosedFor(ctx, assets)
-	if err != nil {
-		return err
-	}
-
-	ps, err := prices(ctx, tx, tx.Now())
-	if err != nil {
-		return err
-	}
-
-	from := tx.Now().Truncate(time.Second)
-	var solver charge.Solver
-	var next []store.Replacement
-	for i := range found {
-		p := &found[i]
-		if !p.Current.From.ReadyBy.After(from) {
-			continue
-		}
-
-		e := inputsAt(p, from)
-		others := instruct.Union(nil, held[p.Current.AssetID])
-		e.Closed = instruct.Common(e.Closed, others)
-		e.Ramp = continuedRamp(e.Ramp, true) // many cars come back at once
-		problem := problemOf(e, from, ps)
-		plan := solver.Solve(&problem)
-		r, ok := s.replacement(ctx, tx.Now(), p, e, &problem, &plan)
-		if ok {
-			next = append(next, r)
-		}
-	}
-
-	return s.replaceInParts(ctx, tx, next)
-}
-
 // FollowInstructions compares what assets bring for each binding instruction with its target. Where
 // they fall short, others are called; where they bring more than enough, some are released. It
 // is safe to run twice and on several machines at once.
@@ -461,6 +434,9 @@ const (
 	InstructionInterval = 4 * time.Second
 	// InstructionTired is the same after a look that found something missing and nobody to call.
 	InstructionTired = 30 * time.Second
+	// instructionResumed is the same after a look while pushes were halted, which is at most five seconds before their halt ends: by then
+	// chargers have had the time to accept what waited.
+	instructionResumed = 5*time.Second + instruct.Patience
 )
 
 // follow compares an instruction with what assets bring for it, unless it was looked at a moment ago.
@@ -472,6 +448,10 @@ func (s *Service) follow(
 	c, err := s.corrected(ctx, org, in, in.LookedAt.Add(InstructionInterval))
 	if err != nil || c == nil {
 		return 0, err
+	}
+
+	if c.halted {
+		return 0, s.noteLook(ctx, org, in, instructionResumed-InstructionInterval)
 	}
 
 	return s.change(ctx, org, in, c)
@@ -488,18 +468,29 @@ func (s *Service) followAndNote(
 		return 0, err
 	}
 
-	if c != nil {
+	if c != nil && !c.halted {
 		return s.change(ctx, org, in, c)
 	}
 
-	return 0, s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		_, err := tx.LookAtInstruction(ctx, in, tx.Now())
+	return 0, s.noteLook(ctx, org, in, 0)
+}
+
+// noteLook keeps that an instruction was looked at, so long from now.
+func (s *Service) noteLook(
+	ctx context.Context,
+	org flex.OrgID,
+	in *flex.Instruction,
+	ahead time.Duration,
+) error {
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		_, err := tx.LookAtInstruction(ctx, in, tx.Now().Add(ahead))
 		return err
 	})
 }
 
 // corrected compares an instruction with what assets bring for it, on a snapshot of the store and from an instant on. It
-// is nil where nothing is to be changed.
+// is nil where nothing is to be changed. While pushes are halted it says only that: no charger accepts what it is called with, and one
+// after the other would be called.
 func (s *Service) corrected(
 	ctx context.Context,
 	org flex.OrgID,
@@ -508,12 +499,20 @@ func (s *Service) corrected(
 ) (*correction, error) {
 	var c *correction
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		if tx.Now().Before(from) {
+		halted, err := tx.Halted(ctx, flex.ScheduleEndpoint)
+		if err != nil {
+			return err
+		}
+
+		if halted {
+			c = &correction{halted: true}
 			return nil
 		}
 
-		var err error
-		c, err = s.correct(ctx, tx, in)
+		if !tx.Now().Before(from) {
+			c, err = s.correct(ctx, tx, in)
+		}
+
 		return err
 	})
 

@@ -15,6 +15,7 @@ import (
 type correction struct {
 	call    []called
 	release []flex.AssetID
+	halted  bool // nothing is changed while no push is sent
 	// sites that could be called, but have had all the calls they agreed to
 	spentSites int
 	spent      string
@@ -146,7 +147,7 @@ func (l *remainder) add(
 	if at != nil {
 		share, metered := shares[c.AssetID]
 		quality = instruct.Followed{
-			Since:    l.At.Sub(c.CalledAt),
+			Since:    l.At.Sub(flex.Later(c.CalledAt, at.Current.Steps[0].From)), // it may have been planned again
 			Accepted: at.Followed(),
 			Metered:  metered,
 			Share:    share,

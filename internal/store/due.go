@@ -177,8 +177,9 @@ func (tx *Tx) NextRate(
 	return tx.next(ctx, rateDue, after)
 }
 
-// calledAgain is what an instruction i calls that was planned again, or has left, since the instruction was looked at.
-const calledAgain = `SELECT 1 FROM called_asset c WHERE c.instruction_id = i.id AND c.released_at IS NULL AND (
+// calledAgain is what an instruction i calls that was planned again, or has left, or was let go, since the instruction was looked at.
+const calledAgain = `SELECT 1 FROM called_asset c WHERE c.instruction_id = i.id AND (c.released_at > i.looked_at OR c.released_at IS NULL) AND (
+	c.released_at IS NOT NULL OR
 	EXISTS (SELECT 1 FROM session s JOIN schedule p ON p.event_id = s.event_id
 		WHERE s.org_id = c.org_id AND s.asset_id = c.asset_id AND s.plugged_out_at IS NULL AND p.made_at > i.looked_at)
 	OR EXISTS (SELECT 1 FROM session s WHERE s.org_id = c.org_id AND s.asset_id = c.asset_id AND s.plugged_out_at > i.looked_at)

@@ -325,6 +325,13 @@ func (all *All) Halted(ctx context.Context) (*Halt, error) {
 	return &found[i], nil
 }
 
+// Halted reports whether halts stop all that would be sent to an endpoint of the organisation.
+func (tx *Tx) Halted(ctx context.Context, name flex.EndpointName) (bool, error) {
+	halts, err := tx.halts(ctx)
+
+	return halts.stopEndpoint(tx.org, name), err
+}
+
 // HaltReach is how much a halt stops, or would stop.
 type HaltReach struct {
 	Sites   int

@@ -533,6 +533,10 @@ func (tx *Tx) StopScheduling(
 			return fmt.Errorf("free asset %v: %w", id, err)
 		}
 
+		if err := tx.letGoFreed(ctx, id); err != nil {
+			return fmt.Errorf("have instructions let asset %v go: %w", id, err)
+		}
+
 		if err := tx.CloseSession(ctx, &c.Session); err != nil {
 			return err
 		}

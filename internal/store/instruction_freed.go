@@ -1,0 +1,81 @@
+package store
+
+import (
+	"context"
+
+	"flexd/internal/flex"
+)
+
+// letGoFreed has active instructions let a car go that is freed while it is plugged in. It charges as it likes from now on: it brings
+// nothing, and is neither paid nor reported as called. Batteries stay: what they were sent is taken back when their instruction ends.
+func (tx *Tx) letGoFreed(ctx context.Context, car flex.AssetID) error {
+	_, err := tx.exec(
+		ctx,
+		`UPDATE called_asset SET released_at = $3 WHERE org_id = $1 AND asset_id = $2 AND released_at IS NULL AND NOT (battery OR heater OR dispatched)
+			AND instruction_id IN (SELECT i.id FROM instruction i WHERE i.org_id = $1 AND i.stopped_at IS NULL AND i.to_at > $3)`,
+		tx.org.Bytes(),
+		car.Bytes(),
+		micros(tx.now),
+	)
+
+	return err
+}
+
+// JustCalled returns those of some cars whose schedule in force was made for an instruction, or the end of one, at this transaction's
+// instant. Of another an event came between, which planned it itself, or it has left.
+func (tx *Tx) JustCalled(
+	ctx context.Context,
+	cars []flex.AssetID,
+) (map[flex.AssetID]bool, error) {
+	just := map[flex.AssetID]bool{}
+	read := func(s scanner) error {
+		var id flex.AssetID
+		err := s.Scan(&id)
+		just[id] = true
+
+		return err
+	}
+
+	for len(cars) > 0 {
+		chunk := cars[:min(len(cars), outboxChunk)]
+		cars = cars[len(chunk):]
+		list, args := in([]any{tx.org.Bytes(), string(CauseCalled), micros(tx.now)}, chunk)
+		err := eachRow(
+			ctx,
+			tx.conn,
+			read,
+			`SELECT s.asset_id FROM session s JOIN schedule c ON c.event_id = s.event_id
+			WHERE s.org_id = $1 AND s.plugged_out_at IS NULL AND c.cause = $2 AND c.made_at = $3 AND s.asset_id IN `+list,
+			args...,
+		)
+
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	return just, nil
+}
+
+// CalledWindows returns the times, not over yet, of the instructions that call a car to draw less.
+func (tx *Tx) CalledWindows(
+	ctx context.Context,
+	car flex.AssetID,
+) ([]flex.Span, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		func(s scanner) (flex.Span, error) {
+			var window flex.Span
+			err := s.Scan(instant{&window.From}, instant{&window.To})
+
+			return window, err
+		},
+		`SELECT i.from_at, i.to_at FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
+		WHERE c.org_id = $1 AND c.asset_id = $2 AND c.released_at IS NULL AND NOT c.dispatched
+			AND i.stopped_at IS NULL AND i.to_at > $3 AND i.change_w <= 0 ORDER BY i.from_at, i.id`,
+		tx.org.Bytes(),
+		car.Bytes(),
+		micros(tx.now),
+	)
+}
