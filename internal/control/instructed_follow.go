@@ -324,7 +324,7 @@ func halfHourShares(
 		return shares, nil // no whole half-hour of it is over
 	}
 
-	metered, err := meteredOf(ctx, tx, was, in.Span)
+	metered, err := meteredOf(ctx, tx, was, flex.Span{From: in.From, To: last.End()})
 	if err != nil {
 		return nil, err
 	}
@@ -355,7 +355,7 @@ func isEvidence(c *store.Called, change charge.Joules) bool {
 	return change != 0
 }
 
-// meteredOf is what the meters of called assets say of the half-hours of a span.
+// meteredOf is what the meters of called assets say of the half-hours that a span touches.
 func meteredOf(
 	ctx context.Context,
 	tx *store.Tx,
@@ -367,7 +367,10 @@ func meteredOf(
 		q.Assets = append(q.Assets, c.AssetID)
 	}
 
-	for day := flex.DayAt(span.From); day.Start().Before(span.To); day = day.Add(1) {
+	last := flex.PeriodAt(span.To.Add(-1))
+	q.Within = flex.Span{From: flex.PeriodAt(span.From).Start(), To: last.End()}
+
+	for day := flex.DayAt(q.Within.From); day.Start().Before(q.Within.To); day = day.Add(1) {
 		q.Days = append(q.Days, day)
 	}
 
