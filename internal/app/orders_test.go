@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -170,6 +171,53 @@ func TestOrders(t *testing.T) {
 		}
 		if err := second(d.adr.Unbind(d.Context(), d.org, program, true)); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("unbound twice: %v", err)
+		}
+	})
+}
+
+// TestOrders_BoundBeside has a program bound at another price while another process carries out what its event asks for: the price that holds
+// counts.
+func TestOrders_BoundBeside(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		d := newDispatcher(t, url)
+		none := flex.ADRObjectID{}
+		program := d.put(flex.ADRProgram, none, `{"programName":"peak"}`)
+		b := flex.ADRBinding{Program: program, Service: "dno", Price: flex.FromGBPPerMWh(100)}
+		if err := second(d.adr.Bind(t.Context(), d.org, &b, true)); err != nil {
+			t.Fatal(err)
+		}
+		d.put(flex.ADREvent, none, event(program, "18:00", 5, less5))
+
+		const waiting = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+		locks, sent := storetest.At(t, d.db, url), make(chan error, 1)
+		send := func() {
+			_, err := d.control.SendOrders(context.Background())
+			sent <- err
+		}
+
+		next := b
+		next.Price = flex.FromGBPPerMWh(300)
+		err := d.db.Write(t.Context(), d.org, func(tx *store.Tx) error {
+			if err := tx.LockOrg(t.Context()); err != nil {
+				return err
+			}
+
+			go send()
+			for d.db.Engine() == "postgres" && len(sent) == 0 && locks.Count(waiting) == 0 {
+				runtime.Gosched()
+			}
+			return tx.BindADRProgram(t.Context(), &next)
+		})
+		if err == nil {
+			err = <-sent
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		page, err := d.control.Instructions(t.Context(), d.org, flex.InstructionID{}, 10)
+		if err != nil || len(page.Instructions) != 1 || page.Instructions[0].Price != next.Price {
+			t.Errorf("instructed by another binding than the one that holds: %+v, %v", page.Instructions, err)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"strings"
@@ -12,7 +13,7 @@ import (
 // CheckDispatch refuses a dispatch for an unknown market, and one that an asset cannot follow. It is Malformed for an unknown market, and if
 // a charger, a heater or a car that may not discharge is asked to discharge. It is a Conflict if CheckExport finds no headroom of the
 // feeder, if CheckImport finds none under a cap, if a site's own main fuse or export limit leaves none, or if an instruction calls the
-// asset. It runs in the transaction of the dispatch.
+// asset. It runs in the transaction of the dispatch, and keeps others from planning what is at the sites of its assets until that ends.
 func CheckDispatch(
 	ctx context.Context,
 	tx *store.Tx,
@@ -40,6 +41,9 @@ func CheckDispatch(
 	if err := checkCalls(ctx, tx, order); err != nil {
 		return err
 	}
+	if err := lockDispatched(ctx, tx, order); err != nil {
+		return err
+	}
 	if err := CheckExport(ctx, tx, order); err != nil {
 		return err
 	}
@@ -49,6 +53,25 @@ func CheckDispatch(
 	}
 
 	return checkSites(ctx, tx, order)
+}
+
+// lockDispatched locks the assets of a dispatch, and their sites, as whoever plans them does. Who plans a battery without knowledge of the
+// dispatch would send the battery's own plan for its time, and take away the mark by which it is planned around the dispatch.
+func lockDispatched(
+	ctx context.Context,
+	tx *store.Tx,
+	order *store.Dispatch,
+) error {
+	ids := idsOf(order)
+	slices.SortFunc(ids, func(a, b flex.AssetID) int { return bytes.Compare(a[:], b[:]) })
+
+	for _, id := range ids {
+		if err := tx.LockToPlan(ctx, id); err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 // checkDischargeOf refuses an asset that cannot or may not give energy.

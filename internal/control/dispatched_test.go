@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -37,6 +38,44 @@ func (h *fixture) dispatch(from, to string, power flex.Watts, ids ...flex.AssetI
 			return err
 		}
 		return control.NoteDispatch(h.Context(), tx, &order)
+	})
+}
+
+// A battery is planned by a job, which knows of no dispatch, while one is made of it: the dispatch comes after that plan, and the battery is
+// planned again around it.
+func TestDispatch_PlannedBeside(t *testing.T) {
+	each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
+		const waiting = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+		id, sent := h.nightBattery(), make(chan error, 1)
+		send := func() { sent <- h.dispatch("2026-01-15T03:10:00Z", "2026-01-15T04:10:00Z", -2000, id) }
+
+		h.write(func(tx *store.Tx) error {
+			err := tx.LockSiteOf(h.Context(), id)
+			if err == nil {
+				err = tx.LockAsset(h.Context(), id)
+			}
+			if err != nil {
+				return err
+			}
+
+			b, err := tx.Battery(h.Context(), id)
+			if err != nil {
+				return err
+			}
+
+			go send()
+			for h.db.Engine() == "postgres" && len(sent) == 0 && h.Count(waiting) == 0 {
+				runtime.Gosched()
+			}
+			return tx.PutBatteryPlan(h.Context(), id, b.Plan)
+		})
+
+		if err := <-sent; err != nil {
+			t.Fatal(err)
+		}
+		if n := h.Count(`SELECT count(*) FROM battery_plan WHERE again`); n != 1 {
+			t.Error("the battery is not planned again around the dispatch")
+		}
 	})
 }
 

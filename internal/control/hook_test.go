@@ -12,6 +12,17 @@ func (s *Service) Due(ctx context.Context, org flex.OrgID) error {
 	return s.due(ctx, flex.Org{ID: org}, &tally{})
 }
 
+// StayAfter removes the marks of sessions whose schedule stays, and calls change between the look at them and that.
+func (s *Service) StayAfter(ctx context.Context, org flex.OrgID, change func()) error {
+	l, err := s.lookAtMarked(ctx, org, &failedAssets{assets: map[flex.AssetID]bool{}})
+	if err != nil {
+		return err
+	}
+	change()
+
+	return s.stay(ctx, org, &l)
+}
+
 // LookAtOnce sets how many marked sessions are looked at in one transaction, so that a few cars are more than that.
 func (s *Service) LookAtOnce(n int) { s.dueAtOnce = n }
 

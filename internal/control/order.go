@@ -106,6 +106,11 @@ func (s *Service) sendOrder(
 		return flex.Fail(flex.Malformed, "it was over before it could be sent")
 	}
 
+	// Whoever binds its program otherwise is waited for, or waits.
+	if err := LockInstructions(ctx, tx); err != nil {
+		return err
+	}
+
 	bindings, err := tx.ADRBindings(ctx, o.Program)
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 
 const (
 	// KeptFor is the least time for which control keeps records that nothing needs any more: events of
-	// assets, replaced schedules, the prices that plans were made on, finished rows of
+	// assets, replaced schedules, the prices that plans were made on, which publications a fleet was planned on, finished rows of
 	// the outbox, jobs that failed for good, orders and limits of feeders that are over,
 	// and plans of tanks that were deleted.
 	KeptFor = 90 * 24 * time.Hour
@@ -29,14 +29,19 @@ const (
 func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
 	retain := cmp.Or(s.Retain, KeptFor)
 	r, err := worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgIDs), func(ctx context.Context, org flex.OrgID) (worker.Report, error) {
-		var n int
+		var n, waves int
 		err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
+			before := tx.Now().Add(-retain)
+
 			var err error
-			n, err = tx.DropSuperseded(ctx, tx.Now().Add(-retain), purgeSessions)
+			n, err = tx.DropSuperseded(ctx, before, purgeSessions)
+			if err == nil {
+				waves, err = tx.DropWaves(ctx, before, purgeMax)
+			}
 			return err
 		})
 
-		return worker.Report{Did: n, More: n == purgeSessions}, err
+		return worker.Report{Did: n + waves, More: n == purgeSessions || waves == purgeMax}, err
 	})
 
 	for _, drop := range s.purges() {

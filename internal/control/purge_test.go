@@ -8,6 +8,30 @@ import (
 	"flexd/internal/flex"
 )
 
+// On which publications a fleet was planned is forgotten with its time, but of prices that are not over: the fleet would be planned on
+// them again.
+func TestPurge_Waves(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		h.publish("2026-01-10T18:00:00Z", night(12)...)
+		h.publish("2026-01-10T18:00:00Z", night(13)...)
+		h.Exec(`UPDATE publication SET to_at = $1 WHERE published_at = (SELECT max(published_at) FROM publication)`, at("2027-01-01T00:00:00Z").UnixMicro())
+		h.Exec(`INSERT INTO wave (org_id, publication_id, begun_at) SELECT $1, id, 1 FROM publication`, h.Org.Bytes())
+
+		for _, step := range []struct {
+			wait time.Duration
+			left int
+		}{{control.KeptFor - time.Hour, 2}, {2 * time.Hour, 1}} {
+			h.wait(step.wait)
+			if _, err := h.service.Purge(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if n := h.Count(`SELECT count(*) FROM wave`); n != step.left {
+				t.Errorf("after %s more the fleet was planned on %d publications, want %d", step.wait, n, step.left)
+			}
+		}
+	})
+}
+
 // Of a session that ended, the newest schedule stays and those before it go with their time,
 // once its flex events have been looked for; of one that goes on, all stay, with its prices.
 func TestPurge(t *testing.T) {

@@ -357,7 +357,7 @@ func (s *Service) lookAtMarked(
 ) (looked, error) {
 	var l looked
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		l = looked{now: tx.Now()}
+		l = looked{}
 
 		found, err := tx.InputsDue(ctx, s.dueBatch()+len(tried.assets))
 		if err != nil {
@@ -382,10 +382,9 @@ func (s *Service) lookAtMarked(
 
 // looked is what a look at marked assets found.
 type looked struct {
-	now   time.Time
 	found int
-	// sessions whose schedule stays, and by instant, the assets to look at again then
-	same  []flex.SessionID
+	// the marks of sessions whose schedule stays, and by instant, the assets to look at again then
+	same  []store.Marked
 	again map[time.Time][]flex.AssetID
 	// assets that would be given another schedule, grouped by site
 	changed [][]flex.AssetID
@@ -414,8 +413,8 @@ func (v *failedAssets) add(failed []notPlanned) {
 
 func (v *failedAssets) err() error { return errors.Join(v.errs...) }
 
-// stay removes the marks of sessions whose schedule stays. Only then does it mark the assets that are to be looked
-// at again later: a mark for later does not replace one that is due.
+// stay removes the marks of sessions whose schedule stays, as they were when they were looked at. Only then does it mark the assets that
+// are to be looked at again later: a mark for later does not replace one that is due.
 func (s *Service) stay(
 	ctx context.Context,
 	org flex.OrgID,
@@ -426,7 +425,7 @@ func (s *Service) stay(
 	}
 
 	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if err := tx.Done(ctx, l.now, l.same...); err != nil {
+		if err := tx.Unmark(ctx, l.same...); err != nil {
 			return err
 		}
 
@@ -466,7 +465,7 @@ func (s *Service) whichDiffer(
 		}
 
 		if !v.differs {
-			l.same = append(l.same, m.Session)
+			l.same = append(l.same, m)
 			if !v.again.IsZero() {
 				l.again[v.again] = append(l.again[v.again], m.AssetID)
 			}

@@ -94,6 +94,39 @@ func TestReplan_BrokenAmongMany(t *testing.T) {
 	})
 }
 
+// Cars are looked at for their marks, and marked again by a transaction that began before that look and is committed after it: what it is
+// about was not looked at, so those marks stay.
+func TestReplan_MarkedMeanwhile(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		h.publish("2026-01-10T18:00:00Z", night(12)...)
+		h.plugFleet(3)
+		mark := func(at int) {
+			h.Exec(`UPDATE session SET due_for = 'inputs', due_at = $2 WHERE org_id = $1`, h.Org.Bytes(), at)
+		}
+
+		mark(1)
+		if _, err := h.service.PlanDue(h.Context()); err != nil {
+			t.Fatal(err)
+		}
+
+		const marked = `SELECT count(*) FROM session WHERE due_for = 'inputs' AND due_at = 2`
+		mark(1)
+		if err := h.service.StayAfter(h.Context(), h.Org, func() { mark(2) }); err != nil {
+			t.Fatal(err)
+		}
+		if n := h.Count(marked); n != 3 {
+			t.Errorf("%d of 3 marks that came meanwhile are left", n)
+		}
+
+		if err := h.service.StayAfter(h.Context(), h.Org, func() {}); err != nil {
+			t.Fatal(err)
+		}
+		if n := h.Count(marked); n == 3 {
+			t.Error("no mark is removed of cars whose schedules stay")
+		}
+	})
+}
+
 // Caps that are set while the market is weighed again leave its marks, and the run goes on.
 func TestReplan_CapsMeanwhile(t *testing.T) {
 	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {

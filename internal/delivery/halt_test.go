@@ -2,6 +2,7 @@ package delivery_test
 
 import (
 	"context"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -58,6 +59,51 @@ func TestHalt(t *testing.T) {
 			if got := h.state(id); got != want {
 				t.Errorf("a push is %s, want %s", got, want)
 			}
+		}
+	})
+}
+
+// A claim that waits for its endpoint, as another process has it, claims nothing if everything is halted meanwhile.
+func TestHalt_ClaimedBeside(t *testing.T) {
+	each(t, func(h *fixture) {
+		h.endpoint(nil)
+		h.plan(time.Hour, h.chargers(1)...)
+		ctx := context.Background()
+		halt := func() error {
+			return h.service.Halt(ctx, delivery.HaltOrder{Who: "ada", Reason: "a firmware fault"})
+		}
+
+		claimed := make(chan int, 1)
+		claim := func() {
+			c, err := h.db.ClaimPushes(ctx, h.Org, store.ClaimOrder{Name: flex.ScheduleEndpoint, Holder: 7, Most: 10, Lease: 30 * time.Second})
+			if err != nil {
+				h.Error(err)
+			}
+			claimed <- len(c.Pushes)
+		}
+
+		if h.db.Engine() != "postgres" {
+			if err := halt(); err != nil {
+				h.Fatal(err)
+			}
+			claim()
+		} else {
+			const waiting = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+			h.write(func(ctx context.Context, tx *store.Tx) error {
+				if _, err := tx.LockEndpoint(ctx, flex.ScheduleEndpoint); err != nil {
+					return err
+				}
+
+				go claim()
+				for len(claimed) == 0 && h.Count(waiting) == 0 {
+					runtime.Gosched()
+				}
+				return halt()
+			})
+		}
+
+		if n := <-claimed; n != 0 {
+			t.Errorf("%d pushes were claimed after the halt", n)
 		}
 	})
 }

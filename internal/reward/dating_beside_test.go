@@ -15,26 +15,34 @@ import (
 // beside settles the events of a pause, and calls a function before what was settled is written: on SQLite after it.
 func (y *fixture) beside(t *testing.T, change func(*registry.Service) error) error {
 	t.Helper()
-	settled, dated := make(chan error, 1), make(chan error, 1)
-	settle := func() {
-		_, err := y.service.SettleEvents(context.WithoutCancel(t.Context()))
-		settled <- err
+	settle := func(ctx context.Context) error {
+		_, err := y.service.SettleEvents(ctx)
+		return err
 	}
 
-	date := func() { dated <- change(&registry.Service{DB: y.db}) }
+	return y.meanwhile(t, "settlement", settle, func() error { return change(&registry.Service{DB: y.db}) })
+}
+
+// meanwhile settles, and makes a change before what was settled is written to a table: on SQLite after it.
+func (y *fixture) meanwhile(t *testing.T, table string, settle func(context.Context) error, change func() error) error {
+	t.Helper()
+	settled, changed := make(chan error, 1), make(chan error, 1)
+	first := func() { settled <- settle(context.WithoutCancel(t.Context())) }
+	second := func() { changed <- change() }
+
 	if y.db.Engine() != "postgres" {
-		settle()
-		date()
+		first()
+		second()
 	} else {
-		gate := storetest.At(t, y.db, y.url).ShutGate("settlement")
+		gate := storetest.At(t, y.db, y.url).ShutGate(table)
 		defer gate.Open()
-		go settle()
+		go first()
 
 		for len(settled)+gate.Waiting() < 1 {
 			runtime.Gosched()
 		}
-		go date()
-		for len(settled)+len(dated)+gate.Waiting() < 2 {
+		go second()
+		for len(settled)+len(changed)+gate.Waiting() < 2 {
 			runtime.Gosched()
 		}
 		gate.Open()
@@ -43,7 +51,7 @@ func (y *fixture) beside(t *testing.T, change func(*registry.Service) error) err
 	if err := <-settled; err != nil {
 		t.Fatal(err)
 	}
-	return <-dated
+	return <-changed
 }
 
 // A power or a capacity is dated back while another process settles an event of that time: as after it, it is refused, or the

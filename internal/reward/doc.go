@@ -22,7 +22,8 @@
 // # When something is looked at
 //
 // A session is due half an hour after its end, a day later if it had no reading then, and at the last deadline; an event when its month is
-// final, and before that ever more seldom. A reading, a price, a consent or a term that comes marks what it touches as due at once. What is older than
+// final, and before that ever more seldom. A reading, a price, a consent or a term that comes marks what it touches as due at once; where another process
+// is settling that, without what came, it waits for the end of it, so that no mark is lost. What is older than
 // [ResettledFor] stays as it is, since its readings may be deleted.
 //
 // Of an organisation up to 500 sessions or events are taken in a run, and 25 or 20 settled in one transaction, which locks them. A

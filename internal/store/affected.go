@@ -13,6 +13,9 @@ import (
 // What has been settled is settled again when a reading that it depends on comes, or comes
 // with another value. Sessions and events that still wait for their first missing half-hour
 // are found by that, so that a reading which is not enough leaves them alone.
+//
+// On PostgreSQL another process may be settling what is to be marked, on other readings or prices. It is waited for, and whether the
+// mark is needed is decided on what it leaves: as a condition of which rows are locked, it would be decided on what was there before.
 
 // historyReach is how long before an event readings may lie that its baseline depends on.
 const historyReach = 62 * 24 * time.Hour
@@ -119,7 +122,7 @@ func (tx *Tx) markEvents(
 			`SELECT e.id, a.id, e.from_at, e.to_at,
 				CASE WHEN e.asset_id = a.id THEN e.stay_from END, CASE WHEN e.asset_id = a.id THEN e.stay_to END, e.waits_at
 			FROM asset a JOIN flex_event e ON e.org_id = a.org_id AND e.site_id = a.site_id
-			WHERE a.org_id = $1 AND e.from_at > $2 AND e.from_at < $3 AND e.version > 0 AND a.id IN `+list,
+			WHERE a.org_id = $1 AND e.from_at > $2 AND e.from_at < $3 AND (e.version > 0 OR e.look_at IS NOT NULL) AND a.id IN `+list,
 			args...,
 		)
 
@@ -198,26 +201,26 @@ func (tx *Tx) lookAgain(
 		}
 	}
 
-	err := tx.lookAgainWhere(ctx, ids, ` AND (waits_at IS NULL OR final IS NOT NULL)`)
+	err := tx.lookAgainAt(ctx, ids, `CASE WHEN version > 0 AND (waits_at IS NULL OR final IS NOT NULL) THEN 0 ELSE look_at END`)
 	if err != nil {
 		return err
 	}
 
-	return tx.lookAgainWhere(ctx, waiting, ``)
+	return tx.lookAgainAt(ctx, waiting, `CASE WHEN version > 0 THEN 0 ELSE look_at END`)
 }
 
-// lookAgainWhere has those of the events settled again for which a condition holds.
-func (tx *Tx) lookAgainWhere(
+// lookAgainAt has events settled again at an instant, an expression of the event as it is once no other process holds it.
+func (tx *Tx) lookAgainAt(
 	ctx context.Context,
 	ids []flex.FlexEventID,
-	where string,
+	at string,
 ) error {
 	for chunk := range slices.Chunk(ids, ownersChunk) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
 		_, err := tx.exec(
 			ctx,
-			`UPDATE flex_event SET look_at = 0 WHERE org_id = $1 AND id IN (SELECT id FROM flex_event
-			WHERE id IN `+list+where+` ORDER BY id`+tx.db.d.forUpdate+`)`,
+			`UPDATE flex_event SET look_at = `+at+` WHERE org_id = $1 AND id IN (SELECT id FROM flex_event
+			WHERE id IN `+list+` ORDER BY id`+tx.db.d.forUpdate+`)`,
 			args...,
 		)
 		if err != nil {
@@ -308,8 +311,9 @@ func (tx *Tx) markSessions(
 			chunk,
 		)
 
-		query := `UPDATE reckoning SET look_at = 0 WHERE org_id = $1 AND session_id IN (SELECT r.session_id FROM reckoning r
-			WHERE r.asset_id IN ` + list + ` AND r.to_at > $2 AND r.from_at < $3 AND (r.look_at IS NULL OR r.to_at <= $4)
+		query := `UPDATE reckoning SET look_at = CASE WHEN look_at IS NULL OR to_at <= $4 THEN 0 ELSE look_at END
+			WHERE org_id = $1 AND session_id IN (SELECT r.session_id FROM reckoning r
+			WHERE r.asset_id IN ` + list + ` AND r.to_at > $2 AND r.from_at < $3
 				AND NOT EXISTS (SELECT 1 FROM session s WHERE s.id = r.session_id AND s.plugged_out_at IS NULL)
 			ORDER BY r.session_id` + strings.Replace(
 			tx.db.d.forUpdate,
@@ -455,8 +459,9 @@ func (all *All) markPriced(ctx context.Context, p Publication) error {
 
 	_, err = all.exec(
 		ctx,
-		`UPDATE flex_event SET look_at = $3 WHERE id IN (SELECT id FROM flex_event
-		WHERE from_at < $2 AND from_at > $4 AND to_at > $1 AND version > 0 AND (look_at IS NULL OR look_at > $3)`+
+		`UPDATE flex_event SET look_at = CASE WHEN version > 0 AND (look_at IS NULL OR look_at > $3) THEN CAST($3 AS BIGINT) ELSE look_at END
+		WHERE id IN (SELECT id FROM flex_event
+		WHERE from_at < $2 AND from_at > $4 AND to_at > $1 AND (version > 0 OR look_at IS NOT NULL)`+
 			atRest("flex_event")+` ORDER BY id`+all.db.d.forUpdate+`)`,
 		micros(p.Span.From),
 		micros(p.Span.To),

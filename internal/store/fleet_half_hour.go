@@ -55,12 +55,16 @@ var fleetHalfHourColumns = []string{
 }
 
 // PutFleetHalfHours keeps the half-hours of a span in place of how they were counted before. The fleet's
-// cap stays as it was first.
+// cap stays as it was first. Another process that does the same for the organisation is waited for.
 func (tx *Tx) PutFleetHalfHours(
 	ctx context.Context,
 	span flex.Span,
 	hs []FleetHalfHour,
 ) error {
+	if err := tx.LockOrg(ctx); err != nil {
+		return err
+	}
+
 	before, err := tx.fleetCaps(ctx, span)
 	if err != nil {
 		return err

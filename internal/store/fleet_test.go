@@ -1,12 +1,56 @@
 package store_test
 
 import (
+	"context"
+	"runtime"
 	"testing"
+	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
+
+// Two processes count the same half-hour for the first time, and keep it at once: neither fails.
+func TestPutFleetHalfHours_AtOnce(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		db := storetest.Open(t, url, store.Options{})
+		seed := storetest.NewSeed(t, db, url)
+		at := time.Date(2026, 1, 14, 18, 0, 0, 0, time.UTC)
+		span := flex.Span{From: at, To: at.Add(flex.HalfHour)}
+
+		count := func(tx *store.Tx, plugged int) error {
+			return tx.PutFleetHalfHours(context.Background(), span, []store.FleetHalfHour{{At: at, Plugged: plugged}})
+		}
+		done := make(chan error, 1)
+		other := func() {
+			done <- db.Write(context.Background(), seed.Org, func(tx *store.Tx) error { return count(tx, 2) })
+		}
+
+		const waiting = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+		err := db.Write(t.Context(), seed.Org, func(tx *store.Tx) error {
+			if err := count(tx, 1); err != nil {
+				return err
+			}
+
+			go other()
+			for db.Engine() == "postgres" && len(done) == 0 && seed.Count(waiting) == 0 {
+				runtime.Gosched()
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+
+		if n := seed.Count(`SELECT plugged FROM fleet_half_hour`); n != 2 {
+			t.Errorf("%d are plugged in, not the 2 that were counted last", n)
+		}
+	})
+}
 
 // However the fleet is cut, each asset that is plugged in is in one part.
 func TestPluggedParts(t *testing.T) {

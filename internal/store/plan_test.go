@@ -50,6 +50,45 @@ func TestPlans_Sessions(t *testing.T) {
 	}
 }
 
+// TestPlans_Publications: what every organisation asks of prices each time that its fleet, its batteries and its tanks are looked at
+// does not read all publications that there ever were.
+func TestPlans_Publications(t *testing.T) {
+	var log lines
+	db := storetest.Open(t, storetest.SQLite(t), store.Options{SlowAfter: time.Nanosecond, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	org, err := db.AddOrg(t.Context(), "Acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	ask := func() {
+		err := db.Read(t.Context(), org.ID, func(tx *store.Tx) error {
+			_, _, err := tx.WaveDue(t.Context())
+			if err == nil {
+				_, err = tx.BatteriesDue(t.Context(), 1)
+			}
+
+			if err == nil {
+				_, err = tx.TanksDue(t.Context(), 1)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	for statement, index := range map[string]string{
+		"SELECT EXISTS (SELECT 1 FROM publication p": "publication_ends (to_at>?)",
+		"FROM asset a LEFT JOIN battery_plan p":      "publication_fetched",
+		"FROM asset a LEFT JOIN tank_plan p":         "publication_fetched",
+	} {
+		until(t, "the statement is logged with its plan", ask, func() bool { return len(planned(log.with(statement))) > 0 })
+		if plan := planned(log.with(statement))[0]; !strings.Contains(plan, index) {
+			t.Errorf("not by %s: %s", index, plan)
+		}
+	}
+}
+
 // TestPlans_FusedCars: of what is plugged in only the organisation's own is read, which every organisation asks for
 // each time that the fleet is looked at.
 func TestPlans_FusedCars(t *testing.T) {

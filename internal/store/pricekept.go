@@ -14,7 +14,7 @@ type PriceKeptOut struct {
 	FetchedAt time.Time
 }
 
-// SetPricesKeptOut replaces what was kept out of a source's latest answer; none is well.
+// SetPricesKeptOut replaces what was kept out of a source's latest answer; none is well. Another process may do so at the same time.
 func (all *All) SetPricesKeptOut(
 	ctx context.Context,
 	source string,
@@ -33,7 +33,8 @@ func (all *All) SetPricesKeptOut(
 	for _, r := range rows {
 		_, err := all.exec(
 			ctx,
-			`INSERT INTO price_kept_out (source, reason, rows, first_at, fetched_at) VALUES ($1, $2, $3, $4, $5)`,
+			`INSERT INTO price_kept_out (source, reason, rows, first_at, fetched_at) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (source, reason) DO UPDATE SET rows = excluded.rows, first_at = excluded.first_at, fetched_at = excluded.fetched_at`,
 			source,
 			r.Reason,
 			r.Rows,

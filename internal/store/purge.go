@@ -94,6 +94,28 @@ func (tx *Tx) dropBefore(ctx context.Context, newest []flex.EventID) error {
 	return nil
 }
 
+// DropWaves deletes up to limit notes that the organisation's fleet was planned on a publication which came in before the instant and
+// whose prices are over, and returns how many. Those of prices that are not over stay: the fleet would be planned on them again.
+func (tx *Tx) DropWaves(
+	ctx context.Context,
+	before time.Time,
+	limit int,
+) (int, error) {
+	oldest := flex.MakeID[struct{}](before, [10]byte{})
+	n, err := tx.exec(
+		ctx,
+		`DELETE FROM wave WHERE org_id = $1 AND publication_id IN (
+		SELECT w.publication_id FROM wave w LEFT JOIN publication p ON p.id = w.publication_id
+		WHERE w.org_id = $1 AND w.publication_id < $2 AND COALESCE(p.to_at, 0) <= $3 ORDER BY w.publication_id LIMIT $4)`,
+		tx.org.Bytes(),
+		oldest[:],
+		micros(tx.now),
+		limit,
+	)
+
+	return int(n), err
+}
+
 // DropEvents deletes up to limit events of assets that came in before the instant, and returns
 // how many.
 func (all *All) DropEvents(

@@ -425,6 +425,7 @@ func (tx *Tx) MarketDue(ctx context.Context, limit int) ([]Planned, error) {
 type Marked struct {
 	Session flex.SessionID
 	AssetID flex.AssetID
+	DueAt   time.Time // as the mark says
 }
 
 // InputsDue returns plugged-in assets of which something changed without an event. Nothing of their schedules is
@@ -435,10 +436,10 @@ func (tx *Tx) InputsDue(ctx context.Context, limit int) ([]Marked, error) {
 		tx.conn,
 		func(s scanner) (Marked, error) {
 			var m Marked
-			err := s.Scan(&m.Session, &m.AssetID)
+			err := s.Scan(&m.Session, &m.AssetID, instant{&m.DueAt})
 			return m, err
 		},
-		`SELECT s.id, s.asset_id FROM session s WHERE s.org_id = $1 AND s.plugged_out_at IS NULL
+		`SELECT s.id, s.asset_id, s.due_at FROM session s WHERE s.org_id = $1 AND s.plugged_out_at IS NULL
 		AND s.due_for = 'inputs' AND s.due_at <= $2 AND s.due_at IS NOT NULL ORDER BY s.due_at, s.asset_id LIMIT $3`,
 		tx.org.Bytes(),
 		micros(tx.now),
@@ -500,7 +501,7 @@ func (tx *Tx) MarkDue(ctx context.Context, assets ...flex.AssetID) error {
 	return nil
 }
 
-// Done removes the marks that the sessions had at the instant; a mark set since stays.
+// Done removes the marks that the sessions had at the instant; a mark set since stays. The sessions must be locked: see Unmark.
 func (tx *Tx) Done(
 	ctx context.Context,
 	at time.Time,
@@ -519,6 +520,31 @@ func (tx *Tx) Done(
 		)
 		if err != nil {
 			return err
+		}
+	}
+
+	return nil
+}
+
+// Unmark removes marks as InputsDue found them. One that was set since stays, also if it says an earlier instant than that of the
+// search: the transaction that set it began before the search, and was committed after it.
+func (tx *Tx) Unmark(ctx context.Context, marks ...Marked) error {
+	by := map[time.Time][]flex.SessionID{}
+	for _, m := range marks {
+		by[m.DueAt] = append(by[m.DueAt], m.Session)
+	}
+
+	for at, sessions := range by {
+		for chunk := range slices.Chunk(sessions, outboxChunk) {
+			ids, args := in([]any{tx.org.Bytes(), micros(at)}, chunk)
+			_, err := tx.exec(
+				ctx,
+				`UPDATE session SET due_at = NULL, due_for = NULL WHERE org_id = $1 AND due_at = $2 AND id IN `+ids,
+				args...,
+			)
+			if err != nil {
+				return err
+			}
 		}
 	}
 
