@@ -125,6 +125,15 @@ func planLines(
 	return ctx.Err()
 }
 
+// faultOf says why a plan is not written: there is none, or it breaks a rule.
+func faultOf(err error) string {
+	if errors.Is(err, problem.ErrNoPlan) {
+		return err.Error()
+	}
+
+	return fmt.Sprintf("the plan made is not right, and is kept back: %v", err)
+}
+
 // planLine answers one line. No plan leaves unchecked.
 func planLine(
 	line []byte,
@@ -152,7 +161,7 @@ func planLine(
 	if err := p.Check(scratch); err != nil {
 		return problem.Append(to, problem.Refusal{
 			ID:    p.ID,
-			Error: fmt.Sprintf("the plan made is not right, and is kept back: %v", err),
+			Error: faultOf(err),
 		})
 	}
 

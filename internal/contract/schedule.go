@@ -24,6 +24,10 @@ func SchedulePeriods(steps []flex.Step) []wire.SchedulePeriod {
 			EndTimestamp:   wire.At(s.To),
 			LimitW:         float64(s.Limit),
 		}
+
+		if s.Limit == flex.Unbounded { // no cap leaves less
+			out[i].LimitW = float64(flex.NoLimit)
+		}
 	}
 
 	return out

@@ -86,3 +86,11 @@ func TestAssetView_Deadlines(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+// TestSchedulePeriods_Unbounded: where nothing bounds a power, an explanation says the limit that is none.
+func TestSchedulePeriods_Unbounded(t *testing.T) {
+	got := contract.SchedulePeriods([]flex.Step{{Limit: flex.Unbounded}, {Limit: 5400}})
+	if got[0].LimitW != float64(flex.NoLimit) || got[1].LimitW != 5400 {
+		t.Errorf("%v and %v W", got[0].LimitW, got[1].LimitW)
+	}
+}

@@ -546,7 +546,8 @@ func planModes(
 }
 
 // dispatchedModes returns the modes of the half-hours, of which the first fixed ones were
-// dispatched already, and the mode before those that are free.
+// dispatched already, and the mode before those that are free. A battery of which nothing was sent is locked
+// where a car has come since.
 func (s *homeAhead) dispatchedModes(
 	old *store.BatteryPlan,
 ) ([]battery.Mode, int, battery.Mode) {
@@ -564,7 +565,7 @@ func (s *homeAhead) dispatchedModes(
 			break
 		}
 
-		if s.ordered(fixed) {
+		if s.ordered(fixed) || s.rests(fixed, m) {
 			m = battery.ModeLock
 		}
 

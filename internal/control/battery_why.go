@@ -61,6 +61,8 @@ type BatteryPeriod struct {
 	Waits Waits
 	// when what it waits for ends; zero if it does not wait
 	Until time.Time
+
+	cars carsIn // what the cars of its site do
 }
 
 // WaitsFor is why the battery does nothing; empty if it does something, or if any mode was possible.
@@ -80,7 +82,7 @@ func (p *BatteryPeriod) WaitsForOther() bool {
 
 // Sent is the word of the battery's schedule for the half-hour, as the interface and dispatches have it.
 func (p *BatteryPeriod) Sent() battery.Action {
-	action, _ := battery.StepOf(p.Mode, p.Load-p.Roof)
+	action, _ := p.cars.stepOf(p.Mode, p.Load-p.Roof)
 	return action
 }
 
@@ -465,6 +467,7 @@ func (s *homeAhead) period(
 		Load:   s.load[i],
 		Roof:   s.roof[i],
 		Stored: flex.WattHours(level),
+		cars:   s.meter.carsIn(s.periods[i]),
 	}
 
 	if s.waits != nil {

@@ -119,19 +119,25 @@ func (s *Service) BatterySteps(
 			return err
 		}
 
-		changed = flex.Later(changed, issued)
+		beside, err := carsBeside(ctx, tx, asset)
+		if err != nil {
+			return err
+		}
 
-		steps = batterySteps(p, kept)
+		changed = flex.Later(changed, flex.Later(issued, beside.changedAt()))
+		steps = batterySteps(p, kept, beside)
+
 		return nil
 	})
 
 	return steps, changed, err
 }
 
-// batterySteps says modes as steps, with equal neighbours joined.
+// batterySteps says modes as steps beside what the cars of the site do, with equal neighbours joined.
 func batterySteps(
 	p *store.BatteryPlan,
 	spans []ModeSpan,
+	beside *meter,
 ) []battery.Step {
 	var steps []battery.Step
 	for _, s := range spans {
@@ -140,7 +146,8 @@ func batterySteps(
 
 		for i, at := range periods {
 			next := battery.Step{Span: at.Span()}
-			next.Action, next.AllowDeviation = battery.StepOf(s.Mode, load[i]-roof[i])
+			next.Action, next.AllowDeviation = beside.carsIn(at).stepOf(s.Mode, load[i]-roof[i])
+
 			if n := len(steps); n > 0 && continues(steps[n-1], next) {
 				steps[n-1].To = next.To
 			} else {

@@ -393,9 +393,13 @@ func (h eventHandler) plugOut(ctx context.Context) error {
 		if err != nil || !freed {
 			return err
 		}
+		if err := h.leave(ctx); err != nil {
+			return err
+		}
 
-		return h.leave(ctx)
+		return h.tx.Retract(ctx, h.c.Asset.ID)
 	}
+
 	if err := h.tx.CloseSession(ctx, &h.c.Session); err != nil {
 		return err
 	}

@@ -374,6 +374,11 @@ func TestStopScheduling(t *testing.T) {
 			t.Errorf("stopped twice, generation %d", g)
 		}
 
+		const waits = `SELECT count(*) FROM outbox WHERE subject = $1 AND turn_at IS NOT NULL AND expires_at > 0`
+		if n := h.Count(waits, h.asset.Bytes()); n != 1 {
+			t.Errorf("stopped twice, %d pushes wait that set the car free", n)
+		}
+
 		// A car that may charge freely from here on needs no message.
 		h.wait(time.Hour)
 		h.event(control.Event{Kind: control.PlugIn, Tariff: &flex.Tariff{OffPeak: "00:00-24:00", Zone: "UTC", Type: flex.SingleRate}})

@@ -397,10 +397,11 @@ func explain(
 	return x
 }
 
-// say adds what lies beyond the asset's own plan: what its car discharges, how its start is spread, what more fuse would
-// bring.
+// say adds what lies beyond the asset's own plan: what its car discharges, what it leaves to the battery of its site, how its
+// start is spread, what more fuse would bring.
 func (x *Explanation) say(problem charge.Problem) {
 	x.sayDischarge()
+	x.sayBattery()
 	x.sayProbe(&problem)
 	x.sayRamp()
 	x.sayFuse()

@@ -7,6 +7,7 @@ import (
 
 	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/registry"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
 )
@@ -26,6 +27,46 @@ var freedBy = map[string]func(*fixture, *store.Tx, flex.AssetID) error{
 	"its site is not under control any more": func(h *fixture, tx *store.Tx, id flex.AssetID) error {
 		return tx.StopScheduling(context.WithoutCancel(h.Context()), id)
 	},
+}
+
+// TestFreed_Offboarded has a site offboarded while a car is plugged in and a tank is planned: both are sent that they are free.
+func TestFreed_Offboarded(t *testing.T) {
+	each(t, "2026-01-13T17:00:00Z", func(h *fixture) {
+		tank := h.tank()
+		h.runTanks()
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London")})
+		h.accept()
+
+		if _, _, err := (&registry.Service{DB: h.db}).Offboard(h.Context(), h.Org, h.site); err != nil {
+			t.Fatal(err)
+		}
+
+		const waits = `SELECT count(*) FROM outbox WHERE subject = $1 AND turn_at IS NOT NULL AND expires_at > $2`
+		for what, id := range map[string]flex.AssetID{"car": h.asset, "tank": tank} {
+			if n := h.Count(waits, id.Bytes(), h.micro.Load()); n != 1 {
+				t.Errorf("%d pushes wait that set the %s free", n, what)
+			}
+		}
+	})
+}
+
+// TestFreed_PluggedOut has a car leave before it was sent that it is free: it is not sent that any more.
+func TestFreed_PluggedOut(t *testing.T) {
+	each(t, "2026-01-13T17:00:00Z", func(h *fixture) {
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London")})
+		h.accept()
+		h.write(func(tx *store.Tx) error { return tx.StopScheduling(h.Context(), h.asset) })
+
+		const waits = `SELECT count(*) FROM outbox WHERE subject = $1 AND turn_at IS NOT NULL AND expires_at > 0`
+		if n := h.Count(waits, h.asset.Bytes()); n != 1 {
+			t.Fatalf("%d pushes wait that set the car free", n)
+		}
+
+		h.event(control.Event{Kind: control.PlugOut})
+		if n := h.Count(waits, h.asset.Bytes()); n != 0 {
+			t.Errorf("%d pushes wait for a car that has left", n)
+		}
+	})
 }
 
 // TestFreed has an operator let one of three cars go that stays plugged in: the others make room for its full power at once, behind a main

@@ -8,6 +8,7 @@ import (
 
 	"flexd/internal/control"
 	"flexd/internal/engine/battery"
+	"flexd/internal/engine/charge"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
@@ -102,6 +103,26 @@ func TestHome_CarAndBattery(t *testing.T) {
 			h.clean()
 		})
 	}
+}
+
+// TestHome_Reasons has a car wait beside a battery, at a site without a cap: its explanation blames none.
+func TestHome_Reasons(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		h.homeSite()
+		h.runBatteries()
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(22, flex.Minimise)})
+
+		x := h.explanation()
+		for _, p := range x.Plan.Periods {
+			if p.Reason == charge.CapClosed {
+				t.Errorf("%v is closed by a cap: there is none: %s", p.Span, x.Prose())
+			}
+		}
+
+		if first := x.Plan.Periods[0]; first.Reason != charge.PeakClosed {
+			t.Errorf("the evening is left out as %q", first.Reason)
+		}
+	})
 }
 
 // TestHome_FallsShort has the main fuse leave too little for a car's need, and then more cars come than

@@ -129,6 +129,29 @@ func (l lack) sentences() []string {
 	return lines
 }
 
+// sayBattery names the site's plan as one as what keeps a car from charging at a time, where neither a cap nor an instruction
+// does.
+func (x *Explanation) sayBattery() {
+	if !plannedAsOne(&x.From) || lackOf(x.From.Origins).why != "" {
+		return
+	}
+
+	for i := range x.Plan.Periods {
+		q := &x.Plan.Periods[i]
+		limited := x.cappedIn(q.Span) || x.closedIn(q.Span)
+		if q.Reason == charge.CapClosed && !limited {
+			q.Reason = charge.BesideBattery
+		}
+	}
+}
+
+// closedIn reports whether an instruction has the asset draw nothing at some time of a span.
+func (x *Explanation) closedIn(s flex.Span) bool {
+	return slices.ContainsFunc(x.From.Closed, func(c flex.Span) bool {
+		return !c.Meet(s).Empty()
+	})
+}
+
 // sayFuse names the main fuse as what keeps an asset from charging, where nothing else held its schedule back.
 func (x *Explanation) sayFuse() {
 	other := func(c BindingCap) bool { return !c.Site }
@@ -138,8 +161,7 @@ func (x *Explanation) sayFuse() {
 
 	for i := range x.Plan.Periods {
 		q := &x.Plan.Periods[i]
-		closed := func(s flex.Span) bool { return !s.Meet(q.Span).Empty() }
-		if q.Reason == charge.CapClosed && !slices.ContainsFunc(x.From.Closed, closed) {
+		if q.Reason == charge.CapClosed && !x.closedIn(q.Span) {
 			q.Reason = charge.FuseClosed
 		}
 	}

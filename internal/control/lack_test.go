@@ -1,10 +1,14 @@
 package control
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"flexd/internal/engine/charge"
 	"flexd/internal/engine/site"
+	"flexd/internal/flex"
 	"flexd/internal/store"
 )
 
@@ -58,5 +62,44 @@ func TestLack_Search(t *testing.T) {
 	l.noteResult(site.Result{Bound: -120, None: true})
 	if l.why != noPlan || l.gap != 0 {
 		t.Errorf("a search that found no plan lacks %q and %v p", l.why, l.gap)
+	}
+}
+
+// TestLack_Reasons has a car wait that is planned as one with a battery: no cap and no instruction is blamed for it, but where there
+// is one.
+func TestLack_Reasons(t *testing.T) {
+	hour := func(n int) flex.Span {
+		from := time.Date(2026, 1, 10, 18+n, 0, 0, 0, time.UTC)
+		return flex.Span{From: from, To: from.Add(time.Hour)}
+	}
+
+	explained := func(l lack) []charge.Reason {
+		var x Explanation
+		x.From.Origins = originsWithHome("event asset site", l)
+		x.From.Closed = []flex.Span{hour(3)}
+		x.Caps = []BindingCap{{Span: hour(2)}}
+
+		for n := range 5 {
+			x.Plan.Periods = append(x.Plan.Periods, charge.Period{Span: hour(n), Reason: charge.CapClosed})
+		}
+
+		x.Plan.Periods[0].Reason = charge.PeakClosed
+		x.Plan.Periods[4].Reason = charge.Cheapest
+		x.sayBattery()
+
+		var reasons []charge.Reason
+		for _, p := range x.Plan.Periods {
+			reasons = append(reasons, p.Reason)
+		}
+		return reasons
+	}
+
+	want := []charge.Reason{charge.PeakClosed, charge.BesideBattery, charge.CapClosed, charge.CapClosed, charge.Cheapest}
+	if found := explained(lack{}); !slices.Equal(found, want) {
+		t.Errorf("the reasons are %v, not %v", found, want)
+	}
+
+	if found := explained(lack{why: noPlan}); slices.Contains(found, charge.BesideBattery) {
+		t.Errorf("a car that is not planned as one with the battery has the reasons %v", found)
 	}
 }

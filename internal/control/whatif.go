@@ -173,6 +173,12 @@ func (s *Service) compareCandidates(
 	a.Proposed, err = s.supposeDischarging(ctx, tx, c, u, q, would, candidate)
 	a.Decision = s.decide(ctx, c.Asset.ID, candidate)
 
+	// The schedule in force was made with the site's battery, and neither plan was. What changes nothing replaces nothing.
+	same := slices.Equal(before.newSteps(), candidate.newSteps())
+	if same && c.Current.Generation > 0 && plannedAsOne(&c.Current.From) {
+		a.Decision.Replace = false
+	}
+
 	return a, err
 }
 
@@ -286,7 +292,7 @@ func supposePluggedIn(
 	if !c.Asset.Type.Charges() {
 		return c, flex.Fail(
 			flex.Malformed,
-			"asset %v is a %s, which is not planned",
+			"asset %v is a %s: only assets of the types charger and electric_vehicle are compared",
 			asset,
 			c.Asset.Type,
 		)

@@ -499,17 +499,13 @@ func (tx *Tx) SiteSessions(
 
 // StopScheduling ends control of the assets at once: open sessions are closed, what is still
 // to be sent is taken back, and an asset whose schedule still holds it back is sent one that
-// leaves it free. It is part of the transaction that unenrols, offboards or deletes.
+// leaves it free. Done again it changes nothing. It is part of the transaction that unenrols, offboards or deletes.
 func (tx *Tx) StopScheduling(
 	ctx context.Context,
 	assets ...flex.AssetID,
 ) error {
 	if len(assets) == 0 {
 		return nil
-	}
-
-	if err := tx.Retract(ctx, assets...); err != nil {
-		return fmt.Errorf("take back pushes: %w", err)
 	}
 
 	for _, id := range assets {
@@ -525,8 +521,15 @@ func (tx *Tx) StopScheduling(
 			return err
 		}
 
+		// What waits where no session is open sets the asset free: control ended before, as in an offboarding that withdraws first.
 		if !c.Open() {
 			continue
+		}
+
+		if c.Current.Generation > 0 {
+			if err := tx.Retract(ctx, id); err != nil {
+				return fmt.Errorf("take back pushes: %w", err)
+			}
 		}
 
 		if err := tx.free(ctx, &c); err != nil {

@@ -113,7 +113,8 @@ const (
 	Rests
 	// of a car of which nothing is known
 	Probes
-	FuseClosed // said in place of CapClosed by whoever knows which limit it is
+	FuseClosed    // said in place of CapClosed by whoever knows which limit it is
+	BesideBattery // the same
 )
 
 var reasons = [...]string{
@@ -128,7 +129,8 @@ var reasons = [...]string{
 	PeakUnneeded:    "off-peak time meets the need",
 	NeedMet:         "nothing more is needed",
 	CapClosed:       "a cap, or an instruction of the grid, leaves no power",
-	FuseClosed:      "the main fuse is shared with the site's other chargers, and it charges at other times",
+	FuseClosed:      "the site is planned as one under its main fuse, and the car charges at other times",
+	BesideBattery:   "planned as one with the battery of its site, it charges at other times",
 	PastReady:       "after ready-by",
 	LeftToOthers:    "left to others, so that not all cars of the fleet begin and end at once",
 	Discharges:      "the car gives: that earns more than the wear and what is paid to charge it again, losses counted",

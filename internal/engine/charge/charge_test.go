@@ -246,3 +246,32 @@ func TestAtOnce_PartsOfWattHours(t *testing.T) {
 		t.Errorf("%v, at once %v, compared %v", cost, atOnce, compare)
 	}
 }
+
+// TestCharge_ClosedReasons has a cap leave no power: it is the reason only of time in which the car could charge without it.
+func TestCharge_ClosedReasons(t *testing.T) {
+	for name, c := range map[string]struct {
+		peak   bool // may be used
+		inPeak charge.Reason
+	}{
+		"off-peak alone": {false, charge.PeakClosed},
+		"peak too":       {true, charge.CapClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := night(14_800)
+			p.MayChargePeak = c.peak
+			p.ChargeNow = flex.Span{From: p.From, To: p.From.Add(30 * time.Minute)}
+			p.Limits = []flex.Step{{Span: flex.Span{From: p.From, To: p.ReadyBy}}}
+
+			for _, q := range charge.Solve(p).Periods {
+				want := charge.CapClosed
+				if !q.OffPeak && q.From.After(p.From) {
+					want = c.inPeak
+				}
+
+				if q.Reason != want {
+					t.Errorf("%v is left out as %q, not as %q", q.Span, q.Reason, want)
+				}
+			}
+		})
+	}
+}

@@ -106,20 +106,22 @@ func segmentsOf(c []segment, p *Problem, ignorePrices bool) []segment {
 	return c
 }
 
-// tierOf places a segment in the order of duties; a segment that is shut has its reason already.
+// tierOf places a segment in the order of duties; a segment that is shut has its reason already: the cap only where the car
+// could charge without it.
 func tierOf(p *Problem, k *segment) (tier, Reason) {
+	now := k.from >= p.ChargeNow.From.Unix() && k.from < p.ChargeNow.To.Unix()
 	switch {
+	case now && k.power > 0:
+		return tierNow, 0
+	case !now && k.from >= p.ReadyBy.Unix():
+		return tierShut, PastReady
+	case !now && !k.offPeak && !p.MayChargePeak:
+		return tierShut, PeakClosed
 	case k.power <= 0:
 		return tierShut, CapClosed
-	case k.from >= p.ChargeNow.From.Unix() && k.from < p.ChargeNow.To.Unix():
-		return tierNow, 0
-	case k.from >= p.ReadyBy.Unix():
-		return tierShut, PastReady
-	case !k.offPeak && p.MayChargePeak:
-		return tierPeak, 0
 
 	case !k.offPeak:
-		return tierShut, PeakClosed
+		return tierPeak, 0
 	case p.Mode == flex.Minimise, p.PauseAbove > 0 && k.known && k.price > p.PauseAbove:
 		return tierOff, 0
 	}

@@ -111,7 +111,11 @@ func decodeHome(line []byte) (solver, error) {
 		return nil, err
 	}
 
-	err = errors.Join(checkLoad(&h.Problem), checkWater(h.Tank, l.SlotHours))
+	err = errors.Join(
+		checkLoad(&h.Problem),
+		checkRoof(&h.Problem),
+		checkWater(h.Tank, l.SlotHours),
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -157,6 +161,56 @@ func mostDischarged(p *site.Problem, t int) float64 {
 	}
 
 	return kWh
+}
+
+// checkRoof refuses a site whose roof cannot be made to give less, and gives more in some slot than the home and all
+// devices can draw beside the export limit. It says what limit would be right.
+func checkRoof(p *site.Problem) error {
+	const rounding = 1e-6
+
+	if p.Curtailable {
+		return nil
+	}
+
+	for t, roof := range p.PV {
+		over := roof - p.Load[t] - mostDrawn(p, t) - p.GridExport*p.Hours
+		if over > rounding {
+			return flex.Fail(
+				flex.Invalid,
+				"in slot %d the roof gives, beyond the load and all that batteries, cars, tank "+
+					"and heat pump may draw, %.3f kWh above the export limit: grid_export_kw "+
+					"is %v, at least %.3f would be right, or pv_curtailable true",
+				t,
+				over,
+				p.GridExport,
+				p.GridExport+over/p.Hours,
+			)
+		}
+	}
+
+	return nil
+}
+
+// mostDrawn is the most that all devices can draw in a slot, in kWh.
+func mostDrawn(p *site.Problem, t int) float64 {
+	var kW, kWh float64
+	for _, b := range p.Batteries {
+		kW += b.Charge
+	}
+
+	for i := range p.Cars {
+		kWh += p.Cars[i].Max * p.Cars[i].Available[t]
+	}
+
+	if p.Tank != nil {
+		kW += p.Tank.Element
+	}
+
+	if p.Heat != nil {
+		kW += p.Heat.Max
+	}
+
+	return kWh + kW*p.Hours
 }
 
 // checkWater refuses a tank that no schedule of its element keeps within its bounds, and
@@ -425,8 +479,16 @@ func (h *homeProblem) plan(w *Scratch) {
 	h.result = w.site.Solve(&h.Problem, &h.plans)
 }
 
+// ErrNoPlan is the fault of a home for which the search found no plan that keeps all limits.
+var ErrNoPlan = errors.New("no plan that keeps all limits was found")
+
 func (h *homeProblem) check(*Scratch) error {
-	return check.Site(&h.Problem, &h.plans, h.result)
+	err := check.Site(&h.Problem, &h.plans, h.result)
+	if err != nil && h.result.None {
+		return fmt.Errorf("%w: while all devices do nothing, %w", ErrNoPlan, err)
+	}
+
+	return err
 }
 
 // homeAnswer is a plan of home, as it is written.

@@ -1,6 +1,7 @@
 package problem
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -173,4 +174,54 @@ func TestHome_LoadAboveFuse(t *testing.T) {
 
 	var w Scratch
 	planHome(t, l.line(t, "load"), &w)
+}
+
+// TestHome_RoofAboveExport: a roof that gives more than the home can draw or export is refused with the slot and the export limit that
+// would be right, at which there is a plan, as there is where the roof can be made to give less.
+func TestHome_RoofAboveExport(t *testing.T) {
+	l := newHomeDraw(t, 18).home("tank", 3)
+	l.Batteries, l.Cars, l.Tank = nil, nil, nil
+	l.SlotHours, l.GridImportKW = 0.5, 8
+	l.GridExportKW, l.Curtailable = 1, false
+	l.Load, l.PV = []float64{1, 0.5, 1}, []float64{0, 2, 0}
+
+	want := "1.000 kWh above the export limit: grid_export_kw is 1, at least 3.000 would be right"
+
+	_, err := Decode(l.line(t, "roof"))
+	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "in slot 1 ") {
+		t.Errorf("%v, want %q", err, want)
+	}
+
+	var w Scratch
+	l.GridExportKW = 3
+	planHome(t, l.line(t, "roof"), &w)
+
+	l.GridExportKW, l.Curtailable = 1, true
+	planHome(t, l.line(t, "roof"), &w)
+}
+
+// TestHome_NoPlan: a roof that a battery takes in for one slot and not for three leaves no plan. That is said, and not that the plan is wrong.
+func TestHome_NoPlan(t *testing.T) {
+	l := newHomeDraw(t, 19).home("bat-ev", 3)
+	l.Batteries, l.Cars = l.Batteries[:1], nil
+	l.SlotHours, l.GridImportKW = 0.5, 8
+	l.GridExportKW, l.Curtailable = 0, false
+	l.Load, l.PV = []float64{0, 0, 0}, []float64{1, 1, 1}
+
+	b := &l.Batteries[0]
+	b.SoCMin, b.SoCMax = 0, 1
+	b.SoCInit = 0
+	b.ChargeKW, b.EffCharge = 4, 0.95
+
+	p, err := Decode(l.line(t, "full"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var w Scratch
+	p.Plan(&w)
+
+	if err := p.Check(&w); !errors.Is(err, ErrNoPlan) || !strings.Contains(err.Error(), "in slot 0 ") {
+		t.Errorf("%v", err)
+	}
 }
