@@ -254,10 +254,16 @@ func (p *payoutsImport) show(c console, done reward.BankImport) error {
 			Why:       l.Why,
 		}
 
-		if !l.ID.IsZero() {
-			rows[i].Withdrawal, rows[i].Amount = l.ID.String(), l.Amount
-			rows[i].From, rows[i].To = l.From, l.To
+		if l.ID.IsZero() {
+			// of a payment that is not known only the bank says how much it was, if it does
+			if l.Known {
+				rows[i].Amount = l.Result.Amount
+			}
+			continue
 		}
+
+		rows[i].Withdrawal, rows[i].Amount = l.ID.String(), l.Amount
+		rows[i].From, rows[i].To = l.From, l.To
 	}
 
 	if p.JSON {

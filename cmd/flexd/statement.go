@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"flexd/internal/contract"
@@ -117,7 +118,7 @@ func printStatement(out io.Writer, st *reward.Statement) error {
 			flex.Clock(l.At, flex.London, "2006-01-02 15:04"),
 			l.Amount,
 			l.Balance,
-			l.Line(),
+			lineText(l),
 		)
 
 		for _, step := range l.Working {
@@ -139,6 +140,14 @@ func printStatement(out io.Writer, st *reward.Statement) error {
 	)
 
 	return w.Flush()
+}
+
+// lineText is a line's cause and note; of a withdrawal also what became of it, which may be nothing.
+func lineText(l *reward.Line) string {
+	if l.Status == "" {
+		return l.Line()
+	}
+	return l.Line() + " (" + strings.ReplaceAll(string(l.Status), "_", " ") + ")"
 }
 
 func kwhText(e flex.WattHours) string { return fmt.Sprintf("%.3f", e.KWh()) }

@@ -26,3 +26,22 @@ func TestAsset_EarlierNight(t *testing.T) {
 		}
 	})
 }
+
+// TestAsset_Skipped asks why a car was not charged whose household skipped the night.
+func TestAsset_Skipped(t *testing.T) {
+	eachScene(t, func(s *scene) {
+		d := s.service
+		if err := s.control.SkipPlan(t.Context(), s.Org, s.assets[shortfall]); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.control.EndSkip(t.Context(), s.Org, s.assets[shortfall]); err != nil {
+			t.Fatal(err)
+		}
+
+		s.serve()
+		d.login()
+		d.wants(d.page("/console/assets/"+s.assets[shortfall].String()),
+			"Nothing is to be charged until Thu 15 Jan, 06:00: a night was skipped, or the household is away.",
+			"A skipped night or an absence was ended.")
+	})
+}

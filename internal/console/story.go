@@ -128,6 +128,13 @@ func eventText(t control.PastEvent) string {
 	case control.ChargeNowDeleted:
 		b.WriteString("Charging now was taken back")
 
+	case control.Away:
+		b.WriteString("Nothing is to be charged until " + whenText(event.EndAt) +
+			": a night was skipped, or the household is away")
+
+	case control.AwayEnded:
+		b.WriteString("A skipped night or an absence was ended")
+
 	case "plug_in_schedule":
 		b.WriteString("The client sent its own schedule" + t.PauseText())
 

@@ -60,6 +60,15 @@ func (t PayoutTerms) Approve(
 		)
 	}
 
+	if a.Amount > t.DailyCap {
+		return false, flex.Fail(
+			flex.Conflict,
+			"the organisation approves at most %s a day, and this alone is %s: raise daily_payout_cap_pence, or reject it, so that the user asks for less at once",
+			t.DailyCap,
+			a.Amount,
+		)
+	}
+
 	if a.Today+a.Amount > t.DailyCap {
 		return false, flex.Fail(
 			flex.Conflict,

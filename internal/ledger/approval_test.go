@@ -26,7 +26,8 @@ func TestPayoutTerms_Approve(t *testing.T) {
 		"by a second operator":        {ledger.Approval{Amount: 10_001, LinkedAt: old, By: "ann", Before: []string{"bob"}}, true, ""},
 		"twice by the same operator":  {ledger.Approval{Amount: 10_001, LinkedAt: old, By: "ann", Before: []string{"ann"}}, false, "ann approved it already"},
 		"exactly the day's cap":       {ledger.Approval{Amount: 10_000, Today: 40_000, LinkedAt: old, By: "ann"}, true, ""},
-		"one penny above the day":     {ledger.Approval{Amount: 10_000, Today: 40_001, LinkedAt: old, By: "ann"}, false, "at most £500.00 a day"},
+		"one penny above the day":     {ledger.Approval{Amount: 10_000, Today: 40_001, LinkedAt: old, By: "ann"}, false, "approve it tomorrow"},
+		"above any day":               {ledger.Approval{Amount: 50_001, LinkedAt: old, By: "ann"}, false, "at most £500.00 a day, and this alone is £500.01: raise"},
 		"the same again, when enough": {ledger.Approval{Amount: 10_000, LinkedAt: old, By: "ann", Before: []string{"ann"}}, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -489,9 +489,9 @@ func findPayouts(
 			" Of what is in a payment file flexd payouts import reads the result; a file that was lost is written again, under Settlement or with flexd payouts export --again.",
 	}
 
-	e.addPayouts(approval, all.Now().Add(-PayoutLate), "waiting for approval, the oldest since ")
-	e.addPayouts(file, all.Now().Add(-ExportLate), "approved and in no payment file, the oldest since ")
-	e.addPayouts(result, all.Now().Add(-ResultLate), "in a payment file and without a result, the oldest since ")
+	e.addPayouts(approval, PayoutLate, "waiting for approval, the oldest since ")
+	e.addPayouts(file, ExportLate, "approved and in no payment file, the oldest since ")
+	e.addPayouts(result, ResultLate, "in a payment file and without a result, the oldest since ")
 	if e.Count == 0 {
 		return nil, nil
 	}
@@ -499,9 +499,9 @@ func findPayouts(
 	return []Exception{e}, nil
 }
 
-// addPayouts counts withdrawals whose oldest waits since an instant at the latest.
-func (e *Exception) addPayouts(p store.Pile, latest time.Time, how string) {
-	if p.Count == 0 || p.Oldest.After(latest) {
+// addPayouts counts withdrawals of which one waits for so long, or for longer.
+func (e *Exception) addPayouts(p store.Pile, late time.Duration, how string) {
+	if p.Count == 0 || p.Waits < late {
 		return
 	}
 

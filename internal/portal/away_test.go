@@ -54,6 +54,11 @@ func TestHousehold_AwayAhead(t *testing.T) {
 		status, page := e.post(t, e.page+"/away", "act", "away", "from", "2026-01-16", "back", "2026-01-20")
 		want(t, status, page, 200, "From Friday, 16 January until 00:00 on Tuesday, 20 January nothing is asked for.", "It charges 01:00 to 03:00")
 
+		// Until then the car is planned, and its household can ask for something else.
+		want(t, status, page, 200, "Another time, another amount")
+		status, page = e.wish(t, "act", "wish", "ready_by", "06:00", "kwh", "7.4")
+		want(t, status, page, 200, "and has the 7.4 kWh by 06:00 on Friday.", "From Friday, 16 January until")
+
 		e.now = time.Date(2026, 1, 16, 0, 0, 0, 0, time.UTC)
 		e.follow(t, 1)
 		e.follow(t, 0)
@@ -71,6 +76,30 @@ func TestHousehold_SkipTwice(t *testing.T) {
 			status, page := e.wish(t, "act", "skip")
 			want(t, status, page, 200, "Nothing is asked for until 07:00 on Friday, 16 January.")
 		}
+	})
+}
+
+// A night is skipped while the car charges at once: it does so until its end, and is said to need nothing.
+func TestHousehold_SkipNow(t *testing.T) {
+	eachEvening(t, func(t *testing.T, e *evening) {
+		e.plugIn(t)
+		status, page := e.wish(t, "act", "now", "hours", "2")
+		want(t, status, page, 200, "It charges 18:00 to 20:00, and has the 14.8 kWh by 07:00 on Friday.")
+
+		status, page = e.wish(t, "act", "skip")
+		want(t, status, page, 200, "It charges 18:00 to 20:00.", "Nothing is asked for until 07:00 on Friday, 16 January.")
+		refuse(t, page, "0.0 kWh by")
+	})
+}
+
+// A car that is charged at once in a skipped night has no need that it would be charged to.
+func TestHousehold_SkippedChargedAtOnce(t *testing.T) {
+	eachEvening(t, func(t *testing.T, e *evening) {
+		e.plugIn(t)
+		e.wish(t, "act", "skip")
+		status, page := e.wish(t, "act", "now", "hours", "1")
+		want(t, status, page, 200, "It charges at once until ", "Nothing is asked for until 07:00 on Friday, 16 January.")
+		refuse(t, page, "0.0 kWh")
 	})
 }
 

@@ -21,8 +21,8 @@ var consentTexts = map[string]consentWords{
 		"What is read from now on is used no more, so that nothing is earned that needs it. What was read before may be used still.",
 	},
 	string(flex.FullScheduleMethod): {
-		"Planning when your car charges",
-		"Your car then charges as soon as it is plugged in, and earns nothing by that. A plan that is under way ends at once.",
+		"Planning when your car charges, and when your battery and heating run",
+		"Your car then charges as soon as it is plugged in, and your battery and heating run as they are set: nothing is earned by other times. A plan that is under way ends at once.",
 	},
 	registry.CarDischarge: {
 		"Using the battery of your car for your home and the grid",

@@ -36,12 +36,12 @@ func TestHousehold_Consents(t *testing.T) {
 
 		e.plugIn(t)
 		status, page := e.get(t, e.page+"/consent")
-		want(t, status, page, 200, "Using the readings of your electricity meter", "Given on 15 January 2026.", "Planning when your car charges")
+		want(t, status, page, 200, "Using the readings of your electricity meter", "Given on 15 January 2026.", "Planning when your car charges, and when your battery and heating run")
 		refuse(t, page, "Pausing")
 
 		const control = "full_asset_schedule_control"
 		status, page = e.get(t, e.page+"/consent?kind="+control)
-		want(t, status, page, 200, "Your car then charges as soon as it is plugged in", "Withdraw it")
+		want(t, status, page, 200, "Your car then charges as soon as it is plugged in", "as they are set: nothing is earned by other times.", "Withdraw it")
 		status, page = e.post(t, e.page+"/consent", "kind", control, "act", "withdraw")
 		want(t, status, page, 422, "Please tick that you are sure.", "Withdraw it")
 

@@ -156,6 +156,9 @@ func (l *speech) planText(c control.HouseholdCar, now time.Time) string {
 	case c.Shortfall > 0:
 		return l.shortText(c, ahead, by)
 
+	case c.Need == 0 && len(ahead) > 0: // as after a night is skipped, while it charges at once
+		return l.say("It charges {1}.", l.spansText(ahead, c.Zone))
+
 	case len(ahead) > 0:
 		return l.say(
 			"It charges {1}, and has the {2} kWh by {3}.",

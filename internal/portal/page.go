@@ -177,10 +177,13 @@ func (l *speech) shift(t ledger.Booked) string {
 	when := clockIn(t.Time.From, flex.London)
 	until := clockIn(t.Time.To, flex.London)
 
+	// These are what changed since an earlier transaction.
+	later := t.Kind == ledger.FlexPeriodTopUp || t.Kind == ledger.Correction
+
 	switch {
-	case t.Kind == ledger.FlexPeriodTopUp && energy > 0:
+	case later && energy > 0:
 		return l.say("{1} kWh more than was counted before, {2} to {3}", kwh, when, until)
-	case t.Kind == ledger.FlexPeriodTopUp:
+	case later:
 		return l.say("{1} kWh less than was counted before, {2} to {3}", kwh, when, until)
 	case energy > 0:
 		return l.say("{1} kWh more than usual, {2} to {3}", kwh, when, until)

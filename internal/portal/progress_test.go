@@ -94,4 +94,10 @@ func TestPortal_WayBack(t *testing.T) {
 	status, page = h.get(t, never)
 	want(t, status, page, 404, "its time is over")
 	refuse(t, page, "Acme")
+
+	// A day later it is as if it had never been, although no other link was made.
+	h.now = h.now.Add(24*time.Hour + time.Second)
+	status, page = h.get(t, link)
+	want(t, status, page, 404, "its time is over")
+	refuse(t, page, "Acme")
 }

@@ -30,6 +30,8 @@ func TestShift(t *testing.T) {
 			en: "0.3 kWh less than was counted before, 18:00 to 20:30", de: "0,3 kWh weniger als zuvor gezählt, 18:00 bis 20:30"},
 		{of: ledger.Transaction{Kind: ledger.FlexPeriodTopUp}, energy: 300,
 			en: "0.3 kWh more than was counted before, 18:00 to 20:30", de: "0,3 kWh mehr als zuvor gezählt, 18:00 bis 20:30"},
+		{of: ledger.Transaction{Kind: ledger.Correction}, energy: 1000,
+			en: "1 kWh more than was counted before, 18:00 to 20:30", de: "1 kWh mehr als zuvor gezählt, 18:00 bis 20:30"},
 	} {
 		booked := ledger.Booked{Transaction: c.of}
 		booked.Time, booked.Flex = span, &c.energy

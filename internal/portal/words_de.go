@@ -100,9 +100,9 @@ var german = map[string]string{
 	"Give again":        "Wieder erteilen",
 	"Nothing is recorded here. Please ask in your app.": "Hier ist nichts verzeichnet. Bitte fragen Sie in Ihrer App.",
 	"Using the readings of your electricity meter":      "Verwendung der Messwerte Ihres Stromzählers",
-	"What is read from now on is used no more, so that nothing is earned that needs it. What was read before may be used still.": "Was ab jetzt gemessen wird, wird nicht mehr verwendet; was darauf beruht, bringt nichts mehr ein. Was vorher gemessen wurde, darf weiter verwendet werden.",
-	"Planning when your car charges": "Planung, wann Ihr Auto lädt",
-	"Your car then charges as soon as it is plugged in, and earns nothing by that. A plan that is under way ends at once.": "Ihr Auto lädt dann, sobald es angesteckt ist, und das bringt nichts ein. Ein laufender Plan endet sofort.",
+	"What is read from now on is used no more, so that nothing is earned that needs it. What was read before may be used still.":                                                    "Was ab jetzt gemessen wird, wird nicht mehr verwendet; was darauf beruht, bringt nichts mehr ein. Was vorher gemessen wurde, darf weiter verwendet werden.",
+	"Planning when your car charges, and when your battery and heating run":                                                                                                         "Planung, wann Ihr Auto lädt und wann Ihre Batterie und Ihre Heizung laufen",
+	"Your car then charges as soon as it is plugged in, and your battery and heating run as they are set: nothing is earned by other times. A plan that is under way ends at once.": "Ihr Auto lädt dann, sobald es angesteckt ist, und Ihre Batterie und Ihre Heizung laufen, wie sie eingestellt sind: Durch andere Zeiten wird nichts verdient. Ein laufender Plan endet sofort.",
 	"Pausing your charging for a short time":                                                                                         "Kurze Unterbrechungen des Ladens",
 	"Pauses that have not begun are cancelled, and no other is made.":                                                                "Unterbrechungen, die noch nicht begonnen haben, entfallen, und es kommen keine neuen hinzu.",
 	"Using the battery of your car for your home and the grid":                                                                       "Nutzung der Batterie Ihres Autos für Ihr Haus und das Netz",
@@ -161,7 +161,7 @@ var german = map[string]string{
 
 	// the home
 	"Your balance": "Ihr Guthaben", "Questions?": "Fragen?", "Back to your app": "Zurück zu Ihrer App", "Your home": "Ihr Zuhause",
-	"Your charger": "Ihre Ladestation", "Your car": "Ihr Auto", "Your battery": "Ihre Batterie",
+	"Your charger": "Ihre Ladestation", "Your car": "Ihr Auto", "Your battery": "Ihre Batterie", "It charges {1}.": "Es lädt {1}.",
 	"Charge at once, for so many hours":                                     "Sofort laden, so viele Stunden lang",
 	"Charge now":                                                            "Jetzt laden",
 	"It charges at once until {1}.":                                         "Es lädt sofort, bis {1}.",

@@ -444,12 +444,8 @@ func fileOf(
 		}
 	}
 
-	if len(before) == 0 || len(before) > 1 && format == bankfile.CSV {
-		return f, nil
-	}
-
-	if len(before) > 1 {
-		slices.Sort(before)
+	slices.Sort(before)
+	if len(before) > 1 && format != bankfile.CSV {
 		return f, flex.Fail(
 			flex.Conflict,
 			"the payments without a result are of %d files, and each is written again by itself: name one with --message: %s",
@@ -458,22 +454,30 @@ func fileOf(
 		)
 	}
 
-	first, err := tx.PaymentFileOf(ctx, before[0])
-	if err != nil || first == nil {
-		return f, err
-	}
+	for _, message := range before {
+		first, err := tx.PaymentFileOf(ctx, message)
+		if err != nil {
+			return f, err
+		}
+		if first == nil {
+			continue
+		}
 
-	// In another format than the first file's, nothing tells a bank that it has the payments already.
-	if asked == "" && first.Format != string(format) {
-		return f, flex.Fail(
-			flex.Conflict,
-			"the payments were in a %s file, and this would be a %s file, in which a bank does not know them again: name the format with --format, another than the first only if no bank has that",
-			first.Format,
-			format,
-		)
-	}
+		// In another format than the first file's, nothing tells a bank that it has the payments already.
+		if asked == "" && first.Format != string(format) {
+			return f, flex.Fail(
+				flex.Conflict,
+				"the payments of %s were in a %s file, and this would be a %s file, in which a bank does not know them again: name the format with --format, another than the first only if no bank has that",
+				message,
+				first.Format,
+				format,
+			)
+		}
 
-	f.Message, f.Serial = first.Message, first.Serial
+		if len(before) == 1 {
+			f.Message, f.Serial = first.Message, first.Serial
+		}
+	}
 
 	return f, nil
 }

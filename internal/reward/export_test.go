@@ -82,6 +82,39 @@ func TestExport_Files(t *testing.T) {
 	})
 }
 
+// Payments of several files are written again as a CSV by the setting only if all of the files were CSVs: a bank that has
+// one of the others does not know its payments again. Who names the format gets it.
+func TestExport_AgainOfSeveralFormats(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		y.payer(t)
+		y.earn(t, 70)
+		export := func(o reward.ExportOptions) (reward.PaymentFile, error) {
+			return y.service.Export(t.Context(), y.org, "ann", o)
+		}
+
+		for i, format := range []bankfile.Format{bankfile.CSV, bankfile.CSV, bankfile.Bacs18} {
+			y.approved(t, flex.Pence(1000+100*i))
+			if _, err := export(reward.ExportOptions{Format: format}); err != nil {
+				t.Fatal(err)
+			}
+
+			f, err := export(reward.ExportOptions{Again: true})
+			if format == bankfile.CSV && (err != nil || len(f.Payments) != i+1) {
+				t.Errorf("%d payments of CSVs again: %+v %v", i+1, f.PaymentFileRecord, err)
+			}
+			if format != bankfile.CSV && (flex.KindOf(err) != flex.Conflict || !strings.Contains(err.Error(), "were in a bacs18 file")) {
+				t.Errorf("payments of a Bacs file again as CSV, which nobody asked for: %v", err)
+			}
+		}
+
+		f, err := export(reward.ExportOptions{Format: bankfile.CSV, Again: true})
+		if err != nil || len(f.Payments) != 3 || f.Total != 3300 {
+			t.Errorf("all again as CSV, as was asked for: %+v %v", f.PaymentFileRecord, err)
+		}
+	})
+}
+
 func hash(content []byte) string {
 	sum := sha256.Sum256(content)
 	return string(sum[:])

@@ -210,8 +210,7 @@ type WayBack struct {
 	RedirectURI string            // where the link led back to
 }
 
-// WayBack returns the way back of a link, also of one whose time is over. One that is not kept any more is
-// NotFound.
+// WayBack returns the way back of a link, also of one whose time was over within the last day. Any other is NotFound.
 func (s *Service) WayBack(
 	ctx context.Context,
 	token string,
@@ -226,6 +225,11 @@ func (s *Service) WayBack(
 		tx, err := all.For(ctx, link.OrgID)
 		if err != nil {
 			return err
+		}
+
+		// It may be stored for longer, as only a new link clears old ones away.
+		if tx.Now().After(link.ExpiresAt.AddDate(0, 0, 1)) {
+			return flex.Fail(flex.NotFound, "this link is not known")
 		}
 
 		org, err := tx.OrgRecord(ctx)

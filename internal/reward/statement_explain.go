@@ -88,7 +88,7 @@ func (s *Statement) explainPrices(ctx context.Context, tx *store.Tx) error {
 func (l *Line) plain() {
 	switch c := l.Transaction.Cause; {
 	case !c.Follows.IsZero() && l.Amount < 0:
-		l.Cause = "a withdrawal that had failed is paid after all"
+		l.Cause = "a withdrawal that had failed is requested again"
 	case !c.Follows.IsZero():
 		l.Cause = "a withdrawal was not paid, and is back in the balance"
 	case l.Kind == ledger.Withdrawal:

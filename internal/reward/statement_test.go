@@ -101,3 +101,34 @@ func TestStatement(t *testing.T) {
 		}
 	})
 }
+
+// A withdrawal that failed and is requested again leaves the balance, and is not paid by that.
+func TestStatement_RequestedAgain(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		y.earn(t, 25)
+		w := y.ask(t, bank, 2500)
+		if _, err := y.decide(t, w, ledger.Approved, "ann"); err != nil {
+			t.Fatal(err)
+		}
+
+		y.export(t, false)
+		if _, err := y.service.Import(t.Context(), y.org, "ann", []reward.PaymentResult{{ID: w.ID, Status: ledger.Failed}}); err != nil {
+			t.Fatal(err)
+		}
+
+		y.link(t, y.visit(t, reward.LinkOptions{}))
+		if _, err := y.decide(t, w, ledger.PendingApproval, "ann"); err != nil {
+			t.Fatal(err)
+		}
+
+		today := flex.DayAt(y.now)
+		s, err := y.service.Statement(t.Context(), y.org, y.site, today, today)
+		if err != nil || len(s.Lines) == 0 {
+			t.Fatal(s.Lines, err)
+		}
+		if l := s.Lines[len(s.Lines)-1]; l.Amount != -2500 || l.Balance != 0 || l.Cause != "a withdrawal that had failed is requested again" {
+			t.Errorf("%s, %s left: %q", l.Amount, l.Balance, l.Cause)
+		}
+	})
+}

@@ -185,7 +185,8 @@ func (all *All) ExcludedAssets(
 type Pile struct {
 	Count  int
 	Oldest time.Time
-	Org    flex.OrgID // whose the oldest is
+	Waits  time.Duration // how long the oldest does, by its organisation's clock
+	Org    flex.OrgID    // whose the oldest is
 }
 
 // ReadingsWaiting returns the readings that were held back and wait for a decision.
@@ -238,7 +239,8 @@ func (all *All) AwaitingResult(
 	)
 }
 
-// pile counts the rows of where, narrowed to the organisation, and finds the oldest by a column of instants.
+// pile counts the rows of where, narrowed to the organisation, and finds the one that waits longest since a column's instant.
+// Both instants are of the organisation's clock, which may have been advanced.
 func (all *All) pile(
 	ctx context.Context,
 	org flex.OrgID,
@@ -251,18 +253,23 @@ func (all *All) pile(
 	}
 
 	var p Pile
+	var ahead int64
 	err := eachRow(
 		ctx,
 		all.conn,
 		func(s scanner) error {
-			return s.Scan(&p.Org, instant{&p.Oldest}, &p.Count)
+			return s.Scan(&p.Org, instant{&p.Oldest}, &p.Count, &ahead)
 		},
-		`SELECT org_id, `+since+`, count(*) OVER () `+where+` ORDER BY `+since+`, id LIMIT 1`,
+		`SELECT w.org_id, w.since_at, w.total, g.clock_offset
+		FROM (SELECT org_id, id, `+since+` AS since_at, count(*) OVER () AS total `+where+`) w JOIN org g ON g.id = w.org_id
+		ORDER BY w.since_at - g.clock_offset, w.id LIMIT 1`,
 		args...,
 	)
 	if err != nil {
 		return p, fmt.Errorf("count what waits: %w", err)
 	}
+
+	p.Waits = all.now.Add(time.Duration(ahead) * time.Microsecond).Sub(p.Oldest)
 
 	return p, nil
 }
