@@ -29,7 +29,7 @@ type Route struct {
 	Repeatable bool
 	// of these, whether a repeated request is done again: each answer is a new token
 	NewToken bool
-	// whether it commits any number of transactions, and continues where it ended when it is repeated
+	// whether it commits any number of transactions: a repeat finds what they did, and is not counted against them
 	InParts bool
 	// whether the interface's description leaves it out
 	Unlisted bool

@@ -11,6 +11,7 @@ var selectionRoutes = []Route{
 		Pattern: "/operations/assets/act",
 		Role:    toWrite,
 		Limit:   mib,
+		InParts: true,
 		handle:  (*Server).actOnAssets,
 		Operation: &Operation{
 			ID: "act_on_assets", Tag: "operations", Addition: true,
@@ -50,6 +51,7 @@ var selectionRoutes = []Route{
 		Pattern: "/operations/assets/offboard",
 		Role:    toWrite,
 		Limit:   mib,
+		InParts: true,
 		handle:  (*Server).offboardAssets,
 		Operation: &Operation{
 			ID: "offboard_assets", Tag: "operations", Addition: true,

@@ -87,6 +87,32 @@ func TestSelection(t *testing.T) {
 	})
 }
 
+// A selection that is sent again under its key, as its process ended midway, is done to those that were not reached, though one that was is
+// refused by now.
+func TestSelection_Repeated(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox})
+		h := open(t, db)
+		seed := storetest.NewSeed(t, db, url).As(h.org.ID)
+		first, second := seed.Asset(seed.Site(flex.FullScheduleMethod), flex.Charger, 7400), seed.Asset(seed.Site(flex.FullScheduleMethod), flex.Charger, 7400)
+		const path, key = "/operations/assets/act", "Idempotency-Key: exclude"
+		body := selectionBody(`"action":"exclude",`, first, second)
+		h.want("POST", path, body, 200, "", key)
+
+		// The process ended after the first of the two.
+		h.selected("act", `"action":"include",`, second)
+		seed.Exec(`UPDATE idempotency SET status = 0, answer = NULL, sealed = NULL, holder = 0, committed = 1`)
+
+		again := read[wire.SelectionResult](t, h.want("POST", path, body, 200, "", key))
+		if again.NumPossible != 1 || again.Assets[0].Fault != "it is excluded already" || again.Assets[1].Fault != "" {
+			t.Errorf("the repeat: %+v", again)
+		}
+		if n := seed.Count(`SELECT COUNT(*) FROM asset WHERE excluded_at IS NOT NULL`); n != 2 {
+			t.Errorf("%d of 2 assets are excluded", n)
+		}
+	})
+}
+
 // audited wants acts of the organisation's credential in the audit log, each with what became of an asset.
 func (h *fixture) audited(db *store.DB, outcome string, names ...string) {
 	h.Helper()

@@ -162,11 +162,13 @@ func (sel *Selection) add(
 		Status: w.Status,
 	}
 
+	why, isRefused := flex.Refusal(err)
+
 	switch {
 	case err == nil:
 		sel.Possible++
 		sel.Sum += w.Amount
-	case flex.KindOf(err) == flex.Internal:
+	case !isRefused, why.Kind == flex.Internal:
 		return err
 	default:
 		line.Fault = err.Error()

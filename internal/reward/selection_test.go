@@ -1,9 +1,13 @@
 package reward_test
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"flexd/internal/egress"
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
 	"flexd/internal/reward"
@@ -71,4 +75,35 @@ func TestApproveSelection_Size(t *testing.T) {
 			t.Errorf("%d at once: %v", len(ids), err)
 		}
 	}
+}
+
+// An organisation that moves to another database refuses no withdrawal: the selection ends, for somebody to try again.
+func TestApproveSelection_Moves(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		y.earn(t, 70)
+		ids := []flex.TransactionID{y.ask(t, bank, 2000).ID, y.ask(t, bank, 1000).ID}
+		p, err := y.service.PreviewSelection(t.Context(), y.org, ids, "ann")
+		if err != nil || p.Possible != 2 {
+			t.Fatalf("previewed %+v %v", p, err)
+		}
+
+		moves := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { // it moves while a name is asked for
+			if _, err := y.db.Leave(r.Context(), y.org, "new"); err != nil {
+				t.Error(err)
+			}
+			io.WriteString(w, `{"result":"match"}`)
+		})
+		server := httptest.NewServer(moves)
+		t.Cleanup(server.Close)
+		y.service.Web, y.service.PlainHTTP = egress.New(egress.Options{Allow: egress.Private}), true
+		if err := y.service.SetPayeeHook(t.Context(), y.org, server.URL, hookSecret); err != nil {
+			t.Fatal(err)
+		}
+
+		done, err := y.service.ApproveSelection(t.Context(), y.org, ids, p.Sum, "ann")
+		if flex.KindOf(err) != flex.Unavailable || len(done.Lines) > 0 {
+			t.Errorf("while it moves: %+v, %v", done, err)
+		}
+	})
 }

@@ -16,9 +16,11 @@
 //
 // # Failures
 //
-// What the owner of the action refuses (any kind of flex.Error but Internal) is the line's Fault, and the next asset is tried. Any other
-// error ends the run: the result then has the lines so far, which are done and stay done. After a crash the same holds, without a result. Do is therefore
-// safe to repeat only as far as its action is: to plan again or to exclude twice is harmless, to resend sends twice.
+// What the owner of the action refuses (any kind of flex.Error but Internal and Unavailable) is the line's Fault, and the next asset is tried. Any other
+// error, as of a database that does not answer, ends the run: the result then has the lines so far, which are done and stay done. After a crash the same
+// holds, without a result. Do is therefore safe to repeat only as far as its action is: to plan again or to exclude twice is harmless, to resend sends twice.
+// A request's idempotency key does not count the transactions: which assets are refused differs from run to run, and with a count the repeat would leave out
+// others than the first run has done.
 //
 // The caller writes the audit entry (Action.Act) before the action and its result (Result.String) after it; access.Act does both.
 package selection

@@ -138,8 +138,8 @@ func (s *Service) Do(
 
 	if a.Kind.Final() {
 		r, err = s.Preview(ctx, a, assets)
-		if err != nil {
-			return r, err
+		if err != nil { // nothing is done, and no line is to say so
+			return Result{}, err
 		}
 
 		if typed != r.Phrase() {
@@ -181,10 +181,12 @@ func (s *Service) run(
 	for _, id := range assets {
 		line := Line{AssetID: id}
 		err := s.one(ctx, a, &line, end)
+		why, isRefused := flex.Refusal(err)
+
 		switch {
 		case err == nil, errors.Is(err, errPreviewed):
 			r.Possible++
-		case flex.KindOf(err) == flex.Internal:
+		case !isRefused, why.Kind == flex.Internal:
 			return r, err
 		default:
 			line.Outcome, line.Fault = "", err.Error()

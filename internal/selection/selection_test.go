@@ -170,6 +170,26 @@ func TestSelection_Offboard(t *testing.T) {
 	})
 }
 
+// An organisation that moves to another database refuses no asset: the run ends, for somebody to try again.
+func TestSelection_Moves(t *testing.T) {
+	each(t, func(f *fixture) {
+		number, err := f.service.DB.Leave(f.Context(), f.Org, "new")
+		if err != nil {
+			f.Fatal(err)
+		}
+
+		r, err := f.service.Do(f.Context(), selection.Action{Kind: selection.Exclude}, f.assets, "")
+		if flex.KindOf(err) != flex.Unavailable || len(r.Lines) > 0 {
+			f.Errorf("while it moves: %+v, %v", r, err)
+		}
+		if err := f.service.DB.Stay(f.Context(), f.Org, number); err != nil {
+			f.Fatal(err)
+		}
+
+		f.does(selection.Action{Kind: selection.Exclude}, 3)
+	})
+}
+
 // A selection has at least one asset and an end, and an action is one of those that there are.
 func TestSelection_Bounds(t *testing.T) {
 	s := &selection.Service{}
