@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"flexd/internal/app"
 	"flexd/internal/flex"
 	"flexd/internal/selection"
+	records "flexd/internal/store"
 )
 
 // assetCommand is `flexd asset`.
@@ -91,6 +93,9 @@ func (o *ofAssets) run(
 		return err
 	}
 
+	// an id may be of another organisation's asset, which is none here
+	ctx = records.Within(ctx, []flex.OrgID{org.ID})
+
 	if o.Preview || a.Kind.Final() && confirmed == "" {
 		r, err := h.Selection.Preview(ctx, a, ids)
 		if err != nil {
@@ -101,9 +106,13 @@ func (o *ofAssets) run(
 	}
 
 	r, err := o.do(ctx, h, org.ID, a, ids, confirmed)
+	if err != nil && len(r.Lines) > 0 { // it ended midway, and what was done stays done
+		return errors.Join(err, o.print(c, a, r))
+	}
 	if err != nil {
 		return err
 	}
+
 	if err := o.print(c, a, r); err != nil {
 		return err
 	}

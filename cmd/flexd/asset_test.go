@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -66,5 +67,56 @@ func TestAsset(t *testing.T) {
 
 	if code, said := flexd("audit list"); code != exitDone || !strings.Contains(said, "charge-now assets") {
 		t.Errorf("the audit log: %d %s", code, said)
+	}
+}
+
+// An id of another organisation's asset names none of the one that is meant.
+func TestAsset_OfAnother(t *testing.T) {
+	database := freshDatabase(t)
+	flexd := commandLineOf(t, database)
+	h, err := store{Database: database, Environment: "sandbox"}.openOrCreate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	defer h.Close()
+	seed := storetest.NewSeed(t, h.DB, database)
+	if _, err := h.DB.AddOrg(t.Context(), "Acme"); err != nil {
+		t.Fatal(err)
+	}
+
+	theirs := seed.Asset(seed.Site(flex.FullScheduleMethod), flex.Charger, 7400).String()
+	for _, line := range []string{"exclude --preview", "exclude", "offboard"} {
+		if _, said := flexd("asset " + line + " --org Acme " + theirs); !strings.Contains(said, "refused: there is no asset of that id") {
+			t.Errorf("%s: %s", line, said)
+		}
+	}
+	if seed.Count(`SELECT COUNT(*) FROM asset WHERE excluded_at IS NOT NULL`) > 0 {
+		t.Error("another organisation's asset is excluded")
+	}
+
+	if code, said := flexd("asset exclude --org seeded " + theirs); code != exitDone {
+		t.Errorf("its own: %d %s", code, said)
+	}
+}
+
+// Of an action that ends midway, what was done is printed: it stays done.
+func TestAsset_EndsMidway(t *testing.T) {
+	database := freshDatabase(t)
+	flexd := commandLineOf(t, database)
+	h, err := store{Database: database, Environment: "sandbox"}.openOrCreate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	defer h.Close()
+	seed := storetest.NewSeed(t, h.DB, database)
+	site := seed.Site(flex.FullScheduleMethod)
+	first, second := seed.Asset(site, flex.Charger, 7400), seed.Asset(site, flex.Charger, 7400)
+	seed.Exec(fmt.Sprintf(`CREATE TRIGGER faulty BEFORE UPDATE ON asset WHEN NEW.id = x'%x' BEGIN SELECT RAISE(ABORT, 'planted'); END`, second[:]))
+
+	code, said := flexd("asset exclude " + first.String() + " " + second.String())
+	if code != exitFailed || !strings.Contains(said, "planted") || strings.Count(said, "excluded from control") != 1 {
+		t.Errorf("%d %s", code, said)
 	}
 }
