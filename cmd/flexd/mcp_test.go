@@ -9,8 +9,10 @@ import (
 	"testing"
 
 	"flexd/internal/access"
+	"flexd/internal/delivery"
 	"flexd/internal/flex"
 	records "flexd/internal/store"
+	"flexd/internal/store/storetest"
 )
 
 // An agent that speaks on standard input is answered on standard output, within the roles of a
@@ -165,5 +167,44 @@ func TestMCP_Listen(t *testing.T) {
 	}
 	if _, said := flexd("audit list"); !strings.Contains(said, "agent of credential acme") || !strings.Contains(said, "call tool list_exceptions") {
 		t.Errorf("the log has %s", said)
+	}
+}
+
+// While an organisation's pushes are halted, its agents change nothing, and those of another go on.
+func TestMCP_HaltedOrganisation(t *testing.T) {
+	database := freshDatabase(t)
+	h, err := store{Database: database, Environment: "sandbox"}.openOrCreate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	defer h.Close()
+	halted := storetest.NewSeed(t, h.DB, database).Org
+	other, err := h.DB.AddOrg(t.Context(), "Acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	said := func(org flex.OrgID) string {
+		why, err := h.AgentSettings(access.Principal{Org: org}, "test").Halted(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return why
+	}
+
+	scope := delivery.HaltScope{Kind: records.HaltOrg, Org: halted}
+	if err := h.Push.Halt(t.Context(), delivery.HaltOrder{Scope: scope, Who: "ada", Reason: "an agent errs"}); err != nil {
+		t.Fatal(err)
+	}
+	if said(halted) != "by an operator" || said(other.ID) != "" {
+		t.Errorf("one is halted: %q, %q", said(halted), said(other.ID))
+	}
+
+	if err := h.Push.Halt(t.Context(), delivery.HaltOrder{Who: "ada", Reason: "all of them err"}); err != nil {
+		t.Fatal(err)
+	}
+	if said(other.ID) != "by an operator" {
+		t.Error("all are halted, and an agent goes on")
 	}
 }

@@ -7,8 +7,10 @@ import (
 	"strings"
 
 	"flexd/internal/access"
+	"flexd/internal/delivery"
 	"flexd/internal/flex"
 	"flexd/internal/mcp"
+	"flexd/internal/store"
 	"flexd/internal/web"
 )
 
@@ -81,8 +83,10 @@ func (a *App) AgentSettings(who access.Principal, version string) mcp.Settings {
 		Version: version,
 		Org:     who.Org,
 		API:     a.API.Handler(),
-		Halted:  a.whyHalted,
+		Halted:  a.whyHalted(who.Org),
 		Act:     a.agentActs(who),
+
+		Household: who.Component(),
 	}
 }
 
@@ -102,12 +106,19 @@ func (a *App) agentActs(
 	}
 }
 
-// whyHalted says that pushes are halted. Who halted them and why is for operators: an agent is a client's, or a household's.
-func (a *App) whyHalted(ctx context.Context) (string, error) {
-	halt, err := a.Push.Halted(ctx)
-	if err != nil || halt == nil {
+// whyHalted says that pushes are halted, all of them or the organisation's. Who halted them and why is for operators: an agent
+// is a client's, or a household's.
+func (a *App) whyHalted(org flex.OrgID) func(ctx context.Context) (string, error) {
+	own := delivery.HaltScope{Kind: store.HaltOrg, Org: org}.String()
+
+	return func(ctx context.Context) (string, error) {
+		halts, err := a.Push.Halts(ctx)
+		for i := range halts {
+			if halts[i].OfAll() || halts[i].Scope == own {
+				return "by an operator", err
+			}
+		}
+
 		return "", err
 	}
-
-	return "by an operator", nil
 }

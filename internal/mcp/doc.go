@@ -31,8 +31,8 @@
 //
 // # The kill switch and the log
 //
-// While pushes are halted no tool changes anything: an agent does not work around the people who
-// halted. Every call, also one that is refused, is written in the audit log before it is made, with
+// While all pushes are halted, or those of the agent's organisation, no tool changes anything: an agent does not work around
+// the people who halted. Every call, also one that is refused, is written in the audit log before it is made, with
 // its outcome after it. Of the arguments the log has those that the tool has, and of what says who
 // lives where (an MPAN, a postcode) only that it was given.
 //

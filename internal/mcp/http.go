@@ -14,13 +14,13 @@ import (
 // MaxAgents is how many agents' confirmations are kept at once over HTTP.
 const MaxAgents = 64
 
-// MaxOrgAgents is how many of them may be of one organisation.
+// MaxOrgAgents is how many of them may be of one organisation itself, and as many of its households.
 const MaxOrgAgents = 16
 
 // OverHTTP returns the handler of the protocol's streamable HTTP transport. Each request is of
 // the agent that open finds, by a key: what waits to be confirmed is kept for that key alone, and
-// is forgotten once MaxOrgAgents others of its organisation have spoken since. Where there are more
-// than MaxAgents, the oldest of the organisation that has the most is forgotten. Open fails with Unauthorized for who is
+// is forgotten once MaxOrgAgents others of its group have spoken since: an organisation's own agents are
+// one, and its households' are another. Where there are more than MaxAgents, the oldest of the group that has the most is forgotten. Open fails with Unauthorized for who is
 // not let in. Requests of web pages are refused.
 func OverHTTP(
 	open func(*http.Request) (key string, s Settings, err error),
@@ -92,9 +92,16 @@ type agents struct {
 	list []agent
 }
 
+// group is the agents that are counted together: an organisation has many households, and none of them has what its own agents
+// are to confirm forgotten.
+type group struct {
+	org        flex.OrgID
+	households bool
+}
+
 type agent struct {
 	key    string
-	org    flex.OrgID
+	of     group
 	server *sdk.Server
 }
 
@@ -115,32 +122,33 @@ func (a *agents) server(key string, s Settings) (*sdk.Server, error) {
 		return nil, err
 	}
 
-	a.list = append(a.list, agent{key: key, org: s.Org, server: server})
-	a.forget(s.Org)
+	of := group{s.Org, s.Household}
+	a.list = append(a.list, agent{key: key, of: of, server: server})
+	a.forget(of)
 
 	return server, nil
 }
 
-// forget takes an agent out if an organisation, which has one more, has too many, or all have.
-func (a *agents) forget(org flex.OrgID) {
-	count := map[flex.OrgID]int{}
+// forget takes an agent out if a group, which has one more, has too many, or all have.
+func (a *agents) forget(of group) {
+	count := map[group]int{}
 	for _, k := range a.list {
-		count[k.org]++
+		count[k.of]++
 	}
 
-	most := org
-	if count[org] <= MaxOrgAgents {
+	most := of
+	if count[of] <= MaxOrgAgents {
 		if len(a.list) <= MaxAgents {
 			return
 		}
 
 		for _, k := range a.list {
-			if count[k.org] > count[most] {
-				most = k.org
+			if count[k.of] > count[most] {
+				most = k.of
 			}
 		}
 	}
 
-	at := slices.IndexFunc(a.list, func(k agent) bool { return k.org == most })
+	at := slices.IndexFunc(a.list, func(k agent) bool { return k.of == most })
 	a.list = slices.Delete(a.list, at, at+1)
 }

@@ -219,3 +219,26 @@ func TestOverHTTP_MaxAgents(t *testing.T) {
 		t.Error("nobody was forgotten")
 	}
 }
+
+// However many households of an organisation have agents, its own agent keeps what waits to be confirmed.
+func TestOverHTTP_Households(t *testing.T) {
+	w := open(t, storetest.SQLite(t), true)
+	server := httptest.NewServer(w.app.Agents("test", true))
+	t.Cleanup(server.Close)
+	local := w.agent
+	caps := map[string]any{"body": map[string]any{"fleet": map[string]any{"cap_kw": 50}}}
+
+	w.agent = w.speak(server.URL+"/mcp", w.tokens[0])
+	code := w.confirmation("set_caps", caps)
+	for range mcp.MaxAgents {
+		household := access.Principal{Org: w.orgs[0].ID, Username: "alpha", Site: w.sites[0], Roles: []flex.Role{flex.EntityRead}}
+		issued, err := w.app.Access.Issue(t.Context(), household, access.TokenLife)
+		w.must(err)
+		w.speak(server.URL+"/mcp", issued.Token)
+	}
+
+	if text, done := w.call("set_caps", with(caps, code)); !done {
+		t.Errorf("households have it forgotten: %s", text)
+	}
+	w.agent = local
+}

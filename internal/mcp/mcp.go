@@ -35,6 +35,8 @@ type Settings struct {
 	API     http.Handler // the interface itself
 	Org     flex.OrgID   // whose agent it is; over HTTP each organisation has a number of them
 
+	Household bool // whether it is one of a household of the organisation
+
 	// Token gives a token of the organisation that is good for the next minute at least.
 	Token func(ctx context.Context) (flex.Secret, error)
 	// Halted says why pushes are halted, or nothing if they are not.
