@@ -64,10 +64,14 @@ func (b *backtestCommand) Run(
 	}
 
 	if b.whole() {
-		return b.runHome(c, test)
+		return b.runHome(ctx, c, test)
 	}
 
-	result := backtest.Run(&test.Case, progressTo(c))
+	result := backtest.Run(&test.Case, progressTo(ctx, c))
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+
 	notesTo(c, result.Notes)
 	if len(result.Bills) == 0 {
 		return noDay(test, result.Notes)
@@ -106,13 +110,13 @@ func (b *backtestCommand) write(
 	return result.Table(c.out)
 }
 
-// progressTo says once a second how far a test is, and how long it will take.
-func progressTo(c console) func(done, total int) {
+// progressTo says once a second how far a test is, and how long it will take. It is false once the command is stopped.
+func progressTo(ctx context.Context, c console) func(done, total int) bool {
 	began := time.Now()
 	reported := began
-	return func(done, total int) {
+	return func(done, total int) bool {
 		if time.Since(reported) < time.Second {
-			return
+			return ctx.Err() == nil
 		}
 
 		reported = time.Now()
@@ -124,6 +128,8 @@ func progressTo(c console) func(done, total int) {
 			total,
 			left.Round(time.Second),
 		)
+
+		return ctx.Err() == nil
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strconv"
@@ -252,10 +253,15 @@ func bandOf(text string) (low, high float64, err error) {
 
 // runHome tests a home with more than a battery.
 func (b *backtestCommand) runHome(
+	ctx context.Context,
 	c console,
 	test *backtest.HomeCase,
 ) error {
-	result := backtest.RunHome(test, progressTo(c))
+	result := backtest.RunHome(test, progressTo(ctx, c))
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+
 	notesTo(c, result.Notes)
 	if len(result.Bills) == 0 {
 		return noDay(test, result.Notes[result.Dropped:]) // those of stays come first

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -165,5 +166,21 @@ func TestBacktest_NoDay(t *testing.T) {
 	const want = "no day from 2026-10-22 to 2026-10-26 has all that is needed: 2026-10-22: there is no load_kwh at 00:00"
 	if code == exitDone || !strings.Contains(wrong, want) {
 		t.Errorf("code %d, %s", code, wrong)
+	}
+}
+
+// TestBacktest_Stopped: who stops it waits for no more than a day of the past, and gets no result of a part.
+func TestBacktest_Stopped(t *testing.T) {
+	readings, sessions := backtestFiles(t)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+
+	for _, cars := range [][]string{nil, {"--sessions", sessions}} {
+		var out, wrong strings.Builder
+		args := append([]string{"backtest", "--from", "2026-10-22", "--to", "2026-10-26", "--readings", readings, "--tariff", "00:30-05:30"}, cars...)
+		code := run(ctx, args, console{out: &out, err: &wrong})
+		if code != exitFailed || out.Len() > 0 || !strings.Contains(wrong.String(), "stopped before it was done") {
+			t.Errorf("%q: code %d, %s%s", cars, code, out.String(), wrong.String())
+		}
 	}
 }

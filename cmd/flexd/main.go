@@ -131,6 +131,9 @@ func main() {
 	)
 
 	defer stop()
+
+	// A second signal ends the program at once: a command may be waiting for its input, where no context reaches it.
+	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], console{os.Stdin, os.Stdout, os.Stderr}))
 }
 

@@ -1,14 +1,19 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/store/storetest"
@@ -247,4 +252,61 @@ func TestRun_Stopped(t *testing.T) {
 	if err := outcomeOf("backup <file>", cut); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
+}
+
+// A program that waits for its input, where no context reaches it, is ended by a second signal at the latest.
+func TestMain_Signals(t *testing.T) {
+	answers, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answers.Close()
+	defer out.Close()
+
+	program := exec.CommandContext(t.Context(), os.Args[0], "plan")
+	program.Env, program.Stdout = append(os.Environ(), asProgram+"=1"), out
+	in, err := program.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+
+	t.Cleanup(func() {
+		_ = program.Process.Kill() // it has ended, unless the test failed
+		if err := program.Wait(); err == nil {
+			t.Error("it ended as if it had planned all")
+		}
+	})
+	out.Close() // now its end alone is open
+
+	// It answers a line, so it is ready for signals, and waits for the next.
+	if _, err := io.WriteString(in, "{}\n"); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(answers)
+	if line, err := lines.ReadString('\n'); err != nil {
+		t.Fatalf("%q %v", line, err)
+	}
+
+	// Signals that come while one waits are one with it, so they are sent until the program has ended.
+	const most, pause = 3 * time.Minute, 10 * time.Millisecond
+	for end := time.Now().Add(most); time.Now().Before(end); {
+		if err := program.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		if err := answers.SetReadDeadline(time.Now().Add(pause)); err != nil {
+			t.Fatal(err)
+		}
+
+		_, err := lines.ReadByte()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatal(err)
+		}
+	}
+	t.Error("it goes on after many signals")
 }

@@ -87,8 +87,8 @@ type test struct {
 	Result
 }
 
-// Run tests the case. It calls progress, if that is not nil, after each day.
-func Run(c *Case, progress func(done, total int)) Result {
+// Run tests the case. It calls progress, if that is not nil, after each day, and ends early where that is false.
+func Run(c *Case, progress func(done, total int) bool) Result {
 	least, _ := c.Battery.Usable()
 	start := state{stored: least, mode: battery.ModeSelfUse}
 	t := test{
@@ -108,10 +108,8 @@ func Run(c *Case, progress func(done, total int)) Result {
 		}
 
 		return ok
-	}, func(done int) {
-		if progress != nil {
-			progress(done, days(c.From, c.To))
-		}
+	}, func(done int) bool {
+		return progress == nil || progress(done, days(c.From, c.To))
 	})
 
 	t.Optimum = t.all.optimum(c.Battery)
@@ -126,11 +124,11 @@ func Run(c *Case, progress func(done, total int)) Result {
 }
 
 // eachDay goes through the days of a case in order. It calls progress with the days that are done after each day for
-// which do is true.
-func (c *Case) eachDay(do func(flex.Day) bool, progress func(done int)) {
+// which do is true, and ends where that is false.
+func (c *Case) eachDay(do func(flex.Day) bool, progress func(done int) bool) {
 	for n := range days(c.From, c.To) {
-		if do(c.From.Add(n)) {
-			progress(n + 1)
+		if do(c.From.Add(n)) && !progress(n+1) {
+			return
 		}
 	}
 }

@@ -46,10 +46,11 @@ func evenDays() *Case {
 func TestEvenDays(t *testing.T) {
 	c := evenDays()
 	told := 0
-	r := Run(c, func(done, total int) {
+	r := Run(c, func(done, total int) bool {
 		if told++; done != told || total != 22 {
 			t.Errorf("told %d of %d", done, total)
 		}
+		return true
 	})
 	if len(r.Bills) != 22 || r.Skipped != 0 || told != 22 {
 		t.Fatalf("%d days, %d skipped", len(r.Bills), r.Skipped)

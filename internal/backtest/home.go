@@ -168,20 +168,20 @@ type homeTest struct {
 	HomeResult
 }
 
-// RunHome tests the case. It calls progress, if that is not nil, after each day, and after each part of the bound.
+// RunHome tests the case. It calls progress, if that is not nil, after each day, and after each part of the bound, and ends
+// early where that is false.
 func RunHome(
 	c *HomeCase,
-	progress func(done, total int),
+	progress func(done, total int) bool,
 ) HomeResult {
 	t := newHomeTest(c)
 	dates := days(c.From, c.To)
 	total := dates + dates/boundDays
-	steps := 0
-	tell := func(done int) {
+	steps, goesOn := 0, true
+	tell := func(done int) bool {
 		steps = done
-		if progress != nil {
-			progress(min(done, total), total)
-		}
+		goesOn = progress == nil || progress(min(done, total), total)
+		return goesOn
 	}
 
 	c.eachDay(func(day flex.Day) bool {
@@ -196,7 +196,11 @@ func RunHome(
 		return known
 	}, tell)
 
-	t.Bound = t.bounding.solve(func() { tell(steps + 1) })
+	if !goesOn {
+		return t.HomeResult
+	}
+
+	t.Bound = t.bounding.solve(func() bool { return tell(steps + 1) })
 	tell(total)
 	t.Worn = HomeBills{
 		Unsteered: t.states[unsteered].worn,

@@ -373,14 +373,16 @@ func (b *homeBound) addCar(r boundRows, slot carSlot) float64 {
 	return room
 }
 
-// solve is the bound, in pence. It calls progress after each part.
-func (b *homeBound) solve(progress func()) float64 {
+// solve is the bound, in pence. It calls progress after each part, and ends with less of a bound where that is false.
+func (b *homeBound) solve(progress func() bool) float64 {
 	b.y = make([]float64, len(b.rows))
 	for from := 0; from < len(b.buy); {
 		to := b.end(from)
 		b.part(from, to)
 		from = to
-		progress()
+		if !progress() {
+			break
+		}
 	}
 
 	return b.proven()

@@ -78,11 +78,12 @@ func TestHomeWithoutBattery(t *testing.T) {
 // TestHomeTogether: as one costs no more than each by itself where nothing is uncertain, and nothing beats the bound.
 func TestHomeTogether(t *testing.T) {
 	last, all := 0, 0
-	r := RunHome(evenHome(5), func(done, total int) {
+	r := RunHome(evenHome(5), func(done, total int) bool {
 		if done < last || done > total {
 			t.Errorf("%d of %d after %d", done, total, last)
 		}
 		last, all = done, total
+		return true
 	})
 	if last != all || all < 5 || len(r.Bills) != 5 || r.missed() != 0 {
 		t.Fatalf("%d of %d days reported, %d bills, %d needs missed", last, all, len(r.Bills), r.missed())
@@ -209,5 +210,16 @@ func TestHomeFuture(t *testing.T) {
 		if b.Day.Start().Before(cut.Start()) && after.Bills[i] != b {
 			t.Errorf("%s: %+v, and %+v with another future", b.Day, b, after.Bills[i])
 		}
+	}
+}
+
+// TestStopped: a test ends after the day for which progress is false, and a whole home's without its bound.
+func TestStopped(t *testing.T) {
+	stop := func(done, _ int) bool { return done < 2 }
+	if r := Run(evenDays(), stop); len(r.Bills) != 2 {
+		t.Errorf("a battery's has %d days, want 2", len(r.Bills))
+	}
+	if r := RunHome(evenHome(5), stop); len(r.Bills) != 2 || r.Bound != 0 {
+		t.Errorf("a home's has %d days and a bound of %.2f p, want 2 and none", len(r.Bills), r.Bound)
 	}
 }
