@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -254,7 +253,7 @@ func (a *auditVerify) Run(ctx context.Context, c console) error {
 
 // check holds the chain against the checkpoint's file.
 func (a *auditVerify) check(ctx context.Context, d *access.Service) error {
-	text, err := os.ReadFile(a.Checkpoint)
+	text, err := readUnmarked(a.Checkpoint)
 	if err != nil {
 		return err
 	}

@@ -236,6 +236,14 @@ func readPosition(file string) ([]flex.Traded, error) {
 		})
 	}
 
+	if len(ts) == 0 { // it would remove the position that there is
+		return nil, flex.Fail(
+			flex.Invalid,
+			"%s has no half-hour: give it one at least",
+			file,
+		)
+	}
+
 	return ts, nil
 }
 

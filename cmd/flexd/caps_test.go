@@ -28,6 +28,7 @@ func TestReadPosition(t *testing.T) {
 
 	for text, want := range map[string]string{
 		"start,kwh,buy_gbp_per_mwh\n":         "no column sell_gbp_per_mwh",
+		head:                                  "has no half-hour",
 		head + "2026-01-15T18:40:00Z,1,1,1":   "line 2: start is",
 		head + "yesterday,1,1,1":              "line 2: start is",
 		head + "2026-01-15T18:30:00Z,,1,1":    `line 2: kwh is ""`,

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"os"
 	"slices"
 
 	"flexd/internal/flex"
@@ -44,7 +43,7 @@ func readClouds(path string) ([]registry.Provider, error) {
 		return nil, nil
 	}
 
-	b, err := os.ReadFile(path)
+	b, err := readUnmarked(path)
 	if err != nil {
 		return nil, err
 	}

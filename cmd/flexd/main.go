@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -107,6 +108,15 @@ type commands struct {
 	Bench    benchCommand    `cmd:"" group:"measure" help:"Measure flexd on this machine."`
 	Backtest backtestCommand `cmd:"" group:"measure" help:"Calculate from past readings what a home battery, or all devices of a home, would have saved, at imported prices or with a tariff."`
 	Simulate simulateCommand `cmd:"" group:"measure" help:"Simulate days of homes, generated from a seed, on a separate flexd, and check its rules."`
+}
+
+// byteOrderMark is what some editors begin a file with.
+const byteOrderMark = "\uFEFF"
+
+// readUnmarked reads a file without its byte order mark, if it has one.
+func readUnmarked(file string) ([]byte, error) {
+	text, err := os.ReadFile(file)
+	return bytes.TrimPrefix(text, []byte(byteOrderMark)), err
 }
 
 // console is what a command talks through.

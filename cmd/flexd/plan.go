@@ -181,8 +181,8 @@ func planLine(
 	return problem.Append(to, a)
 }
 
-// readLine appends the next line, without its end. Of a line that is too long it keeps
-// nothing.
+// readLine appends the next line, without its end and without the byte order mark that some editors begin a file
+// with. Of a line that is too long it keeps nothing.
 func readLine(
 	r *bufio.Reader,
 	to []byte,
@@ -196,6 +196,7 @@ func readLine(
 		}
 
 		if !errors.Is(err, bufio.ErrBufferFull) {
+			to = bytes.TrimPrefix(to, []byte(byteOrderMark))
 			return bytes.TrimSuffix(to, []byte("\n")), tooLong, err
 		}
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -93,6 +95,7 @@ func TestPlan_Check(t *testing.T) {
 		holds               bool
 	}{
 		{"as it was made", answers.String(), `"holds":true`, true},
+		{"with a byte order mark", "\ufeff" + answers.String(), `"holds":true`, true},
 		{"a raised bound", strings.Replace(answers.String(), `"lower_bound_p":`, `"lower_bound_p":51,"was":`, 1), "proves a bound", false},
 		{"none", "", "cannot be read", false},
 		{"one more than problems", strings.Repeat(answers.String(), 2), `"holds":true`, false},
@@ -102,5 +105,28 @@ func TestPlan_Check(t *testing.T) {
 		if (err == nil) != c.holds || !strings.Contains(out.String(), c.says) {
 			t.Errorf("%s: %v, %s", c.name, err, out.String())
 		}
+	}
+}
+
+// TestPlan_CheckFails: an answer that does not hold is a failure, and no wrong use.
+func TestPlan_CheckFails(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "plans.ndjson")
+	if err := os.WriteFile(file, []byte("{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	var out bytes.Buffer
+	code := run(t.Context(), []string{"plan", "--check", file}, console{in: strings.NewReader(fmt.Sprintf(simple, "a") + "\n"), out: &out, err: &out})
+	if code != exitFailed || !strings.Contains(out.String(), "1 of 1 answers do not hold") {
+		t.Errorf("%d %s", code, out.String())
+	}
+}
+
+// TestPlan_ByteOrderMark: a file may begin with the mark that some editors write, also where it was joined to another.
+func TestPlan_ByteOrderMark(t *testing.T) {
+	const mark = "\ufeff"
+	out := ask(t, mark+fmt.Sprintf(simple, "a")+"\n"+mark+fmt.Sprintf(simple, "b")+"\n"+mark)
+	if len(out) != 2 || out[0]["cost_p"] != 28.0 || out[1]["cost_p"] != 28.0 {
+		t.Errorf("%v", out)
 	}
 }

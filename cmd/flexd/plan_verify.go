@@ -72,7 +72,7 @@ func verifyLines(ctx context.Context, in, answers io.Reader, out io.Writer) erro
 	}
 
 	if refused > 0 {
-		return flex.Fail(flex.Invalid, "%d of %d answers do not hold", refused, all)
+		return fmt.Errorf("%d of %d answers do not hold", refused, all)
 	}
 
 	return cmp.Or(ctx.Err(), noneLeft(given, all))

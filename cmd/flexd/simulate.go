@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -168,7 +167,7 @@ func (s *simulateCommand) start(
 // histories are those to play: that of the file, or one for each seed.
 func (s *simulateCommand) histories() ([]simulated, error) {
 	if s.Replay != "" {
-		text, err := os.ReadFile(s.Replay)
+		text, err := readUnmarked(s.Replay)
 		if err != nil {
 			return nil, err
 		}
@@ -176,7 +175,7 @@ func (s *simulateCommand) histories() ([]simulated, error) {
 		var h simulated
 		if err := json.Unmarshal(text, &h); err != nil {
 			return nil, flex.Fail(
-				flex.Malformed,
+				flex.Invalid,
 				"%s is not a history as --json prints it: %s",
 				s.Replay,
 				err,

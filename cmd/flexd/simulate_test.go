@@ -52,11 +52,12 @@ func TestSimulate_Wrong(t *testing.T) {
 	for history, want := range map[string]string{
 		`nonsense`:                                   "not a history",
 		`{"events":[{"kind":"flood"}]}`:              "flood",
+		"\ufeff" + `{"events":[{"kind":"hail"}]}`:    "hail",
 		`{"events":[{"kind":"stay"}]}`:               "no home",
 		`{"events":[{"kind":"late","home":"car0"}]}`: "no power",
 	} {
 		code, out, errs := simulate(t, history)
-		if code == exitDone || !strings.Contains(errs, want) {
+		if code != exitUsage || !strings.Contains(errs, want) {
 			t.Errorf("%s: code %d: %s%s", history, code, out, errs)
 		}
 	}
