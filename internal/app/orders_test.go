@@ -421,6 +421,45 @@ func TestOrders_Limits(t *testing.T) {
 	})
 }
 
+// TestOrders_BoundWhileLost has a program bound at another price while the link of its feeder is lost: nothing was heard of the dispatcher, and
+// the fallback binds further.
+func TestOrders_BoundWhileLost(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		d := newDispatcher(t, url)
+		if err := d.control.SetCaps(t.Context(), d.org, flex.Caps{Groups: []flex.CapGroup{{Name: "feeder"}}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.control.SetLink(t.Context(), d.org, flex.CapLink{Group: "feeder", Fallback: new(flex.Watts(1000)), Silence: 15 * time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+
+		none := flex.ADRObjectID{}
+		program := d.put(flex.ADRProgram, none, `{"programName":"feeder"}`)
+		b := flex.ADRBinding{Program: program, Kind: flex.ADRImportLimit, Service: "dno"}
+		b.Scope.Group = "feeder"
+		if err := second(d.adr.Bind(t.Context(), d.org, &b, true)); err != nil {
+			t.Fatal(err)
+		}
+
+		d.put(flex.ADREvent, none, event(program, "18:00", 5, most9))
+		d.holds("a limit", "18:00-19:00 at most 9 limited")
+		d.now = d.now.Add(15 * time.Minute)
+		if _, err := d.control.WatchLinks(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+
+		b.Price = flex.FromGBPPerMWh(100)
+		if err := second(d.adr.Bind(t.Context(), d.org, &b, true)); err != nil {
+			t.Fatal(err)
+		}
+		d.holds("bound again", "18:00-19:00 at most 9 limited", "18:00-19:00 at most 9 withdrawn")
+
+		if _, links, err := d.control.Limits(t.Context(), d.org); err != nil || links[0].LostAt.IsZero() {
+			t.Errorf("to bind the program again counts as heard: %+v, %v", links, err)
+		}
+	})
+}
+
 // TestOrders_ExportLimits has limits of a feeder's import and export be beside each other, and an export that cannot be
 // limited refused with what would be right.
 func TestOrders_ExportLimits(t *testing.T) {

@@ -208,6 +208,7 @@ type whatIf struct {
 	Zone    string         // of the tariff; "" for London
 	Power   flex.Watts
 	Peak    bool
+	Alone   bool   // the schedule in force was made together with others of the site
 	Asked   bool   // whether the question below was asked
 	Note    string // why there is no answer
 	Answer  *comparison
@@ -280,6 +281,7 @@ func supposed(q url.Values, p *control.Past) *whatIf {
 		Need:  e.Need,
 		Power: e.Power,
 		Peak:  e.MayChargePeak,
+		Alone: p.PlannedTogether(),
 	}
 
 	// the question is asked by the clocks of the tariff, and its field takes a time without a zone

@@ -256,5 +256,6 @@ func Comparison(a *control.Comparison) wire.WhatIfResult {
 		EnergyDifferenceKWh: new(a.Energy().KWh()),
 		ReplacesSchedule:    new(a.Decision.Replace),
 		Periods:             explainedPeriods(a.Proposed.Periods),
+		PlannedAlone:        a.Alone,
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"flexd/internal/flex"
 	"flexd/internal/store"
-	"flexd/internal/tariff"
 	"flexd/internal/worker"
 )
 
@@ -17,6 +16,9 @@ const (
 	Away      Kind = "away"
 	AwayEnded Kind = "away_ended"
 )
+
+// AwayGrace is for how long after an absence a car still waits for the plan that follows it. If none comes, it is free.
+const AwayGrace = 15 * time.Minute
 
 // AwayMax is the longest time for which a household can be away, and how far ahead it can say so.
 const AwayMax = 60 * 24 * time.Hour
@@ -182,15 +184,15 @@ func (s *Service) SkipPlan(
 }
 
 // skipping is the time in which a car that skips a night needs nothing: until the deadline of its plan, and while its household
-// is away in any case. A car that already needs nothing has a plan to the deadline after that: each repeated request would
-// skip one more night. So for such a car the next deadline counts.
+// is away in any case. The plan of a car that already needs nothing ends with its absence and not at a deadline. So for such a car,
+// also until it is planned again after the absence, the next deadline counts.
 func skipping(
 	c *store.Charging,
 	deadline, now time.Time,
 ) (flex.Span, error) {
 	from := now.Truncate(time.Second) // plans begin at whole seconds
 	before := c.Away
-	if before.Contains(from) {
+	if !before.Empty() && !before.From.After(from) {
 		asked := *c
 		asked.Away = flex.Span{}
 		deadline = effective(&asked, flex.OrgSettings{}, from).ReadyBy
@@ -403,21 +405,15 @@ func (s *Service) followAways(
 	return n, nil
 }
 
-// whileAway sets the need of a plan to nothing while the household is away at its instant. The plan lasts until
-// the first deadline after that, since the car is planned again as soon as somebody is back.
-func whileAway(
-	e *store.Effective,
-	away flex.Span,
-	from time.Time,
-	wall flex.WallTime,
-	zone *time.Location,
-) bool {
+// whileAway sets the need of a plan to nothing while the household is away at its instant. The car is planned again as soon as
+// somebody is back. The profile alone ends soon after that, so that no later night passes without charging if nothing more is sent.
+func whileAway(e *store.Effective, away flex.Span, from time.Time) bool {
 	if !away.Contains(from) {
 		return false
 	}
 
 	e.Need, e.Mode = 0, flex.Minimise
-	e.ReadyBy = tariff.NextTimeOfDay(away.To, wall, zone)
+	e.ReadyBy = away.To.Add(AwayGrace).Truncate(time.Second) // profiles end at whole seconds
 
 	return true
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"testing"
+	"time"
 
 	"flexd/internal/control"
 	"flexd/internal/flex"
@@ -82,7 +83,13 @@ func TestSetAway_Ahead(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c := h.look(); c.Current.Generation != before || c.Away != away {
-				t.Errorf("away %v: %v, by schedule %d instead of %d", away, c.Away, c.Current.Generation, before)
+				t.Errorf(
+					"away %v: %v, by schedule %d instead of %d",
+					away,
+					c.Away,
+					c.Current.Generation,
+					before,
+				)
 			}
 		}
 
@@ -113,5 +120,37 @@ func TestSetAway_AllOrNone(t *testing.T) {
 		if c := h.at(cars[0]).look(); !c.Away.Empty() {
 			t.Errorf("the first is away %v, though the second is not", c.Away)
 		}
+	})
+}
+
+// The profile of a skipped night, and of an absence of days, ends soon after it: if flexd sends nothing more, the car can charge in the
+// night that follows. Asked again before the car is planned again, the next night is skipped and not a quarter of an hour.
+func TestAway_ProfileEnds(t *testing.T) {
+	each(t, "2026-01-10T20:00:00Z", func(h *fixture) {
+		h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(3.7, flex.Minimise)})
+		ends := func(what string, away time.Time) {
+			t.Helper()
+			h.chargesAt(what)
+			if s := h.look().Current; s.End().Before(away) || s.End().After(away.Add(control.AwayGrace)) {
+				t.Errorf("%s until %v: the profile ends at %v", what, away, s.End())
+			}
+		}
+
+		if err := h.service.SkipPlan(t.Context(), h.Org, h.asset); err != nil {
+			t.Fatal(err)
+		}
+		ends("skipped", at("2026-01-11T07:00:00Z"))
+
+		h.goTo("2026-01-11T07:00:30Z")
+		if err := h.service.SkipPlan(t.Context(), h.Org, h.asset); err != nil {
+			t.Fatal(err)
+		}
+		ends("skipped again", at("2026-01-12T07:00:00Z"))
+
+		away := flex.Span{From: at("2026-01-11T00:00:00Z"), To: at("2026-01-20T00:00:00Z")}
+		if err := h.service.SetAway(t.Context(), h.Org, h.site, away); err != nil {
+			t.Fatal(err)
+		}
+		ends("away", away.To)
 	})
 }

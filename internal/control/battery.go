@@ -31,9 +31,11 @@ const (
 	dispatchMarket = "wholesale"
 )
 
-// A plan is written as a code for each half-hour: modeCodes has them in the order of battery.Mode, and unplanned stands for no plan.
+// A plan is written as a code for each half-hour: modeCodes has them in the order of battery.Mode, and unplanned stands for no plan. Those of
+// restCodes are LOCK, beside cars, in the place of FEED_IN and of SELF_USE.
 const (
 	modeCodes = "CDLFS"
+	restCodes = "fs"
 	unplanned = '.'
 )
 
@@ -41,7 +43,11 @@ func modeCode(m battery.Mode) byte { return modeCodes[m] }
 
 // modeOf reads a code, and is false where nothing was planned.
 func modeOf(code byte) (battery.Mode, bool) {
+	if strings.IndexByte(restCodes, code) >= 0 {
+		return battery.ModeLock, true
+	}
 	i := strings.IndexByte(modeCodes, code)
+
 	return battery.Mode(max(0, i)), i >= 0
 }
 
@@ -293,7 +299,7 @@ func (s *Service) putInForce(
 	}
 
 	next.Refused = s.guardBattery(ctx, b, home, &ahead, modes, powers)
-	setModes(next, ahead.periods[0], modes, tx.Now())
+	ahead.setModes(next, modes, tx.Now())
 	next.Without, next.Powers = powers, powers
 	next.May = ahead.mayDo()
 
@@ -456,18 +462,18 @@ func (s *homeAhead) market(i int) string {
 	return dispatchMarket
 }
 
-// setModes puts modes into a plan from a half-hour on, and notes when that changed anything.
-func setModes(
+// setModes puts modes into a plan from the first half-hour ahead on, and notes when that changed anything.
+func (s *homeAhead) setModes(
 	next *store.BatteryPlan,
-	now flex.Period,
 	modes []battery.Mode,
 	at time.Time,
 ) {
 	ahead := make([]byte, len(modes))
 	for i, m := range modes {
-		ahead[i] = modeCode(m)
+		ahead[i] = s.codeOf(next, i, m)
 	}
 
+	now := s.periods[0]
 	kept, before := next.Modes[:now.Sub(next.From)], next.Modes[now.Sub(next.From):]
 	if before != string(ahead) {
 		next.ChangedAt = at
@@ -486,8 +492,8 @@ func nextPlan(old *store.BatteryPlan, now flex.Period) store.BatteryPlan {
 
 	for p := next.From; p.Before(now) || p.Sub(old.From) < len(old.Modes); p = p.Add(1) {
 		code := byte(unplanned)
-		if m, ok := modeAt(old, p); ok {
-			code = modeCode(m)
+		if _, ok := modeAt(old, p); ok {
+			code = old.Modes[p.Sub(old.From)]
 		}
 		modes = append(modes, code)
 	}
@@ -547,7 +553,7 @@ func planModes(
 
 // dispatchedModes returns the modes of the half-hours, of which the first fixed ones were
 // dispatched already, and the mode before those that are free. A battery of which nothing was sent is locked
-// where a car has come since.
+// where a car has come since, and is locked no longer where that has left.
 func (s *homeAhead) dispatchedModes(
 	old *store.BatteryPlan,
 ) ([]battery.Mode, int, battery.Mode) {
@@ -560,7 +566,7 @@ func (s *homeAhead) dispatchedModes(
 
 	var fixed int
 	for fixed < len(periods) && periods[fixed].Start().Before(old.DispatchedTo) {
-		m, ok := modeAt(old, periods[fixed])
+		m, ok := s.restedAt(old, fixed)
 		if !ok {
 			break
 		}

@@ -92,3 +92,41 @@ func (s *homeAhead) rests(i int, m battery.Mode) bool {
 
 	return unsent && !s.allowed[i].Has(m)
 }
+
+// restedAt returns what a plan says for a half-hour, or what it said before the battery was locked there beside cars. Where an instruction
+// calls the battery, it stays locked.
+func (s *homeAhead) restedAt(p *store.BatteryPlan, i int) (battery.Mode, bool) {
+	at := s.periods[i]
+	m, ok := modeAt(p, at)
+	if !ok || s.kept != nil && s.kept[i] {
+		return m, ok
+	}
+
+	switch p.Modes[at.Sub(p.From)] {
+	case restCodes[0]:
+		return battery.ModeFeedIn, true
+	case restCodes[1]:
+		return battery.ModeSelfUse, true
+	}
+
+	return m, true
+}
+
+// codeOf is the code of a mode in a half-hour of a plan, of which the one before is still there. It says of a battery that rests beside cars
+// what it did before.
+func (s *homeAhead) codeOf(before *store.BatteryPlan, i int, m battery.Mode) byte {
+	was, fixed := s.restedAt(before, i)
+	fixed = fixed && s.periods[i].Start().Before(before.DispatchedTo)
+	if m != battery.ModeLock || !fixed || s.ordered(i) {
+		return modeCode(m)
+	}
+
+	if !s.rests(i, was) {
+		return modeCode(m)
+	}
+	if was == battery.ModeFeedIn {
+		return restCodes[0]
+	}
+
+	return restCodes[1]
+}

@@ -34,7 +34,12 @@ func (h *fixture) besideCar(id flex.AssetID) (n int) {
 
 			rests := step.Action == battery.ChargeMax || step.Action == battery.AvoidExport
 			if !rests || step.AllowDeviation {
-				h.Errorf("the car charges in %v, where the battery is to %s in %v", charging.Span, step.Action, step.Span)
+				h.Errorf(
+					"the car charges in %v, where the battery is to %s in %v",
+					charging.Span,
+					step.Action,
+					step.Span,
+				)
 			}
 		}
 	}
@@ -47,7 +52,13 @@ func (h *fixture) besideCar(id flex.AssetID) (n int) {
 func TestBatterySteps_CarAtNoon(t *testing.T) {
 	each(t, "2026-06-15T09:10:00Z", func(h *fixture) {
 		id := h.battery()
-		h.read(id, flex.BatteryStateOfCharge, "2026-06-15T09:05:00Z", "2026-06-15T09:05:00Z", 100)
+		h.read(
+			id,
+			flex.BatteryStateOfCharge,
+			"2026-06-15T09:05:00Z",
+			"2026-06-15T09:05:00Z",
+			100,
+		)
 
 		var sunny []flex.Solar
 		for n := range 12 { // 11:00 to 17:00 in London
@@ -77,7 +88,13 @@ func TestBatterySteps_CarBehindFuse(t *testing.T) {
 	each(t, "2026-01-14T18:10:00Z", func(h *fixture) {
 		h.setFuse(9)
 		id := h.battery()
-		h.read(id, flex.BatteryStateOfCharge, "2026-01-14T18:05:00Z", "2026-01-14T18:05:00Z", 20)
+		h.read(
+			id,
+			flex.BatteryStateOfCharge,
+			"2026-01-14T18:05:00Z",
+			"2026-01-14T18:05:00Z",
+			20,
+		)
 		h.runBatteries()
 		h.plugInAt(35, flex.Minimise)
 
@@ -108,12 +125,50 @@ func TestBattery_CarAtOnce(t *testing.T) {
 	})
 }
 
+// TestBattery_CarLeft has a car for which a battery was locked in half-hours whose modes are fixed leave again: the battery covers the home as
+// before, also when it is planned once more while the car is there.
+func TestBattery_CarLeft(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		h.listen()
+		id := h.homeSite()
+		h.runBatteries()
+		soon := "2026-01-10T18:10:00Z"
+		before := modeAt(h.modes(id), soon)
+
+		h.event(control.Event{
+			Kind:   control.PlugIn,
+			Tariff: &flex.Tariff{OffPeak: "00:00-24:00", Zone: "Europe/London", Type: flex.DualRate},
+			Intent: need(22, flex.Maximise),
+		})
+		h.Exec(`UPDATE battery_plan SET again = TRUE`)
+		h.runBatteries()
+		if m := modeAt(h.modes(id), soon); m != battery.ModeLock || before == m {
+			t.Fatalf(
+				"beside the car it is to %s, and before it %s: nothing is shown",
+				m,
+				before,
+			)
+		}
+
+		h.event(control.Event{Kind: control.PlugOut})
+		if m := modeAt(h.modes(id), soon); m != before {
+			t.Errorf("the car has left, and it is to %s, not %s", m, before)
+		}
+	})
+}
+
 // TestBatterySteps_CarGives has a car give more than the home draws beside a battery: the battery is to store nothing of it.
 func TestBatterySteps_CarGives(t *testing.T) {
 	each(t, "2026-01-14T17:00:00Z", func(h *fixture) {
 		h.mayDischarge()
 		id := h.battery()
-		h.read(id, flex.BatteryStateOfCharge, "2026-01-14T17:00:00Z", "2026-01-14T17:00:00Z", 10)
+		h.read(
+			id,
+			flex.BatteryStateOfCharge,
+			"2026-01-14T17:00:00Z",
+			"2026-01-14T17:00:00Z",
+			10,
+		)
 		h.exports(30)
 		h.soc(60)
 		h.runBatteries()
@@ -134,7 +189,12 @@ func TestBatterySteps_CarGives(t *testing.T) {
 			for _, step := range steps {
 				stores := step.Action == battery.ChargeMax || step.Action == battery.AvoidExport
 				if given.Limit > 0 && stores && !step.Meet(given.Span).Empty() {
-					t.Errorf("the car gives in %v, where the battery is to %s in %v", given.Span, step.Action, step.Span)
+					t.Errorf(
+						"the car gives in %v, where the battery is to %s in %v",
+						given.Span,
+						step.Action,
+						step.Span,
+					)
 				}
 			}
 		}
@@ -144,7 +204,12 @@ func TestBatterySteps_CarGives(t *testing.T) {
 // TestWhatIf_Battery asks what a battery would do: it is planned, but not compared, and the answer says so.
 func TestWhatIf_Battery(t *testing.T) {
 	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
-		answers, err := h.service.WhatIf(h.Context(), h.Org, []flex.AssetID{h.homeSite()}, control.Question{})
+		answers, err := h.service.WhatIf(
+			h.Context(),
+			h.Org,
+			[]flex.AssetID{h.homeSite()},
+			control.Question{},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,12 +228,22 @@ func TestWhatIf_BesideBattery(t *testing.T) {
 		one(t, "2026-01-14T18:10:00Z", func(h *fixture) {
 			h.setFuse(9)
 			id := h.battery()
-			h.read(id, flex.BatteryStateOfCharge, "2026-01-14T18:05:00Z", "2026-01-14T18:05:00Z", 20)
+			h.read(
+				id,
+				flex.BatteryStateOfCharge,
+				"2026-01-14T18:05:00Z",
+				"2026-01-14T18:05:00Z",
+				20,
+			)
 			h.runBatteries()
 			h.plugInAt(kWh, flex.Minimise)
 
-			if a := h.whatIf(control.Question{}); a.Err != nil || a.Decision.Replace {
+			a := h.whatIf(control.Question{})
+			if a.Err != nil || a.Decision.Replace {
 				t.Errorf("%v kWh: as it is, the plan replaces the schedule: %v", kWh, a.Err)
+			}
+			if !a.Alone {
+				t.Errorf("%v kWh: it is not said that the figures are not those of the schedule in force", kWh)
 			}
 
 			more := control.Question{Need: new(flex.FromKWh(kWh + 5))}

@@ -61,7 +61,7 @@ func (run *batteryRun) checkCharge(
 		return tx.BatteryStrayed(ctx, id)
 	}
 
-	return tx.BatteryChecked(ctx, id)
+	return tx.BatteryChecked(ctx, id, &b.Plan)
 }
 
 func tooFar(off flex.WattHours, home home.Battery) bool {

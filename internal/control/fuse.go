@@ -15,7 +15,7 @@ import (
 
 const (
 	// TailTime is for how long after the last ready-by of a site the pushed schedules alone keep its
-	// main fuse: each car has an equal share.
+	// main fuse: each car has its part.
 	TailTime = 7 * 24 * time.Hour
 	// FuseInterval is how soon a site is planned again while one of its cars waits for another to
 	// accept that it gives way.

@@ -175,8 +175,16 @@ func (f *behindFuse) stepped(
 	least flex.Watts,
 	at func(time.Time) flex.Watts,
 ) []flex.Step {
+	return steppedAt(f.cuts(span), least, at)
+}
+
+// steppedAt is stepped for given cuts.
+func steppedAt(
+	cuts []time.Time,
+	least flex.Watts,
+	at func(time.Time) flex.Watts,
+) []flex.Step {
 	var steps []flex.Step
-	cuts := f.cuts(span)
 	for i := 1; i < len(cuts); i++ {
 		w := at(cuts[i-1])
 		if w < least {
@@ -211,45 +219,6 @@ func (f *behindFuse) leftAt(car *siteCar, t time.Time) flex.Watts {
 	}
 
 	return l.left(f.limit(), car.wiring())
-}
-
-// finish says what a car has once it is done: in equal parts what those leave that are not, and in
-// the end an equal share of the fuse. So two that would be free cannot pass it.
-func (f *behindFuse) finish(car *siteCar) {
-	if !f.tight {
-		return
-	}
-
-	span := flex.Span{
-		From: car.end(f.from),
-		To:   f.last.Add(TailTime),
-	}
-
-	car.stepsAfterEnd = f.stepped(span, car.least(), func(t time.Time) flex.Watts {
-		return min(f.equal(car, t), f.leftAt(car, t))
-	})
-}
-
-// equal is what a car has that is done at an instant: of each of its phases as much as every other such car there.
-func (f *behindFuse) equal(car *siteCar, t time.Time) flex.Watts {
-	l, done := f.load(), f.load()
-	l.addAll(f.others, t)
-
-	for _, other := range f.cars {
-		if !other.end(f.from).After(t) {
-			done.count(other.wiring())
-			continue
-		}
-
-		d := draws{
-			lists: [][]flex.Step{other.finalSteps},
-			power: other.from.Power,
-		}
-
-		l.add(d.powerAt(t), other.wiring())
-	}
-
-	return l.parted(f.fuse, &done, car.wiring())
 }
 
 // staysWithin reports whether steps of a car stay within limits that follow each other.

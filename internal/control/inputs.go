@@ -83,7 +83,7 @@ func effective(
 	wall := wallAsked(c.Intent, zone)
 	o.intent = setIntent(&e, c.Intent, settings)
 	e.ReadyBy, e.CountFrom = tariff.NextTimeOfDay(from, wall, zone), from
-	if whileAway(&e, c.Away, from, wall, zone) {
+	if whileAway(&e, c.Away, from) {
 		o.intent = fromHousehold
 	}
 

@@ -19,7 +19,11 @@ var errOrderGone = errors.New("the order does not wait any more")
 // SendOrders carries out what events of bound OpenADR programs ask for, and stops what they do not ask
 // for any more. It is safe to run twice and on several machines at once.
 func (s *Service) SendOrders(ctx context.Context) (worker.Report, error) {
-	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgsWithADROrders), s.SendOrdersOf)
+	return worker.EachOrg(
+		ctx,
+		s.DB.OrgsBy((*store.All).OrgsWithADROrders),
+		s.SendOrdersOf,
+	)
 }
 
 // SendOrdersOf is SendOrders for one organisation.
@@ -224,7 +228,8 @@ func (s *Service) limitBy(
 		return err
 	}
 
-	if err := linkAlive(ctx, tx, l.Group); err != nil {
+	// Whoever limits the group was heard when the event came. To bind its program again says nothing of that.
+	if err := tx.CheckScope(ctx, flex.Scope{Group: l.Group}); err != nil {
 		return err
 	}
 	if err := tx.AddCapLimits(ctx, []flex.CapLimit{l}); err != nil {

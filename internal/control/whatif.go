@@ -31,7 +31,10 @@ type Comparison struct {
 	Proposed charge.Plan
 	// on the proposed plan beside the schedule in force
 	Decision Decision
-	Err      error
+	// Alone says that the schedule in force was made together with others of the site, and neither plan was: their
+	// figures are not those of its explanation.
+	Alone bool
+	Err   error
 }
 
 // Cost is how much more the proposed plan costs.
@@ -150,7 +153,17 @@ func (s *Service) compareUnder(
 	candidate := q.candidate(&supposed, &c.Current, tx.Now())
 	candidate.Problem, candidate.Plan = &problem, &supposedPlan
 
-	return s.compareCandidates(ctx, tx, c, u, q, before, candidate, &inputs, &supposed)
+	return s.compareCandidates(
+		ctx,
+		tx,
+		c,
+		u,
+		q,
+		before,
+		candidate,
+		&inputs,
+		&supposed,
+	)
 }
 
 // compareCandidates is what an asset does as it is and as it would be, with what its car gives in both, and what is decided on the second.
@@ -163,7 +176,7 @@ func (s *Service) compareCandidates(
 	before, candidate *Candidate,
 	is, would *store.Effective,
 ) (Comparison, error) {
-	var a Comparison
+	a := Comparison{Alone: plannedTogether(&c.Current)}
 	var err error
 	a.Current, err = s.supposeDischarging(ctx, tx, c, u, Question{}, is, before)
 	if err != nil {
@@ -181,6 +194,14 @@ func (s *Service) compareCandidates(
 
 	return a, err
 }
+
+// plannedTogether reports whether a schedule was made together with others of its site: with batteries, or with what shares its main fuse.
+func plannedTogether(s *store.Schedule) bool {
+	return s.Generation > 0 && (plannedAsOne(&s.From) || s.HasTail())
+}
+
+// PlannedTogether reports whether the schedule in force was made together with others of its site. A what-if is not.
+func (p *Past) PlannedTogether() bool { return plannedTogether(&p.Charging.Current) }
 
 // supposeDischarging has a candidate's car give what it would be planned to, and returns its plan with that. A car that does not give
 // beside others, or for which prices are supposed that it would give at, is planned as it charges alone.
@@ -206,7 +227,14 @@ func (s *Service) supposeDischarging(
 	e.Discharge = &own
 
 	var err error
-	candidate.Discharging, err = s.planDischarge(ctx, tx, &supposed, e, candidate, u)
+	candidate.Discharging, err = s.planDischarge(
+		ctx,
+		tx,
+		&supposed,
+		e,
+		candidate,
+		u,
+	)
 	if err != nil || len(candidate.newDischarges()) == 0 {
 		return plan, err
 	}

@@ -56,6 +56,7 @@ func (s *Service) fetchPieces(
 	var r Report
 	for at := span.From; at.Before(span.To); {
 		piece := flex.Span{From: at, To: at.Add(source.Longest())}.Meet(span)
+		asked := s.DB.Now()
 		got, err := source.Fetch(ctx, piece)
 		if err != nil {
 			return r, err
@@ -63,7 +64,7 @@ func (s *Service) fetchPieces(
 
 		r.Prices += len(got.Prices)
 		r.keepOut(got.KeptOut)
-		published, err := s.publishAll(ctx, source.Name(), got)
+		published, err := s.publishAll(ctx, source.Name(), got, asked)
 		r.Published += published
 
 		if err != nil {
@@ -134,6 +135,7 @@ func (s *Service) publishAll(
 	ctx context.Context,
 	source string,
 	got Fetched,
+	asked time.Time,
 ) (int, error) {
 	var published int
 	for prices := got.Prices; len(prices) > 0; {
@@ -151,6 +153,7 @@ func (s *Service) publishAll(
 			store.Publication{Source: source, Preliminary: preliminary},
 			day,
 			prices[:n],
+			asked,
 		)
 		if err != nil {
 			return published, fmt.Errorf("keep the prices of %s: %w", day, err)
@@ -169,12 +172,15 @@ func (s *Service) publishAll(
 // publish keeps prices of one EFA day as a publication, if they say anything that the
 // source did not say before, be it that they are final. It counts as known from the day's hour
 // of publication or, if that is past, from now; the prices of a day that is over are history,
-// and count as if they had come out on time, but never before what the source said of them until then.
+// and count as if they had come out on time, but never before what the source said of them until then. An answer is left out if
+// another process has published of its half-hours since the source was asked for it: which of them is newer is not known, and the source is
+// soon asked again.
 func (s *Service) publish(
 	ctx context.Context,
 	p store.Publication,
 	day flex.EFADay,
 	prices []flex.PricedPeriod,
+	asked time.Time,
 ) (made bool, err error) {
 	p.Span = flex.Span{
 		From: prices[0].Period.Start(),
@@ -184,16 +190,17 @@ func (s *Service) publish(
 	err = s.DB.WriteAll(ctx, func(all *store.All) error {
 		made = false
 
+		beside, err := all.PublishedSince(ctx, p.Source, p.Span, asked)
+		if err != nil || beside {
+			return err
+		}
+
 		before, err := all.QuotesFrom(ctx, p.Source, p.Span)
 		if err != nil {
 			return err
 		}
 
-		news := slices.ContainsFunc(prices, func(q flex.PricedPeriod) bool {
-			old := before[q.Period.Sub(before[0].Period)]
-			return q != old.PricedPeriod || old.Preliminary && !p.Preliminary
-		})
-		if !news {
+		if !saysMore(prices, before, p.Preliminary) {
 			return nil
 		}
 
@@ -208,6 +215,14 @@ func (s *Service) publish(
 	})
 
 	return made, err
+}
+
+// saysMore reports whether prices differ from what the source said before, or are final where it was not.
+func saysMore(prices []flex.PricedPeriod, before []flex.Quote, preliminary bool) bool {
+	return slices.ContainsFunc(prices, func(q flex.PricedPeriod) bool {
+		old := before[q.Period.Sub(before[0].Period)]
+		return q != old.PricedPeriod || old.Preliminary && !preliminary
+	})
 }
 
 // knownAt is when a publication of prices of an EFA day counts as known.

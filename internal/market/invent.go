@@ -56,6 +56,7 @@ func (s *Service) inventDays(
 			store.Publication{Source: pricing.SandboxSource},
 			next,
 			inventedDay(next),
+			s.DB.Now(),
 		); err != nil {
 			return made, fmt.Errorf(
 				"publish the made-up prices of %s: %w",

@@ -389,7 +389,8 @@ func planAgain(ctx context.Context, tx *store.Tx, before, after flex.Asset) erro
 	return planSite(ctx, tx, after.SiteID)
 }
 
-// planSite has all assets of a site planned again.
+// planSite has all assets of a site planned again. One that is just being plugged in is waited for: until that is committed there is no session
+// to mark, and it is planned by what the site was before.
 func planSite(ctx context.Context, tx *store.Tx, site flex.SiteID) error {
 	assets, err := tx.AssetsOf(ctx, site)
 	if err != nil {
@@ -399,6 +400,15 @@ func planSite(ctx context.Context, tx *store.Tx, site flex.SiteID) error {
 	ids := make([]flex.AssetID, len(assets))
 	for i := range assets {
 		ids[i] = assets[i].ID
+
+		if !assets[i].Type.Charges() {
+			continue
+		}
+
+		err := tx.LockAsset(ctx, ids[i])
+		if err != nil && flex.KindOf(err) != flex.NotFound { // deleted meanwhile
+			return err
+		}
 	}
 
 	if err := tx.MarkDue(ctx, ids...); err != nil {

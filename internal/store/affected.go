@@ -201,13 +201,20 @@ func (tx *Tx) lookAgain(
 		}
 	}
 
-	err := tx.lookAgainAt(ctx, ids, `CASE WHEN version > 0 AND (waits_at IS NULL OR final IS NOT NULL) THEN 0 ELSE look_at END`)
+	err := tx.lookAgainAt(ctx, ids, unlessWaiting)
 	if err != nil {
 		return err
 	}
 
-	return tx.lookAgainAt(ctx, waiting, `CASE WHEN version > 0 THEN 0 ELSE look_at END`)
+	return tx.lookAgainAt(
+		ctx,
+		waiting,
+		`CASE WHEN version > 0 THEN 0 ELSE look_at END`,
+	)
 }
+
+// unlessWaiting is for lookAgainAt: at once, but for an event that waits for a half-hour or was never settled.
+const unlessWaiting = `CASE WHEN version > 0 AND (waits_at IS NULL OR final IS NOT NULL) THEN 0 ELSE look_at END`
 
 // lookAgainAt has events settled again at an instant, an expression of the event as it is once no other process holds it.
 func (tx *Tx) lookAgainAt(
@@ -235,16 +242,22 @@ func (tx *Tx) lookAgainAt(
 // found only now: a day with an event is no baseline. One that waits for a half-hour is settled when that comes.
 func (tx *Tx) markCompared(ctx context.Context, found *FlexEvent) error {
 	later := found.Day.Add(1).Start()
-	_, err := tx.exec(
+	ids, err := rows(
 		ctx,
-		`UPDATE flex_event SET look_at = 0 WHERE org_id = $1 AND id IN (SELECT id FROM flex_event
-		WHERE org_id = $1 AND site_id = $2 AND from_at >= $3 AND from_at < $4 AND version > 0
-			AND (waits_at IS NULL OR final IS NOT NULL) ORDER BY id`+tx.db.d.forUpdate+`)`,
+		tx.conn,
+		scalar[flex.FlexEventID],
+		`SELECT id FROM flex_event WHERE org_id = $1 AND site_id = $2 AND from_at >= $3 AND from_at < $4
+			AND (version > 0 OR look_at IS NOT NULL)`,
 		tx.org.Bytes(),
 		found.SiteID.Bytes(),
 		micros(later),
 		micros(later.Add(historyReach)),
 	)
+
+	if err == nil {
+		err = tx.lookAgainAt(ctx, ids, unlessWaiting)
+	}
+
 	if err != nil {
 		return fmt.Errorf("mark what was compared with the day of an event: %w", err)
 	}

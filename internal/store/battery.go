@@ -50,6 +50,8 @@ type BatteryPlan struct {
 	// May is what it may do in each half-hour from StoredAt on: charge (c), discharge (d), both (b) or neither (-). It is written
 	// with the plan, and read by EnvelopeBatteries alone.
 	May string
+	// ReadAt is the mark that its state of charge has come in and is to be compared with the plan, as it was found; zero for none.
+	ReadAt time.Time
 }
 
 // PlanRead is what a plan's guess was made of at the boundary of the battery's site; zero: nothing.
@@ -176,7 +178,7 @@ func (tx *Tx) batteryPlan(
 	var p BatteryPlan
 	err := tx.row(
 		ctx,
-		`SELECT from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, guess_read, without_market, planned_w, refused, handed_at, handed, asked_to
+		`SELECT from_at, modes, planned_at, changed_at, told_at, stored_at, stored_wh, guess_at, guess, guess_read, without_market, planned_w, refused, handed_at, handed, asked_to, read_at
 		FROM battery_plan WHERE org_id = $1 AND asset_id = $2`,
 		tx.org.Bytes(),
 		id.Bytes(),
@@ -198,6 +200,7 @@ func (tx *Tx) batteryPlan(
 			instant{&p.CommittedFrom},
 			&p.Committed,
 			instant{&p.AskedTo},
+			instant{&p.ReadAt},
 		)
 
 	if errors.Is(err, sql.ErrNoRows) {
@@ -208,26 +211,33 @@ func (tx *Tx) batteryPlan(
 		return p, err
 	}
 
+	p.From = flex.PeriodAt(from)
+	p.StoredAt = flex.PeriodAt(stored)
+	p.ForecastFrom = flex.PeriodAt(guess)
+
+	return p, p.decode(read, without, planned)
+}
+
+// decode takes in what the plan's row has as text. StoredAt must be known.
+func (p *BatteryPlan) decode(read, without, planned string) error {
+	var err error
 	p.Read, err = decodePlanRead(read)
 	if err != nil {
-		return p, err
+		return err
 	}
 
 	p.Without, err = readWatts(without)
 	if err != nil {
-		return p, err
+		return err
 	}
 
-	p.StoredAt = flex.PeriodAt(stored)
 	p.Powers, err = readPowers(p.StoredAt, planned)
-	p.From = flex.PeriodAt(from)
-	p.ForecastFrom = flex.PeriodAt(guess)
 
-	return p, err
+	return err
 }
 
 // PutBatteryPlan keeps the plan of a battery in place of the one before. PlannedAt is set
-// here; AskedTo is that of its first plan, and AddDispatch's afterwards.
+// here; AskedTo is that of its first plan, and AddDispatch's afterwards. It removes the mark ReadAt as BatteryChecked does.
 func (tx *Tx) PutBatteryPlan(
 	ctx context.Context,
 	id flex.AssetID,
@@ -259,12 +269,13 @@ func (tx *Tx) PutBatteryPlan(
 		{"handed_at", micros(p.CommittedFrom)},
 		{"handed", p.Committed},
 		{"asked_to", micros(p.AskedTo)},
+		{"read_at", micros(p.ReadAt)},
 	}
 
 	_, err = tx.upsert(ctx, "battery_plan", row, rewrite{
 		key:  []string{"asset_id"},
-		keep: []string{"org_id", "asked_to"},
-		also: `again = FALSE, read_at = CASE WHEN battery_plan.read_at > excluded.planned_at THEN battery_plan.read_at END`,
+		keep: []string{"org_id", "asked_to", "read_at"},
+		also: `again = FALSE, read_at = CASE WHEN battery_plan.read_at = excluded.read_at THEN NULL ELSE battery_plan.read_at END`,
 		only: `battery_plan.org_id = excluded.org_id`,
 	})
 
@@ -380,14 +391,15 @@ func (tx *Tx) BatteriesRead(
 }
 
 // BatteryChecked notes that the plan was checked against the state of charge that has come in, and
-// stands.
-func (tx *Tx) BatteryChecked(ctx context.Context, id flex.AssetID) error {
+// stays. It removes the mark as it was found with the plan. One that was set since stays, also if it says an earlier instant: the
+// transaction that set it began earlier, and was committed later.
+func (tx *Tx) BatteryChecked(ctx context.Context, id flex.AssetID, found *BatteryPlan) error {
 	_, err := tx.exec(
 		ctx,
-		`UPDATE battery_plan SET read_at = NULL WHERE org_id = $1 AND asset_id = $2 AND read_at <= $3`,
+		`UPDATE battery_plan SET read_at = NULL WHERE org_id = $1 AND asset_id = $2 AND read_at = $3`,
 		tx.org.Bytes(),
 		id.Bytes(),
-		micros(tx.now),
+		micros(found.ReadAt),
 	)
 
 	return err

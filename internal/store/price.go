@@ -471,13 +471,22 @@ type SourceState struct {
 	Through   time.Time // the end of the last half-hour
 }
 
+// sourceStates asks for one source after the other: grouped by source, all publications that ever were would be read.
+const sourceStates = `WITH RECURSIVE published (source) AS (
+		SELECT min(source) FROM publication
+		UNION ALL
+		SELECT (SELECT min(p.source) FROM publication p WHERE p.source > f.source) FROM published f WHERE f.source IS NOT NULL)
+	SELECT f.source, (SELECT max(p.fetched_at) FROM publication p WHERE p.source = f.source),
+		(SELECT max(p.to_at) FROM publication p WHERE p.source = f.source)
+	FROM published f WHERE f.source IS NOT NULL ORDER BY f.source`
+
 // SourceStates returns the state of every source that ever published, by name.
 func (all *All) SourceStates(ctx context.Context) ([]SourceState, error) {
 	return rows(ctx, all.conn, func(s scanner) (SourceState, error) {
 		var r SourceState
 		err := s.Scan(&r.Source, instant{&r.FetchedAt}, instant{&r.Through})
 		return r, err
-	}, `SELECT source, max(fetched_at), max(to_at) FROM publication GROUP BY source ORDER BY source`)
+	}, sourceStates)
 }
 
 // LatestPublished returns when the latest publication of a source that touches a span counts as known, or the zero time.
@@ -496,6 +505,38 @@ func (all *All) LatestPublished(
 	).Scan(instant{&at})
 
 	return at, err
+}
+
+// PublishedSince reports whether anything was published of a source's half-hours after an instant. Other transactions that ask this of the
+// source wait for the end of this one.
+func (all *All) PublishedSince(
+	ctx context.Context,
+	source string,
+	span flex.Span,
+	since time.Time,
+) (bool, error) {
+	_, err := rows(
+		ctx,
+		all.conn,
+		scalar[int],
+		`SELECT 1 FROM price_source WHERE name = $1`+all.db.d.forUpdate,
+		source,
+	)
+	if err != nil {
+		return false, fmt.Errorf("lock the source: %w", err)
+	}
+
+	var found bool
+	err = all.row(
+		ctx,
+		`SELECT EXISTS (SELECT 1 FROM publication WHERE source = $1 AND from_at < $2 AND to_at > $3 AND fetched_at > $4)`,
+		source,
+		micros(span.To),
+		micros(span.From),
+		micros(since),
+	).Scan(&found)
+
+	return found, err
 }
 
 // PricedThrough returns the end of a source's last half-hour, or the zero time.

@@ -200,6 +200,10 @@ type WhatIfResult struct {
 	ReplacesSchedule *bool `json:"replaces_schedule,omitzero"`
 	// As proposed.
 	Periods []ExplainedPeriod `json:"periods,omitzero"`
+	// The schedule in force was made together with batteries of the site, or with what shares its main fuse.
+	// Both plans here are of the asset alone, in what these leave: their figures are not those of the
+	// explanation.
+	PlannedAlone bool `json:"planned_alone,omitzero"`
 	// Why there is no result.
 	Error string `json:"error,omitzero"`
 }

@@ -363,13 +363,18 @@ func (m *model) newDraw(
 	return d
 }
 
-// startDraw adds the columns of a draw whose starts cost.
+// startDraw adds the columns of a draw whose starts cost. One without a least power takes just enough in a slot to count as on there: to
+// take nothing is no way to stay on, so that the next slot would be another start.
 func (m *model) startDraw(
 	t int,
 	d *draw,
 	starts *chain,
 	enter func(column int, size float64),
 ) {
+	if d.least <= 0 {
+		d.least = min(2*on, d.most)
+	}
+
 	// more - (most - least) on + slack = 0
 	link := none
 

@@ -35,3 +35,48 @@ func TestSolve_None(t *testing.T) {
 		}
 	}
 }
+
+// TestSolve_StaysOn has a heat pump without a least power, whose start costs 2 p, at −10, 10 and 20 p. To heat in the first slot and the
+// last costs least, and just enough between them that the last is no second start: its cost is counted as it is planned.
+func TestSolve_StaysOn(t *testing.T) {
+	same := func(v float64) []float64 { return []float64{v, v, v} }
+	p := Problem{
+		Hours:       0.5,
+		Import:      []float64{-10, 10, 20},
+		Export:      []float64{0, 0, 5},
+		Load:        []float64{0.5, 0.5, 0},
+		PV:          []float64{1, 0, 1},
+		Curtailable: true,
+		GridImport:  2,
+		GridExport:  2,
+	}
+
+	p.Heat = &Heat{
+		Capacity:   1,
+		Resistance: 5,
+		Init:       19,
+		Outdoor:    same(5),
+		COP:        same(3),
+		Gain:       same(0),
+
+		Low:       same(19),
+		High:      same(21),
+		Penalty:   50,
+		Max:       2,
+		StartCost: 2,
+		Reference: 19,
+	}
+
+	var s Solver
+	var plan Plan
+	r := s.Solve(&p, &plan)
+
+	if r.Cost > -5.7 || !r.Optimal {
+		t.Errorf("%v costs %.4f p, at best %.4f", plan.Heat, r.Cost, r.Bound)
+	}
+
+	again := p.evaluate(&plan, make([]float64, p.Slots()))
+	if again.cost > r.Cost+1e-9 {
+		t.Errorf("%v costs %.4f p, not %.4f", plan.Heat, again.cost, r.Cost)
+	}
+}
