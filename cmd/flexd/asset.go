@@ -15,14 +15,15 @@ import (
 
 // assetCommand is `flexd asset`.
 type assetCommand struct {
-	Replan    assetReplan    `cmd:"" help:"Plan again from the current inputs, and send the schedule. Example: flexd asset replan CH-1 CH-2 --preview"`
-	Resend    assetResend    `cmd:"" help:"Send the newest schedule once more."`
-	Release   assetRelease   `cmd:"" help:"Leave an asset free of any limit until its next plug-in."`
-	ChargeNow assetChargeNow `cmd:"" name:"charge-now" help:"Charge at full power from now on. Example: flexd asset charge-now CH-1 --for 2h"`
-	ReadyBy   assetReadyBy   `cmd:"" name:"ready-by" help:"Change the time by which its car is to be ready, on every day. Example: flexd asset ready-by CH-1 --at 06:30"`
-	Exclude   assetExclude   `cmd:"" help:"Take assets out of control until they are included again."`
-	Include   assetInclude   `cmd:"" help:"Put excluded assets under control again."`
-	Offboard  assetOffboard  `cmd:"" help:"Remove assets for good; their readings and earnings stay. Without --confirm it shows the result, and the text that confirms it."`
+	Replan       assetReplan       `cmd:"" help:"Plan again from the current inputs, and send the schedule. Example: flexd asset replan CH-1 CH-2 --preview"`
+	Resend       assetResend       `cmd:"" help:"Send the newest schedule once more."`
+	Release      assetRelease      `cmd:"" help:"Leave an asset free of any limit until its next plug-in."`
+	ChargeNow    assetChargeNow    `cmd:"" name:"charge-now" help:"Charge at full power from now on. Example: flexd asset charge-now CH-1 --for 2h"`
+	EndChargeNow assetEndChargeNow `cmd:"" name:"end-charge-now" help:"Charge as planned again, before the time of charge-now is over."`
+	ReadyBy      assetReadyBy      `cmd:"" name:"ready-by" help:"Change the time by which its car is to be ready, on every day. Example: flexd asset ready-by CH-1 --at 06:30"`
+	Exclude      assetExclude      `cmd:"" help:"Take assets out of control until they are included again."`
+	Include      assetInclude      `cmd:"" help:"Put excluded assets under control again."`
+	Offboard     assetOffboard     `cmd:"" help:"Remove assets for good; their readings and earnings stay. Without --confirm it shows the result, and the text that confirms it."`
 }
 
 // ofAssets is the assets that a command is for.
@@ -233,6 +234,13 @@ func (o *assetChargeNow) Run(ctx context.Context, c console) error {
 		selection.Action{Kind: selection.ChargeNow, For: o.For},
 		"",
 	)
+}
+
+type assetEndChargeNow struct{ ofAssets }
+
+// Run has assets that charge at once charge as planned again.
+func (o *assetEndChargeNow) Run(ctx context.Context, c console) error {
+	return o.run(ctx, c, selection.Action{Kind: selection.EndChargeNow}, "")
 }
 
 type assetReadyBy struct {

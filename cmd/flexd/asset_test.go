@@ -112,7 +112,11 @@ func TestAsset_EndsMidway(t *testing.T) {
 	defer h.Close()
 	seed := storetest.NewSeed(t, h.DB, database)
 	site := seed.Site(flex.FullScheduleMethod)
-	first, second := seed.Asset(site, flex.Charger, 7400), seed.Asset(site, flex.Charger, 7400)
+	first, second := seed.Asset(site, flex.Charger, 7400), seed.Asset(
+		site,
+		flex.Charger,
+		7400,
+	)
 	seed.Exec(fmt.Sprintf(`CREATE TRIGGER faulty BEFORE UPDATE ON asset WHEN NEW.id = x'%x' BEGIN SELECT RAISE(ABORT, 'planted'); END`, second[:]))
 
 	code, said := flexd("asset exclude " + first.String() + " " + second.String())

@@ -25,6 +25,7 @@ type auditList struct {
 	store
 	Who   string   `help:"Only of this person." placeholder:"NAME"`
 	Act   string   `help:"Only this action, for example: log in." placeholder:"ACT"`
+	Org   string   `help:"Only actions on this organisation's records." placeholder:"NAME"`
 	Site  string   `help:"Only actions on this site, and reads of its data." placeholder:"SITE"`
 	Limit actLimit `help:"How many at most; flexd audit export prints them all." default:"100"`
 	JSON  bool     `help:"Print as JSON." name:"json"`
@@ -53,12 +54,19 @@ func (a *auditList) Run(ctx context.Context, c console) error {
 	}
 
 	defer h.Close()
+
+	org, err := orgIfNamed(ctx, h, a.Org)
+	if err != nil {
+		return err
+	}
+
 	rows := []actRow{}
 	err = h.DB.ReadAll(ctx, func(all *records.All) error {
 		acts, err := all.Acts(ctx, records.ActFilter{
 			Who:     a.Who,
 			Act:     a.Act,
 			Subject: site,
+			Org:     org,
 			Limit:   int(a.Limit),
 		})
 

@@ -59,7 +59,18 @@ func TestBacktest_Home(t *testing.T) {
 	readings, sessions := backtestFiles(t)
 	dir := t.TempDir()
 	chart, days := filepath.Join(dir, "bills.svg"), filepath.Join(dir, "bills.csv")
-	out, wrong, code := backtestOf(t, readings, sessions, "--fuse", "12", "--json", "--svg", chart, "--csv", days)
+	out, wrong, code := backtestOf(
+		t,
+		readings,
+		sessions,
+		"--fuse",
+		"12",
+		"--json",
+		"--svg",
+		chart,
+		"--csv",
+		days,
+	)
 	var got struct {
 		Days  []homeBillsRow `json:"days"`
 		Total homeBillsRow   `json:"total"`
@@ -149,7 +160,11 @@ func TestBacktest_FixedPrices(t *testing.T) {
 
 // TestBacktest_Gap: a day with a gap is left out, and said.
 func TestBacktest_Gap(t *testing.T) {
-	readings, sessions := backtestFiles(t, "2026-10-24T03:00:00+01:00,0.25", "2026-10-24T03:00:00+01:00,")
+	readings, sessions := backtestFiles(
+		t,
+		"2026-10-24T03:00:00+01:00,0.25",
+		"2026-10-24T03:00:00+01:00,",
+	)
 	out, wrong, code := backtestOf(t, readings, sessions)
 	if code != exitDone || !strings.Contains(wrong, "left out: 2026-10-24: there is no load_kwh at 03:00") {
 		t.Errorf("code %d, %s", code, wrong)

@@ -34,6 +34,8 @@ type booksCommand struct {
 	Bonus     booksBonus     `cmd:"" help:"Give a signup or referral bonus: flexd books bonus ACME SITE --kind referrer --amount 10.00 --reason TEXT."`
 	WriteOff  booksWriteOff  `cmd:"" help:"Write off what a user owes, or what a counterparty does not pay: flexd books write-off ACME --site SITE --amount 0.59 --reason TEXT."`
 
+	Reverse booksReverse `cmd:"" help:"Take back market money, a goodwill, a bonus or a write-off that was booked by mistake: flexd books reverse ACME TRANSACTION --reason TEXT. The same again changes nothing."`
+
 	Export booksExport `cmd:"" help:"Write the journal, also for Xero and QuickBooks: flexd books export ACME --from 2026-10-01 --to 2026-10-31 --out journal.csv."`
 }
 

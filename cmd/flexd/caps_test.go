@@ -59,7 +59,19 @@ func TestCapsSet(t *testing.T) {
 func TestCapsClear(t *testing.T) {
 	s := newRepairStory(t)
 	s.run(0, "caps", "set", "--org", "seeded", "--kw", "50")
-	s.run(0, "caps", "set", "--org", "seeded", "--group", "feeder", "--kw", "5", "--site", s.site.String())
+	s.run(
+		0,
+		"caps",
+		"set",
+		"--org",
+		"seeded",
+		"--group",
+		"feeder",
+		"--kw",
+		"5",
+		"--site",
+		s.site.String(),
+	)
 	s.wants(s.run(exitFailed, "caps", "clear", "--org", "seeded", "--group", "nosuch"), `no group is named "nosuch"`)
 	s.wants(s.run(0, "caps", "clear", "--org", "seeded", "--group", "feeder"), "The caps of group feeder are removed.")
 	s.wants(s.run(0, "caps", "clear", "--org", "seeded"), "All caps are removed.")

@@ -61,6 +61,7 @@ asset replan CH-1 CH-2 --preview
 asset resend CH-1
 asset release CH-1
 asset charge-now CH-1 --for 2h
+asset end-charge-now CH-1
 asset ready-by CH-1 --at 06:30
 asset exclude CH-1
 asset include CH-1
@@ -124,6 +125,7 @@ rate reset my-charger
 verify
 doctor
 replay Acme 01a1f96c-5192-7f77-aad8-57b48aa19966
+unready --day 2026-01-31
 evidence --from 2026-01-01 --to 2026-01-31 --format html
 find 1200012345678
 export 01a1f96c-5192-7f77-aad8-57b48aa19966 --format html
@@ -161,6 +163,7 @@ statement 01a1f96c-5192-7f77-aad8-57b48aa19966 --tax-year 2026 --format csv --ou
 payouts list
 payouts approve 01a1f96c-5192-7f77-aad8-57b48aa19966
 payouts reject 01a1f96c-5192-7f77-aad8-57b48aa19966
+payouts retry 01a1f96c-5192-7f77-aad8-57b48aa19966
 payouts check
 payouts override 01a1f96c-5192-7f77-aad8-57b48aa19966 --reason 'married name, seen on the bill'
 payouts hook https://names.example.com/check
@@ -179,6 +182,7 @@ books unclaimed Acme
 books goodwill Acme 01a1f96c-5192-7f77-aad8-57b48aa19966 --amount 5.00 --reason 'a night without charge'
 books bonus Acme 01a1f96c-5192-7f77-aad8-57b48aa19966 --kind signup --amount 5.00 --reason 'the first hundred'
 books write-off Acme --amount 5.00 --reason 'never paid'
+books reverse Acme 01a1f96c-5192-7f77-aad8-57b48aa19966 --reason 'the wrong counterparty'
 books export Acme --from 2026-10-01 --to 2026-10-31
 settle runs
 settle again --from 2026-10-01 --to 2026-10-31

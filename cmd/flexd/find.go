@@ -15,7 +15,7 @@ import (
 // findCommand is `flexd find`.
 type findCommand struct {
 	store
-	Text []string `arg:"" help:"An id, an MPAN, a UPRN, an e-mail address, a postcode, an address, or part of an external id or of an asset's serial number."`
+	Text []string `arg:"" help:"An id, an MPAN, a UPRN, an e-mail address, a postcode, an address, part of an external id or of an asset's serial number, or what a bank statement calls a payment."`
 	JSON bool     `help:"Print as JSON." name:"json"`
 }
 
@@ -25,9 +25,10 @@ const (
 	findTextMax = 200
 )
 
-// foundRows are the sites and assets that were found, as JSON.
+// foundRows are the sites, assets and payments that were found, as JSON.
 type foundRows struct {
 	registry.Found
+	registry.FoundInBooks
 	More bool `json:"more"` // there is more than is printed
 }
 
@@ -54,6 +55,11 @@ func (f *findCommand) Run(ctx context.Context, c console) error {
 		return err
 	}
 
+	found.FoundInBooks, err = h.Registry.SearchBooks(ctx, text)
+	if err != nil {
+		return err
+	}
+
 	found.More = len(found.Sites) > findMax || len(found.Assets) > findMax
 	found.Sites = found.Sites[:min(len(found.Sites), findMax)]
 	found.Assets = found.Assets[:min(len(found.Assets), findMax)]
@@ -68,9 +74,13 @@ func (f *findCommand) Run(ctx context.Context, c console) error {
 	return found.print(c)
 }
 
+func (f *foundRows) count() int {
+	return len(f.Sites) + len(f.Assets) + len(f.Left) + len(f.Payments)
+}
+
 // note writes down in the audit log whose sites were found, and not what was looked for: that may be somebody's e-mail address.
 func (f *foundRows) note(ctx context.Context, h *app.App) error {
-	if len(f.Sites)+len(f.Assets) == 0 {
+	if f.count() == 0 {
 		return nil
 	}
 
@@ -82,9 +92,16 @@ func (f *foundRows) note(ctx context.Context, h *app.App) error {
 		ids[a.SiteID.String()] = true
 	}
 
+	for _, l := range f.Left {
+		ids[l.ID.String()] = true
+	}
+	for _, p := range f.Payments {
+		ids[p.SiteID.String()] = true
+	}
+
 	shown := fmt.Sprintf(
 		"%s, %s, at %s",
-		flex.Count(len(f.Sites), "site"),
+		flex.Count(len(f.Sites)+len(f.Left), "site"),
 		flex.Count(len(f.Assets), "asset"),
 		strings.Join(slices.Sorted(maps.Keys(ids)), " "),
 	)
@@ -102,7 +119,7 @@ func (f *foundRows) note(ctx context.Context, h *app.App) error {
 
 // print prints a table of sites and one of assets.
 func (f *foundRows) print(c console) error {
-	if len(f.Sites)+len(f.Assets) == 0 {
+	if f.count() == 0 {
 		fmt.Fprintln(c.out, "Nothing was found.")
 		return nil
 	}
@@ -135,9 +152,47 @@ func (f *foundRows) print(c console) error {
 		}
 	}
 
+	if err := f.printBooks(c); err != nil {
+		return err
+	}
+
 	if f.More {
-		fmt.Fprintf(c.out, "There are more than %d: look for something more precise.\n", findMax)
+		fmt.Fprintf(
+			c.out,
+			"There are more than %d: look for something more precise.\n",
+			findMax,
+		)
 	}
 
 	return nil
+}
+
+// printBooks prints a table of offboarded sites and one of payments.
+func (f *foundRows) printBooks(c console) error {
+	if len(f.Left) > 0 {
+		err := table(
+			c,
+			f.Left,
+			"OFFBOARDED SITE\tORGANISATION\tASSETS\tBALANCE",
+			func(l registry.LeftSite) []any {
+				return []any{l.ID, l.OrgName, l.Assets, l.Balance}
+			},
+		)
+		if err != nil {
+			return err
+		}
+	}
+
+	if len(f.Payments) == 0 {
+		return nil
+	}
+
+	return table(
+		c,
+		f.Payments,
+		"REFERENCE\tWITHDRAWAL\tATTEMPT\tAMOUNT\tSTATUS\tSITE\tORGANISATION",
+		func(p registry.Payment) []any {
+			return []any{p.Reference, p.ID, p.Attempt, p.Amount, p.Status, p.SiteID, p.OrgName}
+		},
+	)
 }

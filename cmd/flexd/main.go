@@ -54,7 +54,7 @@ type commands struct {
 	Resume     resume            `cmd:"" group:"fleet" help:"End a halt: its pushes are sent again."`
 
 	Alerts   alerts          `cmd:"" group:"watch" help:"Alerts: their rules, routes and state."`
-	Asset    assetCommand    `cmd:"" group:"fleet" help:"Act on one asset or several: plan again, send again, release, charge now, change ready-by, exclude, include, offboard."`
+	Asset    assetCommand    `cmd:"" group:"fleet" help:"Act on one asset or several: plan again, send again, release, charge now or no more, change ready-by, exclude, include, offboard."`
 	Endpoint endpoint        `cmd:"" group:"fleet" help:"Where an organisation's pushes go."`
 	Dispatch dispatch        `cmd:"" group:"fleet" help:"Dispatch events of batteries."`
 	Caps     caps            `cmd:"" group:"fleet" help:"Caps of the fleet: power, starts per minute, a traded position."`
@@ -64,6 +64,7 @@ type commands struct {
 	Product  productCommand  `cmd:"" group:"fleet" help:"Products of DFS and of distribution operators: import, invite, answers, what they earned."`
 	Limits   limitsCommand   `cmd:"" group:"fleet" help:"Limits of feeders that a distribution operator sets for a time, and the fallback while the operator is silent."`
 	OpenADR  openADR         `cmd:"" group:"fleet" name:"openadr" help:"The OpenADR server of an organisation: its clients, and what subscribers were notified of."`
+	Unready  unreadyCommand  `cmd:"" group:"watch" help:"The cars that had less than was asked for by a time on a day: what was planned, what they had, and why."`
 	Evidence evidenceCommand `cmd:"" group:"watch" help:"Report from the records how a fleet was controlled: energy, changes of power, needs, halts, offers, access; as JSON or a page to print."`
 	MCP      mcpServer       `cmd:"" group:"fleet" name:"mcp" help:"Let an agent read, explain and preview by the Model Context Protocol, on standard input and output or over HTTP."`
 	Rate     rateCommand     `cmd:"" group:"fleet" help:"The measured power of an asset: show, fix, reset."`

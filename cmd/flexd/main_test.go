@@ -43,7 +43,11 @@ func commandLineOf(t *testing.T, database string) func(line string) (int, string
 	return func(line string) (int, string) {
 		t.Helper()
 		var out bytes.Buffer
-		code := run(t.Context(), strings.Fields(line), console{in: strings.NewReader(""), out: &out, err: &out})
+		code := run(
+			t.Context(),
+			strings.Fields(line),
+			console{in: strings.NewReader(""), out: &out, err: &out},
+		)
 		return code, out.String()
 	}
 }
@@ -162,7 +166,14 @@ func TestRun_Wrong(t *testing.T) {
 		"charger-password CP1":                                            {exitDone, "CP1 sha256:"},
 	} {
 		if code, said := run(line); code != want.code || !strings.Contains(said, want.said) {
-			t.Errorf("flexd %s: %d %s, want %d %s", line, code, said, want.code, want.said)
+			t.Errorf(
+				"flexd %s: %d %s, want %d %s",
+				line,
+				code,
+				said,
+				want.code,
+				want.said,
+			)
 		}
 	}
 }
@@ -235,7 +246,11 @@ func TestRun_Stopped(t *testing.T) {
 
 	for _, line := range []string{"verify", "doctor", "org list", "backup " + file} {
 		var said bytes.Buffer
-		code := run(stopped, strings.Fields(line), console{in: strings.NewReader(""), out: &said, err: &said})
+		code := run(
+			stopped,
+			strings.Fields(line),
+			console{in: strings.NewReader(""), out: &said, err: &said},
+		)
 		if code != exitFailed {
 			t.Errorf("flexd %s: %d %s", line, code, said.String())
 		}

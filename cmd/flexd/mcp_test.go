@@ -104,7 +104,11 @@ func TestMCP_Listen(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	issued, err := h.Access.Issue(t.Context(), access.Principal{Org: org, Username: "acme", Roles: []flex.Role{flex.EntityRead}}, access.TokenLife)
+	issued, err := h.Access.Issue(
+		t.Context(),
+		access.Principal{Org: org, Username: "acme", Roles: []flex.Role{flex.EntityRead}},
+		access.TokenLife,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +117,11 @@ func TestMCP_Listen(t *testing.T) {
 	said, out := io.Pipe()
 	ended := make(chan int)
 	go func() {
-		ended <- run(ctx, []string{"mcp", "--listen", "127.0.0.1:0"}, console{in: strings.NewReader(""), out: out, err: io.Discard})
+		ended <- run(
+			ctx,
+			[]string{"mcp", "--listen", "127.0.0.1:0"},
+			console{in: strings.NewReader(""), out: out, err: io.Discard},
+		)
 	}()
 	line, err := bufio.NewReader(said).ReadString('\n')
 	url, listening := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
@@ -122,7 +130,12 @@ func TestMCP_Listen(t *testing.T) {
 	}
 
 	ask := func(token, host string) (int, string) {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_exceptions","arguments":{}}}`))
+		r, err := http.NewRequestWithContext(
+			t.Context(),
+			http.MethodPost,
+			url,
+			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_exceptions","arguments":{}}}`),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

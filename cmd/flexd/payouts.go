@@ -24,6 +24,7 @@ type payouts struct {
 	List     payoutsList     `cmd:"" help:"Withdrawals and the state of their payments."`
 	Approve  payoutsApprove  `cmd:"" help:"Approve withdrawals for payment."`
 	Reject   payoutsReject   `cmd:"" help:"Refuse withdrawals; the money goes back to the balances."`
+	Retry    payoutsRetry    `cmd:"" help:"Try failed withdrawals again: each waits for approval again, and is paid to the account that is linked now. Example: flexd payouts retry ID"`
 	Check    payoutsCheck    `cmd:"" help:"Ask the service set by flexd payouts hook whether accounts are in their users' names; without ids, for all withdrawals that wait for approval and were not checked. Example: flexd payouts check"`
 	Override payoutsOverride `cmd:"" help:"Let another operator approve a withdrawal although the name on its account does not match. Example: flexd payouts override ID --reason 'married name, as on the bank statement'"`
 	Hook     payoutsHook     `cmd:"" help:"Show or set the hook that says whether a bank account is in a user's name: an HTTPS endpoint. Example: flexd payouts hook https://payee.example.com/check --secret-file secret.txt"`
@@ -220,6 +221,13 @@ type payoutsReject payoutsApprove
 // Run rejects.
 func (p *payoutsReject) Run(ctx context.Context, c console) error {
 	return (*payoutsApprove)(p).decide(ctx, c, ledger.Rejected)
+}
+
+type payoutsRetry payoutsApprove
+
+// Run has failed payments tried again.
+func (p *payoutsRetry) Run(ctx context.Context, c console) error {
+	return (*payoutsApprove)(p).decide(ctx, c, ledger.PendingApproval)
 }
 
 func (p *payoutsApprove) decide(

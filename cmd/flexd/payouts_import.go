@@ -154,7 +154,11 @@ func (p *payoutsImport) ownFile(
 		return "", err
 	}
 
-	said := fmt.Sprintf("%s, %d of them new", flex.Count(done.Results, "result"), done.Moved)
+	said := fmt.Sprintf(
+		"%s, %d of them new",
+		flex.Count(done.Results, "result"),
+		done.Moved,
+	)
 	fmt.Fprintln(c.err, p.would()+said)
 
 	return said, p.notify(ctx, c, h, done, mailer)

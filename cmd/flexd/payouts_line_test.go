@@ -60,7 +60,14 @@ func TestPayouts_CommandLine(t *testing.T) {
 		os.Remove(file)
 		code, said := run(step.line)
 		if code != step.code || !strings.Contains(strings.Join(strings.Fields(said), " "), step.want) {
-			t.Errorf("flexd %s: %d, want %d with %q:\n%s", step.line, code, step.code, step.want, said)
+			t.Errorf(
+				"flexd %s: %d, want %d with %q:\n%s",
+				step.line,
+				code,
+				step.code,
+				step.want,
+				said,
+			)
 		}
 
 		if _, err := os.Stat(file); err == nil && code != exitDone {

@@ -101,7 +101,12 @@ func TestPlan_Check(t *testing.T) {
 		{"one more than problems", strings.Repeat(answers.String(), 2), `"holds":true`, false},
 	} {
 		out.Reset()
-		err := verifyLines(t.Context(), strings.NewReader(line), strings.NewReader(c.answers), &out)
+		err := verifyLines(
+			t.Context(),
+			strings.NewReader(line),
+			strings.NewReader(c.answers),
+			&out,
+		)
 		if (err == nil) != c.holds || !strings.Contains(out.String(), c.says) {
 			t.Errorf("%s: %v, %s", c.name, err, out.String())
 		}
@@ -116,7 +121,11 @@ func TestPlan_CheckFails(t *testing.T) {
 	}
 
 	var out bytes.Buffer
-	code := run(t.Context(), []string{"plan", "--check", file}, console{in: strings.NewReader(fmt.Sprintf(simple, "a") + "\n"), out: &out, err: &out})
+	code := run(
+		t.Context(),
+		[]string{"plan", "--check", file},
+		console{in: strings.NewReader(fmt.Sprintf(simple, "a") + "\n"), out: &out, err: &out},
+	)
 	if code != exitFailed || !strings.Contains(out.String(), "1 of 1 answers do not hold") {
 		t.Errorf("%d %s", code, out.String())
 	}

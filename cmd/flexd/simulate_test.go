@@ -72,7 +72,11 @@ func simulate(t *testing.T, history string, flags ...string) (code int, out, err
 	}
 
 	var printed, failed bytes.Buffer
-	code = run(t.Context(), append([]string{"simulate", "--replay", file, "--shrink"}, flags...), console{strings.NewReader(""), &printed, &failed})
+	code = run(
+		t.Context(),
+		append([]string{"simulate", "--replay", file, "--shrink"}, flags...),
+		console{strings.NewReader(""), &printed, &failed},
+	)
 	return code, printed.String(), failed.String()
 }
 
@@ -117,7 +121,12 @@ func TestSimulate_Unplayable(t *testing.T) {
 	}
 
 	var c simulateCommand
-	_, err := c.playAll(t.Context(), console{strings.NewReader(""), io.Discard, io.Discard}, play, histories)
+	_, err := c.playAll(
+		t.Context(),
+		console{strings.NewReader(""), io.Discard, io.Discard},
+		play,
+		histories,
+	)
 	if err == nil || err.Error() != "seed 0: no database" {
 		t.Errorf("failed with %v", err)
 	}

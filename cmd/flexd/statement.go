@@ -63,14 +63,14 @@ func (o *statement) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	h, org, site, err := o.openSite(ctx, o.Site)
+	h, org, site, err := o.openSiteEver(ctx, o.Site)
 	if err != nil {
 		return err
 	}
 
 	defer h.Close()
 
-	st, err := h.Reward.Statement(ctx, org, site, from, to)
+	st, err := h.Reward.StatementEver(ctx, org, site, from, to)
 	if err != nil {
 		return err
 	}

@@ -180,6 +180,23 @@ func (s *store) openSite(
 	ctx context.Context,
 	text string,
 ) (*app.App, flex.OrgID, flex.SiteID, error) {
+	return s.openSiteOf(ctx, text, (*records.All).SiteOrg)
+}
+
+// openSiteEver is openSite, also of a site that was offboarded.
+func (s *store) openSiteEver(
+	ctx context.Context,
+	text string,
+) (*app.App, flex.OrgID, flex.SiteID, error) {
+	return s.openSiteOf(ctx, text, (*records.All).SiteOrgEver)
+}
+
+// openSiteOf opens flexd and has a read find whose the site is.
+func (s *store) openSiteOf(
+	ctx context.Context,
+	text string,
+	orgOf func(*records.All, context.Context, flex.SiteID) (flex.OrgID, error),
+) (*app.App, flex.OrgID, flex.SiteID, error) {
 	id, err := siteID(text)
 	if err != nil {
 		return nil, flex.OrgID{}, id, err
@@ -193,7 +210,7 @@ func (s *store) openSite(
 	var org flex.OrgID
 	err = h.DB.ReadAll(ctx, func(all *records.All) error {
 		var err error
-		org, err = all.SiteOrg(ctx, id)
+		org, err = orgOf(all, ctx, id)
 		return err
 	})
 	if err != nil {

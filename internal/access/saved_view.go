@@ -68,7 +68,7 @@ func mayDrop(who Operator, v store.SavedView) bool {
 	return v.Owner == who.Name || shared && who.May(Administer)
 }
 
-// SaveView keeps a view in an operator's name. A name or an address that cannot be is Malformed, an
+// SaveView keeps a view in an operator's name, instead of theirs of the same list that has this name and is for the same people. A name or an address that cannot be is Malformed, an
 // organisation that they are not of NotFound, and one view more than SavedViewsMax a Conflict.
 func (s *Service) SaveView(
 	ctx context.Context,
@@ -114,6 +114,10 @@ func addView(
 		return err
 	}
 
+	if err := replaceView(ctx, all, o.ID, v); err != nil {
+		return err
+	}
+
 	n, err := all.CountSavedViews(ctx, o.ID)
 	if err != nil {
 		return err
@@ -134,6 +138,34 @@ func addView(
 		Path:     v.Path,
 		Org:      v.Org,
 	})
+}
+
+// replaceView deletes the operator's view that another one takes the place of.
+func replaceView(
+	ctx context.Context,
+	all *store.All,
+	operator flex.OperatorID,
+	v SavedView,
+) error {
+	found, err := all.SavedViews(ctx, operator)
+	if err != nil {
+		return err
+	}
+
+	list, _, _ := strings.Cut(v.Path, "?")
+	for _, old := range found {
+		own := old.Operator == operator && old.Org == v.Org
+		of, _, _ := strings.Cut(old.Path, "?")
+
+		if !own || old.Name != v.Name || of != list {
+			continue
+		}
+		if err := all.DropSavedView(ctx, old.ID); err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 // DropView deletes a view, and returns where it led. What somebody may not delete is NotFound to

@@ -36,7 +36,8 @@ type AuditFilter struct {
 	Act string
 	// the id of a site: what was done to it, and who saw it
 	Site   string
-	Before string // the id of an entry: those older than it
+	Org    flex.OrgID // zero takes all
+	Before string     // the id of an entry: those older than it
 	Limit  int
 }
 
@@ -44,6 +45,7 @@ type AuditFilter struct {
 type AuditView struct {
 	Acts      []AuditLine
 	Operators []string
+	Orgs      []flex.Org
 }
 
 // AuditLine is an entry of the audit log with its organisation's name.
@@ -108,6 +110,7 @@ func (s *Service) Audit(
 		Who:     f.Who,
 		Act:     f.Act,
 		Subject: site,
+		Org:     f.Org,
 		Limit:   f.Limit,
 	}
 	if f.Before != "" && filter.Before.UnmarshalText([]byte(f.Before)) != nil {
@@ -131,10 +134,8 @@ func (s *Service) Audit(
 			return err
 		}
 
-		names := make(map[flex.OrgID]string, len(orgs))
-		for _, o := range orgs {
-			names[o.ID] = o.Name
-		}
+		v.Orgs = orgs
+		names := orgNames(orgs)
 
 		for _, a := range acts {
 			v.Acts = append(v.Acts, auditLine(&a, names[a.Org]))
@@ -378,4 +379,14 @@ func (s *Service) RevokeOf(
 	}
 
 	return s.Revoke(ctx, username)
+}
+
+// orgNames are the names of organisations by their ids.
+func orgNames(orgs []flex.Org) map[flex.OrgID]string {
+	names := make(map[flex.OrgID]string, len(orgs))
+	for _, o := range orgs {
+		names[o.ID] = o.Name
+	}
+
+	return names
 }

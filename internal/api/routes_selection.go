@@ -17,7 +17,7 @@ var selectionRoutes = []Route{
 			ID: "act_on_assets", Tag: "operations", Addition: true,
 			Summary: "Do one thing to many assets",
 			Text: "As an operator does to the assets that are ticked in the console: `replan`, `resend`, `release` " +
-				"until the next plug-in, `charge-now` (with `minutes`), `ready-by` (with `ready_by_local_time`), " +
+				"until the next plug-in, `charge-now` (with `minutes`), `end-charge-now`, `ready-by` (with `ready_by_local_time`), " +
 				"`exclude` from control and `include` again. With `dry_run=true` it says what would become of each " +
 				"asset, and nothing is changed. Each asset is for itself, and one that is refused stops no other. " +
 				"Who did it, and what became of each, is kept in the audit log.",

@@ -32,14 +32,35 @@ func TestSelection(t *testing.T) {
 		seed := storetest.NewSeed(t, db, url)
 		other := seed.Org
 		seed = seed.As(h.org.ID)
-		car, idle := seed.Asset(seed.Site(flex.FullScheduleMethod), flex.Charger, 7400), seed.Asset(seed.Site(flex.FullScheduleMethod), flex.Charger, 7400)
+		car, idle := seed.Asset(seed.Site(flex.FullScheduleMethod), flex.Charger, 7400), seed.Asset(
+			seed.Site(flex.FullScheduleMethod),
+			flex.Charger,
+			7400,
+		)
 		stranger := seed.As(other)
-		theirs := stranger.Asset(stranger.Site(flex.FullScheduleMethod), flex.Charger, 7400)
-		h.want("POST", "/entities/asset/"+car.String()+"/event/plug-in", `{"intent":{"energy_required_kwh":10,"ready_by":"2026-01-01T07:00:00Z"}}`, 200, "")
+		theirs := stranger.Asset(
+			stranger.Site(flex.FullScheduleMethod),
+			flex.Charger,
+			7400,
+		)
+		h.want(
+			"POST",
+			"/entities/asset/"+car.String()+"/event/plug-in",
+			`{"intent":{"energy_required_kwh":10,"ready_by":"2026-01-01T07:00:00Z"}}`,
+			200,
+			"",
+		)
 
 		// A dry run says what the same call does, and changes nothing.
 		made := seed.Count(`SELECT COUNT(*) FROM schedule`)
-		dry := h.selected("act?dry_run=true", `"action":"replan",`, car, idle, theirs, car)
+		dry := h.selected(
+			"act?dry_run=true",
+			`"action":"replan",`,
+			car,
+			idle,
+			theirs,
+			car,
+		)
 		if dry.Done || dry.NumPossible != 1 || len(dry.Assets) != 3 || dry.Confirm != "" || seed.Count(`SELECT COUNT(*) FROM schedule`) != made {
 			t.Errorf("a dry run: %+v", dry)
 		}
@@ -66,24 +87,54 @@ func TestSelection(t *testing.T) {
 		} {
 			h.want("POST", "/operations/assets/act", selectionBody(more, car), status, "")
 		}
-		h.want("POST", "/operations/assets/act", `{"action":"replan","asset_ids":[]}`, 422, "")
-		h.want("POST", "/operations/assets/act", selectionBody(`"action":"replan",`, make([]flex.AssetID, 501)...), 422, "")
+		h.want(
+			"POST",
+			"/operations/assets/act",
+			`{"action":"replan","asset_ids":[]}`,
+			422,
+			"",
+		)
+		h.want(
+			"POST",
+			"/operations/assets/act",
+			selectionBody(`"action":"replan",`, make([]flex.AssetID, 501)...),
+			422,
+			"",
+		)
 
 		// It is confirmed by what its dry run says, and not without it.
-		h.want("POST", "/operations/assets/offboard", selectionBody("", car, idle), 409, "")
+		h.want(
+			"POST",
+			"/operations/assets/offboard",
+			selectionBody("", car, idle),
+			409,
+			"",
+		)
 		dry = h.selected("offboard?dry_run=true", "", car, idle, theirs)
 		if dry.Done || dry.NumPossible != 2 || dry.Confirm != "offboard 2" {
 			t.Errorf("a dry run of offboard: %+v", dry)
 		}
 
-		h.want("POST", "/operations/assets/offboard", selectionBody(`"confirm":"offboard 3",`, car, idle, theirs), 409, "")
+		h.want(
+			"POST",
+			"/operations/assets/offboard",
+			selectionBody(`"confirm":"offboard 3",`, car, idle, theirs),
+			409,
+			"",
+		)
 		if done := h.selected("offboard", `"confirm":"offboard 2",`, car, idle, theirs); !done.Done || done.NumPossible != 2 || done.Confirm != "" {
 			t.Errorf("offboard: %+v", done)
 		}
 		if seed.Count(`SELECT COUNT(*) FROM asset`) != 1 {
 			t.Error("what was offboarded is there, or another organisation's is not")
 		}
-		h.audited(db, theirs.String()+": there is no asset of that id", "charge-now assets", "offboard assets", "exclude assets")
+		h.audited(
+			db,
+			theirs.String()+": there is no asset of that id",
+			"charge-now assets",
+			"offboard assets",
+			"exclude assets",
+		)
 	})
 }
 
@@ -94,7 +145,11 @@ func TestSelection_Repeated(t *testing.T) {
 		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox})
 		h := open(t, db)
 		seed := storetest.NewSeed(t, db, url).As(h.org.ID)
-		first, second := seed.Asset(seed.Site(flex.FullScheduleMethod), flex.Charger, 7400), seed.Asset(seed.Site(flex.FullScheduleMethod), flex.Charger, 7400)
+		first, second := seed.Asset(seed.Site(flex.FullScheduleMethod), flex.Charger, 7400), seed.Asset(
+			seed.Site(flex.FullScheduleMethod),
+			flex.Charger,
+			7400,
+		)
 		const path, key = "/operations/assets/act", "Idempotency-Key: exclude"
 		body := selectionBody(`"action":"exclude",`, first, second)
 		h.want("POST", path, body, 200, "", key)

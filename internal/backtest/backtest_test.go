@@ -69,7 +69,11 @@ func TestEvenDays(t *testing.T) {
 		t.Errorf("%+v", r.Total)
 	}
 	if r.Total.Foresight > r.Total.Plan+1 || r.Total.Plan > r.Total.Foresight*1.02 {
-		t.Errorf("where nothing is uncertain the plan costs %.1f p and foresight %.1f", r.Total.Plan, r.Total.Foresight)
+		t.Errorf(
+			"where nothing is uncertain the plan costs %.1f p and foresight %.1f",
+			r.Total.Plan,
+			r.Total.Foresight,
+		)
 	}
 	if again := Run(evenDays(), nil); again.Total != r.Total {
 		t.Errorf("%+v, then %+v", r.Total, again.Total)
@@ -108,7 +112,12 @@ func TestTheFutureIsNotKnown(t *testing.T) {
 	after := Run(c, nil)
 	for i, b := range before.Bills {
 		if b.Day.Start().Before(cut.Start()) && (after.Bills[i].Plan != b.Plan || after.Bills[i].SelfUse != b.SelfUse) {
-			t.Errorf("%s: %.2f p, and %.2f with another future", b.Day, b.Plan, after.Bills[i].Plan)
+			t.Errorf(
+				"%s: %.2f p, and %.2f with another future",
+				b.Day,
+				b.Plan,
+				after.Bills[i].Plan,
+			)
 		}
 	}
 }

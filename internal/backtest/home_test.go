@@ -71,7 +71,13 @@ func TestHomeWithoutBattery(t *testing.T) {
 		t.Errorf("nothing costs less than %.4f p, want %.4f", r.Bound, want.Together)
 	}
 	if r.Counted != 2 || r.Dropped != 0 || r.missed() != 0 || r.CarCharged != 20_000 {
-		t.Errorf("%d stays, %d left out, %d missed, %d Wh charged", r.Counted, r.Dropped, r.missed(), r.CarCharged)
+		t.Errorf(
+			"%d stays, %d left out, %d missed, %d Wh charged",
+			r.Counted,
+			r.Dropped,
+			r.missed(),
+			r.CarCharged,
+		)
 	}
 }
 
@@ -86,12 +92,23 @@ func TestHomeTogether(t *testing.T) {
 		return true
 	})
 	if last != all || all < 5 || len(r.Bills) != 5 || r.missed() != 0 {
-		t.Fatalf("%d of %d days reported, %d bills, %d needs missed", last, all, len(r.Bills), r.missed())
+		t.Fatalf(
+			"%d of %d days reported, %d bills, %d needs missed",
+			last,
+			all,
+			len(r.Bills),
+			r.missed(),
+		)
 	}
 
 	b := r.Total
 	if b.Together > b.Alone+1e-6 || b.Alone > b.Unsteered {
-		t.Errorf("unsteered %.2f p, each by itself %.2f, as one %.2f", b.Unsteered, b.Alone, b.Together)
+		t.Errorf(
+			"unsteered %.2f p, each by itself %.2f, as one %.2f",
+			b.Unsteered,
+			b.Alone,
+			b.Together,
+		)
 	}
 	if r.Bound > b.Together || b.Together-r.Bound > 0.05*(b.Unsteered-r.Bound) {
 		t.Errorf("as one %.6f p, the bound %.6f", b.Together, r.Bound)
@@ -121,7 +138,12 @@ func TestHomeRoof(t *testing.T) {
 		t.Errorf("as one saves %.2f p of %+v", saved, r.Total)
 	}
 	if r.Bound > r.Total.Together || r.missed() != 0 {
-		t.Errorf("as one %.2f p, the bound %.2f, %d missed", r.Total.Together, r.Bound, r.missed())
+		t.Errorf(
+			"as one %.2f p, the bound %.2f, %d missed",
+			r.Total.Together,
+			r.Bound,
+			r.missed(),
+		)
 	}
 }
 
@@ -156,10 +178,22 @@ func TestHomeBound(t *testing.T) {
 
 		want := all.optimum(c.Battery) + carAlone(c)
 		if r.Bound > want+1e-3 || want-r.Bound > 0.03*(r.Total.Unsteered-want) {
-			t.Errorf("seed %d: the bound is %.3f p, the optimum %.3f, unsteered %.3f", seed, r.Bound, want, r.Total.Unsteered)
+			t.Errorf(
+				"seed %d: the bound is %.3f p, the optimum %.3f, unsteered %.3f",
+				seed,
+				r.Bound,
+				want,
+				r.Total.Unsteered,
+			)
 		}
 		if r.Total.Together < want-1e-6 || r.missed() != 0 {
-			t.Errorf("seed %d: as one %.3f p, less than the optimum %.3f, or %d needs missed", seed, r.Total.Together, want, r.missed())
+			t.Errorf(
+				"seed %d: as one %.3f p, less than the optimum %.3f, or %d needs missed",
+				seed,
+				r.Total.Together,
+				want,
+				r.missed(),
+			)
 		}
 	}
 }
@@ -174,7 +208,13 @@ func TestHomeDrops(t *testing.T) {
 	delete(c.Load, c.From.Add(3).Period(7))
 	r := RunHome(c, nil)
 	if r.Counted != 3 || r.Dropped != 4 || r.Skipped != 1 || r.missed() != 0 {
-		t.Errorf("%d stays, %d left out, %d days skipped, %d missed", r.Counted, r.Dropped, r.Skipped, r.missed())
+		t.Errorf(
+			"%d stays, %d left out, %d days skipped, %d missed",
+			r.Counted,
+			r.Dropped,
+			r.Skipped,
+			r.missed(),
+		)
 	}
 }
 
@@ -220,6 +260,10 @@ func TestStopped(t *testing.T) {
 		t.Errorf("a battery's has %d days, want 2", len(r.Bills))
 	}
 	if r := RunHome(evenHome(5), stop); len(r.Bills) != 2 || r.Bound != 0 {
-		t.Errorf("a home's has %d days and a bound of %.2f p, want 2 and none", len(r.Bills), r.Bound)
+		t.Errorf(
+			"a home's has %d days and a bound of %.2f p, want 2 and none",
+			len(r.Bills),
+			r.Bound,
+		)
 	}
 }

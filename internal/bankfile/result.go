@@ -36,6 +36,8 @@ type Result struct {
 	Known   bool   // the bank gave the amount
 	Reason  string // the bank's code and words
 	Problem string // why the result cannot be taken
+	// of a debit in a statement: the bank's name of the entry, the same whenever it comes again
+	Entry string
 }
 
 // Results is what a bank's file says.
@@ -279,6 +281,8 @@ type statement struct {
 }
 
 type entry struct {
+	Own       string `xml:"NtryRef"`
+	Servicer  string `xml:"AcctSvcrRef"`
 	Amount    money  `xml:"Amt"`
 	Direction string `xml:"CdtDbtInd"`
 	Reversal  string `xml:"RvslInd"`
@@ -286,6 +290,10 @@ type entry struct {
 		Code string `xml:"Cd"`
 		Text string `xml:",chardata"`
 	} `xml:"Sts"`
+	Booked struct {
+		Day  string `xml:"Dt"`
+		Time string `xml:"DtTm"`
+	} `xml:"BookgDt"`
 	Words   string `xml:"AddtlNtryInf"`
 	Details []struct {
 		Batch struct {
@@ -310,6 +318,7 @@ type entryPayment struct {
 // results lists the booked entries that are flexd's payments.
 func (s statement) results() Results {
 	out := Results{Format: "camt.053"}
+	ofDays := map[string]int{}
 	for i, e := range s.Entries {
 		if e.Status.Code != "BOOK" &&
 			strings.TrimSpace(e.Status.Text) != "BOOK" {
@@ -317,6 +326,8 @@ func (s statement) results() Results {
 		}
 
 		found := e.results(fmt.Sprintf("entry %d", i+1))
+		e.nameDebits(found, ofDays)
+
 		if len(found) == 0 {
 			out.Others++
 		}

@@ -126,6 +126,9 @@ func (s *Service) decided(
 	t.Cause = ledger.Cause{By: g.By, Reason: g.Reason}
 	t.Postings, t.Reference = postings, g.Reference
 	posted, err := tx.Post(ctx, &t)
+	if err == nil && !posted {
+		err = notReversed(ctx, tx, t.ID)
+	}
 
 	return t, posted, err
 }
@@ -185,8 +188,11 @@ func (s *Service) WriteOffReceivable(
 
 		t := r.writtenOff(tx.Now(), reason)
 		posted, err = tx.Post(ctx, &t)
-		if err != nil || !posted {
+		if err != nil {
 			return err
+		}
+		if !posted {
+			return notReversed(ctx, tx, t.ID)
 		}
 
 		return notTooMuch(ctx, tx, r)

@@ -47,6 +47,10 @@ func (r Receipt) check(today flex.Day) error {
 		return flex.Fail(flex.Invalid, "%s is not here yet", r.On)
 	}
 
+	if ledger.MonthOf(today).Before(r.Month) {
+		return flex.Fail(flex.Invalid, "the month %s has not begun", r.Month)
+	}
+
 	return nil
 }
 
@@ -66,7 +70,7 @@ func checkText(what, text string) error {
 }
 
 // Receive books money of the market. The same receipt again changes nothing: posted is false.
-// Another amount under its reference is a Conflict.
+// Another amount under its reference is a Conflict, and so is one that was reversed.
 func (s *Service) Receive(
 	ctx context.Context,
 	org flex.OrgID,
@@ -94,8 +98,11 @@ func (s *Service) Receive(
 		t.Cause, t.Postings = ledger.Cause{By: r.By}, ledger.Received(r.Amount)
 		t.Counterparty, t.Reference = r.Counterparty, r.Reference
 		posted, err = tx.Post(ctx, &t)
+		if err != nil || posted {
+			return err
+		}
 
-		return err
+		return notReversed(ctx, tx, t.ID)
 	})
 
 	return posted, err

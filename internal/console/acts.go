@@ -30,14 +30,15 @@ type actsPage struct {
 
 // actLabels are the actions as buttons call them.
 var actLabels = map[selection.Kind]string{
-	selection.Replan:    "Plan again and send",
-	selection.Resend:    "Send the schedule again",
-	selection.Release:   "Release until the next plug-in",
-	selection.ChargeNow: "Charge now",
-	selection.ReadyBy:   "Change ready-by",
-	selection.Exclude:   "Exclude from control",
-	selection.Include:   "Include in control again",
-	selection.Offboard:  "Offboard",
+	selection.Replan:       "Plan again and send",
+	selection.Resend:       "Send the schedule again",
+	selection.Release:      "Release until the next plug-in",
+	selection.ChargeNow:    "Charge now",
+	selection.EndChargeNow: "End charge-now",
+	selection.ReadyBy:      "Change ready-by",
+	selection.Exclude:      "Exclude from control",
+	selection.Include:      "Include in control again",
+	selection.Offboard:     "Offboard",
 }
 
 // actChoice is an action to choose.
@@ -51,6 +52,7 @@ var ofCars = []selection.Kind{
 	selection.Replan,
 	selection.Release,
 	selection.ChargeNow,
+	selection.EndChargeNow,
 	selection.ReadyBy,
 }
 

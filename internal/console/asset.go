@@ -271,6 +271,7 @@ type assetPage struct {
 	Known    *control.AssetHeat // of a heat pump or a hot-water tank
 	Series   string             // address of the plot's numbers
 	AtBridge bool               // whether a bridge may know its charger
+	Freed    bool               // control ended, and as far as is known a car is still plugged in
 }
 
 // asset answers the page of an asset.
@@ -297,6 +298,7 @@ func (s *Server) asset(r *request) (view, error) {
 		Known:     p.Known,
 		Series:    r.URL.Path + "/series.json",
 		AtBridge:  s.Bridge != nil && p.Asset.Type == flex.Charger,
+		Freed:     p.Freed,
 	}
 
 	if r.URL.RawQuery != "" {

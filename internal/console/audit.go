@@ -1,17 +1,21 @@
 package console
 
-import "flexd/internal/access"
+import (
+	"flexd/internal/access"
+	"flexd/internal/flex"
+)
 
 // auditPage is the audit log.
 type auditPage struct {
 	access.AuditView
 	Who, Act, Site string // filters
+	Org            flex.OrgID
 	Next           string // address of the next page, "" if there is none
 	Export         Export
 }
 
 func (s *Server) audit(r *request) (view, error) {
-	if err := r.onlyFilters("who", "act", "site"); err != nil {
+	if err := r.onlyFilters("who", "act", "site", "org"); err != nil {
 		return view{}, err
 	}
 
@@ -23,11 +27,16 @@ func (s *Server) audit(r *request) (view, error) {
 		Export: r.exports(),
 	}
 
-	var err error
+	err := readFilter(&p.Org, q.Get("org"), "organisation")
+	if err != nil {
+		return view{}, err
+	}
+
 	p.AuditView, err = s.Access.Audit(r.Context(), access.AuditFilter{
 		Who:    p.Who,
 		Act:    p.Act,
 		Site:   p.Site,
+		Org:    p.Org,
 		Before: q.Get("before"),
 		Limit:  r.limit() + 1,
 	})

@@ -30,3 +30,21 @@ func TestAudit_OfOrganisation(t *testing.T) {
 	}
 	s.wants(s.page("/console/audit?site="+site), "see site")
 }
+
+// An operator of several organisations lists what was done to one of them.
+func TestAudit_FilteredByOrganisation(t *testing.T) {
+	s, _, own := neighbours(t)
+	s.loginAs(operator, password)
+	both := url.Values{"action": {"exclude"}, "sure": {"on"}, "id": {s.assets[plain].String(), own.String()}}
+	if a := s.do("POST", "/console/assets/selection", both); a.status != http.StatusOK {
+		t.Fatalf("exclude two: %d %s", a.status, a.body)
+	}
+
+	org := s.idOf(s.Strings(`SELECT lower(hex(org_id)) FROM asset WHERE id = $1`, own.Bytes())[0])
+	audit := s.page("/console/audit.csv?org=" + org)
+	s.wants(audit, "exclude assets", own.String())
+	if strings.Contains(audit, s.assets[plain].String()) {
+		t.Errorf("the log of one organisation has an asset of another: %s", audit)
+	}
+	s.wants(s.page("/console/audit?org="+org), `<option value="`+org+`" selected>`)
+}

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"fmt"
 	"html"
 	"net/url"
 	"regexp"
@@ -34,7 +35,11 @@ func TestSavedViews(t *testing.T) {
 
 		save := func(who, name, view, org string) answer {
 			d.loginAs(who, "a long password of theirs")
-			return d.do("POST", "/console/views", url.Values{"view_name": {name}, "view": {view}, "view_org": {org}})
+			return d.do(
+				"POST",
+				"/console/views",
+				url.Values{"view_name": {name}, "view": {view}, "view_org": {org}},
+			)
 		}
 		sees := func(who, page string) string {
 			d.loginAs(who, "a long password of theirs")
@@ -53,7 +58,13 @@ func TestSavedViews(t *testing.T) {
 			}
 		}
 
-		d.wants(sees("bea", "/console/assets"), html.EscapeString("/console/assets?sort=-power&state=plugged_in")+`">Mine &amp; dear<`, ">Ours<", "yours alone", "bea, shared with")
+		d.wants(
+			sees("bea", "/console/assets"),
+			html.EscapeString("/console/assets?sort=-power&state=plugged_in")+`">Mine &amp; dear<`,
+			">Ours<",
+			"yours alone",
+			"bea, shared with",
+		)
 		for page, lacks := range map[string][]string{
 			sees("bea", "/console/assets"): {"Fen&#39;s", "Slow"}, sees("cem", "/console/assets"): {"Mine", "Ours"}, sees("dot", "/console/assets"): {"Mine"},
 			sees("cem", "/console/deliveries"): {"Slow"}, sees("bea", "/console/deliveries"): {"state=rejected\">Slow"},
@@ -73,9 +84,24 @@ func TestSavedViews(t *testing.T) {
 		}
 
 		for says, a := range map[string]answer{
-			"1 to 60 characters, not 61": save("bea", strings.Repeat("ä", 61), "/console/assets", ""), "1 to 60 characters, not 0": save("bea", "  ", "/console/assets", ""),
-			"at most 2000 bytes": save("bea", "x", "/console/assets?model="+strings.Repeat("a", 2000), ""), "There is no organisation": save("bea", "x", "/console/assets", fen.ID.String()),
-			"such as /console/assets?state=refused": save("bea", "x", "//else.example/console/assets", ""), "not &#34;/console/audit&#34;": save("bea", "x", "/console/audit", ""),
+			"1 to 60 characters, not 61": save("bea", strings.Repeat("ä", 61), "/console/assets", ""), "1 to 60 characters, not 0": save(
+				"bea",
+				"  ",
+				"/console/assets",
+				"",
+			),
+			"at most 2000 bytes": save("bea", "x", "/console/assets?model="+strings.Repeat("a", 2000), ""), "There is no organisation": save(
+				"bea",
+				"x",
+				"/console/assets",
+				fen.ID.String(),
+			),
+			"such as /console/assets?state=refused": save("bea", "x", "//else.example/console/assets", ""), "not &#34;/console/audit&#34;": save(
+				"bea",
+				"x",
+				"/console/audit",
+				"",
+			),
 		} {
 			if a.status < 400 || a.status > 499 || !strings.Contains(a.body, says) {
 				t.Errorf("%s: %d %s", says, a.status, a.body)
@@ -104,11 +130,42 @@ func TestSavedViews(t *testing.T) {
 
 		d.loginAs("cem", "a long password of theirs")
 		for n := range access.SavedViewsMax + 1 {
-			a := d.do("POST", "/console/views", url.Values{"view_name": {"v"}, "view": {"/console/assets"}})
+			a := d.do(
+				"POST",
+				"/console/views",
+				url.Values{"view_name": {fmt.Sprint("v", n)}, "view": {"/console/assets"}},
+			)
 			if full := n == access.SavedViewsMax; a.status != 303 && !full || a.status != 409 && full {
 				t.Errorf("view %d: %d", n, a.status)
 				break
 			}
+		}
+	})
+}
+
+// A view of a name that its operator has already takes the other's place; one of another list or for others does not.
+func TestSavedViews_SameName(t *testing.T) {
+	eachScene(t, func(s *scene) {
+		d := s.service
+		for _, v := range []struct{ view, org string }{
+			{"/console/assets?state=plugged_in", ""}, {"/console/assets", d.Org.String()}, {"/console/deliveries", ""}, {"/console/assets?state=excluded", ""},
+		} {
+			a := d.do(
+				"POST",
+				"/console/views",
+				url.Values{"view_name": {"Late"}, "view": {v.view}, "view_org": {v.org}},
+			)
+			if a.status != 303 {
+				t.Fatal(v, a.status, a.body)
+			}
+		}
+
+		page := d.page("/console/assets")
+		if n := strings.Count(page, ">Late<"); n != 2 || strings.Contains(page, `state=plugged_in">Late<`) {
+			t.Errorf("%d views of one name", n)
+		}
+		if n := strings.Count(d.page("/console/deliveries"), ">Late<"); n != 1 {
+			t.Errorf("%d views of the other list", n)
 		}
 	})
 }

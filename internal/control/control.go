@@ -130,7 +130,13 @@ func underBoth(
 	u := &underCaps{}
 
 	var err error
-	u.headroom, err = headroomFor(ctx, tx, inForce, c, tx.Now().Truncate(time.Second))
+	u.headroom, err = headroomFor(
+		ctx,
+		tx,
+		inForce,
+		c,
+		tx.Now().Truncate(time.Second),
+	)
 	if err != nil {
 		return nil, err
 	}

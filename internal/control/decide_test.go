@@ -163,7 +163,11 @@ func TestReplan_LessPower(t *testing.T) {
 
 		h.wait(time.Hour)
 		h.Exec(`UPDATE asset SET power_w = 3600 WHERE id = $1`, h.asset.Bytes())
-		err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.MarkDue(h.Context(), h.asset) })
+		err := h.db.Write(
+			h.Context(),
+			h.Org,
+			func(tx *store.Tx) error { return tx.MarkDue(h.Context(), h.asset) },
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +175,12 @@ func TestReplan_LessPower(t *testing.T) {
 		h.replan()
 		x := h.explanation()
 		if x.Generation != 2 || x.From.Power != 3600 || x.Plan.Shortfall != 44_000-21_600 {
-			t.Errorf("generation %d with %d W lacks %d Wh", x.Generation, x.From.Power, x.Plan.Shortfall)
+			t.Errorf(
+				"generation %d with %d W lacks %d Wh",
+				x.Generation,
+				x.From.Power,
+				x.Plan.Shortfall,
+			)
 		}
 	})
 }
@@ -196,7 +205,12 @@ func TestReplan_LessPowerBehindFuse(t *testing.T) {
 		h.replan()
 		x := h.at(cars[0]).explanation()
 		if x.From.Power != 3600 || x.Plan.Shortfall < 22_000 {
-			t.Errorf("generation %d with %d W lacks %d Wh", x.Generation, x.From.Power, x.Plan.Shortfall)
+			t.Errorf(
+				"generation %d with %d W lacks %d Wh",
+				x.Generation,
+				x.From.Power,
+				x.Plan.Shortfall,
+			)
 		}
 	})
 }
@@ -251,7 +265,11 @@ func TestReplan_MorePower(t *testing.T) {
 
 			h.wait(time.Hour)
 			h.Exec(`UPDATE asset SET power_w = 7400 WHERE id = $1`, h.asset.Bytes())
-			err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.MarkDue(h.Context(), h.asset) })
+			err := h.db.Write(
+				h.Context(),
+				h.Org,
+				func(tx *store.Tx) error { return tx.MarkDue(h.Context(), h.asset) },
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -259,7 +277,12 @@ func TestReplan_MorePower(t *testing.T) {
 			h.replan()
 			x := h.explanation()
 			if x.Generation != 2 || x.From.Power != 7400 || x.Plan.Shortfall != lacks {
-				t.Errorf("generation %d with %d W lacks %d Wh", x.Generation, x.From.Power, x.Plan.Shortfall)
+				t.Errorf(
+					"generation %d with %d W lacks %d Wh",
+					x.Generation,
+					x.From.Power,
+					x.Plan.Shortfall,
+				)
 			}
 		})
 	}

@@ -120,7 +120,11 @@ func TestDispatch_Instruction(t *testing.T) {
 		if r, err := h.service.FollowInstructionsOf(h.Context(), h.Org); r.Did != 0 || err != nil {
 			t.Errorf("%d are called beside: %v", r.Did, err)
 		}
-		p, err := h.service.PreviewInstruction(h.Context(), h.Org, asks("2026-01-15T03:00:00Z", "2026-01-15T04:00:00Z", -9000))
+		p, err := h.service.PreviewInstruction(
+			h.Context(),
+			h.Org,
+			asks("2026-01-15T03:00:00Z", "2026-01-15T04:00:00Z", -9000),
+		)
 		if err != nil || len(p.Assets) != 1 || p.NumBusy != 1 {
 			t.Errorf("%d are called, %d are busy: %v", len(p.Assets), p.NumBusy, err)
 		}

@@ -39,7 +39,11 @@ func TestEvent_OneSessionUnderConcurrency(t *testing.T) {
 		wg.Wait()
 
 		if s := h.sessions(); len(s) != 1 || s[0].Generation != 1 {
-			t.Errorf("200 plug-ins at once: %d sessions, generation %d", len(s), s[0].Generation)
+			t.Errorf(
+				"200 plug-ins at once: %d sessions, generation %d",
+				len(s),
+				s[0].Generation,
+			)
 		}
 	})
 }
@@ -124,30 +128,87 @@ func TestEvent_WhenOneIsSent(t *testing.T) {
 
 			generation += made
 			if h.look().Session.Generation != generation {
-				t.Fatalf("%s: generation %d, want %d", what, h.look().Session.Generation, generation)
+				t.Fatalf(
+					"%s: generation %d, want %d",
+					what,
+					h.look().Session.Generation,
+					generation,
+				)
 			}
 		}
 
 		night, other := nightTariff("Europe/London"), &flex.Tariff{OffPeak: "01:00-05:00", Zone: "Europe/London", Type: flex.DualRate}
-		step("tariff, unplugged", 0, control.Event{Kind: control.TariffUpdate, Tariff: night})
-		step("intent, unplugged", 0, control.Event{Kind: control.IntentUpdate, Intent: need(30, flex.Maximise)})
+		step(
+			"tariff, unplugged",
+			0,
+			control.Event{Kind: control.TariffUpdate, Tariff: night},
+		)
+		step(
+			"intent, unplugged",
+			0,
+			control.Event{Kind: control.IntentUpdate, Intent: need(30, flex.Maximise)},
+		)
 		step("plug-out, unplugged", 0, control.Event{Kind: control.PlugOut})
 		step("plug-in", 1, control.Event{Kind: control.PlugIn})
 		step("plug-in again", 0, control.Event{Kind: control.PlugIn})
-		step("plug-in again, all the same", 0, control.Event{Kind: control.PlugIn, Tariff: night, Intent: need(30, flex.Maximise)})
-		step("the same intent", 0, control.Event{Kind: control.IntentUpdate, Intent: need(30, flex.Maximise)})
-		step("another intent, the same steps", 1, control.Event{Kind: control.IntentUpdate, Intent: need(20, flex.Maximise)})
-		step("another intent, other steps", 1, control.Event{Kind: control.IntentUpdate, Intent: need(20, flex.Minimise)})
+		step(
+			"plug-in again, all the same",
+			0,
+			control.Event{Kind: control.PlugIn, Tariff: night, Intent: need(30, flex.Maximise)},
+		)
+		step(
+			"the same intent",
+			0,
+			control.Event{Kind: control.IntentUpdate, Intent: need(30, flex.Maximise)},
+		)
+		step(
+			"another intent, the same steps",
+			1,
+			control.Event{Kind: control.IntentUpdate, Intent: need(20, flex.Maximise)},
+		)
+		step(
+			"another intent, other steps",
+			1,
+			control.Event{Kind: control.IntentUpdate, Intent: need(20, flex.Minimise)},
+		)
 
-		step("another tariff", 1, control.Event{Kind: control.TariffUpdate, Tariff: other})
-		step("the same tariff", 0, control.Event{Kind: control.TariffUpdate, Tariff: other})
-		step("plug-in with another tariff", 1, control.Event{Kind: control.PlugIn, Tariff: night})
-		step("no charge-now to delete", 0, control.Event{Kind: control.ChargeNowDeleted})
-		step("charge-now", 1, control.Event{Kind: control.ChargeNow, EndAt: at("2026-01-10T21:00:00Z")})
-		step("a longer one", 1, control.Event{Kind: control.ChargeNow, EndAt: at("2026-01-10T22:00:00Z")})
+		step(
+			"another tariff",
+			1,
+			control.Event{Kind: control.TariffUpdate, Tariff: other},
+		)
+		step(
+			"the same tariff",
+			0,
+			control.Event{Kind: control.TariffUpdate, Tariff: other},
+		)
+		step(
+			"plug-in with another tariff",
+			1,
+			control.Event{Kind: control.PlugIn, Tariff: night},
+		)
+		step(
+			"no charge-now to delete",
+			0,
+			control.Event{Kind: control.ChargeNowDeleted},
+		)
+		step(
+			"charge-now",
+			1,
+			control.Event{Kind: control.ChargeNow, EndAt: at("2026-01-10T21:00:00Z")},
+		)
+		step(
+			"a longer one",
+			1,
+			control.Event{Kind: control.ChargeNow, EndAt: at("2026-01-10T22:00:00Z")},
+		)
 		step("deleted", 1, control.Event{Kind: control.ChargeNowDeleted})
 		step("plug-out", 0, control.Event{Kind: control.PlugOut})
-		step("charge-now, unplugged", 0, control.Event{Kind: control.ChargeNow, EndAt: at("2026-01-10T23:00:00Z")})
+		step(
+			"charge-now, unplugged",
+			0,
+			control.Event{Kind: control.ChargeNow, EndAt: at("2026-01-10T23:00:00Z")},
+		)
 		step("plug-in with it", 1, control.Event{Kind: control.PlugIn})
 
 		if c := h.look(); c.Current.Steps[0].Limit != flex.NoLimit || !c.Current.Steps[0].To.Equal(at("2026-01-10T23:00:00Z")) {
@@ -155,7 +216,11 @@ func TestEvent_WhenOneIsSent(t *testing.T) {
 		}
 
 		step("plug-out", 0, control.Event{Kind: control.PlugOut})
-		step("another car: charge-now was not for it", 1, control.Event{Kind: control.PlugIn})
+		step(
+			"another car: charge-now was not for it",
+			1,
+			control.Event{Kind: control.PlugIn},
+		)
 
 		if c := h.look(); c.Current.Steps[0].Limit != 0 {
 			t.Errorf("charge-now of the car before: %v", c.Current.Steps)
@@ -176,7 +241,12 @@ func TestEvent_SameBesideReadyBy(t *testing.T) {
 			h.event(control.Event{Kind: control.IntentUpdate, Intent: again})
 
 			if c := h.look(); c.Session.Generation != 1 || !c.Intent.ReadyBy.Equal(at(now)) {
-				t.Errorf("%s: generation %d, ready_by %v", now, c.Session.Generation, c.Intent.ReadyBy)
+				t.Errorf(
+					"%s: generation %d, ready_by %v",
+					now,
+					c.Session.Generation,
+					c.Intent.ReadyBy,
+				)
 			}
 		}
 
@@ -234,7 +304,12 @@ func TestEvent_Flicker(t *testing.T) {
 
 				now := h.look()
 				if n := len(h.sessions()); n != c.sessions || !now.Open() || now.Session.Generation != 3 {
-					t.Errorf("%d sessions, want %d; generation %d", n, c.sessions, now.Session.Generation)
+					t.Errorf(
+						"%d sessions, want %d; generation %d",
+						n,
+						c.sessions,
+						now.Session.Generation,
+					)
 				}
 
 				if charging := now.Current.Steps[0].Limit == flex.NoLimit; charging != (c.sessions == 1) {
@@ -282,8 +357,16 @@ func TestEvent_UncontrolledSite(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 
-		h.Exec(`INSERT INTO dispatch_method (org_id, site_id, method, consented_at) VALUES ($1, $2, 'full_asset_schedule_control', 0)`, h.Org.Bytes(), site.Bytes())
-		h.Exec(`INSERT INTO enrolment (org_id, site_id, proposition, state, since) VALUES ($1, $2, 'full_asset_schedule_control', 'withdrawn', 0)`, h.Org.Bytes(), site.Bytes())
+		h.Exec(
+			`INSERT INTO dispatch_method (org_id, site_id, method, consented_at) VALUES ($1, $2, 'full_asset_schedule_control', 0)`,
+			h.Org.Bytes(),
+			site.Bytes(),
+		)
+		h.Exec(
+			`INSERT INTO enrolment (org_id, site_id, proposition, state, since) VALUES ($1, $2, 'full_asset_schedule_control', 'withdrawn', 0)`,
+			h.Org.Bytes(),
+			site.Bytes(),
+		)
 		h.event(control.Event{Kind: control.PlugIn})
 
 		if c := h.look(); c.Session.Generation != 0 {
@@ -351,7 +434,11 @@ func TestStopScheduling(t *testing.T) {
 		h.wait(time.Hour)
 		stop := func() {
 			t.Helper()
-			err := h.db.Write(t.Context(), h.Org, func(tx *store.Tx) error { return tx.StopScheduling(t.Context(), h.asset, idle) })
+			err := h.db.Write(
+				t.Context(),
+				h.Org,
+				func(tx *store.Tx) error { return tx.StopScheduling(t.Context(), h.asset, idle) },
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -426,7 +513,11 @@ func TestEvent_Resumed(t *testing.T) {
 					h.Org.Bytes(), h.site.Bytes(), string(flex.FullAssetSchedule), at("2026-01-01T00:00:00Z").UnixMicro())
 				send(control.PlugIn)
 				h.wait(time.Hour)
-				err := h.db.Write(t.Context(), h.Org, func(tx *store.Tx) error { return tx.StopScheduling(t.Context(), h.asset) })
+				err := h.db.Write(
+					t.Context(),
+					h.Org,
+					func(tx *store.Tx) error { return tx.StopScheduling(t.Context(), h.asset) },
+				)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -444,7 +535,12 @@ func TestEvent_Resumed(t *testing.T) {
 				send(c.next)
 				got := h.look()
 				if planned := got.Open() && got.Current.Generation > 0; planned != c.planned {
-					t.Errorf("planned: %v; session %d after %d", planned, got.Session.Number, first)
+					t.Errorf(
+						"planned: %v; session %d after %d",
+						planned,
+						got.Session.Number,
+						first,
+					)
 				}
 			})
 		})

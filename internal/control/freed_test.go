@@ -146,7 +146,11 @@ func (h *fixture) freed(
 	h.write(func(tx *store.Tx) error { return free(h, tx, cars[0]) })
 	settle()
 	if w := together(); w > 15_000-7400 {
-		h.Errorf("beside a car that was let go the others have %d W of the %d that it leaves", w, 15_000-7400)
+		h.Errorf(
+			"beside a car that was let go the others have %d W of the %d that it leaves",
+			w,
+			15_000-7400,
+		)
 	}
 
 	// Plugged out it counts no more, and plugged in again once.

@@ -47,11 +47,22 @@ func (h *fixture) checkHome(id flex.AssetID, fuse flex.Watts) {
 
 			mayDischarge := m.Mode != battery.ModeCharge && m.Mode != battery.ModeLock
 			if mayDischarge && step.From.Before(s.From.ReadyBy) {
-				h.Errorf("the car charges in %v, where the battery is told %v in %v", step.Span, m.Mode, m.Span)
+				h.Errorf(
+					"the car charges in %v, where the battery is told %v in %v",
+					step.Span,
+					m.Mode,
+					m.Span,
+				)
 			}
 
 			if m.Mode == battery.ModeCharge && fuse > 0 && draws+3000 > fuse {
-				h.Errorf("%d W and the battery's 3000 pass a fuse of %d in %v and %v", draws, fuse, step.Span, m.Span)
+				h.Errorf(
+					"%d W and the battery's 3000 pass a fuse of %d in %v and %v",
+					draws,
+					fuse,
+					step.Span,
+					m.Span,
+				)
 			}
 		}
 	}
@@ -81,7 +92,12 @@ func TestHome_CarAndBattery(t *testing.T) {
 
 			x := h.explanation()
 			if !x.Exact || x.Plan.Shortfall > 0 {
-				h.Errorf("exact is %v, and %d Wh are missing: %s", x.Exact, x.Plan.Shortfall, x.Prose())
+				h.Errorf(
+					"exact is %v, and %d Wh are missing: %s",
+					x.Exact,
+					x.Plan.Shortfall,
+					x.Prose(),
+				)
 			}
 
 			t.Log(alone, "|", h.sentTo(id), "|", h.look().Current.Steps)
@@ -188,7 +204,13 @@ func (h *fixture) waits(id flex.AssetID, fused bool) {
 		}
 
 		if want := map[bool]control.Waits{false: control.WaitsForCar, true: control.WaitsForFuse}[fused]; p.Waits != want || !p.Until.After(p.Start()) {
-			h.Errorf("in %v the battery waits for %q until %v, want %q", p.Span(), p.Waits, p.Until, want)
+			h.Errorf(
+				"in %v the battery waits for %q until %v, want %q",
+				p.Span(),
+				p.Waits,
+				p.Until,
+				want,
+			)
 		}
 	}
 }
@@ -334,7 +356,11 @@ func TestHome_Export(t *testing.T) {
 
 		for _, m := range h.modes(id) {
 			if m.Mode == battery.ModeDischarge {
-				t.Errorf("behind an export limit of 0 it is told %v from %v on", m.Mode, m.From)
+				t.Errorf(
+					"behind an export limit of 0 it is told %v from %v on",
+					m.Mode,
+					m.From,
+				)
 			}
 		}
 		if m := modeAt(h.modes(id), "2026-01-15T09:30:00Z"); m != battery.ModeCharge {
@@ -360,7 +386,11 @@ func TestHome_ExportAlone(t *testing.T) {
 		h.runBatteries()
 		for _, m := range h.modes(id) {
 			if m.Mode == battery.ModeDischarge {
-				t.Errorf("behind an export limit of 0 it is told %v from %v on", m.Mode, m.From)
+				t.Errorf(
+					"behind an export limit of 0 it is told %v from %v on",
+					m.Mode,
+					m.From,
+				)
 			}
 		}
 	})
@@ -372,7 +402,12 @@ func (h *fixture) ahead(fuse float64) {
 	h.Helper()
 	a, err := h.service.SiteAhead(h.Context(), h.site)
 	if err != nil || len(a.Devices) != 2 || len(a.Periods) != 48 {
-		h.Fatalf("%d devices in %d half-hours: %v", len(a.Devices), len(a.Periods), err)
+		h.Fatalf(
+			"%d devices in %d half-hours: %v",
+			len(a.Devices),
+			len(a.Periods),
+			err,
+		)
 	}
 
 	charged := 0.0

@@ -14,7 +14,11 @@ func (s *Service) Due(ctx context.Context, org flex.OrgID) error {
 
 // StayAfter removes the marks of sessions whose schedule stays, and calls change between the look at them and that.
 func (s *Service) StayAfter(ctx context.Context, org flex.OrgID, change func()) error {
-	l, err := s.lookAtMarked(ctx, org, &failedAssets{assets: map[flex.AssetID]bool{}})
+	l, err := s.lookAtMarked(
+		ctx,
+		org,
+		&failedAssets{assets: map[flex.AssetID]bool{}},
+	)
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,12 @@ func TestInstruction_Freed(t *testing.T) {
 			let := !a.ReleasedAt.IsZero()
 			draws := a.Expected[1] > 0
 			if let != (a.AssetID == gone) || draws != let {
-				h.Errorf("%v was let go: %v, and is expected to draw %v", a.AssetID, let, a.Expected[1])
+				h.Errorf(
+					"%v was let go: %v, and is expected to draw %v",
+					a.AssetID,
+					let,
+					a.Expected[1],
+				)
 			}
 		}
 	})

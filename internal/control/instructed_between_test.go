@@ -26,7 +26,11 @@ func openEvening(t *testing.T, url string) *evening {
 	start := time.Date(2026, 1, 15, 17, 0, 0, 0, time.UTC)
 	e := &evening{T: t}
 	e.now.Store(start.Unix())
-	db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return time.Unix(e.now.Load(), 0) }})
+	db := storetest.Open(
+		t,
+		url,
+		store.Options{Environment: flex.Sandbox, Now: func() time.Time { return time.Unix(e.now.Load(), 0) }},
+	)
 	seed := storetest.NewSeed(t, db, url)
 	e.Service, e.org = &Service{DB: db}, seed.Org
 	e.car = seed.Asset(seed.Site(flex.FullScheduleMethod), flex.Charger, 7400)

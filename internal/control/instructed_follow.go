@@ -324,7 +324,12 @@ func halfHourShares(
 		return shares, nil // no whole half-hour of it is over
 	}
 
-	metered, err := meteredOf(ctx, tx, was, flex.Span{From: in.From, To: last.End()})
+	metered, err := meteredOf(
+		ctx,
+		tx,
+		was,
+		flex.Span{From: in.From, To: last.End()},
+	)
 	if err != nil {
 		return nil, err
 	}

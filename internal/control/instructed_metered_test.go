@@ -27,7 +27,11 @@ func twoDays(asset flex.AssetID, label flex.Label, from time.Time, length time.D
 func TestMeteredOf(t *testing.T) {
 	start := time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC)
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return start.Add(48 * time.Hour) }})
+		db := storetest.Open(
+			t,
+			url,
+			store.Options{Environment: flex.Sandbox, Now: func() time.Time { return start.Add(48 * time.Hour) }},
+		)
 		seed := storetest.NewSeed(t, db, url)
 		site := seed.Site(flex.FullScheduleMethod)
 		was := []store.Called{
@@ -39,7 +43,11 @@ func TestMeteredOf(t *testing.T) {
 		rs := twoDays(was[0].AssetID, flex.ChargerEnergy, start, flex.HalfHour)
 		rs = append(rs, twoDays(was[1].AssetID, flex.BatteryInverterPower, start, 7*time.Minute)...)
 		rs = append(rs, twoDays(was[2].AssetID, flex.HeatPower, start, 100*time.Minute)...)
-		err := db.Write(t.Context(), seed.Org, func(tx *store.Tx) error { return tx.PutReadings(t.Context(), rs) })
+		err := db.Write(
+			t.Context(),
+			seed.Org,
+			func(tx *store.Tx) error { return tx.PutReadings(t.Context(), rs) },
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

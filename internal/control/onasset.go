@@ -112,6 +112,28 @@ func (s *Service) ChargeAsset(
 	return plannedText(ctx, tx, asset)
 }
 
+// EndChargeAsset has an asset that charges at full power charge as planned again, as its user can ask for.
+func (s *Service) EndChargeAsset(
+	ctx context.Context,
+	tx *store.Tx,
+	asset flex.AssetID,
+) (string, error) {
+	c, err := steered(ctx, tx, asset)
+	if err != nil {
+		return "", err
+	}
+	if !c.ChargeNow.To.After(tx.Now()) {
+		return "", flex.Fail(flex.Conflict, "charge-now is not asked of it")
+	}
+
+	err = s.event(ctx, tx, asset, Event{Kind: ChargeNowDeleted})
+	if err != nil {
+		return "", err
+	}
+
+	return plannedText(ctx, tx, asset)
+}
+
 // ReadyAsset changes by when an asset's car is to be ready, on every day, in the zone of its tariff. All else
 // that its user asks for stays. It may be unplugged.
 func (s *Service) ReadyAsset(

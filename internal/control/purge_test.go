@@ -26,7 +26,12 @@ func TestPurge_Waves(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n := h.Count(`SELECT count(*) FROM wave`); n != step.left {
-				t.Errorf("after %s more the fleet was planned on %d publications, want %d", step.wait, n, step.left)
+				t.Errorf(
+					"after %s more the fleet was planned on %d publications, want %d",
+					step.wait,
+					n,
+					step.left,
+				)
 			}
 		}
 	})
@@ -72,7 +77,13 @@ func TestPurge(t *testing.T) {
 
 		outbox := count("outbox")
 		if schedules != 6 || events != 7 || curves != 1 || outbox != 3 {
-			t.Fatalf("%d schedules, %d events, %d curves, %d in the outbox", schedules, events, curves, outbox)
+			t.Fatalf(
+				"%d schedules, %d events, %d curves, %d in the outbox",
+				schedules,
+				events,
+				curves,
+				outbox,
+			)
 		}
 
 		h.wait(control.KeptFor - time.Hour)
@@ -85,7 +96,11 @@ func TestPurge(t *testing.T) {
 		purge() // flex events have not been looked for
 
 		if n := count("schedule"); n != schedules {
-			t.Errorf("%d schedules, want %d until flex events have been looked for", n, schedules)
+			t.Errorf(
+				"%d schedules, want %d until flex events have been looked for",
+				n,
+				schedules,
+			)
 		}
 
 		if n := count("asset_event"); n != 0 {

@@ -101,7 +101,11 @@ func TestReplan_MarkedMeanwhile(t *testing.T) {
 		h.publish("2026-01-10T18:00:00Z", night(12)...)
 		h.plugFleet(3)
 		mark := func(at int) {
-			h.Exec(`UPDATE session SET due_for = 'inputs', due_at = $2 WHERE org_id = $1`, h.Org.Bytes(), at)
+			h.Exec(
+				`UPDATE session SET due_for = 'inputs', due_at = $2 WHERE org_id = $1`,
+				h.Org.Bytes(),
+				at,
+			)
 		}
 
 		mark(1)
@@ -213,7 +217,11 @@ func TestInstruction_Broken(t *testing.T) {
 
 		seen := map[flex.AssetID]bool{}
 		err := h.db.ReadAll(h.Context(), func(all *store.All) error {
-			return all.EachPlugged(h.Context(), store.PluggedPart{}, func(p *store.Plugged) { seen[p.AssetID] = true })
+			return all.EachPlugged(
+				h.Context(),
+				store.PluggedPart{},
+				func(p *store.Plugged) { seen[p.AssetID] = true },
+			)
 		})
 		if err != nil || len(seen) != 3 || seen[broken] {
 			t.Errorf("seen: %v, %v", seen, err)

@@ -75,7 +75,11 @@ func TestHalt_ClaimedBeside(t *testing.T) {
 
 		claimed := make(chan int, 1)
 		claim := func() {
-			c, err := h.db.ClaimPushes(ctx, h.Org, store.ClaimOrder{Name: flex.ScheduleEndpoint, Holder: 7, Most: 10, Lease: 30 * time.Second})
+			c, err := h.db.ClaimPushes(
+				ctx,
+				h.Org,
+				store.ClaimOrder{Name: flex.ScheduleEndpoint, Holder: 7, Most: 10, Lease: 30 * time.Second},
+			)
 			if err != nil {
 				h.Error(err)
 			}
@@ -180,7 +184,12 @@ func partsScene(h *fixture) (other *fixture, first, second, theirs flex.AssetID)
 		h.Exec(`UPDATE site SET mpan = $2 WHERE id = $1`, site.Bytes(), mpan)
 	}
 	for i, model := range []string{"Zappi 2.1", "Home Pro", "Home Pro"} {
-		h.Exec(`UPDATE asset SET model = $2, firmware = $3 WHERE id = $1`, cars[i].Bytes(), model, []string{"V4.1", "", "v5"}[i])
+		h.Exec(
+			`UPDATE asset SET model = $2, firmware = $3 WHERE id = $1`,
+			cars[i].Bytes(),
+			model,
+			[]string{"V4.1", "", "v5"}[i],
+		)
 	}
 
 	return other, cars[0], cars[1], cars[2]
@@ -191,7 +200,12 @@ func partsScene(h *fixture) (other *fixture, first, second, theirs flex.AssetID)
 func TestHalt_Parts(t *testing.T) {
 	each(t, func(h *fixture) {
 		other, first, second, theirs := partsScene(h)
-		mine, its := h.endpoint(nil), h.endpointOf(other.Org, "other", delivery.Settings{}, nil)
+		mine, its := h.endpoint(nil), h.endpointOf(
+			other.Org,
+			"other",
+			delivery.Settings{},
+			nil,
+		)
 		defer h.work(h.service)()
 		ctx := context.Background()
 
@@ -230,7 +244,13 @@ func TestHalt_Parts(t *testing.T) {
 			for i, want := range []bool{step.first, step.second, step.theirs} {
 				of := []*fixture{h, h, other}[i]
 				if got := of.state(plans[i]) == flex.DeliveryAccepted; got != want {
-					t.Errorf("%s halted, %s resumed: asset %d has its plan: %t", step.halt, step.resume, i, got)
+					t.Errorf(
+						"%s halted, %s resumed: asset %d has its plan: %t",
+						step.halt,
+						step.resume,
+						i,
+						got,
+					)
 				}
 			}
 

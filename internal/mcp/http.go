@@ -80,7 +80,11 @@ func refuse(w http.ResponseWriter, err error) {
 	case flex.Unavailable:
 		http.Error(w, "not available; try again", http.StatusServiceUnavailable)
 	default:
-		http.Error(w, "flexd failed, and its log says why", http.StatusInternalServerError)
+		http.Error(
+			w,
+			"flexd failed, and its log says why",
+			http.StatusInternalServerError,
+		)
 	}
 }
 

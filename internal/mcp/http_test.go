@@ -47,7 +47,11 @@ func (w *world) overHTTP() *httptest.Server {
 func (w *world) speak(url string, token flex.Secret) *sdk.ClientSession {
 	w.Helper()
 	transport := &sdk.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearer{token}}}
-	agent, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(w.Context(), transport, nil)
+	agent, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(
+		w.Context(),
+		transport,
+		nil,
+	)
 	w.must(err)
 	w.Cleanup(func() { agent.Close() })
 	return agent
@@ -70,7 +74,11 @@ func TestOverHTTP(t *testing.T) {
 			if !done || !strings.Contains(text, w.assets[i].String()) || strings.Contains(text, w.assets[1-i].String()) {
 				t.Errorf("agent %d sees %t %s", i, done, text)
 			}
-			w.refused("404", "get_asset", map[string]any{"asset_id": w.assets[1-i].String()})
+			w.refused(
+				"404",
+				"get_asset",
+				map[string]any{"asset_id": w.assets[1-i].String()},
+			)
 			arguments[i] = map[string]any{"body": map[string]any{"fleet": map[string]any{"cap_kw": 100 + i}}}
 			codes[i] = w.confirmation("set_caps", arguments[i])
 		}
@@ -93,7 +101,12 @@ func TestOverHTTP(t *testing.T) {
 			"a wrong one": {"Authorization": {"Bearer " + strings.Repeat("x", len(w.tokens[0]))}},
 			"a web page":  {"Authorization": {"Bearer " + w.tokens[0].Reveal()}, "Sec-Fetch-Site": {"cross-site"}},
 		} {
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+			r, err := http.NewRequestWithContext(
+				t.Context(),
+				http.MethodPost,
+				server.URL,
+				strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`),
+			)
 			w.must(err)
 			r.Header = header.Clone()
 			r.Header.Set("Content-Type", "application/json")
@@ -132,7 +145,11 @@ func TestOverHTTP_MaxOrgAgents(t *testing.T) {
 	}
 	more := func() {
 		w.Helper()
-		issued, err := w.app.Access.Issue(t.Context(), access.Principal{Org: w.orgs[0].ID, Username: "alpha", Roles: []flex.Role{flex.EntityRead}}, access.TokenLife)
+		issued, err := w.app.Access.Issue(
+			t.Context(),
+			access.Principal{Org: w.orgs[0].ID, Username: "alpha", Roles: []flex.Role{flex.EntityRead}},
+			access.TokenLife,
+		)
 		w.must(err)
 		w.speak(server.URL, issued.Token)
 	}
@@ -180,7 +197,11 @@ func TestOverHTTP_MaxAgents(t *testing.T) {
 
 	speak := func(org byte, i int) string {
 		key := fmt.Sprintf("%c%d", org, i)
-		r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+		r := httptest.NewRequest(
+			http.MethodPost,
+			"/mcp",
+			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`),
+		)
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Accept", "application/json, text/event-stream")
 		r.Header.Set("Test-Agent", key)

@@ -36,28 +36,82 @@ func TestHousehold_Consents(t *testing.T) {
 
 		e.plugIn(t)
 		status, page := e.get(t, e.page+"/consent")
-		want(t, status, page, 200, "Using the readings of your electricity meter", "Given on 15 January 2026.", "Planning when your car charges, and when your battery and heating run")
+		want(
+			t,
+			status,
+			page,
+			200,
+			"Using the readings of your electricity meter",
+			"Given on 15 January 2026.",
+			"Planning when your car charges, and when your battery and heating run",
+		)
 		refuse(t, page, "Pausing")
 
 		const control = "full_asset_schedule_control"
 		status, page = e.get(t, e.page+"/consent?kind="+control)
-		want(t, status, page, 200, "Your car then charges as soon as it is plugged in", "as they are set: nothing is earned by other times.", "Withdraw it")
+		want(
+			t,
+			status,
+			page,
+			200,
+			"Your car then charges as soon as it is plugged in",
+			"as they are set: nothing is earned by other times.",
+			"Withdraw it",
+		)
 		status, page = e.post(t, e.page+"/consent", "kind", control, "act", "withdraw")
 		want(t, status, page, 422, "Please tick that you are sure.", "Withdraw it")
 
 		e.now = e.now.Add(time.Minute)
-		status, page = e.post(t, e.page+"/consent", "kind", control, "act", "withdraw", "sure", "yes")
-		want(t, status, page, 200, "It is withdrawn", "Withdrawn on 15 January 2026.", "Give again")
+		status, page = e.post(
+			t,
+			e.page+"/consent",
+			"kind",
+			control,
+			"act",
+			"withdraw",
+			"sure",
+			"yes",
+		)
+		want(
+			t,
+			status,
+			page,
+			200,
+			"It is withdrawn",
+			"Withdrawn on 15 January 2026.",
+			"Give again",
+		)
 		status, page = e.get(t, e.page)
-		want(t, status, page, 200, "A car is plugged in, but its charging is no longer planned: it charges on its own.")
+		want(
+			t,
+			status,
+			page,
+			200,
+			"A car is plugged in, but its charging is no longer planned: it charges on its own.",
+		)
 		refuse(t, page, "It charges 0")
 		refuse(t, page, "No car is plugged in.")
 
 		e.now = e.now.Add(time.Minute)
-		status, page = e.post(t, e.page+"/consent", "kind", control, "act", "give", "sure", "yes")
+		status, page = e.post(
+			t,
+			e.page+"/consent",
+			"kind",
+			control,
+			"act",
+			"give",
+			"sure",
+			"yes",
+		)
 		want(t, status, page, 200, "What you agreed to counts from now on.")
 		status, page = e.get(t, e.page)
-		want(t, status, page, 200, "it charges on its own. It is planned again when you next plug the car in, at the latest.")
+		want(
+			t,
+			status,
+			page,
+			200,
+			"it charges on its own. It is planned again when you next plug the car in, at the latest.",
+		)
 		refuse(t, page, "once you have agreed")
 		e.plugIn(t)
 		status, page = e.get(t, e.page)
@@ -72,19 +126,52 @@ func TestHousehold_Consents(t *testing.T) {
 			t.Fatal(err)
 		}
 		status, page = e.get(t, e.page)
-		want(t, status, page, 200, "the operator has excluded it from control: it charges on its own.")
+		want(
+			t,
+			status,
+			page,
+			200,
+			"the operator has excluded it from control: it charges on its own.",
+		)
 		refuse(t, page, "once you have agreed")
 
 		e.now = e.now.Add(time.Minute)
 		for _, act := range []string{"withdraw", "give"} {
 			e.now = e.now.Add(time.Minute)
-			status, page = e.post(t, e.page+"/consent", "kind", registry.BoundaryMeter, "act", act, "sure", "yes")
+			status, page = e.post(
+				t,
+				e.page+"/consent",
+				"kind",
+				registry.BoundaryMeter,
+				"act",
+				act,
+				"sure",
+				"yes",
+			)
 			want(t, status, page, 200)
 		}
 
-		status, page = e.post(t, e.page+"/consent", "kind", "limited_pause", "act", "give", "sure", "yes")
+		status, page = e.post(
+			t,
+			e.page+"/consent",
+			"kind",
+			"limited_pause",
+			"act",
+			"give",
+			"sure",
+			"yes",
+		)
 		want(t, status, page, 404)
-		status, page = e.post(t, e.page+"/consent", "kind", "x", "act", "give", "sure", "yes")
+		status, page = e.post(
+			t,
+			e.page+"/consent",
+			"kind",
+			"x",
+			"act",
+			"give",
+			"sure",
+			"yes",
+		)
 		want(t, status, page, 404)
 
 		acts := e.acts(t)
@@ -100,7 +187,16 @@ func TestHousehold_ConsentsOfAnother(t *testing.T) {
 		elsewhere := e.Site()
 		h := *e.home
 		h.site = elsewhere
-		status, page := h.post(t, h.link(t, reward.LinkOptions{})+"/consent", "kind", "full_asset_schedule_control", "act", "withdraw", "sure", "yes")
+		status, page := h.post(
+			t,
+			h.link(t, reward.LinkOptions{})+"/consent",
+			"kind",
+			"full_asset_schedule_control",
+			"act",
+			"withdraw",
+			"sure",
+			"yes",
+		)
 		want(t, status, page, 404)
 
 		status, page = e.get(t, e.page+"/consent")

@@ -182,9 +182,19 @@ func (l *speech) shift(t ledger.Booked) string {
 
 	switch {
 	case later && energy > 0:
-		return l.say("{1} kWh more than was counted before, {2} to {3}", kwh, when, until)
+		return l.say(
+			"{1} kWh more than was counted before, {2} to {3}",
+			kwh,
+			when,
+			until,
+		)
 	case later:
-		return l.say("{1} kWh less than was counted before, {2} to {3}", kwh, when, until)
+		return l.say(
+			"{1} kWh less than was counted before, {2} to {3}",
+			kwh,
+			when,
+			until,
+		)
 	case energy > 0:
 		return l.say("{1} kWh more than usual, {2} to {3}", kwh, when, until)
 	}

@@ -43,9 +43,25 @@ func TestPortal_Progress(t *testing.T) {
 		e.give(t, "february", 2000)
 		e.withoutCode(t)
 		e.page = e.link(t, reward.LinkOptions{})
-		e.post(t, e.page+"/account", "name", "Ann Other", "sort_code", "12-34-56", "account_number", "12345678")
+		e.post(
+			t,
+			e.page+"/account",
+			"name",
+			"Ann Other",
+			"sort_code",
+			"12-34-56",
+			"account_number",
+			"12345678",
+		)
 		_, page = e.get(t, e.page)
-		status, page = e.post(t, e.page+"/withdraw", "amount", "20", "form", formOf(t, page))
+		status, page = e.post(
+			t,
+			e.page+"/withdraw",
+			"amount",
+			"20",
+			"form",
+			formOf(t, page),
+		)
 		want(t, status, page, 200, "£20.00, asked for on 6 February 2026: waits for approval, expected at your bank on 9 February 2026 if it is approved in time.",
 			"<dt>Earned this month</dt><dd>£20.00</dd>", "<dt>This year</dt><dd>£20.60</dd>", "£8.40 to go")
 
@@ -56,7 +72,13 @@ func TestPortal_Progress(t *testing.T) {
 			t.Fatal(err)
 		}
 		status, page = e.get(t, e.page) // sent on Monday, processed on Tuesday
-		want(t, status, page, 200, "expected at your bank on 11 February 2026 if it is approved in time.")
+		want(
+			t,
+			status,
+			page,
+			200,
+			"expected at your bank on 11 February 2026 if it is approved in time.",
+		)
 	})
 }
 
@@ -84,7 +106,15 @@ func TestPortal_WayBack(t *testing.T) {
 
 	h.now = h.now.Add(time.Hour)
 	status, page := h.get(t, link)
-	want(t, status, page, 404, "its time is over", "the app or the site of Acme Energy.", `href="app://rewards?x=1&amp;y=2"`)
+	want(
+		t,
+		status,
+		page,
+		404,
+		"its time is over",
+		"the app or the site of Acme Energy.",
+		`href="app://rewards?x=1&amp;y=2"`,
+	)
 
 	never, err := url.JoinPath(h.server.URL, "balance", "never")
 	if err != nil {

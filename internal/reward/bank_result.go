@@ -258,11 +258,9 @@ func (s *Service) takeLine(
 
 	line.Amount = w.Amount
 	line.From, line.To = w.Status, w.Status
-	var moves []ledger.PaymentStatus
-	line.Taken, moves, line.Why = movesOf(line.Outcome, w, p.Attempt)
-	if why != "" && line.Taken != TakenOpen {
-		line.Taken, line.Why = TakenRefused, why
-		moves = nil
+	moves, err := verdict(ctx, tx, p, w, why, line)
+	if err != nil {
+		return err
 	}
 
 	note := strings.TrimSpace(line.Reason)

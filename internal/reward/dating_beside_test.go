@@ -20,7 +20,12 @@ func (y *fixture) beside(t *testing.T, change func(*registry.Service) error) err
 		return err
 	}
 
-	return y.meanwhile(t, "settlement", settle, func() error { return change(&registry.Service{DB: y.db}) })
+	return y.meanwhile(
+		t,
+		"settlement",
+		settle,
+		func() error { return change(&registry.Service{DB: y.db}) },
+	)
 }
 
 // meanwhile settles, and makes a change before what was settled is written to a table: on SQLite after it.
@@ -78,7 +83,12 @@ func TestRating_DatedBeside(t *testing.T) {
 			t.Run(name+" "+repair, func(t *testing.T) {
 				storetest.EachURL(t, func(t *testing.T, url string) {
 					y, monday, v := pausedMonday(t, url)
-					y.exec(t, `UPDATE site SET mpan = $2, postcode = 'S11 1GL' WHERE id = $1`, y.site.Bytes(), y.db.Kept("site", "mpan", "2000000010007"))
+					y.exec(
+						t,
+						`UPDATE site SET mpan = $2, postcode = 'S11 1GL' WHERE id = $1`,
+						y.site.Bytes(),
+						y.db.Kept("site", "mpan", "2000000010007"),
+					)
 					y.kwh(t, monday, v.Metered)
 					y.now = monday.Period(36).End()
 					err := y.beside(t, dated(y, registry.Dating{From: monday, Repair: repair}))

@@ -3,6 +3,7 @@ package reward_test
 import (
 	"context"
 	"crypto/sha256"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -110,7 +111,11 @@ func TestExport_AgainOfSeveralFormats(t *testing.T) {
 
 		f, err := export(reward.ExportOptions{Format: bankfile.CSV, Again: true})
 		if err != nil || len(f.Payments) != 3 || f.Total != 3300 {
-			t.Errorf("all again as CSV, as was asked for: %+v %v", f.PaymentFileRecord, err)
+			t.Errorf(
+				"all again as CSV, as was asked for: %+v %v",
+				f.PaymentFileRecord,
+				err,
+			)
 		}
 	})
 }
@@ -251,4 +256,50 @@ func TestExport_MeetsRelink(t *testing.T) {
 			t.Errorf("%v", paid)
 		}
 	})
+}
+
+// TestExport_OlderCopy restores a copy from before a payment file, as docs/operating.md says: its withdrawals would be paid again, in a file of
+// the same name. Exported to a file that nobody sends, they take what the bank says of the first.
+func TestExport_OlderCopy(t *testing.T) {
+	y := open(t, storetest.SQLite(t))
+	y.payer(t)
+	y.earn(t, 70)
+	w := y.approved(t, 1000)
+	file := filepath.Join(t.TempDir(), "copy.db")
+	if err := y.db.Backup(t.Context(), file); err != nil {
+		t.Fatal(err)
+	}
+
+	sent := y.export(t, false)
+	copied := storetest.Open(
+		t,
+		"sqlite:"+file,
+		store.Options{Now: func() time.Time { return y.now }},
+	)
+	s := &reward.Service{DB: copied}
+	if known, err := s.PaymentFiles(t.Context(), y.org); len(known) > 0 || err != nil {
+		t.Errorf("the copy knows of %d files: %v", len(known), err)
+	}
+
+	paid := []reward.PaymentResult{{ID: w.ID, Status: ledger.Posted}}
+	if _, err := s.Import(t.Context(), y.org, "ann", paid); err == nil {
+		t.Error("it takes a result of what it does not know to be sent")
+	}
+
+	again, err := s.Export(t.Context(), y.org, "ann", reward.ExportOptions{})
+	if err != nil || again.Message != sent.Message || string(again.Content) != string(sent.Content) {
+		t.Fatalf(
+			"it would pay again as %q, after %q: %v",
+			again.Message,
+			sent.Message,
+			err,
+		)
+	}
+	if got, err := s.Import(t.Context(), y.org, "ann", paid); err != nil {
+		t.Errorf("%+v %v", got, err)
+	}
+
+	if after, err := s.Export(t.Context(), y.org, "ann", reward.ExportOptions{}); err != nil || after.PaymentFileRecord.Payments != 0 {
+		t.Errorf("it pays once more: %+v %v", after.PaymentFileRecord, err)
+	}
 }

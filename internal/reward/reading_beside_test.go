@@ -15,7 +15,11 @@ func (y *fixture) lateReading(p flex.Period, kwh float64) error {
 	ctx := context.Background()
 	r := flex.Reading{AssetID: y.asset, Span: p.Span(), Label: flex.ChargerEnergy, Value: flex.Micro(kwh * 1e6)}
 
-	return y.db.Write(ctx, y.org, func(tx *store.Tx) error { return tx.PutReadings(ctx, []flex.Reading{r}) })
+	return y.db.Write(
+		ctx,
+		y.org,
+		func(tx *store.Tx) error { return tx.PutReadings(ctx, []flex.Reading{r}) },
+	)
 }
 
 // settleEvents is one run of the job.
@@ -41,7 +45,12 @@ func TestSettleEvents_ReadBeside(t *testing.T) {
 
 		y.now = y.now.Add(time.Hour)
 		y.kwh(t, monday, map[string]string{"36": last})
-		err := y.meanwhile(t, "settlement", y.settleEvents, func() error { return y.lateReading(monday.Period(35), 0.220) })
+		err := y.meanwhile(
+			t,
+			"settlement",
+			y.settleEvents,
+			func() error { return y.lateReading(monday.Period(35), 0.220) },
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +79,11 @@ func TestSettleEvents_PricedBeside(t *testing.T) {
 		err := y.meanwhile(t, "settlement", y.settleEvents, func() error {
 			ctx := context.Background()
 			return y.db.WriteAll(ctx, func(all *store.All) error {
-				_, err := all.AddPublication(ctx, store.Publication{Source: "test", PublishedAt: y.now, Span: monday.Span()}, revised)
+				_, err := all.AddPublication(
+					ctx,
+					store.Publication{Source: "test", PublishedAt: y.now, Span: monday.Span()},
+					revised,
+				)
 				return err
 			})
 		})
@@ -101,7 +114,12 @@ func TestSettleSessions_ReadBeside(t *testing.T) {
 		}
 
 		corrected := flex.PeriodAt(clock("2026-01-14 23:30"))
-		err := y.meanwhile(t, "ledger", settle, func() error { return y.lateReading(corrected, 4) })
+		err := y.meanwhile(
+			t,
+			"ledger",
+			settle,
+			func() error { return y.lateReading(corrected, 4) },
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

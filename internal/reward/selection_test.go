@@ -24,7 +24,11 @@ func TestApproveSelection(t *testing.T) {
 		y.pays(t, rules)
 		y.earn(t, 70)
 
-		whole, shared, above := y.ask(t, bank, 2000), y.ask(t, bank, 1000), y.ask(t, bank, 3000)
+		whole, shared, above := y.ask(t, bank, 2000), y.ask(t, bank, 1000), y.ask(
+			t,
+			bank,
+			3000,
+		)
 		gone := flex.TransactionID{1}
 		ids := []flex.TransactionID{whole.ID, shared.ID, above.ID, gone, whole.ID}
 

@@ -44,7 +44,8 @@ type Totals struct {
 	Other     flex.Pence     // goodwill and the like
 	Withdrawn flex.Pence     // below zero
 	Flex      flex.WattHours // of events, with its sign: less than usual is negative
-	// Flex split by sign, event by event: less and more than usual, both 0 or above
+	// Flex split by sign, event by event: less and more than usual. Each is negative where the days correct more of earlier
+	// days than they have of their own
 	Less, More flex.WattHours
 	Charged    flex.WattHours // in sessions that are credited
 }
@@ -161,6 +162,26 @@ func (s *Service) Statement(
 	site flex.SiteID,
 	from, to flex.Day,
 ) (Statement, error) {
+	return s.statement(ctx, org, site, from, to, false)
+}
+
+// StatementEver is Statement, also of a site that was offboarded. Its address went with it.
+func (s *Service) StatementEver(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+	from, to flex.Day,
+) (Statement, error) {
+	return s.statement(ctx, org, site, from, to, true)
+}
+
+func (s *Service) statement(
+	ctx context.Context,
+	org flex.OrgID,
+	site flex.SiteID,
+	from, to flex.Day,
+	mayHaveLeft bool,
+) (Statement, error) {
 	var st Statement
 	var err error
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
@@ -171,7 +192,15 @@ func (s *Service) Statement(
 			return err
 		}
 
-		if err := st.address(ctx, tx, site); err != nil {
+		home, err := tx.Site(ctx, site)
+		if mayHaveLeft && flex.KindOf(err) == flex.NotFound {
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
+
+		if err := st.address(ctx, tx, site, home); err != nil {
 			return err
 		}
 
@@ -318,12 +347,8 @@ func (s *Statement) address(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.SiteID,
+	site flex.Site,
 ) error {
-	site, err := tx.Site(ctx, id)
-	if err != nil {
-		return err
-	}
-
 	o, err := tx.OrgRecord(ctx)
 	if err != nil {
 		return err

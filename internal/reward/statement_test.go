@@ -46,7 +46,13 @@ func tell(s reward.Statement) string {
 
 func TestStatement(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		y, monday := settledMonday(t, url, "user_share=0.5", "credit_pence_per_kwh=2.5", "min_withdrawal_pence=1")
+		y, monday := settledMonday(
+			t,
+			url,
+			"user_share=0.5",
+			"credit_pence_per_kwh=2.5",
+			"min_withdrawal_pence=1",
+		)
 		y.charge(t, "2025-02-28 23:20", "2025-03-01 00:10")
 		y.now = clock("2025-03-01 00:40")
 		y.read(t, "2025-02-28 23:00", 1, 3.5)
@@ -58,7 +64,13 @@ func TestStatement(t *testing.T) {
 		})
 
 		y.write(t, func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.MoveWithdrawal(ctx, w.ID, ledger.Rejected, "operator", "unknown account")
+			_, err := tx.MoveWithdrawal(
+				ctx,
+				w.ID,
+				ledger.Rejected,
+				"operator",
+				"unknown account",
+			)
 			return err
 		})
 

@@ -35,6 +35,8 @@ const (
 	Resend    Kind = "resend"     // send its newest schedule once more
 	Release   Kind = "release"    // no limit until its next plug-in
 	ChargeNow Kind = "charge-now" // full power from now on, for a time
+	// as planned again, before the end of that time
+	EndChargeNow Kind = "end-charge-now"
 	// another time of day by which its car is ready
 	ReadyBy Kind = "ready-by"
 	// take it out of control until it is included again
@@ -49,6 +51,7 @@ var Kinds = []Kind{
 	Resend,
 	Release,
 	ChargeNow,
+	EndChargeNow,
 	ReadyBy,
 	Exclude,
 	Include,
@@ -245,6 +248,9 @@ func (s *Service) act(
 
 	case ChargeNow:
 		return s.Control.ChargeAsset(ctx, tx, asset, a.For)
+
+	case EndChargeNow:
+		return s.Control.EndChargeAsset(ctx, tx, asset)
 
 	case ReadyBy:
 		return s.Control.ReadyAsset(ctx, tx, asset, a.By)

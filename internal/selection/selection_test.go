@@ -27,7 +27,11 @@ var begins = time.Date(2026, 1, 14, 21, 40, 0, 0, time.UTC)
 func each(t *testing.T, test func(f *fixture)) {
 	t.Helper()
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return begins }})
+		db := storetest.Open(
+			t,
+			url,
+			store.Options{Environment: flex.Sandbox, Now: func() time.Time { return begins }},
+		)
 		f := &fixture{T: t, Seed: storetest.NewSeed(t, db, url)}
 		f.service = &selection.Service{DB: db, Control: &control.Service{DB: db}, Push: &delivery.Service{DB: db}, Registry: &registry.Service{DB: db}}
 		for _, kind := range []flex.AssetType{flex.Charger, flex.Charger, flex.Battery} {
@@ -77,7 +81,12 @@ func (f *fixture) does(a selection.Action, possible int) selection.Line {
 		f.Fatalf("%s: %+v, %v", a.Kind, r, err)
 	}
 	if r.Lines[0].Outcome != shown.Lines[0].Outcome {
-		f.Errorf("%s: shown as %q, came to %q", a.Kind, shown.Lines[0].Outcome, r.Lines[0].Outcome)
+		f.Errorf(
+			"%s: shown as %q, came to %q",
+			a.Kind,
+			shown.Lines[0].Outcome,
+			r.Lines[0].Outcome,
+		)
 	}
 
 	return r.Lines[0]
@@ -113,7 +122,28 @@ func TestSelection(t *testing.T) {
 
 		f.plugIn()
 		if c := f.look(); !c.Open() || c.Current.Cause != store.CausePlugIn {
-			f.Errorf("plugged in after its release: open %v, by %s", c.Open(), c.Current.Cause)
+			f.Errorf(
+				"plugged in after its release: open %v, by %s",
+				c.Open(),
+				c.Current.Cause,
+			)
+		}
+	})
+}
+
+// What charges now charges as planned again once that is ended, and where it does not charge now there is nothing to end.
+func TestSelection_EndChargeNow(t *testing.T) {
+	each(t, func(f *fixture) {
+		end := selection.Action{Kind: selection.EndChargeNow}
+		shown, err := f.service.Preview(f.Context(), end, f.assets[:1])
+		if err != nil || shown.Possible != 0 || shown.Lines[0].Fault != "charge-now is not asked of it" {
+			f.Errorf("of what does not charge now: %+v, %v", shown, err)
+		}
+
+		f.does(selection.Action{Kind: selection.ChargeNow, For: 2 * time.Hour}, 1)
+		f.does(end, 1)
+		if c := f.look(); !c.Open() || !c.ChargeNow.Empty() {
+			f.Errorf("open %v, charges now %v", c.Open(), c.ChargeNow)
 		}
 	})
 }
@@ -123,22 +153,40 @@ func TestSelection_Exclude(t *testing.T) {
 	each(t, func(f *fixture) {
 		f.does(selection.Action{Kind: selection.Exclude}, 3)
 		if c := f.look(); c.Open() || c.Controlled || c.Current.Cause != store.CauseFreed {
-			f.Errorf("excluded: open %v, controlled %v, by %s", c.Open(), c.Controlled, c.Current.Cause)
+			f.Errorf(
+				"excluded: open %v, controlled %v, by %s",
+				c.Open(),
+				c.Controlled,
+				c.Current.Cause,
+			)
 		}
 
 		f.plugIn()
 		if c := f.look(); !c.Open() || c.Current.Generation != 0 {
-			f.Errorf("plugged in while it is excluded: open %v, schedule %d", c.Open(), c.Current.Generation)
+			f.Errorf(
+				"plugged in while it is excluded: open %v, schedule %d",
+				c.Open(),
+				c.Current.Generation,
+			)
 		}
 
-		r, err := f.service.Preview(f.Context(), selection.Action{Kind: selection.Replan}, f.assets[:1])
+		r, err := f.service.Preview(
+			f.Context(),
+			selection.Action{Kind: selection.Replan},
+			f.assets[:1],
+		)
 		if err != nil || r.Lines[0].Fault != "it is excluded from control" {
 			f.Errorf("planned while it is excluded: %+v, %v", r, err)
 		}
 
 		l := f.does(selection.Action{Kind: selection.Include}, 3)
 		if c := f.look(); !c.Controlled || c.Current.Generation == 0 || !strings.Contains(l.Outcome, "may charge") {
-			f.Errorf("included: controlled %v, schedule %d, %q", c.Controlled, c.Current.Generation, l.Outcome)
+			f.Errorf(
+				"included: controlled %v, schedule %d, %q",
+				c.Controlled,
+				c.Current.Generation,
+				l.Outcome,
+			)
 		}
 
 		f.does(selection.Action{Kind: selection.Exclude}, 3)
@@ -158,7 +206,12 @@ func TestSelection_Offboard(t *testing.T) {
 			}
 		}
 
-		r, err := f.service.Do(f.Context(), a, append(f.assets, f.assets[0]), "offboard 3")
+		r, err := f.service.Do(
+			f.Context(),
+			a,
+			append(f.assets, f.assets[0]),
+			"offboard 3",
+		)
 		if err != nil || r.Possible != 3 || len(r.Lines) != 3 {
 			f.Fatalf("offboard: %+v, %v", r, err)
 		}
@@ -178,7 +231,12 @@ func TestSelection_Moves(t *testing.T) {
 			f.Fatal(err)
 		}
 
-		r, err := f.service.Do(f.Context(), selection.Action{Kind: selection.Exclude}, f.assets, "")
+		r, err := f.service.Do(
+			f.Context(),
+			selection.Action{Kind: selection.Exclude},
+			f.assets,
+			"",
+		)
 		if flex.KindOf(err) != flex.Unavailable || len(r.Lines) > 0 {
 			f.Errorf("while it moves: %+v, %v", r, err)
 		}

@@ -343,7 +343,17 @@ func (tx *Tx) EachSessionPlan(
 func (p *SessionPlan) scan(s scanner) error {
 	var in, out, from, ready, now int64
 	var steps string
-	err := s.Scan(&p.Asset, &p.Session, &in, &out, &from, &p.Power, &steps, &ready, &now)
+	err := s.Scan(
+		&p.Asset,
+		&p.Session,
+		&in,
+		&out,
+		&from,
+		&p.Power,
+		&steps,
+		&ready,
+		&now,
+	)
 	if err != nil {
 		return err
 	}

@@ -20,11 +20,19 @@ func TestPutFleetHalfHours_AtOnce(t *testing.T) {
 		span := flex.Span{From: at, To: at.Add(flex.HalfHour)}
 
 		count := func(tx *store.Tx, plugged int) error {
-			return tx.PutFleetHalfHours(context.Background(), span, []store.FleetHalfHour{{At: at, Plugged: plugged}})
+			return tx.PutFleetHalfHours(
+				context.Background(),
+				span,
+				[]store.FleetHalfHour{{At: at, Plugged: plugged}},
+			)
 		}
 		done := make(chan error, 1)
 		other := func() {
-			done <- db.Write(context.Background(), seed.Org, func(tx *store.Tx) error { return count(tx, 2) })
+			done <- db.Write(
+				context.Background(),
+				seed.Org,
+				func(tx *store.Tx) error { return count(tx, 2) },
+			)
 		}
 
 		const waiting = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`

@@ -54,7 +54,11 @@ func TestPlans_Sessions(t *testing.T) {
 // does not read all publications that there ever were.
 func TestPlans_Publications(t *testing.T) {
 	var log lines
-	db := storetest.Open(t, storetest.SQLite(t), store.Options{SlowAfter: time.Nanosecond, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	db := storetest.Open(
+		t,
+		storetest.SQLite(t),
+		store.Options{SlowAfter: time.Nanosecond, Log: slog.New(slog.NewTextHandler(&log, nil))},
+	)
 	org, err := db.AddOrg(t.Context(), "Acme")
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +86,12 @@ func TestPlans_Publications(t *testing.T) {
 		"FROM asset a LEFT JOIN battery_plan p":      "publication_fetched",
 		"FROM asset a LEFT JOIN tank_plan p":         "publication_fetched",
 	} {
-		until(t, "the statement is logged with its plan", ask, func() bool { return len(planned(log.with(statement))) > 0 })
+		until(
+			t,
+			"the statement is logged with its plan",
+			ask,
+			func() bool { return len(planned(log.with(statement))) > 0 },
+		)
 		if plan := planned(log.with(statement))[0]; !strings.Contains(plan, index) {
 			t.Errorf("not by %s: %s", index, plan)
 		}
@@ -93,7 +102,11 @@ func TestPlans_Publications(t *testing.T) {
 // each time that the fleet is looked at.
 func TestPlans_FusedCars(t *testing.T) {
 	var log lines
-	db := storetest.Open(t, storetest.SQLite(t), store.Options{SlowAfter: time.Nanosecond, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	db := storetest.Open(
+		t,
+		storetest.SQLite(t),
+		store.Options{SlowAfter: time.Nanosecond, Log: slog.New(slog.NewTextHandler(&log, nil))},
+	)
 	org, err := db.AddOrg(t.Context(), "Acme")
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +123,12 @@ func TestPlans_FusedCars(t *testing.T) {
 	}
 
 	const statement = "SELECT a.id, t.id, t.import_w"
-	until(t, "the statement is logged with its plan", ask, func() bool { return len(planned(log.with(statement))) > 0 })
+	until(
+		t,
+		"the statement is logged with its plan",
+		ask,
+		func() bool { return len(planned(log.with(statement))) > 0 },
+	)
 	if plan := planned(log.with(statement))[0]; !strings.Contains(plan, "session_open (org_id=?") {
 		t.Error(plan)
 	}

@@ -60,9 +60,9 @@ type StatementTotals struct {
 	WithdrawnPence flex.Pence `json:"withdrawn_pence"`
 	// Of all events, with its sign: less than usual is negative.
 	FlexKWh float64 `json:"flex_kwh"`
-	// Of the events that came to less than usual, from 0.
+	// Of the events that came to less than usual, below 0 where more of earlier days is corrected.
 	LessKWh float64 `json:"less_kwh"`
-	// Of the events that came to more than usual, from 0.
+	// Of the events that came to more than usual, below 0 where more of earlier days is corrected.
 	MoreKWh float64 `json:"more_kwh"`
 	// Charged in sessions that are credited.
 	CreditableKWh float64 `json:"creditable_kwh"`

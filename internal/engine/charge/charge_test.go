@@ -72,7 +72,14 @@ func TestCharge_Scenario1(t *testing.T) {
 		start := got[0].From
 		for i, q := range want.Periods {
 			if int(got[i].From.Sub(start).Seconds()) != q.Start || float64(got[i].Limit) != q.Limit {
-				t.Errorf("%s: step %d is %v %v, want %v", name, i, got[i].From, got[i].Limit, q)
+				t.Errorf(
+					"%s: step %d is %v %v, want %v",
+					name,
+					i,
+					got[i].From,
+					got[i].Limit,
+					q,
+				)
 			}
 		}
 		if d := int(got[len(got)-1].To.Sub(start).Seconds()); d != want.Duration {
@@ -113,7 +120,27 @@ func TestCharge(t *testing.T) {
 			change: func(p *charge.Problem) {
 				p.MayChargePeak = true
 
-				prices(p, 50, 50, 50, 90, 90, 90, 90, 90, 90, 90, 90, 90, 90, 90, 90, 40, 60, 60)
+				prices(
+					p,
+					50,
+					50,
+					50,
+					90,
+					90,
+					90,
+					90,
+					90,
+					90,
+					90,
+					90,
+					90,
+					90,
+					90,
+					90,
+					40,
+					60,
+					60,
+				)
 			}, steps: "0:0 5400:. 27300:0"},
 		{name: "no off-peak time at all: nothing, and said so", need: 5_000,
 			change: func(p *charge.Problem) { p.OffPeak = nil }, steps: "0:0", short: 5_000},
@@ -146,12 +173,52 @@ func TestCharge(t *testing.T) {
 		}, steps: "0:0 5400:. 9660:0 10800:. 27000:0"},
 		{name: "the cheapest, then the fewest starts", need: 11_100, change: func(p *charge.Problem) { // three half-hours
 			p.Mode, p.AllOffPeak = flex.Minimise, true
-			prices(p, 50, 50, 50, 20, 50, 10, 50, 20, 50, 50, 20, 10, 50, 50, 50, 50, 50, 50)
+			prices(
+				p,
+				50,
+				50,
+				50,
+				20,
+				50,
+				10,
+				50,
+				20,
+				50,
+				50,
+				20,
+				10,
+				50,
+				50,
+				50,
+				50,
+				50,
+				50,
+			)
 		}, steps: "0:0 9000:. 10800:0 18000:. 21600:0"},
 		{name: "a missing price is neither sought nor shunned", need: 3_700, change: func(p *charge.Problem) {
 			p.Mode, p.AllOffPeak = flex.Minimise, true
 
-			prices(p, 90, 90, missing, 40, 40, 40, 90, 90, 90, 90, 90, 90, 90, 90, 90, 90, 90, 90)
+			prices(
+				p,
+				90,
+				90,
+				missing,
+				40,
+				40,
+				40,
+				90,
+				90,
+				90,
+				90,
+				90,
+				90,
+				90,
+				90,
+				90,
+				90,
+				90,
+				90,
+			)
 		}, steps: "0:0 5400:. 7200:0"},
 		{name: "no time left", need: 1_000, change: func(p *charge.Problem) { p.From = p.ReadyBy }, steps: "", short: 1_000},
 	} {

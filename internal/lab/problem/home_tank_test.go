@@ -89,7 +89,12 @@ func TestTank_Oracle(t *testing.T) {
 		case err != nil && !strings.Contains(err.Error(), "after slot "):
 			t.Fatalf("%v\n%s", err, line)
 		case err != nil && !math.IsInf(least, 1):
-			t.Fatalf("a schedule costs %v, and the tank is refused: %v\n%s", least, err, line)
+			t.Fatalf(
+				"a schedule costs %v, and the tank is refused: %v\n%s",
+				least,
+				err,
+				line,
+			)
 		case err != nil:
 			refused++
 		case math.IsInf(least, 1):
@@ -104,10 +109,19 @@ func TestTank_Oracle(t *testing.T) {
 		}
 	}
 
-	t.Logf("%d planned, %d refused, %d without a plan that are not refused", planned, refused, unnamed)
+	t.Logf(
+		"%d planned, %d refused, %d without a plan that are not refused",
+		planned,
+		refused,
+		unnamed,
+	)
 
 	if planned < 100 || refused < 50 {
-		t.Errorf("%d planned and %d refused of 400: the draws try too little", planned, refused)
+		t.Errorf(
+			"%d planned and %d refused of 400: the draws try too little",
+			planned,
+			refused,
+		)
 	}
 }
 

@@ -1,0 +1,86 @@
+package reward
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"flexd/internal/bankfile"
+	"flexd/internal/ledger"
+	"flexd/internal/store"
+)
+
+// verdict says what becomes of a result of one attempt, and returns the moves of its withdrawal. It is refused for why, if that is
+// given.
+func verdict(
+	ctx context.Context,
+	tx *store.Tx,
+	p store.Pinned,
+	w store.Withdrawal,
+	why string,
+	line *ImportLine,
+) ([]ledger.PaymentStatus, error) {
+	var moves []ledger.PaymentStatus
+	line.Taken, moves, line.Why = movesOf(line.Outcome, w, p.Attempt)
+	if why != "" && line.Taken != TakenOpen {
+		line.Taken, line.Why = TakenRefused, why
+	}
+
+	if err := debited(ctx, tx, p, w, line); err != nil {
+		return nil, err
+	}
+
+	if line.Taken == TakenRefused {
+		return nil, nil
+	}
+
+	return moves, nil
+}
+
+// debited looks at which entry of the bank's took a payment from the payer's account. The same entry again is known. Another one is
+// refused: the bank has paid twice. So is a return after that, which may undo the second payment: the user was paid by the first.
+func debited(
+	ctx context.Context,
+	tx *store.Tx,
+	p store.Pinned,
+	w store.Withdrawal,
+	line *ImportLine,
+) error {
+	counts := line.Taken == TakenNew || line.Taken == TakenKnown
+	if !counts || p.Attempt != w.Attempt {
+		return nil
+	}
+
+	debits, err := tx.Debits(ctx, p)
+	if err != nil {
+		return err
+	}
+
+	if line.Outcome != bankfile.Paid {
+		if line.Taken == TakenNew && len(debits) > 1 {
+			line.Taken = TakenRefused
+			line.Why = "the bank booked the payment twice, and this may give either back; if both came back, import it as returned with flexd's own CSV"
+		}
+
+		return nil
+	}
+
+	if line.Entry == "" || slices.Index(debits, line.Entry) == 0 {
+		return nil
+	}
+
+	if len(debits) > 0 {
+		line.Taken = TakenRefused
+		line.Why = fmt.Sprintf(
+			"the bank booked the payment as entry %s, and again as entry %s; if both left the account, ask one back",
+			debits[0],
+			line.Entry,
+		)
+	}
+
+	if len(debits) > 1 { // that it was twice is known
+		return nil
+	}
+
+	return tx.NoteDebits(ctx, p, append(debits, line.Entry))
+}
