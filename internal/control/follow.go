@@ -148,8 +148,8 @@ type followers struct {
 }
 
 // Follow returns a channel of a site's states: the first as it is, and then each time that something
-// changed. Who is slow gets the newest state alone. The channel is closed when the store does not answer:
-// ask again. Leave ends it. A site that is not the organisation's is NotFound; who follows beyond the
+// changed. Who is slow gets the newest state alone. The channel is closed when the store does not answer, or has
+// the site no more: ask again. Leave ends it. A site that is not the organisation's is NotFound; who follows beyond the
 // limits is TooMany.
 func (s *Service) Follow(
 	ctx context.Context,
@@ -293,10 +293,40 @@ func (s *Service) followed(
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		var err error
 		now, err = sitesNow(ctx, tx, ids)
-		return err
-	})
+		if err != nil {
+			return err
+		}
 
-	return now, err
+		return markGone(ctx, tx, now)
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	return now, nil
+}
+
+// markGone makes the state zero of each site that is not there any more: it was erased, or its organisation has moved to
+// another cell, where it has its assets still.
+func markGone(
+	ctx context.Context,
+	tx *store.Tx,
+	now map[flex.SiteID]SiteNow,
+) error {
+	for id, state := range now {
+		if len(state.Assets) > 0 {
+			continue
+		}
+
+		_, err := tx.Site(ctx, id)
+		if flex.KindOf(err) == flex.NotFound {
+			now[id] = SiteNow{}
+		} else if err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 // sites are those that are followed, each once, by organisation. Without any the reading ends.
@@ -319,7 +349,7 @@ func (fs *followers) sites() map[flex.OrgID][]flex.SiteID {
 }
 
 // tell gives an organisation's followers what is new to them. Without states, which could not be read, they
-// are sent away.
+// are sent away, and so are those of a site that is gone.
 func (fs *followers) tell(org flex.OrgID, now map[flex.SiteID]SiteNow) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -328,13 +358,14 @@ func (fs *followers) tell(org flex.OrgID, now map[flex.SiteID]SiteNow) {
 		if f.org != org {
 			continue
 		}
-		if now == nil {
+
+		state, known := now[f.site]
+		if now == nil || known && state.Site.IsZero() {
 			delete(fs.all, f)
 			close(f.news)
 			continue
 		}
 
-		state, known := now[f.site]
 		if !known ||
 			f.last != nil && slices.Equal(f.last.Assets, state.Assets) {
 			continue

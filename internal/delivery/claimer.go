@@ -90,6 +90,9 @@ func (d *dispatcher) claim() {
 			d.org,
 			order,
 		)
+		if store.OrgMissing(err) { // it has moved to another cell: no endpoint of it is here
+			err = nil
+		}
 
 		done := claimed{
 			claim:  claim,

@@ -50,3 +50,27 @@ func TestDispatcher_Sleeps(t *testing.T) {
 		}
 	}
 }
+
+// TestDispatcher_OrgMoved: the dispatcher of an organisation that has moved to another cell ends. In a sandbox it found no such organisation, and
+// asked again each second.
+func TestDispatcher_OrgMoved(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		s := &Service{DB: db}
+		s.begin()
+		d := newDispatcher(s, flex.Endpoint{Org: flex.OrgID{1}, Name: flex.ScheduleEndpoint, Enabled: true, Concurrency: 1})
+		push := store.ClaimedPush{
+			Push:    store.Push{AssetID: flex.AssetID{2}, EventID: flex.EventID{3}, Kind: store.SchedulePush, Generation: 1},
+			Subject: flex.AssetID{2}, Holder: 1, QueuedAt: db.Now(), LeasedTo: db.Now().Add(time.Minute),
+		}
+		outcome := store.Outcome{Push: push, State: store.PushAccepted, Attempt: store.Attempt{At: db.Now(), Status: 200}}
+		if err := d.write([]store.Outcome{outcome}); err != nil {
+			t.Errorf("an outcome that belongs elsewhere is tried again: %v", err)
+		}
+
+		d.claim()
+		(<-d.events).apply(d)
+		if d.due || !d.disabled {
+			t.Errorf("it claims again: due %t, disabled %t", d.due, d.disabled)
+		}
+	})
+}

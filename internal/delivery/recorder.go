@@ -62,7 +62,7 @@ func (d *dispatcher) record() {
 func (d *dispatcher) write(outcomes []store.Outcome) (err error) {
 	defer flex.Recover(&err)
 	ctx := context.Background()
-	return d.service.DB.Write(ctx, d.org, func(tx *store.Tx) error {
+	err = d.service.DB.Write(ctx, d.org, func(tx *store.Tx) error {
 		outcomes := slices.Clone(outcomes) // this function may run again
 
 		if slices.ContainsFunc(outcomes, failed) {
@@ -87,6 +87,11 @@ func (d *dispatcher) write(outcomes []store.Outcome) (err error) {
 
 		return d.disableGone(ctx, tx, outcomes)
 	})
+	if store.OrgMissing(err) {
+		return nil // it has moved to another cell, which sends again what is not recorded
+	}
+
+	return err
 }
 
 // disableGone disables the endpoint if it answered that it wants nothing more.

@@ -47,6 +47,10 @@ func (s *Service) Take(
 
 		return in.take(ctx)
 	})
+	if store.OrgMissing(err) {
+		// It has moved to another cell since the request was let in: whoever asks again is sent there.
+		err = &flex.Moving{Cause: err}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("keep readings: %w", err)
 	}

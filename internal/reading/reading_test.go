@@ -206,6 +206,22 @@ func TestTake_OwnAssetsOnly(t *testing.T) {
 	})
 }
 
+// TestTake_OrgMoved: readings of an organisation that has moved to another cell since the request was let in are to be sent again, which
+// brings them there. They are no internal error, nor refused for good.
+func TestTake_OrgMoved(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		for _, where := range []flex.Environment{flex.Production, flex.Sandbox} {
+			db := storetest.Open(t, url, store.Options{Environment: where, Now: func() time.Time { return now }})
+			s := &reading.Service{DB: db}
+
+			_, err := s.Take(t.Context(), flex.OrgID{1}, []reading.Given{half(asset(1), "10:00", 1)})
+			if flex.KindOf(err) != flex.Unavailable || !flex.OnlyMoves(err) {
+				t.Errorf("%s: %v", where, err)
+			}
+		}
+	})
+}
+
 func TestTake_SameReadingTwiceInABatch(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h, a := open(t, url, 1), asset(1)

@@ -394,6 +394,37 @@ func (db *DB) Forget(ctx context.Context, org flex.OrgID) error {
 	return db.endMove(ctx, org, CellGone, 0)
 }
 
+// dropLeftovers deletes rows of an organisation that is not here: a process wrote them that went on after it had left. With them
+// it could not come back, as it would have rows that are not its own. One that is here is left as it is.
+func (all *All) dropLeftovers(ctx context.Context, org flex.OrgID) error {
+	var here int
+	err := all.row(
+		ctx,
+		`SELECT count(*) FROM org WHERE id = $1`,
+		org.Bytes(),
+	).Scan(&here)
+	if err != nil || here > 0 {
+		return err
+	}
+
+	for _, t := range reversed(movedTables()) {
+		if column, fenced := fenceColumn(t.name); !fenced || column != "org_id" {
+			continue
+		}
+
+		_, err := all.exec(
+			ctx,
+			`DELETE FROM `+t.name+` WHERE org_id = $1`,
+			org.Bytes(),
+		)
+		if err != nil {
+			return fmt.Errorf("delete what was left of %s: %w", t.name, err)
+		}
+	}
+
+	return nil
+}
+
 // ownerCondition returns the condition by which a table's rows are an organisation's, $1.
 func (t carriedTable) ownerCondition() string {
 	if t.where == "" {

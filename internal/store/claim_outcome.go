@@ -264,22 +264,11 @@ func (tx *Tx) logAttempts(ctx context.Context, outs []Outcome) error {
 		)
 	}
 
-	if len(again) > 0 {
-		list, ids := in([]any{tx.org.Bytes()}, again)
-		err := tx.later(
-			ctx,
-			`INSERT INTO attempt (org_id, event_id, number, at, took, status, error, answer)
-			SELECT org_id, event_id, tries, at, took, status, error, answer FROM delivery WHERE org_id = $1 AND tries > 0 AND event_id IN `+list+`
-			ON CONFLICT DO NOTHING`,
-			ids...,
-		)
-
-		if err != nil {
-			return err
-		}
+	if err := tx.keepEarlier(ctx, again); err != nil {
+		return err
 	}
 
-	return tx.bulk(
+	err := tx.bulk(
 		ctx,
 		`INSERT INTO delivery (org_id, event_id, endpoint, kind, asset_id, generation, queued_at, state, tries, at, took, status, error, answer)`,
 		`
@@ -291,5 +280,40 @@ func (tx *Tx) logAttempts(ctx context.Context, outs []Outcome) error {
 			answer = CASE WHEN excluded.tries > 0 THEN excluded.answer ELSE delivery.answer END`,
 		deliveryInsertColumns,
 		args,
+	)
+	if err != nil || len(args) == 0 {
+		return err
+	}
+
+	return tx.dropElsewhere(ctx)
+}
+
+// keepEarlier keeps the latest attempts of deliveries as history, as others follow.
+func (tx *Tx) keepEarlier(ctx context.Context, again []flex.EventID) error {
+	if len(again) == 0 {
+		return nil
+	}
+
+	list, ids := in([]any{tx.org.Bytes()}, again)
+
+	return tx.later(
+		ctx,
+		`INSERT INTO attempt (org_id, event_id, number, at, took, status, error, answer)
+		SELECT org_id, event_id, tries, at, took, status, error, answer FROM delivery WHERE org_id = $1 AND tries > 0 AND event_id IN `+list+`
+		ON CONFLICT DO NOTHING`,
+		ids...,
+	)
+}
+
+// dropElsewhere takes back what was just written of deliveries where the organisation is here no more: it has moved to another cell
+// while they were under way, and is sent them again from there. Until it is gone the fence refuses the writing. A row that
+// stayed would keep the organisation from ever moving back.
+//
+// Of an organisation that is here the condition is NULL, and neither engine reads a delivery.
+func (tx *Tx) dropElsewhere(ctx context.Context) error {
+	return tx.later(
+		ctx,
+		`DELETE FROM delivery WHERE org_id = NULLIF($1, (SELECT id FROM org WHERE id = $1))`,
+		tx.org.Bytes(),
 	)
 }

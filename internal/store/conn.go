@@ -31,6 +31,13 @@ type runner interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
+// errOrgMissing is of an organisation that the database does not have.
+var errOrgMissing = flex.Fail(flex.NotFound, "organisation not found")
+
+// OrgMissing reports whether a transaction failed as its organisation is not in the database, as after it has moved to another cell.
+// In production, where the organisations' clock is the true one, few transactions look for that.
+func OrgMissing(err error) bool { return errors.Is(err, errOrgMissing) }
+
 func (c conn) bind(
 	ctx context.Context,
 	org flex.OrgID,
@@ -55,7 +62,7 @@ func (c conn) bind(
 		).Scan(&offset)
 
 		if errors.Is(err, sql.ErrNoRows) {
-			return nil, flex.Fail(flex.NotFound, "organisation not found")
+			return nil, errOrgMissing
 		}
 
 		if err != nil {

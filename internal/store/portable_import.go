@@ -238,6 +238,12 @@ func (all *All) takeOrg(
 	}
 
 	org := r.file.Organisation
+	if format == movedFormat {
+		if err := all.dropLeftovers(ctx, org); err != nil {
+			return PortableFile{}, err
+		}
+	}
+
 	file, err := r.read(func(t portableTable, batch [][]any) error {
 		err := all.takeRows(ctx, t, org, batch)
 		if err != nil && all.db.d.unique(err) {

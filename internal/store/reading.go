@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -75,12 +77,7 @@ func (tx *Tx) OwnAssets(
 	ctx context.Context,
 	ids []flex.AssetID,
 ) (map[flex.AssetID]Rating, error) {
-	var register int64
-	err := tx.row(
-		ctx,
-		`SELECT register + assets_gone FROM org WHERE id = $1`,
-		tx.org.Bytes(),
-	).Scan(&register)
+	register, err := tx.assetsVersion(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -129,6 +126,21 @@ func (tx *Tx) OwnAssets(
 	}
 
 	return own, nil
+}
+
+// assetsVersion is another number each time that assets of the organisation are made, changed or taken away.
+func (tx *Tx) assetsVersion(ctx context.Context) (int64, error) {
+	var version int64
+	err := tx.row(
+		ctx,
+		`SELECT register + assets_gone FROM org WHERE id = $1`,
+		tx.org.Bytes(),
+	).Scan(&version)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = errOrgMissing
+	}
+
+	return version, err
 }
 
 type ratedAsset struct {
