@@ -104,7 +104,7 @@ func OpenCells(ctx context.Context, settings []CellSettings) (*Cells, error) {
 		s.Elsewhere = c.elsewhere(s.Name)
 		if len(c.cells) > 0 {
 			s.Home = c.Home().DB
-			s.PriceSources, s.InventPrices = nil, false
+			s.PriceSources = nil
 		}
 
 		o := &ownCell{name: s.Name, settings: s.Settings, done: done}

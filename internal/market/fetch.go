@@ -251,7 +251,11 @@ func (s *Service) FetchPrices(ctx context.Context) (worker.Report, error) {
 		return s.askSources(ctx)
 	}
 
-	copied, err := s.DB.CopyPublications(ctx, s.Home)
+	if err := s.inventAhead(ctx); err != nil {
+		return worker.Report{}, err
+	}
+
+	copied, err := s.copyHome(ctx)
 	if err != nil {
 		return worker.Report{}, err
 	}
@@ -260,6 +264,23 @@ func (s *Service) FetchPrices(ctx context.Context) (worker.Report, error) {
 	r.Did += copied
 
 	return r, err
+}
+
+// copyTries is how often home's publications are copied when another copies them at the same time.
+const copyTries = 3
+
+// copyHome takes over what home has published, and returns how much that was.
+func (s *Service) copyHome(ctx context.Context) (int, error) {
+	var n int
+	var err error
+	for range copyTries {
+		n, err = s.DB.CopyPublications(ctx, s.Home)
+		if flex.KindOf(err) != flex.Conflict {
+			break
+		}
+	}
+
+	return n, err
 }
 
 func (s *Service) askSources(ctx context.Context) (worker.Report, error) {
@@ -286,7 +307,7 @@ func (s *Service) askSources(ctx context.Context) (worker.Report, error) {
 		}
 	}
 
-	if s.Invent {
+	if s.Invent && s.Home == nil {
 		made, err := s.invent(ctx)
 		if err != nil {
 			return r, err

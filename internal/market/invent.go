@@ -36,12 +36,56 @@ func (s *Service) InventTo(ctx context.Context, to time.Time) error {
 		return nil
 	}
 
-	next, _, err := s.toInvent(ctx)
-	for made := inventMax; made == inventMax && err == nil; next = next.Add(made) {
-		made, err = s.inventDays(ctx, next, flex.EFADayAt(to).Add(1))
+	lacked, err := s.inventThrough(ctx, flex.EFADayAt(to).Add(1))
+	if err != nil || !lacked || s.Home == nil {
+		return err
 	}
 
+	_, err = s.copyHome(ctx)
+
 	return err
+}
+
+// inventAhead has home make up the prices for the clocks of this cell, which may be further ahead than
+// those of home.
+func (s *Service) inventAhead(ctx context.Context) error {
+	if !s.Invent || s.DB.Environment != flex.Sandbox {
+		return nil
+	}
+
+	_, last, err := s.toInvent(ctx)
+	if err != nil {
+		return err
+	}
+
+	_, err = s.inventThrough(ctx, last)
+
+	return err
+}
+
+// inventThrough publishes made-up prices to the end of the last day, and reports whether the store lacked any. Those of a cell are
+// published at home, where each other cell copies them from.
+func (s *Service) inventThrough(
+	ctx context.Context,
+	last flex.EFADay,
+) (bool, error) {
+	next, _, err := s.toInvent(ctx)
+	if err != nil || next.Span().From.After(last.Span().From) {
+		return false, err
+	}
+
+	if s.Home != nil {
+		home := &Service{DB: s.Home, Log: s.Log, PublishAt: s.PublishAt}
+		_, err := home.inventThrough(ctx, last)
+
+		return true, err
+	}
+
+	for made := inventMax; made == inventMax && err == nil; next = next.Add(made) {
+		made, err = s.inventDays(ctx, next, last)
+	}
+
+	return true, err
 }
 
 // inventDays publishes the made-up prices of some days, the last included, as many as one run may.
