@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"flexd/internal/app"
@@ -350,9 +351,6 @@ func placedOrg(
 	}
 }
 
-// moveLate is how long after its beginning a move between cells is taken for one that was stopped.
-const moveLate = 10 * time.Minute
-
 // lookAtMoves looks for organisations whose move to another cell was begun and not ended.
 func lookAtMoves(ctx context.Context, h *app.App) ([]symptom, error) {
 	var found []symptom
@@ -361,7 +359,7 @@ func lookAtMoves(ctx context.Context, h *app.App) ([]symptom, error) {
 		for _, m := range moves {
 			found = append(found, symptom{
 				Part: "move to another cell",
-				Well: all.Now().Sub(m.At) < moveLate,
+				Well: all.Now().Sub(m.At) < cell.Late,
 				Detail: fmt.Sprintf(
 					"the organisation %s is %s since %s; the other cell is %s",
 					m.Org,
@@ -377,4 +375,63 @@ func lookAtMoves(ctx context.Context, h *app.App) ([]symptom, error) {
 	})
 
 	return found, err
+}
+
+// orgsNamed is how many organisations of several cells the doctor names.
+const orgsNamed = 5
+
+// lookAtPlaces looks for organisations that several cells serve: each of these plans, pushes and pays for them.
+func (f cellFlags) lookAtPlaces(ctx context.Context) ([]symptom, error) {
+	if len(f.Cells) == 0 {
+		return nil, nil
+	}
+
+	m, _, shut, err := f.openCells(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer shut()
+
+	in := map[flex.OrgID][]string{}
+
+	for _, each := range m.Cells {
+		places, err := each.Places(ctx)
+		if err != nil {
+			return nil, err
+		}
+
+		for _, p := range places {
+			if p.Served() {
+				in[p.Org.ID] = append(in[p.Org.ID], p.Cell)
+			}
+		}
+	}
+
+	return []symptom{placesFound(in)}, nil
+}
+
+func placesFound(in map[flex.OrgID][]string) symptom {
+	var twice []string
+	for org, cells := range in {
+		if len(cells) > 1 {
+			twice = append(twice, fmt.Sprintf("%s (%s)", org, strings.Join(cells, ", ")))
+		}
+	}
+
+	if len(twice) == 0 {
+		return symptom{
+			Part:   "cells",
+			Well:   true,
+			Detail: flex.Count(len(in), "organisation") + ", each in one cell",
+		}
+	}
+
+	slices.Sort(twice)
+	named := strings.Join(twice[:min(len(twice), orgsNamed)], "; ")
+
+	return symptom{
+		Part:   "cells",
+		Detail: flex.Count(len(twice), "organisation") + " in several cells: " + named,
+		Do:     "each of these cells plans, pushes and pays: stop every flexd, and see docs/cells.md, Restoring a cell",
+	}
 }

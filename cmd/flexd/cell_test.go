@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -100,6 +101,33 @@ func TestCell_Reseal(t *testing.T) {
 		{"halt trouble --preview" + cells, exitDone, "It would stop"},
 		{"halt trouble" + cells, exitDone, "pushes go on in the cells north"},
 		{"halt trouble" + there + cells, exitDone, "pushes go on in the cells home"},
+	} {
+		if code, out := flexd(step.line); code != step.code || !strings.Contains(out, step.want) {
+			t.Errorf("%s: %d %s", step.line, code, out)
+		}
+	}
+}
+
+// An organisation of two cells, one of which was restored from a copy of before its move, is named by the doctor, and not moved.
+func TestCell_Restored(t *testing.T) {
+	home := freshDatabase(t)
+	flexd := commandLineOf(t, home)
+	if code, out := flexd("org add Acme --username acme"); code != exitDone {
+		t.Fatal(out)
+	}
+
+	copied := filepath.Join(t.TempDir(), "north.db")
+	cells := " --cell north=sqlite:" + copied
+	t.Setenv("FLEXD_KEY_FILE", strings.TrimPrefix(home, "sqlite:")+".key")
+	for _, step := range []struct {
+		line string
+		code int
+		want string
+	}{
+		{"backup " + copied, exitDone, "consistent copy"},
+		{"doctor" + cells, exitFailed, "1 organisation in several cells"},
+		{"cell move Acme --to north" + cells, exitFailed, "(home, north)"},
+		{"cell move Acme --to home" + cells, exitFailed, "(home, north)"},
 	} {
 		if code, out := flexd(step.line); code != step.code || !strings.Contains(out, step.want) {
 			t.Errorf("%s: %d %s", step.line, code, out)

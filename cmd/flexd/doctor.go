@@ -57,6 +57,12 @@ func (d *doctor) Run(ctx context.Context, c console) error {
 	}
 	found = append(found, twice...)
 
+	places, err := d.lookAtPlaces(ctx)
+	if err != nil {
+		return err
+	}
+	found = append(found, places...)
+
 	ill := 0
 	for _, s := range found {
 		if !s.Well {

@@ -205,6 +205,8 @@ func (a *App) addUpkeep(clouds bool) {
 		skipsAdvance("the fleet of all organisations is counted by the true clock"))
 	a.add("moves", time.Minute, noTopic, a.Registry.MovePoints,
 		skipsAdvance("a metering point changes its party by the true clock, for two organisations at once"))
+	a.add("cell moves", time.Minute, noTopic, a.watchCellMoves,
+		skipsAdvance("moves between databases go by the true clock"))
 }
 
 // addAlerts adds the jobs that alert operators.

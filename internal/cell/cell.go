@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"flexd/internal/flex"
@@ -21,6 +22,9 @@ const (
 	// than KnownFor, and a second more for clocks that run at unlike speeds.
 	Grace = KnownFor + time.Second
 )
+
+// Late is how long after its beginning, or its decision, a move is taken for one that was stopped.
+const Late = 10 * time.Minute
 
 // Cell is a database with the name by which operators call it.
 type Cell struct {
@@ -138,8 +142,8 @@ func Pause(ctx context.Context) error {
 }
 
 // Move has an organisation live in the cell of a name. A move that was left is brought to its end
-// first. To the cell that it is served from, it takes back a move that was not decided. It returns
-// where the organisation is afterwards, also with an error.
+// first. To the cell that it is served from, it takes back a move that was not decided. One that several cells serve is a
+// Conflict. It returns where the organisation is afterwards, also with an error.
 func (m *Mover) Move(
 	ctx context.Context,
 	org flex.OrgID,
@@ -169,6 +173,9 @@ func (m *Mover) Move(
 	if !ok {
 		return "", nowhere(org)
 	}
+	if err := onlyServed(org, places); err != nil {
+		return "", err
+	}
 
 	home, err := m.named(from.Cell)
 	if err != nil {
@@ -192,6 +199,29 @@ func nowhere(org flex.OrgID) error {
 		flex.NotFound,
 		"no cell has the organisation %s, as far as they were named: name each with --cell",
 		org,
+	)
+}
+
+// onlyServed fails if several cells serve an organisation, as after one of them was restored from a copy that was made before
+// the organisation left it. Which of them has what clients and banks go by cannot be known here.
+func onlyServed(org flex.OrgID, places []Place) error {
+	var in []string
+	for _, p := range places {
+		if p.Served() {
+			in = append(in, p.Cell)
+		}
+	}
+
+	if len(in) < 2 {
+		return nil
+	}
+
+	return flex.Fail(
+		flex.Conflict,
+		"the organisation %s is in several cells (%s): another flexd cell move is at work, or one of them was restored from an older copy; "+
+			"for that see docs/cells.md, Restoring a cell",
+		org,
+		strings.Join(in, ", "),
 	)
 }
 

@@ -1,11 +1,14 @@
 package cell_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -303,4 +306,71 @@ func TestMover_Unnamed(t *testing.T) {
 		t.Fatalf("it is in %q: %v", in, err)
 	}
 	w.check(org, "c1")
+}
+
+// An organisation that two cells have, as after one of them was restored from an older copy, is neither moved nor said to be
+// in one of them. Once one cell is marked as left, as docs/cells.md says, nothing of it stays there.
+func TestMover_InTwoCells(t *testing.T) {
+	ctx := t.Context()
+	w := newWorld(t, 1, storetest.SQLite(t), storetest.SQLite(t))
+	org := w.orgs[0]
+	w.write(org)
+
+	var file bytes.Buffer
+	err := w.mover.Cells[0].DB.ReadAll(ctx, func(all *store.All) error {
+		file.Reset()
+		_, err := all.ExportOrg(ctx, org, &file)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	read := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(file.Bytes())), nil }
+	if _, err := w.mover.Cells[1].DB.ImportOrg(ctx, read, false); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, to := range []string{"c0", "c1"} {
+		in, err := w.mover.Move(ctx, org, to)
+		if in != "" || flex.KindOf(err) != flex.Conflict || !strings.Contains(fmt.Sprint(err), "(c0, c1)") {
+			t.Errorf("to %s: it is in %q: %v", to, in, err)
+		}
+	}
+
+	w.at["c0"].Exec(`INSERT INTO cell_move (org_id, state, other, number, at) VALUES ($1, 'gone', 'c1', 0, 0)`, org.Bytes())
+	if in, err := w.mover.Move(ctx, org, "c1"); in != "c1" || err != nil {
+		t.Fatalf("it is in %q: %v", in, err)
+	}
+	w.empty("c0", org)
+
+	if got := w.has("c1", org); !slices.Equal(got, w.known[org]) {
+		t.Errorf("it has %d sites of %d", len(got), len(w.known[org]))
+	}
+}
+
+// A row that was written in a cell after its organisation had left it, as the outcome of a push that was under way, does not keep the
+// organisation from coming back.
+func TestMover_Leftover(t *testing.T) {
+	for name, urls := range engines {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 1, urls[0](t), urls[1](t))
+			org := w.orgs[0]
+			w.write(org)
+			if in, err := w.mover.Move(t.Context(), org, "c1"); in != "c1" || err != nil {
+				t.Fatalf("it is in %q: %v", in, err)
+			}
+
+			w.at["c0"].Exec(`INSERT INTO delivery (org_id, event_id, endpoint, kind, generation, queued_at, state, tries, at, took, status, error, answer)
+				VALUES ($1, $1, 'schedule', 'schedule', 1, 1, 'accepted', 1, 1, 1, 200, '', '')`, org.Bytes())
+			if in, err := w.mover.Move(t.Context(), org, "c0"); in != "c0" || err != nil {
+				t.Fatalf("it is in %q: %v", in, err)
+			}
+			if n := w.at["c0"].Count(`SELECT count(*) FROM delivery`); n != 0 {
+				t.Errorf("%d deliveries of an organisation that has none", n)
+			}
+
+			w.check(org, "c0")
+		})
+	}
 }
