@@ -13,6 +13,7 @@ import (
 
 	"flexd/internal/app"
 	"flexd/internal/flex"
+	records "flexd/internal/store"
 )
 
 const (
@@ -43,18 +44,17 @@ func (b *backup) Run(ctx context.Context, c console) error {
 		return err
 	}
 
-	h, err := b.open(ctx)
-	if err != nil {
-		return err
-	}
-
-	defer h.Close()
-
 	if b.Every > 0 {
+		h, err := b.open(ctx)
+		if err != nil {
+			return err
+		}
+		defer h.Close()
+
 		return b.again(ctx, c, h)
 	}
 
-	if err := h.DB.Backup(ctx, b.File); err != nil {
+	if err := b.copyAsIs(ctx); err != nil {
 		return err
 	}
 
@@ -66,6 +66,29 @@ func (b *backup) Run(ctx context.Context, c console) error {
 		b.File,
 		b.File,
 	)
+}
+
+// copyAsIs copies a database of whatever schema: the copy that is made before an upgrade may be made by the newer flexd.
+func (b *backup) copyAsIs(ctx context.Context) error {
+	settings, err := b.settings()
+	if err != nil {
+		return err
+	}
+
+	status, err := records.ReadSchemaStatus(ctx, settings.Database)
+	if err != nil {
+		return err
+	}
+	if status.Version == 0 {
+		return flex.Fail(flex.NotFound, "the database is empty: there is nothing to copy")
+	}
+
+	err = records.CheckEnvironmentAt(ctx, settings.Database, settings.Environment)
+	if err != nil {
+		return err
+	}
+
+	return records.BackupAt(ctx, settings.Database, b.File)
 }
 
 // checkEvery refuses what no copies can be made by.

@@ -14,6 +14,7 @@ import (
 	"flexd/internal/app"
 	"flexd/internal/flex"
 	records "flexd/internal/store"
+	"flexd/internal/store/storetest"
 )
 
 // busy adds organisations to a database, one after the other, and says which were acknowledged.
@@ -188,5 +189,36 @@ func TestBackup_EveryEdges(t *testing.T) {
 	}
 	if got := strings.Join(left, " "); err != nil || got != "flexd-20260102T000000.000Z.db flexd-20260103T000000.000Z.db flexd-monday.db other.db" {
 		t.Errorf("left are %s, %v", got, err)
+	}
+}
+
+// TestBackup_OlderSchema: the copy that is to be made before an upgrade can be made by the newer flexd, which does not open the database
+// before it is migrated; and by one that is too old for it.
+func TestBackup_OlderSchema(t *testing.T) {
+	database := freshDatabase(t)
+	flexd := commandLineOf(t, database)
+	if code, out := flexd("org add Acme --username acme"); code != exitDone {
+		t.Fatal(out)
+	}
+
+	for _, schema := range []struct{ name, statement string }{
+		{"older", `DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)`},
+		{"newer", `INSERT INTO goose_db_version (version_id, is_applied) VALUES (1000000, TRUE)`},
+	} {
+		name := schema.name
+		if err := storetest.Exec(t, database, schema.statement); err != nil {
+			t.Fatal(err)
+		}
+
+		copied := filepath.Join(t.TempDir(), name+".db")
+		if code, out := flexd("org list"); code != exitFailed {
+			t.Errorf("%s: it is opened: %s", name, out)
+		}
+		if code, out := flexd("backup " + copied); code != exitDone || !strings.Contains(out, "consistent copy") {
+			t.Errorf("%s: %d %s", name, code, out)
+		}
+		if n, err := records.CountOrgs(t.Context(), "sqlite:"+copied); n != 1 || err != nil {
+			t.Errorf("%s: the copy has %d organisations: %v", name, n, err)
+		}
 	}
 }

@@ -87,6 +87,11 @@ func (k *keyRotate) Run(_ context.Context, c console) error {
 		return errors.Join(err, os.Remove(temp))
 	}
 
+	// A power cut must not take the key away under which values are sealed from now on.
+	if err := syncFolder(filepath.Dir(k.File)); err != nil {
+		return err
+	}
+
 	return k.print(
 		c,
 		fields{"file": k.File, "key_id": ring.IDs()[0]},
@@ -224,7 +229,7 @@ func makeKeyFile(file string) error {
 		return err
 	}
 
-	return errors.Join(os.Link(temp, file), os.Remove(temp))
+	return errors.Join(os.Link(temp, file), os.Remove(temp), syncFolder(filepath.Dir(file)))
 }
 
 // writeBeside writes a file that only its owner may read, to be moved to the other's place.

@@ -142,3 +142,49 @@ func TestKeys_Forgotten(t *testing.T) {
 		t.Errorf("with the keys of its start: %v %v", endpoints, err)
 	}
 }
+
+// TestKeys_OlderCopy restores a copy from before a rotation, whose key was removed from the file since: it is said what is missing, and with
+// that line again below the first the copy is opened.
+func TestKeys_OlderCopy(t *testing.T) {
+	dir := t.TempDir()
+	s := store{Database: "sqlite:" + filepath.Join(dir, "flexd.db"), Environment: "sandbox"}
+	file, copied := filepath.Join(dir, "flexd.db.key"), filepath.Join(dir, "copy.db")
+	c := console{out: io.Discard, err: io.Discard}
+
+	h, err := s.openOrCreate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := h.Access.AddOrg(t.Context(), "Acme", "acme", ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	copying, rotate, reseal := backup{store: s, File: copied}, keyRotate{File: file}, keyReseal{cellFlags: cellFlags{store: s}}
+	for _, run := range []func(context.Context, console) error{copying.Run, rotate.Run, reseal.Run} {
+		if err := run(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	both, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, both[:45], 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	list := endpointList{store: store{Database: "sqlite:" + copied, Environment: "sandbox", KeyFile: file}, Name: "Acme"}
+	if err := list.Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "older copy of the database") {
+		t.Errorf("without the older key: %v", err)
+	}
+	if err := os.WriteFile(file, both, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := list.Run(t.Context(), c); err != nil {
+		t.Errorf("with both keys: %v", err)
+	}
+}

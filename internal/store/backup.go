@@ -49,6 +49,17 @@ func (db *DB) Backup(ctx context.Context, file string) error {
 	return nil
 }
 
+// BackupAt is Backup of the database at the url, of whatever schema.
+func BackupAt(ctx context.Context, url, file string) error {
+	db, err := connect(url, Options{})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+
+	return db.Backup(ctx, file)
+}
+
 // syncFile brings a file to the disk.
 func syncFile(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)

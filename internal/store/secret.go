@@ -286,7 +286,8 @@ func (db *DB) haveKeys(ctx context.Context) error {
 			if !db.keys.Holds(id) {
 				return flex.Fail(
 					flex.Unavailable,
-					"secrets of this store are sealed under the key %v, which the key file does not hold: give the file that was used last; a copy from before the latest flexd key rotate lacks its new key",
+					"secrets of this store are sealed under the key %v, which the key file does not hold: give the file that was used last; a copy from before the latest flexd key rotate lacks its new key. "+
+						"An older copy of the database needs the keys of its time too: add their lines again, below the first",
 					id,
 				)
 			}
