@@ -41,7 +41,7 @@ func (a *App) Clock(
 // that is due on the way has been done: the clock goes from one instant at which something of this
 // organisation's is due to the next, and nothing of anybody else's is done. It continues from there by
 // itself. A context that ends leaves the clock at the last instant whose work was begun; a second
-// advance of the same clock waits for the first.
+// advance of the same clock waits for the first, also another process's.
 func (a *App) Advance(ctx context.Context, org flex.OrgID, to time.Time) error {
 	if a.DB.Environment != flex.Sandbox {
 		return flex.Fail(
@@ -56,6 +56,13 @@ func (a *App) Advance(ctx context.Context, org flex.OrgID, to time.Time) error {
 	}
 
 	defer end()
+
+	claim, err := a.DB.ClaimClock(ctx, org)
+	if err != nil {
+		return err
+	}
+
+	defer claim.Free(ctx)
 
 	start, _, err := a.Clock(ctx, org)
 	if err != nil {
@@ -88,9 +95,10 @@ func (a *App) Advance(ctx context.Context, org flex.OrgID, to time.Time) error {
 	}
 
 	adv := advance{
-		App:  a,
-		org:  org,
-		wait: PushWait,
+		App:   a,
+		org:   org,
+		claim: claim,
+		wait:  PushWait,
 	}
 
 	// The commits of an advance are synced to the disk together, before it is answered.
@@ -99,7 +107,7 @@ func (a *App) Advance(ctx context.Context, org flex.OrgID, to time.Time) error {
 	return errors.Join(err, a.DB.Sync())
 }
 
-// advances has the advances of one organisation's clock wait for each other.
+// advances has this process's advances of one organisation's clock wait for each other.
 type advances struct {
 	mu   sync.Mutex
 	busy map[flex.OrgID]chan struct{} // closed when the advance ends
@@ -143,8 +151,9 @@ func (s *advances) begin(ctx context.Context, org flex.OrgID) (end func(), err e
 // advance is one advance of one organisation's clock.
 type advance struct {
 	*App
-	org  flex.OrgID
-	wait time.Duration // for endpoints, at one instant
+	org   flex.OrgID
+	claim *store.ClockClaim // nil where the clock is not moved
+	wait  time.Duration     // for endpoints, at one instant
 	// jobs are asked for what waits for no instant, too
 	thorough bool
 }
@@ -190,7 +199,7 @@ func (adv *advance) set(ctx context.Context, to time.Time) error {
 		if err != nil {
 			return err
 		}
-		return tx.SetClock(ctx, o.ClockOffset+max(0, to.Sub(tx.Now())))
+		return tx.MoveClock(ctx, adv.claim, o.ClockOffset+max(0, to.Sub(tx.Now())))
 	})
 	if err != nil {
 		return fmt.Errorf("advance the clock: %w", err)
