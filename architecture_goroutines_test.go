@@ -13,6 +13,7 @@ import (
 // uncaught are goroutines of services whose panic ends the process, by folder and function, each with the reason.
 var uncaught = map[string]string{
 	"internal/delivery.record":       "write, all that it does with data, makes an error of a panic itself",
+	"internal/delivery.Close":        "it waits, and closes a channel",
 	"internal/delivery.claim":        "it runs statements of store alone",
 	"internal/delivery.apply":        "send makes an outcome of a panic itself",
 	"internal/delivery.run":          "the dispatcher that the other goroutines report to: without it nothing is pushed",

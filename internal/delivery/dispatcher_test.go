@@ -1,7 +1,10 @@
 package delivery
 
 import (
+	"io"
+	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"flexd/internal/egress"
@@ -72,5 +75,23 @@ func TestDispatcher_OrgMoved(t *testing.T) {
 		if d.due || !d.disabled {
 			t.Errorf("it claims again: due %t, disabled %t", d.due, d.disabled)
 		}
+	})
+}
+
+// TestService_CloseMax: a store that does not answer, as PostgreSQL that hangs when nothing watches it any more, does not keep the process from
+// ending.
+func TestService_CloseMax(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Service{Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+		s.begin()
+
+		answers := make(chan struct{})
+		s.wait.Go(func() { <-answers })
+		start := time.Now()
+		s.Close()
+		if took := time.Since(start); took != CloseMax {
+			t.Errorf("closed after %s", took)
+		}
+		close(answers)
 	})
 }

@@ -140,8 +140,11 @@ func (s *Service) remove(d *dispatcher) bool {
 	}
 }
 
+// CloseMax is how long Close waits at most. Whatever is not recorded by then is another process's: its lease is over.
+const CloseMax = lease
+
 // Close takes up no more pushes and returns when the attempts under way have ended and are
-// recorded, which takes little longer than egress.AttemptTime.
+// recorded, which takes little longer than egress.AttemptTime. A store that does not answer is waited for no longer than CloseMax.
 func (s *Service) Close() {
 	s.begin()
 	s.mu.Lock()
@@ -149,7 +152,22 @@ func (s *Service) Close() {
 		close(s.stop)
 	}
 	s.mu.Unlock()
-	s.wait.Wait()
+
+	ended := make(chan struct{})
+	go func() {
+		s.wait.Wait()
+		close(ended)
+	}()
+
+	select {
+	case <-ended:
+	case <-time.After(CloseMax):
+		s.Log.Error(
+			"attempts of pushes that were under way are not recorded, as the store does not answer: they are sent again",
+			"waited",
+			CloseMax,
+		)
+	}
 }
 
 // stopping reports whether the service is being closed.
