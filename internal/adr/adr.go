@@ -45,6 +45,7 @@ type Service struct {
 
 	tokens sync.Map // of other parties' servers, by the program here
 	silent sync.Map // each a silence, by the address that did not answer
+	asking sync.Map // other parties' servers that are being asked, by the program here
 }
 
 // Client is who asks.
@@ -388,7 +389,8 @@ func (s *Service) Delete(
 	return o, err
 }
 
-// drop deletes an object, and has what it asked of the fleet withdrawn.
+// drop deletes an object, and has what it asked of the fleet withdrawn. Subscriptions to a program end with it, once its subscribers
+// were to be notified of that.
 func drop(ctx context.Context, tx *store.Tx, o *flex.ADRObject) error {
 	if err := tx.DropADRObject(ctx, o.ID); err != nil {
 		return err
@@ -397,12 +399,15 @@ func drop(ctx context.Context, tx *store.Tx, o *flex.ADRObject) error {
 		if _, err := tx.UnbindADRProgram(ctx, o.ID); err != nil {
 			return err
 		}
+		if err := tx.EndADRSubscriptions(ctx, o.ID); err != nil {
+			return err
+		}
 	}
 
 	return reorder(ctx, tx, nil, o)
 }
 
-// checkUnused says whether others still need an object. Subscriptions to a program end with it.
+// checkUnused says whether others still need an object.
 func checkUnused(ctx context.Context, tx *store.Tx, o *flex.ADRObject) error {
 	q, what := flex.ADRSearch{Kind: flex.ADREvent, Program: o.ID}, "events"
 	switch o.Kind {
@@ -414,31 +419,13 @@ func checkUnused(ctx context.Context, tx *store.Tx, o *flex.ADRObject) error {
 	}
 
 	n, err := tx.CountADRObjects(ctx, q)
-	if err != nil {
-		return err
-	}
-	if n > 0 {
-		return flex.Fail(
+	if err == nil && n > 0 {
+		err = flex.Fail(
 			flex.Malformed,
 			"it has %d %s: delete these first",
 			n,
 			what,
 		)
-	}
-
-	if o.Kind == flex.ADRVEN {
-		return nil
-	}
-
-	ended, err := tx.ADRObjects(ctx, flex.ADRSearch{
-		Kind:    flex.ADRSubscription,
-		Program: o.ID,
-	})
-
-	for i := range ended {
-		if err := tx.DropADRObject(ctx, ended[i].ID); err != nil {
-			return err
-		}
 	}
 
 	return err

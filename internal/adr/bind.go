@@ -517,17 +517,9 @@ func wantedOf(
 		events = append(events, over...)
 	}
 
-	var wanted []Order
-	for i := range events {
-		orders, err := ordersOf(&bindings[0], &events[i])
-		if err != nil {
-			return nil, err
-		}
+	wanted, err := ordersOfAll(ctx, tx, &bindings[0], events)
 
-		wanted = append(wanted, orders...)
-	}
-
-	return byPriority(wanted), nil
+	return byPriority(wanted), err
 }
 
 // byPriority gives each instant to the event of the highest priority, and of the same to the newest: of the

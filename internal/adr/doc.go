@@ -38,6 +38,9 @@
 // tried again after 10 s, 20 s, 40 s and so on, up to 15 min apart and 12 times in all; after that it is given up. A notice may
 // arrive twice, and in any order: one that is tried again comes after later ones, of the same object too. Its modificationDateTime tells which is the newer.
 // An address that does not answer is not called for 10 s: what else was to be sent to it waits, as if it had been tried.
+// Addresses are called at the same time, each of them one notice after the other: a run has an address called for 15 s, and waits for the
+// answer to the last call; what that leaves over waits for a later run. A subscription ends with its program, but what was to be sent
+// for it before, as that the program is deleted, is sent.
 //
 // # Other parties' servers
 //

@@ -1,6 +1,7 @@
 package adr
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"math"
@@ -23,13 +24,15 @@ const (
 
 // Limits of notifying.
 const (
-	noticesAtOnce = 6 // sent one after the other within their lease, however slow their subscribers are
+	noticesAtOnce = 30 // to each address one after the other, to all addresses at the same time
 	noticeLease   = 2 * time.Minute
-	noticeTries   = 12 // over about 80 minutes
+	noticesTime   = egress.AttemptTime // within it a run begins its attempts at an address: a slow one delays no other by more than two
+	noticeTries   = 12                 // over about 80 minutes
 	noticePause   = 10 * time.Second
 	noticeWait    = 15 * time.Minute    // the longest pause
-	noticesKept   = 90 * 24 * time.Hour // that were sent or given up
+	noticesKept   = 90 * 24 * time.Hour // that were sent or given up; and reports of events that are gone
 	noticesDrop   = 5000                // that one transaction deletes
+	endedKept     = 24 * time.Hour      // subscriptions whose program was deleted: longer than a notice is tried
 )
 
 // subscriptionDocument is what is looked at of a subscription.
@@ -197,7 +200,7 @@ func concerns(sub *flex.ADRObject, o *Object) bool {
 }
 
 // SendNotices sends the notices that are due. One that is not taken is tried again, ever later, for
-// about 80 minutes.
+// about 80 minutes. An address that does not answer keeps no other waiting.
 func (s *Service) SendNotices(ctx context.Context) (worker.Report, error) {
 	var due []store.ADRNotice
 	var taken int
@@ -211,39 +214,91 @@ func (s *Service) SendNotices(ctx context.Context) (worker.Report, error) {
 		return worker.Report{}, err
 	}
 
-	for _, n := range due {
-		problem, isSilent := s.silence(n.URL)
-		if !isSilent {
-			var answered bool
-			problem, answered = s.send(ctx, n)
-			if !answered {
-				s.silent.Store(n.URL, silence{problem, s.DB.Now().Add(noticePause)})
-			}
-		}
+	groups := byAddress(due)
+	ended := make(chan error, len(groups))
+	for _, same := range groups {
+		go func() { ended <- s.sendInOrder(ctx, same) }()
+	}
 
-		err := s.DB.WriteAll(ctx, func(all *store.All) error {
-			if problem == "" || n.Tries >= noticeTries {
-				return all.ADRNoticeDone(ctx, n, problem)
-			}
+	var failed error
+	for range groups {
+		failed = cmp.Or(failed, <-ended)
+	}
 
-			return all.ADRNoticeAgain(
-				ctx,
-				n,
-				all.Now().Add(min(noticePause<<(n.Tries-1), noticeWait)),
-				problem,
-			)
-		})
-
-		if err != nil {
-			return worker.Report{}, err
-		}
+	if failed != nil {
+		return worker.Report{}, failed
 	}
 
 	return worker.Report{Did: taken, More: taken == noticesAtOnce}, nil
 }
 
-// silence is that an address did not answer, and until when it is not called again: else it would keep all others waiting, once
-// for each notice.
+// byAddress are notices by the address that they go to, those of each in their order.
+func byAddress(due []store.ADRNotice) [][]store.ADRNotice {
+	var groups [][]store.ADRNotice
+	at := map[string]int{}
+	for _, n := range due {
+		i, known := at[n.URL]
+		if !known {
+			i = len(groups)
+			at[n.URL] = i
+			groups = append(groups, nil)
+		}
+
+		groups[i] = append(groups[i], n)
+	}
+
+	return groups
+}
+
+// sendInOrder sends notices to one address, one after the other. Those that it is too slow for wait for another run, after what is
+// due by then.
+func (s *Service) sendInOrder(
+	ctx context.Context,
+	due []store.ADRNotice,
+) (err error) {
+	defer flex.Recover(&err)
+
+	last := time.Now().Add(noticesTime)
+	for i := range due {
+		if time.Now().After(last) {
+			return s.DB.WriteAll(ctx, func(all *store.All) error {
+				return all.ADRNoticesUntried(ctx, due[i:])
+			})
+		}
+		if err := s.sendAndNote(ctx, due[i]); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// sendAndNote sends a notice once, unless its address is not called now, and notes what came of it.
+func (s *Service) sendAndNote(ctx context.Context, n store.ADRNotice) error {
+	problem, isSilent := s.silence(n.URL)
+	if !isSilent {
+		var answered bool
+		problem, answered = s.send(ctx, n)
+		if !answered {
+			s.silent.Store(n.URL, silence{problem, s.DB.Now().Add(noticePause)})
+		}
+	}
+
+	return s.DB.WriteAll(ctx, func(all *store.All) error {
+		if problem == "" || n.Tries >= noticeTries {
+			return all.ADRNoticeDone(ctx, n, problem)
+		}
+
+		return all.ADRNoticeAgain(
+			ctx,
+			n,
+			all.Now().Add(min(noticePause<<(n.Tries-1), noticeWait)),
+			problem,
+		)
+	})
+}
+
+// silence is that an address did not answer, and until when it is not called again: else each notice to it would take as long.
 type silence struct {
 	problem string
 	until   time.Time
@@ -293,12 +348,28 @@ func (s *Service) send(
 	return "it answered " + strconv.Itoa(a.Status), true
 }
 
-// Purge deletes notices that are over.
+// Purge deletes notices that are over, subscriptions that ended with their program, and flexd's own reports of events that are gone,
+// which nobody else can delete.
 func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
 	var r worker.Report
 	err := s.DB.WriteAll(ctx, func(all *store.All) error {
-		n, err := all.DropADRNotices(ctx, all.Now().Add(-noticesKept), noticesDrop)
-		r = worker.Report{Did: int(n), More: n == noticesDrop}
+		old := all.Now().Add(-noticesKept)
+		n, err := all.DropADRNotices(ctx, old, noticesDrop)
+		if err != nil {
+			return err
+		}
+
+		reports, err := all.DropADRReports(ctx, Reporter, old, noticesDrop)
+		if err != nil {
+			return err
+		}
+
+		ended, err := all.DropEndedADRSubscriptions(ctx, all.Now().Add(-endedKept))
+		r = worker.Report{
+			Did:  int(n + reports + ended),
+			More: max(n, reports) == noticesDrop,
+		}
+
 		return err
 	})
 

@@ -72,6 +72,14 @@ var kilo = map[string]float64{
 	"MW": 1000,
 }
 
+// powerPayloads are payloads that are one power.
+var powerPayloads = map[string]bool{
+	"IMPORT_CAPACITY_LIMIT":      true,
+	"EXPORT_CAPACITY_LIMIT":      true,
+	"DISPATCH_SETPOINT":          true,
+	"DISPATCH_SETPOINT_RELATIVE": true,
+}
+
 // notOrdered are payloads that ask a fleet for what flexd does not do.
 var notOrdered = map[string]bool{
 	"CHARGE_STATE_SETPOINT": true,
@@ -105,12 +113,15 @@ func (e *eventDocument) ordersIn(b *flex.ADRBinding, i *timedInterval) []Order {
 
 // ordersOf are what an event of a bound program asks of the fleet, interval by interval, in whole
 // minutes. A payload that asks nothing of a fleet, as a price, is left out. What is asked for and cannot
-// be has a problem: an end that is not given, a unit that is no power, a level without its change, intervals again.
-func ordersOf(b *flex.ADRBinding, event *flex.ADRObject) ([]Order, error) {
+// be has a problem: an end that is not given, a unit that is no power, a level without its change, intervals again. Payloads of which
+// the event names no unit have the usual one of its program.
+func ordersOf(b *flex.ADRBinding, event *flex.ADRObject, usual unitsOf) ([]Order, error) {
 	var d eventDocument
 	if err := json.Unmarshal([]byte(event.Document), &d); err != nil {
 		return nil, err
 	}
+
+	d.usual = usual
 
 	var orders []Order
 	intervals := d.timed(event.ModifiedAt)
@@ -234,8 +245,9 @@ func orderOf(
 
 	case "SIMPLE":
 		return simpleOrder(b, p)
+	}
 
-	case "IMPORT_CAPACITY_LIMIT", "EXPORT_CAPACITY_LIMIT", "DISPATCH_SETPOINT", "DISPATCH_SETPOINT_RELATIVE":
+	if powerPayloads[p.Type] {
 		return powerOrder(d, p)
 	}
 
@@ -323,15 +335,15 @@ func simpleOrder(
 	return o, o.Change != 0, nil
 }
 
-// units are those of an event's payloads of a type, as its descriptors say.
+// units are those of an event's payloads of a type, as its descriptors say, or else those of its program.
 func (e *eventDocument) units(payload string) string {
 	for _, d := range e.Descriptors {
-		if d.Type == payload {
+		if d.Type == payload && d.Units != "" {
 			return d.Units
 		}
 	}
 
-	return ""
+	return e.usual[payload]
 }
 
 // offset is by how much an interval begins later, for a start that is to be at random within a length of

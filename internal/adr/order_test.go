@@ -58,6 +58,8 @@ func TestOrders(t *testing.T) {
 		{evening + `"intervals":[{"id":0,"payloads":[{"type":"IMPORT_CAPACITY_LIMIT","values":[1e300]}]}]`, "more than a fleet can be asked for"},
 		{evening + `"intervals":[{"id":0,"payloads":[{"type":"IMPORT_CAPACITY_LIMIT","values":["much"]}]}]`, "much is no number"},
 		{`"intervalPeriod":{"start":"2026-01-15T17:00:00Z"},"intervals":[{"id":0,"payloads":[{"type":"IMPORT_CAPACITY_LIMIT","values":[3]}]}]`, "17:00-17:01 it has no end"},
+		{`"intervals":[{"id":0,"intervalPeriod":{"start":"2026-01-15T17:00:00Z"},"payloads":[{"type":"IMPORT_CAPACITY_LIMIT","values":[3]}]},{"id":1,"intervalPeriod":{"start":"2026-01-15T18:00:00Z","duration":"PT1H"},"payloads":[{"type":"IMPORT_CAPACITY_LIMIT","values":[7]}]}]`,
+			"17:00-17:01 it has no end, 18:00-19:00 not above 7 kW"},
 		{`"intervalPeriod":{"start":"2026-01-15T17:00:00Z","duration":"PT30S"},"intervals":[{"id":0,"payloads":[{"type":"IMPORT_CAPACITY_LIMIT","values":[3]}]}]`, "shorter than a minute"},
 		{`"intervalPeriod":{"start":"2026-01-15T11:00:00Z","duration":"PT30M"},"intervals":[{"id":0,"payloads":[{"type":"SIMPLE","values":[1]}]}]`, "11:00-11:30 it was over when it came"},
 		{`"intervalPeriod":{"start":"2026-01-15T11:45:00Z","duration":"PT30M"},"intervals":[{"id":0,"payloads":[{"type":"SIMPLE","values":[1]}]}]`, "11:45-12:15 -100 kW"},
@@ -71,7 +73,7 @@ func TestOrders(t *testing.T) {
 			"17:00-18:00 -100 kW, 18:00-18:01 the event's duration is longer than its intervals"},
 		{`"payloadDescriptors":[{"payloadType":"DISPATCH_SETPOINT","units":"KWH"}],"intervalPeriod":{"duration":"PT1H"},"intervals":[{"id":0,"payloads":[{"type":"DISPATCH_SETPOINT","values":[3]}]}]`, `unit "KWH"`},
 	} {
-		orders, err := ordersOf(b, eventWith("{"+at.event+"}"))
+		orders, err := ordersOf(b, eventWith("{"+at.event+"}"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +110,7 @@ func TestOrders_FollowOn(t *testing.T) {
 	} {
 		event := eventWith("{" + c.event + "}")
 		event.ID = c.id
-		orders, err := ordersOf(&flex.ADRBinding{}, event)
+		orders, err := ordersOf(&flex.ADRBinding{}, event, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,7 +272,7 @@ func TestRank_Unfit(t *testing.T) {
 
 		var asked []Order
 		for _, event := range []*flex.ADRObject{older, newer} {
-			orders, err := ordersOf(b, event)
+			orders, err := ordersOf(b, event, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -359,5 +361,49 @@ func TestReport(t *testing.T) {
 		if !strings.Contains(string(written), want) {
 			t.Errorf("no %s in %s", want, written)
 		}
+	}
+}
+
+// TestOrders_ProgramUnits: a power is in the unit that the event names, or else its program, or else in kW.
+func TestOrders_ProgramUnits(t *testing.T) {
+	const asks = `"intervalPeriod":{"start":"2026-01-15T17:00:00Z","duration":"PT1H"},"intervals":[{"id":0,"payloads":[{"type":"IMPORT_CAPACITY_LIMIT","values":[5000]}]}]}`
+	for _, c := range []struct {
+		event string
+		usual unitsOf
+		want  string
+	}{
+		{`{`, unitsOf{"IMPORT_CAPACITY_LIMIT": "W"}, "17:00-18:00 not above 5 kW"},
+		{`{"payloadDescriptors":[{"payloadType":"IMPORT_CAPACITY_LIMIT"}],`, unitsOf{"IMPORT_CAPACITY_LIMIT": "W"}, "17:00-18:00 not above 5 kW"},
+		{`{"payloadDescriptors":[{"payloadType":"IMPORT_CAPACITY_LIMIT","units":"KW"}],`, unitsOf{"IMPORT_CAPACITY_LIMIT": "W"}, "17:00-18:00 not above 5000 kW"},
+		{`{`, unitsOf{"EXPORT_CAPACITY_LIMIT": "W"}, "17:00-18:00 not above 5000 kW"},
+		{`{`, nil, "17:00-18:00 not above 5000 kW"},
+	} {
+		orders, err := ordersOf(&flex.ADRBinding{}, eventWith(c.event+asks), c.usual)
+		if err != nil || len(orders) != 1 {
+			t.Fatalf("%s: %d orders, %v", c.event, len(orders), err)
+		}
+
+		if got := orders[0].text(); got != c.want {
+			t.Errorf("%s %v: %s, want %s", c.event, c.usual, got, c.want)
+		}
+	}
+}
+
+// TestReport_Numbers: a report has the numbers that its event gives its intervals, and after the highest those of intervals that are gone.
+func TestReport_Numbers(t *testing.T) {
+	event := eventWith(`{"intervals":[{"id":7,"payloads":[]},{"id":1,"payloads":[]}]}`)
+	orders := []store.ADROrder{{Interval: 0}, {Interval: 1}, {Interval: 1}, {Interval: 2}, {Interval: 4}}
+	found, err := numbered(orders, event)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for i, want := range []int{7, 1, 1, 8, 10} {
+		if found[i].Interval != want {
+			t.Errorf("order %d is of the interval %d, want %d", i, found[i].Interval, want)
+		}
+	}
+	if orders[0].Interval != 0 {
+		t.Error("the orders themselves were changed")
 	}
 }

@@ -2,8 +2,10 @@ package adr
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -229,12 +231,15 @@ func (s *Service) keepReport(
 	orders []store.ADROrder,
 	outcomes []*Outcome,
 ) error {
-	_, err := tx.ADRObject(ctx, flex.ADRSearch{
+	of, err := tx.ADRObject(ctx, flex.ADRSearch{
 		Kind: flex.ADREvent,
 		ID:   event,
 	})
 	if flex.KindOf(err) == flex.NotFound {
 		return nil
+	}
+	if err == nil {
+		orders, err = numbered(orders, &of)
 	}
 	if err != nil {
 		return err
@@ -277,6 +282,35 @@ func (s *Service) keepReport(
 	}
 
 	return s.notify(ctx, tx, &o, operationOf(was))
+}
+
+// numbered are orders with the numbers that their event gives its intervals, by which whoever wrote it knows them, in place of their
+// places. Those of intervals that it no longer has, or has only repeated, have the numbers after its highest.
+func numbered(
+	orders []store.ADROrder,
+	event *flex.ADRObject,
+) ([]store.ADROrder, error) {
+	var d eventDocument
+	if err := json.Unmarshal([]byte(event.Document), &d); err != nil {
+		return nil, err
+	}
+
+	highest := -1
+	for _, i := range d.Intervals {
+		highest = max(highest, i.ID)
+	}
+
+	found := slices.Clone(orders)
+	for i := range found {
+		o := &found[i]
+		if o.Interval < len(d.Intervals) {
+			o.Interval = d.Intervals[o.Interval].ID
+		} else {
+			o.Interval = min(o.Interval+highest+1-len(d.Intervals), int32Max)
+		}
+	}
+
+	return found, nil
 }
 
 // reported are the orders of an event that its report has: all, or as many as a report may have. Those that were withdrawn are left

@@ -93,11 +93,11 @@ type requestedReport struct {
 // reportRequestsMax is how many reports of an event are sent at most.
 const reportRequestsMax = 200
 
-// requested are the reports that an event asks for, as far as its intervals have an end.
+// requested are the reports that an event asks for, up to the first of its intervals that has no end.
 func (e *eventDocument) requested(intervals []timedInterval) []requestedReport {
-	last := len(intervals)
-	for last > 0 && intervals[last-1].To.IsZero() {
-		last--
+	last := 0
+	for last < len(intervals) && !intervals[last].To.IsZero() {
+		last++
 	}
 
 	var all []requestedReport

@@ -111,6 +111,8 @@ type eventDocument struct {
 		Units string `json:"units"`
 	} `json:"payloadDescriptors"`
 	ReportRequests []reportRequest `json:"reportDescriptors"`
+
+	usual unitsOf // of its program
 }
 
 type periodDocument struct {
@@ -150,12 +152,18 @@ func (i *timedInterval) end(event flex.ADRObjectID) time.Time {
 }
 
 // timed gives the intervals of an event their instants: an interval's own, or that of the event,
-// one after the other. A start that is not given, or is said to be now, is that instant.
+// one after the other. A start that is not given, or is said to be now, is that instant. After one without an end come those alone
+// that say themselves when they begin.
 func (e *eventDocument) timed(now time.Time) []timedInterval {
 	start, draw := e.Period.from(now), 0
 
 	var found []timedInterval
+	endless := false
 	for n, i := range e.Intervals {
+		if endless && (i.Period == nil || i.Period.Start == "") {
+			return found // nothing follows what has no end
+		}
+
 		period := e.Period
 		if i.Period != nil {
 			if i.Period.Start != "" {
@@ -181,13 +189,12 @@ func (e *eventDocument) timed(now time.Time) []timedInterval {
 		// in its form, or left out
 		one.Randomize, _ = parseLength(period.Randomize)
 		length, err := parseLength(period.Length)
-		endless := err != nil || length.endless || length.zero()
-		if endless {
-			return append(found, one) // nothing follows what has no end
+		endless = err != nil || length.endless || length.zero()
+		if !endless {
+			one.To = length.after(start)
+			start = one.To
 		}
 
-		one.To = length.after(start)
-		start = one.To
 		found = append(found, one)
 	}
 

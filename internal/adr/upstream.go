@@ -324,6 +324,7 @@ func (s *Service) AskUpstreams(ctx context.Context) (worker.Report, error) {
 	for asking := 0; ; {
 		for i := range due {
 			u := &due[i]
+			s.asking.Store(u.Program, true)
 			go func() { ended <- s.askAndNote(ctx, u) }()
 		}
 
@@ -348,44 +349,6 @@ func (s *Service) AskUpstreams(ctx context.Context) (worker.Report, error) {
 	}
 }
 
-// dueUpstreams claims the servers that are due.
-func (s *Service) dueUpstreams(ctx context.Context) ([]store.ADRUpstream, error) {
-	var due []store.ADRUpstream
-	err := s.DB.WriteAll(ctx, func(all *store.All) error {
-		var err error
-		due, err = all.TakeADRUpstreams(ctx)
-		return err
-	})
-
-	return due, err
-}
-
-// askAndNote asks a server and keeps what came of it. An error is flexd's own, a panic too: it runs beside
-// the job, which would not catch it.
-func (s *Service) askAndNote(
-	ctx context.Context,
-	u *store.ADRUpstream,
-) (err error) {
-	defer flex.Recover(&err)
-
-	// What ends after its next turn has come would not be kept.
-	limited, cancel := context.WithTimeout(ctx, min(upstreamTime, u.Poll))
-	defer cancel()
-
-	u.Error = ""
-	if err := s.askUpstream(limited, u); err != nil {
-		kind := flex.KindOf(err)
-		if kind == flex.Internal {
-			return err
-		}
-		u.Error = err.Error()
-	}
-
-	return s.DB.WriteAll(ctx, func(all *store.All) error {
-		return all.ADRUpstreamAsked(ctx, u)
-	})
-}
-
 // askUpstream has the events of a server be those that are kept of it, and reports what became of them.
 // What the server did wrong is Unavailable or Malformed.
 func (s *Service) askUpstream(ctx context.Context, u *store.ADRUpstream) error {
@@ -395,7 +358,18 @@ func (s *Service) askUpstream(ctx context.Context, u *store.ADRUpstream) error {
 		return err
 	}
 
-	unread, err := s.mirror(ctx, u, events)
+	// In another unit an event would ask for something else.
+	descriptors, known, undescribed := r.descriptors(ctx)
+	if undescribed != nil && !nameUnits(events) {
+		return undescribed
+	}
+
+	unread, err := s.mirror(ctx, u, events, func(m *mirroring) error {
+		if !known {
+			return nil
+		}
+		return m.keepDescriptors(ctx, descriptors)
+	})
 	if err != nil {
 		return err
 	}
@@ -413,7 +387,7 @@ func (s *Service) askUpstream(ctx context.Context, u *store.ADRUpstream) error {
 		}
 	}
 
-	return cmp.Or(err, unread)
+	return cmp.Or(err, unread, undescribed)
 }
 
 // stillAsked fails if the server was removed while it was asked, or its turn to be asked came again:
@@ -431,11 +405,12 @@ func stillAsked(ctx context.Context, tx *store.Tx, u *store.ADRUpstream) error {
 }
 
 // mirror has the events of a server be what is kept of it, in one transaction, and the link of what they
-// limit be heard. An event that cannot be read is left as it was before; unread says why.
+// limit be heard. An event that cannot be read is left as it was before; unread says why. What program keeps comes first.
 func (s *Service) mirror(
 	ctx context.Context,
 	u *store.ADRUpstream,
 	found map[string]map[string]any,
+	program func(*mirroring) error,
 ) (unread, err error) {
 	err = s.DB.Write(ctx, u.Org, func(tx *store.Tx) error {
 		unread = nil
@@ -457,23 +432,14 @@ func (s *Service) mirror(
 		if err := m.read(ctx); err != nil {
 			return err
 		}
+		if err := program(&m); err != nil {
+			return err
+		}
 
-		for _, remote := range inOrder(found) {
-			err := m.keepEvent(ctx, remote, found[remote])
-			kind := flex.KindOf(err)
-			if kind == flex.Malformed || kind == flex.Conflict {
-				unread = flex.Fail(
-					flex.Malformed,
-					"its event %q cannot be kept: %v",
-					remote,
-					err,
-				)
-
-				continue
-			}
-			if err != nil {
-				return err
-			}
+		var wrong error
+		unread, wrong = m.keepEvents(ctx, found)
+		if wrong != nil {
+			return wrong
 		}
 
 		if err := m.dropOthers(ctx, found); err != nil {
@@ -556,6 +522,32 @@ func (m *mirroring) read(ctx context.Context) error {
 	}
 
 	return err
+}
+
+// keepEvents keeps a server's events. One that cannot be read is left as it was before; unread says why.
+func (m *mirroring) keepEvents(
+	ctx context.Context,
+	found map[string]map[string]any,
+) (unread, err error) {
+	for _, remote := range inOrder(found) {
+		err := m.keepEvent(ctx, remote, found[remote])
+		kind := flex.KindOf(err)
+		if kind == flex.Malformed || kind == flex.Conflict {
+			unread = flex.Fail(
+				flex.Malformed,
+				"its event %q cannot be kept: %v",
+				remote,
+				err,
+			)
+
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	return unread, nil
 }
 
 // keepEvent keeps a server's event, if it is new or changed.

@@ -328,11 +328,45 @@ func (w *writing) ven(ctx context.Context) error {
 		return err
 	}
 
-	return w.free(
+	err = w.free(
 		ctx,
 		"this clientID: a client is one VEN",
 		flex.ADRSearch{Client: w.Client},
 	)
+	if err != nil || w.was == nil || w.was.Client == w.Client {
+		return err
+	}
+
+	return w.moveResources(ctx)
+}
+
+// moveResources has the resources of a VEN that gets another client be that client's, too: by their targets the former one would
+// still read events, and the new one could not write them.
+func (w *writing) moveResources(ctx context.Context) error {
+	found, err := w.tx.ADRObjects(ctx, flex.ADRSearch{
+		Kind: flex.ADRResource,
+		VEN:  w.ID,
+	})
+	if err != nil {
+		return err
+	}
+
+	for i := range found {
+		o, err := objectOf(&found[i])
+		if err != nil {
+			return err
+		}
+
+		o.Client = w.Client
+		if err := w.tx.SetADRObject(ctx, &o.ADRObject); err != nil {
+			return err
+		}
+		if err := w.notify(ctx, w.tx, &o, opUpdate); err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 func (w *writing) resource(ctx context.Context) error {

@@ -218,6 +218,66 @@ func (tx *Tx) DropADRObject(ctx context.Context, id flex.ADRObjectID) error {
 	return err
 }
 
+// EndADRSubscriptions ends the subscriptions to a program: nobody finds them, and they bring no further notice. What was to be sent
+// before is sent: for that their bearer tokens stay until DropEndedADRSubscriptions.
+func (tx *Tx) EndADRSubscriptions(
+	ctx context.Context,
+	program flex.ADRObjectID,
+) error {
+	const of = `org_id = $1 AND program_id = $2 AND kind = 'SUBSCRIPTION'`
+	_, err := tx.exec(
+		ctx,
+		`DELETE FROM adr_target WHERE object_id IN (SELECT id FROM adr_object WHERE `+of+`)`,
+		tx.org.Bytes(),
+		program.Bytes(),
+	)
+	if err != nil {
+		return err
+	}
+
+	_, err = tx.exec(
+		ctx,
+		`UPDATE adr_object SET kind = 'ENDED', program_id = NULL, objects = '', document = '{}', modified_at = $3 WHERE `+of,
+		tx.org.Bytes(),
+		program.Bytes(),
+		micros(tx.db.Now()),
+	)
+
+	return err
+}
+
+// DropEndedADRSubscriptions deletes subscriptions that ended with their program before an instant.
+func (all *All) DropEndedADRSubscriptions(
+	ctx context.Context,
+	before time.Time,
+) (int64, error) {
+	return all.exec(
+		ctx,
+		`DELETE FROM adr_object WHERE kind = 'ENDED' AND modified_at < $1 AND org_id IN (SELECT id FROM org)`+
+			atRest("adr_object"),
+		micros(before),
+	)
+}
+
+// DropADRReports deletes up to limit reports of a client that were not written since an instant, and whose event is gone.
+func (all *All) DropADRReports(
+	ctx context.Context,
+	client string,
+	before time.Time,
+	limit int,
+) (int64, error) {
+	return all.exec(
+		ctx,
+		`DELETE FROM adr_object WHERE id IN (SELECT r.id FROM adr_object r
+		WHERE r.kind = 'REPORT' AND r.client_id = $1 AND r.modified_at < $2 AND r.org_id IN (SELECT id FROM org)
+			AND NOT EXISTS (SELECT 1 FROM adr_object e WHERE e.id = r.event_id)`+
+			atRest("r")+` LIMIT $3)`,
+		client,
+		micros(before),
+		limit,
+	)
+}
+
 // errNoADRObject is said of an object that there is not, and of one that the client may not see.
 const errNoADRObject = "no such object"
 
@@ -383,6 +443,17 @@ func (all *All) ADRNoticeAgain(
 	)
 
 	return err
+}
+
+// ADRNoticesUntried has notices that were claimed and not attempted be claimed again, which counts as no attempt.
+func (all *All) ADRNoticesUntried(ctx context.Context, ns []ADRNotice) error {
+	for i := range ns {
+		if err := all.returnJob(ctx, ns[i].job, all.now); err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 // SentADRNotice is a notice as it stands.

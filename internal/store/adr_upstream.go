@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -175,8 +176,12 @@ func (tx *Tx) DropADRUpstream(ctx context.Context, program flex.ADRObjectID) err
 }
 
 // TakeADRUpstreams returns the servers that are due to be asked, or have called, and has each asked again after its time,
-// whatever becomes of this attempt.
-func (all *All) TakeADRUpstreams(ctx context.Context) ([]ADRUpstream, error) {
+// whatever becomes of this attempt. The busy ones are being asked: that they have called waits for the end, or their turn, as what
+// they answer would not be taken any more.
+func (all *All) TakeADRUpstreams(
+	ctx context.Context,
+	busy ...flex.ADRObjectID,
+) ([]ADRUpstream, error) {
 	due, err := rows(
 		ctx,
 		all.conn,
@@ -193,6 +198,10 @@ func (all *All) TakeADRUpstreams(ctx context.Context) ([]ADRUpstream, error) {
 
 	var taken []ADRUpstream
 	for _, u := range due {
+		if slices.Contains(busy, u.Program) && u.DueAt.After(all.now) {
+			continue
+		}
+
 		next := all.now.Add(u.Poll).Truncate(time.Microsecond)
 		n, err := all.exec(
 			ctx,

@@ -182,6 +182,34 @@ func TestTakeADRNotices_Gone(t *testing.T) {
 	}
 }
 
+// A notice that was claimed and not attempted is due again at once, and the next claim is its first attempt. One that another has claimed
+// since stays as it is.
+func TestADRNoticesUntried(t *testing.T) {
+	eachQueue(t, func(q *queue) {
+		q.queueEach()
+		first := q.claimEach().notice
+		untried := func(n store.ADRNotice) {
+			q.Helper()
+			q.all(func(all *store.All) error {
+				return all.ADRNoticesUntried(q.Context(), []store.ADRNotice{n})
+			})
+		}
+
+		untried(first)
+		for _, want := range []int{1, 0} {
+			q.all(func(all *store.All) error {
+				due, taken, err := all.TakeADRNotices(q.Context(), 1, queueLease)
+				if taken != want || taken == 1 && due[0].Tries != 1 {
+					q.Errorf("took %d, want %d: %+v", taken, want, due)
+				}
+
+				return err
+			})
+			untried(first)
+		}
+	})
+}
+
 // What an OpenADR server answered to who asked it a turn ago is not noted over what the next heard.
 func TestADRUpstream_StoppedProcess(t *testing.T) {
 	eachQueue(t, func(q *queue) {

@@ -213,6 +213,22 @@ func (c conn) retryJob(
 	return n > 0, err
 }
 
+// returnJob has a job that was claimed and not attempted be due at an instant, as if it had not been claimed. One that is no longer the
+// claimer's stays as it is.
+func (c conn) returnJob(ctx context.Context, j Job, at time.Time) error {
+	_, err := c.exec(
+		ctx,
+		`UPDATE job SET due_at = $5, attempts = attempts - 1, lease = lease + 1 WHERE kind = $1 AND org_id = $2 AND subject = $3 AND lease = $4`,
+		string(j.Kind),
+		j.Org.Bytes(),
+		j.Subject,
+		j.lease,
+		micros(at),
+	)
+
+	return err
+}
+
 // endJob finishes a job, or with a problem leaves it as failed for good. What is noted beside it
 // is noted only if it was still the claimer's.
 func (c conn) endJob(

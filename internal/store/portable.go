@@ -50,10 +50,10 @@ var carried = []carriedTable{
 	{name: "withdrawal"},
 	{name: "settlement_run"},
 
-	{name: "adr_object", where: `org_id = $1 AND kind <> 'SUBSCRIPTION'`},
+	{name: "adr_object", where: `org_id = $1 AND kind NOT IN ('SUBSCRIPTION', 'ENDED')`},
 	{
 		name:  "adr_target",
-		where: `object_id IN (SELECT id FROM adr_object WHERE org_id = $1 AND kind <> 'SUBSCRIPTION')`,
+		where: `object_id IN (SELECT id FROM adr_object WHERE org_id = $1 AND kind NOT IN ('SUBSCRIPTION', 'ENDED'))`,
 	},
 	{name: "adr_binding"},
 	{name: "adr_order"},

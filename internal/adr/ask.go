@@ -1,0 +1,74 @@
+package adr
+
+import (
+	"cmp"
+	"context"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// dueUpstreams claims the servers that are due.
+func (s *Service) dueUpstreams(ctx context.Context) ([]store.ADRUpstream, error) {
+	var busy []flex.ADRObjectID
+	s.asking.Range(func(program, _ any) bool {
+		busy = append(busy, program.(flex.ADRObjectID))
+		return true
+	})
+
+	var due []store.ADRUpstream
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
+		var err error
+		due, err = all.TakeADRUpstreams(ctx, busy...)
+		return err
+	})
+
+	return due, err
+}
+
+// askAndNote asks a server and keeps what came of it. An error is flexd's own, a panic too: it runs beside
+// the job, which would not catch it.
+func (s *Service) askAndNote(
+	ctx context.Context,
+	u *store.ADRUpstream,
+) (err error) {
+	defer flex.Recover(&err)
+	defer s.asking.Delete(u.Program)
+
+	heard := u.HeardAt
+	u.Error = ""
+	failed := s.askInTime(ctx, u)
+	if failed != nil && flex.KindOf(failed) != flex.Internal {
+		u.Error, failed = failed.Error(), nil
+	}
+	if failed != nil && u.HeardAt.Equal(heard) {
+		return failed
+	}
+
+	// It answered, whatever flexd failed at afterwards: else it would be silent, and subscribed to each time.
+	noted := s.DB.WriteAll(ctx, func(all *store.All) error {
+		return all.ADRUpstreamAsked(ctx, u)
+	})
+
+	return cmp.Or(failed, noted)
+}
+
+// askInTime is askUpstream within the server's time: what ends after its next turn has come would not be taken. Too little time is
+// Unavailable.
+func (s *Service) askInTime(ctx context.Context, u *store.ADRUpstream) error {
+	most := min(upstreamTime, u.Poll)
+	limited, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+
+	err := s.askUpstream(limited, u)
+	late := limited.Err() != nil && ctx.Err() == nil
+	if err != nil && late && flex.KindOf(err) == flex.Internal {
+		return flex.Fail(
+			flex.Unavailable,
+			"it took longer than %s to read its events and to report to it",
+			flex.Lasting(most),
+		)
+	}
+
+	return err
+}
