@@ -16,6 +16,8 @@ const (
 	longestStay = 7 * 24 * time.Hour
 	// usedChunk is of how many assets readings are read at once.
 	usedChunk = 1000
+	// usedAtOnce is for how many spans, which lie within a week, schedules are read at once: each is a list of all assets.
+	usedAtOnce = 6
 )
 
 // Used is what the plugged-in assets, the home batteries, the hot-water tanks and the heat pumps of a scope drew in a time that is over,
@@ -83,24 +85,80 @@ func (s *Service) eachUse(
 	take func(i int, u *using),
 ) error {
 	return s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		for i := range spans {
-			u := using{
-				span: spans[i],
-				now:  tx.Now(),
-				plan: map[flex.AssetID]int64{},
-				rest: map[stay]flex.Span{},
-				by:   map[flex.AssetID]AssetUse{},
-			}
-
-			if err := u.read(ctx, tx, scope); err != nil {
+		for first := 0; first < len(spans); {
+			near := spansNear(spans[first:])
+			some, err := readSchedules(ctx, tx, scope, near)
+			if err != nil {
 				return err
 			}
 
-			take(i, &u)
+			for i := range some {
+				if err := some[i].read(ctx, tx, scope); err != nil {
+					return err
+				}
+				take(first+i, &some[i])
+			}
+
+			first += len(near)
 		}
 
 		return nil
 	})
+}
+
+// spansNear are the first of some spans, as many as schedules are read for at once.
+func spansNear(spans []flex.Span) []flex.Span {
+	around := spans[0]
+	for i, span := range spans {
+		around = flex.Span{
+			From: flex.Earlier(around.From, span.From),
+			To:   flex.Later(around.To, span.To),
+		}
+
+		far := i > 0 && around.Len() > longestStay
+		if far || i == usedAtOnce {
+			return spans[:i]
+		}
+	}
+
+	return spans
+}
+
+// readSchedules counts what was to be drawn in each of some spans by schedules. These are read once for all of the spans: those of the
+// stays of a week are many times more than are in force in a span.
+func readSchedules(
+	ctx context.Context,
+	tx *store.Tx,
+	scope flex.Scope,
+	spans []flex.Span,
+) ([]using, error) {
+	all := make([]using, len(spans))
+	around := spans[0]
+	for i, span := range spans {
+		all[i] = using{
+			span: span,
+			now:  tx.Now(),
+			plan: map[flex.AssetID]int64{},
+			rest: map[stay]flex.Span{},
+			by:   map[flex.AssetID]AssetUse{},
+		}
+
+		around.From = flex.Earlier(around.From, span.From)
+		around.To = flex.Later(around.To, span.To)
+	}
+
+	began := flex.Span{
+		From: around.From.Add(-longestStay),
+		To:   around.To,
+	}
+
+	err := tx.EachStaySchedule(ctx, scope, began, around.From, func(p *store.Plugged) {
+		for i := range all {
+			all[i].schedule(p)
+		}
+	})
+
+	return all, err
 }
 
 // using adds up what was used in a span.
@@ -124,22 +182,6 @@ func (u *using) read(
 	tx *store.Tx,
 	scope flex.Scope,
 ) error {
-	began := flex.Span{
-		From: u.span.From.Add(-longestStay),
-		To:   u.span.To,
-	}
-
-	err := tx.EachStaySchedule(
-		ctx,
-		scope,
-		began,
-		u.span.From,
-		u.schedule,
-	)
-	if err != nil {
-		return err
-	}
-
 	for s, rest := range u.rest {
 		if !rest.Empty() {
 			u.plan[s.asset] = -1
@@ -167,7 +209,7 @@ func (u *using) read(
 		}
 	}
 
-	err = u.readBatteries(
+	err := u.readBatteries(
 		ctx,
 		tx,
 		scope,
@@ -184,10 +226,15 @@ func (u *using) read(
 }
 
 // schedule counts what a stay draws in the span by one of its schedules, up to where the next one replaced it. The newest comes first.
+// Schedules of other times count nothing.
 func (u *using) schedule(p *store.Plugged) {
 	out := p.PluggedOutAt
 	if out.IsZero() {
 		out = flex.Later(u.now, u.span.To)
+	}
+
+	if p.PluggedInAt.Before(u.span.From.Add(-longestStay)) {
+		return
 	}
 
 	of := stay{p.AssetID, p.PluggedInAt}

@@ -1,6 +1,7 @@
 package grid_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +91,7 @@ func TestService_UsedReplaced(t *testing.T) {
 		})
 		seed.Exec(`UPDATE session SET event_id = $1, generation = 6 WHERE id = $2`, id(4, stay), id(2, stay))
 
+		var spans []flex.Span
 		for _, c := range []struct {
 			from, to time.Duration // in minutes after midnight
 			want     flex.WattHours
@@ -101,10 +103,29 @@ func TestService_UsedReplaced(t *testing.T) {
 			{-420, -330, 0},
 		} {
 			span := flex.Span{From: midnight.Add(c.from * time.Minute), To: midnight.Add(c.to * time.Minute)}
+			spans = append(spans, span)
 			used, err := service.Used(t.Context(), seed.Org, flex.Scope{}, []flex.Span{span})
 			want := grid.Used{Energy: c.want, NumPlugged: 11, NumPlanned: 10}
 			if err != nil || used[0] != want {
 				t.Errorf("%v: %+v, want %+v: %v", span, used[0], want, err)
+			}
+		}
+
+		// Of many spans, some of them far from others, each is as it is alone.
+		for _, days := range []int{-9, -2, -1} {
+			from := flex.DayAt(midnight).Add(days).Start().Add(-6 * time.Hour)
+			spans = append(spans, flex.Span{From: from, To: from.Add(9 * time.Hour)})
+		}
+		spans = slices.Concat(spans, spans)
+		all, err := service.Used(t.Context(), seed.Org, flex.Scope{}, spans)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		for i, span := range spans {
+			alone, err := service.Used(t.Context(), seed.Org, flex.Scope{}, []flex.Span{span})
+			if err != nil || all[i] != alone[0] {
+				t.Errorf("%v: %+v, alone %+v: %v", span, all[i], alone[0], err)
 			}
 		}
 	})
