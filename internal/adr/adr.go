@@ -246,18 +246,42 @@ func (s *Service) write(
 			return err
 		}
 
-		o, err = s.keepOwn(ctx, tx, c, was, kind, document)
-		if err != nil {
-			return err
-		}
+		o, err = s.replace(ctx, tx, c, was, kind, document)
 
-		if err := reorder(ctx, tx, was, &o.ADRObject); err != nil {
-			return err
-		}
-		return s.notifyWithin(ctx, tx, &o, operationOf(was), NoticesMax)
+		return err
 	})
 
 	return o, err
+}
+
+// replace keeps an object in the place of the one that was, if any, with all that follows from it.
+func (s *Service) replace(
+	ctx context.Context,
+	tx *store.Tx,
+	c Client,
+	was *flex.ADRObject,
+	kind flex.ADRKind,
+	document any,
+) (Object, error) {
+	readers, err := readersBefore(ctx, tx, was, document)
+	if err != nil {
+		return Object{}, err
+	}
+
+	o, err := s.keepOwn(ctx, tx, c, was, kind, document)
+	if err != nil {
+		return Object{}, err
+	}
+	if err := reorder(ctx, tx, was, &o.ADRObject); err != nil {
+		return Object{}, err
+	}
+
+	err = s.notifyWithin(ctx, tx, &o, operationOf(was), NoticesMax)
+	if err != nil {
+		return Object{}, err
+	}
+
+	return o, notifyGone(ctx, tx, was, readers)
 }
 
 // operationOf is what is done to an object by writing it in the place of the one that was, if any.

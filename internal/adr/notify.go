@@ -68,17 +68,7 @@ func (s *Service) notifyWithin(
 		return err
 	}
 
-	notice := map[string]any{
-		"objectType": string(o.Kind),
-		"operation":  operation,
-		"object":     o.Document(),
-	}
-
-	if len(o.Targets) > 0 {
-		notice["targets"] = o.Targets
-	}
-
-	body, err := json.Marshal(notice)
+	body, err := noticeOf(o, operation)
 	if err != nil {
 		return err
 	}
@@ -125,6 +115,21 @@ func (s *Service) notifyWithin(
 	return nil
 }
 
+// noticeOf is what subscribers are sent.
+func noticeOf(o *Object, operation string) ([]byte, error) {
+	notice := map[string]any{
+		"objectType": string(o.Kind),
+		"operation":  operation,
+		"object":     o.Document(),
+	}
+
+	if len(o.Targets) > 0 {
+		notice["targets"] = o.Targets
+	}
+
+	return json.Marshal(notice)
+}
+
 // notifyOne queues what one subscriber is to be notified of, in at most as many notices as most says, and returns their number.
 func notifyOne(
 	ctx context.Context,
@@ -138,6 +143,21 @@ func notifyOne(
 		return 0, nil
 	}
 
+	may, err := reads(ctx, tx, sub, o)
+	if err != nil || !may {
+		return 0, err
+	}
+
+	return queueNotices(ctx, tx, sub, o, operation, body, most)
+}
+
+// reads reports whether a subscriber may read an object.
+func reads(
+	ctx context.Context,
+	tx *store.Tx,
+	sub *store.ADRSubscriber,
+	o *Object,
+) (bool, error) {
 	c := Client{ID: sub.Client, Business: sub.Business}
 	_, err := tx.ADRObject(
 		ctx,
@@ -145,15 +165,23 @@ func notifyOne(
 	)
 
 	if flex.KindOf(err) == flex.NotFound {
-		return 0, nil
+		return false, nil
 	}
 
-	if err != nil {
-		return 0, err
-	}
+	return err == nil, err
+}
 
+// queueNotices queues what one subscriber asked to be notified of, in at most as many notices as most says, and returns their number.
+func queueNotices(
+	ctx context.Context,
+	tx *store.Tx,
+	sub *store.ADRSubscriber,
+	o *Object,
+	operation, body string,
+	most int,
+) (int, error) {
 	var d subscriptionDocument
-	err = json.Unmarshal([]byte(sub.ADRObject.Document), &d)
+	err := json.Unmarshal([]byte(sub.ADRObject.Document), &d)
 	if err != nil {
 		return 0, err
 	}

@@ -225,7 +225,41 @@ func (w *writing) subscription(ctx context.Context) error {
 		w.Program = of.ID
 	}
 
-	return w.webhooks(ctx)
+	if err := w.webhooks(ctx); err != nil || w.was == nil {
+		return err
+	}
+
+	return w.moveNotices(ctx)
+}
+
+// moveNotices has what waits to be sent to an address that the subscription no longer has go to the one that is in its place, with that
+// one's bearer token. Without one it is given up.
+func (w *writing) moveNotices(ctx context.Context) error {
+	var before subscriptionDocument
+	if err := json.Unmarshal([]byte(w.was.Document), &before); err != nil {
+		return err
+	}
+
+	var now []string
+	for _, item := range w.Fields["objectOperations"].([]any) {
+		now = append(now, item.(map[string]any)["callbackUrl"].(string))
+	}
+
+	for i, one := range before.Operations {
+		if slices.Contains(now, one.URL) {
+			continue
+		}
+
+		to := ""
+		if i < len(now) {
+			to = now[i]
+		}
+		if err := w.tx.MoveADRNotices(ctx, w.ID, one.URL, to); err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 // bearerMax is the longest bearer token of a webhook, in bytes.

@@ -363,7 +363,7 @@ func (all *All) TakeADRNotices(
 }
 
 // adrNotice returns a job's notice, with its subscriber's token. It is NotFound if the subscription
-// or the notice is gone; then what is returned is the job's all the same.
+// or the notice is gone, or was given up; then what is returned is the job's all the same.
 func (all *All) adrNotice(ctx context.Context, j Job) (ADRNotice, error) {
 	n, err := one(
 		ctx,
@@ -374,7 +374,7 @@ func (all *All) adrNotice(ctx context.Context, j Job) (ADRNotice, error) {
 			err := s.Scan(&n.ID, &n.Org, &n.Subscription, &n.URL, &n.Body)
 			return n, err
 		},
-		`SELECT id, org_id, subscription_id, url, body FROM adr_notice WHERE org_id = $1 AND id = $2`,
+		`SELECT id, org_id, subscription_id, url, body FROM adr_notice WHERE org_id = $1 AND id = $2 AND lost_at IS NULL`,
 		j.Org.Bytes(),
 		j.Subject,
 	)
@@ -440,6 +440,35 @@ func (all *All) ADRNoticeAgain(
 		n.ID.Bytes(),
 		n.Tries,
 		problem,
+	)
+
+	return err
+}
+
+// noticeTime is longer than a notice waits to be sent.
+const noticeTime = 24 * time.Hour
+
+// MoveADRNotices has the notices of a subscription that wait to be sent to an address go to another one. Without one they are given up.
+func (tx *Tx) MoveADRNotices(
+	ctx context.Context,
+	sub flex.ADRObjectID,
+	from, to string,
+) error {
+	set, value := `url = $5`, any(to)
+	if to == "" {
+		set = `body = '', error = 'the subscription no longer has this address', lost_at = $5`
+		value = micros(tx.db.Now())
+	}
+
+	_, err := tx.exec(
+		ctx,
+		`UPDATE adr_notice SET `+set+
+			` WHERE org_id = $1 AND subscription_id = $2 AND url = $3 AND queued_at > $4 AND sent_at IS NULL AND lost_at IS NULL`,
+		tx.org.Bytes(),
+		sub.Bytes(),
+		from,
+		micros(tx.db.Now().Add(-noticeTime)),
+		value,
 	)
 
 	return err

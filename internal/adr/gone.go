@@ -1,0 +1,105 @@
+package adr
+
+import (
+	"context"
+	"slices"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// readersBefore are the subscriptions of VENs that a program or an event was for, if it gets other targets or another program, which may
+// take it from them.
+func readersBefore(
+	ctx context.Context,
+	tx *store.Tx,
+	was *flex.ADRObject,
+	document any,
+) ([]store.ADRSubscriber, error) {
+	if was == nil || !isReaimed(was, document.(map[string]any)) {
+		return nil, nil
+	}
+
+	subscribers, err := tx.ADRSubscribers(ctx, was.Kind)
+	if err != nil {
+		return nil, err
+	}
+
+	var readers []store.ADRSubscriber
+	o := Object{ADRObject: *was}
+	for i := range subscribers {
+		sub := &subscribers[i]
+		if sub.Business || !concerns(&sub.ADRObject, &o) {
+			continue
+		}
+
+		may, err := reads(ctx, tx, sub, &o)
+		if err != nil {
+			return nil, err
+		}
+		if may {
+			readers = append(readers, *sub)
+		}
+	}
+
+	return readers, nil
+}
+
+// isReaimed reports whether a document has other targets, or is of another program, than the program or event that it replaces.
+func isReaimed(was *flex.ADRObject, document map[string]any) bool {
+	if was.Kind != flex.ADRProgram && was.Kind != flex.ADREvent {
+		return false
+	}
+
+	targets := slices.Compact(slices.Sorted(slices.Values(stringList(document["targets"]))))
+	moved := was.Kind == flex.ADREvent && document["programID"] != was.Program.String()
+
+	return moved || !slices.Equal(targets, was.Targets)
+}
+
+// notifyGone queues for those who may no longer read an object that it was deleted, as it is for them: they find it no more when they ask
+// for it. They are sent what it was when they might.
+func notifyGone(
+	ctx context.Context,
+	tx *store.Tx,
+	was *flex.ADRObject,
+	readers []store.ADRSubscriber,
+) error {
+	if len(readers) == 0 {
+		return nil
+	}
+
+	o, err := objectOf(was)
+	if err != nil {
+		return err
+	}
+
+	body, err := noticeOf(&o, opDelete)
+	if err != nil {
+		return err
+	}
+
+	left := NoticesMax / len(body) // as after a deletion, the rest find it gone
+	sent := map[string]int{}
+	for i := range readers {
+		sub := &readers[i]
+		most := min(left, NoticesMax/NoticesShare/len(body)-sent[sub.Client])
+		may, err := reads(ctx, tx, sub, &o)
+		if err != nil {
+			return err
+		}
+		if may || most <= 0 {
+			continue
+		}
+
+		n, err := queueNotices(ctx, tx, sub, &o, opDelete, string(body), most)
+		if err != nil {
+			return err
+		}
+
+		sent[sub.Client] += n
+		left -= n
+	}
+
+	return nil
+}
