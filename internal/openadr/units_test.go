@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"flexd/internal/adr"
 	"flexd/internal/flex"
 	"flexd/internal/store/storetest"
 )
@@ -42,6 +43,14 @@ func TestUpstream_Units(t *testing.T) {
 		u.want(200, u.bl, "PUT", "/events/"+event, u.limit("7000"))
 		describe("W")
 		limits("in W again", 7000)
+
+		written := u.now
+		limits("as before", 7000)
+
+		kept, err := u.adr.Search(t.Context(), adr.Client{Org: u.mine, ID: "bl", Business: true}, flex.ADRSearch{Kind: flex.ADRProgram, ID: u.up.Program})
+		if err != nil || len(kept) != 1 || !kept[0].ModifiedAt.Equal(written) {
+			t.Errorf("the program is %+v, %v, want one written at %s, and not by the poll after it", kept, err, written)
+		}
 
 		for status, wrong := range map[int]string{http.StatusNotFound: "", http.StatusForbidden: "", http.StatusMethodNotAllowed: "", http.StatusBadGateway: "it answered 502"} {
 			u.broken = func(w http.ResponseWriter, r *http.Request) bool {
