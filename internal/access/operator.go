@@ -31,6 +31,8 @@ type Operator struct {
 	Orgs        []flex.OrgID // of which, then; it may be none
 	// whether they sign in at the identity provider, which asks for what it asks for
 	SSO bool
+
+	session [32]byte // the hash of the session that they were identified by
 }
 
 // May reports whether the operator's role has the permission.
@@ -422,6 +424,7 @@ func operatorOf(
 		Role:        OperatorRole(s.Role),
 		ConfirmedAt: s.ConfirmedAt,
 		SSO:         s.Issuer != "",
+		session:     s.Hash,
 	}
 
 	twoStep, err := all.TwoStepOf(ctx, s.Operator)
@@ -433,6 +436,22 @@ func operatorOf(
 	o.Orgs, o.SomeOrgs, err = all.OrgsOfOperator(ctx, s.Operator)
 
 	return o, err
+}
+
+// lock locks an operator who is logged in until the transaction ends. It is errSession if their session was ended since they were
+// identified, as by a new password: whoever had that session gets no further way in by it.
+func (o Operator) lock(ctx context.Context, all *store.All) error {
+	_, err := all.LockOperator(ctx, store.Operator{ID: o.ID, Name: o.Name})
+	if err != nil {
+		return err
+	}
+
+	_, err = all.OperatorSession(ctx, o.session)
+	if flex.KindOf(err) == flex.NotFound {
+		return errSession
+	}
+
+	return err
 }
 
 // useNoted is how exact the last use of a session is kept: a page a second writes once a minute.

@@ -255,7 +255,7 @@ func (s *Service) AddPasskey(
 		return errPasskey
 	}
 
-	return s.keepPasskey(ctx, store.Passkey{
+	return s.keepPasskey(ctx, who, store.Passkey{
 		ID:        c.ID,
 		Operator:  who.ID,
 		Name:      name,
@@ -265,20 +265,15 @@ func (s *Service) AddPasskey(
 	})
 }
 
-// keepPasskey keeps a new passkey, if its operator has not too many. The lock has those that are made at once
+// keepPasskey keeps a new passkey of an operator who is logged in, if they have not too many. The lock has those that are made at once
 // counted one after the other.
-func (s *Service) keepPasskey(ctx context.Context, p store.Passkey) error {
+func (s *Service) keepPasskey(
+	ctx context.Context,
+	who Operator,
+	p store.Passkey,
+) error {
 	return s.people().WriteAll(ctx, func(all *store.All) error {
-		o, err := all.OperatorByID(ctx, p.Operator)
-		if err != nil {
-			return err
-		}
-
-		same, err := all.LockOperator(ctx, o)
-		if err == nil && !same {
-			err = errPasskey
-		}
-		if err != nil {
+		if err := who.lock(ctx, all); err != nil {
 			return err
 		}
 

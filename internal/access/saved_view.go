@@ -114,6 +114,11 @@ func addView(
 		return err
 	}
 
+	// Of two views that are saved at once the second finds the first: it replaces or counts it.
+	if _, err := all.LockOperator(ctx, o); err != nil {
+		return err
+	}
+
 	if err := replaceView(ctx, all, o.ID, v); err != nil {
 		return err
 	}

@@ -324,16 +324,7 @@ func (s *Service) keepPerson(
 	role OperatorRole,
 ) (flex.OperatorID, error) {
 	if o == nil {
-		o = &store.Operator{
-			Name:       p.Name,
-			SecretHash: []byte{},
-			Role:       string(role),
-			Issuer:     s.SSO.Provider.Issuer(),
-			Subject:    p.Subject,
-		}
-
-		err := all.AddOperator(ctx, o)
-		return o.ID, nameTaken(err, p)
+		return s.newPerson(ctx, all, p, role)
 	}
 
 	if o.Role == string(role) {
@@ -341,6 +332,37 @@ func (s *Service) keepPerson(
 	}
 
 	return o.ID, all.SetOperatorRole(ctx, o.ID, string(role))
+}
+
+// newPerson makes the person an operator. Of two sign-ins at once the second finds the operator whom the first made.
+func (s *Service) newPerson(
+	ctx context.Context,
+	all *store.All,
+	p signin.Person,
+	role OperatorRole,
+) (flex.OperatorID, error) {
+	o := store.Operator{
+		Name:       p.Name,
+		SecretHash: []byte{},
+		Role:       string(role),
+		Issuer:     s.SSO.Provider.Issuer(),
+		Subject:    p.Subject,
+	}
+
+	taken := all.AddOperator(ctx, &o)
+	if flex.KindOf(taken) != flex.Conflict {
+		return o.ID, taken
+	}
+
+	same, err := all.OperatorOf(ctx, o.Issuer, o.Subject)
+	if err != nil {
+		return o.ID, err
+	}
+	if same == nil {
+		return o.ID, nameTaken(taken, p)
+	}
+
+	return same.ID, nil
 }
 
 // nameTaken says what to do about a name that an operator has already.

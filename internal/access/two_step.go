@@ -249,10 +249,7 @@ func (s *Service) BeginTwoStep(
 	}
 
 	if who.TwoStep {
-		return TwoStepSetup{}, flex.Fail(
-			flex.Conflict,
-			"your logins ask for a code already: remove it first",
-		)
+		return TwoStepSetup{}, errTwoStep
 	}
 
 	key, err := totp.Generate(totp.GenerateOpts{
@@ -276,8 +273,37 @@ func (s *Service) BeginTwoStep(
 	}
 
 	return setup, s.people().WriteAll(ctx, func(all *store.All) error {
-		return all.BeginTwoStep(ctx, who.ID, setup.Secret)
+		return beginTwoStep(ctx, all, who, setup.Secret)
 	})
+}
+
+// errTwoStep is said to who sets up the code that their logins ask for.
+var errTwoStep = flex.Fail(
+	flex.Conflict,
+	"your logins ask for a code already: remove it first",
+)
+
+// beginTwoStep keeps a secret unless logins ask for a code. That is asked again with the operator locked: the request may have begun
+// before another one confirmed the code.
+func beginTwoStep(
+	ctx context.Context,
+	all *store.All,
+	who Operator,
+	secret flex.Secret,
+) error {
+	if err := who.lock(ctx, all); err != nil {
+		return err
+	}
+
+	t, err := all.TwoStepOf(ctx, who.ID)
+	if err != nil {
+		return err
+	}
+	if t != nil && !t.ConfirmedAt.IsZero() {
+		return errTwoStep
+	}
+
+	return all.BeginTwoStep(ctx, who.ID, secret)
 }
 
 // ConfirmTwoStep takes the first code, and has logins ask for one from then on. It returns the
@@ -312,9 +338,37 @@ func (s *Service) ConfirmTwoStep(
 		)
 	}
 
-	return codes, s.people().WriteAll(ctx, func(all *store.All) error {
-		return all.ConfirmTwoStep(ctx, who.ID, hashes)
+	err := s.people().WriteAll(ctx, func(all *store.All) error {
+		return confirmTwoStep(ctx, all, who, hashes)
 	})
+	if err != nil {
+		return nil, err
+	}
+
+	return codes, nil
+}
+
+// confirmTwoStep has logins ask for codes of the secret that one was just taken of.
+func confirmTwoStep(
+	ctx context.Context,
+	all *store.All,
+	who Operator,
+	recovery [][32]byte,
+) error {
+	// No other secret takes its place until it is confirmed.
+	if err := who.lock(ctx, all); err != nil {
+		return err
+	}
+
+	confirmed, err := all.ConfirmTwoStep(ctx, who.ID, recovery)
+	if err == nil && !confirmed {
+		err = flex.Fail(
+			flex.Conflict,
+			"another secret was made since, or it was removed: begin again, and enter a code of the newest one",
+		)
+	}
+
+	return err
 }
 
 // chunks yields the text in pieces of n bytes.

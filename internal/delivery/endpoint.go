@@ -61,8 +61,8 @@ func (s *Service) SetEndpoint(
 	}
 
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		before, err := tx.LockEndpoint(ctx, name)
-		if err != nil && flex.KindOf(err) != flex.NotFound {
+		before, err := lockBefore(ctx, tx, name)
+		if err != nil {
 			return err
 		}
 
@@ -88,6 +88,30 @@ func (s *Service) SetEndpoint(
 	})
 
 	return e, made, err
+}
+
+// lockBefore locks an endpoint that is to be set, and returns it as it is, empty if there is none. Of two who make it at once the second
+// finds the first's: its secret was given out.
+func lockBefore(
+	ctx context.Context,
+	tx *store.Tx,
+	name flex.EndpointName,
+) (flex.Endpoint, error) {
+	before, err := tx.LockEndpoint(ctx, name)
+	if flex.KindOf(err) != flex.NotFound {
+		return before, err
+	}
+
+	if err := tx.LockOrg(ctx); err != nil {
+		return before, err
+	}
+
+	before, err = tx.LockEndpoint(ctx, name)
+	if flex.KindOf(err) == flex.NotFound {
+		return flex.Endpoint{}, nil
+	}
+
+	return before, err
 }
 
 // over returns an endpoint as the settings change it. The secret is left as it is.
@@ -123,7 +147,8 @@ func (s *Settings) over(
 }
 
 // Rotate gives the endpoint a new secret and returns it. Until RotationTime has passed
-// pushes bear two signatures, by the new secret and by the one before.
+// pushes bear two signatures, by the new secret and by the one before; rotated again meanwhile, one more by each that is
+// not over.
 func (s *Service) Rotate(
 	ctx context.Context,
 	org flex.OrgID,
@@ -166,9 +191,33 @@ func (s *Service) put(
 
 func takeOver(e *flex.Endpoint, secret flex.Secret, now time.Time) {
 	if e.Secret != "" {
+		e.Former = stillSigning(e, now)
 		e.OldSecret, e.OldUntil = e.Secret, now.Add(RotationTime)
 	}
 	e.Secret = secret
+}
+
+// formerMax is how many secrets before the last two sign as well.
+const formerMax = 8
+
+// stillSigning are the endpoint's earlier secrets whose time is not over, the newest first. The receiver may know the oldest alone: the
+// secrets since may have been lost with their answers.
+func stillSigning(e *flex.Endpoint, now time.Time) []flex.FormerSecret {
+	var former []flex.FormerSecret
+	if now.Before(e.OldUntil) {
+		former = append(former, flex.FormerSecret{
+			Secret: e.OldSecret,
+			Until:  e.OldUntil,
+		})
+	}
+
+	for _, f := range e.Former {
+		if now.Before(f.Until) && len(former) < formerMax {
+			former = append(former, f)
+		}
+	}
+
+	return former
 }
 
 func makeSecret(tx *store.Tx) (flex.Secret, error) {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"runtime"
 	"testing"
 	"time"
 
 	"flexd/internal/delivery"
+	"flexd/internal/egress"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
@@ -117,7 +119,11 @@ func TestPush_StoppedWhileUnderWay(t *testing.T) {
 
 				time.Sleep(time.Second)
 				if got := e.all(); len(got) != 3 || got[2].after.Round(time.Millisecond) != 6*time.Second || h.state(other) != flex.DeliveryAccepted {
-					h.Errorf("%d attempts one second after they could go on, %s", len(got), h.state(other))
+					h.Errorf(
+						"%d attempts one second after they could go on, %s",
+						len(got),
+						h.state(other),
+					)
 				}
 			})
 		})
@@ -131,7 +137,11 @@ func TestPush_LostClaimHalted(t *testing.T) {
 		h.plan(time.Hour, h.chargers(1)...)
 		ctx := context.Background()
 		claim := func(lost bool) int {
-			c, err := h.db.ClaimPushes(ctx, h.Org, store.ClaimOrder{Name: flex.ScheduleEndpoint, Holder: 7, Most: 10, Lease: 30 * time.Second, Lost: lost})
+			c, err := h.db.ClaimPushes(
+				ctx,
+				h.Org,
+				store.ClaimOrder{Name: flex.ScheduleEndpoint, Holder: 7, Most: 10, Lease: 30 * time.Second, Lost: lost},
+			)
 			if err != nil {
 				h.Fatal(err)
 			}
@@ -180,6 +190,56 @@ func TestDrain_DeadProcessWhileHalted(t *testing.T) {
 		defer h.service.Close()
 		if err := h.service.Drain(ctx, h.Org); err != nil {
 			h.Error(err)
+		}
+	})
+}
+
+// An endpoint is made by two at once: the second gets the secret that the first was given, and pushes are signed with it.
+func TestSetEndpoint_MadeAtOnce(t *testing.T) {
+	each(t, func(h *fixture) {
+		const waiting = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+		const url = "http://client.example/chargers/{external_id}"
+		secret := egress.NewSecret(make([]byte, egress.SecretMade))
+		set := make(chan flex.Endpoint, 1)
+		second := func() {
+			e, made, err := h.service.SetEndpoint(
+				context.Background(),
+				h.Org,
+				flex.ScheduleEndpoint,
+				delivery.Settings{URL: url},
+			)
+			if err != nil || made {
+				h.Errorf("the second: a secret was made: %t, %v", made, err)
+			}
+			set <- e
+		}
+
+		h.write(func(ctx context.Context, tx *store.Tx) error {
+			if err := tx.LockOrg(ctx); err != nil {
+				return err
+			}
+
+			go second()
+			for h.db.Engine() == "postgres" && len(set) == 0 && h.Count(waiting) == 0 {
+				runtime.Gosched()
+			}
+
+			_, err := tx.PutEndpoint(ctx, flex.Endpoint{
+				Name:        flex.ScheduleEndpoint,
+				URL:         url,
+				Secret:      secret,
+				Enabled:     true,
+				Rate:        delivery.RateDefault,
+				Concurrency: delivery.ConcurrencyDefault,
+			})
+			return err
+		})
+
+		if e := <-set; e.Secret != secret {
+			t.Error("the second has another secret than the first")
+		}
+		if e, err := h.service.Endpoint(context.Background(), h.Org, flex.ScheduleEndpoint); err != nil || e.Secret != secret {
+			t.Errorf("pushes are signed with another secret than the first has (%v)", err)
 		}
 	})
 }

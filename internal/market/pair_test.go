@@ -1,7 +1,9 @@
 package market_test
 
 import (
+	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -119,6 +121,54 @@ func TestVolumes_Pairs(t *testing.T) {
 		}
 		if got, _ := points[1].Eligible(switched, flex.Some(flex.WattHours(1))); got != market.EligibleUnknown {
 			t.Errorf("a figure that nobody told: %s", got)
+		}
+	})
+}
+
+// Two lists of pairs come at once: the second takes the place of the first.
+func TestImportPairs_AtOnce(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		const waiting = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
+		v := newVolumes(t, url, 1)
+		locks, done := storetest.At(t, v.db, url), make(chan error, 1)
+		second := func() {
+			_, err := v.service.ImportPairs(
+				context.Background(),
+				v.org,
+				strings.NewReader(pairHead+mpanB+",,,,,2026-10-01,,\n"),
+				false,
+			)
+			done <- err
+		}
+
+		span := market.MonthSpan(october)
+		err := v.db.Write(t.Context(), v.org, func(tx *store.Tx) error {
+			if err := tx.PutPairs(t.Context(), []flex.MeterPair{{Import: mpanA, From: span.From}}); err != nil {
+				return err
+			}
+
+			go second()
+			for v.db.Engine() == "postgres" && len(done) == 0 && locks.Count(waiting) == 0 {
+				runtime.Gosched()
+			}
+			return nil
+		})
+		if err == nil {
+			err = <-done
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		err = v.db.Read(t.Context(), v.org, func(tx *store.Tx) error {
+			pairs, err := tx.Pairs(t.Context(), span)
+			if len(pairs) != 1 || pairs[0].Import != mpanB {
+				t.Errorf("the pairs are %+v", pairs)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 	})
 }

@@ -321,6 +321,11 @@ func (s *Service) tryAgain(
 	if err != nil {
 		return w, err
 	}
+
+	// As for a new withdrawal, nothing is taken back between the look at the balance and the posting.
+	if err := tx.ShareBooks(ctx); err != nil {
+		return w, err
+	}
 	if _, err := tx.LockedSite(ctx, w.SiteID); err != nil {
 		return w, err
 	}

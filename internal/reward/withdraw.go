@@ -46,6 +46,10 @@ func (s *Service) Withdraw(
 	}
 
 	err := s.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
+		// Whoever takes something back looks at the balance too: they end before this looks at it, or wait.
+		if err := tx.ShareBooks(ctx); err != nil {
+			return err
+		}
 		if _, err := tx.LockedSite(ctx, v.SiteID); err != nil {
 			return err
 		}

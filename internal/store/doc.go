@@ -16,9 +16,9 @@
 // concerns no other. If the commit fails, all of them fail, and each caller gets the error. No caller is answered before the sync.
 //
 // On PostgreSQL each write is a transaction. Statements whose result nobody needs are held back and sent together with the next that is read,
-// or with the commit, in one round trip. A transaction that lost to another (a serialisation failure or a deadlock) is run again, so what is
-// given to Write must have no effect outside of it. A transaction that sends no statement for some time is ended by the server
-// (MayPause allows more), so that a process that was stopped or cut off holds its locks no longer than that.
+// or with the commit, in one round trip. A transaction that lost to another (a serialisation failure, a deadlock, or a site or an asset that
+// was deleted beside it) is run again, so what is given to Write must have no effect outside of it. A transaction that sends no statement for
+// some time is ended by the server (MayPause allows more), so that a process that was stopped or cut off holds its locks no longer than that.
 //
 // A transaction notifies topics (Tx.Wake): after its commit the background jobs of the same process that listen run at once. Those of other
 // processes find the work at their period.

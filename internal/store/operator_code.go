@@ -79,20 +79,20 @@ func (all *All) BeginTwoStep(
 }
 
 // ConfirmTwoStep has logins ask for a code from now on, and keeps the hashes of the recovery
-// codes.
+// codes. It reports whether there is a secret of which a code was taken and that is not confirmed.
 func (all *All) ConfirmTwoStep(
 	ctx context.Context,
 	id flex.OperatorID,
 	recovery [][32]byte,
-) error {
-	_, err := all.exec(
+) (bool, error) {
+	n, err := all.exec(
 		ctx,
-		`UPDATE operator_totp SET confirmed_at = $2 WHERE operator_id = $1`,
+		`UPDATE operator_totp SET confirmed_at = $2 WHERE operator_id = $1 AND confirmed_at IS NULL AND last_step > 0`,
 		id.Bytes(),
 		micros(all.now),
 	)
-	if err != nil {
-		return err
+	if err != nil || n == 0 {
+		return false, err
 	}
 
 	for _, hash := range recovery {
@@ -103,11 +103,11 @@ func (all *All) ConfirmTwoStep(
 			hash[:],
 		)
 		if err != nil {
-			return err
+			return false, err
 		}
 	}
 
-	return nil
+	return true, nil
 }
 
 // RemoveTwoStep deletes an operator's secret and recovery codes.

@@ -49,12 +49,13 @@ func (tx *Tx) PayeeHook(ctx context.Context) (*PayeeHook, error) {
 // PutPayeeHook keeps the organisation's hook in place of the one before; without a URL there is
 // none any more.
 func (tx *Tx) PutPayeeHook(ctx context.Context, h PayeeHook) error {
-	if _, err := tx.exec(
-		ctx,
-		`DELETE FROM payee_hook WHERE org_id = $1`,
-		tx.org.Bytes(),
-	); err != nil ||
-		h.URL == "" {
+	if h.URL == "" {
+		_, err := tx.exec(
+			ctx,
+			`DELETE FROM payee_hook WHERE org_id = $1`,
+			tx.org.Bytes(),
+		)
+
 		return err
 	}
 
@@ -68,14 +69,14 @@ func (tx *Tx) PutPayeeHook(ctx context.Context, h PayeeHook) error {
 		return err
 	}
 
-	_, err = tx.exec(
-		ctx,
-		`INSERT INTO payee_hook (org_id, url, sealed, set_at) VALUES ($1, $2, $3, $4)`,
-		tx.org.Bytes(),
-		h.URL,
-		sealed,
-		micros(tx.now),
-	)
+	row := []value{
+		{"org_id", tx.org.Bytes()},
+		{"url", h.URL},
+		{"sealed", sealed},
+		{"set_at", micros(tx.now)},
+	}
+
+	_, err = tx.upsert(ctx, "payee_hook", row, rewrite{key: []string{"org_id"}})
 
 	return err
 }

@@ -50,8 +50,8 @@ var postgresDialect = dialect{
 		switch postgresCode(err) {
 		case "40001", "40P01": // serialisation failure, deadlock
 			return true
-		case "23503": // of what was written of an asset that another transaction deleted
-			return slices.Contains(assetGone, postgresConstraint(err))
+		case "23503": // of what was written of a site or an asset that another transaction deleted, or is deleting
+			return ownerGone(postgresConstraint(err))
 		}
 		return false
 	},
@@ -240,7 +240,15 @@ func postgresCode(err error) string {
 	return ""
 }
 
-// assetGone are the constraints that fail where an asset is deleted while something is written of it: once more, it is not found.
+// ownerGone reports whether a constraint fails where a site or an asset is deleted while something is written of it. Once more, whoever
+// writes does not find it, and whoever deletes it finds what was written.
+func ownerGone(constraint string) bool {
+	return slices.Contains(assetGone, constraint) ||
+		strings.HasSuffix(constraint, "_site_id_fkey") ||
+		strings.HasSuffix(constraint, "_asset_id_fkey")
+}
+
+// assetGone are the constraints that were given names of their own.
 var assetGone = []string{"reading_due_asset", "unreached_asset"}
 
 // postgresConstraint is the name of the constraint that an error is of, if of any.
