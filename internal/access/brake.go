@@ -57,6 +57,12 @@ func (b *brake) take(key brakeKey, p pace, now time.Time) time.Duration {
 		due = now
 	}
 
+	// It lies further ahead where the clock was set back since. That is no reason to wait for longer.
+	if most := now.Add(time.Duration(p.burst) * p.interval); due.After(most) {
+		due = most
+		b.due[key] = due
+	}
+
 	due = due.Add(p.interval)
 	if wait := due.Sub(now) - time.Duration(p.burst)*p.interval; wait > 0 {
 		return wait

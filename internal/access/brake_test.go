@@ -39,6 +39,41 @@ func TestBrake_Names(t *testing.T) {
 	}
 }
 
+// TestBrake_ClockSetBack: whoever tried to log in while the clock was ahead is slowed down as before once it is right.
+func TestBrake_ClockSetBack(t *testing.T) {
+	var b brake
+	now := time.Unix(0, 0)
+	for range narrowPace.burst + 1 {
+		b.attempt("name", "from", now.Add(time.Hour))
+	}
+
+	var err error
+	for range 3 {
+		_, err = b.attempt("name", "from", now)
+		wait, slowed := errors.AsType[*Wait](err)
+		if slowed && wait.After > narrowPace.interval {
+			t.Errorf("the next attempt waits for %s", wait.After)
+		}
+
+		now = now.Add(narrowPace.interval)
+	}
+
+	if err != nil {
+		t.Errorf("two intervals later: %v", err)
+	}
+}
+
+// TestViewLog_ClockSetBack: a look at the same is written down again where the clock was set back since the last.
+func TestViewLog_ClockSetBack(t *testing.T) {
+	var l viewLog
+	now := time.Unix(10_000, 0)
+	what := viewed{who: "ada", act: "view a site"}
+	l.note(what, now)
+	if l.fresh(what, now.Add(time.Minute)) || !l.fresh(what, now.Add(-time.Hour)) {
+		t.Error("the look of a minute ago is written down again, or that of an hour that was none is not")
+	}
+}
+
 // TestBrake_Full shows that what is remembered stays bounded.
 func TestBrake_Full(t *testing.T) {
 	var b brake

@@ -33,7 +33,8 @@ func (s *viewLog) fresh(what viewed, now time.Time) bool {
 
 	last, known := s.last[what]
 
-	return !known || now.Sub(last) >= ViewedAgain
+	// It lies ahead where the clock was set back since: what is not known to be lately is written down.
+	return !known || now.Before(last) || now.Sub(last) >= ViewedAgain
 }
 
 // note remembers that it was seen, and written down.

@@ -35,6 +35,7 @@ func (r *remote) telemetry(ctx context.Context) error {
 // telemetryRun is what is due to be reported to a server.
 type telemetryRun struct {
 	*remote
+	now   time.Time // by the organisation's clock
 	scope flex.Scope
 	sent  map[string]store.ADRTelemetry
 	due   []dueReport
@@ -54,6 +55,7 @@ func place(remote string, n int) string { return fmt.Sprintf("%s %d", remote, n)
 
 // read finds what is due. A program that is not bound has no fleet to report on.
 func (t *telemetryRun) read(ctx context.Context, tx *store.Tx) error {
+	t.now = tx.Now()
 	bindings, err := tx.ADRBindings(ctx, t.of.Program)
 	if err != nil || len(bindings) == 0 {
 		return err
@@ -152,7 +154,7 @@ func (t *telemetryRun) send(ctx context.Context, d *dueReport) error {
 	next.Program, next.Remote = t.of.Program, d.mirror.Remote
 	next.Place, next.Modified = d.place, d.mirror.Modified
 	next.Sent = hex.EncodeToString(sum[:])
-	next.AgainAt = d.again(t.DB.Now())
+	next.AgainAt = d.again(t.now)
 	if next.Sent != d.before.Sent || next.Report == "" {
 		next.Report, err = t.sendReport(ctx, next.Report, document)
 		if err != nil && !isRefused(err) {

@@ -16,7 +16,11 @@ import (
 func TestUnheard(t *testing.T) {
 	each(t, func(h *fixture) {
 		ctx := context.Background()
-		as := append(h.chargers(4), h.Asset(h.site, flex.Battery, 5000), h.Asset(h.site, flex.Battery, 5000))
+		as := append(
+			h.chargers(4),
+			h.Asset(h.site, flex.Battery, 5000),
+			h.Asset(h.site, flex.Battery, 5000),
+		)
 		report := func(asset flex.AssetID, event flex.EventID, s flex.CallbackStatus) {
 			h.Helper()
 			if err := h.service.Callback(ctx, h.Org, delivery.Callback{Asset: asset.String(), Event: event.String(), Status: s}); err != nil {
@@ -47,7 +51,14 @@ func TestUnheard(t *testing.T) {
 
 				_, m, err := all.ReadingsMissing(ctx, flex.OrgID{}, 10)
 				if u != unreached || m != missing {
-					h.Errorf("%s after the start %d chargers are not reached and the readings of %d are missing, not %d and %d", time.Since(h.start), u, m, unreached, missing)
+					h.Errorf(
+						"%s after the start %d chargers are not reached and the readings of %d are missing, not %d and %d",
+						time.Since(h.start),
+						u,
+						m,
+						unreached,
+						missing,
+					)
 				}
 
 				return err
@@ -107,7 +118,13 @@ func TestUnheard(t *testing.T) {
 				for _, org := range []flex.OrgID{h.Org, {}} {
 					found, n, err := all.ChargeMissing(ctx, org, 10)
 					if err != nil || n != len(want) || len(found) != n || n == 1 && found[0].AssetID != want[0] {
-						h.Errorf("%s after the start %v is listed, not %v: %v", time.Since(h.start), found, want, err)
+						h.Errorf(
+							"%s after the start %v is listed, not %v: %v",
+							time.Since(h.start),
+							found,
+							want,
+							err,
+						)
 					}
 				}
 
@@ -133,5 +150,41 @@ func TestUnheard(t *testing.T) {
 		charge(as[4])
 		read(flex.BatteryStateOfCharge, as[4])
 		charge()
+	})
+}
+
+// TestUnheard_LateReading: a reading of before a car was plugged in, which came late, is not the one that is waited for since.
+func TestUnheard_LateReading(t *testing.T) {
+	each(t, func(h *fixture) {
+		as := h.chargers(1)
+		read := func(to time.Time) {
+			h.Helper()
+			h.write(func(ctx context.Context, tx *store.Tx) error {
+				return tx.PutReadings(ctx, []flex.Reading{{
+					AssetID: as[0],
+					Label:   flex.ChargerEnergy,
+					Span:    flex.Span{From: to.Add(-flex.HalfHour), To: to},
+					Value:   1,
+				}})
+			})
+		}
+
+		first := time.Now().Truncate(flex.HalfHour)
+		read(first)
+		time.Sleep(24 * time.Hour)
+		h.plan(8*time.Hour, as...)
+		read(first.Add(12 * time.Hour))
+
+		time.Sleep(49 * time.Hour)
+		err := h.db.ReadAll(context.Background(), func(all *store.All) error {
+			_, n, err := all.ReadingsMissing(context.Background(), h.Org, 10)
+			if n != 1 {
+				h.Errorf("the readings of %d chargers are missing, not of 1", n)
+			}
+			return err
+		})
+		if err != nil {
+			h.Fatal(err)
+		}
 	})
 }

@@ -78,7 +78,12 @@ func (u *utility) checkReports(event, clock string, want ...string) {
 		u.Errorf("%s: %q is wrong: %v", clock, asked[0].Error, err)
 	}
 	if received := u.received(event); !slices.Equal(received, want) {
-		u.Errorf("%s:\n%s\nwant\n%s", clock, strings.Join(received, "\n"), strings.Join(want, "\n"))
+		u.Errorf(
+			"%s:\n%s\nwant\n%s",
+			clock,
+			strings.Join(received, "\n"),
+			strings.Join(want, "\n"),
+		)
 	}
 }
 
@@ -147,6 +152,60 @@ func TestTelemetry(t *testing.T) {
 	})
 }
 
+// TestTelemetry_ClockAhead: when a report of what is over is made once more goes by the organisation's clock, which may be ahead of
+// the true one.
+func TestTelemetry_ClockAhead(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		u := newUtility(t, url)
+		u.adr.Fleet = func(_ context.Context, _ flex.OrgID, _ flex.Scope, spans []flex.Span) (uses []adr.FleetUse, err error) {
+			for _, span := range spans {
+				uses = append(uses, adr.FleetUse{Span: span, Energy: 2000, Quality: adr.QualityOK})
+			}
+			return uses, nil
+		}
+
+		err := u.db.Write(
+			t.Context(),
+			u.mine,
+			func(tx *store.Tx) error { return tx.SetClock(t.Context(), 12*time.Hour) },
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		u.ask(u.bl, "POST", "/events", `{"programID":"`+u.program+`","intervalPeriod":{"start":"2026-01-16T05:00:00Z","duration":"PT30M"},
+			"intervals":[{"id":0,"payloads":[{"type":"IMPORT_CAPACITY_LIMIT","values":[9]}]}],"reportDescriptors":[{"payloadType":"USAGE"}]}`, jsonForm)
+
+		for _, poll := range []struct {
+			after time.Duration // 05:00 by the organisation's clock
+			again string
+		}{{10 * time.Minute, ""}, {40 * time.Minute, "06:30"}, {91 * time.Minute, "11:30"}} {
+			u.now = time.Date(2026, 1, 15, 17, 0, 0, 0, time.UTC).Add(poll.after)
+			if _, err := u.adr.AskUpstreams(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+
+			var again string
+			err := u.db.Read(t.Context(), u.mine, func(tx *store.Tx) error {
+				sent, err := tx.ADRTelemetry(t.Context(), u.up.Program)
+				if len(sent) > 0 {
+					again = sent[0].AgainAt.UTC().Format("15:04")
+				}
+				return err
+			})
+			if err != nil || again != poll.again {
+				t.Errorf(
+					"%s after 05:00 the report is made again at %q, not %q: %v",
+					poll.after,
+					again,
+					poll.again,
+					err,
+				)
+			}
+		}
+	})
+}
+
 // writesNothingMore polls again and again: nothing is written to a server that has it all.
 func (u *utility) writesNothingMore(event string, want []string) {
 	u.Helper()
@@ -207,7 +266,13 @@ func TestTelemetry_PerAsset(t *testing.T) {
 				return
 			}
 
-			u.checkReports(event, "18:31", baseline, "USAGE 1: 00000000-0000-0000-0000-000000000001: 7 1 OK 00000000-0000-0000-0000-000000000002: 7 2 OK", sum)
+			u.checkReports(
+				event,
+				"18:31",
+				baseline,
+				"USAGE 1: 00000000-0000-0000-0000-000000000001: 7 1 OK 00000000-0000-0000-0000-000000000002: 7 2 OK",
+				sum,
+			)
 			assets = 501 // more than are reported by themselves
 			u.checkReports(event, "19:32", baseline, sum, whole)
 		})

@@ -1,8 +1,10 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -187,47 +189,36 @@ func (e *affectable) reaches(r flex.Reading) bool {
 }
 
 // lookAgain has events settled again. Those that wait for a half-hour are left to its coming, unless they are marked to be
-// looked at all the same.
+// looked at all the same. An event that was never settled stays as it is.
+//
+// That is decided by each event as it is once no other process has it locked. All lock them in the order of their ids, so that no two wait
+// for each other.
 func (tx *Tx) lookAgain(
 	ctx context.Context,
 	marked map[flex.FlexEventID]bool,
 ) error {
-	var ids, waiting []flex.FlexEventID
-	for id, also := range marked {
-		if also {
-			waiting = append(waiting, id)
-		} else {
-			ids = append(ids, id)
-		}
-	}
-
-	err := tx.lookAgainAt(ctx, ids, unlessWaiting)
-	if err != nil {
-		return err
-	}
-
-	return tx.lookAgainAt(
-		ctx,
-		waiting,
-		`CASE WHEN version > 0 THEN 0 ELSE look_at END`,
+	ids := slices.SortedFunc(
+		maps.Keys(marked),
+		func(a, b flex.FlexEventID) int { return bytes.Compare(a[:], b[:]) },
 	)
-}
 
-// unlessWaiting is for lookAgainAt: at once, but for an event that waits for a half-hour or was never settled.
-const unlessWaiting = `CASE WHEN version > 0 AND (waits_at IS NULL OR final IS NOT NULL) THEN 0 ELSE look_at END`
-
-// lookAgainAt has events settled again at an instant, an expression of the event as it is once no other process holds it.
-func (tx *Tx) lookAgainAt(
-	ctx context.Context,
-	ids []flex.FlexEventID,
-	at string,
-) error {
 	for chunk := range slices.Chunk(ids, ownersChunk) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
+		also := slices.DeleteFunc(slices.Clone(chunk), func(id flex.FlexEventID) bool {
+			return !marked[id]
+		})
+
+		due := `waits_at IS NULL OR final IS NOT NULL`
+		if len(also) > 0 {
+			var waiting string
+			waiting, args = in(args, also)
+			due += ` OR id IN ` + waiting
+		}
+
 		_, err := tx.exec(
 			ctx,
-			`UPDATE flex_event SET look_at = `+at+` WHERE org_id = $1 AND id IN (SELECT id FROM flex_event
-			WHERE id IN `+list+` ORDER BY id`+tx.db.d.forUpdate+`)`,
+			`UPDATE flex_event SET look_at = CASE WHEN version > 0 AND (`+due+`) THEN 0 ELSE look_at END
+			WHERE org_id = $1 AND id IN (SELECT id FROM flex_event WHERE id IN `+list+` ORDER BY id`+tx.db.d.forUpdate+`)`,
 			args...,
 		)
 		if err != nil {
@@ -255,7 +246,12 @@ func (tx *Tx) markCompared(ctx context.Context, found *FlexEvent) error {
 	)
 
 	if err == nil {
-		err = tx.lookAgainAt(ctx, ids, unlessWaiting)
+		marked := make(map[flex.FlexEventID]bool, len(ids))
+		for _, id := range ids {
+			marked[id] = false
+		}
+
+		err = tx.lookAgain(ctx, marked)
 	}
 
 	if err != nil {
@@ -456,7 +452,8 @@ func (tx *Tx) LookAgainWaiting(ctx context.Context, since time.Time) error {
 	return err
 }
 
-// markPriced has settled events looked at again once a publication of their prices is out. Those of an
+// markPriced has settled events looked at again once a publication of their prices is out and came in, by the clock of whoever
+// looks: another process's may be behind this one's, and until then it settles without these prices. Those of an
 // organisation that moves are marked when it rests again (markPricedSince): its mark in cell_move is
 // held until this publication is committed, so that it is seen then.
 func (all *All) markPriced(ctx context.Context, p Publication) error {
@@ -478,7 +475,7 @@ func (all *All) markPriced(ctx context.Context, p Publication) error {
 			atRest("flex_event")+` ORDER BY id`+all.db.d.forUpdate+`)`,
 		micros(p.Span.From),
 		micros(p.Span.To),
-		micros(p.PublishedAt),
+		micros(flex.Later(p.PublishedAt, p.FetchedAt)),
 		micros(p.Span.From.Add(-25*time.Hour)),
 	)
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"flexd/internal/flex"
 )
@@ -46,7 +47,7 @@ func nullOrg(id flex.OrgID) any {
 }
 
 // EndAct writes down how an act ended, and what of it was not known before, unless that is
-// blank. What was written down once stays.
+// blank. What was written down once stays. An act whose process's clock was set back meanwhile ends when it began.
 func (all *All) EndAct(
 	ctx context.Context,
 	id flex.AuditID,
@@ -55,7 +56,7 @@ func (all *All) EndAct(
 	outcome, detail = flex.Keepable(outcome), flex.Keepable(detail)
 	n, err := all.exec(
 		ctx,
-		`UPDATE audit SET outcome = $2, ended_at = $3, detail = CASE WHEN $4 = '' THEN detail ELSE $4 END
+		`UPDATE audit SET outcome = $2, ended_at = CASE WHEN at > $3 THEN at ELSE $3 END, detail = CASE WHEN $4 = '' THEN detail ELSE $4 END
 		WHERE id = $1 AND ended_at IS NULL`,
 		id.Bytes(),
 		outcome,
@@ -67,16 +68,17 @@ func (all *All) EndAct(
 	}
 
 	var kept string
+	var ended time.Time
 	err = all.row(
 		ctx,
-		`SELECT detail FROM audit WHERE id = $1`,
+		`SELECT detail, ended_at FROM audit WHERE id = $1`,
 		id.Bytes(),
-	).Scan(&kept)
+	).Scan(&kept, instant{&ended})
 	if err != nil {
 		return err
 	}
 
-	return all.link(ctx, id, endedText(id, all.now, outcome, kept))
+	return all.link(ctx, id, endedText(id, ended, outcome, kept))
 }
 
 // ActFilter chooses acts; what is empty takes all. Limit must be set.

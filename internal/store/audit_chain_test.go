@@ -57,10 +57,37 @@ func TestAuditChain_AnyText(t *testing.T) {
 	})
 }
 
+// TestAuditChain_ClockSetBack: an act during which the clock was set back ends when it began, and its link says so.
+func TestAuditChain_ClockSetBack(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		now := time.Date(2026, 3, 4, 12, 0, 5, 0, time.UTC)
+		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return now }}) // verified when it is closed
+		a := flex.AuditEntry{Who: "ada", Act: "act"}
+		err := db.WriteAll(t.Context(), func(all *store.All) error { return all.BeginAct(t.Context(), &a) })
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		now = now.Add(-5 * time.Second)
+		err = db.WriteAll(t.Context(), func(all *store.All) error { return all.EndAct(t.Context(), a.ID, flex.ActDone, "") })
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if broken, err := db.VerifyAudit(t.Context()); err != nil || len(broken) > 0 {
+			t.Errorf("%q %v", broken, err)
+		}
+	})
+}
+
 // The chain holds as it was written, and every way to change the log behind its back is found.
 func TestAuditChain(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return time.Date(2026, 3, 29, 0, 59, 59, 123456789, time.UTC) }})
+		db := storetest.Open(
+			t,
+			url,
+			store.Options{Environment: flex.Sandbox, Now: func() time.Time { return time.Date(2026, 3, 29, 0, 59, 59, 123456789, time.UTC) }},
+		)
 		seed := storetest.NewSeed(t, db, url)
 		acts(t, db)
 

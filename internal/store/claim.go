@@ -157,10 +157,7 @@ func (tx *Tx) claimPushes(
 ) error {
 	now := tx.db.Now()
 	each := time.Second / time.Duration(c.Endpoint.Rate)
-	if free.Before(now) {
-		free = now
-	}
-
+	free = usedUpTo(free, now, each)
 	n := min(o.Most, allowedNow(now, free, each))
 
 	var err error
@@ -197,6 +194,17 @@ func (tx *Tx) claimPushes(
 		string(o.Name),
 		micros(free),
 	)
+}
+
+// usedUpTo is until when a rate of one in each is used up: now, if that is past. No claim uses it up for longer ahead than
+// a burst, so that more than that is of a clock that was set back since, and nothing waits until it is there again.
+func usedUpTo(free, now time.Time, each time.Duration) time.Time {
+	ahead := free.Sub(now)
+	if ahead < 0 || ahead > max(rateBurst, each)+ClockTolerance {
+		return now
+	}
+
+	return free
 }
 
 // allowedNow is how many pushes a rate of one in each allows now, which is used up until free. Of the

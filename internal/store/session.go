@@ -289,7 +289,7 @@ func (tx *Tx) lastSession(ctx context.Context, c *Charging) error {
 	return err
 }
 
-// OpenSession opens the asset's next session, at this transaction's instant. The asset must
+// OpenSession opens the asset's next session, at this transaction's instant, but not before the last one ended. The asset must
 // be locked and have none open.
 func (tx *Tx) OpenSession(
 	ctx context.Context,
@@ -305,7 +305,8 @@ func (tx *Tx) OpenSession(
 	s.AssetID = c.Asset.ID
 	s.SiteID = c.Asset.SiteID
 	s.VehicleRate = rate
-	s.PluggedInAt = tx.now
+	// The clock may have been set back, and another process's may be ahead: no session begins before the last one ended.
+	s.PluggedInAt = flex.Later(tx.now, c.Session.PluggedOutAt)
 
 	if c.Session.Number > 0 {
 		if _, err := tx.EndFreed(ctx, s.AssetID); err != nil {
@@ -325,7 +326,7 @@ func (tx *Tx) OpenSession(
 		{"site_id", s.SiteID.Bytes()},
 		{"number", s.Number},
 		{"vehicle_w", watts(rate)},
-		{"plugged_in_at", micros(tx.now)},
+		{"plugged_in_at", micros(s.PluggedInAt)},
 		{"generation", s.Generation},
 	}
 
@@ -349,9 +350,9 @@ func watts(w flex.Watts) any {
 // session that ended may not be over.
 const ReopenMax = time.Minute
 
-// CloseSession ends the session at this transaction's instant and queues its settlement.
+// CloseSession ends the session at this transaction's instant, but not before it began, and queues its settlement.
 func (tx *Tx) CloseSession(ctx context.Context, s *Session) error {
-	s.PluggedOutAt = tx.now
+	s.PluggedOutAt = flex.Later(tx.now, s.PluggedInAt)
 	if err := tx.putSessionEnd(ctx, *s); err != nil {
 		return err
 	}

@@ -33,8 +33,8 @@ func (tx *Tx) addSupply(
 	return tx.putSupply(ctx, site, s, from, ``)
 }
 
-// putSupply keeps a supply from an instant on. Of one that is known since the same instant it
-// replaces the capacity, and what else is set.
+// putSupply keeps a supply from an instant on. Of one that is known since the same instant, or since a later one as the clock was
+// set back, it replaces the capacity, and what else is set.
 func (tx *Tx) putSupply(
 	ctx context.Context,
 	site flex.SiteID,
@@ -44,7 +44,8 @@ func (tx *Tx) putSupply(
 ) error {
 	_, err := tx.exec(
 		ctx,
-		`INSERT INTO supply (site_id, org_id, import_w, export_w, from_at, known_at) VALUES ($1, $2, $3, $4, $5, $6)
+		`INSERT INTO supply (site_id, org_id, import_w, export_w, from_at, known_at) VALUES ($1, $2, $3, $4, $5,
+			(SELECT CASE WHEN max(k.known_at) > $6 THEN max(k.known_at) ELSE $6 END FROM supply k WHERE k.site_id = $1))
 		ON CONFLICT (site_id, known_at) DO UPDATE SET import_w = excluded.import_w, export_w = excluded.export_w`+set,
 		site.Bytes(),
 		tx.org.Bytes(),
@@ -155,7 +156,8 @@ func (tx *Tx) addPower(
 	return tx.putPower(ctx, asset, before, after, tx.now)
 }
 
-// putPower keeps an asset's power from an instant on, and the one before if that is the first change.
+// putPower keeps an asset's power from an instant on, and the one before if that is the first change. It replaces one that is known
+// since the same instant, or since a later one as the clock was set back.
 func (tx *Tx) putPower(
 	ctx context.Context,
 	asset flex.AssetID,
@@ -176,7 +178,8 @@ func (tx *Tx) putPower(
 
 	_, err = tx.exec(
 		ctx,
-		`INSERT INTO asset_power (asset_id, org_id, power_w, from_at, known_at) VALUES ($1, $2, $3, $4, $5)
+		`INSERT INTO asset_power (asset_id, org_id, power_w, from_at, known_at) VALUES ($1, $2, $3, $4,
+			(SELECT CASE WHEN max(k.known_at) > $5 THEN max(k.known_at) ELSE $5 END FROM asset_power k WHERE k.asset_id = $1))
 		ON CONFLICT (asset_id, known_at) DO UPDATE SET power_w = excluded.power_w, from_at = excluded.from_at`,
 		asset.Bytes(),
 		tx.org.Bytes(),

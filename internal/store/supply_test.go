@@ -82,3 +82,55 @@ func TestSupplyOf(t *testing.T) {
 		}
 	})
 }
+
+// TestSetSupply_ClockSetBack: a capacity and a power are corrected after the clock was set back by an hour. The corrections count,
+// and not what they correct.
+func TestSetSupply_ClockSetBack(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		now := time.Date(2026, 3, 4, 13, 0, 0, 0, time.UTC)
+		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return now }}) // verified when it is closed
+		seed, ctx := storetest.NewSeed(t, db, url), t.Context()
+		site := seed.Site()
+		asset := seed.Asset(site, flex.Battery, 5000)
+
+		for _, power := range []flex.Watts{11_000, 7_000} {
+			err := db.Write(ctx, seed.Org, func(tx *store.Tx) error {
+				err := tx.SetSupply(
+					ctx,
+					site,
+					flex.Supply{Import: 2 * power, Export: power, Set: true},
+					tx.Now(),
+				)
+				if err != nil {
+					return err
+				}
+				return tx.SetPower(ctx, asset, power, tx.Now())
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			now = now.Add(-time.Hour)
+		}
+
+		now = now.Add(3 * time.Hour)
+		err := db.Read(ctx, seed.Org, func(tx *store.Tx) error {
+			supplies, err := tx.SupplyOf(ctx, []flex.SiteID{site}, time.Time{})
+			if err != nil {
+				return err
+			}
+
+			powers, err := tx.PowersOf(ctx, []flex.AssetID{asset}, time.Time{})
+			if s, p := supplies[site].On(now), powers[asset].On(now); s.Import != 14_000 || p != 7_000 {
+				t.Errorf(
+					"the connection carries %d W, and the battery has %d W",
+					s.Import,
+					p,
+				)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}

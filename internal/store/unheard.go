@@ -283,9 +283,11 @@ func (tx *Tx) SteadyAt(
 	return steady, nil
 }
 
-// noteReadingsTail writes only what moved by a step, or what was waited for.
-var noteReadingsTail = fmt.Sprintf(`ON CONFLICT (asset_id, steady) DO UPDATE SET at = excluded.at, due_at = excluded.due_at
-	WHERE excluded.at >= reading_due.at + %d OR (NOT reading_due.steady AND excluded.at > reading_due.due_at - %d)`,
+// noteReadingsTail writes only what moved by a step, or what was waited for. A late reading of a charger, of before the plug-in from
+// which its readings are waited for, leaves that as it is.
+var noteReadingsTail = fmt.Sprintf(`ON CONFLICT (asset_id, steady) DO UPDATE SET at = excluded.at,
+		due_at = CASE WHEN NOT reading_due.steady AND excluded.at <= reading_due.due_at - %[2]d THEN reading_due.due_at ELSE excluded.due_at END
+	WHERE excluded.at >= reading_due.at + %[1]d OR (NOT reading_due.steady AND excluded.at > reading_due.due_at - %[2]d)`,
 	readingStep.Microseconds(), ReadingsLate.Microseconds())
 
 // expectReadings has a charger's readings be due some time after a car was plugged in, if it ever
