@@ -60,6 +60,14 @@ func (c *KeyClaim) Keep(ctx context.Context, a flex.KeptAnswer) error {
 	return c.db.KeepAnswer(ctx, c.claim, a)
 }
 
+// Note keeps a note with the key of a request that is no single transaction, for whoever sends it again if it does not come to an end.
+func (c *KeyClaim) Note(ctx context.Context, note []byte) error {
+	return c.db.NoteKey(ctx, c.claim, note)
+}
+
+// Noted is what an earlier run of the request has noted; nil if nothing.
+func (c *KeyClaim) Noted() []byte { return c.claim.Noted() }
+
 // Free gives up the key, so that the request can be tried again under it.
 func (c *KeyClaim) Free(ctx context.Context) error {
 	return c.db.FreeKey(ctx, c.claim)

@@ -45,6 +45,8 @@ func (s *Service) change(
 			err = errPreview
 		}
 
+		tx.Made(done)
+
 		return err
 	})
 	if errors.Is(err, errPreview) {

@@ -58,11 +58,39 @@ func (s *Server) setClock(r *request) (answer, error) {
 		return answer{}, err
 	}
 
+	to, again, err := r.sameTarget(to, now)
+	if err != nil {
+		return answer{}, err
+	}
+
+	if again && !to.After(now) { // the first run got there
+		return s.clock(r)
+	}
+
 	if err := s.Clock.Advance(r.Context(), r.who.Org, to); err != nil {
 		return answer{}, err
 	}
 
 	return s.clock(r)
+}
+
+// sameTarget is the instant that a request under a key advances the clock to. Sent again, as it did not come to an end, it goes on to that of its
+// first run: its duration once more, from where the clock is by now, would be too far.
+func (r *request) sameTarget(to, now time.Time) (target time.Time, again bool, err error) {
+	if r.key == nil {
+		return to, false, nil
+	}
+
+	noted, bad := strconv.ParseInt(string(r.key.Noted()), 10, 64)
+	if bad == nil {
+		return time.UnixMicro(noted).UTC(), true, nil
+	}
+
+	if to.After(now) { // else it is refused, or nothing to do
+		err = r.key.Note(r.Context(), strconv.AppendInt(nil, to.UnixMicro(), 10))
+	}
+
+	return to, false, err
 }
 
 // turnTo returns the instant that a request asks the clock to be turned to from now.

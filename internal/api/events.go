@@ -137,6 +137,10 @@ func (s *Server) plugInSchedule(r *request) (answer, error) {
 		}
 	}
 
+	answered := answersWith(r, func(parts []control.Part) answer {
+		return ok(modifiedSchedule(in.ChargingSchedule, parts))
+	})
+
 	parts, err := s.Control.PlugInSchedule(
 		r.Context(),
 		r.who.Org,
@@ -148,16 +152,24 @@ func (s *Server) plugInSchedule(r *request) (answer, error) {
 		return answer{}, err
 	}
 
+	return answered(parts), nil
+}
+
+// modifiedSchedule is what a pause left of the blocks of a schedule.
+func modifiedSchedule(
+	blocks []wire.ChargingScheduleBlock,
+	parts []control.Part,
+) wire.PlugInScheduleEventResponse {
 	out := wire.PlugInScheduleEventResponse{ModifiedChargingSchedule: make(
 		[]wire.ChargingScheduleBlock,
 		len(parts),
 	)}
 
 	for i, p := range parts {
-		out.ModifiedChargingSchedule[i] = in.ChargingSchedule[p.Block].Part(p.Span)
+		out.ModifiedChargingSchedule[i] = blocks[p.Block].Part(p.Span)
 	}
 
-	return ok(out), nil
+	return out
 }
 
 // intent answers GET /entities/asset/{asset_id}/intent.

@@ -59,6 +59,7 @@ func (s *Server) releaseHeld(r *request) (answer, error) {
 
 	act := r.auditEntry("release reading", p.ID.String(), in.Reason)
 
+	answered := answersWith(r, func(h flex.HeldReading) answer { return ok(heldReading(h)) })
 	var released flex.HeldReading
 	err := s.Access.Act(r.Context(), act, func() error {
 		var err error
@@ -72,7 +73,7 @@ func (s *Server) releaseHeld(r *request) (answer, error) {
 		return err
 	})
 
-	return ok(heldReading(released)), err
+	return answered(released), err
 }
 
 func heldReading(h flex.HeldReading) wire.HeldReading {

@@ -109,6 +109,7 @@ func (s *Server) runFirst(
 ) (answer, error) {
 	// what was done is kept also if the client has gone
 	ctx := context.WithoutCancel(r.Context())
+	r.key = claim
 	// A token that is made again by each run must not be undone.
 	if !r.route.InParts && !r.route.NewToken {
 		r.Request = r.WithContext(claim.Within(r.Context()))
@@ -127,9 +128,10 @@ func (s *Server) runFirst(
 	}()
 
 	a, err := r.route.handle(s, r)
-	if again && r.Method == http.MethodDelete && flex.KindOf(err) == flex.NotFound {
-		a, err = none(), nil // the first run has deleted it
+	if again {
+		a, err = r.afterFirst(a, err)
 	}
+
 	if err != nil {
 		a = s.failure(err, r) // as handle will find it again
 	}
@@ -151,6 +153,18 @@ func (s *Server) runFirst(
 	}
 
 	done = true
+
+	return a, err
+}
+
+// afterFirst is the answer to the repeat of a request that was carried out, from what this run of it answers.
+func (r *request) afterFirst(a answer, err error) (answer, error) {
+	if r.Method == http.MethodDelete && flex.KindOf(err) == flex.NotFound {
+		return none(), nil // the first run has deleted it
+	}
+	if r.route.Secret && err == nil {
+		return a, errShownOnce // this run's secret is rolled back: that of the first one is in force
+	}
 
 	return a, err
 }

@@ -141,10 +141,14 @@ func (s *Server) stopInstructions(r *request) (answer, error) {
 	}
 
 	act := r.auditEntry("stop instructions", "", "")
-	stopped := wire.InstructionsStopped{}
+	answered := answersWith(r, func(stopped int) answer {
+		return ok(wire.InstructionsStopped{NumStopped: stopped})
+	})
+
+	var stopped int
 	err := s.Access.Act(r.Context(), act, func() error {
 		var err error
-		stopped.NumStopped, err = s.Control.StopInstructions(
+		stopped, err = s.Control.StopInstructions(
 			r.Context(),
 			r.who.Org,
 			act.Who,
@@ -153,5 +157,5 @@ func (s *Server) stopInstructions(r *request) (answer, error) {
 		return err
 	})
 
-	return ok(stopped), err
+	return answered(stopped), err
 }

@@ -65,6 +65,10 @@ func (s *Server) changeBinding(
 	dryRun bool,
 	change func() (adr.Bound, error),
 ) (answer, error) {
+	answered := answersWith(r, func(done adr.Bound) answer {
+		return ok(contract.ProgramBound(&done))
+	})
+
 	var done adr.Bound
 	var err error
 	if dryRun {
@@ -85,5 +89,5 @@ func (s *Server) changeBinding(
 		return answer{}, err
 	}
 
-	return ok(contract.ProgramBound(&done)), nil
+	return answered(done), nil
 }

@@ -28,7 +28,8 @@ type request struct {
 	faults []error
 	note   []any            // further attributes of the log's event
 	sent   []byte           // the body, if it was read whole
-	claim  *access.KeyClaim // of its idempotency key; nil without one
+	claim  *access.KeyClaim // of its idempotency key, if its transactions count on it; nil without one
+	key    *access.KeyClaim // of its idempotency key; nil without one, and where it was answered before
 
 	ignored wire.Ignored // names of the query and the body that the interface does not have
 

@@ -90,6 +90,7 @@ var deliveriesRoutes = []Route{
 		Method:  "POST",
 		Pattern: "/endpoints/{name}/test",
 		Role:    toWrite,
+		InParts: true, // a repeat waits for a message of its own
 		handle:  (*Server).testEndpoint,
 		Operation: &Operation{
 			ID: "test_endpoint", Tag: "deliveries", Addition: true,

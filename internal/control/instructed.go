@@ -262,6 +262,8 @@ func (s *Service) StopInstructions(
 
 		n = len(active)
 		released, err = s.stopAll(ctx, tx, active, who)
+		tx.Made(n)
+
 		return err
 	})
 

@@ -84,7 +84,10 @@ func (s *Service) PlugInSchedule(
 		}
 
 		parts = splitBlock(blocks, spans, made.Span)
-		return tx.SetPause(ctx, p.Asset, made.Span, made.Saved, endOf(spans))
+		err = tx.SetPause(ctx, p.Asset, made.Span, made.Saved, endOf(spans))
+		tx.Made(parts)
+
+		return err
 	})
 
 	return parts, err

@@ -268,6 +268,12 @@ func keysOf(e *flex.Endpoint, at time.Time) ([][]byte, error) {
 		secrets = append(secrets, e.OldSecret)
 	}
 
+	for _, f := range e.Former {
+		if at.Before(f.Until) {
+			secrets = append(secrets, f.Secret)
+		}
+	}
+
 	var keys [][]byte
 	for _, s := range secrets {
 		key, err := egress.SecretKey(s)

@@ -717,6 +717,42 @@ func TestPush_Rotation(t *testing.T) {
 	})
 }
 
+// A rotation whose answer is lost is made again: the secret that the receiver has signs for its whole day all the same.
+func TestPush_RotatedTwice(t *testing.T) {
+	one(t, func(h *fixture) {
+		defer h.work(h.service)()
+		ctx := context.Background()
+		e := h.endpoint(nil) // it goes on verifying with the first secret
+		a := h.chargers(1)[0]
+		var last flex.Endpoint
+
+		for range 2 {
+			var err error
+			last, err = h.service.Rotate(ctx, h.Org, flex.ScheduleEndpoint)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		h.plan(100*time.Hour, a)
+		h.settle()
+		g := e.all()[0]
+		for name, secret := range map[string]flex.Secret{"first": e.secret, "second": last.OldSecret, "last": last.Secret} {
+			if _, err := client.VerifyWebhook(secret.Reveal(), g.header, []byte(g.body), time.Now()); err != nil {
+				t.Errorf("by the %s secret: %v", name, err)
+			}
+		}
+
+		time.Sleep(delivery.RotationTime)
+		e.secret = last.Secret
+		h.plan(100*time.Hour, a)
+		h.settle()
+		if g := e.all()[1]; strings.Contains(g.header.Get("webhook-signature"), " ") {
+			t.Error("after a day a former secret still signs")
+		}
+	})
+}
+
 // The most valuable go first.
 func TestPush_Order(t *testing.T) {
 	each(t, func(h *fixture) {

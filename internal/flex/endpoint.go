@@ -27,6 +27,12 @@ const (
 	InvitationEndpoint EndpointName = "invitation"
 )
 
+// FormerSecret is a secret of an endpoint that signs as well until its time is over.
+type FormerSecret struct {
+	Secret Secret
+	Until  time.Time
+}
+
 // Endpoint is where an organisation's pushes go.
 type Endpoint struct {
 	ID      EndpointID
@@ -38,9 +44,10 @@ type Endpoint struct {
 	// the one before it, which signs as well until OldUntil
 	OldSecret   Secret
 	OldUntil    time.Time
-	Bare        bool // a schedule is sent as the profile alone
-	Nulls       bool // members of a profile without a value are sent as null
-	Batch       bool // a dispatch is sent as one message for all its assets
+	Former      []FormerSecret // those before that one, the newest first
+	Bare        bool           // a schedule is sent as the profile alone
+	Nulls       bool           // members of a profile without a value are sent as null
+	Batch       bool           // a dispatch is sent as one message for all its assets
 	Discharge   DischargeForm
 	Enabled     bool
 	Reason      string // why it is not enabled

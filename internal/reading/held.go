@@ -162,6 +162,8 @@ func (s *Service) decide(
 		}
 
 		h, err = tx.HeldReading(ctx, id)
+		tx.Made(h)
+
 		return err
 	})
 

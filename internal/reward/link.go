@@ -490,7 +490,7 @@ func codeHash(v Visit, code string) []byte {
 }
 
 // EnterCode confirms the visitor if the code is the one that was sent last. A wrong one is
-// counted, and after CodeTries of them only a new code will do.
+// counted, and after CodeTries of them only a new code will do. Who is confirmed already stays so.
 func (s *Service) EnterCode(ctx context.Context, v Visit, code string) error {
 	if v.Browser == "" {
 		return errNoCookie
@@ -507,6 +507,9 @@ func (s *Service) EnterCode(ctx context.Context, v Visit, code string) error {
 
 		v.BalanceLink = held
 		switch {
+		case v.Confirmed(): // the form was sent twice
+			return nil
+
 		case len(v.CodeHash) == 0 || !tx.Now().Before(v.CodeUntil):
 			return flex.Fail(
 				flex.Conflict,

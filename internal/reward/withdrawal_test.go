@@ -80,7 +80,12 @@ func TestLink_Life(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)
 		y.service.BaseURL = "https://flexd.example.com"
-		link, _, err := y.service.Link(t.Context(), y.org, y.site, reward.LinkOptions{RedirectURI: "app://rewards"})
+		link, _, err := y.service.Link(
+			t.Context(),
+			y.org,
+			y.site,
+			reward.LinkOptions{RedirectURI: "app://rewards"},
+		)
 		if err != nil || !strings.HasPrefix(link, "https://flexd.example.com/balance/") {
 			t.Fatal(link, err)
 		}
@@ -234,7 +239,12 @@ func TestImport_Again(t *testing.T) {
 	y := open(t, storetest.SQLite(t))
 	y.earn(t, 25)
 	y.link(t, y.visit(t, reward.LinkOptions{}))
-	w, err := y.service.Withdraw(t.Context(), y.visit(t, reward.LinkOptions{}), 2500, y.form(t))
+	w, err := y.service.Withdraw(
+		t.Context(),
+		y.visit(t, reward.LinkOptions{}),
+		2500,
+		y.form(t),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +268,14 @@ func TestImport_Again(t *testing.T) {
 	take := func(moved int, balance flex.Pence, results ...reward.PaymentResult) {
 		t.Helper()
 		if n, err := y.service.Import(t.Context(), y.org, "ann", results); err != nil || n.Moved != moved || y.balance(t) != balance {
-			t.Errorf("%d results moved, %v, and %s are left; want %d and %s", n.Moved, err, y.balance(t), moved, balance)
+			t.Errorf(
+				"%d results moved, %v, and %s are left; want %d and %s",
+				n.Moved,
+				err,
+				y.balance(t),
+				moved,
+				balance,
+			)
 		}
 	}
 
@@ -271,7 +288,11 @@ func TestImport_Again(t *testing.T) {
 		t.Errorf("an attempt that never was: %v", err)
 	}
 	if _, err := y.service.Import(t.Context(), y.org, "ann", []reward.PaymentResult{result(0, ledger.Failed)}); flex.KindOf(err) != flex.Conflict || y.balance(t) != 0 {
-		t.Errorf("the first file again, which names no attempt: %v, and %s are back", err, y.balance(t))
+		t.Errorf(
+			"the first file again, which names no attempt: %v, and %s are back",
+			err,
+			y.balance(t),
+		)
 	}
 
 	if _, err := y.service.Import(t.Context(), y.org, "ann", []reward.PaymentResult{result(1, ledger.Posted)}); flex.KindOf(err) != flex.Conflict {
@@ -314,14 +335,23 @@ func TestCode(t *testing.T) {
 		y.exec(t, `UPDATE site SET email = 'ann@example.com'`)
 		y.pays(t, flex.PayoutSettings{CoolingHours: flex.Some(0)})
 		y.earn(t, 25)
-		link, _, err := y.service.Link(t.Context(), y.org, y.site, reward.LinkOptions{RedirectURI: "https://a.example"})
+		link, _, err := y.service.Link(
+			t.Context(),
+			y.org,
+			y.site,
+			reward.LinkOptions{RedirectURI: "https://a.example"},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 
 		visit := func() reward.Visit {
 			t.Helper()
-			v, err := y.service.Open(t.Context(), link[strings.LastIndex(link, "/")+1:], "a browser")
+			v, err := y.service.Open(
+				t.Context(),
+				link[strings.LastIndex(link, "/")+1:],
+				"a browser",
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -388,6 +418,39 @@ func TestCode(t *testing.T) {
 	})
 }
 
+// A form with the right code that is sent twice is no failure the second time. It confirms the browser that sent it alone.
+func TestCode_SentTwice(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		y := open(t, url)
+		var code string
+		y.service.Mail = func(_ context.Context, _ flex.Personal, _, text string) error {
+			code = regexp.MustCompile(`\d{6}`).FindString(text)
+			return nil
+		}
+
+		y.exec(t, `UPDATE site SET email = 'ann@example.com'`)
+		v := y.visit(t, reward.LinkOptions{TwoFactor: true})
+		v.Browser = "a browser"
+		if err := y.service.SendCode(t.Context(), v); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := y.service.SendMail(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+
+		for range 2 {
+			if err := y.service.EnterCode(t.Context(), v, code); err != nil {
+				t.Errorf("the right code: %v", err)
+			}
+		}
+
+		v.Browser = "another browser"
+		if err := y.service.EnterCode(t.Context(), v, code); flex.KindOf(err) != flex.Conflict {
+			t.Errorf("the same code in another browser: %v", err)
+		}
+	})
+}
+
 // Sixty-four tries at once withdraw once.
 func TestWithdraw_Once(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -438,9 +501,18 @@ func TestBankAccount_Sealed(t *testing.T) {
 	}
 
 	other := flex.SiteID{8}
-	y.exec(t, `INSERT INTO site (id, org_id, consent_at, created_at) VALUES ($1, $2, NULL, 0)`, other.Bytes(), y.org.Bytes())
+	y.exec(
+		t,
+		`INSERT INTO site (id, org_id, consent_at, created_at) VALUES ($1, $2, NULL, 0)`,
+		other.Bytes(),
+		y.org.Bytes(),
+	)
 	y.consent(t)
-	y.exec(t, `INSERT INTO payee (site_id, org_id, sealed, ending, changed_at) SELECT $1, org_id, sealed, ending, 0 FROM payee`, other.Bytes())
+	y.exec(
+		t,
+		`INSERT INTO payee (site_id, org_id, sealed, ending, changed_at) SELECT $1, org_id, sealed, ending, 0 FROM payee`,
+		other.Bytes(),
+	)
 	y.exec(t, `UPDATE asset SET site_id = $1`, other.Bytes())
 	y.site = other
 	y.supply(t, 10_000_000)
@@ -448,7 +520,12 @@ func TestBankAccount_Sealed(t *testing.T) {
 	y.charge(t, "2026-01-15 22:00", "2026-01-15 22:30")
 	y.read(t, "2026-01-15 22:00", 2000)
 	y.round(t)
-	_, err = y.service.Withdraw(t.Context(), y.visit(t, reward.LinkOptions{}), 2000, y.form(t))
+	_, err = y.service.Withdraw(
+		t.Context(),
+		y.visit(t, reward.LinkOptions{}),
+		2000,
+		y.form(t),
+	)
 	if err == nil || strings.Contains(err.Error(), "Ann") {
 		t.Errorf("an account that was copied to another site: %v", err)
 	}

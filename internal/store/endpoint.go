@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"flexd/internal/flex"
 )
@@ -43,24 +44,33 @@ func (c conn) scanEndpoint(s scanner) (flex.Endpoint, error) {
 		return e, err
 	}
 
-	var kept endpointRecord
-	if err := decode(
-		"secrets of an endpoint",
-		string(plain),
-		&kept,
-	); err != nil {
+	var record endpointRecord
+	err = decode("secrets of an endpoint", string(plain), &record)
+	if err != nil {
 		return e, err
 	}
 
+	record.addTo(&e)
+
+	return e, nil
+}
+
+// addTo adds what is secret to its endpoint.
+func (kept *endpointRecord) addTo(e *flex.Endpoint) {
 	e.Secret, e.OldSecret = flex.Secret(kept.Secret), flex.Secret(kept.OldSecret)
+	for _, f := range kept.Former {
+		e.Former = append(e.Former, flex.FormerSecret{
+			Secret: flex.Secret(f.Secret),
+			Until:  time.UnixMicro(f.Until).UTC(),
+		})
+	}
+
 	for _, p := range kept.Headers {
 		e.Headers = append(
 			e.Headers,
 			flex.EndpointHeader{Name: p[0], Value: flex.Secret(p[1])},
 		)
 	}
-
-	return e, nil
 }
 
 // sealEndpoint returns what is secret of an endpoint, sealed.
@@ -68,6 +78,13 @@ func (tx *Tx) sealEndpoint(e flex.Endpoint) ([]byte, error) {
 	kept := endpointRecord{
 		Secret:    e.Secret.Reveal(),
 		OldSecret: e.OldSecret.Reveal(),
+	}
+
+	for _, f := range e.Former {
+		kept.Former = append(kept.Former, formerSecretRecord{
+			Secret: f.Secret.Reveal(),
+			Until:  f.Until.UnixMicro(),
+		})
 	}
 
 	for _, h := range e.Headers {

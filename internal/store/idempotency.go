@@ -99,12 +99,9 @@ var errKeyUnderWay = flex.Fail(
 	"the first request with this Idempotency-Key is still under way: try again soon",
 )
 
-func (all *All) claimKey(
-	ctx context.Context,
-	cl *KeyClaim,
-	first bool,
-) (*flex.KeptAnswer, error) {
-	n, err := all.exec(
+// takeNewKey takes a key that nobody has used, or whose time is over, and returns 0 if it is neither.
+func (all *All) takeNewKey(ctx context.Context, cl *KeyClaim) (int64, error) {
+	return all.exec(
 		ctx,
 		`
 		INSERT INTO idempotency (org_id, key, request, status, expires_at, holder, claim) VALUES ($1, $2, $3, 0, $4, $6, $7)
@@ -119,7 +116,14 @@ func (all *All) claimKey(
 		all.db.watch.holder(),
 		cl.number,
 	)
+}
 
+func (all *All) claimKey(
+	ctx context.Context,
+	cl *KeyClaim,
+	first bool,
+) (*flex.KeptAnswer, error) {
+	n, err := all.takeNewKey(ctx, cl)
 	if err != nil || n > 0 {
 		return nil, err
 	}
@@ -153,6 +157,7 @@ func (all *All) claimKey(
 	if k.Status == 0 {
 		taken, err := all.takeFromGone(ctx, cl, first)
 		if err != nil || taken {
+			cl.note = k.Answer
 			return nil, err
 		}
 

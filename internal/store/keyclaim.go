@@ -25,6 +25,8 @@ type KeyClaim struct {
 	undo    atomic.Int64 // transactions that an earlier run has committed
 	undoAll bool
 
+	note []byte // of an earlier run, see NoteKey
+
 	form func(made any) (*flex.KeptAnswer, error) // see AnswerWith
 	kept atomic.Pointer[flex.KeptAnswer]
 }
@@ -55,6 +57,27 @@ func Uncounted(ctx context.Context) context.Context {
 
 // Again reports whether an earlier run of the claim's request has committed something.
 func (cl *KeyClaim) Again() bool { return cl.undo.Load() > 0 }
+
+// Noted is what an earlier run of the claim's request has noted; nil if nothing.
+func (cl *KeyClaim) Noted() []byte { return cl.note }
+
+// NoteKey keeps a note with a key that is claimed, where its answer will be. It is for a request whose transactions are not counted on the
+// key: like one that has committed something, it keeps the key for as long as an answer would.
+func (db *DB) NoteKey(ctx context.Context, cl *KeyClaim, note []byte) error {
+	return db.single(ctx, func(all *All) error {
+		n, err := all.exec(
+			ctx,
+			`UPDATE idempotency SET answer = $4, committed = 1, expires_at = $5`+claimed,
+			cl.org.Bytes(),
+			cl.key,
+			cl.number,
+			note,
+			micros(all.now.Add(IdempotencyLife)),
+		)
+
+		return inForce(n, err)
+	})
+}
 
 // AnswerWith has the transaction that makes what form knows keep the request's answer, in the same commit. Form is
 // given what Tx.Made was given; nil means that this is not what the request is answered with.

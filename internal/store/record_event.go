@@ -220,9 +220,16 @@ type capRecord struct {
 
 // endpointRecord is what endpoint.sealed holds.
 type endpointRecord struct {
-	Secret    string      `json:"secret"`
-	OldSecret string      `json:"old_secret,omitempty"`
-	Headers   [][2]string `json:"headers,omitempty"`
+	Secret    string               `json:"secret"`
+	OldSecret string               `json:"old_secret,omitempty"`
+	Former    []formerSecretRecord `json:"former,omitempty"`
+	Headers   [][2]string          `json:"headers,omitempty"`
+}
+
+// formerSecretRecord is an earlier secret of an endpoint.
+type formerSecretRecord struct {
+	Secret string `json:"secret"`
+	Until  int64  `json:"until"`
 }
 
 // linkRecord is what cloud_link.sealed holds.

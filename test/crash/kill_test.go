@@ -85,7 +85,12 @@ func TestSIGKILL(t *testing.T) {
 		if out := s.run("verify"); !strings.Contains(string(out), "laws hold") {
 			t.Errorf("verify: %s", out)
 		}
-		t.Logf("%d SIGKILLs, %d acknowledged requests, ready again within %v", n, acked, worst.Round(time.Millisecond))
+		t.Logf(
+			"%d SIGKILLs, %d acknowledged requests, ready again within %v",
+			n,
+			acked,
+			worst.Round(time.Millisecond),
+		)
 	})
 }
 
@@ -161,7 +166,11 @@ func TestSIGKILL_PlantedLossOfReadings(t *testing.T) {
 		}
 
 		if lost := s.lost(cars, e); len(lost) > 0 || cars[0].halves != 2 {
-			t.Fatalf("before anything was planted %d readings were acknowledged, and lost is %q", cars[0].halves, lost)
+			t.Fatalf(
+				"before anything was planted %d readings were acknowledged, and lost is %q",
+				cars[0].halves,
+				lost,
+			)
 		}
 		if err := storetest.Exec(t, url, `DELETE FROM reading WHERE at = (SELECT max(at) FROM reading)`); err != nil {
 			t.Fatal(err)
@@ -223,7 +232,14 @@ func TestSIGKILL_IdempotencyKey(t *testing.T) {
 		}))
 		defer receiver.Close()
 		s := newService(t, database)
-		s.run("endpoint", "set", "Acme", "--url", receiver.URL+"/", "--allow-private-endpoints")
+		s.run(
+			"endpoint",
+			"set",
+			"Acme",
+			"--url",
+			receiver.URL+"/",
+			"--allow-private-endpoints",
+		)
 		s.start()
 		defer func() { s.kill(sigKill) }()
 
@@ -242,7 +258,12 @@ func TestSIGKILL_IdempotencyKey(t *testing.T) {
 				return 0, err
 			}
 
-			r, _ := http.NewRequestWithContext(t.Context(), "POST", "http://"+s.listen+"/endpoints/schedule/test", nil)
+			r, _ := http.NewRequestWithContext(
+				t.Context(),
+				"POST",
+				"http://"+s.listen+"/endpoints/schedule/test",
+				nil,
+			)
 			r.Header.Set("Authorization", "Bearer "+token.Access)
 			r.Header.Set("Idempotency-Key", "k")
 			resp, err = http.DefaultClient.Do(r)
@@ -264,7 +285,16 @@ func TestSIGKILL_IdempotencyKey(t *testing.T) {
 		for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 			status, err := ask()
 			if err == nil && status != http.StatusConflict {
-				t.Logf("%s: answered with %d after %v", database[:6], status, time.Since(start).Round(time.Millisecond))
+				t.Logf(
+					"%s: answered with %d after %v",
+					database[:6],
+					status,
+					time.Since(start).Round(time.Millisecond),
+				)
+				if status == http.StatusNotFound {
+					t.Error("the repeat looks for a test message that was rolled back")
+				}
+
 				return
 			}
 			if time.Since(start) > limit {
