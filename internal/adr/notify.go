@@ -26,7 +26,7 @@ const (
 const (
 	noticesAtOnce = 30 // to each address one after the other, to all addresses at the same time
 	noticeLease   = 2 * time.Minute
-	noticesTime   = egress.AttemptTime // within it a run begins its attempts at an address: a slow one delays no other by more than two
+	noticesTime   = egress.AttemptTime // within it a run begins its attempts at an address: it lasts for two at most
 	noticeTries   = 12                 // over about 80 minutes
 	noticePause   = 10 * time.Second
 	noticeWait    = 15 * time.Minute    // the longest pause

@@ -80,8 +80,8 @@ func ordersOfAll(
 	return wanted, nil
 }
 
-// descriptors are what the server's program says of its events' payloads, as far as it names units; unknown if the server does not
-// have this VEN read it. One that cannot be read now is Unavailable.
+// descriptors are what the server's program says of its events' powers, as far as it names units; unknown if the server does not
+// have this VEN read it. One that cannot be read now is Unavailable. What it says of other payloads does not matter here.
 func (r *remote) descriptors(ctx context.Context) (found []any, known bool, err error) {
 	var program struct {
 		Descriptors []map[string]any `json:"payloadDescriptors"`
@@ -97,13 +97,15 @@ func (r *remote) descriptors(ctx context.Context) (found []any, known bool, err 
 	}
 
 	for _, given := range program.Descriptors {
-		if given["objectType"] == reportDescriptorType || given["units"] == nil {
+		power, _ := given["payloadType"].(string)
+		unnamed := given["units"] == nil || given["units"] == ""
+		if given["objectType"] == reportDescriptorType || unnamed || !powerPayloads[power] {
 			continue
 		}
 
 		one, err := eventDescriptor.take("payloadDescriptors", map[string]any{
 			"objectType":  eventDescriptorType,
-			"payloadType": given["payloadType"],
+			"payloadType": power,
 			"units":       given["units"],
 		})
 		if err != nil {
@@ -168,7 +170,14 @@ func (m *mirroring) keepDescriptors(ctx context.Context, found []any) error {
 		return err
 	}
 
-	o, err := m.keep(ctx, m.tx, flexdOf(m.of.Org), &was, flex.ADRProgram, document)
+	o, err := m.keep(
+		ctx,
+		m.tx,
+		flexdOf(m.of.Org),
+		&was,
+		flex.ADRProgram,
+		document,
+	)
 	if err != nil {
 		return err
 	}

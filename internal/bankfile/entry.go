@@ -28,20 +28,15 @@ func (e entry) day() string {
 	return oneLine(cmp.Or(e.Booked.Day, e.Booked.Time), len(time.DateOnly))
 }
 
-// reference returns the bank's own reference of the entry, the same in every statement, or nothing. That of the account's
-// servicer is unique; the entry's own may be a number within its statement, so the day belongs to it.
+// reference returns the bank's reference of the entry, the same in every statement, or nothing. The entry's own, NtryRef, is none: many
+// banks number the entries of each statement by it, and the same entry has another number in the statement of a week than in that of a day.
 func (e entry) reference() string {
 	servicer := oneLine(e.Servicer, entryNameMax)
-	if !noReference[servicer] {
-		return servicer
-	}
-
-	own := oneLine(e.Own, entryNameMax)
-	if noReference[own] {
+	if noReference[servicer] {
 		return ""
 	}
 
-	return own + " of " + e.day()
+	return servicer
 }
 
 // nameDebits gives each debit of the entry its name. Several of one payment are several debits, in one entry too. Where a bank gives no

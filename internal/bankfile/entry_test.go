@@ -19,7 +19,7 @@ func TestReadResults_Entries(t *testing.T) {
 	for name, tt := range map[string]struct{ entries, want string }{
 		"the servicer's references": {debit(refA, "<NtryRef>1</NtryRef><AcctSvcrRef>S1</AcctSvcrRef>") + debit(refA, "<NtryRef>2</NtryRef><AcctSvcrRef>S2</AcctSvcrRef>"), "S1\nS2"},
 		"an entry that comes again": {debit(refA, "<AcctSvcrRef>S1</AcctSvcrRef>") + debit(refA, "<AcctSvcrRef>S1\n</AcctSvcrRef>"), "S1\nS1"},
-		"the entries' own":          {debit(refA, "<NtryRef>1</NtryRef><AcctSvcrRef>NONREF</AcctSvcrRef>"+day) + debit(refA, "<NtryRef>2</NtryRef>"+day), "1 of 2026-11-24\n2 of 2026-11-24"},
+		"numbers of a statement":    {debit(refA, "<NtryRef>1</NtryRef><AcctSvcrRef>NONREF</AcctSvcrRef>"+day) + debit(refA, "<NtryRef>2</NtryRef>"+day), "2026-11-24\n2026-11-24, debit 2"},
 		"days alone": {debit(refA, day) + debit(refB, day) + debit(refA, day) + debit(refA, `<BookgDt><DtTm>2026-11-25T01:00:00</DtTm></BookgDt>`),
 			"2026-11-24\n2026-11-24\n2026-11-24, debit 2\n2026-11-25"},
 		"nothing": {debit(refA, "") + debit(refA, ""), "an unknown day\nan unknown day, debit 2"},

@@ -281,7 +281,6 @@ type statement struct {
 }
 
 type entry struct {
-	Own       string `xml:"NtryRef"`
 	Servicer  string `xml:"AcctSvcrRef"`
 	Amount    money  `xml:"Amt"`
 	Direction string `xml:"CdtDbtInd"`

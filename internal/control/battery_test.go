@@ -128,7 +128,7 @@ func TestBatteryChargesByNight(t *testing.T) {
 		}
 
 		if m := modeAt(steps, "2026-01-15T18:00:00Z"); m != battery.ModeSelfUse && m != battery.ModeFeedIn {
-			t.Errorf("in the evening it is told to %v", m)
+			t.Errorf("in the evening it is asked for %v", m)
 		}
 	})
 }

@@ -87,7 +87,7 @@
 //
 // Cars at a site whose import capacity was set are planned as one where they can exceed it. They are planned
 // one after the other, least slack first, each within its own share and what nobody has a share in. After its need is met a
-// car has an equal part of what the unfinished leave (its tail). Last, check.Fuse, which shares no code
+// car has its part of what the unfinished leave (its tail, fuse_turns.go). Last, check.Fuse, which shares no code
 // with the planner, adds all of it up. What breaks the fuse is cut down, named in the origins of its inputs and
 // planned again after [MarketInterval]; Refused counts it.
 //

@@ -587,9 +587,7 @@ func (f *behindFuse) solve(ctx context.Context, d *Service) error {
 		f.fence(car)
 	}
 
-	for _, car := range f.cars {
-		f.finish(car)
-	}
+	f.finishAll()
 
 	return nil
 }

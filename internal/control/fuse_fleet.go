@@ -212,9 +212,7 @@ func (f *fleet) fence() {
 	}
 
 	for _, site := range f.fused {
-		for _, car := range site.cars {
-			site.finish(car)
-		}
+		site.finishAll()
 	}
 }
 

@@ -14,6 +14,25 @@ const TurnTime = 5 * time.Hour
 // finish says what a car has once it is done: its part of what those leave that are not, and in the end of
 // the fuse. So two that would be free cannot pass it.
 func (f *behindFuse) finish(car *siteCar) {
+	f.finishBy(car, func(t time.Time) flex.Watts { return f.partsAt(t)[car] })
+}
+
+// finishAll is finish for all cars. Their parts at an instant are worked out once: where many take turns, that is the most of the work.
+func (f *behindFuse) finishAll() {
+	known := map[int64]map[*siteCar]flex.Watts{}
+	for _, car := range f.cars {
+		f.finishBy(car, func(t time.Time) flex.Watts {
+			at := t.UnixNano()
+			if _, ok := known[at]; !ok {
+				known[at] = f.partsAt(t)
+			}
+			return known[at][car]
+		})
+	}
+}
+
+// finishBy is finish with what the car's part is at an instant.
+func (f *behindFuse) finishBy(car *siteCar, part func(time.Time) flex.Watts) {
 	if !f.tight {
 		return
 	}
@@ -28,12 +47,12 @@ func (f *behindFuse) finish(car *siteCar) {
 	cuts = slices.CompactFunc(cuts, time.Time.Equal)
 
 	car.stepsAfterEnd = steppedAt(cuts, car.least(), func(t time.Time) flex.Watts {
-		return min(f.part(car, t), f.leftAt(car, t))
+		return min(part(t), f.leftAt(car, t))
 	})
 }
 
-// part is what a car has that is done at an instant, beside every other such car.
-func (f *behindFuse) part(car *siteCar, t time.Time) flex.Watts {
+// partsAt are what the cars have that are done at an instant, one beside the other. One that is not served has none.
+func (f *behindFuse) partsAt(t time.Time) map[*siteCar]flex.Watts {
 	l := f.load()
 	l.addAll(f.others, t)
 
@@ -53,7 +72,7 @@ func (f *behindFuse) part(car *siteCar, t time.Time) flex.Watts {
 	}
 
 	if parts := f.parts(l, done); parts != nil {
-		return parts[car]
+		return parts
 	}
 
 	var served []*siteCar
@@ -64,7 +83,7 @@ func (f *behindFuse) part(car *siteCar, t time.Time) flex.Watts {
 		}
 	}
 
-	return f.parts(l, served)[car]
+	return f.parts(l, served)
 }
 
 // parts are what cars have of what a load leaves: of each of their phases equal parts, and each at least the least that it

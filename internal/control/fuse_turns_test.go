@@ -35,9 +35,7 @@ func TestFinish_Parts(t *testing.T) {
 
 		f.cars[len(f.cars)-1].plan.Shortfall = 4140
 		f.drawBeside(nil, nil)
-		for _, car := range f.cars {
-			f.finish(car)
-		}
+		f.finishAll()
 
 		if c.turns {
 			f.firstOfAll(t, c.want)

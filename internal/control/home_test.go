@@ -48,7 +48,7 @@ func (h *fixture) checkHome(id flex.AssetID, fuse flex.Watts) {
 			mayDischarge := m.Mode != battery.ModeCharge && m.Mode != battery.ModeLock
 			if mayDischarge && step.From.Before(s.From.ReadyBy) {
 				h.Errorf(
-					"the car charges in %v, where the battery is told %v in %v",
+					"the car charges in %v, where the battery is asked for %v in %v",
 					step.Span,
 					m.Mode,
 					m.Span,
@@ -345,7 +345,7 @@ func TestHome_Export(t *testing.T) {
 		h.publish("2026-01-14T18:00:00Z", prices...)
 		h.runBatteries()
 		if m := modeAt(h.modes(id), "2026-01-14T19:30:00Z"); m != battery.ModeDischarge {
-			t.Fatalf("alone it is told %v at the dearest time", m)
+			t.Fatalf("alone it is asked for %v at the dearest time", m)
 		}
 
 		h.Exec(`UPDATE site SET supply_set = TRUE, import_w = 23000, export_w = 0 WHERE id = $1`, h.site.Bytes())
@@ -357,14 +357,14 @@ func TestHome_Export(t *testing.T) {
 		for _, m := range h.modes(id) {
 			if m.Mode == battery.ModeDischarge {
 				t.Errorf(
-					"behind an export limit of 0 it is told %v from %v on",
+					"behind an export limit of 0 it is asked for %v from %v on",
 					m.Mode,
 					m.From,
 				)
 			}
 		}
 		if m := modeAt(h.modes(id), "2026-01-15T09:30:00Z"); m != battery.ModeCharge {
-			t.Errorf("at negative prices it is told %v", m)
+			t.Errorf("at negative prices it is asked for %v", m)
 		}
 		h.clean()
 	})
@@ -387,7 +387,7 @@ func TestHome_ExportAlone(t *testing.T) {
 		for _, m := range h.modes(id) {
 			if m.Mode == battery.ModeDischarge {
 				t.Errorf(
-					"behind an export limit of 0 it is told %v from %v on",
+					"behind an export limit of 0 it is asked for %v from %v on",
 					m.Mode,
 					m.From,
 				)

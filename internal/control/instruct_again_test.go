@@ -119,7 +119,12 @@ func TestInstruction_PluggedInUrgently(t *testing.T) {
 				}
 
 				if n := h.drawing(assets, "2026-01-15T18:00:00Z"); n != c.draws {
-					h.Errorf("%d draw at 18:00, not %d: %v", n, c.draws, h.look().Current.Steps)
+					h.Errorf(
+						"%d draw at 18:00, not %d: %v",
+						n,
+						c.draws,
+						h.look().Current.Steps,
+					)
 				}
 				if h.short(assets, c.need) != 0 {
 					h.Errorf("its need is not met: %v", h.look().Current.Steps)
@@ -143,6 +148,37 @@ func TestInstruction_PlannedAgain(t *testing.T) {
 		h.at(sent.Assets[0].AssetID).event(control.Event{Kind: control.IntentUpdate, Intent: need(29.6, flex.Minimise)})
 		h.follows(5*time.Second, 0)
 		h.follows(10*time.Second, 1)
+	})
+}
+
+// TestInstruction_NeverAccepted has a called car accept nothing, and another be called in its place. Planned again, the first has the time to
+// accept that, but as long as it has not, the one that follows is not released.
+func TestInstruction_NeverAccepted(t *testing.T) {
+	each(t, "2026-01-15T17:00:00Z", func(h *fixture) {
+		h.evening(5, 22.2)
+		sent := h.send(peak(-13_000))
+		h.at(sent.Assets[0].AssetID).accept()
+		h.follows(15*time.Second, 1)
+
+		report, err := h.service.ReportInstruction(h.Context(), h.Org, sent.ID)
+		if err != nil || len(report.Assets) != 3 {
+			h.Fatal(report, err)
+		}
+
+		silent := sent.Assets[1].AssetID
+		for _, a := range report.Assets {
+			if a.AssetID != silent && a.AssetID != sent.Assets[0].AssetID {
+				h.at(a.AssetID).accept()
+			}
+		}
+		h.follows(5*time.Second, 0)
+
+		h.at(silent).event(control.Event{Kind: control.IntentUpdate, Intent: need(29.6, flex.Minimise)})
+		h.follows(5*time.Second, 0)
+		h.follows(10*time.Second, 0)
+
+		h.at(silent).accept()
+		h.follows(5*time.Second, 1)
 	})
 }
 

@@ -29,7 +29,10 @@ type remainder struct {
 	back     *instruct.Rebound // of who is called
 	assets   []flex.AssetID    // who is called
 	brings   []instruct.Candidate
-	before   map[flex.AssetID]bool // who is called, or was released
+	// the same without cars that have neither accepted their newest schedule nor a meter that says how far they follow: others
+	// that follow are not released for them
+	sure   []instruct.Candidate
+	before map[flex.AssetID]bool // who is called, or was released
 }
 
 // readCalled reads an instruction's scope and who it calls, or called.
@@ -143,9 +146,10 @@ func (l *remainder) add(
 	planned []charge.Joules,
 	shares map[flex.AssetID]instruct.Percent,
 ) {
-	quality := instruct.Percent(100)
+	quality, sure := instruct.Percent(100), true
 	if at != nil {
 		share, metered := shares[c.AssetID]
+		sure = metered || at.Followed()
 		quality = instruct.Followed{
 			Since:    l.At.Sub(flex.Later(c.CalledAt, at.Current.Steps[0].From)), // it may have been planned again
 			Accepted: at.Followed(),
@@ -155,6 +159,9 @@ func (l *remainder) add(
 	}
 
 	l.bring(c, changeOf(c, at, slots), quality, planned)
+	if !sure {
+		l.sure[len(l.sure)-1].Quality = 0
+	}
 }
 
 // bring counts what a called asset draws less, and what is planned as if it were not called.
@@ -172,11 +179,12 @@ func (l *remainder) bring(
 	}
 
 	l.assets = append(l.assets, c.AssetID)
-	l.brings = append(l.brings, instruct.Candidate{
+	brings := instruct.Candidate{
 		Cost:    c.Cost,
 		Quality: quality,
 		Change:  less,
-	})
+	}
+	l.brings, l.sure = append(l.brings, brings), append(l.sure, brings)
 }
 
 // changeOf is what a called asset draws less in each slot by its schedule in force than by the
@@ -253,7 +261,7 @@ func (l *remainder) leaveOutCalled() {
 // release says who can be released; nil for nobody.
 func (l *remainder) release(in *flex.Instruction) *correction {
 	c := &correction{}
-	_, release := instruct.Correct(l.target, l.brings, nil, !in.Unfair)
+	_, release := instruct.Correct(l.target, l.sure, nil, !in.Unfair)
 	for _, i := range release {
 		c.release = append(c.release, l.assets[i])
 	}

@@ -49,8 +49,7 @@ func (u *Unready) Missing() flex.WattHours { return u.Need - u.Had }
 // dueNeed is what was asked for by a time that has passed, and the last schedule towards it.
 type dueNeed struct {
 	Unready
-	within    flex.Span      // from that schedule's beginning to the deadline or the plug-out
-	delivered flex.WattHours // before that
+	counted flex.Span // whose readings count towards it, as on the asset's page
 }
 
 // Unready returns the cars that were not ready by a time on a London day, the one that lacks most first. The zero day is today.
@@ -184,9 +183,9 @@ func dueNeeds(
 }
 
 // isLastTowards reports whether a schedule was the last towards its deadline, and that has passed or the car has left. The schedule
-// that replaced it was made at an instant, zero if none did.
+// that replaced it was made at an instant, zero if none did. One by which control ended is towards none.
 func isLastTowards(p *store.Plugged, replacedAt, now time.Time) bool {
-	if p.Need <= 0 || !p.ReadyBy.After(p.Steps[0].From) {
+	if p.Freed || p.Need <= 0 || !p.ReadyBy.After(p.Steps[0].From) {
 		return false
 	}
 
@@ -200,6 +199,11 @@ func isLastTowards(p *store.Plugged, replacedAt, now time.Time) bool {
 // dueNeedOf reads a deadline from the last schedule towards it. It has what the schedule allowed until something else is metered.
 func dueNeedOf(p *store.Plugged) dueNeed {
 	from := p.Steps[0].From
+	followed := flex.Span{
+		From: from,
+		To:   flex.Later(from, deadlineEnd(p.ReadyBy, p.PluggedOutAt)),
+	}
+
 	d := dueNeed{
 		Unready: Unready{
 			AssetID:      p.AssetID,
@@ -210,29 +214,38 @@ func dueNeedOf(p *store.Plugged) dueNeed {
 			Planned:      p.Delivered,
 			Had:          p.Delivered,
 		},
-		within: flex.Span{
-			From: from,
-			To:   flex.Later(from, deadlineEnd(p.ReadyBy, p.PluggedOutAt)),
-		},
-		delivered: p.Delivered,
+		counted: countedTowards(p),
 	}
 
 	for _, s := range p.Steps {
 		power := min(s.Limit, p.Power)
 		d.Planned += power.For(s.Span.Meet(flex.Span{From: from, To: p.ReadyBy}).Len())
-		d.Had += power.For(s.Span.Meet(d.within).Len())
+		d.Had += power.For(s.Span.Meet(followed).Len())
 	}
 
 	switch {
 	case d.Need-d.Planned >= unreadyFrom:
 		d.Cause = UnreadyPlan
-	case d.within.To.Before(d.ReadyBy):
+	case followed.To.Before(d.ReadyBy):
 		d.Cause = UnreadyUnplugged
 	default:
 		d.Cause = UnreadyDrew
 	}
 
 	return d
+}
+
+// countedTowards is when what is metered counts towards the deadline of a schedule.
+func countedTowards(p *store.Plugged) flex.Span {
+	stay := store.Session{Session: flex.Session{
+		PluggedInAt:  p.PluggedInAt,
+		PluggedOutAt: p.PluggedOutAt,
+	}}
+
+	return countedWithin(
+		&store.Effective{CountFrom: p.CountFrom, ReadyBy: p.ReadyBy},
+		&stay,
+	)
 }
 
 // unreadyOf returns those of some deadlines by which the car had less than was asked for.
@@ -249,8 +262,8 @@ func unreadyOf(
 	var short []Unready
 	for _, d := range part {
 		g := progress{metered: energyByPeriod(metered[d.AssetID])}
-		if coversAll(g.metered, d.within) {
-			d.Had, d.Metered = d.delivered+g.delivered(d.within), true
+		if coversAll(g.metered, d.counted) {
+			d.Had, d.Metered = g.delivered(d.counted), true
 		}
 
 		if d.Missing() >= unreadyFrom {
@@ -281,12 +294,12 @@ func readingsOfDue(
 	tx *store.Tx,
 	part []dueNeed,
 ) (map[flex.AssetID][]flex.Reading, error) {
-	span := part[0].within
+	span := part[0].counted
 	found := map[flex.AssetID][]flex.Reading{}
 	var ids []flex.AssetID
 	for _, d := range part {
-		span.From = flex.Earlier(span.From, d.within.From)
-		span.To = flex.Later(span.To, d.within.To)
+		span.From = flex.Earlier(span.From, d.counted.From)
+		span.To = flex.Later(span.To, d.counted.To)
 
 		if _, known := found[d.AssetID]; !known {
 			found[d.AssetID] = nil

@@ -5,6 +5,7 @@ import (
 
 	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/store"
 )
 
 // unready returns the cars that were not ready on a day.
@@ -64,6 +65,62 @@ func TestUnready_DrewNothing(t *testing.T) {
 		h.metered("2026-01-10T18:00:00Z", make([]float64, 26)...) // to 07:00
 		found := h.unready("2026-01-11T00:00:00Z")
 		if len(found) != 1 || found[0].Had != 0 || !found[0].Metered || found[0].Cause != control.UnreadyDrew {
+			t.Errorf("%+v", found)
+		}
+	})
+}
+
+// A car whose control ended before its time was not unplugged, and is not on the list: its page has no deadline either.
+func TestUnready_Freed(t *testing.T) {
+	for name, free := range freedBy {
+		t.Run(name, func(t *testing.T) {
+			one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+				h.plugInAt(10, flex.Minimise)
+				h.accept()
+				h.goTo("2026-01-10T19:00:00Z")
+				h.write(func(tx *store.Tx) error { return free(h, tx, h.asset) })
+
+				for _, now := range []string{"2026-01-10T19:30:00Z", "2026-01-11T12:00:00Z"} {
+					h.goTo(now)
+					if found := h.unready("2026-01-11T00:00:00Z"); len(found) != 0 {
+						t.Errorf("at %s: %+v", now, found)
+					}
+				}
+			})
+		})
+	}
+}
+
+// What a meter counts in the half-hour of the plug-in is the car's as a whole, as on its page.
+func TestUnready_MeteredHalfHours(t *testing.T) {
+	each(t, "2026-01-10T18:10:00Z", func(h *fixture) {
+		h.plugInAt(5, flex.Minimise)
+		h.accept()
+		h.goTo("2026-01-11T07:30:00Z")
+		h.metered("2026-01-10T18:00:00Z", append([]float64{2.4, 2.6}, make([]float64, 24)...)...) // to 07:00
+
+		if found := h.unready("2026-01-11T00:00:00Z"); len(found) != 0 {
+			t.Errorf("%+v", found)
+		}
+	})
+}
+
+// Readings that come after a car was planned again say what it had before that too, whatever was assumed then.
+func TestUnready_ReadingsLater(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		h.plugInAt(10, flex.Minimise)
+		h.event(control.Event{Kind: control.ChargeNow, EndAt: at("2026-01-10T19:00:00Z")})
+		h.accept()
+		h.goTo("2026-01-10T20:00:00Z")
+		h.write(func(tx *store.Tx) error {
+			_, err := h.service.ReplanAsset(h.Context(), tx, h.asset)
+			return err
+		})
+		h.goTo("2026-01-11T07:30:00Z")
+		h.metered("2026-01-10T18:00:00Z", make([]float64, 26)...) // to 07:00
+
+		found := h.unready("2026-01-11T00:00:00Z")
+		if len(found) != 1 || found[0].Had != 0 || !found[0].Metered {
 			t.Errorf("%+v", found)
 		}
 	})

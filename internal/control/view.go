@@ -12,7 +12,7 @@ import (
 // causeText says why a schedule was made.
 var causeText = map[store.Cause]string{
 	store.CausePlugIn:    "a car was plugged in",
-	store.CauseIntent:    "the user's wish changed, or a time in which the car needs nothing began or ended",
+	store.CauseIntent:    "the user's wish or an absence changed",
 	store.CauseTariff:    "the tariff changed",
 	store.CauseChargeNow: "charging now was asked for or taken back",
 	store.CauseMarket:    "prices moved",

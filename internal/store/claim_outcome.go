@@ -309,11 +309,13 @@ func (tx *Tx) keepEarlier(ctx context.Context, again []flex.EventID) error {
 // while they were under way, and is sent them again from there. Until it is gone the fence refuses the writing. A row that
 // stayed would keep the organisation from ever moving back.
 //
-// Of an organisation that is here the condition is NULL, and neither engine reads a delivery.
+// Of an organisation that is here neither engine reads a delivery. SQLite looks for NULL in the key. PostgreSQL, which would rather read the
+// whole table for a value that it cannot estimate, evaluates the second condition once and before it.
 func (tx *Tx) dropElsewhere(ctx context.Context) error {
 	return tx.later(
 		ctx,
-		`DELETE FROM delivery WHERE org_id = NULLIF($1, (SELECT id FROM org WHERE id = $1))`,
+		`DELETE FROM delivery WHERE org_id = NULLIF($1, (SELECT id FROM org WHERE id = $1))
+		AND NOT EXISTS (SELECT 1 FROM org WHERE id = $1)`,
 		tx.org.Bytes(),
 	)
 }

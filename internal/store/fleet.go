@@ -22,8 +22,10 @@ type Plugged struct {
 	ReadyBy   time.Time
 	Need      flex.WattHours // as asked for
 	Delivered flex.WattHours // of it, when the schedule was made
+	CountFrom time.Time      // since when it counts
 	Power     flex.Watts
 	ChargeNow flex.Span
+	Freed     bool // control ended with the schedule, which leaves charging free
 	// its Zone is empty if none is known: all hours are off-peak
 	Tariff flex.Tariff
 	// up to when the car is to be done; at least one, which may have no length; good until the next asset is read
@@ -89,7 +91,7 @@ const pastQuery = pastColumns + `
 const pastColumns = `SELECT s.org_id, s.asset_id, s.plugged_in_at, COALESCE(s.plugged_out_at, 0), COALESCE(c.from_at, 0), COALESCE(c.steps, ''), COALESCE(c.ready_by, 0),
 		COALESCE(c.need_wh, 0), COALESCE(c.delivered_wh, 0), COALESCE(c.power_w, 0), COALESCE(c.charge_now_from, 0),
 		COALESCE(c.charge_now_to, 0), COALESCE(c.off_peak, ''), COALESCE(c.zone, ''), COALESCE(c.tariff_type, ''),
-		COALESCE(c.origins, '')`
+		COALESCE(c.origins, ''), COALESCE(c.count_from, 0), COALESCE(c.cause = '` + string(CauseFreed) + `', FALSE)`
 
 // EachPlugged calls fn with every asset of the part, in no certain order. One whose schedule cannot be read is left
 // out, and logged: it hides no other.
@@ -225,7 +227,7 @@ func (c conn) plugged(
 // scanPlugged reads an asset; its steps go into a buffer that is there already.
 func scanPlugged(rs scanner, buffer []flex.Step) (Plugged, error) {
 	var steps, origins string
-	var pluggedIn, pluggedOut, from, ready int64
+	var pluggedIn, pluggedOut, from, ready, count int64
 	var now [2]int64
 
 	var p Plugged
@@ -246,6 +248,8 @@ func scanPlugged(rs scanner, buffer []flex.Step) (Plugged, error) {
 		&p.Tariff.Zone,
 		&p.Tariff.Type,
 		&origins,
+		&count,
+		&p.Freed,
 	)
 
 	p.Steps = buffer
@@ -261,6 +265,7 @@ func scanPlugged(rs scanner, buffer []flex.Step) (Plugged, error) {
 	}
 
 	p.ReadyBy = time.UnixMicro(ready).UTC()
+	p.CountFrom = time.UnixMicro(count).UTC()
 	if now[0] != 0 && now[1] != 0 {
 		p.ChargeNow = flex.Span{
 			From: time.UnixMicro(now[0]).UTC(),

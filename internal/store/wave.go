@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -534,10 +535,11 @@ func (tx *Tx) Unmark(ctx context.Context, marks ...Marked) error {
 		by[m.DueAt] = append(by[m.DueAt], m.Session)
 	}
 
-	for at, sessions := range by {
-		for chunk := range slices.Chunk(sessions, outboxChunk) {
+	// Two processes may look at the same marks: both take them in one order.
+	for _, at := range slices.SortedFunc(maps.Keys(by), time.Time.Compare) {
+		for chunk := range slices.Chunk(by[at], outboxChunk) {
 			ids, args := in([]any{tx.org.Bytes(), micros(at)}, chunk)
-			_, err := tx.exec(
+			err := tx.later(
 				ctx,
 				`UPDATE session SET due_at = NULL, due_for = NULL WHERE org_id = $1 AND due_at = $2 AND id IN `+ids,
 				args...,
