@@ -12,7 +12,7 @@ import (
 // causeText says why a schedule was made.
 var causeText = map[store.Cause]string{
 	store.CausePlugIn:    "a car was plugged in",
-	store.CauseIntent:    "the user's wish or an absence changed",
+	store.CauseIntent:    "the user's wish changed, or an absence",
 	store.CauseTariff:    "the tariff changed",
 	store.CauseChargeNow: "charging now was asked for or taken back",
 	store.CauseMarket:    "prices moved",
