@@ -6,13 +6,15 @@ import (
 	"testing"
 	"time"
 
+	"flexd/internal/app"
 	"flexd/internal/control"
 	"flexd/internal/flex"
 	"flexd/internal/store/storetest"
 )
 
-// Assets are acted on by their external ids: shown first, done, and refused where that cannot be.
-func TestAsset(t *testing.T) {
+// openSeeded returns a command line, the app of its database, and what puts records into it.
+func openSeeded(t *testing.T) (func(line string) (int, string), *app.App, *storetest.Seed) {
+	t.Helper()
 	database := freshDatabase(t)
 	flexd := commandLineOf(t, database)
 	h, err := store{Database: database, Environment: "sandbox"}.openOrCreate(t.Context())
@@ -20,8 +22,14 @@ func TestAsset(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	defer h.Close()
-	seed := storetest.NewSeed(t, h.DB, database)
+	t.Cleanup(func() { h.Close() })
+
+	return flexd, h, storetest.NewSeed(t, h.DB, database)
+}
+
+// Assets are acted on by their external ids: shown first, done, and refused where that cannot be.
+func TestAsset(t *testing.T) {
+	flexd, h, seed := openSeeded(t)
 	id := seed.Asset(seed.Site(flex.FullScheduleMethod), flex.Charger, 7400)
 	intent := &flex.Intent{Need: flex.FromKWh(10), ReadyByLocal: new(flex.WallTime(7 * time.Hour))}
 	if err := h.Control.Event(t.Context(), seed.Org, id, control.Event{Kind: control.PlugIn, Intent: intent}); err != nil {
@@ -72,15 +80,7 @@ func TestAsset(t *testing.T) {
 
 // An id of another organisation's asset names none of the one that is meant.
 func TestAsset_OfAnother(t *testing.T) {
-	database := freshDatabase(t)
-	flexd := commandLineOf(t, database)
-	h, err := store{Database: database, Environment: "sandbox"}.openOrCreate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	defer h.Close()
-	seed := storetest.NewSeed(t, h.DB, database)
+	flexd, h, seed := openSeeded(t)
 	if _, err := h.DB.AddOrg(t.Context(), "Acme"); err != nil {
 		t.Fatal(err)
 	}
@@ -102,15 +102,7 @@ func TestAsset_OfAnother(t *testing.T) {
 
 // Of an action that ends midway, what was done is printed: it stays done.
 func TestAsset_EndsMidway(t *testing.T) {
-	database := freshDatabase(t)
-	flexd := commandLineOf(t, database)
-	h, err := store{Database: database, Environment: "sandbox"}.openOrCreate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	defer h.Close()
-	seed := storetest.NewSeed(t, h.DB, database)
+	flexd, _, seed := openSeeded(t)
 	site := seed.Site(flex.FullScheduleMethod)
 	first, second := seed.Asset(site, flex.Charger, 7400), seed.Asset(
 		site,
