@@ -247,7 +247,7 @@ func mergeSite(
 		return updateSite(ctx, tx, *old, n)
 	}
 
-	if err := mustBeOnlyAtProperty(ctx, tx, n.MPAN); err != nil {
+	if err := mustBeOnlyAtProperty(ctx, tx, n.MPAN, flex.SiteID{}); err != nil {
 		return flex.Site{}, m, err
 	}
 
@@ -279,7 +279,12 @@ func updateSite(
 		)
 	}
 
+	old := s
 	m.texts(&s, n)
+
+	if err := mayMoveTo(ctx, tx, s, old); err != nil {
+		return s, m, err
+	}
 
 	given, err := giveConsent(ctx, tx, &s, n.ConsentAt, flex.Malformed)
 	if err != nil {
@@ -307,6 +312,28 @@ func updateSite(
 	}
 
 	return s, m, err
+}
+
+// mayMoveTo fails if the site is to have an MPAN of the property of another site, or the address of another site.
+func mayMoveTo(ctx context.Context, tx *store.Tx, s, before flex.Site) error {
+	if s.MPAN != before.MPAN {
+		err := mustBeOnlyAtProperty(ctx, tx, s.MPAN.Reveal(), s.ID)
+		if err != nil {
+			return err
+		}
+	}
+
+	other, err := otherAtAddress(ctx, tx, s, before)
+	if err != nil || other == nil {
+		return err
+	}
+
+	return flex.Fail(
+		flex.Conflict,
+		"another site with this address exists already: %s; the MPAN is that of site %s",
+		other.ID,
+		s.ID,
+	)
 }
 
 // texts lets the texts that were given replace those kept of the site.

@@ -8,19 +8,43 @@ import (
 	"flexd/internal/store"
 )
 
-// siteAtAddress returns the organisation's site at the address, or nil. Two premises that are
-// written alike and have different property numbers are not the same.
+// siteAtAddress returns the organisation's site at the address, or nil. If more than one may be meant, it chooses none: the
+// wrong one would get the metering point of another home.
 func siteAtAddress(
 	ctx context.Context,
 	tx *store.Tx,
 	n normal,
 ) (*flex.Site, error) {
+	found, err := sitesAtAddress(ctx, tx, n)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+
+	if len(found) > 1 {
+		return nil, flex.Fail(
+			flex.Conflict,
+			"more than one site with this address exists already, among them %s and %s: send the MPAN that one of them has",
+			found[0].ID,
+			found[1].ID,
+		)
+	}
+
+	return &found[0], nil
+}
+
+// sitesAtAddress returns the organisation's sites that may be the one at the address, the oldest first. Two premises that
+// are written alike and have different property numbers are not the same.
+func sitesAtAddress(
+	ctx context.Context,
+	tx *store.Tx,
+	n normal,
+) ([]flex.Site, error) {
 	if n.key == "" {
 		return nil, nil
 	}
 
-	s, err := tx.SiteByAddress(ctx, n.key)
-	if err != nil || s == nil {
+	alike, err := tx.SitesByAddress(ctx, n.key)
+	if err != nil || len(alike) == 0 {
 		return nil, err
 	}
 
@@ -29,15 +53,47 @@ func siteAtAddress(
 		return nil, err
 	}
 
-	other, err := uprnOf(ctx, tx, s.MPAN.Reveal())
-	if err != nil {
-		return nil, err
+	var found []flex.Site
+	for _, s := range alike {
+		other, err := uprnOf(ctx, tx, s.MPAN.Reveal())
+		if err != nil {
+			return nil, err
+		}
+
+		if mine != "" && mine == other {
+			return []flex.Site{s}, nil
+		}
+		if mine == "" || other == "" {
+			found = append(found, s)
+		}
 	}
-	if mine != "" && other != "" && mine != other {
+
+	return found, nil
+}
+
+// otherAtAddress returns another site that may be at the address of this one, or nil. An address that the site had before
+// is not looked at: a site that was registered beside one of the same address can still be changed.
+func otherAtAddress(
+	ctx context.Context,
+	tx *store.Tx,
+	s, before flex.Site,
+) (*flex.Site, error) {
+	var n normal
+	n.MPAN = s.MPAN.Reveal()
+	n.key = addressKey(s.Address.Reveal(), s.Postcode.Reveal())
+
+	if n.key == addressKey(before.Address.Reveal(), before.Postcode.Reveal()) {
 		return nil, nil
 	}
 
-	return s, nil
+	found, err := sitesAtAddress(ctx, tx, n)
+	for i := range found {
+		if found[i].ID != s.ID {
+			return &found[i], nil
+		}
+	}
+
+	return nil, err
 }
 
 // siteAtProperty returns the organisation's site whose metering point has the property number

@@ -91,20 +91,21 @@ func mustBeNew(ctx context.Context, tx *store.Tx, n normal) error {
 		)
 	}
 
-	return mustBeOnlyAtProperty(ctx, tx, n.MPAN)
+	return mustBeOnlyAtProperty(ctx, tx, n.MPAN, flex.SiteID{})
 }
 
-// mustBeOnlyAtProperty fails if the organisation has a site at the property that the MPAN's metering point is at.
+// mustBeOnlyAtProperty fails if the organisation has another site than id at the property of the MPAN's metering point.
 func mustBeOnlyAtProperty(
 	ctx context.Context,
 	tx *store.Tx,
 	mpan string,
+	id flex.SiteID,
 ) error {
 	old, err := siteAtProperty(ctx, tx, mpan)
 	if err != nil {
 		return err
 	}
-	if old != nil {
+	if old != nil && old.ID != id {
 		return flex.Fail(
 			flex.Conflict,
 			"a site at this property (UPRN) exists already, with another MPAN: %s",
@@ -200,9 +201,9 @@ type SiteChange struct {
 	Calls      *flex.AgreedCalls
 }
 
-// ChangeSite changes a site. An MPAN that another of the organisation's sites has is a fault, and so is one with which the
-// site could not be enrolled in what it is enrolled in, and a capacity's day that lies ahead; one of which something was
-// settled is a Conflict.
+// ChangeSite changes a site. An MPAN or an address that another of the organisation's sites has is a fault, and so is an
+// MPAN with which the site could not be enrolled in what it is enrolled in, and a capacity's day that lies ahead; one of
+// which something was settled is a Conflict.
 func (s *Service) ChangeSite(
 	ctx context.Context,
 	org flex.OrgID,
@@ -278,39 +279,79 @@ func (c SiteChange) checked(ctx context.Context, tx *store.Tx, s *flex.Site) (no
 		return normal{}, err
 	}
 
+	before := *s
 	n, err := c.apply(s, withoutMPAN(org))
 	if err != nil {
 		return n, err
 	}
 
-	return n, c.mayTakeMPAN(ctx, tx, s.ID, n.MPAN)
+	if err := mayTakeMPAN(ctx, tx, *s, before); err != nil {
+		return n, err
+	}
+
+	return n, c.mayTakeAddress(ctx, tx, *s, before)
 }
 
-// mayTakeMPAN fails if the site is to have an MPAN that another one has.
-func (c SiteChange) mayTakeMPAN(
+// mayTakeAddress fails if the site is to have an address that another one has.
+func (c SiteChange) mayTakeAddress(
 	ctx context.Context,
 	tx *store.Tx,
-	id flex.SiteID,
-	mpan string,
+	s, before flex.Site,
 ) error {
-	if c.MPAN == nil {
+	other, err := otherAtAddress(ctx, tx, s, before)
+	if err != nil || other == nil {
+		return err
+	}
+
+	field := "address"
+	if c.Address == nil {
+		field = "postcode"
+	}
+
+	return invalid([]flex.Fault{faultAt(
+		"value_error.address.taken",
+		"another site has this address: "+other.ID.String(),
+		nil,
+		field,
+	)})
+}
+
+// mayTakeMPAN fails if the site is to have an MPAN that another one has, or one of the property of another one.
+func mayTakeMPAN(
+	ctx context.Context,
+	tx *store.Tx,
+	s, before flex.Site,
+) error {
+	if s.MPAN == before.MPAN {
 		return nil
 	}
 
-	other, err := tx.SiteByMPAN(ctx, mpan)
+	other, err := tx.SiteByMPAN(ctx, s.MPAN.Reveal())
 	if err != nil {
 		return err
 	}
-	if other != nil && other.ID != id {
-		return invalid([]flex.Fault{faultAt(
-			"value_error.mpan.taken",
-			"another site has this MPAN: "+other.ID.String(),
-			nil,
-			"mpan",
-		)})
+	if other != nil && other.ID != s.ID {
+		return mpanTaken("another site has this MPAN: ", other.ID)
+	}
+
+	other, err = siteAtProperty(ctx, tx, s.MPAN.Reveal())
+	if err != nil {
+		return err
+	}
+	if other != nil && other.ID != s.ID {
+		return mpanTaken("another site is at the property (UPRN) of this MPAN: ", other.ID)
 	}
 
 	return nil
+}
+
+func mpanTaken(why string, by flex.SiteID) error {
+	return invalid([]flex.Fault{faultAt(
+		"value_error.mpan.taken",
+		why+by.String(),
+		nil,
+		"mpan",
+	)})
 }
 
 // keep keeps a site that was changed; its capacity from the day that was given.

@@ -119,7 +119,12 @@ func wantPersons(t *testing.T, db *store.DB, org flex.OrgID, site flex.Site) {
 				*flex.Site,
 				error,
 			) {
-				return tx.SiteByAddress(ctx, "7 planted lane|qq87zz")
+				alike, err := tx.SitesByAddress(ctx, "7 planted lane|qq87zz")
+				if err != nil || len(alike) != 1 {
+					return nil, err
+				}
+
+				return &alike[0], nil
 			},
 
 			"user": func() (

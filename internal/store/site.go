@@ -294,12 +294,20 @@ func (tx *Tx) SiteByMPAN(ctx context.Context, mpan string) (*flex.Site, error) {
 	return tx.siteBy(ctx, `s.mpan = $2`, tx.hide(personMPAN, mpan))
 }
 
-// SiteByAddress returns the organisation's oldest site with the address key, or nil.
-func (tx *Tx) SiteByAddress(
+// SitesByAddress returns the organisation's sites with the address key, the oldest first.
+func (tx *Tx) SitesByAddress(
 	ctx context.Context,
 	key string,
-) (*flex.Site, error) {
-	return tx.siteBy(ctx, `s.address_key = $2`, tx.hide(personAddress, key))
+) ([]flex.Site, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		tx.scanSite,
+		`SELECT `+siteColumns+
+			` FROM site s WHERE s.org_id = $1 AND s.address_key = $2 ORDER BY s.id`,
+		tx.org.Bytes(),
+		tx.hide(personAddress, key),
+	)
 }
 
 // SiteByUser returns the organisation's site of an end user, by the client's own id for
