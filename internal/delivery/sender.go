@@ -52,6 +52,12 @@ func (s *sender) send(push store.ClaimedPush) (done attempted) {
 
 		return done
 	}
+	if push.Replaced {
+		done.outcome.State = store.PushExpired
+		done.outcome.Error = "its asset was deleted, and another one with its external id has a schedule"
+
+		return done
+	}
 
 	// The claim took too long to come back: an attempt now might end after its lease.
 	if now.Add(egress.AttemptTime + leaseSlack).After(s.leaseEnds) {

@@ -249,6 +249,9 @@ func (tx *Tx) DropAsset(ctx context.Context, id flex.AssetID) error {
 	if err := tx.keepName(ctx, id); err != nil {
 		return err
 	}
+	if err := tx.retractDispatches(ctx, true, id); err != nil {
+		return err
+	}
 	if err := tx.touchRegister(ctx); err != nil {
 		return err
 	}

@@ -36,6 +36,8 @@ type ClaimedPush struct {
 	Dispatch   *Dispatch
 	Invitation *flex.Invitation
 	Unread     error // why its record cannot be read; the other pushes are sent
+	// its asset was deleted, and another one that has its external id was sent a schedule: this one is not to come after that
+	Replaced bool
 }
 
 // ClaimOrder says what to claim.
@@ -470,6 +472,11 @@ func (tx *Tx) scanClaimed(
 	return l, err
 }
 
+// registeredAgain says in SQL that asset a of outbox row o was deleted, and that another one has its external id and was sent,
+// or is about to be sent, a schedule.
+const registeredAgain = `a.id IS NULL AND EXISTS (SELECT 1 FROM asset n JOIN outbox w ON w.subject = n.id
+	WHERE n.org_id = o.org_id AND n.external_id = o.external_id)`
+
 // fill reads the contents of the pushes.
 func (tx *Tx) fill(ctx context.Context, pushes []ClaimedPush) error {
 	at := make(map[flex.EventID]*ClaimedPush, len(pushes))
@@ -497,7 +504,7 @@ func (tx *Tx) fill(ctx context.Context, pushes []ClaimedPush) error {
 			},
 			`
 			SELECT s.event_id, s.asset_id, s.session_id, s.generation, s.made_at, s.from_at, s.steps,
-				COALESCE(a.external_id, o.external_id, ''), p.site_id, NULL, s.discharge
+				COALESCE(a.external_id, o.external_id, ''), p.site_id, NULL, s.discharge, `+registeredAgain+`
 			FROM schedule s JOIN session p ON p.id = s.session_id JOIN outbox o ON o.subject = s.asset_id
 				LEFT JOIN asset a ON a.id = s.asset_id
 			WHERE s.org_id = $1 AND s.event_id IN `+list,
@@ -556,7 +563,7 @@ func (tx *Tx) fillTanks(
 		},
 		`
 		SELECT p.event_id, p.asset_id, NULL, p.generation, p.made_at, p.from_at, p.steps,
-			COALESCE(a.external_id, o.external_id, ''), p.site_id, p.heat, NULL
+			COALESCE(a.external_id, o.external_id, ''), p.site_id, p.heat, NULL, `+registeredAgain+`
 		FROM tank_plan p JOIN outbox o ON o.subject = p.asset_id LEFT JOIN asset a ON a.id = p.asset_id
 		WHERE p.org_id = $1 AND p.event_id IN `+list,
 		args...,
@@ -572,6 +579,7 @@ func scanScheduled(s scanner, at map[flex.EventID]*ClaimedPush) error {
 	var site flex.SiteID
 	var room sql.Null[string]
 	var gives *Discharge
+	var replaced bool
 	err := s.Scan(
 		&v.EventID,
 		&v.AssetID,
@@ -584,6 +592,7 @@ func scanScheduled(s scanner, at map[flex.EventID]*ClaimedPush) error {
 		&site,
 		&room,
 		dischargesText{to: &gives},
+		&replaced,
 	)
 
 	if err != nil {
@@ -593,6 +602,7 @@ func scanScheduled(s scanner, at map[flex.EventID]*ClaimedPush) error {
 	l := at[v.EventID]
 	l.ExternalID = external
 	l.SiteID = site
+	l.Replaced = replaced
 
 	p, err := readRoom(room)
 	if err == nil {

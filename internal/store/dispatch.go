@@ -311,6 +311,40 @@ func duringSpan(
 	return part
 }
 
+// retractDispatches drops what is still to be sent of the assets' dispatches that are not over: of those of their own plans,
+// and with all those of an operator too. A message that is for other assets as well is sent. An attempt that is under way
+// may yet arrive.
+func (tx *Tx) retractDispatches(
+	ctx context.Context,
+	all bool,
+	assets ...flex.AssetID,
+) error {
+	whose := ` AND d.own`
+	if all {
+		whose = ``
+	}
+
+	for chunk := range slices.Chunk(assets, outboxChunk) {
+		list, args := in([]any{tx.org.Bytes(), micros(tx.now)}, chunk)
+
+		// A row under way keeps its lease, as in Retract.
+		_, err := tx.exec(
+			ctx,
+			`UPDATE outbox SET expires_at = 0, turn_at = CASE WHEN sending > 0 THEN turn_at END
+			WHERE org_id = $1 AND kind = 'dispatch' AND subject IN (SELECT a.event_id
+				FROM dispatch_asset a JOIN dispatch d ON d.event_id = a.event_id
+				WHERE a.org_id = $1 AND a.over_at > $2 AND d.to_at > $2`+whose+` AND a.asset_id IN `+list+`
+					AND NOT EXISTS (SELECT 1 FROM dispatch_asset b WHERE b.event_id = a.event_id AND b.asset_id <> a.asset_id))`,
+			args...,
+		)
+		if err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
 // withoutMarket fills in what the assets would have done without the market, where that was
 // not said, from their plans as they stand. An asset without a plan would have been idle.
 func (tx *Tx) withoutMarket(ctx context.Context, d *Dispatch) error {

@@ -549,6 +549,10 @@ func (tx *Tx) StopScheduling(
 		}
 	}
 
+	if err := tx.retractDispatches(ctx, false, assets...); err != nil {
+		return fmt.Errorf("take back dispatches: %w", err)
+	}
+
 	tx.Wake(WakeSettle)
 
 	return nil
