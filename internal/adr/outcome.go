@@ -113,12 +113,12 @@ func (s *Service) reportEvent(
 			return nil // something happened meanwhile: the next run reports it
 		}
 
-		for i := range orders {
-			setOutcome(&orders[i], outcomes[i], tx.Now())
+		for i := range now { // and not those that were read before: this may run again
+			setOutcome(&now[i], outcomes[i], tx.Now())
 			err := tx.ADROrderReported(
 				ctx,
-				&orders[i],
-				reportNext(&orders[i], tx.Now()),
+				&now[i],
+				reportNext(&now[i], tx.Now()),
 			)
 
 			if err != nil {
@@ -126,7 +126,7 @@ func (s *Service) reportEvent(
 			}
 		}
 
-		return s.keepReport(ctx, tx, org, event, orders, outcomes)
+		return s.keepReport(ctx, tx, org, event, now, outcomes)
 	})
 }
 

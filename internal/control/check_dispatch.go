@@ -1,7 +1,6 @@
 package control
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"strings"
@@ -41,9 +40,13 @@ func CheckDispatch(
 	if err := checkCalls(ctx, tx, order); err != nil {
 		return err
 	}
-	if err := lockDispatched(ctx, tx, order); err != nil {
+
+	// Who plans a battery without knowledge of the dispatch would send the battery's own plan for its time, and take away the mark by which
+	// it is planned around the dispatch.
+	if err := tx.LockAllToPlan(ctx, idsOf(order)); err != nil {
 		return err
 	}
+
 	if err := CheckExport(ctx, tx, order); err != nil {
 		return err
 	}
@@ -55,29 +58,10 @@ func CheckDispatch(
 	return checkSites(ctx, tx, order)
 }
 
-// lockDispatched locks the assets of a dispatch, and their sites, as whoever plans them does. Who plans a battery without knowledge of the
-// dispatch would send the battery's own plan for its time, and take away the mark by which it is planned around the dispatch.
-func lockDispatched(
-	ctx context.Context,
-	tx *store.Tx,
-	order *store.Dispatch,
-) error {
-	ids := idsOf(order)
-	slices.SortFunc(ids, func(a, b flex.AssetID) int { return bytes.Compare(a[:], b[:]) })
-
-	for _, id := range ids {
-		if err := tx.LockToPlan(ctx, id); err != nil {
-			return err
-		}
-	}
-
-	return nil
-}
-
 // checkDischargeOf refuses an asset that cannot or may not give energy.
 func checkDischargeOf(ctx context.Context, tx *store.Tx, id flex.AssetID) error {
 	a, err := tx.Asset(ctx, id)
-	if err != nil {
+	if err != nil || a.Type == flex.Battery { // for which no consent is needed
 		return err
 	}
 

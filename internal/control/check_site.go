@@ -1,9 +1,7 @@
 package control
 
 import (
-	"bytes"
 	"context"
-	"slices"
 	"time"
 
 	"flexd/internal/engine/battery"
@@ -43,18 +41,20 @@ func checkSites(
 	tx *store.Tx,
 	order *store.Dispatch,
 ) error {
-	asked, sites, err := sitesAsked(ctx, tx, order)
+	sites, err := suppliedSites(ctx, tx, order)
 	if err != nil {
 		return err
+	}
+
+	asked := map[flex.AssetID]flex.Watts{}
+	for _, a := range order.Assets {
+		asked[a.ID] = a.Power
 	}
 
 	for _, id := range sites {
 		s, err := tx.Site(ctx, id)
 		if err != nil {
 			return err
-		}
-		if !s.Supply.Set {
-			continue
 		}
 
 		c := siteCheck{site: id, supply: s.Supply, now: flex.PeriodAt(tx.Now())}
@@ -70,30 +70,20 @@ func checkSites(
 	return nil
 }
 
-// sitesAsked is what a dispatch asks of its assets, and the sites of those that it asks for some power.
-func sitesAsked(
+// suppliedSites are the sites of which a dispatch asks some power and whose connection was set.
+func suppliedSites(
 	ctx context.Context,
 	tx *store.Tx,
 	order *store.Dispatch,
-) (map[flex.AssetID]flex.Watts, []flex.SiteID, error) {
-	asked := map[flex.AssetID]flex.Watts{}
-	var sites []flex.SiteID
-
+) ([]flex.SiteID, error) {
+	var asked []flex.AssetID
 	for _, a := range order.Assets {
-		asked[a.ID] = a.Power
-		asset, err := tx.Asset(ctx, a.ID)
-		if err != nil {
-			return nil, nil, err
-		}
-
 		if a.Power != 0 {
-			sites = append(sites, asset.SiteID)
+			asked = append(asked, a.ID)
 		}
 	}
 
-	slices.SortFunc(sites, func(a, b flex.SiteID) int { return bytes.Compare(a[:], b[:]) })
-
-	return asked, slices.Compact(sites), nil
+	return tx.SuppliedSites(ctx, asked)
 }
 
 // read reads what is at the site.

@@ -210,7 +210,8 @@ func (s *Service) replanAll(
 			}
 		}
 
-		changed, err = s.replaceAll(ctx, tx, m.prices, next)
+		// a copy, as this may run again and main fuses change what is sent
+		changed, err = s.replaceAll(ctx, tx, m.prices, slices.Clone(next))
 		if err != nil {
 			return err
 		}
@@ -222,7 +223,8 @@ func (s *Service) replanAll(
 		return replanAt(ctx, tx, later)
 	})
 
-	t.planned, t.changed = t.planned+len(found), t.changed+changed
+	t.planned += len(found)
+	t.changed += changed
 
 	return err
 }

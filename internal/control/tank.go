@@ -115,7 +115,7 @@ func (s *Service) planTank(
 		return fmt.Errorf("lock the caps: %w", err)
 	}
 
-	t, err := readTank(ctx, tx, id)
+	t, err := lockTank(ctx, tx, id)
 	if flex.KindOf(err) == flex.NotFound { // deleted since it was found
 		return nil
 	}
@@ -124,9 +124,6 @@ func (s *Service) planTank(
 	}
 
 	t.capped = capped
-	if err := tx.LockSite(ctx, t.asset.SiteID); err != nil {
-		return fmt.Errorf("lock the site: %w", err)
-	}
 	if err := t.readCalls(ctx, tx); err != nil {
 		return err
 	}
@@ -194,6 +191,23 @@ func (t *heatedTank) send(
 	}
 
 	return heatChanged(ctx, tx)
+}
+
+// lockTank is readTank with the site locked before the tank: others lock a site, and then the tank or the mark of its plan.
+func lockTank(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.AssetID,
+) (*heatedTank, error) {
+	asset, err := tx.Asset(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := tx.LockSite(ctx, asset.SiteID); err != nil {
+		return nil, fmt.Errorf("lock the site: %w", err)
+	}
+
+	return readTank(ctx, tx, id)
 }
 
 // readTank locks a tank and reads what its plan depends on.

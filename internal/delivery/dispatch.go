@@ -22,6 +22,7 @@ func (s *Service) Dispatch(
 	var ds []store.Dispatch
 	err := s.PreviewDispatch(ctx, org, order, func(tx *store.Tx) error {
 		var err error
+		order := order // this may run again, without an instruction
 		ds, err = queue(ctx, tx, order)
 		if err != nil || s.NoteDispatch == nil {
 			return err

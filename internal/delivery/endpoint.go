@@ -79,12 +79,16 @@ func (s *Service) SetEndpoint(
 			}
 		}
 
-		e, err = s.put(ctx, tx, e)
-		if err != nil || e.Discharge == before.Discharge {
-			return err
+		if e.Discharge != before.Discharge { // they may give now, or may not any more
+			// Whoever plans locks a session before its push, and so does this.
+			if err := tx.MarkAllDischarging(ctx); err != nil {
+				return err
+			}
 		}
 
-		return tx.MarkAllDischarging(ctx) // they may give now, or may not any more
+		e, err = s.put(ctx, tx, e)
+
+		return err
 	})
 
 	return e, made, err

@@ -268,7 +268,7 @@ func (s *Service) ChangeAsset(
 			return flex.Asset{}, err
 		}
 
-		a, err := tx.LockedAsset(ctx, id)
+		a, err := lockAsset(ctx, tx, id)
 		if err != nil {
 			return a, err
 		}
@@ -390,9 +390,17 @@ func planAgain(ctx context.Context, tx *store.Tx, before, after flex.Asset) erro
 }
 
 // planSite has all assets of a site planned again. One that is just being plugged in is waited for: until that is committed there is no session
-// to mark, and it is planned by what the site was before.
-func planSite(ctx context.Context, tx *store.Tx, site flex.SiteID) error {
-	assets, err := tx.AssetsOf(ctx, site)
+// to mark, and it is planned by what the site was before. The site is locked before its assets, as by whoever plans them.
+func planSite(
+	ctx context.Context,
+	tx *store.Tx,
+	site flex.SiteID,
+) error {
+	if err := tx.LockSite(ctx, site); err != nil {
+		return err
+	}
+
+	assets, err := tx.LockAssetsOf(ctx, site)
 	if err != nil {
 		return err
 	}
@@ -400,15 +408,6 @@ func planSite(ctx context.Context, tx *store.Tx, site flex.SiteID) error {
 	ids := make([]flex.AssetID, len(assets))
 	for i := range assets {
 		ids[i] = assets[i].ID
-
-		if !assets[i].Type.Charges() {
-			continue
-		}
-
-		err := tx.LockAsset(ctx, ids[i])
-		if err != nil && flex.KindOf(err) != flex.NotFound { // deleted meanwhile
-			return err
-		}
 	}
 
 	if err := tx.MarkDue(ctx, ids...); err != nil {
@@ -435,8 +434,12 @@ func (s *Service) DeleteAsset(
 }
 
 // dropAsset is DeleteAsset within a transaction.
-func dropAsset(ctx context.Context, tx *store.Tx, id flex.AssetID) error {
-	a, err := tx.LockedAsset(ctx, id)
+func dropAsset(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.AssetID,
+) error {
+	a, err := lockAsset(ctx, tx, id)
 	if err != nil {
 		return err
 	}

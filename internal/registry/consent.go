@@ -104,7 +104,7 @@ func (s *Service) GiveMeterConsent(
 	at time.Time,
 ) (flex.SiteRecord, error) {
 	return write(ctx, s, org, func(tx *store.Tx) (flex.SiteRecord, error) {
-		site, err := tx.LockedSite(ctx, id)
+		site, err := lockSite(ctx, tx, id)
 		if err != nil {
 			return flex.SiteRecord{}, err
 		}
@@ -135,7 +135,7 @@ func (s *Service) WithdrawMeterConsent(
 	id flex.SiteID,
 ) (flex.SiteRecord, error) {
 	return write(ctx, s, org, func(tx *store.Tx) (flex.SiteRecord, error) {
-		site, err := tx.LockedSite(ctx, id)
+		site, err := lockSite(ctx, tx, id)
 		if err != nil {
 			return flex.SiteRecord{}, err
 		}

@@ -250,7 +250,7 @@ func (s *Service) GiveDischargeConsent(
 	at time.Time,
 ) (flex.SiteRecord, error) {
 	return write(ctx, s, org, func(tx *store.Tx) (flex.SiteRecord, error) {
-		site, err := tx.LockedSite(ctx, id)
+		site, err := lockSite(ctx, tx, id)
 
 		var r flex.SiteRecord
 		if err != nil {
@@ -311,7 +311,7 @@ func (s *Service) WithdrawDischargeConsent(
 	id flex.SiteID,
 ) (flex.SiteRecord, error) {
 	return write(ctx, s, org, func(tx *store.Tx) (flex.SiteRecord, error) {
-		site, err := tx.LockedSite(ctx, id)
+		site, err := lockSite(ctx, tx, id)
 
 		var r flex.SiteRecord
 		if err != nil {

@@ -44,7 +44,7 @@ func (s *Service) Enrol(
 	}
 
 	return write(ctx, s, org, func(tx *store.Tx) (Outcome, error) {
-		site, err := tx.LockedSite(ctx, id)
+		site, err := lockSite(ctx, tx, id)
 		if err != nil {
 			return "", err
 		}
@@ -201,7 +201,7 @@ func (s *Service) Unenrol(
 	p flex.Proposition,
 ) (Outcome, error) {
 	return write(ctx, s, org, func(tx *store.Tx) (Outcome, error) {
-		if _, err := tx.LockedSite(ctx, id); err != nil {
+		if _, err := lockToStop(ctx, tx, id); err != nil {
 			return "", err
 		}
 
@@ -265,7 +265,7 @@ func withdraw(
 		return err
 	}
 
-	assets, err := lockAssets(ctx, tx, id)
+	assets, err := tx.LockAssetsOf(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -282,7 +282,7 @@ func (s *Service) GiveDispatchConsent(
 ) (flex.SiteRecord, error) {
 	return write(ctx, s, org, func(tx *store.Tx) (flex.SiteRecord, error) {
 		var r flex.SiteRecord
-		if _, err := tx.LockedSite(ctx, id); err != nil {
+		if _, err := lockSite(ctx, tx, id); err != nil {
 			return r, err
 		}
 
@@ -306,7 +306,7 @@ func (s *Service) TakeDispatchConsent(
 ) (flex.SiteRecord, error) {
 	return write(ctx, s, org, func(tx *store.Tx) (flex.SiteRecord, error) {
 		var r flex.SiteRecord
-		if _, err := tx.LockedSite(ctx, id); err != nil {
+		if _, err := lockToStop(ctx, tx, id); err != nil {
 			return r, err
 		}
 

@@ -55,31 +55,63 @@ func lockAssetFound(
 	}
 }
 
-// lockAssets finds the assets of a site, and keeps them from others until the transaction ends. One that is deleted meanwhile is
-// not among them.
-func lockAssets(
+// lockSite keeps a site from others until the transaction ends, and returns it as it is. The organisation is locked before its sites, and they
+// before their assets: what changes a site or an asset counts its organisation's register up.
+func lockSite(
 	ctx context.Context,
 	tx *store.Tx,
-	site flex.SiteID,
-) ([]flex.Asset, error) {
-	found, err := tx.AssetsOf(ctx, site)
+	id flex.SiteID,
+) (flex.Site, error) {
+	if err := tx.LockOrg(ctx); err != nil {
+		return flex.Site{}, err
+	}
+	return tx.LockedSite(ctx, id)
+}
+
+// lockToStop is lockSite where control of what is there may end. The caps are locked before the site then, as by whoever plans: they are
+// marked for what is freed.
+func lockToStop(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.SiteID,
+) (flex.Site, error) {
+	if err := tx.LockOrg(ctx); err != nil {
+		return flex.Site{}, err
+	}
+	if err := tx.LockCapsUnread(ctx); err != nil {
+		return flex.Site{}, err
+	}
+
+	return tx.LockedSite(ctx, id)
+}
+
+// lockAsset keeps an asset from others until the transaction ends, with its site and the others there, and returns it as it is. Who changes it
+// has those planned again, too, and they are locked in the order of their ids.
+func lockAsset(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.AssetID,
+) (flex.Asset, error) {
+	found, err := tx.Asset(ctx, id)
 	if err != nil {
-		return nil, err
+		return found, err
 	}
 
-	var held []flex.Asset
-	for _, a := range found {
-		a, err := tx.LockedAsset(ctx, a.ID)
-		if flex.KindOf(err) == flex.NotFound {
-			continue
-		}
-
-		if err != nil {
-			return nil, err
-		}
-
-		held = append(held, a)
+	_, err = lockToStop(ctx, tx, found.SiteID)
+	if err != nil && flex.KindOf(err) != flex.NotFound { // else it was offboarded meanwhile
+		return found, err
 	}
 
-	return held, nil
+	all, err := tx.LockAssetsOf(ctx, found.SiteID)
+	if err != nil {
+		return found, err
+	}
+
+	for _, a := range all {
+		if a.ID == id {
+			return a, nil
+		}
+	}
+
+	return flex.Asset{}, flex.Fail(flex.NotFound, flex.AssetMissing)
 }

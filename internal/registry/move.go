@@ -114,7 +114,7 @@ func movePoint(
 	}
 
 	if !r.Site.IsZero() {
-		_, err := tx.LockedSite(ctx, r.Site)
+		_, err := lockToStop(ctx, tx, r.Site)
 		if err != nil && flex.KindOf(err) != flex.NotFound {
 			return err
 		}

@@ -50,7 +50,7 @@ func offboard(
 	id flex.SiteID,
 ) (Offboarded, error) {
 	var o Offboarded
-	if _, err := tx.LockedSite(ctx, id); err != nil {
+	if _, err := lockToStop(ctx, tx, id); err != nil {
 		return o, err
 	}
 
@@ -60,7 +60,7 @@ func offboard(
 		return o, err
 	}
 
-	o.Assets, err = lockAssets(ctx, tx, id)
+	o.Assets, err = tx.LockAssetsOf(ctx, id)
 	if err != nil {
 		return o, err
 	}

@@ -244,6 +244,11 @@ func mergeSite(
 	}
 
 	if old != nil {
+		// in the order of their ids, as by whoever plans them, and not in that of the request
+		if _, err := tx.LockAssetsOf(ctx, old.ID); err != nil {
+			return *old, m, err
+		}
+
 		return updateSite(ctx, tx, *old, n)
 	}
 

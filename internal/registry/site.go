@@ -467,7 +467,7 @@ func (s *Service) DeleteSite(
 	id flex.SiteID,
 ) error {
 	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		if _, err := tx.LockedSite(ctx, id); err != nil {
+		if _, err := lockSite(ctx, tx, id); err != nil {
 			return err
 		}
 

@@ -352,7 +352,11 @@ func (tx *Tx) MarkBatteries(ctx context.Context, site flex.SiteID) error {
 }
 
 // MarkRead has batteries looked at whose state of charge has come in, and tanks planned again.
-func (tx *Tx) MarkRead(ctx context.Context, batteries ...flex.AssetID) error {
+func (tx *Tx) MarkRead(
+	ctx context.Context,
+	batteries ...flex.AssetID,
+) error {
+	batteries = inIDOrder(batteries)
 	if err := tx.markTanks(ctx, batteries); err != nil {
 		return err
 	}

@@ -53,6 +53,10 @@ func (tx *Tx) FinishPushes(ctx context.Context, outs []Outcome) error {
 		return fmt.Errorf("lock the plans of heaters: %w", err)
 	}
 
+	if err := tx.lockPushes(ctx, outs); err != nil {
+		return fmt.Errorf("lock the pushes: %w", err)
+	}
+
 	outs, err := tx.stillLeased(ctx, outs)
 	if err != nil {
 		return fmt.Errorf("compare the leases: %w", err)
@@ -76,6 +80,30 @@ func (tx *Tx) FinishPushes(ctx context.Context, outs []Outcome) error {
 	tx.Wake(WakeWatch)
 
 	return nil
+}
+
+// lockPushes locks the rows of attempts in the order of their subjects, as a wave writes them: they are moved in groups, and two who
+// move some of the same would wait for each other.
+func (tx *Tx) lockPushes(
+	ctx context.Context,
+	outs []Outcome,
+) error {
+	if tx.pipe == nil || len(outs) < 2 {
+		return nil
+	}
+
+	subjects := make([]flex.EventID, len(outs))
+	for i := range outs {
+		subjects[i] = outs[i].Push.Subject
+	}
+
+	list, args := in([]any{tx.org.Bytes()}, subjects)
+
+	return tx.later(
+		ctx,
+		`SELECT 1 FROM outbox WHERE org_id = $1 AND subject IN `+list+` ORDER BY subject`+tx.db.d.forUpdate,
+		args...,
+	)
 }
 
 // stillLeased leaves out what failed under a lease that ran out and was taken by another: how the

@@ -349,6 +349,7 @@ func (tx *Tx) MarkDischarging(
 	ctx context.Context,
 	assets ...flex.AssetID,
 ) error {
+	assets = inIDOrder(assets)
 	for len(assets) > 0 {
 		chunk := assets[:min(len(assets), outboxChunk)]
 		assets = assets[len(chunk):]

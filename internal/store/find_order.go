@@ -1,7 +1,6 @@
 package store
 
 import (
-	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -113,16 +112,6 @@ func (f Find) only(w *where, d dialect) {
 		return
 	}
 
-	ids := make([]string, len(f.Only))
-	for i, id := range f.Only {
-		ids[i] = hex.EncodeToString(id[:])
-	}
-
-	text := "[]"
-	if len(ids) > 0 {
-		text = `["` + strings.Join(ids, `","`) + `"]`
-	}
-
 	w.text.WriteString(" AND a.id IN (" +
-		fmt.Sprintf(d.idSet, w.param(text)) + ")")
+		fmt.Sprintf(d.idSet, w.param(idList(f.Only))) + ")")
 }

@@ -87,7 +87,7 @@ func (tx *Tx) MarkAt(
 	at time.Time,
 	assets ...flex.AssetID,
 ) error {
-	for chunk := range slices.Chunk(assets, outboxChunk) {
+	for chunk := range slices.Chunk(inIDOrder(assets), outboxChunk) {
 		ids, args := in([]any{tx.org.Bytes(), micros(at)}, chunk)
 		_, err := tx.exec(
 			ctx,

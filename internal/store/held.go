@@ -1,6 +1,8 @@
 package store
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -33,14 +35,29 @@ func scanHeld(s scanner) (flex.HeldReading, error) {
 	return h, err
 }
 
+func byHeldKey(a, b flex.HeldReading) int {
+	return cmp.Or(
+		bytes.Compare(a.AssetID[:], b.AssetID[:]),
+		cmp.Compare(labelNumbers[a.Label], labelNumbers[b.Label]),
+		a.From.Compare(b.From),
+		a.To.Compare(b.To),
+	)
+}
+
 // HoldReadings keeps readings that are held back. One that is held already for the same time
 // takes the newest value, and waits for a decision again if the value is another.
 func (tx *Tx) HoldReadings(ctx context.Context, hs []flex.HeldReading) error {
-	for _, h := range hs {
-		id := tx.newID()
+	all := slices.Clone(hs)
+	for i := range all {
+		all[i].ID = flex.HeldID(tx.newID())
+	}
 
+	// In the order of their rows' key, so that two batches never wait for each other in a ring.
+	slices.SortStableFunc(all, byHeldKey)
+
+	for _, h := range all {
 		row := []value{
-			{"id", id[:]},
+			{"id", h.ID.Bytes()},
 			{"org_id", tx.org.Bytes()},
 			{"asset_id", h.AssetID.Bytes()},
 			{"label", labelNumbers[h.Label]},

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"flexd/internal/flex"
 )
@@ -19,7 +21,7 @@ type RefusedReading struct {
 // refusedMax is how many reasons are counted separately on a day; beyond it they are counted as one.
 const refusedMax = 100
 
-// CountRefused adds to what was refused today.
+// CountRefused adds to what was refused today, in the order of the rows' key, so that two batches never wait for each other in a ring.
 func (tx *Tx) CountRefused(ctx context.Context, rs []RefusedReading) error {
 	day := flex.DayAt(tx.now).String()
 
@@ -35,7 +37,17 @@ func (tx *Tx) CountRefused(ctx context.Context, rs []RefusedReading) error {
 		return err
 	}
 
-	for _, r := range rs {
+	ordered := slices.SortedStableFunc(
+		slices.Values(rs),
+		func(a, b RefusedReading) int {
+			return cmp.Or(
+				cmp.Compare(a.Label, b.Label),
+				cmp.Compare(a.Reason, b.Reason),
+			)
+		},
+	)
+
+	for _, r := range ordered {
 		if kept >= refusedMax {
 			r.Label, r.Reason = "", "further reasons"
 		}

@@ -136,9 +136,12 @@ func (tx *Tx) LockSiteOf(ctx context.Context, id flex.AssetID) error {
 const (
 	lockCaps     = `SELECT 1 FROM caps WHERE org_id = $1 AND $2::uuid IS NOT NULL`
 	lockTogether = `SELECT 1 FROM site t WHERE t.org_id = $1 AND t.id = (SELECT site_id FROM asset WHERE org_id = $1 AND id = $2)
-		AND (t.supply_set OR t.discharge_consent_at IS NOT NULL
-			OR EXISTS (SELECT 1 FROM asset b WHERE b.org_id = t.org_id AND b.site_id = t.id AND b.type = 'battery'))`
+		AND ` + plannedTogether
 )
+
+// plannedTogether is the condition that what is at site t is planned together.
+const plannedTogether = `(t.supply_set OR t.discharge_consent_at IS NOT NULL
+	OR EXISTS (SELECT 1 FROM asset b WHERE b.org_id = t.org_id AND b.site_id = t.id AND b.type = 'battery'))`
 
 // lock locks what comes first, then an asset.
 func (tx *Tx) lock(

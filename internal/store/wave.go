@@ -476,7 +476,11 @@ func (tx *Tx) LookAgain(
 
 // MarkDue has the assets that are plugged in planned again at once: something that their
 // schedules depend on changed without an event, their power or what readings say.
-func (tx *Tx) MarkDue(ctx context.Context, assets ...flex.AssetID) error {
+func (tx *Tx) MarkDue(
+	ctx context.Context,
+	assets ...flex.AssetID,
+) error {
+	assets = inIDOrder(assets)
 	for len(assets) > 0 {
 		chunk := assets[:min(len(assets), outboxChunk)]
 		assets = assets[len(chunk):]
