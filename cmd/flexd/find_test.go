@@ -5,20 +5,11 @@ import (
 	"testing"
 
 	"flexd/internal/flex"
-	"flexd/internal/store/storetest"
 )
 
 // A site and its assets are found by what the console's search takes, and the audit log has which were found and not by what.
 func TestFind(t *testing.T) {
-	database := freshDatabase(t)
-	flexd := commandLineOf(t, database)
-	h, err := store{Database: database, Environment: "sandbox"}.openOrCreate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	defer h.Close()
-	seed := storetest.NewSeed(t, h.DB, database)
+	flexd, _, seed := openSeeded(t)
 	site := seed.Site(flex.FullScheduleMethod)
 	asset := seed.Asset(site, flex.Charger, 7400)
 	seed.Site(flex.FullScheduleMethod) // another home

@@ -203,14 +203,7 @@ func TestServeAlone(t *testing.T) {
 
 // Without --yes erase says what is held and leaves it; what acts on secrets is in the audit log.
 func TestErase_Foretells(t *testing.T) {
-	database := freshDatabase(t)
-	run := commandLineOf(t, database)
-	h, err := store{Database: database, Environment: "sandbox"}.openOrCreate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
-	seed := storetest.NewSeed(t, h.DB, database)
+	run, _, seed := openSeeded(t)
 	site := seed.Site()
 	seed.Asset(site, flex.Charger, 0)
 

@@ -7,21 +7,12 @@ import (
 
 	"flexd/internal/control"
 	"flexd/internal/flex"
-	"flexd/internal/store/storetest"
 )
 
 // What an asset really draws is shown as it is known, learned from a session, pinned and reset; another asset's
 // stays what it is, and each change is in the audit log.
 func TestRate(t *testing.T) {
-	database := freshDatabase(t)
-	flexd := commandLineOf(t, database)
-	h, err := store{Database: database, Environment: "sandbox"}.openOrCreate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	defer h.Close()
-	seed := storetest.NewSeed(t, h.DB, database)
+	flexd, h, seed := openSeeded(t)
 	id := seed.Asset(seed.Site(flex.FullScheduleMethod), flex.Charger, 7400)
 	other := seed.Asset(seed.Site(flex.FullScheduleMethod), flex.Charger, 11000)
 
@@ -113,15 +104,7 @@ func TestRate(t *testing.T) {
 
 // A heater has no charging rate: what was learned of its heat is forgotten, and JSON says so.
 func TestRate_ResetHeat(t *testing.T) {
-	database := freshDatabase(t)
-	flexd := commandLineOf(t, database)
-	h, err := store{Database: database, Environment: "sandbox"}.openOrCreate(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	defer h.Close()
-	seed := storetest.NewSeed(t, h.DB, database)
+	flexd, _, seed := openSeeded(t)
 	id := seed.Asset(seed.Site(flex.FullScheduleMethod), flex.HeatPump, 3000)
 
 	code, said := flexd("rate reset --json " + id.String())
