@@ -25,10 +25,7 @@ func eventText(r *settle.Result, span flex.Span) string {
 	}
 
 	if r.Quality == settle.Insufficient {
-		usual = fmt.Sprintf(
-			"there are only %d similar days before to compare with, too few to be paid for",
-			len(r.Used),
-		)
+		usual = fewDaysText(len(r.Used))
 	}
 
 	return fmt.Sprintf(
@@ -37,6 +34,21 @@ func eventText(r *settle.Result, span flex.Span) string {
 		word,
 		spanText(span),
 		usual,
+	)
+}
+
+// fewDaysText says that a baseline has too few days to be paid for.
+func fewDaysText(days int) string {
+	switch days {
+	case 0:
+		return "there is no similar day before to compare with, so that nothing is paid for it"
+	case 1:
+		return "there is only 1 similar day before to compare with, too few to be paid for"
+	}
+
+	return fmt.Sprintf(
+		"there are only %d similar days before to compare with, too few to be paid for",
+		days,
 	)
 }
 
