@@ -2,6 +2,7 @@ package reward
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -35,7 +36,8 @@ type queue[ID any] struct {
 	settle func(ctx context.Context, tx *store.Tx, due []ID) (did int, err error)
 }
 
-// settleDue settles what is due of one kind in an organisation.
+// settleDue settles what is due of one kind in an organisation. What cannot be settled holds up nothing else: it is due again in the
+// next run.
 func settleDue[ID any](
 	ctx context.Context,
 	db *store.DB,
@@ -54,21 +56,98 @@ func settleDue[ID any](
 	}
 
 	report.More = report.More || len(due) == dueMax
+
+	var failed failures
 	for chunk := range slices.Chunk(due, q.batch) {
-		var did int
-		err := db.Write(ctx, org, func(tx *store.Tx) error {
-			var err error
-			did, err = q.settle(ctx, tx, chunk)
-			return err
-		})
-		if err != nil {
-			return err
+		did, err := q.together(ctx, db, org, chunk)
+		if err != nil && !endsRun(ctx, err) {
+			did, err = q.apart(ctx, db, org, chunk)
 		}
 
 		report.Did += did
+		failed.add(err)
+		if endsRun(ctx, err) {
+			break
+		}
 	}
 
-	return nil
+	return failed.err()
+}
+
+// together settles what is due in one transaction, and returns how many moved on.
+func (q queue[ID]) together(
+	ctx context.Context,
+	db *store.DB,
+	org flex.OrgID,
+	due []ID,
+) (did int, err error) {
+	defer flex.Recover(&err)
+
+	err = db.Write(ctx, org, func(tx *store.Tx) error {
+		var err error
+		did, err = q.settle(ctx, tx, due)
+		return err
+	})
+	if err != nil {
+		did = 0
+	}
+
+	return did, err
+}
+
+// apart settles what is due one by one, each in a transaction of its own.
+func (q queue[ID]) apart(
+	ctx context.Context,
+	db *store.DB,
+	org flex.OrgID,
+	due []ID,
+) (int, error) {
+	var did int
+	var failed failures
+	for i := range due {
+		n, err := q.together(ctx, db, org, due[i:i+1])
+		did += n
+		failed.add(err)
+		if endsRun(ctx, err) {
+			break
+		}
+	}
+
+	return did, failed.err()
+}
+
+// endsRun reports whether a failure is not of what was to be settled: all else that is due would fail in the same way.
+func endsRun(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || flex.KindOf(err) == flex.Unavailable
+}
+
+// failuresNamed is of how many failures a run says what they are; of the others it says how many there are.
+const failuresNamed = 5
+
+// failures are those of a run.
+type failures struct {
+	named []error
+	more  int
+}
+
+func (f *failures) add(err error) {
+	switch {
+	case err == nil:
+	case len(f.named) < failuresNamed:
+		f.named = append(f.named, err)
+	default:
+		f.more++
+	}
+}
+
+// err is nil if nothing failed.
+func (f *failures) err() error {
+	err := errors.Join(f.named...)
+	if f.more > 0 {
+		err = fmt.Errorf("%w\nand %d more failed", err, f.more)
+	}
+
+	return err
 }
 
 // owed is what a session or a flex event has earned, as it is known now, beside what the books

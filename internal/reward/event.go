@@ -2,6 +2,7 @@ package reward
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -15,82 +16,27 @@ import (
 // SettleEvents finds the flex events of sessions and pauses that are over, and settles those
 // that are due.
 func (s *Service) SettleEvents(ctx context.Context) (worker.Report, error) {
-	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgsToSettle), s.SettleEventsOf)
+	return worker.EachOrg(
+		ctx,
+		s.DB.OrgsBy((*store.All).OrgsToSettle),
+		s.SettleEventsOf,
+	)
 }
 
-// SettleEventsOf is SettleEvents for one organisation.
+// SettleEventsOf is SettleEvents for one organisation. What cannot be found, or settled, holds up nothing else.
 func (s *Service) SettleEventsOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (worker.Report, error) {
 	var report worker.Report
-	if err := s.detect(ctx, org, &report); err != nil {
-		return report, err
+	unfound := s.detect(ctx, org, &report)
+	if unfound != nil && endsRun(ctx, unfound) {
+		return report, unfound
 	}
 
 	err := settleDue(ctx, s.DB, org, eventQueue, &report)
 
-	return report, err
-}
-
-// detect looks for the flex events of what is over.
-func (s *Service) detect(
-	ctx context.Context,
-	org flex.OrgID,
-	report *worker.Report,
-) error {
-	due, err := s.DB.Due(ctx, org, (*store.Tx).NextDetection)
-	if err != nil || !due {
-		return err
-	}
-
-	var did int
-	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		sessions, err := detectEach(ctx, tx, tx.DueDetections, detectSession)
-		if err != nil {
-			return err
-		}
-
-		pauses, err := detectEach(ctx, tx, tx.TakePauses, detectPause)
-		if err != nil {
-			return err
-		}
-
-		dispatches, err := detectEach(ctx, tx, tx.DueDispatches, detectDispatch)
-		if err != nil {
-			return err
-		}
-
-		did = sessions + pauses + dispatches
-		report.More = report.More ||
-			max(sessions, pauses, dispatches) == sessionsMax
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-
-	report.Did += did
-
-	return nil
-}
-
-// detectEach looks for the flex events of sessions, pauses or dispatches that are over. It
-// returns how many of these it looked at.
-func detectEach[T any](ctx context.Context, tx *store.Tx, find func(context.Context, int) ([]T, error),
-	detect func(context.Context, *store.Tx, T) error) (int, error) {
-	over, err := find(ctx, sessionsMax)
-	if err != nil {
-		return 0, err
-	}
-
-	for _, one := range over {
-		if err := detect(ctx, tx, one); err != nil {
-			return 0, err
-		}
-	}
-
-	return len(over), nil
+	return report, errors.Join(unfound, err)
 }
 
 // detectSession compares what the session's client took over with what would have been
