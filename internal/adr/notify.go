@@ -234,7 +234,11 @@ func (s *Service) SendNotices(ctx context.Context) (worker.Report, error) {
 	var taken int
 	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		var err error
-		due, taken, err = all.TakeADRNotices(ctx, noticesAtOnce, noticeLease)
+		due, taken, err = all.TakeADRNotices(
+			ctx,
+			noticesAtOnce,
+			noticeLease,
+		)
 		return err
 	})
 
@@ -340,7 +344,8 @@ func (s *Service) silence(url string) (string, bool) {
 	}
 
 	was := kept.(silence)
-	if !s.DB.Now().Before(was.until) {
+	left := was.until.Sub(s.DB.Now())
+	if left <= 0 || left > noticePause { // the clock was set back since
 		s.silent.Delete(url)
 		return "", false
 	}

@@ -42,6 +42,7 @@ type dispatcher struct {
 	dueAt time.Time
 	// the rate or a failing store forbids claims until then
 	blockedUntil time.Time
+	readAt       time.Time // by the clock, when it was read last
 
 	claimer  claimer
 	recorder recorder
@@ -83,6 +84,8 @@ func (d *dispatcher) run() {
 
 	stop := d.service.stop
 	for {
+		d.followClock()
+
 		stopping := d.stopping()
 		if !stopping && d.mayClaim() {
 			d.claim()
@@ -122,6 +125,24 @@ func (d *dispatcher) woken() {
 		d.breaker.reset()
 		d.setResting(false)
 	}
+}
+
+// followClock puts the instants before which nothing is claimed back by as
+// much as the clock was set back since it was read last: nothing waits until
+// the clock is there again. What is due later was read from the database, and
+// is read there again.
+func (d *dispatcher) followClock() {
+	now := d.now()
+	back := min(now.Sub(d.readAt), 0)
+	d.readAt = now
+	if back == 0 {
+		return
+	}
+
+	d.blockedUntil = d.blockedUntil.Add(back)
+	d.breaker.until = d.breaker.until.Add(back)
+	d.restsUntil.Add(back.Microseconds())
+	d.claimer.at = d.claimer.at.Add(back)
 }
 
 // checkDue notes whether what was to be due later is due now.

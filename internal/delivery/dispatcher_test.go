@@ -3,6 +3,7 @@ package delivery
 import (
 	"io"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,6 +51,48 @@ func TestDispatcher_Sleeps(t *testing.T) {
 		plant(s, d)
 		if p := d.pause(); p != idleWait {
 			t.Errorf("%s: it sleeps for %v", what, p)
+		}
+	}
+}
+
+// TestDispatcher_ClockSetBack: the clock was an hour ahead, and is set back while nothing may be claimed. It may be claimed as soon as it
+// might have been without that. A dispatcher sent nothing for an hour, new schedules neither.
+func TestDispatcher_ClockSetBack(t *testing.T) {
+	const wait = 5 * time.Second
+
+	for what, plant := range map[string]func(*dispatcher, time.Time){
+		"the rate is used up": func(d *dispatcher, until time.Time) { d.block(until) },
+		"the endpoint rests": func(d *dispatcher, until time.Time) {
+			d.breaker = breaker{failures: openAfter, trips: 1, until: until}
+			d.restsUntil.Store(until.UnixMicro())
+		},
+		"few attempts are free": func(d *dispatcher, until time.Time) {
+			d.sending = 3
+			d.claimer.at = until.Add(-claimPause)
+		},
+	} {
+		var clock atomic.Int64
+		clock.Store(time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC).UnixMicro())
+
+		now := func() time.Time { return time.UnixMicro(clock.Load()) }
+		s := &Service{DB: storetest.Open(t, storetest.SQLite(t), store.Options{Now: now})}
+
+		s.begin()
+		d := newDispatcher(s, flex.Endpoint{Name: flex.ScheduleEndpoint, Enabled: true, Concurrency: 4})
+		d.due = true
+		d.followClock()
+		plant(d, d.now().Add(wait))
+
+		clock.Add(-time.Hour.Microseconds())
+		d.followClock()
+		if d.mayClaim() {
+			t.Errorf("%s: it claims at once", what)
+		}
+
+		clock.Add(wait.Microseconds())
+		d.followClock()
+		if !d.mayClaim() || d.now().UnixMicro() < d.restsUntil.Load() {
+			t.Errorf("%s: it claims nothing %v later", what, wait)
 		}
 	}
 }

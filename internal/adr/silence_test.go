@@ -1,0 +1,30 @@
+package adr
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"flexd/internal/store"
+	"flexd/internal/store/storetest"
+)
+
+// TestSilence_ClockSetBack: an address did not answer, and the clock is set back by two hours. It is called again. It was not for two
+// hours, and each notice to it was given up meanwhile without having been sent.
+func TestSilence_ClockSetBack(t *testing.T) {
+	const url = "https://ven.example/notices"
+	var clock atomic.Int64
+	clock.Store(time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC).UnixMicro())
+	now := func() time.Time { return time.UnixMicro(clock.Load()) }
+	s := &Service{DB: storetest.Open(t, storetest.SQLite(t), store.Options{Now: now})}
+
+	s.silent.Store(url, silence{"it did not answer", s.DB.Now().Add(noticePause)})
+	if _, silent := s.silence(url); !silent {
+		t.Error("it is called at once")
+	}
+
+	clock.Add(-2 * time.Hour.Microseconds())
+	if problem, silent := s.silence(url); silent {
+		t.Errorf("it is not called: %s", problem)
+	}
+}
