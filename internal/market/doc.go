@@ -17,6 +17,7 @@
 // price), Nord Pool (N2EX day-ahead auction), Octopus Energy (a tariff's unit rates) and NESO's carbon intensity.
 //
 //   - A source that fails is reported and asked again; the others are fetched all the same.
+//   - One that fails at a day is asked for the next one all the same, unless it cannot be reached or has failed at two in a row.
 //   - What was fetched before a failure is kept: each EFA day is a transaction.
 //   - A row is kept out if its price lies beyond [MaxPrice], its start and settlement period contradict each other, its time is no quarter, half
 //     or whole hour, or one of a half-hour's two quarters is missing. What was kept out is logged, shown by the console and counted in

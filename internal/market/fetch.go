@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"flexd/internal/egress"
 	"flexd/internal/flex"
 	"flexd/internal/pricing"
 	"flexd/internal/store"
@@ -46,7 +47,11 @@ func (s *Service) Fetch(
 	return r, errors.Join(err, s.noteKeptOut(ctx, source.Name(), r.KeptOut))
 }
 
-// fetchPieces fetches and publishes the prices of a span piece by piece.
+// failuresMost is how many pieces in a row a source may fail at before it is asked for no more of them.
+const failuresMost = 2
+
+// fetchPieces fetches and publishes the prices of a span piece by piece. One piece that the source fails at holds up none after it: the
+// next day's prices do not wait for those of a day that it cannot answer for.
 func (s *Service) fetchPieces(
 	ctx context.Context,
 	source Source,
@@ -54,30 +59,55 @@ func (s *Service) fetchPieces(
 	progress func(done, total time.Duration),
 ) (Report, error) {
 	var r Report
+	var failed error
+	inRow := 0
 	for at := span.From; at.Before(span.To); {
 		piece := flex.Span{From: at, To: at.Add(source.Longest())}.Meet(span)
-		asked := s.DB.Now()
-		got, err := source.Fetch(ctx, piece)
-		if err != nil {
-			return r, err
-		}
-
-		r.Prices += len(got.Prices)
-		r.keepOut(got.KeptOut)
-		published, err := s.publishAll(ctx, source.Name(), got, asked)
-		r.Published += published
-
-		if err != nil {
-			return r, err
-		}
-
 		at = piece.To
-		if progress != nil {
+
+		err := s.fetchPiece(ctx, source, piece, &r)
+		failed = errors.Join(failed, err)
+		inRow++
+		if err == nil {
+			inRow = 0
+		}
+
+		if inRow == failuresMost || err != nil && isDown(ctx, err) {
+			break
+		}
+		if err == nil && progress != nil {
 			progress(at.Sub(span.From), span.Len())
 		}
 	}
 
-	return r, nil
+	return r, failed
+}
+
+// isDown reports whether a failure is not of one piece: the source or the database cannot be reached, or the work is to end.
+func isDown(ctx context.Context, err error) bool {
+	_, silent := errors.AsType[*egress.Error](err)
+	return silent || flex.KindOf(err) == flex.Unavailable || ctx.Err() != nil
+}
+
+// fetchPiece fetches and publishes the prices of one piece, and counts them.
+func (s *Service) fetchPiece(
+	ctx context.Context,
+	source Source,
+	piece flex.Span,
+	r *Report,
+) error {
+	asked := s.DB.Now()
+	got, err := source.Fetch(ctx, piece)
+	if err != nil {
+		return err
+	}
+
+	r.Prices += len(got.Prices)
+	r.keepOut(got.KeptOut)
+	published, err := s.publishAll(ctx, source.Name(), got, asked)
+	r.Published += published
+
+	return err
 }
 
 // keepOut adds what a piece of a span kept out.
@@ -156,7 +186,11 @@ func (s *Service) publishAll(
 			asked,
 		)
 		if err != nil {
-			return published, fmt.Errorf("keep the prices of %s: %w", day, err)
+			return published, fmt.Errorf(
+				"keep the prices of %s: %w",
+				day,
+				err,
+			)
 		}
 
 		if made {
