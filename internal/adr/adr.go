@@ -268,6 +268,11 @@ func (s *Service) replace(
 		return Object{}, err
 	}
 
+	mine, err := readableBefore(ctx, tx, was, document.(map[string]any))
+	if err != nil {
+		return Object{}, err
+	}
+
 	o, err := s.keepOwn(ctx, tx, c, was, kind, document)
 	if err != nil {
 		return Object{}, err
@@ -281,7 +286,12 @@ func (s *Service) replace(
 		return Object{}, err
 	}
 
-	return o, notifyGone(ctx, tx, was, readers)
+	left := NoticesMax
+	if err := notifyGone(ctx, tx, was, readers, &left); err != nil {
+		return Object{}, err
+	}
+
+	return o, notifyLost(ctx, tx, mine)
 }
 
 // operationOf is what is done to an object by writing it in the place of the one that was, if any.
@@ -407,7 +417,7 @@ func (s *Service) Delete(
 			return err
 		}
 
-		return drop(ctx, tx, &kept)
+		return dropWithTargets(ctx, tx, &kept)
 	})
 
 	return o, err

@@ -58,12 +58,13 @@ func isReaimed(was *flex.ADRObject, document map[string]any) bool {
 }
 
 // notifyGone queues for those who may no longer read an object that it was deleted, as it is for them: they find it no more when they ask
-// for it. They are sent what it was when they might.
+// for it. They are sent what it was when they might, in as many bytes together as are left.
 func notifyGone(
 	ctx context.Context,
 	tx *store.Tx,
 	was *flex.ADRObject,
 	readers []store.ADRSubscriber,
+	left *int,
 ) error {
 	if len(readers) == 0 {
 		return nil
@@ -79,11 +80,11 @@ func notifyGone(
 		return err
 	}
 
-	left := NoticesMax / len(body) // as after a deletion, the rest find it gone
 	sent := map[string]int{}
 	for i := range readers {
 		sub := &readers[i]
-		most := min(left, NoticesMax/NoticesShare/len(body)-sent[sub.Client])
+		// As after a deletion, the rest find it gone.
+		most := min(*left/len(body), NoticesMax/NoticesShare/len(body)-sent[sub.Client])
 		may, err := reads(ctx, tx, sub, &o)
 		if err != nil {
 			return err
@@ -92,13 +93,21 @@ func notifyGone(
 			continue
 		}
 
-		n, err := queueNotices(ctx, tx, sub, &o, opDelete, string(body), most)
+		n, err := queueNotices(
+			ctx,
+			tx,
+			sub,
+			&o,
+			opDelete,
+			string(body),
+			most,
+		)
 		if err != nil {
 			return err
 		}
 
 		sent[sub.Client] += n
-		left -= n
+		*left -= n * len(body)
 	}
 
 	return nil

@@ -81,3 +81,42 @@ func TestNotices_TargetTaken(t *testing.T) {
 		}
 	})
 }
+
+// TestNotices_OwnTargetTaken: a VEN whose own targets, or its resource's, are taken is notified that what it may no longer read is deleted,
+// and of nothing that it may still read.
+func TestNotices_OwnTargetTaken(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		f := open(t, db)
+		h := newHook(t)
+		const (
+			sub      = `{"clientName":"c","objectOperations":[{"objects":["EVENT","PROGRAM"],"operations":["DELETE"],"callbackUrl":%q}]}`
+			venOf    = `{"objectType":"BL_VEN_REQUEST","clientID":"one","venName":"one","targets":%s}`
+			resource = `{"objectType":"BL_RESOURCE_REQUEST","clientID":"one","resourceName":"r","venID":%q,"targets":["west"]}`
+		)
+
+		token := f.client(f.org, "one", flex.OpenADRNode)
+		ven := f.want(201, f.bl, "POST", "/vens", fmt.Sprintf(venOf, `["east","north"]`)).field("id")
+		at := f.want(201, f.bl, "POST", "/resources", fmt.Sprintf(resource, ven)).field("id")
+		f.want(201, token, "POST", "/subscriptions", fmt.Sprintf(sub, h.URL+"/one"))
+		for _, targets := range []string{`["east"]`, `["north"]`, `["west"]`, `null`} {
+			program := f.want(201, f.bl, "POST", "/programs", fmt.Sprintf(aProgram, "p"+targets, targets)).field("id")
+			f.want(201, f.bl, "POST", "/events", fmt.Sprintf(anEvent, program, `null`))
+		}
+
+		for _, c := range []struct {
+			step, method, path, body string
+			want                     []string
+		}{
+			{"the same", "PUT", "/vens/" + ven, fmt.Sprintf(venOf, `["north","east"]`), nil},
+			{"one less", "PUT", "/vens/" + ven, fmt.Sprintf(venOf, `["north"]`), []string{"/one : DELETE PROGRAM", "/one : DELETE EVENT"}},
+			{"one more", "PUT", "/vens/" + ven, fmt.Sprintf(venOf, `["north","east"]`), nil},
+			{"no resource", "DELETE", "/resources/" + at, "", []string{"/one : DELETE PROGRAM", "/one : DELETE EVENT"}},
+		} {
+			f.want(200, f.bl, c.method, c.path, c.body)
+			if _, err := f.server.ADR.SendNotices(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			h.received(t, c.step, c.want...)
+		}
+	})
+}

@@ -1,0 +1,116 @@
+package adr
+
+import (
+	"context"
+	"slices"
+
+	"flexd/internal/flex"
+	"flexd/internal/store"
+)
+
+// lostMax is of how many programs and how many events a VEN is notified that it may no longer read them, as its own targets changed. The
+// rest it finds gone when it asks.
+const lostMax = 1000
+
+// readable is a program or an event, and the subscriptions of a VEN that may read it.
+type readable struct {
+	of      flex.ADRObject
+	readers []store.ADRSubscriber
+}
+
+// readableBefore are the programs and the events that are not over that the client of a VEN or a resource may read and subscribed to. They
+// are read before its targets or its client change, or it is deleted, which a document of nil says.
+func readableBefore(
+	ctx context.Context,
+	tx *store.Tx,
+	was *flex.ADRObject,
+	document map[string]any,
+) ([]readable, error) {
+	if was == nil || !losesTargets(was, document) {
+		return nil, nil
+	}
+
+	var found []readable
+	for _, kind := range []flex.ADRKind{flex.ADRProgram, flex.ADREvent} {
+		subscribers, err := tx.ADRSubscribers(ctx, kind)
+		subscribers = slices.DeleteFunc(subscribers, func(s store.ADRSubscriber) bool {
+			return s.Business || s.Client != was.Client
+		})
+		if err != nil || len(subscribers) == 0 {
+			return found, err
+		}
+
+		objects, err := tx.ADRObjects(ctx, flex.ADRSearch{
+			Kind:      kind,
+			VisibleTo: was.Client,
+			Active:    true,
+			Limit:     lostMax,
+		})
+		if err != nil {
+			return nil, err
+		}
+
+		for i := range objects {
+			o := Object{ADRObject: objects[i]}
+			readers := slices.DeleteFunc(slices.Clone(subscribers), func(s store.ADRSubscriber) bool {
+				return !concerns(&s.ADRObject, &o)
+			})
+			found = append(found, readable{of: o.ADRObject, readers: readers})
+		}
+	}
+
+	return found, nil
+}
+
+// losesTargets reports whether a document takes targets, or the client that has them, from the VEN or resource that it replaces.
+func losesTargets(was *flex.ADRObject, document map[string]any) bool {
+	if was.Kind != flex.ADRVEN && was.Kind != flex.ADRResource {
+		return false
+	}
+
+	client, given := document["clientID"]
+	if given && client != was.Client {
+		return true
+	}
+
+	targets := stringList(document["targets"])
+
+	return slices.ContainsFunc(was.Targets, func(t string) bool {
+		return !slices.Contains(targets, t)
+	})
+}
+
+// notifyLost queues that those of them were deleted that their readers may no longer read.
+func notifyLost(
+	ctx context.Context,
+	tx *store.Tx,
+	before []readable,
+) error {
+	left := NoticesMax / NoticesShare // bytes, as one VEN may be sent of a change
+	for i := range before {
+		err := notifyGone(ctx, tx, &before[i].of, before[i].readers, &left)
+		if err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// dropWithTargets is drop of what may be a VEN or a resource, whose targets go with it.
+func dropWithTargets(
+	ctx context.Context,
+	tx *store.Tx,
+	o *flex.ADRObject,
+) error {
+	mine, err := readableBefore(ctx, tx, o, nil)
+	if err != nil {
+		return err
+	}
+
+	if err := drop(ctx, tx, o); err != nil {
+		return err
+	}
+
+	return notifyLost(ctx, tx, mine)
+}
