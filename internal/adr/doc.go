@@ -54,6 +54,8 @@
 //   - An answer that comes after the server's next poll began, or after it was removed, is not kept.
 //   - A call of the server (Called) only has it polled at once: what the call says is not used, as it may be late,
 //     doubled or lost.
+//   - A report without a known place there is looked for before it is posted, by its event, client and name, as the answer to a former post
+//     may have been lost. A server that does not let its VENs read reports may have two of it then.
 //   - Silence longer than the server's bound is an exception (package operations). Where its program limits a group, the
 //     group's link goes silent too, and control's fallback limit binds.
 package adr

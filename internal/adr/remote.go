@@ -310,7 +310,15 @@ func (r *remote) sendReport(
 		ID string `json:"id"`
 	}
 
-	status, err := 404, error(nil)
+	var err error
+	if place == "" {
+		place, err = r.placeOf(ctx, document)
+		if err != nil {
+			return "", err
+		}
+	}
+
+	status := 404
 	if place != "" {
 		status, err = r.ask(
 			ctx,
@@ -324,7 +332,15 @@ func (r *remote) sendReport(
 	}
 
 	if err == nil && status == 404 {
-		status, err = r.ask(ctx, "POST", "/reports", document, &kept, 200, 201)
+		status, err = r.ask(
+			ctx,
+			"POST",
+			"/reports",
+			document,
+			&kept,
+			200,
+			201,
+		)
 		place = kept.ID
 	}
 
@@ -334,6 +350,69 @@ func (r *remote) sendReport(
 	}
 
 	return place, err
+}
+
+// placeOf returns the id that a report has on the server, "" if it is not there. The answer to the first one may have been lost: then
+// a second one would be beside it.
+func (r *remote) placeOf(
+	ctx context.Context,
+	document map[string]any,
+) (string, error) {
+	before := ""
+	for skip := 0; ; skip += PageMax {
+		q := url.Values{
+			"eventID":    {document["eventID"].(string)},
+			"clientName": {document["clientName"].(string)},
+			"skip":       {strconv.Itoa(skip)},
+			"limit":      {strconv.Itoa(PageMax)},
+		}
+
+		var page []map[string]any
+		status, err := r.ask(
+			ctx,
+			"GET",
+			"/reports?"+q.Encode(),
+			nil,
+			&page,
+			200,
+		)
+		if slices.Contains(unreadable, status) {
+			return "", nil
+		}
+		if err != nil {
+			return "", err
+		}
+
+		for _, one := range page {
+			place, _ := one["id"].(string)
+			if place != "" && isSameReport(one, document) {
+				return place, nil
+			}
+		}
+
+		first := ""
+		if len(page) > 0 {
+			first, _ = page[0]["id"].(string)
+		}
+		if len(page) < PageMax || first == before { // a server may know no pages
+			return "", nil
+		}
+		before = first
+	}
+}
+
+// unreadable are the answers of a server that does not let its VENs read reports.
+var unreadable = []int{400, 403, 404, 405, 501}
+
+// isSameReport reports whether a report is one of the event, the client and the name of another.
+func isSameReport(a, b map[string]any) bool {
+	for _, name := range []string{"eventID", "clientName", "reportName"} {
+		if a[name] != b[name] {
+			return false
+		}
+	}
+
+	return true
 }
 
 // refusal is why a server does not take a report.

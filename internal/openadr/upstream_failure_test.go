@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -91,4 +92,44 @@ func TestUpstream_CalledAgain(t *testing.T) {
 			t.Errorf("asked %d times afterwards: %v", again.Did, err)
 		}
 	})
+}
+
+// TestUpstream_ReportAnswerLost: a report whose answer was lost is found, and the next one goes in its place; a server that does not let
+// its VENs read reports is sent it again.
+func TestUpstream_ReportAnswerLost(t *testing.T) {
+	for _, c := range []struct {
+		reads int // 0 answers as it is
+		want  int
+	}{{0, 1}, {http.StatusForbidden, 2}} {
+		storetest.EachURL(t, func(t *testing.T, url string) {
+			u := newUtility(t, url)
+			event := u.ask(u.bl, "POST", "/events", u.limit("9"), jsonForm).field("id")
+			lost := false
+			u.broken = func(w http.ResponseWriter, r *http.Request) bool {
+				if !strings.HasSuffix(r.URL.Path, "/reports") {
+					return false
+				}
+
+				if r.Method == http.MethodGet && c.reads != 0 {
+					w.WriteHeader(c.reads)
+					return true
+				}
+				if r.Method != http.MethodPost || lost {
+					return false
+				}
+
+				lost = true
+				u.handler.ServeHTTP(httptest.NewRecorder(), r)
+				w.WriteHeader(http.StatusBadGateway)
+				return true
+			}
+
+			u.polled("an event", 1, false, "")
+			u.polled("the answer is lost", 1, false, "it answered 502")
+			u.polled("sent again", 1, false, "")
+			if n := len(u.want(200, u.bl, "GET", "/reports?eventID="+event, "").ids()); n != c.want || !lost {
+				t.Errorf("reading answers %d: %d reports, want %d", c.reads, n, c.want)
+			}
+		})
+	}
 }
