@@ -73,7 +73,12 @@ func (all *All) AddOperator(ctx context.Context, o *Operator) error {
 		{"created_at", micros(o.CreatedAt)},
 	}
 
-	n, err := all.insertOr(ctx, "operator", row, `ON CONFLICT (name) DO NOTHING`)
+	n, err := all.insertOr(
+		ctx,
+		"operator",
+		row,
+		`ON CONFLICT (name) DO NOTHING`,
+	)
 	if err == nil && n == 0 {
 		return all.operatorThere(ctx, o.Name)
 	}
@@ -90,7 +95,11 @@ func (all *All) operatorThere(ctx context.Context, name string) error {
 	}
 
 	if o.RemovedAt.IsZero() {
-		return flex.Fail(flex.Conflict, "an operator named %q exists already", name)
+		return flex.Fail(
+			flex.Conflict,
+			"an operator named %q exists already",
+			name,
+		)
 	}
 
 	return flex.Fail(
@@ -158,6 +167,12 @@ func (all *All) TieOperator(
 		[]byte{},
 	)
 
+	if all.db.d.unique(err) { // somebody signed in as that subject meanwhile
+		return flex.Fail(
+			flex.Conflict,
+			"that subject is another operator already: flexd operator list prints them",
+		)
+	}
 	if err != nil {
 		return err
 	}
