@@ -165,21 +165,40 @@ func dueNeeds(
 		replacedAt = p.Steps[0].From
 	}
 
-	// A day at a time, as all schedules of the stays that began in it are put in order.
+	err := eachDueSchedule(ctx, tx, span, add)
+
+	return due, err
+}
+
+// eachDueSchedule calls add with the schedules that may be the last towards a deadline in a span, those of a stay one after the other, the
+// newest first. A stay that was over before the span has one of these at most, its newest.
+func eachDueSchedule(
+	ctx context.Context,
+	tx *store.Tx,
+	span flex.Span,
+	add func(*store.Plugged),
+) error {
+	// A day at a time, as all schedules of the stays that began in it are put in order. What was replaced before the span was not the
+	// last towards a deadline in it; one that was replaced just as it begins may be.
 	const step = 24 * time.Hour
+	since := span.From.Add(-time.Microsecond)
 	for from := span.From.Add(-unreadyStay); from.Before(span.To); from = from.Add(step) {
 		began := flex.Span{
 			From: from,
 			To:   flex.Earlier(from.Add(step), span.To),
 		}
 
-		err := tx.EachStaySchedule(ctx, flex.Scope{}, began, from, add)
+		if err := tx.EachEndedDue(ctx, began, since, span, add); err != nil {
+			return err
+		}
+
+		err := tx.EachStaySchedule(ctx, flex.Scope{}, began, since, add)
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
 
-	return due, nil
+	return nil
 }
 
 // isLastTowards reports whether a schedule was the last towards its deadline, and that has passed or the car has left. The schedule

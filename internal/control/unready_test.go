@@ -125,3 +125,42 @@ func TestUnready_ReadingsLater(t *testing.T) {
 		}
 	})
 }
+
+// A car that was planned again on several days before is on the list of each of its deadlines' days, and one that left on the evening before
+// is on that of the next morning, too.
+func TestUnready_DaysBefore(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		h.plugInAt(70, flex.Minimise)
+		h.accept()
+		for _, day := range []string{"2026-01-11", "2026-01-12"} {
+			h.goTo(day + "T12:00:00Z")
+			h.write(func(tx *store.Tx) error {
+				_, err := h.service.ReplanAsset(h.Context(), tx, h.asset)
+				return err
+			})
+		}
+
+		if found := h.unready("2026-01-11T00:00:00Z"); len(found) != 1 || !found[0].ReadyBy.Equal(at("2026-01-11T07:00:00Z")) {
+			t.Errorf("the first morning: %+v", found)
+		}
+
+		h.goTo("2026-01-12T20:00:00Z")
+		h.event(control.Event{Kind: control.PlugOut})
+		h.goTo("2026-01-12T21:00:00Z")
+		h.plugInAt(70, flex.Minimise)
+		h.accept()
+		h.goTo("2026-01-12T22:00:00Z")
+		h.event(control.Event{Kind: control.PlugOut})
+		h.goTo("2026-01-13T12:00:00Z")
+
+		found := h.unready("2026-01-13T00:00:00Z")
+		if len(found) == 0 {
+			t.Fatal("nothing is on the list of the morning after")
+		}
+		for _, u := range found {
+			if !u.ReadyBy.Equal(at("2026-01-13T07:00:00Z")) || u.PluggedOutAt.After(at("2026-01-12T22:00:00Z")) {
+				t.Errorf("%+v", u)
+			}
+		}
+	})
+}

@@ -43,3 +43,28 @@ func (tx *Tx) EachStaySchedule(
 		args...,
 	)
 }
+
+// EachEndedDue calls fn with the newest schedule of the sessions that began in a span and were over by an instant, if its deadline is
+// due in another span.
+func (tx *Tx) EachEndedDue(
+	ctx context.Context,
+	began flex.Span,
+	over time.Time,
+	due flex.Span,
+	fn func(*Plugged),
+) error {
+	return tx.eachPlugged(
+		ctx,
+		fn,
+		pastColumns+` FROM session s JOIN schedule c ON c.event_id = s.event_id
+		WHERE s.org_id = $1 AND s.plugged_in_at >= $2 AND s.plugged_in_at > 0 AND s.plugged_in_at < $3 AND s.plugged_out_at <= $4
+			AND c.ready_by >= $5 AND c.ready_by < $6
+		ORDER BY s.plugged_in_at, s.asset_id`,
+		tx.org.Bytes(),
+		micros(began.From),
+		micros(began.To),
+		micros(over),
+		micros(due.From),
+		micros(due.To),
+	)
+}
