@@ -229,17 +229,15 @@ func (s *Service) EndSkip(
 	org flex.OrgID,
 	asset flex.AssetID,
 ) error {
-	var skips bool // and not what lies ahead, which its household said
-	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		c, err := tx.Charging(ctx, asset)
-		skips = c.Away.Contains(tx.Now())
-		return err
-	})
-	if err != nil || !skips {
-		return err
-	}
+	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		c, err := lockedCharging(ctx, tx, asset)
+		skips := c.Away.Contains(tx.Now()) // and not what lies ahead, which its household said
+		if err != nil || !skips {
+			return err
+		}
 
-	return s.setAway(ctx, org, asset, flex.Span{})
+		return s.putAway(ctx, tx, asset, flex.Span{})
+	})
 }
 
 // setAway is putAway in a transaction of its own.
@@ -335,7 +333,11 @@ var newWish = change{
 
 // FollowAways plans the cars again whose household leaves or is back.
 func (s *Service) FollowAways(ctx context.Context) (worker.Report, error) {
-	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgIDs), s.FollowAwaysOf)
+	return worker.EachOrg(
+		ctx,
+		s.DB.OrgsBy((*store.All).OrgIDs),
+		s.FollowAwaysOf,
+	)
 }
 
 // FollowAwaysOf is FollowAways for one organisation.
