@@ -177,7 +177,11 @@ func (c conn) adrTokens(
 	}
 
 	var kept bearerRecord
-	err = decode("bearer tokens of a subscription", string(plain), &kept)
+	err = decode(
+		"bearer tokens of a subscription",
+		string(plain),
+		&kept,
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -343,10 +347,13 @@ func (all *All) TakeADRNotices(
 	var due []ADRNotice
 	for _, j := range jobs {
 		n, err := all.adrNotice(ctx, j)
-		if flex.KindOf(err) == flex.NotFound {
-			err = all.ADRNoticeDone(ctx, n, "the subscription was deleted")
-		} else if err == nil {
+		switch {
+		case err == nil:
 			due = append(due, n)
+		case flex.KindOf(err) == flex.NotFound:
+			err = all.ADRNoticeDone(ctx, n, "the subscription was deleted")
+		default:
+			err = all.leaveUnread(ctx, j, all.now, err)
 		}
 
 		if err != nil {
@@ -414,7 +421,7 @@ func (all *All) ADRNoticeDone(
 		n.Org.Bytes(),
 		n.ID.Bytes(),
 		n.Tries,
-		problem,
+		flex.Keepable(problem),
 		micros(all.now),
 	)
 
@@ -439,7 +446,7 @@ func (all *All) ADRNoticeAgain(
 		n.Org.Bytes(),
 		n.ID.Bytes(),
 		n.Tries,
-		problem,
+		flex.Keepable(problem),
 	)
 
 	return err

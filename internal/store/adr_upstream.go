@@ -97,7 +97,12 @@ func (c conn) scanUpstream(s scanner) (ADRUpstream, error) {
 	}
 
 	u.Poll, u.Silence = time.Duration(poll)*time.Second, time.Duration(silence)*time.Second
-	plain, err := c.unseal(sealedUpstream, u.Org, u.Program.Bytes(), sealed)
+	plain, err := c.unseal(
+		sealedUpstream,
+		u.Org,
+		u.Program.Bytes(),
+		sealed,
+	)
 	u.Secret = flex.Secret(plain)
 
 	return u, err
@@ -231,7 +236,7 @@ func (all *All) ADRUpstreamAsked(ctx context.Context, u *ADRUpstream) error {
 		ctx,
 		`UPDATE adr_upstream SET error = $2, heard_at = $3, registered = $4, subscription = $6, subscribed = $7 WHERE program_id = $1 AND due_at = $5`,
 		u.Program.Bytes(),
-		u.Error,
+		flex.Keepable(u.Error),
 		micros(u.HeardAt),
 		micros(u.KnownAt),
 		micros(u.DueAt),

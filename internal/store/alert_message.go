@@ -47,7 +47,11 @@ func (all *All) QueueAlertMessage(
 
 	all.Wake(WakeAlert)
 
-	return all.queueJobs(ctx, all.now, Job{Kind: JobAlert, Subject: id[:]})
+	return all.queueJobs(
+		ctx,
+		all.now,
+		Job{Kind: JobAlert, Subject: id[:]},
+	)
 }
 
 // AlertedRoutes returns the routes by which it was, or is to be, said that an alert fires.
@@ -64,7 +68,7 @@ func (all *All) AlertedRoutes(
 	)
 }
 
-// TakeAlertMessages claims up to limit messages that are due, under a lease.
+// TakeAlertMessages claims up to limit messages that are due, under a lease. One that cannot be read waits, and holds up no other.
 func (all *All) TakeAlertMessages(
 	ctx context.Context,
 	limit int,
@@ -85,10 +89,13 @@ func (all *All) TakeAlertMessages(
 	var ms []AlertMessage
 	for _, j := range jobs {
 		m, err := all.alertMessage(ctx, j)
-		if flex.KindOf(err) == flex.NotFound { // its route was removed
-			_, err = all.finishJob(ctx, j)
-		} else if err == nil {
+		switch {
+		case err == nil:
 			ms = append(ms, m)
+		case flex.KindOf(err) == flex.NotFound: // its route was removed
+			_, err = all.finishJob(ctx, j)
+		default:
+			err = all.leaveUnread(ctx, j, all.now, err)
 		}
 
 		if err != nil {
@@ -195,7 +202,7 @@ func (all *All) AlertMessageDone(
 		`UPDATE alert_message SET tries = $2, error = $3, `+column+` = $4 WHERE id = $1`,
 		m.ID.Bytes(),
 		m.Tries,
-		problem,
+		flex.Keepable(problem),
 		micros(all.now),
 	)
 
@@ -224,7 +231,7 @@ func (all *All) AlertMessageAgain(
 		`UPDATE alert_message SET tries = $2, error = $3 WHERE id = $1`,
 		m.ID.Bytes(),
 		m.Tries,
-		problem,
+		flex.Keepable(problem),
 	)
 
 	return err

@@ -215,7 +215,10 @@ func (all *All) linksOf(ctx context.Context, jobs []Job) ([]CloudLink, error) {
 		)
 
 		if err != nil {
-			return nil, err
+			if err := all.leaveUnread(ctx, j, all.now, err); err != nil {
+				return nil, err
+			}
+			continue
 		}
 
 		// Its time is over, or its site is gone.
@@ -437,7 +440,10 @@ func (all *All) tokensOf(ctx context.Context, jobs []Job) ([]CloudToken, error) 
 	for _, j := range jobs {
 		kept, err := all.CloudTokens(ctx, j.Site)
 		if err != nil {
-			return nil, err
+			if err := all.leaveUnread(ctx, j, all.now, err); err != nil {
+				return nil, err
+			}
+			continue
 		}
 
 		i := slices.IndexFunc(kept, func(t CloudToken) bool {

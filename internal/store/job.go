@@ -196,7 +196,7 @@ func (c conn) retryJob(
 		problem = "not said"
 	}
 
-	problem = strings.ToValidUTF8(problem[:min(len(problem), jobErrorMax)], "")
+	problem = flex.Keepable(strings.ToValidUTF8(problem[:min(len(problem), jobErrorMax)], ""))
 	n, err := c.exec(
 		ctx,
 		`UPDATE job SET due_at = $5, error = $6, failed_at = $7, lease = lease + 1
@@ -242,6 +242,36 @@ func (c conn) endJob(
 	}
 
 	return c.retryJob(ctx, j, now, time.Time{}, problem)
+}
+
+// unreadPause is how long a job waits whose record cannot be read. It is not given up: another process may have the key for it.
+const unreadPause = time.Hour
+
+// leaveUnread has a claimed job wait whose record cannot be read. It fails where the database itself is why.
+func (c conn) leaveUnread(
+	ctx context.Context,
+	j Job,
+	now time.Time,
+	why error,
+) error {
+	if ctx.Err() != nil || flex.KindOf(unavailable(why)) == flex.Unavailable {
+		return why
+	}
+
+	c.db.log.ErrorContext(
+		ctx,
+		"the record of a job cannot be read",
+		"kind",
+		j.Kind,
+		"org",
+		j.Org,
+		"err",
+		why,
+	)
+
+	_, err := c.retryJob(ctx, j, now, now.Add(unreadPause), why.Error())
+
+	return err
 }
 
 // JobState says how the jobs of a kind stand.

@@ -75,7 +75,7 @@ func (all *All) adoptMails(ctx context.Context) error {
 	return all.queueJobs(ctx, all.now, jobs...)
 }
 
-// TakeMail claims up to limit mails that are due, under a lease.
+// TakeMail claims up to limit mails that are due, under a lease. One that cannot be read waits, and holds up no other.
 func (all *All) TakeMail(
 	ctx context.Context,
 	limit int,
@@ -101,7 +101,10 @@ func (all *All) TakeMail(
 	for _, j := range jobs {
 		m, err := all.mailOf(ctx, j)
 		if err != nil {
-			return nil, err
+			if err := all.leaveUnread(ctx, j, all.now, err); err != nil {
+				return nil, err
+			}
+			continue
 		}
 
 		// It was erased, or sent by a process of the release before.
@@ -170,7 +173,7 @@ func (all *All) forgetMail(ctx context.Context, j Job, problem string) error {
 		`UPDATE mail SET text = '', recipient = '', error = $3 WHERE org_id = $1 AND id = $2`,
 		j.Org.Bytes(),
 		j.Subject,
-		all.hide(personMail, problem),
+		all.hide(personMail, flex.Keepable(problem)),
 	)
 
 	return err
