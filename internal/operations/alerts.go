@@ -3,6 +3,7 @@ package operations
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,15 +30,16 @@ const (
 )
 
 // WatchAlerts compares the exceptions with the rules: it queues messages when an exception has lasted as
-// long as its rule asks, again when a snooze is over, and once when it has ended.
+// long as its rule asks, again when a snooze is over, and once when it has ended. Exceptions of a kind that cannot be looked for
+// keep no other from being sent: the run fails all the same.
 func (s *Service) WatchAlerts(ctx context.Context) (worker.Report, error) {
-	found, err := s.compareWithRules(ctx)
-	if err != nil || found.idle {
-		return worker.Report{}, err
+	found, failed := s.compareWithRules(ctx)
+	if found.idle {
+		return worker.Report{}, failed
 	}
 
 	sent := 0
-	err = s.DB.WriteAll(ctx, func(all *store.All) error {
+	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		sent = 0 // a write may be run again
 		routes, err := all.AlertRoutes(ctx)
 		if err != nil {
@@ -60,12 +62,16 @@ func (s *Service) WatchAlerts(ctx context.Context) (worker.Report, error) {
 			sent += n
 		}
 
+		if failed != nil { // whoever waits for heartbeats is to learn that not all is looked for
+			return nil
+		}
+
 		n, err := queueHeartbeats(ctx, all)
 		sent += n
 		return err
 	})
 
-	return worker.Report{Did: sent}, err
+	return worker.Report{Did: sent}, errors.Join(err, failed)
 }
 
 // endAlerts ends the alerts whose exceptions are gone, and queues messages that say so.
@@ -95,7 +101,7 @@ type beyondRules struct {
 	idle  bool        // there is nothing to do
 }
 
-// compareWithRules finds the exceptions that are beyond a rule's threshold.
+// compareWithRules finds the exceptions that are beyond a rule's threshold. What was found comes with an error too.
 func (s *Service) compareWithRules(ctx context.Context) (beyondRules, error) {
 	var rules []AlertRule
 	open := 0
@@ -109,12 +115,12 @@ func (s *Service) compareWithRules(ctx context.Context) (beyondRules, error) {
 		open, err = all.AlertWork(ctx)
 		return err
 	})
-	var beyond beyondRules
 	if err != nil {
-		return beyond, err
+		return beyondRules{idle: true}, err
 	}
 
-	beyond.whole = true
+	var failed error
+	beyond := beyondRules{whole: true}
 	found := map[flex.OrgID][]Exception{}
 	for _, r := range rules {
 		if !r.Enabled {
@@ -125,10 +131,7 @@ func (s *Service) compareWithRules(ctx context.Context) (beyondRules, error) {
 		if !looked {
 			var whole bool
 			exceptions, whole, err = s.exceptions(ctx, r.Org)
-			if err != nil {
-				return beyond, err
-			}
-
+			failed = errors.Join(failed, err)
 			found[r.Org] = exceptions
 			beyond.whole = beyond.whole && whole
 		}
@@ -141,7 +144,7 @@ func (s *Service) compareWithRules(ctx context.Context) (beyondRules, error) {
 
 	beyond.idle = len(beyond.wrong) == 0 && open == 0
 
-	return beyond, nil
+	return beyond, failed
 }
 
 // sumOf joins the exceptions of the rule's kind into one alert.

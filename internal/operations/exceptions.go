@@ -2,6 +2,7 @@ package operations
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -217,7 +218,7 @@ func (s *Service) Exceptions(
 }
 
 // exceptions is Exceptions, and reports whether the list is whole: a database that cannot be read is an exception
-// and hides others.
+// and hides others. What was found comes with an error too.
 func (s *Service) exceptions(
 	ctx context.Context,
 	org flex.OrgID,
@@ -225,8 +226,8 @@ func (s *Service) exceptions(
 	found, err = s.search(ctx, org)
 	whole = err == nil
 	trouble := s.databaseFailing()
-	if err != nil && len(trouble) == 0 {
-		return nil, false, err
+	if len(trouble) > 0 {
+		err = nil
 	}
 
 	found = append(found, trouble...)
@@ -234,31 +235,49 @@ func (s *Service) exceptions(
 		return slices.Index(Kinds, a.Kind) - slices.Index(Kinds, b.Kind)
 	})
 
-	return found, whole, nil
+	return found, whole, err
 }
 
-// search returns the exceptions of records, prices and jobs.
+// search returns the exceptions of records, prices and jobs. One kind that cannot be looked for hides no other: what was found comes with
+// the error.
 func (s *Service) search(
 	ctx context.Context,
 	org flex.OrgID,
 ) ([]Exception, error) {
-	fleet, err := s.Look(ctx)
-	if err != nil {
-		return nil, err
+	found, failed := s.searchRecords(ctx, org)
+	stale, err := s.stalePrices(ctx)
+
+	_, bounded := store.WithinOf(ctx)
+	if !bounded { // a job's error may name anybody's
+		found = append(found, s.failedJobs()...)
+	}
+
+	return append(found, stale...), errors.Join(failed, err)
+}
+
+// searchRecords returns the exceptions of records: of halts alone where the fleet cannot be read.
+func (s *Service) searchRecords(
+	ctx context.Context,
+	org flex.OrgID,
+) ([]Exception, error) {
+	fleet, unread := s.Look(ctx)
+	if flex.KindOf(unread) == flex.Unavailable {
+		return nil, unread
 	}
 
 	var found []Exception
-	err = s.DB.ReadAll(ctx, func(all *store.All) error {
+	err := s.DB.ReadAll(ctx, func(all *store.All) error {
+		var err error
 		found, err = findHalts(ctx, all, org)
+		if err != nil || fleet == nil {
+			return err
+		}
 
+		var failed error
 		for _, of := range orgsToSearch(ctx, org) {
 			for _, find := range finders {
-				if err != nil {
-					return err
-				}
-
-				var more []Exception
-				more, err = find(ctx, all, fleet, of)
+				more, err := find(ctx, all, fleet, of)
+				failed = errors.Join(failed, err)
 				found = append(found, ownedBy(more, of)...)
 			}
 		}
@@ -267,23 +286,10 @@ func (s *Service) search(
 			nameOwners(found, fleet.Orgs)
 		}
 
-		return err
+		return failed
 	})
-	if err != nil {
-		return nil, err
-	}
 
-	stale, err := s.stalePrices(ctx)
-	if err != nil {
-		return nil, err
-	}
-
-	_, bounded := store.WithinOf(ctx)
-	if !bounded { // a job's error may name anybody's
-		found = append(found, s.failedJobs()...)
-	}
-
-	return append(found, stale...), nil
+	return found, errors.Join(unread, err)
 }
 
 // ownedBy notes whose exceptions are that were looked for in one organisation: the list behind each has no others then.
