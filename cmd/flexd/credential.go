@@ -310,6 +310,7 @@ type credentialRoll struct {
 	store
 	Username string        `arg:"" help:"Name of the credential."`
 	Grace    time.Duration `help:"How long the old password is accepted too: 0s to 720h." default:"24h"`
+	Again    bool          `help:"Replace the new password alone, as one that was lost: the old one is accepted as long as was said before."`
 	Password string        `help:"Password; made if not given. Better in the environment than where ps shows it." env:"FLEXD_CREDENTIAL_PASSWORD" placeholder:"P"`
 	JSON     bool          `help:"Print as JSON." name:"json"`
 }
@@ -334,7 +335,18 @@ func (o *credentialRoll) Run(ctx context.Context, c console) error {
 		Detail:  fmt.Sprintf("the password before is taken for %s more", o.Grace),
 	}
 
+	if o.Again {
+		act.Detail = "in the place of the new password"
+	}
+
 	return givePassword(ctx, h, c, act, o.JSON, func() (flex.Secret, error) {
+		if o.Again {
+			return h.Access.RollAgain(
+				ctx,
+				o.Username,
+				flex.Secret(o.Password),
+			)
+		}
 		return h.Access.RollCredential(
 			ctx,
 			o.Username,

@@ -172,7 +172,8 @@ func (s *Service) LimitCredential(
 
 // RollCredential gives a credential a new password, and takes the one before for the time of
 // grace, so that a client's machines can change over one after the other. Without a password
-// one is made; it is returned here and never again.
+// one is made; it is returned here and never again. It is a Conflict while the one before the last is still taken, for machines may
+// have it; without a time of grace both end.
 func (s *Service) RollCredential(
 	ctx context.Context,
 	username string,
@@ -194,11 +195,58 @@ func (s *Service) RollCredential(
 	}
 
 	return password, s.DB.WriteAll(ctx, func(all *store.All) error {
+		c, err := all.CredentialNamed(ctx, username)
+		if err != nil {
+			return err
+		}
+
+		if grace > 0 && all.Now().Before(c.FormerUntil) {
+			return flex.Fail(
+				flex.Conflict,
+				"it was rolled already, and the password before is accepted until %s: roll it again after that, with --again to replace the new password alone, or with --grace 0s to end both",
+				c.FormerUntil.UTC().Format(time.RFC3339),
+			)
+		}
+
 		return foundCredential(username)(all.RollCredential(
 			ctx,
 			username,
 			kept,
 			all.Now().Add(grace),
+		))
+	})
+}
+
+// RollAgain gives a credential another password in the place of the new one, which may have been lost: the one before is taken as long as
+// RollCredential said. It is a Conflict if none is.
+func (s *Service) RollAgain(
+	ctx context.Context,
+	username string,
+	password flex.Secret,
+) (flex.Secret, error) {
+	kept, password, err := newSecret(username, password)
+	if err != nil {
+		return "", err
+	}
+
+	return password, s.DB.WriteAll(ctx, func(all *store.All) error {
+		c, err := all.CredentialNamed(ctx, username)
+		if err != nil {
+			return err
+		}
+
+		if !all.Now().Before(c.FormerUntil) {
+			return flex.Fail(
+				flex.Conflict,
+				"no password before the present one is accepted any more: roll it without --again",
+			)
+		}
+
+		return foundCredential(username)(all.RollCredential(
+			ctx,
+			username,
+			kept,
+			time.Time{},
 		))
 	})
 }

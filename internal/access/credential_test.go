@@ -245,6 +245,49 @@ func TestCredential_Roll(t *testing.T) {
 	})
 }
 
+// A credential that is rolled twice keeps the password that its machines may still have: the second time is refused until that has
+// ended, or replaces the new password alone, or ends both.
+func TestCredential_RollTwice(t *testing.T) {
+	each(t, func(d *service) {
+		roll := func(grace time.Duration) (flex.Secret, error) {
+			return d.RollCredential(t.Context(), "u", "", grace)
+		}
+
+		first := d.limited("u", store.CredentialLimits{})
+		_, err := d.RollAgain(t.Context(), "u", "")
+		d.kind(err, flex.Conflict)
+		second, err := roll(24 * time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		_, err = roll(time.Hour)
+		d.kind(err, flex.Conflict)
+		d.login("u", first, "a", 0)
+		d.login("u", second, "a", 0)
+
+		third, err := d.RollAgain(t.Context(), "u", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.login("u", second, "a", flex.Unauthorized)
+		d.login("u", third, "a", 0)
+		d.wait(24*time.Hour - time.Microsecond)
+		d.login("u", first, "a", 0)
+
+		fourth, err := roll(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.login("u", first, "a", flex.Unauthorized)
+		d.login("u", third, "a", flex.Unauthorized)
+		d.login("u", fourth, "a", 0)
+		if _, err := roll(time.Hour); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // The name of a revoked credential is free for its organisation alone.
 func TestCredential_NameAgain(t *testing.T) {
 	each(t, func(d *service) {

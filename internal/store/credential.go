@@ -293,19 +293,25 @@ func (all *All) BindCredential(
 }
 
 // RollCredential gives a credential the hash of a new secret; the one before is taken until the
-// instant. It reports whether there is one that is not revoked.
+// instant. If that is zero, the new secret is in the place of the present one, and the one before that stays. It reports whether there is
+// a credential that is not revoked.
 func (all *All) RollCredential(
 	ctx context.Context,
 	username string,
 	hash []byte,
 	formerUntil time.Time,
 ) (bool, error) {
+	args := []any{username, hash}
+	former := ""
+	if !formerUntil.IsZero() {
+		former = `former_hash = secret_hash, former_until = $3, `
+		args = append(args, micros(formerUntil))
+	}
+
 	n, err := all.exec(
 		ctx,
-		`UPDATE credential SET former_hash = secret_hash, former_until = $3, secret_hash = $2 WHERE username = $1 AND revoked_at IS NULL`,
-		username,
-		hash,
-		micros(formerUntil),
+		`UPDATE credential SET `+former+`secret_hash = $2 WHERE username = $1 AND revoked_at IS NULL`,
+		args...,
 	)
 
 	return n > 0, err
