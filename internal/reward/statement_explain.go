@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
@@ -138,6 +139,10 @@ func (s *Statement) explainEvents(
 
 			for _, l := range shown[id] {
 				e.explain(l, terms)
+			}
+
+			if err := e.noteAwaited(ctx, tx, id, shown[id]); err != nil {
+				return err
 			}
 
 			if event, is := e.netted(); is {
@@ -279,6 +284,47 @@ func (e *explainedEvent) explain(l *Line, terms history) {
 	l.workOut(r, terms)
 }
 
+// noteAwaited says on the event's newest line which reading it waits for, if it does.
+func (e *explainedEvent) noteAwaited(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.FlexEventID,
+	shown []*Line,
+) error {
+	if len(shown) == 0 || !shown[len(shown)-1].Provisional {
+		return nil
+	}
+
+	event, err := tx.FlexEvent(ctx, id)
+	if flex.KindOf(err) == flex.NotFound { // it was erased with its site
+		return nil
+	}
+
+	last := e.settled[len(e.settled)-1].Result
+	shown[len(shown)-1].noteAwaited(event.WaitsAt, last.Metering)
+
+	return err
+}
+
+// noteAwaited says for which half-hour's reading a line waits, and of which meter; zero for none.
+func (l *Line) noteAwaited(at time.Time, by settle.Metering) {
+	if at.IsZero() {
+		return
+	}
+
+	meter := "the device's own meter"
+	if by == settle.Boundary {
+		meter = "the home's meter"
+	}
+
+	l.Note = strings.TrimSpace(fmt.Sprintf(
+		"%s It waits for the reading of %s for the half-hour from %s.",
+		l.Note,
+		meter,
+		flex.Clock(at, flex.London, "2 January 2006, 15:04"),
+	))
+}
+
 // noteAtCharger says how much of what a car's own meter deviated by counts at the site's chargers.
 func (l *Line) noteAtCharger(r *settle.Result) {
 	if r.Metering != settle.Asset {
@@ -407,8 +453,10 @@ func (l *Line) explainSession(
 	)
 
 	l.Working = c.sessionWorking(*l.Creditable, l.Amount)
+	err = l.addSessionPeriods(ctx, tx, r, total)
+	l.noteAwaited(r.WaitsAt, settle.Asset)
 
-	return l.addSessionPeriods(ctx, tx, r, total)
+	return err
 }
 
 // addSessionPeriods adds the half-hours of a session as they were known when the line was posted.
