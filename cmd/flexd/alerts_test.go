@@ -19,7 +19,7 @@ func TestAlerts(t *testing.T) {
 		{"alerts rules", exitDone, "short_of_headroom                true   1     15m0s   true"},
 		{"alerts rule short_of_time --threshold 50 --for 15m", exitDone, "holds from the next look"},
 		{"alerts rule refused --org Acme --off", exitDone, "holds"},
-		{"alerts rule pigeons", exitFailed, "no kind of exception"},
+		{"alerts rule pigeons", exitUsage, "no kind of exception"},
 		{"alerts rule refused --org Nobody", exitFailed, "flexd org list prints them"},
 		{"alerts rules --json", exitDone, `"threshold": 50`},
 		{"alerts rule short_of_time --for 20m", exitDone, "holds"},
@@ -30,8 +30,8 @@ func TestAlerts(t *testing.T) {
     "for": "20m0s"`},
 		{"alerts route add night --kind webhook --to https://example.com/alerts --heartbeat 5m", exitDone, "secret  whsec_"},
 		{"alerts route add night --kind email --to a@example.com", exitFailed, "there is a route"},
-		{"alerts route add pager --kind pagerduty", exitFailed, "integration key"},
-		{"alerts route add plain --kind webhook --to http://10.0.0.1/", exitFailed, "--allow-private-endpoints"},
+		{"alerts route add pager --kind pagerduty", exitUsage, "integration key"},
+		{"alerts route add plain --kind webhook --to http://10.0.0.1/", exitUsage, "--allow-private-endpoints"},
 		{"alerts route add plain --kind alertmanager --to http://10.0.0.1/api/v2/alerts --allow-private-endpoints=10.0.0.0/8 --org Acme", exitDone, "go there"},
 		{"alerts route list", exitDone, "https://example.com/alerts"},
 		{"alerts route list --json", exitDone, `"heartbeat": "5m0s"`},
@@ -45,7 +45,7 @@ func TestAlerts(t *testing.T) {
 		{"alerts route remove plain", exitDone, "Nothing is sent"},
 		{"alerts route remove plain", exitFailed, "there is no route"},
 		{"alerts acknowledge " + id, exitFailed, "no such alert is firing"},
-		{"alerts snooze " + id + " --for 1s --note x", exitFailed, "a minute to 30 days"},
+		{"alerts snooze " + id + " --for 1s --note x", exitUsage, "a minute to 30 days"},
 		{"alerts snooze x --for 1h --note x", exitUsage, ""},
 	} {
 		code, said := run(step.line)

@@ -192,7 +192,7 @@ func TestStatement(t *testing.T) {
 	if err != nil || json.Unmarshal(text, &v) != nil || v.Closing != 60 {
 		t.Errorf("as JSON: %s %v", text, err)
 	}
-	b.run(1, "statement", site, "--month", "2026-13")
-	b.run(1, "statement", site, "--month", "2026-10", "--from", "2026-10-01")
+	b.run(exitUsage, "statement", site, "--month", "2026-13")
+	b.run(exitUsage, "statement", site, "--month", "2026-10", "--from", "2026-10-01")
 	b.run(2, "statement", site, "--month", "2026-10", "--tax-year", "2026")
 }

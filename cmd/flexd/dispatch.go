@@ -112,10 +112,14 @@ func (o *dispatchSend) queue(
 	order records.Dispatch,
 ) error {
 	act := flex.AuditEntry{
-		Who:    commandLine,
-		Act:    "send dispatch",
-		Org:    org,
-		Detail: fmt.Sprintf("%g kW of %s", o.KW, countOf(len(order.Assets), "asset")),
+		Who: commandLine,
+		Act: "send dispatch",
+		Org: org,
+		Detail: fmt.Sprintf(
+			"%g kW of %s",
+			o.KW,
+			countOf(len(order.Assets), "asset"),
+		),
 	}
 
 	var queued []records.Dispatch
@@ -132,9 +136,15 @@ func (o *dispatchSend) queue(
 		return err
 	}
 
+	// It is queued whatever fails now: who takes it for failed would send it twice.
 	report, err := reportQueued(ctx, h, org, queued)
 	if err != nil {
-		return err
+		report = nil
+		fmt.Fprintf(
+			c.err,
+			"warning: the dispatch is queued, but what is expected of it could not be read: %v\n",
+			err,
+		)
 	}
 
 	return o.printQueued(c, queued, report)
@@ -205,7 +215,9 @@ func (o *dispatchSend) printQueued(
 		event := fields{"event_id": d.ID, "asset_ids": assets}
 		if !d.Instruction.IsZero() {
 			event["instruction_id"] = d.Instruction
-			event["short_kwh"] = short.KWh()
+			if report != nil {
+				event["short_kwh"] = short.KWh()
+			}
 		}
 
 		events = append(events, event)
@@ -216,11 +228,11 @@ func (o *dispatchSend) printQueued(
 		)
 	}
 
-	if report != nil {
-		said += saidShort
+	said += saidShort
+	if len(queued) > 0 && !queued[0].Instruction.IsZero() {
 		said += fmt.Sprintf(
 			"instruction %s: see flexd instruct report, or end it with flexd instruct stop\n",
-			report.ID,
+			queued[0].Instruction,
 		)
 	}
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"flexd/internal/flex"
+	records "flexd/internal/store"
 )
 
 // TestInstruct previews, sends, lists, reports and stops an instruction.
@@ -30,17 +31,17 @@ func TestInstruct(t *testing.T) {
 	wants("instruct preview --change-kw=-10"+during, "previewed", exitDone)
 	wants("instruct preview --change-kw=-10 --json"+during, `"state": "previewed"`, exitDone)
 	wants("instruct preview --change-kw=-10 --limit-kw=2"+during, "can't be used together", exitUsage)
-	wants("instruct preview"+during, "a change against the plan, or a limit", exitFailed)
+	wants("instruct preview"+during, "a change against the plan, or a limit", exitUsage)
 	wants("instruct preview --change-kw=-10 --group feeder"+during, `no group is named "feeder"`, exitFailed)
 	long := " --from " + from.Format(time.RFC3339) + " --to " + from.Add(25*time.Hour).Format(time.RFC3339)
-	wants("instruct preview --change-kw=-10"+long, "an instruction lasts 1 day at most, and ends within 2 days", exitFailed)
+	wants("instruct preview --change-kw=-10"+long, "an instruction lasts 1 day at most, and ends within 2 days", exitUsage)
 
 	half := from.Truncate(time.Hour).Add(time.Hour)
 	window := " --from " + half.Format(time.RFC3339) + " --to " + half.Add(30*time.Minute).Format(time.RFC3339)
 	wants("offer stack"+window, "nothing can be offered: 0 days of plug sessions", exitDone)
-	wants("offer make --confidence 91"+window, "a confidence is one of [50 80 90 95 99], and not 91", exitFailed)
+	wants("offer make --confidence 91"+window, "a confidence is one of [50 80 90 95 99], and not 91", exitUsage)
 	wants("fleet ahead", "nothing is forecast: 0 days of plug sessions", exitDone)
-	wants("limits link x --fallback-kw 2000000 --after 15m", "the fallback is 2000000 kW: it should be 0 to 1000000", exitFailed)
+	wants("limits link x --fallback-kw 2000000 --after 15m", "the fallback is 2000000 kW: it should be 0 to 1000000", exitUsage)
 	wants("limits link x --fallback-kw 20 --after 15m", "GET /caps, or flexd caps show, lists them", exitFailed)
 	wants("instruct list", "TARGET", exitDone)
 
@@ -65,11 +66,30 @@ func TestInstructCalls(t *testing.T) {
 	s.wants(s.run(0, "instruct", "calls", site), "agreed: any number of calls; called: 0 today, 0 this month")
 	s.wants(s.run(0, "instruct", "calls", site, "--per-day", "1", "--per-month", "5"), "agreed: 1 a day, 5 a month; called: 0 today")
 	s.wants(s.run(0, "instruct", "calls", site, "--json"), `"per_month": 5`)
-	s.wants(s.run(exitFailed, "instruct", "calls", site, "--per-day", "1001"), "1001 calls are not 0 to 1000")
+	s.wants(s.run(exitUsage, "instruct", "calls", site, "--per-day", "1001"), "1001 calls are not 0 to 1000")
 	s.wants(s.run(exitUsage, "instruct", "calls", site, "--per-day", "1", "--no-limit"), "can't be used together")
 	s.wants(s.run(0, "instruct", "calls", site, "--per-month", "0"), "agreed: 1 a day, 0 a month")
 	s.wants(s.run(0, "instruct", "calls", site, "--no-limit", "--json"), `"agreed_calls": null`)
 	s.wants(s.run(0, "audit", "list", "--json"), "1 a day, 5 a month")
+}
+
+// A dispatch whose report could not be read is printed all the same, without what its report would say.
+func TestDispatchSend_NoReport(t *testing.T) {
+	queued := []records.Dispatch{{ID: flex.EventID{1}, Instruction: flex.InstructionID{2}}}
+	for _, asJSON := range []bool{false, true} {
+		var out strings.Builder
+		o := dispatchSend{form: form{JSON: asJSON}}
+		if err := o.printQueued(console{out: &out}, queued, nil); err != nil {
+			t.Fatal(err)
+		}
+
+		said := out.String()
+		for _, want := range []string{queued[0].ID.String(), queued[0].Instruction.String()} {
+			if !strings.Contains(said, want) || strings.Contains(said, "short") {
+				t.Errorf("%s: %s", want, said)
+			}
+		}
+	}
 }
 
 // TestDispatchSend previews a dispatch of a battery as an instruction is previewed, sends it, and previews another one in its place.
@@ -95,7 +115,7 @@ func TestDispatchSend(t *testing.T) {
 	if n := s.seed.Count(`SELECT count(*) FROM dispatch`) + s.seed.Count(`SELECT count(*) FROM instruction`); n != 0 {
 		t.Errorf("a preview leaves %d records", n)
 	}
-	s.wants(s.run(exitFailed, "dispatch", "send", "seeded", battery, "--kw=-9", "--from", from, "--dry-run"), "kW")
+	s.wants(s.run(exitUsage, "dispatch", "send", "seeded", battery, "--kw=-9", "--from", from, "--dry-run"), "kW")
 	s.wants(s.run(exitUsage, append(preview, "--market", "nosuch")...), "wholesale")
 
 	named := regexp.MustCompile(`"?instruction(?:_id":)? "?([0-9a-f]{8}-[0-9a-f-]{27})`)

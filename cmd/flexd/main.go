@@ -185,7 +185,12 @@ func run(ctx context.Context, args []string, c console) (code int) {
 
 	parsed, err := parser.Parse(joinNegatives(args))
 	if err != nil {
-		fmt.Fprintf(c.err, "flexd: %v (try %s --help)\n", err, commandOf(err))
+		fmt.Fprintf(
+			c.err,
+			"flexd: %v (try %s --help)\n",
+			err,
+			commandOf(err),
+		)
 		return exitUsage
 	}
 
@@ -198,14 +203,23 @@ func run(ctx context.Context, args []string, c console) (code int) {
 	err = outcomeOf(parsed.Command(), parsed.Run())
 	if err != nil {
 		fmt.Fprintln(c.err, "flexd:", err)
-		if flex.KindOf(err) == flex.Invalid {
-			return exitUsage
-		}
-
-		return exitFailed
 	}
 
-	return exitDone
+	return exitCode(err)
+}
+
+// exitCode is what a command ends with that had an outcome. What was given and cannot be acted on is wrong usage, whichever layer says so.
+func exitCode(err error) int {
+	if err == nil {
+		return exitDone
+	}
+
+	switch flex.KindOf(err) {
+	case flex.Invalid, flex.Malformed:
+		return exitUsage
+	default:
+		return exitFailed
+	}
 }
 
 // goesOn are the commands that run until they are stopped: for them that is success.

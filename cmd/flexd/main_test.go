@@ -89,7 +89,7 @@ func TestRun_NoStore(t *testing.T) {
 		{"resume", exitDone, "Pushes leave again"}, {"halt --list", exitDone, "Nothing is halted."},
 		{"halt --org Acme --preview", exitDone, "0 assets at 0 sites"}, {"halt --list", exitDone, "Nothing is halted."},
 		{"halt --org Acme --model x why", exitUsage, "give one of"}, {"halt --endpoint schedule why", exitUsage, "--endpoint with --org"},
-		{"halt --gsp-group C why", exitFailed, "_A to _P"}, {"halt --gsp-group _C", exitFailed, "say why"},
+		{"halt --gsp-group C why", exitUsage, "_A to _P"}, {"halt --gsp-group _C", exitUsage, "say why"},
 		{"halt --org Acme new", exitDone, "until flexd resume with the same flags"}, {"halt --gsp-group _C storm", exitDone, "Nothing is sent"},
 		{"halt --list", exitDone, "GSP group _C, by command line"}, {"halt --list --json", exitDone, `"name": "Acme"`},
 		{"doctor", exitFailed, "Pushes of GSP group _C are halted"}, {"doctor", exitFailed, "Pushes of Acme are halted"}, {"resume", exitFailed, "name it, as flexd halt --list"},

@@ -42,9 +42,9 @@ func TestRate(t *testing.T) {
 		{"show --json", exitDone, []string{`"planned_kw": 3.6`, `"nominal_kw": 7.4`, `"power_kw": 3.6`, `"start_delay_minutes": 4`, `"tail_kwh": 0.7`}},
 		{"pin 5", exitDone, []string{"5 kW"}},
 		{"show --json", exitDone, []string{`"planned_kw": 5`, `"pinned_kw": 5`, `"origin": "operator"`}},
-		{"pin 0.1", exitFailed, []string{"0.5", "350"}},
-		{"pin 99", exitFailed, []string{"99 kW", "7.4 kW at most"}},
-		{"pin 7.41", exitFailed, []string{"7.4 kW at most"}},
+		{"pin 0.1", exitUsage, []string{"0.5", "350"}},
+		{"pin 99", exitUsage, []string{"99 kW", "7.4 kW at most"}},
+		{"pin 7.41", exitUsage, []string{"7.4 kW at most"}},
 		{"pin much", exitUsage, []string{"much"}},
 		{"show --json", exitDone, []string{`"pinned_kw": 5`}},
 		{"reset --json", exitDone, []string{`"planned_kw": 7.4`, `"sessions": []`}},
@@ -131,7 +131,7 @@ func TestRate_ResetHeat(t *testing.T) {
 	if code, said := flexd("rate show " + battery.String()); code != exitFailed || !strings.Contains(said, "is a battery, of which no charging rate is learned") {
 		t.Errorf("a battery: %d %s", code, said)
 	}
-	if code, said := flexd("rate pin " + tank.String() + " 2"); code != exitFailed || !strings.Contains(said, "hot water tank") {
+	if code, said := flexd("rate pin " + tank.String() + " 2"); code != exitUsage || !strings.Contains(said, "hot water tank") {
 		t.Errorf("a tank's rate is pinned: %d %s", code, said)
 	}
 
