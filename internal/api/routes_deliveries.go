@@ -46,7 +46,8 @@ var deliveriesRoutes = []Route{
 			Summary: "Set where pushes go",
 			Text: "An organisation has one endpoint for charging profiles and one for dispatch events. Private " +
 				"addresses are refused unless the operator allows them. What the endpoint refused before is " +
-				"offered to it again, if it is an asset's newest schedule and not over.",
+				"offered to it again, if it is an asset's newest schedule and not over. A secret that is made is in the first answer alone: " +
+				"if that was lost, POST /endpoints/{name}/rotate makes another one.",
 			Body: sample[wire.EndpointRequest](`{
 				"url": "https://client.example/ocpp/{external_id}",
 				"headers": [{"name": "X-Api-Key", "value": "s3cret"}],
