@@ -31,7 +31,7 @@ func play(t *testing.T, history []Happening) Outcome {
 
 // Homes drawn from seeds, over a night in which the clocks go back or, of every other seed, forward.
 func TestRandomHomes(t *testing.T) {
-	seeds := uint64(20)
+	seeds := uint64(14)
 	if os.Getenv("FLEXD_LONG") != "" {
 		seeds = 1000
 	}
@@ -142,10 +142,8 @@ func TestRandomHomes_OneOutcome(t *testing.T) {
 	}
 
 	first := play(t, history)
-	for range 2 {
-		if again := play(t, history); again.Hash != first.Hash {
-			t.Errorf("played again: %v and %v", first, again)
-		}
+	if again := play(t, history); again.Hash != first.Hash {
+		t.Errorf("played again: %v and %v", first, again)
 	}
 }
 

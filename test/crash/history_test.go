@@ -338,7 +338,7 @@ func historyCalls() int64 {
 		return 100_000
 	}
 
-	return 1500
+	return 800
 }
 
 func (s *service) objects(e *endpoint) *objects {

@@ -406,9 +406,9 @@ func (f *fleet) again(t *testing.T) {
 // Random homes through the whole service, on a real database: by every baseline method that
 // terms allow, on both days of a clock change and on one without, whatever comes late, doubled
 // or corrected, every half-hour, every part and every penny is what a calculation that shares no
-// code with the service comes to. FLEXD_LONG draws thirty times as many, and as many on PostgreSQL, which has a third else.
+// code with the service comes to. FLEXD_LONG draws 45 times as many, and as many on PostgreSQL, which has a third else.
 func TestSums(t *testing.T) {
-	homes := 3
+	homes := 2
 	if os.Getenv("FLEXD_LONG") != "" {
 		homes = 90
 	}
