@@ -209,13 +209,15 @@ func (s *plannedStay) planWithin(
 	without, nominated []flex.Step,
 ) (withoutLeft, nominatedLeft []flex.Step) {
 	made := s.newest(at)
-	problem := made.From.Problem(at.Truncate(time.Second), s.charged(made, at))
+	from := at.Truncate(time.Second)
+	problem := made.From.Problem(from, chargedUnder(made, s.without, at))
 	least := min(problem.Power, leastPower(problem.Power))
 
 	problem.Limits = atLeast(without, least)
 	dispatched := spreadWithin(made, problem)
 	s.without = append(s.without, settle.Dispatch{At: at, Steps: dispatched})
 
+	problem = made.From.Problem(from, chargedUnder(made, s.nominated, at))
 	problem.Limits = atLeast(nominated, least)
 	planned := charge.Counterfactual(problem).Steps
 	s.nominated = append(s.nominated, settle.Dispatch{At: at, Steps: planned})
@@ -270,16 +272,14 @@ func (s *plannedStay) planAlone() {
 			continue
 		}
 
-		problem := made.From.Problem(
-			made.Steps[0].From,
-			s.charged(made, made.MadeAt),
-		)
-
+		from := made.Steps[0].From
+		problem := made.From.Problem(from, chargedUnder(made, s.without, made.MadeAt))
 		s.without = append(s.without, settle.Dispatch{
 			At:    made.MadeAt,
 			Steps: charge.Solve(asSpread(made, problem)).Steps,
 		})
 
+		problem = made.From.Problem(from, chargedUnder(made, s.nominated, made.MadeAt))
 		s.nominated = append(s.nominated, settle.Dispatch{
 			At:    made.MadeAt,
 			Steps: charge.Counterfactual(problem).Steps,
@@ -304,13 +304,15 @@ func (s *plannedStay) newest(at time.Time) *store.Schedule {
 	return nil
 }
 
-// charged is what would have been charged without the market of what a schedule is to bring, until an instant.
-func (s *plannedStay) charged(
+// chargedUnder is what plans would have charged of what a schedule is to bring, until an instant. With a ramp the plans without the market
+// begin later than those that are nominated, so each has its own.
+func chargedUnder(
 	made *store.Schedule,
+	plans []settle.Dispatch,
 	at time.Time,
 ) flex.WattHours {
 	return settle.Drawn(
-		settle.InForce(s.nominated, at),
+		settle.InForce(plans, at),
 		made.From.Power,
 		flex.Span{From: made.From.CountFrom, To: at},
 	)

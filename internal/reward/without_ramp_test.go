@@ -46,3 +46,32 @@ func TestPlanTogether_Ramp(t *testing.T) {
 		}
 	}
 }
+
+// A user changes a plan while a ramp still keeps the car from beginning. What was nominated has begun then, the plan without the market
+// has not: it still charges all that the car needs, alone and within a main fuse.
+func TestPlanTogether_RampChanged(t *testing.T) {
+	from := time.Date(2026, 1, 14, 18, 0, 0, 0, time.UTC)
+	to := from.Add(13 * time.Hour)
+	changed := time.Date(2026, 1, 14, 23, 38, 0, 0, time.UTC)
+
+	for _, fuse := range []flex.Watts{100_000, 7000} {
+		s := &plannedStay{Span: flex.Span{From: from, To: to}}
+		for i, at := range []time.Time{from, changed} {
+			made := store.Schedule{Cause: []store.Cause{store.CausePlugIn, store.CauseIntent}[i], From: store.Effective{
+				ReadyBy: to, CountFrom: from, Power: 7400, Need: 14_000, Mode: flex.Minimise,
+				Tariff: flex.Tariff{OffPeak: "23:30-07:00", Zone: "Europe/London", Type: flex.DualRate},
+				Ramp:   &store.Ramp{Offset: 10 * time.Minute, Spread: 20 * time.Minute},
+			}}
+
+			made.MadeAt = at
+			made.Steps = []flex.Step{{Span: flex.Span{From: at, To: to}}}
+			s.schedules = append(s.schedules, made)
+		}
+
+		planTogether([]*plannedStay{s}, flex.Always(flex.Supply{Import: fuse, Set: true}), to)
+		whole := flex.Span{From: from, To: to}
+		if wh := settle.Drawn(settle.InForce(s.without, to), 7400, whole); wh < 14_000 {
+			t.Errorf("%d Wh behind a fuse of %d W, of 14,000", wh, fuse)
+		}
+	}
+}
