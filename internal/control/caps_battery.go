@@ -21,15 +21,16 @@ import (
 // planned to wait before the half-hour is committed. What a battery or a car discharges makes no headroom for others: the
 // caps are kept even if it fails to.
 
-// batteryRun plans the batteries of one organisation, one after the other.
+// batteryRun plans the batteries of one organisation, or its heaters, one after the other.
 type batteryRun struct {
 	*Service
 	caps capsKept
 }
 
-// capsKept keeps the headroom under caps from one battery of a run to the next. Nil keeps nothing.
+// capsKept keeps the headroom under caps from one battery or heater of a run to the next. Nil keeps nothing.
 type capsKept struct {
 	ahead   *capsAhead
+	heat    *heatUnderCaps
 	feeders feedersKept // nil where each battery is planned, which changes them
 }
 

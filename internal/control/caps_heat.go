@@ -13,8 +13,8 @@ import (
 // Tanks and heat pumps under caps.
 //
 // A tank or a heat pump under control counts under caps for its power in the windows that it was sent, and for nothing
-// after them. Until its client has taken the newest, it counts for the most of those that it may be following. It is not
-// planned around cars and batteries: its plan keeps a room or the water warm, and what is left is for cars and batteries.
+// after them. Until its client has taken the newest, it counts for the most of those that it may be following. It is planned
+// around other tanks and heat pumps (heat_caps.go), and not around what cars and batteries do later: these have what is left.
 
 // heatCountedFor is how long after a count a plan that was not accepted is counted again.
 const heatCountedFor = 5 * time.Minute

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"flexd/internal/engine/home"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
@@ -64,6 +65,31 @@ func TestFinish_Parts(t *testing.T) {
 					had,
 				)
 			}
+		}
+	}
+}
+
+// TestFinish_TurnsBesideLoads has three cars behind a fuse that carries two of them, beside a tank and a battery. After their ready-by the
+// cars take turns in what the tank leaves, as a car can charge beside it. The battery reserves nothing: no car could charge beside both.
+func TestFinish_TurnsBesideLoads(t *testing.T) {
+	now := time.Date(2026, 1, 10, 18, 0, 0, 0, time.UTC)
+	f := &behindFuse{fuse: 9200, from: now, tight: true}
+	f.home = &siteHome{device: home.Battery{Power: 5000, Capacity: 10000}}
+	off := flex.Step{Span: flex.Span{From: now, To: now.Add(24 * time.Hour)}}
+	f.tanks = []draws{{lists: [][]flex.Step{{off}}, power: 3000, free: true}}
+
+	for range 3 {
+		e := store.Effective{Power: 11000, Phases: 3, ReadyBy: now.Add(time.Hour)}
+		f.cars = append(f.cars, &siteCar{member: member{Planned: &store.Planned{}, from: e}})
+	}
+
+	f.drawBeside(nil, nil)
+	f.finishAll()
+	f.staysUnder(t, 6200)
+
+	for i, car := range f.cars {
+		if had := takenOf(car.stepsAfterEnd); had < 50_000 {
+			t.Errorf("the car %d has %d Wh in a week", i, had)
 		}
 	}
 }

@@ -194,7 +194,7 @@ func (t *heatedTank) besideNeeds(
 		s := &p.Slots[i]
 		s.Spare -= int(part * (float64(s.Spare) + less))
 		if takes != nil {
-			s.Hold = yieldPrice * takes[i].KWh()
+			s.Hold += yieldPrice * takes[i].KWh()
 		}
 	}
 

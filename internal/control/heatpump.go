@@ -312,6 +312,7 @@ func (h *heatPump) ahead() *heat.Problem {
 	p.Init = h.temp
 	p.Worth = h.residual
 	h.goesOn(p)
+	h.priceOver(p)
 
 	return p
 }

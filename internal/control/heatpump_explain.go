@@ -48,6 +48,12 @@ func (h *heatPump) reason(
 		return "off, as the main fuse has no room for it"
 	case called != "":
 		return called
+
+	case h.overPrice(i) > 0 && used:
+		return "heats to stay in the band, though a cap is exceeded"
+	case h.overPrice(i) > 0:
+		return "waits: the caps leave it no power, and the rooms stay in their band"
+
 	case used && temp > slot.Low+heatAhead:
 		return "heats ahead of hours that are dearer or colder"
 	case used:

@@ -437,8 +437,8 @@ func (f *behindFuse) busyAfter() []flex.Step {
 	return steps
 }
 
-// leavesLeast reports whether all cars of the site could charge at once beside the most of other loads and of the home's own, each with an
-// equal part of what is left, or could not without those loads either.
+// leavesLeast reports whether cars of the site could charge as well beside the most of other loads and of the home's own as without those
+// loads: all at once, each with an equal part of what is left; where the fuse does not carry that, each by itself, as in a turn.
 func (f *behindFuse) leavesLeast(loads ...draws) bool {
 	beside := f.load()
 	beside.add(f.base.most(), flex.Wiring{})
@@ -453,6 +453,11 @@ func (f *behindFuse) leavesLeast(loads ...draws) bool {
 	return !slices.ContainsFunc(f.cars, func(car *siteCar) bool {
 		could := alone.parted(f.fuse, &cars, car.wiring()) >= car.least()
 		can := beside.parted(f.fuse, &cars, car.wiring()) >= car.least()
+		if !could {
+			could = alone.left(f.fuse, car.wiring()) >= car.least()
+			can = beside.left(f.fuse, car.wiring()) >= car.least()
+		}
+
 		return could && !can
 	})
 }

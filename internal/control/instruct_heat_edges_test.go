@@ -125,8 +125,8 @@ func TestInstruction_HeatComfortEnds(t *testing.T) {
 	})
 }
 
-// TestInstruction_HeatCaps has tanks be called to draw more while the fleet may draw no more than a power: heaters are not held back by
-// caps, so none is called. For less they are, and for more again where only starts are bound.
+// TestInstruction_HeatCaps has tanks be called to draw more while the fleet may draw no more than a power: whether caps leave heaters
+// that is not looked up, so none is called. For less they are, and for more again where only starts are bound.
 func TestInstruction_HeatCaps(t *testing.T) {
 	each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
 		h.heater("tank")
@@ -147,10 +147,10 @@ func TestInstruction_HeatCaps(t *testing.T) {
 			t.Fatalf("%d are called for more without caps", n)
 		}
 
-		h.setCaps(flex.Caps{Fleet: kw(4)})
+		h.setCaps(flex.Caps{Fleet: kw(6.5)})
 		h.runTanks()
 		if n := preview(more); n != 0 {
-			t.Errorf("%d are called for more under a cap that carries one", n)
+			t.Errorf("%d are called for more under a cap", n)
 		}
 		if n := preview(less); n != 2 {
 			t.Errorf("%d are called for less under it", n)

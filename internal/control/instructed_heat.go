@@ -145,12 +145,9 @@ func (s *Service) planMarked(
 		return err
 	})
 
+	run := batteryRun{Service: s}
 	for i := 0; err == nil && i < len(marked) && ctx.Err() == nil; i++ {
-		_ = s.DB.Write(
-			ctx,
-			org,
-			func(tx *store.Tx) error { return s.planTank(ctx, tx, marked[i]) },
-		)
+		_ = run.battery(ctx, org, marked[i], run.planTank)
 	}
 }
 

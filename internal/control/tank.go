@@ -67,6 +67,9 @@ type heatedTank struct {
 	needs    []taken            // what cars need that fall short beside it
 	yielded  bool               // it gave half-hours up for them
 	called   []store.HeaterCall // what instructions have it keep to
+	caps     *heatUnderCaps     // nil where none binds power
+	group    string             // of its site, under those
+	over     []int              // how many times its power it would exceed caps in each slot; nil where none binds power
 	pump     *heatPump          // that this is a part of; nil of a tank
 
 	// of each that calls it, how others come back; nil where it need not wait for others
@@ -90,12 +93,13 @@ func (s *Service) PlanTanksOf(
 	org flex.OrgID,
 ) (worker.Report, error) {
 	var r worker.Report
-	err := (&batteryRun{Service: s}).batteries(
+	run := batteryRun{Service: s}
+	err := run.batteries(
 		ctx,
 		org,
 		&r,
 		(*store.Tx).TanksDue,
-		s.planTank,
+		run.planTank,
 	)
 	if err != nil {
 		return r, fmt.Errorf("plan tanks: %w", err)
@@ -105,12 +109,12 @@ func (s *Service) PlanTanksOf(
 }
 
 // planTank plans one tank or heat pump to the end of tomorrow, and sends what changed.
-func (s *Service) planTank(
+func (run *batteryRun) planTank(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
 ) error {
-	_, capped, err := tx.LockCaps(ctx)
+	inForce, capped, err := tx.LockCaps(ctx)
 	if err != nil {
 		return fmt.Errorf("lock the caps: %w", err)
 	}
@@ -124,6 +128,11 @@ func (s *Service) planTank(
 	}
 
 	t.capped = capped
+	t.caps, err = run.caps.readHeat(ctx, tx, inForce)
+	if err != nil {
+		return err
+	}
+
 	if err := t.readCalls(ctx, tx); err != nil {
 		return err
 	}
@@ -132,14 +141,14 @@ func (s *Service) planTank(
 	}
 
 	if t.asset.Type == flex.HeatPump {
-		return s.planHeatPump(ctx, tx, t)
+		return run.planHeatPump(ctx, tx, t)
 	}
 
 	if err := t.readStored(ctx, tx); err != nil {
 		return err
 	}
 
-	if err := s.readAround(ctx, tx, t); err != nil {
+	if err := run.readAround(ctx, tx, t); err != nil {
 		return err
 	}
 
@@ -148,6 +157,7 @@ func (s *Service) planTank(
 
 // planWater plans a hot-water tank of which is known what is around it, and sends what changed.
 func (t *heatedTank) planWater(ctx context.Context, tx *store.Tx) error {
+	t.yieldToCaps()
 	t.yields(t.besideNeeds)
 	p := t.problem(t.buy, t.closed)
 	plan := tank.Solve(p)
@@ -190,7 +200,12 @@ func (t *heatedTank) send(
 		return err
 	}
 
-	return heatChanged(ctx, tx)
+	if err := heatChanged(ctx, tx); err != nil {
+		return err
+	}
+	t.countSent()
+
+	return nil
 }
 
 // lockTank is readTank with the site locked before the tank: others lock a site, and then the tank or the mark of its plan.
@@ -421,7 +436,7 @@ func (s *Service) readAround(
 	t.residual = r.residual
 	t.readSlots(m, periods[:min(len(periods), len(r.buy))], r.buy)
 
-	return nil
+	return t.readOver(ctx, tx)
 }
 
 // readSlots notes the half-hours that have a price, and what all else at the site leaves in them.

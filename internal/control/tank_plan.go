@@ -29,6 +29,7 @@ func (t *heatedTank) problem(prices []float64, closed []bool) *tank.Problem {
 		s := t.slot(span, known)
 		s.Price, s.Closed = prices[i], closed[i]
 		s.Extra = t.extra(span)
+		s.Hold = t.overPrice(i)
 		p.Slots = append(p.Slots, s)
 	}
 

@@ -191,7 +191,7 @@ func (tx *Tx) LimitsAfter(
 	return limits, err
 }
 
-// CapsChanged has the fleet planned under its caps at once, and its batteries, as what binds them changed.
+// CapsChanged has the fleet planned under its caps at once, and its batteries and heaters, as what binds them changed.
 func (tx *Tx) CapsChanged(ctx context.Context) error {
 	_, err := tx.exec(
 		ctx,
@@ -200,7 +200,7 @@ func (tx *Tx) CapsChanged(ctx context.Context) error {
 		micros(tx.now),
 	)
 	if err == nil {
-		err = tx.batteriesUnderCaps(ctx)
+		err = tx.plannedUnderCaps(ctx)
 	}
 
 	tx.Wake(WakeControl)
@@ -208,15 +208,18 @@ func (tx *Tx) CapsChanged(ctx context.Context) error {
 	return err
 }
 
-// batteriesUnderCaps has the organisation's batteries planned again at once, as what binds what is drawn changed.
-func (tx *Tx) batteriesUnderCaps(ctx context.Context) error {
-	_, err := tx.exec(
-		ctx,
+// plannedUnderCaps has the organisation's batteries, tanks and heat pumps planned again at once, as what binds what is drawn changed.
+func (tx *Tx) plannedUnderCaps(ctx context.Context) error {
+	for _, query := range []string{
 		`UPDATE battery_plan SET again = TRUE WHERE org_id = $1`,
-		tx.org.Bytes(),
-	)
+		`UPDATE tank_plan SET planned_at = 0 WHERE org_id = $1 AND NOT freed`,
+	} {
+		if _, err := tx.exec(ctx, query, tx.org.Bytes()); err != nil {
+			return err
+		}
+	}
 
-	return err
+	return nil
 }
 
 // noFallback is how a link without a fallback of its import is kept: it binds nothing.

@@ -257,7 +257,7 @@ func (tx *Tx) SetCaps(
 
 	tx.Wake(WakeControl)
 
-	return tx.batteriesUnderCaps(ctx)
+	return tx.plannedUnderCaps(ctx)
 }
 
 // keepCapSums keeps what is counted under the caps that are replaced, if every site stays in its group; else it is forgotten, and
@@ -446,7 +446,7 @@ func (tx *Tx) ClearCaps(ctx context.Context) error {
 		micros(tx.now),
 	)
 	if err == nil {
-		err = tx.batteriesUnderCaps(ctx)
+		err = tx.plannedUnderCaps(ctx)
 	}
 
 	tx.Wake(WakeControl)
