@@ -191,8 +191,8 @@ type Answer struct {
 // Header returns the first value of a header field, or "".
 func (a Answer) Header(name string) string { return a.header.Get(name) }
 
-// Do sends the request and reads the answer. A request may arrive twice, when a connection
-// kept for reuse turns out to be closed. When the body cannot be read whole, the answer
+// Do sends the request and reads the answer. A request may arrive twice, and no more often: when an idle connection that
+// was used again is closed before anything of an answer was read. When the body cannot be read whole, the answer
 // comes with its status, what was read, and an error. Every error is a *Error.
 func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	limit := min(max(r.AnswerMax, 0), LargeAnswerMax)
@@ -304,12 +304,36 @@ func newRequest(ctx context.Context, r Request) (*http.Request, error) {
 
 	req.Header["User-Agent"] = []string{"flexd"}
 
-	// An empty list lets the transport repeat a POST on a fresh connection when the kept one
-	// was closed under it; the field itself is not sent.
+	// An empty list lets the transport repeat a POST when an idle connection that was used again is closed before anything of an
+	// answer was read; the field itself is not sent.
 	req.Header["X-Idempotency-Key"] = nil
+	repeatOnce(req)
+
 	for k, v := range r.Header {
 		req.Header.Set(k, v)
 	}
 
 	return req, nil
+}
+
+// errClosedAgain ends an attempt of which the repetition failed as well.
+var errClosedAgain = fmt.Errorf("closed at the repetition as well: %w", io.EOF)
+
+// repeatOnce has the transport repeat a request once at most. By itself it would on each idle connection:
+// a host that closes them once it has read a request would get it that often within one attempt.
+func repeatOnce(req *http.Request) {
+	body := req.GetBody
+	if body == nil {
+		return
+	}
+
+	repeated := false
+	req.GetBody = func() (io.ReadCloser, error) {
+		if repeated {
+			return nil, errClosedAgain
+		}
+		repeated = true
+
+		return body()
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -35,7 +36,13 @@ func TestDo(t *testing.T) {
 
 		w.Header().Set("ETag", `"v1"`)
 		w.WriteHeader(http.StatusAccepted)
-		fmt.Fprintf(w, "%s %s %s", r.Method, r.Header.Get("If-None-Match"), b)
+		fmt.Fprintf(
+			w,
+			"%s %s %s",
+			r.Method,
+			r.Header.Get("If-None-Match"),
+			b,
+		)
 	}))
 
 	defer s.Close()
@@ -226,6 +233,52 @@ func TestDo_StaleConnection(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.CloseClientConnections()
+	}
+}
+
+// TestDo_ClosedUnanswered: a host that reads requests and closes without an answer gets one twice within an attempt, however
+// many connections are idle.
+func TestDo_ClosedUnanswered(t *testing.T) {
+	const idle = 4
+	var closes atomic.Bool
+	var n atomic.Int32
+	var all sync.WaitGroup
+	all.Add(idle)
+
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		if !closes.Load() { // all at once, so that each has a connection of its own
+			all.Done()
+			all.Wait()
+			return
+		}
+
+		n.Add(1)
+		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+			conn.Close()
+		}
+	}))
+	defer s.Close()
+
+	c := open(t)
+	post := Request{Method: "POST", URL: s.URL, Body: []byte("x")}
+	var sent sync.WaitGroup
+	for range idle {
+		sent.Go(func() {
+			if _, err := c.Do(t.Context(), post); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	sent.Wait()
+
+	closes.Store(true)
+	_, err := c.Do(t.Context(), post)
+	if got := n.Load(); got != 2 {
+		t.Errorf("the request arrived %d times, want 2", got)
+	}
+	if err == nil || !strings.Contains(err.Error(), "closed the connection before it had answered") {
+		t.Errorf("the error is %v", err)
 	}
 }
 
