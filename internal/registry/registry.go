@@ -23,8 +23,8 @@ type Service struct {
 	Web *egress.Client
 }
 
-// stopControl takes control of the assets away: their sessions end, and what holds them back is
-// lifted.
+// stopControl takes control of the assets away: their sessions end, what holds them back is
+// lifted, and what batteries were sent of their own plans is taken back.
 func stopControl(ctx context.Context, tx *store.Tx, assets ...flex.Asset) error {
 	ids := make([]flex.AssetID, len(assets))
 	for i, a := range assets {
@@ -33,6 +33,9 @@ func stopControl(ctx context.Context, tx *store.Tx, assets ...flex.Asset) error 
 
 	if err := tx.StopScheduling(ctx, ids...); err != nil {
 		return fmt.Errorf("stop scheduling: %w", err)
+	}
+	if err := tx.EndDispatches(ctx, false, ids...); err != nil {
+		return fmt.Errorf("take dispatches back: %w", err)
 	}
 
 	return nil

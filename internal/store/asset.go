@@ -252,6 +252,14 @@ func (tx *Tx) DropAsset(ctx context.Context, id flex.AssetID) error {
 	if err := tx.retractDispatches(ctx, true, id); err != nil {
 		return err
 	}
+
+	if err := tx.leaveBatches(ctx, id); err != nil {
+		return err
+	}
+	if err := tx.EndDispatches(ctx, true, id); err != nil {
+		return err
+	}
+
 	if err := tx.touchRegister(ctx); err != nil {
 		return err
 	}

@@ -312,8 +312,8 @@ func duringSpan(
 }
 
 // retractDispatches drops what is still to be sent of the assets' dispatches that are not over: of those of their own plans,
-// and with all those of an operator too. A message that is for other assets as well is sent. An attempt that is under way
-// may yet arrive.
+// and with all those of an operator too. A message that is for other assets as well is sent, and so is what takes another
+// dispatch back: an own one of no power. An attempt that is under way may yet arrive.
 func (tx *Tx) retractDispatches(
 	ctx context.Context,
 	all bool,
@@ -333,7 +333,7 @@ func (tx *Tx) retractDispatches(
 			`UPDATE outbox SET expires_at = 0, turn_at = CASE WHEN sending > 0 THEN turn_at END
 			WHERE org_id = $1 AND kind = 'dispatch' AND subject IN (SELECT a.event_id
 				FROM dispatch_asset a JOIN dispatch d ON d.event_id = a.event_id
-				WHERE a.org_id = $1 AND a.over_at > $2 AND d.to_at > $2`+whose+` AND a.asset_id IN `+list+`
+				WHERE a.org_id = $1 AND a.over_at > $2 AND d.to_at > $2 AND NOT (d.own AND a.power_w = 0)`+whose+` AND a.asset_id IN `+list+`
 					AND NOT EXISTS (SELECT 1 FROM dispatch_asset b WHERE b.event_id = a.event_id AND b.asset_id <> a.asset_id))`,
 			args...,
 		)
