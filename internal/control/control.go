@@ -278,7 +278,7 @@ func (why change) candidate(
 ) Candidate {
 	return Candidate{
 		Trigger:  why.trigger,
-		Required: why.must || c.Current.Generation == 0,
+		Required: why.must || c.Current.Generation == 0 || rephased(e, &c.Current),
 		Measured: e.Learned != nil,
 		MarketAt: c.Session.MarketAt,
 		Current:  c.Current.Charging(),
@@ -287,6 +287,12 @@ func (why change) candidate(
 		Problem:  p,
 		Plan:     plan,
 	}
+}
+
+// rephased reports whether a schedule in force was sent with other phases than its asset has now: it is sent again, even
+// with the same limits.
+func rephased(e *store.Effective, current *store.Schedule) bool {
+	return current.Generation > 0 && e.ProfilePhases != current.From.ProfilePhases
 }
 
 // situation is what a plan made at the instant is made from. The need of a new intent counts

@@ -351,6 +351,8 @@ func (f *behindFuse) addCause(
 		Session:  c.Session.ID,
 		MarketAt: c.Session.MarketAt,
 		Current:  c.Current,
+
+		ProfilePhases: e.ProfilePhases,
 	}
 
 	own.Current.AssetID = c.Asset.ID

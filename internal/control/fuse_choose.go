@@ -222,7 +222,8 @@ func (s *Service) commitSite(
 func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 	steps := slices.Concat(car.stepsForNow, car.stepsAfterEnd)
 	same := !car.renewed && sameAhead(car.Current.Steps, steps, f.from) &&
-		sameDischarges(dischargesAhead(&car.Current, f.from), car.discharges)
+		sameDischarges(dischargesAhead(&car.Current, f.from), car.discharges) &&
+		!rephased(&car.from, &car.Current)
 	if same || len(steps) == 0 {
 		return s, false
 	}

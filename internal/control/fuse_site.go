@@ -389,6 +389,7 @@ func (f *behindFuse) joined(c *store.Charging, e store.Effective) *siteCar {
 		})
 	}
 
+	car.Planned.ProfilePhases = e.ProfilePhases
 	car.from, car.pastReadyBy = e, false // it may have been past its ready-by, and be asked for more
 	car.pastReadyBy = !car.end(f.from).After(f.from)
 	f.lasts(car.end(f.from))

@@ -153,6 +153,7 @@ func setRatedPower(e *store.Effective, c *store.Charging) string {
 	e.Power, origin = powerOf(c)
 	e.Phases = flex.PhasesOf(c.Asset.Phases, c.Asset.Power)
 	e.Phase = c.Asset.Phase
+	e.ProfilePhases = flex.ProfilePhases(c.Asset.Phases)
 	return origin
 }
 

@@ -41,7 +41,11 @@ func tooLittle(c *store.Charging, limit flex.Watts) string {
 	if limit == 0 || limit >= min(least, c.Asset.RatedPower()) {
 		return ""
 	}
-	return fmt.Sprintf("%d W are sent to a car that takes %d W at least", limit, least)
+	return fmt.Sprintf(
+		"%d W are sent to a car that takes %d W at least",
+		limit,
+		least,
+	)
 }
 
 // TestPhases_Alone: a car on three phases under a cap that is too little for it waits, and says why; on one phase, or
@@ -55,7 +59,12 @@ func TestPhases_Alone(t *testing.T) {
 
 		const why = "On 3 phases it takes 4.14 kW at least, 6 A on each: where less is left it waits"
 		if x := h.explanation(); len(h.charges()) > 0 || !x.Exact || x.Plan.Shortfall != 6000 || !strings.Contains(x.Summary, why) {
-			t.Errorf("charges %v (exact %v): %s", h.charges(), x.Exact, x.Summary)
+			t.Errorf(
+				"charges %v (exact %v): %s",
+				h.charges(),
+				x.Exact,
+				x.Summary,
+			)
 		}
 
 		h.setCaps(flex.Caps{Fleet: kw(5)})
@@ -84,7 +93,11 @@ func TestPhases_Alone(t *testing.T) {
 // given has somebody give the asset its phases, and all be planned that is due then, within the half-hour.
 func (h *fixture) given(phases int) {
 	h.Helper()
-	h.Exec(`UPDATE asset SET phases = $1 WHERE id = $2`, phases, h.asset.Bytes())
+	h.Exec(
+		`UPDATE asset SET phases = $1 WHERE id = $2`,
+		phases,
+		h.asset.Bytes(),
+	)
 	h.wait(control.MarketInterval)
 	if err := h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.MarkDue(h.Context(), h.asset) }); err != nil {
 		h.Fatal(err)
@@ -119,7 +132,12 @@ func TestPhases_InTurn(t *testing.T) {
 
 		for _, car := range cars {
 			if x := h.at(car).explanation(); x.Plan.Shortfall > 0 || !x.Exact {
-				t.Errorf("lacks %d Wh (exact %v): %s", x.Plan.Shortfall, x.Exact, x.Prose())
+				t.Errorf(
+					"lacks %d Wh (exact %v): %s",
+					x.Plan.Shortfall,
+					x.Exact,
+					x.Prose(),
+				)
 			}
 		}
 		h.clean()
@@ -189,6 +207,71 @@ func TestPhases_Fuse(t *testing.T) {
 		}
 		h.clean()
 	})
+}
+
+// TestPhases_Profile has the phases of a charger given and removed while its schedule is in force, alone and behind a main fuse: the
+// same limits are sent again with them, once, and what is sent when control ends names them too.
+func TestPhases_Profile(t *testing.T) {
+	for name, fuse := range map[string]bool{"alone": false, "behind a fuse": true} {
+		t.Run(name, func(t *testing.T) {
+			each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+				h.asset = h.Asset(h.site, flex.Charger, 11_000)
+				h.publish("2026-01-10T18:00:00Z", night(12, 13, 14, 15)...)
+				if fuse {
+					h.at(h.fuse(10, 11_000)[0])
+				}
+
+				h.event(control.Event{Kind: control.PlugIn, Tariff: nightTariff("Europe/London"), Intent: need(10, flex.Minimise)})
+				h.accept()
+				h.namesPhases("at first", 0)
+
+				for _, phases := range []int{3, 0} {
+					before := h.look().Current
+					h.given(phases)
+					h.namesPhases("given", phases)
+					if n := h.look().Current.Generation - before.Generation; n != 1 {
+						h.Errorf(
+							"%d phases: %d schedules replaced the one in force",
+							phases,
+							n,
+						)
+					}
+					h.accept()
+				}
+
+				h.given(3)
+				h.write(func(tx *store.Tx) error { return tx.StopScheduling(h.Context(), h.asset) })
+				h.namesPhases("freed", 3)
+			})
+		})
+	}
+}
+
+// namesPhases checks the phases of the newest schedule of the asset, as it is read to be pushed.
+func (h *fixture) namesPhases(when string, want int) {
+	h.Helper()
+	current := h.look().Current.EventID
+	var push store.ClaimedPush
+	err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) (err error) {
+		push, err = tx.PushOf(h.Context(), store.Delivery{
+			ID:      current,
+			AssetID: h.asset,
+			Kind:    store.SchedulePush,
+		})
+		return err
+	})
+
+	if err != nil || push.Schedule == nil {
+		h.Fatalf("%s: %v", when, err)
+	}
+	if push.Schedule.Phases != want {
+		h.Errorf(
+			"%s: its profile names %d phases, want %d",
+			when,
+			push.Schedule.Phases,
+			want,
+		)
+	}
 }
 
 // TestTooLittle is what the checks above stand on.

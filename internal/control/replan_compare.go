@@ -332,6 +332,7 @@ func deliveredBy(p *store.Planned, to time.Time) flex.WattHours {
 func inputsAt(p *store.Planned, from time.Time) store.Effective {
 	e := p.Current.From
 	e.Delivered += deliveredBy(p, from)
+	e.ProfilePhases = p.ProfilePhases
 	if p.Followed() {
 		e.Running = chargesAt(p.Current.Steps, from)
 	}

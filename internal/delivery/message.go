@@ -106,6 +106,7 @@ func scheduled(
 		return nil, err
 	}
 
+	p.Phases = s.Phases
 	form := ocpp.Form{Bare: e.Bare, Nulls: e.Nulls, Heat: s.Heat}
 
 	return p.Message(connector, form), nil

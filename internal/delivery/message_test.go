@@ -134,6 +134,28 @@ func TestRender_Giving(t *testing.T) {
 	}
 }
 
+// TestRender_Phases: each period names the phases that the schedule was made for, and 1 where nobody gave them.
+func TestRender_Phases(t *testing.T) {
+	from := time.Date(2026, 10, 25, 0, 0, 0, 0, time.UTC)
+	for phases, want := range map[int]string{
+		0: `[{"startPeriod":0,"limit":0.0,"numberPhases":1},{"startPeriod":3600,"limit":99999.0,"numberPhases":1}]`,
+		3: `[{"startPeriod":0,"limit":0.0,"numberPhases":3},{"startPeriod":3600,"limit":99999.0,"numberPhases":3}]`,
+	} {
+		p := store.ClaimedPush{Push: store.Push{Kind: store.SchedulePush}, Schedule: &flex.Schedule{
+			Steps: []flex.Step{
+				{Span: flex.Span{From: from, To: from.Add(time.Hour)}},
+				{Span: flex.Span{From: from.Add(time.Hour), To: from.Add(2 * time.Hour)}, Limit: flex.NoLimit},
+			},
+			Phases: phases,
+		}}
+
+		body, err := render(&flex.Endpoint{}, &p, "")
+		if err != nil || !strings.Contains(string(body), want) {
+			t.Errorf("%d: %v\n%s\nlacks %s", phases, err, body, want)
+		}
+	}
+}
+
 // TestScheduled_SteersEachStep: each step of a heat pump's schedule is pushed with its own state or offset, also where the one before has the
 // same limit, as all have by offsets and those of states 2 to 4.
 func TestScheduled_SteersEachStep(t *testing.T) {

@@ -417,6 +417,8 @@ type Schedule struct {
 	MayDischarge bool // its car was planned as one that may give energy back
 	MadeAt       time.Time
 	Heat         *HeatSignals // of a heat pump that windows do not steer
+	// that its profile names: 3 where the asset's own field said so when it was made, else 0 for the published 1
+	Phases int
 }
 
 // Limits are the steps of the schedule, with a limit below zero where its car gives.

@@ -33,6 +33,15 @@ func PhasesOf(given int, power *Watts) int {
 	return 1
 }
 
+// ProfilePhases is the number of phases that the profiles of an asset name, by its own field: 3 if that says so, else 0 for
+// the 1 that is published. What is guessed by its power is not named: the charger may be on one phase.
+func ProfilePhases(given int) int {
+	if given == 3 {
+		return 3
+	}
+	return 0
+}
+
 // PhaseNames are the names of the phases, by their numbers; that of one that is not known is empty.
 var PhaseNames = [4]string{"", "L1", "L2", "L3"}
 

@@ -30,6 +30,8 @@ type Profile struct {
 	// without a gap, whole seconds; a limit below zero has the car discharge. Two neighbours have the same limit only where
 	// signals of a heat pump tell them apart.
 	Steps []flex.Step
+	// how many phases each period is for; 0 is written as 1
+	Phases int
 }
 
 // ProfileID returns the number that stands for an asset in OCPP, which has no room for
@@ -93,7 +95,11 @@ func NewSteered(
 
 // FromLimits returns the profile of limits as flexd shows them, of which those below zero have the car discharge.
 func FromLimits(asset flex.AssetID, steps []flex.Step) (Profile, error) {
-	return profileOf(asset, steps, func(a, b flex.Step) bool { return a.Limit == b.Limit })
+	return profileOf(
+		asset,
+		steps,
+		func(a, b flex.Step) bool { return a.Limit == b.Limit },
+	)
 }
 
 // profileOf returns the profile of steps, of which two neighbours become one where they are alike.
@@ -259,7 +265,9 @@ func (p Profile) appendSchedule(b []byte, worked bool) []byte {
 		b = append(b, `,"limit":`...)
 		b = strconv.AppendInt(b, int64(s.Limit), 10)
 		// one decimal is OCPP's finest; ours are whole watts
-		b = append(b, `.0,"numberPhases":1}`...)
+		b = append(b, `.0,"numberPhases":`...)
+		b = strconv.AppendInt(b, int64(max(1, p.Phases)), 10)
+		b = append(b, '}')
 	}
 
 	return append(b, `],"minChargingRate":0.0}`...)

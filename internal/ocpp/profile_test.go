@@ -119,6 +119,33 @@ func TestProfileID(t *testing.T) {
 	}
 }
 
+// TestMessage_Phases: each period names the phases of its profile, 1 where none are given, and what is read has the same limits.
+func TestMessage_Phases(t *testing.T) {
+	for phases, want := range map[int]string{
+		0: `"limit":7400.0,"numberPhases":1},{"startPeriod":3600,"limit":0.0,"numberPhases":1}]`,
+		3: `"limit":7400.0,"numberPhases":3},{"startPeriod":3600,"limit":0.0,"numberPhases":3}]`,
+	} {
+		p, err := New(asset, []flex.Step{
+			step("2026-04-14T22:00:00Z", "2026-04-14T23:00:00Z", 7400),
+			step("2026-04-14T23:00:00Z", "2026-04-15T00:00:00Z", 0),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		p.Phases = phases
+		body := p.Message(1, Form{})
+		if !strings.Contains(string(body), want) {
+			t.Errorf("%d phases: %s lacks %s", phases, body, want)
+		}
+
+		read, err := Parse(body)
+		if err != nil || !slices.Equal(read.Steps, p.Steps) {
+			t.Errorf("%d phases: read as %v: %v", phases, read.Steps, err)
+		}
+	}
+}
+
 func TestNew(t *testing.T) {
 	for _, c := range []struct {
 		name  string

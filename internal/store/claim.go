@@ -504,7 +504,7 @@ func (tx *Tx) fill(ctx context.Context, pushes []ClaimedPush) error {
 			},
 			`
 			SELECT s.event_id, s.asset_id, s.session_id, s.generation, s.made_at, s.from_at, s.steps,
-				COALESCE(a.external_id, o.external_id, ''), p.site_id, NULL, s.discharge, `+registeredAgain+`
+				COALESCE(a.external_id, o.external_id, ''), p.site_id, NULL, s.discharge, s.origins, `+registeredAgain+`
 			FROM schedule s JOIN session p ON p.id = s.session_id JOIN outbox o ON o.subject = s.asset_id
 				LEFT JOIN asset a ON a.id = s.asset_id
 			WHERE s.org_id = $1 AND s.event_id IN `+list,
@@ -563,7 +563,7 @@ func (tx *Tx) fillTanks(
 		},
 		`
 		SELECT p.event_id, p.asset_id, NULL, p.generation, p.made_at, p.from_at, p.steps,
-			COALESCE(a.external_id, o.external_id, ''), p.site_id, p.heat, NULL, `+registeredAgain+`
+			COALESCE(a.external_id, o.external_id, ''), p.site_id, p.heat, NULL, NULL, `+registeredAgain+`
 		FROM tank_plan p JOIN outbox o ON o.subject = p.asset_id LEFT JOIN asset a ON a.id = p.asset_id
 		WHERE p.org_id = $1 AND p.event_id IN `+list,
 		args...,
@@ -579,6 +579,7 @@ func scanScheduled(s scanner, at map[flex.EventID]*ClaimedPush) error {
 	var site flex.SiteID
 	var room sql.Null[string]
 	var gives *Discharge
+	var madeFrom Effective
 	var replaced bool
 	err := s.Scan(
 		&v.EventID,
@@ -592,6 +593,7 @@ func scanScheduled(s scanner, at map[flex.EventID]*ClaimedPush) error {
 		&site,
 		&room,
 		dischargesText{to: &gives},
+		originsText{&madeFrom},
 		&replaced,
 	)
 
@@ -613,7 +615,7 @@ func scanScheduled(s scanner, at map[flex.EventID]*ClaimedPush) error {
 		return nil
 	}
 
-	v.Heat = p.signals()
+	v.Heat, v.Phases = p.signals(), madeFrom.ProfilePhases
 	if gives != nil {
 		v.MayDischarge, v.Discharges = true, gives.Discharges
 	}

@@ -115,6 +115,7 @@ type Effective struct {
 	Power         flex.Watts
 	Phases        int  // that the asset draws on; 0 where it was read from a schedule's record, which keeps none
 	Phase         int  // of three, that one on one phase is on; 0 for not known
+	ProfilePhases int  // that its profile names, as flex.ProfilePhases has it
 	Running       bool // the asset charged when the plan was made
 	MayChargePeak bool
 	Mode          flex.ChargingMode
@@ -173,7 +174,7 @@ func scanSchedule(s scanner) (Schedule, error) {
 		&v.From.Tariff.OffPeak,
 		&v.From.Tariff.Zone,
 		&v.From.Tariff.Type,
-		&v.From.Origins,
+		originsText{&v.From},
 		&v.Before,
 		&v.Value,
 		learnedText{&v.From.Learned},
@@ -193,6 +194,7 @@ func scanSchedule(s scanner) (Schedule, error) {
 
 // setSteps reads the steps, and sets what the car gives beside them.
 func (s *Schedule) setSteps(from time.Time, steps string) error {
+	s.Phases = s.From.ProfilePhases
 	if d := s.From.Discharge; d != nil {
 		s.MayDischarge, s.Discharges = true, d.Discharges
 	}
@@ -300,7 +302,7 @@ func (s *Schedule) args(org flex.OrgID, args []any) []any {
 		e.Tariff.OffPeak,
 		e.Tariff.Zone,
 		string(e.Tariff.Type),
-		e.Origins,
+		writeOrigins(e),
 		before,
 		int64(s.Value),
 		encodeLearned(e.Learned),

@@ -647,6 +647,7 @@ func (tx *Tx) free(ctx context.Context, c *Charging) error {
 	}
 
 	s.From.Discharge = s.From.Discharge.ChargedAlone()
+	s.From.ProfilePhases = flex.ProfilePhases(c.Asset.Phases)
 	s.Steps = []flex.Step{
 		{Span: flex.Span{From: from, To: c.Current.End()}, Limit: full},
 	}

@@ -33,6 +33,8 @@ type Planned struct {
 	// when it reported that the charger follows it, after a failure; zero for never
 	MendedAt time.Time
 	Current  Schedule
+	// that its next profile names, by its asset as it is
+	ProfilePhases int
 	// why the rest cannot be read: only its session and its asset are known
 	Unread error
 }
@@ -78,7 +80,7 @@ func (v *Planned) scan(s scanner) error {
 		&e.Tariff.OffPeak,
 		&e.Tariff.Zone,
 		(*string)(&e.Tariff.Type),
-		&e.Origins,
+		originsText{e},
 		learnedText{&e.Learned},
 		closedTime{&e.Closed},
 		rampText{&e.Ramp},
@@ -93,9 +95,16 @@ func (v *Planned) scan(s scanner) error {
 		return err
 	}
 
-	e.Phases = flex.PhasesOf(e.Phases, quantity[flex.Watts](power))
+	v.setPhases(power)
 
 	return v.setSteps(from, steps)
+}
+
+// setPhases works out the phases by those that its asset was given, which were read, and its power.
+func (v *Planned) setPhases(power sql.Null[int64]) {
+	given := v.Current.From.Phases
+	v.ProfilePhases = flex.ProfilePhases(given)
+	v.Current.From.Phases = flex.PhasesOf(given, quantity[flex.Watts](power))
 }
 
 // followedAs reads the last of plannedColumns: 0 for not followed, 1 for taken up, else the instant from which on it is followed.
