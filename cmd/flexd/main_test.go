@@ -162,7 +162,7 @@ func TestRun_Wrong(t *testing.T) {
 		"ocpp --username=a --password=b --no-password --listen=x":         {exitUsage, "--listen: \"x\" is not an address"},
 		"ocpp --username=a --password=b":                                  {exitUsage, "flexd charger-password CP1 >> FILE makes a line"},
 		"ocpp --username=a --password=b --no-password --tls-cert=main.go": {exitUsage, "go together"},
-		"charger-password CP1 --password short":                           {exitFailed, "at least 16 characters"},
+		"charger-password CP1 --password short":                           {exitUsage, "at least 16 characters"},
 		"charger-password CP1":                                            {exitDone, "CP1 sha256:"},
 	} {
 		if code, said := run(line); code != want.code || !strings.Contains(said, want.said) {

@@ -312,7 +312,7 @@ func (s *Service) sendAndNote(ctx context.Context, n store.ADRNotice) error {
 		var answered bool
 		problem, answered = s.send(ctx, n)
 		if !answered {
-			s.silent.Store(n.URL, silence{problem, s.DB.Now().Add(noticePause)})
+			s.noteSilence(n.URL, problem)
 		}
 	}
 
@@ -334,6 +334,16 @@ func (s *Service) sendAndNote(ctx context.Context, n store.ADRNotice) error {
 type silence struct {
 	problem string
 	until   time.Time
+}
+
+// noteSilence notes that an address did not answer, and forgets of others what has ended: few of them are called again.
+func (s *Service) noteSilence(url, problem string) {
+	s.silent.Range(func(other, _ any) bool {
+		s.silence(other.(string))
+		return true
+	})
+
+	s.silent.Store(url, silence{problem, s.DB.Now().Add(noticePause)})
 }
 
 // silence is why an address is not called now, if it is not.

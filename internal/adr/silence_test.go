@@ -28,3 +28,26 @@ func TestSilence_ClockSetBack(t *testing.T) {
 		t.Errorf("it is not called: %s", problem)
 	}
 }
+
+// TestSilence_Forgotten: many addresses did not answer once and are not called again. They are forgotten when another does not answer.
+func TestSilence_Forgotten(t *testing.T) {
+	var clock atomic.Int64
+	clock.Store(time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC).UnixMicro())
+	now := func() time.Time { return time.UnixMicro(clock.Load()) }
+	s := &Service{DB: storetest.Open(t, storetest.SQLite(t), store.Options{Now: now})}
+
+	s.noteSilence("https://ven.example/1", "it did not answer")
+	s.noteSilence("https://ven.example/2", "it did not answer")
+	clock.Add((noticePause + time.Second).Microseconds())
+	s.noteSilence("https://ven.example/3", "it did not answer")
+
+	var left []string
+	s.silent.Range(func(url, _ any) bool {
+		left = append(left, url.(string))
+		return true
+	})
+
+	if len(left) != 1 || left[0] != "https://ven.example/3" {
+		t.Errorf("remembered: %q", left)
+	}
+}

@@ -20,9 +20,8 @@ import (
 // bodyTime is how long a client with a valid token may take to send its body.
 const bodyTime = 2 * time.Minute
 
-// clientGone is the status in the log and the metrics of a request whose client hung up before the
-// answer: nothing was sent, and nothing failed. The number is the one that web servers use.
-const clientGone = 499
+// clientGone is the status in the log and the metrics of a request whose client hung up.
+const clientGone = web.ClientGone
 
 // handle wraps a route's handler in the steps that every request goes through; the package's
 // documentation lists them in their order.

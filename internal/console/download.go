@@ -11,6 +11,7 @@ import (
 
 	"flexd/internal/csvfile"
 	"flexd/internal/flex"
+	"flexd/internal/web"
 )
 
 // partWrite is how long a client may take for a part of a table.
@@ -47,9 +48,14 @@ func (s *Server) download(w http.ResponseWriter, rt route, r *request, v view) {
 		}
 
 		if err != nil {
+			level := slog.LevelError
+			if web.Gone(r.Context(), err) { // nothing failed
+				level = slog.LevelDebug
+			}
+
 			s.Log.LogAttrs(
 				r.Context(),
-				slog.LevelError,
+				level,
 				"console: a table broke off",
 				slog.String("path", r.URL.Path),
 				slog.Any("err", err),

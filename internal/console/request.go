@@ -179,9 +179,14 @@ func (s *Server) failed(r *request, err error) view {
 
 	e, ok := errors.AsType[*flex.Error](err)
 	if !ok || kind == flex.Internal {
+		level := slog.LevelError
+		if web.Gone(r.Context(), err) { // nothing failed
+			level = slog.LevelDebug
+		}
+
 		s.Log.LogAttrs(
 			r.Context(),
-			slog.LevelError,
+			level,
 			"console",
 			slog.String("method", r.Method),
 			slog.String("path", r.URL.Path),

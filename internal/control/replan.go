@@ -142,15 +142,17 @@ func (s *Service) planOrg(
 	}
 
 	var t tally
+	var failed error
 	if capped {
 		if err := s.planFleet(ctx, org, &t); err != nil {
-			return t, fmt.Errorf("plan the fleet together: %w", err)
+			failed = fmt.Errorf("plan the fleet together: %w", err)
 		}
-		err = s.inputs(ctx, org, &t)
-		return t, err
+		if ctx.Err() == nil {
+			failed = errors.Join(failed, s.inputs(ctx, org, &t))
+		}
+		return t, failed
 	}
 
-	var failed error
 	if fresh || left {
 		failed = s.parts(ctx, org.ID, first, &t)
 	}
@@ -496,13 +498,15 @@ func (s *Service) lookAt(
 	tx *store.Tx,
 	w *pluggedIn,
 	asset flex.AssetID,
-) (store.Charging, newInputs, error) {
-	c, err := tx.Charging(ctx, asset)
+) (c store.Charging, v newInputs, err error) {
+	defer flex.Recover(&err) // a panic is of this asset, and not of the others
+
+	c, err = tx.Charging(ctx, asset)
 	if err != nil {
 		return c, newInputs{}, err
 	}
 
-	v, err := s.differs(ctx, tx, w, &c)
+	v, err = s.differs(ctx, tx, w, &c)
 
 	return c, v, err
 }
@@ -593,9 +597,11 @@ func (s *Service) refresh(
 	why change,
 	t *tally,
 	assets ...flex.AssetID,
-) error {
+) (err error) {
+	defer flex.Recover(&err)
+
 	var planned, changed int
-	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		planned, changed = 0, 0
 
 		cars, sessions, err := lockCars(ctx, tx, assets)

@@ -190,7 +190,7 @@ func (s *Service) replanAll(
 	found, refused := s.replanFused(ctx, org, found, t)
 	failed = append(failed, refused...)
 
-	next, later := s.compareAll(ctx, found, m, part != nil)
+	next, later := s.compareAll(ctx, found, m, part != nil, &failed)
 	changed := 0
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		changed = 0
@@ -230,19 +230,27 @@ func (s *Service) replanAll(
 }
 
 // compareAll plans assets again. It returns what is to be changed, and of the others when they are to
-// be planned again. Those of a wave for which that is not known are left out.
+// be planned again. Those of a wave for which that is not known are left out. An asset at which planning panics is
+// added to those that failed, and the others are planned all the same.
 func (s *Service) compareAll(
 	ctx context.Context,
 	found []store.Planned,
 	m market,
 	wave bool,
+	failed *[]flex.AssetID,
 ) ([]store.Replacement, map[time.Time][]flex.SessionID) {
 	var solver charge.Solver
 	next := make([]store.Replacement, 0, len(found))
 	later := map[time.Time][]flex.SessionID{}
 
 	for i := range found {
-		v := s.compareOne(ctx, &found[i], m, &solver)
+		v, err := s.tryToCompare(ctx, &found[i], m, &solver)
+		if err != nil {
+			*failed = append(*failed, found[i].Current.AssetID)
+			solver = charge.Solver{} // it may be left half written
+			continue
+		}
+
 		if v.next.Planned != nil {
 			next = append(next, v.next)
 		} else if !v.again.IsZero() || !wave {
@@ -251,6 +259,20 @@ func (s *Service) compareAll(
 	}
 
 	return next, later
+}
+
+// tryToCompare is compareOne with a panic as an error.
+func (s *Service) tryToCompare(
+	ctx context.Context,
+	p *store.Planned,
+	m market,
+	solver *charge.Solver,
+) (v planChange, err error) {
+	defer flex.Recover(&err)
+
+	v = s.compareOne(ctx, p, m, solver)
+
+	return v, nil
 }
 
 // replanAt has sessions planned again, at an instant each.

@@ -100,6 +100,8 @@ func ask[T any](
 		)
 	}
 
+	defer d.rest.forget() // after a panic too: else nothing would be asked again
+
 	bounded, cancel := context.WithTimeout(ctx, LookupTimeout)
 	defer cancel()
 
@@ -124,7 +126,6 @@ func (d *Distant) failed(ctx context.Context, err error) error {
 	}
 
 	if ctx.Err() != nil { // the client went away: that says nothing of the source
-		d.rest.forget()
 		return ctx.Err()
 	}
 
@@ -216,7 +217,7 @@ func (b *breaker) note(ok bool, now time.Time) {
 	b.until = now.Add(PauseAfter)
 }
 
-// forget takes back a question that came to nothing.
+// forget ends a question, also one that came to nothing.
 func (b *breaker) forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -84,7 +84,12 @@ func (w *Web) fetch(ctx context.Context, address string) ([]byte, error) {
 				return nil, nil
 
 			case s == 304:
-				return w.recall(address).body, nil
+				if p := w.recall(address); p.body != nil {
+					return p.body, nil
+				}
+
+				// it was forgotten meanwhile: the next try asks for all of it
+				err = errors.New("status 304 of what is not remembered")
 
 			case s != 429 && s < 500:
 				return nil, fmt.Errorf(

@@ -189,3 +189,25 @@ func TestWebReachesNothingPrivate(t *testing.T) {
 		t.Errorf("a source on this machine was asked: %v", err)
 	}
 }
+
+// TestWebUnaskedNotModified: a service answers 304 for what is not remembered. It is asked again, and is not taken to have nothing.
+func TestWebUnaskedNotModified(t *testing.T) {
+	asked := 0
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		if asked == 1 {
+			w.WriteHeader(304)
+			return
+		}
+
+		io.WriteString(w, `{"a":1}`)
+	}
+
+	bubble(t, answer, func(t *testing.T, w *Web) {
+		var to struct{ A int }
+		found, err := w.get(t.Context(), "http://service.example/", &to)
+		if !found || err != nil || to.A != 1 || asked != 2 {
+			t.Errorf("%v, %v, %v, asked %d times", found, to, err, asked)
+		}
+	})
+}

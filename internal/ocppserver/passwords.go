@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"flexd/internal/flex"
 )
 
 // passwordMin is the shortest password that is hashed for a chargers' file: its hash is made
@@ -21,13 +23,15 @@ const passwordMin = 16
 // HashPassword returns the line of a chargers' file for a charger and its password.
 func HashPassword(id, password string) (string, error) {
 	if !chargerID.MatchString(id) {
-		return "", fmt.Errorf(
+		return "", flex.Fail(
+			flex.Invalid,
 			"a charger's id is at most 48 letters, digits and any of *._:=@|-, not %q",
 			id,
 		)
 	}
 	if len(password) < passwordMin {
-		return "", fmt.Errorf(
+		return "", flex.Fail(
+			flex.Invalid,
 			"a charger's password has at least %d characters",
 			passwordMin,
 		)

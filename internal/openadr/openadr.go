@@ -157,6 +157,9 @@ func (s *Server) handle(rt route) http.HandlerFunc {
 		if err != nil {
 			a = failure(h, err)
 		}
+		if web.Gone(hr.Context(), err) {
+			a.status = web.ClientGone
+		}
 
 		status, encodeErr := send(w, a)
 		s.record(r, rt, id, status, time.Since(start), errors.Join(err, encodeErr))

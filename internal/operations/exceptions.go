@@ -276,7 +276,7 @@ func (s *Service) searchRecords(
 		var failed error
 		for _, of := range orgsToSearch(ctx, org) {
 			for _, find := range finders {
-				more, err := find(ctx, all, fleet, of)
+				more, err := find.in(ctx, all, fleet, of)
 				failed = errors.Join(failed, err)
 				found = append(found, ownedBy(more, of)...)
 			}

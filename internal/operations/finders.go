@@ -14,6 +14,17 @@ import (
 // of them if it is zero.
 type finder func(context.Context, *store.All, *Fleet, flex.OrgID) ([]Exception, error)
 
+// in returns what the finder finds. One that panics hides nothing that others find.
+func (find finder) in(
+	ctx context.Context,
+	all *store.All,
+	fleet *Fleet,
+	org flex.OrgID,
+) (found []Exception, err error) {
+	defer flex.Recover(&err)
+	return find(ctx, all, fleet, org)
+}
+
 // finders are those that look at records. findHalts, failedJobs, stalePrices and databaseFailing find the rest.
 var finders = []finder{
 	findRefused,

@@ -250,7 +250,12 @@ func (s *Server) refuse(r *request, err error) {
 		}
 
 	case flex.Internal:
-		s.Log.ErrorContext(r.Context(), "balance page", "error", err)
+		level := slog.LevelError
+		if web.Gone(r.Context(), err) { // nothing failed
+			level = slog.LevelDebug
+		}
+
+		s.Log.Log(r.Context(), level, "balance page", "error", err)
 
 	case flex.Unavailable:
 		text = r.speech.say("This service is busy. Please try again in a moment.")

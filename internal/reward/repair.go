@@ -2,6 +2,7 @@ package reward
 
 import (
 	"context"
+	"errors"
 
 	"flexd/internal/flex"
 	"flexd/internal/store"
@@ -53,39 +54,41 @@ func (s *Service) Repair(
 		r.Events, r.Sessions, err = tx.LookAgainWithin(ctx, a.Site, span)
 		return err
 	})
-	if err == nil {
-		err = s.settleAllDue(ctx, org, r)
-	}
-
 	if err != nil {
 		return r, err
 	}
 
+	// What was posted is counted whether or not all could be settled.
+	failed := s.settleAllDue(ctx, org, r)
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		after, now, err := tx.Rewarded(ctx)
 		r.Transactions, r.Credited = after-before, now-sum
 		return err
 	})
 
-	return r, err
+	return r, errors.Join(failed, err)
 }
 
-// settleAllDue settles until nothing is due any more. What comes to the same again counts as nothing done, and more
-// may be due behind it: so many runs that do nothing are taken as what was marked is in.
+// settleAllDue settles until nothing is due any more but what fails, which delays nothing else. What comes to the same
+// again counts as nothing done, and more may be due behind it: so many runs that do nothing are taken as what was marked
+// is in.
 func (s *Service) settleAllDue(
 	ctx context.Context,
 	org flex.OrgID,
 	marked Repaired,
 ) error {
+	var failed error // of the latest run: what fails is due again in each
 	for idle := (marked.Events+marked.Sessions)/dueMax + 1; idle > 0; {
 		var report worker.Report
-		if err := settleDue(ctx, s.DB, org, eventQueue, &report); err != nil {
-			return err
+		failed = settleDue(ctx, s.DB, org, eventQueue, &report)
+		if endsRun(ctx, failed) {
+			return failed
 		}
 
 		err := settleDue(ctx, s.DB, org, sessionQueue, &report)
-		if err != nil || report.Did == 0 && !report.More {
-			return err
+		failed = errors.Join(failed, err)
+		if endsRun(ctx, err) || report.Did == 0 && !report.More {
+			return failed
 		}
 
 		if report.Did == 0 {
@@ -93,5 +96,5 @@ func (s *Service) settleAllDue(
 		}
 	}
 
-	return nil
+	return failed
 }

@@ -140,10 +140,10 @@ const RoundingRule = "Of flexibility: in each half-hour the difference in kWh, w
 	"their sum and the carried pence, times share, times loss factor, times paid part, is rounded once to a whole penny; " +
 	"the carried pence times the same, rounded, are taken off. That is what the event comes to. " +
 	"By event: below nothing it is nothing, unless losses are passed on; what earlier lines about the event credited is taken off. " +
-	"By month: an event that cost money counts in full at once, so that the paid part is 1 where that is less; " +
+	"By month: an event that comes to less than nothing in whole pence counts in full at once, so that the paid part is 1 where that is less; " +
 	"the event, the month's other events and what is carried in are added up. " +
 	"Without a certainty, a month below nothing is nothing. With one, the month is credited in full if its sum is above the threshold, else not at all, and is carried on: " +
-	"an event's standard error is the sum over its half-hours of standard error in kWh times price, without signs, times share, loss factor and the paid part (1 for an event that cost money); " +
+	"an event's standard error is the sum over its half-hours of standard error in kWh times price, without signs, times share, loss factor and the paid part (1 for an event that comes to less than nothing in whole pence); " +
 	"those of one day are added up; the sum's standard error is the root of the sum of the squares of the days, of the month and of what is carried in, rounded up to a thousandth of a penny; " +
 	"times the certainty it is the threshold. " +
 	"What is carried lapses after the last month for which it is. " +
