@@ -36,8 +36,11 @@ func readableBefore(
 		subscribers = slices.DeleteFunc(subscribers, func(s store.ADRSubscriber) bool {
 			return s.Business || s.Client != was.Client
 		})
-		if err != nil || len(subscribers) == 0 {
-			return found, err
+		if err != nil {
+			return nil, err
+		}
+		if len(subscribers) == 0 { // it may have subscribed to the other kind alone
+			continue
 		}
 
 		objects, err := tx.ADRObjects(ctx, flex.ADRSearch{

@@ -283,7 +283,7 @@ func (r *remote) reportOne(
 	document["eventID"], document["clientName"] = m.Remote, r.of.Name
 
 	var err error
-	m.Report, err = r.sendReport(ctx, m.Report, document)
+	m.Report, err = r.sendReport(ctx, m.Report, nil, document)
 	if err != nil && !isRefused(err) {
 		return err
 	}
@@ -300,10 +300,11 @@ func (r *remote) reportOne(
 }
 
 // sendReport sends a report, in the place of the one with an id if the server still has that, and returns the
-// id that it has there.
+// id that it has there. Without an id it is looked for, but not among the places of other reports.
 func (r *remote) sendReport(
 	ctx context.Context,
 	place string,
+	others []string,
 	document map[string]any,
 ) (string, error) {
 	var kept struct {
@@ -311,8 +312,9 @@ func (r *remote) sendReport(
 	}
 
 	var err error
-	if place == "" {
-		place, err = r.placeOf(ctx, document)
+	found := place == ""
+	if found {
+		place, err = r.placeOf(ctx, others, document)
 		if err != nil {
 			return "", err
 		}
@@ -329,6 +331,11 @@ func (r *remote) sendReport(
 			200,
 			404,
 		)
+	}
+
+	// What was found may be another client's, of the same names.
+	if found && (status == 403 || status == 405) {
+		status, err = 404, nil
 	}
 
 	if err == nil && status == 404 {
@@ -353,13 +360,14 @@ func (r *remote) sendReport(
 }
 
 // placeOf returns the id that a report has on the server, "" if it is not there. The answer to the first one may have been lost: then
-// a second one would be beside it.
+// a second one would be beside it. A server that cannot be asked so is taken to have none.
 func (r *remote) placeOf(
 	ctx context.Context,
+	others []string,
 	document map[string]any,
 ) (string, error) {
 	before := ""
-	for skip := 0; ; skip += PageMax {
+	for skip := 0; skip < upstreamReports; skip += PageMax {
 		q := url.Values{
 			"eventID":    {document["eventID"].(string)},
 			"clientName": {document["clientName"].(string)},
@@ -367,25 +375,27 @@ func (r *remote) placeOf(
 			"limit":      {strconv.Itoa(PageMax)},
 		}
 
-		var page []map[string]any
+		var answer json.RawMessage
 		status, err := r.ask(
 			ctx,
 			"GET",
 			"/reports?"+q.Encode(),
 			nil,
-			&page,
+			&answer,
 			200,
 		)
-		if slices.Contains(unreadable, status) {
-			return "", nil
-		}
-		if err != nil {
+		if slices.Contains(askAgain, status) {
 			return "", err
+		}
+
+		var page []map[string]any
+		if err != nil || json.Unmarshal(answer, &page) != nil {
+			return "", nil
 		}
 
 		for _, one := range page {
 			place, _ := one["id"].(string)
-			if place != "" && isSameReport(one, document) {
+			if place != "" && !slices.Contains(others, place) && isSameReport(one, document) {
 				return place, nil
 			}
 		}
@@ -399,10 +409,12 @@ func (r *remote) placeOf(
 		}
 		before = first
 	}
+
+	return "", nil
 }
 
-// unreadable are the answers of a server that does not let its VENs read reports.
-var unreadable = []int{400, 403, 404, 405, 501}
+// askAgain are the statuses of a server that may answer later; 0 where it did not answer.
+var askAgain = []int{0, 408, 429, 502, 503, 504}
 
 // isSameReport reports whether a report is one of the event, the client and the name of another.
 func isSameReport(a, b map[string]any) bool {

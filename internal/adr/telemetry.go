@@ -156,7 +156,7 @@ func (t *telemetryRun) send(ctx context.Context, d *dueReport) error {
 	next.Sent = hex.EncodeToString(sum[:])
 	next.AgainAt = d.again(t.now)
 	if next.Sent != d.before.Sent || next.Report == "" {
-		next.Report, err = t.sendReport(ctx, next.Report, document)
+		next.Report, err = t.sendReport(ctx, next.Report, t.others(d), document)
 		if err != nil && !isRefused(err) {
 			return err
 		}
@@ -172,7 +172,21 @@ func (t *telemetryRun) send(ctx context.Context, d *dueReport) error {
 		return wrong
 	}
 
+	t.sent[place(next.Remote, next.Place)] = next
+
 	return err
+}
+
+// others are the ids that the event's other reports have on the server. Several requests may name their reports alike.
+func (t *telemetryRun) others(d *dueReport) []string {
+	var ids []string
+	for _, one := range t.sent {
+		if one.Remote == d.mirror.Remote && one.Place != d.place {
+			ids = append(ids, one.Report)
+		}
+	}
+
+	return ids
 }
 
 // again is when a report of what is over is made once more; zero for never.

@@ -23,7 +23,8 @@ const (
 	PollLeast, PollMost = 10 * time.Second, time.Hour
 	SilenceMost         = 7 * 24 * time.Hour
 
-	upstreamEvents = 1000 // of a program at most
+	upstreamReports = 1000 // of an event and a client, that one is looked for among
+	upstreamEvents  = 1000 // of a program at most
 	// to ask a server, with all that is read and sent
 	upstreamTime = 60 * time.Second
 	// while some are asked, it is looked so often whether others are due

@@ -120,3 +120,27 @@ func TestNotices_OwnTargetTaken(t *testing.T) {
 		}
 	})
 }
+
+// TestNotices_OwnTargetTakenOfEvents: a VEN that subscribed to events alone is notified too when its targets are taken.
+func TestNotices_OwnTargetTakenOfEvents(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		f := open(t, db)
+		h := newHook(t)
+		const (
+			sub   = `{"clientName":"c","objectOperations":[{"objects":["EVENT"],"operations":["DELETE"],"callbackUrl":%q}]}`
+			venOf = `{"objectType":"BL_VEN_REQUEST","clientID":"one","venName":"one","targets":%s}`
+		)
+
+		token := f.client(f.org, "one", flex.OpenADRNode)
+		ven := f.want(201, f.bl, "POST", "/vens", fmt.Sprintf(venOf, `["east"]`)).field("id")
+		f.want(201, token, "POST", "/subscriptions", fmt.Sprintf(sub, h.URL+"/one"))
+		program := f.want(201, f.bl, "POST", "/programs", fmt.Sprintf(aProgram, "p", `["east"]`)).field("id")
+		f.want(201, f.bl, "POST", "/events", fmt.Sprintf(anEvent, program, `null`))
+
+		f.want(200, f.bl, "PUT", "/vens/"+ven, fmt.Sprintf(venOf, `["north"]`))
+		if _, err := f.server.ADR.SendNotices(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		h.received(t, "one less", "/one : DELETE EVENT")
+	})
+}

@@ -1,6 +1,7 @@
 package operations
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -277,7 +278,7 @@ func (s *Service) searchRecords(
 		for _, of := range orgsToSearch(ctx, org) {
 			for _, find := range finders {
 				more, err := find.in(ctx, all, fleet, of)
-				failed = errors.Join(failed, err)
+				failed = cmp.Or(failed, err) // the first alone: each organisation may have some
 				found = append(found, ownedBy(more, of)...)
 			}
 		}
