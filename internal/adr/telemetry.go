@@ -67,7 +67,7 @@ func (t *telemetryRun) read(ctx context.Context, tx *store.Tx) error {
 		return err
 	}
 	for _, one := range sent {
-		t.sent[place(one.Remote, one.Place)] = one
+		t.noteSent(one)
 	}
 
 	events, err := tx.ADRObjects(ctx, flex.ADRSearch{
@@ -172,9 +172,14 @@ func (t *telemetryRun) send(ctx context.Context, d *dueReport) error {
 		return wrong
 	}
 
-	t.sent[place(next.Remote, next.Place)] = next
+	t.noteSent(next)
 
 	return err
+}
+
+// noteSent notes what the server has of a report.
+func (t *telemetryRun) noteSent(one store.ADRTelemetry) {
+	t.sent[place(one.Remote, one.Place)] = one
 }
 
 // others are the ids that the event's other reports have on the server. Several requests may name their reports alike.

@@ -473,9 +473,9 @@ func (tx *Tx) scanClaimed(
 }
 
 // registeredAgain says in SQL that asset a of outbox row o was deleted, and that another one has its external id and was sent,
-// or is about to be sent, a schedule.
+// or is about to be sent, a schedule. One that was retracted counts for nothing.
 const registeredAgain = `a.id IS NULL AND EXISTS (SELECT 1 FROM asset n JOIN outbox w ON w.subject = n.id
-	WHERE n.org_id = o.org_id AND n.external_id = o.external_id)`
+	WHERE n.org_id = o.org_id AND n.external_id = o.external_id AND w.expires_at > 0)`
 
 // fill reads the contents of the pushes.
 func (tx *Tx) fill(ctx context.Context, pushes []ClaimedPush) error {
