@@ -2,6 +2,7 @@ package ocppserver_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -66,10 +67,13 @@ func (f *foreign) OnSetChargingProfile(r *smartcharging.SetChargingProfileReques
 	return smartcharging.NewSetChargingProfileConfirmation(smartcharging.ChargingProfileStatusAccepted), nil
 }
 
-func (f *foreign) OnClearChargingProfile(*smartcharging.ClearChargingProfileRequest) (*smartcharging.ClearChargingProfileConfirmation, error) {
+func (f *foreign) OnClearChargingProfile(r *smartcharging.ClearChargingProfileRequest) (*smartcharging.ClearChargingProfileConfirmation, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	clear(f.profiles)
+	maps.DeleteFunc(f.profiles, func(purpose types.ChargingProfilePurposeType, p *types.ChargingProfile) bool {
+		other := r.Id != nil && *r.Id != p.ChargingProfileId
+		return !other && (r.ChargingProfilePurpose == "" || r.ChargingProfilePurpose == purpose)
+	})
 
 	return smartcharging.NewClearChargingProfileConfirmation(smartcharging.ClearChargingProfileStatusAccepted), nil
 }
@@ -123,8 +127,13 @@ func (f *foreign) OnUnlockConnector(*core.UnlockConnectorRequest) (*core.UnlockC
 }
 
 // allows is what a car may draw at an instant, in W: 7,400 where no profile rules. A profile that was
-// cleared to be sent again is waited for: that takes milliseconds, and a step here is a quarter hour.
+// cleared to be sent again is waited for: that takes milliseconds, and a step here is a quarter hour. One that draws all
+// it can waits for none.
 func (f *foreign) allows(at time.Time) float64 {
+	if f.deaf {
+		return 7400
+	}
+
 	f.eventually("it has a profile", func() bool {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -135,7 +144,7 @@ func (f *foreign) allows(at time.Time) float64 {
 
 	for _, purpose := range []types.ChargingProfilePurposeType{types.ChargingProfilePurposeTxProfile, types.ChargingProfilePurposeTxDefaultProfile} {
 		p := f.profiles[purpose]
-		if p == nil || f.deaf {
+		if p == nil {
 			continue
 		}
 		second := int(at.Sub(p.ChargingSchedule.StartSchedule.Time) / time.Second)

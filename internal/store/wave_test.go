@@ -1,7 +1,9 @@
 package store_test
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,6 +73,9 @@ func TestTx_BeginWave(t *testing.T) {
 			if len(parts) != c.parts {
 				t.Fatalf("%d sessions in %d parts", plugged, len(parts))
 			}
+
+			// They are leased in any order.
+			slices.SortFunc(parts, func(a, b store.WavePart) int { return bytes.Compare(a.From.Bytes(), b.From.Bytes()) })
 
 			for i, part := range parts {
 				want := 1000
