@@ -172,7 +172,7 @@ func (s *Service) LimitCredential(
 
 // RollCredential gives a credential a new password, and takes the one before for the time of
 // grace, so that a client's machines can change over one after the other. Without a password
-// one is made; it is returned here and never again. It is a Conflict while the one before the last is still taken, for machines may
+// one is made; it is returned here and never again. It is a Conflict while the one before the last is still accepted, for machines may
 // have it; without a time of grace both end.
 func (s *Service) RollCredential(
 	ctx context.Context,
@@ -217,7 +217,7 @@ func (s *Service) RollCredential(
 	})
 }
 
-// RollAgain gives a credential another password in the place of the new one, which may have been lost: the one before is taken as long as
+// RollAgain gives a credential another password in the place of the new one, which may have been lost: the one before is accepted as long as
 // RollCredential said. It is a Conflict if none is.
 func (s *Service) RollAgain(
 	ctx context.Context,

@@ -245,7 +245,7 @@ func TestCredential_Roll(t *testing.T) {
 	})
 }
 
-// A credential that is rolled twice keeps the password that its machines may still have: the second time is refused until that has
+// Of a credential that is rolled twice, the password that its machines may still have is accepted: the second time is refused until that has
 // ended, or replaces the new password alone, or ends both.
 func TestCredential_RollTwice(t *testing.T) {
 	each(t, func(d *service) {

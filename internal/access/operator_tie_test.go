@@ -8,7 +8,8 @@ import (
 	"flexd/internal/store"
 )
 
-// TestTieOperator_Taken: a subject that is another operator's is refused in words, also where somebody signed in as it since it was looked for.
+// TestTieOperator_Taken: a subject that is another operator's is refused with a message that says so, also where somebody signed in as it
+// since it was looked for.
 func TestTieOperator_Taken(t *testing.T) {
 	each(t, func(d *service) {
 		const issuer = "https://id.example.com"

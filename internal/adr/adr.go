@@ -286,8 +286,8 @@ func (s *Service) replace(
 		return Object{}, err
 	}
 
-	left := NoticesMax
-	if err := notifyGone(ctx, tx, was, readers, &left); err != nil {
+	bytesLeft := NoticesMax
+	if err := notifyGone(ctx, tx, was, readers, &bytesLeft); err != nil {
 		return Object{}, err
 	}
 

@@ -64,7 +64,7 @@ func notifyGone(
 	tx *store.Tx,
 	was *flex.ADRObject,
 	readers []store.ADRSubscriber,
-	left *int,
+	bytesLeft *int,
 ) error {
 	if len(readers) == 0 {
 		return nil
@@ -83,8 +83,8 @@ func notifyGone(
 	sent := map[string]int{}
 	for i := range readers {
 		sub := &readers[i]
-		// As after a deletion, the rest find it gone.
-		most := min(*left/len(body), NoticesMax/NoticesShare/len(body)-sent[sub.Client])
+		// As after a deletion, the rest find out when they ask for it.
+		most := min(*bytesLeft/len(body), NoticesMax/NoticesShare/len(body)-sent[sub.Client])
 		may, err := reads(ctx, tx, sub, &o)
 		if err != nil {
 			return err
@@ -107,7 +107,7 @@ func notifyGone(
 		}
 
 		sent[sub.Client] += n
-		*left -= n * len(body)
+		*bytesLeft -= n * len(body)
 	}
 
 	return nil

@@ -8,8 +8,8 @@ import (
 	"flexd/internal/store"
 )
 
-// lostMax is of how many programs and how many events a VEN is notified that it may no longer read them, as its own targets changed. The
-// rest it finds gone when it asks.
+// lostMax is of how many programs and how many events a VEN is notified that it may no longer read them, as its own targets changed. It
+// finds out about the rest when it asks.
 const lostMax = 1000
 
 // readable is a program or an event, and the subscriptions of a VEN that may read it.
@@ -89,9 +89,9 @@ func notifyLost(
 	tx *store.Tx,
 	before []readable,
 ) error {
-	left := NoticesMax / NoticesShare // bytes, as one VEN may be sent of a change
+	bytesLeft := NoticesMax / NoticesShare // as one VEN may be sent of a change
 	for i := range before {
-		err := notifyGone(ctx, tx, &before[i].of, before[i].readers, &left)
+		err := notifyGone(ctx, tx, &before[i].of, before[i].readers, &bytesLeft)
 		if err != nil {
 			return err
 		}

@@ -49,7 +49,7 @@ func (s *Server) download(w http.ResponseWriter, rt route, r *request, v view) {
 
 		if err != nil {
 			level := slog.LevelError
-			if web.Gone(r.Context(), err) { // nothing failed
+			if web.ClientHungUp(r.Context(), err) { // nothing failed
 				level = slog.LevelDebug
 			}
 

@@ -180,7 +180,7 @@ func (s *Server) failed(r *request, err error) view {
 	e, ok := errors.AsType[*flex.Error](err)
 	if !ok || kind == flex.Internal {
 		level := slog.LevelError
-		if web.Gone(r.Context(), err) { // nothing failed
+		if web.ClientHungUp(r.Context(), err) { // nothing failed
 			level = slog.LevelDebug
 		}
 

@@ -27,7 +27,7 @@ type batteryRun struct {
 	caps capsKept
 }
 
-// capsKept keeps the headroom under caps from one battery or heater of a run to the next. Nil keeps nothing.
+// capsKept is the headroom under caps that one battery or heater of a run passes on to the next. Nil passes on nothing.
 type capsKept struct {
 	ahead   *capsAhead
 	heat    *heatUnderCaps

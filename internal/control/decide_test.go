@@ -217,7 +217,6 @@ func TestReplan_LessPowerBehindFuse(t *testing.T) {
 
 // A plan with the limits in force replaces them if the asset has more power than they were planned with, and they fell short by that.
 func TestDecide_MorePower(t *testing.T) {
-	const whole = 13 * time.Hour
 	for _, c := range []struct {
 		name  string
 		need  flex.WattHours

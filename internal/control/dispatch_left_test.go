@@ -124,7 +124,7 @@ func TestDispatch_LeftSent(t *testing.T) {
 }
 
 // TestDispatch_LeftBatch has a battery deleted that is named in two messages for several: the one that was never tried is sent without
-// it, the one that was tried keeps its bytes.
+// it, the one that was tried is sent unchanged.
 func TestDispatch_LeftBatch(t *testing.T) {
 	each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
 		id := h.nightBattery()

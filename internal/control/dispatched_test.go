@@ -1,7 +1,6 @@
 package control_test
 
 import (
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -45,9 +44,8 @@ func (h *fixture) dispatch(from, to string, power flex.Watts, ids ...flex.AssetI
 // planned again around it.
 func TestDispatch_PlannedBeside(t *testing.T) {
 	each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
-		const waiting = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
-		id, sent := h.nightBattery(), make(chan error, 1)
-		send := func() { sent <- h.dispatch("2026-01-15T03:10:00Z", "2026-01-15T04:10:00Z", -2000, id) }
+		id := h.nightBattery()
+		var sent chan error
 
 		h.write(func(tx *store.Tx) error {
 			err := tx.LockSiteOf(h.Context(), id)
@@ -63,10 +61,8 @@ func TestDispatch_PlannedBeside(t *testing.T) {
 				return err
 			}
 
-			go send()
-			for h.db.Engine() == "postgres" && len(sent) == 0 && h.Count(waiting) == 0 {
-				runtime.Gosched()
-			}
+			sent = h.startBeside(func() error { return h.dispatch("2026-01-15T03:10:00Z", "2026-01-15T04:10:00Z", -2000, id) })
+
 			return tx.PutBatteryPlan(h.Context(), id, b.Plan)
 		})
 

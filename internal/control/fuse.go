@@ -585,11 +585,7 @@ func (f *behindFuse) solve(ctx context.Context, d *Service) error {
 		}
 	}
 
-	for _, car := range f.going(order) {
-		f.fence(car)
-	}
-
-	f.finishAll()
+	f.fenceAll(order)
 
 	return nil
 }

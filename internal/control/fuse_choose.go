@@ -218,13 +218,19 @@ func (s *Service) commitSite(
 	return f.replanAt(ctx, tx)
 }
 
-// scheduleOf is a car's next schedule; false if it is the one in force.
-func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
+// differs reports whether what a car is to do is another schedule than the one in force.
+func (f *behindFuse) differs(car *siteCar) bool {
 	steps := slices.Concat(car.stepsForNow, car.stepsAfterEnd)
 	same := !car.renewed && sameAhead(car.Current.Steps, steps, f.from) &&
 		sameDischarges(dischargesAhead(&car.Current, f.from), car.discharges) &&
 		!rephased(&car.from, &car.Current)
-	if same || len(steps) == 0 {
+
+	return !same && len(steps) > 0
+}
+
+// scheduleOf is a car's next schedule; false if it is the one in force.
+func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
+	if !f.differs(car) {
 		return s, false
 	}
 
@@ -234,7 +240,7 @@ func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 		Value: store.Urgent,
 	}
 
-	s.Steps = steps
+	s.Steps = slices.Concat(car.stepsForNow, car.stepsAfterEnd)
 	if len(car.discharges) == 0 {
 		s.From.Discharge = dischargingNothing(s.From.Discharge)
 	}

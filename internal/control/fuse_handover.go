@@ -7,14 +7,34 @@ import (
 	"flexd/internal/flex"
 )
 
-// fence holds a car that is planned again to what the others leave whether or not they have
-// accepted their own schedules yet. It is sent no less of its need for that than its schedule in force brings.
-func (f *behindFuse) fence(car *siteCar) {
-	car.stepsForNow = car.finalSteps
-	if !car.renewed {
-		return
+// fenceAll says what cars may do for now, and what each has once it is done. A car that keeps its schedule in force is sent it again where
+// only the latter changes. It may not fit any more then: a car that came back within a minute may still follow a schedule whose time others
+// were given meanwhile, and so may one whose charger refused the next, and the fuse may have been set lower.
+func (f *behindFuse) fenceAll(cars []*siteCar) {
+	for _, car := range f.going(cars) {
+		f.fence(car)
 	}
 
+	f.finishAll()
+
+	for _, car := range cars {
+		if !car.renewed && f.differs(car) {
+			f.holdBack(car)
+		}
+	}
+}
+
+// fence is holdBack for a car that is planned again; another one keeps its schedule in force.
+func (f *behindFuse) fence(car *siteCar) {
+	car.stepsForNow = car.finalSteps
+	if car.renewed {
+		f.holdBack(car)
+	}
+}
+
+// holdBack holds a car that is sent a schedule to what the others leave whether or not they have
+// accepted their own schedules yet. It is sent no less of its need for that than its schedule in force brings.
+func (f *behindFuse) holdBack(car *siteCar) {
 	span := flex.Span{From: f.from, To: car.end(f.from)}
 	limits := f.left(car, span)
 	if staysWithin(car.stepsForNow, car.problem.Power, limits) {

@@ -13,12 +13,9 @@ import (
 	"flexd/internal/store"
 )
 
-// Heaters beside each other under caps.
-//
 // A tank or a heat pump is planned in what the caps leave beside all other heaters, and in the running half-hour beside cars and batteries
-// too. After that cars and batteries are planned around it. A half-hour in which its power would exceed a cap costs more than any price, and
-// the more so the further it would exceed it. Only comfort goes before that. As each heater is counted for what it was sent, one that is
-// planned yields to all others, and a plan that still fits stays.
+// too; later these are planned around it. Exceeding a cap costs more than any price, and only comfort goes before that. As each heater is
+// counted for what it was sent, the one that is planned yields to all others.
 
 // capPrice is the cost, in pence, of being on in a half-hour, for each time the heater's own power by which a cap is exceeded then.
 const capPrice = 1e4

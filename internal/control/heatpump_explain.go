@@ -34,7 +34,8 @@ func (h *heatPump) reason(
 	temp := plan.Temp[i]
 	used := plan.Energy[i] > 0
 	called := h.calledFor(h.slots[i], plan.Energy[i])
-	off := h.closed[i] && h.steering != flex.SteerOffset // an offset cannot keep it off
+	offset := h.steering == flex.SteerOffset // which cannot keep it off
+	off, over := h.closed[i] && !offset, h.overPrice(i) > 0 && !offset
 
 	switch {
 	case temp < slot.Low-heat.Grid && off:
@@ -49,9 +50,9 @@ func (h *heatPump) reason(
 	case called != "":
 		return called
 
-	case h.overPrice(i) > 0 && used:
+	case over && used:
 		return "heats to stay in the band, though a cap is exceeded"
-	case h.overPrice(i) > 0:
+	case over:
 		return "waits: the caps leave it no power, and the rooms stay in their band"
 
 	case used && temp > slot.Low+heatAhead:

@@ -26,8 +26,8 @@ func (h *fixture) startBeside(do func() error) chan error {
 	return done
 }
 
-// ends fails the test if what was begun beside a transaction failed, or if one of the two had to be run again.
-func (l *lost) ends(h *fixture, done chan error) {
+// endsWithoutRerun fails the test if what was begun beside a transaction failed, or if one of the two had to be run again.
+func (l *lost) endsWithoutRerun(h *fixture, done chan error) {
 	h.Helper()
 	if err := <-done; err != nil {
 		h.Fatal(err)
@@ -58,7 +58,7 @@ func TestCheckDispatch_SitesBeside(t *testing.T) {
 			return tx.LockSite(h.Context(), sites[1])
 		})
 
-		l.ends(h, sent)
+		l.endsWithoutRerun(h, sent)
 		if n := h.Count(`SELECT count(*) FROM dispatch_asset`); n != 2 {
 			t.Errorf("%d assets were dispatched", n)
 		}
@@ -101,6 +101,6 @@ func TestTank_MarkedBeside(t *testing.T) {
 			return tx.MarkTanksAt(h.Context(), h.site)
 		})
 
-		l.ends(h, planned)
+		l.endsWithoutRerun(h, planned)
 	})
 }

@@ -59,7 +59,7 @@
 //     at once, and the breaker closes.
 //   - The database cannot be read: nothing is claimed for [troubleWait].
 //   - The clock is set back: the pauses of the dispatcher, by the rate, the breaker or a failing database, end after as
-//     long as without that. What has its turn in the time that comes again waits for it.
+//     long as without that. What is due in the time that comes again waits for it.
 //   - Schedules are late, by a halt or a failure that is over: if their cars have more power than the
 //     ramp, each gets a turn (ramp.Turns), with the end of the halt or before the next claim.
 //   - The outcomes cannot be written: they are kept and tried again, up to ten transactions'

@@ -212,6 +212,7 @@ func (c *Client) Do(ctx context.Context, r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, &Error{What: err.Error(), err: err}
 	}
+	c.repeatOnce(req)
 
 	resp, err := c.http.Do(req)
 	if err != nil {
@@ -307,7 +308,6 @@ func newRequest(ctx context.Context, r Request) (*http.Request, error) {
 	// An empty list lets the transport repeat a POST when an idle connection that was used again is closed before anything of an
 	// answer was read; the field itself is not sent.
 	req.Header["X-Idempotency-Key"] = nil
-	repeatOnce(req)
 
 	for k, v := range r.Header {
 		req.Header.Set(k, v)
@@ -319,9 +319,10 @@ func newRequest(ctx context.Context, r Request) (*http.Request, error) {
 // errClosedAgain ends an attempt of which the repetition failed as well.
 var errClosedAgain = fmt.Errorf("closed at the repetition as well: %w", io.EOF)
 
-// repeatOnce has the transport repeat a request once at most. By itself it would on each idle connection:
-// a host that closes them once it has read a request would get it that often within one attempt.
-func repeatOnce(req *http.Request) {
+// repeatOnce has the transport repeat a request once at most, on a new connection. By itself it would on each idle one:
+// a host that closes them once it has read a request would get it that often within one attempt. The idle ones are given up,
+// as all of a host that failed are closed without a word.
+func (c *Client) repeatOnce(req *http.Request) {
 	body := req.GetBody
 	if body == nil {
 		return
@@ -333,6 +334,7 @@ func repeatOnce(req *http.Request) {
 			return nil, errClosedAgain
 		}
 		repeated = true
+		c.http.CloseIdleConnections()
 
 		return body()
 	}

@@ -236,17 +236,27 @@ func TestDo_StaleConnection(t *testing.T) {
 	}
 }
 
+// uses is how many requests a connection has had, in the context of its server.
+type uses struct{}
+
 // TestDo_ClosedUnanswered: a host that reads requests and closes without an answer gets one twice within an attempt, however
-// many connections are idle.
+// many connections are idle. The second time is on a new connection, so that idle ones that a failed host forgot do not cost an attempt.
 func TestDo_ClosedUnanswered(t *testing.T) {
+	for name, answersNew := range map[string]bool{"each": false, "used before": true} {
+		t.Run(name, func(t *testing.T) { closedUnanswered(t, answersNew) })
+	}
+}
+
+func closedUnanswered(t *testing.T, answersNew bool) {
 	const idle = 4
 	var closes atomic.Bool
 	var n atomic.Int32
 	var all sync.WaitGroup
 	all.Add(idle)
 
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
+		used := r.Context().Value(uses{}).(*atomic.Int32).Add(1)
 		if !closes.Load() { // all at once, so that each has a connection of its own
 			all.Done()
 			all.Wait()
@@ -254,10 +264,18 @@ func TestDo_ClosedUnanswered(t *testing.T) {
 		}
 
 		n.Add(1)
+		if answersNew && used == 1 {
+			return
+		}
 		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
 			conn.Close()
 		}
 	}))
+
+	s.Config.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
+		return context.WithValue(ctx, uses{}, new(atomic.Int32))
+	}
+	s.Start()
 	defer s.Close()
 
 	c := open(t)
@@ -277,7 +295,12 @@ func TestDo_ClosedUnanswered(t *testing.T) {
 	if got := n.Load(); got != 2 {
 		t.Errorf("the request arrived %d times, want 2", got)
 	}
-	if err == nil || !strings.Contains(err.Error(), "closed the connection before it had answered") {
+
+	if answersNew {
+		if err != nil {
+			t.Errorf("on a new connection: %v", err)
+		}
+	} else if err == nil || !strings.Contains(err.Error(), "closed the connection before it had answered") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -50,7 +50,7 @@ func (s *Service) Fetch(
 // failuresMost is how many pieces in a row a source may fail at before it is asked for no more of them.
 const failuresMost = 2
 
-// fetchPieces fetches and publishes the prices of a span piece by piece. One piece that the source fails at holds up none after it: the
+// fetchPieces fetches and publishes the prices of a span piece by piece. One piece that the source fails at delays none after it: the
 // next day's prices do not wait for those of a day that it cannot answer for.
 func (s *Service) fetchPieces(
 	ctx context.Context,

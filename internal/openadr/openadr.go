@@ -157,7 +157,7 @@ func (s *Server) handle(rt route) http.HandlerFunc {
 		if err != nil {
 			a = failure(h, err)
 		}
-		if web.Gone(hr.Context(), err) {
+		if web.ClientHungUp(hr.Context(), err) {
 			a.status = web.ClientGone
 		}
 

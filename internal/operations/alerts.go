@@ -31,7 +31,7 @@ const (
 
 // WatchAlerts compares the exceptions with the rules: it queues messages when an exception has lasted as
 // long as its rule asks, again when a snooze is over, and once when it has ended. Exceptions of a kind that cannot be looked for
-// keep no other from being sent: the run fails all the same.
+// do not stop the others from being sent: the run fails all the same.
 func (s *Service) WatchAlerts(ctx context.Context) (worker.Report, error) {
 	found, failed := s.compareWithRules(ctx)
 	if found.idle {

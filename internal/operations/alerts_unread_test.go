@@ -11,7 +11,7 @@ import (
 )
 
 // Exceptions of one kind cannot be looked for: an alert of another kind is sent all the same, once, and does not end. The run fails, and
-// heartbeats stay away.
+// no heartbeats are sent.
 func TestAlerts_OneKindUnread(t *testing.T) {
 	eachWatch(t, func(w *watch) {
 		w.addRoutes()

@@ -20,9 +20,9 @@
 //	                                                  │  ▲
 //	                                                  └──┘ sent again after a snooze
 //
-// WatchAlerts compares the exceptions with the rules every 15 s. If the list is not whole, nothing ends; what was found is sent, but for
-// heartbeats where a kind could not be looked for. The one process that
-// raises an alert's number queues its messages, in the same transaction: of several processes that watch, one sends. A message is a
-// job (package store) under a lease of two minutes, sent at least once and tried 12 times over about 80 minutes, by webhook, PagerDuty,
-// Alertmanager or e-mail. When the database has failed for a minute, each process sends an alert of that from memory.
+// WatchAlerts compares the exceptions with the rules every 15 s. If the list is not complete, no alert ends, and what was found is
+// sent; no heartbeat is sent if a kind could not be looked for. The one process that raises an alert's number queues its messages, in
+// the same transaction: of several processes that watch, one sends. A message is a job (package
+// store) under a lease of two minutes, sent at least once and tried 12 times over about 80 minutes, by webhook, PagerDuty, Alertmanager
+// or e-mail. When the database has failed for a minute, each process sends an alert of that from memory.
 package operations

@@ -277,7 +277,7 @@ func (s *Service) searchRecords(
 		var failed error
 		for _, of := range orgsToSearch(ctx, org) {
 			for _, find := range finders {
-				more, err := find.in(ctx, all, fleet, of)
+				more, err := find.run(ctx, all, fleet, of)
 				failed = cmp.Or(failed, err) // the first alone: each organisation may have some
 				found = append(found, ownedBy(more, of)...)
 			}

@@ -14,8 +14,8 @@ import (
 // of them if it is zero.
 type finder func(context.Context, *store.All, *Fleet, flex.OrgID) ([]Exception, error)
 
-// in returns what the finder finds. One that panics hides nothing that others find.
-func (find finder) in(
+// run returns what the finder finds, and a panic as an error, so that the others are still run.
+func (find finder) run(
 	ctx context.Context,
 	all *store.All,
 	fleet *Fleet,

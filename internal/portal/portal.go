@@ -251,7 +251,7 @@ func (s *Server) refuse(r *request, err error) {
 
 	case flex.Internal:
 		level := slog.LevelError
-		if web.Gone(r.Context(), err) { // nothing failed
+		if web.ClientHungUp(r.Context(), err) { // nothing failed
 			level = slog.LevelDebug
 		}
 

@@ -268,7 +268,7 @@ func (s *Service) ChangeAsset(
 			return flex.Asset{}, err
 		}
 
-		a, err := lockAsset(ctx, tx, id)
+		a, err := lockAsset(ctx, tx, id, lockSite)
 		if err != nil {
 			return a, err
 		}
@@ -439,7 +439,7 @@ func dropAsset(
 	tx *store.Tx,
 	id flex.AssetID,
 ) error {
-	a, err := lockAsset(ctx, tx, id)
+	a, err := lockAsset(ctx, tx, id, lockToStop)
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func lockAssetFound(
 	}
 }
 
-// lockSite keeps a site from others until the transaction ends, and returns it as it is. The organisation is locked before its sites, and they
+// lockSite locks a site until the transaction ends, and returns it as it is. The organisation is locked before its sites, and they
 // before their assets: what changes a site or an asset counts its organisation's register up.
 func lockSite(
 	ctx context.Context,
@@ -85,19 +85,20 @@ func lockToStop(
 	return tx.LockedSite(ctx, id)
 }
 
-// lockAsset keeps an asset from others until the transaction ends, with its site and the others there, and returns it as it is. Who changes it
-// has those planned again, too, and they are locked in the order of their ids.
+// lockAsset locks an asset until the transaction ends, with its site (by lockSite or lockToStop) and the other assets there, in the order of
+// their ids, as a change of it has those planned again too. It returns the asset as it is.
 func lockAsset(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
+	lock func(context.Context, *store.Tx, flex.SiteID) (flex.Site, error),
 ) (flex.Asset, error) {
 	found, err := tx.Asset(ctx, id)
 	if err != nil {
 		return found, err
 	}
 
-	_, err = lockToStop(ctx, tx, found.SiteID)
+	_, err = lock(ctx, tx, found.SiteID)
 	if err != nil && flex.KindOf(err) != flex.NotFound { // else it was offboarded meanwhile
 		return found, err
 	}

@@ -117,7 +117,7 @@ func ownProperty(t *testing.T, d *registry.Service, org flex.OrgID) {
 	}
 }
 
-// TestAddressTaken keeps a site from being given the address of another, and a new MPAN from being given to either of two
+// TestAddressTaken: a site is not given the address of another, and a new MPAN is given to neither of two
 // sites that are written alike.
 func TestAddressTaken(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {

@@ -8,8 +8,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// elsewhere adds a charger at a site of its own, which consents.
-func (y *fixture) elsewhere(t *testing.T) (flex.SiteID, flex.AssetID) {
+// addOtherSite adds a charger at a site of its own, which consents.
+func (y *fixture) addOtherSite(t *testing.T) (flex.SiteID, flex.AssetID) {
 	t.Helper()
 	site, asset := flex.SiteID{10}, flex.AssetID{11}
 	y.exec(
@@ -25,8 +25,8 @@ func (y *fixture) elsewhere(t *testing.T) (flex.SiteID, flex.AssetID) {
 	return site, asset
 }
 
-// settles runs the job for flex events, and reports whether it fails as it should.
-func (y *fixture) settles(t *testing.T, fails bool) {
+// runEventJob runs the job for flex events, and reports whether it fails as it should.
+func (y *fixture) runEventJob(t *testing.T, fails bool) {
 	t.Helper()
 	for range 3 {
 		if _, err := y.service.SettleEvents(t.Context()); (err != nil) != fails {
@@ -35,8 +35,8 @@ func (y *fixture) settles(t *testing.T, fails bool) {
 	}
 }
 
-// found counts the flex events of a site.
-func (y *fixture) found(t *testing.T, site flex.SiteID) int {
+// eventCount counts the flex events of a site.
+func (y *fixture) eventCount(t *testing.T, site flex.SiteID) int {
 	t.Helper()
 	events, _, err := y.service.FlexEvents(t.Context(), y.org, site)
 	if err != nil {
@@ -46,12 +46,12 @@ func (y *fixture) found(t *testing.T, site flex.SiteID) int {
 	return len(events)
 }
 
-// A session whose schedule cannot be read holds up no other of its organisation: the events of one that ends after it are found, and its
+// A session whose schedule cannot be read delays no other of its organisation: the events of one that ends after it are found, and its
 // own once it can be read.
 func TestSettleEvents_BrokenSession(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)
-		site, whole := y.elsewhere(t)
+		site, whole := y.addOtherSite(t)
 		broken := y.asset
 		y.now = clock("2026-01-14 18:00")
 		y.prices(t, flex.Span{From: y.now, To: clock("2026-01-15 07:00")}, 100)
@@ -69,8 +69,8 @@ func TestSettleEvents_BrokenSession(t *testing.T) {
 		y.exec(t, `UPDATE schedule SET steps = 'broken' WHERE asset_id = $1`, broken.Bytes())
 
 		y.now = clock("2026-01-15 07:31")
-		y.settles(t, true)
-		if got, beside := y.found(t, y.site), y.found(t, site); got != 0 || beside == 0 {
+		y.runEventJob(t, true)
+		if got, beside := y.eventCount(t, y.site), y.eventCount(t, site); got != 0 || beside == 0 {
 			t.Errorf("%d events of the broken session, and %d of the other", got, beside)
 		}
 
@@ -80,14 +80,14 @@ func TestSettleEvents_BrokenSession(t *testing.T) {
 			whole.Bytes(),
 			broken.Bytes(),
 		)
-		y.settles(t, false)
-		if got, beside := y.found(t, y.site), y.found(t, site); got != beside {
+		y.runEventJob(t, false)
+		if got, beside := y.eventCount(t, y.site), y.eventCount(t, site); got != beside {
 			t.Errorf("once it can be read: %d events, want %d", got, beside)
 		}
 	})
 }
 
-// A flex event that cannot be read holds up no other of its organisation: one that is settled after it is credited.
+// A flex event that cannot be read delays no other of its organisation: one that is settled after it is credited.
 func TestSettleEvents_BrokenEvent(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y, monday, v := pausedMonday(t, url)
@@ -99,7 +99,7 @@ func TestSettleEvents_BrokenEvent(t *testing.T) {
 			VALUES ($1, $2, $3, $4, $5, 1, 1, $6, $7, 'broken', '1', 0, 0, $6)`, broken.Bytes(), y.org.Bytes(), flex.SiteID{8}.Bytes(),
 			flex.AssetID{8}.Bytes(), monday.Add(-1).String(), first.Start().UnixMicro(), first.End().UnixMicro())
 
-		y.settles(t, true)
+		y.runEventJob(t, true)
 		if got := y.history(t); got != "flex event 20p" {
 			t.Errorf("beside a broken event: %q", got)
 		}
@@ -110,7 +110,7 @@ func TestSettleEvents_BrokenEvent(t *testing.T) {
 			broken.Bytes(),
 		)
 		y.now = y.now.Add(time.Minute)
-		y.settles(t, false)
+		y.runEventJob(t, false)
 		if got := y.history(t); got != "flex event 20p" {
 			t.Errorf("once it can be read: %q", got)
 		}

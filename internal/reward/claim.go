@@ -36,7 +36,7 @@ type queue[ID any] struct {
 	settle func(ctx context.Context, tx *store.Tx, due []ID) (did int, err error)
 }
 
-// settleDue settles what is due of one kind in an organisation. What cannot be settled holds up nothing else: it is due again in the
+// settleDue settles what is due of one kind in an organisation. What cannot be settled delays nothing else: it is due again in the
 // next run.
 func settleDue[ID any](
 	ctx context.Context,
@@ -59,9 +59,9 @@ func settleDue[ID any](
 
 	var failed failures
 	for chunk := range slices.Chunk(due, q.batch) {
-		did, err := q.together(ctx, db, org, chunk)
+		did, err := q.settleTogether(ctx, db, org, chunk)
 		if err != nil && !endsRun(ctx, err) {
-			did, err = q.apart(ctx, db, org, chunk)
+			did, err = q.settleEach(ctx, db, org, chunk)
 		}
 
 		report.Did += did
@@ -74,8 +74,8 @@ func settleDue[ID any](
 	return failed.err()
 }
 
-// together settles what is due in one transaction, and returns how many moved on.
-func (q queue[ID]) together(
+// settleTogether settles what is due in one transaction, and returns how many moved on.
+func (q queue[ID]) settleTogether(
 	ctx context.Context,
 	db *store.DB,
 	org flex.OrgID,
@@ -95,8 +95,8 @@ func (q queue[ID]) together(
 	return did, err
 }
 
-// apart settles what is due one by one, each in a transaction of its own.
-func (q queue[ID]) apart(
+// settleEach settles what is due one by one, each in a transaction of its own.
+func (q queue[ID]) settleEach(
 	ctx context.Context,
 	db *store.DB,
 	org flex.OrgID,
@@ -105,7 +105,7 @@ func (q queue[ID]) apart(
 	var did int
 	var failed failures
 	for i := range due {
-		n, err := q.together(ctx, db, org, due[i:i+1])
+		n, err := q.settleTogether(ctx, db, org, due[i:i+1])
 		did += n
 		failed.add(err)
 		if endsRun(ctx, err) {

@@ -10,10 +10,10 @@ import (
 	"flexd/internal/worker"
 )
 
-// detection is what a look for flex events came to.
+// detection is the result of one search for flex events.
 type detection struct {
 	did  int
-	more bool // as many were over as one look takes
+	more bool // as many were over as one search takes
 }
 
 // detect looks for the flex events of what is over: of all together or, where that fails, of one after the other.
@@ -109,9 +109,9 @@ func detectApart(
 	db *store.DB,
 	org flex.OrgID,
 ) (detection, error) {
-	sessions, failedSessions := endedSessions.apart(ctx, db, org)
+	sessions, failedSessions := endedSessions.detectOneByOne(ctx, db, org)
 	pauses, failedPauses := detectPauses(ctx, db, org)
-	dispatches, failedDispatches := endedDispatches.apart(ctx, db, org)
+	dispatches, failedDispatches := endedDispatches.detectOneByOne(ctx, db, org)
 
 	found := detection{did: sessions + pauses + dispatches}
 	found.more = max(sessions, dispatches) == dueMax || pauses == sessionsMax
@@ -171,8 +171,8 @@ var endedDispatches = ended[store.EndedDispatch, dispatchedPart]{
 // triedMost is how many of one kind may fail in a run before those behind them are left for a later one.
 const triedMost = 100
 
-// apart looks for the flex events of one after the other, and returns of how many it did.
-func (e ended[T, ID]) apart(
+// detectOneByOne looks for the flex events of one after the other, and returns of how many it did.
+func (e ended[T, ID]) detectOneByOne(
 	ctx context.Context,
 	db *store.DB,
 	org flex.OrgID,
@@ -181,7 +181,7 @@ func (e ended[T, ID]) apart(
 	var failed failures
 	tried := map[ID]bool{}
 	for did < dueMax && len(tried) < triedMost {
-		id, found, err := e.next(ctx, db, org, tried)
+		id, found, err := e.detectNext(ctx, db, org, tried)
 		failed.add(err)
 		if !found || endsRun(ctx, err) {
 			break
@@ -197,8 +197,8 @@ func (e ended[T, ID]) apart(
 	return did, failed.err()
 }
 
-// next looks for the flex events of the first that is over and was not tried, and reports whether there was one.
-func (e ended[T, ID]) next(
+// detectNext looks for the flex events of the first that is over and was not tried, and reports whether there was one.
+func (e ended[T, ID]) detectNext(
 	ctx context.Context,
 	db *store.DB,
 	org flex.OrgID,

@@ -28,7 +28,7 @@
 //
 // Of an organisation up to 500 sessions or events are taken in a run, and 25 or 20 settled in one transaction, which locks them. A
 // session's settlement has a version: whoever finds that another process changed it in between rolls back. Where such a transaction fails, each
-// of them is settled in one of its own: one that cannot be settled holds up no other, and the run fails and says which it was.
+// of them is settled in one of its own: one that cannot be settled delays no other, and the run fails and says which it was.
 //
 // # Who owns a half-hour
 //

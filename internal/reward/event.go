@@ -23,7 +23,7 @@ func (s *Service) SettleEvents(ctx context.Context) (worker.Report, error) {
 	)
 }
 
-// SettleEventsOf is SettleEvents for one organisation. What cannot be found, or settled, holds up nothing else.
+// SettleEventsOf is SettleEvents for one organisation. What cannot be found, or settled, delays nothing else.
 func (s *Service) SettleEventsOf(
 	ctx context.Context,
 	org flex.OrgID,

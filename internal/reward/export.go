@@ -105,8 +105,7 @@ func (s *Service) Export(
 	o ExportOptions,
 ) (PaymentFile, error) {
 	var f PaymentFile
-	var err error
-	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		// Exports wait for each other: the second finds what the first has left.
 		err := tx.LockOrg(ctx)
 		if err == nil {

@@ -69,9 +69,8 @@ func (s *Service) Repair(
 	return r, errors.Join(failed, err)
 }
 
-// settleAllDue settles until nothing is due any more but what fails, which delays nothing else. What comes to the same
-// again counts as nothing done, and more may be due behind it: so many runs that do nothing are taken as what was marked
-// is in.
+// settleAllDue settles until nothing is due any more but what fails, which delays nothing else. A run that changes nothing
+// counts as nothing done though more may be due after it, so it ends only after as many of these as what was marked may take.
 func (s *Service) settleAllDue(
 	ctx context.Context,
 	org flex.OrgID,

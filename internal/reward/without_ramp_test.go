@@ -47,7 +47,7 @@ func TestPlanTogether_Ramp(t *testing.T) {
 	}
 }
 
-// A user changes a plan while a ramp still keeps the car from beginning. What was nominated has begun then, the plan without the market
+// A user changes a plan while the car has not begun yet because of a ramp. What was nominated has begun then, the plan without the market
 // has not: it still charges all that the car needs, alone and within a main fuse.
 func TestPlanTogether_RampChanged(t *testing.T) {
 	from := time.Date(2026, 1, 14, 18, 0, 0, 0, time.UTC)

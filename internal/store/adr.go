@@ -353,7 +353,7 @@ func (all *All) TakeADRNotices(
 		case flex.KindOf(err) == flex.NotFound:
 			err = all.ADRNoticeDone(ctx, n, "the subscription was deleted")
 		default:
-			err = all.leaveUnread(ctx, j, all.now, err)
+			err = all.postponeUnread(ctx, j, all.now, err)
 		}
 
 		if err != nil {

@@ -68,7 +68,7 @@ func (all *All) AlertedRoutes(
 	)
 }
 
-// TakeAlertMessages claims up to limit messages that are due, under a lease. One that cannot be read waits, and holds up no other.
+// TakeAlertMessages claims up to limit messages that are due, under a lease. One that cannot be read waits, and delays no other.
 func (all *All) TakeAlertMessages(
 	ctx context.Context,
 	limit int,
@@ -95,7 +95,7 @@ func (all *All) TakeAlertMessages(
 		case flex.KindOf(err) == flex.NotFound: // its route was removed
 			_, err = all.finishJob(ctx, j)
 		default:
-			err = all.leaveUnread(ctx, j, all.now, err)
+			err = all.postponeUnread(ctx, j, all.now, err)
 		}
 
 		if err != nil {

@@ -253,7 +253,7 @@ func (tx *Tx) DropAsset(ctx context.Context, id flex.AssetID) error {
 		return err
 	}
 
-	if err := tx.leaveBatches(ctx, id); err != nil {
+	if err := tx.removeFromMessages(ctx, id); err != nil {
 		return err
 	}
 	if err := tx.EndDispatches(ctx, true, id); err != nil {

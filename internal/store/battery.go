@@ -214,8 +214,9 @@ func (tx *Tx) batteryPlan(
 	p.From = flex.PeriodAt(from)
 	p.StoredAt = flex.PeriodAt(stored)
 	p.ForecastFrom = flex.PeriodAt(guess)
+	err = p.decode(read, without, planned)
 
-	return p, p.decode(read, without, planned)
+	return p, err
 }
 
 // decode takes in what the plan's row has as text. StoredAt must be known.

@@ -208,11 +208,13 @@ func (tx *Tx) CapsChanged(ctx context.Context) error {
 	return err
 }
 
-// plannedUnderCaps has the organisation's batteries, tanks and heat pumps planned again at once, as what binds what is drawn changed.
+// plannedUnderCaps has the organisation's batteries, tanks and heat pumps planned again at once, as what binds what is drawn changed. The
+// plans of heaters are locked in the order of their ids, and before those of batteries, as by MarkRead and lockHeatBeside.
 func (tx *Tx) plannedUnderCaps(ctx context.Context) error {
 	for _, query := range []string{
+		`UPDATE tank_plan SET planned_at = 0 WHERE org_id = $1 AND asset_id IN
+			(SELECT asset_id FROM tank_plan WHERE org_id = $1 AND NOT freed ORDER BY asset_id` + tx.db.d.forUpdate + `)`,
 		`UPDATE battery_plan SET again = TRUE WHERE org_id = $1`,
-		`UPDATE tank_plan SET planned_at = 0 WHERE org_id = $1 AND NOT freed`,
 	} {
 		if _, err := tx.exec(ctx, query, tx.org.Bytes()); err != nil {
 			return err

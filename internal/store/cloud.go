@@ -215,7 +215,7 @@ func (all *All) linksOf(ctx context.Context, jobs []Job) ([]CloudLink, error) {
 		)
 
 		if err != nil {
-			if err := all.leaveUnread(ctx, j, all.now, err); err != nil {
+			if err := all.postponeUnread(ctx, j, all.now, err); err != nil {
 				return nil, err
 			}
 			continue
@@ -440,7 +440,7 @@ func (all *All) tokensOf(ctx context.Context, jobs []Job) ([]CloudToken, error) 
 	for _, j := range jobs {
 		kept, err := all.CloudTokens(ctx, j.Site)
 		if err != nil {
-			if err := all.leaveUnread(ctx, j, all.now, err); err != nil {
+			if err := all.postponeUnread(ctx, j, all.now, err); err != nil {
 				return nil, err
 			}
 			continue

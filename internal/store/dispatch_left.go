@@ -140,9 +140,9 @@ func (o *BatteryOrder) continues(next *BatteryOrder) bool {
 // neverTried says in SQL that no attempt was made at outbox row o.
 const neverTried = `o.generation = 1 AND o.accepted = 0 AND o.sending = 0 AND o.tries = 0`
 
-// leaveBatches takes an asset out of messages for several assets that wait and were never tried: they are sent without it. One
-// that was tried keeps its bytes.
-func (tx *Tx) leaveBatches(ctx context.Context, asset flex.AssetID) error {
+// removeFromMessages removes an asset from messages for several assets that wait and were never tried: they are sent without it. One
+// that was tried is sent again as it was.
+func (tx *Tx) removeFromMessages(ctx context.Context, asset flex.AssetID) error {
 	waiting, err := rows(
 		ctx,
 		tx.conn,

@@ -52,7 +52,7 @@ func (tx *Tx) HoldReadings(ctx context.Context, hs []flex.HeldReading) error {
 		all[i].ID = flex.HeldID(tx.newID())
 	}
 
-	// In the order of their rows' key, so that two batches never wait for each other in a ring.
+	// In the order of their rows' key, so that two batches never deadlock.
 	slices.SortStableFunc(all, byHeldKey)
 
 	for _, h := range all {

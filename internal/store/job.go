@@ -247,8 +247,8 @@ func (c conn) endJob(
 // unreadPause is how long a job waits whose record cannot be read. It is not given up: another process may have the key for it.
 const unreadPause = time.Hour
 
-// leaveUnread has a claimed job wait whose record cannot be read. It fails where the database itself is why.
-func (c conn) leaveUnread(
+// postponeUnread makes a claimed job wait whose record cannot be read. It fails where the database itself is why.
+func (c conn) postponeUnread(
 	ctx context.Context,
 	j Job,
 	now time.Time,

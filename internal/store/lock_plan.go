@@ -128,8 +128,7 @@ func (tx *Tx) SuppliedSites(
 	)
 }
 
-// inIDOrder returns ids in their order. Who changes many rows by several statements does so in it, so that two never wait for each other in a
-// ring.
+// inIDOrder returns ids in their order, in which several statements change many rows, so that two transactions never deadlock.
 func inIDOrder[Of any](ids []flex.ID[Of]) []flex.ID[Of] {
 	ordered := slices.Clone(ids)
 	slices.SortFunc(ordered, func(a, b flex.ID[Of]) int {

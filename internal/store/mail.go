@@ -75,7 +75,7 @@ func (all *All) adoptMails(ctx context.Context) error {
 	return all.queueJobs(ctx, all.now, jobs...)
 }
 
-// TakeMail claims up to limit mails that are due, under a lease. One that cannot be read waits, and holds up no other.
+// TakeMail claims up to limit mails that are due, under a lease. One that cannot be read waits, and delays no other.
 func (all *All) TakeMail(
 	ctx context.Context,
 	limit int,
@@ -101,7 +101,7 @@ func (all *All) TakeMail(
 	for _, j := range jobs {
 		m, err := all.mailOf(ctx, j)
 		if err != nil {
-			if err := all.leaveUnread(ctx, j, all.now, err); err != nil {
+			if err := all.postponeUnread(ctx, j, all.now, err); err != nil {
 				return nil, err
 			}
 			continue

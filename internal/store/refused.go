@@ -21,7 +21,7 @@ type RefusedReading struct {
 // refusedMax is how many reasons are counted separately on a day; beyond it they are counted as one.
 const refusedMax = 100
 
-// CountRefused adds to what was refused today, in the order of the rows' key, so that two batches never wait for each other in a ring.
+// CountRefused adds to what was refused today, in the order of the rows' key, so that two batches never deadlock.
 func (tx *Tx) CountRefused(ctx context.Context, rs []RefusedReading) error {
 	day := flex.DayAt(tx.now).String()
 

@@ -40,7 +40,7 @@ type Planned struct {
 }
 
 // Followed reports whether the charger follows the schedule now, as far as its client has said.
-func (p *Planned) Followed() bool { return p.Taken || !p.MendedAt.IsZero() }
+func (v *Planned) Followed() bool { return v.Taken || !v.MendedAt.IsZero() }
 
 const plannedColumns = `s.id, s.asset_id, s.market_at, c.event_id, c.generation, c.from_at, c.steps,
 	c.ready_by, c.need_wh, c.delivered_wh, c.count_from, c.power_w, c.may_charge_peak, c.mode, c.charge_now_from, c.charge_now_to,

@@ -9,7 +9,7 @@ import (
 // answer: nothing was sent, and nothing failed. The number is the one that web servers use.
 const ClientGone = 499
 
-// Gone reports whether an error says only that the client hung up: ctx is the request's.
-func Gone(ctx context.Context, err error) bool {
+// ClientHungUp reports whether an error says only that the client hung up: ctx is the request's.
+func ClientHungUp(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && errors.Is(err, context.Canceled)
 }

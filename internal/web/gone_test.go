@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestGone: an error is the client's going only where the request itself was cancelled.
-func TestGone(t *testing.T) {
+// TestClientHungUp: an error says that the client hung up only where the request itself was cancelled.
+func TestClientHungUp(t *testing.T) {
 	open := t.Context()
 	closed, hangUp := context.WithCancel(open)
 	hangUp()
@@ -24,7 +24,7 @@ func TestGone(t *testing.T) {
 		{closed, nil, false},
 		{open, cancelled, false},
 	} {
-		if got := Gone(c.ctx, c.err); got != c.want {
+		if got := ClientHungUp(c.ctx, c.err); got != c.want {
 			t.Errorf("%v, %v: %v", c.ctx.Err(), c.err, got)
 		}
 	}
