@@ -189,31 +189,16 @@ func (s *Service) RollCredential(
 		)
 	}
 
-	kept, password, err := newSecret(username, password)
-	if err != nil {
-		return "", err
-	}
-
-	return password, s.DB.WriteAll(ctx, func(all *store.All) error {
-		c, err := all.CredentialNamed(ctx, username)
-		if err != nil {
-			return err
-		}
-
-		if grace > 0 && all.Now().Before(c.FormerUntil) {
-			return flex.Fail(
+	return s.roll(ctx, username, password, func(now, former time.Time) (time.Time, error) {
+		if grace > 0 && now.Before(former) {
+			return time.Time{}, flex.Fail(
 				flex.Conflict,
 				"it was rolled already, and the password before is accepted until %s: roll it again after that, with --again to replace the new password alone, or with --grace 0s to end both",
-				c.FormerUntil.UTC().Format(time.RFC3339),
+				former.UTC().Format(time.RFC3339),
 			)
 		}
 
-		return foundCredential(username)(all.RollCredential(
-			ctx,
-			username,
-			kept,
-			all.Now().Add(grace),
-		))
+		return now.Add(grace), nil
 	})
 }
 
@@ -223,6 +208,26 @@ func (s *Service) RollAgain(
 	ctx context.Context,
 	username string,
 	password flex.Secret,
+) (flex.Secret, error) {
+	return s.roll(ctx, username, password, func(now, former time.Time) (time.Time, error) {
+		if !now.Before(former) {
+			return time.Time{}, flex.Fail(
+				flex.Conflict,
+				"no password before the present one is accepted any more: roll it without --again",
+			)
+		}
+
+		return time.Time{}, nil
+	})
+}
+
+// roll gives a credential that is not revoked a new password. until returns, from the present and from the end of the former password,
+// the end of the one that is replaced; zero leaves the former one as it is.
+func (s *Service) roll(
+	ctx context.Context,
+	username string,
+	password flex.Secret,
+	until func(now, former time.Time) (time.Time, error),
 ) (flex.Secret, error) {
 	kept, password, err := newSecret(username, password)
 	if err != nil {
@@ -234,19 +239,20 @@ func (s *Service) RollAgain(
 		if err != nil {
 			return err
 		}
+		if !c.RevokedAt.IsZero() {
+			return foundCredential(username)(false, nil)
+		}
 
-		if !all.Now().Before(c.FormerUntil) {
-			return flex.Fail(
-				flex.Conflict,
-				"no password before the present one is accepted any more: roll it without --again",
-			)
+		end, err := until(all.Now(), c.FormerUntil)
+		if err != nil {
+			return err
 		}
 
 		return foundCredential(username)(all.RollCredential(
 			ctx,
 			username,
 			kept,
-			time.Time{},
+			end,
 		))
 	})
 }

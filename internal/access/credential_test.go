@@ -285,6 +285,15 @@ func TestCredential_RollTwice(t *testing.T) {
 		if _, err := roll(time.Hour); err != nil {
 			t.Error(err)
 		}
+
+		// Revoked, it is not found, whatever was rolled before.
+		if err := d.Revoke(t.Context(), "u"); err != nil {
+			t.Fatal(err)
+		}
+		_, err = roll(time.Hour)
+		d.kind(err, flex.NotFound)
+		_, err = d.RollAgain(t.Context(), "u", "")
+		d.kind(err, flex.NotFound)
 	})
 }
 

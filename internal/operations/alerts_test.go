@@ -369,29 +369,6 @@ func TestAlerts_Retried(t *testing.T) {
 	})
 }
 
-// TestAlerts_Panics has sending panic: that is what went wrong with the message, and after its tries it is given up.
-func TestAlerts_Panics(t *testing.T) {
-	eachWatch(t, func(w *watch) {
-		for _, s := range w.services {
-			s.Mail = func(context.Context, flex.Personal, string, string) error { panic("planted") }
-		}
-
-		r := &store.AlertRoute{Name: "m", Kind: operations.RouteEmail, Target: "night@flexd.example"}
-		w.check(w.services[0].AddRoute(w.Context(), r))
-		w.check(w.services[0].TestRoute(w.Context(), "m"))
-		for range 60 {
-			w.run()
-			w.wait(5 * time.Minute)
-		}
-
-		p, err := w.services[0].AlertList(w.Context(), false)
-		w.check(err)
-		if m := p.Sent[0]; m.Tries != 12 || !strings.Contains(m.Error, "planted") {
-			w.Errorf("%+v", m)
-		}
-	})
-}
-
 // TestWarnOfMail has a process without a mail relay say by which routes it sends nothing.
 func TestWarnOfMail(t *testing.T) {
 	eachWatch(t, func(w *watch) {
