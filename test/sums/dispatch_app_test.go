@@ -141,6 +141,7 @@ func (p *play) keep(t *testing.T, now time.Time, order *store.Dispatch) {
 		p.seed.Exec(`INSERT INTO delivery (org_id, event_id, endpoint, kind, generation, queued_at, state, tries, at, took, status, error, answer)
 			VALUES ($1, $2, 'dispatch', 'dispatch', 1, $3, 'accepted', 1, $4, 0, 200, '', '')`,
 			p.seed.Org.Bytes(), order.ID.Bytes(), now.UnixMicro(), taken.UnixMicro())
+		p.seed.Exec(`UPDATE outbox SET accepted = generation, tries = 1, turn_at = NULL WHERE subject = $1`, order.ID.Bytes())
 	}
 
 	for _, part := range order.Assets {
@@ -203,6 +204,13 @@ func (p *play) stop(t *testing.T, now time.Time) {
 	for k := range p.calls {
 		p.calls[k].to = min(p.calls[k].to, now.Unix())
 	}
+	p.takenBack(t, now, false)
+}
+
+// takenBack notes the dispatches of no power that the service sent by itself, to take back what devices were asked for. None
+// of them reaches a client that is out of reach.
+func (p *play) takenBack(t *testing.T, now time.Time, outOfReach bool) {
+	t.Helper()
 	var orders []store.Dispatch
 	err := p.db.Read(t.Context(), p.seed.Org, func(tx *store.Tx) (err error) {
 		orders, err = tx.Dispatches(t.Context(), 1000)
@@ -216,7 +224,11 @@ func (p *play) stop(t *testing.T, now time.Time) {
 	for k := range orders {
 		if o := &orders[k]; p.sent[o.ID] == 0 {
 			if o.Assets[0].Power != 0 || o.From.After(now.Add(8*flex.HalfHour)) || o.From.Before(now.Truncate(time.Minute)) {
-				t.Errorf("at %s a stop sends %+v", now, o)
+				t.Errorf("at %s the service sends %+v", now, o)
+			}
+			if outOfReach {
+				p.sent[o.ID]++
+				continue
 			}
 			p.keep(t, now, o)
 			p.held["taken back"]++
@@ -236,6 +248,7 @@ func (p *play) replace(t *testing.T, now time.Time) {
 	if err := (&registry.Service{DB: p.db}).DeleteAsset(t.Context(), p.seed.Org, p.assets[0][d]); err != nil {
 		t.Fatal(err)
 	}
+	p.takenBack(t, now, p.r.IntN(2) == 0)
 	next := h.devices[d]
 	h.devices[d].gone = now.Unix()
 	h.devices = append(h.devices, next)
