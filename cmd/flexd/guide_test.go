@@ -172,8 +172,14 @@ type shown struct {
 func read(t *testing.T, p guide.Page, dir string, ahead time.Duration) []string {
 	t.Helper()
 	r := &walkthrough{t: t, dir: dir, ahead: ahead, terminals: map[string]string{}}
-	flexd, own := freePort(t), freePort(t)
-	r.ports = strings.NewReplacer("127.0.0.1:8080", port.Address(flexd), "127.0.0.1:9000", port.Address(own), `("127.0.0.1", 9000)`, fmt.Sprintf(`("127.0.0.1", %d)`, own))
+	var ports []string
+	for _, usual := range []int{8080, 8887, 8888, 9000} {
+		free := freePort(t)
+		ports = append(ports, port.Address(usual), port.Address(free))
+		ports = append(ports, fmt.Sprintf(`("127.0.0.1", %d)`, usual), fmt.Sprintf(`("127.0.0.1", %d)`, free))
+	}
+
+	r.ports = strings.NewReplacer(ports...)
 	r.prepare()
 	r.script.WriteString(prologue)
 	for i, b := range p.Blocks() {
@@ -206,6 +212,9 @@ func (r *walkthrough) file(name string) string { return filepath.Join(r.dir, nam
 func (r *walkthrough) fault(format string, args ...any) {
 	r.faults = append(r.faults, fmt.Sprintf(format, args...))
 }
+
+// addresses are those at which programs listen that are not given any.
+const addresses = "FLEXD_LISTEN=127.0.0.1:8080 FLEXD_OCPP_FLEXD=http://127.0.0.1:8080 FLEXD_OCPP_LISTEN=127.0.0.1:8887 FLEXD_OCPP_ENDPOINT_LISTEN=127.0.0.1:8888"
 
 // prologue is run before the examples. await waits until a terminal shows a line, after the one
 // that it showed before, and ends the page when that terminal has ended or the wait is long over.
@@ -258,7 +267,7 @@ func (r *walkthrough) take(name string, b guide.Block) {
 	case kind == "sh" && of == "terminal":
 		terminal := words[2]
 		r.write(name+".sh", "set -eu\n"+b.Text)
-		fmt.Fprintf(&r.script, "env -i PATH=\"$PATH\" HOME=\"$HOME\" TZ=UTC FLEXD_LISTEN=127.0.0.1:8080 bash %s.sh >%s 2>&1 & pids+=($!); pid_%s=$!\n", name, name, terminal)
+		fmt.Fprintf(&r.script, "env -i PATH=\"$PATH\" HOME=\"$HOME\" TZ=UTC %s bash %s.sh >%s 2>&1 & pids+=($!); pid_%s=$!\n", addresses, name, name, terminal)
 		r.terminals[terminal], r.last = name, ""
 	case kind == "sh":
 		r.last = name

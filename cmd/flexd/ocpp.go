@@ -202,6 +202,7 @@ func (o *ocppCommand) settings() (ocppserver.Settings, error) {
 		UpstreamReadOnly: o.UpstreamReadOnly,
 		Discharge:        o.Discharge,
 		OfficeToken:      flex.Secret(o.OfficeToken),
+		Now:              clock,
 	}
 
 	if err := o.rules(&s); err != nil {

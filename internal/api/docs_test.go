@@ -85,7 +85,7 @@ func TestGuides(t *testing.T) {
 	h.server.PublicURL = h.url
 	link := regexp.MustCompile(`(?:src|href)="([^"]*)"`)
 	pages := map[string]string{}
-	for _, path := range []string{"/docs", "/docs/quickstart", "/docs/webhooks", "/docs/clock", "/docs/rewards", "/docs/limited-pause", "/docs/batteries", "/docs/components", "/docs/roles", "/docs/errors", "/docs/clients", "/docs/going-live", "/docs/glossary", "/docs/changelog"} {
+	for _, path := range []string{"/docs", "/docs/quickstart", "/docs/webhooks", "/docs/clock", "/docs/rewards", "/docs/chargers", "/docs/limited-pause", "/docs/batteries", "/docs/components", "/docs/roles", "/docs/errors", "/docs/clients", "/docs/going-live", "/docs/glossary", "/docs/changelog"} {
 		r := h.want("GET", path, "", 200, "", "Authorization:", "Accept-Encoding: identity")
 		if !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") || !strings.Contains(r.Header.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'; style-src 'self'") {
 			t.Errorf("%s: %v", path, r.Header)

@@ -49,6 +49,7 @@ var order = []string{
 	"webhooks",
 	"clock",
 	"rewards",
+	"chargers",
 	"limited-pause",
 	"batteries",
 	"components",

@@ -117,11 +117,13 @@ type Settings struct {
 // Bridge joins chargers to a flexd. Make it with New.
 type Bridge struct {
 	Settings
-	secret string // of the endpoint, made again at each start
-	lastTx atomic.Int64
-	nobody secret // of chargers that are not known
-	guard  guard
-	saving chan struct{} // places for the writing of files
+	trueNow func() time.Time // whereas Now is the time at flexd
+	ahead   atomic.Int64     // by how many ns that is ahead of the true time
+	secret  string           // of the endpoint, made again at each start
+	lastTx  atomic.Int64
+	nobody  secret // of chargers that are not known
+	guard   guard
+	saving  chan struct{} // places for the writing of files
 	// how chargers of a model take profiles: map[string]form by bootNotification
 	models sync.Map
 
@@ -156,8 +158,9 @@ func New(s Settings) *Bridge {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // it never fails
 
-	return &Bridge{
+	b := &Bridge{
 		Settings: s,
+		trueNow:  s.Now,
 		secret:   "whsec_" + base64.StdEncoding.EncodeToString(key),
 		nobody:   newSecret(string(key)),
 		saving:   make(chan struct{}, savingMax),
@@ -166,6 +169,9 @@ func New(s Settings) *Bridge {
 		names:    map[string]socket{},
 		waiting:  map[string]*wanted{},
 	}
+	b.Now = b.now
+
+	return b
 }
 
 // Serve tells flexd where the endpoint is, answers chargers on one listener and flexd's
@@ -184,6 +190,7 @@ func (b *Bridge) Serve(
 	ended := make(chan error, 4) // one of each server, and of register
 	servers := b.serve(chargers, pushes, ended)
 
+	b.work.Go(func() { b.followClock(running) })
 	b.work.Go(func() {
 		if err := b.register(running); err != nil {
 			ended <- err

@@ -13,6 +13,9 @@
 // are, and flexd shows the schedule in force. What neither repeats is kept in a file for each
 // charger, if there is a State directory, before the message is answered.
 //
+// In a sandbox the bridge's clock is the organisation's, which can be advanced (sandbox_clock.go). The signatures of pushes are
+// checked by the true time, by which they are made.
+//
 // # Two dialects
 //
 // Inside the package the terms are those of OCPP 1.6. A message of 2.0.1 is translated into them in

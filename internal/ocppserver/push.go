@@ -60,7 +60,7 @@ func (b *Bridge) takePush(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 
-	id, err := client.VerifyWebhook(b.secret, r.Header, body, b.Now())
+	id, err := client.VerifyWebhook(b.secret, r.Header, body, b.trueNow())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusUnauthorized)
 		return
