@@ -3,9 +3,11 @@
 package client
 
 // ExceptionsResponse answers GET /operations/exceptions. An empty list means that nothing is
-// known to be wrong.
+// known to be wrong of the kinds that could be looked for.
 type ExceptionsResponse struct {
 	Exceptions []Exception `json:"exceptions"`
+	// Kinds that could not be looked for: nothing is known of them. Absent where all could be.
+	Unread []string `json:"unread,omitzero"`
 }
 
 // Exception is something that somebody should look at.

@@ -316,23 +316,12 @@ func lookAtExceptions(
 	ctx context.Context,
 	h *app.App,
 ) ([]symptom, error) {
-	found, err := h.Operations.Exceptions(ctx, flex.OrgID{})
+	found, unread, err := h.Operations.Exceptions(ctx, flex.OrgID{})
 	if err != nil {
 		return nil, err
 	}
 
-	var out []symptom
-	for _, e := range found {
-		x := symptom{
-			Part:   string(e.Kind),
-			Detail: e.Title,
-			Do:     e.Text,
-		}
-
-		x.Detail += examplesOf(e.Assets)
-		out = append(out, x)
-	}
-
+	out := exceptionSymptoms(found, unread)
 	known, err := h.Operations.AlertList(ctx, true)
 	if err != nil {
 		return nil, err
@@ -364,6 +353,41 @@ func lookAtExceptions(
 	}
 
 	return out, nil
+}
+
+// exceptionSymptoms are the exceptions that were found, and the kinds that could not be looked for.
+func exceptionSymptoms(
+	found []operations.Exception,
+	unread []operations.Unread,
+) []symptom {
+	var out []symptom
+	for _, e := range found {
+		x := symptom{
+			Part:   string(e.Kind),
+			Detail: e.Title,
+			Do:     e.Text,
+		}
+
+		x.Detail += examplesOf(e.Assets)
+		out = append(out, x)
+	}
+
+	for i := range unread {
+		out = append(out, unreadSymptom(&unread[i]))
+	}
+
+	return out
+}
+
+// unreadSymptom says that nothing is known of a kind of exceptions, and why.
+func unreadSymptom(u *operations.Unread) symptom {
+	why, _, _ := strings.Cut(u.Err.Error(), "\ngoroutine") // the rest is the stack of a panic
+
+	return symptom{
+		Part:   string(u.Kind),
+		Detail: "flexd could not look for exceptions of this kind: " + strings.ReplaceAll(why, "\n", "; "),
+		Do:     "Whether there are any is not known; the other kinds are not affected. Where the database works, this is a fault in flexd: report it with this text.",
+	}
 }
 
 // knownToServing are the exceptions that only the process that serves knows all of: its jobs, its database, and the sources of

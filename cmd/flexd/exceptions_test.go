@@ -486,7 +486,7 @@ func TestExceptions_DispatchRefused(t *testing.T) {
 
 		none := func(when string) {
 			t.Helper()
-			found, err := h.Operations.Exceptions(t.Context(), s.Org)
+			found, _, err := h.Operations.Exceptions(t.Context(), s.Org)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -537,7 +537,7 @@ func TestExceptions_NoDispatchEndpoint(t *testing.T) {
 // finds wants one exception, of a kind, whose title and text have these words.
 func (s *troubles) finds(h *app.App, kind operations.Kind, title, text string) {
 	s.Helper()
-	found, err := h.Operations.Exceptions(s.Context(), flex.OrgID{})
+	found, _, err := h.Operations.Exceptions(s.Context(), flex.OrgID{})
 	if err != nil {
 		s.Fatal(err)
 	}

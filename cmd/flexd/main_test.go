@@ -121,6 +121,7 @@ func TestRun_Wrong(t *testing.T) {
 		"org set Acme user_share=7":                                       {exitUsage, "not a number from 0 to 1"},
 		"org set Acme two_factor=x":                                       {exitUsage, "not true or false"},
 		"org set Acme no_such=1":                                          {exitUsage, `flexd org set "Acme" prints them all`},
+		"credential roll me --again --grace 1h":                           {exitUsage, "can't be used together"},
 		"org add Acme --username other":                                   {exitFailed, "flexd credential roll gives a username a new password"},
 		"payouts export main.go --org Acme":                               {exitFailed, "may be a file of payments that was sent"},
 		"org set Nobody":                                                  {exitFailed, "flexd org list prints them"},

@@ -44,6 +44,7 @@ tests:
       - {series: 'flexd_exceptions{kind="refused"}', values: '0 188x20'}
       - {series: 'flexd_exceptions{kind="waiting"}', values: '0 3 3 0x20'}
       - {series: 'flexd_exceptions{kind="halted"}', values: '0 1x20'}
+      - {series: 'flexd_exceptions_unread', values: '0 2x20'}
       - {series: 'up{job="flexd"}', values: '1x9 0x12'}
       - {series: 'flexd_background_job_last_success_timestamp_seconds{name="mail", instance="one"}', values: '0+60x20 1200x80'}
       - {series: 'flexd_background_job_period_seconds{name="mail", instance="one"}', values: '60x100'}
@@ -56,6 +57,10 @@ tests:
       - eval_time: 1m
         alertname: FlexdHalted
         exp_alerts: [{exp_labels: {severity: critical}, exp_annotations: {summary: "pushes are halted by an operator"}}]
+      - {eval_time: 5m, alertname: FlexdExceptionsUnread, exp_alerts: []}
+      - eval_time: 7m
+        alertname: FlexdExceptionsUnread
+        exp_alerts: [{exp_labels: {severity: critical}, exp_annotations: {summary: "flexd cannot look for 2 kinds of exceptions: whether there are any is not known"}}]
       - {eval_time: 9m, alertname: FlexdDown, exp_alerts: []}
       - eval_time: 15m
         alertname: FlexdDown

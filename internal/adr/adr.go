@@ -281,12 +281,13 @@ func (s *Service) replace(
 		return Object{}, err
 	}
 
-	err = s.notifyWithin(ctx, tx, &o, operationOf(was), NoticesMax)
+	bytesLeft := NoticesMax
+	err = s.notifyWithin(ctx, tx, &o, operationOf(was), &bytesLeft)
 	if err != nil {
 		return Object{}, err
 	}
 
-	bytesLeft := NoticesMax
+	bytesLeft = NoticesMax
 	if err := notifyGone(ctx, tx, was, readers, &bytesLeft); err != nil {
 		return Object{}, err
 	}
@@ -412,7 +413,8 @@ func (s *Service) Delete(
 		}
 
 		// What is cancelled must end, also where too many subscribe: those without a notice find it gone when they ask.
-		err = s.notifyWithin(ctx, tx, &o, opDelete, NoticesMax)
+		bytesLeft := NoticesMax
+		err = s.notifyWithin(ctx, tx, &o, opDelete, &bytesLeft)
 		if err != nil && flex.KindOf(err) != flex.TooLarge {
 			return err
 		}

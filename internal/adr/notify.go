@@ -51,17 +51,18 @@ func (s *Service) notify(
 	o *Object,
 	operation string,
 ) error {
-	return s.notifyWithin(ctx, tx, o, operation, math.MaxInt)
+	bytesLeft := math.MaxInt
+	return s.notifyWithin(ctx, tx, o, operation, &bytesLeft)
 }
 
-// notifyWithin queues what subscribers are to be notified of, and fails with TooLarge if that has more bytes than most allows. A client
-// is notified of what it may read.
+// notifyWithin queues what subscribers are to be notified of, takes its bytes off those that are left, and fails with TooLarge where there are
+// not as many. A client is notified of what it may read.
 func (s *Service) notifyWithin(
 	ctx context.Context,
 	tx *store.Tx,
 	o *Object,
 	operation string,
-	most int,
+	bytesLeft *int,
 ) error {
 	subscribers, err := tx.ADRSubscribers(ctx, o.Kind)
 	if err != nil || len(subscribers) == 0 {
@@ -73,7 +74,7 @@ func (s *Service) notifyWithin(
 		return err
 	}
 
-	left := most
+	most := *bytesLeft
 	sent := map[string]int{} // bytes, by client
 	for i := range subscribers {
 		to := &subscribers[i]
@@ -102,8 +103,8 @@ func (s *Service) notifyWithin(
 		}
 
 		sent[to.Client] += n * len(body)
-		left -= n * len(body)
-		if left < 0 {
+		*bytesLeft -= n * len(body)
+		if *bytesLeft < 0 {
 			return flex.Fail(
 				flex.TooLarge,
 				"the subscribers would be sent more than %d bytes: make the object smaller, or delete subscriptions",

@@ -145,7 +145,7 @@ func (r *remote) ask(
 	}
 
 	if to != nil && json.Unmarshal(a.Body, to) != nil {
-		return 0, flex.Fail(
+		return a.Status, flex.Fail(
 			flex.Unavailable,
 			"%s %s: its answer is not what OpenADR has there",
 			method,

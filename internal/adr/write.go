@@ -375,7 +375,8 @@ func (w *writing) ven(ctx context.Context) error {
 }
 
 // moveResources has the resources of a VEN that gets another client be that client's, too: by their targets the former one would
-// still read events, and the new one could not write them.
+// still read events, and the new one could not write them. Subscribers are sent no more of them together than of any change: they find the
+// rest when they ask.
 func (w *writing) moveResources(ctx context.Context) error {
 	found, err := w.tx.ADRObjects(ctx, flex.ADRSearch{
 		Kind: flex.ADRResource,
@@ -385,6 +386,7 @@ func (w *writing) moveResources(ctx context.Context) error {
 		return err
 	}
 
+	bytesLeft := NoticesMax
 	for i := range found {
 		o, err := objectOf(&found[i])
 		if err != nil {
@@ -395,7 +397,12 @@ func (w *writing) moveResources(ctx context.Context) error {
 		if err := w.tx.SetADRObject(ctx, &o.ADRObject); err != nil {
 			return err
 		}
-		if err := w.notify(ctx, w.tx, &o, opUpdate); err != nil {
+		if bytesLeft < 0 {
+			continue
+		}
+
+		err = w.notifyWithin(ctx, w.tx, &o, opUpdate, &bytesLeft)
+		if err != nil && flex.KindOf(err) != flex.TooLarge {
 			return err
 		}
 	}

@@ -54,7 +54,7 @@ func (s *Server) handle(rt Route) http.Handler {
 
 		if r.brokenOff != nil {
 			err = r.brokenOff
-			status = brokenOffStatus(hr.Context())
+			status = brokenOffStatus(hr.Context(), err)
 		}
 
 		s.record(r, status, size, time.Since(start), err)
@@ -70,7 +70,7 @@ func (s *Server) handle(rt Route) http.Handler {
 // failed is the answer for an error. Who has gone gets none.
 func (s *Server) failed(err error, r *request) answer {
 	a := s.failure(err, r)
-	if r.Context().Err() != nil && errors.Is(err, context.Canceled) {
+	if web.ClientHungUp(r.Context(), err) {
 		a.status = clientGone
 	}
 
@@ -88,8 +88,8 @@ func (r *request) showIgnored(h http.Header) {
 
 // brokenOffStatus is what the log and the metrics say of an answer that broke off after its
 // status was sent.
-func brokenOffStatus(ctx context.Context) int {
-	if ctx.Err() != nil {
+func brokenOffStatus(ctx context.Context, err error) int {
+	if ctx.Err() != nil || web.ClientHungUp(ctx, err) {
 		return clientGone
 	}
 	return http.StatusInternalServerError

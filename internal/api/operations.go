@@ -11,13 +11,14 @@ import (
 
 // exceptions answers GET /operations/exceptions.
 func (s *Server) exceptions(r *request) (answer, error) {
-	found, err := s.Operations.Exceptions(r.Context(), r.who.Org)
+	found, unread, err := s.Operations.Exceptions(r.Context(), r.who.Org)
 	if err != nil {
 		return answer{}, err
 	}
 
 	return ok(wire.ExceptionsResponse{
 		Exceptions: contract.Exceptions(found),
+		Unread:     contract.Unread(unread),
 	}), nil
 }
 

@@ -15,7 +15,7 @@ var operationsRoutes = []Route{
 			ID: "list_exceptions", Tag: "operations", Addition: true,
 			Summary: "What needs looking at",
 			Text: "The same list as in the console, in flexd doctor and in the metrics. Empty means that nothing " +
-				"is known to be wrong.",
+				"is known to be wrong of the kinds that could be looked for.",
 			Answer: Answer{
 				Text: "The exceptions, the gravest kind first.",
 				Body: sample[wire.ExceptionsResponse](`{

@@ -31,6 +31,11 @@ func (p *fleetPage) Good() string {
 	return all + "every background job ran, prices are current."
 }
 
+// UnreadKinds names the kinds of exceptions that could not be looked for, "" where all could be.
+func (p *fleetPage) UnreadKinds() string {
+	return strings.Join(contract.Unread(p.Unread), ", ")
+}
+
 // See is the page that lists what an exception counts, "" if there is none.
 func (p *fleetPage) See(e operations.Exception) string {
 	if p.some && e.Kind == operations.WorkFailed { // the engine's page is refused to them

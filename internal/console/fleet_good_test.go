@@ -101,3 +101,19 @@ func TestBrowser_FirstNumbersMissing(t *testing.T) {
 	defer b.mu.Unlock()
 	b.faults = nil // the browser reports the answer 503
 }
+
+// A page that is open names a kind of exceptions once it cannot be looked for, beside the others, and no longer once it can.
+func TestBrowser_KindUnread(t *testing.T) {
+	d := testScene(t).service
+	b := browse(d)
+	b.visit("/console/fleet")
+	b.truth(`document.querySelector("[data-unread]").hidden`)
+
+	d.Exec(`ALTER TABLE adr_order RENAME COLUMN to_at TO planted`)
+	b.await(`!document.querySelector("[data-unread]").hidden`)
+	b.truth(`document.querySelector("[data-unread] span").textContent === "order_unmet"`)
+	b.truth(`document.querySelectorAll(".exceptions details").length > 0`)
+
+	d.Exec(`ALTER TABLE adr_order RENAME COLUMN planted TO to_at`)
+	b.await(`document.querySelector("[data-unread]").hidden`)
+}

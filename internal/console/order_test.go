@@ -108,7 +108,7 @@ func TestAssets_Cause(t *testing.T) {
 		}
 
 		counted := map[string]int{}
-		found, err := d.server.Operations.Exceptions(t.Context(), flex.OrgID{})
+		found, _, err := d.server.Operations.Exceptions(t.Context(), flex.OrgID{})
 		if err != nil {
 			t.Fatal(err)
 		}

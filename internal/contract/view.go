@@ -327,6 +327,7 @@ func FleetView(f *operations.FleetView) wire.FleetView {
 		DrawingKW:  f.Drawing.KW(),
 		HalfHours:  each(f.Lines, fleetHalfHour),
 		Exceptions: Exceptions(f.Exceptions),
+		Unread:     Unread(f.Unread),
 	}
 }
 
@@ -349,6 +350,16 @@ func fleetHalfHour(l *operations.Line) wire.FleetHalfHour {
 // Exceptions are what needs looking at.
 func Exceptions(found []operations.Exception) []wire.Exception {
 	return each(found, exception)
+}
+
+// Unread are the kinds of exceptions that could not be looked for, nil where all could be.
+func Unread(unread []operations.Unread) []string {
+	var kinds []string
+	for _, u := range unread {
+		kinds = append(kinds, string(u.Kind))
+	}
+
+	return kinds
 }
 
 func exception(e *operations.Exception) wire.Exception {

@@ -6,6 +6,7 @@ import (
 
 	"flexd/internal/control"
 	"flexd/internal/flex"
+	"flexd/internal/store"
 )
 
 // TestLimits_Excess has a car charge now with 7.4 kW under a limit of 4 kW that an OpenADR event asked for: the order says so, until nothing
@@ -53,5 +54,70 @@ func TestLimits_Excess(t *testing.T) {
 
 		h.event(control.Event{Kind: control.ChargeNowDeleted})
 		says("deleted", "", "NOT NULL")
+	})
+}
+
+// TestLimits_ExcessImported has a limit be imported again, and then another, while a car that charges now exceeds it: that it was exceeded
+// until then stays, and is one group's.
+func TestLimits_ExcessImported(t *testing.T) {
+	each(t, "2026-01-10T22:00:00Z", func(h *fixture) {
+		h.setCaps(flex.Caps{Groups: []flex.CapGroup{{
+			Name:  "feeder",
+			Sites: []flex.SiteID{h.site},
+		}}})
+		h.publish("2026-01-10T22:00:00Z", night()[:18]...)
+		h.replan()
+		h.event(control.Event{
+			Kind:   control.PlugIn,
+			Tariff: nightTariff("Europe/London"),
+			Intent: need(7.4, flex.Minimise),
+		})
+
+		limit := flex.CapLimit{
+			Group: "feeder",
+			Span: flex.Span{
+				From: at("2026-01-11T00:15:00Z"),
+				To:   at("2026-01-11T01:15:00Z"),
+			},
+			Power: 4000,
+		}
+
+		h.limitTo(limit)
+		h.wait(31 * time.Minute)
+		h.planned()
+		h.event(control.Event{Kind: control.ChargeNow, EndAt: at("2026-01-11T01:30:00Z")})
+		h.wait(31 * time.Minute)
+		h.planned()
+
+		exceeded := func(step, to string) {
+			h.Helper()
+
+			err := h.service.DB.ReadAll(h.Context(), func(all *store.All) error {
+				n, most, err := all.ExceededCapLimits(h.Context(), h.Org)
+
+				want := flex.Span{From: limit.From, To: at(to)}
+				same := most.Over.From.Equal(want.From) && most.Over.To.Equal(want.To)
+				if n != 1 || !same {
+					h.Errorf("%s: %d limits, one of them in %v, not %v", step, n, most.Over, want)
+				}
+				return err
+			})
+			if err != nil {
+				h.Fatal(err)
+			}
+		}
+
+		exceeded("by plan", "2026-01-11T01:15:00Z")
+
+		h.goTo("2026-01-11T00:30:00Z")
+		h.limitTo(limit)
+		h.planned()
+		exceeded("the same again", "2026-01-11T00:30:00Z")
+
+		h.goTo("2026-01-11T00:45:00Z")
+		limit.Power = 12_000
+		h.limitTo(limit)
+		h.planned()
+		exceeded("another", "2026-01-11T00:30:00Z")
 	})
 }

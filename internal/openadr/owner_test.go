@@ -1,9 +1,13 @@
 package openadr_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
+	"flexd/internal/adr"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
@@ -42,5 +46,55 @@ func TestRoles_AnotherClient(t *testing.T) {
 		}
 		f.want(200, is, "DELETE", "/resources/"+resource, "")
 		f.want(200, is, "DELETE", "/vens/"+ven, "")
+	})
+}
+
+// TestNotices_MovedBounds: a VEN with several large resources gets another client. All of them move, and their subscribers are sent no more
+// together than of any other change.
+func TestNotices_MovedBounds(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		f := open(t, db)
+		f.client(f.org, "was", flex.OpenADRNode)
+		is := f.client(f.org, "is", flex.OpenADRNode)
+		names := make([]string, adr.TargetsMax)
+		for i := range names {
+			names[i] = fmt.Sprintf("%0128d", i)
+		}
+		targets, err := json.Marshal(names)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		const venOf = `{"objectType":"BL_VEN_REQUEST","clientID":%q,"venName":"home 7"}`
+		ven := f.want(201, f.bl, "POST", "/vens", fmt.Sprintf(venOf, "was")).field("id")
+		resources := make([]string, 3)
+		for i := range resources {
+			resources[i] = f.want(201, f.bl, "POST", "/resources", fmt.Sprintf(
+				`{"objectType":"BL_RESOURCE_REQUEST","clientID":"was","resourceName":"r%d","venID":%q,"targets":%s}`, i, ven, targets)).field("id")
+		}
+
+		// Each resource alone is within the bound, or just beyond it.
+		const each, bytes = 24, 128 * adr.TargetsMax
+		one := `{"objects":["RESOURCE"],"operations":["UPDATE"],"callbackUrl":"https://example.com/notices"}`
+		for range adr.NoticesMax/(each*bytes)/2 + 1 {
+			f.want(201, f.bl, "POST", "/subscriptions", fmt.Sprintf(
+				`{"clientName":"c","objectOperations":[%s]}`, strings.Join(slices.Repeat([]string{one}, each), ",")))
+		}
+
+		f.want(200, f.bl, "PUT", "/vens/"+ven, fmt.Sprintf(venOf, "is"))
+		for _, id := range resources {
+			f.want(200, is, "GET", "/resources/"+id, "")
+		}
+
+		err = db.Read(t.Context(), f.org.ID, func(tx *store.Tx) error {
+			queued, err := tx.ADRNotices(t.Context(), 10_000)
+			if most := adr.NoticesMax/bytes + each; len(queued) == 0 || len(queued) > most {
+				t.Errorf("%d notices are queued, of at most %d", len(queued), most)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	})
 }

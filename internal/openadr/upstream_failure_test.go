@@ -95,12 +95,12 @@ func TestUpstream_CalledAgain(t *testing.T) {
 }
 
 // TestUpstream_ReportAnswerLost: a report whose answer was lost is found, and the next one goes in its place; a server that does not let
-// its VENs read reports is sent it again.
+// its VENs read reports, or answers without any JSON, is sent it again.
 func TestUpstream_ReportAnswerLost(t *testing.T) {
 	for _, c := range []struct {
 		reads int // 0 answers as it is
 		want  int
-	}{{0, 1}, {http.StatusForbidden, 2}} {
+	}{{0, 1}, {http.StatusForbidden, 2}, {http.StatusOK, 2}} {
 		storetest.EachURL(t, func(t *testing.T, url string) {
 			u := newUtility(t, url)
 			event := u.ask(u.bl, "POST", "/events", u.limit("9"), jsonForm).field("id")

@@ -129,11 +129,10 @@ func (s *Service) compareWithRules(ctx context.Context) (beyondRules, error) {
 
 		exceptions, looked := found[r.Org]
 		if !looked {
-			var whole bool
-			exceptions, whole, err = s.exceptions(ctx, r.Org)
+			exceptions, err = s.allExceptions(ctx, r.Org)
 			failed = errors.Join(failed, err)
 			found[r.Org] = exceptions
-			beyond.whole = beyond.whole && whole
+			beyond.whole = beyond.whole && err == nil
 		}
 
 		if a := sumOf(exceptions, r); a.Count >= r.Threshold {
@@ -145,6 +144,19 @@ func (s *Service) compareWithRules(ctx context.Context) (beyondRules, error) {
 	beyond.idle = len(beyond.wrong) == 0 && open == 0
 
 	return beyond, failed
+}
+
+// allExceptions is Exceptions, and an error if a kind could not be looked for.
+func (s *Service) allExceptions(
+	ctx context.Context,
+	org flex.OrgID,
+) ([]Exception, error) {
+	found, unread, err := s.Exceptions(ctx, org)
+	if err == nil {
+		err = whyUnread(unread)
+	}
+
+	return found, err
 }
 
 // sumOf joins the exceptions of the rule's kind into one alert.

@@ -10,7 +10,8 @@
 //
 // An exception is something that somebody should look at. There is one list of them: the console, GET
 // /operations/exceptions, flexd doctor and the metrics show the same, so that none of them says
-// that all is well while another knows better. Kinds names what can be wrong. A database that cannot be read is an exception
+// that all is well while another knows better. Kinds names what can be wrong. A finder that fails hides only the
+// kinds that it finds: they are named as unread, and nobody says that all is well. A database that cannot be read is an exception
 // too, and then the list is not whole.
 //
 // # Alerts

@@ -1,9 +1,7 @@
 package operations
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -204,93 +202,6 @@ func (s *Service) log() *slog.Logger {
 		return slog.Default()
 	}
 	return s.Log
-}
-
-// Exceptions returns what an operator should look at, of one organisation or, if org is zero,
-// of all of them. What is wrong with flexd itself, its jobs and its prices, concerns every one of
-// them. An empty list means that nothing is known to be wrong.
-func (s *Service) Exceptions(
-	ctx context.Context,
-	org flex.OrgID,
-) ([]Exception, error) {
-	found, _, err := s.exceptions(ctx, org)
-
-	return found, err
-}
-
-// exceptions is Exceptions, and reports whether the list is whole: a database that cannot be read is an exception
-// and hides others. What was found comes with an error too.
-func (s *Service) exceptions(
-	ctx context.Context,
-	org flex.OrgID,
-) (found []Exception, whole bool, err error) {
-	found, err = s.search(ctx, org)
-	whole = err == nil
-	trouble := s.databaseFailing()
-	if len(trouble) > 0 {
-		err = nil
-	}
-
-	found = append(found, trouble...)
-	slices.SortStableFunc(found, func(a, b Exception) int {
-		return slices.Index(Kinds, a.Kind) - slices.Index(Kinds, b.Kind)
-	})
-
-	return found, whole, err
-}
-
-// search returns the exceptions of records, prices and jobs. One kind that cannot be looked for hides no other: what was found comes with
-// the error.
-func (s *Service) search(
-	ctx context.Context,
-	org flex.OrgID,
-) ([]Exception, error) {
-	found, failed := s.searchRecords(ctx, org)
-	stale, err := s.stalePrices(ctx)
-
-	_, bounded := store.WithinOf(ctx)
-	if !bounded { // a job's error may name anybody's
-		found = append(found, s.failedJobs()...)
-	}
-
-	return append(found, stale...), errors.Join(failed, err)
-}
-
-// searchRecords returns the exceptions of records: of halts alone where the fleet cannot be read.
-func (s *Service) searchRecords(
-	ctx context.Context,
-	org flex.OrgID,
-) ([]Exception, error) {
-	fleet, unread := s.Look(ctx)
-	if flex.KindOf(unread) == flex.Unavailable {
-		return nil, unread
-	}
-
-	var found []Exception
-	err := s.DB.ReadAll(ctx, func(all *store.All) error {
-		var err error
-		found, err = findHalts(ctx, all, org)
-		if err != nil || fleet == nil {
-			return err
-		}
-
-		var failed error
-		for _, of := range orgsToSearch(ctx, org) {
-			for _, find := range finders {
-				more, err := find.run(ctx, all, fleet, of)
-				failed = cmp.Or(failed, err) // the first alone: each organisation may have some
-				found = append(found, ownedBy(more, of)...)
-			}
-		}
-
-		if org.IsZero() {
-			nameOwners(found, fleet.Orgs)
-		}
-
-		return failed
-	})
-
-	return found, errors.Join(unread, err)
 }
 
 // ownedBy notes whose exceptions are that were looked for in one organisation: the list behind each has no others then.

@@ -10,46 +10,57 @@ import (
 	"flexd/internal/store"
 )
 
-// finder finds the exceptions of one kind, or of a few that are found together, of an organisation, or of all
-// of them if it is zero.
-type finder func(context.Context, *store.All, *Fleet, flex.OrgID) ([]Exception, error)
+// finder finds the exceptions of one kind, or of a few that are found together.
+type finder struct {
+	kinds []Kind
+	find  findFunc
+	fleet bool // it looks at the snapshot of the fleet
+}
+
+// findFunc finds exceptions of an organisation, or of all of them if it is zero. The snapshot of the fleet may be nil where the finder
+// does not say that it looks at it.
+type findFunc func(context.Context, *store.All, *Fleet, flex.OrgID) ([]Exception, error)
 
 // run returns what the finder finds, and a panic as an error, so that the others are still run.
-func (find finder) run(
+func (f finder) run(
 	ctx context.Context,
 	all *store.All,
 	fleet *Fleet,
 	org flex.OrgID,
 ) (found []Exception, err error) {
 	defer flex.Recover(&err)
-	return find(ctx, all, fleet, org)
+	return f.find(ctx, all, fleet, org)
 }
 
-// finders are those that look at records. findHalts, failedJobs, stalePrices and databaseFailing find the rest.
+// haltFinder is the finder that is run first, once for all organisations.
+var haltFinder = finder{kinds: []Kind{Halted}, find: findHalts}
+
+// finders are those that look at records of an organisation. failedJobs, stalePrices and databaseFailing find the rest.
 var finders = []finder{
-	findRefused,
-	findDispatchRefused,
-	findWaiting,
-	findEndpoints,
-	findShort,
-	findOffline,
-	findNotReleased,
-	findOrdersUnmet,
-	findLimitLinksLost,
-	findLimitsExceeded,
-	findOpenADRSilent,
-	findUnplanned,
-	findExcluded,
-	findPlanRefused,
-	findColdTanks,
-	findColdRooms,
-	findCutShort,
-	findReadingsMissing,
-	findChargeMissing,
-	findReadingsHeld,
-	findPayouts,
-	findWorkFailed,
-	findUnrouted,
+	{kinds: []Kind{Refused}, find: findRefused},
+	{kinds: []Kind{DispatchRefused}, find: findDispatchRefused},
+	{kinds: []Kind{Waiting}, find: findWaiting},
+	{kinds: []Kind{EndpointDisabled, EndpointMissing}, find: findEndpoints, fleet: true},
+	{kinds: []Kind{ShortTime, ShortOffPeak, ShortHeadroom}, find: findShort, fleet: true},
+	{kinds: []Kind{Offline}, find: findOffline},
+	{kinds: []Kind{NotReleased}, find: findNotReleased},
+	{kinds: []Kind{OrderUnmet}, find: findOrdersUnmet},
+	{kinds: []Kind{LimitLinkLost}, find: findLimitLinksLost},
+	{kinds: []Kind{LimitExceeded}, find: findLimitsExceeded},
+	{kinds: []Kind{OpenADRSilent}, find: findOpenADRSilent},
+	{kinds: []Kind{Unplanned}, find: findUnplanned, fleet: true},
+
+	{kinds: []Kind{Excluded}, find: findExcluded},
+	{kinds: []Kind{PlanRefused}, find: findPlanRefused, fleet: true},
+	{kinds: []Kind{TankCold}, find: findColdTanks},
+	{kinds: []Kind{RoomCold}, find: findColdRooms},
+	{kinds: []Kind{SiteCutShort}, find: findCutShort, fleet: true},
+	{kinds: []Kind{ReadingsMissing}, find: findReadingsMissing},
+	{kinds: []Kind{ChargeMissing}, find: findChargeMissing},
+	{kinds: []Kind{ReadingsHeld}, find: findReadingsHeld},
+	{kinds: []Kind{PayoutWaiting}, find: findPayouts},
+	{kinds: []Kind{WorkFailed}, find: findWorkFailed},
+	{kinds: []Kind{AlertUnrouted}, find: findUnrouted},
 }
 
 // orgsToSearch are the organisations that the finders are called for, one after the other; zero is all at once.
@@ -95,6 +106,7 @@ func haltsOf(
 func findHalts(
 	ctx context.Context,
 	all *store.All,
+	_ *Fleet,
 	org flex.OrgID,
 ) ([]Exception, error) {
 	halts, err := haltsOf(ctx, all, org)

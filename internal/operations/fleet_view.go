@@ -27,6 +27,7 @@ type FleetView struct {
 	Lines     []Line
 
 	Exceptions []Exception
+	Unread     []Unread // kinds of exceptions that could not be looked for
 }
 
 // FleetView is the fleet of an organisation, or all that the context is for if org is zero. Where
@@ -56,7 +57,7 @@ func (s *Service) FleetView(
 	v.count(fleet)
 
 	// The exceptions of flexd itself are those of every organisation's operator.
-	v.Exceptions, err = s.Exceptions(ctx, org)
+	v.Exceptions, v.Unread, err = s.Exceptions(ctx, org)
 
 	return v, err
 }
@@ -92,7 +93,7 @@ func (s *Service) newcomer(
 	}
 
 	// What is wrong is read anew, so it is known of a newcomer too.
-	v.Exceptions, err = s.Exceptions(ctx, org)
+	v.Exceptions, v.Unread, err = s.Exceptions(ctx, org)
 
 	return v, err
 }

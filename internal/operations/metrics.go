@@ -22,6 +22,12 @@ var (
 		[]string{"kind"},
 		nil,
 	)
+	unreadGauge = prometheus.NewDesc(
+		"flexd_exceptions_unread",
+		"Kinds of exceptions that could not be looked for. Their series are absent, or count a part.",
+		nil,
+		nil,
+	)
 	missingGauge = prometheus.NewDesc(
 		"flexd_short_watt_hours",
 		"Energy that will be missing by ready-by, by kind of shortfall.",
@@ -45,23 +51,30 @@ var (
 // Describe names the metrics.
 func (m Metrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- exceptionsGauge
+	ch <- unreadGauge
 	ch <- missingGauge
 	ch <- pluggedGauge
 	ch <- drawingGauge
 }
 
 // Collect reads the metrics. Every kind is there, 0 where nothing is wrong, so that a rule
-// never waits for a series that is not there. Where the list is not whole, as the database cannot be read, only what
-// is known to be wrong is there: a 0 would say that the rest is well.
+// never waits for a series that is not there. A kind that could not be looked for is there only where some of it is known to be
+// wrong: a 0 would say that it is well.
 func (m Metrics) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), collectWithin)
 	defer cancel()
 
-	found, whole, err := m.Service.exceptions(ctx, flex.OrgID{})
+	found, unread, err := m.Service.Exceptions(ctx, flex.OrgID{})
 	if err != nil {
 		ch <- prometheus.NewInvalidMetric(exceptionsGauge, err)
 		return
 	}
+
+	ch <- prometheus.MustNewConstMetric(
+		unreadGauge,
+		prometheus.GaugeValue,
+		float64(len(unread)),
+	)
 
 	counts := map[Kind]int{}
 	missing := map[Kind]flex.WattHours{}
@@ -70,9 +83,13 @@ func (m Metrics) Collect(ch chan<- prometheus.Metric) {
 		missing[e.Kind] += e.Energy
 	}
 
+	unknown := map[Kind]bool{}
+	for _, u := range unread {
+		unknown[u.Kind] = counts[u.Kind] == 0
+	}
+
 	for _, k := range Kinds {
-		unknown := !whole && counts[k] == 0
-		if unknown {
+		if unknown[k] {
 			continue
 		}
 
@@ -84,11 +101,11 @@ func (m Metrics) Collect(ch chan<- prometheus.Metric) {
 		)
 	}
 
-	if !whole {
-		return
-	}
-
 	for _, s := range shortages {
+		if unknown[s.kind] {
+			continue
+		}
+
 		ch <- prometheus.MustNewConstMetric(
 			missingGauge,
 			prometheus.GaugeValue,
@@ -100,11 +117,10 @@ func (m Metrics) Collect(ch chan<- prometheus.Metric) {
 	m.collectFleet(ctx, ch)
 }
 
-// collectFleet reads what the fleet does now.
+// collectFleet reads what the fleet does now. A fleet that cannot be read is left out: kinds of exceptions are unread then.
 func (m Metrics) collectFleet(ctx context.Context, ch chan<- prometheus.Metric) {
 	fleet, err := m.Service.Look(ctx)
 	if err != nil {
-		ch <- prometheus.NewInvalidMetric(pluggedGauge, err)
 		return
 	}
 

@@ -169,7 +169,7 @@ func importProduct(
 	completeProduct(&p, &before, tx.Now())
 	if !isNew && before.SameTerms(&p) {
 		n, err := tx.ProductAnswers(ctx, before.ID)
-		return Imported{before, Unchanged, n.Invited}, err
+		return Imported{before, Unchanged, n[before.ID].Invited}, err
 	}
 
 	if !isNew && before.SendAt.IsZero() {

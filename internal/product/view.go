@@ -57,15 +57,21 @@ func productPage(
 		p.Next = found[limit-1].ID
 	}
 
+	ids := make([]flex.ProductID, len(found))
+	for i := range found {
+		ids[i] = found[i].ID
+	}
+
+	answers, err := tx.ProductAnswers(ctx, ids...)
+	if err != nil {
+		return p, err
+	}
+
 	for _, one := range found {
-		answers, err := tx.ProductAnswers(ctx, one.ID)
-		if err != nil {
-			return p, err
-		}
 		p.Products = append(p.Products, Line{
 			one,
 			one.State(tx.Now()),
-			answers,
+			answers[one.ID],
 		})
 	}
 
@@ -148,10 +154,11 @@ func (s *Service) Report(
 		}
 
 		r.State = r.Product.State(r.At)
-		r.Answers, err = tx.ProductAnswers(ctx, id)
+		answers, err := tx.ProductAnswers(ctx, id)
 		if err != nil {
 			return err
 		}
+		r.Answers = answers[id]
 
 		r.Sites, err = tx.Participations(ctx, id, after, limit+1)
 		if err != nil {

@@ -17,6 +17,8 @@
 //	accepted    kept; a value that differs from what is kept is a correction, and the former one stays in
 //	            the history
 //
+// Two batches that have one register at the same time are judged one after the other.
+//
 // Values are kept in millionths of the label's unit (kWh, kW, percent, degrees Celsius), spans in UTC. A reading may end at
 // most [MaxAhead] in the future, begin at most [MaxAge] ago, and last at most [MaxLength].
 //

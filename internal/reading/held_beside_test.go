@@ -53,3 +53,47 @@ func TestHeld_DecidedAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestTake_RegisterBeside: two batches have readings of one register at once, and the later mark is below the earlier one: it is judged against
+// that, though that was not there yet when its batch came.
+func TestTake_RegisterBeside(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		h, a := open(t, url, 1), asset(1)
+		read := func(clock string, v float64) reading.Given { return given(a, flex.ChargerRegister, clock, 0, v) }
+		h.take(t, read("10:00", 100))
+
+		batches := [][]reading.Given{{read("10:30", 101)}, {read("11:00", 100.5)}}
+		verdicts := make([][]reading.Verdict, len(batches))
+		done := make(chan error, len(batches))
+		take := func(i int) {
+			var err error
+			verdicts[i], err = h.service.Take(context.Background(), h.org, batches[i])
+			done <- err
+		}
+
+		if h.db.Engine() != "postgres" {
+			take(0)
+			take(1)
+		} else {
+			gate := storetest.At(t, h.db, url).ShutGate()
+			defer gate.Open()
+
+			for i := range batches {
+				go take(i)
+				for len(done)+gate.Waiting() <= i {
+					runtime.Gosched()
+				}
+			}
+			gate.Open()
+		}
+
+		for range batches {
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+		}
+		if first, second := verdicts[0][0], verdicts[1][0]; !first.Accepted() || second.Accepted() {
+			t.Errorf("the first: %q, the second, below it: %q", first, second)
+		}
+	})
+}

@@ -189,7 +189,11 @@ func telling(
 func (in *intake) judge() {
 	now := in.tx.Now()
 
-	in.kept, in.stand = make([]flex.Reading, len(in.batch)), make([]int, 0, len(in.batch))
+	in.kept, in.stand = make([]flex.Reading, len(in.batch)), make(
+		[]int,
+		0,
+		len(in.batch),
+	)
 	for i, g := range in.batch {
 		in.kept[i], in.verdicts[i] = Judge(g, now)
 		if in.verdicts[i].Accepted() {
@@ -297,7 +301,7 @@ func (in *intake) registers(ctx context.Context) error {
 		assets[i] = k.AssetID
 	}
 
-	newest, err := in.tx.NewestMarks(ctx, assets)
+	newest, err := in.tx.LockNewestMarks(ctx, assets)
 	if err != nil {
 		return err
 	}

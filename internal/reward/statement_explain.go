@@ -131,6 +131,14 @@ func (s *Statement) explainEvents(
 			return err
 		}
 
+		waits, err := tx.EventsWait(ctx, slices.DeleteFunc(
+			slices.Clone(chunk),
+			func(id flex.FlexEventID) bool { return len(shown[id]) == 0 },
+		))
+		if err != nil {
+			return err
+		}
+
 		for _, id := range chunk {
 			e := explainedEvent{
 				lines:   lines[id],
@@ -141,10 +149,7 @@ func (s *Statement) explainEvents(
 				e.explain(l, terms)
 			}
 
-			if err := e.noteAwaited(ctx, tx, id, shown[id]); err != nil {
-				return err
-			}
-
+			e.noteAwaited(waits[id], shown[id])
 			if event, is := e.netted(); is {
 				m := ledger.MonthOf(e.lines[0].Settled)
 				netted[m] = append(netted[m], event)
@@ -284,26 +289,14 @@ func (e *explainedEvent) explain(l *Line, terms history) {
 	l.workOut(r, terms)
 }
 
-// noteAwaited says on the event's newest line which reading it waits for, if it does.
-func (e *explainedEvent) noteAwaited(
-	ctx context.Context,
-	tx *store.Tx,
-	id flex.FlexEventID,
-	shown []*Line,
-) error {
+// noteAwaited says on the event's newest line the reading of which half-hour it waits for; zero for none.
+func (e *explainedEvent) noteAwaited(at time.Time, shown []*Line) {
 	if len(shown) == 0 || !shown[len(shown)-1].Provisional {
-		return nil
-	}
-
-	event, err := tx.FlexEvent(ctx, id)
-	if flex.KindOf(err) == flex.NotFound { // it was erased with its site
-		return nil
+		return
 	}
 
 	last := e.settled[len(e.settled)-1].Result
-	shown[len(shown)-1].noteAwaited(event.WaitsAt, last.Metering)
-
-	return err
+	shown[len(shown)-1].noteAwaited(at, last.Metering)
 }
 
 // noteAwaited says for which half-hour's reading a line waits, and of which meter; zero for none.

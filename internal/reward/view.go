@@ -303,15 +303,21 @@ func withdrawalLines(
 		return nil, err
 	}
 
+	ids := make([]flex.SiteID, len(found))
+	for i := range found {
+		ids[i] = found[i].SiteID
+	}
+
+	sites, err := tx.SitesByID(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+
 	var lines []WithdrawalLine
 	for _, w := range found {
-		site, err := tx.Site(ctx, w.SiteID)
-		if err != nil && flex.KindOf(err) != flex.NotFound {
-			return nil, err
-		}
 		lines = append(lines, WithdrawalLine{
 			Payout:  w,
-			Address: site.Address,
+			Address: sites[w.SiteID].Address,
 		})
 	}
 

@@ -104,8 +104,8 @@ type ExceededCapLimit struct {
 	Most  flex.Watts // that is drawn beyond it
 }
 
-// ExceededCapLimits returns how many limits are exceeded, of those that are so in time to come or were within ADROrdersKept, and the one
-// that is exceeded most.
+// ExceededCapLimits returns of how many groups a limit is exceeded, of those that are so in time to come or were within ADROrdersKept, and the
+// one that is exceeded most. What is imported again while it is exceeded is several limits, and one group.
 func (all *All) ExceededCapLimits(
 	ctx context.Context,
 	org flex.OrgID,
@@ -119,7 +119,7 @@ func (all *All) ExceededCapLimits(
 	var n int
 	if err := all.row(
 		ctx,
-		`SELECT count(*) `+where,
+		`SELECT count(*) FROM (SELECT DISTINCT l.org_id, l.group_name `+where+`) x`,
 		args...,
 	).Scan(&n); err != nil || n == 0 {
 		return 0, ExceededCapLimit{}, err

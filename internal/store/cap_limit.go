@@ -63,6 +63,34 @@ func (tx *Tx) AddCapLimits(ctx context.Context, limits []flex.CapLimit) error {
 	)
 }
 
+// dropLimits deletes the limits of a condition, whose arguments begin with $3, from an instant on. Of one that is exceeded already, what was
+// so before it stays.
+func (tx *Tx) dropLimits(
+	ctx context.Context,
+	from time.Time,
+	where string,
+	args ...any,
+) (int64, error) {
+	args = append([]any{tx.org.Bytes(), micros(from)}, args...)
+	ended, err := tx.exec(
+		ctx,
+		`UPDATE cap_limit SET to_at = $2, over_to_at = CASE WHEN over_to_at > $2 THEN $2 ELSE over_to_at END
+		WHERE org_id = $1 AND to_at > $2 AND from_at < $2 AND over_w > 0 AND over_from_at < $2 AND `+where,
+		args...,
+	)
+	if err != nil {
+		return 0, err
+	}
+
+	dropped, err := tx.exec(
+		ctx,
+		`DELETE FROM cap_limit WHERE org_id = $1 AND to_at > $2 AND `+where,
+		args...,
+	)
+
+	return ended + dropped, err
+}
+
 // DropCapLimits deletes what a source said of a group's time from an instant on, of one direction.
 func (tx *Tx) DropCapLimits(
 	ctx context.Context,
@@ -70,13 +98,12 @@ func (tx *Tx) DropCapLimits(
 	direction flex.Direction,
 	from time.Time,
 ) error {
-	n, err := tx.exec(
+	n, err := tx.dropLimits(
 		ctx,
-		`DELETE FROM cap_limit WHERE org_id = $1 AND group_name = $2 AND source = $3 AND to_at > $4 AND direction = $5`,
-		tx.org.Bytes(),
+		from,
+		`group_name = $3 AND source = $4 AND direction = $5`,
 		group,
 		source,
-		micros(from),
 		string(direction),
 	)
 
@@ -87,7 +114,7 @@ func (tx *Tx) DropCapLimits(
 	return err
 }
 
-// DropOrderLimits deletes the limits of an OpenADR order.
+// DropOrderLimits deletes the limits of an OpenADR order from now on.
 func (tx *Tx) DropOrderLimits(
 	ctx context.Context,
 	order flex.ADROrderID,
@@ -108,12 +135,7 @@ func (tx *Tx) DropOrderLimits(
 		return err
 	}
 
-	_, err = tx.exec(
-		ctx,
-		`DELETE FROM cap_limit WHERE org_id = $1 AND order_id = $2`,
-		tx.org.Bytes(),
-		order.Bytes(),
-	)
+	_, err = tx.dropLimits(ctx, tx.now, `order_id = $3`, order.Bytes())
 
 	return err
 }

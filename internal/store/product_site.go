@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -35,7 +36,11 @@ func (tx *Tx) invitable(
 	also string,
 	more ...any,
 ) ([]flex.SiteID, error) {
-	where, args, err := tx.scopeWhere(ctx, scope, append([]any{tx.org.Bytes()}, more...))
+	where, args, err := tx.scopeWhere(
+		ctx,
+		scope,
+		append([]any{tx.org.Bytes()}, more...),
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -185,20 +190,37 @@ func (tx *Tx) Participations(
 	)
 }
 
-// ProductAnswers counts who was invited to a product and what they said.
+// ProductAnswers counts who was invited to each of some products and what they said. Of one to which nobody was, it has nothing.
 func (tx *Tx) ProductAnswers(
 	ctx context.Context,
-	id flex.ProductID,
-) (flex.ProductAnswers, error) {
-	var n flex.ProductAnswers
-	err := tx.row(
-		ctx,
-		`SELECT count(*), count(answered_at), count(CASE WHEN takes_part THEN 1 END) FROM product_site WHERE org_id = $1 AND product_id = $2`,
-		tx.org.Bytes(),
-		id.Bytes(),
-	).Scan(&n.Invited, &n.Answered, &n.TakesPart)
+	ids ...flex.ProductID,
+) (map[flex.ProductID]flex.ProductAnswers, error) {
+	found := map[flex.ProductID]flex.ProductAnswers{}
+	scan := func(s scanner) error {
+		var id flex.ProductID
+		var n flex.ProductAnswers
+		err := s.Scan(&id, &n.Invited, &n.Answered, &n.TakesPart)
+		found[id] = n
 
-	return n, err
+		return err
+	}
+
+	for chunk := range slices.Chunk(ids, outboxChunk) {
+		list, args := in([]any{tx.org.Bytes()}, chunk)
+		err := eachRow(
+			ctx,
+			tx.conn,
+			scan,
+			`SELECT product_id, count(*), count(answered_at), count(CASE WHEN takes_part THEN 1 END) FROM product_site
+			WHERE org_id = $1 AND product_id IN `+list+` GROUP BY product_id`,
+			args...,
+		)
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	return found, nil
 }
 
 const invitationQuery = `SELECT ` + productColumns + `, ` + participationColumns + `, COALESCE(t.external_user_id, '')

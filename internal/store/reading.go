@@ -310,11 +310,23 @@ func (tx *Tx) markRegisters(ctx context.Context, rs []flex.Reading) error {
 	)
 }
 
-// NewestMarks returns the newest marks of the assets' registers.
-func (tx *Tx) NewestMarks(
+// LockNewestMarks returns the newest marks of the assets' registers, and has other transactions that lock the same wait for the end of this one:
+// what one batch says of a register is judged against the other.
+func (tx *Tx) LockNewestMarks(
 	ctx context.Context,
 	assets []flex.AssetID,
 ) (map[Register]Mark, error) {
+	lock := ""
+	if tx.db.d.forUpdate != "" {
+		lock = " FOR UPDATE OF m"
+	}
+
+	// In one order, so that two batches never wait for each other in a ring.
+	assets = slices.Clone(assets)
+	slices.SortFunc(assets, func(a, b flex.AssetID) int {
+		return bytes.Compare(a[:], b[:])
+	})
+
 	marks := map[Register]Mark{}
 	for len(assets) > 0 {
 		list, args := in(
@@ -337,7 +349,7 @@ func (tx *Tx) NewestMarks(
 				return err
 			},
 			`SELECT m.asset_id, m.label, m.at, m.value FROM register m
-			JOIN asset a ON a.id = m.asset_id AND a.org_id = $1 WHERE m.asset_id IN `+list,
+			JOIN asset a ON a.id = m.asset_id AND a.org_id = $1 WHERE m.asset_id IN `+list+` ORDER BY m.asset_id, m.label`+lock,
 			args...,
 		)
 		if err != nil {

@@ -260,6 +260,38 @@ func (tx *Tx) PostedSettlements(
 	)
 }
 
+// EventsWait returns, of those of the events that wait for a reading, when the half-hour begins that it is of.
+func (tx *Tx) EventsWait(
+	ctx context.Context,
+	events []flex.FlexEventID,
+) (map[flex.FlexEventID]time.Time, error) {
+	waits := map[flex.FlexEventID]time.Time{}
+	scan := func(s scanner) error {
+		var id flex.FlexEventID
+		var at time.Time
+		err := s.Scan(&id, instant{&at})
+		waits[id] = at
+
+		return err
+	}
+
+	for chunk := range slices.Chunk(events, outboxChunk) {
+		list, args := in([]any{tx.org.Bytes()}, chunk)
+		err := eachRow(
+			ctx,
+			tx.conn,
+			scan,
+			`SELECT id, waits_at FROM flex_event WHERE org_id = $1 AND waits_at IS NOT NULL AND id IN `+list,
+			args...,
+		)
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	return waits, nil
+}
+
 // WithoutBaseline returns those of the events whose newest settlement had too few days for a baseline.
 func (tx *Tx) WithoutBaseline(
 	ctx context.Context,

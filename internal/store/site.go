@@ -256,6 +256,33 @@ func (tx *Tx) Site(ctx context.Context, id flex.SiteID) (flex.Site, error) {
 	})
 }
 
+// SitesByID returns those of the sites that the organisation has, by their ids.
+func (tx *Tx) SitesByID(
+	ctx context.Context,
+	ids []flex.SiteID,
+) (map[flex.SiteID]flex.Site, error) {
+	found := map[flex.SiteID]flex.Site{}
+	for chunk := range slices.Chunk(ids, outboxChunk) {
+		list, args := in([]any{tx.org.Bytes()}, chunk)
+		sites, err := rows(
+			ctx,
+			tx.conn,
+			tx.scanSite,
+			`SELECT `+siteColumns+` FROM site s WHERE s.org_id = $1 AND s.id IN `+list,
+			args...,
+		)
+		if err != nil {
+			return nil, err
+		}
+
+		for i := range sites {
+			found[sites[i].ID] = sites[i]
+		}
+	}
+
+	return found, nil
+}
+
 // SiteIDs returns up to limit of the organisation's sites after one, in the order of their ids.
 func (tx *Tx) SiteIDs(
 	ctx context.Context,

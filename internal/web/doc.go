@@ -2,6 +2,10 @@
 // panic and a kind of failure become, the headers that every answer carries, and the server
 // with its limits of connections and of time.
 //
+// # Paths
+//
+// What is percent-encoded in a path without need is decoded before a router sees it: /%61ssets is /assets.
+//
 // # Connections
 //
 // Server.Serve takes at most Limits.Connections at once, and Limits.PerAddress of one client

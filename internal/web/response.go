@@ -61,13 +61,16 @@ func (w *response) Write(p []byte) (int, error) {
 	w.length += int64(len(p))
 	left := w.left()
 	if left <= 0 {
-		return 0, os.ErrDeadlineExceeded
+		return 0, unsent{os.ErrDeadlineExceeded}
 	}
 
 	start := time.Now()
 	w.control.SetWriteDeadline(start.Add(left))
 	n, err := w.ResponseWriter.Write(p)
 	w.waited += time.Since(start)
+	if err != nil {
+		err = asUnsent(err)
+	}
 
 	return n, err
 }

@@ -76,7 +76,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 
 	limits := s.Limits.orDefaults()
 	server := &http.Server{
-		Handler: timed(s.Handler, limits.Write), MaxHeaderBytes: headerBytes,
+		Handler: timed(plainPaths(s.Handler), limits.Write), MaxHeaderBytes: headerBytes,
 		ReadHeaderTimeout: min(headerTime, limits.Read), ReadTimeout: limits.Read, IdleTimeout: idleTime,
 		// of what the server answers by itself; timed sets it for handlers
 		WriteTimeout: limits.Write,

@@ -5,11 +5,13 @@ import "flexd/internal/flex"
 // The structs of this file are ours: the interface has no such operations.
 
 // ExceptionsResponse answers GET /operations/exceptions. An empty list means that nothing is
-// known to be wrong.
+// known to be wrong of the kinds that could be looked for.
 //
 //openapi:addition
 type ExceptionsResponse struct {
 	Exceptions []Exception `json:"exceptions"`
+	// Kinds that could not be looked for: nothing is known of them. Absent where all could be.
+	Unread []string `json:"unread,omitzero" wire:"enum=ExceptionKind"`
 }
 
 // Exception is something that somebody should look at.

@@ -341,6 +341,8 @@ type FleetView struct {
 	HalfHours []FleetHalfHour `json:"half_hours"`
 	// The gravest kind first, as GET /operations/exceptions has them.
 	Exceptions []Exception `json:"exceptions"`
+	// Kinds of exceptions that could not be looked for, as GET /operations/exceptions has them.
+	Unread []string `json:"unread,omitzero" wire:"enum=ExceptionKind"`
 }
 
 // FleetHalfHour is what a fleet will draw in a half-hour, and could.

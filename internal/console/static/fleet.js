@@ -62,21 +62,25 @@ const exception = (x) => {
 };
 
 // What the page names, and what is to be named. Between its writing and the first of the stream an exception may have come or gone.
-const named = (exceptions) => exceptions.map((x) => `${x.level} ${x.kind} ${x.title}`).join("\n");
-const written = () => [...list.querySelectorAll("details")].map((d) => {
+const named = (exceptions, kinds) => [...exceptions.map((x) => `${x.level} ${x.kind} ${x.title}`), kinds].join("\n");
+const unread = document.querySelector("[data-unread]");
+const written = () => [...[...list.querySelectorAll("details")].map((d) => {
   const [tag, title] = d.querySelector("summary").childNodes;
   return `${tag.textContent} ${d.dataset.kind} ${title.textContent.trim()}`;
-}).join("\n");
+}), unread.querySelector("span").textContent].join("\n");
 
 let listed = "";
-const showExceptions = (exceptions) => {
-  const text = JSON.stringify(exceptions);
+const showExceptions = (exceptions, kinds) => {
+  const text = JSON.stringify([exceptions, kinds]);
   if (!list || text === listed) return;
   const first = listed === "";
   listed = text;
-  if (first && written() === named(exceptions)) return; // the page was just written with them
+  if (first && written() === named(exceptions, kinds)) return; // the page was just written with them
   const open = new Set([...list.querySelectorAll("details[open]")].map((d) => d.dataset.kind));
-  list.replaceChildren(...(exceptions.length ? exceptions.map(exception) : [element("p", "notice good", list.dataset.good)]));
+  unread.hidden = kinds === "";
+  unread.querySelector("span").textContent = kinds;
+  const good = exceptions.length || kinds ? [] : [element("p", "notice good", list.dataset.good)]; // nothing is known of a kind that is unread
+  list.replaceChildren(...exceptions.map(exception), ...good);
   for (const d of list.querySelectorAll("details")) d.open = open.has(d.dataset.kind);
 };
 
@@ -99,7 +103,7 @@ const idle = document.querySelector("[data-idle]");
 const planned = (h) => h.planned_kw || h.without_flexd_kw || h.battery_dispatch_kw || h.battery_kw || h.heat_kw;
 
 const show = (fleet) => {
-  showExceptions(fleet.exceptions);
+  showExceptions(fleet.exceptions, (fleet.unread ?? []).join(", "));
   if (idle) idle.hidden = fleet.half_hours.some(planned);
   const asOf = document.querySelector("[data-as-of] time");
   const at = new Date(fleet.now);
