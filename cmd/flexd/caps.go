@@ -57,7 +57,10 @@ func (o *capsSet) Run(ctx context.Context, c console) error {
 	return o.actOn(ctx, "set caps", o.Group, func(h *app.App, org flex.Org) error {
 		said := "The fleet is planned under its caps by whatever process serves it, within about half a minute."
 		err := h.Control.ChangeCaps(ctx, org.ID, func(caps *flex.Caps) error {
-			o.change(caps, position)
+			if err := o.apply(caps, position); err != nil {
+				return err
+			}
+
 			if isEmpty(caps, o.Group) {
 				said = fmt.Sprintf(
 					"The cap binds nothing yet: group %s has no site. flexd caps set --group %q --site ID names one.",
@@ -79,12 +82,10 @@ func (o *capsSet) Run(ctx context.Context, c console) error {
 
 // check refuses flags that set nothing, or mean a group that is not named.
 func (o *capsSet) check() error {
-	capGiven := o.Power != nil || o.Starts != nil
-	ofGroup := len(o.Site) > 0 || o.Parent != nil
-	if !capGiven && !ofGroup && o.Position == "" {
+	if o.Group == "" && o.setsNothing() {
 		return flex.Fail(
 			flex.Invalid,
-			"nothing to set: give --kw, --starts-per-minute, --parent, --site or --position",
+			"nothing to set: give --kw, --starts-per-minute, --group or --position",
 		)
 	}
 
@@ -97,13 +98,40 @@ func (o *capsSet) check() error {
 		)
 	}
 
-	if ofGroup && o.Group == "" {
+	if o.ofGroup() && o.Group == "" {
 		return flex.Fail(
 			flex.Invalid,
 			"--site names the sites of a group, and --parent what it lies in: give --group too",
 		)
 	}
 
+	return nil
+}
+
+// ofGroup reports whether the sites of a group are named, or what it lies in.
+func (o *capsSet) ofGroup() bool { return len(o.Site) > 0 || o.Parent != nil }
+
+// setsNothing reports whether no flag has a value to set.
+func (o *capsSet) setsNothing() bool {
+	capGiven := o.Power != nil || o.Starts != nil
+	return !capGiven && !o.ofGroup() && o.Position == ""
+}
+
+// apply sets what was given. A group's name alone creates the group: one that exists has nothing set by it.
+func (o *capsSet) apply(
+	caps *flex.Caps,
+	position []flex.Traded,
+) error {
+	exists := slices.ContainsFunc(caps.Groups, func(g flex.CapGroup) bool { return g.Name == o.Group })
+	if exists && o.setsNothing() {
+		return flex.Fail(
+			flex.Invalid,
+			"nothing to set: the group %q exists; give --kw, --starts-per-minute, --parent or --site",
+			o.Group,
+		)
+	}
+
+	o.change(caps, position)
 	return nil
 }
 
@@ -121,8 +149,7 @@ func (o *capsSet) preview(
 	defer h.Close()
 
 	caps, err := h.Control.PreviewCaps(ctx, org.ID, func(caps *flex.Caps) error {
-		o.change(caps, position)
-		return nil
+		return o.apply(caps, position)
 	})
 	if err != nil {
 		return err

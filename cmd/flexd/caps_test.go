@@ -94,8 +94,12 @@ func TestCaps_Parents(t *testing.T) {
 	run(set("feeder 7", "substation 2", false), `lies in group "substation 2", which is not among the groups`)
 	run((&capsSet{ofOrg: of, Group: "substation 2", Power: new(900.0)}).Run, "group substation 2 has no site")
 	run(set("feeder 7", "substation 2", true), "feeder 7")
+	run((&capsSet{ofOrg: of}).Run, "nothing to set: give --kw, --starts-per-minute, --group or --position")
+	run((&capsSet{ofOrg: of, Group: "substation 2"}).Run, `nothing to set: the group "substation 2" exists`)
+	run((&capsSet{ofOrg: of, Group: "substation 3"}).Run, "group substation 3 has no site")
 	run((&capsSet{ofOrg: of, Group: "feeder 7", Site: []flex.SiteID{{7}}, Preview: true}).Run, "site not found")
 	run(show, "substation 2")
+	run(show, "substation 3")
 	if strings.Contains(out.String(), "feeder 7") {
 		t.Errorf("a preview sets a group:\n%s", out.String())
 	}
@@ -111,5 +115,5 @@ func TestCaps_Parents(t *testing.T) {
 	run(clear("substation 2"), `while "feeder 7" lies in it`)
 	run(set("feeder 7", "", false), "has no site")
 	run(clear("substation 2"), "")
-	run(show, "feeder 7   -   -")
+	run(show, "feeder 7      -   -")
 }

@@ -303,6 +303,7 @@ func readProfile(file string) ([]grid.Asked, error) {
 	defer f.Close()
 
 	var profile []grid.Asked
+	lines := map[flex.Period]int{}
 	for row, err := range csvfile.Read(f, "start", "kwh") {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
@@ -324,8 +325,14 @@ func readProfile(file string) ([]grid.Asked, error) {
 			)
 		}
 
+		period := flex.PeriodAt(start)
+		if line, is := lines[period]; is {
+			return nil, row.Fault("start is %s, as in line %d", row.Get("start"), line)
+		}
+
+		lines[period] = row.Line
 		profile = append(profile, grid.Asked{
-			Period: flex.PeriodAt(start),
+			Period: period,
 			Energy: flex.FromKWh(kwh),
 		})
 	}

@@ -72,14 +72,15 @@ func TestFleetFollow(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "profile.csv")
 	start := time.Now().Add(2 * time.Hour).UTC().Truncate(flex.HalfHour).Format(time.RFC3339)
 	for text, want := range map[string]string{
-		"start,kwh\n" + start + ",0\n":        "yes: 0 assets",
-		"start,kwh\n" + start + ",1.5\n":      "no: 1.500 kWh are asked for in these half-hours, and 0.000 kWh can be drawn",
-		"start,kwh\n" + start + ",-1\n":       `kwh is "-1"`,
-		"start,kwh\n" + start + ",NaN\n":      `kwh is "NaN"`,
-		"start,kwh\nnoon,1\n":                 `start is "noon"`,
-		"start,kwh\n":                         "asks for nothing",
-		"start,kwh\n2020-01-01T00:00:00Z,1\n": "is not among the 48",
-		"start\n":                             "no column kwh",
+		"start,kwh\n" + start + ",0\n":                  "yes: 0 assets",
+		"start,kwh\n" + start + ",1.5\n":                "no: 1.500 kWh are asked for in these half-hours, and 0.000 kWh can be drawn",
+		"start,kwh\n" + start + ",-1\n":                 `kwh is "-1"`,
+		"start,kwh\n" + start + ",NaN\n":                `kwh is "NaN"`,
+		"start,kwh\nnoon,1\n":                           `start is "noon"`,
+		"start,kwh\n":                                   "asks for nothing",
+		"start,kwh\n" + start + ",0\n" + start + ",1\n": "line 3: start is " + start + ", as in line 2",
+		"start,kwh\n2020-01-01T00:00:00Z,1\n":           "is not among the 48",
+		"start\n":                                       "no column kwh",
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -34,6 +34,7 @@ func TestEnvelope(t *testing.T) {
 	}
 
 	h.want("GET", "/grid/envelope?group=feeder", "", 404, "")
+	h.want("GET", "/grid/envelope?gsp_group=C", "", 400, "")
 	h.want("GET", "/grid/envelope?format=xml", "", 422, "")
 	h.want("GET", "/grid/envelope?windows=perhaps", "", 422, "")
 }

@@ -37,7 +37,7 @@ var gridRoutes = []Route{
 				]
 			}`),
 			},
-			Problems: []Problem{notFound},
+			Problems: []Problem{malformed, notFound},
 		},
 	},
 

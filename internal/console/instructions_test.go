@@ -39,7 +39,7 @@ func TestInstructions(t *testing.T) {
 		}
 
 		sent := d.post("/console/instructions/send", s.peakForm(url.Values{"typed": {"send"}}))
-		d.wants(sent, "The instruction is sent.", ">ordered</span>", "evening peak", `data-plot="instruction"`)
+		d.wants(sent, "The instruction is sent.", ">ordered</span>", "evening peak", `data-plot="instruction"`, "Their baseline")
 		if a := d.do("POST", "/console/instructions/send", s.peakForm(url.Values{"typed": {"send"}})); a.status != http.StatusConflict {
 			t.Errorf("a form that was sent twice: %d", a.status)
 		}

@@ -26,6 +26,7 @@ const (
 	BatteryWaitsForCap
 	BatteryKeepsReserve // it is down to its reserve
 	BatteryKeepsForLater
+	BatteryKeepsForSame // a later use is worth as much as one now
 	BatteryKeepsPastEnd // nothing is planned to use it, and using it now would save less than it is worth in the end
 )
 
@@ -127,6 +128,7 @@ func (c BatteryCause) rests(p *BatteryPeriod) bool {
 	idle := []BatteryCause{
 		BatteryGainsNothing,
 		BatteryKeepsForLater,
+		BatteryKeepsForSame,
 		BatteryKeepsPastEnd,
 		BatteryCovers,
 	}
@@ -169,6 +171,8 @@ func (p *BatteryPeriod) cause(use batteryUse, dearest float64) BatteryCause {
 		return BatteryWaitsForCap
 	case use.pence > p.Buy:
 		return BatteryKeepsForLater
+	case p.Load > p.Roof && use.pence >= p.Buy:
+		return BatteryKeepsForSame
 	case p.Load > p.Roof:
 		return BatteryKeepsPastEnd
 	}
@@ -199,7 +203,7 @@ func (s *BatteryStretch) goesOn(r *BatteryReason) bool {
 	if r.Cause == BatteryWaitsForOther {
 		same = same && of.Waits == r.Waits && of.Until.Equal(r.Until)
 	}
-	if r.Cause == BatteryKeepsForLater {
+	if r.Cause == BatteryKeepsForLater || r.Cause == BatteryKeepsForSame {
 		same = same && of.Later.Equal(r.Later)
 	}
 
@@ -266,6 +270,12 @@ func (r *BatteryReason) Text() string {
 			"waits: a kWh is worth more on %s at %s than now at %s",
 			later,
 			perKWh(r.LaterPence),
+			perKWh(r.Now),
+		)
+	case BatteryKeepsForSame:
+		return fmt.Sprintf(
+			"waits: a kWh is worth as much on %s as now, %s",
+			later,
 			perKWh(r.Now),
 		)
 	case BatteryKeepsPastEnd:

@@ -59,6 +59,31 @@ func TestBatteryWhy_Reasons(t *testing.T) {
 	}
 }
 
+// TestBatteryWhy_SamePrice: energy that the plan uses later at the same price is not said to be worth more after the end of the plan.
+func TestBatteryWhy_SamePrice(t *testing.T) {
+	first := flex.PeriodAt(at("2026-12-01T05:30:00Z"))
+	w := control.BatteryWhy{Power: 3600, Capacity: 10_000, Stored: 10_000}
+	for i, stored := range []flex.WattHours{10_000, 10_000, 9790, 9580} {
+		mode := battery.ModeLock
+		if i > 1 {
+			mode = battery.ModeSelfUse
+		}
+
+		w.Periods = append(w.Periods, control.BatteryPeriod{Period: first.Add(i), Mode: mode, Buy: 28, Sell: 5, Load: 200, Stored: stored})
+	}
+
+	got := ""
+	for _, s := range w.Stretches() {
+		got += flex.Clock(s.To, flex.London, "15:04 ") + s.Text() + "\n"
+	}
+
+	want := "06:30 waits: a kWh is worth as much on Tue 06:30 as now, 28 p\n" +
+		"07:30 covers the home, and stores what the roof gives beyond it\n"
+	if got != want {
+		t.Errorf("%swant\n%s", got, want)
+	}
+}
+
 // TestWhyBattery_Wear: what the home pays and what wear counts are two figures, of two batteries of which one has a wear of its own; a household sees both, and why each waits.
 func TestWhyBattery_Wear(t *testing.T) {
 	each(t, "2026-01-14T18:10:00Z", func(h *fixture) {

@@ -276,18 +276,18 @@ func (s *homeAhead) expectNamed(
 func (s *InstructedSlot) Short() flex.WattHours { return shortOf(s.Asked, s.Given) }
 
 // Short is how much of what is asked for in a half-hour or a minute is not expected, without a sign. Nothing is short from when the
-// instruction was stopped.
+// instruction was stopped, nor what assets' energies are rounded by.
 func (r *InstructionReport) Short(s *ReportSlot) flex.WattHours {
 	if !r.StoppedAt.IsZero() && s.To.After(r.StoppedAt) {
 		return 0
 	}
 
-	return shortOf(s.Asked, s.Expected-s.Baseline)
+	return wattHours(shortOf(s.asked, s.brought))
 }
 
 // shortOf is how much of a change that is asked for is not brought, without a sign. What a dispatch asks for may be less than planned in
 // one half-hour and more in the next.
-func shortOf(asked, brought flex.WattHours) flex.WattHours {
+func shortOf[E flex.WattHours | charge.Joules](asked, brought E) E {
 	if asked < 0 {
 		asked, brought = -asked, -brought
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -179,7 +180,7 @@ func linkAlive(
 }
 
 // LinkAlive says that whoever limits a group is alive, although nothing changed: the fallback of its link
-// binds no more. A group that there is not is NotFound.
+// binds no more. A group that there is not, or that has no link, is NotFound.
 func (s *Service) LinkAlive(
 	ctx context.Context,
 	org flex.OrgID,
@@ -189,8 +190,40 @@ func (s *Service) LinkAlive(
 		if err := LockInstructions(ctx, tx); err != nil {
 			return err
 		}
-		return linkAlive(ctx, tx, group)
+
+		if err := linkAlive(ctx, tx, group); err != nil {
+			return err
+		}
+
+		return needsLink(ctx, tx, group)
 	})
+}
+
+// needsLink refuses a group without a link.
+func needsLink(
+	ctx context.Context,
+	tx *store.Tx,
+	group string,
+) error {
+	links, err := tx.CapLinks(ctx)
+	if err != nil {
+		return err
+	}
+
+	if !slices.ContainsFunc(links, func(l flex.CapLink) bool { return l.Group == group }) {
+		return noLink(group)
+	}
+
+	return nil
+}
+
+// noLink says that a group has no link.
+func noLink(group string) error {
+	return flex.Fail(
+		flex.NotFound,
+		"the group %q has no link: flexd limits list prints them",
+		group,
+	)
 }
 
 // SetLink has a fallback bind a group whenever nothing was received for a time from whoever limits it. It
@@ -262,11 +295,7 @@ func (s *Service) ClearLink(
 
 		was, err := tx.DropCapLink(ctx, group)
 		if err == nil && !was {
-			err = flex.Fail(
-				flex.NotFound,
-				"the group %q has no link: flexd limits list prints them",
-				group,
-			)
+			err = noLink(group)
 		}
 
 		if err != nil {
@@ -302,7 +331,11 @@ func (s *Service) Limits(
 // WatchLinks has the fallback bind where nothing was received for too long, and the fleet planned under it
 // at once. It is safe to run twice and on several machines.
 func (s *Service) WatchLinks(ctx context.Context) (worker.Report, error) {
-	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgsWithSilentLinks), s.WatchLinksOf)
+	return worker.EachOrg(
+		ctx,
+		s.DB.OrgsBy((*store.All).OrgsWithSilentLinks),
+		s.WatchLinksOf,
+	)
 }
 
 // WatchLinksOf is WatchLinks for one organisation.
@@ -332,43 +365,27 @@ func (s *Service) WatchLinksOf(
 	return r, err
 }
 
+// limitColumns are the columns that a file of limits has; limitOptions it may have beside them.
+var (
+	limitColumns = []string{"group", "start_timestamp", "end_timestamp", "limit_kw"}
+	limitOptions = []string{"direction"}
+)
+
 // ReadLimits reads limits of feeders from CSV with the columns group, start_timestamp, end_timestamp, limit_kw
-// and, if not all are of what is drawn, direction. A file that cannot be read is flex.Invalid.
+// and, if not all are of what is drawn, direction. Other columns are refused: where direction is misspelt, limits of export
+// would limit what is drawn. A file that cannot be read, or has a limit that cannot be, is flex.Invalid.
 func ReadLimits(f io.Reader) ([]flex.CapLimit, error) {
 	var limits []flex.CapLimit
-	for row, err := range csvfile.Read(
-		f,
-		"group",
-		"start_timestamp",
-		"end_timestamp",
-		"limit_kw",
-	) {
+	for row, err := range csvfile.ReadKnown(f, limitColumns, limitOptions) {
 		if err != nil {
 			return nil, err
 		}
 
-		l := flex.CapLimit{
-			Group:     row.Get("group"),
-			Direction: flex.Direction(row.Get("direction")),
-		}
-
-		l.From, err = row.Instant("start_timestamp")
-		if err == nil {
-			l.To, err = row.Instant("end_timestamp")
-		}
+		l, err := limitOf(row)
 		if err != nil {
 			return nil, err
 		}
 
-		kw, err := strconv.ParseFloat(row.Get("limit_kw"), 64)
-		if err != nil || !(math.Abs(kw) <= flex.CapMax.KW()) {
-			return nil, row.Fault(
-				"limit_kw is %q: it should be a power in kW",
-				row.Get("limit_kw"),
-			)
-		}
-
-		l.Power = flex.FromKW(kw)
 		limits = append(limits, l)
 		if len(limits) > LimitsMax {
 			return nil, row.Fault("there are more than %d limits", LimitsMax)
@@ -376,4 +393,36 @@ func ReadLimits(f io.Reader) ([]flex.CapLimit, error) {
 	}
 
 	return limits, nil
+}
+
+// limitOf reads a limit from a row.
+func limitOf(row csvfile.Row) (flex.CapLimit, error) {
+	l := flex.CapLimit{
+		Group:     row.Get("group"),
+		Direction: cmp.Or(flex.Direction(row.Get("direction")), flex.Import),
+	}
+
+	var err error
+	l.From, err = row.Instant("start_timestamp")
+	if err == nil {
+		l.To, err = row.Instant("end_timestamp")
+	}
+	if err != nil {
+		return l, err
+	}
+
+	kw, err := strconv.ParseFloat(row.Get("limit_kw"), 64)
+	if err != nil || !(math.Abs(kw) <= flex.CapMax.KW()) {
+		return l, row.Fault(
+			"limit_kw is %q: it should be a power in kW",
+			row.Get("limit_kw"),
+		)
+	}
+
+	l.Power = flex.FromKW(kw)
+	if err := checkLimit(&l); err != nil {
+		return l, row.Fault("%v", err)
+	}
+
+	return l, nil
 }

@@ -166,7 +166,34 @@ func TestLimits(t *testing.T) {
 		if err := h.service.ClearLink(ctx, h.Org, "feeder"); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("cleared twice: %v", err)
 		}
+		if err := h.service.LinkAlive(ctx, h.Org, "feeder"); flex.KindOf(err) != flex.NotFound || !strings.Contains(err.Error(), "has no link") {
+			t.Errorf("a sign of life without a link: %v", err)
+		}
 	})
+}
+
+// TestReadLimits_Refused: a file with a wrong line or an unknown column is refused, and the error names the line.
+func TestReadLimits_Refused(t *testing.T) {
+	const (
+		header  = "group,start_timestamp,end_timestamp,limit_kw"
+		evening = "feeder,2026-01-15T18:00:00Z,2026-01-15T19:00:00Z,30"
+	)
+
+	for text, want := range map[string]string{
+		header + ",dir\n" + evening + ",export\n":                                           `line 1: there is no such column as "dir"`,
+		header + "\n" + evening + "\nfeeder,2026-01-15T19:00:00Z,2026-01-15T18:00:00Z,30\n": `line 3: a limit of "feeder" ends before it begins`,
+		header + "\n" + evening + "\n" + strings.Replace(evening, ",30", ",-30", 1) + "\n":  "line 3: a limit of \"feeder\" is -30 kW",
+		header + ",direction\n" + evening + ",Import\n":                                     `line 2: a limit of "feeder" has the direction "Import"`,
+	} {
+		if _, err := control.ReadLimits(strings.NewReader(text)); flex.KindOf(err) != flex.Invalid || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, not %s", text, err, want)
+		}
+	}
+
+	limits, err := control.ReadLimits(strings.NewReader(header + ",direction\n" + evening + ",export\n" + evening + ",\n"))
+	if err != nil || len(limits) != 2 || limits[0].Direction != flex.Export || limits[1].Direction != flex.Import {
+		t.Errorf("%+v, %v", limits, err)
+	}
 }
 
 // heldBackBy holds that the schedule of a car at least says what holds it back, and none says another thing.

@@ -50,10 +50,11 @@ type Preview struct {
 	Callable int // assets that can bring something
 	// assets that bring less than they draw in the window, because of their need, ready-by or charge-now
 	NumNeeded    int
-	NumIdle      int // assets that draw nothing in the window by plan, or all they can
-	NumBusy      int // assets that another instruction calls in the same half-hours
-	NumNotCalled int // assets that could be called in addition
-	NumReplaced  int // assets of which a dispatch replaces earlier dispatches
+	NumIdle      int  // assets that draw nothing in the window by plan, or all they can
+	NumBusy      int  // assets that another instruction calls in the same half-hours
+	NumNotCalled int  // assets that could be called in addition
+	NumReplaced  int  // assets of which a dispatch replaces earlier dispatches
+	Halted       bool // pushes are halted: nothing is sent before that ends
 	// sites that could bring something, but have had all the calls they agreed to
 	spent map[flex.SiteID]flex.SpentCalls
 
@@ -346,6 +347,11 @@ func (s *Service) previewInstruction(
 	target := p.aim(&sc)
 	back := reboundOf(&in, instruct.Slots(in.Span), target)
 
+	p.Halted, err = tx.Halted(ctx, flex.ScheduleEndpoint)
+	if err != nil {
+		return nil, err
+	}
+
 	return p, s.choose(ctx, tx, p, &sc, target, back)
 }
 
@@ -580,8 +586,11 @@ func (p *Preview) Reached() float64 {
 	return least
 }
 
-// Why says why a target is not reached; empty if it is.
+// Why says why a target is not reached, or cannot be as pushes are halted; empty if it is.
 func (p *Preview) Why() string {
+	if p.Halted {
+		return "pushes are halted: nothing is sent before the halt ends"
+	}
 	if p.Reached() >= 1 {
 		return ""
 	}

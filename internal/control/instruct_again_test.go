@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -201,9 +202,22 @@ func TestInstruction_Halted(t *testing.T) {
 		h.follows(15*time.Second, 0)
 		h.follows(time.Minute, 0)
 
+		says := func(want bool) {
+			h.Helper()
+			p, err := h.service.PreviewInstruction(h.Context(), h.Org, peak(-3000))
+			if err != nil {
+				h.Fatal(err)
+			}
+			if why := p.Why(); strings.Contains(why, "pushes are halted") != want {
+				h.Errorf("a preview says %q", why)
+			}
+		}
+
+		says(true)
 		halts(func(all *store.All) error {
 			return all.Resume(h.Context(), store.HaltScope{})
 		})
+		says(false)
 		h.follows(5*time.Second, 0)
 		h.at(sent.Assets[0].AssetID).accept()
 		h.follows(10*time.Second, 1) // the second has not accepted

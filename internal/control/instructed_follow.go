@@ -8,6 +8,7 @@ import (
 	"flexd/internal/engine/charge"
 	"flexd/internal/engine/instruct"
 	"flexd/internal/flex"
+	"flexd/internal/settle"
 	"flexd/internal/store"
 )
 
@@ -375,7 +376,24 @@ func meteredOf(
 	was []store.Called,
 	span flex.Span,
 ) (map[flex.AssetID]map[flex.Period]flex.WattHours, error) {
-	q := store.ReadingQuery{Labels: []flex.Label{flex.ChargerEnergy, flex.BatteryInverterPower, flex.HeatPower}}
+	q := halfHoursOf(
+		was,
+		span,
+		flex.ChargerEnergy,
+		flex.BatteryInverterPower,
+		flex.HeatPower,
+	)
+	readings, err := tx.Readings(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+
+	return halfHoursBy(readings), nil
+}
+
+// halfHoursOf asks for readings of called assets in the half-hours that a span touches.
+func halfHoursOf(was []store.Called, span flex.Span, labels ...flex.Label) store.ReadingQuery {
+	q := store.ReadingQuery{Labels: labels}
 	for _, c := range was {
 		q.Assets = append(q.Assets, c.AssetID)
 	}
@@ -387,12 +405,38 @@ func meteredOf(
 		q.Days = append(q.Days, day)
 	}
 
-	readings, err := tx.Readings(ctx, q)
+	return q
+}
+
+// addRegistered adds to what meters say of half-hours those that only a charger's register gives, as settlement counts them: it was
+// read at both ends. A register may count in large steps, so it says nothing here of how far an asset follows.
+func addRegistered(
+	ctx context.Context,
+	tx *store.Tx,
+	was []store.Called,
+	span flex.Span,
+	metered map[flex.AssetID]map[flex.Period]flex.WattHours,
+) error {
+	readings, err := tx.Readings(ctx, halfHoursOf(was, span, flex.ChargerRegister))
 	if err != nil {
-		return nil, err
+		return err
 	}
 
-	return halfHoursBy(readings), nil
+	for id, own := range readingsByAsset(readings) {
+		known := metered[id]
+		if known == nil {
+			known = map[flex.Period]flex.WattHours{}
+			metered[id] = known
+		}
+
+		for p, e := range seriesOf(settle.HalfHours(settle.Asset, own)) {
+			if _, is := known[p]; !is {
+				known[p] = e
+			}
+		}
+	}
+
+	return nil
 }
 
 // halfHoursBy are the energies of half-hours that readings give: a charger's own, and those of a power of a battery's inverter or a

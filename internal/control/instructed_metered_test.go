@@ -1,6 +1,7 @@
 package control
 
 import (
+	"maps"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -91,4 +92,55 @@ func sameIn(t *testing.T, span flex.Span, found, all map[flex.AssetID]map[flex.P
 	}
 
 	return known
+}
+
+// TestAddRegistered has a charger whose register alone is read: a half-hour at both ends of which it was read is known, another is not,
+// and the charger's own half-hour counts before it.
+func TestAddRegistered(t *testing.T) {
+	start := time.Date(2026, 1, 15, 17, 0, 0, 0, time.UTC)
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		db := storetest.Open(
+			t,
+			url,
+			store.Options{Environment: flex.Sandbox, Now: func() time.Time { return start.Add(4 * time.Hour) }},
+		)
+		seed := storetest.NewSeed(t, db, url)
+		asset := seed.Asset(seed.Site(flex.FullScheduleMethod), flex.Charger, 7400)
+		was := []store.Called{{AssetID: asset}}
+
+		var rs []flex.Reading
+		for minutes, kwh := range map[int]float64{0: 1000, 30: 1001.5, 50: 1003, 60: 1003.5, 90: 1003.5, 150: 1005} {
+			at := start.Add(time.Duration(minutes) * time.Minute)
+			rs = append(rs, flex.Reading{AssetID: asset, Span: flex.Span{From: at, To: at}, Label: flex.ChargerRegister, Value: flex.Micro(kwh * 1e6)})
+		}
+
+		own := flex.Span{From: start.Add(time.Hour), To: start.Add(time.Hour + flex.HalfHour)}
+		rs = append(rs, flex.Reading{AssetID: asset, Span: own, Label: flex.ChargerEnergy, Value: 250_000})
+		err := db.Write(t.Context(), seed.Org, func(tx *store.Tx) error { return tx.PutReadings(t.Context(), rs) })
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		var found map[flex.AssetID]map[flex.Period]flex.WattHours
+		err = db.Read(t.Context(), seed.Org, func(tx *store.Tx) (err error) {
+			span := flex.Span{From: start, To: start.Add(150 * time.Minute)}
+			found, err = meteredOf(t.Context(), tx, was, span)
+			if err != nil {
+				return err
+			}
+			return addRegistered(t.Context(), tx, was, span, found)
+		})
+
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		want := map[flex.Period]flex.WattHours{}
+		for n, e := range []flex.WattHours{1500, 2000, 250} {
+			want[flex.PeriodAt(start).Add(n)] = e
+		}
+		if !maps.Equal(found[asset], want) {
+			t.Errorf("%v are known, not %v", found[asset], want)
+		}
+	})
 }

@@ -111,6 +111,9 @@ type ReportSlot struct {
 	Baseline flex.WattHours // by the schedules that were in force
 	Expected flex.WattHours // by those that were sent
 
+	// exact, with the sign of Asked: the energies above are rounded, of each asset by itself
+	asked, brought charge.Joules
+
 	// of the assets whose meter has the whole half-hour
 	Metered         flex.WattHours
 	MeteredBaseline flex.WattHours // Baseline of these
@@ -197,7 +200,11 @@ func reportOf(
 		return nil, nil, err
 	}
 
-	metered, err := meteredOf(ctx, tx, was, reportSpan(&in))
+	span := reportSpan(&in)
+	metered, err := meteredOf(ctx, tx, was, span)
+	if err == nil {
+		err = addRegistered(ctx, tx, was, span, metered)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -266,27 +273,24 @@ func (r *InstructionReport) addMinutes(
 func (r *InstructionReport) emptyMinutes(from time.Time, n int) []ReportSlot {
 	minutes := make([]ReportSlot, n)
 	for m := range minutes {
-		minutes[m] = ReportSlot{
-			Span:  flex.Span{From: from, To: from.Add(time.Minute)},
-			Asked: r.askedIn(from),
-		}
-
+		minutes[m] = ReportSlot{Span: flex.Span{From: from, To: from.Add(time.Minute)}}
+		minutes[m].Asked, minutes[m].asked = r.askedIn(from)
 		from = from.Add(time.Minute)
 	}
 
 	return minutes
 }
 
-// askedIn is what is asked for in the minute from an instant on.
-func (r *InstructionReport) askedIn(from time.Time) flex.WattHours {
+// askedIn is what is asked for in the minute from an instant on, and the same exactly.
+func (r *InstructionReport) askedIn(from time.Time) (flex.WattHours, charge.Joules) {
 	for _, s := range r.Slots {
 		if s.Contains(from) {
 			part := time.Minute.Seconds() / s.Len().Seconds()
-			return flex.WattHours(math.Round(float64(s.Asked) * part))
+			return flex.WattHours(math.Round(float64(s.Asked) * part)), charge.Joules(math.Round(float64(s.asked) * part))
 		}
 	}
 
-	return 0
+	return 0, 0
 }
 
 // addMinutesOf adds an asset to each minute, with what was metered in that minute, if anything was.
@@ -308,8 +312,7 @@ func (r *InstructionReport) addMinutesOf(
 			Given: ok,
 		}
 
-		baseline := wattHours(drawnOf(c, c.Baseline, slot.Span))
-		expected := wattHours(expectedOf(c, slot.Span, until))
+		baseline, expected := slot.plan(c, until)
 		a.Minutes.Baseline = append(a.Minutes.Baseline, baseline)
 		a.Minutes.Expected = append(a.Minutes.Expected, expected)
 		a.Minutes.Metered = append(a.Minutes.Metered, metered)
@@ -341,12 +344,16 @@ func (r *InstructionReport) uncalledFrom(c *store.Called) time.Time {
 func newReport(in *flex.Instruction, now time.Time) *InstructionReport {
 	r := &InstructionReport{Instruction: *in, At: now}
 	for t, slot := range instruct.Slots(in.Span) {
-		asked := -wattHours(charge.Joules(in.Target[t]))
+		asked := -charge.Joules(in.Target[t])
 		if in.Change > 0 {
 			asked = -asked
 		}
 
-		r.Slots = append(r.Slots, ReportSlot{Span: slot, Asked: asked})
+		r.Slots = append(r.Slots, ReportSlot{
+			Span:  slot,
+			Asked: wattHours(asked),
+			asked: asked,
+		})
 	}
 
 	for _, slot := range instruct.Slots(flex.Span{
@@ -377,8 +384,7 @@ func (r *InstructionReport) add(
 	until := r.uncalledFrom(c)
 	for t := range r.Slots {
 		slot := &r.Slots[t]
-		baseline := wattHours(drawnOf(c, c.Baseline, slot.Span))
-		expected := wattHours(expectedOf(c, slot.Span, until))
+		baseline, expected := slot.plan(c, until)
 		m := flex.Optional[flex.WattHours]{}
 		m.Value, m.Given = metered[flex.PeriodAt(slot.From)]
 		m.Given = m.Given && countsWhole(c, slot.Span)
@@ -435,6 +441,15 @@ func expectedOf(
 
 	return drawnOf(c, c.Expected, before) +
 		drawnOf(c, c.Baseline, after)
+}
+
+// plan is what a called asset draws in the slot by its baseline, and is expected to. The change counts as brought.
+func (s *ReportSlot) plan(c *store.Called, until time.Time) (baseline, expected flex.WattHours) {
+	before := drawnOf(c, c.Baseline, s.Span)
+	after := expectedOf(c, s.Span, until)
+	s.brought += after - before
+
+	return wattHours(before), wattHours(after)
 }
 
 // count adds an asset's energies.

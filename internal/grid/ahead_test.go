@@ -82,6 +82,7 @@ func TestService_AheadRefuses(t *testing.T) {
 			"too long ago":           {later: -forecast.JudgedMax - 2, length: 1, want: flex.Malformed},
 			"no window":              {length: 49, want: flex.Malformed},
 			"there is no such group": {scope: flex.Scope{Group: "feeder"}, length: 1, want: flex.NotFound},
+			"no GSP group":           {scope: flex.Scope{GSPGroup: "C"}, length: 1, want: flex.Malformed},
 		} {
 			if _, err := service.Ahead(t.Context(), org.ID, c.scope, a.Day.Add(c.later), c.length); flex.KindOf(err) != c.want {
 				t.Errorf("%s: %v", name, err)

@@ -89,6 +89,10 @@ func TestService_Envelope(t *testing.T) {
 		if _, err := service.Envelope(t.Context(), other.ID, flex.Scope{Group: "feeder"}, grid.HalfHours); flex.KindOf(err) != flex.NotFound {
 			t.Errorf("another organisation's group: %v", err)
 		}
+
+		if _, err := service.Envelope(t.Context(), seed.Org, flex.Scope{GSPGroup: "C"}, grid.HalfHours); flex.KindOf(err) != flex.Malformed {
+			t.Errorf("a GSP group that there is not: %v", err)
+		}
 	})
 }
 

@@ -25,6 +25,12 @@ func (l *speech) becauseText(s control.BatteryStretch) string {
 			tenths(s.LaterPence),
 			tenths(s.Now),
 		)
+	case control.BatteryKeepsForSame:
+		return l.say(
+			"It keeps its energy for {1}, when a kWh is worth {2} p, as now.",
+			later,
+			tenths(s.Now),
+		)
 	case control.BatteryKeepsPastEnd:
 		return l.say("What it stores is worth more later than {1} p a kWh.", tenths(s.Now))
 

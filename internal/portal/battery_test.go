@@ -36,6 +36,10 @@ func TestBecauseText(t *testing.T) {
 			"It keeps its energy for 17:30 on Thursday, when a kWh is worth 38 p and not 24.5 p.",
 			"Die Energie bleibt für 17:30 am Donnerstag gespeichert: Dann ist eine kWh 38 p wert und nicht 24,5 p.",
 		}: {Cause: control.BatteryKeepsForLater, Later: evening, LaterPence: 38.04, Now: 24.5},
+		{
+			"It keeps its energy for 17:30 on Thursday, when a kWh is worth 28 p, as now.",
+			"Die Energie bleibt für 17:30 am Donnerstag gespeichert: Dann ist eine kWh 28 p wert, so viel wie jetzt.",
+		}: {Cause: control.BatteryKeepsForSame, Later: evening, LaterPence: 28, Now: 28},
 		{"The car needs the main fuse until 02:10.", "Das Auto braucht die Hauptsicherung bis 02:10."}: {
 			Cause: control.BatteryWaitsForOther, Waits: control.WaitsForFuse, Until: night,
 		},

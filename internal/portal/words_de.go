@@ -181,6 +181,7 @@ var german = map[string]string{
 	"Skip tonight":                                                          "Heute Nacht auslassen",
 	"What your battery does next:":                                          "Was Ihre Batterie als Nächstes tut:",
 	"It keeps its energy for {1}, when a kWh is worth {2} p and not {3} p.": "Die Energie bleibt für {1} gespeichert: Dann ist eine kWh {2} p wert und nicht {3} p.",
+	"It keeps its energy for {1}, when a kWh is worth {2} p, as now.":       "Die Energie bleibt für {1} gespeichert: Dann ist eine kWh {2} p wert, so viel wie jetzt.",
 	"What it stores is worth more later than {1} p a kWh.":                  "Was gespeichert ist, ist später mehr wert als {1} p je kWh.",
 	"It is down to its reserve, which is kept.":                             "Sie ist bis auf ihre Reserve entladen, und die bleibt.",
 	"The network leaves it less power than it takes.":                       "Das Netz lässt ihr weniger Leistung, als sie aufnimmt.",

@@ -288,8 +288,12 @@ func (c capRecord) bindingCap() BindingCap {
 	}
 }
 
-// CheckScope refuses a scope with a constraint group that there is not.
+// CheckScope refuses a scope with a constraint group, or a GSP group, that there is not.
 func (tx *Tx) CheckScope(ctx context.Context, scope flex.Scope) error {
+	if err := scope.CheckGSPGroup(); err != nil {
+		return err
+	}
+
 	if scope.Group == "" {
 		return nil
 	}
