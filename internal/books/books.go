@@ -11,16 +11,17 @@ import (
 	"flexd/internal/worker"
 )
 
-// Service keeps the books of every organisation.
+// Service closes, reports and exports the books of every organisation.
 type Service struct {
 	DB *store.DB
 }
 
-// CloseMax is the number of months that one call closes.
+// CloseMax is the number of months that one call closes at most.
 const CloseMax = 120
 
-// Close closes a month, and before it every month of the books that is still open. It
-// returns them, the oldest first. A month is closed only when it is over in London.
+// Close closes a month, and before it every earlier month that is still open. It returns them,
+// the oldest first. It is a Conflict if the month is not over in London, is closed already, or
+// comes after more than CloseMax open months.
 func (s *Service) Close(
 	ctx context.Context,
 	org flex.OrgID,
@@ -85,8 +86,8 @@ func (s *Service) Close(
 	return done, err
 }
 
-// firstToClose returns the oldest month that is still open: the one after the last closed
-// month, or the first month of the books, but none after the one to close.
+// firstToClose returns the oldest open month: the one after the last closed month, else the
+// first month of the books, but never one after the month to close.
 func firstToClose(
 	ctx context.Context,
 	tx *store.Tx,
@@ -126,8 +127,8 @@ type Balance struct {
 	Closed bool
 }
 
-// Balance returns the trial balance as of the end of a day, with the moves of the day's month
-// up to it. The zero day is today.
+// Balance returns the trial balance as of the end of a day, with the movements of the day's
+// month up to then. The zero day is today.
 func (s *Service) Balance(
 	ctx context.Context,
 	org flex.OrgID,
@@ -154,8 +155,8 @@ func (s *Service) Balance(
 	return b, err
 }
 
-// CloseDue closes the months of organisations that have them closed by themselves, so many days
-// after their end.
+// CloseDue closes the months of organisations that have set close_books_after_days, that many
+// days after their end. It is a background job.
 func (s *Service) CloseDue(ctx context.Context) (worker.Report, error) {
 	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgIDs), s.CloseDueOf)
 }
@@ -180,8 +181,9 @@ func (s *Service) CloseDueOf(
 	return worker.Report{Did: did}, err
 }
 
-// NextClose returns when a month of the organisation closes by itself next: its own now if one
-// waits for that, and an instant after now is asked for no earlier. It is zero if none ever does.
+// NextClose returns when a month of the organisation is closed automatically next. If one is
+// due, that is the transaction's instant, unless after is not before it: then it is when the
+// next month is due. It is zero if the organisation has not set close_books_after_days.
 func NextClose(
 	tx *store.Tx,
 	ctx context.Context,
@@ -202,7 +204,7 @@ func NextClose(
 	return due.Next().Next().First().Add(days).Start(), nil
 }
 
-// Automatic is who closed a month that closed by itself.
+// Automatic is recorded as who closed a month that CloseDue closed.
 const Automatic = "flexd, by close_books_after_days"
 
 // closeMonthDue closes the newest month that has been over for the organisation's number of days,

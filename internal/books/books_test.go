@@ -163,7 +163,8 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// What was booked in closed months is not added up again, and what the accounts hold comes to the same.
+// What was booked in closed months is not added up again, and what the accounts hold comes to
+// the same.
 func TestBalance_AfterTheClose(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		o := open(t, url)

@@ -10,7 +10,7 @@ import (
 	"flexd/internal/store"
 )
 
-// Gift kinds.
+// The kinds of gift.
 const (
 	Goodwill = ledger.GoodwillCredit
 	Signup   = ledger.SignupBonus
@@ -26,10 +26,10 @@ type Gift struct {
 	SiteID flex.SiteID
 	Kind   ledger.Kind
 	Amount flex.Pence
-	Reason string // the user reads it in the statement
-	// with kind and site it counts once; empty counts each time
+	Reason string // the user sees it in the statement
+	// a gift with the same kind, site and reference is posted once; without a reference, each time
 	Reference string
-	By        string
+	By        string // who decided it
 }
 
 // Give credits a gift, up to the organisation's limit.
@@ -52,8 +52,8 @@ func (s *Service) Give(
 	return t, err
 }
 
-// WriteOff gives up what a site's user owes: it raises a balance that is below nothing, to
-// nothing at most. The same reference again changes nothing.
+// WriteOff writes off what a site's user owes: it raises a negative balance, to zero at most. The same
+// reference again changes nothing.
 func (s *Service) WriteOff(
 	ctx context.Context,
 	org flex.OrgID,
@@ -63,7 +63,7 @@ func (s *Service) WriteOff(
 
 	var t ledger.Booked
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		// Nobody else posts between this posting and the look at the balance.
+		// Nobody else posts between this posting and reading the balance.
 		if _, err := tx.LockBooks(ctx); err != nil {
 			return err
 		}
@@ -103,7 +103,8 @@ func notAboveNothing(ctx context.Context, tx *store.Tx, off Gift) error {
 	)
 }
 
-// decided posts what somebody decided, within the limit. It reports whether that was not posted before.
+// decided posts a gift or a write-off, within the limit. It reports whether it was posted now, and not
+// before.
 func (s *Service) decided(
 	ctx context.Context,
 	tx *store.Tx,
@@ -133,6 +134,7 @@ func (s *Service) decided(
 	return t, posted, err
 }
 
+// checkDecision fails if an amount is not within the organisation's limit, or has no reason.
 func checkDecision(
 	ctx context.Context,
 	tx *store.Tx,
@@ -165,8 +167,8 @@ func checkDecision(
 	return nil
 }
 
-// WriteOffReceivable gives up what a counterparty does not pay for a month: no more than it owes. The same again changes
-// nothing: posted is false.
+// WriteOffReceivable writes off what a counterparty does not pay for a month, no more than it owes. The same
+// again changes nothing, and posted is false.
 func (s *Service) WriteOffReceivable(
 	ctx context.Context,
 	org flex.OrgID,
@@ -181,7 +183,7 @@ func (s *Service) WriteOffReceivable(
 			return err
 		}
 
-		// Nobody else posts between this posting and the look at what is owed.
+		// Nobody else posts between this posting and reading what is owed.
 		if _, err := tx.LockBooks(ctx); err != nil {
 			return err
 		}
@@ -201,7 +203,7 @@ func (s *Service) WriteOffReceivable(
 	return posted && err == nil, err
 }
 
-// writtenOff is the transaction by which what would have been received is given up.
+// writtenOff returns the transaction that writes the receipt's amount off.
 func (r Receipt) writtenOff(now time.Time, reason string) ledger.Booked {
 	t := ledger.Booked{ForMonth: r.Month}
 	t.Key = fmt.Sprintf(
@@ -226,7 +228,7 @@ func notTooMuch(ctx context.Context, tx *store.Tx, off Receipt) error {
 		return err
 	}
 
-	left := -off.Amount // of a month for which nothing was to come
+	left := -off.Amount // if nothing is owed for the month
 	for _, m := range money {
 		if m.Counterparty == off.Counterparty && m.Month == off.Month {
 			left = m.Difference()

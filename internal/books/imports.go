@@ -11,23 +11,24 @@ import (
 	"flexd/internal/store"
 )
 
-// The most lines that Xero and QuickBooks Online take in one file.
+// The most lines that Xero and QuickBooks Online accept in one file.
 const (
 	XeroLinesMax       = 300
 	QuickBooksLinesMax = 1000
 )
 
-// importFile writes journals for another program's import: lines of one journal follow each
-// other, each journal is balanced, and an account stands in it once.
+// importFile writes journals for another program's import. The lines of a journal are
+// consecutive, each journal is balanced, and has one line for each account.
 type importFile struct {
 	Export
 	out      *csvfile.Writer
-	most     int // lines that the importing program takes
-	lines    int
-	journals int
+	most     int // lines that the importing program accepts
+	lines    int // written so far
+	journals int // written so far
 
-	name string   // of the journal under way
-	date flex.Day // its day
+	// the journal under way
+	name string
+	date flex.Day
 	sums map[ledger.Account]flex.Pence
 }
 
@@ -211,12 +212,12 @@ func (f *importFile) write(a ledger.Account, sum flex.Pence) error {
 	return nil
 }
 
-// xeroDate writes a day as the organisations of the United Kingdom have it in Xero.
+// xeroDate writes a day in Xero's format for organisations in the United Kingdom, DD/MM/YYYY.
 func xeroDate(d flex.Day) string {
 	return d.Start().In(flex.London).Format("02/01/2006")
 }
 
-// usDate writes a day as the import of QuickBooks Online asks for it.
+// usDate writes a day in the format of QuickBooks Online's import, MM/DD/YYYY.
 func usDate(d flex.Day) string {
 	return d.Start().In(flex.London).Format("01/02/2006")
 }

@@ -28,29 +28,29 @@ const (
 	QuickBooks Format = "quickbooks"
 )
 
-// Per says what becomes one journal in the files for Xero and QuickBooks.
+// Per says what one journal comprises in the files for Xero and QuickBooks.
 type Per string
 
-// A journal is what one transaction, one day or one month posts.
+// A journal comprises the postings of one transaction, one day or one month.
 const (
 	PerTransaction Per = "transaction"
 	PerDay         Per = "day"
 	PerMonth       Per = "month"
 )
 
-// Export is what to write of the journal.
+// Export says which part of the journal to export, and how.
 type Export struct {
 	From, To flex.Day // booking days, both included
 	Format   Format
-	Per      Per // PerMonth if empty; for Xero and QuickBooks alone
+	Per      Per // PerMonth if empty; for Xero and QuickBooks only
 
-	// Accounts gives the chart of accounts of the importing books: a code for Xero, a name
-	// for QuickBooks.
+	// Accounts maps accounts to those of the importing program: a code for Xero, a name for
+	// QuickBooks.
 	Accounts map[ledger.Account]string
 	TaxRate  string // for Xero, by its full name there; DefaultTaxRate if empty
 }
 
-// DefaultTaxRate is Xero's name for what is outside value added tax.
+// DefaultTaxRate is Xero's name for the tax rate of items outside value added tax.
 const DefaultTaxRate = "No VAT"
 
 // Totals are the last line of a journal.
@@ -59,7 +59,7 @@ type Totals struct {
 	Debits, Credit flex.Pence // both positive
 }
 
-// Export writes the journal. What it writes is not whole if it fails.
+// Export writes the journal to out, and returns its totals. If it fails, the file is incomplete.
 func (s *Service) Export(
 	ctx context.Context,
 	org flex.OrgID,
@@ -167,7 +167,7 @@ func (c plainCSV) line(l store.JournalLine) error {
 	return nil
 }
 
-// end writes the line without which the file is not whole.
+// end writes the line of totals, without which the file is incomplete.
 func (c plainCSV) end(sum Totals) error {
 	c.Write(
 		"total",
@@ -199,7 +199,7 @@ type jsonLine struct {
 
 type plainJSON struct {
 	w    *bufio.Writer
-	next string // what stands before the next line
+	next string // separator before the next line
 }
 
 func newPlainJSON(w *bufio.Writer, e Export) *plainJSON {
@@ -229,7 +229,7 @@ func (j *plainJSON) line(l store.JournalLine) error {
 		return err
 	}
 
-	j.w.WriteString(j.next) // an error stays with the writer
+	j.w.WriteString(j.next) // bufio.Writer returns an error at the next write or Flush too
 	j.w.Write(b)
 	j.next = ",\n"
 
@@ -248,7 +248,8 @@ func (j *plainJSON) end(sum Totals) error {
 	return err
 }
 
-// CauseText says what a transaction came of.
+// CauseText describes a transaction's cause: the ids of the records that led to it, and who
+// booked it.
 func CauseText(c ledger.Cause) string {
 	var parts []string
 	add := func(what, id string) { parts = append(parts, what+" "+id) }
@@ -280,8 +281,7 @@ func CauseText(c ledger.Cause) string {
 	return strings.Join(parts, ", ")
 }
 
-// Decimal writes an amount in pounds with two decimals, as files for spreadsheets and banks
-// want it.
+// Decimal writes an amount in pounds with two decimals, for the files of spreadsheets and banks.
 func Decimal(p flex.Pence) csvfile.Number {
 	sign := ""
 	if p < 0 {
@@ -291,7 +291,7 @@ func Decimal(p flex.Pence) csvfile.Number {
 	return csvfile.Number(fmt.Sprintf("%s%d.%02d", sign, p/100, p%100))
 }
 
-// sides returns an amount as a debit and a credit, one of which is none.
+// sides returns an amount as a debit and a credit, one of which is nil.
 func sides(p flex.Pence) (debit, credit any) {
 	if p > 0 {
 		return Decimal(p), nil

@@ -9,25 +9,25 @@ import (
 	"flexd/internal/store"
 )
 
-// Ages are the upper bounds, in days, of the ages by which what is owed is reported. What is
-// older is a class of its own.
+// Ages are the upper bounds, in days, of the age classes in which the amount owed is reported.
+// There is one more class for what is older.
 var Ages = [...]int{30, 90, 365}
 
 // Owed is what is owed to users and not yet paid, as of the end of a day.
 type Owed struct {
 	AsOf  flex.Day
-	Sites int        // whose balance is above nothing
-	Total flex.Pence // of those balances
-	// the total, by the age of what earned it
+	Sites int        // with a positive balance
+	Total flex.Pence // of the positive balances
+	// Total by age, counted from the day of the credit
 	ByAge [len(Ages) + 1]flex.Pence
-	// asked for, and not yet at the users' banks
+	// withdrawals that were requested and are not yet at the users' banks
 	InFlight flex.Pence
-	// balances below nothing, as a positive amount
+	// sum of the negative balances, as a positive amount
 	Overdraw flex.Pence
 }
 
-// Owed returns what is owed to users as of the end of a day; the zero day is today. What was
-// withdrawn counts against what was earned first.
+// Owed returns what is owed to users as of the end of a day; the zero day is today.
+// Withdrawals count against the oldest credits first.
 func (s *Service) Owed(
 	ctx context.Context,
 	org flex.OrgID,
@@ -70,7 +70,7 @@ func (s *Service) Owed(
 	return o, err
 }
 
-// add counts a site in, whose days come from the newest to the oldest.
+// add adds one site's days, which are sorted from the newest to the oldest.
 func (o *Owed) add(days []store.DayOfBalance) {
 	var balance flex.Pence
 	for _, d := range days {
@@ -93,7 +93,7 @@ func (o *Owed) add(days []store.DayOfBalance) {
 	}
 }
 
-// ageClass returns the class of age that a day belongs to.
+// ageClass returns the index in ByAge of a credit's day.
 func ageClass(day, today flex.Day) int {
 	for i, most := range Ages {
 		if !day.Start().Before(today.Add(-most).Start()) {
@@ -104,11 +104,12 @@ func ageClass(day, today flex.Day) int {
 	return len(Ages)
 }
 
-// DefaultUnclaimedDays is how long the balance of an offboarded site rests before it may be
-// moved: six years, after which a debt is no longer enforced in England and Wales.
+// DefaultUnclaimedDays is for how long the balance of an offboarded site must be unchanged
+// before it may be moved: six years, after which a debt cannot be enforced any more in England
+// and Wales.
 const DefaultUnclaimedDays = 2192
 
-// UnclaimedMax is the number of balances that one call moves.
+// UnclaimedMax is the number of balances that one call moves at most.
 const UnclaimedMax = 1000
 
 // Unclaimed is the balance of an offboarded site, and whether it may be moved.
@@ -134,6 +135,7 @@ func (s *Service) Unclaimed(
 	return us, err
 }
 
+// unclaimed is Unclaimed within a transaction.
 func unclaimed(ctx context.Context, tx *store.Tx) ([]Unclaimed, error) {
 	o, err := tx.OrgRecord(ctx)
 	if err != nil {
@@ -176,7 +178,7 @@ func (s *Service) MoveUnclaimed(
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		moved = nil
 
-		// Nobody else posts between the look at the balances and these postings.
+		// Nobody else posts between reading the balances and these postings.
 		if _, err := tx.LockBooks(ctx); err != nil {
 			return err
 		}

@@ -9,15 +9,16 @@ import (
 	"flexd/internal/store"
 )
 
-// Reversal takes back a transaction that somebody booked.
+// Reversal is a request to reverse a transaction that a person booked.
 type Reversal struct {
 	Of     flex.TransactionID
-	Reason string // of a gift the user reads it in the statement
+	Reason string // the user sees it in the statement, if a gift is reversed
 	By     string
 }
 
-// Reverse takes back market money that was booked as received, a gift or a write-off, all of it. The same again changes nothing: posted is
-// false. A gift of which the user has withdrawn something stays.
+// Reverse reverses market money that was booked as received, a gift or a write-off, in full.
+// The same again changes nothing, and posted is false. It is a Conflict if the user has
+// withdrawn so much that the balance would become negative.
 func (s *Service) Reverse(
 	ctx context.Context,
 	org flex.OrgID,
@@ -28,7 +29,7 @@ func (s *Service) Reverse(
 	}
 
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		// Nobody else posts between this posting and the look at the balance.
+		// Nobody else posts between this posting and reading the balance.
 		if _, err := tx.LockBooks(ctx); err != nil {
 			return err
 		}
@@ -60,7 +61,8 @@ func (s *Service) Reverse(
 	return t, posted && err == nil, err
 }
 
-// isReversible reports whether a person booked the transaction, and it reverses none.
+// isReversible reports whether the transaction was booked by a person, is of a kind that can
+// be reversed, and is no reversal itself.
 func isReversible(t *ledger.Booked) bool {
 	if t.Cause.By == "" || !t.Cause.Corrects.IsZero() {
 		return false
@@ -79,8 +81,8 @@ func isReversible(t *ledger.Booked) bool {
 	return false
 }
 
-// of returns the transaction that takes the old one back. Market money is taken back on the day on which it was booked as come, while
-// the month of that day is open.
+// of returns the transaction that reverses the old one. Market money is reversed on the day on
+// which it was booked as received, while the month of that day is open.
 func (r Reversal) of(old *ledger.Booked) ledger.Booked {
 	t := ledger.Booked{ForMonth: old.ForMonth}
 	t.Key = reversalKey(old.ID)
@@ -111,7 +113,7 @@ func reversalKey(id flex.TransactionID) string {
 	return "reversal:" + id.String()
 }
 
-// notWithdrawn fails if a gift is taken back that the balance no longer has.
+// notWithdrawn fails if the balance, after the reversal of a gift, is negative.
 func notWithdrawn(ctx context.Context, tx *store.Tx, old *ledger.Booked) error {
 	gift := old.Credit()
 	if gift <= 0 || old.Kind == ledger.Correction {
@@ -131,7 +133,8 @@ func notWithdrawn(ctx context.Context, tx *store.Tx, old *ledger.Booked) error {
 	)
 }
 
-// notReversed fails if what is booked already was reversed: the same again would seem to be in the books.
+// notReversed fails if the transaction that was booked under the same key has been reversed:
+// the caller would take it for booked.
 func notReversed(
 	ctx context.Context,
 	tx *store.Tx,

@@ -9,11 +9,11 @@ import (
 
 // PayoutTerms are an organisation's rules for paying what users have withdrawn.
 type PayoutTerms struct {
-	// how long nothing is paid to an account after it was linked
+	// cooling-off time: how long after an account was linked nothing is paid to it
 	Cooling time.Duration
-	// more than this to one account on one day needs two operators
+	// more than this to one account on one day needs the approval of two operators
 	TwoAbove flex.Pence
-	DailyCap flex.Pence // the most that is approved on one day
+	DailyCap flex.Pence // the most that is approved on one London day
 }
 
 // DefaultPayoutTerms wait a day for a new account, ask for a second operator above £250 and
@@ -24,17 +24,19 @@ var DefaultPayoutTerms = PayoutTerms{
 	DailyCap: 1_000_000,
 }
 
-// Approval is what is known when an operator approves a withdrawal. Days are London's.
+// Approval are the facts on which an operator's approval of a withdrawal is decided. Days are
+// London days.
 type Approval struct {
 	Amount    flex.Pence
 	LinkedAt  time.Time  // when the account was linked
 	ToAccount flex.Pence // approved today to the same account
-	Today     flex.Pence // approved today in all
-	By        string
-	Before    []string // who approved it already
+	Today     flex.Pence // approved today for all accounts
+	By        string     // the operator
+	Before    []string   // operators who have approved it already
 }
 
-// PaidFrom returns the instant from which an account that was linked at an instant is paid.
+// PaidFrom returns the instant from which on payments to an account that was linked at an
+// instant can be approved.
 func (t PayoutTerms) PaidFrom(linked time.Time) time.Time {
 	return linked.Add(t.Cooling)
 }
@@ -44,8 +46,9 @@ func (t PayoutTerms) NeedsTwo(a Approval) bool {
 	return a.ToAccount+a.Amount > t.TwoAbove
 }
 
-// Approve reports whether the operator's approval completes what is needed, or fails with
-// what is in the way.
+// Approve reports whether the withdrawal is approved with this operator's approval, or needs
+// another one. It is a Conflict if the operator may not approve it now; the error says why and
+// what to do.
 func (t PayoutTerms) Approve(
 	a Approval,
 	now time.Time,
@@ -94,5 +97,5 @@ func (t PayoutTerms) Approve(
 	return len(a.Before) > 0, nil
 }
 
-// stamp writes an instant for an operator.
+// stamp writes an instant for an operator, in UTC.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }

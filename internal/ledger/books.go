@@ -16,7 +16,7 @@ type Month struct {
 	Month time.Month
 }
 
-// MonthOf returns the month that holds the day.
+// MonthOf returns the month of a day.
 func MonthOf(d flex.Day) Month { return Month{d.Year, d.Month} }
 
 // ParseMonth reads YYYY-MM.
@@ -33,7 +33,7 @@ func ParseMonth(s string) (Month, error) {
 	return Month{t.Year(), t.Month()}, nil
 }
 
-// String writes the month as YYYY-MM, and no month as nothing.
+// String writes the month as YYYY-MM, and the zero month as the empty text.
 func (m Month) String() string {
 	if m == (Month{}) {
 		return ""
@@ -61,7 +61,7 @@ func (m Month) Before(o Month) bool {
 	return m.Year < o.Year || m.Year == o.Year && m.Month < o.Month
 }
 
-// About returns the London day that a transaction is about, or no day if it does not say.
+// About returns the London day that a transaction is about; zero if it is about none.
 func (t *Transaction) About() flex.Day {
 	if t.Settled != (flex.Day{}) {
 		return t.Settled
@@ -78,10 +78,9 @@ func (t *Transaction) About() flex.Day {
 	return flex.Day{}
 }
 
-// BookingDay returns the day on which a transaction is booked. That is the day that it is
-// about, while the month of that day is open. What concerns a closed month is booked on the
-// day that it is recorded: a closed month never changes. The last closed month is zero if
-// none is closed. All months before a closed one are closed.
+// BookingDay returns the day on which a transaction is booked: the day that it is about, while
+// that day's month is open, else today. A closed month never changes. closed is the last
+// closed month, zero if none is; all months before it are closed.
 func BookingDay(about, today flex.Day, closed Month) flex.Day {
 	if about == (flex.Day{}) || today.Start().Before(about.Start()) {
 		about = today
@@ -95,7 +94,7 @@ func BookingDay(about, today flex.Day, closed Month) flex.Day {
 		return today
 	}
 
-	return closed.Next().First() // the clock is behind the last close
+	return closed.Next().First() // today's month is closed: the clock was set back
 }
 
 // AccountTotals is a line of a trial balance. Debits are positive, credits negative.
@@ -106,12 +105,12 @@ type AccountTotals struct {
 	Credits flex.Pence
 }
 
-// Closing returns what the account holds at the end.
+// Closing returns the account's balance at the end.
 func (a AccountTotals) Closing() flex.Pence {
 	return a.Opening + a.Debits + a.Credits
 }
 
-// TrialBalance is what an organisation's accounts hold and how they moved in some days.
+// TrialBalance lists the balances of an organisation's accounts and their movements in some days.
 type TrialBalance struct {
 	From, To flex.Day // both included
 	Lines    []AccountTotals

@@ -8,8 +8,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// Account is a heading of an organisation's books. Rewards payable and payouts in flight
-// are kept per site.
+// Account is an account in an organisation's books. PerSite says which accounts are divided by
+// site.
 type Account string
 
 // The accounts.
@@ -20,21 +20,21 @@ const (
 	PlatformRevenue Account = "platform_revenue"
 	// what is owed to a site's user; a credit
 	RewardsPayable Account = "rewards_payable"
-	// what a site's user is owed and is paid later
+	// what a site's user has earned and can withdraw later; a credit
 	RewardsAccrued Account = "rewards_accrued"
-	// withdrawn, and not yet at the user's bank
+	// withdrawn by a site's user, and not yet at the user's bank; a credit
 	PayoutsInFlight Account = "payouts_in_flight"
-	// what came from the market, less what has left for users' banks
+	// received from the market, less what was paid to users' banks
 	Bank Account = "bank"
 	// bonuses, referrals and goodwill
 	PromotionsExpense Account = "promotions_expense"
 	// credits at a rate, owed whatever the market pays
 	RewardsExpense Account = "rewards_expense"
-	// the pennies between a whole and its rounded parts
+	// the pence between an amount and the sum of its rounded parts
 	Rounding Account = "rounding"
-	// owed to users whose sites left long ago; a credit
+	// owed to users whose sites were offboarded long ago; a credit
 	UnclaimedBalances Account = "unclaimed_balances"
-	// what was owed to the organisation, and given up
+	// owed to the organisation, and written off
 	WriteOffs Account = "write_offs"
 )
 
@@ -44,7 +44,7 @@ var Accounts = []Account{
 	UnclaimedBalances, WriteOffs,
 }
 
-// PerSite reports whether the account is kept apart for each site.
+// PerSite reports whether the account is divided by site: each posting to it names one.
 func (a Account) PerSite() bool {
 	return slices.Contains(
 		[]Account{
@@ -66,7 +66,7 @@ type Posting struct {
 // Kind is the interface's transaction type.
 type Kind string
 
-// The kinds of transaction, in the interface's words, blanks and capitals as they come.
+// The kinds of transaction, spelled as in the interface, with its spaces and capitals.
 const (
 	FlexPeriod              Kind = "flex period"
 	FlexPeriodTopUp         Kind = "flex period top-up"
@@ -91,12 +91,12 @@ var Kinds = []Kind{
 	VPPSignupBonus, ReferredCredit, ReferrerCredit, RecurringReferrerCredit, FRReferredCredit, FRReferrerCredit, FRSignupBonus,
 }
 
-// Cause says what a transaction came of. At least one is set on every transaction.
+// Cause says what led to a transaction. At least one field is set on every transaction.
 type Cause struct {
 	FlexEvent flex.FlexEventID
 	Session   flex.SessionID
-	Run       flex.RunID         // the settlement run that worked it out
-	Corrects  flex.TransactionID // the transaction that this one sets right
+	Run       flex.RunID         // the settlement run that computed it
+	Corrects  flex.TransactionID // the transaction that this one corrects
 	// the withdrawal that this is a step of; such a step is not listed by itself
 	Follows flex.TransactionID
 	By      string // who decided it, where no background job did

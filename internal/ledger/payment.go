@@ -4,7 +4,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// PaymentStatus says where a withdrawal's payment stands, in the interface's words.
+// PaymentStatus is the state of a withdrawal's payment, in the interface's words.
 type PaymentStatus string
 
 // The payment statuses.
@@ -43,18 +43,19 @@ func (s PaymentStatus) UnderWay() bool {
 	return s == PendingApproval || s == Approved || s == Processing
 }
 
-// moves says what may follow what, and what each move does to the money.
+// moves are the allowed transitions, from and to, with the function that returns a
+// transition's postings.
 var moves = map[PaymentStatus]map[PaymentStatus]func(flex.Pence) []Posting{
 	"":              {PendingApproval: startPayout},
-	PendingApproval: {Approved: nothing, Rejected: returnPayout, Cancelled: returnPayout},
-	Approved:        {Processing: nothing, Cancelled: returnPayout},
+	PendingApproval: {Approved: noPostings, Rejected: returnPayout, Cancelled: returnPayout},
+	Approved:        {Processing: noPostings, Cancelled: returnPayout},
 	Processing:      {Posted: completePayout, Failed: returnPayout},
-	Posted:          {Returned: takeBack},
-	// tried again, if the money is still there
+	Posted:          {Returned: undoPayout},
+	// tried again, if the balance is still sufficient
 	Failed: {PendingApproval: startPayout},
 }
 
-func nothing(flex.Pence) []Posting { return nil }
+func noPostings(flex.Pence) []Posting { return nil }
 
 func startPayout(p flex.Pence) []Posting {
 	return []Posting{{RewardsPayable, p}, {PayoutsInFlight, -p}}
@@ -66,15 +67,15 @@ func completePayout(p flex.Pence) []Posting {
 	return []Posting{{PayoutsInFlight, p}, {Bank, -p}}
 }
 
-func takeBack(p flex.Pence) []Posting {
+func undoPayout(p flex.Pence) []Posting {
 	return []Posting{{Bank, p}, {RewardsPayable, -p}}
 }
 
-// Move returns the postings that take a payment of the amount from one status to another;
-// from "" it begins. A move that the statuses do not allow is a Conflict.
+// Move returns the postings of a payment of the amount that goes from one status to another; a
+// payment begins from "". A transition that is not allowed is a Conflict.
 func Move(from, to PaymentStatus, amount flex.Pence) ([]Posting, error) {
-	post, legal := moves[from][to]
-	if !legal {
+	post, allowed := moves[from][to]
+	if !allowed {
 		if from == "" {
 			return nil, flex.Fail(
 				flex.Conflict,
@@ -95,8 +96,8 @@ func Move(from, to PaymentStatus, amount flex.Pence) ([]Posting, error) {
 	return post(amount), nil
 }
 
-// Holds reports whether the withdrawal's money is away from the balance in this status.
-// In the others it has been given back, and the balance is as if it had not been asked for.
+// Holds reports whether the withdrawal's amount is deducted from the balance in this status.
+// In the other statuses it has been returned to the balance.
 func (s PaymentStatus) Holds() bool {
 	switch s {
 	case PendingApproval, Approved, Processing, Posted:

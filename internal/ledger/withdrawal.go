@@ -8,26 +8,26 @@ import (
 
 // WithdrawalTerms are an organisation's rules for withdrawals.
 type WithdrawalTerms struct {
-	// the least amount of one withdrawal; zero if not configured
+	// the least amount of one withdrawal; zero for none
 	Minimum flex.Pence
-	// whole London days from the first reward; zero if not configured
+	// how many London days after the first reward withdrawals begin; zero for at once
 	WaitDays int
 }
 
-// DefaultWithdrawalTerms asks for ten pounds and no wait.
+// DefaultWithdrawalTerms require ten pounds and no wait.
 var DefaultWithdrawalTerms = WithdrawalTerms{Minimum: 1000}
 
-// Eligibility is where a site stands towards a withdrawal.
+// Eligibility says whether a site's user can withdraw, and what prevents it.
 type Eligibility struct {
 	Balance      flex.Pence
 	BelowMinimum bool
-	// of the wait, zero when it is over; nil if no wait is configured
+	// remaining days of the wait, zero when it is over; nil if the terms have none
 	DaysLeft    *int
 	CanWithdraw bool
 }
 
-// Eligibility returns where a site stands at an instant. A site without a reward has its whole
-// wait before it.
+// Eligibility returns a site's eligibility at an instant. For a site without a reward the
+// whole wait remains.
 func (w WithdrawalTerms) Eligibility(
 	balance flex.Pence,
 	firstReward, now time.Time,
@@ -56,13 +56,13 @@ func (w WithdrawalTerms) Eligibility(
 	return s
 }
 
-// utc puts a day on a time line without clock changes, to count days.
+// utc returns midnight UTC of a day. Days are counted in UTC, which has no clock changes.
 func utc(d flex.Day) time.Time {
 	return time.Date(d.Year, d.Month, d.Dom, 0, 0, 0, 0, time.UTC)
 }
 
-// Admit returns nil if the amount may be withdrawn now, or a failure that says what stands
-// in the way and when it will not.
+// Admit returns nil if the amount may be withdrawn now, else an error that says what prevents
+// it and, for a wait, how long it lasts.
 func (w WithdrawalTerms) Admit(
 	amount, balance flex.Pence,
 	firstReward, now time.Time,

@@ -21,8 +21,9 @@ func (s *slowSource) Fetch(ctx context.Context, span flex.Span) (Fetched, error)
 	return got, err
 }
 
-// TestFetch_OlderBeside has two processes ask one source, and the one that asked first be answered last: its older answer replaces nothing.
-// What the source says afterwards counts again.
+// TestFetch_OlderBeside has two processes ask one source, and the one that asked first be
+// answered last: its older answer replaces nothing. What the source says afterwards counts
+// again.
 func TestFetch_OlderBeside(t *testing.T) {
 	each(t, "2025-01-15T18:00:00Z", func(t *testing.T, d *Service, c *clock, _ *storetest.Seed) {
 		day := span("2025-01-15T23:00:00Z", "2025-01-16T23:00:00Z")

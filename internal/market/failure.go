@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// failureMax is how many bytes of a source's failure are shown. What a service answers may be long.
+// failureMax is how many bytes of a source's failure are shown: a service's answer may be long.
 const failureMax = 300
 
 // failure is how a source failed when FetchPrices last asked it.
@@ -16,8 +16,8 @@ type failure struct {
 	text string
 }
 
-// noteFailure logs and remembers how a source failed, or forgets it if it did not. A request that was stopped from our side says nothing of
-// the source.
+// noteFailure logs and records how a source failed, or deletes the record if err is nil. A
+// failure after the context has ended is not recorded: flexd stopped the request itself.
 func (s *Service) noteFailure(
 	ctx context.Context,
 	source string,
@@ -54,7 +54,7 @@ func (s *Service) noteFailure(
 	s.failed[source] = failure{at: at, text: oneLine(err.Error())}
 }
 
-// oneLine is a text in one line and of bounded length.
+// oneLine returns a text in one line, cut to failureMax bytes.
 func oneLine(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "")), " ")
 	if len(text) <= failureMax {
@@ -64,7 +64,7 @@ func oneLine(text string) string {
 	return strings.ToValidUTF8(text[:failureMax], "") + "…"
 }
 
-// failureOf returns how a source failed when this process last asked it, zero if it did not.
+// failureOf returns how a source failed when this process last asked it; zero if it did not fail.
 func (s *Service) failureOf(source string) failure {
 	s.mu.Lock()
 	defer s.mu.Unlock()

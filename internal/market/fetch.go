@@ -15,24 +15,24 @@ import (
 	"flexd/internal/worker"
 )
 
-// AskEvery is how long FetchPrices leaves a source alone after asking it.
+// AskEvery is the least time between two requests of FetchPrices to the same source.
 const AskEvery = 5 * time.Minute
 
-// afterwards is how long after the end of an EFA day FetchPrices still asks for its prices: those of its last half-hours
-// come out after it, and the first revisions of imbalance prices too.
-const afterwards = 6 * time.Hour
+// askAfterDay is how long after the end of an EFA day FetchPrices still asks for its prices: those of its
+// last half-hours are published after it, and so are the first revisions of imbalance prices.
+const askAfterDay = 6 * time.Hour
 
 // Report is what a fetch brought in.
 type Report struct {
 	Prices    int       // half-hours with a price
-	KeptOut   []KeptOut // rows that were not taken, by reason
+	KeptOut   []KeptOut // rejected rows, by reason
 	Published int       // publications made
 }
 
-// Fetch asks the source for the prices of a span, in pieces as long as it allows, and
-// publishes what differs from what it said before, a publication for each EFA day. It
-// calls progress, if that is not nil, after each piece. What was fetched before a failure
-// is kept, and what was kept out of it is said.
+// Fetch asks the source for the prices of a span, in pieces as long as the source allows, and publishes
+// those that differ from what it said before, in one publication for each EFA day. It calls progress, if
+// that is not nil, after each piece. What was fetched before a failure is stored, and rows that were
+// rejected are reported.
 func (s *Service) Fetch(
 	ctx context.Context,
 	source Source,
@@ -40,18 +40,18 @@ func (s *Service) Fetch(
 	progress func(done, total time.Duration),
 ) (Report, error) {
 	r, err := s.fetchPieces(ctx, source, span, progress)
-	if err != nil && len(r.KeptOut) == 0 { // no whole answer: what was said before stands
+	if err != nil && len(r.KeptOut) == 0 { // no complete answer: the earlier report stays
 		return r, err
 	}
 
 	return r, errors.Join(err, s.noteKeptOut(ctx, source.Name(), r.KeptOut))
 }
 
-// failuresMost is how many pieces in a row a source may fail at before it is asked for no more of them.
-const failuresMost = 2
+// maxFailuresInRow is after how many failed pieces in a row a source is not asked for the others.
+const maxFailuresInRow = 2
 
-// fetchPieces fetches and publishes the prices of a span piece by piece. One piece that the source fails at delays none after it: the
-// next day's prices do not wait for those of a day that it cannot answer for.
+// fetchPieces fetches and publishes the prices of a span piece by piece. It continues after a piece that
+// failed: the next day's prices do not wait for those of a day for which the source has no answer.
 func (s *Service) fetchPieces(
 	ctx context.Context,
 	source Source,
@@ -72,7 +72,7 @@ func (s *Service) fetchPieces(
 			inRow = 0
 		}
 
-		if inRow == failuresMost || err != nil && isDown(ctx, err) {
+		if inRow == maxFailuresInRow || err != nil && isDown(ctx, err) {
 			break
 		}
 		if err == nil && progress != nil {
@@ -83,10 +83,11 @@ func (s *Service) fetchPieces(
 	return r, failed
 }
 
-// isDown reports whether a failure is not of one piece: the source or the database cannot be reached, or the work is to end.
+// isDown reports whether a failure concerns all pieces: the source or the database cannot be reached, or the
+// context has ended.
 func isDown(ctx context.Context, err error) bool {
-	_, silent := errors.AsType[*egress.Error](err)
-	return silent || flex.KindOf(err) == flex.Unavailable || ctx.Err() != nil
+	_, unreachable := errors.AsType[*egress.Error](err)
+	return unreachable || flex.KindOf(err) == flex.Unavailable || ctx.Err() != nil
 }
 
 // fetchPiece fetches and publishes the prices of one piece, and counts them.
@@ -110,7 +111,7 @@ func (s *Service) fetchPiece(
 	return err
 }
 
-// keepOut adds what a piece of a span kept out.
+// keepOut adds the rejected rows of a piece.
 func (r *Report) keepOut(more []KeptOut) {
 	for _, k := range more {
 		i := slices.IndexFunc(r.KeptOut, func(old KeptOut) bool {
@@ -125,8 +126,7 @@ func (r *Report) keepOut(more []KeptOut) {
 	}
 }
 
-// noteKeptOut raises the alarm about rows that were not taken, and has the store say so until an
-// answer of the source is whole again.
+// noteKeptOut logs rejected rows as errors, and stores them until an answer of the source has none.
 func (s *Service) noteKeptOut(
 	ctx context.Context,
 	source string,
@@ -160,7 +160,8 @@ func (s *Service) noteKeptOut(
 	})
 }
 
-// publishAll publishes what a source gave, by EFA day, preliminary prices apart from final ones.
+// publishAll publishes a source's prices by EFA day, preliminary ones separately from final ones. It returns
+// how many publications it made.
 func (s *Service) publishAll(
 	ctx context.Context,
 	source string,
@@ -187,7 +188,7 @@ func (s *Service) publishAll(
 		)
 		if err != nil {
 			return published, fmt.Errorf(
-				"keep the prices of %s: %w",
+				"store the prices of %s: %w",
 				day,
 				err,
 			)
@@ -203,12 +204,10 @@ func (s *Service) publishAll(
 	return published, nil
 }
 
-// publish keeps prices of one EFA day as a publication, if they say anything that the
-// source did not say before, be it that they are final. It counts as known from the day's hour
-// of publication or, if that is past, from now; the prices of a day that is over are history,
-// and count as if they had come out on time, but never before what the source said of them until then. An answer is left out if
-// another process has published of its half-hours since the source was asked for it: which of them is newer is not known, and the source is
-// soon asked again.
+// publish stores prices of one EFA day as a publication, if they differ from what the source said before
+// or are final for the first time. knownAt decides from when on it counts as known. An answer is dropped if
+// another process has published prices of its half-hours since the source was asked: which answer is newer
+// is not known, and the source is soon asked again.
 func (s *Service) publish(
 	ctx context.Context,
 	p store.Publication,
@@ -224,8 +223,8 @@ func (s *Service) publish(
 	err = s.DB.WriteAll(ctx, func(all *store.All) error {
 		made = false
 
-		beside, err := all.PublishedSince(ctx, p.Source, p.Span, asked)
-		if err != nil || beside {
+		published, err := all.PublishedSince(ctx, p.Source, p.Span, asked)
+		if err != nil || published {
 			return err
 		}
 
@@ -259,7 +258,9 @@ func saysMore(prices []flex.PricedPeriod, before []flex.Quote, preliminary bool)
 	})
 }
 
-// knownAt is when a publication of prices of an EFA day counts as known.
+// knownAt returns from when on a publication of prices of an EFA day counts as known: from the hour at which
+// the day's prices come out or, if that is past, from now. The prices of a day that is over count as if they
+// had come out on time, but not before an earlier publication of the source for the same time.
 func (s *Service) knownAt(
 	ctx context.Context,
 	all *store.All,
@@ -271,15 +272,16 @@ func (s *Service) knownAt(
 		return flex.Later(out, all.Now()), nil
 	}
 
-	// Of two publications the one that is known later counts: a revision is not to be known before what it revises.
+	// Of two publications the one that is known later counts, so a revision must not be known before the
+	// publication that it revises.
 	before, err := all.LatestPublished(ctx, p.Source, p.Span)
 
 	return flex.Later(out, before), err
 }
 
-// FetchPrices asks every source for today's and tomorrow's prices, for some hours those of the day before too, and for the carbon beside
-// them, or home for what it has. A source that fails is reported and tried again; what it said before
-// is kept.
+// FetchPrices asks every source for today's and tomorrow's prices, for some hours also for those of the day
+// before, and for carbon intensity. A cell other than home first copies home's publications. A source that
+// fails is reported and asked again later; what it said before stays.
 func (s *Service) FetchPrices(ctx context.Context) (worker.Report, error) {
 	if s.Home == nil {
 		return s.askSources(ctx)
@@ -300,10 +302,11 @@ func (s *Service) FetchPrices(ctx context.Context) (worker.Report, error) {
 	return r, err
 }
 
-// copyTries is how often home's publications are copied when another copies them at the same time.
+// copyTries is how often copying home's publications is tried when another process copies them at the same
+// time.
 const copyTries = 3
 
-// copyHome takes over what home has published, and returns how much that was.
+// copyHome copies home's publications to this cell, and returns how many.
 func (s *Service) copyHome(ctx context.Context) (int, error) {
 	var n int
 	var err error
@@ -320,7 +323,7 @@ func (s *Service) copyHome(ctx context.Context) (int, error) {
 func (s *Service) askSources(ctx context.Context) (worker.Report, error) {
 	now := s.DB.Now()
 	span := flex.Span{
-		From: flex.EFADayAt(now.Add(-afterwards)).Span().From,
+		From: flex.EFADayAt(now.Add(-askAfterDay)).Span().From,
 		To:   flex.EFADayAt(now).Add(1).Span().To,
 	}
 
@@ -379,7 +382,7 @@ func (s *Service) fetchCarbon(ctx context.Context, span flex.Span) error {
 	})
 }
 
-// due reports whether a source may be asked again, and notes that it is.
+// due reports whether a source may be asked again, and if so records that it is asked now.
 func (s *Service) due(source string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -398,26 +401,27 @@ func (s *Service) due(source string, now time.Time) bool {
 	return true
 }
 
-// Grace is how late the next day's prices may be before it is said.
+// Grace is how late the next day's prices may be before the source counts as stale.
 const Grace = time.Hour
 
-// ImbalanceGrace is how long after a half-hour its price of imbalance, or its index, may come before it is said: there is none of times to come.
+// ImbalanceGrace is how long after a half-hour its imbalance price or index may come before the source counts
+// as stale. These prices are never published ahead.
 const ImbalanceGrace = 6 * time.Hour
 
 // Freshness says how current a source is.
 type Freshness struct {
 	Source    string
 	FetchedAt time.Time // its newest publication; zero if there is none
-	// the end of the last half-hour that it has a price of
+	// the end of the last half-hour that it has a price for
 	Through time.Time
-	Stale   string // what is missing, or empty if nothing is
-	// how the source failed, and when, if it did when this process last asked it
+	Stale   string // what is missing; empty if nothing is
+	// how the source failed, and when, if it failed when this process last asked it
 	Failure  string
 	FailedAt time.Time
 	KeptOut  []KeptOutRows // of the source's latest answer
 }
 
-// KeptOutRows are rows of a source's latest answer that were not taken, for one reason.
+// KeptOutRows are rows of a source's latest answer that were rejected, for one reason.
 type KeptOutRows struct {
 	Source    string
 	Reason    string
@@ -426,8 +430,8 @@ type KeptOutRows struct {
 	FetchedAt time.Time
 }
 
-// Freshness returns the state of every source that ever published and of every one that is
-// asked.
+// Freshness returns the state of every source that has ever published and of every one that FetchPrices
+// asks.
 func (s *Service) Freshness(ctx context.Context) ([]Freshness, error) {
 	var states []store.SourceState
 	var keptOut []store.PriceKeptOut
@@ -467,7 +471,8 @@ func (s *Service) Freshness(ctx context.Context) ([]Freshness, error) {
 	return out, nil
 }
 
-// freshnessOf is the state of a source by the true clock, and how this process failed to ask it.
+// freshnessOf returns the state of a source by the true clock, with its failure when this process last asked
+// it.
 func (s *Service) freshnessOf(source store.SourceState) Freshness {
 	failed := s.failureOf(source.Source)
 
@@ -481,14 +486,15 @@ func (s *Service) freshnessOf(source store.SourceState) Freshness {
 	}
 }
 
-// stale says what a source's prices lack.
+// stale says what is missing of a source's prices at an instant; empty if nothing is.
 func (s *Service) stale(source store.SourceState, now time.Time) string {
 	next := flex.EFADay(flex.DayAt(now)).Add(1)
 	if source.Through.IsZero() {
 		return "it has never given a price"
 	}
 
-	// Prices of imbalance and of trades close to delivery come with the half-hour or after it, so those of times to come are not missing.
+	// Imbalance prices and indexes of trades close to delivery come with the half-hour or after it, so future
+	// ones are not missing.
 	kind := pricing.KindOf(source.Source)
 	late := kind == pricing.Imbalance || kind == pricing.Index
 	if late && now.Sub(source.Through) <= ImbalanceGrace {

@@ -25,7 +25,8 @@ func (f *failsOn) Fetch(ctx context.Context, span flex.Span) (Fetched, error) {
 	return f.given.Fetch(ctx, span)
 }
 
-// A source that fails at today's prices is asked for tomorrow's, and they are published. The failure is reported.
+// A source that fails at today's prices is asked for tomorrow's, and they are published. The
+// failure is reported.
 func TestFetchPrices_OneDayFails(t *testing.T) {
 	each(t, "2025-01-15T15:00:00Z", func(t *testing.T, d *Service, c *clock, _ *storetest.Seed) {
 		s := &given{name: "exchange", prices: flat(span("2025-01-15T23:00:00Z", "2025-01-16T23:00:00Z"), 60)}

@@ -10,10 +10,10 @@ import (
 	"flexd/internal/store"
 )
 
-// inventMax is how many trading days of made-up prices one run publishes.
+// inventMax is how many EFA days of invented prices one run publishes at most.
 const inventMax = 40
 
-// invent publishes made-up prices in a sandbox: of the day before the first run, and from then on
+// invent publishes invented prices in a sandbox: of the day before the first run, and from then on
 // to the end of the day after the clock of whichever organisation is furthest ahead. Each day is
 // a publication of its own, known from its hour on, as a market's are.
 func (s *Service) invent(ctx context.Context) (int, error) {
@@ -29,8 +29,8 @@ func (s *Service) invent(ctx context.Context) (int, error) {
 	return s.inventDays(ctx, next, last)
 }
 
-// InventTo publishes made-up prices as far as an organisation needs them whose clock is advanced to
-// the instant. Each day's are known from its own hour on, so that they may lie ready long before.
+// InventTo publishes invented prices as far as an organisation needs them whose clock is advanced to the
+// instant. Each day's prices count as known from its own hour on, so it does no harm to publish them early.
 func (s *Service) InventTo(ctx context.Context, to time.Time) error {
 	if !s.Invent || s.DB.Environment != flex.Sandbox {
 		return nil
@@ -46,8 +46,8 @@ func (s *Service) InventTo(ctx context.Context, to time.Time) error {
 	return err
 }
 
-// inventAhead has home make up the prices for the clocks of this cell, which may be further ahead than
-// those of home.
+// inventAhead publishes invented prices at home for the clocks of this cell, which may be further ahead than
+// those at home.
 func (s *Service) inventAhead(ctx context.Context) error {
 	if !s.Invent || s.DB.Environment != flex.Sandbox {
 		return nil
@@ -63,8 +63,8 @@ func (s *Service) inventAhead(ctx context.Context) error {
 	return err
 }
 
-// inventThrough publishes made-up prices to the end of the last day, and reports whether the store lacked any. Those of a cell are
-// published at home, where each other cell copies them from.
+// inventThrough publishes invented prices to the end of the last day, and reports whether any were missing. For
+// another cell they are published at home, from where every cell copies them.
 func (s *Service) inventThrough(
 	ctx context.Context,
 	last flex.EFADay,
@@ -88,7 +88,8 @@ func (s *Service) inventThrough(
 	return true, err
 }
 
-// inventDays publishes the made-up prices of some days, the last included, as many as one run may.
+// inventDays publishes the invented prices of the days from next to last, at most inventMax, and returns how
+// many days that were.
 func (s *Service) inventDays(
 	ctx context.Context,
 	next, last flex.EFADay,
@@ -115,7 +116,7 @@ func (s *Service) inventDays(
 	return made, nil
 }
 
-// toInvent returns the first day without made-up prices and the last that is to have them.
+// toInvent returns the first day without invented prices, and the last day that is to have them.
 func (s *Service) toInvent(ctx context.Context) (next, last flex.EFADay, err error) {
 	err = s.DB.ReadAll(ctx, func(all *store.All) error {
 		furthest, err := all.FurthestClock(ctx)
@@ -141,7 +142,7 @@ func (s *Service) toInvent(ctx context.Context) (next, last flex.EFADay, err err
 	return next, last, err
 }
 
-// inventedDay returns the made-up prices of a trading day.
+// inventedDay returns the invented prices of an EFA day.
 func inventedDay(day flex.EFADay) []flex.PricedPeriod {
 	var prices []flex.PricedPeriod
 	for p := flex.PeriodAt(day.Span().From); p.Start().Before(day.Span().To); p = p.Add(1) {

@@ -15,22 +15,22 @@ import (
 // hourly auctions.
 const DefaultPublishAt = flex.WallTime(14 * time.Hour)
 
-// Service keeps the market's prices.
+// Service imports, fetches and stores the market's prices, and answers for curves.
 type Service struct {
 	DB  *store.DB
 	Log *slog.Logger // nil means the default logger
 
-	// Home is the store whose prices FetchPrices takes over, in place of asking sources; nil for none.
+	// Home is the store of the home cell, whose publications FetchPrices copies; nil if there is none.
 	Home    *store.DB
-	Sources []Source // asked by FetchPrices
-	Carbon  *Carbon  // asked by FetchPrices, nil if not wanted
-	// have FetchPrices make prices up, in a sandbox alone
+	Sources []Source // that FetchPrices asks
+	Carbon  *Carbon  // that FetchPrices asks; nil for none
+	// FetchPrices also publishes invented prices; in a sandbox only
 	Invent    bool
-	PublishAt flex.WallTime // DefaultPublishAt if zero
+	PublishAt flex.WallTime // when in London the next day's prices come out; DefaultPublishAt if zero
 
 	mu      sync.Mutex
 	askedAt map[string]time.Time // by source, when FetchPrices last asked it
-	failed  map[string]failure   // by source, of those that failed then
+	failed  map[string]failure   // by source, if it failed then
 }
 
 func (s *Service) log() *slog.Logger {
@@ -60,9 +60,9 @@ func (s *Service) outAt(day flex.EFADay) time.Time {
 	).UTC()
 }
 
-// Curve returns the price curve as the organisation knows it now: from the current
-// half-hour to 23:00 in London, of the next day once its prices are out. A price that is
-// not known is marked so. If nothing of the next day has come in, the curve ends today.
+// Curve returns the price curve as the organisation knows it now: from the current half-hour to 23:00 in
+// London, today or, once the next day's prices are out, tomorrow. Prices that are not known are marked. If
+// no price of the next day is known, the curve ends today.
 func (s *Service) Curve(
 	ctx context.Context,
 	tx *store.Tx,
@@ -133,7 +133,7 @@ func (s *Service) AssetCurve(
 	return prices, err
 }
 
-// DayCurve is a London day's curve with all that it was made from.
+// DayCurve is a London day's curve with the publications that it was made from.
 type DayCurve struct {
 	Day          flex.Day
 	Quotes       []flex.Quote
@@ -141,9 +141,9 @@ type DayCurve struct {
 	Publications []Version // without their prices
 }
 
-// Day returns a day's curve as the organisation knows it now, today's if the day is zero: the
-// prices of one source or, if that is empty, those that the organisation plans on, beside the
-// publications of all.
+// Day returns a day's curve as the organisation knows it now, today's if the day is zero: the prices of one
+// source or, if that is empty, those that the organisation plans on. Publications are those of the source,
+// or of all sources.
 func (s *Service) Day(
 	ctx context.Context,
 	org flex.OrgID,

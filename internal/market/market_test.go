@@ -216,8 +216,9 @@ func TestPublicationAndRevision(t *testing.T) {
 	})
 }
 
-// TestFetchPrices_AfterTheDay has the price of a day's last half-hour come after the day is over, as an imbalance price does,
-// and another be revised then: both count, and are published once.
+// TestFetchPrices_AfterTheDay has the price of a day's last half-hour come after the day is
+// over, as an imbalance price does, and another be revised then: both count, and are published
+// once.
 func TestFetchPrices_AfterTheDay(t *testing.T) {
 	each(t, "2025-01-15T22:40:00Z", func(t *testing.T, d *Service, c *clock, seed *storetest.Seed) {
 		s := &given{name: "imbalance", prices: flat(span("2025-01-14T23:00:00Z", "2025-01-15T22:30:00Z"), 40)}
@@ -249,8 +250,8 @@ func TestFetchPrices_AfterTheDay(t *testing.T) {
 	})
 }
 
-// TestImbalanceIsLate has sources whose prices come after the half-hour: that they have none of times to come is no fault, and that one
-// falls silent is.
+// TestImbalanceIsLate has sources whose prices come after the half-hour: that they have none
+// of times to come is no fault, and that one falls silent is.
 func TestImbalanceIsLate(t *testing.T) {
 	for _, name := range []string{"elexon-system-price", "elexon-mid"} {
 		t.Run(name, func(t *testing.T) { comesLate(t, name) })
@@ -321,7 +322,8 @@ func TestNextDayIsLate(t *testing.T) {
 	})
 }
 
-// A source that fails says how and when until it answers, in one line of bounded length; one that does not fail says nothing.
+// A source that fails says how and when until it answers, in one line of bounded length; one
+// that does not fail says nothing.
 func TestFreshness_Failure(t *testing.T) {
 	each(t, "2025-01-15T10:00:00Z", func(t *testing.T, d *Service, c *clock, _ *storetest.Seed) {
 		s := &given{name: "exchange", err: errors.New("ask example.com:\n there is no host named example.com " + strings.Repeat("é", failureMax))}
@@ -436,8 +438,8 @@ func (f *failsLater) Fetch(ctx context.Context, span flex.Span) (Fetched, error)
 	return f.given.Fetch(ctx, span)
 }
 
-// What was kept out of the first piece of an answer is said though the second one fails; a source that gives nothing leaves
-// what was said.
+// What was kept out of the first piece of an answer is said though the second one fails; a
+// source that gives nothing leaves what was said.
 func TestFetch_KeptOutBeforeAFailure(t *testing.T) {
 	each(t, "2025-06-01T12:00:00Z", func(t *testing.T, d *Service, c *clock, seed *storetest.Seed) {
 		days := span("2025-05-31T22:00:00Z", "2025-06-02T22:00:00Z")

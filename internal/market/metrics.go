@@ -9,10 +9,10 @@ import (
 	"flexd/internal/store"
 )
 
-// collectWithin bounds how long a scrape waits for the store.
+// collectWithin is how long a scrape waits for the store at most.
 const collectWithin = 5 * time.Second
 
-// Metrics tells a scraper what was kept out of the sources' latest answers.
+// Metrics exports the number of rejected rows in the sources' latest answers.
 type Metrics struct{ Service *Service }
 
 var keptOutRows = prometheus.NewDesc(

@@ -28,9 +28,10 @@ var (
 	supplierForm = regexp.MustCompile(`^[A-Z0-9]{4}$`)
 )
 
-// ImportPairs keeps a party's list of its pairs of metering points in place of the one before:
-// import_mpan, export_mpan, bm_unit, gsp_group, supplier_mpid, from_date, to_date (the last day),
-// largest_export_kwh. A wrong row is named, and then nothing is kept. A list without a row is refused, unless it may be empty.
+// ImportPairs stores a party's list of its pairs of metering points in place of the one
+// before: import_mpan, export_mpan, bm_unit, gsp_group, supplier_mpid, from_date, to_date (the
+// last day), largest_export_kwh. If a row is wrong, nothing is stored, and the error names the
+// row. A list without rows is refused, unless empty is set.
 func (s *Service) ImportPairs(
 	ctx context.Context,
 	org flex.OrgID,
@@ -123,7 +124,7 @@ func readPair(row csvfile.Row) (flex.MeterPair, error) {
 	return p, err
 }
 
-// readPairTime reads from when to when a pair is one.
+// readPairTime reads the days of a pair.
 func readPairTime(row csvfile.Row, p *flex.MeterPair) error {
 	from, err := flex.ParseDay(row.Get("from_date"))
 	if err != nil {
@@ -177,7 +178,7 @@ type pairLine struct {
 	line int
 }
 
-// pairList is a list that is read: what there is at each metering point and in each BM unit.
+// pairList holds the rows of a list read so far, by metering point and by BM unit.
 type pairList struct {
 	points map[string][]pairLine
 	units  map[string][]pairLine
@@ -213,15 +214,15 @@ func (l *pairList) add(row csvfile.Row, p flex.MeterPair) error {
 	return l.addUnit(row, mine)
 }
 
-// addUnit notes which GSP group a row's secondary BM unit is in, unless another row has it in
-// another.
+// addUnit records the GSP group of a row's secondary BM unit. It fails if another row for the
+// same days has the unit in another group.
 func (l *pairList) addUnit(row csvfile.Row, mine pairLine) error {
 	p := &mine.pair
 
-	// A unit has few rows that differ; the first of each group stands for the others.
-	apart := func(o pairLine) bool { return o.pair.GSPGroup != p.GSPGroup }
+	// Rows of a unit that agree in group and days are recorded once, so that few are compared.
+	differs := func(o pairLine) bool { return o.pair.GSPGroup != p.GSPGroup }
 	other := mine.meets(slices.DeleteFunc(slices.Clone(l.units[p.BMUnit]), func(o pairLine) bool {
-		return !apart(o)
+		return !differs(o)
 	}))
 
 	if other != nil {
@@ -235,7 +236,7 @@ func (l *pairList) addUnit(row csvfile.Row, mine pairLine) error {
 	}
 
 	same := func(o pairLine) bool {
-		return !apart(o) && o.pair.From.Equal(p.From) && o.pair.To.Equal(p.To)
+		return !differs(o) && o.pair.From.Equal(p.From) && o.pair.To.Equal(p.To)
 	}
 
 	if !slices.ContainsFunc(l.units[p.BMUnit], same) {
@@ -245,7 +246,7 @@ func (l *pairList) addUnit(row csvfile.Row, mine pairLine) error {
 	return nil
 }
 
-// meets returns one of the others whose time meets the row's, or nil.
+// meets returns the first of the others whose days overlap the row's, or nil.
 func (l pairLine) meets(others []pairLine) *pairLine {
 	for i := range others {
 		o := &others[i]
@@ -266,7 +267,7 @@ type Point struct {
 	Pairs []flex.MeterPair
 }
 
-// At returns what holds of the point's pair at an instant, or nil.
+// At returns the point's pair at an instant, or nil.
 func (p *Point) At(at time.Time) *flex.MeterPair {
 	for i := range p.Pairs {
 		if p.Pairs[i].Lasts(at) {
@@ -277,8 +278,8 @@ func (p *Point) At(at time.Time) *flex.MeterPair {
 	return nil
 }
 
-// Place returns the point's GSP group and supplier at an instant, as the party reported them or as
-// the directory has them; blank is not known.
+// Place returns the point's GSP group and supplier at an instant, as the party reported them,
+// else as the directory has them; empty if not known.
 func (p *Point) Place(at time.Time) (gsp, supplier string) {
 	if p.Meter != nil {
 		gsp, supplier = p.Meter.GSPGroup, p.Meter.SupplierMPID
@@ -296,7 +297,7 @@ func (p *Point) Place(at time.Time) (gsp, supplier string) {
 	return gsp, supplier
 }
 
-// paired puts a party's points and pairs together.
+// paired joins a party's points with their pairs.
 func paired(points []flex.MeteringPoint, pairs []flex.MeterPair) []Point {
 	by := map[string][]flex.MeterPair{}
 	for _, p := range pairs {
@@ -318,8 +319,8 @@ const (
 	EligibleUnknown = "not known"
 )
 
-// Eligible says whether a metering point may be traded at an instant, and if not, why: by what
-// the directory has of it and, if there is a limit, by its largest half-hourly export.
+// Eligible says whether a metering point may be traded at an instant, and if not, why: by its
+// entry in the directory and, if there is a limit, by its largest half-hourly export.
 func (p *Point) Eligible(
 	at time.Time,
 	limit flex.Optional[flex.WattHours],

@@ -17,13 +17,13 @@ import (
 
 // Limits of a settlement report.
 const (
-	reportRowsAtOnce = 2000 // kept in one transaction
-	namedMax         = 20   // wrong metering points that are named
+	reportRowsAtOnce = 2000 // stored in one transaction
+	namedMax         = 20   // wrong metering points that an error names
 
 	deliveredMax = 100_000 // kWh of a half-hour
 )
 
-// ImportReport keeps a settlement report of a run: mpan, settlement_date, settlement_period,
+// ImportReport stores a settlement report of a run: mpan, settlement_date, settlement_period,
 // delivered_kwh. It is read twice: if any row is wrong, or of a metering point that was not the
 // party's at the time, nothing is imported. The same report again changes nothing.
 func (s *Service) ImportReport(
@@ -67,11 +67,11 @@ func (s *Service) ImportReport(
 		)
 	}
 
-	return s.keepReport(ctx, org, &r, open)
+	return s.storeReport(ctx, org, &r, open)
 }
 
-// keepReport keeps the rows of a report in transactions of bounded size.
-func (s *Service) keepReport(
+// storeReport stores the rows of a report in transactions of bounded size.
+func (s *Service) storeReport(
 	ctx context.Context,
 	org flex.OrgID,
 	r *report,
@@ -79,7 +79,7 @@ func (s *Service) keepReport(
 ) (int, error) {
 	var batch []store.SettledVolume
 	var rows int
-	keep := func() error {
+	storeBatch := func() error {
 		err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 			return tx.PutSettledVolumes(ctx, batch)
 		})
@@ -93,23 +93,23 @@ func (s *Service) keepReport(
 		if len(batch) < reportRowsAtOnce {
 			return nil
 		}
-		return keep()
+		return storeBatch()
 	})
 	if err == nil {
-		err = keep()
+		err = storeBatch()
 	}
 
 	return rows, err
 }
 
-// report is a settlement report that is read.
+// report reads a settlement report.
 type report struct {
 	run    int
-	points map[string][]flex.MeteringPoint
-	wrong  []string // metering points that are not the party's
+	points map[string][]flex.MeteringPoint // the party's metering points, by MPAN
+	wrong  []string                        // metering points that are not the party's, with their lines
 }
 
-// read passes on the report's rows, in its order.
+// read calls each with the report's rows, in their order.
 func (r *report) read(
 	open func() (io.ReadCloser, error),
 	each func(store.SettledVolume) error,
@@ -187,7 +187,8 @@ func (r *report) row(row csvfile.Row) (store.SettledVolume, error) {
 	return v, nil
 }
 
-// siteAt returns the site that a metering point was of in a half-hour, while it was the party's.
+// siteAt returns the site of a metering point in a half-hour; zero if the point was not the
+// party's then.
 func (r *report) siteAt(mpan string, at time.Time) flex.SiteID {
 	var site flex.SiteID
 	for _, p := range r.points[mpan] {
@@ -200,7 +201,7 @@ func (r *report) siteAt(mpan string, at time.Time) flex.SiteID {
 	return site
 }
 
-// refuse notes a wrong metering point, once.
+// refuse records a wrong metering point, once, with the line of its first row.
 func (r *report) refuse(mpan string, line int) {
 	name := mpan + " (line "
 	known := slices.ContainsFunc(r.wrong, func(w string) bool {
@@ -211,14 +212,14 @@ func (r *report) refuse(mpan string, line int) {
 	}
 }
 
-// volumeColumns are the columns of the file of volumes. It has those of a settlement report.
+// volumeColumns are the columns of the file of volumes, which include those of a settlement report.
 var volumeColumns = []string{
 	"mpan", "settlement_date", "settlement_period", "start", "gsp_group", "supplier_mpid", "expected_kwh", "metered_kwh", "delivered_kwh", "reason",
 	"export_mpan", "bm_unit",
 }
 
-// WriteVolumes writes what was expected, metered and delivered in every half-hour of every
-// metering point in a month as CSV, and returns how many rows it wrote.
+// WriteVolumes writes the expected, metered and delivered energy of every half-hour of every
+// metering point in a month as CSV, and returns the number of rows.
 func (s *Service) WriteVolumes(
 	ctx context.Context,
 	org flex.OrgID,
@@ -276,15 +277,16 @@ var comparedColumns = []string{
 	"price_gbp_per_mwh", "difference_gbp", "matched", "reason",
 }
 
-// Comparison is what flexd settled against what reports say.
+// Comparison compares the volumes that flexd settled with those of reports.
 type Comparison struct {
 	All       Sums
 	Groups    map[string]*Sums // by GSP group and supplier
 	Suppliers map[string]*Sums // by supplier alone
 }
 
-// Compare compares a month with the reports of a run, or of the latest before it. If out is not
-// nil, it gets every half-hour of which either says something, as CSV.
+// Compare compares a month with the reports of a run, or of the latest run before it; an empty
+// run is the last of all. If out is not nil, every half-hour that either has settled is
+// written to it as CSV.
 func (s *Service) Compare(
 	ctx context.Context,
 	org flex.OrgID,

@@ -43,8 +43,8 @@ func FuzzReadReport(f *testing.F) {
 	})
 }
 
-// FuzzReadPairs: a pair that is read has a time, two metering points at most, and none of them is in
-// another pair on the same days.
+// FuzzReadPairs: a pair that is read has a time, two metering points at most, and none of them
+// is in another pair on the same days.
 func FuzzReadPairs(f *testing.F) {
 	const header = "import_mpan,export_mpan,bm_unit,gsp_group,supplier_mpid,from_date,to_date,largest_export_kwh\n"
 	f.Add(header + "1099000010005,,V__ABCD001,_A,ABCD,2026-01-01,2026-03-29,1.5\n1099000010005,,,,,2026-03-30,,\n")

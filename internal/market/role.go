@@ -11,16 +11,16 @@ import (
 	"flexd/internal/store"
 )
 
-// RoleState is which source counts for a role of an organisation's, and why.
+// RoleState is which sources count for a role in an organisation, and why.
 type RoleState struct {
 	Role    pricing.Role
-	Chosen  string   // the source that was chosen and counts now, or empty
-	Sources []string // what counts now; of several the latest publication
+	Chosen  string   // the chosen source that counts now; empty if none was chosen
+	Sources []string // the sources that count now; of several the latest publication counts
 	Choices []pricing.Choice
 }
 
-// Roles returns which sources count for the organisation now, and what an operator should look
-// at.
+// Roles returns which sources count for the organisation now, and the doubts that an operator
+// should resolve.
 func (s *Service) Roles(
 	ctx context.Context,
 	org flex.OrgID,
@@ -69,7 +69,7 @@ func rolesOf(
 	return roles, s.Doubts(tx.Now()), nil
 }
 
-// ChooseSource chooses the source of one role, as ChooseSources.
+// ChooseSource is ChooseSources for one role.
 func (s *Service) ChooseSource(
 	ctx context.Context,
 	org flex.OrgID,
@@ -89,10 +89,11 @@ func (s *Service) ChooseSource(
 	return chosen[0], nil
 }
 
-// ChooseSources chooses the sources of roles, each from an instant on: all of them, or none where one is refused. Without a
-// source the role follows the rule again. A half-hour that has begun keeps its source once the organisation has
-// flex events, so that nothing settled changes: without an instant, the choice holds from the
-// next half-hour on, and for an organisation without events for all time.
+// ChooseSources chooses the sources of roles, each from an instant on. If one choice is
+// refused, none is made. A choice with an empty source returns the role to the rule of package
+// pricing. Once the organisation has flex events, a half-hour that has begun keeps its source,
+// so that nothing settled changes: a choice without an instant then counts from the next
+// half-hour on, else for all time.
 func (s *Service) ChooseSources(
 	ctx context.Context,
 	org flex.OrgID,
@@ -125,13 +126,13 @@ func (s *Service) ChooseSources(
 	return chosen, err
 }
 
-// choose keeps one choice, and returns it with the instant from which it counts.
+// choose stores one choice, and returns it with the instant from which it counts.
 func (s *Service) choose(
 	ctx context.Context,
 	tx *store.Tx,
 	wanted pricing.Choice,
 ) (pricing.Choice, error) {
-	if err := s.mayChoose(ctx, tx, wanted.Role, wanted.Source); err != nil {
+	if err := s.checkChoice(ctx, tx, wanted.Role, wanted.Source); err != nil {
 		return wanted, err
 	}
 
@@ -168,8 +169,8 @@ func (s *Service) choose(
 	return c, err
 }
 
-// mayChoose fails if the source is not known or not fit for the role.
-func (s *Service) mayChoose(
+// checkChoice fails if the source is not known or not allowed for the role.
+func (s *Service) checkChoice(
 	ctx context.Context,
 	tx *store.Tx,
 	role pricing.Role,

@@ -21,16 +21,16 @@ type Source interface {
 	Fetch(context.Context, flex.Span) (Fetched, error)
 }
 
-// Fetched is what a source gave: the periods that it has a price for, in order of time,
-// each once. A period that is not there is missing; nothing is made up for it.
+// Fetched is a source's answer: the periods that it has a price for, in the order of time,
+// each once. A missing period is left out, never filled in.
 type Fetched struct {
 	Prices      []flex.PricedPeriod
 	Preliminary map[flex.Period]bool // prices that the source may still change
-	// rows that are no price of a half-hour, by reason
+	// rejected rows, by reason
 	KeptOut []KeptOut
 }
 
-// KeptOut are rows of a source's answer that were not taken, for one reason.
+// KeptOut are rows of a source's answer that were rejected, for one reason.
 type KeptOut struct {
 	Reason string
 	Rows   int
@@ -38,7 +38,7 @@ type KeptOut struct {
 	First time.Time
 }
 
-// Why rows are kept out.
+// Reasons why rows are rejected.
 const (
 	beyondBounds  = "the price is beyond what any half-hour has cost"
 	contradictory = "the start and the settlement period contradict each other"
@@ -47,7 +47,7 @@ const (
 	halfMissing   = "one of the half-hour's two quarters is missing"
 )
 
-// book collects prices as they are read.
+// book collects the prices of a source's answer while it is read.
 type book struct {
 	span        flex.Span
 	prices      map[flex.Period]flex.PricedPeriod
@@ -56,7 +56,7 @@ type book struct {
 	keptOut     map[string]*KeptOut
 }
 
-// quarter is the price of a part of a half-hour, and how much was traded in it.
+// quarter is the price of a quarter of an hour, weighted by the volume traded in it.
 type quarter struct{ price, weight float64 }
 
 func newBook(span flex.Span) *book {
@@ -69,7 +69,7 @@ func newBook(span flex.Span) *book {
 	}
 }
 
-// keepOut counts a row that is not taken.
+// keepOut counts a rejected row.
 func (b *book) keepOut(reason string, start time.Time) {
 	k := b.keptOut[reason]
 	if k == nil {
@@ -83,8 +83,8 @@ func (b *book) keepOut(reason string, start time.Time) {
 	}
 }
 
-// add notes the price of a period in pounds per megawatt-hour; a later one replaces it.
-// What is outside the span was not asked for, and what cannot be true is kept out.
+// add adds the price of a period in £/MWh; a later one replaces it. A period outside the span
+// was not asked for and is ignored; a price beyond all bounds is rejected.
 func (b *book) add(p flex.Period, price float64, derived bool) {
 	switch {
 	case !b.span.Contains(p.Start()):
@@ -100,7 +100,8 @@ func (b *book) add(p flex.Period, price float64, derived bool) {
 	}
 }
 
-// addQuarter notes the price of a quarter of an hour; a later one for the same start replaces it.
+// addQuarter adds the price of a quarter of an hour in £/MWh; a later one for the same start
+// replaces it.
 func (b *book) addQuarter(start time.Time, price, weight float64) {
 	switch {
 	case !b.span.Contains(start):
@@ -111,8 +112,8 @@ func (b *book) addQuarter(start time.Time, price, weight float64) {
 	}
 }
 
-// joinQuarters makes each half-hour's price the mean of its two quarters, weighted by what was
-// traded in them. A half-hour of which one quarter is missing has no price.
+// joinQuarters adds the price of each half-hour: the mean of its two quarters, weighted by the
+// volumes traded in them. A half-hour without one of its quarters has no price.
 func (b *book) joinQuarters() {
 	for _, start := range slices.SortedFunc(
 		maps.Keys(b.quarters),
@@ -137,7 +138,7 @@ func (b *book) joinQuarters() {
 	}
 }
 
-// addSpan notes a price for every whole half-hour between two instants.
+// addSpan adds a price for every whole half-hour of a span.
 func (b *book) addSpan(s flex.Span, price float64, derived bool) {
 	p := flex.PeriodAt(s.From)
 	if p.Start().Before(s.From) {
@@ -148,6 +149,7 @@ func (b *book) addSpan(s flex.Span, price float64, derived bool) {
 	}
 }
 
+// fetched returns what the book has collected.
 func (b *book) fetched() Fetched {
 	b.joinQuarters()
 	f := Fetched{Preliminary: b.preliminary}

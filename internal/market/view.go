@@ -9,15 +9,15 @@ import (
 	"flexd/internal/store"
 )
 
-// versionsMax is how many publications of a day a view has, the newest of them.
+// versionsMax is how many publications of a day a view lists at most, the newest of them.
 const versionsMax = 12
 
 // DayQuery asks for a day's prices.
 type DayQuery struct {
-	// by whose clock, and whose choice of sources; the first of them if zero
+	// the organisation whose clock and choice of sources count; the first one if zero
 	Org    flex.OrgID
 	Day    flex.Day // today if zero
-	Source string   // empty for those that are planned on
+	Source string   // if empty, the sources that the organisation plans on
 }
 
 // DayView is a day's prices as an organisation knows them, by publication.
@@ -36,46 +36,48 @@ type DayView struct {
 	NumVersions int // of all that touch the day
 }
 
-// PriceLine is a half-hour's price as it is known.
+// PriceLine is a half-hour's price as an organisation knows it.
 type PriceLine struct {
 	Start  time.Time `json:"start"`
 	Price  *float64  `json:"price_gbp_per_mwh"` // nil if it is not known
 	Source string    `json:"source,omitempty"`
-	// from the price of a longer time
+	// taken from the price of a longer time
 	Derived bool `json:"derived"`
-	// as first known before the half-hour; nil if it was not
+	// the first price known before the half-hour; nil if there was none
 	Before *float64 `json:"forecast_gbp_per_mwh"`
-	// as last published after it; nil if none was yet
+	// the last price published after it; nil if there is none yet
 	After  *float64   `json:"outturn_gbp_per_mwh"`
 	Carbon *int       `json:"carbon_g_per_kwh"`
 	Exact  flex.Price `json:"-"` // as Price
 }
 
-// Version is a publication with what it says of the day.
+// Version is a publication with its prices of a day.
 type Version struct {
 	ID          flex.PublicationID `json:"publication_id"`
 	Source      string             `json:"source"`
 	PublishedAt time.Time          `json:"published_at"`
 	FetchedAt   time.Time          `json:"fetched_at"`
-	Span        flex.Span          `json:"-"` // that it says something of
+	Span        flex.Span          `json:"-"` // of its prices
 	Preliminary bool               `json:"preliminary"`
 	// half-hours of its span without a price
 	Missing int `json:"missing"`
-	// by half-hour of the day, null where it says none
+	// by half-hour of the day, null where it has no price
 	Prices []*float64 `json:"prices_gbp_per_mwh"`
 }
 
-// Outturn holds what was known ahead of a day's half-hours against what came of them.
+// Outturn compares the prices known before a day's half-hours with those published after them.
+// Differences are outturn less forecast, in £/MWh.
 type Outturn struct {
-	Count         int     // half-hours that have both
-	Mean          float64 // of the differences without their sign, in £/MWh
-	Bias          float64 // of the differences, outturn less forecast
-	Worst         float64
+	Count         int     // half-hours that have both prices
+	Mean          float64 // mean of the absolute differences
+	Bias          float64 // mean of the differences
+	Worst         float64 // the largest difference by size, with its sign
 	WorstAt       time.Time
-	Forecast, Now string // the sources
+	Forecast, Now string // the sources of forecast and outturn
 }
 
-// DayView reads the day as an organisation knows it; without any, it has the sources alone.
+// DayView returns the day as an organisation knows it. Without any organisation it has the
+// sources only.
 func (s *Service) DayView(
 	ctx context.Context,
 	q DayQuery,
@@ -121,7 +123,8 @@ func (s *Service) DayView(
 	return v, err
 }
 
-// judgeAt says what the sources lack by an organisation's clock, which is ahead of the true one in the sandbox.
+// judgeAt sets what is missing of the sources' prices by an organisation's clock, which may be
+// ahead of the true one in a sandbox.
 func (s *Service) judgeAt(sources []Freshness, now time.Time) {
 	for i, f := range sources {
 		state := store.SourceState{Source: f.Source, Through: f.Through}
@@ -129,8 +132,9 @@ func (s *Service) judgeAt(sources []Freshness, now time.Time) {
 	}
 }
 
-// addVersions reads what the publications say of the day. All of them count for the forecast and the outturn, and the newest
-// are listed: where a source publishes each half-hour, what was said first is not among those.
+// addVersions reads the prices of the day's publications. Forecast and outturn are found among
+// all of them, but only the newest are listed: with a source that publishes every half-hour
+// the first ones are not.
 func (v *DayView) addVersions(
 	ctx context.Context,
 	tx *store.Tx,
@@ -162,7 +166,7 @@ func (v *DayView) addVersions(
 	return nil
 }
 
-// versionOf is a publication without its prices.
+// versionOf returns a publication without its prices.
 func versionOf(p *store.PublicationRecord) Version {
 	return Version{
 		ID:          p.ID,
@@ -204,8 +208,8 @@ func (v *DayView) addLines(c DayCurve) {
 	}
 }
 
-// compare finds in each half-hour what was first said before it and last said after it.
-// The publications are the newest first.
+// compare sets the forecast and the outturn of each half-hour, and sums up their differences. The
+// publications are sorted with the newest first.
 func (v *DayView) compare(published []Version) {
 	o := Outturn{}
 	for i := range v.Lines {
@@ -230,19 +234,19 @@ func (v *DayView) compare(published []Version) {
 	}
 }
 
-// setOutturn finds a half-hour's forecast and outturn, and whose they are.
+// setOutturn sets the forecast and the outturn of the i-th half-hour, and their sources.
 func setOutturn(published []Version, l *PriceLine, i int, o *Outturn) {
-	for _, one := range published {
-		if i >= len(one.Prices) || one.Prices[i] == nil {
+	for _, version := range published {
+		if i >= len(version.Prices) || version.Prices[i] == nil {
 			continue
 		}
 
-		if !one.PublishedAt.Before(l.Start.Add(flex.HalfHour)) {
+		if !version.PublishedAt.Before(l.Start.Add(flex.HalfHour)) {
 			if l.After == nil {
-				l.After, o.Now = one.Prices[i], one.Source
+				l.After, o.Now = version.Prices[i], version.Source
 			}
-		} else if !one.PublishedAt.After(l.Start) {
-			l.Before, o.Forecast = one.Prices[i], one.Source
+		} else if !version.PublishedAt.After(l.Start) {
+			l.Before, o.Forecast = version.Prices[i], version.Source
 		}
 	}
 }

@@ -32,8 +32,9 @@ func TestDayView(t *testing.T) {
 	})
 }
 
-// TestDayView_ManyPublications has a source publish each half-hour what it knows of the day, as the system price is: the forecast of the
-// day before is still compared, though it is not among the newest publications, which are listed.
+// TestDayView_ManyPublications has a source publish each half-hour what it knows of the day,
+// as the system price is: the forecast of the day before is still compared, though it is not
+// among the newest publications, which are listed.
 func TestDayView_ManyPublications(t *testing.T) {
 	each(t, "2026-04-13T13:00:00Z", func(t *testing.T, d *Service, c *clock, _ *storetest.Seed) {
 		day := span("2026-04-13T23:00:00Z", "2026-04-14T23:00:00Z")

@@ -12,10 +12,11 @@ import (
 	"flexd/internal/store"
 )
 
-// SettlementRuns are the runs of settlement, the earliest first. A later one supersedes.
+// SettlementRuns are the settlement runs, the earliest first. A later run supersedes an
+// earlier one.
 var SettlementRuns = []string{"II", "SF", "R1", "R2", "R3", "RF", "DF"}
 
-// runNumber returns a run's number, from 1.
+// runNumber returns a run's number, from 1; an unknown run is flex.Invalid.
 func runNumber(name string) (int, error) {
 	i := slices.Index(SettlementRuns, name)
 	if i < 0 {
@@ -30,7 +31,7 @@ func runNumber(name string) (int, error) {
 	return i + 1, nil
 }
 
-// pointsAtOnce is the number of metering points of which a month is read at a time.
+// pointsAtOnce is for how many metering points a month is read at a time.
 const pointsAtOnce = 50
 
 // MonthSpan is the time of a London month.
@@ -62,8 +63,8 @@ func (s *Service) Points(
 	return ps, err
 }
 
-// ExportLimit returns the half-hourly export above which the organisation's metering points are
-// not eligible, if it has set one.
+// ExportLimit returns the half-hourly export above which the organisation's metering points are not
+// eligible. It is not given if the organisation has set none.
 func (s *Service) ExportLimit(
 	ctx context.Context,
 	org flex.OrgID,
@@ -87,8 +88,8 @@ const (
 	WhyDifferent = "both settled, differently"
 )
 
-// PointHalfHour is a half-hour of a metering point. Energies are net import: what is used
-// less is below zero.
+// PointHalfHour is a half-hour of a metering point. Energies are net import: a reduction is
+// negative.
 type PointHalfHour struct {
 	Point     *Point
 	At        time.Time
@@ -97,16 +98,16 @@ type PointHalfHour struct {
 	Delivered flex.WattHours
 	Why       string // why it is not settled here; empty if it is
 
-	Settled *flex.WattHours // what the report says, if it does
-	Price   *flex.Price     // the settlement price, if one is known
+	Settled *flex.WattHours // delivered energy by the report; nil if the report has none
+	Price   *flex.Price     // the settlement price; nil if it is not known
 }
 
-// Expected is the baseline: what is metered less what was delivered.
+// Expected returns the baseline: the metered energy less the delivered energy.
 func (h *PointHalfHour) Expected() flex.WattHours {
 	return h.Metered - h.Delivered
 }
 
-// Difference is what the report says more than flexd.
+// Difference returns the delivered energy by the report less that by flexd.
 func (h *PointHalfHour) Difference() flex.WattHours {
 	if h.Settled == nil {
 		return -h.Delivered
@@ -114,7 +115,8 @@ func (h *PointHalfHour) Difference() flex.WattHours {
 	return *h.Settled - h.Delivered
 }
 
-// Worth is what the difference is worth to the party at the settlement price, if that is known.
+// Worth returns the value of the difference to the party at the settlement price. It is false
+// if the price is not known and there is a difference.
 func (h *PointHalfHour) Worth() (settle.PicoPounds, bool) {
 	if h.Price == nil {
 		return 0, h.Difference() == 0
@@ -122,7 +124,7 @@ func (h *PointHalfHour) Worth() (settle.PicoPounds, bool) {
 	return settle.Revenue(h.Difference(), *h.Price), true
 }
 
-// Outcome says how the report and flexd agree on the half-hour, and if they do not, why.
+// Outcome reports whether the report and flexd agree on the half-hour, and if not, why.
 func (h *PointHalfHour) Outcome() (matched bool, why string) {
 	switch {
 	case h.Settled == nil && h.Own && h.Delivered != 0:
@@ -140,9 +142,10 @@ func (h *PointHalfHour) Outcome() (matched bool, why string) {
 	return false, WhyDifferent
 }
 
-// HalfHours passes on every half-hour of every metering point in a month while it was the
-// party's, by point and then by time, with what the reports of a run or the latest before it
-// say; an empty run asks for none. A month is read of a few points at a time.
+// HalfHours calls each with every half-hour of a month in which a metering point belonged to
+// the party, by point and then by time, with the energy by the reports of a run or of the
+// latest run before it. An empty run reads no reports. The month is read for a few points at a
+// time.
 func (s *Service) HalfHours(
 	ctx context.Context,
 	org flex.OrgID,
@@ -221,7 +224,7 @@ func (m *pointMonth) read(
 	return m.readReports(ctx, tx, mpans)
 }
 
-// readOwn reads what was settled here.
+// readOwn reads the volumes that flexd settled.
 func (m *pointMonth) readOwn(
 	ctx context.Context,
 	tx *store.Tx,
@@ -245,7 +248,7 @@ func (m *pointMonth) readOwn(
 	return err
 }
 
-// readReports reads what reports say, if any are asked for.
+// readReports reads the volumes of reports, if a run was given.
 func (m *pointMonth) readReports(
 	ctx context.Context,
 	tx *store.Tx,
@@ -280,7 +283,7 @@ func (m *pointMonth) readPrices(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
-// each passes on the half-hours of a point's time with the party.
+// each calls the function each with the half-hours in which the point belonged to the party.
 func (m *pointMonth) each(p *Point, each func(*PointHalfHour) error) error {
 	for at := flex.PeriodAt(m.span.From); at.Start().Before(m.span.To); at = at.Add(1) {
 		start := at.Start()
@@ -332,11 +335,11 @@ type Sums struct {
 	Matched   int
 	Own       flex.WattHours
 	Settled   flex.WattHours
-	Expected  flex.WattHours // of those settled here
+	Expected  flex.WattHours // of the half-hours that flexd settled
 	Worth     settle.PicoPounds
-	// differences without a settlement price: they are not in Worth
+	// number of differences without a settlement price, which are not in Worth
 	Unpriced  int
-	Unmatched map[string]int // by why
+	Unmatched map[string]int // number of unmatched half-hours, by reason
 }
 
 // Add adds a half-hour.
@@ -371,7 +374,8 @@ func (s *Sums) Add(h *PointHalfHour) {
 	}
 }
 
-// Group names the sums that a half-hour is part of: its GSP group and its supplier.
+// Group returns the name of the sums that a half-hour is counted in: its GSP group and its
+// supplier.
 func (h *PointHalfHour) Group() string {
 	gsp, supplier := h.Point.Place(h.At)
 	if gsp == "" && supplier == "" {
@@ -381,7 +385,7 @@ func (h *PointHalfHour) Group() string {
 	return fmt.Sprintf("%s %s", gsp, supplier)
 }
 
-// Supplier names the sums of its supplier that a half-hour is part of.
+// Supplier returns the name of the sums of suppliers that a half-hour is counted in.
 func (h *PointHalfHour) Supplier() string {
 	if _, supplier := h.Point.Place(h.At); supplier != "" {
 		return supplier
@@ -389,14 +393,14 @@ func (h *PointHalfHour) Supplier() string {
 	return onNoListShort
 }
 
-// What a metering point is said to be that no list has.
+// Texts for a metering point that is on no imported list.
 const (
 	onNoList      = "on no list of metering points"
 	onNoListShort = "on no list"
 )
 
-// PointIssues says why the half-hours of a metering point's own meter are not settled; none is
-// well.
+// PointIssues returns the reasons why the half-hours of a metering point's own meter are not
+// settled; none if they are.
 func PointIssues(p *flex.MeteringPoint) []string {
 	var issues []string
 	if !p.Enrolled {
@@ -411,7 +415,7 @@ func PointIssues(p *flex.MeteringPoint) []string {
 	return append(issues, meterIssues(m)...)
 }
 
-// meterIssues says what of a metering point's entry in the directory stands in the way.
+// meterIssues returns what in a metering point's entry in the directory prevents its settlement.
 func meterIssues(m *flex.Meter) []string {
 	var issues []string
 	for _, f := range []struct {

@@ -81,7 +81,7 @@ func (v *volumes) priced(span flex.Span) {
 	}
 }
 
-// settle keeps what was settled of a site's day.
+// settle stores what was settled of a site's day.
 func (v *volumes) settle(site flex.SiteID, day flex.Day, periods ...int) {
 	v.Helper()
 	var hs []store.HalfHour

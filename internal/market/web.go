@@ -149,7 +149,7 @@ func (w *Web) recall(address string) page {
 	return w.known[address]
 }
 
-// remember keeps an answer that the service can be asked about again.
+// remember stores an answer that the service can be asked about again.
 func (w *Web) remember(address string, a egress.Answer) {
 	p := page{a.Header("ETag"), a.Header("Last-Modified"), a.Body}
 	if p.etag == "" && p.modified == "" {

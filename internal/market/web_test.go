@@ -190,7 +190,8 @@ func TestWebReachesNothingPrivate(t *testing.T) {
 	}
 }
 
-// TestWebUnaskedNotModified: a service answers 304 for what is not remembered. It is asked again, and is not taken to have nothing.
+// TestWebUnaskedNotModified: a service answers 304 for what is not remembered. It is asked
+// again, and is not taken to have nothing.
 func TestWebUnaskedNotModified(t *testing.T) {
 	asked := 0
 	answer := func(w http.ResponseWriter, r *http.Request) {

@@ -83,7 +83,7 @@ func (t *orgsRun) each(ctx context.Context, orgs []flex.OrgID) []flex.OrgID {
 	return left
 }
 
-// keepNote keeps an organisation's note, in place of the one of its run before.
+// keepNote stores an organisation's note, in place of the one of its run before.
 func (t *orgsRun) keepNote(org flex.OrgID, text string) {
 	if text == "" {
 		return

@@ -17,7 +17,7 @@ type Report struct {
 	Did  int    // things done, in the job's own unit
 	More bool   // work is left: run again at once
 	Note string // one line for the console's page Engine; may be empty
-	// organisations whose work waits as they move to another database
+	// number of organisations whose work waits because they are moving to another database
 	Waiting int
 }
 
@@ -29,7 +29,7 @@ type Worker struct {
 	Name  string
 	Every time.Duration   // the period
 	Wake  <-chan struct{} // nil if nothing wakes it
-	// the least time from the end of a run to one that a wake-up brings
+	// the least time from the end of a run to the next one that a wake-up starts
 	Rest time.Duration
 	Job  Job
 	Log  *slog.Logger // nil means the default logger
@@ -37,13 +37,13 @@ type Worker struct {
 	mu    sync.Mutex
 	last  Last
 	began time.Time // when the run under way began; zero if there is none
-	rest  time.Time // until then no wake-up is followed
+	rest  time.Time // until then no wake-up starts a run
 }
 
-// HangAfter is how long a run lasts at least before it counts as one that hangs; it must last longer than three periods too.
+// HangAfter is how long a run must last to count as hanging; it must also last longer than three periods.
 const HangAfter = 30 * time.Minute
 
-// HangsSince returns when the run under way began, if it lasts so long that it may never end; else zero.
+// HangsSince returns when the run under way began, if it counts as hanging (see HangAfter); else zero.
 func (w *Worker) HangsSince() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -54,28 +54,29 @@ func (w *Worker) HangsSince() time.Time {
 	return w.began
 }
 
-// Last is how the latest run went, and what came of all since the process began.
+// Last is the result of the latest run, with totals over all runs since the process began.
 type Last struct {
 	At     time.Time
 	Took   time.Duration
 	Report Report
 	Err    error
-	// when the first of the runs began that have failed on end; zero if the latest did not
+	// when the first of the consecutive failed runs began; zero if the latest run did not fail
 	FailedSince time.Time
 
 	Runs, Failures int
-	TookAll        time.Duration // by all runs
-	SucceededAt    time.Time     // when the latest run ended that did not fail; zero if there is none
+	TookAll        time.Duration // of all runs
+	SucceededAt    time.Time     // when the latest successful run ended; zero if there is none
 }
 
-// Last returns how the latest run went.
+// Last returns the result of the latest run.
 func (w *Worker) Last() Last {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.last
 }
 
-// Run runs the job until the context ends, first at once. It waits for a run under way, which has the same context.
+// Run runs the job until the context ends, the first time at once. It returns after a run under way, whose
+// context ends too.
 func (w *Worker) Run(ctx context.Context) {
 	tick := time.NewTicker(w.Every)
 	defer tick.Stop()
@@ -89,13 +90,13 @@ func (w *Worker) Run(ctx context.Context) {
 		case <-ctx.Done():
 		case <-tick.C:
 		case <-w.Wake:
-			w.await(ctx)
+			w.awaitRest(ctx)
 		}
 	}
 }
 
-// await waits until the worker has rested. What woke it meanwhile the next run will see too.
-func (w *Worker) await(ctx context.Context) {
+// awaitRest waits until Rest is over, and drops wake-ups of that time: the next run serves them.
+func (w *Worker) awaitRest(ctx context.Context) {
 	rested := time.NewTimer(time.Until(w.rest))
 	defer rested.Stop()
 
@@ -118,7 +119,7 @@ func (w *Worker) once(ctx context.Context) bool {
 	w.mu.Unlock()
 
 	r, err := recovered(func() (Report, error) { return w.Job(ctx) })
-	if flex.OnlyMoves(err) { // it goes over all organisations at once
+	if flex.OnlyMoves(err) { // of a job that does not use EachOrg
 		r, err = Report{Waiting: 1}, nil
 	}
 	if r.Waiting > 0 {
@@ -136,7 +137,7 @@ func (w *Worker) once(ctx context.Context) bool {
 	return err == nil && r.More
 }
 
-// add notes a run.
+// add adds the result of a run.
 func (l *Last) add(start, end time.Time, r Report, err error) {
 	l.At, l.Took = start, end.Sub(start)
 	l.Report, l.Err = r, err
@@ -191,14 +192,14 @@ func (w *Worker) record(
 	}
 }
 
-// recovered runs a job; a panic is its error.
+// recovered runs a job and returns a panic as its error.
 func recovered(run func() (Report, error)) (r Report, err error) {
 	defer flex.Recover(&err)
 
 	return run()
 }
 
-// RunAll runs workers side by side until the context ends and all of them have stopped.
+// RunAll runs workers concurrently until the context ends and all of them have stopped.
 func RunAll(ctx context.Context, ws []*Worker) {
 	var wg sync.WaitGroup
 	for _, w := range ws {

@@ -67,7 +67,8 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// A run that does not end is named once it lasts for longer than half an hour and three periods, and no more once it has ended.
+// A run that does not end is named once it lasts for longer than half an hour and three
+// periods, and no more once it has ended.
 func TestRun_Hangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := make(chan struct{})
@@ -111,7 +112,8 @@ func TestRun_Hangs(t *testing.T) {
 	})
 }
 
-// A job that goes over all organisations by one statement waits for one that moves to another database: no run of it has failed.
+// A job that goes over all organisations by one statement waits for one that moves to another
+// database: no run of it has failed.
 func TestRun_Moving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var moving atomic.Bool
@@ -278,7 +280,8 @@ func TestEachOrg(t *testing.T) {
 	}
 }
 
-// The notes of single organisations come with the run's report: of each its latest, and of many the first.
+// The notes of single organisations come with the run's report: of each its latest, and of
+// many the first.
 func TestEachOrg_Notes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		notes [][]string // of each organisation's runs
@@ -318,7 +321,8 @@ func TestEachOrg_Notes(t *testing.T) {
 	}
 }
 
-// An organisation that has much to do does not hold up the others: each has its turn before it goes on.
+// An organisation that has much to do does not hold up the others: each has its turn before it
+// goes on.
 func TestEachOrg_Turns(t *testing.T) {
 	first, second := flex.OrgID{15: 1}, flex.OrgID{15: 2}
 	var turns []byte
