@@ -61,7 +61,7 @@ func adrID(id flex.ADRObjectID) any {
 	return id.Bytes()
 }
 
-// AddADRObject keeps an object. Its id and instants are set here.
+// AddADRObject stores an object. Its id and instants are set here.
 func (tx *Tx) AddADRObject(ctx context.Context, o *flex.ADRObject) error {
 	o.ID, o.CreatedAt = flex.ADRObjectID(tx.newID()), tx.now
 	return tx.SetADRObject(ctx, o)
@@ -222,8 +222,9 @@ func (tx *Tx) DropADRObject(ctx context.Context, id flex.ADRObjectID) error {
 	return err
 }
 
-// EndADRSubscriptions ends the subscriptions to a program: nobody finds them, and they bring no further notice. What was to be sent
-// before is sent: for that their bearer tokens stay until DropEndedADRSubscriptions.
+// EndADRSubscriptions ends the subscriptions to a program: they are not found any more, and
+// cause no further notices. Notices that are queued are still sent; for that their bearer
+// tokens stay until DropEndedADRSubscriptions.
 func (tx *Tx) EndADRSubscriptions(
 	ctx context.Context,
 	program flex.ADRObjectID,
@@ -263,7 +264,8 @@ func (all *All) DropEndedADRSubscriptions(
 	)
 }
 
-// DropADRReports deletes up to limit reports of a client that were not written since an instant, and whose event is gone.
+// DropADRReports deletes up to limit reports of a client that were not written since an
+// instant, and whose event is gone.
 func (all *All) DropADRReports(
 	ctx context.Context,
 	client string,
@@ -282,10 +284,11 @@ func (all *All) DropADRReports(
 	)
 }
 
-// errNoADRObject is said of an object that there is not, and of one that the client may not see.
+// errNoADRObject is returned for an object that does not exist, and for one that the client
+// may not see.
 const errNoADRObject = "no such object"
 
-// ADRNotice is what is to be sent to a subscriber.
+// ADRNotice is a notification to a subscriber.
 type ADRNotice struct {
 	ID           flex.ID[ADRNotice]
 	Org          flex.OrgID
@@ -361,7 +364,7 @@ func (all *All) TakeADRNotices(
 		}
 	}
 
-	// The order in which they were queued, which a claim does not keep.
+	// A claim does not return them in the order in which they were queued.
 	slices.SortFunc(due, func(a, b ADRNotice) int {
 		return bytes.Compare(a.ID.Bytes(), b.ID.Bytes())
 	})
@@ -455,7 +458,8 @@ func (all *All) ADRNoticeAgain(
 // noticeTime is longer than a notice waits to be sent.
 const noticeTime = 24 * time.Hour
 
-// MoveADRNotices has the notices of a subscription that wait to be sent to an address go to another one. Without one they are given up.
+// MoveADRNotices has the notices of a subscription that wait to be sent to an address go to
+// another one. Without one they are given up.
 func (tx *Tx) MoveADRNotices(
 	ctx context.Context,
 	sub flex.ADRObjectID,
@@ -481,7 +485,8 @@ func (tx *Tx) MoveADRNotices(
 	return err
 }
 
-// ADRNoticesUntried has notices that were claimed and not attempted be claimed again, which counts as no attempt.
+// ADRNoticesUntried has notices that were claimed and not attempted be claimed again, which
+// counts as no attempt.
 func (all *All) ADRNoticesUntried(ctx context.Context, ns []ADRNotice) error {
 	for i := range ns {
 		if err := all.returnJob(ctx, ns[i].job, all.now); err != nil {
@@ -492,7 +497,7 @@ func (all *All) ADRNoticesUntried(ctx context.Context, ns []ADRNotice) error {
 	return nil
 }
 
-// SentADRNotice is a notice as it stands.
+// SentADRNotice is a notice with its state.
 type SentADRNotice struct {
 	Subscription flex.ADRObjectID
 	URL          string
@@ -531,8 +536,8 @@ func (tx *Tx) ADRNotices(
 	)
 }
 
-// DropADRNotices deletes up to limit notices that were sent, or given up, and queued before an instant, and
-// returns how many.
+// DropADRNotices deletes up to limit notices that were sent, or given up, and queued before an
+// instant, and returns how many.
 func (all *All) DropADRNotices(
 	ctx context.Context,
 	before time.Time,

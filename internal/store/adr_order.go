@@ -164,7 +164,7 @@ func scanADROrder(s scanner) (ADROrder, error) {
 	return o, err
 }
 
-// AddADROrder keeps an order. One that waits is sent, and any other reported, as soon as may be.
+// AddADROrder stores an order. One that waits is sent, and any other reported, as soon as may be.
 func (tx *Tx) AddADROrder(ctx context.Context, o *ADROrder) error {
 	o.ID, o.MadeAt = flex.ADROrderID(tx.newID()), tx.now
 	o.Direction = cmp.Or(o.Direction, flex.Import)
@@ -194,8 +194,8 @@ func (tx *Tx) AddADROrder(ctx context.Context, o *ADROrder) error {
 	})
 }
 
-// WithdrawADROrder says that an order's event does not ask for it any more; its instruction is stopped
-// as soon as may be.
+// WithdrawADROrder says that an order's event does not ask for it any more; its instruction is
+// stopped as soon as may be.
 func (tx *Tx) WithdrawADROrder(
 	ctx context.Context,
 	id flex.ADROrderID,
@@ -214,8 +214,8 @@ func (tx *Tx) WithdrawADROrder(
 	return err
 }
 
-// CurrentADROrders returns what a program's events asked for and was not withdrawn: of events that are
-// not over, and of one event more.
+// CurrentADROrders returns what a program's events asked for and was not withdrawn: of events
+// that are not over, and of one event more.
 func (tx *Tx) CurrentADROrders(
 	ctx context.Context,
 	program, event flex.ADRObjectID,
@@ -264,7 +264,8 @@ func (tx *Tx) ADROrders(ctx context.Context, limit int) ([]ADROrder, error) {
 	)
 }
 
-// DueADROrders returns orders that are to be sent, or whose instruction is to be stopped: these first.
+// DueADROrders returns orders that are to be sent, or whose instruction is to be stopped:
+// these first.
 func (tx *Tx) DueADROrders(ctx context.Context) ([]ADROrder, error) {
 	return rows(
 		ctx,
@@ -319,7 +320,8 @@ func (tx *Tx) ADROrderDone(
 	return n > 0, err
 }
 
-// DueADRReports returns the events of which it is to be reported by now what became of what they asked for.
+// DueADRReports returns the events of which it is to be reported by now what became of what
+// they asked for.
 func (tx *Tx) DueADRReports(ctx context.Context) ([]flex.ADRObjectID, error) {
 	return rows(
 		ctx,
@@ -331,8 +333,8 @@ func (tx *Tx) DueADRReports(ctx context.Context) ([]flex.ADRObjectID, error) {
 	)
 }
 
-// ADROrderReported keeps what is known of an order now, and when to report again; zero is never. A limit of which something else is known
-// meanwhile is left as it is.
+// ADROrderReported stores what is known of an order now, and when to report again; zero is
+// never. A limit of which something else is known meanwhile is left as it is.
 func (tx *Tx) ADROrderReported(
 	ctx context.Context,
 	o *ADROrder,
@@ -367,8 +369,8 @@ func (tx *Tx) NextADRReport(
 	return tx.next(ctx, reportDue, after)
 }
 
-// OrgsWithADROrders returns the organisations with orders that are to be sent, stopped or reported, now
-// or later.
+// OrgsWithADROrders returns the organisations with orders that are to be sent, stopped or
+// reported, now or later.
 func (all *All) OrgsWithADROrders(ctx context.Context) ([]flex.OrgID, error) {
 	return rows(ctx, all.conn, scalar[flex.OrgID], `SELECT id FROM org o WHERE EXISTS (SELECT 1 FROM adr_order p WHERE p.org_id = o.id AND p.work_at IS NOT NULL)
 		OR EXISTS (SELECT 1 FROM adr_order p WHERE p.org_id = o.id AND p.report_at IS NOT NULL) ORDER BY id`)

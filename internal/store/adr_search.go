@@ -108,8 +108,8 @@ type ADRSubscriber struct {
 	Business bool // its client runs programs, and reads everything
 }
 
-// ADRSubscribers returns the organisation's subscriptions for a kind of object, of clients that still
-// have access.
+// ADRSubscribers returns the organisation's subscriptions for a kind of object, of clients
+// that still have access.
 func (tx *Tx) ADRSubscribers(
 	ctx context.Context,
 	kind flex.ADRKind,
@@ -230,8 +230,9 @@ func (q adrSearch) aimed(w *where) {
 	}
 }
 
-// visible adds that a VEN may read an object: its own, and programs and events that are for everybody
-// or for a target that is its own or its resources'. An event is read by who reads its program.
+// visible adds that a VEN may read an object: its own, and programs and events that are for
+// everybody or for a target that is its own or its resources'. An event is read by who reads
+// its program.
 func (q adrSearch) visible(w *where) {
 	client := w.param(q.VisibleTo)
 	aimed := func(object string) {

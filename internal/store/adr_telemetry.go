@@ -47,7 +47,7 @@ func (tx *Tx) ADRTelemetry(
 		tx.org.Bytes(), program.Bytes())
 }
 
-// SetADRTelemetry keeps that a report was sent.
+// SetADRTelemetry records that a report was sent.
 func (tx *Tx) SetADRTelemetry(ctx context.Context, t *ADRTelemetry) error {
 	row := []value{
 		{"program_id", t.Program.Bytes()},

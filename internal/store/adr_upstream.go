@@ -48,13 +48,14 @@ type ADRUpstream struct {
 	PerAsset     bool
 	Subscription string    // its id there; empty until it is made
 	SubscribedAt time.Time // when it was last seen there
-	NumEvents    int       // that are kept of it
+	NumEvents    int       // that are stored of it
 }
 
 // AnsweredAt is when it answered last; zero if it never did.
 func (u *ADRUpstream) AnsweredAt() time.Time { return answeredAt(u.HeardAt, u.MadeAt) }
 
-// answeredAt is when a server answered last that was added at an instant; zero if it was not heard since.
+// answeredAt is when a server answered last that was added at an instant; zero if it was not
+// heard since.
 func answeredAt(heard, made time.Time) time.Time {
 	if heard.After(made) {
 		return heard
@@ -144,7 +145,8 @@ func (tx *Tx) AddADRUpstream(ctx context.Context, u *ADRUpstream) error {
 	return tx.insert(ctx, "adr_upstream", row)
 }
 
-// ADRUpstreams returns the servers that the organisation asks, by name; of one program alone if it is given.
+// ADRUpstreams returns the servers that the organisation asks, by name; of one program alone
+// if it is given.
 func (tx *Tx) ADRUpstreams(
 	ctx context.Context,
 	program flex.ADRObjectID,
@@ -180,9 +182,10 @@ func (tx *Tx) DropADRUpstream(ctx context.Context, program flex.ADRObjectID) err
 	return nil
 }
 
-// TakeADRUpstreams returns the servers that are due to be asked, or have called, and has each asked again after its time,
-// whatever becomes of this attempt. The busy ones are being asked: that they have called waits for the end, or their turn, as what
-// they answer would not be taken any more.
+// TakeADRUpstreams returns the servers that are due to be asked, or have called, and has each
+// asked again after its time, whatever becomes of this attempt. The busy ones are being asked:
+// that they have called waits for the end, or their turn, as what they answer would not be
+// taken any more.
 func (all *All) TakeADRUpstreams(
 	ctx context.Context,
 	busy ...flex.ADRObjectID,
@@ -229,8 +232,9 @@ func (all *All) TakeADRUpstreams(
 	return taken, nil
 }
 
-// ADRUpstreamAsked notes what came of asking a server: when it was heard, since when the VEN is known there,
-// and what was wrong. If its turn has come again since, that is the next asker's to say.
+// ADRUpstreamAsked notes what came of asking a server: when it was heard, since when the VEN
+// is known there, and what was wrong. If its turn has come again since, that is the next
+// asker's to say.
 func (all *All) ADRUpstreamAsked(ctx context.Context, u *ADRUpstream) error {
 	_, err := all.exec(
 		ctx,
@@ -331,7 +335,7 @@ type SilentADRUpstream struct {
 	AnsweredAt time.Time // zero if it never did
 }
 
-// ADRMirror is an event of a server that is asked, and the one that is kept of it.
+// ADRMirror is an event of a server that is asked, and the one that is stored of it.
 type ADRMirror struct {
 	Program  flex.ADRObjectID
 	Remote   string
@@ -342,7 +346,7 @@ type ADRMirror struct {
 	ReportedAt time.Time
 }
 
-// ADRMirrors returns the events that are kept of a server.
+// ADRMirrors returns the events that are stored of a server.
 func (tx *Tx) ADRMirrors(
 	ctx context.Context,
 	program flex.ADRObjectID,
@@ -363,7 +367,7 @@ func (tx *Tx) ADRMirrors(
 		tx.org.Bytes(), program.Bytes())
 }
 
-// SetADRMirror keeps which event is kept of another.
+// SetADRMirror records which event is kept of another.
 func (tx *Tx) SetADRMirror(ctx context.Context, m *ADRMirror) error {
 	row := []value{
 		{"program_id", m.Program.Bytes()},

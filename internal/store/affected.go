@@ -12,27 +12,29 @@ import (
 	"flexd/internal/flex"
 )
 
-// What has been settled is settled again when a reading that it depends on comes, or comes
+// What has been settled is settled again when a reading that it depends on arrives, or arrives
 // with another value. Sessions and events that still wait for their first missing half-hour
-// are found by that, so that a reading which is not enough leaves them alone.
+// are found by that half-hour, so that a reading that is not enough does not settle them.
 //
-// On PostgreSQL another process may be settling what is to be marked, on other readings or prices. It is waited for, and whether the
-// mark is needed is decided on what it leaves: as a condition of which rows are locked, it would be decided on what was there before.
+// On PostgreSQL another process may be settling the rows that are to be marked, on other
+// readings or prices. This transaction waits for it, and decides about the mark by the rows as
+// it left them. A condition of the locking statement would be evaluated on the rows as they
+// were before.
 
-// historyReach is how long before an event readings may lie that its baseline depends on.
+// historyReach is how long before an event the readings may be that its baseline depends on.
 const historyReach = 62 * 24 * time.Hour
 
-// stayReach is how long after the beginning of an event readings of its car's stay may lie that its nominated
-// baseline depends on, and are found.
+// stayReach is how long after the beginning of an event readings of its car's session are
+// found that its nominated baseline depends on.
 const stayReach = 14 * 24 * time.Hour
 
 // inDayReach is how long before an event its in-day adjustment may look.
 const inDayReach = 4 * time.Hour
 
-// partialAfter is how long after its end a session waits for the first half-hour missing.
+// partialAfter is for how long after its end a session waits for its first missing half-hour.
 const partialAfter = 30 * time.Minute
 
-// markAffected has what was settled on other readings than these looked at again.
+// markAffected marks what was settled on other readings than these to be settled again.
 func (tx *Tx) markAffected(ctx context.Context, rs []flex.Reading) error {
 	byAsset := map[flex.AssetID][]flex.Reading{}
 	isMetered := map[flex.AssetID]bool{}
@@ -93,7 +95,7 @@ type affectable struct {
 	waits time.Time
 }
 
-// markEvents has settled events looked at again that any of the readings tells of.
+// markEvents marks settled events that any of the readings may affect to be settled again.
 func (tx *Tx) markEvents(
 	ctx context.Context,
 	assets []flex.AssetID,
@@ -159,8 +161,9 @@ func scanAffectable(s scanner) (affectable, error) {
 	return e, err
 }
 
-// affected reports whether a reading of the asset may change what the event comes to. A nominated baseline takes of a
-// plan what all of the stay shows; as long as that lasts, the event is looked at again by itself.
+// affected reports whether a reading of the asset may change the event's result. A nominated
+// baseline depends on the readings of the whole session; as long as that lasts, the event is
+// settled again from time to time anyway.
 func (e *affectable) affected(r flex.Reading, now time.Time) bool {
 	over := !e.stay.Empty() && !e.stay.To.After(now)
 	if over && !r.To.Before(e.stay.From) && !r.From.After(e.stay.To) {
@@ -170,8 +173,9 @@ func (e *affectable) affected(r flex.Reading, now time.Time) bool {
 	return r.Label != flex.BatteryStateOfCharge && affects(r, e.Span)
 }
 
-// reaches reports whether a power goes beyond the half-hour that the event waits for, or ends with it and is no even part
-// of one: such powers do not add up to a half-hour by when they begin, by which its coming is found.
+// reaches reports whether a power goes beyond the half-hour that the event waits for, or ends
+// with it and is no even part of one: such powers do not add up to a half-hour by when they
+// begin, by which its coming is found.
 func (e *affectable) reaches(r flex.Reading) bool {
 	power := r.Label == flex.BoundaryImportPower || r.Label == flex.BatteryInverterPower
 	if e.waits.IsZero() || !power || r.Empty() {
@@ -188,11 +192,11 @@ func (e *affectable) reaches(r flex.Reading) bool {
 	return r.From.Before(end) && !r.To.Before(end) && !even
 }
 
-// lookAgain has events settled again. Those that wait for a half-hour are left to its coming, unless they are marked to be
-// looked at all the same. An event that was never settled stays as it is.
+// lookAgain marks events to be settled again. Those that wait for a half-hour stay waiting for
+// it, unless they have a due mark anyway. An event that was never settled stays as it is.
 //
-// That is decided by each event as it is once no other process has it locked. All lock them in the order of their ids, so that no two wait
-// for each other.
+// Each event is judged as it is once this transaction has its lock. All transactions lock
+// events in the order of their ids, so that no two deadlock.
 func (tx *Tx) lookAgain(
 	ctx context.Context,
 	marked map[flex.FlexEventID]bool,
@@ -229,8 +233,9 @@ func (tx *Tx) lookAgain(
 	return nil
 }
 
-// markCompared has settled events of later days looked at again, as they may be compared with the day of an event that is
-// found only now: a day with an event is no baseline. One that waits for a half-hour is settled when that comes.
+// markCompared marks settled events of later days whose baseline may use the day of an event
+// that is detected only now: a day with an event does not count for a baseline. An event that
+// waits for a half-hour is settled when that comes.
 func (tx *Tx) markCompared(ctx context.Context, found *FlexEvent) error {
 	later := found.Day.Add(1).Start()
 	ids, err := rows(
@@ -261,8 +266,8 @@ func (tx *Tx) markCompared(ctx context.Context, found *FlexEvent) error {
 	return nil
 }
 
-// affects reports whether a reading may change what an event comes to: it lies in its time, or
-// shortly before, or at the same time of the day within the days before.
+// affects reports whether a reading may change an event's result: it lies in the event's time,
+// shortly before it, or at the same time of day on the days before.
 func affects(r flex.Reading, event flex.Span) bool {
 	from := event.From.Add(-inDayReach)
 	switch {
@@ -290,8 +295,8 @@ func affects(r flex.Reading, event flex.Span) bool {
 	return false
 }
 
-// markSessions has sessions settled again for whose time readings have come, once
-// they no longer wait for the first that is missing.
+// markSessions marks sessions to be settled again for whose time readings have come, once they
+// no longer wait for the first missing one.
 func (tx *Tx) markSessions(
 	ctx context.Context,
 	assets []flex.AssetID,
@@ -339,8 +344,9 @@ func (tx *Tx) markSessions(
 	return nil
 }
 
-// markWaiting has the events of an asset's site that wait for a reading looked at once more before the
-// asset is taken away: what it read last may be what they wait for, and is found by the assets that are there.
+// markWaiting marks the events of an asset's site that wait for a reading, before the asset is
+// deleted: its last readings may be what they wait for, and events are found by the assets
+// that exist.
 func (tx *Tx) markWaiting(ctx context.Context, asset flex.AssetID) error {
 	_, err := tx.exec(
 		ctx,
@@ -358,9 +364,9 @@ func (tx *Tx) markWaiting(ctx context.Context, asset flex.AssetID) error {
 	return err
 }
 
-// markConsented has what a consent given at an instant may change looked at again: the events of
-// its site that it covers, those that may be compared with days that it covers, and the sessions
-// that wait for it.
+// markConsented marks what a consent from an instant on may change: the events of its site
+// that it covers, those that may be compared with days that it covers, and the sessions that
+// wait for it.
 func (tx *Tx) markConsented(
 	ctx context.Context,
 	site flex.SiteID,
@@ -379,7 +385,8 @@ func (tx *Tx) markConsented(
 		return err
 	}
 
-	// One that was given up for want of a consent, whose asset may be gone, waits for none; nothing was posted of it.
+	// One that was given up for want of a consent, whose asset may be gone, waits for none;
+	// nothing was posted of it.
 	_, err = tx.exec(
 		ctx,
 		`UPDATE reckoning SET look_at = 0 WHERE session_id IN (SELECT r.session_id FROM reckoning r
@@ -402,8 +409,9 @@ func (tx *Tx) markConsented(
 	return err
 }
 
-// LookAgainWithin has the flex events that begin in the span, and the sessions that end in it,
-// settled again, of one site or for the zero id of all. It returns how many there are of each.
+// LookAgainWithin marks the flex events that begin in the span, and the sessions that end in
+// it, to be settled again; of one site, or of all if the id is zero. It returns how many there
+// are of each.
 func (tx *Tx) LookAgainWithin(
 	ctx context.Context,
 	site flex.SiteID,
@@ -436,8 +444,9 @@ func (tx *Tx) LookAgainWithin(
 	return events, sessions, err
 }
 
-// LookAgainWaiting has the sessions settled again that ended and wait for readings or for consent, and those that began
-// since an instant and earned nothing on the terms of then: none was posted.
+// LookAgainWaiting marks sessions to be settled again: those that have ended and wait for
+// readings or for consent, and those that began since an instant and earned nothing on the
+// terms of that time, so that nothing was posted.
 func (tx *Tx) LookAgainWaiting(ctx context.Context, since time.Time) error {
 	_, err := tx.exec(
 		ctx,
@@ -452,10 +461,11 @@ func (tx *Tx) LookAgainWaiting(ctx context.Context, since time.Time) error {
 	return err
 }
 
-// markPriced has settled events looked at again once a publication of their prices is out and came in, by the clock of whoever
-// looks: another process's may be behind this one's, and until then it settles without these prices. Those of an
-// organisation that moves are marked when it rests again (markPricedSince): its mark in cell_move is
-// held until this publication is committed, so that it is seen then.
+// markPriced has settled events looked at again once a publication of their prices is out and
+// came in, by the clock of whoever looks: another process's may be behind this one's, and
+// until then it settles without these prices. Those of an organisation that moves are marked
+// when it rests again (markPricedSince): its mark in cell_move is held until this publication
+// is committed, so that it is seen then.
 func (all *All) markPriced(ctx context.Context, p Publication) error {
 	_, err := rows(
 		ctx,
@@ -482,8 +492,8 @@ func (all *All) markPriced(ctx context.Context, p Publication) error {
 	return err
 }
 
-// markPricedSince has an organisation's settled events looked at again as far as publications reach that came
-// in since an instant.
+// markPricedSince has an organisation's settled events looked at again as far as publications
+// reach that came in since an instant.
 func (all *All) markPricedSince(
 	ctx context.Context,
 	org flex.OrgID,

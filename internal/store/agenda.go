@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// An advance of a sandbox clock asks all jobs of an organisation when they are due, after each step. Most have
-// nothing to do, and a query for each of them would cost more than all their work: what they ask for first
-// is asked for by one statement.
+// An advance of a sandbox clock asks all jobs of an organisation, after each step, when they
+// are due next. Most have nothing to do, and a query for each would cost more than all their
+// work. One statement therefore answers the first question of every job.
 
-// dueQuery is one of the things that jobs ask for.
+// dueQuery is one of the queries by which jobs find out what is due.
 type dueQuery int
 
-// Those that name an instant, and those that say whether there is anything to be asked for at all.
+// Queries for an instant (…Due), and queries for whether there is anything of a kind (has…,
+// …Waits).
 const (
 	planDue dueQuery = iota
 	awayDue
@@ -32,7 +33,7 @@ const (
 	hasInstructions
 	pushWaits
 
-	// what waits for no instant
+	// whether there is work that is due at no instant, but once something else has happened
 	waveWaits
 	sessionWaits
 	eventWaits
@@ -41,8 +42,9 @@ const (
 	dueQueryCount
 )
 
-// dueQueries are expressions of the organisation $1, an instant $2, the organisation's time $3 and the true time $4.
-// Those that name an instant give the first one after $2, in microseconds; the others 1. Null is none.
+// dueQueries are the SQL of the queries. Their parameters are the organisation $1, an instant
+// $2, the organisation's time $3 and the true time $4. A query for an instant returns the
+// first one after $2 in microseconds, any other returns 1; null is none.
 var dueQueries = [dueQueryCount]string{
 	planDue: `SELECT min(at) FROM (
 			SELECT min(s.due_at) AS at FROM session s
@@ -64,52 +66,54 @@ var dueQueries = [dueQueryCount]string{
 		WHERE org_id = $1 AND lost_at IS NULL AND heard_at + silence_s * 1000000 > $2`,
 
 	sessionDue: `SELECT min(look_at) FROM reckoning WHERE org_id = $1 AND look_at IS NOT NULL AND look_at > $2`,
-	eventDue: `SELECT min(at) FROM (` + overs + `
+	eventDue: `SELECT min(at) FROM (` + detectionEnds + `
 			UNION ALL
 			SELECT min(look_at) FROM flex_event WHERE org_id = $1 AND look_at IS NOT NULL AND look_at > $2
 		) AS due`,
 	rateDue: `SELECT min(rate_look_at) FROM session WHERE org_id = $1 AND rate_look_at IS NOT NULL AND rate_look_at > $2`,
 
-	hasBatteries:    whether(`SELECT 1 FROM asset a WHERE a.org_id = $1 AND a.type = 'battery'`),
-	hasTanks:        whether(`SELECT 1 FROM asset a WHERE a.org_id = $1 AND a.type IN (` + heatTypes + `)`),
-	hasInstructions: whether(`SELECT 1 FROM instruction WHERE org_id = $1 AND to_at > $3 AND stopped_at IS NULL`),
-	pushWaits: whether(`SELECT 1 FROM endpoint e WHERE e.org_id = $1 AND e.enabled AND EXISTS (
+	hasBatteries:    existsAny(`SELECT 1 FROM asset a WHERE a.org_id = $1 AND a.type = 'battery'`),
+	hasTanks:        existsAny(`SELECT 1 FROM asset a WHERE a.org_id = $1 AND a.type IN (` + heatTypes + `)`),
+	hasInstructions: existsAny(`SELECT 1 FROM instruction WHERE org_id = $1 AND to_at > $3 AND stopped_at IS NULL`),
+	pushWaits: existsAny(`SELECT 1 FROM endpoint e WHERE e.org_id = $1 AND e.enabled AND EXISTS (
 		SELECT 1 FROM outbox o WHERE o.org_id = e.org_id AND o.endpoint = e.name AND o.turn_at IS NOT NULL)`),
 
-	waveWaits: whether(`SELECT 1 FROM publication p WHERE p.published_at <= $3 AND p.to_at > $3
+	waveWaits: existsAny(`SELECT 1 FROM publication p WHERE p.published_at <= $3 AND p.to_at > $3
 			AND NOT EXISTS (SELECT 1 FROM wave w WHERE w.org_id = $1 AND w.publication_id = p.id)`,
 		`SELECT 1 FROM wave_part WHERE org_id = $1 AND leased_to <= $4`),
-	sessionWaits: whether(`SELECT 1 FROM reckoning r WHERE r.org_id = $1 AND r.look_at <= $3`,
+	sessionWaits: existsAny(`SELECT 1 FROM reckoning r WHERE r.org_id = $1 AND r.look_at <= $3`,
 		`SELECT 1 FROM reckoning r WHERE r.org_id = $1 AND r.to_at > $3 - 1800000000 AND (r.look_at > $3) IS TRUE AND `+sessionRead),
-	eventWaits: whether(`SELECT 1 FROM flex_event e WHERE e.org_id = $1 AND e.look_at <= $3`,
+	eventWaits: existsAny(`SELECT 1 FROM flex_event e WHERE e.org_id = $1 AND e.look_at <= $3`,
 		`SELECT 1 FROM flex_event e WHERE e.org_id = $1 AND e.waits_at IS NOT NULL AND (e.look_at > $3) IS TRUE AND (`+eventRead+`)`),
-	productWaits: whether(`SELECT 1 FROM grid_product WHERE org_id = $1 AND send_at IS NOT NULL AND answer_by > $3`),
+	productWaits: existsAny(`SELECT 1 FROM grid_product WHERE org_id = $1 AND send_at IS NOT NULL AND answer_by > $3`),
 }
 
-// whether is 1 if one of the queries finds anything.
-func whether(queries ...string) string {
+// existsAny returns a query that returns 1 if one of the queries finds a row, else null.
+func existsAny(queries ...string) string {
 	return `SELECT CASE WHEN EXISTS (` + strings.Join(queries, `) OR EXISTS (`) + `) THEN 1 END`
 }
 
-// Statements for what a step may have made due, and for all that may be due.
+// The statements for what a step of the clock may have made due, and for all that may be due.
 var (
-	askDue = together(dueQueries[:waveWaits])
-	askAll = together(dueQueries[:])
+	askDue = selectAll(dueQueries[:waveWaits])
+	askAll = selectAll(dueQueries[:])
 )
 
-func together(queries []string) string {
+// selectAll returns a statement with one column for each query.
+func selectAll(queries []string) string {
 	return `SELECT (` + strings.Join(queries, `), (`) + `)`
 }
 
-// agenda are the answers of the queries that were asked together.
+// agenda holds the results of AskDue's queries, by their number, for the instant after.
 type agenda struct {
 	after int64
 	found []sql.NullInt64
 }
 
-// AskDue asks by one statement for what the Next functions would ask for one by one: from here on they
-// answer for the instant by what it found, as do, if all is asked, the functions that look for what waits for no
-// instant. It reports whether a push is under way or to be sent. It is for transactions that only read.
+// AskDue runs the queries of the Next functions in one statement; with all also those for work
+// that is due at no instant. Afterwards these functions return its results, in this
+// transaction and for the same instant, without a query. It reports whether a push is under
+// way or to be sent. It is for transactions that only read.
 func (tx *Tx) AskDue(
 	ctx context.Context,
 	after time.Time,
@@ -132,7 +136,7 @@ func (tx *Tx) AskDue(
 
 	err = tx.unqueued().row(ctx, text, tx.dueArgs(text, after)...).Scan(into...)
 	if err != nil {
-		return false, fmt.Errorf("ask what is due: %w", err)
+		return false, fmt.Errorf("read what is due: %w", err)
 	}
 
 	tx.agenda = a
@@ -140,7 +144,7 @@ func (tx *Tx) AskDue(
 	return a.found[pushWaits].Valid, nil
 }
 
-// dueArgs are the arguments of expressions, as many as they name.
+// dueArgs returns the arguments of a query, up to the highest parameter that it names.
 func (tx *Tx) dueArgs(text string, after time.Time) []any {
 	args := []any{tx.org.Bytes(), afterMicros(after), micros(tx.now), micros(tx.db.Now())}
 	for n := len(args); n > 0 && !strings.Contains(text, fmt.Sprint("$", n)); n-- {
@@ -150,7 +154,7 @@ func (tx *Tx) dueArgs(text string, after time.Time) []any {
 	return args
 }
 
-// next answers a query that names an instant, by what was asked before if it was asked.
+// next returns the result of a query for an instant, from AskDue's results if they include it.
 func (tx *Tx) next(
 	ctx context.Context,
 	q dueQuery,
@@ -168,7 +172,8 @@ func (tx *Tx) next(
 	return time.UnixMicro(v.Int64).UTC(), nil
 }
 
-// none reports whether it was asked before whether there is something, and there was not.
-func (tx *Tx) none(q dueQuery) bool {
+// knownEmpty reports whether AskDue has found that there is nothing of a kind. It is false if
+// AskDue was not called.
+func (tx *Tx) knownEmpty(q dueQuery) bool {
 	return int(q) < len(tx.agenda.found) && !tx.agenda.found[q].Valid
 }

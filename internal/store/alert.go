@@ -28,7 +28,7 @@ type (
 	AlertMessageID = flex.ID[AlertMessage]
 )
 
-// AlertRule says from which count on, and after how long, a kind of exception wakes somebody.
+// AlertRule says at which count of a kind of exception, and after how long, an alert fires.
 type AlertRule struct {
 	Kind      string
 	Org       flex.OrgID // zero for all
@@ -48,7 +48,7 @@ func (all *All) AlertRules(ctx context.Context) ([]AlertRule, error) {
 	}, `SELECT kind, org_id, enabled, threshold, for_s FROM alert_rule ORDER BY kind, org_id`)
 }
 
-// PutAlertRule keeps a rule in place of the one before.
+// PutAlertRule stores a rule in place of the one before.
 func (all *All) PutAlertRule(ctx context.Context, r AlertRule) error {
 	_, err := all.exec(
 		ctx,
@@ -64,7 +64,7 @@ func (all *All) PutAlertRule(ctx context.Context, r AlertRule) error {
 	return err
 }
 
-// AlertRoute is whom flexd wakes, and how.
+// AlertRoute says to whom alerts are sent, and how.
 type AlertRoute struct {
 	ID        AlertRouteID
 	Name      string
@@ -107,7 +107,7 @@ func (c conn) scanAlertRoute(s scanner) (AlertRoute, error) {
 	return r, err
 }
 
-// AddAlertRoute keeps a route. A name that is taken is a Conflict failure.
+// AddAlertRoute stores a route. A name that is taken is a Conflict failure.
 func (all *All) AddAlertRoute(ctx context.Context, r *AlertRoute) error {
 	r.ID = AlertRouteID(all.newID())
 	var sealed []byte // null without a secret
@@ -162,7 +162,7 @@ func (all *All) AlertRoutes(ctx context.Context) ([]AlertRoute, error) {
 	)
 }
 
-// DropAlertRoute deletes a route. What was to be sent by it is not sent.
+// DropAlertRoute deletes a route. Its pending messages are not sent.
 func (all *All) DropAlertRoute(ctx context.Context, name string) error {
 	n, err := all.exec(ctx, `DELETE FROM alert_route WHERE name = $1`, name)
 	if err == nil && n == 0 {
@@ -172,7 +172,7 @@ func (all *All) DropAlertRoute(ctx context.Context, name string) error {
 	return err
 }
 
-// BeatAlertRoutes returns the routes whose heartbeat is due, and counts it as sent now.
+// BeatAlertRoutes returns the routes whose heartbeat is due, and records it as sent now.
 func (all *All) BeatAlertRoutes(ctx context.Context) ([]AlertRoute, error) {
 	return rows(
 		ctx,
@@ -211,7 +211,7 @@ func scanAlert(s scanner) (flex.Alert, error) {
 	return a, err
 }
 
-// NoteAlert notes that a rule's condition holds now, and returns the alert that is open of it.
+// NoteAlert records that a rule's condition holds now, and returns the rule's open alert.
 func (all *All) NoteAlert(ctx context.Context, a flex.Alert) (flex.Alert, error) {
 	id := all.newID()
 	return scanAlert(all.row(
@@ -232,7 +232,8 @@ func (all *All) NoteAlert(ctx context.Context, a flex.Alert) (flex.Alert, error)
 	))
 }
 
-// FireAlert begins the alert's next round, and reports whether it was this one who did.
+// FireAlert begins the alert's next round, and reports whether this call began it, and no
+// other process.
 func (all *All) FireAlert(ctx context.Context, a flex.Alert) (bool, error) {
 	n, err := all.exec(
 		ctx,
@@ -246,8 +247,8 @@ func (all *All) FireAlert(ctx context.Context, a flex.Alert) (bool, error) {
 	return n > 0, err
 }
 
-// EndAlerts ends the alerts that were last so before an instant, and returns those that had
-// fired. Of the others nothing is kept.
+// EndAlerts ends the alerts whose condition last held before an instant, and returns those
+// that had fired. The others are deleted.
 func (all *All) EndAlerts(
 	ctx context.Context,
 	before time.Time,
@@ -288,7 +289,7 @@ func (all *All) AlertWork(ctx context.Context) (int, error) {
 	return n, err
 }
 
-// AlertFilter chooses alerts.
+// AlertFilter selects alerts.
 type AlertFilter struct {
 	Firing bool       // those alone that have not ended
 	Org    flex.OrgID // zero for any
@@ -296,8 +297,8 @@ type AlertFilter struct {
 	Limit  int
 }
 
-// Alerts returns alerts that fired, the newest first; in a context of some organisations, theirs
-// alone.
+// Alerts returns alerts that fired, the newest first; in a context that is limited to some
+// organisations, only theirs.
 func (all *All) Alerts(ctx context.Context, f AlertFilter) ([]flex.Alert, error) {
 	w := &where{}
 	w.text.WriteString("fired_at IS NOT NULL")
@@ -324,8 +325,9 @@ func (all *All) Alerts(ctx context.Context, f AlertFilter) ([]flex.Alert, error)
 	)
 }
 
-// UnroutedAlerts counts the alerts that fire, that nobody has acknowledged, and that no route gets, as there is none of all
-// organisations or of theirs; and returns since when the first of them fires. Alerts of one kind are left out.
+// UnroutedAlerts counts the firing alerts that nobody has acknowledged and that no route
+// receives, as there is none for all organisations or for theirs, and returns since when the
+// first of them has fired. Alerts of one kind are left out.
 func (all *All) UnroutedAlerts(
 	ctx context.Context,
 	org flex.OrgID,
@@ -351,21 +353,21 @@ func (all *All) UnroutedAlerts(
 	return n, first, err
 }
 
-// errNoAlert is what an id that names no firing alert gets.
+// errNoAlert is returned for an id that is not of a firing alert.
 var errNoAlert = flex.Fail(flex.NotFound, "no such alert is firing")
 
-// AlertAnswer is what somebody says of a firing alert.
+// AlertAnswer is an operator's answer to a firing alert.
 type AlertAnswer struct {
 	Alert AlertID
 	Org   flex.OrgID // whose alert it must be; zero for anybody's
 	Who   string
 	Text  string
-	// until when it is not sent again; zero to leave that as it is
+	// until when it is not sent again; zero for no change
 	SnoozeTo time.Time
 }
 
-// AnswerAlert notes who looks after a firing alert and, if that is asked for, until when it is not sent again. It
-// returns the alert as it is then.
+// AnswerAlert records who handles a firing alert and, if asked for, until when it is not sent
+// again. It returns the changed alert.
 func (all *All) AnswerAlert(ctx context.Context, n AlertAnswer) (flex.Alert, error) {
 	w := &where{args: []any{
 		n.Alert.Bytes(),

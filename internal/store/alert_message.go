@@ -7,7 +7,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// AlertMessage is what is to be said of an alert by a route.
+// AlertMessage is a message about an alert, by one route.
 type AlertMessage struct {
 	ID       AlertMessageID
 	What     string     // firing, resolved, test, heartbeat
@@ -20,8 +20,8 @@ type AlertMessage struct {
 	job Job
 }
 
-// QueueAlertMessage has a message sent once the transaction has committed. What was queued
-// before of the same round of an alert is not queued again.
+// QueueAlertMessage has a message sent once the transaction has committed. A message that was
+// queued before for the same round of an alert is not queued again.
 func (all *All) QueueAlertMessage(
 	ctx context.Context,
 	a flex.Alert,
@@ -54,7 +54,8 @@ func (all *All) QueueAlertMessage(
 	)
 }
 
-// AlertedRoutes returns the routes by which it was, or is to be, said that an alert fires.
+// AlertedRoutes returns the routes by which a message that an alert fires was, or is to be,
+// sent.
 func (all *All) AlertedRoutes(
 	ctx context.Context,
 	id AlertID,
@@ -68,7 +69,8 @@ func (all *All) AlertedRoutes(
 	)
 }
 
-// TakeAlertMessages claims up to limit messages that are due, under a lease. One that cannot be read waits, and delays no other.
+// TakeAlertMessages claims up to limit messages that are due, under a lease. One that cannot
+// be read waits, and delays no other.
 func (all *All) TakeAlertMessages(
 	ctx context.Context,
 	limit int,
@@ -180,8 +182,8 @@ func (all *All) alertMessage(
 	return m, err
 }
 
-// AlertMessageDone notes that a message was sent, or given up because of a problem. One that
-// another has claimed since stays as it is.
+// AlertMessageDone records that a message was sent, or given up because of a problem. A
+// message that another process has claimed since stays as it is.
 func (all *All) AlertMessageDone(
 	ctx context.Context,
 	m AlertMessage,
@@ -210,11 +212,11 @@ func (all *All) AlertMessageDone(
 		return err
 	}
 
-	// A lost one is not kept as failed, as the next says the same.
+	// A lost heartbeat is not stored as failed: the next one says the same.
 	return all.dropJob(ctx, JobAlert, flex.OrgID{}, m.ID.Bytes())
 }
 
-// AlertMessageAgain has a message attempted again at an instant, with what was wrong.
+// AlertMessageAgain has a message tried again at an instant, because of a problem.
 func (all *All) AlertMessageAgain(
 	ctx context.Context,
 	m AlertMessage,
@@ -237,7 +239,7 @@ func (all *All) AlertMessageAgain(
 	return err
 }
 
-// SentAlert is a message as it stands.
+// SentAlert is a message with its state.
 type SentAlert struct {
 	Alert    AlertID // zero for a test or a heartbeat
 	Route    string
@@ -248,8 +250,8 @@ type SentAlert struct {
 	Error    string
 }
 
-// SentAlerts returns the latest messages, the newest first, without heartbeats; in a context of some
-// organisations, those by their routes alone.
+// SentAlerts returns the latest messages, the newest first, without heartbeats; in a context
+// of some organisations, those by their routes alone.
 func (all *All) SentAlerts(
 	ctx context.Context,
 	limit int,
@@ -276,8 +278,10 @@ func (all *All) SentAlerts(
 		FROM alert_message m LEFT JOIN alert_route r ON r.id = m.route_id WHERE `+w.text.String()+` ORDER BY m.id DESC LIMIT `+most, w.args...)
 }
 
-// DropAlerts deletes messages that were queued before an instant, but those of alerts that have not ended, which say by which routes
-// the end is to be sent; and then alerts that ended before it, at most limit of each. It returns how many it deleted of both.
+// DropAlerts deletes messages that were queued before an instant, except those of alerts that
+// have not ended, by which the routes for the message of the end are found. Then it deletes
+// alerts that ended before the instant. It deletes at most limit of each, and returns how many
+// in all.
 func (all *All) DropAlerts(
 	ctx context.Context,
 	before time.Time,

@@ -10,17 +10,17 @@ import (
 	"flexd/internal/flex"
 )
 
-// assetColumns are what scanAsset reads, in its order.
+// assetColumns are the columns that scanAsset reads, in its order.
 const assetColumns = `id, site_id, external_id, type, power_w, capacity_wh, model, installed_on, serial_number, created_at,
 	phases, firmware, heat, discharge, phase`
 
-// columnsOf names columns of a table by its alias in a query.
+// columnsOf qualifies a table's columns by its alias in a query.
 func columnsOf(alias, columns string) string {
 	return alias + "." + strings.Join(strings.Fields(columns), " "+alias+".")
 }
 
 func scanAsset(s scanner) (flex.Asset, error) {
-	// scanned as such: a page of assets reads a thousand columns, and this is the fast way
+	// scanned as a string: a page of assets reads a thousand columns, and this is faster
 	var kind string
 	var power, capacity sql.Null[int64]
 	var heat sql.Null[string]
@@ -52,7 +52,7 @@ func scanAsset(s scanner) (flex.Asset, error) {
 	return a, err
 }
 
-// AddAsset keeps a new asset, whose id and instant it sets.
+// AddAsset stores a new asset and sets its id and its instant.
 func (tx *Tx) AddAsset(ctx context.Context, a *flex.Asset) error {
 	a.ID, a.CreatedAt = flex.AssetID(tx.newID()), tx.now
 
@@ -90,8 +90,8 @@ func assetValues(a *flex.Asset) []value {
 	}
 }
 
-// UpdateAsset replaces what may change of an asset: its properties, model, installation date
-// and serial number. What it is charging by is planned again.
+// UpdateAsset replaces the properties of an asset that may change, with its model,
+// installation date and serial number. Its schedule is planned again.
 func (tx *Tx) UpdateAsset(ctx context.Context, a flex.Asset) error {
 	if err := tx.notePower(ctx, a); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (tx *Tx) Asset(ctx context.Context, id flex.AssetID) (flex.Asset, error) {
 	})
 }
 
-// LockedAsset is Asset, and has other transactions that lock the same asset wait for the end
+// LockedAsset is Asset, and makes other transactions that lock the same asset wait for the end
 // of this one.
 func (tx *Tx) LockedAsset(
 	ctx context.Context,
@@ -166,12 +166,12 @@ func (tx *Tx) AssetByExternalID(
 	return &a, err
 }
 
-// AssetsOf returns a site's assets in the order in which they were made.
+// AssetsOf returns a site's assets in the order in which they were created.
 func (tx *Tx) AssetsOf(
 	ctx context.Context,
 	site flex.SiteID,
 ) ([]flex.Asset, error) {
-	return onceList(tx, "assets", site, func() ([]flex.Asset, error) {
+	return readListOnce(tx, "assets", site, func() ([]flex.Asset, error) {
 		return rows(
 			ctx,
 			tx.conn,
@@ -184,7 +184,7 @@ func (tx *Tx) AssetsOf(
 	})
 }
 
-// AssetsEverAt returns the ids of the sites' assets, of those too that were taken away.
+// AssetsEverAt returns the ids of the sites' assets, deleted ones included.
 func (tx *Tx) AssetsEverAt(
 	ctx context.Context,
 	sites []flex.SiteID,
@@ -218,7 +218,7 @@ func (tx *Tx) AssetsEverAt(
 	return assets, nil
 }
 
-// Assets returns a page of the organisation's assets in the order in which they were made,
+// Assets returns a page of the organisation's assets in the order in which they were created,
 // and how many there are in all.
 func (tx *Tx) Assets(
 	ctx context.Context,
@@ -229,7 +229,7 @@ func (tx *Tx) Assets(
 		return nil, 0, err
 	}
 
-	// The assets before the page are counted in the index alone: only those on it are read.
+	// The assets before the page are skipped in the index: only those on the page are read.
 	page, err := rows(
 		ctx,
 		tx.conn,
@@ -244,7 +244,7 @@ func (tx *Tx) Assets(
 	return page, total, err
 }
 
-// DropAsset deletes an asset. Its readings and what was earned by it stay.
+// DropAsset deletes an asset. Its readings and its credits stay.
 func (tx *Tx) DropAsset(ctx context.Context, id flex.AssetID) error {
 	if err := tx.keepName(ctx, id); err != nil {
 		return err

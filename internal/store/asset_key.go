@@ -10,14 +10,16 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// The keys of an asset's model and of its firmware in SQL. A key is the text without blanks around it in lower case, as Go makes
-// it. SQLite, and PostgreSQL with the locale C, turn ASCII alone into lower case, so that a key of other names is stored.
+// The keys of an asset's model and of its firmware in SQL. A key is the text without blanks
+// around it in lower case, as Go makes it. SQLite, and PostgreSQL with the locale C, turn
+// ASCII alone into lower case, so that a key of other names is stored.
 const (
 	modelKeySQL    = `COALESCE(a.model_key, lower(a.model))`
 	firmwareKeySQL = `COALESCE(a.firmware_key, lower(a.firmware))`
 )
 
-// storedKey is the key of a model or a firmware as it is stored beside it: nil where SQL makes the same.
+// storedKey returns the normalised key of a model or a firmware that is stored with it: nil if
+// SQL's own lower case gives the same.
 func storedKey(text string) any {
 	key := modelKey(text)
 	beyond := func(r rune) bool { return r > unicode.MaxASCII }

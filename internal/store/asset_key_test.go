@@ -8,8 +8,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestAssetKeys finds assets by a model and a firmware that are written in another case, and a battery's power in the catalogue,
-// also where the names go beyond ASCII, and also if the assets are older than the columns of the keys.
+// TestAssetKeys finds assets by a model and a firmware that are written in another case, and a
+// battery's power in the catalogue, also where the names go beyond ASCII, and also if the
+// assets are older than the columns of the keys.
 func TestAssetKeys(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Open(t, url, store.Options{})
@@ -31,7 +32,8 @@ func TestAssetKeys(t *testing.T) {
 	})
 }
 
-// addBoxes adds two batteries whose power and capacity the catalogue has, one of them with a name beyond ASCII.
+// addBoxes adds two batteries whose power and capacity the catalogue has, one of them with a
+// name beyond ASCII.
 func addBoxes(t *testing.T, db *store.DB, org flex.OrgID, site flex.SiteID) []flex.AssetID {
 	t.Helper()
 

@@ -8,7 +8,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// AssetNow is what a client follows of an asset.
+// AssetNow is the current state of an asset, as a client follows it.
 type AssetNow struct {
 	ID         flex.AssetID
 	SiteID     flex.SiteID

@@ -13,7 +13,7 @@ var _ = law(
 	WHERE ended_at < at OR (ended_at IS NULL) <> (outcome = '')`,
 )
 
-// BeginAct writes an act down before it is done; its id and instant are set here.
+// BeginAct records an act before it is done, and sets its id and instant.
 func (all *All) BeginAct(ctx context.Context, a *flex.AuditEntry) error {
 	a.ID, a.At = flex.AuditID(all.newID()), all.now
 	for _, text := range []*string{&a.Who, &a.Source, &a.Act, &a.Subject, &a.Detail} {
@@ -46,8 +46,9 @@ func nullOrg(id flex.OrgID) any {
 	return id.Bytes()
 }
 
-// EndAct writes down how an act ended, and what of it was not known before, unless that is
-// blank. What was written down once stays. An act whose process's clock was set back meanwhile ends when it began.
+// EndAct records how an act ended and, unless they are blank, details that were not known
+// before. What was recorded once stays. If the process's clock was set back meanwhile, the act
+// ends when it began.
 func (all *All) EndAct(
 	ctx context.Context,
 	id flex.AuditID,
@@ -81,24 +82,24 @@ func (all *All) EndAct(
 	return all.link(ctx, id, endedText(id, ended, outcome, kept))
 }
 
-// ActFilter chooses acts; what is empty takes all. Limit must be set.
+// ActFilter selects acts; an empty field selects all. Limit must be set.
 type ActFilter struct {
 	Who string
 	Act string
-	// what it was done to, as the id of a site; searches that found the site too
+	// the id that the act was done to; for a site also searches that found it
 	Subject string
 	Org     flex.OrgID
 	Before  flex.AuditID // those older than this one: the next page
 	Limit   int
 }
 
-// about keeps the acts on the filter's subject, and the searches that found it.
+// about selects the acts on the filter's subject, and the searches that found it.
 func (f *ActFilter) about(w *where) {
 	if f.Subject == "" {
 		return
 	}
 
-	// a search names the sites that it found by their ids, and nothing else is looked for in it
+	// a search records the ids of sites that it found, and no others
 	var site flex.SiteID
 	if site.UnmarshalText([]byte(f.Subject)) != nil {
 		w.text.WriteString(" AND subject = " + w.param(f.Subject))
@@ -112,8 +113,8 @@ func (f *ActFilter) about(w *where) {
 		" OR (act = '" + flex.ActSearch + "' AND detail LIKE '%' || " + found + " || '%'))")
 }
 
-// Acts returns the acts of the filter, newest first; in a context of some organisations, those on
-// them alone.
+// Acts returns the acts that the filter selects, newest first; in a context that is limited to
+// some organisations, only acts on these.
 func (all *All) Acts(ctx context.Context, f ActFilter) ([]flex.AuditEntry, error) {
 	w := &where{}
 	w.text.WriteString("1 = 1")

@@ -36,7 +36,8 @@ func acts(t *testing.T, db *store.DB) {
 	}
 }
 
-// TestAuditChain_AnyText: what is written down of texts that no database keeps as they are breaks no link, and is kept.
+// TestAuditChain_AnyText: what is written down of texts that no database keeps as they are
+// breaks no link, and is kept.
 func TestAuditChain_AnyText(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox})
@@ -57,7 +58,8 @@ func TestAuditChain_AnyText(t *testing.T) {
 	})
 }
 
-// TestAuditChain_ClockSetBack: an act during which the clock was set back ends when it began, and its link says so.
+// TestAuditChain_ClockSetBack: an act during which the clock was set back ends when it began,
+// and its link says so.
 func TestAuditChain_ClockSetBack(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		now := time.Date(2026, 3, 4, 12, 0, 5, 0, time.UTC)

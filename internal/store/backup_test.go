@@ -81,7 +81,8 @@ func TestMode(t *testing.T) {
 	}
 }
 
-// TestBackup_Stopped: of a copy that was not made whole nothing is left, and it can be made again under its name.
+// TestBackup_Stopped: of a copy that was not made whole nothing is left, and it can be made
+// again under its name.
 func TestBackup_Stopped(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t), store.Options{})
 	file := filepath.Join(t.TempDir(), "copy.db")

@@ -27,7 +27,7 @@ type BalanceLink struct {
 // linksMax bounds how many expired links one new link clears away.
 const linksMax = 100
 
-// AddBalanceLink keeps a new link, and deletes some that are long over.
+// AddBalanceLink stores a new link, and deletes some that are long over.
 func (tx *Tx) AddBalanceLink(ctx context.Context, l BalanceLink) error {
 	_, err := tx.exec(
 		ctx,
@@ -112,7 +112,7 @@ func (all *All) BalanceLink(
 	)
 }
 
-// PutCode keeps the code that was sent to the link's user, or how often it was tried.
+// PutCode stores the code that was sent to the link's user, or how often it was tried.
 func (tx *Tx) PutCode(ctx context.Context, l BalanceLink) error {
 	_, err := tx.exec(
 		ctx,

@@ -11,18 +11,18 @@ import (
 var _ = law("a learned load belongs to a site of the same organisation",
 	`SELECT b.site_id AS what FROM base_load b LEFT JOIN site t ON t.id = b.site_id AND t.org_id = b.org_id WHERE t.id IS NULL`)
 
-// DayLoad is a power in W for each half-hour of a working day and of a day of the weekend, by the clock
-// of London. The longest day of the year has 50.
+// DayLoad is a power in W for each half-hour of a working day and of a day of the weekend, by
+// the clock of London. The longest day of the year has 50.
 type DayLoad [2][50]flex.Watts
 
-// BaseLoad is what a home was learned to draw by itself on a day.
+// BaseLoad is a home's own load, without the controlled assets, as it was learned on a day.
 type BaseLoad struct {
 	Day   flex.Day
 	Basis string // what it was learned by; one learned by anything else does not count
 	Load  DayLoad
 }
 
-// BaseLoad returns what was last learned of a site. Its day is zero if nothing was.
+// BaseLoad returns the load that was last learned of a site. Its day is zero if there is none.
 func (tx *Tx) BaseLoad(
 	ctx context.Context,
 	site flex.SiteID,
@@ -71,8 +71,8 @@ func scanBaseLoad(s scanner) (flex.SiteID, BaseLoad, error) {
 	return site, b, err
 }
 
-// PutBaseLoad keeps what was learned of a site, in place of what was before. A transaction that only
-// reads keeps nothing.
+// PutBaseLoad stores the load that was learned of a site, in place of the one before. A
+// transaction that only reads stores nothing.
 func (tx *Tx) PutBaseLoad(
 	ctx context.Context,
 	site flex.SiteID,

@@ -20,18 +20,18 @@ var (
 	)
 )
 
-// BatteryPlan is what a battery is to do, and what that was worked out from. Its
-// FromAt is zero if there never was one.
+// BatteryPlan is the plan of a battery, with the inputs that it was computed from. Its FromAt
+// is zero if there never was one.
 type BatteryPlan struct {
 	From  flex.Period
 	Modes string // a code for each half-hour, as control writes it
-	// what plans before this one said of the committed half-hours from CommittedFrom on: a code for each. The columns are
-	// handed_at and handed.
+	// a code for each half-hour from CommittedFrom on that an earlier plan committed. The
+	// columns are handed_at and handed.
 	CommittedFrom time.Time
 	Committed     string
 	PlannedAt     time.Time
 	ChangedAt     time.Time
-	// the end of what was sent as dispatches; zero if nothing was
+	// the end of the last dispatch that was sent; zero if none was
 	DispatchedTo time.Time
 	StoredAt     flex.Period
 	Stored       flex.WattHours // at the start of StoredAt
@@ -41,36 +41,45 @@ type BatteryPlan struct {
 	// Without is the power in each half-hour from StoredAt on, as planned without market
 	// prices.
 	Without []flex.Watts
-	// Powers is the power in each half-hour from StoredAt on, as planned; positive fills the battery.
+	// Powers is the power in each half-hour from StoredAt on, as planned; positive fills the
+	// battery.
 	Powers []flex.Watts
-	// AskedTo is when the last dispatch ends that is not of the plan; zero if there never was one.
+	// AskedTo is the end of the last dispatch that is not from the plan; zero if there never
+	// was one.
 	AskedTo time.Time
-	// Refused has the check before sending have locked half-hours of it, which would have passed a limit of the site.
+	// Refused reports whether the check before sending locked half-hours of the plan that
+	// would have exceeded a limit of the site.
 	Refused bool
-	// May is what it may do in each half-hour from StoredAt on: charge (c), discharge (d), both (b) or neither (-). It is written
-	// with the plan, and read by EnvelopeBatteries alone.
+	// May is what the battery may do in each half-hour from StoredAt on: charge (c), discharge
+	// (d), both (b) or neither (-). It is written with the plan, and read by EnvelopeBatteries
+	// only.
 	May string
-	// ReadAt is the mark that its state of charge has come in and is to be compared with the plan, as it was found; zero for none.
+	// ReadAt is the mark, as it was read, that a state of charge has come in and is to be
+	// compared with the plan; zero for none.
 	ReadAt time.Time
 }
 
-// PlanRead is what a plan's guess was made of at the boundary of the battery's site; zero: nothing.
+// PlanRead is the data of the site's boundary meter that a plan's forecast was made from; zero
+// if there was none.
 type PlanRead struct {
 	Device flex.AssetID // that reported the boundary
 	Labels []flex.Label
 	Spans  []flex.Span // of the half-hours, in order
-	// what other devices of the site reported of half-hours that the first did not; none of them has others
+	// energies from other devices at the boundary, of half-hours for which the first has none;
+	// these have no further ones in turn
 	Others []PlanRead
 }
 
-// Battery is all that planning a home battery depends on, prices and readings apart.
+// Battery holds everything that planning a home battery depends on, except prices and
+// readings.
 type Battery struct {
 	Asset flex.Asset
 	// nil if none is recorded or it is not in the catalogue
 	Model      *flex.Model
 	SiteTariff flex.SiteTariff
 	Tariff     *flex.Tariff // nil if none was ever sent
-	// its site has consented to full schedule control and is not withdrawn from it, and it is not excluded
+	// its site has consented to full schedule control and has not withdrawn from it, and it is
+	// not excluded
 	Controlled bool
 	Excluded   bool // an operator took it out of control
 	Consented  bool // to the use of the boundary meter
@@ -89,7 +98,7 @@ func (b *Battery) Power() flex.Watts {
 	return 0
 }
 
-// Wiring is how it lies on the phases of its site.
+// Wiring returns how the battery is connected to the phases of its site.
 func (b *Battery) Wiring() flex.Wiring { return b.Asset.WiringAt(new(b.Power())) }
 
 // Capacity returns the battery's capacity, its own or its model's; 0 if neither is known.
@@ -219,7 +228,7 @@ func (tx *Tx) batteryPlan(
 	return p, err
 }
 
-// decode takes in what the plan's row has as text. StoredAt must be known.
+// decode reads the texts of the plan's row. StoredAt must be set.
 func (p *BatteryPlan) decode(read, without, planned string) error {
 	var err error
 	p.Read, err = decodePlanRead(read)
@@ -237,8 +246,9 @@ func (p *BatteryPlan) decode(read, without, planned string) error {
 	return err
 }
 
-// PutBatteryPlan keeps the plan of a battery in place of the one before. PlannedAt is set
-// here; AskedTo is that of its first plan, and AddDispatch's afterwards. It removes the mark ReadAt as BatteryChecked does.
+// PutBatteryPlan stores the plan of a battery in place of the one before. It sets PlannedAt.
+// AskedTo is stored with a battery's first plan only, and updated by AddDispatch afterwards.
+// The mark ReadAt is removed as by BatteryChecked.
 func (tx *Tx) PutBatteryPlan(
 	ctx context.Context,
 	id flex.AssetID,
@@ -283,14 +293,15 @@ func (tx *Tx) PutBatteryPlan(
 	return err
 }
 
-// plannedBeforePrices says in SQL that a battery's or a tank's plan p is older than prices that are known at $3. The
-// subqueries are evaluated once, as they do not depend on the plan.
+// plannedBeforePrices is the SQL condition that the plan p of a battery or a tank is older
+// than prices that are known at $3. The subqueries are evaluated once, as they do not depend
+// on the plan.
 const plannedBeforePrices = `p.planned_at < (SELECT max(published_at) FROM publication WHERE published_at <= $3)
 				OR p.seen_at < (SELECT max(fetched_at) FROM publication WHERE published_at <= $3)`
 
-// BatteriesDue returns batteries under control whose plan is to be worked out again: there
-// is none, the last is of an earlier half-hour, what limits its site or its feeder's export changed, or prices, the
-// tariff or a solar forecast have come in since.
+// BatteriesDue returns batteries under control whose plan is to be computed again: there is
+// none, the last is of an earlier half-hour, a limit of the site or of its feeder's export has
+// changed, or prices, the tariff or a solar forecast have come in since.
 func (tx *Tx) BatteriesDue(
 	ctx context.Context,
 	limit int,
@@ -313,8 +324,8 @@ func (tx *Tx) BatteriesDue(
 	)
 }
 
-// RefusedBatteries returns the batteries under control, of one organisation or of all, of whose plans the check before
-// sending locked half-hours.
+// RefusedBatteries returns the batteries under control, of one organisation or of all, with
+// half-hours of their plans that the check before sending locked.
 func (all *All) RefusedBatteries(
 	ctx context.Context,
 	org flex.OrgID,
@@ -352,7 +363,8 @@ func (tx *Tx) MarkBatteries(ctx context.Context, site flex.SiteID) error {
 	return err
 }
 
-// MarkRead has batteries looked at whose state of charge has come in, and tanks planned again.
+// MarkRead marks batteries whose state of charge has come in to be checked, and tanks to be
+// planned again.
 func (tx *Tx) MarkRead(
 	ctx context.Context,
 	batteries ...flex.AssetID,
@@ -381,8 +393,9 @@ func (tx *Tx) MarkRead(
 	return nil
 }
 
-// BatteriesRead returns batteries under control whose state of charge has come in since
-// their plan was checked against it. One that was planned again for that rests for a while.
+// BatteriesRead returns batteries under control whose state of charge has come in since their
+// plan was checked against it. A battery that was planned again for that reason is left out
+// for a while.
 func (tx *Tx) BatteriesRead(
 	ctx context.Context,
 	rest time.Duration,
@@ -395,9 +408,10 @@ func (tx *Tx) BatteriesRead(
 		tx.org.Bytes(), micros(tx.now.Add(-rest)), limit)
 }
 
-// BatteryChecked notes that the plan was checked against the state of charge that has come in, and
-// stays. It removes the mark as it was found with the plan. One that was set since stays, also if it says an earlier instant: the
-// transaction that set it began earlier, and was committed later.
+// BatteryChecked records that the plan was checked against the state of charge and stays in
+// force. It removes the mark that was read with the plan. A mark that was set since stays,
+// even if its instant is earlier: the transaction that set it began earlier and was committed
+// later.
 func (tx *Tx) BatteryChecked(ctx context.Context, id flex.AssetID, found *BatteryPlan) error {
 	_, err := tx.exec(
 		ctx,
@@ -410,7 +424,7 @@ func (tx *Tx) BatteryChecked(ctx context.Context, id flex.AssetID, found *Batter
 	return err
 }
 
-// BatteryStrayed notes that the battery was planned again for its state of charge.
+// BatteryStrayed records that the battery was planned again because of its state of charge.
 func (tx *Tx) BatteryStrayed(ctx context.Context, id flex.AssetID) error {
 	_, err := tx.exec(
 		ctx,

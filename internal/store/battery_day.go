@@ -11,10 +11,12 @@ import (
 	"flexd/internal/flex"
 )
 
-// BatteryDaysKept is how many days of each battery are kept: as many as evidence is asked for at once.
+// BatteryDaysKept is how many days of each battery are kept: as many as evidence is asked for
+// at once.
 const BatteryDaysKept = 400
 
-// BatteryDay is what a home battery held and was to do on a day. A half-hour in which it was not planned is missing.
+// BatteryDay is what a home battery held and was to do on a day. A half-hour in which it was
+// not planned is missing.
 type BatteryDay struct {
 	AssetID flex.AssetID
 	home.Battery
@@ -39,7 +41,8 @@ func (m BatteryMovement) Charges() bool { return m == 'b' || m == 'c' }
 // Discharges reports whether it may discharge.
 func (m BatteryMovement) Discharges() bool { return m == 'b' || m == 'd' }
 
-// AddBatteryHalfHour keeps a half-hour of a battery; its number is that of the period. Of two of one half-hour the first counts.
+// AddBatteryHalfHour stores a half-hour of a battery; its number is that of the period. Of two
+// of one half-hour the first counts.
 func (tx *Tx) AddBatteryHalfHour(
 	ctx context.Context,
 	id flex.AssetID,

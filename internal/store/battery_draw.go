@@ -8,7 +8,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// BatteryDraw is the power that a battery is expected to have for a time, by its plan or by a dispatch.
+// BatteryDraw is the power that a battery is expected to have for a time, by its plan or by a
+// dispatch.
 type BatteryDraw struct {
 	Asset flex.AssetID
 	flex.Span
@@ -22,8 +23,9 @@ type batteryPowers struct {
 	each  []flex.Watts
 }
 
-// BatteryDraws returns the power of the organisation's batteries in a span. What a dispatch asks for counts in
-// place of the plan of its time. A plan that cannot be read is left out, and logged.
+// BatteryDraws returns the power of the organisation's batteries in a span. What a dispatch
+// asks for counts in place of the plan of its time. A plan that cannot be read is left out,
+// and logged.
 func (tx *Tx) BatteryDraws(
 	ctx context.Context,
 	span flex.Span,
@@ -111,8 +113,8 @@ func (tx *Tx) batteryPowers(
 	return plans, err
 }
 
-// writePowers writes what is planned of each half-hour from one on, which comes first: a program that does not know
-// the column leaves it as it is beside a newer plan.
+// writePowers writes what is planned of each half-hour from one on, which comes first: a
+// program that does not know the column leaves it as it is beside a newer plan.
 func writePowers(from flex.Period, each []flex.Watts) string {
 	if len(each) == 0 {
 		return ""

@@ -11,8 +11,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// writeMay writes what a battery may do in half-hours from one on, which comes first: a program that does not know the
-// column leaves it as it is beside a newer plan.
+// writeMay writes what a battery may do in half-hours from one on, which comes first: a
+// program that does not know the column leaves it as it is beside a newer plan.
 func writeMay(from flex.Period, letters string) string {
 	if letters == "" {
 		return ""
@@ -35,7 +35,8 @@ type EnvelopeBattery struct {
 	home.Ahead
 }
 
-// EnvelopeBatteries returns the batteries under control of a scope whose plan says what they may do, by their ids.
+// EnvelopeBatteries returns the batteries under control of a scope whose plan says what they
+// may do, by their ids.
 func (tx *Tx) EnvelopeBatteries(
 	ctx context.Context,
 	scope flex.Scope,

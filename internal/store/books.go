@@ -24,14 +24,14 @@ type ClosedMonth struct {
 	Hash         [sha256.Size]byte
 }
 
-// openBooks is what a transaction that posts must know of the books.
+// openBooks is what a transaction that posts needs to know of the books.
 type openBooks struct {
 	closed       ledger.Month // the last closed month
 	counterparty string       // who owes the organisation's market money
 }
 
-// openBooks returns what a transaction that posts must know, and keeps the books from being
-// closed until it ends. It is asked once a transaction.
+// openBooks returns what a transaction that posts needs to know, and prevents the books from
+// being closed until the transaction ends. It is read once in a transaction.
 func (tx *Tx) openBooks(ctx context.Context) (*openBooks, error) {
 	if tx.books != nil {
 		return tx.books, nil
@@ -67,19 +67,20 @@ func (tx *Tx) openBooks(ctx context.Context) (*openBooks, error) {
 	return tx.books, nil
 }
 
-// ShareBooks has whoever holds the books wait for the end of this transaction, which is going to post.
+// ShareBooks makes transactions that lock the books wait for the end of this one, which is
+// going to post.
 func (tx *Tx) ShareBooks(ctx context.Context) error {
 	_, err := tx.openBooks(ctx)
 	return err
 }
 
-// LockBooks waits for the transactions that are posting, keeps others from posting until this
-// one ends, and returns the last closed month.
+// LockBooks waits for the transactions that are posting, prevents others from posting until
+// this one ends, and returns the last closed month.
 func (tx *Tx) LockBooks(ctx context.Context) (ledger.Month, error) {
 	return tx.booksClosed(ctx, tx.db.d.forUpdate)
 }
 
-// LastClosedMonth returns the last closed month, or none.
+// LastClosedMonth returns the last closed month; zero if none is.
 func (tx *Tx) LastClosedMonth(ctx context.Context) (ledger.Month, error) {
 	return tx.booksClosed(ctx, "")
 }
@@ -98,7 +99,7 @@ func (tx *Tx) booksClosed(
 	return m, err
 }
 
-// monthText reads a month that is kept as text; the empty text is no month.
+// monthText scans a month that is stored as text; the empty text is the zero month.
 type monthText struct{ to *ledger.Month }
 
 // Scan reads the month.
@@ -118,7 +119,7 @@ func (m monthText) Scan(src any) error {
 	return err
 }
 
-// dayOf reads a day that is kept as text.
+// dayOf scans a day that is stored as text.
 type dayOf struct{ to *flex.Day }
 
 // Scan reads the day.
@@ -134,7 +135,8 @@ func (d dayOf) Scan(src any) error {
 	return err
 }
 
-// CloseMonth keeps a month's trial balance and closes the month. The caller holds the books.
+// CloseMonth stores a month's trial balance and closes the month. The caller has locked the
+// books with LockBooks.
 func (tx *Tx) CloseMonth(
 	ctx context.Context,
 	m ledger.Month,
@@ -220,7 +222,7 @@ func (tx *Tx) ClosedMonths(ctx context.Context) ([]ClosedMonth, error) {
 	)
 }
 
-// FirstBooked returns the first day of the books, or no day if nothing is booked.
+// FirstBooked returns the first booking day of the books; zero if nothing is booked.
 func (tx *Tx) FirstBooked(ctx context.Context) (flex.Day, error) {
 	var text string
 	err := tx.row(
@@ -235,9 +237,9 @@ func (tx *Tx) FirstBooked(ctx context.Context) (flex.Day, error) {
 	return flex.ParseDay(text)
 }
 
-// TrialBalance returns what the accounts held before the first day, and how they moved in the
-// days to the last. What the newest month closed before held is taken from its own trial balance, so
-// that only what is booked since is added up.
+// TrialBalance returns the balances of the accounts before the first day, and their movements
+// from then to the last day. The balances at the end of the newest month closed before come
+// from its stored trial balance, so that only later postings are added up.
 func (tx *Tx) TrialBalance(
 	ctx context.Context,
 	from, to flex.Day,
@@ -250,7 +252,8 @@ func (tx *Tx) TrialBalance(
 	return tx.balanceSince(ctx, c, from, to)
 }
 
-// closings are what the accounts held at the end of the last day of closed months; nothing at no day, where none is closed.
+// closings are the balances of the accounts at the end of the last day of a closed month; zero
+// if no month is closed.
 type closings struct {
 	last flex.Day
 	held map[ledger.Account]flex.Pence
@@ -259,7 +262,8 @@ type closings struct {
 // noMonth comes after every month.
 var noMonth = ledger.Month{Year: 9999, Month: time.December}
 
-// closedBefore returns what was held at the end of the newest closed month before a month.
+// closedBefore returns the balances at the end of the newest month before a month that is
+// closed.
 func (tx *Tx) closedBefore(
 	ctx context.Context,
 	month ledger.Month,
@@ -287,7 +291,8 @@ func (tx *Tx) closedBefore(
 	return closings{m.Last(), held}, nil
 }
 
-// balanceSince is TrialBalance of what is booked after some closings, which are before the first day.
+// balanceSince is TrialBalance of the postings after some closings, which are before the first
+// day.
 func (tx *Tx) balanceSince(
 	ctx context.Context,
 	c closings,
@@ -330,7 +335,7 @@ func (tx *Tx) balanceSince(
 type JournalLine struct {
 	ID       flex.TransactionID
 	BookedOn flex.Day
-	// the settlement day that it is about; zero if it says none
+	// the settlement day that it is about; zero if none
 	About        flex.Day
 	RecordedAt   time.Time
 	Key          string
@@ -343,8 +348,8 @@ type JournalLine struct {
 	Reference    string
 }
 
-// Journal gives every posting booked in the days to fn, in the order of the books: by day,
-// then as they were recorded, then by account. It holds one line at a time.
+// Journal calls fn with every posting booked in the days, in the order of the books: by day,
+// then as they were recorded, then by account. It has one line in memory at a time.
 func (tx *Tx) Journal(
 	ctx context.Context,
 	from, to flex.Day,
@@ -435,7 +440,8 @@ var (
 	)
 )
 
-// changedMonths returns the closed months whose trial balance is not what it was.
+// changedMonths returns the closed months whose trial balance, computed again, differs from
+// the stored one.
 func changedMonths(
 	ctx context.Context,
 	all *All,
@@ -458,7 +464,7 @@ func changedMonths(
 		}
 
 		for _, m := range months {
-			// All is added up again, also what earlier months were closed with.
+			// Everything is added up again, also what earlier months were closed with.
 			now, err := tx.balanceSince(
 				ctx,
 				closings{},

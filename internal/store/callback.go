@@ -28,7 +28,7 @@ func (tx *Tx) Concerns(
 	return yes, err
 }
 
-// AddCallback keeps a report. One of a status that was reported before changes nothing.
+// AddCallback stores a report. One of a status that was reported before changes nothing.
 func (tx *Tx) AddCallback(ctx context.Context, c flex.Callback) error {
 	if c.ReportedAt.IsZero() {
 		c.ReportedAt = tx.now
@@ -63,8 +63,8 @@ func (tx *Tx) Callbacks(
 	return tx.CallbacksOf(ctx, []flex.EventID{event})
 }
 
-// CallbacksOf returns the callbacks of events, in the order in which they came. Those that came at the same instant
-// are in the order in which they may follow each other.
+// CallbacksOf returns the callbacks of events, in the order in which they came. Those that
+// came at the same instant are in the order in which they may follow each other.
 func (tx *Tx) CallbacksOf(
 	ctx context.Context,
 	events []flex.EventID,
@@ -106,7 +106,8 @@ func (tx *Tx) CallbacksOf(
 	return all, nil
 }
 
-// compareCallbacks orders callbacks by when they came; of one instant, as they may follow each other.
+// compareCallbacks orders callbacks by when they came; of one instant, as they may follow each
+// other.
 func compareCallbacks(a, b flex.Callback) int {
 	if by := a.ReceivedAt.Compare(b.ReceivedAt); by != 0 {
 		return by

@@ -13,8 +13,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestCalls_Numbered has instructions call assets of sites in any order, and again, and dispatches name them: how often a site was called
-// is how many instructions called it.
+// TestCalls_Numbered has instructions call assets of sites in any order, and again, and
+// dispatches name them: how often a site was called is how many instructions called it.
 func TestCalls_Numbered(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		now := time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)

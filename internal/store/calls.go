@@ -34,7 +34,7 @@ func orNull(o flex.Optional[int]) any {
 	return o.Value
 }
 
-// SetAgreedCalls keeps how often a site of the organisation's may be called.
+// SetAgreedCalls records how often a site of the organisation's may be called.
 func (tx *Tx) SetAgreedCalls(
 	ctx context.Context,
 	site flex.SiteID,
@@ -56,17 +56,20 @@ func (tx *Tx) SetAgreedCalls(
 	return tx.touchRegister(ctx)
 }
 
-// callCounts counts, by site s, the instructions that begin in a day and in a month and called it; one is left
-// out. An instruction that was stopped, or let all of a site go, before it began is no call of it. Calls are made at most
-// calledAhead before what they are for, so that those of earlier months need not be read. The arguments: organisation, that
-// instruction, begin and end of the day, begin and end of the month, and since when calls may be for the month.
+// callCounts counts, by site s, the instructions that begin in a day and in a month and called
+// it; one is left out. An instruction that was stopped, or let all of a site go, before it
+// began is no call of it. Calls are made at most calledAhead before what they are for, so that
+// those of earlier months need not be read. The arguments: organisation, that instruction,
+// begin and end of the day, begin and end of the month, and since when calls may be for the
+// month.
 const callCounts = `count(DISTINCT CASE WHEN i.from_at >= $3 AND i.from_at < $4 THEN i.id END), count(DISTINCT i.id)
 	FROM site s LEFT JOIN called_asset c ON c.org_id = s.org_id AND c.site_id = s.id AND c.called_at >= $7 AND c.instruction_id <> $2 AND NOT c.dispatched
 		LEFT JOIN instruction i ON i.id = c.instruction_id AND i.from_at >= $5 AND i.from_at < $6
 			AND (i.stopped_at IS NULL OR i.stopped_at > i.from_at) AND (c.released_at IS NULL OR c.released_at > i.from_at)
 	WHERE s.org_id = $1`
 
-// calledAhead is longer than an instruction is sent ahead of its beginning, by a day for clocks that were turned.
+// calledAhead is longer than an instruction is sent ahead of its beginning, by a day for
+// clocks that were turned.
 const calledAhead = 72 * time.Hour
 
 // callCountArgs are the arguments of callCounts, for an instruction that begins at an instant.
@@ -83,8 +86,8 @@ func (tx *Tx) callCountArgs(but flex.InstructionID, at time.Time) []any {
 	}
 }
 
-// SpentSites returns the sites that had all calls they agreed to in the day or month of an instant, and which
-// limit that is. What one instruction called is not counted.
+// SpentSites returns the sites that had all calls they agreed to in the day or month of an
+// instant, and which limit that is. What one instruction called is not counted.
 func (tx *Tx) SpentSites(
 	ctx context.Context,
 	but flex.InstructionID,
@@ -120,7 +123,8 @@ func (tx *Tx) SpentSites(
 	return spent, err
 }
 
-// SpentAssets returns the assets of the sites that had all calls they agreed to in the day or month of an instant.
+// SpentAssets returns the assets of the sites that had all calls they agreed to in the day or
+// month of an instant.
 func (tx *Tx) SpentAssets(
 	ctx context.Context,
 	at time.Time,
@@ -169,8 +173,8 @@ func (tx *Tx) CallsOf(
 	return n, err
 }
 
-// NoteSpent keeps with an instruction how many sites it left out as they had had the calls they agreed to, in
-// words too, if they are more than it left out before.
+// NoteSpent records with an instruction how many sites it left out as they had had the calls
+// they agreed to, in words too, if they are more than it left out before.
 func (tx *Tx) NoteSpent(
 	ctx context.Context,
 	id flex.InstructionID,

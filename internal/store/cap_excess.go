@@ -51,7 +51,8 @@ func (tx *Tx) CapExcesses(
 	)
 }
 
-// SetCapExcess stores when a limit is exceeded. If an order of an OpenADR event asked for it, its report says so as soon as may be.
+// SetCapExcess stores when a limit is exceeded. If an order of an OpenADR event asked for it,
+// its report says so as soon as may be.
 func (tx *Tx) SetCapExcess(ctx context.Context, x *CapExcess) error {
 	_, err := tx.exec(
 		ctx,
@@ -104,8 +105,9 @@ type ExceededCapLimit struct {
 	Most  flex.Watts // that is drawn beyond it
 }
 
-// ExceededCapLimits returns of how many groups a limit is exceeded, of those that are so in time to come or were within ADROrdersKept, and the
-// one that is exceeded most. What is imported again while it is exceeded is several limits, and one group.
+// ExceededCapLimits returns of how many groups a limit is exceeded, of those that are so in
+// time to come or were within ADROrdersKept, and the one that is exceeded most. What is
+// imported again while it is exceeded is several limits, and one group.
 func (all *All) ExceededCapLimits(
 	ctx context.Context,
 	org flex.OrgID,

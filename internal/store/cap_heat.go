@@ -15,7 +15,7 @@ var _ = law("what a tank or a heat pump is sent is counted under caps, or noted 
 	 WHERE c.summed_at IS NOT NULL AND p.asset_id IS NULL
 		AND NOT EXISTS (SELECT 1 FROM cap_change n WHERE n.org_id = t.org_id AND n.asset_id = t.asset_id)`)
 
-// HeatLoad is what the windows that a tank or a heat pump was sent let it draw.
+// HeatLoad is the power that a tank or a heat pump may draw by the windows that it was sent.
 type HeatLoad struct {
 	AssetID flex.AssetID
 	Group   string       // constraint group of its site; empty for none
@@ -26,12 +26,13 @@ type HeatLoad struct {
 	Accepted bool
 }
 
-// HeatLoads returns what all tanks and heat pumps under control were sent.
+// HeatLoads returns the loads of all tanks and heat pumps under control.
 func (tx *Tx) HeatLoads(ctx context.Context) ([]HeatLoad, error) {
 	return tx.heatLoads(ctx, ``)
 }
 
-// HeatLoadsOf returns what some assets were sent, those that are tanks or heat pumps under control.
+// HeatLoadsOf returns the loads of those of the assets that are tanks or heat pumps under
+// control.
 func (tx *Tx) HeatLoadsOf(
 	ctx context.Context,
 	assets []flex.AssetID,

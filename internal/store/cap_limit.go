@@ -14,10 +14,10 @@ import (
 var _ = law("a limit of a feeder ends after it begins and is not negative",
 	`SELECT id AS what FROM cap_limit WHERE to_at <= from_at OR limit_w < 0 OR direction NOT IN ('import', 'export')`)
 
-// limitHorizon is how far ahead a fallback is kept: as far as plans reach, and more.
+// limitHorizon is how far ahead a fallback is stored: further than plans reach.
 const limitHorizon = 14 * 24 * time.Hour
 
-// AddCapLimits keeps limits. The fleet must then be planned: see CapsChanged.
+// AddCapLimits stores limits. The fleet must then be planned: see CapsChanged.
 func (tx *Tx) AddCapLimits(ctx context.Context, limits []flex.CapLimit) error {
 	const columns = 10
 	args := make([]any, 0, columns*len(limits))
@@ -63,8 +63,8 @@ func (tx *Tx) AddCapLimits(ctx context.Context, limits []flex.CapLimit) error {
 	)
 }
 
-// dropLimits deletes the limits of a condition, whose arguments begin with $3, from an instant on. Of one that is exceeded already, what was
-// so before it stays.
+// dropLimits deletes the limits that meet a condition, whose arguments begin with $3, from an
+// instant on. The past part of a limit that has begun stays.
 func (tx *Tx) dropLimits(
 	ctx context.Context,
 	from time.Time,
@@ -91,7 +91,8 @@ func (tx *Tx) dropLimits(
 	return ended + dropped, err
 }
 
-// DropCapLimits deletes what a source said of a group's time from an instant on, of one direction.
+// DropCapLimits deletes the limits of one direction that a source gave for a group, from an
+// instant on.
 func (tx *Tx) DropCapLimits(
 	ctx context.Context,
 	group, source string,
@@ -166,7 +167,8 @@ func (tx *Tx) limitsAfter(
 		tx.org.Bytes(), micros(from))
 }
 
-// bindingLimits are the limits of one direction that are not over, and the fallbacks of links that are lost.
+// bindingLimits returns the limits of one direction that are not over, and the fallbacks of
+// links that are lost.
 func (tx *Tx) bindingLimits(
 	ctx context.Context,
 	direction flex.Direction,
@@ -174,8 +176,8 @@ func (tx *Tx) bindingLimits(
 	return tx.LimitsAfter(ctx, direction, tx.now)
 }
 
-// LimitsAfter are the limits of one direction that were not over at an instant, and the fallbacks of links that
-// are lost now.
+// LimitsAfter returns the limits of one direction that were not over at an instant, and the
+// fallbacks of links that are lost now.
 func (tx *Tx) LimitsAfter(
 	ctx context.Context,
 	direction flex.Direction,
@@ -213,7 +215,8 @@ func (tx *Tx) LimitsAfter(
 	return limits, err
 }
 
-// CapsChanged has the fleet planned under its caps at once, and its batteries and heaters, as what binds them changed.
+// CapsChanged has the fleet planned under its caps at once, and its batteries, tanks and heat
+// pumps too, after a change of limits.
 func (tx *Tx) CapsChanged(ctx context.Context) error {
 	_, err := tx.exec(
 		ctx,
@@ -230,8 +233,10 @@ func (tx *Tx) CapsChanged(ctx context.Context) error {
 	return err
 }
 
-// plannedUnderCaps has the organisation's batteries, tanks and heat pumps planned again at once, as what binds what is drawn changed. The
-// plans of heaters are locked in the order of their ids, and before those of batteries, as by MarkRead and lockHeatBeside.
+// plannedUnderCaps has the organisation's batteries, tanks and heat pumps planned again at
+// once, after a change of import limits. The plans of tanks and heat pumps are locked in the
+// order of their ids, and before those of batteries, as by MarkRead and
+// lockTankPlansAtSitesOf.
 func (tx *Tx) plannedUnderCaps(ctx context.Context) error {
 	for _, query := range []string{
 		`UPDATE tank_plan SET planned_at = 0 WHERE org_id = $1 AND asset_id IN
@@ -246,7 +251,7 @@ func (tx *Tx) plannedUnderCaps(ctx context.Context) error {
 	return nil
 }
 
-// noFallback is how a link without a fallback of its import is kept: it binds nothing.
+// noFallback is stored for a link without a fallback of its import: a limit that never binds.
 const noFallback = flex.CapMax
 
 // CapLinks returns the organisation's links, by their group.
@@ -276,7 +281,7 @@ func (tx *Tx) CapLinks(ctx context.Context) ([]flex.CapLink, error) {
 	)
 }
 
-// fallbackOf is a link's fallback of its import, as it is kept.
+// fallbackOf returns a link's fallback of its import from its column; nil for none.
 func fallbackOf(kept sql.NullInt64) *flex.Watts {
 	if flex.Watts(kept.Int64) >= noFallback {
 		return nil
@@ -284,7 +289,7 @@ func fallbackOf(kept sql.NullInt64) *flex.Watts {
 	return wattsOf(kept)
 }
 
-// SetCapLink keeps a link, which is heard now.
+// SetCapLink stores a link, which is heard now.
 func (tx *Tx) SetCapLink(ctx context.Context, l flex.CapLink) error {
 	drawn := noFallback
 	if l.Fallback != nil {
@@ -323,7 +328,8 @@ func (tx *Tx) DropCapLink(ctx context.Context, group string) (bool, error) {
 	return n > 0, err
 }
 
-// CapLinkAlive says that a group's link is alive now, if it has one; back if it was lost.
+// CapLinkAlive records that a group's link is alive now, if it has one. It reports whether the
+// link was lost before.
 func (tx *Tx) CapLinkAlive(
 	ctx context.Context,
 	group string,
@@ -352,8 +358,8 @@ func (tx *Tx) CapLinkAlive(
 	return n > 0, err
 }
 
-// LoseCapLinks has the fallback bind where nothing was heard for too long, and returns how many links
-// that is.
+// LoseCapLinks puts the fallbacks in force of links on which nothing was heard for too long,
+// and returns how many links that are.
 func (tx *Tx) LoseCapLinks(ctx context.Context) (int64, error) {
 	const lost = ` WHERE org_id = $1 AND lost_at IS NULL AND heard_at + silence_s * 1000000 <= $2`
 	groups, err := rows(
@@ -380,7 +386,7 @@ func (tx *Tx) LoseCapLinks(ctx context.Context) (int64, error) {
 	)
 }
 
-// NextCapLink is when a link is lost next, if nothing is heard.
+// NextCapLink returns when the next link is lost, if nothing is heard until then.
 func (tx *Tx) NextCapLink(
 	ctx context.Context,
 	after time.Time,
@@ -388,14 +394,14 @@ func (tx *Tx) NextCapLink(
 	return tx.next(ctx, capLinkDue, after)
 }
 
-// OrgsWithSilentLinks returns the organisations that have a link on which nothing was heard for too long
-// and whose fallback does not bind yet.
+// OrgsWithSilentLinks returns the organisations that have a link on which nothing was heard
+// for too long and whose fallback does not bind yet.
 func (all *All) OrgsWithSilentLinks(ctx context.Context) ([]flex.OrgID, error) {
 	return rows(ctx, all.conn, scalar[flex.OrgID], `SELECT DISTINCT l.org_id FROM cap_link l JOIN org g ON g.id = l.org_id
 		WHERE l.lost_at IS NULL AND l.heard_at + l.silence_s * 1000000 <= $1 + g.clock_offset ORDER BY l.org_id`, micros(all.Now()))
 }
 
-// LostCapLinks returns how many links are lost, and names the one that was first.
+// LostCapLinks returns how many links are lost, and the one that was lost first.
 func (all *All) LostCapLinks(
 	ctx context.Context,
 	org flex.OrgID,
@@ -441,7 +447,7 @@ func (all *All) LostCapLinks(
 	return n, first, err
 }
 
-// LostCapLink is a group that its fallback binds.
+// LostCapLink is a group whose fallback is in force.
 type LostCapLink struct {
 	Org   flex.OrgID
 	Group string

@@ -29,7 +29,7 @@ var (
 	_ = lawInGo("what all under a cap draw together is the sum of what each is counted for", wrongCapSums)
 )
 
-// CapPart is what a plugged-in asset, a tank or a heat pump is counted for under caps.
+// CapPart is the part of a plugged-in asset, a tank or a heat pump in the sums under caps.
 type CapPart struct {
 	AssetID flex.AssetID
 	Group   string       // constraint group of its site; empty for none
@@ -41,7 +41,7 @@ type CapPart struct {
 	Until   time.Time // when it counts for something else, if nothing happens; zero for never
 }
 
-// AddTo counts the part in a sum, from a block on.
+// AddTo adds the part to a sum, from a block on.
 func (p *CapPart) AddTo(sum headroom.Sum, from int64) {
 	if p.Paced {
 		sum.Add(p.Steps, p.Power, p.Running, from)
@@ -50,7 +50,7 @@ func (p *CapPart) AddTo(sum headroom.Sum, from int64) {
 	}
 }
 
-// RemoveFrom takes the part out of a sum that it is counted in, from a block on.
+// RemoveFrom subtracts the part from a sum that includes it, from a block on.
 func (p *CapPart) RemoveFrom(sum headroom.Sum, from int64) {
 	if p.Paced {
 		sum.Remove(p.Steps, p.Power, p.Running, from)
@@ -59,11 +59,12 @@ func (p *CapPart) RemoveFrom(sum headroom.Sum, from int64) {
 	}
 }
 
-// capSumChunk is how many assets are counted by one statement.
+// capSumChunk is how many assets one statement handles.
 const capSumChunk = 500
 
-// loadChanged notes that an asset may draw something else from now on, where the organisation has caps. A transaction that sets
-// the first caps waits for this one, so that what began without caps is not overlooked.
+// loadChanged records that the power of an asset may differ from now on, if the organisation
+// has caps. A transaction that sets the first caps waits for this one, so that a session that
+// began without caps is not overlooked.
 func (tx *Tx) loadChanged(
 	ctx context.Context,
 	asset flex.AssetID,
@@ -86,7 +87,7 @@ func (tx *Tx) loadChanged(
 	)
 }
 
-// loadsReplaced is loadChanged for schedules that were put in force together.
+// loadsReplaced is loadChanged for schedules that were put in force by one statement.
 func (tx *Tx) loadsReplaced(
 	ctx context.Context,
 	first, last flex.EventID,
@@ -114,18 +115,21 @@ func (tx *Tx) sharesCaps(ctx context.Context) error {
 	return tx.later(ctx, `SELECT 1 FROM org WHERE id = $1`+tx.db.d.forKeyShare, tx.org.Bytes())
 }
 
-// LockForCaps is LockOrg for a transaction that sets the first caps: it waits for every one that changes what an asset draws.
+// LockForCaps is LockOrg for a transaction that sets the first caps: it waits for every
+// transaction that changes the power of an asset.
 func (tx *Tx) LockForCaps(ctx context.Context) error {
 	return tx.lockOrg(ctx, tx.db.d.forUpdate)
 }
 
-// CapChanges are the assets that are to be counted again by an instant, and the notes that say so.
+// CapChanges are the assets whose parts are to be computed again by an instant, with the ids
+// of the recorded changes.
 type CapChanges struct {
 	Assets []flex.AssetID
 	notes  []flex.EventID
 }
 
-// CapChanges returns what changed under caps since it was counted. The caps must be locked.
+// CapChanges returns the changes under caps that the sums do not include yet. The caps must be
+// locked.
 func (tx *Tx) CapChanges(ctx context.Context) (CapChanges, error) {
 	var c CapChanges
 	known := map[flex.AssetID]bool{}
@@ -158,7 +162,7 @@ func (tx *Tx) CapChanges(ctx context.Context) (CapChanges, error) {
 	return c, err
 }
 
-// LoadsOf returns what some assets draw, those that are plugged in.
+// LoadsOf returns the loads of those of the assets that are plugged in.
 func (tx *Tx) LoadsOf(
 	ctx context.Context,
 	assets []flex.AssetID,
@@ -179,7 +183,7 @@ func (tx *Tx) LoadsOf(
 	return all, nil
 }
 
-// CapParts returns what some assets are counted for, those that are.
+// CapParts returns the parts of those of the assets that have one.
 func (tx *Tx) CapParts(
 	ctx context.Context,
 	assets []flex.AssetID,
@@ -233,7 +237,7 @@ func scanCapPart(s scanner) (CapPart, error) {
 	return p, err
 }
 
-// PutCapParts counts assets for what they draw, in the place of what they were counted for.
+// PutCapParts stores parts of assets, in place of earlier ones.
 func (tx *Tx) PutCapParts(
 	ctx context.Context,
 	parts []CapPart,
@@ -277,7 +281,7 @@ func (tx *Tx) PutCapParts(
 	)
 }
 
-// DropCapParts has assets count for nothing.
+// DropCapParts deletes the parts of assets.
 func (tx *Tx) DropCapParts(
 	ctx context.Context,
 	assets []flex.AssetID,
@@ -295,7 +299,7 @@ func (tx *Tx) DropCapParts(
 	return nil
 }
 
-// DropCapChanges deletes the notes of changes that were counted.
+// DropCapChanges deletes recorded changes that the sums include now.
 func (tx *Tx) DropCapChanges(
 	ctx context.Context,
 	c CapChanges,
@@ -313,7 +317,8 @@ func (tx *Tx) DropCapChanges(
 	return nil
 }
 
-// CapSums returns what all draw together under some caps, by the caps' names, from a block on. The name of the fleet's cap is empty.
+// CapSums returns the sums of power under some caps, by the caps' names, from a block on. The
+// name of the fleet's cap is empty.
 func (tx *Tx) CapSums(
 	ctx context.Context,
 	from int64,
@@ -354,7 +359,7 @@ func (tx *Tx) CapSums(
 	return sums, err
 }
 
-// sumRow is a block of what all draw together under a cap.
+// sumRow is one block of the sum under a cap.
 type sumRow struct {
 	group string
 	block int64
@@ -380,7 +385,7 @@ func scanCapSum(s scanner) (*sumRow, error) {
 	return &r, err
 }
 
-// PutCapSums keeps blocks of what all draw together under caps, by the caps' names.
+// PutCapSums stores blocks of the sums under caps, by the caps' names.
 func (tx *Tx) PutCapSums(
 	ctx context.Context,
 	sums map[string]headroom.Sum,
@@ -409,7 +414,7 @@ func (tx *Tx) PutCapSums(
 	)
 }
 
-// CapsSummed notes that the sums under the caps were made from every asset now.
+// CapsSummed records that the sums under the caps were made again from every asset now.
 func (tx *Tx) CapsSummed(ctx context.Context) error {
 	return tx.later(
 		ctx,
@@ -419,7 +424,7 @@ func (tx *Tx) CapsSummed(ctx context.Context) error {
 	)
 }
 
-// DropCapSums deletes what is counted under caps, and what changed.
+// DropCapSums deletes the sums under caps, their parts and the recorded changes.
 func (tx *Tx) DropCapSums(ctx context.Context) error {
 	for _, query := range []string{
 		`UPDATE caps SET summed_at = NULL WHERE org_id = $1`,
@@ -435,7 +440,7 @@ func (tx *Tx) DropCapSums(ctx context.Context) error {
 	return nil
 }
 
-// DropPastCapSums deletes what was drawn before a block.
+// DropPastCapSums deletes the sums of the time before a block.
 func (tx *Tx) DropPastCapSums(
 	ctx context.Context,
 	block int64,
@@ -448,7 +453,8 @@ func (tx *Tx) DropPastCapSums(
 	)
 }
 
-// writeMinutes writes numbers by runs, as "60x0 180x7400": how often a number is repeated, and the number.
+// writeMinutes writes numbers by runs, as "60x0 180x7400": how often a number is repeated, and
+// the number.
 func writeMinutes(numbers *[headroom.BlockMinutes]int64) string {
 	var b []byte
 	for i := 0; i < len(numbers); {
@@ -491,7 +497,8 @@ func readMinutes(text string, to *[headroom.BlockMinutes]int64) error {
 	return nil
 }
 
-// wrongCapSums names the caps of which the sum is not that of the parts, from the running block on.
+// wrongCapSums returns the names of the caps whose sum differs from that of the parts, from
+// the current block on.
 func wrongCapSums(ctx context.Context, all *All) ([]string, error) {
 	orgs, err := rows(
 		ctx,
@@ -523,7 +530,8 @@ func wrongCapSums(ctx context.Context, all *All) ([]string, error) {
 	return wrong, nil
 }
 
-// WrongCapSums names the organisation's caps of which the sum is not that of the parts, from the running block on.
+// WrongCapSums returns the names of the organisation's caps whose sum differs from that of the
+// parts, from the current block on.
 func (tx *Tx) WrongCapSums(ctx context.Context) ([]string, error) {
 	groups, err := tx.capGroups(ctx)
 	if err != nil {

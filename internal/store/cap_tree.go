@@ -19,7 +19,8 @@ func (tx *Tx) CapTree(ctx context.Context) (flex.CapTree, error) {
 	return trees[tx.org], err
 }
 
-// capTrees reads which constraint group lies in which, by organisation, of groups that meet a condition.
+// capTrees reads which constraint group lies in which, by organisation, of groups that meet a
+// condition.
 func (c conn) capTrees(
 	ctx context.Context,
 	where string,
@@ -52,8 +53,8 @@ func (c conn) nestedGroups(ctx context.Context) (map[flex.OrgID]flex.CapTree, er
 	return c.capTrees(ctx, ` WHERE parent IS NOT NULL`)
 }
 
-// CapPath returns the names of all caps that bind a site: the fleet's, which is empty, its constraint group's, and those of the
-// groups around that.
+// CapPath returns the names of all caps that bind a site: the fleet's, which is empty, its
+// constraint group's, and those of the groups around that.
 func (tx *Tx) CapPath(
 	ctx context.Context,
 	site flex.SiteID,
@@ -77,8 +78,8 @@ func (tx *Tx) groupsInside(
 	return tree.Inside(group), err
 }
 
-// inNames is a list of names for a statement, and its arguments with the names. Lists are filled up to a power of two, so that
-// few different statements are prepared.
+// inNames returns a list of names for a statement, and its arguments with the names appended.
+// Lists are padded to a power of two, so that few different statements are prepared.
 func inNames(
 	args []any,
 	names []string,
@@ -97,8 +98,8 @@ func inNames(
 	return "(" + b.String()[1:] + ")", args
 }
 
-// moveCapSums keeps what is counted under the caps as groups are put into others, where every site stays in its group. The caps
-// must be locked.
+// moveCapSums preserves the sums under the caps when groups are put into other groups, while
+// every site stays in its group. The caps must be locked.
 func (tx *Tx) moveCapSums(
 	ctx context.Context,
 	before, after flex.CapTree,
@@ -125,7 +126,7 @@ func (tx *Tx) moveCapSums(
 	return tx.PutCapSums(ctx, movedSums(sums, before, after))
 }
 
-// movedSums are what is drawn under each group after groups were put into others.
+// movedSums returns the sums of each group after groups were put into other groups.
 func movedSums(
 	sums map[string]headroom.Sum,
 	before, after flex.CapTree,
@@ -155,7 +156,8 @@ func movedSums(
 	return moved
 }
 
-// wrongNesting names the groups that lie in none of their organisation, in themselves, or in too many.
+// wrongNesting returns the names of groups whose parent does not exist in their organisation,
+// that lie in themselves, or that are nested too deep.
 func wrongNesting(
 	ctx context.Context,
 	all *All,
@@ -191,7 +193,7 @@ func wrongNesting(
 	return wrong, nil
 }
 
-// parentOrNull is how the group that one lies in is kept.
+// parentOrNull returns the name of a group's parent as it is stored; null for none.
 func parentOrNull(name string) sql.NullString {
 	return sql.NullString{String: name, Valid: name != ""}
 }

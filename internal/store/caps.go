@@ -18,28 +18,29 @@ var (
 		`SELECT b.event_id AS what FROM binding b LEFT JOIN schedule c ON c.event_id = b.event_id AND c.asset_id = b.asset_id WHERE c.event_id IS NULL`)
 )
 
-// CapsInForce are an organisation's caps, and how far its fleet was planned under them.
+// CapsInForce are an organisation's caps, with the state of its fleet's planning under them.
 type CapsInForce struct {
 	flex.Caps
-	// counts the schedules that were made under the caps, and their changes
+	// incremented for each schedule that was made under the caps, and for each change of them
 	Version int64
-	// when the fleet is to be planned together again; zero for not before something happens
+	// when the whole fleet is to be planned together again; zero if nothing is due
 	DueAt     time.Time
 	PlannedAt time.Time // when it was last; zero for never
 	SummedAt  time.Time // when what all draw was last added up from every asset; zero for not yet
 	Shadow    Shadow    // of that
 
-	// of what is drawn, that bind for a time, now or later; the lowest binds
+	// limits on import that are in force for a time, now or later; the lowest counts
 	Limits []flex.CapLimit
 }
 
-// Shadow is what headroom under each cap was worth, half-hour by half-hour.
+// Shadow is the value of headroom under each cap, its shadow price, by half-hour.
 type Shadow struct {
 	From   time.Time
 	Prices map[string][]flex.Price // by group; "" is the fleet
 }
 
-// At is the price of headroom under a group's cap, or the fleet's if the name is empty.
+// At returns the price of headroom under a group's cap, or under the fleet's cap if the name
+// is empty.
 func (s *Shadow) At(
 	group string,
 	p flex.Period,
@@ -57,8 +58,8 @@ func (tx *Tx) Caps(ctx context.Context) (CapsInForce, bool, error) {
 	return tx.caps(ctx, "")
 }
 
-// LockCaps is Caps, and has other transactions that lock them wait for the end of this one:
-// whoever makes a schedule in the headroom that others leave locks the caps first.
+// LockCaps is Caps, and makes other transactions that lock the caps wait for the end of this
+// one. Whoever makes a schedule in the headroom that others leave locks the caps first.
 func (tx *Tx) LockCaps(ctx context.Context) (CapsInForce, bool, error) {
 	return tx.caps(ctx, tx.db.d.forUpdate)
 }
@@ -153,7 +154,8 @@ func wattsOrNull(w *flex.Watts) any {
 	return int64(*w)
 }
 
-// writeTraded and readTraded keep a position as lists of numbers.
+// writeTraded and readTraded convert a traded position to and from its stored text, lists of
+// numbers.
 func writeTraded(ts []flex.Traded) (string, error) {
 	list := make([][4]int64, len(ts))
 	for i, t := range ts {
@@ -208,8 +210,8 @@ func (tx *Tx) CapSites(ctx context.Context) (map[string][]flex.SiteID, error) {
 	return sites, err
 }
 
-// SetCaps puts caps in the place of those that stand, and has the fleet planned under them
-// at once. A site of another organisation is NotFound.
+// SetCaps replaces the organisation's caps, and has the fleet planned under the new ones at
+// once. A site of another organisation is NotFound.
 func (tx *Tx) SetCaps(
 	ctx context.Context,
 	c flex.Caps,
@@ -260,8 +262,8 @@ func (tx *Tx) SetCaps(
 	return tx.plannedUnderCaps(ctx)
 }
 
-// keepCapSums keeps what is counted under the caps that are replaced, if every site stays in its group; else it is forgotten, and
-// counted again.
+// keepCapSums preserves the sums under the caps that are replaced, if every site stays in its
+// group; else it deletes them, and they are made again.
 func (tx *Tx) keepCapSums(
 	ctx context.Context,
 	next *flex.Caps,
@@ -313,7 +315,7 @@ func sameSites(
 	return n == len(group)
 }
 
-// addGroups keeps constraint groups with their sites.
+// addGroups stores constraint groups with their sites.
 func (tx *Tx) addGroups(
 	ctx context.Context,
 	list []flex.CapGroup,
@@ -364,7 +366,7 @@ func (tx *Tx) addGroups(
 	)
 }
 
-// CheckCapSites refuses groups with a site that is not the organisation's, which is NotFound.
+// CheckCapSites returns NotFound if a group has a site that is not the organisation's.
 func (tx *Tx) CheckCapSites(
 	ctx context.Context,
 	groups []flex.CapGroup,
@@ -420,7 +422,7 @@ func (tx *Tx) dropGroups(ctx context.Context) error {
 	return nil
 }
 
-// ClearCaps takes the organisation's caps away, and has its fleet planned without them. It is
+// ClearCaps removes the organisation's caps, and has its fleet planned without them. It is
 // NotFound if there are none.
 func (tx *Tx) ClearCaps(ctx context.Context) error {
 	n, err := tx.exec(ctx, `DELETE FROM caps WHERE org_id = $1`, tx.org.Bytes())
@@ -454,8 +456,8 @@ func (tx *Tx) ClearCaps(ctx context.Context) error {
 	return err
 }
 
-// CapsUsed says that a schedule was made under the caps, which must be locked, and has the
-// fleet planned together by the instant, unless that is zero or it will be sooner.
+// CapsUsed records that a schedule was made under the caps, which must be locked. It has the
+// whole fleet planned by the instant, unless that is zero or the fleet is due sooner.
 func (tx *Tx) CapsUsed(
 	ctx context.Context,
 	due time.Time,
@@ -482,7 +484,8 @@ func unixMicros(t time.Time) int64 {
 	return t.UnixMicro()
 }
 
-// TakeCaps leases the planning of the whole fleet together, if it is due and nobody is at it.
+// TakeCaps leases the planning of the whole fleet, if it is due and nobody has it under a
+// lease.
 func (tx *Tx) TakeCaps(ctx context.Context) (bool, error) {
 	now := tx.db.Now()
 	n, err := tx.exec(
@@ -497,8 +500,8 @@ func (tx *Tx) TakeCaps(ctx context.Context) (bool, error) {
 	return n > 0, err
 }
 
-// CapsPlanned says that the fleet was planned together, with what headroom was worth, and when
-// it is to be again.
+// CapsPlanned records that the whole fleet was planned, the value of headroom, and when it is
+// to be planned again.
 func (tx *Tx) CapsPlanned(
 	ctx context.Context,
 	shadow Shadow,

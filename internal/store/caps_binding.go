@@ -11,8 +11,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// Load is what an asset that is plugged in draws, as far as is known. One that was freed while it was plugged in has no schedule, and draws what
-// it likes from then on.
+// Load is the power that a plugged-in asset draws, as far as is known. An asset that was freed
+// while it was plugged in has no schedule, and draws any power from then on.
 type Load struct {
 	AssetID     flex.AssetID
 	EventID     flex.EventID // of its schedule; zero if it has none
@@ -23,12 +23,13 @@ type Load struct {
 	Wired       flex.Wiring
 	Steps       []flex.Step // of the schedule in force; none if it has none
 	Site        flex.SiteID
-	// when its schedule has it be done: ready-by, or the end of charge-now if that is later; zero if it has none
+	// when its schedule has it done: at ready-by, or at the end of charge-now if that is
+	// later; zero without a schedule
 	Done time.Time
 }
 
-// Loads returns what is plugged in: of the whole organisation, or of one group's sites.
-// Power is zero where it is not known.
+// Loads returns the loads of the plugged-in assets of the whole organisation, or of one
+// group's sites. Power is zero where it is not known.
 func (tx *Tx) Loads(ctx context.Context, group string) ([]Load, error) {
 	if group != "" {
 		return tx.loads(ctx, ` AND g.name = $2`, group)
@@ -36,7 +37,8 @@ func (tx *Tx) Loads(ctx context.Context, group string) ([]Load, error) {
 	return tx.loads(ctx, ``)
 }
 
-// loads reads what is plugged in and meets a condition, which follows the organisation's.
+// loads reads the plugged-in assets that meet a condition, which follows that of the
+// organisation.
 func (tx *Tx) loads(
 	ctx context.Context,
 	where string,
@@ -59,7 +61,8 @@ func (tx *Tx) loads(
 		return nil, err
 	}
 
-	// What was plugged in since has left in between: a process of a version before does not note that, and nothing counts twice.
+	// What was plugged in since has left in between: a process of a version before does not
+	// note that, and nothing counts twice.
 	const last = ` AND NOT EXISTS (SELECT 1 FROM session o WHERE o.asset_id = s.asset_id AND o.number > s.number)`
 
 	freed, err := rows(
@@ -140,7 +143,7 @@ func (tx *Tx) CapGroup(
 	return name, err
 }
 
-// Binding is the headroom that caps left for a schedule, and which caps held it back.
+// Binding is the headroom that caps left for a schedule, and which caps limited it.
 type Binding struct {
 	EventID flex.EventID
 	AssetID flex.AssetID
@@ -148,14 +151,14 @@ type Binding struct {
 	Caps    []BindingCap
 }
 
-// BindingCap is a cap that held a schedule back for a time.
+// BindingCap is a cap that limited a schedule for a time.
 type BindingCap struct {
 	flex.Span
 	Group  string     // empty for the fleet's cap
 	Power  flex.Watts // the cap
 	Price  flex.Price // of headroom under it; zero if it is not known
 	Starts bool       // it was the starts per minute, not the power
-	// of a main fuse, the most that is kept for the home's own load; zero if that is not known
+	// of a main fuse, the most that is reserved for the home's own load; zero if that is not known
 	Home flex.Watts
 	// it was the main fuse of the asset's own site, not a cap of the fleet or a group
 	Site bool
@@ -163,7 +166,7 @@ type BindingCap struct {
 	Phase bool
 }
 
-// PutBindings keeps what caps did to schedules that were just committed.
+// PutBindings stores how caps limited schedules that were just committed.
 func (tx *Tx) PutBindings(ctx context.Context, bs ...Binding) error {
 	if len(bs) == 0 {
 		return nil
@@ -223,8 +226,8 @@ func (tx *Tx) PutBindings(ctx context.Context, bs ...Binding) error {
 	return err
 }
 
-// Binding returns what caps did to a schedule of the organisation's; it has no limits if
-// they did nothing.
+// Binding returns how caps limited a schedule of the organisation; it has no limits if they
+// did not.
 func (tx *Tx) Binding(
 	ctx context.Context,
 	id flex.EventID,
@@ -271,7 +274,7 @@ func (tx *Tx) Binding(
 	return b, nil
 }
 
-// bindingCap is the cap that a record holds.
+// bindingCap returns the cap of a record.
 func (c capRecord) bindingCap() BindingCap {
 	return BindingCap{
 		Span: flex.Span{
@@ -288,7 +291,7 @@ func (c capRecord) bindingCap() BindingCap {
 	}
 }
 
-// CheckScope refuses a scope with a constraint group, or a GSP group, that there is not.
+// CheckScope fails if a scope names a constraint group or a GSP group that does not exist.
 func (tx *Tx) CheckScope(ctx context.Context, scope flex.Scope) error {
 	if err := scope.CheckGSPGroup(); err != nil {
 		return err

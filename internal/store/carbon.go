@@ -7,7 +7,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// PutCarbon keeps what is known of half-hours in place of what was known before; a forecast
+// PutCarbon stores what is known of half-hours in place of what was known before; a forecast
 // does not replace a measurement.
 func (all *All) PutCarbon(ctx context.Context, cs []flex.Carbon) error {
 	args := make([]any, 0, 4*len(cs))

@@ -13,23 +13,25 @@ import (
 	"flexd/internal/flex"
 )
 
-// A flexd may have several databases, its cells (docs/cells.md). An organisation lives in one of
-// them, and goes to another in steps of which each is one commit in one database:
+// A flexd may have several databases, its cells (docs/cells.md). An organisation is in one of
+// them, and moves to another in steps. Each step is one commit in one database, and changes
+// the state there:
 //
 //	old: -         leaving             leaving            gone     gone (deleted)  -
 //	new: -         -                   arriving           arriving -               -
 //
-// The commit of gone in the old one decides. Triggers of the database, the fence, refuse every
-// write to the records of an organisation that is leaving, arriving or gone, by whichever process.
+// The move is decided when gone is committed in the old database. Triggers, called the fence,
+// refuse every write to the records of an organisation that is leaving, arriving or gone, by
+// any process.
 
-// CellState is how far an organisation is on its way between two databases.
+// CellState is the state of an organisation in one of the two databases between which it moves.
 type CellState string
 
 // The states of an organisation that moves.
 const (
-	CellLeaving  CellState = "leaving"  // it is whole here, and nothing of it changes
-	CellArriving CellState = "arriving" // it is whole here, and not served from here yet
-	CellGone     CellState = "gone"     // it is served elsewhere; what is here is deleted
+	CellLeaving  CellState = "leaving"  // complete here and unchanged from now on
+	CellArriving CellState = "arriving" // complete here, and not served from here yet
+	CellGone     CellState = "gone"     // served from the other cell; its records here are deleted
 )
 
 // CellMove is an organisation of a database that moves.
@@ -37,7 +39,7 @@ type CellMove struct {
 	Org    flex.OrgID
 	State  CellState
 	Other  string // the name of the other cell
-	Number int64  // of the attempt: who has another does not go on
+	Number int64  // of the attempt: a process with another number stops
 	At     time.Time
 }
 
@@ -57,16 +59,17 @@ func (all *All) CellMoves(ctx context.Context) ([]CellMove, error) {
 	)
 }
 
-// errOtherMove is said to who continues with a move that another has taken up.
+// errOtherMove is returned to a process that continues with a move that another has started since.
 var errOtherMove = flex.Fail(
 	flex.Conflict,
 	"another flexd cell move is at work on this organisation: let it end",
 )
 
 // Leave begins to move an organisation out of the database, or begins again, and returns the
-// attempt's number. From then on nothing of it changes here. Another organisation on its way out
-// is a Conflict, and so is a halt of pushes, which would not go with it. A number beside an error is of an
-// attempt that is marked and not fenced in: Stay undoes it.
+// number of the attempt. From then on none of its records here changes. It is a Conflict if
+// another organisation is leaving, or if pushes are halted, as a halt would not move with it.
+// If a number is returned with an error, the organisation is marked as leaving without a
+// complete fence: Stay undoes that.
 func (db *DB) Leave(
 	ctx context.Context,
 	org flex.OrgID,
@@ -74,7 +77,7 @@ func (db *DB) Leave(
 ) (int64, error) {
 	number := rand.Int64()
 	err := db.WriteAll(ctx, func(all *All) error {
-		if err := all.mayLeave(ctx, org); err != nil {
+		if err := all.checkMayLeave(ctx, org); err != nil {
 			return err
 		}
 
@@ -100,8 +103,8 @@ func (db *DB) Leave(
 	return number, db.fence(ctx, org)
 }
 
-// mayLeave fails if an organisation cannot leave now.
-func (all *All) mayLeave(ctx context.Context, org flex.OrgID) error {
+// checkMayLeave fails if an organisation cannot leave now.
+func (all *All) checkMayLeave(ctx context.Context, org flex.OrgID) error {
 	var halts, others int
 	err := all.row(
 		ctx,
@@ -126,12 +129,12 @@ func (all *All) mayLeave(ctx context.Context, org flex.OrgID) error {
 		)
 	}
 
-	return all.noMoves(ctx, org)
+	return all.checkNoMoves(ctx, org)
 }
 
-// Stay undoes Leave by the attempt of a number: the organisation is served from here as before. The
-// number 0 is of no attempt: what is left of a fence is taken away. If another attempt has the
-// organisation leave, or it is gone, it is a Conflict.
+// Stay undoes Leave of the attempt with a number: the organisation is served from here as
+// before. With the number 0 it only removes what is left of a fence. It is a Conflict if
+// another attempt is under way, or if the organisation is gone.
 func (db *DB) Stay(ctx context.Context, org flex.OrgID, number int64) error {
 	if number != 0 {
 		err := db.endMove(ctx, org, CellLeaving, number)
@@ -143,8 +146,9 @@ func (db *DB) Stay(ctx context.Context, org flex.OrgID, number int64) error {
 	return db.unfence(ctx, org, "")
 }
 
-// endMove deletes the mark of a move in a state, of the attempt of a number if that is given. What
-// could not be marked meanwhile is marked with it.
+// endMove deletes the row of a move in a state, and of the attempt with a number unless that
+// is 0. Events that new prices should have marked for settlement during the move are marked
+// now.
 func (db *DB) endMove(
 	ctx context.Context,
 	org flex.OrgID,
@@ -174,16 +178,16 @@ func (db *DB) endMove(
 	})
 }
 
-// copiedWithin is how long a publication of home may take to come to another cell, at most.
+// copiedWithin is how long it takes at most to copy a publication from the home cell to another.
 const copiedWithin = 24 * time.Hour
 
-// atRest is the condition that a row of a table is of no organisation that moves, for statements
-// over all organisations that must not fail by one.
+// atRest is the condition that a row of a table belongs to no organisation that is moving, for
+// statements over all organisations that must not fail because of one.
 func atRest(table string) string {
 	return ` AND NOT EXISTS (SELECT 1 FROM cell_move v WHERE v.org_id = ` + table + `.org_id)`
 }
 
-// leftAt is when an organisation began to leave. One that does not leave is a Conflict.
+// leftAt returns when an organisation began to leave, or a Conflict if it is not leaving.
 func (db *DB) leftAt(ctx context.Context, org flex.OrgID) (time.Time, error) {
 	var at time.Time
 	err := db.ReadAll(ctx, func(all *All) error {
@@ -202,9 +206,9 @@ func (db *DB) leftAt(ctx context.Context, org flex.OrgID) (time.Time, error) {
 	return at, err
 }
 
-// Arrive takes an organisation in that is leaving another database, whole or not at all, and
-// keeps it as arriving. It returns what came. An organisation, a credential or a metering point
-// that is here already is a Conflict.
+// Arrive copies an organisation that is leaving another database, in one transaction, and
+// marks it as arriving. It returns what it copied. An organisation, a credential or a metering
+// point that is here already is a Conflict.
 func (db *DB) Arrive(
 	ctx context.Context,
 	m CellMove,
@@ -228,7 +232,7 @@ func (db *DB) Arrive(
 		movedFormat,
 		func() (io.ReadCloser, error) { return from.leaving(ctx, m.Org), nil },
 		func(all *All) error {
-			// Nothing more comes of a request that had its key there.
+			// No process of the old cell answers the requests any more that had a key there.
 			if _, err := all.exec(
 				ctx,
 				`UPDATE idempotency SET holder = 0 WHERE org_id = $1 AND status = 0`,
@@ -251,7 +255,7 @@ func (db *DB) Arrive(
 	)
 }
 
-// leaving is what goes of an organisation, as Arrive reads it.
+// leaving returns the file of an organisation that leaves, as Arrive reads it.
 func (db *DB) leaving(ctx context.Context, org flex.OrgID) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {
@@ -265,8 +269,9 @@ func (db *DB) leaving(ctx context.Context, org flex.OrgID) io.ReadCloser {
 	return r
 }
 
-// Go decides a move: the organisation is the other database's from now on. What went must be what
-// is here still, and the attempt the latest; else it is a Conflict and nothing is decided.
+// Go decides a move: the organisation is served from the other database from now on. It is a
+// Conflict, and nothing is decided, if the records here differ from those that were copied
+// (went), or if another attempt was started.
 func (db *DB) Go(ctx context.Context, m CellMove, went PortableFile) error {
 	return db.WriteAll(ctx, func(all *All) error {
 		if err := all.MayPause(ctx, 0); err != nil {
@@ -303,8 +308,9 @@ func (db *DB) Go(ctx context.Context, m CellMove, went PortableFile) error {
 	})
 }
 
-// Arrived has an organisation that has come be served from here. It may be called again. One that is
-// not here is a Conflict: what the old cell has must not be deleted then.
+// Arrived has an organisation served from here after its move. It may be called again. It is a
+// Conflict if the organisation is not here: then the records in the old cell must not be
+// deleted.
 func (db *DB) Arrived(ctx context.Context, org flex.OrgID) error {
 	err := db.ReadAll(ctx, func(all *All) error {
 		var here int
@@ -353,7 +359,8 @@ func (db *DB) Discard(ctx context.Context, org flex.OrgID, number int64) error {
 	return db.Forget(ctx, org)
 }
 
-// leftBehind are tables whose rows are deleted with an organisation that is gone.
+// leftBehind are tables that are not copied by a move; their rows are deleted with an
+// organisation that is gone.
 var leftBehind = []carriedTable{
 	{name: "cap_change"},
 	{name: "cap_part"},
@@ -363,8 +370,8 @@ var leftBehind = []carriedTable{
 	{name: "operator_org"},
 }
 
-// Forget deletes what is left of an organisation that is gone. One that is not is left as it is.
-// It may be called again.
+// Forget deletes the records of an organisation that is gone; those of any other it does not
+// change. It may be called again.
 func (db *DB) Forget(ctx context.Context, org flex.OrgID) error {
 	tables := slices.Concat(leftBehind, reversed(movedTables()))
 	for _, t := range tables {
@@ -383,7 +390,7 @@ func (db *DB) Forget(ctx context.Context, org flex.OrgID) error {
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("delete what went of %s: %w", t.name, err)
+			return fmt.Errorf("delete the moved rows of %s: %w", t.name, err)
 		}
 	}
 
@@ -394,8 +401,9 @@ func (db *DB) Forget(ctx context.Context, org flex.OrgID) error {
 	return db.endMove(ctx, org, CellGone, 0)
 }
 
-// dropLeftovers deletes rows of an organisation that is not here: a process wrote them that went on after it had left. With them
-// it could not come back, as it would have rows that are not its own. One that is here is left as it is.
+// dropLeftovers deletes rows of an organisation that is not in this database: a process wrote
+// them after the organisation had left. They would prevent it from moving back. It does
+// nothing if the organisation is here.
 func (all *All) dropLeftovers(ctx context.Context, org flex.OrgID) error {
 	var here int
 	err := all.row(
@@ -418,7 +426,7 @@ func (all *All) dropLeftovers(ctx context.Context, org flex.OrgID) error {
 			org.Bytes(),
 		)
 		if err != nil {
-			return fmt.Errorf("delete what was left of %s: %w", t.name, err)
+			return fmt.Errorf("delete leftover rows of %s: %w", t.name, err)
 		}
 	}
 
@@ -439,7 +447,7 @@ func reversed(tables []carriedTable) []carriedTable {
 	return tables
 }
 
-// fenced marks what the fence refused, so that the transport answers 503.
+// fenced marks the error of a write that the fence refused, so that the transport answers 503.
 func fenced(err error) error {
 	if postgresCode(err) == fenceCode || sqliteFence(err) {
 		return &flex.Moving{Cause: err}

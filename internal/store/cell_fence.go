@@ -25,8 +25,8 @@ func sqliteFence(err error) bool {
 		strings.Contains(err.Error(), fenceText)
 }
 
-// fenceWait bounds how long others wait behind the making of a trigger, and fenceTries how often it is tried:
-// for a minute, as long as a transaction may plan a fleet.
+// fenceWait bounds how long others wait behind the making of a trigger, and fenceTries how
+// often it is tried: for a minute, as long as a transaction may plan a fleet.
 const (
 	fenceWait  = 500 * time.Millisecond
 	fenceTries = 120
@@ -137,7 +137,7 @@ type fencePost struct {
 	org    flex.OrgID
 }
 
-// verbs are what a fence refuses.
+// verbs are the statements that a fence refuses.
 var verbs = []string{"INSERT", "UPDATE", "DELETE"}
 
 // name is a trigger's.
@@ -146,7 +146,7 @@ func (p fencePost) name(verb string) string {
 		strings.ToLower(verb)
 }
 
-// direct reports whether a row says itself whose it is.
+// direct reports whether a row names its organisation itself.
 func (p fencePost) direct() bool {
 	return p.column == "org_id" || p.column == "id"
 }

@@ -6,7 +6,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// CellKey is what a request shows of an organisation before it is known whose it is.
+// CellKey is a property of a request by which the cell of its organisation is found, before
+// the organisation is known.
 type CellKey int
 
 // The kinds of key, each with the Go type of its value.

@@ -12,8 +12,8 @@ import (
 // copiedAtOnce is how many publications one transaction copies.
 const copiedAtOnce = 100
 
-// CopyPublications takes over the publications of another database that this one does not have, as
-// they are, the oldest first, and returns how many there were.
+// CopyPublications copies the publications of another database that this one does not have,
+// unchanged, the oldest first, and returns how many.
 func (db *DB) CopyPublications(ctx context.Context, from *DB) (int, error) {
 	theirs, err := from.publicationIDs(ctx)
 	if err != nil {

@@ -198,8 +198,9 @@ func TestCell_Planted(t *testing.T) {
 	})
 }
 
-// While an organisation moves, prices come in for all others, a process begins, and other parties' servers are asked; what
-// could not be marked of its own events is marked when it stays.
+// While an organisation moves, prices come in for all others, a process begins, and other
+// parties' servers are asked; what could not be marked of its own events is marked when it
+// stays.
 func TestCell_OthersGoOn(t *testing.T) {
 	t.Cleanup(store.WithoutLaws())
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -252,8 +253,8 @@ func TestCell_OthersGoOn(t *testing.T) {
 	})
 }
 
-// What is listed of an organisation's metering points goes with it where the new cell does not know them: by it a site's GSP
-// group is found.
+// What is listed of an organisation's metering points goes with it where the new cell does not
+// know them: by it a site's GSP group is found.
 func TestCell_Meters(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		ctx, fromURL := t.Context(), storetest.SQLite(t)

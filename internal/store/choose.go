@@ -6,8 +6,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// Choose lists the organisations, and returns the records of the chosen one, or of the first
-// where none is chosen. Without any organisation there are no records.
+// Choose returns all organisations, and a transaction bound to the chosen one, or to the first
+// if none is chosen. Without any organisation the transaction is nil.
 func (all *All) Choose(
 	ctx context.Context,
 	chosen flex.OrgID,
@@ -26,7 +26,8 @@ func (all *All) Choose(
 	return orgs, tx, err
 }
 
-// VisitOrgs lists the organisations, and visits that which is chosen, or all of them for none.
+// VisitOrgs returns all organisations, and calls visit for the chosen one, or for each if none
+// is chosen.
 func (all *All) VisitOrgs(
 	ctx context.Context,
 	chosen flex.OrgID,
@@ -54,5 +55,5 @@ func (all *All) VisitOrgs(
 	return orgs, nil
 }
 
-// Org returns whose records these are.
+// Org returns the organisation that the transaction is bound to.
 func (tx *Tx) Org() flex.OrgID { return tx.org }

@@ -11,57 +11,59 @@ import (
 	"flexd/internal/flex"
 )
 
-// Claim is a share of an endpoint's due pushes, leased to one holder.
+// Claim is the result of ClaimPushes: some of an endpoint's due pushes, leased to one holder.
 type Claim struct {
 	Endpoint flex.Endpoint // as it is now; the zero value if there is none
 	Pushes   []ClaimedPush
-	More     bool      // as many pushes as were asked for: more may be due
-	Allowed  time.Time // set if the rate was used up: when it allows the next push
+	More     bool      // the claim is full: more pushes may be due
+	Allowed  time.Time // when the endpoint's rate allows the next push; zero if it is not used up
 }
 
-// ClaimedPush is a push under a lease with what its body is made of. Schedule, Dispatch or Invitation is
-// set by its kind; with none, the record is gone and there is nothing to send.
+// ClaimedPush is a push under a lease, with the record that its body is made of: Schedule, Dispatch
+// or Invitation, by its kind. If none of them is set, the record was deleted and there is nothing
+// to send.
 type ClaimedPush struct {
 	Push
 	Subject    [16]byte
 	Holder     int64 // of its lease
 	LeasedTo   time.Time
-	Tries      int // attempts before
+	Tries      int // earlier attempts
 	QueuedAt   time.Time
 	Lapses     time.Time // ExpiresAt by the true clock
-	Expired    bool      // by now
+	Expired    bool      // ExpiresAt had passed when it was claimed
 	ExternalID string
 	SiteID     flex.SiteID
 	Schedule   *flex.Schedule
 	Dispatch   *Dispatch
 	Invitation *flex.Invitation
-	Unread     error // why its record cannot be read; the other pushes are sent
-	// its asset was deleted, and another one that has its external id was sent a schedule: this one is not to come after that
+	Unread     error // why its record cannot be read; nil if it was read
+	// The asset was deleted, and a new one with the same external id was sent a schedule, or is about
+	// to be. This older schedule must not be sent after that.
 	Replaced bool
 }
 
-// ClaimOrder says what to claim.
+// ClaimOrder are the parameters of ClaimPushes.
 type ClaimOrder struct {
 	Name flex.EndpointName
-	// Holder names the leases, not 0 and new for each claim: an outcome moves a push only
-	// while the lease under which it was tried still holds.
+	// Holder identifies the leases of this claim. It is not 0, and new for each claim: an outcome
+	// changes a push only while the lease under which it was tried is valid.
 	Holder int64
-	Most   int
-	// the time after which others may claim what has not been finished
+	Most   int // the most pushes to claim
+	// after this time others may claim a push that was not finished
 	Lease time.Duration
-	// Lost says that the answer to an earlier claim of the holder was lost. What that may
-	// have leased is due again at once.
+	// Lost says that the answer to an earlier claim by this holder was lost. The pushes that it may
+	// have leased are due again at once.
 	Lost bool
-	// Late is the ramp by which late pushes are spread before anything is leased; zero spreads nothing.
+	// Late is the ramp by which late pushes are spread before any is leased; zero spreads nothing.
 	Late flex.Ramp
 }
 
-// rateBurst bounds a burst: what an endpoint's rate allows in this time may be sent at once.
+// rateBurst bounds a burst: as many pushes as an endpoint's rate allows in this time may be sent
+// at once.
 const rateBurst = 100 * time.Millisecond
 
-// ClaimPushes leases due pushes of the endpoint, within its rate, which all processes on
-// the store share. An endpoint that is not enabled is given none, nor is any while pushes
-// are halted.
+// ClaimPushes leases due pushes of the endpoint, within its rate, which all processes on the store
+// share. It leases none of an endpoint that is disabled, or whose pushes are halted.
 func (db *DB) ClaimPushes(
 	ctx context.Context,
 	org flex.OrgID,
@@ -82,7 +84,7 @@ func (db *DB) ClaimPushes(
 	})
 }
 
-// claim reads the endpoint, and leases what may be sent to it now.
+// claim reads the endpoint, and leases the pushes that may be sent to it now.
 func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (Claim, error) {
 	var free time.Time
 	now := tx.db.Now()
@@ -113,7 +115,8 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (Claim, error) {
 		return c, err
 	}
 
-	// By a statement of its own: on PostgreSQL the one that waited for the endpoint sees no halt that began meanwhile.
+	// A separate statement: on PostgreSQL the one that waited for the endpoint's lock does not see a halt
+	// that began while it waited.
 	halts, err := tx.halts(ctx)
 	if err != nil {
 		return c, err
@@ -131,7 +134,7 @@ func (tx *Tx) claim(ctx context.Context, o ClaimOrder) (Claim, error) {
 	return c, err
 }
 
-// beforeClaim makes due what a lost claim may hold, and gives late pushes their turns.
+// beforeClaim makes the pushes due that a lost claim may have leased, and spreads late pushes.
 func (tx *Tx) beforeClaim(
 	ctx context.Context,
 	o ClaimOrder,
@@ -139,7 +142,7 @@ func (tx *Tx) beforeClaim(
 ) error {
 	if o.Lost {
 		if err := tx.release(ctx, o, now); err != nil {
-			return fmt.Errorf("release what a lost claim may hold: %w", err)
+			return fmt.Errorf("release the pushes of a lost claim: %w", err)
 		}
 	}
 
@@ -148,8 +151,8 @@ func (tx *Tx) beforeClaim(
 	return err
 }
 
-// claimPushes leases as many pushes as the endpoint's rate allows now. The rate is used up
-// until free.
+// claimPushes leases as many pushes as the endpoint's rate allows now. The rate is used up until
+// the instant free.
 func (tx *Tx) claimPushes(
 	ctx context.Context,
 	o ClaimOrder,
@@ -178,7 +181,7 @@ func (tx *Tx) claimPushes(
 		}
 	}
 
-	// What a halt keeps back is not sent, and uses nothing of the rate up.
+	// A push that a halt stops is not sent, and uses up nothing of the rate.
 	free = free.Add(time.Duration(len(c.Pushes)) * each)
 
 	c.More = leased == o.Most
@@ -198,8 +201,9 @@ func (tx *Tx) claimPushes(
 	)
 }
 
-// usedUpTo is until when a rate of one in each is used up: now, if that is past. No claim uses it up for longer ahead than
-// a burst, so that more than that is of a clock that was set back since, and nothing waits until it is there again.
+// usedUpTo returns until when a rate of one push per interval each is used up, which is not before
+// now. No claim uses the rate up for longer than a burst: an instant further ahead means that the
+// clock was set back since, and is ignored, so that nothing waits for the clock to reach it again.
 func usedUpTo(free, now time.Time, each time.Duration) time.Time {
 	ahead := free.Sub(now)
 	if ahead < 0 || ahead > max(rateBurst, each)+ClockTolerance {
@@ -209,13 +213,13 @@ func usedUpTo(free, now time.Time, each time.Duration) time.Time {
 	return free
 }
 
-// allowedNow is how many pushes a rate of one in each allows now, which is used up until free. Of the
-// time up to now+rateBurst, what is not yet taken may be sent now; one always once its turn has come.
+// allowedNow returns how many pushes a rate of one per interval each allows now, if it is used up
+// until free: as many as fit between free and the end of a burst that begins now.
 func allowedNow(now, free time.Time, each time.Duration) int {
 	return max(int(now.Add(max(rateBurst, each)).Sub(free)/each), 0)
 }
 
-// leasePushes leases up to n due pushes of the endpoint, the longest due first.
+// leasePushes leases up to n due pushes of the endpoint, those that have been due longest first.
 func (tx *Tx) leasePushes(
 	ctx context.Context,
 	o ClaimOrder,
@@ -245,14 +249,15 @@ func (tx *Tx) leasePushes(
 }
 
 const (
-	// haltHolder is the holder of what a halt of a model or a region keeps back. No claim has it.
+	// haltHolder is the holder of pushes that a halt of a model or a region stops. No claim has it.
 	haltHolder = -1
-	// haltLook is the time after which that is looked at again, if nobody has ended the halt before.
+	// haltLook is after how long such a push is due again, unless the halt is ended before.
 	haltLook = time.Minute
 )
 
-// releaseHalted gives back what was claimed of assets whose pushes are halted, and returns the rest.
-// It waits for the end of the halt, or for haltLook, so that it does not stand before what may be sent.
+// releaseHalted releases the claimed pushes of assets whose pushes are halted, and returns the others.
+// Released pushes are due when the halt ends, or after haltLook, so that those that may be sent do not
+// queue behind them.
 func (tx *Tx) releaseHalted(
 	ctx context.Context,
 	claimed []ClaimedPush,
@@ -284,15 +289,15 @@ func (tx *Tx) releaseHalted(
 			args...,
 		)
 		if err != nil {
-			return nil, fmt.Errorf("set aside what is halted: %w", err)
+			return nil, fmt.Errorf("release the pushes that are halted: %w", err)
 		}
 	}
 
 	return rest, nil
 }
 
-// haltedSubjects returns the subjects of the pushes that concern an asset which halts stop. A dispatch
-// of several assets is stopped by one.
+// haltedSubjects returns the subjects of the pushes to assets that are halted. A dispatch to several
+// assets is stopped if one of them is.
 func (tx *Tx) haltedSubjects(
 	ctx context.Context,
 	claimed []ClaimedPush,
@@ -315,7 +320,7 @@ func (tx *Tx) haltedSubjects(
 
 			err := s.Scan(&subject, &of.model, &of.firmware, &of.region)
 
-			// Here, as the halt's own name was: SQLite makes no letters small but those of English.
+			// Normalised in Go, as the halt's own model was: SQLite lower-cases ASCII only.
 			of.model, of.firmware = modelKey(of.model), modelKey(of.firmware)
 			if err == nil && halts.stopAsset(of) &&
 				!slices.Contains(stopped, subject) {
@@ -339,15 +344,15 @@ func (tx *Tx) haltedSubjects(
 		)
 
 		if err != nil {
-			return nil, fmt.Errorf("read what halts stop: %w", err)
+			return nil, fmt.Errorf("read the models and regions of pushes: %w", err)
 		}
 	}
 
 	return stopped, nil
 }
 
-// release makes due what the holder has leased of the endpoint. Claims lock their endpoint,
-// so that the lost one is over.
+// release makes the pushes of the endpoint due that the holder has leased. A claim locks its
+// endpoint, so the lost claim has ended by now.
 func (tx *Tx) release(ctx context.Context, o ClaimOrder, now time.Time) error {
 	_, err := tx.exec(
 		ctx,
@@ -362,9 +367,9 @@ func (tx *Tx) release(ctx context.Context, o ClaimOrder, now time.Time) error {
 	return err
 }
 
-// DropLeases makes every push that is leased due again, on SQLite, whose one process has
-// just started: whoever held the leases is gone. On PostgreSQL others may be at work, and a
-// lease runs out by itself, as do those of an organisation that moves.
+// DropLeases makes every leased push due again. It is for SQLite, when its one process has just
+// started and earlier holders are gone. On PostgreSQL it does nothing: other processes may be
+// working, and leases expire. Those of an organisation that is moving expire too.
 func (all *All) DropLeases(ctx context.Context) error {
 	if all.db.d.name != "sqlite" {
 		return nil
@@ -398,8 +403,8 @@ func (db *DB) NextTurn(
 	return at, err
 }
 
-// BusyEndpoints returns the organisation's enabled endpoints that have something under way,
-// or due and not halted. What a process that died had under way is not, once its lease is over.
+// BusyEndpoints returns the organisation's enabled endpoints that have a push under way, or one that
+// is due and not halted. A push is no longer under way once its lease is over.
 func (tx *Tx) BusyEndpoints(ctx context.Context) ([]flex.EndpointName, error) {
 	halts, err := tx.halts(ctx)
 	if err != nil {
@@ -443,37 +448,38 @@ func (e extra) Scan(dest ...any) error {
 	return e.s.Scan(append(dest, e.more...)...)
 }
 
+// scanClaimed reads a row that leasePushes returned.
 func (tx *Tx) scanClaimed(
 	s scanner,
 	o ClaimOrder,
 	now time.Time,
 ) (ClaimedPush, error) {
 	var subject flex.EventID
-	var l ClaimedPush
-	l.To = o.Name
-	l.Holder = o.Holder
-	l.LeasedTo = now.Add(o.Lease)
+	var push ClaimedPush
+	push.To = o.Name
+	push.Holder = o.Holder
+	push.LeasedTo = now.Add(o.Lease)
 
 	err := s.Scan(
 		&subject,
-		&l.Kind,
-		&l.AssetID,
-		&l.EventID,
-		&l.Generation,
-		instant{&l.QueuedAt},
-		instant{&l.ExpiresAt},
-		&l.Tries,
+		&push.Kind,
+		&push.AssetID,
+		&push.EventID,
+		&push.Generation,
+		instant{&push.QueuedAt},
+		instant{&push.ExpiresAt},
+		&push.Tries,
 	)
 
-	l.Subject = subject
-	l.Expired = !l.ExpiresAt.After(tx.now)
-	l.Lapses = l.ExpiresAt.Add(tx.db.Now().Sub(tx.now))
+	push.Subject = subject
+	push.Expired = !push.ExpiresAt.After(tx.now)
+	push.Lapses = push.ExpiresAt.Add(tx.db.Now().Sub(tx.now))
 
-	return l, err
+	return push, err
 }
 
-// registeredAgain says in SQL that asset a of outbox row o was deleted, and that another one has its external id and was sent,
-// or is about to be sent, a schedule. One that was retracted counts for nothing.
+// registeredAgain is the SQL condition that asset a of outbox row o was deleted, and that another
+// asset with its external id was sent a schedule, or is about to be. A retracted one does not count.
 const registeredAgain = `a.id IS NULL AND EXISTS (SELECT 1 FROM asset n JOIN outbox w ON w.subject = n.id
 	WHERE n.org_id = o.org_id AND n.external_id = o.external_id AND w.expires_at > 0)`
 
@@ -548,7 +554,7 @@ func (tx *Tx) fillDispatches(ctx context.Context, pushes []ClaimedPush) error {
 	return nil
 }
 
-// fillTanks reads those that are plans of tanks.
+// fillTanks reads the schedules among the pushes that are plans of tanks or heat pumps.
 func (tx *Tx) fillTanks(
 	ctx context.Context,
 	list string,
@@ -572,27 +578,28 @@ func (tx *Tx) fillTanks(
 	return err
 }
 
-func scanScheduled(s scanner, at map[flex.EventID]*ClaimedPush) error {
-	var v flex.Schedule
+// scanScheduled reads a schedule into the push that announces it, which it finds by its event.
+func scanScheduled(s scanner, pushes map[flex.EventID]*ClaimedPush) error {
+	var schedule flex.Schedule
 	var from time.Time
 	var steps, external string
 	var site flex.SiteID
-	var room sql.Null[string]
-	var gives *Discharge
+	var heat sql.Null[string]
+	var discharge *Discharge
 	var madeFrom Effective
 	var replaced bool
 	err := s.Scan(
-		&v.EventID,
-		&v.AssetID,
-		&v.SessionID,
-		&v.Generation,
-		instant{&v.MadeAt},
+		&schedule.EventID,
+		&schedule.AssetID,
+		&schedule.SessionID,
+		&schedule.Generation,
+		instant{&schedule.MadeAt},
 		instant{&from},
 		&steps,
 		&external,
 		&site,
-		&room,
-		dischargesText{to: &gives},
+		&heat,
+		dischargesText{to: &discharge},
 		originsText{&madeFrom},
 		&replaced,
 	)
@@ -601,26 +608,26 @@ func scanScheduled(s scanner, at map[flex.EventID]*ClaimedPush) error {
 		return err
 	}
 
-	l := at[v.EventID]
-	l.ExternalID = external
-	l.SiteID = site
-	l.Replaced = replaced
+	push := pushes[schedule.EventID]
+	push.ExternalID = external
+	push.SiteID = site
+	push.Replaced = replaced
 
-	p, err := readRoom(room)
+	plan, err := readRoom(heat)
 	if err == nil {
-		v.Steps, err = readSteps(from, steps)
+		schedule.Steps, err = readSteps(from, steps)
 	}
 	if err != nil {
-		l.Unread = unreadable(err)
+		push.Unread = unreadable(err)
 		return nil
 	}
 
-	v.Heat, v.Phases = p.signals(), madeFrom.ProfilePhases
-	if gives != nil {
-		v.MayDischarge, v.Discharges = true, gives.Discharges
+	schedule.Heat, schedule.Phases = plan.signals(), madeFrom.ProfilePhases
+	if discharge != nil {
+		schedule.MayDischarge, schedule.Discharges = true, discharge.Discharges
 	}
 
-	l.Schedule = &v
+	push.Schedule = &schedule
 
 	return nil
 }

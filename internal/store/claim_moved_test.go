@@ -9,8 +9,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestFinishPushes_Moved: of an attempt that ends once its organisation has moved to another cell, nothing is written in the old one. A row
-// that was left there was never deleted, and the organisation could not move back.
+// TestFinishPushes_Moved: of an attempt that ends once its organisation has moved to another
+// cell, nothing is written in the old one. A row that was left there was never deleted, and
+// the organisation could not move back.
 func TestFinishPushes_Moved(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		ctx, db := t.Context(), storetest.Open(t, url, store.Options{})

@@ -8,16 +8,16 @@ import (
 	"flexd/internal/flex"
 )
 
-// PushState is the state that an attempt brings a push to.
+// PushState is the state of a push after an attempt.
 type PushState string
 
-// They are also the states of a delivery.
+// The states. All but PushDropped are states of a delivery too.
 const (
 	PushPending  PushState = "pending"  // to be tried again
-	PushAccepted PushState = "accepted" // the client has taken it
+	PushAccepted PushState = "accepted" // the client accepted it
 	PushRejected PushState = "rejected" // the client refused it for good
-	PushExpired  PushState = "expired"  // its time was over first
-	// it was not tried; its turn comes again at once
+	PushExpired  PushState = "expired"  // it expired before it was accepted
+	// it was claimed and not tried; it is due again at once
 	PushDropped PushState = "dropped"
 )
 
@@ -25,8 +25,8 @@ const (
 type Outcome struct {
 	Push    ClaimedPush
 	State   PushState
-	Again   time.Time // when it is pending
-	Version int64     // of the endpoint that it was tried at
+	Again   time.Time // of a pending push: when it is tried again
+	Version int64     // of the endpoint, when it was tried
 	Attempt
 }
 
@@ -34,13 +34,13 @@ type Outcome struct {
 type Attempt struct {
 	At     time.Time
 	Took   time.Duration
-	Status int    // 0: no answer came
-	Error  string // what went wrong, in words
-	Answer string // the beginning of what was answered
+	Status int    // of HTTP; 0 if there was no answer
+	Error  string // what failed, as a sentence; empty if nothing did
+	Answer string // the beginning of the answer's body
 }
 
-// FinishPushes records how attempts ended. A lease that was lost moves its push no more, and
-// only that the client took it is recorded of such an attempt.
+// FinishPushes records how attempts ended. An attempt whose lease was lost does not change its
+// push, except that an acceptance by the client is recorded.
 func (tx *Tx) FinishPushes(ctx context.Context, outs []Outcome) error {
 	if len(outs) > outboxChunk {
 		if err := tx.FinishPushes(ctx, outs[:outboxChunk]); err != nil {
@@ -49,7 +49,7 @@ func (tx *Tx) FinishPushes(ctx context.Context, outs []Outcome) error {
 		return tx.FinishPushes(ctx, outs[outboxChunk:])
 	}
 
-	if err := tx.lockHeatBeside(ctx, outs); err != nil {
+	if err := tx.lockTankPlansAtSitesOf(ctx, outs); err != nil {
 		return fmt.Errorf("lock the plans of heaters: %w", err)
 	}
 
@@ -69,7 +69,7 @@ func (tx *Tx) FinishPushes(ctx context.Context, outs []Outcome) error {
 
 	for holder, outs := range claims {
 		if err := tx.finishRows(ctx, holder, outs); err != nil {
-			return fmt.Errorf("settle the outbox: %w", err)
+			return fmt.Errorf("update the outbox: %w", err)
 		}
 	}
 
@@ -82,8 +82,9 @@ func (tx *Tx) FinishPushes(ctx context.Context, outs []Outcome) error {
 	return nil
 }
 
-// lockPushes locks the rows of attempts in the order of their subjects, as a wave writes them: they are moved in groups, and two who
-// move some of the same would wait for each other.
+// lockPushes locks the outbox rows of attempts in the order of their subjects, in which a wave
+// writes them. Rows are updated in groups, and without the order two transactions that update
+// some of the same rows could deadlock.
 func (tx *Tx) lockPushes(
 	ctx context.Context,
 	outs []Outcome,
@@ -106,22 +107,22 @@ func (tx *Tx) lockPushes(
 	)
 }
 
-// stillLeased leaves out what failed under a lease that ran out and was taken by another: how the
-// delivery is then the other's to say. That the client took something is true all the same.
+// stillLeased leaves out attempts that failed after their lease had expired and another holder had
+// claimed the push: that holder reports the outcome. An acceptance counts all the same.
 func (tx *Tx) stillLeased(
 	ctx context.Context,
 	outs []Outcome,
 ) ([]Outcome, error) {
 	now := tx.db.Now()
-	stand := make([]Outcome, 0, len(outs))
+	valid := make([]Outcome, 0, len(outs))
 
 	for _, o := range outs {
 		if o.State == PushAccepted || now.Before(o.Push.LeasedTo) {
-			stand = append(stand, o)
+			valid = append(valid, o)
 			continue
 		}
 
-		held, err := rows(
+		leased, err := rows(
 			ctx,
 			tx.conn,
 			scalar[int64],
@@ -135,20 +136,20 @@ func (tx *Tx) stillLeased(
 			return nil, err
 		}
 
-		if len(held) > 0 {
-			stand = append(stand, o)
+		if len(leased) > 0 {
+			valid = append(valid, o)
 		}
 	}
 
-	return stand, nil
+	return valid, nil
 }
 
-// finishRows moves the outbox rows that the holder leased: a push that a newer one replaced
-// during the attempt has its turn at once, whatever became of the older. That the client has
-// taken a schedule is true also if the lease was lost.
+// finishRows updates the outbox rows that the holder leased. A push that was replaced by a
+// newer one during the attempt is due at once, whatever the outcome of the older. An
+// acceptance is recorded even if the lease was lost.
 func (tx *Tx) finishRows(ctx context.Context, holder int64, outs []Outcome) error {
 	now := micros(tx.db.Now())
-	var accepted, over []flex.EventID // subjects
+	var accepted, ended []flex.EventID // subjects
 
 	for _, o := range outs {
 		switch o.State {
@@ -156,7 +157,7 @@ func (tx *Tx) finishRows(ctx context.Context, holder int64, outs []Outcome) erro
 			accepted = append(accepted, o.Push.Subject)
 
 		case PushRejected, PushExpired:
-			over = append(over, o.Push.Subject)
+			ended = append(ended, o.Push.Subject)
 		}
 
 		if err := tx.finishRow(ctx, holder, o, now); err != nil {
@@ -176,7 +177,7 @@ func (tx *Tx) finishRows(ctx context.Context, holder int64, outs []Outcome) erro
 			set + `, accepted = CASE WHEN sending > accepted THEN sending ELSE accepted END`,
 			accepted,
 		},
-		{set, over},
+		{set, ended},
 	} {
 		if len(group.subjects) == 0 {
 			continue
@@ -193,32 +194,32 @@ func (tx *Tx) finishRows(ctx context.Context, holder int64, outs []Outcome) erro
 		}
 	}
 
-	return tx.markAskingBeside(ctx, accepted)
+	return tx.markAskingAtSitesOf(ctx, accepted)
 }
 
-// finishRow moves an outbox row that does not move with others: one whose lease was lost, one
-// that was not tried, one that is tried again.
+// finishRow updates an outbox row that finishRows does not update together with others: one whose
+// lease was lost, one that was not tried, one that is tried again.
 func (tx *Tx) finishRow(
 	ctx context.Context,
 	holder int64,
 	o Outcome,
 	now any,
 ) error {
-	l := &o.Push
+	push := &o.Push
 	switch o.State {
 	case PushRejected, PushExpired:
 		return nil
 
 	case PushAccepted:
-		if tx.db.Now().Before(l.LeasedTo) {
+		if tx.db.Now().Before(push.LeasedTo) {
 			return nil
 		}
 		return tx.later(
 			ctx,
 			`UPDATE outbox SET accepted = $3 WHERE org_id = $1 AND subject = $2 AND accepted < $3 AND generation >= $3`,
 			tx.org.Bytes(),
-			l.Subject[:],
-			l.Generation,
+			push.Subject[:],
+			push.Generation,
 		)
 
 	case PushDropped:
@@ -227,7 +228,7 @@ func (tx *Tx) finishRow(
 			`UPDATE outbox SET sending = 0, holder = 0, turn_at = $4 WHERE org_id = $1 AND holder = $2 AND subject = $3`,
 			tx.org.Bytes(),
 			holder,
-			l.Subject[:],
+			push.Subject[:],
 			now,
 		)
 	}
@@ -236,19 +237,20 @@ func (tx *Tx) finishRow(
 		tries = CASE WHEN generation > sending THEN tries ELSE tries + 1 END,
 		turn_at = CASE WHEN generation > sending THEN CAST($4 AS BIGINT) WHEN expires_at > 0 THEN CAST($5 AS BIGINT) END
 		WHERE org_id = $1 AND holder = $2 AND subject = $3`,
-		tx.org.Bytes(), holder, l.Subject[:], now, micros(o.Again))
+		tx.org.Bytes(), holder, push.Subject[:], now, micros(o.Again))
 }
 
-// triedBefore reports whether an attempt may have been made under the push's id before. One that is queued once more under it, as
-// a dispatch is that an asset goes on with, counts its tries from 0 again; a newer schedule has an id of its own.
-func (l *ClaimedPush) triedBefore() bool {
-	return l.Tries > 0 || l.Kind != SchedulePush && l.Generation > 1
+// triedBefore reports whether there may be an earlier attempt under the push's id. A dispatch
+// that is queued again under its id counts its tries from 0 again; a newer schedule has an id
+// of its own.
+func (p *ClaimedPush) triedBefore() bool {
+	return p.Tries > 0 || p.Kind != SchedulePush && p.Generation > 1
 }
 
 const deliveryInsertColumns = 14
 
-// logAttempts keeps each attempt as its delivery's latest, and the one before it as history.
-// What ran out of time without another attempt keeps the latest that it had.
+// logAttempts stores each attempt as its delivery's latest, and the one before it as history. For a
+// push that expired without another attempt the latest attempt stays as it was.
 func (tx *Tx) logAttempts(ctx context.Context, outs []Outcome) error {
 	var again []flex.EventID
 	args := make([]any, 0, deliveryInsertColumns*len(outs))
@@ -259,29 +261,29 @@ func (tx *Tx) logAttempts(ctx context.Context, outs []Outcome) error {
 		}
 
 		tries := 1
-		if o.Attempt.At.IsZero() { // it ran out of time before it was tried
+		if o.Attempt.At.IsZero() { // it expired before it was tried
 			tries, o.Attempt.At = 0, tx.db.Now()
 		}
 
-		l := &o.Push
-		if tries > 0 && l.triedBefore() {
-			again = append(again, l.EventID)
+		push := &o.Push
+		if tries > 0 && push.triedBefore() {
+			again = append(again, push.EventID)
 		}
 
 		var asset any
-		if !l.AssetID.IsZero() {
-			asset = l.AssetID.Bytes()
+		if !push.AssetID.IsZero() {
+			asset = push.AssetID.Bytes()
 		}
 
 		args = append(
 			args,
 			tx.org.Bytes(),
-			l.EventID.Bytes(),
-			string(l.To),
-			string(l.Kind),
+			push.EventID.Bytes(),
+			string(push.To),
+			string(push.Kind),
 			asset,
-			l.Generation,
-			micros(l.QueuedAt),
+			push.Generation,
+			micros(push.QueuedAt),
 			string(o.State),
 			tries,
 			micros(o.Attempt.At),
@@ -292,7 +294,7 @@ func (tx *Tx) logAttempts(ctx context.Context, outs []Outcome) error {
 		)
 	}
 
-	if err := tx.keepEarlier(ctx, again); err != nil {
+	if err := tx.archiveAttempts(ctx, again); err != nil {
 		return err
 	}
 
@@ -316,13 +318,14 @@ func (tx *Tx) logAttempts(ctx context.Context, outs []Outcome) error {
 	return tx.dropElsewhere(ctx)
 }
 
-// keepEarlier keeps the latest attempts of deliveries as history, as others follow.
-func (tx *Tx) keepEarlier(ctx context.Context, again []flex.EventID) error {
-	if len(again) == 0 {
+// archiveAttempts copies the latest attempts of deliveries to their history, before they are
+// overwritten.
+func (tx *Tx) archiveAttempts(ctx context.Context, deliveries []flex.EventID) error {
+	if len(deliveries) == 0 {
 		return nil
 	}
 
-	list, ids := in([]any{tx.org.Bytes()}, again)
+	list, ids := in([]any{tx.org.Bytes()}, deliveries)
 
 	return tx.later(
 		ctx,
@@ -333,12 +336,14 @@ func (tx *Tx) keepEarlier(ctx context.Context, again []flex.EventID) error {
 	)
 }
 
-// dropElsewhere takes back what was just written of deliveries where the organisation is here no more: it has moved to another cell
-// while they were under way, and is sent them again from there. Until it is gone the fence refuses the writing. A row that
-// stayed would keep the organisation from ever moving back.
+// dropElsewhere deletes the deliveries that were just written if the organisation is no longer
+// in this database: it moved to another cell while they were under way, and they are sent
+// again from there. (Until it has left, the fence refuses the write.) A row that stayed would
+// prevent the organisation from moving back.
 //
-// Of an organisation that is here neither engine reads a delivery. SQLite looks for NULL in the key. PostgreSQL, which would rather read the
-// whole table for a value that it cannot estimate, evaluates the second condition once and before it.
+// For an organisation that is here neither engine reads a delivery. SQLite searches the key
+// for NULL. PostgreSQL would read the whole table for a value that it cannot estimate, and
+// therefore evaluates the second condition first, and once.
 func (tx *Tx) dropElsewhere(ctx context.Context) error {
 	return tx.later(
 		ctx,

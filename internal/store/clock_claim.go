@@ -7,22 +7,23 @@ import (
 	"flexd/internal/flex"
 )
 
-// clockKey is the idempotency key under which a process advances an organisation's sandbox clock. It is no request's: a header
-// cannot have it.
+// clockKey is the idempotency key under which a process advances an organisation's sandbox
+// clock. It is no request's: a header cannot have it.
 const clockKey = "\x01sandbox clock"
 
 // clockPoll is the time between two looks whether another process has ended its advance.
 const clockPoll = 100 * time.Millisecond
 
-// ClockClaim keeps other processes from advancing an organisation's sandbox clock. It lasts for IdempotencyLease,
-// and each MoveClock renews it. That of a process that is gone is free.
+// ClockClaim prevents other processes from advancing an organisation's sandbox clock. It lasts
+// for IdempotencyLease, and each MoveClock renews it. The claim of a process that is gone is
+// free.
 type ClockClaim struct {
 	db  *DB
 	key *KeyClaim // nil on SQLite, which one process uses at a time
 }
 
-// ClaimClock waits until no other process advances the organisation's clock, and claims it. Within this process the caller
-// sees to it that one advances it at a time. Free gives it up.
+// ClaimClock waits until no other process advances the organisation's clock, and claims it.
+// Within this process the caller sees to it that one advances it at a time. Free gives it up.
 func (db *DB) ClaimClock(ctx context.Context, org flex.OrgID) (*ClockClaim, error) {
 	if db.watch == nil {
 		return &ClockClaim{db: db}, nil
@@ -45,7 +46,8 @@ func (db *DB) ClaimClock(ctx context.Context, org flex.OrgID) (*ClockClaim, erro
 	}
 }
 
-// Free gives the clock up, also if the context has ended. If the database does not answer, that is done when it does.
+// Free gives the clock up, also if the context has ended. If the database does not answer,
+// that is done when it does.
 func (c *ClockClaim) Free(ctx context.Context) {
 	if c.key != nil {
 		_ = c.db.FreeKey(context.WithoutCancel(ctx), c.key)

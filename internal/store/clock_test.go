@@ -41,8 +41,8 @@ func (p *process) reach(at time.Time) {
 	}
 }
 
-// Of two processes whose clocks differ by minutes none takes the other's lease before its end, and none
-// leaves what the other queued: a mail goes out once, and at once.
+// Of two processes whose clocks differ by minutes none takes the other's lease before its end,
+// and none leaves what the other queued: a mail goes out once, and at once.
 func TestClock_TwoProcesses(t *testing.T) {
 	const apart = 5 * time.Minute
 	for name, off := range map[string]time.Duration{"ahead": apart, "behind": -apart} {

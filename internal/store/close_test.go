@@ -11,8 +11,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// A store is closed while others write. Each write that was answered for is there afterwards, and the first that
-// comes too late is told so.
+// A store is closed while others write. Each write that was answered for is there afterwards,
+// and the first that comes too late is told so.
 func TestClose_WhileWriting(t *testing.T) {
 	const writers = 8
 	url, keys := storetest.SQLite(t), storetest.Keys(t)

@@ -9,7 +9,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// CloudLink is a user's way to a manufacturer's cloud and back.
+// CloudLink is a user's authorisation at a manufacturer's cloud that is under way: from the
+// redirect there to the code that comes back.
 type CloudLink struct {
 	State     [32]byte // hash of what the browser carries
 	Org       flex.OrgID
@@ -70,7 +71,7 @@ func (c conn) scanLink(s scanner) (CloudLink, error) {
 	return l, err
 }
 
-// sealLink returns what is secret of a link, sealed.
+// sealLink returns the secret parts of a link, sealed.
 func (all *All) sealLink(l CloudLink) ([]byte, error) {
 	plain, err := encode(linkRecord{
 		Verifier: l.Verifier.Reveal(),
@@ -83,7 +84,7 @@ func (all *All) sealLink(l CloudLink) ([]byte, error) {
 	return all.seal(sealedLink, l.Org, l.State[:], []byte(plain))
 }
 
-// AddCloudLink keeps a way that a user is about to go.
+// AddCloudLink stores a link to which a user is about to be redirected.
 func (all *All) AddCloudLink(ctx context.Context, l CloudLink) error {
 	sealed, err := all.sealLink(l)
 	if err != nil {
@@ -103,8 +104,8 @@ func (all *All) AddCloudLink(ctx context.Context, l CloudLink) error {
 	return all.insert(ctx, "cloud_link", row)
 }
 
-// CloudLink returns the way of that state which is open and has not brought a code yet, or
-// a NotFound failure.
+// CloudLink returns the link with a state that is open and has no code yet, or a NotFound
+// failure.
 func (all *All) CloudLink(
 	ctx context.Context,
 	state [32]byte,
@@ -122,7 +123,7 @@ func (all *All) CloudLink(
 	)
 }
 
-// SetCloudCode keeps what came back of a link, to be exchanged at once.
+// SetCloudCode stores the code that a user brought back, and queues its exchange.
 func (all *All) SetCloudCode(ctx context.Context, l CloudLink) error {
 	sealed, err := all.sealLink(l)
 	if err != nil {
@@ -150,7 +151,7 @@ func (all *All) SetCloudCode(ctx context.Context, l CloudLink) error {
 	})
 }
 
-// DropCloudLink deletes a link, with what is to be done with it.
+// DropCloudLink deletes a link and its job.
 func (all *All) DropCloudLink(ctx context.Context, l CloudLink) error {
 	_, err := all.exec(
 		ctx,
@@ -164,8 +165,8 @@ func (all *All) DropCloudLink(ctx context.Context, l CloudLink) error {
 	return all.dropJob(ctx, JobCloudLink, l.Org, l.State[:])
 }
 
-// ClaimCloudLinks claims up to limit links whose code is to be exchanged, under a lease. It returns fewer only
-// if no other is due: those that are gone do not count.
+// ClaimCloudLinks claims up to limit links whose code is to be exchanged, under a lease. It
+// returns fewer only if no other is due: those that are gone do not count.
 func (all *All) ClaimCloudLinks(
 	ctx context.Context,
 	limit int,
@@ -237,7 +238,7 @@ func (all *All) linksOf(ctx context.Context, jobs []Job) ([]CloudLink, error) {
 	return links, nil
 }
 
-// RetryCloudLink has the link's code exchanged at an instant, because of a problem.
+// RetryCloudLink has the link's code exchanged again at an instant, because of a problem.
 func (all *All) RetryCloudLink(
 	ctx context.Context,
 	l CloudLink,
@@ -248,7 +249,8 @@ func (all *All) RetryCloudLink(
 	return err
 }
 
-// adoptCloud queues what a process of the release before marked in the rows of links and tokens.
+// adoptCloud queues jobs for links and tokens that a process of the earlier release marked in
+// their rows.
 func (all *All) adoptCloud(ctx context.Context) error {
 	links, err := rows(ctx, all.conn, func(s scanner) (Job, error) {
 		var j Job
@@ -275,8 +277,8 @@ func (all *All) adoptCloud(ctx context.Context) error {
 	return all.queueJobs(ctx, all.now, append(links, tokens...)...)
 }
 
-// PutCloudToken keeps access to a cloud, in place of what was kept for the same site and
-// provider, and queues its refresh. A site that is gone keeps none.
+// PutCloudToken stores access to a cloud, in place of an earlier token of the same site and
+// provider, and queues its refresh. For a deleted site it stores nothing.
 func (all *All) PutCloudToken(ctx context.Context, t CloudToken) error {
 	plain, err := encode(tokenRecord{
 		Access:  t.Access.Reveal(),
@@ -324,8 +326,9 @@ func (all *All) PutCloudToken(ctx context.Context, t CloudToken) error {
 	})
 }
 
-// RefreshCloudToken is PutCloudToken for what the token was refreshed to, unless what is kept is not
-// that token any more: then whoever refreshed it since, or the user, has what holds.
+// RefreshCloudToken is PutCloudToken for a refreshed token. If the stored token is not the one
+// that was refreshed, it changes nothing: another process, or the user, has stored a valid one
+// since.
 func (all *All) RefreshCloudToken(
 	ctx context.Context,
 	was, t CloudToken,
@@ -382,7 +385,7 @@ func (c conn) scanCloudToken(s scanner) (CloudToken, error) {
 	return t, err
 }
 
-// row is what a token is sealed for: its site and its provider.
+// row identifies the row that a token's seal is bound to: its site and its provider.
 func (t CloudToken) row() []byte {
 	return append(t.Site.Bytes(), t.Provider...)
 }
@@ -402,8 +405,8 @@ func (all *All) CloudTokens(
 	)
 }
 
-// ClaimCloudTokens claims up to limit tokens that are to be refreshed, under a lease. It returns fewer only
-// if no other is due: those that are gone do not count.
+// ClaimCloudTokens claims up to limit tokens that are to be refreshed, under a lease. It
+// returns fewer only if no other is due: those that are gone do not count.
 func (all *All) ClaimCloudTokens(
 	ctx context.Context,
 	limit int,
@@ -464,7 +467,7 @@ func (all *All) tokensOf(ctx context.Context, jobs []Job) ([]CloudToken, error) 
 	return tokens, nil
 }
 
-// LeaveCloudToken says that a token is not to be refreshed any more.
+// LeaveCloudToken records that a token is not to be refreshed any more.
 func (all *All) LeaveCloudToken(ctx context.Context, t CloudToken) error {
 	_, err := all.finishJob(ctx, t.job)
 	return err

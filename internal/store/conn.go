@@ -18,26 +18,28 @@ import (
 type conn struct {
 	db   *DB
 	run  runner
-	pipe *pipe // of a write on PostgreSQL
-	wake *[]Topic
-	made *any // of a write: what Tx.Made was given
+	pipe *pipe    // queued statements; nil on SQLite and in reads
+	wake *[]Topic // topics to notify after the commit; nil in reads
+	made *any     // the argument of Tx.Made; nil in reads
 }
 
-// runner is what runs a transaction's statements: database/sql's transaction on PostgreSQL,
-// a connection with its prepared statements on SQLite.
+// runner runs a transaction's statements: on PostgreSQL a transaction or connection of
+// database/sql, on SQLite a connection with its prepared statements.
 type runner interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// errOrgMissing is of an organisation that the database does not have.
+// errOrgMissing says that the organisation is not in the database.
 var errOrgMissing = flex.Fail(flex.NotFound, "organisation not found")
 
-// OrgMissing reports whether a transaction failed as its organisation is not in the database, as after it has moved to another cell.
-// In production, where the organisations' clock is the true one, few transactions look for that.
+// OrgMissing reports whether a transaction failed because its organisation is not in the
+// database, such as after a move to another cell. In production few transactions notice: only
+// a sandbox reads the organisation's row, for its clock, at the beginning of each.
 func OrgMissing(err error) bool { return errors.Is(err, errOrgMissing) }
 
+// bind binds the transaction to an organisation, and sets its instant by the organisation's clock.
 func (c conn) bind(
 	ctx context.Context,
 	org flex.OrgID,
@@ -75,7 +77,7 @@ func (c conn) bind(
 	return tx, nil
 }
 
-// exec runs a statement that returns no rows and reports how many it touched.
+// exec runs a statement that returns no rows, and returns how many rows it changed.
 func (c conn) exec(
 	ctx context.Context,
 	query string,
@@ -123,15 +125,15 @@ func (c conn) row(ctx context.Context, query string, args ...any) scanner {
 
 type scanner interface{ Scan(dest ...any) error }
 
-// failed is a row that could not be asked for.
+// failed is the row of a query that could not be sent.
 type failed struct{ err error }
 
-// Scan returns why.
+// Scan returns the reason.
 func (f failed) Scan(...any) error { return f.err }
 
-// later runs a statement whose outcome nobody looks at before the transaction's end. On
-// PostgreSQL it travels with others like it, at the latest with the commit, which saves its
-// round trip; its error comes then.
+// later runs a statement whose result is not needed before the end of the transaction. On
+// PostgreSQL it is queued and sent together with others, at the latest with the commit, which
+// saves its round trip. Its error is returned then.
 func (c conn) later(ctx context.Context, query string, args ...any) error {
 	if c.pipe == nil {
 		_, err := c.exec(ctx, query, args...)
@@ -145,8 +147,8 @@ func (c conn) later(ctx context.Context, query string, args ...any) error {
 	return c.pipe.put(ctx, query, args)
 }
 
-// plainPerson refuses values that are about a person and were not through hide. Reading one without opened is
-// refused by flex.Personal itself.
+// plainPerson refuses values about a person that hide has not sealed. Reading such a value
+// without opened is refused by flex.Personal itself.
 func plainPerson(args []any) error {
 	for i, a := range args {
 		if _, plain := a.(flex.Personal); plain {
@@ -157,8 +159,8 @@ func plainPerson(args []any) error {
 	return nil
 }
 
-// unqueued returns the same transaction for reads of records that it has not changed: they do
-// not wait for what is to run later.
+// unqueued returns the same transaction for reads of records that it has not changed: such a
+// read does not have the queued statements sent before it.
 func (c conn) unqueued() conn {
 	c.pipe = nil
 	return c
@@ -237,18 +239,18 @@ func one[T any](
 	return v, err
 }
 
-// newID makes an id that sorts after those that this process made before it, also within a
-// millisecond. Convert it to the id's type, as in flex.SiteID(tx.newID()).
+// newID makes an id that sorts after all that this process made before, even within a
+// millisecond. The caller converts it to the id's type, as in flex.SiteID(tx.newID()).
 func (c conn) newID() [16]byte { return c.newIDs(1) }
 
-// newIDs makes n ids that follow each other, with no other between, and returns the first.
+// newIDs makes n consecutive ids and returns the first.
 func (c conn) newIDs(n int) [16]byte {
 	var r [10]byte
 	c.db.mu.Lock()
 	defer c.db.mu.Unlock()
 
 	if _, err := io.ReadFull(c.db.random, r[:]); err != nil {
-		// the system can make no id safely
+		// without randomness no id is safe
 		panic(fmt.Sprintf("no randomness: %v", err))
 	}
 
@@ -262,7 +264,7 @@ func (c conn) newIDs(n int) [16]byte {
 	return id
 }
 
-// following returns the n-th id after one.
+// following returns the n-th id after id.
 func following(id [16]byte, n int) [16]byte {
 	binary.BigEndian.PutUint64(
 		id[8:],
@@ -272,7 +274,8 @@ func following(id [16]byte, n int) [16]byte {
 	return id
 }
 
-// micros is how the store writes an instant; the zero time is null.
+// micros returns an instant as the store writes it, in microseconds since 1970; the zero time
+// is null.
 func micros(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -280,7 +283,7 @@ func micros(t time.Time) any {
 	return t.UnixMicro()
 }
 
-// instant reads what micros wrote.
+// instant scans a column that micros wrote.
 type instant struct{ to *time.Time }
 
 // Scan reads microseconds since 1970; null is the zero time.
@@ -297,7 +300,7 @@ func (i instant) Scan(src any) error {
 	return nil
 }
 
-// nullable turns an empty text into null, for columns where a unique index must skip it.
+// nullable returns null for an empty text, for columns with a unique index that must ignore it.
 func nullable(s string) any {
 	if s == "" {
 		return nil

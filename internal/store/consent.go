@@ -150,9 +150,10 @@ func joinSpan(spans []flex.Span, s flex.Span) []flex.Span {
 }
 
 // consentedIn is that the boundary meter of a record's site could be used in all of a time, or
-// that its organisation o needs no consent for it. The site may have been offboarded since, but
-// not erased: then its asset is neither among the assets a nor among the former ones f. While it is being erased, its former ones
-// went before 1970, and its spans of consent are removed.
+// that its organisation o needs no consent for it. The site may have been offboarded since,
+// but not erased: then its asset is neither among the assets a nor among the former ones f.
+// While it is being erased, its former ones went before 1970, and its spans of consent are
+// removed.
 func consentedIn(record, from, to string) string {
 	return fmt.Sprintf(
 		`(o.consent_exempt AND (a.id IS NOT NULL OR f.id IS NOT NULL AND f.gone_at >= 0) OR EXISTS (SELECT 1 FROM consent_span c

@@ -31,7 +31,8 @@ type Credential struct {
 	FormerUntil time.Time // how long that one is taken
 }
 
-// CredentialLimits are until when and from where a credential and its tokens are of use.
+// CredentialLimits are until when, and from which networks, a credential and its tokens are
+// valid.
 type CredentialLimits struct {
 	ExpiresAt time.Time      // zero for never
 	AllowFrom []netip.Prefix // none for everywhere
@@ -139,8 +140,8 @@ func scanCredential(s scanner) (Credential, error) {
 	return c, err
 }
 
-// SetOrgNetworks says from which networks the organisation's credentials are of use; none for
-// everywhere.
+// SetOrgNetworks sets the networks from which the organisation's credentials are valid; none
+// for everywhere.
 func (tx *Tx) SetOrgNetworks(
 	ctx context.Context,
 	networks []netip.Prefix,
@@ -155,8 +156,8 @@ func (tx *Tx) SetOrgNetworks(
 	return err
 }
 
-// OrgNetworks returns from which networks the organisation's credentials are of use; none for
-// everywhere.
+// OrgNetworks returns the networks from which the organisation's credentials are valid; none
+// for everywhere.
 func (tx *Tx) OrgNetworks(ctx context.Context) ([]netip.Prefix, error) {
 	var text string
 	err := tx.row(
@@ -171,7 +172,7 @@ func (tx *Tx) OrgNetworks(ctx context.Context) ([]netip.Prefix, error) {
 	return splitPrefixes(text)
 }
 
-// AddCredential keeps a credential. A name that is taken, by whichever organisation, is a
+// AddCredential stores a credential. A name that is taken, by whichever organisation, is a
 // Conflict, unless it is a revoked one of the same organisation: its place is taken.
 func (all *All) AddCredential(ctx context.Context, c Credential) error {
 	row := []value{
@@ -203,8 +204,9 @@ func (all *All) AddCredential(ctx context.Context, c Credential) error {
 }
 
 // LimitCredential replaces until when and from where a credential is of use. Tokens that were
-// given out end with it at the latest. Those of households that ended with it before, and would have lasted longer,
-// go on with it, until the instant at the latest. It reports whether there is one that is not revoked.
+// given out end with it at the latest. Those of households that ended with it before, and
+// would have lasted longer, go on with it, until the instant at the latest. It reports whether
+// there is one that is not revoked.
 func (all *All) LimitCredential(
 	ctx context.Context,
 	username string,
@@ -250,8 +252,8 @@ func (all *All) LimitCredential(
 	return true, err
 }
 
-// prolongHouseholds has the households' tokens that ended with their credential last until an instant: each is written
-// into a program once, and nobody is there to write in another.
+// prolongHouseholds has the households' tokens that ended with their credential last until an
+// instant: each is written into a program once, and nobody is there to write in another.
 func (all *All) prolongHouseholds(
 	ctx context.Context,
 	username string,
@@ -292,9 +294,9 @@ func (all *All) BindCredential(
 	return n > 0, err
 }
 
-// RollCredential gives a credential the hash of a new secret; the one before is taken until the
-// instant. If that is zero, the new secret is in the place of the present one, and the one before that stays. It reports whether there is
-// a credential that is not revoked.
+// RollCredential gives a credential the hash of a new secret; the one before is accepted until
+// the instant. If the instant is zero, the new secret replaces the present one, and the one
+// before that stays accepted. It reports whether there is a credential that is not revoked.
 func (all *All) RollCredential(
 	ctx context.Context,
 	username string,
@@ -317,7 +319,7 @@ func (all *All) RollCredential(
 	return n > 0, err
 }
 
-// UseCredential keeps that the credential is used now.
+// UseCredential records that the credential is used now.
 func (all *All) UseCredential(ctx context.Context, username string) error {
 	_, err := all.exec(
 		ctx,
@@ -359,9 +361,9 @@ func (all *All) Credentials(
 	)
 }
 
-// RevokeCredential ends a credential and every token that it was given. It reports whether
-// there was one to end. The credential comes first: a login beside it has its token written by then, and
-// finds no credential afterwards.
+// RevokeCredential ends a credential and every token that it was given, and reports whether
+// there was one. The credential is ended first: a concurrent login has then either stored its
+// token, which is ended too, or finds no credential.
 func (all *All) RevokeCredential(
 	ctx context.Context,
 	username string,

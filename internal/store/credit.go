@@ -80,8 +80,8 @@ func (tx *Tx) NettedCredits(
 	return n, err
 }
 
-// lockCredits keeps other transactions off the site's credits: by the site, or by its former assets once it was
-// offboarded.
+// lockCredits keeps other transactions off the site's credits: by the site, or by its former
+// assets once it was offboarded.
 func (tx *Tx) lockCredits(ctx context.Context, site flex.SiteID) error {
 	for _, held := range []string{
 		`SELECT 1 FROM site WHERE org_id = $1 AND id = $2`,
@@ -151,7 +151,7 @@ func scanDayNetted(s scanner) (settle.DayNetted, error) {
 	return d, err
 }
 
-// PutEventCredit keeps what an event is worth now.
+// PutEventCredit stores what an event is worth now.
 func (tx *Tx) PutEventCredit(ctx context.Context, c EventCredit) error {
 	row := []value{
 		{"flex_event_id", c.Event.Bytes()},

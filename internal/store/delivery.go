@@ -10,7 +10,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// Delivery is a push and what has become of it. Instants are by the true clock.
+// Delivery is a push with its state and its latest attempt. Instants are by the true clock.
 type Delivery struct {
 	ID         flex.EventID
 	Endpoint   flex.EndpointName
@@ -21,30 +21,30 @@ type Delivery struct {
 	QueuedAt   time.Time
 	Tries      int
 	Last       Attempt             // zero before the first
-	NextAt     time.Time           // when it is pending: not before
-	Callback   flex.CallbackStatus // the furthest that was reported, "" if none
+	NextAt     time.Time           // of a pending one: the earliest time of the next attempt
+	Callback   flex.CallbackStatus // the furthest status that the client reported, "" if none
 }
 
-// DeliveryQuery says which deliveries are asked for; a zero field takes all.
+// DeliveryQuery selects deliveries; a zero field selects all.
 type DeliveryQuery struct {
 	AssetID  flex.AssetID
 	Kind     PushKind
 	State    flex.DeliveryState
 	Endpoint flex.EndpointName
 	Since    time.Time
-	Before   flex.EventID // those that come after this one: the next page
+	Before   flex.EventID // the last delivery of the page before; zero for the first page
 	Limit    int
-	Model    string // of the asset, in any case of its letters
+	Model    string // of the asset, in upper or lower case
 	Firmware string // likewise
 	GSPGroup string // of its site
-	Status   *int   // of HTTP, of the latest attempt; 0: no answer came
+	Status   *int   // of HTTP, of the latest attempt; 0: there was no answer
 	Sort     DeliveryOrder
 	Key      int64 // of the delivery Before, by Sort
 	// only those that have waited since before this instant, also for their first attempt
 	WaitingBefore time.Time
 }
 
-// untried reports whether the query may have what was not tried yet, which has no status.
+// untried reports whether the query includes pushes that were not tried yet.
 func (q DeliveryQuery) untried() bool {
 	return (q.State == "" || q.State == flex.DeliveryPending) && q.Status == nil
 }
@@ -86,13 +86,13 @@ func (q DeliveryQuery) where(w *where, alias string) {
 	}
 }
 
-// conditions are those on what was tried.
+// conditions adds the conditions on deliveries d that were tried.
 func (q DeliveryQuery) conditions(w *where) {
 	q.where(w, "d")
 
 	if q.State != "" {
 		w.and(stateOf+" = $%d", string(q.State))
-		w.text.WriteString(keptAs(q.State))
+		w.text.WriteString(storedStateCondition(q.State))
 	}
 
 	if q.Status != nil {
@@ -100,22 +100,23 @@ func (q DeliveryQuery) conditions(w *where) {
 	}
 }
 
-// keptAs says of deliveries that are in a state what state is kept of them. What was not taken is little, and has an index, whose
-// condition neither engine can tell from a parameter.
-func keptAs(state flex.DeliveryState) string {
+// storedStateCondition returns the condition on the column state of deliveries that are in a state, which
+// stateOf derives from it. Few deliveries are not accepted, and those have a partial index. Its condition is
+// written as a constant, as neither engine recognises it in a parameter.
+func storedStateCondition(state flex.DeliveryState) string {
 	if state == flex.DeliveryAccepted {
 		return ""
 	}
 
-	kept := flex.DeliveryPending
+	stored := flex.DeliveryPending
 	if state == flex.DeliveryRejected || state == flex.DeliveryExpired {
-		kept = state
+		stored = state
 	}
 
-	return " AND d.state = '" + string(kept) + "' AND d.state <> 'accepted'"
+	return " AND d.state = '" + string(stored) + "' AND d.state <> 'accepted'"
 }
 
-// stateOf says in SQL what has become of delivery d, whose subject's outbox row is o.
+// stateOf is the SQL expression of the state of delivery d, with o the outbox row of its subject.
 const stateOf = `CASE WHEN d.state <> 'pending' THEN d.state WHEN o.event_id IS NULL OR o.event_id <> d.event_id THEN 'superseded'
 	WHEN o.expires_at = 0 THEN 'retracted' ELSE 'pending' END`
 
@@ -153,7 +154,7 @@ func scanDelivery(s scanner) (Delivery, error) {
 	return d, err
 }
 
-// untried selects what the outbox has that was not tried yet and so is in no log.
+// untried selects pushes of the outbox that were not tried yet, and so have no row in delivery.
 const untried = `SELECT o.event_id, o.endpoint, o.kind, o.asset_id, o.generation, o.queued_at, o.turn_at` + untriedFrom
 
 const untriedFrom = `
@@ -177,7 +178,7 @@ func scanUntried(s scanner) (Delivery, error) {
 	return d, err
 }
 
-// Deliveries returns the organisation's deliveries in the order that is asked for.
+// Deliveries returns the organisation's deliveries that the query selects, in its order.
 func (tx *Tx) Deliveries(
 	ctx context.Context,
 	q DeliveryQuery,
@@ -190,7 +191,7 @@ func (tx *Tx) Deliveries(
 	if q.untried() {
 		out, err = tx.untried(ctx, q)
 		if err != nil {
-			return nil, fmt.Errorf("list what waits: %w", err)
+			return nil, fmt.Errorf("list pushes that were not tried: %w", err)
 		}
 	}
 
@@ -218,7 +219,7 @@ func (tx *Tx) Deliveries(
 	return out, tx.reported(ctx, out)
 }
 
-// untried are the deliveries that wait for their first attempt.
+// untried returns the deliveries that wait for their first attempt.
 func (tx *Tx) untried(
 	ctx context.Context,
 	q DeliveryQuery,
@@ -239,7 +240,7 @@ func (tx *Tx) untried(
 	)
 }
 
-// reported fills in how far along each is by the client's callbacks.
+// reported sets each delivery's Callback.
 func (tx *Tx) reported(ctx context.Context, ds []Delivery) error {
 	at := make(map[flex.EventID]*Delivery, len(ds))
 	ids := make([]flex.EventID, len(ds))
@@ -278,8 +279,8 @@ func (tx *Tx) reported(ctx context.Context, ds []Delivery) error {
 	return nil
 }
 
-// Delivery returns one delivery with every attempt, the first first. A schedule that was
-// replaced before it was tried has none.
+// Delivery returns one delivery with every attempt, the earliest first. A schedule that was replaced
+// before it was tried has none.
 func (tx *Tx) Delivery(
 	ctx context.Context,
 	id flex.EventID,
@@ -350,8 +351,7 @@ func (tx *Tx) Delivery(
 	return d, attempts, err
 }
 
-// scanUnsent reads a schedule that was never tried: a newer one replaced it, or it was
-// taken back.
+// scanUnsent reads a schedule that was never tried: a newer one replaced it, or it was retracted.
 func scanUnsent(s scanner) (Delivery, error) {
 	var newest int64
 	var d Delivery
@@ -375,9 +375,9 @@ func scanAttempt(s scanner) (Attempt, error) {
 	return a, err
 }
 
-// PushOf returns the push of a delivery with what its body is made of.
+// PushOf returns the push of a delivery, with the record that its body is made of.
 func (tx *Tx) PushOf(ctx context.Context, d Delivery) (ClaimedPush, error) {
-	l := []ClaimedPush{{
+	pushes := []ClaimedPush{{
 		Push: Push{
 			AssetID:    d.AssetID,
 			EventID:    d.ID,
@@ -389,13 +389,13 @@ func (tx *Tx) PushOf(ctx context.Context, d Delivery) (ClaimedPush, error) {
 		QueuedAt: d.QueuedAt,
 	}}
 
-	err := tx.fill(ctx, l)
+	err := tx.fill(ctx, pushes)
 
-	return l[0], err
+	return pushes[0], err
 }
 
-// Replay has a delivery sent once more, at once. It is a Conflict when a newer schedule of
-// the asset has taken its place, when it was taken back, and when its time is over.
+// Replay has a delivery sent once more, at once. It is a Conflict if a newer schedule has replaced it,
+// if it was retracted, and if it has expired.
 func (tx *Tx) Replay(ctx context.Context, d Delivery) error {
 	subject := d.ID.Bytes()
 	if d.Kind == SchedulePush {
@@ -426,8 +426,8 @@ func (tx *Tx) Replay(ctx context.Context, d Delivery) error {
 	return err
 }
 
-// Accepted returns the newest generation of the asset's schedule that its client has taken,
-// 0 for none.
+// Accepted returns the newest generation of the asset's schedule that the client has accepted, 0 for
+// none.
 func (tx *Tx) Accepted(
 	ctx context.Context,
 	asset flex.AssetID,
@@ -449,20 +449,21 @@ func (tx *Tx) Accepted(
 	return generation, err
 }
 
-// deliveryDrop is how many deliveries are dropped in one transaction.
+// deliveryDrop is how many deliveries are deleted in one transaction at most.
 const deliveryDrop = 5000
 
-// undetected is that an event x is a schedule of a session whose flex events were not looked for: they depend on whether it was followed.
+// undetected is the condition that event x is a schedule of a session whose flex events were not detected
+// yet: detection depends on whether the schedule was followed.
 const undetected = `EXISTS (SELECT 1 FROM schedule c JOIN session s ON s.id = c.session_id
 	WHERE c.event_id = x.event_id AND (s.plugged_out_at IS NULL
 		OR EXISTS (SELECT 1 FROM reckoning r WHERE r.session_id = s.id AND r.detect_at IS NOT NULL)))`
 
-// dropped are the rows that are deleted together, and so counted.
+// dropped are the tables that DropDeliveries deletes from, with their conditions, in this order.
 var dropped = []string{"attempt AS x WHERE TRUE", "delivery AS x WHERE NOT " + undetected}
 
-// DropDeliveries deletes deliveries that were queued before an instant of the true clock, some at
-// a time, and returns how many rows went from one table at most: 0 when all is done. What became of schedules stays until the flex
-// events of their session were looked for, however long the car is plugged in.
+// DropDeliveries deletes some of the deliveries that were queued before an instant of the true clock, and
+// returns the largest number of rows that it deleted from one table: 0 when none is left. The deliveries of
+// schedules stay until the flex events of their session were detected, however long the car is plugged in.
 func (tx *Tx) DropDeliveries(
 	ctx context.Context,
 	before time.Time,
@@ -483,14 +484,14 @@ func (tx *Tx) DropDeliveries(
 		deliveryDrop,
 	)
 	if err != nil {
-		return 0, fmt.Errorf("forget old callbacks: %w", err)
+		return 0, fmt.Errorf("delete old callbacks: %w", err)
 	}
 
 	for _, from := range dropped {
 		table, _, _ := strings.Cut(from, " ")
 
-		// By a list in order: PostgreSQL would read all schedules for an unordered one.
-		k, err := tx.exec(
+		// The list is ordered: for an unordered one PostgreSQL would read all schedules.
+		gone, err := tx.exec(
 			ctx,
 			`DELETE FROM `+table+` WHERE org_id = $1 AND event_id IN (
 			SELECT x.event_id FROM `+from+` AND x.org_id = $1 AND x.event_id <= $2 ORDER BY x.event_id LIMIT $3)`,
@@ -499,17 +500,18 @@ func (tx *Tx) DropDeliveries(
 			deliveryDrop,
 		)
 		if err != nil {
-			return n, fmt.Errorf("forget old deliveries: %w", err)
+			return n, fmt.Errorf("delete old deliveries: %w", err)
 		}
 
-		n = max(n, k)
+		n = max(n, gone)
 	}
 
 	return n, nil
 }
 
-// lastDropped is up to which event one transaction drops deliveries with all their attempts, so that no attempt is ever without its
-// delivery: as many of each as it may, and all before an event if those are fewer.
+// lastDropped returns the last event whose delivery and attempts one transaction deletes, so that no attempt
+// is ever left without its delivery: that of the deliveryDrop-th row of either table, or before if there
+// are fewer.
 func (tx *Tx) lastDropped(ctx context.Context, before flex.EventID) (flex.EventID, error) {
 	last := before
 
@@ -550,7 +552,7 @@ var (
 	)
 )
 
-// Tried is what a delivery took, for figures over many.
+// Tried are the attempts of one delivery, for statistics.
 type Tried struct {
 	Endpoint flex.EndpointName
 	State    flex.DeliveryState
@@ -579,15 +581,15 @@ func (tx *Tx) TriedSince(
 // FailedPushes are pushes whose latest attempt failed, of one kind.
 type FailedPushes struct {
 	Endpoint flex.EndpointName
-	Status   int    // of HTTP; 0: no answer came
-	Model    string // of the asset, in small letters; empty: none is known, or it is of no single asset
+	Status   int    // of HTTP; 0: there was no answer
+	Model    string // of the asset, in lower case; empty if it is not known, or there is no single asset
 	Firmware string // likewise
 	GSPGroup string // of its site
 	Pushes   int
 }
 
 // FailedSince counts the organisation's pushes that were queued since the instant and whose latest
-// attempt failed: what was refused or ran out of time, and what is tried again.
+// attempt failed: those that were refused or expired, and those that are tried again.
 func (tx *Tx) FailedSince(
 	ctx context.Context,
 	since time.Time,
@@ -620,7 +622,7 @@ func (tx *Tx) FailedSince(
 	)
 }
 
-// DeliveryOrg returns whose push it is, or a NotFound failure.
+// DeliveryOrg returns the organisation of a push, or a NotFound failure.
 func (all *All) DeliveryOrg(
 	ctx context.Context,
 	id flex.EventID,

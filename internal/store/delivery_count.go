@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// DeliveriesCounted is how many deliveries are counted at most: a fleet's week is more, and would take
-// longer than the page.
+// DeliveriesCounted is how many deliveries are counted at most: a fleet's week is more, and
+// would take longer than the page.
 const DeliveriesCounted = 100_000
 
 // CountDeliveries returns how many deliveries of the organisation a query finds on all pages, up to

@@ -12,8 +12,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// Deliveries that were tried often have more attempts than one transaction deletes of deliveries: what is left after each has every
-// attempt beside its delivery, and in the end nothing is left.
+// Deliveries that were tried often have more attempts than one transaction deletes of
+// deliveries: what is left after each has every attempt beside its delivery, and in the end
+// nothing is left.
 func TestDropDeliveries_Attempts(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Open(t, url, store.Options{})

@@ -9,8 +9,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// DeliveryOrder is a column that a list of deliveries is sorted by, from the least on; "-" before it
-// turns it round. The zero value is the newest first.
+// DeliveryOrder is a column that a list of deliveries is sorted by, from the least on; "-"
+// before it turns it round. The zero value is the newest first.
 type DeliveryOrder string
 
 // DeliveryOrders are the columns that a list of deliveries can be sorted by.
@@ -23,7 +23,8 @@ type deliveryColumn struct {
 	of             func(d *Delivery) int64
 }
 
-// deliveryColumns are the columns that DeliveryOrder names. What was not tried is before all that was.
+// deliveryColumns are the columns that DeliveryOrder names. What was not tried is before all
+// that was.
 var deliveryColumns = map[string]deliveryColumn{
 	"queued": {
 		"d.queued_at",

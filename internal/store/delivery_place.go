@@ -9,7 +9,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// DeliveryPlace is where a delivery is in a list: what it is sorted by, as DeliveryOrder.Key has it, and its id.
+// DeliveryPlace is the position of a delivery in a sorted list: its id and its sort key
+// (DeliveryOrder.Key).
 type DeliveryPlace struct {
 	ID  flex.EventID
 	Key int64
@@ -89,10 +90,12 @@ func (tx *Tx) places(
 	return found, nil
 }
 
-// waitingChunk is how many deliveries that wait are read by their ids at once. SQLite takes 32,766 arguments.
+// waitingChunk is how many pushes that were not tried are read by their ids at once. SQLite
+// accepts 32,766 arguments.
 const waitingChunk = 8192
 
-// DeliveriesByID returns the deliveries of some ids, in no order. Those that there are no longer are left out.
+// DeliveriesByID returns the deliveries with some ids, in no particular order. Those that do
+// not exist are left out.
 func (tx *Tx) DeliveriesByID(
 	ctx context.Context,
 	ids []flex.EventID,
@@ -122,7 +125,7 @@ func (tx *Tx) DeliveriesByID(
 		}
 	}
 
-	// The outbox has no index by event: what waits is read once for many.
+	// The outbox has no index by event: it is read once for many ids.
 	for chunk := range slices.Chunk(slices.Collect(maps.Keys(missing)), waitingChunk) {
 		list, args := in([]any{tx.org.Bytes()}, chunk)
 		waiting, err := rows(
@@ -133,7 +136,7 @@ func (tx *Tx) DeliveriesByID(
 			args...,
 		)
 		if err != nil {
-			return nil, fmt.Errorf("read what waits: %w", err)
+			return nil, fmt.Errorf("read pushes that were not tried: %w", err)
 		}
 
 		out = append(out, waiting...)

@@ -10,45 +10,48 @@ import (
 	"flexd/internal/flex"
 )
 
-// dialect is all that the two engines differ in.
+// dialect holds everything in which the two engines differ.
 type dialect struct {
 	name  string
 	types *strings.Replacer // type words of the migrations
-	// one writer, whose waiting jobs share a commit
+	// there is one writer, and the writes that wait for it share a commit
 	groupCommit    bool
-	forUpdate      string // locks the rows that a SELECT finds
-	forNoKeyUpdate string // the same, but lets others refer to them
-	forKeyShare    string // keeps others from forUpdate alone
-	// locks them too, passing over rows that another holds
+	forUpdate      string // clause that locks the rows that a SELECT finds
+	forNoKeyUpdate string // the same, but others may add rows that refer to them
+	forKeyShare    string // clause that blocks forUpdate of others, and nothing else
+	// forUpdate that skips the rows that another transaction has locked
 	skipLocked string
-	// keeps the flex events of asset $1 to one transaction; "" where there is one writer
+	// locks the flex events of asset $1 for the transaction; "" where there is one writer
 	lockEventsOf string
-	// asks whether the table of the schema's versions is there
+	// query: whether the table of the schema's versions exists
 	versionTable string
-	// every table's columns: the table, the column, its type, its place in the primary key from 0
+	// query of every table's columns: the table, the column, its type, its place in the
+	// primary key from 0
 	catalogue string
-	// every table, and whether it may have rows
+	// query of every table, and whether it may have rows
 	tables  string
-	byBytes string // orders texts by their bytes
+	byBytes string // collation that orders texts by their bytes
 	// writes an id of the engine's type as 32 hexadecimal digits
 	idHex     string
 	idSet     string // the ids of a JSON array of such digits
 	maxParams int    // parameters in one statement
-	// before a statement asks how it would be run
+	// prefix of a statement that returns its plan instead of running it
 	explain string
-	weekly  bool // readings lie in a table for each week
-	// flexd writes the statistics by which indexes are chosen
+	weekly  bool // readings are in a table for each week
+	// flexd itself writes the statistics by which indexes are chosen
 	statistics bool
-	// finds keys alone whose process is gone; "" where that is known at the start
+	// condition that finds only idempotency keys whose process is gone; "" where none can be
+	// at work
 	holderGone string
-	// the transaction lost to another and may be run again
+	// whether the transaction failed because of another and may be run again
 	retryable func(error) bool
-	// makes and drops the triggers of a table that keep a moving organisation as it is
+	// statements that create and drop a table's triggers that refuse writes for a moving
+	// organisation
 	fence   func(fencePost) []string
 	unfence func(fencePost) []string
-	// a value that must be unique is there already
+	// whether a value that must be unique exists already
 	unique func(error) bool
-	// the engine cannot be reached or is not ready
+	// whether the engine cannot be reached or is not ready
 	down        func(error) bool
 	putReadings func(
 		ctx context.Context,
@@ -56,7 +59,7 @@ type dialect struct {
 		rs []flex.Reading,
 		known int64,
 	) error
-	// addRows adds new rows to a table, their values in one run.
+	// addRows adds new rows to a table; args are the values of all rows, one row after the other.
 	addRows func(
 		ctx context.Context,
 		c conn,
@@ -66,7 +69,8 @@ type dialect struct {
 	) error
 }
 
-// unavailable marks errors that say the engine is gone, so that the transport answers 503.
+// unavailable marks errors that say that the engine cannot be reached, so that the transport
+// answers 503.
 func unavailable(err error) error {
 	if err == nil {
 		return nil
@@ -94,7 +98,7 @@ func unavailable(err error) error {
 	return err
 }
 
-// unavailable is the same, and knows that what fails while the database hangs failed for that.
+// unavailable is the function unavailable, and also marks what fails while the database hangs.
 func (db *DB) unavailable(err error) error {
 	db.noteTrouble(err)
 	err = unavailable(err)
@@ -116,9 +120,9 @@ func (db *DB) unavailable(err error) error {
 // saves.
 const rowsMax = 500
 
-// bulk writes many rows with as few statements as the engine's parameter limit allows.
-// The head ends before VALUES, the tail begins after it; args are the rows' values in one
-// run, cols to a row.
+// bulk writes many rows with as few statements as the engine's parameter limit allows. The
+// head is the SQL before VALUES, the tail that after the values; args are the values of all
+// rows, one row after the other, cols to a row.
 func (c conn) bulk(
 	ctx context.Context,
 	head, tail string,
@@ -138,7 +142,7 @@ func (c conn) bulk(
 	return nil
 }
 
-// addValues adds rows to a table by statements that name their values.
+// addValues adds rows to a table by INSERT … VALUES.
 func (c conn) addValues(
 	ctx context.Context,
 	table string,
@@ -154,7 +158,7 @@ func (c conn) addValues(
 	)
 }
 
-// texts keeps the statements of whole steps, which are many and the same.
+// texts caches the statements of rowsMax rows, which are needed most often.
 var texts sync.Map // of valuesKey to string
 
 type valuesKey struct {

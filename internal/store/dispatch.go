@@ -44,7 +44,7 @@ type DispatchedAsset struct {
 	Without []flex.Watts
 }
 
-// AddDispatch keeps a dispatch and has it sent. Its id and its instant are set here.
+// AddDispatch stores a dispatch and has it sent. Its id and its instant are set here.
 func (tx *Tx) AddDispatch(ctx context.Context, d Dispatch) (Dispatch, error) {
 	d.ID, d.IssuedAt = flex.EventID(tx.newID()), tx.now
 
@@ -166,7 +166,7 @@ func (tx *Tx) AskedTo(
 	return last, err
 }
 
-// addDispatched keeps which assets a dispatch is for, and when to look for their flex events.
+// addDispatched records which assets a dispatch is for, and when to look for their flex events.
 func (tx *Tx) addDispatched(ctx context.Context, d *Dispatch) error {
 	const columns = 8
 	args := make([]any, 0, columns*len(d.Assets))

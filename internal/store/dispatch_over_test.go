@@ -10,8 +10,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestDispatches_UpgradedWhileMoving upgrades a database that an organisation is leaving: its records are fenced, so that its dispatches
-// are left as if they were not over, and those of others get their end.
+// TestDispatches_UpgradedWhileMoving upgrades a database that an organisation is leaving: its
+// records are fenced, so that its dispatches are left as if they were not over, and those of
+// others get their end.
 func TestDispatches_UpgradedWhileMoving(t *testing.T) {
 	url := storetest.Postgres(t)
 	id := func(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }

@@ -15,14 +15,15 @@ type Replaced struct {
 	flex.Span
 }
 
-// newerDispatches are the parts p of dispatches d that came after the parts o of one dispatch, for the same assets and times.
+// newerDispatches are the parts p of dispatches d that came after the parts o of one dispatch,
+// for the same assets and times.
 const newerDispatches = `FROM dispatch_asset o JOIN dispatch e ON e.event_id = o.event_id
 	JOIN dispatch_asset p ON p.asset_id = o.asset_id AND p.org_id = o.org_id AND p.event_id > o.event_id
 	JOIN dispatch d ON d.event_id = p.event_id
 	WHERE o.org_id = $1 AND o.event_id = $2 AND d.from_at < e.to_at AND d.to_at > e.from_at`
 
-// Replaced returns when newer dispatches replaced one, the first first. A newer one counts from its issue on, whether or not
-// its client takes it.
+// Replaced returns when newer dispatches replaced one, the first first. A newer one counts
+// from its issue on, whether or not its client takes it.
 func (tx *Tx) Replaced(
 	ctx context.Context,
 	id flex.EventID,

@@ -8,12 +8,12 @@ import (
 	"flexd/internal/flex"
 )
 
-// When each job of an organisation is due next, by the organisation's clock: a sandbox clock
-// that is advanced goes from one of these instants to the next. Each function returns the earliest
-// instant after another one, the zero time if there is none. Asked for what comes after the zero
-// time, it names an instant that is not after the transaction's if something is due by then.
+// The Next functions return when each job of an organisation is due next, by the organisation's clock: an
+// advance of a sandbox clock goes from one of these instants to the next. Each returns the earliest instant
+// after the given one, or the zero time if there is none. Given the zero time, it returns an instant that
+// is not after the transaction's if something is due already.
 
-// earliest runs a query for one instant.
+// earliest runs a query for one instant; null is the zero time.
 func (tx *Tx) earliest(
 	ctx context.Context,
 	query string,
@@ -27,8 +27,8 @@ func (tx *Tx) earliest(
 	return time.UnixMicro(v.Int64).UTC(), nil
 }
 
-// Due reports whether a job of an organisation has something due, as the job's Next function says: a write
-// that finds nothing to do costs a transaction of its own and holds up the others.
+// Due reports whether a job of an organisation has something due, by the job's Next function. It only
+// reads: a write that finds nothing to do would cost a transaction and delay others.
 func (db *DB) Due(
 	ctx context.Context,
 	org flex.OrgID,
@@ -43,9 +43,10 @@ func (db *DB) Due(
 	return due, err
 }
 
-// comesAfter is the instant after which the next one is looked for: the transaction's, if what is due by then was asked
-// for too. It is not always the transaction's: the true clock continues between the two, and what waits for no instant
-// would be named at each of those that it has reached.
+// comesAfter returns the instant after which the next one is searched: after, or the transaction's instant
+// if after is zero, as then what is due by now was asked for too. It is not always the transaction's
+// instant: the true clock continues between two calls, and work that is due at no instant would be returned
+// at each instant that the clock has reached.
 func (tx *Tx) comesAfter(after time.Time) time.Time {
 	if after.IsZero() {
 		return tx.now
@@ -53,7 +54,7 @@ func (tx *Tx) comesAfter(after time.Time) time.Time {
 	return after
 }
 
-// afterMicros writes an instant to be compared with; all that is kept comes after the zero time.
+// afterMicros returns an instant to compare stored ones with; all of them come after the zero time.
 func afterMicros(after time.Time) int64 {
 	if after.IsZero() {
 		return -1
@@ -77,7 +78,7 @@ func (tx *Tx) NextBattery(
 	after time.Time,
 	rest time.Duration,
 ) (time.Time, error) {
-	if tx.none(hasBatteries) {
+	if tx.knownEmpty(hasBatteries) {
 		return time.Time{}, nil
 	}
 
@@ -124,8 +125,8 @@ func (tx *Tx) batteryWaits(
 	return len(due) > 0, err
 }
 
-// NextSessionSettlement is when a session that ended is to be looked at whether or not a reading
-// came.
+// NextSessionSettlement returns when the settlement of a session that ended is tried next, whether or not
+// a reading has come.
 func (tx *Tx) NextSessionSettlement(
 	ctx context.Context,
 	after time.Time,
@@ -133,27 +134,27 @@ func (tx *Tx) NextSessionSettlement(
 	return tx.next(ctx, sessionDue, after)
 }
 
-// overs are the ends of sessions, pauses and dispatches whose flex events are to be found.
-const overs = `SELECT min(detect_at) AS at FROM reckoning WHERE org_id = $1 AND detect_at IS NOT NULL AND detect_at > $2
+// detectionEnds selects the ends of sessions, pauses and dispatches whose flex events are not detected yet.
+const detectionEnds = `SELECT min(detect_at) AS at FROM reckoning WHERE org_id = $1 AND detect_at IS NOT NULL AND detect_at > $2
 	UNION ALL
 	SELECT min(to_at) FROM pause WHERE org_id = $1 AND NOT detected AND to_at > $2
 	UNION ALL
 	SELECT min(detect_at) FROM dispatch_asset WHERE org_id = $1 AND detect_at IS NOT NULL AND detect_at > $2`
 
-// NextDetection is when flex events are to be found for what is over by then.
+// NextDetection returns when a session, pause or dispatch ends whose flex events are to be detected then.
 func (tx *Tx) NextDetection(
 	ctx context.Context,
 	after time.Time,
 ) (time.Time, error) {
 	return tx.earliest(
 		ctx,
-		`SELECT min(at) FROM (`+overs+`) AS due`,
+		`SELECT min(at) FROM (`+detectionEnds+`) AS due`,
 		tx.org.Bytes(),
 		afterMicros(after),
 	)
 }
 
-// NextEventSettlement is when flex events are to be found, of what is over then, or settled.
+// NextEventSettlement returns when flex events are to be detected, as NextDetection, or settled.
 func (tx *Tx) NextEventSettlement(
 	ctx context.Context,
 	after time.Time,
@@ -161,7 +162,7 @@ func (tx *Tx) NextEventSettlement(
 	return tx.next(ctx, eventDue, after)
 }
 
-// NextRelease is when an asset is to be looked at after its dispatch.
+// NextRelease returns when an asset is to be checked after its dispatch.
 func (tx *Tx) NextRelease(
 	ctx context.Context,
 	after time.Time,
@@ -169,7 +170,7 @@ func (tx *Tx) NextRelease(
 	return tx.next(ctx, releaseDue, after)
 }
 
-// NextRate is when the power of an asset is to be learned from a session that ended.
+// NextRate returns when the power of an asset is to be learned from a session that ended.
 func (tx *Tx) NextRate(
 	ctx context.Context,
 	after time.Time,
@@ -177,7 +178,8 @@ func (tx *Tx) NextRate(
 	return tx.next(ctx, rateDue, after)
 }
 
-// calledAgain is what an instruction i calls that was planned again, or has left, or was let go, since the instruction was looked at.
+// calledAgain selects the assets that instruction i calls and that were planned again, have left or were
+// released since the instruction was checked.
 const calledAgain = `SELECT 1 FROM called_asset c WHERE c.instruction_id = i.id AND (c.released_at > i.looked_at OR c.released_at IS NULL) AND (
 	c.released_at IS NOT NULL OR
 	EXISTS (SELECT 1 FROM session s JOIN schedule p ON p.event_id = s.event_id
@@ -185,14 +187,14 @@ const calledAgain = `SELECT 1 FROM called_asset c WHERE c.instruction_id = i.id 
 	OR EXISTS (SELECT 1 FROM session s WHERE s.org_id = c.org_id AND s.asset_id = c.asset_id AND s.plugged_out_at > i.looked_at)
 	OR c.heater AND EXISTS (SELECT 1 FROM tank_plan p WHERE p.asset_id = c.asset_id AND p.made_at > i.looked_at))`
 
-// NextInstruction is when the instructions that bind are to be followed: at each half-hour, since
-// while a clock is advanced nothing is read between, and when what one calls was planned again or has left since it was
-// looked at.
+// NextInstruction returns when the active instructions are to be checked: at each half-hour, since no
+// readings come in between while a clock is advanced, and at once if an asset that one calls was planned
+// again or has left since the last check.
 func (tx *Tx) NextInstruction(
 	ctx context.Context,
 	after time.Time,
 ) (time.Time, error) {
-	if tx.none(hasInstructions) {
+	if tx.knownEmpty(hasInstructions) {
 		return time.Time{}, nil
 	}
 

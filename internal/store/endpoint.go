@@ -55,17 +55,17 @@ func (c conn) scanEndpoint(s scanner) (flex.Endpoint, error) {
 	return e, nil
 }
 
-// addTo adds what is secret to its endpoint.
-func (kept *endpointRecord) addTo(e *flex.Endpoint) {
-	e.Secret, e.OldSecret = flex.Secret(kept.Secret), flex.Secret(kept.OldSecret)
-	for _, f := range kept.Former {
+// addTo sets the secret fields of the endpoint.
+func (r *endpointRecord) addTo(e *flex.Endpoint) {
+	e.Secret, e.OldSecret = flex.Secret(r.Secret), flex.Secret(r.OldSecret)
+	for _, f := range r.Former {
 		e.Former = append(e.Former, flex.FormerSecret{
 			Secret: flex.Secret(f.Secret),
 			Until:  time.UnixMicro(f.Until).UTC(),
 		})
 	}
 
-	for _, p := range kept.Headers {
+	for _, p := range r.Headers {
 		e.Headers = append(
 			e.Headers,
 			flex.EndpointHeader{Name: p[0], Value: flex.Secret(p[1])},
@@ -73,25 +73,25 @@ func (kept *endpointRecord) addTo(e *flex.Endpoint) {
 	}
 }
 
-// sealEndpoint returns what is secret of an endpoint, sealed.
+// sealEndpoint returns the secret fields of an endpoint, sealed.
 func (tx *Tx) sealEndpoint(e flex.Endpoint) ([]byte, error) {
-	kept := endpointRecord{
+	record := endpointRecord{
 		Secret:    e.Secret.Reveal(),
 		OldSecret: e.OldSecret.Reveal(),
 	}
 
 	for _, f := range e.Former {
-		kept.Former = append(kept.Former, formerSecretRecord{
+		record.Former = append(record.Former, formerSecretRecord{
 			Secret: f.Secret.Reveal(),
 			Until:  f.Until.UnixMicro(),
 		})
 	}
 
 	for _, h := range e.Headers {
-		kept.Headers = append(kept.Headers, [2]string{h.Name, h.Value.Reveal()})
+		record.Headers = append(record.Headers, [2]string{h.Name, h.Value.Reveal()})
 	}
 
-	plain, err := encode(kept)
+	plain, err := encode(record)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,8 @@ func (tx *Tx) Endpoint(
 	return tx.endpoint(ctx, name, "")
 }
 
-// EnabledEndpoint returns the organisation's endpoint of that name; false if it has none, or it is disabled.
+// EnabledEndpoint returns the organisation's endpoint of that name; false if it has none, or
+// it is disabled.
 func (tx *Tx) EnabledEndpoint(
 	ctx context.Context,
 	name flex.EndpointName,
@@ -120,7 +121,7 @@ func (tx *Tx) EnabledEndpoint(
 	return e, err == nil && e.Enabled, err
 }
 
-// LockEndpoint is Endpoint, and keeps others from changing it until the transaction ends.
+// LockEndpoint is Endpoint, and prevents others from changing it until the transaction ends.
 func (tx *Tx) LockEndpoint(
 	ctx context.Context,
 	name flex.EndpointName,
@@ -128,7 +129,8 @@ func (tx *Tx) LockEndpoint(
 	return tx.endpoint(ctx, name, tx.db.d.forUpdate)
 }
 
-// endpoint reads an endpoint, with the end of the statement that locks it or "".
+// endpoint reads an endpoint, with the clause at the end of the statement that locks it, or an
+// empty one.
 func (tx *Tx) endpoint(
 	ctx context.Context,
 	name flex.EndpointName,
@@ -162,13 +164,13 @@ func (tx *Tx) Endpoints(ctx context.Context) ([]flex.Endpoint, error) {
 	)
 }
 
-// DueEndpoints returns the enabled endpoints that have something to send by now; none while
-// pushes are halted.
+// DueEndpoints returns the enabled endpoints that have a push that is due; none while pushes
+// are halted.
 func (db *DB) DueEndpoints(ctx context.Context) ([]flex.Endpoint, error) {
 	return db.dueEndpoints(ctx, ``)
 }
 
-// DueEndpointsOf is DueEndpoints for one organisation's.
+// DueEndpointsOf is DueEndpoints for one organisation.
 func (db *DB) DueEndpointsOf(
 	ctx context.Context,
 	org flex.OrgID,
@@ -209,9 +211,9 @@ func (db *DB) dueEndpoints(
 	return due, err
 }
 
-// PutEndpoint makes or changes the organisation's endpoint of that name and returns it as
-// it is then. What waits for another try is due at once, and what the endpoint refused before
-// is offered to it again, if it is an asset's newest schedule; both as long as they live.
+// PutEndpoint adds or changes the organisation's endpoint with a name, and returns the result.
+// Pushes that wait for another try are due at once, and an asset's newest schedule that the
+// endpoint had refused is tried again; both unless they have expired.
 func (tx *Tx) PutEndpoint(ctx context.Context, e flex.Endpoint) (flex.Endpoint, error) {
 	sealed, err := tx.sealEndpoint(e)
 	if err != nil {
@@ -273,8 +275,8 @@ func (tx *Tx) PutEndpoint(ctx context.Context, e flex.Endpoint) (flex.Endpoint, 
 	return tx.Endpoint(ctx, e.Name)
 }
 
-// DisableEndpoint stops the endpoint for the reason, unless it was set again since the version.
-// What is due waits.
+// DisableEndpoint disables the endpoint for the reason, unless it was changed since the
+// version. Its pushes wait.
 func (tx *Tx) DisableEndpoint(
 	ctx context.Context,
 	name flex.EndpointName,
@@ -294,7 +296,7 @@ func (tx *Tx) DisableEndpoint(
 	return err
 }
 
-// DeleteEndpoint deletes the endpoint. What is due waits for another.
+// DeleteEndpoint deletes the endpoint. Its pushes wait for a new one of that name.
 func (tx *Tx) DeleteEndpoint(ctx context.Context, name flex.EndpointName) error {
 	n, err := tx.exec(
 		ctx,
@@ -309,7 +311,7 @@ func (tx *Tx) DeleteEndpoint(ctx context.Context, name flex.EndpointName) error 
 	return err
 }
 
-// RandomBytes returns n bytes from the store's source of chance, for secrets.
+// RandomBytes returns n random bytes, for secrets.
 func (c conn) RandomBytes(n int) ([]byte, error) {
 	c.db.mu.Lock()
 	defer c.db.mu.Unlock()

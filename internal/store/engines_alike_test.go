@@ -9,8 +9,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestFind_BeyondASCII finds an asset and a site by texts in their own spelling, whose capitals beyond ASCII not every
-// database turns into lower case.
+// TestFind_BeyondASCII finds an asset and a site by texts in their own spelling, whose
+// capitals beyond ASCII not every database turns into lower case.
 func TestFind_BeyondASCII(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Open(t, url, store.Options{})
@@ -50,7 +50,8 @@ func TestFind_BeyondASCII(t *testing.T) {
 	})
 }
 
-// TestVerify_RetailRole takes a source for a retail rate by its name in lower case alone, as it is taken when it is chosen.
+// TestVerify_RetailRole takes a source for a retail rate by its name in lower case alone, as
+// it is taken when it is chosen.
 func TestVerify_RetailRole(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Open(t, url, store.Options{})

@@ -111,7 +111,8 @@ func (tx *Tx) DropMethod(
 	return true, tx.addConsent(ctx, site, string(method), time.Time{})
 }
 
-// Enrolment returns where a site stands in a proposition; empty if it was never enrolled.
+// Enrolment returns the state of a site's enrolment in a proposition; empty if it was never
+// enrolled.
 func (tx *Tx) Enrolment(
 	ctx context.Context,
 	site flex.SiteID,

@@ -9,7 +9,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestKeepEnvironment_TwoProcesses: of two processes that begin at once, each for another environment, one is refused.
+// TestKeepEnvironment_TwoProcesses: of two processes that begin at once, each for another
+// environment, one is refused.
 func TestKeepEnvironment_TwoProcesses(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		processes := []*store.DB{
@@ -41,8 +42,9 @@ func TestKeepEnvironment_TwoProcesses(t *testing.T) {
 	})
 }
 
-// TestOpen_OtherEnvironment: a database that waits for migrations is refused to the other environment before any of
-// them, whether an environment is kept in it or a clock was turned before any was.
+// TestOpen_OtherEnvironment: a database that waits for migrations is refused to the other
+// environment before any of them, whether an environment is kept in it or a clock was turned
+// before any was.
 func TestOpen_OtherEnvironment(t *testing.T) {
 	refused := func(t *testing.T, url string) {
 		t.Helper()

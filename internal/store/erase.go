@@ -16,14 +16,17 @@ import (
 )
 
 const (
-	// erasureStep is the time of which one transaction removes a site's readings, and erasurePause how long others are let write then:
-	// another process that waits for SQLite looks ten times a second.
+	// erasureStep is the time of which one transaction removes a site's readings, and
+	// erasurePause how long others are let write then: another process that waits for SQLite
+	// looks ten times a second.
 	erasureStep  = 10 * 24 * time.Hour
 	erasurePause = 100 * time.Millisecond
 )
 
-// Erase removes what is kept on a site that has been offboarded, but for the money, in several short transactions. Cut short, it is to be
-// done again, and finds what is left; nothing of the site is credited or taken back meanwhile. It returns the number of rows removed.
+// Erase removes what is stored on a site that has been offboarded, but for the money, in
+// several short transactions. Cut short, it is to be done again, and finds what is left;
+// nothing of the site is credited or taken back meanwhile. It returns the number of rows
+// removed.
 func (db *DB) Erase(
 	ctx context.Context,
 	site flex.SiteID,
@@ -32,7 +35,8 @@ func (db *DB) Erase(
 	var held flex.Span
 	var n int64
 
-	// First nothing of the site is to be settled any more: it is not to be settled on what is left of its readings.
+	// First nothing of the site is to be settled any more: it is not to be settled on what is
+	// left of its readings.
 	err := db.WriteAll(ctx, func(all *All) error {
 		var err error
 		assets, held, err = all.beginErasure(ctx, site)
@@ -63,13 +67,13 @@ func (db *DB) Erase(
 	return n + rest, err
 }
 
-// beginErasure has nothing of a site looked at any more, and returns its assets and the time of which there are
-// readings of any.
+// beginErasure has nothing of a site looked at any more, and returns its assets and the time
+// of which there are readings of any.
 func (all *All) beginErasure(
 	ctx context.Context,
 	site flex.SiteID,
 ) ([]flex.AssetID, flex.Span, error) {
-	if err := all.offboarded(ctx, site); err != nil {
+	if err := all.checkOffboarded(ctx, site); err != nil {
 		return nil, flex.Span{}, err
 	}
 
@@ -78,7 +82,7 @@ func (all *All) beginErasure(
 		return nil, flex.Span{}, err
 	}
 
-	held, err := all.readingsHeld(ctx)
+	held, err := all.readingDays(ctx)
 	if err != nil {
 		return nil, flex.Span{}, err
 	}
@@ -86,13 +90,13 @@ func (all *All) beginErasure(
 	return assets, held, all.afterErasure(ctx, site)
 }
 
-// endSettlement has whoever looks at something of a site all the same, as after a new price or to settle a time again, leave it as it is:
-// a site without consent is not settled, nor one whose assets are being erased where none is needed. It returns the number of rows
-// removed.
+// endSettlement has whoever looks at something of a site all the same, as after a new price or
+// to settle a time again, leave it as it is: a site without consent is not settled, nor one
+// whose assets are being erased where none is needed. It returns the number of rows removed.
 func (all *All) endSettlement(ctx context.Context, site flex.SiteID) (int64, error) {
 	_, err := all.exec(
 		ctx,
-		`UPDATE former_asset SET gone_at = -1 WHERE `+heldOfSite,
+		`UPDATE former_asset SET gone_at = -1 WHERE `+rowsOfSite,
 		site.Bytes(),
 	)
 	if err != nil {
@@ -106,8 +110,9 @@ func (all *All) endSettlement(ctx context.Context, site flex.SiteID) (int64, err
 	)
 }
 
-// sumCapsAgain has what is drawn under caps added up from every asset again, where one of the assets is counted: what it is counted for is
-// erased with it, and could not be subtracted afterwards. It comes before the rest, as whoever counts locks the caps first.
+// sumCapsAgain has what is drawn under caps added up from every asset again, where one of the
+// assets is counted: what it is counted for is erased with it, and could not be subtracted
+// afterwards. It comes before the rest, as whoever counts locks the caps first.
 func (all *All) sumCapsAgain(ctx context.Context, assets []flex.AssetID) error {
 	if len(assets) == 0 {
 		return nil
@@ -123,7 +128,8 @@ func (all *All) sumCapsAgain(ctx context.Context, assets []flex.AssetID) error {
 	return err
 }
 
-// dispatchesOf returns the dispatches in which some assets have a part. Another erasure of one of them waits for the end of this one.
+// dispatchesOf returns the dispatches in which some assets have a part. Another erasure of one
+// of them waits for the end of this one.
 func (all *All) dispatchesOf(ctx context.Context, assets []flex.AssetID) ([]flex.EventID, error) {
 	if len(assets) == 0 {
 		return nil, nil
@@ -141,7 +147,8 @@ func (all *All) dispatchesOf(ctx context.Context, assets []flex.AssetID) ([]flex
 	)
 }
 
-// dropEmptyDispatches deletes those dispatches in which no asset has a part any more, and returns how many.
+// dropEmptyDispatches deletes those dispatches in which no asset has a part any more, and
+// returns how many.
 func (all *All) dropEmptyDispatches(ctx context.Context, ids []flex.EventID) (int64, error) {
 	var n int64
 	for chunk := range slices.Chunk(ids, outboxChunk) {
@@ -162,8 +169,8 @@ func (all *All) dropEmptyDispatches(ctx context.Context, ids []flex.EventID) (in
 	return n, nil
 }
 
-// readingsHeld returns the days of which there are readings; nothing if there are none.
-func (c conn) readingsHeld(ctx context.Context) (flex.Span, error) {
+// readingDays returns the whole days from the first reading to the last; empty if there are none.
+func (c conn) readingDays(ctx context.Context) (flex.Span, error) {
 	// Each by itself: SQLite reads the whole table for both in one.
 	var first, last sql.NullInt64
 	err := c.row(
@@ -231,7 +238,7 @@ func (db *DB) eraseReadingsOf(
 		instants = append(instants, at)
 	}
 
-	// Looked for on a snapshot, so that no write waits for that.
+	// They are searched in a read, so that no write waits meanwhile.
 	var odd []int64
 	err := db.ReadAll(ctx, func(all *All) error {
 		var err error
@@ -256,8 +263,9 @@ func (db *DB) eraseReadingsOf(
 	return n, err
 }
 
-// oddInstants returns at which instants of a span that are no half-hour's the assets have energies: a provisional one may be of any time.
-// They are in no index but that by time, in which it steps from each instant to the next.
+// oddInstants returns the instants in a span that are not at a half-hour and at which the
+// assets have energies: a provisional reading may be of any time. The only index for them is
+// that by time, in which the query steps from each instant to the next.
 func (c conn) oddInstants(
 	ctx context.Context,
 	assets []flex.AssetID,
@@ -287,7 +295,7 @@ func (c conn) oddReadings(
 	assets []flex.AssetID,
 	columns []string,
 ) ([]map[string]any, error) {
-	held, err := c.readingsHeld(ctx)
+	held, err := c.readingDays(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -318,7 +326,8 @@ func (c conn) oddReadings(
 	return out, nil
 }
 
-// dropReadingsAt deletes the assets' energies at instants, and all else that was read of them on the days of a span.
+// dropReadingsAt deletes the assets' energies at instants, and all else that was read of them
+// on the days of a span.
 func (all *All) dropReadingsAt(
 	ctx context.Context,
 	assets []flex.AssetID,
@@ -368,8 +377,9 @@ func (all *All) dropReadingsAt(
 	return n + gone, err
 }
 
-// Scrub rewrites the store's file so that no erased byte is left in its free pages, nor in the log beside it. On
-// PostgreSQL that is its own VACUUM's work, and of the operator's backups and archives.
+// Scrub rewrites the store's file so that no erased byte is left in its free pages, nor in the
+// log beside it. On PostgreSQL that is its own VACUUM's work, and of the operator's backups
+// and archives.
 func (db *DB) Scrub(ctx context.Context) error {
 	if db.d.name != "sqlite" {
 		return nil
@@ -410,8 +420,9 @@ func scrub(ctx context.Context, c *sql.Conn) error {
 	return nil
 }
 
-// vacuum rewrites SQLite's file. The copy that SQLite makes for that is as large as the database: it is a temporary file, and in memory,
-// as other temporary data is, only where no such file can be made.
+// vacuum rewrites SQLite's file. The copy that SQLite makes for that is as large as the
+// database: it is a temporary file, and in memory, as other temporary data is, only where no
+// such file can be made.
 func vacuum(ctx context.Context, c *sql.Conn) error {
 	var err error
 	for _, place := range []string{"FILE", "MEMORY"} {

@@ -7,7 +7,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// AssetRegion is an asset with the GSP group of its site, empty where the list of metering points names none.
+// AssetRegion is an asset with the GSP group of its site, empty where the list of metering
+// points names none.
 type AssetRegion struct {
 	Asset  flex.AssetID
 	Name   string // its external id
@@ -24,15 +25,17 @@ func (tx *Tx) AssetRegions(ctx context.Context) ([]AssetRegion, error) {
 		LEFT JOIN meter m ON m.mpan = t.mpan WHERE a.org_id = $1`, tx.org.Bytes())
 }
 
-// RegionEnergy is what chargers of a GSP group drew in a half-hour by their own meters.
+// RegionEnergy is the energy that the chargers of a GSP group drew in a half-hour by their own
+// meters.
 type RegionEnergy struct {
 	Region string
 	At     time.Time
 	Energy flex.WattHours
 }
 
-// MeteredByRegion returns what the organisation's chargers drew in the half-hours of a span, by GSP group, in whole watt-hours: both engines
-// leave out what is less than one, as the sum is a whole number before it is divided.
+// MeteredByRegion returns the energy that the organisation's chargers drew in the half-hours
+// of a span, by GSP group, in whole watt-hours. Both engines round down, as the sum is an
+// integer before it is divided.
 func (tx *Tx) MeteredByRegion(
 	ctx context.Context,
 	span flex.Span,

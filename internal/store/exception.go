@@ -27,9 +27,9 @@ type RefusedSchedule struct {
 	First time.Time
 }
 
-// refusedWhere selects the outbox's rows (o) of assets that are plugged in, or are tanks or heat pumps with a plan, whose newest
-// schedule was refused, or reported as failed and not as executed, and is still good by the
-// organisation's clock.
+// refusedWhere selects the outbox's rows (o) of assets that are plugged in, or are tanks or
+// heat pumps with a plan, whose newest schedule was refused, or reported as failed and not as
+// executed, and is still good by the organisation's clock.
 const refusedWhere = `FROM outbox o
 	JOIN org g ON g.id = o.org_id
 	LEFT JOIN delivery d ON d.org_id = o.org_id AND d.event_id = o.event_id
@@ -48,8 +48,9 @@ const refusedWhere = `FROM outbox o
 	AND (EXISTS (SELECT 1 FROM session s WHERE s.org_id = o.org_id AND s.asset_id = o.asset_id AND s.plugged_out_at IS NULL)
 		OR EXISTS (SELECT 1 FROM tank_plan h WHERE h.org_id = o.org_id AND h.asset_id = o.asset_id AND h.event_id = o.event_id AND NOT h.freed))`
 
-// refusedOfOne is refusedWhere of the organisation $2. The subqueries name it too: neither engine brings what is asked of the outbox's
-// rows into them, and for one organisation what was refused to all would be read.
+// refusedOfOne is refusedWhere of the organisation $2. The subqueries name it too: neither
+// engine brings what is asked of the outbox's rows into them, and for one organisation what
+// was refused to all would be read.
 var refusedOfOne = strings.NewReplacer(
 	"r.accepted < r.generation",
 	"r.accepted < r.generation AND r.org_id = $2",
@@ -82,8 +83,9 @@ func (all *All) RefusedSchedules(
 	)
 }
 
-// refusedDispatch selects the parts of assets (p) in dispatches that are not over, by the organisation's clock, and whose message was
-// refused, or was accepted and then reported of the asset as failed and not as executed.
+// refusedDispatch selects the parts of assets (p) in dispatches that are not over, by the
+// organisation's clock, and whose message was refused, or was accepted and then reported of
+// the asset as failed and not as executed.
 const refusedDispatch = `FROM org g JOIN dispatch d ON d.org_id = g.id AND d.to_at > $1 + g.clock_offset
 	JOIN outbox o ON o.subject = d.event_id AND o.org_id = d.org_id AND o.kind = 'dispatch' AND o.turn_at IS NULL
 	JOIN dispatch_asset p ON p.event_id = d.event_id
@@ -93,8 +95,9 @@ const refusedDispatch = `FROM org g JOIN dispatch d ON d.org_id = g.id AND d.to_
 		AND NOT EXISTS (SELECT 1 FROM callback e WHERE e.org_id = p.org_id AND e.asset_id = p.asset_id
 			AND e.event_id = p.event_id AND e.status = 'EXECUTED'))`
 
-// RefusedDispatches returns assets whose part in a dispatch that is not over was refused for good or reported as failed, each
-// with the newest of them, at most limit, and how many there are.
+// RefusedDispatches returns assets whose part in a dispatch that is not over was refused for
+// good or reported as failed, each with the newest of them, at most limit, and how many there
+// are.
 func (all *All) RefusedDispatches(
 	ctx context.Context,
 	org flex.OrgID,
@@ -149,8 +152,8 @@ func refusedRows(
 	return found, total, err
 }
 
-// ExcludedAssets returns assets that an operator excluded from control, at most limit, those excluded
-// longest ago first, since when the first has been, and how many there are.
+// ExcludedAssets returns assets that an operator excluded from control, at most limit, those
+// excluded longest ago first, since when the first has been, and how many there are.
 func (all *All) ExcludedAssets(
 	ctx context.Context,
 	org flex.OrgID,
@@ -191,7 +194,7 @@ type Pile struct {
 
 // ReadingsWaiting returns the readings that were held back and wait for a decision.
 func (all *All) ReadingsWaiting(ctx context.Context, org flex.OrgID) (Pile, error) {
-	return all.pile(
+	return all.countWaiting(
 		ctx,
 		org,
 		"held_at",
@@ -204,7 +207,7 @@ func (all *All) AwaitingApproval(
 	ctx context.Context,
 	org flex.OrgID,
 ) (Pile, error) {
-	return all.pile(
+	return all.countWaiting(
 		ctx,
 		org,
 		"asked_at",
@@ -212,12 +215,13 @@ func (all *All) AwaitingApproval(
 	)
 }
 
-// AwaitingExport returns the withdrawals that are approved and in no payment file, since their approval.
+// AwaitingExport returns the withdrawals that are approved and in no payment file, since their
+// approval.
 func (all *All) AwaitingExport(
 	ctx context.Context,
 	org flex.OrgID,
 ) (Pile, error) {
-	return all.pile(
+	return all.countWaiting(
 		ctx,
 		org,
 		"changed_at",
@@ -225,13 +229,13 @@ func (all *All) AwaitingExport(
 	)
 }
 
-// AwaitingResult returns the withdrawals that are in a payment file and of which no bank has said what became of them, since the file
-// was made.
+// AwaitingResult returns the withdrawals that are in a payment file and of which no bank has
+// said what became of them, since the file was made.
 func (all *All) AwaitingResult(
 	ctx context.Context,
 	org flex.OrgID,
 ) (Pile, error) {
-	return all.pile(
+	return all.countWaiting(
 		ctx,
 		org,
 		"changed_at",
@@ -239,9 +243,10 @@ func (all *All) AwaitingResult(
 	)
 }
 
-// pile counts the rows of where, narrowed to the organisation, and finds the one that waits longest since a column's instant.
-// Both instants are of the organisation's clock, which may have been advanced.
-func (all *All) pile(
+// countWaiting counts the rows that where selects, of the organisation unless it is zero, and
+// finds the one that has waited longest since the instant in the column since. Waits is
+// measured by the organisation's clock, which may have been advanced.
+func (all *All) countWaiting(
 	ctx context.Context,
 	org flex.OrgID,
 	since string,
@@ -266,7 +271,7 @@ func (all *All) pile(
 		args...,
 	)
 	if err != nil {
-		return p, fmt.Errorf("count what waits: %w", err)
+		return p, fmt.Errorf("count waiting records: %w", err)
 	}
 
 	p.Waits = all.now.Add(time.Duration(ahead) * time.Microsecond).Sub(p.Oldest)

@@ -9,7 +9,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestOpen_ExecModes: each way of sending statements that a URL can name either works or is refused at the start.
+// TestOpen_ExecModes: each way of sending statements that a URL can name either works or is
+// refused at the start.
 func TestOpen_ExecModes(t *testing.T) {
 	base := storetest.Postgres(t)
 	for mode, works := range map[string]bool{

@@ -79,13 +79,13 @@ func BeginErasure(ctx context.Context, all *All, site flex.SiteID) error {
 	return err
 }
 
-// FoundBy are the statements by which what is kept of a site, or of one of its assets, is found, by table.
+// FoundBy are the statements by which what is stored of a site, or of one of its assets, is found, by table.
 func FoundBy(ctx context.Context, all *All) (map[string][]string, error) {
 	tables, err := all.columns(ctx)
 	found := map[string][]string{}
 
 	for table, columns := range tables {
-		h, _ := belongs(table, columns)
+		h, _ := siteRowsOf(table, columns)
 		for _, where := range []string{h.bySite, h.byAsset, h.also} {
 			if where != "" {
 				found[table] = append(found[table], `SELECT * FROM `+table+` WHERE `+where)

@@ -129,7 +129,8 @@ func TestConnectionsCut(t *testing.T) {
 	}
 	t.Logf("%d of the calls failed", failed)
 
-	// It is used again by itself. A connection is given up after a while, which on a busy machine one may take.
+	// It is used again by itself. A connection is given up after a while, which on a busy
+	// machine one may take.
 	err = db.Ping(t.Context())
 	for again := 0; err != nil && again < 20; again++ {
 		judge("a read", err)

@@ -18,8 +18,9 @@ type end struct {
 	again   bool
 }
 
-// A process that was stopped past its lease and goes on, after another did the work, writes nothing:
-// neither that it was given up, nor that it is to be tried again, nor that it was done once more.
+// A process that was stopped past its lease and goes on, after another did the work, writes
+// nothing: neither that it was given up, nor that it is to be tried again, nor that it was
+// done once more.
 func TestJobs_StoppedProcess(t *testing.T) {
 	const notes = `SELECT 'mail ' || text || recipient || error FROM mail
 		UNION ALL SELECT 'alert ' || COALESCE(sent_at, 0) || ' ' || COALESCE(lost_at, 0) || ' ' || tries || error FROM alert_message
@@ -182,8 +183,8 @@ func TestTakeADRNotices_Gone(t *testing.T) {
 	}
 }
 
-// A notice that was claimed and not attempted is due again at once, and the next claim is its first attempt. One that another has claimed
-// since stays as it is.
+// A notice that was claimed and not attempted is due again at once, and the next claim is its
+// first attempt. One that another has claimed since stays as it is.
 func TestADRNoticesUntried(t *testing.T) {
 	eachQueue(t, func(q *queue) {
 		q.queueEach()

@@ -20,7 +20,7 @@ type AssetLine struct {
 	PluggedIn time.Time // zero while nothing is plugged in
 	ReadyBy   time.Time // of the open session, zero until it was planned
 	Excluded  time.Time // from control since then, zero if it is not
-	Key       string    // of the order that was asked for
+	Key       string    // that the list is sorted by, see Find.Sort
 }
 
 // SiteLine is a site in a list that goes across organisations.
@@ -31,8 +31,7 @@ type SiteLine struct {
 	Assets  int
 }
 
-// Find says what is looked for across organisations; what is empty takes all. Limit must be
-// set.
+// Find selects assets or sites across organisations; an empty field selects all. Limit must be set.
 type Find struct {
 	// an id, an MPAN, a UPRN, an e-mail address, a postcode, or part of an external id or a serial
 	// number; of sites an address too, whole and as it was given where it is sealed
@@ -41,32 +40,32 @@ type Find struct {
 	Type    flex.AssetType
 	Plugged bool
 	Site    flex.SiteID
-	Before  flex.AssetID // assets that come after this one: the next page
+	Before  flex.AssetID // the last asset of the page before; zero for the first page
 	Limit   int
-	// sites that come after this one: the next page of sites
+	// the last site of the page before, in a list of sites
 	BeforeSite flex.SiteID
 
-	// Of assets alone.
-	Model    string // in any case of its letters
+	// The following are for assets only.
+	Model    string // in upper or lower case
 	Firmware string // likewise
 	GSPGroup string
-	Group    string // a constraint group, with those that lie in it
+	Group    string // a constraint group, including the groups inside it
 	State    AssetState
-	Only     []flex.AssetID // none but these; nil takes all
+	Only     []flex.AssetID // only these; nil for all
 	Sort     AssetOrder
-	Key      string // of the asset Before
+	Key      string // sort key of the asset Before
 
-	inside map[flex.OrgID][]string // of each organisation, the groups that lie in Group
+	inside map[flex.OrgID][]string // by organisation: the groups inside Group
 }
 
-// AssetState is how an asset is, of those that an operator looks for.
+// AssetState is a state of assets that an operator can search for.
 type AssetState string
 
-// The states; the zero value takes all.
+// The states; the zero value selects all.
 const (
 	AssetPluggedIn AssetState = "plugged_in"
 	AssetRefused   AssetState = "refused"   // its schedule was refused for good
-	AssetWaiting   AssetState = "waiting"   // its push has not been taken
+	AssetWaiting   AssetState = "waiting"   // its push has not been accepted
 	AssetUnplanned AssetState = "unplanned" // plugged in, without a schedule
 	AssetExcluded  AssetState = "excluded"  // from control, by an operator
 )
@@ -86,8 +85,7 @@ const (
 	lengthOfUUID = 36
 )
 
-// text adds the condition that asset a or its site s is what the text names; of sites alone
-// when there is no asset.
+// text adds the condition that the text names asset a or its site s; without assets, site s.
 func (f Find) text(c conn, w *where, assets bool) {
 	text := strings.TrimSpace(f.Text)
 	plain := strings.ReplaceAll(text, " ", "")
@@ -101,22 +99,22 @@ func (f Find) text(c conn, w *where, assets bool) {
 		f.ids(c, w, text, assets)
 
 	case strings.Contains(text, "@"):
-		w.text.WriteString(" AND " + c.alike("s.email", personEmail, text, w.param))
+		w.text.WriteString(" AND " + c.matchesText("s.email", personEmail, text, w.param))
 
 	default:
-		w.text.WriteString(" AND (" + c.alike(
+		w.text.WriteString(" AND (" + c.matchesText(
 			"s.external_user_id",
 			personUser,
 			text,
 			w.param,
 		) +
-			" OR " + c.alike("s.postcode", personPostcode, plain, w.param))
+			" OR " + c.matchesText("s.postcode", personPostcode, plain, w.param))
 
 		uprn := strings.TrimLeft(plain, "0")
 		if uprn != "" && len(plain) <= digitsOfUPRN &&
 			strings.Trim(plain, "0123456789") == "" {
 			w.text.WriteString(" OR s.mpan IN (SELECT mpan FROM meter WHERE " +
-				c.alike("uprn", personUPRN, uprn, w.param) + ")")
+				c.matchesText("uprn", personUPRN, uprn, w.param) + ")")
 		}
 
 		if assets {
@@ -132,17 +130,17 @@ func (f Find) text(c conn, w *where, assets bool) {
 	}
 }
 
-// ofAddress returns the condition that a site's address has the text in it; where addresses are
-// sealed, that it is the text.
+// ofAddress returns the condition that a site's address contains the text; where addresses are
+// sealed, that it equals the text.
 func (c conn) ofAddress(text string, w *where) string {
 	if c.db.persons == nil {
 		return "LOWER(s.address) LIKE LOWER(" + w.param("%"+likeText(text)+"%") + `) ESCAPE '\'`
 	}
 
-	return c.alike("s.address", personAddress, text, w.param)
+	return c.matchesText("s.address", personAddress, text, w.param)
 }
 
-// ids adds the condition that one of the things at a site has the id.
+// ids adds the condition that a site, or one of its assets, sessions or schedules, has the id.
 func (f Find) ids(
 	c conn,
 	w *where,
@@ -154,7 +152,7 @@ func (f Find) ids(
 
 	if !assets {
 		w.text.WriteString(" AND (s.id = " + p +
-			" OR " + c.alike("s.external_user_id", personUser, text, w.param) + ")")
+			" OR " + c.matchesText("s.external_user_id", personUser, text, w.param) + ")")
 		return
 	}
 
@@ -168,8 +166,9 @@ func isUUID(text string) bool {
 	return err == nil
 }
 
-// likeText is the text with what LIKE would take for a pattern escaped. SQL turns it into lower case, as it does with what it is
-// compared with: not every database does so beyond ASCII, and a text in its own spelling is found by each.
+// likeText returns the text with the wildcards of LIKE escaped. Its lower case is left to SQL,
+// as for the column: not every database has one beyond ASCII, and so a text in its stored
+// spelling is always found.
 func likeText(text string) string {
 	return strings.NewReplacer(
 		`\`,
@@ -181,12 +180,12 @@ func likeText(text string) string {
 	).Replace(text)
 }
 
-// onlyAtFirst is how many of the assets in Find.Only are looked among at first for a page.
+// onlyAtFirst is how many of the assets in Find.Only the first query for a page searches.
 const onlyAtFirst = 256
 
-// FindAssets returns assets across organisations in the order that is asked for. Of many ids, the
-// newest first, it looks among the newest alone until the page is full: a plan over all of them
-// takes longer than the page may.
+// FindAssets returns assets across organisations in the order of Find.Sort. With many ids in
+// Find.Only, and the newest first, it searches the newest of them, and more until the page is
+// full: a query over all of them would take too long for a page.
 func (all *All) FindAssets(
 	ctx context.Context,
 	f Find,
@@ -276,8 +275,8 @@ func (all *All) findAssets(
 // assetIDsPart is how many ids of a list are kept together.
 const assetIDsPart = 5000
 
-// AssetIDs returns the ids of all assets that FindAssets finds, whatever its limit, in the order that is
-// asked for and in parts: 16 bytes for each.
+// AssetIDs returns the ids of all assets that FindAssets finds, whatever its limit, in the
+// order that is asked for and in parts: 16 bytes for each.
 func (all *All) AssetIDs(
 	ctx context.Context,
 	f Find,
@@ -321,8 +320,8 @@ func (all *All) AssetIDs(
 	return parts, err
 }
 
-// AssetsByID returns the assets of some ids, in the order of the ids. Those that there are no longer are
-// left out.
+// AssetsByID returns the assets of some ids, in the order of the ids. Those that there are no
+// longer are left out.
 func (all *All) AssetsByID(
 	ctx context.Context,
 	ids []flex.AssetID,
@@ -468,7 +467,8 @@ func (f Find) assets(w *where, now time.Time) {
 	}
 }
 
-// FindSites returns sites across organisations, newest first. Its filter is Text, Org and BeforeSite.
+// FindSites returns sites across organisations, newest first. Its filter is Text, Org and
+// BeforeSite.
 func (all *All) FindSites(
 	ctx context.Context,
 	f Find,
@@ -504,8 +504,8 @@ func (all *All) FindSites(
 	)
 }
 
-// ForAsset returns the records of an organisation, or of the asset's if it is zero. A NotFound failure says that
-// there is none.
+// ForAsset returns the records of an organisation, or of the asset's if it is zero. A NotFound
+// failure says that there is none.
 func (all *All) ForAsset(
 	ctx context.Context,
 	org flex.OrgID,
@@ -542,7 +542,8 @@ type OwnedAsset struct {
 	Asset flex.AssetID
 }
 
-// AssetsByExternalID returns the assets of all organisations with the vendor's own id, at most one of each.
+// AssetsByExternalID returns the assets of all organisations with the vendor's own id, at most
+// one of each.
 func (all *All) AssetsByExternalID(
 	ctx context.Context,
 	external string,

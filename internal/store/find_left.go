@@ -9,17 +9,17 @@ import (
 	"flexd/internal/ledger"
 )
 
-// LeftSite is a site that was offboarded. Its address, and what else was the user's, went with it.
+// LeftSite is a site that was offboarded. Its address and other data of its user were deleted.
 type LeftSite struct {
 	ID      flex.SiteID
 	Org     flex.OrgID
 	OrgName string
 	Assets  int        // that it ever had
-	Balance flex.Pence // that is left, and nobody can withdraw
+	Balance flex.Pence // that remains, and nobody can withdraw
 }
 
-// LeftSites returns the offboarded site of an id, which is its own or that of an asset that it had. There is at most one for
-// each organisation.
+// LeftSites returns the offboarded site with an id, its own or that of one of its former
+// assets: at most one for each organisation.
 func (all *All) LeftSites(
 	ctx context.Context,
 	id flex.SiteID,
@@ -57,7 +57,7 @@ func (all *All) LeftSites(
 	)
 }
 
-// SiteOrgEver is SiteOrg, also of a site that was offboarded.
+// SiteOrgEver is SiteOrg, and also finds a site that was offboarded.
 func (all *All) SiteOrgEver(
 	ctx context.Context,
 	id flex.SiteID,

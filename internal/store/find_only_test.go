@@ -10,8 +10,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// Assets that are listed by their ids come page by page as the whole list has them, however many they are, in
-// whatever order, with ids among them that are none any more and with other filters beside.
+// Assets that are listed by their ids come page by page as the whole list has them, however
+// many they are, in whatever order, with ids among them that are none any more and with other
+// filters beside.
 func TestFindAssets_Only(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox})

@@ -16,28 +16,29 @@ type Plugged struct {
 	Org          flex.OrgID
 	AssetID      flex.AssetID
 	PluggedInAt  time.Time
-	PluggedOutAt time.Time // zero while it is
-	// whether a schedule is in force; what follows is zero without
+	PluggedOutAt time.Time // zero while it is plugged in
+	// whether a schedule is in force; without one the following fields are zero
 	Planned   bool
 	ReadyBy   time.Time
 	Need      flex.WattHours // as asked for
-	Delivered flex.WattHours // of it, when the schedule was made
-	CountFrom time.Time      // since when it counts
+	Delivered flex.WattHours // of Need, when the schedule was made
+	CountFrom time.Time      // since when Delivered is counted
 	Power     flex.Watts
 	ChargeNow flex.Span
-	Freed     bool // control ended with the schedule, which leaves charging free
-	// its Zone is empty if none is known: all hours are off-peak
+	Freed     bool // control ended with this schedule, which lets the asset charge freely
+	// without a Zone if no tariff is known: then all hours are off-peak
 	Tariff flex.Tariff
-	// up to when the car is to be done; at least one, which may have no length; good until the next asset is read
+	// the steps in which it is to charge, at least one, which may have no length; the slice is reused for
+	// the next asset
 	Steps []flex.Step
-	// its site was not planned as one, or not to the end
+	// the site was not planned as a whole, or its planning stopped early
 	CutShort bool
-	// the check before sending refused its site's plan
+	// the check before sending refused the site's plan
 	PlanRefused bool
 }
 
-// PluggedPart is a part of the assets that are plugged in: those from one on, in the order
-// of organisations and assets, up to another, both left out where they are zero.
+// PluggedPart is a part of the assets that are plugged in, in the order of organisations and assets: from
+// one asset on, up to but not including another. Zero is no bound.
 type PluggedPart struct{ from, to pluggedAt }
 
 type pluggedAt struct {
@@ -45,8 +46,8 @@ type pluggedAt struct {
 	asset flex.AssetID
 }
 
-// PluggedParts cuts the assets that are plugged in into as many parts of one size, to be read
-// side by side.
+// PluggedParts divides the assets that are plugged in into n parts of equal size, to be read in
+// parallel. With fewer than n assets there is one part.
 func (all *All) PluggedParts(
 	ctx context.Context,
 	n int,
@@ -70,7 +71,7 @@ func (all *All) PluggedParts(
 			i*total/n,
 		).Scan(&cut.org, &cut.asset)
 		if err != nil {
-			return nil, fmt.Errorf("cut the fleet: %w", err)
+			return nil, fmt.Errorf("divide the fleet: %w", err)
 		}
 
 		parts[i-1].to = cut
@@ -87,14 +88,14 @@ const pluggedQuery = pastQuery + ` WHERE s.plugged_out_at IS NULL`
 const pastQuery = pastColumns + `
 	FROM session s LEFT JOIN schedule c ON c.event_id = s.event_id`
 
-// pastColumns are what is read of a session and of a schedule.
+// pastColumns are the columns of a session and its schedule, as scanPlugged reads them.
 const pastColumns = `SELECT s.org_id, s.asset_id, s.plugged_in_at, COALESCE(s.plugged_out_at, 0), COALESCE(c.from_at, 0), COALESCE(c.steps, ''), COALESCE(c.ready_by, 0),
 		COALESCE(c.need_wh, 0), COALESCE(c.delivered_wh, 0), COALESCE(c.power_w, 0), COALESCE(c.charge_now_from, 0),
 		COALESCE(c.charge_now_to, 0), COALESCE(c.off_peak, ''), COALESCE(c.zone, ''), COALESCE(c.tariff_type, ''),
 		COALESCE(c.origins, ''), COALESCE(c.count_from, 0), COALESCE(c.cause = '` + string(CauseFreed) + `', FALSE)`
 
-// EachPlugged calls fn with every asset of the part, in no certain order. One whose schedule cannot be read is left
-// out, and logged: it hides no other.
+// EachPlugged calls fn with every asset of the part, in no particular order. An asset whose schedule cannot
+// be read is left out and logged, and does not hide the others.
 func (all *All) EachPlugged(
 	ctx context.Context,
 	part PluggedPart,
@@ -128,8 +129,8 @@ func (all *All) EachPlugged(
 	return err
 }
 
-// EachPlugged calls fn with every asset of the organisation's that is plugged in at a site of
-// the scope, in no certain order.
+// EachPlugged calls fn with every asset of the organisation that is plugged in at a site of the scope, in
+// no particular order.
 func (tx *Tx) EachPlugged(
 	ctx context.Context,
 	scope flex.Scope,
@@ -147,8 +148,8 @@ func (tx *Tx) EachPlugged(
 	)
 }
 
-// EachStay calls fn with every session of the organisation's that began in a span at a site of
-// the scope, with the newest of its schedules, the first first.
+// EachStay calls fn with every session of the organisation that began in a span at a site of the scope,
+// with the newest of its schedules, the earliest session first.
 func (tx *Tx) EachStay(
 	ctx context.Context,
 	scope flex.Scope,
@@ -164,7 +165,8 @@ func (tx *Tx) EachStay(
 		return err
 	}
 
-	// The statement names the condition of its index, after the instants: SQLite searches by what comes first.
+	// plugged_in_at > 0 is the condition of the partial index. It comes after the instants, as SQLite
+	// searches by the first condition.
 	return tx.eachPlugged(
 		ctx,
 		fn,
@@ -192,7 +194,8 @@ func (c conn) eachPlugged(
 	)
 }
 
-// plugged is eachPlugged, which asks what is to become of an asset whose schedule cannot be read.
+// plugged is eachPlugged, with unread called for an asset whose schedule cannot be read. If unread returns
+// an error, the read ends with it.
 func (c conn) plugged(
 	ctx context.Context,
 	fn func(*Plugged),
@@ -224,7 +227,7 @@ func (c conn) plugged(
 	return rs.Err()
 }
 
-// scanPlugged reads an asset; its steps go into a buffer that is there already.
+// scanPlugged reads an asset. Its steps are appended to the buffer.
 func scanPlugged(rs scanner, buffer []flex.Step) (Plugged, error) {
 	var steps, origins string
 	var pluggedIn, pluggedOut, from, ready, count int64
@@ -278,7 +281,7 @@ func scanPlugged(rs scanner, buffer []flex.Step) (Plugged, error) {
 	return p, err
 }
 
-// readCharging reads the steps of a schedule in which the asset is to charge, into the room of the last.
+// readCharging reads the steps of a schedule in which the asset is to charge, and appends them to Steps.
 func (p *Plugged) readCharging(from int64, text string) error {
 	steps, err := appendSteps(p.Steps, time.UnixMicro(from).UTC(), text)
 	p.Steps = cutAt(steps, flex.Later(p.ReadyBy, p.ChargeNow.To))
@@ -286,25 +289,25 @@ func (p *Plugged) readCharging(from int64, text string) error {
 	return err
 }
 
-// mark reads which exceptions the origins of a schedule name.
+// mark sets the exceptions that the origins of a schedule name.
 func (p *Plugged) mark(origins string) {
 	p.CutShort = strings.Contains(origins, " "+CutShort)
 	p.PlanRefused = strings.HasSuffix(origins, " "+PlanRefused)
 }
 
-// appendSteps is readSteps into buffer that is there already.
+// appendSteps is readSteps that appends to a slice, and so allocates nothing.
 func appendSteps(
 	to []flex.Step,
 	from time.Time,
 	text string,
 ) ([]flex.Step, error) {
 	for text != "" {
-		seconds, i := digits(text)
+		seconds, i := leadingNumber(text)
 		if i == 0 || i+1 >= len(text) || text[i] != 'x' {
 			return nil, fmt.Errorf("%w: steps %q", ErrUnreadable, text)
 		}
 
-		limit, j := digits(text[i+1:])
+		limit, j := leadingNumber(text[i+1:])
 		end := from.Add(time.Duration(seconds) * time.Second)
 		to = append(to, flex.Step{
 			Span:  flex.Span{From: from, To: end},
@@ -313,15 +316,15 @@ func appendSteps(
 
 		from, text = end, text[i+1+j:]
 		if text != "" {
-			text = text[1:] // the blank between
+			text = text[1:] // the space between steps
 		}
 	}
 
 	return to, nil
 }
 
-// digits reads the number that a text begins with and returns how long it is.
-func digits(text string) (int64, int) {
+// leadingNumber returns the number that a text begins with, and how many digits it has.
+func leadingNumber(text string) (int64, int) {
 	var (
 		n      int64
 		length int

@@ -54,7 +54,7 @@ var fleetHalfHourColumns = []string{
 	"heat_planned_wh", "heat_metered_wh",
 }
 
-// PutFleetHalfHours keeps the half-hours of a span in place of how they were counted before. The fleet's
+// PutFleetHalfHours stores the half-hours of a span in place of how they were counted before. The fleet's
 // cap stays as it was first. Another process that does the same for the organisation is waited for.
 func (tx *Tx) PutFleetHalfHours(
 	ctx context.Context,

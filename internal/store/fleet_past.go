@@ -7,8 +7,9 @@ import (
 	"flexd/internal/flex"
 )
 
-// EachStaySchedule calls fn with every schedule of the sessions that EachStay finds and that were not over at an instant: of each
-// session the newest first, back to the one that was in force then. A session without a schedule comes once.
+// EachStaySchedule calls fn with every schedule of the sessions that EachStay finds and that
+// were not over at an instant: of each session the newest first, back to the one that was in
+// force then. A session without a schedule comes once.
 func (tx *Tx) EachStaySchedule(
 	ctx context.Context,
 	scope flex.Scope,
@@ -26,8 +27,8 @@ func (tx *Tx) EachStaySchedule(
 		return err
 	}
 
-	// The schedule before is a value and not joined, and its place has bounds: PostgreSQL, which cannot know how many there are,
-	// would read all schedules for them.
+	// The schedule before is a value and not joined, and its place has bounds: PostgreSQL,
+	// which cannot know how many there are, would read all schedules for them.
 	return tx.eachPlugged(
 		ctx,
 		fn,
@@ -44,8 +45,8 @@ func (tx *Tx) EachStaySchedule(
 	)
 }
 
-// EachEndedDue calls fn with the newest schedule of the sessions that began in a span and were over by an instant, if its deadline is
-// due in another span.
+// EachEndedDue calls fn with the newest schedule of the sessions that began in a span and were
+// over by an instant, if its deadline is due in another span.
 func (tx *Tx) EachEndedDue(
 	ctx context.Context,
 	began flex.Span,

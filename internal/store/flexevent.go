@@ -117,7 +117,7 @@ func scanFlexEvent(s scanner, more ...any) (FlexEvent, error) {
 	return e, err
 }
 
-// flexEventText is what is kept of an event as text.
+// flexEventText is what is stored of an event as text.
 type flexEventText struct {
 	day, meant, nominated, plan string
 	instructed                  sql.NullString
@@ -191,7 +191,7 @@ func (tx *Tx) overlapsEvent(ctx context.Context, e *FlexEvent) (bool, error) {
 	return overlaps, err
 }
 
-// AddFlexEvent keeps a flex event that was found. One that overlaps another of the same
+// AddFlexEvent stores a flex event that was found. One that overlaps another of the same
 // asset is not kept: a half-hour is settled once.
 func (tx *Tx) AddFlexEvent(ctx context.Context, e *FlexEvent) (bool, error) {
 	taken, err := tx.overlapsEvent(ctx, e)
@@ -389,7 +389,7 @@ func (tx *Tx) lockOthers(
 	ctx context.Context,
 	due []FlexEvent,
 ) ([]FlexEvent, map[siteDay]bool, error) {
-	others, err := tx.othersBeside(ctx, due)
+	others, err := tx.otherEventsOfDays(ctx, due)
 	if err != nil || len(others) == 0 {
 		return nil, nil, err
 	}
@@ -422,8 +422,8 @@ func (tx *Tx) lockOthers(
 	return held, missed, nil
 }
 
-// othersBeside returns the events of the same sites and days that are not among those given.
-func (tx *Tx) othersBeside(
+// otherEventsOfDays returns the events of the same sites and days that are not among those due.
+func (tx *Tx) otherEventsOfDays(
 	ctx context.Context,
 	due []FlexEvent,
 ) ([]FlexEvent, error) {

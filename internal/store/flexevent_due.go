@@ -44,7 +44,7 @@ func (tx *Tx) DueFlexEvents(
 	ctx context.Context,
 	limit int,
 ) ([]flex.FlexEventID, error) {
-	if tx.none(eventWaits) {
+	if tx.knownEmpty(eventWaits) {
 		return nil, nil
 	}
 
@@ -56,7 +56,7 @@ func (tx *Tx) DueFlexEvents(
 		tx.org.Bytes(), micros(tx.now), limit)
 }
 
-// PutFlexEvent keeps where the event's settlement stands.
+// PutFlexEvent stores where the event's settlement stands.
 func (tx *Tx) PutFlexEvent(ctx context.Context, e FlexEvent) error {
 	return tx.update(ctx, "flex_event", e.ID.Bytes(), []value{
 		{"version", e.Version},

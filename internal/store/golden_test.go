@@ -415,7 +415,7 @@ func wantEvents(t *testing.T, events []store.PastEvent) {
 	}
 }
 
-// TestRecords_Whole shows that what is kept of a result and of an event is all of it: whoever
+// TestRecords_Whole shows that what is stored of a result and of an event is all of it: whoever
 // adds a field adds it to its record too.
 func TestRecords_Whole(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {

@@ -34,7 +34,7 @@ type Part struct {
 	Most  flex.WattHours // what its asset can have moved
 }
 
-// PutHalfHours keeps how a site's day was settled, in place of how it was before.
+// PutHalfHours records how a site's day was settled, in place of how it was before.
 func (tx *Tx) PutHalfHours(
 	ctx context.Context,
 	site flex.SiteID,

@@ -30,7 +30,8 @@ const (
 type HaltScope struct {
 	Kind HaltKind
 	Org  flex.OrgID // of an organisation or an endpoint
-	// of an endpoint; a model or a version of firmware, whatever its letters' case; a GSP group, as "_C"
+	// of an endpoint; a model or a version of firmware, whatever its letters' case; a GSP
+	// group, as "_C"
 	Name string
 }
 
@@ -48,7 +49,8 @@ func (h HaltScope) String() string {
 	return string(h.Kind) + "/" + h.Name
 }
 
-// Words names for people what a halt stops; org is the name of its organisation, if it has one and that is known.
+// Words names for people what a halt stops; org is the name of its organisation, if it has one
+// and that is known.
 func (h HaltScope) Words(org string) string {
 	if org == "" {
 		org = "organisation " + h.Org.String()
@@ -161,7 +163,8 @@ func (h HaltScope) byAsset() bool {
 		h.Kind == HaltRegion
 }
 
-// haltedAsset is what a halt knows an asset by; the model and the firmware are in lower case, without blanks around them.
+// haltedAsset is what a halt knows an asset by; the model and the firmware are in lower case,
+// without blanks around them.
 type haltedAsset struct{ model, firmware, region string }
 
 // stopAsset reports whether nothing is sent to an asset.
@@ -256,8 +259,8 @@ func (all *All) AskResume(
 	return err
 }
 
-// Resume has what was held sent, as far as it still lives and no other halt stops it. It is a Conflict
-// when there is no such halt.
+// Resume has what was held sent, as far as it still lives and no other halt stops it. It is a
+// Conflict when there is no such halt.
 func (all *All) Resume(ctx context.Context, scope HaltScope) error {
 	n, err := all.exec(ctx, `DELETE FROM halt WHERE scope = $1`, scope.String())
 	if err == nil && n == 0 {

@@ -10,17 +10,19 @@ import (
 	"flexd/internal/flex"
 )
 
-// HeatDaysKept is how many days of each heater are kept: more than a home's own load is learned from.
+// HeatDaysKept is how many days of each heater are stored: more than a home's own load is
+// learned from.
 const HeatDaysKept = 60
 
-// HeatHalfHour is what a tank or a heat pump was to draw in a half-hour.
+// HeatHalfHour is the energy that a tank or a heat pump was planned to draw in a half-hour.
 type HeatHalfHour struct {
 	Expected flex.WattHours // by its plan
 	Most     flex.WattHours // by all that it may have been following; 0: it was held off
 	Moves    *HeatMoves     // what it could have moved from then on; nil where that is not known
 }
 
-// AddHeatHalfHour keeps a half-hour of a heater. Of what is expected in two of one half-hour the first counts, of the most the higher.
+// AddHeatHalfHour stores a half-hour of a heater. If it is stored already, the first expected
+// energy stays, and of the two maxima the higher is stored.
 func (tx *Tx) AddHeatHalfHour(
 	ctx context.Context,
 	id flex.AssetID,
@@ -99,14 +101,15 @@ func (tx *Tx) HeatHalfHours(
 	return halves, err
 }
 
-// EachHeaterHalfHour calls fn with each half-hour of the tanks and heat pumps of a scope on the days that begin in a span.
+// EachHeaterHalfHour calls fn with each half-hour of the tanks and heat pumps of a scope on
+// the days that begin in a span.
 func (tx *Tx) EachHeaterHalfHour(
 	ctx context.Context,
 	scope flex.Scope,
 	span flex.Span,
 	fn func(flex.AssetID, flex.Period, HeatHalfHour),
 ) error {
-	if tx.none(hasTanks) {
+	if tx.knownEmpty(hasTanks) {
 		return nil
 	}
 
@@ -187,7 +190,8 @@ func addHeatHalfHour(
 	return nil
 }
 
-// BatteryHalfHours returns the power that a battery was planned with in the half-hours of the days that begin in a span.
+// BatteryHalfHours returns the power that a battery was planned with in the half-hours of the
+// days that begin in a span.
 func (tx *Tx) BatteryHalfHours(
 	ctx context.Context,
 	id flex.AssetID,

@@ -13,7 +13,8 @@ var _ = law("what was learned of heat belongs to a hot-water tank or a heat pump
 	`SELECT m.asset_id AS what FROM heat_model m LEFT JOIN asset a ON a.id = m.asset_id AND a.org_id = m.org_id
 	 WHERE a.id IS NULL OR a.type NOT IN (`+heatTypes+`)`)
 
-// HeatModel is what was learned of a heat pump or a hot-water tank on a day. Both models are nil if nothing was.
+// HeatModel is the model of a heat pump or a hot-water tank that was learned on a day. Both
+// models are nil if nothing could be learned.
 type HeatModel struct {
 	Day     flex.Day
 	ResetAt time.Time       // what was read before does not count; zero if it was never reset
@@ -22,13 +23,15 @@ type HeatModel struct {
 	As      HeatedAs
 }
 
-// HeatedAs is what a heater was when a model of it was learned, which does not hold for another.
+// HeatedAs are the properties of a heater for which a model was learned. The model is not
+// valid for others.
 type HeatedAs struct {
 	Power     flex.Watts `json:"power_w,omitempty"`
 	PerKelvin int        `json:"wh_per_kelvin,omitempty"` // of a tank: the heat that makes it one degree warmer
 }
 
-// HeatModel returns what was last learned of an asset. Its day is zero if it was never looked at.
+// HeatModel returns the model that was last learned of an asset. Its day is zero if there
+// never was one.
 func (tx *Tx) HeatModel(
 	ctx context.Context,
 	asset flex.AssetID,
@@ -61,7 +64,7 @@ func (tx *Tx) HeatModel(
 	return m, err
 }
 
-// PutHeatModel keeps what was learned of an asset, in place of what was before.
+// PutHeatModel stores the model that was learned of an asset, in place of the one before.
 func (tx *Tx) PutHeatModel(
 	ctx context.Context,
 	asset flex.AssetID,
@@ -82,8 +85,8 @@ func (tx *Tx) PutHeatModel(
 	return err
 }
 
-// ResetHeat forgets what was learned of a heat pump or a tank, and has it planned again. It is learned
-// again from what is read from now on.
+// ResetHeat deletes the model of a heat pump or a tank, and has it planned again. A new one is
+// learned from later readings.
 func (tx *Tx) ResetHeat(ctx context.Context, asset flex.AssetID) error {
 	m := HeatModel{Day: flex.DayAt(tx.now), ResetAt: tx.now}
 	if err := tx.PutHeatModel(ctx, asset, &m); err != nil {

@@ -10,24 +10,26 @@ import (
 	"flexd/internal/flex"
 )
 
-// HeatMovesLongest is of how many half-hours the windows are at most of which it is kept what a heater could have moved.
+// HeatMovesLongest is the longest window, in half-hours, for which it is stored what a heater
+// could have moved.
 const HeatMovesLongest = 8
 
-// HeatMoves is by how much a heater could have drawn less, and more, than planned in the windows that begin with a half-hour: of one
-// half-hour, of two, and so on.
+// HeatMoves is by how much a heater could have drawn less, and more, than planned in the
+// windows that begin with a half-hour: of one half-hour, of two, and so on.
 type HeatMoves struct {
 	Less []flex.WattHours
 	More []flex.WattHours
 }
 
-// HeatDay is what a heater could have moved on a day, by the numbers of its half-hours from 1 on.
+// HeatDay is the energy that a heater could have moved on a day, by the numbers of its
+// half-hours from 1 on.
 type HeatDay struct {
 	AssetID flex.AssetID
 	Day     flex.Day
 	Moves   map[int]HeatMoves
 }
 
-// text is how the moves of a half-hour are kept; nothing of none.
+// text returns the moves of a half-hour as they are stored; empty for none.
 func (m *HeatMoves) text(number int) string {
 	if m == nil {
 		return ""
@@ -75,8 +77,8 @@ func readMoves(text string) ([]flex.WattHours, error) {
 	return all, nil
 }
 
-// EachHeatDay calls fn with each day of a span of each tank and heat pump of a scope of which it is kept what it could have moved, by day
-// and id: of all of them, or of some if any are named.
+// EachHeatDay calls fn with each stored HeatDay in a span of the tanks and heat pumps of a
+// scope, by day and id: of all of them or, if any are named, of those.
 func (tx *Tx) EachHeatDay(
 	ctx context.Context,
 	scope flex.Scope,

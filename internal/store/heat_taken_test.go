@@ -12,8 +12,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestHeatTaken_WhilePlanned has the client take a car's schedule while a heater of its site is planned, which has not seen that and asks
-// for headroom: the heater is planned again, whether it asked before or does for the first time. One at another site is not.
+// TestHeatTaken_WhilePlanned has the client take a car's schedule while a heater of its site
+// is planned, which has not seen that and asks for headroom: the heater is planned again,
+// whether it asked before or does for the first time. One at another site is not.
 func TestHeatTaken_WhilePlanned(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox})

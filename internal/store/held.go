@@ -44,8 +44,9 @@ func byHeldKey(a, b flex.HeldReading) int {
 	)
 }
 
-// HoldReadings keeps readings that are held back. One that is held already for the same time
-// takes the newest value, and waits for a decision again if the value is another.
+// HoldReadings stores held readings: readings that do not count until somebody decides about
+// them. One that is held already for the same time gets the new value, and if that differs it
+// waits for a decision again.
 func (tx *Tx) HoldReadings(ctx context.Context, hs []flex.HeldReading) error {
 	all := slices.Clone(hs)
 	for i := range all {
@@ -84,21 +85,21 @@ func (tx *Tx) HoldReadings(ctx context.Context, hs []flex.HeldReading) error {
 	return nil
 }
 
-// HeldFilter chooses readings that are held back; what is empty takes all. Limit must be set.
+// HeldFilter selects held readings; an empty field selects all. Limit must be set.
 type HeldFilter struct {
 	Asset flex.AssetID
 	Site  flex.SiteID
 	Label flex.Label
 	State flex.HeldState
-	// those that tell of any time from From on, and begin before To
+	// those whose time ends at From or later, and begins before To
 	From   time.Time
 	To     time.Time
-	Before flex.HeldID // the page that follows the reading of that id
+	Before flex.HeldID // the last reading of the page before; zero for the first page
 	Limit  int
 	Offset int
 }
 
-// where is the filter's condition, and its arguments: an organisation's first.
+// where returns the filter's condition and its arguments, of which the organisation is the first.
 func (f HeldFilter) where(org flex.OrgID) (string, []any) {
 	where, args := `h.org_id = $1`, []any{org.Bytes()}
 	add := func(condition string, v any) {
@@ -142,8 +143,8 @@ func (f HeldFilter) where(org flex.OrgID) (string, []any) {
 	return where, args
 }
 
-// HeldReadings returns a page of the readings that are held back, the newest first, and how
-// many the filter chooses in all.
+// HeldReadings returns a page of held readings, the newest first, and how many the filter
+// selects in all.
 func (tx *Tx) HeldReadings(
 	ctx context.Context,
 	f HeldFilter,
@@ -180,7 +181,7 @@ func (tx *Tx) HeldReadings(
 	return page, total, err
 }
 
-// HeldReading returns one reading that is or was held back.
+// HeldReading returns one reading that is or was held.
 func (tx *Tx) HeldReading(
 	ctx context.Context,
 	id flex.HeldID,
@@ -197,7 +198,7 @@ func (tx *Tx) HeldReading(
 	)
 }
 
-// HeldOrg returns whose held reading it is, or a NotFound failure.
+// HeldOrg returns the organisation of a held reading, or a NotFound failure.
 func (all *All) HeldOrg(
 	ctx context.Context,
 	id flex.HeldID,
@@ -211,8 +212,8 @@ func (all *All) HeldOrg(
 	)
 }
 
-// DecideHeld records the decision on a reading that waits for one. It reports whether it did
-// wait.
+// DecideHeld records the decision on a held reading, and reports whether the reading was
+// waiting for one.
 func (tx *Tx) DecideHeld(
 	ctx context.Context,
 	id flex.HeldID,
@@ -230,8 +231,8 @@ func (tx *Tx) DecideHeld(
 	return n == 1, err
 }
 
-// WaitingAfter returns the readings of a register that wait for a decision, after an instant, in order; of those that were read at
-// one instant the newest first.
+// WaitingAfter returns the held readings of a register after an instant that wait for a
+// decision, in the order of time; of several for one instant the one that came last is first.
 func (tx *Tx) WaitingAfter(
 	ctx context.Context,
 	k Register,
@@ -251,7 +252,7 @@ func (tx *Tx) WaitingAfter(
 	)
 }
 
-// WasReleased reports whether a reading was held back and released with this value.
+// WasReleased reports whether a reading was held, and released with this value.
 func (tx *Tx) WasReleased(
 	ctx context.Context,
 	r flex.Reading,
@@ -285,8 +286,8 @@ func (tx *Tx) CountHeld(ctx context.Context) (int, error) {
 	return n, err
 }
 
-// HeldTimes returns the times of the readings of an asset's labels that are held back and wait,
-// within a span.
+// HeldTimes returns the times, within a span, of an asset's held readings with some labels
+// that wait for a decision.
 func (tx *Tx) HeldTimes(
 	ctx context.Context,
 	asset flex.AssetID,
@@ -378,7 +379,7 @@ func (tx *Tx) resetsKnown(
 	return resets, nil
 }
 
-// DropHeld deletes up to limit readings that were held back before an instant, and returns how many.
+// DropHeld deletes up to limit readings that were held before an instant, and returns how many.
 func (all *All) DropHeld(
 	ctx context.Context,
 	before time.Time,

@@ -12,16 +12,16 @@ import (
 	"flexd/internal/flex"
 )
 
-// The lives of idempotency keys, by the true clock. A key whose request never came to an end is
-// free again after IdempotencyLease, and as soon as its process is known to be gone.
+// For how long idempotency keys are stored, by the true clock. The key of a request that never
+// ended is free again after IdempotencyLease, or as soon as its process is known to be gone.
 const (
 	IdempotencyLife  = 24 * time.Hour
 	IdempotencyLease = 2 * time.Minute
 )
 
-// ClaimKey takes an idempotency key for a request, given by its hash. If the key was taken
-// before for the same request it returns what was answered; for another request, or one
-// still under way, it is a Conflict.
+// ClaimKey claims an idempotency key for a request, which is given by its hash. If the same
+// request had claimed it and was answered, ClaimKey returns that answer. It is a Conflict if
+// the key was used for another request, or if the first request is still under way.
 func (db *DB) ClaimKey(
 	ctx context.Context,
 	org flex.OrgID,
@@ -56,20 +56,20 @@ func (db *DB) ClaimKey(
 	return k, cl, err
 }
 
-// inFlight names a request under a key that this process is answering.
+// inFlight identifies a request that this process is answering, by its key.
 type inFlight struct {
 	org flex.OrgID
 	key string
 }
 
-// inFlights are all of them. A key that is claimed by this process and is none of them was
-// claimed by a statement whose answer never came.
+// inFlights are the requests that this process is answering. A key that this process has
+// claimed and that is not among them was claimed by a statement whose answer was lost.
 type inFlights struct {
 	mu  sync.Mutex
 	all map[inFlight]bool
 }
 
-// begin notes a request, and reports whether it is the only one under its key.
+// begin adds a request, and reports whether there was none under its key.
 func (f *inFlights) begin(id inFlight) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -93,13 +93,14 @@ func (f *inFlights) end(id inFlight) {
 	delete(f.all, id)
 }
 
-// errKeyUnderWay is said while another answers the same request.
+// errKeyUnderWay is returned while another goroutine or process answers the same request.
 var errKeyUnderWay = flex.Fail(
 	flex.Conflict,
 	"the first request with this Idempotency-Key is still under way: try again soon",
 )
 
-// takeNewKey takes a key that nobody has used, or whose time is over, and returns 0 if it is neither.
+// takeNewKey claims a key that nobody has used, or whose retention is over. It returns 0 if
+// the key is neither.
 func (all *All) takeNewKey(ctx context.Context, cl *KeyClaim) (int64, error) {
 	return all.exec(
 		ctx,
@@ -138,7 +139,8 @@ func (all *All) claimKey(
 		cl.key,
 	).Scan(&before, &k.Status, &k.Answer, &sealed)
 
-	// On PostgreSQL these are two transactions: whoever held the key may have given it up between them.
+	// On PostgreSQL these are two transactions: the holder of the key may have released it
+	// between them.
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, errKeyUnderWay
 	}
@@ -171,9 +173,9 @@ func (all *All) claimKey(
 	return &k, err
 }
 
-// takeFromGone takes a key for the same request if nobody works under it: it was given up, or
-// its process is gone, or it is this process's and not being answered. What its request has
-// committed goes into the claim.
+// takeFromGone claims a key for the same request if nobody works under it: it was released,
+// its process is gone, or this process has it and does not answer it. The count and the note
+// of the earlier run go into the claim.
 func (all *All) takeFromGone(
 	ctx context.Context,
 	cl *KeyClaim,
@@ -183,7 +185,8 @@ func (all *All) takeFromGone(
 		return false, nil
 	}
 
-	// A key that has committed something lives for a day, and its lease is over when this much of it is left.
+	// A key whose request has committed something is stored for a day. Its lease is over when
+	// this much of that day is left.
 	left := micros(all.now.Add(IdempotencyLife - IdempotencyLease))
 	taken, err := all.take(
 		ctx,
@@ -208,7 +211,8 @@ func (all *All) takeFromGone(
 	)
 }
 
-// take takes a key in flight that meets the condition, in which $5 is this process's holder and $6 the argument.
+// take claims a key in flight that meets the condition, in which $5 is this process's holder
+// and $6 the argument.
 func (all *All) take(
 	ctx context.Context,
 	cl *KeyClaim,
@@ -238,9 +242,9 @@ func (all *All) take(
 	return err == nil, err
 }
 
-// FreeKeysInFlight gives up the keys of requests that a process before this one did not bring to
-// an end. On SQLite there is one process at a time; on PostgreSQL ClaimKey sees which processes
-// are gone.
+// FreeKeysInFlight releases the keys of requests that an earlier process did not complete. On
+// SQLite there is one process at a time. On PostgreSQL it does nothing: ClaimKey finds out
+// which processes are gone.
 func (db *DB) FreeKeysInFlight(ctx context.Context) error {
 	if db.d.holderGone != "" {
 		return nil
@@ -263,9 +267,9 @@ func (db *DB) FreeKeysInFlight(ctx context.Context) error {
 	})
 }
 
-// KeepAnswer keeps the answer to the request that claimed its key. A request that took longer
-// than its lease may find that another has claimed the key since, and changes nothing. Nor does it where the answer
-// was kept with what the request made.
+// KeepAnswer stores the answer to the request that claimed its key. It changes nothing if the
+// request took longer than its lease and another has claimed the key since, or if the answer
+// was stored already with what the request made.
 func (db *DB) KeepAnswer(
 	ctx context.Context,
 	cl *KeyClaim,
@@ -287,7 +291,8 @@ func (db *DB) KeepAnswer(
 	return nil
 }
 
-// keepAnswer keeps an answer and counts as many transactions that are committed with it. It returns 0 if the claim is not in force.
+// keepAnswer stores an answer, and adds the number of transactions that are committed with it
+// to the key's count. It returns 0 if the claim is not in force.
 func (all *All) keepAnswer(
 	ctx context.Context,
 	cl *KeyClaim,
@@ -299,7 +304,7 @@ func (all *All) keepAnswer(
 		return 0, err
 	}
 
-	// A store without keys has nothing sealed in it at all; flexd serve needs them.
+	// A store without keys can seal nothing; flexd serve needs keys.
 	plain, sealed := k.Answer, []byte(nil)
 
 	if k.Answer != nil && all.db.keys != nil {
@@ -326,8 +331,8 @@ func (all *All) keepAnswer(
 	)
 }
 
-// siteAmong returns the site that one of the ids is, or is an asset of; nil if none is. A site
-// that is gone by now counts still.
+// siteAmong returns the site that one of the ids is, or is an asset of; nil if there is none.
+// Deleted sites and assets count too.
 func (c conn) siteAmong(ctx context.Context, ids []flex.SiteID) (any, error) {
 	for _, id := range ids[:min(len(ids), aboutMax)] {
 		var site flex.SiteID
@@ -350,11 +355,12 @@ func (c conn) siteAmong(ctx context.Context, ids []flex.SiteID) (any, error) {
 	return nil, nil
 }
 
-// aboutMax bounds the ids that are looked up for an answer.
+// aboutMax is how many ids are looked up for an answer at most.
 const aboutMax = 4
 
-// FreeKey gives up a key whose request failed in a way that may be tried again, unless
-// another has claimed it by now. If the database does not answer, that is done when it does.
+// FreeKey releases a key whose request failed in a way that may be tried again, unless another
+// has claimed it by now. If the database does not answer, the key is released when it answers
+// again.
 func (db *DB) FreeKey(ctx context.Context, cl *KeyClaim) error {
 	err := db.freeKey(ctx, cl)
 	db.inFlight.end(inFlight{cl.org, cl.key})
@@ -362,8 +368,8 @@ func (db *DB) FreeKey(ctx context.Context, cl *KeyClaim) error {
 	return err
 }
 
-// freeKey is FreeKey for a request that this process counts no more among those it answers: another may be under way
-// under the same key by now.
+// freeKey is FreeKey for a request that is no longer among inFlights: another one may be under
+// way under the same key by now.
 func (db *DB) freeKey(ctx context.Context, cl *KeyClaim) error {
 	err := db.single(ctx, func(all *All) error {
 		n, err := all.exec(

@@ -92,7 +92,7 @@ func (r *inputsRow) inputs() Inputs {
 	return in
 }
 
-// PutIntent keeps the asset's latest intent.
+// PutIntent stores the asset's latest intent.
 func (tx *Tx) PutIntent(
 	ctx context.Context,
 	asset flex.AssetID,
@@ -126,7 +126,7 @@ func (tx *Tx) PutIntent(
 	})
 }
 
-// PutTariff keeps the asset's latest tariff.
+// PutTariff stores the asset's latest tariff.
 func (tx *Tx) PutTariff(
 	ctx context.Context,
 	asset flex.AssetID,
@@ -147,7 +147,7 @@ func (tx *Tx) PutTariff(
 	})
 }
 
-// PutChargeNow keeps when the asset is to charge whatever the prices; an empty span takes
+// PutChargeNow records when the asset is to charge whatever the prices; an empty span takes
 // that back.
 func (tx *Tx) PutChargeNow(
 	ctx context.Context,
@@ -167,8 +167,8 @@ func (tx *Tx) PutChargeNow(
 	})
 }
 
-// PutAway keeps from when to when nothing is needed of the asset, and when that is to be looked at next; an
-// empty span takes it back.
+// PutAway stores from when to when nothing is needed of the asset, and when that is to be
+// looked at next; an empty span takes it back.
 func (tx *Tx) PutAway(
 	ctx context.Context,
 	asset flex.AssetID,
@@ -247,7 +247,7 @@ const (
 // Block is a time of a client's own schedule, as the client wrote it.
 type Block struct{ Start, End string }
 
-// AddEvent keeps an event of the asset as it came in: its kind, and what it said.
+// AddEvent stores an event of the asset as it came in: its kind, and what it said.
 func (tx *Tx) AddEvent(
 	ctx context.Context,
 	asset flex.AssetID,

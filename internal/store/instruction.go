@@ -68,7 +68,7 @@ func scanInstruction(s scanner) (flex.Instruction, error) {
 	return i, err
 }
 
-// AddInstruction keeps an instruction. Its id and its instants are set here.
+// AddInstruction stores an instruction. Its id and its instants are set here.
 func (tx *Tx) AddInstruction(ctx context.Context, i *flex.Instruction) error {
 	i.ID = flex.InstructionID(tx.newID())
 	i.MadeAt, i.LookedAt = tx.now, tx.now
@@ -229,7 +229,7 @@ type Called struct {
 	Number     int64 // which call of its site this is a part of, from 1; 0 of a dispatch
 }
 
-// AddCalled keeps who is called. An asset that was called by the instruction before stays as it is. The instructions of the organisation
+// AddCalled records who is called. An asset that was called by the instruction before stays as it is. The instructions of the organisation
 // are locked.
 func (tx *Tx) AddCalled(
 	ctx context.Context,

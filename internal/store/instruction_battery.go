@@ -149,8 +149,8 @@ func (tx *Tx) BatteryCalls(
 	)
 }
 
-// letGo is the condition that an instruction i let an asset c go in this transaction, whose instant is $2.
-const letGo = `(c.released_at = $2 OR c.released_at IS NULL AND i.stopped_at = $2)`
+// releasedNow is the condition that instruction i released asset c in this transaction, whose instant is $2.
+const releasedNow = `(c.released_at = $2 OR c.released_at IS NULL AND i.stopped_at = $2)`
 
 // FreedBatteries returns which of some assets are batteries that an instruction released in this transaction, with the time in
 // which they kept to it, in the order of their ids.
@@ -166,7 +166,7 @@ func (tx *Tx) FreedBatteries(
 			tx.conn,
 			func(s scanner) (Called, error) { return scanCalled(s) },
 			`SELECT `+calledColumns+` FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
-			WHERE c.org_id = $1 AND c.battery AND `+letGo+` AND c.asset_id IN `+list+` ORDER BY c.asset_id, c.instruction_id`,
+			WHERE c.org_id = $1 AND c.battery AND `+releasedNow+` AND c.asset_id IN `+list+` ORDER BY c.asset_id, c.instruction_id`,
 			args...,
 		)
 

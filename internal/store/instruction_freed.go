@@ -6,9 +6,10 @@ import (
 	"flexd/internal/flex"
 )
 
-// letGoFreed has active instructions let a car go that is freed while it is plugged in. It charges as it likes from now on: it brings
-// nothing, and is neither paid nor reported as called. Batteries stay: what they were sent is taken back when their instruction ends.
-func (tx *Tx) letGoFreed(ctx context.Context, car flex.AssetID) error {
+// releaseFreedCar releases a car from active instructions when it is freed while it is plugged in. From now on it
+// charges without control, so it contributes nothing and is neither paid nor reported as called. Batteries are
+// not released: what they were sent is retracted when their instruction ends.
+func (tx *Tx) releaseFreedCar(ctx context.Context, car flex.AssetID) error {
 	_, err := tx.exec(
 		ctx,
 		`UPDATE called_asset SET released_at = $3 WHERE org_id = $1 AND asset_id = $2 AND released_at IS NULL AND NOT (battery OR heater OR dispatched)

@@ -10,7 +10,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// ScopeHeater is a tank or a heat pump under control of a scope, with what an instruction needs to know of it.
+// ScopeHeater is a tank or a heat pump under control of a scope, with what an instruction
+// needs to know of it.
 type ScopeHeater struct {
 	Callable
 	Plan  TankPlan // what of it says what the heater draws
@@ -20,7 +21,8 @@ type ScopeHeater struct {
 // Draws are what the plan is expected to draw, as steps.
 func (h *ScopeHeater) Draws() []flex.Step { return h.Plan.DrawSteps() }
 
-// DrawSteps are what the plan is expected to draw, as steps: of a tank with what its thermostat leaves of it, where that is known.
+// DrawSteps are what the plan is expected to draw, as steps: of a tank with what its
+// thermostat leaves of it, where that is known.
 func (p *TankPlan) DrawSteps() []flex.Step {
 	if len(p.Expected) > 0 && !p.Freed {
 		return p.Expected
@@ -37,8 +39,8 @@ func (p *TankPlan) DrawSteps() []flex.Step {
 	return steps
 }
 
-// scopeHeaters reads the tanks and heat pumps of the organisation $1: since when, in which two days, and of which labels one was measured
-// lately are to be filled in.
+// scopeHeaters reads the tanks and heat pumps of the organisation $1: since when, in which two
+// days, and of which labels one was measured lately are to be filled in.
 const scopeHeaters = `SELECT p.asset_id, p.power_w, p.from_at, p.steps, p.stored_at, p.heat, s.site_id, p.made_at, p.planned_at, p.expected,
 			` + siteCalls + `,
 			EXISTS (SELECT 1 FROM reading r WHERE r.asset_id = s.id AND r.at >= $%d AND (r.at / 86400000000) IN ($%d, $%d)
@@ -48,16 +50,17 @@ const scopeHeaters = `SELECT p.asset_id, p.power_w, p.from_at, p.steps, p.stored
 			JOIN tank_plan p ON p.asset_id = s.id
 		WHERE p.org_id = $1 AND NOT p.freed`
 
-// ScopeHeaters returns the tanks and heat pumps under control of a scope that have a plan, by their ids, for a call in a span; it was
-// measured lately what one draws or how warm it keeps what it heats, if that was since an instant. One whose plan cannot be read is left
-// out, and logged.
+// ScopeHeaters returns the tanks and heat pumps under control of a scope that have a plan, by
+// their ids, for a call in a span; it was measured lately what one draws or how warm it keeps
+// what it heats, if that was since an instant. One whose plan cannot be read is left out, and
+// logged.
 func (tx *Tx) ScopeHeaters(
 	ctx context.Context,
 	scope flex.Scope,
 	span flex.Span,
 	since time.Time,
 ) ([]ScopeHeater, error) {
-	if tx.none(hasTanks) {
+	if tx.knownEmpty(hasTanks) {
 		return nil, nil
 	}
 
@@ -144,7 +147,8 @@ func scanScopeHeater(s scanner) (ScopeHeater, error) {
 	return h, err
 }
 
-// HeatersReturn is how long after an instruction the return of heaters is spread, and so long it is noted what is expected of each.
+// HeatersReturn is how long after an instruction the return of heaters is spread, and so long
+// it is noted what is expected of each.
 const HeatersReturn = 12 * time.Hour
 
 // HeaterCall is what an instruction has a heater keep to.
@@ -192,7 +196,8 @@ func (tx *Tx) MarkCalled(
 	return tx.markTanks(ctx, heaters)
 }
 
-// MarkFreed has those of some assets be planned again that are tanks or heat pumps which an instruction let go in this transaction.
+// MarkFreed has those of some assets be planned again that are tanks or heat pumps which an
+// instruction let go in this transaction.
 func (tx *Tx) MarkFreed(
 	ctx context.Context,
 	assets []flex.AssetID,
@@ -203,7 +208,7 @@ func (tx *Tx) MarkFreed(
 			ctx,
 			`UPDATE tank_plan SET planned_at = 0, released = TRUE WHERE org_id = $1 AND NOT freed AND asset_id IN (
 				SELECT c.asset_id FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
-				WHERE c.org_id = $1 AND c.heater AND `+letGo+` AND c.asset_id IN `+list+`)`,
+				WHERE c.org_id = $1 AND c.heater AND `+releasedNow+` AND c.asset_id IN `+list+`)`,
 			args...,
 		)
 
@@ -219,7 +224,8 @@ func (tx *Tx) MarkFreed(
 	return nil
 }
 
-// Marked returns those of some assets that are tanks or heat pumps which are to be planned again, by their ids.
+// Marked returns those of some assets that are tanks or heat pumps which are to be planned
+// again, by their ids.
 func (tx *Tx) Marked(
 	ctx context.Context,
 	assets []flex.AssetID,
@@ -259,7 +265,8 @@ func (tx *Tx) ExpectOfHeater(
 	)
 }
 
-// HeatersCalledWith returns the tanks and heat pumps that an instruction calls beside one, by their ids.
+// HeatersCalledWith returns the tanks and heat pumps that an instruction calls beside one, by
+// their ids.
 func (tx *Tx) HeatersCalledWith(
 	ctx context.Context,
 	id flex.InstructionID,

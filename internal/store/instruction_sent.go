@@ -20,9 +20,9 @@ type sentCalled struct {
 	next Schedule
 }
 
-// keepSent notes with the assets that instructions call which schedules were just put in force: what is
-// expected of a car is what it was sent last. A car that needs more than was known when it was called may
-// be sent more than it was first.
+// keepSent notes with the assets that instructions call which schedules were just put in
+// force: what is expected of a car is what it was sent last. A car that needs more than was
+// known when it was called may be sent more than it was first.
 func (tx *Tx) keepSent(ctx context.Context, sent ...*Schedule) error {
 	var assets []flex.AssetID
 	for _, s := range sent {
@@ -59,7 +59,8 @@ func (tx *Tx) keepSent(ctx context.Context, sent ...*Schedule) error {
 	return nil
 }
 
-// sentCalled reads those of the assets that an instruction calls, or called until an hour ago at most.
+// sentCalled reads those of the assets that an instruction calls, or called until an hour ago
+// at most.
 func (tx *Tx) sentCalled(
 	ctx context.Context,
 	assets []flex.AssetID,
@@ -104,8 +105,8 @@ func (tx *Tx) sentCalled(
 	)
 }
 
-// send has the asset draw by a schedule from its beginning on until the car is to be done, and until then
-// by what it was sent before. Each is cut at the power that it was made with.
+// send has the asset draw by a schedule from its beginning on until the car is to be done, and
+// until then by what it was sent before. Each is cut at the power that it was made with.
 func (c *Called) send(s *Schedule) {
 	from := s.Steps[0].From
 	before := flex.Span{From: c.Expected[0].From, To: from}

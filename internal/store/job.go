@@ -49,18 +49,18 @@ var JobKinds = []JobKind{
 type Job struct {
 	Kind JobKind
 	Org  flex.OrgID
-	// what it is about, unique in its kind and organisation
+	// identifies the job in its kind and organisation; what it contains, the kind says
 	Subject  []byte
 	Site     flex.SiteID // that it concerns; zero if none
 	Cause    string
-	DueAt    time.Time // not before; zero in QueueJob for at once
+	DueAt    time.Time // the earliest time; zero in QueueJob for at once
 	QueuedAt time.Time
-	Attempts int // with this one, since it was queued
+	Attempts int // since it was queued, including this one
 
 	lease int64
 }
 
-// jobErrorMax bounds what is kept of an error, in bytes.
+// jobErrorMax is the length in bytes to which a stored error is cut.
 const jobErrorMax = 500
 
 const jobColumns = `kind, org_id, subject, site_id, cause, due_at, queued_at, attempts, lease`
@@ -82,8 +82,8 @@ func scanJob(s scanner) (Job, error) {
 	return j, err
 }
 
-// queueJobs puts jobs into the queue at an instant. One that is there already starts again: also
-// if it is under way, so that what was asked for meanwhile is not lost.
+// queueJobs queues jobs at an instant. A job that is queued already starts from the beginning, even if it
+// is under way, so that a request that comes meanwhile is not lost.
 func (c conn) queueJobs(ctx context.Context, now time.Time, jobs ...Job) error {
 	args := make([]any, 0, 8*len(jobs))
 	for _, j := range jobs {
@@ -121,9 +121,9 @@ func (c conn) queueJobs(ctx context.Context, now time.Time, jobs ...Job) error {
 	)
 }
 
-// claimJobs takes up to limit jobs of a kind that are due, the longest due first, and keeps
-// others off them until the lease is over. With an organisation, only its jobs. Those of one that moves to another
-// database wait, and hold up no other's.
+// claimJobs claims up to limit due jobs of a kind, those that have been due longest first: nobody else
+// can claim them until the lease is over. With an organisation it claims only that organisation's jobs. Jobs
+// of an organisation that is moving to another database wait, without delaying others.
 func (c conn) claimJobs(
 	ctx context.Context,
 	kind JobKind,

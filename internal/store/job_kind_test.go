@@ -6,8 +6,8 @@ import (
 	"flexd/internal/store"
 )
 
-// A job does not go with its organisation to another flexd, so no kind of job may be about a record that does: its work would
-// be left behind.
+// A job does not go with its organisation to another flexd, so no kind of job may be about a
+// record that does: its work would be left behind.
 func TestJobKinds_StayBehind(t *testing.T) {
 	about := map[store.JobKind]string{
 		store.JobMail:       "mail",

@@ -9,13 +9,13 @@ import (
 	"flexd/internal/flex"
 )
 
-// KeyClaim is a request's hold on its idempotency key. Each transaction that is written under its
-// context counts itself on the key as it commits. If the process ends before the answer is kept,
-// whoever repeats the request gets a claim that knows the count: its first transactions of that
-// number run and are rolled back, so that the handler finds its answer and nothing is done
-// twice. It matters where somebody else has written since: the second run would undo that.
-// A request that was stopped past its lease, and whose key another has claimed since, commits
-// nothing more and keeps no answer.
+// KeyClaim is a request's claim of its idempotency key. Each transaction that is written under
+// its context increments a count on the key, in the same commit. If the process ends before
+// the answer is stored, a repeat of the request gets a claim with that count: its first
+// transactions, as many as were committed, run and are rolled back. So the handler computes
+// its answer and nothing is done twice, even if somebody else has changed the same records in
+// between. A request that was stopped for longer than its lease, and whose key another request
+// has claimed, can commit nothing more and stores no answer.
 type KeyClaim struct {
 	org     flex.OrgID
 	key     string
@@ -38,14 +38,15 @@ func (cl *KeyClaim) Context(ctx context.Context) context.Context {
 	return context.WithValue(ctx, claimKey{}, cl)
 }
 
-// Undoing returns a context under which every transaction runs and is rolled back: for a
-// request that was answered, and whose answer was not kept.
+// Undoing returns a context under which every transaction runs and is rolled back. It is for a
+// request that was answered and whose answer was not stored.
 func Undoing(ctx context.Context) context.Context {
 	return (&KeyClaim{undoAll: true}).Context(ctx)
 }
 
-// Uncounted returns a context whose transactions do not count on the request's key: for what a repeat may write
-// once more, or not at all as it finds it there, so that the count of the others stays theirs.
+// Uncounted returns a context whose transactions are not counted on the request's key. It is
+// for writes that a repeat may do again, or may leave out as it finds them done, so that the
+// count of the others stays right.
 func Uncounted(ctx context.Context) context.Context {
 	cl, _ := ctx.Value(claimKey{}).(*KeyClaim)
 	if cl == nil || cl.undoAll {
@@ -58,11 +59,12 @@ func Uncounted(ctx context.Context) context.Context {
 // Again reports whether an earlier run of the claim's request has committed something.
 func (cl *KeyClaim) Again() bool { return cl.undo.Load() > 0 }
 
-// Noted is what an earlier run of the claim's request has noted; nil if nothing.
+// Noted returns the note that an earlier run of the claim's request has stored; nil if none.
 func (cl *KeyClaim) Noted() []byte { return cl.note }
 
-// NoteKey keeps a note with a key that is claimed, where its answer will be. It is for a request whose transactions are not counted on the
-// key: like one that has committed something, it keeps the key for as long as an answer would.
+// NoteKey stores a note with a claimed key, where its answer will be. It is for a request
+// whose transactions are not counted on the key. From then on the key stays claimed as long as
+// an answer would be stored, like that of a request that has committed something.
 func (db *DB) NoteKey(ctx context.Context, cl *KeyClaim, note []byte) error {
 	return db.single(ctx, func(all *All) error {
 		n, err := all.exec(
@@ -79,8 +81,9 @@ func (db *DB) NoteKey(ctx context.Context, cl *KeyClaim, note []byte) error {
 	})
 }
 
-// AnswerWith has the transaction that makes what form knows keep the request's answer, in the same commit. Form is
-// given what Tx.Made was given; nil means that this is not what the request is answered with.
+// AnswerWith stores the request's answer in the same commit as the record that it announces.
+// form makes the answer from the argument of Tx.Made; it returns nil if the request is not
+// answered with that record.
 func (cl *KeyClaim) AnswerWith(form func(made any) (*flex.KeptAnswer, error)) {
 	cl.form = form
 }
@@ -88,29 +91,30 @@ func (cl *KeyClaim) AnswerWith(form func(made any) (*flex.KeptAnswer, error)) {
 // Kept returns the answer that was committed with what the request made; nil if none was.
 func (cl *KeyClaim) Kept() *flex.KeptAnswer { return cl.kept.Load() }
 
-// Made notes what the transaction makes, for the answer that is kept with it. It is called last, once
-// nothing of it changes any more.
+// Made records what the transaction makes, for the answer that AnswerWith stores. It is called
+// last, when the record does not change any more.
 func (tx *Tx) Made(v any) {
 	if tx.made != nil {
 		*tx.made = v
 	}
 }
 
-// claimed finds the key in flight of a claim that is in force, by its organisation, key and
-// number.
+// claimed is the condition that a key is in flight under a claim that is in force: of its
+// organisation, key and number.
 const claimed = ` WHERE org_id = $1 AND key = $2 AND claim = $3 AND status = 0`
 
-// errClaimLost rolls a transaction back whose request does not hold its key any more.
+// errClaimLost rolls back a transaction whose request has lost its key to another.
 var errClaimLost = flex.Fail(
 	flex.Unavailable,
 	"this request was stopped for so long that its Idempotency-Key was given up: send it again",
 )
 
-// errUndone rolls a transaction back that an earlier run of its request has committed.
+// errUndone rolls back a transaction that an earlier run of its request has committed already.
 var errUndone = errors.New("the request's first run has committed this")
 
-// counted returns fn so that it counts on the claim under the context, if there is one, and keeps the answer
-// if it makes what the request is answered with. Committed is to be called once it has committed.
+// counted wraps the function of a transaction so that it is counted on the claim under the
+// context, if there is one, and stores the answer if AnswerWith makes one. The returned
+// committed is to be called after the commit.
 func counted(
 	ctx context.Context,
 	fn func(conn, time.Time) error,
@@ -146,8 +150,9 @@ func counted(
 	}
 }
 
-// count counts a transaction on the key, and keeps the answer with it if the request is answered with
-// what it made. What is written after the answer was kept is not counted: a repeat is answered at once.
+// count counts a transaction on the key, and stores the answer with it if it makes what the
+// request is answered with. Transactions after that are not counted: a repeat gets the stored
+// answer at once.
 func (cl *KeyClaim) count(
 	ctx context.Context,
 	all *All,
@@ -181,7 +186,8 @@ func (cl *KeyClaim) count(
 	return nil, inForce(n, err)
 }
 
-// inForce fails if a claim's statement found its key with another.
+// inForce fails if the statement of a claim changed no row: another request has claimed the
+// key.
 func inForce(n int64, err error) error {
 	if err == nil && n == 0 {
 		return errClaimLost

@@ -152,7 +152,8 @@ func TestKeyClaim_StoppedProcess(t *testing.T) {
 	})
 }
 
-// A key that is given up late, as the database did not answer before, is not taken from the request that has claimed it since.
+// A key that is given up late, as the database did not answer before, is not taken from the
+// request that has claimed it since.
 func TestKeyClaim_GivenUpLate(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Open(t, url, store.Options{})

@@ -13,16 +13,19 @@ import (
 // lateAfter is how long a schedule must have waited for its push to count as late.
 const lateAfter = time.Minute
 
-// lateSchedules are the schedules that are due to be sent, and were queued before, and those that wait for the turns that they were given.
+// lateSchedules selects the schedules that are due, at $1, and were queued before $2, and
+// those that wait for the turn that an earlier spread gave them.
 const lateSchedules = `SELECT o.subject, c.cause, c.ready_by, c.need_wh - c.delivered_wh, CASE WHEN c.power_w > 0 THEN c.power_w ELSE $3 END,
 		o.org_id, COALESCE(m.gsp_group, ''), COALESCE(g.name, ''), o.turn_at
 	FROM outbox o JOIN schedule c ON c.event_id = o.event_id LEFT JOIN asset a ON a.id = c.asset_id` + rampSite + `
 	WHERE o.kind = 'schedule' AND o.turn_at IS NOT NULL AND o.sending = 0 AND o.expires_at > 0
 		AND (o.turn_at <= $1 AND o.queued_at < $2 OR o.turn_at > $1 AND o.tries = 0 AND o.holder = 0)`
 
-// SpreadLate gives each schedule that should have been sent before, of every organisation, its turn, so that
-// the power of those that are sent in a minute is at most a ramp, all together and in each group. Those that wait for a turn already
-// share the ramp, and come no earlier for it. It returns how many wait. Without a ramp nothing waits. Nothing of an organisation that moves to another database is sent.
+// SpreadLate spreads late schedules of all organisations over time, so that the power of those
+// that are sent in one minute is at most the ramp, in all and in each group. Schedules that
+// wait already since an earlier spread share the ramp, and do not become due earlier. It
+// returns how many schedules wait; without a ramp none does. Schedules of an organisation that
+// is moving to another database are left out.
 func (all *All) SpreadLate(
 	ctx context.Context,
 	most flex.Ramp,
@@ -92,9 +95,9 @@ func (c conn) spreadLate(
 	return waiting, c.postpone(ctx, now, at)
 }
 
-// lateGroups numbers groups from 1 on.
+// lateGroups assigns numbers to groups, from 1 on.
 type lateGroups struct {
-	trees map[flex.OrgID]flex.CapTree // which lie in others
+	trees map[flex.OrgID]flex.CapTree // by organisation: which groups lie in others
 	known map[RampGroup]int
 }
 
@@ -153,7 +156,8 @@ func scanLate(
 	return l, nil
 }
 
-// postpone has subjects of the outbox wait, by how long. What was queued since they were read is not late.
+// postpone has subjects of the outbox wait, by how long. What was queued since they were read
+// is not late.
 func (c conn) postpone(
 	ctx context.Context,
 	now time.Time,

@@ -12,9 +12,9 @@ import (
 	"flexd/internal/settle"
 )
 
-// Post writes a transaction and its postings, all or nothing, and gives it its id and
-// instant. One whose key is in the books already is not written again: posted is false, and
-// if the books say something else under that key it is a Conflict.
+// Post writes a transaction and its postings, all or nothing, and sets its id and instant. If
+// its key is in the books already, nothing is written and posted is false; if the books have a
+// different transaction under that key, it is a Conflict.
 func (tx *Tx) Post(
 	ctx context.Context,
 	t *ledger.Booked,
@@ -55,8 +55,8 @@ func (tx *Tx) Post(
 	)
 }
 
-// complete gives a transaction what it has from the books: its id and instant, the day on
-// which it is booked, and who owes the market money in it.
+// complete sets what a transaction gets from the books: its id and instant, the day on which
+// it is booked, and the counterparty that owes the market's money in it.
 func (tx *Tx) complete(ctx context.Context, t *ledger.Booked) error {
 	books, err := tx.openBooks(ctx)
 	if err != nil {
@@ -77,8 +77,8 @@ func (tx *Tx) complete(ctx context.Context, t *ledger.Booked) error {
 	return nil
 }
 
-// nettingValues are the columns of how its month stood when a transaction was posted. Without a netting they
-// stay null.
+// nettingValues returns the columns with the state of its month when a transaction was posted.
+// Without a netting they are null.
 func nettingValues(n *settle.Netting) []value {
 	if n == nil {
 		return nil
@@ -94,7 +94,8 @@ func nettingValues(n *settle.Netting) []value {
 	}
 }
 
-// insertTransaction writes a transaction's row, unless there is one of its key. It returns how many rows were written.
+// insertTransaction writes a transaction's row, unless its key exists. It returns how many
+// rows it wrote.
 func (tx *Tx) insertTransaction(
 	ctx context.Context,
 	t *ledger.Booked,
@@ -138,7 +139,7 @@ func (tx *Tx) insertTransaction(
 	)
 }
 
-// posted compares a transaction with the one that has its key.
+// posted compares a transaction with the stored one that has its key.
 func (tx *Tx) posted(ctx context.Context, t *ledger.Booked) error {
 	var kind, month, party, reference string
 	old := ledger.Transaction{Key: t.Key}
@@ -158,7 +159,8 @@ func (tx *Tx) posted(ctx context.Context, t *ledger.Booked) error {
 		return err
 	}
 
-	// The key of market money that came or was given up joins these with colons, and each may have colons of its own.
+	// The key of market money that came or was given up joins these with colons, and each may
+	// have colons of its own.
 	was := [...]string{month, party, reference}
 	is := [...]string{t.ForMonth.String(), t.Counterparty, t.Reference}
 	another := month != "" && was != is
@@ -196,8 +198,8 @@ func (tx *Tx) Postings(
 	)
 }
 
-// PostingsAbout adds up all that was posted about a flex event, or about a session itself,
-// by account.
+// PostingsAbout returns the sums of all postings about a flex event, or about a session
+// itself, by account.
 func (tx *Tx) PostingsAbout(
 	ctx context.Context,
 	c ledger.Cause,
@@ -241,7 +243,8 @@ func (tx *Tx) Balance(
 	return p, err
 }
 
-// Earned returns all that the site's user ever earned, and when the first reward came.
+// Earned returns the total that the site's user has ever earned, and the instant of the first
+// reward.
 func (tx *Tx) Earned(
 	ctx context.Context,
 	site flex.SiteID,
@@ -268,8 +271,9 @@ const ledgerColumns = `l.id, l.site_id, l.key, l.kind, l.credit, l.from_at, l.to
 	l.booked_on, l.counterparty, l.reference, l.reason, l.for_month, l.others_share, l.others_credited, l.carried_in, l.standard_error, l.certainty,
 	l.later_credit, w.status`
 
-// readNetting is what a transaction's month was when it was made: others_share, others_credited,
-// carried_in, standard_error, certainty, later_credit. It is nil for one that no month nets.
+// readNetting returns the state of a transaction's month when it was posted, from its columns:
+// others_share, others_credited, carried_in, standard_error, certainty, later_credit. It is
+// nil if the month is not netted.
 func readNetting(columns [6]sql.NullInt64) *settle.Netting {
 	if !columns[0].Valid {
 		return nil
@@ -285,7 +289,7 @@ func readNetting(columns [6]sql.NullInt64) *settle.Netting {
 	}
 }
 
-// wattHours is an energy that may not be known.
+// wattHours returns an energy from its column; nil if it is not known.
 func wattHours(column sql.NullInt64) *flex.WattHours {
 	if !column.Valid {
 		return nil
@@ -331,7 +335,7 @@ func scanTransaction(s scanner) (ledger.Booked, error) {
 	return t, err
 }
 
-// fill puts what is not null into a transaction.
+// fill copies the columns that are not null into a transaction.
 func (null *nullColumns) fill(t *ledger.Booked) error {
 	t.Netting = readNetting(null.netted)
 	t.Status = ledger.PaymentStatus(null.status.String)
@@ -350,8 +354,8 @@ func (null *nullColumns) fill(t *ledger.Booked) error {
 	return err
 }
 
-// Transactions returns the site's transactions, newest first, and how many there are.
-// Steps of withdrawals are not among them: they show in the withdrawal's status.
+// Transactions returns the site's transactions, newest first, and how many there are. Steps of
+// withdrawals are not included: they are shown by the withdrawal's status.
 func (tx *Tx) Transactions(
 	ctx context.Context,
 	site flex.SiteID,
@@ -386,7 +390,8 @@ func (tx *Tx) Transactions(
 	return ts, total, err
 }
 
-// SiteTransactionsWithin returns the site's transactions recorded in the span, oldest first, but for those that the user does not see.
+// SiteTransactionsWithin returns the site's transactions recorded in the span, oldest first,
+// without those that the user does not see.
 func (tx *Tx) SiteTransactionsWithin(
 	ctx context.Context,
 	site flex.SiteID,
@@ -406,7 +411,7 @@ func (tx *Tx) SiteTransactionsWithin(
 	)
 }
 
-// TransactionsWithin is SiteTransactionsWithin, and returns the balance before the span too.
+// TransactionsWithin is SiteTransactionsWithin, and also returns the balance before the span.
 func (tx *Tx) TransactionsWithin(
 	ctx context.Context,
 	site flex.SiteID,
@@ -430,7 +435,7 @@ func (tx *Tx) TransactionsWithin(
 }
 
 // SiteTransactions returns all transactions of the site that were recorded before an instant,
-// oldest first, but for those that the user does not see.
+// oldest first, without those that the user does not see.
 func (tx *Tx) SiteTransactions(
 	ctx context.Context,
 	site flex.SiteID,

@@ -32,8 +32,8 @@ func (r *rerun) Handle(_ context.Context, record slog.Record) error {
 // lockStep is what a transaction writes.
 type lockStep func(context.Context, *store.Tx, flex.AssetID) error
 
-// inTurn has a transaction write first, wait until another waits for it that writes both, and then write second: none is run again. What is
-// written before is committed.
+// inTurn has a transaction write first, wait until another waits for it that writes both, and
+// then write second: none is run again. What is written before is committed.
 func inTurn(t *testing.T, before, first, second, both lockStep) {
 	t.Helper()
 	const locked = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
@@ -121,7 +121,8 @@ func TestHoldReadings_Beside(t *testing.T) {
 	inTurn(t, hold(), hold(1), hold(2), hold(2, 1))
 }
 
-// Two pushes failed, and it is recorded in the other order than that in which a wave replaces them meanwhile.
+// Two pushes failed, and it is recorded in the other order than that in which a wave replaces
+// them meanwhile.
 func TestFinishPushes_Beside(t *testing.T) {
 	cars := []flex.AssetID{{1}, {2}}
 	push := func(i int, generation int64, until time.Time) store.Push {

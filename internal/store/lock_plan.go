@@ -11,9 +11,11 @@ import (
 	"flexd/internal/flex"
 )
 
-// LockAllToPlan is LockToPlan for the assets of many sites, by one statement for each of its steps: the caps, then all sites at which assets
-// are planned together, then all assets, both in the order of their ids. One asset with its site after the other would lock the sites in the
-// order of their assets, and two who do so would wait for each other. It is NotFound if there is none of one of the assets.
+// LockAllToPlan is LockToPlan for the assets of many sites, by one statement for each of its
+// steps: the caps, then all sites at which assets are planned together, then all assets, both
+// in the order of their ids. One asset with its site after the other would lock the sites in
+// the order of their assets, and two who do so would wait for each other. It is NotFound if
+// there is none of one of the assets.
 func (tx *Tx) LockAllToPlan(
 	ctx context.Context,
 	assets []flex.AssetID,
@@ -44,7 +46,8 @@ func (tx *Tx) LockCapsUnread(ctx context.Context) error {
 	return err
 }
 
-// lockAll locks the assets of a list of ids, and what comes before them, and returns how many there are.
+// lockAll locks the assets of a list of ids, and what comes before them, and returns how many
+// there are.
 func (tx *Tx) lockAll(
 	ctx context.Context,
 	list string,
@@ -95,8 +98,8 @@ func idList(ids []flex.AssetID) string {
 	return `["` + strings.Join(words, `","`) + `"]`
 }
 
-// LockAssetsOf is AssetsOf, and has other transactions that lock one of the assets wait for the end of this one. They are locked in the
-// order of their ids, as by whoever plans them.
+// LockAssetsOf is AssetsOf, and has other transactions that lock one of the assets wait for
+// the end of this one. They are locked in the order of their ids, as by whoever plans them.
 func (tx *Tx) LockAssetsOf(
 	ctx context.Context,
 	site flex.SiteID,
@@ -128,7 +131,8 @@ func (tx *Tx) SuppliedSites(
 	)
 }
 
-// inIDOrder returns ids in their order, in which several statements change many rows, so that two transactions never deadlock.
+// inIDOrder returns ids in their order, in which several statements change many rows, so that
+// two transactions never deadlock.
 func inIDOrder[Of any](ids []flex.ID[Of]) []flex.ID[Of] {
 	ordered := slices.Clone(ids)
 	slices.SortFunc(ordered, func(a, b flex.ID[Of]) int {

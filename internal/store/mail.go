@@ -75,7 +75,8 @@ func (all *All) adoptMails(ctx context.Context) error {
 	return all.queueJobs(ctx, all.now, jobs...)
 }
 
-// TakeMail claims up to limit mails that are due, under a lease. One that cannot be read waits, and delays no other.
+// TakeMail claims up to limit mails that are due, under a lease. One that cannot be read
+// waits, and delays no other.
 func (all *All) TakeMail(
 	ctx context.Context,
 	limit int,

@@ -2,7 +2,8 @@ package store_test
 
 import "testing"
 
-// A mail that cannot be read, as it was changed or is under another key, delays no other: it waits, and says why.
+// A mail that cannot be read, as it was changed or is under another key, delays no other: it
+// waits, and says why.
 func TestTakeMail_Unread(t *testing.T) {
 	eachQueue(t, func(q *queue) {
 		q.add("broken")

@@ -31,7 +31,7 @@ func (c conn) scanMeter(s scanner) (flex.Meter, error) {
 	return m, err
 }
 
-// PutMeters keeps metering points, each in place of what was known of it before.
+// PutMeters stores metering points, each in place of its earlier entry.
 func (all *All) PutMeters(ctx context.Context, meters []flex.Meter) error {
 	return all.keepMeters(
 		ctx,
@@ -42,7 +42,8 @@ func (all *All) PutMeters(ctx context.Context, meters []flex.Meter) error {
 	)
 }
 
-// metersOf returns what is listed of the metering points that an organisation's sites have or had.
+// metersOf returns the entries of the metering points that an organisation's sites have or
+// had.
 func (db *DB) metersOf(ctx context.Context, org flex.OrgID) ([]flex.Meter, error) {
 	var ms []flex.Meter
 	err := db.ReadAll(ctx, func(all *All) error {
@@ -62,8 +63,8 @@ func (db *DB) metersOf(ctx context.Context, org flex.OrgID) ([]flex.Meter, error
 	return ms, err
 }
 
-// copyMeters takes over what another database has listed of an organisation's metering points, of
-// those that are in no list here: who looks for a site's GSP group looks in the own database.
+// copyMeters copies the entries of an organisation's metering points from another database, as
+// far as this one has none: a site's GSP group is read from its own database.
 func (db *DB) copyMeters(ctx context.Context, org flex.OrgID, from *DB) error {
 	meters, err := from.metersOf(ctx, org)
 	if err != nil || len(meters) == 0 {
@@ -75,7 +76,7 @@ func (db *DB) copyMeters(ctx context.Context, org flex.OrgID, from *DB) error {
 	})
 }
 
-// keepMeters adds metering points; conflict says what becomes of those that are known.
+// keepMeters adds metering points; conflict is the clause for those that exist.
 func (all *All) keepMeters(
 	ctx context.Context,
 	meters []flex.Meter,

@@ -16,9 +16,9 @@ import (
 //go:embed migration/*.sql
 var migrations embed.FS
 
-// migrate brings the schema up to date. Several processes may start at once: on
-// PostgreSQL one holds a lock row, on SQLite the loser of the race tries again. SQLite is then given
-// the statistics of the new schema.
+// migrate brings the schema up to date. Several processes may start at once: on PostgreSQL one
+// holds a lock row, on SQLite the loser of the race tries again. SQLite is then given the
+// statistics of the new schema.
 func (db *DB) migrate(ctx context.Context) error {
 	p, err := db.migrator()
 	if err != nil {

@@ -32,8 +32,9 @@ func modelKey(name string) string {
 	return strings.ToLower(strings.TrimSpace(name))
 }
 
-// modelKeyOf is the key of an asset's model; empty without one, and of an asset that was taken away. It is made here, and not by
-// SQL, whose lower() leaves characters beyond ASCII as they are on SQLite, and on PostgreSQL with the locale C.
+// modelKeyOf is the key of an asset's model; empty without one, and of an asset that was taken
+// away. It is made here, and not by SQL, whose lower() leaves characters beyond ASCII as they
+// are on SQLite, and on PostgreSQL with the locale C.
 func (tx *Tx) modelKeyOf(
 	ctx context.Context,
 	id flex.AssetID,
@@ -52,7 +53,7 @@ func (tx *Tx) modelKeyOf(
 	return modelKey(name), err
 }
 
-// PutModels keeps entries of the asset model catalogue, each in place of the one before of
+// PutModels stores entries of the asset model catalogue, each in place of the one before of
 // its name.
 func (all *All) PutModels(ctx context.Context, models []flex.Model) error {
 	const columns = 7

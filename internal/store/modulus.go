@@ -18,7 +18,7 @@ type ModulusTable struct {
 	ImportedAt time.Time
 }
 
-// PutModulusTable keeps a table in the place of the one of its kind.
+// PutModulusTable stores a table in the place of the one of its kind.
 func (all *All) PutModulusTable(
 	ctx context.Context,
 	kind, content string,

@@ -44,7 +44,7 @@ func scanOffer(s scanner) (flex.Offer, error) {
 	return o, err
 }
 
-// AddOffer keeps an offer. Its id and its instant are set here.
+// AddOffer stores an offer. Its id and its instant are set here.
 func (tx *Tx) AddOffer(ctx context.Context, o *flex.Offer) error {
 	o.ID, o.MadeAt = flex.OfferID(tx.newID()), tx.now
 	return tx.insert(ctx, "offer", []value{

@@ -31,10 +31,12 @@ type OperatorSession struct {
 	Name, Role string // of the operator; read, not written
 	Issuer     string // of the operator; read, not written
 	Source     string // the address that it was opened from
-	// whether the code of the second step is still to come: it opens nothing
+	// whether the second step's code has not been given yet: until then the session opens
+	// nothing
 	AwaitsCode bool
 	CreatedAt  time.Time
-	// when the operator last showed who they are; the beginning if zero when added
+	// when the operator last proved who they are; if zero when added, the beginning of the
+	// session
 	ConfirmedAt time.Time
 	UsedAt      time.Time // to the minute
 	ExpiresAt   time.Time
@@ -58,7 +60,7 @@ func scanOperator(s scanner) (Operator, error) {
 	return o, err
 }
 
-// AddOperator keeps an operator, whose id and instant it sets. A name that was ever taken is
+// AddOperator stores an operator, whose id and instant it sets. A name that was ever taken is
 // a Conflict.
 func (all *All) AddOperator(ctx context.Context, o *Operator) error {
 	o.ID, o.CreatedAt = flex.OperatorID(all.newID()), all.now
@@ -86,8 +88,8 @@ func (all *All) AddOperator(ctx context.Context, o *Operator) error {
 	return err
 }
 
-// operatorThere says that a name is an operator's, or was one's who was removed: no list has them, so it says how they
-// are let in again.
+// operatorThere returns the Conflict of a name that is an operator's, or a removed operator's.
+// Lists do not show removed operators, so the error says how to readmit them.
 func (all *All) operatorThere(ctx context.Context, name string) error {
 	o, err := all.OperatorNamed(ctx, name)
 	if err != nil {
@@ -126,8 +128,8 @@ func (all *All) OperatorNamed(
 	)
 }
 
-// OperatorOf returns the operator who is the subject at the identity provider, one who was
-// removed too, or nil if there is none.
+// OperatorOf returns the operator with a subject at an identity provider, also a removed one;
+// nil if there is none.
 func (all *All) OperatorOf(
 	ctx context.Context,
 	issuer, subject string,
@@ -151,7 +153,7 @@ func (all *All) OperatorOf(
 	return &o, nil
 }
 
-// TieOperator has an operator sign in at an identity provider alone: their password and their
+// TieOperator has an operator sign in at an identity provider only. Their password and their
 // sessions end.
 func (all *All) TieOperator(
 	ctx context.Context,
@@ -197,7 +199,7 @@ func (all *All) TakeSignIn(
 	return n == 1, err
 }
 
-// Operators returns every operator by name, those that were removed too.
+// Operators returns every operator by name, removed ones included.
 func (all *All) Operators(ctx context.Context) ([]Operator, error) {
 	return rows(
 		ctx,
@@ -207,8 +209,9 @@ func (all *All) Operators(ctx context.Context) ([]Operator, error) {
 	)
 }
 
-// SetOperatorSecret replaces an operator's secret and ends their sessions. It lets one who
-// was removed in again, and one who signed in at an identity provider by the secret alone.
+// SetOperatorSecret replaces an operator's secret and ends their sessions. It readmits a
+// removed operator, and makes one who signed in at an identity provider sign in by the secret
+// only.
 func (all *All) SetOperatorSecret(
 	ctx context.Context,
 	id flex.OperatorID,
@@ -228,7 +231,8 @@ func (all *All) SetOperatorSecret(
 	return all.EndOperatorSessions(ctx, id)
 }
 
-// RemoveOperator ends an operator's sessions and lets them in no more. Of one who was removed already the instant stays.
+// RemoveOperator ends an operator's sessions and access. For an operator who was removed
+// already the instant stays.
 func (all *All) RemoveOperator(ctx context.Context, id flex.OperatorID) error {
 	_, err := all.exec(
 		ctx,
@@ -297,8 +301,9 @@ func scanOperatorSession(row scanner) (OperatorSession, error) {
 	return s, err
 }
 
-// LockOperator reports whether an operator may log in, with the password that they had when they were read. Until the transaction
-// ends, nobody removes them or changes their password: whoever does ends the sessions afterwards, also one that this transaction opens.
+// LockOperator reports whether an operator may log in with the password that they had when
+// they were read. Until the transaction ends, nobody can remove them or change their password.
+// Whoever does so afterwards ends their sessions, including one that this transaction opens.
 func (all *All) LockOperator(ctx context.Context, o Operator) (bool, error) {
 	now, err := one(
 		ctx,
@@ -315,8 +320,8 @@ func (all *All) LockOperator(ctx context.Context, o Operator) (bool, error) {
 	return now.RemovedAt.IsZero() && bytes.Equal(now.SecretHash, o.SecretHash), nil
 }
 
-// AddOperatorSession keeps that whoever shows the secret of the session's hash is the operator,
-// who has just given their password, or showed who they are when ConfirmedAt says.
+// AddOperatorSession adds a session: whoever presents the secret with the session's hash is
+// the operator, who has just given their password, or has proved who they are at ConfirmedAt.
 func (all *All) AddOperatorSession(
 	ctx context.Context,
 	s OperatorSession,
@@ -354,7 +359,8 @@ func (all *All) OperatorSession(
 	return all.operatorSession(ctx, hash, 0)
 }
 
-// operatorSession returns the session of the hash if it is not over, and awaits a code (1) or does not (0).
+// operatorSession returns the session with the hash if it is not over, and if it awaits a code
+// (1) or does not (0).
 func (all *All) operatorSession(
 	ctx context.Context,
 	hash [32]byte,
@@ -388,7 +394,7 @@ func (all *All) OperatorSessions(ctx context.Context) ([]OperatorSession, error)
 	)
 }
 
-// ConfirmOperatorSession keeps that the operator has just shown again who they are.
+// ConfirmOperatorSession records that the operator has just proved again who they are.
 func (all *All) ConfirmOperatorSession(
 	ctx context.Context,
 	hash [32]byte,
@@ -403,7 +409,7 @@ func (all *All) ConfirmOperatorSession(
 	return err
 }
 
-// UseOperatorSession keeps that the session is used now.
+// UseOperatorSession records that the session is used now.
 func (all *All) UseOperatorSession(ctx context.Context, hash [32]byte) error {
 	_, err := all.exec(
 		ctx,

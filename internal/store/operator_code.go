@@ -46,7 +46,7 @@ func (all *All) TwoStepOf(
 	return &t, err
 }
 
-// BeginTwoStep keeps a secret that no login asks for yet, in place of an earlier one and of its
+// BeginTwoStep stores a secret that no login asks for yet, in place of an earlier one and of its
 // recovery codes.
 func (all *All) BeginTwoStep(
 	ctx context.Context,
@@ -187,7 +187,8 @@ func (all *All) TwoStepOperators(ctx context.Context) ([]flex.OperatorID, error)
 }
 
 // CountCode counts a code that is tried, and reports whether it may be: no more than max are
-// within the window, until one is right. Of an operator without a second step none is counted, and none is right.
+// within the window, until one is right. Of an operator without a second step none is counted,
+// and none is right.
 func (all *All) CountCode(
 	ctx context.Context,
 	id flex.OperatorID,

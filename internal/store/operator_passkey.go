@@ -37,7 +37,7 @@ func scanPasskey(s scanner) (Passkey, error) {
 	return p, err
 }
 
-// AddPasskey keeps a new passkey. One that is kept already, by whomever, is a Conflict.
+// AddPasskey stores a new passkey. One that is kept already, by whomever, is a Conflict.
 func (all *All) AddPasskey(ctx context.Context, p Passkey) error {
 	row := []value{
 		{"id", p.ID},
@@ -69,7 +69,7 @@ func (all *All) Passkeys(ctx context.Context, id flex.OperatorID) ([]Passkey, er
 	)
 }
 
-// UsePasskey keeps that a passkey was used, and its count, which is at least that of before. It
+// UsePasskey records that a passkey was used, and its count, which is at least that of before. It
 // reports whether it was so.
 func (all *All) UsePasskey(
 	ctx context.Context,

@@ -119,7 +119,8 @@ func (tx *Tx) OrgRecord(ctx context.Context) (flex.Org, error) {
 	})
 }
 
-// SetClock takes the organisation's sandbox clock into its own hands, at the offset.
+// SetClock sets the offset of the organisation's sandbox clock from the true one, and records
+// that the organisation controls its clock.
 func (tx *Tx) SetClock(ctx context.Context, offset time.Duration) error {
 	_, err := tx.exec(
 		ctx,
@@ -164,7 +165,8 @@ func (tx *Tx) SetSettings(ctx context.Context, s flex.OrgSettings) error {
 	return err
 }
 
-// OrgsBy gives a question to the database that names organisations the form in which background jobs ask it.
+// OrgsBy gives a question to the database that names organisations the form in which
+// background jobs ask it.
 func (db *DB) OrgsBy(
 	find func(*All, context.Context) ([]flex.OrgID, error),
 ) func(context.Context) ([]flex.OrgID, error) {

@@ -23,32 +23,33 @@ const (
 	TestPush       PushKind = "test" // a message that changes nothing
 )
 
-// Push is something to be sent to the organisation's client. Its body is not kept: it is
-// rendered from the record that it announces.
+// Push is a message to the organisation's client. Its body is not stored: it is rendered, when
+// it is sent, from the record that it announces.
 type Push struct {
 	AssetID flex.AssetID // zero if it concerns no single asset
 	EventID flex.EventID // the webhook's id, and what the callback names
 	Kind    PushKind
 	To      flex.EndpointName // empty: the endpoint of its kind
-	// of the asset's schedule; 1 for what is no schedule
+	// of the asset's schedule; 1 for other kinds
 	Generation int64
-	// the saving; what saves more goes first. Urgent goes before all
+	// the saving: a push that saves more is sent earlier. Urgent goes first
 	Value flex.MicroPounds
-	// by the organisation's clock; not sent from then on
+	// by the organisation's clock; it is not sent from then on
 	ExpiresAt time.Time
 }
 
 // Urgent is the value of a push that somebody waits for, as at plug-in.
 const Urgent flex.MicroPounds = 3600e6
 
-// turn is when a push may go: a micro-pound buys a microsecond's head start, so that of one
-// wave the most valuable goes first, and yet nothing waits for ever.
+// turn returns when a push may be sent, in microseconds: a micro-pound of value makes it a
+// microsecond earlier, up to an hour. Of one wave the most valuable pushes go first, and yet
+// none waits for ever.
 func (p Push) turn(now time.Time) int64 {
 	return now.UnixMicro() - int64(min(max(p.Value, 0), Urgent))
 }
 
-// subject is what a newer push of the same replaces: the asset of a schedule, or else the
-// event itself.
+// subject identifies what a push is about: a newer push with the same subject replaces it. It
+// is the asset of a schedule, else the event itself.
 func (p Push) subject() []byte {
 	if p.Kind == SchedulePush {
 		return p.AssetID.Bytes()
@@ -56,6 +57,7 @@ func (p Push) subject() []byte {
 	return p.EventID.Bytes()
 }
 
+// to returns the endpoint that the push is sent to.
 func (p Push) to() flex.EndpointName {
 	if p.To != "" {
 		return p.To
@@ -127,7 +129,8 @@ const (
 	outboxInsert   = `INSERT INTO outbox (subject, org_id, endpoint, kind, asset_id, event_id, generation, queued_at, waiting_since, expires_at, turn_at)`
 	outboxConflict = outboxReplace +
 		`THEN outbox.turn_at ELSE excluded.turn_at END` + outboxOlder
-	// A fleet's new schedules do not bring forward what waits for its turn or for another try: see SpreadLate.
+	// A fleet's new schedules do not bring forward what waits for its turn or for another try:
+	// see SpreadLate.
 	fleetConflict = outboxReplace +
 		`OR outbox.turn_at > excluded.queued_at THEN outbox.turn_at ELSE excluded.turn_at END` +
 		outboxOlder
@@ -203,7 +206,7 @@ func (tx *Tx) Retract(ctx context.Context, assets ...flex.AssetID) error {
 	return nil
 }
 
-// keepName keeps the external id of an asset that is about to be deleted, for the
+// keepName stores the external id of an asset that is about to be deleted, for the
 // reports that its client must still get.
 func (tx *Tx) keepName(ctx context.Context, asset flex.AssetID) error {
 	_, err := tx.exec(

@@ -51,8 +51,8 @@ func TestEnqueue_ManyAndTwice(t *testing.T) {
 	})
 }
 
-// TestClaimPushes_ClockSetBack: pushes were sent while the clock was an hour ahead. Once it is right, the rate holds nothing
-// back for that hour.
+// TestClaimPushes_ClockSetBack: pushes were sent while the clock was an hour ahead. Once it is
+// right, the rate holds nothing back for that hour.
 func TestClaimPushes_ClockSetBack(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		now := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)

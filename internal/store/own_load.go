@@ -7,8 +7,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// Steered returns the batteries, tanks and heat pumps of a site that are planned: those under control of which it is known what
-// they can draw.
+// Steered returns the batteries, tanks and heat pumps of a site that are planned: those under
+// control of which it is known what they can draw.
 func (tx *Tx) Steered(
 	ctx context.Context,
 	site flex.SiteID,

@@ -32,8 +32,8 @@ func (c conn) scanPair(s scanner) (flex.MeterPair, error) {
 	return p, err
 }
 
-// PutPairs keeps the organisation's pairs in place of all that it gave before. Of two lists that come at once the second waits for
-// the first, so that it takes its place.
+// PutPairs stores the organisation's pairs in place of all that it gave before. Of two lists
+// that come at once the second waits for the first, so that it takes its place.
 func (tx *Tx) PutPairs(ctx context.Context, pairs []flex.MeterPair) error {
 	if err := tx.LockOrg(ctx); err != nil {
 		return err

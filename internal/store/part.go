@@ -10,24 +10,23 @@ import (
 	"flexd/internal/flex"
 )
 
-// PostgreSQL keeps readings in a table for each week, made when its first reading comes or
-// by a job beforehand. What a process remembers of them may be wrong: a reading without a
-// table of its own lies in one for all such.
+// On PostgreSQL readings are in a partition for each week, which is created with its first
+// reading or by a job beforehand. What a process has cached of them may be out of date,
+// without harm: a reading of a week without a partition goes into the default partition.
 
-// week is how long the readings of one table run.
+// week is the time of the readings in one partition.
 const week = 7 * 24 * time.Hour
 
-// weekAt counts the weeks since 1970.
+// weekAt returns the number of the week of an instant, counted from 1970.
 func weekAt(at time.Time) int64 { return at.Unix() / int64(week/time.Second) }
 
-// parts remembers which weeks have their tables.
+// parts caches which weeks have a partition.
 type parts struct {
 	mu   sync.Mutex
 	made map[int64]bool
 }
 
-// makeWeeks sees to it that the weeks of readings, which are in the order of time, have their
-// tables.
+// makeWeeks creates the missing partitions for readings, which are in the order of time.
 func (c conn) makeWeeks(ctx context.Context, rs []flex.Reading) error {
 	last := int64(-1)
 	for i := range rs {
@@ -53,7 +52,7 @@ func (c conn) makeWeek(ctx context.Context, n int64) error {
 	}
 	err := c.row(ctx, `SELECT make_reading_week($1)`, n).Scan(&made)
 	if err != nil || !made {
-		return err // one made just now may yet be undone with this transaction
+		return err // one created just now may be rolled back with this transaction
 	}
 
 	p.mu.Lock()
@@ -68,8 +67,8 @@ func (c conn) makeWeek(ctx context.Context, n int64) error {
 	return nil
 }
 
-// MakePartitions sees to it that readings of the span find room, which need not be done: it saves
-// the first of them from waiting for it. On SQLite there is nothing to do.
+// MakePartitions creates the missing partitions for readings of the span. It is optional:
+// without it the first reading of a week waits for the creation. On SQLite it does nothing.
 func (all *All) MakePartitions(ctx context.Context, span flex.Span) error {
 	if !all.db.d.weekly || span.Empty() {
 		return nil
@@ -84,8 +83,9 @@ func (all *All) MakePartitions(ctx context.Context, span flex.Span) error {
 	return nil
 }
 
-// dropWeeks drops the tables of the weeks that end before an instant, or at it, and returns
-// about how many readings that were, and where what is left to be forgotten ends.
+// dropWeeks drops the partitions of the weeks that end at an instant or before it. It returns
+// about how many readings that were, and the instant before which readings in the default
+// partition are to be deleted too.
 func (all *All) dropWeeks(
 	ctx context.Context,
 	before time.Time,

@@ -81,8 +81,9 @@ func (tx *Tx) SchedulesWithin(
 		tx.org.Bytes(), asset.Bytes(), micros(span.From), micros(span.To))
 }
 
-// SchedulesBefore returns the schedules of a session that one replaced, the newest first: up to the first that began
-// before an instant, and at most as many as most says. One statement reads them: a car whose readings come is looked at often.
+// SchedulesBefore returns the schedules of a session that one replaced, the newest first: up
+// to the first that began before an instant, and at most as many as most says. One statement
+// reads them: a car whose readings come is looked at often.
 func (tx *Tx) SchedulesBefore(
 	ctx context.Context,
 	s *Schedule,
@@ -186,8 +187,8 @@ type AccountSum struct {
 	Sum     flex.Pence // a debit is positive
 }
 
-// AccountSums returns what the organisation's books hold, by account. They add up to zero. What was booked before the
-// last closed month ended is not added up again.
+// AccountSums returns what the organisation's books hold, by account. They add up to zero.
+// What was booked before the last closed month ended is not added up again.
 func (tx *Tx) AccountSums(ctx context.Context) ([]AccountSum, error) {
 	c, err := tx.closedBefore(ctx, noMonth)
 	if err != nil {

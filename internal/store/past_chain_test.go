@@ -10,8 +10,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestSchedulesBefore reads what a schedule replaced: back to the first that began before the instant, which is one of
-// them, and no more than asked for.
+// TestSchedulesBefore reads what a schedule replaced: back to the first that began before the
+// instant, which is one of them, and no more than asked for.
 func TestSchedulesBefore(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox})

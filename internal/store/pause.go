@@ -23,7 +23,7 @@ type Pause struct {
 	GoneAt time.Time
 }
 
-// Pausable is an asset into whose schedule a pause may be put.
+// Pausable is an asset whose schedule may get a pause, with what that depends on.
 type Pausable struct {
 	Asset flex.Asset // its id, site, type and power
 	// its site has consented to limited pauses and is not withdrawn from them

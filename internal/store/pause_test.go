@@ -58,7 +58,8 @@ func TestWrite_PausedProcess(t *testing.T) {
 	}
 }
 
-// A store that is opened without a limit has DefaultPauseMax, and another the one that is asked for.
+// A store that is opened without a limit has DefaultPauseMax, and another the one that is
+// asked for.
 func TestWrite_PauseByDefault(t *testing.T) {
 	url := storetest.Postgres(t)
 	for _, o := range []store.Options{

@@ -15,7 +15,7 @@ import (
 	"flexd/internal/ledger"
 )
 
-// Payee is a user's bank account as it is kept.
+// Payee is a user's bank account as it is stored.
 type Payee struct {
 	SiteID    flex.SiteID
 	Account   []byte    // keyed hash of sort code and account number
@@ -52,7 +52,7 @@ func (tx *Tx) OpenPayee(p Payee) ([]byte, error) {
 	return tx.unseal(sealedPayee, tx.org, p.SiteID.Bytes(), p.sealed)
 }
 
-// PutPayee keeps the bank account of a site's user under seal, in the place of any other.
+// PutPayee stores the bank account of a site's user under seal, in the place of any other.
 // The number is what names the account, whoever it belongs to.
 func (tx *Tx) PutPayee(
 	ctx context.Context,
@@ -293,8 +293,8 @@ func (tx *Tx) OpenPinned(p Pinned) ([]byte, error) {
 	)
 }
 
-// PinnedByReference returns the attempt that a bank statement names, or nil. Of one whose account was erased with its
-// site there is no account.
+// PinnedByReference returns the attempt that a bank statement names, or nil. Of one whose
+// account was erased with its site there is no account.
 func (tx *Tx) PinnedByReference(
 	ctx context.Context,
 	reference string,
@@ -307,7 +307,8 @@ func (tx *Tx) PinnedByReference(
 		reference,
 	))
 	if errors.Is(err, sql.ErrNoRows) {
-		// To find an erased one, all are read of which no account is kept: not for what the bank calls other payments.
+		// To find an erased one, all are read of which no account is stored: not for what the
+		// bank calls other payments.
 		if !ledger.IsReference(reference) {
 			return nil, nil
 		}
@@ -318,8 +319,8 @@ func (tx *Tx) PinnedByReference(
 	return &p, err
 }
 
-// erasedByReference is PinnedByReference of payments of which no account is kept. Their references are worked out
-// again from their ids.
+// erasedByReference is PinnedByReference of payments of which no account is stored. Their
+// references are worked out again from their ids.
 func (tx *Tx) erasedByReference(
 	ctx context.Context,
 	reference string,
@@ -368,7 +369,7 @@ func (tx *Tx) PinnedInMessage(
 	)
 }
 
-// NoteMessage keeps the payment file that an attempt was first in.
+// NoteMessage stores the payment file that an attempt was first in.
 func (tx *Tx) NoteMessage(ctx context.Context, p Pinned, message string) error {
 	_, err := tx.exec(
 		ctx,
@@ -382,12 +383,13 @@ func (tx *Tx) NoteMessage(ctx context.Context, p Pinned, message string) error {
 	return err
 }
 
-// pinBatch is how many accounts of an older store are worked on in one transaction.
+// pinBatch is how many accounts fillAccountHashes updates in one transaction.
 const pinBatch = 500
 
-// pinOlder gives accounts that were linked before they were compared their hash, and fixes
-// those of payments under way. It needs the keys, so a migration cannot do it.
-func (db *DB) pinOlder(ctx context.Context) error {
+// fillAccountHashes stores the hash of bank accounts that an earlier release linked without
+// one, and pins the accounts of payments under way. It needs the keys, so a migration cannot
+// do it.
+func (db *DB) fillAccountHashes(ctx context.Context) error {
 	if db.keys == nil {
 		return nil
 	}
@@ -396,7 +398,7 @@ func (db *DB) pinOlder(ctx context.Context) error {
 		n := 0
 		err := db.WriteAll(ctx, func(all *All) error {
 			var err error
-			n, err = all.pinOlder(ctx)
+			n, err = all.fillAccountHashBatch(ctx)
 			return err
 		})
 
@@ -406,7 +408,8 @@ func (db *DB) pinOlder(ctx context.Context) error {
 	}
 }
 
-func (all *All) pinOlder(ctx context.Context) (int, error) {
+// fillAccountHashBatch does so for up to pinBatch accounts, and returns how many.
+func (all *All) fillAccountHashBatch(ctx context.Context) (int, error) {
 	type older struct {
 		Payee
 		org flex.OrgID
@@ -438,7 +441,7 @@ func (all *All) pinOlder(ctx context.Context) (int, error) {
 	}
 
 	for _, p := range found {
-		if err := all.pinOlderOf(ctx, p.Payee, p.org); err != nil {
+		if err := all.fillAccountHash(ctx, p.Payee, p.org); err != nil {
 			return 0, err
 		}
 	}
@@ -446,8 +449,8 @@ func (all *All) pinOlder(ctx context.Context) (int, error) {
 	return len(found), nil
 }
 
-// pinOlderOf does so for one account.
-func (all *All) pinOlderOf(ctx context.Context, p Payee, org flex.OrgID) error {
+// fillAccountHash does so for one account.
+func (all *All) fillAccountHash(ctx context.Context, p Payee, org flex.OrgID) error {
 	account, err := all.unseal(sealedPayee, org, p.SiteID.Bytes(), p.sealed)
 	if err != nil {
 		return err
@@ -477,14 +480,15 @@ func (all *All) pinOlderOf(ctx context.Context, p Payee, org flex.OrgID) error {
 		return err
 	}
 
-	return all.pinUnderWay(ctx, p, org, account)
+	return all.pinPaymentsUnderWay(ctx, p, org, account)
 }
 
 // endingDigits is how many digits of an account number a page may show.
 const endingDigits = 4
 
-// pinUnderWay fixes the account of a site's payments that are under way without one.
-func (all *All) pinUnderWay(
+// pinPaymentsUnderWay pins the account of those of a site's payments under way that have none
+// pinned.
+func (all *All) pinPaymentsUnderWay(
 	ctx context.Context,
 	payee Payee,
 	org flex.OrgID,
@@ -530,7 +534,7 @@ func (all *All) pinUnderWay(
 // formerEmailsKept is how long notices of changes still go to an address that was replaced.
 const formerEmailsKept = 90 * 24 * time.Hour
 
-// noteEmail keeps the address that the site's user had, if it is to be another.
+// noteEmail stores the address that the site's user had, if it is to be another.
 func (tx *Tx) noteEmail(ctx context.Context, s flex.Site, before string) error {
 	if before == "" || before == s.Email.Reveal() {
 		return nil

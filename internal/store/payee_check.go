@@ -46,7 +46,7 @@ func (tx *Tx) PayeeHook(ctx context.Context) (*PayeeHook, error) {
 	return &h, err
 }
 
-// PutPayeeHook keeps the organisation's hook in place of the one before; without a URL there is
+// PutPayeeHook stores the organisation's hook in place of the one before; without a URL there is
 // none any more.
 func (tx *Tx) PutPayeeHook(ctx context.Context, h PayeeHook) error {
 	if h.URL == "" {
@@ -179,7 +179,7 @@ func (tx *Tx) PayeeChecks(ctx context.Context) (map[flex.TransactionID]PayeeChec
 	return checks, err
 }
 
-// PutPayeeCheck keeps what was said, in place of what was said before. An override goes with it.
+// PutPayeeCheck stores what was said, in place of what was said before. An override goes with it.
 func (tx *Tx) PutPayeeCheck(ctx context.Context, c PayeeCheck) error {
 	sealed, err := tx.seal(
 		sealedPayeeName,

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// Debits returns the bank's names of the entries that took an attempt at a payment from the payer's account, the first one first.
-// Of an attempt whose account was erased with its site there are none.
+// Debits returns the bank's names of the entries that took an attempt at a payment from the
+// payer's account, the first one first. Of an attempt whose account was erased with its site
+// there are none.
 func (tx *Tx) Debits(ctx context.Context, p Pinned) ([]string, error) {
 	found, err := rows(
 		ctx,
@@ -24,7 +25,7 @@ func (tx *Tx) Debits(ctx context.Context, p Pinned) ([]string, error) {
 	return strings.Split(found[0], "\n"), nil
 }
 
-// NoteDebits keeps what Debits returns. No name has a line end.
+// NoteDebits stores what Debits returns. No name has a line end.
 func (tx *Tx) NoteDebits(
 	ctx context.Context,
 	p Pinned,

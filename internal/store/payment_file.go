@@ -83,7 +83,7 @@ func (tx *Tx) NewPaymentFile(ctx context.Context) (PaymentFile, error) {
 // messageDigits is how many digits of its organisation's id a message's name has.
 const messageDigits = 8
 
-// AddPaymentFile keeps that the file was made.
+// AddPaymentFile records that the file was made.
 func (tx *Tx) AddPaymentFile(ctx context.Context, f PaymentFile) error {
 	row := []value{
 		{"org_id", tx.org.Bytes()},

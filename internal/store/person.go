@@ -12,28 +12,28 @@ import (
 	"flexd/internal/keyring"
 )
 
-// personText is a kind of text about a person, and how it lies in the database.
+// personText is a kind of text about a person, with how it is sealed and searched.
 type personText struct {
 	kind string
-	// normal returns what two spellings by which one text is found have in common; nil where it is
-	// found as it was written
+	// normal returns the normalised text, the same for all spellings by which it is found; nil
+	// if it is found only as it was written
 	normal func(string) string
-	// plainNormal is the same of a column in plain text, in SQL
+	// plainNormal is the SQL format that normalises a column in plain text
 	plainNormal string
 }
 
 var (
 	personMPAN     = personText{kind: "mpan"}
-	personAddress  = personText{"address", oneCase, "LOWER(%s)"}
+	personAddress  = personText{"address", normalAddress, "LOWER(%s)"}
 	personMail     = personText{kind: "mail"}
 	personEmail    = personText{"e-mail", strings.ToLower, "LOWER(%s)"}
 	personUser     = personText{"user", strings.ToLower, "LOWER(%s)"}
-	personPostcode = personText{"postcode", closedUp, "REPLACE(UPPER(%s), ' ', '')"}
-	personUPRN     = personText{"uprn", withoutZeros, "LTRIM(%s, '0')"}
+	personPostcode = personText{"postcode", normalPostcode, "REPLACE(UPPER(%s), ' ', '')"}
+	personUPRN     = personText{"uprn", normalUPRN, "LTRIM(%s, '0')"}
 )
 
-// oneCase is an address in lower case, without commas and with one blank between words.
-func oneCase(address string) string {
+// normalAddress returns an address in lower case, without commas and with one space between words.
+func normalAddress(address string) string {
 	words := strings.FieldsFunc(strings.ToLower(address), func(r rune) bool {
 		return r == ',' || unicode.IsSpace(r)
 	})
@@ -41,20 +41,23 @@ func oneCase(address string) string {
 	return strings.Join(words, " ")
 }
 
-func closedUp(postcode string) string {
+// normalPostcode returns a postcode in upper case without spaces.
+func normalPostcode(postcode string) string {
 	return strings.ToUpper(strings.ReplaceAll(postcode, " ", ""))
 }
 
-func withoutZeros(uprn string) string { return strings.TrimLeft(uprn, "0") }
+// normalUPRN returns a unique property reference number without leading zeros.
+func normalUPRN(uprn string) string { return strings.TrimLeft(uprn, "0") }
 
-// personColumn is a column that holds such texts.
+// personColumn is a column with texts about persons.
 type personColumn struct {
 	table, column string
 	text          personText
 }
 
-// personColumns are all of them: of each new column of texts about persons, one line. What is written to one
-// goes through hide, what is read from it through opened; of a flex.Personal nothing else is possible.
+// personColumns are all columns with texts about persons; a new one needs a line here. Values
+// are written to them through hide and read through opened. For a flex.Personal no other way
+// is possible.
 var personColumns = []personColumn{
 	{"meter", "mpan", personMPAN},
 	{"meter", "address", personAddress},
@@ -91,11 +94,11 @@ func personTextOf(table, column string) (personText, bool) {
 	return personText{}, false
 }
 
-// personKeyRow is what the key of persons' texts is bound to.
+// personKeyRow is the row to which the sealed key of persons' texts is bound.
 var personKeyRow = []byte("persons")
 
-// hide returns a text about a person as it is kept: sealed, or plain in a database whose texts are
-// plain. Nothing stays nothing.
+// hide returns a text about a person as it is stored: sealed, or plain in a database with
+// plain texts. An empty text stays empty.
 func (c conn) hide(p personText, text string) string {
 	if c.db.persons == nil || text == "" {
 		return text
@@ -108,25 +111,25 @@ func (c conn) hide(p personText, text string) string {
 	return c.db.persons.SealIndexed(p.kind, text, p.normal(text))
 }
 
-// reveal reads what hide returned. A text that is not sealed is as it is.
-func (c conn) reveal(p personText, kept string) (string, error) {
-	if c.db.persons == nil || !keyring.SealedText(kept) {
-		return kept, nil
+// reveal returns the text that hide stored. A text that is not sealed is returned unchanged.
+func (c conn) reveal(p personText, stored string) (string, error) {
+	if c.db.persons == nil || !keyring.SealedText(stored) {
+		return stored, nil
 	}
 
-	return c.db.persons.Open(p.kind, kept, p.normal != nil)
+	return c.db.persons.Open(p.kind, stored, p.normal != nil)
 }
 
-// alike returns the condition that a column holds a text, in any spelling that has its normal
-// form. Its value goes through param.
-func (c conn) alike(
+// matchesText returns the condition that a column's text equals the text after normalisation.
+// param adds the value that it is compared with.
+func (c conn) matchesText(
 	column string,
 	p personText,
 	text string,
 	param func(any) string,
 ) string {
 	if c.db.persons == nil {
-		// SQL makes both normal, as what is lower case to it is not always what is to Go.
+		// SQL normalises both, as its lower case is not always that of Go.
 		return fmt.Sprintf(p.plainNormal, column) + " = " +
 			fmt.Sprintf(p.plainNormal, param(text))
 	}
@@ -135,7 +138,7 @@ func (c conn) alike(
 		param(c.db.persons.Index(p.kind, p.normal(text)))
 }
 
-// opened scans a text about a person into to; null is nothing.
+// opened scans a text about a person, unsealed, into to; null is the empty text.
 func opened[T ~string](c conn, p personText, to *T) sql.Scanner {
 	return openedText[T]{c, p, to}
 }
@@ -146,34 +149,37 @@ type openedText[T ~string] struct {
 	to   *T
 }
 
-// Scan reads the kept text.
+// Scan reads the stored text.
 func (o openedText[T]) Scan(src any) error {
-	var kept sql.NullString
-	if err := kept.Scan(src); err != nil {
+	var stored sql.NullString
+	if err := stored.Scan(src); err != nil {
 		return err
 	}
 
-	plain, err := o.conn.reveal(o.text, kept.String)
+	plain, err := o.conn.reveal(o.text, stored.String)
 	*o.to = T(plain)
 
 	return err
 }
 
-// errPersonKey is what a store says whose persons' texts are sealed, opened without the key file.
+// errPersonKey is returned when a store with sealed texts about persons is opened without the
+// key file.
 var errPersonKey = flex.Fail(
 	flex.Unavailable,
 	"what this database holds of persons is sealed: name the key file with --key-file",
 )
 
-// errPersonsHalf is what a store says in which the sealing of persons' texts was begun.
+// errPersonsHalf is returned when a store is opened in which the sealing of texts about
+// persons was begun and not completed.
 var errPersonsHalf = flex.Fail(
 	flex.Conflict,
 	"the sealing of what this database holds of persons was begun and not ended: run flexd key persons again",
 )
 
-// havePersons reads the key under which persons' texts are sealed. A database that is not in use yet
-// gets one, if the store has keys.
-func (db *DB) havePersons(ctx context.Context, half bool) error {
+// loadPersonKey reads the key under which texts about persons are sealed. A database that is
+// not in use yet gets one, if the store has keys. A half-sealed store may be opened with half
+// only.
+func (db *DB) loadPersonKey(ctx context.Context, half bool) error {
 	key, err := db.personKey(ctx)
 	if err != nil {
 		return err
@@ -217,7 +223,7 @@ type personKey struct {
 	whole  bool
 }
 
-// personKey reads the key as it is kept; nil if there is none.
+// personKey reads the key as it is stored; nil if there is none.
 func (db *DB) personKey(ctx context.Context) (*personKey, error) {
 	var key *personKey
 	err := db.ReadAll(ctx, func(all *All) error {
@@ -242,6 +248,7 @@ func (db *DB) personKey(ctx context.Context) (*personKey, error) {
 	return key, nil
 }
 
+// usePersonKey seals and opens texts about persons with the key from now on.
 func (db *DB) usePersonKey(ctx context.Context, key *personKey) error {
 	return db.ReadAll(ctx, func(all *All) error {
 		plain, err := all.unseal(
@@ -263,7 +270,7 @@ func (db *DB) usePersonKey(ctx context.Context, key *personKey) error {
 	})
 }
 
-// makePersonKey keeps a new key, unless there is one.
+// makePersonKey stores a new key, unless there is one.
 func (all *All) makePersonKey(ctx context.Context, whole bool) error {
 	var secret [keyring.KeySize]byte
 	if _, err := all.db.Random().Read(secret[:]); err != nil {
@@ -286,8 +293,8 @@ func (all *All) makePersonKey(ctx context.Context, whole bool) error {
 	return err
 }
 
-// somePersons reports whether the database is in use: it has an organisation or a text about a person.
-// A process of a release that does not seal may run beside this one then.
+// somePersons reports whether the database is in use: it has an organisation or a text about a
+// person. A process of a release that does not seal may run beside this one then.
 func (all *All) somePersons(ctx context.Context) (some bool, err error) {
 	asked := []string{`EXISTS (SELECT 1 FROM org)`}
 	for _, c := range personColumns {
@@ -303,8 +310,8 @@ func (all *All) somePersons(ctx context.Context) (some bool, err error) {
 	return some, err
 }
 
-// Kept returns a text about a person as it is kept in a column: what a test or a tool that reads the
-// tables by itself looks for.
+// Kept returns a text about a person as it is stored in a column: what a test or a tool that
+// reads the tables by itself looks for.
 func (db *DB) Kept(table, column, text string) string {
 	kept, _ := conn{db: db}.hidden(table, column, text).(string)
 	return kept

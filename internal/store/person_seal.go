@@ -68,7 +68,7 @@ func SealPersons(ctx context.Context, url string, o Options) (int, error) {
 // startSealing makes the key, if there is none, and uses it.
 func (db *DB) startSealing(ctx context.Context) error {
 	err := db.WriteAll(ctx, func(all *All) error {
-		if err := all.nobodyServes(ctx); err != nil {
+		if err := all.checkNotServed(ctx); err != nil {
 			return err
 		}
 		return all.makePersonKey(ctx, false)
@@ -85,9 +85,9 @@ func (db *DB) startSealing(ctx context.Context) error {
 	return db.usePersonKey(ctx, key)
 }
 
-// nobodyServes fails if a flexd serve uses the database, which on PostgreSQL each of them shows by a
+// checkNotServed fails if a flexd serve uses the database, which on PostgreSQL each of them shows by a
 // lock. On SQLite the file beside the database says so.
-func (all *All) nobodyServes(ctx context.Context) error {
+func (all *All) checkNotServed(ctx context.Context) error {
 	if all.db.d.name == "sqlite" {
 		return nil
 	}

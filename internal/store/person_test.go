@@ -23,7 +23,7 @@ var persons = []string{
 	"planted-user-77", "Your code: 919697", "Dear Ann Planted", "mailbox of planted is full",
 }
 
-// keepPersons keeps every one of them, as the services do.
+// keepPersons stores every one of them, as the services do.
 func keepPersons(t *testing.T, db *store.DB, org flex.OrgID) (site flex.Site) {
 	t.Helper()
 	ctx := t.Context()
@@ -415,9 +415,9 @@ func addSites(t *testing.T, db *store.DB, org flex.OrgID, n int) {
 	}
 }
 
-// During a rolling upgrade a process that has no keys for texts about persons, as one of the release
-// before, writes beside one that has: each finds what the other wrote, and nothing is sealed
-// while one of them serves.
+// During a rolling upgrade a process that has no keys for texts about persons, as one of the
+// release before, writes beside one that has: each finds what the other wrote, and nothing is
+// sealed while one of them serves.
 func TestPersons_RollingUpgrade(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		open := func(o store.Options) *store.DB {
@@ -513,8 +513,8 @@ func refuseWhileServing(t *testing.T, db *store.DB, url string, o store.Options)
 	<-ended
 }
 
-// A text about a person is written sealed or not at all, and read opened or not at all: a column whose author forgot
-// it answers with an error.
+// A text about a person is written sealed or not at all, and read opened or not at all: a
+// column whose author forgot it answers with an error.
 func TestPersonal_Plain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()

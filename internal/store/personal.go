@@ -14,51 +14,50 @@ import (
 	"flexd/internal/ledger"
 )
 
-// belonging says how a table's rows belong to a site: a condition on the site's id $1 or, for
-// tables by asset, on one asset's id $1.
-type belonging struct {
-	bySite  string
-	byAsset string
-	// by an asset's id $1 too, for rows that byAsset does not find
+// siteRows says which rows of a table belong to a site. One of bySite and byAsset is set.
+type siteRows struct {
+	bySite  string // SQL condition, with the site's id as $1
+	byAsset string // SQL condition, with the id of one of the site's assets as $1
+	// a second condition on an asset's id $1, for rows that byAsset does not find
 	also string
-	// why erasing leaves the rows: what the law asks to keep
-	kept string
+	// why erasure retains the rows; empty if it deletes them
+	retained string
 }
 
-// Why erasing leaves rows.
+// Why erasure retains rows.
 const (
-	keptForMoney      = "money is kept as the law asks, under the site's id alone"
-	keptForSettlement = "whose a metering point was is kept as settlement asks"
+	retainedForMoney      = "money is kept as the law asks, under the site's id alone"
+	retainedForSettlement = "whose a metering point was is kept as settlement asks"
 )
 
-// How the rows of a site or an asset are found without reading those of all. No index begins with a site alone where one begins with
-// its organisation, of which there are few.
+// Conditions and queries that find the rows of a site or an asset by an index. Where an index begins with
+// the organisation, there is none that begins with the site: all organisations are searched, which are few.
 const (
-	heldOfSite = `org_id IN (SELECT id FROM org) AND site_id = $1`
+	rowsOfSite = `org_id IN (SELECT id FROM org) AND site_id = $1`
 
-	eventsOfSite   = `SELECT id FROM flex_event WHERE ` + heldOfSite
-	paymentsOfSite = `SELECT id FROM withdrawal WHERE ` + heldOfSite
+	eventsOfSite   = `SELECT id FROM flex_event WHERE ` + rowsOfSite
+	paymentsOfSite = `SELECT id FROM withdrawal WHERE ` + rowsOfSite
 
-	// A session names its newest schedule, and each schedule the one that it replaced: the laws say so.
+	// A session names its newest schedule, and each schedule the one that it replaced (laws in schedule.go).
 	schedulesOfAsset = `WITH RECURSIVE chain (id) AS (SELECT event_id FROM session WHERE asset_id = $1 AND event_id IS NOT NULL
 		UNION ALL SELECT c.before_id FROM chain JOIN schedule c ON c.event_id = chain.id WHERE c.before_id IS NOT NULL)
 		SELECT id FROM chain`
 
-	// The half-hours, and the days, of which there are readings.
+	// The half-hours, and the days since 1970, from the first reading to the last.
 	halfHoursRead = `WITH RECURSIVE edge (at) AS (SELECT min(at) / 1800000000 * 1800000000 FROM reading
 		UNION ALL SELECT at + 1800000000 FROM edge WHERE at < (SELECT max(at) FROM reading)) SELECT at FROM edge`
 	daysRead = `WITH RECURSIVE day (number) AS (SELECT min(at) / 86400000000 FROM reading
 		UNION ALL SELECT number + 1 FROM day WHERE number < (SELECT max(at) / 86400000000 FROM reading)) SELECT number FROM day`
 )
 
-// personal says where the records of a site are, in tables that do not say so themselves by
-// a column site_id or asset_id.
-var personal = map[string]belonging{
+// personal says which rows belong to a site in tables where a column site_id or asset_id does not say
+// so, or is not enough.
+var personal = map[string]siteRows{
 	"site":    {bySite: `id = $1`},
 	"attempt": {byAsset: `(org_id, event_id) IN (SELECT org_id, event_id FROM delivery WHERE asset_id = $1)`},
 	"callback": {
-		// What Concerns lets through: a schedule of the asset's, or a dispatch that it had a part in. Of a schedule that was dropped
-		// meanwhile there is the delivery.
+		// As Concerns accepts them: of a schedule of the asset, or of a dispatch that it had a part in. A
+		// schedule that was deleted meanwhile is found by its delivery.
 		byAsset: `asset_id = $1 AND org_id IN (SELECT id FROM org) AND event_id IN (` + schedulesOfAsset + `
 			UNION SELECT event_id FROM delivery WHERE asset_id = $1 UNION SELECT event_id FROM dispatch_asset WHERE asset_id = $1)`,
 	},
@@ -74,87 +73,87 @@ var personal = map[string]belonging{
 		also:    `asset_id = $1 AND label >= 10 AND at / 86400000000 IN (` + daysRead + `)`,
 	},
 	"dispatch": {
-		byAsset: `event_id IN (SELECT event_id FROM dispatch_asset WHERE asset_id = $1)`,
-		kept:    "others' assets may have a part in it: one without any is erased after its parts",
+		byAsset:  `event_id IN (SELECT event_id FROM dispatch_asset WHERE asset_id = $1)`,
+		retained: "others' assets may have a part in it: one without any is erased after its parts",
 	},
-	"called_asset":     {bySite: heldOfSite},
-	"consent":          {bySite: heldOfSite},
-	"enrolment_change": {bySite: heldOfSite},
-	"former_asset":     {bySite: heldOfSite},
-	"product_site":     {bySite: heldOfSite},
-	"withdrawal_form":  {bySite: heldOfSite},
+	"called_asset":     {bySite: rowsOfSite},
+	"consent":          {bySite: rowsOfSite},
+	"enrolment_change": {bySite: rowsOfSite},
+	"former_asset":     {bySite: rowsOfSite},
+	"product_site":     {bySite: rowsOfSite},
+	"withdrawal_form":  {bySite: rowsOfSite},
 	"registration": {
-		bySite: `site_id = $1`,
-		kept:   keptForSettlement,
+		bySite:   `site_id = $1`,
+		retained: retainedForSettlement,
 	},
 	"site_point": {
-		bySite: `site_id = $1`,
-		kept:   "whose a metering point was is kept as settlement asks, where the site had events",
+		bySite:   `site_id = $1`,
+		retained: "whose a metering point was is kept as settlement asks, where the site had events",
 	},
 	"msid_pair": {
-		bySite: `(org_id, import_mpan) IN (SELECT org_id, mpan FROM registration WHERE site_id = $1)`,
-		kept:   keptForSettlement,
+		bySite:   `(org_id, import_mpan) IN (SELECT org_id, mpan FROM registration WHERE site_id = $1)`,
+		retained: retainedForSettlement,
 	},
 	"settled_volume": {
-		bySite: `site_id = $1`,
-		kept:   keptForMoney,
+		bySite:   `site_id = $1`,
+		retained: retainedForMoney,
 	},
 	"settlement": {
-		bySite: `flex_event_id IN (` + eventsOfSite + `)`,
-		kept:   keptForMoney,
+		bySite:   `flex_event_id IN (` + eventsOfSite + `)`,
+		retained: retainedForMoney,
 	},
 	"ledger": {
-		bySite: heldOfSite,
-		kept:   keptForMoney,
+		bySite:   rowsOfSite,
+		retained: retainedForMoney,
 	},
 	"posting": {
-		bySite: heldOfSite,
-		kept:   keptForMoney,
+		bySite:   rowsOfSite,
+		retained: retainedForMoney,
 	},
 	"withdrawal": {
-		bySite: heldOfSite,
-		kept:   keptForMoney,
+		bySite:   rowsOfSite,
+		retained: retainedForMoney,
 	},
 	"withdrawal_move": {
-		bySite: `withdrawal_id IN (` + paymentsOfSite + `)`,
-		kept:   keptForMoney,
+		bySite:   `withdrawal_id IN (` + paymentsOfSite + `)`,
+		retained: retainedForMoney,
 	},
 	"event_credit": {
-		bySite: `site_id = $1 AND flex_event_id IN (` + eventsOfSite + `)`,
-		kept:   keptForMoney,
+		bySite:   `site_id = $1 AND flex_event_id IN (` + eventsOfSite + `)`,
+		retained: retainedForMoney,
 	},
 	"deviation": {
-		bySite: `site_id = $1`,
-		kept:   keptForMoney,
+		bySite:   `site_id = $1`,
+		retained: retainedForMoney,
 	},
 	"deviation_part": {
-		bySite: `site_id = $1`,
-		kept:   keptForMoney,
+		bySite:   `site_id = $1`,
+		retained: retainedForMoney,
 	},
 	"asset_power": {
-		byAsset: `asset_id = $1`,
-		kept:    "money is kept as the law asks, under the asset's id alone",
+		byAsset:  `asset_id = $1`,
+		retained: "money is kept as the law asks, under the asset's id alone",
 	},
 	"supply": {
-		bySite: `site_id = $1`,
-		kept:   keptForMoney,
+		bySite:   `site_id = $1`,
+		retained: retainedForMoney,
 	},
 	"withdrawal_approval": {
-		bySite: `withdrawal_id IN (` + paymentsOfSite + `)`,
-		kept:   keptForMoney,
+		bySite:   `withdrawal_id IN (` + paymentsOfSite + `)`,
+		retained: retainedForMoney,
 	},
 	"flex_event": {
-		bySite: heldOfSite,
-		kept:   keptForMoney,
+		bySite:   rowsOfSite,
+		retained: retainedForMoney,
 	},
 	"reckoning": {
-		bySite: `site_id = $1`,
-		kept:   keptForMoney,
+		bySite:   `site_id = $1`,
+		retained: retainedForMoney,
 	},
 }
 
-// impersonal are the tables that hold nothing of a site. A new table is in one of the two
-// lists, or names its site or asset in a column; a test checks that.
+// impersonal are the tables without data on a site. A new table is in one of the two lists, or has a
+// column site_id or asset_id; a test checks that.
 var impersonal = []string{
 	"org", "credential", "model", "meter", "publication", "price", "price_source", "price_role",
 	"price_kept_out", "carbon", "curve", "wave", "wave_part", "endpoint", "instruction", "offer",
@@ -167,7 +166,7 @@ var impersonal = []string{
 	"cap_link", "goose_db_version", "goose_lock",
 }
 
-// secretColumns are left out of an export: they are flexd's, not the person's.
+// secretColumns are left out of an export: they are flexd's data, not the person's.
 var secretColumns = []string{
 	"hash",
 	"access_token",
@@ -181,8 +180,8 @@ var secretColumns = []string{
 	"firmware_key",
 }
 
-// secretOf are columns that are left out too, where others of the same name are the person's: how an
-// enrolment stands, or what account an amount is posted to.
+// secretOf are further columns that are left out, by table. In other tables columns of the same name are
+// the person's data: an enrolment's state, or the account that an amount is posted to.
 var secretOf = map[string][]string{
 	"cloud_link":       {"state"},
 	"payee":            {"account"},
@@ -217,35 +216,35 @@ func (c conn) columns(ctx context.Context) (map[string][]string, error) {
 	return tables, err
 }
 
-// belongs returns how a table's rows belong to a site, and false if they do not.
-func belongs(table string, columns []string) (belonging, bool) {
-	if h, ok := personal[table]; ok {
-		return h, true
+// siteRowsOf returns which rows of a table belong to a site, and false if the table has none.
+func siteRowsOf(table string, columns []string) (siteRows, bool) {
+	if listed, ok := personal[table]; ok {
+		return listed, true
 	}
 
 	if slices.Contains(impersonal, table) {
-		return belonging{}, false
+		return siteRows{}, false
 	}
 
 	if slices.Contains(columns, "site_id") {
-		return belonging{bySite: `site_id = $1`}, true
+		return siteRows{bySite: `site_id = $1`}, true
 	}
 
 	if slices.Contains(columns, "asset_id") {
-		return belonging{byAsset: `asset_id = $1`}, true
+		return siteRows{byAsset: `asset_id = $1`}, true
 	}
 
-	return belonging{}, false
+	return siteRows{}, false
 }
 
-// Unplaced returns the tables of which nobody has said whether they hold something of a
-// site. None is the right answer.
+// Unplaced returns the tables that are in neither list and have no column of a site or an asset, which
+// no table should be.
 func (all *All) Unplaced(ctx context.Context) ([]string, error) {
 	tables, err := all.columns(ctx)
 
 	var names []string
 	for name, columns := range tables {
-		_, ok := belongs(name, columns)
+		_, ok := siteRowsOf(name, columns)
 		if !ok && !slices.Contains(impersonal, name) {
 			names = append(names, name)
 		}
@@ -266,14 +265,14 @@ func (c conn) assetsEver(
 		c,
 		scalar[flex.AssetID],
 		`SELECT id FROM asset WHERE site_id = $1 UNION SELECT asset_id FROM session WHERE site_id = $1
-		UNION SELECT asset_id FROM reckoning WHERE site_id = $1 UNION SELECT asset_id FROM flex_event WHERE `+heldOfSite+`
-		UNION SELECT id FROM former_asset WHERE `+heldOfSite,
+		UNION SELECT asset_id FROM reckoning WHERE site_id = $1 UNION SELECT asset_id FROM flex_event WHERE `+rowsOfSite+`
+		UNION SELECT id FROM former_asset WHERE `+rowsOfSite,
 		site.Bytes(),
 	)
 }
 
-// Export returns everything that is kept on a site, by table, each row by column, in plain
-// text and numbers. Secrets of flexd's are left out.
+// Export returns everything that is stored on a site, by table, each row by column, in plain text and
+// numbers. Secrets of flexd are left out.
 func (all *All) Export(
 	ctx context.Context,
 	site flex.SiteID,
@@ -318,7 +317,7 @@ func (all *All) Export(
 	return out, nil
 }
 
-// exportTable returns a table's rows of a site; nil if it holds none.
+// exportTable returns the rows of a table that belong to a site; nil if there are none.
 func (all *All) exportTable(
 	ctx context.Context,
 	table string,
@@ -326,7 +325,7 @@ func (all *All) exportTable(
 	site flex.SiteID,
 	assets []flex.AssetID,
 ) ([]map[string]any, error) {
-	h, ok := belongs(table, columns)
+	belonging, ok := siteRowsOf(table, columns)
 	if !ok {
 		return nil, nil
 	}
@@ -336,7 +335,7 @@ func (all *All) exportTable(
 	})
 
 	var out []map[string]any
-	err := h.each(site, assets, func(where string, id []byte) error {
+	err := belonging.each(site, assets, func(where string, id []byte) error {
 		found, err := all.plain(ctx, table, shown, where, id)
 		out = append(out, found...)
 		return err
@@ -345,15 +344,16 @@ func (all *All) exportTable(
 	return out, err
 }
 
-// ofAccounts are the sealed tables of bank accounts, and what of one each has: the account itself, or the name on it as the bank gave it.
+// ofAccounts are the sealed tables with data of bank accounts, and what each has: the account itself, or
+// the account holder's name as the bank gave it.
 var ofAccounts = map[string]string{
 	"payee":            "account",
 	"withdrawal_payee": "account",
 	"payee_check":      "name",
 }
 
-// bankAccounts opens the bank accounts that are kept of a site's user, the one that is linked
-// and those that payments went to, and the names that banks gave of them.
+// bankAccounts returns the unsealed bank accounts of a site's user, the linked one and those that
+// payments went to, and the names that banks gave for them.
 func (all *All) bankAccounts(
 	ctx context.Context,
 	site flex.SiteID,
@@ -395,8 +395,8 @@ func (all *All) bankAccounts(
 	return out, nil
 }
 
-// each calls fn with the condition for the site, or for each of its assets.
-func (b belonging) each(
+// each calls fn with every condition and the id that it is for: the site's, or that of each asset.
+func (b siteRows) each(
 	site flex.SiteID,
 	assets []flex.AssetID,
 	fn func(where string, id []byte) error,
@@ -422,7 +422,7 @@ func (b belonging) each(
 	return nil
 }
 
-// plain reads rows as text and numbers.
+// plain reads rows of a table as text and numbers, with texts about persons unsealed.
 func (c conn) plain(
 	ctx context.Context,
 	table string,
@@ -461,7 +461,7 @@ func (c conn) plain(
 	)
 }
 
-// revealed opens a value of a column with texts about persons.
+// revealed returns a value of a column unsealed, if the column has texts about persons.
 func (c conn) revealed(table, column string, v any) (any, error) {
 	text, ok := personTextOf(table, column)
 	if !ok || v == nil {
@@ -474,7 +474,7 @@ func (c conn) revealed(table, column string, v any) (any, error) {
 	return plain, err
 }
 
-// hidden returns a value for a column as it is kept there.
+// hidden returns a value as it is stored in a column: sealed, if the column has texts about persons.
 func (c conn) hidden(table, column string, v any) any {
 	text, about := personTextOf(table, column)
 	plain, ok := v.(string)
@@ -498,8 +498,8 @@ func readable(v any) any {
 	return hex.EncodeToString(b)
 }
 
-// offboarded fails with a Conflict if the site is registered.
-func (all *All) offboarded(ctx context.Context, site flex.SiteID) error {
+// checkOffboarded fails with a Conflict if the site is registered.
+func (all *All) checkOffboarded(ctx context.Context, site flex.SiteID) error {
 	var one int
 	err := all.row(
 		ctx,
@@ -522,9 +522,9 @@ func (all *All) offboarded(ctx context.Context, site flex.SiteID) error {
 	)
 }
 
-// Erase removes what is kept on a site that has been offboarded, but for the money, which
-// is kept under the site's id alone, in one transaction. It returns the number of rows removed. DB.Erase removes the readings before, which
-// are many, and those at odd times, which this leaves.
+// Erase deletes what is stored on a site that has been offboarded, in one transaction, and returns the
+// number of rows deleted. The records of money stay, under the site's id alone. DB.Erase deletes the
+// readings before, which are many; those that are not at half-hours it alone deletes.
 func (all *All) Erase(
 	ctx context.Context,
 	site flex.SiteID,
@@ -534,7 +534,7 @@ func (all *All) Erase(
 		return 0, err
 	}
 
-	if err := all.offboarded(ctx, site); err != nil {
+	if err := all.checkOffboarded(ctx, site); err != nil {
 		return 0, err
 	}
 
@@ -556,12 +556,12 @@ func (all *All) Erase(
 
 	var n int64
 	for _, table := range names {
-		h, ok := belongs(table, tables[table])
-		if !ok || h.kept != "" {
+		belonging, ok := siteRowsOf(table, tables[table])
+		if !ok || belonging.retained != "" {
 			continue
 		}
 
-		err := h.each(site, assets, func(where string, id []byte) error {
+		err := belonging.each(site, assets, func(where string, id []byte) error {
 			gone, err := all.exec(ctx, `DELETE FROM `+table+` WHERE `+where, id)
 			n += gone
 
@@ -582,8 +582,8 @@ func (all *All) Erase(
 	return n, all.afterErasure(ctx, site)
 }
 
-// payAccrued makes what was to be paid to a site later payable, as no settlement of it will
-// become final any more.
+// payAccrued moves a site's accrued rewards to rewards payable, as its settlements do not become final
+// any more.
 func (all *All) payAccrued(ctx context.Context, site flex.SiteID) error {
 	type owed struct {
 		org    flex.OrgID
@@ -600,7 +600,7 @@ func (all *All) payAccrued(ctx context.Context, site flex.SiteID) error {
 		ctx,
 		all.conn,
 		scan,
-		`SELECT org_id, CAST(-SUM(amount) AS BIGINT) FROM posting WHERE `+heldOfSite+` AND account = $2
+		`SELECT org_id, CAST(-SUM(amount) AS BIGINT) FROM posting WHERE `+rowsOfSite+` AND account = $2
 		GROUP BY org_id HAVING SUM(amount) <> 0`,
 		site.Bytes(),
 		string(ledger.RewardsAccrued),
@@ -633,13 +633,13 @@ func (all *All) payAccrued(ctx context.Context, site flex.SiteID) error {
 	return nil
 }
 
-// afterErasure has nothing of a site settled any more, as what it was settled on is gone, pays what
-// waited for that, and has what is remembered of it anywhere counted as out of date.
+// afterErasure ends the settlement of a site, as the readings are deleted, makes its accrued rewards
+// payable, and invalidates what processes have cached of registers.
 func (all *All) afterErasure(ctx context.Context, site flex.SiteID) error {
 	for _, query := range []string{
 		`DELETE FROM site_point WHERE site_id = $1 AND NOT EXISTS (SELECT 1 FROM flex_event e
 			WHERE e.org_id = site_point.org_id AND e.site_id = site_point.site_id)`,
-		`UPDATE flex_event SET look_at = NULL, waits_at = NULL WHERE ` + heldOfSite,
+		`UPDATE flex_event SET look_at = NULL, waits_at = NULL WHERE ` + rowsOfSite,
 		`UPDATE reckoning SET look_at = NULL, waits_at = NULL, detect_at = NULL WHERE site_id = $1`,
 	} {
 		if _, err := all.exec(ctx, query, site.Bytes()); err != nil {
@@ -647,7 +647,8 @@ func (all *All) afterErasure(ctx context.Context, site flex.SiteID) error {
 		}
 	}
 
-	// Whoever settled or erased the site at the same time was waited for above, so that what is accrued is known.
+	// The statements above have waited for other transactions that settle or erase the site, so the accrued
+	// amount is final.
 	if err := all.payAccrued(ctx, site); err != nil {
 		return fmt.Errorf("pay what is accrued to the site: %w", err)
 	}

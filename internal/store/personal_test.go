@@ -32,7 +32,8 @@ func TestPersonal_EveryTableIsPlaced(t *testing.T) {
 	})
 }
 
-// What is kept of a site is found without reading what is kept of all, but in tables that hold little.
+// What is kept of a site is found without reading what is stored of all, but in tables that
+// hold little.
 func TestPersonal_FoundByIndexes(t *testing.T) {
 	small := []string{"balance_link", "cap_change", "idempotency", "job", "mail", "refused_reading"}
 	url := storetest.SQLite(t)
@@ -89,8 +90,9 @@ func stepsOf(t *testing.T, db *sql.DB, statement string) []string {
 	return steps
 }
 
-// An erasure in several transactions takes all readings of a site's assets: of half-hours, of registers and powers, and provisional
-// energies of any time, at the edges of its steps too. Those of others stay.
+// An erasure in several transactions takes all readings of a site's assets: of half-hours, of
+// registers and powers, and provisional energies of any time, at the edges of its steps too.
+// Those of others stay.
 func TestErase_Readings(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		ctx := t.Context()
@@ -150,8 +152,9 @@ func TestErase_Readings(t *testing.T) {
 	})
 }
 
-// From its first step on, an erasure leaves nothing of a site to be credited, or taken back, on what is left of its readings: it may be cut
-// short, and its time be settled again. That holds where an organisation needs no consents, too.
+// From its first step on, an erasure leaves nothing of a site to be credited, or taken back,
+// on what is left of its readings: it may be cut short, and its time be settled again. That
+// holds where an organisation needs no consents, too.
 func TestErase_SettlesNoMore(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		ctx := t.Context()
@@ -193,7 +196,8 @@ func TestErase_SettlesNoMore(t *testing.T) {
 	})
 }
 
-// What an erased car was counted for under caps takes nothing from others any more, though nobody has counted since it was offboarded.
+// What an erased car was counted for under caps takes nothing from others any more, though
+// nobody has counted since it was offboarded.
 func TestErase_CapSums(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		ctx := t.Context()
@@ -225,7 +229,8 @@ func TestErase_CapSums(t *testing.T) {
 	})
 }
 
-// A half-hour that was settled by an asset's own meter counts against no capacity of the site, nor does it once the asset is erased.
+// A half-hour that was settled by an asset's own meter counts against no capacity of the site,
+// nor does it once the asset is erased.
 func TestErase_OwnMeter(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		ctx := t.Context()
@@ -257,7 +262,8 @@ func TestErase_OwnMeter(t *testing.T) {
 	})
 }
 
-// With a site's assets the dispatches go that had no other asset, and an export has when they were. One of others' assets too stays theirs.
+// With a site's assets the dispatches go that had no other asset, and an export has when they
+// were. One of others' assets too stays theirs.
 func TestErase_Dispatches(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		ctx := t.Context()
@@ -378,7 +384,8 @@ func TestErase_LeavesNoByte(t *testing.T) {
 	})
 }
 
-// That the log beside the file still has what was erased, as somebody else reads the database meanwhile, is an error.
+// That the log beside the file still has what was erased, as somebody else reads the database
+// meanwhile, is an error.
 func TestScrub_ReadMeanwhile(t *testing.T) {
 	ctx := t.Context()
 	url := storetest.SQLite(t)
@@ -412,8 +419,8 @@ func TestScrub_ReadMeanwhile(t *testing.T) {
 	}
 }
 
-// The metering points that a site had are kept past its erasure where it had events: what is metered at one is
-// credited once.
+// The metering points that a site had are kept past its erasure where it had events: what is
+// metered at one is credited once.
 func TestErase_MeteringPoints(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Open(t, url, store.Options{})
@@ -441,7 +448,8 @@ func TestErase_MeteringPoints(t *testing.T) {
 	})
 }
 
-// What an export leaves out is flexd's: how an enrolment stands, and what account an amount is posted to, are the person's.
+// What an export leaves out is flexd's: how an enrolment stands, and what account an amount is
+// posted to, are the person's.
 func TestExport_PersonsColumns(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Open(t, url, store.Options{})
@@ -463,7 +471,8 @@ func TestExport_PersonsColumns(t *testing.T) {
 	})
 }
 
-// The name that a bank gave of a person's account is the person's: an export has it, and nothing where none was given.
+// The name that a bank gave of a person's account is the person's: an export has it, and
+// nothing where none was given.
 func TestExport_AccountName(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		ctx := t.Context()

@@ -50,8 +50,8 @@ func TestPlans_Sessions(t *testing.T) {
 	}
 }
 
-// TestPlans_Publications: what every organisation asks of prices each time that its fleet, its batteries and its tanks are looked at
-// does not read all publications that there ever were.
+// TestPlans_Publications: what every organisation asks of prices each time that its fleet, its
+// batteries and its tanks are looked at does not read all publications that there ever were.
 func TestPlans_Publications(t *testing.T) {
 	var log lines
 	db := storetest.Open(
@@ -98,8 +98,8 @@ func TestPlans_Publications(t *testing.T) {
 	}
 }
 
-// TestPlans_FusedCars: of what is plugged in only the organisation's own is read, which every organisation asks for
-// each time that the fleet is looked at.
+// TestPlans_FusedCars: of what is plugged in only the organisation's own is read, which every
+// organisation asks for each time that the fleet is looked at.
 func TestPlans_FusedCars(t *testing.T) {
 	var log lines
 	db := storetest.Open(

@@ -9,36 +9,39 @@ import (
 	"strings"
 )
 
-// The data of an organisation that another flexd imports is a file, one line of JSON after
-// another. docs/operating.md describes its form.
+// The data of an organisation is exported for another flexd as a file with one JSON value in
+// each line. docs/operating.md describes its format.
 //
-// Every id is kept: ids are random, and clients, banks and markets have records that
-// name them. The file has each carried table whole, its rows in the order of the primary key,
-// and ends with how many there are and a digest of each table. So the file of an organisation
-// depends on its records alone, on neither engine nor place, and the import can prove itself:
-// before it commits it writes the file of what it has taken in, and compares the digests.
+// Ids do not change: they are random, and clients, banks and markets have records that name
+// them. The file contains each carried table whole, its rows in the order of the primary key,
+// and ends with the number of rows and a digest of each table. So the file of an organisation
+// depends on its records only, not on the engine or the place, and the import can verify
+// itself: before it commits it exports what it has imported, and compares the digests.
 
-// portableVersion is the version of the file's form.
+// portableVersion is the version of the file's format.
 const portableVersion = 1
 
-// portableFormat is the file's first word.
+// portableFormat identifies the format, in the file's first line.
 const portableFormat = "flexd organisation"
 
-// movedFormat begins what goes from one database of a flexd to another, and is never kept.
+// movedFormat identifies the data that moves between two databases of one flexd. It is never
+// stored as a file.
 const movedFormat = "flexd organisation between cells"
 
-// carriedTable is a table of which an organisation's rows go with it.
+// carriedTable is a table whose rows of an organisation are exported with it.
 type carriedTable struct {
 	name  string
 	where string // its rows, where they are not found by org_id = $1
-	// columns that do not go, and are empty in the other flexd
+	// columns that are not exported, and are empty in the other flexd
 	without []string
 }
 
-// ofOwnAssets are the rows by asset of an organisation's assets, those that are gone as well.
+// ofOwnAssets is the condition that a row belongs to an asset of the organisation, deleted
+// ones included.
 const ofOwnAssets = `asset_id IN (SELECT id FROM asset WHERE org_id = $1 UNION SELECT id FROM former_asset WHERE org_id = $1)`
 
-// carried are the tables that go with an organisation, those that others refer to first.
+// carried are the tables that are exported with an organisation. A table comes after those
+// that it refers to.
 var carried = []carriedTable{
 	{name: "org", where: `id = $1`},
 	{name: "account_key"},
@@ -131,9 +134,9 @@ var carried = []carriedTable{
 	{name: "withdrawal_payee"},
 }
 
-// handedOver are the tables that go with an organisation beside those when it only changes its
-// database, and its clients go on as before.
-var handedOver = []carriedTable{
+// movedOnly are the tables that go with an organisation in addition when it only moves to
+// another database, and its clients continue as before.
+var movedOnly = []carriedTable{
 	{name: "adr_mirror"},
 	{name: "adr_notice"},
 	{name: "adr_telemetry"},
@@ -150,7 +153,8 @@ var handedOver = []carriedTable{
 	{name: "token"},
 }
 
-// subscribed are tables of which an organisation's file leaves some rows out, as they all go.
+// subscribed are tables of which an organisation's file leaves some rows out, with the
+// condition by which all rows go when it moves to another database.
 var subscribed = map[string]string{
 	"adr_object": `org_id = $1`,
 	"adr_target": `object_id IN (SELECT id FROM adr_object WHERE org_id = $1)`,
@@ -158,7 +162,7 @@ var subscribed = map[string]string{
 
 // movedTables are the tables that go with an organisation to another database of the same flexd.
 func movedTables() []carriedTable {
-	tables := slices.Concat(carried, handedOver)
+	tables := slices.Concat(carried, movedOnly)
 	for i, t := range tables {
 		if where, some := subscribed[t.name]; some {
 			tables[i].where = where
@@ -168,7 +172,7 @@ func movedTables() []carriedTable {
 	return tables
 }
 
-// Why tables stay behind.
+// Reasons why tables are not exported.
 const (
 	staysSecret    = "lets somebody in or signs: issued anew in the other flexd"
 	staysPeople    = "about the people who operate this flexd"
@@ -178,7 +182,7 @@ const (
 	staysSums      = "added up from what goes along, when it is needed"
 )
 
-// stays are the tables that stay behind, and why.
+// stays are the tables that are not exported, with the reason.
 var stays = map[string]string{
 	"credential":    staysSecret,
 	"token":         staysSecret,
@@ -235,8 +239,8 @@ var stays = map[string]string{
 	"person_key":       "the key under which this database seals texts about persons; the file has them open",
 }
 
-// Unported returns the tables of which nobody has said whether they go with an organisation,
-// and those of which two things were said. None is the right answer.
+// Unported returns the tables that are in none of the lists of exported tables and of those
+// that stay, or in more than one. There should be none.
 func (all *All) Unported(ctx context.Context) ([]string, error) {
 	tables, err := all.columns(ctx)
 	if err != nil {
@@ -277,11 +281,11 @@ var columnKinds = map[string]columnKind{
 	"boolean": ofFlag,
 }
 
-// portableColumn is a column that goes.
+// portableColumn is an exported column.
 type portableColumn struct {
 	name string
 	kind columnKind
-	// its place in the primary key from 0, or less if it has none
+	// its place in the primary key from 0; negative if it is not in it
 	key      int
 	ofPerson bool // a text about a person, which may be sealed
 }
@@ -315,7 +319,7 @@ func (t portableTable) key() []portableColumn {
 	return key
 }
 
-// place returns which column has the name.
+// place returns the index of the column with the name.
 func (t portableTable) place(name string) int {
 	return slices.IndexFunc(t.columns, func(c portableColumn) bool {
 		return c.name == name
@@ -382,7 +386,7 @@ func (c conn) portableTables(
 	return tables, nil
 }
 
-// PortableFile is what a whole file has.
+// PortableFile describes the contents of a complete file.
 type PortableFile struct {
 	PortableHead
 	Tables []PortableSum

@@ -18,10 +18,10 @@ import (
 	"flexd/internal/flex"
 )
 
-// ExportOrg writes the file of an organisation, and returns what is in it. It keeps one row in
-// memory at a time. Bank accounts and names on them stand in it open. An organisation with a
-// metering point that is about to change its party is a Conflict: which of the two flexds
-// completes the change could not be said.
+// ExportOrg writes the file of an organisation, and returns what is in it. It has one row in
+// memory at a time. Bank accounts and the names on them are written unsealed. It is a Conflict
+// if a metering point of the organisation is about to change its party, as it would be open
+// which of the two flexds completes the change.
 func (all *All) ExportOrg(
 	ctx context.Context,
 	org flex.OrgID,
@@ -47,7 +47,7 @@ func (all *All) exportOrg(
 	if err != nil {
 		return PortableFile{}, err
 	}
-	if err := all.noMoves(ctx, org); err != nil {
+	if err := all.checkNoMoves(ctx, org); err != nil {
 		return PortableFile{}, err
 	}
 
@@ -73,8 +73,8 @@ func (all *All) exportOrg(
 	return file, out.Flush()
 }
 
-// noMoves fails if a metering point is about to come to the organisation or to leave it.
-func (all *All) noMoves(ctx context.Context, org flex.OrgID) error {
+// checkNoMoves fails if a metering point is about to come to the organisation or to leave it.
+func (all *All) checkNoMoves(ctx context.Context, org flex.OrgID) error {
 	var n int
 	err := all.row(
 		ctx,
@@ -93,7 +93,7 @@ func (all *All) noMoves(ctx context.Context, org flex.OrgID) error {
 	return err
 }
 
-// schemaVersion is the version of the database's schema.
+// schemaVersion returns the version of the database's schema.
 func (c conn) schemaVersion(ctx context.Context) (int64, error) {
 	var v int64
 	err := c.row(
@@ -188,7 +188,7 @@ func (all *All) writeTable(
 	return sum, nil
 }
 
-// openRow reads a row with what is sealed in it opened.
+// openRow reads a row and unseals its sealed value.
 func (all *All) openRow(
 	t portableTable,
 	org flex.OrgID,
@@ -207,9 +207,9 @@ func (all *All) openRow(
 	return add(row)
 }
 
-// rowGroup puts rows in an order that two databases share: that of their plain key, though both
-// sort what they seal differently. Rows come sorted by the part of the key that is not sealed;
-// those that are alike in it are held back until the last of them.
+// rowGroup sorts rows by their unsealed key, which is the same in two databases, while the
+// order of sealed values differs. Rows come sorted by the part of the key that is not sealed;
+// rows that are equal in it are collected, sorted and then written.
 type rowGroup struct {
 	table portableTable
 	put   func([]any) error
@@ -244,8 +244,8 @@ func (g *rowGroup) end() error {
 	return nil
 }
 
-// compare compares two rows by the sealed part of their key, or says whether the other part
-// differs.
+// compare compares two rows by the sealed part of their key or, without sealed, by the other
+// part.
 func (g *rowGroup) compare(a, b []any, sealed bool) int {
 	for _, c := range g.table.key() {
 		if c.ofPerson != sealed {
@@ -261,7 +261,7 @@ func (g *rowGroup) compare(a, b []any, sealed bool) int {
 	return 0
 }
 
-// query finds an organisation's rows in the order of the file.
+// query returns the query of an organisation's rows in the order of the file.
 func (t portableTable) query(d dialect) string {
 	order := make([]string, 0, len(t.columns))
 	for _, c := range t.key() {
@@ -303,7 +303,7 @@ func (t portableTable) scan(s scanner) ([]any, error) {
 	return row, nil
 }
 
-// of returns an engine's value as the kind has it.
+// of converts an engine's value to that of the kind.
 func (k columnKind) of(v any) (any, error) {
 	if v == nil {
 		return nil, nil
@@ -338,7 +338,7 @@ func (k columnKind) of(v any) (any, error) {
 	return nil, fmt.Errorf("it holds a %T", v)
 }
 
-// plain is a row as its line has it.
+// plain returns a row as its line has it.
 func (t portableTable) plain(row []any) []any {
 	for i, v := range row {
 		if b, ok := v.([]byte); ok {
@@ -349,7 +349,7 @@ func (t portableTable) plain(row []any) []any {
 	return row
 }
 
-// openValue replaces a sealed value of a row by what is in it.
+// openValue unseals the sealed value of a row in place.
 func (c conn) openValue(t portableTable, org flex.OrgID, row []any) error {
 	for i, column := range t.columns {
 		v, err := c.revealed(t.name, column.name, row[i])
@@ -385,8 +385,8 @@ func (c conn) sealValue(t portableTable, org flex.OrgID, row []any) error {
 	return err
 }
 
-// about returns which column of a row is sealed, less than 0 if none is, and what its value is
-// bound to.
+// about returns the index of a row's sealed column, negative if there is none, and what its
+// seal is bound to.
 func (t portableTable) about(row []any) (int, []byte, error) {
 	if t.sealed == nil {
 		return -1, nil, nil
@@ -407,10 +407,10 @@ func (t portableTable) about(row []any) (int, []byte, error) {
 	return at, r.row, err
 }
 
-// valuesOf are values that are scanned as a row's are.
+// valuesOf is a scanner of values that were read already.
 type valuesOf []any
 
-// Scan gives the values out.
+// Scan copies the values.
 func (v valuesOf) Scan(into ...any) error {
 	for i, to := range into {
 		var err error

@@ -11,13 +11,14 @@ import (
 	"flexd/internal/flex"
 )
 
-// errNotImported undoes an import that was tried alone.
+// errNotImported rolls back an import that was a preview.
 var errNotImported = errors.New("the import was tried alone")
 
-// ImportOrg takes an organisation in from its file, whole or not at all, and returns what is in
-// it and what it will not find here; with preview it tries that and undoes it. The file is opened several times. A file that is
-// cut, changed, of another schema or environment is Invalid; an organisation or a metering point
-// that is here already, and records that break a law, are a Conflict.
+// ImportOrg imports an organisation from its file in one transaction, and returns what is in
+// the file and what will be missing here; with preview it rolls the import back. The file is
+// opened several times. A file that is cut, changed, or of another schema or environment is
+// Invalid. An organisation or a metering point that is here already, and records that break a
+// law, are a Conflict.
 func (db *DB) ImportOrg(
 	ctx context.Context,
 	open func() (io.ReadCloser, error),
@@ -31,7 +32,7 @@ func (db *DB) ImportOrg(
 	})
 }
 
-// importOrg is ImportOrg, of a format, and has last end the transaction.
+// importOrg is ImportOrg for any format. The function last runs at the end of the transaction.
 func (db *DB) importOrg(
 	ctx context.Context,
 	format string,
@@ -44,7 +45,7 @@ func (db *DB) importOrg(
 
 	var file PortableFile
 	err := db.WriteAll(ctx, func(all *All) error {
-		// What others commit meanwhile is not to be taken for what the file broke.
+		// Commits of others during the import must not look like faults of the file.
 		if err := all.oneSnapshot(ctx); err != nil {
 			return err
 		}
@@ -94,8 +95,8 @@ func (db *DB) importOrg(
 	return file, err
 }
 
-// oneSnapshot has all statements of a transaction read what was committed before the first of them, and
-// what it has written itself, as they do on SQLite. Nothing may have been read yet.
+// oneSnapshot has all statements of a transaction read one snapshot and the transaction's own
+// writes, as they do on SQLite. It must be called before the first read.
 func (all *All) oneSnapshot(ctx context.Context) error {
 	if all.db.sqlite != nil {
 		return nil
@@ -106,10 +107,10 @@ func (all *All) oneSnapshot(ctx context.Context) error {
 	return err
 }
 
-// conflictsMax is how many conflicts an import names.
+// conflictsMax is how many conflicts an import names at most.
 const conflictsMax = 20
 
-// checkPortable reads a file through, and lists what of it cannot be taken in.
+// checkPortable reads a whole file, and fails if something in it cannot be imported.
 func (db *DB) checkPortable(
 	ctx context.Context,
 	format string,
@@ -126,28 +127,28 @@ func (db *DB) checkPortable(
 		if err != nil {
 			return err
 		}
-		if err := all.notHere(ctx, r.file.PortableHead); err != nil {
+		if err := all.checkNotImported(ctx, r.file.PortableHead); err != nil {
 			return err
 		}
 
-		var held []string
+		var taken []string
 		_, err = r.read(func(t portableTable, batch [][]any) error {
 			if t.name != "registration" {
 				return nil
 			}
-			found, err := all.heldPoints(ctx, t, batch)
-			held = append(held, found...)
+			found, err := all.registeredPoints(ctx, t, batch)
+			taken = append(taken, found...)
 
 			return err
 		})
 
-		if err == nil && len(held) > 0 {
+		if err == nil && len(taken) > 0 {
 			err = flex.Fail(
 				flex.Conflict,
 				"%d metering points are with another organisation here, among them %v: "+
 					"have them change their party by flexd mpan first, or leave them out in the other flexd",
-				len(held),
-				held[:min(len(held), conflictsMax)],
+				len(taken),
+				taken[:min(len(taken), conflictsMax)],
 			)
 		}
 
@@ -155,8 +156,8 @@ func (db *DB) checkPortable(
 	})
 }
 
-// notHere fails if the organisation is here already.
-func (all *All) notHere(ctx context.Context, head PortableHead) error {
+// checkNotImported fails if the organisation, or another one of its name, is in this database.
+func (all *All) checkNotImported(ctx context.Context, head PortableHead) error {
 	var id, name int
 	err := all.row(
 		ctx,
@@ -188,9 +189,9 @@ func (all *All) notHere(ctx context.Context, head PortableHead) error {
 	return nil
 }
 
-// heldPoints returns the metering points of some registrations that are with an organisation
-// here.
-func (all *All) heldPoints(
+// registeredPoints returns those metering points in a batch of registrations that are
+// registered with an organisation of this database.
+func (all *All) registeredPoints(
 	ctx context.Context,
 	t portableTable,
 	batch [][]any,
@@ -225,8 +226,9 @@ func (all *All) heldPoints(
 	)
 }
 
-// takeOrg writes the rows of a file and proves that the organisation's file is the same again.
-// So nothing of a file becomes another organisation's, whatever its rows say.
+// takeOrg writes the rows of a file, exports the organisation again, and fails unless that
+// gives the same file. So no row of a file can become another organisation's, whatever it
+// contains.
 func (all *All) takeOrg(
 	ctx context.Context,
 	format string,
@@ -310,7 +312,8 @@ func (all *All) takeRows(
 	return all.pipe.flush(ctx)
 }
 
-// takeCurves keeps prices that were planned on, under the names that follow from them.
+// takeCurves stores the prices that schedules were planned on, under the ids that are computed
+// from them.
 func (all *All) takeCurves(
 	ctx context.Context,
 	t portableTable,
@@ -345,7 +348,7 @@ func (all *All) takeCurves(
 	)
 }
 
-// inOrder puts the values of rows into another order of columns.
+// inOrder returns the values of rows in another order of columns.
 func inOrder(args []any, columns int, order ...int) []any {
 	out := make([]any, 0, len(args))
 	for row := range slices.Chunk(args, columns) {
@@ -357,7 +360,7 @@ func inOrder(args []any, columns int, order ...int) []any {
 	return out
 }
 
-// makeWeeksOf sees to it that the weeks of readings have their tables.
+// makeWeeksOf creates the missing partitions for readings.
 func (all *All) makeWeeksOf(
 	ctx context.Context,
 	t portableTable,

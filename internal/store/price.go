@@ -12,19 +12,19 @@ import (
 	"flexd/internal/pricing"
 )
 
-// Publication is one version of a stretch of prices.
+// Publication is one version of the prices of a span.
 type Publication struct {
 	ID     flex.PublicationID
 	Source string
-	// when it counts as known, by each organisation's clock
+	// from when on it counts as known, by each organisation's clock
 	PublishedAt time.Time
 	FetchedAt   time.Time
 	Span        flex.Span
-	// the source may still change the prices: they plan, and settle nothing
+	// the source may still change the prices: they are used for plans, not for settlement
 	Preliminary bool
 }
 
-// AddPublication keeps a version of prices. Its id and FetchedAt are set here.
+// AddPublication stores a version of prices. Its id and FetchedAt are set here.
 func (all *All) AddPublication(
 	ctx context.Context,
 	p Publication,
@@ -34,7 +34,7 @@ func (all *All) AddPublication(
 	return p.ID, all.keepPublication(ctx, p, prices)
 }
 
-// keepPublication keeps a version of prices as it is.
+// keepPublication stores a version of prices under its id.
 func (all *All) keepPublication(
 	ctx context.Context,
 	p Publication,
@@ -151,9 +151,9 @@ func (tx *Tx) PublicationsByID(
 }
 
 // Prices returns the planning prices of the periods of the span as they are known at this
-// transaction's instant: of each period, the price of the latest publication that is out
-// and covers it, of the sources that the organisation plans on. Periods that none covers
-// come back as not known.
+// transaction's instant: for each period the price of the latest known publication that covers
+// it, from the sources that the organisation plans on. Periods without one are returned as not
+// known.
 func (tx *Tx) Prices(
 	ctx context.Context,
 	span flex.Span,
@@ -161,7 +161,7 @@ func (tx *Tx) Prices(
 	return withoutOrigin(tx.Quotes(ctx, pricing.Planning, span))
 }
 
-// Quotes is Prices of a role, with where each is from.
+// Quotes is Prices for any role, with the origin of each price.
 func (tx *Tx) Quotes(
 	ctx context.Context,
 	role pricing.Role,
@@ -177,9 +177,9 @@ func (tx *Tx) Quotes(
 	)
 }
 
-// SettlementPrices returns what delivered energy is worth in the periods of the span, as it was
-// known at an instant: of what was out then, what had come in by then. A preliminary price is
-// none.
+// SettlementPrices returns the prices by which energy in the periods of the span is settled,
+// as they were known at an instant: from publications that were out and had been fetched by
+// then. Preliminary prices do not count.
 func (tx *Tx) SettlementPrices(
 	ctx context.Context,
 	span flex.Span,
@@ -188,7 +188,7 @@ func (tx *Tx) SettlementPrices(
 	return withoutOrigin(tx.SettlementQuotes(ctx, span, at))
 }
 
-// SettlementQuotes is SettlementPrices with where each is from.
+// SettlementQuotes is SettlementPrices, with the origin of each price.
 func (tx *Tx) SettlementQuotes(
 	ctx context.Context,
 	span flex.Span,
@@ -204,7 +204,7 @@ func (tx *Tx) SettlementQuotes(
 	)
 }
 
-// QuotesFrom returns what is known now of one source, whatever its role.
+// QuotesFrom returns the prices of one source that are known now, whatever its role.
 func (tx *Tx) QuotesFrom(
 	ctx context.Context,
 	source string,
@@ -219,8 +219,8 @@ func (tx *Tx) QuotesFrom(
 	)
 }
 
-// Prices returns the prices of the periods of the span as they are known now: of one source or,
-// if that is empty, those that an organisation without a choice of its own would plan on.
+// Prices returns the prices of the periods of the span as they are known now: from one source
+// or, if that is empty, those that an organisation that has chosen no source would plan on.
 func (all *All) Prices(
 	ctx context.Context,
 	span flex.Span,
@@ -246,7 +246,7 @@ func (all *All) Prices(
 	))
 }
 
-// QuotesFrom returns what a source said last about the periods of the span, out or not.
+// QuotesFrom returns the latest prices of a source for the periods of the span, known yet or not.
 func (all *All) QuotesFrom(
 	ctx context.Context,
 	source string,
@@ -442,8 +442,9 @@ func (tx *Tx) Publications(
 	)
 }
 
-// Published returns what the publications that are out at this transaction's instant say of the periods of the span, of one
-// source or, if that is empty, of all: those of the newest publication first. Periods that a publication does not name are left out.
+// Published returns what the publications that are out at this transaction's instant say of
+// the periods of the span, of one source or, if that is empty, of all: those of the newest
+// publication first. Periods that a publication does not name are left out.
 func (tx *Tx) Published(
 	ctx context.Context,
 	span flex.Span,
@@ -471,7 +472,8 @@ type SourceState struct {
 	Through   time.Time // the end of the last half-hour
 }
 
-// sourceStates asks for one source after the other: grouped by source, all publications that ever were would be read.
+// sourceStates asks for one source after the other: grouped by source, all publications that
+// ever were would be read.
 const sourceStates = `WITH RECURSIVE published (source) AS (
 		SELECT min(source) FROM publication
 		UNION ALL
@@ -489,7 +491,8 @@ func (all *All) SourceStates(ctx context.Context) ([]SourceState, error) {
 	}, sourceStates)
 }
 
-// LatestPublished returns when the latest publication of a source that touches a span counts as known, or the zero time.
+// LatestPublished returns when the latest publication of a source that touches a span counts
+// as known, or the zero time.
 func (all *All) LatestPublished(
 	ctx context.Context,
 	source string,
@@ -507,8 +510,8 @@ func (all *All) LatestPublished(
 	return at, err
 }
 
-// PublishedSince reports whether anything was published of a source's half-hours after an instant. Other transactions that ask this of the
-// source wait for the end of this one.
+// PublishedSince reports whether anything was published of a source's half-hours after an
+// instant. Other transactions that ask this of the source wait for the end of this one.
 func (all *All) PublishedSince(
 	ctx context.Context,
 	source string,

@@ -9,7 +9,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// The state of a source is of the newest it fetched and the furthest it reaches, which may be of different publications.
+// The state of a source is of the newest it fetched and the furthest it reaches, which may be
+// of different publications.
 func TestSourceStates(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Open(t, url, store.Options{})

@@ -14,7 +14,8 @@ type PriceKeptOut struct {
 	FetchedAt time.Time
 }
 
-// SetPricesKeptOut replaces what was kept out of a source's latest answer, with nothing where all was taken. Another process may do so at the same time.
+// SetPricesKeptOut replaces what was kept out of a source's latest answer, with nothing where
+// all was taken. Another process may do so at the same time.
 func (all *All) SetPricesKeptOut(
 	ctx context.Context,
 	source string,

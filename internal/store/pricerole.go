@@ -57,7 +57,7 @@ func (tx *Tx) PriceSelection(ctx context.Context) (*pricing.Selection, error) {
 	return tx.selection(ctx, tx.org)
 }
 
-// ChoosePriceSource keeps a choice, in place of one for the same role from the same instant, and
+// ChoosePriceSource stores a choice, in place of one for the same role from the same instant, and
 // has everything planned again if it is the planning source.
 func (tx *Tx) ChoosePriceSource(ctx context.Context, c pricing.Choice) error {
 	_, err := tx.exec(
@@ -92,8 +92,8 @@ func (tx *Tx) ChoosePriceSource(ctx context.Context, c pricing.Choice) error {
 	return nil
 }
 
-// PriceSelections returns what decides which source counts: of each organisation that has ever chosen one, and once for all
-// others, which go by the same rule.
+// PriceSelections returns what decides which source counts: of each organisation that has ever
+// chosen one, and once for all others, which go by the same rule.
 func (all *All) PriceSelections(ctx context.Context) ([]*pricing.Selection, error) {
 	ruled, err := all.selection(ctx, flex.OrgID{})
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"flexd/internal/tariff"
 )
 
-// Problem is the planning problem that the inputs pose from an instant on, when so much of the
-// need had been charged. It has no market prices, caps or ramp: who plans with them adds them, and
-// settlement, which asks what would have been planned without the market, does not.
+// Problem returns the planning problem of the inputs from an instant on, with the given part of the need
+// charged already. It has no market prices, caps or ramp: control adds them to plan with them, and
+// settlement does not, as it computes the plan without the market.
 func (e *Effective) Problem(
 	from time.Time,
 	charged flex.WattHours,

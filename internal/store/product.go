@@ -48,8 +48,8 @@ func scanProduct(s scanner) (flex.Product, error) {
 	return p, err
 }
 
-// PutProduct keeps a product: a new one if it has no id, whose id and instant are set here, or else the
-// terms of the one of that id that was not sent yet.
+// PutProduct stores a product. One without an id is new and gets its id and instant; else the
+// terms of the product with that id are replaced, if it was not sent yet.
 func (tx *Tx) PutProduct(ctx context.Context, p *flex.Product) error {
 	if p.ID.IsZero() {
 		p.ID = flex.ProductID(tx.newID())
@@ -179,9 +179,10 @@ func (tx *Tx) DueProducts(ctx context.Context) ([]flex.Product, error) {
 	)
 }
 
-// AskedProducts returns the organisation's products that households may still accept, in their order.
+// AskedProducts returns the organisation's products that households may still accept, in their
+// order.
 func (tx *Tx) AskedProducts(ctx context.Context) ([]flex.Product, error) {
-	if tx.none(productWaits) {
+	if tx.knownEmpty(productWaits) {
 		return nil, nil
 	}
 
@@ -195,7 +196,8 @@ func (tx *Tx) AskedProducts(ctx context.Context) ([]flex.Product, error) {
 	)
 }
 
-// ProductDone notes what became of a product that was to be sent, and reports whether nobody did before.
+// ProductDone records the result of sending a product, and reports whether nobody had recorded
+// one before.
 func (tx *Tx) ProductDone(
 	ctx context.Context,
 	id flex.ProductID,
@@ -237,7 +239,8 @@ func (tx *Tx) WithdrawProduct(
 	return n > 0, err
 }
 
-// NextProduct returns the first instant after one at which a product is to be sent, or the zero time.
+// NextProduct returns the first instant after one at which a product is to be sent, or the
+// zero time.
 func (tx *Tx) NextProduct(
 	ctx context.Context,
 	after time.Time,

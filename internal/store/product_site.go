@@ -8,7 +8,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// Invitable returns the sites of a scope that have something under control that charges, by their ids.
+// Invitable returns the sites of a scope that have something under control that charges, by
+// their ids.
 func (tx *Tx) Invitable(
 	ctx context.Context,
 	scope flex.Scope,
@@ -29,7 +30,8 @@ func (tx *Tx) Uninvited(
 	)
 }
 
-// invitable returns the sites of a scope for which a condition holds besides, whose arguments begin with $2.
+// invitable returns the sites of a scope that meet an additional condition, whose arguments
+// begin with $2.
 func (tx *Tx) invitable(
 	ctx context.Context,
 	scope flex.Scope,
@@ -74,7 +76,8 @@ func (tx *Tx) Invite(
 	return tx.InviteMore(ctx, p, sites)
 }
 
-// InviteMore invites sites that were not invited to a product before; what others answered stays.
+// InviteMore invites sites that were not invited to a product before; the answers of others
+// stay.
 func (tx *Tx) InviteMore(
 	ctx context.Context,
 	p *flex.Product,
@@ -190,7 +193,8 @@ func (tx *Tx) Participations(
 	)
 }
 
-// ProductAnswers counts who was invited to each of some products and what they said. Of one to which nobody was, it has nothing.
+// ProductAnswers counts the invited sites of some products and their answers. A product
+// without invited sites is left out.
 func (tx *Tx) ProductAnswers(
 	ctx context.Context,
 	ids ...flex.ProductID,
@@ -236,7 +240,8 @@ func scanInvitation(s scanner) (flex.Invitation, error) {
 	return v, err
 }
 
-// Invitations returns what a site was invited to that is not over at an instant, by when it begins.
+// Invitations returns a site's invitations to products that are not over at an instant, in the
+// order in which the products begin.
 func (tx *Tx) Invitations(
 	ctx context.Context,
 	site flex.SiteID,
@@ -271,7 +276,7 @@ func (tx *Tx) Invitation(
 	)
 }
 
-// AnswerProduct notes whether a site that was invited takes part.
+// AnswerProduct records whether an invited site takes part.
 func (tx *Tx) AnswerProduct(
 	ctx context.Context,
 	id flex.ProductID,
@@ -293,7 +298,7 @@ func (tx *Tx) AnswerProduct(
 	return err
 }
 
-// fillInvitations reads what pushes tell of products.
+// fillInvitations reads the invitations among the pushes.
 func (tx *Tx) fillInvitations(
 	ctx context.Context,
 	at map[flex.EventID]*ClaimedPush,

@@ -94,8 +94,9 @@ func (tx *Tx) dropBefore(ctx context.Context, newest []flex.EventID) error {
 	return nil
 }
 
-// DropWaves deletes up to limit notes that the organisation's fleet was planned on a publication which came in before the instant and
-// whose prices are over, and returns how many. Those of prices that are not over stay: the fleet would be planned on them again.
+// DropWaves deletes up to limit notes that the organisation's fleet was planned on a
+// publication which came in before the instant and whose prices are over, and returns how
+// many. Those of prices that are not over stay: the fleet would be planned on them again.
 func (tx *Tx) DropWaves(
 	ctx context.Context,
 	before time.Time,
@@ -210,9 +211,9 @@ func (all *All) DropSettled(
 	return nil
 }
 
-// DropADROrders deletes up to limit orders of OpenADR events that ended before an instant and of which
-// nothing is left to be done or reported. An order stays as long as its event may ask for something: of the
-// same event once more another order would be made.
+// DropADROrders deletes up to limit orders of OpenADR events that ended before an instant and
+// of which nothing is left to be done or reported. An order stays as long as its event may ask
+// for something: of the same event once more another order would be made.
 func (all *All) DropADROrders(
 	ctx context.Context,
 	before time.Time,

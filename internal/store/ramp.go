@@ -50,7 +50,7 @@ func encodeRamp(r *Ramp) any {
 	return text
 }
 
-// rampText reads what encodeRamp wrote.
+// rampText scans what encodeRamp wrote.
 type rampText struct{ to **Ramp }
 
 // Scan reads a column.
@@ -77,14 +77,15 @@ func (t rampText) Scan(column any) error {
 	return nil
 }
 
-// RampGroup is a part of all that is steered that has a ramp of its own: a GSP group of all organisations, or a
-// constraint group of one. The zero value is the whole.
+// RampGroup is a part of all that is steered that has a ramp of its own: a GSP group of all
+// organisations, or a constraint group of one. The zero value is the whole.
 type RampGroup struct {
 	Org  flex.OrgID // of a constraint group
 	Name string
 }
 
-// rampGroups are the groups that a site is of: its GSP group, its constraint group and those around that.
+// rampGroups are the groups that a site is of: its GSP group, its constraint group and those
+// around that.
 func rampGroups(
 	org flex.OrgID,
 	gsp, constraint string,
@@ -101,7 +102,7 @@ func rampGroups(
 	return groups
 }
 
-// rampSite joins what says of which groups the site of asset a is.
+// rampSite joins the tables that say in which groups the site of asset a is.
 const rampSite = ` LEFT JOIN site t ON t.id = a.site_id LEFT JOIN meter m ON m.mpan = t.mpan LEFT JOIN cap_site g ON g.site_id = a.site_id`
 
 // RampGroups are the groups that a site is of.
@@ -131,8 +132,9 @@ func (tx *Tx) RampGroups(
 	), err
 }
 
-// SteeredFleets adds up the assets that are given charging schedules, plugged in or not: of all organisations, and of
-// each group. One of which no power is known counts with the default.
+// SteeredFleets adds up the assets that are given charging schedules, plugged in or not: of
+// all organisations, and of each group. One of which no power is known counts with the
+// default.
 func (all *All) SteeredFleets(
 	ctx context.Context,
 ) (map[RampGroup]ramp.Fleet, error) {

@@ -14,16 +14,17 @@ var _ = law("what a session taught is of a session of the same asset",
 	 WHERE s.id IS NULL OR s.asset_id <> r.asset_id OR s.org_id <> r.org_id OR r.to_at < r.from_at`)
 
 const (
-	// RateLookAfter is how long after its end a session is looked at for what it teaches, when
-	// its last half-hour has been read, mostly.
+	// RateLookAfter is how long after its end a session is examined to learn the asset's
+	// power. By then its last half-hour has usually been read.
 	RateLookAfter = 35 * time.Minute
-	// RateLookAgain is when it is looked at for the last time, if readings were missing.
+	// RateLookAgain is how long after its end it is examined for the last time, if readings
+	// were missing.
 	RateLookAgain = 24 * time.Hour
-	// rateSessions is the number of an asset's sessions of which what they taught is kept.
+	// rateSessions is the number of an asset's sessions whose learned power is stored.
 	rateSessions = 20
 )
 
-// Learned says what of the power that an asset really draws a plan was made on.
+// Learned is what a plan used of the power that was learned of its asset.
 type Learned struct {
 	Nominal   flex.Watts // that it would have been planned with
 	Delay     time.Duration
@@ -55,7 +56,7 @@ type learnedRecord struct {
 	Limited   bool   `json:"limited,omitempty"`
 }
 
-// encodeLearned writes what a plan was made on; nothing is null.
+// encodeLearned returns what a plan used as it is stored; nil is null.
 func encodeLearned(l *Learned) any {
 	if l == nil {
 		return nil
@@ -86,7 +87,7 @@ func encodeLearned(l *Learned) any {
 	return text
 }
 
-// learnedText reads what encodeLearned wrote.
+// learnedText scans what encodeLearned returned.
 type learnedText struct{ to **Learned }
 
 // Scan reads a column.
@@ -123,7 +124,7 @@ func (t learnedText) Scan(column any) error {
 	return nil
 }
 
-// RateSession is what was learned from a session.
+// RateSession is the power that was learned from a session.
 type RateSession struct {
 	rate.Session
 	ID      flex.SessionID
@@ -132,7 +133,7 @@ type RateSession struct {
 	Vehicle flex.Watts // 0 if its plug-in named none
 }
 
-// RateSessions returns what was learned from the asset's sessions, the newest first.
+// RateSessions returns the powers learned from the asset's sessions, the newest first.
 func (tx *Tx) RateSessions(
 	ctx context.Context,
 	asset flex.AssetID,
@@ -170,7 +171,8 @@ func (tx *Tx) RateSessions(
 	)
 }
 
-// RateDue returns up to limit sessions that are to be looked at for what they teach.
+// RateDue returns up to limit sessions that are due to be examined for the power of their
+// assets.
 func (tx *Tx) RateDue(ctx context.Context, limit int) ([]Session, error) {
 	return rows(
 		ctx,
@@ -184,9 +186,9 @@ func (tx *Tx) RateDue(ctx context.Context, limit int) ([]Session, error) {
 	)
 }
 
-// PutRateSession keeps what was learned from a session, in the place of what was learned before, and says
-// when it is to be looked at again; never, if again is zero. A session that was reopened or
-// looked at since is left alone.
+// PutRateSession stores the power that was learned from a session, in place of what was
+// learned before, and when the session is to be examined again; never, if again is zero. A
+// session that was reopened or examined since is not changed.
 func (tx *Tx) PutRateSession(
 	ctx context.Context,
 	r RateSession,
@@ -241,8 +243,8 @@ func (tx *Tx) PutRateSession(
 	return err
 }
 
-// PinRate has the asset planned with a power, whatever was learned; zero takes that back. A
-// schedule under way is planned again.
+// PinRate fixes the power that the asset is planned with, whatever was learned; zero ends
+// that. Its schedule is planned again.
 func (tx *Tx) PinRate(
 	ctx context.Context,
 	asset flex.AssetID,
@@ -262,8 +264,8 @@ func (tx *Tx) PinRate(
 	return tx.MarkDue(ctx, asset)
 }
 
-// ResetRate forgets what was learned of the asset, and a power that was set for it. What it
-// draws from now on teaches.
+// ResetRate deletes the power that was learned of the asset, and a fixed one. The power is
+// learned again from later sessions.
 func (tx *Tx) ResetRate(ctx context.Context, asset flex.AssetID) error {
 	if _, err := tx.exec(
 		ctx,

@@ -87,14 +87,14 @@ func (tx *Tx) SetPower(
 	return tx.MarkDue(ctx, asset)
 }
 
-// Recorded is what was recorded of a rating, from an instant on.
+// Recorded is a recorded value of a rating, from an instant on.
 type Recorded[V any] struct {
 	From time.Time // zero: from the beginning
 	At   time.Time // when it was recorded; zero: before ratings were dated
 	Is   V
 }
 
-// Supplies returns what was recorded of a site's connection, in the order of recording.
+// Supplies returns the recorded supplies of a site, in the order of recording.
 func (tx *Tx) Supplies(
 	ctx context.Context,
 	site flex.SiteID,
@@ -122,8 +122,8 @@ func (tx *Tx) Supplies(
 	)
 }
 
-// Powers returns what was recorded of an asset's power, in the order of recording; nothing of one
-// whose power never changed.
+// Powers returns the recorded powers of an asset, in the order of recording; none if its power
+// never changed.
 func (tx *Tx) Powers(
 	ctx context.Context,
 	asset flex.AssetID,

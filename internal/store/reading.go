@@ -14,8 +14,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// labelNumbers is how labels are kept. The energies of half-hours are below 10: they lie at
-// known times, and need no index but time.
+// labelNumbers are the numbers by which labels are stored. The energies of half-hours are
+// below 10: they are at known times, and need no index except that by time.
 var labelNumbers = map[flex.Label]int16{
 	flex.ChargerEnergy:          1,
 	flex.ProvisionalConsumption: 2,
@@ -47,8 +47,9 @@ func LabelNumbered(n int64) (flex.Label, bool) {
 	return l, ok
 }
 
-// owners is a cache of the organisations' assets and their ratings, so that a batch of readings need not
-// ask for each. An organisation's part is valid as long as the version of its register is the same.
+// owners is a cache of the organisations' assets and their ratings, so that a batch of
+// readings need not ask for each. An organisation's part is valid as long as the version of
+// its register is the same.
 type owners struct {
 	mu    sync.RWMutex
 	byOrg map[flex.OrgID]*owned
@@ -60,7 +61,7 @@ type owned struct {
 	assets   map[flex.AssetID]Rating
 }
 
-// Rating is what bounds the readings of an asset.
+// Rating is the power and capacity by which the readings of an asset are checked.
 type Rating struct {
 	Type     flex.AssetType
 	Power    flex.Watts     // of the asset; 0 if never given
@@ -72,7 +73,7 @@ type Rating struct {
 const ownersMax = 2_000_000
 
 // OwnAssets returns those of the assets that are the organisation's, with their ratings. It
-// remembers what it found, so a transaction that makes or changes assets must not ask.
+// caches the result, so a transaction that adds or changes assets must not call it.
 func (tx *Tx) OwnAssets(
 	ctx context.Context,
 	ids []flex.AssetID,
@@ -128,7 +129,8 @@ func (tx *Tx) OwnAssets(
 	return own, nil
 }
 
-// assetsVersion is another number each time that assets of the organisation are made, changed or taken away.
+// assetsVersion returns a number that changes whenever assets of the organisation are added,
+// changed or deleted.
 func (tx *Tx) assetsVersion(ctx context.Context) (int64, error) {
 	var version int64
 	err := tx.row(
@@ -209,16 +211,16 @@ func (o *owners) learn(org flex.OrgID, register int64, found []ratedAsset) {
 	}
 }
 
-// PutReadings keeps readings of the organisation's own assets, as OwnAssets returns, each
-// time, asset and label once. Where there is one already with another value, the new one
-// replaces it and the old one goes into the history: the trigger reading_corrected keeps it,
-// whatever statement changes a reading, as settlement as of an instant reads it.
+// PutReadings stores readings of the organisation's own assets, as OwnAssets returns them, at
+// most one for each time, asset and label. A reading that has another value than the stored
+// one replaces it, and the old one goes into the history, which settlement as of an instant
+// reads: the trigger reading_corrected writes it, whatever statement changes a reading.
 func (tx *Tx) PutReadings(ctx context.Context, rs []flex.Reading) error {
 	if len(rs) == 0 {
 		return nil
 	}
 
-	// In the order of the key, so that two batches never wait for each other in a ring.
+	// In the order of the key, so that two batches never deadlock.
 	slices.SortFunc(rs, byKey)
 
 	err := tx.db.d.putReadings(ctx, tx.conn, rs, tx.now.UnixMicro())
@@ -254,7 +256,7 @@ func readingArgs(r flex.Reading) (at int64, label int16, seconds int32, value in
 	return r.KeptAt().UnixMicro(), labelNumbers[r.Label], int32(r.Len() / time.Second), int64(r.Value)
 }
 
-// A Register names one register of an asset.
+// A Register identifies one register of an asset.
 type Register struct {
 	AssetID flex.AssetID
 	Label   flex.Label
@@ -266,7 +268,7 @@ type Mark struct {
 	Value flex.Micro
 }
 
-// markRegisters moves the registers' newest marks on.
+// markRegisters updates the newest marks of registers.
 func (tx *Tx) markRegisters(ctx context.Context, rs []flex.Reading) error {
 	newest := map[Register]flex.Reading{}
 	for _, r := range rs {
@@ -280,7 +282,7 @@ func (tx *Tx) markRegisters(ctx context.Context, rs []flex.Reading) error {
 		marks = append(marks, r)
 	}
 
-	// In the order of their rows' key, so that two batches never wait for each other in a ring.
+	// In the order of their rows' key, so that two batches never deadlock.
 	slices.SortFunc(marks, func(a, b flex.Reading) int {
 		return cmp.Or(
 			bytes.Compare(a.AssetID[:], b.AssetID[:]),
@@ -310,8 +312,9 @@ func (tx *Tx) markRegisters(ctx context.Context, rs []flex.Reading) error {
 	)
 }
 
-// LockNewestMarks returns the newest marks of the assets' registers, and has other transactions that lock the same wait for the end of this one:
-// what one batch says of a register is judged against the other.
+// LockNewestMarks returns the newest marks of the assets' registers, and makes other
+// transactions that lock the same wait for the end of this one. So each batch of a register's
+// readings is checked against the batch before.
 func (tx *Tx) LockNewestMarks(
 	ctx context.Context,
 	assets []flex.AssetID,
@@ -321,7 +324,7 @@ func (tx *Tx) LockNewestMarks(
 		lock = " FOR UPDATE OF m"
 	}
 
-	// In one order, so that two batches never wait for each other in a ring.
+	// In one order, so that two batches never deadlock.
 	assets = slices.Clone(assets)
 	slices.SortFunc(assets, func(a, b flex.AssetID) int {
 		return bytes.Compare(a[:], b[:])

@@ -10,17 +10,17 @@ import (
 	"flexd/internal/flex"
 )
 
-// ReadingQuery says which readings are wanted.
+// ReadingQuery selects readings.
 type ReadingQuery struct {
 	Assets []flex.AssetID // none: no readings
 	Labels []flex.Label
 	Days   []flex.Day // London days; half-hours that touch them are looked for
-	// Slots, if set, asks on each day only for the settlement periods First to Last.
+	// First and Last, if set, restrict each day to the settlement periods from First to Last.
 	First int
 	Last  int
-	// Within, if set, asks on each day only for half-hours in the span.
+	// Within, if set, restricts each day to the half-hours in the span.
 	Within flex.Span
-	// KnownAt, if set, asks for the readings as they were known at that instant.
+	// KnownAt, if set, selects the readings as they were known at that instant.
 	KnownAt time.Time
 	history bool // some of them were corrected
 	dense   bool // few other assets lie between the first and the last of them
@@ -50,9 +50,9 @@ func (tx *Tx) corrected(
 // instantsChunk is the number of instants asked for in one statement.
 const instantsChunk = 512
 
-// Readings returns what is known of the query, in no certain order: energies of half-hours
-// and registers that were read at the edges of half-hours, and, for every label that is
-// neither, all readings that meet the days.
+// Readings returns the readings that the query selects, in no particular order: energies of
+// half-hours, registers read at the edges of half-hours and, for every other label, all
+// readings that overlap the days.
 func (tx *Tx) Readings(
 	ctx context.Context,
 	q ReadingQuery,
@@ -76,7 +76,7 @@ func (tx *Tx) Readings(
 
 	q.Days = slices.Compact(q.Days)
 
-	if err := tx.lookClosely(ctx, &q); err != nil || len(q.Assets) == 0 {
+	if err := tx.planAssetScan(ctx, &q); err != nil || len(q.Assets) == 0 {
 		return nil, err
 	}
 
@@ -102,8 +102,8 @@ func (q ReadingQuery) registers() bool {
 	return slices.ContainsFunc(q.Labels, flex.Label.Register)
 }
 
-// labels are the numbers of the labels that are read at the edges of half-hours, and of those
-// that are read at any time.
+// labels returns the numbers of the labels that are read at the edges of half-hours, and of
+// those that are read at any time.
 func (q ReadingQuery) labels() (edges, odd []any) {
 	for _, l := range q.Labels {
 		if n := labelNumbers[l]; n < 10 || l.Register() {
@@ -116,7 +116,7 @@ func (q ReadingQuery) labels() (edges, odd []any) {
 	return edges, odd
 }
 
-// markRestarted says of registers where they restarted, as it was known.
+// markRestarted sets where registers restarted, as it was known.
 func (tx *Tx) markRestarted(
 	ctx context.Context,
 	q *ReadingQuery,
@@ -148,8 +148,8 @@ func (tx *Tx) markRestarted(
 	return nil
 }
 
-// meets adds the condition that a reading at an odd time meets a span, and began no earlier
-// than the instant.
+// meets adds the condition that a reading at any time overlaps a span, and began no earlier
+// than the instant after.
 func (w *readingsWhere) meets(span flex.Span, after time.Time) {
 	reach := span.From.Add(-readingMax)
 	if reach.Before(after) {
@@ -177,14 +177,15 @@ func (w *readingsWhere) meets(span flex.Span, after time.Time) {
 // readingMax is the longest time that one reading spans.
 const readingMax = 24 * time.Hour
 
-// denseMax is how many assets may lie between the first and the last of those asked for, to
-// one of them, for all to be read at a stroke.
+// denseMax is how many assets there may be between the first and the last of a query's assets,
+// for each of them, so that the whole range is read at once.
 const denseMax = 2
 
-// lookClosely decides how many assets are found: a few one by one; most of those in a row at
-// a stroke, in the order in which readings are kept. Then it leaves the organisation's own
-// alone.
-func (tx *Tx) lookClosely(ctx context.Context, q *ReadingQuery) error {
+// planAssetScan decides how the readings of the query's assets are found. If the assets are
+// most of those between the first and the last, their range is read at once, in the order of
+// the index, and the query is restricted to assets of the organisation; else each is searched
+// by itself.
+func (tx *Tx) planAssetScan(ctx context.Context, q *ReadingQuery) error {
 	if len(q.Assets) < 4 || len(q.Assets) > ownersChunk {
 		return nil
 	}
@@ -220,7 +221,8 @@ func (tx *Tx) lookClosely(ctx context.Context, q *ReadingQuery) error {
 
 func compareAssets(a, b flex.AssetID) int { return bytes.Compare(a[:], b[:]) }
 
-// everOwned returns those of the assets that are the organisation's, or were.
+// everOwned returns those of the assets that belong to the organisation, or did before they
+// were deleted.
 func (tx *Tx) everOwned(
 	ctx context.Context,
 	assets []flex.AssetID,
@@ -264,8 +266,8 @@ func (q ReadingQuery) span(d flex.Day) flex.Span {
 	}
 }
 
-// instants lists where the half-hours begin that the query asks for, and, if marks of
-// registers are wanted too, where they end.
+// instants returns the starts of the half-hours that the query asks for, in microseconds; with
+// marks, for registers, their ends too.
 func (q ReadingQuery) instants(marks bool) []any {
 	last := int64(-1)
 
@@ -289,22 +291,22 @@ func (q ReadingQuery) instants(marks bool) []any {
 	return all
 }
 
-// halfHour is its length in microseconds.
+// halfHour is the length of a half-hour in microseconds.
 const halfHour = int64(flex.HalfHour / time.Microsecond)
 
-// MarksAround returns the register's marks next before and next after an instant, as far
-// as they lie within so many days of it.
+// MarksAround returns the register's last mark before an instant and its first one after it,
+// each nil if it is more than the number of days away.
 func (tx *Tx) MarksAround(
 	ctx context.Context,
 	k Register,
 	at time.Time,
 	days int,
 ) (before, after *Mark, err error) {
-	before, err = tx.markBeside(ctx, k, at, days, -1)
+	before, err = tx.nextMark(ctx, k, at, days, -1)
 	if err != nil {
 		return nil, nil, err
 	}
-	after, err = tx.markBeside(ctx, k, at, days, 1)
+	after, err = tx.nextMark(ctx, k, at, days, 1)
 
 	return before, after, err
 }
@@ -321,8 +323,9 @@ func (w *readingsWhere) onDays(days []any) {
 	)
 }
 
-// markBeside goes from day to day, a few at a time, and then a month at a time.
-func (tx *Tx) markBeside(
+// nextMark returns the register's nearest mark before the instant (way -1) or after it (way
+// 1); nil if there is none within the days. It searches two days first, and then 32 at a time.
+func (tx *Tx) nextMark(
 	ctx context.Context,
 	k Register,
 	at time.Time,
@@ -378,9 +381,9 @@ func (tx *Tx) markBeside(
 	return nil, nil
 }
 
-// DropReadings deletes up to limit readings from before an instant, and of their histories
-// as many, and returns how many it forgot. On PostgreSQL whole weeks are forgotten, once they
-// are over.
+// DropReadings deletes up to limit readings from before an instant, and as many of their
+// histories, and returns how many it deleted. On PostgreSQL it drops the partitions of whole
+// weeks before that.
 func (all *All) DropReadings(
 	ctx context.Context,
 	before time.Time,

@@ -8,8 +8,9 @@ import (
 	"flexd/internal/flex"
 )
 
-// ReadingsEach answers queries as Readings does, in their order. Those of the same days and labels are
-// asked in one statement: sessions that end together have their readings looked for together.
+// ReadingsEach answers queries as Readings does, in their order. Those of the same days and
+// labels are asked in one statement: sessions that end together have their readings looked for
+// together.
 func (tx *Tx) ReadingsEach(
 	ctx context.Context,
 	queries []ReadingQuery,
@@ -40,7 +41,8 @@ func (tx *Tx) ReadingsEach(
 	return found, nil
 }
 
-// atEdgesAlone reports whether what is asked for are half-hours of a span, and nothing that is read at any time.
+// atEdgesAlone reports whether what is asked for are half-hours of a span, and nothing that is
+// read at any time.
 func (q ReadingQuery) atEdgesAlone() bool {
 	_, odd := q.labels()
 	return len(odd) == 0 && !q.Within.Empty()

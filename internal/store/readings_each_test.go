@@ -13,8 +13,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// Queries that are answered together are answered as each alone: of several organisations' assets, two of one
-// asset, over both clock changes, with registers, and with none.
+// Queries that are answered together are answered as each alone: of several organisations'
+// assets, two of one asset, over both clock changes, with registers, and with none.
 func TestReadingsEach(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox})
@@ -48,7 +48,7 @@ func TestReadingsEach(t *testing.T) {
 	})
 }
 
-// putDrawn keeps energies of half of the half-hours of the days, and registers of some.
+// putDrawn stores energies of half of the half-hours of the days, and registers of some.
 func putDrawn(t *testing.T, db *store.DB, org flex.OrgID, cars []flex.AssetID, days []flex.Day, r *rand.Rand) {
 	t.Helper()
 	var rs []flex.Reading

@@ -21,7 +21,7 @@ func encode(record any) (string, error) {
 	return string(b), err
 }
 
-// decode reads a record; what names it in the error.
+// decode reads a record; an error names it by what.
 func decode(what, text string, record any) error {
 	if err := json.Unmarshal([]byte(text), record); err != nil {
 		return fmt.Errorf("stored %s: %w", what, err)
@@ -103,7 +103,8 @@ type settlementRecord struct {
 	ClawBack   bool    `json:"ClawBack"`
 }
 
-// ratesRecord has 0 for a rate that was not given, as records always had it: one that was given as 0 is marked.
+// ratesRecord has 0 for a rate that was not given, as records always had it: one that was
+// given as 0 is marked.
 type ratesRecord struct {
 	Peak        float64 `json:"Peak"`
 	OffPeak     float64 `json:"OffPeak"`
@@ -204,7 +205,7 @@ type resultRecord struct {
 	Consented bool        `json:"Consented,omitempty"`
 }
 
-// termsRecord is what a result was paid on; results of before it was kept have none.
+// termsRecord are the terms by which a result was paid; results of earlier releases have none.
 type termsRecord struct {
 	Share      int64 `json:"Share"`
 	PaidEarly  int64 `json:"PaidEarly"`

@@ -1,6 +1,7 @@
 package store
 
-// linkText is the line of a link of the audit log: audit_link.text. Its instants are in UTC, to the microsecond.
+// linkText is the line of a link of the audit log: audit_link.text. Its instants are in UTC,
+// to the microsecond.
 type linkText struct {
 	Sequence     int64  `json:"sequence"`
 	Step         string `json:"step"`

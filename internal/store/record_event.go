@@ -112,7 +112,7 @@ func decodeEvent(text string) (AssetEvent, error) {
 	return r.event(), nil
 }
 
-// event is what a record says.
+// event returns the event of a record.
 func (r *eventRecord) event() AssetEvent {
 	e := AssetEvent{
 		VehicleRate: flex.Watts(r.VehicleRate),
@@ -218,7 +218,7 @@ type capRecord struct {
 	Phase  bool   `json:"phase,omitempty"`
 }
 
-// endpointRecord is what endpoint.sealed holds.
+// endpointRecord is the content of the sealed column endpoint.sealed.
 type endpointRecord struct {
 	Secret    string               `json:"secret"`
 	OldSecret string               `json:"old_secret,omitempty"`
@@ -232,13 +232,13 @@ type formerSecretRecord struct {
 	Until  int64  `json:"until"`
 }
 
-// linkRecord is what cloud_link.sealed holds.
+// linkRecord is the content of the sealed column cloud_link.sealed.
 type linkRecord struct {
 	Verifier string `json:"Verifier"`
 	Code     string `json:"Code"`
 }
 
-// tokenRecord is what cloud_token.sealed holds.
+// tokenRecord is the content of the sealed column cloud_token.sealed.
 type tokenRecord struct {
 	Access  string `json:"Access"`
 	Refresh string `json:"Refresh"`

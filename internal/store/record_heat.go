@@ -8,7 +8,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// heatRecord is flex.Heat as it is kept: in thousandths of a degree and of a litre.
+// heatRecord is flex.Heat as it is stored: in thousandths of a degree and of a litre.
 type heatRecord struct {
 	Low       *int64 `json:"low_mc,omitempty"`
 	High      *int64 `json:"high_mc,omitempty"`
@@ -19,7 +19,7 @@ type heatRecord struct {
 	Steering  string `json:"steering,omitempty"`
 }
 
-// readHeat reads what is kept of an asset's heat.
+// readHeat returns an asset's heat from its column.
 func readHeat(text string) (flex.Heat, error) {
 	var r heatRecord
 	if err := json.Unmarshal([]byte(text), &r); err != nil {
@@ -37,7 +37,7 @@ func readHeat(text string) (flex.Heat, error) {
 	}, nil
 }
 
-// writeHeat is what is kept of an asset's heat: nothing of one that has none.
+// writeHeat returns an asset's heat as it is stored; empty for an asset without.
 func writeHeat(h flex.Heat) any {
 	if (h == flex.Heat{}) {
 		return nil
@@ -87,7 +87,8 @@ type RoomPlan struct {
 	Outdoor  string         `json:"outdoor"` // how the temperature outdoors is known
 	Cost     float64        `json:"cost_p"`
 	Course   []RoomCourse   `json:"course"`
-	// when state 1 of SG Ready began that the heat pump was in as the steps began, in seconds since 1970; 0 if it was in another
+	// when state 1 of SG Ready began that the heat pump was in as the steps began, in seconds
+	// since 1970; 0 if it was in another
 	LockedAt int64 `json:"locked_at,omitempty"`
 }
 
@@ -101,7 +102,8 @@ type BuildingRecord struct {
 	Error    float64 `json:"error,omitempty"` // of the loss, as a part of it
 	// degrees that a forecast of three hours was off, as a root mean square; 0 if it is assumed
 	Miss float64 `json:"miss_k,omitempty"`
-	// degrees that it was colder after half an hour than was forecast, on one of twenty; 0 if it is assumed
+	// degrees that it was colder after half an hour than was forecast, on one of twenty; 0 if
+	// it is assumed
 	Dip float64 `json:"dip_k,omitempty"`
 	// the same of the half-hours in which it stopped, on one of twenty; 0 if it is assumed
 	Stop float64 `json:"stop_k,omitempty"`
@@ -178,7 +180,7 @@ func readHeatModel(text string) (heatModelRecord, error) {
 	return r, err
 }
 
-// writeHeatModel is what is kept of a model: nothing of one that was reset.
+// writeHeatModel returns a model as it is stored; empty for one that was reset.
 func writeHeatModel(m *HeatModel) any {
 	r := heatModelRecord{m.Rooms, m.Water, m.As}
 	if r == (heatModelRecord{}) {

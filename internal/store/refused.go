@@ -18,10 +18,12 @@ type RefusedReading struct {
 	AssetID flex.AssetID // that it was for
 }
 
-// refusedMax is how many reasons are counted separately on a day; beyond it they are counted as one.
+// refusedMax is how many reasons are counted separately on a day; beyond it they are counted
+// as one.
 const refusedMax = 100
 
-// CountRefused adds to what was refused today, in the order of the rows' key, so that two batches never deadlock.
+// CountRefused adds to today's counts of refused readings, in the order of the rows' key, so
+// that two batches never deadlock.
 func (tx *Tx) CountRefused(ctx context.Context, rs []RefusedReading) error {
 	day := flex.DayAt(tx.now).String()
 
@@ -78,7 +80,7 @@ func (tx *Tx) CountRefused(ctx context.Context, rs []RefusedReading) error {
 	return nil
 }
 
-// RefusedSince returns what was refused from a day on, the newest day first.
+// RefusedSince returns the counts of refused readings from a day on, the newest day first.
 func (tx *Tx) RefusedSince(
 	ctx context.Context,
 	from flex.Day,
@@ -112,7 +114,8 @@ func (tx *Tx) RefusedSince(
 	)
 }
 
-// DropRefused deletes up to limit counts of what was refused before a day, and returns how many.
+// DropRefused deletes up to limit counts of refused readings before a day, and returns how
+// many.
 func (all *All) DropRefused(
 	ctx context.Context,
 	before flex.Day,

@@ -9,19 +9,19 @@ import (
 	"flexd/internal/flex"
 )
 
-// An organisation's register is its sites, assets and dispatch consents. It is read page
-// after page, and changes seldom beside sessions, readings and schedules. Every change of it
-// changes its version in the same transaction, so that what was read at a version can be
-// remembered for as long as that version is the newest, on every machine.
+// An organisation's register is its sites, assets and dispatch consents. It is read page after
+// page, and changes rarely compared with sessions, readings and schedules. Every change of it
+// increments its version in the same transaction. A cached result is therefore valid as long
+// as its version is the newest, on every machine.
 
-// registeredMax bounds the rows that are remembered in all; when full, all are forgotten.
+// registeredMax bounds the rows that are cached in all; when the cache is full, it is emptied.
 const registeredMax = 20_000
 
-// registered remembers what was read of registers.
+// registered is a cache of what was read of registers.
 type registered struct {
-	mu   sync.Mutex
-	rows int
-	held map[registerKey]registerEntry
+	mu      sync.Mutex
+	rows    int
+	entries map[registerKey]registerEntry
 }
 
 type registerKey struct {
@@ -40,7 +40,7 @@ type registerVersion struct{ register, meters int64 }
 func (r *registered) get(key registerKey, at registerVersion) (any, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e, ok := r.held[key]
+	e, ok := r.entries[key]
 	return e.value, ok && e.at == at
 }
 
@@ -53,18 +53,18 @@ func (r *registered) put(
 	r.mu.Lock()
 	defer r.mu.Unlock()
 
-	if r.held == nil || r.rows+rows > registeredMax {
-		r.held, r.rows = map[registerKey]registerEntry{}, 0
+	if r.entries == nil || r.rows+rows > registeredMax {
+		r.entries, r.rows = map[registerKey]registerEntry{}, 0
 	}
 
 	if rows <= registeredMax {
-		r.held[key] = registerEntry{at, value}
-		// one that is replaced is counted again: all are forgotten the sooner
+		r.entries[key] = registerEntry{at, value}
+		// An entry that is replaced is counted twice: the cache is only emptied sooner.
 		r.rows += rows
 	}
 }
 
-// touchRegister says that the organisation's register is changed by this transaction.
+// touchRegister increments the version of the organisation's register, once in a transaction.
 func (tx *Tx) touchRegister(ctx context.Context) error {
 	if tx.touched {
 		return nil
@@ -79,8 +79,9 @@ func (tx *Tx) touchRegister(ctx context.Context) error {
 	return err
 }
 
-// asRegistered returns what read returns, from memory if the register has not changed since
-// it was read. What is returned may be shared and is not to be changed.
+// asRegistered returns the result of read, from the cache if the register has not changed
+// since it was read. The result may be shared and must not be changed. The function rows
+// counts its rows.
 func asRegistered[T any](
 	ctx context.Context,
 	tx *Tx,
@@ -88,7 +89,7 @@ func asRegistered[T any](
 	rows func(T) int,
 	read func() (T, error),
 ) (T, error) {
-	if tx.wake != nil { // a transaction that writes sees what is not committed
+	if tx.wake != nil { // a transaction that writes sees its own changes, which are not committed
 		return read()
 	}
 
@@ -108,8 +109,8 @@ func asRegistered[T any](
 	}
 
 	key := registerKey{tx.org, what}
-	if kept, ok := tx.db.registered.get(key, at); ok {
-		return kept.(T), nil
+	if cached, ok := tx.db.registered.get(key, at); ok {
+		return cached.(T), nil
 	}
 
 	v, err = read()
@@ -120,8 +121,8 @@ func asRegistered[T any](
 	return v, err
 }
 
-// count returns how many rows of the register a query counts. Counting costs a walk over all
-// of them, which a page of a hundred should not wait for.
+// count returns the result of a query that counts rows of the register, from the cache if it can.
+// Counting reads all of them, for which a page of a hundred should not wait.
 func (tx *Tx) count(ctx context.Context, query string) (int, error) {
 	one := func(int) int { return 1 }
 	return asRegistered(ctx, tx, query, one, func() (int, error) {

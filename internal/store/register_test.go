@@ -13,8 +13,8 @@ func TestRegistered_Full(t *testing.T) {
 
 	for i := range 10 * registeredMax / 1000 {
 		r.put(registerKey{flex.OrgID{1}, i}, at, i, 1000)
-		if r.rows > registeredMax || len(r.held) > registeredMax/1000 {
-			t.Fatalf("%d rows in %d pages", r.rows, len(r.held))
+		if r.rows > registeredMax || len(r.entries) > registeredMax/1000 {
+			t.Fatalf("%d rows in %d pages", r.rows, len(r.entries))
 		}
 		if v, ok := r.get(registerKey{flex.OrgID{1}, i}, at); !ok || v != i {
 			t.Errorf("page %d is not there", i)

@@ -54,7 +54,8 @@ func (c conn) scanRegistration(s scanner) (Registration, error) {
 	return r, err
 }
 
-// otherParty is the answer to a party whose metering point another one has. It does not say who.
+// otherParty is the error for a party whose metering point another party has. It does not say
+// which party.
 func otherParty(mpan string) error {
 	return flex.Fail(
 		flex.Conflict,
@@ -64,7 +65,8 @@ func otherParty(mpan string) error {
 	)
 }
 
-// pointOf returns what is unique of an MPAN; null for the sandbox's own points.
+// pointOf returns the value of an MPAN in the column that must be unique; null for the
+// sandbox's own points.
 func (c conn) pointOf(mpan string) any {
 	if c.db.Environment == flex.Sandbox &&
 		strings.HasPrefix(mpan, sharedPoints) {
@@ -99,8 +101,9 @@ func (tx *Tx) register(ctx context.Context, site flex.SiteID) error {
 	return tx.begin(ctx, mpan, site)
 }
 
-// begin begins the organisation's time with a metering point. If it had the point before and a change of party was decided then,
-// the change is of this time: who leaves a point and comes back keeps it no longer.
+// begin begins the organisation's registration of a metering point. If it had the point
+// before, and a change of party was decided then, the change applies to the new registration:
+// leaving a point and coming back does not prevent it.
 func (tx *Tx) begin(
 	ctx context.Context,
 	mpan string,
@@ -141,8 +144,8 @@ func (tx *Tx) begin(
 	return err
 }
 
-// takeMove takes the change of party that was decided of a metering point away from a time of the organisation's with it that
-// has ended. Without one the instant is zero.
+// takeMove removes the decided change of party from an ended registration of the organisation,
+// and returns its instant; zero if there is none.
 func (tx *Tx) takeMove(
 	ctx context.Context,
 	mpan string,
@@ -229,7 +232,8 @@ func (tx *Tx) mpanOf(ctx context.Context, site flex.SiteID) (string, error) {
 	return mpan, err
 }
 
-// Registrations returns whose a metering point was and is, oldest first.
+// Registrations returns the present and earlier registrations of a metering point, oldest
+// first.
 func (all *All) Registrations(
 	ctx context.Context,
 	mpan string,
@@ -268,9 +272,9 @@ func (tx *Tx) RegistrationsWithin(
 	return found, err
 }
 
-// DecideMove notes that a metering point changes its party at an instant. It reports whether another party has the point; if
-// none has, the new one has it from then on, or from when the last one left, if that is later. What was decided before holds no
-// longer.
+// DecideMove notes that a metering point changes its party at an instant. It reports whether
+// another party has the point; if none has, the new one has it from then on, or from when the
+// last one left, if that is later. What was decided before holds no longer.
 func (all *All) DecideMove(
 	ctx context.Context,
 	mpan string,
@@ -281,7 +285,8 @@ func (all *All) DecideMove(
 		return false, at, err
 	}
 
-	// A move that is carried out at the same time is waited for: then who has the point is asked again.
+	// A move that is carried out at the same time is waited for: then who has the point is
+	// asked again.
 	for range 2 {
 		held, err := all.decideMove(ctx, mpan, to, at)
 		if err != nil {
@@ -302,7 +307,8 @@ func (all *All) DecideMove(
 	return false, from, all.redate(ctx, mpan, to, from)
 }
 
-// dropMoves deletes what was decided of a metering point by a party that has left it, or by the one that is to have it.
+// dropMoves deletes the decided changes of a metering point by a party that has left it, or by
+// the one that is to have it.
 func (all *All) dropMoves(ctx context.Context, mpan string, to flex.OrgID) error {
 	_, err := all.exec(
 		ctx,
@@ -332,9 +338,10 @@ func (all *All) decideMove(
 	return n > 0, err
 }
 
-// freeFrom is from when a party has a metering point that is to be its own from an instant on: then, or once the times of all
-// others with it have ended. A time that began after the instant is over as soon as it began; one that was to begin after it, and
-// in which the point was not enrolled, takes nothing.
+// freeFrom is from when a party has a metering point that is to be its own from an instant on:
+// then, or once the times of all others with it have ended. A time that began after the
+// instant is over as soon as it began; one that was to begin after it, and in which the point
+// was not enrolled, takes nothing.
 func (all *All) freeFrom(
 	ctx context.Context,
 	mpan string,
@@ -393,8 +400,8 @@ func (all *All) reserve(
 	return n > 0, err
 }
 
-// DueMoves returns the registrations whose change of party is due, also of a party that left meanwhile. One that was taken in
-// with its organisation's file names no next party.
+// DueMoves returns the registrations whose change of party is due, also of a party that left
+// meanwhile. One that was taken in with its organisation's file names no next party.
 func (all *All) DueMoves(ctx context.Context) ([]Registration, error) {
 	return rows(
 		ctx,
@@ -406,8 +413,9 @@ func (all *All) DueMoves(ctx context.Context) ([]Registration, error) {
 	)
 }
 
-// LockMove returns the registration of a change of party as it is now, and whether the change is decided as it was read still.
-// It keeps others from deciding another until the transaction ends.
+// LockMove returns the current registration of a change of party, and whether the change is
+// still decided as it was read. It prevents others from deciding another change until the
+// transaction ends.
 func (all *All) LockMove(
 	ctx context.Context,
 	r Registration,
@@ -435,8 +443,9 @@ func (all *All) LockMove(
 	return is, false, nil
 }
 
-// CompleteMove ends the old party's time at the instant of the change, unless it left before, and begins the new one's.
-// The site that was enrolled must have been withdrawn. Who has the point meanwhile keeps it.
+// CompleteMove ends the old party's time at the instant of the change, unless it left before,
+// and begins the new one's. The site that was enrolled must have been withdrawn. Who has the
+// point meanwhile keeps it.
 func (all *All) CompleteMove(ctx context.Context, r Registration) error {
 	_, err := all.exec(
 		ctx,
@@ -451,7 +460,7 @@ func (all *All) CompleteMove(ctx context.Context, r Registration) error {
 		return err
 	}
 
-	// A change that is carried out late takes from nobody what was theirs meanwhile.
+	// A change that is carried out late does not end what others had meanwhile.
 	from, err := all.freeFrom(ctx, r.MPAN, r.NextOrg, r.NextAt)
 	if err != nil {
 		return err

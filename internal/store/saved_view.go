@@ -43,7 +43,7 @@ func scanSavedView(s scanner) (SavedView, error) {
 	return v, err
 }
 
-// AddSavedView keeps a view, whose id and instant it sets.
+// AddSavedView stores a view, whose id and instant it sets.
 func (all *All) AddSavedView(ctx context.Context, v *SavedView) error {
 	v.ID, v.CreatedAt = flex.SavedViewID(all.newID()), all.now
 

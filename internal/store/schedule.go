@@ -57,7 +57,7 @@ type CurveID = flex.ID[curveKind]
 
 type curveKind struct{}
 
-// Schedule is a schedule with what it was made from.
+// Schedule is a schedule with the inputs that it was planned on.
 type Schedule struct {
 	flex.Schedule
 	Cause Cause
@@ -71,8 +71,9 @@ type Schedule struct {
 // End returns the instant after which the schedule leaves the asset free.
 func (s *Schedule) End() time.Time { return s.Steps[len(s.Steps)-1].To }
 
-// Charging returns the steps in which the asset is to charge: up to when it is to be done. What the schedule says of
-// later keeps the site's main fuse if the car draws all the same; it is no plan to do so.
+// Charging returns the steps in which the asset is to charge, up to the time by which it is to be done.
+// Steps after that are no plan to charge: they protect the site's main fuse if the car draws power all
+// the same.
 func (s *Schedule) Charging() []flex.Step {
 	if !s.HasTail() {
 		return s.Steps
@@ -83,15 +84,15 @@ func (s *Schedule) Charging() []flex.Step {
 	return slices.DeleteFunc(steps, func(s flex.Step) bool { return s.Empty() })
 }
 
-// HasTail reports whether a schedule continues after its need is met, for a fuse's sake.
+// HasTail reports whether a schedule has steps after the asset's need is met, which protect a fuse.
 func (s *Schedule) HasTail() bool {
 	return len(s.Steps) > 0 && s.End().After(s.From.done())
 }
 
-// done is when an asset is to have what it needs, and what was asked for at once.
+// done returns when the asset is to be done: at ready-by, or at the end of charge-now if that is later.
 func (e *Effective) done() time.Time { return flex.Later(e.ReadyBy, e.ChargeNow.To) }
 
-// cutAt cuts steps off at an instant, in place. If all come later, the first is left without any length.
+// cutAt cuts steps off at an instant, in place. If all begin later, one step without length is left.
 func cutAt(steps []flex.Step, end time.Time) []flex.Step {
 	n := len(steps)
 	for n > 1 && !steps[n-1].From.Before(end) {
@@ -110,37 +111,37 @@ func cutAt(steps []flex.Step, end time.Time) []flex.Step {
 type Effective struct {
 	ReadyBy       time.Time
 	Need          flex.WattHours // as asked for, or the default
-	Delivered     flex.WattHours // of it, since CountFrom
+	Delivered     flex.WattHours // of Need, since CountFrom
 	CountFrom     time.Time
 	Power         flex.Watts
-	Phases        int  // that the asset draws on; 0 where it was read from a schedule's record, which keeps none
-	Phase         int  // of three, that one on one phase is on; 0 for not known
-	ProfilePhases int  // that its profile names, as flex.ProfilePhases has it
+	Phases        int  // that the asset draws on; 0 if read from a schedule's record, which has none
+	Phase         int  // of three, for an asset on one phase; 0 for not known
+	ProfilePhases int  // that its profile names, see flex.ProfilePhases
 	Running       bool // the asset charged when the plan was made
 	MayChargePeak bool
 	Mode          flex.ChargingMode
 	ChargeNow     flex.Span
-	// its Zone is empty if none is known: all hours are off-peak
+	// without a Zone if no tariff is known: then all hours are off-peak
 	Tariff flex.Tariff
-	// as control writes it: where each input came from
+	// where each input came from, in control's notation
 	Origins string
-	// nil if the power is nominal and nothing else was learned either
+	// nil if the power is nominal and nothing was learned of the asset
 	Learned *Learned
-	// time that an instruction has the asset leave out, as far as its need allows
+	// time in which an instruction has the asset not charge, as far as its need allows
 	Closed []flex.Span
-	// nil if it begins and ends when the market and the tariff say
+	// nil if no ramp delays its start or its end
 	Ramp *Ramp
 	// nil if the asset may not discharge, or is not known to
 	Discharge *Discharge
-	// what a car lacked that was said to discharge; empty of all others
+	// of a car that was said to discharge and did not: what was missing; else empty
 	ChargesOnly string
 }
 
-// Words of the origins of a schedule that are listed among the exceptions.
+// Words in the origins of a schedule that make it an exception.
 const (
-	// CutShort has a schedule's site not be planned as one, or not to the end.
+	// CutShort: the site was not planned as a whole, or its planning stopped early.
 	CutShort = "cut_short"
-	// PlanRefused has the check before sending refuse the site's plan, and the schedule be its safe part.
+	// PlanRefused: the check before sending refused the site's plan, and the schedule is its safe part.
 	PlanRefused = "plan_refused"
 )
 
@@ -192,7 +193,7 @@ func scanSchedule(s scanner) (Schedule, error) {
 	return v, err
 }
 
-// setSteps reads the steps, and sets what the car gives beside them.
+// setSteps reads the steps, and sets what the car discharges in addition.
 func (s *Schedule) setSteps(from time.Time, steps string) error {
 	s.Phases = s.From.ProfilePhases
 	if d := s.From.Discharge; d != nil {
@@ -312,9 +313,9 @@ func (s *Schedule) args(org flex.OrgID, args []any) []any {
 	)
 }
 
-// AddSchedule commits the session's next schedule, made at this transaction's instant. Its
-// id, generation and place are set here, in the session too, and so is since when its need
-// counts, if that is not said. The asset must be locked.
+// AddSchedule stores the session's next schedule, made at this transaction's instant. It sets the
+// schedule's id, generation and predecessor, and updates the session. CountFrom, if it is zero, becomes
+// the beginning of the schedule. The asset must be locked.
 func (tx *Tx) AddSchedule(
 	ctx context.Context,
 	session *Session,
@@ -355,7 +356,7 @@ func (tx *Tx) AddSchedule(
 	return tx.keepSent(ctx, s)
 }
 
-// follow makes a schedule with an id the session's next, made at an instant.
+// follow makes a schedule that has an id the session's next, made at the instant now.
 func (s *Schedule) follow(session *Session, now time.Time) {
 	s.AssetID = session.AssetID
 	s.SessionID = session.ID
@@ -375,8 +376,8 @@ func (s *Schedule) follow(session *Session, now time.Time) {
 	}
 }
 
-// AddCurve keeps the prices that a plan is made on and returns their name. Prices follow
-// each other without a gap.
+// AddCurve stores the prices that a plan is made on and returns their id, a hash of them: the same
+// prices are stored once. Their periods are consecutive.
 func (c conn) AddCurve(
 	ctx context.Context,
 	prices []flex.PricedPeriod,
@@ -408,13 +409,14 @@ func (c conn) AddCurve(
 	)
 }
 
-// nameCurve names prices as they are kept, the first of them from an instant in microseconds.
+// nameCurve returns the id of prices in their stored form, the first of them from an instant in
+// microseconds.
 func nameCurve(from int64, prices string) CurveID {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", from, prices))
 	return CurveID(sum[:16])
 }
 
-// Curve returns the prices of that name; the zero name has none.
+// Curve returns the prices of an id; the zero id has none, nor has one whose retention is over.
 func (c conn) Curve(
 	ctx context.Context,
 	id CurveID,
@@ -432,7 +434,7 @@ func (c conn) Curve(
 	).Scan(instant{&from}, &text)
 
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil // past its keeping
+		return nil, nil // past its retention
 	}
 
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// scopeWhere is the condition that a session, named s, is at a site of a scope: of a constraint group or one that lies in it.
+// scopeWhere is the condition that a session, named s, is at a site of a scope: of a
+// constraint group or one that lies in it.
 func (tx *Tx) scopeWhere(
 	ctx context.Context,
 	scope flex.Scope,

@@ -13,16 +13,18 @@ import (
 	"flexd/internal/flex"
 )
 
-// Scratch makes databases on a PostgreSQL server that are each used once and dropped, as simulations need them. They
-// are copies of one that is prepared once: to make the tables takes longer than to play a small history on them.
+// Scratch makes databases on a PostgreSQL server that are each used once and dropped, as
+// simulations need them. They are copies of one that is prepared once: to make the tables
+// takes longer than to play a small history on them.
 type Scratch struct {
 	server *url.URL
 	name   string // of the one that is copied
 	made   atomic.Int64
 }
 
-// NewScratch prepares the database that is copied, on the server of the URL, whose role must be one that may create
-// databases. What the URL's own database holds is not touched. A URL that is not of PostgreSQL is Invalid.
+// NewScratch prepares the database that is copied, on the server of the URL, whose role must
+// be one that may create databases. What the URL's own database holds is not touched. A URL
+// that is not of PostgreSQL is Invalid.
 func NewScratch(
 	ctx context.Context,
 	server string,

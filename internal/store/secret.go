@@ -28,7 +28,7 @@ const (
 	sealedPersons   = "key of persons' texts"
 )
 
-// errNoKey is what a store that was opened without keys says when it needs one.
+// errNoKey is returned when a store that was opened without keys needs one.
 var errNoKey = flex.Fail(
 	flex.Unavailable,
 	"the store has no key to seal secrets with: name the key file with --key-file; flexd key new FILE makes one",
@@ -54,7 +54,7 @@ func (c conn) seal(
 	)
 }
 
-// unseal reads what seal wrote for the same row.
+// unseal returns the value that seal sealed for the same row.
 func (c conn) unseal(
 	purpose string,
 	org flex.OrgID,
@@ -73,7 +73,7 @@ func (c conn) unseal(
 	)
 }
 
-// sealedRow is a sealed value where it lies.
+// sealedRow is a sealed value with the row that it is in.
 type sealedRow struct {
 	org    flex.OrgID
 	row    []byte // what it is bound to within the organisation
@@ -264,9 +264,9 @@ var sealedTables = []sealedTable{
 	},
 }
 
-// haveKeys fails if values of the store are sealed under a key that was not given, and notes
+// checkKeys fails if values of the store are sealed under a key that was not given, and notes
 // the key that seals from now on.
-func (db *DB) haveKeys(ctx context.Context) error {
+func (db *DB) checkKeys(ctx context.Context) error {
 	if db.keys == nil {
 		return nil
 	}
@@ -367,9 +367,9 @@ func (all *All) Sealing(ctx context.Context) (Sealing, error) {
 // resealBatch is how many values one transaction seals again.
 const resealBatch = 500
 
-// Reseal seals what is under older keys under the newest, and returns how much that was.
-// Afterwards the older keys are of no use, if no process seals with them any more. What
-// changes meanwhile is left as it is changed to.
+// Reseal seals the values that are under older keys with the newest, and returns how many.
+// Afterwards the older keys are not needed, unless a process still seals with them. A value
+// that changes meanwhile keeps its new content.
 func (db *DB) Reseal(ctx context.Context) (int, error) {
 	if db.keys == nil {
 		return 0, errNoKey

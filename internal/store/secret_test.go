@@ -30,7 +30,7 @@ func keys(t *testing.T, firsts ...byte) *keyring.Ring {
 	return r
 }
 
-// keepSecrets keeps one secret of each kind, and returns a site that has them.
+// keepSecrets stores one secret of each kind, and returns a site that has them.
 func keepSecrets(t *testing.T, db *store.DB, org flex.OrgID) (site flex.Site) {
 	t.Helper()
 	ctx := t.Context()

@@ -27,8 +27,8 @@ var (
 		 WHERE n.generation < s.generation OR n.generation = s.generation AND n.event_id IS NOT NULL`)
 )
 
-// Session is a plug session with its place among the asset's others and the newest schedule
-// made in it.
+// Session is a plug session, with its number among the asset's sessions and the newest schedule that
+// was made in it.
 type Session struct {
 	flex.Session
 	Number int64 // among the asset's sessions, from 1
@@ -36,9 +36,9 @@ type Session struct {
 	Generation int64
 	// of the session's newest schedule; zero if there is none
 	EventID flex.EventID
-	// when a market move last changed the schedule; zero if never
+	// when a change of prices last replaced the schedule; zero if never
 	MarketAt time.Time
-	// its schedule was planned for a car that may discharge; set by Charging only
+	// the schedule was planned for a car that may discharge; set by Charging only
 	Discharges bool
 }
 
@@ -71,22 +71,23 @@ func scanSession(s scanner) (Session, error) {
 type Charging struct {
 	Asset      flex.Asset // its id, site, external id, type, power, capacity and discharge
 	SiteTariff flex.SiteTariff
-	// import capacity of its site; zero if that was never set
+	// import capacity of the site; zero if it was never set
 	Fuse flex.Watts
-	// phases of the main fuse, if the capacity was given as one in amperes; else 0
+	// phases of the main fuse, if the capacity was given as that of a fuse in amperes; else 0
 	FusePhases int
-	Battery    bool // there is a home battery at its site
-	// its site's user has consented to its car being discharged
+	Battery    bool // the site has a home battery
+	// the site's user has consented to the discharge of the car
 	DischargeConsent bool
-	// and the schedule endpoint takes such schedules, too
+	// there is that consent, and the schedule endpoint accepts schedules that discharge
 	MayDischarge bool
-	Export       flex.Watts // the most that its site's connection takes
-	// its site has consented to full schedule control and is not withdrawn from it, and it is not excluded
+	Export       flex.Watts // the most that the site's connection may export
+	// the site has consented to full schedule control and has not withdrawn from it, and the asset is
+	// not excluded
 	Controlled bool
-	// since when an operator has it excluded; zero if it is not
+	// since when an operator has excluded the asset from control; zero if it is not excluded
 	Excluded  time.Time
-	RatePin   flex.Watts // the power that an operator wants it planned with; 0 for none
-	RateSince time.Time  // its power is learned from sessions after this instant
+	RatePin   flex.Watts // the power that an operator has fixed for planning; 0 for none
+	RateSince time.Time  // the asset's power is learned from sessions after this instant
 	Inputs
 	Session Session // the latest; its Number is 0 if there never was one
 	// the newest of that session; its Generation is 0 if there is none
@@ -98,7 +99,8 @@ func (c *Charging) Open() bool {
 	return c.Session.Number > 0 && c.Session.PluggedOutAt.IsZero()
 }
 
-// controlled says in SQL whether asset a may be given schedules: its site has said so, and nobody excluded it.
+// controlled is the SQL condition that asset a may be given schedules: its site has consented and not
+// withdrawn, and no operator has excluded it.
 const controlled = `EXISTS (SELECT 1 FROM dispatch_method m WHERE m.site_id = a.site_id AND m.method = 'full_asset_schedule_control')
 	AND NOT EXISTS (SELECT 1 FROM enrolment e WHERE e.site_id = a.site_id
 		AND e.proposition = 'full_asset_schedule_control' AND e.state = 'withdrawn') AND a.excluded_at IS NULL`
@@ -109,14 +111,15 @@ func (tx *Tx) LockAsset(ctx context.Context, id flex.AssetID) error {
 	return tx.lock(ctx, id)
 }
 
-// LockToPlan is LockAsset for what is to be planned. All take the locks of planning in this order, so that no two
-// wait for each other: the caps of the organisation, the site if what is there is planned together, then its assets in
-// the order of their ids.
+// LockToPlan is LockAsset for an asset that is to be planned. All transactions take the locks of
+// planning in this order, so that no two deadlock: the organisation's caps, the site if its assets are
+// planned together, then its assets in the order of their ids.
 func (tx *Tx) LockToPlan(ctx context.Context, id flex.AssetID) error {
 	return tx.lock(ctx, id, lockCaps, lockTogether)
 }
 
-// LockSiteOf locks the site of an asset before it, if what is there is planned together.
+// LockSiteOf locks the site of an asset, if the site's assets are planned together. It is called before
+// the asset is locked.
 func (tx *Tx) LockSiteOf(ctx context.Context, id flex.AssetID) error {
 	if tx.pipe == nil {
 		return nil
@@ -132,25 +135,27 @@ func (tx *Tx) LockSiteOf(ctx context.Context, id flex.AssetID) error {
 	return err
 }
 
-// What is locked before asset $2: its organisation's caps, and its site if more than the asset may be planned there.
+// The locks that are taken before that of asset $2: its organisation's caps, and its site if the site's
+// assets may be planned together.
 const (
 	lockCaps     = `SELECT 1 FROM caps WHERE org_id = $1 AND $2::uuid IS NOT NULL`
 	lockTogether = `SELECT 1 FROM site t WHERE t.org_id = $1 AND t.id = (SELECT site_id FROM asset WHERE org_id = $1 AND id = $2)
 		AND ` + plannedTogether
 )
 
-// plannedTogether is the condition that what is at site t is planned together.
+// plannedTogether is the SQL condition that the assets of site t are planned together.
 const plannedTogether = `(t.supply_set OR t.discharge_consent_at IS NOT NULL
 	OR EXISTS (SELECT 1 FROM asset b WHERE b.org_id = t.org_id AND b.site_id = t.id AND b.type = 'battery'))`
 
-// lock locks what comes first, then an asset.
+// lock runs the statements first, which lock other rows, and then locks an asset and its open session,
+// in one round trip.
 func (tx *Tx) lock(
 	ctx context.Context,
 	id flex.AssetID,
 	first ...string,
 ) error {
 	const asset = `SELECT 1 FROM asset WHERE org_id = $1 AND id = $2`
-	if tx.pipe == nil { // of a store with one writer
+	if tx.pipe == nil { // SQLite has one writer: there is nothing to lock
 		_, err := one(
 			ctx,
 			tx.conn,
@@ -164,7 +169,7 @@ func (tx *Tx) lock(
 		return err
 	}
 
-	// A wave changes sessions without a lock on their assets.
+	// The session is locked too, as a wave updates sessions without locking their assets.
 	const session = `SELECT 1 FROM session WHERE org_id = $1 AND asset_id = $2 AND plugged_out_at IS NULL`
 	var statements []string
 	for _, query := range append(first, asset, session) {
@@ -179,17 +184,17 @@ func (tx *Tx) lock(
 	return err
 }
 
-// batteryBeside says in SQL whether there is a battery beside asset a at its site.
-const batteryBeside = `EXISTS (SELECT 1 FROM asset b WHERE b.org_id = a.org_id AND b.site_id = a.site_id AND b.type = 'battery' AND b.id <> a.id)`
+// hasOtherBattery is the SQL condition that the site of asset a has a battery other than a.
+const hasOtherBattery = `EXISTS (SELECT 1 FROM asset b WHERE b.org_id = a.org_id AND b.site_id = a.site_id AND b.type = 'battery' AND b.id <> a.id)`
 
-// mayDischarge says in SQL whether the car of asset a at site t may be discharged.
+// mayDischarge is the SQL condition that the car of asset a at site t may be discharged.
 const mayDischarge = `(t.discharge_consent_at IS NOT NULL AND EXISTS (SELECT 1 FROM endpoint e WHERE e.org_id = a.org_id AND e.name = 'schedule' AND e.discharge <> ''))`
 
 // chargingQuery reads the columns of chargingRow.dest, in its order.
 var chargingQuery = `SELECT a.site_id, a.external_id, a.type, a.power_w, a.phases, a.phase, a.rate_pin_w, a.rate_reset_at,
 		t.tariff_type, t.cheap_start, t.cheap_end, t.rates,
 		CASE WHEN t.supply_set THEN t.import_w ELSE 0 END, CASE WHEN t.supply_set THEN t.fuse_phases ELSE 0 END,
-		` + batteryBeside + `, t.discharge_consent_at IS NOT NULL, ` + mayDischarge + `, t.export_w,
+		` + hasOtherBattery + `, t.discharge_consent_at IS NOT NULL, ` + mayDischarge + `, t.export_w,
 		a.capacity_wh, a.discharge, ` + controlled + `, a.excluded_at, ` + inputsColumns + `
 	FROM asset a JOIN site t ON t.id = a.site_id LEFT JOIN inputs i ON i.asset_id = a.id
 	WHERE a.org_id = $1 AND a.id = $2`
@@ -208,7 +213,7 @@ type chargingRow struct {
 	rates      flex.TariffRates
 }
 
-// dest are the places that the columns are scanned into.
+// dest returns the destinations of Scan for the columns of chargingQuery.
 func (r *chargingRow) dest(c *Charging) []any {
 	a := &c.Asset
 	return append(
@@ -292,8 +297,8 @@ func (tx *Tx) lastSession(ctx context.Context, c *Charging) error {
 	return err
 }
 
-// OpenSession opens the asset's next session, at this transaction's instant, but not before the last one ended. The asset must
-// be locked and have none open.
+// OpenSession opens the asset's next session, at this transaction's instant, but not before the last one
+// ended. The asset must be locked and have no open session.
 func (tx *Tx) OpenSession(
 	ctx context.Context,
 	c *Charging,
@@ -308,7 +313,8 @@ func (tx *Tx) OpenSession(
 	s.AssetID = c.Asset.ID
 	s.SiteID = c.Asset.SiteID
 	s.VehicleRate = rate
-	// The clock may have been set back, and another process's may be ahead: no session begins before the last one ended.
+	// The clock may have been set back, or another process's clock may be ahead: no session begins before
+	// the last one ended.
 	s.PluggedInAt = flex.Later(tx.now, c.Session.PluggedOutAt)
 
 	if c.Session.Number > 0 {
@@ -341,7 +347,7 @@ func (tx *Tx) OpenSession(
 	return tx.loadChanged(ctx, s.AssetID)
 }
 
-// watts is how the store writes a power; none is null.
+// watts returns a power as the store writes it; zero is null.
 func watts(w flex.Watts) any {
 	if w == 0 {
 		return nil
@@ -349,8 +355,8 @@ func watts(w flex.Watts) any {
 	return int64(w)
 }
 
-// ReopenMax is the longest that a plug may be out and its session be reopened. Until then a
-// session that ended may not be over.
+// ReopenMax is the longest time for which a plug may be out and its session is continued. Within it a
+// session that ended may be reopened.
 const ReopenMax = time.Minute
 
 // CloseSession ends the session at this transaction's instant, but not before it began, and queues its settlement.
@@ -368,15 +374,15 @@ func (tx *Tx) CloseSession(ctx context.Context, s *Session) error {
 		var err error
 		discharged, err = tx.discharged(ctx, s)
 		if err != nil {
-			return fmt.Errorf("read what the car gave: %w", err)
+			return fmt.Errorf("read the energy that the car discharged: %w", err)
 		}
 	}
 
 	return tx.queueSettlement(ctx, *s, discharged)
 }
 
-// ReopenSession takes the end of a session back, and its settlement out of the queue: the plug
-// flickered.
+// ReopenSession undoes the end of a session, and removes its settlement from the queue: the plug was
+// out for a moment only.
 func (tx *Tx) ReopenSession(ctx context.Context, s *Session) error {
 	s.PluggedOutAt = time.Time{}
 	if err := tx.putSessionEnd(ctx, *s); err != nil {
@@ -389,6 +395,8 @@ func (tx *Tx) ReopenSession(ctx context.Context, s *Session) error {
 	return tx.cancelSettlement(ctx, s.ID)
 }
 
+// putSessionEnd stores when a session ended, or that it did not if PluggedOutAt is zero, and from when
+// on the asset's power may be learned from it.
 func (tx *Tx) putSessionEnd(ctx context.Context, s Session) error {
 	var look any // when to learn from the session; nil if it had no schedule
 	if !s.PluggedOutAt.IsZero() && !s.EventID.IsZero() {
@@ -410,7 +418,7 @@ func (tx *Tx) putSessionEnd(ctx context.Context, s Session) error {
 	return tx.loadChanged(ctx, s.AssetID)
 }
 
-// SetVehicle keeps the rate of the session's car, which became known late.
+// SetVehicle stores the charging power of the session's car, which became known after plug-in.
 func (tx *Tx) SetVehicle(
 	ctx context.Context,
 	s *Session,
@@ -501,9 +509,9 @@ func (tx *Tx) SiteSessions(
 	return page, total, err
 }
 
-// StopScheduling ends control of the assets at once: open sessions are closed, what is still
-// to be sent is taken back, and an asset whose schedule still holds it back is sent one that
-// leaves it free. Done again it changes nothing. It is part of the transaction that unenrols, offboards or deletes.
+// StopScheduling ends control of the assets at once: open sessions are closed, pushes that were not sent
+// yet are retracted, and an asset whose schedule still limits it is sent one that lets it charge freely.
+// Called again it changes nothing. It is part of the transaction that unenrols, offboards or deletes.
 func (tx *Tx) StopScheduling(
 	ctx context.Context,
 	assets ...flex.AssetID,
@@ -525,14 +533,15 @@ func (tx *Tx) StopScheduling(
 			return err
 		}
 
-		// What waits where no session is open sets the asset free: control ended before, as in an offboarding that withdraws first.
+		// Without an open session a pending push is the one that sets the asset free: control ended
+		// before, as in an offboarding that withdraws first.
 		if !c.Open() {
 			continue
 		}
 
 		if c.Current.Generation > 0 {
 			if err := tx.Retract(ctx, id); err != nil {
-				return fmt.Errorf("take back pushes: %w", err)
+				return fmt.Errorf("retract pushes: %w", err)
 			}
 		}
 
@@ -540,8 +549,8 @@ func (tx *Tx) StopScheduling(
 			return fmt.Errorf("free asset %v: %w", id, err)
 		}
 
-		if err := tx.letGoFreed(ctx, id); err != nil {
-			return fmt.Errorf("have instructions let asset %v go: %w", id, err)
+		if err := tx.releaseFreedCar(ctx, id); err != nil {
+			return fmt.Errorf("release asset %v from instructions: %w", id, err)
 		}
 
 		if err := tx.CloseSession(ctx, &c.Session); err != nil {
@@ -553,7 +562,7 @@ func (tx *Tx) StopScheduling(
 	}
 
 	if err := tx.retractDispatches(ctx, false, assets...); err != nil {
-		return fmt.Errorf("take back dispatches: %w", err)
+		return fmt.Errorf("retract dispatches: %w", err)
 	}
 
 	tx.Wake(WakeSettle)
@@ -561,7 +570,8 @@ func (tx *Tx) StopScheduling(
 	return nil
 }
 
-// stayFreed notes that a car was freed while it was plugged in, and has those planned again at once that share its site or caps with it.
+// stayFreed records that a car was freed while it was plugged in, and has the cars planned again at once
+// that share its site or its caps.
 func (tx *Tx) stayFreed(ctx context.Context, c *Charging) error {
 	err := tx.later(
 		ctx,
@@ -585,7 +595,8 @@ func (tx *Tx) stayFreed(ctx context.Context, c *Charging) error {
 	)
 }
 
-// EndFreed notes that an asset that was freed while it was plugged in has left, or is under control again. It is false if none was.
+// EndFreed records that an asset that was freed while it was plugged in has left, or is under control
+// again. It returns false if the asset was not freed.
 func (tx *Tx) EndFreed(
 	ctx context.Context,
 	asset flex.AssetID,
@@ -603,7 +614,7 @@ func (tx *Tx) EndFreed(
 	return true, tx.loadChanged(ctx, asset)
 }
 
-// SetExcluded has an asset be excluded from control from now on, or be under control again.
+// SetExcluded excludes an asset from control from now on, or includes it again.
 func (tx *Tx) SetExcluded(
 	ctx context.Context,
 	id flex.AssetID,
@@ -625,17 +636,17 @@ func (tx *Tx) SetExcluded(
 	return err
 }
 
-// free replaces a schedule that still holds its asset back by one that does not.
+// free replaces a schedule that still limits its asset by one that does not.
 func (tx *Tx) free(ctx context.Context, c *Charging) error {
 	from := tx.now.Truncate(time.Second)
 	full := flex.FullLimit(max(c.Current.From.Power, c.Asset.RatedPower()))
-	held := false
+	limited := false
 
 	for _, s := range c.Current.Steps {
-		held = held || s.Limit < full && s.To.After(from)
+		limited = limited || s.Limit < full && s.To.After(from)
 	}
 
-	if !held {
+	if !limited {
 		return nil
 	}
 

@@ -27,8 +27,8 @@ func (tx *Tx) SessionsBeside(
 	)
 }
 
-// PlannedSessions returns the sessions at a site that ran at some time of a span and in which something was planned, by plug-in. Those
-// that are open have no end.
+// PlannedSessions returns the sessions at a site that ran at some time of a span and in which
+// something was planned, by plug-in. Those that are open have no end.
 func (tx *Tx) PlannedSessions(
 	ctx context.Context,
 	site flex.SiteID,

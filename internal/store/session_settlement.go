@@ -223,7 +223,7 @@ func (tx *Tx) DueSessionSettlements(
 	ctx context.Context,
 	limit int,
 ) ([]flex.SessionID, error) {
-	if tx.none(sessionWaits) {
+	if tx.knownEmpty(sessionWaits) {
 		return nil, nil
 	}
 

@@ -8,8 +8,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// SessionSpans returns when cars were plugged in at assets of the organisation, of the sessions that
-// touch a span. The end of an open one is zero.
+// SessionSpans returns when cars were plugged in at assets of the organisation, of the
+// sessions that touch a span. The end of an open one is zero.
 func (tx *Tx) SessionSpans(
 	ctx context.Context,
 	assets []flex.AssetID,

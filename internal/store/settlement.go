@@ -30,7 +30,7 @@ type Run struct {
 	Hash      settle.Hash // of all its events' inputs
 }
 
-// Settlement is what a run made of one flex event.
+// Settlement is the result of a run for one flex event.
 type Settlement struct {
 	Event   flex.FlexEventID
 	Version int // of the event's settlement; 0 in a run that posts nothing
@@ -38,10 +38,10 @@ type Settlement struct {
 	Result  *settle.Result
 }
 
-// NewRunID returns the id of a run that is to be kept with AddRun.
+// NewRunID returns the id for a run that AddRun is to store.
 func (tx *Tx) NewRunID() flex.RunID { return flex.RunID(tx.newID()) }
 
-// AddRun keeps a run.
+// AddRun stores a run.
 func (tx *Tx) AddRun(ctx context.Context, r Run) error {
 	row := []value{
 		{"id", r.ID.Bytes()},
@@ -56,7 +56,7 @@ func (tx *Tx) AddRun(ctx context.Context, r Run) error {
 	return tx.insert(ctx, "settlement_run", row)
 }
 
-// FinishRun notes how many events a run settled, and the hash of their inputs.
+// FinishRun records how many events a run settled, and the hash of their inputs.
 func (tx *Tx) FinishRun(ctx context.Context, r Run) error {
 	_, err := tx.exec(
 		ctx,
@@ -70,8 +70,8 @@ func (tx *Tx) FinishRun(ctx context.Context, r Run) error {
 	return err
 }
 
-// AddSettlements keeps what a run made of events. A result that an event has already had
-// from the same inputs need not be given again.
+// AddSettlements stores a run's results. A result that an event has already, from the same
+// inputs, may be left out.
 func (tx *Tx) AddSettlements(
 	ctx context.Context,
 	run flex.RunID,
@@ -146,7 +146,8 @@ func (tx *Tx) Runs(ctx context.Context, limit int) ([]Run, error) {
 	return tx.RunsBefore(ctx, flex.RunID{}, limit)
 }
 
-// RunsBefore returns the runs that come after one in the list of Runs; all of them if it is zero.
+// RunsBefore returns the runs that follow a run in the list of Runs; all of them if it is
+// zero.
 func (tx *Tx) RunsBefore(
 	ctx context.Context,
 	before flex.RunID,
@@ -191,13 +192,13 @@ func scanSettlement(s scanner) (Settlement, error) {
 	return v, err
 }
 
-// settlementSelect finds a result with the run that first came to it.
+// settlementSelect selects a result with the run that first had it.
 const settlementSelect = `SELECT ` + settlementColumns + ` FROM settlement s`
 
 const settlementColumns = `s.flex_event_id, s.version, s.hash, CASE WHEN s.result <> '' THEN s.result ELSE
 	(SELECT b.result FROM settlement b WHERE b.flex_event_id = s.flex_event_id AND b.hash = s.hash AND b.result <> '' LIMIT 1) END`
 
-// SettlementsIn returns what a run made of its events.
+// SettlementsIn returns a run's results.
 func (tx *Tx) SettlementsIn(
 	ctx context.Context,
 	run flex.RunID,
@@ -213,8 +214,7 @@ func (tx *Tx) SettlementsIn(
 	)
 }
 
-// SettlementBy returns what a run made of an event. One that it did not settle is a NotFound
-// failure.
+// SettlementBy returns a run's result for an event, or NotFound if the run did not settle it.
 func (tx *Tx) SettlementBy(
 	ctx context.Context,
 	event flex.FlexEventID,
@@ -260,7 +260,8 @@ func (tx *Tx) PostedSettlements(
 	)
 }
 
-// EventsWait returns, of those of the events that wait for a reading, when the half-hour begins that it is of.
+// EventsWait returns, for those of the events that wait for a reading, the beginning of the
+// half-hour of that reading.
 func (tx *Tx) EventsWait(
 	ctx context.Context,
 	events []flex.FlexEventID,
@@ -292,7 +293,8 @@ func (tx *Tx) EventsWait(
 	return waits, nil
 }
 
-// WithoutBaseline returns those of the events whose newest settlement had too few days for a baseline.
+// WithoutBaseline returns those of the events whose newest settlement had too few days for a
+// baseline.
 func (tx *Tx) WithoutBaseline(
 	ctx context.Context,
 	events []flex.FlexEventID,
@@ -332,7 +334,7 @@ func (tx *Tx) WithoutBaseline(
 	return without, nil
 }
 
-// PostedSettlementsBy returns those that are by one of the runs.
+// PostedSettlementsBy returns the PostedSettlements of some runs.
 func (tx *Tx) PostedSettlementsBy(
 	ctx context.Context,
 	events []flex.FlexEventID,

@@ -14,7 +14,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// siteColumns are what scanSite reads, in its order.
+// siteColumns are the columns that scanSite reads, in its order.
 const siteColumns = `s.id, s.mpan, s.postcode, s.address, s.email, s.consent_at,
 	s.tariff_type, s.cheap_start, s.cheap_end, s.external_user_id, s.created_at, s.rates,
 	s.import_w, s.export_w, s.supply_set, s.fuse_ma, s.fuse_phases, s.discharge_consent_at, ` + callsColumns
@@ -57,7 +57,7 @@ func (c conn) scanSite(s scanner) (flex.Site, error) {
 	return v, nil
 }
 
-// siteTariff is a site's own tariff by its columns.
+// siteTariff returns a site's own tariff from its columns.
 func siteTariff(typ, cheapStart, cheapEnd string, rates flex.TariffRates) flex.SiteTariff {
 	return flex.SiteTariff{
 		Type:       flex.TariffType(typ),
@@ -67,7 +67,7 @@ func siteTariff(typ, cheapStart, cheapEnd string, rates flex.TariffRates) flex.S
 	}
 }
 
-// wallTime reads what wallText wrote; nil for a text that is no time.
+// wallTime parses what wallText wrote; nil for a text that is not a time.
 func wallTime(text string) *flex.WallTime {
 	if text == "" {
 		return nil
@@ -110,9 +110,8 @@ func (tx *Tx) lockOrg(ctx context.Context, how string) error {
 	return err
 }
 
-// AddSite keeps a new site, whose id and instant it sets. The address key is what two ways
-// of writing one address have in common; it may be empty. A site without a supply gets the
-// default.
+// AddSite stores a new site and sets its id and its instant. The address key is the normalised address,
+// the same for each way of writing it; it may be empty. A site without a supply gets the default.
 func (tx *Tx) AddSite(
 	ctx context.Context,
 	s *flex.Site,
@@ -138,7 +137,7 @@ func (tx *Tx) AddSite(
 	return tx.touchRegister(ctx)
 }
 
-// keepFirst keeps since when a new site has its consent, its supply and its metering point.
+// keepFirst records since when a new site has its consent, its supply and its metering point.
 func (tx *Tx) keepFirst(ctx context.Context, s *flex.Site) error {
 	if !s.ConsentAt.IsZero() {
 		if err := tx.setConsent(ctx, s.ID, s.ConsentAt); err != nil {
@@ -194,7 +193,7 @@ func (tx *Tx) UpdateSite(
 	}
 
 	s.Supply.Set = s.Supply.Set || s.Supply != before.Supply
-	if err := tx.keepFormer(ctx, before, s); err != nil {
+	if err := tx.recordFormer(ctx, before, s); err != nil {
 		return err
 	}
 
@@ -203,7 +202,7 @@ func (tx *Tx) UpdateSite(
 		return err
 	}
 
-	if err := tx.keepChanges(ctx, before, s); err != nil {
+	if err := tx.recordChanges(ctx, before, s); err != nil {
 		return err
 	}
 
@@ -214,8 +213,8 @@ func (tx *Tx) UpdateSite(
 	return tx.touchRegister(ctx)
 }
 
-// keepFormer keeps the e-mail address and the metering point that a site had, before it is changed.
-func (tx *Tx) keepFormer(ctx context.Context, before, after flex.Site) error {
+// recordFormer records the e-mail address and the metering point that a site had, before it is changed.
+func (tx *Tx) recordFormer(ctx context.Context, before, after flex.Site) error {
 	err := tx.noteEmail(ctx, after, before.Email.Reveal())
 	if err != nil || after.MPAN == before.MPAN {
 		return err
@@ -224,9 +223,9 @@ func (tx *Tx) keepFormer(ctx context.Context, before, after flex.Site) error {
 	return tx.notePoint(ctx, after.ID, after.MPAN.Reveal())
 }
 
-// keepChanges keeps since when a site has another consent or another supply. Settlement asks
-// what held on a day that is past.
-func (tx *Tx) keepChanges(ctx context.Context, before, after flex.Site) error {
+// recordChanges records from when on a site has another consent or another supply, as settlement needs
+// those of past days.
+func (tx *Tx) recordChanges(ctx context.Context, before, after flex.Site) error {
 	if !after.ConsentAt.Equal(before.ConsentAt) {
 		err := tx.setConsent(ctx, after.ID, after.ConsentAt)
 		if err != nil {
@@ -300,8 +299,8 @@ func (tx *Tx) SiteIDs(
 	)
 }
 
-// LockedSite is Site, and has other transactions that hold the same site wait for the end of
-// this one.
+// LockedSite is Site, and makes other transactions that lock the same site wait for the end of this
+// one.
 func (tx *Tx) LockedSite(ctx context.Context, id flex.SiteID) (flex.Site, error) {
 	return one(
 		ctx,
@@ -347,7 +346,7 @@ func (tx *Tx) SiteByUser(ctx context.Context, user string) (*flex.Site, error) {
 // number, given without leading zeros, or nil.
 func (tx *Tx) SiteByUPRN(ctx context.Context, uprn string) (*flex.Site, error) {
 	var value string
-	condition := tx.alike("m.uprn", personUPRN, uprn, func(v any) string {
+	condition := tx.matchesText("m.uprn", personUPRN, uprn, func(v any) string {
 		value = v.(string)
 		return "$2"
 	})
@@ -377,9 +376,8 @@ func (tx *Tx) siteBy(
 	return &s, err
 }
 
-// DropSite deletes a site with its enrolments and consents in force, whose history stays, and
-// the bank account and links of its user, whom nothing can be paid any more.
-// Its assets must be gone.
+// DropSite deletes a site, its enrolments and consents in force (their history stays), and the bank
+// account and links of its user, who cannot be paid any more. Its assets must have been deleted before.
 func (tx *Tx) DropSite(ctx context.Context, id flex.SiteID) error {
 	for _, table := range []string{
 		"dispatch_method",
@@ -429,9 +427,9 @@ func (tx *Tx) DropSite(ctx context.Context, id flex.SiteID) error {
 	return err
 }
 
-// recordQuery reads sites that a table s holds as records. All of a record comes in one row
-// and few columns, lists and small texts joined by commas: on SQLite it is rows and columns
-// that a page of a hundred costs.
+// recordQuery returns the query of sites as records, from a table or subquery that becomes s. A record is
+// one row with few columns, in which lists and small texts are joined by commas: on SQLite the cost of a
+// page of a hundred is that of its rows and columns.
 func (c conn) recordQuery(table, rest string) string {
 	return `SELECT s.id, s.mpan, s.postcode, s.address, s.consent_at, s.discharge_consent_at, ` + callsColumns + `,
 		` + supplyColumn + `,
@@ -442,8 +440,8 @@ func (c conn) recordQuery(table, rest string) string {
 		FROM ` + table + ` s LEFT JOIN meter m ON m.mpan = s.mpan ` + rest
 }
 
-// readRecordMeter reads what the directory says of a site's meter: four flags as the bits of a
-// number, and the postcode.
+// readRecordMeter parses the directory's data of a site's meter: four flags as the bits of a number, and
+// the postcode.
 func (c conn) readRecordMeter(mpan, text string) (*flex.Meter, error) {
 	number, postcode, _ := strings.Cut(text, ",")
 	bits, err := strconv.Atoi(number)
@@ -555,7 +553,7 @@ func readIDs(text string) ([]flex.AssetID, error) {
 	return ids, nil
 }
 
-// SiteFilter chooses sites; what is empty takes all. Limit must be set.
+// SiteFilter selects sites; an empty field selects all. Limit must be set.
 type SiteFilter struct {
 	MPAN     string
 	Postcode string
@@ -569,9 +567,8 @@ type SitePage struct {
 	Total int
 }
 
-// SiteRecords returns a page of the organisation's sites in the order in which they were
-// made, and how many the filter chooses in all. The page may be shared and is not to be
-// changed.
+// SiteRecords returns a page of the organisation's sites in the order in which they were created, and how
+// many the filter selects in all. The page may be shared and must not be changed.
 func (tx *Tx) SiteRecords(ctx context.Context, f SiteFilter) (SitePage, error) {
 	if f.MPAN != "" || f.Postcode != "" {
 		return tx.readSites(ctx, f)
@@ -619,7 +616,7 @@ func (tx *Tx) readSites(
 		return p, err
 	}
 
-	// The sites before the page are counted in the index alone: only those on it are read.
+	// The sites before the page are skipped in the index: only those on the page are read.
 	p.Sites, err = rows(ctx, tx.conn, tx.scanRecord,
 		tx.recordQuery(
 			fmt.Sprintf(

@@ -23,10 +23,10 @@ func (p SitePoint) Within(s flex.Span) flex.Span {
 	return p.Meet(s)
 }
 
-// notePoint keeps that a site has another metering point from now on, or with an empty MPAN none. It
-// is called before the site is changed or deleted: one of which no point was noted, as an earlier
-// release made it, has had its own since it was created, and one of which another was noted, as an
-// earlier release changed it, has had it since then.
+// notePoint records that a site has another metering point from now on, or with an empty MPAN
+// none. It is called before the site is changed or deleted: one of which no point was noted,
+// as an earlier release made it, has had its own since it was created, and one of which
+// another was noted, as an earlier release changed it, has had it since then.
 func (tx *Tx) notePoint(
 	ctx context.Context,
 	site flex.SiteID,
@@ -73,8 +73,8 @@ func (tx *Tx) notePoint(
 	return err
 }
 
-// PointsOf returns the metering points that the sites had, also of sites that are gone, each site's
-// oldest first. A site of which none was noted is not in it.
+// PointsOf returns the metering points that the sites have or had, deleted sites included, the
+// oldest of each site first. A site without a record of one is left out.
 func (tx *Tx) PointsOf(
 	ctx context.Context,
 	sites []flex.SiteID,
@@ -112,22 +112,23 @@ func (tx *Tx) PointsOf(
 	return points, nil
 }
 
-// pointWithin says that a site had a metering point, by a row of site_point or registration, at some
-// time of the event e.
+// pointWithin says that a site had a metering point, by a row of site_point or registration,
+// at some time of the event e.
 func pointWithin(row string) string {
 	return row + `.from_at < e.to_at AND (` + row + `.to_at IS NULL OR ` + row + `.to_at > e.from_at)`
 }
 
-// stillHas says that a row of site_point which lasts is the site's own still. An earlier release that runs
-// beside this one changes and deletes sites without ending it.
+// stillHas is the condition that a row of site_point without an end is still true of its site.
+// An earlier release that runs at the same time changes and deletes sites without ending the
+// row.
 func stillHas(row string) string {
 	return `(` + row + `.to_at IS NOT NULL OR EXISTS (SELECT 1 FROM site x WHERE x.id = ` + row + `.site_id AND x.mpan = ` + row + `.mpan))`
 }
 
-// anothersPoint is that a metering point which an event's site had at some time of the event was with
-// another party or at another site at some time of it: what is metered at one point is credited once.
-// Of a site whose point was not noted, as an earlier release made or changed it, its MPAN of now counts. The
-// sandbox's own points are with every organisation.
+// anothersPoint is that a metering point which an event's site had at some time of the event
+// was with another party or at another site at some time of it: what is metered at one point
+// is credited once. Of a site whose point was not noted, as an earlier release made or changed
+// it, its MPAN of now counts. The sandbox's own points are with every organisation.
 var anothersPoint = `EXISTS (SELECT 1 FROM site_point h JOIN registration r ON r.mpan = h.mpan
 		WHERE h.site_id = e.site_id AND ` + pointWithin("h") + ` AND ` + stillHas("h") + `
 			AND r.point IS NOT NULL AND r.org_id <> e.org_id AND ` + pointWithin("r") + `)

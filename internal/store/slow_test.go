@@ -51,8 +51,8 @@ func until(t *testing.T, what string, do func(), is func() bool) {
 	}
 }
 
-// TestSlowStatement: a statement that takes longer than it may is logged with how the database runs it, once, and
-// without its arguments.
+// TestSlowStatement: a statement that takes longer than it may is logged with how the database
+// runs it, once, and without its arguments.
 func TestSlowStatement(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		var log lines

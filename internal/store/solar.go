@@ -20,14 +20,15 @@ var (
 	)
 )
 
-// Solar is what a site's roof will give, as somebody said. Its GivenAt is zero if nobody did.
+// Solar is the solar forecast that somebody gave for a site. Its GivenAt is zero if nobody
+// did.
 type Solar struct {
 	Source   string
 	GivenAt  time.Time
 	Energies map[flex.Period]flex.WattHours
 }
 
-// Solar returns what was said of the roof of a site.
+// Solar returns the solar forecast of a site.
 func (tx *Tx) Solar(
 	ctx context.Context,
 	site flex.SiteID,
@@ -61,8 +62,9 @@ func (tx *Tx) Solar(
 	return s, err
 }
 
-// PutSolar keeps what is said of the roof of a site in place of what was. The batteries of the site are then due to
-// be planned again. Its GivenAt is set here: no earlier than their newest plans, which were made without it.
+// PutSolar stores the solar forecast of a site in place of the one before, and has its
+// batteries planned again. It sets GivenAt, no earlier than their newest plans, which were
+// made without it.
 func (tx *Tx) PutSolar(ctx context.Context, site flex.SiteID, s Solar) error {
 	given, err := tx.solarGivenAt(ctx, site)
 	if err != nil {
@@ -115,8 +117,9 @@ func (tx *Tx) PutSolar(ctx context.Context, site flex.SiteID, s Solar) error {
 	return tx.MarkBatteries(ctx, site)
 }
 
-// solarGivenAt is the instant at which something is said of the roof of a site now. A plan that another transaction has just made
-// may have a later one; the site is locked, so that none is being made.
+// solarGivenAt returns the instant for a solar forecast of a site that is given now. A plan
+// that another transaction has just made may have a later instant; the site is locked, so no
+// plan is being made meanwhile.
 func (tx *Tx) solarGivenAt(ctx context.Context, site flex.SiteID) (time.Time, error) {
 	if err := tx.LockSite(ctx, site); err != nil {
 		return time.Time{}, err

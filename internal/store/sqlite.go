@@ -63,8 +63,8 @@ var sqliteDialect = dialect{
 	},
 }
 
-// putReadingsValues writes readings as rows of values. The instant at which they are known is passed
-// once in each statement.
+// putReadingsValues writes readings as rows of values. The instant at which they are known is
+// passed once in each statement.
 func putReadingsValues(
 	ctx context.Context,
 	c conn,
@@ -129,11 +129,11 @@ func sqliteCode(err error) int {
 	return 0
 }
 
-// readersMax is the number of connections that read beside SQLite's one writer.
+// readersMax is the number of connections for reading, in addition to SQLite's one writer.
 const readersMax = 4
 
-// SQLitePragmas are what every connection to SQLite begins with. With anything less than
-// synchronous(FULL) a power cut takes acknowledged commits away, which the crash tests show.
+// SQLitePragmas are the settings of every connection to SQLite. With anything less than
+// synchronous(FULL) a power cut loses acknowledged commits, as the crash tests show.
 var SQLitePragmas = []string{
 	"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)", "secure_delete(1)",
 	"cache_size(-65536)", "temp_store(MEMORY)", "wal_autocheckpoint(8000)",
@@ -151,7 +151,7 @@ func (db *DB) openSQLite(path string) error {
 		return err
 	}
 
-	// SQLite keeps its log beside the file that a link leads to.
+	// SQLite has its write-ahead log in the folder of the file that a link leads to.
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return fmt.Errorf("find the database's file: %w", err)
@@ -184,10 +184,10 @@ type sqliteConns struct {
 	sending sync.RWMutex  // locked for reading while a write is queued, for writing while closed is set
 	closed  bool          // no write is queued any more
 	readers chan *sqliteConn
-	// the reader that was used last, if it is free: it is taken first, because its cache is still valid
-	// unless something was committed since
+	// the reader that was used last, if it is free: it is taken first, because its cache is
+	// still valid unless something was committed since
 	warm chan *sqliteConn
-	wal  string // the file of what was committed last
+	wal  string // path of the write-ahead log
 }
 
 func (db *DB) startSQLite(ctx context.Context) error {
@@ -250,7 +250,7 @@ func (s *sqliteConns) send(ctx context.Context, q *queuedWrite) error {
 	}
 }
 
-// reader takes a free reader; nil if the store is closed.
+// reader returns a free reader; nil if the store is closed. The caller returns it with free.
 func (s *sqliteConns) reader(ctx context.Context) (*sqliteConn, error) {
 	select {
 	case l := <-s.warm:
@@ -268,7 +268,7 @@ func (s *sqliteConns) reader(ctx context.Context) (*sqliteConn, error) {
 	}
 }
 
-// free gives a reader back.
+// free makes a reader available again.
 func (s *sqliteConns) free(l *sqliteConn) {
 	select {
 	case s.warm <- l:
@@ -303,15 +303,16 @@ func (db *DB) readSQLite(
 	return db.unavailable(fn(conn{db: db, run: l}, db.Now()))
 }
 
-// sqliteConn is a connection to SQLite with the statements prepared on it. One goroutine uses it
-// at a time. A reader is connected when it is first used: to connect is to read the whole schema, and most
-// stores of a program that runs a command, or of a test, never need more than one.
+// sqliteConn is a connection to SQLite with the statements prepared on it. One goroutine uses
+// it at a time. A reader is connected when it is first used: connecting reads the whole
+// schema, and a store that is opened for one command or a test rarely needs more than one
+// reader.
 type sqliteConn struct {
 	c     *sql.Conn // nil until it is connected
 	stmts map[string]*statement
 }
 
-// connect connects it, if it is not yet.
+// connect opens the connection, if it is not open yet.
 func (l *sqliteConn) connect(ctx context.Context, from *sql.DB) error {
 	if l.c != nil {
 		return nil
@@ -327,19 +328,20 @@ func (l *sqliteConn) connect(ctx context.Context, from *sql.DB) error {
 	return nil
 }
 
-// statement is a query prepared with nameless parameters. SQLite takes $1 for a name, which
-// the driver looks up by walking the list of names: in a statement of many parameters that
-// costs more than the statement itself.
+// statement is a query prepared with positional parameters. To SQLite $1 is a name, which the
+// driver looks up in a list of names: in a statement with many parameters that costs more than
+// running it.
 type statement struct {
 	*sql.Stmt
 	text  string
-	order []int // in which the arguments come; nil if as they are given
+	order []int // of the arguments, by their index; nil if they are used in the given order
 }
 
-// statementsMax bounds the statements kept; beyond it one is prepared for its one use.
+// statementsMax is how many prepared statements a connection has at most; others are prepared
+// for one use.
 const statementsMax = 1000
 
-// stmt returns the statement of the query. It is prepared, unless there are too many.
+// stmt returns the statement of the query, prepared unless there are statementsMax already.
 func (l *sqliteConn) stmt(query string) (*statement, error) {
 	if st := l.stmts[query]; st != nil {
 		return st, nil
@@ -363,10 +365,9 @@ func (l *sqliteConn) stmt(query string) (*statement, error) {
 	return st, nil
 }
 
-// nameless puts ? in the place of $1, $2 and so on, and returns the order in which the
-// arguments then come, or nil if they come as they are. A limit that is a bare parameter
-// would have SQLite plan the statement again at every use, for the number might change the
-// plan; one that is a sum would not.
+// nameless replaces $1, $2 and so on by ?, and returns the order of the arguments, or nil if
+// it is the given one. A LIMIT or OFFSET that is a bare parameter would have SQLite plan the
+// statement again at every use, as the number may change the plan. Adding 0 to it avoids that.
 func nameless(query string) (string, []int) {
 	var b strings.Builder
 	plain := true
@@ -406,25 +407,25 @@ func nameless(query string) (string, []int) {
 	return b.String(), order
 }
 
-// put returns the arguments in the statement's order.
-func (st *statement) put(args []any) []any {
+// ordered returns the arguments in the statement's order.
+func (st *statement) ordered(args []any) []any {
 	if st.order == nil {
 		return args
 	}
 
-	ordered := make([]any, len(st.order))
+	out := make([]any, len(st.order))
 	for i, n := range st.order {
 		if n >= len(args) {
-			return args // too few: the driver says so
+			return args // too few: the driver returns the error
 		}
-		ordered[i] = args[n]
+		out[i] = args[n]
 	}
 
-	return ordered
+	return out
 }
 
-// A cancelled context does not interrupt a statement: each is short, and watching for it
-// would cost a goroutine a statement.
+// A cancelled context does not interrupt a statement: each is short, and watching the context would
+// cost a goroutine for each.
 
 // ExecContext runs a statement without rows.
 func (l *sqliteConn) ExecContext(
@@ -437,10 +438,10 @@ func (l *sqliteConn) ExecContext(
 		return nil, err
 	}
 	if st.Stmt == nil {
-		return l.c.ExecContext(context.Background(), st.text, st.put(args)...)
+		return l.c.ExecContext(context.Background(), st.text, st.ordered(args)...)
 	}
 
-	return st.ExecContext(context.Background(), st.put(args)...)
+	return st.ExecContext(context.Background(), st.ordered(args)...)
 }
 
 // QueryContext runs a query.
@@ -454,10 +455,10 @@ func (l *sqliteConn) QueryContext(
 		return nil, err
 	}
 	if st.Stmt == nil {
-		return l.c.QueryContext(context.Background(), st.text, st.put(args)...)
+		return l.c.QueryContext(context.Background(), st.text, st.ordered(args)...)
 	}
 
-	return st.QueryContext(context.Background(), st.put(args)...)
+	return st.QueryContext(context.Background(), st.ordered(args)...)
 }
 
 // QueryRowContext runs a query for one row.
@@ -467,18 +468,18 @@ func (l *sqliteConn) QueryRowContext(
 	args ...any,
 ) *sql.Row {
 	st, err := l.stmt(query)
-	if err != nil { // this fails with the same error
+	if err != nil { // the query fails with the same error
 		return l.c.QueryRowContext(context.Background(), query, args...)
 	}
 	if st.Stmt == nil {
 		return l.c.QueryRowContext(
 			context.Background(),
 			st.text,
-			st.put(args)...,
+			st.ordered(args)...,
 		)
 	}
 
-	return st.QueryRowContext(context.Background(), st.put(args)...)
+	return st.QueryRowContext(context.Background(), st.ordered(args)...)
 }
 
 func (l *sqliteConn) close() {
@@ -495,8 +496,8 @@ func (l *sqliteConn) close() {
 // groupMax is the number of writes that share one commit at most.
 const groupMax = 256
 
-// groupTime is how long a group may run before it commits, so that a long write does not
-// hold the others' answers.
+// groupTime is how long a group collects writes before it commits, so that many writes do not
+// delay the answers to the first.
 const groupTime = 20 * time.Millisecond
 
 // queuedWrite is a write that waits for the shared commit.
@@ -530,8 +531,9 @@ func (db *DB) enqueue(
 	return db.unavailable(q.err)
 }
 
-// commitGroups is SQLite's one writer. Again and again it takes the writes that are waiting,
-// runs each in a savepoint of its own, and commits them together: one sync serves them all.
+// commitGroups is SQLite's one writer, a loop until the store is closed. It takes the writes
+// that are waiting, runs each in a savepoint of its own, and commits them together: one sync
+// serves them all.
 func (db *DB) commitGroups() {
 	defer close(db.sqlite.done)
 
@@ -553,8 +555,8 @@ func (db *DB) commitGroups() {
 	}
 }
 
-// runGroup runs the first write of a group and those that are queued meanwhile, and commits them. An error returned
-// is that of all of them.
+// runGroup runs the first write of a group and those that are queued meanwhile, and commits
+// them. The error that it returns is that of every write in the group.
 func (db *DB) runGroup(group *[]*queuedWrite) error {
 	ctx := context.Background()
 
@@ -607,8 +609,9 @@ func (db *DB) runGroup(group *[]*queuedWrite) error {
 	return db.syncFor(*group)
 }
 
-// runWrite runs one write in a savepoint. Its own failure is kept in it; an error returned
-// means that the whole group is lost. One that comes first needs no savepoint: where it fails, the group begins again.
+// runWrite runs one write in a savepoint. If the write fails, its error is stored in it. An
+// error that runWrite returns means that the whole group is lost. The first write of a group
+// needs no savepoint: if it fails, the group's transaction begins again.
 func (db *DB) runWrite(
 	ctx context.Context,
 	q *queuedWrite,
@@ -661,7 +664,7 @@ func (db *DB) runWrite(
 	return nil
 }
 
-// endFirst has the group begin again, if its first write failed.
+// endFirst begins the group's transaction again, if its first write failed.
 func (c conn) endFirst(ctx context.Context, failed bool) error {
 	if !failed {
 		return nil

@@ -9,19 +9,21 @@ import (
 	"strings"
 )
 
-// SQLite chooses between indexes by statistics on how many rows share a value. It gathers none by
-// itself, and without any it takes an index on an organisation for as selective as one on a site, so
-// that a statement on one site reads all of its organisation. Statistics gathered from a database that is
-// still small would mislead it too, and would have the same statement run differently from one day to the
-// next. So flexd gives it the statistics of a large fleet, which depend on the schema alone.
-// See https://www.sqlite.org/queryplanner-ng.html#howtofix.
+// SQLite chooses between indexes by statistics on how many rows share a value. It gathers none
+// by itself, and without any it takes an index on an organisation for as selective as one on a
+// site, so that a statement on one site reads all of its organisation. Statistics gathered
+// from a database that is still small would mislead it too, and would have the same statement
+// run differently from one day to the next. So flexd gives it the statistics of a large fleet,
+// which depend on the schema alone. See https://www.sqlite.org/queryplanner-ng.html#howtofix.
 const (
-	// statisticRows, statisticManyRows and statisticFewRows are the rows of a table that grows with the
-	// fleet, of one that grows with its half-hours too, and of one that does not grow with it.
+	// statisticRows, statisticManyRows and statisticFewRows are the rows of a table that grows
+	// with the fleet, of one that grows with its half-hours too, and of one that does not grow
+	// with it.
 	statisticRows     = 1_000_000
 	statisticManyRows = 100_000_000
 	statisticFewRows  = 100
-	// statisticPartial is which part of a table's rows an index with a condition has: one in so many.
+	// statisticPartial is which part of a table's rows an index with a condition has: one in
+	// so many.
 	statisticPartial = 100
 
 	// How many values a column has, by what it is.
@@ -31,8 +33,8 @@ const (
 	distinctOthers = 4
 )
 
-// fewRows are the tables that do not grow with the number of sites. A test asks where a new table belongs
-// that names no site and no asset.
+// fewRows are the tables that do not grow with the number of sites. A new table without a
+// column of a site or an asset is in this list, or in that of growing tables in the test.
 var fewRows = []string{
 	"alert",
 	"alert_route",
@@ -86,8 +88,8 @@ var manyRows = []string{
 	"settled_volume",
 }
 
-// manyValues are the columns with many values that neither their type nor the end of their name
-// tells.
+// manyValues are the columns with many values that are recognised neither by their type nor by
+// the end of their name.
 var manyValues = []string{
 	"address_key",
 	"day",
@@ -119,13 +121,14 @@ type indexColumn struct {
 // statistic is a row of SQLite's table of statistics.
 type statistic struct {
 	table, index string
-	// The rows of the index; then, for each number of leading columns, those that share their values. "noskipscan"
-	// at the end: the index serves only statements that say what its first column is. There are
-	// few organisations, but many instants and ids to step over.
+	// The rows of the index; then, for each number of leading columns, those that share their
+	// values. "noskipscan" at the end: the index serves only statements that say what its
+	// first column is. There are few organisations, but many instants and ids to step over.
 	rows []string
 }
 
-// distinct is how many values a column is taken to have. The only expression is the day of a reading.
+// distinct returns how many distinct values a column is assumed to have. The only expression
+// is the day of a reading.
 func (c *indexColumn) distinct() int {
 	many := c.kind == "BLOB" || strings.HasSuffix(c.column, "_at")
 

@@ -10,7 +10,7 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// A statement on one site, asset or metering point reads what is kept of it, and not all that its
+// A statement on one site, asset or metering point reads what is stored of it, and not all that its
 // organisation has: SQLite has the statistics to choose the index by.
 func TestPlans_OfOneSite(t *testing.T) {
 	db, err := sql.Open("sqlite", strings.TrimPrefix(storetest.SQLite(t), "sqlite:"))
@@ -160,7 +160,8 @@ func TestStatistics_Whole(t *testing.T) {
 	}
 }
 
-// growing are the tables that name no site and no asset, and grow with the fleet or with time all the same.
+// growing are the tables that name no site and no asset, and grow with the fleet or with time
+// all the same.
 var growing = []string{
 	"account_key", "adr_binding", "adr_mirror", "adr_notice", "adr_object", "adr_order", "adr_target", "adr_telemetry", "adr_upstream",
 	"alert_message", "audit", "audit_link", "books_month", "carbon", "curve", "dispatch", "fleet_half_hour", "goose_lock",
@@ -168,7 +169,8 @@ var growing = []string{
 	"withdrawal_move",
 }
 
-// Of every table it is known whether it grows: of a new one that names no site and no asset, somebody has to say so.
+// Of every table it is known whether it grows: of a new one that names no site and no asset,
+// somebody has to say so.
 func TestStatistics_EveryTableIsPlaced(t *testing.T) {
 	db, err := sql.Open("sqlite", strings.TrimPrefix(storetest.SQLite(t), "sqlite:"))
 	if err != nil {

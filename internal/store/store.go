@@ -26,12 +26,12 @@ type DB struct {
 	Environment flex.Environment
 
 	keys       *keyring.Ring  // nil: nothing can be sealed or opened
-	persons    *keyring.Texts // nil: what is held of persons is in plain text
+	persons    *keyring.Texts // nil: texts about persons are stored in plain text
 	slow       *slowLog       // nil: slow statements are not logged
 	log        *slog.Logger
 	path       string // of SQLite's file
 	disposable bool
-	pauseMax   time.Duration    // of a transaction on PostgreSQL
+	pauseMax   time.Duration    // how long a transaction on PostgreSQL may send nothing
 	now        func() time.Time // the process's own clock
 	random     io.Reader
 	mu         sync.Mutex // guards random and lastID
@@ -39,13 +39,13 @@ type DB struct {
 
 	d      dialect
 	sql    *sql.DB
-	sqlite *sqliteConns // SQLite alone: its one writer and its readers
-	watch  *watch       // PostgreSQL alone: whether it answers
+	sqlite *sqliteConns // the writer and the readers; nil on PostgreSQL
+	watch  *watch       // whether PostgreSQL answers; nil on SQLite
 	closed sync.Once
 
 	followed bool         // whether the store follows PostgreSQL's clock
-	ahead    atomic.Int64 // nanoseconds by which now is put forward
-	off      atomic.Int64 // nanoseconds by which now ran ahead when it was last compared
+	ahead    atomic.Int64 // nanoseconds added to now
+	off      atomic.Int64 // nanoseconds by which now was ahead when it was last compared
 
 	wakes      wakes
 	inFlight   inFlights // requests under idempotency keys
@@ -184,17 +184,17 @@ func Open(ctx context.Context, url string, o Options) (*DB, error) {
 		}
 	}
 
-	if err := db.haveKeys(ctx); err != nil {
+	if err := db.checkKeys(ctx); err != nil {
 		db.Close()
 		return nil, err
 	}
 
-	if err := db.havePersons(ctx, o.halfSealed); err != nil {
+	if err := db.loadPersonKey(ctx, o.halfSealed); err != nil {
 		db.Close()
 		return nil, err
 	}
 
-	if err := db.pinOlder(ctx); err != nil {
+	if err := db.fillAccountHashes(ctx); err != nil {
 		db.Close()
 		return nil, fmt.Errorf(
 			"fix the accounts of payments under way: %w",
@@ -227,18 +227,18 @@ func (db *DB) Ping(ctx context.Context) error {
 // Engine returns "sqlite" or "postgres".
 func (db *DB) Engine() string { return db.d.name }
 
-// Tx is one organisation's transaction. Every query it offers is bound to its
-// organisation, and every record it writes bears its one instant.
+// Tx is a transaction of one organisation. All its queries are bound to the organisation, and all
+// records that it writes have its one instant.
 type Tx struct {
 	conn
 	org     flex.OrgID
 	now     time.Time
 	touched bool // the register's version was changed
 
-	books  *openBooks // what posting needs to know, once it was asked for
-	agenda agenda     // what is due, once it was asked for
+	books  *openBooks // what posting needs to know; nil until it was read
+	agenda agenda     // what is due, as AskDue found it
 
-	kept map[keptKey]any // in a transaction that only reads: what was read before
+	readCache map[cacheKey]any // of a transaction that only reads: see readOnce
 }
 
 // Now returns the instant of this transaction by the organisation's clock.
@@ -258,9 +258,9 @@ func (all *All) For(ctx context.Context, org flex.OrgID) (*Tx, error) {
 	return all.conn.bind(ctx, org, all.now)
 }
 
-// Write runs fn in a transaction of the organisation's and commits it. When fn returns an
-// error nothing of it remains. On PostgreSQL fn may run again after a serialisation
-// failure, so it must have no effect outside the transaction.
+// Write runs fn in a transaction of the organisation and commits it, or rolls it back if fn returns
+// an error. On PostgreSQL fn may run again after a serialisation failure, so it must have no effect
+// outside the transaction.
 func (db *DB) Write(
 	ctx context.Context,
 	org flex.OrgID,
@@ -294,7 +294,7 @@ func (db *DB) Read(
 			return err
 		}
 
-		tx.kept = map[keptKey]any{}
+		tx.readCache = map[cacheKey]any{}
 
 		return fn(tx)
 	})
@@ -331,9 +331,8 @@ func (db *DB) read(
 	return db.unavailable(fn(conn{db: db, run: t}, db.Now()))
 }
 
-// single is WriteAll for a single statement, which commits by itself: on PostgreSQL it takes
-// one round trip. What fn reads before or after it, it reads of what others have committed by
-// then.
+// single is WriteAll for a single statement, which commits by itself: on PostgreSQL it takes one round
+// trip. Other statements of fn are not in its transaction.
 func (db *DB) single(ctx context.Context, fn func(*All) error) error {
 	if db.sqlite != nil {
 		return db.WriteAll(ctx, fn)
@@ -391,7 +390,7 @@ func (db *DB) commit(
 	}
 }
 
-// retryMax is how often a transaction that failed because of another is run again.
+// retryMax is how often a transaction that failed because of another is run again at most.
 const retryMax = 8
 
 func (db *DB) writeOnce(

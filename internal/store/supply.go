@@ -11,9 +11,9 @@ import (
 	"flexd/internal/flex"
 )
 
-// addSupply records what a site's connection can carry from now on. The first that is set counts
-// from the beginning, as long as nothing of the site was settled on the default: a change of
-// capacity changes no half-hour that was settled. The later of two changes at one instant counts.
+// addSupply records the capacity of a site's connection from now on. The first one counts from
+// the beginning, unless something of the site was settled on the default: a change of capacity
+// changes no half-hour that was settled. Of two changes at one instant the later counts.
 func (tx *Tx) addSupply(
 	ctx context.Context,
 	site flex.SiteID,
@@ -33,8 +33,8 @@ func (tx *Tx) addSupply(
 	return tx.putSupply(ctx, site, s, from, ``)
 }
 
-// putSupply keeps a supply from an instant on. Of one that is known since the same instant, or since a later one as the clock was
-// set back, it replaces the capacity, and what else is set.
+// putSupply stores a supply from an instant on. It replaces one from the same instant, or from
+// a later one if the clock was set back.
 func (tx *Tx) putSupply(
 	ctx context.Context,
 	site flex.SiteID,
@@ -58,8 +58,8 @@ func (tx *Tx) putSupply(
 	return err
 }
 
-// countsFrom is from when on a change counts: now, or the zero time if the query finds nothing of
-// before.
+// countsFrom returns from when on a change counts: from now, or from the beginning (the zero
+// time) if the query finds no earlier record.
 func (tx *Tx) countsFrom(
 	ctx context.Context,
 	query string,
@@ -74,9 +74,9 @@ func (tx *Tx) countsFrom(
 	return tx.now, err
 }
 
-// SupplyOf returns what the connections of the sites could carry at each time, also of sites that
-// are gone, as it was known at an instant; the zero time stands for now. Each of the sites is in
-// it: one whose capacity was never set has the default.
+// SupplyOf returns the history of the supplies of sites, deleted ones included, as it was
+// known at an instant; the zero time means now. Every site is in the result: one whose
+// capacity was never set has the default.
 func (tx *Tx) SupplyOf(
 	ctx context.Context,
 	sites []flex.SiteID,
@@ -101,8 +101,8 @@ func (tx *Tx) SupplyOf(
 	)
 }
 
-// orDefault returns the supply of a new site: the default if there is none, and one that is not
-// the default was set.
+// orDefault returns the supply of a new site: the default if none is given. A supply that is
+// not the default is marked as set.
 func orDefault(s flex.Supply) flex.Supply {
 	if s == (flex.Supply{}) {
 		return flex.DefaultSupply
@@ -112,7 +112,7 @@ func orDefault(s flex.Supply) flex.Supply {
 	return s
 }
 
-// notePower records an asset's power if it is to be another.
+// notePower records an asset's power if it differs from the recorded one.
 func (tx *Tx) notePower(ctx context.Context, a flex.Asset) error {
 	before, err := tx.Asset(ctx, a.ID)
 	if err != nil {
@@ -134,9 +134,9 @@ func powerOr0(power *flex.Watts) flex.Watts {
 	return *power
 }
 
-// addPower records that an asset's power is another from now on, and the one before if that is
-// the first change. A power that was not known, while nothing of the asset was settled, is as if
-// it had always been the new one.
+// addPower records an asset's new power from now on, and the earlier one too if this is the
+// first change. If the power was not known before, and nothing of the asset was settled, the
+// new power counts from the beginning.
 func (tx *Tx) addPower(
 	ctx context.Context,
 	asset flex.AssetID,
@@ -156,8 +156,9 @@ func (tx *Tx) addPower(
 	return tx.putPower(ctx, asset, before, after, tx.now)
 }
 
-// putPower keeps an asset's power from an instant on, and the one before if that is the first change. It replaces one that is known
-// since the same instant, or since a later one as the clock was set back.
+// putPower stores an asset's power from an instant on, and the earlier one if this is the
+// first change. It replaces one from the same instant, or from a later one if the clock was
+// set back.
 func (tx *Tx) putPower(
 	ctx context.Context,
 	asset flex.AssetID,
@@ -191,8 +192,8 @@ func (tx *Tx) putPower(
 	return err
 }
 
-// PowersOf returns the powers of those of the assets whose power changed, at each time, as it was
-// known at an instant; the zero time stands for now.
+// PowersOf returns the history of the powers of those of the assets whose power changed, as it
+// was known at an instant; the zero time means now.
 func (tx *Tx) PowersOf(
 	ctx context.Context,
 	assets []flex.AssetID,
@@ -212,7 +213,8 @@ func (tx *Tx) PowersOf(
 	)
 }
 
-// historiesOf adds to the histories what a query finds of the ids, as it was known at an instant.
+// historiesOf adds the rows that a query finds for the ids to the histories, as they were
+// known at an instant.
 func historiesOf[Of, V any](ctx context.Context, tx *Tx, to map[flex.ID[Of]]flex.History[V], ids []flex.ID[Of], knownAt time.Time,
 	scan func(scanner, *flex.ID[Of], *flex.From[V]) error, query string) error {
 	if knownAt.IsZero() {
@@ -271,13 +273,14 @@ var (
 	)
 )
 
-// ofItsTime is the condition that a capacity b counts at the time of a settled half-hour d.
+// ofItsTime is the condition that a capacity b was in force at the time of a settled half-hour
+// d.
 const ofItsTime = `b.site_id = d.site_id AND (b.from_at IS NULL OR b.from_at <= d.at)`
 
 // defaultImport is the import capacity that a site has by default, in W.
 var defaultImport = strconv.Itoa(int(flex.DefaultSupply.Import))
 
-// phaseVoltage is flex.PhaseVoltage in a statement.
+// phaseVoltage is flex.PhaseVoltage as SQL.
 var phaseVoltage = strconv.Itoa(flex.PhaseVoltage)
 
 // supplyColumn is the supply of a site's record in one column, null where it is the default.

@@ -83,8 +83,8 @@ func TestSupplyOf(t *testing.T) {
 	})
 }
 
-// TestSetSupply_ClockSetBack: a capacity and a power are corrected after the clock was set back by an hour. The corrections count,
-// and not what they correct.
+// TestSetSupply_ClockSetBack: a capacity and a power are corrected after the clock was set
+// back by an hour. The corrections count, and not what they correct.
 func TestSetSupply_ClockSetBack(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		now := time.Date(2026, 3, 4, 13, 0, 0, 0, time.UTC)

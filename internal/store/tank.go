@@ -14,7 +14,8 @@ var (
 	_ = law("a tank plan belongs to a hot-water tank or a heat pump of the same organisation and site, as long as there is one",
 		`SELECT p.asset_id AS what FROM tank_plan p JOIN asset a ON a.id = p.asset_id
 		 WHERE a.org_id <> p.org_id OR a.site_id <> p.site_id OR a.type NOT IN (`+heatTypes+`)`)
-	// What the outbox is done with is forgotten before the plan of a tank that nobody plans any more.
+	// What the outbox is done with is forgotten before the plan of a tank that nobody plans
+	// any more.
 	_ = law("what was queued of a tank is its newest plan",
 		`SELECT p.event_id AS what FROM tank_plan p JOIN outbox o ON o.subject = p.asset_id
 		 WHERE o.event_id <> p.event_id OR o.org_id <> p.org_id OR o.generation <> p.generation`)
@@ -25,7 +26,7 @@ var (
 // heatTypes are the types of assets that are planned by their heat.
 const heatTypes = `'hot water tank', 'heat pump'`
 
-// TankBasis says how the heat in a tank, or a room's temperature, is known.
+// TankBasis says how the heat in a tank, or the temperature of rooms, is known.
 type TankBasis string
 
 // The ways, the best first.
@@ -35,8 +36,8 @@ const (
 	TankAssumed  TankBasis = "assumed"  // nobody said anything: at the bottom of its band
 )
 
-// TankPlan is when a tank's element or a heat pump is on and off, and what that was worked out from. Its
-// Generation is 0 if there never was one.
+// TankPlan is the plan of a tank's element or a heat pump, on and off, with the inputs that it
+// was computed from. Its Generation is 0 if there never was one.
 type TankPlan struct {
 	AssetID    flex.AssetID
 	SiteID     flex.SiteID
@@ -57,11 +58,12 @@ type TankPlan struct {
 	LackAt     time.Time
 	Room       *RoomPlan // of a heat pump, in the place of Stored and Lack
 
-	// what a tank's element is expected to draw from StoredAt on; none of a heat pump
+	// the energy that a tank's element is expected to draw in each half-hour from StoredAt on;
+	// empty for a heat pump
 	Expected []flex.Step
 }
 
-// End returns the instant after which the plan leaves the tank free.
+// End returns the instant after which the plan does not limit the tank.
 func (p *TankPlan) End() time.Time { return p.Steps[len(p.Steps)-1].To }
 
 const tankColumns = `asset_id, site_id, event_id, generation, made_at, power_w, from_at, steps, may_from_at, may, freed, planned_at, stored_at,
@@ -124,7 +126,7 @@ func scanTank(s scanner) (TankPlan, error) {
 	return p, err
 }
 
-// asksFrom is when the steps begin that a tank asks for; zero where it asks for none.
+// asksFrom returns when the steps begin that a tank asks for; zero if it asks for none.
 func (p *TankPlan) asksFrom() time.Time {
 	if len(p.Asks) == 0 {
 		return time.Time{}
@@ -166,8 +168,8 @@ func (tx *Tx) TankPlansAt(
 	)
 }
 
-// SendTankPlan puts a plan of a tank in force, in place of the one before, and queues its push. The asset
-// must be locked. Its id, generation and instants are set here.
+// SendTankPlan puts a plan of a tank in force, in place of the one before, and queues its
+// push. It sets the plan's id, generation and instants. The asset must be locked.
 func (tx *Tx) SendTankPlan(ctx context.Context, p *TankPlan) error {
 	p.EventID = flex.EventID(tx.newID())
 	p.Generation++
@@ -190,7 +192,7 @@ func (tx *Tx) SendTankPlan(ctx context.Context, p *TankPlan) error {
 	})
 }
 
-// PutTankPlan keeps what is known of a tank beside a plan that stays in force. PlannedAt is set here.
+// PutTankPlan stores new data of a tank while its plan stays in force. It sets PlannedAt.
 func (tx *Tx) PutTankPlan(ctx context.Context, p *TankPlan) error {
 	p.PlannedAt = tx.now
 
@@ -231,9 +233,9 @@ func (tx *Tx) PutTankPlan(ctx context.Context, p *TankPlan) error {
 	return err
 }
 
-// TanksDue returns tanks and heat pumps under control whose power is known and whose plan is to be worked out again:
-// there is none, the last is of an earlier half-hour, or prices, the tariff, a reading or the
-// site's capacity have come in since.
+// TanksDue returns tanks and heat pumps under control whose power is known and whose plan is
+// to be computed again: there is none, the last is of an earlier half-hour, or prices, the
+// tariff, a reading or the site's capacity have changed since.
 func (tx *Tx) TanksDue(
 	ctx context.Context,
 	limit int,
@@ -256,12 +258,12 @@ func (tx *Tx) TanksDue(
 	)
 }
 
-// NextTank is when a tank is to be planned next, no sooner than now; zero for never.
+// NextTank returns when a tank is to be planned next, not before now; zero for never.
 func (tx *Tx) NextTank(
 	ctx context.Context,
 	after time.Time,
 ) (time.Time, error) {
-	if tx.none(hasTanks) {
+	if tx.knownEmpty(hasTanks) {
 		return time.Time{}, nil
 	}
 
@@ -290,7 +292,7 @@ func (tx *Tx) NextTank(
 	)
 }
 
-// markTanks has tanks planned again of which something has come in.
+// markTanks has tanks planned again for which data has come in.
 func (tx *Tx) markTanks(ctx context.Context, tanks []flex.AssetID) error {
 	for chunk := range slices.Chunk(tanks, outboxChunk) {
 		ids, args := in([]any{tx.org.Bytes()}, chunk)
@@ -311,8 +313,9 @@ func (tx *Tx) markTanks(ctx context.Context, tanks []flex.AssetID) error {
 	return nil
 }
 
-// LockTankPlan keeps others from marking the plan of a tank until the transaction ends: what comes in while it is planned marks it
-// afterwards, and is not lost with the plan that did not know of it.
+// LockTankPlan prevents others from marking the plan of a tank until the transaction ends.
+// Data that comes in while the tank is planned sets its mark afterwards, and so is not lost
+// with the mark that this plan removes.
 func (tx *Tx) LockTankPlan(
 	ctx context.Context,
 	id flex.AssetID,
@@ -329,9 +332,11 @@ func (tx *Tx) LockTankPlan(
 	return err
 }
 
-// lockHeatBeside waits for whoever plans a heater at the site of an asset whose client has taken a schedule: what that plan asks for
-// is known then, and it does not take the mark away. Their plans are locked before the outbox, as by whoever plans them.
-func (tx *Tx) lockHeatBeside(
+// lockTankPlansAtSitesOf locks the plans of tanks and heat pumps at the sites of assets whose
+// schedules the client has accepted. It waits for transactions that plan them, which would
+// otherwise remove the mark that markAskingAtSitesOf sets. Plans are locked before the outbox,
+// as by those transactions.
+func (tx *Tx) lockTankPlansAtSitesOf(
 	ctx context.Context,
 	outs []Outcome,
 ) error {
@@ -342,7 +347,7 @@ func (tx *Tx) lockHeatBeside(
 		}
 	}
 
-	if len(accepted) == 0 || tx.none(hasTanks) {
+	if len(accepted) == 0 || tx.knownEmpty(hasTanks) {
 		return nil
 	}
 
@@ -351,22 +356,24 @@ func (tx *Tx) lockHeatBeside(
 		ctx,
 		tx.conn,
 		scalar[int],
-		`SELECT 1 FROM tank_plan WHERE org_id = $1 AND NOT freed AND site_id IN (`+besideHeat+list+`) ORDER BY asset_id`+tx.db.d.forUpdate,
+		`SELECT 1 FROM tank_plan WHERE org_id = $1 AND NOT freed AND site_id IN (`+sitesOfNonHeaters+list+`) ORDER BY asset_id`+tx.db.d.forUpdate,
 		args...,
 	)
 
 	return err
 }
 
-// besideHeat is the sites of some assets that do not heat.
-const besideHeat = `SELECT site_id FROM asset WHERE org_id = $1 AND type NOT IN (` + heatTypes + `) AND id IN `
+// sitesOfNonHeaters begins a query of the sites of those of some assets that are no tanks or
+// heat pumps.
+const sitesOfNonHeaters = `SELECT site_id FROM asset WHERE org_id = $1 AND type NOT IN (` + heatTypes + `) AND id IN `
 
-// MarkAsking has those tanks and heat pumps of a site planned again that ask for more than they have under its main fuse.
+// MarkAsking has those tanks and heat pumps of a site planned again that ask for more power
+// than the site's main fuse left them.
 func (tx *Tx) MarkAsking(
 	ctx context.Context,
 	site flex.SiteID,
 ) error {
-	if tx.none(hasTanks) {
+	if tx.knownEmpty(hasTanks) {
 		return nil
 	}
 
@@ -383,13 +390,14 @@ func (tx *Tx) MarkAsking(
 	return err
 }
 
-// markAskingBeside is MarkAsking for the sites of assets whose client has taken a schedule. That of a heater makes no room for itself: a
-// plan that is sent each time that it is worked out would be sent without end.
-func (tx *Tx) markAskingBeside(
+// markAskingAtSitesOf is MarkAsking for the sites of assets whose schedules the client has
+// accepted. Schedules of tanks and heat pumps themselves do not count: a plan that is sent
+// whenever it is made would then be made and sent without end.
+func (tx *Tx) markAskingAtSitesOf(
 	ctx context.Context,
 	assets []flex.EventID,
 ) error {
-	if len(assets) == 0 || tx.none(hasTanks) {
+	if len(assets) == 0 || tx.knownEmpty(hasTanks) {
 		return nil
 	}
 
@@ -397,7 +405,7 @@ func (tx *Tx) markAskingBeside(
 	n, err := tx.exec(
 		ctx,
 		`UPDATE tank_plan SET planned_at = 0 WHERE org_id = $1 AND asks <> '' AND NOT freed
-			AND site_id IN (`+besideHeat+list+`)`,
+			AND site_id IN (`+sitesOfNonHeaters+list+`)`,
 		args...,
 	)
 	if n > 0 {
@@ -422,8 +430,8 @@ func (tx *Tx) MarkTanksAt(ctx context.Context, site flex.SiteID) error {
 	return tx.markTanks(ctx, ids)
 }
 
-// freeTank replaces a plan that may still hold its tank off by one that does not. What the tank draws is the home's own load then: the cars
-// of its site are planned again at once.
+// freeTank replaces a plan that may still switch its tank off by one that does not. The tank's
+// load is then part of the home's own load, so the cars of its site are planned again at once.
 func (tx *Tx) freeTank(ctx context.Context, id flex.AssetID) error {
 	p, err := tx.TankPlan(ctx, id)
 	if err != nil || p.Generation == 0 || p.Freed {
@@ -465,7 +473,7 @@ func (tx *Tx) replanCarsAt(ctx context.Context, site flex.SiteID) error {
 	)
 }
 
-// OldTankPlans names up to limit tanks that were deleted, whose plans ended before the instant and are
+// OldTankPlans returns up to limit deleted tanks whose plans ended before the instant and are
 // not to be sent any more.
 func (all *All) OldTankPlans(
 	ctx context.Context,
@@ -483,7 +491,8 @@ func (all *All) OldTankPlans(
 	)
 }
 
-// DropTankPlans deletes the plans of tanks that were deleted and whose plans ended before the instant.
+// DropTankPlans deletes the plans of tanks that were deleted and whose plans ended before the
+// instant.
 func (all *All) DropTankPlans(
 	ctx context.Context,
 	before time.Time,
@@ -505,8 +514,8 @@ func (all *All) DropTankPlans(
 	return nil
 }
 
-// ColdTanks returns the tanks under control, of one organisation or of all, whose plans leave them so much below the
-// bottom of their comfort band, or more, at some time.
+// ColdTanks returns the tanks under control, of one organisation or of all, whose plans leave
+// them at some time at least the given amount below the bottom of their comfort band.
 func (all *All) ColdTanks(
 	ctx context.Context,
 	org flex.OrgID,
@@ -528,8 +537,9 @@ func (all *All) ColdTanks(
 	)
 }
 
-// ColdRooms returns the heat pumps under control, of one organisation or of all, whose plans leave the rooms so many
-// thousandths of a degree below their comfort band, or more, at some time.
+// ColdRooms returns the heat pumps under control, of one organisation or of all, whose plans
+// leave the rooms at some time at least the given number of thousandths of a degree below
+// their comfort band.
 func (all *All) ColdRooms(
 	ctx context.Context,
 	org flex.OrgID,

@@ -15,8 +15,8 @@ type HeatDraw struct {
 	Power flex.Watts
 }
 
-// Draws returns what the plan is expected to draw. A tank draws its element's power in its windows. A heat pump
-// draws what its rooms take, from when that was last worked out.
+// Draws returns what the plan is expected to draw. A tank draws its element's power in its
+// windows. A heat pump draws what its rooms take, from when that was last worked out.
 func (p *TankPlan) Draws() []HeatDraw {
 	if p.Freed {
 		return nil
@@ -54,8 +54,8 @@ func (p *RoomPlan) draws(from time.Time) []HeatDraw {
 	return draws
 }
 
-// HeatDraws returns what the tanks and heat pumps of the organisation draw by their plans in a span. A plan that cannot be
-// read is left out, and logged.
+// HeatDraws returns what the tanks and heat pumps of the organisation draw by their plans in a
+// span. A plan that cannot be read is left out, and logged.
 func (tx *Tx) HeatDraws(
 	ctx context.Context,
 	span flex.Span,
@@ -95,7 +95,8 @@ func (tx *Tx) HeatDraws(
 	return draws, err
 }
 
-// scanHeatDraws reads of a plan what says what it draws, and into dest what is selected beside that.
+// scanHeatDraws reads of a plan what says what it draws, and into dest what is selected beside
+// that.
 func scanHeatDraws(s scanner, dest ...any) (TankPlan, error) {
 	var from time.Time
 	var steps string

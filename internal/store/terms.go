@@ -37,7 +37,7 @@ func (tx *Tx) Terms(ctx context.Context) ([]flex.Term, error) {
 	)
 }
 
-// PutTerm keeps a term from a day on, in the place of what was to hold from that day.
+// PutTerm stores a term from a day on, in the place of what was to hold from that day.
 func (tx *Tx) PutTerm(ctx context.Context, t flex.Term) error {
 	from := ""
 	if t.From != (flex.Day{}) {

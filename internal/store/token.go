@@ -63,8 +63,8 @@ func scanToken(s scanner) (Token, error) {
 	return t, err
 }
 
-// AddToken keeps a token of a credential that holds, and returns when it ends; without one it is an Unauthorized failure.
-// No token outlives its credential.
+// AddToken stores a token of a credential that holds, and returns when it ends; without one it
+// is an Unauthorized failure. No token outlives its credential.
 func (all *All) AddToken(ctx context.Context, t Token) (time.Time, error) {
 	var ends time.Time
 	var site any
@@ -100,8 +100,8 @@ func (all *All) AddToken(ctx context.Context, t Token) (time.Time, error) {
 	return ends, err
 }
 
-// Token returns the token of that hash, expired or not, or a NotFound failure. One whose credential was revoked is none: an
-// earlier flexd could leave it behind.
+// Token returns the token with a hash, expired or not, or a NotFound failure. It does not find
+// one whose credential was revoked: an earlier release could leave it behind.
 func (all *All) Token(ctx context.Context, hash [32]byte) (Token, error) {
 	return one(
 		ctx,
@@ -151,7 +151,7 @@ func (all *All) KnownOrigin(
 	return known, err
 }
 
-// expiring are the tables whose rows have a time, each with its key.
+// expiring are the tables whose rows expire, each with its key.
 var expiring = []struct{ table, key string }{
 	{"token", "hash"},
 	{"operator_session", "hash"},
@@ -161,7 +161,8 @@ var expiring = []struct{ table, key string }{
 }
 
 // DropExpired deletes the tokens, operators' sessions and sign-ins, idempotency keys and cloud
-// links whose time is over, up to limit of each, and returns how many there were, and whether more may be left.
+// links whose time is over, up to limit of each, and returns how many there were, and whether
+// more may be left.
 func (all *All) DropExpired(
 	ctx context.Context,
 	limit int,

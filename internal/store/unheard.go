@@ -20,17 +20,18 @@ var (
 		`SELECT d.asset_id AS what FROM reading_due d LEFT JOIN asset a ON a.id = d.asset_id AND a.org_id = d.org_id WHERE a.id IS NULL`)
 )
 
-// ReadingsLate is how long after the newest steady reading, or after a car was plugged in, it is too
-// late for the next: meters of a supplier come a day late.
+// ReadingsLate is how long after the newest steady reading, or after a car was plugged in, it
+// is too late for the next: meters of a supplier come a day late.
 const ReadingsLate = 48 * time.Hour
 
-// BatteryReadingsLate is ReadingsLate of a battery: its plan starts from its charge, which is only estimated without them.
+// BatteryReadingsLate is ReadingsLate of a battery: its plan starts from its charge, which is
+// only estimated without them.
 const BatteryReadingsLate = 24 * time.Hour
 
 // readingStep is by how much the newest reading moves before it is written again.
 const readingStep = 6 * time.Hour
 
-// noteReached keeps whether a client got through to the charger with the schedule in force. A
+// noteReached records whether a client got through to the charger with the schedule in force. A
 // Failed report says neither.
 func (tx *Tx) noteReached(ctx context.Context, c flex.Callback) error {
 	var err error
@@ -63,28 +64,31 @@ func (tx *Tx) dropUnreached(ctx context.Context, asset flex.AssetID) error {
 	)
 }
 
-// source is the newest reading of an asset: of the steady ones, of a charger's, or of the state of charge among the steady
-// ones.
+// source identifies a kind of readings of an asset whose newest one is recorded: a charger's
+// energy, which comes only while a car is plugged in; the steady ones, which come all the
+// time; and of those the state of charge.
 type source struct {
 	asset  flex.AssetID
 	steady bool
 	charge bool
 }
 
-// isCharge reports whether a reading with a label says what is stored.
+// isCharge reports whether readings with the label are of a battery's state of charge.
 func isCharge(label flex.Label) bool {
 	return label == flex.BatteryStateOfCharge || label == flex.BatteryStoredEnergy
 }
 
-// noted remembers what this process wrote of the newest readings, so that most batches need not ask
-// the database. What was written and then rolled back is written a step later. A charger's are always
-// asked for: a plug-in, by any process, may have set the next one due.
+// noted caches the times of newest readings that this process has written, so that most
+// batches need not write them again. A time that was rolled back is written with the next
+// step. Those of chargers are always written: a plug-in, in any process, may have set when the
+// next reading is due.
 type noted struct {
 	mu sync.Mutex
 	at map[source]time.Time
 }
 
-// moved returns those that are a step beyond what was written before.
+// moved returns the sources whose newest reading is at least readingStep later than the one written
+// before.
 func (n *noted) moved(newest map[source]time.Time) []source {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -104,7 +108,8 @@ func (n *noted) moved(newest map[source]time.Time) []source {
 	return keys
 }
 
-// noteReadings keeps when the next readings of the assets are due.
+// noteReadings records the times of the newest readings of the assets, and when the next ones
+// are due.
 func (tx *Tx) noteReadings(ctx context.Context, rs []flex.Reading) error {
 	newest := map[source]time.Time{}
 	for _, r := range rs {
@@ -138,7 +143,7 @@ func (tx *Tx) noteReadings(ctx context.Context, rs []flex.Reading) error {
 	return tx.putCharges(ctx, charges, newest)
 }
 
-// sortSources puts sources in the order of their rows' key, so that two batches never wait for each other in a ring.
+// sortSources sorts sources by their rows' key, so that two batches never deadlock.
 func sortSources(keys []source) {
 	slices.SortFunc(keys, func(a, b source) int {
 		by := bytes.Compare(a.asset[:], b.asset[:])
@@ -154,7 +159,8 @@ func sortSources(keys []source) {
 	})
 }
 
-// putCharges keeps when batteries' newest states of charge are of, of which steady readings are kept already.
+// putCharges records the times of batteries' newest states of charge, in the rows of their
+// steady readings.
 func (tx *Tx) putCharges(
 	ctx context.Context,
 	keys []source,
@@ -184,7 +190,7 @@ func (tx *Tx) putCharges(
 	)
 }
 
-// putNewest keeps when the newest readings of assets are of, and when the next ones are due.
+// putNewest records the times of the newest readings of assets, and when the next ones are due.
 func (tx *Tx) putNewest(
 	ctx context.Context,
 	keys []source,
@@ -244,8 +250,8 @@ func (tx *Tx) lateness(
 	}, err
 }
 
-// Steady returns the assets of a site of which any steady reading ever came: all but a charger's own
-// energy and register.
+// Steady returns the assets of a site of which any steady reading ever came: all but a
+// charger's own energy and register.
 func (tx *Tx) Steady(
 	ctx context.Context,
 	site flex.SiteID,
@@ -283,8 +289,9 @@ func (tx *Tx) SteadyAt(
 	return steady, nil
 }
 
-// noteReadingsTail writes only what moved by a step, or what was waited for. A late reading of a charger, of before the plug-in from
-// which its readings are waited for, leaves that as it is.
+// noteReadingsTail writes only what moved by a step, or what was waited for. A late reading of
+// a charger, of before the plug-in from which its readings are waited for, leaves that as it
+// is.
 var noteReadingsTail = fmt.Sprintf(`ON CONFLICT (asset_id, steady) DO UPDATE SET at = excluded.at,
 		due_at = CASE WHEN NOT reading_due.steady AND excluded.at <= reading_due.due_at - %[2]d THEN reading_due.due_at ELSE excluded.due_at END
 	WHERE excluded.at >= reading_due.at + %[1]d OR (NOT reading_due.steady AND excluded.at > reading_due.due_at - %[2]d)`,
@@ -357,8 +364,9 @@ func (all *All) ReadingsMissing(
 	)
 }
 
-// ChargeMissing returns the batteries whose states of charge are late while other readings come, at most limit, the latest first,
-// and how many there are: of one organisation or, where org is zero, of all.
+// ChargeMissing returns the batteries whose states of charge are late while other readings
+// come, at most limit, the latest first, and how many there are: of one organisation or, where
+// org is zero, of all.
 func (all *All) ChargeMissing(
 	ctx context.Context,
 	org flex.OrgID,

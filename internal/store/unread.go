@@ -4,15 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"flexd/internal/flex"
 )
 
-// ErrUnreadable is in the error of what is stored and cannot be read. Nothing is wrong with the transaction, which
-// can go on without it.
+// ErrUnreadable marks the error of a stored value that cannot be parsed. The transaction
+// itself is intact and can continue without that record.
 var ErrUnreadable = errors.New("what is stored cannot be read")
 
-// unreadable is an error as one of what is stored.
+// unreadable returns the error marked as ErrUnreadable; nil stays nil.
 func unreadable(err error) error {
 	if err == nil || errors.Is(err, ErrUnreadable) {
 		return err
@@ -34,7 +35,8 @@ func (l *leftOut) add(asset flex.AssetID, err error) {
 	l.n++
 }
 
-// log says how many there were, and which was the first.
+// log logs how many assets were left out, and the first with its error. Without any it logs
+// nothing.
 func (l *leftOut) log(ctx context.Context, c conn) {
 	if l.n > 0 {
 		c.db.log.WarnContext(
@@ -48,4 +50,36 @@ func (l *leftOut) log(ctx context.Context, c conn) {
 			l.err,
 		)
 	}
+}
+
+// allRead fails if the schedule of one of the assets cannot be read.
+func allRead(out []Planned, err error) ([]Planned, error) {
+	for i := 0; i < len(out) && err == nil; i++ {
+		if out[i].Unread != nil {
+			err = fmt.Errorf("asset %v: %w", out[i].Current.AssetID, out[i].Unread)
+		}
+	}
+
+	return out, err
+}
+
+// withoutUnread separates the assets whose schedules cannot be read from the others, and logs them.
+func (tx *Tx) withoutUnread(
+	ctx context.Context,
+	all []Planned,
+) ([]Planned, []flex.AssetID) {
+	var left leftOut
+	var unread []flex.AssetID
+
+	read := slices.DeleteFunc(all, func(p Planned) bool {
+		if p.Unread != nil {
+			unread = append(unread, p.Current.AssetID)
+			left.add(p.Current.AssetID, p.Unread)
+		}
+		return p.Unread != nil
+	})
+
+	left.log(ctx, tx.conn)
+
+	return read, unread
 }

@@ -9,9 +9,10 @@ import (
 
 type unsyncedKey struct{}
 
-// WithoutSync has writes under the context committed on SQLite without bringing each to the disk. A power cut may take
-// the last of them away, but none without all that came after it, and no other write: any other brings all before it to
-// the disk. Who writes so calls Sync before it answers for what it wrote. On PostgreSQL nothing changes.
+// WithoutSync has writes under the context committed on SQLite without bringing each to the
+// disk. A power cut may take the last of them away, but none without all that came after it,
+// and no other write: any other brings all before it to the disk. Who writes so calls Sync
+// before it answers for what it wrote. On PostgreSQL nothing changes.
 func WithoutSync(ctx context.Context) context.Context {
 	return context.WithValue(ctx, unsyncedKey{}, true)
 }

@@ -11,8 +11,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// What is written without bringing it to the disk is there with the next write that is, or by Sync. A write that is to
-// be on the disk is never answered for without, even where it is committed with others that are not.
+// What is written without bringing it to the disk is there with the next write that is, or by
+// Sync. A write that is to be on the disk is never answered for without, even where it is
+// committed with others that are not.
 func TestWrite_WithoutSync(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t), store.Options{Environment: flex.Sandbox})
 	ctx, without := t.Context(), store.WithoutSync(t.Context())
@@ -66,7 +67,8 @@ func TestWrite_WithoutSync(t *testing.T) {
 	}
 }
 
-// TestSync_Link: SQLite keeps its log beside the file that a link leads to, and there it is brought to the disk.
+// TestSync_Link: SQLite keeps its log beside the file that a link leads to, and there it is
+// brought to the disk.
 func TestSync_Link(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "records", "flexd.db"), filepath.Join(dir, "flexd.db")
@@ -89,7 +91,8 @@ func TestSync_Link(t *testing.T) {
 	}
 }
 
-// TestWrite_Disposable: nothing that is written to a database that will be deleted waits for the disk.
+// TestWrite_Disposable: nothing that is written to a database that will be deleted waits for
+// the disk.
 func TestWrite_Disposable(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t), store.Options{Environment: flex.Sandbox, Disposable: true})
 	org, err := db.AddOrg(t.Context(), "one")

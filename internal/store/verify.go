@@ -7,16 +7,17 @@ import (
 	"strings"
 )
 
-// storedLaw is a rule that all stored records meet, written as a query that finds what breaks it.
+// storedLaw is a rule that all stored records meet, written as a query of the records that
+// break it.
 type storedLaw struct {
 	text string
 	// one text column: what is wrong, and where
 	query string
-	// what is wrong, where that takes more than a query
+	// what is wrong, for a rule that one query cannot check
 	find func(context.Context, *All) ([]string, error)
 }
 
-// laws is the list; each noun's file adds its own with law in an init function.
+// laws are all rules; each file adds those of its records with law.
 var laws []storedLaw
 
 func law(text, query string) bool {
@@ -24,7 +25,7 @@ func law(text, query string) bool {
 	return true
 }
 
-// lawInGo adds a law that no query can hold the records against.
+// lawInGo adds a rule that is checked by a function instead of a query.
 func lawInGo(
 	text string,
 	find func(context.Context, *All) ([]string, error),
@@ -33,10 +34,11 @@ func lawInGo(
 	return true
 }
 
-// findingsMax bounds the findings reported for one law.
+// findingsMax is how many findings are reported for one law at most.
 const findingsMax = 20
 
-// Verify lists every broken law, as "law: what breaks it". None is the right answer.
+// Verify returns a finding for every record that breaks a law, as "law: record". There should
+// be none.
 func (db *DB) Verify(ctx context.Context) ([]string, error) {
 	var findings []string
 	err := db.ReadAll(ctx, func(all *All) error {
@@ -48,7 +50,7 @@ func (db *DB) Verify(ctx context.Context) ([]string, error) {
 	return findings, err
 }
 
-// findings are what breaks the laws, as Verify lists it.
+// findings is Verify within a transaction.
 func (all *All) findings(ctx context.Context) ([]string, error) {
 	filled, err := all.filledTables(ctx)
 	if err != nil {
@@ -74,11 +76,12 @@ func (all *All) findings(ctx context.Context) ([]string, error) {
 	return findings, nil
 }
 
-// word finds what may be the name of a table in a query.
+// word matches what may be the name of a table in a query.
 var word = regexp.MustCompile(`[a-z_]+`)
 
-// onlyOfEmpty reports whether all tables that the law's query names are empty: then no record can break it, and the
-// engine need not plan the query. filled has every table of the schema, and whether it has rows.
+// onlyOfEmpty reports whether all tables that the law's query names are empty: then no record
+// can break it, and the engine need not plan the query. filled has every table of the schema,
+// and whether it has rows.
 func (l storedLaw) onlyOfEmpty(filled map[string]bool) bool {
 	names := 0
 	for _, w := range word.FindAllString(l.query, -1) {
@@ -128,7 +131,7 @@ func (all *All) filledTables(ctx context.Context) (map[string]bool, error) {
 	return filled, err
 }
 
-// broken returns what breaks the law.
+// broken returns the records that break the law.
 func (l storedLaw) broken(ctx context.Context, all *All) ([]string, error) {
 	if l.find != nil {
 		found, err := l.find(ctx, all)
@@ -147,7 +150,7 @@ func (l storedLaw) broken(ctx context.Context, all *All) ([]string, error) {
 	)
 }
 
-// Laws returns the laws that Verify holds the records against, in words.
+// Laws returns the laws that Verify checks, in words.
 func Laws() []string {
 	texts := make([]string, len(laws))
 	for i, l := range laws {

@@ -140,7 +140,8 @@ func (b batteryRead) reads() []PlanRead {
 	return append([]PlanRead{b.read}, b.read.Others...)
 }
 
-// boundaryDevices returns the site of each device that a plan was made of, also of one that is gone.
+// boundaryDevices returns the site of each device that a plan was made of, also of one that is
+// gone.
 func (all *All) boundaryDevices(ctx context.Context) (map[flex.AssetID]flex.SiteID, error) {
 	sites := map[flex.AssetID]flex.SiteID{}
 	err := eachRow(ctx, all.conn, func(s scanner) error {

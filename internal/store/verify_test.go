@@ -7,7 +7,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// No law finds anything in a store without records: so those that are only of empty tables need not be asked.
+// No law finds anything in a store without records: so those that are only of empty tables
+// need not be asked.
 func TestVerify_EmptyTables(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		findings, err := db.VerifyEmpty(t.Context())

@@ -163,8 +163,9 @@ type SettledVolume struct {
 	Delivered flex.WattHours
 }
 
-// PutSettledVolumes keeps what a report of a run says, in place of what one of the same run said. Of rows for the same point
-// and half-hour the last one counts: PostgreSQL writes no row twice in one statement.
+// PutSettledVolumes stores what a report of a run says, in place of what one of the same run
+// said. Of rows for the same point and half-hour the last one counts: PostgreSQL writes no row
+// twice in one statement.
 func (tx *Tx) PutSettledVolumes(ctx context.Context, vs []SettledVolume) error {
 	args := make([]any, 0, 6*len(vs))
 	for _, v := range lastVolumes(vs) {
@@ -258,8 +259,8 @@ func (tx *Tx) SettledVolumes(
 	return latestRuns(all), err
 }
 
-// latestRuns returns the volumes by point and then by time, of each half-hour the latest run's. They
-// are given by time and then by run.
+// latestRuns returns the volumes by point and then by time, of each half-hour the latest
+// run's. They are given by time and then by run.
 func latestRuns(all []SettledVolume) []SettledVolume {
 	slices.SortStableFunc(all, func(a, b SettledVolume) int {
 		return cmp.Compare(a.MPAN, b.MPAN)

@@ -2,8 +2,8 @@ package store
 
 import "sync"
 
-// Topic names what a job waits for. A wake-up carries no data and may be lost: the
-// job's period is the truth, a wake-up only makes it sooner.
+// Topic names a change that background jobs wait for. A wake-up carries no data and may be
+// lost: a job finds its work at its next period anyway, and a wake-up only starts it sooner.
 type Topic string
 
 // The topics.
@@ -14,7 +14,7 @@ const (
 	// a manufacturer's cloud is to be asked
 	WakeCloud   Topic = "cloud"
 	WakeMail    Topic = "mail"    // an e-mail is to be sent
-	WakeAlert   Topic = "alert"   // somebody is to be woken
+	WakeAlert   Topic = "alert"   // an alert is to be sent
 	WakeOpenADR Topic = "openadr" // a subscriber is to be notified
 	// an event of a dispatcher is to be carried out
 	WakeInstructions Topic = "instructions"
@@ -22,19 +22,21 @@ const (
 	WakeWatch Topic = "watch"
 )
 
-// Wake has the topic's background jobs run once this transaction has committed.
+// Wake notifies the topic once this transaction has committed: its background jobs run.
 func (c conn) Wake(t Topic) {
 	if c.wake != nil {
 		*c.wake = append(*c.wake, t)
 	}
 }
 
+// wakes are the channels of the jobs that wait for each topic.
 type wakes struct {
 	mu sync.Mutex
 	by map[Topic][]chan struct{}
 }
 
-// Waker returns a channel that receives after transactions that woke the topic.
+// Waker returns a channel that receives after each commit of transactions that notified the
+// topic. Several commits may be received as one.
 func (db *DB) Waker(t Topic) <-chan struct{} {
 	db.wakes.mu.Lock()
 	defer db.wakes.mu.Unlock()
@@ -61,7 +63,7 @@ func (w *wakes) signal(topics []Topic) {
 		for _, ch := range w.by[t] {
 			select {
 			case ch <- struct{}{}:
-			default: // one is waiting already
+			default: // a wake-up is waiting already
 			}
 		}
 	}

@@ -74,8 +74,8 @@ func TestWatch_HangsWhileKeysAreFreed(t *testing.T) {
 	})
 }
 
-// keyThatCannotBeFreed claims an idempotency key, which another transaction then locks, and fails to give it
-// up. It returns what ends that transaction.
+// keyThatCannotBeFreed claims an idempotency key, which another transaction then locks, and
+// fails to give it up. It returns what ends that transaction.
 func keyThatCannotBeFreed(t *testing.T, db *store.DB, url string, org flex.OrgID) (unlock func()) {
 	t.Helper()
 	ctx := t.Context()

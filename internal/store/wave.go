@@ -11,31 +11,31 @@ import (
 	"flexd/internal/flex"
 )
 
-// A wave plans an organisation's plugged-in assets again after a change of prices. It is cut
-// into parts, so that several processes can share it and a crash loses none of it; a part
-// that is done twice is done once, because a schedule is only put where the one that it was
-// weighed against is still in force.
+// A wave plans an organisation's plugged-in assets again after a change of prices. It is divided
+// into parts, so that several processes can share the work and a crash loses none of it. Doing a part
+// twice has the same result as doing it once: a new schedule is stored only while the schedule that it
+// was compared with is still in force.
 
 // wavePartSize is the number of sessions in a part.
 const wavePartSize = 1000
 
-// waveLease is how long a part is left to the process that took it.
+// waveLease is how long a part is reserved for the process that claimed it.
 const waveLease = time.Minute
 
-// Planned is a plugged-in asset and what comparing its schedule in force takes:
-// its inputs, id, generation and steps.
+// Planned is a plugged-in asset with its schedule in force, as far as a comparison needs it: the
+// schedule's inputs, id, generation and steps.
 type Planned struct {
 	Session flex.SessionID
 	// when a market move last changed the schedule; zero if never
 	MarketAt time.Time
-	// its client has accepted the schedule, and reported no failure
+	// the client has accepted the schedule, and reported no failure
 	Taken bool
-	// when it reported that the charger follows it, after a failure; zero for never
+	// when the client reported, after a failure, that the charger follows the schedule; zero for never
 	MendedAt time.Time
 	Current  Schedule
-	// that its next profile names, by its asset as it is
+	// the number of phases that the asset's next profile names, by the asset as it is now
 	ProfilePhases int
-	// why the rest cannot be read: only its session and its asset are known
+	// why the schedule cannot be read: then only the session and the asset are known
 	Unread error
 }
 
@@ -53,8 +53,8 @@ const plannedColumns = `s.id, s.asset_id, s.market_at, c.event_id, c.generation,
 
 const plannedTables = `session s JOIN schedule c ON c.event_id = s.event_id JOIN asset a ON a.id = s.asset_id LEFT JOIN outbox o ON o.subject = s.asset_id`
 
-// scan reads plannedColumns. A pointer to a named type costs database/sql a detour, and
-// thousands of rows are read.
+// scan reads plannedColumns. Pointers are converted to basic types, which database/sql scans without
+// reflection: thousands of rows are read.
 func (v *Planned) scan(s scanner) error {
 	var from time.Time
 	var steps string
@@ -100,14 +100,16 @@ func (v *Planned) scan(s scanner) error {
 	return v.setSteps(from, steps)
 }
 
-// setPhases works out the phases by those that its asset was given, which were read, and its power.
+// setPhases sets the phases by those that the asset was registered with, which scan has read, and by
+// the asset's power.
 func (v *Planned) setPhases(power sql.Null[int64]) {
 	given := v.Current.From.Phases
 	v.ProfilePhases = flex.ProfilePhases(given)
 	v.Current.From.Phases = flex.PhasesOf(given, quantity[flex.Watts](power))
 }
 
-// followedAs reads the last of plannedColumns: 0 for not followed, 1 for taken up, else the instant from which on it is followed.
+// followedAs scans the last of plannedColumns: 0 if the schedule is not followed, 1 if the client has
+// accepted it, else the instant from which on it is followed.
 type followedAs struct {
 	planned *Planned
 }
@@ -115,7 +117,7 @@ type followedAs struct {
 func (f followedAs) Scan(value any) error {
 	n, is := value.(int64)
 	if !is {
-		return fmt.Errorf("whether a schedule was taken up is a %T", value)
+		return fmt.Errorf("whether a schedule is followed: a %T, not an integer", value)
 	}
 
 	f.planned.Taken = n == 1
@@ -136,8 +138,8 @@ func (v *Planned) setSteps(from time.Time, steps string) error {
 	return err
 }
 
-// planned reads plugged-in assets that have a schedule, with room for n: those of the
-// condition, in its order.
+// planned reads plugged-in assets that have a schedule and meet the condition, in its order. The
+// result has capacity for n.
 func (tx *Tx) planned(
 	ctx context.Context,
 	n int,
@@ -149,19 +151,9 @@ func (tx *Tx) planned(
 	return allRead(out, err)
 }
 
-// allRead fails if one of those that were planned cannot be read.
-func allRead(out []Planned, err error) ([]Planned, error) {
-	for i := 0; i < len(out) && err == nil; i++ {
-		if out[i].Unread != nil {
-			err = fmt.Errorf("asset %v: %w", out[i].Current.AssetID, out[i].Unread)
-		}
-	}
-
-	return out, err
-}
-
-// plannedFreed is planned for cars that were freed while they were plugged in, by the schedules that leave them free: until a client has
-// accepted that, its charger may follow the one before. It includes those that cannot be read.
+// plannedFreed is planned for cars that were released from control while they were plugged in, with the
+// schedules that let them charge freely: until a client has accepted such a schedule, its charger may
+// follow the one before. It includes those that cannot be read.
 func (tx *Tx) plannedFreed(
 	ctx context.Context,
 	which string,
@@ -172,7 +164,8 @@ func (tx *Tx) plannedFreed(
 	return tx.plannedOf(ctx, 0, last+which, args...)
 }
 
-// plannedRead is planned without those that cannot be read, which are logged and returned by themselves.
+// plannedRead is planned without the assets whose schedules cannot be read, which are logged and
+// returned separately.
 func (tx *Tx) plannedRead(
 	ctx context.Context,
 	n int,
@@ -189,28 +182,8 @@ func (tx *Tx) plannedRead(
 	return out, unread, nil
 }
 
-// withoutUnread takes those out that cannot be read, and logs them.
-func (tx *Tx) withoutUnread(
-	ctx context.Context,
-	all []Planned,
-) ([]Planned, []flex.AssetID) {
-	var left leftOut
-	var unread []flex.AssetID
-
-	read := slices.DeleteFunc(all, func(p Planned) bool {
-		if p.Unread != nil {
-			unread = append(unread, p.Current.AssetID)
-			left.add(p.Current.AssetID, p.Unread)
-		}
-		return p.Unread != nil
-	})
-
-	left.log(ctx, tx.conn)
-
-	return read, unread
-}
-
-// plannedEach is planned, and includes those that cannot be read.
+// plannedEach is planned, and includes the assets whose schedules cannot be read, with the reason in
+// Unread.
 func (tx *Tx) plannedEach(
 	ctx context.Context,
 	n int,
@@ -254,17 +227,17 @@ func (tx *Tx) plannedOf(
 	return out, rs.Err()
 }
 
-// WavePart names a part of a wave: the assets after From up to To, taken under a lease.
+// WavePart is a part of a wave that was claimed under a lease: the assets after From, up to To.
 type WavePart struct {
 	From     flex.AssetID
 	To       flex.AssetID
 	LeasedTo time.Time
 }
 
-// WaveDue reports whether there is work for a wave: a publication is known by the
-// organisation's clock that it was not planned on, or parts are left.
+// WaveDue reports whether there is work for a wave: fresh if a publication is known, by the
+// organisation's clock, that no wave was planned on; left if a wave has parts that nobody has leased.
 func (tx *Tx) WaveDue(ctx context.Context) (fresh, left bool, err error) {
-	if tx.none(waveWaits) {
+	if tx.knownEmpty(waveWaits) {
 		return false, false, nil
 	}
 
@@ -281,8 +254,8 @@ func (tx *Tx) WaveDue(ctx context.Context) (fresh, left bool, err error) {
 	return fresh, left, err
 }
 
-// BeginWave marks every known publication as planned on and lays out the parts, all of
-// them: what was left of an earlier wave is part of this one.
+// BeginWave marks every known publication as planned on, and stores the parts of a new wave, which
+// replace what is left of an earlier one.
 func (tx *Tx) BeginWave(ctx context.Context) error {
 	n, err := tx.exec(ctx, `INSERT INTO wave (org_id, publication_id, begun_at)
 		SELECT $1, p.id, $2 FROM publication p WHERE p.published_at <= $2 AND p.to_at > $2 ON CONFLICT DO NOTHING`,
@@ -362,7 +335,7 @@ func (all *All) WavesLeft(ctx context.Context) ([]flex.OrgID, error) {
 	)
 }
 
-// TakeWaveParts leases up to n parts that no process has leased.
+// TakeWaveParts leases up to n parts that no process has under a lease.
 func (tx *Tx) TakeWaveParts(ctx context.Context, n int) ([]WavePart, error) {
 	now := tx.db.Now()
 	scan := func(s scanner) (WavePart, error) {
@@ -397,10 +370,10 @@ func (tx *Tx) WavePart(ctx context.Context, p WavePart) ([]Planned, error) {
 	)
 }
 
-// EndWavePart drops a part that is done with this transaction, and reports whether it was
-// still the taker's. If it was not, its lease ran out, or a newer wave has laid out parts of
-// the same bounds, which are to be planned on newer prices: then what was planned for it is
-// void. A newer wave waits for this transaction.
+// EndWavePart deletes a part that this transaction completes, and reports whether the caller still
+// had it under its lease. If not, the lease expired, or a newer wave has stored a part with the same
+// bounds, which is to be planned on newer prices: then the caller must discard what it planned. A newer
+// wave waits for this transaction.
 func (tx *Tx) EndWavePart(
 	ctx context.Context,
 	p WavePart,
@@ -417,8 +390,8 @@ func (tx *Tx) EndWavePart(
 	return n > 0, err
 }
 
-// MarketDue returns plugged-in assets with a schedule, whether or not it can be read, for which the market is to be
-// weighed again by now.
+// MarketDue returns plugged-in assets with a schedule, whether or not it can be read, for which a plan
+// on the market's prices is due to be compared again.
 func (tx *Tx) MarketDue(ctx context.Context, limit int) ([]Planned, error) {
 	return tx.plannedEach(
 		ctx,
@@ -435,11 +408,11 @@ func (tx *Tx) MarketDue(ctx context.Context, limit int) ([]Planned, error) {
 type Marked struct {
 	Session flex.SessionID
 	AssetID flex.AssetID
-	DueAt   time.Time // as the mark says
+	DueAt   time.Time // of the mark
 }
 
-// InputsDue returns plugged-in assets of which something changed without an event. Nothing of their schedules is
-// read, so that one which cannot be hides no other.
+// InputsDue returns plugged-in assets whose inputs changed without an event of the client. Their
+// schedules are not read, so that one that cannot be read does not hide the others.
 func (tx *Tx) InputsDue(ctx context.Context, limit int) ([]Marked, error) {
 	return rows(
 		ctx,
@@ -457,8 +430,8 @@ func (tx *Tx) InputsDue(ctx context.Context, limit int) ([]Marked, error) {
 	)
 }
 
-// LookAgain has the market weighed again for the open sessions at the instant, or not before
-// it moves if that is zero.
+// LookAgain sets when a plan on the market's prices is compared again for open sessions: at the
+// instant or, if that is zero, not before prices change.
 func (tx *Tx) LookAgain(
 	ctx context.Context,
 	at time.Time,
@@ -483,8 +456,8 @@ func (tx *Tx) LookAgain(
 	return nil
 }
 
-// MarkDue has the assets that are plugged in planned again at once: something that their
-// schedules depend on changed without an event, their power or what readings say.
+// MarkDue has those of the assets that are plugged in planned again at once: an input of their
+// schedules changed without an event of the client, such as their power or a reading.
 func (tx *Tx) MarkDue(
 	ctx context.Context,
 	assets ...flex.AssetID,
@@ -495,8 +468,8 @@ func (tx *Tx) MarkDue(
 		assets = assets[len(chunk):]
 		ids, args := in([]any{tx.org.Bytes(), micros(tx.now)}, chunk)
 
-		// The condition is put so that PostgreSQL, before it has counted, cannot take the few
-		// open sessions of an organisation for fewer than a part's.
+		// Written so that PostgreSQL, before it has statistics, does not estimate that the organisation
+		// has fewer open sessions than this list.
 		n, err := tx.exec(
 			ctx,
 			`UPDATE session SET due_at = $2, due_for = 'inputs' WHERE org_id = $1 AND plugged_out_at IS NULL
@@ -515,7 +488,8 @@ func (tx *Tx) MarkDue(
 	return nil
 }
 
-// Done removes the marks that the sessions had at the instant; a mark set since stays. The sessions must be locked: see Unmark.
+// Done removes the marks of sessions that were due by the instant; a later mark stays. The sessions
+// must be locked: see Unmark.
 func (tx *Tx) Done(
 	ctx context.Context,
 	at time.Time,
@@ -540,15 +514,16 @@ func (tx *Tx) Done(
 	return nil
 }
 
-// Unmark removes marks as InputsDue found them. One that was set since stays, also if it says an earlier instant than that of the
-// search: the transaction that set it began before the search, and was committed after it.
+// Unmark removes the marks that InputsDue returned. A mark that was set since stays, even if its
+// instant is earlier than that of the search: the transaction that set it may have begun before the
+// search and been committed after it.
 func (tx *Tx) Unmark(ctx context.Context, marks ...Marked) error {
 	by := map[time.Time][]flex.SessionID{}
 	for _, m := range marks {
 		by[m.DueAt] = append(by[m.DueAt], m.Session)
 	}
 
-	// Two processes may look at the same marks: both take them in one order.
+	// Two processes may work on the same marks: both update them in one order.
 	for _, at := range slices.SortedFunc(maps.Keys(by), time.Time.Compare) {
 		for chunk := range slices.Chunk(by[at], outboxChunk) {
 			ids, args := in([]any{tx.org.Bytes(), micros(at)}, chunk)
@@ -572,7 +547,7 @@ type Replacement struct {
 	Next Schedule
 }
 
-// number makes the next schedule the successor of the one in force, under the id.
+// number sets the id, generation and place of the next schedule, as the successor of the one in force.
 func (r *Replacement) number(id flex.EventID, now time.Time) *Schedule {
 	n := &r.Next
 	n.EventID = id
@@ -585,8 +560,8 @@ func (r *Replacement) number(id flex.EventID, now time.Time) *Schedule {
 	return n
 }
 
-// number makes next schedules of replacements. Their ids follow each other, so that a statement can name them
-// all at once.
+// number numbers the next schedules of replacements. Their ids are consecutive, so that a statement
+// can select all of them by a range.
 func (tx *Tx) number(rs []Replacement) []*Schedule {
 	first := flex.EventID(tx.newIDs(len(rs)))
 	next := make([]*Schedule, len(rs))
@@ -597,10 +572,11 @@ func (tx *Tx) number(rs []Replacement) []*Schedule {
 	return next
 }
 
-// Replace commits each schedule in the place of the one that it was weighed against, with
-// its push, and returns how many. Where that one is no longer in force, or the car has left,
-// nothing changes: an event came between, and planned the asset itself; it is looked at again. A mark for changed inputs
-// stays: the schedule was made from those of the one before, which do not know yet of what changed.
+// Replace puts each schedule in force in the place of the one that it was compared with, queues its
+// push, and returns how many it replaced. Where that one is no longer in force, or the car has left,
+// nothing is replaced: an event came in between and planned the asset itself, and the session is
+// compared again. A mark for changed inputs stays: the new schedule was made from the inputs of the old
+// one, without the change.
 func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
 	if len(rs) == 0 {
 		return 0, nil
@@ -620,13 +596,12 @@ func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
 		scheduleFields,
 		args,
 	); err != nil {
-		return 0, fmt.Errorf("keep schedules: %w", err)
+		return 0, fmt.Errorf("store schedules: %w", err)
 	}
 
-	// Sessions lie in the order of their assets, and a schedule is that of one session, so
-	// that its asset finds it without another index. The last condition is put so that
-	// PostgreSQL, before it has counted, cannot take the few open sessions of an
-	// organisation for fewer than a part's.
+	// Sessions are stored in the order of their assets, and a schedule is of one session, so its asset
+	// finds the session without another index. The last condition is written so that PostgreSQL, before
+	// it has statistics, does not estimate that the organisation has fewer open sessions than a part.
 	n, err := tx.exec(
 		ctx,
 		`UPDATE session SET generation = c.generation, event_id = c.event_id, ready_by = c.ready_by,
@@ -660,8 +635,8 @@ func (tx *Tx) Replace(ctx context.Context, rs []Replacement) (int, error) {
 	return int(n), tx.keepSent(ctx, sent...)
 }
 
-// dropLate deletes those of the schedules that came too late to be put in force. The event that
-// came before them may have planned its asset on older prices: the session is weighed again.
+// dropLate deletes those of the schedules that were not put in force because an event came first. That
+// event may have planned its asset on older prices, so its session is compared again.
 func (tx *Tx) dropLate(ctx context.Context, first, last flex.EventID) error {
 	_, err := tx.exec(
 		ctx,
@@ -675,7 +650,7 @@ func (tx *Tx) dropLate(ctx context.Context, first, last flex.EventID) error {
 	)
 
 	if err != nil {
-		return fmt.Errorf("have what an event changed weighed again: %w", err)
+		return fmt.Errorf("mark sessions that an event changed: %w", err)
 	}
 
 	_, err = tx.exec(

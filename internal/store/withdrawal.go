@@ -11,7 +11,7 @@ import (
 	"flexd/internal/ledger"
 )
 
-// Withdrawal is a user's money on its way to the user's bank.
+// Withdrawal is a payment from a user's balance to the user's bank account.
 type Withdrawal struct {
 	ID        flex.TransactionID
 	OrgID     flex.OrgID
@@ -43,8 +43,8 @@ func scanWithdrawal(s scanner) (Withdrawal, error) {
 	return w, err
 }
 
-// Withdraw writes a withdrawal of the amount into the books. Whether it may be is the
-// caller's to decide, with the site held.
+// Withdraw posts a withdrawal of the amount. The caller has locked the site, and has checked
+// whether the amount may be withdrawn.
 func (tx *Tx) Withdraw(
 	ctx context.Context,
 	site flex.SiteID,
@@ -109,8 +109,8 @@ func (tx *Tx) addWithdrawal(
 	return tx.noteMove(ctx, w, by, "")
 }
 
-// mayTryAgain refuses to pay a withdrawal once more whose money is gone, or that was tried
-// often enough.
+// mayTryAgain fails if a withdrawal cannot be paid again because the balance does not cover
+// it, or because it was tried often enough.
 func (tx *Tx) mayTryAgain(ctx context.Context, w Withdrawal) error {
 	balance, err := tx.Balance(ctx, w.SiteID)
 	if err != nil {
@@ -136,8 +136,9 @@ func (tx *Tx) mayTryAgain(ctx context.Context, w Withdrawal) error {
 	return nil
 }
 
-// MoveWithdrawal takes a withdrawal to another status, posting what that does to the money.
-// A move that is not legal is a Conflict, as is a payment tried again when the money is gone.
+// MoveWithdrawal changes a withdrawal's status, and posts the transition's postings. A
+// transition that is not allowed is a Conflict, as is another try when the balance does not
+// cover it.
 func (tx *Tx) MoveWithdrawal(
 	ctx context.Context,
 	id flex.TransactionID,
@@ -187,7 +188,7 @@ func (tx *Tx) MoveWithdrawal(
 	return w, tx.noteMove(ctx, w, by, note)
 }
 
-// postMove books what a move does to the money.
+// postMove posts the postings of a transition.
 func (tx *Tx) postMove(
 	ctx context.Context,
 	w Withdrawal,
@@ -230,18 +231,19 @@ func (tx *Tx) noteMove(
 	return tx.insert(ctx, "withdrawal_move", row)
 }
 
-// openWithdrawal says in SQL that a withdrawal is under way. It is the condition of the index withdrawal_open word for word: neither
-// engine can tell from a parameter that the index has the row.
+// openWithdrawal is the SQL condition that a withdrawal is under way. It repeats the condition
+// of the index withdrawal_open word for word: neither engine recognises the condition in a
+// parameter.
 const openWithdrawal = `status IN ('pending_approval', 'approved', 'processing')`
 
-// OpenWithdrawals is how many withdrawals are not given to the bank yet.
+// OpenWithdrawals are the withdrawals that were not sent to the bank yet.
 type OpenWithdrawals struct {
 	Waiting  int        // for approval
 	Sum      flex.Pence // of those
 	Approved int
 }
 
-// OpenWithdrawals counts the organisation's withdrawals that are not given to the bank yet.
+// OpenWithdrawals counts the organisation's withdrawals that were not sent to the bank yet.
 func (tx *Tx) OpenWithdrawals(ctx context.Context) (OpenWithdrawals, error) {
 	var o OpenWithdrawals
 	err := tx.row(
@@ -257,8 +259,8 @@ func (tx *Tx) OpenWithdrawals(ctx context.Context) (OpenWithdrawals, error) {
 	return o, err
 }
 
-// Withdrawals returns the organisation's withdrawals that stand at a status, or all of them
-// for "", oldest first.
+// Withdrawals returns the organisation's withdrawals with a status, or all of them for "",
+// oldest first.
 func (tx *Tx) Withdrawals(
 	ctx context.Context,
 	status ledger.PaymentStatus,
@@ -315,7 +317,8 @@ func (tx *Tx) PaymentUnderWay(
 	return under, err
 }
 
-// WithdrawalsUnderWay returns the site's withdrawals whose money is on its way to the user's bank, newest first.
+// WithdrawalsUnderWay returns the site's withdrawals whose money is on its way to the user's
+// bank, newest first.
 func (tx *Tx) WithdrawalsUnderWay(
 	ctx context.Context,
 	site flex.SiteID,
@@ -331,7 +334,7 @@ func (tx *Tx) WithdrawalsUnderWay(
 	)
 }
 
-// LockWithdrawal is Withdrawal, and has other transactions that lock it or move it wait for
+// LockWithdrawal is Withdrawal, and makes other transactions that lock or change it wait for
 // the end of this one.
 func (tx *Tx) LockWithdrawal(
 	ctx context.Context,
@@ -350,8 +353,8 @@ func (tx *Tx) LockWithdrawal(
 	)
 }
 
-// LockUnexported returns the site's withdrawals that are not given to the bank yet, oldest
-// first, and has others that move them wait for the end of this transaction.
+// LockUnexported returns the site's withdrawals that were not sent to the bank yet, oldest
+// first, and makes others that change them wait for the end of this transaction.
 func (tx *Tx) LockUnexported(
 	ctx context.Context,
 	site flex.SiteID,
@@ -369,7 +372,7 @@ func (tx *Tx) LockUnexported(
 	)
 }
 
-// NoteApproval keeps who approved the withdrawal's attempt.
+// NoteApproval records who approved the withdrawal's attempt.
 func (tx *Tx) NoteApproval(ctx context.Context, w Withdrawal, by string) error {
 	_, err := tx.exec(
 		ctx,
@@ -399,8 +402,8 @@ func (tx *Tx) Approvals(ctx context.Context, w Withdrawal) ([]string, error) {
 	)
 }
 
-// ApprovedSince returns what was approved since an instant and not cancelled after, in all
-// and to the account of that hash.
+// ApprovedSince returns the sums that were approved since an instant and not cancelled
+// afterwards: in all, and to the account with a hash.
 func (tx *Tx) ApprovedSince(
 	ctx context.Context,
 	since time.Time,
@@ -443,7 +446,7 @@ func (tx *Tx) FormWithdrawal(
 	return &w, err
 }
 
-// NoteForm keeps which withdrawal a form asked for.
+// NoteForm records which withdrawal a form asked for.
 func (tx *Tx) NoteForm(ctx context.Context, w Withdrawal, form string) error {
 	_, err := tx.exec(
 		ctx,
@@ -457,13 +460,13 @@ func (tx *Tx) NoteForm(ctx context.Context, w Withdrawal, form string) error {
 	return err
 }
 
-// Payout is a withdrawal with what an approver is shown of the account that it goes to.
+// Payout is a withdrawal with the data of its account that an approver sees.
 type Payout struct {
 	Withdrawal
-	// the last digits of the account number; empty if no account is fixed
+	// the last digits of the account number; empty if no account is pinned
 	Ending   string
 	LinkedAt time.Time // when the account was linked
-	// of the organisation to which the same account is linked
+	// number of sites of the organisation to which the same account is linked
 	Sites int
 	// a payment to this account was posted before, for this site
 	PaidBefore bool
@@ -473,7 +476,7 @@ type Payout struct {
 	Note      string   // of its last move
 	Approvals []string // who approved it, while it waits for another
 
-	// of its site, as long as it is not given to the bank: without what it pays
+	// of its site, without this withdrawal's amount; set until it is sent to the bank
 	Balance flex.Pence
 }
 

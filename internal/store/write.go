@@ -7,29 +7,30 @@ import (
 	"strings"
 )
 
-// value is what is written to a column. Columns and values are one list, so that neither can move
-// without the other.
+// value is a column and the value that is written to it. With both in one list their order cannot
+// differ.
 type value struct {
 	column string
-	value  any // an expression is worked out by the database
+	value  any // an expression is evaluated by the database
 }
 
-// expression is SQL that stands for a value, with a ? for each of its arguments.
+// expression is SQL in the place of a value, with a ? for each of its arguments.
 type expression struct {
 	text string
 	args []any
 }
 
-// rewrite is what an upsert does if there is a row with the same key: all columns of the row are written again, but for
-// those of the key and those in keep.
+// rewrite says what an upsert does if there is a row with the same key: all columns are
+// overwritten, except those of the key and those in keep.
 type rewrite struct {
-	key  []string
-	keep []string
-	also string // further assignments, as SQL
-	only string // the condition on which the row is rewritten, as SQL
+	key  []string // columns of the key, which has a unique index
+	keep []string // columns that are written to a new row only
+	also string   // further assignments, as SQL
+	only string   // the condition on which the row is rewritten, as SQL
 }
 
-// insert adds a row to a table. The caller names the table and the columns; they are no input.
+// insert adds a row to a table. The names of the table and its columns become SQL: they are
+// constants of the caller, never input.
 func (c conn) insert(
 	ctx context.Context,
 	table string,
@@ -39,8 +40,7 @@ func (c conn) insert(
 	return err
 }
 
-// insertOr is insert with what is done instead if there is such a row, as ON CONFLICT says. It returns how many rows
-// were written.
+// insertOr is insert with an ON CONFLICT clause. It returns how many rows were written.
 func (c conn) insertOr(
 	ctx context.Context,
 	table string,
@@ -51,7 +51,7 @@ func (c conn) insertOr(
 	return c.exec(ctx, text, args...)
 }
 
-// insertLater is insert for a row whose outcome nobody looks at before the transaction's end.
+// insertLater is insert through later: its error is returned at the end of the transaction.
 func (c conn) insertLater(
 	ctx context.Context,
 	table string,
@@ -61,7 +61,8 @@ func (c conn) insertLater(
 	return c.later(ctx, text, args...)
 }
 
-// upsert adds a row to a table, or rewrites the one of the same key. It returns how many rows were written.
+// upsert adds a row to a table, or rewrites the one of the same key. It returns how many rows
+// were written.
 func (c conn) upsert(
 	ctx context.Context,
 	table string,
@@ -71,7 +72,7 @@ func (c conn) upsert(
 	return c.insertOr(ctx, table, row, w.onConflict(row))
 }
 
-// upsertLater is upsert for a row whose outcome nobody looks at before the transaction's end.
+// upsertLater is upsert through later: its error is returned at the end of the transaction.
 func (c conn) upsertLater(
 	ctx context.Context,
 	table string,
@@ -82,7 +83,7 @@ func (c conn) upsertLater(
 	return c.later(ctx, text, args...)
 }
 
-// onConflict is the clause that rewrites the row of the same key.
+// onConflict returns the clause that overwrites the row with the same key.
 func (w rewrite) onConflict(row []value) string {
 	var sets []string
 	for _, v := range row {
@@ -103,7 +104,7 @@ func (w rewrite) onConflict(row []value) string {
 	return clause
 }
 
-// insertion is the statement that adds a row, with its arguments.
+// insertion returns the statement that adds a row, with its arguments.
 func insertion(
 	table string,
 	row []value,
@@ -125,7 +126,7 @@ func insertion(
 	return text, args
 }
 
-// written is a value as SQL, and the arguments with those that it adds.
+// written returns a value as SQL, and the arguments with its own appended.
 func written(v any, args []any) (string, []any) {
 	e, ok := v.(expression)
 	if !ok {
@@ -142,7 +143,7 @@ func written(v any, args []any) (string, []any) {
 	return text, args
 }
 
-// update writes columns of a record of the organisation, by its id.
+// update writes columns of one record of the organisation, by the record's id.
 func (tx *Tx) update(
 	ctx context.Context,
 	table string,

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A transaction that only reads asks once for a record, up to as many as it keeps, and again for one that was not found; one that writes asks
-// each time. A list is each caller's own.
+// A transaction that only reads asks once for a record, up to as many as it keeps, and again
+// for one that was not found; one that writes asks each time. A list is each caller's own.
 func TestOnce(t *testing.T) {
 	asked := 0
 	ask := func(tx *Tx, i int, err error) {
@@ -20,7 +20,7 @@ func TestOnce(t *testing.T) {
 		}
 	}
 
-	reads, writes := &Tx{kept: map[keptKey]any{}}, &Tx{}
+	reads, writes := &Tx{readCache: map[cacheKey]any{}}, &Tx{}
 	for _, test := range []struct {
 		name string
 		tx   *Tx
@@ -42,19 +42,19 @@ func TestOnce(t *testing.T) {
 		}
 	}
 
-	for i := range keptMax { // two are kept already
+	for i := range readCacheMax { // two are kept already
 		ask(reads, 10+i, nil)
 	}
 	asked = 0
-	ask(reads, 10+keptMax-3, nil) // the last that is kept
-	ask(reads, 10+keptMax-2, nil)
-	if asked != 1 || len(reads.kept) != keptMax {
-		t.Errorf("asked %d times, %d kept", asked, len(reads.kept))
+	ask(reads, 10+readCacheMax-3, nil) // the last that is kept
+	ask(reads, 10+readCacheMax-2, nil)
+	if asked != 1 || len(reads.readCache) != readCacheMax {
+		t.Errorf("asked %d times, %d kept", asked, len(reads.readCache))
 	}
 
-	clear(reads.kept)
+	clear(reads.readCache)
 	list := func() []int {
-		l, _ := onceList(reads, "list", [16]byte{}, func() ([]int, error) { return []int{1, 2}, nil })
+		l, _ := readListOnce(reads, "list", [16]byte{}, func() ([]int, error) { return []int{1, 2}, nil })
 		return l
 	}
 	list()[0] = 9
