@@ -1,2 +1,2 @@
-// Package docs holds the pages of the manual that a running flexd serves.
+// Package docs embeds the pages of the manual that a running flexd serves.
 package docs

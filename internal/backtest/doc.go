@@ -1,7 +1,7 @@
-// Package backtest asks what a home battery would have saved in the past: it takes one
-// through real loads and prices, half-hour by half-hour, steered by the same
-// planner on the same kind of guess as the service, and by three others to judge it by.
+// Package backtest calculates what a home battery would have saved in the past. It runs one
+// through real loads and prices, half-hour by half-hour, with the planner of the service and
+// forecasts of the same kind, and with three other planners for comparison.
 //
-// RunHome does the same of a home with a car, planned as one and each device by itself, against a bound
-// that nothing costs less than.
+// RunHome does the same for a home with a car: planned together, each device separately, and a
+// lower bound of the cost of any plan.
 package backtest

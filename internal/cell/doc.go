@@ -1,5 +1,5 @@
-// Package cell moves organisations between the databases of a flexd, its cells. An organisation is served from one cell at a
-// time; the others do not notice that it moves.
+// Package cell moves organisations between the databases (cells) of a flexd. An organisation
+// is served from one cell at a time; other organisations do not notice the move.
 //
 // # A move
 //
@@ -8,11 +8,13 @@
 //	arrive  leaving           arriving    all of it is in both, the same, and changes in neither
 //	go      gone              arriving    the decision, one commit in the old cell
 //	wait    gone              arriving    every flexd knows, or serves nothing of the old cell any more
-//	open    gone              (served)    writes are taken again
+//	open    gone              (served)    writes are accepted again
 //	forget  (nothing)         (served)    the old cell has no row of it
 //
-// Move looks at both cells and continues from where a move was left: before the decision it may go on, or back, after it only
-// on. So a mover may be killed at any point, and no two cells ever serve one organisation.
+// Move reads the state in both cells and continues from there. Before the step go it may
+// continue or go back, after it it can only continue. The process that moves may therefore be
+// killed at any point, and no two cells ever serve one organisation.
 //
-// A mover that has lost its move to another, by the number that each gives the old cell, decides nothing.
+// Each attempt at a move has a number, which the old cell gives. An attempt that another one
+// has replaced cannot take the step go.
 package cell

@@ -1,41 +1,48 @@
-// Package console is the operators' web interface: pages that show what flexd does and why, and let
-// an operator act. The server renders complete pages that work without scripts; scripts add the
-// plots and keep numbers current. Everything a page needs is embedded, and the content security policy
-// forbids other hosts.
+// Package console is the operators' web interface: its pages show what flexd does and why, and
+// operators act on them. The server renders complete pages that work without scripts; scripts
+// add plots and update numbers. Everything that a page needs is embedded, and the content
+// security policy forbids other hosts.
 //
-// It draws what the services' views say, across organisations, each at its own clock, and acts
-// through the services, every act in the audit log. It has no way to the database. What a plot shows can be had as JSON, what a
-// table shows as CSV or JSON, under the same login.
+// The console renders the services' views, across organisations, each at its own clock, and
+// acts only through the services, with every act in the audit log. It has no access to the
+// database. The data of a plot is also available as JSON, and of a table as CSV or JSON, with
+// the same login.
 //
-// # What every request goes through
+// # Steps of a request
 //
-// The list surface has every route, with what it asks for:
+// The list surface has every route, with its requirements:
 //
 //	guarded      headers; a form that another site's page sends is refused
 //	session      who the operator is, looked up each time (access.IdentifyOperator)
-//	needs        the permission that the operator's role must have; if none is named, See of a page, Administer of an act
-//	whole        what concerns all organisations is not for an operator of some of them
-//	two-step     a code must be set up first, where the server asks for one
-//	confirm      acts on money and access ask again who it is (access.SecondFactorOf)
+//	needs        the permission that the operator's role must have; if none is named, See for a page, Administer for an act
+//	whole        what concerns all organisations is refused to an operator of only some of them
+//	two-step     a code must be set up first, if the server requires one
+//	confirm      acts on money and access ask the operator to identify again (access.SecondFactorOf)
 //	handler      one service's view, or an act
-//	sees         that a page showed a person is written in the audit log
+//	sees         that a page showed a person's data is written in the audit log
 //
 // # A page
 //
 //	handler ──► one service's view ──► view: status, template, its data, its table ──► write
 //
-// A handler reads the address and the form, asks a service, and turns the answer into words and numbers. write renders the template, or the
-// table as CSV or JSON by the address's ending or the Accept header. A table of many pages is written part after part, so that no more
-// than one is in memory. Live numbers come by server-sent events: each stream looks every two seconds and sends what changed, at most 64
-// streams at once and each for an hour, after which the browser asks again. A stream ends with its session, and when its operator becomes
-// one of other organisations.
+// A handler reads the address and the form, asks a service, and turns the answer into words
+// and numbers. write renders the template, or the table as CSV or JSON, chosen by the
+// address's ending or the Accept header. A long table is written in parts, with one part in
+// memory at a time.
 //
-// An act is a form, answered with a redirect to the page that shows what it did. Acts on many assets are shown first
-// (package selection). What cannot be undone asks for a word to be typed.
+// Live numbers come by server-sent events. Each stream reads the data every two seconds and
+// sends what changed. There are at most 64 streams at once; each ends after an hour, and the
+// browser opens it again. A stream also ends with its session, and when the organisations that
+// its operator may see change.
+//
+// An act is a form; the answer redirects to a page that shows the result. Acts on many assets
+// are previewed first (package selection). An act that cannot be undone requires a word to be
+// typed.
 //
 // # Failures
 //
-// A failure is a page, or JSON for a program; its status is by the one table of package web. What was not written to be shown is logged
-// and shown as "Internal error". A panic is the same. A table that breaks off breaks the connection, so that nobody takes a part for the
-// whole.
+// A failure is shown as a page, or as JSON to a program, with the status from the one table of
+// package web. A failure that was not written to be shown is logged and shown as "Internal
+// error"; so is a panic. If a table breaks off, the connection is broken, so that nobody takes
+// the part for the whole.
 package console

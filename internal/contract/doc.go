@@ -1,4 +1,4 @@
-// Package contract puts what the services answer into the interface's own form, the types of
-// package wire, for the ways out that give the same document: the API, the pages and the
-// command line. Quantities leave it in the interface's units: kWh, pence, instants in UTC.
+// Package contract converts the services' results into the types of package wire, for all that
+// give the same document: the API, the console's pages and the command line. It converts
+// quantities to the interface's units: kWh, pence, instants in UTC.
 package contract

@@ -1,5 +1,6 @@
-// Package control follows each asset's plug sessions: events come in, schedules go out. It plans cars, home
-// batteries, hot-water tanks and heat pumps, and carries out instructions of the grid.
+// Package control follows each asset's plug sessions: it takes in events and puts out
+// schedules. It plans cars, home batteries, hot-water tanks and heat pumps, and carries out
+// instructions of the grid.
 //
 // # States of a session
 //
@@ -10,162 +11,198 @@
 //	        of plug-out: as if it       intent, tariff, charge-now,
 //	        had never been out          new prices: planned again
 //
-// A plug-in with another vehicle rate is another car: it ends the open session and opens one. A plug-in within
-// [FlickerMax] of the plug-out reopens the session. A plug-out ends the session, queues its settlement and
-// retracts what was not sent yet. Control plans only at sites that have consented to full schedule control;
-// events of others are kept and answered alike.
+// A plug-in with another vehicle rate is another car: it ends the open session and opens one.
+// A plug-in within [FlickerMax] of the plug-out reopens the session. A plug-out ends the
+// session, queues its settlement and retracts pushes that were not sent yet. Control plans
+// only at sites that have consented to full schedule control; events of other sites are stored
+// and answered in the same way.
 //
 // # Guarantees
 //
-//   - Both or neither: the schedule and its place in the outbox are committed in the transaction that keeps
-//     the event.
-//   - By itself: a schedule meets the need with no further message, ends at ready-by (or with charge-now, if
-//     that is later), and leaves the charger free from then on.
-//   - Repeatable: the same problem gives the same plan. A new schedule has a reason that the asset's user, the
-//     market, caps or an instruction gave; without one nothing is sent.
-//   - Checked: a plan that breaks a law of package engine/check is not sent. The schedule in force stays, and
-//     an error is logged.
-//   - Fuse: cars that share a main fuse which was set keep it together, whichever of their schedules was
-//     accepted, and for [TailTime] after the last ready-by.
+//   - Atomic: the schedule and its row in the outbox are committed in the transaction that
+//     stores the event.
+//   - Self-sufficient: a schedule meets the need with no further message, ends at ready-by (or
+//     with charge-now, if that is later), and leaves the charger unlimited from then on.
+//   - Repeatable: the same problem gives the same plan. A new schedule is only sent for a
+//     reason: the asset's user, the market, caps or an instruction changed something.
+//   - Checked: a plan that breaks a rule of package engine/check is not sent. The schedule in
+//     force stays, and an error is logged.
+//   - Fuse: cars that share a main fuse whose capacity was set do not exceed it together,
+//     whichever of their schedules were accepted, and for [TailTime] after the last ready-by.
 //
 // # From an event to a schedule
 //
-// Service.Event locks in this order: the organisation's caps, the site if it is planned as one, the asset. It
-// stores the event, applies it and plans (replan):
+// Service.Event locks in this order: the organisation's caps, the site if it is planned as
+// one, the asset. It stores the event, applies it and plans (replan):
 //
 //	inputs     what is needed, the tariff, the power, what was delivered already (needed, situation)
 //	limits     the headroom that others leave under caps and behind the fuse (underBoth)
-//	plan       engine/charge; then what a car gives, engine/discharge (planDischarge)
+//	plan       engine/charge; for a car that may discharge also engine/discharge (planDischarge)
 //	decide     Decide: replace the schedule in force, keep it, or look again at an instant
 //	commit     curve, schedule, what caps did to it, outbox row (putInForce)
 //
-// What was delivered towards the same deadline counts. It is metered in half-hours that a reading covers, and
-// elsewhere as planned by the schedules that the client accepted, each from then on. A new intent asks for its
-// energy from then on.
+// Energy that was already delivered towards the same deadline counts. It is metered in
+// half-hours that a reading covers; in others it is taken as planned by the schedules that the
+// client accepted, each from its acceptance on. A new intent asks for its energy from its own
+// time on.
 //
 // # Whether a plan replaces the schedule in force
 //
-// Only [Decide] says so, for events, prices, caps and what-if questions. Its rules, the first that applies:
+// Only [Decide] says so, for events, prices, caps and what-if questions. The first of these
+// rules that applies decides:
 //
-//   - Required (a new intent or tariff, or no schedule yet), or the schedule in force breaks a cap: replace.
-//   - The asset has 5 % less power ([PowerPercent]) than the schedule in force was planned with, and falls short: replace. Or it has
-//     5 % more, and that schedule fell short: replace.
-//   - The plan limits alike from now on, and gives alike: keep.
+//   - Required (a new intent or tariff, or no schedule yet), or the schedule in force breaks a
+//     cap: replace.
+//   - The asset has 5 % less power ([PowerPercent]) than the schedule in force was planned
+//     with, and falls short: replace. Or it has 5 % more, and that schedule fell short:
+//     replace.
+//   - The plan has the same limits from now on, and the same discharge: keep.
 //   - After an event: replace.
-//   - For prices, less than [MarketInterval] (5 min) after they last changed the schedule: look again at its end.
-//   - The schedule in force brings less than the plan by ready-by, or draws more in peak time, by more than a minute
-//     of charging ([Slack]) and 1 % of the need ([SlackPercent]): replace.
-//   - The plan saves less than 2 p ([MinSaving]) and less than 2 % ([MinSavingPercent]): keep. Where the plan has an
-//     allowance for what the asset was measured to draw, and only inputs changed, less than 2 p.
-//   - It changes the running half-hour and saves less than 5 p ([MinSavingRunning]): look again at its end.
-//   - Else replace; under caps only after MarketInterval.
+//   - For prices, less than [MarketInterval] (5 min) after they last changed the schedule:
+//     look again at the end of that time.
+//   - The schedule in force brings less than the plan by ready-by, or draws more in peak time,
+//     by more than a minute of charging ([Slack]) and 1 % of the need ([SlackPercent]):
+//     replace.
+//   - The plan saves less than 2 p ([MinSaving]) and less than 2 % ([MinSavingPercent]): keep.
+//     If the plan has an allowance for the power that the asset was measured to draw, and only
+//     inputs changed: keep if it saves less than 2 p.
+//   - The plan changes the running half-hour and saves less than 5 p ([MinSavingRunning]):
+//     look again at its end.
+//   - Otherwise replace; under caps only after MarketInterval.
 //
-// Under caps a fleet is planned with its cars charging alone, and again around those that discharge by their schedules in force: the
-// second counts if nobody else lacks more by it. Then each that may discharge is planned by itself (discharge_caps.go).
+// Under caps a fleet is first planned with its cars only charging, and then again around those
+// that discharge by their schedules in force; the second plan is used if it leaves no other
+// asset with a larger shortfall. Then each car that may discharge is planned separately
+// (discharge_caps.go).
 //
-// What a car gives is compared too: it is replaced if the car would come out short by it or may not give it any more,
-// and else if another way saves the household [DischargeMinSaving]. A plan that breaks a law of engine/check replaces nothing.
+// A planned discharge is compared too. It is replaced if the car would fall short because of
+// it or may no longer discharge, and otherwise if another plan saves the household
+// [DischargeMinSaving]. A plan that breaks a rule of engine/check replaces nothing.
 //
 // # What changes without an event
 //
-// Service.PlanDue is the background job. It is safe to run twice, on several machines.
+// Service.PlanDue is the background job. It is safe to run twice, and on several machines.
 //
-//   - Wave: prices became known. The plugged-in sessions are cut into parts of 1,000. A process leases up to
-//     four parts for a minute, plans them on one snapshot, and commits part by part. A part whose lease ran out or
-//     that a newer wave laid out again commits nothing. store.Tx.Replace replaces a schedule only if it is still the
-//     one that was compared, so an event in between wins. JoinWaves works on waves of other processes.
-//   - Marks: a session is due at an instant, because of the market (due_for = market) or of its inputs
-//     (inputs). Inputs are looked at on a snapshot, and only those whose schedule would change are locked.
-//     What cannot be read or planned stays marked, is tried once in a run, and holds up no other.
-//   - Caps: the fleet is planned as one problem by the process that leased the caps. It plans on a snapshot
-//     and commits if the version of the caps is unchanged, so that events do not wait. After three
-//     snapshots in vain it plans within the transaction, and events wait. Between two fleet plans each event
-//     plans its asset in the headroom that the others' schedules leave. A fleet plan that only saves money is
-//     committed if it pays for all of its pushes, and meets no less of the needs (keepUnlessBetter).
+//   - Wave: new prices are published. The plugged-in sessions are divided into parts of 1,000.
+//     A process leases up to four parts for a minute, plans them on one snapshot, and commits
+//     part by part. A part commits nothing if its lease is over or a newer wave has divided
+//     the sessions again. store.Tx.Replace replaces a schedule only if it is still the one
+//     that was compared, so an event in between wins. JoinWaves works on waves of other
+//     processes.
+//   - Marks: a session is due at an instant, because of the market (due_for = market) or of
+//     its inputs (inputs). Inputs are read on a snapshot, and only those sessions are locked
+//     whose schedule would change. A session that cannot be read or planned stays marked, is
+//     tried once in a run, and delays no other.
+//   - Caps: the fleet is planned as one problem by the process that leased the caps. It plans
+//     on a snapshot and commits if the version of the caps is unchanged, so that events do not
+//     wait. After three snapshots that were overtaken it plans within the transaction, and
+//     events wait. Between two fleet plans each event plans its asset in the headroom that the
+//     others' schedules leave. A fleet plan that only saves money is committed if it pays for
+//     all of its pushes and meets no less of the needs (keepUnlessBetter).
 //
 // # Main fuse
 //
-// Cars at a site whose import capacity was set are planned as one where they can exceed it. They are planned
-// one after the other, least slack first, each within its own share and what nobody has a share in. After its need is met a
-// car has its part of what the unfinished leave (its tail, fuse_turns.go). Last, check.Fuse, which shares no code
-// with the planner, adds all of it up. What breaks the fuse is cut down, named in the origins of its inputs and
-// planned again after [MarketInterval]; Refused counts it.
+// Cars at a site whose import capacity was set are planned together if they could exceed it.
+// They are planned one after the other, least slack first, each within its own share and the
+// power that is in nobody's share. Once its need is met, a car has a part of what the
+// unfinished ones leave (its tail, fuse_turns.go). Finally check.Fuse, which shares no code
+// with the planner, adds up all schedules. A schedule that breaks the fuse is cut down, named
+// in the origins of its inputs and planned again after [MarketInterval]; Refused counts these
+// cases.
 //
-// Handover of power between the cars (fuse_handover.go). A charger follows one of the schedules that were sent to it since the
-// last that its client took and that did not fail at the charger; which one is not known (mayDraw). A car has a plan once all have
-// accepted theirs (want), and what it is sent now (core):
+// Handover of power between the cars (fuse_handover.go). It is not known which schedule a
+// charger follows: any that was sent since the last one that its client accepted and that did
+// not fail at the charger (mayDraw). There are two schedules for a car: the one that it is to
+// have once all have accepted theirs (want), and the one that it is sent now (core):
 //
 //	settled ── a new plan has it take what another may be drawing ──► waiting: sent what fits both, marked after [FuseInterval]
 //	   ▲                                                                │  ▲
-//	   └────────── all others have accepted what gives way ─────────────┘  └── an answer is late, missing or a failure
+//	   └──── all others have accepted schedules without that power ─────┘  └── an answer is late, missing or a failure
 //
-// It rests on these rules:
+// These rules apply:
 //
-//   - At any second the most of what each charger may be doing, and of what it is sent, is together within each phase of the fuse.
-//     So the power that one has keeps being counted for it until its client has accepted a schedule without it.
-//   - A car is sent as much of its need as what its charger may be doing brings, unless its plan has it do with less once all have
-//     accepted, as the needs of all are more than the fuse carries. First it is planned at those of its new times that are free. What
-//     is missing then it takes at times that it has already, which are always free for it by the first rule, and then at times that
-//     nobody has (yield). What that makes no other than the schedule in force is not sent, unless somebody asked for it.
-//   - So a swap that would leave one of two cars short for a while is not made: both stay. Power that is free at another time is
-//     passed on in as many steps as there are cars between, the last of the row first.
-//   - An acceptance that is late or comes twice only shortens the list of what a charger may be doing. One that fails leaves it.
-//     A process that dies loses nothing: lists, schedules and marks are stored.
+//   - At every second the sum over all chargers, each at the most that any of its possible
+//     schedules and the one that is sent to it draws, fits each phase of the fuse. So power
+//     counts as a charger's until its client has accepted a schedule without it.
+//   - A car is sent as much of its need as its charger's possible schedules bring, unless the
+//     final plan gives it less because the needs of all exceed the fuse. It is planned first
+//     at those of its new times that are free. The remainder is planned at times that it has
+//     already, which are always free for it by the first rule, and then at times that nobody
+//     has (yield). A result equal to the schedule in force is not sent, unless somebody asked
+//     for it.
+//   - A swap that would leave one of two cars short for a while is therefore not made: both
+//     stay. Power that is free at another time is passed on in as many steps as there are cars
+//     in between, the last of the row first.
+//   - An acceptance that is late or repeated only shortens the list of a charger's possible
+//     schedules. A failed one does not change it. A process that dies loses nothing: lists,
+//     schedules and marks are stored.
 //
-// A site of which a schedule cannot be read is left as it is, and marked. Under caps the commit fails instead.
+// If a schedule of a site cannot be read, the site is left as it is, and marked. Under caps
+// the commit fails instead.
 //
 // # Ramp
 //
-// FollowFleet sets the time D over which starts are spread, from the power of the fleet, and of each GSP group and constraint group, and
-// Service.Ramp (watts a minute of all, and of a group). An asset has the longest D of those it is in.
-// An asset's offset is fixed as its session begins, so no plan changes because the fleet grew. Cars that are planned
-// behind a main fuse together have no ramp. Package engine/ramp has the rule.
+// FollowFleet sets the time D over which starts are spread, for the fleet and for each GSP
+// group and constraint group, from its power and Service.Ramp (watts a minute for the fleet,
+// and for a group). An asset has the longest D of those it is in. An asset's offset is fixed
+// as its session begins, so no plan changes because the fleet grew. Cars that are planned
+// together behind a main fuse have no ramp. Package engine/ramp has the rule.
 //
 // # Batteries, tanks and heat pumps
 //
-// Each is planned to the end of tomorrow once in a half-hour, and when prices, its tariff or a reading come in. A battery
-// whose state of charge is read a tenth of its capacity off its plan is planned at once, at most every
-// [ChargeInterval].
+// Each is planned to the end of tomorrow once in a half-hour, and when prices, its tariff or a
+// reading arrive. A battery whose measured state of charge differs from its plan by a tenth of
+// its capacity is planned at once, at most every [ChargeInterval].
 //
-//   - What a battery does in the next two half-hours is dispatched, each once, if it charges or discharges and the
-//     organisation has a dispatch endpoint. The modes up to store.BatteryPlan.DispatchedTo are fixed in later plans,
-//     until a limit that was lowered leaves them no headroom: takeBack replaces these by dispatches of 0 kW.
-//   - While a car charges a battery only charges or is locked; while a car gives it neither charges nor covers the
-//     home. What guardBattery finds to break the fuse or the export limit is locked.
-//   - A tank or heat pump gets its windows as a push. A plan that changes none is not sent.
-//   - Behind a main fuse a heater that is cold asks cars that can wait for half-hours (heat_first.go), and one whose site has a car that
-//     falls short gives up those that it needs (heat_yield.go).
+//   - A battery's modes of the next two half-hours are dispatched, each once, if it charges or
+//     discharges and the organisation has a dispatch endpoint. Later plans do not change the
+//     modes up to store.BatteryPlan.DispatchedTo, unless a lowered limit leaves no headroom
+//     for them: takeBack replaces these by dispatches of 0 kW.
+//   - While a car charges, a battery only charges or is locked; while a car discharges, it
+//     neither charges nor supplies the home. guardBattery locks a battery whose plan would
+//     break the fuse or the export limit.
+//   - A tank or heat pump receives its windows as a push. A plan that changes none is not
+//     sent.
+//   - Behind a main fuse a heater whose home is cold asks for half-hours of cars that can wait
+//     (heat_first.go), and a heater at a site where a car falls short gives up the half-hours
+//     that the car needs (heat_yield.go).
 //
 // # Instructions
 //
-// An instruction asks assets of a scope to draw less or more than planned in a window of whole minutes. Who is called,
-// and each one's new schedule, is committed with the instruction, under the locks of the organisation and its caps. The time that an asset leaves out
-// (closed) is part of its inputs, so that every later plan keeps it.
+// An instruction asks assets of a scope to draw less or more than planned in a window of whole
+// minutes. The choice of assets and their new schedules are committed with the instruction,
+// under the locks of the organisation and its caps. The time in which a called asset must not
+// draw (closed) is part of its inputs, so that every later plan observes it.
 //
 //	ordered ─► running ─► ended
-//	   └──────────┴─────► stopped: who is called returns to the plan without it, at once
+//	   └──────────┴─────► stopped: called assets return to the plan without it, at once
 //
-// An asset is called by one instruction at most in the same half-hours. What shares a fuse, and a car that gives, is
-// never called.
+// An asset is called by at most one instruction in the same half-hours. Assets that share a
+// fuse, and cars that discharge, are never called.
 //
-// FollowInstructions compares every five seconds what each called asset brings (by meter, acceptance or plan) with
-// the target. What is missing is made up by further assets; where there is more than enough some are released. The
-// time of the last look is compared when the change is committed, so of two processes one does it. After a look that
+// FollowInstructions compares every five seconds what each called asset brings (by meter,
+// acceptance or plan) with the target. It calls further assets for what is missing, and
+// releases some where there is more than enough. The time of the last check is compared when
+// the change is committed, so that of two processes only one makes it. After a check that
 // found nobody to call it waits [InstructionTired].
 //
 // # Failures
 //
-//   - The process dies: events are committed or not; leases of parts and of caps run out after a minute; marks
-//     stay due.
-//   - A wake-up is lost: the job's period finds the same work.
-//   - A record cannot be read (store.ErrUnreadable): its asset keeps its schedule and stays marked. The job fails,
-//     named in its error, and the other assets are planned. Under a limit of its feeder's export it counts with all
-//     that it can give; so does one that was freed at its site.
-//   - Prices are missing: a plan is made on those that are known up to 48 hours ahead, and the rest is assumed
-//     (charge.AssumedPrice).
-//   - A limit's source is silent longer than its link allows: the fallback limit binds (WatchLinks).
-//   - Caps were set while a wave was planned: the wave commits nothing, and the fleet is planned together.
+//   - The process dies: each event is committed or not; leases of parts and of caps end after
+//     a minute; marks stay due.
+//   - A wake-up is lost: the next run, at the job's period, finds the same work.
+//   - A record cannot be read (store.ErrUnreadable): its asset keeps its schedule and stays
+//     marked. The job's error names the asset, and the other assets are planned. Under a limit
+//     of its feeder's export it counts with all that it can discharge; so does one that was
+//     freed at its site.
+//   - Prices are missing: the plan uses those that are known up to 48 hours ahead, and assumes
+//     the rest (charge.AssumedPrice).
+//   - A limit's source is silent for longer than its link allows: the fallback limit applies
+//     (WatchLinks).
+//   - Caps were set while a wave was planned: the wave commits nothing, and the fleet is
+//     planned together.
 //
-// Units: power in W (flex.Watts), energy in Wh, money in micro-pounds where prices are concerned; instants in UTC,
-// schedules in whole seconds. Records that nothing needs any more are deleted after [KeptFor] (Purge).
+// Units: power in W (flex.Watts), energy in Wh, money in micro-pounds where prices are
+// concerned; instants in UTC, schedules in whole seconds. Records that are no longer needed
+// are deleted after [KeptFor] (Purge).
 package control

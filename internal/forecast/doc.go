@@ -1,19 +1,20 @@
-// Package forecast guesses what a home will draw and what its roof will give, half-hour
-// by half-hour, from what its meters said before.
+// Package forecast estimates what a home will draw and what its solar panels will give, by
+// half-hours, from past meter readings.
 //
-// The guess for a half-hour is a weighted mean of what was metered at the same time of
-// day in the last six weeks. Each day back counts a tenth less than the day after it, and
-// a day of the other class (working or not) counts three tenths of one of the same. For a
-// load, the same time of day is the same time on the wall in London; for a roof it is the
-// same time by the sun, so UTC, and all days are of one class; what it gave earlier in a day raises or lowers the
-// guess of the rest of that day.
+// The forecast of a half-hour is a weighted mean of what was metered at the same time of day
+// in the last six weeks. Each earlier day has a tenth less weight than the day after it, and a
+// day of the other class (working or not) three tenths of the weight of one of the same class.
+// For a load, the time of day is London's wall time. For solar panels it is UTC, which follows
+// the sun, all days are of one class, and what they gave earlier in a day raises or lowers the
+// forecast of the rest of that day.
 //
-// On the sample household of the README, a London home that draws 0.25 kWh in a half-hour
-// on average, the mean error is 0.12 kWh; the same half-hour of the day before misses by
-// 0.15. Other decays from 0.8 to 1 and other weights from 0 to 1 are within 3 % of it, so
-// nothing finer is tried.
+// On the sample household of the README, a London home that draws 0.25 kWh in a half-hour on
+// average, the mean error is 0.12 kWh; a forecast by the same half-hour of the day before has
+// 0.15. Other decays from 0.8 to 1 and other weights from 0 to 1 change it by at most 3 %, so
+// nothing finer is used.
 //
-// FleetHistory forecasts fleets of cars in the same way, from their past stays at chargers, with
-// how sure it is: what is drawn, and what could be left out or drawn more, at least, with
-// confidences from 50 to 99 %. It measures how often what it would have said on past days came.
+// FleetHistory forecasts fleets of cars in the same way, from their past sessions at chargers,
+// with the certainty: what is drawn, and what could at least be left out or drawn in addition,
+// with confidences from 50 to 99 %. It also measures how often such forecasts of past days
+// came true.
 package forecast

@@ -1,8 +1,7 @@
-// Package keyring keeps secrets so that the records that hold them do not tell them: others'
-// signing secrets, tokens and bank accounts are encrypted and authenticated under keys that
-// lie outside the database, by XChaCha20-Poly1305, whose nonces are long enough to be drawn
-// at random without counting.
+// Package keyring encrypts secrets for storage: others' signing secrets, tokens and bank
+// accounts. They are encrypted and authenticated by XChaCha20-Poly1305 under keys that are not
+// in the database. Its nonces are long enough to be random without a counter.
 //
-// A sealed value says which key it is under and opens for the organisation, the purpose and
-// the row that it was sealed for, and for nothing else: moved to another row it is no value.
+// A sealed value names its key. It can be opened only for the organisation, the purpose and
+// the row for which it was sealed: copied to another row it cannot be opened.
 package keyring

@@ -1,13 +1,14 @@
-// Command openapi writes what is made of the types of package wire and of the routes of package
-// api: the interface's description, the types of the Go client, and the list of them for tests.
+// Command openapi generates files from the types of package wire and the routes of package
+// api: the interface's description (openapi.yaml), the types of the Go client, and a list of
+// the types for tests.
 //
 //	go generate ./...
 //
 // The source of a schema is a struct of package wire. Its fields' types and tags give types,
-// bounds and enumerations. The comment above a field is its description; the one beside
-// it is for readers of the code alone. Of a type's comment the first paragraph names it in
-// Go, and what follows is the schema's description. What neither type nor tag can say is a
-// line of the comment:
+// limits and enumerations. The comment above a field is its description; the comment beside it
+// is only for readers of the code. The first paragraph of a type's comment is its comment in
+// Go; the following paragraphs are the schema's description. What neither type nor tag can
+// express is a line of the comment:
 //
 //	//openapi:addition         the field or schema is flexd's own
 //	//openapi:required         an answer always has it, or a request must
@@ -17,16 +18,17 @@
 //	//openapi:none             the type is no schema
 //	//openapi:client           parameters that the Go client takes as they are
 //
-// A field is required if its tag says so. Of a type without any such tag, which is an answer,
-// each field is that is never left out.
+// A field is required if its tag says so. In a type without any such tag, which is an answer,
+// each field is required that is never omitted.
 //
-// The Go client has a struct for each schema but for those of errors and tokens, with the same
-// names for JSON and the same comments, and its ids from client_ids.go. The tests of package wire have a list of the structs.
+// The Go client has a struct for each schema except those of errors and tokens, with the same
+// JSON names and the same comments. Its ids are in client_ids.go. The tests of package wire
+// have a list of the structs.
 //
-// An operation is a Route of package api with its Operation, which has its words and its
-// examples. All else follows: its parameters from the types of package wire that the handler
-// reads them as, its role, its body and the shared answers from the route. Where a
-// parameter's example or default is to be shown, its field has it by openapi:merge.
+// An operation is a Route of package api with its Operation, which has its texts and its
+// examples. The rest is derived: the parameters from the types of package wire into which the
+// handler reads them; the role, the body and the shared answers from the route. A parameter's
+// example or default is given at its field by openapi:merge.
 //
-// What the document says beside that is in document.yaml.
+// All other parts of the document are in document.yaml.
 package main

@@ -1,24 +1,28 @@
 // Package portal is the household's page: what its cars and batteries do tonight, forms to
-// change that, what its site has earned and why, consents, and withdrawals. The server renders complete pages
-// that work without scripts, on a phone and on paper.
+// change that, what its site has earned and why, consents, and withdrawals. The server renders
+// complete pages that work without scripts, on a phone and on paper.
 //
 // # The link
 //
-// A page is opened by a link that a client requested (reward.Link): 256 random bits, kept as their hash, for a time.
-// The link is the only authorisation, so nothing here is cached, framed or passed to another
-// site. An unknown link and one that has ended are the same failure; of one that has ended the page still says how to get a new one,
-// as long as that is kept.
+// A page is opened by a link that a client requested (reward.Link): 256 random bits, of which
+// the hash is stored, valid for a time. As the link is the only authorisation, no page is
+// cached, framed or passed to another site. An unknown link and an expired one are the same
+// failure; while an expired one is still stored, the page also says how to get a new one.
 //
-// A link may be forwarded, so it does not suffice for money: a browser gets a secret of its own in a cookie, and a code that was
-// mailed to the site's address must be entered in that browser before a bank account is linked or money is withdrawn, unless the client's
-// role says otherwise. A wrong code counts, and after some only a new one will do.
+// A link may be forwarded, so it does not suffice for money. The browser gets a secret of its
+// own in a cookie. Before a bank account is linked or money is withdrawn, a code that was
+// mailed to the site's address must be entered in that browser, unless the client's role says
+// otherwise. Wrong codes are counted, and after some of them only a new code is accepted.
 //
 // # Forms
 //
-// A form has the name that was made with it: sent twice, it asks once. A wrong form is shown again with what was typed.
-// What a household wishes is taken as the event that an app would send (control.Wish), and is in the audit log where it is a consent.
+// Each page gives its form a unique name: a form that is sent twice is carried out once. A
+// form with errors is shown again with what was typed. A household's wish becomes the same
+// event that an app would send (control.Wish); a consent is written in the audit log.
 //
-// Pages are in English and German, by the link, a cookie or the browser. A message is named by its English text.
+// Pages are in English and German, chosen by the link, a cookie or the browser. A translation
+// is found by its English text.
 //
-// /balance/element.js is a script for pages of others, an element to embed. It has no data: it asks the interface with a component token.
+// /balance/element.js is a script for pages of others, with an element to embed. It contains
+// no data: it uses the interface with a component token.
 package portal

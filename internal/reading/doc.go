@@ -1,11 +1,12 @@
-// Package reading takes meter and device readings in, one verdict each, keeps what was
-// known when, tells what is missing, and lets readings go when their time is over. A batch
-// never fails whole for one bad reading.
+// Package reading is the service of readings from meters and devices. It accepts or refuses
+// each reading, stores the history of what was known when, says which readings are missing,
+// and deletes readings after their retention. One bad reading never fails the rest of its
+// batch.
 //
 // # From a reading to the database
 //
-// Service.Take keeps a batch of up to [BatchMax] readings in one transaction. Each reading goes through these steps;
-// the first that ends it gives its verdict:
+// Service.Take stores a batch of up to [BatchMax] readings in one transaction. Each reading
+// passes these steps; the first that ends it gives its verdict:
 //
 //	Judge       label, times and value by themselves: refused
 //	own         of an asset that is not the organisation's: refused, as if there were no such asset
@@ -14,33 +15,36 @@
 //	plausible   more than the device or the connection can carry: held back
 //	register    lower than the mark before, or a rise that the connection cannot carry: held back;
 //	            higher than a later mark: refused
-//	accepted    kept; a value that differs from what is kept is a correction, and the former one stays in
+//	accepted    stored; a value that differs from the stored one is a correction, and the former one stays in
 //	            the history
 //
-// Two batches that have one register at the same time are judged one after the other.
+// Two batches with readings of one register at the same time are judged one after the other.
 //
-// Values are kept in millionths of the label's unit (kWh, kW, percent, degrees Celsius), spans in UTC. A reading may end at
-// most [MaxAhead] in the future, begin at most [MaxAge] ago, and last at most [MaxLength].
+// Values are stored in millionths of the label's unit (kWh, kW, percent, degrees Celsius),
+// spans in UTC. A reading may end at most [MaxAhead] in the future, begin at most [MaxAge]
+// ago, and last at most [MaxLength].
 //
 // # Readings that are held back
 //
-// What is held back counts for nothing until an operator decides:
+// A reading that is held back is not used until an operator decides:
 //
 //	waiting ─► released        it counts, as a correction where another has its time
 //	   │  └──► meter replaced  likewise, and the register restarts there: no difference is taken across
 //	   └─────► discarded       it never counts
 //
-// With a register's reading those are released that wait after it and follow from it. [Tolerance] (10 %) is added to every
-// rating, and [RegisterStep] (1 kWh) to every rise. At most [HeldMax] wait for one organisation; further ones are refused.
+// When a register's reading is released, later ones that wait and are consistent with it are
+// released too. [Tolerance] (10 %) is added to every rating, and [RegisterStep] (1 kWh) to
+// every rise. At most [HeldMax] readings wait for one organisation; further ones are refused.
 //
 // # What readings cause
 //
-// In the transaction that keeps them, whatever waits for a reading becomes due: sessions and flex events to be settled, plans of
-// cars that are plugged in, batteries, tanks and heat pumps. The commit notifies their jobs; a lost notification costs a job's
-// period. A reading that is sent again unchanged causes nothing new.
+// The transaction that stores them also marks as due the work that waits for a reading:
+// sessions and flex events to be settled, plans of plugged-in cars, batteries, tanks and heat
+// pumps. The commit notifies their jobs; if a notification is lost, the work is found at the
+// job's period. A reading that is sent again unchanged causes nothing.
 //
 // # Retention
 //
-// Purge deletes readings after [KeptFor] by the true clock, some at a time. What was refused is counted by asset, label,
-// day and reason, with an example, for 62 days.
+// Purge deletes readings after [KeptFor] by the true clock, in bounded steps. Refused readings
+// are counted by asset, label, day and reason, with an example, for 62 days.
 package reading

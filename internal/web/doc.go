@@ -1,25 +1,25 @@
-// Package web is what the HTTP transports share: where a request came from, its id, what a
-// panic and a kind of failure become, the headers that every answer carries, and the server
-// with its limits of connections and of time.
+// Package web has what the HTTP transports share: a request's client address and id, the
+// answers to a panic and to each kind of failure, the headers of every answer, and the server
+// with its limits of connections and time.
 //
 // # Paths
 //
-// What is percent-encoded in a path without need is decoded before a router sees it: /%61ssets is /assets.
+// Characters that are percent-encoded in a path without need are decoded before a router sees
+// it: /%61ssets is /assets.
 //
 // # Connections
 //
-// Server.Serve takes at most Limits.Connections at once, and Limits.PerAddress of one client
-// address. One too many is closed as it comes. Connections of trusted proxies count in the
-// total alone, for they stand for many clients.
+// Server.Serve accepts at most Limits.Connections at once, and Limits.PerAddress of one client
+// address. Further ones are closed as they arrive. Connections of trusted proxies count only
+// in the total, since each serves many clients.
 //
 // # Time
 //
-//   - The header must be there after headerTime, and a body after Limits.Read. A handler that
-//     has found out who asks lifts that with AllowBody.
-//   - Once the body is read the connection is not read against the clock any more, so that a
-//     handler may take its time.
-//   - An answer has Limits.Write, and a second more for every writeRate bytes, all writes
-//     together. What the handler takes between two writes does not count. A client that does
-//     not read its answer is cut off.
+//   - The header must arrive within headerTime, and a body within Limits.Read. A handler that
+//     has identified the client lifts the second limit by AllowBody.
+//   - Once the body is read, no limit of reading applies, so that a handler may take its time.
+//   - An answer has Limits.Write, and a second more for every writeRate bytes, counted over
+//     all writes. The handler's time between two writes does not count. A client that does not
+//     read its answer is disconnected.
 //   - A connection without a request is closed after idleTime.
 package web

@@ -1,3 +1,3 @@
-// Package buffer reuses slices as working memory, so that planners allocate nothing once
-// they have grown to the size of their problems.
+// Package buffer reuses slices as working memory, so that planners allocate nothing once they
+// have grown to the size of their problems.
 package buffer

@@ -1,22 +1,28 @@
-// Package discharge plans one car that may discharge: when it discharges, and when it buys that back.
+// Package discharge plans one car that may discharge: when it discharges, and when it
+// recharges that energy.
 //
 // # Model
 //
-// The car's stay is cut into slots at half-hours and wherever it begins or ceases to be permitted to charge. In each slot it
-// charges, discharges, or rests. Of what it takes, the part Efficiency is stored, and of what it releases that part
-// arrives. What is stored stays within the battery; while it discharges, not less than the reserve is left.
+// The car's session is cut into slots at half-hours and wherever permission to charge begins
+// or ends. In each slot it charges, discharges, or does neither. The share Efficiency of what
+// it draws is stored, and the same share of what it releases is delivered. The stored energy
+// stays within the battery's limits; while it discharges, at least the reserve is left.
 //
-// The plan begins from a schedule that charges alone, which has the need in it. By ready-by the car holds as
-// much as by that schedule: so it never lacks more, and where the time does not suffice it discharges nothing. Of all such
-// plans it takes the one that costs the household least: what is bought at the price of buying, less what is given at the
-// price of selling, plus the wear. What the home draws itself is not looked at, so what is given is sold.
+// The plan begins from a schedule that only charges and contains the need. At ready-by the car
+// stores as much as by that schedule, so its shortfall never grows, and where the time does
+// not suffice it discharges nothing. Of all such plans the one is chosen that costs the
+// household least: energy bought at the import price, less energy discharged at the export
+// price, plus the wear. The home's own load is not considered, so all discharged energy is
+// sold.
 //
 // # Method
 //
-// Package site plans it (a car by itself: see there), with a bound. Its energies become times of full power when
-// it charges, rounded up to the minute, and constant powers when it discharges, rounded down to 10 W: so the car holds what
-// the plan says or more. Both schedules are then played step by step, and what the plan saves is the difference.
+// Package site makes the plan, with a bound. Its energies become times of full power when the
+// car charges, rounded up to the minute, and constant powers when it discharges, rounded down
+// to 10 W, so the car stores at least what the plan says. Both schedules are then simulated
+// step by step, and the plan's saving is the difference.
 //
-// A car that discharges in turns, charging between them, is planned a second time with a cost of each time that it begins to charge
-// (Problem.Turn), and of the two plans the one is taken that costs less with its turns counted. The bound is that of costs alone.
+// If the car would alternate between discharging and charging, it is planned again with a cost
+// for each start of charging (Problem.Turn), and of the two plans the one is taken that costs
+// less with its starts counted. The bound is that of costs without starts.
 package discharge

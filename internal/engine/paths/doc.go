@@ -1,9 +1,12 @@
-// Package paths bounds what the best of many sequences of choices draw.
+// Package paths computes the least and the most energy that a device can draw in a window
+// while it follows one of its sequences of choices with the least shortfall.
 //
-// A device, such as a heater, is in some state before each slot. Each choice that it has leads to a state after the slot, draws
-// some energy and may fall short of what its users need. Of all sequences, those with the least total shortfall are the ones that may
-// be followed. A step belongs to one of them if the least shortfall up to it, its own and the least from there on add up to the least
-// of all. What is left after all other steps are dropped has these sequences and no other, and each state in it is reached and left by
-// one. So the least and the most energy of a window are those of the shortest and the longest way from any of its states before the
-// window to any after it, and they are exact.
+// A device, such as a heater, is in some state before each slot. Each choice leads to a state
+// after the slot, draws some energy and may fall short of what its users need. Only sequences
+// with the least total shortfall may be followed. A step belongs to such a sequence if the
+// least shortfall before it, its own, and the least after it add up to the least total. When
+// all other steps are removed, the graph that remains has exactly these sequences, and each of
+// its states is part of one. So the least and the most energy of a window are the lengths of
+// the shortest and the longest path from any of its states before the window to any after it,
+// and they are exact.
 package paths

@@ -10,9 +10,9 @@
 //
 // # Method
 //
-// The dual simplex method with the bound flipping ratio test and steepest edge weights. As every
-// variable is boxed, any basis becomes dual feasible once each variable outside it stands at
-// the bound that its reduced cost asks for: there is no first phase, any change of bounds
+// The dual simplex method with the bound flipping ratio test and steepest edge weights. As
+// every variable is boxed, any basis becomes dual feasible once each variable outside it is at
+// the bound that its reduced cost requires. So there is no first phase, any change of bounds
 // and any new column (at its upper bound) is a warm start, and no basis is ever restored.
 //
 // The basis is kept as sparse triangular factors (refactor): pivots from columns and rows of

@@ -1,10 +1,10 @@
-// Package site plans the devices of one site as one: home batteries, cars that may
-// discharge, a hot-water tank and a heat pump behind one main fuse and one export limit.
+// Package site plans the devices of one site as one: home batteries, cars that may discharge,
+// a hot-water tank and a heat pump behind one main fuse and one export limit.
 //
 // # Model
 //
-// A mixed-integer linear programme over slots t. With g the energy through the meter
-// (import positive), load l, roof v of which w is curtailed, and q[d,t] what device d draws:
+// A mixed-integer linear programme over slots t. With g the energy through the meter (import
+// positive), load l, roof v of which w is curtailed, and q[d,t] what device d draws:
 //
 //	minimise    first the cars' shortfalls, then peak energy, then
 //	            import g+ - export g- + wear + starts + discomfort - terminal values
@@ -15,46 +15,48 @@
 //	            sum over t of q[c,t] + short[c] = need[c]             each car
 //
 // Integers: on or off of the tank's element and of what costs to start; powers that are 0 or
-// at least a minimum; one direction of a battery, a car and the meter; no discharge into
-// cars; the reserve of a car that arrives below it.
+// at least a minimum; one direction of a battery, a car and the meter; no discharge into cars;
+// the reserve of a car that arrives below it.
 //
 // # Method
 //
 // Branch and bound on the linear relaxation (package simplex), which every node warm-starts.
 //
-//   - Integers are columns only where they must be. A minimum power without start cost and
-//     all directions are conditions on columns that are there anyway, and are branched on
-//     where the relaxation breaks them.
-//   - Convex hulls where opposite directions pay: exporting above the import price, or
-//     burning energy at negative prices (hulls). What is exported must come from discharge
-//     or the roof, what is imported must go somewhere (sources, sinks).
-//   - While batteries may not serve cars, what they give beyond the building's use is
-//     exported or charged elsewhere, whether a car charges or not (surplus). The relaxation
-//     then has no way from battery to car.
+//   - Integers are columns only where they must be. A minimum power without start cost and all
+//     directions are conditions on columns that are there anyway, and are branched on where
+//     the relaxation breaks them.
+//   - Convex hulls where opposite directions pay: exporting above the import price, or burning
+//     energy at negative prices (hulls). What is exported must come from discharge or the
+//     roof, what is imported must go somewhere (sources, sinks).
+//   - While batteries may not serve cars, what they give beyond the building's use is exported
+//     or charged elsewhere, whether a car charges or not (surplus). The relaxation then has no
+//     way from battery to car.
 //   - The tank counts the slots in which it was on so far. These counts are integers, their
 //     bounds are rounded (counts), and without losses the matrix of differences is totally
 //     unimodular. That closes nearly all of the tank's gap before any branching.
-//   - A car of one power counts its slots on by classes of the same energy. What it comes to alone
-//     bounds these counts (numbers).
+//   - A car of one power counts its slots on by classes of the same energy. What it comes to
+//     alone bounds these counts (numbers).
 //   - What one slot can do is a union of polytopes: of each device one mode (off, charging,
 //     discharging, importing, ...), and energies that balance. At the root the point nearest
 //     to the solution in the convex hull of each slot's set gives a cut between the two
 //     (slotSet, nearest, cuts), round by round until there are none. Only what goes from slot
 //     to slot, starts and counts, is left to branching.
-//   - Branching by pseudo-costs, of integers and of opposite directions, diving into the more promising half, otherwise
-//     the lowest bound first. Reduced costs at the root take from columns what cannot be better than
-//     the best plan.
+//   - Branching by pseudo-costs, of integers and of opposite directions, diving into the more
+//     promising half, otherwise the lowest bound first. Reduced costs at the root take from
+//     columns what cannot be better than the best plan.
 //   - What each car comes to alone bounds shortfall and peak energy. Only if no plan attains
 //     these are the first two goals searched for by themselves.
-//   - The batteries of a plan that is not proven to be the best are planned again, one after the other, exactly
-//     beside what all else does (polish).
-//   - Where the first search finds no plan, a simple one is made (simple), from which it continues.
+//   - The batteries of a plan that is not proven to be the best are planned again, one after
+//     the other, exactly beside what all else does (polish).
+//   - Where the first search finds no plan, a simple one is made (simple), from which it
+//     continues.
 //
 // # Bound
 //
 // The lowest bound of the nodes that are left. It is lowered by what the perturbation of the
-// costs can have added, so that it is never above the optimum. SolveProven records the tree with the multipliers of
-// every node, from which package lab/verify works a bound out by itself.
+// costs can have added, so that it is never above the optimum. SolveProven records the tree
+// with the multipliers of every node, from which package lab/verify works a bound out by
+// itself.
 //
 // # Limits
 //

@@ -1,3 +1,3 @@
-// Package bench times the planners on samples and holds excess cost, time and memory against
-// their targets, for `flexd bench plan`.
+// Package bench measures the planners on samples and compares excess cost, time and memory
+// with their targets, for `flexd bench plan`.
 package bench

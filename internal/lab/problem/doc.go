@@ -1,7 +1,7 @@
-// Package problem is the engine's file format: one planning problem a line of JSON in,
-// one answer a line out. docs/engine.md lists the families and their fields.
+// Package problem has the engine's file format: each line of the input is one planning problem
+// in JSON, each line of the output its answer. docs/engine.md lists the families and their
+// fields.
 //
-// A line is decoded strictly: a name twice, a number out of range, series of different
-// lengths or text after the value are refused, with what would be right. Names that the
-// format does not know are left alone.
+// A line is decoded strictly: a name twice, a number out of range, series of different lengths
+// or text after the value are refused, with what would be right. Unknown names are ignored.
 package problem
