@@ -56,7 +56,7 @@ type Server struct {
 	Done <-chan struct{}
 	// Ready, if set, is asked by /readyz beside the database.
 	Ready func(context.Context) error
-	// TrustedProxies are the addresses whose X-Forwarded-For is believed.
+	// TrustedProxies are the addresses whose X-Forwarded-For field is used.
 	TrustedProxies web.Proxies
 	// MetricsFrom is who may read /metrics; nil means the loopback alone.
 	MetricsFrom []netip.Prefix

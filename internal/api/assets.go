@@ -111,10 +111,10 @@ func (s *Server) deleteAsset(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	return none(), s.Registry.DeleteAsset(r.Context(), r.who.Org, p.AssetID)
+	return noContent(), s.Registry.DeleteAsset(r.Context(), r.who.Org, p.AssetID)
 }
 
-// assetInput turns what was sent of an asset into the input of the registry.
+// assetInput turns the body of an asset into the input of the registry.
 func assetInput(b wire.OnboardingAssetRequest) registry.AssetInput {
 	in := registry.AssetInput{
 		AssetProperties: propertiesOf(b.Properties),

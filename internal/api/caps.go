@@ -41,7 +41,7 @@ func (s *Server) clearCaps(r *request) (answer, error) {
 	if err := r.bad(); err != nil {
 		return answer{}, err
 	}
-	return none(), s.Control.ClearCaps(r.Context(), r.who.Org)
+	return noContent(), s.Control.ClearCaps(r.Context(), r.who.Org)
 }
 
 func capsNoun(in wire.Caps) (flex.Caps, error) {

@@ -20,9 +20,10 @@ func isClientGrant(form url.Values) bool {
 		!form.Has("username") && !form.Has("password")
 }
 
-// clientLogin answers the client credentials grant (RFC 6749, 4.4). The credential's name is the
-// client's id, its password the client's secret; both come in the form, or in the header by HTTP's
-// Basic scheme. A scope names the roles that the token is to have, of those that the credential has.
+// clientLogin answers the client credentials grant (RFC 6749, 4.4). The credential's name is
+// the client's id, its password the client's secret; both come in the form, or in the header
+// by HTTP's Basic scheme. A scope names the roles that the token is to have, of those that the
+// credential has.
 func (s *Server) clientLogin(r *request, form url.Values) (answer, error) {
 	r.oauthError = "invalid_client"
 	id, secret, err := clientOf(r, form)
@@ -89,7 +90,7 @@ func clientOf(r *request, form url.Values) (id, secret string, err error) {
 	return form.Get("client_id"), form.Get("client_secret"), nil
 }
 
-// fieldFault is what is wrong with a field of the form.
+// fieldFault is the fault of a field of the form.
 func fieldFault(field, word, msg string) error {
 	return &flex.Error{
 		Kind:   flex.Invalid,

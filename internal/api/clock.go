@@ -74,8 +74,9 @@ func (s *Server) setClock(r *request) (answer, error) {
 	return s.clock(r)
 }
 
-// sameTarget is the instant that a request under a key advances the clock to. Sent again, as it did not come to an end, it goes on to that of its
-// first run: its duration once more, from where the clock is by now, would be too far.
+// sameTarget is the instant that a request under a key advances the clock to. Sent again, as
+// it did not come to an end, it goes on to that of its first run: its duration once more, from
+// where the clock is by now, would be too far.
 func (r *request) sameTarget(to, now time.Time) (target time.Time, again bool, err error) {
 	if r.key == nil {
 		return to, false, nil

@@ -65,7 +65,7 @@ func (s *Server) componentToken(r *request) (answer, error) {
 	return a, nil
 }
 
-// ownSite holds a component token's request to its own site: the one that the path names,
+// ownSite limits a component token's request to its own site: the one that the path names,
 // or that of the asset it names. Whatever else it names is not found.
 func (s *Server) ownSite(r *request) error {
 	if text := r.param("site_id"); text != "" {

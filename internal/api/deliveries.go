@@ -87,7 +87,7 @@ func (s *Server) deleteEndpoint(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	return none(), s.Push.DeleteEndpoint(r.Context(), r.who.Org, name)
+	return noContent(), s.Push.DeleteEndpoint(r.Context(), r.who.Org, name)
 }
 
 // testWait is how long a test message's answer is waited for.

@@ -100,7 +100,7 @@ var reference = sync.OnceValues(func() ([]byte, error) {
 	return guide.Reference(b)
 })
 
-// guidePolicy is what pages of the documentation may load: from here alone.
+// guidePolicy lets pages of the documentation load only from this server.
 const guidePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // docs answers GET /docs and what is below it: the guides as pages and as Markdown, the

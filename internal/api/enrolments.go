@@ -162,8 +162,8 @@ func assetInputs(bs []wire.OnboardingAssetRequest) []registry.AssetInput {
 	return in
 }
 
-// mergedResults says what became of a site and its assets. Unknown names within an asset are among
-// its warnings, all others among those of the site.
+// mergedResults returns the results for a site and its assets. Unknown names within an asset
+// are among its warnings, all others among those of the site.
 func mergedResults(
 	o registry.Onboarded,
 	ignored *wire.Ignored,

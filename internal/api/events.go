@@ -102,7 +102,7 @@ func (s *Server) tariffUpdate(r *request) (answer, error) {
 		return answer{}, err
 	}
 	in, err := wire.DecodeTariffUpdate(b, &r.ignored)
-	in = keep(r, in, err)
+	in = noteFault(r, in, err)
 
 	return s.takeEvent(r, control.Event{
 		Kind:   control.TariffUpdate,
@@ -191,7 +191,8 @@ func (s *Server) intent(r *request) (answer, error) {
 	}), nil
 }
 
-// intentOf returns the intent that was sent; nil for none. A ready_by written without an offset is a time on the wall.
+// intentOf returns the intent that was sent; nil for none. A ready_by written without an
+// offset is a time on the wall.
 func intentOf(in *wire.Intent) *flex.Intent {
 	if in == nil {
 		return nil

@@ -33,7 +33,8 @@ func (s *Server) limitsFor(
 	return ok(contract.FeederLimits(&v)), nil
 }
 
-// setFeederLimits answers PUT /grid/limits. Who sets limits, and ends them, is kept in the audit log.
+// setFeederLimits answers PUT /grid/limits. Who sets limits, and ends them, is kept in the
+// audit log.
 func (s *Server) setFeederLimits(r *request) (answer, error) {
 	in := body[wire.FeederLimitsRequest](r)
 	if err := r.bad(); err != nil {
@@ -96,7 +97,7 @@ func (s *Server) clearFeederLimits(r *request) (answer, error) {
 
 	act := r.auditEntry("clear limits", q.Group, "")
 
-	return none(), s.Access.Act(r.Context(), act, func() error {
+	return noContent(), s.Access.Act(r.Context(), act, func() error {
 		return s.Control.ClearLimits(r.Context(), r.who.Org, q.Group)
 	})
 }
@@ -135,7 +136,7 @@ func (s *Server) clearLimitLink(r *request) (answer, error) {
 
 	act := r.auditEntry("end limit link", q.Group, "")
 
-	return none(), s.Access.Act(r.Context(), act, func() error {
+	return noContent(), s.Access.Act(r.Context(), act, func() error {
 		return s.Control.ClearLink(r.Context(), r.who.Org, q.Group)
 	})
 }
@@ -147,5 +148,5 @@ func (s *Server) hearLimitLink(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	return none(), s.Control.LinkAlive(r.Context(), r.who.Org, in.Group)
+	return noContent(), s.Control.LinkAlive(r.Context(), r.who.Org, in.Group)
 }

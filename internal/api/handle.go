@@ -59,15 +59,15 @@ func (s *Server) handle(rt Route) http.Handler {
 
 		s.record(r, status, size, time.Since(start), err)
 
-		// What was sent of the answer cannot be taken back: the client sees the connection break,
-		// and never takes a part for the whole.
+		// The sent part of the answer cannot be recalled. The connection is broken, so that
+		// the client does not take the part for the whole.
 		if r.brokenOff != nil {
 			panic(http.ErrAbortHandler)
 		}
 	})
 }
 
-// failed is the answer for an error. Who has gone gets none.
+// failed is the answer for an error. If the client has disconnected, its status says so in the log.
 func (s *Server) failed(err error, r *request) answer {
 	a := s.failure(err, r)
 	if web.ClientHungUp(r.Context(), err) {
@@ -77,8 +77,8 @@ func (s *Server) failed(err error, r *request) answer {
 	return a
 }
 
-// showIgnored names in the answer's header what was sent under names that the interface does not
-// have, and counts it in the log, which has no text of a client's.
+// showIgnored lists in the answer's header the names in the request that the interface does not
+// have. The log gets only their number, as it has no text of clients.
 func (r *request) showIgnored(h http.Header) {
 	if r.ignored.Count > 0 {
 		h.Set("Flexd-Ignored", r.ignored.Header())
@@ -86,7 +86,7 @@ func (r *request) showIgnored(h http.Header) {
 	}
 }
 
-// brokenOffStatus is what the log and the metrics say of an answer that broke off after its
+// brokenOffStatus is the status in the log and the metrics of an answer that broke off after its
 // status was sent.
 func brokenOffStatus(ctx context.Context, err error) int {
 	if ctx.Err() != nil || web.ClientHungUp(ctx, err) {
@@ -95,8 +95,8 @@ func brokenOffStatus(ctx context.Context, err error) int {
 	return http.StatusInternalServerError
 }
 
-// answer runs the steps from the token to the handler. The first that fails gives the error; a panic
-// is an internal failure.
+// answer runs the steps from the token to the handler. The first that fails gives the error; a
+// panic is an internal failure.
 func (s *Server) answer(
 	r *request,
 	w http.ResponseWriter,
@@ -136,7 +136,7 @@ func (s *Server) answer(
 	return s.runOnce(r)
 }
 
-// identify returns whom the bearer token speaks for.
+// identify returns the principal of the bearer token.
 func (s *Server) identify(r *request) (access.Principal, error) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "bearer") || token == "" {
@@ -158,7 +158,7 @@ func (s *Server) identify(r *request) (access.Principal, error) {
 }
 
 // allow says whether the principal may call the route at all and, for a component token,
-// whether the path is of its own site. Another site's things are not found.
+// whether the path is of its own site. Records of another site are not found.
 func (s *Server) allow(r *request) error {
 	rt := r.route
 	if rt.Role == Public {
@@ -182,7 +182,7 @@ func (s *Server) allow(r *request) error {
 	return nil
 }
 
-// record writes the request's one event and counts it.
+// record writes the request's one event in the log and counts the request.
 func (s *Server) record(
 	r *request,
 	status, size int,
@@ -190,7 +190,7 @@ func (s *Server) record(
 	err error,
 ) {
 	s.metrics.observe(r, status, took)
-	s.remember(r, status, took, err)
+	s.logForDevelopers(r, status, took, err)
 	level := slog.LevelInfo
 
 	if status >= http.StatusInternalServerError {
@@ -222,8 +222,8 @@ func (s *Server) record(
 	s.Log.Log(ctx, level, "request", append(event, r.note...)...)
 }
 
-// remember keeps the request for its organisation's developers to look at.
-func (s *Server) remember(
+// logForDevelopers adds the request to the list that its organisation's developers can see.
+func (s *Server) logForDevelopers(
 	r *request,
 	status int,
 	took time.Duration,
@@ -233,7 +233,7 @@ func (s *Server) remember(
 		return
 	}
 
-	seen := access.LoggedRequest{
+	logged := access.LoggedRequest{
 		At:     s.Access.Now(),
 		ID:     r.id,
 		User:   r.who.Username,
@@ -245,13 +245,13 @@ func (s *Server) remember(
 
 	if shown, ok := errors.AsType[*flex.Error](err); ok &&
 		shown.Kind != flex.Internal {
-		seen.Refusal = shown.Error()
+		logged.Refusal = shown.Error()
 	}
 
-	s.Access.RecordRequest(r.who.Org, seen, r.sent)
+	s.Access.RecordRequest(r.who.Org, logged, r.sent)
 }
 
-// shownPath is the request's path, or its pattern where that may hold something personal.
+// shownPath is the request's path, or its pattern if the path may contain personal data.
 func (r *request) shownPath() string {
 	for rest := r.route.Pattern; ; {
 		_, tail, found := strings.Cut(rest, "{")
@@ -270,8 +270,8 @@ func (r *request) shownPath() string {
 	}
 }
 
-// notFound answers a path without a route. As FastAPI does, it redirects one that lacks a final slash, or has
-// one too many, to the path that has a route.
+// notFound answers a path without a route. As FastAPI does, it redirects one that lacks a
+// final slash, or has one too many, to the path that has a route.
 func (s *Server) notFound(r *request) (answer, error) {
 	other := *r.URL
 	if strings.HasSuffix(other.Path, "/") {
@@ -293,8 +293,8 @@ func (s *Server) notFound(r *request) (answer, error) {
 	return answer{}, flex.Fail(flex.NotFound, "Not Found")
 }
 
-// methodNotAllowed answers a path whose routes have other methods. The router sends it requests with a method that
-// it does not know, too, whatever their path.
+// methodNotAllowed answers a path whose routes have other methods. The router sends it
+// requests with a method that it does not know, too, whatever their path.
 func (s *Server) methodNotAllowed(r *request) (answer, error) {
 	if r.Method == http.MethodOptions &&
 		r.Header.Get("Access-Control-Request-Method") != "" {

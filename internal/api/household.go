@@ -110,5 +110,5 @@ func (s *Server) endHouseholdToken(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	return none(), s.Access.EndHousehold(r.Context(), r.who.Org, p.SiteID)
+	return noContent(), s.Access.EndHousehold(r.Context(), r.who.Org, p.SiteID)
 }

@@ -18,9 +18,9 @@ import (
 // keyMax is the longest idempotency key in bytes.
 const keyMax = 255
 
-// runOnce runs the route's handler, or, if the request carries the idempotency key of an
-// earlier one, answers as that one was answered. Keys hold for a day. Failures of ours and
-// rate limits free the key, so that the request can be tried again under it.
+// runOnce runs the route's handler, or, if the request has the idempotency key of an
+// earlier one, gives that one's answer again. A key is valid for a day. Internal failures and
+// rate limits free the key, so that the request can be tried again with it.
 func (s *Server) runOnce(r *request) (answer, error) {
 	keys := r.Header.Values("Idempotency-Key")
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
@@ -71,12 +71,12 @@ func oneKey(keys []string) (string, error) {
 	}
 }
 
-// answerAgain answers a request that was answered before. If that answer was not kept, the handler
-// finds it again, and what it does is undone if it was done before.
+// answerAgain answers a request that was answered before. If that answer is not stored, the handler
+// runs again to find it, and the transactions that the first run committed are rolled back.
 func (s *Server) answerAgain(r *request, claim *access.KeyClaim) (answer, error) {
 	r.note = append(r.note, "replayed", true)
-	kept := claim.Answered
-	done := kept.Status < http.StatusMultipleChoices
+	stored := claim.Answered
+	done := stored.Status < http.StatusMultipleChoices
 
 	if r.route.Repeatable && done && !r.route.NewToken {
 		r.Request = r.WithContext(claim.Within(r.Context()))
@@ -92,8 +92,8 @@ func (s *Server) answerAgain(r *request, claim *access.KeyClaim) (answer, error)
 	}
 
 	a := answer{
-		status: kept.Status,
-		body:   text(kept.Answer),
+		status: stored.Status,
+		body:   text(stored.Answer),
 	}
 
 	a.set("Idempotency-Replayed", "true")
@@ -101,16 +101,16 @@ func (s *Server) answerAgain(r *request, claim *access.KeyClaim) (answer, error)
 	return a, nil
 }
 
-// runFirst runs the handler under a key that this request has claimed, and keeps the answer or gives up
-// the key.
+// runFirst runs the handler with a key that this request has claimed, and stores the answer or
+// frees the key.
 func (s *Server) runFirst(
 	r *request,
 	claim *access.KeyClaim,
 ) (answer, error) {
-	// what was done is kept also if the client has gone
+	// the answer is stored even if the client has disconnected
 	ctx := context.WithoutCancel(r.Context())
 	r.key = claim
-	// A token that is made again by each run must not be undone.
+	// Each run of a token request makes a new token, which must not be rolled back.
 	if !r.route.InParts && !r.route.NewToken {
 		r.Request = r.WithContext(claim.Within(r.Context()))
 		r.claim = claim
@@ -133,7 +133,7 @@ func (s *Server) runFirst(
 	}
 
 	if err != nil {
-		a = s.failure(err, r) // as handle will find it again
+		a = s.failure(err, r) // handle makes the same answer of it
 	}
 
 	if a.status >= http.StatusInternalServerError ||
@@ -142,13 +142,13 @@ func (s *Server) runFirst(
 	}
 
 	if a.stream != nil {
-		a.stream = keptAfter(ctx, claim, a)
+		a.stream = storeAfterStream(ctx, claim, a)
 		done = true // the stream decides that
 
 		return a, nil
 	}
 
-	if bad := r.keepUnder(ctx, claim, &a); bad != nil {
+	if bad := r.storeAnswer(ctx, claim, &a); bad != nil {
 		return a, bad
 	}
 
@@ -157,10 +157,11 @@ func (s *Server) runFirst(
 	return a, err
 }
 
-// afterFirst is the answer to the repeat of a request that was carried out, from what this run of it answers.
+// afterFirst turns this run's answer into that of a repeat, for a request that an earlier run
+// has carried out.
 func (r *request) afterFirst(a answer, err error) (answer, error) {
 	if r.Method == http.MethodDelete && flex.KindOf(err) == flex.NotFound {
-		return none(), nil // the first run has deleted it
+		return noContent(), nil // the first run has deleted it
 	}
 	if r.route.Secret && err == nil {
 		return a, errShownOnce // this run's secret is rolled back: that of the first one is in force
@@ -169,13 +170,13 @@ func (r *request) afterFirst(a answer, err error) (answer, error) {
 	return a, err
 }
 
-// keepUnder keeps an answer under the request's key.
-func (r *request) keepUnder(
+// storeAnswer stores an answer with the request's key.
+func (r *request) storeAnswer(
 	ctx context.Context,
 	claim *access.KeyClaim,
 	a *answer,
 ) error {
-	k, err := r.kept(a, claim)
+	k, err := r.answerToStore(a, claim)
 	if err != nil {
 		return err
 	}
@@ -187,17 +188,18 @@ func (r *request) keepUnder(
 	return nil
 }
 
-// keptAfter is the answer's stream, at whose end the key is kept or given up: what is done is done while the stream is
-// written, under the claim. What was streamed is not kept; a repeat finds it again.
-func keptAfter(
+// storeAfterStream returns the answer's stream with one more step: at its end the answer's
+// status is stored, or the key is freed. The request's work is done while the stream is
+// written, under the claim. The streamed body is not stored; a repeat runs the handler again.
+func storeAfterStream(
 	ctx context.Context,
 	claim *access.KeyClaim,
 	a answer,
 ) func(io.Writer) error {
 	return func(w io.Writer) (err error) {
-		kept := false
+		stored := false
 		defer func() {
-			if !kept { // also after a panic
+			if !stored { // also after a panic
 				err = errors.Join(err, claim.Free(ctx))
 			}
 		}()
@@ -211,15 +213,16 @@ func keptAfter(
 			return fmt.Errorf("keep an answer: %w", err)
 		}
 
-		kept = true
+		stored = true
 
 		return nil
 	}
 }
 
-// answersWith returns form, and has the transaction that makes a T keep the answer that form gives, in the same
-// commit, if the request carries an idempotency key. The handler answers with form too. Form runs within
-// the transaction: it reads nothing but what it is given. One transaction of the handler makes a T.
+// answersWith returns form. If the request has an idempotency key, the transaction that makes
+// a T also stores the answer that form makes of it, in the same commit. The handler answers
+// with form too. Form runs within the transaction, so it must read nothing but its argument.
+// Only one transaction of the handler makes a T.
 func answersWith[T any](r *request, form func(T) answer) func(T) answer {
 	if r.claim == nil {
 		return form
@@ -232,7 +235,7 @@ func answersWith[T any](r *request, form func(T) answer) func(T) answer {
 		}
 
 		a := form(v)
-		k, err := r.keep(&a)
+		k, err := r.encodeToStore(&a)
 
 		return &k, err
 	})
@@ -240,12 +243,12 @@ func answersWith[T any](r *request, form func(T) answer) func(T) answer {
 	return form
 }
 
-// kept returns the answer to keep, and makes the answer those bytes, also where they were committed with the
-// records that the request made.
-func (r *request) kept(a *answer, claim *access.KeyClaim) (flex.KeptAnswer, error) {
+// answerToStore returns the answer as it is stored, and replaces the answer's body by those
+// bytes. They may have been committed already, with the records that the request made.
+func (r *request) answerToStore(a *answer, claim *access.KeyClaim) (flex.KeptAnswer, error) {
 	made := claim.Kept()
 	if made == nil {
-		return r.keep(a)
+		return r.encodeToStore(a)
 	}
 
 	if made.Answer != nil && a.status < http.StatusMultipleChoices {
@@ -255,16 +258,16 @@ func (r *request) kept(a *answer, claim *access.KeyClaim) (flex.KeptAnswer, erro
 	return *made, nil
 }
 
-// keep encodes an answer to keep it, and makes the answer those bytes.
-func (r *request) keep(a *answer) (flex.KeptAnswer, error) {
+// encodeToStore encodes an answer, and replaces its body by the encoded bytes.
+func (r *request) encodeToStore(a *answer) (flex.KeptAnswer, error) {
 	k := flex.KeptAnswer{Status: max(a.status, http.StatusOK)}
-	if !r.keepsAnswer(k.Status) {
+	if !r.storesAnswer(k.Status) {
 		return k, nil
 	}
 
 	body, err := encode(a.body)
 	if err != nil {
-		return k, fmt.Errorf("encode an answer to keep: %w", err)
+		return k, fmt.Errorf("encode an answer to store: %w", err)
 	}
 
 	a.body = text(body)
@@ -280,8 +283,9 @@ var errShownOnce = flex.Fail(
 	"this request was answered, and the secret in its answer is shown once: ask for a new one under another Idempotency-Key",
 )
 
-// keepsAnswer reports whether an answer of that status is kept for who repeats the request.
-func (r *request) keepsAnswer(status int) bool {
+// storesAnswer reports whether the body of an answer with that status is stored for repeats of
+// the request.
+func (r *request) storesAnswer(status int) bool {
 	if r.route.Repeatable || status == http.StatusNoContent {
 		return false
 	}
@@ -294,8 +298,9 @@ func (r *request) keepsAnswer(status int) bool {
 	return true
 }
 
-// about returns the ids of the site or asset that an answer may be about: of the path, then of the answer.
-func (r *request) about(kept []byte) []flex.SiteID {
+// about returns the ids that may be those of the site or asset that the answer is about: from
+// the path, then from the answer.
+func (r *request) about(body []byte) []flex.SiteID {
 	type names struct {
 		SiteID  string `json:"site_id"`
 		ID      string `json:"id"`
@@ -307,7 +312,7 @@ func (r *request) about(kept []byte) []flex.SiteID {
 		Site names `json:"site"`
 	}
 
-	_ = json.Unmarshal(kept, &named) // an answer that is not an object names nothing
+	_ = json.Unmarshal(body, &named) // an answer that is not an object names nothing
 
 	var ids []flex.SiteID
 	for _, text := range []string{
@@ -328,14 +333,14 @@ func (r *request) about(kept []byte) []flex.SiteID {
 	return ids
 }
 
-// hash returns what tells the request from others: method, path, query and body. It reads the
-// body, which can be read again until drop is called.
+// hash returns the hash that identifies the request: of its method, path, query and body. It
+// reads the body, which can be read again until drop is called.
 func (s *Server) hash(r *request) (sum [32]byte, drop func(), err error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %q\n", r.Method, r.URL.RequestURI())
 	drop = func() {}
 
-	if r.route.Limit > 0 { // else there is no body to tell apart, and the handler reads none
+	if r.route.Limit > 0 { // without a limit the handler reads no body
 		drop, err = s.bufferBody(r, h)
 		if err != nil {
 			return sum, nil, fmt.Errorf("reading the request's body: %w", err)
@@ -347,8 +352,8 @@ func (s *Server) hash(r *request) (sum [32]byte, drop func(), err error) {
 	return sum, drop, nil
 }
 
-// bufferBody reads the body into h and puts one in its place that can be read once more: from memory, or, if it
-// is long, from a file until drop is called.
+// bufferBody copies the body into h and replaces it by one that can be read once more: from
+// memory, or, if it is long, from a file until drop is called.
 func (s *Server) bufferBody(r *request, h io.Writer) (drop func(), err error) {
 	in := io.TeeReader(r.limited(r.Body, false), h)
 
@@ -360,7 +365,7 @@ func (s *Server) bufferBody(r *request, h io.Writer) (drop func(), err error) {
 		return nil, err
 	}
 
-	file, drop, err := s.spools.keep(r.who.Org, io.MultiReader(&head, in))
+	file, drop, err := s.spools.spool(r.who.Org, io.MultiReader(&head, in))
 	if err != nil {
 		return nil, err
 	}

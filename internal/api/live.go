@@ -21,7 +21,8 @@ const (
 	streamRetry = 2 * time.Second
 )
 
-// liveSite answers GET /entities/site/{site_id}/live: the site as it is, or a stream of how it changes.
+// liveSite answers GET /entities/site/{site_id}/live: the site as it is, or a stream of how it
+// changes.
 func (s *Server) liveSite(r *request) (answer, error) {
 	p := path[wire.SitePath](r)
 	if err := r.bad(); err != nil {
@@ -49,15 +50,16 @@ func (s *Server) liveSite(r *request) (answer, error) {
 	}}, nil
 }
 
-// letIn reports whether the token that a stream was begun with lasts, and may be used from there: whose credential was
-// revoked meanwhile is sent nothing more. A client whose stream ended asks again, and reads why where it may not.
+// letIn reports whether the token that a stream was begun with lasts, and may be used from
+// there: whose credential was revoked meanwhile is sent nothing more. A client whose stream
+// ended asks again, and reads why where it may not.
 func (s *Server) letIn(r *request) bool {
 	_, err := s.identify(r)
 	return err == nil
 }
 
-// sendEvents writes states as they come, until the client goes, its token ends, the server stops, the store does not
-// answer or the stream has lived its life.
+// sendEvents writes states as they come, until the client goes, its token ends, the server
+// stops, the store does not answer or the stream has lived its life.
 func (s *Server) sendEvents(
 	r *request,
 	w http.ResponseWriter,

@@ -72,7 +72,8 @@ func (m *metrics) observe(r *request, status int, took time.Duration) {
 	).Observe(took.Seconds())
 }
 
-// methodLabel keeps a client from making a series of each word that it can think of.
+// methodLabel joins unknown methods into one label, so that a client cannot create any number
+// of series.
 func methodLabel(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
@@ -110,7 +111,7 @@ func (s *Server) showMetrics(r *request) (answer, error) {
 	return a, nil
 }
 
-// loopback is who may read the metrics unless the operator says otherwise.
+// loopback has the addresses that may read the metrics if the operator sets none.
 var loopback = []netip.Prefix{
 	netip.MustParsePrefix("127.0.0.0/8"),
 	netip.MustParsePrefix("::1/128"),
@@ -140,8 +141,8 @@ func (s *Server) Collect(c prometheus.Collector) error {
 	return s.metrics.registry.Register(c)
 }
 
-// databaseFails reports whether metrics, in text, say that the database does not do its work. What else could be
-// measured is answered then, so that the alert on it is raised.
+// databaseFails reports whether metrics, in text, say that the database does not do its work.
+// What else could be measured is answered then, so that the alert on it is raised.
 func databaseFails(text []byte) bool {
 	const gauge = `flexd_exceptions{kind="database_failing"} `
 	_, value, found := bytes.Cut(text, []byte(gauge))

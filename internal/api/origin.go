@@ -52,8 +52,9 @@ func (s *Server) letOwnOriginRead(r *request, h http.Header) {
 	}
 }
 
-// letKnownOriginRead lets a page read that its token has ended, if tokens in force were made for its
-// origin. A page that cannot read it would take the end of a token for a broken connection.
+// letKnownOriginRead lets a page read that its token has ended, if tokens in force were made
+// for its origin. A page that cannot read it would take the end of a token for a broken
+// connection.
 func (s *Server) letKnownOriginRead(r *request, h http.Header) {
 	origin, is := asOrigin(r.Header.Get("Origin"))
 	if !is || !r.route.Component || s.Access == nil {
@@ -128,7 +129,7 @@ func (s *Server) preflight(r *request) (answer, error) {
 		)
 	}
 
-	a := none()
+	a := noContent()
 	a.set("Access-Control-Allow-Origin", origin)
 	a.set("Access-Control-Allow-Methods", strings.Join(allowed, ", "))
 	a.set(

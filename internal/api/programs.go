@@ -58,7 +58,7 @@ func (s *Server) unbindProgram(r *request) (answer, error) {
 	)
 }
 
-// changeBinding makes a change of a binding, which the audit log keeps, or shows what it would do.
+// changeBinding changes a binding and writes that in the audit log, or previews the change.
 func (s *Server) changeBinding(
 	r *request,
 	act flex.AuditEntry,

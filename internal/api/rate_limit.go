@@ -19,8 +19,8 @@ const (
 	limiterMax    = 100_000 // keys remembered; when full, all are forgotten
 )
 
-// limiter holds each key to its rate by the generic cell rate algorithm, in this process
-// alone: it keeps a client from drowning the others, it is no quota.
+// limiter limits each key to its rate by the generic cell rate algorithm, for this process
+// only: it protects clients from each other and is not a quota.
 type limiter struct {
 	rate int // of organisations; DefaultRate if 0
 	mu   sync.Mutex
@@ -50,8 +50,9 @@ func (s *Server) limit(r *request, h http.Header) error {
 	return s.limits.take(h, key, rate)
 }
 
-// costsNothing reports whether anybody's request is answered without the store, or nearly so: probes, documents and paths
-// without a route. What a manufacturer's cloud sends back is looked up in the store, and so is what a browser asks beforehand.
+// costsNothing reports whether anybody's request is answered without the store, or nearly so:
+// probes, documents and paths without a route. What a manufacturer's cloud sends back is
+// looked up in the store, and so is what a browser asks beforehand.
 func (r *request) costsNothing() bool {
 	rt := r.route
 	if rt.Role != Public || rt.handle == nil || rt.Limit > 0 {

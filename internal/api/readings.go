@@ -13,12 +13,12 @@ import (
 	"flexd/internal/wire"
 )
 
-// batchReadings is the number of readings that are kept in one transaction. A smaller one
-// costs more syncs, a larger one keeps other writers waiting.
+// batchReadings is the number of readings that are stored in one transaction. A smaller number
+// needs more syncs, a larger one makes other writers wait.
 const batchReadings = 5000
 
 // readings answers POST /data/readings. The request is read to its end before anything is
-// kept: a body that is not a list of readings is refused whole, and none of it is kept.
+// stored: of a body that is not a list of readings nothing is.
 func (s *Server) readings(r *request) (answer, error) {
 	in, err := r.stream()
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *Server) readings(r *request) (answer, error) {
 	return s.manyReadings(r, io.MultiReader(&head, in))
 }
 
-// fewReadings keeps the readings of a body in memory.
+// fewReadings stores the readings of a body that is in memory.
 func (s *Server) fewReadings(r *request, body []byte) (answer, error) {
 	var items []wire.ReadingItem
 	faults, err := eachReading(bytes.NewReader(body), &r.ignored, func(item wire.ReadingItem) error {
@@ -68,10 +68,10 @@ func (s *Server) fewReadings(r *request, body []byte) (answer, error) {
 	return ok(out), nil
 }
 
-// manyReadings keeps a long body in bounded memory: it is written to a file, checked there,
-// and answered as its batches are kept.
+// manyReadings stores the readings of a long body in bounded memory: the body is written to a
+// file, checked there, and answered while its batches are stored.
 func (s *Server) manyReadings(r *request, in io.Reader) (answer, error) {
-	file, drop, err := s.spools.keep(r.who.Org, in)
+	file, drop, err := s.spools.spool(r.who.Org, in)
 	if err != nil {
 		return answer{}, err
 	}
@@ -98,7 +98,7 @@ func (s *Server) manyReadings(r *request, in io.Reader) (answer, error) {
 	}}, nil
 }
 
-// answerReadings keeps the readings of the file and writes their verdicts as it goes.
+// answerReadings stores the readings of the file, and writes the verdicts of each batch after it.
 func (s *Server) answerReadings(r *request, file *os.File, w io.Writer) error {
 	items := make([]wire.ReadingItem, 0, batchReadings)
 	sep := `{"responses":[`
@@ -128,7 +128,7 @@ func (s *Server) answerReadings(r *request, file *os.File, w io.Writer) error {
 
 	_, err := eachReading(
 		io.NewSectionReader(file, 0, wire.MaxReadingsBody),
-		nil, // they were noted when the file was checked
+		nil, // they were recorded when the file was checked
 		func(item wire.ReadingItem) error {
 			items = append(items, item)
 			if len(items) == batchReadings {
@@ -183,7 +183,7 @@ func eachReading(
 	return faults, nil
 }
 
-// takeReadings keeps one batch in one transaction and appends its verdicts.
+// takeReadings stores one batch in one transaction and appends its verdicts.
 func (s *Server) takeReadings(
 	r *request,
 	items []wire.ReadingItem,

@@ -17,8 +17,8 @@ import (
 	"flexd/internal/wire"
 )
 
-// request is a request on its way through a handler. The generic functions path, query,
-// body and form read its parts and gather what is wrong with them; bad reports it.
+// request is a request while it is handled. The generic functions path, query,
+// body and form read its parts and collect their faults; bad returns them.
 type request struct {
 	*http.Request
 	route  Route
@@ -28,23 +28,23 @@ type request struct {
 	faults []error
 	note   []any            // further attributes of the log's event
 	sent   []byte           // the body, if it was read whole
-	claim  *access.KeyClaim // of its idempotency key, if its transactions count on it; nil without one
-	key    *access.KeyClaim // of its idempotency key; nil without one, and where it was answered before
+	claim  *access.KeyClaim // of its idempotency key, if its transactions are counted on it; else nil
+	key    *access.KeyClaim // of its idempotency key; nil without one, and for a repeat of an answered request
 
 	ignored wire.Ignored // names of the query and the body that the interface does not have
 
 	fields url.Values // of the body's form, once it was read
 
-	// the word of OAuth 2.0 for a client that is refused; "" for the usual one
+	// OAuth 2.0's error code for a refused client; "" for the usual one
 	oauthError string
 
-	// why the answer broke off after its beginning was sent; nil if it did not
+	// why the answer broke off after a part of it was sent; nil if it did not
 	brokenOff error
 
-	// why an answer that was to be sent as it comes failed before its first byte; nil if it did not
+	// why a streamed answer failed before its first byte; nil if it did not
 	unsent error
 
-	// whether the answer is a stream of events, whose length is no time to answer
+	// whether the answer is a stream of events, whose duration is not counted as response time
 	streamed bool
 }
 
@@ -53,7 +53,7 @@ type answer struct {
 	status int // 200 if 0
 	body   any // encoded as JSON, unless it is text
 	header http.Header
-	tagged bool // gets an ETag, and 304 for who has it
+	tagged bool // it gets an ETag, and is 304 for a client that has it
 
 	// stream, if set, writes a JSON body in place of encoding one. When it fails the answer
 	// breaks off, for the client to see.
@@ -63,14 +63,14 @@ type answer struct {
 	events func(http.ResponseWriter)
 }
 
-// text is a body that is written as it is; the answer's header says what it is.
+// text is a body that is written unchanged; the answer's header has its media type.
 type text []byte
 
 // ok is the answer with a body.
 func ok(body any) answer { return answer{body: body} }
 
-// none is the answer 204.
-func none() answer { return answer{status: http.StatusNoContent} }
+// noContent is the answer 204.
+func noContent() answer { return answer{status: http.StatusNoContent} }
 
 func (a *answer) set(name, value string) {
 	if a.header == nil {
@@ -79,10 +79,11 @@ func (a *answer) set(name, value string) {
 	a.header.Set(name, value)
 }
 
-// bad returns everything that was wrong with the parts read so far, or nil.
+// bad returns all faults of the parts that were read so far, or nil.
 func (r *request) bad() error { return wire.Join(r.faults...) }
 
-func keep[T any](r *request, v T, err error) T {
+// noteFault adds a part's error to the request's faults, and returns the part.
+func noteFault[T any](r *request, v T, err error) T {
 	if err != nil {
 		r.faults = append(r.faults, err)
 	}
@@ -92,7 +93,7 @@ func keep[T any](r *request, v T, err error) T {
 // path reads the path's parameters.
 func path[T any](r *request) T {
 	v, err := wire.Path[T](r.param)
-	return keep(r, v, err)
+	return noteFault(r, v, err)
 }
 
 // param returns a path parameter, decoded.
@@ -118,49 +119,49 @@ func query[T any](r *request) T {
 			"the query is not well formed: percent-encode what is not plain",
 		)
 
-		return keep(r, *new(T), err)
+		return noteFault(r, *new(T), err)
 	}
 	v, err := wire.Query[T](values, &r.ignored)
 
-	return keep(r, v, err)
+	return noteFault(r, v, err)
 }
 
 // body reads the JSON body.
 func body[T any](r *request) T {
 	b, err := r.read("application/json")
 	if err != nil {
-		return keep(r, *new(T), err)
+		return noteFault(r, *new(T), err)
 	}
 	v, err := wire.Decode[T](b, &r.ignored)
 
-	return keep(r, v, err)
+	return noteFault(r, v, err)
 }
 
-// emptyBody reads a body that may be left out, as the events without fields have.
+// emptyBody reads a body that may be left out, as that of an event without fields.
 func emptyBody[T any](r *request) T {
 	b, err := r.read("application/json")
 	if err == nil && len(b) == 0 {
 		return *new(T)
 	}
 	if err != nil {
-		return keep(r, *new(T), err)
+		return noteFault(r, *new(T), err)
 	}
 
 	v, err := wire.Decode[T](b, &r.ignored)
 
-	return keep(r, v, err)
+	return noteFault(r, v, err)
 }
 
 // form reads the body of a form, in either of its two encodings.
 func form[T any](r *request) T {
 	values, err := r.form()
 	if err != nil {
-		return keep(r, *new(T), err)
+		return noteFault(r, *new(T), err)
 	}
 
 	v, err := wire.Form[T](values, &r.ignored)
 
-	return keep(r, v, err)
+	return noteFault(r, v, err)
 }
 
 // form returns the fields of the body's form.
@@ -226,7 +227,7 @@ func fault(where, word, msg string) error {
 	}
 }
 
-// read returns the whole body, if it is of the media type or has none.
+// read returns the whole body, if its media type is the given one or missing.
 func (r *request) read(mediaType string) ([]byte, error) {
 	if err := r.isMedia(mediaType); err != nil {
 		return nil, err
@@ -246,8 +247,8 @@ func (r *request) read(mediaType string) ([]byte, error) {
 	return b, err
 }
 
-// stream returns the JSON body as it comes in, inflated if it is gzipped, and cut off with
-// a TooLarge failure at the route's limit.
+// stream returns a reader of the JSON body, which decompresses gzip and fails with
+// TooLarge beyond the route's limit.
 func (r *request) stream() (io.Reader, error) {
 	if err := r.isMedia("application/json"); err != nil {
 		return nil, err
@@ -279,7 +280,8 @@ func (r *request) stream() (io.Reader, error) {
 	return r.limited(in, in != r.Body), nil
 }
 
-// isMedia compares the body's media type with the one wanted. A body without a type is taken to have it.
+// isMedia returns an error if the body's media type is another one. A body without a type is
+// accepted.
 func (r *request) isMedia(want string) error {
 	given := r.Header.Get("Content-Type")
 	if given == "" {
@@ -301,8 +303,8 @@ func (r *request) isMedia(want string) error {
 }
 
 // limited returns a reader that ends with a TooLarge failure beyond the route's limit.
-func (r *request) limited(in io.Reader, zipped bool) *limited {
-	return &limited{
+func (r *request) limited(in io.Reader, zipped bool) *limitedReader {
+	return &limitedReader{
 		in:     in,
 		zipped: zipped,
 		left:   r.route.Limit,
@@ -310,16 +312,16 @@ func (r *request) limited(in io.Reader, zipped bool) *limited {
 	}
 }
 
-// limited reads up to limit bytes and fails on the next.
-type limited struct {
+// limitedReader reads up to limit bytes and fails on the next.
+type limitedReader struct {
 	in     io.Reader
 	zipped bool
 	left   int64
 	limit  int64
 }
 
-// Read reads on.
-func (l *limited) Read(p []byte) (int, error) {
+// Read fails with TooLarge instead of reading a byte beyond the limit.
+func (l *limitedReader) Read(p []byte) (int, error) {
 	if int64(len(p)) > l.left+1 {
 		p = p[:l.left+1]
 	}

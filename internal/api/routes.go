@@ -7,7 +7,7 @@ import (
 	"flexd/internal/wire"
 )
 
-// Beside the interface's roles, who may call an operation.
+// Who may call an operation, in addition to the interface's roles.
 const (
 	Public flex.Role = "public" // anyone, without a token
 	Anyone flex.Role = "anyone" // any valid token
@@ -25,17 +25,18 @@ type Route struct {
 	Flat bool
 	// whether a request that cannot be acted on is a 422 here, for want of a 400
 	No400 bool
-	// whether the same request has the same answer when it is run again, so that none is kept
+	// whether the same request has the same answer when it is run again, so that none is stored
 	Repeatable bool
 	// of these, whether a repeated request is done again: each answer is a new token
 	NewToken bool
-	// whether it commits any number of transactions: a repeat finds what they did, and is not counted against them
+	// whether it commits any number of transactions: a repeat finds what they did, and is not
+	// counted against them
 	InParts bool
 	// whether the interface's description leaves it out
 	Unlisted bool
 	// whether it answers anybody with a page of the documentation
 	Document bool
-	// whether the answer holds a secret that is shown once, and is not kept
+	// whether the answer contains a secret that is shown once, and is not stored
 	Secret bool
 
 	// what the description says of it; nil if it leaves it out, as it does documents

@@ -163,7 +163,7 @@ func (s *Server) whatIf(r *request) (answer, error) {
 	return ok(out), nil
 }
 
-// supposed are the prices of a what-if, each of another half-hour.
+// supposed returns the assumed prices of a what-if, at most one for each half-hour.
 func supposed(in []wire.HalfHourlyPrice) ([]flex.PricedPeriod, error) {
 	out := make([]flex.PricedPeriod, len(in))
 	seen := make(map[flex.Period]bool, len(in))

@@ -35,7 +35,7 @@ func (s *Server) offboardAssets(r *request) (answer, error) {
 	return s.act(r, a, in.AssetIDs, q.DryRun, in.Confirm)
 }
 
-// actionOf is what a body asks for.
+// actionOf returns the action that a body asks for.
 func actionOf(in *wire.SelectionRequest) (selection.Action, error) {
 	a := selection.Action{
 		Kind: selection.Kind(in.Action),
@@ -62,7 +62,7 @@ func actionOf(in *wire.SelectionRequest) (selection.Action, error) {
 	return a, nil
 }
 
-// act says what an action would do to the caller's assets, or does it and writes it into the audit log.
+// act previews an action on the caller's assets, or carries it out and writes it in the audit log.
 func (s *Server) act(
 	r *request,
 	a selection.Action,

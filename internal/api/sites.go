@@ -39,7 +39,7 @@ func (s *Server) listSites(r *request) (answer, error) {
 	}), nil
 }
 
-// pages is the number of pages of limit that hold total.
+// pages is the number of pages, of limit records each, that total records need.
 func pages(total, limit int) int { return (total + limit - 1) / limit }
 
 // createSite answers POST /entities/site.
@@ -112,10 +112,10 @@ func (s *Server) deleteSite(r *request) (answer, error) {
 		return answer{}, err
 	}
 
-	return none(), s.Registry.DeleteSite(r.Context(), r.who.Org, p.SiteID)
+	return noContent(), s.Registry.DeleteSite(r.Context(), r.who.Org, p.SiteID)
 }
 
-// siteInput turns what was sent of a site into what it means.
+// siteInput turns the body of a site into the input of the registry.
 func siteInput(b wire.SiteRequest) registry.SiteInput {
 	return registry.SiteInput{
 		MPAN:      b.MPAN,

@@ -16,31 +16,31 @@ func TestSpool_Total(t *testing.T) {
 	body := func(n int) *bytes.Reader { return bytes.NewReader(make([]byte, n)) }
 	one, two, three := flex.OrgID{1}, flex.OrgID{2}, flex.OrgID{3}
 
-	_, dropFirst, err := s.keep(one, body(60))
+	_, dropFirst, err := s.spool(one, body(60))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.keep(one, body(1)); flex.KindOf(err) != flex.Unavailable {
+	if _, _, err := s.spool(one, body(1)); flex.KindOf(err) != flex.Unavailable {
 		t.Errorf("beyond what one organisation may hold: %v", err)
 	}
-	_, dropSecond, err := s.keep(two, body(60))
+	_, dropSecond, err := s.spool(two, body(60))
 	if err != nil {
 		t.Fatalf("up to the limit: %v", err)
 	}
 
-	if _, _, err := s.keep(three, body(1)); flex.KindOf(err) != flex.Unavailable {
+	if _, _, err := s.spool(three, body(1)); flex.KindOf(err) != flex.Unavailable {
 		t.Errorf("beyond it: %v", err)
 	}
 	dropSecond()
-	_, dropThird, err := s.keep(three, body(60))
+	_, dropThird, err := s.spool(three, body(60))
 	if err != nil {
 		t.Fatalf("in the place that was left: %v", err)
 	}
 
 	dropFirst()
 	dropThird()
-	if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 || s.used != 0 || len(s.of) > 0 {
-		t.Errorf("%d files and %d bytes are left, of %d organisations", len(left), s.used, len(s.of))
+	if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 || s.used != 0 || len(s.byOrg) > 0 {
+		t.Errorf("%d files and %d bytes are left, of %d organisations", len(left), s.used, len(s.byOrg))
 	}
 }
 
@@ -48,7 +48,7 @@ func TestSpool_Total(t *testing.T) {
 func TestSpool_NoName(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var s spools
-	file, drop, err := s.keep(flex.OrgID{1}, bytes.NewReader([]byte("readings")))
+	file, drop, err := s.spool(flex.OrgID{1}, bytes.NewReader([]byte("readings")))
 	if err != nil {
 		t.Fatal(err)
 	}

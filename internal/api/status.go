@@ -17,11 +17,13 @@ const wrongMethod = "method_not_allowed"
 // internalError is all that a client is shown of a failure inside flexd.
 const internalError = "internal error"
 
-// retryAfter is how many seconds a client should wait when something that flexd depends on has failed.
+// retryAfter is how many seconds a client should wait when something that flexd depends on has
+// failed.
 const retryAfter = "5"
 
-// problem returns the members beside the detail of an error. A NotFound has none that depends on the request, so that
-// the answers for a record that never existed and for another organisation's are equal byte for byte.
+// problem returns the members beside the detail of an error. A NotFound has none that depends
+// on the request, so that the answers for a record that never existed and for another
+// organisation's are equal byte for byte.
 func (s *Server) problem(code string, r *request) wire.Problem {
 	p := wire.Problem{
 		Code: code,
@@ -35,8 +37,8 @@ func (s *Server) problem(code string, r *request) wire.Problem {
 	return p
 }
 
-// oauthError is the error code of OAuth 2.0 for a failure, empty where it has none: RFC 6749, section
-// 5.2, at the token endpoint, and RFC 6750, section 3.1, elsewhere.
+// oauthError is the error code of OAuth 2.0 for a failure, empty where it has none: RFC 6749,
+// section 5.2, at the token endpoint, and RFC 6750, section 3.1, elsewhere.
 func oauthError(r *request, kind flex.Kind) string {
 	atToken := r.route.Pattern == "/auth/token-form"
 	switch {

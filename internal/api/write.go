@@ -12,7 +12,7 @@ import (
 	"flexd/internal/wire"
 )
 
-// gzipMin is the size from which an answer is worth compressing.
+// gzipMin is the size in bytes from which an answer is compressed.
 const gzipMin = 4 << 10
 
 // write sends the answer and returns its status and the bytes of its body before
@@ -37,7 +37,7 @@ func write(w http.ResponseWriter, r *request, a answer) (status, size int) {
 	if a.events != nil {
 		h.Set("Content-Type", "text/event-stream")
 		h.Set("Cache-Control", "no-store")
-		h.Set("X-Accel-Buffering", "no") // or a proxy would keep it back
+		h.Set("X-Accel-Buffering", "no") // or a proxy would buffer it
 		r.streamed = true
 		a.events(w)
 		return status, 0
@@ -62,7 +62,7 @@ func write(w http.ResponseWriter, r *request, a answer) (status, size int) {
 		h.Set("Content-Type", "application/json")
 	}
 
-	if a.tagged && status == http.StatusOK && tagged(h, r, doc) {
+	if a.tagged && status == http.StatusOK && setTag(h, r, doc) {
 		w.WriteHeader(http.StatusNotModified)
 		return http.StatusNotModified, 0
 	}
@@ -72,8 +72,8 @@ func write(w http.ResponseWriter, r *request, a answer) (status, size int) {
 	return status, len(doc.plain)
 }
 
-// tagged sets the answer's tag and reports whether the client has it already.
-func tagged(h http.Header, r *request, doc *document) bool {
+// setTag sets the answer's ETag and reports whether the client has it already.
+func setTag(h http.Header, r *request, doc *document) bool {
 	tag := doc.tag
 	if tag == "" {
 		tag = tagOf(doc.plain)
@@ -85,14 +85,14 @@ func tagged(h http.Header, r *request, doc *document) bool {
 	return matches(r.Header.Get("If-None-Match"), tag)
 }
 
-// writeBody sends a body, compressed if that pays and the client takes it. Writing fails when
-// the client has gone, which is no one's concern.
+// writeBody sends a body, compressed if it is long enough and the client accepts that. Errors
+// of writing are ignored: they mean that the client has disconnected.
 func writeBody(w http.ResponseWriter, r *request, status int, doc *document) {
 	h, b := w.Header(), doc.plain
 	if len(b) >= gzipMin {
 		h.Add("Vary", "Accept-Encoding")
 
-		if takesGzip(r.Header.Get("Accept-Encoding")) {
+		if acceptsGzip(r.Header.Get("Accept-Encoding")) {
 			h.Set("Content-Encoding", "gzip")
 
 			if doc.zipped == nil {
@@ -115,13 +115,14 @@ func writeBody(w http.ResponseWriter, r *request, status int, doc *document) {
 	w.Write(b)
 }
 
-// stream writes an answer whose length is not known beforehand, compressed if the client takes
-// it. What has been sent cannot be taken back: a failure after the first byte is reported to the request, and the
-// connection is broken. One before it can be answered as any other.
+// stream writes an answer whose length is not known beforehand, compressed if the client
+// accepts that. A failure after the first byte sets r.brokenOff, and the connection will be
+// broken, as the sent part cannot be recalled. A failure before it sets r.unsent, and is
+// answered like any other.
 func stream(w http.ResponseWriter, r *request, status int, a answer) int {
 	h := w.Header()
-	zipped := takesGzip(r.Header.Get("Accept-Encoding"))
-	n := &counted{Writer: w}
+	zipped := acceptsGzip(r.Header.Get("Accept-Encoding"))
+	n := &countingWriter{Writer: w}
 
 	var z *gzip.Writer
 	if zipped {
@@ -147,7 +148,7 @@ func stream(w http.ResponseWriter, r *request, status int, a answer) int {
 		return 0
 	}
 
-	if err == nil && zipped { // else the end is missing, as of a part
+	if err == nil && zipped { // after an error the gzip trailer must stay missing
 		err = z.Close()
 	}
 
@@ -156,8 +157,8 @@ func stream(w http.ResponseWriter, r *request, status int, a answer) int {
 	return n.n
 }
 
-// breakOff notes that an answer broke off, if it did.
-func breakOff(r *request, n *counted, err error) {
+// breakOff records in the request that its answer broke off, if there is an error.
+func breakOff(r *request, n *countingWriter, err error) {
 	if err != nil {
 		r.brokenOff = fmt.Errorf(
 			"the answer broke off after %d bytes: %w",
@@ -167,15 +168,15 @@ func breakOff(r *request, n *counted, err error) {
 	}
 }
 
-// counted counts what is written, and calls begin before the first byte.
-type counted struct {
+// countingWriter counts the bytes written, and calls begin before the first one.
+type countingWriter struct {
 	io.Writer
 	begin func()
 	n     int
 }
 
-// Write counts what is written.
-func (c *counted) Write(p []byte) (int, error) {
+// Write writes p and adds to the count.
+func (c *countingWriter) Write(p []byte) (int, error) {
 	if c.n == 0 && len(p) > 0 {
 		c.begin()
 	}
@@ -214,8 +215,8 @@ func matches(field, tag string) bool {
 	return false
 }
 
-// takesGzip reports whether an Accept-Encoding field takes gzip.
-func takesGzip(field string) bool {
+// acceptsGzip reports whether an Accept-Encoding field accepts gzip.
+func acceptsGzip(field string) bool {
 	for part := range strings.SplitSeq(field, ",") {
 		coding, weight, _ := strings.Cut(part, ";")
 		if c := strings.TrimSpace(coding); c != "gzip" && c != "*" {

@@ -210,7 +210,7 @@ func (f *Outlook) readUnplugged(ctx context.Context, tx *store.Tx) error {
 	}
 
 	for i := range orders {
-		f.order(&orders[i])
+		f.addDispatch(&orders[i])
 	}
 
 	stored, err := tx.BatteryDraws(ctx, f.span(), orders)
@@ -231,7 +231,7 @@ func (f *Outlook) readUnplugged(ctx context.Context, tx *store.Tx) error {
 
 	draws, err := tx.HeatDraws(ctx, f.span())
 	for i := range draws {
-		f.warm(&draws[i])
+		f.addHeat(&draws[i])
 	}
 
 	return err

@@ -18,9 +18,9 @@ const outlookPeriods = 48
 // meeting its need: schedules are cut to whole minutes.
 const slackTime = time.Minute
 
-// Outlook is what the assets that are plugged in will draw, half-hour by half-hour, from
-// an instant on. The first is the rest of the running half-hour. It counts in whole seconds
-// since 1970, for a fleet is large.
+// Outlook is what the plugged-in assets will draw, by half-hours, from
+// an instant on. The first is the rest of the running half-hour. Instants are whole seconds
+// since 1970, which are faster for a large fleet.
 type Outlook struct {
 	now   time.Time
 	start int64 // the first instant
@@ -37,9 +37,9 @@ type Outlook struct {
 	cutShort     []flex.AssetID // whose site was not planned as one, or not to the end
 	refused      []flex.AssetID // whose site's plan was refused
 
-	sums      [outlookPeriods]halfHour
-	ordered   perHalfHour // what dispatches ask batteries for, positive from the grid
-	batteries perHalfHour // the power of batteries, by plan or dispatch
+	sums       [outlookPeriods]halfHour
+	dispatched perHalfHour // what dispatches ask of batteries, positive from the grid
+	batteries  perHalfHour // the power of batteries, by plan or dispatch
 	// of it, by how much they could draw less, and more, in each half-hour alone
 	batteriesLess perHalfHour
 	batteriesMore perHalfHour
@@ -57,8 +57,8 @@ type perHalfHour [outlookPeriods]int64
 type halfHour struct {
 	plan int64 // by the schedules
 	// the same energy, had each asset begun at full power when it was plugged in
-	plain int64
-	less  int64 // of the plan, what could be put off and the need still be met
+	unmoved int64
+	less    int64 // the part of the plan that could be put off with the need still met
 	// what could be drawn beyond the plan, brought forward from later
 	more int64
 }
@@ -161,10 +161,10 @@ func newOutlook(now time.Time) *Outlook {
 	return f
 }
 
-// from is when half-hour i begins, as far as it is still ahead.
+// from is the start of half-hour i, or now if that is past (seconds since 1970).
 func (f *Outlook) from(i int) int64 { return max(f.start, f.edges[i]) }
 
-// span is the time that is shown.
+// span is the time that the outlook covers.
 func (f *Outlook) span() flex.Span {
 	return flex.Span{
 		From: time.Unix(f.start, 0),
@@ -174,7 +174,7 @@ func (f *Outlook) span() flex.Span {
 
 func (f *Outlook) end() int64 { return f.edges[outlookPeriods] }
 
-// add counts an asset in.
+// add adds a plugged-in asset.
 func (f *Outlook) add(p *store.Plugged) {
 	f.plugged++
 	if !p.Planned {
@@ -214,17 +214,18 @@ func (f *Outlook) add(p *store.Plugged) {
 		f.spread(&own, from, to, w)
 	}
 
-	f.compare(p, byReady)
+	f.countShort(p, byReady)
 	if p.Power > 0 {
-		f.plain(p, total)
+		f.addUnmoved(p, total)
 	}
 
-	f.band(p, &own)
+	f.addBand(p, &own)
 }
 
-// compare counts the asset as short if the energy that it has by ready-by is less than its need. Once that time
-// is past nobody can do anything about it, and the asset may charge freely.
-func (f *Outlook) compare(p *store.Plugged, byReady int64) {
+// countShort counts the asset as short if the energy that it has by ready-by is less than its
+// need. Once that time is past nobody can do anything about it, and the asset may charge
+// freely.
+func (f *Outlook) countShort(p *store.Plugged, byReady int64) {
 	if !p.ReadyBy.After(f.now) {
 		return
 	}
@@ -239,8 +240,8 @@ func (f *Outlook) compare(p *store.Plugged, byReady int64) {
 	}
 }
 
-// cause says what keeps an asset from its need: the time until ready-by does not suffice even
-// at full power, or its permitted part does not, or else others share a limit with it.
+// cause returns why an asset falls short: the time until ready-by does not suffice even
+// at full power, or the permitted part of it does not, or otherwise a limit leaves no headroom.
 func (f *Outlook) cause(p *store.Plugged, missing int64) Cause {
 	ready := p.ReadyBy.Unix()
 	ahead := max(0, ready-f.start)
@@ -285,19 +286,19 @@ func (f *Outlook) spread(sum *perHalfHour, from, to, w int64) {
 	}
 }
 
-// order adds what a dispatch asks a battery for.
-func (f *Outlook) order(o *store.BatteryOrder) {
-	f.spread(&f.ordered, o.From.Unix(), o.To.Unix(), int64(o.Power))
+// addDispatch adds the power that a dispatch asks of a battery.
+func (f *Outlook) addDispatch(o *store.BatteryOrder) {
+	f.spread(&f.dispatched, o.From.Unix(), o.To.Unix(), int64(o.Power))
 }
 
-// warm adds what a tank or a heat pump draws by its plan.
-func (f *Outlook) warm(d *store.HeatDraw) {
+// addHeat adds what a tank or a heat pump draws by its plan.
+func (f *Outlook) addHeat(d *store.HeatDraw) {
 	f.spread(&f.heat, d.From.Unix(), d.To.Unix(), int64(d.Power))
 }
 
-// plain adds what the asset would draw if nobody had planned it: the energy of its schedule,
-// at full power from the moment when it was plugged in.
-func (f *Outlook) plain(p *store.Plugged, total int64) {
+// addUnmoved adds what the asset would draw without flexd: the energy of its schedule,
+// at full power from the plug-in on.
+func (f *Outlook) addUnmoved(p *store.Plugged, total int64) {
 	from := p.PluggedInAt.Unix()
 	to := from + total/int64(p.Power)
 	if to <= f.start {
@@ -308,14 +309,14 @@ func (f *Outlook) plain(p *store.Plugged, total int64) {
 	f.spread(&own, from, to, int64(p.Power))
 
 	for i := range own {
-		f.sums[i].plain += own[i]
+		f.sums[i].unmoved += own[i]
 	}
 }
 
-// band adds the plan and by how much it could move in each half-hour alone: what it draws
-// then can be put off as far as there is headroom for it in the off-peak time before ready-by,
-// and what it draws later can be brought forward as far as the asset's power allows.
-func (f *Outlook) band(p *store.Plugged, own *perHalfHour) {
+// addBand adds the plan, and by how much it could change in each half-hour, taken by itself.
+// Energy can be put off as far as there is headroom in the later off-peak time before
+// ready-by, and later energy can be brought forward as far as the asset's power allows.
+func (f *Outlook) addBand(p *store.Plugged, own *perHalfHour) {
 	var headroom, later int64
 	offPeak := f.offPeak(p.Tariff)
 	ready, power := p.ReadyBy.Unix(), int64(p.Power)
@@ -389,10 +390,10 @@ func (f *Outlook) join(o *Outlook) {
 	f.joinBatteries(o)
 	for i := range f.sums {
 		f.sums[i].plan += o.sums[i].plan
-		f.sums[i].plain += o.sums[i].plain
+		f.sums[i].unmoved += o.sums[i].unmoved
 		f.sums[i].less += o.sums[i].less
 		f.sums[i].more += o.sums[i].more
-		f.ordered[i] += o.ordered[i]
+		f.dispatched[i] += o.dispatched[i]
 		f.heat[i] += o.heat[i]
 	}
 }
@@ -406,8 +407,8 @@ type Line struct {
 	Highest float64
 	// what dispatches ask batteries for, positive from the grid; it is in none of the others
 	Ordered float64
-	// what batteries are expected to draw, by their plans, or by a dispatch in place of the plan; negative
-	// gives. It is in neither of planned and heat
+	// what batteries are expected to draw, by their plans, or by a dispatch in place of the
+	// plan; negative gives. It is in neither of planned and heat
 	Batteries float64
 	// the least and the most that batteries could draw in this half-hour alone
 	BatteriesLowest  float64
@@ -428,10 +429,10 @@ func (f *Outlook) Lines() []Line {
 		out[i] = Line{
 			Start:     time.Unix(f.from(i), 0).UTC(),
 			Planned:   kilowatts(h.plan),
-			Unmoved:   kilowatts(h.plain),
+			Unmoved:   kilowatts(h.unmoved),
 			Lowest:    kilowatts(h.plan - h.less),
 			Highest:   kilowatts(h.plan + h.more),
-			Ordered:   kilowatts(f.ordered[i]),
+			Ordered:   kilowatts(f.dispatched[i]),
 			Batteries: kilowatts(f.batteries[i]),
 			Heat:      kilowatts(f.heat[i]),
 

@@ -9,15 +9,15 @@ import (
 	"flexd/internal/store"
 )
 
-// tally counts some half-hours of a fleet, as a whole and by group. They follow each other within one
-// London day, so that a half-hour is a bit of a word.
-type tally struct {
-	span    flex.Span
-	first   flex.Period
-	slots   int
-	columns map[store.FleetGroup]*column
-	kin     map[[3]string][]*column
-	of      map[flex.AssetID][]*column
+// fleetCounter adds up consecutive half-hours of a fleet, as a whole and by group. They are
+// within one London day, so that a half-hour is a bit of a word.
+type fleetCounter struct {
+	span     flex.Span
+	first    flex.Period
+	slots    int
+	groups   map[store.FleetGroup]*groupCounts
+	byValues map[[3]string][]*groupCounts
+	byAsset  map[flex.AssetID][]*groupCounts
 	// the half-hours in which a car was plugged in throughout
 	present map[flex.AssetID]uint64
 
@@ -28,8 +28,8 @@ type tally struct {
 	session   openPlan
 }
 
-// column is the half-hours of a group.
-type column struct {
+// groupCounts has the half-hours of a group.
+type groupCounts struct {
 	hours   []store.FleetHalfHour
 	planned []int64 // watt-seconds
 	unmoved []int64
@@ -48,30 +48,30 @@ type planVersion struct {
 	steps []flex.Step
 }
 
-func newTally(span flex.Span, fleetCap *flex.Watts) *tally {
-	t := &tally{
-		span:    span,
-		first:   flex.PeriodAt(span.From),
-		slots:   int(span.Len() / flex.HalfHour),
-		columns: map[store.FleetGroup]*column{},
-		kin:     map[[3]string][]*column{},
-		of:      map[flex.AssetID][]*column{},
-		present: map[flex.AssetID]uint64{},
+func newFleetCounter(span flex.Span, fleetCap *flex.Watts) *fleetCounter {
+	f := &fleetCounter{
+		span:     span,
+		first:    flex.PeriodAt(span.From),
+		slots:    int(span.Len() / flex.HalfHour),
+		groups:   map[store.FleetGroup]*groupCounts{},
+		byValues: map[[3]string][]*groupCounts{},
+		byAsset:  map[flex.AssetID][]*groupCounts{},
+		present:  map[flex.AssetID]uint64{},
 	}
 
-	whole := t.column(store.FleetGroup{})
+	whole := f.group(store.FleetGroup{})
 	for i := range whole.hours {
 		whole.hours[i].Cap = fleetCap
 	}
 
-	return t
+	return f
 }
 
-// begin forgets what was counted of plans and of when cars were plugged in.
-func (t *tally) begin() {
-	t.session = openPlan{}
-	clear(t.present)
-	for _, c := range t.columns {
+// reset clears the counts of plans and of when cars were plugged in.
+func (f *fleetCounter) reset() {
+	f.session = openPlan{}
+	clear(f.present)
+	for _, c := range f.groups {
 		clear(c.planned)
 		clear(c.unmoved)
 		clear(c.ordered)
@@ -88,91 +88,93 @@ func (t *tally) begin() {
 	}
 }
 
-// column is a group's, made if it is not there.
-func (t *tally) column(g store.FleetGroup) *column {
-	c := t.columns[g]
+// group returns the counts of a group, and makes them if there are none.
+func (f *fleetCounter) group(g store.FleetGroup) *groupCounts {
+	c := f.groups[g]
 	if c != nil {
 		return c
 	}
 
-	c = &column{
-		hours:   make([]store.FleetHalfHour, t.slots),
-		planned: make([]int64, t.slots),
-		unmoved: make([]int64, t.slots),
-		ordered: make([]int64, t.slots),
+	c = &groupCounts{
+		hours:   make([]store.FleetHalfHour, f.slots),
+		planned: make([]int64, f.slots),
+		unmoved: make([]int64, f.slots),
+		ordered: make([]int64, f.slots),
 	}
 
 	for i := range c.hours {
 		c.hours[i].FleetGroup = g
-		c.hours[i].At = t.first.Add(i).Start()
+		c.hours[i].At = f.first.Add(i).Start()
 	}
 
-	t.columns[g] = c
+	f.groups[g] = c
 
 	return c
 }
 
-// columnsOf are the columns that assets with some values count in.
-func (t *tally) columnsOf(values [3]string) []*column {
-	found := t.kin[values]
+// groupsOf returns the groups in which assets with these values of store.FleetAttributes are
+// counted.
+func (f *fleetCounter) groupsOf(values [3]string) []*groupCounts {
+	found := f.byValues[values]
 	if found != nil {
 		return found
 	}
 
-	found = []*column{t.column(store.FleetGroup{})}
+	found = []*groupCounts{f.group(store.FleetGroup{})}
 	for i, attribute := range store.FleetAttributes {
-		found = append(found, t.column(store.FleetGroup{
+		found = append(found, f.group(store.FleetGroup{
 			Attribute: attribute,
 			Name:      values[i],
 		}))
 	}
 
-	t.kin[values] = found
+	f.byValues[values] = found
 
 	return found
 }
 
-// asset notes which groups an asset is in.
-func (t *tally) asset(a *store.GroupedAsset) {
-	t.of[a.ID] = t.columnsOf(a.Values)
+// addAsset records the groups of an asset.
+func (f *fleetCounter) addAsset(a *store.GroupedAsset) {
+	f.byAsset[a.ID] = f.groupsOf(a.Values)
 
 	if a.Type.Charges() {
-		t.chargers = append(t.chargers, a.ID)
+		f.chargers = append(f.chargers, a.ID)
 	} else if a.Type == flex.Battery {
-		t.batteries = append(t.batteries, a.ID)
+		f.batteries = append(f.batteries, a.ID)
 	} else if a.Type.Heats() {
-		t.heaters = append(t.heaters, a.ID)
+		f.heaters = append(f.heaters, a.ID)
 	}
 }
 
-// groups are the columns of an asset; one that was taken away counts among those of which nothing is known.
-func (t *tally) groups(id flex.AssetID) []*column {
-	if found := t.of[id]; found != nil {
+// groupsWith returns the groups of an asset. A deleted asset is in the groups of assets
+// without values.
+func (f *fleetCounter) groupsWith(id flex.AssetID) []*groupCounts {
+	if found := f.byAsset[id]; found != nil {
 		return found
 	}
 
-	return t.columnsOf([3]string{})
+	return f.groupsOf([3]string{})
 }
 
-// plan takes in a schedule. Those of a session follow each other.
-func (t *tally) plan(p *store.SessionPlan) {
-	if p.Session != t.session.Session {
-		t.endSession()
-		t.session = openPlan{SessionPlan: *p}
-		t.session.Steps = nil
+// addPlan adds a schedule. The schedules of a session are added one after the other.
+func (f *fleetCounter) addPlan(p *store.SessionPlan) {
+	if p.Session != f.session.Session {
+		f.endSession()
+		f.session = openPlan{SessionPlan: *p}
+		f.session.Steps = nil
 	}
 
 	if len(p.Steps) > 0 {
-		t.session.versions = append(
-			t.session.versions,
+		f.session.versions = append(
+			f.session.versions,
 			planVersion{p.Power, slices.Clone(p.Steps)},
 		)
 	}
 }
 
-// endSession counts the session whose schedules were read.
-func (t *tally) endSession() {
-	s := &t.session
+// endSession counts the session whose schedules were added.
+func (f *fleetCounter) endSession() {
+	s := &f.session
 	if s.From.IsZero() {
 		return
 	}
@@ -182,41 +184,42 @@ func (t *tally) endSession() {
 		out = time.Unix(1<<40, 0)
 	}
 
-	stay := flex.Span{From: s.From, To: out}
-	into := t.groups(s.Asset)
-	t.presence(s.Asset, into, stay)
+	plugged := flex.Span{From: s.From, To: out}
+	into := f.groupsWith(s.Asset)
+	f.countPlugged(s.Asset, into, plugged)
 
 	var total int64 // watt-seconds
-	t.inForce(stay, func(part flex.Span, power flex.Watts) {
+	f.inForce(plugged, func(part flex.Span, power flex.Watts) {
 		total += int64(power) * int64(part.Len()/time.Second)
-		t.spread(part, power, func(slot int, energy int64) {
+		f.spread(part, power, func(slot int, energy int64) {
 			for _, c := range into {
 				c.planned[slot] += energy
 			}
 		})
 	})
 
-	at := flex.Span{From: stay.From, To: stay.From.Add(t.takes(total))}
-	at = at.Meet(stay)
-	t.atOnce(into, at)
-	if t.span.Contains(stay.From) {
-		t.save(into, stay, at)
+	at := flex.Span{From: plugged.From, To: plugged.From.Add(f.fullPowerTime(total))}
+	at = at.Meet(plugged)
+	f.addUnmoved(into, at)
+	if f.span.Contains(plugged.From) {
+		f.addSaving(into, plugged, at)
 	}
 
 	*s = openPlan{}
 }
 
-// inForce calls fn with each time of a stay and the power of the schedule that was in force then.
-func (t *tally) inForce(
-	stay flex.Span,
+// inForce calls fn with each span of the time plugged in and the power of the schedule that
+// was in force then.
+func (f *fleetCounter) inForce(
+	plugged flex.Span,
 	fn func(part flex.Span, power flex.Watts),
 ) {
-	versions := t.session.versions
+	versions := f.session.versions
 	for i, v := range versions {
-		valid := stay
+		valid := plugged
 		if i+1 < len(versions) {
 			valid.To = versions[i+1].steps[0].From
-			valid = valid.Meet(stay)
+			valid = valid.Meet(plugged)
 		}
 
 		for _, step := range v.steps {
@@ -225,44 +228,45 @@ func (t *tally) inForce(
 	}
 }
 
-// takes is how long the session's energy would have taken at full power.
-func (t *tally) takes(total int64) time.Duration {
+// fullPowerTime is how long the session's energy would have taken at full power.
+func (f *fleetCounter) fullPowerTime(total int64) time.Duration {
 	if total == 0 {
 		return 0
 	}
 
-	return time.Duration(total/int64(t.power())) * time.Second
+	return time.Duration(total/int64(f.power())) * time.Second
 }
 
-// power is what the session's asset draws at most, by its newest schedule.
-func (t *tally) power() flex.Watts {
-	return t.session.versions[len(t.session.versions)-1].power
+// power is the most that the session's asset draws, by its newest schedule.
+func (f *fleetCounter) power() flex.Watts {
+	return f.session.versions[len(f.session.versions)-1].power
 }
 
-// atOnce counts what a session would have drawn at full power from the plug-in on.
-func (t *tally) atOnce(into []*column, at flex.Span) {
+// addUnmoved adds what a session would have drawn at full power from the plug-in on.
+func (f *fleetCounter) addUnmoved(into []*groupCounts, at flex.Span) {
 	if at.Empty() {
 		return
 	}
 
-	t.spread(at, t.power(), func(slot int, energy int64) {
+	f.spread(at, f.power(), func(slot int, energy int64) {
 		for _, c := range into {
 			c.unmoved[slot] += energy
 		}
 	})
 }
 
-// presence counts in which half-hours a car was plugged in, and in which throughout.
-func (t *tally) presence(id flex.AssetID, into []*column, stay flex.Span) {
-	for i := range t.slots {
-		p := t.first.Add(i)
-		if p.Span().Meet(stay).Empty() {
+// countPlugged counts the half-hours in which a car was plugged in, and those in which it was
+// throughout.
+func (f *fleetCounter) countPlugged(id flex.AssetID, into []*groupCounts, plugged flex.Span) {
+	for i := range f.slots {
+		p := f.first.Add(i)
+		if p.Span().Meet(plugged).Empty() {
 			continue
 		}
 
-		throughout := !p.Start().Before(stay.From) && !p.End().After(stay.To)
+		throughout := !p.Start().Before(plugged.From) && !p.End().After(plugged.To)
 		if throughout {
-			t.present[id] |= 1 << i
+			f.present[id] |= 1 << i
 		}
 
 		for _, c := range into {
@@ -275,13 +279,13 @@ func (t *tally) presence(id flex.AssetID, into []*column, stay flex.Span) {
 }
 
 // spread calls add with the watt-seconds of a power in each half-hour that its time touches.
-func (t *tally) spread(
+func (f *fleetCounter) spread(
 	during flex.Span,
 	power flex.Watts,
 	add func(slot int, energy int64),
 ) {
-	eachPeriod(during.Meet(t.span), func(p flex.Period, seconds int64) {
-		add(p.Sub(t.first), int64(power)*seconds)
+	eachPeriod(during.Meet(f.span), func(p flex.Period, seconds int64) {
+		add(p.Sub(f.first), int64(power)*seconds)
 	})
 }
 
@@ -299,22 +303,22 @@ func eachPeriod(span flex.Span, fn func(p flex.Period, seconds int64)) {
 	}
 }
 
-// save counts what a session's schedules cost less than its energy at full power at once, in the half-hour
-// of its plug-in.
-func (t *tally) save(into []*column, stay, at flex.Span) {
+// addSaving adds the saving of a session's schedules, compared with charging the same energy
+// at full power from the plug-in on. It counts in the half-hour of the plug-in.
+func (f *fleetCounter) addSaving(into []*groupCounts, plugged, at flex.Span) {
 	moved := map[flex.Period]int64{} // watt-seconds by which charging at once draws more
-	t.inForce(stay, func(part flex.Span, power flex.Watts) {
+	f.inForce(plugged, func(part flex.Span, power flex.Watts) {
 		eachPeriod(part, func(p flex.Period, seconds int64) {
 			moved[p] -= int64(power) * seconds
 		})
 	})
 
 	eachPeriod(at, func(p flex.Period, seconds int64) {
-		moved[p] += int64(t.power()) * seconds
+		moved[p] += int64(f.power()) * seconds
 	})
 
-	saved, unpriced := t.worth(moved)
-	slot := flex.PeriodAt(stay.From).Sub(t.first)
+	saved, unpriced := f.worth(moved)
+	slot := flex.PeriodAt(plugged.From).Sub(f.first)
 	for _, c := range into {
 		h := &c.hours[slot]
 		if unpriced {
@@ -326,12 +330,13 @@ func (t *tally) save(into []*column, stay, at flex.Span) {
 	}
 }
 
-// worth is what energy costs at market prices, unless a price of it is missing.
-func (t *tally) worth(energy map[flex.Period]int64) (worth flex.MicroPounds, unpriced bool) {
+// worth is the cost of the energy (Ws by half-hour) at market prices; unpriced if one of the
+// prices is missing.
+func (f *fleetCounter) worth(energy map[flex.Period]int64) (worth flex.MicroPounds, unpriced bool) {
 	const hour, megawatt = 3600, 1_000_000
 	var sum int64
 	for p, wattSeconds := range energy {
-		price, known := t.prices[p]
+		price, known := f.prices[p]
 		if !known && wattSeconds != 0 {
 			return 0, true
 		}
@@ -360,8 +365,8 @@ func (m metersOf) labels() []flex.Label {
 	return settle.Labels(settle.Asset)
 }
 
-// readings counts what the meters of assets counted.
-func (t *tally) readings(rs []flex.Reading, of metersOf) {
+// addReadings adds the energy that the assets' meters measured.
+func (f *fleetCounter) addReadings(rs []flex.Reading, of metersOf) {
 	by := map[flex.AssetID][]flex.Reading{}
 	metering := settle.Asset
 	if of == ofHeaters {
@@ -370,27 +375,28 @@ func (t *tally) readings(rs []flex.Reading, of metersOf) {
 
 	for _, r := range rs {
 		if of == ofHeaters {
-			r.Label = flex.BoundaryImportPower // powers make energies alike, whatever they are of
+			r.Label = flex.BoundaryImportPower // energy is computed from every power in the same way
 		}
 		by[r.AssetID] = append(by[r.AssetID], r)
 	}
 
 	for id, own := range by {
 		for _, day := range settle.HalfHours(metering, own) {
-			t.metered(id, &day, of)
+			f.addMetered(id, &day, of)
 		}
 	}
 }
 
-func (t *tally) metered(id flex.AssetID, day *settle.MeteredDay, of metersOf) {
+// addMetered adds the metered half-hours of one asset's day.
+func (f *fleetCounter) addMetered(id flex.AssetID, day *settle.MeteredDay, of metersOf) {
 	for n := range day.Wh {
 		energy, known := day.At(n + 1)
-		slot := day.Day.Period(n + 1).Sub(t.first)
-		if !known || slot < 0 || slot >= t.slots {
+		slot := day.Day.Period(n + 1).Sub(f.first)
+		if !known || slot < 0 || slot >= f.slots {
 			continue
 		}
 
-		for _, c := range t.groups(id) {
+		for _, c := range f.groupsWith(id) {
 			h := &c.hours[slot]
 			switch of {
 			case ofBatteries:
@@ -400,47 +406,47 @@ func (t *tally) metered(id flex.AssetID, day *settle.MeteredDay, of metersOf) {
 
 			default:
 				h.Metered += energy
-				h.Known += int(t.present[id] >> slot & 1)
+				h.Known += int(f.present[id] >> slot & 1)
 			}
 		}
 	}
 }
 
-// heater counts what a tank or a heat pump was to draw in a half-hour by its plan.
-func (t *tally) heater(id flex.AssetID, p flex.Period, h store.HeatHalfHour) {
-	slot := p.Sub(t.first)
-	if slot < 0 || slot >= t.slots {
+// addHeatPlan adds what a tank or a heat pump was to draw in a half-hour by its plan.
+func (f *fleetCounter) addHeatPlan(id flex.AssetID, p flex.Period, h store.HeatHalfHour) {
+	slot := p.Sub(f.first)
+	if slot < 0 || slot >= f.slots {
 		return
 	}
 
-	for _, c := range t.groups(id) {
+	for _, c := range f.groupsWith(id) {
 		c.hours[slot].HeatPlanned += h.Expected
 	}
 }
 
-// order counts what a dispatch asked for.
-func (t *tally) order(o *store.BatteryOrder) {
-	into := t.groups(o.Asset)
-	t.spread(o.Span, o.Power, func(slot int, energy int64) {
+// addDispatch adds the energy that a dispatch asked for.
+func (f *fleetCounter) addDispatch(o *store.BatteryOrder) {
+	into := f.groupsWith(o.Asset)
+	f.spread(o.Span, o.Power, func(slot int, energy int64) {
 		for _, c := range into {
 			c.ordered[slot] += energy
 		}
 	})
 }
 
-// earning counts what a flex event brought in.
-func (t *tally) earning(e *store.Earning) {
-	slot := flex.PeriodAt(e.At).Sub(t.first)
-	for _, c := range t.groups(e.Asset) {
+// addEarning adds what a flex event earned.
+func (f *fleetCounter) addEarning(e *store.Earning) {
+	slot := flex.PeriodAt(e.At).Sub(f.first)
+	for _, c := range f.groupsWith(e.Asset) {
 		c.hours[slot].Earned += e.Amount
 	}
 }
 
-// halfHours are those of all groups, as they are kept.
-func (t *tally) halfHours() []store.FleetHalfHour {
+// halfHours returns the half-hours of all groups, as they are stored.
+func (f *fleetCounter) halfHours() []store.FleetHalfHour {
 	const hour = int64(time.Hour / time.Second)
 	var hs []store.FleetHalfHour
-	for _, c := range t.columns {
+	for _, c := range f.groups {
 		for i := range c.hours {
 			h := &c.hours[i]
 			h.Planned = flex.WattHours(c.planned[i] / hour)

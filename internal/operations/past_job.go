@@ -11,7 +11,7 @@ import (
 	"flexd/internal/worker"
 )
 
-// countAgain are the times after its end at which a half-hour of the fleet's past is counted: at once, and again
+// countAgain has the times after a half-hour's end at which it is counted: at once, and again
 // for late readings and settlement.
 var countAgain = []time.Duration{
 	0,
@@ -21,9 +21,9 @@ var countAgain = []time.Duration{
 	8 * 24 * time.Hour,
 }
 
-// Bounds of the fleet's past.
+// Limits of the fleet's past.
 const (
-	// how far back half-hours are looked for that were not counted
+	// how far back uncounted half-hours are searched for
 	countBack = 9 * 24 * time.Hour
 	// PastKept is how long half-hours are kept.
 	PastKept = 62 * 24 * time.Hour
@@ -31,8 +31,8 @@ const (
 	countPart = 500
 )
 
-// CountPast counts what the fleets of organisations did in half-hours that are over. Two processes that count
-// at the same time write the same.
+// CountPast counts what the fleets of organisations did in half-hours that are over. Two
+// processes that count at the same time write the same.
 func (s *Service) CountPast(ctx context.Context) (worker.Report, error) {
 	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgIDs), func(ctx context.Context, org flex.OrgID) (worker.Report, error) {
 		n, more, err := s.countNext(ctx, org)
@@ -40,8 +40,8 @@ func (s *Service) CountPast(ctx context.Context) (worker.Report, error) {
 	})
 }
 
-// countNext counts the half-hours of an organisation that are due and follow each other. It returns how many, and
-// whether others are due.
+// countNext counts the first consecutive half-hours of an organisation that are due. It
+// returns their number, and whether more are due.
 func (s *Service) countNext(
 	ctx context.Context,
 	org flex.OrgID,
@@ -67,8 +67,8 @@ func (s *Service) countNext(
 
 	n = consecutive(due)
 	span := flex.Span{From: due[0].Start(), To: due[n-1].End()}
-	t := newTally(span, fleetCap)
-	if err := s.gatherPast(ctx, org, t); err != nil {
+	f := newFleetCounter(span, fleetCap)
+	if err := s.gatherPast(ctx, org, f); err != nil {
 		return 0, false, err
 	}
 
@@ -78,7 +78,7 @@ func (s *Service) countNext(
 			return err
 		}
 
-		return tx.PutFleetHalfHours(ctx, span, t.halfHours())
+		return tx.PutFleetHalfHours(ctx, span, f.halfHours())
 	})
 }
 
@@ -123,8 +123,8 @@ func dueToCount(ctx context.Context, tx *store.Tx) ([]flex.Period, error) {
 	return dueAmong(slices.MaxFunc([]time.Time{first, back.From}, time.Time.Compare), now, at), nil
 }
 
-// dueAmong lists the half-hours from an instant on that are over and were not counted since the latest of their
-// times in countAgain.
+// dueAmong lists the half-hours from an instant on that are over and were not counted since
+// the latest of their times in countAgain.
 func dueAmong(
 	from, now time.Time,
 	counted map[flex.Period]time.Time,
@@ -147,28 +147,29 @@ func dueAmong(
 	return due
 }
 
-// gatherPast reads what a tally counts: assets, prices, plans, orders, earnings, heat and readings.
-func (s *Service) gatherPast(ctx context.Context, org flex.OrgID, t *tally) error {
-	if err := s.gatherAssets(ctx, org, t); err != nil {
+// gatherPast reads what the counter adds up: assets, prices, plans, dispatches, earnings, heat
+// and readings.
+func (s *Service) gatherPast(ctx context.Context, org flex.OrgID, f *fleetCounter) error {
+	if err := s.gatherAssets(ctx, org, f); err != nil {
 		return err
 	}
 
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		t.begin() // a read may be run again
-		return t.readPlans(ctx, tx)
+		f.reset() // a read may be run again
+		return f.readPlans(ctx, tx)
 	})
 	if err != nil {
 		return err
 	}
 
 	assets := [...][]flex.AssetID{
-		ofChargers:  t.chargers,
-		ofBatteries: t.batteries,
-		ofHeaters:   t.heaters,
+		ofChargers:  f.chargers,
+		ofBatteries: f.batteries,
+		ofHeaters:   f.heaters,
 	}
 
 	for of, ids := range assets {
-		if err := s.gatherReadings(ctx, org, t, ids, metersOf(of)); err != nil {
+		if err := s.gatherReadings(ctx, org, f, ids, metersOf(of)); err != nil {
 			return err
 		}
 	}
@@ -176,52 +177,52 @@ func (s *Service) gatherPast(ctx context.Context, org flex.OrgID, t *tally) erro
 	return nil
 }
 
-// readPlans reads prices, plans, orders, earnings, and what tanks and heat pumps were to draw.
-func (t *tally) readPlans(ctx context.Context, tx *store.Tx) error {
-	if err := t.readPrices(ctx, tx); err != nil {
+// readPlans reads prices, plans, dispatches, earnings, and what tanks and heat pumps were to draw.
+func (f *fleetCounter) readPlans(ctx context.Context, tx *store.Tx) error {
+	if err := f.readPrices(ctx, tx); err != nil {
 		return err
 	}
 
-	if err := tx.EachSessionPlan(ctx, t.span, t.plan); err != nil {
+	if err := tx.EachSessionPlan(ctx, f.span, f.addPlan); err != nil {
 		return err
 	}
-	t.endSession()
+	f.endSession()
 
-	orders, err := tx.BatteryOrders(ctx, t.span)
+	orders, err := tx.BatteryOrders(ctx, f.span)
 	if err != nil {
 		return err
 	}
 	for i := range orders {
-		t.order(&orders[i])
+		f.addDispatch(&orders[i])
 	}
 
-	earnings, err := tx.Earnings(ctx, t.span)
+	earnings, err := tx.Earnings(ctx, f.span)
 	if err != nil {
 		return err
 	}
 	for i := range earnings {
-		t.earning(&earnings[i])
+		f.addEarning(&earnings[i])
 	}
 
-	day := flex.DayAt(t.span.From).Span() // that the span is within
+	day := flex.DayAt(f.span.From).Span() // the span is within it
 
-	return tx.EachHeaterHalfHour(ctx, flex.Scope{}, day, t.heater)
+	return tx.EachHeaterHalfHour(ctx, flex.Scope{}, day, f.addHeatPlan)
 }
 
 // pricedAfter is how long after its plug-in a session's energy is priced.
 const pricedAfter = 72 * time.Hour
 
 // readPrices reads the prices that plans were made on, as they are known now.
-func (t *tally) readPrices(ctx context.Context, tx *store.Tx) error {
+func (f *fleetCounter) readPrices(ctx context.Context, tx *store.Tx) error {
 	found, err := tx.Quotes(ctx, pricing.Planning, flex.Span{
-		From: t.span.From,
-		To:   t.span.To.Add(pricedAfter),
+		From: f.span.From,
+		To:   f.span.To.Add(pricedAfter),
 	})
 
-	t.prices = map[flex.Period]flex.Price{}
+	f.prices = map[flex.Period]flex.Price{}
 	for _, q := range found {
 		if q.Known {
-			t.prices[q.Period] = q.Price
+			f.prices[q.Period] = q.Price
 		}
 	}
 
@@ -232,7 +233,7 @@ func (t *tally) readPrices(ctx context.Context, tx *store.Tx) error {
 func (s *Service) gatherAssets(
 	ctx context.Context,
 	org flex.OrgID,
-	t *tally,
+	f *fleetCounter,
 ) error {
 	var after flex.AssetID
 	for {
@@ -247,7 +248,7 @@ func (s *Service) gatherAssets(
 		}
 
 		for i := range part {
-			t.asset(&part[i])
+			f.addAsset(&part[i])
 		}
 		after = part[len(part)-1].ID
 	}
@@ -257,7 +258,7 @@ func (s *Service) gatherAssets(
 func (s *Service) gatherReadings(
 	ctx context.Context,
 	org flex.OrgID,
-	t *tally,
+	f *fleetCounter,
 	assets []flex.AssetID,
 	of metersOf,
 ) error {
@@ -268,8 +269,8 @@ func (s *Service) gatherReadings(
 			rs, err = tx.Readings(ctx, store.ReadingQuery{
 				Assets: ids,
 				Labels: of.labels(),
-				Days:   []flex.Day{flex.DayAt(t.span.From)},
-				Within: t.span,
+				Days:   []flex.Day{flex.DayAt(f.span.From)},
+				Within: f.span,
 			})
 			return err
 		})
@@ -277,7 +278,7 @@ func (s *Service) gatherReadings(
 			return err
 		}
 
-		t.readings(rs, of)
+		f.addReadings(rs, of)
 	}
 
 	return nil
