@@ -69,7 +69,7 @@ func alertRowOf(a flex.Alert) alertRow {
 	return r
 }
 
-// alertPage opens flexd and reads what is known of alerts.
+// alertPage opens flexd and reads its alerts, rules and routes.
 func (s store) alertPage(
 	ctx context.Context,
 	firing bool,
@@ -197,8 +197,8 @@ func (s store) onAlert(
 	)
 }
 
-// onAlerts does something that concerns alerts of an organisation, or of all where none is named, notes it in the audit log,
-// and prints a line.
+// onAlerts does something that concerns alerts of an organisation, or of all where none is
+// named, notes it in the audit log, and prints a line.
 func (s store) onAlerts(
 	ctx context.Context,
 	c console,
@@ -296,7 +296,8 @@ type alertsRule struct {
 	Off       bool           `help:"Send no alerts for this kind of exception. Without this flag alerts are sent."`
 }
 
-// rule is the rule that was in force, of the organisation or else of all, with what is to change.
+// rule returns the rule that is in force (the organisation's, otherwise that for all) with the
+// requested changes.
 func (o *alertsRule) rule(rules []operations.AlertRule, org flex.OrgID) operations.AlertRule {
 	r := operations.AlertRule{Threshold: 1}
 	for _, was := range rules {
@@ -452,7 +453,8 @@ type alertsRouteList struct {
 	JSON bool `help:"Print as JSON." name:"json"`
 }
 
-// nameAmong is the name of the organisation of that id among those given, or the id if it is none of them.
+// nameAmong is the name of the organisation of that id among those given, or the id if it is
+// none of them.
 func nameAmong(orgs []flex.Org, id flex.OrgID) string {
 	for _, o := range orgs {
 		if o.ID == id {

@@ -37,7 +37,8 @@ func serveAlone(path string) (release func() error, err error) {
 	return f.Close, nil
 }
 
-// copyOwner gives a file the owner, the group and the mode of another. It fails, and leaves the mode as it was, where the process may not change the owner.
+// copyOwner gives a file the owner, the group and the mode of another. It fails, and leaves
+// the mode as it was, where the process may not change the owner.
 func copyOwner(file, other string) error {
 	info, err := os.Stat(other)
 	if err != nil {
@@ -58,7 +59,8 @@ func copyOwner(file, other string) error {
 	return os.Chmod(file, info.Mode().Perm())
 }
 
-// servedAlone reports whether a process has the SQLite database claimed by serveAlone. It makes no file.
+// servedAlone reports whether a process has the SQLite database claimed by serveAlone. It
+// makes no file.
 func servedAlone(path string) (served bool, err error) {
 	f, err := os.Open(path + ".lock")
 	if errors.Is(err, fs.ErrNotExist) {

@@ -54,8 +54,9 @@ func assetsNamed(
 	return ids, nil
 }
 
-// assetNamed finds an asset by its external id, which a client may have given the form of a UUID, or by its id. Whether
-// an id is one of the organisation's is looked at where something is done with it.
+// assetNamed finds an asset by its external id, which a client may have given the form of a
+// UUID, or by its id. Whether an id is one of the organisation's is looked at where something
+// is done with it.
 func assetNamed(
 	ctx context.Context,
 	h *app.App,

@@ -259,7 +259,7 @@ func (a *auditVerify) Run(ctx context.Context, c console) error {
 	)
 }
 
-// check holds the chain against the checkpoint's file.
+// check compares the chain with the checkpoint's file.
 func (a *auditVerify) check(ctx context.Context, d *access.Service) error {
 	text, err := readUnmarked(a.Checkpoint)
 	if err != nil {

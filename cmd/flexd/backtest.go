@@ -46,7 +46,7 @@ export limit. The home is then planned as a whole, and for comparison each devic
   flexd backtest --from 2026-10-01 --to 2026-10-31 --readings home.csv --sessions stays.csv --tariff 00:30-05:30 --fuse 18`
 }
 
-// tested is what came out of a test.
+// tested is the result of a test.
 type tested interface {
 	Table(w io.Writer) error
 	CSV(w io.Writer) error
@@ -80,7 +80,7 @@ func (b *backtestCommand) Run(
 	return b.write(c, result, backtestJSON(&result))
 }
 
-// write writes what came out in the forms that were asked for.
+// write writes the results in the requested formats.
 func (b *backtestCommand) write(
 	c console,
 	result tested,
@@ -110,7 +110,8 @@ func (b *backtestCommand) write(
 	return result.Table(c.out)
 }
 
-// progressTo says once a second how far a test is, and how long it will take. It is false once the command is stopped.
+// progressTo says once a second how far a test is, and how long it will take. It is false once
+// the command is stopped.
 func progressTo(ctx context.Context, c console) func(done, total int) bool {
 	began := time.Now()
 	reported := began

@@ -12,7 +12,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// homeDevices are the flags of what a home has beside a battery.
+// homeDevices are the flags of a home's devices other than its battery.
 type homeDevices struct {
 	CarPower    *float64 `help:"With --sessions: the power of each car's charger in kW; by default 7.4." placeholder:"KW"`
 	Tank        float64  `help:"Add a hot-water tank of this many litres; 0: none." placeholder:"LITRES"`
@@ -37,7 +37,7 @@ const (
 	backtestGridMost        = 500.0
 )
 
-// What holds where a flag is not given: prices in pence, powers in kW, hot water in kWh a day.
+// The defaults of flags: prices in pence, powers in kW, hot water in kWh a day.
 const (
 	backtestPeak     = 28.0
 	backtestOffPeak  = 9.0
@@ -48,7 +48,7 @@ const (
 	backtestComfort  = "19-22"
 )
 
-// flagOr is what a flag says, or what holds without it.
+// flagOr is a flag's value, or its default.
 func flagOr[T any](flag *T, without T) T {
 	if flag == nil {
 		return without
@@ -57,7 +57,8 @@ func flagOr[T any](flag *T, without T) T {
 	return *flag
 }
 
-// applies fails for a flag of a device or a tariff that the home does not have: whoever gives it expects that it counts.
+// applies fails for a flag of a device or a tariff that the home does not have: whoever gives
+// it expects that it counts.
 func (b *backtestCommand) applies() error {
 	for _, f := range []struct {
 		name  string
@@ -154,7 +155,7 @@ func (b *backtestCommand) whole() bool {
 	return devices || b.Fuse > 0 || b.ExportLimit != nil
 }
 
-// add adds the devices to a case, with what was read of them.
+// add adds the devices, with their data, to a case.
 func (b *backtestCommand) add(
 	test *backtest.HomeCase,
 	read *backtest.Readings,
@@ -315,8 +316,8 @@ type homeBillsRow struct {
 	Together  float64 `json:"as_one_pence"`
 }
 
-// lackRow is what a way of running a home left out.
-type lackRow struct {
+// shortfallRow is the shortfall of one way of running a home.
+type shortfallRow struct {
 	Missing    float64 `json:"car_kwh_missing"`
 	Stays      int     `json:"num_stays_short"`
 	Cold       float64 `json:"hot_water_kwh_half_hours_short"`
@@ -345,9 +346,9 @@ func homeBacktestJSON(r *backtest.HomeResult) fields {
 		"wear":        row("", r.Worn),
 		"bound_pence": r.Bound,
 		"lacks": fields{
-			"unsteered":      lackRow(r.Lacks.Unsteered),
-			"each_by_itself": lackRow(r.Lacks.Alone),
-			"as_one":         lackRow(r.Lacks.Together),
+			"unsteered":      shortfallRow(r.Lacks.Unsteered),
+			"each_by_itself": shortfallRow(r.Lacks.Alone),
+			"as_one":         shortfallRow(r.Lacks.Together),
 		},
 		"home_kwh":              r.HomeDrawn.KWh(),
 		"car_kwh":               r.CarCharged.KWh(),

@@ -22,7 +22,8 @@ const (
 	// backupKeep is the number of copies if none is given, and backupKeepMax is the most.
 	backupKeep    = 24
 	backupKeepMax = 10_000
-	// backupPrefix and backupSuffix are around the instant in a copy's name, as backupLayout writes it.
+	// backupPrefix and backupSuffix are around the instant in a copy's name, as backupLayout
+	// writes it.
 	backupPrefix, backupSuffix = "flexd-", ".db"
 	backupLayout               = "20060102T150405.000Z"
 	// backupPart is behind the name of a copy that is not whole, or not checked yet.
@@ -68,7 +69,8 @@ func (b *backup) Run(ctx context.Context, c console) error {
 	)
 }
 
-// copyAsIs copies a database of whatever schema: the copy that is made before an upgrade may be made by the newer flexd.
+// copyAsIs copies a database of whatever schema: the copy that is made before an upgrade may
+// be made by the newer flexd.
 func (b *backup) copyAsIs(ctx context.Context) error {
 	settings, err := b.settings()
 	if err != nil {
@@ -91,7 +93,7 @@ func (b *backup) copyAsIs(ctx context.Context) error {
 	return records.BackupAt(ctx, settings.Database, b.File)
 }
 
-// checkEvery refuses what no copies can be made by.
+// checkEvery refuses an interval at which no copies can be made.
 func (b *backup) checkEvery() error {
 	if b.Every != 0 && b.Every < backupEveryMin {
 		return flex.Fail(
@@ -127,8 +129,8 @@ func (b *backup) most() int {
 	return *b.Keep
 }
 
-// again makes copies until it is stopped. The first must succeed; a later one that fails is reported and tried again at the
-// next time, and no older one is removed meanwhile.
+// again makes copies until it is stopped. The first must succeed; a later one that fails is
+// reported and tried again at the next time, and no older one is removed meanwhile.
 func (b *backup) again(ctx context.Context, c console, h *app.App) error {
 	if err := os.MkdirAll(b.File, 0o700); err != nil {
 		return err
@@ -197,7 +199,7 @@ func (b *backup) copyOnce(ctx context.Context, h *app.App) (string, error) {
 	return file, b.dropOld(file)
 }
 
-// checkCopy opens a copy as flexd does after a restore, and holds it against every rule.
+// checkCopy opens a copy as flexd does after a restore, and checks it against every rule.
 func (b *backup) checkCopy(ctx context.Context, file string) error {
 	settings, err := b.settings()
 	if err != nil {
@@ -220,7 +222,7 @@ func (b *backup) checkCopy(ctx context.Context, file string) error {
 	return err
 }
 
-// removeCopy removes a copy that is not whole, with what SQLite keeps beside it.
+// removeCopy removes an incomplete copy and the files that SQLite made beside it.
 func removeCopy(part string) error {
 	var failed error
 	for _, suffix := range []string{"", "-wal", "-shm"} {
@@ -233,7 +235,8 @@ func removeCopy(part string) error {
 	return failed
 }
 
-// syncFolder brings the names in a folder to the disk. Windows has no such call, and does it by itself.
+// syncFolder brings the names in a folder to the disk. Windows has no such call, and does it
+// by itself.
 func syncFolder(path string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -247,8 +250,9 @@ func syncFolder(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// dropOld removes the oldest copies beyond those that are kept, with the newest among them. Their names are in the order of
-// time. What a clock that was ahead has named after a later time is left: beside it the newest would be the oldest.
+// dropOld removes the oldest copies beyond those that are kept, with the newest among them.
+// Their names are in the order of time. What a clock that was ahead has named after a later
+// time is left: beside it the newest would be the oldest.
 func (b *backup) dropOld(newest string) error {
 	copies, err := b.inFolder(backupSuffix)
 	if err != nil {
@@ -286,7 +290,7 @@ func (b *backup) inFolder(suffix string) ([]string, error) {
 	return files, nil // os.ReadDir sorts
 }
 
-// dropParts removes what a process that was killed has left of a copy.
+// dropParts removes the partial copies of a process that was killed.
 func (b *backup) dropParts() error {
 	parts, err := b.inFolder(backupSuffix + backupPart)
 	for _, part := range parts {

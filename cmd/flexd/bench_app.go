@@ -14,7 +14,7 @@ import (
 )
 
 // openBench opens a flexd to be measured, on the store at the URL, or on a temporary one if
-// that is empty. What is returned closes flexd and removes what was temporary.
+// that is empty. The returned function closes flexd and removes temporary files.
 func openBench(
 	ctx context.Context,
 	database string,
@@ -56,8 +56,8 @@ func openBench(
 	return h, func() { h.Close(); remove() }, nil
 }
 
-// openEmptyBench is openBench of a store that nothing is in: a benchmark writes into it, and what was there
-// before would be measured too.
+// openEmptyBench is openBench of a store that nothing is in: a benchmark writes into it, and
+// what was there before would be measured too.
 func openEmptyBench(
 	ctx context.Context,
 	database string,

@@ -38,7 +38,7 @@ const (
 	benchMemoryTarget = 2048 // MiB
 )
 
-// chargersShare is what the chargers saw of one order.
+// chargersShare is what one process's chargers measured during one order.
 type chargersShare struct {
 	Served     int    `json:"served"`     // chargers whose every message was answered, with a profile since
 	Unanswered int    `json:"unanswered"` // messages
@@ -114,7 +114,7 @@ func (b *benchChargersCommand) measure(
 	return b.order(ctx, c, dir, address)
 }
 
-// order has the chargers connect, and connect again, and says what became of it.
+// order has the chargers connect, and connect again, and returns their measurements.
 func (b *benchChargersCommand) order(
 	ctx context.Context,
 	c console,

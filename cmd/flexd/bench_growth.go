@@ -44,7 +44,7 @@ type growthRow struct {
 	Met    bool      `json:"met"`
 }
 
-// growthCosts is what is timed in a fleet.
+// growthCosts has the times that are measured for a fleet.
 type growthCosts struct {
 	enrolled            time.Duration // of a site
 	plugIn, settled     time.Duration // of a car
@@ -330,8 +330,8 @@ func (w *waveBench) onboardOne(ctx context.Context, i int) (flex.AssetID, error)
 	return out.Assets[0].ID, nil
 }
 
-// pages is the shortest time that a page of sites takes. Each round asks for one site less, since the
-// same page would be answered from memory.
+// pages is the shortest time that a page of sites takes. Each round asks for one site less,
+// since the same page would be answered from memory.
 func (w *waveBench) pages(ctx context.Context, offset int) (time.Duration, error) {
 	var least time.Duration
 	least = math.MaxInt64

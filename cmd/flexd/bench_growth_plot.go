@@ -17,8 +17,8 @@ const (
 // plotColours tell lines apart also for people who see red and green alike (Okabe and Ito, 2008).
 var plotColours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"}
 
-// growthPlot draws costs by fleet with both axes logarithmic, so that a cost that does not grow is level, and one that grows as the
-// fleet does rises by a decade for each decade.
+// growthPlot draws costs by fleet with both axes logarithmic, so that a cost that does not
+// grow is level, and one that grows as the fleet does rises by a decade for each decade.
 type growthPlot struct {
 	sites []int
 	rows  []growthRow
@@ -144,7 +144,7 @@ func (p growthPlot) line(out *svg, row growthRow, colour string, legend int) {
 	)
 }
 
-// svg writes lines, and keeps the first error.
+// svg writes lines, and remembers the first error.
 type svg struct {
 	w   io.Writer
 	err error

@@ -35,7 +35,7 @@ const (
 // benchServedLimit is how long chargers are waited for.
 const benchServedLimit = 5 * time.Minute
 
-// Run answers each order with what the chargers saw, until its input ends.
+// Run answers each order with the chargers' measurements, until its input ends.
 func (b *benchSocketsCommand) Run(ctx context.Context, c console) error {
 	text, err := os.ReadFile(b.Authority)
 	if err != nil {
@@ -136,7 +136,7 @@ type socket struct {
 	unanswered int
 }
 
-// serve connects, says what a charger says then, and waits for a profile.
+// serve connects, sends a charger's first messages, and waits for a profile.
 func (s *socket) serve(ctx context.Context, order string) error {
 	s.dials = 0
 	s.unanswered = 0
@@ -217,7 +217,7 @@ func (s *socket) plugIn(ctx context.Context) error {
 	})
 }
 
-// report says that the car charges, and what the meter shows.
+// report sends that the car charges, and the meter's values.
 func (s *socket) report(ctx context.Context) error {
 	if err := s.say(ctx, "Charging"); err != nil {
 		return err
@@ -299,8 +299,8 @@ func (s *socket) read(ctx context.Context, conn *websocket.Conn) {
 	}
 }
 
-// answered takes an answer of the bridge. The number of a transaction is known before the next message is
-// read, which may be the transaction's profile.
+// answered takes an answer of the bridge. The number of a transaction is known before the next
+// message is read, which may be the transaction's profile.
 func (s *socket) answered(payload json.RawMessage) {
 	var m struct {
 		Transaction int64 `json:"transactionId"`
@@ -313,7 +313,7 @@ func (s *socket) answered(payload json.RawMessage) {
 	s.answers <- struct{}{}
 }
 
-// answer is what the charger says to the bridge.
+// answer is the charger's answer to the bridge.
 func (s *socket) answer(action string, payload json.RawMessage) any {
 	switch action {
 	case "GetConfiguration":

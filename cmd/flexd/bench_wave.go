@@ -167,7 +167,7 @@ func (v *waved) list(of func(waveShare) int) string {
 	return strings.Join(parts, " + ")
 }
 
-// rows is the table, beside what one process alone took if there were more.
+// rows is the table; with several processes it also has the time that one process took.
 func (w *waveBench) rows(v waved, alone *waved) []bench.Row {
 	n, sum := len(w.cars), v.sum()
 	target := benchWaveSQLite
@@ -198,7 +198,7 @@ func (w *waveBench) rows(v waved, alone *waved) []bench.Row {
 	return rows
 }
 
-// resources says what memory the wave took, and how its n pushes went.
+// resources describes the memory that the wave used, and the results of its n pushes.
 func (w *waveBench) resources(n int, v waved) []bench.Row {
 	sum := v.sum()
 	return []bench.Row{{
@@ -225,7 +225,7 @@ func (w *waveBench) resources(n int, v waved) []bench.Row {
 	}}
 }
 
-// besideAlone compares a wave of several processes with one by a process alone.
+// besideAlone compares a wave of several processes with one of a single process.
 func besideAlone(n int, v waved, alone *waved) []bench.Row {
 	sum := v.sum()
 	times := func(one, all time.Duration) string {
@@ -272,7 +272,8 @@ func (w *waveBench) plugIn(ctx context.Context) error {
 	return w.eachCar(func(i int) error { return w.plugInCar(ctx, i) })
 }
 
-// eachCar does something for each car, by many workers at once; a worker ends with its first failure.
+// eachCar does something for each car, by many workers at once; a worker ends with its first
+// failure.
 func (w *waveBench) eachCar(do func(i int) error) error {
 	const workers = 64
 	var wait sync.WaitGroup
@@ -406,7 +407,7 @@ func (w *waveBench) deliverAll(
 	return took, errors.Join(err, <-delivered)
 }
 
-// all has every process do something at once, and adds up what each did.
+// all has every process do something at once, and adds up their results.
 func (w *waveBench) all(
 	by []waveShare,
 	do func(waveWorker) (waveShare, error),
@@ -438,7 +439,7 @@ func (w *waveBench) all(
 	return time.Since(start), errors.Join(errs...)
 }
 
-// peakMemory returns the most memory that the process held until the context ended, in MiB.
+// peakMemory returns the most memory that the process used until the context ended, in MiB.
 func peakMemory(ctx context.Context) int {
 	s := []metrics.Sample{
 		{Name: "/memory/classes/total:bytes"},
@@ -469,7 +470,7 @@ type waveSink struct {
 	older  int
 }
 
-// expect begins to count n new pushes, and returns what is closed when all have come.
+// expect begins to count n new pushes, and returns a channel that is closed when all have arrived.
 func (s *waveSink) expect(n int) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()

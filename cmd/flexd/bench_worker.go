@@ -20,7 +20,7 @@ import (
 // their standard input when to begin, and they end with that input, also if the benchmark
 // is killed.
 
-// waveShare is what one process did of a wave, or of its delivery.
+// waveShare is one process's part of a wave, or of its delivery.
 type waveShare struct {
 	Changed int    `json:"changed"` // schedules
 	Tried   int    `json:"tried"`   // attempts to push

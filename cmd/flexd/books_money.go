@@ -292,7 +292,7 @@ func (b *booksUnclaimed) print(c console, us []books.Unclaimed) error {
 	)
 }
 
-// giftFlags are what every decision about money needs.
+// giftFlags are the flags that every decision about money needs.
 type giftFlags struct {
 	form
 	Amount    poundsFlag `help:"How much, in pounds and pence; at most the setting gift_limit_pence." required:"" placeholder:"5.00"`
@@ -421,7 +421,7 @@ func (b *booksWriteOff) Run(ctx context.Context, c console) error {
 	return b.receivable(ctx, c, of)
 }
 
-// receivable writes off what a counterparty does not pay.
+// receivable writes off an amount that a counterparty does not pay.
 func (b *booksWriteOff) receivable(
 	ctx context.Context,
 	c console,

@@ -25,7 +25,7 @@ type bsc struct {
 	Compare  bscCompare  `cmd:"" help:"What flexd settled against what a run's reports say. Example: flexd bsc compare Acme --month 2026-10 --run SF --out differences.csv"`
 }
 
-// ofMonth is what most of the commands ask for.
+// ofMonth has the flags of most of the commands.
 type ofMonth struct {
 	store
 	Org   string `arg:"" help:"The organisation's name."`
@@ -135,7 +135,7 @@ func (c console) volumeTable(name string, rows []volumeRow) error {
 // thousandths writes a number to three decimals, as kWh to the watt-hour.
 func thousandths(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 
-// volumeRow is the sums of a GSP group and supplier, or of a supplier alone.
+// volumeRow has the sums of a GSP group and supplier, or of a supplier in all groups.
 type volumeRow struct {
 	Group     string  `json:"name"`
 	HalfHours int     `json:"half_hours"`

@@ -108,7 +108,7 @@ func (o *capsSet) check() error {
 	return nil
 }
 
-// ofGroup reports whether the sites of a group are named, or what it lies in.
+// ofGroup reports whether a group's sites, or the group that contains it, are given.
 func (o *capsSet) ofGroup() bool { return len(o.Site) > 0 || o.Parent != nil }
 
 // setsNothing reports whether no flag has a value to set.
@@ -117,7 +117,8 @@ func (o *capsSet) setsNothing() bool {
 	return !capGiven && !o.ofGroup() && o.Position == ""
 }
 
-// apply sets what was given. A group's name alone creates the group: one that exists has nothing set by it.
+// apply sets the given values. Only a group's name creates the group; if it exists, nothing
+// changes.
 func (o *capsSet) apply(
 	caps *flex.Caps,
 	position []flex.Traded,
@@ -170,7 +171,7 @@ func isEmpty(caps *flex.Caps, group string) bool {
 	})
 }
 
-// change sets what was given of the fleet's cap or the group's, and the position.
+// change sets the given values of the fleet's or the group's cap, and the position.
 func (o *capsSet) change(
 	caps *flex.Caps,
 	position []flex.Traded,
@@ -371,7 +372,7 @@ type capsClear struct {
 	Group string `help:"The constraint group to remove; everything if not given." placeholder:"NAME"`
 }
 
-// Run takes caps away, and says what was removed.
+// Run removes caps, and prints which.
 func (o *capsClear) Run(ctx context.Context, c console) error {
 	said := "All caps are removed."
 	if o.Group != "" {
@@ -430,7 +431,8 @@ func (o *capsClear) clearGroup(
 	})
 }
 
-// nothingInside refuses to take a group away while others lie in it: they would be bound by less than before.
+// nothingInside refuses to take a group away while others lie in it: they would be bound by
+// less than before.
 func nothingInside(caps *flex.Caps, group string) error {
 	for i := range caps.Groups {
 		if g := &caps.Groups[i]; g.Parent == group {

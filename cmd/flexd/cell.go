@@ -96,8 +96,8 @@ func (f cellFlags) openCells(
 	return m, opened, shut, nil
 }
 
-// elsewhere returns a function that calls another with the database of each cell that --cell names; nil if none is
-// named.
+// elsewhere returns a function that calls another with the database of each cell that --cell
+// names; nil if none is named.
 func (f cellFlags) elsewhere() func(context.Context, func(*records.DB) error) error {
 	if len(f.Cells) == 0 {
 		return nil
@@ -163,8 +163,8 @@ func (f cellFlags) claim() (release func(), err error) {
 	return release, nil
 }
 
-// openServed opens what is to be served: one App for the database of the settings, or one for each
-// cell.
+// openServed opens the databases that are to be served: one App for the database of the
+// settings, or one for each cell.
 func (f cellFlags) openServed(
 	ctx context.Context,
 	settings app.Settings,
@@ -351,7 +351,7 @@ func placedOrg(
 	}
 }
 
-// lookAtMoves looks for organisations whose move to another cell was begun and not ended.
+// lookAtMoves finds organisations whose move to another cell was begun and not ended.
 func lookAtMoves(ctx context.Context, h *app.App) ([]symptom, error) {
 	var found []symptom
 	err := h.DB.ReadAll(ctx, func(all *records.All) error {
@@ -380,7 +380,8 @@ func lookAtMoves(ctx context.Context, h *app.App) ([]symptom, error) {
 // orgsNamed is how many organisations of several cells the doctor names.
 const orgsNamed = 5
 
-// lookAtPlaces looks for organisations that several cells serve: each of these plans, pushes and pays for them.
+// lookAtPlaces looks for organisations that several cells serve: each of these plans, pushes
+// and pays for them.
 func (f cellFlags) lookAtPlaces(ctx context.Context) ([]symptom, error) {
 	if len(f.Cells) == 0 {
 		return nil, nil

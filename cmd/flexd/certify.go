@@ -37,8 +37,8 @@ type grade struct {
 // quick is how soon an endpoint should answer; flexd waits for egress.AttemptTime.
 const quick = time.Second
 
-// Run grades a client's endpoint: it sends what flexd sends in good and bad days and holds
-// the answers against what flexd needs of them.
+// Run grades a client's endpoint: it sends what flexd sends in normal operation and after
+// failures, and compares the answers with those that flexd needs.
 func (f *certify) Run(ctx context.Context, c console) error {
 	_, err := client.SignWebhook(f.Secret, "", clock(), nil)
 	if err != nil {
@@ -106,8 +106,8 @@ func (f *certify) Run(ctx context.Context, c console) error {
 	return nil
 }
 
-// adviceOn says what to do about an answer that is not what was wanted: acceptance, or a
-// refusal of what is not flexd's. Status 0 is no answer.
+// adviceOn returns what to do about an answer other than the one that was expected:
+// acceptance, or a refusal of what is not flexd's. Status 0 is no answer.
 func adviceOn(status int, accept bool) string {
 	switch {
 	case status == 0:
@@ -269,7 +269,8 @@ func forgedTries(first string, now time.Time, body []byte) []certifyTry {
 	}
 }
 
-// night is a charging profile that keeps a charger off for some minutes and free from then on.
+// night is a charging profile that allows no charging for some minutes and has no limit from
+// then on.
 func (f *certify) night(
 	asset client.AssetID,
 	now time.Time,
@@ -320,7 +321,7 @@ func (t certifyTry) grade(ctx context.Context, to, secret string) grade {
 	return g
 }
 
-// good reports whether an answer is what is wanted.
+// good reports whether an answer is the expected one.
 func (t certifyTry) good(status int, took time.Duration) bool {
 	if t.refuse {
 		return status/100 == 4 && status != http.StatusGone

@@ -22,7 +22,7 @@ type chargerCall struct {
 	Token  string `help:"Its --office-token; better in the environment." required:"" env:"FLEXD_OCPP_OFFICE_TOKEN" placeholder:"TOKEN"`
 }
 
-// Run makes one call to a charger, or reads what the bridge knows of it, and prints the answer.
+// Run makes one call to a charger, or reads the bridge's state of it, and prints the answer.
 func (o *chargerCall) Run(ctx context.Context, c console) error {
 	at := bridge.Client{
 		Web:   egress.New(egress.Options{Allow: egress.Private}),

@@ -14,7 +14,8 @@ type completion struct {
 	Shell string `arg:"" help:"bash, zsh or fish." enum:"bash,zsh,fish"`
 }
 
-// What a shell runs: it finds the command that was typed so far, and offers what may follow it.
+// The scripts that a shell runs: they find the command that was typed so far, and offer the
+// words that may follow.
 const (
 	bashScript = `_flexd() {
 	local at="" i w

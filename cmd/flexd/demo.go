@@ -354,8 +354,8 @@ func (p *play) endpoint(ctx context.Context) error {
 	}
 
 	e := sim.NewEndpoint("", chargers...)
-	e.Received = p.heard
-	e.Others = p.heardOther // the reader's own first charger
+	e.Received = p.printPush
+	e.Others = p.printOtherPush // the reader's own first charger
 
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -130,7 +130,7 @@ func plannedVisits(at func(float64) time.Time) []*sim.Visit {
 	}
 }
 
-// disturbedVisits are the cars whose user, charger or own schedule has a part in it.
+// disturbedVisits are the cars whose user, charger or own schedule changes the plan.
 func disturbedVisits(clock eveningClock) []*sim.Visit {
 	at := clock.at
 	return []*sim.Visit{

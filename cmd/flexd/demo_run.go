@@ -15,7 +15,7 @@ import (
 	"flexd/sim"
 )
 
-// night plays the evening, and counts what the fleet did in it.
+// night simulates the evening, and counts what the fleet did in it.
 func (p *play) night(ctx context.Context) error {
 	if err := p.run(ctx); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (p *play) run(ctx context.Context) error {
 		case <-tick.C:
 		}
 
-		p.now.Store(&next) // what is heard on the way is of this instant
+		p.now.Store(&next) // pushes that arrive on the way are printed with this instant
 		var err error
 		now, err = p.client.SetClock(ctx, next)
 		if err != nil {
@@ -75,10 +75,10 @@ func (p *play) run(ctx context.Context) error {
 	return nil
 }
 
-// width is the number of columns that lines keep within.
+// width is the greatest length of a line, in columns.
 const width = 80
 
-// say tells what happens at an instant, in lines that fit a terminal.
+// say prints what happens at an instant, in lines that fit a terminal.
 func (p *play) say(at time.Time, name, text string) {
 	margin := fmt.Sprintf(
 		"  %s  %-6s ",
@@ -104,8 +104,8 @@ func (p *play) say(at time.Time, name, text string) {
 	fmt.Fprintln(p.out, lines+line)
 }
 
-// heard tells of a push in words.
-func (p *play) heard(h sim.Received) {
+// printPush describes a push in words.
+func (p *play) printPush(h sim.Received) {
 	_, profile := h.Charger.Received()
 	p.say(
 		*p.now.Load(),
@@ -114,8 +114,8 @@ func (p *play) heard(h sim.Received) {
 	)
 }
 
-// heardOther tells of a push to a charger that the reader has registered.
-func (p *play) heardOther(externalID, _ string, profile []byte) {
+// printOtherPush describes a push to a charger that the user of the demo has registered.
+func (p *play) printOtherPush(externalID, _ string, profile []byte) {
 	parsed, err := ocpp.Parse(profile)
 	if err != nil {
 		return
@@ -127,10 +127,10 @@ func (p *play) heardOther(externalID, _ string, profile []byte) {
 	)
 }
 
-// headEvery is how many lines of what flows come between two that name the columns.
+// headEvery is the number of lines of power between two header lines.
 const headEvery = 6
 
-// status shows what flows: a column for each car and battery.
+// status prints the power now, with a column for each car and battery.
 func (p *play) status(at time.Time) {
 	var head, row strings.Builder
 	head.WriteString("          £/MWh")

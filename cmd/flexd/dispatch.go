@@ -33,7 +33,8 @@ type dispatchSend struct {
 	DryRun bool          `name:"dry-run" help:"Say what the dispatch would do, and send nothing."`
 }
 
-// Run queues the dispatch; a running `flexd serve` sends it. With --dry-run it says what it would do.
+// Run queues the dispatch; a running `flexd serve` sends it. With --dry-run it says what it
+// would do.
 func (o *dispatchSend) Run(
 	ctx context.Context,
 	c console,
@@ -103,7 +104,7 @@ func (o *dispatchSend) Run(
 	)
 }
 
-// queue has a dispatch sent, and prints what waits to be.
+// queue queues a dispatch, and prints what was queued.
 func (o *dispatchSend) queue(
 	ctx context.Context,
 	c console,
@@ -150,7 +151,8 @@ func (o *dispatchSend) queue(
 	return o.printQueued(c, queued, report)
 }
 
-// reportQueued is what is expected of a dispatch that was queued just now; nil if it names no battery.
+// reportQueued is the report of a dispatch that was just queued, with what is expected of it;
+// nil if it names no battery.
 func reportQueued(
 	ctx context.Context,
 	h *app.App,
@@ -244,8 +246,8 @@ func (o *dispatchSend) printQueued(
 	)
 }
 
-// shortOf is how much of a dispatch its batteries cannot follow, as they hold too little above their reserve or have no room, and in
-// which half-hours.
+// shortOf is how much of a dispatch its batteries cannot follow, as they hold too little above
+// their reserve or have no room, and in which half-hours.
 func shortOf(report *control.InstructionReport) (flex.WattHours, string) {
 	if report == nil {
 		return 0, ""
@@ -271,7 +273,7 @@ func shortOf(report *control.InstructionReport) (flex.WattHours, string) {
 	return sum, said
 }
 
-// warnWithoutEndpoint says that what is queued goes nowhere yet.
+// warnWithoutEndpoint warns that a queued dispatch cannot be sent, as there is no endpoint yet.
 func warnWithoutEndpoint(
 	ctx context.Context,
 	c console,

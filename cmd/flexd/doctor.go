@@ -101,7 +101,8 @@ func (c console) symptoms(found []symptom) error {
 	return w.Flush()
 }
 
-// lookAtServing sees whether a flexd serves a SQLite database. Who serves one on PostgreSQL it does not know.
+// lookAtServing sees whether a flexd serves a SQLite database. Who serves one on PostgreSQL it
+// does not know.
 func lookAtServing(s store) []symptom {
 	path, embedded := s.path()
 	if !embedded {
@@ -166,7 +167,7 @@ func lookAtStore(ctx context.Context, h *app.App) ([]symptom, error) {
 	return []symptom{laws, durable, lookAtClock(h.DB)}, nil
 }
 
-// lookAtWriting sees whether the database takes what is written.
+// lookAtWriting checks that the database accepts writes.
 func lookAtWriting(ctx context.Context, h *app.App) ([]symptom, error) {
 	err := h.DB.TryToWrite(ctx)
 	if ctx.Err() != nil {
@@ -188,7 +189,7 @@ func lookAtWriting(ctx context.Context, h *app.App) ([]symptom, error) {
 	return []symptom{writing}, nil
 }
 
-// lookAtClock holds this machine's clock against the database's.
+// lookAtClock compares this machine's clock with the database's.
 func lookAtClock(db *records.DB) symptom {
 	ahead := db.ClockOff()
 	clock := symptom{
@@ -208,7 +209,8 @@ func lookAtClock(db *records.DB) symptom {
 	return clock
 }
 
-// lookAtPrices lists the sources of prices. One that ended and that nobody needs is well: the exceptions go by the same rule.
+// lookAtPrices lists the sources of prices. One that ended and that nobody needs is well: the
+// exceptions go by the same rule.
 func lookAtPrices(ctx context.Context, h *app.App) ([]symptom, error) {
 	sources, err := h.PriceSources(ctx)
 	if err != nil {
@@ -231,7 +233,7 @@ func lookAtPrices(ctx context.Context, h *app.App) ([]symptom, error) {
 	return out, nil
 }
 
-// priceSymptom says what is not well with a source of prices.
+// priceSymptom is the symptom of a source of prices that has a problem.
 func priceSymptom(s app.PriceSource) symptom {
 	x := symptom{
 		Part: "prices of " + s.Source,
@@ -390,8 +392,8 @@ func unreadSymptom(u *operations.Unread) symptom {
 	}
 }
 
-// knownToServing are the exceptions that only the process that serves knows all of: its jobs, its database, and the sources of
-// prices that it asks.
+// knownToServing are the exceptions that only the process that serves knows all of: its jobs,
+// its database, and the sources of prices that it asks.
 var knownToServing = []operations.Kind{
 	operations.JobFailed,
 	operations.DatabaseFailing,
@@ -446,7 +448,7 @@ func (r *replay) Run(ctx context.Context, c console) error {
 	)
 }
 
-// Bounds of what the doctor calls well in the work queue.
+// Limits within which the work queue is healthy.
 const (
 	jobsOverdue = 15 * time.Minute     // the longest that a job may have been due
 	jobsFailed  = operations.FailedFor // since a job last failed for good
@@ -497,7 +499,8 @@ func jobSymptom(s records.JobState, now time.Time) symptom {
 // usernamesNamed is how many usernames of two cells the doctor names.
 const usernamesNamed = 5
 
-// lookAtUsernames looks for usernames of two organisations in two cells, of which a login finds the first.
+// lookAtUsernames looks for usernames of two organisations in two cells, of which a login
+// finds the first.
 func lookAtUsernames(
 	ctx context.Context,
 	h *app.App,

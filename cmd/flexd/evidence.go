@@ -21,7 +21,7 @@ type evidenceCommand struct {
 	JSON   bool   `help:"The same as --format json." name:"json"`
 }
 
-// Run prints what the records say of how an organisation's fleet was steered.
+// Run prints the records of how an organisation's fleet was controlled.
 func (o *evidenceCommand) Run(ctx context.Context, c console) error {
 	from, err := optionalDay("--from", o.From)
 	if err != nil {
@@ -233,7 +233,7 @@ func evidenceInstructionOf(i grid.EvidenceInstruction) evidenceInstruction {
 	}
 }
 
-// each returns what fn makes of each item, never nil.
+// each returns the results of fn for each item; never nil.
 func each[T, U any](items []T, fn func(T) U) []U {
 	made := make([]U, len(items))
 	for i, item := range items {

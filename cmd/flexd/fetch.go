@@ -71,7 +71,7 @@ func (p *pricesFetch) Run(ctx context.Context, c console) error {
 	return errors.Join(err, p.printFetched(c, r))
 }
 
-// printFetched prints what came of a fetch, and what of it was kept out.
+// printFetched prints the results of a fetch, and the prices that were kept out.
 func (p *pricesFetch) printFetched(c console, r market.Report) error {
 	said := fmt.Sprintf(
 		"fetched %d half-hours, made %d publications\n",

@@ -78,7 +78,8 @@ func (f *foundRows) count() int {
 	return len(f.Sites) + len(f.Assets) + len(f.Left) + len(f.Payments)
 }
 
-// note writes down in the audit log whose sites were found, and not what was looked for: that may be somebody's e-mail address.
+// note writes in the audit log whose sites were found, but not the search text, which may be
+// somebody's e-mail address.
 func (f *foundRows) note(ctx context.Context, h *app.App) error {
 	if f.count() == 0 {
 		return nil

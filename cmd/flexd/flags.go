@@ -14,7 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// form is the flag of a command whose outcome can be had as JSON.
+// form is the flag of a command that can print its result as JSON.
 type form struct {
 	JSON bool `help:"Print as JSON." name:"json"`
 }
@@ -45,7 +45,7 @@ type reader struct {
 	read func(into reflect.Value, text string) error
 }
 
-// Decode reads the value, or says what was wrong with it and what would be right; kong puts the
+// Decode reads the value, or returns what is wrong with it and what would be right; kong puts the
 // flag's name before.
 func (r reader) Decode(ctx *kong.DecodeContext, into reflect.Value) error {
 	word, err := ctx.Scan.PopValue("value")
@@ -80,7 +80,7 @@ const (
 	actLimitMax = 10_000
 )
 
-// upTo returns what reads a limit from 1 to the most that it may be.
+// upTo returns the decoder of a limit between 1 and its maximum.
 func upTo(most int64) reader {
 	return reader{
 		fmt.Sprintf("a whole number from 1 to %d, such as 20", most),
@@ -138,7 +138,8 @@ func readNumber(into reflect.Value, text string) error {
 	return err
 }
 
-// readText takes any text that a record can keep; a database, an audit log and JSON cannot keep other bytes.
+// readText takes any text that a record can keep; a database, an audit log and JSON cannot
+// keep other bytes.
 func readText(into reflect.Value, text string) error {
 	if !utf8.ValidString(text) {
 		return strconv.ErrSyntax

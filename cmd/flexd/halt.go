@@ -15,7 +15,7 @@ import (
 	records "flexd/internal/store"
 )
 
-// haltPart says what is halted: everything, if nothing is given.
+// haltPart has the flags that select what is halted: everything, if none is given.
 type haltPart struct {
 	Org      string `help:"Only of this organisation." placeholder:"NAME"`
 	Endpoint string `help:"Only of this endpoint of the organisation: schedule or dispatch." placeholder:"NAME"`
@@ -24,7 +24,7 @@ type haltPart struct {
 	GSPGroup string `name:"gsp-group" help:"Only of sites of this GSP group, in every organisation: _A to _P." placeholder:"GROUP"`
 }
 
-// scope returns what is meant.
+// scope returns the selected scope.
 func (o *haltPart) scope(
 	ctx context.Context,
 	h *app.App,
@@ -143,13 +143,15 @@ func (o *halt) Run(ctx context.Context, c console) error {
 	return err
 }
 
-// warnOfCells says which cells this does not halt, where a halt is of more than one organisation: it is about one database.
+// warnOfCells says which cells this does not halt, where a halt is of more than one
+// organisation: it is about one database.
 func (o *halt) warnOfCells(c console, scope delivery.HaltScope) {
 	if len(o.Cells) == 0 || !scope.Org.IsZero() {
 		return
 	}
 
-	// Who halts one cell after the other, by --database, may still name all: then it is home that goes on.
+	// Who halts one cell after the other, by --database, may still name all: then it is home
+	// that goes on.
 	others := slices.Sorted(maps.Keys(o.Cells))
 	for i, name := range others {
 		if o.Cells[name] == o.Database {
@@ -164,7 +166,7 @@ func (o *halt) warnOfCells(c console, scope delivery.HaltScope) {
 	)
 }
 
-// stop halts what is in the scope.
+// stop halts the pushes in the scope.
 func (o *halt) stop(
 	ctx context.Context,
 	h *app.App,
@@ -188,7 +190,7 @@ func (o *halt) stop(
 	})
 }
 
-// subjectOf is what an act is done to; everything has no name.
+// subjectOf is the subject of the audit entry: the scope's name, or "" for everything.
 func subjectOf(scope delivery.HaltScope) string {
 	if scope.Kind == records.HaltAll {
 		return ""
@@ -299,7 +301,7 @@ func (o *resume) Run(ctx context.Context, c console) error {
 	)
 }
 
-// hint says which halts there are to whoever ends one that is none.
+// hint lists the existing halts, for a user who tries to end one that does not exist.
 func (o *resume) hint(
 	ctx context.Context,
 	h *app.App,

@@ -23,7 +23,7 @@ type instructCommand struct {
 	Report  instructReport  `cmd:"" help:"Show an instruction's target, and the energy that was expected and metered."`
 }
 
-// instructTarget is what an instruction asks for.
+// instructTarget has the flags of an instruction's target.
 type instructTarget struct {
 	ofOrg
 	ChangeKW *float64  `name:"change-kw" help:"Requested change of power compared with the plan, in kW; negative to draw less." placeholder:"KW" xor:"target"`
@@ -39,7 +39,7 @@ type instructTarget struct {
 	JSON     bool      `help:"Print JSON." name:"json"`
 }
 
-// instruction is what was asked for, as the interface has it.
+// instruction returns the flags' instruction in the interface's form.
 func (o *instructTarget) instruction() flex.Instruction {
 	return contract.InstructionOf(&wire.InstructionRequest{
 		ChangeKW:       o.ChangeKW,
@@ -114,7 +114,8 @@ func (o *instructSend) Run(ctx context.Context, c console) error {
 	})
 }
 
-// printWhoIsCalled prints how many assets an instruction calls, and what is counted on. What a dispatch costs is not known.
+// printWhoIsCalled prints how many assets an instruction calls, and the change that is
+// expected of them. The cost of a dispatch is not known.
 func printWhoIsCalled(c console, p *control.Preview) {
 	name := string(control.StateOf(&p.Instruction, p.At))
 	if !p.ID.IsZero() { // one that was not sent has none
@@ -154,7 +155,7 @@ func printReplaced(c console, n int) {
 	}
 }
 
-// printWear says what a dispatch of batteries wears.
+// printWear prints the cost of a dispatch's wear of batteries.
 func printWear(c console, wear flex.Optional[flex.MicroPounds]) {
 	if wear.Given {
 		fmt.Fprintf(
@@ -165,7 +166,7 @@ func printWear(c console, wear flex.Optional[flex.MicroPounds]) {
 	}
 }
 
-// printPreview prints what an instruction does to be read.
+// printPreview prints the preview of an instruction for a person.
 func printPreview(c console, p *control.Preview) error {
 	printWhoIsCalled(c, p)
 	if p.Dispatched {
@@ -463,7 +464,8 @@ func printReport(
 	return t.Flush()
 }
 
-// meteredKWh is an energy of the assets that were metered in a half-hour; where none was, it is not known.
+// meteredKWh is an energy of the assets that were metered in a half-hour; where none was, it
+// is not known.
 func meteredKWh(s *control.ReportSlot, e flex.WattHours) string {
 	if s.NumMetered == 0 {
 		return "-"

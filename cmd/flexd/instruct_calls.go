@@ -66,7 +66,7 @@ func (o *instructCalls) Run(ctx context.Context, c console) error {
 	return err
 }
 
-// set keeps what is agreed.
+// set stores the agreed numbers.
 func (o *instructCalls) set(
 	ctx context.Context,
 	h *app.App,

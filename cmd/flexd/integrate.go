@@ -37,7 +37,7 @@ func (r remote) open(ctx context.Context) (*client.Client, error) {
 	return c, r.explain(err)
 }
 
-// explain says what to do about a failure that a newcomer meets.
+// explain returns what to do about a failure that new users often have.
 func (r remote) explain(err error) error {
 	unreachable, ok := errors.AsType[*url.Error](err)
 	if ok && !errors.Is(err, context.Canceled) {
@@ -141,8 +141,8 @@ func latest(
 	return since, known, err
 }
 
-// newPushes returns the pushes that are not known yet, the oldest first, and has them known. They may be more than a
-// page has: a publication of prices has a whole fleet planned at once.
+// newPushes returns the pushes that are not known yet, the oldest first, and has them known.
+// They may be more than a page has: a publication of prices has a whole fleet planned at once.
 func newPushes(
 	ctx context.Context,
 	api *client.Client,

@@ -78,7 +78,8 @@ func (k *keyRotate) Run(_ context.Context, c console) error {
 		return err
 	}
 
-	// Whoever could read the file must be able to read the new one: it is often rotated by another user than flexd's.
+	// Whoever could read the file must be able to read the new one: it is often rotated by
+	// another user than flexd's.
 	err = copyOwner(temp, k.File)
 	if err == nil {
 		err = os.Rename(temp, k.File)
@@ -106,7 +107,8 @@ type keyReseal struct {
 	form
 }
 
-// Run seals again what is under older keys, in each database that is named: on PostgreSQL all cells use the same keys.
+// Run seals records under older keys again, in each database that is named: on PostgreSQL all
+// cells use the same keys.
 func (k *keyReseal) Run(ctx context.Context, c console) error {
 	names, stores, err := k.stores()
 	if err != nil {
@@ -140,7 +142,7 @@ func (k *keyReseal) Run(ctx context.Context, c console) error {
 	)
 }
 
-// reseal seals again what a database has under older keys, and returns how much that was.
+// reseal seals a database's records under older keys again, and returns their number.
 func (s store) reseal(ctx context.Context) (int, error) {
 	h, err := s.open(ctx)
 	if err != nil {

@@ -21,7 +21,7 @@ func (k *keyPersons) Help() string {
 		"  flexd key persons --database sqlite:flexd.db --key-file flexd.db.key"
 }
 
-// Run seals what the database holds of persons.
+// Run seals the personal data in the database.
 func (k *keyPersons) Run(ctx context.Context, c console) error {
 	settings, err := k.settings()
 	if err != nil {
@@ -80,7 +80,7 @@ func (k *keyPersons) note(ctx context.Context, n int) error {
 	)
 }
 
-// lookAtPersons says whether what is held of persons is sealed.
+// lookAtPersons checks whether the stored personal data are sealed.
 func lookAtPersons(_ context.Context, h *app.App) ([]symptom, error) {
 	if h.DB.PersonsSealed() {
 		return []symptom{{

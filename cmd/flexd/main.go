@@ -1,5 +1,6 @@
 // Command flexd is the energy-flexibility service and its tools: one program. This package
-// reads the command line and the environment, and wires the packages together; what they do is theirs.
+// reads the command line and the environment, and wires the packages together; what they do is
+// theirs.
 package main
 
 import (
@@ -111,7 +112,7 @@ type commands struct {
 	Simulate simulateCommand `cmd:"" group:"measure" help:"Simulate days of homes, generated from a seed, on a separate flexd, and check its rules."`
 }
 
-// byteOrderMark is what some editors begin a file with.
+// byteOrderMark is written by some editors at the beginning of a file.
 const byteOrderMark = "\uFEFF"
 
 // readUnmarked reads a file without its byte order mark, if it has one.
@@ -120,7 +121,7 @@ func readUnmarked(file string) ([]byte, error) {
 	return bytes.TrimPrefix(text, []byte(byteOrderMark)), err
 }
 
-// console is what a command talks through.
+// console has a command's input and outputs.
 type console struct {
 	in  io.Reader
 	out io.Writer
@@ -143,7 +144,8 @@ func main() {
 
 	defer stop()
 
-	// A second signal ends the program at once: a command may be waiting for its input, where no context reaches it.
+	// A second signal ends the program at once: a command may be waiting for its input, where
+	// no context reaches it.
 	context.AfterFunc(ctx, stop)
 	os.Exit(run(ctx, os.Args[1:], console{os.Stdin, os.Stdout, os.Stderr}))
 }
@@ -208,7 +210,8 @@ func run(ctx context.Context, args []string, c console) (code int) {
 	return exitCode(err)
 }
 
-// exitCode is what a command ends with that had an outcome. What was given and cannot be acted on is wrong usage, whichever layer says so.
+// exitCode is what a command ends with that had an outcome. What was given and cannot be acted
+// on is wrong usage, whichever layer says so.
 func exitCode(err error) int {
 	if err == nil {
 		return exitDone
@@ -232,8 +235,8 @@ var goesOn = map[string]bool{
 	"serve":  true,
 }
 
-// outcomeOf returns the outcome of a command. One that was stopped before its end has not done its work: a script must not take
-// its copy, its check or its import for done.
+// outcomeOf returns the outcome of a command. One that was stopped before its end has not done
+// its work: a script must not take its copy, its check or its import for done.
 func outcomeOf(command string, err error) error {
 	if !errors.Is(err, context.Canceled) {
 		return err
@@ -246,7 +249,7 @@ func outcomeOf(command string, err error) error {
 	return fmt.Errorf("it was stopped before it was done: %w", err)
 }
 
-// newParser returns what reads the command line. exit is called where the help or the version
+// newParser returns the parser of the command line. exit is called where the help or the version
 // was asked for.
 func newParser(
 	ctx context.Context,

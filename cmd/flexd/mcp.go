@@ -54,7 +54,7 @@ func (o *mcpServer) Run(ctx context.Context, c console) error {
 	})
 }
 
-// settings are what the agent of a credential works on.
+// settings returns the settings of the MCP server for a credential's agent.
 func (o *mcpServer) settings(
 	h *app.App,
 	org flex.Org,
@@ -102,7 +102,7 @@ func (o *mcpServer) serve(ctx context.Context, c console) error {
 	return (&web.Server{Handler: h.Agents(version(), o.Write)}).Serve(ctx, l)
 }
 
-// unclosed keeps standard output open when the agent goes.
+// unclosed leaves standard output open when the agent disconnects.
 type unclosed struct{ io.Writer }
 
 // Close does nothing.

@@ -30,7 +30,7 @@ type migration struct {
 	DryRun  bool     `json:"dry_run"`
 }
 
-// Run brings the schema up to date, or says what that would take.
+// Run brings the schema up to date, or prints the migrations that are missing.
 func (m *migrate) Run(ctx context.Context, c console) error {
 	open := m.creating
 	if m.DryRun { // which makes no database either

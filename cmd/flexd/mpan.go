@@ -67,7 +67,7 @@ func (m *mpanShow) Run(ctx context.Context, c console) error {
 	)
 }
 
-// parties reads whose a metering point was and is.
+// parties reads the former and the present parties of a metering point.
 func parties(ctx context.Context, h *app.App, mpan string) ([]partyRow, error) {
 	rows := []partyRow{}
 	err := h.DB.ReadAll(ctx, func(all *records.All) error {

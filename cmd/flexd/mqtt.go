@@ -45,7 +45,7 @@ func (m *mqttCommand) Run(ctx context.Context, c console) error {
 	return remote{URL: m.Flexd, Username: m.Username}.explain(homeassistant.New(s).Run(ctx))
 }
 
-// leastEvery keeps the bridge from asking flexd all the time.
+// leastEvery is the shortest time between two requests of the bridge to flexd.
 const leastEvery = 5 * time.Second
 
 func (m *mqttCommand) settings() (homeassistant.Settings, error) {

@@ -17,7 +17,7 @@ import (
 	"flexd/internal/ocppserver"
 )
 
-// flexdConnections is how many connections to flexd the bridge keeps at most.
+// flexdConnections is the most connections to flexd that the bridge has open.
 const flexdConnections = 64
 
 // ocppCommand is `flexd ocpp`.
@@ -179,7 +179,7 @@ func (o *ocppCommand) checkAddresses() error {
 	return nil
 }
 
-// settings are what the flags say.
+// settings returns the bridge's settings from the flags.
 func (o *ocppCommand) settings() (ocppserver.Settings, error) {
 	if err := cmp.Or(o.check(), o.checkAddresses()); err != nil {
 		return ocppserver.Settings{}, err
@@ -217,7 +217,7 @@ func (o *ocppCommand) settings() (ocppserver.Settings, error) {
 	return s, err
 }
 
-// rules reads what holds for chargers whose lines say nothing else.
+// rules reads the defaults for chargers whose lines have no settings of their own.
 func (o *ocppCommand) rules(s *ocppserver.Settings) error {
 	var err error
 	if o.Floor != "" {

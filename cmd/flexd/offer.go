@@ -20,7 +20,7 @@ type offerCommand struct {
 	Accept offerAccept `cmd:"" help:"Record that an offer was accepted: it becomes an instruction. With --dry-run, show what the instruction would do."`
 }
 
-// offerWindow is what is offered.
+// offerWindow has the flags of an offer's window.
 type offerWindow struct {
 	ofOrg
 	Direction string    `help:"To draw less or more: ${enum}." enum:"down,up" default:"down"`
@@ -33,7 +33,7 @@ type offerWindow struct {
 	JSON      bool      `help:"The same as --format json." name:"json"`
 }
 
-// offer is what was asked for.
+// offer returns the flags' offer.
 func (o *offerWindow) offer(confidence int) flex.Offer {
 	return contract.OfferOf(&wire.OfferRequest{
 		Service:        o.Service,
@@ -99,7 +99,7 @@ func (o *offerWindow) print(c console, k *grid.Stack) error {
 // offerStack is `flexd offer stack`.
 type offerStack struct{ offerWindow }
 
-// Run prints what can be offered. Nothing is kept.
+// Run prints what can be offered. Nothing is stored.
 func (o *offerStack) Run(ctx context.Context, c console) error {
 	h, org, err := o.openOrg(ctx)
 	if err != nil {
@@ -121,7 +121,7 @@ type offerMake struct {
 	Confidence int `help:"The confidence in percent: how often the fleet should deliver at least the offer. 50, 80, 90, 95 or 99." default:"90"`
 }
 
-// Run keeps an offer.
+// Run stores an offer.
 func (o *offerMake) Run(ctx context.Context, c console) error {
 	h, org, err := o.openOrg(ctx)
 	if err != nil {
@@ -228,7 +228,8 @@ type offerAccept struct {
 	JSON    bool         `help:"Print JSON." name:"json"`
 }
 
-// part is how much of the offer was accepted; 0 for all of it, where nothing is said. Who says 0 does not mean all.
+// part is how much of the offer was accepted; 0 for all of it, where nothing is said. Who says
+// 0 does not mean all.
 func (o *offerAccept) part() (flex.Watts, error) {
 	if o.PowerKW == nil {
 		return 0, nil

@@ -162,7 +162,8 @@ func (o *openADRBind) Run(ctx context.Context, c console) error {
 	)
 }
 
-// changeBinding makes a change of a program's binding, which the audit log keeps, or only says what it would do.
+// changeBinding changes a program's binding and writes that in the audit log, or only previews
+// the change.
 func (o ofOrg) changeBinding(
 	ctx context.Context,
 	act string,
@@ -200,7 +201,7 @@ func (o ofOrg) changeBinding(
 	return done, err
 }
 
-// printBinding prints what a change of a binding did, or would do.
+// printBinding prints the effect of a change of a binding, made or previewed.
 func (f form) printBinding(
 	c console,
 	done *adr.Bound,

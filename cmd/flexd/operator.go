@@ -274,7 +274,7 @@ func (o *operatorList) Run(ctx context.Context, c console) error {
 			x.Name,
 			x.Role,
 			x.OrgsText(),
-			loginOf(x.Issuer),
+			loginMethod(x.Issuer),
 			x.CreatedAt,
 		})
 	}
@@ -290,8 +290,8 @@ func (o *operatorList) Run(ctx context.Context, c console) error {
 	)
 }
 
-// loginOf is what lets an operator in.
-func loginOf(issuer string) string { return cmp.Or(issuer, "password") }
+// loginMethod returns how an operator logs in.
+func loginMethod(issuer string) string { return cmp.Or(issuer, "password") }
 
 // changeOperators changes operators, and enters that in the audit log.
 func changeOperators(

@@ -105,7 +105,7 @@ func (i *importCommand) Run(ctx context.Context, c console) error {
 	return i.print(c, file)
 }
 
-// print says what a file has.
+// print prints the contents of a file.
 func (i *importCommand) print(c console, file records.PortableFile) error {
 	if i.JSON {
 		return c.json(map[string]any{

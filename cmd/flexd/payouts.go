@@ -86,7 +86,7 @@ func (o ofOrg) actOn(
 	return o.actOnWith(ctx, flex.AuditEntry{Act: act, Subject: subject}, do)
 }
 
-// actOnWith is actOn for what the audit log keeps more of.
+// actOnWith is actOn with further details for the audit log.
 func (o ofOrg) actOnWith(
 	ctx context.Context,
 	act flex.AuditEntry,

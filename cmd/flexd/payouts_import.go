@@ -78,8 +78,8 @@ func (p *payoutsImport) Run(ctx context.Context, c console) error {
 	)
 }
 
-// mailer returns what sends e-mails from here, or nil. Without the service's address their links would lead nowhere, and
-// each is sent once.
+// mailer returns a function that sends e-mails from this process, or nil. Without the
+// service's address their links would lead nowhere, and each is sent once.
 func (p *payoutsImport) mailer() (*egress.Mailer, error) {
 	m, err := p.Mail.mailer()
 	if err == nil && m != nil && !isWebURL(p.BaseURL) {
@@ -159,13 +159,13 @@ func (p *payoutsImport) ownFile(
 		flex.Count(done.Results, "result"),
 		done.Moved,
 	)
-	fmt.Fprintln(c.err, p.would()+said)
+	fmt.Fprintln(c.err, p.dryRunPrefix()+said)
 
 	return said, p.notify(ctx, c, h, done, mailer)
 }
 
-// would begins what a dry run says.
-func (p *payoutsImport) would() string {
+// dryRunPrefix begins the output of a dry run.
+func (p *payoutsImport) dryRunPrefix() string {
 	if p.DryRun {
 		return "dry run, nothing is changed: "
 	}
@@ -214,7 +214,7 @@ func (p *payoutsImport) bankFile(
 		results.Others,
 	)
 
-	fmt.Fprintln(c.err, p.would()+said)
+	fmt.Fprintln(c.err, p.dryRunPrefix()+said)
 
 	err = p.notify(ctx, c, h, done.Imported, mailer)
 
@@ -245,7 +245,7 @@ type importRow struct {
 	Why        string               `json:"why,omitempty"`
 }
 
-// show prints what became of each result that is not known already; as JSON, of all.
+// show prints the outcome of each result that is not known already; as JSON, of all.
 func (p *payoutsImport) show(c console, done reward.BankImport) error {
 	rows := make([]importRow, len(done.Lines))
 	for i, l := range done.Lines {
@@ -337,7 +337,7 @@ func (p *payoutsImport) notify(
 	return sendMails(ctx, c, h)
 }
 
-// sendMails sends what waits to be sent.
+// sendMails sends the queued e-mails.
 func sendMails(ctx context.Context, c console, h *app.App) error {
 	sent := 0
 	for more := true; more; {

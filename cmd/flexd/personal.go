@@ -22,7 +22,7 @@ type export struct {
 	Organisation string `help:"Instead of a site, all data of this organisation, for flexd import on another flexd. The file has bank accounts in plain text." aliases:"org" placeholder:"NAME"`
 }
 
-// Run prints everything that is held on a site, or on an organisation.
+// Run prints all stored data of a site, or of an organisation.
 func (e *export) Run(ctx context.Context, c console) error {
 	if e.Organisation != "" {
 		return e.organisation(ctx, c)
@@ -56,7 +56,7 @@ func (e *export) Run(ctx context.Context, c console) error {
 		},
 		func() error {
 			var err error
-			held, err = heldOn(ctx, h, site)
+			held, err = storedOf(ctx, h, site)
 			return err
 		},
 	)
@@ -86,7 +86,7 @@ type erase struct {
 	RewriteLater bool `help:"Do not rewrite SQLite's file now, during which flexd serve cannot write. The same command without this rewrites it, for all that was erased until then."`
 }
 
-// Run offboards a site if need be and removes what is held on it, but for the money.
+// Run offboards a site if needed and removes its data, except those about money.
 func (e *erase) Run(ctx context.Context, c console) error {
 	site, err := siteID(e.Site)
 	if err != nil {
@@ -101,7 +101,7 @@ func (e *erase) Run(ctx context.Context, c console) error {
 	defer h.Close()
 
 	if !e.Yes {
-		return e.foretell(ctx, c, h, site)
+		return e.preview(ctx, c, h, site)
 	}
 
 	var rows int64
@@ -168,14 +168,15 @@ func (e *erase) erase(
 		return rows, err
 	}
 
-	// Of a site that was never here, and may be in another cell, it is not to be said that it is erased.
-	_, err = heldOn(ctx, h, site)
+	// Of a site that was never here, and may be in another cell, it is not to be said that it
+	// is erased.
+	_, err = storedOf(ctx, h, site)
 
 	return 0, err
 }
 
-// heldOn reads everything that is held on a site, or fails with NotFound if that is nothing.
-func heldOn(
+// storedOf reads all stored data of a site. It fails with NotFound if there are none.
+func storedOf(
 	ctx context.Context,
 	h *app.App,
 	site flex.SiteID,
@@ -203,20 +204,20 @@ func heldOn(
 	)
 }
 
-// foretell says what would be erased.
-func (e *erase) foretell(
+// preview prints what would be erased.
+func (e *erase) preview(
 	ctx context.Context,
 	c console,
 	h *app.App,
 	site flex.SiteID,
 ) error {
-	held, err := heldOn(ctx, h, site)
+	held, err := storedOf(ctx, h, site)
 	if err != nil {
 		return err
 	}
 
 	if e.JSON {
-		err = c.json(heldRows(site, held))
+		err = c.json(storedRows(site, held))
 	} else {
 		err = c.erasable(site, held)
 	}
@@ -231,8 +232,8 @@ func (e *erase) foretell(
 	)
 }
 
-// heldRows is how many rows of each table are held on a site, to print as JSON.
-func heldRows(site flex.SiteID, held map[string][]map[string]any) fields {
+// storedRows is the number of rows of each table that concern a site, for JSON.
+func storedRows(site flex.SiteID, held map[string][]map[string]any) fields {
 	rows := map[string]int{}
 	for table, of := range held {
 		rows[table] = len(of)
@@ -241,7 +242,7 @@ func heldRows(site flex.SiteID, held map[string][]map[string]any) fields {
 	return fields{"site_id": site, "erased": false, "rows_held": rows}
 }
 
-// erasable prints how many rows of each table are held on a site.
+// erasable prints the number of rows of each table that concern a site.
 func (c console) erasable(site flex.SiteID, held map[string][]map[string]any) error {
 	t := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "HELD ON SITE %s\tROWS\n", site)

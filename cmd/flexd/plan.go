@@ -181,8 +181,8 @@ func planLine(
 	return problem.Append(to, a)
 }
 
-// readLine appends the next line, without its end and without the byte order mark that some editors begin a file
-// with. Of a line that is too long it keeps nothing.
+// readLine appends the next line, without its end and without the byte order mark that some
+// editors begin a file with. Of a line that is too long it keeps nothing.
 func readLine(
 	r *bufio.Reader,
 	to []byte,

@@ -285,7 +285,8 @@ func (s *store) openAsset(
 	return h, org, id, nil
 }
 
-// assetOfAny finds the asset with an external id in any organisation; where several organisations have one, its id is needed.
+// assetOfAny finds the asset with an external id in any organisation; where several
+// organisations have one, its id is needed.
 func assetOfAny(
 	ctx context.Context,
 	all *records.All,

@@ -47,8 +47,8 @@ func readable(kept map[string][]map[string]any) []record {
 	return all
 }
 
-// units are what the ends of columns' names stand for. What is none of these, nor of the columns below, is a number or a text as
-// it is.
+// units are what the ends of columns' names stand for. What is none of these, nor of the
+// columns below, is a number or a text as it is.
 var units = []struct {
 	end  string
 	text func(n int64) string

@@ -71,7 +71,8 @@ type serve struct {
 	Clouds string `help:"JSON file of the manufacturers' clouds that users can link: a list of name, authorize_url, token_url, client_id, client_secret, scopes." type:"existingfile" env:"FLEXD_CLOUDS" placeholder:"FILE"`
 }
 
-// acmeAuthority issues certificates automatically, to a server that shows that a name leads to it (ACME).
+// acmeAuthority issues certificates automatically, to a server that shows that a name leads to
+// it (ACME).
 type acmeAuthority struct {
 	Host      []string `help:"Answer over TLS with a certificate for this name, asked for and renewed at an authority that gives them by itself (ACME; its challenge is tls-alpn-01: port 443 of the name must lead here). May be given more than once. Whoever gives it accepts the authority's terms." env:"FLEXD_ACME_HOST" placeholder:"NAME"`
 	Mail      string   `help:"The e-mail address for the authority." env:"FLEXD_ACME_MAIL" placeholder:"ADDRESS"`
@@ -130,8 +131,8 @@ type store struct {
 	KeyFile     string `help:"File of the keys that encrypt secrets in the database. If not given, on SQLite it is the name of the database followed by .key, and is created with a new database." env:"FLEXD_KEY_FILE" placeholder:"FILE"`
 }
 
-// settings are those of a store that exists. A command must not create one by looking at it: what it
-// then says, such as that pushes are halted, would be of the wrong store.
+// settings are those of a store that exists. A command must not create one by looking at it:
+// what it then says, such as that pushes are halted, would be of the wrong store.
 func (s store) settings() (app.Settings, error) {
 	if err := s.check(); err != nil {
 		return app.Settings{}, err
@@ -153,8 +154,8 @@ func (s store) settings() (app.Settings, error) {
 	return settings, err
 }
 
-// creating are the settings of a store that is created if it does not exist. A command never changes
-// the schema of an existing one: only flexd migrate and flexd serve do.
+// creating are the settings of a store that is created if it does not exist. A command never
+// changes the schema of an existing one: only flexd migrate and flexd serve do.
 func (s store) creating() (app.Settings, error) {
 	if err := s.check(); err != nil {
 		return app.Settings{}, err

@@ -221,8 +221,8 @@ func (t changes) change(s *flex.OrgSettings) error {
 	return nil
 }
 
-// keepPlain changes the settings as they are once the organisation is locked, so that a setting which somebody else
-// changes at the same time stays.
+// keepPlain changes the settings as they are once the organisation is locked, so that a
+// setting which somebody else changes at the same time stays.
 func (t changes) keepPlain(ctx context.Context, tx *records.Tx) error {
 	if err := tx.LockOrg(ctx); err != nil {
 		return err

@@ -30,8 +30,8 @@ type simulateCommand struct {
 	JSON     bool   `name:"json" help:"Print a line of JSON for each history: seed, events, broken rules, hash."`
 }
 
-// simulateGarbage has the collector run seldom, in per cent of what is in use: a history leaves little behind,
-// and collecting took a fifth of the time.
+// simulateGarbage has the collector run seldom, in per cent of what is in use: a history
+// leaves little behind, and collecting took a fifth of the time.
 const simulateGarbage = 400
 
 // The first days of what is simulated where none is given.
@@ -89,8 +89,8 @@ func (s *simulateCommand) Run(ctx context.Context, c console) error {
 	return err
 }
 
-// playAll plays histories, as many at a time as there are processors, prints what came of each in their order and
-// returns how many broke a law. One that cannot be played ends the others.
+// playAll plays histories, as many at a time as there are processors, prints what came of each
+// in their order and returns how many broke a law. One that cannot be played ends the others.
 func (s *simulateCommand) playAll(
 	ctx context.Context,
 	c console,

@@ -69,7 +69,8 @@ func cellText(cell any) string {
 	return fmt.Sprint(cell)
 }
 
-// plainLine is a text that somebody else wrote, in one line of a terminal: what is no mark on paper is a blank.
+// plainLine is a text that somebody else wrote, in one line of a terminal: what is no mark on
+// paper is a blank.
 func plainLine(text string) string {
 	blank := func(r rune) rune {
 		if unicode.IsGraphic(r) {
