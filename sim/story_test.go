@@ -109,7 +109,7 @@ func playWith(t *testing.T, lines []sim.Line, more func(*player)) {
 	}
 
 	p.app = h
-	h.Push.Chance = func([16]byte, int) float64 { return 0.5 } // when a retry comes is what a car has drawn meanwhile
+	h.Push.Jitter = func([16]byte, int) float64 { return 0.5 } // when a retry comes is what a car has drawn meanwhile
 	server, receiver := &http.Server{Handler: h.Handler()}, &http.Server{Handler: http.HandlerFunc(p.receive)}
 	go server.Serve(listener)
 	go receiver.Serve(post)

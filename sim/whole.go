@@ -365,7 +365,7 @@ func (w *whole) open(ctx context.Context) error {
 		return err
 	}
 
-	w.app.Push.Chance = func([16]byte, int) float64 {
+	w.app.Push.Jitter = func([16]byte, int) float64 {
 		return 0.5
 	} // when a retry comes is what a car has drawn meanwhile
 	handler := w.app.Handler()

@@ -317,8 +317,8 @@ func (b *booksGoodwill) Run(ctx context.Context, c console) error {
 	)
 }
 
-func (f giftFlags) gift(site flex.SiteID, kind ledger.Kind) books.Gift {
-	return books.Gift{
+func (f giftFlags) gift(site flex.SiteID, kind ledger.Kind) books.ManualPosting {
+	return books.ManualPosting{
 		SiteID:    site,
 		Kind:      kind,
 		Amount:    flex.Pence(f.Amount),
@@ -332,7 +332,7 @@ func (f form) giveGift(
 	ctx context.Context,
 	c console,
 	of ofOrg,
-	g books.Gift,
+	g books.ManualPosting,
 ) error {
 	return of.actOn(
 		ctx,

@@ -309,11 +309,11 @@ func (p *payoutsImport) notify(
 	done reward.Imported,
 	mailer *egress.Mailer,
 ) error {
-	if done.Without > 0 {
+	if done.WithoutEmail > 0 {
 		fmt.Fprintf(
 			c.err,
 			"%d users were not notified: there is no e-mail address\n",
-			done.Without,
+			done.WithoutEmail,
 		)
 	}
 

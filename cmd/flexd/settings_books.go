@@ -70,7 +70,7 @@ func bookSettings() []setting {
 		line("payer_contact", "none", "an e-mail address or a telephone number, on the users' statements",
 			func(s *set) *string { return &s.Books.PayerContact }),
 
-		fromOne("gift_limit_pence", strconv.Itoa(int(books.DefaultGiftLimit)), "the most that one goodwill, bonus or write-off may be", 1_000_000,
+		fromOne("gift_limit_pence", strconv.Itoa(int(books.DefaultManualLimit)), "the most that one goodwill, bonus or write-off may be", 1_000_000,
 			func(s *set) *flex.Pence { return &s.Books.GiftLimit }),
 		fromOne("unclaimed_after_days", strconv.Itoa(books.DefaultUnclaimedDays), "how long the balance of an offboarded site rests before it may be moved", 36500,
 			func(s *set) *int { return &s.Books.UnclaimedDays }),

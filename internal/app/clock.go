@@ -291,11 +291,11 @@ func (adv *advance) ask(
 			return fmt.Errorf("when job %s is due: %w", j.Name, err)
 		}
 
-		if !adv.thorough || j.waits == nil || a.due(i) {
+		if !adv.thorough || j.hasUndatedWork == nil || a.due(i) {
 			continue
 		}
 
-		waits, err := j.waits(tx, ctx)
+		waits, err := j.hasUndatedWork(tx, ctx)
 		if err != nil {
 			return fmt.Errorf("whether job %s has work: %w", j.Name, err)
 		}

@@ -33,7 +33,7 @@ func TestAdvance_LeavesNothing_PlantedFault(t *testing.T) {
 		left := leftOver(t, storetest.SQLite(t), func(h *App) {
 			for i := range h.jobs {
 				if h.jobs[i].Name == name {
-					h.jobs[i].next, h.jobs[i].waits = never, nil
+					h.jobs[i].next, h.jobs[i].hasUndatedWork = never, nil
 				}
 			}
 		})

@@ -399,7 +399,7 @@ func advanceCalls(t *testing.T, orgs int, fault bool) int64 {
 // counted counts what an advance asks of a job and has it do, for other organisations too.
 func counted(p part, calls *atomic.Int64, also []flex.OrgID) part {
 	return part{
-		waits: p.waits,
+		hasUndatedWork: p.hasUndatedWork,
 		next: func(tx *store.Tx, ctx context.Context, after time.Time) (time.Time, error) {
 			calls.Add(1)
 			return p.next(tx, ctx, after)
@@ -468,9 +468,9 @@ const plantedHistories = 6
 
 // forgetting makes of a part one that names no instant.
 func forgetting(p part) part {
-	next, waits := p.next, p.waits
+	next, waits := p.next, p.hasUndatedWork
 	p.next = func(*store.Tx, context.Context, time.Time) (time.Time, error) { return time.Time{}, nil }
-	p.waits = func(tx *store.Tx, ctx context.Context) (bool, error) {
+	p.hasUndatedWork = func(tx *store.Tx, ctx context.Context) (bool, error) {
 		at, err := next(tx, ctx, time.Time{})
 		if err != nil || waits == nil || !at.IsZero() && !at.After(tx.Now()) {
 			return !at.IsZero() && !at.After(tx.Now()), err

@@ -25,8 +25,8 @@ type part struct {
 	next nextFunc
 	run  func(ctx context.Context, org flex.OrgID) (worker.Report, error)
 	// whether there is work that next names no instant for; nil if there never is
-	waits func(tx *store.Tx, ctx context.Context) (bool, error)
-	apart string
+	hasUndatedWork func(tx *store.Tx, ctx context.Context) (bool, error)
+	apart          string
 }
 
 // nextFunc says when a job of an organisation is due next after an instant; zero for never.
@@ -82,9 +82,9 @@ func (a *App) addPlanning() {
 		skipsAdvance("sources are asked by the true clock; a sandbox's made-up prices are published before an advance begins"))
 
 	a.add("control", 30*time.Second, store.WakeControl, a.Control.PlanDue, part{
-		next:  (*store.Tx).NextPlan,
-		run:   a.Control.PlanDueOf,
-		waits: waveWaits,
+		next:           (*store.Tx).NextPlan,
+		run:            a.Control.PlanDueOf,
+		hasUndatedWork: waveWaits,
 	})
 
 	if a.DB.Engine() == "postgres" { // only there can other processes be at work on a wave
@@ -93,9 +93,9 @@ func (a *App) addPlanning() {
 	}
 
 	a.addHomes()
-	a.add("absences", time.Minute, noTopic, a.Control.FollowAways, part{
+	a.add("absences", time.Minute, noTopic, a.Control.ReplanAbsences, part{
 		next: (*store.Tx).NextAway,
-		run:  a.Control.FollowAwaysOf,
+		run:  a.Control.ReplanAbsencesOf,
 	})
 	a.add("instructions", 5*time.Second, noTopic, a.Control.FollowInstructions, part{
 		next: (*store.Tx).NextInstruction,
@@ -129,9 +129,9 @@ func (a *App) addOrders() {
 		run:  a.Control.SendOrdersOf,
 	})
 	a.add("invitations", 5*time.Minute, noTopic, a.Products.InviteLate, part{
-		next:  product.NextInvite,
-		run:   a.Products.InviteLateOf,
-		waits: product.InvitesWait,
+		next:           product.NextInvite,
+		run:            a.Products.InviteLateOf,
+		hasUndatedWork: product.InvitesWait,
 	})
 
 	a.add("products", 30*time.Second, noTopic, a.Products.Send, part{
@@ -152,16 +152,16 @@ func (a *App) addOrders() {
 // addSettlement adds the jobs that settle, book, and notify users of it.
 func (a *App) addSettlement() {
 	credits := a.add("credits", 5*time.Second, store.WakeSettle, a.Reward.SettleSessions, part{
-		next:  (*store.Tx).NextSessionSettlement,
-		run:   a.Reward.SettleSessionsOf,
-		waits: anyDue((*store.Tx).DueSessionSettlements),
+		next:           (*store.Tx).NextSessionSettlement,
+		run:            a.Reward.SettleSessionsOf,
+		hasUndatedWork: anyDue((*store.Tx).DueSessionSettlements),
 	})
 	credits.Rest = settleInterval
 
 	settlement := a.add("settlement", 10*time.Second, store.WakeSettle, a.Reward.SettleEvents, part{
-		next:  (*store.Tx).NextEventSettlement,
-		run:   a.Reward.SettleEventsOf,
-		waits: anyDue((*store.Tx).DueFlexEvents),
+		next:           (*store.Tx).NextEventSettlement,
+		run:            a.Reward.SettleEventsOf,
+		hasUndatedWork: anyDue((*store.Tx).DueFlexEvents),
 	})
 	settlement.Rest = settleInterval
 
@@ -201,7 +201,7 @@ func (a *App) addUpkeep(clouds bool) {
 			skipsAdvance("tokens of clouds end by the true clock"))
 	}
 
-	a.add("ramp", 10*time.Minute, noTopic, a.Control.FollowFleet,
+	a.add("ramp", 10*time.Minute, noTopic, a.Control.SetRamp,
 		skipsAdvance("the fleet of all organisations is counted by the true clock"))
 	a.add("moves", time.Minute, noTopic, a.Registry.MovePoints,
 		skipsAdvance("a metering point changes its party by the true clock, for two organisations at once"))

@@ -95,10 +95,10 @@ func (a *App) addPriceSources(names []string, web *market.Web) error {
 func (a *App) openMarket(ctx context.Context, s Settings) error {
 	web := &market.Web{Client: egress.New(egress.Options{})}
 	a.Market = &market.Service{
-		DB:     a.DB,
-		Log:    s.Log,
-		Invent: s.InventPrices,
-		Home:   s.Home,
+		DB:           a.DB,
+		Log:          s.Log,
+		Invent:       s.InventPrices,
+		SharedPrices: s.Home,
 	}
 
 	if err := a.addPriceSources(s.PriceSources, web); err != nil {

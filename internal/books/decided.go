@@ -10,7 +10,7 @@ import (
 	"flexd/internal/store"
 )
 
-// The kinds of gift.
+// The kinds of a manual posting.
 const (
 	Goodwill = ledger.GoodwillCredit
 	Signup   = ledger.SignupBonus
@@ -18,11 +18,11 @@ const (
 	Referrer = ledger.ReferrerCredit
 )
 
-// DefaultGiftLimit is the most that one goodwill, bonus or write-off may be.
-const DefaultGiftLimit flex.Pence = 5000
+// DefaultManualLimit is the most that one goodwill, bonus or write-off may be.
+const DefaultManualLimit flex.Pence = 5000
 
-// Gift is money that somebody decided to give to a site's user.
-type Gift struct {
+// ManualPosting is money that somebody decided to give to a site's user.
+type ManualPosting struct {
 	SiteID flex.SiteID
 	Kind   ledger.Kind
 	Amount flex.Pence
@@ -36,7 +36,7 @@ type Gift struct {
 func (s *Service) Give(
 	ctx context.Context,
 	org flex.OrgID,
-	g Gift,
+	g ManualPosting,
 ) (ledger.Booked, error) {
 	var t ledger.Booked
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
@@ -57,7 +57,7 @@ func (s *Service) Give(
 func (s *Service) WriteOff(
 	ctx context.Context,
 	org flex.OrgID,
-	g Gift,
+	g ManualPosting,
 ) (ledger.Booked, error) {
 	g.Kind = ledger.Correction
 
@@ -87,7 +87,7 @@ func (s *Service) WriteOff(
 }
 
 // notAboveNothing fails if more was written off than the site's user owed.
-func notAboveNothing(ctx context.Context, tx *store.Tx, off Gift) error {
+func notAboveNothing(ctx context.Context, tx *store.Tx, off ManualPosting) error {
 	after, err := tx.Balance(ctx, off.SiteID)
 	if err != nil || after <= 0 {
 		return err
@@ -108,7 +108,7 @@ func notAboveNothing(ctx context.Context, tx *store.Tx, off Gift) error {
 func (s *Service) decided(
 	ctx context.Context,
 	tx *store.Tx,
-	g Gift,
+	g ManualPosting,
 	postings []ledger.Posting,
 ) (ledger.Booked, bool, error) {
 	t := ledger.Booked{}
@@ -152,7 +152,7 @@ func checkDecision(
 
 	limit := o.Settings.Books.GiftLimit
 	if limit == 0 {
-		limit = DefaultGiftLimit
+		limit = DefaultManualLimit
 	}
 
 	if amount <= 0 || amount > limit {

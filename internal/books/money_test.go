@@ -241,8 +241,8 @@ func TestOwed_CameBack(t *testing.T) {
 func TestGive(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		o := open(t, url)
-		gift := books.Gift{SiteID: o.sites[0], Kind: books.Goodwill, Amount: books.DefaultGiftLimit, Reason: "a charger stood still", Reference: "case 7", By: "ada"}
-		give := func(g books.Gift, kind flex.Kind) ledger.Booked {
+		gift := books.ManualPosting{SiteID: o.sites[0], Kind: books.Goodwill, Amount: books.DefaultManualLimit, Reason: "a charger stood still", Reference: "case 7", By: "ada"}
+		give := func(g books.ManualPosting, kind flex.Kind) ledger.Booked {
 			t.Helper()
 			got, err := o.books.Give(t.Context(), o.org, g)
 			if err == nil && kind != 0 || err != nil && flex.KindOf(err) != kind {
@@ -261,12 +261,12 @@ func TestGive(t *testing.T) {
 		give(gift, flex.Invalid)
 		gift.Reason, gift.SiteID = "x", flex.SiteID{9}
 		give(gift, flex.NotFound)
-		give(books.Gift{SiteID: o.sites[0], Kind: books.Referrer, Amount: 10, Reason: "a friend", By: "ada"}, 0)
-		give(books.Gift{SiteID: o.sites[0], Kind: books.Referrer, Amount: 10, Reason: "a friend", By: "ada"}, 0) // another one
+		give(books.ManualPosting{SiteID: o.sites[0], Kind: books.Referrer, Amount: 10, Reason: "a friend", By: "ada"}, 0)
+		give(books.ManualPosting{SiteID: o.sites[0], Kind: books.Referrer, Amount: 10, Reason: "a friend", By: "ada"}, 0) // another one
 
 		err := o.db.Read(t.Context(), o.org, func(tx *store.Tx) error {
 			ts, total, err := tx.Transactions(t.Context(), o.sites[0], 10, 0)
-			if err != nil || total != 3 || ts[2].Cause.Reason != "a charger stood still" || ts[2].Amount != books.DefaultGiftLimit || ts[0].Kind != ledger.ReferrerCredit {
+			if err != nil || total != 3 || ts[2].Cause.Reason != "a charger stood still" || ts[2].Amount != books.DefaultManualLimit || ts[0].Kind != ledger.ReferrerCredit {
 				t.Errorf("%d transactions: %+v", total, ts)
 			}
 			return err
@@ -281,7 +281,7 @@ func TestWriteOff(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		o := open(t, url)
 		o.earn("a", "2026-10-01", -118) // the balance is -59 p
-		off := books.Gift{SiteID: o.sites[0], Amount: 60, Reason: "our mistake", By: "ada"}
+		off := books.ManualPosting{SiteID: o.sites[0], Amount: 60, Reason: "our mistake", By: "ada"}
 		if _, err := o.books.WriteOff(t.Context(), o.org, off); flex.KindOf(err) != flex.Conflict {
 			t.Errorf("more than is owed: %v", err)
 		}
@@ -299,7 +299,7 @@ func TestWriteOff_Again(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		o := open(t, url)
 		o.earn("a", "2026-10-01", -118) // the balance is -59 p
-		off := books.Gift{SiteID: o.sites[0], Amount: 59, Reason: "our mistake", Reference: "case 7", By: "ada"}
+		off := books.ManualPosting{SiteID: o.sites[0], Amount: 59, Reason: "our mistake", Reference: "case 7", By: "ada"}
 		for again := range 3 {
 			if _, err := o.books.WriteOff(t.Context(), o.org, off); err != nil {
 				t.Errorf("for the %d. time: %v", again+1, err)
@@ -336,7 +336,7 @@ func TestWriteOff_AtOnce(t *testing.T) {
 		for _, s := range []*books.Service{o.books, other} {
 			for range 8 {
 				wg.Go(func() {
-					off := books.Gift{SiteID: o.sites[0], Amount: 59, Reason: "our mistake", By: "ada"}
+					off := books.ManualPosting{SiteID: o.sites[0], Amount: 59, Reason: "our mistake", By: "ada"}
 					switch _, err := s.WriteOff(t.Context(), o.org, off); {
 					case err == nil:
 						done.Add(1)

@@ -91,7 +91,7 @@ func TestReverse_Decided(t *testing.T) {
 			got, err := o.books.Give(
 				t.Context(),
 				o.org,
-				books.Gift{SiteID: o.sites[0], Kind: books.Goodwill, Amount: 500, Reason: "sorry", Reference: reference, By: "ada"},
+				books.ManualPosting{SiteID: o.sites[0], Kind: books.Goodwill, Amount: 500, Reason: "sorry", Reference: reference, By: "ada"},
 			)
 			if err != nil {
 				t.Fatal(err)
@@ -105,7 +105,7 @@ func TestReverse_Decided(t *testing.T) {
 		_, err := o.books.Give(
 			t.Context(),
 			o.org,
-			books.Gift{SiteID: o.sites[0], Kind: books.Goodwill, Amount: 500, Reason: "sorry", Reference: "case 7", By: "ada"},
+			books.ManualPosting{SiteID: o.sites[0], Kind: books.Goodwill, Amount: 500, Reason: "sorry", Reference: "case 7", By: "ada"},
 		)
 		if flex.KindOf(err) != flex.Conflict {
 			t.Errorf("what was reversed, again: %v", err)
@@ -125,7 +125,7 @@ func TestReverse_Decided(t *testing.T) {
 		off, err := o.books.WriteOff(
 			t.Context(),
 			o.org,
-			books.Gift{SiteID: o.sites[0], Amount: 11, Reason: "ours", By: "ada"},
+			books.ManualPosting{SiteID: o.sites[0], Amount: 11, Reason: "ours", By: "ada"},
 		)
 		if err != nil {
 			t.Fatal(err)

@@ -284,7 +284,7 @@ func TestBrowser_LearnedHeat(t *testing.T) {
 	tank, pump := heaters[0], heaters[2]
 
 	err := d.db.Write(t.Context(), d.Org, func(tx *store.Tx) error {
-		c, err := tx.Charging(t.Context(), pump)
+		c, err := tx.PlanningState(t.Context(), pump)
 		if err != nil {
 			return err
 		}

@@ -187,7 +187,7 @@ func (s *scene) report(asset int, statuses ...flex.CallbackStatus) {
 	s.Helper()
 	var event flex.EventID
 	err := s.db.Read(s.Context(), s.Org, func(tx *store.Tx) error {
-		c, err := tx.Charging(s.Context(), s.assets[asset])
+		c, err := tx.PlanningState(s.Context(), s.assets[asset])
 		event = c.Current.EventID
 		return err
 	})

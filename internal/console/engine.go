@@ -26,7 +26,7 @@ type bucket struct {
 type jobLine struct {
 	Name  string
 	Every time.Duration
-	worker.Last
+	worker.Status
 }
 
 func (s *Server) engine(r *request) (view, error) {

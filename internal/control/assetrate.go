@@ -59,7 +59,7 @@ func (s *Service) Rate(
 ) (AssetRate, error) {
 	var r AssetRate
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		c, err := tx.Charging(ctx, asset)
+		c, err := tx.PlanningState(ctx, asset)
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (s *Service) Rate(
 func rateOf(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
+	c *store.PlanningState,
 ) (AssetRate, error) {
 	r := AssetRate{
 		AssetID: c.Asset.ID,
@@ -156,7 +156,7 @@ func (s *Service) PinRate(
 			return err
 		}
 
-		c, err := tx.Charging(ctx, asset)
+		c, err := tx.PlanningState(ctx, asset)
 		if err != nil {
 			return err
 		}
@@ -199,7 +199,7 @@ func (s *Service) ResetRate(
 			return err
 		}
 
-		c, err := tx.Charging(ctx, asset)
+		c, err := tx.PlanningState(ctx, asset)
 		if err != nil {
 			return err
 		}

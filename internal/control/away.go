@@ -187,7 +187,7 @@ func (s *Service) SkipPlan(
 // is away in any case. The plan of a car that already needs nothing ends with its absence and not at a deadline. So for such a car,
 // also until it is planned again after the absence, the next deadline counts.
 func skipping(
-	c *store.Charging,
+	c *store.PlanningState,
 	deadline, now time.Time,
 ) (flex.Span, error) {
 	from := now.Truncate(time.Second) // plans begin at whole seconds
@@ -290,7 +290,7 @@ func (s *Service) takeAway(
 		return err
 	}
 
-	c, err := tx.Charging(ctx, asset)
+	c, err := tx.PlanningState(ctx, asset)
 	if err != nil {
 		return err
 	}
@@ -324,24 +324,24 @@ func isAhead(away flex.Span, now time.Time) bool {
 }
 
 // newWish is the change for a household that asks for something else.
-var newWish = change{
+var newWish = replanReason{
 	cause:   store.CauseIntent,
 	must:    true,
 	intent:  true,
 	trigger: ByEvent,
 }
 
-// FollowAways plans the cars again whose household leaves or is back.
-func (s *Service) FollowAways(ctx context.Context) (worker.Report, error) {
+// ReplanAbsences plans the cars again whose household leaves or is back.
+func (s *Service) ReplanAbsences(ctx context.Context) (worker.Report, error) {
 	return worker.EachOrg(
 		ctx,
 		s.DB.OrgsBy((*store.All).OrgIDs),
-		s.FollowAwaysOf,
+		s.ReplanAbsencesOf,
 	)
 }
 
-// FollowAwaysOf is FollowAways for one organisation.
-func (s *Service) FollowAwaysOf(
+// ReplanAbsencesOf is ReplanAbsences for one organisation.
+func (s *Service) ReplanAbsencesOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (worker.Report, error) {
@@ -409,7 +409,7 @@ func (s *Service) followAways(
 
 // whileAway sets the need of a plan to nothing while the household is away at its instant. The car is planned again as soon as
 // somebody is back. The profile alone ends soon after that, so that no later night passes without charging if nothing more is sent.
-func whileAway(e *store.Effective, away flex.Span, from time.Time) bool {
+func whileAway(e *store.PlanInputs, away flex.Span, from time.Time) bool {
 	if !away.Contains(from) {
 		return false
 	}

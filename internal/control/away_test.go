@@ -28,7 +28,7 @@ func TestSkipPlan_Twice(t *testing.T) {
 		}
 
 		h.goTo("2026-01-11T07:00:30Z")
-		if _, err := h.service.FollowAways(t.Context()); err != nil {
+		if _, err := h.service.ReplanAbsences(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if len(h.charges()) == 0 {

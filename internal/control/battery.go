@@ -453,9 +453,9 @@ func (s *homeAhead) sends(
 	return false
 }
 
-// market is what a half-hour's dispatch is for: the service of the instruction that calls the battery for it, or the market
+// comparison is what a half-hour's dispatch is for: the service of the instruction that calls the battery for it, or the comparison
 // that its plan is made for.
-func (s *homeAhead) market(i int) string {
+func (s *homeAhead) comparison(i int) string {
 	if s.kept != nil && s.services[i] != "" {
 		return s.services[i]
 	}
@@ -656,7 +656,7 @@ func (s *Service) sendDispatches(
 				ctx,
 				store.Dispatch{
 					Own:    true,
-					Market: ahead.market(i),
+					Market: ahead.comparison(i),
 					Span:   periods[i].Span(),
 					Batch:  e.Batch,
 					Assets: []store.DispatchedAsset{{

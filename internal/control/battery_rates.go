@@ -45,7 +45,7 @@ func periodRates(
 
 // dynamic reports whether a battery's tariff is the market's price.
 func dynamic(b *store.Battery) bool {
-	t, _ := tariffOf(&store.Charging{
+	t, _ := tariffOf(&store.PlanningState{
 		SiteTariff: b.SiteTariff,
 		Inputs:     store.Inputs{Tariff: b.Tariff},
 	})
@@ -102,7 +102,7 @@ func fixedRates(
 	s flex.OrgSettings,
 	periods []flex.Period,
 ) ratings {
-	t, _ := tariffOf(&store.Charging{
+	t, _ := tariffOf(&store.PlanningState{
 		SiteTariff: b.SiteTariff,
 		Inputs:     store.Inputs{Tariff: b.Tariff},
 	})

@@ -224,7 +224,7 @@ type countedCar struct {
 
 // countCar says what a car may draw: what its schedule says while that lasts, and full power after it until 100 kWh are
 // drawn.
-func countCar(c *store.Charging, now time.Time) countedCar {
+func countCar(c *store.PlanningState, now time.Time) countedCar {
 	k := countedCar{id: c.Asset.ID}
 	own := flex.Watts(0)
 	if c.Asset.Power != nil {

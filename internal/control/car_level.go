@@ -18,7 +18,7 @@ const levelDays = 7
 func carLevels(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
+	c *store.PlanningState,
 ) ([]LevelAt, error) {
 	capacity := capacityOf(&c.Asset)
 	if !c.Open() || c.Current.Generation == 0 || capacity <= 0 {
@@ -79,7 +79,7 @@ func capacityOf(a *flex.Asset) flex.WattHours {
 func stayLevel(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
+	c *store.PlanningState,
 ) (LevelAt, error) {
 	stay := c.Session.PluggedInAt.Add(-chargeReadBefore)
 	q := store.ReadingQuery{

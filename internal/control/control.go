@@ -27,7 +27,7 @@ type Service struct {
 	// marked sessions that are looked at in one transaction; dueMax if it is zero, as it is outside tests
 	dueAtOnce int
 
-	// times over which starts are spread, set by FollowFleet; nil before that ran
+	// times over which starts are spread, set by SetRamp; nil before that ran
 	spreads          atomic.Pointer[spreads]
 	planned, changed atomic.Int64 // by background jobs, since the process began
 	refused          atomic.Int64 // plans of sites, by guarded, since the process began
@@ -60,8 +60,8 @@ func prices(
 	return ps, err
 }
 
-// change is why an asset is planned again.
-type change struct {
+// replanReason is why an asset is planned again.
+type replanReason struct {
 	cause store.Cause
 	must  bool // a schedule must be sent, even if nothing differs
 	// the user asks for something else: what was delivered before does not count towards it
@@ -74,8 +74,8 @@ type change struct {
 func (s *Service) replan(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
-	why change,
+	c *store.PlanningState,
+	why replanReason,
 ) error {
 	inForce, ok, err := tx.LockCaps(ctx)
 	if err != nil {
@@ -94,9 +94,9 @@ func (s *Service) replan(
 		}
 	}
 
-	under := &underCaps{}
+	under := &limits{}
 	if ok {
-		under, err = underBoth(ctx, tx, inForce, c)
+		under, err = limitsOf(ctx, tx, inForce, c)
 	}
 	if err != nil {
 		return err
@@ -120,14 +120,14 @@ func (s *Service) replan(
 	return s.planAround(ctx, tx, c)
 }
 
-// underBoth is what binds an asset that is planned by itself: the headroom under caps, and its site's main fuse.
-func underBoth(
+// limitsOf is what binds an asset that is planned by itself: the headroom under caps, and its site's main fuse.
+func limitsOf(
 	ctx context.Context,
 	tx *store.Tx,
 	inForce store.CapsInForce,
-	c *store.Charging,
-) (*underCaps, error) {
-	u := &underCaps{}
+	c *store.PlanningState,
+) (*limits, error) {
+	u := &limits{}
 
 	var err error
 	u.headroom, err = headroomFor(
@@ -149,10 +149,10 @@ func underBoth(
 func (s *Service) putGuarded(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
+	c *store.PlanningState,
 	schedule *store.Schedule,
 	ps []flex.PricedPeriod,
-	under *underCaps,
+	under *limits,
 ) error {
 	var refused []flex.AssetID
 	if under.site != nil {
@@ -172,10 +172,10 @@ func (s *Service) putGuarded(
 func putInForce(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
+	c *store.PlanningState,
 	s *store.Schedule,
 	ps []flex.PricedPeriod,
-	under *underCaps,
+	under *limits,
 ) error {
 	var err error
 	s.Curve, err = tx.AddCurve(ctx, ps)
@@ -204,12 +204,12 @@ func putInForce(
 func (s *Service) draft(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
-	why change,
-	u *underCaps,
+	c *store.PlanningState,
+	why replanReason,
+	u *limits,
 ) (*store.Schedule, []flex.PricedPeriod, error) {
 	from := tx.Now().Truncate(time.Second)
-	e, ps, err := s.shaped(ctx, tx, c, why, u)
+	e, ps, err := s.planInputs(ctx, tx, c, why, u)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -235,9 +235,9 @@ func (s *Service) draft(
 func (s *Service) replaces(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
-	e *store.Effective,
-	u *underCaps,
+	c *store.PlanningState,
+	e *store.PlanInputs,
+	u *limits,
 	candidate *Candidate,
 ) (bool, error) {
 	discharging, err := s.planDischarge(ctx, tx, c, e, candidate, u)
@@ -254,10 +254,10 @@ func (s *Service) replaces(
 }
 
 // solve plans an asset under the caps and its site's main fuse. It becomes a car of the site, if it was not.
-func (u *underCaps) solve(
+func (u *limits) solve(
 	p *charge.Problem,
-	c *store.Charging,
-	e store.Effective,
+	c *store.PlanningState,
+	e store.PlanInputs,
 ) (charge.Plan, *siteCar) {
 	p.Exact = p.Exact || u.site != nil
 
@@ -270,9 +270,9 @@ func (u *underCaps) solve(
 }
 
 // candidate is a new plan of an asset, still to be made, beside its schedule in force.
-func (why change) candidate(
-	c *store.Charging,
-	e *store.Effective,
+func (why replanReason) candidate(
+	c *store.PlanningState,
+	e *store.PlanInputs,
 	p *charge.Problem,
 	plan *charge.Plan,
 ) Candidate {
@@ -291,20 +291,20 @@ func (why change) candidate(
 
 // rephased reports whether a schedule in force was sent with other phases than its asset has now: it is sent again, even
 // with the same limits.
-func rephased(e *store.Effective, current *store.Schedule) bool {
+func rephased(e *store.PlanInputs, current *store.Schedule) bool {
 	return current.Generation > 0 && e.ProfilePhases != current.From.ProfilePhases
 }
 
-// situation is what a plan made at the instant is made from. The need of a new intent counts
+// inputsAndPrices is what a plan made at the instant is made from. The need of a new intent counts
 // from then on; else what was delivered towards the same deadline is counted, too.
-func situation(
+func inputsAndPrices(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
+	c *store.PlanningState,
 	from time.Time,
 	intent bool,
-) (store.Effective, []flex.PricedPeriod, error) {
-	e, err := needed(ctx, tx, c, from, intent)
+) (store.PlanInputs, []flex.PricedPeriod, error) {
+	e, err := inputs(ctx, tx, c, from, intent)
 	if err != nil {
 		return e, nil, err
 	}
@@ -317,17 +317,17 @@ func situation(
 	return e, ps, nil
 }
 
-// needed is situation without the prices.
-func needed(
+// inputs is inputsAndPrices without the prices.
+func inputs(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
+	c *store.PlanningState,
 	from time.Time,
 	intent bool,
-) (store.Effective, error) {
+) (store.PlanInputs, error) {
 	org, err := tx.OrgRecord(ctx)
 	if err != nil {
-		return store.Effective{}, err
+		return store.PlanInputs{}, err
 	}
 
 	e := effective(c, org.Settings, from)
@@ -364,7 +364,7 @@ func needed(
 
 // countDelivered counts what was charged under a schedule towards the same deadline.
 func countDelivered(
-	e *store.Effective,
+	e *store.PlanInputs,
 	s *store.Schedule,
 	g *progress,
 	from time.Time,

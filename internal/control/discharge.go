@@ -59,7 +59,7 @@ const (
 )
 
 // lacksToDischarge is what a car that was said to discharge lacks for that; empty if it lacks nothing, and for all other cars.
-func lacksToDischarge(c *store.Charging) string {
+func lacksToDischarge(c *store.PlanningState) string {
 	switch {
 	case c.Asset.Discharge.Power <= 0:
 		return ""
@@ -76,7 +76,7 @@ func lacksToDischarge(c *store.Charging) string {
 }
 
 // dischargeable reports whether everything was stated and agreed that is needed to discharge a car.
-func dischargeable(c *store.Charging) bool {
+func dischargeable(c *store.PlanningState) bool {
 	known := c.Asset.Discharge.Power > 0 && c.Asset.Capacity != nil
 
 	return known && *c.Asset.Capacity > 0 && c.MayDischarge
@@ -87,8 +87,8 @@ func dischargeable(c *store.Charging) bool {
 func readDischarge(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
-	e *store.Effective,
+	c *store.PlanningState,
+	e *store.PlanInputs,
 	g *progress,
 	from time.Time,
 	same bool, // the deadline of the schedule in force holds
@@ -131,7 +131,7 @@ func readDischarge(
 
 // limitDelivered reduces what counts as delivered to what a car still holds. Again notes how much of the reduction is due to what
 // it may have discharged; back is the most that can be.
-func limitDelivered(e *store.Effective, back flex.WattHours) {
+func limitDelivered(e *store.PlanInputs, back flex.WattHours) {
 	d := e.Discharge
 	missing := d.Target - d.Stored
 	counted := min(e.Delivered, e.Need-gridSide(missing))
@@ -142,7 +142,7 @@ func limitDelivered(e *store.Effective, back flex.WattHours) {
 // takenBack is the energy that a car must take again for all that it may have discharged in its stay. A car whose charger loses more
 // than is assumed needs more energy too, but has discharged nothing.
 func takenBack(
-	c *store.Charging,
+	c *store.PlanningState,
 	g *progress,
 	until time.Time,
 ) flex.WattHours {
@@ -152,7 +152,7 @@ func takenBack(
 }
 
 // dischargeOf is what is known of how a car is discharged, or why it is not any more; nil for a car that never was to be.
-func dischargeOf(c *store.Charging) *store.Discharge {
+func dischargeOf(c *store.PlanningState) *store.Discharge {
 	if dischargeable(c) {
 		own, capacity := &c.Asset.Discharge, *c.Asset.Capacity
 
@@ -201,7 +201,7 @@ func gridSide(stored flex.WattHours) flex.WattHours {
 // heldByReady is what a car is to hold by ready-by: what it was to hold before, while the deadline is the same. After a
 // new intent it is the need on top of what the car would hold had it discharged nothing since its state of charge was
 // read: the user could not know of that discharge.
-func heldByReady(e *store.Effective, c *store.Charging, same bool) flex.WattHours {
+func heldByReady(e *store.PlanInputs, c *store.PlanningState, same bool) flex.WattHours {
 	d := e.Discharge
 	before := c.Current.From.Discharge
 
@@ -217,7 +217,7 @@ func heldByReady(e *store.Effective, c *store.Charging, same bool) flex.WattHour
 // dischargedIn is what a car may have given in a time: by its schedule in force, accepted or not, and by those that it
 // followed before.
 func dischargedIn(
-	c *store.Charging,
+	c *store.PlanningState,
 	g *progress,
 	since flex.Span,
 ) flex.WattHours {
@@ -262,7 +262,7 @@ type carCharge struct {
 func lastCharge(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
+	c *store.PlanningState,
 	capacity flex.WattHours,
 ) (carCharge, error) {
 	if !c.Open() {
@@ -319,7 +319,7 @@ func dischargesAhead(s *store.Schedule, from time.Time) []flex.Step {
 // chargesOnly is why a car is charged alone from now on, beside what it shares its site or its organisation with; empty if it may
 // discharge.
 func chargesOnly(
-	e *store.Effective,
+	e *store.PlanInputs,
 	beside string,
 	from time.Time,
 ) string {
@@ -341,7 +341,7 @@ func chargesOnly(
 }
 
 // besideAlone is why a car that is planned by itself is charged alone, beside what it shares its site or its organisation with.
-func besideAlone(c *store.Charging, u *underCaps) string {
+func besideAlone(c *store.PlanningState, u *limits) string {
 	switch {
 	case u.headroom != nil && len(u.headroom.Position) > 0:
 		return dischargePooled
@@ -358,7 +358,7 @@ func besideAlone(c *store.Charging, u *underCaps) string {
 
 // chargeAlone has a schedule that is planned with a fleet discharge nothing from an instant on. What the one before has given
 // until then is needed again.
-func chargeAlone(e *store.Effective, p *store.Planned, from time.Time) {
+func chargeAlone(e *store.PlanInputs, p *store.ScheduledAsset, from time.Time) {
 	before := &p.Current
 	d := e.Discharge.ChargedAlone()
 
@@ -487,14 +487,14 @@ func freedAt(
 func freedMayDischarge(
 	ctx context.Context,
 	tx *store.Tx,
-	p *store.Planned,
+	p *store.ScheduledAsset,
 	from time.Time,
 ) (draws, error) {
 	if p.Unread != nil {
 		return dischargesAlways(ctx, tx, p.Current.AssetID)
 	}
 
-	car := siteCar{member: member{Planned: p, from: p.Current.From}}
+	car := siteCar{member: member{ScheduledAsset: p, from: p.Current.From}}
 	if car.from.Discharge == nil {
 		return draws{}, nil
 	}
@@ -512,7 +512,7 @@ func freedMayDischarge(
 func exportLeft(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
+	c *store.PlanningState,
 ) (flex.Watts, error) {
 	found, err := tx.PlannedAt(ctx, c.Asset.SiteID)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 
 // giver is a car that may discharge, which is planned beside another one of its site that has a cause.
 type giver struct {
-	charging store.Charging
-	needs    store.Effective
+	charging store.PlanningState
+	needs    store.PlanInputs
 }
 
 // readGivers reads the needs of those cars of a site that may discharge by their schedule in force and have no cause of their own: what
@@ -23,12 +23,12 @@ type giver struct {
 func (f *behindFuse) readGivers(
 	ctx context.Context,
 	tx *store.Tx,
-	found []store.Planned,
-	cars []*store.Charging,
+	found []store.ScheduledAsset,
+	cars []*store.PlanningState,
 ) error {
 	for i := range found {
 		s := &found[i].Current
-		caused := slices.ContainsFunc(cars, func(c *store.Charging) bool {
+		caused := slices.ContainsFunc(cars, func(c *store.PlanningState) bool {
 			return c.Asset.ID == s.AssetID
 		})
 
@@ -50,7 +50,7 @@ func (f *behindFuse) readGiver(
 	tx *store.Tx,
 	id flex.AssetID,
 ) error {
-	c, err := tx.Charging(ctx, id)
+	c, err := tx.PlanningState(ctx, id)
 	if err != nil {
 		return fmt.Errorf("read a car that may discharge: %w", err)
 	}
@@ -59,7 +59,7 @@ func (f *behindFuse) readGiver(
 		return nil
 	}
 
-	e, err := needed(ctx, tx, &c, f.from, false)
+	e, err := inputs(ctx, tx, &c, f.from, false)
 	if err != nil {
 		return fmt.Errorf("read what a car that may discharge needs: %w", err)
 	}
@@ -80,7 +80,7 @@ func (g *giver) join(car *siteCar) {
 	}
 
 	car.charging, car.withoutCause = &g.charging, true
-	car.cause = change{cause: store.CauseCaps, trigger: ByCaps}
+	car.cause = replanReason{cause: store.CauseCaps, trigger: ByCaps}
 	car.from = g.needs
 
 	if d := g.needs.Discharge; d != nil {

@@ -93,12 +93,12 @@ func (s *givingPair) plan(t testing.TB, from time.Time) (moves, alone [2][]float
 	}
 
 	for c := range s.arrival {
-		own := &store.Planned{}
+		own := &store.ScheduledAsset{}
 		own.Current.AssetID = flex.AssetID{byte(c + 1)}
-		e := store.Effective{ReadyBy: periods[n-1].End(), Need: flex.WattHours(3000 * s.halves[c]), CountFrom: from, Power: 6000, Mode: flex.Minimise, Phases: 1}
-		charging := &store.Charging{}
+		e := store.PlanInputs{ReadyBy: periods[n-1].End(), Need: flex.WattHours(3000 * s.halves[c]), CountFrom: from, Power: 6000, Mode: flex.Minimise, Phases: 1}
+		charging := &store.PlanningState{}
 		charging.Export = flex.FromKW(s.export)
-		f.cars = append(f.cars, &siteCar{member: member{Planned: own, from: e}, charging: charging, cause: change{trigger: ByEvent, must: true}})
+		f.cars = append(f.cars, &siteCar{member: member{ScheduledAsset: own, from: e}, charging: charging, cause: replanReason{trigger: ByEvent, must: true}})
 	}
 
 	f.drawBeside(nil, nil)

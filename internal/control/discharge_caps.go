@@ -39,7 +39,7 @@ func readDischargers(
 	cars := make(map[flex.AssetID]draws, len(found)+len(unread))
 
 	for i := range found {
-		car := siteCar{member: member{Planned: &found[i], from: found[i].Current.From}}
+		car := siteCar{member: member{ScheduledAsset: &found[i], from: found[i].Current.From}}
 		err := car.readDischarging(ctx, tx)
 		if errors.Is(err, store.ErrUnreadable) { // one before its newest
 			unread = append(unread, found[i].Current.AssetID)
@@ -100,7 +100,7 @@ func confineToCaps(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
-	u *underCaps,
+	u *limits,
 	alone *Candidate,
 	q *discharge.Problem,
 ) (string, error) {
@@ -184,7 +184,7 @@ func shutIn(q *discharge.Problem, left []flex.Watts) {
 }
 
 // paced reports whether a car would begin to charge again in a minute in which the caps let no more begin.
-func (u *underCaps) paced(alone *Candidate, given *Discharging) bool {
+func (u *limits) paced(alone *Candidate, given *Discharging) bool {
 	if u.headroom == nil || given == nil || len(given.Steps) == 0 {
 		return false
 	}
@@ -194,8 +194,8 @@ func (u *underCaps) paced(alone *Candidate, given *Discharging) bool {
 
 // outgrown reports whether a schedule in force by which a car discharges draws what caps do not leave it, or leaves it free to draw more
 // than is counted, where the plan is another. The fleet is planned around such a schedule, and looks at neither.
-func (u *underCaps) outgrown(
-	c *store.Charging,
+func (u *limits) outgrown(
+	c *store.PlanningState,
 	candidate *Candidate,
 ) bool {
 	if u.headroom == nil || len(candidate.Given) == 0 {

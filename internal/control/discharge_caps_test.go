@@ -399,7 +399,7 @@ func (h *fixture) keepsCaps(cars []*cappedCar, home *cappedHome, caps map[string
 		charges = h.chargingSteps(home.battery)
 	}
 
-	sent := make([]store.Charging, len(cars))
+	sent := make([]store.PlanningState, len(cars))
 	for i, c := range cars {
 		sent[i] = h.at(c.id).look()
 	}

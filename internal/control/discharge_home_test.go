@@ -140,7 +140,7 @@ func (h *fixture) checkGiving(g *givingHome, batteries []flex.AssetID, what stri
 func TestDischargeHome_Judge(t *testing.T) {
 	now := at("2026-01-14T18:00:00Z")
 	car := func(limit, gives flex.Watts) store.Schedule {
-		s := store.Schedule{From: store.Effective{Power: 7400, ReadyBy: now.Add(2 * time.Hour), Discharge: &store.Discharge{}}}
+		s := store.Schedule{From: store.PlanInputs{Power: 7400, ReadyBy: now.Add(2 * time.Hour), Discharge: &store.Discharge{}}}
 		span := flex.Span{From: now, To: now.Add(time.Hour)}
 		s.Steps = []flex.Step{{Span: span, Limit: limit}}
 		s.From.Discharge.Discharges = []flex.Step{{Span: span, Limit: gives}}

@@ -33,10 +33,10 @@ type Discharging struct {
 func (s *Service) planDischarge(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
-	e *store.Effective,
+	c *store.PlanningState,
+	e *store.PlanInputs,
 	alone *Candidate,
-	u *underCaps,
+	u *limits,
 ) (*Discharging, error) {
 	to := e.Discharge
 
@@ -123,7 +123,7 @@ func noGain(q *discharge.Problem) string {
 // one is not sent.
 func (s *Service) solveDischarge(
 	ctx context.Context,
-	c *store.Charging,
+	c *store.PlanningState,
 	to *store.Discharge,
 	q *discharge.Problem,
 ) *Discharging {
@@ -268,7 +268,7 @@ func exportable(q *discharge.Problem) []flex.Step {
 func dischargeProblem(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
+	c *store.PlanningState,
 	own *store.Discharge,
 	alone *Candidate,
 ) (*discharge.Problem, error) {
@@ -308,7 +308,7 @@ func dischargeProblem(
 func rateCar(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
+	c *store.PlanningState,
 	p *charge.Problem,
 	q *discharge.Problem,
 ) ([]store.RateUsed, error) {

@@ -36,7 +36,7 @@ func TestDischarge_Freed(t *testing.T) {
 
 		var freed store.Schedule
 		h.write(func(tx *store.Tx) (err error) {
-			c, err := tx.Charging(h.Context(), h.asset)
+			c, err := tx.PlanningState(h.Context(), h.asset)
 			if err == nil {
 				freed, err = tx.Schedule(h.Context(), c.Session.EventID)
 			}

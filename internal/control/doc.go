@@ -35,8 +35,8 @@
 // Service.Event locks in this order: the organisation's caps, the site if it is planned as
 // one, the asset. It stores the event, applies it and plans (replan):
 //
-//	inputs     what is needed, the tariff, the power, what was delivered already (needed, situation)
-//	limits     the headroom that others leave under caps and behind the fuse (underBoth)
+//	inputs     what is needed, the tariff, the power, what was delivered already (inputs, inputsAndPrices)
+//	limits     the headroom that others leave under caps and behind the fuse (limitsOf)
 //	plan       engine/charge; for a car that may discharge also engine/discharge (planDischarge)
 //	decide     Decide: replace the schedule in force, keep it, or look again at an instant
 //	commit     curve, schedule, what caps did to it, outbox row (putInForce)
@@ -142,7 +142,7 @@
 //
 // # Ramp
 //
-// FollowFleet sets the time D over which starts are spread, for the fleet and for each GSP
+// SetRamp sets the time D over which starts are spread, for the fleet and for each GSP
 // group and constraint group, from its power and Service.Ramp (watts a minute for the fleet,
 // and for a group). An asset has the longest D of those it is in. An asset's offset is fixed
 // as its session begins, so no plan changes because the fleet grew. Cars that are planned

@@ -120,7 +120,7 @@ func (s *Service) Foresee(
 			}
 
 			v := s.foresee(ctx, &found[i], m, &solver)
-			if v.next.Planned == nil {
+			if v.next.ScheduledAsset == nil {
 				continue
 			}
 
@@ -142,7 +142,7 @@ func (s *Service) Foresee(
 // it, which do what was foreseen of them.
 func (s *Service) foresee(
 	ctx context.Context,
-	p *store.Planned,
+	p *store.ScheduledAsset,
 	m market,
 	solver *charge.Solver,
 ) planChange {
@@ -178,7 +178,7 @@ func (s *Service) foresee(
 		return planChange{}
 	}
 
-	v := planChange{next: store.Replacement{Planned: p}}
+	v := planChange{next: store.Replacement{ScheduledAsset: p}}
 	v.next.Next.Value = decision.Value
 
 	return v
@@ -189,9 +189,9 @@ func (s *Service) plannedAfter(
 	ctx context.Context,
 	org flex.OrgID,
 	after flex.AssetID,
-) ([]store.Planned, market, error) {
+) ([]store.ScheduledAsset, market, error) {
 	var (
-		found []store.Planned
+		found []store.ScheduledAsset
 		m     market
 	)
 

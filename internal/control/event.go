@@ -129,7 +129,7 @@ func (s *Service) event(
 		return err
 	}
 
-	c, err := tx.Charging(ctx, asset)
+	c, err := tx.PlanningState(ctx, asset)
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (s *Service) event(
 func (s *Service) planAfter(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
+	c *store.PlanningState,
 	h eventHandler,
 ) error {
 	if h.ev.Kind == PlugIn && c.Open() && !c.Controlled { // it draws what it likes, and others give way
@@ -192,7 +192,7 @@ func (s *Service) planAfter(
 	}
 
 	ctx, span := trace.Within(ctx, "plan")
-	err := s.replan(ctx, tx, c, h.change)
+	err := s.replan(ctx, tx, c, h.replanReason)
 	span.End(err)
 
 	return err
@@ -211,7 +211,7 @@ func eventRecord(ev Event) store.AssetEvent {
 // eventHandler applies one event of an asset, in its transaction.
 type eventHandler struct {
 	tx *store.Tx
-	c  *store.Charging
+	c  *store.PlanningState
 	ev Event
 	*outcome
 }
@@ -219,7 +219,7 @@ type eventHandler struct {
 // outcome is what an event led to.
 type outcome struct {
 	changed bool // something that the schedule depends on
-	change
+	replanReason
 }
 
 // handle acts on the event.
@@ -266,7 +266,7 @@ func (h eventHandler) apply(ctx context.Context) error {
 		if h.c.Intent == nil || !sameIntent(*h.c.Intent, *in, zoneOf(t)) {
 			h.changed = true
 			h.must = true
-			h.change.intent = true
+			h.replanReason.intent = true
 		}
 
 		h.c.Intent = in

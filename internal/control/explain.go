@@ -149,7 +149,7 @@ func inForce(
 	tx *store.Tx,
 	asset flex.AssetID,
 ) (InForce, error) {
-	c, err := tx.Charging(ctx, asset)
+	c, err := tx.PlanningState(ctx, asset)
 	if err != nil {
 		return InForce{}, err
 	}
@@ -161,7 +161,7 @@ func inForce(
 func inForceOf(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
+	c *store.PlanningState,
 ) (InForce, error) {
 	asset := c.Asset.ID
 	switch {
@@ -304,7 +304,7 @@ func (s *Service) Explanation(
 ) (Explanation, error) {
 	var x Explanation
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		c, err := tx.Charging(ctx, asset)
+		c, err := tx.PlanningState(ctx, asset)
 		if err != nil {
 			return err
 		}
@@ -471,7 +471,7 @@ func inputsOf(s *store.Schedule) []Input {
 
 // intentInputs lists what is asked for.
 func intentInputs(
-	e *store.Effective,
+	e *store.PlanInputs,
 	origin string,
 	zone *time.Location,
 ) []Input {
@@ -525,7 +525,7 @@ func (s *Service) Intent(
 ) (flex.Intent, error) {
 	var in flex.Intent
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		c, err := tx.Charging(ctx, asset)
+		c, err := tx.PlanningState(ctx, asset)
 		if err != nil && flex.KindOf(err) != flex.NotFound {
 			return err
 		}

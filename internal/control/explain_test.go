@@ -288,7 +288,7 @@ func TestWhatIf_IsTheLivePlan(t *testing.T) {
 
 // benefit adds up the energy in Wh and the market's price in pounds of what steps do from an
 // instant on to ready-by.
-func benefit(steps []flex.Step, from time.Time, e store.Effective, prices []float64, first time.Time) (energy, cost float64) {
+func benefit(steps []flex.Step, from time.Time, e store.PlanInputs, prices []float64, first time.Time) (energy, cost float64) {
 	for _, s := range steps {
 		s.Span = s.Meet(flex.Span{From: from, To: e.ReadyBy})
 		for p := flex.PeriodAt(s.From); p.Start().Before(s.To) && s.Limit > 0; p = p.Add(1) {

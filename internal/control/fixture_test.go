@@ -92,10 +92,10 @@ func (h *fixture) event(ev control.Event) {
 }
 
 // look returns what is stored of the asset.
-func (h *fixture) look() (c store.Charging) {
+func (h *fixture) look() (c store.PlanningState) {
 	h.Helper()
 	err := h.db.Read(h.Context(), h.Org, func(tx *store.Tx) (err error) {
-		c, err = tx.Charging(h.Context(), h.asset)
+		c, err = tx.PlanningState(h.Context(), h.asset)
 		return err
 	})
 	if err != nil {

@@ -128,9 +128,9 @@ type fleet struct {
 
 // member is one asset of the fleet.
 type member struct {
-	*store.Planned
+	*store.ScheduledAsset
 	headroom.Car
-	from  store.Effective
+	from  store.PlanInputs
 	share []flex.Step
 	now   []flex.Step // charge-now, for which headroom is kept
 
@@ -281,7 +281,7 @@ func (f *fleet) pose(m *member) {
 // gather makes members of the assets that are planned, and puts all else that is plugged in
 // into the headroom.
 func (f *fleet) gather(
-	found []store.Planned,
+	found []store.ScheduledAsset,
 	loads []store.Load,
 	from time.Time,
 ) {
@@ -314,11 +314,11 @@ func (f *fleet) gather(
 // join makes an asset a member under a cap. Headroom is kept for what it charges at once. What its
 // schedule in force draws is added to f.current.
 func (f *fleet) join(
-	p *store.Planned,
+	p *store.ScheduledAsset,
 	cap int,
 	from time.Time,
 ) {
-	m := member{Planned: p, from: inputsAt(p, from)}
+	m := member{ScheduledAsset: p, from: inputsAt(p, from)}
 	limitByRate(&m.from, true)
 	if d := m.from.Discharge; d != nil && len(f.Position) > 0 {
 		d.Why = dischargePooled
@@ -631,8 +631,8 @@ func (f *fleet) changes(curve store.CurveID) {
 
 		next.Steps = steps
 		f.changed = append(f.changed, store.Replacement{
-			Planned: m.Planned,
-			Next:    next,
+			ScheduledAsset: m.ScheduledAsset,
+			Next:           next,
 		})
 
 		f.bindings = append(f.bindings, binding)

@@ -119,7 +119,7 @@ func (h *fixture) freed(
 	}
 
 	together := func() flex.Watts {
-		var others []store.Charging
+		var others []store.PlanningState
 		for _, car := range cars[1:] {
 			if c := h.at(car).look(); c.Open() {
 				others = append(others, c)

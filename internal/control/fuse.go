@@ -53,8 +53,8 @@ type behindFuse struct {
 type siteCar struct {
 	member
 	// set for a car that is planned for a cause of its own or may discharge; nil for the others
-	charging         *store.Charging
-	cause            change
+	charging         *store.PlanningState
+	cause            replanReason
 	withoutCause     bool // it has no cause of its own
 	counted          bool // what it does is counted, in place of the headroom that was kept for it
 	pastReadyBy      bool // past its ready-by: it has what others leave
@@ -90,8 +90,8 @@ func (c *siteCar) end(from time.Time) time.Time {
 func (s *Service) replanSite(
 	ctx context.Context,
 	tx *store.Tx,
-	why change,
-	cars ...*store.Charging,
+	why replanReason,
+	cars ...*store.PlanningState,
 ) (bool, error) {
 	if err := tx.LockSite(ctx, cars[0].Asset.SiteID); err != nil {
 		return false, fmt.Errorf("lock the site: %w", err)
@@ -114,8 +114,8 @@ func (s *Service) replanSite(
 func (s *Service) planSite(
 	ctx context.Context,
 	tx *store.Tx,
-	why change,
-	cars []*store.Charging,
+	why replanReason,
+	cars []*store.PlanningState,
 ) (*behindFuse, error) {
 	c := cars[0]
 	h, err := s.homeBeside(ctx, tx, c)
@@ -159,15 +159,15 @@ func (s *Service) planSite(
 func (f *behindFuse) inputs(
 	ctx context.Context,
 	tx *store.Tx,
-	why change,
-	cars []*store.Charging,
-	found []store.Planned,
-) ([]store.Effective, error) {
+	why replanReason,
+	cars []*store.PlanningState,
+	found []store.ScheduledAsset,
+) ([]store.PlanInputs, error) {
 	var err error
-	all := make([]store.Effective, len(cars))
-	all[0], f.prices, err = situation(ctx, tx, cars[0], f.from, why.intent)
+	all := make([]store.PlanInputs, len(cars))
+	all[0], f.prices, err = inputsAndPrices(ctx, tx, cars[0], f.from, why.intent)
 	for i := 1; i < len(cars) && err == nil; i++ {
-		all[i], err = needed(ctx, tx, cars[i], f.from, why.intent)
+		all[i], err = inputs(ctx, tx, cars[i], f.from, why.intent)
 	}
 
 	if err != nil {
@@ -219,8 +219,8 @@ func (f *behindFuse) solved(
 func (f *behindFuse) read(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
-) ([]store.Load, []store.Planned, error) {
+	c *store.PlanningState,
+) ([]store.Load, []store.ScheduledAsset, error) {
 	extra, err := f.readBeside(ctx, tx, c)
 	if err != nil {
 		return nil, nil, err
@@ -243,7 +243,7 @@ func (f *behindFuse) read(
 		return nil, nil, err
 	}
 
-	made := slices.ContainsFunc(found, func(p store.Planned) bool {
+	made := slices.ContainsFunc(found, func(p store.ScheduledAsset) bool {
 		return p.Current.HasTail()
 	})
 	if !f.tight && !made && f.home == nil {
@@ -257,7 +257,7 @@ func (f *behindFuse) read(
 func (f *behindFuse) readBeside(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
+	c *store.PlanningState,
 ) (phaseLoad, error) {
 	var err error
 	most := f.load()
@@ -307,7 +307,7 @@ func (f *behindFuse) readSent(ctx context.Context, tx *store.Tx) error {
 func (f *behindFuse) tightLoads(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
+	c *store.PlanningState,
 	sum phaseLoad,
 ) (loads []store.Load, tight bool, err error) {
 	loads, err = tx.SiteLoads(ctx, c.Asset.SiteID)
@@ -330,7 +330,7 @@ func (f *behindFuse) tightLoads(
 }
 
 // ownLoad is what an asset's charger can draw.
-func ownLoad(c *store.Charging) *store.Load {
+func ownLoad(c *store.PlanningState) *store.Load {
 	power, origin := powerOf(c)
 
 	return &store.Load{
@@ -343,11 +343,11 @@ func ownLoad(c *store.Charging) *store.Load {
 
 // addCause adds a car that is planned for a cause of its own.
 func (f *behindFuse) addCause(
-	c *store.Charging,
-	why change,
-	e store.Effective,
+	c *store.PlanningState,
+	why replanReason,
+	e store.PlanInputs,
 ) {
-	own := &store.Planned{
+	own := &store.ScheduledAsset{
 		Session:  c.Session.ID,
 		MarketAt: c.Session.MarketAt,
 		Current:  c.Current,
@@ -357,7 +357,7 @@ func (f *behindFuse) addCause(
 
 	own.Current.AssetID = c.Asset.ID
 	f.cars = append(f.cars, &siteCar{
-		member:   member{Planned: own, from: e},
+		member:   member{ScheduledAsset: own, from: e},
 		charging: c,
 		cause:    why,
 	})
@@ -365,7 +365,7 @@ func (f *behindFuse) addCause(
 
 // gather adds the other assets that are planned as cars, and all else that is plugged in as draws.
 func (f *behindFuse) gather(
-	found []store.Planned,
+	found []store.ScheduledAsset,
 	loads []store.Load,
 ) {
 	planned := map[flex.AssetID]bool{}
@@ -384,7 +384,7 @@ func (f *behindFuse) gather(
 			planned[p.Current.AssetID] = true
 			f.cars = append(f.cars, car)
 		} else if p.Current.From.Discharge != nil {
-			f.gone = append(f.gone, &siteCar{member: member{Planned: p, from: p.Current.From}, pastReadyBy: true})
+			f.gone = append(f.gone, &siteCar{member: member{ScheduledAsset: p, from: p.Current.From}, pastReadyBy: true})
 		}
 	}
 
@@ -436,8 +436,8 @@ func (f *behindFuse) drawOthers(
 
 // carOf is a car that is planned beside the one with a cause, or nil if it stays as it is until its
 // next event.
-func (f *behindFuse) carOf(p *store.Planned) *siteCar {
-	car := &siteCar{member: member{Planned: p, from: p.Current.From}}
+func (f *behindFuse) carOf(p *store.ScheduledAsset) *siteCar {
+	car := &siteCar{member: member{ScheduledAsset: p, from: p.Current.From}}
 	car.pastReadyBy = !car.end(f.from).After(f.from)
 	if !car.pastReadyBy {
 		car.from = inputsAt(p, f.from)

@@ -194,12 +194,12 @@ func (s *Service) commitSite(
 	for _, n := range changed {
 		car := n.siteCar
 		if car.charging == nil || car.withoutCause {
-			next = append(next, store.Replacement{Planned: car.Planned, Next: n.next})
+			next = append(next, store.Replacement{ScheduledAsset: car.ScheduledAsset, Next: n.next})
 			bindings = append(bindings, f.bindingOf(car))
 			continue
 		}
 
-		under := &underCaps{fuse: f.bindingOf(car)}
+		under := &limits{fuse: f.bindingOf(car)}
 		err := putInForce(ctx, tx, car.charging, &n.next, f.prices, under)
 		if err != nil {
 			return err

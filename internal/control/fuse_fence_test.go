@@ -26,11 +26,11 @@ func TestFence_NewTail(t *testing.T) {
 	}
 
 	add := func(id byte, need flex.WattHours, sent ...[]flex.Step) *siteCar {
-		e := store.Effective{Power: 7400, Phases: 1, Need: need, ReadyBy: ready, Mode: flex.Minimise}
-		p := &store.Planned{}
+		e := store.PlanInputs{Power: 7400, Phases: 1, Need: need, ReadyBy: ready, Mode: flex.Minimise}
+		p := &store.ScheduledAsset{}
 		p.Current.AssetID, p.Current.Generation = flex.AssetID{id}, 1
 		p.Current.Steps, p.Current.From = sent[0], e
-		car := &siteCar{member: member{Planned: p, from: e}, sent: sent}
+		car := &siteCar{member: member{ScheduledAsset: p, from: e}, sent: sent}
 		f.cars = append(f.cars, car)
 
 		return car

@@ -15,7 +15,7 @@ import (
 func (f *fleet) readSites(
 	ctx context.Context,
 	tx *store.Tx,
-	found []store.Planned,
+	found []store.ScheduledAsset,
 	loads []store.Load,
 ) error {
 	sites, err := fusedSites(ctx, tx)
@@ -60,12 +60,12 @@ func (f *fleet) readSites(
 // pluggedAt is what is plugged in at a site, and what of it has a schedule.
 type pluggedAt struct {
 	loads   []store.Load
-	planned []store.Planned
+	planned []store.ScheduledAsset
 }
 
 // pluggedBySite sorts what is plugged in by the sites.
 func pluggedBySite(
-	found []store.Planned,
+	found []store.ScheduledAsset,
 	loads []store.Load,
 ) map[flex.SiteID]pluggedAt {
 	siteOf := make(map[flex.AssetID]flex.SiteID, len(loads))
@@ -264,8 +264,8 @@ func (f *fleet) freed(curve store.CurveID) {
 
 			next.Steps = car.stepsAfterEnd
 			f.changed = append(f.changed, store.Replacement{
-				Planned: car.Planned,
-				Next:    next,
+				ScheduledAsset: car.ScheduledAsset,
+				Next:           next,
 			})
 
 			f.bindings = append(f.bindings, &store.Binding{Limits: car.stepsAfterEnd})

@@ -16,7 +16,7 @@ import (
 func besideOthers(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
+	c *store.PlanningState,
 ) (*assetHeadroom, error) {
 	f, err := fusedAround(ctx, tx, c)
 	if err != nil || f == nil {

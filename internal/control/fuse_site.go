@@ -108,7 +108,7 @@ func fuseCarries(s *store.FusedSite, base flex.Watts) bool {
 func fusedAround(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
+	c *store.PlanningState,
 ) (*behindFuse, error) {
 	if c.Fuse == 0 {
 		return nil, nil
@@ -155,7 +155,7 @@ func readFused(
 func fusedOf(
 	ctx context.Context,
 	tx *store.Tx,
-	found []store.Planned,
+	found []store.ScheduledAsset,
 ) (map[flex.AssetID]*behindFuse, error) {
 	if len(found) == 0 {
 		return nil, nil
@@ -190,7 +190,7 @@ func fusedAs(
 	tx *store.Tx,
 	s store.FusedSite,
 	loads []store.Load,
-	found []store.Planned,
+	found []store.ScheduledAsset,
 ) (*behindFuse, error) {
 	f := &behindFuse{
 		fuse:   s.Fuse,
@@ -338,13 +338,13 @@ func (f *behindFuse) binds(
 }
 
 // keepCurrent has every car of a site do what its schedule in force says.
-func (f *behindFuse) keepCurrent(loads []store.Load, found []store.Planned) {
+func (f *behindFuse) keepCurrent(loads []store.Load, found []store.ScheduledAsset) {
 	planned := map[flex.AssetID]bool{}
 	for i := range found {
 		planned[found[i].Current.AssetID] = true
 		car := &siteCar{member: member{
-			Planned: &found[i],
-			from:    found[i].Current.From,
+			ScheduledAsset: &found[i],
+			from:           found[i].Current.From,
 		}}
 
 		car.pastReadyBy = !car.end(f.from).After(f.from)
@@ -373,23 +373,23 @@ func (f *behindFuse) carNamed(id flex.AssetID) *siteCar {
 
 // joined is the car that is planned by itself, with the inputs of its plan. One without a schedule was
 // counted at full power with what nobody plans, and is a car of the site from now on.
-func (f *behindFuse) joined(c *store.Charging, e store.Effective) *siteCar {
+func (f *behindFuse) joined(c *store.PlanningState, e store.PlanInputs) *siteCar {
 	if f == nil {
 		return nil
 	}
 
 	car := f.carNamed(c.Asset.ID)
 	if car == nil {
-		p := &store.Planned{Session: c.Session.ID}
+		p := &store.ScheduledAsset{Session: c.Session.ID}
 		p.Current.AssetID = c.Asset.ID
-		car = &siteCar{member: member{Planned: p}}
+		car = &siteCar{member: member{ScheduledAsset: p}}
 		f.cars = append(f.cars, car)
 		f.others = slices.DeleteFunc(f.others, func(o draws) bool {
 			return o.asset == c.Asset.ID
 		})
 	}
 
-	car.Planned.ProfilePhases = e.ProfilePhases
+	car.ScheduledAsset.ProfilePhases = e.ProfilePhases
 	car.from, car.pastReadyBy = e, false // it may have been past its ready-by, and be asked for more
 	car.pastReadyBy = !car.end(f.from).After(f.from)
 	f.lasts(car.end(f.from))
@@ -417,7 +417,7 @@ func (f *behindFuse) breaks(car *siteCar) bool {
 
 // replaces reports whether the schedule in force must be replaced even if the new one saves nothing: it breaks the
 // fuse, or was made for a fuse that no longer binds.
-func (f *behindFuse) replaces(car *siteCar, c *store.Charging) bool {
+func (f *behindFuse) replaces(car *siteCar, c *store.PlanningState) bool {
 	if f == nil {
 		return c.Current.HasTail()
 	}

@@ -30,8 +30,8 @@ func TestFinish_Parts(t *testing.T) {
 	for _, c := range cases {
 		f := &behindFuse{fuse: c.fuse, from: now, tight: true}
 		for _, phases := range c.phases {
-			e := store.Effective{Power: 11000, Phases: phases, ReadyBy: now.Add(time.Hour)}
-			f.cars = append(f.cars, &siteCar{member: member{Planned: &store.Planned{}, from: e}})
+			e := store.PlanInputs{Power: 11000, Phases: phases, ReadyBy: now.Add(time.Hour)}
+			f.cars = append(f.cars, &siteCar{member: member{ScheduledAsset: &store.ScheduledAsset{}, from: e}})
 		}
 
 		f.cars[len(f.cars)-1].plan.Shortfall = 4140
@@ -79,8 +79,8 @@ func TestFinish_TurnsBesideLoads(t *testing.T) {
 	f.tanks = []draws{{lists: [][]flex.Step{{off}}, power: 3000, free: true}}
 
 	for range 3 {
-		e := store.Effective{Power: 11000, Phases: 3, ReadyBy: now.Add(time.Hour)}
-		f.cars = append(f.cars, &siteCar{member: member{Planned: &store.Planned{}, from: e}})
+		e := store.PlanInputs{Power: 11000, Phases: 3, ReadyBy: now.Add(time.Hour)}
+		f.cars = append(f.cars, &siteCar{member: member{ScheduledAsset: &store.ScheduledAsset{}, from: e}})
 	}
 
 	f.drawBeside(nil, nil)

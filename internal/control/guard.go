@@ -22,7 +22,7 @@ func passed(origins string) string {
 }
 
 // planRefused reports whether a schedule is what was left of a refused plan.
-func planRefused(e *store.Effective) bool {
+func planRefused(e *store.PlanInputs) bool {
 	return strings.HasSuffix(e.Origins, " "+store.PlanRefused)
 }
 

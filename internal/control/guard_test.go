@@ -29,9 +29,9 @@ func TestGuard_Fuse(t *testing.T) {
 		f := &behindFuse{fuse: 10000, from: now, now: now, last: now.Add(3 * time.Hour), again: map[time.Time][]flex.AssetID{}}
 		for i, steps := range [][]flex.Step{hourly(now, 7400, 7400, 0), hourly(now, second...)} {
 			id := flex.AssetID{byte(i + 1)}
-			from := store.Effective{Power: 7400, ReadyBy: now.Add(3 * time.Hour), Origins: "event asset site " + store.PlanRefused}
-			p := &store.Planned{Current: store.Schedule{Schedule: flex.Schedule{AssetID: id}, From: from}}
-			f.cars = append(f.cars, &siteCar{member: member{Planned: p, from: from}, renewed: true, stepsForNow: steps})
+			from := store.PlanInputs{Power: 7400, ReadyBy: now.Add(3 * time.Hour), Origins: "event asset site " + store.PlanRefused}
+			p := &store.ScheduledAsset{Current: store.Schedule{Schedule: flex.Schedule{AssetID: id}, From: from}}
+			f.cars = append(f.cars, &siteCar{member: member{ScheduledAsset: p, from: from}, renewed: true, stepsForNow: steps})
 		}
 		return f
 	}
@@ -84,9 +84,9 @@ func TestGuard_Batteries(t *testing.T) {
 	} {
 		f := &behindFuse{fuse: 10000, from: now, now: now, last: now.Add(3 * time.Hour), again: map[time.Time][]flex.AssetID{}}
 		f.home = &siteHome{device: home.Battery{Power: 6000, Capacity: 20000}, count: 2, busy: busy}
-		from := store.Effective{Power: 7400, ReadyBy: f.last, Origins: "event asset site"}
-		p := &store.Planned{Current: store.Schedule{Schedule: flex.Schedule{AssetID: flex.AssetID{1}}, From: from}}
-		f.cars = []*siteCar{{member: member{Planned: p, from: from}, renewed: true, stepsForNow: hourly(now, 7400, 0, 0)}}
+		from := store.PlanInputs{Power: 7400, ReadyBy: f.last, Origins: "event asset site"}
+		p := &store.ScheduledAsset{Current: store.Schedule{Schedule: flex.Schedule{AssetID: flex.AssetID{1}}, From: from}}
+		f.cars = []*siteCar{{member: member{ScheduledAsset: p, from: from}, renewed: true, stepsForNow: hourly(now, 7400, 0, 0)}}
 
 		d := &Service{}
 		all := d.guarded(t.Context(), f)

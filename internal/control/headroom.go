@@ -79,7 +79,7 @@ func headroomFor(
 	ctx context.Context,
 	tx *store.Tx,
 	inForce store.CapsInForce,
-	c *store.Charging,
+	c *store.PlanningState,
 	from time.Time,
 ) (*assetHeadroom, error) {
 	group, err := tx.CapGroup(ctx, c.Asset.SiteID)
@@ -197,7 +197,7 @@ func readPluggedIn(
 func (w *pluggedIn) withHeadroom(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
+	c *store.PlanningState,
 	fn func(*assetHeadroom) error,
 ) error {
 	if w.assetHeadroom == nil {
@@ -232,10 +232,10 @@ func (w *pluggedIn) withHeadroom(
 func (w *pluggedIn) bindingLimits(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
+	c *store.PlanningState,
 	r *assetHeadroom,
-) (*underCaps, error) {
-	u := &underCaps{headroom: r, feeders: w.feeders}
+) (*limits, error) {
+	u := &limits{headroom: r, feeders: w.feeders}
 
 	var err error
 	if w.assetHeadroom != nil {
@@ -299,8 +299,8 @@ func drawsFrom(
 	}, power, true
 }
 
-// underCaps is the headroom that a schedule was made in, and what that did to it.
-type underCaps struct {
+// limits is the headroom that a schedule was made in, and what that did to it.
+type limits struct {
 	headroom *assetHeadroom // nil if nothing binds
 	binding  *store.Binding
 	fuse     *store.Binding // what the site's main fuse did; nil for nothing
@@ -311,7 +311,7 @@ type underCaps struct {
 
 // keep keeps what caps did to a schedule that was just committed, and has the fleet planned
 // together if it should be.
-func (u *underCaps) keep(
+func (u *limits) keep(
 	ctx context.Context,
 	tx *store.Tx,
 	s *store.Schedule,

@@ -44,7 +44,7 @@ func (s *Service) Heat(
 ) (AssetHeat, error) {
 	var known AssetHeat
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		c, err := tx.Charging(ctx, asset)
+		c, err := tx.PlanningState(ctx, asset)
 		if err != nil {
 			return err
 		}

@@ -19,8 +19,8 @@ func TestDrawBatteries_BesideHeat(t *testing.T) {
 		f.home = &siteHome{device: home.Battery{Power: 5000, Capacity: 10000}}
 		off := flex.Step{Span: flex.Span{From: now, To: now.Add(24 * time.Hour)}}
 		f.tanks = []draws{{lists: [][]flex.Step{{off}}, power: 3000, free: true}}
-		f.cars = []*siteCar{{member: member{from: store.Effective{Power: 7400, Phases: 1, ReadyBy: now.Add(time.Hour)}}}}
-		f.cars[0].Planned = &store.Planned{}
+		f.cars = []*siteCar{{member: member{from: store.PlanInputs{Power: 7400, Phases: 1, ReadyBy: now.Add(time.Hour)}}}}
+		f.cars[0].ScheduledAsset = &store.ScheduledAsset{}
 
 		f.drawBeside(nil, nil)
 		l := f.load()
@@ -56,8 +56,8 @@ func TestFinish_SeveralBesideHeat(t *testing.T) {
 			off := flex.Step{Span: flex.Span{From: now, To: now.Add(24 * time.Hour)}}
 			f.tanks = []draws{{lists: [][]flex.Step{{off}}, power: 3000, free: true}}
 			for range cars {
-				e := store.Effective{Power: 7400, Phases: 1, ReadyBy: now.Add(time.Hour)}
-				f.cars = append(f.cars, &siteCar{member: member{Planned: &store.Planned{}, from: e}})
+				e := store.PlanInputs{Power: 7400, Phases: 1, ReadyBy: now.Add(time.Hour)}
+				f.cars = append(f.cars, &siteCar{member: member{ScheduledAsset: &store.ScheduledAsset{}, from: e}})
 			}
 
 			f.drawBeside(nil, nil)

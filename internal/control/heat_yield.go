@@ -356,7 +356,7 @@ func (c *siteCar) poseAt(from time.Time) {
 		return
 	}
 
-	c.from = inputsAt(c.Planned, from)
+	c.from = inputsAt(c.ScheduledAsset, from)
 	c.from.Ramp = nil
 	limitByRate(&c.from, true)
 	nameable(&c.from)

@@ -154,11 +154,11 @@ func TestNeedsOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := store.Effective{Power: 7400, Phases: 1, Need: need, ReadyBy: at, MayChargePeak: peak, Mode: flex.Minimise}
+		e := store.PlanInputs{Power: 7400, Phases: 1, Need: need, ReadyBy: at, MayChargePeak: peak, Mode: flex.Minimise}
 		e.Tariff = flex.Tariff{OffPeak: "00:30-04:30", Zone: "Europe/London", Type: flex.DualRate}
-		p := &store.Planned{}
+		p := &store.ScheduledAsset{}
 		p.Current.From = e
-		return &siteCar{member: member{Planned: p, from: e}}
+		return &siteCar{member: member{ScheduledAsset: p, from: e}}
 	}
 
 	met := car(5000, "2026-01-14T06:00:00Z", true)

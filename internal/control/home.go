@@ -596,8 +596,8 @@ func (m *meter) addCars(
 
 	for i := range found {
 		car := &siteCar{member: member{
-			Planned: &found[i],
-			from:    found[i].Current.From,
+			ScheduledAsset: &found[i],
+			from:           found[i].Current.From,
 		}}
 
 		planned[found[i].Current.AssetID] = true
@@ -686,7 +686,7 @@ func (m *meter) addDischarging(car *siteCar, from time.Time) {
 func (s *Service) homeBeside(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
+	c *store.PlanningState,
 ) (*siteHome, error) {
 	if !c.Battery {
 		return nil, nil

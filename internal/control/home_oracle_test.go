@@ -103,12 +103,12 @@ func (s *smallHome) site(from time.Time) (*behindFuse, func(*behindFuse)) {
 		f.prices = append(f.prices, flex.PricedPeriod{Period: p, Known: true, Price: flex.FromGBPPerMWh(10 * s.buy[i])})
 	}
 
-	e := store.Effective{ReadyBy: h.ahead.periods[n-1].End(), Need: flex.WattHours(3000 * s.halves), CountFrom: from, Power: 6000, Mode: flex.Minimise}
+	e := store.PlanInputs{ReadyBy: h.ahead.periods[n-1].End(), Need: flex.WattHours(3000 * s.halves), CountFrom: from, Power: 6000, Mode: flex.Minimise}
 	return f, func(f *behindFuse) {
-		own := &store.Planned{}
+		own := &store.ScheduledAsset{}
 		own.Current.AssetID = flex.AssetID{1}
-		why := change{trigger: ByEvent, must: true}
-		f.cars = []*siteCar{{member: member{Planned: own, from: e}, charging: &store.Charging{}, cause: why}}
+		why := replanReason{trigger: ByEvent, must: true}
+		f.cars = []*siteCar{{member: member{ScheduledAsset: own, from: e}, charging: &store.PlanningState{}, cause: why}}
 		f.drawBeside(nil, nil)
 		f.pose()
 	}

@@ -30,7 +30,7 @@ func TestDrawBatteries_Phases(t *testing.T) {
 		f := &behindFuse{fuse: c.fuse, from: now, last: now.Add(time.Hour), tight: true}
 		f.home = &siteHome{device: home.Battery{Power: 5000, Capacity: 10000}}
 		for _, n := range c.phases {
-			f.cars = append(f.cars, &siteCar{member: member{from: store.Effective{Power: 7400, Phases: n}}})
+			f.cars = append(f.cars, &siteCar{member: member{from: store.PlanInputs{Power: 7400, Phases: n}}})
 		}
 
 		f.drawBatteries()

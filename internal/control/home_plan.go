@@ -494,7 +494,7 @@ func (f *behindFuse) drawBase() {
 func (s *Service) planAround(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
+	c *store.PlanningState,
 ) error {
 	if !c.Battery {
 		return nil

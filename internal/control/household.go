@@ -487,7 +487,7 @@ func (s *Service) readCharging(
 	car *HouseholdCar,
 ) error {
 	return s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		c, err := tx.Charging(ctx, car.Asset.ID)
+		c, err := tx.PlanningState(ctx, car.Asset.ID)
 		car.PluggedIn, car.Controlled = c.Open(), c.Controlled
 		car.Excluded = !c.Excluded.IsZero()
 		if c.Away.To.After(tx.Now()) {
@@ -522,7 +522,7 @@ func intentNow(
 	tx *store.Tx,
 	asset flex.AssetID,
 ) (flex.Intent, error) {
-	c, err := tx.Charging(ctx, asset)
+	c, err := tx.PlanningState(ctx, asset)
 	if err != nil {
 		return flex.Intent{}, err
 	}
@@ -534,7 +534,7 @@ func intentNow(
 func assumedIntent(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
+	c *store.PlanningState,
 ) (flex.Intent, error) {
 	var in flex.Intent
 	if c.Intent != nil {

@@ -32,7 +32,7 @@ func (s *Service) householdHeat(
 	var h HouseholdHeat
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
 		h = HouseholdHeat{Asset: a}
-		c, err := tx.Charging(ctx, a.ID)
+		c, err := tx.PlanningState(ctx, a.ID)
 		if err != nil {
 			return err
 		}

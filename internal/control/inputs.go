@@ -46,7 +46,7 @@ func originsWithHome(origins string, l lack) string {
 }
 
 // plannedAsOne reports whether inputs are those of a plan that was made so.
-func plannedAsOne(e *store.Effective) bool {
+func plannedAsOne(e *store.PlanInputs) bool {
 	return strings.Contains(e.Origins, " "+withHome)
 }
 
@@ -66,11 +66,11 @@ func originsOf(s string) origins {
 // was given, else what is known of site and organisation, else a default. Ready-by is the
 // first time after the instant at which the clocks of the tariff's zone show it.
 func effective(
-	c *store.Charging,
+	c *store.PlanningState,
 	settings flex.OrgSettings,
 	from time.Time,
-) store.Effective {
-	var e store.Effective
+) store.PlanInputs {
+	var e store.PlanInputs
 	var o origins
 	o.power = setRatedPower(&e, c)
 	e.Tariff, o.tariff = tariffOf(c)
@@ -106,7 +106,7 @@ func effective(
 // setIntent sets what is needed: as it was asked for, else the organisation's default, else so many
 // hours at the asset's power. It returns where that is from.
 func setIntent(
-	e *store.Effective,
+	e *store.PlanInputs,
 	asked *flex.Intent,
 	settings flex.OrgSettings,
 ) string {
@@ -148,7 +148,7 @@ func wallOf(in flex.Intent, zone *time.Location) flex.WallTime {
 }
 
 // setRatedPower sets the power and the phases that an asset charges with, and returns where the power is from.
-func setRatedPower(e *store.Effective, c *store.Charging) string {
+func setRatedPower(e *store.PlanInputs, c *store.PlanningState) string {
 	var origin string
 	e.Power, origin = powerOf(c)
 	e.Phases = flex.PhasesOf(c.Asset.Phases, c.Asset.Power)
@@ -158,7 +158,7 @@ func setRatedPower(e *store.Effective, c *store.Charging) string {
 }
 
 // powerOf is the lower of what the car and the charger can do, as far as they are known.
-func powerOf(c *store.Charging) (flex.Watts, string) {
+func powerOf(c *store.PlanningState) (flex.Watts, string) {
 	car, own := c.Session.VehicleRate, flex.Watts(0)
 	if c.Asset.Power != nil {
 		own = *c.Asset.Power
@@ -177,7 +177,7 @@ func powerOf(c *store.Charging) (flex.Watts, string) {
 
 // tariffOf is the asset's tariff, else the site's cheap hours, else none: then no hour is
 // dearer than another by a tariff.
-func tariffOf(c *store.Charging) (flex.Tariff, string) {
+func tariffOf(c *store.PlanningState) (flex.Tariff, string) {
 	if c.Tariff != nil {
 		return *c.Tariff, fromEvent
 	}
@@ -205,7 +205,7 @@ func tariffOf(c *store.Charging) (flex.Tariff, string) {
 // problemOf is the planning problem that the inputs pose from an instant on, on the market's
 // prices and with what the car is known to do.
 func problemOf(
-	e store.Effective,
+	e store.PlanInputs,
 	from time.Time,
 	ps []flex.PricedPeriod,
 ) charge.Problem {

@@ -96,12 +96,12 @@ func (a *InstructedAsset) Moved() flex.WattHours {
 
 // called is an asset that may be called, with all that it takes to call it.
 type called struct {
-	*store.Planned // nil for a device
+	*store.ScheduledAsset // nil for a device
 	*store.Callable
 	id      flex.AssetID
-	device  *calledDevice   // nil for a car
-	from    store.Effective // with the time that it leaves out
-	held    []flex.Span     // the part of that time for other instructions
+	device  *calledDevice    // nil for a car
+	from    store.PlanInputs // with the time that it leaves out
+	held    []flex.Span      // the part of that time for other instructions
 	offer   instruct.Offer
 	quality instruct.Percent
 }
@@ -243,7 +243,7 @@ func orderOf(in *flex.Instruction, from time.Time) instruct.Order {
 type scoped struct {
 	now       time.Time
 	prices    []flex.PricedPeriod
-	planned   []store.Planned
+	planned   []store.ScheduledAsset
 	callables map[flex.AssetID]*store.Callable
 	batteries []device
 	heaters   []device
@@ -476,14 +476,14 @@ func (p *Preview) sum(all []called, chosen []int) {
 
 // cannotBeCalled reports whether no instruction can call an asset: cars that share a fuse are planned as one, and a car that
 // discharges would have to stop.
-func cannotBeCalled(at *store.Planned, from time.Time) bool {
+func cannotBeCalled(at *store.ScheduledAsset, from time.Time) bool {
 	return at.Current.HasTail() || len(dischargesAhead(&at.Current, from)) > 0
 }
 
 // offer works out what an asset would do; false if it can bring nothing.
 func (p *Preview) offer(
 	s *scoped,
-	at *store.Planned,
+	at *store.ScheduledAsset,
 	order instruct.Order,
 ) (called, bool) {
 	id := at.Current.AssetID
@@ -499,11 +499,11 @@ func (p *Preview) offer(
 	}
 
 	c := called{
-		Planned:  at,
-		Callable: known,
-		id:       id,
-		from:     inputsAt(at, from),
-		quality:  instruct.Quality(at.Followed(), known.Metered),
+		ScheduledAsset: at,
+		Callable:       known,
+		id:             id,
+		from:           inputsAt(at, from),
+		quality:        instruct.Quality(at.Followed(), known.Metered),
 	}
 
 	leaveUnmeasured(&c.from)

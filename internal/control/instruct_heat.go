@@ -112,7 +112,7 @@ func (s *Service) readToCall(
 	tx *store.Tx,
 	id flex.AssetID,
 ) (*heatedTank, toCall, error) {
-	c, err := tx.Charging(ctx, id)
+	c, err := tx.PlanningState(ctx, id)
 	if err != nil {
 		return nil, nil, err
 	}

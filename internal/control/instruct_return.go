@@ -34,7 +34,7 @@ func reboundOf(
 // plan plans an asset that is chosen again beside those that were before it, and reports whether it comes back with no
 // more others than allowed, and charges no less because of them. Over that it is planned in any case.
 func (b *comeBack) plan(c *called, over bool) bool {
-	if b.order.Up || c.Planned == nil {
+	if b.order.Up || c.ScheduledAsset == nil {
 		return true
 	}
 

@@ -97,7 +97,7 @@ func (s *Service) callCars(
 		r, ok := s.replacement(
 			ctx,
 			tx.Now(),
-			c.Planned,
+			c.ScheduledAsset,
 			c.from,
 			&c.offer.Problem,
 			&c.offer.Plan,
@@ -165,8 +165,8 @@ func (c *called) record(sent []flex.Step) store.Called {
 func (s *Service) replacement(
 	ctx context.Context,
 	now time.Time,
-	at *store.Planned,
-	from store.Effective,
+	at *store.ScheduledAsset,
+	from store.PlanInputs,
 	p *charge.Problem,
 	plan *charge.Plan,
 ) (store.Replacement, bool) {
@@ -187,7 +187,7 @@ func (s *Service) replacement(
 
 	schedule.Steps = plan.Steps
 
-	return store.Replacement{Planned: at, Next: schedule}, decision.Replace
+	return store.Replacement{ScheduledAsset: at, Next: schedule}, decision.Replace
 }
 
 // replaceInParts commits schedules, a limited number by each statement, and has a fleet under caps planned

@@ -19,7 +19,7 @@ func keepCalled(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
-	e *store.Effective,
+	e *store.PlanInputs,
 ) error {
 	windows, err := tx.CalledWindows(ctx, asset)
 	if err != nil {
@@ -100,10 +100,10 @@ func (s *Service) planReleased(
 
 // inputsReleased are a car's inputs from an instant on without what it left out for instructions that call it no more; some still do.
 func inputsReleased(
-	p *store.Planned,
+	p *store.ScheduledAsset,
 	from time.Time,
 	held []flex.Span,
-) store.Effective {
+) store.PlanInputs {
 	e := inputsAt(p, from)
 	e.Closed = instruct.Common(e.Closed, instruct.Union(nil, held))
 	e.Ramp = continuedRamp(e.Ramp, true) // many cars come back at once

@@ -118,9 +118,9 @@ func TestInstruction_EventBetween(t *testing.T) {
 // leavesOut reports whether the car's schedule in force leaves time out for an instruction.
 func (e *evening) leavesOut() bool {
 	e.Helper()
-	var c store.Charging
+	var c store.PlanningState
 	e.write(func(tx *store.Tx) (err error) {
-		c, err = tx.Charging(e.Context(), e.car)
+		c, err = tx.PlanningState(e.Context(), e.car)
 		return err
 	})
 

@@ -93,7 +93,7 @@ func remainderOf(
 // addAll counts who is called, and notes who is or was.
 func (l *remainder) addAll(
 	was []store.Called,
-	inForce map[flex.AssetID]*store.Planned,
+	inForce map[flex.AssetID]*store.ScheduledAsset,
 	slots []flex.Span,
 	planned []charge.Joules,
 	shares map[flex.AssetID]instruct.Percent,
@@ -117,7 +117,7 @@ func (l *remainder) addAll(
 func comingBack(
 	back *instruct.Rebound,
 	was []store.Called,
-	inForce map[flex.AssetID]*store.Planned,
+	inForce map[flex.AssetID]*store.ScheduledAsset,
 ) {
 	for i := range was {
 		c := &was[i]
@@ -129,8 +129,8 @@ func comingBack(
 }
 
 // plannedByAsset are the assets of a scope by their ids.
-func (s *scoped) plannedByAsset() map[flex.AssetID]*store.Planned {
-	inForce := make(map[flex.AssetID]*store.Planned, len(s.planned))
+func (s *scoped) plannedByAsset() map[flex.AssetID]*store.ScheduledAsset {
+	inForce := make(map[flex.AssetID]*store.ScheduledAsset, len(s.planned))
 	for i := range s.planned {
 		inForce[s.planned[i].Current.AssetID] = &s.planned[i]
 	}
@@ -142,7 +142,7 @@ func (s *scoped) plannedByAsset() map[flex.AssetID]*store.Planned {
 // in draws nothing. For the others counts how far they are known to follow.
 func (l *remainder) add(
 	c *store.Called,
-	at *store.Planned,
+	at *store.ScheduledAsset,
 	slots []flex.Span,
 	planned []charge.Joules,
 	shares map[flex.AssetID]instruct.Percent,
@@ -192,7 +192,7 @@ func (l *remainder) bring(
 // one in force before; without a schedule it draws nothing.
 func changeOf(
 	c *store.Called,
-	at *store.Planned,
+	at *store.ScheduledAsset,
 	slots []flex.Span,
 ) []charge.Joules {
 	change := make([]charge.Joules, len(slots))
@@ -250,7 +250,7 @@ func (s *Service) correct(
 
 // leaveOutCalled leaves who is called, or was, out of the scope.
 func (l *remainder) leaveOutCalled() {
-	l.scope.planned = slices.DeleteFunc(l.scope.planned, func(p store.Planned) bool {
+	l.scope.planned = slices.DeleteFunc(l.scope.planned, func(p store.ScheduledAsset) bool {
 		return l.before[p.Current.AssetID]
 	})
 

@@ -22,7 +22,7 @@ func TestCalled_BehindFuse(t *testing.T) {
 
 	window := hours(0, 2)
 	c := store.Called{Power: 7000, Baseline: []flex.Step{{Span: hours(0, 1), Limit: 7000}}}
-	at := &store.Planned{Current: store.Schedule{From: store.Effective{ReadyBy: from.Add(time.Hour), Power: 7000}}}
+	at := &store.ScheduledAsset{Current: store.Schedule{From: store.PlanInputs{ReadyBy: from.Add(time.Hour), Power: 7000}}}
 	at.Current.Steps = []flex.Step{{Span: hours(0, 1)}, {Span: hours(1, 169), Limit: 5000}}
 
 	change := changeOf(&c, at, instruct.Slots(window))
@@ -33,7 +33,7 @@ func TestCalled_BehindFuse(t *testing.T) {
 	}
 
 	back := instruct.NewRebound(window.To, 10_000)
-	comingBack(back, []store.Called{c}, map[flex.AssetID]*store.Planned{c.AssetID: at})
+	comingBack(back, []store.Called{c}, map[flex.AssetID]*store.ScheduledAsset{c.AssetID: at})
 
 	p := charge.Problem{From: from, ReadyBy: from.Add(14 * time.Hour), Need: 7000, Power: 7000, AllOffPeak: true, Mode: flex.Minimise}
 	offer := instruct.Call(instruct.Order{Window: window, Rebound: back}, p, c.Baseline)
@@ -73,7 +73,7 @@ func TestOrderOf_Lawful(t *testing.T) {
 func TestGoesOn_UntilClosed(t *testing.T) {
 	from := time.Date(2026, 1, 15, 16, 55, 0, 0, time.UTC)
 	closed := flex.Span{From: from.Add(5 * time.Minute), To: from.Add(65 * time.Minute)}
-	e := store.Effective{ReadyBy: from.Add(14 * time.Hour), Need: 22_000, Power: 7400, Running: true, Mode: flex.Minimise}
+	e := store.PlanInputs{ReadyBy: from.Add(14 * time.Hour), Need: 22_000, Power: 7400, Running: true, Mode: flex.Minimise}
 	e.Ramp = &store.Ramp{Offset: 12 * time.Minute, Spread: 20 * time.Minute, Kept: true}
 	e.Closed = []flex.Span{closed}
 

@@ -35,7 +35,7 @@ func TestLack_Words(t *testing.T) {
 				t.Errorf("%q is listed: %v", words, listed)
 			}
 
-			e := store.Effective{Origins: words}
+			e := store.PlanInputs{Origins: words}
 			text := strings.Join(lackOf(words).sentences(), " ")
 			if !plannedAsOne(&e) || originsOf(words) != kept || !strings.Contains(text, c.says) {
 				t.Errorf("%q says %q", words, text)

@@ -19,7 +19,7 @@ func steered(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
-) (store.Charging, error) {
+) (store.PlanningState, error) {
 	c, err := lockedCharging(ctx, tx, asset)
 	switch {
 	case err != nil:
@@ -46,7 +46,7 @@ func steered(
 }
 
 // byOperator is that an operator wants a plan again, whatever it comes to.
-var byOperator = change{
+var byOperator = replanReason{
 	cause:   store.CauseInputs,
 	must:    true,
 	trigger: ByEvent,
@@ -220,7 +220,7 @@ func (s *Service) IncludeAsset(
 	}
 
 	tx.Wake(store.WakeControl)
-	c, err = tx.Charging(ctx, asset)
+	c, err = tx.PlanningState(ctx, asset)
 	plannable := c.Open() && c.Controlled
 	if err != nil || !plannable {
 		return "under control again from the next plan on", err
@@ -238,11 +238,11 @@ func lockedCharging(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
-) (store.Charging, error) {
+) (store.PlanningState, error) {
 	if err := tx.LockToPlan(ctx, asset); err != nil {
-		return store.Charging{}, err
+		return store.PlanningState{}, err
 	}
-	return tx.Charging(ctx, asset)
+	return tx.PlanningState(ctx, asset)
 }
 
 // plannedSpans is how many times of charging are named.
@@ -254,7 +254,7 @@ func plannedText(
 	tx *store.Tx,
 	asset flex.AssetID,
 ) (string, error) {
-	c, err := tx.Charging(ctx, asset)
+	c, err := tx.PlanningState(ctx, asset)
 	if err != nil {
 		return "", err
 	}

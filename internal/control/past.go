@@ -45,7 +45,7 @@ type Past struct {
 	Now      time.Time
 	Asset    flex.Asset
 	Site     flex.Site
-	Charging store.Charging
+	Charging store.PlanningState
 	Accepted int64 // the newest generation that the client has taken
 
 	Span      flex.Span
@@ -163,7 +163,7 @@ func (q *PastQuery) Between(from, to *flex.Day) error {
 
 // span is the time that is asked for. The last session's is wide enough to see what came
 // before and after.
-func (q *PastQuery) span(now time.Time, c *store.Charging) flex.Span {
+func (q *PastQuery) span(now time.Time, c *store.PlanningState) flex.Span {
 	today := flex.DayAt(now)
 	switch q.Show {
 	case "dates":
@@ -242,7 +242,7 @@ func (p *Past) readAsset(
 		return err
 	}
 
-	p.Charging, err = tx.Charging(ctx, id)
+	p.Charging, err = tx.PlanningState(ctx, id)
 	if err != nil {
 		return err
 	}

@@ -126,7 +126,7 @@ func (p *Past) Outcome() (o Outcome, known bool) {
 }
 
 // countedWithin is when energy counts towards the deadline of a schedule of a session: until the plug-out, if that came first.
-func countedWithin(e *store.Effective, s *store.Session) flex.Span {
+func countedWithin(e *store.PlanInputs, s *store.Session) flex.Span {
 	within := flex.Span{From: e.CountFrom, To: e.ReadyBy}
 	if !e.CountFrom.After(s.PluggedInAt) { // its half-hour is the session's as a whole
 		within.From = flex.PeriodAt(s.PluggedInAt).Start()

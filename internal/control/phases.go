@@ -162,7 +162,7 @@ func (l *phaseLoad) addAll(loads []draws, t time.Time) {
 }
 
 // besidePhases is the headroom that what is plugged in, the home's batteries and tanks and the home itself leave to an asset.
-func (f *behindFuse) besidePhases(c *store.Charging, loads []store.Load) *assetHeadroom {
+func (f *behindFuse) besidePhases(c *store.PlanningState, loads []store.Load) *assetHeadroom {
 	beside := slices.Concat(f.tanks, f.orders)
 	for i := range loads {
 		if loads[i].AssetID != c.Asset.ID {

@@ -36,7 +36,7 @@ func (h *fixture) allTakePower(assets ...flex.AssetID) {
 }
 
 // tooLittle says why a car cannot charge with a limit that is not nothing.
-func tooLittle(c *store.Charging, limit flex.Watts) string {
+func tooLittle(c *store.PlanningState, limit flex.Watts) string {
 	least := flex.LeastPower(flex.PhasesOf(c.Asset.Phases, c.Asset.Power))
 	if limit == 0 || limit >= min(least, c.Asset.RatedPower()) {
 		return ""
@@ -276,7 +276,7 @@ func (h *fixture) namesPhases(when string, want int) {
 
 // TestTooLittle is what the checks above stand on.
 func TestTooLittle(t *testing.T) {
-	c := &store.Charging{}
+	c := &store.PlanningState{}
 	c.Asset.Power = new(flex.Watts(11_000))
 	for limit, fits := range map[flex.Watts]bool{0: true, 1380: false, 3000: false, 4139: false, 4140: true, 11_000: true, flex.NoLimit: true} {
 		if why := tooLittle(c, limit); (why == "") != fits {

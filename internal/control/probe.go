@@ -25,8 +25,8 @@ const (
 func unknownYet(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
-	e *store.Effective,
+	c *store.PlanningState,
+	e *store.PlanInputs,
 	known rate.Rate,
 ) error {
 	if known.HalfHours > 0 || e.Mode != flex.Minimise {
@@ -54,11 +54,11 @@ func unknownYet(
 }
 
 // isUnknown reports whether a plan is of an asset of which nothing is known.
-func isUnknown(e *store.Effective) bool { return e.Learned != nil && e.Learned.Unknown }
+func isUnknown(e *store.PlanInputs) bool { return e.Learned != nil && e.Learned.Unknown }
 
 // leaveUnmeasured has a plan be made as if the asset was known: for a car that an instruction calls, and one that is
 // planned with a home battery. Neither takes in a car that charges now.
-func leaveUnmeasured(e *store.Effective) {
+func leaveUnmeasured(e *store.PlanInputs) {
 	if isUnknown(e) {
 		e.Learned = nil
 	}
@@ -76,7 +76,7 @@ func wasOpen(hs []rate.HalfHour) bool {
 // early what it draws, with probeGoesOn after it, and the rest where it is cheapest. What is charged in all is the need. Where a plan without that
 // shows it early enough for one that draws a part of its nominal power, it stays as it is. Where a fleet's
 // starts are spread, an hour from the asset's own half-hour on contains a half-hour that is metered.
-func probed(p charge.Problem, e *store.Effective) charge.Problem {
+func probed(p charge.Problem, e *store.PlanInputs) charge.Problem {
 	asked := !e.ChargeNow.Empty() // and not what continues until the asset's own half-hour
 	if !isUnknown(e) || asked || p.Power <= 0 {
 		return p

@@ -141,7 +141,7 @@ func TestProbe_Wave(t *testing.T) {
 	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.service.Ramp.All = 1000
 		h.Asset(h.site, flex.Charger, 7400)
-		if _, err := h.service.FollowFleet(t.Context()); err != nil {
+		if _, err := h.service.SetRamp(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 

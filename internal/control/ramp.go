@@ -73,9 +73,9 @@ func (s *spreads) spreadOf(groups []store.RampGroup) time.Duration {
 	return spread
 }
 
-// FollowFleet looks how large the fleet is that may start at once, all organisations' and of each group, and sets the
+// SetRamp looks how large the fleet is that may start at once, all organisations' and of each group, and sets the
 // time that starts are spread over. Cars that are plugged in from then on are planned with it.
-func (s *Service) FollowFleet(ctx context.Context) (worker.Report, error) {
+func (s *Service) SetRamp(ctx context.Context) (worker.Report, error) {
 	if s.Ramp == (flex.Ramp{}) {
 		return worker.Report{}, nil
 	}
@@ -142,7 +142,7 @@ func (s *Service) warnTooLarge(
 func (s *Service) rampOf(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
+	c *store.PlanningState,
 	trigger Trigger,
 	capped bool,
 ) (*store.Ramp, error) {
@@ -175,16 +175,16 @@ func (s *Service) rampOf(
 	}, nil
 }
 
-// shaped is what an asset is planned on now, and the prices that are known, under what binds it.
-func (s *Service) shaped(
+// planInputs is what an asset is planned on now, and the prices that are known, under what binds it.
+func (s *Service) planInputs(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
-	why change,
-	u *underCaps,
-) (store.Effective, []flex.PricedPeriod, error) {
+	c *store.PlanningState,
+	why replanReason,
+	u *limits,
+) (store.PlanInputs, []flex.PricedPeriod, error) {
 	from := tx.Now().Truncate(time.Second)
-	e, ps, err := situation(ctx, tx, c, from, why.intent)
+	e, ps, err := inputsAndPrices(ctx, tx, c, from, why.intent)
 	if err != nil {
 		return e, nil, err
 	}
@@ -199,10 +199,10 @@ func (s *Service) shaped(
 func (s *Service) shape(
 	ctx context.Context,
 	tx *store.Tx,
-	e *store.Effective,
-	c *store.Charging,
+	e *store.PlanInputs,
+	c *store.PlanningState,
 	trigger Trigger,
-	u *underCaps,
+	u *limits,
 ) error {
 	limitByRate(e, u.headroom != nil || u.site != nil)
 	if u.site != nil {
@@ -233,7 +233,7 @@ func continuedRamp(r *store.Ramp, goesOn bool) *store.Ramp {
 
 // untilClosed is the ramp of an asset's plan, under which what it does goes on no longer than until an instruction has it leave
 // time out: what goes on is not closed.
-func untilClosed(e *store.Effective, from time.Time) *store.Ramp {
+func untilClosed(e *store.PlanInputs, from time.Time) *store.Ramp {
 	closed := closedAhead(e.Closed, from)
 	if e.Ramp == nil || len(closed) == 0 {
 		return e.Ramp
@@ -263,7 +263,7 @@ func spreadOut(p charge.Problem, r *store.Ramp) charge.Problem {
 // leaves to others.
 func limited(
 	p charge.Problem,
-	e *store.Effective,
+	e *store.PlanInputs,
 	caps []flex.Step,
 ) charge.Problem {
 	if len(caps) > 0 || e.Ramp == nil {
@@ -305,7 +305,7 @@ func spreadSentence(r *store.Ramp) string {
 }
 
 // rampInputs lists how a plan is spread.
-func rampInputs(e *store.Effective) []Input {
+func rampInputs(e *store.PlanInputs) []Input {
 	if e.Ramp == nil {
 		return nil
 	}

@@ -72,7 +72,7 @@ func (h *fixture) twoGroups() (sites [2][]flex.SiteID, of map[[16]byte]int, pass
 
 	return sites, of, func() {
 		h.Helper()
-		if _, err := h.service.FollowFleet(h.Context()); err != nil {
+		if _, err := h.service.SetRamp(h.Context()); err != nil {
 			h.Fatal(err)
 		}
 

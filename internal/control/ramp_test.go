@@ -19,7 +19,7 @@ func (h *fixture) herd(cars int) (sent []check.Sent) {
 		assets = append(assets, h.Asset(h.site, flex.Charger, 7400))
 	}
 
-	if _, err := h.service.FollowFleet(h.Context()); err != nil {
+	if _, err := h.service.SetRamp(h.Context()); err != nil {
 		h.Fatal(err)
 	}
 
@@ -126,7 +126,7 @@ func TestRamp_NeedFirst(t *testing.T) {
 	one(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		h.service.Ramp.All = 1000
 		h.Asset(h.site, flex.Charger, 7400)
-		if _, err := h.service.FollowFleet(t.Context()); err != nil {
+		if _, err := h.service.SetRamp(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 

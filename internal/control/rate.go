@@ -35,7 +35,7 @@ const (
 )
 
 // sessionSpan is the time of an open session that its progress is read for.
-func sessionSpan(c *store.Charging, now time.Time) flex.Span {
+func sessionSpan(c *store.PlanningState, now time.Time) flex.Span {
 	from := flex.Later(c.Session.PluggedInAt, now.Add(-rateBack))
 	if count := c.Current.From.CountFrom; count.Before(from) {
 		from = count
@@ -49,8 +49,8 @@ func sessionSpan(c *store.Charging, now time.Time) flex.Span {
 func applyLearnedRate(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
-	e *store.Effective,
+	c *store.PlanningState,
+	e *store.PlanInputs,
 	g *progress,
 	now time.Time,
 ) error {
@@ -93,8 +93,8 @@ func applyLearnedRate(
 func learnFirst(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
-	e *store.Effective,
+	c *store.PlanningState,
+	e *store.PlanInputs,
 	known rate.Rate,
 	shown []rate.HalfHour,
 ) error {
@@ -143,7 +143,7 @@ func lostTime(hs []rate.HalfHour) (flex.Watts, time.Duration) {
 
 // setPower has a plan made with a power, and says where it comes from.
 func setPower(
-	e *store.Effective,
+	e *store.PlanInputs,
 	power flex.Watts,
 	origin string,
 	l *store.Learned,
@@ -159,7 +159,7 @@ func setPower(
 // been learned since.
 func steadyPower(
 	known rate.Rate,
-	c *store.Charging,
+	c *store.PlanningState,
 	nominal flex.Watts,
 ) flex.Watts {
 	power, less := known.Planned(nominal)
@@ -176,7 +176,7 @@ func steadyPower(
 // rateWithin is what was learned from past sessions, and the one under way.
 func rateWithin(
 	past []store.RateSession,
-	c *store.Charging,
+	c *store.PlanningState,
 	g *progress,
 	now time.Time,
 ) rate.Rate {
@@ -188,7 +188,7 @@ func rateWithin(
 
 // sinceChange lists the metered half-hours of the session under way since what was learned was last forgotten.
 func sinceChange(
-	c *store.Charging,
+	c *store.PlanningState,
 	g *progress,
 	now time.Time,
 ) []rate.HalfHour {
@@ -290,7 +290,7 @@ func (g *progress) allowed(
 }
 
 // nominalOf is the power that a plan would have been made with had nothing been learned.
-func nominalOf(e *store.Effective) flex.Watts {
+func nominalOf(e *store.PlanInputs) flex.Watts {
 	if e.Learned != nil {
 		return e.Learned.Nominal
 	}
@@ -299,7 +299,7 @@ func nominalOf(e *store.Effective) flex.Watts {
 
 // limitByRate sets whether a schedule names a learned power as its limit. Under caps it does:
 // what others may draw is worked out from that power.
-func limitByRate(e *store.Effective, capped bool) {
+func limitByRate(e *store.PlanInputs, capped bool) {
 	if e.Learned == nil || e.Learned.Limited == capped {
 		return
 	}
@@ -319,7 +319,7 @@ func limitByRate(e *store.Effective, capped bool) {
 // nameable raises a power that a schedule names as its limit to one that the charger can give. Less than its least on all
 // of its phases it would take for a pause, though a car on one of them, or one that is nearly full, draws less. Others
 // leave headroom for the limit.
-func nameable(e *store.Effective) {
+func nameable(e *store.PlanInputs) {
 	least := flex.LeastPower(e.Phases)
 	if e.Phases <= 1 { // an asset on one phase may be rated less
 		least = min(least, nominalOf(e))
@@ -329,13 +329,13 @@ func nameable(e *store.Effective) {
 }
 
 // mayDrawMore reports whether a schedule leaves an asset free to draw more than is counted.
-func mayDrawMore(e *store.Effective) bool {
+func mayDrawMore(e *store.PlanInputs) bool {
 	return e.Learned != nil && !e.Learned.Limited && e.Power < e.Learned.Nominal
 }
 
 // allowance is the energy that a plan is to allow beyond the need: because the asset was measured to
 // start late or to slow down, and because no meter is exact. Peak time is never used for it.
-func allowance(e *store.Effective, p *charge.Problem) flex.WattHours {
+func allowance(e *store.PlanInputs, p *charge.Problem) flex.WattHours {
 	l := e.Learned
 	if !isMeasured(l) {
 		return 0
@@ -380,7 +380,7 @@ func isMeasured(l *store.Learned) bool { return l != nil && !l.Pinned && !l.Unkn
 
 // lateStarts adds the delay of an asset that starts late for each start of its plan that the allowance does not cover: for all but the
 // first, and for that too if it is already over. Without it a pause between two cheap periods costs more energy than is planned in the shorter.
-func lateStarts(e *store.Effective, p charge.Problem) charge.Problem {
+func lateStarts(e *store.PlanInputs, p charge.Problem) charge.Problem {
 	l := e.Learned
 	if !isMeasured(l) || p.Need <= 0 {
 		return p
@@ -437,7 +437,7 @@ func startsOf(steps []flex.Step, running bool) int {
 }
 
 // stateOf says how far a charge has come. Until more was delivered than a start takes, it has not begun.
-func stateOf(e *store.Effective, p *charge.Problem) rate.State {
+func stateOf(e *store.PlanInputs, p *charge.Problem) rate.State {
 	begun := e.Delivered > p.Power.For(e.Learned.Delay)
 
 	if p.Running && begun {
@@ -451,7 +451,7 @@ func stateOf(e *store.Effective, p *charge.Problem) rate.State {
 }
 
 // rateInputs are the inputs of a plan that say with what power it was made.
-func rateInputs(e store.Effective, o origins, power Input) []Input {
+func rateInputs(e store.PlanInputs, o origins, power Input) []Input {
 	l := e.Learned
 	if l == nil {
 		return []Input{power}
@@ -641,7 +641,7 @@ func learnFrom(
 		return t, nil
 	}
 
-	c, err := tx.Charging(ctx, s.AssetID)
+	c, err := tx.PlanningState(ctx, s.AssetID)
 	if flex.KindOf(err) == flex.NotFound && err != nil { // deleted since
 		t.again = time.Time{}
 		return t, nil

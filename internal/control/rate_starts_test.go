@@ -36,7 +36,7 @@ func TestLateStarts_Begun(t *testing.T) {
 		{"begun", 1000, 5000 + 50 + 60 + 900},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			e := store.Effective{ReadyBy: from.Add(6 * time.Hour), Need: 6000, Power: 3600, Running: true, Mode: flex.Minimise, Delivered: test.delivered}
+			e := store.PlanInputs{ReadyBy: from.Add(6 * time.Hour), Need: 6000, Power: 3600, Running: true, Mode: flex.Minimise, Delivered: test.delivered}
 			e.Learned = &store.Learned{Nominal: 7400, Delay: 15 * time.Minute, HalfHours: 3}
 
 			if p := problemOf(e, from, prices); p.Need != test.want {
@@ -58,7 +58,7 @@ func TestLimitByRate_Least(t *testing.T) {
 		{1, 1000, 900, 1000},
 		{3, 11_000, 1200, 4140},
 	} {
-		e := store.Effective{Power: test.learned, Phases: test.phases, Learned: &store.Learned{Nominal: test.nominal}}
+		e := store.PlanInputs{Power: test.learned, Phases: test.phases, Learned: &store.Learned{Nominal: test.nominal}}
 
 		if limitByRate(&e, true); e.Power != test.want {
 			t.Errorf("%d phases, %d W of %d W: %d W are named, want %d", test.phases, test.learned, test.nominal, e.Power, test.want)
@@ -69,7 +69,7 @@ func TestLimitByRate_Least(t *testing.T) {
 // What a car is allowed for its second start takes no peak time, also where a ramp leaves the rest of the off-peak time to others.
 func TestLateStarts_NoPeak(t *testing.T) {
 	from := time.Date(2026, 1, 14, 22, 0, 0, 0, time.UTC)
-	e := store.Effective{ReadyBy: from.Add(9 * time.Hour), Need: 10_800, Power: 3600, Mode: flex.Minimise, MayChargePeak: true}
+	e := store.PlanInputs{ReadyBy: from.Add(9 * time.Hour), Need: 10_800, Power: 3600, Mode: flex.Minimise, MayChargePeak: true}
 	e.Tariff = flex.Tariff{OffPeak: "00:00-02:00, 03:00-05:00", Zone: "Europe/London", Type: flex.DualRate}
 	e.Learned = &store.Learned{Nominal: 7400, Delay: 15 * time.Minute, HalfHours: 3}
 	e.Ramp = &store.Ramp{Offset: 10 * time.Minute, Spread: 20 * time.Minute}

@@ -277,7 +277,7 @@ func (s *Service) replanParts(
 	parts []store.WavePart,
 	t *tally,
 ) error {
-	found := make([][]store.Planned, len(parts))
+	found := make([][]store.ScheduledAsset, len(parts))
 	m, err := s.snapshot(ctx, org, func(tx *store.Tx) (any bool, err error) {
 		for i := 0; i < len(parts) && err == nil; i++ {
 			found[i], err = tx.WavePart(ctx, parts[i])
@@ -300,7 +300,7 @@ func (s *Service) replanParts(
 // due compares with the market again for the assets that were marked, until none is left.
 func (s *Service) due(ctx context.Context, org flex.Org, t *tally) error {
 	for more := true; more; {
-		var found []store.Planned
+		var found []store.ScheduledAsset
 		m, err := s.snapshot(ctx, org.ID, func(tx *store.Tx) (any bool, err error) {
 			found, err = tx.MarketDue(ctx, s.dueBatch())
 			return len(found) > 0, err
@@ -498,10 +498,10 @@ func (s *Service) lookAt(
 	tx *store.Tx,
 	w *pluggedIn,
 	asset flex.AssetID,
-) (c store.Charging, v newInputs, err error) {
+) (c store.PlanningState, v newInputs, err error) {
 	defer flex.Recover(&err) // a panic is of this asset, and not of the others
 
-	c, err = tx.Charging(ctx, asset)
+	c, err = tx.PlanningState(ctx, asset)
 	if err != nil {
 		return c, newInputs{}, err
 	}
@@ -516,7 +516,7 @@ func (s *Service) differs(
 	ctx context.Context,
 	tx *store.Tx,
 	w *pluggedIn,
-	c *store.Charging,
+	c *store.PlanningState,
 ) (newInputs, error) {
 	if !refreshable(c, tx.Now()) {
 		return newInputs{}, nil
@@ -554,11 +554,11 @@ func (s *Service) differs(
 }
 
 var (
-	byInputs = change{cause: store.CauseInputs, trigger: ByInputs}
-	byMarket = change{cause: store.CauseMarket, trigger: ByMarket}
+	byInputs = replanReason{cause: store.CauseInputs, trigger: ByInputs}
+	byMarket = replanReason{cause: store.CauseMarket, trigger: ByMarket}
 )
 
-func refreshable(c *store.Charging, now time.Time) bool {
+func refreshable(c *store.PlanningState, now time.Time) bool {
 	return c.Open() && c.Controlled && c.Session.ReadyBy.After(now)
 }
 
@@ -567,7 +567,7 @@ func refreshable(c *store.Charging, now time.Time) bool {
 func (s *Service) refreshSite(
 	ctx context.Context,
 	org flex.OrgID,
-	why change,
+	why replanReason,
 	t *tally,
 	assets []flex.AssetID,
 ) []notPlanned {
@@ -594,7 +594,7 @@ func (s *Service) refreshSite(
 func (s *Service) refresh(
 	ctx context.Context,
 	org flex.OrgID,
-	why change,
+	why replanReason,
 	t *tally,
 	assets ...flex.AssetID,
 ) (err error) {
@@ -632,13 +632,13 @@ func lockCars(
 	ctx context.Context,
 	tx *store.Tx,
 	assets []flex.AssetID,
-) ([]*store.Charging, []flex.SessionID, error) {
+) ([]*store.PlanningState, []flex.SessionID, error) {
 	ordered := slices.SortedFunc(slices.Values(assets), func(a, b flex.AssetID) int {
 		return bytes.Compare(a[:], b[:])
 	})
 
 	var (
-		cars     []*store.Charging
+		cars     []*store.PlanningState
 		sessions []flex.SessionID
 	)
 
@@ -651,7 +651,7 @@ func lockCars(
 			return nil, nil, err
 		}
 
-		c, err := tx.Charging(ctx, asset)
+		c, err := tx.PlanningState(ctx, asset)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -666,7 +666,7 @@ func lockCars(
 }
 
 // generations adds up how many schedules sessions have had.
-func generations(cars []*store.Charging) int {
+func generations(cars []*store.PlanningState) int {
 	var sum int
 	for _, c := range cars {
 		sum += int(c.Session.Generation)
@@ -679,8 +679,8 @@ func generations(cars []*store.Charging) int {
 func (s *Service) replanTogether(
 	ctx context.Context,
 	tx *store.Tx,
-	cars []*store.Charging,
-	why change,
+	cars []*store.PlanningState,
+	why replanReason,
 ) error {
 	if len(cars) > 1 && (cars[0].Fuse > 0 || cars[0].Battery) {
 		_, capped, err := tx.LockCaps(ctx)

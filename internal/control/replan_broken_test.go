@@ -266,7 +266,7 @@ func TestAway_BrokenElsewhere(t *testing.T) {
 
 		h.goTo("2026-01-12T12:00:30Z")
 		h.breaks(broken)
-		_, err := h.service.FollowAways(h.Context())
+		_, err := h.service.ReplanAbsences(h.Context())
 		if err == nil || !strings.Contains(err.Error(), broken.String()) {
 			t.Errorf("the job says %v, and does not name %v", err, broken)
 		}

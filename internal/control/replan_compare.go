@@ -50,9 +50,9 @@ func (s *Service) snapshot(
 	return m, err
 }
 
-// isShared reports whether a schedule was made with the others of its site, for its main fuse or its batteries, or for a car
+// needsSitePlan reports whether a schedule was made with the others of its site, for its main fuse or its batteries, or for a car
 // that may discharge, or was followed late: it takes more to plan it than its schedule says.
-func isShared(p *store.Planned) bool {
+func needsSitePlan(p *store.ScheduledAsset) bool {
 	if p.Current.HasTail() || plannedAsOne(&p.Current.From) {
 		return true
 	}
@@ -64,22 +64,22 @@ func isShared(p *store.Planned) bool {
 func (s *Service) replanFused(
 	ctx context.Context,
 	org flex.OrgID,
-	found []store.Planned,
+	found []store.ScheduledAsset,
 	t *tally,
-) ([]store.Planned, []flex.AssetID) {
-	if !slices.ContainsFunc(found, func(p store.Planned) bool {
-		return isShared(&p)
+) ([]store.ScheduledAsset, []flex.AssetID) {
+	if !slices.ContainsFunc(found, func(p store.ScheduledAsset) bool {
+		return needsSitePlan(&p)
 	}) {
 		return found, nil
 	}
 
 	var (
-		rest   []store.Planned
+		rest   []store.ScheduledAsset
 		failed []flex.AssetID
 	)
 
 	for i := range found {
-		if !isShared(&found[i]) {
+		if !needsSitePlan(&found[i]) {
 			rest = append(rest, found[i])
 			continue
 		}
@@ -95,15 +95,15 @@ func (s *Service) replanFused(
 
 // readable parts what can be read from the assets whose schedule cannot.
 func readable(
-	found []store.Planned,
-) ([]store.Planned, []flex.AssetID) {
-	unread := func(p store.Planned) bool { return p.Unread != nil }
+	found []store.ScheduledAsset,
+) ([]store.ScheduledAsset, []flex.AssetID) {
+	unread := func(p store.ScheduledAsset) bool { return p.Unread != nil }
 	if !slices.ContainsFunc(found, unread) {
 		return found, nil
 	}
 
 	var (
-		read []store.Planned
+		read []store.ScheduledAsset
 		not  []flex.AssetID
 	)
 
@@ -182,7 +182,7 @@ func (s *Service) replanAll(
 	ctx context.Context,
 	org flex.OrgID,
 	m market,
-	found []store.Planned,
+	found []store.ScheduledAsset,
 	t *tally,
 	part *store.WavePart,
 ) error {
@@ -234,7 +234,7 @@ func (s *Service) replanAll(
 // added to those that failed, and the others are planned all the same.
 func (s *Service) compareAll(
 	ctx context.Context,
-	found []store.Planned,
+	found []store.ScheduledAsset,
 	m market,
 	wave bool,
 	failed *[]flex.AssetID,
@@ -251,7 +251,7 @@ func (s *Service) compareAll(
 			continue
 		}
 
-		if v.next.Planned != nil {
+		if v.next.ScheduledAsset != nil {
 			next = append(next, v.next)
 		} else if !v.again.IsZero() || !wave {
 			later[v.again] = append(later[v.again], found[i].Session)
@@ -264,7 +264,7 @@ func (s *Service) compareAll(
 // tryToCompare is compareOne with a panic as an error.
 func (s *Service) tryToCompare(
 	ctx context.Context,
-	p *store.Planned,
+	p *store.ScheduledAsset,
 	m market,
 	solver *charge.Solver,
 ) (v planChange, err error) {
@@ -282,7 +282,7 @@ func replanAt(
 	later map[time.Time][]flex.SessionID,
 ) error {
 	for at, sessions := range later {
-		if err := tx.LookAgain(ctx, at, sessions...); err != nil {
+		if err := tx.CompareAgain(ctx, at, sessions...); err != nil {
 			return err
 		}
 	}
@@ -294,7 +294,7 @@ func replanAt(
 // force.
 func (s *Service) compareOne(
 	ctx context.Context,
-	p *store.Planned,
+	p *store.ScheduledAsset,
 	m market,
 	solver *charge.Solver,
 ) planChange {
@@ -322,7 +322,7 @@ func (s *Service) compareOne(
 
 	var v planChange
 	v.next = store.Replacement{
-		Planned: p,
+		ScheduledAsset: p,
 		Next: store.Schedule{
 			Cause: store.CauseMarket,
 			From:  e,
@@ -337,7 +337,7 @@ func (s *Service) compareOne(
 
 // deliveredBy is what an asset has taken by its schedule in force until an instant. One that failed, and was followed later, counts
 // from when that was reported.
-func deliveredBy(p *store.Planned, to time.Time) flex.WattHours {
+func deliveredBy(p *store.ScheduledAsset, to time.Time) flex.WattHours {
 	if p.Taken {
 		return planned(&p.Current, to)
 	}
@@ -351,7 +351,7 @@ func deliveredBy(p *store.Planned, to time.Time) flex.WattHours {
 }
 
 // inputsAt is what an asset's schedule was made from, as it is at an instant.
-func inputsAt(p *store.Planned, from time.Time) store.Effective {
+func inputsAt(p *store.ScheduledAsset, from time.Time) store.PlanInputs {
 	e := p.Current.From
 	e.Delivered += deliveredBy(p, from)
 	e.ProfilePhases = p.ProfilePhases

@@ -486,7 +486,7 @@ func TestReplan_EventBetween(t *testing.T) {
 
 		err := h.db.Write(t.Context(), h.Org, func(tx *store.Tx) error {
 			next := seen.Current
-			n, err := tx.Replace(t.Context(), []store.Replacement{{Planned: &store.Planned{Session: seen.Session.ID, Current: seen.Current}, Next: next}})
+			n, err := tx.Replace(t.Context(), []store.Replacement{{ScheduledAsset: &store.ScheduledAsset{Session: seen.Session.ID, Current: seen.Current}, Next: next}})
 			if n != 0 {
 				t.Errorf("%d schedules took the place of one that no longer stood", n)
 			}

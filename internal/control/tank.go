@@ -46,8 +46,8 @@ const (
 // heatedTank is a tank, or what a heat pump has in common with one, with what its plan depends on.
 type heatedTank struct {
 	asset    flex.Asset
-	charging store.Charging // its tariff, and whether it is under control
-	plan     store.TankPlan // in force
+	charging store.PlanningState // its tariff, and whether it is under control
+	plan     store.TankPlan      // in force
 	power    flex.Watts
 	capacity flex.WattHours
 	low      float64 // the comfort band, in degrees
@@ -254,7 +254,7 @@ func readTank(
 func tankOf(
 	ctx context.Context,
 	tx *store.Tx,
-	c store.Charging,
+	c store.PlanningState,
 ) (*heatedTank, error) {
 	asset, err := tx.Asset(ctx, c.Asset.ID)
 	if err != nil {

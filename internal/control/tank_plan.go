@@ -243,7 +243,7 @@ func wiringOf(assets []flex.Asset, p *store.TankPlan) flex.Wiring {
 func tankInForce(
 	ctx context.Context,
 	tx *store.Tx,
-	c store.Charging,
+	c store.PlanningState,
 ) (Explanation, error) {
 	t, err := tankOf(ctx, tx, c)
 	if err != nil {

@@ -262,7 +262,7 @@ func countedTowards(p *store.Plugged) flex.Span {
 	}}
 
 	return countedWithin(
-		&store.Effective{CountFrom: p.CountFrom, ReadyBy: p.ReadyBy},
+		&store.PlanInputs{CountFrom: p.CountFrom, ReadyBy: p.ReadyBy},
 		&stay,
 	)
 }

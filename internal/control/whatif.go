@@ -129,8 +129,8 @@ func (s *Service) compare(
 func (s *Service) compareUnder(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
-	u *underCaps,
+	c *store.PlanningState,
+	u *limits,
 	q Question,
 ) (Comparison, error) {
 	from := tx.Now().Truncate(time.Second)
@@ -170,11 +170,11 @@ func (s *Service) compareUnder(
 func (s *Service) compareCandidates(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
-	u *underCaps,
+	c *store.PlanningState,
+	u *limits,
 	q Question,
 	before, candidate *Candidate,
-	is, would *store.Effective,
+	is, would *store.PlanInputs,
 ) (Comparison, error) {
 	a := Comparison{Alone: plannedTogether(&c.Current)}
 	var err error
@@ -208,10 +208,10 @@ func (p *Past) PlannedTogether() bool { return plannedTogether(&p.Charging.Curre
 func (s *Service) supposeDischarging(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
-	u *underCaps,
+	c *store.PlanningState,
+	u *limits,
 	q Question,
-	e *store.Effective,
+	e *store.PlanInputs,
 	candidate *Candidate,
 ) (charge.Plan, error) {
 	plan := *candidate.Plan
@@ -250,7 +250,7 @@ func (s *Service) supposeDischarging(
 // candidate is what a plan for supposed inputs is judged by, beside the schedule in force. Where there
 // is none, any plan is better.
 func (q *Question) candidate(
-	would *store.Effective,
+	would *store.PlanInputs,
 	current *store.Schedule,
 	now time.Time,
 ) *Candidate {
@@ -269,10 +269,10 @@ func (q *Question) candidate(
 func currentInputs(
 	ctx context.Context,
 	tx *store.Tx,
-	c *store.Charging,
+	c *store.PlanningState,
 	from time.Time,
-) (store.Effective, []flex.PricedPeriod, error) {
-	inputs, known, err := situation(ctx, tx, c, from, false)
+) (store.PlanInputs, []flex.PricedPeriod, error) {
+	inputs, known, err := inputsAndPrices(ctx, tx, c, from, false)
 	if err != nil {
 		return inputs, nil, err
 	}
@@ -291,7 +291,7 @@ func currentInputs(
 
 // problemUnder is the problem that the inputs pose under some headroom. Behind a main fuse profiles name watts.
 func problemUnder(
-	e store.Effective,
+	e store.PlanInputs,
 	from time.Time,
 	ps []flex.PricedPeriod,
 	r *assetHeadroom,
@@ -312,8 +312,8 @@ func supposePluggedIn(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
-) (store.Charging, error) {
-	c, err := tx.Charging(ctx, asset)
+) (store.PlanningState, error) {
+	c, err := tx.PlanningState(ctx, asset)
 	if err != nil {
 		return c, err
 	}
@@ -358,7 +358,7 @@ func (q *Question) trigger() Trigger {
 }
 
 // suppose changes the inputs as the question says. Another need is meant from now on.
-func (q *Question) suppose(e store.Effective, from time.Time) store.Effective {
+func (q *Question) suppose(e store.PlanInputs, from time.Time) store.PlanInputs {
 	wall := wallOf(flex.Intent{ReadyBy: e.ReadyBy}, zoneOf(e.Tariff))
 
 	if q.Tariff != nil {

@@ -90,7 +90,7 @@ func (h *fixture) newService() *delivery.Service {
 	out := egress.New(egress.Options{Pipe: h.net.dial})
 	h.Cleanup(out.Close)
 	return &delivery.Service{DB: h.db, Out: out, BaseURL: "https://flexd.example", PlainHTTP: true,
-		Chance: func([16]byte, int) float64 { return 0.5 }, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+		Jitter: func([16]byte, int) float64 { return 0.5 }, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 }
 
 // work has the service deliver until the returned function is called.
@@ -172,7 +172,7 @@ func schedule(ctx context.Context, tx *store.Tx, asset flex.AssetID, life time.D
 		return s, err
 	}
 
-	c, err := tx.Charging(ctx, asset)
+	c, err := tx.PlanningState(ctx, asset)
 	if err != nil {
 		return s, err
 	}
@@ -200,7 +200,7 @@ func (h *fixture) unplug(asset flex.AssetID) {
 			return err
 		}
 
-		c, err := tx.Charging(ctx, asset)
+		c, err := tx.PlanningState(ctx, asset)
 		if err != nil {
 			return err
 		}

@@ -134,7 +134,7 @@ func offerAgain(outcomes []store.Outcome, e flex.Endpoint, now time.Time) {
 		if o.Version == e.Version || !failed(*o) {
 			continue
 		}
-		if now.Before(o.Push.Lapses) {
+		if now.Before(o.Push.ExpiresTrue) {
 			o.State = store.PushPending
 			o.Again = now
 		}

@@ -23,7 +23,7 @@ func TestPush_RegisteredAgain(t *testing.T) {
 						return err
 					}
 
-					c, err := tx.Charging(ctx, former)
+					c, err := tx.PlanningState(ctx, former)
 					if err != nil {
 						return err
 					}

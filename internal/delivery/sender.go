@@ -175,12 +175,12 @@ func (a *attempted) retry(d *dispatcher) {
 		n := o.Push.Tries + 1
 		o.Again = o.Again.Add(delay(
 			n,
-			d.service.Chance(o.Push.EventID, n),
+			d.service.Jitter(o.Push.EventID, n),
 			a.response.after,
 		))
 	}
 
-	if !o.Again.Before(o.Push.Lapses) {
+	if !o.Again.Before(o.Push.ExpiresTrue) {
 		o.State = store.PushExpired
 		o.Error += "; its time is over before the next try"
 	}
@@ -201,7 +201,7 @@ func (a *attempted) observe(d *dispatcher) {
 		return
 	}
 
-	draw := func(trip int) float64 { return d.service.Chance(d.org, trip) }
+	draw := func(trip int) float64 { return d.service.Jitter(d.org, trip) }
 	if d.breaker.fail(d.now(), draw) {
 		d.due = true
 		d.restsUntil.Store(d.breaker.until.UnixMicro())

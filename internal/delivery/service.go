@@ -27,9 +27,9 @@ type Service struct {
 	// Ramp limits the total power of the schedules that are sent in a minute when many are late: of all
 	// together and of each group; zero is no limit.
 	Ramp flex.Ramp
-	// Chance returns the number in [0, 1) that the n-th delay of an event, or the n-th rest
+	// Jitter returns the number in [0, 1) that the n-th delay of an event, or the n-th rest
 	// of an organisation's dispatcher, is jittered by; nil means a hash of the id.
-	Chance func(id [16]byte, n int) float64
+	Jitter func(id [16]byte, n int) float64
 	// CheckDispatch refuses a dispatch that others leave no headroom, in its transaction; nil refuses none.
 	CheckDispatch func(context.Context, *store.Tx, *store.Dispatch) error
 	// NoteDispatch keeps a dispatch that is sent, in its transaction; nil keeps nothing more.
@@ -55,8 +55,8 @@ func (s *Service) begin() {
 		s.stop = make(chan struct{})
 		s.dispatchers = map[dispatcherKey]*dispatcher{}
 		s.metrics = newMetrics()
-		if s.Chance == nil {
-			s.Chance = hashDraw
+		if s.Jitter == nil {
+			s.Jitter = hashDraw
 		}
 
 		if s.Log == nil {

@@ -19,7 +19,7 @@ func (h *fixture) giving(asset flex.AssetID, may bool) {
 			return err
 		}
 
-		c, err := tx.Charging(ctx, asset)
+		c, err := tx.PlanningState(ctx, asset)
 		if err == nil && !c.Open() {
 			err = tx.OpenSession(ctx, &c, 0)
 		}

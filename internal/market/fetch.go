@@ -267,7 +267,7 @@ func (s *Service) knownAt(
 	p store.Publication,
 	day flex.EFADay,
 ) (time.Time, error) {
-	out := s.outAt(day)
+	out := s.publishTime(day)
 	if day.Span().To.After(all.Now()) {
 		return flex.Later(out, all.Now()), nil
 	}
@@ -283,7 +283,7 @@ func (s *Service) knownAt(
 // before, and for carbon intensity. A cell other than home first copies home's publications. A source that
 // fails is reported and asked again later; what it said before stays.
 func (s *Service) FetchPrices(ctx context.Context) (worker.Report, error) {
-	if s.Home == nil {
+	if s.SharedPrices == nil {
 		return s.askSources(ctx)
 	}
 
@@ -311,7 +311,7 @@ func (s *Service) copyHome(ctx context.Context) (int, error) {
 	var n int
 	var err error
 	for range copyTries {
-		n, err = s.DB.CopyPublications(ctx, s.Home)
+		n, err = s.DB.CopyPublications(ctx, s.SharedPrices)
 		if flex.KindOf(err) != flex.Conflict {
 			break
 		}
@@ -344,7 +344,7 @@ func (s *Service) askSources(ctx context.Context) (worker.Report, error) {
 		}
 	}
 
-	if s.Invent && s.Home == nil {
+	if s.Invent && s.SharedPrices == nil {
 		made, err := s.invent(ctx)
 		if err != nil {
 			return r, err
@@ -508,11 +508,11 @@ func (s *Service) stale(source store.SourceState, now time.Time) string {
 		)
 	}
 
-	if !now.Before(s.outAt(next).Add(Grace)) && source.Through.Before(next.Span().To) {
+	if !now.Before(s.publishTime(next).Add(Grace)) && source.Through.Before(next.Span().To) {
 		return fmt.Sprintf(
 			"the prices of %s were due at %s",
 			next,
-			s.outAt(next).Format(time.RFC3339),
+			s.publishTime(next).Format(time.RFC3339),
 		)
 	}
 

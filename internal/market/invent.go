@@ -37,7 +37,7 @@ func (s *Service) InventTo(ctx context.Context, to time.Time) error {
 	}
 
 	lacked, err := s.inventThrough(ctx, flex.EFADayAt(to).Add(1))
-	if err != nil || !lacked || s.Home == nil {
+	if err != nil || !lacked || s.SharedPrices == nil {
 		return err
 	}
 
@@ -74,8 +74,8 @@ func (s *Service) inventThrough(
 		return false, err
 	}
 
-	if s.Home != nil {
-		home := &Service{DB: s.Home, Log: s.Log, PublishAt: s.PublishAt}
+	if s.SharedPrices != nil {
+		home := &Service{DB: s.SharedPrices, Log: s.Log, PublishAt: s.PublishAt}
 		_, err := home.inventThrough(ctx, last)
 
 		return true, err

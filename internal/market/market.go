@@ -20,10 +20,10 @@ type Service struct {
 	DB  *store.DB
 	Log *slog.Logger // nil means the default logger
 
-	// Home is the store of the home cell, whose publications FetchPrices copies; nil if there is none.
-	Home    *store.DB
-	Sources []Source // that FetchPrices asks
-	Carbon  *Carbon  // that FetchPrices asks; nil for none
+	// SharedPrices is the store of the home cell, whose publications FetchPrices copies; nil if there is none.
+	SharedPrices *store.DB
+	Sources      []Source // that FetchPrices asks
+	Carbon       *Carbon  // that FetchPrices asks; nil for none
 	// FetchPrices also publishes invented prices; in a sandbox only
 	Invent    bool
 	PublishAt flex.WallTime // when in London the next day's prices come out; DefaultPublishAt if zero
@@ -40,8 +40,8 @@ func (s *Service) log() *slog.Logger {
 	return slog.Default()
 }
 
-// outAt returns when the prices of an EFA day come out.
-func (s *Service) outAt(day flex.EFADay) time.Time {
+// publishTime returns when the prices of an EFA day come out.
+func (s *Service) publishTime(day flex.EFADay) time.Time {
 	at := s.PublishAt
 	if at == 0 {
 		at = DefaultPublishAt
@@ -70,7 +70,7 @@ func (s *Service) Curve(
 	today := flex.EFADay(flex.DayAt(tx.Now()))
 	horizon := flex.CurveHorizon(tx.Now(), today)
 
-	if next := today.Add(1); !tx.Now().Before(s.outAt(next)) {
+	if next := today.Add(1); !tx.Now().Before(s.publishTime(next)) {
 		horizon = flex.CurveHorizon(tx.Now(), next)
 	}
 

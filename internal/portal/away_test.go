@@ -295,7 +295,7 @@ func TestHousehold_AwayTwoCars(t *testing.T) {
 // follow has absences followed, and so many of them begin or end.
 func (e *evening) follow(t *testing.T, count int) {
 	t.Helper()
-	report, err := e.control.FollowAways(t.Context())
+	report, err := e.control.ReplanAbsences(t.Context())
 	if err != nil || report.Did != count {
 		t.Errorf("%d absences began or ended, want %d: %v", report.Did, count, err)
 	}

@@ -7,8 +7,8 @@ import (
 	"flexd/internal/store"
 )
 
-// CallsStand is how often a site may be called by instructions of the grid, and was.
-type CallsStand struct {
+// CallsUsed is how often a site may be called by instructions of the grid, and was.
+type CallsUsed struct {
 	Agreed flex.AgreedCalls
 	Had    flex.CallCount // in this London day and month, with those that were sent and are to come in them
 }
@@ -18,8 +18,8 @@ func (s *Service) Calls(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
-) (CallsStand, error) {
-	return read(ctx, s, org, func(tx *store.Tx) (CallsStand, error) {
+) (CallsUsed, error) {
+	return read(ctx, s, org, func(tx *store.Tx) (CallsUsed, error) {
 		return callsStand(ctx, tx, site)
 	})
 }
@@ -28,13 +28,13 @@ func callsStand(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
-) (CallsStand, error) {
+) (CallsUsed, error) {
 	found, err := tx.Site(ctx, site)
 	if err != nil {
-		return CallsStand{}, err
+		return CallsUsed{}, err
 	}
 
 	had, err := tx.CallsOf(ctx, site, tx.Now())
 
-	return CallsStand{Agreed: found.Calls, Had: had}, err
+	return CallsUsed{Agreed: found.Calls, Had: had}, err
 }

@@ -16,7 +16,7 @@ import (
 // changed, and which were ignored or look wrong. Both lists are never nil.
 type Merged struct {
 	Created  bool
-	Moved    bool // the site, which was there, has another MPAN than before, or its first
+	NewMPAN  bool // the site, which was there, has another MPAN than before, or its first
 	Updated  []string
 	Warnings []string
 }
@@ -187,7 +187,7 @@ func merge(
 		o.Assets = append(o.Assets, a)
 	}
 
-	if !o.Merged.Moved {
+	if !o.Merged.NewMPAN {
 		return o, nil
 	}
 
@@ -276,8 +276,8 @@ func updateSite(
 	n normal,
 ) (flex.Site, Merged, error) {
 	m := merged()
-	m.Moved = n.MPAN != "" && s.MPAN.Reveal() != n.MPAN
-	if m.Moved && s.MPAN != "" {
+	m.NewMPAN = n.MPAN != "" && s.MPAN.Reveal() != n.MPAN
+	if m.NewMPAN && s.MPAN != "" {
 		m.Warnings = append(
 			m.Warnings,
 			"mpan: the site at this address had another MPAN, which this one replaces",
@@ -285,7 +285,7 @@ func updateSite(
 	}
 
 	old := s
-	m.texts(&s, n)
+	m.replaceTexts(&s, n)
 
 	if err := mayMoveTo(ctx, tx, s, old); err != nil {
 		return s, m, err
@@ -341,8 +341,8 @@ func mayMoveTo(ctx context.Context, tx *store.Tx, s, before flex.Site) error {
 	)
 }
 
-// texts lets the texts that were given replace those kept of the site.
-func (m *Merged) texts(s *flex.Site, n normal) {
+// replaceTexts lets the replaceTexts that were given replace those kept of the site.
+func (m *Merged) replaceTexts(s *flex.Site, n normal) {
 	replace(m, "mpan", &s.MPAN, flex.Personal(n.MPAN))
 	replace(m, "postcode", &s.Postcode, flex.Personal(n.Postcode))
 	replace(m, "street_address", &s.Address, flex.Personal(n.Address))

@@ -22,7 +22,7 @@ type SiteView struct {
 	CreatedAt      time.Time
 	Tariff         TariffView
 	Supply         SupplyView
-	Calls          CallsStand
+	Calls          CallsUsed
 	Ratings        []RatingView // the supply's and the assets', oldest first
 	Meter          *MeterView   // null if its MPAN is on no list
 	Assets         []AssetLine

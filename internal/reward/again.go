@@ -196,7 +196,7 @@ func (w *again) settle(ctx context.Context, sites []flex.SiteID) error {
 		settlements = nil
 
 		for i, o := range outcomes {
-			if !events[i].Left { // it has its part, and is credited nothing
+			if !events[i].AssetLeft { // it has its part, and is credited nothing
 				settlements = append(settlements, o.Settlement)
 			}
 		}

@@ -272,7 +272,7 @@ func (s *Service) takeLine(
 
 		line.To = to
 		b.Mails += t.mails
-		b.Without += t.without
+		b.WithoutEmail += t.without
 	}
 
 	if len(moves) > 0 {

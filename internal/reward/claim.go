@@ -17,8 +17,8 @@ import (
 // taken of it. Those that it is compared with may be forgotten after that.
 const ResettledFor = 400 * 24 * time.Hour
 
-// forgotten reports whether a day is so long ago that what was settled of it stays as it is.
-func forgotten(d flex.Day, now time.Time) bool {
+// pastRetention reports whether a day is so long ago that what was settled of it stays as it is.
+func pastRetention(d flex.Day, now time.Time) bool {
 	return now.Sub(d.Add(1).Start()) > ResettledFor
 }
 
@@ -29,8 +29,8 @@ const readableFor = ResettledFor + 61*24*time.Hour
 // dueMax is the number of sessions, or of events, that one job takes on of an organisation.
 const dueMax = 500
 
-// queue is one kind of claim: sessions, or flex events.
-type queue[ID any] struct {
+// settlementQueue is one kind of claim: sessions, or flex events.
+type settlementQueue[ID any] struct {
 	batch  int // settled in one transaction
 	due    func(tx *store.Tx, ctx context.Context, limit int) ([]ID, error)
 	settle func(ctx context.Context, tx *store.Tx, due []ID) (did int, err error)
@@ -42,7 +42,7 @@ func settleDue[ID any](
 	ctx context.Context,
 	db *store.DB,
 	org flex.OrgID,
-	q queue[ID],
+	q settlementQueue[ID],
 	report *worker.Report,
 ) error {
 	var due []ID
@@ -75,7 +75,7 @@ func settleDue[ID any](
 }
 
 // settleTogether settles what is due in one transaction, and returns how many moved on.
-func (q queue[ID]) settleTogether(
+func (q settlementQueue[ID]) settleTogether(
 	ctx context.Context,
 	db *store.DB,
 	org flex.OrgID,
@@ -96,7 +96,7 @@ func (q queue[ID]) settleTogether(
 }
 
 // settleEach settles what is due one by one, each in a transaction of its own.
-func (q queue[ID]) settleEach(
+func (q settlementQueue[ID]) settleEach(
 	ctx context.Context,
 	db *store.DB,
 	org flex.OrgID,

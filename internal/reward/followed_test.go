@@ -22,7 +22,7 @@ func (y *fixture) steer(t *testing.T, s steered) {
 	t.Helper()
 	y.now = clock(s.made)
 	ready := clock("2026-01-15 07:00")
-	made := store.Schedule{Cause: store.CauseInputs, From: store.Effective{
+	made := store.Schedule{Cause: store.CauseInputs, From: store.PlanInputs{
 		CountFrom: clock("2026-01-14 18:00"), ReadyBy: ready, Need: 11_100, Power: 7400, Mode: flex.Minimise,
 	}}
 
@@ -42,7 +42,7 @@ func (y *fixture) steer(t *testing.T, s steered) {
 func (y *fixture) addSchedule(t *testing.T, made *store.Schedule) {
 	t.Helper()
 	y.write(t, func(ctx context.Context, tx *store.Tx) error {
-		c, err := tx.Charging(ctx, y.asset)
+		c, err := tx.PlanningState(ctx, y.asset)
 		if err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (y *fixture) leave(t *testing.T, at string) {
 	t.Helper()
 	y.now = clock(at)
 	y.write(t, func(ctx context.Context, tx *store.Tx) error {
-		c, err := tx.Charging(ctx, y.asset)
+		c, err := tx.PlanningState(ctx, y.asset)
 		if err != nil {
 			return err
 		}
@@ -222,7 +222,7 @@ func TestSettleEvents_AfterTheNeed(t *testing.T) {
 func (y *fixture) steerOn(t *testing.T, on, off string) {
 	t.Helper()
 	ready := clock("2026-01-15 07:00")
-	made := store.Schedule{Cause: store.CausePlugIn, From: store.Effective{
+	made := store.Schedule{Cause: store.CausePlugIn, From: store.PlanInputs{
 		CountFrom: y.now, ReadyBy: ready, Need: 11_100, Power: 7400, Mode: flex.Minimise,
 	}}
 
@@ -305,7 +305,7 @@ func TestCloseSession_Given(t *testing.T) {
 
 				for _, s := range c.sent {
 					y.now = clock("2026-01-14 " + s.made)
-					made = store.Schedule{Cause: store.CauseInputs, From: store.Effective{
+					made = store.Schedule{Cause: store.CauseInputs, From: store.PlanInputs{
 						CountFrom: from, ReadyBy: ready, Power: 7400, Mode: flex.Minimise, Discharge: &store.Discharge{Power: 5000, Capacity: 40_000},
 					}}
 					made.Steps = []flex.Step{{Span: flex.Span{From: y.now, To: ready}}}

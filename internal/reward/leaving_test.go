@@ -113,7 +113,7 @@ func (h *home) plugged(halfHours int) {
 	h.set(h.t, "credit_pence_per_kwh=2")
 	h.now = h.monday.Period(45).Start()
 	h.write(h.t, func(ctx context.Context, tx *store.Tx) error {
-		c, err := tx.Charging(ctx, h.asset)
+		c, err := tx.PlanningState(ctx, h.asset)
 		if err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ func (h *home) plugged(halfHours int) {
 func (h *home) unplugged() {
 	h.t.Helper()
 	h.write(h.t, func(ctx context.Context, tx *store.Tx) error {
-		c, err := tx.Charging(ctx, h.asset)
+		c, err := tx.PlanningState(ctx, h.asset)
 		if err != nil {
 			return err
 		}

@@ -293,7 +293,7 @@ func (s *settling) nominateGroup(group []*claim) {
 // leaveAlone leaves each event of a group, of which their meter tells nothing, to its own meter.
 func (s *settling) leaveAlone(group []*claim) {
 	for _, c := range group {
-		c.Beside = nil
+		c.Others = nil
 		if c.Used == nil {
 			c.EventDays = nil
 		}

@@ -340,7 +340,7 @@ func TestMail_WaitsForARelay(t *testing.T) {
 
 		y.export(t, false)
 		done, err := y.service.Import(t.Context(), y.org, "ann", []reward.PaymentResult{{ID: w.ID, Status: ledger.Failed}})
-		if err != nil || done.Mails != 1 || done.Without != 0 {
+		if err != nil || done.Mails != 1 || done.WithoutEmail != 0 {
 			t.Errorf("%+v %v", done, err)
 		}
 	}

@@ -239,7 +239,7 @@ func TestPlayed_ChargerMeterReplaced(t *testing.T) {
 // opened has the car plugged in now.
 func (h *home) opened() {
 	h.write(h.t, func(ctx context.Context, tx *store.Tx) error {
-		c, err := tx.Charging(ctx, h.asset)
+		c, err := tx.PlanningState(ctx, h.asset)
 		if err != nil {
 			return err
 		}

@@ -108,7 +108,7 @@ func (b *basis) caseOf(e *store.FlexEvent) *settle.Case {
 // meantUntilGone is what an event was to move in each half-hour, in proportion to the time before its asset
 // was taken away.
 func meantUntilGone(e *store.FlexEvent) []flex.WattHours {
-	if !e.Left || e.GoneAt.IsZero() {
+	if !e.AssetLeft || e.GoneAt.IsZero() {
 		return e.Meant
 	}
 
@@ -548,7 +548,7 @@ func beside(group []*claim) {
 		c.Prices, c.Case.Nominated = prices, nominated
 		for _, o := range group {
 			if o != c {
-				c.Beside = append(c.Beside, settle.Claim{
+				c.Others = append(c.Others, settle.EventPart{
 					Event:  o.Case.Event,
 					First:  o.Case.First,
 					Last:   o.Case.Last,

@@ -75,7 +75,7 @@ func (q *quarter) night(d flex.Day) {
 
 	q.now = in
 	q.write(q.t, func(ctx context.Context, tx *store.Tx) error {
-		c, err := tx.Charging(ctx, q.asset)
+		c, err := tx.PlanningState(ctx, q.asset)
 		if err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func (q *quarter) night(d flex.Day) {
 		if err := tx.OpenSession(ctx, &c, 0); err != nil {
 			return err
 		}
-		s := store.Schedule{Cause: store.CausePlugIn, From: store.Effective{CountFrom: in, ReadyBy: ready, Need: 20_000, Power: 7400, Mode: flex.Minimise}}
+		s := store.Schedule{Cause: store.CausePlugIn, From: store.PlanInputs{CountFrom: in, ReadyBy: ready, Need: 20_000, Power: 7400, Mode: flex.Minimise}}
 		if !pause.Empty() {
 			s.Steps = append(s.Steps, flex.Step{Span: pause})
 		}
@@ -97,7 +97,7 @@ func (q *quarter) night(d flex.Day) {
 	out := ready.Add(time.Duration(q.rand.IntN(7200)) * time.Second)
 	q.now = out
 	q.write(q.t, func(ctx context.Context, tx *store.Tx) error {
-		c, err := tx.Charging(ctx, q.asset)
+		c, err := tx.PlanningState(ctx, q.asset)
 		if err != nil {
 			return err
 		}

@@ -66,10 +66,10 @@ func (r PaymentResult) check(w store.Withdrawal) error {
 
 // Imported is what an import of results did.
 type Imported struct {
-	Results int
-	Moved   int // withdrawals that are elsewhere now
-	Mails   int // queued to users whose payment came back
-	Without int // users of those that have no e-mail address, and were not informed
+	Results      int
+	Moved        int // withdrawals that are elsewhere now
+	Mails        int // queued to users whose payment came back
+	WithoutEmail int // users of those that have no e-mail address, and were not informed
 }
 
 // Import takes what became of payments. One that says again what is known changes nothing.
@@ -104,7 +104,7 @@ func (s *Service) importResults(
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		done = Imported{Results: len(results)}
 		for i, r := range results {
-			if err := s.take(ctx, tx, r, by, &done); err != nil {
+			if err := s.applyResult(ctx, tx, r, by, &done); err != nil {
 				return fmt.Errorf("result %d: %w", i+1, err)
 			}
 		}
@@ -121,8 +121,8 @@ func (s *Service) importResults(
 	return done, err
 }
 
-// take counts one result.
-func (s *Service) take(
+// applyResult counts one result.
+func (s *Service) applyResult(
 	ctx context.Context,
 	tx *store.Tx,
 	r PaymentResult,
@@ -159,7 +159,7 @@ func (s *Service) take(
 
 	done.Moved++
 	done.Mails += t.mails
-	done.Without += t.without
+	done.WithoutEmail += t.without
 
 	return nil
 }

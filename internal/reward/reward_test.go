@@ -123,7 +123,7 @@ func (y *fixture) charge(t *testing.T, from, to string) {
 	t.Helper()
 	y.now = clock(from)
 	y.write(t, func(ctx context.Context, tx *store.Tx) error {
-		c, err := tx.Charging(ctx, y.asset)
+		c, err := tx.PlanningState(ctx, y.asset)
 		if err != nil {
 			return err
 		}
@@ -132,7 +132,7 @@ func (y *fixture) charge(t *testing.T, from, to string) {
 
 	y.now = clock(to)
 	y.write(t, func(ctx context.Context, tx *store.Tx) error {
-		c, err := tx.Charging(ctx, y.asset)
+		c, err := tx.PlanningState(ctx, y.asset)
 		if err != nil {
 			return err
 		}
@@ -455,7 +455,7 @@ func TestSettleSessions_Reopened(t *testing.T) {
 		}
 
 		y.write(t, func(ctx context.Context, tx *store.Tx) error {
-			c, err := tx.Charging(ctx, y.asset)
+			c, err := tx.PlanningState(ctx, y.asset)
 			if err != nil {
 				return err
 			}
@@ -464,7 +464,7 @@ func TestSettleSessions_Reopened(t *testing.T) {
 
 		y.now = clock("2026-01-14 23:00")
 		y.write(t, func(ctx context.Context, tx *store.Tx) error {
-			c, err := tx.Charging(ctx, y.asset)
+			c, err := tx.PlanningState(ctx, y.asset)
 			if err != nil {
 				return err
 			}
@@ -635,7 +635,7 @@ func TestSettleSessions_Edges(t *testing.T) {
 		}
 		y.now = in
 		y.write(t, func(ctx context.Context, tx *store.Tx) error {
-			c, err := tx.Charging(ctx, y.asset)
+			c, err := tx.PlanningState(ctx, y.asset)
 			if err != nil {
 				return err
 			}
@@ -644,7 +644,7 @@ func TestSettleSessions_Edges(t *testing.T) {
 
 		y.now = out
 		y.write(t, func(ctx context.Context, tx *store.Tx) error {
-			c, err := tx.Charging(ctx, y.asset)
+			c, err := tx.PlanningState(ctx, y.asset)
 			if err != nil {
 				return err
 			}

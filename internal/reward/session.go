@@ -17,7 +17,7 @@ import (
 // sessionsMax is the number of sessions settled in one transaction.
 const sessionsMax = 25
 
-var sessionQueue = queue[flex.SessionID]{
+var sessionQueue = settlementQueue[flex.SessionID]{
 	batch:  sessionsMax,
 	due:    (*store.Tx).DueSessionSettlements,
 	settle: settleSessions,
@@ -106,7 +106,7 @@ func settleSessions(
 // staysAsSettled reports whether a session ended, or began, so long ago that readings of it may be
 // forgotten.
 func staysAsSettled(r *store.SessionSettlement, now time.Time) bool {
-	return forgotten(flex.DayAt(r.To), now) || now.Sub(r.From) > readableFor
+	return pastRetention(flex.DayAt(r.To), now) || now.Sub(r.From) > readableFor
 }
 
 // sessionQueries are the queries for what was metered in each session.
@@ -224,7 +224,7 @@ func charged(
 		return 0, 0, time.Time{}, err
 	}
 
-	others, err := elsewhere(ctx, tx, &r, days, time.Time{})
+	others, err := countedAtChargers(ctx, tx, &r, days, time.Time{})
 	if err != nil {
 		return 0, 0, time.Time{}, err
 	}

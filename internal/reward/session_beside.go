@@ -15,9 +15,9 @@ import (
 // half-hour is the same energy, as far as it goes, whose-ever readings come first: it counts once, at
 // the charger. A site's cars count for what they took beyond its chargers.
 
-// elsewhere returns how much of a car's half-hours counts at the chargers of its site, as it was known
+// countedAtChargers returns how much of a car's half-hours counts at the chargers of its site, as it was known
 // at an instant, or now. It is nil where there are none.
-func elsewhere(
+func countedAtChargers(
 	ctx context.Context,
 	tx *store.Tx,
 	r *store.SessionSettlement,
@@ -214,7 +214,7 @@ func counted(
 		return 0, err
 	}
 
-	others, err := elsewhere(ctx, tx, r, days, knownAt)
+	others, err := countedAtChargers(ctx, tx, r, days, knownAt)
 
 	var sum flex.WattHours
 	for _, p := range periods {

@@ -14,7 +14,7 @@ import (
 // eventsMax is the number of flex events settled in one transaction.
 const eventsMax = 20
 
-var eventQueue = queue[flex.FlexEventID]{
+var eventQueue = settlementQueue[flex.FlexEventID]{
 	batch:  eventsMax,
 	due:    (*store.Tx).DueFlexEvents,
 	settle: settleFlexEvents,
@@ -86,7 +86,7 @@ func leaveAsSettled(
 ) ([]store.FlexEvent, error) {
 	var left []store.FlexEvent
 	for _, e := range events {
-		if !forgotten(e.Day, tx.Now()) {
+		if !pastRetention(e.Day, tx.Now()) {
 			left = append(left, e)
 			continue
 		}
@@ -113,7 +113,7 @@ func settleConsented(
 	var at []int
 
 	for i, e := range events {
-		if e.Shares {
+		if e.SiteConsented {
 			consented, at = append(consented, e), append(at, i)
 		}
 	}
@@ -250,7 +250,7 @@ func putHalfHours(
 	var order []siteDay
 
 	for i, e := range events {
-		if !e.Shares {
+		if !e.SiteConsented {
 			continue // of a day of which nothing is settled, what was kept stays
 		}
 
@@ -304,7 +304,7 @@ func (d *settledDay) add(e *store.FlexEvent, o *outcome) {
 		}
 
 		h := &d.halfHours[n]
-		if e.Left {
+		if e.AssetLeft {
 			h.Unassigned += p.Flex
 			continue
 		}

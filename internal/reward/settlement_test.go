@@ -413,7 +413,7 @@ func TestSettleEvents_Session(t *testing.T) {
 			y.prices(t, flex.Span{From: y.now, To: clock("2026-01-14 21:00")}, 100)
 			y.prices(t, flex.Span{From: clock("2026-01-14 21:00"), To: clock("2026-01-15 07:00")}, 50)
 			y.write(t, func(ctx context.Context, tx *store.Tx) error {
-				c, err := tx.Charging(ctx, y.asset)
+				c, err := tx.PlanningState(ctx, y.asset)
 				if err != nil {
 					return err
 				}
@@ -421,7 +421,7 @@ func TestSettleEvents_Session(t *testing.T) {
 				if err := tx.OpenSession(ctx, &c, 0); err != nil {
 					return err
 				}
-				s := store.Schedule{Cause: store.CausePlugIn, From: store.Effective{
+				s := store.Schedule{Cause: store.CausePlugIn, From: store.PlanInputs{
 					CountFrom: y.now, ReadyBy: clock("2026-01-15 07:00"), Need: 11_100, Power: 7400, Mode: flex.Minimise,
 				}}
 				for _, step := range []struct {
@@ -440,7 +440,7 @@ func TestSettleEvents_Session(t *testing.T) {
 			}
 			y.now = clock("2026-01-15 07:30")
 			y.write(t, func(ctx context.Context, tx *store.Tx) error {
-				c, err := tx.Charging(ctx, y.asset)
+				c, err := tx.PlanningState(ctx, y.asset)
 				if err != nil {
 					return err
 				}

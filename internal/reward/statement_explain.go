@@ -464,7 +464,7 @@ func (l *Line) addSessionPeriods(
 		return err
 	}
 
-	others, err := elsewhere(ctx, tx, &r, days, l.At)
+	others, err := countedAtChargers(ctx, tx, &r, days, l.At)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ func TestPlanTogether_Ramp(t *testing.T) {
 	h := &plannedHome{from: from, to: from.Add(13 * time.Hour), fuse: flex.Always(flex.Supply{Import: 9200, Set: true})}
 	for car := range 2 {
 		at := from.Add(time.Duration(car) * time.Hour)
-		made := store.Schedule{Cause: store.CausePlugIn, From: store.Effective{
+		made := store.Schedule{Cause: store.CausePlugIn, From: store.PlanInputs{
 			ReadyBy: h.to.Add(-time.Duration(car) * time.Hour), CountFrom: at, Power: 7400, Need: 14_000, Mode: flex.Minimise,
 			Tariff: flex.Tariff{OffPeak: "23:30-07:00", Zone: "Europe/London", Type: flex.DualRate},
 		}}
@@ -57,7 +57,7 @@ func TestPlanTogether_RampChanged(t *testing.T) {
 	for _, fuse := range []flex.Watts{100_000, 7000} {
 		s := &plannedStay{Span: flex.Span{From: from, To: to}}
 		for i, at := range []time.Time{from, changed} {
-			made := store.Schedule{Cause: []store.Cause{store.CausePlugIn, store.CauseIntent}[i], From: store.Effective{
+			made := store.Schedule{Cause: []store.Cause{store.CausePlugIn, store.CauseIntent}[i], From: store.PlanInputs{
 				ReadyBy: to, CountFrom: from, Power: 7400, Need: 14_000, Mode: flex.Minimise,
 				Tariff: flex.Tariff{OffPeak: "23:30-07:00", Zone: "Europe/London", Type: flex.DualRate},
 				Ramp:   &store.Ramp{Offset: 10 * time.Minute, Spread: 20 * time.Minute},

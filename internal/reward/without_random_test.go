@@ -114,7 +114,7 @@ func randomHome(r *rand.Rand) *plannedHome {
 func (s *plannedStay) changeAtRandom(r *rand.Rand, power flex.Watts) {
 	causes := []store.Cause{store.CauseIntent, store.CauseChargeNow, store.CauseTariff, store.CauseMarket, store.CauseCaps}
 	for at := s.From; at.Before(s.To); at = at.Add(time.Duration(1+r.IntN(6*3600)) * time.Second) {
-		e := store.Effective{
+		e := store.PlanInputs{
 			ReadyBy: at.Add(time.Duration(r.IntN(14*3600)) * time.Second).Truncate(time.Second), CountFrom: s.From, Power: power,
 			Need: flex.WattHours(r.IntN(40_000)), Mode: flex.Minimise, MayChargePeak: r.IntN(2) == 0,
 			Tariff: flex.Tariff{OffPeak: "23:30-05:30", Zone: "Europe/London", Type: flex.DualRate},

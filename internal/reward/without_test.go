@@ -66,7 +66,7 @@ func TestSettleEvents_FuseBoundsBothPlans(t *testing.T) {
 func (y *fixture) wait(t *testing.T, on, off string) {
 	t.Helper()
 	ready := clock("2026-01-15 07:00")
-	made := store.Schedule{Cause: store.CausePlugIn, From: store.Effective{
+	made := store.Schedule{Cause: store.CausePlugIn, From: store.PlanInputs{
 		CountFrom: y.now, ReadyBy: ready, Need: 14_000, Power: 7400, Mode: flex.Minimise,
 		Tariff: flex.Tariff{OffPeak: "23:30-07:00", Zone: "Europe/London", Type: flex.DualRate},
 	}}

@@ -52,10 +52,10 @@ func (f *fixture) plugIn() {
 }
 
 // look returns what is kept of the first asset.
-func (f *fixture) look() (c store.Charging) {
+func (f *fixture) look() (c store.PlanningState) {
 	f.Helper()
 	err := f.service.DB.Read(f.Context(), f.Org, func(tx *store.Tx) (err error) {
-		c, err = tx.Charging(f.Context(), f.assets[0])
+		c, err = tx.PlanningState(f.Context(), f.assets[0])
 		return err
 	})
 	if err != nil {

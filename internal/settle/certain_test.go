@@ -168,10 +168,10 @@ func together(t *testing.T) (one, two *settle.Result, whole flex.WattHours) {
 	}
 
 	whole = mustSettle(t, &c).Periods[0].Error
-	other := settle.Claim{Event: flex.FlexEventID{2}, First: 36, Last: 36, Meant: []flex.WattHours{-500}}
-	c.Beside = []settle.Claim{other}
+	other := settle.EventPart{Event: flex.FlexEventID{2}, First: 36, Last: 36, Meant: []flex.WattHours{-500}}
+	c.Others = []settle.EventPart{other}
 	one = mustSettle(t, &c)
-	c.Beside = []settle.Claim{{Event: c.Event, First: 36, Last: 36, Meant: c.Meant}}
+	c.Others = []settle.EventPart{{Event: c.Event, First: 36, Last: 36, Meant: c.Meant}}
 	c.Event, c.Meant = other.Event, other.Meant
 	two = mustSettle(t, &c)
 

@@ -48,8 +48,8 @@ func TestInstructedPrice(t *testing.T) {
 func TestSettle_InstructedBeside(t *testing.T) {
 	c, _ := vectorCase(t)
 	plain := c.Hash()
-	other := settle.Claim{Event: flex.FlexEventID{2}, First: c.First, Last: c.Last, Meant: c.Meant}
-	c.Beside = []settle.Claim{other}
+	other := settle.EventPart{Event: flex.FlexEventID{2}, First: c.First, Last: c.Last, Meant: c.Meant}
+	c.Others = []settle.EventPart{other}
 	alone := mustSettle(t, c)
 
 	c.Instructed = []settle.Instructed{{Period: c.First, Seconds: 1800, Price: 3_000_000_000, Down: true, Instruction: flex.InstructionID{9}}}
@@ -73,7 +73,7 @@ func TestSettle_InstructedBeside(t *testing.T) {
 
 	// What the other is paid changes nothing of this one's gross but the rounding before it.
 	before := c.Hash()
-	c.Beside[0].Instructed = c.Instructed
+	c.Others[0].Instructed = c.Instructed
 	if c.Hash() == before {
 		t.Error("what pays the other event is no part of the inputs")
 	}
@@ -102,7 +102,7 @@ func TestSettle_InstructedBounds(t *testing.T) {
 			t.Errorf("%+v: %v", tt.part, err)
 		}
 
-		c.Instructed, c.Beside = nil, []settle.Claim{{Event: flex.FlexEventID{2}, First: c.First, Last: c.Last, Meant: c.Meant, Instructed: c.Instructed}}
+		c.Instructed, c.Others = nil, []settle.EventPart{{Event: flex.FlexEventID{2}, First: c.First, Last: c.Last, Meant: c.Meant, Instructed: c.Instructed}}
 		if _, err := settle.Settle(c); (err == nil) != tt.ok {
 			t.Errorf("of an event beside it, %+v: %v", tt.part, err)
 		}

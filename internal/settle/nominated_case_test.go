@@ -100,10 +100,10 @@ func TestSettle_NominatedBeside(t *testing.T) {
 	nominate(there, 10_000)
 	nominate(absent, 0)
 	absent.Event = flex.FlexEventID{2}
-	claim := func(c *settle.Case) []settle.Claim {
-		return []settle.Claim{{Event: c.Event, First: c.First, Last: c.Last, Meant: c.Meant, Most: c.Most, Bounds: c.Bounds}}
+	claim := func(c *settle.Case) []settle.EventPart {
+		return []settle.EventPart{{Event: c.Event, First: c.First, Last: c.Last, Meant: c.Meant, Most: c.Most, Bounds: c.Bounds}}
 	}
-	there.Beside, absent.Beside = claim(absent), claim(there)
+	there.Others, absent.Others = claim(absent), claim(there)
 	absent.Nominated = there.Nominated // of the meter, of all that is behind it
 	if a, b := mustSettle(t, there), mustSettle(t, absent); a.Flex != -3700 || b.Flex != 0 {
 		t.Errorf("the car that is there %d Wh, the absent one %d; want -3700 and 0", a.Flex, b.Flex)

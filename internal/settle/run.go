@@ -146,7 +146,7 @@ func (c *Case) appendClaims(b []byte) []byte {
 		b = fmt.Appendf(b, "bounds %v\n", c.Bounds)
 	}
 
-	if len(c.Beside) > 0 {
+	if len(c.Others) > 0 {
 		for _, e := range c.claims() {
 			b = fmt.Appendf(
 				b,

@@ -42,7 +42,7 @@ func TestCase_Golden(t *testing.T) {
 func TestCase_HashBeside(t *testing.T) {
 	c, _ := vectorCase(t)
 	c.Event[15] = 2
-	c.Beside = []settle.Claim{{Event: flex.FlexEventID{15: 1}, First: c.First, Last: c.Last}}
+	c.Others = []settle.EventPart{{Event: flex.FlexEventID{15: 1}, First: c.First, Last: c.Last}}
 	c.First++
 	hash, before := c.Hash(), mustSettle(t, c).Before
 	c.Apart = []settle.Apart{{Period: c.First - 1, Flex: -100, Known: true}}

@@ -39,8 +39,8 @@ var DefaultTerms = Terms{
 // MaxPeriods is the most settlement periods of one event: those of the longest day.
 const MaxPeriods = 50
 
-// Claim is a flex event's part in what its meter shows.
-type Claim struct {
+// EventPart is a flex event's part in what its meter shows.
+type EventPart struct {
 	Event flex.FlexEventID
 	First int // settlement period of the day, from 1
 	Last  int
@@ -71,7 +71,7 @@ type Case struct {
 	Bounds     []Bound      // as a claim's
 	Instructed []Instructed // as a claim's
 	// the other events settled together with it, on the same meter
-	Beside   []Claim
+	Others   []EventPart
 	Metering Metering
 	Label    flex.Label // by which it was metered; empty: several
 	// in order of day; the event's day and those before it
@@ -245,7 +245,7 @@ func (r *Result) add(s Settled) {
 func (c *Case) period(
 	n int,
 	b *baseline,
-	claims []Claim,
+	claims []EventPart,
 ) (Settled, []flex.WattHours) {
 	var s Settled
 	s.Period = n
@@ -480,7 +480,7 @@ func (c *Case) check() error {
 // checkInstructed holds what instructions pay against the bounds of a price and of a period.
 func (c *Case) checkInstructed() error {
 	parts := slices.Clone(c.Instructed)
-	for _, e := range c.Beside {
+	for _, e := range c.Others {
 		parts = append(parts, e.Instructed...)
 	}
 

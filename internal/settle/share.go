@@ -8,8 +8,8 @@ import (
 
 // claims lists the events settled together, the case's own among them, in the order of
 // their ids.
-func (c *Case) claims() []Claim {
-	own := Claim{
+func (c *Case) claims() []EventPart {
+	own := EventPart{
 		Event:  c.Event,
 		First:  c.First,
 		Last:   c.Last,
@@ -20,11 +20,11 @@ func (c *Case) claims() []Claim {
 		Instructed: c.Instructed,
 	}
 
-	if len(c.Beside) == 0 {
-		return []Claim{own}
+	if len(c.Others) == 0 {
+		return []EventPart{own}
 	}
-	all := append(slices.Clone(c.Beside), own)
-	slices.SortFunc(all, func(a, b Claim) int {
+	all := append(slices.Clone(c.Others), own)
+	slices.SortFunc(all, func(a, b EventPart) int {
 		return compareID(a.Event, b.Event)
 	})
 
@@ -34,7 +34,7 @@ func (c *Case) claims() []Claim {
 // span returns the first and the last settlement period of the events settled together.
 func (c *Case) span() (first, last int) {
 	first, last = c.First, c.Last
-	for _, e := range c.Beside {
+	for _, e := range c.Others {
 		first, last = min(first, e.First), max(last, e.Last)
 	}
 
@@ -45,7 +45,7 @@ func (c *Case) span() (first, last int) {
 func (c *Case) own() []int { return between(c.span()) }
 
 // meant returns what the event was to move in a settlement period.
-func (e *Claim) meant(n int) flex.WattHours {
+func (e *EventPart) meant(n int) flex.WattHours {
 	if i := n - e.First; i >= 0 && i < len(e.Meant) {
 		return e.Meant[i]
 	}
@@ -53,7 +53,7 @@ func (e *Claim) meant(n int) flex.WattHours {
 }
 
 // bound keeps an energy within what the event's asset can have moved in a settlement period.
-func (e *Claim) bound(n int, moved flex.WattHours) flex.WattHours {
+func (e *EventPart) bound(n int, moved flex.WattHours) flex.WattHours {
 	if i := n - e.First; i >= 0 && i < len(e.Bounds) {
 		moved = min(max(moved, e.Bounds[i].Least), e.Bounds[i].Most)
 	}
@@ -74,7 +74,7 @@ func (e *Claim) bound(n int, moved flex.WattHours) flex.WattHours {
 // same. So no event gains by what another one beside it took back. What an event would get
 // beyond what its asset can have moved is nobody's.
 func shareBetween(
-	claims []Claim,
+	claims []EventPart,
 	n int,
 	deviation flex.WattHours,
 ) ([]flex.WattHours, flex.WattHours) {

@@ -17,7 +17,7 @@ type randomSite struct {
 	day      flex.Day
 	readings []flex.Reading
 	limits   settle.Limits
-	events   []settle.Claim
+	events   []settle.EventPart
 	eventDay map[flex.Day]bool
 
 	of    map[deviceDay][]flex.Reading // by device and UTC day
@@ -52,7 +52,7 @@ func drawSite(r *rand.Rand) randomSite {
 	for range 1 + r.IntN(4) {
 		from := first + r.IntN(3)
 		to := min(from+r.IntN(3), s.day.Periods())
-		e := settle.Claim{First: from, Last: to, Most: flex.WattHours(500 * r.IntN(10))}
+		e := settle.EventPart{First: from, Last: to, Most: flex.WattHours(500 * r.IntN(10))}
 		for i := range e.Event {
 			e.Event[i] = byte(r.IntN(256))
 		}
@@ -169,7 +169,7 @@ func (s *randomSite) settled(t *testing.T) (results []*settle.Result, cases []*s
 
 		for k, o := range s.events {
 			if k != i && s.meets(i, k) {
-				c.Beside = append(c.Beside, o)
+				c.Others = append(c.Others, o)
 			}
 		}
 		if !meter.Give(c) {
@@ -374,7 +374,7 @@ func TestSites(t *testing.T) {
 		}
 
 		for i, r := range results {
-			if r.Flex != 0 && len(cases[i].Beside) > 0 {
+			if r.Flex != 0 && len(cases[i].Others) > 0 {
 				several++
 			}
 			for _, p := range r.Periods {

@@ -63,7 +63,7 @@ func (tx *Tx) dischargersDue(
 func (tx *Tx) CapDischargers(
 	ctx context.Context,
 	group string,
-) ([]Planned, []flex.AssetID, error) {
+) ([]ScheduledAsset, []flex.AssetID, error) {
 	names, err := tx.groupsInside(ctx, group)
 	if err != nil {
 		return nil, nil, err

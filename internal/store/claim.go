@@ -24,19 +24,19 @@ type Claim struct {
 // to send.
 type ClaimedPush struct {
 	Push
-	Subject    [16]byte
-	Holder     int64 // of its lease
-	LeasedTo   time.Time
-	Tries      int // earlier attempts
-	QueuedAt   time.Time
-	Lapses     time.Time // ExpiresAt by the true clock
-	Expired    bool      // ExpiresAt had passed when it was claimed
-	ExternalID string
-	SiteID     flex.SiteID
-	Schedule   *flex.Schedule
-	Dispatch   *Dispatch
-	Invitation *flex.Invitation
-	Unread     error // why its record cannot be read; nil if it was read
+	Subject     [16]byte
+	Holder      int64 // of its lease
+	LeasedTo    time.Time
+	Tries       int // earlier attempts
+	QueuedAt    time.Time
+	ExpiresTrue time.Time // ExpiresAt by the true clock
+	Expired     bool      // ExpiresAt had passed when it was claimed
+	ExternalID  string
+	SiteID      flex.SiteID
+	Schedule    *flex.Schedule
+	Dispatch    *Dispatch
+	Invitation  *flex.Invitation
+	Unread      error // why its record cannot be read; nil if it was read
 	// The asset was deleted, and a new one with the same external id was sent a schedule, or is about
 	// to be. This older schedule must not be sent after that.
 	Replaced bool
@@ -80,7 +80,7 @@ func (db *DB) ClaimPushes(
 	}
 
 	return c, db.readSingle(ctx, func(k conn) error {
-		return (&Tx{conn: k, org: org}).fill(ctx, c.Pushes)
+		return (&Tx{conn: k, org: org}).readContents(ctx, c.Pushes)
 	})
 }
 
@@ -473,7 +473,7 @@ func (tx *Tx) scanClaimed(
 
 	push.Subject = subject
 	push.Expired = !push.ExpiresAt.After(tx.now)
-	push.Lapses = push.ExpiresAt.Add(tx.db.Now().Sub(tx.now))
+	push.ExpiresTrue = push.ExpiresAt.Add(tx.db.Now().Sub(tx.now))
 
 	return push, err
 }
@@ -483,8 +483,8 @@ func (tx *Tx) scanClaimed(
 const registeredAgain = `a.id IS NULL AND EXISTS (SELECT 1 FROM asset n JOIN outbox w ON w.subject = n.id
 	WHERE n.org_id = o.org_id AND n.external_id = o.external_id AND w.expires_at > 0)`
 
-// fill reads the contents of the pushes.
-func (tx *Tx) fill(ctx context.Context, pushes []ClaimedPush) error {
+// readContents reads the contents of the pushes.
+func (tx *Tx) readContents(ctx context.Context, pushes []ClaimedPush) error {
 	at := make(map[flex.EventID]*ClaimedPush, len(pushes))
 	var ids []flex.EventID
 
@@ -586,7 +586,7 @@ func scanScheduled(s scanner, pushes map[flex.EventID]*ClaimedPush) error {
 	var site flex.SiteID
 	var heat sql.Null[string]
 	var discharge *Discharge
-	var madeFrom Effective
+	var madeFrom PlanInputs
 	var replaced bool
 	err := s.Scan(
 		&schedule.EventID,

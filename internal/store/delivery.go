@@ -389,7 +389,7 @@ func (tx *Tx) PushOf(ctx context.Context, d Delivery) (ClaimedPush, error) {
 		QueuedAt: d.QueuedAt,
 	}}
 
-	err := tx.fill(ctx, pushes)
+	err := tx.readContents(ctx, pushes)
 
 	return pushes[0], err
 }

@@ -153,7 +153,7 @@ func (d *Discharge) ChargedAlone() *Discharge {
 }
 
 // encodeDischarges writes what a schedule was made from of a car that may discharge; nothing is null.
-func encodeDischarges(e *Effective) any {
+func encodeDischarges(e *PlanInputs) any {
 	d := e.Discharge
 
 	if d == nil {

@@ -530,7 +530,7 @@ func (tx *Tx) PlannedAfter(
 	ctx context.Context,
 	after flex.AssetID,
 	limit int,
-) ([]Planned, error) {
+) ([]ScheduledAsset, error) {
 	return tx.planned(
 		ctx,
 		min(limit, wavePartSize),

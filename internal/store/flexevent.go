@@ -48,10 +48,10 @@ type FlexEvent struct {
 	Consented bool
 	// the asset was taken away before the event was over, or the metering point was another party's at some
 	// time of it; nothing of it is credited then
-	Left bool
+	AssetLeft bool
 	// the meter consent held all the while, so that it has a part in what its meter shows, also if it left
-	Shares bool
-	GoneAt time.Time // when its asset was taken away; zero if it is there
+	SiteConsented bool
+	GoneAt        time.Time // when its asset was taken away; zero if it is there
 	// the asset's own meter may settle it, or might when it was taken away
 	CoP11 bool
 	Type  flex.AssetType
@@ -504,8 +504,8 @@ func (tx *Tx) eventsWhere(
 			&power,
 			&capacity,
 		)
-		e.Consented, e.Left = consented && !left, left
-		e.Shares, e.GoneAt = consented, gone
+		e.Consented, e.AssetLeft = consented && !left, left
+		e.SiteConsented, e.GoneAt = consented, gone
 		e.CoP11 = cop11
 		e.Type, e.Power = flex.AssetType(typ), flex.Watts(power)
 		e.Capacity = flex.WattHours(capacity)

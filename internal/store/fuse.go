@@ -42,7 +42,7 @@ func (tx *Tx) SiteLoads(ctx context.Context, site flex.SiteID) ([]Load, error) {
 func (tx *Tx) PlannedAt(
 	ctx context.Context,
 	site flex.SiteID,
-) ([]Planned, error) {
+) ([]ScheduledAsset, error) {
 	return tx.planned(
 		ctx,
 		0,
@@ -57,7 +57,7 @@ func (tx *Tx) PlannedAt(
 func (tx *Tx) FreedAt(
 	ctx context.Context,
 	site flex.SiteID,
-) ([]Planned, error) {
+) ([]ScheduledAsset, error) {
 	return tx.plannedFreed(
 		ctx,
 		`c.discharge IS NOT NULL AND `+ofSite+` ORDER BY s.asset_id`,
@@ -70,7 +70,7 @@ func (tx *Tx) FreedAt(
 func (tx *Tx) EachPlannedAt(
 	ctx context.Context,
 	site flex.SiteID,
-) ([]Planned, error) {
+) ([]ScheduledAsset, error) {
 	return tx.plannedEach(
 		ctx,
 		0,

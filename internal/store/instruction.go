@@ -409,7 +409,7 @@ func (tx *Tx) ReleaseCalled(
 
 // PlannedIn returns the plugged-in assets of a scope that have a schedule, by their ids. One that cannot be read is
 // left out, and logged.
-func (tx *Tx) PlannedIn(ctx context.Context, scope flex.Scope) ([]Planned, error) {
+func (tx *Tx) PlannedIn(ctx context.Context, scope flex.Scope) ([]ScheduledAsset, error) {
 	where, args, err := tx.scopeWhere(ctx, scope, []any{tx.org.Bytes()})
 	if err != nil {
 		return nil, err
@@ -425,8 +425,8 @@ func (tx *Tx) PlannedIn(ctx context.Context, scope flex.Scope) ([]Planned, error
 func (tx *Tx) ClosedAssets(
 	ctx context.Context,
 	assets []flex.AssetID,
-) ([]Planned, error) {
-	var found []Planned
+) ([]ScheduledAsset, error) {
+	var found []ScheduledAsset
 	for len(assets) > 0 {
 		chunk := assets[:min(len(assets), outboxChunk)]
 		assets = assets[len(chunk):]

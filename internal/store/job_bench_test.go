@@ -63,7 +63,7 @@ func seedSessions(seed *storetest.Seed, n int) []flex.SessionID {
 // benchMarks marks sessions and takes the marks away, in a transaction each.
 func benchMarks(b *testing.B, db *store.DB, org flex.OrgID, sessions []flex.SessionID) {
 	for b.Loop() {
-		err := db.Write(b.Context(), org, func(tx *store.Tx) error { return tx.LookAgain(b.Context(), tx.Now(), sessions...) })
+		err := db.Write(b.Context(), org, func(tx *store.Tx) error { return tx.CompareAgain(b.Context(), tx.Now(), sessions...) })
 		if err != nil {
 			b.Fatal(err)
 		}

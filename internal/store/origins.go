@@ -12,7 +12,7 @@ const threePhases = "3-phase"
 
 // writeOrigins is what is stored of the origins of a schedule, and of the phases that its profile names: a retry has
 // the same bytes, also where the asset has other phases by then or was deleted.
-func writeOrigins(e *Effective) string {
+func writeOrigins(e *PlanInputs) string {
 	if e.ProfilePhases != 3 {
 		return e.Origins
 	}
@@ -30,7 +30,7 @@ func writeOrigins(e *Effective) string {
 }
 
 // originsText reads what writeOrigins wrote; nothing of null.
-type originsText struct{ of *Effective }
+type originsText struct{ of *PlanInputs }
 
 // Scan reads a column.
 func (t originsText) Scan(column any) error {

@@ -14,12 +14,12 @@ func TestOrigins(t *testing.T) {
 		"intent  tariff home " + PlanRefused: "intent  tariff 3-phase home " + PlanRefused,
 	} {
 		for phases, want := range map[int]string{0: origins, 3: stored} {
-			got := writeOrigins(&Effective{Origins: origins, ProfilePhases: phases})
+			got := writeOrigins(&PlanInputs{Origins: origins, ProfilePhases: phases})
 			if got != want {
 				t.Errorf("%q with %d phases is stored as %q", origins, phases, got)
 			}
 
-			var read Effective
+			var read PlanInputs
 			err := originsText{&read}.Scan(got)
 			if err != nil || read.Origins != origins || read.ProfilePhases != phases {
 				t.Errorf(

@@ -52,7 +52,7 @@ func TestWrite_Later(t *testing.T) {
 			if err := tx.LockAsset(ctx, asset); err != nil {
 				return err
 			}
-			c, err := tx.Charging(ctx, asset)
+			c, err := tx.PlanningState(ctx, asset)
 			if err != nil {
 				return err
 			}

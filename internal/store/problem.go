@@ -11,7 +11,7 @@ import (
 // Problem returns the planning problem of the inputs from an instant on, with the given part of the need
 // charged already. It has no market prices, caps or ramp: control adds them to plan with them, and
 // settlement does not, as it computes the plan without the market.
-func (e *Effective) Problem(
+func (e *PlanInputs) Problem(
 	from time.Time,
 	charged flex.WattHours,
 ) charge.Problem {

@@ -61,7 +61,7 @@ type curveKind struct{}
 type Schedule struct {
 	flex.Schedule
 	Cause Cause
-	From  Effective
+	From  PlanInputs
 	Curve CurveID // the prices; zero for none
 	// the schedule of the session that it replaced; zero for none
 	Before flex.EventID
@@ -90,7 +90,7 @@ func (s *Schedule) HasTail() bool {
 }
 
 // done returns when the asset is to be done: at ready-by, or at the end of charge-now if that is later.
-func (e *Effective) done() time.Time { return flex.Later(e.ReadyBy, e.ChargeNow.To) }
+func (e *PlanInputs) done() time.Time { return flex.Later(e.ReadyBy, e.ChargeNow.To) }
 
 // cutAt cuts steps off at an instant, in place. If all begin later, one step without length is left.
 func cutAt(steps []flex.Step, end time.Time) []flex.Step {
@@ -107,8 +107,8 @@ func cutAt(steps []flex.Step, end time.Time) []flex.Step {
 	return steps
 }
 
-// Effective are the inputs of a plan as they were used.
-type Effective struct {
+// PlanInputs are the inputs of a plan as they were used.
+type PlanInputs struct {
 	ReadyBy       time.Time
 	Need          flex.WattHours // as asked for, or the default
 	Delivered     flex.WattHours // of Need, since CountFrom

@@ -38,7 +38,7 @@ type Session struct {
 	EventID flex.EventID
 	// when a change of prices last replaced the schedule; zero if never
 	MarketAt time.Time
-	// the schedule was planned for a car that may discharge; set by Charging only
+	// the schedule was planned for a car that may discharge; set by PlanningState only
 	Discharges bool
 }
 
@@ -67,8 +67,8 @@ func scanSession(s scanner) (Session, error) {
 	return v, err
 }
 
-// Charging is all that planning an asset depends on, prices and readings apart.
-type Charging struct {
+// PlanningState is all that planning an asset depends on, prices and readings apart.
+type PlanningState struct {
 	Asset      flex.Asset // its id, site, external id, type, power, capacity and discharge
 	SiteTariff flex.SiteTariff
 	// import capacity of the site; zero if it was never set
@@ -95,7 +95,7 @@ type Charging struct {
 }
 
 // Open reports whether the asset is plugged in.
-func (c *Charging) Open() bool {
+func (c *PlanningState) Open() bool {
 	return c.Session.Number > 0 && c.Session.PluggedOutAt.IsZero()
 }
 
@@ -214,7 +214,7 @@ type chargingRow struct {
 }
 
 // dest returns the destinations of Scan for the columns of chargingQuery.
-func (r *chargingRow) dest(c *Charging) []any {
+func (r *chargingRow) dest(c *PlanningState) []any {
 	a := &c.Asset
 	return append(
 		[]any{
@@ -245,13 +245,13 @@ func (r *chargingRow) dest(c *Charging) []any {
 	)
 }
 
-// Charging returns what planning the asset depends on.
-func (tx *Tx) Charging(
+// PlanningState returns what planning the asset depends on.
+func (tx *Tx) PlanningState(
 	ctx context.Context,
 	id flex.AssetID,
-) (Charging, error) {
+) (PlanningState, error) {
 	var r chargingRow
-	var c Charging
+	var c PlanningState
 	c.Asset.ID = id
 	err := tx.row(ctx, chargingQuery, tx.org.Bytes(), id.Bytes()).
 		Scan(r.dest(&c)...)
@@ -276,7 +276,7 @@ func (tx *Tx) Charging(
 }
 
 // lastSession reads the asset's newest session and its schedule, if it ever had one.
-func (tx *Tx) lastSession(ctx context.Context, c *Charging) error {
+func (tx *Tx) lastSession(ctx context.Context, c *PlanningState) error {
 	var err error
 	c.Session, err = scanSession(tx.row(
 		ctx,
@@ -301,7 +301,7 @@ func (tx *Tx) lastSession(ctx context.Context, c *Charging) error {
 // ended. The asset must be locked and have no open session.
 func (tx *Tx) OpenSession(
 	ctx context.Context,
-	c *Charging,
+	c *PlanningState,
 	rate flex.Watts,
 ) error {
 	s := Session{
@@ -528,7 +528,7 @@ func (tx *Tx) StopScheduling(
 			return fmt.Errorf("free tank %v: %w", id, err)
 		}
 
-		c, err := tx.Charging(ctx, id)
+		c, err := tx.PlanningState(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -572,7 +572,7 @@ func (tx *Tx) StopScheduling(
 
 // stayFreed records that a car was freed while it was plugged in, and has the cars planned again at once
 // that share its site or its caps.
-func (tx *Tx) stayFreed(ctx context.Context, c *Charging) error {
+func (tx *Tx) stayFreed(ctx context.Context, c *PlanningState) error {
 	err := tx.later(
 		ctx,
 		`UPDATE session SET freed = TRUE WHERE org_id = $1 AND id = $2`,
@@ -637,7 +637,7 @@ func (tx *Tx) SetExcluded(
 }
 
 // free replaces a schedule that still limits its asset by one that does not.
-func (tx *Tx) free(ctx context.Context, c *Charging) error {
+func (tx *Tx) free(ctx context.Context, c *PlanningState) error {
 	from := tx.now.Truncate(time.Second)
 	full := flex.FullLimit(max(c.Current.From.Power, c.Asset.RatedPower()))
 	limited := false

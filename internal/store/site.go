@@ -130,15 +130,15 @@ func (tx *Tx) AddSite(
 		return err
 	}
 
-	if err := tx.keepFirst(ctx, s); err != nil {
+	if err := tx.startHistories(ctx, s); err != nil {
 		return err
 	}
 
 	return tx.touchRegister(ctx)
 }
 
-// keepFirst records since when a new site has its consent, its supply and its metering point.
-func (tx *Tx) keepFirst(ctx context.Context, s *flex.Site) error {
+// startHistories records since when a new site has its consent, its supply and its metering point.
+func (tx *Tx) startHistories(ctx context.Context, s *flex.Site) error {
 	if !s.ConsentAt.IsZero() {
 		if err := tx.setConsent(ctx, s.ID, s.ConsentAt); err != nil {
 			return err

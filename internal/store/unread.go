@@ -53,7 +53,7 @@ func (l *leftOut) log(ctx context.Context, c conn) {
 }
 
 // allRead fails if the schedule of one of the assets cannot be read.
-func allRead(out []Planned, err error) ([]Planned, error) {
+func allRead(out []ScheduledAsset, err error) ([]ScheduledAsset, error) {
 	for i := 0; i < len(out) && err == nil; i++ {
 		if out[i].Unread != nil {
 			err = fmt.Errorf("asset %v: %w", out[i].Current.AssetID, out[i].Unread)
@@ -66,12 +66,12 @@ func allRead(out []Planned, err error) ([]Planned, error) {
 // withoutUnread separates the assets whose schedules cannot be read from the others, and logs them.
 func (tx *Tx) withoutUnread(
 	ctx context.Context,
-	all []Planned,
-) ([]Planned, []flex.AssetID) {
+	all []ScheduledAsset,
+) ([]ScheduledAsset, []flex.AssetID) {
 	var left leftOut
 	var unread []flex.AssetID
 
-	read := slices.DeleteFunc(all, func(p Planned) bool {
+	read := slices.DeleteFunc(all, func(p ScheduledAsset) bool {
 		if p.Unread != nil {
 			unread = append(unread, p.Current.AssetID)
 			left.add(p.Current.AssetID, p.Unread)

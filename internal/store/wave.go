@@ -22,9 +22,9 @@ const wavePartSize = 1000
 // waveLease is how long a part is reserved for the process that claimed it.
 const waveLease = time.Minute
 
-// Planned is a plugged-in asset with its schedule in force, as far as a comparison needs it: the
+// ScheduledAsset is a plugged-in asset with its schedule in force, as far as a comparison needs it: the
 // schedule's inputs, id, generation and steps.
-type Planned struct {
+type ScheduledAsset struct {
 	Session flex.SessionID
 	// when a market move last changed the schedule; zero if never
 	MarketAt time.Time
@@ -40,7 +40,7 @@ type Planned struct {
 }
 
 // Followed reports whether the charger follows the schedule now, as far as its client has said.
-func (v *Planned) Followed() bool { return v.Taken || !v.MendedAt.IsZero() }
+func (v *ScheduledAsset) Followed() bool { return v.Taken || !v.MendedAt.IsZero() }
 
 const plannedColumns = `s.id, s.asset_id, s.market_at, c.event_id, c.generation, c.from_at, c.steps,
 	c.ready_by, c.need_wh, c.delivered_wh, c.count_from, c.power_w, c.may_charge_peak, c.mode, c.charge_now_from, c.charge_now_to,
@@ -55,7 +55,7 @@ const plannedTables = `session s JOIN schedule c ON c.event_id = s.event_id JOIN
 
 // scan reads plannedColumns. Pointers are converted to basic types, which database/sql scans without
 // reflection: thousands of rows are read.
-func (v *Planned) scan(s scanner) error {
+func (v *ScheduledAsset) scan(s scanner) error {
 	var from time.Time
 	var steps string
 	var power sql.Null[int64]
@@ -102,7 +102,7 @@ func (v *Planned) scan(s scanner) error {
 
 // setPhases sets the phases by those that the asset was registered with, which scan has read, and by
 // the asset's power.
-func (v *Planned) setPhases(power sql.Null[int64]) {
+func (v *ScheduledAsset) setPhases(power sql.Null[int64]) {
 	given := v.Current.From.Phases
 	v.ProfilePhases = flex.ProfilePhases(given)
 	v.Current.From.Phases = flex.PhasesOf(given, quantity[flex.Watts](power))
@@ -111,7 +111,7 @@ func (v *Planned) setPhases(power sql.Null[int64]) {
 // followedAs scans the last of plannedColumns: 0 if the schedule is not followed, 1 if the client has
 // accepted it, else the instant from which on it is followed.
 type followedAs struct {
-	planned *Planned
+	planned *ScheduledAsset
 }
 
 func (f followedAs) Scan(value any) error {
@@ -129,7 +129,7 @@ func (f followedAs) Scan(value any) error {
 }
 
 // setSteps reads the steps of the schedule, which is of the session.
-func (v *Planned) setSteps(from time.Time, steps string) error {
+func (v *ScheduledAsset) setSteps(from time.Time, steps string) error {
 	v.Current.SessionID = v.Session
 
 	var err error
@@ -145,7 +145,7 @@ func (tx *Tx) planned(
 	n int,
 	which string,
 	args ...any,
-) ([]Planned, error) {
+) ([]ScheduledAsset, error) {
 	out, err := tx.plannedEach(ctx, n, which, args...)
 
 	return allRead(out, err)
@@ -158,7 +158,7 @@ func (tx *Tx) plannedFreed(
 	ctx context.Context,
 	which string,
 	args ...any,
-) ([]Planned, error) {
+) ([]ScheduledAsset, error) {
 	const last = `s.freed AND NOT EXISTS (SELECT 1 FROM session n WHERE n.asset_id = s.asset_id AND n.number > s.number) AND `
 
 	return tx.plannedOf(ctx, 0, last+which, args...)
@@ -171,7 +171,7 @@ func (tx *Tx) plannedRead(
 	n int,
 	which string,
 	args ...any,
-) ([]Planned, []flex.AssetID, error) {
+) ([]ScheduledAsset, []flex.AssetID, error) {
 	out, err := tx.plannedEach(ctx, n, which, args...)
 	if err != nil {
 		return nil, nil, err
@@ -189,7 +189,7 @@ func (tx *Tx) plannedEach(
 	n int,
 	which string,
 	args ...any,
-) ([]Planned, error) {
+) ([]ScheduledAsset, error) {
 	return tx.plannedOf(ctx, n, `s.plugged_out_at IS NULL AND `+which, args...)
 }
 
@@ -199,7 +199,7 @@ func (tx *Tx) plannedOf(
 	n int,
 	which string,
 	args ...any,
-) ([]Planned, error) {
+) ([]ScheduledAsset, error) {
 	rs, err := tx.query(
 		ctx,
 		`SELECT `+plannedColumns+` FROM `+plannedTables+
@@ -211,10 +211,10 @@ func (tx *Tx) plannedOf(
 	}
 
 	defer rs.Close()
-	out := make([]Planned, 0, n)
+	out := make([]ScheduledAsset, 0, n)
 
 	for rs.Next() {
-		out = append(out, Planned{})
+		out = append(out, ScheduledAsset{})
 		p := &out[len(out)-1]
 		err := p.scan(rs)
 		if p.Current.AssetID.IsZero() {
@@ -359,7 +359,7 @@ func (tx *Tx) TakeWaveParts(ctx context.Context, n int) ([]WavePart, error) {
 }
 
 // WavePart returns the plugged-in assets of a part that have a schedule, whether or not it can be read.
-func (tx *Tx) WavePart(ctx context.Context, p WavePart) ([]Planned, error) {
+func (tx *Tx) WavePart(ctx context.Context, p WavePart) ([]ScheduledAsset, error) {
 	return tx.plannedEach(
 		ctx,
 		wavePartSize,
@@ -392,7 +392,7 @@ func (tx *Tx) EndWavePart(
 
 // MarketDue returns plugged-in assets with a schedule, whether or not it can be read, for which a plan
 // on the market's prices is due to be compared again.
-func (tx *Tx) MarketDue(ctx context.Context, limit int) ([]Planned, error) {
+func (tx *Tx) MarketDue(ctx context.Context, limit int) ([]ScheduledAsset, error) {
 	return tx.plannedEach(
 		ctx,
 		0,
@@ -430,9 +430,9 @@ func (tx *Tx) InputsDue(ctx context.Context, limit int) ([]Marked, error) {
 	)
 }
 
-// LookAgain sets when a plan on the market's prices is compared again for open sessions: at the
+// CompareAgain sets when a plan on the market's prices is compared again for open sessions: at the
 // instant or, if that is zero, not before prices change.
-func (tx *Tx) LookAgain(
+func (tx *Tx) CompareAgain(
 	ctx context.Context,
 	at time.Time,
 	sessions ...flex.SessionID,
@@ -543,7 +543,7 @@ func (tx *Tx) Unmark(ctx context.Context, marks ...Marked) error {
 
 // Replacement is the schedule that is to replace the one in force.
 type Replacement struct {
-	*Planned
+	*ScheduledAsset
 	Next Schedule
 }
 

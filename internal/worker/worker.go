@@ -35,7 +35,7 @@ type Worker struct {
 	Log  *slog.Logger // nil means the default logger
 
 	mu    sync.Mutex
-	last  Last
+	last  Status
 	began time.Time // when the run under way began; zero if there is none
 	rest  time.Time // until then no wake-up starts a run
 }
@@ -54,8 +54,8 @@ func (w *Worker) HangsSince() time.Time {
 	return w.began
 }
 
-// Last is the result of the latest run, with totals over all runs since the process began.
-type Last struct {
+// Status is the result of the latest run, with totals over all runs since the process began.
+type Status struct {
 	At     time.Time
 	Took   time.Duration
 	Report Report
@@ -69,7 +69,7 @@ type Last struct {
 }
 
 // Last returns the result of the latest run.
-func (w *Worker) Last() Last {
+func (w *Worker) Last() Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.last
@@ -138,7 +138,7 @@ func (w *Worker) once(ctx context.Context) bool {
 }
 
 // add adds the result of a run.
-func (l *Last) add(start, end time.Time, r Report, err error) {
+func (l *Status) add(start, end time.Time, r Report, err error) {
 	l.At, l.Took = start, end.Sub(start)
 	l.Report, l.Err = r, err
 	l.Runs++

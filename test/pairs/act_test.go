@@ -315,13 +315,13 @@ func ofMoney() []act {
 		{"the bank returns", answer(ledger.Returned)},
 		{"the bank fails", answer(ledger.Failed)},
 		{"write off", func(ctx context.Context, p *process, l *life) error {
-			return drop(p.books.WriteOff(ctx, l.org, books.Gift{SiteID: l.debtor, Amount: 59, Reason: "our mistake", By: "ada"}))
+			return drop(p.books.WriteOff(ctx, l.org, books.ManualPosting{SiteID: l.debtor, Amount: 59, Reason: "our mistake", By: "ada"}))
 		}},
 		{"give", func(ctx context.Context, p *process, l *life) error {
-			return drop(p.books.Give(ctx, l.org, books.Gift{SiteID: l.debtor, Kind: books.Goodwill, Amount: 30, Reason: "sorry", Reference: "r1", By: "ada"}))
+			return drop(p.books.Give(ctx, l.org, books.ManualPosting{SiteID: l.debtor, Kind: books.Goodwill, Amount: 30, Reason: "sorry", Reference: "r1", By: "ada"}))
 		}},
 		{"give to the home", func(ctx context.Context, p *process, l *life) error {
-			return drop(p.books.Give(ctx, l.org, books.Gift{SiteID: l.home, Kind: books.Goodwill, Amount: 30, Reason: "sorry", Reference: "r1", By: "ada"}))
+			return drop(p.books.Give(ctx, l.org, books.ManualPosting{SiteID: l.home, Kind: books.Goodwill, Amount: 30, Reason: "sorry", Reference: "r1", By: "ada"}))
 		}},
 
 		{"receive", func(ctx context.Context, p *process, l *life) error {

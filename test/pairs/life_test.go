@@ -228,7 +228,7 @@ func (b *builder) homes() {
 	b.debtor, _ = b.place("debtor", "", "")
 
 	b.left, _ = b.place("left", "", "", charger("gone"))
-	b.must(b.books.Give(b.Context(), b.org, books.Gift{SiteID: b.left, Kind: books.Goodwill, Amount: 321, Reason: "a gift", By: "ada"}))
+	b.must(b.books.Give(b.Context(), b.org, books.ManualPosting{SiteID: b.left, Kind: books.Goodwill, Amount: 321, Reason: "a gift", By: "ada"}))
 	_, _, err := b.registry.Offboard(b.Context(), b.org, b.left)
 	b.must(nil, err)
 	site, err := b.registry.UserSite(b.Context(), b.org, "u1", "user@example.com", b.now.Add(-time.Hour))

@@ -74,7 +74,7 @@ func (h *drawn) cases(day date) (groups [][]*steered, cases [][]*settle.Case) {
 		for _, c := range of {
 			for _, o := range of {
 				if o != c {
-					c.Beside = append(c.Beside, settle.Claim{Event: o.Event, First: o.First, Last: o.Last, Meant: o.Meant, Most: o.Most})
+					c.Others = append(c.Others, settle.EventPart{Event: o.Event, First: o.First, Last: o.Last, Meant: o.Meant, Most: o.Most})
 				}
 			}
 		}
