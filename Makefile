@@ -32,6 +32,7 @@ check:
 long:
 	FLEXD_LONG=1 FLEXD_CRASHES=100 FLEXD_TEST_STRICT=1 go run ./test/withpg go test -timeout 4h -count=1 ./test/crash ./sim ./internal/engine/... ./internal/lab/... ./internal/delivery ./test/sums ./test/pairs ./test/probe
 	FLEXD_LONG=1 FLEXD_TEST_STRICT=1 go run ./test/withpg go test -timeout 4h -count=1 ./internal/app ./internal/control ./internal/market ./internal/reward ./internal/settle # every case and history on both engines
+	FLEXD_TEST_POOLER=transaction FLEXD_TEST_STRICT=1 go run ./test/withpg go test -timeout 4h -count=1 -skip /sqlite ./internal/store ./internal/delivery ./internal/control ./internal/settle ./internal/reward # through PgBouncer
 	FLEXD_LONG=1 go test -timeout 4h -count=1 ./internal/mcp -run TestRandomCalls # 100,000 calls of an agent
 	FLEXD_LONG=1 FLEXD_TEST_STRICT=1 go test -timeout 4h -count=1 ./cmd/flexd -run 'TestGuides|TestEveryHour' # every guide at 48 times of three days
 	FLEXD_LONG=1 go test -count=1 ./cmd/flexd -run TestDeploy # promtool reads rules and dashboard; Debian's package, unpacked

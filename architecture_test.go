@@ -54,7 +54,7 @@ var layers = map[string]int{
 	"sim": 11, "cmd/flexd": 16,
 	// research planners, above the service so that nothing of it can import them
 	"lab/slots": 11, "lab/wave": 11, "lab/sample": 11, "lab/certificate": 12, "lab/verify": 13, "lab/problem": 14, "lab/bench": 15,
-	"store/storetest": 12, "test/port": 11, "test/axe": 11, "test/browser": 11, "test/postgres": 12, "test/seed": 12, "test/draws": 12, "test/withpg": 13, "test/figures": 13, "test/fuzz": 13, "test/crash": 13, "test/probe": 13, "test/load": 13, "test/sums": 13, "test/pairs": 13,
+	"store/storetest": 12, "test/port": 10, "test/axe": 11, "test/browser": 11, "test/postgres": 11, "test/seed": 12, "test/draws": 12, "test/withpg": 13, "test/figures": 13, "test/fuzz": 13, "test/crash": 13, "test/probe": 13, "test/load": 13, "test/sums": 13, "test/pairs": 13,
 }
 
 // required names the packages that the plan has from the first day; others may come.

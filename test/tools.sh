@@ -2,7 +2,7 @@
 # Installs what the suite needs beside Go and is missing: PostgreSQL for its half of the
 # suite, a C compiler for the race detector, Chromium for the console's tests, curl and Python
 # for the examples of the guides, xmllint for the schema of payment files, mosquitto for what is
-# shown to Home Assistant, PgBouncer for what is refused behind it. Where it
+# shown to Home Assistant, PgBouncer for what works behind it. Where it
 # cannot (no apt-get, or not root) it says what will be skipped; the tests themselves fail
 # in place of skipping when FLEXD_TEST_STRICT is set.
 set -euo pipefail

@@ -164,7 +164,19 @@ func lookAtStore(ctx context.Context, h *app.App) ([]symptom, error) {
 		durable.Detail, durable.Do = weak, "acknowledged writes can be lost in a power cut: set it on"
 	}
 
-	return []symptom{laws, durable, lookAtClock(h.DB)}, nil
+	found := []symptom{laws, durable, lookAtClock(h.DB)}
+	if h.DB.Shared() {
+		found = append(found, symptom{
+			Part: "pooler",
+			Well: true,
+			Detail: fmt.Sprintf(
+				"in transaction mode: after a flexd was killed, an Idempotency-Key that it worked under is free after %v",
+				records.IdempotencyLease,
+			),
+		})
+	}
+
+	return found, nil
 }
 
 // lookAtWriting checks that the database accepts writes.

@@ -11,6 +11,26 @@ import (
 	"flexd/internal/store/storetest"
 )
 
+// Commands work through a pooler in transaction mode, and the doctor names it.
+func TestDoctor_Pooler(t *testing.T) {
+	direct := storetest.Postgres(t)
+	through := storetest.Pooler(t, direct, "transaction", "default_pool_size = 2")
+	t.Setenv("FLEXD_ENVIRONMENT", string(flex.Sandbox))
+
+	run := commandLineOf(t, through)
+	if code, said := run("org add Acme --username acme"); code != exitDone {
+		t.Fatalf("org add: %d %s", code, said)
+	}
+	if _, said := run("doctor"); !strings.Contains(said, "in transaction mode") {
+		t.Errorf("through the pooler: %s", said)
+	}
+
+	run = commandLineOf(t, direct)
+	if _, said := run("doctor"); strings.Contains(said, "in transaction mode") {
+		t.Errorf("without it: %s", said)
+	}
+}
+
 // A database that can be read and not written is not well, and the doctor says so.
 func TestDoctor_Writing(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {

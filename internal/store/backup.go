@@ -51,7 +51,7 @@ func (db *DB) Backup(ctx context.Context, file string) error {
 
 // BackupAt is Backup of the database at the url, of whatever schema.
 func BackupAt(ctx context.Context, url, file string) error {
-	db, err := connect(url, Options{})
+	db, err := connect(ctx, url, Options{})
 	if err != nil {
 		return err
 	}

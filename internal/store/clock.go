@@ -73,13 +73,18 @@ func (db *DB) noteClock(before, at time.Time) {
 // a message to nobody: a lock alone is no write. A question that is under way is waited for, so that the
 // connection can be left in order.
 func (db *DB) askOn(ctx context.Context, own *pgx.Conn) error {
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTime)
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.watch.patience())
 	defer cancel()
+
+	lock := fmt.Sprintf("pg_try_advisory_lock(%d)", db.watch.number)
+	if db.Shared() {
+		lock = "false"
+	}
 
 	before := db.now()
 	read, err := own.PgConn().Exec(late, fmt.Sprintf(
-		"SELECT pg_try_advisory_lock(%d), %s, pg_logical_emit_message(true, 'flexd', '')",
-		db.watch.number,
+		"SELECT %s, %s, pg_logical_emit_message(true, 'flexd', '')",
+		lock,
 		postgresClock,
 	)).ReadAll()
 

@@ -105,7 +105,7 @@ func CheckEnvironmentAt(
 	url string,
 	as flex.Environment,
 ) error {
-	db, err := connect(url, Options{Environment: as})
+	db, err := connect(ctx, url, Options{Environment: as})
 	if err != nil {
 		return err
 	}

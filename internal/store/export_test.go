@@ -17,7 +17,7 @@ import (
 // all that is there, and has fill put rows into it.
 func Earlier(ctx context.Context, url string, version int64, fill func(*sql.DB) error) error {
 	db := &DB{}
-	if err := db.openPostgres(url); err != nil {
+	if err := db.openPostgres(ctx, url); err != nil {
 		return err
 	}
 	defer db.sql.Close()

@@ -85,18 +85,30 @@ func (db *DB) startSealing(ctx context.Context) error {
 	return db.usePersonKey(ctx, key)
 }
 
-// checkNotServed fails if a flexd serve uses the database, which on PostgreSQL each of them shows by a
-// lock. On SQLite the file beside the database says so.
+// checkNotServed fails if a flexd serve uses the database. On PostgreSQL each of them has a lock, or,
+// behind a pooler that shares sessions, a session that was used a moment ago. On SQLite the file
+// beside the database says so.
 func (all *All) checkNotServed(ctx context.Context) error {
 	if all.db.d.name == "sqlite" {
 		return nil
 	}
 
+	if all.db.Shared() {
+		return flex.Fail(
+			flex.Invalid,
+			"--database is a pooler in transaction mode, through which it is not seen whether a flexd serve uses the database: give the address of PostgreSQL itself",
+		)
+	}
+
 	var n int
 	err := all.row(
 		ctx,
-		`SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted
-		AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+		`SELECT (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted
+			AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
+		+ (SELECT count(*) FROM (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1
+			AND (state <> 'idle' OR state_change > clock_timestamp() - $2 * interval '1 second') LIMIT 1) s)`,
+		sharedName,
+		sharedRecent.Seconds(),
 	).Scan(&n)
 
 	if err == nil && n > 0 {

@@ -5,61 +5,183 @@ import (
 	"database/sql"
 	"errors"
 	"net"
-	"slices"
+	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"flexd/internal/flex"
 )
 
-// poolerProbe is the name of a statement that is prepared on one connection only to find out whether it stays there.
-const poolerProbe = "flexd_pooler_probe"
+// A pooler in transaction mode (PgBouncer's pool_mode = transaction) gives a client another session of the server for
+// each transaction. What flexd needs of a session is made without one there:
+//
+//   - Statements have no names. Their parameters are described once for each connection of the client
+//     (cache_describe), and each is sent whole.
+//   - Settings of the planner are made in each transaction by SET LOCAL, and not once for each session. A single
+//     statement without a transaction runs with the server's own.
+//   - The lock by which other processes see that this one is gone is not taken: it would stay on a session that is no
+//     longer this process's. An idempotency key of a process that was killed is free after IdempotencyLease.
+//   - The watch waits longer for its answer, as it may wait for a session that others use.
+//
+// Migrations take their lock by a row, all other locks end with their transaction, and there are neither
+// notifications nor temporary tables. On other connections nothing changes.
 
-// poolerTries is how often it is looked for: another client of a pooler may have taken the connection that this process would.
-const poolerTries = 3
+// poolerParameter is the parameter of a database's URL that says whether a pooler shares sessions between
+// transactions ("transaction") or not ("session"). Without it that is found out.
+const poolerParameter = "pooler"
 
-// statementLost are the codes of a statement that is not on the connection on which it was prepared, and of one that
-// somebody else prepared there.
-var statementLost = []string{"26000", "42P05"}
+// sharedName is the application_name of connections through such a pooler. It shows a process that holds no lock.
+const sharedName = "flexd shared"
 
-// checkPooler refuses a database behind a pooler that gives a connection to other clients between two transactions, and
-// does not take its prepared statements along: many statements would fail, now and then. Two connections find out: while one has
-// a transaction open, a statement that was prepared on the other must still be there.
-func (db *DB) checkPooler(ctx context.Context) error {
-	if db.watch == nil {
-		return nil
+// sharedRecent is how long after its last statement a session under sharedName counts as used: a process that serves
+// asks each watchEvery.
+const sharedRecent = 3 * time.Second
+
+// sharedAskTime is askTime behind such a pooler. A transaction that plans a large fleet takes some seconds, and with
+// few sessions the question waits for it.
+const sharedAskTime = 5 * askTime
+
+// sharedSettings are the settings of tune for one transaction.
+const sharedSettings = "SET LOCAL jit = off; SET LOCAL random_page_cost = 1.1"
+
+// poolerTries is how often two connections are compared: other clients of the pooler may have taken the session that
+// both would have been given.
+const poolerTries = 4
+
+// takePooler takes the parameter out of a URL's, as the server knows none of that name. Another value than the two is
+// Invalid.
+func takePooler(cfg *pgx.ConnConfig) (string, error) {
+	mode := cfg.RuntimeParams[poolerParameter]
+	delete(cfg.RuntimeParams, poolerParameter)
+
+	switch mode {
+	case "", "session", "transaction":
+		return mode, nil
 	}
+
+	return "", flex.Fail(
+		flex.Invalid,
+		"--database: pooler is transaction or session, not %q: leave it out to have flexd find out",
+		mode,
+	)
+}
+
+// Shared reports whether the store is behind a pooler that gives sessions of the server to others between two
+// transactions.
+func (db *DB) Shared() bool { return db.watch != nil && db.watch.shared }
+
+// share connects to the database for a pooler in transaction mode.
+func (db *DB) share(cfg *pgx.ConnConfig) {
+	// The cache of names is left out, so that a name cannot be used by mistake.
+	cfg.StatementCacheCapacity = 0
+	if cfg.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
+		cfg.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	}
+
+	cfg.RuntimeParams["application_name"] = sharedName
+	db.watch.shared = true
+	db.watch.config.RuntimeParams["application_name"] = sharedName
+	db.usePool(cfg, func(context.Context, *pgx.Conn) error { return nil })
+}
+
+// findPooler connects to the database in the way that is right for what is before it. Until that is found out, no
+// setting is made for a session, as it may be another's afterwards.
+func (db *DB) findPooler(ctx context.Context, cfg *pgx.ConnConfig) error {
+	known := false
+	db.usePool(cfg, func(ctx context.Context, c *pgx.Conn) error {
+		if !known {
+			return nil
+		}
+		return tune(ctx, c)
+	})
 
 	one, err := db.sql.Conn(ctx)
 	if err != nil {
 		return db.unavailable(err)
 	}
-
 	defer one.Close()
 
 	if straightTo(ctx, one) {
+		known = true
+		return db.unavailable(tuneAll(ctx, one))
+	}
+
+	other, err := db.sql.Conn(ctx)
+	if err != nil {
+		return db.unavailable(err)
+	}
+	defer other.Close()
+
+	shared, err := shareSessions(ctx, one, other)
+	if err != nil {
+		return db.unavailable(err)
+	}
+
+	if shared {
+		_ = db.sql.Close() // nothing was written on it
+		db.share(cfg)
+
 		return nil
 	}
 
-	for range poolerTries {
-		err := db.tryPooler(ctx, one)
-		if slices.Contains(statementLost, postgresCode(err)) {
-			return flex.Fail(
-				flex.Invalid,
-				"the database is behind a pooler that gives connections to others between two transactions, and loses what was prepared on them: set pool_mode = session (PgBouncer), or connect to PostgreSQL itself",
-			)
-		}
+	known = true
+
+	return db.unavailable(tuneAll(ctx, one, other))
+}
+
+func tuneAll(ctx context.Context, conns ...*sql.Conn) error {
+	for _, c := range conns {
+		err := c.Raw(func(driver any) error {
+			return tune(ctx, driver.(*stdlib.Conn).Conn())
+		})
 		if err != nil {
-			return db.unavailable(err)
+			return err
 		}
 	}
 
 	return nil
 }
 
-// straightTo reports whether the server sees the very port that this end of the connection has: then nothing stands
-// between that makes connections of its own. Behind a network that translates addresses it reports false, as it does on a socket of Unix.
+// shareSessions reports whether two connections that are both open were given the same session, or one of them
+// another than before.
+func shareSessions(ctx context.Context, one, other *sql.Conn) (bool, error) {
+	var before [2]int
+	for range poolerTries {
+		var now [2]int
+		for i, c := range []*sql.Conn{one, other} {
+			var err error
+			now[i], err = sessionOf(ctx, c)
+			if err != nil {
+				return false, err
+			}
+		}
+
+		changed := before[0] != 0 && now != before
+		if changed || now[0] == now[1] {
+			return true, nil
+		}
+
+		before = now
+	}
+
+	return false, nil
+}
+
+// sessionOf is the number of the server's process that answers on the connection.
+func sessionOf(ctx context.Context, c *sql.Conn) (int, error) {
+	return scalar[int](c.QueryRowContext(
+		ctx,
+		"SELECT pg_backend_pid()",
+		pgx.QueryExecModeSimpleProtocol,
+	))
+}
+
+// straightTo reports whether the server sees the very port that this end of the connection has: then nothing is
+// between them that makes connections of its own. Behind a network that translates addresses it reports false, as it
+// does on a socket of Unix.
 func straightTo(ctx context.Context, one *sql.Conn) bool {
 	straight := false
 	err := one.Raw(func(driver any) error {
@@ -83,34 +205,45 @@ func straightTo(ctx context.Context, one *sql.Conn) bool {
 	return err == nil && straight
 }
 
-// tryPooler uses a statement of one connection while another has a transaction open.
-func (db *DB) tryPooler(ctx context.Context, one *sql.Conn) error {
-	on := func(f func(*pgx.Conn) error) error {
-		return one.Raw(func(driver any) error {
-			return f(driver.(*stdlib.Conn).Conn())
-		})
-	}
-
-	err := on(func(c *pgx.Conn) error {
-		_, err := c.Prepare(ctx, poolerProbe, "SELECT 1")
-		return err
+// beginRead begins a transaction that reads one snapshot.
+func (db *DB) beginRead(ctx context.Context) (*sql.Tx, error) {
+	t, err := db.sql.BeginTx(ctx, &sql.TxOptions{
+		Isolation: sql.LevelRepeatableRead,
+		ReadOnly:  true,
 	})
+	if err != nil || !db.Shared() {
+		return t, err
+	}
+
+	_, err = t.ExecContext(ctx, sharedSettings, pgx.QueryExecModeSimpleProtocol)
 	if err != nil {
-		return err
+		_ = t.Rollback() // the error that counts is the first
+		return nil, err
 	}
 
-	other, err := db.sql.BeginTx(ctx, nil)
-	if err != nil {
-		return err
+	return t, nil
+}
+
+// poolerRefusals are what PgBouncer says to a client that was given no session in time, and to one too many. Their
+// codes differ between its versions, and are those of other errors too.
+var poolerRefusals = []string{"query_wait_timeout", "max_client_conn", "no more connections allowed"}
+
+// poolerFull reports whether the pooler had no session or no place for a client.
+func poolerFull(err error) bool {
+	said := postgresMessage(err)
+	for _, refusal := range poolerRefusals {
+		if strings.Contains(said, refusal) {
+			return true
+		}
 	}
 
-	_, err = other.ExecContext(ctx, "SELECT 2", pgx.QueryExecModeSimpleProtocol)
-	if err == nil {
-		err = on(func(c *pgx.Conn) error {
-			_, err := c.Exec(ctx, poolerProbe)
-			return errors.Join(err, c.Deallocate(ctx, poolerProbe))
-		})
-	}
+	return false
+}
 
-	return errors.Join(err, other.Rollback())
+// postgresMessage is what the server, or the pooler before it, says of an error.
+func postgresMessage(err error) string {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Message
+	}
+	return ""
 }

@@ -266,8 +266,11 @@ const connectionsMax = 16
 // table for some thousand of them: pages lie in memory or on flash, not on a disk whose head
 // has to travel, which is what PostgreSQL expects. A server that knows no such setting is
 // let have its way.
+//
+// Nothing is compiled either: a job's statement, compiled for every week's table, would take seconds each time. It is
+// no parameter of the connection's start, as poolers refuse those that they do not know.
 func tune(ctx context.Context, c *pgx.Conn) error {
-	_, err := c.Exec(ctx, "SET random_page_cost = 1.1")
+	_, err := c.Exec(ctx, "SET jit = off; SET random_page_cost = 1.1")
 	if postgresCode(err) != "" {
 		return nil
 	}
@@ -289,7 +292,7 @@ func checkExecMode(mode pgx.QueryExecMode) error {
 	)
 }
 
-func (db *DB) openPostgres(url string) error {
+func (db *DB) openPostgres(ctx context.Context, url string) error {
 	db.d = postgresDialect
 
 	cfg, err := pgx.ParseConfig(url)
@@ -301,10 +304,13 @@ func (db *DB) openPostgres(url string) error {
 		return err
 	}
 
+	pooler, err := takePooler(cfg)
+	if err != nil {
+		return err
+	}
+
 	cfg.RuntimeParams["application_name"] = "flexd"
 	cfg.RuntimeParams["timezone"] = "UTC"
-	// a job's statement, compiled for every week's table, would take seconds each time
-	cfg.RuntimeParams["jit"] = "off"
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = connectTime
 	}
@@ -316,9 +322,24 @@ func (db *DB) openPostgres(url string) error {
 	}
 
 	db.watch = newWatch(cfg, rand.Int64())
-	db.sql = stdlib.OpenDB(*cfg, stdlib.OptionAfterConnect(tune))
-	db.sql.SetMaxOpenConns(connectionsMax)
-	db.sql.SetMaxIdleConns(connectionsMax)
+	switch pooler {
+	case "transaction":
+		db.share(cfg)
+	case "session":
+		db.usePool(cfg, tune)
+	default:
+		return db.findPooler(ctx, cfg)
+	}
 
 	return nil
+}
+
+// usePool makes the process's pool of connections, on each of which begin is called.
+func (db *DB) usePool(
+	cfg *pgx.ConnConfig,
+	begin func(context.Context, *pgx.Conn) error,
+) {
+	db.sql = stdlib.OpenDB(*cfg, stdlib.OptionAfterConnect(begin))
+	db.sql.SetMaxOpenConns(connectionsMax)
+	db.sql.SetMaxIdleConns(connectionsMax)
 }

@@ -149,7 +149,7 @@ func (db *DB) prepareSchema(ctx context.Context, mode SchemaMode) error {
 
 // ReadSchemaStatus reads the status of the database at the url, and changes nothing.
 func ReadSchemaStatus(ctx context.Context, url string) (SchemaStatus, error) {
-	db, err := connect(url, Options{})
+	db, err := connect(ctx, url, Options{})
 	if err != nil {
 		return SchemaStatus{}, err
 	}
@@ -161,7 +161,7 @@ func ReadSchemaStatus(ctx context.Context, url string) (SchemaStatus, error) {
 // CountOrgs returns how many organisations are in the database at the url, of whatever schema, and
 // changes nothing.
 func CountOrgs(ctx context.Context, url string) (int, error) {
-	db, err := connect(url, Options{})
+	db, err := connect(ctx, url, Options{})
 	if err != nil {
 		return 0, err
 	}

@@ -105,7 +105,7 @@ func CheckURL(url string) error {
 }
 
 // connect makes the connections to the database at the url.
-func connect(url string, o Options) (*DB, error) {
+func connect(ctx context.Context, url string, o Options) (*DB, error) {
 	db := &DB{
 		Environment: o.Environment,
 		keys:        o.Keys,
@@ -141,13 +141,17 @@ func connect(url string, o Options) (*DB, error) {
 		err = db.openSQLite(rest)
 	case "postgres", "postgresql":
 		db.followed = o.DatabaseClock
-		err = db.openPostgres(url)
+		err = db.openPostgres(ctx, url)
 	default:
 		err = CheckURL(url)
 	}
 
 	if err != nil {
-		return nil, err
+		if db.sql != nil {
+			db.Close()
+		}
+
+		return nil, fmt.Errorf("open the database: %w", err)
 	}
 
 	return db, nil
@@ -157,14 +161,9 @@ func connect(url string, o Options) (*DB, error) {
 // schema that this program cannot work with is a Conflict. The url is "sqlite:PATH" or
 // "postgres://…".
 func Open(ctx context.Context, url string, o Options) (*DB, error) {
-	db, err := connect(url, o)
+	db, err := connect(ctx, url, o)
 	if err != nil {
 		return nil, err
-	}
-
-	if err := db.checkPooler(ctx); err != nil {
-		db.Close()
-		return nil, fmt.Errorf("open the database: %w", err)
 	}
 
 	if err := db.compareClocks(ctx); err != nil {
@@ -318,10 +317,7 @@ func (db *DB) read(
 		return db.readSQLite(ctx, fn)
 	}
 
-	t, err := db.sql.BeginTx(ctx, &sql.TxOptions{
-		Isolation: sql.LevelRepeatableRead,
-		ReadOnly:  true,
-	})
+	t, err := db.beginRead(ctx)
 	if err != nil {
 		return fmt.Errorf("begin read: %w", db.unavailable(err))
 	}
@@ -467,6 +463,9 @@ func (db *DB) begin(ctx context.Context) (*sql.Conn, error) {
 		"BEGIN; SET LOCAL idle_in_transaction_session_timeout = %d",
 		db.pauseMax.Milliseconds(),
 	)
+	if db.Shared() {
+		begin += "; " + sharedSettings
+	}
 
 	for try := 1; ; try++ {
 		l, err := db.sql.Conn(ctx)
@@ -481,7 +480,8 @@ func (db *DB) begin(ctx context.Context) (*sql.Conn, error) {
 
 		l.Close()
 
-		if try == beginMax || ctx.Err() != nil {
+		// A pooler has let it wait for as long as it lets anybody.
+		if try == beginMax || ctx.Err() != nil || poolerFull(err) {
 			return nil, err
 		}
 	}

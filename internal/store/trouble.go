@@ -27,6 +27,7 @@ const (
 	diskFails    = "its disk fails"
 	readAlone    = "nothing can be written to it"
 	noConnection = "it takes no further connection"
+	noSession    = "its pooler has no connection to it left"
 	damaged      = "its files are damaged"
 )
 
@@ -112,6 +113,10 @@ func sqliteTrouble(err error) string {
 }
 
 func postgresTrouble(err error) string {
+	if poolerFull(err) {
+		return noSession
+	}
+
 	switch c := postgresCode(err); {
 	case c == "53100":
 		return diskFull

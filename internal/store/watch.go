@@ -29,7 +29,7 @@ import (
 //
 // The question takes a lock under this process's number, which ends with the connection:
 // whoever finds an idempotency key in flight whose process's lock is free knows that the process
-// is gone, or gave up its requests as above.
+// is gone, or gave up its requests as above. Behind a pooler in transaction mode there is no such lock (pooler.go).
 const (
 	watchEvery = 500 * time.Millisecond
 	askTime    = 2 * time.Second
@@ -46,6 +46,7 @@ var errHangs = errors.New("the database does not answer")
 type watch struct {
 	config *pgx.ConnConfig // of the connection that asks
 	number int64           // of this process
+	shared bool            // behind a pooler in transaction mode, where no lock is taken
 
 	mu      sync.Mutex
 	open    map[*watchedConn]struct{}
@@ -116,6 +117,14 @@ func (w *watch) holder() any {
 	return w.number
 }
 
+// patience is how long an answer may take.
+func (w *watch) patience() time.Duration {
+	if w.shared {
+		return sharedAskTime
+	}
+	return askTime
+}
+
 func (w *watch) unlock() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -168,7 +177,7 @@ func (db *DB) Watch(ctx context.Context, began func(), changed func(error)) {
 	var freeing sync.WaitGroup
 	defer func() {
 		w.unlock()
-		releaseProcess(ctx, own)
+		db.releaseProcess(ctx, own)
 		freeing.Wait()
 	}()
 
@@ -218,7 +227,7 @@ func (db *DB) ask(ctx context.Context, own *pgx.Conn) (*pgx.Conn, error) {
 		discard(own)
 	}
 
-	limit := askTime
+	limit := w.patience()
 	if w.hanging() { // nothing is lost by trying every host of the URL
 		limit *= time.Duration(1 + len(w.config.Fallbacks))
 	}
@@ -241,8 +250,13 @@ func (db *DB) ask(ctx context.Context, own *pgx.Conn) (*pgx.Conn, error) {
 
 // releaseProcess releases the process's lock, and closes its connection. PostgreSQL notices a closed connection
 // only a moment later, and would take the process for one that serves until then.
-func releaseProcess(ctx context.Context, own *pgx.Conn) {
+func (db *DB) releaseProcess(ctx context.Context, own *pgx.Conn) {
 	if own == nil {
+		return
+	}
+
+	if db.Shared() { // its session may be another's by now, with locks of that one
+		discard(own)
 		return
 	}
 
@@ -269,7 +283,7 @@ func (w *watch) note(err error) bool {
 		(pgconn.Timeout(err) || errors.Is(err, context.DeadlineExceeded))
 
 	w.mu.Lock()
-	w.locked = err == nil
+	w.locked = err == nil && !w.shared
 	news := answers && w.hangs || hangs && !w.hangs
 	if news {
 		w.hangs = hangs

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"flexd/test/port"
@@ -23,17 +24,29 @@ type Pooler struct {
 	stop func()
 }
 
-// StartPooler starts a PgBouncer of a mode (session or transaction) before the database at the url.
-func StartPooler(
-	ctx context.Context,
-	mode string,
-	target *url.URL,
-) (*Pooler, error) {
+// pgbouncer is the program, or "" where it is not installed.
+func pgbouncer() string {
 	program, err := exec.LookPath("pgbouncer")
 	if err != nil {
 		program = "/usr/sbin/pgbouncer"
 	}
 	if !runnable(program) {
+		return ""
+	}
+
+	return program
+}
+
+// StartPooler starts a PgBouncer of a mode (session or transaction) before the server of the url, with further
+// settings, each "name = value".
+func StartPooler(
+	ctx context.Context,
+	mode string,
+	target *url.URL,
+	settings ...string,
+) (*Pooler, error) {
+	program := pgbouncer()
+	if program == "" {
 		return nil, ErrNoPooler
 	}
 
@@ -53,7 +66,7 @@ func StartPooler(
 	}
 
 	file := filepath.Join(dir, "pgbouncer.ini")
-	if err := os.WriteFile(file, []byte(poolerSettings(mode, target, at)), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(poolerSettings(mode, target, at, settings)), 0o644); err != nil {
 		return nil, err
 	}
 
@@ -88,6 +101,7 @@ func poolerSettings(
 	mode string,
 	target *url.URL,
 	at int,
+	more []string,
 ) string {
 	return fmt.Sprintf(
 		`[databases]
@@ -98,14 +112,14 @@ listen_port = %d
 unix_socket_dir =
 auth_type = any
 pool_mode = %s
-default_pool_size = 30
-ignore_startup_parameters = jit,timezone,extra_float_digits,options
+%s
 `,
 		target.Hostname(),
 		target.Port(),
 		target.User.Username(),
 		at,
 		mode,
+		strings.Join(more, "\n"),
 	)
 }
 

@@ -6,6 +6,9 @@
 //
 //	go run ./test/withpg go test ./...
 //
+// With FLEXD_TEST_POOLER=transaction (or session) it starts a PgBouncer of this mode before the server, through which the
+// tests open their stores.
+//
 // Where PostgreSQL is not installed it says so and runs the command without it; with
 // FLEXD_TEST_STRICT set it fails instead.
 package main
@@ -14,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -78,7 +82,45 @@ func run(command []string) (int, error) {
 	}
 	defer s.Stop()
 
+	if mode := os.Getenv("FLEXD_TEST_POOLER"); mode != "" {
+		p, err := pooler(ctx, mode, s.URL)
+		if err != nil {
+			return 0, err
+		}
+		defer p.Stop()
+	}
+
 	return withTemplates(ctx, command, s.URL)
+}
+
+// pooler starts a pooler before the server, and has the tests' stores opened through it.
+func pooler(ctx context.Context, mode, server string) (*postgres.Pooler, error) {
+	direct, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	p, err := postgres.StartPooler(
+		ctx,
+		mode,
+		direct,
+		"max_client_conn = 5000",
+		"server_idle_timeout = 5",
+	)
+	if err != nil {
+		return nil, fmt.Errorf("start PgBouncer: %w", err)
+	}
+
+	through, err := url.Parse(p.URL)
+	if err == nil {
+		err = os.Setenv(storetest.PoolerEnv, through.Host)
+	}
+	if err != nil {
+		p.Stop()
+		return nil, err
+	}
+
+	return p, nil
 }
 
 // withTemplates runs the command with the stores that every process of tests copies.

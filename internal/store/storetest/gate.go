@@ -153,7 +153,7 @@ func Fresh(t testing.TB, url string, o store.Options) *store.DB {
 		o.Keys = Keys(t)
 	}
 
-	db, err := store.Open(t.Context(), url, o)
+	db, err := store.Open(t.Context(), throughPooler(url), o)
 	if err != nil {
 		t.Fatal(err)
 	}

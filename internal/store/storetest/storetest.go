@@ -93,7 +93,7 @@ func openPatiently(t testing.TB, url string, o store.Options) (*store.DB, error)
 	var db *store.DB
 	var err error
 	for range 12 {
-		db, err = store.Open(t.Context(), url, o)
+		db, err = store.Open(t.Context(), throughPooler(url), o)
 		if flex.KindOf(err) != flex.Unavailable {
 			break
 		}
