@@ -13,10 +13,16 @@
 
 test: export TMPDIR := $(shell test/tmp.sh)
 
+# One set of flags for all that `make test` compiles: what differs in one of them is compiled anew, the standard library
+# too. Garbage is collected as in test/suite.sh.
+test race: export GOFLAGS := $(shell go env GOFLAGS) -trimpath
+test race: export GOGC := 400
+test race: export GOMEMLIMIT := 2GiB
+
 .PHONY: test check long race ha fuzz build bench highs fmt clients foreign release release-check
 test:
 	@test/tools.sh
-	GOFLAGS="$$(go env GOFLAGS) -trimpath" go vet ./...
+	go vet ./...
 	go run ./test/withpg test/suite.sh
 
 # The tools are pinned. .golangci.yml says what is looked for, staticcheck among it; govulncheck

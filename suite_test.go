@@ -77,6 +77,35 @@ func TestSuite_RunOnce(t *testing.T) {
 	}
 }
 
+// What one command of `make test` has compiled, the next reuses: its target gives the flags to all of them, no line has
+// others, and the runner of the tests adds none but those that are there.
+func TestSuite_CompiledOnce(t *testing.T) {
+	for path, line := range map[string]string{
+		"Makefile":  "\ntest race: export GOFLAGS := $(shell go env GOFLAGS) -trimpath\n",
+		suiteRunner: "\nexport GOFLAGS=\"${GOFLAGS:-$(go env GOFLAGS)} -trimpath\"\n",
+		".ci/run":   "\nexport GOFLAGS=\"$(go env GOFLAGS) -gcflags=all=-dwarf=false\"\n",
+	} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if strings.Count(string(text), line) != 1 || strings.Count(string(text), "GOFLAGS=") > strings.Count(line, "GOFLAGS=") {
+			t.Errorf("%s does not have %q once, or gives one command other flags", path, line)
+		}
+	}
+
+	runner, err := os.ReadFile(suiteRunner)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	// given for a part of the packages, they take the place of those for all
+	if of := regexp.MustCompile(`-gcflags=[^"]*`).FindString(string(runner)); !strings.Contains(of, "-dwarf=false") {
+		t.Errorf("%s compiles SQLite with %q, and all else without what debuggers read", suiteRunner, of)
+	}
+}
+
 // TestSuite_PlantedFault has a test in a package that is not named, and one whose name says nothing.
 func TestSuite_PlantedFault(t *testing.T) {
 	runner := readSuite(t)
