@@ -48,12 +48,17 @@ func orderText(o *control.PastDispatch) string {
 		does = "to do nothing"
 	}
 
-	return fmt.Sprintf(
+	text := fmt.Sprintf(
 		"A dispatch asked it %s from %s to %s.",
 		does,
 		clockText(o.From),
 		clockText(o.To),
 	)
+	if o.NotFollowed {
+		text += " It does not follow that: it goes on by its own plan."
+	}
+
+	return text
 }
 
 // replacedText says that a newer dispatch replaced one, from when on.
@@ -61,7 +66,7 @@ func replacedText(all []control.PastDispatch, i int) string {
 	var from time.Time
 	for _, o := range all {
 		met := o.Meet(all[i].Span)
-		if met.Empty() || !o.IssuedAt.After(all[i].IssuedAt) {
+		if met.Empty() || o.NotFollowed || !o.IssuedAt.After(all[i].IssuedAt) {
 			continue
 		}
 

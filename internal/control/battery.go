@@ -234,6 +234,10 @@ func (s *Service) planLocked(
 		return err
 	}
 
+	if err := ahead.readSent(ctx, tx, b); err != nil {
+		return err
+	}
+
 	return s.putInForce(ctx, tx, b, home, &next, ahead)
 }
 
@@ -526,7 +530,8 @@ func planModes(
 	device home.Battery,
 	ahead homeAhead,
 ) ([]battery.Mode, []flex.Watts, error) {
-	modes, fixed, before := ahead.dispatchedModes(old)
+	settled := ahead.fixedModes(old)
+	modes, fixed, before := ahead.dispatchedModes(old, settled)
 	whole := ahead.problem(device, ahead.stored, before)
 	left := whole.Init
 
@@ -538,6 +543,7 @@ func planModes(
 	free := ahead.from(fixed)
 	rest := free.problem(device, flex.WattHours(left), before)
 	free.keep(&rest, old)
+	fix(&rest, fixed, settled)
 	solver := solvers.Get().(*battery.Solver)
 	chosen := solver.SolveModes(&rest, modes[fixed:])
 	solvers.Put(solver)
@@ -547,39 +553,35 @@ func planModes(
 
 	levels, _ := whole.Run(modes)
 	idleAtLimits(modes[fixed:], levels[fixed:], left, free.rates.buy)
+	for i, m := range settled {
+		modes[i] = m
+	}
 
 	return modes, powersOf(levels, whole.Init), nil
 }
 
-// dispatchedModes returns the modes of the half-hours, of which the first fixed ones were
-// dispatched already, and the mode before those that are free. A battery of which nothing was sent is locked
-// where a car has come since, and is locked no longer where that has left.
+// dispatchedModes returns the modes of the half-hours, of which the first ones are fixed, how many those are, and the mode before those
+// that are free. A battery of which nothing was sent is locked where a car has come since, and is locked no longer where that has left.
 func (s *homeAhead) dispatchedModes(
 	old *store.BatteryPlan,
+	fixed map[int]battery.Mode,
 ) ([]battery.Mode, int, battery.Mode) {
-	periods, before := s.periods, battery.ModeSelfUse
-	if m, ok := modeAt(old, periods[0].Add(-1)); ok {
+	before := battery.ModeSelfUse
+	if m, ok := modeAt(old, s.periods[0].Add(-1)); ok {
 		before = m
 	}
 
-	modes := make([]battery.Mode, len(periods))
-
-	var fixed int
-	for fixed < len(periods) && periods[fixed].Start().Before(old.DispatchedTo) {
-		m, ok := s.restedAt(old, fixed)
+	modes := make([]battery.Mode, len(s.periods))
+	for i := range modes {
+		m, ok := fixed[i]
 		if !ok {
-			break
+			return modes, i, before
 		}
 
-		if s.ordered(fixed) || s.rests(fixed, m) {
-			m = battery.ModeLock
-		}
-
-		modes[fixed], before = m, m
-		fixed++
+		modes[i], before = m, m
 	}
 
-	return modes, fixed, before
+	return modes, len(modes), before
 }
 
 // powersOf returns the power of each half-hour from what the battery holds after each, and at
@@ -646,11 +648,11 @@ func (s *Service) sendDispatches(
 	}
 
 	for i := 1; i <= 2 && i < len(periods); i++ {
-		if periods[i].Start().Before(next.DispatchedTo) {
+		if ahead.isFixed(&b.Plan, i) {
 			continue
 		}
 
-		next.DispatchedTo = periods[i].End()
+		next.DispatchedTo = flex.Later(next.DispatchedTo, periods[i].End())
 		if ahead.sends(i, modes[i], powers[i]) {
 			_, err := tx.AddDispatch(
 				ctx,

@@ -248,6 +248,7 @@ type homeAhead struct {
 	feeder  *feederExport // nil where nothing limits its export
 	caps    *capsAhead    // nil where no cap binds a power
 	orders  []order       // what operators' dispatches ask, by period; nil: nothing
+	sent    []ownSent     // by period, of a plan that is made; nil where nothing ahead was sent
 
 	// of a battery that instructions call, by period; nil of others
 	kept     []bool    // whether its mode stays

@@ -246,14 +246,15 @@ func askAgain(
 	return nil
 }
 
-// expectNamed keeps what is expected by a new plan of a battery that dispatches name.
+// expectNamed keeps what is expected by a new plan of a battery that dispatches name. Where it follows none of them, that is what its plan
+// says.
 func (s *homeAhead) expectNamed(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
 	next *store.BatteryPlan,
 ) error {
-	if s.orders == nil {
+	if !next.AskedTo.After(next.StoredAt.Start()) {
 		return nil
 	}
 
@@ -268,6 +269,18 @@ func (s *homeAhead) expectNamed(
 	device := home.Battery{Power: b.Power(), Capacity: b.Capacity()}
 	holds := storedIn(device, next.Stored)
 	expected := expectedBy(holds, next, next.StoredAt, asked)
+	planned := store.PowerSteps(next.StoredAt, next.Powers)
+	if n := len(expected); n > 0 && len(planned) > 0 {
+		after := flex.Span{
+			From: expected[n-1].To,
+			To:   spanOf(planned).To,
+		}
+		planned = stepsWithin(planned, after)
+	}
+	expected = append(expected, planned...)
+	if len(expected) == 0 {
+		return nil
+	}
 
 	return tx.ExpectOfNamed(ctx, b.Asset.ID, expected)
 }

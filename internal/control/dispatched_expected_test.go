@@ -161,12 +161,12 @@ func TestInstruction_BatteryBounded(t *testing.T) {
 		h.charged(id, "2026-01-14T23:00:00Z", 60)
 		h.runBatteries()
 		h.send(asks("2026-01-14T23:30:00Z", "2026-01-15T00:30:00Z", -4000))
-		h.expects("sent", []flex.WattHours{-1500, -1500}, []flex.WattHours{655, 0})
+		h.expects("sent", []flex.WattHours{-1500, -1500}, []flex.WattHours{0, 501})
 
 		h.charged(id, "2026-01-14T23:31:00Z", 20)
 		h.goTo("2026-01-15T00:00:00Z")
 		h.runBatteries()
-		h.expects("read again", []flex.WattHours{-1500, 0}, []flex.WattHours{655, 500})
+		h.expects("read again", []flex.WattHours{-1500, 0}, []flex.WattHours{0, 2000})
 	})
 }
 

@@ -226,7 +226,7 @@ func (s *Service) guardBattery(
 
 	var refused bool
 	for i, p := range ahead.periods {
-		if p.Start().Before(b.Plan.DispatchedTo) {
+		if ahead.isFixed(&b.Plan, i) {
 			continue // sent before
 		}
 		if ahead.ordered(i) {

@@ -147,9 +147,11 @@ func (s *Service) readAsked(
 	a.inForce = modesFrom(&a.plan, ahead.periods)
 	ahead = ahead.first(len(a.inForce))
 
-	err = ahead.readCalls(ctx, tx, a.known.id)
+	if err := ahead.readCalls(ctx, tx, a.known.id); err != nil {
+		return ahead, err
+	}
 
-	return ahead, err
+	return ahead, ahead.readSent(ctx, tx, &b)
 }
 
 // dispatchable are the modes that a dispatch can say.
@@ -198,8 +200,8 @@ func (s *homeAhead) call(
 	}
 
 	for i, p := range s.periods {
-		if s.kept != nil && s.kept[i] {
-			continue // it is another instruction's
+		if s.kept != nil && s.kept[i] || s.isRefused(i) {
+			continue // it is another instruction's, or is not followed
 		}
 
 		part := partOf(a.order.Window, a.order.Up, p, a.now)

@@ -202,6 +202,9 @@ func TestInstruction_HeatWithOthers(t *testing.T) {
 				sum += a.Change[0]
 			}
 			want := map[flex.AssetID]string{battery: "battery", tank: "heater", pump: "heater", h.asset: ""}
+			if sites == 1 {
+				delete(want, battery) // beside the car it charges earlier, as nothing was sent to it before
+			}
 
 			for id, kind := range want {
 				if got, is := kinds[id]; !is || got != kind {

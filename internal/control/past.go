@@ -93,7 +93,8 @@ type PastEvent struct{ store.PastEvent }
 type PastDispatch struct {
 	IssuedAt time.Time
 	flex.Span
-	Power flex.Watts // positive draws from the grid
+	Power       flex.Watts // positive draws from the grid
+	NotFollowed bool       // it was refused, or reported as one that is not followed, or did not reach the client
 }
 
 // PastPush is a push to an asset that nobody plugs in, and what became of it.

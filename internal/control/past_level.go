@@ -264,9 +264,10 @@ func (p *Past) readSent(
 	orders, err := tx.DispatchesOf(ctx, p.Asset.ID, p.Span)
 	for _, o := range orders {
 		p.Dispatches = append(p.Dispatches, PastDispatch{
-			IssuedAt: o.IssuedAt,
-			Span:     o.Span,
-			Power:    o.Power,
+			IssuedAt:    o.IssuedAt,
+			Span:        o.Span,
+			Power:       o.Power,
+			NotFollowed: o.NotFollowed,
 		})
 	}
 
@@ -274,13 +275,18 @@ func (p *Past) readSent(
 }
 
 // Asked returns what dispatches asked the asset for at each instant, the first first: of those for the same time the
-// newest.
+// newest that is followed.
 func (p *Past) Asked() []PastDispatch {
 	sent := slices.Clone(p.Dispatches)
 	slices.SortStableFunc(sent, func(a, b PastDispatch) int { return a.IssuedAt.Compare(b.IssuedAt) })
 	orders := make([]store.BatteryOrder, len(sent))
 	for i, d := range sent {
-		orders[i] = store.BatteryOrder{IssuedAt: d.IssuedAt, Span: d.Span, Power: d.Power}
+		orders[i] = store.BatteryOrder{
+			IssuedAt:    d.IssuedAt,
+			Span:        d.Span,
+			Power:       d.Power,
+			NotFollowed: d.NotFollowed,
+		}
 	}
 
 	orders = store.OrdersInForce(orders)

@@ -93,13 +93,17 @@ func keepReport(
 }
 
 // planLost has an asset planned again whose charger follows a schedule after it had failed: it lacks what it did not draw
-// meanwhile.
+// meanwhile. What is beside an asset is planned again when the asset does not follow a dispatch, and when it does after all.
 func planLost(
 	ctx context.Context,
 	tx *store.Tx,
 	report flex.Callback,
 	before []flex.Callback,
 ) error {
+	if report.Status == flex.Rejected || report.Status == flex.Failed {
+		return tx.MarkDispatched(ctx, report.EventID)
+	}
+
 	failed := slices.ContainsFunc(before, func(b flex.Callback) bool {
 		return b.AssetID == report.AssetID && b.Status == flex.Failed
 	})
@@ -107,7 +111,11 @@ func planLost(
 		return nil
 	}
 
-	return tx.MarkDue(ctx, report.AssetID)
+	if err := tx.MarkDue(ctx, report.AssetID); err != nil {
+		return err
+	}
+
+	return tx.MarkDispatched(ctx, report.EventID)
 }
 
 func assetOf(

@@ -81,6 +81,10 @@ func (d *dispatcher) write(outcomes []store.Outcome) (err error) {
 			}
 		}
 
+		if err := markRefused(ctx, tx, outcomes); err != nil {
+			return err
+		}
+
 		if err := tx.FinishPushes(ctx, outcomes); err != nil {
 			return err
 		}
@@ -139,6 +143,25 @@ func offerAgain(outcomes []store.Outcome, e flex.Endpoint, now time.Time) {
 			o.Again = now
 		}
 	}
+}
+
+// markRefused has what is beside the assets of refused dispatches planned again: these assets go on by their own plans.
+func markRefused(
+	ctx context.Context,
+	tx *store.Tx,
+	outcomes []store.Outcome,
+) error {
+	for _, o := range outcomes {
+		if o.State != store.PushRejected || o.Push.Kind != store.DispatchPush {
+			continue
+		}
+
+		if err := tx.MarkDispatched(ctx, o.Push.EventID); err != nil {
+			return fmt.Errorf("plan again beside a refused dispatch: %w", err)
+		}
+	}
+
+	return nil
 }
 
 // takenLate is how much of a schedule may be over when the client takes it. A car that charges or discharges 7 kW for so long

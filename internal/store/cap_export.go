@@ -141,7 +141,7 @@ type CapBattery struct {
 	// whether flexd plans it, and the plan then; the modes are empty without one
 	Controlled bool
 	Plan       BatteryPlan
-	Asked      []AskedPower // by dispatches that are not over, the newest last
+	Asked      []AskedPower // by dispatches that are followed and not over, the newest last
 }
 
 // AskedPower is what a dispatch asks a battery for; a negative power is given to the grid.
@@ -217,7 +217,8 @@ func (tx *Tx) readAsked(
 		at[found[i].ID] = &found[i]
 	}
 
-	const asked = `SELECT p.asset_id, d.event_id, d.from_at, d.to_at, p.power_w FROM dispatch d JOIN dispatch_asset p ON p.event_id = d.event_id `
+	const asked = `SELECT p.asset_id, d.event_id, d.from_at, d.to_at, p.power_w, ` + answerColumns + `
+		FROM dispatch d JOIN dispatch_asset p ON p.event_id = d.event_id` + answerJoins
 	text := asked + `WHERE d.org_id = $1 AND d.to_at > $2`
 	args := []any{tx.org.Bytes(), micros(tx.now)}
 	if len(groups) > 0 {
@@ -238,7 +239,7 @@ func (tx *Tx) readAsked(
 	})
 
 	for _, p := range powers {
-		if b := at[p.asset]; b != nil {
+		if b := at[p.asset]; b != nil && p.applies {
 			b.Asked = append(b.Asked, p.AskedPower)
 		}
 	}
@@ -251,10 +252,23 @@ type askedOf struct {
 	asset flex.AssetID
 	event flex.EventID
 	AskedPower
+	applies bool
 }
 
 func scanAsked(s scanner) (askedOf, error) {
+	var answer dispatchAnswer
 	var a askedOf
-	err := s.Scan(&a.asset, &a.event, instant{&a.From}, instant{&a.To}, &a.Power)
+	err := s.Scan(append(
+		[]any{
+			&a.asset,
+			&a.event,
+			instant{&a.From},
+			instant{&a.To},
+			&a.Power,
+		},
+		answer.dest()...,
+	)...)
+	a.applies = answer.applies()
+
 	return a, err
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"slices"
 	"time"
 
@@ -134,8 +133,8 @@ func (tx *Tx) askBatteries(ctx context.Context, d *Dispatch) error {
 	return nil
 }
 
-// OrdersBeside returns what dispatches that are not of a battery's own plan ask of it in a span: at any instant the newest. An own
-// dispatch of no power is among them, as it takes another one back.
+// OrdersBeside returns what dispatches that are not of a battery's own plan ask of it in a span: at any instant the newest that is
+// followed. An own dispatch of no power is among them, as it takes another one back.
 func (tx *Tx) OrdersBeside(
 	ctx context.Context,
 	battery flex.AssetID,
@@ -435,38 +434,31 @@ func (tx *Tx) DueDispatches(
 	)
 }
 
-const endedDispatch = `SELECT p.event_id, p.asset_id, a.site_id, f.site_id, d.issued_at, d.from_at, d.to_at, p.power_w, p.without_market,
-		COALESCE(a.power_w, m.power_w, f.power_w, 0),
-		(SELECT v.at + v.took - v.queued_at FROM delivery v WHERE v.org_id = p.org_id AND v.event_id = p.event_id AND v.state = 'accepted'
-			AND NOT EXISTS (SELECT 1 FROM callback c WHERE c.org_id = p.org_id AND c.event_id = p.event_id AND c.asset_id = p.asset_id
-				AND c.status IN ('REJECTED', 'FAILED'))),
-		(SELECT e.received_at FROM callback e
-			JOIN callback c ON c.org_id = e.org_id AND c.event_id = e.event_id AND c.asset_id = e.asset_id AND c.status = 'FAILED'
-			JOIN delivery v ON v.org_id = e.org_id AND v.event_id = e.event_id AND v.state = 'accepted'
-			WHERE e.org_id = p.org_id AND e.event_id = p.event_id AND e.asset_id = p.asset_id AND e.status = 'EXECUTED')
+const endedDispatch = `SELECT p.event_id, p.asset_id, a.site_id, g.site_id, d.issued_at, d.from_at, d.to_at, p.power_w, p.without_market,
+		COALESCE(a.power_w, m.power_w, g.power_w, 0), ` + answerColumns + `
 	FROM dispatch_asset p JOIN dispatch d ON d.event_id = p.event_id LEFT JOIN asset a ON a.id = p.asset_id
-		LEFT JOIN model m ON m.key = ` + modelKeySQL + ` LEFT JOIN former_asset f ON f.id = p.asset_id
-	`
+		LEFT JOIN model m ON m.key = ` + modelKeySQL + ` LEFT JOIN former_asset g ON g.id = p.asset_id` + answerJoins
 
 func scanEndedDispatch(s scanner) (EndedDispatch, error) {
 	var site, former flex.SiteID
 	var without string
-	var after sql.NullInt64
+	var answer dispatchAnswer
 	var d EndedDispatch
-	err := s.Scan(
-		&d.ID,
-		&d.AssetID,
-		&site,
-		&former,
-		instant{&d.IssuedAt},
-		instant{&d.From},
-		instant{&d.To},
-		&d.Power,
-		&without,
-		&d.Rated,
-		&after,
-		instant{&d.TakenAt},
-	)
+	err := s.Scan(append(
+		[]any{
+			&d.ID,
+			&d.AssetID,
+			&site,
+			&former,
+			instant{&d.IssuedAt},
+			instant{&d.From},
+			instant{&d.To},
+			&d.Power,
+			&without,
+			&d.Rated,
+		},
+		answer.dest()...,
+	)...)
 
 	if err != nil {
 		return d, err
@@ -477,13 +469,7 @@ func scanEndedDispatch(s scanner) (EndedDispatch, error) {
 		d.SiteID = former
 	}
 
-	if after.Valid {
-		d.TakenAt = d.IssuedAt.Add(time.Duration(max(
-			after.Int64,
-			0,
-		)) * time.Microsecond)
-	}
-
+	d.TakenAt = answer.takenAt(d.IssuedAt)
 	d.Without, err = readWatts(without)
 
 	return d, err

@@ -89,7 +89,7 @@ func (tx *Tx) ordersSent(
 		ctx,
 		tx.conn,
 		scanOrder,
-		ordersQuery+` AND a.asset_id = $5 AND (d.own AND a.power_w = 0 OR NOT EXISTS (SELECT 1 FROM outbox o
+		ordersQuery+` AND p.asset_id = $5 AND (d.own AND p.power_w = 0 OR NOT EXISTS (SELECT 1 FROM outbox o
 			WHERE o.subject = d.event_id AND `+neverTried+`)) ORDER BY d.event_id`,
 		tx.org.Bytes(),
 		micros(from),

@@ -382,6 +382,8 @@ type BatteryOrder struct {
 	Power  flex.Watts // positive draws from the grid
 	Own    bool       // of the battery's own plan
 	Market string     // the interface's market_id
+	// the asset does not follow the dispatch, or never will: see dispatchAnswer
+	NotFollowed bool
 }
 
 // DispatchLongest is how long a dispatch may last.
@@ -390,7 +392,7 @@ const DispatchLongest = 48 * time.Hour
 // orderReach is how long before a span a dispatch may have begun that is counted in it.
 const orderReach = DispatchLongest
 
-// BatteryOrders returns what dispatches ask for in a span. At any instant an asset has one order at most: the newest.
+// BatteryOrders returns what dispatches ask for in a span. At any instant an asset has one order at most: the newest that is followed.
 func (tx *Tx) BatteryOrders(
 	ctx context.Context,
 	span flex.Span,
@@ -423,6 +425,17 @@ func (tx *Tx) DispatchesOf(
 	return orders, err
 }
 
+// OwnOrders returns what dispatches of a battery's own plan asked it for in a span, the newest last, followed or not.
+func (tx *Tx) OwnOrders(
+	ctx context.Context,
+	battery flex.AssetID,
+	span flex.Span,
+) ([]BatteryOrder, error) {
+	orders, err := tx.ordersOf(ctx, battery, span)
+
+	return slices.DeleteFunc(orders, func(o BatteryOrder) bool { return !o.Own }), err
+}
+
 // MarketAsked is the market of the newest dispatch of an asset that reaches into a span; empty if there is none.
 func (tx *Tx) MarketAsked(
 	ctx context.Context,
@@ -447,7 +460,7 @@ func (tx *Tx) ordersOf(
 		ctx,
 		tx.conn,
 		scanOrder,
-		ordersQuery+` AND a.asset_id = $5 ORDER BY d.event_id`,
+		ordersQuery+` AND p.asset_id = $5 ORDER BY d.event_id`,
 		tx.org.Bytes(),
 		micros(span.From),
 		micros(span.To),
@@ -456,12 +469,17 @@ func (tx *Tx) ordersOf(
 	)
 }
 
-// OrdersInForce is what is left of orders, the newest last, where a newer one for the same asset takes an older one's place.
+// OrdersInForce is what is left of orders, the newest last, where a newer one for the same asset takes an older one's place. One that
+// is not followed is left out, and takes no other's place.
 func OrdersInForce(orders []BatteryOrder) []BatteryOrder {
 	var kept []BatteryOrder
 	newer := map[flex.AssetID][]flex.Span{}
 
 	for _, o := range slices.Backward(orders) {
+		if o.NotFollowed {
+			continue
+		}
+
 		var over []flex.Span
 		for _, n := range newer[o.Asset] {
 			if !n.Meet(o.Span).Empty() {
@@ -514,21 +532,26 @@ func (tx *Tx) MadeAt(
 	return made, nil
 }
 
-const ordersQuery = `SELECT a.asset_id, d.issued_at, d.from_at, d.to_at, a.power_w, d.own, d.market
-	FROM dispatch d JOIN dispatch_asset a ON a.event_id = d.event_id
-	WHERE d.org_id = $1 AND d.from_at >= $4 AND d.from_at < $3 AND d.to_at > $2 AND a.over_at > $2`
+const ordersQuery = `SELECT p.asset_id, d.issued_at, d.from_at, d.to_at, p.power_w, d.own, d.market, ` + answerColumns + `
+	FROM dispatch d JOIN dispatch_asset p ON p.event_id = d.event_id` + answerJoins + `
+	WHERE d.org_id = $1 AND d.from_at >= $4 AND d.from_at < $3 AND d.to_at > $2 AND p.over_at > $2`
 
 func scanOrder(s scanner) (BatteryOrder, error) {
+	var answer dispatchAnswer
 	var o BatteryOrder
-	err := s.Scan(
-		&o.Asset,
-		instant{&o.IssuedAt},
-		instant{&o.From},
-		instant{&o.To},
-		&o.Power,
-		&o.Own,
-		&o.Market,
-	)
+	err := s.Scan(append(
+		[]any{
+			&o.Asset,
+			instant{&o.IssuedAt},
+			instant{&o.From},
+			instant{&o.To},
+			&o.Power,
+			&o.Own,
+			&o.Market,
+		},
+		answer.dest()...,
+	)...)
+	o.NotFollowed = !answer.applies()
 
 	return o, err
 }

@@ -13,7 +13,7 @@ import (
 type ScopeBattery struct {
 	AssetID flex.AssetID
 	Callable
-	Taken  bool        // its newest dispatch was accepted
+	Taken  bool        // its newest dispatch was accepted, and is followed
 	SentAt time.Time   // when that was made; zero if there is none
 	Since  flex.Period // that its powers begin with
 	// in each half-hour, as planned; below zero it gives
@@ -69,17 +69,17 @@ func (tx *Tx) ScopeBatteries(
 
 	n := len(args)
 
-	found, err := rows(ctx, tx.conn, scanScopeBattery, fmt.Sprintf(`SELECT s.id, s.site_id, p.stored_at, p.planned_w,
+	found, err := rows(ctx, tx.conn, scanScopeBattery, fmt.Sprintf(`SELECT s.id, s.site_id, n.stored_at, n.planned_w,
 			`+siteCalls+`,
 			EXISTS (SELECT 1 FROM reading r WHERE r.asset_id = s.id AND r.at >= $%d AND (r.at / 86400000000) IN ($%d, $%d)
 				AND r.label >= 10 AND r.label IN ($%d, $%d)),
-			EXISTS (SELECT 1 FROM delivery v WHERE v.org_id = $1 AND v.state = 'accepted'
-				AND v.event_id = (SELECT d.event_id FROM dispatch_asset d WHERE d.asset_id = s.id ORDER BY d.event_id DESC LIMIT 1)),
-			(SELECT e.issued_at FROM dispatch_asset d JOIN dispatch e ON e.event_id = d.event_id
-				WHERE d.asset_id = s.id ORDER BY d.event_id DESC LIMIT 1)
+			d.issued_at, `+answerColumns+`
 		FROM (SELECT a.id, a.site_id, a.org_id FROM asset a WHERE a.org_id = $1 AND a.type = 'battery' AND `+controlled+`) s
-			JOIN battery_plan p ON p.asset_id = s.id
-		WHERE p.org_id = $1`+where+` ORDER BY s.id`, n-4, n-3, n-2, n-1, n), args...)
+			JOIN battery_plan n ON n.asset_id = s.id
+			LEFT JOIN dispatch_asset p ON p.asset_id = s.id
+				AND p.event_id = (SELECT l.event_id FROM dispatch_asset l WHERE l.asset_id = s.id ORDER BY l.event_id DESC LIMIT 1)
+			LEFT JOIN dispatch d ON d.event_id = p.event_id`+answerJoins+`
+		WHERE n.org_id = $1`+where+` ORDER BY s.id`, n-4, n-3, n-2, n-1, n), args...)
 
 	for i := range found {
 		found[i].Called = called[found[i].AssetID]
@@ -91,17 +91,21 @@ func (tx *Tx) ScopeBatteries(
 func scanScopeBattery(s scanner) (ScopeBattery, error) {
 	var stored time.Time
 	var planned string
+	var answer dispatchAnswer
 	var b ScopeBattery
-	err := s.Scan(
-		&b.AssetID,
-		&b.SiteID,
-		instant{&stored},
-		&planned,
-		&b.Calls,
-		&b.Metered,
-		&b.Taken,
-		instant{&b.SentAt},
-	)
+	err := s.Scan(append(
+		[]any{
+			&b.AssetID,
+			&b.SiteID,
+			instant{&stored},
+			&planned,
+			&b.Calls,
+			&b.Metered,
+			instant{&b.SentAt},
+		},
+		answer.dest()...,
+	)...)
+	b.Taken = answer.followed()
 
 	if err != nil {
 		return b, err

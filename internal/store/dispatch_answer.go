@@ -1,0 +1,130 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"flexd/internal/flex"
+)
+
+// dispatchAnswer is what a client answered to a dispatch, and what it reported of one of the dispatch's assets.
+type dispatchAnswer struct {
+	final    bool          // nothing of it is sent any more
+	accepted bool          // the message
+	after    sql.NullInt64 // from when it was queued until it was accepted, in microseconds
+	rejected bool          // of the asset, after the message was accepted
+	failed   bool          // the same
+	executed time.Time     // when that was reported, as after a failure; zero if it was not
+}
+
+// answerColumns are the columns of a dispatchAnswer, of a part p that answerJoins follows.
+const answerColumns = `(CASE WHEN o.subject IS NULL THEN COALESCE(v.state IN ('rejected', 'expired'), FALSE) ELSE o.turn_at IS NULL END),
+	COALESCE(o.accepted > 0, FALSE) OR COALESCE(v.state = 'accepted', FALSE),
+	CASE WHEN v.state = 'accepted' THEN v.at + v.took - v.queued_at END,
+	b.status IS NOT NULL, f.status IS NOT NULL, e.received_at`
+
+const answerJoins = ` LEFT JOIN outbox o ON o.org_id = p.org_id AND o.subject = p.event_id AND o.kind = 'dispatch'
+	LEFT JOIN delivery v ON v.org_id = p.org_id AND v.event_id = p.event_id
+	LEFT JOIN callback b ON b.org_id = p.org_id AND b.event_id = p.event_id AND b.asset_id = p.asset_id AND b.status = 'REJECTED'
+	LEFT JOIN callback f ON f.org_id = p.org_id AND f.event_id = p.event_id AND f.asset_id = p.asset_id AND f.status = 'FAILED'
+	LEFT JOIN callback e ON e.org_id = p.org_id AND e.event_id = p.event_id AND e.asset_id = p.asset_id AND e.status = 'EXECUTED' `
+
+// dest are the places that answerColumns are scanned into.
+func (a *dispatchAnswer) dest() []any {
+	return []any{
+		&a.final,
+		&a.accepted,
+		&a.after,
+		&a.rejected,
+		&a.failed,
+		instant{&a.executed},
+	}
+}
+
+// lost reports whether the client reported that the asset does not follow the dispatch, and not since that it does.
+func (a *dispatchAnswer) lost() bool {
+	return a.rejected || a.failed && a.executed.IsZero()
+}
+
+// applies reports whether the asset is expected to follow the dispatch: its message was accepted, or is still to be, and the asset was
+// not reported as one that does not follow it. One that was refused for good, taken back or over before it was accepted does not
+// apply. This is the one place that decides that.
+func (a *dispatchAnswer) applies() bool {
+	refused := a.final && !a.accepted
+
+	return !refused && !a.lost()
+}
+
+// followed reports whether the client accepted the dispatch and the asset follows it.
+func (a *dispatchAnswer) followed() bool { return a.accepted && a.applies() }
+
+// takenAt is when the asset began to follow a dispatch that was issued at an instant: when its message was accepted, or after a failure
+// when it was reported as executed; zero if it does not follow.
+func (a *dispatchAnswer) takenAt(issued time.Time) time.Time {
+	if !a.after.Valid || a.lost() {
+		return time.Time{}
+	}
+
+	if a.failed {
+		return a.executed
+	}
+
+	after := time.Duration(max(a.after.Int64, 0)) * time.Microsecond
+
+	return issued.Add(after)
+}
+
+// MarkDispatched has what is at the sites of a dispatch's assets planned again, as it was found that they do not follow the dispatch, or
+// that they do after all. Events that are no dispatch, or are over, change nothing.
+func (tx *Tx) MarkDispatched(ctx context.Context, event flex.EventID) error {
+	beside, err := rows(
+		ctx,
+		tx.conn,
+		scalar[flex.AssetID],
+		`SELECT DISTINCT n.id FROM dispatch_asset p JOIN asset a ON a.id = p.asset_id JOIN asset n ON n.site_id = a.site_id
+		WHERE p.org_id = $1 AND p.event_id = $2 AND p.over_at > $3`,
+		tx.org.Bytes(),
+		event.Bytes(),
+		micros(tx.now),
+	)
+	if err != nil || len(beside) == 0 {
+		return err
+	}
+
+	if err := tx.MarkDue(ctx, beside...); err != nil {
+		return fmt.Errorf("plan the cars beside a dispatch again: %w", err)
+	}
+
+	if err := tx.markAgain(ctx, beside); err != nil {
+		return fmt.Errorf("plan the batteries of a dispatch again: %w", err)
+	}
+
+	return nil
+}
+
+// markAgain has the batteries among some assets planned again at once.
+func (tx *Tx) markAgain(ctx context.Context, assets []flex.AssetID) error {
+	assets = inIDOrder(assets)
+	for len(assets) > 0 {
+		chunk := assets[:min(len(assets), outboxChunk)]
+		assets = assets[len(chunk):]
+		list, args := in([]any{tx.org.Bytes()}, chunk)
+
+		n, err := tx.exec(
+			ctx,
+			`UPDATE battery_plan SET again = TRUE WHERE org_id = $1 AND asset_id IN `+list,
+			args...,
+		)
+		if err != nil {
+			return err
+		}
+
+		if n > 0 {
+			tx.Wake(WakeControl)
+		}
+	}
+
+	return nil
+}
