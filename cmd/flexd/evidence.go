@@ -68,6 +68,7 @@ type evidence struct {
 	From         time.Time             `json:"from"`
 	To           time.Time             `json:"to"`
 	MadeAt       time.Time             `json:"made_at"`
+	ClockAhead   int64                 `json:"clock_ahead_seconds,omitzero"` // of the true clock, by which halts and stops are
 	Hours        []evidenceHour        `json:"steered_hours"`
 	Steps        []evidenceStep        `json:"largest_steps"`
 	Needs        evidenceNeeds         `json:"needs"`
@@ -161,6 +162,7 @@ func evidenceOf(f *grid.Evidence) *evidence {
 		From:         f.Span.From.UTC(),
 		To:           f.Span.To.UTC(),
 		MadeAt:       f.At.UTC(),
+		ClockAhead:   int64(f.Ahead / time.Second),
 
 		Hours: each(f.Hours, evidenceHourOf),
 		Steps: each(f.Steps, evidenceStepOf),
@@ -287,6 +289,14 @@ func (e *evidence) print(c console) error {
 		len(e.Acts),
 	)
 
+	if e.ClockAhead != 0 {
+		fmt.Fprintf(
+			c.out,
+			"halts and stops are by the true clock, which the organisation's is %v ahead of\n",
+			time.Duration(e.ClockAhead)*time.Second,
+		)
+	}
+
 	fmt.Fprintf(
 		c.out,
 		"access: %d operators, %d credentials\n",
@@ -345,7 +355,8 @@ var evidencePage = template.Must(template.New("evidence").Funcs(template.FuncMap
 <p>{{.Needs.Stays}} stays with a need and a schedule; {{.Needs.Missed}} missed by plan, {{.Needs.LeftEarly}} left before their time. {{.Needs.Unplanned}} stays had no schedule.</p>
 {{with .Needs.List}}<table><tr><th>Asset<th>Ready by<th>Need, kWh<th>Short, kWh<th>For want of</tr>{{range .}}<tr><td>{{.Asset}}<td>{{at .ReadyBy}}<td class="n">{{kw .NeedKWh}}<td class="n">{{kw .ShortKWh}}<td>{{.Why}}</tr>{{end}}</table>{{end}}
 <h2>Halts, their ends and stopped instructions</h2>
-{{with .Acts}}<table><tr><th>When<th>Who<th>What<th>Why<th>Outcome</tr>{{range .}}<tr><td>{{at .At}}<td>{{.Who}}<td>{{.Act}} {{.Subject}}<td>{{.Detail}}<td>{{.Outcome}}</tr>{{end}}</table>{{else}}<p>None.</p>{{end}}
+{{if .ClockAhead}}<p>By the true clock, which the organisation's sandbox clock is {{.ClockAhead}} s ahead of. Listed is what may lie in the period.</p>
+{{end}}{{with .Acts}}<table><tr><th>When<th>Who<th>What<th>Why<th>Outcome</tr>{{range .}}<tr><td>{{at .At}}<td>{{.Who}}<td>{{.Act}} {{.Subject}}<td>{{.Detail}}<td>{{.Outcome}}</tr>{{end}}</table>{{else}}<p>None.</p>{{end}}
 <h2>Offers and instructions</h2>
 <p>{{.Offers.Kept}} of {{.Offers.Judged}} offers kept.</p>
 {{with .Instructions}}<table><tr><th>From<th>To<th>What<th>Service<th>Who<th>Stopped</tr>{{range .}}<tr><td>{{at .From}}<td>{{at .To}}<td>{{.Goal}}<td>{{.Service}}<td>{{.Who}}<td>{{at .StoppedAt}}</tr>{{end}}</table>{{end}}

@@ -188,6 +188,9 @@ func (s *troubles) plant(h *app.App) {
 	s.Exec(`INSERT INTO cap_link (org_id, group_name, fallback_w, silence_s, heard_at, lost_at) VALUES ($1, 'feeder 7', 20000, 60, $2, $2)`, s.Org.Bytes(), ago)
 	s.Exec(`INSERT INTO cap_limit (id, org_id, group_name, from_at, to_at, limit_w, source, made_at, over_from_at, over_to_at, over_w)
 		VALUES ($1, $2, 'feeder 7', $3, $4, 4000, 'import', $3, $3, $4, 2000)`, waiting.Bytes(), s.Org.Bytes(), ago, s.now.UnixMicro())
+
+	s.instructNobody(flex.PeriodAt(s.now).Start(), waiting)
+	s.unanswered(waiting, 2*time.Hour)
 	s.silence(refused, waiting, battery)
 	check(h.ADR.AddUpstream(ctx, s.Org, &records.ADRUpstream{
 		Name: "utility", URL: "http://127.0.0.1:9/vtn", Client: "x", Secret: "y", Remote: "limits", Poll: 30 * time.Second, Silence: time.Minute}))

@@ -58,6 +58,8 @@ func (p *alertsPage) See(a flex.Alert) string {
 var ofOne = []operations.Kind{
 	operations.EndpointMissing,
 	operations.OrderUnmet,
+	operations.InstructionUncalled,
+	operations.ProductUnanswered,
 	operations.LimitLinkLost,
 	operations.LimitExceeded,
 	operations.OpenADRSilent,

@@ -173,6 +173,9 @@ var seePaths = map[operations.Kind]string{
 	operations.ReadingsHeld:     "/console/readings/held",
 	operations.PayoutWaiting:    "/console/settlement?status=", // of every status: some may be approved
 	operations.AlertUnrouted:    "/console/alerts",
+
+	operations.InstructionUncalled: instructionsPath,
+	operations.ProductUnanswered:   productsPath,
 }
 
 // causePath is the list of all assets of an exception.

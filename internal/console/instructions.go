@@ -322,6 +322,48 @@ type instructionPage struct {
 // Binds reports whether it can be stopped.
 func (p instructionPage) Binds() bool { return p.State.Binds() }
 
+// Released is how many of the assets that were called are released.
+func (p instructionPage) Released() int {
+	n := 0
+	for i := range p.Assets {
+		if !p.Assets[i].ReleasedAt.IsZero() {
+			n++
+		}
+	}
+
+	return n
+}
+
+// AskedIn reports whether something is asked for in a half-hour: not after the window, nor from when the instruction was stopped.
+func (p instructionPage) AskedIn(s control.ReportSlot) bool {
+	stopped := !p.StoppedAt.IsZero() && s.To.After(p.StoppedAt)
+	return s.From.Before(p.Instruction.To) && !stopped
+}
+
+// Notice is what somebody who looks at the instruction has to know at once; empty for nothing.
+func (p instructionPage) Notice() string {
+	called := len(p.Assets) - p.Released()
+	switch {
+	case p.Binds() && called == 0:
+		return "No asset is called now: nothing comes of it."
+	case p.State == control.InstructionStopped && !p.StoppedAt.After(p.From):
+		return "It was stopped before it began: nobody was called in its time."
+	case p.State == control.InstructionStopped:
+		return "Nothing is asked for from when it was stopped: what is expected then is the plans without it."
+	}
+
+	return ""
+}
+
+// NobodyNext is what follows from it that no asset was called.
+func (p instructionPage) NobodyNext() string {
+	if p.Binds() {
+		return "A preview of the same says why. Assets that can bring something later are called until it ends."
+	}
+
+	return "Nothing came of it."
+}
+
 func (s *Server) instruction(r *request) (view, error) {
 	id, org, err := pathID(r, "instruction", s.Control.InstructionOrg)
 	if err != nil {

@@ -53,11 +53,12 @@ type askedPart uint8
 const (
 	askedNothing askedPart = iota
 	askedWhole             // all that is left of it is the instruction's
-	askedAfter             // in the hour after the end of one that asks for less
+	// not to move the other way: in the hour after the end of one that asks for less, and in a half-hour that the window cuts
+	askedAfter
 )
 
-// partOf is what an instruction asks for in a half-hour. A battery moves in whole half-hours: one that is cut by the window
-// is not its own, but the running one.
+// partOf is what an instruction asks for in a half-hour. A device is planned by whole half-hours: one that is cut by the window
+// is not its own, but the running one. In a cut one the device does not move the other way, as a part of that would be in the window.
 func partOf(
 	window flex.Span,
 	up bool,
@@ -69,7 +70,9 @@ func partOf(
 	switch {
 	case begun && ahead && !p.End().After(window.To):
 		return askedWhole
-	case !up && ahead && p.End().After(window.To) && p.Start().Before(window.To.Add(instruct.Guard)):
+	case !p.Span().Meet(window).Empty():
+		return askedAfter
+	case !up && ahead && p.Start().Before(window.To.Add(instruct.Guard)):
 		return askedAfter
 	}
 
@@ -98,16 +101,13 @@ func (s *Service) offerBattery() func(context.Context, *store.Tx, *device, instr
 			return called{}, false, err
 		}
 
+		stopOnly, stops := ahead.offered(&asked, battery.Modes(battery.ModeLock))
 		c, ok := ahead.offered(&asked, dispatchable)
-		if !ok {
-			return c, false, nil
-		}
-
-		if stopOnly, ok := ahead.offered(&asked, battery.Modes(battery.ModeLock)); ok {
+		if ok && stops {
 			c.device.battery.stopOnly = &stopOnly
 		}
 
-		return c, true, nil
+		return c, ok, nil
 	}
 }
 
@@ -242,16 +242,16 @@ func (s *homeAhead) may(
 	return s.allowedIn(i)
 }
 
-// called is what a battery brings by an offer; false if that is nothing.
+// called is what a battery brings by an offer; false if that is nothing, or only by going the other way in between.
 func (s *homeAhead) called(
 	a *batteryAsked,
 	call *instruct.BatteryCall,
 	offer *instruct.BatteryOffer,
 ) (called, bool) {
 	c := a.known.calledAs(s.planned(a, call, offer), offer.Cost)
-	sum, _ := c.moves(a.order)
+	sum, lowest := c.moves(a.order)
 
-	return c, sum > 0
+	return c, sum > 0 && lowest >= -leastMoved
 }
 
 // planned is a battery's plan by an offer beside the one in force.
@@ -329,7 +329,7 @@ func (s *homeAhead) keepTo(calls []store.BatteryCall) {
 			}
 
 			s.kept[i] = true
-			if p.End().After(call.Window.To) {
+			if partOf(call.Window, call.Up, p, call.Since) != askedWhole {
 				continue
 			}
 

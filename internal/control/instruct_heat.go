@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"math"
-	"time"
 
 	"flexd/internal/engine/charge"
 	"flexd/internal/engine/heat"
@@ -20,34 +19,15 @@ import (
 // the main fuse and what cars need go before the call, as they go before cost. Every later plan is made in the same way until the hour
 // after the instruction is over, or the heater is let go.
 
+// leastMoved is what of a device's energy in a half-hour is no move: powers are stored in whole watts.
+const leastMoved = charge.Joules(3600)
+
 // heatMoves is what a heater draws in each of its half-hours, in Wh, by its plan in force and by one that keeps to a call, and what the
 // second costs more, in pence.
 type heatMoves struct {
 	before []float64
 	after  []float64
 	cost   float64
-}
-
-// heatPart is what an instruction asks of a heater in a half-hour. One that its window cuts off is not its own, but the heater is not
-// to draw more in it either, or less.
-func heatPart(
-	window flex.Span,
-	up bool,
-	p flex.Period,
-	now time.Time,
-) askedPart {
-	part := partOf(
-		window,
-		up,
-		p,
-		now,
-	)
-
-	if part == askedNothing && !p.Span().Meet(window).Empty() {
-		return askedAfter
-	}
-
-	return part
 }
 
 // offerHeater works out what a heater would do; false if it can bring nothing, or only by going the other way in between.
@@ -91,9 +71,7 @@ func (s *Service) offerHeater(
 	c := known.calledAs(own, moves.cost)
 	sum, lowest := c.moves(order)
 
-	const least = charge.Joules(3600) // powers are kept in whole watts
-
-	return c, sum > least && lowest >= -least, nil
+	return c, sum > leastMoved && lowest >= -leastMoved, nil
 }
 
 // toCall is a heater that an instruction may call.

@@ -30,7 +30,7 @@ func (t *heatedTank) keptFor(order instruct.Order) []flex.Span {
 	var kept []flex.Span
 	for _, s := range t.slots {
 		p := flex.PeriodAt(s.From)
-		if heatPart(order.Window, order.Up, p, t.from) != askedNothing {
+		if partOf(order.Window, order.Up, p, t.from) != askedNothing {
 			kept = append(kept, p.Span())
 		}
 	}
@@ -51,7 +51,7 @@ func (t *heatedTank) keepsIn(span flex.Span) []instruct.HeatAsk {
 			continue
 		}
 
-		part := heatPart(
+		part := partOf(
 			c.Window,
 			c.Up,
 			flex.PeriodAt(span.From),

@@ -380,8 +380,12 @@ func (r *InstructionReport) add(
 		Cost:       c.Cost,
 	}
 
-	a.NotPaid = notPaid(&r.Instruction, a.Kind)
 	until := r.uncalledFrom(c)
+	a.NotPaid = notPaid(&r.Instruction, a.Kind)
+	if !until.IsZero() && !until.After(r.From) {
+		a.NotPaid = "it was let go before the instruction began"
+	}
+
 	for t := range r.Slots {
 		slot := &r.Slots[t]
 		baseline, expected := slot.plan(c, until)

@@ -15,13 +15,15 @@ type Evidence struct {
 	Org  string
 	Span flex.Span
 	At   time.Time
+	// how far the organisation's clock is ahead of the true one; zero but in a sandbox whose clock was advanced
+	Ahead time.Duration
 
 	// by hour and region; those in which nothing was planned and nothing metered are left out
 	Hours []SteeredHour
 	// the largest change within one minute, for all regions together (first) and for each
 	Steps []PowerStep
 	Needs Needs
-	// halts, their ends and emergency stops, the first first
+	// halts, their ends and emergency stops that may lie in the span, the first first
 	Acts         []EvidenceAct
 	Offers       int
 	OffersKept   int
@@ -77,7 +79,7 @@ const (
 
 // EvidenceAct is an act of a person.
 type EvidenceAct struct {
-	At      time.Time
+	At      time.Time // by the true clock, as the audit log has it
 	Who     string
 	Act     string
 	Subject string
@@ -152,6 +154,7 @@ func (s *Service) Evidence(
 			Org:   record.Name,
 			Span:  span,
 			At:    tx.Now(),
+			Ahead: tx.Now().Sub(all.Now()),
 			Needs: Needs{Why: map[string]int{}},
 		}
 
@@ -347,7 +350,7 @@ func (e *Evidence) addActsOf(
 	org flex.OrgID,
 	act string,
 ) error {
-	first := e.Span.From.Add(-actsApart)
+	first := e.Span.From.Add(-actsApart - max(0, e.Ahead))
 	var before flex.AuditID
 	for {
 		found, err := all.Acts(ctx, store.ActFilter{
@@ -379,7 +382,7 @@ func (e *Evidence) addActsOf(
 // addAct lists an act of the span, if it concerned the organisation, or all of them.
 func (e *Evidence) addAct(a *flex.AuditEntry, org flex.OrgID) {
 	concerned := a.Org.IsZero() || a.Org == org
-	if !concerned || !e.Span.Contains(a.At) {
+	if !concerned || !e.mayContain(a.At) {
 		return
 	}
 
@@ -391,6 +394,15 @@ func (e *Evidence) addAct(a *flex.AuditEntry, org flex.OrgID) {
 		a.Detail,
 		a.Outcome,
 	})
+}
+
+// mayContain reports whether the span, which is by the organisation's clock, may contain an act of an instant of the true clock. The audit
+// log does not have how far the organisation's clock was ahead then: no further than now, as it is only advanced.
+func (e *Evidence) mayContain(at time.Time) bool {
+	ahead := at.Add(e.Ahead)
+	first, last := flex.Earlier(at, ahead), flex.Later(at, ahead)
+
+	return first.Before(e.Span.To) && !last.Before(e.Span.From)
 }
 
 // addOperators reads who may use the console for the organisation.

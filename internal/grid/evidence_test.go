@@ -254,3 +254,37 @@ func TestService_Evidence_LaterActs(t *testing.T) {
 		}
 	})
 }
+
+// A halt in a sandbox whose clock was advanced by ten days is in the evidence of the day that the organisation had then, and not of
+// later days.
+func TestService_Evidence_AdvancedClock(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		now := time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)
+		db := storetest.Open(t, url, store.Options{Environment: flex.Sandbox, Now: func() time.Time { return now }})
+		seed := storetest.NewSeed(t, db, url)
+		const ahead = 10 * 24 * time.Hour
+		err := db.Write(t.Context(), seed.Org, func(tx *store.Tx) error { return tx.SetClock(t.Context(), ahead) })
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		err = db.WriteAll(t.Context(), func(all *store.All) error {
+			return all.BeginAct(t.Context(), &flex.AuditEntry{Who: "ada", Act: "halt pushes"})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		day := flex.DayAt(now.Add(ahead))
+		for days, want := range map[int]int{0: 1, 1: 0, -11: 0} {
+			e, err := (&grid.Service{DB: db}).Evidence(t.Context(), seed.Org, day.Add(days).Span())
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			if len(e.Acts) != want || e.Ahead != ahead {
+				t.Errorf("%d days after: %d acts, not %d; the clock is %v ahead", days, len(e.Acts), want, e.Ahead)
+			}
+		}
+	})
+}

@@ -43,6 +43,10 @@ const (
 	NotReleased Kind = "not_released"
 	// what dispatchers asked for by OpenADR and was not carried out, or not in full
 	OrderUnmet Kind = "order_unmet"
+	// instructions that call nobody, or only assets that have refused what they were sent
+	InstructionUncalled Kind = "instruction_uncalled"
+	// products in which no household takes part, shortly before answers end or after that
+	ProductUnanswered Kind = "product_unanswered"
 	// feeders that their fallback binds, as nothing was heard of their limits
 	LimitLinkLost Kind = "limit_link_lost"
 	// limits of feeders that are exceeded by what does not yield to them
@@ -90,6 +94,8 @@ var Kinds = []Kind{
 	ShortHeadroom,
 	NotReleased,
 	OrderUnmet,
+	InstructionUncalled,
+	ProductUnanswered,
 	LimitLinkLost,
 	LimitExceeded,
 	OpenADRSilent,
@@ -135,6 +141,9 @@ const (
 	ExportLate = 5 * 24 * time.Hour
 	ResultLate = 10 * 24 * time.Hour
 )
+
+// AnswersSoon is how long before answers to a product end it is an exception if nobody takes part.
+const AnswersSoon = 24 * time.Hour
 
 // examplesMax bounds the assets that are named for an exception.
 const examplesMax = 20

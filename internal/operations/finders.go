@@ -45,6 +45,8 @@ var finders = []finder{
 	{kinds: []Kind{Offline}, find: findOffline},
 	{kinds: []Kind{NotReleased}, find: findNotReleased},
 	{kinds: []Kind{OrderUnmet}, find: findOrdersUnmet},
+	{kinds: []Kind{InstructionUncalled}, find: findUncalled},
+	{kinds: []Kind{ProductUnanswered}, find: findUnanswered},
 	{kinds: []Kind{LimitLinkLost}, find: findLimitLinksLost},
 	{kinds: []Kind{LimitExceeded}, find: findLimitsExceeded},
 	{kinds: []Kind{OpenADRSilent}, find: findOpenADRSilent},

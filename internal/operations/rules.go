@@ -22,7 +22,8 @@ type AlertRule struct {
 
 // defaultRules are the rules of kinds for which an operator has set none. An exception that an operator can mend fires.
 // Those of some kinds are only listed: a need that no time or off-peak hour can meet is the user's to change, a site without
-// consent is no fault, an asset is excluded on purpose, single chargers are offline all the time, and an alert that no route gets has nobody to be sent to.
+// consent is no fault, an asset is excluded on purpose, single chargers are offline all the time, only households answer to a product, and
+// an alert that no route gets has nobody to be sent to.
 var defaultRules = map[Kind]AlertRule{
 	Halted:           {Enabled: true},
 	Refused:          {Enabled: true, For: 5 * time.Minute},
@@ -54,6 +55,9 @@ var defaultRules = map[Kind]AlertRule{
 	ReadingsHeld:     {Enabled: true, For: time.Hour},
 	PayoutWaiting:    {Enabled: true},
 	AlertUnrouted:    {For: time.Hour},
+
+	InstructionUncalled: {Enabled: true, For: time.Minute},
+	ProductUnanswered:   {For: time.Hour},
 }
 
 // Bounds of a rule.

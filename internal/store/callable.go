@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -86,12 +87,43 @@ func (tx *Tx) numbersOf(
 
 			return err
 		},
-		`SELECT site_id, max(number) FROM called_asset WHERE org_id = $1 AND instruction_id = $2 AND NOT dispatched GROUP BY site_id`,
+		`SELECT site_id, max(number) FROM called_asset WHERE org_id = $1 AND instruction_id = $2 AND NOT dispatched AND number > 0 GROUP BY site_id`,
 		tx.org.Bytes(),
 		id.Bytes(),
 	)
 
 	return numbers, err
+}
+
+// uncalled selects the sites that an instruction $2 of the organisation $1 called and let go, all their assets, before it began, with the number
+// of that call. Nobody was called then, as in callCounts; $3 is now.
+const uncalled = `SELECT k.site_id, max(k.number) AS number FROM called_asset k JOIN instruction i ON i.id = k.instruction_id
+	WHERE k.org_id = $1 AND k.instruction_id = $2 AND k.number > 0 AND i.from_at >= $3
+	GROUP BY k.site_id HAVING count(CASE WHEN k.released_at IS NULL AND i.stopped_at IS NULL THEN 1 END) = 0`
+
+// dropCalls has calls that ended before their instruction began not count as calls of their sites: they lose their number, and later ones
+// move up. The instructions of the organisation are locked.
+func (tx *Tx) dropCalls(ctx context.Context, id flex.InstructionID) error {
+	for _, change := range []string{
+		`SET number = called_asset.number - 1 FROM (` + uncalled + `) u
+			WHERE called_asset.org_id = $1 AND called_asset.site_id = u.site_id AND called_asset.number > u.number`,
+		`SET number = 0 FROM (` + uncalled + `) u
+			WHERE called_asset.org_id = $1 AND called_asset.site_id = u.site_id AND called_asset.instruction_id = $2`,
+	} {
+		_, err := tx.exec(
+			ctx,
+			`UPDATE called_asset `+change,
+			tx.org.Bytes(),
+			id.Bytes(),
+			micros(tx.now),
+		)
+
+		if err != nil {
+			return fmt.Errorf("take calls off their sites: %w", err)
+		}
+	}
+
+	return nil
 }
 
 // Callable is what is known of a plugged-in asset that an instruction may call.

@@ -186,6 +186,10 @@ func (tx *Tx) StopInstruction(
 		who,
 	)
 
+	if err == nil && n > 0 {
+		err = tx.dropCalls(ctx, id)
+	}
+
 	return n > 0, err
 }
 
@@ -226,7 +230,8 @@ type Called struct {
 	Heater bool
 	// a dispatch named it, which is no call of its household
 	Dispatched bool
-	Number     int64 // which call of its site this is a part of, from 1; 0 of a dispatch
+	// which call of its site this is a part of, from 1; 0 of a dispatch, and of a call that ended before its instruction began
+	Number int64
 }
 
 // AddCalled records who is called. An asset that was called by the instruction before stays as it is. The instructions of the organisation
@@ -377,34 +382,6 @@ func scanCalled(s scanner, dest ...any) (Called, error) {
 	c.Expected, err = readSteps(from, expected)
 
 	return c, err
-}
-
-// ReleaseCalled lets assets go that an instruction calls.
-func (tx *Tx) ReleaseCalled(
-	ctx context.Context,
-	id flex.InstructionID,
-	assets []flex.AssetID,
-) error {
-	for len(assets) > 0 {
-		chunk := assets[:min(len(assets), outboxChunk)]
-		assets = assets[len(chunk):]
-		list, args := in(
-			[]any{tx.org.Bytes(), id.Bytes(), micros(tx.now)},
-			chunk,
-		)
-
-		_, err := tx.exec(
-			ctx,
-			`UPDATE called_asset SET released_at = $3 WHERE org_id = $1 AND instruction_id = $2 AND released_at IS NULL AND asset_id IN `+
-				list,
-			args...,
-		)
-		if err != nil {
-			return err
-		}
-	}
-
-	return nil
 }
 
 // PlannedIn returns the plugged-in assets of a scope that have a schedule, by their ids. One that cannot be read is

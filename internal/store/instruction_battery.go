@@ -121,6 +121,7 @@ func scanScopeBattery(s scanner) (ScopeBattery, error) {
 type BatteryCall struct {
 	Spans   []flex.Span
 	Window  flex.Span // of the instruction
+	Since   time.Time // when it was called
 	Service string    // that it is for
 	Up      bool
 }
@@ -139,13 +140,14 @@ func (tx *Tx) BatteryCalls(
 				closedTime{&h.Spans},
 				instant{&h.Window.From},
 				instant{&h.Window.To},
+				instant{&h.Since},
 				&h.Service,
 				&h.Up,
 			)
 
 			return h, err
 		},
-		`SELECT c.closed, i.from_at, i.to_at, i.service, i.change_w > 0 FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
+		`SELECT c.closed, i.from_at, i.to_at, c.called_at, i.service, i.change_w > 0 FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
 		WHERE c.asset_id = $1 AND c.org_id = $2 AND c.battery AND NOT c.dispatched AND c.released_at IS NULL AND i.stopped_at IS NULL AND i.to_at > $3 ORDER BY i.id`,
 		id.Bytes(),
 		tx.org.Bytes(),

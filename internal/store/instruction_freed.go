@@ -6,11 +6,43 @@ import (
 	"flexd/internal/flex"
 )
 
+// ReleaseCalled releases assets that an instruction calls. The instructions of the organisation are locked.
+func (tx *Tx) ReleaseCalled(
+	ctx context.Context,
+	id flex.InstructionID,
+	assets []flex.AssetID,
+) error {
+	if len(assets) == 0 {
+		return nil
+	}
+
+	for len(assets) > 0 {
+		chunk := assets[:min(len(assets), outboxChunk)]
+		assets = assets[len(chunk):]
+		list, args := in(
+			[]any{tx.org.Bytes(), id.Bytes(), micros(tx.now)},
+			chunk,
+		)
+
+		_, err := tx.exec(
+			ctx,
+			`UPDATE called_asset SET released_at = $3 WHERE org_id = $1 AND instruction_id = $2 AND released_at IS NULL AND asset_id IN `+
+				list,
+			args...,
+		)
+		if err != nil {
+			return err
+		}
+	}
+
+	return tx.dropCalls(ctx, id)
+}
+
 // releaseFreedCar releases a car from active instructions when it is freed while it is plugged in. From now on it
 // charges without control, so it contributes nothing and is neither paid nor reported as called. Batteries are
 // not released: what they were sent is retracted when their instruction ends.
 func (tx *Tx) releaseFreedCar(ctx context.Context, car flex.AssetID) error {
-	_, err := tx.exec(
+	n, err := tx.exec(
 		ctx,
 		`UPDATE called_asset SET released_at = $3 WHERE org_id = $1 AND asset_id = $2 AND released_at IS NULL AND NOT (battery OR heater OR dispatched)
 			AND instruction_id IN (SELECT i.id FROM instruction i WHERE i.org_id = $1 AND i.stopped_at IS NULL AND i.to_at > $3)`,
@@ -18,6 +50,25 @@ func (tx *Tx) releaseFreedCar(ctx context.Context, car flex.AssetID) error {
 		car.Bytes(),
 		micros(tx.now),
 	)
+
+	if err != nil || n == 0 {
+		return err
+	}
+
+	ahead, err := rows(
+		ctx,
+		tx.conn,
+		scalar[flex.InstructionID],
+		`SELECT i.id FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
+		WHERE c.org_id = $1 AND c.asset_id = $2 AND c.released_at = $3 AND i.from_at >= $3 ORDER BY i.id`,
+		tx.org.Bytes(),
+		car.Bytes(),
+		micros(tx.now),
+	)
+
+	for i := 0; i < len(ahead) && err == nil; i++ {
+		err = tx.dropCalls(ctx, ahead[i])
+	}
 
 	return err
 }

@@ -145,6 +145,8 @@ var enums = map[string][]string{
 		"short_of_headroom",
 		"not_released",
 		"order_unmet",
+		"instruction_uncalled",
+		"product_unanswered",
 		"limit_link_lost",
 		"limit_exceeded",
 		"openadr_silent",

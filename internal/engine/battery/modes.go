@@ -107,6 +107,8 @@ type ModeProblem struct {
 	Allowed []ModeSet
 	// by slot, how far LOCK moves the stored Wh, which is ordered from elsewhere; nil: it moves nothing
 	Ordered []int
+	// by slot, how far the stored Wh may move, whatever the level; nil: as far as the device can
+	Within []Bounds
 }
 
 // allows reports whether a mode may be chosen in a slot.
@@ -364,6 +366,8 @@ func (q *modeSolver) backward() {
 				level,
 			)
 
+			q.boundRow(t, m, level)
+
 			if !p.allows(t, m) {
 				forbid(&q.q[m])
 			}
@@ -550,6 +554,10 @@ func (q *modeSolver) next(
 	cost += q.tie(t, m, float64(s-n.s))
 	if m != n.mode {
 		cost += q.Problem.SwitchCost
+	}
+
+	if q.Problem.beyond(t, float64(s-n.s)) > 0 {
+		cost += pathBeyond
 	}
 
 	n = path{

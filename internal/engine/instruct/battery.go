@@ -22,7 +22,7 @@ type BatteryCall struct {
 	InForce []battery.Mode
 	May     []battery.ModeSet // what it may be sent; what is in force is kept where nothing else may be
 	Asked   []bool            // the slots of the instruction
-	After   []bool            // slots in which it is not to come back: it moves no more than by its plan
+	After   []bool            // slots that the window cuts, or after it: in them it does not move the other way, compared with its plan
 	Up      bool              // it is to draw more; else less
 }
 
@@ -36,19 +36,21 @@ type BatteryOffer struct {
 }
 
 // Call works out what a battery would do: in the slots of the instruction as much as pays at BatteryWorth, and elsewhere what
-// costs its home the least with that. No slot of the instruction has it move the other way than by the plan in force
-// from the same level.
+// costs its home the least with that. In no slot of the instruction, cut by it or after it, it moves the other way than by
+// the plan in force, unless nothing that it may be sent avoids that.
 func (c *BatteryCall) Call(w *battery.Solver) BatteryOffer {
 	p := c.Problem
 	p.Allowed = c.allowed()
 	p.Import, p.Export = c.Priced(p.Import), c.Priced(p.Export)
 
 	f := BatteryOffer{Modes: make([]battery.Mode, len(c.InForce))}
+	var with, without float64
+	f.Before, without = modesCost(&c.Problem, c.InForce)
+
+	p.Within = c.within(f.Before)
 	w.SolveModes(&p, f.Modes)
 
-	var with, without float64
 	f.Stored, with = modesCost(&c.Problem, f.Modes)
-	f.Before, without = modesCost(&c.Problem, c.InForce)
 	f.Cost = with - without
 
 	return f
@@ -130,6 +132,31 @@ func (c *BatteryCall) allowed() []battery.ModeSet {
 	}
 
 	return sets
+}
+
+// within is how far the stored energy may move in each slot: where the battery is not to move the other way, no further that
+// way than by the plan in force, whose levels are given. A mode alone does not say that: a battery that the call has emptied charges for
+// longer, and cannot give what it was to give.
+func (c *BatteryCall) within(before []int) []battery.Bounds {
+	bounds := make([]battery.Bounds, len(before))
+	level := c.Problem.Init
+	for t, next := range before {
+		bounds[t] = battery.Unbounded
+		planned := next - level
+		level = next
+
+		if !c.Asked[t] && !c.After[t] {
+			continue
+		}
+
+		if c.Up {
+			bounds[t].Least = planned
+		} else {
+			bounds[t].Most = planned
+		}
+	}
+
+	return bounds
 }
 
 // modesCost takes a battery through modes: what is stored after each slot, and what all costs, with changes of mode and less
