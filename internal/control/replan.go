@@ -75,7 +75,8 @@ func (s *Service) PlanDueOf(
 
 // planOf plans one organisation's assets again, and counts them.
 func (s *Service) planOf(ctx context.Context, org flex.Org) (tally, error) {
-	t, err := s.planOrg(ctx, org)
+	var t tally
+	err := s.planRecovered(ctx, org, &t)
 	s.planned.Add(int64(t.planned))
 	s.changed.Add(int64(t.changed))
 
@@ -84,6 +85,18 @@ func (s *Service) planOf(ctx context.Context, org flex.Org) (tally, error) {
 	}
 
 	return t, nil
+}
+
+// planRecovered is planOrg; a panic is its error.
+func (s *Service) planRecovered(
+	ctx context.Context,
+	org flex.Org,
+	t *tally,
+) (err error) {
+	defer flex.Recover(&err)
+	*t, err = s.planOrg(ctx, org)
+
+	return err
 }
 
 // JoinWaves takes a share in waves that another process has begun: a wake-up
