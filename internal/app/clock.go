@@ -9,6 +9,7 @@ import (
 
 	"flexd/internal/flex"
 	"flexd/internal/store"
+	"flexd/internal/worker"
 )
 
 // AdvanceMax is how far a sandbox clock may be advanced in one call.
@@ -375,8 +376,9 @@ func (adv *advance) runDue(
 			continue
 		}
 
+		// What is put off is tried again at an instant of its own, and the rest was done.
 		r, err := j.run(ctx, adv.org)
-		if err != nil {
+		if err != nil && !flex.Only[*worker.PutOff](err) {
 			return did, fmt.Errorf("job %s: %w", j.Name, err)
 		}
 

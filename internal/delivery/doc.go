@@ -73,4 +73,6 @@
 //   - The outcomes cannot be written: they stay in memory and are tried again, up to ten
 //     transactions' worth. Further ones are dropped: their leases end, and the pushes are sent
 //     again.
+//   - One outcome cannot be recorded: the others are, each in a transaction of its own. That one
+//     is logged and dropped; its lease ends, and the push is sent again.
 package delivery

@@ -46,7 +46,8 @@ func (d *dispatcher) record() {
 	d.recorder.busy = true
 	outcomes := d.recorder.take()
 	go func() {
-		done := recorded{outcomes: outcomes, err: d.write(outcomes)}
+		var done recorded
+		done.outcomes, done.err = d.writeAll(outcomes)
 
 		// A newer push may have waited for one of these.
 		if done.err == nil {
@@ -55,6 +56,51 @@ func (d *dispatcher) record() {
 
 		d.events <- done
 	}()
+}
+
+// writeAll records outcomes together or, where that fails, one by one: one that cannot be recorded delays no other. It is logged,
+// and its push is sent again when its lease has run out. While the store cannot be written writeAll returns what is not recorded,
+// and why.
+func (d *dispatcher) writeAll(
+	outcomes []store.Outcome,
+) ([]store.Outcome, error) {
+	err := d.write(outcomes)
+	if err == nil || flex.KindOf(err) == flex.Unavailable {
+		return outcomes, err
+	}
+
+	for i := range outcomes {
+		err := d.write(outcomes[i : i+1])
+		if flex.KindOf(err) == flex.Unavailable {
+			return outcomes[i:], err
+		}
+
+		if err != nil {
+			d.unrecorded(&outcomes[i], err)
+		}
+	}
+
+	return nil, nil
+}
+
+// unrecorded logs an outcome that cannot be recorded.
+func (d *dispatcher) unrecorded(
+	o *store.Outcome,
+	err error,
+) {
+	d.service.Log.Error(
+		"cannot record a delivery: it is sent again",
+		"org",
+		d.org,
+		"endpoint",
+		d.name,
+		"event",
+		o.Push.EventID,
+		"state",
+		o.State,
+		"err",
+		err,
+	)
 }
 
 // write records outcomes in one transaction. Where the endpoint was set again since the attempt,

@@ -25,44 +25,58 @@ func (s *Service) CheckReleases(ctx context.Context) (worker.Report, error) {
 	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgsWithReleases), s.CheckReleasesOf)
 }
 
-// CheckReleasesOf is CheckReleases for one organisation.
+// CheckReleasesOf is CheckReleases for one organisation. A dispatch whose assets cannot be looked at is put off until the time
+// of the next look, and delays no other.
 func (s *Service) CheckReleasesOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (worker.Report, error) {
-	any, err := s.DB.Due(ctx, org, (*store.Tx).NextRelease)
-	if err != nil || !any {
-		return worker.Report{}, err
+	var more bool // parts of a dispatch are left
+	q := store.Queue[flex.EventID]{
+		Kind:  store.PutOffRelease,
+		Batch: releasesMax,
+		Most:  releasesMax,
+		After: releaseEvery,
+		Due:   (*store.Tx).DueReleaseEvents,
+		Item:  store.OneID[flex.EventID],
+		Do: func(ctx context.Context, tx *store.Tx, of []flex.EventID) (int, error) {
+			n, err := lookAtReleases(ctx, tx, of)
+			more = more || n == releasesMax
+			return n, err
+		},
 	}
 
-	var report worker.Report
-	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		due, err := tx.DueReleases(ctx, releasesMax)
-		if err != nil {
-			return err
-		}
-
-		report = worker.Report{
-			Did:  len(due),
-			More: len(due) == releasesMax,
-		}
-
-		for len(due) > 0 {
-			n := 1
-			for n < len(due) && due[n].Event == due[0].Event {
-				n++
-			}
-
-			if err := checkReleased(ctx, tx, due[:n]); err != nil {
-				return err
-			}
-			due = due[n:]
-		}
-
-		return nil
-	})
+	report, err := q.Run(ctx, s.DB, org)
+	report.More = report.More || more
 
 	return report, err
+}
+
+// lookAtReleases looks at up to releasesMax assets of dispatches that are over, and returns at how many.
+func lookAtReleases(
+	ctx context.Context,
+	tx *store.Tx,
+	of []flex.EventID,
+) (int, error) {
+	due, err := tx.DueReleases(ctx, of, releasesMax)
+	if err != nil {
+		return 0, err
+	}
+
+	found := len(due)
+	for len(due) > 0 {
+		n := 1
+		for n < len(due) && due[n].Event == due[0].Event {
+			n++
+		}
+
+		if err := checkReleased(ctx, tx, due[:n]); err != nil {
+			return 0, err
+		}
+		due = due[n:]
+	}
+
+	return found, nil
 }
 
 // checkReleased looks at the assets of one dispatch.
@@ -91,7 +105,7 @@ func checkReleased(
 		if r.Followed {
 			found = ReleaseDone // it follows the next dispatch
 		}
-		if found == ReleaseMissing && r.Tries < ReleaseTries {
+		if found == ReleaseMissing && maySendAgain(r, tx.Now()) {
 			r.Tries++
 			again = r
 		}
@@ -112,6 +126,15 @@ func checkReleased(
 	}
 
 	return tx.SendDispatchAgain(ctx, *again, tx.Now().Add(releaseEvery))
+}
+
+// maySendAgain reports whether a dispatch that is over may be sent again to an asset that follows it still: not of one that is long
+// over, whose look was put off or late.
+func maySendAgain(
+	r *store.DueRelease,
+	now time.Time,
+) bool {
+	return r.Tries < ReleaseTries && !now.After(r.To.Add(releaseTime+releaseEvery))
 }
 
 // nextRelease is when to look at an asset again; zero is never.

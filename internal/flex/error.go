@@ -110,15 +110,20 @@ func (m *Moving) Unwrap() []error { return []error{errMoves, m.Cause} }
 
 // OnlyMoves reports whether every failure that is joined in err is one of an organisation that moves:
 // the work waits, and nothing is wrong.
-func OnlyMoves(err error) bool {
-	switch e := err.(type) { //nolint:errorlint // each part is looked at
-	case *Moving:
+func OnlyMoves(err error) bool { return Only[*Moving](err) }
+
+// Only reports whether every failure that is joined in err is an E, and there is one.
+func Only[E error](err error) bool {
+	if _, is := err.(E); is { //nolint:errorlint // each part is looked at
 		return true
+	}
+
+	switch e := err.(type) { //nolint:errorlint // each part is looked at
 	case interface{ Unwrap() error }:
-		return OnlyMoves(e.Unwrap())
+		return Only[E](e.Unwrap())
 	case interface{ Unwrap() []error }:
 		for _, part := range e.Unwrap() {
-			if !OnlyMoves(part) {
+			if !Only[E](part) {
 				return false
 			}
 		}

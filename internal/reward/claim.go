@@ -2,15 +2,12 @@ package reward
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/ledger"
 	"flexd/internal/store"
-	"flexd/internal/worker"
 )
 
 // ResettledFor is how long after its day something is settled again: as long as readings are
@@ -26,129 +23,8 @@ func pastRetention(d flex.Day, now time.Time) bool {
 // than readings are kept.
 const readableFor = ResettledFor + 61*24*time.Hour
 
-// dueMax is the number of sessions, or of events, that one job takes on of an organisation.
+// dueMax is the number of items of one kind that a run lists of an organisation.
 const dueMax = 500
-
-// settlementQueue is one kind of claim: sessions, or flex events.
-type settlementQueue[ID any] struct {
-	batch  int // settled in one transaction
-	due    func(tx *store.Tx, ctx context.Context, limit int) ([]ID, error)
-	settle func(ctx context.Context, tx *store.Tx, due []ID) (did int, err error)
-}
-
-// settleDue settles what is due of one kind in an organisation. What cannot be settled delays nothing else: it is due again in the
-// next run.
-func settleDue[ID any](
-	ctx context.Context,
-	db *store.DB,
-	org flex.OrgID,
-	q settlementQueue[ID],
-	report *worker.Report,
-) error {
-	var due []ID
-	err := db.Read(ctx, org, func(tx *store.Tx) error {
-		var err error
-		due, err = q.due(tx, ctx, dueMax)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-
-	report.More = report.More || len(due) == dueMax
-
-	var failed failures
-	for chunk := range slices.Chunk(due, q.batch) {
-		did, err := q.settleTogether(ctx, db, org, chunk)
-		if err != nil && !endsRun(ctx, err) {
-			did, err = q.settleEach(ctx, db, org, chunk)
-		}
-
-		report.Did += did
-		failed.add(err)
-		if endsRun(ctx, err) {
-			break
-		}
-	}
-
-	return failed.err()
-}
-
-// settleTogether settles what is due in one transaction, and returns how many moved on.
-func (q settlementQueue[ID]) settleTogether(
-	ctx context.Context,
-	db *store.DB,
-	org flex.OrgID,
-	due []ID,
-) (did int, err error) {
-	defer flex.Recover(&err)
-
-	err = db.Write(ctx, org, func(tx *store.Tx) error {
-		var err error
-		did, err = q.settle(ctx, tx, due)
-		return err
-	})
-	if err != nil {
-		did = 0
-	}
-
-	return did, err
-}
-
-// settleEach settles what is due one by one, each in a transaction of its own.
-func (q settlementQueue[ID]) settleEach(
-	ctx context.Context,
-	db *store.DB,
-	org flex.OrgID,
-	due []ID,
-) (int, error) {
-	var did int
-	var failed failures
-	for i := range due {
-		n, err := q.settleTogether(ctx, db, org, due[i:i+1])
-		did += n
-		failed.add(err)
-		if endsRun(ctx, err) {
-			break
-		}
-	}
-
-	return did, failed.err()
-}
-
-// endsRun reports whether a failure is not of what was to be settled: all else that is due would fail in the same way.
-func endsRun(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || flex.KindOf(err) == flex.Unavailable
-}
-
-// failuresNamed is of how many failures a run says what they are; of the others it says how many there are.
-const failuresNamed = 5
-
-// failures are those of a run.
-type failures struct {
-	named []error
-	more  int
-}
-
-func (f *failures) add(err error) {
-	switch {
-	case err == nil:
-	case len(f.named) < failuresNamed:
-		f.named = append(f.named, err)
-	default:
-		f.more++
-	}
-}
-
-// err is nil if nothing failed.
-func (f *failures) err() error {
-	err := errors.Join(f.named...)
-	if f.more > 0 {
-		err = fmt.Errorf("%w\nand %d more failed", err, f.more)
-	}
-
-	return err
-}
 
 // owed is what a session or a flex event has earned, as it is known now, beside what the books
 // say about it.

@@ -174,8 +174,12 @@ func TestAddDispatch_TakesThePlan(t *testing.T) {
 		})
 
 		y.now = y.now.Add(6 * time.Hour)
-		y.write(t, func(ctx context.Context, tx *store.Tx) (err error) {
-			due, err = tx.DueDispatches(ctx, 10)
+		y.write(t, func(ctx context.Context, tx *store.Tx) error {
+			parts, err := tx.DueDispatches(ctx, 10)
+			if err == nil {
+				due, err = tx.EndedDispatches(ctx, parts)
+			}
+
 			return err
 		})
 		if len(due) != 1 || len(due[0].Without) != 3 || due[0].Without[0] != -200 || due[0].Without[1] != 300 || due[0].Without[2] != 0 {

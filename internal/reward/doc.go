@@ -32,8 +32,9 @@
 // A run takes up to 500 sessions or events of an organisation, and settles 25 sessions or 20
 // events in one transaction, which locks them. A session's settlement has a version: a
 // transaction that finds it changed by another process is rolled back. If such a transaction
-// fails, each of its sessions or events is settled in one of its own, so that one that cannot
-// be settled delays no other. The run fails all the same, and its error names that one.
+// fails, each of its sessions or events is settled in one of its own. One that cannot be settled
+// is put off for an hour and delays no other, and the job fails as long as anything is put off
+// (store.Queue). The search for flex events of sessions, pauses and dispatches uses the same queue.
 //
 // # To which session a half-hour belongs
 //

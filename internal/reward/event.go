@@ -23,20 +23,22 @@ func (s *Service) SettleEvents(ctx context.Context) (worker.Report, error) {
 	)
 }
 
-// SettleEventsOf is SettleEvents for one organisation. What cannot be found, or settled, delays nothing else.
+// SettleEventsOf is SettleEvents for one organisation. What cannot be found, or settled, is put off
+// and delays nothing else.
 func (s *Service) SettleEventsOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (worker.Report, error) {
-	var report worker.Report
-	unfound := s.detect(ctx, org, &report)
-	if unfound != nil && endsRun(ctx, unfound) {
-		return report, unfound
+	found, unfound := s.detect(ctx, org)
+	if worker.EndsRun(ctx, unfound) {
+		return found, unfound
 	}
 
-	err := settleDue(ctx, s.DB, org, eventQueue, &report)
+	settled, err := eventQueue.Run(ctx, s.DB, org)
+	settled.Did += found.Did
+	settled.More = settled.More || found.More
 
-	return report, errors.Join(unfound, err)
+	return settled, errors.Join(unfound, err)
 }
 
 // detectSession compares what the session's client took over with what would have been

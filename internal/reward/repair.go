@@ -69,28 +69,29 @@ func (s *Service) Repair(
 	return r, errors.Join(failed, err)
 }
 
-// settleAllDue settles until nothing is due any more but what fails, which delays nothing else. A run that changes nothing
+// settleAllDue settles until nothing is due any more: what fails is put off. A run that changes nothing
 // counts as nothing done though more may be due after it, so it ends only after as many of these as what was marked may take.
 func (s *Service) settleAllDue(
 	ctx context.Context,
 	org flex.OrgID,
 	marked Repaired,
 ) error {
-	var failed error // of the latest run: what fails is due again in each
+	var failed error // of the latest run
 	for idle := (marked.Events+marked.Sessions)/dueMax + 1; idle > 0; {
-		var report worker.Report
-		failed = settleDue(ctx, s.DB, org, eventQueue, &report)
-		if endsRun(ctx, failed) {
+		events, err := eventQueue.Run(ctx, s.DB, org)
+		failed = err
+		if worker.EndsRun(ctx, failed) {
 			return failed
 		}
 
-		err := settleDue(ctx, s.DB, org, sessionQueue, &report)
+		sessions, err := sessionQueue.Run(ctx, s.DB, org)
 		failed = errors.Join(failed, err)
-		if endsRun(ctx, err) || report.Did == 0 && !report.More {
+		did, more := events.Did+sessions.Did, events.More || sessions.More
+		if worker.EndsRun(ctx, err) || did == 0 && !more {
 			return failed
 		}
 
-		if report.Did == 0 {
+		if did == 0 {
 			idle--
 		}
 	}

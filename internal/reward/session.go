@@ -17,10 +17,14 @@ import (
 // sessionsMax is the number of sessions settled in one transaction.
 const sessionsMax = 25
 
-var sessionQueue = settlementQueue[flex.SessionID]{
-	batch:  sessionsMax,
-	due:    (*store.Tx).DueSessionSettlements,
-	settle: settleSessions,
+var sessionQueue = store.Queue[flex.SessionID]{
+	Kind:  store.PutOffSession,
+	Batch: sessionsMax,
+	Most:  dueMax,
+	After: worker.PutOffFor,
+	Due:   (*store.Tx).DueSessionSettlements,
+	Do:    settleSessions,
+	Item:  store.OneID[flex.SessionID],
 }
 
 // SettleSessions settles what is due.
@@ -32,14 +36,12 @@ func (s *Service) SettleSessions(ctx context.Context) (worker.Report, error) {
 	)
 }
 
-// SettleSessionsOf is SettleSessions for one organisation.
+// SettleSessionsOf is SettleSessions for one organisation. What cannot be settled is put off and delays nothing else.
 func (s *Service) SettleSessionsOf(
 	ctx context.Context,
 	org flex.OrgID,
 ) (worker.Report, error) {
-	var report worker.Report
-	err := settleDue(ctx, s.DB, org, sessionQueue, &report)
-	return report, err
+	return sessionQueue.Run(ctx, s.DB, org)
 }
 
 // settleSessions settles sessions, and posts what that changes. It returns how many moved on.

@@ -9,15 +9,20 @@ import (
 	"flexd/internal/ledger"
 	"flexd/internal/settle"
 	"flexd/internal/store"
+	"flexd/internal/worker"
 )
 
 // eventsMax is the number of flex events settled in one transaction.
 const eventsMax = 20
 
-var eventQueue = settlementQueue[flex.FlexEventID]{
-	batch:  eventsMax,
-	due:    (*store.Tx).DueFlexEvents,
-	settle: settleFlexEvents,
+var eventQueue = store.Queue[flex.FlexEventID]{
+	Kind:  store.PutOffFlexEvent,
+	Batch: eventsMax,
+	Most:  dueMax,
+	After: worker.PutOffFor,
+	Due:   (*store.Tx).DueFlexEvents,
+	Do:    settleFlexEvents,
+	Item:  store.OneID[flex.FlexEventID],
 }
 
 // settleFlexEvents settles events, and with them all others of their sites and days, in one run,

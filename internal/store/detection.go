@@ -10,12 +10,33 @@ import (
 	"flexd/internal/flex"
 )
 
+// sessionOver is that a session is over by $2 and its flex events have not been looked for.
+const sessionOver = `r.detect_at <= $2`
+
 // DueDetections returns up to limit sessions that are over and whose flex events have not
 // been looked for.
 func (tx *Tx) DueDetections(
 	ctx context.Context,
 	limit int,
+) ([]flex.SessionID, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scalar[flex.SessionID],
+		`SELECT r.session_id FROM reckoning r WHERE r.org_id = $1 AND `+sessionOver+` ORDER BY r.detect_at, r.session_id LIMIT $3`,
+		tx.org.Bytes(),
+		micros(tx.now),
+		limit,
+	)
+}
+
+// EndedSessions returns those of the sessions whose flex events are to be looked for still, as another process may have
+// done it meanwhile, and that no other process holds, and keeps others off them.
+func (tx *Tx) EndedSessions(
+	ctx context.Context,
+	ids []flex.SessionID,
 ) ([]SessionSettlement, error) {
+	list, args := in([]any{tx.org.Bytes(), micros(tx.now)}, ids)
 	scan := func(s scanner) (SessionSettlement, error) {
 		var r SessionSettlement
 		err := s.Scan(
@@ -43,10 +64,8 @@ func (tx *Tx) DueDetections(
 		`SELECT r.session_id, r.asset_id, r.site_id, r.from_at, r.to_at,
 			b.plugged_in_at, b.plugged_out_at
 		FROM reckoning r LEFT JOIN session s ON s.id = r.session_id LEFT JOIN session b ON b.asset_id = s.asset_id AND b.number = s.number - 1
-		WHERE r.org_id = $1 AND r.detect_at <= $2 ORDER BY r.detect_at, r.session_id LIMIT $3`+lock,
-		tx.org.Bytes(),
-		micros(tx.now),
-		limit,
+		WHERE r.session_id IN `+list+` AND (r.org_id = $1) IS TRUE AND `+sessionOver+` ORDER BY r.detect_at, r.session_id`+lock,
+		args...,
 	)
 }
 
@@ -62,9 +81,29 @@ func (tx *Tx) Detected(ctx context.Context, session flex.SessionID) error {
 	return err
 }
 
-// TakePauses returns up to limit pauses that are over and notes that their flex events have
-// been looked for.
-func (tx *Tx) TakePauses(ctx context.Context, limit int) ([]Pause, error) {
+// PauseID names a pause that was put into a client's own schedule.
+type PauseID = flex.ID[Pause]
+
+// pauseOver is that a pause is over by $2 and its flex event has not been looked for.
+const pauseOver = `NOT p.detected AND p.to_at <= $2 AND (p.detect_at IS NULL OR p.detect_at <= $2)`
+
+// DuePauses returns up to limit pauses that are over and whose flex events have not been looked for.
+func (tx *Tx) DuePauses(ctx context.Context, limit int) ([]PauseID, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scalar[PauseID],
+		`SELECT p.id FROM pause p WHERE p.org_id = $1 AND `+pauseOver+` ORDER BY p.to_at, p.id LIMIT $3`,
+		tx.org.Bytes(),
+		micros(tx.now),
+		limit,
+	)
+}
+
+// TakePauses returns those of the pauses whose flex events are to be looked for still and that no other process holds, and notes
+// that these have been looked for.
+func (tx *Tx) TakePauses(ctx context.Context, ids []PauseID) ([]Pause, error) {
+	list, args := in([]any{tx.org.Bytes(), micros(tx.now)}, ids)
 	scan := func(s scanner) (Pause, error) {
 		var p Pause
 		err := s.Scan(
@@ -86,14 +125,13 @@ func (tx *Tx) TakePauses(ctx context.Context, limit int) ([]Pause, error) {
 		ctx,
 		tx.conn,
 		scan,
-		`UPDATE pause SET detected = TRUE WHERE id IN
-			(SELECT id FROM pause WHERE org_id = $1 AND NOT detected AND to_at <= $2 ORDER BY to_at, id LIMIT $3`+tx.db.d.skipLocked+`)
+		`UPDATE pause SET detected = TRUE, detect_at = NULL WHERE id IN
+			(SELECT p.id FROM pause p WHERE p.id IN `+list+` AND (p.org_id = $1) IS TRUE AND `+pauseOver+`
+			ORDER BY p.to_at, p.id`+tx.db.d.skipLocked+`)
 		RETURNING asset_id, site_id, from_at, to_at, saved, made_at, until_at,
 			COALESCE((SELECT a.power_w FROM asset a WHERE a.id = pause.asset_id), (SELECT f.power_w FROM former_asset f WHERE f.id = pause.asset_id), 0),
 			(SELECT f.gone_at FROM former_asset f WHERE f.id = pause.asset_id)`,
-		tx.org.Bytes(),
-		micros(tx.now),
-		limit,
+		args...,
 	)
 }
 

@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"flexd/internal/flex"
@@ -412,25 +414,64 @@ type EndedDispatch struct {
 	TakenAt time.Time
 }
 
+// DispatchPart names an asset's part in a dispatch.
+type DispatchPart struct {
+	Event flex.EventID
+	Asset flex.AssetID
+}
+
+// dispatchOver is that an asset's part in a dispatch is over by $2 and its flex events have not been looked for.
+const dispatchOver = `p.detect_at <= $2`
+
 // DueDispatches returns up to limit parts of dispatches that are over and whose flex events
 // have not been looked for.
 func (tx *Tx) DueDispatches(
 	ctx context.Context,
 	limit int,
+) ([]DispatchPart, error) {
+	scan := func(s scanner) (DispatchPart, error) {
+		var p DispatchPart
+		err := s.Scan(&p.Event, &p.Asset)
+		return p, err
+	}
+
+	return rows(
+		ctx,
+		tx.conn,
+		scan,
+		`SELECT p.event_id, p.asset_id FROM dispatch_asset p
+		WHERE p.org_id = $1 AND `+dispatchOver+` ORDER BY p.detect_at, p.event_id, p.asset_id LIMIT $3`,
+		tx.org.Bytes(),
+		micros(tx.now),
+		limit,
+	)
+}
+
+// EndedDispatches returns those of the parts whose flex events are to be looked for still, as another process may have done it
+// meanwhile, and that no other process holds, and keeps others off them.
+func (tx *Tx) EndedDispatches(
+	ctx context.Context,
+	parts []DispatchPart,
 ) ([]EndedDispatch, error) {
 	lock := ""
 	if tx.db.d.skipLocked != "" {
 		lock = " FOR UPDATE OF p SKIP LOCKED"
 	}
 
+	args := []any{tx.org.Bytes(), micros(tx.now)}
+	either := make([]string, len(parts))
+	for i, p := range parts {
+		args = append(args, p.Event.Bytes(), p.Asset.Bytes())
+		either[i] = fmt.Sprintf(`p.event_id = $%d AND p.asset_id = $%d`, len(args)-1, len(args))
+	}
+
 	return rows(
 		ctx,
 		tx.conn,
 		scanEndedDispatch,
-		endedDispatch+`WHERE p.org_id = $1 AND p.detect_at <= $2 ORDER BY p.detect_at, p.event_id, p.asset_id LIMIT $3`+lock,
-		tx.org.Bytes(),
-		micros(tx.now),
-		limit,
+		endedDispatch+`WHERE (`+strings.Join(either, ` OR `)+`) AND (p.org_id = $1) IS TRUE AND `+dispatchOver+`
+		ORDER BY p.detect_at, p.event_id, p.asset_id`+lock,
+		args...,
 	)
 }
 

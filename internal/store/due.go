@@ -137,7 +137,9 @@ func (tx *Tx) NextSessionSettlement(
 // detectionEnds selects the ends of sessions, pauses and dispatches whose flex events are not detected yet.
 const detectionEnds = `SELECT min(detect_at) AS at FROM reckoning WHERE org_id = $1 AND detect_at IS NOT NULL AND detect_at > $2
 	UNION ALL
-	SELECT min(to_at) FROM pause WHERE org_id = $1 AND NOT detected AND to_at > $2
+	SELECT min(to_at) FROM pause WHERE org_id = $1 AND NOT detected AND to_at > $2 AND detect_at IS NULL
+	UNION ALL
+	SELECT min(detect_at) FROM pause WHERE org_id = $1 AND detect_at IS NOT NULL AND detect_at > $2 AND NOT detected
 	UNION ALL
 	SELECT min(detect_at) FROM dispatch_asset WHERE org_id = $1 AND detect_at IS NOT NULL AND detect_at > $2`
 

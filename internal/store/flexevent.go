@@ -351,8 +351,7 @@ func (tx *Tx) LockFlexEvents(
 	due, err := tx.eventsWhere(
 		ctx,
 		`e.id IN `+list+
-			` AND (e.org_id = $1) IS TRUE AND e.look_at IS NOT NULL AND (e.look_at <= $2 OR `+
-			eventRead+`)`,
+			` AND (e.org_id = $1) IS TRUE AND `+flexEventDue,
 		tx.lockEvents(),
 		args[1:]...,
 	)
@@ -535,5 +534,6 @@ func (all *All) OrgsToSettle(ctx context.Context) ([]flex.OrgID, error) {
 		WHERE EXISTS (SELECT 1 FROM flex_event e WHERE e.org_id = o.id AND e.look_at IS NOT NULL)
 			OR EXISTS (SELECT 1 FROM reckoning r WHERE r.org_id = o.id AND r.detect_at IS NOT NULL)
 			OR EXISTS (SELECT 1 FROM pause p WHERE p.org_id = o.id AND NOT p.detected)
-			OR EXISTS (SELECT 1 FROM dispatch_asset d WHERE d.org_id = o.id AND d.detect_at IS NOT NULL) ORDER BY id`)
+			OR EXISTS (SELECT 1 FROM dispatch_asset d WHERE d.org_id = o.id AND d.detect_at IS NOT NULL)
+			OR `+anyPutOffOf(PutOffSessionEvents, PutOffPause, PutOffDispatch, PutOffFlexEvent)+` ORDER BY id`)
 }

@@ -26,6 +26,9 @@ var eventRead = isRead("e.asset_id", 1, "e.waits_at") + `
 ) + `
 		OR ` + covers("a.id", 10) + `))`
 
+// flexEventDue is that an event's time to be looked at has come by $2, or that its missing reading is there.
+var flexEventDue = `e.look_at IS NOT NULL AND (e.look_at <= $2 OR ` + eventRead + `)`
+
 // covers is that an asset's readings of a power begin in the half-hour that the event waits
 // for and are as long together.
 func covers(asset string, label int) string {

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"strings"
 	"time"
 
 	"flexd/internal/flex"
@@ -196,7 +195,7 @@ func (c conn) retryJob(
 		problem = "not said"
 	}
 
-	problem = flex.Keepable(strings.ToValidUTF8(problem[:min(len(problem), jobErrorMax)], ""))
+	problem = errorText(problem)
 	n, err := c.exec(
 		ctx,
 		`UPDATE job SET due_at = $5, error = $6, failed_at = $7, lease = lease + 1

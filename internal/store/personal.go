@@ -163,7 +163,7 @@ var impersonal = []string{
 	"operator_org", "saved_view", "audit", "audit_link", "audit_head", "halt", "alert", "alert_rule",
 	"alert_route", "alert_message", "adr_object", "adr_target", "adr_notice", "adr_binding", "adr_order",
 	"adr_upstream", "adr_mirror", "adr_telemetry", "fleet_half_hour", "caps", "cap_group", "cap_limit", "cap_sum",
-	"cap_link", "goose_db_version", "goose_lock",
+	"cap_link", "put_off", "goose_db_version", "goose_lock",
 }
 
 // secretColumns are left out of an export: they are flexd's data, not the person's.

@@ -150,6 +150,7 @@ var movedOnly = []carriedTable{
 	{name: "job"},
 	{name: "mail"},
 	{name: "payee_hook"},
+	{name: "put_off"},
 	{name: "token"},
 }
 
@@ -218,6 +219,7 @@ var stays = map[string]string{
 	"idempotency":   staysWork,
 	"job":           staysWork,
 	"mail":          staysWork,
+	"put_off":       staysWork,
 	"wave":          staysWork,
 	"wave_part":     staysWork,
 

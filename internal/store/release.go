@@ -25,12 +25,37 @@ type DueRelease struct {
 	Followed bool // another dispatch of the asset is under way at its end, or begins within the hour after, or replaced it
 }
 
-// DueReleases returns up to limit assets' parts in dispatches that are to be looked at by now, those
+// DueReleaseEvents returns up to limit dispatches of which assets are to be looked at by now.
+func (tx *Tx) DueReleaseEvents(
+	ctx context.Context,
+	limit int,
+) ([]flex.EventID, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scalar[flex.EventID],
+		`SELECT event_id FROM dispatch_asset WHERE org_id = $1 AND release_at <= $2
+		GROUP BY event_id ORDER BY min(release_at), event_id LIMIT $3`,
+		tx.org.Bytes(),
+		micros(tx.now),
+		limit,
+	)
+}
+
+// DueReleases returns up to limit assets' parts in some dispatches that are to be looked at by now, those
 // of one dispatch together.
 func (tx *Tx) DueReleases(
 	ctx context.Context,
+	of []flex.EventID,
 	limit int,
 ) ([]DueRelease, error) {
+	list, args := in([]any{
+		tx.org.Bytes(),
+		micros(tx.now),
+		limit,
+		time.Hour.Microseconds(),
+	}, of)
+
 	lock := ""
 	if tx.db.d.skipLocked != "" {
 		lock = " FOR UPDATE OF p SKIP LOCKED"
@@ -60,11 +85,9 @@ func (tx *Tx) DueReleases(
 				WHERE q.org_id = p.org_id AND q.asset_id = p.asset_id AND q.over_at >= d.to_at AND e.from_at <= d.to_at + $4
 					AND (e.to_at > d.to_at OR q.event_id > p.event_id AND e.to_at >= d.to_at))
 		FROM dispatch_asset p JOIN dispatch d ON d.event_id = p.event_id
-		WHERE p.org_id = $1 AND p.release_at <= $2 ORDER BY p.event_id, p.asset_id LIMIT $3`+lock,
-		tx.org.Bytes(),
-		micros(tx.now),
-		limit,
-		time.Hour.Microseconds(),
+		WHERE p.org_id = $1 AND p.release_at <= $2 AND p.event_id IN `+list+`
+		ORDER BY p.event_id, p.asset_id LIMIT $3`+lock,
+		args...,
 	)
 }
 
@@ -133,7 +156,8 @@ func (tx *Tx) SendDispatchAgain(
 // now or later.
 func (all *All) OrgsWithReleases(ctx context.Context) ([]flex.OrgID, error) {
 	return rows(ctx, all.conn, scalar[flex.OrgID], `SELECT id FROM org o
-		WHERE EXISTS (SELECT 1 FROM dispatch_asset p WHERE p.org_id = o.id AND p.release_at IS NOT NULL) ORDER BY id`)
+		WHERE EXISTS (SELECT 1 FROM dispatch_asset p WHERE p.org_id = o.id AND p.release_at IS NOT NULL)
+			OR `+anyPutOffOf(PutOffRelease)+` ORDER BY id`)
 }
 
 // NotReleased returns assets that did not go back after a dispatch that ended within ReleaseKept, so

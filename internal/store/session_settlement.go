@@ -164,7 +164,8 @@ func (tx *Tx) QueueEnded(
 // OrgsWithSessionsDue returns the organisations that have sessions to be settled.
 func (all *All) OrgsWithSessionsDue(ctx context.Context) ([]flex.OrgID, error) {
 	return rows(ctx, all.conn, scalar[flex.OrgID], `SELECT id FROM org o
-		WHERE EXISTS (SELECT 1 FROM reckoning r WHERE r.org_id = o.id AND r.look_at IS NOT NULL) ORDER BY id`)
+		WHERE EXISTS (SELECT 1 FROM reckoning r WHERE r.org_id = o.id AND r.look_at IS NOT NULL)
+			OR `+anyPutOffOf(PutOffSession)+` ORDER BY id`)
 }
 
 // sessionSettlementDue is that a session's time to be looked at has come by $2, or that it ended

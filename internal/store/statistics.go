@@ -70,6 +70,7 @@ var fewRows = []string{
 	"price_kept_out",
 	"price_role",
 	"price_source",
+	"put_off",
 	"saved_view",
 	"seal_key",
 	"settlement_run",

@@ -15,7 +15,7 @@ const orgsNamed = 5
 
 // EachOrg runs a job for each organisation of a list in turn, and again for those of which it says that more is left, where it
 // did some of it. An organisation for which it fails, or panics, holds up no other: the errors come together at the end, and the
-// notes, each with its organisation. One that moves to another database has not failed: its work waits until it is there. Where
+// notes, each with its organisation. One that only has put something off is run again as others are. One that moves to another database has not failed: its work waits until it is there. Where
 // the database cannot be reached no further organisation is tried.
 func EachOrg(
 	ctx context.Context,
@@ -32,11 +32,7 @@ func EachOrg(
 		orgs = run.each(ctx, orgs)
 	}
 
-	if n := len(run.failed) - orgsNamed; n > 0 {
-		run.failed = append(run.failed[:orgsNamed], fmt.Errorf("and %d more organisations", n))
-	}
-
-	return Report{Did: run.did, Waiting: run.waiting, Note: run.note()}, errors.Join(run.failed...)
+	return Report{Did: run.did, Waiting: run.waiting, Note: run.note()}, run.err()
 }
 
 // orgsRun is a run of a job over organisations.
@@ -46,8 +42,14 @@ type orgsRun struct {
 	did     int
 	waiting int
 	notes   []orgNote
-	failed  []error
+	failed  []orgFailure
 	stopped bool
+}
+
+// orgFailure is the latest failure of one organisation's runs.
+type orgFailure struct {
+	org flex.OrgID
+	err error
 }
 
 // orgNote is the latest note of one organisation's runs.
@@ -69,8 +71,11 @@ func (t *orgsRun) each(ctx context.Context, orgs []flex.OrgID) []flex.OrgID {
 		}
 
 		if err != nil {
-			t.failed = append(t.failed, fmt.Errorf("organisation %s: %w", org, err))
-		} else if r.More && r.Did > 0 {
+			t.fail(org, err)
+		}
+
+		goesOn := err == nil || flex.Only[*PutOff](err)
+		if goesOn && r.More && r.Did > 0 {
 			left = append(left, org)
 		}
 
@@ -91,6 +96,29 @@ func (t *orgsRun) keepNote(org flex.OrgID, text string) {
 
 	of := func(n orgNote) bool { return n.org == org }
 	t.notes = append(slices.DeleteFunc(t.notes, of), orgNote{org, text})
+}
+
+// fail notes an organisation's failure, in place of the one of its run before.
+func (t *orgsRun) fail(
+	org flex.OrgID,
+	err error,
+) {
+	of := func(f orgFailure) bool { return f.org == org }
+	t.failed = append(slices.DeleteFunc(t.failed, of), orgFailure{org, err})
+}
+
+// err joins the failures of the first organisations, and says of how many more there are; nil if nothing failed.
+func (t *orgsRun) err() error {
+	var errs []error
+	for _, f := range t.failed[:min(orgsNamed, len(t.failed))] {
+		errs = append(errs, fmt.Errorf("organisation %s: %w", f.org, f.err))
+	}
+
+	if n := len(t.failed) - orgsNamed; n > 0 {
+		errs = append(errs, fmt.Errorf("and %d more organisations", n))
+	}
+
+	return errors.Join(errs...)
 }
 
 // note is one line of the organisations' notes; empty if there are none.

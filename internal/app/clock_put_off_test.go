@@ -1,0 +1,45 @@
+package app
+
+import (
+	"testing"
+	"time"
+
+	"flexd/internal/flex"
+	"flexd/internal/store/storetest"
+)
+
+// A flex event that cannot be read ends no advance of a sandbox clock: it is tried each hour on the way, and the other work is done.
+func TestAdvance_PutOff(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		s := openClocked(t, url, time.Date(2026, time.March, 27, 9, 10, 0, 0, time.UTC), "")
+		defer storetest.Close(t, s.app.DB)
+		defer s.app.Push.Close()
+
+		id, day := flex.FlexEventID{100}, flex.DayAt(s.at).Add(-1)
+		first := day.Period(1)
+		s.Exec(`INSERT INTO flex_event (id, org_id, site_id, asset_id, day, first, last, from_at, to_at, meant, nominated, detected_at, estimated, look_at)
+			VALUES ($1, $2, $3, $4, $5, 1, 1, $6, $7, 'broken', '1', 0, 0, $6)`, id.Bytes(), s.Org.Bytes(), flex.SiteID{8}.Bytes(),
+			flex.AssetID{8}.Bytes(), day.String(), first.Start().UnixMicro(), first.End().UnixMicro())
+
+		to := s.at.Add(3*time.Hour + 30*time.Minute)
+		if err := s.app.Advance(t.Context(), s.Org, to); err != nil {
+			t.Fatal(err)
+		}
+
+		now, _, err := s.app.Clock(t.Context(), s.Org)
+		if err != nil || now.Before(to) {
+			t.Errorf("the clock reads %s: %v", now, err)
+		}
+		if n := s.Count(`SELECT tries FROM put_off`); n != 4 {
+			t.Errorf("it was tried %d times", n)
+		}
+		if _, err := s.app.Reward.SettleEvents(t.Context()); err == nil {
+			t.Error("the job does not fail")
+		}
+
+		s.Exec(`UPDATE flex_event SET look_at = NULL, meant = '-1' WHERE id = $1`, id.Bytes())
+		if _, err := s.app.Reward.SettleEvents(t.Context()); err != nil {
+			t.Errorf("once it can be read: %v", err)
+		}
+	})
+}
