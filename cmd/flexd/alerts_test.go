@@ -16,15 +16,15 @@ func TestAlerts(t *testing.T) {
 	}{
 		{"org add Acme --username me", exitDone, ""},
 		{"alerts list --json", exitDone, "[]"},
-		{"alerts rules", exitDone, "short_of_headroom                true   1     15m0s   true"},
+		{"alerts rules", exitDone, "short_of_headroom true 1 15m0s true"},
 		{"alerts rule short_of_time --threshold 50 --for 15m", exitDone, "holds from the next look"},
 		{"alerts rule refused --org Acme --off", exitDone, "holds"},
 		{"alerts rule pigeons", exitUsage, "no kind of exception"},
 		{"alerts rule refused --org Nobody", exitFailed, "flexd org list prints them"},
 		{"alerts rules --json", exitDone, `"threshold": 50`},
 		{"alerts rule short_of_time --for 20m", exitDone, "holds"},
-		{"alerts rules", exitDone, "short_of_time                    true   50    20m0s   false"},
-		{"alerts rules", exitDone, "refused            Acme          false  1     5m0s    false"},
+		{"alerts rules", exitDone, "short_of_time true 50 20m0s false"},
+		{"alerts rules", exitDone, "refused Acme false 1 5m0s false"},
 		{"alerts rule short_of_time --org Acme --threshold 7", exitDone, "holds"},
 		{"alerts rules --json", exitDone, `"threshold": 7,
     "for": "20m0s"`},
@@ -49,7 +49,7 @@ func TestAlerts(t *testing.T) {
 		{"alerts snooze x --for 1h --note x", exitUsage, ""},
 	} {
 		code, said := run(step.line)
-		if code != step.code || !strings.Contains(said, step.said) {
+		if code != step.code || !strings.Contains(oneSpace(said), oneSpace(step.said)) {
 			t.Errorf("flexd %s: %d %s, want %d %s", step.line, code, said, step.code, step.said)
 		}
 
@@ -58,3 +58,6 @@ func TestAlerts(t *testing.T) {
 		}
 	}
 }
+
+// oneSpace returns a text with one space for each run of them: columns are as wide as their widest cell.
+func oneSpace(s string) string { return strings.Join(strings.Fields(s), " ") }
