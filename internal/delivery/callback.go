@@ -9,7 +9,7 @@ import (
 	"flexd/internal/store"
 )
 
-// Callback is a client's report of an event, as it came.
+// Callback is a client's report about an event, as received.
 type Callback struct {
 	Asset      string // a uuid
 	External   bool   // Asset is the vendor's own id
@@ -18,9 +18,9 @@ type Callback struct {
 	ReportedAt time.Time
 }
 
-// Callback keeps a client's report of an event. A report only ever moves an event forward:
-// one that says no more than was reported before is taken and changes nothing. An event
-// that never was, or was not the asset's, is NotFound.
+// Callback stores a client's report about an event. A report only moves an event forward: one
+// that repeats what was reported before is accepted and changes nothing. An event that does
+// not exist, or is not the asset's, is NotFound.
 func (s *Service) Callback(
 	ctx context.Context,
 	org flex.OrgID,
@@ -58,17 +58,17 @@ func (s *Service) Callback(
 			return missing
 		}
 
-		return keepReport(ctx, tx, report)
+		return storeReport(ctx, tx, report)
 	})
 }
 
-// keepReport keeps a report that moves its event forward.
-func keepReport(
+// storeReport stores a report that moves its event forward.
+func storeReport(
 	ctx context.Context,
 	tx *store.Tx,
 	report flex.Callback,
 ) error {
-	// Reports of one asset wait for each other; those of a deleted one may race.
+	// Reports of one asset wait for each other; those of a deleted asset may be concurrent.
 	err := tx.LockAsset(ctx, report.AssetID)
 	if err != nil && flex.KindOf(err) != flex.NotFound {
 		return err
@@ -89,12 +89,14 @@ func keepReport(
 		return err
 	}
 
-	return planLost(ctx, tx, report, before)
+	return replanLost(ctx, tx, report, before)
 }
 
-// planLost has an asset planned again whose charger follows a schedule after it had failed: it lacks what it did not draw
-// meanwhile. What is beside an asset is planned again when the asset does not follow a dispatch, and when it does after all.
-func planLost(
+// replanLost marks an asset to be planned again whose charger follows a schedule after it had
+// failed: it lacks the energy that it did not draw meanwhile. The assets beside one are
+// planned again when it does not follow a dispatch, and when it follows the dispatch after
+// all.
+func replanLost(
 	ctx context.Context,
 	tx *store.Tx,
 	report flex.Callback,

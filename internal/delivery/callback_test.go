@@ -89,8 +89,8 @@ func TestCallback_Unknown(t *testing.T) {
 	})
 }
 
-// Deliveries, attempts and callbacks are deleted when they are past their retention, and no sooner: those of a session once its flex
-// events were looked for.
+// Deliveries, attempts and callbacks are deleted when they are past their retention, and no
+// sooner: those of a session once its flex events were looked for.
 func TestPurge(t *testing.T) {
 	each(t, func(h *fixture) {
 		ctx := context.Background()

@@ -10,26 +10,28 @@ import (
 )
 
 const (
-	// lease is how long a claimed push is ours: an attempt, and time to record it.
+	// lease is how long a claimed push belongs to its claimer: an attempt, and time to record
+	// it.
 	lease = egress.AttemptTime + 15*time.Second
 	// leaseSlack is how much of the lease must be left when the attempt ends.
 	leaseSlack = 5 * time.Second
 	// claimMax bounds the pushes of one claim.
 	claimMax = 500
-	// claimPause is how long a busy dispatcher waits to claim for a push or two.
+	// claimPause is how long a busy dispatcher waits before it claims only a few pushes.
 	claimPause = 10 * time.Millisecond
 )
 
-// claimer leases what is due, one claim at a time.
+// claimer leases due pushes, one claim at a time.
 type claimer struct {
 	busy   bool
 	at     time.Time // when the latest claim began
 	holder int64     // of the latest claim's leases
-	// the answer to the claim was lost: there may be leases that nobody knows of
+	// the answer to the claim was lost: rows may be leased to this holder that it does not
+	// know
 	lost bool
 }
 
-// free is how many more attempts may be under way. A half-open breaker allows one.
+// free returns how many more attempts may be under way. A half-open breaker allows one.
 func (d *dispatcher) free() int {
 	if d.breaker.halfOpen() {
 		return 1 - d.sending
@@ -58,15 +60,15 @@ func (d *dispatcher) mayClaim() bool {
 		now.Sub(d.claimer.at) >= claimPause
 }
 
-// claim leases what is due in a goroutine of its own.
+// claim leases due pushes in a separate goroutine.
 func (d *dispatcher) claim() {
 	d.due = false
 	d.dueAt = time.Time{}
 	d.claimer.busy = true
 	d.claimer.at = d.now()
 
-	// After a lost answer the same holder claims again, so that what it may have leased counts
-	// as its own.
+	// After a lost answer the same holder claims again, so that it gets the rows that were
+	// leased to it.
 	if !d.claimer.lost {
 		d.claimer.holder = rand.Int64() | 1
 	}
@@ -90,7 +92,7 @@ func (d *dispatcher) claim() {
 			d.org,
 			order,
 		)
-		if store.OrgMissing(err) { // it has moved to another cell: no endpoint of it is here
+		if store.OrgMissing(err) { // the organisation has moved to another cell, and its endpoint with it
 			err = nil
 		}
 
@@ -113,11 +115,11 @@ type claimed struct {
 	claim   store.Claim
 	nextDue time.Time
 	err     error
-	spread  bool // late pushes were given their turns
+	spread  bool // schedules that are late were given turns
 }
 
 func (c claimed) apply(d *dispatcher) {
-	// The claim counts as under way until its answer was taken in: see expect.
+	// The claim counts as under way until its answer was processed: see expect.
 	defer func() { d.claimer.busy = false }()
 
 	d.claimer.lost = c.err != nil
@@ -128,7 +130,7 @@ func (c claimed) apply(d *dispatcher) {
 	}
 
 	if !c.claim.Endpoint.Enabled {
-		d.disabled = !d.due // a wake-up since then may know better
+		d.disabled = !d.due // a wake-up since then may be newer
 		return
 	}
 
@@ -154,7 +156,7 @@ func (c claimed) apply(d *dispatcher) {
 	}
 
 	for _, push := range c.claim.Pushes {
-		// A service that is closing gives the push back: its turn comes again at once.
+		// A service that is closing returns the push, which is due again at once.
 		if d.stopping() {
 			d.recorder.add(store.Outcome{Push: push, State: store.PushDropped})
 			continue

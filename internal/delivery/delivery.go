@@ -35,18 +35,18 @@ func (s *Service) Deliveries(
 	return lines, err
 }
 
-// Detail is all that is known of a delivery.
+// Detail is a delivery with its body, its attempts and its reports.
 type Detail struct {
 	Line // without names
-	// as it is, or would be, called now; empty without an endpoint
+	// the URL of the request, with the endpoint as it is now; empty without an endpoint
 	URL       string
-	Body      []byte // as it was, or would be, sent; nil if its record is gone
+	Body      []byte // the body of the request; nil if its record was deleted
 	Attempts  []AttemptView
 	Callbacks []flex.Callback
 	Replaced  []Replaced // of a dispatch: when newer ones replaced it
 }
 
-// Delivery returns one delivery with its body, its attempts and what was reported of it.
+// Delivery returns one delivery with its body, its attempts and the reports about it.
 func (s *Service) Delivery(
 	ctx context.Context,
 	org flex.OrgID,
@@ -106,13 +106,13 @@ func (s *Service) detail(
 		v.URL = address(e.URL, &push)
 	}
 
-	v.Body, _ = render(&e, &push, s.BaseURL) // a record that is gone has no body
+	v.Body, _ = render(&e, &push, s.BaseURL) // a record that was deleted has no body
 
 	return v, nil
 }
 
-// Replay has a delivery sent once more, at once, under the same id. It is a Conflict when a
-// newer schedule or dispatch has taken its place or its time is over.
+// Replay sends a delivery once more, at once, under the same id. It is a Conflict if a newer
+// schedule or dispatch replaced it, or its time is over.
 func (s *Service) Replay(
 	ctx context.Context,
 	org flex.OrgID,
@@ -132,8 +132,8 @@ func (s *Service) Replay(
 	})
 }
 
-// checkInForce refuses to replay a dispatch that a newer one replaces for a time that is not over: sent again, it would come after
-// the newer one.
+// checkInForce refuses to replay a dispatch that a newer one replaces for a time that is not
+// over: sent again, it would arrive after the newer one.
 func checkInForce(
 	ctx context.Context,
 	tx *store.Tx,
@@ -168,8 +168,8 @@ func checkInForce(
 	)
 }
 
-// ResendAsset has the newest schedule of an asset sent once more, at once, under the same id. It says which
-// one. It is a Conflict when none was made, or its time is over.
+// ResendAsset sends the newest schedule of an asset once more, at once, under the same id, and
+// returns that id. It is a Conflict if there is none, or its time is over.
 func (*Service) ResendAsset(
 	ctx context.Context,
 	tx *store.Tx,
@@ -202,10 +202,10 @@ func (*Service) ResendAsset(
 	), tx.Replay(ctx, found[0])
 }
 
-// testLife is how long a test message is tried.
+// testLife is for how long a test message is retried.
 const testLife = time.Minute
 
-// Test has a test message sent to the endpoint and returns its id.
+// Test sends a test message to the endpoint and returns its id.
 func (s *Service) Test(
 	ctx context.Context,
 	org flex.OrgID,
@@ -243,10 +243,10 @@ func (s *Service) Test(
 	return id, err
 }
 
-// awaitLook is the time between two looks of Await.
-const awaitLook = 10 * time.Millisecond
+// awaitPoll is the time between two reads by Await.
+const awaitPoll = 10 * time.Millisecond
 
-// Await returns the delivery as soon as it was tried, or as it is when the time is over.
+// Await returns the delivery as soon as it was attempted, or as it is when the time is over.
 func (s *Service) Await(
 	ctx context.Context,
 	org flex.OrgID,
@@ -267,12 +267,12 @@ func (s *Service) Await(
 		select {
 		case <-ctx.Done():
 			return v, ctx.Err()
-		case <-time.After(awaitLook):
+		case <-time.After(awaitPoll):
 		}
 	}
 }
 
-// KeptFor is how long deliveries, their attempts and callbacks are kept if nothing else is set.
+// KeptFor is how long deliveries, their attempts and callbacks are retained by default.
 const KeptFor = 30 * 24 * time.Hour
 
 // Purge deletes deliveries past their retention.

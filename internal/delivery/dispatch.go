@@ -11,9 +11,9 @@ import (
 // DispatchMax is the number of assets of one dispatch.
 const DispatchMax = 10_000
 
-// Dispatch asks batteries for a power during a time. By the endpoint's choice it is one
+// Dispatch asks batteries for a power during a time. By the endpoint's setting it is one
 // message for each asset, or one for all; the dispatches are returned as they were queued.
-// They are sent at once, and not any more when their time is over.
+// They are sent at once, and not any more after their time.
 func (s *Service) Dispatch(
 	ctx context.Context,
 	org flex.OrgID,
@@ -22,7 +22,7 @@ func (s *Service) Dispatch(
 	var ds []store.Dispatch
 	err := s.PreviewDispatch(ctx, org, order, func(tx *store.Tx) error {
 		var err error
-		order := order // this may run again, without an instruction
+		order := order // the transaction may run again, with the original order
 		ds, err = queue(ctx, tx, order)
 		if err != nil || s.NoteDispatch == nil {
 			return err
@@ -39,8 +39,8 @@ func (s *Service) Dispatch(
 	return ds, err
 }
 
-// PreviewDispatch checks a dispatch as Dispatch does, and fails as it does. It sends nothing. After the checks it calls then,
-// in the same transaction.
+// PreviewDispatch makes the checks of Dispatch, with the same errors, and sends nothing. After
+// the checks it calls then, in the same transaction.
 func (s *Service) PreviewDispatch(
 	ctx context.Context,
 	org flex.OrgID,
@@ -65,7 +65,7 @@ func (s *Service) PreviewDispatch(
 			)
 		}
 
-		if err := canAll(ctx, tx, order.Assets, ids); err != nil {
+		if err := checkPowers(ctx, tx, order.Assets, ids); err != nil {
 			return err
 		}
 
@@ -79,7 +79,7 @@ func (s *Service) PreviewDispatch(
 	})
 }
 
-// queue has a dispatch sent, by one message or by one for each asset.
+// queue puts a dispatch into the outbox, as one message or as one for each asset.
 func queue(
 	ctx context.Context,
 	tx *store.Tx,
@@ -102,7 +102,8 @@ func queue(
 	return ds, nil
 }
 
-// checkSpan refuses a time that ends before it begins, or not on whole minutes, and one that is longer than what is read of dispatches.
+// checkSpan refuses a time that ends before it begins, is not on whole minutes, or is longer
+// than queries for dispatches cover.
 func checkSpan(span flex.Span) error {
 	if span.Empty() {
 		return flex.Fail(
@@ -134,7 +135,7 @@ func checkSpan(span flex.Span) error {
 	return nil
 }
 
-// namedOnce returns the assets of a dispatch, which names each once.
+// namedOnce returns the assets of a dispatch. It fails if one is named twice.
 func namedOnce(assets []store.DispatchedAsset) ([]flex.AssetID, error) {
 	if len(assets) == 0 || len(assets) > DispatchMax {
 		return nil, flex.Fail(
@@ -162,8 +163,9 @@ func namedOnce(assets []store.DispatchedAsset) ([]flex.AssetID, error) {
 	return ids, nil
 }
 
-// canAll refuses an asset that is not the organisation's, and a power that the asset does not have.
-func canAll(
+// checkPowers refuses an asset that is not the organisation's, and a power that the asset does
+// not have.
+func checkPowers(
 	ctx context.Context,
 	tx *store.Tx,
 	assets []store.DispatchedAsset,
@@ -202,7 +204,7 @@ func canAll(
 	return nil
 }
 
-// messages cuts a dispatch into what is sent as one message each: all of it, or each asset's part.
+// messages splits a dispatch into messages: one for all of it, or one for each asset.
 func messages(order store.Dispatch, batch bool) []store.Dispatch {
 	order.Batch = batch
 	if batch {

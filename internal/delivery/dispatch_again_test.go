@@ -9,7 +9,8 @@ import (
 	"flexd/internal/store"
 )
 
-// loseFirst has the first transaction that sends a dispatch lose to another at its end, on PostgreSQL, where it is run again.
+// loseFirst has the first transaction that sends a dispatch lose to another at its end, on
+// PostgreSQL, where it is run again.
 func (h *fixture) loseFirst() {
 	h.Helper()
 	h.Exec(`CREATE SEQUENCE ending`)
@@ -20,7 +21,8 @@ func (h *fixture) loseFirst() {
 	h.Exec(`CREATE CONSTRAINT TRIGGER lose AFTER INSERT ON dispatch DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION lose()`)
 }
 
-// TestDispatch_RunAgain has a dispatch whose transaction is run again begin without the instruction of the first run, which is undone.
+// TestDispatch_RunAgain has a dispatch whose transaction is run again begin without the
+// instruction of the first run, which is undone.
 func TestDispatch_RunAgain(t *testing.T) {
 	each(t, func(h *fixture) {
 		runs := 1

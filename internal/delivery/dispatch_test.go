@@ -231,8 +231,8 @@ func TestDispatch_Release(t *testing.T) {
 	})
 }
 
-// TestDispatch_Replaced: a dispatch says from when on a newer one has its place, in the list and by itself; whether its asset returned is
-// seen of the one that was in force at the end.
+// TestDispatch_Replaced: a dispatch says from when on a newer one has its place, in the list
+// and by itself; whether its asset returned is seen of the one that was in force at the end.
 func TestDispatch_Replaced(t *testing.T) {
 	each(t, func(h *fixture) {
 		ctx := context.Background()
@@ -320,8 +320,9 @@ func TestDispatch_Replaced(t *testing.T) {
 	})
 }
 
-// TestDispatch_NotReleased: an asset that goes on with what a dispatch asked for is sent it again, twice at
-// most, until its readings say that it went back; one that goes on with the next dispatch is left alone.
+// TestDispatch_NotReleased: an asset that goes on with what a dispatch asked for is sent it
+// again, twice at most, until its readings say that it went back; one that goes on with the
+// next dispatch is left alone.
 func TestDispatch_NotReleased(t *testing.T) {
 	each(t, func(h *fixture) {
 		ctx := context.Background()
@@ -409,8 +410,9 @@ func TestDispatch_NotReleased(t *testing.T) {
 	})
 }
 
-// TestDispatch_NotReleasedTogether: one message for two assets is sent again at each look at which one of them goes on, though the
-// other was found to go on more often, and each attempt is kept.
+// TestDispatch_NotReleasedTogether: one message for two assets is sent again at each look at
+// which one of them goes on, though the other was found to go on more often, and each attempt
+// is kept.
 func TestDispatch_NotReleasedTogether(t *testing.T) {
 	each(t, func(h *fixture) {
 		ctx := context.Background()

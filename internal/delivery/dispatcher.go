@@ -9,47 +9,48 @@ import (
 )
 
 const (
-	// troubleWait is how long a dispatcher waits after the store failed it.
+	// troubleWait is how long a dispatcher waits after an error of the store.
 	troubleWait = time.Second
-	// idleWait is how long it sleeps if it knows of nothing to come.
+	// idleWait is how long it sleeps if it expects nothing.
 	idleWait = time.Hour
 )
 
-// dispatcher delivers to one endpoint; the package's documentation says how.
+// dispatcher delivers to one endpoint, as the package's documentation describes.
 type dispatcher struct {
 	service *Service
 	org     flex.OrgID
 	name    flex.EndpointName
 
-	// Other goroutines use only these fields.
+	// Other goroutines use these fields only.
 	events  chan event
 	wakeups chan struct{}
 	version atomic.Int64 // of the endpoint at the latest wake-up
 	resting atomic.Bool  // whether the breaker is open
-	// until when the breaker is open, in microseconds since 1970: one push may be tried then
+	// until when the breaker is open, in microseconds since 1970; then one push may be
+	// attempted
 	restsUntil atomic.Int64
 
-	// All that follows belongs to the goroutine of run.
+	// The following fields belong to the goroutine of run.
 	endpoint flex.Endpoint
-	disabled bool // the endpoint, by the latest claim
+	disabled bool // whether the endpoint is disabled, by the latest claim
 	gone     bool // the endpoint answered that it is gone; not recorded yet
 	sending  int  // attempts under way
 
 	due bool // something may be due
-	// the endpoint was down: what is due may be a whole fleet's
+	// the endpoint was down: schedules of a whole fleet may be due
 	late bool
-	// when something will be due; zero: never, as far as is known
+	// when something will be due; zero if nothing is expected
 	dueAt time.Time
-	// the rate or a failing store forbids claims until then
+	// no claims before then, because of the rate or a failing store
 	blockedUntil time.Time
-	readAt       time.Time // by the clock, when it was read last
+	readAt       time.Time // when the clock was read last
 
 	claimer  claimer
 	recorder recorder
 	breaker  breaker
 }
 
-// event is what another goroutine reports to the dispatcher's.
+// event is a message from another goroutine, applied in the dispatcher's own.
 type event interface{ apply(*dispatcher) }
 
 func newDispatcher(s *Service, e flex.Endpoint) *dispatcher {
@@ -63,7 +64,7 @@ func newDispatcher(s *Service, e flex.Endpoint) *dispatcher {
 	}
 }
 
-// notify has the dispatcher look for something due.
+// notify wakes the dispatcher to look for due pushes.
 func (d *dispatcher) notify() {
 	select {
 	case d.wakeups <- struct{}{}:
@@ -114,8 +115,8 @@ func (d *dispatcher) run() {
 	}
 }
 
-// woken has the dispatcher claim, as if the endpoint were enabled: the claim says whether it is. An endpoint that was
-// set again since starts with a closed breaker.
+// woken lets the dispatcher claim as if the endpoint were enabled; the claim returns whether
+// it is. If the endpoint was set again since, its breaker is closed.
 func (d *dispatcher) woken() {
 	d.due = true
 	d.disabled = false
@@ -127,10 +128,9 @@ func (d *dispatcher) woken() {
 	}
 }
 
-// followClock puts the instants before which nothing is claimed back by as
-// much as the clock was set back since it was read last: nothing waits until
-// the clock is there again. What is due later was read from the database, and
-// is read there again.
+// followClock corrects for a clock that was set back since it was read last. It moves the
+// instants before which nothing is claimed back by as much, so that pauses do not become
+// longer. The time at which something is due is in the database, and is read again.
 func (d *dispatcher) followClock() {
 	now := d.now()
 	back := min(now.Sub(d.readAt), 0)
@@ -145,7 +145,7 @@ func (d *dispatcher) followClock() {
 	d.claimer.at = d.claimer.at.Add(back)
 }
 
-// checkDue notes whether what was to be due later is due now.
+// checkDue records whether the time at which something is due has come.
 func (d *dispatcher) checkDue() {
 	if !d.dueAt.IsZero() && !d.now().Before(d.dueAt) {
 		d.due = true
@@ -160,15 +160,15 @@ func (d *dispatcher) idle() bool {
 	return d.sending == 0 && !d.claimer.busy && d.recorder.empty()
 }
 
-// finished reports whether there is nothing to do now or later, and if so takes the dispatcher
-// from the service.
+// finished reports whether there is nothing to do now or later, and if so removes the
+// dispatcher from the service.
 func (d *dispatcher) finished() bool {
 	nothingDue := d.disabled || !d.due
 	nothingLater := d.disabled || d.dueAt.IsZero()
 	return nothingDue && nothingLater && d.service.remove(d)
 }
 
-// nextDue asks the store when there is something to send; now, if it cannot say.
+// nextDue reads from the store when the next push is due; now, if the store fails.
 func (d *dispatcher) nextDue() time.Time {
 	at, err := d.service.DB.NextTurn(
 		context.Background(),
@@ -193,8 +193,8 @@ func (d *dispatcher) nextDue() time.Time {
 	return at
 }
 
-// expect takes an answer of nextDue. While a claim is under way there are two such answers, and
-// which of them is the newer is not known: the earlier instant counts.
+// expect applies an answer of nextDue. While a claim is under way there are two such answers,
+// and it is unknown which is newer: the earlier instant counts.
 func (d *dispatcher) expect(next time.Time) {
 	earlierKnown := !d.dueAt.IsZero() && (next.IsZero() || d.dueAt.Before(next))
 	if d.claimer.busy && earlierKnown {
@@ -208,7 +208,7 @@ func (d *dispatcher) expect(next time.Time) {
 	}
 }
 
-// block forbids claims until an instant. What is due stays due.
+// block forbids claims until an instant. Pushes that are due stay due.
 func (d *dispatcher) block(until time.Time) {
 	d.due = true
 	d.blockedUntil = until
@@ -230,7 +230,8 @@ func (d *dispatcher) pause() time.Duration {
 			return idleWait
 		}
 
-		// Nothing is claimed until an event changes that: an attempt ends, or outcomes are recorded.
+		// Nothing is claimed until an event changes that: an attempt ends, or outcomes are
+		// recorded.
 		if d.stopping() || d.recorder.full() {
 			return idleWait
 		}
@@ -251,7 +252,7 @@ func (d *dispatcher) pause() time.Duration {
 	return idleWait
 }
 
-// setResting publishes and counts whether the breaker is open.
+// setResting publishes whether the breaker is open, and counts that in the metrics.
 func (d *dispatcher) setResting(resting bool) {
 	if d.resting.Swap(resting) == resting {
 		return
@@ -263,7 +264,7 @@ func (d *dispatcher) setResting(resting bool) {
 	}
 }
 
-// trouble logs what the store failed at and has the dispatcher wait a little.
+// trouble logs an error of the store and lets the dispatcher wait a little.
 func (d *dispatcher) trouble(what string, err error) {
 	if d.stopping() {
 		return

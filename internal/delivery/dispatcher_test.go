@@ -34,7 +34,8 @@ func TestDispatcher_CrossedAnswers(t *testing.T) {
 	}
 }
 
-// While nothing is claimed, as the service is closing or too much waits to be recorded, a dispatcher sleeps until something happens.
+// While nothing is claimed, as the service is closing or too much waits to be recorded, a
+// dispatcher sleeps until something happens.
 func TestDispatcher_Sleeps(t *testing.T) {
 	db := storetest.Open(t, storetest.SQLite(t), store.Options{})
 	for what, plant := range map[string]func(*Service, *dispatcher){
@@ -55,8 +56,9 @@ func TestDispatcher_Sleeps(t *testing.T) {
 	}
 }
 
-// TestDispatcher_ClockSetBack: the clock was an hour ahead, and is set back while nothing may be claimed. It may be claimed as soon as it
-// might have been without that. A dispatcher sent nothing for an hour, new schedules neither.
+// TestDispatcher_ClockSetBack: the clock was an hour ahead, and is set back while nothing may
+// be claimed. It may be claimed as soon as it might have been without that. A dispatcher sent
+// nothing for an hour, new schedules neither.
 func TestDispatcher_ClockSetBack(t *testing.T) {
 	const wait = 5 * time.Second
 
@@ -97,8 +99,8 @@ func TestDispatcher_ClockSetBack(t *testing.T) {
 	}
 }
 
-// TestDispatcher_OrgMoved: the dispatcher of an organisation that has moved to another cell ends. In a sandbox it found no such organisation, and
-// asked again each second.
+// TestDispatcher_OrgMoved: the dispatcher of an organisation that has moved to another cell
+// ends. In a sandbox it found no such organisation, and asked again each second.
 func TestDispatcher_OrgMoved(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		s := &Service{DB: db}
@@ -121,8 +123,8 @@ func TestDispatcher_OrgMoved(t *testing.T) {
 	})
 }
 
-// TestService_CloseMax: a store that does not answer, as PostgreSQL that hangs when nothing watches it any more, does not keep the process from
-// ending.
+// TestService_CloseMax: a store that does not answer, as PostgreSQL that hangs when nothing
+// watches it any more, does not keep the process from ending.
 func TestService_CloseMax(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Service{Log: slog.New(slog.NewTextHandler(io.Discard, nil))}

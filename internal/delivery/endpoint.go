@@ -17,7 +17,7 @@ import (
 	"flexd/internal/store"
 )
 
-// The limits of an endpoint, and what holds where nothing is said.
+// The limits of an endpoint, and the defaults of its settings.
 const (
 	RateDefault        = 1000 // pushes a second
 	RateMax            = 100_000
@@ -28,11 +28,11 @@ const (
 	RotationTime       = 24 * time.Hour
 )
 
-// Settings are what an organisation sets of an endpoint. Where a field is zero the endpoint keeps what it
-// has, or gets the default.
+// Settings are an organisation's settings of an endpoint. A field that is zero leaves the
+// endpoint's value, or the default.
 type Settings struct {
 	URL     string
-	Headers []flex.EndpointHeader // nil keeps those that it has
+	Headers []flex.EndpointHeader // nil leaves the existing ones
 	Secret  flex.Secret           // made if there is none
 	// a schedule is sent as the profile alone
 	Bare bool
@@ -40,16 +40,17 @@ type Settings struct {
 	Nulls bool
 	// a dispatch is sent as one message for all its assets
 	Batch bool
-	// how schedules by which a car discharges are sent; nil keeps the form that it has
+	// how schedules with discharging are sent; nil leaves the existing form
 	Discharge   *flex.DischargeForm
-	Enabled     *bool // true unless it says otherwise
+	Enabled     *bool // nil means true
 	Rate        int
 	Concurrency int
 }
 
-// SetEndpoint makes or changes the organisation's endpoint and returns it as it is then, and
-// whether its secret was made for it. A changed secret takes over as Rotate says. What
-// waits for another try is due at once, and what the endpoint refused before is offered to it again.
+// SetEndpoint creates or changes the organisation's endpoint. It returns the endpoint, and
+// whether a secret was made for it. A changed secret is valid beside the earlier one, as with
+// Rotate. Pushes that wait for a retry are due at once, and those that the endpoint refused
+// before are offered again.
 func (s *Service) SetEndpoint(
 	ctx context.Context,
 	org flex.OrgID,
@@ -79,8 +80,8 @@ func (s *Service) SetEndpoint(
 			}
 		}
 
-		if e.Discharge != before.Discharge { // they may give now, or may not any more
-			// Whoever plans locks a session before its push, and so does this.
+		if e.Discharge != before.Discharge { // cars may discharge now, or may not any more
+			// A planner locks a session before its push, and so does this.
 			if err := tx.MarkAllDischarging(ctx); err != nil {
 				return err
 			}
@@ -94,8 +95,9 @@ func (s *Service) SetEndpoint(
 	return e, made, err
 }
 
-// lockBefore locks an endpoint that is to be set, and returns it as it is, empty if there is none. Of two who make it at once the second
-// finds the first's: its secret was given out.
+// lockBefore locks an endpoint that is to be set, and returns it, empty if there is none. If
+// two requests create it at once, the second one gets the first's endpoint, whose secret was
+// returned already.
 func lockBefore(
 	ctx context.Context,
 	tx *store.Tx,
@@ -118,7 +120,7 @@ func lockBefore(
 	return before, err
 }
 
-// over returns an endpoint as the settings change it. The secret is left as it is.
+// over returns the endpoint with the settings applied. The secret is unchanged.
 func (s *Settings) over(
 	before flex.Endpoint,
 	name flex.EndpointName,
@@ -150,9 +152,9 @@ func (s *Settings) over(
 	return e
 }
 
-// Rotate gives the endpoint a new secret and returns it. Until RotationTime has passed
-// pushes bear two signatures, by the new secret and by the one before; rotated again meanwhile, one more by each that is
-// not over.
+// Rotate gives the endpoint a new secret and returns it. Until RotationTime has passed, pushes
+// have two signatures, by the new secret and by the previous one. If the secret is rotated
+// again meanwhile, there is one signature more for each that is still valid.
 func (s *Service) Rotate(
 	ctx context.Context,
 	org flex.OrgID,
@@ -179,7 +181,8 @@ func (s *Service) Rotate(
 	return e, err
 }
 
-// put keeps an endpoint as it is now. What waited for it is offered at once, or each in its turn.
+// put stores an endpoint. Pushes that waited for it are offered at once, or by turns if the
+// ramp asks for that.
 func (s *Service) put(
 	ctx context.Context,
 	tx *store.Tx,
@@ -201,11 +204,11 @@ func takeOver(e *flex.Endpoint, secret flex.Secret, now time.Time) {
 	e.Secret = secret
 }
 
-// formerMax is how many secrets before the last two sign as well.
+// formerMax is how many earlier secrets sign besides the latest ones.
 const formerMax = 8
 
-// stillSigning are the endpoint's earlier secrets whose time is not over, the newest first. The receiver may know the oldest alone: the
-// secrets since may have been lost with their answers.
+// stillSigning returns the endpoint's earlier secrets that are still valid, the newest first.
+// The receiver may know only the oldest, if the responses with the later ones were lost.
 func stillSigning(e *flex.Endpoint, now time.Time) []flex.FormerSecret {
 	var former []flex.FormerSecret
 	if now.Before(e.OldUntil) {
@@ -260,7 +263,8 @@ func (s *Service) Endpoints(
 	return es, err
 }
 
-// DeleteEndpoint deletes the organisation's endpoint. Pushes that are due wait for another endpoint.
+// DeleteEndpoint deletes the organisation's endpoint. Pushes that are due wait for another
+// endpoint.
 func (s *Service) DeleteEndpoint(
 	ctx context.Context,
 	org flex.OrgID,
@@ -403,7 +407,8 @@ func (s *Service) checkURL(text string) error {
 	return s.checkHost(u.Hostname())
 }
 
-// checkHost refuses a host that is not on the public internet, and says whether an operator may open it.
+// checkHost refuses a host that is not on the public internet, with the setting by which an
+// operator can permit it.
 func (s *Service) checkHost(host string) error {
 	err := s.Out.CheckHost(host)
 	if err == nil || errors.Is(err, egress.ErrNever) {

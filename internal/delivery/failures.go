@@ -14,8 +14,8 @@ import (
 // failuresMost bounds the rows of each table of failures.
 const failuresMost = 10
 
-// Failures are the pushes of the last 24 hours whose latest attempt failed, counted by each thing that
-// may be their cause: the most first, ten of each at most.
+// Failures counts the pushes of the last 24 hours whose latest attempt failed, by each
+// possible cause: the most frequent first, at most ten of each.
 type Failures struct {
 	Pushes   int       `json:"pushes"`
 	Cause    []Failure `json:"by_cause"`
@@ -28,11 +28,11 @@ type Failures struct {
 // Failure is a row of a table of failures.
 type Failure struct {
 	Name   string `json:"name"` // as an operator reads it
-	Filter string `json:"-"`    // what the list takes for it; "" if it takes none
+	Filter string `json:"-"`    // the value of the list's filter; "" if it has none
 	Pushes int    `json:"pushes"`
 }
 
-// CauseOf says in words why an attempt with this HTTP status failed; 0: no answer came.
+// CauseOf describes why an attempt with this HTTP status failed; 0 means that no answer came.
 func CauseOf(status int) string {
 	if status == 0 {
 		return "no answer"
@@ -40,7 +40,7 @@ func CauseOf(status int) string {
 	return fmt.Sprintf("HTTP %d", status)
 }
 
-// failureCount counts pushes by one thing.
+// failureCount counts pushes by the value of one possible cause.
 type failureCount map[string]*Failure
 
 func (c failureCount) add(name, filter string, pushes int) {
@@ -53,7 +53,7 @@ func (c failureCount) add(name, filter string, pushes int) {
 	row.Pushes += pushes
 }
 
-// rows are the causes, most pushes first, equal ones by name.
+// rows returns the causes, most pushes first, equal ones by name.
 func (c failureCount) rows() []Failure {
 	all := make([]Failure, 0, len(c))
 	for _, row := range c {
@@ -70,7 +70,8 @@ func (c failureCount) rows() []Failure {
 	return all[:min(len(all), failuresMost)]
 }
 
-// failuresOf counts failed pushes. Endpoints are named with their organisation where there are several.
+// failuresOf counts failed pushes. Endpoints are named with their organisation where there are
+// several.
 func failuresOf(of map[string][]store.FailedPushes) Failures {
 	f := Failures{}
 	cause, model := failureCount{}, failureCount{}
@@ -100,8 +101,8 @@ func failuresOf(of map[string][]store.FailedPushes) Failures {
 	return f
 }
 
-// failedSince reads an organisation's failures of the time that figures are of, by the true clock: pushes are queued by it, and not
-// by an organisation's.
+// failedSince reads an organisation's failures since the beginning of the figures' day. The
+// true clock is used, since pushes are queued by it and not by the organisation's.
 func failedSince(
 	ctx context.Context,
 	tx *store.Tx,

@@ -7,7 +7,7 @@ import (
 	"flexd/internal/store"
 )
 
-// Filter says which deliveries are looked for; what is empty takes all.
+// Filter selects deliveries; an empty field selects all.
 type Filter struct {
 	Org      flex.OrgID
 	Kind     string
@@ -17,7 +17,7 @@ type Filter struct {
 	Since    time.Time
 	Before   flex.EventID // those that come after this one
 	Limit    int
-	Figures  bool // whether the endpoints' figures and the failures are wanted, too
+	Figures  bool // whether the endpoints' figures and the failures are to be read as well
 
 	Model    string // of the asset, in any case of its letters
 	Firmware string // likewise
@@ -54,14 +54,14 @@ func (f Filter) query() store.DeliveryQuery {
 	}
 }
 
-// since notes since before when what is listed waits.
+// since computes since when the deliveries have waited at least.
 func (f *Filter) since(now time.Time) {
 	if f.WaitingFor > 0 {
 		f.waitingBefore = now.Add(-f.WaitingFor)
 	}
 }
 
-// all is the query of every page.
+// all returns the query for all pages.
 func (f Filter) all() store.DeliveryQuery {
 	q := f.query()
 	q.Before = flex.EventID{}

@@ -12,15 +12,16 @@ import (
 // ReasonMax is the longest reason for halting, in bytes.
 const ReasonMax = 500
 
-// HaltScope is what a halt stops. The zero value is everything.
+// HaltScope is what a halt stops. The zero value stops everything.
 type HaltScope = store.HaltScope
 
-// ParseHaltScope reads a scope: all, organisation/ID, endpoint/ID/NAME, model/NAME or gsp-group/GROUP.
+// ParseHaltScope reads a scope: all, organisation/ID, endpoint/ID/NAME, model/NAME or
+// gsp-group/GROUP.
 func ParseHaltScope(text string) (HaltScope, error) {
 	return store.ParseHaltScope(text)
 }
 
-// HaltOrder says what to halt, in whose name and why.
+// HaltOrder is a request to halt, with its author and reason.
 type HaltOrder struct {
 	Scope  HaltScope
 	Who    string
@@ -28,10 +29,10 @@ type HaltOrder struct {
 	Two    bool // whether it takes two people to end it
 }
 
-// Halt stops the pushes of its scope: of everything, an organisation, an endpoint, a model of assets or a
-// GSP group. An attempt that is under way ends; none begins from then on, on any process that shares the
-// store. What becomes due is held. An unknown organisation or endpoint is NotFound; a model or a GSP
-// group without assets is halted for those to come.
+// Halt stops the pushes of its scope: everything, an organisation, an endpoint, a model of
+// assets or a GSP group. An attempt that is under way ends; no other begins, in any process
+// that shares the store. Pushes that become due wait. An unknown organisation or endpoint is
+// NotFound; a model or a GSP group without assets is halted for future ones.
 func (s *Service) Halt(ctx context.Context, o HaltOrder) error {
 	if o.Reason == "" || len(o.Reason) > ReasonMax {
 		return flex.Fail(
@@ -54,7 +55,7 @@ func (s *Service) Halt(ctx context.Context, o HaltOrder) error {
 	})
 }
 
-// checkScope refuses a scope that nothing can be in.
+// checkScope refuses a scope that cannot contain anything.
 func checkScope(ctx context.Context, all *store.All, scope HaltScope) error {
 	if len(scope.Name) > ScopeNameMax {
 		return flex.Fail(
@@ -125,14 +126,14 @@ func checkEndpoint(ctx context.Context, all *store.All, scope HaltScope) error {
 // ScopeNameMax is the longest name of what a halt stops, in bytes.
 const ScopeNameMax = 200
 
-// HaltPreview is what a halt would stop, or stops.
+// HaltPreview is the number of assets and pushes that a halt stops.
 type HaltPreview struct {
 	Sites   int `json:"sites"`
 	Assets  int `json:"assets"`
 	Waiting int `json:"waiting"` // pushes
 }
 
-// PreviewHalt counts what is in a scope, and halts nothing.
+// PreviewHalt counts what is in a scope, without a halt.
 func (s *Service) PreviewHalt(
 	ctx context.Context,
 	scope HaltScope,
@@ -151,17 +152,17 @@ func (s *Service) PreviewHalt(
 	return p, err
 }
 
-// Resume ends a halt and has what it held sent: of each asset the newest schedule alone, only while it
-// lives, and unless another halt stops it. It also ends a halt that takes two people to end: whoever runs
-// the machine may do that alone.
+// Resume ends a halt and sends the pushes that waited: of each asset the newest schedule
+// alone, while its time is not over, unless another halt stops it. It also ends a halt that
+// needs two people, because whoever runs the machine may do that alone.
 func (s *Service) Resume(ctx context.Context, scope HaltScope) error {
 	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		return s.resume(ctx, all, scope)
 	})
 }
 
-// resume ends a halt. What it held is late: of a large fleet each schedule has its turn, so that power does
-// not move at once.
+// resume ends a halt. The pushes that waited are late: the schedules of a large fleet get
+// turns, so that its power does not change at once.
 func (s *Service) resume(
 	ctx context.Context,
 	all *store.All,
@@ -173,19 +174,19 @@ func (s *Service) resume(
 	return s.spreadLate(ctx, all)
 }
 
-// ResumeAskedFor is how long somebody's request to end a halt counts.
+// ResumeAskedFor is for how long a request to end a halt is valid.
 const ResumeAskedFor = time.Hour
 
-// ResumeBy is Resume in somebody's name. A halt that two people end it ends when somebody else has
-// asked for its end a short while ago; else it notes that this one asks. It reports whether the
-// halt has ended. Whoever asked cannot be the second, too: Conflict.
+// ResumeBy is Resume by a person. A halt that needs two people ends if somebody else asked for
+// it less than ResumeAskedFor ago; otherwise this request is recorded. It reports whether the
+// halt has ended. If the same person asks twice, it is a Conflict.
 func (s *Service) ResumeBy(
 	ctx context.Context,
 	scope HaltScope,
 	who string,
 ) (ended bool, err error) {
 	err = s.DB.WriteAll(ctx, func(all *store.All) error {
-		ended = false // a write may be run again
+		ended = false // a transaction may run again
 
 		halts, err := all.Halts(ctx)
 		if err != nil {

@@ -63,7 +63,8 @@ func TestHalt(t *testing.T) {
 	})
 }
 
-// A claim that waits for its endpoint, as another process has it, claims nothing if everything is halted meanwhile.
+// A claim that waits for its endpoint, as another process has it, claims nothing if everything
+// is halted meanwhile.
 func TestHalt_ClaimedBeside(t *testing.T) {
 	each(t, func(h *fixture) {
 		h.endpoint(nil)
@@ -169,8 +170,8 @@ func TestHalt_Reason(t *testing.T) {
 	})
 }
 
-// partsScene has three chargers: two of one organisation, in two GSP groups and of two models, and one of
-// another organisation.
+// partsScene has three chargers: two of one organisation, in two GSP groups and of two models,
+// and one of another organisation.
 func partsScene(h *fixture) (other *fixture, first, second, theirs flex.AssetID) {
 	other = h.tenant("Other")
 	north := h.Site(flex.FullScheduleMethod)
@@ -195,8 +196,8 @@ func partsScene(h *fixture) (other *fixture, first, second, theirs flex.AssetID)
 	return other, cars[0], cars[1], cars[2]
 }
 
-// TestHalt_Parts halts parts of what is sent, several at once, and ends them one by one. What is in none
-// of them is sent as ever, what is in one that has ended is sent within a second.
+// TestHalt_Parts halts parts of what is sent, several at once, and ends them one by one. What
+// is in none of them is sent as ever, what is in one that has ended is sent within a second.
 func TestHalt_Parts(t *testing.T) {
 	each(t, func(h *fixture) {
 		other, first, second, theirs := partsScene(h)

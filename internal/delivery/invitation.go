@@ -8,14 +8,14 @@ import (
 	"flexd/internal/store"
 )
 
-// invitation is the body of a push that tells a client what one of its sites is invited to, for its user to
-// accept or to refuse.
+// invitation is the body of a push with an invitation of one of a client's sites, which its
+// user may accept or refuse.
 type invitation struct {
 	EventID        flex.EventID   `json:"event_id"`
 	ProductID      flex.ProductID `json:"product_id"`
 	SiteID         flex.SiteID    `json:"site_id"`
 	ExternalUserID string         `json:"external_user_id,omitempty"`
-	// open, or withdrawn: nothing is asked for any more
+	// open, or withdrawn: no answer is expected any more
 	Status        string  `json:"status"`
 	Reference     string  `json:"reference"`
 	Service       string  `json:"service"`
@@ -28,7 +28,7 @@ type invitation struct {
 	TakesPart     bool    `json:"takes_part"`
 }
 
-// invited writes the body of an invitation.
+// invited renders the body of an invitation.
 func invited(v *flex.Invitation) ([]byte, error) {
 	b := invitation{
 		EventID:        v.Event,
@@ -60,7 +60,7 @@ func invited(v *flex.Invitation) ([]byte, error) {
 	return json.Marshal(b)
 }
 
-// testInvitation is what a test message of the endpoint tells of.
+// testInvitation is the invitation of an endpoint's test message.
 func testInvitation(p *store.ClaimedPush) *flex.Invitation {
 	from := p.QueuedAt.Truncate(flex.HalfHour).Add(24 * time.Hour)
 	v := &flex.Invitation{}

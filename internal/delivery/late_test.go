@@ -11,8 +11,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// jump is the largest change in a minute of chargers that begin to draw when a schedule reaches them, from an
-// instant of the test on: by what arrived alone.
+// jump is the largest change in a minute of chargers that begin to draw when a schedule
+// reaches them, from an instant of the test on: by what arrived alone.
 func jump(arrived []received, since time.Duration) flex.Watts {
 	var sent []laws.Sent
 	zero := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -30,8 +30,9 @@ func jump(arrived []received, since time.Duration) flex.Watts {
 	return laws.LargestChange(sent).Power
 }
 
-// TestLateSchedules has 60 chargers, 444 kW, get what was held for them after a halt and after their endpoint was down: by at
-// most 100 kW a minute, all of it within six minutes. Without a ramp all of it comes in a second.
+// TestLateSchedules has 60 chargers, 444 kW, get what was held for them after a halt and after
+// their endpoint was down: by at most 100 kW a minute, all of it within six minutes. Without a
+// ramp all of it comes in a second.
 func TestLateSchedules(t *testing.T) {
 	const cars, most = 60, flex.Watts(100_000)
 	story := func(h *fixture) {
@@ -94,8 +95,9 @@ func TestLateSchedules(t *testing.T) {
 	one(t, story)
 }
 
-// TestLateSchedules_HaltedAgain has 60 chargers get what was held for them under a ramp, and a second halt in the middle of it: those that
-// have missed their turns and those whose turns are still to come share the ramp.
+// TestLateSchedules_HaltedAgain has 60 chargers get what was held for them under a ramp, and a
+// second halt in the middle of it: those that have missed their turns and those whose turns
+// are still to come share the ramp.
 func TestLateSchedules_HaltedAgain(t *testing.T) {
 	const cars, most = 60, flex.Watts(100_000)
 	each(t, func(h *fixture) {
@@ -127,7 +129,8 @@ func TestLateSchedules_HaltedAgain(t *testing.T) {
 	})
 }
 
-// TestLateSchedules_Started has processes start one after the other while schedules wait for their turns: none comes earlier for it.
+// TestLateSchedules_Started has processes start one after the other while schedules wait for
+// their turns: none comes earlier for it.
 func TestLateSchedules_Started(t *testing.T) {
 	const cars, most = 60, flex.Watts(100_000)
 	each(t, func(h *fixture) {

@@ -14,20 +14,20 @@ import (
 	"flexd/internal/store"
 )
 
-// errGone says that the record that a push was to announce was deleted.
+// errGone says that the record of a push was deleted.
 var errGone = errors.New("the record that it announces was deleted")
 
-// connector is the connector that a wrapped profile is for. An asset is one connector.
+// connector is the connector id of a wrapped profile. An asset is one connector.
 const connector = 1
 
-// testTime is how long the profile of a test message lasts.
+// testTime is the duration of a test message's profile.
 const testTime = time.Minute
 
-// instant is how bodies write an instant.
+// instant is the format of instants in bodies.
 const instant = time.RFC3339
 
-// render writes the body of a push. It depends on nothing but its arguments, so that a
-// retry has the same bytes.
+// render renders the body of a push. It depends on its arguments alone, so that a retry has
+// the same bytes.
 func render(
 	e *flex.Endpoint,
 	p *store.ClaimedPush,
@@ -53,7 +53,7 @@ func render(
 	return nil, errGone
 }
 
-// renderTest writes the body of a test message, in the form of what its endpoint is sent.
+// renderTest renders the body of a test message, in the endpoint's form.
 func renderTest(
 	e *flex.Endpoint,
 	p *store.ClaimedPush,
@@ -89,8 +89,8 @@ func renderTest(
 	)
 }
 
-// scheduled writes a schedule. What a car is to give is left out for an endpoint that does not take it: the
-// car then ends with more than was planned.
+// scheduled renders a schedule. For an endpoint that does not support discharging, these
+// periods are left out: the car then ends with more than was planned.
 func scheduled(
 	e *flex.Endpoint,
 	asset flex.AssetID,
@@ -112,7 +112,7 @@ func scheduled(
 	return p.Message(connector, form), nil
 }
 
-// profileOf is the profile of a schedule, with what a car is to give.
+// profileOf returns the profile of a schedule, with its discharging.
 func profileOf(
 	asset flex.AssetID,
 	s *flex.Schedule,
@@ -128,7 +128,7 @@ func profileOf(
 	return ocpp.New(asset, s.Steps)
 }
 
-// dispatchEvent is the interface's DispatchEvent.
+// dispatchEvent is DispatchEvent of the interface.
 type dispatchEvent struct {
 	AssetID   flex.AssetID `json:"asset_id"`
 	EventID   flex.EventID `json:"event_id"`
@@ -194,11 +194,11 @@ func dispatched(d *store.Dispatch, base string) ([]byte, error) {
 	})
 }
 
-// testExternalID is the external id that a test message names; no asset has it.
+// testExternalID is the external id in a test message; no asset has it.
 const testExternalID = "flexd-test"
 
 // address fills the placeholders of the endpoint's URL. A value is escaped, so that it stays
-// within its part of the path or of the query.
+// within its part of the path or the query.
 func address(template string, p *store.ClaimedPush) string {
 	path, query, _ := strings.Cut(template, "?")
 	externalID := p.ExternalID
@@ -225,7 +225,8 @@ func address(template string, p *store.ClaimedPush) string {
 	return out
 }
 
-// escapePath escapes a segment of a path; "." and ".." would climb out of it.
+// escapePath escapes a segment of a path. It escapes "." and ".." too, which would change the
+// path.
 func escapePath(s string) string {
 	if s == "." || s == ".." {
 		return strings.ReplaceAll(s, ".", "%2E")
@@ -234,7 +235,7 @@ func escapePath(s string) string {
 }
 
 // header returns the header fields of an attempt at the instant. The endpoint's own fields
-// cannot be among those of the scheme.
+// cannot have the scheme's names (see checkHeader).
 func header(
 	e *flex.Endpoint,
 	keys [][]byte,

@@ -114,8 +114,8 @@ func TestRender_IsWhatTheDocumentSays(t *testing.T) {
 	})
 }
 
-// TestRender_Giving has an endpoint that says so get what a car gives as limits below zero, and any other the schedule that
-// charges alone.
+// TestRender_Giving has an endpoint that says so get what a car gives as limits below zero,
+// and any other the schedule that charges alone.
 func TestRender_Giving(t *testing.T) {
 	from := time.Date(2026, 10, 25, 0, 0, 0, 0, time.UTC) // the clocks go back an hour later
 	p := store.ClaimedPush{Push: store.Push{Kind: store.SchedulePush}, Schedule: &flex.Schedule{
@@ -134,7 +134,8 @@ func TestRender_Giving(t *testing.T) {
 	}
 }
 
-// TestRender_Phases: each period names the phases that the schedule was made for, and 1 where nobody gave them.
+// TestRender_Phases: each period names the phases that the schedule was made for, and 1 where
+// nobody gave them.
 func TestRender_Phases(t *testing.T) {
 	from := time.Date(2026, 10, 25, 0, 0, 0, 0, time.UTC)
 	for phases, want := range map[int]string{
@@ -156,8 +157,9 @@ func TestRender_Phases(t *testing.T) {
 	}
 }
 
-// TestScheduled_SteersEachStep: each step of a heat pump's schedule is pushed with its own state or offset, also where the one before has the
-// same limit, as all have by offsets and those of states 2 to 4.
+// TestScheduled_SteersEachStep: each step of a heat pump's schedule is pushed with its own
+// state or offset, also where the one before has the same limit, as all have by offsets and
+// those of states 2 to 4.
 func TestScheduled_SteersEachStep(t *testing.T) {
 	type steered struct {
 		limits  []flex.Watts

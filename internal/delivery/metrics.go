@@ -6,8 +6,8 @@ import (
 	"flexd/internal/store"
 )
 
-// metrics are what an operator watches of the delivery service, by endpoint name and never by
-// organisation, so that their number is bounded.
+// metrics are the metrics of the delivery service. Their labels have the endpoint's name and
+// not its organisation, so that their number is bounded.
 type metrics struct {
 	attempts *prometheus.CounterVec
 	took     *prometheus.HistogramVec

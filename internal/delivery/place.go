@@ -9,15 +9,15 @@ import (
 	"flexd/internal/store"
 )
 
-// Place is where a delivery is in a sorted list.
+// Place is the position of a delivery in a sorted list.
 type Place struct {
 	ID  flex.EventID
 	Key int64 // as Line's Key has it
 	org flex.OrgID
 }
 
-// Places returns where the deliveries are that Overview lists, in the same order and as many. It reads no more
-// of each, so that a long list is sorted once and then read in parts.
+// Places returns the positions of the deliveries that Overview lists, in the same order and
+// number. It reads nothing else, so that a long list is sorted once and then read in parts.
 func (s *Service) Places(
 	ctx context.Context,
 	f Filter,
@@ -47,7 +47,8 @@ func (s *Service) Places(
 	return places, err
 }
 
-// At lists the deliveries at some places, in the order of the places. Those that there are no longer are left out.
+// At returns the deliveries at the given positions, in their order. Those that were deleted
+// are left out.
 func (s *Service) At(
 	ctx context.Context,
 	places []Place,

@@ -527,8 +527,8 @@ func TestPush_LateRecord(t *testing.T) {
 	})
 }
 
-// A process that was stopped past its lease, and whose attempt failed, changes nothing of what another
-// did with the push meanwhile.
+// A process that was stopped past its lease, and whose attempt failed, changes nothing of what
+// another did with the push meanwhile.
 func TestPush_StoppedProcess(t *testing.T) {
 	for _, failed := range []store.PushState{store.PushPending, store.PushRejected, store.PushExpired} {
 		t.Run(string(failed), func(t *testing.T) {
@@ -717,7 +717,8 @@ func TestPush_Rotation(t *testing.T) {
 	})
 }
 
-// A rotation whose answer is lost is made again: the secret that the receiver has signs for its whole day all the same.
+// A rotation whose answer is lost is made again: the secret that the receiver has signs for
+// its whole day all the same.
 func TestPush_RotatedTwice(t *testing.T) {
 	one(t, func(h *fixture) {
 		defer h.work(h.service)()

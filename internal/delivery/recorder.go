@@ -13,11 +13,12 @@ import (
 const (
 	// recordMax bounds the outcomes of one transaction.
 	recordMax = 1000
-	// keepMax bounds the outcomes that are kept while the store cannot be written.
+	// keepMax bounds the outcomes in memory while the store cannot be written.
 	keepMax = 10 * recordMax
 )
 
-// recorder keeps the outcomes of attempts until they are written, one transaction at a time.
+// recorder collects the outcomes of attempts until they are written, one transaction at a
+// time.
 type recorder struct {
 	busy     bool
 	outcomes []store.Outcome
@@ -30,10 +31,10 @@ func (r *recorder) ready() bool { return len(r.outcomes) > 0 && !r.busy }
 
 func (r *recorder) empty() bool { return len(r.outcomes) == 0 && !r.busy }
 
-// full reports whether no more outcomes should be made until some are written.
+// full reports whether no attempts should begin until some outcomes are written.
 func (r *recorder) full() bool { return len(r.outcomes) > recordMax }
 
-// take takes up to recordMax outcomes out.
+// take removes and returns up to recordMax outcomes.
 func (r *recorder) take() []store.Outcome {
 	n := min(len(r.outcomes), recordMax)
 	taken := r.outcomes[:n]
@@ -41,7 +42,7 @@ func (r *recorder) take() []store.Outcome {
 	return taken
 }
 
-// record writes outcomes in a goroutine of its own.
+// record writes outcomes in a separate goroutine.
 func (d *dispatcher) record() {
 	d.recorder.busy = true
 	outcomes := d.recorder.take()
@@ -58,9 +59,10 @@ func (d *dispatcher) record() {
 	}()
 }
 
-// writeAll records outcomes together or, where that fails, one by one: one that cannot be recorded delays no other. It is logged,
-// and its push is sent again when its lease has run out. While the store cannot be written writeAll returns what is not recorded,
-// and why.
+// writeAll records outcomes together or, if that fails, one by one, so that one that cannot be
+// recorded delays no other. That one is logged, and its push is sent again when its lease
+// ends. If the store cannot be written, writeAll returns the outcomes that are not recorded,
+// and the error.
 func (d *dispatcher) writeAll(
 	outcomes []store.Outcome,
 ) ([]store.Outcome, error) {
@@ -103,13 +105,14 @@ func (d *dispatcher) unrecorded(
 	)
 }
 
-// write records outcomes in one transaction. Where the endpoint was set again since the attempt,
-// the answer of the former one does not count against the push: it is due again at once.
+// write records outcomes in one transaction. If the endpoint was set again since the attempt,
+// the answer of the former endpoint does not count against the push, which is due again at
+// once.
 func (d *dispatcher) write(outcomes []store.Outcome) (err error) {
 	defer flex.Recover(&err)
 	ctx := context.Background()
 	err = d.service.DB.Write(ctx, d.org, func(tx *store.Tx) error {
-		outcomes := slices.Clone(outcomes) // this function may run again
+		outcomes := slices.Clone(outcomes) // the transaction may run again
 
 		if slices.ContainsFunc(outcomes, failed) {
 			endpoint, err := tx.LockEndpoint(ctx, d.name)
@@ -119,8 +122,9 @@ func (d *dispatcher) write(outcomes []store.Outcome) (err error) {
 			offerAgain(outcomes, endpoint, d.now())
 		}
 
-		// Until it was taken the car followed its older schedule: it did not charge what the new one counts on, or may have
-		// discharged it. Whoever plans locks a session before its push, and so does this.
+		// Until the client accepted the schedule the car followed the older one: it did not
+		// charge what the new one assumes, or may have discharged it. A planner locks a
+		// session before its push, and so does this.
 		if late := missedBy(outcomes); len(late) > 0 {
 			if err := tx.MarkDue(ctx, late...); err != nil {
 				return fmt.Errorf("plan cars again whose schedule was taken late: %w", err)
@@ -138,13 +142,13 @@ func (d *dispatcher) write(outcomes []store.Outcome) (err error) {
 		return d.disableGone(ctx, tx, outcomes)
 	})
 	if store.OrgMissing(err) {
-		return nil // it has moved to another cell, which sends again what is not recorded
+		return nil // the organisation has moved to another cell, which sends again what is not recorded
 	}
 
 	return err
 }
 
-// disableGone disables the endpoint if it answered that it wants nothing more.
+// disableGone disables the endpoint if it answered 410 Gone.
 func (d *dispatcher) disableGone(
 	ctx context.Context,
 	tx *store.Tx,
@@ -177,7 +181,7 @@ func (d *dispatcher) disableGone(
 	return nil
 }
 
-// offerAgain has what another version of the endpoint refused or failed at tried again at once.
+// offerAgain makes pushes due at once that another version of the endpoint refused or failed.
 func offerAgain(outcomes []store.Outcome, e flex.Endpoint, now time.Time) {
 	for i := range outcomes {
 		o := &outcomes[i]
@@ -191,7 +195,8 @@ func offerAgain(outcomes []store.Outcome, e flex.Endpoint, now time.Time) {
 	}
 }
 
-// markRefused has what is beside the assets of refused dispatches planned again: these assets go on by their own plans.
+// markRefused marks the assets beside those of refused dispatches to be planned again, since
+// the latter continue by their own plans.
 func markRefused(
 	ctx context.Context,
 	tx *store.Tx,
@@ -210,12 +215,14 @@ func markRefused(
 	return nil
 }
 
-// takenLate is how much of a schedule may be over when the client takes it. A car that charges or discharges 7 kW for so long
-// misses 60 Wh, less than what schedules are cut to.
+// takenLate is how long after its beginning a client may accept a schedule without a new plan.
+// A car that charges or discharges at 7 kW for so long misses 60 Wh, less than the resolution
+// of schedules.
 const takenLate = 30 * time.Second
 
-// missedBy returns the assets whose schedule was taken late: it was planned as if it were followed at once. One that lets its car
-// charge only later is in time, unless the car may discharge.
+// missedBy returns the assets whose schedule was accepted late, since it was planned as if it
+// were followed at once. A schedule that lets its car charge only later is in time, unless the
+// car may discharge.
 func missedBy(outcomes []store.Outcome) []flex.AssetID {
 	var assets []flex.AssetID
 	for _, o := range outcomes {
@@ -236,7 +243,8 @@ func missedBy(outcomes []store.Outcome) []flex.AssetID {
 	return assets
 }
 
-// openWithin is for how long a schedule lets its asset charge in a time since it was made.
+// openWithin returns for how much of the time since it was made a schedule lets its asset
+// charge.
 func openWithin(s *flex.Schedule, since time.Duration) time.Duration {
 	span := flex.Span{From: s.MadeAt, To: s.MadeAt.Add(since)}
 
@@ -250,12 +258,12 @@ func openWithin(s *flex.Schedule, since time.Duration) time.Duration {
 	return open
 }
 
-// failed reports whether a push left and was not taken.
+// failed reports whether a push was sent and not accepted.
 func failed(o store.Outcome) bool {
 	return o.State != store.PushAccepted && !o.Attempt.At.IsZero()
 }
 
-// recorded is how the writing of outcomes ended.
+// recorded is the end of a transaction with outcomes.
 type recorded struct {
 	outcomes []store.Outcome
 	nextDue  time.Time
@@ -278,8 +286,8 @@ func (r recorded) apply(d *dispatcher) {
 			r.err,
 		)
 
-		// Tried again after a while, as long as it is not too much to keep. What is dropped is
-		// sent again when its leases have run out.
+		// They are tried again after a while, unless they are too many. The pushes of those
+		// that are dropped are sent again when their leases end.
 		if !d.stopping() &&
 			len(d.recorder.outcomes)+len(r.outcomes) <= keepMax {
 			d.recorder.busy = true

@@ -9,8 +9,9 @@ import (
 	"flexd/internal/store"
 )
 
-// TestPush_RegisteredAgain has a charger deleted while a push to it waits, and registered again under the same external id. What
-// waits is still sent, unless the new asset has a schedule: the older profile is not to replace that in the charger.
+// TestPush_RegisteredAgain has a charger deleted while a push to it waits, and registered
+// again under the same external id. What waits is still sent, unless the new asset has a
+// schedule: the older profile is not to replace that in the charger.
 func TestPush_RegisteredAgain(t *testing.T) {
 	for name, planned := range map[string]bool{"without a schedule": false, "with a schedule": true} {
 		t.Run(name, func(t *testing.T) {

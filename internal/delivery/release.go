@@ -8,9 +8,9 @@ import (
 	"flexd/internal/store"
 )
 
-// After a dispatch a battery returns to what it did before. Whether it has is seen in its
-// inverter's readings that begin in releaseTime after the end: the last of them must not
-// lie within releaseShare of the dispatched power, nor within releaseNoise.
+// After a dispatch a battery returns to what it did before. It is checked by the inverter's
+// readings that begin within releaseTime of the end: the last of them must not be within
+// releaseShare of the dispatched power, nor within releaseNoise.
 const (
 	releaseTime  = time.Hour
 	releaseShare = 0.1
@@ -20,18 +20,18 @@ const (
 // Release says whether an asset has returned to what it did before a dispatch.
 type Release string
 
-// What is known of a release.
+// The states of a release.
 const (
 	ReleaseAhead   Release = "ahead"   // the dispatch is not over
 	ReleaseUnknown Release = "unknown" // there is no reading since
 	ReleaseDone    Release = "done"
-	// it still does what it was dispatched to
+	// it still follows the dispatch that is over
 	ReleaseMissing Release = "missing"
-	// a newer dispatch replaced it until its end: whether the asset returned is seen of that one
+	// a newer dispatch replaced it until its end: the release of that one is checked
 	ReleaseReplaced Release = "replaced"
 )
 
-// Dispatched is a dispatch and what has become of it.
+// Dispatched is a dispatch with its state and that of its assets.
 type Dispatched struct {
 	ID       flex.EventID
 	Market   string    // the interface's market_id
@@ -42,13 +42,13 @@ type Dispatched struct {
 	Assets []DispatchedAsset
 }
 
-// DispatchedAsset is an asset's part in a dispatch and what has become of it.
+// DispatchedAsset is an asset's part in a dispatch, with its reports and its release.
 type DispatchedAsset struct {
 	ID       flex.AssetID
 	Power    flex.Watts          // positive draws from the grid
-	Callback flex.CallbackStatus // the furthest that was reported, "" if none
+	Callback flex.CallbackStatus // the furthest status reported, "" if none
 	Release  Release
-	// when newer dispatches replaced it, the earliest first; none if they did not
+	// when newer dispatches replaced it, the earliest first
 	Replaced []flex.Span
 }
 
@@ -87,7 +87,7 @@ func (s *Service) Dispatches(
 	return out, err
 }
 
-// furthestReported is the furthest that was reported of each asset of a dispatch.
+// furthestReported returns the furthest status reported by each asset of a dispatch.
 func furthestReported(
 	ctx context.Context,
 	tx *store.Tx,
@@ -153,14 +153,15 @@ func dispatchedOf(
 	return out, nil
 }
 
-// released says whether the asset returned from a dispatch that ends at an instant, by its power since.
+// released sets whether the asset returned from a dispatch that ends at to, by its power
+// since.
 func (a *DispatchedAsset) released(now, to time.Time, power flex.Watts, known bool) {
 	if !now.Before(to) {
 		a.Release = releaseOf(a.Power, power, known)
 	}
 }
 
-// sentAs is a dispatch as it was sent, without any outcome yet.
+// sentAs returns a dispatch as it was sent, without its results.
 func sentAs(d *store.Dispatch) Dispatched {
 	return Dispatched{
 		ID:       d.ID,
@@ -171,7 +172,7 @@ func sentAs(d *store.Dispatch) Dispatched {
 	}
 }
 
-// replacedBy notes when newer dispatches replaced a part that ends at an instant.
+// replacedBy sets when newer dispatches replaced an asset's part that ends at to.
 func (a *DispatchedAsset) replacedBy(to time.Time, all []Replaced) {
 	for _, r := range all {
 		if r.AssetID != a.ID {
@@ -192,7 +193,7 @@ type Replaced struct {
 	flex.Span
 }
 
-// replacedTimes are when newer dispatches replaced one, the earliest first.
+// replacedTimes returns when newer dispatches replaced one, the earliest first.
 func replacedTimes(
 	ctx context.Context,
 	tx *store.Tx,
@@ -214,7 +215,7 @@ func releaseOf(dispatched, now flex.Watts, known bool) Release {
 	}
 
 	if dispatched == 0 {
-		return ReleaseDone // it was asked for no power that it could continue with
+		return ReleaseDone // its power was too small to tell whether the asset continues
 	}
 
 	if off > releaseNoise && float64(off) > releaseShare*float64(max(dispatched, -dispatched)) {
@@ -224,7 +225,8 @@ func releaseOf(dispatched, now flex.Watts, known bool) Release {
 	return ReleaseMissing
 }
 
-// powersAfter returns the last known power of each battery in the time after the dispatch.
+// powersAfter returns the last known power of each battery in the releaseTime after the
+// dispatch.
 func powersAfter(
 	ctx context.Context,
 	tx *store.Tx,

@@ -10,8 +10,9 @@ import (
 	"flexd/internal/worker"
 )
 
-// Of three dispatches to assets that go on with them what is found of one cannot be stored. The others are sent again at once; that one is
-// looked at again after 15 minutes, and nothing of it is sent once it is long over.
+// Of three dispatches to assets that go on with them what is found of one cannot be stored.
+// The others are sent again at once; that one is looked at again after 15 minutes, and nothing
+// of it is sent once it is long over.
 func TestDispatch_ReleaseBroken(t *testing.T) {
 	for broken := range 3 {
 		for _, mended := range []time.Duration{30 * time.Minute, 3 * time.Hour} {
@@ -20,7 +21,8 @@ func TestDispatch_ReleaseBroken(t *testing.T) {
 	}
 }
 
-// breakRelease plays three dispatches of which what is found of one cannot be stored until a time after their end.
+// breakRelease plays three dispatches of which what is found of one cannot be stored until a
+// time after their end.
 func (h *fixture) breakRelease(broken int, mended time.Duration) {
 	ctx := context.Background()
 	as := h.chargers(3)

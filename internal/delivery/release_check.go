@@ -10,23 +10,24 @@ import (
 )
 
 const (
-	// releaseEvery is the time between two looks at an asset after a dispatch.
+	// releaseEvery is the time between two checks of an asset after a dispatch.
 	releaseEvery = 15 * time.Minute
-	// ReleaseTries is how often a dispatch that is over is sent again to an asset that still follows it.
+	// ReleaseTries is how often a dispatch that is over is sent again to an asset that still
+	// follows it.
 	ReleaseTries = 2
-	// releasesMax is how many assets are looked at in one transaction.
+	// releasesMax is how many assets are checked in one transaction.
 	releasesMax = 500
 )
 
-// CheckReleases looks at what assets do after their dispatch: at store.ReleaseAfter from its end and every
-// releaseEvery until releaseTime. One that still does what it was dispatched to is sent the dispatch again,
-// whose time is over, ReleaseTries times at most.
+// CheckReleases checks whether assets have returned from their dispatch: at store.ReleaseAfter
+// from its end and then every releaseEvery until releaseTime. To an asset that still follows
+// it, the dispatch is sent again, with its time over, at most ReleaseTries times.
 func (s *Service) CheckReleases(ctx context.Context) (worker.Report, error) {
 	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgsWithReleases), s.CheckReleasesOf)
 }
 
-// CheckReleasesOf is CheckReleases for one organisation. A dispatch whose assets cannot be looked at is put off until the time
-// of the next look, and delays no other.
+// CheckReleasesOf is CheckReleases for one organisation. A dispatch whose assets cannot be
+// checked is put off until the time of the next check, and delays no other.
 func (s *Service) CheckReleasesOf(
 	ctx context.Context,
 	org flex.OrgID,
@@ -40,7 +41,7 @@ func (s *Service) CheckReleasesOf(
 		Due:   (*store.Tx).DueReleaseEvents,
 		Item:  store.OneID[flex.EventID],
 		Do: func(ctx context.Context, tx *store.Tx, of []flex.EventID) (int, error) {
-			n, err := lookAtReleases(ctx, tx, of)
+			n, err := checkDueReleases(ctx, tx, of)
 			more = more || n == releasesMax
 			return n, err
 		},
@@ -52,8 +53,9 @@ func (s *Service) CheckReleasesOf(
 	return report, err
 }
 
-// lookAtReleases looks at up to releasesMax assets of dispatches that are over, and returns at how many.
-func lookAtReleases(
+// checkDueReleases checks up to releasesMax assets of dispatches that are over, and returns
+// their number.
+func checkDueReleases(
 	ctx context.Context,
 	tx *store.Tx,
 	of []flex.EventID,
@@ -79,7 +81,7 @@ func lookAtReleases(
 	return found, nil
 }
 
-// checkReleased looks at the assets of one dispatch.
+// checkReleased checks the assets of one dispatch.
 func checkReleased(
 	ctx context.Context,
 	tx *store.Tx,
@@ -128,8 +130,8 @@ func checkReleased(
 	return tx.SendDispatchAgain(ctx, *again, tx.Now().Add(releaseEvery))
 }
 
-// maySendAgain reports whether a dispatch that is over may be sent again to an asset that follows it still: not of one that is long
-// over, whose look was put off or late.
+// maySendAgain reports whether a dispatch that is over may be sent again to an asset that
+// still follows it: not if it has been over for long, because the check was put off or late.
 func maySendAgain(
 	r *store.DueRelease,
 	now time.Time,
@@ -137,7 +139,7 @@ func maySendAgain(
 	return r.Tries < ReleaseTries && !now.After(r.To.Add(releaseTime+releaseEvery))
 }
 
-// nextRelease is when to look at an asset again; zero is never.
+// nextRelease returns when to check an asset again; zero is never.
 func nextRelease(r *store.DueRelease, found Release, now time.Time) time.Time {
 	at := now.Add(releaseEvery)
 	if found == ReleaseDone || at.After(r.To.Add(releaseTime)) {

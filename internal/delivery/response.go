@@ -12,15 +12,15 @@ import (
 	"flexd/internal/store"
 )
 
-// The retries: the first after backoffMin, each delay twice the one before up to backoffMax,
-// and all of them jitter longer or shorter by chance.
+// The delays of retries: the first is backoffMin, and each one twice the previous, up to
+// backoffMax. All are jittered by a part of jitter.
 const (
 	backoffMin = 5 * time.Second
 	backoffMax = 5 * time.Minute
 	jitter     = 0.2
 )
 
-// backoff returns the delay after the n-th failure, from 1; chance is in [0, 1).
+// backoff returns the delay after the n-th failure, from 1; chance in [0, 1) jitters it.
 func backoff(n int, chance float64) time.Duration {
 	d := backoffMin
 	for ; n > 1 && d < backoffMax; n-- {
@@ -31,7 +31,7 @@ func backoff(n int, chance float64) time.Duration {
 	return time.Duration(float64(d) * (1 - jitter + 2*jitter*chance))
 }
 
-// hashDraw returns a number in [0, 1) that looks random and is the same for the same arguments.
+// hashDraw returns a pseudo-random number in [0, 1) that depends on its arguments alone.
 func hashDraw(id [16]byte, n int) float64 {
 	h := fnv.New64a()
 	h.Write([]byte{byte(n), byte(n >> 8)})
@@ -39,20 +39,20 @@ func hashDraw(id [16]byte, n int) float64 {
 	return float64(h.Sum64()>>11) / (1 << 53)
 }
 
-// response is what an exchange means for its push.
+// response is the meaning of a response for its push.
 type response struct {
 	state store.PushState
-	// when it is pending: the delay that the endpoint asked for, 0 for none
+	// for a pending push: the delay that the endpoint asked for, 0 for none
 	after  time.Duration
 	reason string // what went wrong
-	gone   bool   // the endpoint wants nothing more
+	gone   bool   // the endpoint answered 410 Gone
 }
 
-// statusGone is the answer of an endpoint that wants nothing more.
+// statusGone is the status of an endpoint that no longer accepts pushes.
 const statusGone = 410
 
-// classify says what an answer, or the lack of one, means. A status that came decides, even if
-// the rest of the answer could not be read.
+// classify interprets a response, or its absence. A status that was received decides, even if
+// the rest of the response could not be read.
 func classify(a egress.Answer, err error, now time.Time) response {
 	switch s := a.Status; {
 	case s == 0 && err != nil:
@@ -104,13 +104,15 @@ func classify(a egress.Answer, err error, now time.Time) response {
 	}
 }
 
-// retryAfterMost is the longest delay that is read; delay bounds it further.
+// retryAfterMost is the largest Retry-After that is read; delay bounds it further.
 const retryAfterMost = 1_000_000 // seconds
 
-// dateForms are how RFC 9110 has an instant be written; the latter two are of older servers.
+// dateForms are the formats of an instant in RFC 9110; the latter two are obsolete, and must
+// still be read.
 var dateForms = []string{"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC850, time.ANSIC}
 
-// retryAfter reads a Retry-After field: seconds, or an instant in one of the three forms of RFC 9110.
+// retryAfter reads a Retry-After field: seconds, or an instant in one of the three forms of
+// RFC 9110.
 func retryAfter(text string, now time.Time) time.Duration {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err == nil || errors.Is(err, strconv.ErrRange) {
@@ -127,18 +129,19 @@ func retryAfter(text string, now time.Time) time.Duration {
 	return 0
 }
 
-// delay returns when to try again after the n-th failure: as backoff says, or as the
-// endpoint asked, if that is at most twice as long.
+// delay returns the delay after the n-th failure: that of backoff, or the one that the
+// endpoint asked for, up to twice that of backoff.
 func delay(n int, chance float64, asked time.Duration) time.Duration {
 	d := backoff(n, chance)
 	return min(max(d, asked), 2*d)
 }
 
-// The most that is kept of an answer's body: of one that took the push, and of another.
+// The most bytes of a response's body that are stored: of one that accepted the push, and of
+// another.
 const takenKeep, otherKeep = 200, 1000
 
-// excerpt returns the beginning of an answer as text that any store keeps: an attempt that could not be recorded would be
-// made over and over.
+// excerpt returns the beginning of a response as text that any store accepts: an attempt that
+// could not be recorded would be made again and again.
 func excerpt(body []byte, taken bool) string {
 	keep := otherKeep
 	if taken {

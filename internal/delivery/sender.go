@@ -19,13 +19,13 @@ type sender struct {
 	leaseEnds time.Time
 }
 
-// attempted is how one attempt ended.
+// attempted is the end of one attempt.
 type attempted struct {
 	outcome  store.Outcome
 	response response
 }
 
-// send tries a push once.
+// send attempts a push once.
 func (s *sender) send(push store.ClaimedPush) (done attempted) {
 	done.outcome.Push = push
 	done.outcome.Version = s.endpoint.Version
@@ -59,7 +59,7 @@ func (s *sender) send(push store.ClaimedPush) (done attempted) {
 		return done
 	}
 
-	// The claim took too long to come back: an attempt now might end after its lease.
+	// The answer to the claim came too late: an attempt now might end after its lease.
 	if now.Add(egress.AttemptTime + leaseSlack).After(s.leaseEnds) {
 		done.outcome.State = store.PushDropped
 		return done
@@ -87,7 +87,7 @@ func (s *sender) send(push store.ClaimedPush) (done attempted) {
 	return done
 }
 
-// panicked has an attempt tried again that a fault of the program ended.
+// panicked makes a push due again whose attempt a panic ended.
 func (a *attempted) panicked() {
 	a.response = response{
 		state:  store.PushPending,
@@ -98,7 +98,7 @@ func (a *attempted) panicked() {
 	a.outcome.Error = a.response.reason
 }
 
-// attempt sends a body to the endpoint, and keeps how that went.
+// attempt sends a body to the endpoint, and records the response.
 func (s *sender) attempt(done *attempted, body []byte, now time.Time) {
 	push := &done.outcome.Push
 	request := egress.Request{
@@ -164,13 +164,13 @@ func (a attempted) apply(d *dispatcher) {
 	d.recorder.add(a.outcome)
 }
 
-// retry sets when a push that was not taken is tried again, if it still can be then.
+// retry sets when a push that was not accepted is due again, if its time is not over by then.
 func (a *attempted) retry(d *dispatcher) {
 	o := &a.outcome
 	o.Again = d.now()
 
-	// An endpoint that is gone is disabled: its pushes wait for it to be set again, and not for
-	// a delay.
+	// An endpoint that is gone is disabled: its pushes wait until it is set again, whatever
+	// the delay.
 	if !a.response.gone {
 		n := o.Push.Tries + 1
 		o.Again = o.Again.Add(delay(
@@ -186,8 +186,7 @@ func (a *attempted) retry(d *dispatcher) {
 	}
 }
 
-// observe has the breaker learn of an attempt that reached, or did not reach, the endpoint as
-// it is set now.
+// observe updates the breaker by an attempt at the endpoint in its current version.
 func (a *attempted) observe(d *dispatcher) {
 	left := !a.outcome.Attempt.At.IsZero()
 	if !left || a.outcome.Version != d.endpoint.Version {

@@ -13,26 +13,29 @@ import (
 	"flexd/internal/worker"
 )
 
-// Service delivers pushes and keeps endpoints. Set its fields before its first use.
+// Service delivers pushes and manages endpoints. Set its fields before its first use.
 type Service struct {
 	DB  *store.DB
 	Out *egress.Client
-	// BaseURL is the interface's own address, which dispatch events tell their callback.
+	// BaseURL is the address of flexd's interface, for the callback address in dispatch
+	// events.
 	BaseURL string
 	// PlainHTTP lets endpoints be http://, for private networks.
 	PlainHTTP bool
 	Log       *slog.Logger // nil means the default logger
-	// how long deliveries are kept; KeptFor if it is zero
+	// retention of deliveries; KeptFor if it is zero
 	Retain time.Duration
-	// Ramp limits the total power of the schedules that are sent in a minute when many are late: of all
-	// together and of each group; zero is no limit.
+	// Ramp limits the total power of the schedules that are sent in a minute when many are
+	// late, in all and for each group; zero is no limit.
 	Ramp flex.Ramp
-	// Jitter returns the number in [0, 1) that the n-th delay of an event, or the n-th rest
-	// of an organisation's dispatcher, is jittered by; nil means a hash of the id.
+	// Jitter returns a number in [0, 1) that jitters the n-th delay of an event, or the n-th
+	// time that a dispatcher's breaker opens; nil means a hash of the id.
 	Jitter func(id [16]byte, n int) float64
-	// CheckDispatch refuses a dispatch that others leave no headroom, in its transaction; nil refuses none.
+	// CheckDispatch refuses a dispatch for which other assets leave no headroom, in its
+	// transaction; nil refuses none.
 	CheckDispatch func(context.Context, *store.Tx, *store.Dispatch) error
-	// NoteDispatch keeps a dispatch that is sent, in its transaction; nil keeps nothing more.
+	// NoteDispatch records more about a dispatch that is sent, in its transaction; nil records
+	// nothing.
 	NoteDispatch func(context.Context, *store.Tx, *store.Dispatch) error
 
 	once        sync.Once
@@ -65,8 +68,8 @@ func (s *Service) begin() {
 	})
 }
 
-// DispatchDue starts the dispatcher of every endpoint that has something due. It does not wait for them, so
-// that no endpoint waits for another.
+// DispatchDue starts the dispatcher of every endpoint that has something due. It does not wait
+// for them, so that no endpoint waits for another.
 func (s *Service) DispatchDue(ctx context.Context) (worker.Report, error) {
 	s.begin()
 	due, err := s.DB.DueEndpoints(ctx)
@@ -77,8 +80,8 @@ func (s *Service) DispatchDue(ctx context.Context) (worker.Report, error) {
 	return worker.Report{Did: int(s.ended.Swap(0))}, err
 }
 
-// Recover frees the leases of a process that was killed, and spreads what is late. Call it once, before
-// the first job.
+// Recover frees the leases of a process that was killed, and gives turns to schedules that are
+// late. Call it once, before the first job.
 func (s *Service) Recover(ctx context.Context) error {
 	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		if err := all.DropLeases(ctx); err != nil {
@@ -88,7 +91,7 @@ func (s *Service) Recover(ctx context.Context) error {
 	})
 }
 
-// spreadLate gives schedules that should have been sent before their turns.
+// spreadLate gives turns to schedules whose time to be sent is past.
 func (s *Service) spreadLate(ctx context.Context, all *store.All) error {
 	n, err := all.SpreadLate(ctx, s.Ramp)
 	if n > 0 {
@@ -125,7 +128,7 @@ func (s *Service) run(e flex.Endpoint) {
 	d.notify()
 }
 
-// remove takes out a dispatcher that has nothing to do, unless it was notified meanwhile.
+// remove removes a dispatcher that has nothing to do, unless it was notified meanwhile.
 func (s *Service) remove(d *dispatcher) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,11 +143,13 @@ func (s *Service) remove(d *dispatcher) bool {
 	}
 }
 
-// CloseMax is how long Close waits at most. Whatever is not recorded by then is another process's: its lease is over.
+// CloseMax is how long Close waits at most. After that, another process may claim whatever is
+// not recorded, because its lease is over.
 const CloseMax = lease
 
-// Close takes up no more pushes and returns when the attempts under way have ended and are
-// recorded, which takes little longer than egress.AttemptTime. A store that does not answer is waited for no longer than CloseMax.
+// Close claims no more pushes and returns when the attempts under way have ended and are
+// recorded, which takes little longer than egress.AttemptTime. It waits at most CloseMax for a
+// store that does not answer.
 func (s *Service) Close() {
 	s.begin()
 	s.mu.Lock()
@@ -180,11 +185,12 @@ func (s *Service) stopping() bool {
 	}
 }
 
-// drainPoll is the time between two looks of Drain.
+// drainPoll is the time between two checks by Drain.
 const drainPoll = 2 * time.Millisecond
 
-// Drain sends what is due to the organisation's endpoints, and to nobody else's, and returns when
-// every such push has been tried, but for endpoints that are resting or disabled.
+// Drain sends what is due to the organisation's endpoints, and to no other's. It returns when
+// every such push has been attempted, except for endpoints whose breaker is open or that are
+// disabled.
 func (s *Service) Drain(ctx context.Context, org flex.OrgID) error {
 	_, err := s.Flush(ctx, org)
 	return err
@@ -228,8 +234,8 @@ func (s *Service) Flush(
 	}
 }
 
-// resting reports whether the endpoint's breaker forbids every attempt now. When its rest is over one push may be
-// tried, though the breaker is open until that is taken.
+// resting reports whether the endpoint's breaker forbids every attempt now. Once its time is
+// over one push may be attempted, though the breaker stays half open until that is accepted.
 func (s *Service) resting(key dispatcherKey) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -194,7 +194,8 @@ func TestDrain_DeadProcessWhileHalted(t *testing.T) {
 	})
 }
 
-// An endpoint is made by two at once: the second gets the secret that the first was given, and pushes are signed with it.
+// An endpoint is made by two at once: the second gets the secret that the first was given, and
+// pushes are signed with it.
 func TestSetEndpoint_MadeAtOnce(t *testing.T) {
 	each(t, func(h *fixture) {
 		const waiting = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`

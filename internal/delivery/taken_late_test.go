@@ -50,8 +50,9 @@ func (h *fixture) giving(asset flex.AssetID, may bool) {
 	})
 }
 
-// TestTakenLate has schedules taken at once and after an hour: a car that may give energy back, and one that was to charge by
-// then, are planned anew when their schedule was taken late. One that is to charge later is not.
+// TestTakenLate has schedules taken at once and after an hour: a car that may give energy
+// back, and one that was to charge by then, are planned anew when their schedule was taken
+// late. One that is to charge later is not.
 func TestTakenLate(t *testing.T) {
 	each(t, func(h *fixture) {
 		e := h.endpoint(nil)
@@ -93,8 +94,8 @@ func TestTakenLate(t *testing.T) {
 	})
 }
 
-// TestEndpoint_Discharge has an endpoint say that it takes limits below zero, and that it does not any more: each time the
-// cars that may discharge are planned anew, and no other.
+// TestEndpoint_Discharge has an endpoint say that it takes limits below zero, and that it does
+// not any more: each time the cars that may discharge are planned anew, and no other.
 func TestEndpoint_Discharge(t *testing.T) {
 	each(t, func(h *fixture) {
 		h.endpoint(nil)
@@ -126,8 +127,9 @@ func TestEndpoint_Discharge(t *testing.T) {
 	})
 }
 
-// TestTakenByCar_HeatAsks has two heat pumps ask for headroom under the main fuse, at two sites: once the schedule of a car is taken
-// that of its own site is planned again, and the other is not.
+// TestTakenByCar_HeatAsks has two heat pumps ask for headroom under the main fuse, at two
+// sites: once the schedule of a car is taken that of its own site is planned again, and the
+// other is not.
 func TestTakenByCar_HeatAsks(t *testing.T) {
 	each(t, func(h *fixture) {
 		h.endpoint(nil)

@@ -10,9 +10,9 @@ import (
 	"flexd/internal/store"
 )
 
-// TestUnheard: a charger that its client does not reach is listed until a report shows that it was, or
-// the car has gone; an asset whose readings stopped, until others come. A charger's are due only once a
-// car was plugged in.
+// TestUnheard: a charger that its client does not reach is listed until a report shows that it
+// was, or the car has gone; an asset whose readings stopped, until others come. A charger's
+// are due only once a car was plugged in.
 func TestUnheard(t *testing.T) {
 	each(t, func(h *fixture) {
 		ctx := context.Background()
@@ -153,7 +153,8 @@ func TestUnheard(t *testing.T) {
 	})
 }
 
-// TestUnheard_LateReading: a reading of before a car was plugged in, which came late, is not the one that is waited for since.
+// TestUnheard_LateReading: a reading of before a car was plugged in, which came late, is not
+// the one that is waited for since.
 func TestUnheard_LateReading(t *testing.T) {
 	each(t, func(h *fixture) {
 		as := h.chargers(1)

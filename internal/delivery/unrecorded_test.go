@@ -12,8 +12,8 @@ import (
 	"flexd/internal/store"
 )
 
-// Of three deliveries of one endpoint the outcome of one cannot be recorded: those of the others are, and that one is logged, sent again
-// and listed as waiting, until it can be.
+// Of three deliveries of one endpoint the outcome of one cannot be recorded: those of the
+// others are, and that one is logged, sent again and listed as waiting, until it can be.
 func TestPush_Unrecorded(t *testing.T) {
 	for broken := range 3 {
 		each(t, func(h *fixture) {

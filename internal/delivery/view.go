@@ -26,7 +26,7 @@ var States = []string{
 	string(flex.DeliveryRetracted),
 }
 
-// Overview is what is sent to clients, the newest first, and how their endpoints do.
+// Overview lists deliveries, the newest first, with their endpoints.
 type Overview struct {
 	Orgs       []flex.Org
 	Endpoints  []EndpointView
@@ -50,10 +50,10 @@ type Line struct {
 	State      flex.DeliveryState
 	QueuedAt   time.Time
 	Tries      int
-	Last       AttemptView         // zero before the first
-	NextAt     time.Time           // while it is pending: not before
-	Callback   flex.CallbackStatus // the furthest that was reported, "" if none
-	Key        int64               // of the order that was asked for
+	Last       AttemptView         // zero before the first attempt
+	NextAt     time.Time           // the earliest time of the next attempt, while it is pending
+	Callback   flex.CallbackStatus // the furthest status reported, "" if none
+	Key        int64               // in the chosen order
 }
 
 func lineOf(d *store.Delivery, org string) Line {
@@ -73,7 +73,7 @@ func lineOf(d *store.Delivery, org string) Line {
 	}
 }
 
-// Overview lists the deliveries that the filter takes.
+// Overview lists the deliveries that the filter selects.
 func (s *Service) Overview(
 	ctx context.Context,
 	f Filter,
@@ -144,7 +144,7 @@ func (v *Overview) add(
 	}
 }
 
-// sort puts the deliveries of all organisations in order, and keeps at most most.
+// sort sorts the deliveries of all organisations, and drops those beyond most.
 func (v *Overview) sort(order store.DeliveryOrder, most int) {
 	slices.SortFunc(v.Deliveries, func(a, b Line) int {
 		return order.CompareDeliveries(a.Key, b.Key, a.ID, b.ID)
@@ -153,7 +153,7 @@ func (v *Overview) sort(order store.DeliveryOrder, most int) {
 	v.Deliveries = v.Deliveries[:min(len(v.Deliveries), most)]
 }
 
-// name looks up the assets' names.
+// name sets the assets' names.
 func (v *Overview) name(ctx context.Context, all *store.All) error {
 	var ids []flex.AssetID
 	for _, x := range v.Deliveries {
@@ -193,8 +193,8 @@ func (v *Overview) addEndpoints(
 	return err
 }
 
-// EndpointView is an endpoint with what became of the pushes of a day. Its secrets and headers are
-// no part of it.
+// EndpointView is an endpoint with the results of a day's pushes. Its secrets and headers are
+// not included.
 type EndpointView struct {
 	Org     flex.OrgID `json:"organisation_id"`
 	OrgName string     `json:"organisation"`
@@ -203,7 +203,7 @@ type EndpointView struct {
 	Enabled bool       `json:"enabled"`
 	// why it is not enabled
 	Reason string `json:"reason"`
-	// the secret of before signs as well until then
+	// until then the previous secret signs as well
 	OldUntil time.Time `json:"old_secret_until,omitzero"`
 	// 0 for flexd's own limit
 	Rate int `json:"max_pushes_a_second"`
@@ -213,13 +213,13 @@ type EndpointView struct {
 	Tried int `json:"tried"`
 	// whether there were more than were counted
 	MoreTried bool `json:"more_tried"`
-	// of them, by the client
+	// of these, accepted by the client
 	Taken int `json:"taken"`
-	// more than once
+	// attempted more than once
 	Again int `json:"tried_again"`
 	// refused or expired
 	Dead int `json:"dead"`
-	// of the time to the answer
+	// median time to the response
 	P50 time.Duration `json:"-"`
 	P95 time.Duration `json:"-"`
 	P99 time.Duration `json:"-"`
@@ -227,7 +227,7 @@ type EndpointView struct {
 	AnswerMS [3]int64 `json:"answer_ms_p50_p95_p99"`
 }
 
-// figuresOf counts what became of an endpoint's pushes.
+// figuresOf counts the results of an endpoint's pushes.
 func figuresOf(
 	e *flex.Endpoint,
 	org string,
@@ -280,7 +280,7 @@ func figuresOf(
 	return l
 }
 
-// View is one delivery of any organisation, with all that became of it.
+// View is one delivery of any organisation, with its attempts and reports.
 type View struct {
 	ID       flex.EventID `json:"event_id"`
 	OrgID    flex.OrgID   `json:"organisation_id"`
@@ -293,29 +293,30 @@ type View struct {
 	Generation int64        `json:"generation,omitempty"` // of a schedule
 	State      string       `json:"state"`
 	QueuedAt   time.Time    `json:"queued_at"`
-	// while it is pending: not before
+	// the earliest time of the next attempt, while it is pending
 	NextAt time.Time `json:"next_at,omitzero"`
-	// as it is, or would be, called now; "" without an endpoint
+	// the URL of the request, with the endpoint as it is now; "" without an endpoint
 	URL       string `json:"url"`
 	MayReplay bool   `json:"may_replay"`
-	// as it was, or would be, sent; null if its record is gone
+	// the body of the request; null if its record was deleted
 	Body      json.RawMessage `json:"body"`
 	Attempts  []AttemptView   `json:"attempts"`
 	Callbacks []CallbackView  `json:"callbacks"`
-	// of a dispatch: since when a newer one has its place, of any of its assets
+	// of a dispatch: since when a newer one replaces it, for any of its assets
 	ReplacedFrom time.Time `json:"replaced_from,omitzero"`
-	// whether the organisation's clock is turned: it is that of the body and of ReplacedFrom, and all else is real time
+	// whether the organisation's clock was changed. The body and ReplacedFrom are then in its
+	// time, and all else in real time
 	Turned bool `json:"-"`
 }
 
 // AttemptView is one attempt to send.
 type AttemptView struct {
 	At     time.Time     `json:"at"`
-	Took   time.Duration `json:"-"`       // until the answer was there
+	Took   time.Duration `json:"-"`       // until the response was read
 	TookMS int64         `json:"took_ms"` // the same, in milliseconds
-	Status int           `json:"status"`  // of HTTP; 0: no answer came
+	Status int           `json:"status"`  // of HTTP; 0: no response
 	Error  string        `json:"error"`   // what went wrong, in words
-	Answer string        `json:"answer"`  // the beginning of what was answered
+	Answer string        `json:"answer"`  // the beginning of the response
 }
 
 func attemptView(a *store.Attempt) AttemptView {
@@ -329,14 +330,14 @@ func attemptView(a *store.Attempt) AttemptView {
 	}
 }
 
-// CallbackView is what the client reported of a delivery.
+// CallbackView is a client's report about a delivery.
 type CallbackView struct {
 	Status     flex.CallbackStatus `json:"status"`
 	ReceivedAt time.Time           `json:"received_at"`
 	ReportedAt time.Time           `json:"reported_at"` // by the client's clock
 }
 
-// DeliveryView returns a delivery, whosever it is.
+// DeliveryView returns a delivery of any organisation.
 func (s *Service) DeliveryView(
 	ctx context.Context,
 	id flex.EventID,
@@ -374,7 +375,8 @@ func (s *Service) DeliveryView(
 	return v, err
 }
 
-// replacedFrom is since when a newer dispatch has the place of this one, of any of its assets; zero if none has.
+// replacedFrom returns since when a newer dispatch replaces this one, for any of its assets;
+// zero if none does.
 func (d *Detail) replacedFrom() time.Time {
 	if len(d.Replaced) == 0 {
 		return time.Time{}
@@ -382,7 +384,7 @@ func (d *Detail) replacedFrom() time.Time {
 	return d.Replaced[0].From
 }
 
-// view is the delivery as it is shown, without names.
+// view returns the delivery as it is shown, without names.
 func (d *Detail) view() View {
 	v := View{
 		ReplacedFrom: d.replacedFrom(),
@@ -423,7 +425,7 @@ func (d *Detail) view() View {
 	return v
 }
 
-// OrgOf returns whose a delivery is.
+// OrgOf returns the organisation of a delivery.
 func (s *Service) OrgOf(
 	ctx context.Context,
 	id flex.EventID,
@@ -438,7 +440,7 @@ func (s *Service) OrgOf(
 	return org, err
 }
 
-// Halted returns who halted all pushes, when and why; nil while they are sent.
+// Halted returns the halt of all pushes; nil if there is none.
 func (s *Service) Halted(ctx context.Context) (*HaltView, error) {
 	var h *HaltView
 	err := s.DB.ReadAll(ctx, func(all *store.All) error {
@@ -452,7 +454,8 @@ func (s *Service) Halted(ctx context.Context) (*HaltView, error) {
 	return h, err
 }
 
-// Halts returns who halted what, the earliest first, without the halts of organisations that the reader may not see.
+// Halts returns the halts, the earliest first, without those of organisations that the reader
+// may not see.
 func (s *Service) Halts(ctx context.Context) ([]HaltView, error) {
 	var list []HaltView
 	err := s.DB.ReadAll(ctx, func(all *store.All) error {
@@ -471,7 +474,7 @@ func (s *Service) Halts(ctx context.Context) ([]HaltView, error) {
 	return list, err
 }
 
-// HaltView says who halted what.
+// HaltView is a halt with its author and reason.
 type HaltView struct {
 	// as "all" or "gsp-group/_C": see store.ParseHaltScope
 	Scope  string    `json:"scope"`
@@ -499,12 +502,12 @@ func haltView(h *store.Halt) *HaltView {
 	}
 }
 
-// Asked reports whether somebody asked for the halt's end a short while before now.
+// Asked reports whether somebody asked for the halt's end within ResumeAskedFor before now.
 func (h *HaltView) Asked(now time.Time) bool {
 	return !h.AskedAt.IsZero() && now.Sub(h.AskedAt) < ResumeAskedFor
 }
 
-// Safety is whether pushes are halted, all or some, and what waits.
+// Safety shows the halts, and the pushes that wait.
 type Safety struct {
 	Halted *HaltView    `json:"halted"`       // null unless nothing leaves
 	Parts  []PartHalted `json:"parts_halted"` // the others
@@ -512,21 +515,21 @@ type Safety struct {
 	Lines  []SafetyLine `json:"organisations"`
 }
 
-// PartHalted is a halt of a part, and how much it stops.
+// PartHalted is a halt of a part of the pushes, and how much it stops.
 type PartHalted struct {
 	HaltView
 	HaltPreview
-	Name string `json:"name"` // of what is halted, in words
+	Name string `json:"name"` // the name of what is halted
 }
 
-// SafetyLine is an organisation with how many of its pushes wait.
+// SafetyLine is an organisation with the number of its pushes that wait.
 type SafetyLine struct {
 	ID   flex.OrgID `json:"organisation_id"`
 	Name string     `json:"organisation"`
 	Held int        `json:"waiting"`
 }
 
-// Safety counts what waits to be sent, by organisation.
+// Safety counts the pushes that wait, by organisation.
 func (s *Service) Safety(ctx context.Context) (Safety, error) {
 	var view Safety
 	err := s.DB.ReadAll(ctx, func(all *store.All) error {
@@ -560,8 +563,8 @@ func (s *Service) Safety(ctx context.Context) (Safety, error) {
 	return view, err
 }
 
-// addHalts adds who has halted what. Of an organisation that is not among those given, which the reader
-// may not see, there is nothing.
+// addHalts adds the halts, without those of an organisation that is not among those given,
+// which the reader may not see.
 func (s *Safety) addHalts(
 	ctx context.Context,
 	all *store.All,
@@ -599,7 +602,7 @@ func (s *Safety) addHalts(
 	return nil
 }
 
-// nameOfScope names what a halt stops, unless it is another organisation's than those given.
+// nameOfScope names what a halt stops; empty for another organisation than those given.
 func nameOfScope(
 	scope store.HaltScope,
 	orgs []flex.Org,

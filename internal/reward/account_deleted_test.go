@@ -12,8 +12,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestImport_AccountDeleted has a payment come back: what was to be paid to the same account next is cancelled, approved or not,
-// and the user reads how much it was. What goes to another account stays.
+// TestImport_AccountDeleted has a payment come back: what was to be paid to the same account
+// next is cancelled, approved or not, and the user reads how much it was. What goes to another
+// account stays.
 func TestImport_AccountDeleted(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)

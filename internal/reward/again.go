@@ -12,7 +12,7 @@ import (
 	"flexd/internal/store"
 )
 
-// Again says what is to be settled once more.
+// Again selects the events that SettleAgain settles.
 type Again struct {
 	Site    flex.SiteID // zero: all sites
 	From    flex.Day    // events that begin from this day
@@ -24,10 +24,11 @@ type Again struct {
 // covers, whose prices fit into memory.
 const AgainDaysMax = StatementDaysMax
 
-// check refuses what would take more than a year's prices into memory.
+// check refuses a time of more than AgainDaysMax days, whose prices would not fit into memory.
 func (a Again) check() error {
 	const day = 24 * 60 * 60
-	switch days := (a.To.Start().Unix()-a.From.Start().Unix()+day/2)/day + 1; { // half a day: clocks change
+	// Half a day is added because a day has 23 or 25 hours where clocks change.
+	switch days := (a.To.Start().Unix()-a.From.Start().Unix()+day/2)/day + 1; {
 	case a.To.Start().Before(a.From.Start()):
 		return flex.Fail(
 			flex.Invalid,
@@ -53,9 +54,9 @@ func (a Again) check() error {
 // againSites is the number of sites whose events are read and settled at a time.
 const againSites = 64
 
-// SettleAgain settles events once more, keeps what it comes to as a run of its own, and
-// posts nothing: the run is there to be compared. Events that have no consent are left out.
-// The sites are shared out to as many workers as there are processors.
+// SettleAgain settles events once more, stores the results as a run of its own, and posts
+// nothing: the run is there to be compared with others. Events without consent are left out.
+// The sites are divided among as many workers as there are processors.
 func (s *Service) SettleAgain(
 	ctx context.Context,
 	org flex.OrgID,
@@ -79,7 +80,7 @@ func (s *Service) SettleAgain(
 		return w.run, err
 	}
 
-	if err := w.shareOut(ctx, sites); err != nil {
+	if err := w.settleSites(ctx, sites); err != nil {
 		return w.run, err
 	}
 
@@ -90,8 +91,8 @@ func (s *Service) SettleAgain(
 	})
 }
 
-// shareOut settles the sites, some at a time, by as many workers as there are processors.
-func (w *again) shareOut(ctx context.Context, sites []flex.SiteID) error {
+// settleSites settles the sites in chunks, by as many workers as there are processors.
+func (w *again) settleSites(ctx context.Context, sites []flex.SiteID) error {
 	chunks := make(chan []flex.SiteID)
 	failed, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -119,7 +120,8 @@ func (w *again) shareOut(ctx context.Context, sites []flex.SiteID) error {
 	return context.Cause(failed)
 }
 
-// settleChunk is settle of some sites. The worker goes on after a panic, so that nobody waits for it for ever.
+// settleChunk calls settle for some sites. A panic becomes an error, so that shareOut does not
+// wait for this worker for ever.
 func (w *again) settleChunk(
 	ctx context.Context,
 	sites []flex.SiteID,
@@ -128,8 +130,8 @@ func (w *again) settleChunk(
 	return w.settle(ctx, sites)
 }
 
-// begin reads what all sites share, which may take a while, and then writes the run down: other
-// writers do not wait for it. It returns the sites that have events.
+// begin reads what all sites share, which may take a while, and only then records the run, so
+// that other writers do not wait for the reading. It returns the sites that have events.
 func (w *again) begin(
 	ctx context.Context,
 	a Again,
@@ -165,7 +167,7 @@ func (w *again) begin(
 	})
 }
 
-// again is a run under way.
+// again is the state of a run in progress.
 type again struct {
 	service *Service
 	org     flex.OrgID
@@ -177,8 +179,8 @@ type again struct {
 	inputs []settle.Inputs
 }
 
-// settle settles the sites' events and keeps the settlements. What comes to the same as the
-// event's newest settlement is kept as its hash alone.
+// settle settles the sites' events and stores the settlements. One that equals the event's
+// newest settlement is stored as its hash alone.
 func (w *again) settle(ctx context.Context, sites []flex.SiteID) error {
 	var settlements []store.Settlement
 	err := w.service.DB.Read(ctx, w.org, func(tx *store.Tx) error {
@@ -196,7 +198,7 @@ func (w *again) settle(ctx context.Context, sites []flex.SiteID) error {
 		settlements = nil
 
 		for i, o := range outcomes {
-			if !events[i].AssetLeft { // it has its part, and is credited nothing
+			if !events[i].AssetLeft { // such an event has its part in the deviation, and is credited nothing
 				settlements = append(settlements, o.Settlement)
 			}
 		}
@@ -221,7 +223,7 @@ func (w *again) settle(ctx context.Context, sites []flex.SiteID) error {
 	})
 }
 
-// Compare lists what two runs say differently.
+// Compare lists the events of which two runs have different results.
 func (s *Service) Compare(
 	ctx context.Context,
 	org flex.OrgID,

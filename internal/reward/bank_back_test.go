@@ -11,9 +11,10 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestImportBank_RefusedAndGivenBack has the bank refuse one payment of a batch, book the whole batch and give that payment back in
-// the same statement, in either order: the other is paid, and nothing is refused. Without the return, or with less of it, the
-// payment contradicts what is known.
+// TestImportBank_RefusedAndGivenBack has the bank refuse one payment of a batch, book the
+// whole batch and give that payment back in the same statement, in either order: the other is
+// paid, and nothing is refused. Without the return, or with less of it, the payment
+// contradicts what is known.
 func TestImportBank_RefusedAndGivenBack(t *testing.T) {
 	for _, returnedFirst := range []bool{false, true} {
 		y := open(t, storetest.SQLite(t))

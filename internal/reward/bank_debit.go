@@ -10,8 +10,8 @@ import (
 	"flexd/internal/store"
 )
 
-// verdict says what becomes of a result of one attempt, and returns the moves of its withdrawal. It is refused for why, if that is
-// given.
+// verdict decides about a result of one attempt, and returns the moves of its withdrawal. With
+// a reason in why, the result is refused.
 func verdict(
 	ctx context.Context,
 	tx *store.Tx,
@@ -37,8 +37,9 @@ func verdict(
 	return moves, nil
 }
 
-// debited looks at which entry of the bank's took a payment from the payer's account. The same entry again is known. Another one is
-// refused: the bank has paid twice. So is a return after that, which may undo the second payment: the user was paid by the first.
+// debited looks up which entry of the bank took a payment from the payer's account. The same
+// entry again is known. Another entry is refused, because the bank has then paid twice. So is
+// a return after that, which may undo the second payment: the user was paid by the first.
 func debited(
 	ctx context.Context,
 	tx *store.Tx,
@@ -78,7 +79,7 @@ func debited(
 		)
 	}
 
-	if len(debits) > 1 { // that it was twice is known
+	if len(debits) > 1 { // the second debit was reported already
 		return nil
 	}
 

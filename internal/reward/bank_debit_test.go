@@ -10,8 +10,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// A payment that the bank booked with two entries was paid twice: the second is refused whenever it comes, in the same statement or in a
-// later one. The first is known when it comes again. A return after that does not put the money into the balance by itself.
+// A payment that the bank booked with two entries was paid twice: the second is refused
+// whenever it comes, in the same statement or in a later one. The first is known when it comes
+// again. A return after that does not put the money into the balance by itself.
 func TestImportBank_BookedTwice(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)
@@ -61,7 +62,8 @@ func TestImportBank_BookedTwice(t *testing.T) {
 	})
 }
 
-// A bank's answer that a payment was made, and its debit in a statement, are one payment; so is a return that comes before the debit.
+// A bank's answer that a payment was made, and its debit in a statement, are one payment; so
+// is a return that comes before the debit.
 func TestImportBank_BookedOnce(t *testing.T) {
 	y := open(t, storetest.SQLite(t))
 	y.payer(t)

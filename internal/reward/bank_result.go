@@ -12,20 +12,20 @@ import (
 	"flexd/internal/store"
 )
 
-// Taken is what an import does with a result.
+// Taken is the verdict of an import about one result.
 type Taken string
 
-// What becomes of results.
+// The verdicts about results.
 const (
 	TakenNew     Taken = "new"       // it changed the withdrawal
-	TakenKnown   Taken = "known"     // it says again what is known
+	TakenKnown   Taken = "known"     // it repeats what is known
 	TakenOpen    Taken = "under way" // the payment has no result yet
 	TakenUnknown Taken = "unknown"   // no payment has that reference
 	// it contradicts what is known; a person must look
 	TakenRefused Taken = "refused"
 )
 
-// ImportLine is what became of one result.
+// ImportLine is one result and its verdict.
 type ImportLine struct {
 	bankfile.Result
 	Taken  Taken
@@ -36,7 +36,7 @@ type ImportLine struct {
 	Why    string // it was refused
 }
 
-// BankImport is what an import of a bank's file did.
+// BankImport is the outcome of an import of a bank's file.
 type BankImport struct {
 	Imported
 	Lines []ImportLine
@@ -54,12 +54,12 @@ func (b BankImport) Count(v Taken) int {
 	return n
 }
 
-// errDryRun takes back what a dry run did.
+// errDryRun rolls back the transaction of a dry run.
 var errDryRun = errors.New("dry run")
 
-// ImportBank takes a bank's results, each by itself: one that contradicts what is known is
-// refused and shown, and the others count. The same file again changes nothing. A dry run
-// returns what would happen, and nothing does.
+// ImportBank imports a bank's results, each by itself: one that contradicts what is known is
+// refused and listed, and the others count. The same file again changes nothing. A dry run
+// returns what would happen, and changes nothing.
 func (s *Service) ImportBank(
 	ctx context.Context,
 	org flex.OrgID,
@@ -72,7 +72,7 @@ func (s *Service) ImportBank(
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		b = BankImport{}
 		for _, r := range results {
-			if err := s.takeBank(ctx, tx, r, by, back, &b); err != nil {
+			if err := s.applyBankResult(ctx, tx, r, by, back, &b); err != nil {
 				return fmt.Errorf("%s: %w", r.Where, err)
 			}
 		}
@@ -92,7 +92,8 @@ func (s *Service) ImportBank(
 	return b, err
 }
 
-// givenBack are the payments that a bank's file gives back, by their references, and how much of each.
+// givenBack returns the amounts that a bank's file returns, by the references of their
+// payments.
 func givenBack(results []bankfile.Result) map[string]flex.Pence {
 	back := map[string]flex.Pence{}
 	for _, r := range results {
@@ -104,9 +105,10 @@ func givenBack(results []bankfile.Result) map[string]flex.Pence {
 	return back
 }
 
-// takeBank counts one result of a bank's: of a payment, or of all of a file. A bank that refused a payment may book it all the
-// same, with its batch, and give it back in the same file: it has failed, as is known.
-func (s *Service) takeBank(
+// applyBankResult applies one result of a bank, about a payment or about all payments of a file. A
+// bank that refused a payment may still debit it with its batch and return it in the same
+// file: the payment has failed, which is known already.
+func (s *Service) applyBankResult(
 	ctx context.Context,
 	tx *store.Tx,
 	r bankfile.Result,
@@ -127,7 +129,7 @@ func (s *Service) takeBank(
 		line := ImportLine{Result: r, ID: p.WithdrawalID}
 		line.Reference = p.Reference
 
-		if err := s.takeLine(ctx, tx, p, why, by, &line, b); err != nil {
+		if err := s.applyAttemptResult(ctx, tx, p, why, by, &line, b); err != nil {
 			return err
 		}
 
@@ -142,8 +144,8 @@ func (s *Service) takeBank(
 	return nil
 }
 
-// payees returns the attempts that a result is of, and why it cannot be taken, if it cannot:
-// the bank's amount must be theirs to the penny.
+// payees returns the attempts that a result is about, and the reason if it cannot be applied:
+// the bank's amount must equal theirs to the penny.
 func payees(
 	ctx context.Context,
 	tx *store.Tx,
@@ -193,8 +195,8 @@ func payees(
 	return found, why, nil
 }
 
-// booked returns the attempts that a sum of the bank's is of, and what they come to: all, or those that are left where the
-// bank refused some of a batch before, and booked it without them.
+// booked returns the attempts that an amount of the bank is about, and their sum: all, or
+// those that are left if the bank refused some of a batch before and debited it without them.
 func booked(
 	ctx context.Context,
 	tx *store.Tx,
@@ -222,8 +224,9 @@ func booked(
 	return found, all, nil
 }
 
-// restErased reports whether a sum of the bank's is that of all payments of a file, of which some are known no more: their
-// sites were erased since. No site leaves while a payment to it is under way, so the bank says of these what is known.
+// restErased reports whether an amount of the bank is that of all payments of a file, of which
+// some are not known any more because their sites were erased. No site is erased while a
+// payment to it is under way, so that the bank's result about these is known already.
 func restErased(
 	ctx context.Context,
 	tx *store.Tx,
@@ -242,8 +245,8 @@ func restErased(
 	return f.Total == r.Amount && f.Payments > known, nil
 }
 
-// takeLine counts a result of one attempt at a payment.
-func (s *Service) takeLine(
+// applyAttemptResult applies a result of one attempt at a payment.
+func (s *Service) applyAttemptResult(
 	ctx context.Context,
 	tx *store.Tx,
 	p store.Pinned,
@@ -282,8 +285,8 @@ func (s *Service) takeLine(
 	return nil
 }
 
-// movesOf returns what a bank's result of an attempt does to the withdrawal: the moves, or why
-// it is refused.
+// movesOf returns how a bank's result of an attempt moves the withdrawal, or why the result is
+// refused.
 func movesOf(
 	o bankfile.Outcome,
 	w store.Withdrawal,
@@ -293,7 +296,7 @@ func movesOf(
 		return TakenOpen, nil, ""
 	}
 
-	// An attempt before failed, or there would be no other.
+	// A newer attempt is only made after this one failed.
 	if attempt < w.Attempt {
 		if o == bankfile.Paid {
 			return TakenRefused, nil, fmt.Sprintf(
@@ -321,8 +324,9 @@ func movesOf(
 	return TakenNew, moves, ""
 }
 
-// bankMoves says what each outcome does to a withdrawal at a status; none is what is known
-// already. What is in neither was never given to the bank, or contradicts it.
+// bankMoves has the moves of a withdrawal by its status and the outcome that the bank reports;
+// no moves means that the outcome is known already. A status that is missing was never given
+// to the bank; an outcome that is missing contradicts the status.
 var bankMoves = map[ledger.PaymentStatus]map[bankfile.Outcome][]ledger.PaymentStatus{
 	ledger.Processing: {
 		bankfile.Paid: {ledger.Posted}, bankfile.Failed: {ledger.Failed},

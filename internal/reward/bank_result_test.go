@@ -144,7 +144,8 @@ func TestImportBank_Files(t *testing.T) {
 	}
 }
 
-// A batch of which the bank refused one payment is booked without it, and counts; another sum does not.
+// A batch of which the bank refused one payment is booked without it, and counts; another sum
+// does not.
 func TestImportBank_BatchWithoutTheRefused(t *testing.T) {
 	y := open(t, storetest.SQLite(t))
 	y.payer(t)
@@ -209,8 +210,8 @@ func TestImportBank_ReturnedAfterErasure(t *testing.T) {
 	})
 }
 
-// A statement that says again what a batch was booked with counts as known, also when the site of one of its payments was
-// erased since; another sum does not.
+// A statement that says again what a batch was booked with counts as known, also when the site
+// of one of its payments was erased since; another sum does not.
 func TestImportBank_BatchWithAnErased(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)

@@ -46,8 +46,8 @@ func (y *fixture) eventCount(t *testing.T, site flex.SiteID) int {
 	return len(events)
 }
 
-// A session whose schedule cannot be read delays no other of its organisation: the events of one that ends after it are found, and its
-// own an hour later, once it can be read.
+// A session whose schedule cannot be read delays no other of its organisation: the events of
+// one that ends after it are found, and its own an hour later, once it can be read.
 func TestSettleEvents_BrokenSession(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)
@@ -88,7 +88,8 @@ func TestSettleEvents_BrokenSession(t *testing.T) {
 	})
 }
 
-// A flex event that cannot be read delays no other of its organisation: one that is settled after it is credited.
+// A flex event that cannot be read delays no other of its organisation: one that is settled
+// after it is credited.
 func TestSettleEvents_BrokenEvent(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y, monday, v := pausedMonday(t, url)

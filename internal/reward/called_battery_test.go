@@ -11,8 +11,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// newCarAndBattery is a home with a charger and a battery behind one meter, which both charge from 17:00 on unless they are
-// asked to wait: with 7.4 and 3 kW beside 0.8 kW of the home.
+// newCarAndBattery is a home with a charger and a battery behind one meter, which both charge
+// from 17:00 on unless they are asked to wait: with 7.4 and 3 kW beside 0.8 kW of the home.
 func newCarAndBattery(t *testing.T, url string) (*twoChargers, flex.AssetID) {
 	t.Helper()
 	s := &twoChargers{home: newHome(t, url, 0.5, 60)}
@@ -92,8 +92,8 @@ func (s *twoChargers) acceptDispatches() {
 		WHERE NOT EXISTS (SELECT 1 FROM delivery v WHERE v.event_id = d.event_id)`)
 }
 
-// TestInstruction_CarAndBattery has one instruction call the car and the battery of one site: what the site's meter shows is
-// settled once, at the instruction's price, whoever did it.
+// TestInstruction_CarAndBattery has one instruction call the car and the battery of one site:
+// what the site's meter shows is settled once, at the instruction's price, whoever did it.
 func TestInstruction_CarAndBattery(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		s, id := newCarAndBattery(t, url)

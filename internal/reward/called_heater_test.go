@@ -11,7 +11,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// addTank puts a tank of 3 kW into the home that heats from 17:30 on unless it is asked to wait, and plans it. Its client accepts.
+// addTank puts a tank of 3 kW into the home that heats from 17:30 on unless it is asked to
+// wait, and plans it. Its client accepts.
 func (s *twoChargers) addTank() flex.AssetID {
 	s.t.Helper()
 	id := s.device(3, flex.HotWaterTank, 3000)
@@ -47,8 +48,9 @@ func (s *twoChargers) planTanks() {
 	s.exec(s.t, `UPDATE outbox SET accepted = generation, turn_at = NULL WHERE subject IN (SELECT asset_id FROM tank_plan)`)
 }
 
-// TestInstruction_CarBatteryAndHeater has one instruction call a car, a battery and a tank of one site: the site's meter has one deviation, which
-// is paid once, to the events of the car and the battery. The tank has no event and earns nothing.
+// TestInstruction_CarBatteryAndHeater has one instruction call a car, a battery and a tank of
+// one site: the site's meter has one deviation, which is paid once, to the events of the car
+// and the battery. The tank has no event and earns nothing.
 func TestInstruction_CarBatteryAndHeater(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		s, battery := newCarAndBattery(t, url)
@@ -79,7 +81,8 @@ func TestInstruction_CarBatteryAndHeater(t *testing.T) {
 		s.event(control.Event{Kind: control.PlugOut})
 		s.at(21, 32)
 
-		// 5.2 kWh less in each of three half-hours, as much as the car and the battery can have moved.
+		// 5.2 kWh less in each of three half-hours, as much as the car and the battery can
+		// have moved.
 		s.used(0, 5.6, 0.4, 0.4, 0.4, 5.6, 5.6, 0.4, 0.4, 0.4)
 		for range 2 {
 			s.events(t)
@@ -117,8 +120,9 @@ func TestInstruction_CarBatteryAndHeater(t *testing.T) {
 	})
 }
 
-// TestInstruction_HeaterOnly has an instruction with a price call a site's tank alone: there is no flex event for it, so nothing is paid, though
-// the site's meter shows less; the report has what was asked for, and no event.
+// TestInstruction_HeaterOnly has an instruction with a price call a site's tank alone: there
+// is no flex event for it, so nothing is paid, though the site's meter shows less; the report
+// has what was asked for, and no event.
 func TestInstruction_HeaterOnly(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		s, _ := newCarAndBattery(t, url)

@@ -12,8 +12,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// twoChargers is a home with two chargers behind one meter, both of which charge from 17:00 to 20:00
-// unless they are asked to wait.
+// twoChargers is a home with two chargers behind one meter, both of which charge from 17:00 to
+// 20:00 unless they are asked to wait.
 type twoChargers struct {
 	*home
 	control *control.Service
@@ -102,10 +102,11 @@ func (s *twoChargers) waits(price float64) {
 	s.at(21, 32)
 }
 
-// TestInstruction_Settled follows an instruction from the send to the balance: two cars at one site,
-// stopped early, a reading that comes late, and one that is corrected. With a price of 300 it
-// earns 7.4 kWh at 300 and 2.467 kWh at (10 x 300 + 20 x 60) / 30 = 140; what comes back at 20:00
-// costs 9.867 kWh at the market's 100. Without a price all of the evening is worth nothing.
+// TestInstruction_Settled follows an instruction from the send to the balance: two cars at one
+// site, stopped early, a reading that comes late, and one that is corrected. With a price of
+// 300 it earns 7.4 kWh at 300 and 2.467 kWh at (10 x 300 + 20 x 60) / 30 = 140; what comes
+// back at 20:00 costs 9.867 kWh at the market's 100. Without a price all of the evening is
+// worth nothing.
 func TestInstruction_Settled(t *testing.T) {
 	for price, want := range map[float64]struct {
 		sources   int // that events' prices are from

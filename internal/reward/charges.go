@@ -14,30 +14,32 @@ import (
 // ChargesPage is how many sessions one page of a site's charges has.
 const ChargesPage = 20
 
-// Charges are what a site's cars charged and what that earned, newest first.
+// Charges is a page of a site's plug sessions that ended, newest first, with the months of
+// their statements.
 type Charges struct {
 	Sessions []Charge // of the page
 	Total    int      // sessions on all pages
 	Months   []MonthOfCharges
 }
 
-// Charge is a plug session that ended.
+// Charge is a plug session that ended, with its energy, its cost and what it earned.
 type Charge struct {
 	flex.Span
 	Asset flex.Asset
-	// that its meter counted in the half-hours that were read
+	// counted by its meter in the half-hours that were read
 	Energy flex.WattHours
 	Whole  bool       // every half-hour was read
-	Earned flex.Pence // by its energy and by the flexibility in it, so far
+	Earned flex.Pence // for its energy and for the flexibility in it, so far
 
-	// Cost is of the energy at the prices of the settlement, AtOnce of the same energy at full power from
-	// the beginning on. They are comparable where every price and reading is known.
+	// Cost is of the energy at the settlement prices; AtOnce is of the same energy if it had
+	// been charged at full power from the plug-in on. They are comparable where every price
+	// and reading is known.
 	Cost   flex.MicroPounds
 	AtOnce flex.MicroPounds
 	Priced bool
 }
 
-// MonthOfCharges is what the statement of a London month adds up to.
+// MonthOfCharges has the sums of the statement of a London month.
 type MonthOfCharges struct {
 	ledger.Month
 	Totals
@@ -70,7 +72,7 @@ func (s *Service) Charges(
 	return c, err
 }
 
-// monthsOf adds transactions up as the statements of their months do, the newest month first.
+// monthsOf adds transactions up by month, as the statements of the months do, newest first.
 func monthsOf(all []ledger.Booked) []MonthOfCharges {
 	var months []MonthOfCharges
 	for _, t := range slices.Backward(all) {
@@ -151,7 +153,8 @@ func sessionEarned(
 	return sum, err
 }
 
-// meter reads what a session charged, as its settlement does, and what that costs.
+// meter reads what a session charged, in the same way as its settlement does, and what that
+// cost.
 func (c *Charge) meter(
 	ctx context.Context,
 	tx *store.Tx,

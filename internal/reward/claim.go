@@ -10,40 +10,42 @@ import (
 	"flexd/internal/store"
 )
 
-// ResettledFor is how long after its day something is settled again: as long as readings are
-// taken of it. Those that it is compared with may be forgotten after that.
+// ResettledFor is for how long after its day something is settled again: as long as readings
+// are accepted for it. After that the readings of the days before, of which a baseline is
+// made, may be deleted.
 const ResettledFor = 400 * 24 * time.Hour
 
-// pastRetention reports whether a day is so long ago that what was settled of it stays as it is.
+// pastRetention reports whether a day is longer ago than ResettledFor, so that its settlements
+// do not change any more.
 func pastRetention(d flex.Day, now time.Time) bool {
 	return now.Sub(d.Add(1).Start()) > ResettledFor
 }
 
-// readableFor is how long ago a session may have begun whose readings are all there. It is a day less
-// than readings are kept.
+// readableFor is how long ago a session may have begun of which no reading was deleted yet. It
+// is a day less than the retention of readings.
 const readableFor = ResettledFor + 61*24*time.Hour
 
 // dueMax is the number of items of one kind that a run lists of an organisation.
 const dueMax = 500
 
-// owed is what a session or a flex event has earned, as it is known now, beside what the books
-// say about it.
+// owed is what a session or a flex event has earned by what is known now, and what was posted
+// about it.
 type owed struct {
 	ledger.Booked // its site, time, day, cause and figures
 
-	subject string           // by which the keys of its transactions begin
-	was     []ledger.Posting // what was posted about it, in sum
-	should  []ledger.Posting // what should be
-	energy  flex.WattHours   // that its transactions should say in sum
+	subject string           // the beginning of the keys of its transactions
+	was     []ledger.Posting // the sum of what was posted
+	should  []ledger.Posting // what the sum should be
+	energy  flex.WattHours   // that its transactions should have in sum
 
 	more   flex.WattHours // energy in the user's favour beyond what was posted
 	listed bool           // the user sees it
-	// what the user reads of it has changed, whatever the postings say
+	// the event's own values, which the user can read, changed even if no posting does
 	moved bool
 }
 
-// revision makes the transaction that takes the books from what they say to what they should
-// say, and counts it. It is nil if nothing has changed.
+// revision returns the transaction with the difference between what should be posted and what
+// is, and counts it in the progress. It is nil if nothing has changed.
 func (o *owed) revision(p *store.Progress) *ledger.Booked {
 	t := &o.Booked
 	t.Postings = ledger.Revised(o.was, o.should)
@@ -65,8 +67,8 @@ func (o *owed) revision(p *store.Progress) *ledger.Booked {
 	return t
 }
 
-// changeKind is the kind of a transaction that says what changed: a correction if it takes
-// something away.
+// changeKind is the kind of a transaction that posts a difference: a correction if it takes
+// money or energy away.
 func changeKind(credit flex.Pence, more flex.WattHours) ledger.Kind {
 	if credit < 0 || credit == 0 && more < 0 {
 		return ledger.Correction
@@ -89,27 +91,27 @@ func postRevisions(
 	return nil
 }
 
-// recheck is how soon a claim is looked at again that waits for more than a reading.
+// recheck is after how long a claim is looked at again that waits for more than a reading.
 const recheck = time.Hour
 
-// outlook is what a claim waits for.
+// outlook says what a claim waits for.
 type outlook struct {
-	// the first half-hour that no reading tells; zero if none is missing
+	// the first half-hour without a reading; zero if none is missing
 	missing time.Time
 	next    time.Time // when to look again whatever comes; zero for never
-	// it is looked at because the reading came that it waited for
+	// it is looked at because the reading that it waited for has arrived
 	came bool
 }
 
-// wait notes what a claim waits for from now on.
+// wait records what a claim waits for from now on.
 func (o outlook) wait(p *store.Progress, now time.Time) {
-	// What came was not enough: look again, but not at once.
+	// The reading that arrived was not enough: look again, but not at once.
 	if o.came && !o.missing.IsZero() && o.missing.Equal(p.WaitsAt) {
 		o.missing = time.Time{}
 		o.next = sooner(o.next, now.Add(recheck))
 	}
 
-	// Of what is final, any reading that comes marks it as due.
+	// After that, any reading that arrives marks the claim as due.
 	if o.next.IsZero() {
 		o.missing = time.Time{}
 	}
@@ -117,7 +119,7 @@ func (o outlook) wait(p *store.Progress, now time.Time) {
 	p.WaitsAt, p.LookAt = o.missing, o.next
 }
 
-// movedOn reports whether a claim has come further than it was.
+// movedOn reports whether a claim's progress has changed.
 func movedOn(was, is store.Progress) bool {
 	closed := is.LookAt.IsZero() && !was.LookAt.IsZero()
 	return closed || is.Posted != was.Posted || !is.WaitsAt.Equal(was.WaitsAt)

@@ -9,7 +9,8 @@ import (
 	"flexd/internal/store"
 )
 
-// consents reads when the boundary meters of the sites may be used, as far as was known.
+// consents reads the times in which the boundary meters of the sites may be used, as they were
+// known at the run's instant.
 func (s *settling) consents(
 	ctx context.Context,
 	tx *store.Tx,

@@ -179,7 +179,8 @@ func TestConsent_KnownLater(t *testing.T) {
 	})
 }
 
-// A consent of before has a session credited that nobody waited for any more, also of a charger that is gone.
+// A consent of before has a session credited that nobody waited for any more, also of a
+// charger that is gone.
 func TestConsent_SessionLongOver(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)

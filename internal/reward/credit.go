@@ -11,8 +11,8 @@ import (
 	"flexd/internal/store"
 )
 
-// eventOwed is what the event earned. All revenue is posted, whatever the user's share; without
-// one the user does not see it.
+// eventOwed returns what the event earned. All revenue is posted, whatever the user's share
+// is. A user without a share does not see the transaction.
 func eventOwed(
 	ctx context.Context,
 	tx *store.Tx,
@@ -37,7 +37,7 @@ func eventOwed(
 		return nil, err
 	}
 
-	// a sum over transactions counts no energy twice
+	// so that a sum over transactions counts no energy twice
 	more := r.Flex - e.PostedWh
 	about := ledger.Transaction{
 		SiteID:  e.SiteID,
@@ -63,8 +63,9 @@ func eventOwed(
 	}, nil
 }
 
-// earnedOf are the postings of what an event is worth. What of the user's share is neither
-// credited nor accrued is the organisation's, so that nothing is left over for the rounding of each.
+// earnedOf returns the postings of an event's revenue. What of the user's share is neither
+// credited nor accrued goes to the organisation, so that the postings add up however each is
+// rounded.
 func earnedOf(worth store.EventCredit, r *settle.Result) []ledger.Posting {
 	kept := r.Kept + r.Owed - worth.Credited - worth.Accrued
 	return ledger.EarnedInPart(worth.Gross, worth.Credited, worth.Accrued, kept)
@@ -77,16 +78,16 @@ func ofUser(postings []ledger.Posting) bool {
 	})
 }
 
-// netting is how an event stands in a month that is netted.
+// netting has the other events of an event's month, with which it is netted.
 type netting struct {
-	others *settle.Netting // nil where it is not
-	// whether its own share, or its error, is another than was posted
+	others *settle.Netting // nil if the month is not netted
+	// whether the event's own share, or its error, differs from what was posted
 	moved bool
 }
 
-// worthOf works out what an event is worth to its user, and keeps it. What is netted gives each
-// event the difference that it makes to all of its site's months. So they come to the same in
-// whatever order their events are settled, and a correction posts at once what it changes of
+// worthOf computes what an event is worth to its user, and stores it. Under netting, an event
+// is credited the difference that it makes to all of its site's months. So the sum is the same
+// in whatever order the events are settled, and a correction posts at once what it changes in
 // later months, into which its month's sum is carried.
 func worthOf(
 	ctx context.Context,
@@ -124,7 +125,7 @@ func worthOf(
 	return c, n, tx.PutEventCredit(ctx, c)
 }
 
-// netMonths gives an event the difference that it makes to its site's months.
+// netMonths credits an event the difference that it makes to its site's months.
 func netMonths(c *store.EventCredit, others *store.NettedCredits) netting {
 	month := ledger.MonthOf(c.Day).First()
 	_, elsewhere := creditedIn(monthsWith(others.Days, others.Own), month)
@@ -155,7 +156,8 @@ func netMonths(c *store.EventCredit, others *store.NettedCredits) netting {
 	return n
 }
 
-// creditedIn returns one of the months, by its first day, and what the others are credited.
+// creditedIn returns the month that begins on the day, and the sum credited in the other
+// months.
 func creditedIn(
 	months []settle.MonthNetted,
 	first flex.Day,

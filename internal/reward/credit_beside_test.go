@@ -10,8 +10,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// Two processes settle events of one site and month at once, also when the site was offboarded: each waits for what the other
-// credits, as a month is netted.
+// Two processes settle events of one site and month at once, also when the site was
+// offboarded: each waits for what the other credits, as a month is netted.
 func TestCredit_SettledAtOnce(t *testing.T) {
 	day := flex.Day{Year: 2026, Month: 1, Dom: 14}
 	for _, name := range []string{"registered", "offboarded"} {

@@ -12,7 +12,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// beside settles the events of a pause, and calls a function before what was settled is written: on SQLite after it.
+// beside settles the events of a pause, and calls a function before what was settled is
+// written: on SQLite after it.
 func (y *fixture) beside(t *testing.T, change func(*registry.Service) error) error {
 	t.Helper()
 	settle := func(ctx context.Context) error {
@@ -28,7 +29,8 @@ func (y *fixture) beside(t *testing.T, change func(*registry.Service) error) err
 	)
 }
 
-// meanwhile settles, and makes a change before what was settled is written to a table: on SQLite after it.
+// meanwhile settles, and makes a change before what was settled is written to a table: on
+// SQLite after it.
 func (y *fixture) meanwhile(t *testing.T, table string, settle func(context.Context) error, change func() error) error {
 	t.Helper()
 	settled, changed := make(chan error, 1), make(chan error, 1)
@@ -59,8 +61,8 @@ func (y *fixture) meanwhile(t *testing.T, table string, settle func(context.Cont
 	return <-changed
 }
 
-// A power or a capacity is dated back while another process settles an event of that time: as after it, it is refused, or the
-// event is settled again by it.
+// A power or a capacity is dated back while another process settles an event of that time: as
+// after it, it is refused, or the event is settled again by it.
 func TestRating_DatedBeside(t *testing.T) {
 	power := func(y *fixture, from registry.Dating) func(*registry.Service) error {
 		change := registry.AssetChange{AssetProperties: registry.AssetProperties{Power: new(flex.Watts(200))}, PowerFrom: from}

@@ -22,9 +22,9 @@ func (y *fixture) limit(t *testing.T, w flex.Watts, from registry.Dating) error 
 	return err
 }
 
-// A capacity is dated by hand to no day of which something was settled, unless it repairs: then what
-// it changes is posted with its cause, of a closed month in the open one, and what was known before
-// keeps its hash.
+// A capacity is dated by hand to no day of which something was settled, unless it repairs:
+// then what it changes is posted with its cause, of a closed month in the open one, and what
+// was known before keeps its hash.
 func TestRating_DatedBack(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y, monday := settledMonday(t, url, "user_share=1")
@@ -90,8 +90,8 @@ func TestRating_DatedBack(t *testing.T) {
 	})
 }
 
-// A power that is dated back bounds what an event of that time can have moved, in place of the power
-// that it was found with; without a repair it touches no day that was settled.
+// A power that is dated back bounds what an event of that time can have moved, in place of the
+// power that it was found with; without a repair it touches no day that was settled.
 func TestRating_PowerDatedBack(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y, monday := settledMonday(t, url, "user_share=1")

@@ -9,7 +9,8 @@ import (
 	"flexd/internal/worker"
 )
 
-// What is over is looked at for flex events in three queues: sessions first, as a half-hour is settled once.
+// Sessions, pauses and dispatches that are over are searched for flex events by three queues.
+// Sessions come first, because a half-hour is settled once.
 var (
 	endedSessions = store.Queue[flex.SessionID]{
 		Kind:  store.PutOffSessionEvents,
@@ -42,7 +43,7 @@ var (
 	}
 )
 
-// detect looks for the flex events of what is over.
+// detect searches for the flex events of sessions, pauses and dispatches that are over.
 func (s *Service) detect(
 	ctx context.Context,
 	org flex.OrgID,
@@ -77,7 +78,7 @@ func (s *Service) detect(
 	return report, failed
 }
 
-// detectionWaits reports whether anything is over, or was put off.
+// detectionWaits reports whether anything that is over was not searched yet, or was put off.
 func (s *Service) detectionWaits(
 	ctx context.Context,
 	org flex.OrgID,
@@ -101,7 +102,8 @@ func (s *Service) detectionWaits(
 	return due, err
 }
 
-// detects looks for the flex events of what is over, which is read by its ids. It returns how many of these it looked at.
+// detects searches one queue for flex events, each item by its id. It returns the number of
+// items that it searched.
 func detects[ID, T any](
 	read func(tx *store.Tx, ctx context.Context, ids []ID) ([]T, error),
 	detect func(ctx context.Context, tx *store.Tx, one T) error,

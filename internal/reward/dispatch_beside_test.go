@@ -12,8 +12,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// A battery's dispatch is found while another process finds an event of it that ends in the same half-hour: the half-hour is
-// in one of them.
+// A battery's dispatch is found while another process finds an event of it that ends in the
+// same half-hour: the half-hour is in one of them.
 func TestSettleEvents_DispatchFoundAtOnce(t *testing.T) {
 	day := flex.Day{Year: 2026, Month: time.January, Dom: 14}
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -19,8 +19,8 @@ type order struct {
 	refused          bool
 }
 
-// Several dispatches of one battery meet in half-hours. Each half-hour is in one event, of what the newest
-// accepted dispatch of each minute asked for.
+// Several dispatches of one battery meet in half-hours. Each half-hour is in one event, of
+// what the newest accepted dispatch of each minute asked for.
 func TestSettleEvents_DispatchReplaced(t *testing.T) {
 	day := flex.Day{Year: 2026, Month: time.January, Dom: 14}
 	for _, c := range []struct {
@@ -144,8 +144,8 @@ func TestSettleEvents_DispatchReplaced(t *testing.T) {
 	}
 }
 
-// A charger that an instruction called for an hour is dispatched in one of the half-hours, and found dispatched first. The
-// half-hour is the dispatch's; the others stay the instruction's.
+// A charger that an instruction called for an hour is dispatched in one of the half-hours, and
+// found dispatched first. The half-hour is the dispatch's; the others stay the instruction's.
 func TestInstruction_BesideADispatch(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		s := newTwoChargers(t, url)

@@ -10,8 +10,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// A site is erased while another process settles its event for good, or erases it too: what was accrued to it becomes payable
-// once.
+// A site is erased while another process settles its event for good, or erases it too: what
+// was accrued to it becomes payable once.
 func TestLeaving_ErasedAtOnce(t *testing.T) {
 	for _, name := range []string{"while its event becomes final", "by two"} {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +70,8 @@ func TestLeaving_ErasedAtOnce(t *testing.T) {
 	}
 }
 
-// accrue takes what was paid of the site's event back to what is accrued, as an earlier release left it.
+// accrue takes what was paid of the site's event back to what is accrued, as an earlier
+// release left it.
 func (h *home) accrue(ctx context.Context, tx *store.Tx) error {
 	b := ledger.Booked{}
 	b.Key, b.Kind, b.SiteID, b.Cause = "of an earlier release", ledger.FlexPeriodTopUp, h.site, ledger.Cause{By: "test"}
@@ -80,7 +81,8 @@ func (h *home) accrue(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
-// becomesFinal pays what was accrued of the site's event as its final settlement does, and calls back before it commits.
+// becomesFinal pays what was accrued of the site's event as its final settlement does, and
+// calls back before it commits.
 func (h *home) becomesFinal(before func()) {
 	h.t.Helper()
 	defer h.exec(h.t, `UPDATE event_credit SET credited = credited + accrued, accrued = 0, early = share`)

@@ -23,8 +23,8 @@ func (s *Service) SettleEvents(ctx context.Context) (worker.Report, error) {
 	)
 }
 
-// SettleEventsOf is SettleEvents for one organisation. What cannot be found, or settled, is put off
-// and delays nothing else.
+// SettleEventsOf is SettleEvents for one organisation. Whatever cannot be searched or settled
+// is put off and delays nothing else.
 func (s *Service) SettleEventsOf(
 	ctx context.Context,
 	org flex.OrgID,
@@ -41,10 +41,10 @@ func (s *Service) SettleEventsOf(
 	return settled, errors.Join(unfound, err)
 }
 
-// detectSession compares what the session's client took over with what would have been
-// planned without the market. The user's own changes count in both; what was charged until
-// then counts as it would have been without the market. A schedule that failed at the charger
-// counts from when it was reported as followed.
+// detectSession compares the schedules that the session's client followed with what would have
+// been planned without the market. The user's own changes count in both. For the plan without
+// the market, the energy charged so far is that which such plans would have charged. A
+// schedule that failed at the charger counts from when it was reported as followed.
 func detectSession(
 	ctx context.Context,
 	tx *store.Tx,
@@ -89,8 +89,9 @@ func detectSession(
 	return tx.Detected(ctx, r.SessionID)
 }
 
-// steeringOf lays what the session's client took over beside what would have been planned
-// without the market, and returns what the asset would have had then.
+// steeringOf returns the schedules that the session's client followed beside those that would
+// have been planned without the market, and the power that the asset would have had under
+// these.
 func steeringOf(
 	r store.SessionSettlement,
 	plans *plannedStay,
@@ -116,9 +117,10 @@ func steeringOf(
 	return s, settle.InForce(plans.nominated, r.To)
 }
 
-// followedOf returns the schedules of a session that were followed, each from an instant on. One that was reported as followed
-// only after a newer one was followed counts nowhere. What a schedule says of the time after the need only keeps the main fuse:
-// there the plan without the market says nothing either.
+// followedOf returns the schedules of a session that were followed, each with the time from
+// which it was. A schedule that was reported as followed only after a newer one was followed
+// counts nowhere. After the time of the need, a schedule serves the main fuse alone; there the
+// plan without the market has no steps either.
 func followedOf(
 	schedules []store.Schedule,
 	since map[flex.EventID]time.Time,
@@ -170,8 +172,9 @@ func ownTime(r *store.SessionSettlement) flex.Span {
 	return own
 }
 
-// detectPause makes the event of a pause that was put into a client's own schedule. One whose asset was
-// taken away before its end is credited nothing, and keeps others from its part.
+// detectPause adds the event of a pause that was put into a client's own schedule. If its
+// asset was removed before the pause ended, the event is credited nothing, but its part of the
+// deviation is not credited to others.
 func detectPause(
 	ctx context.Context,
 	tx *store.Tx,
@@ -215,8 +218,8 @@ func detectPause(
 // client's schedule was not noted.
 const pauseStay = 12 * time.Hour
 
-// PauseStayMost is the longest that a car is assumed to stay plugged in after its pause, however late the client's schedule
-// ends: what is planned of each half-hour of it is kept, and a schedule may end in thousands of years.
+// PauseStayMost is the longest that a car is assumed to stay plugged in after its pause. A
+// schedule may end in thousands of years, and the plan of each half-hour is stored.
 const PauseStayMost = 7 * 24 * time.Hour
 
 // pausedStay is the time in which the paused car is assumed to be plugged in.
@@ -229,8 +232,9 @@ func pausedStay(p store.Pause) flex.Span {
 	return flex.Span{From: p.From, To: end}
 }
 
-// detectDispatch makes the events of an asset's part in a dispatch that its client took over. In the half-hours of it
-// all that the asset was dispatched counts: a newer one replaces an older one where both hold.
+// detectDispatch adds the events of an asset's part in a dispatch that its client followed. In
+// the half-hours of that part all dispatches of the asset count; a newer one replaces an older
+// one where both hold.
 func detectDispatch(
 	ctx context.Context,
 	tx *store.Tx,
@@ -277,8 +281,9 @@ func detectDispatch(
 	return tx.DispatchDetected(ctx, p.ID, p.AssetID)
 }
 
-// addEvents keeps the events that were found of an asset, in the half-hours in which it has none yet: a half-hour is
-// settled once. of says what they have in common, nominated what a half-hour would have had without the market.
+// addEvents stores the events that were found of an asset, in the half-hours in which it has
+// none yet, since a half-hour is settled once. The argument of has the fields that they have
+// in common, nominated the energy of a half-hour without the market.
 func addEvents(
 	ctx context.Context,
 	tx *store.Tx,
@@ -319,7 +324,8 @@ func addEvents(
 	return nil
 }
 
-// notYetFound returns what is found of an asset in half-hours in which no event of it is kept.
+// notYetFound returns the part of a found event that is in half-hours in which no event of the
+// asset is stored.
 func notYetFound(
 	ctx context.Context,
 	tx *store.Tx,
@@ -346,8 +352,9 @@ func notYetFound(
 	return left, nil
 }
 
-// instructed lays calls over an event: each half-hour has the parts in which a call asked for what
-// the event did. One that asked for the opposite pays nothing: the market's price is what counts.
+// instructed applies grid instructions to an event: each half-hour gets the parts in which an
+// instruction asked for the direction of the event. An instruction for the opposite direction
+// pays nothing; the market's price counts.
 func instructed(
 	f settle.Event,
 	calls []store.PaidCall,
@@ -375,8 +382,8 @@ func instructed(
 	return parts
 }
 
-// addEvent keeps an event with a first estimate of its revenue: as if exactly what was meant
-// had been moved, at the prices known now.
+// addEvent stores an event with a first estimate of its revenue: as if exactly the intended
+// energy had been moved, at the prices known now.
 func addEvent(
 	ctx context.Context,
 	tx *store.Tx,

@@ -34,7 +34,7 @@ type ExportOptions struct {
 	Day flex.Day
 }
 
-// PaymentFileRecord is what is kept of a file of payments.
+// PaymentFileRecord is the stored record of a payment file.
 type PaymentFileRecord struct {
 	Number   int64
 	Message  string // names it to the bank
@@ -56,7 +56,7 @@ type PaymentFile struct {
 	Kept     []string // why approved withdrawals are not in it
 }
 
-// Name is what the file may be called.
+// Name is the suggested name of the file.
 func (f PaymentFile) Name() string {
 	return fmt.Sprintf(
 		"payments-%06d%s",
@@ -65,7 +65,7 @@ func (f PaymentFile) Name() string {
 	)
 }
 
-// String says what the file holds, as the audit log has it.
+// String describes the file for the audit log.
 func (f PaymentFile) String() string {
 	return fmt.Sprintf(
 		"%s, %s in all, %s for %s, message %s, SHA-256 %x",
@@ -94,10 +94,10 @@ func (s *Service) PaymentFiles(
 }
 
 // Export makes the file of all approved withdrawals and moves them to processing: from then on
-// they count as given to the bank. Each goes to the account that was fixed when it was asked
-// for, whatever was linked since. A withdrawal that another command takes away meanwhile is
-// left out. A file that is made again has the name of the first, so that a bank which has the
-// first takes no payment twice.
+// they count as given to the bank. Each is paid to the account that was linked when it was
+// requested, whatever was linked since. A withdrawal that another command cancels meanwhile is
+// left out. A file that is made again has the name of the first, so that a bank that has the
+// first pays nothing twice.
 func (s *Service) Export(
 	ctx context.Context,
 	org flex.OrgID,
@@ -106,7 +106,7 @@ func (s *Service) Export(
 ) (PaymentFile, error) {
 	var f PaymentFile
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		// Exports wait for each other: the second finds what the first has left.
+		// Exports wait for each other, so that no payment is in the files of both.
 		err := tx.LockOrg(ctx)
 		if err == nil {
 			f, err = s.export(ctx, tx, by, o)
@@ -152,7 +152,7 @@ func (s *Service) export(
 		return f, err
 	}
 
-	if err := f.mayBeMade(format, o.Message); err != nil {
+	if err := f.checkMayBeMade(format, o.Message); err != nil {
 		return f, err
 	}
 
@@ -169,8 +169,9 @@ func (s *Service) export(
 	return f, err
 }
 
-// mayBeMade refuses a file without payments where its format does not allow it, or where a file of that name is to be written again.
-func (f *PaymentFile) mayBeMade(format bankfile.Format, again string) error {
+// checkMayBeMade refuses a file without payments where its format does not allow it, or where a
+// file of that name is to be written again.
+func (f *PaymentFile) checkMayBeMade(format bankfile.Format, again string) error {
 	if len(f.Payments) > 0 {
 		return nil
 	}
@@ -180,7 +181,7 @@ func (f *PaymentFile) mayBeMade(format bankfile.Format, again string) error {
 			flex.Conflict,
 			"no payment of a file %q waits for its result%s: the names are those of flexd payouts files",
 			again,
-			because(f.Kept),
+			leftOutReasons(f.Kept),
 		)
 	}
 
@@ -192,11 +193,11 @@ func (f *PaymentFile) mayBeMade(format bankfile.Format, again string) error {
 		flex.Conflict,
 		"there is nothing to pay: a %s file cannot be empty%s",
 		format,
-		because(f.Kept),
+		leftOutReasons(f.Kept),
 	)
 }
 
-// name gives the file its number, and its name to the bank.
+// name sets the file's number and the message's name for the bank.
 func (f *PaymentFile) name(
 	ctx context.Context,
 	tx *store.Tx,
@@ -215,8 +216,8 @@ func (f *PaymentFile) name(
 	return nil
 }
 
-// because says why withdrawals are kept back, if there are any.
-func because(kept []string) string {
+// leftOutReasons lists the reasons for which withdrawals were left out, if there are any.
+func leftOutReasons(kept []string) string {
 	if len(kept) == 0 {
 		return ""
 	}
@@ -310,7 +311,7 @@ func workingDay(d flex.Day) flex.Day {
 	return d
 }
 
-// payments returns the payments to export, and why others are kept back.
+// payments returns the payments to export, and the reasons for which others are left out.
 func payments(
 	ctx context.Context,
 	tx *store.Tx,
@@ -370,7 +371,7 @@ func payments(
 	return ps, kept, nil
 }
 
-// payment returns the line of a withdrawal, or why there is none.
+// payment returns the line of a withdrawal, or the reason for which there is none.
 func payment(
 	ctx context.Context,
 	tx *store.Tx,
@@ -386,7 +387,7 @@ func payment(
 		return p, "no bank account is fixed for it; cancel it, and the user can ask again", nil
 	}
 
-	// What was approved before accounts had to wait did not wait.
+	// Withdrawals from before accounts had a waiting time have none.
 	from := terms.PaidFrom(pinned.LinkedAt)
 	if w.Status == ledger.Approved && tx.Now().Before(from) {
 		return p, "its account is paid from " +
@@ -422,9 +423,9 @@ func (p Payment) line() bankfile.Payment {
 	}
 }
 
-// fileOf returns the file that holds the payments: a new message, or the one that they were
-// all in before. A CSV may hold those of several, since whoever reads it has the ids. The format
-// is the setting's unless one was asked for.
+// fileOf returns the file that contains the payments: a new message, or the one that all of
+// them were in before. A CSV file may contain those of several messages, since its reader has
+// the ids. The format is the organisation's setting unless one was asked for.
 func fileOf(
 	ctx context.Context,
 	tx *store.Tx,
@@ -462,7 +463,8 @@ func fileOf(
 			continue
 		}
 
-		// In another format than the first file's, nothing tells a bank that it has the payments already.
+		// In another format than the first file's, a bank could not recognise payments that it
+		// has already.
 		if asked == "" && first.Format != string(format) {
 			return f, flex.Fail(
 				flex.Conflict,

@@ -83,8 +83,9 @@ func TestExport_Files(t *testing.T) {
 	})
 }
 
-// Payments of several files are written again as a CSV by the setting only if all of the files were CSVs: a bank that has
-// one of the others does not know its payments again. Who names the format gets it.
+// Payments of several files are written again as a CSV by the setting only if all of the files
+// were CSVs: a bank that has one of the others does not know its payments again. Who names the
+// format gets it.
 func TestExport_AgainOfSeveralFormats(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)
@@ -258,8 +259,9 @@ func TestExport_MeetsRelink(t *testing.T) {
 	})
 }
 
-// TestExport_OlderCopy restores a copy from before a payment file, as docs/operating.md says: its withdrawals would be paid again, in a file of
-// the same name. Exported to a file that nobody sends, they take what the bank says of the first.
+// TestExport_OlderCopy restores a copy from before a payment file, as docs/operating.md says:
+// its withdrawals would be paid again, in a file of the same name. Exported to a file that
+// nobody sends, they take what the bank says of the first.
 func TestExport_OlderCopy(t *testing.T) {
 	y := open(t, storetest.SQLite(t))
 	y.payer(t)

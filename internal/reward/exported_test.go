@@ -12,8 +12,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// both reads a device's import and export register at both ends of the half-hour of a day, of a home
-// that takes and gives so many kWh in it.
+// both reads a device's import and export register at both ends of the half-hour of a day, of
+// a home that takes and gives so many kWh in it.
 func (h *home) both(imports, exports flex.AssetID, back int, in, out float64) (import0, export0 []flex.Reading) {
 	for end := range 2 {
 		at := h.monday.Add(-back).Period(homeSlot + end).Start()
@@ -108,8 +108,8 @@ func TestExported(t *testing.T) {
 	})
 }
 
-// waits has the charger asked to wait in some settlement periods of the day, and turns the clock to a
-// minute after them.
+// waits has the charger asked to wait in some settlement periods of the day, and turns the
+// clock to a minute after them.
 func (h *home) waits(first, last int) {
 	h.t.Helper()
 	span := flex.Span{From: h.monday.Period(first).Start(), To: h.monday.Period(last).End()}

@@ -7,8 +7,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// An event that became final without the price of a half-hour is corrected in the others, and that half-hour is credited
-// once its price comes. At £250 and a share of a half, 801 Wh are worth 10 p, and so are 831 Wh.
+// An event that became final without the price of a half-hour is corrected in the others, and
+// that half-hour is credited once its price comes. At £250 and a share of a half, 801 Wh are
+// worth 10 p, and so are 831 Wh.
 func TestSettleEvents_CorrectedWithoutAPrice(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y, monday, v := pausedMonday(t, url)
@@ -36,8 +37,8 @@ func TestSettleEvents_CorrectedWithoutAPrice(t *testing.T) {
 	})
 }
 
-// An event that became final with its prices, and lacks them when a reading of it is corrected, waits for them: nothing
-// that rests on them is taken back.
+// An event that became final with its prices, and lacks them when a reading of it is
+// corrected, waits for them: nothing that rests on them is taken back.
 func TestSettleEvents_CorrectedWhilePricesAreGone(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y, monday := settledMonday(t, url)

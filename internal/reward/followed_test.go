@@ -11,7 +11,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// steered is a schedule that a car's client accepts when it is made, and when it reports it as failed and as executed; "" for never.
+// steered is a schedule that a car's client accepts when it is made, and when it reports it as
+// failed and as executed; "" for never.
 type steered struct {
 	made, on, off    string // it charges from on until off
 	failed, executed string
@@ -89,8 +90,8 @@ func (y *fixture) leave(t *testing.T, at string) {
 	})
 }
 
-// A schedule that failed at the charger and was followed after all counts from when that was reported, and nothing of it before. A newer
-// one that is followed stays in force.
+// A schedule that failed at the charger and was followed after all counts from when that was
+// reported, and nothing of it before. A newer one that is followed stays in force.
 func TestSettleEvents_FollowedLate(t *testing.T) {
 	const night = "2026-01-14 47-48 est -370000 missing 2, 2026-01-15 1-1 est -185000 missing 1"
 
@@ -190,7 +191,8 @@ func TestSettleEvents_DispatchFollowedLate(t *testing.T) {
 	}
 }
 
-// A schedule behind a main fuse goes on after ready-by. What it says of that time steers nothing, so it is no event.
+// A schedule behind a main fuse goes on after ready-by. What it says of that time steers
+// nothing, so it is no event.
 func TestSettleEvents_AfterTheNeed(t *testing.T) {
 	for _, c := range []struct {
 		name, on, off, want string
@@ -218,7 +220,8 @@ func TestSettleEvents_AfterTheNeed(t *testing.T) {
 	}
 }
 
-// steerOn makes the car a schedule that charges from on until off, and that limits it to 4.6 kW for a week after ready-by.
+// steerOn makes the car a schedule that charges from on until off, and that limits it to 4.6
+// kW for a week after ready-by.
 func (y *fixture) steerOn(t *testing.T, on, off string) {
 	t.Helper()
 	ready := clock("2026-01-15 07:00")
@@ -237,8 +240,8 @@ func (y *fixture) steerOn(t *testing.T, on, off string) {
 	y.takeSchedule(t, &made)
 }
 
-// A car that is plugged in for longer than deliveries stay has the events of its first night: what became of its schedules stays until
-// its events were looked for, and no longer.
+// A car that is plugged in for longer than deliveries stay has the events of its first night:
+// what became of its schedules stays until its events were looked for, and no longer.
 func TestSettleEvents_PluggedInForLong(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)
@@ -276,7 +279,8 @@ func TestSettleEvents_PluggedInForLong(t *testing.T) {
 	})
 }
 
-// What a car gave is noted for settlement: by what it followed, and until it followed something newer, whatever was made meanwhile.
+// What a car gave is noted for settlement: by what it followed, and until it followed
+// something newer, whatever was made meanwhile.
 func TestCloseSession_Given(t *testing.T) {
 	type sent struct {
 		made             string

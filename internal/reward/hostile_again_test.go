@@ -12,8 +12,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// A device that is deleted and added again within the half-hour from 22:00, which used 2 kWh in it, earns 4 p of it,
-// however often it is sent; 3 kWh of the next half-hour are 6 p more. What was not read by then is the next one's.
+// A device that is deleted and added again within the half-hour from 22:00, which used 2 kWh
+// in it, earns 4 p of it, however often it is sent; 3 kWh of the next half-hour are 6 p more.
+// What was not read by then is the next one's.
 func TestHostile_DeletedAndAddedAgain(t *testing.T) {
 	from := clock("2026-01-14 22:00")
 	at := func(minute int) time.Time { return from.Add(time.Duration(minute) * time.Minute) }
@@ -196,9 +197,10 @@ func (h *home) addedAgain() {
 	h.asset = a.ID
 }
 
-// A charger that is asked to wait, deleted and added again within the half-hour, and asked again, is not credited more
-// than the 2 kWh that its home left out at its boundary: 20 p at 100 £/MWh. What it was to move until it was deleted
-// is credited to nobody: of 26 minutes and 4, at 7.4 kW, 493 Wh of 493 + 3,207 × 26/30 are left, which are 3.01 p.
+// A charger that is asked to wait, deleted and added again within the half-hour, and asked
+// again, is not credited more than the 2 kWh that its home left out at its boundary: 20 p at
+// 100 £/MWh. What it was to move until it was deleted is credited to nobody: of 26 minutes and
+// 4, at 7.4 kW, 493 Wh of 493 + 3,207 × 26/30 are left, which are 3.01 p.
 func TestHostile_PausedAndAddedAgain(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)

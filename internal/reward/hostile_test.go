@@ -9,8 +9,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// Tricks by which a household would have its 2 kWh of the half-hour from 22:00, which are 4 p, counted more than
-// once: none is credited more.
+// Tricks by which a household would have its 2 kWh of the half-hour from 22:00, which are 4 p,
+// counted more than once: none is credited more.
 func TestHostile_Sessions(t *testing.T) {
 	from := clock("2026-01-14 22:00")
 	at := func(seconds int) time.Time { return from.Add(time.Duration(seconds) * time.Second) }

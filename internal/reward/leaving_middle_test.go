@@ -13,8 +13,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// dispatched has the home's battery asked to give 3 kW in two half-hours of the Monday, in which the home uses 2.5 kWh
-// in place of 4. The gateway, which reads the boundary, and the battery are returned. At 100 £/MWh each is worth 15 p.
+// dispatched has the home's battery asked to give 3 kW in two half-hours of the Monday, in
+// which the home uses 2.5 kWh in place of 4. The gateway, which reads the boundary, and the
+// battery are returned. At 100 £/MWh each is worth 15 p.
 func (h *home) dispatched() (gateway, battery flex.AssetID) {
 	h.t.Helper()
 	copy(gateway[:], h.org[:])
@@ -50,8 +51,8 @@ func (h *home) dispatched() (gateway, battery flex.AssetID) {
 	return gateway, battery
 }
 
-// An event during which its asset or its site left is not credited, whatever the asset is, whoever reads the
-// meter, and whether or not the organisation asks for consent.
+// An event during which its asset or its site left is not credited, whatever the asset is,
+// whoever reads the meter, and whether or not the organisation asks for consent.
 func TestLeaving_InTheMiddle(t *testing.T) {
 	late := func(h *home) { h.now = h.monday.Period(homeSlot + 1).Start().Add(10 * time.Minute) }
 	drop := func(h *home, id flex.AssetID) {
@@ -125,8 +126,8 @@ func TestLeaving_Power(t *testing.T) {
 	})
 }
 
-// Of a session that began so long ago that its first readings are forgotten, what was credited stays,
-// though it ended late enough to be settled anew.
+// Of a session that began so long ago that its first readings are forgotten, what was credited
+// stays, though it ended late enough to be settled anew.
 func TestSession_BeganLongAgo(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)
@@ -156,8 +157,9 @@ func TestSession_BeganLongAgo(t *testing.T) {
 	})
 }
 
-// What a device moved until it was taken away in mid-event is not credited to another one of the home: each has the
-// part of what the home left out that it was to move in the time that it was there. 3 kWh at 100 £/MWh are 30 p.
+// What a device moved until it was taken away in mid-event is not credited to another one of
+// the home: each has the part of what the home left out that it was to move in the time that
+// it was there. 3 kWh at 100 £/MWh are 30 p.
 func TestLeaving_BesideAnother(t *testing.T) {
 	cases := []struct {
 		name    string

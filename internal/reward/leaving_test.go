@@ -358,8 +358,9 @@ func TestLeaving_Returned(t *testing.T) {
 	})
 }
 
-// What a site was to be paid later is owed as soon as it is erased, as nothing of it is settled any more: it is
-// in the balance that was left. Erasing it again clears what was accrued to it since, as earlier releases left it.
+// What a site was to be paid later is owed as soon as it is erased, as nothing of it is
+// settled any more: it is in the balance that was left. Erasing it again clears what was
+// accrued to it since, as earlier releases left it.
 func TestLeaving_ErasedBeforeTheRestIsPaid(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := newHome(t, url, 1, 100)

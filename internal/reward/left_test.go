@@ -10,8 +10,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// A site that was offboarded with a balance is found by its id, an asset's, and the reference of a payment to it, and has a statement. That
-// of the interface is not found.
+// A site that was offboarded with a balance is found by its id, an asset's, and the reference
+// of a payment to it, and has a statement. That of the interface is not found.
 func TestOffboarded_FoundWithStatement(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)

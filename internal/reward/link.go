@@ -15,9 +15,10 @@ import (
 	"flexd/internal/store"
 )
 
-// Limits of the links to the balance page, and of the codes sent to its users.
+// Limits of links to the balance page, and of e-mailed codes.
 const (
-	// LinkLife is how long a link to the balance page lives. It may be used again meanwhile.
+	// LinkLife is how long a link to the balance page is valid. It may be opened several
+	// times.
 	LinkLife = time.Hour
 	// MailLinkLife is how long a link in an e-mail is valid.
 	MailLinkLife = 48 * time.Hour
@@ -34,11 +35,12 @@ const (
 // Root is the path under which the balance page answers.
 const Root = "/balance/"
 
-// LinkOptions are what a client may ask of a link.
+// LinkOptions are the options of a link that a client may choose.
 type LinkOptions struct {
-	// where the page leads back to; nothing is added to it
+	// where the page leads back to; flexd appends nothing to it
 	RedirectURI string
-	// ask for an e-mailed code before bank account and withdrawal, even if the organisation asks for none
+	// ask for an e-mailed code before bank account and withdrawal, even if the organisation
+	// asks for none
 	TwoFactor bool
 	// the credential may make a link that needs no code, if the organisation asks for none
 	MayPayOut        bool
@@ -90,7 +92,7 @@ func (s *Service) Link(
 	return s.BaseURL + Root + token, expires, err
 }
 
-// checkRedirect refuses what a browser would run rather than open.
+// checkRedirect refuses an address that a browser would execute, such as javascript:.
 func checkRedirect(uri string) error {
 	wrong := func(format string, args ...any) error {
 		return &flex.Error{
@@ -125,7 +127,7 @@ func checkRedirect(uri string) error {
 	return nil
 }
 
-// token makes 256 random bits in text that a URL carries as it is.
+// token returns 256 random bits as text that a URL carries without escapes.
 func (s *Service) token() (string, error) {
 	var b [32]byte
 	if _, err := io.ReadFull(s.DB.Random(), b[:]); err != nil {
@@ -140,7 +142,7 @@ func hashOf(token string) []byte {
 	return h[:]
 }
 
-// Visit is somebody who has opened a link, in one browser.
+// Visit is a link opened in one browser.
 type Visit struct {
 	store.BalanceLink
 	Page flex.PageSettings // of the organisation, with its name
@@ -154,12 +156,12 @@ func (v Visit) Confirmed() bool {
 		subtle.ConstantTimeCompare(hashOf(v.Browser), v.ConfirmedBy) == 1
 }
 
-// NewBrowser makes the secret that a browser keeps, so that what is confirmed in it holds
-// there alone.
+// NewBrowser makes the secret of a browser's cookie. A confirmation counts only in the browser
+// with that secret.
 func (s *Service) NewBrowser() (string, error) { return s.token() }
 
-// Open returns the visit of a link's token by a browser. An unknown token and one whose time
-// is over are NotFound alike.
+// Open returns the visit of a link's token by a browser. A token that is unknown, and one that
+// has expired, are both NotFound.
 func (s *Service) Open(
 	ctx context.Context,
 	token, browser string,
@@ -194,7 +196,8 @@ func (s *Service) Open(
 	return v, err
 }
 
-// pageOf are the page settings of an organisation. Where they name nobody, its name is the one on its statements.
+// pageOf returns the page settings of an organisation. Without a name in them, it is the one
+// on its statements.
 func pageOf(org flex.Org) flex.PageSettings {
 	p := org.Settings.Page
 	if p.Name == "" {
@@ -204,13 +207,14 @@ func pageOf(org flex.Org) flex.PageSettings {
 	return p
 }
 
-// WayBack is how somebody whose link has ended comes back to the page.
+// WayBack is where a page can lead whose link has expired.
 type WayBack struct {
 	Page        flex.PageSettings // of the organisation, with its name
 	RedirectURI string            // where the link led back to
 }
 
-// WayBack returns the way back of a link, also of one whose time was over within the last day. Any other is NotFound.
+// WayBack returns the way back of a link, also of one whose time was over within the last day.
+// Any other is NotFound.
 func (s *Service) WayBack(
 	ctx context.Context,
 	token string,
@@ -319,7 +323,7 @@ func (s *Service) BalancePage(
 	return p, err
 }
 
-// addMoney fills in where the site's money stands, and how far it is.
+// addMoney fills in the site's balance and progress.
 func (p *BalancePage) addMoney(
 	ctx context.Context,
 	tx *store.Tx,
@@ -366,8 +370,8 @@ func (s *Service) newCode() (string, error) {
 	return codeOf(random), nil
 }
 
-// SendCode has a code sent to the site's e-mail address, to be entered in the visitor's
-// browser. The one before is void.
+// SendCode sends a code to the site's e-mail address, to be entered in the visitor's browser.
+// The previous code is void.
 func (s *Service) SendCode(ctx context.Context, v Visit) error {
 	if s.Mail == nil {
 		return flex.Fail(
@@ -397,7 +401,7 @@ func (s *Service) SendCode(ctx context.Context, v Visit) error {
 		}
 
 		v.BalanceLink = held
-		if err := mayBeSent(ctx, tx, &v, site); err != nil {
+		if err := checkMayBeSent(ctx, tx, &v, site); err != nil {
 			return err
 		}
 
@@ -418,8 +422,8 @@ func (s *Service) SendCode(ctx context.Context, v Visit) error {
 	})
 }
 
-// mayBeSent fails if no code can be sent to the site's e-mail address now.
-func mayBeSent(
+// checkMayBeSent fails if no code can be sent to the site's e-mail address now.
+func checkMayBeSent(
 	ctx context.Context,
 	tx *store.Tx,
 	v *Visit,
@@ -438,7 +442,7 @@ func mayBeSent(
 		)
 	}
 
-	return settledEmail(ctx, tx, v.SiteID)
+	return checkEmailSettled(ctx, tx, v.SiteID)
 }
 
 // codeOf makes decimal digits of random bits. Eight bytes leave no digit noticeably likelier.
@@ -457,9 +461,9 @@ var errNoCookie = flex.Fail(
 	"your browser keeps no cookies; allow them for this page, so that the code holds for this browser alone",
 )
 
-// settledEmail fails if the address was replaced so lately that the code might go to whoever
+// checkEmailSettled fails if the address was replaced so recently that the code might go to whoever
 // replaced it.
-func settledEmail(ctx context.Context, tx *store.Tx, site flex.SiteID) error {
+func checkEmailSettled(ctx context.Context, tx *store.Tx, site flex.SiteID) error {
 	record, err := tx.OrgRecord(ctx)
 	if err != nil {
 		return err
@@ -482,15 +486,16 @@ func settledEmail(ctx context.Context, tx *store.Tx, site flex.SiteID) error {
 	)
 }
 
-// codeHash ties the code to its link and to the browser that it was asked for in.
+// codeHash binds the code to its link and to the browser for which it was requested.
 func codeHash(v Visit, code string) []byte {
 	text := append(append([]byte{}, v.Hash...), hashOf(v.Browser)...)
 	h := sha256.Sum256(append(text, code...))
 	return h[:]
 }
 
-// EnterCode confirms the visitor if the code is the one that was sent last. A wrong one is
-// counted, and after CodeTries of them only a new code will do. Who is confirmed already stays so.
+// EnterCode confirms the visitor if the code is the one that was sent last. A wrong code is
+// counted; after CodeTries of them only a new code is accepted. A visitor who is confirmed
+// already stays so.
 func (s *Service) EnterCode(ctx context.Context, v Visit, code string) error {
 	if v.Browser == "" {
 		return errNoCookie
@@ -535,7 +540,7 @@ func (s *Service) EnterCode(ctx context.Context, v Visit, code string) error {
 			)
 		}
 
-		return tx.PutCode(ctx, v.BalanceLink) // a wrong try is kept too
+		return tx.PutCode(ctx, v.BalanceLink) // a wrong attempt is stored too
 	})
 
 	if err != nil {
@@ -545,8 +550,8 @@ func (s *Service) EnterCode(ctx context.Context, v Visit, code string) error {
 	return wrong
 }
 
-// confirmed returns a failure if a code is asked for and was not entered.
-func (v Visit) confirmed() error {
+// checkConfirmed fails if the visitor must enter a code and has not.
+func (v Visit) checkConfirmed() error {
 	if v.TwoFactor && !v.Confirmed() {
 		return flex.Fail(
 			flex.Forbidden,

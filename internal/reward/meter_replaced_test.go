@@ -13,9 +13,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// watch is a home whose meter is read every half-hour from 17:00 to 18:30, on the Monday and three
-// weeks before. The home uses 2 kWh in each half-hour, and 1.3 kWh in the two of the Monday's event,
-// from 17:00 to 18:00.
+// watch is a home whose meter is read every half-hour from 17:00 to 18:30, on the Monday and
+// three weeks before. The home uses 2 kWh in each half-hour, and 1.3 kWh in the two of the
+// Monday's event, from 17:00 to 18:00.
 type watch struct {
 	*home
 	intake *reading.Service
@@ -157,7 +157,8 @@ func TestMeterReplaced(t *testing.T) {
 	})
 }
 
-// event has the charger asked to wait from 17:00 to 18:00 on the Monday, and turns the clock to 19:00.
+// event has the charger asked to wait from 17:00 to 18:00 on the Monday, and turns the clock
+// to 19:00.
 func (w *watch) event() {
 	w.t.Helper()
 	w.now = w.monday.Period(34).Start()

@@ -142,7 +142,8 @@ func (c *claim) show(
 	stay := settle.Stay{Span: c.Stay, Plan: c.stayPlan(first)}
 	missing := stay.Meter(own)
 
-	// A meter that read the stay and counted nothing says that nothing was drawn, whatever a car charged elsewhere.
+	// A meter that read the stay and counted nothing says that nothing was drawn, whatever a
+	// car charged elsewhere.
 	if missing == len(stay.Shown()) {
 		slices.SortFunc(rs, func(a, b flex.Reading) int {
 			return a.From.Compare(b.From)
@@ -290,8 +291,8 @@ func (s *settling) nominateGroup(group []*claim) {
 	}
 }
 
-// leaveAlone leaves each event of a group, of which their meter tells nothing, to its own meter.
-func (s *settling) leaveAlone(group []*claim) {
+// useOwnMeters leaves each event of a group, of which their meter tells nothing, to its own meter.
+func (s *settling) useOwnMeters(group []*claim) {
 	for _, c := range group {
 		c.Others = nil
 		if c.Used == nil {
@@ -316,9 +317,9 @@ func (c *claim) shownIn(n int) flex.WattHours {
 	return c.nomination.shown[at]
 }
 
-// atHome tells the events of a group, which are settled at a boundary, what their assets used
+// addHomeUse tells the events of a group, which are settled at a boundary, what their assets used
 // on the days before, and on what days other assets of the site had events.
-func (s *settling) atHome(group []*claim) {
+func (s *settling) addHomeUse(group []*claim) {
 	var used []settle.Behind
 	var days []flex.Day
 	mine := map[flex.AssetID]bool{}

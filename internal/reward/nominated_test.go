@@ -78,8 +78,8 @@ func TestSettleEvents_NominatedIsShown(t *testing.T) {
 	}
 }
 
-// What shows a stay may come, or be corrected, days after it and of a time after its event: the car is paid for what it is
-// shown to have taken then, at once.
+// What shows a stay may come, or be corrected, days after it and of a time after its event:
+// the car is paid for what it is shown to have taken then, at once.
 func TestSettleEvents_NominatedIsShownLater(t *testing.T) {
 	day := flex.Day{Year: 2026, Month: time.January, Dom: 14}
 	const paused, late = 37, 45
@@ -144,8 +144,9 @@ func TestSettleEvents_NominatedIsShownLater(t *testing.T) {
 	}
 }
 
-// What a state of charge showed is not changed later: the event is settled by the capacity that its car had then, also if the car gets another
-// one, or is taken away, before the event is final.
+// What a state of charge showed is not changed later: the event is settled by the capacity
+// that its car had then, also if the car gets another one, or is taken away, before the event
+// is final.
 func TestSettleEvents_NominatedByItsCapacity(t *testing.T) {
 	day := flex.Day{Year: 2026, Month: time.January, Dom: 14}
 	const paused = 37

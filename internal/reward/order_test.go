@@ -37,8 +37,8 @@ func deliveries(main, other flex.AssetID, day flex.Day) [][]flex.Reading {
 }
 
 // The order in which readings come does not matter: sites are told the same in as many orders
-// (a thousand with FLEXD_LONG), some of it after the final run, with the background jobs after each part,
-// and end with the same balance, the same energy and the same half-hours.
+// (a thousand with FLEXD_LONG), some of it after the final run, with the background jobs after
+// each part, and end with the same balance, the same energy and the same half-hours.
 func TestReadings_AnyOrder(t *testing.T) {
 	sites := 100
 	if os.Getenv("FLEXD_LONG") != "" {
@@ -105,7 +105,8 @@ func TestReadings_AnyOrder(t *testing.T) {
 	}
 }
 
-// A repair finds what was missed behind more events than are taken in one run, all of which come to the same again.
+// A repair finds what was missed behind more events than are taken in one run, all of which
+// come to the same again.
 func TestRepair_BehindManyThatStay(t *testing.T) {
 	url := storetest.SQLite(t)
 	day := flex.Day{Year: 2025, Month: 2, Dom: 3}

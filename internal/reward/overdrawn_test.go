@@ -10,8 +10,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// Who approves a withdrawal reads that a correction took back a part of what it pays since it was asked for: of 2500 p
-// 1500 p are asked for, and 700 p are owed in the end.
+// Who approves a withdrawal reads that a correction took back a part of what it pays since it
+// was asked for: of 2500 p 1500 p are asked for, and 700 p are owed in the end.
 func TestPayouts_WarnOfAnOverdrawnBalance(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := &home{fixture: open(t, url), t: t}

@@ -10,9 +10,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestSite_Overlap has a half-hour of a site be settled for one charger, and then found to have been another's too,
-// which an instruction called: what the site left out is paid once, each part at its own price. In the other order it is
-// the same.
+// TestSite_Overlap has a half-hour of a site be settled for one charger, and then found to
+// have been another's too, which an instruction called: what the site left out is paid once,
+// each part at its own price. In the other order it is the same.
 func TestSite_Overlap(t *testing.T) {
 	const price, called = 100, 300 // £/MWh
 	for _, tt := range []struct {

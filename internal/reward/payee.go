@@ -119,16 +119,17 @@ func (a BankAccount) number() string {
 // endingDigits is how many digits of an account number are shown.
 const endingDigits = 4
 
-// LinkAccount stores the visitor's bank account in place of any other. A different account
-// is checked by the modulus tables, if there are any. It cancels the withdrawals that were not
-// exported to the bank yet, because they were requested, and perhaps approved, for the earlier account.
-// The user is notified, at the earlier e-mail address too. The same account again changes nothing.
+// LinkAccount stores the visitor's bank account in place of any other. A different account is
+// checked by the modulus tables, if there are any. It cancels the withdrawals that were not
+// exported to the bank yet, because they were requested, and perhaps approved, for the earlier
+// account. The user is notified, at the earlier e-mail address too. The same account again
+// changes nothing.
 func (s *Service) LinkAccount(
 	ctx context.Context,
 	v Visit,
 	a BankAccount,
 ) error {
-	if err := v.confirmed(); err != nil {
+	if err := v.checkConfirmed(); err != nil {
 		return err
 	}
 
@@ -180,7 +181,7 @@ func (s *Service) LinkAccount(
 			return err
 		}
 
-		return s.tellAccount(ctx, tx, site, payee, voided)
+		return s.notifyAccountLinked(ctx, tx, site, payee, voided)
 	})
 }
 
@@ -228,8 +229,8 @@ func voidUnexported(
 	return sum, nil
 }
 
-// tellAccount tells the user that an account was linked.
-func (s *Service) tellAccount(
+// notifyAccountLinked tells the user that an account was linked.
+func (s *Service) notifyAccountLinked(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.Site,

@@ -144,15 +144,16 @@ func (s *Service) checkName(
 	var kept store.PayeeCheck
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		var err error
-		kept, err = keepNameCheck(ctx, tx, todo.w, answered)
+		kept, err = storeNameCheck(ctx, tx, todo.w, answered)
 		return err
 	})
 
 	return &kept, err
 }
 
-// keepNameCheck keeps what a check found, and returns the check that counts now: that nobody could tell does not take a refusal back.
-func keepNameCheck(
+// storeNameCheck keeps what a check found, and returns the check that counts now: that nobody
+// could tell does not take a refusal back.
+func storeNameCheck(
 	ctx context.Context,
 	tx *store.Tx,
 	w store.Withdrawal,
@@ -257,7 +258,8 @@ func (s *Service) askName(ctx context.Context, todo *toCheck) nameAnswer {
 	return said.plain()
 }
 
-// plain is the answer as it counts: one of the four results, and with a close match a name that can be shown.
+// plain is the answer as it counts: one of the four results, and with a close match a name
+// that can be shown.
 func (a nameAnswer) plain() nameAnswer {
 	name := []rune(strings.Join(strings.Fields(a.Name), " "))
 	printable := !strings.ContainsFunc(string(name), func(r rune) bool {
@@ -311,8 +313,8 @@ func nameText(c *store.PayeeCheck) string {
 	return "nobody could tell whose name it is, " + at + ": not a match"
 }
 
-// nameBeforeApproval asks about the name if there is no answer yet. An answer other than a match stops
-// this approval, so that the approver has seen it.
+// nameBeforeApproval asks about the name if there is no answer yet. An answer other than a
+// match stops this approval, so that the approver has seen it.
 func (s *Service) nameBeforeApproval(
 	ctx context.Context,
 	org flex.OrgID,
@@ -335,8 +337,8 @@ func (s *Service) nameBeforeApproval(
 	)
 }
 
-// mayApproveName fails if the name does not match and no other operator overrode that.
-func mayApproveName(
+// checkNameApproval fails if the name does not match and no other operator overrode that.
+func checkNameApproval(
 	ctx context.Context,
 	tx *store.Tx,
 	w store.Withdrawal,

@@ -179,7 +179,8 @@ func TestNameCheck_NoMatch(t *testing.T) {
 	})
 }
 
-// No match stays if a later check finds out nothing: nobody gets past it by asking while the hook is away. Another answer counts.
+// No match stays if a later check finds out nothing: nobody gets past it by asking while the
+// hook is away. Another answer counts.
 func TestNameCheck_NoMatchStays(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)

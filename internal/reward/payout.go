@@ -256,7 +256,7 @@ func (s *Service) approve(
 		return w, err
 	}
 
-	if err := mayApproveName(ctx, tx, w, by); err != nil {
+	if err := checkNameApproval(ctx, tx, w, by); err != nil {
 		return w, err
 	}
 
@@ -322,7 +322,8 @@ func (s *Service) tryAgain(
 		return w, err
 	}
 
-	// As for a new withdrawal, nothing is taken back between the look at the balance and the posting.
+	// As for a new withdrawal, nothing is taken back between the look at the balance and the
+	// posting.
 	if err := tx.ShareBooks(ctx); err != nil {
 		return w, err
 	}
@@ -375,7 +376,7 @@ func (s *Service) move(
 		return w, t, err
 	}
 
-	t, err = s.tellFailed(ctx, tx, w, voided)
+	t, err = s.notifyReturned(ctx, tx, w, voided)
 
 	return w, t, err
 }
@@ -383,8 +384,9 @@ func (s *Service) move(
 // accountDeleted is the reason of a cancellation, as operators and users read it.
 const accountDeleted = "the bank account was deleted, because a payment to it came back"
 
-// forgetAccount forgets the account that a payment went to, if it is still the user's. It cancels the withdrawals to it that are
-// not given to the bank yet, and returns what they came to.
+// forgetAccount forgets the account that a payment went to, if it is still the user's. It
+// cancels the withdrawals to it that are not given to the bank yet, and returns what they came
+// to.
 func forgetAccount(
 	ctx context.Context,
 	tx *store.Tx,
@@ -413,8 +415,9 @@ func forgetAccount(
 	return voidUnexported(ctx, tx, w.SiteID, by, accountDeleted)
 }
 
-// tellFailed tells the user that a payment came back, and what was cancelled with it, with a link to correct the account.
-func (s *Service) tellFailed(
+// notifyReturned tells the user that a payment came back, and what was cancelled with it, with a
+// link to correct the account.
+func (s *Service) notifyReturned(
 	ctx context.Context,
 	tx *store.Tx,
 	w store.Withdrawal,

@@ -236,7 +236,8 @@ func TestDecide_TwoOperators(t *testing.T) {
 	})
 }
 
-// The day's cap is of the London day: what was approved in the half-hour before midnight takes nothing of the next.
+// The day's cap is of the London day: what was approved in the half-hour before midnight takes
+// nothing of the next.
 func TestDecide_DayBegins(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)

@@ -11,8 +11,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// Two devices of a home are steered against each other in one half-hour: the charger to draw less, the other to draw more. What
-// is credited is what the home moved in sum, to the one that was to move it that way.
+// Two devices of a home are steered against each other in one half-hour: the charger to draw
+// less, the other to draw more. What is credited is what the home moved in sum, to the one
+// that was to move it that way.
 func TestPlayed_AgainstEachOther(t *testing.T) {
 	cases := []struct {
 		name        string

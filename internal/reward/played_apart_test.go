@@ -12,9 +12,10 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// The devices of a site that has no boundary are asked to wait in one half-hour. What passes a charger is read of it and
-// of the car at it: what they left out is credited once, whatever is read, taken away or settled first. At 100 £/MWh a
-// kWh is 10 p; what is used more costs as much.
+// The devices of a site that has no boundary are asked to wait in one half-hour. What passes a
+// charger is read of it and of the car at it: what they left out is credited once, whatever is
+// read, taken away or settled first. At 100 £/MWh a kWh is 10 p; what is used more costs as
+// much.
 func TestPlayed_PausedAtItsCharger(t *testing.T) {
 	cases := []struct {
 		name string
@@ -202,7 +203,8 @@ func TestPlayed_PausedAtItsCharger(t *testing.T) {
 			})
 		}
 
-		// Any order of all steps comes to the same: 37 p of the charger's and 2 p of the car's beyond.
+		// Any order of all steps comes to the same: 37 p of the charger's and 2 p of the car's
+		// beyondChargers.
 		for seed := range uint64(storetest.OneOf(url, 8, 2)) {
 			h.t = t
 			b := h.askedBoth(fmt.Sprint("any order ", seed), byte(180+4*seed))
@@ -254,14 +256,16 @@ func TestStatement_CarAtItsCharger(t *testing.T) {
 	})
 }
 
-// beside is a home with a car and a charger, and maybe more, that were asked to wait in a half-hour that is over.
+// beside is a home with a car and a charger, and maybe more, that were asked to wait in a
+// half-hour that is over.
 type beside struct {
 	*home
 	car, charger flex.AssetID
 	next         byte
 }
 
-// askedBoth goes on with a home of a car and a charger, whose further devices have ids of so much and more.
+// askedBoth goes on with a home of a car and a charger, whose further devices have ids of so
+// much and more.
 func (h *home) askedBoth(name string, n byte) *beside {
 	h.t.Helper()
 	h.another(name)

@@ -13,8 +13,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// What passes a charger is read of it and of the car at it: at 2 p a kWh it earns once, whatever is read,
-// unplugged, corrected or settled first. Here each step is one of a half-hour's 2 kWh, or of an end.
+// What passes a charger is read of it and of the car at it: at 2 p a kWh it earns once,
+// whatever is read, unplugged, corrected or settled first. Here each step is one of a
+// half-hour's 2 kWh, or of an end.
 func TestPlayed_CarAtItsCharger(t *testing.T) {
 	from := clock("2026-01-14 22:00")
 	at := func(minute int) time.Time { return from.Add(time.Duration(minute) * time.Minute) }
@@ -157,8 +158,8 @@ func TestPlayed_CarAtItsCharger(t *testing.T) {
 	})
 }
 
-// Several cars and chargers of a site come to the same in any order of their readings, ends and settlements: to what its
-// chargers gave, and what its cars took beyond, at 2 p a kWh.
+// Several cars and chargers of a site come to the same in any order of their readings, ends
+// and settlements: to what its chargers gave, and what its cars took beyond, at 2 p a kWh.
 func TestPlayed_SeveralBeside(t *testing.T) {
 	from := clock("2026-01-14 22:00")
 	at := func(minute int) time.Time { return from.Add(time.Duration(minute) * time.Minute) }
@@ -231,8 +232,9 @@ func TestPlayed_SeveralBeside(t *testing.T) {
 	})
 }
 
-// What a car buys back for what it gave earns nothing, though it counts at the charger, whatever is settled first: 10 kWh
-// replace 8.1 that were given. What the car took beyond the charger bears it first.
+// What a car buys back for what it gave earns nothing, though it counts at the charger,
+// whatever is settled first: 10 kWh replace 8.1 that were given. What the car took beyond the
+// charger bears it first.
 func TestPlayed_GivenAtItsCharger(t *testing.T) {
 	from := clock("2026-01-14 22:00")
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -280,8 +282,9 @@ func TestPlayed_GivenAtItsCharger(t *testing.T) {
 	})
 }
 
-// A car that comes back within half an hour buys back at the charger's session of each stay what it gave in that stay: of 6 and 9 kWh,
-// 5 each. Each is taken off once, whichever stay is settled first.
+// A car that comes back within half an hour buys back at the charger's session of each stay
+// what it gave in that stay: of 6 and 9 kWh, 5 each. Each is taken off once, whichever stay is
+// settled first.
 func TestPlayed_GivenAgainSoon(t *testing.T) {
 	from := clock("2026-01-14 22:00")
 	at := func(minute int) time.Time { return from.Add(time.Duration(minute) * time.Minute) }
@@ -308,8 +311,8 @@ func TestPlayed_GivenAgainSoon(t *testing.T) {
 	})
 }
 
-// What is read of a car that gave has its charger settled again also where the car's own credit stays nothing: of the 10 kWh that it
-// bought back it bears 1.8.
+// What is read of a car that gave has its charger settled again also where the car's own
+// credit stays nothing: of the 10 kWh that it bought back it bears 1.8.
 func TestPlayed_GivenAndReadLate(t *testing.T) {
 	from := clock("2026-01-14 22:00")
 	storetest.EachURL(t, func(t *testing.T, url string) {

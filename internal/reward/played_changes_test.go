@@ -14,7 +14,8 @@ import (
 // registrar is the service that enrols sites and takes consents.
 func (h *home) registrar() *registry.Service { return &registry.Service{DB: h.db} }
 
-// within does something ten minutes after the Monday's event began, and turns the clock back to a minute after it.
+// within does something ten minutes after the Monday's event began, and turns the clock back
+// to a minute after it.
 func (h *home) within(do func() error) {
 	h.t.Helper()
 	end := h.now
@@ -25,8 +26,9 @@ func (h *home) within(do func() error) {
 	h.now = end
 }
 
-// What changes while an event is under way: it is credited what was delivered, once, on the terms of its day, or not at all
-// where the use of the meter was not consented to throughout. 2 kWh less at 100 £/MWh are 20 p.
+// What changes while an event is under way: it is credited what was delivered, once, on the
+// terms of its day, or not at all where the use of the meter was not consented to throughout.
+// 2 kWh less at 100 £/MWh are 20 p.
 func TestPlayed_ChangedInTheMiddle(t *testing.T) {
 	const all = "market_receivable 20, rewards_payable -20"
 	terms := func(h *home, values map[string]string) func() error {

@@ -14,8 +14,9 @@ import (
 // changes are the days on which the clocks change, with the instant at which they do.
 var changes = map[string]time.Time{"23 hours": clock("2025-03-30 01:00"), "25 hours": clock("2025-10-26 01:00")}
 
-// A car that charges through a change of the clocks, from an hour before it to two hours after: each of its six half-hours
-// counts once, whatever the clocks show. They have 1, 1.1, … 1.5 kWh, at 2 p.
+// A car that charges through a change of the clocks, from an hour before it to two hours
+// after: each of its six half-hours counts once, whatever the clocks show. They have 1, 1.1, …
+// 1.5 kWh, at 2 p.
 func TestPlayed_SessionOverAClockChange(t *testing.T) {
 	cases := []struct {
 		name string
@@ -87,11 +88,13 @@ func inOrder(read func(n int, kwh float64), without int) {
 	}
 }
 
-// usualAt is what the home uses in a half-hour by the clock on the wall: 4.1 kWh in the first of a day, 4.2 in the next.
+// usualAt is what the home uses in a half-hour by the clock on the wall: 4.1 kWh in the first
+// of a day, 4.2 in the next.
 func usualAt(slot int) float64 { return 4 + float64(slot)/10 }
 
-// A charger is paused, or a battery dispatched, in half-hours of a night in which the clocks change, and the home uses 1 kWh
-// less in each than it does at that time by the clock on the wall, which is 10 p. The night's other half-hours do not count.
+// A charger is paused, or a battery dispatched, in half-hours of a night in which the clocks
+// change, and the home uses 1 kWh less in each than it does at that time by the clock on the
+// wall, which is 10 p. The night's other half-hours do not count.
 func TestPlayed_EventOverAClockChange(t *testing.T) {
 	cases := []struct {
 		day         string
@@ -158,8 +161,8 @@ func TestPlayed_EventOverAClockChange(t *testing.T) {
 	})
 }
 
-// night has the home's first seven half-hours read, of three weeks and of the night in which the clocks change. One is read
-// twice, and one only after the others.
+// night has the home's first seven half-hours read, of three weeks and of the night in which
+// the clocks change. One is read twice, and one only after the others.
 func (h *home) night(longer bool, first, last, left int) {
 	for back := homeDays; back >= 0; back-- {
 		if day := h.monday.Add(-back).Start().Weekday(); day != time.Saturday && day != time.Sunday {

@@ -11,9 +11,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// Two registers that are read on one device for a while, and two devices that are read at one boundary: what is earned
-// is never more than what the home left out, whatever is released. The home left out 0.7 kWh in each of two half-hours,
-// which is 7 p each at 100 £/MWh.
+// Two registers that are read on one device for a while, and two devices that are read at one
+// boundary: what is earned is never more than what the home left out, whatever is released.
+// The home left out 0.7 kWh in each of two half-hours, which is 7 p each at 100 £/MWh.
 func TestPlayed_TwoMetersAtOnce(t *testing.T) {
 	const import0 = flex.BoundaryImportRegister
 	old, next := counts(1000), counts(5)
@@ -62,7 +62,8 @@ func TestPlayed_TwoMetersAtOnce(t *testing.T) {
 	})
 }
 
-// both has the old meter read all the time, and the new one beside it so many minutes later from a day on.
+// both has the old meter read all the time, and the new one beside it so many minutes later
+// from a day on.
 func (w *watch) both(label flex.Label, since, minutes int, old, next meter) (rs []reading.Given) {
 	for back := homeDays; back >= 0; back-- {
 		for n := range 4 {
@@ -103,9 +104,9 @@ func (w *watch) take(rs []reading.Given, release string) {
 	}
 }
 
-// Two devices measure a boundary, and one of them only a part of it. While the whole is read nothing else counts; where it is
-// missing, the part says nothing of it: 4 kWh less 0.2 kWh is not what the home left out. One that measures the same may
-// stand in.
+// Two devices measure a boundary, and one of them only a part of it. While the whole is read
+// nothing else counts; where it is missing, the part says nothing of it: 4 kWh less 0.2 kWh is
+// not what the home left out. One that measures the same may stand in.
 func TestPlayed_TwoBoundaryMeters(t *testing.T) {
 	cases := []struct {
 		name  string
@@ -161,8 +162,8 @@ func TestPlayed_TwoBoundaryMeters(t *testing.T) {
 	})
 }
 
-// A car's own register is replaced while it charges 2 kWh in each of three half-hours, which are 4 p each. The half-hour of
-// the change is not known, and nothing is counted across it.
+// A car's own register is replaced while it charges 2 kWh in each of three half-hours, which
+// are 4 p each. The half-hour of the change is not known, and nothing is counted across it.
 func TestPlayed_ChargerMeterReplaced(t *testing.T) {
 	const own = flex.ChargerRegister
 	cases := []struct {

@@ -9,8 +9,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// A charger and the car at it are both asked to wait from 18:00 to 18:30, at a home of 200 W whose boundary shows that they did,
-// with a nominated baseline. Whatever of them shows the stay, the car took 3.7 kWh later in their place, once: 67 p.
+// A charger and the car at it are both asked to wait from 18:00 to 18:30, at a home of 200 W
+// whose boundary shows that they did, with a nominated baseline. Whatever of them shows the
+// stay, the car took 3.7 kWh later in their place, once: 67 p.
 func TestPlayed_NominatedAtItsCharger(t *testing.T) {
 	day := flex.Day{Year: 2026, Month: 1, Dom: 14}
 	const paused = 37

@@ -10,8 +10,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// Two organisations have a device each at one metering point. What the home leaves out is the party's that has
-// the point; the other one's event is not credited, nor is either's of a half-hour in which the point changed hands.
+// Two organisations have a device each at one metering point. What the home leaves out is the
+// party's that has the point; the other one's event is not credited, nor is either's of a
+// half-hour in which the point changed hands.
 func TestPlayed_TwoParties(t *testing.T) {
 	const earned = "market_receivable 20, rewards_payable -20"
 	cases := []struct {
@@ -28,7 +29,8 @@ func TestPlayed_TwoParties(t *testing.T) {
 		{"the first left before", "1200023305968", -600, -30, earned, earned, false, false},
 		{"the first left within the event", "1200023305970", -600, 10, earned, "", false, false},
 		{"the second has another point", "1200023305971", -600, 6000, earned, earned, true, false},
-		// a site goes from one organisation to the other in the middle of an evening, with an event of each
+		// a site goes from one organisation to the other in the middle of an evening, with an
+		// event of each
 		{"it moves within the first's event", "1200023305972", -600, 10, earned, earned, false, true},
 		{"it moves between the events", "1200023305973", -600, 30, earned, earned, false, true},
 		{"it moves within the second's event", "1200023305974", -600, 31, earned, "", false, true},

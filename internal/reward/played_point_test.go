@@ -15,8 +15,8 @@ const (
 	otherPoint = "other"
 )
 
-// hasPoint gives the site a metering point, of this test's alone, at so many minutes from the beginning of
-// the event.
+// hasPoint gives the site a metering point, of this test's alone, at so many minutes from the
+// beginning of the event.
 func (h *home) hasPoint(mpan string, minutes int) {
 	h.t.Helper()
 	h.now = h.monday.Period(homeSlot).Start().Add(time.Duration(minutes) * time.Minute)
@@ -41,7 +41,8 @@ func (h *home) neighbour() {
 	h.exec(h.t, `INSERT INTO consent_span (site_id, org_id, from_at, known_at) VALUES ($1, $2, 1, 1)`, h.site.Bytes(), h.org.Bytes())
 }
 
-// party has another organisation enrol a point from a day before the event until minutes from its beginning.
+// party has another organisation enrol a point from a day before the event until minutes from
+// its beginning.
 func (h *home) party(name, mpan string, until int) {
 	h.t.Helper()
 	org, site, asset := h.org, h.site, h.asset

@@ -14,9 +14,10 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// Two processes take withdrawals of one household at once, and settle a correction of what it earned from £25 to £12, each as
-// often as the other. What is withdrawn is never more than was there, the correction is posted once, and the debt that is left is
-// made up for before anything is withdrawn again.
+// Two processes take withdrawals of one household at once, and settle a correction of what it
+// earned from £25 to £12, each as often as the other. What is withdrawn is never more than was
+// there, the correction is posted once, and the debt that is left is made up for before
+// anything is withdrawn again.
 func TestWithdraw_CorrectedInTwoProcesses(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h := &home{fixture: open(t, url), t: t}

@@ -13,9 +13,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// A correction lowers what was earned from 2500 p to 700 p, or raises it to 3200 p, while 1500 p are
-// on their way to a bank, wherever they are on it. What a bank has or may have is paid once; what was
-// taken too much stands below nothing and is taken off what is earned next.
+// A correction lowers what was earned from 2500 p to 700 p, or raises it to 3200 p, while 1500
+// p are on their way to a bank, wherever they are on it. What a bank has or may have is paid
+// once; what was taken too much stands below nothing and is taken off what is earned next.
 func TestWithdraw_Corrected(t *testing.T) {
 	steps := []ledger.PaymentStatus{ledger.PendingApproval, ledger.Approved, ledger.Processing, ledger.Posted}
 	ends := []ledger.PaymentStatus{ledger.Posted, ledger.Failed, ledger.Returned, ledger.Cancelled}
@@ -79,8 +79,8 @@ func (h *home) earnOn(day int, kwh float64) {
 	h.jobs()
 }
 
-// correctedOnTheWay asks for 1500 of 2500 p, corrects what was earned when the payment is at a step,
-// and takes it to an end. It returns what the bank has paid.
+// correctedOnTheWay asks for 1500 of 2500 p, corrects what was earned when the payment is at a
+// step, and takes it to an end. It returns what the bank has paid.
 func (h *home) correctedOnTheWay(at, end ledger.PaymentStatus, kwh float64) (paid int) {
 	h.t.Helper()
 	h.earnOn(14, 1250)

@@ -57,8 +57,8 @@ func basisOf(
 	return b, nil
 }
 
-// stretches joins the times of events that lie within a week of each other.
-func stretches(events []store.FlexEvent) []flex.Span {
+// joinSpans joins the times of events that lie within a week of each other.
+func joinSpans(events []store.FlexEvent) []flex.Span {
 	all := make([]flex.Span, len(events))
 	for i, e := range events {
 		all[i] = e.Span
@@ -88,7 +88,7 @@ func stretches(events []store.FlexEvent) []flex.Span {
 func (b *basis) caseOf(e *store.FlexEvent) *settle.Case {
 	terms := b.terms.on(e.Day)
 	c := &settle.Case{
-		Event: e.ID, Day: e.Day, First: e.First, Last: e.Last, Meant: meantUntilGone(e), Most: settle.MostMoved(e.Power.OrDefault(), e.Type == flex.Battery, e.Meant),
+		Event: e.ID, Day: e.Day, First: e.First, Last: e.Last, Meant: intendedUntilGone(e), Most: settle.MostMoved(e.Power.OrDefault(), e.Type == flex.Battery, e.Meant),
 		Rule: terms.rule, Terms: terms.settle,
 		// as long as nothing was read
 		Final: !b.asOf.Before(finalAt(e.Day)), Metering: settle.Asset,
@@ -105,9 +105,9 @@ func (b *basis) caseOf(e *store.FlexEvent) *settle.Case {
 	return c
 }
 
-// meantUntilGone is what an event was to move in each half-hour, in proportion to the time before its asset
-// was taken away.
-func meantUntilGone(e *store.FlexEvent) []flex.WattHours {
+// intendedUntilGone is what an event was to move in each half-hour, in proportion to the time
+// before its asset was taken away.
+func intendedUntilGone(e *store.FlexEvent) []flex.WattHours {
 	if !e.AssetLeft || e.GoneAt.IsZero() {
 		return e.Meant
 	}
@@ -240,15 +240,15 @@ func settleEvents(
 		)
 	}
 
-	if err := s.setApart(); err != nil {
+	if err := s.subtractOwnMeters(); err != nil {
 		return nil, err
 	}
 
 	return s.outcomes(known)
 }
 
-// takeProductBaselines has the events of a site's day settled by the baseline of the product that an
-// instruction carried out in it, in place of the terms'.
+// takeProductBaselines has the events of a site's day settled by the baseline of the product
+// that an instruction carried out in it, in place of the terms'.
 func (s *settling) takeProductBaselines() {
 	parts := map[siteDay][]settle.Instructed{}
 	for _, c := range s.claims {
@@ -318,7 +318,8 @@ func (s *settling) need(c *settle.Case) {
 	s.slots[1] = max(s.slots[1], n.Own[1], n.History[1])
 }
 
-// ratings reads what the sites' connections could carry, and the powers that the events' assets had.
+// ratings reads what the sites' connections could carry, and the powers that the events'
+// assets had.
 func (s *settling) ratings(ctx context.Context, tx *store.Tx) error {
 	sites := s.sites()
 	var err error
@@ -363,8 +364,8 @@ func (s *settling) sites() []flex.SiteID {
 	return slices.Compact(sites)
 }
 
-// datePowers corrects the power of events. Where an asset's power was changed later with effect from their
-// time, they get that power in place of the one that they were found with.
+// datePowers corrects the power of events. Where an asset's power was changed later with
+// effect from their time, they get that power in place of the one that they were found with.
 func (s *settling) datePowers(
 	ctx context.Context,
 	tx *store.Tx,
@@ -527,8 +528,8 @@ func groupsOf(claims []*claim) [][]*claim {
 	return groups
 }
 
-// beside gives each event of a group the other events, and the prices and plans of all.
-func beside(group []*claim) {
+// shareWithGroup gives each event of a group the other events, and the prices and plans of all.
+func shareWithGroup(group []*claim) {
 	if len(group) == 1 {
 		return
 	}

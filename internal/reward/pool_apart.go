@@ -7,9 +7,10 @@ import (
 	"flexd/internal/settle"
 )
 
-// setApart has no energy count twice. What was settled on assets' own meters is taken off their
-// sites' boundaries, and what was settled on chargers' off the cars' that have meters of their own.
-func (s *settling) setApart() error {
+// subtractOwnMeters prevents that energy is settled twice. What was settled on assets' own
+// meters is subtracted from their sites' boundaries, and what was settled on chargers from the
+// cars that have meters of their own.
+func (s *settling) subtractOwnMeters() error {
 	days := map[siteDay]*ownMeters{}
 	for _, c := range s.claims {
 		key := siteDay{c.SiteID, c.Case.Day}
@@ -20,11 +21,11 @@ func (s *settling) setApart() error {
 	}
 
 	for _, day := range days {
-		if err := day.countBeyondChargers(); err != nil {
+		if err := day.subtractChargers(); err != nil {
 			return err
 		}
 
-		if err := day.takeOffBoundary(); err != nil {
+		if err := day.subtractFromBoundary(); err != nil {
 			return err
 		}
 	}
@@ -32,12 +33,12 @@ func (s *settling) setApart() error {
 	return nil
 }
 
-// ownMeters is the events of a site's day by the meters that they are settled on.
+// ownMeters has the events of a site's day by the kind of meter that they are settled on.
 type ownMeters struct {
 	boundary []*claim
 	chargers []*claim
 	cars     []*claim
-	// those of any kind that have their own meter whatever the boundary says
+	// events of any kind that are settled on their own meter even if the boundary is read
 	own []*claim
 }
 
@@ -56,9 +57,9 @@ func (d *ownMeters) add(c *claim) {
 	}
 }
 
-// takeOffBoundary takes what was settled on assets' own meters off the boundary. An own deviation that
-// is not known leaves the boundary's unknown.
-func (d *ownMeters) takeOffBoundary() error {
+// subtractFromBoundary subtracts what was settled on assets' own meters from the boundary. If
+// one of these deviations is unknown, the boundary's is too.
+func (d *ownMeters) subtractFromBoundary() error {
 	if len(d.boundary) == 0 {
 		return nil
 	}
@@ -77,10 +78,10 @@ func (d *ownMeters) takeOffBoundary() error {
 	return nil
 }
 
-// countBeyondChargers has the cars count for what they deviated by beyond the chargers, in each
-// half-hour and direction: what passes a charger is read of it and of the car at it. While a charger's
-// deviation is not known, it takes nothing off the cars.
-func (d *ownMeters) countBeyondChargers() error {
+// subtractChargers makes the cars count only for what they deviated beyond the chargers, in
+// each half-hour and direction, because the energy that passes a charger is metered by it and
+// by the car. A charger's deviation that is unknown subtracts nothing.
+func (d *ownMeters) subtractChargers() error {
 	if len(d.chargers) == 0 || len(d.cars) == 0 {
 		return nil
 	}
@@ -95,18 +96,18 @@ func (d *ownMeters) countBeyondChargers() error {
 		return err
 	}
 
-	given := map[way]flex.WattHours{}
+	given := map[periodDirection]flex.WattHours{}
 	for _, v := range chargers {
-		given[v.way()] += v.size()
+		given[v.key()] += v.size()
 	}
 
-	before := map[way]flex.WattHours{} // what the cars before deviated by
+	before := map[periodDirection]flex.WattHours{} // deviations of the cars that come before, by id
 	for _, v := range cars {
-		w := v.way()
+		key := v.key()
 		own := v.size()
-		counted := own - beyond(before[w], own, given[w])
-		before[w] += own
-		if w.less {
+		counted := own - beyondChargers(before[key], own, given[key])
+		before[key] += own
+		if key.less {
 			counted = -counted
 		}
 
@@ -118,31 +119,31 @@ func (d *ownMeters) countBeyondChargers() error {
 	return nil
 }
 
-// deviated is what the own meter of an event's asset deviated by in a half-hour.
-type deviated struct {
+// meterDeviation is the deviation of an asset's own meter in a half-hour of an event.
+type meterDeviation struct {
 	claim *claim
 	settle.Apart
 }
 
-// way is a half-hour and a direction in it.
-type way struct {
+// periodDirection is a half-hour and a direction in it.
+type periodDirection struct {
 	period int
 	less   bool
 }
 
-func (v *deviated) way() way { return way{v.Period, v.Flex < 0} }
+func (v *meterDeviation) key() periodDirection { return periodDirection{v.Period, v.Flex < 0} }
 
-func (v *deviated) size() flex.WattHours { return max(v.Flex, -v.Flex) }
+func (v *meterDeviation) size() flex.WattHours { return max(v.Flex, -v.Flex) }
 
-// deviationsOf returns what is known of the deviations of events' own meters, by asset. An asset has one
-// event in a half-hour.
-func deviationsOf(claims []*claim) ([]deviated, error) {
+// deviationsOf returns the known deviations of events' own meters, ordered by asset. An asset
+// has one event in a half-hour.
+func deviationsOf(claims []*claim) ([]meterDeviation, error) {
 	claims = slices.Clone(claims)
 	slices.SortStableFunc(claims, func(a, b *claim) int {
 		return compareIDs(a.AssetID, b.AssetID)
 	})
 
-	var all []deviated
+	var all []meterDeviation
 	for _, c := range claims {
 		deviations, err := c.Deviations()
 		if err != nil {
@@ -151,7 +152,7 @@ func deviationsOf(claims []*claim) ([]deviated, error) {
 
 		for _, a := range deviations {
 			if a.Known {
-				all = append(all, deviated{c, a})
+				all = append(all, meterDeviation{c, a})
 			}
 		}
 	}

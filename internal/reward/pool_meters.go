@@ -11,7 +11,7 @@ import (
 )
 
 // meters are meters of one kind, with the events that may be settled on each and the devices
-// that tell of it.
+// that read it.
 type meters struct {
 	*settling
 	by      settle.Metering
@@ -19,8 +19,9 @@ type meters struct {
 	devices map[meterKey][]flex.AssetID
 }
 
-// read gives the cases what these meters say, and returns those that were found in them. First the
-// events' own days are read, then, of the meters that tell of them, the days before.
+// read gives the cases the readings of these meters, and returns the cases that have any. It
+// reads the events' own days first, and the days before only of meters that have readings on
+// these.
 func (m *meters) read(
 	ctx context.Context,
 	tx *store.Tx,
@@ -50,13 +51,14 @@ func (m *meters) read(
 	}
 
 	for key, rs := range readings {
-		m.give(key, rs, eventDays(key), given)
+		m.addReadings(key, rs, eventDays(key), given)
 	}
 
 	return given, nil
 }
 
-// readings reads the events' own days, and of the meters that tell of them the days before.
+// readings reads the events' own days, and the days before of the meters that have readings on
+// these.
 func (m *meters) readings(
 	ctx context.Context,
 	tx *store.Tx,
@@ -94,8 +96,8 @@ func (m *meters) readings(
 	return readings, nil
 }
 
-// before reads the days before the events' own, of the devices and labels that were read on
-// these at all.
+// before reads the days before the events' own, for the devices and labels that have readings
+// on the events' days.
 func (m *meters) before(ctx context.Context, tx *store.Tx, q store.ReadingQuery, rs []flex.Reading, own map[flex.Day]bool,
 	of map[flex.AssetID][]meterKey) ([]flex.Reading, error) {
 	labels, read := map[flex.Label]bool{}, map[meterKey]bool{}
@@ -110,7 +112,7 @@ func (m *meters) before(ctx context.Context, tx *store.Tx, q store.ReadingQuery,
 		return own[d]
 	})
 	labels[flex.BoundaryExportRegister] = labels[flex.BoundaryExportRegister] ||
-		labels[flex.BoundaryImportRegister] // it is taken off
+		labels[flex.BoundaryImportRegister] // the export is subtracted from the import
 
 	q.Labels = slices.DeleteFunc(slices.Clone(q.Labels), func(l flex.Label) bool {
 		return !labels[l]
@@ -124,7 +126,7 @@ func (m *meters) before(ctx context.Context, tx *store.Tx, q store.ReadingQuery,
 	return tx.Readings(ctx, q)
 }
 
-// eventDays returns on what days there was an event at a meter.
+// eventDays returns a function for the days on which a meter had events.
 func (m *meters) eventDays(
 	ctx context.Context,
 	tx *store.Tx,
@@ -148,8 +150,8 @@ func (m *meters) eventDays(
 	return func(key meterKey) []flex.Day { return days[key.asset] }, err
 }
 
-// give gives a meter's readings to its cases, as far as they tell of them.
-func (m *meters) give(
+// addReadings gives a meter's readings to its cases, as far as it has any for them.
+func (m *meters) addReadings(
 	key meterKey,
 	rs []flex.Reading,
 	eventDays []flex.Day,
@@ -167,20 +169,20 @@ func (m *meters) give(
 	}
 
 	for _, group := range groupsOf(claims) {
-		beside(group)
+		shareWithGroup(group)
 		m.nominateGroup(group)
 
 		if key.asset.IsZero() && group[0].nomination != nil {
-			m.atHome(group)
+			m.addHomeUse(group)
 		}
 
 		first := group[0].Case
-		if first.Used == nil { // the label is chosen by the days that are left
-			first.EventDays = m.leftOut(key, group, eventDays)
+		if first.Used == nil { // otherwise the label is chosen by the days that are left
+			first.EventDays = m.excludedDays(key, group, eventDays)
 		}
 
 		if !meter.Give(first) {
-			m.leaveAlone(group)
+			m.useOwnMeters(group)
 			continue
 		}
 
@@ -192,15 +194,16 @@ func (m *meters) give(
 	}
 }
 
-// meteredAs gives an event the readings of the first of its group.
+// meteredAs copies the readings of the group's first event.
 func (c *claim) meteredAs(first *settle.Case) {
 	c.Metering, c.Label = first.Metering, first.Label
 	c.Metered, c.Case.Consented = first.Metered, first.Consented
 	c.Devices, c.EventDays = first.Devices, first.EventDays
 }
 
-// leftOut returns the days that a group of events is not compared with, whatever was metered on them.
-func (m *meters) leftOut(
+// excludedDays returns the days that are not used for the baseline of a group of events,
+// whatever was metered on them.
+func (m *meters) excludedDays(
 	key meterKey,
 	group []*claim,
 	eventDays []flex.Day,

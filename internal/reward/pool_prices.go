@@ -8,8 +8,9 @@ import (
 	"flexd/internal/store"
 )
 
-// addPrices gives a case the prices of its half-hours. A posted amount is not taken back because prices are missing. A
-// flexd that took the organisation in may lack them: such a case waits, and is not final.
+// addPrices gives a case the prices of its half-hours. A posted amount is not taken back
+// leftOutReasons prices are missing. A flexd that took the organisation in may lack them: such a case
+// waits, and is not final.
 func (b *basis) addPrices(c *settle.Case, e *store.FlexEvent) {
 	for n := e.First; n <= e.Last; n++ {
 		price, read := b.prices[e.Day.Period(n)]
@@ -57,8 +58,8 @@ func (b *basis) lacksPricesOf(r *settle.Result, e *store.FlexEvent) bool {
 	return false
 }
 
-// stayFinal has events stay final that became so without the prices that are missing. What was posted
-// does not rest on these, and a reading that comes or is corrected counts.
+// stayFinal has events stay final that became so without the prices that are missing. What was
+// posted does not rest on these, and a reading that comes or is corrected counts.
 func (s *settling) stayFinal(ctx context.Context, tx *store.Tx) error {
 	waiting := map[flex.FlexEventID]*claim{}
 	var ids []flex.FlexEventID

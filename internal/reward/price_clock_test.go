@@ -9,8 +9,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// A revised price comes in by a process whose clock is ahead of that of the one which settles next: the event is settled on
-// it once that clock gets there, too. At £250 it earned 41 p, at £300 it earns 49 p.
+// A revised price comes in by a process whose clock is ahead of that of the one which settles
+// next: the event is settled on it once that clock gets there, too. At £250 it earned 41 p, at
+// £300 it earns 49 p.
 func TestSettleEvents_RevisedPriceByAClockAhead(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y, monday := settledMonday(t, url, "user_share=1")

@@ -91,8 +91,8 @@ func earnedSince(all []ledger.Booked, day flex.Day) flex.Pence {
 	return sum.Earned + sum.Other
 }
 
-// expectedOn is the day on which a withdrawal is at the user's bank: by the payment file that it is in, else by the
-// first that can be made, today or as soon as its account may be paid.
+// expectedOn is the day on which a withdrawal is at the user's bank: by the payment file that
+// it is in, else by the first that can be made, today or as soon as its account may be paid.
 func expectedOn(
 	ctx context.Context,
 	tx *store.Tx,
@@ -128,8 +128,8 @@ func expectedOn(
 	return arrives(format, day), err
 }
 
-// arrives is the day on which what a file of some day pays is at the users' banks: Bacs processes it on that day, and the money is
-// there on the next working day.
+// arrives is the day on which what a file of some day pays is at the users' banks: Bacs
+// processes it on that day, and the money is there on the next working day.
 func arrives(format bankfile.Format, day flex.Day) flex.Day {
 	if format != bankfile.Bacs18 {
 		return day

@@ -28,7 +28,8 @@ func (y *fixture) breakEvents(s *storetest.Seed, org flex.OrgID, day flex.Day, n
 	}
 }
 
-// onlyPutOff runs the jobs that settle once. They fail as something is put off, and for nothing else.
+// onlyPutOff runs the jobs that settle once. They fail as something is put off, and for
+// nothing else.
 func (y *fixture) onlyPutOff(t *testing.T, service *reward.Service) string {
 	t.Helper()
 	_, err := service.SettleEvents(t.Context())
@@ -42,8 +43,9 @@ func (y *fixture) onlyPutOff(t *testing.T, service *reward.Service) string {
 	return err.Error()
 }
 
-// More flex events than a run lists cannot be read, in two organisations. One that comes after them is credited; they are tried again
-// after an hour, in another process too, and the job fails until they can be read.
+// More flex events than a run lists cannot be read, in two organisations. One that comes after
+// them is credited; they are tried again after an hour, in another process too, and the job
+// fails until they can be read.
 func TestSettleEvents_PutOff(t *testing.T) {
 	const broken = 510
 
@@ -89,8 +91,8 @@ func TestSettleEvents_PutOff(t *testing.T) {
 	})
 }
 
-// Of three batteries that were dispatched together the part of one cannot be read: the others' flex events are found, and its own an
-// hour after it can be read.
+// Of three batteries that were dispatched together the part of one cannot be read: the others'
+// flex events are found, and its own an hour after it can be read.
 func TestSettleEvents_BrokenDispatch(t *testing.T) {
 	day := flex.Day{Year: 2026, Month: time.January, Dom: 14}
 
@@ -135,7 +137,8 @@ func TestSettleEvents_BrokenDispatch(t *testing.T) {
 	}
 }
 
-// The flex event of one of three pauses cannot be stored: those of the others are, and its own an hour after it can be.
+// The flex event of one of three pauses cannot be stored: those of the others are, and its own
+// an hour after it can be.
 func TestSettleEvents_BrokenPause(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y, monday, _ := pausedMonday(t, url)
@@ -172,7 +175,8 @@ func TestSettleEvents_BrokenPause(t *testing.T) {
 	})
 }
 
-// A session whose settlement cannot be stored delays no other, is tried again after an hour, and is credited once it can be.
+// A session whose settlement cannot be stored delays no other, is tried again after an hour,
+// and is credited once it can be.
 func TestSettleSessions_PutOff(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)

@@ -28,8 +28,8 @@ func (y *fixture) settleEvents(ctx context.Context) error {
 	return err
 }
 
-// The half-hour that an event waited for is there, and another process settles it. A half-hour that is corrected meanwhile has it settled
-// again.
+// The half-hour that an event waited for is there, and another process settles it. A half-hour
+// that is corrected meanwhile has it settled again.
 func TestSettleEvents_ReadBeside(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y, monday, v := pausedMonday(t, url)
@@ -63,8 +63,8 @@ func TestSettleEvents_ReadBeside(t *testing.T) {
 	})
 }
 
-// A corrected reading has an event settled again by another process, on the prices that are known. Those that are revised meanwhile
-// count too.
+// A corrected reading has an event settled again by another process, on the prices that are
+// known. Those that are revised meanwhile count too.
 func TestSettleEvents_PricedBeside(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y, monday := settledMonday(t, url)
@@ -99,7 +99,8 @@ func TestSettleEvents_PricedBeside(t *testing.T) {
 	})
 }
 
-// A session that ended a moment ago has all its readings, and another process credits it. What is corrected meanwhile counts.
+// A session that ended a moment ago has all its readings, and another process credits it. What
+// is corrected meanwhile counts.
 func TestSettleSessions_ReadBeside(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)

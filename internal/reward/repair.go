@@ -69,8 +69,9 @@ func (s *Service) Repair(
 	return r, errors.Join(failed, err)
 }
 
-// settleAllDue settles until nothing is due any more: what fails is put off. A run that changes nothing
-// counts as nothing done though more may be due after it, so it ends only after as many of these as what was marked may take.
+// settleAllDue settles until nothing is due any more: what fails is put off. A run that
+// changes nothing counts as nothing done though more may be due after it, so it ends only
+// after as many of these as what was marked may take.
 func (s *Service) settleAllDue(
 	ctx context.Context,
 	org flex.OrgID,

@@ -14,7 +14,8 @@ import (
 type PaymentResult struct {
 	ID     flex.TransactionID
 	Status ledger.PaymentStatus
-	// as in the payment file; 0 if it is not given, which means the latest. That a payment which was tried again failed needs it
+	// as in the payment file; 0 if it is not given, which means the latest. That a payment
+	// which was tried again failed needs it
 	Attempt int
 	Note    string
 }
@@ -50,7 +51,8 @@ func (r PaymentResult) check(w store.Withdrawal) error {
 		)
 	}
 
-	// The file of the first attempt, read again, would give the money back while the bank pays the second.
+	// The file of the first attempt, read again, would give the money back while the bank pays
+	// the second.
 	unnamed := r.Attempt == 0 && w.Attempt > 1
 	if unnamed && r.Status == ledger.Failed && w.Status != ledger.Failed {
 		return flex.Fail(

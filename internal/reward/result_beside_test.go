@@ -11,7 +11,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// The bank's answer is taken by two at once: one moves the payment, and for the other nothing changes. Neither is refused.
+// The bank's answer is taken by two at once: one moves the payment, and for the other nothing
+// changes. Neither is refused.
 func TestImport_AtOnce(t *testing.T) {
 	for _, name := range []string{"results", "bank's file"} {
 		t.Run(name, func(t *testing.T) {

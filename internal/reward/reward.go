@@ -116,7 +116,7 @@ const (
 	PartialAfter = 30 * time.Minute
 	// EmptyAfter is when a session without any reading is closed with a credit of nothing.
 	EmptyAfter = 24 * time.Hour
-	// CloseAfter is when readings that are still missing are waited for no longer. What comes later is
-	// credited when it comes, up to ResettledFor.
+	// CloseAfter is when readings that are still missing are waited for no longer. What comes
+	// later is credited when it comes, up to ResettledFor.
 	CloseAfter = 35 * 24 * time.Hour
 )

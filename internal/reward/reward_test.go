@@ -476,7 +476,8 @@ func TestSettleSessions_Reopened(t *testing.T) {
 	})
 }
 
-// A car that gave energy earns nothing by what it bought back for it, also when it is settled again: cycling makes no money.
+// A car that gave energy earns nothing by what it bought back for it, also when it is settled
+// again: cycling makes no money.
 func TestSession_Given(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)

@@ -81,7 +81,8 @@ func TestApproveSelection_Size(t *testing.T) {
 	}
 }
 
-// An organisation that moves to another database refuses no withdrawal: the selection ends, for somebody to try again.
+// An organisation that moves to another database refuses no withdrawal: the selection ends,
+// for somebody to try again.
 func TestApproveSelection_Moves(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)

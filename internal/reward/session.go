@@ -36,7 +36,8 @@ func (s *Service) SettleSessions(ctx context.Context) (worker.Report, error) {
 	)
 }
 
-// SettleSessionsOf is SettleSessions for one organisation. What cannot be settled is put off and delays nothing else.
+// SettleSessionsOf is SettleSessions for one organisation. What cannot be settled is put off
+// and delays nothing else.
 func (s *Service) SettleSessionsOf(
 	ctx context.Context,
 	org flex.OrgID,
@@ -150,7 +151,7 @@ func settleSession(
 
 		revision = o.revision(&r.Progress)
 		if r.Paired {
-			if err := besideAgain(ctx, tx, r, revision != nil); err != nil {
+			if err := settleAgainBeside(ctx, tx, r, revision != nil); err != nil {
 				return nil, err
 			}
 		}
@@ -186,9 +187,9 @@ func saveSession(
 }
 
 // nextLook is when to look at a session again even if the reading that it waits for does not
-// come: after half an hour; after a day if there is no reading by then; at the last deadline. It is
-// zero once the session has all its readings or that is over. A reading, a consent or new terms have it looked at by
-// themselves.
+// come: after half an hour; after a day if there is no reading by then; at the last deadline.
+// It is zero once the session has all its readings or that is over. A reading, a consent or
+// new terms have it looked at by themselves.
 func nextLook(
 	r store.SessionSettlement,
 	known int,
@@ -212,8 +213,8 @@ func nextLook(
 }
 
 // charged returns the energy of the half-hours that belong to the session, how many of them
-// are known, and the first that is not. What is bought back for what the car gave does not count: a car that
-// gives and takes would earn by that alone.
+// are known, and the first that is not. What is bought back for what the car gave does not
+// count: a car that gives and takes would earn by that alone.
 func charged(
 	ctx context.Context,
 	tx *store.Tx,
@@ -306,7 +307,8 @@ func ownPeriods(r *store.SessionSettlement) ([]flex.Period, []flex.Day) {
 	return periods, days
 }
 
-// sessionQuery returns the half-hours that belong to a session, and asks for what was metered in them.
+// sessionQuery returns the half-hours that belong to a session, and asks for what was metered
+// in them.
 func sessionQuery(
 	r *store.SessionSettlement,
 ) ([]flex.Period, store.ReadingQuery) {
@@ -419,7 +421,8 @@ func sessionOwed(
 		r.Rate = int64(t.credit)
 	}
 
-	// One that ends at midnight is of the day before: nothing of it is of the next, nor of that one's month.
+	// One that ends at midnight is of the day before: nothing of it is of the next, nor of
+	// that one's month.
 	last := flex.Later(r.From, r.To.Add(-1))
 
 	rate, more := r.Rate, energy-r.PostedWh

@@ -11,12 +11,13 @@ import (
 	"flexd/internal/store"
 )
 
-// A charger and the car at it may both be assets of a site, and both be read. What both tell of a
-// half-hour is the same energy, as far as it goes, whose-ever readings come first: it counts once, at
-// the charger. A site's cars count for what they took beyond its chargers.
+// A charger and the car at it may both be assets of a site, and both may have readings. In a
+// half-hour that both have read, the energy that they have in common counts once, at the
+// charger, in whatever order the readings arrive. A site's cars count for what they took
+// beyond its chargers.
 
-// countedAtChargers returns how much of a car's half-hours counts at the chargers of its site, as it was known
-// at an instant, or now. It is nil where there are none.
+// countedAtChargers returns how much of a car's half-hours counts at the chargers of its site,
+// as it was known at an instant, or now. It is nil if the site has no such chargers.
 func countedAtChargers(
 	ctx context.Context,
 	tx *store.Tx,
@@ -56,19 +57,21 @@ func countedAtChargers(
 	counted := map[flex.Period]flex.WattHours{}
 	for p, given := range chargers {
 		if e, read := energyIn(own, p); read {
-			counted[p] = e - beyond(cars[p], e, given)
+			counted[p] = e - beyondChargers(cars[p], e, given)
 		}
 	}
 
 	return counted, nil
 }
 
-// beyond is what a car took beyond the chargers, after the cars before it.
-func beyond(before, own, chargers flex.WattHours) flex.WattHours {
+// beyondChargers returns how much of its energy a car took beyond the chargers, given the
+// energy of the cars that come before it by id.
+func beyondChargers(before, own, chargers flex.WattHours) flex.WattHours {
 	return max(0, before+own-chargers) - max(0, before-chargers)
 }
 
-// addBeside adds what counts of one other asset, of which the sessions are given, in a session's half-hours.
+// addBeside adds the energy of another asset, given its sessions, to the half-hours of a
+// session.
 func addBeside(
 	ctx context.Context,
 	tx *store.Tx,
@@ -102,8 +105,9 @@ func addBeside(
 	return err
 }
 
-// allBoughtBack is what is not credited of a session because it replaces what was given: by its own car, and at a charger
-// what cars of its site gave by schedules of their own, as far as these took no more than the chargers gave.
+// allBoughtBack returns the energy of a session that is not credited because it replaces
+// energy that was exported: by its own car, and, at a charger, by cars of its site that
+// exported by schedules of their own, up to the energy that the charger delivered.
 func allBoughtBack(
 	ctx context.Context,
 	tx *store.Tx,
@@ -138,9 +142,10 @@ func allBoughtBack(
 	return back, nil
 }
 
-// boughtBackAt is how much of what a car bought back is taken off one session of a charger: what the car's own credit does not
-// bear, off the chargers' sessions beside it one after the other, so that it is taken off once. What is left of these, for
-// the car and the cars after it, is noted in left.
+// boughtBackAt returns how much of the energy that a car bought back is subtracted from one
+// session of a charger. What exceeds the car's own credit is subtracted from the chargers'
+// sessions beside it, one after the other, so that it is subtracted once. The energy that
+// remains of these sessions, for this car and the cars after it, is recorded in left.
 func boughtBackAt(
 	ctx context.Context,
 	tx *store.Tx,
@@ -149,7 +154,7 @@ func boughtBackAt(
 	left map[flex.SessionID]flex.WattHours,
 	knownAt time.Time,
 ) (flex.WattHours, error) {
-	own, err := counted(ctx, tx, car, knownAt)
+	own, err := countedEnergy(ctx, tx, car, knownAt)
 	rest := max(0, boughtBack(car)-own)
 	if err != nil || rest == 0 {
 		return 0, err
@@ -164,7 +169,7 @@ func boughtBackAt(
 	for i := range chargers {
 		s := &chargers[i]
 		if _, known := left[s.SessionID]; !known {
-			given, err := counted(ctx, tx, s, knownAt)
+			given, err := countedEnergy(ctx, tx, s, knownAt)
 			if err != nil {
 				return 0, err
 			}
@@ -183,8 +188,9 @@ func boughtBackAt(
 	return part, nil
 }
 
-// chargersBeside are the chargers' sessions beside a car's, the one that it ran with for the longest first: a session that ended
-// shortly before the car came, or began shortly after, has cars of its own.
+// chargersBeside returns the chargers' sessions beside a car's, the one with the longest
+// overlap first. A session that ended shortly before the car came, or began shortly after,
+// belongs to other cars.
 func chargersBeside(
 	ctx context.Context,
 	tx *store.Tx,
@@ -202,8 +208,9 @@ func chargersBeside(
 	return chargers, err
 }
 
-// counted is what counts of a session's half-hours that are read, before anything that was bought back.
-func counted(
+// countedEnergy returns the energy that counts in a session's half-hours that are read, before
+// energy that was bought back is subtracted.
+func countedEnergy(
 	ctx context.Context,
 	tx *store.Tx,
 	r *store.SessionSettlement,
@@ -226,11 +233,13 @@ func counted(
 	return sum, err
 }
 
-// besideAgain has the sessions of a site's other cars settled again that ran beside one which was settled, and
-// count after it. What is read of it may change their credit where its own stays. Of a car that gave the chargers' are settled
-// again too where its own credit is new, or theirs is not what they come to now: they bear what it does not. Theirs change
-// nothing of it, so that this ends.
-func besideAgain(
+// settleAgainBeside marks sessions beside one that was settled to be settled again. Sessions
+// of cars that count after it are marked, because its readings may change their credit even if
+// its own credit stays. If the car exported, the chargers' sessions are marked too when its
+// own credit has changed, or when theirs differ from their current energy, because they carry
+// what the car's credit does not. The chargers' results do not change the car's, so that this
+// ends.
+func settleAgainBeside(
 	ctx context.Context,
 	tx *store.Tx,
 	r *store.SessionSettlement,
@@ -249,7 +258,7 @@ func besideAgain(
 
 		bears := s.Kind == flex.Charger && r.Given > 0
 		if bears && !changed {
-			bears, err = creditedOtherwise(ctx, tx, s)
+			bears, err = creditDiffers(ctx, tx, s)
 			if err != nil {
 				return err
 			}
@@ -263,9 +272,9 @@ func besideAgain(
 	return tx.SettleAgain(ctx, again)
 }
 
-// creditedOtherwise reports whether a session was credited with another energy than it comes to now. One that was not is looked
-// at by itself.
-func creditedOtherwise(
+// creditDiffers reports whether a session was credited with another energy than its readings
+// give now. A session that was not credited yet is settled anyway.
+func creditDiffers(
 	ctx context.Context,
 	tx *store.Tx,
 	s *store.SessionSettlement,
@@ -274,7 +283,8 @@ func creditedOtherwise(
 		return false, nil
 	}
 
-	// Read as the settlement of the session reads it: the two must not differ, or each had the other settled for ever.
+	// The readings must be read as the session's settlement reads them. If the two differed,
+	// each session would have the other settled for ever.
 	readings, err := tx.ReadingsEach(ctx, sessionQueries([]store.SessionSettlement{*s}))
 	if err != nil {
 		return false, err

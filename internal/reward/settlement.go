@@ -47,7 +47,7 @@ func settleFlexEvents(
 		return 0, err
 	}
 
-	basis, err := basisOf(ctx, tx, stretches(events), time.Time{})
+	basis, err := basisOf(ctx, tx, joinSpans(events), time.Time{})
 	if err != nil {
 		return 0, err
 	}
@@ -106,8 +106,8 @@ func leaveAsSettled(
 }
 
 // settleConsented settles the events that the site consents to. The others have no part in
-// what their meter shows, and their outcome is empty. What left while it was under way has its part,
-// so that nobody else is credited for it.
+// what their meter shows, and their outcome is empty. What left while it was under way has its
+// part, so that nobody else is credited for it.
 func settleConsented(
 	ctx context.Context,
 	tx *store.Tx,
@@ -236,16 +236,16 @@ func (p *postingRun) finish(
 		return err
 	}
 
-	if err := putHalfHours(ctx, tx, events, outcomes); err != nil {
+	if err := storeHalfHours(ctx, tx, events, outcomes); err != nil {
 		return err
 	}
 
 	return postRevisions(ctx, tx, p.revisions)
 }
 
-// putHalfHours keeps, of the sites and days of the events, what each meter deviated by in each
+// storeHalfHours keeps, of the sites and days of the events, what each meter deviated by in each
 // half-hour and what the events have of it.
-func putHalfHours(
+func storeHalfHours(
 	ctx context.Context,
 	tx *store.Tx,
 	events []store.FlexEvent,
@@ -340,7 +340,8 @@ func (o *outcome) halfHour(p settle.Settled) store.HalfHour {
 	}
 }
 
-// recordResult writes into the event what it came to, and returns the first half-hour that is not read.
+// recordResult writes into the event what it came to, and returns the first half-hour that is
+// not read.
 func recordResult(e *store.FlexEvent, r *settle.Result) time.Time {
 	e.Missing = r.Missing
 	var missing time.Time
@@ -361,10 +362,11 @@ func recordResult(e *store.FlexEvent, r *settle.Result) time.Time {
 	return missing
 }
 
-// nextSettlement is when to look at an event again, whether or not a reading comes: when
-// its settlement becomes final, sooner if it waits for more than readings, and never after. A price, a
-// consent or a reading that comes marks what it touches. By itself an event that waits is looked at ever
-// more seldom, each time when it is twice as old; so is one that is not final at its time, for want of prices.
+// nextSettlement is when to look at an event again, whether or not a reading comes: when its
+// settlement becomes final, sooner if it waits for more than readings, and never after. A
+// price, a consent or a reading that comes marks what it touches. By itself an event that
+// waits is looked at ever more seldom, each time when it is twice as old; so is one that is
+// not final at its time, for want of prices.
 func nextSettlement(e store.FlexEvent, missing, now time.Time) time.Time {
 	final := finalAt(e.Day)
 	if e.Final != nil || now.After(final.Add(CloseAfter)) {

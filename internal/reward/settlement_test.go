@@ -160,8 +160,8 @@ func pausedMonday(t *testing.T, url string) (*fixture, flex.Day, *vector) {
 	return y, monday, &v
 }
 
-// An event that is found late takes its day out of the baselines of later events: they are looked at again, once, and
-// another one that is not kept marks nothing.
+// An event that is found late takes its day out of the baselines of later events: they are
+// looked at again, once, and another one that is not kept marks nothing.
 func TestSettleEvents_FoundLate(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y, monday := settledMonday(t, url)
@@ -250,8 +250,8 @@ func TestSettleEvents_FromPauseToFinal(t *testing.T) {
 	})
 }
 
-// An event that was credited, and whose prices are not there when its month is final, as in a flexd that took its organisation in, keeps
-// its credit and waits for them.
+// An event that was credited, and whose prices are not there when its month is final, as in a
+// flexd that took its organisation in, keeps its credit and waits for them.
 func TestSettleEvents_FinalWithoutPrices(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y, monday := settledMonday(t, url)

@@ -44,8 +44,8 @@ type Totals struct {
 	Other     flex.Pence     // goodwill and the like
 	Withdrawn flex.Pence     // below zero
 	Flex      flex.WattHours // of events, with its sign: less than usual is negative
-	// Flex split by sign, event by event: less and more than usual. Each is negative where the days correct more of earlier
-	// days than they have of their own
+	// Flex split by sign, event by event: less and more than usual. Each is negative where the
+	// days correct more of earlier days than they have of their own
 	Less, More flex.WattHours
 	Charged    flex.WattHours // in sessions that are credited
 }

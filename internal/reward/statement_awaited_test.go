@@ -8,7 +8,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestStatement_Awaited: a line that waits for a reading says of which half-hour, until that has come.
+// TestStatement_Awaited: a line that waits for a reading says of which half-hour, until that
+// has come.
 func TestStatement_Awaited(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y, _ := settledMonday(t, url, "credit_pence_per_kwh=2.5")

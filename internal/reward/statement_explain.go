@@ -289,7 +289,8 @@ func (e *explainedEvent) explain(l *Line, terms history) {
 	l.workOut(r, terms)
 }
 
-// noteAwaited says on the event's newest line the reading of which half-hour it waits for; zero for none.
+// noteAwaited says on the event's newest line the reading of which half-hour it waits for;
+// zero for none.
 func (e *explainedEvent) noteAwaited(at time.Time, shown []*Line) {
 	if len(shown) == 0 || !shown[len(shown)-1].Provisional {
 		return

@@ -77,7 +77,8 @@ func (y *fixture) again(t *testing.T, day flex.Day, known time.Time) store.Run {
 	return run
 }
 
-// A rate that counts from the beginning is that of sessions too which were read and earned nothing until then.
+// A rate that counts from the beginning is that of sessions too which were read and earned
+// nothing until then.
 func TestTerms_FromTheBeginning(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)
@@ -136,7 +137,8 @@ func TestTerms_History(t *testing.T) {
 			t.Errorf("changes %q, want %q", got, want)
 		}
 
-		// A kilowatt-hour earns 2 p today, nothing from tomorrow, 5 p, 2 p, and nothing beside a share.
+		// A kilowatt-hour earns 2 p today, nothing from tomorrow, 5 p, 2 p, and nothing beside
+		// a share.
 		earned := flex.Pence(20)
 
 		for _, night := range []struct {
@@ -205,7 +207,8 @@ func TestTerms_Refused(t *testing.T) {
 	}
 }
 
-// Terms are set while another process settles a day: it is settled on the terms that hold from then on, or they are refused for it.
+// Terms are set while another process settles a day: it is settled on the terms that hold from
+// then on, or they are refused for it.
 func TestTerms_SetBesideSettlement(t *testing.T) {
 	for _, name := range []string{"terms first", "settlement first"} {
 		t.Run(name, func(t *testing.T) {
@@ -260,7 +263,8 @@ func TestTerms_SetBesideSettlement(t *testing.T) {
 							return err
 						}
 						beside(settle)
-						// Past the check of what is settled: the event was looked at without its reading.
+						// Past the check of what is settled: the event was looked at without
+						// its reading.
 						return tx.PutTerm(ctx, flex.Term{Name: "user_share", From: h.monday, Value: "0", SetBy: "ann"})
 					}
 

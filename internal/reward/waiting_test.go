@@ -12,8 +12,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestSettleEvents_WaitsForAPrice has an event whose readings are there and whose price is not: it is
-// looked at ever more seldom, and at once when the price comes.
+// TestSettleEvents_WaitsForAPrice has an event whose readings are there and whose price is
+// not: it is looked at ever more seldom, and at once when the price comes.
 func TestSettleEvents_WaitsForAPrice(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y, monday, v := pausedMonday(t, url)
@@ -57,8 +57,8 @@ func TestSettleEvents_WaitsForAPrice(t *testing.T) {
 	})
 }
 
-// An event that waits for a half-hour is settled when the powers are there that cover it, also where these begin before
-// it: the hour's, or pieces of twenty minutes.
+// An event that waits for a half-hour is settled when the powers are there that cover it, also
+// where these begin before it: the hour's, or pieces of twenty minutes.
 func TestSettleEvents_WaitsForPowersThatBeginBefore(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -35,7 +35,7 @@ func (s *Service) Withdraw(
 	form string,
 ) (store.Withdrawal, error) {
 	var w store.Withdrawal
-	if err := v.confirmed(); err != nil {
+	if err := v.checkConfirmed(); err != nil {
 		return w, err
 	}
 	if form == "" || len(form) > formMax {
@@ -46,7 +46,8 @@ func (s *Service) Withdraw(
 	}
 
 	err := s.DB.Write(ctx, v.OrgID, func(tx *store.Tx) error {
-		// Whoever takes something back looks at the balance too: they end before this looks at it, or wait.
+		// Whoever takes something back looks at the balance too: they end before this looks at
+		// it, or wait.
 		if err := tx.ShareBooks(ctx); err != nil {
 			return err
 		}
@@ -61,7 +62,7 @@ func (s *Service) Withdraw(
 
 		if asked != nil {
 			w = *asked
-			return sameAmount(w, amount)
+			return checkSameAmount(w, amount)
 		}
 
 		w, err = s.withdraw(ctx, tx, v.SiteID, amount, "user")
@@ -75,8 +76,8 @@ func (s *Service) Withdraw(
 	return w, err
 }
 
-// sameAmount fails if a form that was sent before asks for something else now.
-func sameAmount(w store.Withdrawal, amount flex.Pence) error {
+// checkSameAmount fails if a form that was sent before asks for something else now.
+func checkSameAmount(w store.Withdrawal, amount flex.Pence) error {
 	if w.Amount == amount {
 		return nil
 	}

@@ -12,7 +12,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// alongside has something begin before the transaction that begins it is committed: on PostgreSQL it waits for that, or is done.
+// alongside has something begin before the transaction that begins it is committed: on
+// PostgreSQL it waits for that, or is done.
 func (y *fixture) alongside(t *testing.T, do func() error) chan error {
 	t.Helper()
 	const waiting = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
@@ -30,8 +31,8 @@ func (y *fixture) alongside(t *testing.T, do func() error) chan error {
 	return done
 }
 
-// The user withdraws all of 2500 p while an operator takes 1000 p of it back, which is still in the balance: the withdrawal waits for
-// that, and is refused.
+// The user withdraws all of 2500 p while an operator takes 1000 p of it back, which is still
+// in the balance: the withdrawal waits for that, and is refused.
 func TestWithdraw_TakenBackBeside(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)

@@ -418,7 +418,8 @@ func TestCode(t *testing.T) {
 	})
 }
 
-// A form with the right code that is sent twice is no failure the second time. It confirms the browser that sent it alone.
+// A form with the right code that is sent twice is no failure the second time. It confirms the
+// browser that sent it alone.
 func TestCode_SentTwice(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)

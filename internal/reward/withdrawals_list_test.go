@@ -10,7 +10,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// A list of withdrawals has with each the address of its own site, and none for a site that is gone.
+// A list of withdrawals has with each the address of its own site, and none for a site that is
+// gone.
 func TestWithdrawals_Addresses(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		y := open(t, url)

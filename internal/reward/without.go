@@ -14,19 +14,22 @@ import (
 	"flexd/internal/store"
 )
 
-// Without the market the cars of a site would have kept its main fuse too. So where they can exceed it together, their plans without
-// the market are made together: all of them again whenever a user changed one, or a car left, and one after the other, each within
-// what those before it leave of the fuse.
+// The plan without the market ("counterfactual") must respect the site's main fuse as well.
+// Where a site's cars can exceed the fuse together, their plans without the market are made
+// together: all of them again whenever a user changed one or a car left, one after the other,
+// each within what the cars before it leave of the fuse.
 
-// connectedMost is how far before a session those are looked for with which it is connected, as each overlaps the next.
-const connectedMost = 3 * 24 * time.Hour
+// connectedReach is how far back sessions are searched that overlap a session directly or
+// through others.
+const connectedReach = 3 * 24 * time.Hour
 
-// togetherMost is how many assets are planned together. The work grows with the square of their number and with each change, so that where
-// more share a fuse, as in a depot, each is planned within an equal share of it.
-const togetherMost = 20
+// maxPlannedTogether is how many assets are planned together. The work grows with the square
+// of their number and with each change. Where more share a fuse, as in a depot, each is
+// planned within an equal share of it.
+const maxPlannedTogether = 20
 
-// notTheUsers are the causes of schedules that were made without a change by the user.
-var notTheUsers = []store.Cause{
+// automaticCauses are the causes of schedules that were made without a change by the user.
+var automaticCauses = []store.Cause{
 	store.CauseMarket,
 	store.CauseInputs,
 	store.CauseCaps,
@@ -43,7 +46,8 @@ type plannedStay struct {
 	nominated []settle.Dispatch
 }
 
-// plansWithout plans a session again without the market's prices.
+// plansWithout plans a session again without the market's prices, as it would have been
+// planned at the time.
 func plansWithout(
 	ctx context.Context,
 	tx *store.Tx,
@@ -70,7 +74,7 @@ func plansWithout(
 			return own, err
 		}
 
-		if n := numAssets(found); n > togetherMost {
+		if n := numAssets(found); n > maxPlannedTogether {
 			supply = shareOf(supply, n)
 		} else {
 			stays, err = sessionsPlanned(ctx, tx, own, found)
@@ -85,7 +89,7 @@ func plansWithout(
 	return own, nil
 }
 
-// numAssets is how many assets sessions are of.
+// numAssets returns the number of different assets of sessions.
 func numAssets(sessions []store.Session) int {
 	assets := map[flex.AssetID]bool{}
 	for i := range sessions {
@@ -95,7 +99,8 @@ func numAssets(sessions []store.Session) int {
 	return len(assets)
 }
 
-// shareOf is an equal share of a main fuse, and no less than a charger of one phase takes.
+// shareOf returns an equal share of a main fuse, but no less than a single-phase charger
+// needs.
 func shareOf(
 	fuse flex.History[flex.Supply],
 	assets int,
@@ -110,7 +115,8 @@ func shareOf(
 	return share
 }
 
-// connected are the sessions of a site that overlap one, or overlap one of these, until its end, with itself.
+// connected returns the sessions of a site that overlap a session, directly or through other
+// sessions, until that session's end. The session itself is among them.
 func connected(
 	ctx context.Context,
 	tx *store.Tx,
@@ -118,7 +124,7 @@ func connected(
 	own *plannedStay,
 ) ([]store.Session, error) {
 	span := own.Span
-	earliest := span.From.Add(-connectedMost)
+	earliest := span.From.Add(-connectedReach)
 
 	var found []store.Session
 	for again := true; again; {
@@ -140,7 +146,8 @@ func connected(
 	return found, nil
 }
 
-// sessionsPlanned reads the schedules of sessions that are connected with one.
+// sessionsPlanned returns a session and those that are connected with it, with their
+// schedules.
 func sessionsPlanned(
 	ctx context.Context,
 	tx *store.Tx,
@@ -175,7 +182,8 @@ func sessionsPlanned(
 	return stays, nil
 }
 
-// planTogether plans stays without the market until an instant, within a main fuse where they can exceed it.
+// planTogether plans stays without the market until an instant, within the main fuse if
+// together they can exceed it.
 func planTogether(
 	stays []*plannedStay,
 	fuse flex.History[flex.Supply],
@@ -188,8 +196,8 @@ func planTogether(
 		return
 	}
 
-	for _, at := range changes(stays, until) {
-		order := inOrder(stays, at)
+	for _, at := range replanTimes(stays, until) {
+		order := planningOrder(stays, at)
 		if len(order) == 0 {
 			continue
 		}
@@ -202,8 +210,8 @@ func planTogether(
 	}
 }
 
-// planWithin plans a stay from an instant on within limits, and returns what it leaves of them: for what would have been dispatched,
-// and for what is nominated.
+// planWithin plans a stay from an instant on within limits. It returns the limits that remain
+// for the next stays: of the plans without the market, and of the nominated plans.
 func (s *plannedStay) planWithin(
 	at time.Time,
 	without, nominated []flex.Step,
@@ -213,16 +221,16 @@ func (s *plannedStay) planWithin(
 	problem := made.From.Problem(from, chargedUnder(made, s.without, at))
 	least := min(problem.Power, leastPower(problem.Power))
 
-	problem.Limits = atLeast(without, least)
-	dispatched := spreadWithin(made, problem)
+	problem.Limits = dropUnusable(without, least)
+	dispatched := rampedWithin(made, problem)
 	s.without = append(s.without, settle.Dispatch{At: at, Steps: dispatched})
 
 	problem = made.From.Problem(from, chargedUnder(made, s.nominated, at))
-	problem.Limits = atLeast(nominated, least)
+	problem.Limits = dropUnusable(nominated, least)
 	planned := charge.Counterfactual(problem).Steps
 	s.nominated = append(s.nominated, settle.Dispatch{At: at, Steps: planned})
 
-	return leave(without, dispatched, problem.Power), leave(nominated, planned, problem.Power)
+	return remainingLimits(without, dispatched, problem.Power), remainingLimits(nominated, planned, problem.Power)
 }
 
 // canExceed reports whether the assets of stays can together draw more than the fuse carries.
@@ -248,7 +256,8 @@ func canExceed(
 	return sum > leastFuse(fuse, span)
 }
 
-// leastFuse is the least that a main fuse carried at any time of a span; unbounded where none was set.
+// leastFuse is the least that a main fuse carried at any time of a span; unbounded where none
+// was set.
 func leastFuse(
 	fuse flex.History[flex.Supply],
 	in flex.Span,
@@ -264,7 +273,7 @@ func leastFuse(
 	return least
 }
 
-// planAlone plans a stay that no fuse bounds.
+// planAlone plans a stay that is not bounded by a fuse.
 func (s *plannedStay) planAlone() {
 	for i := range s.schedules {
 		made := &s.schedules[i]
@@ -276,7 +285,7 @@ func (s *plannedStay) planAlone() {
 		problem := made.From.Problem(from, chargedUnder(made, s.without, made.MadeAt))
 		s.without = append(s.without, settle.Dispatch{
 			At:    made.MadeAt,
-			Steps: charge.Solve(asSpread(made, problem)).Steps,
+			Steps: charge.Solve(withRamp(made, problem)).Steps,
 		})
 
 		problem = made.From.Problem(from, chargedUnder(made, s.nominated, made.MadeAt))
@@ -287,13 +296,14 @@ func (s *plannedStay) planAlone() {
 	}
 }
 
-// byUser reports whether the i-th schedule would have been made without the market, too: only the user's own changes
-// would have had another plan made.
+// byUser reports whether the i-th schedule would have been made without the market too, as is
+// true of the first one and of those that a user's change caused.
 func (s *plannedStay) byUser(i int) bool {
-	return i == 0 || !slices.Contains(notTheUsers, s.schedules[i].Cause)
+	return i == 0 || !slices.Contains(automaticCauses, s.schedules[i].Cause)
 }
 
-// newest is the schedule that would have been in force without the market, as it was made; nil for none yet.
+// newest returns the schedule from whose inputs the plan without the market was made at an
+// instant; nil if there was none yet.
 func (s *plannedStay) newest(at time.Time) *store.Schedule {
 	for i := range slices.Backward(s.schedules) {
 		if s.byUser(i) && !s.schedules[i].MadeAt.After(at) {
@@ -304,8 +314,9 @@ func (s *plannedStay) newest(at time.Time) *store.Schedule {
 	return nil
 }
 
-// chargedUnder is what plans would have charged of what a schedule is to bring, until an instant. With a ramp the plans without the market
-// begin later than those that are nominated, so each has its own.
+// chargedUnder returns the energy that the plans would have charged since the schedule's
+// energy is counted, until an instant. A ramp delays the plans without the market and not the
+// nominated ones, so that each has its own energy.
 func chargedUnder(
 	made *store.Schedule,
 	plans []settle.Dispatch,
@@ -318,8 +329,9 @@ func chargedUnder(
 	)
 }
 
-// asSpread has a plan begin as much later without the market as it did with it.
-func asSpread(made *store.Schedule, p charge.Problem) charge.Problem {
+// withRamp delays a problem by the ramp of the schedule that was made, so that the plan
+// without the market begins as much later as the one with it.
+func withRamp(made *store.Schedule, p charge.Problem) charge.Problem {
 	if r := made.From.Ramp; r != nil {
 		return ramp.Apply(p, r.Offset, r.Spread)
 	}
@@ -327,17 +339,17 @@ func asSpread(made *store.Schedule, p charge.Problem) charge.Problem {
 	return p
 }
 
-// spreadWithin is a plan within its limits that begins as much later without the market as it did with it, if no more of the need
-// is missed so.
-func spreadWithin(made *store.Schedule, p charge.Problem) []flex.Step {
+// rampedWithin returns a plan within the problem's limits that is delayed by the schedule's
+// ramp, unless the delay would leave more of the need uncharged.
+func rampedWithin(made *store.Schedule, p charge.Problem) []flex.Step {
 	plan := charge.Solve(p)
 	if made.From.Ramp == nil {
 		return plan.Steps
 	}
 
-	spread := asSpread(made, p)
-	if made.From.Ramp.Spread > 0 { // the ramp has dropped the limits
-		spread.Limits = closedIn(p.Limits, spread.Limits)
+	spread := withRamp(made, p)
+	if made.From.Ramp.Spread > 0 { // Apply with a spread discards the limits, which are applied again here
+		spread.Limits = outsideClosed(p.Limits, spread.Limits)
 	}
 
 	later := charge.Solve(spread)
@@ -348,8 +360,8 @@ func spreadWithin(made *store.Schedule, p charge.Problem) []flex.Step {
 	return later.Steps
 }
 
-// closedIn are limits, and in closed time nothing.
-func closedIn(limits, closed []flex.Step) []flex.Step {
+// outsideClosed returns the limits with the closed time cut out, and the closed steps.
+func outsideClosed(limits, closed []flex.Step) []flex.Step {
 	out := slices.Clone(closed)
 	for _, l := range limits {
 		at := l.From
@@ -378,8 +390,9 @@ func closedIn(limits, closed []flex.Step) []flex.Step {
 	return out
 }
 
-// changes are the instants at which stays are planned again, in order: those of what their users changed, and of the end of each.
-func changes(stays []*plannedStay, until time.Time) []time.Time {
+// replanTimes returns the instants at which stays are planned again, in order: of each user's
+// changes, and of the end of each stay.
+func replanTimes(stays []*plannedStay, until time.Time) []time.Time {
 	var at []time.Time
 	for _, s := range stays {
 		for i := range s.schedules {
@@ -398,9 +411,9 @@ func changes(stays []*plannedStay, until time.Time) []time.Time {
 	return slices.CompactFunc(at, time.Time.Equal)
 }
 
-// inOrder are the stays at an instant in which something was planned, in the order in which they are planned: a charge-now first,
-// then the earliest ready-by, then the earliest plug-in.
-func inOrder(stays []*plannedStay, at time.Time) []*plannedStay {
+// planningOrder returns the stays that have a schedule at an instant, in the order in which
+// they are planned: charge-now first, then the earliest ready-by, then the earliest plug-in.
+func planningOrder(stays []*plannedStay, at time.Time) []*plannedStay {
 	due := map[flex.SessionID]time.Time{}
 	var order []*plannedStay
 	for _, s := range stays {
@@ -428,8 +441,8 @@ func inOrder(stays []*plannedStay, at time.Time) []*plannedStay {
 	return order
 }
 
-// fuseFrom is what a main fuse carries from an instant until the last of the stays is to be done; nothing bounds the time in which
-// none was set.
+// fuseFrom returns the limits of a main fuse from an instant until the latest need of the
+// stays. Where no fuse was set there is no limit.
 func fuseFrom(
 	fuse flex.History[flex.Supply],
 	at time.Time,
@@ -458,8 +471,8 @@ func fuseFrom(
 	return steps
 }
 
-// leave is what is left of limits beside a plan of an asset of some power.
-func leave(limits, plan []flex.Step, power flex.Watts) []flex.Step {
+// remainingLimits returns the limits that remain beside the plan of an asset with this power.
+func remainingLimits(limits, plan []flex.Step, power flex.Watts) []flex.Step {
 	var left []flex.Step
 	for _, l := range limits {
 		at := l.From
@@ -487,8 +500,9 @@ func leave(limits, plan []flex.Step, power flex.Watts) []flex.Step {
 	return left
 }
 
-// atLeast are limits of which those that an asset cannot charge with are none.
-func atLeast(limits []flex.Step, least flex.Watts) []flex.Step {
+// dropUnusable returns the limits with zero in place of those that are below the least power
+// of an asset.
+func dropUnusable(limits []flex.Step, least flex.Watts) []flex.Step {
 	limits = slices.Clone(limits)
 	for i := range limits {
 		if limits[i].Limit < least {
@@ -499,7 +513,7 @@ func atLeast(limits []flex.Step, least flex.Watts) []flex.Step {
 	return limits
 }
 
-// leastPower is the least that an asset of some power charges with.
+// leastPower returns the least power at which an asset of this rated power charges.
 func leastPower(power flex.Watts) flex.Watts {
 	return flex.LeastPower(flex.PhasesOf(0, &power))
 }

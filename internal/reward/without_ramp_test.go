@@ -9,8 +9,9 @@ import (
 	"flexd/internal/store"
 )
 
-// A car that was plugged in alone was planned with a ramp. When another comes with which it can exceed the main fuse, its plan without
-// the market is within what that one leaves, and it still charges all that it needs.
+// A car that was plugged in alone was planned with a ramp. When another comes with which it
+// can exceed the main fuse, its plan without the market is within what that one leaves, and it
+// still charges all that it needs.
 func TestPlanTogether_Ramp(t *testing.T) {
 	from := time.Date(2026, 1, 14, 18, 0, 0, 0, time.UTC)
 	h := &plannedHome{from: from, to: from.Add(13 * time.Hour), fuse: flex.Always(flex.Supply{Import: 9200, Set: true})}
@@ -47,8 +48,9 @@ func TestPlanTogether_Ramp(t *testing.T) {
 	}
 }
 
-// A user changes a plan while the car has not begun yet because of a ramp. What was nominated has begun then, the plan without the market
-// has not: it still charges all that the car needs, alone and within a main fuse.
+// A user changes a plan while the car has not begun yet because of a ramp. What was nominated
+// has begun then, the plan without the market has not: it still charges all that the car
+// needs, alone and within a main fuse.
 func TestPlanTogether_RampChanged(t *testing.T) {
 	from := time.Date(2026, 1, 14, 18, 0, 0, 0, time.UTC)
 	to := from.Add(13 * time.Hour)

@@ -11,8 +11,9 @@ import (
 	"flexd/internal/store"
 )
 
-// Whatever the users of a random home do, what its cars would have drawn without the market keeps to the main fuse in each half-hour,
-// does not depend on the order in which their stays were read, and is not changed by what comes later.
+// Whatever the users of a random home do, what its cars would have drawn without the market
+// keeps to the main fuse in each half-hour, does not depend on the order in which their stays
+// were read, and is not changed by what comes later.
 func TestPlanTogether_Random(t *testing.T) {
 	for seed := range uint64(300) {
 		h := randomHome(rand.New(rand.NewPCG(seed, 7)))
@@ -77,7 +78,8 @@ func (h *plannedHome) drawn(p flex.Period) (without, nominated flex.WattHours) {
 	return without, nominated
 }
 
-// randomHome has 2 to 5 cars for two days, at a fuse that cannot carry all of them and may be replaced at an hour.
+// randomHome has 2 to 5 cars for two days, at a fuse that cannot carry all of them and may be
+// replaced at an hour.
 func randomHome(r *rand.Rand) *plannedHome {
 	h := &plannedHome{from: time.Date(2026, 1, 14, 12, 0, 0, 0, time.UTC)}
 	h.to = h.from.Add(48 * time.Hour)
@@ -137,8 +139,8 @@ func (s *plannedStay) changeAtRandom(r *rand.Rand, power flex.Watts) {
 	}
 }
 
-// TestShareOf_Random: cars that are planned each within its share of the main fuse keep to it together in each half-hour, as far as a
-// share is no less than what a charger takes.
+// TestShareOf_Random: cars that are planned each within its share of the main fuse keep to it
+// together in each half-hour, as far as a share is no less than what a charger takes.
 func TestShareOf_Random(t *testing.T) {
 	for seed := range uint64(100) {
 		h := randomHome(rand.New(rand.NewPCG(seed, 11)))

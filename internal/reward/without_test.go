@@ -11,8 +11,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// Two cars behind a main fuse of 9.2 kW charge 14 kWh each from 23:30, and were asked to do so from 02:00, one after the other. Without the
-// market they would have had 4.6 kWh of the first half-hour together, whichever of them is looked at first. (Plans are in whole minutes.)
+// Two cars behind a main fuse of 9.2 kW charge 14 kWh each from 23:30, and were asked to do so
+// from 02:00, one after the other. Without the market they would have had 4.6 kWh of the first
+// half-hour together, whichever of them is looked at first. (Plans are in whole minutes.)
 func TestSettleEvents_FuseBoundsBothPlans(t *testing.T) {
 	first, second := flex.AssetID{1}, flex.AssetID{2}
 	const want = "the first: 2026-01-14 48-48 -3700 of 3700, 2026-01-15 1-3 -10360 of 10360, 2026-01-15 5-8 14000 of 0; " +
@@ -81,7 +82,8 @@ func (y *fixture) wait(t *testing.T, on, off string) {
 	y.takeSchedule(t, &made)
 }
 
-// meant says of each event of an asset what it was to move, and how much it would have drawn without the market.
+// meant says of each event of an asset what it was to move, and how much it would have drawn
+// without the market.
 func (y *fixture) meant(t *testing.T, asset flex.AssetID) string {
 	t.Helper()
 	events, _, err := y.service.FlexEvents(t.Context(), y.org, y.site)

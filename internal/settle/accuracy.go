@@ -6,15 +6,15 @@ import (
 	"flexd/internal/flex"
 )
 
-// Trial is the past of one meter, on which baselines are tried: on days on which nothing was
-// asked, what was metered should be the baseline.
+// Trial is the history of one meter, on which baselines are tested: on a day without an event,
+// the energy metered should equal the baseline.
 type Trial struct {
 	Metering Metering
 	Metered  []MeteredDay // in order of day
-	// days on which something was asked; they are not tried
+	// days with an event, which are not tested
 	EventDays []flex.Day
-	// Home is what was metered without what cars used, and Shown what the baseline takes of
-	// the cars' plans. They are for the nominated baseline, which no trial can have without.
+	// Home is the metered energy without that of the cars, and Shown what the baseline takes
+	// of the cars' plans. The nominated baseline is tested only if both are given.
 	Home  []MeteredDay
 	Shown []MeteredDay
 
@@ -26,10 +26,10 @@ type Trial struct {
 type Accuracy struct {
 	Days      int
 	HalfHours int
-	Metered   flex.WattHours // in all
-	// metered less baseline, in all: what would have counted as flexed
+	Metered   flex.WattHours // the sum
+	// the sum of metered less baseline, which would have counted as flexed energy
 	Off flex.WattHours
-	// the same of each half-hour, whichever way it was off
+	// the sum of the absolute differences of the half-hours
 	Absolute flex.WattHours
 }
 
@@ -40,8 +40,8 @@ func (a *Accuracy) Add(b Accuracy) {
 	a.Absolute += b.Absolute
 }
 
-// Bias is how much of what was metered the baseline lies below it; a baseline below pays too
-// little where less is used, and too much where more is. It is 0 where nothing was metered.
+// Bias is the part of the metered energy by which the baseline is below it. A baseline that is
+// too low pays too little for less use and too much for more. It is 0 if nothing was metered.
 func (a *Accuracy) Bias() float64 {
 	if a.Metered == 0 {
 		return 0
@@ -57,8 +57,9 @@ func (a *Accuracy) Error() float64 {
 	return float64(a.Absolute) / float64(a.HalfHours)
 }
 
-// Try returns how well the rule's baseline meets the days of the trial that have a full one
-// and are metered whole. Days of a clock change are not tried.
+// Try returns how well the rule's baseline meets the days of the trial that are metered
+// completely and have a baseline of the wanted number of days. Days of a clock change are not
+// tested.
 func (t *Trial) Try(rule Rule) Accuracy {
 	var a Accuracy
 	for d := t.From; compare(d, t.To) <= 0; d = d.Add(1) {
@@ -93,7 +94,7 @@ func (t *Trial) Try(rule Rule) Accuracy {
 	return a
 }
 
-// baseline returns the baseline of a day, if it has a full one.
+// baseline returns the baseline of a day, if it has one of the wanted number of days.
 func (t *Trial) baseline(
 	rule Rule,
 	d flex.Day,

@@ -1,8 +1,9 @@
 package settle
 
-// Deviations returns by how much the event's meter deviated in each of its half-hours, in Wh, less what
-// is set apart already: what is to be set apart elsewhere in its turn. It is known where there is a
-// baseline to be paid on and a reading, whatever the price. It fails as Settle does.
+// Deviations returns the deviation of the event's meter in each of its half-hours, in Wh, less
+// what is settled on other meters already. Other cases take it as their Apart. It is known
+// where there is a reading and a baseline that may be paid on, whether or not the price is
+// known. It fails as Settle does.
 func (c *Case) Deviations() ([]Apart, error) {
 	r, err := Settle(c)
 	if err != nil {

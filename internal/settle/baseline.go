@@ -27,15 +27,15 @@ type Rule struct {
 	LookBack   int  // how many days back the days may lie
 	// if set, the days lie before this day and not before the event's
 	Frozen flex.Day
-	// proclaimed non-working days that the table does not know yet
+	// bank holidays that were proclaimed and that the table of this version lacks
 	Holidays []flex.Day
-	// whether to move the baseline by the difference before the event
+	// whether to adjust the baseline by the difference in the window before the event
 	InDay    bool
 	InDayCap flex.WattHours
 	Rounding Rounding
 }
 
-// Days says how many days a baseline wants and how many it must have at least.
+// Days is the number of days that a baseline should have, and the least that it must have.
 type Days struct{ Want, Least int }
 
 // DefaultRule is the published method with its in-day adjustment off.
@@ -53,7 +53,7 @@ const (
 	gateClosure  = 2
 )
 
-// Quality says how far a baseline can be relied on.
+// Quality says how reliable a baseline is.
 type Quality string
 
 // The qualities of a baseline. Nothing is paid on an insufficient one.
@@ -79,8 +79,7 @@ func (m *MeteredDay) At(n int) (flex.WattHours, bool) {
 	return m.Wh[n-1], true
 }
 
-// Set notes the energy of settlement period n; a period that the day does not have is
-// left out.
+// Set sets the energy of settlement period n. A period that the day does not have is ignored.
 func (m *MeteredDay) Set(n int, e flex.WattHours) {
 	if m.Wh == nil {
 		m.Wh = make([]flex.WattHours, m.Day.Periods())
@@ -103,13 +102,13 @@ const (
 	LowestUse      Reason = "lowest use"
 )
 
-// Excluded is a day that was looked at and left out.
+// Excluded is a day that was considered and left out, with the reason.
 type Excluded struct {
 	Day    flex.Day
 	Reason Reason
 }
 
-// baseline is what a rule makes of a case.
+// baseline is the result of a rule for a case.
 type baseline struct {
 	quality    Quality
 	used       []flex.Day // newest first
@@ -134,7 +133,7 @@ func (r *Rule) before(event flex.Day) flex.Day {
 	return event
 }
 
-// looksBack returns how many days back the rule looks before it has the days that it wants.
+// looksBack returns how many days back the rule must look to find the days that it wants.
 func (r *Rule) looksBack(c *Case, slots []int) int {
 	want := r.NonWorking
 	class := r.working(c.Day)
@@ -146,8 +145,8 @@ func (r *Rule) looksBack(c *Case, slots []int) int {
 	return len(b.choose(r, c, want.Want, class, slots)) + len(b.excluded)
 }
 
-// find returns the baseline of the settlement periods of an ordinary day that slots
-// names, from the days before the event's.
+// find returns the baseline of the given settlement periods (slots) of an ordinary day, from
+// the days before the event's.
 func (r *Rule) find(c *Case, slots []int) baseline {
 	if r.Method == Nominated {
 		return c.nominated(slots)
@@ -195,7 +194,8 @@ func (r *Rule) find(c *Case, slots []int) baseline {
 	return b
 }
 
-// use notes by how much a baseline from the days errs, and returns those that the rule uses.
+// use records the standard errors of a baseline from the days, and returns the days that the
+// rule uses.
 func (b *baseline) use(
 	r *Rule,
 	days []*MeteredDay,
@@ -239,8 +239,8 @@ func (b *baseline) choose(
 	return days
 }
 
-// unfit is why a day, of which m was metered, cannot be part of a baseline for working days or for
-// others; empty if it can.
+// unfit returns why a day with the metered energy m cannot be part of a baseline, for working
+// days or for others; empty if it can.
 func (r *Rule) unfit(
 	c *Case,
 	d flex.Day,
@@ -284,7 +284,7 @@ func (b *baseline) dropExtremes(days []*MeteredDay, slots []int) []*MeteredDay {
 		}
 	}
 
-	if high == low { // all alike: any two will do
+	if high == low { // all are equal: any two days may be left out
 		low = 1
 	}
 
@@ -325,8 +325,8 @@ func (r *Rule) window(c *Case, slots []int) []int {
 	return window
 }
 
-// adjust moves the baseline by the mean difference between what was metered in the window
-// and what the days used would have given there, within the rule's cap.
+// adjust shifts the baseline by the mean difference between the metered energy in the window
+// and that of the days used, within the rule's cap.
 func (b *baseline) adjust(
 	r *Rule,
 	c *Case,
@@ -356,7 +356,7 @@ func (b *baseline) adjust(
 	}
 }
 
-// sumOfPeriod adds up settlement period n over the days, all of which know it.
+// sumOfPeriod adds up settlement period n over the days, in all of which it must be known.
 func sumOfPeriod(days []*MeteredDay, n int) int64 {
 	var total int64
 	for _, m := range days {
@@ -367,7 +367,7 @@ func sumOfPeriod(days []*MeteredDay, n int) int64 {
 	return total
 }
 
-// complete reports whether the day knows every one of the slots.
+// complete reports whether every one of the slots is known on the day.
 func complete(m *MeteredDay, slots []int) bool {
 	for _, n := range slots {
 		if _, known := m.At(n); !known {

@@ -6,16 +6,16 @@ import (
 	"flexd/internal/flex"
 )
 
-// The years whose bank holidays are known here. The rules hold for all of them; a
-// holiday that is proclaimed once is known only as far as proclaimed, and a future one
-// is given in Rule.Holidays until it is added to the table below.
+// The years for which bank holidays are computed. The rules hold for all of them. Exceptions
+// are known as far as they were proclaimed; a future one is given in Rule.Holidays until it is
+// added to the table below.
 const (
 	FirstHolidayYear = 2011
 	LastHolidayYear  = 2099
 )
 
-// moved holds the bank holidays of England and Wales that the rules do not give: added
-// (true) or taken from their usual place (false).
+// moved lists the exceptions to the rules in England and Wales: days that are bank holidays
+// (true), and days that are not although the rule says so (false).
 var moved = map[flex.Day]bool{
 	{Year: 2011, Month: time.April, Dom: 29}: true, // a royal wedding
 	// spring, moved beside the jubilee
@@ -33,7 +33,7 @@ var moved = map[flex.Day]bool{
 	{Year: 2023, Month: time.May, Dom: 8}:        true, // the coronation
 }
 
-// bankHolidays is the table that the rules and exceptions make, by day number.
+// bankHolidays is the set of bank holidays by day number, from the rules and the exceptions.
 var bankHolidays = func() map[int32]bool {
 	all := map[int32]bool{}
 	for y := FirstHolidayYear; y <= LastHolidayYear; y++ {
@@ -63,7 +63,7 @@ func Working(d flex.Day) bool {
 	return !BankHoliday(d)
 }
 
-// ClockChange reports whether the clocks change on the day, so that it has not 48
+// ClockChange reports whether the clocks change on the day, so that it does not have 48
 // settlement periods.
 func ClockChange(d flex.Day) bool {
 	if d.Month != time.March && d.Month != time.October || d.Dom < 25 {
@@ -104,13 +104,13 @@ func usualHolidays(y int) []flex.Day {
 	}
 
 	switch christmas.Weekday() {
-	case time.Friday: // Boxing Day on a Saturday is kept on the Monday
+	case time.Friday: // Boxing Day is on a Saturday: the holiday is the Monday
 		boxing = boxing.Add(2)
 
 	case time.Saturday: // both on the weekend: Monday and Tuesday
 		christmas, boxing = christmas.Add(2), boxing.Add(2)
 
-	case time.Sunday: // Boxing Day keeps the Monday, Christmas is kept on the Tuesday
+	case time.Sunday: // Boxing Day is the Monday; the holiday for Christmas is the Tuesday
 		christmas = christmas.Add(2)
 	}
 

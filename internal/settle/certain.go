@@ -9,7 +9,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// standardErrors is that of each of the settlement periods.
+// standardErrors returns the standard error of each of the settlement periods.
 func standardErrors(days []*MeteredDay, slots []int) []flex.WattHours {
 	errors := make([]flex.WattHours, len(slots))
 	for i, n := range slots {
@@ -19,9 +19,10 @@ func standardErrors(days []*MeteredDay, slots []int) []flex.WattHours {
 	return errors
 }
 
-// standardError is by how much a baseline from the days errs in a settlement period, in
-// watt-hours rounded up: the standard deviation of what they used, times the root of 1 + 1/n,
-// as the mean of n days errs too. Of fewer than two days it is not known, and nothing.
+// standardError returns the standard error of a baseline from the days in a settlement period,
+// in watt-hours rounded up: the standard deviation of the days' energies, times the root of 1
+// + 1/n, since the mean of n days has an error too. With fewer than two days it is unknown,
+// and 0.
 func standardError(days []*MeteredDay, n int) flex.WattHours {
 	count := int64(len(days))
 	if count < 2 {
@@ -47,7 +48,7 @@ func square(n int64) *big.Int {
 	return b.Mul(b, b)
 }
 
-// rootUp is the least whole number whose square is not below n/d.
+// rootUp returns the least whole number whose square is at least n/d.
 func rootUp(n, d *big.Int) int64 {
 	up := new(big.Int).Sub(d, big.NewInt(1))
 	up.Add(up, n).Quo(up, d)
@@ -60,8 +61,8 @@ func rootUp(n, d *big.Int) int64 {
 	return root.Int64()
 }
 
-// errorOf is a part's own of the error of the whole: as the parts are to each other, so that
-// the parts' errors add up to the whole's.
+// errorOf returns a part's share of the error of the whole, in proportion to the parts, so
+// that the errors of the parts add up to that of the whole.
 func errorOf(
 	parts []flex.WattHours,
 	own int,
@@ -84,10 +85,10 @@ func (m MilliPence) Pence() float64 { return float64(m) / 1000 }
 // String writes the amount in pence.
 func (m MilliPence) String() string { return fmt.Sprintf("%.3f p", m.Pence()) }
 
-// StandardError is by how much the errors of the baseline have what the event comes to for its
-// user err: the sum over the half-hours of error times price, whatever the sign, times loss
-// factor and share, and times the part that is paid where that part alone counts. Rounded to
-// the nearest thousandth of a penny, half up. Nothing where nothing is paid.
+// StandardError returns the standard error of the user's amount that comes from the baseline's
+// errors: the sum over the half-hours of the absolute value of error times price, times loss
+// factor and share, and times the part that is paid early where only that part counts. It is
+// rounded to the nearest thousandth of a penny, half up, and 0 if nothing is paid.
 func (r *Result) StandardError() MilliPence {
 	if r.Quality == Insufficient {
 		return 0
@@ -112,10 +113,10 @@ func (r *Result) StandardError() MilliPence {
 	}))
 }
 
-// Certainty is when a month's sum is credited: once it is more than so many standard errors.
-// What is not is carried into later months, and lapses after the last of so many.
+// Certainty is the rule for crediting a month's sum: it is credited if it is more than Errors
+// standard errors. Otherwise it is carried into later months, and lapses after Months of them.
 type Certainty struct {
-	// 0: a sum is credited if it is above nothing, and nothing is carried
+	// 0: a sum above zero is credited, and nothing is carried
 	Errors Parts
 	Months int
 }
@@ -123,13 +124,13 @@ type Certainty struct {
 // DefaultCertainty holds the printed defaults.
 var DefaultCertainty = Certainty{Errors: 2 * Whole, Months: 12}
 
-// DayNetted is what the netted events of a site's day come to.
+// DayNetted has the sums over the netted events of a site's day.
 type DayNetted struct {
 	Day       flex.Day
 	Certainty Certainty  // of its month
 	Share     flex.Pence // the user's
-	Early     flex.Pence // of it, what is paid as of now
-	// the standard error of Early: of events of one day they add up
+	Early     flex.Pence // the part of it that is paid now
+	// the standard error of Early; the errors of events of one day are added
 	Error MilliPence
 }
 
@@ -142,10 +143,10 @@ func (d *DayNetted) Add(
 	d.Error += e
 }
 
-// MonthNetted is a month that is netted, and what was decided of it.
+// MonthNetted is a netted month and the decision about it.
 type MonthNetted struct {
 	First flex.Day
-	// whether it held events; otherwise something only lapses in it
+	// whether it has events; otherwise it is listed because something lapses in it
 	Held      bool
 	Certainty Certainty
 	Share     flex.Pence // of its own events
@@ -153,29 +154,30 @@ type MonthNetted struct {
 
 	// from months before it; below zero if they cost money
 	CarriedIn flex.Pence
-	Lapsed    flex.Pence // of that, what was carried long enough
-	// the standard error of Early and of what is still carried, together, rounded up; 0 where no certainty is asked for
+	Lapsed    flex.Pence // the part of CarriedIn that was carried for the full number of months
+	// the standard error of Early and of what is still carried, together, rounded up; 0 where
+	// no certainty is asked for
 	Error MilliPence
-	// what the sum must be above to be credited, rounded up
+	// the sum is credited if it is above this; rounded up
 	Threshold  MilliPence
 	Credited   flex.Pence
-	Owed       flex.Pence // Credited, and what is paid later
+	Owed       flex.Pence // Credited plus what is paid later
 	CarriedOut flex.Pence
-	Carried    int        // months that are carried out, it among them
-	Floored    flex.Pence // below nothing, where nothing is carried
+	Carried    int        // the number of months that are carried out, with this one
+	Floored    flex.Pence // the negative sum that is dropped, where nothing is carried
 
 	variance *big.Int // of its own events, in thousandths of a penny squared
 }
 
-// Sum is what the month is decided on.
+// Sum is the amount about which the month is decided.
 func (m *MonthNetted) Sum() flex.Pence {
 	return m.CarriedIn - m.Lapsed + m.Early
 }
 
-// NetMonths nets days by month and decides each month that holds any, oldest first. Days must
-// be in order. The same days come to the same, in whatever order their events were settled.
-// Months without a day are among the answer, up to the one of a last day, if something lapses in
-// them; nothing is credited in them.
+// NetMonths nets days by month and decides about each month that has any, oldest first. Days
+// must be in order. The result depends on the days alone, and not on the order in which their
+// events were settled. Months without a day are included, up to that of the last day, if
+// something lapses in them; nothing is credited in these.
 func NetMonths(days []DayNetted, until flex.Day) []MonthNetted {
 	var months []MonthNetted
 	for _, d := range days {
@@ -231,7 +233,7 @@ func withLapses(months []MonthNetted, until flex.Day) []MonthNetted {
 	return all
 }
 
-// firstOf is the first day of the month that is a number of months after a day's.
+// firstOf returns the first day of the month that is so many months after a day's month.
 func firstOf(d flex.Day, later int) flex.Day {
 	months := d.Year*12 + int(d.Month) - 1 + later
 	return flex.Day{
@@ -241,8 +243,8 @@ func firstOf(d flex.Day, later int) flex.Day {
 	}
 }
 
-// decide decides a month, with the months that are carried into it, and returns those that are
-// carried out of it.
+// decide decides about a month together with the months that are carried into it, and returns
+// those that are carried out of it.
 func (m *MonthNetted) decide(carried []*MonthNetted) []*MonthNetted {
 	kept := m.carryIn(carried)
 	if !m.Held {
@@ -272,7 +274,8 @@ func (m *MonthNetted) decide(carried []*MonthNetted) []*MonthNetted {
 	return m.carryOut(append(kept, m))
 }
 
-// carryIn takes in months that are carried, and returns those that have not lapsed.
+// carryIn adds the months that are carried into this one, and returns those that have not
+// lapsed.
 func (m *MonthNetted) carryIn(carried []*MonthNetted) []*MonthNetted {
 	var kept []*MonthNetted
 	for _, c := range carried {
@@ -294,13 +297,13 @@ func (m *MonthNetted) carryOut(months []*MonthNetted) []*MonthNetted {
 	return months
 }
 
-// Threshold is what a sum of that standard error must be above to be credited, rounded up.
+// Threshold returns the threshold of a sum with that standard error: the sum is credited if it
+// is above it. It is rounded up.
 func (c Certainty) Threshold(e MilliPence) MilliPence {
 	n := new(big.Int).Mul(big.NewInt(int64(e)), big.NewInt(int64(c.Errors)))
 	n.Add(n, big.NewInt(int64(Whole)-1))
 	return MilliPence(n.Quo(n, big.NewInt(int64(Whole))).Int64())
 }
 
-// Whole is the greatest whole number of pence that is not above the amount, which is not below
-// nothing.
+// Whole returns the whole pence in an amount that is not negative, rounded down.
 func (m MilliPence) Whole() flex.Pence { return flex.Pence(m / 1000) }

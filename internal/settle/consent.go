@@ -18,9 +18,9 @@ func Consented(spans []flex.Span, r *flex.Reading) bool {
 	return Within(spans, r.Span)
 }
 
-// ConsentedHalfHours is HalfHours of one device at a site's boundary, of what may be used under
-// the spans of the user's consent, and with nothing of the time between them. Labels that are
-// not of the boundary are left out.
+// ConsentedHalfHours is HalfHours of one device at a site's boundary, from the readings that
+// may be used under the spans of the user's consent. The energy between two spans is not used.
+// Labels that are not of the boundary are ignored.
 func ConsentedHalfHours(
 	readings []flex.Reading,
 	consent []flex.Span,

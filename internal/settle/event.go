@@ -8,15 +8,15 @@ import (
 	"flexd/internal/flex"
 )
 
-// Dispatch is a schedule that an asset took over at an instant, and that was in force
-// until the next.
+// Dispatch is a schedule that an asset followed from an instant on, until that of the next
+// one.
 type Dispatch struct {
 	At    time.Time
 	Steps []flex.Step
 }
 
-// Steering is what was done with an asset while it could be steered, and what would have
-// been done without the market.
+// Steering is how an asset was controlled in a time, and how it would have been without the
+// market.
 type Steering struct {
 	Within     flex.Span  // the plug session, or the client's own schedule
 	Dispatched []Dispatch // what the asset took over
@@ -28,7 +28,7 @@ type Steering struct {
 	Least     flex.WattHours
 }
 
-// Without returns the parts of the event in the half-hours that no span has.
+// Without returns the parts of the event in the half-hours that are in none of the spans.
 func (e Event) Without(taken []flex.Span) []Event {
 	var parts []Event
 	for i, meant := range e.Meant {
@@ -66,10 +66,10 @@ func (e Event) Span() flex.Span {
 	}
 }
 
-// Detect returns the flex events of a steering, in order: where the schedules in force
-// allowed clearly more or less energy than the counterfactual. Time under an override
-// counts as neither, time before the first dispatch is the asset's own, and so is time
-// that no schedule covers. Without a dispatch there is no event, whatever was intended.
+// Detect returns the flex events of a steering, in order: the half-hours in which the
+// schedules in force allowed clearly more or less energy than the counterfactual. Time under
+// an override, before the first dispatch or without a schedule does not count. Without a
+// dispatch there is no event.
 func Detect(s Steering) []Event {
 	if len(s.Dispatched) == 0 {
 		return nil
@@ -98,8 +98,8 @@ func Detect(s Steering) []Event {
 	return events
 }
 
-// InForce lays dispatches over each other: each counts from its instant to the next, and
-// the last one until the end.
+// InForce merges dispatches into one schedule: each counts from its instant to that of the
+// next, and the last one until the end.
 func InForce(dispatches []Dispatch, until time.Time) []flex.Step {
 	order := slices.SortedStableFunc(slices.Values(dispatches), func(a, b Dispatch) int {
 		return a.At.Compare(b.At)
@@ -134,7 +134,7 @@ func Drawn(
 	return flex.WattHours(drawn / 3600)
 }
 
-// Planned returns what Drawn does of each half-hour that the span touches.
+// Planned returns the energy of Drawn in each half-hour that the span touches.
 func Planned(
 	steps []flex.Step,
 	power flex.Watts,
@@ -168,8 +168,8 @@ func drawnIn(
 	return wattSeconds, covered
 }
 
-// energy returns what the steps allow in the period, where the asset could be steered and
-// no override ruled. Time that no step covers is at full power.
+// energy returns the energy that the steps allow in the period, in the time that counts. Time
+// that no step covers is at full power.
 func (s *Steering) energy(steps []flex.Step, p flex.Period) flex.WattHours {
 	var wattSeconds int64
 	for _, open := range s.open(p) {
@@ -181,7 +181,7 @@ func (s *Steering) energy(steps []flex.Step, p flex.Period) flex.WattHours {
 	return flex.WattHours(wattSeconds / 3600)
 }
 
-// open returns the parts of the period that count.
+// open returns the parts of the period that count: under control and without an override.
 func (s *Steering) open(p flex.Period) []flex.Span {
 	open := []flex.Span{p.Span().Meet(s.Within)}
 	for _, o := range slices.SortedFunc(

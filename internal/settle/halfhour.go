@@ -23,27 +23,27 @@ func Labels(m Metering) []flex.Label {
 	return slices.Clone(sources[m])
 }
 
-// Limits bounds what a meter can have measured in one half-hour, both ways. What lies
-// beyond is not known.
+// Limits bound what a meter can have measured in one half-hour, in both directions. A value
+// beyond them counts as unknown.
 type Limits struct {
 	Import flex.WattHours
 	Export flex.WattHours // as a positive number
 }
 
-// Limiter says what a meter can have measured in a half-hour.
+// Limiter returns the limits of a half-hour.
 type Limiter interface{ At(flex.Period) Limits }
 
-// At makes limits that hold at any time.
+// At returns the limits, which are the same at any time.
 func (l Limits) At(flex.Period) Limits { return l }
 
-// Rating is what bounds a meter's half-hours at each time: the connection that it is behind, and
-// of an asset's own meter the asset's power; none at a boundary.
+// Rating has what bounds a meter's half-hours over time: the capacity of the connection, and
+// for an asset's own meter the asset's power; at a boundary there is no power.
 type Rating struct {
 	Supply flex.History[flex.Supply]
 	Power  flex.History[flex.Watts]
 }
 
-// At returns the limits of a half-hour, by what held when it began.
+// At returns the limits of a half-hour, by the rating at its beginning.
 func (r Rating) At(p flex.Period) Limits {
 	return DeviceLimits(
 		r.Power.On(p.Start()),
@@ -51,7 +51,7 @@ func (r Rating) At(p flex.Period) Limits {
 	)
 }
 
-// Unlimited bounds nothing but what a settlement period can hold at all.
+// Unlimited has the bounds of any settlement period.
 var Unlimited = Limits{Import: MaxEnergy, Export: MaxEnergy}
 
 // PowerTolerance is how much more than its rated power a device may be measured to draw: the
@@ -90,28 +90,28 @@ func (l Limits) Allow(e flex.WattHours) bool {
 	return e <= l.Import && -e <= l.Export
 }
 
-// Beyond is a half-hour that was left out because it lies beyond what can be.
+// Beyond is a half-hour that was left out because its energy is beyond the limits.
 type Beyond struct {
 	Period flex.Period
 	Label  flex.Label
 	Energy flex.WattHours
 }
 
-// HalfHours makes settlement days of one device's readings, in any order: net import of
-// every half-hour that the readings give in full, and no guess at any other.
+// HalfHours makes settlement days of one device's readings, in any order: net import of every
+// half-hour that the readings cover completely. It estimates nothing.
 //
 // An energy counts if its reading spans exactly the half-hour. A register counts if it was
-// read at both ends of the half-hour, at its reading's end; export is taken off import if
-// any export register was read at all. A power counts if its readings cover the
-// half-hour without a gap or an overlap. A later reading of the same time takes the place
-// of an earlier one in the slice.
+// read at both ends of the half-hour, at its reading's end; export is subtracted from import
+// if any export register was read at all. A power counts if its readings cover the half-hour
+// without a gap or an overlap. Of two readings of the same time, the later one in the slice
+// counts.
 func HalfHours(metering Metering, readings []flex.Reading) []MeteredDay {
 	days, _ := HalfHoursWithin(metering, readings, Unlimited)
 	return days
 }
 
-// HalfHoursWithin is HalfHours without the half-hours that lie beyond the limits. It lists
-// those that nothing else tells of, in order.
+// HalfHoursWithin is HalfHours without the half-hours that are beyond the limits. It lists
+// those of them that no other label gives, in order.
 func HalfHoursWithin(
 	metering Metering,
 	readings []flex.Reading,
@@ -122,7 +122,7 @@ func HalfHoursWithin(
 	order := sources[metering]
 
 	var beyond []Beyond
-	for i := len(order) - 1; i >= 0; i-- { // the most exact last, so that it counts
+	for i := len(order) - 1; i >= 0; i-- { // the most exact label last, so that it replaces the others
 		given := net.like()
 		given.read(order[i], readings, readings)
 
@@ -154,7 +154,7 @@ func HalfHoursWithin(
 	return net.days(), beyond
 }
 
-// series holds an energy for each half-hour of a time.
+// series has an energy for each half-hour of a time.
 type series struct {
 	first flex.Period
 	value []flex.WattHours
@@ -199,8 +199,8 @@ func (s *series) set(p flex.Period, e flex.WattHours) {
 	s.value[i], s.known[i] = e, true
 }
 
-// read puts in what one device's readings of a label give. Of an import register the
-// exported energy is taken off; it may be another device that reads the export register.
+// read sets the half-hours that one device's readings of a label give. From an import register
+// the exported energy is subtracted, which may be read by another device.
 func (s *series) read(
 	label flex.Label,
 	readings, exports []flex.Reading,
@@ -218,7 +218,7 @@ func (s *series) read(
 // days makes settlement days of net energies.
 func (s *series) days() []MeteredDay {
 	all := []MeteredDay{}
-	var wh []flex.WattHours // space for days to come
+	var wh []flex.WattHours // space for the following days
 
 	for i := 0; i < len(s.value); {
 		day, n := s.first.Add(i).SettlementPeriod()
@@ -264,8 +264,8 @@ func (s *series) intervals(label flex.Label, readings []flex.Reading) {
 	}
 }
 
-// registers puts in the differences between registers read half an hour apart, and takes
-// export off import. A register that fell gives nothing, and so does one that restarted.
+// registers sets the differences between registers read half an hour apart, import less
+// export. A register that fell or restarted gives nothing.
 func (s *series) registers(
 	label flex.Label,
 	readings, exports []flex.Reading,
@@ -298,7 +298,7 @@ func (s *series) registers(
 	}
 }
 
-// marks holds what a register was at the beginning of each half-hour.
+// marks are the values of a register at the beginning of each half-hour.
 type marks struct {
 	none      bool // it was not read at all
 	value     []flex.Micro
@@ -336,7 +336,7 @@ func (s *series) marksOf(label flex.Label, readings []flex.Reading) marks {
 	return m
 }
 
-// rise returns what the register rose by in a half-hour at both ends of which it was read, if
+// rise returns the register's increase in a half-hour at both ends of which it was read, if
 // the same meter counted at both.
 func (m *marks) rise(i int) (flex.Micro, bool) {
 	read := m.known[i] && m.known[i+1]

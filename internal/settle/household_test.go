@@ -219,7 +219,8 @@ type asked struct {
 	certainty   float64 // 0: the default
 }
 
-// before returns the days before one on which something was asked, if some are left to compare with.
+// before returns the days before one on which something was asked, if some are left to compare
+// with.
 func (a asked) before(days []settle.MeteredDay, i int) (held []flex.Day) {
 	for k := i - a.every; a.every > 1 && k >= max(0, i-settle.DefaultRule.LookBack); k -= a.every {
 		held = append(held, days[k].Day)

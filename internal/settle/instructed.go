@@ -7,21 +7,22 @@ import (
 	"flexd/internal/flex"
 )
 
-// Instructed is a part of a settlement period in which an instruction called an event's asset,
-// for what the event did: less use, or more. It is settled at what the instruction pays.
+// Instructed is the part of a settlement period in which a grid instruction called an event's
+// asset, in the direction of the event. It is settled at the instruction's price.
 type Instructed struct {
 	Period      int        // of the day, from 1
 	Seconds     int        // of the period, 1 to 1,800
 	Price       flex.Price // per MWh of what was asked for, above 0
 	Down        bool       // less use was asked for
 	Instruction flex.InstructionID
-	// by which what it asks for is settled, all day at its site; empty: the terms'
+	// the baseline method of the instruction's product, for all of the day at its site; empty:
+	// that of the terms
 	Baseline Method
 }
 
-// BaselineOf is the method by which a site's events of a day are settled that instructions pay for: that
-// of the first half-hour in which one says it, of the earliest instruction; empty if none does. A site has
-// one deviation, and so one baseline.
+// BaselineOf returns the method by which a site's events of a day are settled: that of the
+// first half-hour whose instruction names one, of the earliest instruction in it; empty if
+// none does. A site has one deviation in a half-hour, and so one baseline.
 func BaselineOf(parts []Instructed) Method {
 	var first *Instructed
 	for i := range parts {
@@ -45,16 +46,17 @@ func (p *Instructed) before(o *Instructed) bool {
 	return bytes.Compare(p.Instruction[:], o.Instruction[:]) < 0
 }
 
-// InstructedSource is the source of a price that instructions alone make.
+// InstructedSource is the source of a price that consists of instructions alone.
 const InstructedSource = "instruction"
 
 // periodSeconds is the length of a settlement period.
 const periodSeconds = int64(flex.HalfHour / 1_000_000_000)
 
-// InstructedPrice returns the price of period n of which parts are instructed: what each
-// instruction pays for its part of the time, and the market's price for the rest, rounded to the
-// nearest unit, half away from zero. Of an instruction to use more, the price is below zero, as
-// Revenue counts more use so. A period that is instructed whole needs no price of the market's.
+// InstructedPrice returns the price of period n with instructed parts: each instruction's
+// price for its part of the time, and the market's price for the rest, rounded to the nearest
+// unit, half away from zero. The price of an instruction to use more is below zero, so that
+// Revenue is positive for more use. A period that is covered by instructions needs no market
+// price.
 func InstructedPrice(
 	market flex.Price,
 	known bool,
@@ -108,8 +110,8 @@ func roundedQuotient(a *big.Int, b int64) int64 {
 	return half.Int64()
 }
 
-// instructionOf returns the instruction of most of a period, the first of equal ones; zero if
-// there is none.
+// instructionOf returns the instruction that covers most of a period, the first of equal ones;
+// zero if there is none.
 func instructionOf(n int, parts []Instructed) flex.InstructionID {
 	most := 0
 
@@ -123,8 +125,8 @@ func instructionOf(n int, parts []Instructed) flex.InstructionID {
 	return id
 }
 
-// wholly reports whether instructions make the price of a period alone.
-func wholly(n int, parts []Instructed) bool {
+// isWhollyInstructed reports whether instructions cover the period, so that no market price is needed.
+func isWhollyInstructed(n int, parts []Instructed) bool {
 	seconds := 0
 	for _, p := range parts {
 		if p.Period == n {

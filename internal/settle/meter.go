@@ -8,12 +8,12 @@ import (
 	"flexd/internal/flex"
 )
 
-// Meter is what devices measured of one metered place: a site's boundary, which several devices
-// may measure, or an asset. Readings of different devices are never put together: each
-// label of each device gives half-hours of its own.
+// Meter has the readings of one metered place: a site's boundary, which several devices may
+// measure, or an asset. Readings of different devices are never combined: each label of each
+// device gives its own half-hours.
 type Meter struct {
 	metering  Metering
-	consented bool // what lies outside the user's consent is left out
+	consented bool // readings outside the user's consent are left out
 	byDevice  [][]flex.Reading
 	may       func(flex.Period, flex.WattHours) bool
 	exporting []exporter // the devices that read an export register
@@ -33,8 +33,8 @@ type device struct {
 	readings []flex.Reading // all of the device
 }
 
-// NewMeter makes a meter of the readings of its devices, in any order. What lies beyond the
-// limits is not known.
+// NewMeter makes a meter of the readings of its devices, in any order. Values beyond the
+// limits count as unknown.
 func NewMeter(
 	metering Metering,
 	readings []flex.Reading,
@@ -45,9 +45,9 @@ func NewMeter(
 	})
 }
 
-// NewBoundary makes the meter of a site's boundary, as NewMeter does, of what may be used under
-// the spans of the user's consent: of readings that lie in a span, half-hours that do. A
-// register that was read in two spans tells nothing of the time between them.
+// NewBoundary makes the meter of a site's boundary as NewMeter does, from what may be used
+// under the spans of the user's consent: the half-hours that lie in a span, of the readings
+// that do. A register that was read in two spans gives no energy for the time between them.
 func NewBoundary(
 	readings []flex.Reading,
 	limits Limiter,
@@ -86,8 +86,8 @@ func newMeter(
 	return m
 }
 
-// sourcesFor returns the labels that give any half-hour of the meter, the most exact first, with
-// the exports taken off that count for the case.
+// sourcesFor returns the labels that give any half-hour of the meter, the most exact first,
+// with the exports subtracted that count for the case.
 func (m *Meter) sourcesFor(c *Case) []source {
 	exports := exportsFor(m.exporting, c)
 	key := make([]byte, len(m.byDevice))
@@ -107,7 +107,7 @@ func (m *Meter) sourcesFor(c *Case) []source {
 	return given
 }
 
-// make makes the sources, where some devices' export registers count.
+// make makes the sources, given the devices whose export registers count.
 func (m *Meter) make(exports map[int]bool) []source {
 	var made []source
 	for _, label := range sources[m.metering] {
@@ -140,7 +140,7 @@ func (m *Meter) make(exports map[int]bool) []source {
 	return made
 }
 
-// devicesOf puts each device's readings together, in the order of the devices' ids.
+// devicesOf groups the readings by device, in the order of the devices' ids.
 func devicesOf(readings []flex.Reading) [][]flex.Reading {
 	other := func(r flex.Reading) bool {
 		return r.AssetID != readings[0].AssetID
@@ -173,8 +173,8 @@ func devicesOf(readings []flex.Reading) [][]flex.Reading {
 	return byDevice
 }
 
-// exportsOf returns the readings that a device's exports are looked for in: its own, or if its
-// export register does not count, those of the first device whose does.
+// exportsOf returns the readings with a device's exports: its own, or, if its export register
+// does not count, those of the first device whose register does.
 func (m *Meter) exportsOf(device int, exports map[int]bool) []flex.Reading {
 	if exports[device] {
 		return m.byDevice[device]
@@ -213,10 +213,10 @@ func exportersOf(byDevice [][]flex.Reading) []exporter {
 	return all
 }
 
-// exportsFor returns which devices' export registers count for a case: those that were read at
-// the half-hours of its events, or at the same time of a day that they may be compared with.
-// What was read at other times does not matter, so that a case comes to the same whatever else
-// is settled with it.
+// exportsFor returns the devices whose export registers count for a case: those that were read
+// at the half-hours of its events, or at the same time of a day that may be used for the
+// baseline. Reads at other times do not matter, so that a case has the same result whatever
+// else is settled with it.
 func exportsFor(exporting []exporter, c *Case) map[int]bool {
 	if len(exporting) == 0 {
 		return nil
@@ -253,12 +253,13 @@ func (e *exporter) reads(d flex.Day, periods []int) bool {
 	return false
 }
 
-// Give meters the case, its events' day and the days before alike, by one label: the one by
-// which the case can be settled, if any; then that by which the most half-hours of the events
-// are known; then that which gives the most days to compare with; then the most exact. A
-// half-hour is known by the first device that knows it, in one order of the devices for all
-// days; one that measures something else than those before it does not count. It reports whether any half-hour of the events is known; if none is, the case stays
-// as it was.
+// Give gives the case the readings of one label, for its events' day and the days before: the
+// label by which the case can be settled, if any; among these, the one by which most
+// half-hours of the events are known; then the one with most days for the baseline; then the
+// most exact. A half-hour is taken from the first device that knows it, in one order of the
+// devices for all days. A device that measures something else than those before it does not
+// count. It reports whether any half-hour of the events is known; if none is, the case is
+// unchanged.
 func (m *Meter) Give(c *Case) bool {
 	var found []choice
 	own := c.own()
@@ -294,10 +295,11 @@ type choice struct {
 	days   []MeteredDay
 
 	known    int // half-hours of the events
-	compared int // days to compare with, and one; 0 if they are too few
+	compared int // days for the baseline plus one; 0 if they are too few
 }
 
-// bestOf tries what baseline each label would give the case.
+// bestOf computes the baseline that each label would give the case, and returns the best
+// choice.
 func (m *Meter) bestOf(c *Case, found []choice) choice {
 	trial := *c
 	trial.Metering = m.metering
@@ -319,8 +321,8 @@ func (m *Meter) bestOf(c *Case, found []choice) choice {
 	})
 }
 
-// days returns the half-hours of a label: those of its only device, or of its devices laid
-// over each other in the order that suits the case.
+// days returns the half-hours of a label: of its only device, or of its devices merged in the
+// order that suits the case.
 func (s *source) days(c *Case) []MeteredDay {
 	if len(s.devices) == 1 {
 		return s.devices[0].days
@@ -331,9 +333,9 @@ func (s *source) days(c *Case) []MeteredDay {
 	return days
 }
 
-// counting returns the devices that count for the case, in their order, and their half-hours laid
-// over each other. A device that measures something else than those before it does not count: what
-// it lacks of their load is not what the site left out.
+// counting returns the devices that count for the case, in their order, and their merged
+// half-hours. A device that measures something else than those before it does not count: the
+// load that it does not measure was not saved by the site.
 func (s *source) counting(c *Case) ([]*device, []MeteredDay) {
 	ranked := s.ranked(c)
 	devices, days := ranked[:1], ranked[0].days
@@ -347,12 +349,13 @@ func (s *source) counting(c *Case) ([]*device, []MeteredDay) {
 	return devices, days
 }
 
-// DevicesDiffer is how much two devices of one meter may differ by on average in a half-hour, besides a
-// tenth.
+// DevicesDiffer is how much two devices of one meter may differ by on average in a half-hour,
+// besides a tenth.
 const DevicesDiffer flex.WattHours = 50
 
-// alike reports whether two devices measure the same, by the half-hours of the case and of the same
-// time on the days before that both know. Those that share none do, as where one replaced the other.
+// alike reports whether two devices measure the same load, by the half-hours that both know,
+// of the case and of the same time on the days before. Devices without a common half-hour
+// count as alike, since one may have replaced the other.
 func (c *Case) alike(days, others []MeteredDay) bool {
 	var differ, sum, n flex.WattHours
 	count := func(d flex.Day, periods []int) {
@@ -406,10 +409,10 @@ func (s *source) devicesIn(c *Case) []flex.AssetID {
 	return ids
 }
 
-// ranked returns the devices in the order in which they count: the one first that knows the
-// most half-hours of the events and of the same time on the days that are looked at before;
-// then that which tells of the events in the smallest parts; then that which knows more of
-// the newest day before on which they differ; then the one of the lowest id.
+// ranked returns the devices in the order in which they count. The first is the one that knows
+// most half-hours of the events and of the same time on the days before; then the one with the
+// finest readings of the events; then the one that knows more of the newest day on which they
+// differ; then the one with the lowest id.
 func (s *source) ranked(c *Case) []*device {
 	own, slots := c.own(), c.slots()
 	slots = append(slots, c.Rule.window(c, slots)...)
@@ -479,8 +482,8 @@ func (d *device) partsIn(c *Case, label flex.Label) int {
 	return n
 }
 
-// tellsOf reports whether a reading was taken of a part of the events' time, or is a register
-// that was read in it. A longer energy tells of no half-hour.
+// tellsOf reports whether a reading covers a part of the events' time, or is a register read
+// in it. An energy of more than a half-hour does not count.
 func tellsOf(r *flex.Reading, events flex.Span) bool {
 	if r.Empty() {
 		return events.Contains(r.To)
@@ -512,8 +515,8 @@ func knownIn(
 	return n
 }
 
-// filled returns the days with what they do not know filled in from others. It leaves both as
-// they are.
+// filled returns the days with their unknown half-hours filled in from others. It changes
+// neither argument.
 func filled(days, from []MeteredDay) []MeteredDay {
 	all := make([]MeteredDay, 0, len(days)+len(from))
 	for len(days) > 0 && len(from) > 0 {

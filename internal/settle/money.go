@@ -45,7 +45,7 @@ func ParseRounding(s string) (Rounding, error) {
 	)
 }
 
-// divide returns n/d rounded, for a positive d.
+// divide returns n/d rounded. d must be positive.
 func (r Rounding) divide(n, d int64) int64 {
 	q, rest := n/d, n%d
 	if rest < 0 {
@@ -77,8 +77,8 @@ func PartsOf(f float64) Parts { return Parts(math.Round(f * float64(Whole))) }
 // rounded once, when it becomes pence.
 type PicoPounds int64
 
-// MaxEnergy and MaxPrice bound what one settlement period may hold, so that no sum of a
-// day's products overflows: 100 MWh at £6,000 per MWh.
+// MaxEnergy and MaxPrice bound a settlement period, so that no sum of a day's products
+// overflows: 100 MWh at £6,000 per MWh.
 const (
 	MaxEnergy flex.WattHours = 100_000_000
 	MaxPrice  flex.Price     = 6_000_000_000
@@ -117,14 +117,14 @@ func (p PicoPounds) times(
 	return r.ratio(n, d)
 }
 
-// ratio returns n/d rounded, for a positive d; it may change both.
+// ratio returns n/d rounded. d must be positive. Both arguments may be changed.
 func (r Rounding) ratio(n, d *big.Int) int64 {
 	if n.IsInt64() && d.IsInt64() {
 		return r.divide(n.Int64(), d.Int64())
 	}
 
 	q, rest := new(big.Int).QuoRem(n, d, new(big.Int))
-	// what is left beside a half: more, as much, or less
+	// the remainder compared with a half
 	half := rest.Abs(rest).Lsh(rest, 1).Cmp(d)
 	tieGoesUp := r == HalfAway || q.Bit(0) == 1
 	if half > 0 || half == 0 && tieGoesUp {

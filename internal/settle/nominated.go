@@ -246,9 +246,10 @@ type Behind struct {
 	Days []MeteredDay
 }
 
-// Together returns what assets behind one meter used together, in the days of the first of them. What
-// passes a charger is used by the car at it too: in each half-hour, and for what is taken and what is
-// given by itself, the cars count beyond the chargers. A half-hour is known where all assets' are.
+// Together returns what assets behind one meter used together, in the days of the first of
+// them. What passes a charger is used by the car at it too: in each half-hour, and for what is
+// taken and what is given by itself, the cars count beyond the chargers. A half-hour is known
+// where all assets' are.
 func Together(assets []Behind) []MeteredDay {
 	if len(assets) == 0 {
 		return nil

@@ -23,9 +23,9 @@ type Order struct {
 // hold at once, the last of them counts.
 type Orders []Order
 
-// Detect returns the flex events in the settlement periods that a span touches: where the orders
-// asked for clearly more or less, at least so much, than the asset would have had. An event never means
-// more than the asset can move in the time in which the orders held.
+// Detect returns the flex events in the settlement periods that a span touches: where the
+// orders asked for clearly more or less, at least so much, than the asset would have had. An
+// event never means more than the asset can move in the time in which the orders held.
 func (asked Orders) Detect(within flex.Span, least flex.WattHours) []Event {
 	last := flex.PeriodAt(within.To.Add(-1))
 
@@ -52,7 +52,8 @@ func (asked Orders) Nominated(p flex.Period) flex.WattHours {
 	return 0
 }
 
-// meant returns what the orders asked for more than the asset would have had in a settlement period.
+// meant returns what the orders asked for more than the asset would have had in a settlement
+// period.
 func (asked Orders) meant(p flex.Period) flex.WattHours {
 	var wattSeconds int64
 	free := []flex.Span{p.Span()} // where no later order holds

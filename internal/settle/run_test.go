@@ -38,7 +38,8 @@ func TestCase_Golden(t *testing.T) {
 	}
 }
 
-// What is settled apart decides what the events before one earned, and so how its own is rounded, also in half-hours that are not its own.
+// What is settled apart decides what the events before one earned, and so how its own is
+// rounded, also in half-hours that are not its own.
 func TestCase_HashBeside(t *testing.T) {
 	c, _ := vectorCase(t)
 	c.Event[15] = 2

@@ -95,8 +95,9 @@ type Case struct {
 	Consented bool
 }
 
-// Apart is what counts elsewhere of a meter's deviation in a settlement period: what assets behind it,
-// which are settled on meters of their own, deviated by; of a car's meter, what its site's chargers did.
+// Apart is what counts elsewhere of a meter's deviation in a settlement period: what assets
+// behind it, which are settled on meters of their own, deviated by; of a car's meter, what its
+// site's chargers did.
 type Apart struct {
 	Period int
 	Flex   flex.WattHours
@@ -287,7 +288,7 @@ func (c *Case) setPrice(s *Settled) bool {
 	var known bool
 	s.Price, known = c.priced(s.Period, c.Instructed)
 	s.Instruction = instructionOf(s.Period, c.Instructed)
-	if wholly(s.Period, c.Instructed) {
+	if isWhollyInstructed(s.Period, c.Instructed) {
 		s.Source = InstructedSource
 	}
 
