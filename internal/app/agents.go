@@ -14,8 +14,8 @@ import (
 	"flexd/internal/web"
 )
 
-// Agents answers agents over HTTP. Each speaks with a token of the interface; with write, who may change something
-// is offered the tools that do.
+// Agents answers agents (MCP) over HTTP. Each authenticates with a token of the interface.
+// With write, agents whose credential may change something get the tools that do.
 func (a *App) Agents(version string, write bool) *web.Mux {
 	mux := web.NewMux()
 	mux.Handle("/mcp", mcp.OverHTTP(func(r *http.Request) (string, mcp.Settings, error) {
@@ -25,7 +25,7 @@ func (a *App) Agents(version string, write bool) *web.Mux {
 	return mux
 }
 
-// agent finds whose request it is.
+// agent authenticates a request.
 func (a *App) agent(
 	r *http.Request,
 	version string,
@@ -34,7 +34,8 @@ func (a *App) agent(
 	from := web.Proxies{}.Client(r)
 	token, who, err := a.identifyAgent(r, from)
 
-	// Who is nobody, or somebody of one home, is counted by the address: each call is written in the audit log.
+	// Requests without authentication, or with a household's, are limited by the address,
+	// because each call is written to the audit log.
 	org := who.Org
 	if err != nil || who.Component() {
 		org = flex.OrgID{}
@@ -55,7 +56,8 @@ func (a *App) agent(
 	return string(sum[:]) + from, settings, nil
 }
 
-// identifyAgent finds whose token a request has, and whether it may be used from there.
+// identifyAgent returns the principal of a request's token, if the token may be used from that
+// address.
 func (a *App) identifyAgent(
 	r *http.Request,
 	from string,
@@ -77,7 +79,7 @@ func (a *App) identifyAgent(
 	return token, who, a.Access.Admit(r.Context(), who, from)
 }
 
-// AgentSettings are what an agent of a credential works on, without its token.
+// AgentSettings are the settings of an agent with a credential, without its token.
 func (a *App) AgentSettings(who access.Principal, version string) mcp.Settings {
 	return mcp.Settings{
 		Version: version,
@@ -90,7 +92,7 @@ func (a *App) AgentSettings(who access.Principal, version string) mcp.Settings {
 	}
 }
 
-// agentActs writes an agent's calls in the audit log.
+// agentActs writes an agent's calls to the audit log.
 func (a *App) agentActs(
 	who access.Principal,
 ) func(ctx context.Context, tool, arguments string, do func() error) error {
@@ -106,8 +108,9 @@ func (a *App) agentActs(
 	}
 }
 
-// whyHalted says that pushes are halted, all of them or the organisation's. Who halted them and why is for operators: an agent
-// is a client's, or a household's.
+// whyHalted says whether pushes are halted, all of them or the organisation's. The author and
+// the reason are not included, because they are for operators, and an agent belongs to a
+// client or a household.
 func (a *App) whyHalted(org flex.OrgID) func(ctx context.Context) (string, error) {
 	own := delivery.HaltScope{Kind: store.HaltOrg, Org: org}.String()
 

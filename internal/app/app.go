@@ -43,48 +43,50 @@ import (
 // Settings are flexd's configuration.
 type Settings struct {
 	Database string // sqlite:PATH or postgres://…
-	// by which secrets are sealed; without, what needs them fails
+	// to seal secrets; without it, whatever needs a secret fails
 	Keys        *keyring.Ring
-	Schema      store.SchemaMode // what may be done to the database's schema
+	Schema      store.SchemaMode // whether the schema may be migrated
 	Environment flex.Environment // Production if empty
 
-	// Home is the store of what all cells share, where this is another one: operators, metering points
-	// and prices; nil for this one.
+	// Home is the store of what all cells share (operators, metering points, prices), if it is
+	// another one; nil if it is this one.
 	Home *store.DB
-	// Cell is the name of this database among Cells, all of a flexd; empty if it is the only one.
+	// Cell is the name of this database among Cells, the names of all; empty if it is the only
+	// one.
 	Cell  string
 	Cells []string
-	// Elsewhere calls a function with the database of each other cell; nil if there is none.
+	// Elsewhere calls a function with the database of each other cell; nil without other
+	// cells.
 	Elsewhere func(context.Context, func(*store.DB) error) error
 
 	Log *slog.Logger // nil means the default logger
-	// statements of the database that take longer are logged; none if 0
+	// statements of the database that take longer are logged; 0 logs none
 	SlowAfter time.Duration
 
 	Retention Retention // how long records are kept
 
-	// Ramp is how much planned power may move in a minute; not limited if 0.
+	// Ramp limits how much planned power may change in a minute; 0 is no limit.
 	Ramp flex.Ramp
 
-	// AllowPrivateEndpoints lets pushes go to all private and loopback addresses,
+	// AllowPrivateEndpoints permits pushes to all private and loopback addresses,
 	// PrivateEndpoints to some.
 	AllowPrivateEndpoints bool
 	PrivateEndpoints      egress.Reach
 	// BaseURL is the interface's own address as clients reach it, for callbacks.
 	BaseURL string
-	// StatedURL is BaseURL where an operator has stated it, for the links in alerts; else empty.
+	// StatedURL is BaseURL if an operator set it, for the links in alerts; else empty.
 	StatedURL string
 
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
 	TLS            *tls.Config    // nil for plain HTTP
-	// the field in which trusted proxies pass on clients' certificates; empty for none
+	// the header field in which trusted proxies pass on clients' certificates; empty for none
 	CertificateHeader string
-	// whether every operator gives a code at the login, too
+	// whether every operator needs a code at the login
 	TwoStep bool
-	// whether two people end a halt that is begun in the console
+	// whether a halt from the console needs two people to end
 	ResumeByTwo   bool
-	PasswordsShut bool // whether operators come in by SSO alone
-	// who may read /metrics; nil means the loopback alone
+	PasswordsShut bool // whether operators can log in by SSO only
+	// who may read /metrics; nil means only the loopback addresses
 	MetricsFrom []netip.Prefix
 	// requests a second of one organisation; api.DefaultRate if 0
 	RateLimit int
@@ -94,35 +96,38 @@ type Settings struct {
 	// SSO is the identity provider that operators can sign in at; nil for none.
 	SSO *access.SingleSignOn
 
-	PriceSources []string // asked for prices, by name; none if empty
-	Carbon       bool     // ask for the carbon intensity beside them
-	InventPrices bool     // make prices up, in a sandbox alone
+	PriceSources []string // to be asked for prices, by name
+	Carbon       bool     // also ask for the carbon intensity
+	InventPrices bool     // generate prices, in a sandbox only
 	Meters       MeterDirectory
 
 	// manufacturers' clouds that users can link to their sites
 	Clouds []registry.Provider
 
-	// BridgeURL is the --office-listen of a flexd ocpp, for the console to call chargers by, with
-	// BridgeToken; empty for none.
+	// BridgeURL is the --office-listen address of a flexd ocpp, with BridgeToken, by which the
+	// console calls chargers; empty for none.
 	BridgeURL   string
 	BridgeToken flex.Secret
 
 	// Mail sends e-mails to users; nil means that none can be sent.
 	Mail *egress.Mailer
 
-	// Pipe makes the connections of pushes in place of sockets, for stories in a bubble.
+	// Pipe makes the connections of pushes in place of sockets, for simulations within
+	// testing/synctest.
 	Pipe func(ctx context.Context, addr string) (net.Conn, error)
 
 	// Now and Random make a run repeatable; nil means the true clock and crypto/rand.
 	Now    func() time.Time
 	Random io.Reader
-	// DatabaseClock says that Now is a machine's clock: PostgreSQL's is gone by where the two differ.
+	// DatabaseClock says that Now is a machine's clock. Where it differs from PostgreSQL's
+	// clock, the latter is used.
 	DatabaseClock bool
-	// Disposable says that the database is deleted afterwards: nothing of it is brought to the disk.
+	// Disposable says that the database is deleted afterwards, so that nothing is synced to
+	// the disk.
 	Disposable bool
 }
 
-// App is a flexd that is open.
+// App is an open flexd.
 type App struct {
 	DB       *store.DB
 	Access   *access.Service
@@ -156,8 +161,8 @@ type App struct {
 	advances     advances
 }
 
-// Open opens the store, bringing its schema up to date, and makes the services and transports.
-// Nothing runs until Serve.
+// Open opens the store, migrates its schema if that is permitted, and makes the services and
+// transports. Nothing runs until Serve.
 func Open(ctx context.Context, s Settings) (*App, error) {
 	if s.Log == nil {
 		s.Log = slog.Default()
@@ -207,7 +212,7 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 	return a, nil
 }
 
-// Retention is how long records are kept that may be deleted at all; zero is each one's default.
+// Retention is how long records are kept before they are deleted; zero is the default of each.
 type Retention struct {
 	Readings time.Duration // reading.KeptFor
 	// control.KeptFor: events, superseded schedules, prices of plans
@@ -216,7 +221,7 @@ type Retention struct {
 	Alerts     time.Duration // operations.AlertsKeptFor
 }
 
-// openServices makes the services, all on the same store.
+// openServices makes the services, all with the same store.
 func (a *App) openServices(ctx context.Context, s Settings) error {
 	db := a.DB
 	a.Access = newAccess(db, s)
@@ -286,7 +291,8 @@ func (a *App) newADR() *adr.Service {
 	}
 }
 
-// newOperations makes the service that watches. Its alerts may reach what pushes may reach.
+// newOperations makes the service of alerts and exceptions. Its alerts may be sent to the same
+// addresses as pushes.
 func (a *App) newOperations(s Settings) *operations.Service {
 	service := &operations.Service{
 		DB:          a.DB,
@@ -361,7 +367,7 @@ func (a *App) newAPI(s Settings) *api.Server {
 	}
 }
 
-// collectMetrics has the API show the metrics of services beside its own.
+// collectMetrics registers the metrics of services, which the API publishes.
 func (a *App) collectMetrics() error {
 	collectors := []prometheus.Collector{
 		market.Metrics{Service: a.Market},
@@ -381,8 +387,8 @@ func (a *App) collectMetrics() error {
 	return nil
 }
 
-// Serve runs the background jobs and answers on the listener until the context ends. It returns when
-// the requests and background jobs under way are finished.
+// Serve runs the background jobs and answers on the listener until the context ends. It
+// returns when the requests and background jobs under way are finished.
 func (a *App) Serve(ctx context.Context, l net.Listener) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
@@ -408,8 +414,8 @@ func (a *App) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// begin takes up what a process before this one left, and runs the background jobs until the
-// context ends. What it returns waits for their end.
+// begin recovers what a former process left, and runs the background jobs until the context
+// ends. The function that it returns waits for their end.
 func (a *App) begin(ctx context.Context) (wait func(), err error) {
 	if err := a.Push.Recover(ctx); err != nil {
 		return nil, fmt.Errorf("take up what was under way: %w", err)
@@ -438,7 +444,7 @@ func (a *App) begin(ctx context.Context) (wait func(), err error) {
 	return jobs.Wait, nil
 }
 
-// showCertificates has each request's context name the client certificate that it came with.
+// showCertificates adds the client's certificate to each request's context.
 func (a *App) showCertificates(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c := a.certificates.Of(r); c != nil {
@@ -453,7 +459,7 @@ func (a *App) showCertificates(next http.Handler) http.Handler {
 	})
 }
 
-// noteDatabase writes to the log when the database stops answering, and when it answers again.
+// noteDatabase logs when the database stops answering, and when it answers again.
 func (a *App) noteDatabase(err error) {
 	if err != nil {
 		a.log.Error(
@@ -467,7 +473,8 @@ func (a *App) noteDatabase(err error) {
 	a.log.Warn("the database answers again")
 }
 
-// Close lets the pushes under way end, gives up the connections to others, and closes the store.
+// Close waits for the pushes under way, closes the connections to others, and closes the
+// store.
 func (a *App) Close() error {
 	a.Push.Close()
 	a.Push.Out.Close()
@@ -477,7 +484,7 @@ func (a *App) Close() error {
 	return a.DB.Close()
 }
 
-// reach is what endpoints of organisations may be reached at.
+// reach returns the addresses at which endpoints of organisations may be.
 func (s *Settings) reach() egress.Reach {
 	reach := s.PrivateEndpoints
 	if s.AllowPrivateEndpoints {

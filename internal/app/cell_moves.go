@@ -11,8 +11,9 @@ import (
 	"flexd/internal/worker"
 )
 
-// watchCellMoves fails as long as an organisation's move to another cell lasts longer than moves do. Its mover has probably ended:
-// then the organisation's writes are refused, and nothing is planned for it, until somebody goes on with the move.
+// watchCellMoves fails if an organisation's move to another cell takes longer than usual. The
+// process that moves it has probably ended: then the organisation's writes are refused, and
+// nothing is planned for it, until somebody continues the move.
 func (a *App) watchCellMoves(ctx context.Context) (worker.Report, error) {
 	var late []string
 	err := a.DB.ReadAll(ctx, func(all *store.All) error {

@@ -12,7 +12,8 @@ import (
 	"flexd/internal/worker"
 )
 
-// TestCellMoves_Stopped: a move between cells that lasts for too long is a background job that fails, of which operators are alerted.
+// TestCellMoves_Stopped: a move between cells that lasts for too long is a background job that
+// fails, of which operators are alerted.
 func TestCellMoves_Stopped(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		quiet := slog.New(slog.NewTextHandler(io.Discard, nil))

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// sayOutageEvery is how often the log says at most that one cell does not answer.
+// sayOutageEvery is the least time between two log lines about a cell that does not answer.
 const sayOutageEvery = time.Minute
 
-// outage says in the log that a cell does not answer, and that it does again. A cell is looked at
-// twice a second: what fails within a minute of the latest line is counted.
+// outage logs that a cell does not answer, and when it answers again. A cell is read twice a
+// second: failures within a minute of the latest line are counted in the next.
 type outage struct {
 	log   *slog.Logger
 	cell  string
-	said  time.Time // when the latest line was written of a cell that does not answer
+	said  time.Time // when the latest line about a failure was logged
 	count int       // failures since that line
-	open  bool      // whether it was said that the cell does not answer, and not yet that it does
+	open  bool      // whether a failure was logged, and the recovery not yet
 }
 
-// saw takes note of how looking at the cell went.
+// saw records the result of reading the cell.
 func (o *outage) saw(now time.Time, err error) {
 	if err == nil {
 		if o.open {

@@ -11,8 +11,8 @@ import (
 	"flexd/internal/app"
 )
 
-// A cell that is down for hours, or comes and goes, is in the log once as it goes down and once a minute at most, with how often it
-// failed; and once as it answers again.
+// A cell that is down for hours, or comes and goes, is in the log once as it goes down and
+// once a minute at most, with how often it failed; and once as it answers again.
 func TestOutage_Lines(t *testing.T) {
 	const every = 500 * time.Millisecond
 	down := func(int) bool { return true }

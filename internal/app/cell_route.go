@@ -32,7 +32,7 @@ var (
 	)
 )
 
-// Handler answers each request by the App of the cell in which its organisation lives.
+// Handler passes each request to the App of the cell that has its organisation.
 func (c *Cells) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -60,8 +60,9 @@ func (c *Cells) Handler() http.Handler {
 	})
 }
 
-// chosen is the cell whose pages the console shows: home unless the operator chose another that is open. Home's pages
-// name one that is not. Operators log in at home, where they are: one limit of guesses counts, whatever cell a guesser chooses.
+// chosen returns the cell whose pages the console shows: the one that the operator chose, or
+// home if none was chosen or it is not open. Home's pages say which one is not. Operators log
+// in at home, so that one limit of failed logins counts whatever cell is chosen.
 func (c *Cells) chosen(r *http.Request) *ownCell {
 	if strings.HasPrefix(r.URL.Path, console.Root+"/login") {
 		return c.cells[0]
@@ -75,8 +76,8 @@ func (c *Cells) chosen(r *http.Request) *ownCell {
 	return o
 }
 
-// ready says which cells answer, or whether one does. Without a name one of them is enough: the
-// process is of use to its organisations.
+// ready answers whether cells are ready. Without a name one cell is enough, since the process
+// can serve its organisations.
 func (c *Cells) ready(w http.ResponseWriter, name string) {
 	cells, status := map[string]string{}, http.StatusServiceUnavailable
 	for _, o := range c.cells {
@@ -121,7 +122,7 @@ func (c *Cells) route(r *http.Request) (*ownCell, error) {
 		return o, err
 	}
 
-	// A page may read that its token has ended where others were made for its origin.
+	// A web page may read that its token has expired if another token was made for its origin.
 	if origin := r.Header.Get("Origin"); kind == store.KeyToken && origin != "" {
 		o, err = c.find(r.Context(), store.KeyOrigin, origin)
 	}
@@ -132,7 +133,7 @@ func (c *Cells) route(r *http.Request) (*ownCell, error) {
 	return o, err
 }
 
-// named returns the cell of a name, home for none.
+// named returns the cell with the name; home for the empty name.
 func (c *Cells) named(name string) (*ownCell, error) {
 	for _, o := range c.cells {
 		if o.name == name || name == "" {
@@ -143,7 +144,8 @@ func (c *Cells) named(name string) (*ownCell, error) {
 	return nil, flex.Fail(flex.NotFound, "no cell is named %q", name)
 }
 
-// cellKey returns what a request shows of its organisation, if it shows something.
+// cellKey returns the kind and value by which a request's organisation can be found, if it has
+// one.
 func cellKey(r *http.Request) (kind store.CellKey, key any, shown bool) {
 	path := r.URL.Path
 
@@ -154,7 +156,7 @@ func cellKey(r *http.Request) (kind store.CellKey, key any, shown bool) {
 
 	if rest, ok := strings.CutPrefix(path, reward.Root); ok {
 		token, _, _ := strings.Cut(rest, "/")
-		isFile := strings.Contains(token, ".") // a style sheet or a script, which is nobody's
+		isFile := strings.Contains(token, ".") // a style sheet or a script, of no organisation
 
 		return store.KeyBalanceLink, hashed(token), !isFile
 	}
@@ -184,13 +186,14 @@ func hashed(text string) []byte {
 	return hash[:]
 }
 
-// loginPath is where organisations log in.
+// loginPath is the path of organisations' logins.
 const loginPath = "/auth/token-form"
 
-// loginMax is the longest login that is read to find out whose it is, in bytes.
+// loginMax is the longest login that is read to find its organisation, in bytes.
 const loginMax = 64 << 10
 
-// clientName is the username or client id of a login, as its transport reads it. The request's body can be read again.
+// clientName returns the username or client id of a login, as the transport would read it. The
+// request's body can be read again afterwards.
 func clientName(r *http.Request) string {
 	head, err := io.ReadAll(io.LimitReader(r.Body, loginMax))
 	r.Body = readAgain{
@@ -203,9 +206,10 @@ func clientName(r *http.Request) string {
 
 	form := r.Clone(r.Context())
 	form.Body = io.NopCloser(bytes.NewReader(head))
-	_ = form.ParseMultipartForm(loginMax) // a form that cannot be read names nobody
+	_ = form.ParseMultipartForm(loginMax) // an invalid form has no name
 
-	// A form of the password grant is read without the header, and OpenADR reads no header.
+	// The API reads the form of the password grant without the header, and OpenADR reads no
+	// header.
 	if name := form.PostForm.Get("username"); name != "" {
 		return name
 	}
@@ -216,14 +220,14 @@ func clientName(r *http.Request) string {
 	return form.PostForm.Get("client_id")
 }
 
-// readAgain is a body whose beginning was read, and is read again.
+// readAgain is a request body whose beginning has been read and is returned once more.
 type readAgain struct {
 	io.Reader
 	io.Closer
 }
 
-// find returns the cell that serves the organisation of a key: nil if no cell knows the key, unless one that does
-// not answer may know it.
+// find returns the cell of the organisation with the key: nil if no cell knows the key. It
+// fails if a cell that does not answer may know it.
 func (c *Cells) find(
 	ctx context.Context,
 	kind store.CellKey,
@@ -288,8 +292,8 @@ func (o *ownCell) orgOf(
 	return org, err
 }
 
-// place returns the cell that serves an organisation. One that does not move is where it was found
-// just now, though a cell's list may be older.
+// place returns the cell that serves an organisation. If the organisation is not being moved,
+// that is the cell where it was just found, even if the cell's snapshot is older.
 func (c *Cells) place(org flex.OrgID, found *ownCell) (*ownCell, error) {
 	var had *ownCell
 	moves, down := false, false
@@ -326,13 +330,13 @@ func (c *Cells) place(org flex.OrgID, found *ownCell) (*ownCell, error) {
 	}
 }
 
-// tokenOrgs remembers the organisations of tokens, which never change.
+// tokenOrgs is a cache of the organisations of tokens, which never change.
 type tokenOrgs struct {
 	mu   sync.RWMutex
 	orgs map[[32]byte]flex.OrgID
 }
 
-// tokenOrgsMax bounds it; when it is full, all are thrown away.
+// tokenOrgsMax is the size of the cache; when it is full, it is emptied.
 const tokenOrgsMax = 20_000
 
 func (t *tokenOrgs) get(hash [32]byte) (flex.OrgID, bool) {

@@ -23,9 +23,9 @@ type CellSettings struct {
 	Settings
 }
 
-// Cells is a flexd of several databases: an App for each, with its own background jobs, behind one
-// listener. A request is answered by the App of the cell in which its organisation lives
-// (docs/cells.md). The first cell is home: it answers requests of no organisation.
+// Cells is a flexd with several databases: an App for each, with its own background jobs,
+// behind one listener. A request is answered by the App of the cell that has its organisation
+// (docs/cells.md). The first cell is home: it answers requests without an organisation.
 type Cells struct {
 	cells []*ownCell
 	now   func() time.Time // the process's own clock, by which the age of a snapshot is measured
@@ -34,32 +34,32 @@ type Cells struct {
 	end   func() // ends the streams of every cell
 }
 
-// ownCell is a cell as this process knows it.
+// ownCell is the state of one cell in this process.
 type ownCell struct {
 	name     string
 	settings Settings
-	done     <-chan struct{}     // closed when its streams are to end
-	app      atomic.Pointer[App] // nil until its database could be opened
+	done     <-chan struct{}     // closed to end its streams
+	app      atomic.Pointer[App] // nil until its database was opened
 	snapshot atomic.Pointer[cellSnapshot]
-	missed   atomic.Bool // an organisation was found that the snapshot lacks: it is new
+	missed   atomic.Bool // an organisation was found that the snapshot does not have, because it is new
 }
 
-// cellSnapshot are a cell's organisations and moves when it was read last.
+// cellSnapshot has a cell's organisations and moves as last read.
 type cellSnapshot struct {
-	at     time.Time // before it was asked
+	at     time.Time // before the moves were read
 	states map[flex.OrgID]cell.State
 	moves  []store.CellMove // before the organisations were read
-	whole  time.Time        // before the organisations were read
-	wholes int              // how often that was since the process began
+	whole  time.Time        // when the organisations were read, by the clock before
+	wholes int              // how often the organisations were read since the process began
 }
 
-// wholeEvery is how old a list of a cell's organisations may be. It is read again sooner whenever one
-// begins to move, or continues, or one that was added since is found by its keys.
+// wholeEvery is how old the list of a cell's organisations may be. It is read earlier whenever
+// a move begins or continues, or an organisation is found by its key that is not on it.
 const wholeEvery = time.Minute
 
-// asOf returns the snapshot as of a later instant, or nil if the organisations are to be read again. A
-// move is marked in both of its cells for longer than cell.KnownFor: within that time none
-// can begin and end unnoticed.
+// asOf returns the snapshot for a later instant, or nil if the organisations must be read
+// again. A move is marked in both of its cells for longer than cell.KnownFor, so that none can
+// begin and end unnoticed within that time.
 func (v *cellSnapshot) asOf(
 	at, now time.Time,
 	moves []store.CellMove,
@@ -77,11 +77,11 @@ func (v *cellSnapshot) asOf(
 	return &later
 }
 
-// cellWait bounds a read of a cell's database, so that one that hangs holds up no other.
+// cellWait bounds a read of a cell's database, so that one that hangs delays no other.
 const cellWait = 2 * time.Second
 
-// OpenCells opens home, which must answer, and prepares the others, which Serve opens as soon as
-// they answer.
+// OpenCells opens home, which must answer, and prepares the others, which Serve opens as soon
+// as they answer.
 func OpenCells(ctx context.Context, settings []CellSettings) (*Cells, error) {
 	done := make(chan struct{})
 	c := &Cells{
@@ -121,7 +121,8 @@ func OpenCells(ctx context.Context, settings []CellSettings) (*Cells, error) {
 	return c, nil
 }
 
-// elsewhere returns a function that calls another with the database of each cell but the named one.
+// elsewhere returns a function that calls its argument with the database of each cell except
+// the named one.
 func (c *Cells) elsewhere(
 	name string,
 ) func(context.Context, func(*store.DB) error) error {
@@ -144,7 +145,7 @@ func (c *Cells) elsewhere(
 	}
 }
 
-// open opens the cell's database, if that is not done.
+// open opens the cell's database, unless it is open.
 func (o *ownCell) open(ctx context.Context) error {
 	if o.app.Load() != nil {
 		return nil
@@ -169,7 +170,7 @@ func (o *ownCell) open(ctx context.Context) error {
 // Home returns the App of the first cell.
 func (c *Cells) Home() *App { return c.cells[0].app.Load() }
 
-// Look reads once which organisations each cell has, all cells at the same time.
+// Look reads the organisations of each cell once, all cells at the same time.
 func (c *Cells) Look(ctx context.Context) error {
 	failed := make([]error, len(c.cells))
 	var looks sync.WaitGroup
@@ -240,7 +241,7 @@ func (o *ownCell) readOrgs(
 	return nil
 }
 
-// known returns which organisations a cell has, or nil if the snapshot is too old.
+// known returns the organisations of a cell, or nil if the snapshot is too old.
 func (c *Cells) known(o *ownCell) map[flex.OrgID]cell.State {
 	v := o.snapshot.Load()
 	if v == nil || c.now().Sub(v.at) > cell.KnownFor {
@@ -250,8 +251,8 @@ func (c *Cells) known(o *ownCell) map[flex.OrgID]cell.State {
 	return v.states
 }
 
-// Serve runs the background jobs of every cell and answers on the listener until the context ends.
-// A cell whose database does not answer is opened when it does.
+// Serve runs the background jobs of every cell and answers on the listener until the context
+// ends. A cell whose database does not answer is opened once it does.
 func (c *Cells) Serve(ctx context.Context, l net.Listener) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
@@ -261,7 +262,7 @@ func (c *Cells) Serve(ctx context.Context, l net.Listener) error {
 	home := c.Home()
 	var kept sync.WaitGroup
 	for _, o := range c.cells {
-		kept.Go(func() { c.keep(running, o) })
+		kept.Go(func() { c.maintain(running, o) })
 	}
 
 	server := &web.Server{
@@ -279,9 +280,9 @@ func (c *Cells) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// keep opens a cell, runs its background jobs, and renews its snapshot every cell.LookEvery, until the context
-// ends.
-func (c *Cells) keep(ctx context.Context, o *ownCell) {
+// maintain opens a cell, runs its background jobs, and renews its snapshot every
+// cell.LookEvery, until the context ends.
+func (c *Cells) maintain(ctx context.Context, o *ownCell) {
 	begun := false
 	down := &outage{log: c.log, cell: o.name}
 	wait := func() {}

@@ -12,7 +12,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// When flexd stops, the streams of every cell end: one that did not would hold it up until it is cut off.
+// When flexd stops, the streams of every cell end: one that did not would hold it up until it
+// is cut off.
 func TestCells_StreamsEndAtOnce(t *testing.T) {
 	var settings []CellSettings
 	for _, name := range []string{"home", "north"} {

@@ -28,8 +28,9 @@ func pricedThrough(t *testing.T, db *store.DB) time.Time {
 	return through
 }
 
-// TestCells_InventedPrices: an organisation of another cell than home has made-up prices too when its sandbox clock is advanced, and
-// from then on as its clock goes on, though no clock of home is as far.
+// TestCells_InventedPrices: an organisation of another cell than home has made-up prices too
+// when its sandbox clock is advanced, and from then on as its clock goes on, though no clock
+// of home is as far.
 func TestCells_InventedPrices(t *testing.T) {
 	for name, fresh := range engines2 {
 		t.Run(name, func(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// A login goes to the cell of its client also where the header has the client's id encoded, and where it has another id than
-// the form of the password grant.
+// A login goes to the cell of its client also where the header has the client's id encoded,
+// and where it has another id than the form of the password grant.
 func TestCells_LoginHeader(t *testing.T) {
 	c, secrets := openCells(t, storetest.SQLite(t), storetest.SQLite(t))
 	north := app.AppOf(c.Cells, "north")
@@ -63,7 +63,8 @@ func TestCells_EndedToken(t *testing.T) {
 	}
 }
 
-// The scripts and style sheets of households' pages are nobody's: they are served while a cell is down.
+// The scripts and style sheets of households' pages are nobody's: they are served while a cell
+// is down.
 func TestCells_FilesWhileOneIsDown(t *testing.T) {
 	c, _ := openCells(t, storetest.SQLite(t), storetest.SQLite(t))
 	app.CloseCell(c.Cells, "north")
@@ -79,7 +80,8 @@ func TestCells_FilesWhileOneIsDown(t *testing.T) {
 	}
 }
 
-// Operators log in at home, whatever cell their browser names: so one limit of guesses counts, and one audit log has them.
+// Operators log in at home, whatever cell their browser names: so one limit of guesses counts,
+// and one audit log has them.
 func TestCells_ConsoleLogin(t *testing.T) {
 	c, _ := openCells(t, storetest.SQLite(t), storetest.SQLite(t))
 	r := httptest.NewRequest("POST", "http://127.0.0.1:8080/console/login", strings.NewReader("name=ada&password=a+guess"))

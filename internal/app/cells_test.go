@@ -179,7 +179,8 @@ func TestCells_Move(t *testing.T) {
 	}
 }
 
-// No organisation of one cell is given the username of another cell's, and none is made while a cell that may have it is down.
+// No organisation of one cell is given the username of another cell's, and none is made while
+// a cell that may have it is down.
 func TestCells_Usernames(t *testing.T) {
 	c, _ := openCells(t, storetest.SQLite(t), storetest.SQLite(t))
 	ctx, north := t.Context(), app.AppOf(c.Cells, "north")
@@ -199,8 +200,8 @@ func TestCells_Usernames(t *testing.T) {
 	}
 }
 
-// A whole move that a flexd did not see, as it could look at no cell meanwhile, is known at its next look. While nothing moves a
-// look reads the marks of moves alone.
+// A whole move that a flexd did not see, as it could look at no cell meanwhile, is known at
+// its next look. While nothing moves a look reads the marks of moves alone.
 func TestCells_MoveUnseen(t *testing.T) {
 	c, secrets := openCells(t, storetest.SQLite(t), storetest.SQLite(t))
 	acme := c.login("acme", secrets["acme"])
@@ -282,7 +283,8 @@ func TestCells_OneDown(t *testing.T) {
 	}
 }
 
-// An operator, whom home knows, logs in once and sees the pages of the cell that they choose, which say which it is.
+// An operator, whom home knows, logs in once and sees the pages of the cell that they choose,
+// which say which it is.
 func TestCells_Console(t *testing.T) {
 	c, _ := openCells(t, storetest.SQLite(t), storetest.SQLite(t))
 	if _, err := c.Home().Access.AddOperator(t.Context(), "ada", "correct horse battery", access.Admin); err != nil {
@@ -332,8 +334,8 @@ func TestCells_Console(t *testing.T) {
 	page("north", "home")
 }
 
-// The choice of a cell is an operator's act: a stranger's and another site's page's are refused, and the cookie goes over
-// TLS alone where the console does.
+// The choice of a cell is an operator's act: a stranger's and another site's page's are
+// refused, and the cookie goes over TLS alone where the console does.
 func TestCells_ChoiceGuarded(t *testing.T) {
 	c, _ := openCells(t, storetest.SQLite(t), storetest.SQLite(t))
 	if _, err := c.Home().Access.AddOperator(t.Context(), "ada", "correct horse battery", access.Viewer); err != nil {

@@ -15,15 +15,15 @@ import (
 // AdvanceMax is how far a sandbox clock may be advanced in one call.
 const AdvanceMax = 366 * 24 * time.Hour
 
-// settleMax bounds how often the background jobs are run at one instant: each run may give another
-// job work, but not for ever.
+// settleMax bounds how often the background jobs run at one instant: each run may cause work
+// for another job, but must end.
 const settleMax = 100
 
-// PushWait is how long an advance waits at one instant for the organisation's own endpoints to answer.
-// Once they have not answered for so long, the rest of the advance waits for them no more.
+// PushWait is how long an advance waits at one instant for the organisation's own endpoints.
+// If they have not answered by then, the rest of the advance does not wait for them.
 const PushWait = 20 * time.Second
 
-// Clock returns an organisation's time, and whether it holds its sandbox clock, which then no longer
+// Clock returns an organisation's time, and whether that is a sandbox clock which no longer
 // follows the true one.
 func (a *App) Clock(
 	ctx context.Context,
@@ -38,11 +38,12 @@ func (a *App) Clock(
 	return now, held, err
 }
 
-// Advance sets a sandbox organisation's clock forward to the instant and returns when all
-// that is due on the way has been done: the clock goes from one instant at which something of this
-// organisation's is due to the next, and nothing of anybody else's is done. It continues from there by
-// itself. A context that ends leaves the clock at the last instant whose work was begun; a second
-// advance of the same clock waits for the first, also another process's.
+// Advance sets a sandbox organisation's clock forward to the instant and returns when
+// everything that is due until then has been done. The clock is set from one instant at which
+// something of this organisation is due to the next; nothing of other organisations is done.
+// From the last instant it runs on by itself. If the context ends, the clock stays at the last
+// instant whose work was begun. A second advance of the same clock waits for the first, in
+// another process too.
 func (a *App) Advance(ctx context.Context, org flex.OrgID, to time.Time) error {
 	if a.DB.Environment != flex.Sandbox {
 		return flex.Fail(
@@ -102,19 +103,19 @@ func (a *App) Advance(ctx context.Context, org flex.OrgID, to time.Time) error {
 		wait:  PushWait,
 	}
 
-	// The commits of an advance are synced to the disk together, before it is answered.
+	// The commits of an advance are synced to the disk together, before it returns.
 	err = adv.run(store.WithoutSync(ctx), start, to)
 
 	return errors.Join(err, a.DB.Sync())
 }
 
-// advances has this process's advances of one organisation's clock wait for each other.
+// advances makes this process's advances of one organisation's clock wait for each other.
 type advances struct {
 	mu   sync.Mutex
 	busy map[flex.OrgID]chan struct{} // closed when the advance ends
 }
 
-// begin waits for an advance of the organisation's clock that is under way, and begins one. The caller
+// begin waits for another advance of the organisation's clock, and begins one. The caller
 // calls end when it is over.
 func (s *advances) begin(ctx context.Context, org flex.OrgID) (end func(), err error) {
 	for {
@@ -153,14 +154,14 @@ func (s *advances) begin(ctx context.Context, org flex.OrgID) (end func(), err e
 type advance struct {
 	*App
 	org   flex.OrgID
-	claim *store.ClockClaim // nil where the clock is not moved
+	claim *store.ClockClaim // nil if the clock is not set
 	wait  time.Duration     // for endpoints, at one instant
-	// jobs are asked for what waits for no instant, too
+	// also do the work for which jobs name no instant
 	thorough bool
 }
 
-// run goes from one due instant to the next. What waits for no instant, a reading that came since
-// or a car that was plugged in, is found before the first and after the last.
+// run sets the clock from one due instant to the next. Work without an instant, because of a
+// new reading or a car that was plugged in, is done before the first and after the last.
 func (adv *advance) run(ctx context.Context, now, to time.Time) error {
 	a, err := adv.sweep(ctx)
 	if err != nil {
@@ -193,7 +194,7 @@ func (adv *advance) run(ctx context.Context, now, to time.Time) error {
 	return err
 }
 
-// set moves the clock to the instant. It may have run past it by itself in the meantime.
+// set sets the clock to the instant, unless it is past it already.
 func (adv *advance) set(ctx context.Context, to time.Time) error {
 	err := adv.DB.Write(ctx, adv.org, func(tx *store.Tx) error {
 		o, err := tx.OrgRecord(ctx)
@@ -209,14 +210,14 @@ func (adv *advance) set(ctx context.Context, to time.Time) error {
 	return nil
 }
 
-// agenda is when each job is due, in their order, as it was known at an instant.
+// agenda is when each job is due, in the jobs' order, as known at an instant.
 type agenda struct {
 	now    time.Time
 	at     []time.Time // zero for never
 	pushes bool        // an endpoint may be sent something
 }
 
-// due reports whether a job has something to do by the agenda's instant.
+// due reports whether a job is due at the agenda's instant.
 func (a *agenda) due(i int) bool {
 	return !a.at[i].IsZero() && !a.at[i].After(a.now)
 }
@@ -254,8 +255,8 @@ func (adv *advance) look(ctx context.Context) (agenda, error) {
 	return a, err
 }
 
-// upcoming asks those that are due still, though they found nothing more to do, when they are due
-// after that.
+// upcoming asks the jobs that are still due, although they found nothing to do, when they are
+// due after that.
 func (adv *advance) upcoming(ctx context.Context, a agenda) (agenda, error) {
 	late := false
 	for i := range a.at {
@@ -308,8 +309,8 @@ func (adv *advance) ask(
 	return nil
 }
 
-// work runs the jobs that are due until none is. One that did nothing is not asked again before
-// another one did something.
+// work runs the jobs that are due until none is. A job that did nothing is not asked again
+// until another did something.
 func (adv *advance) work(ctx context.Context, a agenda) (agenda, error) {
 	idle := map[string]bool{}
 	for range settleMax {
@@ -338,8 +339,9 @@ func (adv *advance) work(ctx context.Context, a agenda) (agenda, error) {
 	return a, fmt.Errorf("the jobs still found work after %d runs", settleMax)
 }
 
-// pushed sends what is due and looks again. It reports whether a job is due that was not before: what a client has taken may make one
-// due, such as the plan of a heat pump that waits for a car's schedule.
+// pushed sends what is due and asks the jobs again. It reports whether a job is due that was
+// not before: a push that was accepted may cause that, such as the plan of a heat pump that
+// waits for a car's schedule.
 func (adv *advance) pushed(
 	ctx context.Context,
 	a *agenda,
@@ -376,7 +378,7 @@ func (adv *advance) runDue(
 			continue
 		}
 
-		// What is put off is tried again at an instant of its own, and the rest was done.
+		// Work that is put off is tried again at an instant of its own; the rest was done.
 		r, err := j.run(ctx, adv.org)
 		if err != nil && !flex.Only[*worker.PutOff](err) {
 			return did, fmt.Errorf("job %s: %w", j.Name, err)
@@ -392,7 +394,7 @@ func (adv *advance) runDue(
 	return did, nil
 }
 
-// sweep does all that there is to do at this instant, whether or not an instant was named for it.
+// sweep does all work that there is at this instant, whether or not a job named the instant.
 func (adv *advance) sweep(ctx context.Context) (agenda, error) {
 	adv.thorough = true
 	defer func() { adv.thorough = false }()
@@ -405,14 +407,14 @@ func (adv *advance) sweep(ctx context.Context) (agenda, error) {
 	return adv.work(ctx, a)
 }
 
-// push sends what is due to the organisation's endpoints and waits for their answers, but not for
-// longer than an advance may. It reports whether anything may have been sent.
+// push sends what is due to the organisation's endpoints and waits for their answers, up to
+// the advance's limit. It reports whether anything may have been sent.
 func (adv *advance) push(ctx context.Context) (sent bool, err error) {
 	if adv.wait == 0 {
 		return true, nil // the background job sends it
 	}
 
-	// Whatever a push says is on the disk before it is sent.
+	// What a push contains is on the disk before it is sent.
 	limited, cancel := context.WithTimeout(store.WithSync(ctx), adv.wait)
 	defer cancel()
 
@@ -425,8 +427,9 @@ func (adv *advance) push(ctx context.Context) (sent bool, err error) {
 	return sent, err
 }
 
-// RunDue does what is due for one organisation at this instant, as an advance of its clock does: jobs with
-// nothing due are not run, and nobody else's are. It waits for the organisation's own endpoints.
+// RunDue does what is due for one organisation at this instant, as an advance of its clock
+// does: only jobs with something due are run, and only for this organisation. It waits for the
+// organisation's own endpoints.
 func (a *App) RunDue(ctx context.Context, org flex.OrgID) error {
 	adv := advance{
 		App:  a,
@@ -440,7 +443,7 @@ func (a *App) RunDue(ctx context.Context, org flex.OrgID) error {
 }
 
 // RunUntilIdle runs all background jobs of all organisations, in their order, until none has
-// anything left to do.
+// anything to do.
 func (a *App) RunUntilIdle(ctx context.Context) error {
 	return untilIdle(a.jobs, func(j job) (int, error) {
 		r, err := j.Job(ctx)
@@ -448,8 +451,8 @@ func (a *App) RunUntilIdle(ctx context.Context) error {
 	})
 }
 
-// untilIdle runs jobs in their order, again and again until none has anything to do: each of them was
-// run, and did nothing, since one last did something.
+// untilIdle runs jobs in their order, again and again until each has been run and did nothing
+// since the last one that did something.
 func untilIdle(jobs []job, run func(job) (did int, err error)) error {
 	idle := 0
 	for range settleMax {

@@ -11,8 +11,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// BenchmarkAdvance advances clocks of organisations whose cars are plugged in every evening at six for 12 kWh by
-// seven, and leave at eight. Only the advances are counted, not the events between them.
+// BenchmarkAdvance advances clocks of organisations whose cars are plugged in every evening at
+// six for 12 kWh by seven, and leave at eight. Only the advances are counted, not the events
+// between them.
 func BenchmarkAdvance(b *testing.B) {
 	for _, c := range []struct{ orgs, cars, days int }{{1, 0, 365}, {1, 1, 12}, {1, 10, 12}, {1, 10, 365}, {100, 1, 12}} {
 		b.Run(fmt.Sprintf("orgs=%d/cars=%d/days=%d", c.orgs, c.cars, c.days), func(b *testing.B) {
@@ -47,9 +48,10 @@ func benchAdvances(b *testing.B, url string, orgs, cars, days int) {
 	b.ReportMetric(float64(used.Milliseconds())/float64(n), "cpu-ms/op")
 }
 
-// BenchmarkAdvance_Ratio advances the clocks of 100 organisations with a car each by nights and days of 12 days: half of them one after
-// the other, each alone, and half at once, in turn, on one database. It reports what at once takes of the sum of each
-// alone, in time and in processor time, which other work on the machine moves alike for both.
+// BenchmarkAdvance_Ratio advances the clocks of 100 organisations with a car each by nights
+// and days of 12 days: half of them one after the other, each alone, and half at once, in
+// turn, on one database. It reports what at once takes of the sum of each alone, in time and
+// in processor time, which other work on the machine moves alike for both.
 func BenchmarkAdvance_Ratio(b *testing.B) {
 	storetest.EachBench(b, func(b *testing.B, url string) {
 		const orgs, days = 200, 12 // 100 of either
@@ -146,7 +148,8 @@ func benchEvents(b *testing.B, h *App, fleets map[flex.OrgID][]flex.AssetID, ev 
 	}
 }
 
-// benchAdvance advances the clocks of all organisations at once, and returns the processor time that it took.
+// benchAdvance advances the clocks of all organisations at once, and returns the processor
+// time that it took.
 func benchAdvance(b *testing.B, h *App, orgs []flex.OrgID, to time.Time) time.Duration {
 	b.StartTimer()
 	defer b.StopTimer()
@@ -157,7 +160,8 @@ func benchAdvance(b *testing.B, h *App, orgs []flex.OrgID, to time.Time) time.Du
 	return processorTime() - before
 }
 
-// processorTime is what the process has used, which other work on the machine moves less than the time of day.
+// processorTime is what the process has used, which other work on the machine moves less than
+// the time of day.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -11,8 +11,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestAdvance_TwoProcesses: while one process advances a clock another waits. Beside each other, one would skip what the other's work makes due,
-// or set the clock back. One that works for longer than its claim lasts, and loses it, moves the clock no more.
+// TestAdvance_TwoProcesses: while one process advances a clock another waits. Beside each
+// other, one would skip what the other's work makes due, or set the clock back. One that works
+// for longer than its claim lasts, and loses it, moves the clock no more.
 func TestAdvance_TwoProcesses(t *testing.T) {
 	url := storetest.Postgres(t)
 	start := time.Date(2026, time.March, 3, 9, 10, 0, 0, time.UTC)

@@ -12,7 +12,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// instructedSteps plays an evening and a night with instructions and returns what is on record then.
+// instructedSteps plays an evening and a night with instructions and returns what is on record
+// then.
 func instructedSteps(t *testing.T, url string, seed uint64, step time.Duration) []string {
 	t.Helper()
 	start := time.Date(2026, time.January, 15, 17, 5, 0, 0, time.UTC)
@@ -50,8 +51,9 @@ func (s *clocked) instruct(r *rand.Rand) {
 	})
 }
 
-// TestAdvance_InstructedSteps advances a clock while instructions wait, bind and are over, among cars that leave and are planned anew: at one
-// go or by minutes, the records are the same.
+// TestAdvance_InstructedSteps advances a clock while instructions wait, bind and are over,
+// among cars that leave and are planned anew: at one go or by minutes, the records are the
+// same.
 func TestAdvance_InstructedSteps(t *testing.T) {
 	for _, seed := range []uint64{4, 6, 8} {
 		t.Run("sqlite", func(t *testing.T) {

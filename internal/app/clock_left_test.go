@@ -16,8 +16,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// After an advance, and after what is due was done without one, no job finds anything to do: none needs to be run
-// to find out.
+// After an advance, and after what is due was done without one, no job finds anything to do:
+// none needs to be run to find out.
 func TestAdvance_LeavesNothing(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		for _, l := range leftOver(t, url, nil) {
@@ -133,8 +133,9 @@ var dueColumns = map[string][]string{
 	"settlement": {`detect_at FROM reckoning`, `CASE WHEN NOT detected THEN to_at END FROM pause`, `detect_at FROM dispatch_asset`, `look_at FROM flex_event`},
 }
 
-// When jobs are due is what stands in their columns, whichever instant they are asked for and whether they are asked
-// together or by themselves. Nothing is due for an organisation by the records of another.
+// When jobs are due is what stands in their columns, whichever instant they are asked for and
+// whether they are asked together or by themselves. Nothing is due for an organisation by the
+// records of another.
 func TestAdvance_AsksForAll(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		s := openClocked(t, url, time.Date(2026, time.March, 27, 9, 10, 0, 0, time.UTC), "")
@@ -166,7 +167,8 @@ func TestAdvance_AsksForAll(t *testing.T) {
 	})
 }
 
-// spread puts what is due at instants about the middle of the history, in the reverse order of what is over.
+// spread puts what is due at instants about the middle of the history, in the reverse order of
+// what is over.
 func (s *clocked) spread() {
 	twice := 2 * s.at.Add(-4*24*time.Hour).UnixMicro()
 	for _, set := range []string{

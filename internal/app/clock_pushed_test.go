@@ -14,7 +14,8 @@ import (
 	"flexd/internal/worker"
 )
 
-// What becomes due as a client takes a push is done at that instant of an advance, before the clock goes on.
+// What becomes due as a client takes a push is done at that instant of an advance, before the
+// clock goes on.
 func TestAdvance_PushMakesDue(t *testing.T) {
 	start := time.Date(2026, time.January, 15, 9, 10, 0, 0, time.UTC)
 	at := start.Add(time.Hour)

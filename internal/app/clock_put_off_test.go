@@ -8,7 +8,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// A flex event that cannot be read ends no advance of a sandbox clock: it is tried each hour on the way, and the other work is done.
+// A flex event that cannot be read ends no advance of a sandbox clock: it is tried each hour
+// on the way, and the other work is done.
 func TestAdvance_PutOff(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		s := openClocked(t, url, time.Date(2026, time.March, 27, 9, 10, 0, 0, time.UTC), "")

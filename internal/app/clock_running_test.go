@@ -13,8 +13,9 @@ import (
 	"flexd/internal/worker"
 )
 
-// TestAdvance_RunningClock: the true clock goes on while a sandbox clock is advanced. A job that is due and finds nothing to do is not asked
-// again at each instant that the true clock has reached since: not while an instruction waits, nor while one binds.
+// TestAdvance_RunningClock: the true clock goes on while a sandbox clock is advanced. A job
+// that is due and finds nothing to do is not asked again at each instant that the true clock
+// has reached since: not while an instruction waits, nor while one binds.
 func TestAdvance_RunningClock(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		start := time.Date(2026, time.January, 15, 17, 5, 0, 0, time.UTC)

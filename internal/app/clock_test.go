@@ -110,8 +110,8 @@ func (s *clocked) write(fn func(*store.Tx) error) {
 	}
 }
 
-// play draws a history of some days and advances the clock from one of its events to the next, by no
-// more than the step.
+// play draws a history of some days and advances the clock from one of its events to the next,
+// by no more than the step.
 func (s *clocked) play(seed uint64, days int, step time.Duration) {
 	s.Helper()
 	r := rand.New(rand.NewPCG(seed, 13))
@@ -180,8 +180,8 @@ func (s *clocked) pause(car flex.AssetID, hours int) {
 	})
 }
 
-// read reports what a charger drew in the half-hours of the last day, but for the last few hours, and what
-// the battery holds.
+// read reports what a charger drew in the half-hours of the last day, but for the last few
+// hours, and what the battery holds.
 func (s *clocked) read(car flex.AssetID, late int, need flex.WattHours) {
 	var batch []reading.Given
 	last := flex.PeriodAt(s.at).Add(-2 * late)
@@ -197,12 +197,12 @@ func (s *clocked) read(car flex.AssetID, late int, need flex.WattHours) {
 
 func second[T any](_ T, err error) error { return err }
 
-// byDesign are columns that tell when something was done by the true clock, how often it was looked at, or
-// what it was named by.
+// byDesign are columns that tell when something was done by the true clock, how often it was
+// looked at, or what it was named by.
 var byDesign = []string{"took", "version", "events", "hash", "clock_offset", "clock_held", "secret", "sealed", "random"}
 
-// apartTables hold no record of the organisation that an advance makes: a publication that nobody was plugged in
-// for is marked as planned on where an advance ends.
+// apartTables hold no record of the organisation that an advance makes: a publication that
+// nobody was plugged in for is marked as planned on where an advance ends.
 var apartTables = []string{"wave", "credential", "token", "org", "endpoint"}
 
 var anyID = regexp.MustCompile(`(?i)\b(\\x)?[0-9a-f]{32,64}\b|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
@@ -333,8 +333,8 @@ func differ(t *testing.T, what string, once, steps []string) {
 	}
 }
 
-// What is asked and run for an organisation is the same whether its clock is advanced alone or with a
-// hundred others: nobody does anything of anybody else's.
+// What is asked and run for an organisation is the same whether its clock is advanced alone or
+// with a hundred others: nobody does anything of anybody else's.
 func TestAdvance_Together(t *testing.T) {
 	const orgs = 100
 	alone, together := advanceCalls(t, 1, false), advanceCalls(t, orgs, false)
@@ -347,8 +347,8 @@ func TestAdvance_Together(t *testing.T) {
 	}
 }
 
-// advanceCalls advances the clocks of organisations with a car each by a day, and returns how often their
-// jobs were asked or run. With a fault one job does the work of all.
+// advanceCalls advances the clocks of organisations with a car each by a day, and returns how
+// often their jobs were asked or run. With a fault one job does the work of all.
 func advanceCalls(t *testing.T, orgs int, fault bool) int64 {
 	t.Helper()
 	start := time.Date(2026, time.January, 15, 18, 0, 0, 0, time.UTC)
@@ -432,8 +432,8 @@ func advanceAll(t testing.TB, h *App, to time.Time, orgs ...flex.OrgID) {
 	all.Wait()
 }
 
-// A job that names no instant, though it says when it is asked what is due now, is found. What sessions teach is the same whenever it is looked
-// at, as long as no reading comes between.
+// A job that names no instant, though it says when it is asked what is due now, is found. What
+// sessions teach is the same whenever it is looked at, as long as no reading comes between.
 func TestAdvance_PlantedFault(t *testing.T) {
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer receiver.Close()

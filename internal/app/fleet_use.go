@@ -11,8 +11,8 @@ import (
 	"flexd/internal/grid"
 )
 
-// fleetUse is what a scope drew, or will draw, in each of some spans, for the reports that OpenADR events ask
-// for.
+// fleetUse returns the energy that a scope drew, or will draw, in each of some spans, for the
+// reports of OpenADR events.
 func (a *App) fleetUse(
 	ctx context.Context,
 	org flex.OrgID,
@@ -64,12 +64,13 @@ func (a *App) fleetUse(
 	return uses, nil
 }
 
-// halfHoursOf is in how many half-hours a span lies.
+// halfHoursOf returns the number of half-hours that a span touches.
 func halfHoursOf(span flex.Span) int {
 	return flex.PeriodAt(span.To.Add(-1)).Sub(flex.PeriodAt(span.From)) + 1
 }
 
-// usePast is what was drawn, less what batteries gave. Without a reading and a schedule of any of its assets it is missing.
+// usePast returns what was drawn, less what batteries discharged. It is missing if no asset
+// has a reading or a schedule.
 func usePast(
 	span flex.Span,
 	u *grid.Used,
@@ -90,7 +91,7 @@ func usePast(
 	return use
 }
 
-// aligned reports whether a span is of whole half-hours.
+// aligned reports whether a span consists of whole half-hours.
 func aligned(span flex.Span) bool {
 	return span == flex.Span{
 		From: flex.PeriodAt(span.From).Start(),
@@ -98,8 +99,8 @@ func aligned(span flex.Span) bool {
 	}
 }
 
-// assetUse is what each asset of a scope drew, or will draw, in each of some spans, by the assets' ids. Those that
-// were plugged in in none of them are left out.
+// assetUse returns what each asset of a scope drew, or will draw, in each of some spans, by
+// asset. Assets that were plugged in during none of them are left out.
 func (a *App) assetUse(
 	ctx context.Context,
 	org flex.OrgID,
@@ -142,7 +143,7 @@ func (a *App) assetUse(
 	return all, nil
 }
 
-// useOf is what one asset draws in a span. One that is not plugged in draws nothing.
+// useOf returns what one asset draws in a span; nothing if it is not plugged in.
 func useOf(
 	span flex.Span,
 	u grid.AssetUse,
@@ -166,8 +167,8 @@ func useOf(
 	return use
 }
 
-// useAhead is what is planned, and what can be changed of it, from now on. Of a span that is no window of
-// the envelope it is the part of the window around it.
+// useAhead returns what is planned from now on, and what of it can be changed. For a span that
+// is not a window of the envelope it is the proportional part of the window around it.
 func useAhead(
 	e *grid.Envelope,
 	span flex.Span,
@@ -201,7 +202,8 @@ func useAhead(
 	return use
 }
 
-// windowAround is the shortest window of an envelope that a span is within; nil if there is none.
+// windowAround returns the shortest window of an envelope that contains a span; nil if there
+// is none.
 func windowAround(e *grid.Envelope, span flex.Span) *grid.Window {
 	var around *grid.Window
 	for i := range e.Windows {

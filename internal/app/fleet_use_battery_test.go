@@ -9,8 +9,8 @@ import (
 	"flexd/internal/grid"
 )
 
-// TestUseAhead_Devices: cars that are to draw 2 kWh and can draw 1 to 5, batteries that are to give 3 and can give 4 or draw 4, and heaters that are
-// to draw 1 and can draw nothing or 1.5.
+// TestUseAhead_Devices: cars that are to draw 2 kWh and can draw 1 to 5, batteries that are to
+// give 3 and can give 4 or draw 4, and heaters that are to draw 1 and can draw nothing or 1.5.
 func TestUseAhead_Devices(t *testing.T) {
 	now := time.Date(2026, 1, 15, 17, 0, 0, 0, time.UTC)
 	hour := flex.Span{From: now, To: now.Add(time.Hour)}

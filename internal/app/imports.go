@@ -14,16 +14,16 @@ import (
 	"flexd/internal/store"
 )
 
-// importBatch is the number of rows written in one statement's worth.
+// importBatch is the number of rows that one statement writes.
 const importBatch = 1000
 
-// errReread stops an import whose transaction would have to be run again: its file has
+// errReread ends an import whose transaction would have to run again, because its file has
 // been read already.
 var errReread = errors.New("the store was busy; nothing was imported: import the file again")
 
-// ImportMeters keeps a file of metering points, each in place of the one before of its
-// MPAN, all or nothing. It returns their number and tells progress as it goes, if that is
-// not nil.
+// ImportMeters stores a file of metering points, each in place of the earlier one of its MPAN,
+// all or nothing. It returns their number, and calls progress after each batch if that is not
+// nil.
 func (a *App) ImportMeters(
 	ctx context.Context,
 	r io.Reader,
@@ -69,7 +69,7 @@ func (a *App) ImportMeters(
 	return n, err
 }
 
-// ImportModels keeps a file of asset models, each in place of the one before of its name,
+// ImportModels stores a file of asset models, each in place of the earlier one of its name,
 // all or nothing. It returns their number.
 func (a *App) ImportModels(ctx context.Context, r io.Reader) (int, error) {
 	models, err := registry.ReadModels(r)
@@ -82,7 +82,7 @@ func (a *App) ImportModels(ctx context.Context, r io.Reader) (int, error) {
 	})
 }
 
-// ImportPrices keeps a file of prices as one publication of the source, known from the
+// ImportPrices stores a file of prices as one publication of the source, known from the
 // instant publishAt, or at once if that is zero. It returns the number of half-hours.
 func (a *App) ImportPrices(
 	ctx context.Context,
@@ -98,7 +98,7 @@ func (a *App) ImportPrices(
 	return len(prices), a.Publish(ctx, source, publishAt, prices)
 }
 
-// Publish keeps prices as one publication.
+// Publish stores prices as one publication.
 func (a *App) Publish(
 	ctx context.Context,
 	source string,

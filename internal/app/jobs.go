@@ -12,38 +12,40 @@ import (
 	"flexd/internal/worker"
 )
 
-// job is a background job, and its part while an organisation's sandbox clock is advanced. A job is not
-// added without saying which: see doc.go.
+// job is a background job, and its part in an advance of an organisation's sandbox clock.
+// Every job must have a part: see doc.go.
 type job struct {
 	*worker.Worker
 	part
 }
 
-// part is what a job does while a sandbox clock is advanced: it is due for an organisation at instants of
-// that clock, and then works for that organisation alone. Or it does nothing, and apart says why.
+// part is what a job does during an advance of a sandbox clock: either it is due for an
+// organisation at instants of that clock, and then works for that organisation alone; or it
+// does nothing, and apart says why.
 type part struct {
 	next nextFunc
 	run  func(ctx context.Context, org flex.OrgID) (worker.Report, error)
-	// whether there is work that next names no instant for; nil if there never is
+	// whether there is work for which next has no instant; nil if there never is
 	hasUndatedWork func(tx *store.Tx, ctx context.Context) (bool, error)
 	apart          string
 }
 
-// nextFunc says when a job of an organisation is due next after an instant; zero for never.
+// nextFunc returns when a job of an organisation is due next after an instant; zero for never.
 type nextFunc = func(tx *store.Tx, ctx context.Context, after time.Time) (time.Time, error)
 
-// skipsAdvance is the part of a job that does nothing while a clock is advanced.
+// skipsAdvance is the part of a job that does nothing during an advance.
 func skipsAdvance(why string) part { return part{apart: why} }
 
-// noTopic is the topic of a job that runs at its period only.
+// noTopic is the topic of a job that runs only periodically.
 const noTopic store.Topic = ""
 
-// settleInterval is how long the settlement jobs rest between two runs, however many readings
-// come: a fleet that streams them would have them run without a pause.
+// settleInterval is the least time between two runs of the settlement jobs: a fleet that
+// streams readings would have them run continuously.
 const settleInterval = time.Second
 
-// add adds a background job: its name, its period, the topic whose commits start a run, what a run does for all
-// organisations, and its part while a clock is advanced, which runs the jobs in the order in which they were added.
+// add adds a background job: its name, its period, the topic whose commits start a run, the
+// function that does its work for all organisations, and its part in an advance. An advance
+// runs the jobs in the order in which they were added.
 func (a *App) add(
 	name string,
 	every time.Duration,
@@ -59,7 +61,7 @@ func (a *App) add(
 	return w
 }
 
-// Jobs returns the background jobs, with how their latest run went.
+// Jobs returns the background jobs, with the result of their latest run.
 func (a *App) Jobs() []*worker.Worker {
 	var workers []*worker.Worker
 	for _, j := range a.jobs {
@@ -87,7 +89,7 @@ func (a *App) addPlanning() {
 		hasUndatedWork: waveWaits,
 	})
 
-	if a.DB.Engine() == "postgres" { // only there can other processes be at work on a wave
+	if a.DB.Engine() == "postgres" { // only there can another process work on a wave
 		a.add("waves", time.Second, noTopic, a.Control.JoinWaves,
 			skipsAdvance("it helps other processes; an advance works on its organisation's wave itself"))
 	}
@@ -122,7 +124,7 @@ func (a *App) addHomes() {
 	})
 }
 
-// addOrders adds the jobs that carry out what grids and other dispatchers ask for.
+// addOrders adds the jobs that carry out instructions of grids and other dispatchers.
 func (a *App) addOrders() {
 	a.add("openadr orders", 30*time.Second, store.WakeInstructions, a.Control.SendOrders, part{
 		next: (*store.Tx).NextADROrder,
@@ -149,7 +151,7 @@ func (a *App) addOrders() {
 	})
 }
 
-// addSettlement adds the jobs that settle, book, and notify users of it.
+// addSettlement adds the jobs that settle, book, and notify users.
 func (a *App) addSettlement() {
 	credits := a.add("credits", 5*time.Second, store.WakeSettle, a.Reward.SettleSessions, part{
 		next:           (*store.Tx).NextSessionSettlement,
@@ -176,7 +178,7 @@ func (a *App) addSettlement() {
 	})
 }
 
-// addOpenADR adds the jobs that exchange messages with parties that speak OpenADR.
+// addOpenADR adds the jobs that exchange messages with OpenADR parties.
 func (a *App) addOpenADR() {
 	a.add("openadr notices", 10*time.Second, store.WakeOpenADR, a.ADR.SendNotices,
 		skipsAdvance("subscribers are notified by the true clock"))
@@ -186,7 +188,8 @@ func (a *App) addOpenADR() {
 		skipsAdvance("notices are kept by the true clock"))
 }
 
-// addUpkeep adds the jobs that alert operators, delete what is past its retention, and count.
+// addUpkeep adds the jobs that alert operators, delete records after their retention, and
+// count.
 func (a *App) addUpkeep(clouds bool) {
 	a.add("fleet's past", 5*time.Minute, noTopic, a.Operations.CountPast,
 		skipsAdvance("it counts what is over, and nothing is decided by it"))
@@ -218,7 +221,7 @@ func (a *App) addAlerts() {
 	a.add("database alert", 15*time.Second, noTopic, a.Operations.WatchDatabase, trueClock)
 }
 
-// addRetention adds the jobs that delete what is past its retention, or has ended.
+// addRetention adds the jobs that delete records that have ended or are past their retention.
 func (a *App) addRetention() {
 	a.add("old alerts", time.Hour, noTopic, a.Operations.PurgeAlerts, skipsAdvance("alerts are kept by the true clock"))
 	a.add("retention", time.Hour, noTopic, a.Reading.Purge, skipsAdvance("readings are kept by the true clock"))
@@ -231,8 +234,8 @@ func nextBattery(tx *store.Tx, ctx context.Context, after time.Time) (time.Time,
 	return tx.NextBattery(ctx, after, control.ChargeInterval)
 }
 
-// waveWaits reports whether prices are known that were not planned on, though nobody is plugged in, or
-// another process left a part of a wave.
+// waveWaits reports whether there are prices that were not planned with, even if nobody is
+// plugged in, or another process left a part of a wave.
 func waveWaits(tx *store.Tx, ctx context.Context) (bool, error) {
 	fresh, left, err := tx.WaveDue(ctx)
 	return fresh || left, err

@@ -16,19 +16,19 @@ import (
 	"flexd/internal/store"
 )
 
-// MeterDirectory says where metering points are looked up. Its zero value stands for the
-// imported ones.
+// MeterDirectory says where metering points are looked up. Its zero value uses the imported
+// ones.
 type MeterDirectory struct {
 	URL      string // of a company's own service; see directory.Remote
 	Header   map[string]string
-	ECOESURL string // of the industry's registry, for who has a licence
+	ECOESURL string // of the industry's registry, for licensees
 	ECOESKey flex.Secret
 }
 
 // Names of the sources of prices, as settings and the command line write them.
 const sourceNames = "elexon-mid, elexon-mid-stream, elexon-system-price, octopus:REGION or octopus:REGION:PRODUCT with a region from A to P, nordpool-n2ex"
 
-// SourceNamed returns the source of prices of that name.
+// SourceNamed returns the source of prices with that name.
 func SourceNamed(name string, web *market.Web) (market.Source, error) {
 	head, rest, _ := strings.Cut(name, ":")
 	switch head {
@@ -67,7 +67,7 @@ func SourceNamed(name string, web *market.Web) (market.Source, error) {
 	)
 }
 
-// addPriceSources adds sources of prices by their names, each of which may be there once.
+// addPriceSources adds sources of prices by their names. A name may occur once.
 func (a *App) addPriceSources(names []string, web *market.Web) error {
 	for _, name := range names {
 		source, err := SourceNamed(name, web)
@@ -130,14 +130,15 @@ func (a *App) openMarket(ctx context.Context, s Settings) error {
 	return nil
 }
 
-// listsKept reports whether what the source of metering points says is in the own store already.
+// listsKept reports whether the answers of the source of metering points are in the own store
+// already.
 func (s Settings) listsKept(source directory.Source) bool {
 	_, listed := source.(directory.Listed)
 	return listed && s.Home == nil
 }
 
-// stockSandbox keeps the sandbox's meters, and those of its models that the operator has not
-// imported otherwise. What is there is not written again: every command opens the store, and one
+// stockSandbox stores the sandbox's meters, and those of its models that the operator has not
+// imported. Records that exist are not written again: every command opens the store, and one
 // that only reads must work where nothing can be written, as on a full disk.
 func (a *App) stockSandbox(ctx context.Context) error {
 	var meters []flex.Meter
@@ -182,8 +183,8 @@ func (a *App) stockSandbox(ctx context.Context) error {
 	})
 }
 
-// meterSource is where metering points are looked up. A service that the operator named
-// may be on the operator's own network.
+// meterSource returns where metering points are looked up. A service that the operator
+// configured may be on the operator's own network.
 func meterSource(s Settings, db *store.DB) directory.Source {
 	client := egress.New(egress.Options{Allow: egress.Private})
 	var distant directory.Source

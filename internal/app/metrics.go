@@ -14,8 +14,8 @@ import (
 // collectWithin bounds how long a scrape waits for the store.
 const collectWithin = 5 * time.Second
 
-// workerMetrics tells a scraper how each background job of this process goes. The label is not called job:
-// Prometheus has that name for what is scraped.
+// workerMetrics are the metrics of this process's background jobs. The label is not called
+// job, because Prometheus uses that name for the scraped target.
 type workerMetrics struct{ jobs func() []*worker.Worker }
 
 var (
@@ -54,8 +54,8 @@ func (m workerMetrics) Describe(ch chan<- *prometheus.Desc) {
 	ch <- workerPeriod
 }
 
-// Collect reads the metrics. Every job is there from the beginning, so that a rule never waits for a
-// series that is not there.
+// Collect reads the metrics. There is a series for every job from the beginning, so that no
+// rule misses one.
 func (m workerMetrics) Collect(ch chan<- prometheus.Metric) {
 	for _, w := range m.jobs() {
 		send := func(d *prometheus.Desc, kind prometheus.ValueType, v float64) {
@@ -75,7 +75,7 @@ func (m workerMetrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// jobMetrics tells a scraper how much work is queued.
+// jobMetrics are the numbers of queued jobs.
 type jobMetrics struct{ db *store.DB }
 
 var jobsNow = prometheus.NewDesc(
@@ -120,7 +120,7 @@ func (m jobMetrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// planMetrics tells a scraper how often the check before sending refused a plan.
+// planMetrics is the number of plans that the check before sending refused.
 type planMetrics struct{ control *control.Service }
 
 var plansRefused = prometheus.NewDesc(
@@ -142,7 +142,7 @@ func (m planMetrics) Collect(ch chan<- prometheus.Metric) {
 	)
 }
 
-// clockMetric tells a scraper how far this process's clock is off the database's.
+// clockMetric is the difference between this process's clock and the database's.
 func clockMetric(db *store.DB) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "flexd_clock_ahead_seconds",

@@ -18,8 +18,8 @@ import (
 	"flexd/internal/worker"
 )
 
-// A background job is in the metrics before its first run, while it fails and after it has succeeded, beside one
-// that never runs.
+// A background job is in the metrics before its first run, while it fails and after it has
+// succeeded, beside one that never runs.
 func TestWorkerMetrics_WhileRunning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var failing atomic.Bool

@@ -8,7 +8,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// loseReport has the first transaction that changes an order lose to another at its end, on PostgreSQL, where it is run again.
+// loseReport has the first transaction that changes an order lose to another at its end, on
+// PostgreSQL, where it is run again.
 func loseReport(seed *storetest.Seed) {
 	seed.Exec(`CREATE SEQUENCE ending`)
 	seed.Exec(`CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -18,8 +19,8 @@ func loseReport(seed *storetest.Seed) {
 	seed.Exec(`CREATE CONSTRAINT TRIGGER lose AFTER UPDATE ON adr_order DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION lose()`)
 }
 
-// TestOrders_ReportedAgain has the report of an order that brought nothing be made by a transaction that is run again: it is recorded by that
-// run, and not by the next job.
+// TestOrders_ReportedAgain has the report of an order that brought nothing be made by a
+// transaction that is run again: it is recorded by that run, and not by the next job.
 func TestOrders_ReportedAgain(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		d := newDispatcher(t, url)

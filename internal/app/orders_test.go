@@ -17,7 +17,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// dispatcher is a dispatcher's business logic, the services that carry out what it asks for, and a clock.
+// dispatcher is a dispatcher's business logic, the services that carry out what it asks for,
+// and a clock.
 type dispatcher struct {
 	*testing.T
 	now     time.Time
@@ -129,7 +130,8 @@ func (d *dispatcher) holds(step string, want ...string) {
 	}
 }
 
-// TestOrders has events of a bound program come twice, change, outrank each other, come too late and go.
+// TestOrders has events of a bound program come twice, change, outrank each other, come too
+// late and go.
 func TestOrders(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		d := newDispatcher(t, url)
@@ -175,8 +177,8 @@ func TestOrders(t *testing.T) {
 	})
 }
 
-// TestOrders_BoundBeside has a program bound at another price while another process carries out what its event asks for: the price that holds
-// counts.
+// TestOrders_BoundBeside has a program bound at another price while another process carries
+// out what its event asks for: the price that holds counts.
 func TestOrders_BoundBeside(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		d := newDispatcher(t, url)
@@ -222,8 +224,9 @@ func TestOrders_BoundBeside(t *testing.T) {
 	})
 }
 
-// TestOrders_UnderWay has an event change when its first interval is over, and another be written when one that had a part of its
-// time is over: what was carried out is not refused afterwards, and what is under way goes on.
+// TestOrders_UnderWay has an event change when its first interval is over, and another be
+// written when one that had a part of its time is over: what was carried out is not refused
+// afterwards, and what is under way goes on.
 func TestOrders_UnderWay(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		d := newDispatcher(t, url)
@@ -276,8 +279,8 @@ func TestOrders_UnderWay(t *testing.T) {
 	})
 }
 
-// TestOrders_AtRandom has what an event asks for go on although the event is over, as its start was moved at random, and another is
-// written meanwhile.
+// TestOrders_AtRandom has what an event asks for go on although the event is over, as its
+// start was moved at random, and another is written meanwhile.
 func TestOrders_AtRandom(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		d := newDispatcher(t, url)
@@ -327,7 +330,8 @@ func TestOrders_AtRandom(t *testing.T) {
 	})
 }
 
-// TestOrders_TooLong has what lasts longer than an instruction may be refused at once, however far ahead it is.
+// TestOrders_TooLong has what lasts longer than an instruction may be refused at once, however
+// far ahead it is.
 func TestOrders_TooLong(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		d := newDispatcher(t, url)
@@ -363,7 +367,8 @@ func TestOrders_TooLong(t *testing.T) {
 	})
 }
 
-// TestOrders_Limits has events of a program that is bound for limits of a feeder become such, and go.
+// TestOrders_Limits has events of a program that is bound for limits of a feeder become such,
+// and go.
 func TestOrders_Limits(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		d := newDispatcher(t, url)
@@ -421,8 +426,8 @@ func TestOrders_Limits(t *testing.T) {
 	})
 }
 
-// TestOrders_BoundWhileLost has a program bound at another price while the link of its feeder is lost: nothing was heard of the dispatcher, and
-// the fallback binds further.
+// TestOrders_BoundWhileLost has a program bound at another price while the link of its feeder
+// is lost: nothing was heard of the dispatcher, and the fallback binds further.
 func TestOrders_BoundWhileLost(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		d := newDispatcher(t, url)
@@ -460,8 +465,8 @@ func TestOrders_BoundWhileLost(t *testing.T) {
 	})
 }
 
-// TestOrders_ExportLimits has limits of a feeder's import and export be beside each other, and an export that cannot be
-// limited refused with what would be right.
+// TestOrders_ExportLimits has limits of a feeder's import and export be beside each other, and
+// an export that cannot be limited refused with what would be right.
 func TestOrders_ExportLimits(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		d := newDispatcher(t, url)

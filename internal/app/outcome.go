@@ -7,7 +7,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// outcome is what became of an instruction within its time, for the reports of OpenADR events.
+// outcome returns the result of an instruction, for the reports of OpenADR events.
 func (a *App) outcome(
 	ctx context.Context,
 	org flex.OrgID,

@@ -17,9 +17,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestPeak_FromEventToMoney has an OpenADR event ask a street for less from 20:00 to 21:00, at a price:
-// it becomes an instruction, schedules, what the meters say, and money at that price. Two chargers are at one
-// site, and the readings of one come late.
+// TestPeak_FromEventToMoney has an OpenADR event ask a street for less from 20:00 to 21:00, at
+// a price: it becomes an instruction, schedules, what the meters say, and money at that price.
+// Two chargers are at one site, and the readings of one come late.
 func TestPeak_FromEventToMoney(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		endpoint := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -131,7 +131,8 @@ func (s *clocked) settled(id flex.InstructionID) (got flex.InstructedEvents) {
 	return got
 }
 
-// pricedBy holds that an instruction is named at the prices of a site's events, and what was credited.
+// pricedBy holds that an instruction is named at the prices of a site's events, and what was
+// credited.
 func (s *clocked) pricedBy(site flex.SiteID, id flex.InstructionID) {
 	s.Helper()
 	events, prices, err := s.app.Reward.FlexEvents(s.T.Context(), s.Org, site)

@@ -16,8 +16,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// An organisation that plans by imported prices learns that they have ended, though another source has prices for now; one that nobody plans
-// by may end.
+// An organisation that plans by imported prices learns that they have ended, though another
+// source has prices for now; one that nobody plans by may end.
 func TestStalePrices_Chosen(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		start := time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)
@@ -64,8 +64,9 @@ func TestStalePrices_Chosen(t *testing.T) {
 	})
 }
 
-// An organisation that has chosen nothing plans by a file before a household's rate: that the file ended is named, though the rate has
-// prices for now. A file that ended beside a source of the market is retired.
+// An organisation that has chosen nothing plans by a file before a household's rate: that the
+// file ended is named, though the rate has prices for now. A file that ended beside a source
+// of the market is retired.
 func TestStalePrices_ByRule(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		start := time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)
@@ -118,7 +119,8 @@ func TestStalePrices_ByRule(t *testing.T) {
 	})
 }
 
-// Two price sources of one name are refused: only the first would be asked, and nothing would say so.
+// Two price sources of one name are refused: only the first would be asked, and nothing would
+// say so.
 func TestOpen_PriceSourceTwice(t *testing.T) {
 	for _, c := range []struct {
 		names []string

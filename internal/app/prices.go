@@ -13,19 +13,19 @@ import (
 	"flexd/internal/store"
 )
 
-// PriceSource is a source of prices, and what whoever needs it lacks.
+// PriceSource is a source of prices, and what it lacks.
 type PriceSource struct {
 	market.Freshness
-	// what is missing for who asks the source or plans by it, or empty if nothing is
+	// what is missing for those who use the source; empty if nothing is
 	Lacks string
 	// an organisation settles by it now
 	Settles bool
-	// its prices ended, nobody asks it, and no organisation plans or settles by it
+	// its prices ended, it is not asked any more, and no organisation plans or settles by it
 	Retired bool
 }
 
-// PriceSources returns the sources that ever published, that this process asks, or that an organisation plans by, and says of
-// each whether it lacks what somebody needs. The exceptions and flexd doctor go by it.
+// PriceSources returns the sources that ever published, that this process asks, or that an
+// organisation plans by, each with what it lacks. The exceptions and flexd doctor use it.
 func (a *App) PriceSources(ctx context.Context) ([]PriceSource, error) {
 	fresh, err := a.Market.Freshness(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func (a *App) PriceSources(ctx context.Context) ([]PriceSource, error) {
 	return sources, nil
 }
 
-// judge says of a source whether it lacks what somebody needs, or nobody needs it.
+// judge decides whether a source lacks what somebody needs, or is not needed any more.
 func (a *App) judge(f market.Freshness, plans, settles bool, now time.Time) PriceSource {
 	s := PriceSource{Freshness: f, Settles: settles}
 	asked := slices.ContainsFunc(a.Market.Sources, func(m market.Source) bool {
@@ -80,7 +80,8 @@ func (a *App) judge(f market.Freshness, plans, settles bool, now time.Time) Pric
 	return s
 }
 
-// leading returns by which sources organisations go in a role: of several that count, the one whose prices go on longest.
+// leading returns the sources that organisations use in a role: of several that count, the one
+// whose prices reach furthest.
 func leading(
 	fresh []market.Freshness,
 	selections []*pricing.Selection,
@@ -109,7 +110,8 @@ func leading(
 	return lead
 }
 
-// stalePrices lists the sources that lack what somebody needs, and says so where there are prices and none of them is for now.
+// stalePrices lists the sources that lack what somebody needs, and reports if there are prices
+// and none of them is for now.
 func (a *App) stalePrices(ctx context.Context) ([]operations.StalePrice, error) {
 	sources, err := a.PriceSources(ctx)
 	if err != nil || len(sources) == 0 {

@@ -62,7 +62,8 @@ func productOf(reference string, change func(*flex.Product)) flex.Product {
 	return p
 }
 
-// openProducts is a street with a site of two chargers, whose evenings were metered, and a client that is told of products.
+// openProducts is a street with a site of two chargers, whose evenings were metered, and a
+// client that is told of products.
 func openProducts(t *testing.T, url string) (s *clocked, b *inbox, home flex.SiteID, pair []flex.AssetID) {
 	b = &inbox{}
 	endpoint := httptest.NewServer(b)
@@ -103,8 +104,9 @@ func (s *clocked) report(id flex.ProductID) product.Report {
 	return r
 }
 
-// TestProduct_FromInvitationToMoney: four sites are invited to a product, one accepts, its two cars alone are called, and what
-// their meters say is settled by the product's baseline and at its price.
+// TestProduct_FromInvitationToMoney: four sites are invited to a product, one accepts, its two
+// cars alone are called, and what their meters say is settled by the product's baseline and at
+// its price.
 func TestProduct_FromInvitationToMoney(t *testing.T) {
 	for baseline, want := range map[string]earned{
 		"mid_8_of_10": {-14_800, 44_400_000, 148_000, 1},
@@ -182,7 +184,8 @@ func playProduct(t *testing.T, url, baseline string, want earned) {
 	}
 }
 
-// paid holds that a household's share of what it was asked for, half of it, was credited to the penny.
+// paid holds that a household's share of what it was asked for, half of it, was credited to
+// the penny.
 func (s *clocked) paid(home flex.SiteID, utilisation flex.MicroPounds) {
 	s.Helper()
 	credited := flex.Pence(s.Count(`SELECT sum(c.credited) FROM event_credit c JOIN flex_event e ON e.id = c.flex_event_id
@@ -192,8 +195,9 @@ func (s *clocked) paid(home flex.SiteID, utilisation flex.MicroPounds) {
 	}
 }
 
-// TestProduct_Failed: what could not be sent is refused when it is imported again, with the same terms and with
-// others, and says why; another reference, and one of a GSP group that there is not, are looked at by themselves.
+// TestProduct_Failed: what could not be sent is refused when it is imported again, with the
+// same terms and with others, and says why; another reference, and one of a GSP group that
+// there is not, are looked at by themselves.
 func TestProduct_Failed(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		s, _, _, _ := openProducts(t, url)
@@ -221,7 +225,8 @@ func TestProduct_Failed(t *testing.T) {
 	})
 }
 
-// TestProduct_OptOut: who is invited by opt-out takes part until they refuse, while it binds too; withdrawn, it binds nobody.
+// TestProduct_OptOut: who is invited by opt-out takes part until they refuse, while it binds
+// too; withdrawn, it binds nobody.
 func TestProduct_OptOut(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		s, b, home, pair := openProducts(t, url)

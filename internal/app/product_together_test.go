@@ -16,8 +16,9 @@ type asks struct {
 	want         []flex.InstructedEvents // of the instructions, then of the products
 }
 
-// TestProduct_OneHalfHour: what two products, or a product and an instruction, ask for in one half-hour is
-// brought by one car each, at its own price; no kilowatt-hour is paid for twice, whoever asks for more.
+// TestProduct_OneHalfHour: what two products, or a product and an instruction, ask for in one
+// half-hour is brought by one car each, at its own price; no kilowatt-hour is paid for twice,
+// whoever asks for more.
 func TestProduct_OneHalfHour(t *testing.T) {
 	evening := time.Date(2026, 1, 15, 20, 0, 0, 0, time.UTC)
 	car := func(reference string, pounds float64) flex.Product {
@@ -122,8 +123,9 @@ func playTogether(t *testing.T, url string, of asks) {
 	}
 }
 
-// TestProduct_LateSite: a site that comes after the import, or that is put under control then, is invited while households may accept, once, and
-// asks nobody else again; afterwards nobody is.
+// TestProduct_LateSite: a site that comes after the import, or that is put under control then,
+// is invited while households may accept, once, and asks nobody else again; afterwards nobody
+// is.
 func TestProduct_LateSite(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		s, b, home, _ := openProducts(t, url)

@@ -105,8 +105,8 @@ func TestTraces(t *testing.T) {
 	})
 }
 
-// plugInTraced plugs a car in by a request with a traceparent field, and returns how many pushes its
-// endpoint was sent.
+// plugInTraced plugs a car in by a request with a traceparent field, and returns how many
+// pushes its endpoint was sent.
 func plugInTraced(t *testing.T, h *app.App, database string) (pushed int) {
 	var mu sync.Mutex
 	endpoint := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {

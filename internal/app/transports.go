@@ -13,8 +13,8 @@ import (
 	"flexd/internal/reward"
 )
 
-// Handler is all transports: the console and the balance page under their roots, the interface
-// everywhere else. A browser that asks for the beginning is shown the console.
+// Handler serves all transports: the console and the balance page under their own paths, the
+// interface at all others. A browser that requests the root is redirected to the console.
 func (a *App) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch path := r.URL.Path; {

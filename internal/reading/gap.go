@@ -10,25 +10,25 @@ import (
 	"flexd/internal/store"
 )
 
-// Gap is a day on which half-hours of an asset are not metered.
+// Gap is a day on which half-hours of an asset have no reading.
 type Gap struct {
 	AssetID flex.AssetID
 	Label   flex.Label
 	Day     flex.Day
-	// half-hours of the day that are over, and after the asset was registered
+	// half-hours that are over, and began after the asset was registered
 	Expected int
 	Missing  int
-	// of those missing, the half-hours that a reading which is held back tells of
+	// of those missing, the ones with a reading that is held back
 	Held  int
 	First time.Time // the first half-hour that is missing
-	// Beyond are those missing because what was read lies beyond Limits, what the device or the
-	// connection can carry in a half-hour. Settlement leaves them out.
+	// Beyond are the missing half-hours whose readings are beyond Limits, the most that the
+	// device or the connection can carry. Settlement leaves them out.
 	Beyond []settle.Beyond
 	Limits settle.Limits
 }
 
-// Limit returns what a half-hour of the gap lies beyond: the most that can be taken, or for
-// energy that was given the most that can be given.
+// Limit returns the limit that a half-hour of the gap exceeds: that of import or, for exported
+// energy, that of export.
 func (g *Gap) Limit(b settle.Beyond) flex.WattHours {
 	if b.Energy < 0 {
 		return g.Limits.Export
@@ -42,11 +42,11 @@ const (
 	gapDays    = 7  // before the last one, if no first day is asked for
 )
 
-// Gaps reports what is missing of a site's readings from one London day to another, both
-// included; the zero days stand for the week before the last one, and today. It looks at every asset that
-// charges, for its own consumption, which settlement needs; at other assets, and the site's
-// boundary, for what they have counted before in these days. Readings that give a half-hour
-// only together, such as registers, count under their label.
+// Gaps reports which half-hours of a site have no readings, from one London day to another,
+// both included; the zero days mean the week before the last day, and today. For an asset that
+// charges it reports its own consumption, which settlement needs; for other assets and the
+// site's boundary, what they sent in these days. Half-hours that follow only from several
+// readings, such as registers, count under their label.
 func (s *Service) Gaps(
 	ctx context.Context,
 	org flex.OrgID,
@@ -91,8 +91,8 @@ func (s *Service) Gaps(
 	return gaps, err
 }
 
-// ratingsOf returns what bounds the own meters of a site's assets, or that of the connection. An
-// asset without a history of its power has always had the one of now.
+// ratingsOf returns the limits of the meters of a site's assets, and of the connection. An
+// asset without a history of its power always had the present one.
 func ratingsOf(
 	ctx context.Context,
 	tx *store.Tx,
@@ -160,7 +160,7 @@ func daysOf(from, to, today flex.Day) ([]flex.Day, error) {
 	return days, nil
 }
 
-// gapsOf are the days on which readings are missing of what one meter measures of an asset.
+// gapsOf returns the days on which readings of one meter of an asset are missing.
 func gapsOf(
 	ctx context.Context,
 	tx *store.Tx,
@@ -210,8 +210,8 @@ func gapsOf(
 	return gaps, nil
 }
 
-// spanOf is from the first of the days to the last, with the instant at which that ends: there a
-// register is read that tells of its last half-hour.
+// spanOf returns the time from the first of the days to the end of the last. The end is
+// included, since a register read there completes the last half-hour.
 func spanOf(days []flex.Day) flex.Span {
 	after := days[len(days)-1].Add(1)
 	return flex.Span{
@@ -220,7 +220,7 @@ func spanOf(days []flex.Day) flex.Span {
 	}
 }
 
-// byDay are the metered days by what day they are.
+// byDay returns the metered days by their date.
 func byDay(days []settle.MeteredDay) map[flex.Day]settle.MeteredDay {
 	by := map[flex.Day]settle.MeteredDay{}
 	for _, day := range days {
@@ -230,8 +230,8 @@ func byDay(days []settle.MeteredDay) map[flex.Day]settle.MeteredDay {
 	return by
 }
 
-// expected are the settlement periods of a day that began after the asset was registered and
-// are over.
+// expected returns the settlement periods of a day that are over and began after the asset was
+// registered.
 func expected(day flex.Day, registered, now time.Time) []int {
 	var numbers []int
 	for n := 1; n <= day.Periods(); n++ {
@@ -244,8 +244,9 @@ func expected(day flex.Day, registered, now time.Time) []int {
 	return numbers
 }
 
-// expectedLabel is under what name readings are expected: the first of the meter's names that
-// any came under, else what a charger measures of itself. It is empty where none are expected.
+// expectedLabel returns the label under which readings are expected: the first of the meter's
+// labels that has any, or else that of a charger's own meter. It is empty if none are
+// expected.
 func expectedLabel(
 	a flex.Asset,
 	m settle.Metering,
@@ -266,7 +267,7 @@ func expectedLabel(
 	return ""
 }
 
-// count counts those of the expected half-hours that are not metered.
+// count counts the expected half-hours that are not metered.
 func (g *Gap) count(
 	expected []int,
 	metered settle.MeteredDay,
@@ -281,7 +282,7 @@ func (g *Gap) count(
 	}
 }
 
-// miss counts a half-hour whose reading is missing, and why if that is known.
+// miss counts a half-hour without a reading, and the reason if it is known.
 func (g *Gap) miss(p flex.Period, held []flex.Span, beyond []settle.Beyond) {
 	if g.Missing == 0 {
 		g.First = p.Start()
@@ -300,8 +301,8 @@ func (g *Gap) miss(p flex.Period, held []flex.Span, beyond []settle.Beyond) {
 	}
 }
 
-// isHeld reports whether any of the readings' times tells of the half-hour. A register, which is
-// read at an instant, tells of the half-hours that end and begin there.
+// isHeld reports whether any of the readings covers the half-hour. A register, which is read
+// at an instant, covers the half-hours that end and begin there.
 func isHeld(p flex.Period, readings []flex.Span) bool {
 	return slices.ContainsFunc(readings, func(r flex.Span) bool {
 		if r.Empty() {

@@ -8,9 +8,9 @@ import (
 	"flexd/internal/store"
 )
 
-// hold keeps what is held back, and lets what was released with the same value before stand.
+// hold stores a reading to be held back, unless the same value was released before.
 func (in *intake) hold(ctx context.Context, at int, s suspicion) error {
-	released, err := in.tx.WasReleased(ctx, in.kept[at])
+	released, err := in.tx.WasReleased(ctx, in.parsed[at])
 	if err != nil || released {
 		return err
 	}
@@ -35,7 +35,7 @@ func (in *intake) hold(ctx context.Context, at int, s suspicion) error {
 
 	in.verdicts[at] = s.verdict()
 	in.held = append(in.held, flex.HeldReading{
-		Reading: in.kept[at],
+		Reading: in.parsed[at],
 		Reason:  s.reason,
 		Detail:  cut(s.detail, exampleMax),
 	})
@@ -43,11 +43,11 @@ func (in *intake) hold(ctx context.Context, at int, s suspicion) error {
 	return nil
 }
 
-// plausible holds back what shows more than its device or connection can carry.
+// plausible holds back readings that are beyond the limits of their device or connection.
 func (in *intake) plausible(ctx context.Context) error {
-	for _, i := range in.stand {
-		rating := in.ratings[in.kept[i].AssetID]
-		s := suspect(in.kept[i], rating)
+	for _, i := range in.candidates {
+		rating := in.ratings[in.parsed[i].AssetID]
+		s := suspect(in.parsed[i], rating)
 		if s.reason == "" {
 			continue
 		}
@@ -57,7 +57,7 @@ func (in *intake) plausible(ctx context.Context) error {
 		}
 
 		if !in.verdicts[i].Accepted() {
-			in.letStand(i, func(r flex.Reading) bool {
+			in.substitute(i, func(r flex.Reading) bool {
 				return suspect(r, rating).reason == ""
 			})
 		}
@@ -66,7 +66,7 @@ func (in *intake) plausible(ctx context.Context) error {
 	return nil
 }
 
-// Held returns a page of the readings of an organisation that are held back, and how many there are in all.
+// Held returns a page of an organisation's readings that are held back, and the total number.
 func (s *Service) Held(
 	ctx context.Context,
 	q HeldQuery,
@@ -85,7 +85,7 @@ func (s *Service) Held(
 	return page, total, err
 }
 
-// Discard decides that a reading that is held back never counts.
+// Discard decides that a reading that is held back is never used.
 func (s *Service) Discard(
 	ctx context.Context,
 	org flex.OrgID,
@@ -94,9 +94,10 @@ func (s *Service) Discard(
 	return s.decide(ctx, org, id, flex.HeldDiscarded, nil)
 }
 
-// Release decides that a reading that is held back counts, as a correction where there is
-// another for its time. Of a register it may say that the meter was replaced or reset with it;
-// one that is lower than before always says that. No difference is taken across such a place.
+// Release decides that a reading that is held back is used, as a correction if there is
+// another for its time. For a register it may say that the meter was replaced or reset; for
+// one that is lower than before that is implied. No difference is taken across such an
+// instant.
 func (s *Service) Release(
 	ctx context.Context,
 	org flex.OrgID,
@@ -141,7 +142,7 @@ func (s *Service) decide(
 			return err
 		}
 
-		// Read only now: another process may have decided it at the same time.
+		// Read within the transaction: another process may have decided at the same time.
 		h, err = tx.HeldReading(ctx, id)
 		if err != nil {
 			return err
@@ -170,7 +171,7 @@ func (s *Service) decide(
 	return h, err
 }
 
-// release keeps a reading that was held back, and notes where its register restarts.
+// release stores a reading that was held back, and records where its register restarts.
 func release(
 	ctx context.Context,
 	tx *store.Tx,
@@ -198,14 +199,14 @@ func release(
 		return err
 	}
 
-	// Plans wait for what is released as they do for what comes.
+	// Plans depend on a reading that is released as on a new one.
 	in := intake{tx: tx}
 
 	return in.notify(ctx, follow)
 }
 
-// releaseRegister notes where a register restarts with a reading that is released, and returns
-// those that are released with it.
+// releaseRegister records where a register restarts with a reading that is released, and
+// returns the readings that are released with it.
 func releaseRegister(
 	ctx context.Context,
 	tx *store.Tx,
@@ -239,7 +240,8 @@ func releaseRegister(
 	return releaseFollowing(ctx, tx, r, after, rating)
 }
 
-// releaseFollowing releases, and returns, what waits after a register's reading and follows it.
+// releaseFollowing releases, and returns, the waiting readings that follow a register's
+// reading consistently.
 func releaseFollowing(
 	ctx context.Context,
 	tx *store.Tx,
@@ -277,10 +279,11 @@ func releaseFollowing(
 	return follow, nil
 }
 
-// following are those of the readings that wait after a register's mark, up to the next mark that counts
-// and the next reset, which could not have been held back had it counted: after a new meter that is
-// everything that came until somebody looked. A register has one value at an instant: of two readings that end then, and began
-// at different times, the first that fits counts, and the other waits on.
+// following returns the waiting readings after a register's mark that would not have been held
+// back if the mark had been there, up to the next mark or reset. After a new meter these are
+// all readings until an operator decided. A register has one value at an instant: of two
+// readings that end then, and began at different times, the first consistent one is returned,
+// and the other waits on.
 func following(
 	waiting []flex.HeldReading,
 	last Mark,

@@ -11,7 +11,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// Two operators decide about a held reading at once: one decision counts, and the answer to the other names it.
+// Two operators decide about a held reading at once: one decision counts, and the answer to
+// the other names it.
 func TestHeld_DecidedAtOnce(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h, a := open(t, url, 1), asset(1)
@@ -54,8 +55,9 @@ func TestHeld_DecidedAtOnce(t *testing.T) {
 	})
 }
 
-// TestTake_RegisterBeside: two batches have readings of one register at once, and the later mark is below the earlier one: it is judged against
-// that, though that was not there yet when its batch came.
+// TestTake_RegisterBeside: two batches have readings of one register at once, and the later
+// mark is below the earlier one: it is judged against that, though that was not there yet when
+// its batch came.
 func TestTake_RegisterBeside(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h, a := open(t, url, 1), asset(1)

@@ -185,8 +185,8 @@ func (h *fixture) verify(t *testing.T) {
 	}
 }
 
-// After a new meter everything is held back until somebody looks. The release of the first has those
-// count too that came after it and fit: not one that jumps again, nor one that falls.
+// After a new meter everything is held back until somebody looks. The release of the first has
+// those count too that came after it and fit: not one that jumps again, nor one that falls.
 func TestHeld_FollowersAreReleased(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h, a := open(t, url, 1), asset(1)
@@ -226,8 +226,8 @@ func TestHeld_FollowersAreReleased(t *testing.T) {
 	})
 }
 
-// A register's reading that came twice, once as an instant and once as a time that ends then, waits twice. Of the two one
-// is released with what they follow, and the other waits on.
+// A register's reading that came twice, once as an instant and once as a time that ends then,
+// waits twice. Of the two one is released with what they follow, and the other waits on.
 func TestHeld_FollowersAtOneInstant(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h, a := open(t, url, 1), asset(1)

@@ -8,15 +8,15 @@ import (
 	"flexd/internal/settle"
 )
 
-// measure is what is read of an asset in each half-hour, under any of some labels. An asset may
-// have several: a battery its power and its state of charge.
+// measure is a quantity of an asset that has a reading in each half-hour, under one of its
+// labels. An asset may have several: a battery its power and its state of charge.
 type measure struct {
 	labels []flex.Label
-	state  bool // it is read at instants, and stays until the next
+	state  bool // it is read at instants, and holds until the next
 	known  func([]flex.Reading) func(flex.Period) bool
 }
 
-// The measures of which half-hours can be missing.
+// The measures whose half-hours can be missing.
 var (
 	ownEnergy = measure{
 		labels: settle.Labels(settle.Asset),
@@ -53,7 +53,7 @@ func stateMeasure(labels ...flex.Label) measure {
 	return measure{labels: labels, state: true, known: sampled(labels)}
 }
 
-// measuredLabels are the labels of all measures.
+// measuredLabels returns the labels of all measures.
 func measuredLabels() []flex.Label {
 	var labels []flex.Label
 	for _, m := range measures {
@@ -63,7 +63,7 @@ func measuredLabels() []flex.Label {
 	return labels
 }
 
-// stateLabels are the labels of what is read at instants.
+// stateLabels returns the labels of measures that are read at instants.
 func stateLabels() []flex.Label {
 	var labels []flex.Label
 	for _, m := range measures {
@@ -75,8 +75,9 @@ func stateLabels() []flex.Label {
 	return labels
 }
 
-// expectedMeasures are what an asset owes: what came of it on the days, what a charger
-// measures of itself, and of another asset whose readings stopped before them, its usual one.
+// expectedMeasures returns the measures that are expected of an asset: those with readings on
+// the days, those of a charger's own meter, and for another asset whose readings stopped
+// before the days the usual one.
 func expectedMeasures(
 	a flex.Asset,
 	rs []flex.Reading,
@@ -103,7 +104,7 @@ func expectedMeasures(
 	return expected
 }
 
-// usualMeasure is what is read of assets of a type, if anything is.
+// usualMeasure returns the usual measure of assets of a type, if there is one.
 func usualMeasure(t flex.AssetType) (usual measure, known bool) {
 	switch {
 	case t.Charges():
@@ -119,7 +120,7 @@ func usualMeasure(t flex.AssetType) (usual measure, known bool) {
 	return boundaryEnergy, t == flex.BoundaryMeter
 }
 
-// has reports whether readings of the label are of the measure.
+// has reports whether the label is one of the measure's.
 func (m *measure) has(label flex.Label) bool {
 	return slices.Contains(m.labels, label)
 }
@@ -131,7 +132,7 @@ func (m *measure) came(rs []flex.Reading) bool {
 	})
 }
 
-// label is the first of the measure's labels that any reading came under, or the first of all.
+// label returns the first of the measure's labels that has a reading, or the first of all.
 func (m *measure) label(rs []flex.Reading) flex.Label {
 	for _, label := range m.labels {
 		if slices.ContainsFunc(rs, func(r flex.Reading) bool {
@@ -144,12 +145,13 @@ func (m *measure) label(rs []flex.Reading) flex.Label {
 	return m.labels[0]
 }
 
-// inSessions reports whether assets of the type may send it of their plug sessions alone.
+// inSessions reports whether assets of the type may send the measure during plug sessions
+// only.
 func (m *measure) inSessions(t flex.AssetType) bool {
 	return t.Charges() && m.has(flex.ChargerEnergy)
 }
 
-// metered knows the half-hours whose energy settlement can tell.
+// metered returns a test for the half-hours whose energy settlement can compute.
 func metered(by settle.Metering) func([]flex.Reading) func(flex.Period) bool {
 	return func(rs []flex.Reading) func(flex.Period) bool {
 		days := byDay(settle.HalfHours(by, rs))
@@ -163,7 +165,7 @@ func metered(by settle.Metering) func([]flex.Reading) func(flex.Period) bool {
 	}
 }
 
-// covered knows the half-hours that the power's readings cover without a gap.
+// covered returns a test for the half-hours that readings of the power cover without a gap.
 func covered(label flex.Label) func([]flex.Reading) func(flex.Period) bool {
 	return func(rs []flex.Reading) func(flex.Period) bool {
 		known := map[flex.Period]time.Duration{}
@@ -184,8 +186,8 @@ func covered(label flex.Label) func([]flex.Reading) func(flex.Period) bool {
 	}
 }
 
-// sampled knows the half-hours in which a state was read, and the one after each: once an
-// hour is enough.
+// sampled returns a test for the half-hours in which a state was read, or in the one before:
+// one reading an hour is enough.
 func sampled(labels []flex.Label) func([]flex.Reading) func(flex.Period) bool {
 	return func(rs []flex.Reading) func(flex.Period) bool {
 		known := map[flex.Period]bool{}

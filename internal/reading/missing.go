@@ -10,16 +10,16 @@ import (
 	"flexd/internal/store"
 )
 
-// MissingQuery asks what is missing of an organisation's readings.
+// MissingQuery asks for the missing readings of an organisation.
 type MissingQuery struct {
 	Org    flex.OrgID   // the first of them if zero
 	To     flex.Day     // the last day; today if zero
-	Days   int          // so many
-	Before flex.AssetID // of assets older than this one
-	Limit  int          // of so many assets
+	Days   int          // the number of days
+	Before flex.AssetID // only assets that are older than this one
+	Limit  int          // the number of assets
 }
 
-// MissingView is what is missing by asset and day, and what was refused.
+// MissingView lists missing readings by asset and day, and the refused ones.
 type MissingView struct {
 	Orgs    []flex.Org
 	Org     flex.OrgID // zero if there is none
@@ -31,7 +31,7 @@ type MissingView struct {
 	Wanted  int
 }
 
-// MissingRow is the days of what is read of an asset.
+// MissingRow has the days of one measure of an asset.
 type MissingRow struct {
 	ID         flex.AssetID
 	ExternalID string
@@ -41,17 +41,19 @@ type MissingRow struct {
 	Missing    int // on all of the days
 }
 
-// MissingCell is a day of an asset: how many half-hours are wanted, and how many are missing.
+// MissingCell is a day of an asset: the number of half-hours that are expected, and of those
+// that are missing.
 type MissingCell struct {
 	Day     flex.Day
 	Wanted  int
 	Missing int
 }
 
-// Level says how bad it is: none wanted, all there, some, half or all missing.
+// Level classifies the cell: none expected, all there, some, half or all missing.
 func (c MissingCell) Level() string { return flex.MissingLevel(c.Missing, c.Wanted) }
 
-// RefusedLine is what was refused of an asset on a day, with the asset's name.
+// RefusedLine is a reason for which readings of an asset were refused on a day, with the
+// asset's name.
 type RefusedLine struct {
 	Day       flex.Day
 	Label     string
@@ -61,7 +63,7 @@ type RefusedLine struct {
 	AssetName string
 }
 
-// MissingOf says what is missing of an organisation's readings, by asset and day.
+// MissingOf lists the missing readings of an organisation, by asset and day.
 func (s *Service) MissingOf(
 	ctx context.Context,
 	q MissingQuery,
@@ -124,7 +126,7 @@ func (v *MissingView) addRefused(
 	return err
 }
 
-// addRows counts what is missing of a page of assets, whatever is read of each.
+// addRows counts the missing readings of a page of assets, for each of their measures.
 func (v *MissingView) addRows(
 	ctx context.Context,
 	all *store.All,
@@ -158,12 +160,12 @@ func (v *MissingView) addRows(
 	return nil
 }
 
-// missingPart is the number of assets whose readings are in memory at once: a power may be read
-// each minute.
+// missingPart is the number of assets whose readings are in memory at a time: a power may be
+// read each minute.
 const missingPart = 5
 
-// heard is what is known of some assets' readings.
-type heard struct {
+// knownReadings are the readings of some assets, and what is needed to know which are missing.
+type knownReadings struct {
 	readings map[flex.AssetID][]flex.Reading
 	before   map[flex.AssetID][]flex.Reading // of states, in the half-hour before the days
 	sessions map[flex.AssetID][]flex.Span
@@ -171,13 +173,13 @@ type heard struct {
 	now      time.Time
 }
 
-// hear reads what is known of the assets' readings on the days.
-func (v *MissingView) hear(
+// readKnown reads the assets' readings on the days.
+func (v *MissingView) readKnown(
 	ctx context.Context,
 	tx *store.Tx,
 	assets []store.AssetLine,
-) (heard, error) {
-	h := heard{now: tx.Now()}
+) (knownReadings, error) {
+	h := knownReadings{now: tx.Now()}
 
 	ids := make([]flex.AssetID, len(assets))
 	sites := make([]flex.SiteID, len(assets))
@@ -214,7 +216,8 @@ func (v *MissingView) hear(
 	return h, err
 }
 
-// statesBefore reads the states of the half-hour before the days, which count for their first one too.
+// statesBefore reads the states of the half-hour before the days, which count for the first
+// half-hour too.
 func (v *MissingView) statesBefore(
 	ctx context.Context,
 	tx *store.Tx,
@@ -230,7 +233,7 @@ func (v *MissingView) statesBefore(
 	return byAsset(found), err
 }
 
-// byAsset are readings by their asset.
+// byAsset groups readings by asset.
 func byAsset(all []flex.Reading) map[flex.AssetID][]flex.Reading {
 	by := map[flex.AssetID][]flex.Reading{}
 	for _, r := range all {
@@ -240,19 +243,19 @@ func byAsset(all []flex.Reading) map[flex.AssetID][]flex.Reading {
 	return by
 }
 
-// span is from the first of the days to the end of the last.
+// span returns the time from the first of the days to the end of the last.
 func (v *MissingView) span() flex.Span {
 	last := v.Days[len(v.Days)-1]
 	return flex.Span{From: v.Days[0].Start(), To: last.Span().To}
 }
 
-// addPart counts what is missing of some assets.
+// addPart counts the missing readings of some assets.
 func (v *MissingView) addPart(
 	ctx context.Context,
 	tx *store.Tx,
 	assets []store.AssetLine,
 ) error {
-	h, err := v.hear(ctx, tx, assets)
+	h, err := v.readKnown(ctx, tx, assets)
 	if err != nil {
 		return err
 	}
@@ -267,7 +270,7 @@ func (v *MissingView) addPart(
 				Label:      m.label(rs),
 			}
 
-			o := owed{
+			o := wantedTimes{
 				from:     a.CreatedAt,
 				to:       h.now,
 				sessions: h.sessions[a.ID],
@@ -290,7 +293,7 @@ func (v *MissingView) addPart(
 func (v *MissingView) count(
 	row *MissingRow,
 	known func(flex.Period) bool,
-	o *owed,
+	o *wantedTimes,
 ) {
 	for _, day := range v.Days {
 		c := missingOn(day, known, o)
@@ -300,16 +303,18 @@ func (v *MissingView) count(
 	}
 }
 
-// owed says which half-hours are wanted of an asset: those that are over, and after it was registered.
-// A charger that sends readings of its sessions alone owes no others.
-type owed struct {
+// wantedTimes says which half-hours are expected of an asset: those that are over and began
+// after it was registered. Of a charger that only sends readings of its sessions no others are
+// expected.
+type wantedTimes struct {
 	from, to time.Time
 	sessions []flex.Span // the end of an open one is zero
-	always   bool        // at any time: it sent readings of a time without a car, or has no sessions
+	always   bool        // at any time: it sent readings outside its sessions, or has no sessions
 }
 
-// wants reports whether a half-hour is wanted: of a session, one that lies in it as a whole.
-func (o *owed) wants(p flex.Period) bool {
+// wants reports whether a half-hour is expected. Of a session, only those that lie in it
+// completely are.
+func (o *wantedTimes) wants(p flex.Period) bool {
 	if p.End().After(o.to) || p.Start().Before(o.from) {
 		return false
 	}
@@ -320,19 +325,19 @@ func (o *owed) wants(p flex.Period) bool {
 	})
 }
 
-// touched reports whether a car was plugged in at some time of the span.
-func (o *owed) touched(span flex.Span) bool {
+// touched reports whether a car was plugged in at any time of the span.
+func (o *wantedTimes) touched(span flex.Span) bool {
 	return slices.ContainsFunc(o.sessions, func(s flex.Span) bool {
 		open := s.To.IsZero() || s.To.After(span.From)
 		return open && s.From.Before(span.To)
 	})
 }
 
-// missingOn counts the half-hours of a day that are wanted.
+// missingOn counts the half-hours of a day that are expected, and those that are missing.
 func missingOn(
 	day flex.Day,
 	known func(flex.Period) bool,
-	o *owed,
+	o *wantedTimes,
 ) MissingCell {
 	c := MissingCell{Day: day}
 	for n := 1; n <= day.Periods(); n++ {

@@ -54,8 +54,9 @@ func (h *fixture) missing(t *testing.T, day flex.Day) string {
 	return strings.Join(rows, "\n")
 }
 
-// Of each kind of device the half-hours are missing that it owes, on a day of 48 half-hours and on the two days of
-// clock changes; of a battery whose readings stopped before the day all of them, and nothing of one that never sent any.
+// Of each kind of device the half-hours are missing that it owes, on a day of 48 half-hours
+// and on the two days of clock changes; of a battery whose readings stopped before the day all
+// of them, and nothing of one that never sent any.
 func TestMissing_EveryDevice(t *testing.T) {
 	for _, day := range []flex.Day{{Year: 2026, Month: 1, Dom: 14}, {Year: 2026, Month: 3, Dom: 29}, {Year: 2025, Month: 10, Dom: 26}} {
 		t.Run(day.String(), func(t *testing.T) {

@@ -10,13 +10,14 @@ import (
 
 // Bounds of what a device or a connection can have measured.
 const (
-	// Tolerance is how much more than its rating in percent a device or a connection may be
-	// measured to carry: the voltage may lie a tenth above the nominal one.
+	// Tolerance is by how many percent a measured value may exceed the rating of a device or a
+	// connection: the voltage may be a tenth above the nominal one.
 	Tolerance = 10
-	// RegisterStep is what a register may rise by beyond that: some count whole kilowatt-hours.
+	// RegisterStep is added to the rise that a rating allows a register, since some count
+	// whole kilowatt-hours.
 	RegisterStep flex.Micro = 1_000_000
-	// HeldMax is how many readings of an organisation wait for a decision at most; what comes
-	// beyond is refused.
+	// HeldMax is how many readings of an organisation wait for a decision at most; further
+	// ones are refused.
 	HeldMax = 100_000
 )
 
@@ -31,7 +32,7 @@ const (
 	RegisterFall = "register_fall"
 )
 
-// suspicion is why a reading is held back; one without a reason is none.
+// suspicion is why a reading is held back; without a reason it is not.
 type suspicion struct{ reason, detail string }
 
 // verdict is the answer to the client.
@@ -39,7 +40,7 @@ func (s suspicion) verdict() Verdict {
 	return Verdict("held back: " + s.detail)
 }
 
-// bound is the most that readings of a label can show of a time, each way, in watts.
+// bound is the most that readings of a label can show of a time, in each direction, in watts.
 type bound struct {
 	most   flex.Watts
 	least  flex.Watts
@@ -47,7 +48,7 @@ type bound struct {
 	of     string // what sets it
 }
 
-// boundOf returns what bounds readings of a label, and false where nothing does.
+// boundOf returns the bound of readings of a label, and false if there is none.
 func boundOf(l flex.Label, r store.Rating) (bound, bool) {
 	switch l {
 	case flex.BoundaryImportPower:
@@ -103,8 +104,8 @@ func sourceOf(s flex.Supply) string {
 	return " (the default: none was set)"
 }
 
-// suspect says whether a reading by itself shows more than its bound; registers are compared
-// with their neighbours instead.
+// suspect checks a reading by itself against its bound. A register is compared with its
+// neighbours instead.
 func suspect(r flex.Reading, rating store.Rating) suspicion {
 	if r.Label == flex.BatteryStoredEnergy {
 		return suspectLevel(r, rating.Capacity)
@@ -152,7 +153,7 @@ func suspect(r flex.Reading, rating store.Rating) suspicion {
 	return suspicion{}
 }
 
-// suspectLevel says whether more is stored than the battery can hold.
+// suspectLevel checks whether more is stored than the battery's capacity.
 func suspectLevel(r flex.Reading, capacity flex.WattHours) suspicion {
 	most := float64(capacity) * 1000 * (100 + Tolerance) / 100
 	if capacity == 0 || float64(r.Value) <= most {
@@ -171,7 +172,7 @@ func suspectLevel(r flex.Reading, capacity flex.WattHours) suspicion {
 	}
 }
 
-// suspectRise says whether a register rose by more, from one mark to a later one, than its
+// suspectRise checks whether a register rose by more, from one mark to a later one, than its
 // bound allows.
 func suspectRise(r flex.Reading, rating store.Rating, before Mark) suspicion {
 	b, bounded := boundOf(r.Label, rating)
@@ -195,7 +196,7 @@ func suspectRise(r flex.Reading, rating store.Rating, before Mark) suspicion {
 	}
 }
 
-// suspectFall says that a register is lower than before.
+// suspectFall is the suspicion about a register that is lower than before.
 func suspectFall(r flex.Reading, before Mark) suspicion {
 	return suspicion{RegisterFall, fmt.Sprintf(
 		"%s fell from %s at %s to %s, and a register never falls. If the earlier reading was wrong, send it again with the right value; if the meter was replaced, have this one released as that",
@@ -204,8 +205,8 @@ func suspectFall(r flex.Reading, before Mark) suspicion {
 
 const remedy = ". Correct the value, or the rating, or have the reading released"
 
-// exceeds reports whether an energy in millionths of a kilowatt-hour is more than a power gives
-// in a time, and the tolerance.
+// exceeds reports whether an energy in millionths of a kilowatt-hour is more than a power
+// delivers in a time, with the tolerance.
 func exceeds(e flex.Micro, power flex.Watts, d time.Duration) bool {
 	most := float64(power) * 1000 * d.Hours() * (100 + Tolerance) / 100
 	return float64(e) > most

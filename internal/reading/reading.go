@@ -11,19 +11,19 @@ import (
 	"flexd/internal/store"
 )
 
-// Service takes readings in.
+// Service accepts readings.
 type Service struct {
 	DB     *store.DB
-	Retain time.Duration // how long readings are kept; KeptFor if it is zero
+	Retain time.Duration // retention of readings; KeptFor if it is zero
 }
 
-// BatchMax is the number of readings that one call of Take keeps in one transaction. The
-// transport cuts a longer request into batches.
+// BatchMax is the most readings that one call of Take stores in one transaction. The transport
+// splits a longer request into batches.
 const BatchMax = 10_000
 
-// Take judges a batch and keeps what may stand, all in one transaction. There is one
-// verdict for each reading, in the batch's order. Of readings for the same time, asset and
-// label the last one counts; one that differs from what is kept already is a correction.
+// Take checks a batch and stores the readings that are accepted, in one transaction. It
+// returns one verdict for each reading, in the batch's order. Of readings for the same time,
+// asset and label the last one counts; one that differs from the stored one is a correction.
 func (s *Service) Take(
 	ctx context.Context,
 	org flex.OrgID,
@@ -48,7 +48,8 @@ func (s *Service) Take(
 		return in.take(ctx)
 	})
 	if store.OrgMissing(err) {
-		// It has moved to another cell since the request was let in: whoever asks again is sent there.
+		// The organisation has moved to another cell since the request was accepted. A
+		// repeated request is routed there.
 		err = &flex.Moving{Cause: err}
 	}
 	if err != nil {
@@ -58,21 +59,21 @@ func (s *Service) Take(
 	return verdicts, nil
 }
 
-// intake is one batch on its way in.
+// intake is the processing of one batch.
 type intake struct {
-	tx       *store.Tx
-	batch    []Given
-	verdicts []Verdict
-	kept     []flex.Reading // judged by itself, by position in the batch
-	stand    []int          // positions in the batch that may still stand
-	earlier  map[int][]int  // of the last of a key, those before it
-	ratings  map[flex.AssetID]store.Rating
-	held     []flex.HeldReading // what is held back
-	// how many were held back before; nil until it was asked
+	tx         *store.Tx
+	batch      []Given
+	verdicts   []Verdict
+	parsed     []flex.Reading // by position in the batch; valid if Judge accepted it
+	candidates []int          // positions in the batch that are not refused or held back so far
+	earlier    map[int][]int  // by the position of the last reading of a key, those before it
+	ratings    map[flex.AssetID]store.Rating
+	held       []flex.HeldReading // what is held back
+	// how many wait from earlier batches; nil until it was counted
 	waiting *int
 }
 
-// take judges the readings and keeps those that are accepted.
+// take checks the readings and stores those that are accepted.
 func (in *intake) take(ctx context.Context) error {
 	in.judge()
 
@@ -93,10 +94,10 @@ func (in *intake) take(ctx context.Context) error {
 		return err
 	}
 
-	rs := make([]flex.Reading, 0, len(in.stand))
-	for _, i := range in.stand {
+	rs := make([]flex.Reading, 0, len(in.candidates))
+	for _, i := range in.candidates {
 		if in.verdicts[i].Accepted() {
-			rs = append(rs, in.kept[i])
+			rs = append(rs, in.parsed[i])
 		}
 	}
 
@@ -110,20 +111,20 @@ func (in *intake) take(ctx context.Context) error {
 	return in.notify(ctx, rs)
 }
 
-// notify has the work done that new readings are the reason for: settlement, and plans that
-// stand on what a charger delivered or a battery holds.
+// notify marks the work that depends on new readings: settlement, and plans that depend on the
+// energy that a charger delivered or a battery stores.
 func (in *intake) notify(ctx context.Context, rs []flex.Reading) error {
 	if slices.ContainsFunc(rs, func(r flex.Reading) bool {
 		return settles[r.Label]
 	}) {
-		// which of them was waited for, the background jobs find out
+		// the background jobs find out which of them was missing
 		in.tx.Wake(store.WakeSettle)
 	}
 
 	now := in.tx.Now()
 	err := in.tx.MarkDue(
 		ctx,
-		telling(rs, now.Add(-freshTime), flex.ChargerEnergy)...,
+		assetsRead(rs, now.Add(-freshTime), flex.ChargerEnergy)...,
 	)
 	if err != nil {
 		return err
@@ -132,7 +133,7 @@ func (in *intake) notify(ctx context.Context, rs []flex.Reading) error {
 	charge := []flex.Label{flex.BatteryStateOfCharge, flex.BatteryStoredEnergy}
 	err = in.tx.MarkDischarging(
 		ctx,
-		telling(rs, now.Add(-freshCharge), charge...)...,
+		assetsRead(rs, now.Add(-freshCharge), charge...)...,
 	)
 	if err != nil {
 		return err
@@ -140,7 +141,7 @@ func (in *intake) notify(ctx context.Context, rs []flex.Reading) error {
 
 	return in.tx.MarkRead(
 		ctx,
-		telling(
+		assetsRead(
 			rs,
 			now.Add(-freshCharge),
 			append(charge, flex.HeatLabels...)...,
@@ -148,7 +149,7 @@ func (in *intake) notify(ctx context.Context, rs []flex.Reading) error {
 	)
 }
 
-// settles holds the labels that sessions and flex events are settled on.
+// settles is the set of labels that sessions and flex events are settled on.
 var settles = func() map[flex.Label]bool {
 	in := map[flex.Label]bool{}
 	for _, m := range []settle.Metering{settle.Asset, settle.Boundary} {
@@ -159,15 +160,15 @@ var settles = func() map[flex.Label]bool {
 	return in
 }()
 
-// How old a reading may be and still matter to a plan.
+// The greatest age of a reading that is relevant to a plan.
 const (
 	freshTime   = 36 * time.Hour // of a car that is plugged in
 	freshCharge = 2 * time.Hour  // of a battery
 )
 
-// telling lists the assets that readings of some labels tell of since an instant: how far a
-// charge has come, or what a battery holds.
-func telling(
+// assetsRead returns the assets that have a reading of one of the labels that ends after an
+// instant.
+func assetsRead(
 	rs []flex.Reading,
 	since time.Time,
 	labels ...flex.Label,
@@ -189,24 +190,24 @@ func telling(
 func (in *intake) judge() {
 	now := in.tx.Now()
 
-	in.kept, in.stand = make([]flex.Reading, len(in.batch)), make(
+	in.parsed, in.candidates = make([]flex.Reading, len(in.batch)), make(
 		[]int,
 		0,
 		len(in.batch),
 	)
 	for i, g := range in.batch {
-		in.kept[i], in.verdicts[i] = Judge(g, now)
+		in.parsed[i], in.verdicts[i] = Judge(g, now)
 		if in.verdicts[i].Accepted() {
-			in.stand = append(in.stand, i)
+			in.candidates = append(in.candidates, i)
 		}
 	}
 }
 
 // own refuses readings of assets that are not the organisation's.
 func (in *intake) own(ctx context.Context) error {
-	ids := make([]flex.AssetID, 0, len(in.stand))
-	for _, i := range in.stand {
-		ids = append(ids, in.kept[i].AssetID)
+	ids := make([]flex.AssetID, 0, len(in.candidates))
+	for _, i := range in.candidates {
+		ids = append(ids, in.parsed[i].AssetID)
 	}
 
 	own, err := in.tx.OwnAssets(ctx, ids)
@@ -215,8 +216,8 @@ func (in *intake) own(ctx context.Context) error {
 	}
 
 	in.ratings = own
-	in.stand = slices.DeleteFunc(in.stand, func(i int) bool {
-		if _, ours := own[in.kept[i].AssetID]; ours {
+	in.candidates = slices.DeleteFunc(in.candidates, func(i int) bool {
+		if _, ours := own[in.parsed[i].AssetID]; ours {
 			return false
 		}
 		in.verdicts[i] = NotFound
@@ -226,7 +227,7 @@ func (in *intake) own(ctx context.Context) error {
 	return nil
 }
 
-// key is what a reading is kept by.
+// key identifies a stored reading.
 type key struct {
 	asset flex.AssetID
 	label flex.Label
@@ -237,21 +238,21 @@ func keyOf(r flex.Reading) key {
 	return key{r.AssetID, r.Label, r.KeptAt().UnixMicro()}
 }
 
-// lastOfEach leaves of readings with the same key the last one. The earlier ones are
-// accepted too: they stood until they were corrected.
+// lastOfEach leaves only the last of the readings with the same key. The earlier ones are
+// accepted too: they counted until they were corrected.
 func (in *intake) lastOfEach() {
-	last := make(map[key]int, len(in.stand))
-	for _, i := range in.stand {
-		last[keyOf(in.kept[i])] = i
+	last := make(map[key]int, len(in.candidates))
+	for _, i := range in.candidates {
+		last[keyOf(in.parsed[i])] = i
 	}
 
-	if len(last) == len(in.stand) {
+	if len(last) == len(in.candidates) {
 		return
 	}
 
 	in.earlier = map[int][]int{}
-	in.stand = slices.DeleteFunc(in.stand, func(i int) bool {
-		n := last[keyOf(in.kept[i])]
+	in.candidates = slices.DeleteFunc(in.candidates, func(i int) bool {
+		n := last[keyOf(in.parsed[i])]
 		if n != i {
 			in.earlier[n] = append(in.earlier[n], i)
 		}
@@ -260,15 +261,16 @@ func (in *intake) lastOfEach() {
 	})
 }
 
-// letStand has, in place of a reading that does not stand, the newest before it of the same key stand that fits, as
-// if the two had come one by one. It returns its position, and false if there is none.
-func (in *intake) letStand(
+// substitute replaces a reading that is refused or held back by the newest earlier one with
+// the same key that fits, as if the two had arrived one after the other. It returns its
+// position, and false if there is none.
+func (in *intake) substitute(
 	at int,
 	fits func(flex.Reading) bool,
 ) (int, bool) {
 	for _, i := range slices.Backward(in.earlier[at]) {
-		if fits(in.kept[i]) {
-			in.stand = append(in.stand, i)
+		if fits(in.parsed[i]) {
+			in.candidates = append(in.candidates, i)
 			return i, true
 		}
 	}
@@ -276,14 +278,14 @@ func (in *intake) letStand(
 	return at, false
 }
 
-// registers judges readings of registers against the marks before and after them, those in
-// the store and those of the same batch.
+// registers checks readings of registers against the marks before and after them, in the store
+// and in the same batch.
 func (in *intake) registers(ctx context.Context) error {
 	byRegister := map[store.Register][]int{}
 	var order []store.Register
 
-	for _, i := range in.stand {
-		if r := in.kept[i]; r.Label.Register() {
+	for _, i := range in.candidates {
+		if r := in.parsed[i]; r.Label.Register() {
 			k := store.Register{AssetID: r.AssetID, Label: r.Label}
 			if byRegister[k] == nil {
 				order = append(order, k)
@@ -314,7 +316,7 @@ func (in *intake) registers(ctx context.Context) error {
 	for _, k := range order {
 		positions := byRegister[k]
 		slices.SortStableFunc(positions, func(a, b int) int {
-			return in.kept[a].To.Compare(in.kept[b].To)
+			return in.parsed[a].To.Compare(in.parsed[b].To)
 		})
 		err := in.register(ctx, k, positions, newest, resets[k])
 		if err != nil {
@@ -325,7 +327,7 @@ func (in *intake) registers(ctx context.Context) error {
 	return nil
 }
 
-// register judges the readings of one register, in the order of time.
+// register checks the readings of one register, in the order of time.
 func (in *intake) register(
 	ctx context.Context,
 	k store.Register,
@@ -335,7 +337,7 @@ func (in *intake) register(
 ) error {
 	var last *Mark // the last one accepted of this batch
 	for _, i := range positions {
-		r := in.kept[i]
+		r := in.parsed[i]
 		before, after, err := in.around(ctx, k, r.To, newest)
 		if err != nil {
 			return err
@@ -353,20 +355,21 @@ func (in *intake) register(
 
 		counts := in.verdicts[i].Accepted()
 		if !counts {
-			i, counts = in.letStand(i, func(r flex.Reading) bool {
+			i, counts = in.substitute(i, func(r flex.Reading) bool {
 				return in.follows(r, before, after)
 			})
 		}
 
 		if counts {
-			last = &Mark{r.To, in.kept[i].Value}
+			last = &Mark{r.To, in.parsed[i].Value}
 		}
 	}
 
 	return nil
 }
 
-// follows reports whether a register's reading may stand between the marks beside it.
+// follows reports whether a register's reading is consistent with the marks before and after
+// it.
 func (in *intake) follows(r flex.Reading, before, after *Mark) bool {
 	if before != nil {
 		fell := r.Value < before.Value
@@ -378,14 +381,14 @@ func (in *intake) follows(r flex.Reading, before, after *Mark) bool {
 	return JudgeRegister(r, before, after).Accepted()
 }
 
-// judgeRegister holds back what a register cannot show after the mark before it, and refuses
-// what it cannot show before a later one.
+// judgeRegister holds back a register's reading that is implausible after the mark before it,
+// and refuses one that contradicts a later mark.
 func (in *intake) judgeRegister(
 	ctx context.Context,
 	at int,
 	before, after *Mark,
 ) error {
-	r := in.kept[at]
+	r := in.parsed[at]
 	if before != nil && r.Value < before.Value {
 		return in.hold(ctx, at, suspectFall(r, *before))
 	}
@@ -402,8 +405,8 @@ func (in *intake) judgeRegister(
 	return nil
 }
 
-// sameMeter leaves out the neighbours of a register's reading that another meter counted: a
-// reset lies between.
+// sameMeter removes neighbours of a register's reading that another meter counted: there was a
+// reset between.
 func sameMeter(
 	at time.Time,
 	before, after *Mark,
@@ -422,8 +425,8 @@ func sameMeter(
 	return before, after
 }
 
-// around finds the stored marks beside an instant: mostly the newest is before it, and
-// there is none after.
+// around returns the stored marks before and after an instant. Usually the newest mark is
+// before it, and there is none after.
 func (in *intake) around(
 	ctx context.Context,
 	k store.Register,

@@ -206,8 +206,9 @@ func TestTake_OwnAssetsOnly(t *testing.T) {
 	})
 }
 
-// TestTake_OrgMoved: readings of an organisation that has moved to another cell since the request was let in are to be sent again, which
-// brings them there. They are no internal error, nor refused for good.
+// TestTake_OrgMoved: readings of an organisation that has moved to another cell since the
+// request was let in are to be sent again, which brings them there. They are no internal
+// error, nor refused for good.
 func TestTake_OrgMoved(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		for _, where := range []flex.Environment{flex.Production, flex.Sandbox} {
@@ -236,7 +237,8 @@ func TestTake_SameReadingTwiceInABatch(t *testing.T) {
 	})
 }
 
-// A reading that is held back takes no good one with it that came before it in the same batch, of the same time.
+// A reading that is held back takes no good one with it that came before it in the same batch,
+// of the same time.
 func TestTake_HeldAfterAGoodOne(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		h, a := open(t, url, 1), asset(1)

@@ -8,18 +8,18 @@ import (
 	"flexd/internal/store"
 )
 
-// Limits of what is remembered of refused readings.
+// Limits of the records of refused readings.
 const (
 	reasonsMax  = 20  // of one batch; the others count as one
 	labelMax    = 64  // bytes
 	exampleMax  = 300 // bytes
-	refusedDays = 62  // for which it is remembered
+	refusedDays = 62  // retention
 )
 
-// numbers are what two refusals for the same reason differ in.
+// numbers matches the parts in which two refusals for the same reason differ.
 var numbers = regexp.MustCompile(`-?[0-9][0-9TZ:.+\-]*|"[^"]*"`)
 
-// countRefused has the operator see what was refused, and why.
+// countRefused records which readings were refused, and why, for operators.
 func (in *intake) countRefused(ctx context.Context) error {
 	var found []store.RefusedReading
 	at := map[[2]string]int{}
@@ -60,7 +60,7 @@ func (in *intake) countRefused(ctx context.Context) error {
 	return in.tx.CountRefused(ctx, found)
 }
 
-// cut shortens a text to at most most bytes, at a letter's end.
+// cut shortens a text to at most most bytes, at the end of a character.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -10,18 +10,18 @@ import (
 	"flexd/internal/worker"
 )
 
-// KeptFor is how long readings are kept at least: as long as they may come in and a settlement may
-// ask for them, and the longest look-back before that.
+// KeptFor is the least retention of readings: the time in which they may arrive and be
+// settled, and the longest look-back of a baseline before that.
 const KeptFor = MaxAge + 62*24*time.Hour
 
-// aheadFor is how far ahead room is made for readings.
+// aheadFor is for how far ahead storage for readings is prepared.
 const aheadFor = 7 * 24 * time.Hour
 
-// dropMax is the number of readings that one transaction deletes, and of each else that is dropped with them.
+// dropMax is the most readings that one transaction deletes, and of each other kind of record.
 const dropMax = 5000
 
-// Purge deletes readings, and what was refused, whose time is over, by the true clock. A
-// sandbox clock that has been turned forward does not make it forget sooner.
+// Purge deletes readings, and records of refused ones, after their retention by the true
+// clock. A sandbox clock that was advanced does not delete them sooner.
 func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
 	retain := cmp.Or(s.Retain, KeptFor)
 	var dropped, held, refused int64

@@ -11,10 +11,10 @@ import (
 
 // The limits of a reading.
 const (
-	// MaxAhead is how far a reading's end may lie in the future, for clocks that run ahead.
+	// MaxAhead is how far a reading's end may be in the future, for clocks that are ahead.
 	MaxAhead = 5 * time.Minute
-	// MaxAge is how old a reading may be: what the last settlement run of its month could
-	// still take in.
+	// MaxAge is how old a reading may be: as old as the last settlement run of its month can
+	// use.
 	MaxAge = 400 * 24 * time.Hour
 	// MaxLength is the longest time that one reading may span.
 	MaxLength = 24 * time.Hour
@@ -28,14 +28,14 @@ type Given struct {
 	Value float64
 }
 
-// Verdict says why a reading was refused; it is empty for one that was accepted. It was
-// written to be shown.
+// Verdict is why a reading was refused, as text for the client; it is empty for one that was
+// accepted.
 type Verdict string
 
 // Accepted reports whether the reading was accepted.
 func (v Verdict) Accepted() bool { return v == "" }
 
-// kind says how a label's values behave in time.
+// kind says how a label's values relate to time.
 type kind uint8
 
 const (
@@ -46,7 +46,7 @@ const (
 	register
 )
 
-// rule is what a label asks of its readings.
+// rule has the requirements of a label's readings.
 type rule struct {
 	kind kind
 	unit string
@@ -54,8 +54,7 @@ type rule struct {
 	max  float64
 }
 
-// The bounds of a value, far above what a site's meters show: beyond them a unit was
-// mistaken.
+// The bounds of a value, far above those of any site: beyond them the unit must be wrong.
 const (
 	maxPower    = 100_000       // kW
 	maxEnergy   = 50_000        // kWh in one reading
@@ -82,9 +81,8 @@ var rules = map[flex.Label]rule{
 // Register reports whether the label is a register.
 func Register(l flex.Label) bool { return l.Register() }
 
-// Judge says whether a reading may stand by itself at the instant now, and gives it as it
-// is kept. Whose asset it is, and what the registers before and after it show, is judged
-// elsewhere.
+// Judge checks a reading by itself at the instant now, and returns it as it is stored. Its
+// asset, and the register's other readings, are checked elsewhere.
 func Judge(g Given, now time.Time) (flex.Reading, Verdict) {
 	r, known := rules[g.Label]
 	if !known {
@@ -185,8 +183,8 @@ type Mark struct {
 	Value flex.Micro
 }
 
-// JudgeRegister says whether a register's reading may stand between the one before and the
-// one after it; nil where there is none.
+// JudgeRegister checks a register's reading against the marks before and after it; nil where
+// there is none.
 func JudgeRegister(r flex.Reading, before, after *Mark) Verdict {
 	if before != nil && r.Value < before.Value {
 		return refuse(
@@ -211,8 +209,8 @@ func JudgeRegister(r flex.Reading, before, after *Mark) Verdict {
 	return ""
 }
 
-// NotFound is the verdict on a reading of an asset that is not the organisation's, whether
-// or not another has it.
+// NotFound is the verdict about a reading of an asset that is not the organisation's, whether
+// or not it is another's.
 const NotFound Verdict = "asset not found or not authorized"
 
 func refuse(format string, args ...any) Verdict {

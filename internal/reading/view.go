@@ -18,14 +18,14 @@ var HeldStates = []string{
 	flex.HeldDiscarded,
 }
 
-// HeldQuery says which held readings are looked for; what is empty takes all, the state too.
+// HeldQuery selects readings that are held back; an empty field selects all, the state too.
 type HeldQuery struct {
 	Org   flex.OrgID
 	Asset flex.AssetID
 	Label flex.Label
 	Site  flex.SiteID
 	State flex.HeldState
-	// those that tell of any time from From on, and begin before To
+	// those that cover any time from From on, and begin before To
 	From   time.Time
 	To     time.Time
 	Before flex.HeldID // those older than this one
@@ -33,7 +33,7 @@ type HeldQuery struct {
 	Offset int
 }
 
-// HeldView is what is held back, the newest first, and how much there is in all.
+// HeldView lists readings that are held back, the newest first, with the total number.
 type HeldView struct {
 	Orgs     []flex.Org
 	Readings []HeldLine
@@ -79,10 +79,10 @@ func heldLine(h *flex.HeldReading, org flex.OrgID) HeldLine {
 // Register reports whether the label is a register's.
 func (l HeldLine) Register() bool { return Register(l.Label) }
 
-// Waits reports whether it can still be decided on.
+// Waits reports whether it is not decided yet.
 func (l HeldLine) Waits() bool { return l.State == string(flex.HeldWaiting) }
 
-// filter is the query as the database takes it.
+// filter returns the query of the database.
 func (q *HeldQuery) filter() store.HeldFilter {
 	return store.HeldFilter{
 		Asset:  q.Asset,
@@ -97,7 +97,7 @@ func (q *HeldQuery) filter() store.HeldFilter {
 	}
 }
 
-// HeldOf lists what is held back, of every organisation or of one.
+// HeldOf lists readings that are held back, of every organisation or of one.
 func (s *Service) HeldOf(
 	ctx context.Context,
 	q HeldQuery,
@@ -134,7 +134,7 @@ func (s *Service) HeldOf(
 	return v, err
 }
 
-// HeldReading returns a reading that was held back, whosever it is.
+// HeldReading returns a reading that was held back, of any organisation.
 func (s *Service) HeldReading(
 	ctx context.Context,
 	id flex.HeldID,
@@ -165,7 +165,7 @@ func (s *Service) HeldReading(
 	return l, err
 }
 
-// HeldOrg returns whose a reading is that was held back.
+// HeldOrg returns the organisation of a reading that was held back.
 func (s *Service) HeldOrg(
 	ctx context.Context,
 	id flex.HeldID,
@@ -180,7 +180,7 @@ func (s *Service) HeldOrg(
 	return org, err
 }
 
-// nameHeld looks up the assets' names.
+// nameHeld sets the assets' names.
 func nameHeld(ctx context.Context, all *store.All, lines []HeldLine) error {
 	ids := make([]flex.AssetID, len(lines))
 	for i, h := range lines {

@@ -14,8 +14,8 @@ import (
 // PostcodeMax is the longest postcode of a site without a metering point, in bytes.
 const PostcodeMax = 16
 
-// postcodeAbroad reads the postcode of a site that has no metering point: a British one in its usual form, and
-// else whatever the country has, in capitals.
+// postcodeAbroad reads the postcode of a site without a metering point: a British one in its
+// usual form, any other in capitals.
 func postcodeAbroad(text string, loc []string) (string, []flex.Fault) {
 	if p, err := directory.FindPostcode(text); err == nil {
 		return string(p), nil
@@ -38,7 +38,7 @@ func postcodeAbroad(text string, loc []string) (string, []flex.Fault) {
 	return postcode, nil
 }
 
-// readable reports whether a postcode has nothing in it but letters, digits, spaces and hyphens.
+// readable reports whether a postcode consists of letters, digits, spaces and hyphens.
 func readable(postcode string) bool {
 	return strings.IndexFunc(postcode, func(r rune) bool {
 		letter := unicode.IsLetter(r) || unicode.IsDigit(r)
@@ -46,8 +46,8 @@ func readable(postcode string) bool {
 	}) < 0
 }
 
-// keyAbroad returns what two ways of writing one address of another country have in common: its words in small
-// letters, without what stands between them.
+// keyAbroad returns the key by which an address of another country is compared: its words in
+// small letters, without what is between them.
 func keyAbroad(address, postcode string) string {
 	words := strings.FieldsFunc(strings.ToLower(address), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
@@ -59,13 +59,15 @@ func keyAbroad(address, postcode string) string {
 	return "abroad|" + strings.ToLower(postcode) + "|" + strings.Join(words, " ")
 }
 
-// withoutMPAN reports whether the organisation may have sites without a metering point. One that needs no consent
-// to the use of meters may not: what is settled rests on the consent, which such a site cannot have.
+// withoutMPAN reports whether the organisation may have sites without a metering point. It may
+// not if it is exempt from consents to the use of meters: such a site is excluded from
+// settlement because it cannot have that consent.
 func withoutMPAN(org flex.Org) bool {
 	return org.Settings.WithoutMPAN && !org.MeterConsentExempt
 }
 
-// mayLackMPAN is withoutMPAN, asked only for a site that is sent without one.
+// mayLackMPAN is withoutMPAN for a request; it reads the organisation only if the MPAN is
+// missing.
 func (s *Service) mayLackMPAN(
 	ctx context.Context,
 	org flex.OrgID,
@@ -81,8 +83,8 @@ func (s *Service) mayLackMPAN(
 	})
 }
 
-// newSite is normalise for a site that is registered, which needs an MPAN or, where it may lack one, an address to
-// be known by.
+// newSite is normalise for a site that is registered. It needs an MPAN or, where that may be
+// missing, an address by which it is identified.
 func (t SiteInput) newSite(withoutMPAN bool, loc ...string) (normal, []flex.Fault) {
 	n, faults := t.normalise(withoutMPAN, loc...)
 	if t.MPAN != "" {

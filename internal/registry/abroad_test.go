@@ -9,8 +9,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// A site without a metering point can be changed also when the organisation may register no more of them: what was accepted before,
-// and is not sent, is not checked again. A postcode that is sent is.
+// A site without a metering point can be changed also when the organisation may register no
+// more of them: what was accepted before, and is not sent, is not checked again. A postcode
+// that is sent is.
 func TestChangeSite_WithoutMPANBefore(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		org, err := db.AddOrg(t.Context(), "acme")

@@ -10,8 +10,8 @@ import (
 	"flexd/internal/store"
 )
 
-// CreateAsset registers a new asset at a site. One with the same external id is a Conflict,
-// a site or a model that is not known NotFound.
+// CreateAsset registers a new asset at a site. It is a Conflict if the external id exists, and
+// NotFound if the site or the model does not.
 func (s *Service) CreateAsset(
 	ctx context.Context,
 	org flex.OrgID,
@@ -41,7 +41,7 @@ func (s *Service) CreateAsset(
 	})
 }
 
-// newAsset keeps an asset whose external id is free.
+// newAsset stores an asset whose external id is new.
 func newAsset(
 	ctx context.Context,
 	tx *store.Tx,
@@ -73,8 +73,9 @@ func newAsset(
 	return a, err
 }
 
-// setPhases gives the asset its phases, and which of three one on one phase is on, as far as they were sent; 0 and an empty name
-// take them away. What no asset has is a fault.
+// setPhases sets the number of the asset's phases, and the name of the phase of an asset on
+// one, as far as they were sent; 0 and an empty name remove them. It fails for values that no
+// asset can have.
 func setPhases(a *flex.Asset, phases *int, name *string) error {
 	if phases != nil {
 		if !slices.Contains([]int{0, 1, 3}, *phases) {
@@ -108,7 +109,8 @@ func setPhases(a *flex.Asset, phases *int, name *string) error {
 	return nil
 }
 
-// setHeat gives the asset what was sent of its heat, in the place of all that it had. What no such asset has is a fault.
+// setHeat replaces all heat properties of the asset, if they were sent. It fails for values
+// that no such asset can have.
 func setHeat(a *flex.Asset, heat *flex.Heat) error {
 	if heat == nil {
 		return nil
@@ -128,8 +130,8 @@ func setHeat(a *flex.Asset, heat *flex.Heat) error {
 	return nil
 }
 
-// setModel gives the asset the model, if one is named, and with it the power and capacity
-// that nobody has sent. A model of another type of asset is Malformed.
+// setModel sets the asset's model, if one is named, and with it the power and capacity if none
+// were sent. A model of another type of asset is Malformed.
 func setModel(
 	ctx context.Context,
 	tx *store.Tx,
@@ -190,7 +192,7 @@ func (s *Service) Asset(
 	})
 }
 
-// AssetByExternalID returns the asset with the vendor's own id.
+// AssetByExternalID returns the asset with the vendor's own id for it.
 func (s *Service) AssetByExternalID(
 	ctx context.Context,
 	org flex.OrgID,
@@ -209,7 +211,7 @@ func (s *Service) AssetByExternalID(
 	})
 }
 
-// AssetPage is a page of assets and how many there are in all.
+// AssetPage is a page of assets, with the total number.
 type AssetPage struct {
 	Assets []flex.Asset
 	Total  int
@@ -229,15 +231,15 @@ func (s *Service) Assets(
 	})
 }
 
-// AssetChange is what is to change of an asset; what is nil stays.
+// AssetChange is a change of an asset; a nil field is unchanged.
 type AssetChange struct {
 	AssetProperties
-	Model       *string // empty takes the model away
+	Model       *string // empty removes the model
 	InstalledOn *string
 	PowerFrom   Dating
 }
 
-// applyNow gives the asset what was sent, but for a power with a day of its own.
+// applyNow applies the change to the asset, except for a power that counts from a day.
 func (c *AssetChange) applyNow(a *flex.Asset) error {
 	setIfSent(&a.InstalledOn, c.InstalledOn)
 
@@ -249,14 +251,15 @@ func (c *AssetChange) applyNow(a *flex.Asset) error {
 	return now.apply(a)
 }
 
-// check refuses what the change leaves that no asset of its type has: a power with a day of its own too.
+// check fails if the changed asset has values that no asset of its type can have, a power that
+// counts from a day among them.
 func (c *AssetChange) check(before, after flex.Asset) error {
 	after.Power = givenOr(c.Power, after.Power)
 	return checkAsset(&before, &after)
 }
 
-// ChangeAsset changes an asset. Its type, site and external id never change. A power's day that
-// lies ahead is a fault; one of which something was settled is a Conflict.
+// ChangeAsset changes an asset. Its type, site and external id never change. A day of a power
+// that is in the future is a fault; one of which something was settled is a Conflict.
 func (s *Service) ChangeAsset(
 	ctx context.Context,
 	org flex.OrgID,
@@ -305,7 +308,7 @@ func (s *Service) ChangeAsset(
 	})
 }
 
-// applyChecked changes the asset, if it may be changed so, but for a power that counts from a day.
+// applyChecked checks the change and applies it, except for a power that counts from a day.
 func (c *AssetChange) applyChecked(
 	ctx context.Context,
 	tx *store.Tx,
@@ -330,8 +333,8 @@ func (c *AssetChange) applyChecked(
 	return c.check(before, *a)
 }
 
-// dropModel takes away the power and the capacity that an asset has of its model, where another model is named in its place. What
-// was sent with it, or differs from the model, stays.
+// dropModel removes the power and the capacity that an asset has from its model, when another
+// model is named. Values that were sent, or that differ from the model's, stay.
 func dropModel(
 	ctx context.Context,
 	tx *store.Tx,
@@ -359,8 +362,8 @@ func dropModel(
 	return nil
 }
 
-// model names the model of an asset among the fields that changed, and the properties too where the model gave it another power
-// or capacity, or took one away.
+// model adds the model to the fields that changed, and the properties if the model changed the
+// power or the capacity.
 func (m *Merged) model(before, after *flex.Asset) {
 	rated := same(before.Power, after.Power) && same(before.Capacity, after.Capacity)
 	if !rated && !slices.Contains(m.Updated, "properties") {
@@ -372,14 +375,14 @@ func (m *Merged) model(before, after *flex.Asset) {
 	}
 }
 
-// same reports whether two values are the same, or both are not known.
+// same reports whether two values are equal, or both unknown.
 func same[T comparable](a, b *T) bool { return a == b || equal(a, b) }
 
-// equal reports whether two values are known and the same.
+// equal reports whether two values are known and equal.
 func equal[T comparable](a, b *T) bool { return a != nil && b != nil && *a == *b }
 
-// planAgain has an asset that changed planned again, and where its power or its phases changed all assets
-// of its site, which share what the connection carries.
+// planAgain marks a changed asset to be planned again. If its power or its phases changed, all
+// assets of its site are marked, because they share the connection.
 func planAgain(ctx context.Context, tx *store.Tx, before, after flex.Asset) error {
 	if before.RatedPower() == after.RatedPower() &&
 		before.Phases == after.Phases && before.Phase == after.Phase {
@@ -389,8 +392,10 @@ func planAgain(ctx context.Context, tx *store.Tx, before, after flex.Asset) erro
 	return planSite(ctx, tx, after.SiteID)
 }
 
-// planSite has all assets of a site planned again. One that is just being plugged in is waited for: until that is committed there is no session
-// to mark, and it is planned by what the site was before. The site is locked before its assets, as by whoever plans them.
+// planSite marks all assets of a site to be planned again. It waits for one that is being
+// plugged in: before that is committed there is no session to mark, and the session's plan
+// would use the site's earlier values. The site is locked before its assets, in the same order
+// as by planners.
 func planSite(
 	ctx context.Context,
 	tx *store.Tx,
@@ -421,8 +426,8 @@ func planSite(
 	return tx.MarkBatteries(ctx, site)
 }
 
-// DeleteAsset deletes an asset. If a car is plugged in, the session ends and the charger is
-// set free.
+// DeleteAsset deletes an asset. If a car is plugged in, its session ends and the charger is no
+// longer controlled.
 func (s *Service) DeleteAsset(
 	ctx context.Context,
 	org flex.OrgID,
@@ -433,7 +438,7 @@ func (s *Service) DeleteAsset(
 	})
 }
 
-// dropAsset is DeleteAsset within a transaction.
+// dropAsset deletes an asset within a transaction.
 func dropAsset(
 	ctx context.Context,
 	tx *store.Tx,
@@ -450,7 +455,7 @@ func dropAsset(
 	return tx.DropAsset(ctx, id)
 }
 
-// OffboardAsset is DeleteAsset within a transaction of somebody else's. It says what was done.
+// OffboardAsset is DeleteAsset within the caller's transaction. It returns what was done.
 func (*Service) OffboardAsset(
 	ctx context.Context,
 	tx *store.Tx,

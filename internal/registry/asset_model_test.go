@@ -11,8 +11,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// An asset that gets another model has that model's power and capacity, but for what was sent of it, then or now. The same model under another
-// spelling, and no model, change neither.
+// An asset that gets another model has that model's power and capacity, but for what was sent
+// of it, then or now. The same model under another spelling, and no model, change neither.
 func TestChangeAsset_OtherModel(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Open(t, url, store.Options{})
@@ -67,8 +67,9 @@ func TestChangeAsset_OtherModel(t *testing.T) {
 	})
 }
 
-// An asset that is registered again gets the power that its model has in the catalogue, also if the model itself is the same, and
-// the answer names the properties among the fields that changed.
+// An asset that is registered again gets the power that its model has in the catalogue, also
+// if the model itself is the same, and the answer names the properties among the fields that
+// changed.
 func TestInitialise_ModelPower(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		org, err := db.AddOrg(t.Context(), "acme")
@@ -129,8 +130,9 @@ func TestInitialise_ModelPower(t *testing.T) {
 	})
 }
 
-// An asset may settle by its own meter, while it is there and once it was taken away, also if its model's name has characters beyond
-// ASCII, which not every database turns into lower case.
+// An asset may settle by its own meter, while it is there and once it was taken away, also if
+// its model's name has characters beyond ASCII, which not every database turns into lower
+// case.
 func TestDeleteAsset_ModelBeyondASCII(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Open(t, url, store.Options{})

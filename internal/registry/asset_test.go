@@ -10,9 +10,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// A battery that gets another power or another phase leaves the cars of its site another part of the
-// connection, so they are planned again, whether the battery was changed or registered again; one that gets
-// another firmware does not.
+// A battery that gets another power or another phase leaves the cars of its site another part
+// of the connection, so they are planned again, whether the battery was changed or registered
+// again; one that gets another firmware does not.
 func TestAssetProperties_PlanTheSite(t *testing.T) {
 	type way func(*registry.Service, flex.OrgID, flex.AssetID, registry.AssetProperties) error
 	home := registry.SiteInput{MPAN: "1200000000000", Postcode: "SW1A 1AA", Address: "1 High Street", ConsentAt: time.UnixMicro(1)}
@@ -77,8 +77,9 @@ func TestAssetProperties_PlanTheSite(t *testing.T) {
 	}
 }
 
-// A site that is registered again with another supply has the cars that are plugged in there planned again, as they share
-// what its connection carries; with the same supply, or another email, it has not.
+// A site that is registered again with another supply has the cars that are plugged in there
+// planned again, as they share what its connection carries; with the same supply, or another
+// email, it has not.
 func TestInitialise_SupplyPlansTheSite(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Open(t, url, store.Options{})

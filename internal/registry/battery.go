@@ -6,18 +6,19 @@ import (
 	"flexd/internal/flex"
 )
 
-// Bounds of home batteries. They lie far beyond what is sold, so that what is refused is in another unit.
+// Bounds of home batteries. They are far beyond any product, so that a value beyond them must
+// be in another unit.
 const (
 	mostOfBattery      flex.Watts     = 1_000_000
 	leastBatteryHolds  flex.WattHours = 100
 	mostBatteryHolds   flex.WattHours = 5_000_000
-	fastestBattery                    = 20 // times full in an hour
+	fastestBattery                    = 20 // as multiple of the capacity, per hour
 	slowestBatteryHrs                 = 100
 	batteryUnitExample                = "a battery of 5000 W and 10000 Wh has a power_kw of 5 and a capacity_kwh of 10"
 )
 
-// checkBattery refuses a power or a capacity that no battery has, where one of them changed. What was so before is let
-// be. A car's battery is bound by its charger.
+// checkBattery refuses a power or a capacity that no battery has, if it was changed. Earlier
+// values are accepted. A car's battery is bounded by its charger.
 func checkBattery(before, a *flex.Asset) error {
 	if a.Type != flex.Battery {
 		return nil
@@ -55,7 +56,7 @@ func checkBattery(before, a *flex.Asset) error {
 	return sizesFault(power, capacity, resized)
 }
 
-// sizesFault refuses a power and a capacity that belong to no one battery.
+// sizesFault refuses a power and a capacity that cannot belong to one battery.
 func sizesFault(power flex.Watts, capacity flex.WattHours, resized bool) error {
 	if power <= 0 || capacity <= 0 {
 		return nil
@@ -116,7 +117,8 @@ func batteryFault(why, field string) error {
 	)})
 }
 
-// checkAsset refuses what no asset of its type has, once its model has said what was not sent.
+// checkAsset checks the asset for values that none of its type can have, after its model has
+// set those that were not sent.
 func checkAsset(before, a *flex.Asset) error {
 	if err := checkBattery(before, a); err != nil {
 		return err

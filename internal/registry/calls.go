@@ -7,24 +7,24 @@ import (
 	"flexd/internal/store"
 )
 
-// CallsUsed is how often a site may be called by instructions of the grid, and was.
+// CallsUsed is how often grid instructions may call a site, and how often they did.
 type CallsUsed struct {
 	Agreed flex.AgreedCalls
-	Had    flex.CallCount // in this London day and month, with those that were sent and are to come in them
+	Had    flex.CallCount // in this London day and month, with calls that were sent and are to begin in them
 }
 
-// Calls returns how often a site may be called, and was.
+// Calls returns how often a site may be called, and how often it was.
 func (s *Service) Calls(
 	ctx context.Context,
 	org flex.OrgID,
 	site flex.SiteID,
 ) (CallsUsed, error) {
 	return read(ctx, s, org, func(tx *store.Tx) (CallsUsed, error) {
-		return callsStand(ctx, tx, site)
+		return callsUsed(ctx, tx, site)
 	})
 }
 
-func callsStand(
+func callsUsed(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,

@@ -30,15 +30,16 @@ type Provider struct {
 	Scopes       []string
 }
 
-// The times of linking a cloud.
+// The times of OAuth links and tokens.
 const (
-	linkLife   = 15 * time.Minute // for the user to go there and come back
+	linkLife   = 15 * time.Minute // for the user to authorise and return
 	cloudLease = time.Minute      // for one exchange
-	// after one that failed and may be tried again
+	// after an exchange that failed and may be tried again
 	cloudRetry   = 5 * time.Minute
-	refreshEarly = 10 * time.Minute // before a token ends
-	// of each kind in one run: one after the other they end within the lease, however slowly clouds answer, so that no other
-	// process does the same. A cloud that is shown a code or a token twice may take back what it gave.
+	refreshEarly = 10 * time.Minute // before a token expires
+	// of each kind in one run: one after the other they end within the lease, however slow the
+	// clouds are, so that no other process does the same. A cloud that receives a code or a
+	// token twice may revoke what it granted.
 	cloudBatch = 1
 )
 
@@ -50,9 +51,9 @@ type CloudToken struct {
 	ExpiresAt time.Time // zero if not known
 }
 
-// StartLink begins to link a provider's cloud to a site. It returns where to send the
-// user's browser; the provider sends it back to redirect. A provider that is not configured
-// is Malformed.
+// StartLink begins to link a provider's cloud to a site. It returns the address to which the
+// user's browser is to be sent; the provider sends it back to redirect. A provider that is not
+// configured is Malformed.
 func (s *Service) StartLink(
 	ctx context.Context,
 	org flex.OrgID,
@@ -94,8 +95,9 @@ func (s *Service) StartLink(
 	return p.authorization(*to, redirect, state, verifier), nil
 }
 
-// authorization is the address at which the user agrees (RFC 6749, 4.1.1). The provider sees
-// a hash of the verifier (RFC 7636), and gives a token only to who knows the verifier itself.
+// authorization returns the address at which the user authorises flexd (RFC 6749, 4.1.1). The
+// provider receives a hash of the verifier (RFC 7636), and grants a token only for the
+// verifier itself.
 func (p Provider) authorization(
 	to url.URL,
 	redirect, state, verifier string,
@@ -139,8 +141,8 @@ func randomText() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// FinishLink takes what the provider sent the browser back with: a code, or why there is
-// none. The code is exchanged by the next job. A state that is not open is NotFound.
+// FinishLink receives what the provider sent the browser back with: a code, or an error. The
+// next job exchanges the code. A state that is not open is NotFound.
 func (s *Service) FinishLink(
 	ctx context.Context,
 	state, code, refusal string,
@@ -175,7 +177,7 @@ func (s *Service) FinishLink(
 	return provider, err
 }
 
-// PutToken keeps access to a manufacturer's cloud that the client brings itself.
+// PutToken stores a token for a manufacturer's cloud that the client obtained itself.
 func (s *Service) PutToken(
 	ctx context.Context,
 	org flex.OrgID,
@@ -191,15 +193,15 @@ func (s *Service) PutToken(
 	})
 }
 
-// row is the token in place of another.
+// row returns the record of the token in place of another.
 func (t CloudToken) row(of store.CloudToken) store.CloudToken {
 	of.Type, of.ExpiresAt = t.Type, t.ExpiresAt
 	of.Access, of.Refresh = t.Access, t.Refresh
 	return of
 }
 
-// Tokens returns a site's access to manufacturers' clouds by provider, the client's own
-// under the empty name.
+// Tokens returns a site's tokens for manufacturers' clouds by provider, the client's own under
+// the empty name.
 func (s *Service) Tokens(
 	ctx context.Context,
 	site flex.SiteID,
@@ -224,8 +226,8 @@ func (s *Service) Tokens(
 	return tokens, err
 }
 
-// RefreshClouds exchanges the codes that users brought back from manufacturers' clouds, and
-// refreshes the tokens that are about to end.
+// RefreshClouds exchanges the codes of users who returned from manufacturers' clouds, and
+// refreshes tokens that expire soon.
 func (s *Service) RefreshClouds(ctx context.Context) (worker.Report, error) {
 	var links []store.CloudLink
 	var tokens []store.CloudToken
@@ -266,8 +268,8 @@ func (s *Service) RefreshClouds(ctx context.Context) (worker.Report, error) {
 	}, errors.Join(failed...)
 }
 
-// exchange turns a link's code into a token. A cloud that fails is asked again as long as
-// the link lives; one that refuses is not.
+// exchange exchanges a link's code for a token. If a cloud fails, it is asked again as long as
+// the link is valid; if it refuses, it is not.
 func (s *Service) exchange(ctx context.Context, l store.CloudLink) error {
 	p, err := s.provider(l.Provider)
 	if err != nil {
@@ -294,7 +296,7 @@ func (s *Service) exchange(ctx context.Context, l store.CloudLink) error {
 		})
 	}
 
-	row := s.turn(store.CloudToken{
+	row := s.renewed(store.CloudToken{
 		Org:      l.Org,
 		Site:     l.Site,
 		Provider: p.Name,
@@ -311,8 +313,9 @@ func (s *Service) exchange(ctx context.Context, l store.CloudLink) error {
 	})
 }
 
-// turn is the token in place of another, with when to refresh it: a little before it ends.
-func (s *Service) turn(of store.CloudToken, t CloudToken) store.CloudToken {
+// renewed returns the record of a token in place of another, to be refreshed a little before
+// it expires.
+func (s *Service) renewed(of store.CloudToken, t CloudToken) store.CloudToken {
 	row := t.row(of)
 	row.TurnAt = time.Time{}
 	if t.Refresh != "" && !t.ExpiresAt.IsZero() {
@@ -325,8 +328,8 @@ func (s *Service) turn(of store.CloudToken, t CloudToken) store.CloudToken {
 	return row
 }
 
-// refresh renews a token. What the provider refuses is left, for the user has taken access away
-// and must give it again.
+// refresh renews a token. If the provider refuses, the token is not refreshed again: the user
+// has revoked access and must authorise it again.
 func (s *Service) refresh(ctx context.Context, row store.CloudToken) error {
 	retry := func(at time.Time, problem error) error {
 		return s.DB.WriteAll(ctx, func(all *store.All) error {
@@ -355,11 +358,12 @@ func (s *Service) refresh(ctx context.Context, row store.CloudToken) error {
 	t.Refresh = cmp.Or(t.Refresh, row.Refresh)
 
 	return s.DB.WriteAll(ctx, func(all *store.All) error {
-		return all.RefreshCloudToken(ctx, row, s.turn(row, t))
+		return all.RefreshCloudToken(ctx, row, s.renewed(row, t))
 	})
 }
 
-// tokenRequest asks the token endpoint for what is granted (RFC 6749, 4.1.3 and 2.3.1).
+// tokenRequest returns the request for a grant to the token endpoint (RFC 6749, 4.1.3 and
+// 2.3.1).
 func (p Provider) tokenRequest(grant url.Values) egress.Request {
 	grant.Set("client_id", p.ClientID)
 	header := map[string]string{
@@ -382,8 +386,8 @@ func (p Provider) tokenRequest(grant url.Values) egress.Request {
 	}
 }
 
-// ask posts a grant to a provider's token endpoint. refused says that it will not help to
-// ask again.
+// ask posts a grant to a provider's token endpoint. refused says that another attempt would
+// not succeed.
 func (s *Service) ask(
 	ctx context.Context,
 	p Provider,

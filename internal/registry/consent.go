@@ -9,13 +9,13 @@ import (
 	"flexd/internal/store"
 )
 
-// clockSlack is how far a client's clock may run ahead of flexd's.
+// clockSlack is how far a client's clock may be ahead of flexd's.
 const clockSlack = 5 * time.Minute
 
-// giveConsent sets a site's consent to the use of the boundary meter to one that the user gave
-// at an instant, and reports whether it is another. All consents to this use are set here.
-// One that is dated in the future fails, with the caller's kind of failure, and so does one
-// from before the last withdrawal: it is the consent that was withdrawn.
+// giveConsent sets a site's consent to the use of the boundary meter, as given at an instant,
+// and reports whether that is a change. All consents to this use are set here. It fails with
+// the given kind for an instant in the future, and for one before the last withdrawal, which
+// would be the consent that was withdrawn.
 func giveConsent(
 	ctx context.Context,
 	tx *store.Tx,
@@ -64,7 +64,7 @@ func giveConsent(
 	return true, nil
 }
 
-// wrongConsent is the failure that a consent cannot be taken as it was given; Invalid names the
+// wrongConsent is the failure for a consent that cannot be recorded; with Invalid it names the
 // field.
 func wrongConsent(kind flex.Kind, why string) error {
 	if kind == flex.Invalid {
@@ -79,8 +79,8 @@ func wrongConsent(kind flex.Kind, why string) error {
 	return flex.Fail(kind, "%s", why)
 }
 
-// giveNewConsent is giveConsent for a user who is only let in: a consent that was withdrawn
-// since is passed over.
+// giveNewConsent is giveConsent at the registration of a user: a consent that was withdrawn
+// since is ignored.
 func giveNewConsent(
 	ctx context.Context,
 	tx *store.Tx,
@@ -127,8 +127,8 @@ func (s *Service) GiveMeterConsent(
 }
 
 // WithdrawMeterConsent records that the end user withdrew the consent to the use of the
-// boundary meter's readings: none from now on is used. What was read while it held may be. A
-// site without the consent stays as it is.
+// boundary meter's readings: no reading from now on is used. Readings of the time in which it
+// was in force may be. A site without the consent is unchanged.
 func (s *Service) WithdrawMeterConsent(
 	ctx context.Context,
 	org flex.OrgID,

@@ -12,15 +12,15 @@ import (
 // CarDischarge is the kind of consent to discharge a site's cars.
 const CarDischarge = store.CarDischarge
 
-// DischargeChange is what is sent of how a car may be discharged; what is nil stays.
+// DischargeChange is a change of how a car may be discharged; a nil field is unchanged.
 type DischargeChange struct {
-	Power          *flex.Watts // 0 takes it away
+	Power          *flex.Watts // 0 removes it
 	Reserve        *flex.WattHours
 	ReservePercent *float64
 	Wear           *float64
 }
 
-// over is what was known as the change leaves it. A reserve replaces one in the other unit.
+// over returns d with the change applied. A reserve replaces one in the other unit.
 func (c *DischargeChange) over(d flex.Discharge) flex.Discharge {
 	if c.Power != nil {
 		d.Power = *c.Power
@@ -37,7 +37,7 @@ func (c *DischargeChange) over(d flex.Discharge) flex.Discharge {
 	return d
 }
 
-// changes reports whether the change makes another of what was known.
+// changes reports whether the change differs from the known values.
 func (c *DischargeChange) changes(d *flex.Discharge) bool {
 	next := c.over(*d)
 	return next.Power != d.Power || differ(next.Reserve, d.Reserve) ||
@@ -45,7 +45,7 @@ func (c *DischargeChange) changes(d *flex.Discharge) bool {
 		differ(next.Wear, d.Wear)
 }
 
-// differ reports whether two values are not the same, or one of them is not known.
+// differ reports whether two values are different, or one of them is unknown.
 func differ[T comparable](a, b *T) bool {
 	if a == nil || b == nil {
 		return a != b
@@ -76,7 +76,8 @@ func setDischarge(a *flex.Asset, c *DischargeChange) error {
 	return nil
 }
 
-// dischargesFault refuses what an asset of a type is not said to have: of a home battery that is all but its wear.
+// dischargesFault refuses properties that an asset of the type does not have: a home battery
+// has only its wear.
 func dischargesFault(t flex.AssetType, d flex.Discharge) error {
 	why := fmt.Sprintf("it is a %s: only chargers and cars are said to discharge so", t)
 	if t == flex.Battery {
@@ -91,7 +92,7 @@ func dischargesFault(t flex.AssetType, d flex.Discharge) error {
 	return dischargeFault(why, givenField(d))
 }
 
-// givenField is the first field that is given of how an asset discharges.
+// givenField returns the name of the first discharge property that is given.
 func givenField(d flex.Discharge) string {
 	switch {
 	case d.Power > 0:
@@ -105,8 +106,9 @@ func givenField(d flex.Discharge) string {
 	return "wear_p_per_kwh"
 }
 
-// checkDischarge refuses what a change leaves that no car can do, once the asset's model has said what was not sent. What was so
-// before and stays is let be: assets are older than these rules, and their clients send again what they have.
+// checkDischarge refuses changed values that no car can have, after the asset's model has set
+// those that were not sent. Earlier values that are unchanged are accepted: assets may be
+// older than these rules, and clients send the same values again.
 func checkDischarge(before, a *flex.Asset) error {
 	if a.Discharge.Power > 0 {
 		if err := powerFault(before, a); err != nil {
@@ -117,7 +119,8 @@ func checkDischarge(before, a *flex.Asset) error {
 	return reserveFault(before, a)
 }
 
-// powerFault refuses a power that no car is asked to give, and one of a battery whose capacity is not known.
+// powerFault refuses a discharge power that no car has, and one for a battery of unknown
+// capacity.
 func powerFault(before, a *flex.Asset) error {
 	power := a.Discharge.Power
 	other := power != before.Discharge.Power
@@ -144,8 +147,9 @@ func powerFault(before, a *flex.Asset) error {
 	return nil
 }
 
-// reserveFault refuses a reserve that the battery does not hold, at the property that was changed. The reserve of a car that is
-// charged alone binds no other property.
+// reserveFault refuses a reserve above the battery's capacity; the fault is at the property
+// that was changed. The reserve of a car that is only charged is not compared with other
+// properties.
 func reserveFault(before, a *flex.Asset) error {
 	reserve := a.Discharge.Reserve
 
@@ -175,7 +179,7 @@ func reserveFault(before, a *flex.Asset) error {
 		)
 	}
 
-	if before.Discharge.Power == 0 { // it was charged alone
+	if before.Discharge.Power == 0 { // it was only charged
 		return tooMuchReserve(*reserve, *a.Capacity)
 	}
 
@@ -202,13 +206,13 @@ func dischargeFault(why, field string) error {
 	)})
 }
 
-// DischargeConsent is the consent to discharge a site's cars, with its history, the first first.
+// DischargeConsent is the consent to discharge a site's cars, with its history, oldest first.
 type DischargeConsent struct {
-	GivenAt time.Time // zero if it does not hold
+	GivenAt time.Time // zero if it is not in force
 	History []ConsentStep
 }
 
-// ConsentStep is one time that a consent was given or withdrawn.
+// ConsentStep is one event at which a consent was given or withdrawn.
 type ConsentStep struct {
 	GivenAt    time.Time // zero when it was withdrawn
 	RecordedAt time.Time
@@ -241,8 +245,9 @@ func (s *Service) DischargeConsent(
 	})
 }
 
-// GiveDischargeConsent records when the user consented to the site's cars being discharged. An instant in the
-// future is Malformed, and so is one from before the last withdrawal: it is the consent that was withdrawn.
+// GiveDischargeConsent records when the user consented to the discharge of the site's cars. An
+// instant in the future is Malformed, and so is one before the last withdrawal, which would be
+// the consent that was withdrawn.
 func (s *Service) GiveDischargeConsent(
 	ctx context.Context,
 	org flex.OrgID,
@@ -286,7 +291,8 @@ func (s *Service) GiveDischargeConsent(
 	})
 }
 
-// dischargeWithdrawn is when the consent to discharge a site's cars was last withdrawn; zero if it never was.
+// dischargeWithdrawn returns when the consent to discharge a site's cars was last withdrawn;
+// zero if it never was.
 func dischargeWithdrawn(
 	ctx context.Context,
 	tx *store.Tx,
@@ -304,7 +310,8 @@ func dischargeWithdrawn(
 	return at, err
 }
 
-// WithdrawDischargeConsent records that the user withdrew the consent to discharge the site's cars. A site without the consent stays as it is.
+// WithdrawDischargeConsent records that the user withdrew the consent to discharge the site's
+// cars. A site without the consent is unchanged.
 func (s *Service) WithdrawDischargeConsent(
 	ctx context.Context,
 	org flex.OrgID,
@@ -329,7 +336,7 @@ func (s *Service) WithdrawDischargeConsent(
 	})
 }
 
-// setDischargeConsent gives or withdraws the consent to discharge at the word of a site's user.
+// setDischargeConsent records that a site's user gave or withdrew the consent to discharge.
 func (s *Service) setDischargeConsent(
 	ctx context.Context,
 	org flex.OrgID,

@@ -9,7 +9,7 @@ import (
 	"flexd/internal/store"
 )
 
-// What can stand in the way of an enrolment, in the interface's words.
+// The issues that prevent an enrolment, in the interface's words.
 const (
 	ModelNotSet      = "asset_model_not_set"
 	ModelNotFound    = "asset_model_not_found"
@@ -19,12 +19,12 @@ const (
 	NonDomesticSite  = "non_domestic_site"
 )
 
-// ExportAboveLimit is the reason against a metering point whose largest half-hourly
-// export is above the organisation's limit (P511). The interface has no code for it: the refusal
-// of an enrolment, the console and the register give it.
+// ExportAboveLimit is the issue of a metering point whose largest half-hourly export is above
+// the organisation's limit (P511). The interface has no code for it: the refusal of an
+// enrolment, the console and the register return it.
 const ExportAboveLimit = "half_hourly_export_above_limit"
 
-// remedies say what a client, or else the operator, does about an issue.
+// remedies are what a client or the operator can do about an issue.
 var remedies = map[string]string{
 	ModelNotSet:      "send asset_model with the asset, or by PATCH /entities/asset/{asset_id}",
 	ModelNotFound:    "correct asset_model, or have the operator import the model",
@@ -34,7 +34,7 @@ var remedies = map[string]string{
 	NonDomesticSite:  "nothing can be done: such sites have no way in",
 }
 
-// issuesText names issues, each with what is to be done about it.
+// issuesText lists issues, each with its remedy.
 func issuesText(issues []string) string {
 	texts := slices.Clone(issues)
 	for i, issue := range issues {
@@ -46,38 +46,39 @@ func issuesText(issues []string) string {
 	return strings.Join(texts, ", ")
 }
 
-// PropositionEligibility says whether a proposition is open, and what stands in its way. The override is
-// named also when it is what opens it.
+// PropositionEligibility says whether a site is eligible for a proposition, and which issues
+// prevent that. An override is listed also if it makes the site eligible.
 type PropositionEligibility struct {
 	Proposition flex.Proposition
 	Eligible    bool
 	Issues      []string
 }
 
-// facts are what eligibility depends on. There are two ways in: a meter that is settled
-// half-hourly, whatever the asset; or an asset whose own meter may settle, because its model
-// is qualified under Code of Practice 11 and it is known when it was installed. Sites that
-// are not domestic have no way in. The operator's word on a model goes before all this.
+// facts are what eligibility depends on. A site is eligible by a meter that is settled
+// half-hourly, whatever the asset, or by an asset whose own meter may be used for settlement,
+// because its model is qualified under Code of Practice 11 and its installation date is known.
+// Sites that are not domestic are not eligible. An operator's decision about a model overrides
+// all of these.
 type facts struct {
 	meter     *flex.Meter // nil if the MPAN is on no list
 	named     bool        // whether a model is named
 	model     *flex.Model // nil if it is not in the catalogue
-	installed bool        // whether the installation date is known
+	installed bool        // whether the site has no metering point, and needs none to be planned and pushed
 	// whether the site has no metering point, and need not have one to be planned and pushed
 	unmetered bool
 	// whether the largest half-hourly export is above the organisation's limit
 	export bool
 }
 
-// halfHourly reports whether the meter's own half-hours are what is settled: an import meter
-// with power on it. A meter on no list is not taken for one.
+// halfHourly reports whether settlement uses the meter's own half-hours: an import meter that
+// is energised. A meter on no list is not half-hourly.
 func halfHourly(m *flex.Meter) bool {
 	return m != nil && m.Import && m.Energised && m.HalfHourly
 }
 
-// check reports whether a proposition is open, and what stands in its way.
+// check reports whether the facts make a site eligible, and the issues if not.
 func (f facts) check() (eligible bool, issues []string) {
-	// The market's own rule goes before the operator's word on a model.
+	// The market's rule overrides the operator's decision about a model.
 	if f.export {
 		return false, []string{ExportAboveLimit}
 	}
@@ -110,8 +111,8 @@ func (f facts) check() (eligible bool, issues []string) {
 	return len(issues) == 0, issues
 }
 
-// exportAboveLimit reports whether what the party was given of a metering point's largest
-// half-hourly export is above its limit. What is not given, or not limited, stands in nobody's way.
+// exportAboveLimit reports whether the largest half-hourly export that the party recorded for
+// a metering point is above its limit. Without a record or a limit it is not.
 func exportAboveLimit(
 	ctx context.Context,
 	tx *store.Tx,
@@ -132,8 +133,9 @@ func exportAboveLimit(
 	return largest.Given && largest.Value > limit.Value, err
 }
 
-// propositions returns the same result for each proposition. But the schedules of a site without a metering point, where
-// that is allowed, may be controlled whatever the result: nothing of it is settled.
+// propositions returns the same result for each proposition, with one exception: the schedules
+// of a site without a metering point, where that is allowed, may be controlled whatever the
+// result, because nothing of it is settled.
 func (f facts) propositions() []PropositionEligibility {
 	vs := make([]PropositionEligibility, len(flex.Propositions))
 	for i, p := range flex.Propositions {
@@ -148,15 +150,15 @@ func (f facts) propositions() []PropositionEligibility {
 	return vs
 }
 
-// Check is the answer to a question about an MPAN and a model.
+// Check is the eligibility of an MPAN and a model.
 type Check struct {
 	HalfHourly   bool
 	Propositions []PropositionEligibility
 }
 
-// CheckEligibility says what a site with the MPAN and an asset of the model could be
-// enrolled in, and keeps nothing. The installation date, which is not asked for here, is
-// taken to follow. A model that is not in the catalogue is NotFound.
+// CheckEligibility returns what a site with the MPAN and an asset of the model could be
+// enrolled in, and stores nothing. It assumes that the installation date, which is not asked
+// for, will be given. A model that is not in the catalogue is NotFound.
 func (s *Service) CheckEligibility(
 	ctx context.Context,
 	org flex.OrgID,
@@ -172,7 +174,7 @@ func (s *Service) CheckEligibility(
 		)})
 	}
 
-	// What the directory says counts for this answer alone: nobody has become a customer.
+	// The directory's answer is used once and not stored, since nobody has become a customer.
 	asked, err := s.askMeter(ctx, core)
 	if err != nil {
 		return Check{}, err
@@ -209,22 +211,22 @@ func (s *Service) CheckEligibility(
 	})
 }
 
-// Eligibility is what a site and its assets can be enrolled in.
+// Eligibility is that of a site and its assets.
 type Eligibility struct {
 	Site       flex.SiteID
 	HalfHourly bool
 	Consented  bool // to the use of the boundary meter's readings
-	// to the site: by its meter, or by one of its assets
+	// propositions that are open by the site's meter or by one of its assets
 	Open   []flex.Proposition
 	Assets []AssetEligibility
-	bare   []PropositionEligibility // of a site without assets
+	bare   []PropositionEligibility // for a site without assets
 	mpan   string
 	meter  *flex.Meter // nil if the MPAN is on no list
-	// whether the site has no metering point, and need not have one to be planned
+	// whether the site has no metering point, and needs none to be planned
 	unmetered bool
 }
 
-// AssetEligibility is what one asset can take part in.
+// AssetEligibility is that of one asset.
 type AssetEligibility struct {
 	Asset        flex.Asset
 	Propositions []PropositionEligibility
@@ -319,7 +321,7 @@ func eligibility(
 	return e, nil
 }
 
-// open are the propositions for which any asset is eligible, or the site by itself if it has
+// open returns the propositions for which any asset is eligible, or the site itself if it has
 // no asset.
 func (e *Eligibility) open() []flex.Proposition {
 	eligible := map[flex.Proposition]bool{}

@@ -12,7 +12,7 @@ import (
 	"flexd/internal/store"
 )
 
-// Outcome is the interface's word for how an enrolment or its end went.
+// Outcome is the interface's word for the result of an enrolment or of its end.
 type Outcome string
 
 // The outcomes.
@@ -26,13 +26,13 @@ const (
 // Enrolment is a request to enrol a site.
 type Enrolment struct {
 	Proposition flex.Proposition
-	Override    bool      // enrol also a site that has withdrawn
+	Override    bool      // also enrol a site that has withdrawn
 	ConsentAt   time.Time // replaces the site's meter consent, if given
 }
 
-// Enrol enrols a site in a proposition. A site that is enrolled stays so. One that has
-// withdrawn is Unmet without the override, and so is one that is not eligible or has not
-// consented to the use of its meter.
+// Enrol enrols a site in a proposition. A site that is already enrolled is unchanged. A site
+// that has withdrawn is Unmet without the override, and so is one that is not eligible or has
+// not consented to the use of its meter.
 func (s *Service) Enrol(
 	ctx context.Context,
 	org flex.OrgID,
@@ -92,7 +92,7 @@ func enrol(
 		)
 	}
 
-	if err := mustBeEligible(ctx, tx, s, e.Proposition); err != nil {
+	if err := checkEligible(ctx, tx, s, e.Proposition); err != nil {
 		return "", err
 	}
 
@@ -104,8 +104,8 @@ func enrol(
 	return Enrolled, tx.SetEnrolment(ctx, s.ID, e.Proposition, flex.Enrolled)
 }
 
-// mustBeEligible fails, with every reason, if the proposition is not open to the site.
-func mustBeEligible(
+// checkEligible fails, with every reason, if the site is not eligible for the proposition.
+func checkEligible(
 	ctx context.Context,
 	tx *store.Tx,
 	s flex.Site,
@@ -146,7 +146,7 @@ func mustBeEligible(
 	)
 }
 
-// notOpen says why neither the site's meter nor any of its assets opens the proposition.
+// notOpen explains why neither the site's meter nor any of its assets opens the proposition.
 func notOpen(e Eligibility, p flex.Proposition) string {
 	var lines []string
 	if !e.HalfHourly {
@@ -170,7 +170,8 @@ func notOpen(e Eligibility, p flex.Proposition) string {
 	return strings.Join(lines, "; ")
 }
 
-// notSettled says why an MPAN does not let its own half-hours be settled; the meter is nil if it is on no list.
+// notSettled explains why the half-hours of an MPAN cannot be settled; the meter is nil if it
+// is on no list.
 func notSettled(mpan string, m *flex.Meter) string {
 	switch {
 	case mpan == "":
@@ -191,9 +192,9 @@ func notSettled(mpan string, m *flex.Meter) string {
 	return "the directory of meters does not know the MPAN, so its meter is not known to be settled half-hourly"
 }
 
-// Unenrol takes a site out of one proposition. Its assets are no longer scheduled under it;
-// the site, its assets, its other propositions and its money stay. One that was never enrolled, and consented to
-// the dispatch method alone, is scheduled too: that consent ends.
+// Unenrol ends a site's enrolment in one proposition. Its assets are no longer scheduled under
+// it; the site, its assets, its other propositions and its money stay. A site that was never
+// enrolled, and consented to the dispatch method alone, is scheduled too: that consent ends.
 func (s *Service) Unenrol(
 	ctx context.Context,
 	org flex.OrgID,
@@ -217,7 +218,8 @@ func (s *Service) Unenrol(
 	})
 }
 
-// takesPart reports whether a site is enrolled in a proposition, or was never, and consented to its dispatch method.
+// takesPart reports whether a site is enrolled in a proposition, or was never enrolled and
+// consented to its dispatch method.
 func takesPart(
 	ctx context.Context,
 	tx *store.Tx,
@@ -273,7 +275,8 @@ func withdraw(
 	return stopControl(ctx, tx, assets...)
 }
 
-// GiveDispatchConsent records a site's consent to dispatch methods. It enrols in nothing.
+// GiveDispatchConsent records a site's consent to dispatch methods. It does not enrol the
+// site.
 func (s *Service) GiveDispatchConsent(
 	ctx context.Context,
 	org flex.OrgID,

@@ -9,17 +9,18 @@ import (
 	"flexd/internal/store"
 )
 
-// ConsentStand is how one of a site's consents stands.
+// ConsentStand is the state of one of a site's consents.
 type ConsentStand struct {
 	Kind  string    // BoundaryMeter, or a dispatch method
-	Given bool      // and not withdrawn
-	At    time.Time // since when; of one that was withdrawn, when it was
+	Given bool      // given and not withdrawn
+	At    time.Time // when it was given; if it was withdrawn, when that was
 }
 
 // BoundaryMeter is the kind of consent that is no dispatch method.
 const BoundaryMeter = store.BoundaryMeter
 
-// Consents returns the consents that a site ever gave, as they stand, the boundary meter's first.
+// Consents returns the state of the consents that a site ever gave, the boundary meter's
+// first.
 func (s *Service) Consents(
 	ctx context.Context,
 	org flex.OrgID,
@@ -88,7 +89,8 @@ func consentsOf(
 	return found, nil
 }
 
-// validFrom is from when a consent stands as it does: as it was given, else as its end was recorded.
+// validFrom returns since when a consent has its state: the instant at which it was given, or
+// at which its withdrawal was recorded.
 func validFrom(c store.Consent, given bool) time.Time {
 	if given && !c.GivenAt.IsZero() {
 		return c.GivenAt
@@ -96,9 +98,9 @@ func validFrom(c store.Consent, given bool) time.Time {
 	return c.RecordedAt
 }
 
-// SetConsent gives or withdraws one of a site's consents at its user's word, by the rules of the
-// interface. A dispatch method that is given again enrols in its proposition again, where the site was
-// enrolled once. A kind that the site never gave is NotFound.
+// SetConsent records that a site's user gave or withdrew one of its consents, by the rules of
+// the interface. If a dispatch method is given again, the site is enrolled again in its
+// proposition if it once was. A kind that the site never gave is NotFound.
 func (s *Service) SetConsent(
 	ctx context.Context,
 	org flex.OrgID,
@@ -145,8 +147,8 @@ func (s *Service) SetConsent(
 	return err
 }
 
-// consentNow returns the organisation's instant, and whether the site withdrew from the proposition of
-// a consent's name.
+// consentNow returns the organisation's time, and whether the site withdrew from the
+// proposition of a consent's name.
 func (s *Service) consentNow(
 	ctx context.Context,
 	org flex.OrgID,

@@ -11,8 +11,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// A consent that an enrolled home withdraws ends its enrolment; given again it enrols again, unless what
-// else is asked for is missing.
+// A consent that an enrolled home withdraws ends its enrolment; given again it enrols again,
+// unless what else is asked for is missing.
 func TestSetConsent_Enrolled(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		now := time.Date(2026, 1, 14, 17, 0, 0, 0, time.UTC)

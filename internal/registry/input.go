@@ -12,7 +12,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// SiteInput is what a client sends of a site. An empty field was not sent.
+// SiteInput is a site as a client sends it. An empty field was not sent.
 type SiteInput struct {
 	MPAN      string
 	Postcode  string
@@ -22,7 +22,7 @@ type SiteInput struct {
 	Supply    flex.SupplyChange
 }
 
-// AssetInput is what a client sends of an asset. An empty or nil field was not sent.
+// AssetInput is an asset as a client sends it. An empty or nil field was not sent.
 type AssetInput struct {
 	AssetProperties
 	ExternalID   string
@@ -32,18 +32,19 @@ type AssetInput struct {
 	SerialNumber string
 }
 
-// AssetProperties are the properties that a client sends of an asset. A nil field was not sent.
+// AssetProperties are the properties of an asset as a client sends them. A nil field was not
+// sent.
 type AssetProperties struct {
 	Power     *flex.Watts
 	Capacity  *flex.WattHours
-	Phases    *int    // 1 or 3; 0 takes them away
-	Phase     *string // L1, L2 or L3; empty takes it away
-	Firmware  *string // empty takes it away
+	Phases    *int    // 1 or 3; 0 removes them
+	Phase     *string // L1, L2 or L3; empty removes it
+	Firmware  *string // empty removes it
 	Heat      *flex.Heat
 	Discharge DischargeChange
 }
 
-// apply gives an asset the properties that were sent.
+// apply sets the properties of an asset that were sent.
 func (p *AssetProperties) apply(a *flex.Asset) error {
 	a.Power = givenOr(p.Power, a.Power)
 	a.Capacity = givenOr(p.Capacity, a.Capacity)
@@ -59,7 +60,7 @@ func (p *AssetProperties) apply(a *flex.Asset) error {
 	return setDischarge(a, &p.Discharge)
 }
 
-// givenOr returns what was given, or else what is stored.
+// givenOr returns the given value, or else the stored one.
 func givenOr[T any](given, kept *T) *T {
 	if given != nil {
 		return given
@@ -67,7 +68,7 @@ func givenOr[T any](given, kept *T) *T {
 	return kept
 }
 
-// change reports whether one of the properties that were sent is another than the asset has.
+// change reports whether one of the properties that were sent differs from the asset's.
 func (p *AssetProperties) change(a *flex.Asset) bool {
 	return slices.Contains([]bool{
 		changes(a.Power, p.Power),
@@ -80,10 +81,11 @@ func (p *AssetProperties) change(a *flex.Asset) bool {
 	}, true)
 }
 
-// mostOfCharger is more than chargers have: a greater power was probably sent in watts.
+// mostOfCharger is beyond the power of any charger: a greater value was probably sent in
+// watts.
 const mostOfCharger flex.Watts = 1_000_000
 
-// doubts are warnings of values that are accepted, and look wrong.
+// doubts returns warnings about values that are accepted and look wrong.
 func (in AssetInput) doubts() []string {
 	if !in.Type.Charges() || in.Power == nil || *in.Power <= mostOfCharger {
 		return nil
@@ -101,10 +103,10 @@ const emailMax = 254
 // mpanDigits is the number of digits of an MPAN.
 const mpanDigits = 13
 
-// normal is a SiteInput in the forms in which sites are kept and found.
+// normal is a SiteInput in the forms in which sites are stored and searched for.
 type normal struct {
 	SiteInput
-	// of the address; empty if it does not say which premises it means
+	// of the address; empty if the address does not identify its premises
 	key string
 }
 
@@ -162,7 +164,7 @@ func (t SiteInput) normalise(withoutMPAN bool, loc ...string) (normal, []flex.Fa
 	return n, faults
 }
 
-// fuseFaults says what is wrong with what was given of a main fuse.
+// fuseFaults returns what is wrong with a main fuse that was sent.
 func fuseFaults(c flex.SupplyChange, loc []string) []flex.Fault {
 	if c.Fuse == nil {
 		return nil
@@ -186,7 +188,7 @@ func fuseFaults(c flex.SupplyChange, loc []string) []flex.Fault {
 	return nil
 }
 
-// supplyFaults says what is wrong with what was given of a site's supply.
+// supplyFaults returns what is wrong with a supply that was sent.
 func supplyFaults(c flex.SupplyChange, loc []string) []flex.Fault {
 	var faults []flex.Fault
 	check := func(field string, given *flex.Watts, least flex.Watts) {
@@ -211,9 +213,10 @@ func supplyFaults(c flex.SupplyChange, loc []string) []flex.Fault {
 	return append(faults, fuseFaults(c, loc)...)
 }
 
-// normalMPAN returns the thirteen digits of an MPAN, or nothing and why. A wrong check digit
-// is no reason: the interface's own examples have one. What is kept is what the client has,
-// /validation/mpan tells it whether that is right, and the directory which numbers exist.
+// normalMPAN returns the thirteen digits of an MPAN, or nothing and the reason. A wrong check
+// digit is accepted, because the interface's own examples have one: the client's value is
+// stored, /validation/mpan says whether it is right, and the directory knows which numbers
+// exist.
 func normalMPAN(text string) (mpan, why string) {
 	m, err := directory.ParseMPAN(text)
 	if err == nil {
@@ -232,8 +235,8 @@ func normalMPAN(text string) (mpan, why string) {
 	return "", why
 }
 
-// addressKey returns what two ways of writing one address have in common, or nothing if the
-// address does not say which premises it means.
+// addressKey returns the key by which addresses are compared, the same for different
+// spellings, or nothing if the address does not identify its premises.
 func addressKey(address, postcode string) string {
 	if address == "" || postcode == "" {
 		return ""
@@ -251,7 +254,7 @@ func addressKey(address, postcode string) string {
 	return a.Key()
 }
 
-// isEmail reports whether mail can be sent to the text.
+// isEmail reports whether the text is an address to which mail can be sent.
 func isEmail(text string) bool {
 	a, err := mail.ParseAddress(text)
 	return err == nil && a.Address == text && len(text) <= emailMax &&

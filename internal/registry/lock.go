@@ -7,8 +7,8 @@ import (
 	"flexd/internal/store"
 )
 
-// lockFound finds a site and keeps it from others until the transaction ends, as it is now: it is written whole. One that leaves
-// meanwhile is not found.
+// lockFound finds a site, locks it until the transaction ends, and returns its current record,
+// since records are written as a whole. A site that is deleted meanwhile is not found.
 func lockFound(
 	ctx context.Context,
 	tx *store.Tx,
@@ -27,7 +27,7 @@ func lockFound(
 	}
 }
 
-// lockUser is lockFound for the site of an end user.
+// lockUser is lockFound by the client's id of an end user.
 func lockUser(
 	ctx context.Context,
 	tx *store.Tx,
@@ -36,7 +36,7 @@ func lockUser(
 	return lockFound(ctx, tx, func() (*flex.Site, error) { return tx.SiteByUser(ctx, user) })
 }
 
-// lockAssetFound finds an asset by the vendor's own id, and keeps it from others as lockFound does a site.
+// lockAssetFound finds an asset by the vendor's own id, and locks it as lockFound does a site.
 func lockAssetFound(
 	ctx context.Context,
 	tx *store.Tx,
@@ -55,8 +55,9 @@ func lockAssetFound(
 	}
 }
 
-// lockSite locks a site until the transaction ends, and returns it as it is. The organisation is locked before its sites, and they
-// before their assets: what changes a site or an asset counts its organisation's register up.
+// lockSite locks a site until the transaction ends, and returns its current record. The
+// organisation is locked before its sites, and the sites before their assets, because every
+// change of a site or an asset increments the version of the organisation's register.
 func lockSite(
 	ctx context.Context,
 	tx *store.Tx,
@@ -68,8 +69,8 @@ func lockSite(
 	return tx.LockedSite(ctx, id)
 }
 
-// lockToStop is lockSite where control of what is there may end. The caps are locked before the site then, as by whoever plans: they are
-// marked for what is freed.
+// lockToStop is lockSite for a change that may end the control of assets. The caps are locked
+// before the site, in the same order as by planners, because power that is freed marks them.
 func lockToStop(
 	ctx context.Context,
 	tx *store.Tx,
@@ -85,8 +86,9 @@ func lockToStop(
 	return tx.LockedSite(ctx, id)
 }
 
-// lockAsset locks an asset until the transaction ends, with its site (by lockSite or lockToStop) and the other assets there, in the order of
-// their ids, as a change of it has those planned again too. It returns the asset as it is.
+// lockAsset locks an asset until the transaction ends, with its site (by lockSite or
+// lockToStop) and the site's other assets in the order of their ids, because a change of it
+// has those planned again too. It returns the asset's current record.
 func lockAsset(
 	ctx context.Context,
 	tx *store.Tx,
@@ -99,7 +101,7 @@ func lockAsset(
 	}
 
 	_, err = lock(ctx, tx, found.SiteID)
-	if err != nil && flex.KindOf(err) != flex.NotFound { // else it was offboarded meanwhile
+	if err != nil && flex.KindOf(err) != flex.NotFound { // NotFound: it was offboarded meanwhile
 		return found, err
 	}
 

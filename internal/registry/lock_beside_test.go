@@ -28,7 +28,8 @@ func (l *lost) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// lockOrder locks an organisation, its caps, a site and its asset in the order in which a dispatch does.
+// lockOrder locks an organisation, its caps, a site and its asset in the order in which a
+// dispatch does.
 func lockOrder(db *store.DB, org flex.OrgID, site flex.SiteID, asset flex.AssetID) error {
 	ctx := context.Background()
 	return db.Write(ctx, org, func(tx *store.Tx) error {
@@ -51,8 +52,9 @@ func lockOrder(db *store.DB, org flex.OrgID, site flex.SiteID, asset flex.AssetI
 	})
 }
 
-// TestLocks_Beside has a site or an asset be changed, up to where a table is written, while somebody else locks the organisation, the site and
-// the asset as a dispatch does: none of the two waits for one who waits for it.
+// TestLocks_Beside has a site or an asset be changed, up to where a table is written, while
+// somebody else locks the organisation, the site and the asset as a dispatch does: none of the
+// two waits for one who waits for it.
 func TestLocks_Beside(t *testing.T) {
 	ctx := context.Background()
 	more := []flex.DispatchMethod{flex.LimitedPauseMethod}

@@ -9,9 +9,10 @@ import (
 	"flexd/internal/store"
 )
 
-// askMeter asks the directory for a metering point, and keeps nothing. There is none for a number that is no MPAN,
-// or on no list, and where the directory's lists are in the store already.
-// A directory that fails is a failure: to guess would enrol or refuse wrongly.
+// askMeter asks the directory for a metering point, and stores nothing. It returns nil for a
+// number that is not an MPAN or is on no list, and if the directory's lists are in the store
+// already. It fails if the directory fails, since a guess could enrol or refuse a site
+// wrongly.
 func (s *Service) askMeter(ctx context.Context, mpan string) (*flex.Meter, error) {
 	if s.Meters == nil {
 		return nil, nil
@@ -33,7 +34,7 @@ func (s *Service) askMeter(ctx context.Context, mpan string) (*flex.Meter, error
 	return &m, nil
 }
 
-// lookUpMeter is askMeter, and keeps the answer, so that the transaction that follows finds it in the store.
+// lookUpMeter is askMeter, and stores the answer for the transaction that follows.
 func (s *Service) lookUpMeter(ctx context.Context, mpan string) error {
 	m, err := s.askMeter(ctx, mpan)
 	if err != nil || m == nil {
@@ -43,7 +44,7 @@ func (s *Service) lookUpMeter(ctx context.Context, mpan string) error {
 		return nil
 	}
 
-	ctx = store.Uncounted(ctx) // a repeat of the request finds it known, and writes nothing
+	ctx = store.Uncounted(ctx) // when the request is repeated it is known, and nothing is written
 	return s.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.PutMeters(ctx, []flex.Meter{*m})
 	})
@@ -69,7 +70,8 @@ func (s *Service) lookUpMeterOf(
 	return s.lookUpMeter(ctx, site.MPAN.Reveal())
 }
 
-// lookUpChanged is lookUpMeter for an MPAN that a registered site is to have in place of another; nil is none.
+// lookUpChanged is lookUpMeter for the new MPAN of a registered site; nil if it does not
+// change.
 func (s *Service) lookUpChanged(
 	ctx context.Context,
 	org flex.OrgID,

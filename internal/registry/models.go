@@ -19,9 +19,8 @@ var creatable = []flex.AssetType{
 }
 
 // ReadModels reads a CSV file of asset models with the columns name, type, cop11_qualified
-// and, where known, power_kw and capacity_kwh; enrol may say allow or deny in place of the
-// rule of eligibility. What is wrong is a flex.Invalid that names
-// the line.
+// and, where known, power_kw and capacity_kwh; enrol may be allow or deny, which overrides the
+// rule of eligibility. An error is a flex.Invalid with the number of the line.
 func ReadModels(r io.Reader) ([]flex.Model, error) {
 	var models []flex.Model
 	for row, err := range csvfile.Read(r, "name", "type", "cop11_qualified") {

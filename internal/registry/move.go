@@ -11,9 +11,10 @@ import (
 	"flexd/internal/worker"
 )
 
-// MovePoint decides that a metering point changes its party at an instant, which may be now. The
-// party that has it is withdrawn from then on, with its dispatch consents; the new one may enrol
-// it, from that instant or from when the last party left, whichever is later. It reports whether there is another party.
+// MovePoint decides that a metering point changes its party at an instant, which may be now.
+// The current party's site is withdrawn at that instant, with its dispatch consents; the new
+// party may enrol it from then, or from when the last party left, whichever is later. It
+// reports whether there is another party.
 func (s *Service) MovePoint(
 	ctx context.Context,
 	mpan string,
@@ -52,8 +53,8 @@ func (s *Service) MovePoint(
 	return had, from, err
 }
 
-// MovePoints is the job that carries out the changes of party that are due. One that fails, or waits as its organisation moves to
-// another database, holds up no other.
+// MovePoints is the job that carries out the changes of party that are due. A change that
+// fails, or waits because its organisation moves to another database, delays no other.
 func (s *Service) MovePoints(ctx context.Context) (worker.Report, error) {
 	return s.movePoints(ctx, "")
 }
@@ -101,8 +102,9 @@ func (s *Service) movePoints(
 	return report, errors.Join(failed...)
 }
 
-// movePoint withdraws the site that has the point and gives the point to the next party. What was decided otherwise, or carried
-// out by another process, since it was read is left as it is. A site that left the point before has nothing to be withdrawn.
+// movePoint withdraws the site that has the point and gives the point to the next party. It
+// does nothing if the decision was changed, or carried out by another process, since it was
+// read. A site that left the point before is not withdrawn.
 func movePoint(
 	ctx context.Context,
 	all *store.All,
@@ -134,7 +136,7 @@ func movePoint(
 	return all.CompleteMove(ctx, is)
 }
 
-// withdrawAll withdraws a site from all that it is enrolled in.
+// withdrawAll withdraws a site from all its propositions.
 func withdrawAll(
 	ctx context.Context,
 	tx *store.Tx,

@@ -147,7 +147,8 @@ func TestOneParty_AtOnce(t *testing.T) {
 	})
 }
 
-// Another change of party is decided while a process carries the first one out: the point goes where it was decided last.
+// Another change of party is decided while a process carries the first one out: the point goes
+// where it was decided last.
 func TestMovePoints_DecidedBeside(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Open(t, url, store.Options{})
@@ -209,7 +210,8 @@ func TestMovePoints_DecidedBeside(t *testing.T) {
 	})
 }
 
-// A change of party is decided while another process carries out an earlier one: it is decided of who has the point then.
+// A change of party is decided while another process carries out an earlier one: it is decided
+// of who has the point then.
 func TestMovePoint_DecidedBeside(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Open(t, url, store.Options{})
@@ -272,8 +274,8 @@ func TestMovePoint_DecidedBeside(t *testing.T) {
 	})
 }
 
-// The party that has a point leaves it while a change of party is carried out, or before one that was decided is due: the next
-// party has it from then, and nothing fails.
+// The party that has a point leaves it while a change of party is carried out, or before one
+// that was decided is due: the next party has it from then, and nothing fails.
 func TestMovePoints_LeftBefore(t *testing.T) {
 	for _, name := range []string{"at once", "before"} {
 		t.Run(name, func(t *testing.T) {
@@ -332,8 +334,9 @@ func TestMovePoints_LeftBefore(t *testing.T) {
 	}
 }
 
-// A change of party of a release that forgot it is carried out late: who had the point meanwhile keeps that time. One that was
-// taken in with its organisation's file, which names no next party, is nobody's, and holds up no other.
+// A change of party of a release that forgot it is carried out late: who had the point
+// meanwhile keeps that time. One that was taken in with its organisation's file, which names
+// no next party, is nobody's, and holds up no other.
 func TestMovePoints_Late(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		now := time.Date(2026, 1, 15, 9, 0, 0, 0, time.UTC)
@@ -385,7 +388,8 @@ func TestMovePoints_Late(t *testing.T) {
 	})
 }
 
-// parties are an organisation's and others' times with the point, as text, with the minutes since an instant.
+// parties are an organisation's and others' times with the point, as text, with the minutes
+// since an instant.
 func parties(t *testing.T, db *store.DB, since time.Time, names map[flex.OrgID]string) string {
 	t.Helper()
 	var lines []string
@@ -484,7 +488,8 @@ func (m *moved) wants(when, want string) {
 	}
 }
 
-// A party that leaves a point and comes back before the change of party that was decided keeps it until then, and no longer.
+// A party that leaves a point and comes back before the change of party that was decided keeps
+// it until then, and no longer.
 func TestMovePoints_LeftAndBack(t *testing.T) {
 	ways := map[string]func(m *moved){
 		"unenrolled": func(m *moved) { m.leave("acme") },
@@ -535,7 +540,8 @@ func TestMovePoints_LeftAndBack(t *testing.T) {
 	}
 }
 
-// A party that left and comes back once the change is due finds the point with the next party, carried out or not.
+// A party that left and comes back once the change is due finds the point with the next party,
+// carried out or not.
 func TestMovePoints_BackTooLate(t *testing.T) {
 	eachMoved(t, func(m *moved) {
 		m.must(m.enrol("acme"))
@@ -551,8 +557,8 @@ func TestMovePoints_BackTooLate(t *testing.T) {
 	})
 }
 
-// A change of party dated to a day's beginning takes no time from a party that left on that day, and none of one that began on it
-// lies before it.
+// A change of party dated to a day's beginning takes no time from a party that left on that
+// day, and none of one that began on it lies before it.
 func TestMovePoint_Today(t *testing.T) {
 	eachMoved(t, func(m *moved) {
 		m.must(m.enrol("acme"))
@@ -575,7 +581,8 @@ func TestMovePoint_Today(t *testing.T) {
 	})
 }
 
-// What is decided last counts: also of a point that was left meanwhile, and to the party that has it or may enrol it already.
+// What is decided last counts: also of a point that was left meanwhile, and to the party that
+// has it or may enrol it already.
 func TestMovePoint_DecidedLast(t *testing.T) {
 	eachMoved(t, func(m *moved) {
 		m.must(m.enrol("acme"))
@@ -603,7 +610,8 @@ func TestMovePoint_DecidedLast(t *testing.T) {
 	})
 }
 
-// A party that was to have the point later, and has it no longer, keeps nobody else from it until then.
+// A party that was to have the point later, and has it no longer, keeps nobody else from it
+// until then.
 func TestMovePoint_BeforeReserved(t *testing.T) {
 	eachMoved(t, func(m *moved) {
 		m.move("carol", 2880)
@@ -622,8 +630,8 @@ func TestMovePoint_BeforeReserved(t *testing.T) {
 	})
 }
 
-// besides does two things at once: the first has come to where it writes a table when the second begins. On SQLite they
-// follow each other.
+// besides does two things at once: the first has come to where it writes a table when the
+// second begins. On SQLite they follow each other.
 func besides(t *testing.T, db *store.DB, url, table string, first, second func() error) {
 	t.Helper()
 	done := make(chan error, 2)
@@ -648,7 +656,8 @@ func besides(t *testing.T, db *store.DB, url, table string, first, second func()
 	}
 }
 
-// A change of party that fails holds up none that is due after it, and nobody who decides another one.
+// A change of party that fails holds up none that is due after it, and nobody who decides
+// another one.
 func TestMovePoints_OneFails(t *testing.T) {
 	ctx, url := t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "flexd.db")
 	db := storetest.Open(t, url, store.Options{})

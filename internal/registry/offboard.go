@@ -7,16 +7,16 @@ import (
 	"flexd/internal/store"
 )
 
-// Offboarded is what there was of a site that was offboarded.
+// Offboarded is what was deleted with a site.
 type Offboarded struct {
 	Site   flex.SiteRecord
 	Assets []flex.Asset
 }
 
 // Offboard ends everything between a site and the service: its enrolments and consents, its
-// sessions, its assets and the record of the site itself. What was metered and earned stays
-// under the site's id, which then means no one. While a payment to the user is under way it
-// is Malformed. It returns what there was.
+// sessions, its assets and the record of the site itself. Its readings and transactions stay
+// under the site's id, which then identifies nobody. While a payment to the user is under way
+// it is Malformed. It returns what was deleted.
 func (s *Service) Offboard(
 	ctx context.Context,
 	org flex.OrgID,
@@ -29,9 +29,10 @@ func (s *Service) Offboard(
 	return o.Site, o.Assets, err
 }
 
-// mustBePaid fails while a payment to a site's user is under way: with the site the bank account goes, and what came
-// back would be nobody's. The site is held, so that none begins meanwhile.
-func mustBePaid(ctx context.Context, tx *store.Tx, id flex.SiteID) error {
+// checkPaid fails while a payment to a site's user is under way: the bank account is deleted
+// with the site, and a returned payment would belong to nobody. The site is locked, so that no
+// payment begins meanwhile.
+func checkPaid(ctx context.Context, tx *store.Tx, id flex.SiteID) error {
 	under, err := tx.PaymentUnderWay(ctx, id)
 	if err == nil && under {
 		err = flex.Fail(
@@ -65,7 +66,7 @@ func offboard(
 		return o, err
 	}
 
-	if err := mustBePaid(ctx, tx, id); err != nil {
+	if err := checkPaid(ctx, tx, id); err != nil {
 		return o, err
 	}
 

@@ -10,8 +10,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// A client brings access to a cloud while its site is offboarded, and that comes once the access that there was is deleted: the site leaves
-// all the same, and the new access with it.
+// A client brings access to a cloud while its site is offboarded, and that comes once the
+// access that there was is deleted: the site leaves all the same, and the new access with it.
 func TestOffboard_TokenBeside(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Open(t, url, store.Options{})

@@ -12,11 +12,11 @@ import (
 	"flexd/internal/store"
 )
 
-// Merged says how a record that was sent was merged: whether it is new, which fields
-// changed, and which were ignored or look wrong. Both lists are never nil.
+// Merged is the result of merging a record that was sent: whether it is new, which fields
+// changed, and which were ignored or look wrong. The lists are never nil.
 type Merged struct {
 	Created  bool
-	NewMPAN  bool // the site, which was there, has another MPAN than before, or its first
+	NewMPAN  bool // the site existed, and has another MPAN than before, or its first
 	Updated  []string
 	Warnings []string
 }
@@ -25,13 +25,13 @@ func merged() Merged {
 	return Merged{Updated: []string{}, Warnings: []string{}}
 }
 
-// MergedAsset is an asset and what became of it.
+// MergedAsset is an asset with the result of its merge.
 type MergedAsset struct {
 	flex.Asset
 	Merged
 }
 
-// Onboarded is a site with assets, and what became of each.
+// Onboarded is a site with its assets, and the result of each merge.
 type Onboarded struct {
 	Site        flex.Site
 	Merged      Merged
@@ -40,8 +40,8 @@ type Onboarded struct {
 	Outcome     Outcome       // of Onboard
 }
 
-// Initialise registers a site and its assets, or merges them into what is kept. It enrols in
-// nothing. All of it is done or nothing.
+// Initialise registers a site and its assets, or merges them into the stored records. It does
+// not enrol the site. It does all of this or nothing.
 func (s *Service) Initialise(
 	ctx context.Context,
 	org flex.OrgID,
@@ -62,7 +62,7 @@ func (s *Service) Initialise(
 	})
 }
 
-// Onboard is Initialise followed by Enrol, as one.
+// Onboard is Initialise followed by Enrol, in one transaction.
 func (s *Service) Onboard(
 	ctx context.Context,
 	org flex.OrgID,
@@ -84,8 +84,8 @@ func (s *Service) Onboard(
 	})
 }
 
-// readInput checks what was sent of a site and its assets, and looks up the meter. All faults
-// come at once.
+// readInput checks the site and assets that were sent, and looks up the meter. It returns all
+// faults at once.
 func (s *Service) readInput(
 	ctx context.Context,
 	org flex.OrgID,
@@ -127,13 +127,13 @@ func (s *Service) readInput(
 	return n, s.lookUpMeter(ctx, n.MPAN)
 }
 
-// listPlace is the place of an asset in the list of a request.
+// listPlace is the location of an asset in the list of a request.
 func listPlace(i int) []string { return []string{"assets", strconv.Itoa(i)} }
 
-// singlePlace is the place of the one asset of a request.
+// singlePlace is the location of the one asset of a request.
 func singlePlace(int) []string { return []string{"asset"} }
 
-// placed is the failure of an asset with faults whose places begin with the asset's place in the request.
+// placed adds the asset's location in the request to the faults of a failure.
 func placed(err error, place []string) error {
 	e, isShown := errors.AsType[*flex.Error](err)
 	if !isShown || len(e.Faults) == 0 {
@@ -148,7 +148,8 @@ func placed(err error, place []string) error {
 	return &flex.Error{Kind: e.Kind, Detail: e.Detail, Faults: faults}
 }
 
-// merge keeps the site and the assets, new or merged into what is there. Place says where an asset is in the request.
+// merge stores the site and the assets, new or merged into existing records. place returns the
+// location of an asset in the request.
 func merge(
 	ctx context.Context,
 	tx *store.Tx,
@@ -191,12 +192,13 @@ func merge(
 		return o, nil
 	}
 
-	return o, stillEligible(ctx, tx, o.Site, "site")
+	return o, checkStillEligible(ctx, tx, o.Site, "site")
 }
 
-// stillEligible has another MPAN of a site, or its first, pass the checks of a new enrolment, for all that the site is
-// enrolled in: its money is settled on it. A fault is at loc, followed by the field.
-func stillEligible(
+// checkStillEligible checks a site's new MPAN as a new enrolment would, for all propositions
+// in which the site is enrolled, because its money is settled on that meter. A fault is at
+// loc, followed by the field.
+func checkStillEligible(
 	ctx context.Context,
 	tx *store.Tx,
 	s flex.Site,
@@ -212,7 +214,7 @@ func stillEligible(
 			continue
 		}
 
-		err = mustBeEligible(ctx, tx, s, p)
+		err = checkEligible(ctx, tx, s, p)
 		if flex.KindOf(err) == flex.Unmet {
 			return invalid([]flex.Fault{faultAt(
 				"value_error.mpan",
@@ -230,7 +232,7 @@ func stillEligible(
 	return nil
 }
 
-// mergeSite finds the site and updates it, or adds it, if no other one is at its property.
+// mergeSite finds the site and updates it, or adds it if no other site is at its property.
 func mergeSite(
 	ctx context.Context,
 	tx *store.Tx,
@@ -244,7 +246,7 @@ func mergeSite(
 	}
 
 	if old != nil {
-		// in the order of their ids, as by whoever plans them, and not in that of the request
+		// in the order of their ids, as by planners, and not in that of the request
 		if _, err := tx.LockAssetsOf(ctx, old.ID); err != nil {
 			return *old, m, err
 		}
@@ -252,7 +254,7 @@ func mergeSite(
 		return updateSite(ctx, tx, *old, n)
 	}
 
-	if err := mustBeOnlyAtProperty(ctx, tx, n.MPAN, flex.SiteID{}); err != nil {
+	if err := checkOnlyAtProperty(ctx, tx, n.MPAN, flex.SiteID{}); err != nil {
 		return flex.Site{}, m, err
 	}
 
@@ -268,7 +270,7 @@ func mergeSite(
 	return s, m, err
 }
 
-// updateSite lets the fields that were sent replace those of the site.
+// updateSite replaces the site's fields by those that were sent.
 func updateSite(
 	ctx context.Context,
 	tx *store.Tx,
@@ -287,7 +289,7 @@ func updateSite(
 	old := s
 	m.replaceTexts(&s, n)
 
-	if err := mayMoveTo(ctx, tx, s, old); err != nil {
+	if err := checkMayMoveTo(ctx, tx, s, old); err != nil {
 		return s, m, err
 	}
 
@@ -313,16 +315,17 @@ func updateSite(
 		addressKey(s.Address.Reveal(), s.Postcode.Reveal()),
 	)
 	if err == nil && s.Supply != before {
-		err = planSite(ctx, tx, s.ID) // plans may rest on its fuse
+		err = planSite(ctx, tx, s.ID) // plans may depend on its fuse
 	}
 
 	return s, m, err
 }
 
-// mayMoveTo fails if the site is to have an MPAN of the property of another site, or the address of another site.
-func mayMoveTo(ctx context.Context, tx *store.Tx, s, before flex.Site) error {
+// checkMayMoveTo fails if the site's new MPAN is of the property of another site, or its new
+// address is another site's.
+func checkMayMoveTo(ctx context.Context, tx *store.Tx, s, before flex.Site) error {
 	if s.MPAN != before.MPAN {
-		err := mustBeOnlyAtProperty(ctx, tx, s.MPAN.Reveal(), s.ID)
+		err := checkOnlyAtProperty(ctx, tx, s.MPAN.Reveal(), s.ID)
 		if err != nil {
 			return err
 		}
@@ -341,7 +344,7 @@ func mayMoveTo(ctx context.Context, tx *store.Tx, s, before flex.Site) error {
 	)
 }
 
-// replaceTexts lets the replaceTexts that were given replace those kept of the site.
+// replaceTexts replaces the site's texts by those that were sent.
 func (m *Merged) replaceTexts(s *flex.Site, n normal) {
 	replace(m, "mpan", &s.MPAN, flex.Personal(n.MPAN))
 	replace(m, "postcode", &s.Postcode, flex.Personal(n.Postcode))
@@ -349,7 +352,7 @@ func (m *Merged) replaceTexts(s *flex.Site, n normal) {
 	replace(m, "email", &s.Email, flex.Personal(n.Email))
 }
 
-// replace lets a value that was given replace the one kept. The zero value was not given.
+// replace replaces the stored value by the given one, unless that is the zero value.
 func replace[T comparable](m *Merged, field string, kept *T, given T) {
 	var none T
 	if given != none && given != *kept {
@@ -358,10 +361,10 @@ func replace[T comparable](m *Merged, field string, kept *T, given T) {
 	}
 }
 
-// supply lets a capacity that was given replace the one kept.
+// supply replaces the stored capacity by the given one.
 func (m *Merged) supply(kept *flex.Supply, change flex.SupplyChange) {
 	after := change.Apply(*kept)
-	// a default that is given as such is set from now on
+	// a default that is given explicitly is set from now on
 	said := after.Set && !kept.Set
 	drawn := change.Import != nil || change.Fuse != nil
 
@@ -432,7 +435,8 @@ func mergeAsset(
 	return updateAsset(ctx, tx, *old, in)
 }
 
-// updateAsset lets the fields that were sent replace those of the asset; if one changed, the asset is planned again.
+// updateAsset replaces the asset's fields by those that were sent; if one changed, the asset
+// is planned again.
 func updateAsset(
 	ctx context.Context,
 	tx *store.Tx,
@@ -476,16 +480,16 @@ func updateAsset(
 	return MergedAsset{a, m}, planAgain(ctx, tx, before, a)
 }
 
-// OnboardedNew is what OnboardNew made.
+// OnboardedNew is the result of OnboardNew.
 type OnboardedNew struct {
 	Site  flex.SiteRecord
 	Asset flex.Asset
 }
 
-// OnboardNew is the older form of Onboard: a new site with one new asset, and the user's consent to
-// dispatch methods in place of propositions. A site or an asset that exists is a Conflict.
-// Consent to a method that is a proposition enrols the site in it, so it must be eligible;
-// with no methods the site is only registered, for its price curve.
+// OnboardNew is the older form of Onboard: a new site with one new asset, and the user's
+// consent to dispatch methods in place of propositions. It is a Conflict if the site or the
+// asset exists. Consent to a method that is a proposition enrols the site in it, so it must be
+// eligible; without methods the site is only registered, for its price curve.
 func (s *Service) OnboardNew(
 	ctx context.Context,
 	org flex.OrgID,
@@ -504,7 +508,7 @@ func (s *Service) OnboardNew(
 			return made, err
 		}
 
-		if err := areNew(ctx, tx, n, asset); err != nil {
+		if err := checkNew(ctx, tx, n, asset); err != nil {
 			return made, err
 		}
 
@@ -549,8 +553,8 @@ func recordConsents(
 	return nil
 }
 
-// areNew refuses a site or an asset that exists.
-func areNew(
+// checkNew fails if the site or the asset exists.
+func checkNew(
 	ctx context.Context,
 	tx *store.Tx,
 	n normal,
@@ -579,9 +583,9 @@ func areNew(
 	return nil
 }
 
-// UserSite returns the site of an end user, by the client's own id for them. One is made if
-// there is none, and then the consent to the use of the boundary meter is needed. The email
-// and the consent replace those kept, if they are sent.
+// UserSite returns the site of an end user, by the client's own id for them. If there is none
+// it is created, for which the consent to the use of the boundary meter is needed. An email
+// and a consent that were sent replace the stored ones.
 func (s *Service) UserSite(
 	ctx context.Context,
 	org flex.OrgID,
@@ -646,7 +650,7 @@ func (s *Service) UserSite(
 	})
 }
 
-// updateUser lets the email and the consent that were sent replace those of the user's site.
+// updateUser replaces the email and the consent of the user's site by those that were sent.
 func updateUser(
 	ctx context.Context,
 	tx *store.Tx,
@@ -669,7 +673,7 @@ func updateUser(
 	)
 }
 
-// changes reports whether a value is given, and another than the one that is known.
+// changes reports whether a value is given and differs from the known one.
 func changes[T comparable](known, given *T) bool {
 	if given == nil {
 		return false

@@ -8,8 +8,8 @@ import (
 	"flexd/internal/store"
 )
 
-// siteAtAddress returns the organisation's site at the address, or nil. If more than one may be meant, it chooses none: the
-// wrong one would get the metering point of another home.
+// siteAtAddress returns the organisation's site at the address, or nil. If several could be
+// meant it returns nil, since a wrong choice would get the metering point of another home.
 func siteAtAddress(
 	ctx context.Context,
 	tx *store.Tx,
@@ -32,8 +32,8 @@ func siteAtAddress(
 	return &found[0], nil
 }
 
-// sitesAtAddress returns the organisation's sites that may be the one at the address, the oldest first. Two premises that
-// are written alike and have different property numbers are not the same.
+// sitesAtAddress returns the organisation's sites that may be at the address, the oldest
+// first. Two premises with the same spelling and different property numbers are not the same.
 func sitesAtAddress(
 	ctx context.Context,
 	tx *store.Tx,
@@ -71,8 +71,9 @@ func sitesAtAddress(
 	return found, nil
 }
 
-// otherAtAddress returns another site that may be at the address of this one, or nil. An address that the site had before
-// is not looked at: a site that was registered beside one of the same address can still be changed.
+// otherAtAddress returns another site that may be at the address of this one, or nil. An
+// address that the site had before is not checked, so that a site that was registered beside
+// one of the same address can still be changed.
 func otherAtAddress(
 	ctx context.Context,
 	tx *store.Tx,
@@ -96,8 +97,8 @@ func otherAtAddress(
 	return nil, err
 }
 
-// siteAtProperty returns the organisation's site whose metering point has the property number
-// of this one's, or nil.
+// siteAtProperty returns the organisation's site whose metering point has the same property
+// number as this one's, or nil.
 func siteAtProperty(
 	ctx context.Context,
 	tx *store.Tx,
@@ -111,7 +112,7 @@ func siteAtProperty(
 	return tx.SiteByUPRN(ctx, uprn)
 }
 
-// uprnOf returns the property number of a metering point, or nothing if it is not known.
+// uprnOf returns the property number of a metering point, or nothing if it is unknown.
 func uprnOf(ctx context.Context, tx *store.Tx, mpan string) (string, error) {
 	if mpan == "" {
 		return "", nil

@@ -88,8 +88,8 @@ func TestUPRN(t *testing.T) {
 	})
 }
 
-// ownProperty has a site without a number refused the MPAN of another site's property, by a change and by an onboarding that
-// finds it by its address.
+// ownProperty has a site without a number refused the MPAN of another site's property, by a
+// change and by an onboarding that finds it by its address.
 func ownProperty(t *testing.T, d *registry.Service, org flex.OrgID) {
 	t.Helper()
 	home := registry.SiteInput{MPAN: "1012345678941", Postcode: "YO1 7HH", Address: "9 Mill Lane", ConsentAt: time.UnixMicro(1)}
@@ -117,8 +117,8 @@ func ownProperty(t *testing.T, d *registry.Service, org flex.OrgID) {
 	}
 }
 
-// TestAddressTaken: a site is not given the address of another, and a new MPAN is given to neither of two
-// sites that are written alike.
+// TestAddressTaken: a site is not given the address of another, and a new MPAN is given to
+// neither of two sites that are written alike.
 func TestAddressTaken(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		ctx := t.Context()

@@ -9,20 +9,22 @@ import (
 	"flexd/internal/store"
 )
 
-// Dating is from when on a capacity or a power that is given is to count.
+// Dating is from when a given capacity or power counts.
 type Dating struct {
 	From flex.Day // London; zero: from now on
 
-	// Repair says why it is to count for days of which something was settled. What these come to
-	// by it is posted, of closed months in the open one. Empty: such days are a Conflict.
+	// Repair is the reason for which it also counts for days of which something was settled.
+	// The difference is posted, that of closed months in the open one. Empty: such days are a
+	// Conflict.
 	Repair string
 }
 
 // given reports whether a day was given.
 func (d Dating) given() bool { return d.From != (flex.Day{}) }
 
-// lock has whoever settles wait, or waits for them, if a day was given: what was settled is compared with it. It is taken before
-// a site or an asset is, as settlement locks in that order.
+// lock waits for settlements under way and blocks new ones, if a day was given, because that
+// day is compared with what was settled. It comes before the lock of a site or an asset, in
+// the same order as in settlement.
 func (d Dating) lock(ctx context.Context, tx *store.Tx) error {
 	if !d.given() {
 		return nil
@@ -33,7 +35,7 @@ func (d Dating) lock(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
-// faults says what is wrong with the day by itself, of the field that names it.
+// faults checks the day itself, and returns a fault of the field that names it.
 func (d Dating) faults(now time.Time, field, of string, changed bool) error {
 	if d.given() && !changed {
 		return invalid([]flex.Fault{faultAt(
@@ -65,8 +67,8 @@ func (d Dating) faults(now time.Time, field, of string, changed bool) error {
 	return nil
 }
 
-// settledAgain holds the day against what was settled of the site, which keeps what it was settled
-// on; for a repair it has that settled again.
+// settledAgain compares the day with the site's settlements: it fails if something was settled
+// of it; for a repair it marks these to be settled again.
 func (d Dating) settledAgain(
 	ctx context.Context,
 	tx *store.Tx,
@@ -101,7 +103,7 @@ func (d Dating) settledAgain(
 	)
 }
 
-// setSupply has the site's connection carry what is given from the day on.
+// setSupply sets the capacity of the site's connection from the day on.
 func (d Dating) setSupply(
 	ctx context.Context,
 	tx *store.Tx,
@@ -114,7 +116,7 @@ func (d Dating) setSupply(
 	return tx.SetSupply(ctx, site, s, d.From.Start())
 }
 
-// setPower has the asset be of the power from the day on.
+// setPower sets the asset's power from the day on.
 func (d Dating) setPower(
 	ctx context.Context,
 	tx *store.Tx,
@@ -127,16 +129,16 @@ func (d Dating) setPower(
 	return tx.SetPower(ctx, a.ID, power, d.From.Start())
 }
 
-// RatingLine is a rating as it was recorded, and for which times it still counts.
+// RatingLine is a recorded rating, with the time for which it still counts.
 type RatingLine[V any] struct {
 	From   time.Time // zero: from the beginning
 	At     time.Time // when it was recorded; zero: before ratings were dated
 	Is     V
 	Counts bool
-	Until  time.Time // zero: on and on
+	Until  time.Time // zero: without end
 }
 
-// ratingLines says of each record for which times it counts: until a later one does.
+// ratingLines computes for which time each record counts: until a later one does.
 func ratingLines[V any](rs []store.Recorded[V]) []RatingLine[V] {
 	lines := make([]RatingLine[V], len(rs))
 	var next time.Time
@@ -159,7 +161,7 @@ func ratingLines[V any](rs []store.Recorded[V]) []RatingLine[V] {
 	return lines
 }
 
-// withDefault puts the default before capacities none of which counts from the beginning.
+// withDefault inserts the default before capacities of which none counts from the beginning.
 func withDefault(lines []RatingLine[flex.Supply]) []RatingLine[flex.Supply] {
 	first := time.Time{}
 	for _, l := range lines {
@@ -184,15 +186,15 @@ func withDefault(lines []RatingLine[flex.Supply]) []RatingLine[flex.Supply] {
 	return append([]RatingLine[flex.Supply]{before}, lines...)
 }
 
-// Ratings are what a site's connection can carry and what its assets' powers are, with the records
-// of both, oldest first.
+// Ratings are the capacity of a site's connection and the powers of its assets, with the
+// records of both, oldest first.
 type Ratings struct {
 	Supply   flex.Supply
 	Supplies []RatingLine[flex.Supply]
 	Assets   []AssetRating
 }
 
-// Recorded reports whether anything was recorded of when they changed.
+// Recorded reports whether any change was recorded.
 func (r Ratings) Recorded() bool {
 	return len(r.Supplies) > 0 ||
 		slices.ContainsFunc(r.Assets, func(a AssetRating) bool {
@@ -200,13 +202,13 @@ func (r Ratings) Recorded() bool {
 		})
 }
 
-// AssetRating is an asset's power.
+// AssetRating is an asset's power over time.
 type AssetRating struct {
 	flex.Asset
 	Powers []RatingLine[flex.Watts] // none if it never changed
 }
 
-// Ratings returns a site's.
+// Ratings returns a site's ratings.
 func (s *Service) Ratings(
 	ctx context.Context,
 	org flex.OrgID,

@@ -10,21 +10,21 @@ import (
 	"flexd/internal/store"
 )
 
-// Service keeps the register.
+// Service manages sites and assets.
 type Service struct {
 	DB *store.DB
 
-	// Meters, if set, is asked for the metering points of sites, and what it says is kept.
-	// Without it those that were imported are all there is.
+	// Meters, if set, is asked for the metering points of sites, and its answers are stored.
+	// Without it only imported ones are known.
 	Meters directory.Source
 
 	Providers []Provider // of manufacturers' clouds
-	// by which they are asked; may be nil without providers
+	// to ask the providers; may be nil without any
 	Web *egress.Client
 }
 
-// stopControl takes control of the assets away: their sessions end, what holds them back is
-// lifted, and what batteries were sent of their own plans is taken back.
+// stopControl ends the control of assets: their sessions end, what limits them is lifted, and
+// plans of their own that batteries were sent are retracted.
 func stopControl(ctx context.Context, tx *store.Tx, assets ...flex.Asset) error {
 	ids := make([]flex.AssetID, len(assets))
 	for i, a := range assets {
@@ -41,7 +41,7 @@ func stopControl(ctx context.Context, tx *store.Tx, assets ...flex.Asset) error 
 	return nil
 }
 
-// write runs fn in one transaction of the organisation's and returns what it returns.
+// write runs fn in one transaction of the organisation and returns its result.
 func write[T any](
 	ctx context.Context,
 	d *Service,
@@ -59,7 +59,7 @@ func write[T any](
 	return v, err
 }
 
-// read is write for what changes nothing.
+// read is write for a transaction that changes nothing.
 func read[T any](
 	ctx context.Context,
 	d *Service,

@@ -2,8 +2,8 @@ package registry
 
 import "flexd/internal/flex"
 
-// SandboxModels are the sandbox's asset models, one for each case that a client has to
-// handle, and those that the interface's examples name.
+// SandboxModels are the sandbox's asset models: one for each case that a client has to handle,
+// and those that the interface's examples name.
 func SandboxModels() []flex.Model {
 	return []flex.Model{
 		{Name: "zappi", Type: flex.Charger, CoP11: true, Power: new(flex.Watts(7400))},

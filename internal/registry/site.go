@@ -7,8 +7,8 @@ import (
 	"flexd/internal/store"
 )
 
-// CreateSite registers a new site. A site at the same address is a Conflict, one with the
-// same MPAN Malformed; both failures name it.
+// CreateSite registers a new site. It is a Conflict if a site is at the same address, and
+// Malformed if one has the same MPAN; both failures name that site.
 func (s *Service) CreateSite(
 	ctx context.Context,
 	org flex.OrgID,
@@ -43,7 +43,7 @@ func createSite(
 		return r, err
 	}
 
-	if err := mustBeNew(ctx, tx, n); err != nil {
+	if err := checkNewSite(ctx, tx, n); err != nil {
 		return r, err
 	}
 
@@ -65,8 +65,8 @@ func createSite(
 	return tx.SiteRecord(ctx, site.ID)
 }
 
-// mustBeNew fails if the organisation has a site at the address or with the MPAN.
-func mustBeNew(ctx context.Context, tx *store.Tx, n normal) error {
+// checkNewSite fails if the organisation has a site at the address or with the MPAN.
+func checkNewSite(ctx context.Context, tx *store.Tx, n normal) error {
 	old, err := siteAtAddress(ctx, tx, n)
 	if err != nil {
 		return err
@@ -91,11 +91,12 @@ func mustBeNew(ctx context.Context, tx *store.Tx, n normal) error {
 		)
 	}
 
-	return mustBeOnlyAtProperty(ctx, tx, n.MPAN, flex.SiteID{})
+	return checkOnlyAtProperty(ctx, tx, n.MPAN, flex.SiteID{})
 }
 
-// mustBeOnlyAtProperty fails if the organisation has another site than id at the property of the MPAN's metering point.
-func mustBeOnlyAtProperty(
+// checkOnlyAtProperty fails if the organisation has another site than id at the property of
+// the MPAN's metering point.
+func checkOnlyAtProperty(
 	ctx context.Context,
 	tx *store.Tx,
 	mpan string,
@@ -126,7 +127,7 @@ func (n normal) site() flex.Site {
 	}
 }
 
-// Site returns a site with what belongs to it.
+// Site returns a site with its enrolments and assets.
 func (s *Service) Site(
 	ctx context.Context,
 	org flex.OrgID,
@@ -137,7 +138,7 @@ func (s *Service) Site(
 	})
 }
 
-// SiteQuery chooses sites; what is empty takes all. Limit must be set.
+// SiteQuery selects sites; an empty field selects all. Limit must be set.
 type SiteQuery struct {
 	MPAN     string
 	Postcode string
@@ -145,15 +146,15 @@ type SiteQuery struct {
 	Offset   int
 }
 
-// SitePage is a page of sites, which may be shared and is not to be changed, and how many there are
-// in all.
+// SitePage is a page of sites, which may be shared and must not be changed, with the total
+// number.
 type SitePage struct {
 	Sites []flex.SiteRecord
 	Total int
 }
 
-// Sites returns a page of the sites that are asked for, oldest first. An MPAN or a
-// postcode that is none chooses no site.
+// Sites returns a page of the selected sites, oldest first. An invalid MPAN or postcode
+// selects no site.
 func (s *Service) Sites(
 	ctx context.Context,
 	org flex.OrgID,
@@ -189,7 +190,7 @@ func (s *Service) Sites(
 	})
 }
 
-// SiteChange is what is to change of a site; what is nil stays.
+// SiteChange is a change of a site; a nil field is unchanged.
 type SiteChange struct {
 	MPAN       *string
 	Postcode   *string
@@ -201,9 +202,9 @@ type SiteChange struct {
 	Calls      *flex.AgreedCalls
 }
 
-// ChangeSite changes a site. An MPAN or an address that another of the organisation's sites has is a fault, and so is an
-// MPAN with which the site could not be enrolled in what it is enrolled in, and a capacity's day that lies ahead; one of
-// which something was settled is a Conflict.
+// ChangeSite changes a site. These are faults: an MPAN or an address of another site of the
+// organisation, an MPAN with which the site would not be eligible for its enrolments, and a
+// day of a capacity that is in the future. A day of which something was settled is a Conflict.
 func (s *Service) ChangeSite(
 	ctx context.Context,
 	org flex.OrgID,
@@ -251,20 +252,20 @@ func changeSite(
 		return r, err
 	}
 
-	if err := c.keep(ctx, tx, site, before, n.key); err != nil {
+	if err := c.save(ctx, tx, site, before, n.key); err != nil {
 		return r, err
 	}
 
 	r, err = tx.SiteRecord(ctx, id)
 	if err == nil && (c.Tariff != nil || site.Supply != before.Supply) {
-		// plans may rest on the site's tariff and on its fuse
+		// plans may depend on the site's tariff and fuse
 		err = planSite(ctx, tx, id)
 	}
 
 	return r, err
 }
 
-// lock locks what is locked before the site.
+// lock takes the locks that come before the site's.
 func (c SiteChange) lock(ctx context.Context, tx *store.Tx) error {
 	if err := c.SupplyFrom.lock(ctx, tx); err != nil {
 		return err
@@ -272,7 +273,7 @@ func (c SiteChange) lock(ctx context.Context, tx *store.Tx) error {
 	return tx.LockOrg(ctx)
 }
 
-// checked changes the site, if it may be changed so, and returns it as it is now in normal form.
+// checked checks and applies the change, and returns the site in normal form.
 func (c SiteChange) checked(ctx context.Context, tx *store.Tx, s *flex.Site) (normal, error) {
 	org, err := tx.OrgRecord(ctx)
 	if err != nil {
@@ -285,15 +286,15 @@ func (c SiteChange) checked(ctx context.Context, tx *store.Tx, s *flex.Site) (no
 		return n, err
 	}
 
-	if err := mayTakeMPAN(ctx, tx, *s, before); err != nil {
+	if err := checkMPANFree(ctx, tx, *s, before); err != nil {
 		return n, err
 	}
 
-	return n, c.mayTakeAddress(ctx, tx, *s, before)
+	return n, c.checkAddressFree(ctx, tx, *s, before)
 }
 
-// mayTakeAddress fails if the site is to have an address that another one has.
-func (c SiteChange) mayTakeAddress(
+// checkAddressFree fails if the site's new address is another site's.
+func (c SiteChange) checkAddressFree(
 	ctx context.Context,
 	tx *store.Tx,
 	s, before flex.Site,
@@ -316,8 +317,8 @@ func (c SiteChange) mayTakeAddress(
 	)})
 }
 
-// mayTakeMPAN fails if the site is to have an MPAN that another one has, or one of the property of another one.
-func mayTakeMPAN(
+// checkMPANFree fails if the site's new MPAN is another site's, or of another site's property.
+func checkMPANFree(
 	ctx context.Context,
 	tx *store.Tx,
 	s, before flex.Site,
@@ -354,19 +355,19 @@ func mpanTaken(why string, by flex.SiteID) error {
 	)})
 }
 
-// keep keeps a site that was changed; its capacity from the day that was given.
-func (c SiteChange) keep(
+// save stores the changed site; its capacity counts from the day that was given.
+func (c SiteChange) save(
 	ctx context.Context,
 	tx *store.Tx,
 	s, before flex.Site,
 	key string,
 ) error {
-	if err := c.keepCalls(ctx, tx, s.ID); err != nil {
+	if err := c.storeCalls(ctx, tx, s.ID); err != nil {
 		return err
 	}
 
 	if s.MPAN != before.MPAN {
-		if err := stillEligible(ctx, tx, s); err != nil {
+		if err := checkStillEligible(ctx, tx, s); err != nil {
 			return err
 		}
 	}
@@ -385,8 +386,8 @@ func (c SiteChange) keep(
 	return c.SupplyFrom.setSupply(ctx, tx, s.ID, after)
 }
 
-// keepCalls keeps how often the site may be called, if that was given.
-func (c SiteChange) keepCalls(
+// storeCalls stores how often the site may be called, if that was given.
+func (c SiteChange) storeCalls(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.SiteID,
@@ -401,7 +402,7 @@ func (c SiteChange) keepCalls(
 	return tx.SetAgreedCalls(ctx, id, *c.Calls)
 }
 
-// input is what would be sent of the site if it was new, and as the change has it.
+// input returns the changed site as the request that would register it.
 func (c SiteChange) input(s *flex.Site) SiteInput {
 	in := SiteInput{
 		MPAN:     s.MPAN.Reveal(),
@@ -417,9 +418,9 @@ func (c SiteChange) input(s *flex.Site) SiteInput {
 	return in
 }
 
-// apply changes the site, and returns it as it is now in normal form.
+// apply applies the change, and returns the site in normal form.
 func (c SiteChange) apply(s *flex.Site, withoutMPAN bool) (normal, error) {
-	// A postcode that is not sent was accepted before, whatever the organisation may have today.
+	// A postcode that is not sent was accepted before, whatever the organisation allows today.
 	n, faults := c.input(s).normalise(withoutMPAN || c.Postcode == nil)
 	for i := range faults {
 		last := len(faults[i].Loc) - 1
@@ -452,15 +453,15 @@ func (c SiteChange) apply(s *flex.Site, withoutMPAN bool) (normal, error) {
 	return n, nil
 }
 
-// setIfSent gives a field the value that was sent, if one was.
+// setIfSent sets a field to the value that was sent, if one was.
 func setIfSent[T any](field *T, sent *T) {
 	if sent != nil {
 		*field = *sent
 	}
 }
 
-// DeleteSite deletes a site that has no assets, is enrolled in nothing and to whose user no payment is under way;
-// else it is Malformed.
+// DeleteSite deletes a site. It is Malformed if the site has assets or enrolments, or a
+// payment to its user is under way.
 func (s *Service) DeleteSite(
 	ctx context.Context,
 	org flex.OrgID,
@@ -498,7 +499,7 @@ func (s *Service) DeleteSite(
 			}
 		}
 
-		if err := mustBePaid(ctx, tx, id); err != nil {
+		if err := checkPaid(ctx, tx, id); err != nil {
 			return err
 		}
 

@@ -10,8 +10,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// A site of which another export limit or tariff is given has its batteries planned again at once, whether a car is plugged in or not;
-// with another email, or the same limit, it has not. Batteries of other sites go on.
+// A site of which another export limit or tariff is given has its batteries planned again at
+// once, whether a car is plugged in or not; with another email, or the same limit, it has not.
+// Batteries of other sites go on.
 func TestChangeSite_PlansBatteries(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Open(t, url, store.Options{})
@@ -55,8 +56,9 @@ func TestChangeSite_PlansBatteries(t *testing.T) {
 	})
 }
 
-// The heaters of a site whose main fuse or tariff changed, or one of whose assets has another power, are planned again at once, and not
-// with the next half-hour. Those of other sites go on.
+// The heaters of a site whose main fuse or tariff changed, or one of whose assets has another
+// power, are planned again at once, and not with the next half-hour. Those of other sites go
+// on.
 func TestChangeSite_PlansHeaters(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		db := storetest.Open(t, url, store.Options{})

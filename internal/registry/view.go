@@ -10,7 +10,7 @@ import (
 	"flexd/internal/store"
 )
 
-// siteAssetsMax is how many of a site's assets a view has.
+// siteAssetsMax is the most assets of a site in a view.
 const siteAssetsMax = 50
 
 // Orgs returns every organisation.
@@ -32,7 +32,7 @@ func (s *Service) Org(ctx context.Context, id flex.OrgID) (flex.Org, error) {
 	})
 }
 
-// AssetOrg returns whose an asset is.
+// AssetOrg returns the organisation of an asset.
 func (s *Service) AssetOrg(
 	ctx context.Context,
 	id flex.AssetID,
@@ -47,7 +47,7 @@ func (s *Service) AssetOrg(
 	return org, err
 }
 
-// SiteOrg returns whose a site is.
+// SiteOrg returns the organisation of a site.
 func (s *Service) SiteOrg(
 	ctx context.Context,
 	id flex.SiteID,
@@ -62,15 +62,15 @@ func (s *Service) SiteOrg(
 	return org, err
 }
 
-// AssetLine is an asset in a list that goes across organisations.
+// AssetLine is an asset in a list of several organisations.
 type AssetLine struct {
 	ID         flex.AssetID   `json:"asset_id"`
 	ExternalID string         `json:"external_id"`
 	Type       flex.AssetType `json:"type"`
 	// rated, in watts; null if never given
 	Power    *flex.Watts `json:"power_w"`
-	Phases   int         `json:"phases"`          // that it is planned on, given or by its power
-	Phase    string      `json:"phase,omitempty"` // of one on one phase, which; empty for not given
+	Phases   int         `json:"phases"`          // on which it is planned, given or by its power
+	Phase    string      `json:"phase,omitempty"` // the phase of an asset on one; empty if not given
 	Model    string      `json:"model"`
 	Firmware string      `json:"firmware"`
 	SiteID   flex.SiteID `json:"site_id"`
@@ -80,12 +80,12 @@ type AssetLine struct {
 	PluggedIn time.Time `json:"plugged_in_at,omitzero"`
 	// of the open session, zero until it was planned
 	ReadyBy time.Time `json:"ready_by,omitzero"`
-	// since when an operator has it excluded from control, zero if it is not
+	// since when an operator excludes it from control, zero if none does
 	Excluded time.Time `json:"excluded_at,omitzero"`
-	Key      string    `json:"-"` // of the order that was asked for
+	Key      string    `json:"-"` // in the chosen order
 }
 
-// SiteLine is a site in a list that goes across organisations.
+// SiteLine is a site in a list of several organisations.
 type SiteLine struct {
 	ID       flex.SiteID `json:"site_id"`
 	Postcode string      `json:"postcode"`
@@ -136,7 +136,7 @@ func siteLines(found []store.SiteLine, err error) ([]SiteLine, error) {
 	return lines, err
 }
 
-// AssetFilter says which assets are looked for across organisations; what is empty takes all.
+// AssetFilter selects assets across organisations; an empty field selects all.
 type AssetFilter struct {
 	Org     flex.OrgID
 	Type    flex.AssetType
@@ -145,22 +145,22 @@ type AssetFilter struct {
 	Before  flex.AssetID // assets that come after this one
 	Limit   int
 
-	Model    string // in any case of its letters
+	Model    string // in either case
 	Firmware string // likewise
 	GSPGroup string
 	Group    string         // a constraint group
 	State    string         // one of AssetStates
-	Only     []flex.AssetID // none but these; nil takes all
-	Sort     string         // one of AssetOrders, "-" before it to turn it round; the newest first if it is empty
+	Only     []flex.AssetID // only these; nil selects all
+	Sort     string         // one of AssetOrders, descending with "-" before it; the newest first if it is empty
 	Key      string         // of the asset Before, as AssetLine's Key has it
-	// how many there are is not counted
+	// the total is not counted
 	Uncounted bool
 }
 
 // AssetOrders are the columns that a list can be sorted by.
 var AssetOrders = store.AssetOrders
 
-// AssetStates are what AssetFilter's State may be.
+// AssetStates are the possible values of AssetFilter.State.
 var AssetStates = assetStates()
 
 func assetStates() []string {
@@ -171,7 +171,7 @@ func assetStates() []string {
 	return names
 }
 
-// find is the filter as the store takes it. A state that is none is Malformed.
+// find returns the filter of the store. An unknown state is Malformed.
 func (f *AssetFilter) find() (store.Find, error) {
 	found := store.Find{
 		Org:      f.Org,
@@ -212,7 +212,7 @@ func (f *AssetFilter) find() (store.Find, error) {
 	return found, nil
 }
 
-// AssetList is every organisation, and the assets that a filter takes, in its order.
+// AssetList has every organisation, and the assets that a filter selects, in its order.
 type AssetList struct {
 	Orgs   []flex.Org
 	Assets []AssetLine
@@ -251,8 +251,9 @@ func (s *Service) AssetList(
 	return l, err
 }
 
-// AssetIDs returns the ids of all assets that a filter takes, whatever its limit, in its order and in
-// parts. A list of many that is sorted again for each part takes minutes.
+// AssetIDs returns the ids of all assets that a filter selects, whatever its limit, in its
+// order. It is for lists that are then read in parts: to sort a long list for each part takes
+// minutes.
 func (s *Service) AssetIDs(
 	ctx context.Context,
 	f AssetFilter,
@@ -271,8 +272,8 @@ func (s *Service) AssetIDs(
 	return parts, err
 }
 
-// AssetsByID lists the assets of some ids, in the order of the ids. Those that there are no longer are left
-// out.
+// AssetsByID returns the assets of the given ids, in that order. Those that were deleted are
+// left out.
 func (s *Service) AssetsByID(
 	ctx context.Context,
 	ids []flex.AssetID,
@@ -287,14 +288,14 @@ func (s *Service) AssetsByID(
 	return lines, err
 }
 
-// Found is what a text finds.
+// Found is the result of a search.
 type Found struct {
 	Assets []AssetLine `json:"assets"`
 	Sites  []SiteLine  `json:"sites"`
 }
 
-// Search looks across organisations for an id, an MPAN, a UPRN, an e-mail address, a postcode or
-// part of an external id: at most so many assets, and as many sites.
+// Search searches all organisations for an id, an MPAN, a UPRN, an e-mail address, a postcode
+// or part of an external id. It returns at most limit assets, and as many sites.
 func (s *Service) Search(
 	ctx context.Context,
 	text string,
@@ -318,7 +319,8 @@ func (s *Service) Search(
 	return found, err
 }
 
-// SearchAssets is the assets of Search in parts: those that come after one, or the first if it is zero.
+// SearchAssets returns a part of the assets of Search: those after the given one, or the first
+// if it is zero.
 func (s *Service) SearchAssets(
 	ctx context.Context,
 	text string,
@@ -337,7 +339,8 @@ func (s *Service) SearchAssets(
 	return found, err
 }
 
-// SearchSites is the sites of Search in parts: those that come after one, or the first if it is zero.
+// SearchSites returns a part of the sites of Search: those after the given one, or the first
+// if it is zero.
 func (s *Service) SearchSites(
 	ctx context.Context,
 	text string,

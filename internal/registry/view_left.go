@@ -9,13 +9,13 @@ import (
 	"flexd/internal/store"
 )
 
-// FoundInBooks is what a text finds of which the books alone know.
+// FoundInBooks is the result of a search in the books.
 type FoundInBooks struct {
 	Left     []LeftSite `json:"offboarded_sites,omitempty"`
 	Payments []Payment  `json:"payments,omitempty"`
 }
 
-// LeftSite is a site that was offboarded. Nobody can withdraw its balance.
+// LeftSite is a site that was offboarded. Its balance cannot be withdrawn any more.
 type LeftSite struct {
 	ID      flex.SiteID `json:"site_id"`
 	OrgName string      `json:"organisation"`
@@ -34,8 +34,8 @@ type Payment struct {
 	Status    ledger.PaymentStatus `json:"status"`
 }
 
-// SearchBooks looks across organisations for the offboarded site of an id, its own or an asset's, and for payments by what a bank
-// statement calls them.
+// SearchBooks searches all organisations for an offboarded site, by its id or an asset's, and
+// for payments by their reference on a bank statement.
 func (s *Service) SearchBooks(
 	ctx context.Context,
 	text string,

@@ -9,7 +9,7 @@ import (
 	"flexd/internal/store"
 )
 
-// SiteView is a site with its consents and enrolments, as an operator is shown it.
+// SiteView is a site with its consents and enrolments, as operators see it.
 type SiteView struct {
 	ID             flex.SiteID
 	OrgID          flex.OrgID
@@ -28,13 +28,13 @@ type SiteView struct {
 	Assets         []AssetLine
 	Methods        []flex.DispatchMethod
 	Enrolments     []EnrolmentLine
-	// to the use of the boundary meter; zero while there is none
+	// to the use of the boundary meter; zero if it is not in force
 	ConsentAt time.Time
 	Spans     []ConsentLine // to the same, the newest first
 	Steps     []SiteStep    // the newest first
 }
 
-// TariffView is the tariff that the site's record has.
+// TariffView is the tariff in the site's record.
 type TariffView struct {
 	Type       flex.TariffType // "" if never given
 	CheapStart string          // HH:MM:SS by London's clock, "" if never given
@@ -46,26 +46,26 @@ type TariffView struct {
 	ExportRate  *float64
 }
 
-// SupplyView is what the site's connection can carry.
+// SupplyView is the capacity of the site's connection.
 type SupplyView struct {
 	Import flex.Watts
 	Export flex.Watts
 	Set    bool      // for this site; else it is the default
-	Fuse   flex.Fuse // that Import was given as; zero if it was not
+	Fuse   flex.Fuse // from which Import was computed; zero if it was not
 }
 
-// RatingView is what a connection could carry, or an asset's power, during a time.
+// RatingView is the capacity of a connection, or an asset's power, during a time.
 type RatingView struct {
 	Asset  string     // "" for the connection
 	From   time.Time  // zero: from the beginning
-	Until  time.Time  // zero: on and on
+	Until  time.Time  // zero: without end
 	At     time.Time  // zero: before ratings were dated
 	Counts bool       // it was not replaced
 	Import flex.Watts // for an asset: its power, 0 if not known
 	Export flex.Watts // of the connection alone
 }
 
-// MeterView is the site's metering point, as the lists have it.
+// MeterView is the site's metering point, by the imported lists.
 type MeterView struct {
 	Import       bool // direction; false is export
 	HalfHourly   bool
@@ -76,13 +76,13 @@ type MeterView struct {
 	GSPGroup     string
 }
 
-// EnrolmentLine is where a site is in a proposition.
+// EnrolmentLine is the state of a site in a proposition.
 type EnrolmentLine struct {
 	Name  flex.Proposition
 	State flex.EnrolmentState // "" if it was never enrolled
 }
 
-// SiteStep is a consent or an enrolment that changed.
+// SiteStep is a change of a consent or an enrolment.
 type SiteStep struct {
 	At       time.Time
 	Consent  string // what was consented to, "" for an enrolment
@@ -98,7 +98,7 @@ type ConsentLine struct {
 	Holds bool // it was not withdrawn
 }
 
-// SiteView reads a site, whosever it is, in one transaction.
+// SiteView reads a site of any organisation, in one transaction.
 func (s *Service) SiteView(
 	ctx context.Context,
 	id flex.SiteID,
@@ -117,7 +117,7 @@ func (s *Service) SiteView(
 	return v, err
 }
 
-// SiteViewOf reads a site of an organisation. Another's is NotFound.
+// SiteViewOf reads a site of the organisation. Another organisation's is NotFound.
 func (s *Service) SiteViewOf(
 	ctx context.Context,
 	org flex.OrgID,
@@ -181,7 +181,7 @@ func (v *SiteView) readRecord(
 	v.OrgID, v.OrgName = org.ID, org.Name
 	v.addSite(&s)
 
-	v.Calls, err = callsStand(ctx, tx, id)
+	v.Calls, err = callsUsed(ctx, tx, id)
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (v *SiteView) readRecord(
 	return err
 }
 
-// addSite adds what is kept of the site itself.
+// addSite adds the site's own record.
 func (v *SiteView) addSite(s *flex.Site) {
 	v.ID = s.ID
 	v.Address = s.Address.Reveal()
@@ -274,7 +274,7 @@ func (v *SiteView) addRatings(r *Ratings) {
 	}
 }
 
-// readConsents reads the site's consents and enrolments, and how they changed.
+// readConsents reads the site's consents and enrolments, with their history.
 func (v *SiteView) readConsents(ctx context.Context, tx *store.Tx) error {
 	var err error
 	v.Methods, err = tx.Methods(ctx, v.ID)
@@ -309,7 +309,7 @@ func (v *SiteView) readConsents(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
-// readSteps reads how the site's consents and enrolments changed.
+// readSteps reads the changes of the site's consents and enrolments.
 func (v *SiteView) readSteps(ctx context.Context, tx *store.Tx) error {
 	consents, err := tx.Consents(ctx, v.ID)
 	if err != nil {
