@@ -13,31 +13,34 @@ import (
 	"flexd/internal/store"
 )
 
-// Bounds of what an organisation may keep.
+// Bounds of an organisation's objects.
 const (
 	ObjectsMax       = 100_000 // of a kind
 	SubscriptionsMax = 1_000
 	VENShare         = 2  // the part of them, a half, that one VEN may have
 	PageMax          = 50 // objects of an answer
 
-	// NoticesMax is how many bytes the notices of one change by a client may have together: each subscriber is sent the object.
+	// NoticesMax is how many bytes the notices of one change by a client may have together:
+	// each subscriber is sent the object.
 	NoticesMax = 64 << 20
-	// NoticesShare is the part of them, an eighth, after which one VEN is sent no further notice of the change: however often it
-	// subscribed, others' objects can be written.
+	// NoticesShare is the part of them, an eighth, after which one VEN is sent no further
+	// notice of the change: however often it subscribed, others' objects can be written.
 	NoticesShare = 8
 )
 
-// Service keeps OpenADR objects. Its zero value with a DB keeps them; Out is needed to notify.
+// Service manages OpenADR objects. Its zero value with a DB stores them; Out is needed to
+// notify subscribers.
 type Service struct {
 	DB        *store.DB
 	Out       *egress.Client
 	PlainHTTP bool // callbacks may be http://, for private networks
 
-	// Outcome says what became of an instruction; it is needed to report on events of bound programs.
+	// Outcome says what became of an instruction; it is needed to report on events of bound
+	// programs.
 	Outcome func(ctx context.Context, org flex.OrgID, id flex.InstructionID) (*Outcome, error)
 
-	// Fleet says what the assets of a scope drew, or will draw, in each of some spans; it is needed for the
-	// reports that another party's server asks for.
+	// Fleet says what the assets of a scope drew, or will draw, in each of some spans; it is
+	// needed for the reports that another party's server asks for.
 	Fleet func(ctx context.Context, org flex.OrgID, scope flex.Scope, spans []flex.Span) ([]FleetUse, error)
 
 	// Assets says the same of each asset, for servers that are to have it so.
@@ -48,7 +51,7 @@ type Service struct {
 	asking sync.Map // other parties' servers that are being asked, by the program here
 }
 
-// Client is who asks.
+// Client is the client that makes a request.
 type Client struct {
 	Org      flex.OrgID
 	ID       string
@@ -69,7 +72,7 @@ type Object struct {
 	Fields map[string]any // of its document
 }
 
-// mayWrite says which kinds each of the two clients may write.
+// mayWrite lists the kinds of objects that each of the two roles may write.
 var mayWrite = map[bool]map[flex.ADRKind]bool{
 	true: {
 		flex.ADRProgram:      true,
@@ -112,7 +115,7 @@ func ParseID(s string) (flex.ADRObjectID, error) {
 	return flex.ADRObjectID(parsed), nil
 }
 
-// Search returns the objects that are looked for and that the client may read.
+// Search returns the objects that match and that the client may read.
 func (s *Service) Search(
 	ctx context.Context,
 	c Client,
@@ -173,8 +176,8 @@ func objectOf(kept *flex.ADRObject) (Object, error) {
 	return o, nil
 }
 
-// Create keeps a new object. A document that is not as the specification has it, or names an object
-// that there is not, is Malformed; a name that is taken is a Conflict.
+// Create stores a new object. It is Malformed if the document violates the specification or
+// names an object that does not exist, and a Conflict if the name is in use.
 func (s *Service) Create(
 	ctx context.Context,
 	c Client,
@@ -216,7 +219,7 @@ func (s *Service) Replace(
 	)
 }
 
-// write keeps an object in the place of the one that was, if any.
+// write stores an object in place of the previous one, if there is one.
 func (s *Service) write(
 	ctx context.Context,
 	c Client,
@@ -254,7 +257,8 @@ func (s *Service) write(
 	return o, err
 }
 
-// replace keeps an object in the place of the one that was, if any, with all that follows from it.
+// replace stores an object in place of the previous one, if there is one, with all
+// consequences.
 func (s *Service) replace(
 	ctx context.Context,
 	tx *store.Tx,
@@ -273,7 +277,7 @@ func (s *Service) replace(
 		return Object{}, err
 	}
 
-	o, err := s.keepOwn(ctx, tx, c, was, kind, document)
+	o, err := s.saveOwn(ctx, tx, c, was, kind, document)
 	if err != nil {
 		return Object{}, err
 	}
@@ -295,7 +299,8 @@ func (s *Service) replace(
 	return o, notifyLost(ctx, tx, mine)
 }
 
-// operationOf is what is done to an object by writing it in the place of the one that was, if any.
+// operationOf returns the operation for notifications: CREATE, or UPDATE if there was a
+// previous object.
 func operationOf(was *flex.ADRObject) string {
 	if was == nil {
 		return opCreate
@@ -303,8 +308,8 @@ func operationOf(was *flex.ADRObject) string {
 	return opUpdate
 }
 
-// keep keeps an object in the place of the one that was, if any.
-func (s *Service) keep(
+// save stores an object in place of the previous one, if there is one.
+func (s *Service) save(
 	ctx context.Context,
 	tx *store.Tx,
 	c Client,
@@ -312,7 +317,7 @@ func (s *Service) keep(
 	kind flex.ADRKind,
 	document any,
 ) (Object, error) {
-	kept, err := rules[kind].take("body", document) // a copy, which is changed
+	checked, err := rules[kind].take("body", document) // a copy, which is changed
 	if err != nil {
 		return Object{}, err
 	}
@@ -324,14 +329,15 @@ func (s *Service) keep(
 		was:     was,
 	}
 
-	w.Fields, w.Kind = kept.(map[string]any), kind
-	err = w.keep(ctx)
+	w.Fields, w.Kind = checked.(map[string]any), kind
+	err = w.save(ctx)
 
 	return w.Object, err
 }
 
-// keepOwn is keep for a client, which changes nothing that another party's server has.
-func (s *Service) keepOwn(
+// saveOwn is save for a client. It refuses to change an object that another party's server
+// owns.
+func (s *Service) saveOwn(
 	ctx context.Context,
 	tx *store.Tx,
 	c Client,
@@ -345,7 +351,7 @@ func (s *Service) keepOwn(
 		}
 	}
 
-	o, err := s.keep(ctx, tx, c, was, kind, document)
+	o, err := s.save(ctx, tx, c, was, kind, document)
 	if err == nil {
 		err = checkOwn(ctx, tx, &o.ADRObject)
 	}
@@ -353,7 +359,7 @@ func (s *Service) keepOwn(
 	return o, err
 }
 
-// checkForm holds a VEN or a resource against the form that the client writes it in.
+// checkForm checks a VEN or a resource against the form that the client must use.
 func (c Client) checkForm(kind flex.ADRKind, document any) error {
 	form, _ := document.(map[string]any)["objectType"].(string)
 	byBusiness := form == "BL_VEN_REQUEST" || form == "BL_RESOURCE_REQUEST"
@@ -374,8 +380,8 @@ func (c Client) checkForm(kind flex.ADRKind, document any) error {
 	)
 }
 
-// Delete deletes an object, and returns what it was. A program that has events, and a VEN that has
-// resources, is Malformed.
+// Delete deletes an object, and returns it. A program with events, or a VEN with resources, is
+// Malformed.
 func (s *Service) Delete(
 	ctx context.Context,
 	c Client,
@@ -412,7 +418,8 @@ func (s *Service) Delete(
 			return err
 		}
 
-		// What is cancelled must end, also where too many subscribe: those without a notice find it gone when they ask.
+		// What is cancelled must end, also where too many subscribe: those without a notice
+		// find it gone when they ask.
 		bytesLeft := NoticesMax
 		err = s.notifyWithin(ctx, tx, &o, opDelete, &bytesLeft)
 		if err != nil && flex.KindOf(err) != flex.TooLarge {
@@ -425,8 +432,8 @@ func (s *Service) Delete(
 	return o, err
 }
 
-// drop deletes an object, and has what it asked of the fleet withdrawn. Subscriptions to a program end with it, once its subscribers
-// were to be notified of that.
+// drop deletes an object, and withdraws the orders that it caused. Subscriptions to a program
+// end with it, after their subscribers were notified.
 func drop(ctx context.Context, tx *store.Tx, o *flex.ADRObject) error {
 	if err := tx.DropADRObject(ctx, o.ID); err != nil {
 		return err
@@ -443,7 +450,7 @@ func drop(ctx context.Context, tx *store.Tx, o *flex.ADRObject) error {
 	return reorder(ctx, tx, nil, o)
 }
 
-// checkUnused says whether others still need an object.
+// checkUnused fails if other objects still refer to an object.
 func checkUnused(ctx context.Context, tx *store.Tx, o *flex.ADRObject) error {
 	q, what := flex.ADRSearch{Kind: flex.ADREvent, Program: o.ID}, "events"
 	switch o.Kind {
@@ -482,7 +489,7 @@ func (o *Object) Document() map[string]any {
 	return d
 }
 
-// Serves reports whether OpenADR is switched on for an organisation.
+// Serves reports whether OpenADR is enabled for an organisation.
 func (s *Service) Serves(
 	ctx context.Context,
 	org flex.OrgID,

@@ -26,8 +26,8 @@ func (s *Service) dueUpstreams(ctx context.Context) ([]store.ADRUpstream, error)
 	return due, err
 }
 
-// askAndNote asks a server and keeps what came of it. An error is flexd's own, a panic too: it runs beside
-// the job, which would not catch it.
+// askAndNote polls a server and stores the result. An error is flexd's own. A panic becomes
+// one, because this runs in a goroutine.
 func (s *Service) askAndNote(
 	ctx context.Context,
 	u *store.ADRUpstream,
@@ -45,7 +45,8 @@ func (s *Service) askAndNote(
 		return failed
 	}
 
-	// It answered, whatever flexd failed at afterwards: else it would be silent, and subscribed to each time.
+	// It answered, whatever flexd failed at afterwards: else it would be silent, and
+	// subscribed to each time.
 	noted := s.DB.WriteAll(ctx, func(all *store.All) error {
 		return all.ADRUpstreamAsked(ctx, u)
 	})
@@ -53,8 +54,8 @@ func (s *Service) askAndNote(
 	return cmp.Or(failed, noted)
 }
 
-// askInTime is askUpstream within the server's time: what ends after its next turn has come would not be taken. Too little time is
-// Unavailable.
+// askInTime is askUpstream within the server's time: a result after the server's next turn
+// would not be stored. Too little time is Unavailable.
 func (s *Service) askInTime(ctx context.Context, u *store.ADRUpstream) error {
 	most := min(upstreamTime, u.Poll)
 	limited, cancel := context.WithTimeout(ctx, most)

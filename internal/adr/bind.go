@@ -12,10 +12,9 @@ import (
 	"flexd/internal/store"
 )
 
-// Bind has a program's events be for a part of the organisation's own fleet: what they ask for is
-// carried out, now and from now on. It replaces how the program was bound before. A program or
-// constraint group that there is not is NotFound. Nothing is kept unless that is to be: what it would do is
-// returned then.
+// Bind binds a program to a part of the organisation's own fleet: the orders of its events are
+// carried out from now on. It replaces the program's earlier binding. An unknown program or
+// constraint group is NotFound. A preview returns what would change, and stores nothing.
 func (s *Service) Bind(
 	ctx context.Context,
 	org flex.OrgID,
@@ -47,7 +46,7 @@ func (s *Service) Bind(
 	})
 }
 
-// checkBinding refuses a binding that cannot be.
+// checkBinding refuses an invalid binding.
 func checkBinding(b *flex.ADRBinding) error {
 	if !b.Kind.Limits() && b.Kind != flex.ADRInstruction {
 		return flex.Fail(
@@ -91,8 +90,8 @@ func checkBinding(b *flex.ADRBinding) error {
 	return nil
 }
 
-// endFormerBinding ends the binding that another replaces, if it is not the same: what was asked for by it
-// is withdrawn.
+// endFormerBinding ends the earlier binding if it is a different one: its orders are
+// withdrawn.
 func endFormerBinding(ctx context.Context, tx *store.Tx, b *flex.ADRBinding) error {
 	before, err := tx.ADRBindings(ctx, b.Program)
 	if err != nil || len(before) == 0 {
@@ -113,8 +112,8 @@ func endFormerBinding(ctx context.Context, tx *store.Tx, b *flex.ADRBinding) err
 	return reconcileOrders(ctx, tx, b.Program, flex.ADRObjectID{})
 }
 
-// Unbind ends the binding of a program: what its events asked for is withdrawn. It is NotFound if there
-// is none. Nothing is kept unless that is to be.
+// Unbind ends the binding of a program and withdraws its orders. It is NotFound if there is
+// none. A preview stores nothing.
 func (s *Service) Unbind(
 	ctx context.Context,
 	org flex.OrgID,
@@ -139,13 +138,13 @@ func (s *Service) Unbind(
 	})
 }
 
-// BoundProgram is a program and how it is bound, if it is.
+// BoundProgram is a program with its binding, if it has one.
 type BoundProgram struct {
 	Object
 	Binding *flex.ADRBinding
 }
 
-// Programs returns the organisation's programs and how each is bound.
+// Programs returns the organisation's programs with their bindings.
 func (s *Service) Programs(
 	ctx context.Context,
 	org flex.OrgID,
@@ -160,7 +159,7 @@ func (s *Service) Programs(
 	return found, err
 }
 
-// ProgramsOf returns the programs of an organisation, of the first if none is chosen.
+// ProgramsOf returns the programs of an organisation, the first one if none is chosen.
 func (s *Service) ProgramsOf(
 	ctx context.Context,
 	chosen flex.OrgID,
@@ -219,7 +218,7 @@ func programs(ctx context.Context, tx *store.Tx) ([]BoundProgram, error) {
 	return found, nil
 }
 
-// Orders returns what events asked of the fleet and what became of it, at most limit, the newest first.
+// Orders returns at most limit orders of events with their states, the newest first.
 func (s *Service) Orders(
 	ctx context.Context,
 	org flex.OrgID,
@@ -235,13 +234,13 @@ func (s *Service) Orders(
 	return found, err
 }
 
-// Traffic is what events asked of the fleet, the newest first, and the servers that are asked for events.
+// Traffic has the orders of events, the newest first, and the other parties' servers.
 type Traffic struct {
 	Orders  []AskedOrder
 	Servers []AskedServer
 }
 
-// AskedOrder is what an event asked of the fleet, and what became of it.
+// AskedOrder is an order of an event with its state.
 type AskedOrder struct {
 	flex.Span
 	Change      flex.Watts  // against the plan, negative for less; zero with a limit, and where it could not be read
@@ -251,7 +250,7 @@ type AskedOrder struct {
 	Instruction flex.InstructionID // zero until it was sent
 }
 
-// AskedServer is a server of another party that is asked for events.
+// AskedServer is a server of another party that is polled for events.
 type AskedServer struct {
 	Name      string
 	URL       string
@@ -299,8 +298,8 @@ func (s *Service) TrafficOf(
 	return t, err
 }
 
-// reorder has what a program or an event that was just written, in the place of the one that was, if any,
-// or that is being deleted asks for be what is carried out.
+// reorder updates the orders after a program or an event was written, in place of the previous
+// one if there is one, or while it is being deleted.
 func reorder(ctx context.Context, tx *store.Tx, was, o *flex.ADRObject) error {
 	if was != nil && was.Program != o.Program { // it was another program's event
 		err := reconcileOrders(ctx, tx, was.Program, flex.ADRObjectID{})
@@ -322,7 +321,8 @@ func reorder(ctx context.Context, tx *store.Tx, was, o *flex.ADRObject) error {
 	return nil
 }
 
-// linkAlive says that whoever limits a constraint group by a program's events was heard.
+// linkAlive records that the party that limits a constraint group by a program's events was
+// heard.
 func linkAlive(ctx context.Context, tx *store.Tx, program flex.ADRObjectID) error {
 	bindings, err := tx.ADRBindings(ctx, program)
 	if err != nil || len(bindings) == 0 || !bindings[0].Kind.Limits() {
@@ -337,9 +337,10 @@ func linkAlive(ctx context.Context, tx *store.Tx, program flex.ADRObjectID) erro
 	return err
 }
 
-// reconcileOrders compares what a program's events ask for with what is kept: what is not asked for any more is
-// withdrawn, what is new waits to be sent. The same twice changes nothing. One event is looked at even if
-// it is over, so that one that came too late is refused and not forgotten.
+// reconcileOrders compares the orders of a program's events with the stored ones: those that
+// are no longer wanted are withdrawn, new ones are queued. It is idempotent. One event is
+// included even if it is over, so that an event that came too late is refused, and not
+// ignored.
 func reconcileOrders(
 	ctx context.Context,
 	tx *store.Tx,
@@ -389,8 +390,8 @@ func reconcileOrders(
 	return nil
 }
 
-// lookedAt are the events that are looked at even if they are over: the one that is given, if any, and those of which
-// something is still carried out, as their start was moved at random.
+// lookedAt returns the events that are included even if they are over: the given one, and
+// those with an order that is still carried out, because its start was randomised.
 func lookedAt(
 	event flex.ADRObjectID,
 	current []store.ADROrder,
@@ -410,7 +411,8 @@ func lookedAt(
 	return also
 }
 
-// hadOrder reports whether an interval of an event was asked for before in some of its time.
+// hadOrder reports whether there was an order for an interval of an event before, in some of
+// its time.
 func hadOrder(current []store.ADROrder, o *store.ADROrder) bool {
 	return slices.ContainsFunc(current, func(k store.ADROrder) bool {
 		same := k.Event == o.Event && k.Interval == o.Interval
@@ -418,8 +420,9 @@ func hadOrder(current []store.ADROrder, o *store.ADROrder) bool {
 	})
 }
 
-// keyOf is what makes two orders the same, as far as they are still to come. When what is under way began makes no difference:
-// the event that had the time before may be over by now.
+// keyOf returns the key by which orders are equal in the time that is to come. For an order
+// under way the beginning is not part of it: the event that had the time before may be over by
+// now.
 func keyOf(o *store.ADROrder, now time.Time) string {
 	from := o.From
 	if o.To.After(now) {
@@ -449,7 +452,7 @@ func keyOf(o *store.ADROrder, now time.Time) string {
 	)
 }
 
-// record is the order as it is kept.
+// record returns the order's database record.
 func (o *Order) record(program flex.ADRObjectID) store.ADROrder {
 	r := store.ADROrder{
 		Program:  program,
@@ -472,7 +475,8 @@ func (o *Order) record(program flex.ADRObjectID) store.ADROrder {
 	return r
 }
 
-// wantedOf are what a program's events ask for that are not over, and some events more; none if it is not bound.
+// wantedOf returns the orders of a program's events that are not over, and of the given
+// events; none if the program is not bound.
 func wantedOf(
 	ctx context.Context,
 	tx *store.Tx,
@@ -522,9 +526,10 @@ func wantedOf(
 	return byPriority(wanted), err
 }
 
-// byPriority gives each instant to the event of the highest priority, and of the same to the newest: of the
-// others' orders there remains what is left of their time. What is left without time is outranked. Those of one event are
-// carried out beside each other, and so are limits of two directions. What cannot be carried out has no time.
+// byPriority gives each instant to the event of the highest priority, and among equals to the
+// newest. The orders of others get the rest of their time; an order without any is outranked.
+// Orders of one event are carried out together, and so are limits of different directions. An
+// order that cannot be carried out has no time.
 func byPriority(orders []Order) []Order {
 	slices.SortStableFunc(orders, func(a, b Order) int {
 		return cmp.Or(
@@ -567,7 +572,7 @@ func byPriority(orders []Order) []Order {
 	return ranked
 }
 
-// takeFreeTime gives an event what its orders have of the free time, in each direction.
+// takeFreeTime assigns an event the free time of its orders, in each direction.
 func takeFreeTime(taken map[flex.Direction]timeline, ranked []Order) {
 	for i := range ranked {
 		if o := &ranked[i]; o.Problem == "" && !o.Unfit && o.Outrank == "" {
@@ -576,16 +581,16 @@ func takeFreeTime(taken map[flex.Direction]timeline, ranked []Order) {
 	}
 }
 
-// timeline is the time that events have, in its order: no two parts overlap.
+// timeline is the time that is assigned to events, in order and without overlaps.
 type timeline []takenTime
 
-// takenTime is time that an event has.
+// takenTime is a time that is assigned to an event.
 type takenTime struct {
 	flex.Span
 	by string // the event
 }
 
-// after is the place of the first part that ends after an instant.
+// after returns the index of the first part that ends after an instant.
 func (t timeline) after(at time.Time) int {
 	i, _ := slices.BinarySearchFunc(t, at, func(part takenTime, at time.Time) int {
 		if part.To.After(at) {
@@ -597,7 +602,7 @@ func (t timeline) after(at time.Time) int {
 	return i
 }
 
-// free is what is left of a span, and the last event that has some of its time.
+// free returns the free parts of a span, and the last event that has some of its time.
 func (t timeline) free(s flex.Span) ([]flex.Span, string) {
 	var left []flex.Span
 	at, by := s.From, ""
@@ -619,7 +624,7 @@ func (t timeline) free(s flex.Span) ([]flex.Span, string) {
 	return left, by
 }
 
-// with is the timeline on which an order has what is free of its time.
+// with returns the timeline with the free time of a span assigned to an order.
 func (t timeline) with(o *Order) timeline {
 	left, _ := t.free(o.Span)
 	for _, span := range left {

@@ -10,7 +10,7 @@ import (
 	"flexd/internal/store"
 )
 
-// Bound is a program with what a change of its binding did to what its events ask for, or would do.
+// Bound is a program with the changes of its orders by a new binding, made or previewed.
 type Bound struct {
 	BoundProgram
 	Asked     []KeptOrder // that is new
@@ -18,14 +18,14 @@ type Bound struct {
 	NumStays  int
 }
 
-// KeptOrder is what an event asks for, as it is kept.
+// KeptOrder is the stored order of an event.
 type KeptOrder = store.ADROrder
 
-// errPreview ends the transaction of a change that is not to be kept.
+// errPreview rolls back the transaction of a preview.
 var errPreview = errors.New("a preview is not kept")
 
-// change changes how a program is bound, and says what that did. A preview makes the same change and takes it
-// back, so that it cannot differ.
+// change changes a program's binding, and returns the changes of its orders. A preview makes
+// the same change and rolls it back, so that it cannot differ.
 func (s *Service) change(
 	ctx context.Context,
 	org flex.OrgID,
@@ -99,7 +99,7 @@ func changed(
 	return done, err
 }
 
-// lacking are the orders that another list has and a list lacks.
+// lacking returns the orders in one list that are not in the other.
 func lacking(list, other []KeptOrder) []KeptOrder {
 	var found []KeptOrder
 	for i := range other {

@@ -8,7 +8,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// Where says in words which part of a fleet a scope is.
+// Where describes the part of a fleet that a scope is.
 func Where(s flex.Scope) string {
 	var parts []string
 	if s.Group != "" {
@@ -21,7 +21,7 @@ func Where(s flex.Scope) string {
 	return cmp.Or(strings.Join(parts, ", "), "the whole fleet")
 }
 
-// Detail says in words how a program is bound, for the audit log.
+// Detail describes a program's binding, for the audit log.
 func Detail(b *flex.ADRBinding) string {
 	kind := cmp.Or(b.Kind, flex.ADRInstruction)
 	parts := []string{

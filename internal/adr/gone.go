@@ -8,8 +8,8 @@ import (
 	"flexd/internal/store"
 )
 
-// readersBefore are the subscriptions of VENs that a program or an event was for, if it gets other targets or another program, which may
-// take it from them.
+// readersBefore returns the subscriptions of VENs that can read a program or an event, if its
+// new targets or program may take it from them.
 func readersBefore(
 	ctx context.Context,
 	tx *store.Tx,
@@ -45,7 +45,8 @@ func readersBefore(
 	return readers, nil
 }
 
-// isReaimed reports whether a document has other targets, or is of another program, than the program or event that it replaces.
+// isReaimed reports whether a document has other targets, or another program, than the object
+// that it replaces.
 func isReaimed(was *flex.ADRObject, document map[string]any) bool {
 	if was.Kind != flex.ADRProgram && was.Kind != flex.ADREvent {
 		return false
@@ -57,8 +58,9 @@ func isReaimed(was *flex.ADRObject, document map[string]any) bool {
 	return moved || !slices.Equal(targets, was.Targets)
 }
 
-// notifyGone queues for those who may no longer read an object that it was deleted, as it is for them: they find it no more when they ask
-// for it. They are sent what it was when they might, in as many bytes together as are left.
+// notifyGone queues a DELETE notice to those who may no longer read an object, because they
+// get NotFound for it from now on. The notice has the last version that they could read. All
+// together take at most the bytes that are left.
 func notifyGone(
 	ctx context.Context,
 	tx *store.Tx,

@@ -8,8 +8,8 @@ import (
 	"flexd/internal/store"
 )
 
-// lostMax is of how many programs and how many events a VEN is notified that it may no longer read them, as its own targets changed. It
-// finds out about the rest when it asks.
+// lostMax is the most programs, and the most events, about which a VEN is notified that it may
+// no longer read them because its own targets changed. It learns about the rest when it reads.
 const lostMax = 1000
 
 // readable is a program or an event, and the subscriptions of a VEN that may read it.
@@ -18,8 +18,9 @@ type readable struct {
 	readers []store.ADRSubscriber
 }
 
-// readableBefore are the programs and the events that are not over that the client of a VEN or a resource may read and subscribed to. They
-// are read before its targets or its client change, or it is deleted, which a document of nil says.
+// readableBefore returns the programs, and the events that are not over, that the client of a
+// VEN or a resource may read and subscribed to. It is called before its targets or its client
+// change, or it is deleted (document is nil).
 func readableBefore(
 	ctx context.Context,
 	tx *store.Tx,
@@ -65,7 +66,8 @@ func readableBefore(
 	return found, nil
 }
 
-// losesTargets reports whether a document takes targets, or the client that has them, from the VEN or resource that it replaces.
+// losesTargets reports whether a document removes targets from the VEN or resource that it
+// replaces, or changes its client.
 func losesTargets(was *flex.ADRObject, document map[string]any) bool {
 	if was.Kind != flex.ADRVEN && was.Kind != flex.ADRResource {
 		return false
@@ -83,7 +85,7 @@ func losesTargets(was *flex.ADRObject, document map[string]any) bool {
 	})
 }
 
-// notifyLost queues that those of them were deleted that their readers may no longer read.
+// notifyLost queues DELETE notices about those objects that their readers may no longer read.
 func notifyLost(
 	ctx context.Context,
 	tx *store.Tx,
@@ -100,7 +102,8 @@ func notifyLost(
 	return nil
 }
 
-// dropWithTargets is drop of what may be a VEN or a resource, whose targets go with it.
+// dropWithTargets is drop for any kind. The targets of a VEN or a resource are deleted with
+// it.
 func dropWithTargets(
 	ctx context.Context,
 	tx *store.Tx,

@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// CallbackRoot is the path below which other parties' servers call, each with the id of its program here.
+	// CallbackRoot is the path below which other parties' servers call, each with the id of
+	// its program here.
 	CallbackRoot = "/openadr3/callback/"
 
 	// subscriptionCheck is how often a subscription is looked for that should be there.
@@ -23,7 +24,7 @@ const (
 	unsubscribeTime = 10 * time.Second
 )
 
-// register has the server know the VEN, and the fleet as its one resource.
+// register registers the VEN with the server, and the fleet as its one resource.
 func (r *remote) register(ctx context.Context) error {
 	if !r.of.KnownAt.IsZero() {
 		return nil
@@ -103,7 +104,7 @@ func (r *remote) make(
 	return made.ID, nil
 }
 
-// subscribe has the server call when an event of the program changes, if it can reach this flexd.
+// subscribe subscribes to the events of the program, if the server can reach this flexd.
 func (r *remote) subscribe(ctx context.Context) error {
 	u, now := r.of, r.DB.Now()
 	fresh := now.Before(u.SubscribedAt.Add(subscriptionCheck))
@@ -130,7 +131,7 @@ func subscriptionPath(u *store.ADRUpstream) string {
 	return "/subscriptions/" + url.PathEscape(u.Subscription)
 }
 
-// subscriptionTo is the subscription to the events of a program.
+// subscriptionTo returns the subscription to the events of a program.
 func subscriptionTo(u *store.ADRUpstream) map[string]any {
 	to := strings.TrimSuffix(u.Callback, "/") + CallbackRoot + u.Program.String()
 
@@ -146,7 +147,8 @@ func subscriptionTo(u *store.ADRUpstream) map[string]any {
 	}
 }
 
-// callbackToken is what a server calls with. Who has the client's secret can make it, and nobody else.
+// callbackToken returns the token with which a server calls. Only a party with the client's
+// secret can compute it.
 func callbackToken(u *store.ADRUpstream) string {
 	made := hmac.New(sha256.New, []byte(u.Secret.Reveal()))
 	made.Write([]byte("callback "))
@@ -155,9 +157,9 @@ func callbackToken(u *store.ADRUpstream) string {
 	return hex.EncodeToString(made.Sum(nil))
 }
 
-// Called has a server asked at once, because it called. What it said is not looked at: a call may be late,
-// doubled or lost, and what the server then answers is not. Another's token, or a program of no server, is
-// Unauthorized.
+// Called makes a server be polled at once, because it called. The content of the call is not
+// used: a call may be late, repeated or lost, and the server's answer to a poll is not.
+// Another's token, or a program without a server, is Unauthorized.
 func (s *Service) Called(
 	ctx context.Context,
 	program flex.ADRObjectID,
@@ -184,7 +186,8 @@ func (s *Service) Called(
 	})
 }
 
-// unsubscribe has a server that is removed call no more. One that does not answer calls in vain.
+// unsubscribe ends the subscription at a server that is removed. If the server does not
+// answer, its calls will be refused.
 func (s *Service) unsubscribe(ctx context.Context, u *store.ADRUpstream) {
 	if u.Subscription == "" || s.Out == nil {
 		return

@@ -15,14 +15,14 @@ import (
 	"flexd/internal/worker"
 )
 
-// The operations that subscribers are notified of.
+// The operations about which subscribers are notified.
 const (
 	opCreate = "CREATE"
 	opUpdate = "UPDATE"
 	opDelete = "DELETE"
 )
 
-// Limits of notifying.
+// Limits of notifications.
 const (
 	noticesAtOnce = 30 // to each address one after the other, to all addresses at the same time
 	noticeLease   = 2 * time.Minute
@@ -35,7 +35,7 @@ const (
 	endedKept     = 24 * time.Hour      // subscriptions whose program was deleted: longer than a notice is tried
 )
 
-// subscriptionDocument is what is looked at of a subscription.
+// subscriptionDocument has the members of a subscription that are used here.
 type subscriptionDocument struct {
 	Operations []struct {
 		Objects    []string `json:"objects"`
@@ -44,7 +44,7 @@ type subscriptionDocument struct {
 	} `json:"objectOperations"`
 }
 
-// notify queues what subscribers are to be notified of.
+// notify queues the notices of subscribers about an object.
 func (s *Service) notify(
 	ctx context.Context,
 	tx *store.Tx,
@@ -55,8 +55,9 @@ func (s *Service) notify(
 	return s.notifyWithin(ctx, tx, o, operation, &bytesLeft)
 }
 
-// notifyWithin queues what subscribers are to be notified of, takes its bytes off those that are left, and fails with TooLarge where there are
-// not as many. A client is notified of what it may read.
+// notifyWithin queues the notices of subscribers about an object, and subtracts their size
+// from the bytes that are left; if these are too few, it fails with TooLarge. A client is only
+// notified about what it may read.
 func (s *Service) notifyWithin(
 	ctx context.Context,
 	tx *store.Tx,
@@ -79,7 +80,8 @@ func (s *Service) notifyWithin(
 	for i := range subscribers {
 		to := &subscribers[i]
 
-		// One subscription of a VEN may ask for many notices: they are counted before they are queued.
+		// One subscription of a VEN may ask for many notices: they are counted before they are
+		// queued.
 		room := math.MaxInt
 		if !to.Business {
 			room = (most/NoticesShare - sent[to.Client]) / len(body)
@@ -116,7 +118,7 @@ func (s *Service) notifyWithin(
 	return nil
 }
 
-// noticeOf is what subscribers are sent.
+// noticeOf returns the body of a notice.
 func noticeOf(o *Object, operation string) ([]byte, error) {
 	notice := map[string]any{
 		"objectType": string(o.Kind),
@@ -131,7 +133,7 @@ func noticeOf(o *Object, operation string) ([]byte, error) {
 	return json.Marshal(notice)
 }
 
-// notifyOne queues what one subscriber is to be notified of, in at most as many notices as most says, and returns their number.
+// notifyOne queues at most so many notices of one subscriber, and returns their number.
 func notifyOne(
 	ctx context.Context,
 	tx *store.Tx,
@@ -172,7 +174,8 @@ func reads(
 	return err == nil, err
 }
 
-// queueNotices queues what one subscriber asked to be notified of, in at most as many notices as most says, and returns their number.
+// queueNotices queues at most so many notices to which one subscriber subscribed, and returns
+// their number.
 func queueNotices(
 	ctx context.Context,
 	tx *store.Tx,
@@ -212,7 +215,7 @@ func queueNotices(
 	return n, nil
 }
 
-// concerns reports whether a subscription's program and targets let an object through.
+// concerns reports whether a subscription's program and targets match an object.
 func concerns(sub *flex.ADRObject, o *Object) bool {
 	program := o.Program
 	if o.Kind == flex.ADRProgram {
@@ -228,8 +231,8 @@ func concerns(sub *flex.ADRObject, o *Object) bool {
 	return !other && aimed
 }
 
-// SendNotices sends the notices that are due. One that is not taken is tried again, ever later, for
-// about 80 minutes. An address that does not answer keeps no other waiting.
+// SendNotices sends the notices that are due. One that is not accepted is tried again with
+// growing delays for about 80 minutes. An address that does not answer delays no other.
 func (s *Service) SendNotices(ctx context.Context) (worker.Report, error) {
 	var due []store.ADRNotice
 	var taken int
@@ -265,7 +268,7 @@ func (s *Service) SendNotices(ctx context.Context) (worker.Report, error) {
 	return worker.Report{Did: taken, More: taken == noticesAtOnce}, nil
 }
 
-// byAddress are notices by the address that they go to, those of each in their order.
+// byAddress groups notices by their address, and preserves their order.
 func byAddress(due []store.ADRNotice) [][]store.ADRNotice {
 	var groups [][]store.ADRNotice
 	at := map[string]int{}
@@ -283,8 +286,8 @@ func byAddress(due []store.ADRNotice) [][]store.ADRNotice {
 	return groups
 }
 
-// sendInOrder sends notices to one address, one after the other. Those that it is too slow for wait for another run, after what is
-// due by then.
+// sendInOrder sends notices to one address, one after the other. If it is too slow, the rest
+// waits for another run, after the notices that are due by then.
 func (s *Service) sendInOrder(
 	ctx context.Context,
 	due []store.ADRNotice,
@@ -306,7 +309,7 @@ func (s *Service) sendInOrder(
 	return nil
 }
 
-// sendAndNote sends a notice once, unless its address is not called now, and notes what came of it.
+// sendAndNote sends a notice once, unless its address is paused now, and stores the result.
 func (s *Service) sendAndNote(ctx context.Context, n store.ADRNotice) error {
 	problem, isSilent := s.silence(n.URL)
 	if !isSilent {
@@ -331,13 +334,14 @@ func (s *Service) sendAndNote(ctx context.Context, n store.ADRNotice) error {
 	})
 }
 
-// silence is that an address did not answer, and until when it is not called again: else each notice to it would take as long.
+// silence records that an address did not answer, and until when it is not called again,
+// because each notice to it would take as long.
 type silence struct {
 	problem string
 	until   time.Time
 }
 
-// noteSilence notes that an address did not answer, and forgets of others what has ended: few of them are called again.
+// noteSilence records that an address did not answer, and removes the records that have ended.
 func (s *Service) noteSilence(url, problem string) {
 	s.silent.Range(func(other, _ any) bool {
 		s.silence(other.(string))
@@ -347,7 +351,7 @@ func (s *Service) noteSilence(url, problem string) {
 	s.silent.Store(url, silence{problem, s.DB.Now().Add(noticePause)})
 }
 
-// silence is why an address is not called now, if it is not.
+// silence returns why an address is not called now, if it is paused.
 func (s *Service) silence(url string) (string, bool) {
 	kept, is := s.silent.Load(url)
 	if !is {
@@ -364,7 +368,8 @@ func (s *Service) silence(url string) (string, bool) {
 	return was.problem, true
 }
 
-// send sends a notice once and says what went wrong, "" if nothing did, and whether there was an answer.
+// send sends a notice once. It returns the problem, "" if there was none, and whether there
+// was an answer.
 func (s *Service) send(
 	ctx context.Context,
 	n store.ADRNotice,
@@ -392,8 +397,8 @@ func (s *Service) send(
 	return "it answered " + strconv.Itoa(a.Status), true
 }
 
-// Purge deletes notices that are over, subscriptions that ended with their program, and flexd's own reports of events that are gone,
-// which nobody else can delete.
+// Purge deletes notices that are over, subscriptions that ended with their program, and
+// flexd's own reports about events that were deleted, which nobody else can delete.
 func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
 	var r worker.Report
 	err := s.DB.WriteAll(ctx, func(all *store.All) error {

@@ -11,8 +11,9 @@ import (
 	"flexd/internal/flex"
 )
 
-// Order is what a payload of an event's interval asks of a fleet: a change against the plan, negative
-// for less, or a limit. One that cannot be carried out says why, and has neither.
+// Order is the demand of a payload in an event's interval on a fleet: a change against the
+// plan, negative for less, or a limit. One that cannot be carried out has a problem, and
+// neither.
 type Order struct {
 	flex.Span
 	Event    *flex.ADRObject
@@ -64,7 +65,7 @@ func oneNumber(a valuesOf) (float64, error) {
 	return numbers[0], nil
 }
 
-// kilo are how many kW the units of a payload are.
+// kilo are the factors of payload units, in kW.
 var kilo = map[string]float64{
 	"":   1,
 	"KW": 1,
@@ -72,7 +73,7 @@ var kilo = map[string]float64{
 	"MW": 1000,
 }
 
-// powerPayloads are payloads that are one power.
+// powerPayloads are the payload types with one power.
 var powerPayloads = map[string]bool{
 	"IMPORT_CAPACITY_LIMIT":      true,
 	"EXPORT_CAPACITY_LIMIT":      true,
@@ -80,19 +81,19 @@ var powerPayloads = map[string]bool{
 	"DISPATCH_SETPOINT_RELATIVE": true,
 }
 
-// notOrdered are payloads that ask a fleet for what flexd does not do.
+// notOrdered are payload types that ask a fleet for something that flexd does not support.
 var notOrdered = map[string]bool{
 	"CHARGE_STATE_SETPOINT": true,
 	"CONTROL_SETPOINT":      true,
 }
 
-// wasOver is the problem of an order whose time had passed when its event was written.
+// wasOver is the problem of an order whose time was over when its event was written.
 const wasOver = "it was over when it came"
 
-// repeats is the problem of an event that asks for its intervals again and again.
+// repeats is the problem of an event with repeated intervals.
 const repeats = "the event's duration is longer than its intervals, and flexd does not repeat them: give each its interval"
 
-// ordersIn are what the payloads of an interval ask, without their times.
+// ordersIn returns the orders of the payloads of an interval, without their times.
 func (e *eventDocument) ordersIn(b *flex.ADRBinding, i *timedInterval) []Order {
 	var orders []Order
 	for _, p := range i.Payloads {
@@ -111,10 +112,11 @@ func (e *eventDocument) ordersIn(b *flex.ADRBinding, i *timedInterval) []Order {
 	return orders
 }
 
-// ordersOf are what an event of a bound program asks of the fleet, interval by interval, in whole
-// minutes. A payload that asks nothing of a fleet, as a price, is left out. What is asked for and cannot
-// be has a problem: an end that is not given, a unit that is no power, a level without its change, intervals again. Payloads of which
-// the event names no unit have the usual one of its program.
+// ordersOf returns the orders of an event of a bound program, by interval, in whole minutes.
+// Payloads without a demand on a fleet, such as prices, are ignored. An order has a problem if
+// it cannot be carried out: without an end, with a unit that is not a power, with a level that
+// has no change, or in repeated intervals. For payloads without a unit in the event, the
+// program's unit is used.
 func ordersOf(b *flex.ADRBinding, event *flex.ADRObject, usual unitsOf) ([]Order, error) {
 	var d eventDocument
 	if err := json.Unmarshal([]byte(event.Document), &d); err != nil {
@@ -152,14 +154,14 @@ func ordersOf(b *flex.ADRBinding, event *flex.ADRObject, usual unitsOf) ([]Order
 	return orders, nil
 }
 
-// bind says of an order of a bound program what it is judged by.
+// bind sets the fields of an order that come from the program's binding.
 func (o *Order) bind(b *flex.ADRBinding) {
 	o.limits = b.Kind.Limits()
 	o.known = flex.Later(o.Event.ModifiedAt, b.MadeAt)
 	o.Unfit = unfit(b, o)
 }
 
-// unfit reports whether an order that can be read will be refused when it is to be sent.
+// unfit reports whether a valid order will be refused when it is sent.
 func unfit(b *flex.ADRBinding, o *Order) bool {
 	if b.Kind.Limits() {
 		given := o.Direction == flex.Export && b.Kind == flex.ADRImportLimit
@@ -169,15 +171,16 @@ func unfit(b *flex.ADRBinding, o *Order) bool {
 	return o.Direction == flex.Export
 }
 
-// tooLong reports whether an order, or what the others leave of it, is longer than an instruction may be.
+// tooLong reports whether an order, or the part that others leave of it, is longer than an
+// instruction may be.
 func (o *Order) tooLong() bool {
 	return !o.limits && o.To.Sub(flex.Later(o.From, o.known)) > flex.InstructionLongest
 }
 
-// lowest is the priority of an event that has none.
+// lowest is the priority of an event without one.
 const lowest = math.MaxInt64
 
-// priority is the event's: 0 is the highest.
+// priority returns the event's priority: 0 is the highest.
 func (e *eventDocument) priority() int64 {
 	if e.Priority == nil {
 		return lowest
@@ -185,15 +188,16 @@ func (e *eventDocument) priority() int64 {
 	return *e.Priority
 }
 
-// goesOn reports whether some orders, of the interval before, ask for something in a direction.
+// goesOn reports whether one of the orders, of the previous interval, is in a direction.
 func goesOn(before []Order, direction flex.Direction) bool {
 	return slices.ContainsFunc(before, func(o Order) bool {
 		return o.Problem == "" && o.Direction == direction
 	})
 }
 
-// time gives an order its whole minutes. One that follows another begins in the minute in which that ends: no minute between them
-// is without an order. One without an end, or that was over when it came, cannot be carried out.
+// time sets an order's time in whole minutes. One that follows another begins in the minute in
+// which that ends, so that no minute between them is without an order. An order without an
+// end, or that was over when it came, cannot be carried out.
 func (o *Order) time(i *timedInterval, follows bool) {
 	begin := i.begin(o.Event.ID)
 	o.From = begin.Add(time.Minute - 1).Truncate(time.Minute)
@@ -224,7 +228,7 @@ func (o *Order) time(i *timedInterval, follows bool) {
 	}
 }
 
-// directionOf is which way the power passes that a payload limits.
+// directionOf returns the direction that a payload limits.
 func directionOf(payload string) flex.Direction {
 	if payload == "EXPORT_CAPACITY_LIMIT" {
 		return flex.Export
@@ -232,7 +236,7 @@ func directionOf(payload string) flex.Direction {
 	return flex.Import
 }
 
-// orderOf is what a payload asks for; false if it asks nothing of a fleet.
+// orderOf returns the order of a payload; false if it has no demand on a fleet.
 func orderOf(
 	b *flex.ADRBinding,
 	d *eventDocument,
@@ -262,7 +266,7 @@ func orderOf(
 	return o, false, err
 }
 
-// powerOrder is what a payload with one power asks for.
+// powerOrder returns the order of a payload with one power.
 func powerOrder(d *eventDocument, p valuesOf) (o Order, asks bool, err error) {
 	n, err := oneNumber(p)
 	if err != nil {
@@ -311,7 +315,7 @@ func powerOrder(d *eventDocument, p valuesOf) (o Order, asks bool, err error) {
 // mostKW is the greatest power that is read.
 const mostKW = 1e8
 
-// simpleOrder is what a level of SIMPLE asks for: 0 asks for nothing.
+// simpleOrder returns the order of a level of SIMPLE; 0 is no demand.
 func simpleOrder(
 	b *flex.ADRBinding,
 	p valuesOf,
@@ -335,7 +339,8 @@ func simpleOrder(
 	return o, o.Change != 0, nil
 }
 
-// units are those of an event's payloads of a type, as its descriptors say, or else those of its program.
+// units returns the unit of an event's payloads of a type, from its descriptors or else its
+// program's.
 func (e *eventDocument) units(payload string) string {
 	for _, d := range e.Descriptors {
 		if d.Type == payload && d.Units != "" {
@@ -346,8 +351,8 @@ func (e *eventDocument) units(payload string) string {
 	return e.usual[payload]
 }
 
-// offset is by how much an interval begins later, for a start that is to be at random within a length of
-// time: always the same for the same interval.
+// offset returns by how much an interval's start is delayed, when it is to be randomised
+// within a length of time: always the same for the same interval.
 func offset(
 	event flex.ADRObjectID,
 	interval int,

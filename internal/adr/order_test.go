@@ -88,8 +88,8 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// TestOrders_FollowOn has intervals that follow one another, but not at whole minutes: no minute between them is left out, and none
-// before the first that asks for something is added.
+// TestOrders_FollowOn has intervals that follow one another, but not at whole minutes: no
+// minute between them is left out, and none before the first that asks for something is added.
 func TestOrders_FollowOn(t *testing.T) {
 	var moved flex.ADRObjectID
 	binary.BigEndian.PutUint64(moved[8:], uint64(90_500*time.Millisecond))
@@ -125,7 +125,8 @@ func TestOrders_FollowOn(t *testing.T) {
 	}
 }
 
-// TestEnd has an event that says in its interval alone when it begins be over a length of its own later.
+// TestEnd has an event that says in its interval alone when it begins be over a length of its
+// own later.
 func TestEnd(t *testing.T) {
 	var e eventDocument
 	err := json.Unmarshal([]byte(`{"duration":"PT1H","intervals":[{"id":0,"intervalPeriod":{"start":"2026-01-16T17:00:00Z","duration":"PT1H"},"payloads":[]}]}`), &e)
@@ -189,8 +190,9 @@ func TestOffset(t *testing.T) {
 	}
 }
 
-// TestRank holds random events of several priorities against what each minute should be: the order of
-// the highest priority, and of the same the newest, of each direction. Nothing that was asked for is lost without a word.
+// TestRank holds random events of several priorities against what each minute should be: the
+// order of the highest priority, and of the same the newest, of each direction. Nothing that
+// was asked for is lost without a word.
 func TestRank(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	minute := func(n int) time.Time { return noon.Truncate(time.Hour).Add(time.Duration(n) * time.Minute) }
@@ -247,7 +249,8 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// TestRank_Unfit has what is refused when it is to be sent leave the time to the other events of its program.
+// TestRank_Unfit has what is refused when it is to be sent leave the time to the other events
+// of its program.
 func TestRank_Unfit(t *testing.T) {
 	const from = `{"intervalPeriod":{"start":"2026-01-15T17:00:00Z","duration":"%s"},"intervals":[{"id":0,"payloads":[{"type":"%s","values":[%g]}]}]}`
 	for _, c := range []struct {
@@ -292,8 +295,9 @@ func TestRank_Unfit(t *testing.T) {
 	}
 }
 
-// TestRank_RestFits has an instruction of 30 hours carried out for the 18 that an event of a higher priority leaves of it. Without that
-// event it is refused, and an event of a lower priority has its own time.
+// TestRank_RestFits has an instruction of 30 hours carried out for the 18 that an event of a
+// higher priority leaves of it. Without that event it is refused, and an event of a lower
+// priority has its own time.
 func TestRank_RestFits(t *testing.T) {
 	order := func(n byte, from, to time.Duration) Order {
 		return Order{
@@ -364,7 +368,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestOrders_ProgramUnits: a power is in the unit that the event names, or else its program, or else in kW.
+// TestOrders_ProgramUnits: a power is in the unit that the event names, or else its program,
+// or else in kW.
 func TestOrders_ProgramUnits(t *testing.T) {
 	const asks = `"intervalPeriod":{"start":"2026-01-15T17:00:00Z","duration":"PT1H"},"intervals":[{"id":0,"payloads":[{"type":"IMPORT_CAPACITY_LIMIT","values":[5000]}]}]}`
 	for _, c := range []struct {
@@ -389,7 +394,8 @@ func TestOrders_ProgramUnits(t *testing.T) {
 	}
 }
 
-// TestReport_Numbers: a report has the numbers that its event gives its intervals, and after the highest those of intervals that are gone.
+// TestReport_Numbers: a report has the numbers that its event gives its intervals, and after
+// the highest those of intervals that are gone.
 func TestReport_Numbers(t *testing.T) {
 	event := eventWith(`{"intervals":[{"id":7,"payloads":[]},{"id":1,"payloads":[]}]}`)
 	orders := []store.ADROrder{{Interval: 0}, {Interval: 1}, {Interval: 1}, {Interval: 2}, {Interval: 4}}

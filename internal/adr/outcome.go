@@ -13,7 +13,7 @@ import (
 	"flexd/internal/worker"
 )
 
-// Reporter is the client whose reports are flexd's own, of what became of events of bound programs.
+// Reporter is the client of flexd's own reports, about events of bound programs.
 const Reporter = "flexd"
 
 // The payloads of flexd's reports that the specification has no name for.
@@ -25,14 +25,14 @@ const (
 	askedReport   = "FLEXD_ASKED" // the change that was asked for, in kWh
 )
 
-// shortBelow is the part of what was asked for below which an order is short.
+// shortBelow is the part of the power that was asked for, below which an order is short.
 const shortBelow = 0.95
 
-// reportAgain is how long after its end an order is reported once more: when most meters were read, and
-// when late ones were.
+// reportAgain is how long after its end an order is reported again: when most meters were
+// read, and when late ones were.
 var reportAgain = []time.Duration{time.Hour, 6 * time.Hour, 26 * time.Hour}
 
-// Outcome is what became of an instruction.
+// Outcome is the result of an instruction.
 type Outcome struct {
 	Asked    flex.WattHours // against the baseline, negative for less
 	Baseline flex.WattHours // by the schedules that were in force
@@ -42,11 +42,12 @@ type Outcome struct {
 	Metered         flex.WattHours
 	MeteredBaseline flex.WattHours // theirs
 	NumMetered      int            // half-hours of assets
-	// half-hours of assets, or parts of them, in which something was planned or expected and no meter was read
+	// half-hours of assets, or parts of them, in which something was planned or expected and
+	// no meter was read
 	NumUnmetered int
 }
 
-// ReportOrders reports what became of what events of bound programs asked for. It is safe to run twice.
+// ReportOrders reports the results of the orders of bound programs. It is safe to run twice.
 func (s *Service) ReportOrders(ctx context.Context) (worker.Report, error) {
 	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgsWithADROrders), s.ReportOrdersOf)
 }
@@ -77,7 +78,7 @@ func (s *Service) ReportOrdersOf(
 	return r, failed
 }
 
-// reportEvent reports what became of what one event asked for.
+// reportEvent reports the results of one event's orders.
 func (s *Service) reportEvent(
 	ctx context.Context,
 	org flex.OrgID,
@@ -126,11 +127,11 @@ func (s *Service) reportEvent(
 			}
 		}
 
-		return s.keepReport(ctx, tx, org, event, now, outcomes)
+		return s.storeReport(ctx, tx, org, event, now, outcomes)
 	})
 }
 
-// outcomes are what became of orders, nil of those that were not sent.
+// outcomes returns the results of orders, nil for those that were not sent.
 func (s *Service) outcomes(
 	ctx context.Context,
 	org flex.OrgID,
@@ -158,7 +159,8 @@ func (s *Service) outcomes(
 	return found, nil
 }
 
-// sameOrders reports whether nothing has become of an event's orders since they were read.
+// sameOrders reports whether the states of an event's orders are unchanged since they were
+// read.
 func sameOrders(a, b []store.ADROrder) bool {
 	if len(a) != len(b) {
 		return false
@@ -174,7 +176,7 @@ func sameOrders(a, b []store.ADROrder) bool {
 	return true
 }
 
-// setOutcome records whether an order that is over brought what it was asked for.
+// setOutcome records whether an order that is over brought the power that was asked for.
 func setOutcome(o *store.ADROrder, was *Outcome, now time.Time) {
 	carried := o.State == store.ADRSent || o.State == store.ADRShort
 	if was == nil || !carried || now.Before(o.To) {
@@ -221,9 +223,9 @@ func reportNext(o *store.ADROrder, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// keepReport keeps flexd's report of an event, in the place of the one before. An event that is gone has
-// none.
-func (s *Service) keepReport(
+// storeReport stores flexd's report about an event, in place of the earlier one. An event that
+// was deleted has none.
+func (s *Service) storeReport(
 	ctx context.Context,
 	tx *store.Tx,
 	org flex.OrgID,
@@ -260,7 +262,7 @@ func (s *Service) keepReport(
 		was = &before[0]
 	}
 
-	o, err := s.keep(
+	o, err := s.save(
 		ctx,
 		tx,
 		Client{
@@ -284,8 +286,9 @@ func (s *Service) keepReport(
 	return s.notify(ctx, tx, &o, operationOf(was))
 }
 
-// numbered are orders with the numbers that their event gives its intervals, by which whoever wrote it knows them, in place of their
-// places. Those of intervals that it no longer has, or has only repeated, have the numbers after its highest.
+// numbered returns orders with the interval ids of their event in place of the indexes,
+// because the author of the event knows the ids. Intervals that the event no longer has, or
+// only repeats, get ids after the highest.
 func numbered(
 	orders []store.ADROrder,
 	event *flex.ADRObject,
@@ -313,8 +316,8 @@ func numbered(
 	return found, nil
 }
 
-// reported are the orders of an event that its report has: all, or as many as a report may have. Those that were withdrawn are left
-// out first, then the earliest.
+// reported returns the orders that an event's report contains: all, or as many as a report may
+// have. Withdrawn ones are left out first, then the earliest.
 func reported(
 	event flex.ADRObjectID,
 	orders []store.ADROrder,
@@ -337,7 +340,7 @@ func reported(
 	return event, kept[from:], of[from:]
 }
 
-// reportDocument is the report of what became of an event: an interval for each order.
+// reportDocument returns the report about an event, with an interval for each order.
 func reportDocument(
 	event flex.ADRObjectID,
 	orders []store.ADROrder,
@@ -391,7 +394,8 @@ func reportDocument(
 	}
 }
 
-// payloads are what became of an instruction. USAGE and DELTA_USAGE are of what was metered alone.
+// payloads returns the result of an instruction as payloads. USAGE and DELTA_USAGE are only of
+// metered energy.
 func (o *Outcome) payloads() []any {
 	found := []any{
 		payload(askedReport, o.Asked.KWh()),

@@ -30,13 +30,13 @@ type remote struct {
 	of *store.ADRUpstream
 }
 
-// remoteToken is access to a server.
+// remoteToken is a token for a server.
 type remoteToken struct {
 	text  string
 	until time.Time
 }
 
-// token is access to the server: the one that is known, or a new one.
+// token returns a token for the server: the cached one, or a new one.
 func (r *remote) token(ctx context.Context, renew bool) (string, error) {
 	known, is := r.tokens.Load(r.of.Program)
 	if is && !renew && known.(remoteToken).until.After(r.DB.Now()) {
@@ -98,8 +98,8 @@ func (r *remote) readToken(a egress.Answer) (remoteToken, error) {
 	return remoteToken{answer.Token, r.DB.Now().Add(last - tokenSpare)}, nil
 }
 
-// ask makes a request, and reads the answer into a value if its status is one of those that are wanted.
-// Any other is Unavailable, and returned.
+// ask makes a request, and decodes the answer into a value if its status is one of the wanted
+// ones. Any other status is Unavailable, and returned.
 func (r *remote) ask(
 	ctx context.Context,
 	method, path string,
@@ -156,7 +156,7 @@ func (r *remote) ask(
 	return a.Status, nil
 }
 
-// send makes a request, once more with a new token if the one that is known is not taken.
+// send makes a request, and repeats it with a new token if the cached one is refused.
 func (r *remote) send(
 	ctx context.Context,
 	q egress.Request,
@@ -178,7 +178,7 @@ func (r *remote) send(
 	return a, nil
 }
 
-// events are the program's events that are not over, by their ids.
+// events returns the program's events that are not over, by their ids.
 func (r *remote) events(ctx context.Context) (map[string]map[string]any, error) {
 	found := map[string]map[string]any{}
 	for skip := 0; ; skip += PageMax {
@@ -231,7 +231,7 @@ func (r *remote) events(ctx context.Context) (map[string]map[string]any, error) 
 	}
 }
 
-// report sends what became of the server's events, as far as that changed.
+// report sends the results of the server's events, as far as they changed.
 func (r *remote) report(ctx context.Context) error {
 	var mirrors []store.ADRMirror
 	reports := map[flex.ADRObjectID]Object{}
@@ -273,7 +273,7 @@ func (r *remote) report(ctx context.Context) error {
 	return err
 }
 
-// reportOne sends a report, in the place of the one that was sent before, if it is still there.
+// reportOne sends a report, in place of the earlier one if that still exists.
 func (r *remote) reportOne(
 	ctx context.Context,
 	m store.ADRMirror,
@@ -299,8 +299,9 @@ func (r *remote) reportOne(
 	return cmp.Or(wrong, err)
 }
 
-// sendReport sends a report, in the place of the one with an id if the server still has that, and returns the
-// id that it has there. Without an id it is looked for, but not among the places of other reports.
+// sendReport sends a report, in place of the one with the id if the server still has that, and
+// returns its id there. Without an id the report is searched for, except among the ids of
+// other reports.
 func (r *remote) sendReport(
 	ctx context.Context,
 	place string,
@@ -359,8 +360,9 @@ func (r *remote) sendReport(
 	return place, err
 }
 
-// placeOf returns the id that a report has on the server, "" if it is not there. The answer to the first one may have been lost: then
-// a second one would be beside it. A server that cannot be asked so is taken to have none.
+// placeOf returns the id of a report on the server, "" if it is not there. It is needed
+// because the answer to the first one may have been lost, and a second one would be a
+// duplicate. A server that does not support the search is assumed to have none.
 func (r *remote) placeOf(
 	ctx context.Context,
 	others []string,
@@ -413,7 +415,7 @@ func (r *remote) placeOf(
 	return "", nil
 }
 
-// askAgain are the statuses of a server that may answer later; 0 where it did not answer.
+// askAgain are the statuses after which a server may answer later; 0 is no answer.
 var askAgain = []int{0, 408, 429, 502, 503, 504}
 
 // isSameReport reports whether a report is one of the event, the client and the name of another.
@@ -427,13 +429,13 @@ func isSameReport(a, b map[string]any) bool {
 	return true
 }
 
-// refusal is why a server does not take a report.
+// refusal is why a server refuses a report.
 type refusal struct{ error }
 
 // Unwrap returns the failure.
 func (r refusal) Unwrap() error { return r.error }
 
-// isRefused reports whether a server does not take what it was sent, now or later.
+// isRefused reports whether a server refuses what it was sent, now and later.
 func isRefused(err error) bool {
 	var r refusal
 	return errors.As(err, &r)

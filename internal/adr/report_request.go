@@ -22,13 +22,15 @@ const (
 
 	// QualityOK is of data that were metered, or planned, throughout.
 	QualityOK = "OK"
-	// QualityEstimated is of data that are partly by plan, or of half-hours that are only partly meant.
+	// QualityEstimated is of data that are partly by plan, or of half-hours that are only
+	// partly meant.
 	QualityEstimated = "ESTIMATED"
 	// QualityMissing is of data that flexd does not have.
 	QualityMissing = "MISSING"
 )
 
-// FleetUse is what the assets of a scope draw in a time, and what they can change of it.
+// FleetUse is the power that the assets of a scope draw in a time, and by how much they can
+// change it.
 type FleetUse struct {
 	flex.Span
 	Quality string
@@ -38,13 +40,13 @@ type FleetUse struct {
 	More    flex.WattHours // by which more can be drawn; likewise
 }
 
-// AssetUse is what one asset draws in each of some spans.
+// AssetUse is the power that one asset draws in each of some spans.
 type AssetUse struct {
 	Asset flex.AssetID
 	Uses  []FleetUse
 }
 
-// ofAssets reports whether a report can have each asset by itself: of what is drawn alone.
+// ofAssets reports whether a report can list each asset, which is so for usage alone.
 func (r *reportRequest) ofAssets() bool {
 	switch r.Type {
 	case usageReport, demandReport, forecastReport:
@@ -65,7 +67,7 @@ type reportRequest struct {
 	Repeat     int    `json:"repeat"`    // how many reports; -1: to the end
 }
 
-// UnmarshalJSON fills in what the specification says of what is left out.
+// UnmarshalJSON sets the specification's defaults of members that are missing.
 func (r *reportRequest) UnmarshalJSON(b []byte) error {
 	type plain reportRequest
 	p := plain{
@@ -93,7 +95,8 @@ type requestedReport struct {
 // reportRequestsMax is how many reports of an event are sent at most.
 const reportRequestsMax = 200
 
-// requested are the reports that an event asks for, up to the first of its intervals that has no end.
+// requested returns the reports that an event asks for, up to the first of its intervals
+// without an end.
 func (e *eventDocument) requested(intervals []timedInterval) []requestedReport {
 	last := 0
 	for last < len(intervals) && !intervals[last].To.IsZero() {
@@ -114,7 +117,7 @@ func (e *eventDocument) requested(intervals []timedInterval) []requestedReport {
 	return all
 }
 
-// reports are those of one request. What an endless interval follows has no end to report at.
+// reports returns the reports of one request. There is none for an interval without an end.
 func (r *reportRequest) reports(intervals []timedInterval, endless bool) []requestedReport {
 	n := len(intervals)
 	at := r.first(intervals)
@@ -166,8 +169,8 @@ func (r *reportRequest) reports(intervals []timedInterval, endless bool) []reque
 	return all
 }
 
-// first is the place of the interval at whose beginning the first report is made: as many as there are for
-// the end of the last, -1 for none.
+// first returns the index of the interval at whose beginning the first report is made: the
+// number of intervals for the end of the last, -1 for none.
 func (r *reportRequest) first(intervals []timedInterval) int {
 	if r.Start == -1 {
 		return len(intervals)
@@ -188,7 +191,7 @@ var (
 	energies = map[string]float64{"KWH": 1, "WH": 0.001, "MWH": 1000}
 )
 
-// unit is the unit that a report is made in: as it was asked for, or the usual one of its payload.
+// unit returns the unit of a report: the requested one, or the usual one of its payload.
 func (r *reportRequest) unit() string {
 	if r.Units != "" {
 		return r.Units
@@ -201,7 +204,7 @@ func (r *reportRequest) unit() string {
 	return "KWH"
 }
 
-// energyOf is the energy that the request asks for; false if flexd does not have it.
+// energyOf returns the energy that the request asks for; false if flexd does not have it.
 func (r *reportRequest) energyOf(u *FleetUse, o *Outcome) (flex.WattHours, bool) {
 	metered := o != nil && o.NumMetered > 0
 	switch r.Type {
@@ -229,7 +232,7 @@ func (r *reportRequest) energyOf(u *FleetUse, o *Outcome) (flex.WattHours, bool)
 	return 0, false
 }
 
-// payloads are what is reported of one interval, with the quality of it.
+// payloads returns the payloads of one interval, with their quality.
 func (r *reportRequest) payloads(u *FleetUse, o *Outcome) []any {
 	energy, known := r.energyOf(u, o)
 	unit := r.unit()
@@ -249,7 +252,7 @@ func (r *reportRequest) payloads(u *FleetUse, o *Outcome) []any {
 	}
 }
 
-// readingType is how the values of a report came about.
+// readingType is the source of a report's values.
 func (r *reportRequest) readingType() string {
 	if !r.Historical {
 		return "FORECAST"

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestRequested: when which intervals are reported, as the specification describes the fields of a request.
+// TestRequested: when which intervals are reported, as the specification describes the fields
+// of a request.
 func TestRequested(t *testing.T) {
 	start := time.Date(2026, 1, 15, 18, 0, 0, 0, time.UTC)
 	for name, x := range map[string]struct{ request, want string }{

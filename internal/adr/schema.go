@@ -268,8 +268,8 @@ const (
 	TargetsMax   = 1_000  // of an object
 	IntervalsMax = 10_000 // of an event, or of a resource in a report
 	ItemsMax     = 1_000  // of every other list
-	// of what a subscription asks for: each operation on each kind. A change makes a notice for each that it fits, for each
-	// subscription.
+	// of what a subscription asks for: each operation on each kind. A change makes a notice
+	// for each that it fits, for each subscription.
 	OperationsMax = 24
 	// characters of a text that the specification does not limit
 	TextMax  = 8_000

@@ -19,8 +19,9 @@ func withClock(t *testing.T) (*Service, *atomic.Int64) {
 	return &Service{DB: storetest.Open(t, storetest.SQLite(t), store.Options{Now: now})}, clock
 }
 
-// TestSilence_ClockSetBack: an address did not answer, and the clock is set back by two hours. It is called again. It was not for two
-// hours, and each notice to it was given up meanwhile without having been sent.
+// TestSilence_ClockSetBack: an address did not answer, and the clock is set back by two hours.
+// It is called again. It was not for two hours, and each notice to it was given up meanwhile
+// without having been sent.
 func TestSilence_ClockSetBack(t *testing.T) {
 	const url = "https://ven.example/notices"
 	s, clock := withClock(t)
@@ -36,7 +37,8 @@ func TestSilence_ClockSetBack(t *testing.T) {
 	}
 }
 
-// TestSilence_Forgotten: many addresses did not answer once and are not called again. They are forgotten when another does not answer.
+// TestSilence_Forgotten: many addresses did not answer once and are not called again. They are
+// forgotten when another does not answer.
 func TestSilence_Forgotten(t *testing.T) {
 	s, clock := withClock(t)
 

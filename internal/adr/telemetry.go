@@ -12,8 +12,8 @@ import (
 	"flexd/internal/store"
 )
 
-// telemetry sends the reports that the server's events ask for, when they are due, and again as meters are
-// read late.
+// telemetry sends the reports that the server's events ask for, when they are due, and again
+// as late readings arrive.
 func (r *remote) telemetry(ctx context.Context) error {
 	t := telemetryRun{remote: r, sent: map[string]store.ADRTelemetry{}}
 	if err := r.DB.Read(ctx, r.of.Org, func(tx *store.Tx) error {
@@ -32,7 +32,7 @@ func (r *remote) telemetry(ctx context.Context) error {
 	return failed
 }
 
-// telemetryRun is what is due to be reported to a server.
+// telemetryRun has the reports that are due to a server.
 type telemetryRun struct {
 	*remote
 	now   time.Time // by the organisation's clock
@@ -53,7 +53,7 @@ type dueReport struct {
 // place is the key of a report.
 func place(remote string, n int) string { return fmt.Sprintf("%s %d", remote, n) }
 
-// read finds what is due. A program that is not bound has no fleet to report on.
+// read finds the reports that are due. A program that is not bound has no fleet to report on.
 func (t *telemetryRun) read(ctx context.Context, tx *store.Tx) error {
 	t.now = tx.Now()
 	bindings, err := tx.ADRBindings(ctx, t.of.Program)
@@ -95,7 +95,7 @@ func (t *telemetryRun) read(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
-// event finds what is due of one event.
+// event finds the reports of one event that are due.
 func (t *telemetryRun) event(
 	ctx context.Context,
 	tx *store.Tx,
@@ -137,7 +137,7 @@ func (t *telemetryRun) event(
 	return err
 }
 
-// send makes a report and sends it, unless the server has it already.
+// send makes a report and sends it, unless the server has the same already.
 func (t *telemetryRun) send(ctx context.Context, d *dueReport) error {
 	document, err := t.document(ctx, d)
 	if err != nil {
@@ -177,12 +177,13 @@ func (t *telemetryRun) send(ctx context.Context, d *dueReport) error {
 	return err
 }
 
-// noteSent notes what the server has of a report.
+// noteSent stores which report the server has.
 func (t *telemetryRun) noteSent(one store.ADRTelemetry) {
 	t.sent[place(one.Remote, one.Place)] = one
 }
 
-// others are the ids that the event's other reports have on the server. Several requests may name their reports alike.
+// others returns the ids of the event's other reports on the server. Several requests may give
+// their reports the same name.
 func (t *telemetryRun) others(d *dueReport) []string {
 	var ids []string
 	for _, one := range t.sent {
@@ -194,7 +195,7 @@ func (t *telemetryRun) others(d *dueReport) []string {
 	return ids
 }
 
-// again is when a report of what is over is made once more; zero for never.
+// again returns when a report about a time that is over is made once more; zero for never.
 func (d *dueReport) again(now time.Time) time.Time {
 	if !d.Historical {
 		return time.Time{}
@@ -228,7 +229,7 @@ func (t *telemetryRun) document(
 	return t.reportOf(d, resources), err
 }
 
-// whole is the one resource of a report that has the program's scope as a whole.
+// whole returns the one resource of a report about the program's scope as a whole.
 func (t *telemetryRun) whole(
 	ctx context.Context,
 	d *dueReport,
@@ -261,11 +262,12 @@ func (t *telemetryRun) whole(
 	}}, nil
 }
 
-// reportedAssetsMax is how many assets a report has by themselves; one of more is of the scope as a whole.
+// reportedAssetsMax is the most assets that a report lists; with more it is about the scope as
+// a whole.
 const reportedAssetsMax = 500
 
-// assets are the resources of a report that has each asset by itself, by their ids; none if it has the scope as a
-// whole.
+// assets returns the resources of a report that lists each asset, by their ids; none if it is
+// about the scope as a whole.
 func (t *telemetryRun) assets(
 	ctx context.Context,
 	d *dueReport,
@@ -315,7 +317,7 @@ func (t *telemetryRun) reportOf(d *dueReport, resources []any) map[string]any {
 	}
 }
 
-// interval is what is reported of one interval.
+// interval returns one interval of a report.
 func (d *dueReport) interval(
 	i int,
 	span flex.Span,
@@ -332,7 +334,8 @@ func (d *dueReport) interval(
 	}
 }
 
-// together is what became of the orders of one interval; nil if none was carried out.
+// together returns the combined results of the orders of one interval; nil if none was carried
+// out.
 func together(
 	orders []store.ADROrder,
 	outcomes []*Outcome,

@@ -137,7 +137,8 @@ type timedInterval struct {
 	ID        int
 	From, To  time.Time // To is zero without an end
 	Randomize lengthOf
-	// the place of the interval whose start is drawn for it: those that follow one another move together
+	// the place of the interval whose start is drawn for it: those that follow one another
+	// move together
 	Draw     int
 	Payloads []valuesOf
 }
@@ -151,9 +152,9 @@ func (i *timedInterval) end(event flex.ADRObjectID) time.Time {
 	return i.To.Add(offset(event, i.Draw, i.Randomize))
 }
 
-// timed gives the intervals of an event their instants: an interval's own, or that of the event,
-// one after the other. A start that is not given, or is said to be now, is that instant. After one without an end come those alone
-// that say themselves when they begin.
+// timed gives the intervals of an event their instants: an interval's own, or that of the
+// event, one after the other. A start that is not given, or is said to be now, is that
+// instant. After one without an end come those alone that say themselves when they begin.
 func (e *eventDocument) timed(now time.Time) []timedInterval {
 	start, draw := e.Period.from(now), 0
 
@@ -246,7 +247,8 @@ func latestEnd(intervals []timedInterval) time.Time {
 	return latest
 }
 
-// repeated reports whether an event lasts longer than its intervals, which has them repeated, and when these end.
+// repeated reports whether an event lasts longer than its intervals, which has them repeated,
+// and when these end.
 func (e *eventDocument) repeated(
 	now time.Time,
 	intervals []timedInterval,

@@ -19,8 +19,8 @@ const (
 	reportDescriptorType = "REPORT_PAYLOAD_DESCRIPTOR"
 )
 
-// usualUnits are the units that a program's descriptors name: those of its events' payloads of which the event names none. A program
-// that is being deleted has none.
+// usualUnits are the units that a program's descriptors name: those of its events' payloads of
+// which the event names none. A program that is being deleted has none.
 func usualUnits(
 	ctx context.Context,
 	tx *store.Tx,
@@ -80,8 +80,9 @@ func ordersOfAll(
 	return wanted, nil
 }
 
-// descriptors are what the server's program says of its events' powers, as far as it names units; unknown if the server does not
-// have this VEN read it. One that cannot be read now is Unavailable. What it says of other payloads does not matter here.
+// descriptors are what the server's program says of its events' powers, as far as it names
+// units; unknown if the server does not have this VEN read it. One that cannot be read now is
+// Unavailable. What it says of other payloads does not matter here.
 func (r *remote) descriptors(ctx context.Context) (found []any, known bool, err error) {
 	var program struct {
 		Descriptors []map[string]any `json:"payloadDescriptors"`
@@ -123,8 +124,8 @@ func isRefusal(status int) bool {
 	return status/100 == 4 && !forNow
 }
 
-// nameUnits reports whether a server's events name the units of all their powers: then they can be read without their program. What cannot
-// be read at all names none that counts.
+// nameUnits reports whether a server's events name the units of all their powers: then they
+// can be read without their program. What cannot be read at all names none that counts.
 func nameUnits(found map[string]map[string]any) bool {
 	for _, fields := range found {
 		e, err := readEvent(fields)
@@ -144,8 +145,9 @@ func nameUnits(found map[string]map[string]any) bool {
 	return true
 }
 
-// keepDescriptors keeps what the server's program says of its events' payloads, if that changed: its events are looked at again then.
-func (m *mirroring) keepDescriptors(ctx context.Context, found []any) error {
+// storeDescriptors keeps what the server's program says of its events' payloads, if that
+// changed: its events are looked at again then.
+func (m *mirroring) storeDescriptors(ctx context.Context, found []any) error {
 	was, err := m.tx.ADRObject(ctx, flex.ADRSearch{
 		Kind: flex.ADRProgram,
 		ID:   m.of.Program,
@@ -170,7 +172,7 @@ func (m *mirroring) keepDescriptors(ctx context.Context, found []any) error {
 		return err
 	}
 
-	o, err := m.keep(
+	o, err := m.save(
 		ctx,
 		m.tx,
 		flexdOf(m.of.Org),

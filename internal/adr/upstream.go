@@ -18,7 +18,7 @@ import (
 	"flexd/internal/worker"
 )
 
-// Bounds of how another party's server is asked.
+// Bounds of polling another party's server.
 const (
 	PollLeast, PollMost = 10 * time.Second, time.Hour
 	SilenceMost         = 7 * 24 * time.Hour
@@ -31,13 +31,15 @@ const (
 	upstreamLook = 2 * time.Second
 	// after an event's end, if the server no longer has it
 	mirrorsKept = 90 * 24 * time.Hour
-	// an event that is gone so shortly before its end is over by the server's clock, and was not cancelled
+	// an event that is gone so shortly before its end is over by the server's clock, and was
+	// not cancelled
 	clockSpare = 30 * time.Second
 )
 
-// AddUpstream has the organisation be a VEN of another party's server: the events of one of its programs
-// are kept under a program of the organisation's own, whose id is set here. Bound as any other, it has
-// them carried out. A name that is taken is a Conflict, what cannot be asked is Malformed.
+// AddUpstream makes the organisation a VEN of another party's server: the events of one of its
+// programs are copied to a program of the organisation's own, whose id is set here. If that is
+// bound like any other, the events are carried out. A name that is in use is a Conflict, a
+// server that cannot be polled is Malformed.
 func (s *Service) AddUpstream(
 	ctx context.Context,
 	org flex.OrgID,
@@ -74,7 +76,7 @@ func (s *Service) AddUpstream(
 			return err
 		}
 
-		o, err := s.keep(ctx, tx, flexdOf(org), nil, flex.ADRProgram, document)
+		o, err := s.save(ctx, tx, flexdOf(org), nil, flex.ADRProgram, document)
 		if err != nil {
 			return err
 		}
@@ -87,7 +89,7 @@ func (s *Service) AddUpstream(
 	})
 }
 
-// checkUpstream refuses a server that cannot be asked, and fills in what was not given.
+// checkUpstream refuses a server that cannot be polled, and sets the defaults.
 func (s *Service) checkUpstream(u *store.ADRUpstream) error {
 	u.URL = strings.TrimSuffix(u.URL, "/")
 	if u.TokenURL == "" {
@@ -137,7 +139,7 @@ func (s *Service) checkUpstream(u *store.ADRUpstream) error {
 	return err
 }
 
-// flexdOf is flexd itself as a client of an organisation's objects.
+// flexdOf returns flexd itself as a client of an organisation's objects.
 func flexdOf(org flex.OrgID) Client {
 	return Client{
 		Org:      org,
@@ -146,7 +148,7 @@ func flexdOf(org flex.OrgID) Client {
 	}
 }
 
-// checkServer holds a server's address against what may be asked.
+// checkServer checks that a server's address may be called.
 func (s *Service) checkServer(to string) error {
 	u, err := url.Parse(to)
 	plain := err == nil && s.PlainHTTP && u.Scheme == "http"
@@ -193,8 +195,8 @@ func (s *Service) Upstreams(
 	return found, err
 }
 
-// RemoveUpstream has a server asked no more, and deletes its program and events here: what they asked for
-// is withdrawn. It is NotFound if the program is of no such server.
+// RemoveUpstream ends the polling of a server, and deletes its program and events here: their
+// orders are withdrawn. It is NotFound if the program is of no server.
 func (s *Service) RemoveUpstream(
 	ctx context.Context,
 	org flex.OrgID,
@@ -231,7 +233,8 @@ func (s *Service) RemoveUpstream(
 	return err
 }
 
-// dropProgram deletes a program, with its events and the subscriptions to it. What they asked for is withdrawn once, at the end.
+// dropProgram deletes a program, with its events and the subscriptions to it. The orders are
+// withdrawn once, at the end.
 func (s *Service) dropProgram(
 	ctx context.Context,
 	tx *store.Tx,
@@ -273,7 +276,8 @@ func (s *Service) dropProgram(
 	return drop(ctx, tx, &kept)
 }
 
-// forget deletes an event and notifies of it. What it asked for stays until the program's orders are looked at.
+// forget deletes an event and notifies its subscribers. Its orders stay until the program's
+// orders are reconciled.
 func (s *Service) forget(
 	ctx context.Context,
 	tx *store.Tx,
@@ -290,7 +294,8 @@ func (s *Service) forget(
 	return tx.DropADRObject(ctx, event.ID)
 }
 
-// checkOwn refuses to change what is kept of another party's server, which would say otherwise again.
+// checkOwn refuses to change a copy of another party's object, which the next poll would
+// overwrite.
 func checkOwn(ctx context.Context, tx *store.Tx, o *flex.ADRObject) error {
 	program := o.Program
 	switch o.Kind {
@@ -312,8 +317,9 @@ func checkOwn(ctx context.Context, tx *store.Tx, o *flex.ADRObject) error {
 	return err
 }
 
-// AskUpstreams asks the servers that are due for their events, and reports to them. One that does not
-// answer keeps no other waiting, also none that becomes due meanwhile. It is safe to run twice and on several machines.
+// AskUpstreams polls the servers that are due for their events, and reports to them. One that
+// does not answer delays no other, not even one that becomes due meanwhile. It is safe to run
+// twice and on several machines.
 func (s *Service) AskUpstreams(ctx context.Context) (worker.Report, error) {
 	last := time.Now().Add(upstreamTime)
 	look := time.NewTicker(upstreamLook)
@@ -350,8 +356,8 @@ func (s *Service) AskUpstreams(ctx context.Context) (worker.Report, error) {
 	}
 }
 
-// askUpstream has the events of a server be those that are kept of it, and reports what became of them.
-// What the server did wrong is Unavailable or Malformed.
+// askUpstream copies the events of a server, and reports their results. An error of the server
+// is Unavailable or Malformed.
 func (s *Service) askUpstream(ctx context.Context, u *store.ADRUpstream) error {
 	r := remote{Service: s, of: u}
 	events, err := r.events(ctx)
@@ -369,7 +375,7 @@ func (s *Service) askUpstream(ctx context.Context, u *store.ADRUpstream) error {
 		if !known {
 			return nil
 		}
-		return m.keepDescriptors(ctx, descriptors)
+		return m.storeDescriptors(ctx, descriptors)
 	})
 	if err != nil {
 		return err
@@ -391,8 +397,8 @@ func (s *Service) askUpstream(ctx context.Context, u *store.ADRUpstream) error {
 	return cmp.Or(err, unread, undescribed)
 }
 
-// stillAsked fails if the server was removed while it was asked, or its turn to be asked came again:
-// then another may have kept what is newer.
+// stillAsked fails if the server was removed during the poll, or its next turn has come: then
+// another poll may have stored newer events.
 func stillAsked(ctx context.Context, tx *store.Tx, u *store.ADRUpstream) error {
 	asked, err := tx.ADRUpstreams(ctx, u.Program)
 	if err == nil && (len(asked) == 0 || !asked[0].DueAt.Equal(u.DueAt)) {
@@ -405,8 +411,9 @@ func stillAsked(ctx context.Context, tx *store.Tx, u *store.ADRUpstream) error {
 	return err
 }
 
-// mirror has the events of a server be what is kept of it, in one transaction, and the link of what they
-// limit be heard. An event that cannot be read is left as it was before; unread says why. What program keeps comes first.
+// mirror copies the events of a server in one transaction, and records that the party that
+// limits a constraint group was heard. An event that cannot be read stays as it was; unread
+// says why. The argument program is called first.
 func (s *Service) mirror(
 	ctx context.Context,
 	u *store.ADRUpstream,
@@ -438,7 +445,7 @@ func (s *Service) mirror(
 		}
 
 		var wrong error
-		unread, wrong = m.keepEvents(ctx, found)
+		unread, wrong = m.storeEvents(ctx, found)
 		if wrong != nil {
 			return wrong
 		}
@@ -455,7 +462,8 @@ func (s *Service) mirror(
 	return unread, err
 }
 
-// inOrder are the names of a server's events in the order in which it made them: of two of one priority the newer counts.
+// inOrder returns the names of a server's events in the order in which they were created,
+// since of two events with one priority the newer counts.
 func inOrder(found map[string]map[string]any) []string {
 	made := func(name string) time.Time {
 		text, _ := found[name]["createdDateTime"].(string)
@@ -469,7 +477,7 @@ func inOrder(found map[string]map[string]any) []string {
 	})
 }
 
-// mirroring is what is kept of a server, in a transaction.
+// mirroring is the copying of a server's events, in a transaction.
 type mirroring struct {
 	*Service
 	tx      *store.Tx
@@ -480,7 +488,7 @@ type mirroring struct {
 	over    []flex.ADRObjectID // those of them that are over already
 }
 
-// note has an event that was kept be looked at once all are kept.
+// note records a stored event, whose orders are reconciled after all are stored.
 func (m *mirroring) note(o *Object) {
 	m.changed = true
 	if !o.EndsAt.IsZero() && !o.EndsAt.After(m.tx.Now()) {
@@ -488,8 +496,8 @@ func (m *mirroring) note(o *Object) {
 	}
 }
 
-// reorder has what the changed events ask for be what is carried out. It is done once for all of them: each time, all events of the
-// program are held against each other.
+// reorder reconciles the orders of the changed events. It is done once for all of them,
+// because each time all events of the program are compared.
 func (m *mirroring) reorder(ctx context.Context) error {
 	for _, event := range m.over {
 		if err := reconcileOrders(ctx, m.tx, m.of.Program, event); err != nil {
@@ -525,13 +533,14 @@ func (m *mirroring) read(ctx context.Context) error {
 	return err
 }
 
-// keepEvents keeps a server's events. One that cannot be read is left as it was before; unread says why.
-func (m *mirroring) keepEvents(
+// storeEvents stores a server's events. One that cannot be read stays as it was; unread says
+// why.
+func (m *mirroring) storeEvents(
 	ctx context.Context,
 	found map[string]map[string]any,
 ) (unread, err error) {
 	for _, remote := range inOrder(found) {
-		err := m.keepEvent(ctx, remote, found[remote])
+		err := m.storeEvent(ctx, remote, found[remote])
 		kind := flex.KindOf(err)
 		if kind == flex.Malformed || kind == flex.Conflict {
 			unread = flex.Fail(
@@ -551,8 +560,8 @@ func (m *mirroring) keepEvents(
 	return unread, nil
 }
 
-// keepEvent keeps a server's event, if it is new or changed.
-func (m *mirroring) keepEvent(
+// storeEvent stores a server's event, if it is new or changed.
+func (m *mirroring) storeEvent(
 	ctx context.Context,
 	remote string,
 	fields map[string]any,
@@ -584,7 +593,7 @@ func (m *mirroring) keepEvent(
 		return nil
 	}
 
-	o, err := m.keep(
+	o, err := m.save(
 		ctx,
 		m.tx,
 		flexdOf(m.of.Org),
@@ -608,7 +617,8 @@ func (m *mirroring) keepEvent(
 	return m.tx.SetADRMirror(ctx, &kept)
 }
 
-// dropOthers deletes the events that a server no longer has: it cancelled them, or they are over for long.
+// dropOthers deletes the events that a server no longer has, because it cancelled them or they
+// have been over for long.
 func (m *mirroring) dropOthers(
 	ctx context.Context,
 	found map[string]map[string]any,

@@ -13,7 +13,7 @@ import (
 	"flexd/internal/store"
 )
 
-// writing is an object on its way into the store.
+// writing is an object that is being stored.
 type writing struct {
 	*Service
 	Object
@@ -22,8 +22,9 @@ type writing struct {
 	was    *flex.ADRObject // nil for a new one
 }
 
-// keep fills in what the store looks for, holds the object against the others, and keeps it.
-func (w *writing) keep(ctx context.Context) error {
+// save sets the fields that the store searches by, checks the object against the others, and
+// stores it.
+func (w *writing) save(ctx context.Context) error {
 	if w.was != nil {
 		w.ID, w.CreatedAt = w.was.ID, w.was.CreatedAt
 		w.Client = w.was.Client
@@ -85,7 +86,8 @@ func (w *writing) checkRoom(ctx context.Context) error {
 	return w.checkShare(ctx, most/VENShare)
 }
 
-// checkShare fails with Conflict if a VEN has as many objects of the kind as one may: it leaves room for the others.
+// checkShare fails with Conflict if a VEN has as many objects of the kind as one may, so that
+// others can have some.
 func (w *writing) checkShare(ctx context.Context, most int) error {
 	n, err := w.tx.CountADRObjects(ctx, flex.ADRSearch{
 		Kind:   w.Kind,
@@ -104,7 +106,7 @@ func (w *writing) checkShare(ctx context.Context, most int) error {
 	return err
 }
 
-// stringList reads a list of strings that was checked.
+// stringList reads a list of strings from a checked document.
 func stringList(v any) []string {
 	items, _ := v.([]any)
 
@@ -116,8 +118,8 @@ func stringList(v any) []string {
 	return found
 }
 
-// other returns the object that the document names in a field, if the client may read it. One that is
-// not there is Malformed.
+// other returns the object that the document names in a field, if the client may read it. One
+// that does not exist is Malformed.
 func (w *writing) other(
 	ctx context.Context,
 	field string,
@@ -186,7 +188,7 @@ func (w *writing) event(ctx context.Context) error {
 	return err
 }
 
-// readEvent reads what is looked at of an event that was checked.
+// readEvent reads the members of a checked event that are used here.
 func readEvent(fields map[string]any) (eventDocument, error) {
 	b, err := json.Marshal(fields)
 	if err != nil {
@@ -232,8 +234,9 @@ func (w *writing) subscription(ctx context.Context) error {
 	return w.moveNotices(ctx)
 }
 
-// moveNotices has what waits to be sent to an address that the subscription no longer has go to the one that is in its place, with that
-// one's bearer token. Without one it is given up.
+// moveNotices redirects the notices that wait for an address which the subscription no longer
+// has to the address in its place, with that one's bearer token. Without one they are given
+// up.
 func (w *writing) moveNotices(ctx context.Context) error {
 	var before subscriptionDocument
 	if err := json.Unmarshal([]byte(w.was.Document), &before); err != nil {
@@ -265,8 +268,8 @@ func (w *writing) moveNotices(ctx context.Context) error {
 // bearerMax is the longest bearer token of a webhook, in bytes.
 const bearerMax = 4096
 
-// webhooks takes the bearer tokens out of a subscription's document, and holds the addresses against
-// what may be called. A token that is left out stays as it was; null removes it.
+// webhooks takes the bearer tokens out of a subscription's document, and checks that the
+// addresses may be called. A token that is missing stays as it was; null removes it.
 func (w *writing) webhooks(ctx context.Context) error {
 	before := map[string]flex.Secret{}
 	if w.was != nil {
@@ -321,8 +324,8 @@ func checkBearer(token string) error {
 	return nil
 }
 
-// checkCallback holds a webhook's address against what may be called. Where its name leads is looked
-// at when it is called.
+// checkCallback checks that a webhook's address may be called. The addresses of its host name
+// are checked at each call.
 func (s *Service) checkCallback(to string) error {
 	const at = "body.objectOperations.callbackUrl: "
 	u, err := url.Parse(to)
@@ -374,9 +377,9 @@ func (w *writing) ven(ctx context.Context) error {
 	return w.moveResources(ctx)
 }
 
-// moveResources has the resources of a VEN that gets another client be that client's, too: by their targets the former one would
-// still read events, and the new one could not write them. Subscribers are sent no more of them together than of any change: they find the
-// rest when they ask.
+// moveResources gives the resources of a VEN its new client: otherwise the former client could
+// still read events by their targets, and the new one could not write them. Subscribers get no
+// more notices of them together than of any change, and find the rest when they read.
 func (w *writing) moveResources(ctx context.Context) error {
 	found, err := w.tx.ADRObjects(ctx, flex.ADRSearch{
 		Kind: flex.ADRResource,
@@ -432,7 +435,8 @@ func (w *writing) resource(ctx context.Context) error {
 	})
 }
 
-// owner sets whose a VEN or resource is, and its targets: as business logic says, else as before.
+// owner sets the client of a VEN or resource, and its targets: as the business client sets
+// them, else as before.
 func (w *writing) owner() {
 	if w.client.Business {
 		w.Client = w.Fields["clientID"].(string)

@@ -12,7 +12,7 @@ import (
 	"flexd/internal/selection"
 )
 
-// actsPage is the page of an action on assets: what it would do, with the form that does it, or what it did.
+// actsPage is the page of an action on assets: its preview with the form, or its result.
 type actsPage struct {
 	selection.Result
 	Title    string
@@ -41,7 +41,7 @@ var actLabels = map[selection.Kind]string{
 	selection.Offboard:     "Offboard",
 }
 
-// actChoice is an action to choose.
+// actChoice is an action that can be chosen.
 type actChoice struct {
 	Kind  selection.Kind
 	Label string
@@ -56,8 +56,8 @@ var ofCars = []selection.Kind{
 	selection.ReadyBy,
 }
 
-// actChoices are the actions in the order in which they are offered: those that an asset of a type can have, or all
-// for a selection, whose type is nil.
+// actChoices returns the actions in the order in which they are offered: those for an asset of
+// a type, or all for a selection, whose type is nil.
 func actChoices(of any) []actChoice {
 	t, one := of.(flex.AssetType)
 	var choices []actChoice
@@ -72,7 +72,7 @@ func actChoices(of any) []actChoice {
 	return choices
 }
 
-// readAct reads a form: which action, and to which assets.
+// readAct reads the action and the assets of a form.
 func (s *Server) readAct(r *request) (*actsPage, error) {
 	kind := selection.Kind(r.PostFormValue("action"))
 	label, ok := actLabels[kind]
@@ -120,7 +120,8 @@ func (s *Server) readAct(r *request) (*actsPage, error) {
 	return p, err
 }
 
-// cameFrom keeps the filters of the list that a form was sent from, so that its pages lead back there.
+// cameFrom stores the filters of the list from which a form was sent, so that its pages lead
+// back there.
 func (p *actsPage) cameFrom(r *request) {
 	q := url.Values{}
 	for _, name := range assetFilters {
@@ -138,8 +139,8 @@ func (p *actsPage) cameFrom(r *request) {
 	p.Back = p.list
 }
 
-// readActAssets reads which assets a form names: those that are ticked, or with "all" the newest that a list's
-// filters take.
+// readActAssets reads the assets of a form: those that are ticked, or with "all" the newest
+// that match a list's filters.
 func (s *Server) readActAssets(r *request) ([]flex.AssetID, error) {
 	var ids []flex.AssetID
 	if r.PostFormValue("all") == "" {
@@ -168,7 +169,7 @@ func (s *Server) readActAssets(r *request) ([]flex.AssetID, error) {
 	return ids, err
 }
 
-// previewAct shows what an action on assets would do. It changes nothing.
+// previewAct shows the effect of an action on assets, and changes nothing.
 func (s *Server) previewAct(r *request) (view, error) {
 	p, err := s.readAct(r)
 	if err != nil {
@@ -180,7 +181,8 @@ func (s *Server) previewAct(r *request) (view, error) {
 	return p.view(), err
 }
 
-// doAct does what the preview showed. The audit log has an entry for each organisation, with each of its assets and the outcome.
+// doAct carries out a previewed action. The audit log gets an entry for each organisation,
+// with its assets and the outcome of each.
 func (s *Server) doAct(r *request) (view, error) {
 	p, err := s.readAct(r)
 	if err != nil {
@@ -206,13 +208,14 @@ func (s *Server) doAct(r *request) (view, error) {
 	return p.view(), err
 }
 
-// actOwner is an organisation with those of the selected assets that are its.
+// actOwner is an organisation with its assets in a selection.
 type actOwner struct {
 	org    flex.OrgID // zero for assets that are not there
 	assets []flex.AssetID
 }
 
-// actOwners sorts selected assets by organisation. There is at least one, though nothing is selected.
+// actOwners groups selected assets by organisation. There is at least one, even if nothing is
+// selected.
 func (s *Server) actOwners(r *request, assets []flex.AssetID) ([]actOwner, error) {
 	var of []actOwner
 	for _, id := range assets {
@@ -236,8 +239,8 @@ func (s *Server) actOwners(r *request, assets []flex.AssetID) ([]actOwner, error
 	return of, nil
 }
 
-// noteActs does an action with an entry in the audit log of each organisation that it concerns, which names that one's assets alone:
-// the operators of one organisation read those of theirs.
+// noteActs carries out an action with an entry in the audit log of each organisation
+// concerned, which names only its own assets, because its operators may read it.
 func (s *Server) noteActs(r *request, p *actsPage, of []actOwner, do func() error) error {
 	if len(of) == 0 {
 		return do()
@@ -258,7 +261,7 @@ func (s *Server) noteActs(r *request, p *actsPage, of []actOwner, do func() erro
 	})
 }
 
-// view is the page, and its result for programs.
+// view returns the page, and its data for programs.
 func (p *actsPage) view() view {
 	p.Affected = fmt.Sprintf("%d assets", p.Possible)
 	if p.Possible == 1 {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// What is done to assets is shown first, confirmed, and written down; what cannot be undone is typed.
+// What is done to assets is shown first, confirmed, and written down; what cannot be undone is
+// typed.
 func TestActs(t *testing.T) {
 	s := testScene(t)
 	d := s.service

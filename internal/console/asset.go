@@ -11,7 +11,7 @@ import (
 	"flexd/internal/wire"
 )
 
-// pastQuery reads from the address which time and which schedule of an asset are asked for.
+// pastQuery reads the time and the schedule of an asset that the address asks for.
 func pastQuery(r *request) (control.PastQuery, error) {
 	var a control.PastQuery
 	if err := readID(&a.Asset, r.PathValue("id"), "asset"); err != nil {
@@ -53,8 +53,8 @@ func readDay(text string) (*flex.Day, error) {
 	return &d, nil
 }
 
-// pastWith reads the past of an asset with the answer to the form's what-if question. The form of an asset of another
-// type is ignored.
+// pastWith reads the history of an asset with the answer to the form's what-if question. A
+// form for another type of asset is ignored.
 func (s *Server) pastWith(
 	r *request,
 	a control.PastQuery,
@@ -89,7 +89,8 @@ type series struct {
 	// start of the half-hour and price; null if none is known
 	Prices  [][2]any   `json:"prices"`
 	OffPeak [][2]int64 `json:"off_peak"` // from, to
-	// from, to, kW: what the schedules allowed while they were in force; below zero, what a car was to discharge
+	// from, to, kW: what the schedules allowed while they were in force; below zero, what a
+	// car was to discharge
 	Plan     [][3]float64 `json:"plan"`
 	Readings [][3]float64 `json:"readings"` // from, to, average kW
 	ReadyBy  []int64      `json:"ready_by"`
@@ -98,18 +99,19 @@ type series struct {
 	// of the last session in the span
 	Generations []generation `json:"generations"`
 
-	// Curves are the prices that schedules were made on, in the form of Prices, by the curve of a schedule.
+	// Curves are the prices that schedules were made on, in the form of Prices, by the curve
+	// of a schedule.
 	Curves map[string][][2]any `json:"curves"`
 }
 
-// level is how full the asset is, or how warm.
+// level is the asset's state of charge or temperature.
 type level struct {
 	Unit     string   `json:"unit"`     // % or °C
 	Read     [][2]any `json:"read"`     // instant, value
 	Expected [][2]any `json:"expected"` // by the plan in force
 }
 
-// levelPairs are instants, each with the level at it.
+// levelPairs are instants with the level at each.
 func levelPairs(levels []control.LevelAt) [][2]any {
 	pairs := make([][2]any, 0, len(levels))
 	for _, l := range levels {
@@ -119,7 +121,7 @@ func levelPairs(levels []control.LevelAt) [][2]any {
 	return pairs
 }
 
-// mark is something that happened.
+// mark is an event in the plot.
 type mark struct {
 	At   int64  `json:"at"`
 	Kind string `json:"kind"` // event, schedule, push, callback
@@ -157,7 +159,7 @@ func triples(lines []control.Draw) [][3]float64 {
 	return out
 }
 
-// assetSeries answers the numbers of an asset's plot.
+// assetSeries answers the data of an asset's plot.
 func (s *Server) assetSeries(r *request) (view, error) {
 	a, err := pastQuery(r)
 	if err != nil {
@@ -196,7 +198,8 @@ func (s *Server) assetSeries(r *request) (view, error) {
 	return view{json: out}, nil
 }
 
-// addLevel adds the level of the asset, and the plan of one that is not plugged in, a battery or a tank.
+// addLevel adds the level of the asset, and the plan of a battery or a tank, which have no
+// sessions.
 func (out *series) addLevel(p *control.Past) {
 	switch {
 	case p.Asset.Type == flex.Battery:
@@ -212,7 +215,8 @@ func (out *series) addLevel(p *control.Past) {
 	}
 }
 
-// addGenerations adds the schedules of the last session, and the prices that they were made on.
+// addGenerations adds the schedules of the last session, and the prices with which they were
+// made.
 func (out *series) addGenerations(p *control.Past) {
 	for _, g := range p.Generations() {
 		out.Generations = append(out.Generations, generation{
@@ -322,7 +326,8 @@ func (p *assetPage) Discharges() bool {
 	return c.Open() && len(c.Current.Discharges) > 0
 }
 
-// addRanges adds the times that can be shown. An asset that is not plugged in has no session.
+// addRanges adds the times that can be chosen. An asset without sessions has none of a
+// session.
 func (p *assetPage) addRanges(asked, path string) {
 	ranges := []string{"session", "day", "week", "month"}
 	if !p.Type.Charges() {
@@ -374,8 +379,9 @@ func (p *assetPage) crumbs() []crumb {
 	}
 }
 
-// SaysShort reports whether the page's first sentences say by how much the chosen schedule is short: it is one of the session
-// that they are of, and no readings say what that got.
+// SaysShort reports whether the page's first sentences state the shortfall of the chosen
+// schedule: it must be of the session that they describe, and that session must have no
+// readings.
 func (p *assetPage) SaysShort() bool {
 	why := p.past.Why
 	if why == nil || why.Plan.Shortfall <= 0 {
@@ -387,7 +393,7 @@ func (p *assetPage) SaysShort() bool {
 	return !known && why.SessionID == p.past.Charging.Session.ID
 }
 
-// assetWhy answers the why panel of one schedule alone, for the page's slider.
+// assetWhy answers the reasons for one schedule, for the page's slider.
 func (s *Server) assetWhy(r *request) (view, error) {
 	a, err := pastQuery(r)
 	if err != nil {

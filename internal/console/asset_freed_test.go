@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// An asset that is excluded while a car is plugged in is not called unplugged: as far as is known, the car is still there.
+// An asset that is excluded while a car is plugged in is not called unplugged: as far as is
+// known, the car is still there.
 func TestAsset_ExcludedIsNotUnplugged(t *testing.T) {
 	s := testScene(t)
 	d := s.service

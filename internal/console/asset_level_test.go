@@ -63,8 +63,8 @@ func (s *scene) heated() []flex.AssetID {
 	return heaters
 }
 
-// A tank's and a heat pump's plan, what they took, and how warm they were and are to be, are in their plots and
-// stories.
+// A tank's and a heat pump's plan, what they took, and how warm they were and are to be, are
+// in their plots and stories.
 func TestAsset_Heat(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service
@@ -113,7 +113,8 @@ func TestAsset_Heat(t *testing.T) {
 	})
 }
 
-// What was sent to a heat pump is told by its organisation's clock, which a sandbox has turned by two days.
+// What was sent to a heat pump is told by its organisation's clock, which a sandbox has turned
+// by two days.
 func TestAsset_HeatTurned(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service
@@ -156,7 +157,8 @@ func (s *scene) followsPlan(id flex.AssetID) {
 	}
 }
 
-// charged is the scene's battery and the car that charges now, with what was read of them and asked of the battery.
+// charged is the scene's battery and the car that charges now, with what was read of them and
+// asked of the battery.
 func (s *scene) charged() (battery flex.AssetID) {
 	s.Helper()
 	battery = s.battery()
@@ -181,7 +183,8 @@ func (s *scene) charged() (battery flex.AssetID) {
 	return battery
 }
 
-// What a battery and a car hold is in their plots, and what dispatches asked of a battery in its plot and story.
+// What a battery and a car hold is in their plots, and what dispatches asked of a battery in
+// its plot and story.
 func TestAsset_Charge(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service
@@ -226,7 +229,8 @@ func TestAsset_Charge(t *testing.T) {
 	})
 }
 
-// A state of charge and a temperature are drawn, and named in the legend; nothing of them is where none is known.
+// A state of charge and a temperature are drawn, and named in the legend; nothing of them is
+// where none is known.
 func TestBrowser_Level(t *testing.T) {
 	s := testScene(t)
 	d := s.service
@@ -276,7 +280,8 @@ const drawnLevels = `(() => {
 	return n;
 })()`
 
-// What was learned of a heat pump's heat is on its page, and forgotten at a press of the button there; that of a second one stays.
+// What was learned of a heat pump's heat is on its page, and forgotten at a press of the
+// button there; that of a second one stays.
 func TestBrowser_LearnedHeat(t *testing.T) {
 	s := testScene(t)
 	d := s.service

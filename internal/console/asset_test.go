@@ -158,8 +158,8 @@ func TestAsset_ReplayedPrices(t *testing.T) {
 	}
 }
 
-// A charger whose client plans it says what was paused in the client's schedule, at which price, or why nothing
-// was.
+// A charger whose client plans it says what was paused in the client's schedule, at which
+// price, or why nothing was.
 func TestAsset_LimitedPause(t *testing.T) {
 	d := newConsole(t, sceneNow)
 	s := newScene(d)

@@ -74,7 +74,8 @@ func batteryDraws(w *control.BatteryWhy) []control.Draw {
 	return draws
 }
 
-// batteryPlan is what a battery was asked for by dispatches up to now, and by its plan from then on.
+// batteryPlan is what a battery was asked for by dispatches up to now, and by its plan from
+// then on.
 func batteryPlan(p *control.Past) []control.Draw {
 	var ahead []control.Draw
 	if p.Battery != nil {

@@ -80,7 +80,8 @@ func TestMain(m *testing.M) {
 // patience is how long a page may take to what must come, on however busy a machine.
 const patience = time.Minute
 
-// tabMost is how long a test may use its tab, on however busy a machine: some open fifty pages, and have axe look at each.
+// tabMost is how long a test may use its tab, on however busy a machine: some open fifty
+// pages, and have axe look at each.
 const tabMost = 20 * time.Minute
 
 // browse opens a tab. Without a browser the test is skipped, or failed when
@@ -301,9 +302,10 @@ func (b *browser) sound(name string) {
 	}
 }
 
-// handy holds a page on a phone against what a hand needs of it: the section that is shown is in
-// the menu's view, sentences of tables are on the screen, and controls have the 24 px of WCAG 2.2,
-// but for links within a sentence. It waits for that, as the page notices its new width some frames later.
+// handy holds a page on a phone against what a hand needs of it: the section that is shown is
+// in the menu's view, sentences of tables are on the screen, and controls have the 24 px of
+// WCAG 2.2, but for links within a sentence. It waits for that, as the page notices its new
+// width some frames later.
 func (b *browser) handy(name string) {
 	b.Helper()
 	for rule, expression := range map[string]string{
@@ -323,10 +325,12 @@ func (b *browser) handy(name string) {
 // tooWide lists what reaches beyond the page and does not scroll by itself.
 const tooWide = `[...document.querySelectorAll("main *, header *, nav *")].filter((e) => !e.parentElement.closest(".scroll,.plot,.body,.menu") && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).slice(0, 5).map((e) => e.tagName + "." + e.className)`
 
-// sideways lists the tables that do not fit, and by how many pixels. A map of the 48 half-hours of a day may.
+// sideways lists the tables that do not fit, and by how many pixels. A map of the 48
+// half-hours of a day may.
 const sideways = `[...document.querySelectorAll(".scroll")].filter((s) => s.checkVisibility() && !s.querySelector("table.heat.fine") && s.scrollWidth > s.clientWidth + 1).map((s) => s.ariaLabel + " " + (s.scrollWidth - s.clientWidth))`
 
-// isoDates lists the dates of a page as programs write them, which are for forms, identifiers and code alone.
+// isoDates lists the dates of a page as programs write them, which are for forms, identifiers
+// and code alone.
 const isoDates = `[...document.querySelectorAll("main *")].filter((e) => e.checkVisibility() && !e.closest("pre,code,.mono,.body,option") && [...e.childNodes].some((n) => n.nodeType === 3 && /\b20\d\d-\d\d-\d\d\b/.test(n.textContent))).slice(0, 5).map((e) => e.tagName + " " + e.textContent.trim().slice(0, 80))`
 
 // contrast measures the text of the page against what is behind it, by WCAG 2.1 AA: 4.5, or

@@ -9,7 +9,8 @@ import (
 	"flexd/internal/registry"
 )
 
-// setCalls sets how often a site may be called by instructions, for a reason that the audit log keeps.
+// setCalls sets how often a site may be called by instructions, for a reason that the audit
+// log keeps.
 func (s *Server) setCalls(r *request) (view, error) {
 	id, org, reason, err := confirmedID(r, "site", s.Registry.SiteOrg, "")
 	if err != nil {

@@ -7,11 +7,12 @@ import (
 	"flexd/internal/flex"
 )
 
-// CellPath is where an operator chooses the cell whose pages the console shows (docs/cells.md). The
-// home cell answers it, so that one that is down can be left again.
+// CellPath is where an operator chooses the cell whose pages the console shows
+// (docs/cells.md). The home cell answers it, so that another cell can be chosen if one is
+// down.
 const CellPath = Root + "/cell"
 
-// The cookie that keeps the choice, named as that of the session is.
+// The cookie with the chosen cell, named like the session's.
 const (
 	secureCell   = "__Host-flexd-cell"
 	loopbackCell = "flexd-cell"
@@ -32,7 +33,7 @@ func (s *Server) CellOf(r *http.Request) string {
 	return c.Value
 }
 
-// chooseCell has the console show the pages of a cell.
+// chooseCell sets the cell whose pages the console shows.
 func (s *Server) chooseCell(r *request) (view, error) {
 	name := r.PostFormValue("name")
 	if !slices.Contains(s.Cells, name) {

@@ -12,10 +12,10 @@ import (
 	"flexd/internal/flex"
 )
 
-// chargerShown is how many transactions of a charger are on its page.
+// chargerShown is the number of a charger's transactions on its page.
 const chargerShown = 50
 
-// chargerPage is a charger at its bridge.
+// chargerPage is a charger as its bridge knows it.
 type chargerPage struct {
 	Asset   flex.AssetID   `json:"asset_id"`
 	Charger bridge.Charger `json:"charger"`
@@ -34,7 +34,8 @@ type chargerPage struct {
 	name string
 }
 
-// chargerOf reads what the bridge knows of an asset's charger. That it knows nothing is shown.
+// chargerOf reads the charger of an asset from the bridge. If the bridge does not know it, the
+// page says so.
 func (s *Server) chargerOf(r *request) (*chargerPage, error) {
 	if s.Bridge == nil {
 		return nil, flex.Fail(
@@ -89,7 +90,7 @@ func (s *Server) askBridge(r *request, p *chargerPage) error {
 	return err
 }
 
-// charger shows a charger at its bridge, with the call that is to be made.
+// charger shows a charger at its bridge, with a form for calls.
 func (s *Server) charger(r *request) (view, error) {
 	p, err := s.chargerOf(r)
 	if err != nil {
@@ -108,7 +109,7 @@ func (s *Server) charger(r *request) (view, error) {
 	return p.view(), err
 }
 
-// callCharger makes a call and shows what came back. The audit log keeps both.
+// callCharger makes a call and shows the answer. Both are written to the audit log.
 func (s *Server) callCharger(r *request) (view, error) {
 	call := r.PostFormValue("call")
 	if err := checkTypedWord(r, call); err != nil {
@@ -150,7 +151,7 @@ func (s *Server) callCharger(r *request) (view, error) {
 	return p.view(), err
 }
 
-// detailMax is how much of an answer the audit log keeps, in bytes.
+// detailMax is how much of an answer is written to the audit log, in bytes.
 const detailMax = 1000
 
 func shortened(text string) string {
@@ -161,7 +162,8 @@ func shortened(text string) string {
 	return strings.ToValidUTF8(text[:detailMax], "") + " …"
 }
 
-// withoutSecrets is a call's body for the audit log, unless a password may be in it.
+// withoutSecrets returns a call's body for the audit log, or a placeholder if it may contain a
+// password.
 func withoutSecrets(body string) string {
 	for _, word := range []string{"AuthorizationKey", "BasicAuthPassword", "assword", "://", "secret"} {
 		if strings.Contains(body, word) {

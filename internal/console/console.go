@@ -78,7 +78,7 @@ type Server struct {
 	handler http.Handler
 }
 
-// route is one page or act of the console.
+// route is one page or action of the console.
 type route struct {
 	pattern string // method and path
 	public  bool   // whether it is open to whoever is not logged in
@@ -430,13 +430,13 @@ var surface = []route{
 	{pattern: "GET /console/audit.json", handle: (*Server).audit},
 }
 
-// Handler returns the whole console. It answers everything under Root.
+// Handler returns the handler of all paths under Root.
 func (s *Server) Handler() http.Handler {
 	s.once.Do(s.build)
 	return s.handler
 }
 
-// Patterns are the methods and paths that it answers.
+// Patterns returns the methods and paths of the console.
 func (s *Server) Patterns() []string {
 	s.once.Do(s.build)
 	return s.mux.Patterns()

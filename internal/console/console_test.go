@@ -410,8 +410,8 @@ func TestAudit(t *testing.T) {
 	})
 }
 
-// TestConsole_AnyText: an address or a form with text that no database keeps as it is is refused, and whoever sends it breaks no link of
-// the audit log.
+// TestConsole_AnyText: an address or a form with text that no database keeps as it is is
+// refused, and whoever sends it breaks no link of the audit log.
 func TestConsole_AnyText(t *testing.T) {
 	each(t, "2026-01-15T12:00:00Z", func(d *service) {
 		for _, text := range []string{"\xff", "a\x00b"} {

@@ -16,7 +16,7 @@ import (
 	"flexd/internal/operations"
 )
 
-// deliveriesPage is what is sent to clients, and what became of it.
+// deliveriesPage lists the pushes to clients with their states.
 type deliveriesPage struct {
 	Orgs       []flex.Org
 	Org        flex.OrgID // filters
@@ -105,8 +105,8 @@ func (s *Server) deliveriesList(r *request, ask delivery.Filter) (view, error) {
 	}, nil
 }
 
-// sortedDeliveries is the whole list in an order of its own, to download: many are sorted at once, and then read
-// in parts.
+// sortedDeliveries downloads the whole list in a chosen order: many deliveries are sorted at
+// once, and then read in parts.
 func (s *Server) sortedDeliveries(r *request, ask delivery.Filter) (view, error) {
 	ask.Limit = sortedPushes.sorted
 	places, err := s.Push.Places(r.Context(), ask)
@@ -124,8 +124,8 @@ func (s *Server) sortedDeliveries(r *request, ask delivery.Filter) (view, error)
 	return s.deliveriesPart(r, places, after)
 }
 
-// deliveriesPart is the first part of the deliveries at some places, which the others follow, and then what
-// comes after all of them, if that is not nil.
+// deliveriesPart is the first part of the deliveries at some places. The others follow it, and
+// then the continuation after all of them, if that is not nil.
 func (s *Server) deliveriesPart(
 	r *request,
 	places []delivery.Place,
@@ -162,7 +162,7 @@ func newDeliveriesPage(r *request, ask *delivery.Filter) *deliveriesPage {
 	}
 }
 
-// endpointNames are the endpoints that pushes go to.
+// endpointNames returns the endpoints that can be chosen.
 var endpointNames = []string{
 	string(flex.ScheduleEndpoint),
 	string(flex.DispatchEndpoint),
@@ -233,7 +233,7 @@ func deliveriesAsked(r *request) (delivery.Filter, error) {
 	return f, err
 }
 
-// knownPushes refuses a state and an endpoint that no push has.
+// knownPushes refuses a state or an endpoint that does not exist.
 func knownPushes(f *delivery.Filter) error {
 	if f.State != "" && !slices.Contains(delivery.States, f.State) {
 		return flex.Fail(
@@ -256,7 +256,7 @@ func knownPushes(f *delivery.Filter) error {
 	return nil
 }
 
-// onlyLate has the pushes alone be listed that the exception counts.
+// onlyLate limits the list to the pushes that the exception counts.
 func onlyLate(f *delivery.Filter) {
 	f.WaitingFor = operations.LateAfter
 	f.State = string(flex.DeliveryPending)
@@ -341,7 +341,7 @@ func (p *deliveriesPage) table() *table {
 	return t
 }
 
-// failureTable is a table of failures by one thing; each row leads to its pushes.
+// failureTable is a table of failures by one possible cause; each row links to its pushes.
 type failureTable struct {
 	By   string
 	Rows []failureRow
@@ -389,7 +389,7 @@ func readFilter[Of any](to *flex.ID[Of], text, what string) error {
 	return readID(to, text, what)
 }
 
-// take shows what was found.
+// take sets the page's data.
 func (p *deliveriesPage) take(found delivery.Overview) {
 	p.Orgs, p.Deliveries = found.Orgs, found.Deliveries
 	p.Total = count(min(found.Total, delivery.CountedMax), "push")
@@ -406,13 +406,13 @@ func (p *deliveriesPage) take(found delivery.Overview) {
 	}
 }
 
-// deliveryPage is one push with all that became of it.
+// deliveryPage is one push with its attempts and reports.
 type deliveryPage struct {
 	delivery.View
 	Text string // the body, laid out to be read
 }
 
-// UntriedTitle says that there is no attempt to show.
+// UntriedTitle is the heading for a push without an attempt.
 func (p deliveryPage) UntriedTitle() string {
 	if p.State == string(flex.DeliveryPending) {
 		return "It was not tried yet."
@@ -420,7 +420,8 @@ func (p deliveryPage) UntriedTitle() string {
 	return "There is no record of an attempt."
 }
 
-// Untried says why there is no attempt, by what became of the push. One that was replaced untried has no page.
+// Untried explains why there is no attempt, by the push's state. A push that was replaced
+// before its first attempt has no page.
 func (p deliveryPage) Untried() string {
 	if p.State == string(flex.DeliveryExpired) {
 		return "Its time was over before it could be sent."
@@ -477,7 +478,7 @@ func (s *Server) delivery(r *request) (view, error) {
 	}, nil
 }
 
-// replay has a push sent once more.
+// replay sends a push once more.
 func (s *Server) replay(r *request) (view, error) {
 	id, org, err := pathID(r, "push", s.Push.OrgOf)
 	if err != nil {
@@ -501,7 +502,7 @@ func (s *Server) replay(r *request) (view, error) {
 	}, err
 }
 
-// endpointAct is what the buttons of an endpoint do.
+// endpointAct is an action on an endpoint.
 func (s *Server) endpointAct(r *request) (view, error) {
 	var org flex.OrgID
 	if err := readID(&org, r.PathValue("org"), "organisation"); err != nil {
@@ -542,7 +543,7 @@ func (s *Server) endpointAct(r *request) (view, error) {
 		)
 }
 
-// rotateSecret gives an endpoint another secret, if that was typed, and shows it once.
+// rotateSecret gives an endpoint another secret, if the word was typed, and shows it once.
 func (s *Server) rotateSecret(
 	r *request,
 	act access.Action,
@@ -568,6 +569,6 @@ func (s *Server) rotateSecret(
 	}, err
 }
 
-// testWait is how long the answer to a test message is waited for: longer than an attempt
-// may take, so that the page says what became of it.
+// testWait is how long the page waits for the answer to a test message: longer than an attempt
+// may take, so that its result is shown.
 const testWait = 20 * time.Second

@@ -158,8 +158,9 @@ func TestDeliveries(t *testing.T) {
 	})
 }
 
-// A push tells by which clock its times are, where the organisation's is turned: those of its body and of a newer dispatch in its place
-// are the organisation's, and when it was queued and tried is real time.
+// A push tells by which clock its times are, where the organisation's is turned: those of its
+// body and of a newer dispatch in its place are the organisation's, and when it was queued and
+// tried is real time.
 func TestDelivery_Turned(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service
@@ -380,7 +381,8 @@ func TestSafety_Groups(t *testing.T) {
 	})
 }
 
-// A group that somebody adds while the last cap of the fleet is taken away stays: it is one transaction.
+// A group that somebody adds while the last cap of the fleet is taken away stays: it is one
+// transaction.
 func TestSafety_CapsAtOnce(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(d *service) {
 		d.login()
@@ -450,7 +452,8 @@ func TestSafety_Parts(t *testing.T) {
 	d.wants(d.page("/console/audit"), "halt pushes", "gsp-group/_C", "organisation/"+org)
 }
 
-// Two operators end a halt that was begun so, and resuming asks for the password again after a while.
+// Two operators end a halt that was begun so, and resuming asks for the password again after a
+// while.
 func TestSafety_Two(t *testing.T) {
 	d := newConsole(t, "2026-01-10T18:00:00Z")
 	d.login()

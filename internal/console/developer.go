@@ -16,8 +16,8 @@ import (
 	"flexd/internal/operations"
 )
 
-// Clock reads and advances an organisation's sandbox clock. An advance does all that becomes due on the
-// way.
+// Clock reads and advances an organisation's sandbox clock. An advance does all that becomes
+// due on the way.
 type Clock interface {
 	Clock(ctx context.Context, org flex.OrgID) (now time.Time, held bool, err error)
 	Advance(ctx context.Context, org flex.OrgID, to time.Time) error
@@ -35,7 +35,8 @@ type developerPage struct {
 	Export   Export
 }
 
-// Schedules is the endpoint for schedules as it is, which the form begins with; the zero one if none is set.
+// Schedules is the endpoint for schedules as it is, which the form begins with; the zero one
+// if none is set.
 func (p *developerPage) Schedules() operations.EndpointLine {
 	for _, e := range p.Endpoints {
 		if e.Name == string(flex.ScheduleEndpoint) {
@@ -53,8 +54,8 @@ type jump struct {
 	Far  bool // a word is to be typed for it
 }
 
-// advanceFar is the longest advance of a sandbox clock for which no word is typed: a day, also the one
-// of 25 hours.
+// advanceFar is the longest advance of a sandbox clock for which no word is typed: a day, also
+// the one of 25 hours.
 const advanceFar = 25 * time.Hour
 
 // fixture is a metering point of the sandbox, and what it is there for.

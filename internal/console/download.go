@@ -14,7 +14,7 @@ import (
 	"flexd/internal/web"
 )
 
-// partWrite is how long a client may take for a part of a table.
+// partWrite is the time limit for writing a part of a table to a client.
 const partWrite = 2 * time.Minute
 
 // rowWriter writes the rows of a table in a format.
@@ -25,9 +25,9 @@ type rowWriter interface {
 	end() error
 }
 
-// download answers with a table, part after part, each read when the one before it is written: no
-// more than one is ever in memory. Where it cannot be completed the connection breaks, so that
-// nobody takes a part for the whole.
+// download answers with a table, in parts, each of which is read when the previous one is
+// written, so that no more than one is in memory. If it cannot be completed, the connection is
+// broken, so that an incomplete table is not mistaken for a complete one.
 func (s *Server) download(w http.ResponseWriter, rt route, r *request, v view) {
 	control := http.NewResponseController(w)
 	out := tableWriter(w, r, v.table)
@@ -65,7 +65,7 @@ func (s *Server) download(w http.ResponseWriter, rt route, r *request, v view) {
 	}
 }
 
-// last reports whether no part of the table that is asked for follows.
+// last reports whether no part of the table follows.
 func (v *view) last(r *request) bool {
 	if v.rest != nil {
 		return false
@@ -74,7 +74,7 @@ func (v *view) last(r *request) bool {
 	return v.next == "" || r.URL.Query().Has("limit")
 }
 
-// part is the view of the part of a table that follows another.
+// part returns the view of the next part of a table.
 func (s *Server) part(rt route, r *request, before view) (v view, err error) {
 	defer flex.Recover(&err)
 
@@ -125,7 +125,7 @@ func (c *csvRows) rows(t *table) error {
 
 func (*csvRows) end() error { return nil }
 
-// jsonRows writes an array of objects, which is no JSON without its end.
+// jsonRows writes an array of objects. Without its end it is not valid JSON.
 type jsonRows struct {
 	to    io.Writer
 	begun bool

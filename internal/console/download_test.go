@@ -38,8 +38,8 @@ func eachOnce(rows []map[string]any, column string) bool {
 	return len(found) == len(rows)
 }
 
-// TestDownload_Money downloads what the settlement page lists beside its events: of runs and payment files more than
-// are read at once.
+// TestDownload_Money downloads what the settlement page lists beside its events: of runs and
+// payment files more than are read at once.
 func TestDownload_Money(t *testing.T) {
 	each(t, "2026-01-13T12:00:00Z", func(d *service) {
 		d.login()
@@ -103,8 +103,8 @@ func TestDownload_Money(t *testing.T) {
 	})
 }
 
-// TestDownload_Search downloads all that a search finds, where the page has the first: whose sites were found is in the
-// audit log, for each part.
+// TestDownload_Search downloads all that a search finds, where the page has the first: whose
+// sites were found is in the audit log, for each part.
 func TestDownload_Search(t *testing.T) {
 	each(t, "2026-01-13T12:00:00Z", func(d *service) {
 		d.login()

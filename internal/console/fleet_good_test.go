@@ -10,7 +10,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// An operator of some organisations is not shown failed jobs, so the page does not say to them that every job ran.
+// An operator of some organisations is not shown failed jobs, so the page does not say to them
+// that every job ran.
 func TestFleet_GoodOfSome(t *testing.T) {
 	d := newConsole(t, "2026-01-14T12:00:00Z")
 	d.Asset(d.Site(), flex.Charger, 7400)
@@ -36,7 +37,8 @@ func TestFleet_GoodOfSome(t *testing.T) {
 	}
 }
 
-// Exceptions of an operator of some organisations are counted by organisation, and the list behind each is of that one.
+// Exceptions of an operator of some organisations are counted by organisation, and the list
+// behind each is of that one.
 func TestFleet_ExceptionsOfSome(t *testing.T) {
 	s, fen, _ := neighbours(t)
 	both := access.OperatorOrgs{Names: []string{"Moorland Energy", fen.Name}}
@@ -102,7 +104,8 @@ func TestBrowser_FirstNumbersMissing(t *testing.T) {
 	b.faults = nil // the browser reports the answer 503
 }
 
-// A page that is open names a kind of exceptions once it cannot be looked for, beside the others, and no longer once it can.
+// A page that is open names a kind of exceptions once it cannot be looked for, beside the
+// others, and no longer once it can.
 func TestBrowser_KindUnread(t *testing.T) {
 	d := testScene(t).service
 	b := browse(d)

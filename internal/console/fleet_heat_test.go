@@ -9,8 +9,8 @@ import (
 	"flexd/internal/store"
 )
 
-// What two tanks and a heat pump are planned to draw is in the curve, and nothing of a tank that an operator has
-// excluded: checked against their plans, minute by minute.
+// What two tanks and a heat pump are planned to draw is in the curve, and nothing of a tank
+// that an operator has excluded: checked against their plans, minute by minute.
 func TestFleet_Heat(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service

@@ -119,7 +119,8 @@ func (c *counted) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// BenchmarkExport downloads a list of 1,000,000 assets as CSV, the newest first and in an order of its own.
+// BenchmarkExport downloads a list of 1,000,000 assets as CSV, the newest first and in an
+// order of its own.
 func BenchmarkExport(b *testing.B) {
 	d := openConsole(b, storetest.SQLite(b), "2026-01-14T21:40:00Z")
 	d.large("sqlite", 1_000_000)

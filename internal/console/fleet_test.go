@@ -94,8 +94,9 @@ func TestFleet(t *testing.T) {
 	})
 }
 
-// What dispatches ask two batteries for is in the curve, beside what the cars are planned to draw: also what began
-// before now and what ends after the day that is shown, and nothing of what is over.
+// What dispatches ask two batteries for is in the curve, beside what the cars are planned to
+// draw: also what began before now and what ends after the day that is shown, and nothing of
+// what is over.
 func TestFleet_Batteries(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestInstruction_Truth looks at the pages of instructions that call nobody, that fall short, that run, and that were stopped.
+// TestInstruction_Truth looks at the pages of instructions that call nobody, that fall short,
+// that run, and that were stopped.
 func TestInstruction_Truth(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service

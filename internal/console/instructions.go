@@ -108,7 +108,7 @@ func (p *instructionsPage) table() *table {
 	return t
 }
 
-// instructionForm is what an operator asks for, as the form has it.
+// instructionForm has the values of the form for an instruction.
 type instructionForm struct {
 	Org      flex.OrgID
 	Kind, KW string // less, more or limit
@@ -174,7 +174,7 @@ func readInstruction(r *request) (instructionForm, control.Order, error) {
 	return f, in, err
 }
 
-// target reads what is asked for.
+// target reads the target of the form.
 func (f *instructionForm) target(in *control.Order) error {
 	// an empty field would be a limit of nothing
 	if f.KW == "" {
@@ -212,8 +212,8 @@ func (f *instructionForm) target(in *control.Order) error {
 	return nil
 }
 
-// londonTime reads an instant of a form. A time that the clocks leave out when they go forward is none: it would be
-// taken for another one.
+// londonTime reads a local time of a form. One that is skipped when the clocks go forward is
+// refused, because it would become another time.
 func londonTime(text string) (time.Time, error) {
 	const layout = "2006-01-02T15:04"
 	at, err := time.ParseInLocation(layout, text, flex.London)
@@ -232,7 +232,7 @@ func londonTime(text string) (time.Time, error) {
 	return at.UTC(), nil
 }
 
-// checkTypedWord refuses a form in which a word was not typed that says that it is meant.
+// checkTypedWord refuses a form without the word that must be typed to confirm.
 func checkTypedWord(r *request, word string) error {
 	if !strings.EqualFold(strings.TrimSpace(r.PostFormValue("typed")), word) {
 		return flex.Fail(
@@ -245,7 +245,7 @@ func checkTypedWord(r *request, word string) error {
 	return nil
 }
 
-// previewPage is what an instruction would do.
+// previewPage is the preview of an instruction.
 type previewPage struct {
 	*control.Preview
 	Form instructionForm
@@ -256,7 +256,7 @@ func (p previewPage) Percent() string {
 	return strconv.FormatFloat(100*p.Reached(), 'f', 0, 64)
 }
 
-// instructionPreview shows what an instruction would do. Nothing is changed by it.
+// instructionPreview shows the effect of an instruction, and changes nothing.
 func (s *Server) instructionPreview(r *request) (view, error) {
 	f, in, err := readInstruction(r)
 	if err != nil {
@@ -273,7 +273,7 @@ func (s *Server) instructionPreview(r *request) (view, error) {
 	}, err
 }
 
-// sendInstruction sends one, if that was typed.
+// sendInstruction sends an instruction, if the word was typed.
 func (s *Server) sendInstruction(r *request) (view, error) {
 	if err := checkTypedWord(r, "send"); err != nil {
 		return view{}, err
@@ -322,7 +322,7 @@ type instructionPage struct {
 // Binds reports whether it can be stopped.
 func (p instructionPage) Binds() bool { return p.State.Binds() }
 
-// Released is how many of the assets that were called are released.
+// Released is the number of the called assets that were released.
 func (p instructionPage) Released() int {
 	n := 0
 	for i := range p.Assets {
@@ -334,13 +334,14 @@ func (p instructionPage) Released() int {
 	return n
 }
 
-// AskedIn reports whether something is asked for in a half-hour: not after the window, nor from when the instruction was stopped.
+// AskedIn reports whether the instruction holds in a half-hour: not after the window, nor
+// after it was stopped.
 func (p instructionPage) AskedIn(s control.ReportSlot) bool {
 	stopped := !p.StoppedAt.IsZero() && s.To.After(p.StoppedAt)
 	return s.From.Before(p.Instruction.To) && !stopped
 }
 
-// Notice is what somebody who looks at the instruction has to know at once; empty for nothing.
+// Notice is the most important message about the instruction; empty for none.
 func (p instructionPage) Notice() string {
 	called := len(p.Assets) - p.Released()
 	switch {
@@ -355,7 +356,7 @@ func (p instructionPage) Notice() string {
 	return ""
 }
 
-// NobodyNext is what follows from it that no asset was called.
+// NobodyNext explains the consequence if no asset was called.
 func (p instructionPage) NobodyNext() string {
 	if p.Binds() {
 		return "A preview of the same says why. Assets that can bring something later are called until it ends."
@@ -397,7 +398,7 @@ func (s *Server) instruction(r *request) (view, error) {
 	}, err
 }
 
-// nameAssets fills in the names of the assets that were called, of the first of very many.
+// nameAssets sets the names of the called assets; of very many, the first ones.
 func (s *Server) nameAssets(r *request, p *instructionPage) error {
 	var ids []flex.AssetID
 	for _, a := range p.Assets {
@@ -451,7 +452,7 @@ func reportTable(report *control.InstructionReport) *table {
 	return t
 }
 
-// stopInstruction stops one, if that was typed.
+// stopInstruction stops an instruction, if the word was typed.
 func (s *Server) stopInstruction(r *request) (view, error) {
 	if err := checkTypedWord(r, "stop"); err != nil {
 		return view{}, err
@@ -484,7 +485,7 @@ func (s *Server) stopInstruction(r *request) (view, error) {
 	return view{to: instructionsPath + "/" + id.String() + "?done=stopped"}, err
 }
 
-// stopInstructions stops all of an organisation's, if that was typed.
+// stopInstructions stops all of an organisation's instructions, if the word was typed.
 func (s *Server) stopInstructions(r *request) (view, error) {
 	if err := checkTypedWord(r, "stop all"); err != nil {
 		return view{}, err

@@ -19,8 +19,8 @@ const (
 	streamLife = time.Hour
 )
 
-// stream sends what next returns as server-sent events, when it has changed, until the client
-// goes, the server stops, the session ends or the stream has lived its life.
+// stream sends the values of next as server-sent events whenever they change, until the client
+// disconnects, the server stops, the session ends or the stream reaches its time limit.
 func (s *Server) stream(r *request, next func() (any, error)) (view, error) {
 	if r.Method == http.MethodHead { // who asks for the headers alone waits for no event
 		r.w.Header().Set("Content-Type", "text/event-stream")
@@ -79,8 +79,8 @@ func (s *Server) stream(r *request, next func() (any, error)) (view, error) {
 	}
 }
 
-// goesOn waits for the next tick of a stream, and reports whether the stream lasts until then. A browser whose stream
-// ended asks again, and reads why where it may not.
+// goesOn waits for the next tick of a stream, and reports whether the stream continues. The
+// browser opens a stream that ended again, and gets an error if it may not.
 func (s *Server) goesOn(r *request, tick, end <-chan time.Time) bool {
 	select {
 	case <-r.Context().Done():
@@ -94,8 +94,8 @@ func (s *Server) goesOn(r *request, tick, end <-chan time.Time) bool {
 	}
 }
 
-// sameOperator reports whether the session that a stream was begun with lasts, and is of an operator of the same
-// organisations: who is logged out or removed meanwhile is sent nothing more.
+// sameOperator reports whether the stream's session is still valid, and its operator still has
+// the same organisations. Nothing more is sent to an operator who is logged out or removed.
 func (s *Server) sameOperator(r *request) bool {
 	who, err := s.Access.IdentifyOperator(r.Context(), s.sessionOf(r.Request))
 	if err != nil {

@@ -37,7 +37,8 @@ func TestLive_SessionEnds(t *testing.T) {
 	})
 }
 
-// The headers of a stream are sent at once: otherwise the next request of the same connection waits for the stream's end.
+// The headers of a stream are sent at once: otherwise the next request of the same connection
+// waits for the stream's end.
 func TestLive_Head(t *testing.T) {
 	each(t, "2026-01-15T12:00:00Z", func(d *service) {
 		d.login()

@@ -63,7 +63,8 @@ func neighbours(t *testing.T) (s *scene, fen flex.Org, own flex.AssetID) {
 	return s, fen, own
 }
 
-// alerted has an alert of the organisation's fire, which was sent by a route of its own and has a rule of its own.
+// alerted has an alert of the organisation's fire, which was sent by a route of its own and
+// has a rule of its own.
 func (s *scene) alerted(org flex.OrgID, title, duty string) {
 	s.Helper()
 	ctx := s.Context()

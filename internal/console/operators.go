@@ -15,7 +15,8 @@ type operatorsPage struct {
 	Export Export
 }
 
-// Settable are the others whose role and organisations are set here, and not by the groups of an identity provider.
+// Settable are the others whose role and organisations are set here, and not by the groups of
+// an identity provider.
 func (p operatorsPage) Settable() []access.OperatorLine {
 	var list []access.OperatorLine
 	for _, o := range p.Operators {

@@ -6,10 +6,10 @@ import (
 	"flexd/internal/flex"
 )
 
-// orgBy finds out whose something is, such as a site.
+// orgBy returns the organisation of an object by the object's id.
 type orgBy[Of any] func(ctx context.Context, id flex.ID[Of]) (flex.OrgID, error)
 
-// pathID reads the id in the request's path, of what, and whose it is.
+// pathID reads the id in the request's path, and the object's organisation.
 func pathID[Of any](
 	r *request,
 	what string,
@@ -26,7 +26,8 @@ func pathID[Of any](
 	return id, org, err
 }
 
-// confirmedID is pathID for a form that must say that it is meant, by a word or a tick, and why.
+// confirmedID is pathID for a form that must be confirmed by a word or a tick; it also returns
+// the reason.
 func confirmedID[Of any](
 	r *request,
 	what string,

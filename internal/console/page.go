@@ -44,7 +44,7 @@ var pages = func() map[string]*template.Template {
 // item is a line of the menu.
 type item struct{ Section, Name string }
 
-// menu is the order of the console's sections.
+// menu has the console's sections in order.
 var menu = []item{
 	{"fleet", "Fleet now"},
 	{"past", "Fleet's past"},
@@ -64,8 +64,8 @@ var menu = []item{
 	{"operators", "Operators"},
 }
 
-// menuOf is the menu without the sections that show what is of all organisations, for an operator
-// of some.
+// menuOf returns the menu. For an operator of some organisations it is without the sections
+// that show all.
 func menuOf(who access.Operator) []item {
 	if !who.SomeOrgs {
 		return menu
@@ -78,7 +78,7 @@ func menuOf(who access.Operator) []item {
 	})
 }
 
-// functions are what templates may call beside the language's own.
+// functions are the functions of templates besides the built-in ones.
 var functions = template.FuncMap{
 	"daytext":   dayText,
 	"static":    staticPath,
@@ -135,7 +135,7 @@ var functions = template.FuncMap{
 	"groupname": groupName,
 }
 
-// dict makes the argument of a part out of names and values.
+// dict makes the argument of a template's part from names and values.
 func dict(pairs ...any) map[string]any {
 	m := make(map[string]any, len(pairs)/2)
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -145,13 +145,13 @@ func dict(pairs ...any) map[string]any {
 	return m
 }
 
-// ofOrg is a page about one organisation: the one that was asked for, or else the first.
+// ofOrg is a page about one organisation: the chosen one, or else the first.
 type ofOrg struct {
 	Orgs []flex.Org
 	Org  flex.OrgID
 }
 
-// choose lists the organisations, and takes the first if none was asked for.
+// choose lists the organisations, and chooses the first if none is chosen.
 func (p *ofOrg) choose(s *Server, r *request) error {
 	var err error
 	p.Orgs, err = s.Registry.Orgs(r.Context())

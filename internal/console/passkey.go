@@ -9,8 +9,9 @@ import (
 	"flexd/internal/web"
 )
 
-// The form fields that a script fills: what the browser's passkey signed, and a passkey that the browser made. The second is part of its
-// act: it goes along where the act asks again who the operator is.
+// The form fields that a script fills: what the browser's passkey signed, and a passkey that
+// the browser made. The second is part of its act: it goes along where the act asks again who
+// the operator is.
 const (
 	passkeyField    = "confirm_passkey"
 	newPasskeyField = "new_passkey"

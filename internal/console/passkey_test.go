@@ -36,12 +36,13 @@ func newDevice(d *service) *device {
 	}
 }
 
-// wholeKey is the length of a public key on P-256 as COSE writes it, with both coordinates in 32 bytes (RFC 9053,
-// section 7.1.1).
+// wholeKey is the length of a public key on P-256 as COSE writes it, with both coordinates in
+// 32 bytes (RFC 9053, section 7.1.1).
 const wholeKey = 77
 
-// newPasskey is a passkey as real devices make it. The library leaves out the leading zeros of a coordinate,
-// which 1 key in 128 has, and such a key is refused as malformed: another is drawn in its place.
+// newPasskey is a passkey as real devices make it. The library leaves out the leading zeros of
+// a coordinate, which 1 key in 128 has, and such a key is refused as malformed: another is
+// drawn in its place.
 func newPasskey() virtualwebauthn.Credential {
 	for {
 		key := virtualwebauthn.NewCredential(virtualwebauthn.KeyTypeEC2)
@@ -119,8 +120,8 @@ func (v *device) loginPage() string {
 	return v.page("/console/login")
 }
 
-// An operator makes two passkeys, logs in by each without a password, confirms an act with one, and removes
-// it; what is used twice or was removed opens nothing.
+// An operator makes two passkeys, logs in by each without a password, confirms an act with
+// one, and removes it; what is used twice or was removed opens nothing.
 func TestPasskeys(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(d *service) {
 		d.login()
@@ -178,8 +179,9 @@ func TestPasskeys(t *testing.T) {
 	})
 }
 
-// A passkey that is begun shortly before an act asks again who the operator is, and sent after that, is no failed confirmation: it goes
-// along, and is stored once the operator has confirmed.
+// A passkey that is begun shortly before an act asks again who the operator is, and sent after
+// that, is no failed confirmation: it goes along, and is stored once the operator has
+// confirmed.
 func TestPasskeys_ConfirmedBetween(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(d *service) {
 		d.login()
@@ -216,8 +218,8 @@ func operatorID(d *service) flex.OperatorID {
 	return who.ID
 }
 
-// What is not signed for this site, for this purpose, in time, by a finger, by this key and with a higher
-// count opens nothing; each form is right but for one thing.
+// What is not signed for this site, for this purpose, in time, by a finger, by this key and
+// with a higher count opens nothing; each form is right but for one thing.
 func TestPasskeys_Refused(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(d *service) {
 		d.login()
@@ -336,7 +338,8 @@ func TestPasskeys_Browser(t *testing.T) {
 	}
 }
 
-// judge holds the page that is open against the rules of all, and against axe-core where that is asked for.
+// judge holds the page that is open against the rules of all, and against axe-core where that
+// is asked for.
 func (b *browser) judge(name string) {
 	b.Helper()
 	b.sound(name)

@@ -8,7 +8,7 @@ import (
 	"flexd/internal/operations"
 )
 
-// pastPage is a day of a fleet's past.
+// pastPage is a past day of a fleet.
 type pastPage struct {
 	operations.PastView
 	Chosen  string // the group, as the form has it
@@ -30,7 +30,7 @@ var attributeWords = map[string]string{
 
 func attributeWord(attribute string) string { return attributeWords[attribute] }
 
-// groupName is the name of a group, or what is said of assets of which none is known.
+// groupName is the name of a group, or the words for assets without a known one.
 func groupName(name string) string {
 	if name == "" {
 		return "none known"
@@ -58,7 +58,7 @@ func readGroup(text string) (operations.PastGroup, error) {
 	return operations.PastGroup{Attribute: attribute, Name: name}, nil
 }
 
-// readPast reads of which organisation and day is asked.
+// readPast reads the organisation and the day from the address.
 func readPast(r *request) (operations.PastQuery, error) {
 	q := r.URL.Query()
 	var ask operations.PastQuery
@@ -115,7 +115,7 @@ func (s *Server) past(r *request) (view, error) {
 	}, nil
 }
 
-// choices are the groups of the day, and the one that was asked for.
+// choices returns the groups of the day, and the chosen one.
 func (p *pastPage) choices() {
 	listed := p.Groups
 	if p.Group.Attribute != "" && !slices.Contains(listed, p.Group) {
@@ -130,7 +130,7 @@ func (p *pastPage) choices() {
 	}
 }
 
-// averageKW is the average power of a half-hour's energy.
+// averageKW returns the average power of a half-hour's energy.
 func averageKW(e flex.WattHours) float64 { return round(2*e.KWh(), 3) }
 
 // averageOf is the average power of a half-hour, and nil where it was not counted.
@@ -187,7 +187,7 @@ func (p *pastPage) table() *table {
 	return t
 }
 
-// besideCells are what was planned and metered at the same time of another day.
+// besideCells are the planned and metered values at the same time of another day.
 func besideCells(e *operations.PastEnergy) [2]any {
 	if e == nil {
 		return [2]any{}
@@ -196,7 +196,7 @@ func besideCells(e *operations.PastEnergy) [2]any {
 	return [2]any{averageKW(e.Planned), averageKW(e.Metered)}
 }
 
-// heatPage is which half-hours of a day were metered, by group.
+// heatPage shows which half-hours of a day were metered, by group.
 type heatPage struct {
 	operations.HeatView
 	Attributes []string

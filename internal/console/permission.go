@@ -11,8 +11,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// permission is what the route asks of an operator. An act that names none asks for the most,
-// so that a forgotten name opens nothing.
+// permission returns the permission that the route needs. An action that names none needs the
+// highest one, so that a forgotten name gives no access.
 func (rt route) permission() access.Permission {
 	if rt.needs != "" {
 		return rt.needs
@@ -25,11 +25,11 @@ func (rt route) permission() access.Permission {
 	return access.See
 }
 
-// stepUp are the permissions whose acts ask again who the operator is, when that was shown a while
-// ago.
+// stepUp are the permissions whose actions need the operator to authenticate again, unless
+// that was done recently.
 var stepUp = []access.Permission{access.Pay, access.Administer}
 
-// The form fields in which the operator shows again who they are, beside passkeyField.
+// The form fields with which the operator authenticates again, besides passkeyField.
 const (
 	passwordField = "confirm_password"
 	codeField     = "confirm_code"
@@ -37,13 +37,13 @@ const (
 
 var confirmFields = []string{passwordField, codeField, passkeyField}
 
-// The pages of those who have yet to set up their second step, where everybody must.
+// The pages for operators who must still set up their second factor, if everybody needs one.
 const (
 	accountPath = Root + "/account"
 	logoutPath  = Root + "/logout"
 )
 
-// mustSetUp leads to the page where the second step is set up.
+// mustSetUp redirects to the page where the second factor is set up.
 func (s *Server) mustSetUp(r *request) (view, error) {
 	if r.plain() || r.Method != http.MethodGet {
 		return view{}, flex.Fail(
@@ -55,8 +55,8 @@ func (s *Server) mustSetUp(r *request) (view, error) {
 	return view{to: accountPath + "?done=twostep"}, nil
 }
 
-// admit checks that the operator may use the route. Its view, if it has a page, is the form
-// that asks again who it is; the act is to wait for it.
+// admit checks that the operator may use the route. If it returns a view with a page, that is
+// the form for authenticating again, which the action must wait for.
 func (s *Server) admit(rt route, r *request) (view, error) {
 	needs := rt.permission()
 	if !r.who.May(needs) {
@@ -94,8 +94,8 @@ func (s *Server) admit(rt route, r *request) (view, error) {
 	return s.confirm(r)
 }
 
-// reaches checks that what the route is about is of the operator's organisations. What is named by
-// an id of its own the services look for among them.
+// reaches checks that the route's object is of the operator's organisations. For an object
+// with an id of its own, the services search among these.
 func reaches(rt route, r *request) error {
 	if rt.whole && r.who.SomeOrgs {
 		return flex.Fail(
@@ -122,7 +122,7 @@ func reaches(rt route, r *request) error {
 	return nil
 }
 
-// confirmPage asks who the operator is, and carries the form of the act along.
+// confirmPage asks the operator to authenticate again, and carries the action's form.
 type confirmPage struct {
 	Path   string
 	Fault  string
@@ -136,8 +136,8 @@ type confirmPage struct {
 
 type formField struct{ Name, Value string }
 
-// confirm takes the password, with a code where the operator has an app for codes, or a passkey from the
-// form, or returns the page that asks for it.
+// confirm checks the password, with a code if the operator has an app for codes, or a passkey
+// from the form; or returns the page that asks for it.
 func (s *Server) confirm(r *request) (view, error) {
 	p := confirmPage{Path: r.URL.RequestURI()}
 
@@ -169,7 +169,7 @@ func (s *Server) confirm(r *request) (view, error) {
 	}, err
 }
 
-// carry takes the fields of the act along.
+// carry copies the fields of the action.
 func (p *confirmPage) carry(form url.Values) {
 	for name, values := range form {
 		if slices.Contains(confirmFields, name) {
@@ -186,8 +186,8 @@ func (p *confirmPage) carry(form url.Values) {
 	})
 }
 
-// confirmed reports whether the form shows who the operator is, or in words why not; there are none
-// if it does not say.
+// confirmed reports whether the form authenticates the operator, or the fault in words; there
+// are none if the form has no credentials.
 func (s *Server) confirmed(r *request) (done bool, fault string, err error) {
 	token := s.sessionOf(r.Request)
 	password := r.PostFormValue(passwordField)
@@ -222,7 +222,8 @@ func (s *Server) confirmed(r *request) (done bool, fault string, err error) {
 	return true, "", nil
 }
 
-// confirmFault is loginFault, which says too that the password was right and the code was not.
+// confirmFault is loginFault, and says in addition if the password was right and the code was
+// not.
 func confirmFault(r *request, err error) (string, error) {
 	if errors.Is(err, access.ErrCode) || errors.Is(err, access.ErrCodes) {
 		return sentence(err.Error()), nil

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestProducts imports products after a preview, finds them by service and state, and withdraws one.
+// TestProducts imports products after a preview, finds them by service and state, and
+// withdraws one.
 func TestProducts(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service

@@ -181,8 +181,8 @@ func readBinding(r *request) (bindingForm, flex.ADRBinding, error) {
 	return f, contract.BindingOf(f.Program, &in, r.who.Name), err
 }
 
-// simpleKW reads the changes at the levels of SIMPLE, with commas between. A minus may be the one that
-// the console writes.
+// simpleKW reads the changes at the levels of SIMPLE, with commas between. A minus may be the
+// one that the console writes.
 func simpleKW(text string) ([]float64, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil

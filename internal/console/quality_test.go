@@ -97,8 +97,9 @@ func TestBrowser_Quality(t *testing.T) {
 	b.screen("engine", "/console/engine")
 }
 
-// A charger that sends readings of its sessions alone is not red for the time between them, and is for
-// what its sessions lack; one that sent any of another time owes all. The worst comes first.
+// A charger that sends readings of its sessions alone is not red for the time between them,
+// and is for what its sessions lack; one that sent any of another time owes all. The worst
+// comes first.
 func TestReadings_SessionsOnly(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service

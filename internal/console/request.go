@@ -18,10 +18,10 @@ import (
 	"flexd/internal/web"
 )
 
-// formMax is the largest form that is taken.
+// formMax is the size limit of a form.
 const formMax = 64 << 10
 
-// request is a request on its way through a handler.
+// request is the state of a request in a handler.
 type request struct {
 	*http.Request
 	who  access.Operator     // zero on public routes
@@ -29,7 +29,7 @@ type request struct {
 	w    http.ResponseWriter // used by the handlers that set a cookie or stream
 }
 
-// view is what a handler returns: a page, a table to take away, JSON, or another address.
+// view is the result of a handler: a page, a table to download, JSON, or a redirect.
 type view struct {
 	status int // 200 if 0
 	page   string
@@ -61,10 +61,10 @@ func (d *download) send(w http.ResponseWriter) {
 	w.Write(d.content)
 }
 
-// crumb is a step on the way to a page.
+// crumb is a link to a page above.
 type crumb struct{ Name, Path string }
 
-// guarded sets what every answer carries, and refuses acts that another site's page sends.
+// guarded sets the headers of every response, and refuses actions from another site's page.
 func guarded(next http.Handler) http.Handler {
 	cross := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -78,12 +78,12 @@ func guarded(next http.Handler) http.Handler {
 	})
 }
 
-// contentPolicy allows what comes from this console alone, and nothing inline.
+// contentPolicy permits content of this console alone, and no inline scripts or styles.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// wrap wraps a route's handler in the steps that every request goes through; the package's documentation lists
-// them in their order.
+// wrap wraps a route's handler in the steps of every request, which the package's
+// documentation lists in order.
 func (s *Server) wrap(rt route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		r := &request{
@@ -110,8 +110,8 @@ func (s *Server) wrap(rt route) http.Handler {
 	})
 }
 
-// answer runs the steps from the session to the handler. The first that fails gives the error; a panic is an
-// internal failure.
+// answer runs the steps from the session to the handler. The first that fails returns the
+// error; a panic becomes an internal failure.
 func (s *Server) answer(
 	rt route,
 	r *request,
@@ -148,8 +148,8 @@ func (s *Server) answer(
 	return v, err
 }
 
-// noteView writes down that the operator is shown a site's page: for the site's organisation too, whose own operators may read the
-// audit log.
+// noteView writes to the audit log that the operator viewed a site's page, also under the
+// site's organisation, whose own operators may read the log.
 func (s *Server) noteView(r *request, act string) error {
 	id, org, err := pathID(r, "site", s.Registry.SiteOrg)
 	if err != nil {
@@ -163,7 +163,8 @@ func (s *Server) noteView(r *request, act string) error {
 	}.By(r.who.Name, r.from))
 }
 
-// failed is the view of an error. What was not written to be shown is logged and not shown.
+// failed returns the view of an error. An error without text for users is logged and not
+// shown.
 func (s *Server) failed(r *request, err error) view {
 	kind := flex.KindOf(err)
 	if kind == flex.Unauthorized && !r.plain() && r.Method == http.MethodGet {
@@ -211,7 +212,7 @@ func (s *Server) failed(r *request, err error) view {
 	return v
 }
 
-// plain reports whether the answer is for a program: JSON or CSV in place of a page.
+// plain reports whether the response is for a program: JSON or CSV in place of a page.
 func (r *request) plain() bool {
 	p := r.URL.Path
 	return r.wantsJSON() || strings.HasSuffix(p, ".json") ||
@@ -219,7 +220,7 @@ func (r *request) plain() bool {
 		strings.HasSuffix(p, "/live")
 }
 
-// write sends the view.
+// write writes the view.
 func (s *Server) write(w http.ResponseWriter, r *request, v view) {
 	h := w.Header()
 
@@ -283,8 +284,8 @@ type frame struct {
 	Data        any
 }
 
-// sectionOf is the section of the menu that a page belongs to: the one of its address, or else of the
-// nearest page above it.
+// sectionOf returns the menu section of a page: that of its address, or else of the nearest
+// page above it.
 func sectionOf(path string, crumbs []crumb) string {
 	above := []string{path}
 	for _, c := range slices.Backward(crumbs) {
@@ -306,10 +307,12 @@ func sectionOf(path string, crumbs []crumb) string {
 // trueTime are the sections whose times are by the true clock, and not by an organisation's.
 var trueTime = []string{"alerts", "deliveries", "engine", "safety", "audit", "operators", ""}
 
-// ownTime are pages of such sections, or of none, whose times are by an organisation's clock all the same.
+// ownTime are pages of such sections, or of none, whose times are nevertheless by an
+// organisation's clock.
 var ownTime = []string{Root + "/limits", Root + "/search"}
 
-// clockNote says by whose clock the times of a page are, where an organisation has advanced its sandbox clock.
+// clockNote explains by which clock the times of a page are, if an organisation has advanced
+// its sandbox clock.
 func (s *Server) clockNote(r *request, section string) (string, error) {
 	const plain = "All times are London time."
 	if r.who.Name == "" || s.Environment != flex.Sandbox {
@@ -349,8 +352,8 @@ func fewNames(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// halts returns the halt of everything, if there is one, and how many there are of a part, for who is
-// logged in.
+// halts returns the halt of everything, if there is one, and the number of partial halts that
+// the operator may see.
 func (s *Server) halts(r *request) (*delivery.HaltView, int, error) {
 	if r.who.Name == "" {
 		return nil, 0, nil
@@ -411,7 +414,7 @@ func (s *Server) render(b *bytes.Buffer, r *request, v view) error {
 	})
 }
 
-// doneText is shown after an act, by the word that its redirect carries.
+// doneText is the message after an action, by the word in its redirect.
 var doneText = map[string]string{
 	"halted":      "All pushes are halted.",
 	"parthalted":  "A part of the pushes is halted.",
@@ -453,7 +456,7 @@ var doneText = map[string]string{
 	"settled":     "Settled again. The run stands below, to be compared; nothing was posted.",
 }
 
-// act does something in the operator's name, in the audit log.
+// act carries out an operator's action, with an entry in the audit log.
 func (s *Server) act(r *request, a access.Action, do func() error) error {
 	return s.Access.Act(r.Context(), a.By(r.who.Name, r.from), do)
 }

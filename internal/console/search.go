@@ -11,18 +11,18 @@ import (
 	"flexd/internal/registry"
 )
 
-// searchPage is what was found.
+// searchPage has the results of a search.
 type searchPage struct {
 	registry.Found
 	Text string `json:"text"`
 	More bool   `json:"more"` // there is more than is shown
 }
 
-// searchMax is the longest text that is looked for.
+// searchMax is the longest text of a search.
 const searchMax = 200
 
-// search answers the one box: an id, an MPAN, an e-mail address, a postcode or part of an
-// external id. What is found alone is shown at once.
+// search answers the search box: an id, an MPAN, an e-mail address, a postcode or part of an
+// external id. It redirects to the page of a single result.
 func (s *Server) search(r *request) (view, error) {
 	text := strings.TrimSpace(r.URL.Query().Get("q"))
 	p := searchPage{Text: text}
@@ -55,10 +55,10 @@ func (s *Server) search(r *request) (view, error) {
 	return v, s.noteFound(r, p, "")
 }
 
-// searchPart is how many of what a search finds are read, and noted in the audit log, at once.
+// searchPart is how many results are read, and written to the audit log, at a time.
 const searchPart = 500
 
-// searched reads what is looked for where the whole of what is found is downloaded.
+// searched reads the text of a search whose results are downloaded.
 func searched(r *request) (string, error) {
 	if err := r.onlyFilters("q"); err != nil {
 		return "", err
@@ -147,7 +147,7 @@ func (s *Server) searchSites(r *request) (view, error) {
 	return v, s.noteFound(r, searchPage{Found: registry.Found{Sites: found}}, "")
 }
 
-// Exports are where all assets, or sites, that were found can be had.
+// Exports are the addresses of downloads of all assets, or sites, that were found.
 func (p searchPage) Exports(what string) Export {
 	tail := "?" + url.Values{"q": {p.Text}}.Encode()
 	path := "/console/search/" + what
@@ -155,7 +155,8 @@ func (p searchPage) Exports(what string) Export {
 	return Export{CSV: path + ".csv" + tail, JSON: path + ".json" + tail}
 }
 
-// alone returns the page of what was found alone, and the id of its site; nothing if it was not alone.
+// alone returns the page of a single result, and the id of its site; nothing if there are
+// several.
 func (p *searchPage) alone() (page, site string) {
 	switch a, t := p.Assets, p.Sites; {
 	case len(a) == 1 && (len(t) == 0 || len(t) == 1 && t[0].ID == a[0].SiteID):
@@ -167,8 +168,8 @@ func (p *searchPage) alone() (page, site string) {
 	return "", ""
 }
 
-// noteFound writes down which people's sites were found, and not what was looked for: that may be
-// somebody's e-mail address. The subject is the site that was found alone, if one was.
+// noteFound writes to the audit log which sites were found, and not the text, which may be
+// somebody's e-mail address. The subject is the site of a single result.
 func (s *Server) noteFound(r *request, p searchPage, subject string) error {
 	if len(p.Assets)+len(p.Sites) == 0 {
 		return nil
@@ -205,7 +206,7 @@ func (s *Server) noteFound(r *request, p searchPage, subject string) error {
 	)
 }
 
-// siteIDs are the sites of what was found, each once, in the order of their ids.
+// siteIDs returns the sites of the results, each once, in the order of their ids.
 func (p *searchPage) siteIDs() []string {
 	var ids []string
 	for _, t := range p.Sites {

@@ -15,8 +15,8 @@ import (
 	"flexd/internal/web"
 )
 
-// The cookie that holds a session. With the prefix a browser takes it only over TLS and for
-// this host alone; on the machine itself there is no TLS, and the plain name is used.
+// The session's cookie. Because of the prefix a browser accepts it only over TLS and for this
+// host alone; on the machine itself there is no TLS, and the plain name is used.
 const (
 	secureCookie   = "__Host-flexd"
 	loopbackCookie = "flexd"
@@ -37,7 +37,7 @@ func (s *Server) sessionOf(r *http.Request) flex.Secret {
 	return flex.Secret(c.Value)
 }
 
-// setSession has the browser keep the token; an empty one has it forget.
+// setSession sets the session's cookie; an empty token deletes it.
 func (s *Server) setSession(
 	w http.ResponseWriter,
 	r *http.Request,
@@ -63,9 +63,9 @@ func (s *Server) setSession(
 	http.SetCookie(w, c)
 }
 
-// onLoopback reports whether the page was asked for in plain HTTP on the machine itself. A
-// proxy there may pass requests on under its own name for flexd: none of its is, and none
-// where the service's own address begins with https.
+// onLoopback reports whether the request is plain HTTP on the machine itself. A proxy on it
+// may forward requests under its own name for flexd: such requests do not count, and none does
+// if the service's own address begins with https.
 func (s *Server) onLoopback(r *http.Request) bool {
 	if web.HTTPS(r) || strings.HasPrefix(s.PublicURL, "https:") ||
 		s.TrustedProxies.Forwarded(r) {
@@ -86,7 +86,7 @@ func (s *Server) onLoopback(r *http.Request) bool {
 	return err == nil && a.IsLoopback()
 }
 
-// loginForm is what the login page shows.
+// loginForm is the data of the login page.
 type loginForm struct {
 	Name  string
 	Next  string
@@ -164,7 +164,7 @@ func (s *Server) login(r *request) (view, error) {
 	return v, err
 }
 
-// codeForm is what the second step's page shows.
+// codeForm is the data of the second step's page.
 type codeForm struct{ Next, Fault string }
 
 func (s *Server) codeView(f codeForm) (view, error) {
@@ -175,7 +175,7 @@ func (s *Server) codeView(f codeForm) (view, error) {
 	}, nil
 }
 
-// loginCode takes the code of the login's second step.
+// loginCode checks the code of the login's second step.
 func (s *Server) loginCode(r *request) (view, error) {
 	f := codeForm{Next: r.PostFormValue("next")}
 	issued, err := s.Access.LoginOperatorCode(
@@ -201,8 +201,8 @@ func (s *Server) loginCode(r *request) (view, error) {
 	return v, err
 }
 
-// loginFault says why a password was not taken, in words for a page; what is another failure
-// comes back. After too many failures it says when to try again.
+// loginFault returns why a login failed, in words for a page; any other failure is returned.
+// After too many failures it says when to try again.
 func loginFault(r *request, err error) (string, error) {
 	if wait, ok := errors.AsType[*access.Wait](err); ok {
 		seconds := int(math.Ceil(wait.After.Seconds()))
@@ -224,7 +224,7 @@ func loginFault(r *request, err error) (string, error) {
 	return "", err
 }
 
-// ownPath keeps the way back after the login within the console.
+// ownPath restricts the redirect after the login to the console's paths.
 func ownPath(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.IsAbs() || u.Host != "" {

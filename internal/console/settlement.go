@@ -34,7 +34,7 @@ type withdrawalLine struct {
 	MayMove  []move
 }
 
-// move is a decision that an operator may take on a withdrawal.
+// move is a decision about a withdrawal.
 type move struct {
 	To   ledger.PaymentStatus
 	Verb string
@@ -42,7 +42,7 @@ type move struct {
 	Means string
 }
 
-// Word is what is typed to take the decision, "" where a click suffices.
+// Word is what must be typed for the decision, "" if a click is enough.
 func (m move) Word() string {
 	if m.Means == "" {
 		return ""
@@ -51,7 +51,7 @@ func (m move) Word() string {
 	return strings.ToLower(m.Verb)
 }
 
-// decisions are the moves that are an operator's; the others are the bank's.
+// decisions are the moves that operators decide about; the bank decides about the others.
 var decisions = map[ledger.PaymentStatus][]move{
 	ledger.PendingApproval: {
 		{ledger.Approved, "Approve", "The next payment file has it."},
@@ -136,7 +136,7 @@ func (s *Server) settlement(r *request) (view, error) {
 	}, nil
 }
 
-// knownStatus refuses a status that no withdrawal has; "" stands for all.
+// knownStatus refuses an unknown status of withdrawals; "" is all.
 func knownStatus(status ledger.PaymentStatus) error {
 	if status == "" || slices.Contains(ledger.Statuses, status) {
 		return nil
@@ -224,7 +224,8 @@ func withdrawalTable(lines []reward.WithdrawalLine) *table {
 // SelectionMax is how many withdrawals are approved as one selection.
 func (*settlementPage) SelectionMax() int { return reward.SelectionMax }
 
-// layOut cuts the list of events to a page, and says what may be done with the withdrawals.
+// layOut limits the list of events to a page, and sets the possible decisions about
+// withdrawals.
 func (p *settlementPage) layOut(r *request) {
 	if len(p.Events) > r.limit() {
 		p.Events = p.Events[:r.limit()]
@@ -317,7 +318,7 @@ func (p *settlementPage) table() *table {
 	return t
 }
 
-// decide moves a withdrawal by the operator's decision.
+// decide carries out the operator's decision about a withdrawal.
 func (s *Server) decide(r *request) (view, error) {
 	var org flex.OrgID
 	var id flex.TransactionID
@@ -354,7 +355,8 @@ func (s *Server) decide(r *request) (view, error) {
 	return view{to: decidedPath(r, org, "decided")}, err
 }
 
-// decidedPath leads back from a decision to the list that it was taken in, of the status that was shown there.
+// decidedPath returns from a decision to the list where it was made, with the status that was
+// shown there.
 func decidedPath(r *request, org flex.OrgID, done string) string {
 	path := "/console/settlement?org=" + org.String() + "&done=" + done
 	shown := r.PostForm["status"]
@@ -365,8 +367,8 @@ func decidedPath(r *request, org flex.OrgID, done string) string {
 	return path + "&status=" + shown[0]
 }
 
-// overrideName lets another operator approve a withdrawal though the name on its account does not
-// match, for a reason that is kept and shown to them.
+// overrideName lets another operator approve a withdrawal although the name on its account
+// does not match, for a reason that is stored and shown to them.
 func (s *Server) overrideName(r *request) (view, error) {
 	var org flex.OrgID
 	var id flex.TransactionID
@@ -406,8 +408,8 @@ func (s *Server) overrideName(r *request) (view, error) {
 	return view{to: decidedPath(r, org, "overrode")}, err
 }
 
-// payments answers the payment file of what is approved, which then counts as given to the
-// bank.
+// payments answers the payment file of the approved withdrawals, which then count as given to
+// the bank.
 func (s *Server) payments(r *request) (view, error) {
 	var org flex.OrgID
 	if err := readID(&org, r.PathValue("org"), "organisation"); err != nil {
@@ -454,7 +456,7 @@ func (s *Server) payments(r *request) (view, error) {
 	}}, nil
 }
 
-// settleAgain settles a time once more, to be compared.
+// settleAgain settles a time once more, for a comparison.
 func (s *Server) settleAgain(r *request) (view, error) {
 	var org flex.OrgID
 	if err := readID(&org, r.PathValue("org"), "organisation"); err != nil {
@@ -486,7 +488,7 @@ func (s *Server) settleAgain(r *request) (view, error) {
 		"&done=settled#runs"}, err
 }
 
-// comparePage is what two runs say differently.
+// comparePage has the differences of two runs.
 type comparePage struct {
 	Org flex.OrgID
 	reward.RunsCompared
@@ -554,7 +556,7 @@ func (s *Server) compareRuns(r *request) (view, error) {
 	}, err
 }
 
-// flexEventPage is one flex event: baseline against metered, and what it came to.
+// flexEventPage is one flex event: baseline, metered energy and result.
 type flexEventPage struct {
 	reward.EventView
 	Lines []settledLine
@@ -653,7 +655,7 @@ func (p *flexEventPage) addLines() {
 	}
 }
 
-// NoBaseline reports whether there were too few days to say what is usual.
+// NoBaseline reports whether there were too few days for a baseline.
 func (p *flexEventPage) NoBaseline() bool {
 	return p.Result.Quality == settle.Insufficient
 }

@@ -256,8 +256,8 @@ func TestBrowser_Settlement(t *testing.T) {
 	b.screen("flex-event", d.link(d.page("/console/settlement"), "/console/flex-events/"))
 }
 
-// TestWithdrawals_Download has more withdrawals than a page lists: the files have each once, oldest first, and parts
-// follow each other.
+// TestWithdrawals_Download has more withdrawals than a page lists: the files have each once,
+// oldest first, and parts follow each other.
 func TestWithdrawals_Download(t *testing.T) {
 	each(t, "2026-01-13T12:00:00Z", func(d *service) {
 		d.login()

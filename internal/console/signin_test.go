@@ -306,7 +306,8 @@ func TestSignIn(t *testing.T) {
 	})
 }
 
-// Who takes another operator's name at the provider is in the audit log by the name that they came with.
+// Who takes another operator's name at the provider is in the audit log by the name that they
+// came with.
 func TestSignIn_Renamed(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(d *service) {
 		i := newIssuer(d)
@@ -546,7 +547,8 @@ func TestSignIn_Passwords(t *testing.T) {
 		t.Errorf("after the logout: %d", a.status)
 	}
 
-	// Who had a password signs in at the provider once they are tied to it, and a new password ends that.
+	// Who had a password signs in at the provider once they are tied to it, and a new password
+	// ends that.
 	if err := d.access.TieOperator(t.Context(), operator, i.url, "subject of ada"); err != nil {
 		t.Fatal(err)
 	}

@@ -10,10 +10,10 @@ import (
 	"flexd/internal/flex"
 )
 
-// storyMax is how many lines an asset's story has on its page.
+// storyMax is the most lines of an asset's history on its page.
 const storyMax = 200
 
-// history is what an asset's page says of how the asset is, and of what happened to it.
+// history is the text on an asset's page: its state, and its events.
 type history struct {
 	Sentences []string
 	Story     []storyLine // the newest first
@@ -36,7 +36,7 @@ func historyOf(p *control.Past) history {
 	return h
 }
 
-// storyLine is something that happened, in plain words.
+// storyLine is an event in plain words.
 type storyLine struct {
 	At   time.Time `json:"at"`
 	Kind string    `json:"kind"` // event, schedule, push, callback
@@ -45,7 +45,7 @@ type storyLine struct {
 	Path string `json:"path,omitempty"`
 }
 
-// storyOf tells what happened to an asset in the span, in the order in which it did.
+// storyOf lists the events of an asset in the span, in order of time.
 func storyOf(p *control.Past) []storyLine {
 	var lines []storyLine
 	for _, t := range p.Events {
@@ -103,7 +103,7 @@ func storyOf(p *control.Past) []storyLine {
 	return lines
 }
 
-// eventText says what an event said.
+// eventText describes an event.
 func eventText(t control.PastEvent) string {
 	event := t.What
 	var b strings.Builder
@@ -168,7 +168,7 @@ func eventText(t control.PastEvent) string {
 	return sentence(b.String())
 }
 
-// offPeakText says which hours of a tariff are cheap; a dynamic one has none.
+// offPeakText describes the off-peak hours of a tariff; a dynamic one has none.
 func offPeakText(t *flex.Tariff) string {
 	if t.OffPeak == "" {
 		return "no off-peak hours"
@@ -204,8 +204,8 @@ func scheduleText(s *control.PastSchedule) string {
 	)
 }
 
-// pushLine says what became of a schedule's push. Its place on the asset's time line is the
-// schedule's, for attempts run by the true clock.
+// pushLine describes the push of a schedule and its state. It has the schedule's place on the
+// asset's time line, because attempts are by the true clock.
 func pushLine(s *control.PastSchedule) storyLine {
 	d := s.Push
 	late := max(0, d.Last.At.Add(d.Last.Took).Sub(d.QueuedAt))
@@ -222,7 +222,8 @@ func pushLine(s *control.PastSchedule) storyLine {
 	}
 }
 
-// pushText says what became of a schedule's push, which ended so long after the schedule was made.
+// pushText describes the state of a schedule's push, which ended so long after the schedule
+// was made.
 func pushText(s *control.PastSchedule, late time.Duration) string {
 	d := s.Push
 	switch {
@@ -281,7 +282,7 @@ func pushText(s *control.PastSchedule, late time.Duration) string {
 	return ""
 }
 
-// answerText says how the client answered the latest attempt.
+// answerText describes the client's response to the latest attempt.
 func answerText(s *control.PastSchedule) string {
 	last := s.Push.Last
 	if last.Status == 0 {
@@ -291,7 +292,7 @@ func answerText(s *control.PastSchedule) string {
 	return fmt.Sprintf("it answered %d", last.Status)
 }
 
-// endedText says how the last session of an asset ended.
+// endedText describes the end of the last session of an asset.
 func endedText(p *control.Past) string {
 	ended := whenText(p.Charging.Session.PluggedOutAt)
 	if p.Freed {
@@ -302,7 +303,7 @@ func endedText(p *control.Past) string {
 	return "Nothing is plugged in: the last car left " + ended + "."
 }
 
-// sentencesOf say how the asset is now.
+// sentencesOf describes the present state of the asset.
 func sentencesOf(p *control.Past) []string {
 	c := &p.Charging
 	var said []string
@@ -361,7 +362,8 @@ func sentencesOf(p *control.Past) []string {
 	return append(said, tookText(p)...)
 }
 
-// plannedByClient returns the newest event in which the client sent its own schedule; nil if there is none.
+// plannedByClient returns the newest event in which the client sent its own schedule; nil if
+// there is none.
 func plannedByClient(p *control.Past) *control.PastEvent {
 	for i := len(p.Events) - 1; i >= 0; i-- {
 		if p.Events[i].Kind == "plug_in_schedule" {
@@ -372,7 +374,7 @@ func plannedByClient(p *control.Past) *control.PastEvent {
 	return nil
 }
 
-// aheadText says what the schedule in force does from now on.
+// aheadText describes the rest of the schedule in force.
 func aheadText(p *control.Past) string {
 	ahead := p.Ahead()
 	switch charging := len(ahead) > 0 && ahead[0].KW > 0; {
@@ -393,8 +395,8 @@ func aheadText(p *control.Past) string {
 	}
 }
 
-// tookText says what the last session's schedules allowed and what was metered of it, as far as
-// there are readings.
+// tookText compares the energy that the last session's schedules allowed with what was
+// metered, as far as there are readings.
 func tookText(p *control.Past) []string {
 	t := p.Took()
 	if t.Until.IsZero() {
@@ -426,8 +428,8 @@ func tookText(p *control.Past) []string {
 	return said
 }
 
-// outcomeText says whether a session that has ended got what it needed, by what was metered of it; nothing if that is not
-// known.
+// outcomeText says whether a session that has ended got the energy that it needed, by its
+// readings; nothing if they are not known.
 func outcomeText(p *control.Past) string {
 	o, known := p.Outcome()
 	if !known {

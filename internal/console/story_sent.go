@@ -8,8 +8,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// sentLines tell what was asked of an asset that nobody plugs in: a battery's dispatches, the plan of a tank or a
-// heat pump, and what became of their pushes.
+// sentLines list what was sent to an asset without sessions: a battery's dispatches, the plan
+// of a tank or a heat pump, and the states of their pushes.
 func sentLines(p *control.Past) []storyLine {
 	var lines []storyLine
 	for i, o := range p.Dispatches {
@@ -39,7 +39,7 @@ func sentLines(p *control.Past) []storyLine {
 	return lines
 }
 
-// orderText says what a dispatch asked a battery for.
+// orderText describes a dispatch of a battery.
 func orderText(o *control.PastDispatch) string {
 	does := "to draw " + kw(o.Power)
 	if o.Power < 0 {
@@ -61,7 +61,7 @@ func orderText(o *control.PastDispatch) string {
 	return text
 }
 
-// replacedText says that a newer dispatch replaced one, from when on.
+// replacedText describes since when a newer dispatch replaces one.
 func replacedText(all []control.PastDispatch, i int) string {
 	var from time.Time
 	for _, o := range all {
@@ -82,7 +82,7 @@ func replacedText(all []control.PastDispatch, i int) string {
 	return " A newer one replaced it from " + clockText(from) + "."
 }
 
-// sentLine says what became of a push to an asset that nobody plugs in.
+// sentLine describes the state of a push to an asset without sessions.
 func sentLine(d *control.PastPush) storyLine {
 	name := fmt.Sprintf("schedule %d", d.Generation)
 	if d.OfDispatch {

@@ -167,8 +167,8 @@ func phasesForm(r *request) (*int, string, error) {
 	return nil, "", flex.Fail(flex.Malformed, "an asset has 1 or 3 phases")
 }
 
-// phaseForm reads which phase of three an asset is on, and says it in words; nothing if that is to stay, and an empty name if it
-// is not known.
+// phaseForm reads which phase of three an asset is on, and says it in words; nothing if that
+// is to stay, and an empty name if it is not known.
 func phaseForm(r *request) (*string, string) {
 	switch text := r.PostFormValue("phase"); text {
 	case "":

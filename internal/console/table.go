@@ -9,14 +9,14 @@ import (
 	"flexd/internal/flex"
 )
 
-// exportMax bounds the rows of a part of a table that limit= asks for.
+// exportMax is the most rows of a part of a table that limit= may ask for.
 const exportMax = 100_000
 
-// partMax is the rows of a table to download that are read, and kept, at once.
+// partMax is the most rows of a downloaded table that are in memory at a time.
 const partMax = 5000
 
-// sortedPushes are how many deliveries of a file in an order of its own are sorted at once, of which 40 bytes each
-// are kept, and how many of them are read at once. Tests set fewer.
+// sortedPushes is how many deliveries are sorted at once for a file in a chosen order, with 40
+// bytes each in memory, and how many of them are read at once. Tests set fewer.
 var sortedPushes = struct{ sorted, read int }{500_000, partMax}
 
 // pageMax is the rows of a table on a page.
@@ -49,14 +49,14 @@ func (t *table) objects() []map[string]any {
 	return out
 }
 
-// exporting reports whether the request is for a table to download, which is longer than a page's.
+// exporting reports whether the request is for a download, which is longer than a page.
 func (r *request) exporting() bool {
 	return strings.HasSuffix(r.URL.Path, ".csv") ||
 		strings.HasSuffix(r.URL.Path, ".json")
 }
 
-// limit is how many rows are shown: a page's, of a table to download what limit= asks for, or a
-// part of it, which the next follows.
+// limit returns the number of rows: of a page, as limit= asks for in a download, or of a part
+// of it.
 func (r *request) limit() int {
 	if !r.exporting() {
 		return pageMax
@@ -70,11 +70,11 @@ func (r *request) limit() int {
 	return partMax
 }
 
-// paging are the parameters of every list beside its filters: the page, and what was done before it.
+// paging are the parameters of every list besides its filters: the page, and the last action.
 var paging = []string{"before", "limit", "done"}
 
-// onlyFilters refuses a list by a filter that it does not have, as a page and as a table to download: its rows
-// would not be those that were asked for.
+// onlyFilters refuses a filter that a list does not have, on a page and in a download: the
+// rows would not be the ones that were asked for.
 func (r *request) onlyFilters(filters ...string) error {
 	if err := r.knownLimit(); err != nil {
 		return err
@@ -94,7 +94,8 @@ func (r *request) onlyFilters(filters ...string) error {
 	return nil
 }
 
-// knownLimit refuses a limit= that says no number of rows: a file that ends at another number would seem whole.
+// knownLimit refuses a limit= that is not a number of rows: a file that ends at another number
+// would seem complete.
 func (r *request) knownLimit() error {
 	q := r.URL.Query()
 	if !q.Has("limit") {
@@ -114,7 +115,7 @@ func (r *request) knownLimit() error {
 	)
 }
 
-// Export is where a page's table can be had, with the same filters.
+// Export is the address for the download of a page's table, with the same filters.
 type Export struct{ CSV, JSON string }
 
 func (r *request) exports() Export {
@@ -132,7 +133,7 @@ func (r *request) exports() Export {
 	return Export{base + ".csv" + tail, base + ".json" + tail}
 }
 
-// with is the page's own address with one filter set to another value.
+// with returns the page's address with one filter set to another value.
 func (r *request) with(name, value string) string {
 	q := r.URL.Query()
 	q.Del("done")

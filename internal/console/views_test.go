@@ -143,7 +143,8 @@ func TestSavedViews(t *testing.T) {
 	})
 }
 
-// A view of a name that its operator has already takes the other's place; one of another list or for others does not.
+// A view of a name that its operator has already takes the other's place; one of another list
+// or for others does not.
 func TestSavedViews_SameName(t *testing.T) {
 	eachScene(t, func(s *scene) {
 		d := s.service

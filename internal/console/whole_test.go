@@ -121,8 +121,8 @@ func TestExport_Whole(t *testing.T) {
 	}
 }
 
-// TestExport_Sorted downloads a list of three parts in an order of its own, while an asset of the last part
-// is renamed so that it would come first, and another one is deleted.
+// TestExport_Sorted downloads a list of three parts in an order of its own, while an asset of
+// the last part is renamed so that it would come first, and another one is deleted.
 func TestExport_Sorted(t *testing.T) {
 	each(t, "2026-01-13T12:00:00Z", func(d *service) {
 		d.login()

@@ -10,7 +10,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// reasons are what an asset's page says of why the asset is planned as it is.
+// reasons explain on an asset's page why it is planned as it is.
 type reasons struct {
 	Why         *why    // of the chosen schedule
 	WhatIf      *whatIf // of an asset that charges
@@ -19,7 +19,7 @@ type reasons struct {
 	Tank        string // what the plan of a hot-water tank does, or why there is none
 }
 
-// reasonsOf takes the form's what-if question from the address.
+// reasonsOf reads the form's what-if question from the address.
 func reasonsOf(p *control.Past, asked url.Values) reasons {
 	x := reasons{
 		BatteryNote: sentence(p.BatteryNote),
@@ -48,7 +48,7 @@ type why struct {
 	Saved     flex.MicroPounds
 }
 
-// planRun is periods in a row that have one reason.
+// planRun is consecutive periods with the same reason.
 type planRun struct {
 	flex.Span
 	Energy  flex.WattHours
@@ -57,7 +57,7 @@ type planRun struct {
 	Reason  string
 }
 
-// fact is an input of a plan and where it came from.
+// fact is an input of a plan and its source.
 type fact struct{ Name, Value, Origin string }
 
 func whyOf(x control.Explanation) *why {
@@ -85,7 +85,7 @@ func whyOf(x control.Explanation) *why {
 	return w
 }
 
-// planRunOf joins periods that were planned for the same reason.
+// planRunOf joins consecutive periods with the same reason.
 func planRunOf(periods []charge.Period) planRun {
 	first := periods[0]
 	s := planRun{
@@ -175,7 +175,7 @@ var originText = map[string]string{
 	"operator":     "an operator",
 }
 
-// factOf writes an input in words.
+// factOf describes an input in words.
 func factOf(in control.Input) fact {
 	f := fact{in.Name, in.Value, in.Origin}
 	if name := inputText[in.Name]; name != "" {
@@ -201,7 +201,7 @@ func factOf(in control.Input) fact {
 	return f
 }
 
-// whatIf is what would be planned if something were otherwise.
+// whatIf is the form for a plan with other inputs, and its answer.
 type whatIf struct {
 	Need    flex.WattHours // the form's values
 	ReadyBy string         // HH:MM, as the clocks of Zone show it
@@ -222,7 +222,7 @@ type comparison struct {
 	Energy   float64 `json:"energy_difference_kwh"`
 }
 
-// figures are what matters of a plan.
+// figures are the most important values of a plan.
 type figures struct {
 	EnergyKWh    float64      `json:"energy_kwh"`
 	ShortfallKWh float64      `json:"shortfall_kwh"`
@@ -236,13 +236,13 @@ func (w *whatIf) NeedMax() float64 { return max(needMax, math.Ceil(w.Need.KWh())
 // PowerMax is the end of the slider of power, in kW.
 func (w *whatIf) PowerMax() float64 { return max(powerMax, math.Ceil(w.Power.KW())) }
 
-// The sliders' ends, for most.
+// The ends of the sliders for most assets.
 const (
 	needMax  = 100 // kWh
 	powerMax = 22  // kW
 )
 
-// carAsked reads the question of the form; nil if there is none.
+// carAsked reads the question from the form; nil if there is none.
 func carAsked(q url.Values) (*control.Question, error) {
 	if !q.Has("need_kwh") && !q.Has("power_kw") && !q.Has("ready_by") {
 		return nil, nil
@@ -274,7 +274,7 @@ func carAsked(q url.Values) (*control.Question, error) {
 	}, nil
 }
 
-// supposed fills in the form of the question, and the answer if it was asked.
+// supposed sets the form of the question, and the answer if it was asked.
 func supposed(q url.Values, p *control.Past) *whatIf {
 	e := &p.Charging.Current.From
 	w := &whatIf{

@@ -10,7 +10,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// order is what is to be sent to a connector.
+// order is a profile that is to be sent to a connector.
 type order struct {
 	n    *connector
 	p    *wanted
@@ -34,9 +34,9 @@ type order struct {
 	offset       time.Duration // of the charger's clock
 }
 
-// apply has the charger follow the connector's schedule: it is sent once after it came,
-// after the charger booted or connected, when a transaction starts, and when a part of a
-// long one was all that the charger could keep.
+// apply makes the charger follow the connector's schedule. The profile is sent once after the
+// schedule arrived, after the charger booted or connected, when a transaction starts, and when
+// a long profile must be continued because the charger could store only a part of it.
 func (c *charger) apply(ctx context.Context, n *connector) error {
 	o, due := c.order(n)
 	if !due {
@@ -64,7 +64,7 @@ func (c *charger) apply(ctx context.Context, n *connector) error {
 	return c.accepted(ctx, o, f)
 }
 
-// accepted notes that a charger accepted a profile, and reports it.
+// accepted records that a charger accepted a profile, and reports it.
 func (c *charger) accepted(ctx context.Context, o order, f fitted) error {
 	c.noteSent(o.n, o, f)
 	c.binds(f.form, f.ID)
@@ -80,8 +80,9 @@ func (c *charger) accepted(ctx context.Context, o order, f fitted) error {
 	return nil
 }
 
-// refused notes that a charger took a profile in none of the forms. What it depends on may have changed while they were tried, as
-// when a transaction began: then they are tried again.
+// refused records that a charger accepted a profile in none of the forms. If what the forms
+// depend on changed while they were tried, such as a transaction that began, they are tried
+// again.
 func (c *charger) refused(n *connector, o order) error {
 	p := o.p
 	changed := false
@@ -108,7 +109,7 @@ func (c *charger) refused(n *connector, o order) error {
 	return nil
 }
 
-// noteSent notes the profile that a charger took.
+// noteSent records the profile that a charger accepted.
 func (c *charger) noteSent(n *connector, o order, f fitted) {
 	if f.TooLow {
 		c.b.Log.Warn(
@@ -135,15 +136,16 @@ func (c *charger) noteSent(n *connector, o order, f fitted) {
 	})
 }
 
-// noteProfile notes which profile a charger took, so that it is taken off when the car has left.
+// noteProfile records which profile a charger has, so that it is cleared when the car has
+// left.
 func (c *charger) noteProfile(n *connector, id int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n.profile, n.takeOffs = id, 0
 }
 
-// order says what is to be sent to a connector now, and whether anything is. Without a link it
-// cannot be sent yet.
+// order returns what is to be sent to a connector now, and whether anything is. Nothing can be
+// sent without a link.
 func (c *charger) order(n *connector) (o order, due bool) {
 	options := c.b.optionsOf(c.id)
 	c.mu.Lock()
@@ -163,7 +165,7 @@ func (c *charger) order(n *connector) (o order, due bool) {
 	return c.orderOf(n, options), true
 }
 
-// orderOf is what a profile for a connector depends on now. The caller holds mu.
+// orderOf returns what a profile for a connector depends on now. The caller holds mu.
 func (c *charger) orderOf(n *connector, options chargerOptions) order {
 	power := powerOf(n.asset)
 	o := order{
@@ -245,8 +247,8 @@ func (c *charger) failed(n *connector, o order, err error) error {
 	return errAgain
 }
 
-// send tries one form of the profile after the other until the charger takes it, and
-// remembers which one it took.
+// send tries the forms of the profile in order until the charger accepts one, and remembers
+// that one.
 func (c *charger) send(
 	ctx context.Context,
 	o order,
@@ -273,7 +275,7 @@ func (c *charger) send(
 	return c.tryForms(ctx, o, false)
 }
 
-// tryForms is send with or without setpoints, by which a car discharges.
+// tryForms is send, with or without the setpoints by which a car discharges.
 func (c *charger) tryForms(
 	ctx context.Context,
 	o order,
@@ -330,11 +332,11 @@ func (o order) profile(f fitted) chargingProfile {
 	return sent
 }
 
-// unknownMax is how many forms a charger may answer with NotSupported or NotImplemented before
-// it counts as one that takes no profiles: one of each purpose.
+// unknownMax is to how many forms a charger may answer NotSupported or NotImplemented before
+// it counts as one that supports no profiles: one of each purpose.
 const unknownMax = 4
 
-// remember keeps the form that a charger took, for it and for others of its model and
+// remember records the form that a charger accepted, for it and for others of its model and
 // firmware.
 func (c *charger) remember(way form, inTx bool) {
 	c.mu.Lock()
@@ -370,8 +372,8 @@ func (c *charger) remember(way form, inTx bool) {
 	}
 }
 
-// set sends one profile. Every answer but Accepted is a refusal, a CALLERROR too; notAtAll is
-// one that says that the charger does not know what it is asked.
+// set sends one profile. Every answer but Accepted is a refusal, a CALLERROR too. notAtAll
+// says that the charger does not know the call.
 func (c *charger) set(
 	ctx context.Context,
 	l *link,
@@ -389,7 +391,7 @@ func (c *charger) set(
 	return profileAnswer(&s, err)
 }
 
-// profileAnswer is what the answer to a profile says, as set has it.
+// profileAnswer interprets the answer to a profile, with the results of set.
 func profileAnswer(s *statusAnswer, err error) (took, notAtAll bool, _ error) {
 	if e, ok := errors.AsType[*callError](err); ok {
 		return false, e.Code == codeNotImplemented ||
@@ -399,8 +401,9 @@ func profileAnswer(s *statusAnswer, err error) (took, notAtAll bool, _ error) {
 	return s.Status == accepted, s.Status == codeNotSupported, err
 }
 
-// confirm asks the charger once what it will do in the next minute; asked for a longer time, some
-// chargers change the profile. What it really does is compared later (watch).
+// confirm asks the charger once what it will do in the next minute. If they are asked for a
+// longer time, some chargers change the profile. What the charger does is compared later
+// (watch).
 func (c *charger) confirm(ctx context.Context, o order, f fitted) {
 	var s compositeSchedule
 	ask := getCompositeSchedule{
@@ -433,7 +436,7 @@ func (c *charger) confirm(ctx context.Context, o order, f fitted) {
 	c.confirmed(o, f, s)
 }
 
-// confirmed compares what a charger says that it will do with its profile.
+// confirmed compares what a charger reports that it will do with its profile.
 func (c *charger) confirmed(o order, f fitted, s compositeSchedule) {
 	c.mu.Lock()
 	over := o.n.tx != o.tx
@@ -464,8 +467,9 @@ func (c *charger) confirmed(o order, f fitted, s compositeSchedule) {
 // stageOf returns how far along a callback's status is.
 func stageOf(s client.CallbackStatus) int { return flex.CallbackStatus(s).Stage() }
 
-// queueCallback keeps a callback for flexd, unless one that is as far along was reported before: flexd would ignore it.
-// EXECUTED may follow FAILED: that a failure was mended is reported.
+// queueCallback queues a callback for flexd, unless one as far along was reported before,
+// which flexd would ignore. EXECUTED may follow FAILED, since it reports that a failure was
+// corrected.
 func (c *charger) queueCallback(n *connector, p *wanted, s client.CallbackStatus) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -30,7 +30,7 @@ const (
 	closeTime = 3 * time.Second
 )
 
-// Timing is how patient a bridge is. Zero fields are as DefaultTiming.
+// Timing has the bridge's time limits. Zero fields are as in DefaultTiming.
 type Timing struct {
 	Call time.Duration // for a charger's answer
 	// from a connection to the first question, unless the charger boots
@@ -84,7 +84,8 @@ type Settings struct {
 	// Passwords and Chargers are chargers' own.
 	Passwords map[string]string
 	Chargers  *ChargersFile
-	// TrustedProxies are the addresses whose X-Forwarded-For is believed, where a proxy stands before the bridge.
+	// TrustedProxies are the addresses whose X-Forwarded-For is believed, where a proxy stands
+	// before the bridge.
 	TrustedProxies web.Proxies
 	// NoPassword lets chargers in that have no password. Their readings are not passed on.
 	NoPassword bool
@@ -106,15 +107,15 @@ type Settings struct {
 	Upstream string
 	// UpstreamReadOnly says that platforms may not command chargers.
 	UpstreamReadOnly bool
-	// Discharge tells flexd that cars may be sent limits below zero, by which they discharge. A charger that
-	// cannot pauses then.
+	// Discharge tells flexd that cars may be sent limits below zero, by which they discharge.
+	// A charger that cannot pauses then.
 	Discharge bool
 	Timing    Timing
 	Log       *slog.Logger     // nil means the default logger
 	Now       func() time.Time // nil means time.Now
 }
 
-// Bridge joins chargers to a flexd. Make it with New.
+// Bridge connects chargers to a flexd. Make it with New.
 type Bridge struct {
 	Settings
 	trueNow func() time.Time // whereas Now is the time at flexd
@@ -174,8 +175,8 @@ func New(s Settings) *Bridge {
 	return b
 }
 
-// Serve tells flexd where the endpoint is, answers chargers on one listener and flexd's
-// pushes on the other, until the context ends. A bridge serves once.
+// Serve registers the endpoint with flexd, and answers chargers on one listener and flexd's
+// pushes on the other, until the context ends. It may be called once.
 func (b *Bridge) Serve(
 	ctx context.Context,
 	chargers, pushes net.Listener,
@@ -228,7 +229,7 @@ func (b *Bridge) Serve(
 	return err
 }
 
-// serve starts the servers, which say on ended why they did.
+// serve starts the servers, which report on ended why they ended.
 func (b *Bridge) serve(
 	chargers, pushes net.Listener,
 	ended chan<- error,
@@ -251,8 +252,8 @@ func (b *Bridge) serve(
 	return servers
 }
 
-// Patterns are the methods and paths that its three listeners answer: chargers' under /{charger}, flexd's pushes, and
-// the office's.
+// Patterns are the methods and paths that its three listeners answer: chargers' under
+// /{charger}, flexd's pushes, and the office's.
 func (b *Bridge) Patterns() (chargers, pushes, office []string) {
 	return []string{"GET /{charger}"}, b.endpoint().Patterns(), b.office().Patterns()
 }
@@ -269,8 +270,8 @@ func (b *Bridge) server(h http.Handler) *http.Server {
 	}
 }
 
-// register tells flexd where to push, until it has heard. What flexd refuses it would refuse
-// again: that is the end.
+// register sets flexd's endpoint, and tries again until flexd answers. If flexd refuses it, it
+// fails, because flexd would refuse it again.
 func (b *Bridge) register(ctx context.Context) error {
 	url := strings.TrimRight(b.EndpointURL, "/") + endpointPath +
 		"{external_id}"
@@ -314,8 +315,8 @@ func (b *Bridge) register(ctx context.Context) error {
 	}
 }
 
-// nextTransaction makes a number that no transaction of this bridge had, nor of one before
-// it, as long as it makes fewer than one a second: OCPP has room for 31 bits.
+// nextTransaction makes a number that no transaction of this bridge or an earlier one had, as
+// long as there is less than one a second: OCPP allows 31 bits.
 func (b *Bridge) nextTransaction() int {
 	for {
 		last := b.lastTx.Load()

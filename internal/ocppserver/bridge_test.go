@@ -52,8 +52,8 @@ func (s *bench) tick(d time.Duration) {
 	s.ahead.Add(d.Microseconds())
 }
 
-// patience is how long a test waits for what must come, on however busy a machine. A car that comes while the
-// end of another's session is reported waits for a minute and a second.
+// patience is how long a test waits for what must come, on however busy a machine. A car that
+// comes while the end of another's session is reported waits for a minute and a second.
 const patience = 3 * time.Minute
 
 // quick is a bridge that waits for nothing that a test would have to wait for. It greets
@@ -510,8 +510,9 @@ func TestBridge_FlickerIsOneSession(t *testing.T) {
 	s.eventually("the car is gone", func() bool { return !s.plugged() })
 }
 
-// TestBridge_NextCarWhileOffline: a charger that was offline while one car left and another came says both at once, in either order with
-// how it is now. The second car's charge is a session of its own; a plug that was free for a moment is not.
+// TestBridge_NextCarWhileOffline: a charger that was offline while one car left and another
+// came says both at once, in either order with how it is now. The second car's charge is a
+// session of its own; a plug that was free for a moment is not.
 func TestBridge_NextCarWhileOffline(t *testing.T) {
 	for _, x := range []struct {
 		name     string

@@ -15,7 +15,7 @@ type callback struct {
 	At     time.Time             `json:"at"`
 }
 
-// writeBack sends the callbacks that wait, in their order.
+// writeBack sends the queued callbacks, in their order.
 func (c *charger) writeBack(ctx context.Context) error {
 	for {
 		l, ok := c.nextCallback()
@@ -55,7 +55,7 @@ func (c *charger) writeBack(ctx context.Context) error {
 	}
 }
 
-// nextCallback returns the oldest callback that waits.
+// nextCallback returns the oldest queued callback.
 func (c *charger) nextCallback() (callback, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

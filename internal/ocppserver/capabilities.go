@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The configuration keys that say which profiles a charger takes.
+// The configuration keys that describe the profiles a charger supports.
 const (
 	keyConnectors = "NumberOfConnectors"
 	keyStackLevel = "ChargeProfileMaxStackLevel"
@@ -16,7 +16,8 @@ const (
 	keySwitches   = "ConnectorSwitch3to1PhaseSupported"
 )
 
-// keyDischarges is the key that the bridge uses for a variable of OCPP 2.1 on discharging; 1.6 has no such key.
+// keyDischarges is the key that the bridge uses for a variable of OCPP 2.1 on discharging; 1.6
+// has no such key.
 const keyDischarges = "V2XChargingEnabled"
 
 // configurationKeys are the keys that a charger is asked for when it connects or boots.
@@ -51,8 +52,8 @@ type form struct {
 	Setpoints bool `json:"-"`
 }
 
-// capabilities are the profiles that a charger takes: what its configuration says of them, and which it
-// took. The zero value is a charger that said nothing.
+// capabilities describe the profiles that a charger supports, from its configuration and from
+// those that it accepted. The zero value is of a charger that reported nothing.
 type capabilities struct {
 	// in the order in which they are tried
 	Levels  []int `json:"levels,omitempty"`
@@ -70,7 +71,7 @@ type capabilities struct {
 	Taken map[string]form `json:"taken,omitempty"`
 }
 
-// capabilitiesOf reads what a charger says in its configuration.
+// capabilitiesOf reads them from a charger's configuration.
 func capabilitiesOf(c configuration) capabilities {
 	var h capabilities
 	h.Levels = []int{0, 1}
@@ -116,8 +117,9 @@ func inWatts(units string) bool {
 }
 
 // forms lists the ways to write a profile for a connector, in the order in which they are
-// tried: first what the charger took before, then by unit, stack level, purpose and connector,
-// and at last in whole amperes. What would bind other connectors is left out, if there are any.
+// tried: the one that the charger accepted before; then by unit, stack level, purpose and
+// connector; at last in whole amperes. Forms that would limit other connectors are left out if
+// there are any.
 func (h capabilities) forms(connector int, inTx, alone bool) []form {
 	var all []form
 	if f, ok := h.Taken[takenKey(inTx)]; ok && (alone || f.Connector != 0) {
@@ -164,7 +166,7 @@ func (h capabilities) forms(connector int, inTx, alone bool) []form {
 	return unique(all)
 }
 
-// unique leaves out what came before.
+// unique removes repeated forms.
 func unique(all []form) []form {
 	var out []form
 	for _, f := range all {
@@ -176,7 +178,7 @@ func unique(all []form) []form {
 	return out
 }
 
-// takenKey says whether a form was taken within a transaction.
+// takenKey says whether a form was accepted within a transaction.
 func takenKey(inTx bool) string {
 	if inTx {
 		return "transaction"
@@ -184,7 +186,7 @@ func takenKey(inTx bool) string {
 	return "none"
 }
 
-// took notes the form that a charger took.
+// took records the form that a charger accepted.
 func (h *capabilities) took(f form, inTx bool) {
 	taken := maps.Clone(h.Taken)
 	if taken == nil {

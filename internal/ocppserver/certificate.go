@@ -73,7 +73,7 @@ type (
 	}
 )
 
-// refuse is the answer to a station that asks for what is not served.
+// refuse answers a request that is not supported.
 func refuse(status, reason, more string) stationStatusAnswer {
 	return stationStatusAnswer{status, &refusal{reason, more}}
 }
@@ -85,8 +85,9 @@ type Authority struct {
 	key crypto.Signer
 }
 
-// ReadAuthority reads the authority that signs chargers' certificates: the first certificate in a file in
-// PEM, and its key. An empty keyFile is for one whose key is elsewhere: requests wait for people to sign them.
+// ReadAuthority reads the authority that signs chargers' certificates: the first certificate
+// in a PEM file, and its key. With an empty keyFile the key is elsewhere, and requests wait
+// until people sign them.
 func ReadAuthority(certFile, keyFile string) (*Authority, error) {
 	if keyFile == "" {
 		return &Authority{}, nil
@@ -109,8 +110,8 @@ func ReadAuthority(certFile, keyFile string) (*Authority, error) {
 	return &Authority{pair.Leaf, key}, nil
 }
 
-// sign makes a charger's certificate for the key of its request, in PEM. It bears the charger's id as its
-// common name, whatever name the request has.
+// sign makes a charger's certificate for the key of its request, in PEM. It bears the
+// charger's id as its common name, whatever name the request has.
 func (a *Authority) sign(request, id string, now time.Time) (string, error) {
 	block, _ := pem.Decode([]byte(request))
 	if block == nil {
@@ -173,8 +174,8 @@ func strong(key any) error {
 	return errors.New("its key is neither RSA nor on an elliptic curve")
 }
 
-// takeRequest takes a charger's request for a certificate. What is signed is sent by the worker. It returns
-// nil, or why the request is refused. The caller holds mu.
+// takeRequest accepts a charger's request for a certificate. The worker sends the signed
+// certificate. It returns nil, or why the request is refused. The caller holds mu.
 func (c *charger) takeRequest(
 	m signCertificate,
 	payload json.RawMessage,
@@ -232,8 +233,9 @@ func (c *charger) signRequest(
 	return nil
 }
 
-// sendCertificate sends a charger the certificate that was signed for it. Its connection stays as it is: the
-// charger connects with the new one when it likes, and until the old one ends both let it in.
+// sendCertificate sends a charger its signed certificate. The connection is not closed: the
+// charger reconnects with the new certificate when it likes, and until the old one expires
+// both are accepted.
 func (c *charger) sendCertificate(ctx context.Context) error {
 	c.mu.Lock()
 	l := c.link
@@ -272,7 +274,7 @@ func (c *charger) sendCertificate(ctx context.Context) error {
 	return nil
 }
 
-// certificateTaken notes how a charger answered to its certificate.
+// certificateTaken records the charger's answer to its certificate.
 func (c *charger) certificateTaken(s statusAnswer, err error) {
 	if err != nil || s.Status != accepted {
 		c.b.Log.Warn(

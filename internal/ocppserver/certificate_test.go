@@ -176,9 +176,9 @@ func (f *secureStation) renew(a *issuer) tls.Certificate {
 	return a.leaf(key, <-f.signed)
 }
 
-// TestCertificates_Station: a station that comes with a password over TLS is given its first certificate, comes
-// with that, and renews it in the middle of a transaction: its connection stays, and the new one lets it in
-// while the old one still does.
+// TestCertificates_Station: a station that comes with a password over TLS is given its first
+// certificate, comes with that, and renews it in the middle of a transaction: its connection
+// stays, and the new one lets it in while the old one still does.
 func TestCertificates_Station(t *testing.T) {
 	a := newIssuer(t)
 	s := open(t, ocppserver.Settings{})
@@ -248,7 +248,8 @@ func TestCertificates_Refused(t *testing.T) {
 	}
 }
 
-// TestCertificates_Calls: people read and change a station's certificates, by the command's way and in the console.
+// TestCertificates_Calls: people read and change a station's certificates, by the command's
+// way and in the console.
 func TestCertificates_Calls(t *testing.T) {
 	s := openOffice(t, ocppserver.Settings{})
 	a := newIssuer(t)
@@ -281,8 +282,9 @@ func TestCertificates_Calls(t *testing.T) {
 	}
 }
 
-// TestCertificates_ChargePoint: a charge point of OCPP 1.6 is signed a certificate in the words of its security
-// extension. Where people sign, its request can be read; without a password it is signed none.
+// TestCertificates_ChargePoint: a charge point of OCPP 1.6 is signed a certificate in the
+// words of its security extension. Where people sign, its request can be read; without a
+// password it is signed none.
 func TestCertificates_ChargePoint(t *testing.T) {
 	a := newIssuer(t)
 	signs, err := ocppserver.ReadAuthority(a.path("ca.crt"), a.path("ca.key"))

@@ -29,14 +29,14 @@ const (
 	// doubt is how long a connector whose transaction stopped may keep quiet about its state
 	// before it counts as free.
 	doubt = time.Minute
-	// apartFor is how long after one car's plug-out the next one is reported: flexd takes a plug that was out for a minute at most
-	// for a flicker of the same session's.
+	// apartFor is how long after one car's plug-out the next one is reported: flexd takes a
+	// plug that was out for a minute at most for a flicker of the same session's.
 	apartFor = time.Minute + time.Second
 	// pendingMax is how many samples wait until the connector's asset is known.
 	pendingMax = 4096
 )
 
-// charger is one charge point: its state as it reported it, and what was last sent to it and to flexd.
+// charger is one charge point: its reported state, and what was last sent to it and to flexd.
 type charger struct {
 	b      *Bridge
 	id     string
@@ -103,7 +103,8 @@ type connector struct {
 	goneAt time.Time
 	// by the charger: when the same car was there again after its plug had flickered last
 	backAt time.Time
-	// another car came than the one that was reported to flexd, for a plug is not free for so long by a flicker
+	// another car came than the one that was reported to flexd, for a plug is not free for so
+	// long by a flicker
 	another bool
 	// when that one can be reported; zero for at once
 	nextAt time.Time
@@ -117,7 +118,8 @@ type connector struct {
 	startedAt time.Time // of the last transaction
 	lastTx    int       // its number
 	txName    string    // its text, with OCPP 2.0.1
-	// with OCPP 2, which of the EVSE's connectors the car is at, as it was said last; 0 if it was not
+	// with OCPP 2, which of the EVSE's connectors the car is at, as it was said last; 0 if it
+	// was not
 	outlet int
 
 	pending []sample // until the asset is known
@@ -154,7 +156,7 @@ type connector struct {
 	newest client.EventID // of the schedules that came
 }
 
-// plugState is what flexd knows of a connector.
+// plugState is the state of a connector that was reported to flexd.
 type plugState int
 
 const (
@@ -168,7 +170,7 @@ func (c *charger) take(action string, payload json.RawMessage) (any, error) {
 	return c.takeAs(action, payload, 0)
 }
 
-// takeAs is take with the number that a StartTransaction is given, 0 for any.
+// takeAs is take, with the number for a StartTransaction; 0 for any.
 func (c *charger) takeAs(
 	action string,
 	payload json.RawMessage,
@@ -227,8 +229,8 @@ func (c *charger) takeAs(
 	return c.takeOther(action)
 }
 
-// takeOther answers calls that change nothing here. Chargers repeat the security extension's
-// messages until they are answered.
+// takeOther answers calls that change nothing in the bridge. Chargers repeat the messages of
+// the security extension until they are answered.
 func (c *charger) takeOther(action string) (any, error) {
 	switch action {
 	case "DataTransfer":
@@ -254,8 +256,8 @@ func decodeThen[T any](payload json.RawMessage, f func(T) any) (any, error) {
 	return f(m), nil
 }
 
-// boot notes that the charger restarted: it may have lost its profiles, and its
-// clock may have been set.
+// boot records that the charger restarted: it may have lost its profiles, and its clock may
+// have been set.
 func (c *charger) boot(m bootNotification, now time.Time) bootAnswer {
 	c.b.Log.Info(
 		"charger booted",
@@ -298,7 +300,7 @@ func (c *charger) connector(number int) *connector {
 	return n
 }
 
-// plug notes whether a car is connected.
+// plug records whether a car is connected.
 func (n *connector) plug(in bool, at time.Time) {
 	n.doubtful = time.Time{}
 	if n.plugged != in || n.since.IsZero() {
@@ -310,8 +312,9 @@ func (n *connector) plug(in bool, at time.Time) {
 	}
 }
 
-// went notes that a car was gone at an instant by the charger's clock. One that is known to have been there soon after was not:
-// the plug flickered, also if that is said once more, or by the end of its transaction, long afterwards.
+// went records that a car was gone at an instant by the charger's clock. If the car is known
+// to have been there soon after, it was not gone: the plug flickered. That holds too if the
+// same is reported once more, or follows from the end of its transaction long afterwards.
 func (n *connector) went(at time.Time, patience time.Duration) {
 	soonAfter := func(t time.Time) bool { return at.Before(t) && t.Before(at.Add(patience)) }
 	if n.plugged && soonAfter(n.heard) || soonAfter(n.backAt) {
@@ -321,9 +324,9 @@ func (n *connector) went(at time.Time, patience time.Duration) {
 	n.goneAt = flex.Later(n.goneAt, at)
 }
 
-// came notes that there was a car at an instant by the charger's clock. If the one that was reported had been gone for a
-// while by then, this is another: of what a charger says after it was offline, the end of one car's charge and the beginning
-// of the next one's come together.
+// came records that there was a car at an instant by the charger's clock. If the reported car
+// had been gone for a while by then, this is another one: after a charger was offline, its
+// messages contain the end of one car's charge and the beginning of the next one's together.
 func (n *connector) came(at time.Time, patience time.Duration) {
 	if at.Before(n.goneAt) {
 		return
@@ -338,8 +341,8 @@ func (n *connector) came(at time.Time, patience time.Duration) {
 	}
 }
 
-// status takes a connector's state. One that is older than what is known is ignored;
-// Unavailable and Faulted say nothing of the car.
+// status records a connector's state. One that is older than the known state is ignored;
+// Unavailable and Faulted do not say whether there is a car.
 func (c *charger) status(m statusNotification, now time.Time) {
 	n := c.connector(int(m.Connector))
 	if n == nil {
@@ -353,8 +356,8 @@ func (c *charger) status(m statusNotification, now time.Time) {
 	})
 }
 
-// startTransaction returns the number of the transaction: the one given, or a new one. A message that
-// is repeated without a number gets the number that it got before.
+// startTransaction returns the number of the transaction: the given one, or a new one. If a
+// message is repeated without a number, it gets the same number as before.
 func (c *charger) startTransaction(
 	m startTransaction,
 	number int,
@@ -397,8 +400,8 @@ func (c *charger) startTransaction(
 	return n.tx
 }
 
-// stopTransaction ends a transaction. One that is not known, or was ended before, is taken
-// all the same: the charger would send it again for ever.
+// stopTransaction ends a transaction. One that is unknown, or ended already, is accepted too,
+// because the charger would repeat it for ever.
 func (c *charger) stopTransaction(m stopTransaction, now time.Time) {
 	c.noteStop(m)
 	n := c.transaction(int(m.Transaction))
@@ -433,15 +436,15 @@ func (c *charger) stopTransaction(m stopTransaction, now time.Time) {
 	})
 }
 
-// began reports whether a transaction of that number is known to have begun.
+// began reports whether a transaction of that number is known.
 func (c *charger) began(number int) bool {
 	return slices.ContainsFunc(c.transactions, func(t bridge.Transaction) bool {
 		return t.Number == number
 	})
 }
 
-// transaction returns the connector whose transaction that is, or was. A charger that
-// has one connector can mean no other, whatever number it made up while it was offline.
+// transaction returns the connector of a transaction, running or ended. If a charger has one
+// connector it is that one, whatever number the charger invented while it was offline.
 func (c *charger) transaction(number int) *connector {
 	var only *connector
 	for _, n := range c.connectors {
@@ -465,7 +468,7 @@ func (c *charger) transaction(number int) *connector {
 	return nil
 }
 
-// metered takes the values of a connector. Those of the charge point as a whole are the
+// metered records the meter values of a connector. Those of the whole charge point are the
 // first connector's, if there is no other.
 func (c *charger) metered(m meterValues, now time.Time) {
 	n := c.connector(int(m.Connector))
@@ -487,7 +490,7 @@ func (c *charger) metered(m meterValues, now time.Time) {
 	}
 }
 
-// adopt takes over a transaction that began before this bridge was started.
+// adopt records a transaction that began before this bridge was started.
 func (c *charger) adopt(n *connector, tx int) {
 	n.tx = tx
 	n.lastTx = tx
@@ -504,7 +507,7 @@ func (c *charger) adopt(n *connector, tx int) {
 	)
 }
 
-// sample takes the values of one instant.
+// sample records the meter values of one instant.
 func (c *charger) sample(n *connector, v meterValue, rank int, now time.Time) {
 	if rank == 0 {
 		c.learnPhases(n, v.Sampled)
@@ -525,7 +528,7 @@ func (c *charger) sample(n *connector, v meterValue, rank int, now time.Time) {
 	})
 }
 
-// unread says once why a connector's meter cannot be followed.
+// unread logs once why a connector's meter cannot be used.
 func (c *charger) unread(n *connector, why string) {
 	if n.unread != why {
 		n.unread = why
@@ -541,7 +544,7 @@ func (c *charger) unread(n *connector, why string) {
 	}
 }
 
-// sampled keeps a sample until the worker takes it up.
+// sampled queues a sample for the worker.
 func (n *connector) sampled(s sample) {
 	if math.IsNaN(s.Value) || s.Value < 0 || s.Value > registerMax {
 		return
@@ -553,7 +556,7 @@ func (n *connector) sampled(s sample) {
 	}
 }
 
-// sendAgain has the connector's schedule sent once more.
+// sendAgain makes the connector's schedule be sent once more.
 func (n *connector) sendAgain() {
 	if n.want != nil {
 		n.want.sent = fitted{}
@@ -565,15 +568,16 @@ func (n *connector) sendAgain() {
 	}
 }
 
-// Why a push is not taken.
+// Why a push is refused.
 var (
 	errOtherAsset = errors.New("the profile is another asset's")
 	errOlder      = errors.New("a newer schedule has been pushed")
 )
 
-// want gives a connector a schedule to follow. The same one again changes nothing, but that one which was given up is tried
-// once more: an operator sent it again. Another asset's, or one older than what came before, is refused. Event ids are in the
-// order of time.
+// want gives a connector a schedule to follow. The same schedule again changes nothing, except
+// that one that had failed is tried once more, because an operator sent it again. The schedule
+// of another asset, or an older one than before, is refused. Event ids are in the order of
+// time.
 func (c *charger) want(number int, p *wanted) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -603,14 +607,15 @@ func (c *charger) want(number int, p *wanted) error {
 	return nil
 }
 
-// ours reports whether one of the charger's connectors is an asset of flexd, or messages wait for its platform.
+// ours reports whether one of the charger's connectors is an asset of flexd, or messages wait
+// for its platform.
 func (c *charger) ours() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.known() || len(c.up.queue) > 0
 }
 
-// numbers are the connectors that have spoken, in order. The caller holds mu.
+// numbers returns the connectors that have sent messages, in order. The caller holds mu.
 func (c *charger) numbers() []int {
 	return slices.Sorted(maps.Keys(c.connectors))
 }

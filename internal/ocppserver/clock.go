@@ -21,7 +21,7 @@ const (
 	stampsMax = 8
 )
 
-// clock is what is known of a charger's clock.
+// clock is what is known about a charger's clock.
 type clock struct {
 	Offset time.Duration `json:"offset"` // of its stamps from true time
 	stamps []stampAt
@@ -34,15 +34,15 @@ type stampAt struct {
 	arrived time.Time
 }
 
-// lateEvent is a report of a charger whose time is not now: the charger was offline and kept it, or its
-// clock is wrong.
+// lateEvent is a charger's report with a time that is not now: the charger stored it while it
+// was offline, or its clock is wrong.
 type lateEvent struct {
 	Stamp   time.Time `json:"stamp"`
 	Arrived time.Time `json:"arrived"`
 	chargerEvent
 }
 
-// chargerEvent is one report of a charger, in a form that can be kept in a file.
+// chargerEvent is one report of a charger, in a form that can be saved in a file.
 type chargerEvent struct {
 	What      string `json:"what"`
 	Connector int    `json:"connector"`
@@ -64,7 +64,7 @@ const (
 	saidSample = "sample"
 )
 
-// takeEvent takes in what a charger reported of an instant. The caller holds mu.
+// takeEvent processes a charger's report. The caller holds mu.
 func (c *charger) takeEvent(e chargerEvent, at, arrived time.Time) {
 	n := c.connector(e.Connector)
 	e.Sample.At = at
@@ -91,7 +91,8 @@ func (c *charger) takeEvent(e chargerEvent, at, arrived time.Time) {
 	}
 }
 
-// began takes the beginning of a transaction. One that waited in the charger says nothing of a car that is there now.
+// began processes the beginning of a transaction. A report that was stored in the charger does
+// not say whether the car is there now.
 func (n *connector) began(
 	e chargerEvent,
 	at, arrived time.Time,
@@ -107,7 +108,7 @@ func (n *connector) began(
 	}
 }
 
-// ended takes the end of a transaction.
+// ended processes the end of a transaction.
 func (n *connector) ended(
 	e chargerEvent,
 	at, arrived time.Time,
@@ -123,7 +124,7 @@ func (n *connector) ended(
 	}
 }
 
-// takeStatus takes a status, unless a newer one came before.
+// takeStatus processes a status, unless it is older than the known one.
 func (n *connector) takeStatus(status string, at, arrived time.Time) {
 	if at.Before(n.heard) {
 		return
@@ -139,7 +140,8 @@ func (n *connector) takeStatus(status string, at, arrived time.Time) {
 	}
 }
 
-// tookStatus notes what a status says of whose car it is. Finishing may be said while a car leaves.
+// tookStatus records what a status implies about the car. Finishing may be reported while a
+// car leaves.
 func (n *connector) tookStatus(
 	status string,
 	at time.Time,
@@ -153,7 +155,7 @@ func (n *connector) tookStatus(
 	}
 }
 
-// stopped notes what the end of a transaction says of the car.
+// stopped records what the end of a transaction implies about the car.
 func (n *connector) stopped(reason string, arrived time.Time) {
 	if reason == reasonDisconnected {
 		n.plug(false, arrived)
@@ -162,9 +164,9 @@ func (n *connector) stopped(reason string, arrived time.Time) {
 	}
 }
 
-// at finds the instant of a message and takes it up: at once if the message is prompt by what
-// is known of the clock, else when the clock is known or enough time has passed to take the
-// stamp for true. The caller holds mu.
+// at determines the instant of a message and processes it: at once if it is current by what is
+// known of the clock, else when the clock is known or enough time has passed to use the
+// timestamp as it is. The caller holds mu.
 func (c *charger) at(s stamp, now time.Time, e chargerEvent) {
 	if math.IsNaN(e.Sample.Value) {
 		e.Sample.Value = -1 // which no register shows
@@ -191,9 +193,10 @@ func (c *charger) at(s stamp, now time.Time, e chargerEvent) {
 	}
 }
 
-// learn takes a stamp that has just arrived and reports whether it shows that the clock is
-// another. A stamp after now proves it: no message is late from the future. An earlier one
-// may be of a message that waited; two that arrive apart and are off by the same did not.
+// learn uses a timestamp that has just arrived and reports whether it shows another offset of
+// the clock. A timestamp in the future proves one, since no message comes from the future. An
+// earlier one may be of a message that waited; two that arrive apart with the same difference
+// are not.
 func (k *clock) noteCapabilities(s, now time.Time) bool {
 	offset := s.Sub(now)
 	old := k.Offset
@@ -222,7 +225,7 @@ func (k *clock) noteCapabilities(s, now time.Time) bool {
 	return k.Offset != old
 }
 
-// clockChanged warns once of a wrong clock, and takes up what waited for it to be known.
+// clockChanged logs a wrong clock once, and processes the messages that waited for its offset.
 func (c *charger) clockChanged(now time.Time) {
 	if c.clock.Offset != 0 {
 		c.b.Log.Warn(
@@ -255,16 +258,16 @@ func (c *charger) clockChanged(now time.Time) {
 	}
 }
 
-// wasSetRight reports whether a message that waited for the clock to be known shows that the clock is right now: its stamp is of
-// when it arrived, and no stamp has come since that is off as the ones before. Otherwise it would have been under way for just
-// as long as the clock was off.
+// wasSetRight reports whether a message that waited shows that the clock is right now: its
+// timestamp is the time at which it arrived, and no later one differs as the earlier ones did.
+// Otherwise the message would have been under way for exactly the clock's error.
 func (k *clock) wasSetRight(e lateEvent) bool {
 	return k.Offset != 0 && e.Stamp.Sub(e.Arrived).Abs() <= prompt &&
 		k.agreed.Before(e.Arrived)
 }
 
-// lateDue takes up what waited long enough for the clock to be known: its stamps are true,
-// but for the offset. The caller holds mu.
+// lateDue processes messages that waited long enough for the clock's offset: their timestamps
+// are used, corrected by a known offset. The caller holds mu.
 func (c *charger) lateDue(now time.Time) {
 	if slices.ContainsFunc(c.late, func(e lateEvent) bool {
 		return now.Sub(e.Arrived) >= c.b.Timing.Late && c.clock.wasSetRight(e)

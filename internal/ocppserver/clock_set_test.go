@@ -7,8 +7,9 @@ import (
 	"flexd/internal/ocppserver"
 )
 
-// TestBridge_ClockSetRight: a charger says once, after its boot, that its connector is free, two hours ahead of time. Then its clock is
-// set, a car comes, and it says no more: the car is planned.
+// TestBridge_ClockSetRight: a charger says once, after its boot, that its connector is free,
+// two hours ahead of time. Then its clock is set, a car comes, and it says no more: the car is
+// planned.
 func TestBridge_ClockSetRight(t *testing.T) {
 	timing := bootless
 	timing.Late = 2 * time.Second

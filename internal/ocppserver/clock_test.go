@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// TestClock_WasSetRight: a single message of now, from a charger whose clock was ahead, means that the clock was set right, unless the
-// clock is heard to be ahead still: then it was under way for as long.
+// TestClock_WasSetRight: a single message of now, from a charger whose clock was ahead, means
+// that the clock was set right, unless the clock is heard to be ahead still: then it was under
+// way for as long.
 func TestClock_WasSetRight(t *testing.T) {
 	const ahead = 2 * time.Hour
 	for _, c := range []struct {

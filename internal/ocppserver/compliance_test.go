@@ -102,8 +102,8 @@ kept "stopped_at"`},
 	{"TC_067", "clear a profile", "the operator does not clear it; flexd clears its plan when the car has gone", "begins\ngiven TxProfile\nunplugged\ncleared"},
 }
 
-// ofAsset reports whether a scenario needs a charger that is an asset: only of those is anything known when
-// they are away, and planned.
+// ofAsset reports whether a scenario needs a charger that is an asset: only of those is
+// anything known when they are away, and planned.
 func (x scenario) ofAsset() bool {
 	return strings.Contains(x.play, "unplugged") || strings.Contains(x.play, "returns")
 }
@@ -229,7 +229,8 @@ func (g *stage) profile(word, rest string) {
 		g.c.say("Available")
 		g.eventually("the car is gone", func() bool { return !g.plugged() })
 
-		// Only then has the bridge taken in flexd's answer: the next car does not come beside the end of this one.
+		// Only then has the bridge taken in flexd's answer: the next car does not come beside
+		// the end of this one.
 		g.eventually("its profile is cleared", func() bool { return g.c.timesCleared() > before })
 
 	case "cleared":

@@ -8,8 +8,8 @@ import (
 	"flexd/internal/ocppserver"
 )
 
-// TestBridge_AsksEachConnector: a charger that says how many connectors it has is asked for the state of
-// each by its number, and one that does not for all at once.
+// TestBridge_AsksEachConnector: a charger that says how many connectors it has is asked for
+// the state of each by its number, and one that does not for all at once.
 func TestBridge_AsksEachConnector(t *testing.T) {
 	for number, want := range map[string][]string{
 		"2": {`{"requestedMessage":"StatusNotification","connectorId":1}`, `{"requestedMessage":"StatusNotification","connectorId":2}`},
@@ -36,8 +36,9 @@ func TestBridge_AsksEachConnector(t *testing.T) {
 	}
 }
 
-// TestBridge_EndUnderAnotherNumber: a transaction whose end a charger of two connectors says under a number that
-// nobody gave is over when the car has gone: the next plan is not bound to it.
+// TestBridge_EndUnderAnotherNumber: a transaction whose end a charger of two connectors says
+// under a number that nobody gave is over when the car has gone: the next plan is not bound to
+// it.
 func TestBridge_EndUnderAnotherNumber(t *testing.T) {
 	s := open(t, ocppserver.Settings{Timing: quick})
 	c := newSim(t, s.url, "CP1", s.now)

@@ -24,9 +24,9 @@ const (
 	mendsMax = 1
 )
 
-// watch compares what a connector does, by its status and its meter, with what its profile
-// says. What differs for a minute is mended: the profile is cleared and sent again. What
-// still differs a minute later has failed; what agrees is executed, also after that.
+// watch compares what a connector does, by its status and its meter, with its profile. If they
+// differ for a minute, the profile is cleared and sent again. If they still differ a minute
+// later, it has failed; if they agree, it is executed, even after that.
 func (c *charger) watch(ctx context.Context, n *connector) error {
 	w, ready := c.look(n)
 	if !ready {
@@ -68,7 +68,7 @@ func (c *charger) watch(ctx context.Context, n *connector) error {
 	return nil
 }
 
-// watched is what a look at a connector found.
+// watched is the result of a look at a connector.
 type watched struct {
 	link    *link
 	profile *wanted
@@ -80,7 +80,7 @@ type watched struct {
 	ask     bool // whether the meter is to be asked for
 }
 
-// look compares a connector with its profile. It is not ready where there is nothing to compare.
+// look compares a connector with its profile. It is not ready if there is nothing to compare.
 func (c *charger) look(n *connector) (w watched, ready bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,7 +127,8 @@ func (c *charger) look(n *connector) (w watched, ready bool) {
 // sentNow reports whether a profile was sent and is not over.
 func (p *wanted) sentNow() bool { return p.sent.steps != nil && !p.over }
 
-// clearAll takes a connector's profiles off, whoever set them, but for the charger's own most.
+// clearAll clears a connector's profiles, whoever set them, except for the charger's own
+// maximum.
 func (c *charger) clearAll(ctx context.Context, l *link, n *connector, id int) {
 	all := []clearChargingProfile{
 		{ID: id},
@@ -142,7 +143,7 @@ func (c *charger) clearAll(ctx context.Context, l *link, n *connector, id int) {
 	c.dropFloor(n)
 }
 
-// current returns the step that a profile is in, and since when it should be obeyed.
+// current returns the current step of a profile, and since when it should be followed.
 func (p *wanted) current(now time.Time) (flex.Step, time.Time, bool) {
 	for i, s := range p.sent.steps {
 		if s.Contains(now) {
@@ -156,7 +157,7 @@ func (p *wanted) current(now time.Time) (flex.Step, time.Time, bool) {
 	return flex.Step{}, time.Time{}, false
 }
 
-// noteMend counts a mend of a step, or of a new one.
+// noteMend counts a repetition for a step, or for a new one.
 func (p *wanted) noteMend(step flex.Step, now time.Time) {
 	if !p.mended.Equal(step.To) {
 		p.mended = step.To
@@ -168,8 +169,8 @@ func (p *wanted) noteMend(step flex.Step, now time.Time) {
 	p.sentAt = now
 }
 
-// lookAt names the instants at which it is worth looking whether a step is obeyed, by a charger
-// that may be late.
+// lookAt sets the instants at which to check whether a step is followed by a charger that may
+// be late.
 func (p *wanted) lookAt(
 	now time.Time,
 	delay time.Duration,
@@ -188,8 +189,8 @@ func (p *wanted) lookAt(
 	}
 }
 
-// compareLate is compare for a charger that by law does what it is asked up to a delay later,
-// at random: that it does not yet proves nothing.
+// compareLate is compare for a charger that must by law delay its changes by a random time:
+// that it does not follow yet proves nothing.
 func (n *connector) compareLate(
 	step flex.Step,
 	since time.Time,
@@ -204,7 +205,7 @@ func (n *connector) compareLate(
 	return n.compare(step, since.Add(delay), now)
 }
 
-// compare says whether a connector does what a step says, by what came since it was due.
+// compare reports whether a connector follows a step, by the messages since it was due.
 func (n *connector) compare(step flex.Step, since, now time.Time) inForce {
 	if now.Before(since.Add(obeyTime)) {
 		return unsure
@@ -241,8 +242,8 @@ func (n *connector) compare(step flex.Step, since, now time.Time) inForce {
 	return unsure
 }
 
-// compareDischarging is compare for a time in which the car is to discharge. The register of what it takes
-// shows that it does not charge; what it gives is in no message that is read.
+// compareDischarging is compare for a time in which the car is to discharge. The import
+// register shows that it does not charge; no message that is read has the exported energy.
 func compareDischarging(flows, active bool) inForce {
 	if flows {
 		return contradicts
@@ -254,7 +255,7 @@ func compareDischarging(flows, active bool) inForce {
 	return unsure
 }
 
-// mean is the power since an instant, by samples that are far enough apart to tell.
+// mean returns the mean power since an instant, from samples that are far enough apart.
 func (m *meter) mean(since time.Time) (float64, bool) {
 	i := m.index(since)
 	if last := len(m.Marks) - 1; i < last {
@@ -272,7 +273,7 @@ func (m *meter) mean(since time.Time) (float64, bool) {
 	return 0, false
 }
 
-// clear takes profiles off a charger.
+// clear clears profiles of a charger.
 func (c *charger) clear(
 	ctx context.Context,
 	l *link,

@@ -18,7 +18,7 @@ const (
 	fullUse = 0.9
 )
 
-// halfHour is the energy of one settlement period, in Wh; or why it is held back.
+// halfHour is the energy of one settlement period, in Wh; or why it is not reported.
 type halfHour struct {
 	flex.Period
 	wh  float64
@@ -33,8 +33,8 @@ type portion struct {
 	why   string // not, if that will not change by itself
 }
 
-// cut returns the half-hours whose energy became known or has changed, and those that
-// are newly held back.
+// cut returns the half-hours whose energy became known or has changed, and those that are
+// newly not reported.
 func (m *meter) cut(x conditions) []halfHour {
 	first, last, ok := m.extent()
 	if !ok || !m.dirty && !x.idle {
@@ -69,7 +69,7 @@ func (m *meter) cut(x conditions) []halfHour {
 	return all
 }
 
-// note remembers a half-hour that is passed on.
+// note records that a half-hour was reported.
 func (m *meter) note(start int64, wh float64) {
 	if m.Done == nil {
 		m.Done = map[int64]float64{}
@@ -78,7 +78,7 @@ func (m *meter) note(start int64, wh float64) {
 	delete(m.Held, start)
 }
 
-// hold remembers why a half-hour is held back.
+// hold records why a half-hour is not reported.
 func (m *meter) hold(start int64, why string) {
 	if m.Held == nil {
 		m.Held = map[int64]string{}
@@ -190,8 +190,8 @@ func (m *meter) outside(i int, end time.Time, x conditions) bool {
 	return same && x.idle && !x.now.Before(end.Add(settleTime))
 }
 
-// between divides the energy between two marks: by samples of the power, else by what the
-// plan allowed, else evenly if they are near to each other.
+// between divides the energy between two marks: by samples of the power, else by what the plan
+// allowed, else evenly if the marks are close to each other.
 func (v view) between(a, b mark, from, to time.Time) portion {
 	drawn := max(0, b.Wh-a.Wh)
 	sampled, _ := flowed(v.flows, a.At, b.At)
@@ -229,8 +229,8 @@ func (v view) between(a, b mark, from, to time.Time) portion {
 	}
 }
 
-// flowing is what is known without a register: samples of the power, or that no transaction
-// ran.
+// flowing returns what is known without a register: from samples of the power, or because no
+// transaction ran.
 func (v view) flowing(a, b mark, from, to time.Time) portion {
 	wh, covered := flowed(v.flows, from, to)
 	between := a.End && (b.Restarted || b.Begin) && b.At.Sub(a.At) <= meterIdle
@@ -246,8 +246,8 @@ func clockText(at time.Time) string {
 	return at.UTC().Format("2006-01-02T15:04:05Z")
 }
 
-// share returns the share of the energy between two marks that flowed from one instant to
-// another, if the charger used what it was allowed.
+// share returns the part of the energy between two marks that flowed in a time, if the charger
+// used what it was allowed.
 func (v view) share(a, b mark, from, to time.Time) (float64, bool) {
 	all, covered := allowedEnergy(a.At, b.At, v.conditions)
 	here, _ := allowedEnergy(from, to, v.conditions)
@@ -261,8 +261,8 @@ func (v view) share(a, b mark, from, to time.Time) (float64, bool) {
 	return here / all, true
 }
 
-// allowedEnergy is the most that the plan allowed from one instant to another, in Wh, and how
-// much of that time it speaks of.
+// allowedEnergy returns the most that the plan allowed in a time, in Wh, and how much of that
+// time it covers.
 func allowedEnergy(
 	from, to time.Time,
 	x conditions,

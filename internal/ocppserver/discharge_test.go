@@ -24,8 +24,8 @@ import (
 	"flexd/internal/ocppserver"
 )
 
-// giver is a charging station whose car can discharge, written against OCPP 2.1 and not against the bridge. It
-// keeps the last profile, by which it says what its car does.
+// giver is a charging station whose car can discharge, written against OCPP 2.1 and not
+// against the bridge. It keeps the last profile, by which it says what its car does.
 type giver struct {
 	*bench
 	conn      *websocket.Conn
@@ -170,8 +170,8 @@ func (g *giver) note(b []byte) {
 	g.frames = append(g.frames, bytes.Clone(b))
 }
 
-// checkFrames holds all messages of both sides against the schemas of the Open Charge Alliance, by a library of others that
-// make foreign installs; elsewhere it does nothing.
+// checkFrames holds all messages of both sides against the schemas of the Open Charge
+// Alliance, by a library of others that make foreign installs; elsewhere it does nothing.
 func (g *giver) checkFrames() {
 	dir := os.Getenv("FLEXD_FOREIGN")
 	if dir == "" {
@@ -286,7 +286,8 @@ func (g *giver) holds(kind string, percent, wh float64) {
 		kind, g.stamp(), g.seq, g.tx, g.stamp(), percent, wh))
 }
 
-// mayDischarge has the bench's car have a battery of 60 kWh and give 5 kW of it, all that it takes being agreed.
+// mayDischarge has the bench's car have a battery of 60 kWh and give 5 kW of it, all that it
+// takes being agreed.
 func (s *bench) mayDischarge() {
 	s.Helper()
 	power, gives, capacity, earns := 7.4, 5.0, 60.0, 60.0
@@ -314,7 +315,8 @@ func (s *bench) needs(kwh float64) {
 	}}))
 }
 
-// newGiver is a bench with a station of OCPP 2.1 that has booted, and whose car holds 80 % of 60 kWh.
+// newGiver is a bench with a station of OCPP 2.1 that has booted, and whose car holds 80 % of
+// 60 kWh.
 func newGiver(t *testing.T, enabled, refuses string) *giver {
 	s := open(t, ocppserver.Settings{Discharge: true})
 	s.mayDischarge()
@@ -352,8 +354,9 @@ func (p giverProfile) energies(now time.Time) (takes, gives float64) {
 	return takes, gives
 }
 
-// TestDischarge: at a station of OCPP 2.1 that says that it can, a car whose state of charge the station
-// tells gives energy in the dear evening by setpoints, and takes what it needs and gave by night.
+// TestDischarge: at a station of OCPP 2.1 that says that it can, a car whose state of charge
+// the station tells gives energy in the dear evening by setpoints, and takes what it needs and
+// gave by night.
 func TestDischarge(t *testing.T) {
 	g := newGiver(t, "true", "")
 	g.holds("Started", 80, 1000)
@@ -389,8 +392,9 @@ func TestDischarge(t *testing.T) {
 	g.callback(client.CallbackExecuted)
 }
 
-// TestDischarge_StationsThatCannot: where a station does not say that its cars can give, flexd is not told what they hold, and
-// plans none to give. One that refuses setpoints is sent the plan without.
+// TestDischarge_StationsThatCannot: where a station does not say that its cars can give, flexd
+// is not told what they hold, and plans none to give. One that refuses setpoints is sent the
+// plan without.
 func TestDischarge_StationsThatCannot(t *testing.T) {
 	for name, x := range map[string]struct {
 		enabled string
@@ -426,8 +430,8 @@ func TestDischarge_StationsThatCannot(t *testing.T) {
 	}
 }
 
-// TestDischarge_Older: a charger that speaks 1.6 pauses where the car would give, and is not asked whether it
-// can.
+// TestDischarge_Older: a charger that speaks 1.6 pauses where the car would give, and is not
+// asked whether it can.
 func TestDischarge_Older(t *testing.T) {
 	s := open(t, ocppserver.Settings{Discharge: true})
 	s.mayDischarge()
@@ -461,8 +465,8 @@ func TestDischarge_Older(t *testing.T) {
 	}
 }
 
-// TestDischarge_Restart: a bridge that begins anew asks flexd for the schedule in force, by which the car
-// gives.
+// TestDischarge_Restart: a bridge that begins anew asks flexd for the schedule in force, by
+// which the car gives.
 func TestDischarge_Restart(t *testing.T) {
 	g := newGiver(t, "true", "")
 	g.holds("Started", 80, 1000)
@@ -483,8 +487,8 @@ func TestDischarge_Restart(t *testing.T) {
 	g.until("the car is to give again", gives)
 }
 
-// TestDischarge_Platform: a platform above is spoken to in the version that the charger speaks, which is an
-// older one if the charger knows one.
+// TestDischarge_Platform: a platform above is spoken to in the version that the charger
+// speaks, which is an older one if the charger knows one.
 func TestDischarge_Platform(t *testing.T) {
 	for want, offered := range map[string][]string{"ocpp2.1": {"ocpp2.1"}, "ocpp2.0.1": {"ocpp2.1", "ocpp2.0.1"}} {
 		t.Run(want, func(t *testing.T) {

@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// failuresMax is how often a charger whose work failed is taken up with what was saved of it. After that it
-// begins anew: what was saved may be the reason.
+// failuresMax is how often a charger whose worker failed is restarted with its saved state.
+// After that it starts without it, because the saved state may be the cause.
 const failuresMax = 3
 
-// within does something with a mutex held, and lets go of it also if that panics.
+// within calls a function with a mutex locked, and unlocks it also after a panic.
 func within[T any](mu *sync.Mutex, do func() T) T {
 	mu.Lock()
 	defer mu.Unlock()
@@ -18,7 +18,7 @@ func within[T any](mu *sync.Mutex, do func() T) T {
 	return do()
 }
 
-// work does something for the charger beside everything else.
+// work runs a function for the charger in a goroutine.
 func (c *charger) work(do func()) {
 	c.b.work.Go(func() {
 		defer c.survive()
@@ -26,8 +26,8 @@ func (c *charger) work(do func()) {
 	})
 }
 
-// survive ends the work for a charger if it panicked, and no other's. Its connection is closed, and the charger is
-// taken up again when it connects.
+// survive ends the work for a charger after a panic, and for no other. Its connection is
+// closed, and the charger is started again when it connects.
 func (c *charger) survive() {
 	p := recover()
 	if p == nil {
@@ -59,8 +59,8 @@ func (c *charger) survive() {
 	)
 }
 
-// forget takes a charger whose work failed out of the bridge, and returns how often that has happened to it. Pushes for
-// its assets wait until it connects again.
+// forget removes a charger whose worker failed from the bridge, and returns how often that has
+// happened to it. Pushes for its assets wait until it connects again.
 func (b *Bridge) forget(c *charger) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -80,8 +80,8 @@ func (b *Bridge) forget(c *charger) int {
 	return b.failures[c.id]
 }
 
-// takeUp begins to work for a charger that has connected, with what was saved of it if its work failed before. The
-// caller holds b.mu.
+// takeUp starts the work for a charger that has connected, with its saved state if its worker
+// failed before. The caller holds b.mu.
 func (b *Bridge) takeUp(id string) *charger {
 	count := b.failures[id]
 	if count == 0 || count > failuresMax || b.State == "" {

@@ -12,7 +12,8 @@ import (
 	"flexd/internal/ocppserver"
 )
 
-// trap is a log that panics at a message about a charger, so often, and counts what was logged of failures.
+// trap is a log that panics at a message about a charger, so often, and counts what was logged
+// of failures.
 type trap struct {
 	slog.Handler
 	message, charger string
@@ -45,8 +46,9 @@ func (t *trap) Handle(ctx context.Context, r slog.Record) error {
 	return t.Handler.Handle(ctx, r)
 }
 
-// TestBridge_PanicOfOneCharger: a panic in the work for a charger, or in its connection, closes that connection. The other
-// charger goes on, the one that failed is served again when it connects, and the bridge ends as ever.
+// TestBridge_PanicOfOneCharger: a panic in the work for a charger, or in its connection,
+// closes that connection. The other charger goes on, the one that failed is served again when
+// it connects, and the bridge ends as ever.
 func TestBridge_PanicOfOneCharger(t *testing.T) {
 	for _, message := range []string{
 		"a charger takes profiles in this form", // in its worker

@@ -6,8 +6,8 @@ import (
 	"flexd/internal/ocppserver"
 )
 
-// TestBridge_TellsFirmware: flexd knows the firmware that a charger named at its boot, and the newer one
-// after an update.
+// TestBridge_TellsFirmware: flexd knows the firmware that a charger named at its boot, and the
+// newer one after an update.
 func TestBridge_TellsFirmware(t *testing.T) {
 	s := open(t, ocppserver.Settings{})
 	c := newSim(t, s.url, "CP1", s.now)

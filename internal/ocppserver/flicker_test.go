@@ -10,8 +10,9 @@ import (
 	"flexd/client"
 )
 
-// TestConnector_FlickerReportedLate: a plug that flickered is one car's still, though the end of its transaction is reported long afterwards. A car
-// that leaves later, and comes again, is another.
+// TestConnector_FlickerReportedLate: a plug that flickered is one car's still, though the end
+// of its transaction is reported long afterwards. A car that leaves later, and comes again, is
+// another.
 func TestConnector_FlickerReportedLate(t *testing.T) {
 	const patience = 30 * time.Second
 	n := &connector{}
@@ -39,8 +40,9 @@ func TestConnector_FlickerReportedLate(t *testing.T) {
 	}
 }
 
-// TestConnector_StateOfEarlierRelease: the end of an earlier car's transaction, reported late, does not concern the present car, also
-// where the state was saved by a release that did not save when that car was reported. When the next car can be reported is saved too.
+// TestConnector_StateOfEarlierRelease: the end of an earlier car's transaction, reported late,
+// does not concern the present car, also where the state was saved by a release that did not
+// save when that car was reported. When the next car can be reported is saved too.
 func TestConnector_StateOfEarlierRelease(t *testing.T) {
 	n := &connector{}
 	n.restore(savedConnector{Plugged: true, Reported: reportedIn, Since: night})
@@ -58,8 +60,9 @@ func TestConnector_StateOfEarlierRelease(t *testing.T) {
 	}
 }
 
-// TestConnector_SlowAnswer: flexd's answer to a plug-in takes three hours, in which that car left and the next one came. The report
-// was of the instant at which it was made, so the car that is there is another.
+// TestConnector_SlowAnswer: flexd's answer to a plug-in takes three hours, in which that car
+// left and the next one came. The report was of the instant at which it was made, so the car
+// that is there is another.
 func TestConnector_SlowAnswer(t *testing.T) {
 	now := night
 	flexd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -89,8 +92,9 @@ func TestConnector_SlowAnswer(t *testing.T) {
 	}
 }
 
-// TestConnector_NextCarBeforeTheAnswer: a car leaves and the next one comes, and says all that it says, before flexd has answered to a
-// plug. The next car is another, and is reported no sooner than flexd would take it for one.
+// TestConnector_NextCarBeforeTheAnswer: a car leaves and the next one comes, and says all that
+// it says, before flexd has answered to a plug. The next car is another, and is reported no
+// sooner than flexd would take it for one.
 func TestConnector_NextCarBeforeTheAnswer(t *testing.T) {
 	for _, due := range []plugState{reportedIn, reportedOut} {
 		var c *charger

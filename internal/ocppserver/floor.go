@@ -10,9 +10,9 @@ import (
 // number. Plans' ids are hashes.
 const floorID = 0x464c_0000
 
-// floor gives a charger the power that it may fall back to for ever: a TxDefaultProfile
-// without an end, on the lowest stack level. A plan above it rules while it lasts; when flexd
-// and the bridge are dead, and with the next car, the floor does.
+// floor sends a charger the power to which it may always fall back: a TxDefaultProfile without
+// an end, on the lowest stack level. A plan overrides it while it lasts. The floor applies
+// when flexd and the bridge are down, and to the next car.
 func (c *charger) floor(ctx context.Context, n *connector) error {
 	o, due := c.floorOrder(n)
 	if !due {
@@ -62,7 +62,8 @@ func (c *charger) floor(ctx context.Context, n *connector) error {
 	return nil
 }
 
-// floorLate takes up the late answer to a floor in one form. A form that was refused is not tried again.
+// floorLate processes the late answer to a floor in one form. A form that was refused is not
+// tried again.
 func (c *charger) floorLate(n *connector, o order, way form, answer func(out any) error) {
 	var s statusAnswer
 	took, _, err := profileAnswer(&s, answer(&s))
@@ -100,7 +101,8 @@ func (o order) floorPeriod(way form, second int) period {
 	}
 }
 
-// floorOrder says whether a connector lacks its floor, and what is to be known to send it.
+// floorOrder reports whether a connector lacks its floor, and returns what is needed to send
+// it.
 func (c *charger) floorOrder(n *connector) (o order, due bool) {
 	options := c.b.optionsOf(c.id)
 	c.mu.Lock()
@@ -145,8 +147,8 @@ func (o order) floorForms() []form {
 	return unique(all)
 }
 
-// floorKnown notes that a connector was sent its floor, and whether it is there. If what it depends on has changed meanwhile, it is
-// sent once more.
+// floorKnown records that a connector was sent its floor, and whether it was accepted. If what
+// it depends on has changed meanwhile, it is sent again.
 func (c *charger) floorKnown(n *connector, o order, there bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -162,7 +164,7 @@ func (c *charger) floorKnown(n *connector, o order, there bool) {
 	}
 }
 
-// tail adds the floor to the end of a plan that takes the floor's place on the charger.
+// tail adds the floor to the end of a plan that replaces it on the charger.
 func (f *fitted) tail(o order) {
 	if o.floor == nil || !f.form.onFloor() || o.capabilities.Periods == 1 {
 		return
@@ -176,13 +178,13 @@ func (f *fitted) tail(o order) {
 	f.Schedule.Duration = 0
 }
 
-// onFloor reports whether a profile of that form takes the floor's place.
+// onFloor reports whether a profile of that form replaces the floor.
 func (f form) onFloor() bool {
 	return f.Purpose == purposeTxDefault && f.Level == 0
 }
 
-// covers notes whether a plan took the floor's place. A later one of its id that does not leaves
-// none there. The caller holds mu.
+// covers records whether a plan replaced the floor. A later plan with the same id that does
+// not leaves no floor there. The caller holds mu.
 func (n *connector) covers(f form) {
 	if n.covered && !f.onFloor() {
 		n.lacksFloor()
@@ -197,7 +199,8 @@ func (c *charger) dropFloor(n *connector) {
 	n.lacksFloor()
 }
 
-// lacksFloor has a connector be sent its floor, also where the answer to an earlier one is still to come. The caller holds mu.
+// lacksFloor makes a connector be sent its floor, also if the answer to an earlier one is
+// still to come. The caller holds mu.
 func (n *connector) lacksFloor() {
 	n.floorSent = false
 	n.floorNo++

@@ -53,7 +53,7 @@ func (m *meter) addFlow(s sample) {
 	}
 }
 
-// thinFlows joins the older half of the samples two by two.
+// thinFlows merges the older half of the samples in pairs.
 func (m *meter) thinFlows() {
 	half := len(m.Flows) / 2
 	var kept []flow
@@ -73,8 +73,8 @@ type piece struct {
 	watts float64
 }
 
-// pieces turns the samples into what is known of the power between two instants. The first
-// sample after the beginning of a transaction speaks for the time since then.
+// pieces computes what is known of the power between two instants from the samples. The first
+// sample after the beginning of a transaction counts for the time since then.
 func (m *meter) pieces(x conditions) []piece {
 	var all []piece
 	for i, f := range m.Flows {
@@ -104,8 +104,8 @@ func (m *meter) pieces(x conditions) []piece {
 	return all
 }
 
-// meanPower returns the power between two samples of it: their mean, unless the plan says when
-// it went from the one to the other.
+// meanPower returns the power between two samples: their mean, unless the plan says when it
+// changed from one to the other.
 func meanPower(
 	from, to time.Time,
 	before, after float64,

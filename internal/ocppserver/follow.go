@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// newUpstream returns a charger's connection to its platform. Nothing runs for it before a
-// platform is named.
+// newUpstream returns a charger's connection to its platform. It does nothing until a platform
+// is configured.
 func newUpstream(ctx context.Context, c *charger) *upstream {
 	u := &upstream{
 		c:      c,
@@ -29,8 +29,8 @@ func (u *upstream) named() bool {
 	return u.url != ""
 }
 
-// followPlatform has the charger's platform be the one that is named now, without the charger
-// noticing.
+// followPlatform connects the charger to the platform that is configured now, without a
+// message to the charger.
 func (c *charger) followPlatform() {
 	o := c.b.optionsOf(c.id)
 	before := within(&c.mu, func() *link { return c.up.follow(o) })
@@ -40,10 +40,11 @@ func (c *charger) followPlatform() {
 	}
 }
 
-// follow takes over what is named now. Another address or password counts at once, for messages
-// that wait too: the platform is taken to have moved. One that is no longer named is left when
-// no transaction runs and nothing waits for it, so that it can bill what it began. It returns
-// the connection that is to be ended, if there is one. The caller holds the charger's mu.
+// follow applies the present configuration. Another address or password counts at once, for
+// queued messages too: the platform is assumed to have moved. If there is no platform any
+// more, the connection is used until no transaction runs and nothing is queued, so that the
+// platform can bill what it began. It returns the connection to be closed, if there is one.
+// The caller holds the charger's mu.
 func (u *upstream) follow(o chargerOptions) *link {
 	u.readOnly = o.readOnly
 	address := ""
@@ -78,7 +79,7 @@ func (u *upstream) follow(o chargerOptions) *link {
 	return u.link
 }
 
-// owed reports whether the platform has yet to hear of a transaction, or of its end.
+// owed reports whether the platform is still to receive a transaction, or its end.
 func (u *upstream) owed() bool {
 	for _, n := range u.c.connectors {
 		if n.tx != 0 {
@@ -89,7 +90,8 @@ func (u *upstream) owed() bool {
 	return len(u.queue) > 0
 }
 
-// forget drops what a platform set that is no longer named, so that it does not bound the plan.
+// forget drops the limits of a platform that is not configured any more, so that they do not
+// limit the plan.
 func (u *upstream) forget() {
 	bounded := len(u.limits) > 0
 	u.numbers = nil
@@ -107,9 +109,9 @@ type introduction struct {
 	payload any
 }
 
-// introduce tells a platform that has not met the charger what it is and how its connectors are,
-// before anything else: the charger itself will not boot for it. A charger that has said nothing
-// yet is left to introduce itself.
+// introduce sends a platform that does not know the charger its boot and the state of its
+// connectors before anything else, because the charger will not boot again for it. A charger
+// that has sent nothing yet introduces itself.
 func (u *upstream) introduce() {
 	if u.c.model == (bootNotification{}) {
 		return

@@ -17,8 +17,9 @@ import (
 	"flexd/internal/ocppserver"
 )
 
-// node is a charge point by a library of Node's that nobody of this project wrote, in a process of its
-// own (test/foreign/charger.mjs). It is told what to say line by line; what it was asked it tells.
+// node is a charge point by a library of Node's that nobody of this project wrote, in a
+// process of its own (test/foreign/charger.mjs). It is told what to say line by line; what it
+// was asked it tells.
 type node struct {
 	*bench
 	protocol string
@@ -251,8 +252,8 @@ var nodeLibraries = []struct{ library, protocol string }{
 	{"ocpp-rpc", "ocpp1.6"}, {"ocpp-rpc", "ocpp2.0.1"}, {"ocpp-rpc", "ocpp2.1"}, {"ocpp-ts", "ocpp1.6"}, {"ts-ocpp", "ocpp1.6"},
 }
 
-// nodePackages is the folder of test/foreign with its packages, which make foreign names; without a name the
-// test is no part of the suite, and with one all of it must be there.
+// nodePackages is the folder of test/foreign with its packages, which make foreign names;
+// without a name the test is no part of the suite, and with one all of it must be there.
 func nodePackages(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("FLEXD_FOREIGN")
@@ -265,8 +266,9 @@ func nodePackages(t *testing.T) string {
 	return dir
 }
 
-// TestForeign_NodeNight: charge points by libraries of Node's, of which one holds every message of both
-// sides against the schemas of the Open Charge Alliance, live through a night as one of Go's does.
+// TestForeign_NodeNight: charge points by libraries of Node's, of which one holds every
+// message of both sides against the schemas of the Open Charge Alliance, live through a night
+// as one of Go's does.
 func TestForeign_NodeNight(t *testing.T) {
 	dir := nodePackages(t)
 	for _, x := range nodeLibraries {

@@ -18,7 +18,8 @@ import (
 	"flexd/internal/ocppserver"
 )
 
-// nodePlatform is a central system by a library of Node's, in a process of its own (test/foreign/platform.mjs).
+// nodePlatform is a central system by a library of Node's, in a process of its own
+// (test/foreign/platform.mjs).
 type nodePlatform struct {
 	*testing.T
 	url string
@@ -107,7 +108,8 @@ func (p *nodePlatform) set(word string) {
 	p.await(word)
 }
 
-// billed is what it bills by, each once: what was sent again because its answer was lost is the same.
+// billed is what it bills by, each once: what was sent again because its answer was lost is
+// the same.
 func (p *nodePlatform) billed() (all []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,9 +156,9 @@ func (f *node) session(breaks func(step int)) {
 	f.say(core.ChargePointStatusAvailable)
 }
 
-// TestForeign_NodePlatform: charge points of other libraries on a platform of another one are billed the same
-// through the bridge as without it, also when the platform is away in the middle; and no message that the
-// bridge passes on is one that the platform's library refuses.
+// TestForeign_NodePlatform: charge points of other libraries on a platform of another one are
+// billed the same through the bridge as without it, also when the platform is away in the
+// middle; and no message that the bridge passes on is one that the platform's library refuses.
 func TestForeign_NodePlatform(t *testing.T) {
 	dir := nodePackages(t)
 	for _, x := range nodeLibraries {

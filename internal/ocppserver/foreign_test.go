@@ -126,9 +126,9 @@ func (f *foreign) OnUnlockConnector(*core.UnlockConnectorRequest) (*core.UnlockC
 	return core.NewUnlockConnectorConfirmation(core.UnlockStatusNotSupported), nil
 }
 
-// allows is what a car may draw at an instant, in W: 7,400 where no profile rules. A profile that was
-// cleared to be sent again is waited for: that takes milliseconds, and a step here is a quarter hour. One that draws all
-// it can waits for none.
+// allows is what a car may draw at an instant, in W: 7,400 where no profile rules. A profile
+// that was cleared to be sent again is waited for: that takes milliseconds, and a step here is
+// a quarter hour. One that draws all it can waits for none.
 func (f *foreign) allows(at time.Time) float64 {
 	if f.deaf {
 		return 7400
@@ -218,8 +218,8 @@ type charging interface {
 	say(status core.ChargePointStatus)
 }
 
-// night has a charge point draw what its profiles allow from a quarter hour to the next until seven, and
-// returns what it drew in each half-hour, in kWh.
+// night has a charge point draw what its profiles allow from a quarter hour to the next until
+// seven, and returns what it drew in each half-hour, in kWh.
 func (s *bench) night(f charging) (halves []float64) {
 	half, last := 0.0, core.ChargePointStatusCharging
 	f.meter(evening)

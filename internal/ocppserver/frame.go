@@ -42,11 +42,11 @@ const (
 	codeFormat         = "FormatViolation" // the same in OCPP 2.0.1
 )
 
-// errLinkLost says that the connection ended before the answer came.
+// errLinkLost means that the connection ended before the answer came.
 var errLinkLost = errors.New("the connection to the charger was lost")
 
-// link is one connection to a charger: calls of both sides and their answers. One call of
-// ours is under way at a time, as OCPP-J asks.
+// link is one connection to a charger, with the calls of both sides and their answers. Only
+// one call of ours is under way at a time, as OCPP-J requires.
 type link struct {
 	conn    *websocket.Conn
 	version string // the subprotocol
@@ -70,7 +70,7 @@ type link struct {
 	late    []lateCall
 }
 
-// lateCall is where the answer to a call goes that was not answered in time.
+// lateCall receives the answer to a call that was not answered in time.
 type lateCall struct {
 	id     string
 	answer chan reply
@@ -93,7 +93,7 @@ func newLink(conn *websocket.Conn, callTime time.Duration) *link {
 	}
 }
 
-// call asks the charger and reads its result into out, both in the form of OCPP 1.6.
+// call calls the charger and decodes the result into out, both in the form of OCPP 1.6.
 func (l *link) call(ctx context.Context, action string, in, out any) error {
 	if l.station != nil {
 		return l.station.call(ctx, action, in, out)
@@ -102,8 +102,8 @@ func (l *link) call(ctx context.Context, action string, in, out any) error {
 	return l.ask(ctx, action, in, out)
 }
 
-// ask sends a call as it is and reads its result into out. If the answer does not come within callTime, the
-// error is an unanswered, which has it later.
+// ask sends a call as it is and decodes its result into out. If the answer does not come
+// within callTime, the error is an unanswered, through which the late answer can be received.
 func (l *link) ask(ctx context.Context, action string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, l.callTime)
 	defer cancel()
@@ -140,7 +140,7 @@ func (l *link) ask(ctx context.Context, action string, in, out any) error {
 	}
 }
 
-// giveUp ends the waiting for an answer, and remembers where it goes if it still comes.
+// giveUp stops waiting for an answer, and records where a late answer goes.
 func (l *link) giveUp(id string, answer chan reply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -190,8 +190,8 @@ func (l *link) run(ctx context.Context) error {
 	}
 }
 
-// read deals with one message. What cannot be read is passed over, unless it is a call
-// whose id can still be read.
+// read processes one message. A message that cannot be decoded is ignored, unless it is a call
+// whose id can be decoded.
 func (l *link) read(ctx context.Context, b []byte) error {
 	var frame []json.RawMessage
 	var kind int
@@ -290,14 +290,15 @@ func (l *link) reply(
 	return l.write(ctx, frame)
 }
 
-// deliver hands an answer to the call that waits for it, or waited for it.
+// deliver passes an answer to the call that waits, or waited, for it.
 func (l *link) deliver(id string, r reply) {
 	if l.deliverLate(id, r) && l.after != nil {
 		l.after()
 	}
 }
 
-// deliverLate is deliver. It reports whether nobody waits for the answer any more.
+// deliverLate passes an answer to a call that waits, or waited, for it. It reports whether no
+// call waits for it any more.
 func (l *link) deliverLate(id string, r reply) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -322,8 +323,8 @@ func (l *link) deliverLate(id string, r reply) bool {
 	return true
 }
 
-// watch pings the charger until the link ends: a connection that went silent without a
-// word is found out and closed.
+// watch pings the charger until the link ends, so that a dead connection is detected and
+// closed.
 func (l *link) watch(ctx context.Context, every time.Duration) {
 	t := time.NewTicker(every)
 	defer t.Stop()

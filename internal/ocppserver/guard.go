@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// pace is how many wrong passwords may come at once, and how soon one more may.
+// pace is how many wrong passwords are permitted at once, and after how long another one is.
 type pace struct {
 	most  int
 	every time.Duration
@@ -14,8 +14,8 @@ type pace struct {
 var (
 	// narrowPace is of one charger's id from one address. Further passwords are not judged.
 	narrowPace = pace{10, 10 * time.Second}
-	// widePace is of all ids from one address together. Further ones are judged only for a charger that showed its
-	// password before: a neighbour with a wrong one shuts nobody out.
+	// widePace is of all ids from one address together. Further ones are judged only for a
+	// charger that showed its password before: a neighbour with a wrong one shuts nobody out.
 	widePace = pace{100, time.Second}
 )
 
@@ -26,7 +26,7 @@ const (
 	addressesMax = 10_000
 )
 
-// guard limits what one address may do before it has shown a password. The zero value is
+// guard limits the attempts of one address before it has proved a password. The zero value is
 // ready to use.
 type guard struct {
 	mu        sync.Mutex
@@ -34,22 +34,22 @@ type guard struct {
 	wrong     map[guess]*guesses // of ids that sent a wrong password
 }
 
-// guess is who is guessed from where.
+// guess is a charger's id and the address of an attempt.
 type guess struct{ addr, id string }
 
-// visits is what is known of an address.
+// visits are the attempts and connections of an address.
 type visits struct {
 	guesses
 	open int // connections without a password
 }
 
-// guesses are wrong passwords.
+// guesses counts wrong passwords.
 type guesses struct {
 	count int       // that count now
 	since time.Time // when one of them will count no more
 }
 
-// ease forgets those that count no more.
+// ease removes attempts that are too old to count.
 func (g *guesses) ease(p pace, now time.Time) {
 	for g.count > 0 && !now.Before(g.since.Add(p.every)) {
 		g.count--
@@ -57,7 +57,7 @@ func (g *guesses) ease(p pace, now time.Time) {
 	}
 }
 
-// add counts one.
+// add counts one attempt.
 func (g *guesses) add(p pace, now time.Time) {
 	g.ease(p, now)
 	if g.count == 0 {
@@ -84,8 +84,8 @@ func (g *guard) of(addr string, now time.Time) *visits {
 	return v
 }
 
-// forget drops addresses of which nothing counts any more; if there are none, all that have
-// no connection.
+// forget drops addresses without attempts that count; if there are none, all addresses without
+// a connection.
 func (g *guard) forget(now time.Time) {
 	for addr, v := range g.addresses {
 		v.ease(widePace, now)
@@ -104,7 +104,7 @@ func (g *guard) forget(now time.Time) {
 	}
 }
 
-// forgetGuesses drops ids of which nothing counts any more; if there are none, all.
+// forgetGuesses drops ids without attempts that count; if there are none, all.
 func (g *guard) forgetGuesses(now time.Time) {
 	for at, w := range g.wrong {
 		w.ease(narrowPace, now)
@@ -117,8 +117,8 @@ func (g *guard) forgetGuesses(now time.Time) {
 	}
 }
 
-// mayTry reports whether a charger's password from that address is judged. Who showed the right one before is
-// judged however many others there guess.
+// mayTry reports whether a charger's password from that address is checked. An address that
+// proved the right one before is always checked, however many others there fail.
 func (g *guard) mayTry(from guess, shown bool, now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -163,7 +163,7 @@ func (g *guard) guessed(from guess, now time.Time) {
 	w.add(narrowPace, now)
 }
 
-// enter takes one of the address's places without a password, if there is one.
+// enter counts a connection without a password for the address, if it may have one more.
 func (g *guard) enter(addr string, now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -48,7 +48,7 @@ func (u *unanswered) into(r reply, out any) error {
 	return u.read(r.result, out)
 }
 
-// wait waits for the late answer as long as it counts. Nobody else may.
+// wait waits for the late answer as long as it counts. Only one caller may.
 func (u *unanswered) wait(ctx context.Context, l *link, out any) error {
 	timer := time.NewTimer(lateTime)
 	defer timer.Stop()
@@ -65,8 +65,8 @@ func (u *unanswered) wait(ctx context.Context, l *link, out any) error {
 	return u
 }
 
-// readAs has the late answer of a call in another form than OCPP 1.6's be read by plain. It returns the call's
-// error.
+// readAs has the late answer of a call in another form than OCPP 1.6's be read by plain. It
+// returns the call's error.
 func readAs[T, P any](err error, plain func(T) P) error {
 	if u, ok := errors.AsType[*unanswered](err); ok {
 		u.read = func(result json.RawMessage, out any) error {
@@ -88,8 +88,7 @@ type lateAnswer struct {
 	then  func(ctx context.Context, answer func(out any) error) error
 }
 
-// ifLate has the worker do something with the answer to a call that failed because it was not answered in
-// time, should it still come.
+// ifLate makes the worker process the answer to a call that timed out, if it still comes.
 func (c *charger) ifLate(
 	err error,
 	then func(ctx context.Context, answer func(out any) error) error,
@@ -108,7 +107,7 @@ func (c *charger) ifLate(
 	}
 }
 
-// takeLate takes up the answers that came late.
+// takeLate processes the answers that came late.
 func (c *charger) takeLate(ctx context.Context) error {
 	c.mu.Lock()
 	all := c.unanswered
@@ -144,8 +143,9 @@ func (c *charger) takeLate(ctx context.Context) error {
 	return again
 }
 
-// setLate takes up the late answer to a profile in one form. One that was accepted counts as if it had been in
-// time, even if its delivery is known to have failed; a form that was refused is not tried again.
+// setLate takes up the late answer to a profile in one form. One that was accepted counts as
+// if it had been in time, even if its delivery is known to have failed; a form that was
+// refused is not tried again.
 func (c *charger) setLate(ctx context.Context, o order, f fitted, answer func(out any) error) error {
 	var s statusAnswer
 	took, notAtAll, err := profileAnswer(&s, answer(&s))
@@ -182,8 +182,8 @@ func (c *charger) setLate(ctx context.Context, o order, f fitted, answer func(ou
 	return c.accepted(ctx, o, f)
 }
 
-// confirmLate takes up the late answer to what a charger will do: the plan must still be the same, and in the
-// same step.
+// confirmLate takes up the late answer to what a charger will do: the plan must still be the
+// same, and in the same step.
 func (c *charger) confirmLate(o order, f fitted, s compositeSchedule) {
 	before, _ := f.limitAt(o.now)
 	now, runs := f.limitAt(c.b.Now())
@@ -197,8 +197,8 @@ func (c *charger) confirmLate(o order, f fitted, s compositeSchedule) {
 	}
 }
 
-// configureLate takes up the late answer to what a charger can do. A plan that it did not accept is tried again
-// with what is known now.
+// configureLate takes up the late answer to what a charger can do. A plan that it did not
+// accept is tried again with what is known now.
 func (c *charger) configureLate(l *link, conf configuration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

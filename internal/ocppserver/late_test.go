@@ -24,7 +24,8 @@ import (
 // lateAfter is how long a slow charger of these tests needs for an answer: longer than Timing.Call.
 const lateAfter = 45 * time.Second
 
-// pipes is a listener whose connections are pipes, so that what waits for them does so in fake time.
+// pipes is a listener whose connections are pipes, so that what waits for them does so in fake
+// time.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -38,8 +39,8 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { return nil }
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
-// slow is a charger at the bridge's own connection that answers each call after a while, in fake time. Nothing
-// else of the bridge runs: the tests do its worker's rounds.
+// slow is a charger at the bridge's own connection that answers each call after a while, in
+// fake time. Nothing else of the bridge runs: the tests do its worker's rounds.
 type slow struct {
 	*testing.T
 	*charger
@@ -157,8 +158,8 @@ func (s *slow) said() (all []client.CallbackStatus) {
 	return all
 }
 
-// TestLate_Profile: a profile that is accepted after the time for an answer counts as accepted, in its form, and
-// even after the delivery has failed.
+// TestLate_Profile: a profile that is accepted after the time for an answer counts as
+// accepted, in its form, and even after the delivery has failed.
 func TestLate_Profile(t *testing.T) {
 	for _, version := range []string{subprotocol, subprotocol201} {
 		for name, x := range map[string]struct {
@@ -205,8 +206,8 @@ func TestLate_Profile(t *testing.T) {
 	}
 }
 
-// TestLate_Forms: a charger that refuses a form late is sent the next one, until it accepts one or has refused
-// all; and one that knows no profiles is left alone.
+// TestLate_Forms: a charger that refuses a form late is sent the next one, until it accepts
+// one or has refused all; and one that knows no profiles is left alone.
 func TestLate_Forms(t *testing.T) {
 	for name, x := range map[string]struct {
 		answer func(payload []byte) string
@@ -243,7 +244,8 @@ func TestLate_Forms(t *testing.T) {
 	}
 }
 
-// TestLate_Superseded: the late answer to a plan that was replaced, or is to be sent anew, changes nothing.
+// TestLate_Superseded: the late answer to a plan that was replaced, or is to be sent anew,
+// changes nothing.
 func TestLate_Superseded(t *testing.T) {
 	for name, change := range map[string]func(*slow){
 		"a newer plan":  func(s *slow) { s.wants() },
@@ -294,8 +296,8 @@ func TestLate_TooLate(t *testing.T) {
 	})
 }
 
-// TestLate_Others: what else a charger answers late is taken up: what it can do, what it will do, that it sends its
-// meter, its floor, and what people asked.
+// TestLate_Others: what else a charger answers late is taken up: what it can do, what it will
+// do, that it sends its meter, its floor, and what people asked.
 func TestLate_Others(t *testing.T) {
 	for _, version := range []string{subprotocol, subprotocol201} {
 		t.Run(version, func(t *testing.T) {
@@ -383,8 +385,8 @@ func answerOf(action string, payload []byte) string {
 	return `{"status":"Accepted"}`
 }
 
-// TestLate_Calls: who waits for a person's call is told that it is not answered, and finds the late answer among the
-// charger's reports; a platform's call waits for it.
+// TestLate_Calls: who waits for a person's call is told that it is not answered, and finds the
+// late answer among the charger's reports; a platform's call waits for it.
 func TestLate_Calls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlow(t, subprotocol, func(action string, _ []byte) string {

@@ -37,9 +37,9 @@ type detailedProfile struct {
 	Schedule    schedule `json:"chargingSchedule"`
 }
 
-// setProfile passes a profile of the platform's on, on a stack level below flexd's, and keeps it
-// as a limit of flexd's plan. The charger's own most is passed on as it is. A charger with one
-// level is not given it: there it would take the plan's place.
+// setProfile forwards a profile of the platform to the charger, on a stack level below
+// flexd's, and stores it as a limit of flexd's plan. A ChargePointMaxProfile is forwarded
+// unchanged. It is not sent to a charger with one level, where it would replace the plan.
 func (u *upstream) setProfile(
 	ctx context.Context,
 	payload json.RawMessage,
@@ -78,8 +78,9 @@ func (u *upstream) setProfile(
 	return statusAnswer{accepted}, nil
 }
 
-// awaitLevels waits until the charger has said which stack levels it has, for as long as it has for an answer: a platform's
-// profile that came before, right after a boot, would count as accepted and not be sent to it.
+// awaitLevels waits until the charger has reported its stack levels, at most as long as for an
+// answer. Otherwise a platform's profile right after a boot would be accepted and not be sent
+// to it.
 func (u *upstream) awaitLevels(ctx context.Context) error {
 	late := time.NewTimer(u.c.b.Timing.Call)
 	defer late.Stop()
@@ -133,8 +134,8 @@ func (u *upstream) limit(kept platformProfile) {
 	u.planAgain()
 }
 
-// bindLimits has the platform's TxProfiles that came while no transaction ran be of the one that has begun at the connector, so
-// that they bound no later one. The caller holds mu.
+// bindLimits assigns the platform's TxProfiles that came while no transaction ran to the one
+// that has begun at the connector, so that they limit no later one. The caller holds mu.
 func (c *charger) bindLimits(n *connector) {
 	if c.up == nil {
 		return
@@ -182,7 +183,7 @@ func (u *upstream) inwardNumber(tx int) int {
 	return tx
 }
 
-// planAgain has flexd's profiles sent once more, within what the platform allows now. The
+// planAgain makes flexd's profiles be sent once more, within what the platform allows now. The
 // caller holds mu.
 func (u *upstream) planAgain() {
 	for _, n := range u.c.connectors {
@@ -412,8 +413,8 @@ func (p platformProfile) at(
 // unlimited is how some platforms write that there is no limit.
 const unlimited = -1
 
-// watts is a period's limit on a charger with a number of phases. A period in which the platform has the car
-// discharge bounds what flexd has it charge to nothing.
+// watts is a period's limit on a charger with a number of phases. A period in which the
+// platform has the car discharge bounds what flexd has it charge to nothing.
 func (q period) watts(unit string, phases int) flex.Watts {
 	if q.Limit == unlimited {
 		return math.MaxInt32

@@ -15,12 +15,13 @@ import (
 // subprotocol is OCPP 1.6 in JSON.
 const subprotocol = "ocpp1.6"
 
-// subprotocols are what a charger may speak, the first one that it offers is taken: the oldest is tried the
-// most.
+// subprotocols are what a charger may speak, the first one that it offers is taken: the oldest
+// is tried the most.
 var subprotocols = []string{subprotocol, subprotocol201, subprotocol21}
 
-// subprotocols are what the charger may speak, the first one that it offers is taken. A car can discharge
-// in 2.1 alone; a platform above, which is spoken to in the same version, is more likely to know an older one.
+// subprotocols are what the charger may speak, the first one that it offers is taken. A car
+// can discharge in 2.1 alone; a platform above, which is spoken to in the same version, is
+// more likely to know an older one.
 func (c *charger) subprotocols() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,8 +99,8 @@ func (b *Bridge) connect(w http.ResponseWriter, r *http.Request) {
 	c.hold(b.ctx, conn)
 }
 
-// admit decides whether a charger may connect, and answers it if it may not. Without a
-// password it takes one of the few places of its address, and withPassword is false.
+// admit decides whether a charger may connect, and answers it if it may not. A charger without
+// a password takes one of the few places of its address; withPassword is then false.
 func (b *Bridge) admit(
 	w http.ResponseWriter,
 	r *http.Request,
@@ -152,8 +153,8 @@ func (b *Bridge) admit(
 	return false, false
 }
 
-// proves checks a charger's certificate or password, in the same time whether or not it is
-// known.
+// proves checks a charger's certificate or password, in constant time whether or not the
+// charger is known.
 func (b *Bridge) proves(id string, r *http.Request) bool {
 	if hasCertificate(r) {
 		return certified(r, id)
@@ -169,8 +170,8 @@ func (b *Bridge) proves(id string, r *http.Request) bool {
 	return want.matches(given) && known && user == id
 }
 
-// hasCertificate reports whether a charger showed a certificate that an authority of the bridge's has signed: nobody
-// guesses those.
+// hasCertificate reports whether a charger showed a certificate that an authority of the
+// bridge's has signed: nobody guesses those.
 func hasCertificate(r *http.Request) bool {
 	return r.TLS != nil && len(r.TLS.VerifiedChains) > 0
 }
@@ -225,8 +226,8 @@ func (b *Bridge) isCharger(id string) bool {
 	return b.chargers[id] != nil
 }
 
-// ambiguous reports whether an asset's name may mean another charger than the one of the id:
-// CP1-2 is the second connector of CP1, or the charger CP1-2. Neither may speak for it then.
+// ambiguous reports whether an asset's name may be another charger's than that of the id:
+// CP1-2 is the second connector of CP1, or the charger CP1-2. Neither is served then.
 func (b *Bridge) ambiguous(name, id string) bool {
 	if name != id {
 		return b.isCharger(name)
@@ -243,8 +244,8 @@ func (b *Bridge) ambiguous(name, id string) bool {
 		b.isCharger(name[:i])
 }
 
-// charger returns what is known of a charger, beginning to work for it if it is new, and
-// counts the caller among its connections; nil if there are too many chargers.
+// charger returns the state of a charger, starts the work for a new one, and counts the caller
+// among its connections; nil if there are too many chargers.
 func (b *Bridge) charger(id string) *charger {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -300,8 +301,8 @@ func (c *charger) setPassword(r *http.Request) {
 	c.up.login = password
 }
 
-// connected takes a new connection up, and ends the one before. It reports false if the work for the charger has failed:
-// it is to connect again.
+// connected makes a new connection the charger's, and closes the previous one. It returns
+// false if the charger's worker has failed: the charger must connect again.
 func (c *charger) connected(l *link) bool {
 	c.mu.Lock()
 	if c.broken {
@@ -327,8 +328,8 @@ func (c *charger) connected(l *link) bool {
 	return true
 }
 
-// hold keeps a connection until it ends. It replaces the one before, which may be
-// dead without either side knowing.
+// hold serves a connection until it ends. It replaces the previous one, which may be dead
+// without either side having noticed.
 func (c *charger) hold(ctx context.Context, conn *websocket.Conn) {
 	l := newLink(conn, c.b.Timing.Call)
 	l.take, l.after = c.take, c.wake
@@ -361,7 +362,7 @@ func (c *charger) hold(ctx context.Context, conn *websocket.Conn) {
 	c.b.Log.Info("charger disconnected", "charger", c.id, "why", err)
 }
 
-// wake has the charger's worker look at what there is to do.
+// wake makes the charger's worker check what is to be done.
 func (c *charger) wake() {
 	select {
 	case c.wakeup <- struct{}{}:

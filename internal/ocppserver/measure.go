@@ -11,7 +11,7 @@ import (
 // charger is asked for one.
 const edgeWait = 3 * time.Second
 
-// measure takes up the samples that came, and keeps for flexd what they make known.
+// measure processes the samples that came, and queues readings of the energy that they give.
 func (c *charger) measure(_ context.Context, n *connector) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,8 +77,8 @@ func (c *charger) measure(_ context.Context, n *connector) error {
 	return nil
 }
 
-// passRegister passes a register on, every few minutes. flexd takes none that falls, so one
-// that restarts with each transaction is kept here.
+// passRegister queues a reading of a register every few minutes. flexd refuses one that falls,
+// so a register that restarts with each transaction is not sent.
 func (c *charger) passRegister(n *connector, s sample) {
 	m := &n.meter
 	k := mark{At: s.At, Wh: s.Value}

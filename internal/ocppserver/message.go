@@ -35,7 +35,7 @@ func (s stamp) MarshalJSON() ([]byte, error) {
 	return json.Marshal(s.UTC().Format("2006-01-02T15:04:05Z"))
 }
 
-// list is an array of a message; some chargers leave the brackets out around a single item.
+// list is an array in a message; some chargers omit the brackets around a single item.
 type list[T any] []T
 
 func (l *list[T]) UnmarshalJSON(b []byte) error {

@@ -97,8 +97,8 @@ func (b *Bridge) known(
 	return c, ok
 }
 
-// lastLonger has a connection outlast a charger's time for an answer, so that whoever called gets an answer that there is none. A
-// connection that has no limits keeps none.
+// lastLonger has a connection outlast a charger's time for an answer, so that whoever called
+// gets an answer that there is none. A connection that has no limits keeps none.
 func (b *Bridge) lastLonger(w http.ResponseWriter) {
 	until := time.Now().Add(b.Timing.Call + writeTime)
 	conn := http.NewResponseController(w)
@@ -179,8 +179,8 @@ func explained(err error) string {
 	return err.Error()
 }
 
-// answerLate keeps the late answer to a person's call among the charger's reports. What is no result is kept as
-// the text of its error.
+// answerLate keeps the late answer to a person's call among the charger's reports. What is no
+// result is kept as the text of its error.
 func (c *charger) answerLate(action string, answer func(out any) error) {
 	var body json.RawMessage
 	if err := answer(&body); err != nil {

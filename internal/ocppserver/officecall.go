@@ -9,8 +9,9 @@ import (
 	"flexd/internal/bridge"
 )
 
-// dialect is a version of OCPP with the calls that a person may make in it, each with a body as
-// an example. Charging profiles are flexd's. CONNECTOR and TRANSACTION stand for what the charger has.
+// dialect is a version of OCPP with the calls that a person may make in it, each with a body
+// as an example. Charging profiles are flexd's. CONNECTOR and TRANSACTION stand for what the
+// charger has.
 type dialect struct {
 	version string
 	table   string

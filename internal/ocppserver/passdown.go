@@ -184,7 +184,8 @@ func (u *upstream) believe(key, value string) {
 	u.c.keep()
 }
 
-// changed notes what a setting was before the bridge changed it. What the platform has written meanwhile stays.
+// changed notes what a setting was before the bridge changed it. What the platform has written
+// meanwhile stays.
 func (u *upstream) changed(key, before string) {
 	u.c.mu.Lock()
 	defer u.c.mu.Unlock()

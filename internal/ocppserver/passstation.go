@@ -6,7 +6,8 @@ import (
 	"strconv"
 )
 
-// performStation does what a platform asks of a charger in OCPP 2.0.1, beside what flexd does with it.
+// performStation does what a platform asks of a charger in OCPP 2.0.1, beside what flexd does
+// with it.
 func (u *upstream) performStation(
 	ctx context.Context,
 	action string,
@@ -39,8 +40,8 @@ type platformStationProfile struct {
 	Schedules   []stationSchedule `json:"chargingSchedule"`
 }
 
-// plain is the profile in the form of OCPP 1.6. Of several schedules, between which a car may choose,
-// the first one counts.
+// plain is the profile in the form of OCPP 1.6. Of several schedules, between which a car may
+// choose, the first one counts.
 func (p platformStationProfile) plain() detailedProfile {
 	plain := detailedProfile{
 		ID:         p.ID,
@@ -62,8 +63,8 @@ func (p platformStationProfile) plain() detailedProfile {
 	return plain
 }
 
-// setStationProfile is setProfile for OCPP 2.0.1. What is not changed in the profile goes through as
-// the platform wrote it.
+// setStationProfile is setProfile for OCPP 2.0.1. What is not changed in the profile goes
+// through as the platform wrote it.
 func (u *upstream) setStationProfile(
 	ctx context.Context,
 	payload json.RawMessage,

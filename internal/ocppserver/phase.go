@@ -18,8 +18,8 @@ const (
 	powerLeast   = volts
 )
 
-// phasesOf is how many phases a connector of a charger has: as the charger's line says, else as its meter showed,
-// else as its asset's properties say, else as its power implies.
+// phasesOf is how many phases a connector of a charger has: as the charger's line says, else
+// as its meter showed, else as its asset's properties say, else as its power implies.
 func phasesOf(
 	o chargerOptions,
 	learned int,
@@ -35,8 +35,9 @@ func phasesOf(
 	return flex.PhasesOf(cmp.Or(o.phases, learned, given), &power)
 }
 
-// sendPhases gives flexd the phases that a connector is known to have by the charger's line or its meter, where
-// nobody gave its asset any and flexd would plan it on another number: what it is planned then can be sent.
+// sendPhases gives flexd the phases that a connector is known to have by the charger's line or
+// its meter, where nobody gave its asset any and flexd would plan it on another number: what
+// it is planned then can be sent.
 func (c *charger) sendPhases(ctx context.Context, n *connector) error {
 	c.mu.Lock()
 	a := n.asset

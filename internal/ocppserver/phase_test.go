@@ -8,8 +8,8 @@ import (
 	"flexd/internal/ocppserver"
 )
 
-// TestBridge_LearnsPhases: a car that draws on three phases of a charger that was taken for one of a
-// single phase has its plan sent again for three, and flexd is told.
+// TestBridge_LearnsPhases: a car that draws on three phases of a charger that was taken for
+// one of a single phase has its plan sent again for three, and flexd is told.
 func TestBridge_LearnsPhases(t *testing.T) {
 	s := open(t, ocppserver.Settings{})
 	c := newSim(t, s.url, "CP1", s.now)

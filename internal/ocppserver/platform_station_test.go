@@ -66,8 +66,9 @@ func (f *station) evenings(breaks func(step int)) {
 	}
 }
 
-// TestPassThrough_StationBilledTheSame: what the platform of a station of OCPP 2.0.1 bills by is the same
-// with the bridge as without, also when it was down meanwhile, and when the bridge was killed in that time.
+// TestPassThrough_StationBilledTheSame: what the platform of a station of OCPP 2.0.1 bills by
+// is the same with the bridge as without, also when it was down meanwhile, and when the bridge
+// was killed in that time.
 func TestPassThrough_StationBilledTheSame(t *testing.T) {
 	direct := newPlatform(t)
 	alone := &bench{T: t, url: direct.url(), began: time.Now()}
@@ -109,8 +110,8 @@ func TestPassThrough_StationBilledTheSame(t *testing.T) {
 	}
 }
 
-// TestPassThrough_StationKilled: what waits for a station's platform survives the bridge, and goes there in
-// the version that it came in, before what the charger says in another one.
+// TestPassThrough_StationKilled: what waits for a station's platform survives the bridge, and
+// goes there in the version that it came in, before what the charger says in another one.
 func TestPassThrough_StationKilled(t *testing.T) {
 	settings := ocppserver.Settings{State: t.TempDir(), Timing: bootless}
 	s, p, f := throughStation(t, settings)
@@ -166,7 +167,8 @@ func TestPassThrough_StationAnswers(t *testing.T) {
 	}
 }
 
-// TestPassThrough_StationVariables: the platform reads back what it wrote, and the bridge has what it needs.
+// TestPassThrough_StationVariables: the platform reads back what it wrote, and the bridge has
+// what it needs.
 func TestPassThrough_StationVariables(t *testing.T) {
 	s, p, f := throughStation(t, ocppserver.Settings{})
 	written := func(text string) bool {

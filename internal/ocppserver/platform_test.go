@@ -196,8 +196,9 @@ func (p *platform) recorded() []string {
 	return slices.Clone(p.records)
 }
 
-// billed is what it bills by, in order. A message whose answer was lost with the connection is sent again
-// (as OCPP has it for the messages of a transaction), so the same one twice in a row counts once.
+// billed is what it bills by, in order. A message whose answer was lost with the connection is
+// sent again (as OCPP has it for the messages of a transaction), so the same one twice in a
+// row counts once.
 func (p *platform) billed() []string {
 	return slices.Compact(p.recorded())
 }
@@ -325,8 +326,8 @@ func TestPassThrough_BilledTheSame(t *testing.T) {
 	}
 }
 
-// TestPassThrough_BootBeforeThePlatform: a charger that boots while the connection to its platform is
-// still being made has the platform's answer, and not the bridge's.
+// TestPassThrough_BootBeforeThePlatform: a charger that boots while the connection to its
+// platform is still being made has the platform's answer, and not the bridge's.
 func TestPassThrough_BootBeforeThePlatform(t *testing.T) {
 	p := newPlatform(t)
 	p.opened = make(chan struct{})

@@ -133,9 +133,9 @@ func (c *charger) postBatch(ctx context.Context, batch []report) error {
 	return nil
 }
 
-// mayPass reports whether flexd may take later what it answered with a status, which is 0 if it did not answer. A token
-// expires, and a request that is tried again conflicts with its first try while that is under way: nobody knows then
-// whether it is done.
+// mayPass reports whether flexd may take later what it answered with a status, which is 0 if
+// it did not answer. A token expires, and a request that is tried again conflicts with its
+// first try while that is under way: nobody knows then whether it is done.
 func mayPass(status int) bool {
 	passing := []int{
 		0,

@@ -215,8 +215,8 @@ func (s schedule) limitAt(second int) (float64, bool) {
 const zero = 0.5
 
 // compare says whether the limit that a charger names for now agrees with the profile that it
-// was sent. A lower limit than asked for is another rule's. Below 0 means no limit, unless the car is to
-// discharge.
+// was sent. A lower limit than asked for is another rule's. Below 0 means no limit, unless the
+// car is to discharge.
 func compare(sent fitted, c compositeSchedule, now time.Time) inForce {
 	s := c.Schedule
 	if c.Status != accepted || s == nil || s.Unit != sent.Schedule.Unit {
@@ -247,8 +247,8 @@ func compare(sent fitted, c compositeSchedule, now time.Time) inForce {
 	return contradicts
 }
 
-// compareSetpoint is compare for a time in which the car is to discharge: less than it was asked for is
-// another rule's.
+// compareSetpoint is compare for a time in which the car is to discharge: less than it was
+// asked for is another rule's.
 func compareSetpoint(got float64) inForce {
 	if got < -zero {
 		return obeyed

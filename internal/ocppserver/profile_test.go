@@ -277,8 +277,8 @@ func TestDrawsOnPhases(t *testing.T) {
 	}
 }
 
-// TestForm_Setpoint: what a car is to give is written in the form's unit, never as more than that, and is a
-// pause where the form has no setpoints.
+// TestForm_Setpoint: what a car is to give is written in the form's unit, never as more than
+// that, and is a pause where the form has no setpoints.
 func TestForm_Setpoint(t *testing.T) {
 	for name, x := range map[string]struct {
 		form   form
@@ -299,8 +299,8 @@ func TestForm_Setpoint(t *testing.T) {
 	}
 }
 
-// TestCompare_Setpoint: a station that names a setpoint below zero gives, one that names a limit above it does
-// not, and one that pauses follows another rule.
+// TestCompare_Setpoint: a station that names a setpoint below zero gives, one that names a
+// limit above it does not, and one that pauses follows another rule.
 func TestCompare_Setpoint(t *testing.T) {
 	sent := fitted{steps: []flex.Step{{Span: flex.Span{From: night, To: night.Add(time.Hour)}, Limit: -5000}}}
 	sent.Schedule = schedule{Unit: unitWatt, Periods: []period{{Limit: -5000}}}
@@ -316,8 +316,8 @@ func TestCompare_Setpoint(t *testing.T) {
 	}
 }
 
-// TestPeriod_Watts: what a platform allows. Some write -1 for no limit; what is else below zero has the car
-// give, and flexd is to add nothing to it.
+// TestPeriod_Watts: what a platform allows. Some write -1 for no limit; what is else below
+// zero has the car give, and flexd is to add nothing to it.
 func TestPeriod_Watts(t *testing.T) {
 	setpoint := -3000.0
 	for name, x := range map[string]struct {
@@ -355,8 +355,8 @@ func TestQueuedMessage_Version(t *testing.T) {
 	}
 }
 
-// TestFailed_Setpoints: a charger that does not answer a plan with setpoints is sent the plan without, and has
-// failed when it does not answer that either.
+// TestFailed_Setpoints: a charger that does not answer a plan with setpoints is sent the plan
+// without, and has failed when it does not answer that either.
 func TestFailed_Setpoints(t *testing.T) {
 	p := &wanted{}
 	n := &connector{want: p}

@@ -31,7 +31,8 @@ type wanted struct {
 	over     bool      // the charger refused it, or failed too often
 	reported client.CallbackStatus
 	again    int // it counts how often it was to be sent once more
-	// the forms that were refused by late answers, and how many of those said that the charger takes no profiles
+	// the forms that were refused by late answers, and how many of those said that the charger
+	// takes no profiles
 	refused []form
 	unknown int
 

@@ -11,18 +11,20 @@ import (
 const (
 	// clockEvery is how often a sandbox is asked for its clock.
 	clockEvery = time.Second
-	// clockStep is the least by which a sandbox's clock must differ from what was known of it to have been advanced: less is
-	// how long the answer took.
+	// clockStep is the least by which a sandbox's clock must differ from what was known of it
+	// to have been advanced: less is how long the answer took.
 	clockStep = 2 * time.Second
 )
 
-// now is the time at flexd: the true time, or in a sandbox the organisation's, which may have been advanced.
+// now is the time at flexd: the true time, or in a sandbox the organisation's, which may have
+// been advanced.
 func (b *Bridge) now() time.Time {
 	return b.trueNow().Add(time.Duration(b.ahead.Load()))
 }
 
-// followClock keeps the bridge by the organisation's clock in a sandbox, so that a night that is skipped there is over for its
-// chargers too. A flexd that is no sandbox has no such clock, and is not asked again.
+// followClock keeps the bridge by the organisation's clock in a sandbox, so that a night that
+// is skipped there is over for its chargers too. A flexd that is no sandbox has no such clock,
+// and is not asked again.
 func (b *Bridge) followClock(ctx context.Context) {
 	for {
 		there, err := b.Client.Clock(ctx)
@@ -48,8 +50,9 @@ func (b *Bridge) followClock(ctx context.Context) {
 	}
 }
 
-// setClock takes up the organisation's time. If it was advanced, every charger's worker looks at what is due by then. It only
-// goes forward: an answer from before that came late does not turn it back.
+// setClock takes up the organisation's time. If it was advanced, every charger's worker looks
+// at what is due by then. It only goes forward: an answer from before that came late does not
+// turn it back.
 func (b *Bridge) setClock(there time.Time) {
 	by := there.Sub(b.now())
 	if by < clockStep {

@@ -10,8 +10,9 @@ import (
 	"flexd/internal/ocppserver"
 )
 
-// TestSandboxClock: the bridge goes by a sandbox's clock that is advanced. Its chargers are given that time, pushes, which are signed
-// at the true time, are taken, and profiles are in the time of a charger that kept its own.
+// TestSandboxClock: the bridge goes by a sandbox's clock that is advanced. Its chargers are
+// given that time, pushes, which are signed at the true time, are taken, and profiles are in
+// the time of a charger that kept its own.
 func TestSandboxClock(t *testing.T) {
 	s := open(t, ocppserver.Settings{})
 	c := newSim(t, s.url, "CP1", s.now)
@@ -46,7 +47,8 @@ func TestSandboxClock(t *testing.T) {
 	})
 }
 
-// TestSandboxClock_Production: a flexd that is no sandbox has no clock to go by, and the bridge goes by its own.
+// TestSandboxClock_Production: a flexd that is no sandbox has no clock to go by, and the
+// bridge goes by its own.
 func TestSandboxClock_Production(t *testing.T) {
 	s := openIn(t, flex.Production, ocppserver.Settings{}, func(*bench) {})
 	c := newSim(t, s.url, "CP1", s.now)

@@ -30,7 +30,8 @@ import (
 	"flexd/internal/web"
 )
 
-// TestGuard_Guesses: a charger's id has a few wrong passwords at an address, and then one more from time to time.
+// TestGuard_Guesses: a charger's id has a few wrong passwords at an address, and then one more
+// from time to time.
 func TestGuard_Guesses(t *testing.T) {
 	var g guard
 	now := night
@@ -62,8 +63,8 @@ func TestGuard_Guesses(t *testing.T) {
 	}
 }
 
-// TestGuard_Neighbours: however many ids are guessed at from an address, a charger that showed its password before is judged
-// there, and others again after a while.
+// TestGuard_Neighbours: however many ids are guessed at from an address, a charger that showed
+// its password before is judged there, and others again after a while.
 func TestGuard_Neighbours(t *testing.T) {
 	var g guard
 	now := night
@@ -87,8 +88,9 @@ func TestGuard_Neighbours(t *testing.T) {
 	}
 }
 
-// TestBridge_NeighbourWithAWrongPassword: of two chargers behind one address, one with a wrong password shuts the other out
-// neither by itself nor after the bridge began anew; nor do strangers' guesses through a proxy that names them.
+// TestBridge_NeighbourWithAWrongPassword: of two chargers behind one address, one with a wrong
+// password shuts the other out neither by itself nor after the bridge began anew; nor do
+// strangers' guesses through a proxy that names them.
 func TestBridge_NeighbourWithAWrongPassword(t *testing.T) {
 	b := New(Settings{
 		Passwords:      map[string]string{"CP1": "right", "CP2": "right"},
@@ -410,8 +412,8 @@ func TestTLS_Certified(t *testing.T) {
 	}
 }
 
-// TestTLS_Rotation: a new certificate is shown to the next charger, who was there stays, and while the
-// files do not go together the one before is shown.
+// TestTLS_Rotation: a new certificate is shown to the next charger, who was there stays, and
+// while the files do not go together the one before is shown.
 func TestTLS_Rotation(t *testing.T) {
 	a := newAuthority(t)
 	cert, key := a.files("bridge")
@@ -486,8 +488,9 @@ func TestTLS_Rotation(t *testing.T) {
 	echo(old)
 }
 
-// TestTLS_Authorities: an authority that is added to the file lets its chargers in without a restart, and one that is taken
-// out keeps them out. A file that cannot be read changes nothing.
+// TestTLS_Authorities: an authority that is added to the file lets its chargers in without a
+// restart, and one that is taken out keeps them out. A file that cannot be read changes
+// nothing.
 func TestTLS_Authorities(t *testing.T) {
 	old, next := newAuthority(t), newAuthority(t)
 	ca := filepath.Join(old.dir, "ca")
@@ -555,7 +558,8 @@ func TestTLS_Authorities(t *testing.T) {
 	}
 }
 
-// TestCharger_StateUnwritable: a state that could not be written is written as soon as it can be, though nothing changed since.
+// TestCharger_StateUnwritable: a state that could not be written is written as soon as it can
+// be, though nothing changed since.
 func TestCharger_StateUnwritable(t *testing.T) {
 	b := New(Settings{State: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
 	c := &charger{b: b, id: "CP1", connectors: map[int]*connector{}}

@@ -38,8 +38,8 @@ func alone(t *testing.T, now *time.Time, flexd string) *charger {
 // stamped writes an instant as chargers do.
 func stamped(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05Z") }
 
-// TestSeveral_ConnectorsOfAnEVSE: what a station says of another connector of the EVSE, which the bridge itself asks for, does
-// not take the car away.
+// TestSeveral_ConnectorsOfAnEVSE: what a station says of another connector of the EVSE, which
+// the bridge itself asks for, does not take the car away.
 func TestSeveral_ConnectorsOfAnEVSE(t *testing.T) {
 	now := night
 	c := alone(t, &now, "")
@@ -114,8 +114,8 @@ func TestSeveral_ConnectorsLate(t *testing.T) {
 	}
 }
 
-// TestSeveral_SecondConnector: what a charger took for all of its connectors, when it had said only one, is taken off when it speaks of
-// another.
+// TestSeveral_SecondConnector: what a charger took for all of its connectors, when it had said
+// only one, is taken off when it speaks of another.
 func TestSeveral_SecondConnector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var cleared []string
@@ -161,7 +161,8 @@ func TestSeveral_SecondConnector(t *testing.T) {
 	})
 }
 
-// TestSeveral_SentOnceMore: a plan that was given up is tried once more when it is sent again, and one that the charger has is not.
+// TestSeveral_SentOnceMore: a plan that was given up is tried once more when it is sent again,
+// and one that the charger has is not.
 func TestSeveral_SentOnceMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := `{"status":"Rejected"}`
@@ -186,7 +187,8 @@ func TestSeveral_SentOnceMore(t *testing.T) {
 	})
 }
 
-// TestSeveral_LargeMessages: messages that wait for a platform take no more than so many bytes, and those of transactions go last.
+// TestSeveral_LargeMessages: messages that wait for a platform take no more than so many
+// bytes, and those of transactions go last.
 func TestSeveral_LargeMessages(t *testing.T) {
 	now := night
 	c := alone(t, &now, "")
@@ -202,7 +204,8 @@ func TestSeveral_LargeMessages(t *testing.T) {
 	}
 }
 
-// TestSeveral_PlanOfACarThatHasGone: while flexd cannot be told that a car has gone, its plan is not sent to the next one.
+// TestSeveral_PlanOfACarThatHasGone: while flexd cannot be told that a car has gone, its plan
+// is not sent to the next one.
 func TestSeveral_PlanOfACarThatHasGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlow(t, subprotocol, func(string, []byte) string { return `{"status":"Accepted"}` })
@@ -226,8 +229,8 @@ func TestSeveral_PlanOfACarThatHasGone(t *testing.T) {
 	})
 }
 
-// TestSeveral_OccupiedAfterAStart: a car whose transaction began without a word of its state is there, also when its
-// connector is said to be occupied after that.
+// TestSeveral_OccupiedAfterAStart: a car whose transaction began without a word of its state
+// is there, also when its connector is said to be occupied after that.
 func TestSeveral_OccupiedAfterAStart(t *testing.T) {
 	now := night
 	c := alone(t, &now, "")
@@ -247,8 +250,8 @@ func TestSeveral_OccupiedAfterAStart(t *testing.T) {
 	}
 }
 
-// TestSeveral_EndOfAnEarlierTransaction: the end of a transaction that is said again, after the next one began, does not end
-// that; an end under a number that nobody gave does.
+// TestSeveral_EndOfAnEarlierTransaction: the end of a transaction that is said again, after
+// the next one began, does not end that; an end under a number that nobody gave does.
 func TestSeveral_EndOfAnEarlierTransaction(t *testing.T) {
 	now := night
 	c := alone(t, &now, "")
@@ -285,8 +288,8 @@ func TestSeveral_EndOfAnEarlierTransaction(t *testing.T) {
 	}
 }
 
-// TestSeveral_PlatformsTransactionProfile: a platform's TxProfile without a number bounds the transaction in which it came, and not
-// the next ones.
+// TestSeveral_PlatformsTransactionProfile: a platform's TxProfile without a number bounds the
+// transaction in which it came, and not the next ones.
 func TestSeveral_PlatformsTransactionProfile(t *testing.T) {
 	now := night
 	c := alone(t, &now, "")
@@ -305,8 +308,8 @@ func TestSeveral_PlatformsTransactionProfile(t *testing.T) {
 	}
 }
 
-// TestSeveral_FormOfOneConnector: a form that binds the whole charger, taken by one of the model with one connector, is not tried with
-// several.
+// TestSeveral_FormOfOneConnector: a form that binds the whole charger, taken by one of the
+// model with one connector, is not tried with several.
 func TestSeveral_FormOfOneConnector(t *testing.T) {
 	h := capabilities{Levels: []int{0}, Units: []string{unitAmpere}, Taken: map[string]form{"none": {Unit: unitAmpere, Purpose: purposeMax}}}
 	if all := h.forms(1, false, true); all[0] != h.Taken["none"] {
@@ -382,7 +385,8 @@ func TestSeveral_BootWhileAsked(t *testing.T) {
 	})
 }
 
-// TestSeveral_FloorNotAnswered: that a plan was accepted is reported also if the floor, which follows it, is not answered.
+// TestSeveral_FloorNotAnswered: that a plan was accepted is reported also if the floor, which
+// follows it, is not answered.
 func TestSeveral_FloorNotAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s *slow
@@ -407,7 +411,8 @@ func TestSeveral_FloorNotAnswered(t *testing.T) {
 	})
 }
 
-// TestSeveral_PlatformsProfileTooEarly: a platform's profile that comes before the charger has said its stack levels reaches it.
+// TestSeveral_PlatformsProfileTooEarly: a platform's profile that comes before the charger has
+// said its stack levels reaches it.
 func TestSeveral_PlatformsProfileTooEarly(t *testing.T) {
 	const set = `{"connectorId":1,"csChargingProfiles":{"chargingProfileId":7,"stackLevel":8,"chargingProfilePurpose":"TxDefaultProfile","chargingProfileKind":"Absolute",` +
 		`"chargingSchedule":{"chargingRateUnit":"W","chargingSchedulePeriod":[{"startPeriod":0,"limit":1400}]}}}`
@@ -444,8 +449,8 @@ func (failing) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusInternalServerError, Header: http.Header{}, Body: http.NoBody}, nil
 }
 
-// TestSeveral_FloorWithoutFlexd: a charger that has booted has its floor while flexd cannot be told of its car, also where the bridge
-// began in that time.
+// TestSeveral_FloorWithoutFlexd: a charger that has booted has its floor while flexd cannot be
+// told of its car, also where the bridge began in that time.
 func TestSeveral_FloorWithoutFlexd(t *testing.T) {
 	for _, stored := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -466,8 +471,8 @@ func TestSeveral_FloorWithoutFlexd(t *testing.T) {
 	}
 }
 
-// TestSeveral_RequestUnderWay: readings and callbacks that flexd answers with a conflict, for their first try is still under way there, are
-// sent again.
+// TestSeveral_RequestUnderWay: readings and callbacks that flexd answers with a conflict, for
+// their first try is still under way there, are sent again.
 func TestSeveral_RequestUnderWay(t *testing.T) {
 	calls := map[string]int{}
 	flexd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -521,8 +526,9 @@ func TestSeveral_RequestUnderWay(t *testing.T) {
 	}
 }
 
-// TestSeveral_AssetReplaced: of another asset in the place of the one that the file of a charger names flexd does not know that a car
-// is there; another power has what was sent be sent again.
+// TestSeveral_AssetReplaced: of another asset in the place of the one that the file of a
+// charger names flexd does not know that a car is there; another power has what was sent be
+// sent again.
 func TestSeveral_AssetReplaced(t *testing.T) {
 	now := night
 	c := alone(t, &now, "")
@@ -576,7 +582,8 @@ func TestSeveral_FileThatBreaksOff(t *testing.T) {
 	}
 }
 
-// TestSeveral_LargestNumber: after a platform's largest number the bridge's own are still ones that a charger can read.
+// TestSeveral_LargestNumber: after a platform's largest number the bridge's own are still ones
+// that a charger can read.
 func TestSeveral_LargestNumber(t *testing.T) {
 	now := night
 	c := alone(t, &now, "")
@@ -623,7 +630,8 @@ func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
 }
 
-// TestSeveral_AssetReadAgain: an asset is read again every hour; one that was deleted is no connector any more.
+// TestSeveral_AssetReadAgain: an asset is read again every hour; one that was deleted is no
+// connector any more.
 func TestSeveral_AssetReadAgain(t *testing.T) {
 	now := night
 	c := alone(t, &now, "http://flexd")
@@ -667,7 +675,8 @@ func TestSeveral_AssetReadAgain(t *testing.T) {
 	}
 }
 
-// TestSeveral_PlanTakenOffLater: the plan of a car that has left is taken off a charger that was away by then, once it is back.
+// TestSeveral_PlanTakenOffLater: the plan of a car that has left is taken off a charger that
+// was away by then, once it is back.
 func TestSeveral_PlanTakenOffLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cleared := 0
@@ -712,8 +721,8 @@ func TestSeveral_PlanTakenOffLater(t *testing.T) {
 	})
 }
 
-// TestSeveral_RefusedBeforeItsTransaction: a charger that takes a plan within a transaction alone has it, though the transaction began
-// while the forms without one were tried.
+// TestSeveral_RefusedBeforeItsTransaction: a charger that takes a plan within a transaction
+// alone has it, though the transaction began while the forms without one were tried.
 func TestSeveral_RefusedBeforeItsTransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s *slow
@@ -739,7 +748,8 @@ func TestSeveral_RefusedBeforeItsTransaction(t *testing.T) {
 	})
 }
 
-// TestSeveral_FloorOfOtherPhases: a floor that was under way when the meter showed more phases is sent once more.
+// TestSeveral_FloorOfOtherPhases: a floor that was under way when the meter showed more phases
+// is sent once more.
 func TestSeveral_FloorOfOtherPhases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlow(t, subprotocol, func(string, []byte) string { return `{"status":"Accepted"}` })
@@ -763,8 +773,8 @@ func TestSeveral_FloorOfOtherPhases(t *testing.T) {
 	})
 }
 
-// TestSeveral_LateEndOnASecondConnector: the end of a transaction, said after the next one of its connector has begun, is that connector's,
-// also where there is another connector.
+// TestSeveral_LateEndOnASecondConnector: the end of a transaction, said after the next one of
+// its connector has begun, is that connector's, also where there is another connector.
 func TestSeveral_LateEndOnASecondConnector(t *testing.T) {
 	now := night
 	c := alone(t, &now, "")
@@ -791,8 +801,9 @@ func TestSeveral_LateEndOnASecondConnector(t *testing.T) {
 	}
 }
 
-// TestSeveral_ClearedWithoutAnswer: that profiles were to be cleared is not forgotten when the charger does not answer in time. It counts
-// when it answers late, and one that never answers is asked so many times.
+// TestSeveral_ClearedWithoutAnswer: that profiles were to be cleared is not forgotten when the
+// charger does not answer in time. It counts when it answers late, and one that never answers
+// is asked so many times.
 func TestSeveral_ClearedWithoutAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlow(t, subprotocol, func(string, []byte) string { return `{"status":"Accepted"}` })
@@ -830,8 +841,8 @@ func TestSeveral_ClearedWithoutAnswer(t *testing.T) {
 	})
 }
 
-// TestSeveral_PushAfterThePlugOut: a push that was under way when the car left is sent to no charger. With the next car flexd is asked
-// which plan is in force.
+// TestSeveral_PushAfterThePlugOut: a push that was under way when the car left is sent to no
+// charger. With the next car flexd is asked which plan is in force.
 func TestSeveral_PushAfterThePlugOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlow(t, subprotocol, func(string, []byte) string { return `{"status":"Accepted"}` })
@@ -860,7 +871,8 @@ func TestSeveral_PushAfterThePlugOut(t *testing.T) {
 	})
 }
 
-// TestSeveral_LimitOfNoTransaction: a platform's TxProfile that came while no transaction ran bounds the next one alone.
+// TestSeveral_LimitOfNoTransaction: a platform's TxProfile that came while no transaction ran
+// bounds the next one alone.
 func TestSeveral_LimitOfNoTransaction(t *testing.T) {
 	now := night
 	c := alone(t, &now, "")

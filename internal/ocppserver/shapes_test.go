@@ -346,7 +346,8 @@ func plannedSteps() (steps []flex.Step) {
 }
 
 // TestShapes: whatever way a charger sends its meter, each half-hour with energy is within 1 %
-// (8 Wh where it is nearly nothing) or held back with a reason, and none is above the charger's power.
+// (8 Wh where it is nearly nothing) or held back with a reason, and none is above the
+// charger's power.
 func TestShapes(t *testing.T) {
 	for name, s := range shapes {
 		t.Run(name, func(t *testing.T) {

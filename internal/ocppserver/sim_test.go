@@ -353,7 +353,8 @@ func (s *sim) measure() {
 func (s *sim) compositeSchedule(payload json.RawMessage) string {
 	var asked struct{ Duration int }
 	_ = json.Unmarshal(payload, &asked)
-	// The question may cross with a transaction's end, so it is out of place before the first alone.
+	// The question may cross with a transaction's end, so it is out of place before the first
+	// alone.
 	if s.tx == 0 && !s.ended || asked.Duration > 60 {
 		s.t.Errorf("asked for a composite schedule of %d s in transaction %d", asked.Duration, s.tx)
 	}

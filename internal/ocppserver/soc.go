@@ -15,9 +15,10 @@ const (
 	socEvery = 10 * time.Minute
 )
 
-// passSoC passes on the state of charge of a car, if a charger says it: by it flexd knows what a car
-// may give back. A message that waited says nothing of what the car holds now. Where flexd may have cars give, it is
-// not to know that of a car that cannot: it would plan what is never given.
+// passSoC passes on the state of charge of a car, if a charger says it: by it flexd knows what
+// a car may give back. A message that waited says nothing of what the car holds now. Where
+// flexd may have cars give, it is not to know that of a car that cannot: it would plan what is
+// never given.
 func (c *charger) passSoC(n *connector, v meterValue, now time.Time) {
 	at := now
 	if !v.At.IsZero() {

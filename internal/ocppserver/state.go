@@ -263,8 +263,8 @@ func (c *charger) restore(s savedCharger) {
 	}
 }
 
-// restorePlug takes over what was saved of the cars at a connector, and of the last one's profile. An earlier release did not save when one was reported: not
-// before it came.
+// restorePlug takes over what was saved of the cars at a connector, and of the last one's
+// profile. An earlier release did not save when one was reported: not before it came.
 func (n *connector) restorePlug(s savedConnector) {
 	n.reportedAt = s.ReportedAt
 	if n.reportedAt.IsZero() {
@@ -334,8 +334,8 @@ func (u *upstream) restore(s savedUpstream) {
 // numbersAhead is how far the bridge's own numbers of transactions may be ahead of the clock.
 const numbersAhead = 1_000_000
 
-// tookNumber notes a transaction's number, so that no other has it. A platform's may be any: after the largest there would
-// be none that a charger can read.
+// tookNumber notes a transaction's number, so that no other has it. A platform's may be any:
+// after the largest there would be none that a charger can read.
 func (b *Bridge) tookNumber(tx int) {
 	if int64(tx) > b.Now().Unix()+numbersAhead {
 		return

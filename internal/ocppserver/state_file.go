@@ -10,8 +10,9 @@ import (
 // syncFile brings to the disk what was written to a file, or the names in a folder.
 var syncFile = (*os.File).Sync
 
-// replaceFile puts a file in the place of another. The new one is on the disk before it has the name, and the name is
-// before this returns: a power cut leaves the old one or the new one whole.
+// replaceFile puts a file in the place of another. The new one is on the disk before it has
+// the name, and the name is before this returns: a power cut leaves the old one or the new one
+// whole.
 func replaceFile(path string, b []byte) error {
 	next := path + ".new"
 	if err := writeSynced(next, b); err != nil {
@@ -39,7 +40,8 @@ func writeSynced(path string, b []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// syncFolder brings the names in a folder to the disk. Windows has no such call, and does it by itself.
+// syncFolder brings the names in a folder to the disk. Windows has no such call, and does it
+// by itself.
 func syncFolder(path string) error {
 	if runtime.GOOS == "windows" {
 		return nil

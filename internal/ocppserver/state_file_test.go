@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestReplaceFile_PowerCut: the new content is synced before it has the name, and then the name: at no instant would a power cut
-// leave a file without its content.
+// TestReplaceFile_PowerCut: the new content is synced before it has the name, and then the
+// name: at no instant would a power cut leave a file without its content.
 func TestReplaceFile_PowerCut(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "CP1"+stateSuffix)
@@ -38,7 +38,8 @@ func TestReplaceFile_PowerCut(t *testing.T) {
 	}
 }
 
-// TestReplaceFile_DiskFails: what cannot be brought to the disk does not take the place of what is there.
+// TestReplaceFile_DiskFails: what cannot be brought to the disk does not take the place of
+// what is there.
 func TestReplaceFile_DiskFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "CP1"+stateSuffix)
 	if err := replaceFile(path, []byte("old")); err != nil {

@@ -43,8 +43,8 @@ type outcome struct {
 	numbers  []int // of the transactions
 }
 
-// sessionNight runs a session of three hours, the meter sent every 5 minutes. The bridge is killed at
-// the minutes given, right after it has answered.
+// sessionNight runs a session of three hours, the meter sent every 5 minutes. The bridge is
+// killed at the minutes given, right after it has answered.
 func sessionNight(t *testing.T, state bool, kills ...int) (out outcome) {
 	settings := ocppserver.Settings{Timing: bootless}
 	if state {

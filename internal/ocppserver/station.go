@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// The versions of OCPP in JSON that a charging station speaks. They are one dialect, but that 2.1 alone
-// knows cars that discharge.
+// The versions of OCPP in JSON that a charging station speaks. They are one dialect, but that
+// 2.1 alone knows cars that discharge.
 const (
 	subprotocol201 = "ocpp2.0.1"
 	subprotocol21  = "ocpp2.1"
@@ -27,8 +27,8 @@ const (
 	eventEnded   = "Ended"
 )
 
-// takeStation answers a call in OCPP 2.0.1 or 2.1: what it says becomes the same facts as in 1.6, and
-// the rules for them are the same.
+// takeStation answers a call in OCPP 2.0.1 or 2.1: what it says becomes the same facts as in
+// 1.6, and the rules for them are the same.
 func (c *charger) takeStation(
 	action string,
 	payload json.RawMessage,
@@ -139,8 +139,9 @@ var withCar = []string{
 	statusFinishing,
 }
 
-// takeOutlet takes the state of one of an EVSE's connectors. Occupied says no more than that a car is there: what its
-// transaction said of it stays. What another of them than the car's says meanwhile is not of the car.
+// takeOutlet takes the state of one of an EVSE's connectors. Occupied says no more than that a
+// car is there: what its transaction said of it stays. What another of them than the car's
+// says meanwhile is not of the car.
 func (n *connector) takeOutlet(
 	e chargerEvent,
 	at, arrived time.Time,
@@ -163,7 +164,8 @@ func (n *connector) takeOutlet(
 	n.takeStatus(word, at, arrived)
 	n.tookStatus(word, at, patience)
 
-	// While one charges, another car may come to the next connector: the EVSE charges one at a time.
+	// While one charges, another car may come to the next connector: the EVSE charges one at a
+	// time.
 	waits := n.tx != 0 && n.outlet != 0
 	if occupied && newest && !waits {
 		n.outlet = e.Outlet

@@ -266,9 +266,9 @@ func (f *station) bound() {
 	})
 }
 
-// TestStation_Night: a station of OCPP 2.0.1 takes the plan, for its transaction and in parts of six
-// periods, draws in the cheap hours alone, and what it drew is what flexd has of each half-hour; then
-// the car leaves.
+// TestStation_Night: a station of OCPP 2.0.1 takes the plan, for its transaction and in parts
+// of six periods, draws in the cheap hours alone, and what it drew is what flexd has of each
+// half-hour; then the car leaves.
 func TestStation_Night(t *testing.T) {
 	s := open(t, ocppserver.Settings{Timing: quick})
 	f := newStation(s, "")
@@ -322,8 +322,8 @@ func TestStation_Night(t *testing.T) {
 	}
 }
 
-// TestStation_Restart: a bridge that begins in the middle of a transaction knows its text, and sends
-// the plan for it; people's calls reach the station in its own words.
+// TestStation_Restart: a bridge that begins in the middle of a transaction knows its text, and
+// sends the plan for it; people's calls reach the station in its own words.
 func TestStation_Restart(t *testing.T) {
 	s := open(t, ocppserver.Settings{})
 	s.halt()

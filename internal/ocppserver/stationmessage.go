@@ -157,7 +157,8 @@ func (m bootNotification) station() stationBoot {
 	return stationBoot{Reason: "Unknown", Station: stationModel(m)}
 }
 
-// station is the message in the form of OCPP 2.0.1, which knows no more of a car than that it is there.
+// station is the message in the form of OCPP 2.0.1, which knows no more of a car than that it
+// is there.
 func (m statusNotification) station() stationStatus {
 	word := m.Status
 	known := []string{statusAvailable, statusReserved, statusUnavailable, statusFaulted}
@@ -217,8 +218,8 @@ const (
 	modeIdle = "Idle"
 )
 
-// stationScheduleOf is a schedule in the form of OCPP 2: a limit below zero is the setpoint of a car that
-// discharges.
+// stationScheduleOf is a schedule in the form of OCPP 2: a limit below zero is the setpoint of
+// a car that discharges.
 func stationScheduleOf(s schedule) stationSchedule {
 	out := stationSchedule{
 		ID:       1,
@@ -257,8 +258,9 @@ func (s stationSchedule) plain() schedule {
 // hardly is a limit below zero that does not read as unlimited.
 const hardly = -1.001
 
-// plainPeriods are periods in the form of OCPP 1.6: a setpoint below zero is a limit below zero. A period
-// without either does not limit the car. In OCPP 1.6 a limit of -1 is no limit, but a setpoint of -1 is one.
+// plainPeriods are periods in the form of OCPP 1.6: a setpoint below zero is a limit below
+// zero. A period without either does not limit the car. In OCPP 1.6 a limit of -1 is no limit,
+// but a setpoint of -1 is one.
 func plainPeriods(all []stationPeriod) []period {
 	var plain []period
 	for _, p := range all {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzStationEvent reads what a station of OCPP 2.0.1 says of a transaction: whatever it writes, its
-// register is a number that can be kept in a file.
+// FuzzStationEvent reads what a station of OCPP 2.0.1 says of a transaction: whatever it
+// writes, its register is a number that can be kept in a file.
 func FuzzStationEvent(f *testing.F) {
 	f.Add([]byte(`{"eventType":"Ended","transactionInfo":{"transactionId":"x"},"meterValue":[{"timestamp":"2026-01-15T10:30:00Z","sampledValue":[{"value":5.5,"unitOfMeasure":{"unit":"kWh"}}]}]}`))
 	f.Add([]byte(`{"evse":{"id":99},"meterValue":{"sampledValue":{"value":1e308,"unitOfMeasure":{"unit":"kWh","multiplier":2147483647}}}}`))
@@ -23,8 +23,8 @@ func FuzzStationEvent(f *testing.F) {
 	})
 }
 
-// TestStation_Register: the end of a transaction may bring all of its samples along, in any order; the
-// register is the latest one at the outlet, in Wh.
+// TestStation_Register: the end of a transaction may bring all of its samples along, in any
+// order; the register is the latest one at the outlet, in Wh.
 func TestStation_Register(t *testing.T) {
 	for text, want := range map[string]float64{
 		`[]`: -1,
@@ -43,8 +43,9 @@ func TestStation_Register(t *testing.T) {
 	}
 }
 
-// TestStation_Refusals: what is not served is refused in the form of the standard's schemas. The library of the other
-// tests takes these answers for invalid: it wants what may be empty or left out.
+// TestStation_Refusals: what is not served is refused in the form of the standard's schemas.
+// The library of the other tests takes these answers for invalid: it wants what may be empty
+// or left out.
 func TestStation_Refusals(t *testing.T) {
 	c := &charger{b: New(Settings{}), id: "CP1"}
 	const why = `"status":"Failed","statusInfo":{"reasonCode":"UnsupportedRequest","additionalInfo":"ISO 15118 is not served"}`

@@ -5,9 +5,10 @@ import (
 	"errors"
 )
 
-// takeOff clears the profile that a charger took for a car that has left, also where flexd cannot be reached to learn that it has, or for an
-// asset that was deleted. A charger that is away is asked once it is back, so that the next car is not bound by it. One that does
-// not answer, as over a connection that is dead without a word, is asked triesMax times.
+// takeOff clears the profile that a charger took for a car that has left, also where flexd
+// cannot be reached to learn that it has, or for an asset that was deleted. A charger that is
+// away is asked once it is back, so that the next car is not bound by it. One that does not
+// answer, as over a connection that is dead without a word, is asked triesMax times.
 func (c *charger) takeOff(ctx context.Context, n *connector) error {
 	l, id := c.toTakeOff(n)
 	if l == nil {
@@ -44,8 +45,9 @@ func (c *charger) takeOff(ctx context.Context, n *connector) error {
 	return nil
 }
 
-// takeOffReported is takeOff where flexd answers: it learns first that the car has left, in the next run if that became due in this
-// one. Whoever sees the profile cleared may plug in the next car.
+// takeOffReported is takeOff where flexd answers: it learns first that the car has left, in
+// the next run if that became due in this one. Whoever sees the profile cleared may plug in
+// the next car.
 func (c *charger) takeOffReported(ctx context.Context, n *connector) error {
 	c.mu.Lock()
 	left := n.due(c.b.Now(), c.b.Timing.PlugOut) == reportedOut

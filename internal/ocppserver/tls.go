@@ -18,8 +18,9 @@ import (
 // authoritiesEvery is how often the file of chargers' certificate authorities is looked at.
 const authoritiesEvery = time.Second
 
-// TLS returns how chargers are served over TLS: with a certificate and, if clientCA is not empty, with
-// certificates of their own that one of its authorities must have signed. All files are read again when they change.
+// TLS returns how chargers are served over TLS: with a certificate and, if clientCA is not
+// empty, with certificates of their own that one of its authorities must have signed. All
+// files are read again when they change.
 func TLS(certFile, keyFile, clientCA string) (*tls.Config, error) {
 	config, err := web.TLS(certFile, keyFile, nil)
 	if err != nil || clientCA == "" {
@@ -51,7 +52,8 @@ type authorities struct {
 	config *tls.Config // with the authorities of the text; nil if it is not made
 }
 
-// of is the configuration with the authorities that the file has now. While it cannot be read those before stay.
+// of is the configuration with the authorities that the file has now. While it cannot be read
+// those before stay.
 func (a *authorities) of(base *tls.Config) *tls.Config {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -166,8 +166,8 @@ func (u *upstream) session(ctx context.Context) error {
 	return nil
 }
 
-// sendAll sends on what waits until the charger is gone and nothing is left, or what comes next is of
-// the other version. An error means that the platform is down.
+// sendAll sends on what waits until the charger is gone and nothing is left, or what comes
+// next is of the other version. An error means that the platform is down.
 func (u *upstream) sendAll(ctx context.Context, l *link) error {
 	for {
 		e := u.next()
@@ -346,7 +346,8 @@ func (u *upstream) add(action string, payload json.RawMessage) *queuedMessage {
 	return e
 }
 
-// tooMany reports whether more messages wait than may. One alone always may. The caller holds the charger's mu.
+// tooMany reports whether more messages wait than may. One alone always may. The caller holds
+// the charger's mu.
 func (u *upstream) tooMany() bool {
 	bytes := 0
 	for _, e := range u.queue {
@@ -380,7 +381,8 @@ func (u *upstream) dropOne() {
 	u.queue = slices.Delete(u.queue, max(i, 0)+1, max(i, 0)+2)
 }
 
-// ofTransaction reports whether a message begins or ends a transaction, so that what is paid depends on it.
+// ofTransaction reports whether a message begins or ends a transaction, so that what is paid
+// depends on it.
 func (e *queuedMessage) ofTransaction() bool {
 	var m transactionEvent
 	switch e.Action {

@@ -19,8 +19,9 @@ func (c *charger) binds(f form, id int) {
 	}
 }
 
-// unbind takes the profiles off a charger that bind all of its connectors, once it has spoken of a second one. The first
-// one's plan and floor are sent again, to it alone. What is not answered is tried triesMax times.
+// unbind takes the profiles off a charger that bind all of its connectors, once it has spoken
+// of a second one. The first one's plan and floor are sent again, to it alone. What is not
+// answered is tried triesMax times.
 func (c *charger) unbind(ctx context.Context) error {
 	c.mu.Lock()
 	l := c.link

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// lookEvery is how often flexd is asked for an asset that it does not have, and assetEvery for one that it has: its
-	// power may be another by now, or it may be gone.
+	// lookEvery is how often flexd is asked for an asset that it does not have, and assetEvery
+	// for one that it has: its power may be another by now, or it may be gone.
 	lookEvery, assetEvery = time.Minute, time.Hour
 	// synchroniseMax is the longest that a charger is left alone.
 	synchroniseMax = time.Minute
@@ -40,8 +40,8 @@ type report struct {
 // errAgain asks for another run of synchronise soon: something failed that may pass.
 var errAgain = errors.New("try again")
 
-// synchronise compares the charger's state with what flexd and the charger were last sent, and sends them what
-// is missing. It returns how long nothing will be due by itself.
+// synchronise compares the charger's state with what flexd and the charger were last sent, and
+// sends them what is missing. It returns how long nothing will be due by itself.
 func (c *charger) synchronise(ctx context.Context) time.Duration {
 	began := c.b.Now()
 	c.followPlatform()
@@ -69,8 +69,8 @@ func (c *charger) synchronise(ctx context.Context) time.Duration {
 	return c.pause(began)
 }
 
-// serve does what synchronise does for a connector. While flexd does not answer, the charger still has its floor, and its meter is
-// read; flexd is then asked no more in this run.
+// serve does what synchronise does for a connector. While flexd does not answer, the charger
+// still has its floor, and its meter is read; flexd is then asked no more in this run.
 func (c *charger) serve(ctx context.Context, n *connector) error {
 	asked := inTurn(ctx, n, []task{c.findAsset, c.sendPlug, c.refresh})
 	if asked != nil {
@@ -101,8 +101,9 @@ func inTurn(
 	return nil
 }
 
-// follow has the charger follow the connector's plan. That of a car that has gone is not sent to it any more, also where flexd
-// cannot be reached to learn that it has: the next car is not bound by it.
+// follow has the charger follow the connector's plan. That of a car that has gone is not sent
+// to it any more, also where flexd cannot be reached to learn that it has: the next car is not
+// bound by it.
 func (c *charger) follow(ctx context.Context, n *connector) error {
 	c.mu.Lock()
 	gone := n.due(c.b.Now(), c.b.Timing.PlugOut) == reportedOut
@@ -116,12 +117,13 @@ func (c *charger) follow(ctx context.Context, n *connector) error {
 	return inTurn(ctx, n, []task{c.apply, c.watch})
 }
 
-// noCar reports whether a plan can be of no car that is there, since flexd knows of none: its push was under way when the
-// last one left. The caller holds mu.
+// noCar reports whether a plan can be of no car that is there, since flexd knows of none: its
+// push was under way when the last one left. The caller holds mu.
 func (n *connector) noCar() bool { return n.reported == reportedOut && !n.announced }
 
-// pause returns how long nothing will be due by itself after a run of synchronise that began at the instant. A step
-// whose time came during the run may have been tried too early in it: it is due at once.
+// pause returns how long nothing will be due by itself after a run of synchronise that began
+// at the instant. A step whose time came during the run may have been tried too early in it:
+// it is due at once.
 func (c *charger) pause(began time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -261,8 +263,8 @@ func (c *charger) askStates(ctx context.Context, l *link, conf configuration) {
 	c.askEach(ctx, l, first, last)
 }
 
-// askEach asks how connectors are, from one number to another. One that is not answered ends it, until its
-// answer comes.
+// askEach asks how connectors are, from one number to another. One that is not answered ends
+// it, until its answer comes.
 func (c *charger) askEach(ctx context.Context, l *link, first, last int) {
 	for number := first; number <= last; number++ {
 		var s statusAnswer
@@ -290,8 +292,8 @@ func (c *charger) askEach(ctx context.Context, l *link, first, last int) {
 	}
 }
 
-// noteCapabilities notes which profiles a charger takes. One that took none yet begins with the form that others of
-// its model and firmware took. The caller holds mu.
+// noteCapabilities notes which profiles a charger takes. One that took none yet begins with
+// the form that others of its model and firmware took. The caller holds mu.
 func (c *charger) noteCapabilities(conf configuration) {
 	taken := c.capabilities.Taken
 	if known, ok := c.b.models.Load(c.model); ok && taken == nil {
@@ -381,7 +383,8 @@ func (c *charger) findAsset(ctx context.Context, n *connector) error {
 	return nil
 }
 
-// readAsset asks flexd once in a while for the connector's asset. While flexd does not answer, what was known goes on.
+// readAsset asks flexd once in a while for the connector's asset. While flexd does not answer,
+// what was known goes on.
 func (c *charger) readAsset(ctx context.Context, n *connector) {
 	if c.b.Now().Before(n.readAt) {
 		return
@@ -420,8 +423,9 @@ func (c *charger) assetNames(n *connector) []string {
 	return names
 }
 
-// setAsset notes which asset a connector is; the zero value is none. Of another one than before flexd does not know yet
-// whether a car is there. What was sent by another power is sent again.
+// setAsset notes which asset a connector is; the zero value is none. Of another one than
+// before flexd does not know yet whether a car is there. What was sent by another power is
+// sent again.
 func (c *charger) setAsset(n *connector, a client.AssetResponse) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -465,8 +469,8 @@ func (c *charger) takePush(n *connector, name string) {
 	}
 }
 
-// due returns the state of the plug that flexd must be sent now: a car at once, a free connector when
-// it has been free for a while, so that a plug that flickers is one session.
+// due returns the state of the plug that flexd must be sent now: a car at once, a free
+// connector when it has been free for a while, so that a plug that flickers is one session.
 func (n *connector) due(now time.Time, patience time.Duration) plugState {
 	if n.plugged && !n.doubtful.IsZero() && !now.Before(n.doubtful.Add(doubt)) {
 		n.plug(false, now.Add(-patience))
@@ -541,8 +545,8 @@ func (c *charger) sendPlug(ctx context.Context, n *connector) error {
 	return nil
 }
 
-// announce notes that flexd is about to be told of a car. A plan that came before is of the one that has left; flexd is asked
-// for the one in force. The caller holds mu.
+// announce notes that flexd is about to be told of a car. A plan that came before is of the
+// one that has left; flexd is asked for the one in force. The caller holds mu.
 func (n *connector) announce() {
 	if n.want != nil && n.noCar() {
 		n.want, n.fetch = nil, true
@@ -550,8 +554,8 @@ func (n *connector) announce() {
 	n.announced = true
 }
 
-// forget takes a connector's asset away, as flexd no longer has it, and its plan. There may be another, whose plan may have
-// been pushed, and refused, before it was known.
+// forget takes a connector's asset away, as flexd no longer has it, and its plan. There may be
+// another, whose plan may have been pushed, and refused, before it was known.
 func (c *charger) forget(n *connector, asset client.AssetResponse) {
 	c.mu.Lock()
 	n.asset = client.AssetResponse{}
@@ -563,8 +567,9 @@ func (c *charger) forget(n *connector, asset client.AssetResponse) {
 	c.b.disclaim(asset.ExternalID)
 }
 
-// reported notes what flexd knows of a plug as it was at an instant, before it was asked. The next car is not bound by the
-// profile of the one that has left, nor by its transaction tx, even if it came while that was reported to flexd.
+// reported notes what flexd knows of a plug as it was at an instant, before it was asked. The
+// next car is not bound by the profile of the one that has left, nor by its transaction tx,
+// even if it came while that was reported to flexd.
 func (c *charger) reported(
 	n *connector,
 	due plugState,

@@ -16,7 +16,7 @@ const (
 	nodeScopes     = "read_targets read_ven_objects write_reports write_subscriptions write_vens"
 )
 
-// oauthError is a failure at auth/token with OAuth 2.0's word for it (RFC 6749, section 5.2).
+// oauthError is a failure at auth/token with its OAuth 2.0 error code (RFC 6749, section 5.2).
 type oauthError struct {
 	word string
 	err  error
@@ -101,7 +101,7 @@ func (s *Server) token(r *request) (answer, error) {
 	}, nil
 }
 
-// formFields are the fields of the grant's form, and their most bytes.
+// formFields are the fields of the grant's form, with their largest sizes in bytes.
 var formFields = []string{"grant_type", "client_id", "client_secret", "scope"}
 
 const formFieldMax = 4096
@@ -151,8 +151,8 @@ func (r *request) form() (url.Values, error) {
 	return form, nil
 }
 
-// grant is the scope that a client has, which is what its role gives: one that it asks for and cannot
-// have is refused.
+// grant returns the client's scope, which its role determines. A request for a scope that it
+// cannot have is refused.
 func grant(business bool, asked string) (string, error) {
 	has := nodeScopes
 	if business {
@@ -173,12 +173,12 @@ func grant(business bool, asked string) (string, error) {
 	return has, nil
 }
 
-// notifiers answers GET /notifiers: webhooks alone.
+// notifiers answers GET /notifiers: only webhooks are supported.
 func (s *Server) notifiers(*request) (answer, error) {
 	return answer{http.StatusOK, map[string]bool{"WEBHOOK": true}}, nil
 }
 
-// noTopics answers where an MQTT notifier would name its topics.
+// noTopics answers the paths of MQTT topics, which are not supported.
 func (s *Server) noTopics(*request) (answer, error) {
 	return answer{}, flex.Fail(
 		flex.NotFound,

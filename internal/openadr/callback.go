@@ -8,8 +8,7 @@ import (
 	"flexd/internal/flex"
 )
 
-// Callback answers other parties' servers that call because something has changed there, below
-// adr.CallbackRoot.
+// Callback answers the calls of other parties' servers about changes, below adr.CallbackRoot.
 func (s *Server) Callback() http.Handler {
 	s.once.Do(s.build)
 
@@ -20,7 +19,7 @@ func (s *Server) Callback() http.Handler {
 	})
 }
 
-// called has the server that calls be asked for what is new. The body is not read.
+// called makes the calling server be polled. The body is not read.
 func (s *Server) called(r *request) (answer, error) {
 	if r.Method != http.MethodPost {
 		return answer{http.StatusMethodNotAllowed, problem{

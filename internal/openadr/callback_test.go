@@ -36,8 +36,9 @@ func (u *utility) events() int {
 	return asked[0].NumEvents
 }
 
-// TestCallback: a utility that calls when something changes is asked at once; who calls with another token is not
-// heard, a subscription that the utility lost is made anew, and one that is not wanted any more ends.
+// TestCallback: a utility that calls when something changes is asked at once; who calls with
+// another token is not heard, a subscription that the utility lost is made anew, and one that
+// is not wanted any more ends.
 func TestCallback(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		var u *utility

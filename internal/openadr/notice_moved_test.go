@@ -9,8 +9,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestNotices_AddressChanged: what waits to be sent to an address that a subscription no longer has goes to the one in its place, with that
-// one's token, and is given up where there is none.
+// TestNotices_AddressChanged: what waits to be sent to an address that a subscription no
+// longer has goes to the one in its place, with that one's token, and is given up where there
+// is none.
 func TestNotices_AddressChanged(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		f := open(t, db)
@@ -46,8 +47,8 @@ func TestNotices_AddressChanged(t *testing.T) {
 	})
 }
 
-// TestNotices_TargetTaken: a VEN that may no longer read an event or a program, as that has other targets now, is notified once that it is
-// deleted; who still may, that it changed.
+// TestNotices_TargetTaken: a VEN that may no longer read an event or a program, as that has
+// other targets now, is notified once that it is deleted; who still may, that it changed.
 func TestNotices_TargetTaken(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		f := open(t, db)
@@ -82,8 +83,8 @@ func TestNotices_TargetTaken(t *testing.T) {
 	})
 }
 
-// TestNotices_OwnTargetTaken: a VEN whose own targets, or its resource's, are taken is notified that what it may no longer read is deleted,
-// and of nothing that it may still read.
+// TestNotices_OwnTargetTaken: a VEN whose own targets, or its resource's, are taken is
+// notified that what it may no longer read is deleted, and of nothing that it may still read.
 func TestNotices_OwnTargetTaken(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		f := open(t, db)
@@ -121,7 +122,8 @@ func TestNotices_OwnTargetTaken(t *testing.T) {
 	})
 }
 
-// TestNotices_OwnTargetTakenOfEvents: a VEN that subscribed to events alone is notified too when its targets are taken.
+// TestNotices_OwnTargetTakenOfEvents: a VEN that subscribed to events alone is notified too
+// when its targets are taken.
 func TestNotices_OwnTargetTakenOfEvents(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		f := open(t, db)

@@ -19,7 +19,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// hook is a subscriber's server, and what it was sent: "path token: operation kind", of each path in the order in which it came.
+// hook is a subscriber's server, and what it was sent: "path token: operation kind", of each
+// path in the order in which it came.
 type hook struct {
 	*httptest.Server
 	lock sync.Mutex
@@ -57,8 +58,9 @@ func (h *hook) received(t *testing.T, step string, want ...string) {
 	h.sent = nil
 }
 
-// TestNotices_ProgramGone: who subscribed to one program is notified that its events are cancelled, and that it is deleted, though the
-// subscription ends with it. Nothing is notified after that, and the bearer token is deleted a day later.
+// TestNotices_ProgramGone: who subscribed to one program is notified that its events are
+// cancelled, and that it is deleted, though the subscription ends with it. Nothing is notified
+// after that, and the bearer token is deleted a day later.
 func TestNotices_ProgramGone(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		now := time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)
@@ -106,8 +108,8 @@ func TestNotices_ProgramGone(t *testing.T) {
 	})
 }
 
-// TestNotices_Silent: an address that does not answer is called once in a run, however many notices it is to have; one that answers with
-// an error is sent each.
+// TestNotices_Silent: an address that does not answer is called once in a run, however many
+// notices it is to have; one that answers with an error is sent each.
 func TestNotices_Silent(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		f := open(t, db)
@@ -162,7 +164,8 @@ func TestNotices_Silent(t *testing.T) {
 	})
 }
 
-// TestNotices_Beside: an address that hangs keeps no other waiting: it is itself answered only once the other was called.
+// TestNotices_Beside: an address that hangs keeps no other waiting: it is itself answered only
+// once the other was called.
 func TestNotices_Beside(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		f := open(t, db)
@@ -206,7 +209,8 @@ func TestNotices_Beside(t *testing.T) {
 	})
 }
 
-// TestPurge_Reports: flexd's own report of an event that is gone is deleted 90 days later, and no other.
+// TestPurge_Reports: flexd's own report of an event that is gone is deleted 90 days later, and
+// no other.
 func TestPurge_Reports(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		now := time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC)

@@ -174,7 +174,8 @@ func (s *Server) remove(r *request, kind flex.ADRKind) (answer, error) {
 	)
 }
 
-// acting does what changes an object. What steers the fleet, programs and events, is in the audit log.
+// acting does what changes an object. What steers the fleet, programs and events, is in the
+// audit log.
 func (s *Server) acting(
 	r *request,
 	kind flex.ADRKind,

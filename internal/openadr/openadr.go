@@ -42,8 +42,8 @@ type Server struct {
 	// came to.
 	PublicURL      string
 	TrustedProxies web.Proxies
-	// Admit counts a request against the rate of its organisation, or of its address if it has none;
-	// nil admits all.
+	// Admit counts a request against the rate of its organisation, or of its address if it has
+	// none; nil admits all.
 	Admit func(h http.Header, org flex.OrgID, from string) error
 
 	once    sync.Once

@@ -220,7 +220,8 @@ func TestAuth(t *testing.T) {
 			t.Errorf("12 guesses: %d", last)
 		}
 
-		// Credentials of the interface are no clients, and an organisation is served that asked for it.
+		// Credentials of the interface are no clients, and an organisation is served that
+		// asked for it.
 		password, err := f.server.Access.AddCredential(t.Context(), f.org.ID, "acme", "", flex.Roles, store.CredentialLimits{})
 		if err != nil {
 			t.Fatal(err)
@@ -402,7 +403,8 @@ func TestConflicts(t *testing.T) {
 	})
 }
 
-// TestNotices_Bounds: a VEN leaves room for the subscriptions of others, and no change is sent to subscribers in gigabytes.
+// TestNotices_Bounds: a VEN leaves room for the subscriptions of others, and no change is sent
+// to subscribers in gigabytes.
 func TestNotices_Bounds(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		f := open(t, db)
@@ -451,8 +453,8 @@ func TestNotices_Bounds(t *testing.T) {
 	})
 }
 
-// TestNotices has subscribers notified: of what they asked for and may read, with their bearer token,
-// again if it is not taken, and not at private addresses.
+// TestNotices has subscribers notified: of what they asked for and may read, with their bearer
+// token, again if it is not taken, and not at private addresses.
 func TestNotices(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		f := open(t, db)

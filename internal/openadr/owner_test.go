@@ -13,8 +13,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestRoles_AnotherClient: a VEN that gets another client takes its resources along. The former client reads nothing of them, nor by
-// their targets; the new one reads and writes them.
+// TestRoles_AnotherClient: a VEN that gets another client takes its resources along. The
+// former client reads nothing of them, nor by their targets; the new one reads and writes
+// them.
 func TestRoles_AnotherClient(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		f := open(t, db)
@@ -49,8 +50,8 @@ func TestRoles_AnotherClient(t *testing.T) {
 	})
 }
 
-// TestNotices_MovedBounds: a VEN with several large resources gets another client. All of them move, and their subscribers are sent no more
-// together than of any other change.
+// TestNotices_MovedBounds: a VEN with several large resources gets another client. All of them
+// move, and their subscribers are sent no more together than of any other change.
 func TestNotices_MovedBounds(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		f := open(t, db)

@@ -115,15 +115,16 @@ func (d *drawer) spoil(v any) any {
 	return wrong[d.IntN(len(wrong))]
 }
 
-// reasons are why a document that the schema allows may be refused: what the schema cannot say, or what
-// the validator of the tests does not look at.
+// reasons are why a document that the schema allows may be refused: what the schema cannot
+// say, or what the validator of the tests does not look at.
 var reasons = []string{
 	"there is no program", "there is no event", "there is no ven", "objectType: business logic writes", "another client's", "delete these first",
 	"another has this", "is no URI", "is no URL", "must begin with https://", "printable ASCII", "no instant", "with the number 0", "8000", "it is not from", "not a public",
 }
 
-// TestRandom asks 10,000 random requests, valid and not: no answer is off the specification, a document
-// that the schema does not allow is refused, and one that it allows is not, but for the reasons above.
+// TestRandom asks 10,000 random requests, valid and not: no answer is off the specification, a
+// document that the schema does not allow is refused, and one that it allows is not, but for
+// the reasons above.
 func TestRandom(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		f := open(t, db)

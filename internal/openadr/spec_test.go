@@ -27,9 +27,9 @@ func published(t testing.TB) *openapi3.T {
 	return doc
 }
 
-// specification is the published one, with two schemas that no document can fulfil mended: a VEN is an
-// object whose objectType is VEN and whose objectType is BL_VEN_REQUEST, and a resource likewise. The
-// first of the two is taken.
+// specification is the published one, with two schemas that no document can fulfil mended: a
+// VEN is an object whose objectType is VEN and whose objectType is BL_VEN_REQUEST, and a
+// resource likewise. The first of the two is taken.
 var specification = sync.OnceValue(func() *openapi3.T {
 	doc, err := openapi3.NewLoader().LoadFromFile("testdata/openadr-3.1.0.yaml")
 	if err != nil {
@@ -61,8 +61,8 @@ func operationOf(doc *openapi3.T, method, path string) (template string, found *
 	return "", nil
 }
 
-// lookahead is the part of the specification's pattern of a duration that Go's expressions do not have:
-// a digit, or a T and a digit, follow the P.
+// lookahead is the part of the specification's pattern of a duration that Go's expressions do
+// not have: a digit, or a T and a digit, follow the P.
 const lookahead = `(?=\d|T\d)`
 
 type bothMatch []*regexp.Regexp
@@ -85,8 +85,8 @@ var goPatterns = openapi3.SetSchemaRegexCompiler(func(pattern string) (openapi3.
 	return bothMatch{rest, regexp.MustCompile(`^-?P(\d|T\d)`)}, err
 })
 
-// beyond are the statuses that the specification does not list, and says nothing against: a token that is
-// missing, and too many requests.
+// beyond are the statuses that the specification does not list, and says nothing against: a
+// token that is missing, and too many requests.
 var beyond = []int{http.StatusUnauthorized, http.StatusTooManyRequests}
 
 // fault says where an answer departs from a specification; "" if it does not.

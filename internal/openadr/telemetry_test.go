@@ -16,7 +16,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// received are the utility's reports of an event that it asked for, as "name: resource: id value quality, …", sorted.
+// received are the utility's reports of an event that it asked for, as "name: resource: id
+// value quality, …", sorted.
 func (u *utility) received(event string) []string {
 	u.Helper()
 	var reports []struct {
@@ -61,7 +62,8 @@ func (u *utility) received(event string) []string {
 	return received
 }
 
-// checkReports polls at an instant of the day and holds the reports of an event against what should be there.
+// checkReports polls at an instant of the day and holds the reports of an event against what
+// should be there.
 func (u *utility) checkReports(event, clock string, want ...string) {
 	u.Helper()
 	at, err := time.Parse(time.RFC3339, "2026-01-15T"+clock+":00Z")
@@ -87,8 +89,8 @@ func (u *utility) checkReports(event, clock string, want ...string) {
 	}
 }
 
-// TestTelemetry: the reports that an event asks for are sent when they are due, in the unit that was asked for,
-// corrected as meters are read late, and forgotten with their server.
+// TestTelemetry: the reports that an event asks for are sent when they are due, in the unit
+// that was asked for, corrected as meters are read late, and forgotten with their server.
 func TestTelemetry(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		u := newUtility(t, url)
@@ -129,7 +131,8 @@ func TestTelemetry(t *testing.T) {
 		last := []string{"DEMAND 1: the utility: 7 4 OK 8 4 OK 9 4 OK", shed, "STORAGE_CHARGE_LEVEL 1: the utility: 7 MISSING 8 MISSING 9 MISSING", first, second, "USAGE 4: the utility: 9 2 OK", forecast}
 		u.checkReports(event, "19:31", last...)
 
-		// Late readings: what is over is reported anew in the place of what was, an hour after it was due, and later.
+		// Late readings: what is over is reported anew in the place of what was, an hour after
+		// it was due, and later.
 		drawn = 2500
 		last[4] = "USAGE 3: the utility: 8 2.5 OK"
 		u.checkReports(event, "20:29", last...)
@@ -152,8 +155,8 @@ func TestTelemetry(t *testing.T) {
 	})
 }
 
-// TestTelemetry_ClockAhead: when a report of what is over is made once more goes by the organisation's clock, which may be ahead of
-// the true one.
+// TestTelemetry_ClockAhead: when a report of what is over is made once more goes by the
+// organisation's clock, which may be ahead of the true one.
 func TestTelemetry_ClockAhead(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		u := newUtility(t, url)
@@ -226,8 +229,9 @@ func (u *utility) writesNothingMore(event string, want []string) {
 	}
 }
 
-// TestTelemetry_PerAsset: a server that is to have it so has what each asset draws by itself, by the assets' ids, where
-// its event asks for no aggregate; any other has the program's scope as a whole.
+// TestTelemetry_PerAsset: a server that is to have it so has what each asset draws by itself,
+// by the assets' ids, where its event asks for no aggregate; any other has the program's scope
+// as a whole.
 func TestTelemetry_PerAsset(t *testing.T) {
 	for _, perAsset := range []bool{false, true} {
 		storetest.EachURL(t, func(t *testing.T, url string) {

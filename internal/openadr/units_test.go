@@ -12,8 +12,9 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestUpstream_Units: the power of an event that names no unit is in the one that its program names, also after that changed. While the
-// program cannot be read, what was known of it stays.
+// TestUpstream_Units: the power of an event that names no unit is in the one that its program
+// names, also after that changed. While the program cannot be read, what was known of it
+// stays.
 func TestUpstream_Units(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		u := newUtility(t, url)
@@ -95,8 +96,8 @@ func TestUpstream_Units(t *testing.T) {
 	})
 }
 
-// TestUpstream_UnitsOfOthers: limits are carried out whatever a server's program says of other payloads than powers, and where the unit of
-// theirs is empty.
+// TestUpstream_UnitsOfOthers: limits are carried out whatever a server's program says of other
+// payloads than powers, and where the unit of theirs is empty.
 func TestUpstream_UnitsOfOthers(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		u := newUtility(t, url)

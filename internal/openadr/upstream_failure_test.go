@@ -14,8 +14,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestUpstream_OwnFailure: a server that answered is heard, known and subscribed to once, though flexd fails to make the reports that it
-// asks for.
+// TestUpstream_OwnFailure: a server that answered is heard, known and subscribed to once,
+// though flexd fails to make the reports that it asks for.
 func TestUpstream_OwnFailure(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		u := newUtility(t, url)
@@ -60,8 +60,8 @@ func TestUpstream_OwnFailure(t *testing.T) {
 	})
 }
 
-// TestUpstream_CalledAgain: a server that calls while it is being asked is asked again afterwards, and not beside, where its first answer
-// would not be taken.
+// TestUpstream_CalledAgain: a server that calls while it is being asked is asked again
+// afterwards, and not beside, where its first answer would not be taken.
 func TestUpstream_CalledAgain(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		u := newUtility(t, url)
@@ -94,8 +94,9 @@ func TestUpstream_CalledAgain(t *testing.T) {
 	})
 }
 
-// TestUpstream_ReportAnswerLost: a report whose answer was lost is found, and the next one goes in its place; a server that does not let
-// its VENs read reports, or answers without any JSON, is sent it again.
+// TestUpstream_ReportAnswerLost: a report whose answer was lost is found, and the next one
+// goes in its place; a server that does not let its VENs read reports, or answers without any
+// JSON, is sent it again.
 func TestUpstream_ReportAnswerLost(t *testing.T) {
 	for _, c := range []struct {
 		reads int // 0 answers as it is

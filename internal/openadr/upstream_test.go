@@ -138,8 +138,9 @@ func (u *utility) limit(kw string) string {
 	return `{"programID":"` + u.program + `","intervalPeriod":{"start":"2026-01-15T18:00:00Z","duration":"PT1H"},"intervals":[{"id":0,"payloads":[{"type":"IMPORT_CAPACITY_LIMIT","values":[` + kw + `]}]}]}`
 }
 
-// TestUpstream has an event of a utility's server limit a feeder here, change and go; the utility has the
-// report; a server that is silent, or wrong, leaves what was said until the link is lost.
+// TestUpstream has an event of a utility's server limit a feeder here, change and go; the
+// utility has the report; a server that is silent, or wrong, leaves what was said until the
+// link is lost.
 func TestUpstream(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		u := newUtility(t, url)
@@ -284,8 +285,8 @@ func (u *utility) delayed(method, path string, other func()) *[]string {
 	return &answers
 }
 
-// What a server answers to who asked it a turn ago, and was stopped meanwhile, is not kept over what it
-// answered in the next: neither its events nor the report that it has.
+// What a server answers to who asked it a turn ago, and was stopped meanwhile, is not kept
+// over what it answered in the next: neither its events nor the report that it has.
 func TestUpstream_LateAnswer(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		u := newUtility(t, url)
@@ -324,8 +325,8 @@ func TestUpstream_LateAnswer(t *testing.T) {
 	})
 }
 
-// TestUpstream_Beside: a server that hangs keeps none beside it from being asked, and what both ask of a feeder
-// stands together.
+// TestUpstream_Beside: a server that hangs keeps none beside it from being asked, and what
+// both ask of a feeder stands together.
 func TestUpstream_Beside(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		u := newUtility(t, url)
@@ -368,7 +369,8 @@ func TestUpstream_Beside(t *testing.T) {
 	})
 }
 
-// TestUpstream_ReportThere: a report that a server does not take, for it says that it has it, is sent again when it has changed only.
+// TestUpstream_ReportThere: a report that a server does not take, for it says that it has it,
+// is sent again when it has changed only.
 func TestUpstream_ReportThere(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		u := newUtility(t, url)
@@ -394,8 +396,8 @@ func TestUpstream_ReportThere(t *testing.T) {
 	})
 }
 
-// TestUpstream_GoneAtItsEnd: an event that a server no longer has a few seconds before its end, by the clock here, is over there, and is
-// carried out to its end.
+// TestUpstream_GoneAtItsEnd: an event that a server no longer has a few seconds before its
+// end, by the clock here, is over there, and is carried out to its end.
 func TestUpstream_GoneAtItsEnd(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		u := newUtility(t, url)
@@ -481,7 +483,8 @@ func TestUpstream_WhileOneHangs(t *testing.T) {
 	})
 }
 
-// both sends what two servers ask for, and holds how many limits stand and whether the first in the list is wrong.
+// both sends what two servers ask for, and holds how many limits stand and whether the first
+// in the list is wrong.
 func (u *utility) both(step string, limits int, wrong bool) {
 	u.Helper()
 	if _, err := u.control.SendOrders(u.Context()); err != nil {
