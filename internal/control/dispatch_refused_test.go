@@ -15,7 +15,7 @@ import (
 func (h *fixture) markDispatched(id flex.AssetID) {
 	h.Helper()
 	newest := h.newestDispatch(id)
-	h.write(func(tx *store.Tx) error { return tx.MarkDispatched(h.Context(), newest) })
+	h.write(func(tx *store.Tx) error { return tx.MarkDispatched(h.Context(), id, newest) })
 }
 
 // newestDispatch is the newest dispatch of an asset.

@@ -103,7 +103,7 @@ func replanLost(
 	before []flex.Callback,
 ) error {
 	if report.Status == flex.Rejected || report.Status == flex.Failed {
-		return tx.MarkDispatched(ctx, report.EventID)
+		return tx.MarkDispatched(ctx, report.AssetID, report.EventID)
 	}
 
 	failed := slices.ContainsFunc(before, func(b flex.Callback) bool {
@@ -117,7 +117,7 @@ func replanLost(
 		return err
 	}
 
-	return tx.MarkDispatched(ctx, report.EventID)
+	return tx.MarkDispatched(ctx, report.AssetID, report.EventID)
 }
 
 func assetOf(

@@ -9,6 +9,7 @@ import (
 
 	"flexd/internal/delivery"
 	"flexd/internal/flex"
+	"flexd/internal/store"
 	_ "flexd/test/seed"
 )
 
@@ -132,6 +133,43 @@ func TestPurge(t *testing.T) {
 
 		if s := h.state(young); s != flex.DeliveryAccepted {
 			h.Errorf("the young one is %s", s)
+		}
+	})
+}
+
+// A client reports of one of the assets of a dispatch that the asset does not follow: what is at its site is planned again, and nothing
+// at the others'.
+func TestCallback_PlansOneSite(t *testing.T) {
+	each(t, func(h *fixture) {
+		ctx := context.Background()
+		as := []flex.AssetID{h.Asset(h.site, flex.Battery, 3000), h.Asset(h.Site(), flex.Battery, 3000)}
+		h.dispatchEndpoint(true)
+
+		from := time.Now().Truncate(flex.HalfHour).Add(flex.HalfHour)
+		order := store.Dispatch{Market: "dfs", Span: flex.Span{From: from, To: from.Add(flex.HalfHour)}}
+		for _, a := range as {
+			order.Assets = append(order.Assets, store.DispatchedAsset{ID: a, Power: -2000})
+		}
+
+		sent, err := h.service.Dispatch(ctx, h.Org, order)
+		if err != nil || len(sent) != 1 {
+			h.Fatal(len(sent), err)
+		}
+
+		for _, a := range as {
+			h.Exec(`INSERT INTO battery_plan (asset_id, org_id, from_at, modes, planned_at, seen_at, changed_at, stored_at, stored_wh, guess_at, guess, again)
+				VALUES ($1, $2, 0, '', 0, 0, 0, 0, 0, 0, '', FALSE)`, a.Bytes(), h.Org.Bytes())
+		}
+
+		report := delivery.Callback{Asset: as[1].String(), Event: sent[0].ID.String(), Status: flex.Failed, ReportedAt: time.Now()}
+		if err := h.service.Callback(ctx, h.Org, report); err != nil {
+			h.Fatal(err)
+		}
+		if n := h.Count(`SELECT count(*) FROM battery_plan WHERE again AND asset_id = $1`, as[1].Bytes()); n != 1 {
+			h.Error("its own site is not planned again")
+		}
+		if n := h.Count(`SELECT count(*) FROM battery_plan WHERE again`); n != 1 {
+			h.Errorf("of two sites %d are planned again", n)
 		}
 	})
 }

@@ -202,14 +202,15 @@ func markRefused(
 	tx *store.Tx,
 	outcomes []store.Outcome,
 ) error {
+	var events []flex.EventID
 	for _, o := range outcomes {
-		if o.State != store.PushRejected || o.Push.Kind != store.DispatchPush {
-			continue
+		if o.State == store.PushRejected && o.Push.Kind == store.DispatchPush {
+			events = append(events, o.Push.EventID)
 		}
+	}
 
-		if err := tx.MarkDispatched(ctx, o.Push.EventID); err != nil {
-			return fmt.Errorf("plan again beside a refused dispatch: %w", err)
-		}
+	if err := tx.MarkDispatched(ctx, flex.AssetID{}, events...); err != nil {
+		return fmt.Errorf("plan again beside refused dispatches: %w", err)
 	}
 
 	return nil

@@ -171,7 +171,7 @@ func (tx *Tx) SchedulesOf(
 }
 
 // TakenUp returns those of an asset's schedules that its client accepted and did not report
-// as refused or failed, with how long after it was made each was accepted.
+// as refused or failed, with how long after it was made each was first accepted.
 func (tx *Tx) TakenUp(
 	ctx context.Context,
 	schedules []Schedule,
@@ -199,9 +199,9 @@ func (tx *Tx) TakenUp(
 
 				return err
 			},
-			`SELECT d.event_id, d.at + d.took - d.queued_at FROM delivery d
-			WHERE d.org_id = $1 AND d.state = 'accepted' AND d.event_id IN `+list+` AND NOT EXISTS (SELECT 1 FROM callback c
-				WHERE c.org_id = d.org_id AND c.event_id = d.event_id AND c.status IN ('REJECTED', 'FAILED'))`,
+			`SELECT v.event_id, COALESCE(`+takenFirst+`, v.at + v.took) - v.queued_at FROM delivery v
+			WHERE v.org_id = $1 AND v.state = 'accepted' AND v.event_id IN `+list+` AND NOT EXISTS (SELECT 1 FROM callback c
+				WHERE c.org_id = v.org_id AND c.event_id = v.event_id AND c.status IN ('REJECTED', 'FAILED'))`,
 			args...,
 		)
 		if err != nil {

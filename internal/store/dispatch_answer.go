@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"time"
 
 	"flexd/internal/flex"
@@ -13,16 +14,20 @@ import (
 type dispatchAnswer struct {
 	final    bool          // nothing of it is sent any more
 	accepted bool          // the message
-	after    sql.NullInt64 // from when it was queued until it was accepted, in microseconds
+	after    sql.NullInt64 // from when it was queued until it was first accepted, in microseconds
 	rejected bool          // of the asset, after the message was accepted
 	failed   bool          // the same
 	executed time.Time     // when that was reported, as after a failure; zero if it was not
 }
 
+// takenFirst is when one of an event's attempts before the latest was accepted, as an instant; null if none was. An event that was
+// accepted may be sent again: by an operator, or after its end to an asset that goes on with it.
+const takenFirst = `(SELECT min(t.at + t.took) FROM attempt t WHERE t.org_id = v.org_id AND t.event_id = v.event_id AND t.status BETWEEN 200 AND 299)`
+
 // answerColumns are the columns of a dispatchAnswer, of a part p that answerJoins follows.
 const answerColumns = `(CASE WHEN o.subject IS NULL THEN COALESCE(v.state IN ('rejected', 'expired'), FALSE) ELSE o.turn_at IS NULL END),
 	COALESCE(o.accepted > 0, FALSE) OR COALESCE(v.state = 'accepted', FALSE),
-	CASE WHEN v.state = 'accepted' THEN v.at + v.took - v.queued_at END,
+	COALESCE(` + takenFirst + `, CASE WHEN v.state = 'accepted' OR v.status BETWEEN 200 AND 299 THEN v.at + v.took END) - v.queued_at,
 	b.status IS NOT NULL, f.status IS NOT NULL, e.received_at`
 
 const answerJoins = ` LEFT JOIN outbox o ON o.org_id = p.org_id AND o.subject = p.event_id AND o.kind = 'dispatch'
@@ -52,7 +57,8 @@ func (a *dispatchAnswer) lost() bool {
 // not reported as one that does not follow it. One that was refused for good, taken back or over before it was accepted does not
 // apply. This is the one place that decides that.
 func (a *dispatchAnswer) applies() bool {
-	refused := a.final && !a.accepted
+	accepted := a.accepted || a.after.Valid
+	refused := a.final && !accepted
 
 	return !refused && !a.lost()
 }
@@ -60,7 +66,7 @@ func (a *dispatchAnswer) applies() bool {
 // followed reports whether the client accepted the dispatch and the asset follows it.
 func (a *dispatchAnswer) followed() bool { return a.accepted && a.applies() }
 
-// takenAt is when the asset began to follow a dispatch that was issued at an instant: when its message was accepted, or after a failure
+// takenAt is when the asset began to follow a dispatch that was issued at an instant: when its message was first accepted, or after a failure
 // when it was reported as executed; zero if it does not follow.
 func (a *dispatchAnswer) takenAt(issued time.Time) time.Time {
 	if !a.after.Valid || a.lost() {
@@ -76,23 +82,24 @@ func (a *dispatchAnswer) takenAt(issued time.Time) time.Time {
 	return issued.Add(after)
 }
 
-// MarkDispatched has what is at the sites of a dispatch's assets planned again, as it was found that they do not follow the dispatch, or
-// that they do after all. Events that are no dispatch, or are over, change nothing.
-func (tx *Tx) MarkDispatched(ctx context.Context, event flex.EventID) error {
-	beside, err := rows(
-		ctx,
-		tx.conn,
-		scalar[flex.AssetID],
-		`SELECT DISTINCT n.id FROM dispatch_asset p JOIN asset a ON a.id = p.asset_id JOIN asset n ON n.site_id = a.site_id
-		WHERE p.org_id = $1 AND p.event_id = $2 AND p.over_at > $3`,
-		tx.org.Bytes(),
-		event.Bytes(),
-		micros(tx.now),
-	)
-	if err != nil || len(beside) == 0 {
-		return err
+// MarkDispatched has what is at the sites of dispatches' assets planned again, as it was found that they do not follow the dispatches, or
+// that they do after all: at the site of one asset, or where that is zero of all of them. Events that are no dispatch, or are over,
+// change nothing.
+func (tx *Tx) MarkDispatched(
+	ctx context.Context,
+	asset flex.AssetID,
+	events ...flex.EventID,
+) error {
+	var beside []flex.AssetID
+	for chunk := range slices.Chunk(events, outboxChunk) {
+		found, err := tx.besideDispatched(ctx, asset, chunk)
+		if err != nil {
+			return err
+		}
+		beside = append(beside, found...)
 	}
 
+	// All at once: rows are locked in the same order whatever the events are.
 	if err := tx.MarkDue(ctx, beside...); err != nil {
 		return fmt.Errorf("plan the cars beside a dispatch again: %w", err)
 	}
@@ -102,6 +109,28 @@ func (tx *Tx) MarkDispatched(ctx context.Context, event flex.EventID) error {
 	}
 
 	return nil
+}
+
+// besideDispatched returns what is at the sites of dispatches' assets, or of one of these, as far as the dispatches are not over.
+func (tx *Tx) besideDispatched(
+	ctx context.Context,
+	asset flex.AssetID,
+	events []flex.EventID,
+) ([]flex.AssetID, error) {
+	list, args := in([]any{tx.org.Bytes(), micros(tx.now)}, events)
+	where := `p.org_id = $1 AND p.over_at > $2 AND p.event_id IN ` + list
+	if !asset.IsZero() {
+		args = append(args, asset.Bytes())
+		where += fmt.Sprintf(` AND p.asset_id = $%d`, len(args))
+	}
+
+	return rows(
+		ctx,
+		tx.conn,
+		scalar[flex.AssetID],
+		`SELECT DISTINCT n.id FROM dispatch_asset p JOIN asset a ON a.id = p.asset_id JOIN asset n ON n.site_id = a.site_id WHERE `+where,
+		args...,
+	)
 }
 
 // markAgain has the batteries among some assets planned again at once.

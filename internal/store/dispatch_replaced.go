@@ -15,15 +15,15 @@ type Replaced struct {
 	flex.Span
 }
 
-// newerDispatches are the parts p of dispatches d that came after the parts o of one dispatch,
+// newerDispatches are the parts p of dispatches d that came after the parts r of one dispatch w,
 // for the same assets and times.
-const newerDispatches = `FROM dispatch_asset o JOIN dispatch e ON e.event_id = o.event_id
-	JOIN dispatch_asset p ON p.asset_id = o.asset_id AND p.org_id = o.org_id AND p.event_id > o.event_id
-	JOIN dispatch d ON d.event_id = p.event_id
-	WHERE o.org_id = $1 AND o.event_id = $2 AND d.from_at < e.to_at AND d.to_at > e.from_at`
+const newerDispatches = `FROM dispatch_asset r JOIN dispatch w ON w.event_id = r.event_id
+	JOIN dispatch_asset p ON p.asset_id = r.asset_id AND p.org_id = r.org_id AND p.event_id > r.event_id
+	JOIN dispatch d ON d.event_id = p.event_id` + answerJoins + `
+	WHERE r.org_id = $1 AND r.event_id = $2 AND d.from_at < w.to_at AND d.to_at > w.from_at`
 
 // Replaced returns when newer dispatches replaced one, the first first. A newer one counts
-// from its issue on, whether or not its client takes it.
+// from its issue on, also while its client has still to take it, but not if the asset does not follow it.
 func (tx *Tx) Replaced(
 	ctx context.Context,
 	id flex.EventID,
@@ -32,7 +32,7 @@ func (tx *Tx) Replaced(
 		ctx,
 		tx.conn,
 		scanReplaced,
-		`SELECT p.asset_id, p.event_id, e.from_at, e.to_at, d.issued_at, d.from_at, d.to_at `+newerDispatches,
+		`SELECT p.asset_id, p.event_id, w.from_at, w.to_at, d.issued_at, d.from_at, d.to_at, `+answerColumns+` `+newerDispatches,
 		tx.org.Bytes(),
 		id.Bytes(),
 	)
@@ -45,19 +45,25 @@ func (tx *Tx) Replaced(
 func scanReplaced(s scanner) (Replaced, error) {
 	var of, newer flex.Span
 	var issued time.Time
+	var answer dispatchAnswer
 	var r Replaced
-	err := s.Scan(
-		&r.AssetID,
-		&r.By,
-		instant{&of.From},
-		instant{&of.To},
-		instant{&issued},
-		instant{&newer.From},
-		instant{&newer.To},
-	)
+	err := s.Scan(append(
+		[]any{
+			&r.AssetID,
+			&r.By,
+			instant{&of.From},
+			instant{&of.To},
+			instant{&issued},
+			instant{&newer.From},
+			instant{&newer.To},
+		},
+		answer.dest()...,
+	)...)
 
 	newer.From = flex.Later(newer.From, issued)
-	r.Span = of.Meet(newer)
+	if answer.applies() {
+		r.Span = of.Meet(newer)
+	}
 
 	return r, err
 }

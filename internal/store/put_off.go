@@ -46,6 +46,7 @@ type putOffRule struct {
 	mark  string
 	due   string // on which an item is due at $2
 	also  string // what else is set
+	gone  string // that an item is done although its mark stays; empty if it never does
 }
 
 // waitsForNone is set as a missing reading that is there would have a session or an event due before its time.
@@ -62,7 +63,8 @@ var putOffRules = map[PutOffKind]putOffRule{
 	},
 	PutOffPause: {
 		table: `pause`, as: `p`, id: `id`,
-		mark: `detect_at`, due: pauseOver,
+		// A release before migration 655 looks for the event of a pause and leaves its mark.
+		mark: `detect_at`, due: pauseOver, gone: `p.detected`,
 	},
 	PutOffDispatch: {
 		table: `dispatch_asset`, as: `p`, id: `event_id`, part: `asset_id`,
@@ -169,6 +171,9 @@ func (tx *Tx) LeftPutOff(
 ) ([]PutOffItem, int, error) {
 	rule := putOffRules[kind]
 	same := rule.is("o.org_id", "o.id", "o.part") + ` AND ` + rule.as + `.` + rule.mark + ` = o.until_at`
+	if rule.gone != "" {
+		same += ` AND NOT ` + rule.gone
+	}
 
 	_, err := tx.exec(
 		ctx,
