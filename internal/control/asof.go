@@ -9,9 +9,10 @@ import (
 	"flexd/internal/store"
 )
 
-// ScheduleAsOf returns the schedule that an asset's client had at an instant: the newest of the
-// session of then that it had accepted by then, or after a failure reported as followed. There is none, a NotFound failure, if nothing was
-// plugged in or nothing accepted, and where the schedule is past its retention.
+// ScheduleAsOf returns the schedule that an asset's client had at an instant: the newest of
+// the session of then that it had accepted by then, or after a failure reported as followed.
+// There is none, a NotFound failure, if nothing was plugged in or nothing accepted, and where
+// the schedule is past its retention.
 func (s *Service) ScheduleAsOf(
 	ctx context.Context,
 	org flex.OrgID,

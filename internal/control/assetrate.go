@@ -128,7 +128,8 @@ func rateOf(
 	return r, nil
 }
 
-// The bounds of a power that an operator may set. Of a charger with a known power, that is the upper one.
+// The bounds of a power that an operator may set. Of a charger with a known power, that is the
+// upper one.
 const (
 	PinMin flex.Watts = 500
 	PinMax flex.Watts = 350_000
@@ -171,8 +172,8 @@ func (s *Service) PinRate(
 	})
 }
 
-// canDraw is an error if a power is more than a charger has. That of the car that is plugged in does not count: the next one may
-// draw more.
+// canDraw is an error if a power is more than a charger has. That of the car that is plugged
+// in does not count: the next one may draw more.
 func canDraw(a *flex.Asset, power flex.Watts) error {
 	if a.Power == nil || *a.Power <= 0 || power <= *a.Power {
 		return nil
@@ -187,8 +188,8 @@ func canDraw(a *flex.Asset, power flex.Watts) error {
 	)
 }
 
-// ResetRate forgets what was learned of an asset, and a power that was set for it; of a heat pump or a hot-water tank, what
-// was learned of its heat.
+// ResetRate forgets what was learned of an asset, and a power that was set for it; of a heat
+// pump or a hot-water tank, what was learned of its heat.
 func (s *Service) ResetRate(
 	ctx context.Context,
 	org flex.OrgID,

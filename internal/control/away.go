@@ -11,24 +11,25 @@ import (
 	"flexd/internal/worker"
 )
 
-// The kinds of event by which a household is away. They come from its page alone.
+// The kinds of event of a household's absence. Only its page sends them.
 const (
 	Away      Kind = "away"
 	AwayEnded Kind = "away_ended"
 )
 
-// AwayGrace is for how long after an absence a car still waits for the plan that follows it. If none comes, it is free.
+// AwayGrace is for how long after an absence a car still waits for the plan that follows. If
+// none comes, the charger is unlimited.
 const AwayGrace = 15 * time.Minute
 
-// AwayMax is the longest time for which a household can be away, and how far ahead it can say so.
+// AwayMax is the longest absence, and how far ahead one may end.
 const AwayMax = 60 * 24 * time.Hour
 
-// awayMax is how many assets are looked for at a time.
+// awayMax is the number of absences that are read at a time.
 const awayMax = 25
 
-// SetAway sets that the site's cars need nothing in a span of time, whatever is asked for; an empty span
-// takes that back. It does so for all of them or, if it fails, for none. A span that is past, or is longer or further ahead
-// than AwayMax, is Malformed.
+// SetAway sets a span in which the site's cars need nothing, whatever is asked for; an empty
+// span ends the absence. It does so for all cars or, if it fails, for none. A span that is
+// past, or longer or further ahead than AwayMax, is Malformed.
 func (s *Service) SetAway(
 	ctx context.Context,
 	org flex.OrgID,
@@ -55,7 +56,8 @@ func (s *Service) SetAway(
 	})
 }
 
-// lockedCars locks the assets of a site that charge, before any of them is planned, and returns them in the order of their ids.
+// lockedCars locks the assets of a site that charge, before any of them is planned, and
+// returns them ordered by id.
 func lockedCars(
 	ctx context.Context,
 	tx *store.Tx,
@@ -81,6 +83,7 @@ func lockedCars(
 	return cars, nil
 }
 
+// checkAway returns Malformed for an absence that is over, or ends too far ahead.
 func checkAway(away flex.Span, now time.Time) error {
 	switch {
 	case away == flex.Span{}:
@@ -103,8 +106,8 @@ func checkAway(away flex.Span, now time.Time) error {
 	return nil
 }
 
-// SkipNight sets that one car needs nothing until the deadline of its plan. A car without a plan is
-// NotFound.
+// SkipNight sets that one car needs nothing until the deadline of its plan. A car without a
+// plan is NotFound.
 func (s *Service) SkipNight(
 	ctx context.Context,
 	org flex.OrgID,
@@ -118,7 +121,8 @@ func (s *Service) SkipNight(
 	return s.SkipPlan(ctx, org, asset)
 }
 
-// EndAway lets one car of a site charge as usual again: it ends a skipped night or an absence, one that lies ahead too.
+// EndAway ends a skipped night or an absence of one car of a site, also one that has not
+// begun.
 func (s *Service) EndAway(
 	ctx context.Context,
 	org flex.OrgID,
@@ -132,7 +136,7 @@ func (s *Service) EndAway(
 	return s.setAway(ctx, org, asset, flex.Span{})
 }
 
-// checkAtHome refuses an asset that is not at the site, as NotFound.
+// checkAtHome returns NotFound for an asset that is not at the site.
 func (s *Service) checkAtHome(
 	ctx context.Context,
 	org flex.OrgID,
@@ -157,7 +161,8 @@ func (s *Service) checkAtHome(
 	return nil
 }
 
-// SkipPlan is SkipNight for a car of any home of the organisation. Asked again, it does not skip a second night.
+// SkipPlan is SkipNight for a car of any home of the organisation. A second call does not skip
+// a second night.
 func (s *Service) SkipPlan(
 	ctx context.Context,
 	org flex.OrgID,
@@ -183,9 +188,10 @@ func (s *Service) SkipPlan(
 	})
 }
 
-// skipping is the time in which a car that skips a night needs nothing: until the deadline of its plan, and while its household
-// is away in any case. The plan of a car that already needs nothing ends with its absence and not at a deadline. So for such a car,
-// also until it is planned again after the absence, the next deadline counts.
+// skipping returns the time in which a car that skips a night needs nothing: until the
+// deadline of its plan, and at least as long as its household is away. The plan of a car that
+// already needs nothing ends with its absence and not at a deadline; for such a car, also
+// until it is planned again after the absence, the next deadline counts.
 func skipping(
 	c *store.PlanningState,
 	deadline, now time.Time,
@@ -223,7 +229,8 @@ func skipping(
 	}, nil
 }
 
-// EndSkip lets a car charge as usual again. It changes nothing for a car that skips nothing.
+// EndSkip ends a skipped night or an absence that has begun. It changes nothing for a car that
+// skips nothing.
 func (s *Service) EndSkip(
 	ctx context.Context,
 	org flex.OrgID,
@@ -231,7 +238,7 @@ func (s *Service) EndSkip(
 ) error {
 	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		c, err := lockedCharging(ctx, tx, asset)
-		skips := c.Away.Contains(tx.Now()) // and not what lies ahead, which its household said
+		skips := c.Away.Contains(tx.Now()) // an absence that has not begun stays
 		if err != nil || !skips {
 			return err
 		}
@@ -240,7 +247,7 @@ func (s *Service) EndSkip(
 	})
 }
 
-// setAway is putAway in a transaction of its own.
+// setAway is putAway in its own transaction.
 func (s *Service) setAway(
 	ctx context.Context,
 	org flex.OrgID,
@@ -252,7 +259,7 @@ func (s *Service) setAway(
 	})
 }
 
-// putAway sets that one car needs nothing in a span of time; an empty span takes that back.
+// putAway sets the time in which one car needs nothing; an empty span ends it.
 func (s *Service) putAway(
 	ctx context.Context,
 	tx *store.Tx,
@@ -274,13 +281,14 @@ func (s *Service) putAway(
 		return err
 	}
 
-	return s.takeAway(ctx, tx, asset, func(flex.Span) flex.Span {
+	return s.changeAway(ctx, tx, asset, func(flex.Span) flex.Span {
 		return away
 	})
 }
 
-// takeAway changes when an asset's household is away, and plans the asset again if it is plugged in.
-func (s *Service) takeAway(
+// changeAway changes when an asset's household is away, and plans the asset again if it is
+// plugged in.
+func (s *Service) changeAway(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
@@ -310,7 +318,7 @@ func (s *Service) takeAway(
 		return nil
 	}
 
-	// The plan until then stays, and what was charged for it counts.
+	// Until the absence begins the plan stays, and the energy charged for it counts.
 	if isAhead(before, tx.Now()) && isAhead(c.Away, tx.Now()) {
 		return nil
 	}
@@ -323,7 +331,7 @@ func isAhead(away flex.Span, now time.Time) bool {
 	return away.Empty() || away.From.After(now)
 }
 
-// newWish is the change for a household that asks for something else.
+// newWish is the reason of a plan for a household that asks for something else.
 var newWish = replanReason{
 	cause:   store.CauseIntent,
 	must:    true,
@@ -331,7 +339,7 @@ var newWish = replanReason{
 	trigger: ByEvent,
 }
 
-// ReplanAbsences plans the cars again whose household leaves or is back.
+// ReplanAbsences plans the cars again whose household leaves or has returned.
 func (s *Service) ReplanAbsences(ctx context.Context) (worker.Report, error) {
 	return worker.EachOrg(
 		ctx,
@@ -348,7 +356,7 @@ func (s *Service) ReplanAbsencesOf(
 	var r worker.Report
 	tried := failedAssets{assets: map[flex.AssetID]bool{}}
 	for {
-		n, err := s.followAways(ctx, org, &tried)
+		n, err := s.replanAways(ctx, org, &tried)
 		r.Did += n
 		if err != nil || n == 0 {
 			return r, errors.Join(tried.err(), err)
@@ -361,9 +369,9 @@ func (s *Service) ReplanAbsencesOf(
 	}
 }
 
-// followAways looks at some absences, without those that failed in this run, and returns how many it followed. One that fails does not hold
-// up the others.
-func (s *Service) followAways(
+// replanAways plans some cars whose absence begins or ends, without those that failed in this
+// run, and returns how many. One that fails does not delay the others.
+func (s *Service) replanAways(
 	ctx context.Context,
 	org flex.OrgID,
 	tried *failedAssets,
@@ -385,7 +393,7 @@ func (s *Service) followAways(
 		}
 
 		err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
-			return s.takeAway(ctx, tx, asset, func(away flex.Span) flex.Span {
+			return s.changeAway(ctx, tx, asset, func(away flex.Span) flex.Span {
 				if away.To.After(tx.Now()) {
 					return away
 				}
@@ -407,8 +415,9 @@ func (s *Service) followAways(
 	return n, nil
 }
 
-// whileAway sets the need of a plan to nothing while the household is away at its instant. The car is planned again as soon as
-// somebody is back. The profile alone ends soon after that, so that no later night passes without charging if nothing more is sent.
+// whileAway sets the need of a plan to zero if the household is away at its instant. The car
+// is planned again at the end of the absence. The profile ends soon after that, so that no
+// later night passes without charging if nothing more is sent.
 func whileAway(e *store.PlanInputs, away flex.Span, from time.Time) bool {
 	if !away.Contains(from) {
 		return false

@@ -15,23 +15,26 @@ import (
 )
 
 const (
-	// BaseShare is the share of the days on which a home drew no more in a half-hour than is
-	// kept free for it under its main fuse.
+	// BaseShare is the share of days on which the home drew no more than the power that is
+	// reserved for it under its main fuse.
 	BaseShare = 0.9
 	// BaseDays is the least number of days of a kind on which a half-hour must be known.
 	BaseDays = 3
-	// BaseStep is the step of the power that is kept free: a finer one would cut schedules into many steps.
+	// BaseStep is the step of the reserved power. A finer one would cut schedules into many
+	// steps.
 	BaseStep flex.Watts = 500
 )
 
-// baseLoad is what a home itself usually draws, its cars, batteries and heaters apart, by half-hour of the day:
-// on working days and on weekends. A cautious figure: BaseShare of the days were at or below it.
+// baseLoad is what a home itself usually draws, without its cars, batteries and heaters, by
+// half-hour of the day, for working days and for weekends. It is a cautious value: on
+// BaseShare of the days the home drew no more.
 type baseLoad struct {
 	known bool
 	watts store.DayLoad
 }
 
-// kindOf is the kind of a half-hour's day, and its place in it by the clock of London.
+// kindOf returns the kind of a half-hour's day (0 for working days, 1 for weekends), and its
+// index in the day by London time.
 func kindOf(p flex.Period) (kind, place int) {
 	at := p.Start().In(flex.London)
 	if day := at.Weekday(); day == time.Saturday || day == time.Sunday {
@@ -41,13 +44,13 @@ func kindOf(p flex.Period) (kind, place int) {
 	return kind, 2*at.Hour() + at.Minute()/30
 }
 
-// powerAt is the power that is kept free in a half-hour.
+// powerAt returns the power that is reserved in a half-hour.
 func (b *baseLoad) powerAt(p flex.Period) flex.Watts {
 	kind, place := kindOf(p)
 	return b.watts[kind][place]
 }
 
-// most is the most power that is kept free in any half-hour.
+// most returns the most power that is reserved in any half-hour.
 func (b *baseLoad) most() flex.Watts {
 	var w flex.Watts
 	for _, kind := range b.watts {
@@ -59,10 +62,11 @@ func (b *baseLoad) most() flex.Watts {
 	return w
 }
 
-// learnBase learns the base load from what a home drew. Where a half-hour is known on too few days of a
-// kind, guessed values count too, but as no less than the least of any other half-hour. Where that is still too little, both kinds of
-// days are taken together, and else the most of the day. Nothing is learned of a home without a half-hour that is known
-// well enough.
+// learnBase learns the base load from what a home drew. If a half-hour is known on too few
+// days of a kind, estimated values count too, but as no less than the least of any known
+// half-hour. If these are still too few, both kinds of days are taken together, and otherwise
+// the maximum of the day. Nothing is learned about a home without a half-hour that is known on
+// enough days.
 func learnBase(
 	drawn forecast.Series,
 	guessed func(flex.Period) bool,
@@ -115,7 +119,8 @@ func learnBase(
 // drawnBy is what a home drew in half-hours, by kind of day and half-hour of the day.
 type drawnBy [2][50][]flex.WattHours
 
-// enoughOf is what a half-hour of the day is learned from, and whether guesses are in it.
+// enoughOf returns the values that a half-hour of the day is learned from, and whether some of
+// them are estimates.
 func enoughOf(
 	by drawnBy,
 	guesses drawnBy,
@@ -137,7 +142,7 @@ func enoughOf(
 	return own, len(guess) > 0
 }
 
-// leastOf is the least that a home draws in any half-hour that is known well enough.
+// leastOf returns the least that a home draws in any half-hour that is known on enough days.
 func leastOf(by drawnBy) flex.Watts {
 	least := flex.Watts(0)
 	for kind := range by {
@@ -154,7 +159,8 @@ func leastOf(by drawnBy) flex.Watts {
 	return least
 }
 
-// cautious is the mean power that BaseShare of some half-hours do not pass, in whole steps.
+// cautious returns the mean power that BaseShare of some half-hours do not exceed, rounded up
+// to BaseStep.
 func cautious(own []flex.WattHours) flex.Watts {
 	slices.Sort(own)
 	rank := int(math.Ceil(BaseShare*float64(len(own)))) - 1
@@ -162,10 +168,10 @@ func cautious(own []flex.WattHours) flex.Watts {
 	return (w + BaseStep - 1) / BaseStep * BaseStep
 }
 
-// baseAt returns what the home at a site usually draws by itself, where its fuse was set. It is learned
-// once a day, when it is first asked for, and again when the site's assets, those of them that send
-// readings or are planned, or its consent change. Without consent to the use of the boundary meter, and before the first
-// reading, nothing is known.
+// baseAt returns what the home at a site usually draws by itself, if its fuse was set. It is
+// learned once a day, when it is first needed, and again when the site's assets change, when
+// others of them send readings or are planned, or when its consent changes. Without consent to
+// the use of the boundary meter, and before the first reading, nothing is known.
 func baseAt(
 	ctx context.Context,
 	tx *store.Tx,
@@ -191,14 +197,14 @@ func baseAt(
 	}
 
 	today := flex.DayAt(tx.Now())
-	kept, err := tx.BaseLoad(ctx, site)
+	stored, err := tx.BaseLoad(ctx, site)
 	if err != nil {
 		return baseLoad{}, err
 	}
 
 	var b baseLoad
-	if kept.Day == today && kept.Basis == basis {
-		b.watts = kept.Load
+	if stored.Day == today && stored.Basis == basis {
+		b.watts = stored.Load
 		b.known = b.most() > 0
 		return b, nil
 	}
@@ -215,7 +221,7 @@ func baseAt(
 	})
 }
 
-// basisAt is the basis of what is learned of a site now; empty before the first reading.
+// basisAt returns the present basis of a site's base load; empty before the first reading.
 func basisAt(
 	ctx context.Context,
 	tx *store.Tx,
@@ -237,8 +243,8 @@ func basisAt(
 	return basisOf(assets, steady, steered, consent), err
 }
 
-// basisOf is a short text that changes with the site's assets, with those of them that send readings, with the batteries and heaters
-// that are planned, and with the consent.
+// basisOf returns a short hash that changes with the site's assets, with those of them that
+// send readings, with the batteries and heaters that are planned, and with the consent.
 func basisOf(
 	assets []flex.Asset,
 	steady map[flex.AssetID]bool,
@@ -259,8 +265,8 @@ func basisOf(
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// readBase learns what the home usually draws by itself from the days before: what passed the boundary less what cars, batteries and
-// heaters took, and with what the roof gave.
+// readBase learns what the home usually draws by itself from the days before: what passed the
+// boundary meter, less what cars, batteries and heaters took, plus what solar panels gave.
 func readBase(
 	ctx context.Context,
 	tx *store.Tx,

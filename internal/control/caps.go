@@ -12,7 +12,8 @@ import (
 	"flexd/internal/store"
 )
 
-// Caps returns the organisation's caps, groups by name, a NotFound failure if it has none.
+// Caps returns the organisation's caps with their groups ordered by name; NotFound if it has
+// none.
 func (s *Service) Caps(
 	ctx context.Context,
 	org flex.OrgID,
@@ -34,9 +35,9 @@ func (s *Service) Caps(
 	return c, err
 }
 
-// SetCaps puts caps in the place of those in force, and has the fleet planned under them.
-// Caps that cannot be kept are Malformed, a site of another organisation is NotFound, and a group that
-// is limited and no longer among them is Conflict.
+// SetCaps replaces the caps in force, and marks the fleet to be planned under them. Caps that
+// cannot be observed are Malformed, a site of another organisation is NotFound, and removing a
+// group that is limited is a Conflict.
 func (s *Service) SetCaps(
 	ctx context.Context,
 	org flex.OrgID,
@@ -48,8 +49,8 @@ func (s *Service) SetCaps(
 	})
 }
 
-// ChangeCaps lets a function change the caps in force, which are none at first. It fails as
-// SetCaps does.
+// ChangeCaps lets a function change the caps in force; without caps it gets the zero value. It
+// fails as SetCaps does.
 func (s *Service) ChangeCaps(
 	ctx context.Context,
 	org flex.OrgID,
@@ -69,8 +70,9 @@ func (s *Service) ChangeCaps(
 	})
 }
 
-// SetFleetCap sets the cap of the whole fleet; groups and position stay. Where nothing is bound any more, the caps are
-// taken away. It is Malformed if nothing was bound before either, and fails as SetCaps does.
+// SetFleetCap sets the cap of the whole fleet; groups and position stay. If nothing is limited
+// any more, the caps are removed. It is Malformed if nothing was limited before either, and
+// otherwise fails as SetCaps does.
 func (s *Service) SetFleetCap(
 	ctx context.Context,
 	org flex.OrgID,
@@ -115,14 +117,15 @@ func lockCaps(
 	if err != nil {
 		return c, false, fmt.Errorf("read the caps: %w", err)
 	}
-	if !ok { // whoever began without caps notes no change under them
+	if !ok { // wait for transactions that began without caps: they record no change for the sums
 		err = tx.LockForCaps(ctx)
 	}
 
 	return c, ok, err
 }
 
-// PreviewCaps returns the caps as a change would leave them, and changes nothing. It fails as ChangeCaps does.
+// PreviewCaps returns the caps as a change would leave them, without making it. It fails as
+// ChangeCaps does.
 func (s *Service) PreviewCaps(
 	ctx context.Context,
 	org flex.OrgID,
@@ -146,7 +149,7 @@ func (s *Service) PreviewCaps(
 	return c, err
 }
 
-// changedCaps changes caps, puts them in order, and refuses those that cannot be kept.
+// changedCaps changes caps, sorts them, and checks them.
 func changedCaps(
 	ctx context.Context,
 	tx *store.Tx,
@@ -176,11 +179,11 @@ func changedCaps(
 		return err
 	}
 
-	return keepLimited(ctx, tx, c.Groups)
+	return checkLimitedRemain(ctx, tx, c.Groups)
 }
 
-// ClearCaps takes the organisation's caps away. It is NotFound if there are none, and Conflict where a
-// group is limited.
+// ClearCaps removes the organisation's caps. It is NotFound if there are none, and Conflict if
+// a group is limited.
 func (s *Service) ClearCaps(
 	ctx context.Context,
 	org flex.OrgID,
@@ -194,20 +197,21 @@ func (s *Service) ClearCaps(
 	})
 }
 
+// clearCaps is ClearCaps within a transaction that has locked the organisation.
 func clearCaps(
 	ctx context.Context,
 	tx *store.Tx,
 ) error {
-	if err := keepLimited(ctx, tx, nil); err != nil {
+	if err := checkLimitedRemain(ctx, tx, nil); err != nil {
 		return err
 	}
 
 	return tx.ClearCaps(ctx)
 }
 
-// keepLimited is Conflict if a group that somebody limits is not among those that will be: its limits
-// would bind nobody, and whoever gave them would not know.
-func keepLimited(
+// checkLimitedRemain returns Conflict if a group that has limits, a link or a bound program is
+// not among the groups: its limits would have no effect, and their source would not notice.
+func checkLimitedRemain(
 	ctx context.Context,
 	tx *store.Tx,
 	groups []flex.CapGroup,
@@ -227,9 +231,7 @@ func keepLimited(
 		return err
 	}
 
-	why := map[string]string{
-		"": "",
-	} // by group; no group at all is the whole fleet, which stays
+	why := map[string]string{} // the reason why a group must remain, by its name
 	for _, b := range bindings {
 		why[b.Scope.Group] = "an OpenADR program is bound to it: flexd openadr list prints it, flexd openadr unbind ends that"
 	}
@@ -244,7 +246,7 @@ func keepLimited(
 			" or later: flexd limits list prints them, flexd limits clear takes those of a file away"
 	}
 
-	delete(why, "")
+	delete(why, "") // the whole fleet, which is no group
 	for _, g := range groups {
 		delete(why, g.Name)
 	}
@@ -261,6 +263,7 @@ func keepLimited(
 	return nil
 }
 
+// capsWithSites reads the caps with the sites of their groups; false if there are none.
 func capsWithSites(
 	ctx context.Context,
 	tx *store.Tx,

@@ -15,11 +15,12 @@ import (
 
 // Batteries under caps.
 //
-// A battery that charges draws its full power for its whole half-hours, whatever its home is expected to use. Cars come
-// first: a car leaves headroom only for what batteries are dispatched to draw and for their plans in the committed half-hours; a
-// battery leaves headroom for all that cars may draw. So if a car later takes the headroom of a battery, the battery is
-// planned to wait before the half-hour is committed. What a battery or a car discharges makes no headroom for others: the
-// caps are kept even if it fails to.
+// A battery that charges draws its full power for its whole half-hours, whatever its home is
+// expected to use. Cars come first: a car leaves headroom only for what batteries are
+// dispatched to draw and for their plans in the committed half-hours; a battery leaves
+// headroom for all that cars may draw. So if a car later takes the headroom of a battery, the
+// battery is planned to wait before the half-hour is committed. What a battery or a car
+// discharges makes no headroom for others: the caps are kept even if it fails to.
 
 // batteryRun plans the batteries of one organisation, or its heaters, one after the other.
 type batteryRun struct {
@@ -27,7 +28,8 @@ type batteryRun struct {
 	caps capsKept
 }
 
-// capsKept is the headroom under caps that one battery or heater of a run passes on to the next. Nil passes on nothing.
+// capsKept is the headroom under caps that one battery or heater of a run passes on to the
+// next. Nil passes on nothing.
 type capsKept struct {
 	ahead   *capsAhead
 	heat    *heatUnderCaps
@@ -43,7 +45,8 @@ func (k *capsKept) feedersOf() feedersKept {
 	return k.feeders
 }
 
-// capsAhead is what caps, all cars and all other batteries leave to one battery. It is nil without caps on power.
+// capsAhead is what caps, all cars and all other batteries leave to one battery. It is nil
+// without caps on power.
 type capsAhead struct {
 	*headroom.Profile
 	*capped
@@ -67,7 +70,8 @@ func askedToTake(
 	return most
 }
 
-// mostDrawn returns the most that a battery draws in a half-hour, by dispatches and, where that counts, by its plan.
+// mostDrawn returns the most that a battery draws in a half-hour, by dispatches and, where
+// that counts, by its plan.
 func mostDrawn(
 	b *store.CapBattery,
 	p flex.Period,
@@ -108,7 +112,8 @@ func takesFrom(
 	return steps
 }
 
-// drawBatteries puts what batteries draw that yield to no car into the headroom: those of a group, or all.
+// drawBatteries puts what batteries draw that yield to no car into the headroom: those of a
+// group, or all.
 func (r *assetHeadroom) drawBatteries(
 	ctx context.Context,
 	tx *store.Tx,
@@ -240,7 +245,8 @@ func (a *capsAhead) take(
 	return nil
 }
 
-// replaced notes a battery's new plan, and that the headroom changed for others if it charges at other times.
+// replaced notes a battery's new plan, and that the headroom changed for others if it charges
+// at other times.
 func (a *capsAhead) replaced(
 	ctx context.Context,
 	tx *store.Tx,
@@ -261,13 +267,14 @@ func (a *capsAhead) replaced(
 	return tx.CapsUsed(ctx, time.Time{})
 }
 
-// left is what the caps leave to the battery that is planned in a half-hour; false if they bound nothing then.
+// left is what the caps leave to the battery that is planned in a half-hour; false if they
+// bound nothing then.
 func (a *capsAhead) left(p flex.Period) (flex.Watts, bool) {
 	return a.Spare(a.place[a.own.Group], p.Span())
 }
 
-// underCaps has a battery not charge in the half-hours in which cars and the other batteries leave it no headroom
-// for its full power.
+// underCaps has a battery not charge in the half-hours in which cars and the other batteries
+// leave it no headroom for its full power.
 func (s *homeAhead) underCaps(
 	a *capsAhead,
 	power flex.Watts,
@@ -330,9 +337,9 @@ func takeBackCharge(
 	return nil
 }
 
-// CheckImport refuses a dispatch, as a Conflict, if batteries draw more by it than before, and more than caps, all cars and the other
-// batteries leave. It is made in the transaction of the dispatch. Whoever plans on a snapshot without the dispatch plans
-// again.
+// CheckImport refuses a dispatch, as a Conflict, if batteries draw more by it than before, and
+// more than caps, all cars and the other batteries leave. It is made in the transaction of the
+// dispatch. Whoever plans on a snapshot without the dispatch plans again.
 func CheckImport(
 	ctx context.Context,
 	tx *store.Tx,
@@ -376,8 +383,9 @@ func CheckImport(
 	return tx.CapsUsed(ctx, time.Time{})
 }
 
-// ask puts what a dispatch asks of a battery into the headroom, beyond what it draws already, and returns the place of
-// its cap; -1 for an asset that is no battery, or draws no more with the dispatch than without it.
+// ask puts what a dispatch asks of a battery into the headroom, beyond what it draws already,
+// and returns the place of its cap; -1 for an asset that is no battery, or draws no more with
+// the dispatch than without it.
 func (a *capsAhead) ask(
 	ctx context.Context,
 	tx *store.Tx,

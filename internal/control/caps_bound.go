@@ -9,13 +9,14 @@ import (
 	"flexd/internal/store"
 )
 
-// boundPower says where caps and feeders' limits bind power, and when. Its zero value binds nothing.
+// boundPower says when caps, and limits for a time, restrict power at a site. Its zero value
+// restricts nothing.
 type boundPower struct {
 	*headroom.Profile
 	place map[string]int
 }
 
-// readBoundPower reads what binds power from now on.
+// readBoundPower reads what restricts power from now on.
 func readBoundPower(
 	ctx context.Context,
 	tx *store.Tx,
@@ -37,7 +38,7 @@ func readBoundPower(
 	}, nil
 }
 
-// bindsAt reports whether power is bound at a site at any time in a span.
+// bindsAt reports whether power is restricted at a site at any time in a span.
 func (b boundPower) bindsAt(
 	ctx context.Context,
 	tx *store.Tx,
@@ -60,7 +61,8 @@ func (b boundPower) bindsAt(
 	return false, err
 }
 
-// halfHours reports in which of the half-hours of a span power is bound at a site; nil for none.
+// halfHours reports in which of the half-hours of a span power is restricted at a site; nil
+// for none.
 func (b boundPower) halfHours(
 	ctx context.Context,
 	tx *store.Tx,

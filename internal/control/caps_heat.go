@@ -12,9 +12,10 @@ import (
 
 // Tanks and heat pumps under caps.
 //
-// A tank or a heat pump under control counts under caps for its power in the windows that it was sent, and for nothing
-// after them. Until its client has taken the newest, it counts for the most of those that it may be following. It is planned
-// around other tanks and heat pumps (heat_caps.go), and not around what cars and batteries do later: these have what is left.
+// A tank or a heat pump under control counts under caps for its power in the windows that it
+// was sent, and for nothing after them. Until its client has taken the newest, it counts for
+// the most of those that it may be following. It is planned around other tanks and heat pumps
+// (heat_caps.go), and not around what cars and batteries do later: these have what is left.
 
 // heatCountedFor is how long after a count a plan that was not accepted is counted again.
 const heatCountedFor = 5 * time.Minute
@@ -61,8 +62,8 @@ func (k *capped) drawHeat(
 	return nil
 }
 
-// heatChanged has the fleet planned again under caps that bind power, as a tank or a heat pump was sent another plan. The caps
-// must be locked.
+// heatChanged has the fleet planned again under caps that bind power, as a tank or a heat pump
+// was sent another plan. The caps must be locked.
 func heatChanged(ctx context.Context, tx *store.Tx) error {
 	under, ok, err := tx.LockCaps(ctx)
 	if err != nil || !ok || !bindPower(&under) {

@@ -70,7 +70,7 @@ func TestCaps_DispatchBetween(t *testing.T) {
 		}
 
 		err = s.DB.Write(t.Context(), seed.Org, func(tx *store.Tx) error {
-			done, err := s.commit(t.Context(), tx, stale, &tally{})
+			done, err := s.commit(t.Context(), tx, stale, &runCounts{})
 			if done {
 				t.Error("a plan was put in force that knows nothing of a dispatch")
 			}

@@ -12,24 +12,29 @@ import (
 
 // Sums under caps.
 //
-// A plug-in needs to know what all others under its caps draw. Reading each of them would take time in proportion to their
-// number. So the store keeps the sum, minute by minute, and what each car, tank and heat pump is counted for in it. A
-// transaction that changes what one of them may draw adds a note (cap_change). A transaction that needs the sums locks the caps.
-// It first counts again what is noted, and what counts for something else as time goes by: a car whose schedule is over may
-// draw its full power. So a plug-in counts only the changes since the plug-in before it, each of them once.
+// A plug-in needs to know the sum that all others under its caps draw. Reading each of them
+// would take time in proportion to their number. The store therefore contains the sums by
+// minute, and for each car, tank and heat pump its part in them. A transaction that changes
+// what one of them may draw records its id (cap_change). A transaction that needs the sums
+// locks the caps. It first counts the recorded assets again, and those whose part changes as
+// time goes by: a car whose schedule is over may draw its full power. So a plug-in counts only
+// the changes since the previous plug-in, each of them once.
 
 const (
-	// countedAhead is how far ahead a part is counted at most: farther than a schedule reaches.
+	// countedAhead is how far ahead a part is counted at most: further than any schedule
+	// reaches.
 	countedAhead = 9 * 24 * time.Hour
-	// countedFor is after what time a part that reaches farther is counted again, before a headroom reaches its end.
+	// countedFor is after what time a part that reaches further is counted again, before the
+	// headroom reaches its end.
 	countedFor = 6 * 24 * time.Hour
-	// summedFor is how long the sums are kept up by changes before they are made from every asset again.
+	// summedFor is how long the sums are updated by changes before they are made from every
+	// asset again.
 	summedFor = 24 * time.Hour
 )
 
-// capSums are the sums under some caps, and what is to be kept of them.
+// capSums are the sums under some caps, and the changes that are to be stored.
 type capSums struct {
-	tree   flex.CapTree // which group lies in which
+	tree   flex.CapTree // the group around each group
 	from   int64        // the running block
 	sums   map[string]headroom.Sum
 	change map[string]headroom.Sum // by cap
@@ -37,8 +42,8 @@ type capSums struct {
 	drop   []flex.AssetID
 }
 
-// sumsBeside returns what all draw together under some caps, by the caps' names, and the part of an asset in it; nil if the
-// asset is not counted. The caps must be locked.
+// sumsBeside returns the sums under some caps, by the caps' names, and the part of one asset
+// in them; nil if the asset is not counted. The caps must be locked.
 func sumsBeside(
 	ctx context.Context,
 	tx *store.Tx,
@@ -65,8 +70,8 @@ func sumsBeside(
 	return c.sums, nil, nil
 }
 
-// countChanges counts what changed. It returns the new sums under some caps, and the parts of one asset and of those that were
-// counted again. The caps must be locked.
+// countChanges counts changed assets again. It returns the new sums under some caps, and the
+// parts of one asset and of those that were counted again. The caps must be locked.
 func countChanges(
 	ctx context.Context,
 	tx *store.Tx,
@@ -104,13 +109,14 @@ func countChanges(
 
 	c.sums, err = tx.CapSums(ctx, c.from, names)
 	if err == nil {
-		err = c.keep(ctx, tx, changes)
+		err = c.save(ctx, tx, changes)
 	}
 
 	return c, parts, err
 }
 
-// count counts some assets again: for their parts in now, or for nothing. It replaces their old parts in parts by the new ones.
+// count replaces the parts of assets in the sums: the old ones, in parts, by those in now. An
+// asset without a new part is no longer counted. parts is updated.
 func (c *capSums) count(
 	assets []flex.AssetID,
 	now []store.CapPart,
@@ -153,8 +159,8 @@ func (c *capSums) changeUnder(name string) headroom.Sum {
 	return c.change[name]
 }
 
-// keep stores what changed: the parts, and the blocks of the sums in which something did.
-func (c *capSums) keep(
+// save stores the changes: the parts, and the blocks of the sums that changed.
+func (c *capSums) save(
 	ctx context.Context,
 	tx *store.Tx,
 	changes store.CapChanges,
@@ -183,7 +189,7 @@ func (c *capSums) keep(
 	return tx.DropCapChanges(ctx, changes)
 }
 
-// partsNow are what some assets are counted for now.
+// partsNow returns the parts of some assets from now on.
 func partsNow(
 	ctx context.Context,
 	tx *store.Tx,
@@ -199,7 +205,7 @@ func partsNow(
 	return countedParts(loads, heat, tx.Now().Truncate(time.Second)), err
 }
 
-// countedParts are what cars, tanks and heat pumps are counted for from an instant on.
+// countedParts returns the parts of cars, tanks and heat pumps from an instant on.
 func countedParts(
 	loads []store.Load,
 	heat []store.HeatLoad,
@@ -217,7 +223,7 @@ func countedParts(
 	return parts
 }
 
-// countedPart is what an asset that is plugged in is counted for from an instant on.
+// countedPart returns the part of an asset that is plugged in, from an instant on.
 func countedPart(
 	l *store.Load,
 	now time.Time,
@@ -232,7 +238,7 @@ func countedPart(
 		Paced:   true,
 	}
 
-	if n := len(l.Steps); n > 0 { // what it does next is said until then
+	if n := len(l.Steps); n > 0 { // until then its schedule says what it draws
 		p.Until = afterNow(now, l.Done, l.Steps[n-1].To)
 	}
 
@@ -245,7 +251,7 @@ func countedPart(
 	return p
 }
 
-// afterNow is the first of some instants that is still to come; zero if none is.
+// afterNow returns the earliest of some instants that is after now; zero if none is.
 func afterNow(
 	now time.Time,
 	instants ...time.Time,
@@ -260,7 +266,8 @@ func afterNow(
 	return first
 }
 
-// sumAll makes the sums from every plugged-in asset, tank and heat pump. The caps must be locked.
+// sumAll makes the sums from every plugged-in asset, tank and heat pump. The caps must be
+// locked.
 func sumAll(
 	ctx context.Context,
 	tx *store.Tx,
@@ -298,8 +305,8 @@ func sumAll(
 	return tx.CapsSummed(ctx)
 }
 
-// countFleet counts what the planning of a fleet changed, so that no plug-in has to. Once a day it makes the sums from every asset
-// again, and logs an error if they had become wrong.
+// countFleet counts the changes of a fleet plan, so that no plug-in has to. Once a day it
+// makes the sums from every asset again, and logs an error if they were wrong.
 func (s *Service) countFleet(
 	ctx context.Context,
 	tx *store.Tx,

@@ -9,12 +9,14 @@ import (
 	"flexd/internal/store"
 )
 
-// levelDays is how many days back the state of charge of a car that is plugged in may have been read.
+// levelDays is how many days back the state of charge of a car that is plugged in may have
+// been read.
 const levelDays = 7
 
-// carLevels are what a car that is plugged in holds, in % of its battery: from when its state of charge was last read, as it was
-// metered or planned since, and then by its schedule in force to its ready-by. There are none without a schedule, a capacity or a
-// reading of this stay.
+// carLevels are what a car that is plugged in holds, in % of its battery: from when its state
+// of charge was last read, as it was metered or planned since, and then by its schedule in
+// force to its ready-by. There are none without a schedule, a capacity or a reading of this
+// stay.
 func carLevels(
 	ctx context.Context,
 	tx *store.Tx,
@@ -75,7 +77,8 @@ func capacityOf(a *flex.Asset) flex.WattHours {
 	return *a.Capacity
 }
 
-// stayLevel is the newest reading of a car's state of charge since it was plugged in; its instant is zero if there is none.
+// stayLevel is the newest reading of a car's state of charge since it was plugged in; its
+// instant is zero if there is none.
 func stayLevel(
 	ctx context.Context,
 	tx *store.Tx,
@@ -110,7 +113,8 @@ func stayLevel(
 	return last, err
 }
 
-// scheduleParts are the times, from an instant to ready-by, in each of which a schedule asks the same of its car.
+// scheduleParts are the times, from an instant to ready-by, in each of which a schedule asks
+// the same of its car.
 func scheduleParts(s *store.Schedule, from time.Time) []flex.Span {
 	var parts []flex.Span
 	bounds := []time.Time{from, s.From.ReadyBy}
@@ -135,7 +139,8 @@ func scheduleParts(s *store.Schedule, from time.Time) []flex.Span {
 	return parts
 }
 
-// AtLast is the level that is expected at the end of the plan, of a car at its ready-by; false where that is not known.
+// AtLast is the level that is expected at the end of the plan, of a car at its ready-by; false
+// where that is not known.
 func (l *Level) AtLast() (float64, bool) {
 	if len(l.Expected) == 0 {
 		return 0, false

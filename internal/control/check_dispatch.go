@@ -9,10 +9,12 @@ import (
 	"flexd/internal/store"
 )
 
-// CheckDispatch refuses a dispatch for an unknown market, and one that an asset cannot follow. It is Malformed for an unknown market, and if
-// a charger, a heater or a car that may not discharge is asked to discharge. It is a Conflict if CheckExport finds no headroom of the
-// feeder, if CheckImport finds none under a cap, if a site's own main fuse or export limit leaves none, or if an instruction calls the
-// asset. It runs in the transaction of the dispatch, and keeps others from planning what is at the sites of its assets until that ends.
+// CheckDispatch refuses a dispatch for an unknown market, and one that an asset cannot follow.
+// It is Malformed for an unknown market, and if a charger, a heater or a car that may not
+// discharge is asked to discharge. It is a Conflict if CheckExport finds no headroom of the
+// feeder, if CheckImport finds none under a cap, if a site's own main fuse or export limit
+// leaves none, or if an instruction calls the asset. It runs in the transaction of the
+// dispatch, and keeps others from planning what is at the sites of its assets until that ends.
 func CheckDispatch(
 	ctx context.Context,
 	tx *store.Tx,
@@ -41,8 +43,8 @@ func CheckDispatch(
 		return err
 	}
 
-	// Who plans a battery without knowledge of the dispatch would send the battery's own plan for its time, and take away the mark by which
-	// it is planned around the dispatch.
+	// Who plans a battery without knowledge of the dispatch would send the battery's own plan
+	// for its time, and take away the mark by which it is planned around the dispatch.
 	if err := tx.LockAllToPlan(ctx, idsOf(order)); err != nil {
 		return err
 	}
@@ -73,7 +75,8 @@ func checkDischargeOf(ctx context.Context, tx *store.Tx, id flex.AssetID) error 
 	return checkDischarges(&a, !site.DischargeConsentAt.IsZero())
 }
 
-// checkDischarges refuses an asset unless it is a battery, or a car that can discharge at a site that consented to it.
+// checkDischarges refuses an asset unless it is a battery, or a car that can discharge at a
+// site that consented to it.
 func checkDischarges(a *flex.Asset, consented bool) error {
 	if a.Type == flex.Battery {
 		return nil

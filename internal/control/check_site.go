@@ -9,15 +9,16 @@ import (
 	"flexd/internal/store"
 )
 
-// siteCheck is a dispatch at one of its sites, beside what flexd cannot plan otherwise any more: the home itself, and what the site's other
-// batteries do in committed half-hours and by other dispatches. Cars, heaters and the rest of the plans are made around the dispatch.
+// siteCheck is a dispatch at one of its sites, beside what flexd cannot change any more: the
+// home itself, and what the site's other batteries do in committed half-hours and by other
+// dispatches. Cars, heaters and the rest of the plans are made around the dispatch.
 type siteCheck struct {
 	site    flex.SiteID
 	supply  flex.Supply
 	now     flex.Period
 	periods []flex.Period
 	base    baseLoad
-	net     []flex.Watts // what the home is expected to draw, less what its roof gives
+	net     []flex.Watts // what the home is expected to draw, less its solar generation
 	named   []askedAsset
 	besides []besideDispatch // of each half-hour
 }
@@ -28,14 +29,15 @@ type askedAsset struct {
 	wired flex.Wiring
 }
 
-// besideDispatch is what other batteries draw and give in a half-hour.
+// besideDispatch is what other batteries draw and discharge in a half-hour.
 type besideDispatch struct {
 	draws, gives phaseLoad
 	given        flex.Watts // on all phases
 }
 
-// checkSites is a Conflict if a dispatch has the assets of a site draw more than its main fuse leaves them, or give more than the fuse or the
-// site's export limit does. Sites whose connection was never set have neither.
+// checkSites returns a Conflict if a dispatch has the assets of a site draw more than its main
+// fuse leaves them, or discharge more than the fuse or the site's export limit leaves. Sites
+// whose connection was never set have neither.
 func checkSites(
 	ctx context.Context,
 	tx *store.Tx,
@@ -70,7 +72,8 @@ func checkSites(
 	return nil
 }
 
-// suppliedSites are the sites of which a dispatch asks some power and whose connection was set.
+// suppliedSites returns the sites of the dispatched assets whose connection was set; without
+// assets that are sent 0 kW.
 func suppliedSites(
 	ctx context.Context,
 	tx *store.Tx,
@@ -128,8 +131,9 @@ func (c *siteCheck) read(
 	return nil
 }
 
-// addNamed adds an asset that the dispatch names. No device on one phase moves more than SinglePhaseMax: one that is asked for more
-// is taken to be on three, unless its phases were given.
+// addNamed adds an asset that the dispatch names. No device on one phase moves more than
+// SinglePhaseMax: one that is asked for more is taken to be on three phases, unless its phases
+// were given.
 func (c *siteCheck) addNamed(
 	asset *flex.Asset,
 	power flex.Watts,
@@ -142,7 +146,8 @@ func (c *siteCheck) addNamed(
 	c.named = append(c.named, askedAsset{power, wired})
 }
 
-// readBattery reads what a battery's plan expects of the home, and what it does unless the dispatch names it. It returns how it is wired.
+// readBattery reads what a battery's plan expects of the home, and what it does unless the
+// dispatch names it. It returns its wiring.
 func (c *siteCheck) readBattery(
 	ctx context.Context,
 	tx *store.Tx,
@@ -164,7 +169,7 @@ func (c *siteCheck) readBattery(
 	return b.Wiring(), err
 }
 
-// expect takes over what a plan expects of the home.
+// expect sets what a plan expects of the home.
 func (c *siteCheck) expect(p *store.BatteryPlan) {
 	load, roof := guessed(p, c.periods)
 	c.net = make([]flex.Watts, len(c.periods))
@@ -210,7 +215,8 @@ func (c *siteCheck) addBattery(
 	return nil
 }
 
-// check is a Conflict that says what would be possible, for the first half-hour in which the dispatch asks for more.
+// check returns a Conflict that states what would be possible, for the first half-hour in
+// which the dispatch asks for more.
 func (c *siteCheck) check() error {
 	for i, p := range c.periods {
 		if err := c.checkDrawn(i, p.Start()); err != nil {
@@ -224,8 +230,8 @@ func (c *siteCheck) check() error {
 	return nil
 }
 
-// sumOf is what the assets that the dispatch names draw together, or give with a sign of -1, beside what others do. It returns how one of
-// them is wired, too.
+// sumOf returns what the named assets draw together (with a sign of -1: discharge) beside
+// others, the sum of theirs alone, and the wiring of one of them.
 func (c *siteCheck) sumOf(sign flex.Watts, others phaseLoad) (phaseLoad, flex.Watts, flex.Wiring) {
 	var sum flex.Watts
 	var wired flex.Wiring
@@ -260,7 +266,8 @@ func (c *siteCheck) checkDrawn(i int, at time.Time) error {
 	)
 }
 
-// checkGiven is check for what is given. On no phase of the fuse may more be given than it carries, whatever the home draws on the others.
+// checkGiven is check for what is discharged. No phase of the fuse may carry more outwards
+// than it carries, whatever the home draws on the others.
 func (c *siteCheck) checkGiven(i int, at time.Time) error {
 	beside := c.besides[i].gives
 	all, sum, wired := c.sumOf(-1, beside)

@@ -13,18 +13,19 @@ import (
 	"flexd/internal/store"
 )
 
-// Service handles the events of assets that charge, and plans them.
+// Service applies the events of cars and chargers, and plans all assets.
 type Service struct {
 	DB  *store.DB
 	Log *slog.Logger // nil means the default logger
 
-	// how long records are kept that nothing needs any more; KeptFor if it is zero
+	// how long records that are no longer needed are stored; zero means KeptFor
 	Retain time.Duration
 
 	// Ramp is how much planned power may move in a minute; zero lets it move at once.
 	Ramp flex.Ramp
 
-	// marked sessions that are looked at in one transaction; dueMax if it is zero, as it is outside tests
+	// the number of marked sessions planned in one transaction; zero means dueMax. Tests set
+	// it.
 	dueAtOnce int
 
 	// times over which starts are spread, set by SetRamp; nil before that ran
@@ -42,11 +43,10 @@ func (s *Service) log() *slog.Logger {
 	return slog.Default()
 }
 
-// planHorizon is how far ahead prices are looked at.
+// planHorizon is how far ahead market prices are read.
 const planHorizon = 48 * time.Hour
 
-// prices returns the market's prices from the running half-hour on, as far as they are
-// known.
+// prices returns the market's prices from the running half-hour on, up to the last known one.
 func prices(
 	ctx context.Context,
 	tx *store.Tx,
@@ -60,17 +60,17 @@ func prices(
 	return ps, err
 }
 
-// replanReason is why an asset is planned again.
+// replanReason says why an asset is planned again, and what follows from it.
 type replanReason struct {
 	cause store.Cause
-	must  bool // a schedule must be sent, even if nothing differs
-	// the user asks for something else: what was delivered before does not count towards it
+	must  bool // send a schedule even if it equals the one in force
+	// the user has changed the intent: energy delivered before does not count towards it
 	intent  bool
 	trigger Trigger
 }
 
-// replan plans an asset that is plugged in again and commits the schedule, if there is to be
-// a new one. The asset must be locked by LockToPlan.
+// replan plans an asset that is plugged in again, and commits the new schedule if it replaces
+// the one in force. The asset must be locked by LockToPlan.
 func (s *Service) replan(
 	ctx context.Context,
 	tx *store.Tx,
@@ -88,7 +88,7 @@ func (s *Service) replan(
 		}
 	}
 
-	if dischargeable(c) { // cars of a site share what may be exported
+	if dischargeable(c) { // cars of a site share its export limit
 		if err := tx.LockSite(ctx, c.Asset.SiteID); err != nil {
 			return fmt.Errorf("lock the site: %w", err)
 		}
@@ -120,7 +120,8 @@ func (s *Service) replan(
 	return s.planAround(ctx, tx, c)
 }
 
-// limitsOf is what binds an asset that is planned by itself: the headroom under caps, and its site's main fuse.
+// limitsOf returns the limits of an asset that is planned on its own: its headroom under caps,
+// and its site's main fuse.
 func limitsOf(
 	ctx context.Context,
 	tx *store.Tx,
@@ -145,7 +146,9 @@ func limitsOf(
 	return u, err
 }
 
-// putGuarded is putInForce for a schedule that was made asset by asset: it is checked against the main fuse first.
+// putGuarded is putInForce for a schedule that was planned for one asset alone. It checks the
+// schedule against the main fuse first; one that breaks the fuse is cut down, and the asset is
+// planned again after MarketInterval.
 func (s *Service) putGuarded(
 	ctx context.Context,
 	tx *store.Tx,
@@ -156,7 +159,7 @@ func (s *Service) putGuarded(
 ) error {
 	var refused []flex.AssetID
 	if under.site != nil {
-		refused = s.guardNext(ctx, under.site, map[flex.AssetID]*store.Schedule{
+		refused = s.checkFuse(ctx, under.site, map[flex.AssetID]*store.Schedule{
 			c.Asset.ID: schedule,
 		})
 	}
@@ -168,7 +171,8 @@ func (s *Service) putGuarded(
 	return tx.MarkAt(ctx, tx.Now().Add(MarketInterval), refused...)
 }
 
-// putInForce commits a schedule of an asset that is plugged in, what it was made from, and its push.
+// putInForce commits the schedule of an asset that is plugged in, the prices that it was
+// planned on, the effect of caps on it, and its push.
 func putInForce(
 	ctx context.Context,
 	tx *store.Tx,
@@ -180,16 +184,16 @@ func putInForce(
 	var err error
 	s.Curve, err = tx.AddCurve(ctx, ps)
 	if err != nil {
-		return fmt.Errorf("keep prices: %w", err)
+		return fmt.Errorf("store the prices: %w", err)
 	}
 	if err := tx.AddSchedule(ctx, &c.Session, s); err != nil {
-		return fmt.Errorf("keep schedule: %w", err)
+		return fmt.Errorf("store the schedule: %w", err)
 	}
 
 	c.Current = *s
 
-	if err := under.keep(ctx, tx, s); err != nil {
-		return fmt.Errorf("keep what caps did: %w", err)
+	if err := under.save(ctx, tx, s); err != nil {
+		return fmt.Errorf("store the effect of caps: %w", err)
 	}
 
 	return tx.Enqueue(ctx, store.Push{
@@ -198,9 +202,9 @@ func putInForce(
 	})
 }
 
-// draft plans an asset that is plugged in, in the headroom that there is for it under caps and behind its site's main
-// fuse, and notes what they did. It returns the schedule that is to replace the one in force, with the prices it was
-// made on, or nil if that one is kept.
+// draft plans an asset that is plugged in, within its headroom under caps and behind its
+// site's main fuse, and records their effect in u. It returns the schedule that replaces the
+// one in force, with the prices it was planned on; nil if the one in force stays.
 func (s *Service) draft(
 	ctx context.Context,
 	tx *store.Tx,
@@ -230,8 +234,9 @@ func (s *Service) draft(
 	return schedule, ps, nil
 }
 
-// replaces reports whether a plan of an asset replaces its schedule in force, with what its car gives, and notes when to
-// look again if not.
+// replaces reports whether a plan replaces the asset's schedule in force; the planned
+// discharge of a car is part of the comparison. If it does not, u.again is when to compare
+// again.
 func (s *Service) replaces(
 	ctx context.Context,
 	tx *store.Tx,
@@ -253,7 +258,8 @@ func (s *Service) replaces(
 	return decision.Replace, nil
 }
 
-// solve plans an asset under the caps and its site's main fuse. It becomes a car of the site, if it was not.
+// solve plans an asset within its caps and its site's main fuse. The asset is added to the
+// cars of the site if it is not among them.
 func (u *limits) solve(
 	p *charge.Problem,
 	c *store.PlanningState,
@@ -264,12 +270,13 @@ func (u *limits) solve(
 	var plan charge.Plan
 	*p, plan, u.binding = u.headroom.charge(*p)
 	car := u.site.joined(c, e)
-	u.binding = u.site.keepFuse(car, p, &plan, u.binding)
+	u.binding = u.site.fitToFuse(car, p, &plan, u.binding)
 
 	return plan, car
 }
 
-// candidate is a new plan of an asset, still to be made, beside its schedule in force.
+// candidate returns the comparison of an asset's new plan with its schedule in force, for
+// Decide.
 func (why replanReason) candidate(
 	c *store.PlanningState,
 	e *store.PlanInputs,
@@ -289,14 +296,15 @@ func (why replanReason) candidate(
 	}
 }
 
-// rephased reports whether a schedule in force was sent with other phases than its asset has now: it is sent again, even
-// with the same limits.
+// rephased reports whether the schedule in force was sent for other phases than its asset has
+// now. It is then sent again, even with the same limits.
 func rephased(e *store.PlanInputs, current *store.Schedule) bool {
 	return current.Generation > 0 && e.ProfilePhases != current.From.ProfilePhases
 }
 
-// inputsAndPrices is what a plan made at the instant is made from. The need of a new intent counts
-// from then on; else what was delivered towards the same deadline is counted, too.
+// inputsAndPrices returns what a plan from an instant on is made from. Energy that was already
+// delivered towards the same deadline counts; with a new intent, only energy from that instant
+// on.
 func inputsAndPrices(
 	ctx context.Context,
 	tx *store.Tx,
@@ -334,7 +342,7 @@ func inputs(
 	s := &c.Current
 	planned := c.Open() && s.Generation > 0
 	if c.Open() && !planned {
-		if err := keepCalled(ctx, tx, c.Asset.ID, &e); err != nil {
+		if err := closeForCalls(ctx, tx, c.Asset.ID, &e); err != nil {
 			return e, err
 		}
 	}
@@ -362,7 +370,8 @@ func inputs(
 	return e, err
 }
 
-// countDelivered counts what was charged under a schedule towards the same deadline.
+// countDelivered counts the energy that was charged towards the same deadline under a
+// schedule.
 func countDelivered(
 	e *store.PlanInputs,
 	s *store.Schedule,
@@ -373,7 +382,7 @@ func countDelivered(
 	e.Delivered = g.delivered(flex.Span{From: e.CountFrom, To: from})
 }
 
-// chargesAt reports whether steps let an asset charge at the instant.
+// chargesAt reports whether a schedule's steps let an asset charge at an instant.
 func chargesAt(steps []flex.Step, at time.Time) bool {
 	i := slices.IndexFunc(steps, func(s flex.Step) bool {
 		return s.Contains(at)

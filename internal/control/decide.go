@@ -11,49 +11,51 @@ import (
 	"flexd/internal/store"
 )
 
-// What a new schedule must bring to be sent.
+// Thresholds of the comparison of a new plan with the schedule in force.
 const (
 	// MarketInterval is the least time between two market-driven schedules of an asset.
 	MarketInterval = 5 * time.Minute
-	// MinSaving and MinSavingPercent are what a market-driven schedule must save, either of
-	// them, for it to be sent. The percentage is of what the schedule in force costs.
+	// MinSaving and MinSavingPercent are the least saving for which a market-driven schedule
+	// is sent; either is enough. The percentage is of the cost of the schedule in force.
 	MinSaving        flex.MicroPounds = 20_000 // 2 p
 	MinSavingPercent int64            = 2
-	// MinSavingRunning is what it must save to touch the running half-hour. A change that saves
-	// less waits until that is over.
+	// MinSavingRunning is the least saving for which the running half-hour is changed. A
+	// change that saves less waits until the half-hour is over.
 	MinSavingRunning flex.MicroPounds = 50_000 // 5 p
 	// Slack and SlackPercent are how far a schedule may fall short of the need before it
-	// counts as wrong: charging time, as schedules are cut to whole minutes, and a share of
+	// counts as wrong: a charging time, as schedules are cut to whole minutes, and a share of
 	// the need, as no meter is exact.
 	Slack              = time.Minute
 	SlackPercent int64 = 1
-	// PowerPercent is how much less power an asset that falls short must have than its schedule was planned with, for
-	// that to be replaced, even by the same limits; or how much more, where the schedule falls short.
+	// PowerPercent is the least difference between an asset's power and the power that its
+	// schedule was planned with, for which the schedule is replaced even by the same limits:
+	// less power, if the asset falls short; more, if the schedule falls short.
 	PowerPercent int64 = 5
 )
 
-// Trigger is why an asset is planned again. It says how much a new schedule must bring.
+// Trigger is the kind of change for which an asset is planned again. The thresholds depend on
+// it.
 type Trigger int
 
 // The triggers of a plan.
 const (
-	// somebody asked for something else: any difference is sent
+	// an event of the asset, which waits for an answer: any difference is sent
 	ByEvent Trigger = iota
-	// readings or records changed, and nobody waits for an answer
+	// readings or stored records changed
 	ByInputs
 	ByMarket // prices changed
-	ByCaps   // the fleet was planned under its caps
+	ByCaps   // the fleet was planned as one under its caps
 )
 
-// Candidate is a new plan of an asset beside the schedule in force.
+// Candidate is a new plan of an asset, with what it is compared with: the schedule in force.
 type Candidate struct {
 	Trigger Trigger
 	// a schedule must be sent, even if nothing differs or none is in force
 	Required bool
-	Exceeds  bool // the schedule in force does not fit under the caps
+	Exceeds  bool // the schedule in force exceeds a cap or the main fuse
 	// the plan's need has an allowance for what the asset was measured to draw
 	Measured bool
-	// savings are not judged here: the whole fleet is compared as one
+	// savings are not compared here, but for the fleet as a whole
 	Pooled bool
 	Now    time.Time // the instant
 	// when the market last changed the schedule in force; zero if never
@@ -62,37 +64,34 @@ type Candidate struct {
 	Current []flex.Step // the steps of the schedule in force
 	// the power that it was planned with; zero for not compared
 	Power flex.Watts
-	Given []flex.Step // what it has its car discharge from now on
-	// what the new plan discharges, and how that compares; nil where the car discharges nothing, or may not
+	Given []flex.Step // what it discharges from now on
+	// the new plan's discharge, compared; nil if the car discharges nothing, or may not
 	Discharging *Discharging
 	Problem     *charge.Problem
 	Plan        *charge.Plan
 }
 
-// Decision says what is to become of the schedule in force.
+// Decision says what becomes of the schedule in force.
 type Decision struct {
-	Replace bool // replace it by the plan; else it is kept
-	// what the replacement is worth, store.Urgent if the one in force is wrong
+	Replace bool // the plan replaces it; else it stays
+	// the value of the replacement; store.Urgent if the schedule in force is wrong
 	Value flex.MicroPounds
-	// when to look at a schedule that was kept; zero for not before the next cause
+	// when to compare a schedule that stays again; zero for not before the next cause
 	Again time.Time
-	// the law that the plan would have broken: it is not sent
+	// the rule of engine/check that the plan breaks, for which it is not sent; nil for none
 	Broken error
 }
 
-// Decide says whether a plan replaces the schedule in force. It is the only place that decides this: for
-// events, prices, caps and what-if questions.
+// Decide says whether a plan replaces the schedule in force. It is the only place that decides
+// this: for events, prices, caps and what-if questions. The first of these rules that applies
+// decides:
 //
-//   - The one in force is replaced if that is required, or if it exceeds a cap, or if the asset has clearly less power
-//     than it was planned with and falls short, or clearly more and no longer falls as short.
-//   - A plan with the same limits from now on replaces nothing.
-//   - After an event any difference is sent.
-//   - Without one, a schedule that has become wrong is replaced, and one that costs too much,
-//     by the thresholds above. A market-driven one stays for MarketInterval; under caps, a wrong
-//     one does not.
-//   - A schedule that discharges is replaced if the car would end short by it or may no longer discharge so, or
-//     if another one saves its household DischargeMinSaving.
-//   - A plan that breaks a law of engine/check is never sent.
+// - A replacement is required, or the schedule in force exceeds a cap: replace. Also if the asset has clearly less power than it was planned with and falls short, or clearly more and falls less short.
+// - The plan has the same limits from now on: keep.
+// - After an event: replace.
+// - The schedule in force has become wrong, or costs too much by the thresholds above: replace. For prices only MarketInterval after they last changed the schedule; under caps, the same for a change that only saves money.
+// - A schedule that discharges is replaced if the car would fall short by it or may no longer discharge, or if the other plan saves the household DischargeMinSaving.
+// - A plan that breaks a rule of engine/check is never sent.
 func Decide(c *Candidate) Decision {
 	d := c.decideUnchecked()
 	if !d.Replace {
@@ -105,6 +104,7 @@ func Decide(c *Candidate) Decision {
 	return d
 }
 
+// decideUnchecked is Decide without the check of the plan.
 func (c *Candidate) decideUnchecked() Decision {
 	urgent := Decision{Replace: true, Value: store.Urgent}
 	if c.Required || c.Exceeds || c.fallsShortOtherwise() {
@@ -118,10 +118,10 @@ func (c *Candidate) decideUnchecked() Decision {
 		return urgent
 	}
 
-	rest := c.MarketAt.Add(MarketInterval)
-	resting := c.Now.Before(rest)
-	if c.Trigger == ByMarket && resting {
-		return Decision{Again: rest}
+	earliest := c.MarketAt.Add(MarketInterval)
+	tooSoon := c.Now.Before(earliest)
+	if c.Trigger == ByMarket && tooSoon {
+		return Decision{Again: earliest}
 	}
 
 	d := c.compareWithDischarge()
@@ -130,19 +130,20 @@ func (c *Candidate) decideUnchecked() Decision {
 	}
 
 	saves := d.Replace && d.Value < store.Urgent
-	if c.Trigger == ByCaps && saves && resting {
-		return Decision{Again: rest}
+	if c.Trigger == ByCaps && saves && tooSoon {
+		return Decision{Again: earliest}
 	}
 
 	return d
 }
 
-// fallsShortOtherwise reports whether the asset falls short otherwise than the schedule in force says, which was planned with another
-// power.
+// fallsShortOtherwise reports whether the asset's shortfall is not the one of the schedule in
+// force, because that was planned with another power.
 func (c *Candidate) fallsShortOtherwise() bool { return c.slower() || c.faster() }
 
-// slower reports whether the asset has clearly less power than the schedule in force was planned with, and falls short by it.
-// The schedule in force says otherwise, and what it brought would be counted as more than was drawn.
+// slower reports whether the asset has clearly less power than the schedule in force was
+// planned with, and therefore falls short. The schedule in force shows no shortfall, and its
+// energy would be counted as more than was drawn.
 func (c *Candidate) slower() bool {
 	p := c.Problem
 	if int64(p.Power)*100 >= int64(c.Power)*(100-PowerPercent) {
@@ -152,8 +153,8 @@ func (c *Candidate) slower() bool {
 	return int64(c.Plan.Shortfall)*3600 > c.slack()
 }
 
-// faster reports whether the asset has clearly more power than the schedule in force was planned with, and that by its own power falls
-// short of what the plan brings.
+// faster reports whether the asset has clearly more power than the schedule in force was
+// planned with, and that by its own power falls short of what the plan brings.
 func (c *Candidate) faster() bool {
 	p := c.Problem
 	if c.Power <= 0 || int64(p.Power)*100 <= int64(c.Power)*(100+PowerPercent) {
@@ -163,19 +164,19 @@ func (c *Candidate) faster() bool {
 	before := *p
 	before.Power = c.Power
 	assumed := charge.AssumedPrice(p.Prices)
-	said := effectOf(&before, assumed, c.Current).energy
-	brings := min(effectOf(p, assumed, c.Plan.Steps).energy, int64(p.Need)*3600)
+	current := effectOf(&before, assumed, c.Current).energy
+	next := min(effectOf(p, assumed, c.Plan.Steps).energy, int64(p.Need)*3600)
 
-	return brings-said > c.slack()
+	return next-current > c.slack()
 }
 
-// slack is the energy by which two plans may differ and bring the same.
+// slack is the energy in watt-seconds by which two plans may differ and count as equal.
 func (c *Candidate) slack() int64 {
 	return int64(c.Problem.Power)*int64(Slack/time.Second) +
 		int64(c.Problem.Need)*3600*SlackPercent/100
 }
 
-// newSteps is what is to be sent in the place of the schedule in force.
+// newSteps returns the steps that would be sent.
 func (c *Candidate) newSteps() []flex.Step {
 	if len(c.newDischarges()) > 0 {
 		return c.Discharging.Steps
@@ -183,7 +184,7 @@ func (c *Candidate) newSteps() []flex.Step {
 	return c.Plan.Steps
 }
 
-// newDischarges is what the car is to discharge by it.
+// newDischarges returns the discharge of the new plan.
 func (c *Candidate) newDischarges() []flex.Step {
 	if c.Discharging == nil {
 		return nil
@@ -191,15 +192,15 @@ func (c *Candidate) newDischarges() []flex.Step {
 	return c.Discharging.Discharges
 }
 
-// sameDischarges reports whether two plans discharge the same.
+// sameDischarges reports whether two plans discharge the same power at the same times.
 func sameDischarges(a, b []flex.Step) bool {
 	return slices.EqualFunc(a, b, func(s, t flex.Step) bool {
 		return s.Limit == t.Limit && s.From.Equal(t.From) && s.To.Equal(t.To)
 	})
 }
 
-// compareWithDischarge is benefit. Where a car discharges or is to discharge, it also compares that. A discharge that is no longer
-// allowed is replaced.
+// compareWithDischarge is benefit, with the planned discharge of a car. A discharge that is no
+// longer allowed is replaced.
 func (c *Candidate) compareWithDischarge() Decision {
 	if len(c.Given)+len(c.newDischarges()) == 0 {
 		return c.benefit()
@@ -217,15 +218,15 @@ func (c *Candidate) compareWithDischarge() Decision {
 	return Decision{Replace: true, Value: c.Discharging.Saving}
 }
 
-// benefit compares what the plan does with what the schedule in force would do.
+// benefit compares the effect of the plan with that of the schedule in force.
 func (c *Candidate) benefit() Decision {
 	p := c.Problem
 	assumed := charge.AssumedPrice(p.Prices)
 	old, next := effectOf(p, assumed, c.Current), effectOf(p, assumed, c.Plan.Steps)
 
 	slack := c.slack()
-	lacks := next.energy - old.energy - lateMore(p, c.Current, c.Plan.Steps)
-	if lacks > slack || old.peak-next.peak > slack {
+	gain := next.energy - old.energy - lateMore(p, c.Current, c.Plan.Steps)
+	if gain > slack || old.peak-next.peak > slack {
 		return Decision{Replace: true, Value: store.Urgent}
 	}
 
@@ -252,8 +253,8 @@ func (c *Candidate) benefit() Decision {
 	return Decision{Replace: true, Value: saving}
 }
 
-// savesEnough reports whether it is worth sending a number of new schedules for what they save together. cost is
-// that of the schedules in force. If it is not positive, no share of it can be saved.
+// savesEnough reports whether a saving is worth sending a number of new schedules. cost is the
+// cost of the schedules in force. If it is not positive, the percentage does not apply.
 func savesEnough(saving, cost flex.MicroPounds, schedules int) bool {
 	if saving <= 0 {
 		return false
@@ -265,7 +266,7 @@ func savesEnough(saving, cost flex.MicroPounds, schedules int) bool {
 	return cost > 0 && saving*100 >= cost*flex.MicroPounds(MinSavingPercent)
 }
 
-// decide is Decide, with an alarm for a plan that breaks a law.
+// decide is Decide, and logs a plan that breaks a rule.
 func (s *Service) decide(
 	ctx context.Context,
 	asset flex.AssetID,
@@ -286,14 +287,11 @@ func (s *Service) decide(
 	return decision
 }
 
-// sameAhead reports whether two schedules have the same limits from the instant on, for ever: after
-// the end of its steps a schedule leaves charging free.
+// sameAhead reports whether two schedules have the same limits from an instant on, without
+// end: after its last step a schedule leaves the charger unlimited.
 func sameAhead(a, b []flex.Step, from time.Time) bool {
-	a, b = stepsAhead(make([]flex.Step, 0, stepsUsual), a, from), stepsAhead(
-		make([]flex.Step, 0, stepsUsual),
-		b,
-		from,
-	)
+	a = stepsAhead(make([]flex.Step, 0, stepsUsual), a, from)
+	b = stepsAhead(make([]flex.Step, 0, stepsUsual), b, from)
 	if len(a) != len(b) {
 		return false
 	}
@@ -308,11 +306,12 @@ func sameAhead(a, b []flex.Step, from time.Time) bool {
 	return true
 }
 
-// stepsUsual is the number of steps of a usual schedule: space for them is kept on the stack.
+// stepsUsual is the number of steps of a usual schedule; space for them is allocated on the
+// stack.
 const stepsUsual = 16
 
-// stepsAhead appends to none the steps from the instant on, with equal neighbours joined and
-// without a last one that leaves charging free as its end does.
+// stepsAhead appends the steps from an instant on to out. Adjacent steps with the same limit
+// are joined, and a last one without a limit is dropped.
 func stepsAhead(out, steps []flex.Step, from time.Time) []flex.Step {
 	for _, s := range steps {
 		s.Span = s.Meet(flex.Span{From: from, To: s.To})

@@ -8,17 +8,17 @@ import (
 	"flexd/internal/store"
 )
 
-// chainMax bounds the schedules of one session that are looked back through.
+// chainMax limits how many earlier schedules of a session are read.
 const chainMax = 500
 
-// progress is how a session went in a span: the schedules that were followed, newest first,
-// and what was metered.
+// progress is what happened in a session in a span: the schedules that were followed, newest
+// first, and the metered energy.
 type progress struct {
 	followed []following
 	metered  map[flex.Period]flex.WattHours
 }
 
-// progressOf reads how the session of a schedule, its newest, went in a span.
+// progressOf reads the progress of a session in a span; newest is its newest schedule.
 func progressOf(
 	ctx context.Context,
 	tx *store.Tx,
@@ -40,11 +40,11 @@ func progressOf(
 	return g, err
 }
 
-// delivered is the energy that an asset has taken in a span: as metered in the half-hours that
-// a reading covers, and in the others as planned by the schedules that its client accepted,
-// each from then on. Nothing counts where neither is known, so that a charger that never received
-// of a schedule is never thought to have followed it. A reading that comes in late takes the
-// plan's place.
+// delivered returns the energy that an asset has taken in a span: as metered in half-hours
+// that a reading covers; in others as planned by the schedules that its client accepted, each
+// from its acceptance on. Where neither is known nothing counts, so a charger that never
+// received a schedule is not taken to have followed it. A late reading replaces the planned
+// energy.
 func (g *progress) delivered(since flex.Span) flex.WattHours {
 	var wattSeconds int64
 	for p := flex.PeriodAt(since.From); p.Start().Before(since.To); p = p.Add(1) {
@@ -62,15 +62,15 @@ func (g *progress) delivered(since flex.Span) flex.WattHours {
 	return flex.WattHours(wattSeconds / 3600)
 }
 
-// following is a schedule and the time during which its asset was guided by it.
+// following is a schedule and the time in which its asset followed it.
 type following struct {
 	flex.Span
 	schedule *store.Schedule
 }
 
 // followedSchedules returns the schedules of a session that were followed in a span, newest
-// first: those that the client accepted, from then on until it accepted a newer one. One that failed, and was followed later, counts
-// from when that was reported.
+// first: those that the client accepted, each until it accepted a newer one. A schedule that
+// failed and was followed later counts from the instant of that report.
 func followedSchedules(
 	ctx context.Context,
 	tx *store.Tx,
@@ -95,7 +95,7 @@ func followedSchedules(
 	for i := range chain {
 		from, ok := followedFrom[chain[i].EventID]
 		from = from.Truncate(time.Second)
-		if !ok || from.After(until) { // a newer one was accepted before it, and counts from then on
+		if !ok || from.After(until) { // a newer schedule was accepted before it
 			continue
 		}
 
@@ -110,7 +110,7 @@ func followedSchedules(
 	return followed, nil
 }
 
-// meteredHalfHours returns what the charger's meter says of the half-hours of a span.
+// meteredHalfHours returns the charger's metered energy in the half-hours of a span.
 func meteredHalfHours(
 	ctx context.Context,
 	tx *store.Tx,
@@ -125,7 +125,7 @@ func meteredHalfHours(
 	return energyByPeriod(readings), nil
 }
 
-// meteredQuery asks for what an asset was metered in the half-hours of a span.
+// meteredQuery returns the query for an asset's metered half-hours in a span.
 func meteredQuery(asset flex.AssetID, span flex.Span) store.ReadingQuery {
 	q := store.ReadingQuery{
 		Assets: []flex.AssetID{asset}, Labels: []flex.Label{flex.ChargerEnergy},
@@ -152,7 +152,7 @@ func energyByPeriod(readings []flex.Reading) map[flex.Period]flex.WattHours {
 	return found
 }
 
-// planned is the energy that a schedule has its asset take from when it was made to the
+// planned returns the energy that an asset takes by a schedule from its first step to an
 // instant.
 func planned(s *store.Schedule, to time.Time) flex.WattHours {
 	return flex.WattHours(scheduledEnergy(s, flex.Span{
@@ -161,7 +161,8 @@ func planned(s *store.Schedule, to time.Time) flex.WattHours {
 	}) / 3600)
 }
 
-// scheduledEnergy returns what a schedule has its asset take in a span, in watt-seconds.
+// scheduledEnergy returns the energy in watt-seconds that an asset takes by a schedule in a
+// span.
 func scheduledEnergy(s *store.Schedule, in flex.Span) int64 {
 	var wattSeconds int64
 	for _, step := range s.Charging() {

@@ -14,12 +14,14 @@ import (
 )
 
 const (
-	// DischargeMinSaving is what discharging must save, in pence, for a car to be discharged at all, or otherwise than
-	// before.
+	// DischargeMinSaving is what discharging must save, in pence, for a car to be discharged
+	// at all, or otherwise than before.
 	DischargeMinSaving = 2.0
-	// DischargeTurn is the cost of one more change from charging to discharging, in addition to wear, in pence.
+	// DischargeTurn is the cost of one more change from charging to discharging, in addition
+	// to wear, in pence.
 	DischargeTurn = 1.0
-	// chargeReadBefore is how long before its plug-in a car's state of charge may have been read.
+	// chargeReadBefore is how long before its plug-in a car's state of charge may have been
+	// read.
 	chargeReadBefore = 10 * time.Minute
 )
 
@@ -58,7 +60,8 @@ const (
 	lacksCapacity = "the capacity of its battery was not known"
 )
 
-// lacksToDischarge is what a car that was said to discharge lacks for that; empty if it lacks nothing, and for all other cars.
+// lacksToDischarge is what a car that was said to discharge lacks for that; empty if it lacks
+// nothing, and for all other cars.
 func lacksToDischarge(c *store.PlanningState) string {
 	switch {
 	case c.Asset.Discharge.Power <= 0:
@@ -75,15 +78,17 @@ func lacksToDischarge(c *store.PlanningState) string {
 	return ""
 }
 
-// dischargeable reports whether everything was stated and agreed that is needed to discharge a car.
+// dischargeable reports whether everything was stated and agreed that is needed to discharge a
+// car.
 func dischargeable(c *store.PlanningState) bool {
 	known := c.Asset.Discharge.Power > 0 && c.Asset.Capacity != nil
 
 	return known && *c.Asset.Capacity > 0 && c.MayDischarge
 }
 
-// readDischarge works out what a car holds that may be discharged, and what it is to hold by ready-by. What it has given
-// since its need was said is needed again, also where it may not be discharged any more.
+// readDischarge works out what a car holds that may be discharged, and what it is to hold by
+// ready-by. What it has given since its need was said is needed again, also where it may not
+// be discharged any more.
 func readDischarge(
 	ctx context.Context,
 	tx *store.Tx,
@@ -129,8 +134,8 @@ func readDischarge(
 	return nil
 }
 
-// limitDelivered reduces what counts as delivered to what a car still holds. Again notes how much of the reduction is due to what
-// it may have discharged; back is the most that can be.
+// limitDelivered reduces what counts as delivered to what a car still holds. Again notes how
+// much of the reduction is due to what it may have discharged; back is the most that can be.
 func limitDelivered(e *store.PlanInputs, back flex.WattHours) {
 	d := e.Discharge
 	missing := d.Target - d.Stored
@@ -139,8 +144,9 @@ func limitDelivered(e *store.PlanInputs, back flex.WattHours) {
 	e.Delivered = counted
 }
 
-// takenBack is the energy that a car must take again for all that it may have discharged in its stay. A car whose charger loses more
-// than is assumed needs more energy too, but has discharged nothing.
+// takenBack is the energy that a car must take again for all that it may have discharged in
+// its stay. A car whose charger loses more than is assumed needs more energy too, but has
+// discharged nothing.
 func takenBack(
 	c *store.PlanningState,
 	g *progress,
@@ -151,7 +157,8 @@ func takenBack(
 	return gridSide(storedSide(dischargedIn(c, g, stay)))
 }
 
-// dischargeOf is what is known of how a car is discharged, or why it is not any more; nil for a car that never was to be.
+// dischargeOf is what is known of how a car is discharged, or why it is not any more; nil for
+// a car that never was to be.
 func dischargeOf(c *store.PlanningState) *store.Discharge {
 	if dischargeable(c) {
 		own, capacity := &c.Asset.Discharge, *c.Asset.Capacity
@@ -176,7 +183,8 @@ func dischargeOf(c *store.PlanningState) *store.Discharge {
 	return ended
 }
 
-// storedAfter is what a car stores after it took one energy and discharged another, both on the grid's side.
+// storedAfter is what a car stores after it took one energy and discharged another, both on
+// the grid's side.
 func storedAfter(
 	d *store.Discharge,
 	level, taken, discharged flex.WattHours,
@@ -198,9 +206,10 @@ func gridSide(stored flex.WattHours) flex.WattHours {
 	return flex.WattHours(math.Ceil(taken))
 }
 
-// heldByReady is what a car is to hold by ready-by: what it was to hold before, while the deadline is the same. After a
-// new intent it is the need on top of what the car would hold had it discharged nothing since its state of charge was
-// read: the user could not know of that discharge.
+// heldByReady is what a car is to hold by ready-by: what it was to hold before, while the
+// deadline is the same. After a new intent it is the need on top of what the car would hold
+// had it discharged nothing since its state of charge was read: the user could not know of
+// that discharge.
 func heldByReady(e *store.PlanInputs, c *store.PlanningState, same bool) flex.WattHours {
 	d := e.Discharge
 	before := c.Current.From.Discharge
@@ -214,8 +223,8 @@ func heldByReady(e *store.PlanInputs, c *store.PlanningState, same bool) flex.Wa
 	return min(d.Capacity, d.Held+flex.WattHours(needed))
 }
 
-// dischargedIn is what a car may have given in a time: by its schedule in force, accepted or not, and by those that it
-// followed before.
+// dischargedIn is what a car may have given in a time: by its schedule in force, accepted or
+// not, and by those that it followed before.
 func dischargedIn(
 	c *store.PlanningState,
 	g *progress,
@@ -257,8 +266,8 @@ type carCharge struct {
 	readAt time.Time
 }
 
-// lastCharge is what a car's battery was last known to hold: as it was read in this stay since the schedule in force
-// was made, else as that was made from.
+// lastCharge is what a car's battery was last known to hold: as it was read in this stay since
+// the schedule in force was made, else as that was made from.
 func lastCharge(
 	ctx context.Context,
 	tx *store.Tx,
@@ -316,8 +325,8 @@ func dischargesAhead(s *store.Schedule, from time.Time) []flex.Step {
 	return discharges
 }
 
-// chargesOnly is why a car is charged alone from now on, beside what it shares its site or its organisation with; empty if it may
-// discharge.
+// chargesOnly is why a car is charged alone from now on, beside what it shares its site or its
+// organisation with; empty if it may discharge.
 func chargesOnly(
 	e *store.PlanInputs,
 	beside string,
@@ -340,7 +349,8 @@ func chargesOnly(
 	return ""
 }
 
-// besideAlone is why a car that is planned by itself is charged alone, beside what it shares its site or its organisation with.
+// besideAlone is why a car that is planned by itself is charged alone, beside what it shares
+// its site or its organisation with.
 func besideAlone(c *store.PlanningState, u *limits) string {
 	switch {
 	case u.headroom != nil && len(u.headroom.Position) > 0:
@@ -356,8 +366,8 @@ func besideAlone(c *store.PlanningState, u *limits) string {
 	return ""
 }
 
-// chargeAlone has a schedule that is planned with a fleet discharge nothing from an instant on. What the one before has given
-// until then is needed again.
+// chargeAlone has a schedule that is planned with a fleet discharge nothing from an instant
+// on. What the one before has given until then is needed again.
 func chargeAlone(e *store.PlanInputs, p *store.ScheduledAsset, from time.Time) {
 	before := &p.Current
 	d := e.Discharge.ChargedAlone()
@@ -377,8 +387,9 @@ func chargeAlone(e *store.PlanInputs, p *store.ScheduledAsset, from time.Time) {
 	e.Delivered -= gridSide(storedSide(discharged))
 }
 
-// readDischarging reads the schedules that the charger of a car may be following that may discharge: its newest, and those before it down to
-// the one that was taken and not refused since.
+// readDischarging reads the schedules that the charger of a car may be following that may
+// discharge: its newest, and those before it down to the one that was taken and not refused
+// since.
 func (c *siteCar) readDischarging(ctx context.Context, tx *store.Tx) error {
 	c.sent = [][]flex.Step{c.Current.Steps}
 	chain := []*store.Schedule{&c.Current}
@@ -419,8 +430,9 @@ func (c *siteCar) readDischarging(ctx context.Context, tx *store.Tx) error {
 	return nil
 }
 
-// mayDischarge is what a car may discharge from an instant on, by any of the schedules that its charger may be following and by what
-// it is about to be sent. If those are not known, it may discharge all that it can until it ends.
+// mayDischarge is what a car may discharge from an instant on, by any of the schedules that
+// its charger may be following and by what it is about to be sent. If those are not known, it
+// may discharge all that it can until it ends.
 func (c *siteCar) mayDischarge(from time.Time) draws {
 	var may draws
 	d := c.Current.From.Discharge
@@ -444,7 +456,8 @@ func (c *siteCar) mayDischarge(from time.Time) draws {
 	return may
 }
 
-// lastEnd is when a car is done by the last of the schedules that its charger may be following, and by the next.
+// lastEnd is when a car is done by the last of the schedules that its charger may be
+// following, and by the next.
 func (c *siteCar) lastEnd(from time.Time) time.Time {
 	end := flex.Later(c.end(from), c.Current.From.ReadyBy)
 
@@ -455,8 +468,8 @@ func (c *siteCar) lastEnd(from time.Time) time.Time {
 	return end
 }
 
-// freedAt is what the cars may discharge from now on that were freed at a site while they were plugged in: until a charger has accepted that,
-// it may go on by the schedule before.
+// freedAt is what the cars may discharge from now on that were freed at a site while they were
+// plugged in: until a charger has accepted that, it may go on by the schedule before.
 func freedAt(
 	ctx context.Context,
 	tx *store.Tx,
@@ -482,8 +495,8 @@ func freedAt(
 	return freed, nil
 }
 
-// freedMayDischarge is what one that was freed may discharge. Where a schedule of it cannot be read, it holds up no other of its site: it
-// counts with all that it can give.
+// freedMayDischarge is what one that was freed may discharge. Where a schedule of it cannot be
+// read, it holds up no other of its site: it counts with all that it can give.
 func freedMayDischarge(
 	ctx context.Context,
 	tx *store.Tx,
@@ -507,8 +520,9 @@ func freedMayDischarge(
 	return car.mayDischarge(from), err
 }
 
-// exportLeft is what a car may discharge at most beside the other cars of its site, whichever of their schedules they follow.
-// Where it is planned to be sent something, the site is locked.
+// exportLeft is what a car may discharge at most beside the other cars of its site, whichever
+// of their schedules they follow. Where it is planned to be sent something, the site is
+// locked.
 func exportLeft(
 	ctx context.Context,
 	tx *store.Tx,

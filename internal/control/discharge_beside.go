@@ -12,14 +12,16 @@ import (
 	"flexd/internal/store"
 )
 
-// giver is a car that may discharge, which is planned beside another one of its site that has a cause.
+// giver is a car that may discharge, which is planned beside another one of its site that has
+// a cause.
 type giver struct {
 	charging store.PlanningState
 	needs    store.PlanInputs
 }
 
-// readGivers reads the needs of those cars of a site that may discharge by their schedule in force and have no cause of their own: what
-// they may still discharge follows from what they hold now.
+// readGivers reads the needs of those cars of a site that may discharge by their schedule in
+// force and have no cause of their own: what they may still discharge follows from what they
+// hold now.
 func (f *behindFuse) readGivers(
 	ctx context.Context,
 	tx *store.Tx,
@@ -73,7 +75,8 @@ func (f *behindFuse) readGiver(
 	return nil
 }
 
-// join has a car be planned by what it needs. What it discharges is planned again each time, so that is copied.
+// join has a car be planned by what it needs. What it discharges is planned again each time,
+// so that is copied.
 func (g *giver) join(car *siteCar) {
 	if g == nil {
 		return
@@ -89,8 +92,8 @@ func (g *giver) join(car *siteCar) {
 	}
 }
 
-// besideGivers solves a site's problem as it is. Cars that discharge by their schedule in force keep it, unless some car would be worse
-// served than if they only charged.
+// besideGivers solves a site's problem as it is. Cars that discharge by their schedule in
+// force keep it, unless some car would be worse served than if they only charged.
 func (f *behindFuse) besideGivers(
 	ctx context.Context,
 	d *Service,
@@ -140,7 +143,8 @@ func (f *behindFuse) setGoing() bool {
 	return found
 }
 
-// mayGoOn reports whether a car that discharges may keep its schedule in force, and gets what it needs by it.
+// mayGoOn reports whether a car that discharges may keep its schedule in force, and gets what
+// it needs by it.
 func (f *behindFuse) mayGoOn(car *siteCar) bool {
 	known := car.charging != nil && car.from.Discharge != nil
 
@@ -159,7 +163,8 @@ func (f *behindFuse) mayGoOn(car *siteCar) bool {
 	return chargesOnly(&car.from, "", f.from) == "" && car.suffices()
 }
 
-// serves reports whether the plans of a site's cars meet as much of what is needed as others do, with as little peak time.
+// serves reports whether the plans of a site's cars meet as much of what is needed as others
+// do, with as little peak time.
 func (f *behindFuse) serves(than *behindFuse) bool {
 	own, other := f.served(), than.served()
 	const slack = int64(flex.DefaultPower) * int64(Slack/time.Second)
@@ -167,8 +172,8 @@ func (f *behindFuse) serves(than *behindFuse) bool {
 	return own.lacks <= other.lacks+slack && own.peak <= other.peak+slack
 }
 
-// served is what the plans of a site's cars lack and what they take in peak time, once all have accepted them. Those that go on lack
-// nothing.
+// served is what the plans of a site's cars lack and what they take in peak time, once all
+// have accepted them. Those that go on lack nothing.
 func (f *behindFuse) served() homeOutcome {
 	var o homeOutcome
 	assumed := charge.AssumedPrice(f.prices)
@@ -199,7 +204,8 @@ func (f *behindFuse) going(cars []*siteCar) []*siteCar {
 	return cars
 }
 
-// suffices reports whether a car gets what it needs by its schedule in force, in spite of what it discharges by it.
+// suffices reports whether a car gets what it needs by its schedule in force, in spite of what
+// it discharges by it.
 func (c *siteCar) suffices() bool {
 	taken, discharged := int64(0), int64(0)
 
@@ -216,16 +222,16 @@ func (c *siteCar) suffices() bool {
 	return flex.WattHours(taken/3600)-again >= c.problem.Need-dischargeSlack
 }
 
-// open is what all others leave to a car in a span, whichever of their schedules they have accepted, and once they have accepted
-// what is planned for them.
+// open is what all others leave to a car in a span, whichever of their schedules they have
+// accepted, and once they have accepted what is planned for them.
 func (f *behindFuse) open(car *siteCar, span flex.Span) []flex.Step {
 	return f.stepped(span, car.least(), func(t time.Time) flex.Watts {
 		return min(f.leftAt(car, t), f.openAt(car, t))
 	})
 }
 
-// carsPence is what the cars of a site without a battery cost its household in pence, at what a kWh costs and earns one of them: what
-// one discharges while another charges is not sold.
+// carsPence is what the cars of a site without a battery cost its household in pence, at what
+// a kWh costs and earns one of them: what one discharges while another charges is not sold.
 func (f *behindFuse) carsPence(q *discharge.Problem) float64 {
 	var pence float64
 	var takes, discharges []draws

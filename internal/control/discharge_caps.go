@@ -18,13 +18,15 @@ import (
 
 // Cars that discharge under caps.
 //
-// The fleet is planned twice: once with every car charging alone, and once around the cars that discharge by their schedules in
-// force. The second plan is taken if nobody else lacks more by it. After that each car that may discharge is planned by itself,
-// in the headroom that is left. What a car gives makes no headroom for others; what it charges again is counted like any charge.
-// A limit of a feeder's export binds it beside the feeder's batteries and other cars.
+// The fleet is planned twice: once with every car charging alone, and once around the cars
+// that discharge by their schedules in force. The second plan is taken if nobody else lacks
+// more by it. After that each car that may discharge is planned by itself, in the headroom
+// that is left. What a car gives makes no headroom for others; what it charges again is
+// counted like any charge. A limit of a feeder's export binds it beside the feeder's batteries
+// and other cars.
 
-// readDischargers reads what the cars of a constraint group may give. A car of which a schedule cannot be read holds up no other: it
-// counts with all that it can give.
+// readDischargers reads what the cars of a constraint group may give. A car of which a
+// schedule cannot be read holds up no other: it counts with all that it can give.
 func readDischargers(
 	ctx context.Context,
 	tx *store.Tx,
@@ -62,8 +64,8 @@ func readDischargers(
 	return cars, nil
 }
 
-// dischargesAlways is a car of which is not known when it gives: at any time, all that it can. That is the power of its charger where it is
-// not registered to discharge any more.
+// dischargesAlways is a car of which is not known when it gives: at any time, all that it can.
+// That is the power of its charger where it is not registered to discharge any more.
 func dischargesAlways(
 	ctx context.Context,
 	tx *store.Tx,
@@ -94,8 +96,9 @@ func (g *groupExport) mostOfCars(p flex.Period) flex.Watts {
 	return sum
 }
 
-// confineToCaps closes the time in which caps do not leave a car its full power, and the half-hours in which its feeder takes nothing
-// from it. It says why the car cannot discharge, if so.
+// confineToCaps closes the time in which caps do not leave a car its full power, and the
+// half-hours in which its feeder takes nothing from it. It says why the car cannot discharge,
+// if so.
 func confineToCaps(
 	ctx context.Context,
 	tx *store.Tx,
@@ -131,8 +134,9 @@ func confineToCaps(
 	return "", nil
 }
 
-// confine has a car discharge only where what limits its feeder leaves it enough: at its full power where that is left, or with the
-// least that is left in any half-hour, whichever is worth more. It is false if there is no time in which it may discharge.
+// confine has a car discharge only where what limits its feeder leaves it enough: at its full
+// power where that is left, or with the least that is left in any half-hour, whichever is
+// worth more. It is false if there is no time in which it may discharge.
 func (e *feederExport) confine(
 	asset flex.AssetID,
 	q *discharge.Problem,
@@ -183,7 +187,8 @@ func shutIn(q *discharge.Problem, left []flex.Watts) {
 	}
 }
 
-// paced reports whether a car would begin to charge again in a minute in which the caps let no more begin.
+// paced reports whether a car would begin to charge again in a minute in which the caps let no
+// more begin.
 func (u *limits) paced(alone *Candidate, given *Discharging) bool {
 	if u.headroom == nil || given == nil || len(given.Steps) == 0 {
 		return false
@@ -192,8 +197,9 @@ func (u *limits) paced(alone *Candidate, given *Discharging) bool {
 	return !u.headroom.Fits(alone.Problem, u.headroom.cap, given.Steps)
 }
 
-// outgrown reports whether a schedule in force by which a car discharges draws what caps do not leave it, or leaves it free to draw more
-// than is counted, where the plan is another. The fleet is planned around such a schedule, and looks at neither.
+// outgrown reports whether a schedule in force by which a car discharges draws what caps do
+// not leave it, or leaves it free to draw more than is counted, where the plan is another. The
+// fleet is planned around such a schedule, and looks at neither.
 func (u *limits) outgrown(
 	c *store.PlanningState,
 	candidate *Candidate,
@@ -215,8 +221,8 @@ func (u *limits) outgrown(
 	return !sameAhead(candidate.Current, candidate.newSteps(), candidate.Problem.From)
 }
 
-// draftFleet plans the fleet as it is in a transaction. It is nil if there are no caps. Cars go on discharging if nobody else lacks more
-// by that.
+// draftFleet plans the fleet as it is in a transaction. It is nil if there are no caps. Cars
+// go on discharging if nobody else lacks more by that.
 func (s *Service) draftFleet(
 	ctx context.Context,
 	tx *store.Tx,
@@ -243,7 +249,8 @@ func (s *Service) draftFleet(
 	return alone, nil
 }
 
-// mayGoOn finds the members that may go on by their schedules in force, by which they discharge.
+// mayGoOn finds the members that may go on by their schedules in force, by which they
+// discharge.
 func (f *fleet) mayGoOn() map[flex.AssetID]bool {
 	going := map[flex.AssetID]bool{}
 	if len(f.Position) > 0 {
@@ -259,7 +266,8 @@ func (f *fleet) mayGoOn() map[flex.AssetID]bool {
 	return going
 }
 
-// mayGoOn reports whether a member discharges by its schedule in force, may do so still, and comes to what it needs by it.
+// mayGoOn reports whether a member discharges by its schedule in force, may do so still, and
+// comes to what it needs by it.
 func (m *member) mayGoOn() bool {
 	given := dischargesAhead(&m.Current, m.From)
 	if len(given) == 0 || m.fuseCar != nil || plannedAsOne(&m.Current.From) {
@@ -280,8 +288,8 @@ func (m *member) mayGoOn() bool {
 	return flex.WattHours(taken/3600)-again >= m.Need-dischargeSlack
 }
 
-// serves reports whether the members of a fleet meet as much of their needs as by another plan of it, with as little peak time, and keep
-// the caps if they do so by that.
+// serves reports whether the members of a fleet meet as much of their needs as by another plan
+// of it, with as little peak time, and keep the caps if they do so by that.
 func (f *fleet) serves(than *fleet) bool {
 	_, _, over := f.Exceeded()
 	_, _, wasOver := than.Exceeded()

@@ -28,7 +28,8 @@ type Discharge struct {
 	Parts   []DischargedPart
 }
 
-// DischargedPart is what a car discharges in one half-hour: at which price, and at which it is bought back, in pence.
+// DischargedPart is what a car discharges in one half-hour: at which price, and at which it is
+// bought back, in pence.
 type DischargedPart struct {
 	From   time.Time
 	Energy flex.WattHours
@@ -36,8 +37,8 @@ type DischargedPart struct {
 	Back   float64
 }
 
-// sayDischarge explains what a car discharges: the plan's periods are then what it takes by the schedule, not what it would
-// take if it only charged.
+// sayDischarge explains what a car discharges: the plan's periods are then what it takes by
+// the schedule, not what it would take if it only charged.
 func (x *Explanation) sayDischarge() {
 	d := x.From.Discharge
 
@@ -76,7 +77,8 @@ func (x *Explanation) Discharges() bool {
 	return x.From.Discharge != nil && len(x.From.Discharge.Discharges) > 0
 }
 
-// keepsLaw reports whether what was sent keeps the laws of discharging beside the plan worked out again.
+// keepsLaw reports whether what was sent keeps the laws of discharging beside the plan worked
+// out again.
 func (x *Explanation) keepsLaw(d *store.Discharge) bool {
 	from := x.Steps[0].From
 	whole := flex.Span{From: from, To: x.From.ReadyBy}
@@ -99,8 +101,9 @@ func (x *Explanation) keepsLaw(d *store.Discharge) bool {
 	}) == nil
 }
 
-// sayPeriods says what a car does in each period by its schedule, and what that comes to at market prices. The bound and the
-// deciding price are those of charging alone, and are left out.
+// sayPeriods says what a car does in each period by its schedule, and what that comes to at
+// market prices. The bound and the deciding price are those of charging alone, and are left
+// out.
 func (x *Explanation) sayPeriods(d *store.Discharge) {
 	moves := slices.ContainsFunc(x.Plan.Periods, func(p charge.Period) bool {
 		return x.takenIn(p.Span) < p.Energy-alike
@@ -127,8 +130,8 @@ func (x *Explanation) takenIn(in flex.Span) flex.WattHours {
 	return flex.WattHours(scheduledEnergy(&x.Schedule, in) / 3600)
 }
 
-// dischargingReason is why a car that discharges takes and discharges so much in a period, of which the plan has what it would take
-// alone, and why.
+// dischargingReason is why a car that discharges takes and discharges so much in a period, of
+// which the plan has what it would take alone, and why.
 func dischargingReason(
 	p *charge.Period,
 	d *store.Discharge,
@@ -155,7 +158,8 @@ func dischargingReason(
 	return p.Reason
 }
 
-// earnsMore reports whether what a car discharges at an instant earns more than the wear and what is paid on average to charge it again.
+// earnsMore reports whether what a car discharges at an instant earns more than the wear and
+// what is paid on average to charge it again.
 func earnsMore(d *store.Discharge, at time.Time) bool {
 	for _, part := range d.Parts {
 		if flex.PeriodAt(part.From) == flex.PeriodAt(at) {
@@ -168,7 +172,8 @@ func earnsMore(d *store.Discharge, at time.Time) bool {
 	return false
 }
 
-// assumedLine says which rates were assumed by which a car discharges or not; empty if none were.
+// assumedLine says which rates were assumed by which a car discharges or not; empty if none
+// were.
 func (x *Explanation) assumedLine() string {
 	const assumed = "Not every rate of a kWh was given: %s p were assumed for %s."
 	var values, names []string
@@ -191,7 +196,8 @@ func (x *Explanation) assumedLine() string {
 	)
 }
 
-// dischargeLines says in sentences what a car discharges, or why it discharges nothing, and what of that was assumed.
+// dischargeLines says in sentences what a car discharges, or why it discharges nothing, and
+// what of that was assumed.
 func (x *Explanation) dischargeLines() []string {
 	lines := x.dischargesLines()
 

@@ -12,8 +12,9 @@ import (
 	"flexd/internal/store"
 )
 
-// planDischarging plans when the cars of a site that is planned as one discharge. It begins with their plans without
-// discharging; each car is planned beside what the others and the batteries may be doing.
+// planDischarging plans when the cars of a site that is planned as one discharge. It begins
+// with their plans without discharging; each car is planned beside what the others and the
+// batteries may be doing.
 func (s *Service) planDischarging(
 	ctx context.Context,
 	tx *store.Tx,
@@ -32,7 +33,8 @@ func (s *Service) planDischarging(
 	return nil
 }
 
-// planDischargingOf plans when one car of a site discharges, and decides whether that replaces its schedule in force.
+// planDischargingOf plans when one car of a site discharges, and decides whether that replaces
+// its schedule in force.
 func (s *Service) planDischargingOf(
 	ctx context.Context,
 	tx *store.Tx,
@@ -87,7 +89,8 @@ func (c *siteCar) goOn(f *behindFuse) {
 	c.take(stepsWithin(c.Current.Steps, stay), own.Discharges, f)
 }
 
-// take makes the plan the car's. A car that waits until others have accepted their schedules is planned again then.
+// take makes the plan the car's. A car that waits until others have accepted their schedules
+// is planned again then.
 func (c *siteCar) take(steps, discharges []flex.Step, f *behindFuse) {
 	waits := !sameAhead(c.stepsForNow, c.finalSteps, f.from)
 	c.stepsForNow = stepsWithin(steps, flex.Span{From: f.from, To: c.end(f.from)})
@@ -143,8 +146,9 @@ func (f *behindFuse) besideSite(car *siteCar) string {
 	return ""
 }
 
-// dischargingBesideHome plans what a car discharges beside the batteries of its site, and notes why it discharges nothing. It discharges where its
-// household then pays less, with the best that the batteries can do in both cases.
+// dischargingBesideHome plans what a car discharges beside the batteries of its site, and
+// notes why it discharges nothing. It discharges where its household then pays less, with the
+// best that the batteries can do in both cases.
 func (s *Service) dischargingBesideHome(
 	ctx context.Context,
 	tx *store.Tx,
@@ -177,7 +181,8 @@ func (s *Service) dischargingBesideHome(
 	return s.solveBesideHome(ctx, f, car, q), nil
 }
 
-// solveBesideHome plans what a car discharges, and holds it beside what it does alone and by the schedule in force.
+// solveBesideHome plans what a car discharges, and holds it beside what it does alone and by
+// the schedule in force.
 func (s *Service) solveBesideHome(
 	ctx context.Context,
 	f *behindFuse,
@@ -227,7 +232,8 @@ func planInForce(car *siteCar, q *discharge.Problem) *discharge.Plan {
 	}
 }
 
-// noGain says why discharging a car does not pay beside the batteries and the other cars of its site.
+// noGain says why discharging a car does not pay beside the batteries and the other cars of
+// its site.
 func (f *behindFuse) noGain(q *discharge.Problem, plan *discharge.Plan) string {
 	if plan.Worth(q) < DischargeMinSaving {
 		return noGain(q)
@@ -240,7 +246,8 @@ func (f *behindFuse) noGain(q *discharge.Problem, plan *discharge.Plan) string {
 	return dischargeNoGainHome
 }
 
-// exportLeft is what a car may discharge at most beside the other cars of its site, whichever of their schedules they follow.
+// exportLeft is what a car may discharge at most beside the other cars of its site, whichever
+// of their schedules they follow.
 func (f *behindFuse) exportLeft(car *siteCar) flex.Watts {
 	o := f.mayDischargeBeside(car)
 
@@ -266,8 +273,9 @@ func (f *behindFuse) mayDischargeBeside(car *siteCar) outflow {
 	return o
 }
 
-// confine closes the half-hours in which the main fuse does not leave a car its full power, and those in which a
-// battery was already sent a mode that conflicts with the car's charging or discharging.
+// confine closes the half-hours in which the main fuse does not leave a car its full power,
+// and those in which a battery was already sent a mode that conflicts with the car's charging
+// or discharging.
 func (f *behindFuse) confine(car *siteCar, q *discharge.Problem) {
 	stay := flex.Span{From: q.From, To: q.ReadyBy}
 
@@ -304,7 +312,8 @@ func (f *behindFuse) confine(car *siteCar, q *discharge.Problem) {
 	}
 }
 
-// passes says when a plan would exceed what the others leave a car under the main fuse; nil if never.
+// passes says when a plan would exceed what the others leave a car under the main fuse; nil if
+// never.
 func (f *behindFuse) passes(car *siteCar, plan *discharge.Plan) error {
 	span := flex.Span{From: f.from, To: car.end(f.from)}
 
@@ -315,8 +324,8 @@ func (f *behindFuse) passes(car *siteCar, plan *discharge.Plan) error {
 	return nil
 }
 
-// pays is what a household pays in pence if a car follows a plan and the batteries are planned best beside it, with
-// wear and turns.
+// pays is what a household pays in pence if a car follows a plan and the batteries are planned
+// best beside it, with wear and turns.
 func (f *behindFuse) pays(
 	car *siteCar,
 	plan *discharge.Plan,
@@ -340,7 +349,8 @@ func (f *behindFuse) pays(
 	return pence + turns
 }
 
-// addFreed adds what cars may still discharge that were freed at a site while they were plugged in.
+// addFreed adds what cars may still discharge that were freed at a site while they were
+// plugged in.
 func (m *meter) addFreed(
 	ctx context.Context,
 	tx *store.Tx,

@@ -18,7 +18,8 @@ const orderWeight = 1e-4
 // dischargeSlack is by how many watt-hours a car may miss the charge that it is to hold.
 const dischargeSlack = 10
 
-// Discharging compares what a car discharges by a new schedule with what it discharges by the one in force.
+// Discharging compares what a car discharges by a new schedule with what it discharges by the
+// one in force.
 type Discharging struct {
 	Steps      []flex.Step // what it may take, where it discharges something
 	Discharges []flex.Step
@@ -28,8 +29,8 @@ type Discharging struct {
 	Wrong bool
 }
 
-// planDischarge plans when a car discharges, starting from its plan without discharging, and notes it among the inputs of
-// the schedule. It returns nil for a car that may not discharge.
+// planDischarge plans when a car discharges, starting from its plan without discharging, and
+// notes it among the inputs of the schedule. It returns nil for a car that may not discharge.
 func (s *Service) planDischarge(
 	ctx context.Context,
 	tx *store.Tx,
@@ -82,8 +83,8 @@ func (s *Service) planDischarge(
 	return given, nil
 }
 
-// cannotDischarge says why a car cannot discharge at any price, given what its site may export and what other cars leave
-// of that; empty if it can.
+// cannotDischarge says why a car cannot discharge at any price, given what its site may export
+// and what other cars leave of that; empty if it can.
 func cannotDischarge(q *discharge.Problem, export, most flex.Watts) string {
 	switch {
 	case q.Most < discharge.Least:
@@ -119,8 +120,8 @@ func noGain(q *discharge.Problem) string {
 	return dischargeNoGain
 }
 
-// solveDischarge plans a car that may discharge, and checks the plan against the laws of discharging. A plan that breaks
-// one is not sent.
+// solveDischarge plans a car that may discharge, and checks the plan against the laws of
+// discharging. A plan that breaks one is not sent.
 func (s *Service) solveDischarge(
 	ctx context.Context,
 	c *store.PlanningState,
@@ -168,7 +169,8 @@ func recordDischarge(to *store.Discharge, q *discharge.Problem, plan *discharge.
 	}
 }
 
-// spareAlone is how many watt-hours more than it needs a car gets by its plan without discharging: less than a minute's charge.
+// spareAlone is how many watt-hours more than it needs a car gets by its plan without
+// discharging: less than a minute's charge.
 func spareAlone(q *discharge.Problem, to *store.Discharge) float64 {
 	if q.Kept || to.Target == 0 {
 		return 0
@@ -208,7 +210,8 @@ func checkDischarge(q *discharge.Problem, plan *discharge.Plan) error {
 	return checkDischargeSparing(q, plan, 0)
 }
 
-// checkDischargeSparing is checkDischarge for a car that needs some watt-hours less than it gets without discharging.
+// checkDischargeSparing is checkDischarge for a car that needs some watt-hours less than it
+// gets without discharging.
 func checkDischargeSparing(
 	q *discharge.Problem,
 	plan *discharge.Plan,
@@ -264,7 +267,8 @@ func exportable(q *discharge.Problem) []flex.Step {
 	return steps
 }
 
-// dischargeProblem is the problem of a car that may discharge. It has no rates where no prices are known.
+// dischargeProblem is the problem of a car that may discharge. It has no rates where no prices
+// are known.
 func dischargeProblem(
 	ctx context.Context,
 	tx *store.Tx,
@@ -303,8 +307,8 @@ func dischargeProblem(
 	return q, err
 }
 
-// rateCar says what a kWh costs and earns the household of a car. Past the known rates it costs their mean, and
-// earns nothing. The rates of a fixed tariff are returned.
+// rateCar says what a kWh costs and earns the household of a car. Past the known rates it
+// costs their mean, and earns nothing. The rates of a fixed tariff are returned.
 func rateCar(
 	ctx context.Context,
 	tx *store.Tx,

@@ -88,7 +88,8 @@ func changedAt(tx *store.Tx, p *store.BatteryPlan) time.Time {
 
 // BatterySteps returns the same in the words of a battery schedule, which say what a battery
 // avoids: whether a home is expected to draw or to have a surplus in a half-hour decides how
-// it is to wait. Where caps bind its power, charging is said for the half-hours only that cars leave it.
+// it is to wait. Where caps bind its power, charging is said for the half-hours only that cars
+// leave it.
 func (s *Service) BatterySteps(
 	ctx context.Context,
 	org flex.OrgID,
@@ -133,7 +134,8 @@ func (s *Service) BatterySteps(
 	return steps, changed, err
 }
 
-// batterySteps says modes as steps beside what the cars of the site do, with equal neighbours joined.
+// batterySteps says modes as steps beside what the cars of the site do, with equal neighbours
+// joined.
 func batterySteps(
 	p *store.BatteryPlan,
 	spans []ModeSpan,

@@ -12,10 +12,11 @@ import (
 	"flexd/internal/store"
 )
 
-// dispatcher is who sends an instruction that is a dispatch of named batteries.
+// dispatcher is the sender of an instruction that was made from a dispatch of named batteries.
 const dispatcher = "flexd dispatch"
 
-// checkCalls refuses a dispatch of a battery that an instruction calls in its time: that is a Conflict.
+// checkCalls returns a Conflict for a dispatch of a battery that an instruction calls in its
+// time.
 func checkCalls(
 	ctx context.Context,
 	tx *store.Tx,
@@ -27,7 +28,7 @@ func checkCalls(
 
 	meeting, err := tx.MeetingCalls(ctx, idsOf(order), order.Span)
 	if err != nil {
-		return fmt.Errorf("read what calls the batteries: %w", err)
+		return fmt.Errorf("read the instructions that call the batteries: %w", err)
 	}
 
 	for _, m := range meeting {
@@ -44,7 +45,7 @@ func checkCalls(
 	return nil
 }
 
-// idsOf are the assets of a dispatch.
+// idsOf returns the assets of a dispatch.
 func idsOf(order *store.Dispatch) []flex.AssetID {
 	ids := make([]flex.AssetID, len(order.Assets))
 	for i, a := range order.Assets {
@@ -54,9 +55,10 @@ func idsOf(order *store.Dispatch) []flex.AssetID {
 	return ids
 }
 
-// NoteDispatch keeps a dispatch of named batteries as an instruction, which lists, reports and stops it as any other. It
-// replaces dispatches of the same batteries while it lasts. Cars of the dispatch are not in the instruction. It is made in the
-// transaction of the dispatch, after CheckDispatch, and its id is set on the dispatch.
+// NoteDispatch stores a dispatch of named batteries as an instruction, so that it is listed,
+// reported and stopped as any other. It replaces dispatches of the same batteries while it
+// lasts. Cars of the dispatch are not in the instruction. It must run in the transaction of
+// the dispatch, after CheckDispatch, and sets the instruction's id on the dispatch.
 func NoteDispatch(
 	ctx context.Context,
 	tx *store.Tx,
@@ -86,7 +88,7 @@ func NoteDispatch(
 	return replanCars(ctx, tx, called)
 }
 
-// dispatchedBy is a dispatch of some batteries as an instruction.
+// dispatchedBy returns a dispatch of some batteries as an instruction.
 func dispatchedBy(
 	order *store.Dispatch,
 	called []store.Called,
@@ -108,7 +110,8 @@ func dispatchedBy(
 	return in
 }
 
-// replanCars has the cars at the sites of batteries planned again: they leave a battery what a dispatch has it draw.
+// replanCars marks the cars at the sites of batteries to be planned again, so that they leave
+// a battery the power of its dispatch.
 func replanCars(
 	ctx context.Context,
 	tx *store.Tx,
@@ -138,8 +141,8 @@ func replanCars(
 	return tx.MarkDue(ctx, cars...)
 }
 
-// namedBy returns the batteries of a dispatch as an instruction calls them. Their baseline is their plan; of those in replaced
-// it is the plan without the earlier dispatch.
+// namedBy returns the batteries of a dispatch as called assets. Their baseline is their plan;
+// for those in replaced, the plan without the earlier dispatch.
 func namedBy(
 	ctx context.Context,
 	tx *store.Tx,
@@ -180,7 +183,8 @@ func namedBy(
 	return called, nil
 }
 
-// plannedIn are powers of half-hours from one on in a span; nothing where there are none.
+// plannedIn returns the powers of half-hours, beginning with first, as steps in a span; 0
+// where there are none.
 func plannedIn(
 	first flex.Period,
 	powers []flex.Watts,
@@ -199,8 +203,8 @@ func plannedIn(
 	return steps
 }
 
-// changeBy is how much more batteries are asked to draw than by their plans, on average; an instruction asks for a watt at
-// least.
+// changeBy returns how much more batteries are asked to draw than by their plans, on average;
+// at least 1 W, as an instruction must ask for something.
 func changeBy(
 	called []store.Called,
 	span flex.Span,
@@ -219,8 +223,9 @@ func changeBy(
 	return change
 }
 
-// takeBackNamed has a battery that a dispatch named do nothing for the rest of its time. Its stored plan stays:
-// others keep free what a schedule that was read may have it do, until the battery is planned again.
+// takeBackNamed sends a battery of a dispatch 0 kW for the rest of its time. Its stored plan
+// stays: until the battery is planned again, others leave it what a schedule that its client
+// has read may have it do.
 func takeBackNamed(
 	ctx context.Context,
 	tx *store.Tx,

@@ -13,11 +13,12 @@ import (
 	"flexd/internal/store"
 )
 
-// What is expected of a battery that a dispatch names is what is asked of it as far as it holds as much above its reserve, or has room
-// for it. In half-hours without a dispatch what it holds moves by its plan.
+// What is expected of a battery that a dispatch names is what is asked of it as far as it
+// holds as much above its reserve, or has room for it. In half-hours without a dispatch what
+// it holds moves by its plan.
 
-// storedEnergy is what a battery holds in joules, and the least and the most that it is to hold. If its capacity is not known it
-// bounds nothing.
+// storedEnergy is what a battery holds in joules, and the least and the most that it is to
+// hold. If its capacity is not known it bounds nothing.
 type storedEnergy struct {
 	level float64
 	least float64
@@ -79,8 +80,9 @@ func (e *storedEnergy) bound(s flex.Step) []flex.Step {
 	)
 }
 
-// expectedBy is what a battery is expected to do until the last of some steps that dispatches ask of it. It holds so much at the start
-// of a half-hour; what was before that half-hour stays as it was asked for.
+// expectedBy is what a battery is expected to do until the last of some steps that dispatches
+// ask of it. It holds so much at the start of a half-hour; what was before that half-hour
+// stays as it was asked for.
 func expectedBy(
 	holds storedEnergy,
 	plan *store.BatteryPlan,
@@ -102,7 +104,8 @@ func expectedBy(
 	return expected
 }
 
-// orPlanned is what is asked of a battery in a half-hour, and nothing beside it. Where nothing is asked it is what its plan says.
+// orPlanned is what is asked of a battery in a half-hour, and nothing beside it. Where nothing
+// is asked it is what its plan says.
 func orPlanned(
 	asked []flex.Step,
 	plan *store.BatteryPlan,
@@ -132,7 +135,8 @@ func orPlanned(
 	return all
 }
 
-// askedOf reads what dispatches that are not of its plan ask of a battery in a span, the earliest first.
+// askedOf reads what dispatches that are not of its plan ask of a battery in a span, the
+// earliest first.
 func askedOf(
 	ctx context.Context,
 	tx *store.Tx,
@@ -165,7 +169,8 @@ func earlier(a, b flex.Step) int {
 	return cmp.Compare(a.From.UnixNano(), b.From.UnixNano())
 }
 
-// boundNamed is what is expected of a battery by a dispatch, which need not have been kept yet, beside all others.
+// boundNamed is what is expected of a battery by a dispatch, which need not have been kept
+// yet, beside all others.
 func boundNamed(
 	ctx context.Context,
 	tx *store.Tx,
@@ -223,8 +228,8 @@ func boundAll(
 	return nil
 }
 
-// askAgain has batteries that an earlier dispatch named be asked in a part of its time for what it asked, not for what was expected of
-// them then.
+// askAgain has batteries that an earlier dispatch named be asked in a part of its time for
+// what it asked, not for what was expected of them then.
 func askAgain(
 	ctx context.Context,
 	tx *store.Tx,
@@ -246,8 +251,8 @@ func askAgain(
 	return nil
 }
 
-// expectNamed keeps what is expected by a new plan of a battery that dispatches name. Where it follows none of them, that is what its plan
-// says.
+// expectNamed keeps what is expected by a new plan of a battery that dispatches name. Where it
+// follows none of them, that is what its plan says.
 func (s *homeAhead) expectNamed(
 	ctx context.Context,
 	tx *store.Tx,
@@ -288,8 +293,9 @@ func (s *homeAhead) expectNamed(
 // Short is how much of what is asked for in the half-hour nobody who is called can bring.
 func (s *InstructedSlot) Short() flex.WattHours { return shortOf(s.Asked, s.Given) }
 
-// Short is how much of what is asked for in a half-hour or a minute is not expected, without a sign. Nothing is short from when the
-// instruction was stopped, nor what assets' energies are rounded by.
+// Short is how much of what is asked for in a half-hour or a minute is not expected, without a
+// sign. Nothing is short from when the instruction was stopped, nor what assets' energies are
+// rounded by.
 func (r *InstructionReport) Short(s *ReportSlot) flex.WattHours {
 	if !r.StoppedAt.IsZero() && s.To.After(r.StoppedAt) {
 		return 0
@@ -298,8 +304,8 @@ func (r *InstructionReport) Short(s *ReportSlot) flex.WattHours {
 	return wattHours(shortOf(s.asked, s.brought))
 }
 
-// shortOf is how much of a change that is asked for is not brought, without a sign. What a dispatch asks for may be less than planned in
-// one half-hour and more in the next.
+// shortOf is how much of a change that is asked for is not brought, without a sign. What a
+// dispatch asks for may be less than planned in one half-hour and more in the next.
 func shortOf[E flex.WattHours | charge.Joules](asked, brought E) E {
 	if asked < 0 {
 		asked, brought = -asked, -brought
@@ -308,7 +314,8 @@ func shortOf[E flex.WattHours | charge.Joules](asked, brought E) E {
 	return max(0, min(asked, asked-brought))
 }
 
-// targetsOf is how much more, or if that is asked for less, batteries are to draw in each slot than by their plans.
+// targetsOf is how much more, or if that is asked for less, batteries are to draw in each slot
+// than by their plans.
 func targetsOf(
 	called []store.Called,
 	slots []flex.Span,

@@ -13,9 +13,11 @@ import (
 	"flexd/internal/store"
 )
 
-// PreviewDispatch shows what a dispatch of named batteries would do beside their plans: how much each would draw more or less in
-// each half-hour, as far as what they hold and can hold allows, and how much of it is counted on. It changes nothing. It is for a dispatch that CheckDispatch allows. Cars that
-// are dispatched are not in it, as they are in no instruction; what it costs is not known.
+// PreviewDispatch shows what a dispatch of named batteries would do beside their plans: how
+// much each would draw more or less in each half-hour, as far as what they hold and can hold
+// allows, and how much of it is counted on. It changes nothing. It is for a dispatch that
+// CheckDispatch allows. Cars that are dispatched are not in it, as they are in no instruction;
+// what it costs is not known.
 func PreviewDispatch(
 	ctx context.Context,
 	tx *store.Tx,
@@ -61,8 +63,8 @@ func PreviewDispatch(
 	return p, nil
 }
 
-// besideNamed returns which batteries of a dispatch others dispatch in its half-hours, and how many it replaces: those that they
-// dispatch in its time.
+// besideNamed returns which batteries of a dispatch others dispatch in its half-hours, and how
+// many it replaces: those that they dispatch in its time.
 func besideNamed(
 	ctx context.Context,
 	tx *store.Tx,
@@ -134,7 +136,8 @@ func (p *Preview) addAllNamed(
 	return nil
 }
 
-// addWear counts what a battery discharges more, or less, in the time of a dispatch, at a cost in pence for each kWh.
+// addWear counts what a battery discharges more, or less, in the time of a dispatch, at a cost
+// in pence for each kWh.
 func (p *Preview) addWear(
 	c *store.Called,
 	expected []flex.Step,
@@ -159,7 +162,8 @@ func discharged(steps []flex.Step, span flex.Span) float64 {
 	return joules / 3.6e6
 }
 
-// addNamed counts a battery in that a dispatch names, with what is known of it, if it is under control, and what is expected of it.
+// addNamed counts a battery in that a dispatch names, with what is known of it, if it is under
+// control, and what is expected of it.
 func (p *Preview) addNamed(
 	c *store.Called,
 	known *store.ScopeBattery,

@@ -11,7 +11,8 @@ import (
 	"flexd/internal/store"
 )
 
-// keepNamed keeps an instruction that a dispatch is, with the batteries that it names. Its id is set here.
+// keepNamed keeps an instruction that a dispatch is, with the batteries that it names. Its id
+// is set here.
 func keepNamed(
 	ctx context.Context,
 	tx *store.Tx,
@@ -25,9 +26,10 @@ func keepNamed(
 	return tx.AddCalled(ctx, in.ID, called)
 }
 
-// replaceNamed lets batteries go that earlier dispatches named for a time that a new one is for, and returns which are dispatched
-// in its half-hours. Nothing is taken back: the newer one is what counts while it lasts. What is left of an earlier one before
-// and after counts still, and is an instruction of its own, so that it is stopped as any other.
+// replaceNamed lets batteries go that earlier dispatches named for a time that a new one is
+// for, and returns which are dispatched in its half-hours. Nothing is taken back: the newer
+// one is what counts while it lasts. What is left of an earlier one before and after counts
+// still, and is an instruction of its own, so that it is stopped as any other.
 func replaceNamed(
 	ctx context.Context,
 	tx *store.Tx,
@@ -62,7 +64,8 @@ func replaceNamed(
 	return replaced, nil
 }
 
-// replaceIn has an earlier dispatch let batteries go, and keeps what a newer one in a span leaves of it.
+// replaceIn has an earlier dispatch let batteries go, and keeps what a newer one in a span
+// leaves of it.
 func replaceIn(
 	ctx context.Context,
 	tx *store.Tx,

@@ -17,9 +17,9 @@ const (
 	endedMax = 1000
 )
 
-// QueueEnded queues the settlement of sessions that ended without it. The program queues it with
-// the end itself; only a process of the release before, beside which this one may run during an
-// upgrade, relies on triggers that the new schema no longer has.
+// QueueEnded queues the settlement of sessions that ended without it. The program queues it
+// with the end itself; only a process of the release before, beside which this one may run
+// during an upgrade, relies on triggers that the new schema no longer has.
 func (s *Service) QueueEnded(ctx context.Context) (worker.Report, error) {
 	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgIDs), s.queueEndedOf)
 }

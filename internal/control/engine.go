@@ -10,14 +10,14 @@ import (
 	"flexd/internal/store"
 )
 
-// Planned says what the background jobs have done since this process began: assets that were planned
-// again without an event, and schedules that replaced one. The others were saved a
-// push: their plan was the same, or better by less than the threshold.
+// Planned returns what the background jobs have done since this process began: assets that
+// were planned again without an event, and schedules that replaced one. For the others the
+// plan was the same, or better by less than the thresholds.
 func (s *Service) Planned() (planned, changed int64) {
 	return s.planned.Load(), s.changed.Load()
 }
 
-// Sampled is a plan that was made again to see how the engine does.
+// Sampled is a plan that was made again to measure the planner.
 type Sampled struct {
 	Asset     flex.AssetID
 	Took      time.Duration // of the planner alone
@@ -27,11 +27,11 @@ type Sampled struct {
 	Gap       flex.MicroPounds // between the cost and the proven least
 }
 
-// SampleMax is the most plans that one sample makes again.
+// SampleMax is the greatest number of plans in a sample.
 const SampleMax = 500
 
-// Sample makes plans of plugged-in assets again, from what they were made from, and stores
-// nothing. There are fewer than n if fewer are plugged in.
+// Sample makes plans of plugged-in assets again, from their inputs, and stores nothing. There
+// are fewer than n if fewer are plugged in.
 func (s *Service) Sample(
 	ctx context.Context,
 	org flex.OrgID,
@@ -87,18 +87,18 @@ func sample(
 	return sampled, nil
 }
 
-// Foreseen is what prices would do to an organisation's fleet.
+// Foreseen is what prices would change in an organisation's fleet.
 type Foreseen struct {
 	Planned int              // assets that are plugged in and planned
 	Changed int              // schedules that would be made and pushed
-	Saving  flex.MicroPounds // of those that are no matter of need
+	Saving  flex.MicroPounds // of the changes that only save money
 }
 
-// foreseenChunk is the number of assets that are looked at at a time.
+// foreseenChunk is the number of assets that are read at a time.
 const foreseenChunk = 2000
 
-// Foresee says how many schedules would change if the prices became known now, in the place
-// of those that are known for the same half-hours. It stores and sends nothing.
+// Foresee returns how many schedules would change if the prices were published now, replacing
+// those that are known for the same half-hours. It stores and sends nothing.
 func (s *Service) Foresee(
 	ctx context.Context,
 	org flex.OrgID,
@@ -114,9 +114,9 @@ func (s *Service) Foresee(
 
 		m.prices = supposing(m.prices, supposed, m.now)
 		for i := range found {
-			found[i].MarketAt = time.Time{} // it would be compared in the end
+			found[i].MarketAt = time.Time{} // so that MarketInterval does not count
 			if f.Planned++; found[i].Current.From.Discharge != nil {
-				continue // what it holds is not looked at here
+				continue // its discharge is not compared here
 			}
 
 			v := s.foresee(ctx, &found[i], m, &solver)
@@ -138,8 +138,8 @@ func (s *Service) Foresee(
 	return f, nil
 }
 
-// foresee is compareOne for an asset wherever it is: behind a main fuse in the headroom that the others leave
-// it, which do what was foreseen of them.
+// foresee is compareOne for any asset. Behind a main fuse the asset is planned in the headroom
+// that the others leave, which do what was foreseen for them.
 func (s *Service) foresee(
 	ctx context.Context,
 	p *store.ScheduledAsset,
@@ -158,12 +158,12 @@ func (s *Service) foresee(
 
 	e := inputsAt(p, site.from)
 	limitByRate(&e, true)
-	nameable(&e)
+	raiseToLeast(&e)
 	car.from = e
 	problem := problemOf(e, site.from, m.prices)
 	problem.Exact = true
 	plan := charge.Solve(problem)
-	site.keepFuse(car, &problem, &plan, nil)
+	site.fitToFuse(car, &problem, &plan, nil)
 
 	decision := s.decide(ctx, p.Current.AssetID, &Candidate{
 		Trigger: ByMarket,
@@ -184,7 +184,8 @@ func (s *Service) foresee(
 	return v
 }
 
-// plannedAfter reads assets in force after one in the order of their ids, and the market.
+// plannedAfter reads assets with a schedule after one, in the order of their ids, and the
+// market.
 func (s *Service) plannedAfter(
 	ctx context.Context,
 	org flex.OrgID,
@@ -216,8 +217,8 @@ func (s *Service) plannedAfter(
 	return found, m, err
 }
 
-// supposing puts supposed prices over those that are known, from the running half-hour on
-// without a gap.
+// supposing replaces known prices by supposed ones, from the running half-hour on, without
+// gaps.
 func supposing(
 	known, supposed []flex.PricedPeriod,
 	now time.Time,

@@ -12,10 +12,10 @@ import (
 	"flexd/internal/trace"
 )
 
-// Kind is a kind of event.
+// Kind is the kind of an event.
 type Kind string
 
-// The kinds of event, in the interface's words where it has them.
+// The kinds of event, as they are named in the interface.
 const (
 	PlugIn           Kind = "plug_in"
 	PlugOut          Kind = "plug_out"
@@ -27,7 +27,7 @@ const (
 
 // Limits of events.
 const (
-	// FlickerMax is the longest that a plug may be out and the session still be one.
+	// FlickerMax is the longest interruption of a plug-in after which the session continues.
 	FlickerMax = store.ReopenMax
 	// ChargeNowMax is how far ahead charge-now may end.
 	ChargeNowMax = 7 * 24 * time.Hour
@@ -42,7 +42,8 @@ type Event struct {
 	EndAt       time.Time    // with ChargeNow
 }
 
-// check refuses an event that cannot be acted on.
+// check returns Malformed for an event that lacks a required field, or has one that does not
+// belong to its kind.
 func (ev Event) check() error {
 	if ev.Tariff != nil {
 		_, err := tariff.Parse(
@@ -55,7 +56,7 @@ func (ev Event) check() error {
 		}
 	}
 
-	planned := ev.Kind == PlugIn || ev.Kind == IntentUpdate
+	carriesIntent := ev.Kind == PlugIn || ev.Kind == IntentUpdate
 
 	switch {
 	case ev.Kind == IntentUpdate && ev.Intent == nil:
@@ -79,7 +80,7 @@ func (ev Event) check() error {
 			ev.Kind,
 		)
 
-	case !planned && (ev.Intent != nil || ev.VehicleRate != 0), !planned && ev.Kind != TariffUpdate && ev.Tariff != nil:
+	case !carriesIntent && (ev.Intent != nil || ev.VehicleRate != 0), !carriesIntent && ev.Kind != TariffUpdate && ev.Tariff != nil:
 		return flex.Fail(
 			flex.Malformed,
 			"a %s event carries no intent, vehicle or tariff: send them with %s or %s",
@@ -134,9 +135,9 @@ func (s *Service) event(
 		return err
 	}
 
-	// PlanBatteries plans it again
-	tariff := c.Asset.Type == flex.Battery && ev.Kind == TariffUpdate
-	if !c.Asset.Type.Charges() && !tariff {
+	// A battery's new tariff is only stored here: PlanBatteries plans the battery again.
+	batteryTariff := c.Asset.Type == flex.Battery && ev.Kind == TariffUpdate
+	if !c.Asset.Type.Charges() && !batteryTariff {
 		return flex.Fail(
 			flex.Malformed,
 			"asset %v is a %s: events are for assets of the types %s and %s, and a tariff is for a %s too",
@@ -158,33 +159,34 @@ func (s *Service) event(
 		return err
 	}
 
-	if tariff {
+	if batteryTariff {
 		tx.Wake(store.WakeControl)
 	}
 
 	return s.planAfter(ctx, tx, &c, h)
 }
 
-// planAfter plans an asset again after an event, if it changed what its schedule depends on.
+// planAfter plans an asset again after an event, if the event changed something that its
+// schedule depends on. An asset that was never planned, or whose ready-by is past, is planned
+// after any event.
 func (s *Service) planAfter(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.PlanningState,
 	h eventHandler,
 ) error {
-	if h.ev.Kind == PlugIn && c.Open() && !c.Controlled { // it draws what it likes, and others give way
+	if h.ev.Kind == PlugIn && c.Open() && !c.Controlled { // flexd does not limit it: others must leave it room
 		return h.giveWay(ctx)
 	}
-	if h.ev.Kind == PlugOut { // its batteries wait for it no longer
+	if h.ev.Kind == PlugOut { // the site's batteries need not leave it room any more
 		err := s.planAround(ctx, tx, c)
-		if errors.Is(err, store.ErrUnreadable) { // another car of the site: PlanBatteries fails until it can be
+		if errors.Is(err, store.ErrUnreadable) { // another car of the site; PlanBatteries reports it
 			err = nil
 		}
 
 		return err
 	}
 
-	// What was never planned, or is past its ready-by, is planned at the next event.
 	due := c.Current.Generation == 0 || !c.Session.ReadyBy.After(tx.Now())
 	plannable := c.Open() && c.Controlled
 	if !plannable || !h.changed && !due {
@@ -198,7 +200,7 @@ func (s *Service) planAfter(
 	return err
 }
 
-// eventRecord is what of an event is kept.
+// eventRecord returns the part of an event that is stored.
 func eventRecord(ev Event) store.AssetEvent {
 	return store.AssetEvent{
 		Intent:      ev.Intent,
@@ -211,18 +213,18 @@ func eventRecord(ev Event) store.AssetEvent {
 // eventHandler applies one event of an asset, in its transaction.
 type eventHandler struct {
 	tx *store.Tx
-	c  *store.PlanningState
+	c  *store.PlanningState // of the event's asset
 	ev Event
 	*outcome
 }
 
-// outcome is what an event led to.
+// outcome is what follows from an event: whether the asset is to be planned again, and why.
 type outcome struct {
-	changed bool // something that the schedule depends on
+	changed bool // something that the schedule depends on has changed
 	replanReason
 }
 
-// handle acts on the event.
+// handle applies the event: it stores what came with it, and opens or closes the session.
 func (h eventHandler) handle(ctx context.Context) error {
 	if h.ev.Kind == PlugOut {
 		return h.plugOut(ctx)
@@ -258,8 +260,8 @@ func (h eventHandler) handle(ctx context.Context) error {
 	return h.learnVehicle(ctx)
 }
 
-// apply keeps the intent and the tariff that came with the event. A change of either is sent
-// to a car that is plugged in, as the interface says, even if its schedule stays the same.
+// apply stores the intent and the tariff that came with the event. A change of either is sent
+// to a car that is plugged in, as the interface requires, even if its schedule stays the same.
 func (h eventHandler) apply(ctx context.Context) error {
 	if in := h.ev.Intent; in != nil {
 		t, _ := tariffOf(h.c)
@@ -286,8 +288,9 @@ func (h eventHandler) apply(ctx context.Context) error {
 	return nil
 }
 
-// sameIntent reports whether two intents ask for the same, whenever they were received. Of ready_by only its time of
-// day in the zone counts, and only without a local time: a client that must send it may write anything beside that.
+// sameIntent reports whether two intents ask for the same, whenever they were received. Of
+// ready_by only the time of day in the zone counts, and only if there is no local time: a
+// client that gives a local time must send ready_by too, and may write any instant there.
 func sameIntent(a, b flex.Intent, zone *time.Location) bool {
 	for _, in := range []*flex.Intent{&a, &b} {
 		in.ReadyByLocal = new(wallOf(*in, zone))
@@ -298,8 +301,8 @@ func sameIntent(a, b flex.Intent, zone *time.Location) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// plugIn opens a session, unless one is open for the same car, or was until a moment ago. A
-// car of another rate is another car.
+// plugIn opens a session, unless the one of the same car is open or was closed at most
+// FlickerMax ago. Another vehicle rate means another car.
 func (h eventHandler) plugIn(ctx context.Context) error {
 	s := &h.c.Session
 	rate := h.ev.VehicleRate
@@ -313,7 +316,7 @@ func (h eventHandler) plugIn(ctx context.Context) error {
 
 	h.changed, h.must = true, true
 	flickered := same && !h.c.Open() && now.Sub(s.PluggedOutAt) <= FlickerMax
-	// control of it ended
+	// Control of the asset ended during the session: its charger was freed.
 	freed := !h.c.Controlled && h.c.Current.Generation > 0
 	if flickered && !freed {
 		if err := h.tx.ReopenSession(ctx, s); err != nil {
@@ -336,8 +339,9 @@ func (h eventHandler) plugIn(ctx context.Context) error {
 	return h.tx.OpenSession(ctx, h.c, rate)
 }
 
-// resume opens a session for a car that was plugged in when control of it ended, where its site was enrolled since.
-// What an operator released stays free until its next plug-in.
+// resume opens a session again for a car that was plugged in when control of its site ended,
+// if the site has been enrolled since. An asset that an operator released stays uncontrolled
+// until its next plug-in.
 func (h eventHandler) resume(ctx context.Context) error {
 	last := h.c.Session
 	if h.c.Open() || !h.c.Controlled || last.Number == 0 {
@@ -363,7 +367,7 @@ func (h eventHandler) resume(ctx context.Context) error {
 	return h.tx.OpenSession(ctx, h.c, last.VehicleRate)
 }
 
-// endChargeNow ends what was asked for the car that has gone since.
+// endChargeNow deletes a charge-now that was asked for a car that has left since.
 func (h eventHandler) endChargeNow(ctx context.Context, s *store.Session) error {
 	asked := h.c.ChargeNow
 	if s.Number == 0 || asked.Empty() || !asked.From.Before(s.PluggedOutAt) {
@@ -375,7 +379,7 @@ func (h eventHandler) endChargeNow(ctx context.Context, s *store.Session) error 
 	return h.tx.PutChargeNow(ctx, h.c.Asset.ID, flex.Span{})
 }
 
-// learnVehicle keeps a car's rate that was given late, or again.
+// learnVehicle stores a car's rate that came after the plug-in, or has changed.
 func (h eventHandler) learnVehicle(ctx context.Context) error {
 	rate := h.ev.VehicleRate
 	if rate == 0 || !h.c.Open() || rate == h.c.Session.VehicleRate {
@@ -386,14 +390,14 @@ func (h eventHandler) learnVehicle(ctx context.Context) error {
 	return h.tx.SetVehicle(ctx, &h.c.Session, rate)
 }
 
-// plugOut closes the open session and takes back what is still to be sent.
+// plugOut closes the open session and retracts its pushes that were not sent yet.
 func (h eventHandler) plugOut(ctx context.Context) error {
 	if !h.c.Open() {
 		freed, err := h.tx.EndFreed(ctx, h.c.Asset.ID)
 		if err != nil || !freed {
 			return err
 		}
-		if err := h.leave(ctx); err != nil {
+		if err := h.releaseHeadroom(ctx); err != nil {
 			return err
 		}
 
@@ -405,24 +409,26 @@ func (h eventHandler) plugOut(ctx context.Context) error {
 	}
 
 	h.tx.Wake(store.WakeSettle)
-	if err := h.leave(ctx); err != nil {
+	if err := h.releaseHeadroom(ctx); err != nil {
 		return err
 	}
 
 	return h.tx.Retract(ctx, h.c.Asset.ID)
 }
 
-// leave has others take the headroom of an asset that has left.
-func (h eventHandler) leave(ctx context.Context) error {
+// releaseHeadroom marks those that can use the headroom of an asset that has left: the fleet
+// under caps, and the others behind the main fuse.
+func (h eventHandler) releaseHeadroom(ctx context.Context) error {
 	err := h.tx.CapsUsed(ctx, h.tx.Now().Add(MarketInterval))
 	if err != nil {
 		return err
 	}
 
-	return h.leaveFuse(ctx)
+	return h.releaseFuse(ctx)
 }
 
-// giveWay has those planned again at once that share caps or a main fuse with an asset which nobody plans, and which has come.
+// giveWay marks the assets that share caps or a main fuse with an uncontrolled asset that was
+// plugged in, so that they are planned again at once.
 func (h eventHandler) giveWay(ctx context.Context) error {
 	if err := h.tx.CapsUsed(ctx, h.tx.Now()); err != nil {
 		return err
@@ -444,9 +450,11 @@ func (h eventHandler) giveWay(ctx context.Context) error {
 	return h.tx.MarkDue(ctx, cars...)
 }
 
-// leaveFuse has the others behind the site's main fuse planned again, as one of them has left, also those that cannot
-// be read: the job that plans them says so.
-func (h eventHandler) leaveFuse(ctx context.Context) error {
+// releaseFuse marks the others behind the main fuse of an asset that has left, to be planned
+// again: at once the heaters that ask for more power, and after FlickerMax the cars with a
+// tail, as the asset may return by then. So are cars that cannot be read; the job that plans
+// them reports it.
+func (h eventHandler) releaseFuse(ctx context.Context) error {
 	if h.c.Fuse == 0 {
 		return nil
 	}
@@ -462,7 +470,7 @@ func (h eventHandler) leaveFuse(ctx context.Context) error {
 				ctx,
 				h.tx.Now().Add(FlickerMax),
 				found[i].Current.AssetID,
-			) // it may come back by then
+			)
 		}
 	}
 

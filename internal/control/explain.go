@@ -15,7 +15,7 @@ import (
 // InForce is the schedule of a plugged-in asset.
 type InForce struct {
 	store.Schedule
-	// the newest generation of the asset's schedules that its client has taken; 0 for none
+	// the newest generation of the asset's schedules that its client has accepted; 0 for none
 	Accepted int64
 }
 
@@ -25,47 +25,49 @@ type Input struct {
 	Value string
 	// event, asset, site, organisation, default, readings, operator or plan
 	Origin string
-	Detail string // what the origin says more; mostly nothing
+	Detail string // more about the origin; mostly empty
 }
 
-// Explanation says why a schedule is as it is. It is worked out again, from what the schedule
-// was made from.
+// Explanation explains a schedule. It is made by planning again from the schedule's stored
+// inputs.
 type Explanation struct {
 	InForce
 	Plan   charge.Plan
 	Inputs []Input
 	// the headroom that caps left; none if they left all that the asset could use
 	Limits []flex.Step
-	// the caps that held the plan back, with the price of headroom under them
+	// the caps that limited the plan, with the price of headroom under them
 	Caps    []BindingCap
 	Summary string
-	Heat    []HeatPeriod // of a heat pump, in the place of the plan's periods
-	// what a car that may discharge gives, and why; nil for one that was never said to
+	Heat    []HeatPeriod // of a heat pump, instead of the plan's periods
+	// what a car that may discharge gives, and why; nil if it never could
 	Discharge *Discharge
-	Exact     bool // the plan worked out again is the schedule, to the second
-	// what the client reported last of the schedule; empty for nothing
+	Exact     bool // planning again gives the same schedule, to the second
+	// the client's last report about the schedule; empty for none
 	Reported flex.CallbackStatus
 
 	// how much of the missing energy one kW more of main fuse would bring
 	more flex.WattHours
-	// what the missing energy is missing for
+	// the reasons for the shortfall
 	short []ShortReason
 }
 
-// BindingCap is a cap that held a plan back for a time.
+// BindingCap is a cap that limited a plan for a time.
 type BindingCap struct {
 	flex.Span
 	Group  string     // empty for the fleet's cap
 	Power  flex.Watts // the cap
 	Price  flex.Price // of headroom under it; zero if it is not known
 	Starts bool       // it was the starts per minute, not the power
-	// of a main fuse, the most that is kept for the home's own load; zero if that is not known
+	// of a main fuse, the most that is reserved for the home's own load; zero if that is not
+	// known
 	Home flex.Watts
 	// it was the main fuse of the asset's own site, not a cap of the fleet or a group
 	Site bool
 	// of a main fuse, one phase of it: Power is what that carries of the asset's
 	Phase bool
-	// it was a limit of the group's feeder, and where that came from: import, openadr or fallback
+	// it was a limit of the group's feeder, and where that came from: import, openadr or
+	// fallback
 	Limit string
 }
 
@@ -87,8 +89,8 @@ func bindingCaps(records []store.BindingCap) []BindingCap {
 	return caps
 }
 
-// nameLimits says of the caps of a group which of them was a limit of its feeder. A fallback is known while its
-// link is lost.
+// nameLimits sets which caps of groups were limits of their feeder. A fallback is known while
+// its link is lost.
 func nameLimits(
 	ctx context.Context,
 	tx *store.Tx,
@@ -127,8 +129,8 @@ func (c *BindingCap) is(l flex.CapLimit) bool {
 	return l.Power == c.Power && !l.Meet(c.Span).Empty()
 }
 
-// Schedule returns the schedule in force for an asset that is plugged in. There is none, a
-// NotFound failure, for one that is not, or that is not under control.
+// Schedule returns the schedule in force for an asset that is plugged in. It is NotFound for
+// one that is not, or that is not controlled.
 func (s *Service) Schedule(
 	ctx context.Context,
 	org flex.OrgID,
@@ -157,7 +159,7 @@ func inForce(
 	return inForceOf(ctx, tx, &c)
 }
 
-// inForceOf is inForce of an asset that was read.
+// inForceOf is inForce for an asset that was read.
 func inForceOf(
 	ctx context.Context,
 	tx *store.Tx,
@@ -209,11 +211,12 @@ func inForceOf(
 	return InForce{c.Current, accepted}, err
 }
 
-// recentEvents is how many events of a session, the newest, are looked through for a plug-out.
+// recentEvents is how many of a session's newest events are searched for a plug-out.
 const recentEvents = 100
 
-// noSessionError is the failure for an asset without a plug session. It says why there is no schedule: nothing is
-// plugged in, control ended while something was, or its client sent a schedule of its own last.
+// noSessionError returns the error for an asset without a plug session. It says why there is
+// no schedule: nothing is plugged in, control ended during a session, or its client sent a
+// schedule of its own last.
 func noSessionError(
 	ctx context.Context,
 	tx *store.Tx,
@@ -262,8 +265,8 @@ func noSessionError(
 	)
 }
 
-// freedInSession reports whether the end of control ended the asset's last session: its newest plug event is a
-// plug-in, so that a car is plugged in as far as is known.
+// freedInSession reports whether the asset's last session ended because control ended: its
+// newest plug event is a plug-in, so that a car is plugged in as far as is known.
 func freedInSession(
 	ctx context.Context,
 	tx *store.Tx,
@@ -283,7 +286,7 @@ func freedInSession(
 		return false, err
 	}
 
-	freed := false // also where its events are forgotten
+	freed := false // also if its events were deleted
 	for _, e := range events {
 		switch e.Kind {
 		case string(PlugIn):
@@ -327,7 +330,7 @@ func (s *Service) Explanation(
 	return x, err
 }
 
-// explanation reads what a schedule of an asset was made from, and explains it.
+// explanation reads the inputs of a schedule, and explains it.
 func explanation(
 	ctx context.Context,
 	tx *store.Tx,
@@ -357,7 +360,7 @@ func explanation(
 	return x, err
 }
 
-// explain works the plan of a schedule out again.
+// explain plans again from a schedule's inputs.
 func explain(
 	s InForce,
 	ps []flex.PricedPeriod,
@@ -397,8 +400,8 @@ func explain(
 	return x
 }
 
-// say adds what lies beyond the asset's own plan: what its car discharges, what it leaves to the battery of its site, how its
-// start is spread, what more fuse would bring.
+// say adds what is decided outside the asset's own plan: the discharge of its car, what it
+// leaves to the battery of its site, its ramp, its main fuse.
 func (x *Explanation) say(problem charge.Problem) {
 	x.sayDischarge()
 	x.sayBattery()
@@ -409,7 +412,7 @@ func (x *Explanation) say(problem charge.Problem) {
 	x.sayShort(problem)
 }
 
-// inputsOf lists what a schedule was made from.
+// inputsOf returns the inputs of a schedule.
 func inputsOf(s *store.Schedule) []Input {
 	e, o := s.From, originsOf(s.From.Origins)
 	zone := zoneOf(e.Tariff)
@@ -469,7 +472,7 @@ func inputsOf(s *store.Schedule) []Input {
 	return append(list, rampInputs(&e)...)
 }
 
-// intentInputs lists what is asked for.
+// intentInputs returns the inputs of the intent.
 func intentInputs(
 	e *store.PlanInputs,
 	origin string,
@@ -490,8 +493,7 @@ func zoneOf(t flex.Tariff) *time.Location {
 	return flex.London
 }
 
-// Sessions returns a page of the asset's plug sessions, newest first, and how many there
-// are in all.
+// Sessions returns a page of the asset's plug sessions, newest first, and their total number.
 func (s *Service) Sessions(
 	ctx context.Context,
 	org flex.OrgID,
@@ -516,8 +518,9 @@ func (s *Service) Sessions(
 	return page, total, err
 }
 
-// Intent returns the asset's last intent, with the wall time of its deadline filled in, and its ready_by where
-// only a time of day was asked for. One that was never sent is NotFound, the same as for another organisation's asset.
+// Intent returns the asset's last intent, with the time of day of its deadline, and with its
+// ready_by if only a time of day was asked for. It is NotFound if none was sent, as for
+// another organisation's asset.
 func (s *Service) Intent(
 	ctx context.Context,
 	org flex.OrgID,
@@ -556,8 +559,8 @@ func (s *Service) Intent(
 	return in, err
 }
 
-// ExplanationOf explains any schedule that was ever committed, by the id of its push. One of
-// another organisation is NotFound.
+// ExplanationOf explains any stored schedule, by the id of its push. One of another
+// organisation is NotFound.
 func (s *Service) ExplanationOf(
 	ctx context.Context,
 	org flex.OrgID,

@@ -171,8 +171,8 @@ func (x *Explanation) CapLines() []string {
 	return lines
 }
 
-// leastLine says that an asset waits where there is headroom, but less than it can charge with; nothing for one
-// on a single phase, whose least no charger goes below.
+// leastLine says that an asset waits where there is headroom, but less than it can charge
+// with; nothing for one on a single phase, whose least no charger goes below.
 func (x *Explanation) leastLine() string {
 	least := flex.LeastPower(x.From.Phases)
 	closed := slices.ContainsFunc(x.Limits, func(s flex.Step) bool {
@@ -221,7 +221,8 @@ func capName(c BindingCap) string {
 	)
 }
 
-// capText is what a cap was, by where the limit of a feeder came from; of no limit it was set here.
+// capText is what a cap was, by where the limit of a feeder came from; of no limit it was set
+// here.
 var capText = map[string]string{
 	"":         "the cap of %s, %s kW",
 	"import":   "the network operator's limit of the feeder of %s, %s kW",
@@ -345,7 +346,8 @@ func lastReport(
 	return reports[len(reports)-1].Status, nil
 }
 
-// accepted says what the client has accepted, and whether it then reported that it is not followed.
+// accepted says what the client has accepted, and whether it then reported that it is not
+// followed.
 func (x *Explanation) accepted() string {
 	if x.Accepted >= x.Generation {
 		if x.Reported == flex.Rejected || x.Reported == flex.Failed {

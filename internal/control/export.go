@@ -11,30 +11,34 @@ import (
 	"flexd/internal/store"
 )
 
-// feederExport is what limits the export of the constraint groups around a battery or a car, the innermost first, and what the
-// groups' batteries and cars give to the grid. A battery that only covers its home gives nothing. A car gives the most by any
-// schedule that its charger may be following. Who is planned first has the headroom, to the end of what was planned.
+// feederExport is what limits the export of the constraint groups around a battery or a car,
+// the innermost first, and what the groups' batteries and cars discharge to the grid. A
+// battery that only covers its home exports nothing. A car counts with the most of any
+// schedule that its charger may be following. The asset that is planned first has the
+// headroom, to the end of its plan.
 //
-// A battery gives its full power in each half-hour in which it is to discharge, whatever its home is
-// expected to draw: that is a guess. A limit binds each half-hour that it touches.
+// A battery counts with its full power in each half-hour in which it is to discharge, as what
+// its home will draw is only an estimate. A limit applies to each half-hour that it touches.
 type feederExport struct {
 	groups []*groupExport
 }
 
-// groupExport is what limits the export of one constraint group, and the batteries and cars in it and in those that lie in it.
+// groupExport is what limits the export of one constraint group, and the batteries and cars in
+// it and in the groups inside it.
 type groupExport struct {
 	name      string
 	limits    []flex.CapLimit
 	batteries []store.CapBattery
-	place     map[flex.AssetID]int       // of a battery among them
-	cars      map[flex.AssetID]draws     // what those of its cars give that may discharge, by all schedules that their chargers may be following
-	all       map[flex.Period]flex.Watts // what they give together, where that was asked for
+	place     map[flex.AssetID]int       // the index of a battery in batteries
+	cars      map[flex.AssetID]draws     // the discharge of its cars, by all schedules that their chargers may be following
+	all       map[flex.Period]flex.Watts // the sum of their export, once it was computed
 }
 
-// feedersKept keeps what the limits of each group leave from one battery to the next, while nothing is planned. Nil keeps nothing.
+// feedersKept is a cache of the groups' export, for several assets that are compared while
+// nothing is planned. Nil caches nothing.
 type feedersKept map[string]*groupExport
 
-// read reads what limits the export of a battery's feeder, nil if nothing does.
+// read reads what limits the export of an asset's feeder; nil if nothing does.
 func (k feedersKept) read(
 	ctx context.Context,
 	tx *store.Tx,
@@ -100,7 +104,7 @@ func readExport(
 	return g, err
 }
 
-// limit is the least that limits the group's export in a span; false if nothing does.
+// limit returns the lowest limit of the group's export in a span; false if there is none.
 func (g *groupExport) limit(span flex.Span) (least flex.Watts, binds bool) {
 	for i := range g.limits {
 		l := &g.limits[i]
@@ -115,7 +119,8 @@ func (g *groupExport) limit(span flex.Span) (least flex.Watts, binds bool) {
 	return least, binds
 }
 
-// askedAt is the dispatch that asks a battery for something at an instant: the newest.
+// askedAt returns the dispatch that applies to a battery at an instant: the newest; nil for
+// none.
 func askedAt(
 	b *store.CapBattery,
 	at time.Time,
@@ -129,7 +134,8 @@ func askedAt(
 	return nil
 }
 
-// askedToDischarge is the most that dispatches ask a battery to give in a span, from its start on.
+// askedToDischarge returns the most that dispatches ask a battery to discharge in a span, by
+// minutes from its start on.
 func askedToDischarge(
 	b *store.CapBattery,
 	span flex.Span,
@@ -144,7 +150,8 @@ func askedToDischarge(
 	return most
 }
 
-// discharges is the most that a battery gives in a half-hour, by its plan, by those that it may have read before and by dispatches.
+// discharges returns the most that a battery discharges in a half-hour, by its plan, by
+// earlier plans that its client may have read, and by dispatches.
 func discharges(
 	b *store.CapBattery,
 	p flex.Period,
@@ -157,7 +164,8 @@ func discharges(
 	return most
 }
 
-// headroom is what the others leave to one battery or car in a half-hour, by what limits a span of it; false if nothing does.
+// headroom returns what the others leave to one battery or car in a half-hour, under the
+// limits of a span of it; false if nothing limits it.
 func (g *groupExport) headroom(
 	asset flex.AssetID,
 	p flex.Period,
@@ -188,7 +196,8 @@ func (g *groupExport) headroom(
 	return left - all, true
 }
 
-// headroom is the least that the others leave to one battery or car in a half-hour; false if nothing limits it.
+// headroom returns the least that the others leave to one battery or car in a half-hour; false
+// if nothing limits it.
 func (e *feederExport) headroom(
 	asset flex.AssetID,
 	p flex.Period,
@@ -196,7 +205,7 @@ func (e *feederExport) headroom(
 	return e.headroomIn(asset, p, p.Span())
 }
 
-// headroomIn is headroom by what limits a span of the half-hour.
+// headroomIn is headroom under the limits of a span of the half-hour.
 func (e *feederExport) headroomIn(
 	asset flex.AssetID,
 	p flex.Period,
@@ -212,8 +221,8 @@ func (e *feederExport) headroomIn(
 	return least, bounded
 }
 
-// limitExport has a battery give nothing to the grid in the half-hours in which the others of its feeder leave it no
-// headroom.
+// limitExport forbids a battery to discharge in the half-hours in which the others of its
+// feeder leave it less headroom than its power.
 func (s *homeAhead) limitExport(
 	e *feederExport,
 	asset flex.AssetID,
@@ -238,8 +247,8 @@ func (s *homeAhead) limitExport(
 	}
 }
 
-// takeBack has a battery do nothing in half-hours that were dispatched, where a limit leaves it no headroom any more: a
-// dispatch of no power replaces what it was sent.
+// takeBack replaces dispatched modes of a battery by dispatches of 0 kW, in half-hours in
+// which a limit leaves no headroom for them any more.
 func takeBack(
 	ctx context.Context,
 	tx *store.Tx,
@@ -258,7 +267,7 @@ func takeBack(
 	return takeBackSite(ctx, tx, b, next, ahead)
 }
 
-// takeBackDischarge is takeBack for what limits the export of the battery's feeder.
+// takeBackDischarge is takeBack for the export limits of the battery's feeder.
 func takeBackDischarge(
 	ctx context.Context,
 	tx *store.Tx,
@@ -296,8 +305,9 @@ func takeBackDischarge(
 	return nil
 }
 
-// asksMore reports whether dispatches ask a battery to draw more than is left to it in some minute of a span, or to give more with a sign
-// of -1. What is left in other minutes does not count: an operator may dispatch it as soon as a limit ends.
+// asksMore reports whether dispatches ask a battery to draw more than it may in some minute of
+// a span; with a sign of -1, to discharge more. Minutes are compared separately, as an
+// operator may dispatch the battery as soon as a limit ends.
 func asksMore(
 	b *store.CapBattery,
 	span flex.Span,
@@ -319,9 +329,10 @@ func asksMore(
 	return false
 }
 
-// dispatchZero sends a battery a dispatch of 0 kW for a half-hour or the rest of it, in place of all that its plans said of
-// it, for the market of what it takes back. Nothing is sent without an enabled endpoint for dispatches. It is no flex event: the
-// market asked for nothing, and 0 kW is what the battery would have had.
+// dispatchZero sends a battery a dispatch of 0 kW for a half-hour or the rest of it, which
+// replaces everything that its plans said about it, for the market of the dispatch that it
+// replaces. Nothing is sent without an enabled dispatch endpoint. It is no flex event: the
+// market asked for nothing, and 0 kW is what the battery would have done.
 func dispatchZero(
 	ctx context.Context,
 	tx *store.Tx,
@@ -351,7 +362,7 @@ func dispatchZero(
 	return err
 }
 
-// battery is one of the innermost group's; one that is not there is sent nothing.
+// battery returns a battery of the innermost group; one that is not in it has no dispatches.
 func (e *feederExport) battery(id flex.AssetID) *store.CapBattery {
 	g := e.groups[0]
 	if i, ok := g.place[id]; ok {
@@ -377,8 +388,9 @@ func lockMode(
 	p.Modes = string(modes)
 }
 
-// CheckExport refuses a dispatch that has batteries give more than what limits their feeder's export leaves
-// beside the group's other batteries: that is a Conflict. It is made in the transaction of the dispatch.
+// CheckExport returns a Conflict for a dispatch that has batteries discharge more than the
+// export limits of their feeder leave beside the group's other batteries. It must run in the
+// transaction of the dispatch.
 func CheckExport(
 	ctx context.Context,
 	tx *store.Tx,
@@ -431,8 +443,8 @@ func checkGroup(
 	return g.checkDispatch(span, asked)
 }
 
-// checkDispatch is a Conflict where what is asked of some batteries and what the others give passes the limit in a
-// half-hour.
+// checkDispatch returns a Conflict if the requested discharge of some batteries and that of
+// the others exceed the limit in a half-hour.
 func (g *groupExport) checkDispatch(
 	span flex.Span,
 	asked map[flex.AssetID]flex.Watts,

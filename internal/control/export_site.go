@@ -11,8 +11,9 @@ import (
 	"flexd/internal/store"
 )
 
-// takeBackSite is takeBack for what the site's own connection carries, where that was changed since the plan was made. A forecast
-// that has changed since takes nothing back: what was dispatched was within the limits by the one before.
+// takeBackSite is takeBack for the limits of the site's own connection, if these were changed
+// since the plan was made. A changed forecast takes nothing back: the dispatch was within the
+// limits by the earlier one.
 func takeBackSite(
 	ctx context.Context,
 	tx *store.Tx,
@@ -42,8 +43,9 @@ func takeBackSite(
 	return nil
 }
 
-// passing are the half-hours that were dispatched by a plan in which a battery of some power now passes the main fuse or the
-// export limit. An operator's dispatch is none of the plan's.
+// passing returns the half-hours that were dispatched by a plan and in which a battery of some
+// power now exceeds the main fuse or the export limit; without those of an operator's
+// dispatch.
 func (s *homeAhead) passing(
 	plan *store.BatteryPlan,
 	power flex.Watts,
@@ -73,20 +75,22 @@ func (s *homeAhead) passing(
 	return all
 }
 
-// passesOut reports whether a battery that discharges at full power in a half-hour in which the home is expected to draw net passes
-// the export limit, or a phase of the main fuse, with what cars and other batteries give.
+// passesOut reports whether a battery that discharges at full power in a half-hour in which
+// the home is expected to draw net exceeds the export limit, or a phase of the main fuse,
+// together with the discharge of cars and other batteries.
 func (m *meter) passesOut(
 	p flex.Period,
 	power flex.Watts,
 	net flex.WattHours,
 ) bool {
 	exported := power + m.given(p) + mostDischarged(m.discharge, p)
-	most := min(m.supply.Export, m.supply.Import) // no fuse carries more outwards
+	most := min(m.supply.Export, m.supply.Import) // a fuse carries no more in the other direction
 
 	return exported-flex.Watts(2*net) > most || power > m.outLeft(p, net)
 }
 
-// supplyChanged reports whether what a site's connection carries was changed since an instant.
+// supplyChanged reports whether the limits of a site's connection were changed since an
+// instant.
 func supplyChanged(
 	ctx context.Context,
 	tx *store.Tx,
@@ -95,7 +99,7 @@ func supplyChanged(
 ) (bool, error) {
 	all, err := tx.Supplies(ctx, site)
 	if err != nil {
-		return false, fmt.Errorf("read what the site's connection carried: %w", err)
+		return false, fmt.Errorf("read the limits of the site's connection: %w", err)
 	}
 
 	return slices.ContainsFunc(all, func(r store.Recorded[flex.Supply]) bool {

@@ -15,17 +15,17 @@ import (
 	"flexd/internal/worker"
 )
 
-// Bounds of limits and links.
+// Greatest and least values of limits and links.
 const (
 	LimitsMax    = 100_000 // of one import
 	SilenceLeast = 10 * time.Second
 	SilenceMost  = 7 * 24 * time.Hour
 )
 
-// ImportLimits puts what a distribution operator limits its feeders to in the place of what it said
-// before of the groups that are named, in the direction that is given, from now on, and has the fleet planned under
-// that at once. Their links count as alive. A limit that cannot be is Malformed, a group that there is not is
-// NotFound. A limit that says no direction is of what is drawn.
+// ImportLimits replaces the imported limits of the named groups, in the given directions, from
+// now on, and marks the fleet to be planned under them at once. The groups' links count as
+// alive. A limit without a direction limits import. A limit that is not permitted is
+// Malformed, an unknown group NotFound.
 func (s *Service) ImportLimits(
 	ctx context.Context,
 	org flex.OrgID,
@@ -77,8 +77,8 @@ func (s *Service) ImportLimits(
 	})
 }
 
-// replaceLimits forgets what a limit's source said of its group and direction from now on, and says that it was
-// heard.
+// replaceLimits deletes the limits of a limit's source, group and direction from now on, and
+// records that the group's link is alive.
 func replaceLimits(
 	ctx context.Context,
 	tx *store.Tx,
@@ -91,8 +91,8 @@ func replaceLimits(
 	return tx.DropCapLimits(ctx, l.Group, l.Source, l.Direction, tx.Now())
 }
 
-// ClearLimits takes away what files limit a group to, in both directions, from now on, and has the fleet planned
-// without it at once. A group that there is not is NotFound.
+// ClearLimits deletes the imported limits of a group, in both directions, from now on, and
+// marks the fleet to be planned without them at once. An unknown group is NotFound.
 func (s *Service) ClearLimits(
 	ctx context.Context,
 	org flex.OrgID,
@@ -124,7 +124,7 @@ func (s *Service) ClearLimits(
 	})
 }
 
-// checkLimit refuses a limit that cannot be kept.
+// checkLimit returns Malformed for a limit that is not permitted.
 func checkLimit(l *flex.CapLimit) error {
 	switch {
 	case l.Group == "":
@@ -161,7 +161,7 @@ func checkLimit(l *flex.CapLimit) error {
 	return nil
 }
 
-// linkAlive says that a group's link is alive. A group that there is not is NotFound.
+// linkAlive records that a group's link is alive. An unknown group is NotFound.
 func linkAlive(
 	ctx context.Context,
 	tx *store.Tx,
@@ -179,8 +179,9 @@ func linkAlive(
 	return err
 }
 
-// LinkAlive says that whoever limits a group is alive, although nothing changed: the fallback of its link
-// binds no more. A group that there is not, or that has no link, is NotFound.
+// LinkAlive records that the source of a group's limits is alive, although nothing changed:
+// the fallback of its link no longer applies. A group that is unknown, or has no link, is
+// NotFound.
 func (s *Service) LinkAlive(
 	ctx context.Context,
 	org flex.OrgID,
@@ -195,12 +196,12 @@ func (s *Service) LinkAlive(
 			return err
 		}
 
-		return needsLink(ctx, tx, group)
+		return checkHasLink(ctx, tx, group)
 	})
 }
 
-// needsLink refuses a group without a link.
-func needsLink(
+// checkHasLink returns NotFound for a group without a link.
+func checkHasLink(
 	ctx context.Context,
 	tx *store.Tx,
 	group string,
@@ -217,7 +218,7 @@ func needsLink(
 	return nil
 }
 
-// noLink says that a group has no link.
+// noLink is the error of a group without a link.
 func noLink(group string) error {
 	return flex.Fail(
 		flex.NotFound,
@@ -226,8 +227,8 @@ func noLink(group string) error {
 	)
 }
 
-// SetLink has a fallback bind a group whenever nothing was received for a time from whoever limits it. It
-// counts as alive now.
+// SetLink sets the fallback that applies to a group when nothing was received from the source
+// of its limits for a time. The link counts as alive now.
 func (s *Service) SetLink(
 	ctx context.Context,
 	org flex.OrgID,
@@ -282,7 +283,7 @@ func (s *Service) SetLink(
 	})
 }
 
-// ClearLink has no fallback bind a group any more. It is NotFound if it has no link.
+// ClearLink deletes a group's link. It is NotFound if it has none.
 func (s *Service) ClearLink(
 	ctx context.Context,
 	org flex.OrgID,
@@ -306,7 +307,8 @@ func (s *Service) ClearLink(
 	})
 }
 
-// Limits returns what binds the groups now and later, fallbacks of lost links among it, and the links.
+// Limits returns the limits of groups now and later, with the fallbacks of lost links, and the
+// links.
 func (s *Service) Limits(
 	ctx context.Context,
 	org flex.OrgID,
@@ -328,8 +330,9 @@ func (s *Service) Limits(
 	return limits, links, err
 }
 
-// WatchLinks has the fallback bind where nothing was received for too long, and the fleet planned under it
-// at once. It is safe to run twice and on several machines.
+// WatchLinks applies the fallback of each link that has been silent for too long, and marks
+// the fleet to be planned under it at once. It is safe to run twice, and on several machines
+// at once.
 func (s *Service) WatchLinks(ctx context.Context) (worker.Report, error) {
 	return worker.EachOrg(
 		ctx,
@@ -365,15 +368,19 @@ func (s *Service) WatchLinksOf(
 	return r, err
 }
 
-// limitColumns are the columns that a file of limits has; limitOptions it may have beside them.
+// limitColumns are the columns that a file of limits has; limitOptions it may have beside
+// them.
 var (
+	// limitColumns are the columns that a file of limits must have; limitOptions those that it
+	// may have in addition.
 	limitColumns = []string{"group", "start_timestamp", "end_timestamp", "limit_kw"}
 	limitOptions = []string{"direction"}
 )
 
-// ReadLimits reads limits of feeders from CSV with the columns group, start_timestamp, end_timestamp, limit_kw
-// and, if not all are of what is drawn, direction. Other columns are refused: where direction is misspelt, limits of export
-// would limit what is drawn. A file that cannot be read, or has a limit that cannot be, is flex.Invalid.
+// ReadLimits reads limits of feeders from CSV with the columns group, start_timestamp,
+// end_timestamp, limit_kw and, unless all limit import, direction. Other columns are refused:
+// with a misspelt direction, limits of export would limit import. A file that cannot be read,
+// or has a limit that is not permitted, is flex.Invalid.
 func ReadLimits(f io.Reader) ([]flex.CapLimit, error) {
 	var limits []flex.CapLimit
 	for row, err := range csvfile.ReadKnown(f, limitColumns, limitOptions) {

@@ -13,22 +13,22 @@ import (
 )
 
 // fleetTries is how often a fleet is planned on a snapshot before it is planned within the
-// transaction that commits it, while events wait.
+// transaction that commits it, for which events wait.
 const fleetTries = 3
 
-// TurnSlack is how much charging time a car may lose to others: where hours are full to the last
-// minute, turns are rounded to minutes.
+// TurnSlack is how much charging time a car may lose to others without that counting as a
+// loss: where every hour is full, turns are rounded to minutes.
 const TurnSlack = 3 * time.Minute
 
 // replaceMax is the number of schedules that one statement of a fleet puts in force.
 const replaceMax = 1000
 
-// planFleet plans an organisation's plugged-in assets under its caps, if that is due: all of
-// them at once, so that one gives way where another needs the headroom more.
+// planFleet plans an organisation's plugged-in assets as one under its caps, if that is due,
+// so that an asset yields headroom to one that needs it more.
 func (s *Service) planFleet(
 	ctx context.Context,
 	org flex.Org,
-	t *tally,
+	t *runCounts,
 ) error {
 	mine := false
 	err := s.DB.Write(ctx, org.ID, func(tx *store.Tx) error {
@@ -50,12 +50,12 @@ func (s *Service) planFleet(
 	return s.planUnderLock(ctx, org.ID, t)
 }
 
-// planOnSnapshot plans a fleet without holding events up, and commits the plan. It is not done
-// if something was planned under the caps meanwhile.
+// planOnSnapshot plans a fleet on a snapshot, so that events do not wait, and commits the
+// plan. It is not done if something was planned under the caps meanwhile.
 func (s *Service) planOnSnapshot(
 	ctx context.Context,
 	org flex.OrgID,
-	t *tally,
+	t *runCounts,
 ) (done bool, err error) {
 	var f *fleet
 	err = s.DB.Read(ctx, org, func(tx *store.Tx) error {
@@ -79,11 +79,11 @@ func (s *Service) planOnSnapshot(
 	return done, err
 }
 
-// planUnderLock plans a fleet and commits the plan in one transaction, while events wait.
+// planUnderLock plans a fleet and commits the plan in one transaction, for which events wait.
 func (s *Service) planUnderLock(
 	ctx context.Context,
 	org flex.OrgID,
-	t *tally,
+	t *runCounts,
 ) error {
 	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		if _, ok, err := tx.LockCaps(ctx); err != nil || !ok {
@@ -105,28 +105,29 @@ func (s *Service) planUnderLock(
 	})
 }
 
-// fleet is an organisation's plugged-in assets, planned together.
+// fleet is an organisation's plugged-in assets, planned as one.
 type fleet struct {
 	assetHeadroom
-	current assetHeadroom // filled by the schedules in force
+	current assetHeadroom // what the schedules in force leave
 	now     time.Time
 	market  []flex.PricedPeriod
-	// the prices that the plans were made on: the market's, except for what was traded
+	// the prices of the plans: the market's, but for half-hours in which energy was traded
 	prices []flex.PricedPeriod
-	others []store.Load // what is not planned here
-	// cars that keep their schedules in force, because these discharge: they count among the others
+	others []store.Load // assets that are not planned here
+	// cars that keep their schedules in force, because these discharge: they count among the
+	// others
 	going   map[flex.AssetID]bool
 	shadow  store.Shadow
 	members []member
-	// when to look again; zero for not before the half-hour is over
+	// when to compare again; zero for not before the half-hour is over
 	again    time.Time
 	changed  []store.Replacement
-	bindings []*store.Binding // one for each of changed; nil where no cap had a part
+	bindings []*store.Binding // the effect of caps on each of changed; nil for none
 
 	fused []*behindFuse // the sites whose main fuse can bind
 }
 
-// member is one asset of the fleet.
+// member is one asset of a fleet.
 type member struct {
 	*store.ScheduledAsset
 	headroom.Car
@@ -134,20 +135,21 @@ type member struct {
 	share []flex.Step
 	now   []flex.Step // charge-now, for which headroom is kept
 
-	next    *charge.Plan // nil if the schedule in force is kept
+	next    *charge.Plan // nil if the schedule in force stays
 	binding *store.Binding
 	value   flex.MicroPounds
 	must    bool // the schedule in force does not fit
 
-	site    *behindFuse // whose main fuse it shares; nil for none
-	fuseCar *siteCar    // this member there
-	// its schedule in force does not keep the main fuse, or was made for one that no longer binds
+	site    *behindFuse // the site whose main fuse it shares; nil for none
+	fuseCar *siteCar    // this member among the site's cars
+	// its schedule in force exceeds the main fuse, or was made for one that no longer limits
+	// it
 	broken bool
-	yields bool // it takes what others have a share in
+	yields bool // its schedule in force uses headroom that is in others' shares, and must give it up
 }
 
-// draftAround plans the fleet as it is in a transaction, around some cars that go on by their schedules in force. It is nil if there
-// are no caps.
+// draftAround plans the fleet as it is in a transaction, around some cars that keep their
+// schedules in force. It is nil if there are no caps.
 func (s *Service) draftAround(
 	ctx context.Context,
 	tx *store.Tx,
@@ -176,12 +178,12 @@ func (s *Service) draftAround(
 		f.keepUnlessBetter(from)
 	}
 
-	f.fence()
+	f.limitForNow()
 
 	return f, nil
 }
 
-// newFleet is an empty fleet under the caps, at an instant.
+// newFleet returns an empty fleet under the caps, at an instant.
 func newFleet(k *capped, now time.Time) *fleet {
 	from := now.Truncate(time.Second)
 	return &fleet{
@@ -191,10 +193,10 @@ func newFleet(k *capped, now time.Time) *fleet {
 	}
 }
 
-// assetsMax is more assets than any organisation has: no limit.
+// assetsMax is more assets than any organisation has, so that all are read.
 const assetsMax = 1 << 30
 
-// read reads prices and whatever is plugged in, from an instant on.
+// read reads prices, and everything that draws power under the caps from an instant on.
 func (f *fleet) read(
 	ctx context.Context,
 	tx *store.Tx,
@@ -231,15 +233,16 @@ func (f *fleet) read(
 		return err
 	}
 
-	f.goOn()
+	f.continueRunning()
 
 	return nil
 }
 
-// goOn lets each member continue what it does until its own half-hour, so that a fleet that is planned again does not
-// change all at once. To keep the caps, nothing continues where schedules in force exceed a cap, and no member continues
-// for longer than its schedule has it charge at full power.
-func (f *fleet) goOn() {
+// continueRunning lets each charging member continue until its ramp's half-hour, so that the
+// fleet does not change all at once when it is planned again. If the schedules in force exceed
+// a cap, nothing is continued. A member continues at most for as long as its schedule has it
+// charge at full power.
+func (f *fleet) continueRunning() {
 	if _, _, over := f.current.Exceeded(); over {
 		return
 	}
@@ -257,7 +260,8 @@ func (f *fleet) goOn() {
 	}
 }
 
-// fullUntil is until when a member charges at full power without a break; zero if it does not now.
+// fullUntil returns until when a member charges at full power without a break; zero if it does
+// not now.
 func (m *member) fullUntil() time.Time {
 	for _, s := range m.current() {
 		if s.Contains(m.From) && s.Limit >= m.Power {
@@ -268,7 +272,7 @@ func (m *member) fullUntil() time.Time {
 	return time.Time{}
 }
 
-// pose poses a member's problem again, and keeps headroom for what it continues with.
+// pose builds a member's problem again, and reserves headroom for a charge-now.
 func (f *fleet) pose(m *member) {
 	problem := problemOf(m.from, m.From, f.prices)
 	m.Car.Problem = &problem
@@ -278,8 +282,8 @@ func (f *fleet) pose(m *member) {
 	}
 }
 
-// gather makes members of the assets that are planned, and puts all else that is plugged in
-// into the headroom.
+// gather makes members of the assets that are planned, and adds the load of everything else
+// that is plugged in to the headroom.
 func (f *fleet) gather(
 	found []store.ScheduledAsset,
 	loads []store.Load,
@@ -311,7 +315,7 @@ func (f *fleet) gather(
 	}
 }
 
-// join makes an asset a member under a cap. Headroom is kept for what it charges at once. What its
+// join makes an asset a member under a cap. Headroom is reserved for its charge-now. What its
 // schedule in force draws is added to f.current.
 func (f *fleet) join(
 	p *store.ScheduledAsset,
@@ -337,7 +341,7 @@ func (f *fleet) join(
 	f.members = append(f.members, m)
 }
 
-// share divides the headroom and keeps each member's share for it.
+// share divides the headroom, and reserves each member's share.
 func (f *fleet) share() error {
 	if err := f.shareFuses(); err != nil {
 		return err
@@ -373,7 +377,8 @@ func (f *fleet) share() error {
 			continue
 		}
 
-		// It is explained at the prices that it is planned on, and how often it starts by them is a part of its need.
+		// It is explained at the prices that it is planned on, and how often it starts by them
+		// is a part of its need.
 		again := problemOf(m.from, m.From, f.prices)
 		m.Car.Problem.Need, m.Car.Problem.Late = again.Need, again.Late
 	}
@@ -381,8 +386,8 @@ func (f *fleet) share() error {
 	return nil
 }
 
-// place gives each member its plan, those first that can wait least: within its own share and
-// what nobody has a share in.
+// place plans the members one after the other, those with the least slack first: each within
+// its own share and the headroom that is in nobody's share.
 func (f *fleet) place(ctx context.Context, d *Service) {
 	order := make([]int, len(f.members))
 	slack := make([]time.Duration, len(f.members))
@@ -424,7 +429,7 @@ func (f *fleet) place(ctx context.Context, d *Service) {
 	}
 }
 
-// lacksShare reports whether a member's share is less than it needs.
+// lacksShare reports whether a member's share, with its charge-now, is less than its need.
 func (m *member) lacksShare() bool {
 	got := int64(0)
 	for _, s := range append(m.share, m.now...) {
@@ -434,7 +439,7 @@ func (m *member) lacksShare() bool {
 	return got < int64(m.Need)*3600
 }
 
-// steps are what the member does from now on.
+// steps returns what the member does from now on.
 func (m *member) steps() []flex.Step {
 	if m.next != nil {
 		return m.next.Steps
@@ -445,11 +450,11 @@ func (m *member) steps() []flex.Step {
 	})
 }
 
-// current is what the schedule in force has the member do until it is done.
+// current returns the charging steps of the member's schedule in force.
 func (m *member) current() []flex.Step { return m.Current.Charging() }
 
-// decide plans a member in the headroom that is there for it, and keeps the plan if it replaces the
-// schedule in force.
+// decide plans a member in its headroom, and uses the plan if it replaces the schedule in
+// force.
 func (f *fleet) decide(
 	ctx context.Context,
 	d *Service,
@@ -486,9 +491,9 @@ func (f *fleet) decide(
 	}
 }
 
-// keepUnlessBetter drops the new plans of a fleet whose schedules together keep the caps, if the change would
-// meet less of its needs, or is worth less than its parts would have to be one by one. Without it
-// shares of equal worth would be divided differently each time.
+// keepUnlessBetter drops the new plans of a fleet whose schedules in force observe the caps,
+// if the change would meet less of the needs, or saves less than all of its schedules together
+// must. Without it, shares of equal value would be divided differently each time.
 func (f *fleet) keepUnlessBetter(from time.Time) {
 	n := 0
 	var lost, won int64 // watt-seconds of needs, beyond a member's slack
@@ -532,11 +537,12 @@ func (f *fleet) keepUnlessBetter(from time.Time) {
 		f.members[i].note()
 	}
 
-	f.Profile = f.current.Profile // what is drawn is as before
+	f.Profile = f.current.Profile // the load is that of the schedules in force
 }
 
-// met compares how much of a member's need its new plan and the schedule in force meet, in watt-seconds.
-// less is how much less the new plan meets, beyond a slack; more is how much more.
+// met compares how much of a member's need its new plan and the schedule in force meet, in
+// watt-seconds. less is how much less the new plan meets, beyond a slack; more is how much
+// more.
 func (m *member) met() (less, more int64) {
 	assumed := charge.AssumedPrice(m.Prices)
 	old := effectOf(m.Car.Problem, assumed, m.current())
@@ -549,7 +555,7 @@ func (m *member) met() (less, more int64) {
 	return max(0, would-lacks-slack), max(0, lacks-would)
 }
 
-// replace commits what changed, with what caps did to it, and returns how many schedules.
+// replace commits the changed schedules and the effect of caps on them, and returns how many.
 func (s *Service) replace(
 	ctx context.Context,
 	tx *store.Tx,
@@ -558,9 +564,9 @@ func (s *Service) replace(
 	var changed int
 	for at := 0; at < len(f.changed); at += replaceMax {
 		rs := f.changed[at:min(at+replaceMax, len(f.changed))]
-		kept, err := s.keepFuses(ctx, tx, f.prices, rs)
+		fused, err := s.fitToFuses(ctx, tx, f.prices, rs)
 		if err == nil {
-			err = kept.cause // the fleet is planned whole or not at all
+			err = fused.cause // a fleet plan is committed as a whole or not at all
 		}
 		if err != nil {
 			return 0, err
@@ -571,7 +577,7 @@ func (s *Service) replace(
 			return 0, err
 		}
 
-		for i, b := range kept.bindings {
+		for i, b := range fused.bindings {
 			if b != nil {
 				f.bindings[at+i] = b
 			}
@@ -583,7 +589,7 @@ func (s *Service) replace(
 			return 0, err
 		}
 
-		err = kept.follow(ctx, tx, s)
+		err = fused.follow(ctx, tx, s)
 		if err != nil {
 			return 0, err
 		}
@@ -592,7 +598,8 @@ func (s *Service) replace(
 	return changed, nil
 }
 
-// bindingsOf are what caps did to schedules that were just committed, where they did anything.
+// bindingsOf returns the effects of caps on schedules that were just committed, without those
+// that had none.
 func bindingsOf(
 	rs []store.Replacement,
 	all []*store.Binding,
@@ -608,7 +615,7 @@ func bindingsOf(
 	return bs
 }
 
-// changes lists the schedules that replace one.
+// changes lists the schedules that replace one in force.
 func (f *fleet) changes(curve store.CurveID) {
 	f.changed, f.bindings = nil, nil
 	for i := range f.members {

@@ -10,12 +10,12 @@ import (
 	"flexd/internal/store"
 )
 
-// bill is what the fleet's energy costs from an instant on if each member does as it is said:
-// at the market's price, and where something was traded, what is bought beyond it less what is
-// sold of it.
+// bill returns the cost of the fleet's energy from an instant on, if each member draws the
+// given steps: at the market's price, and in half-hours with a traded position, the energy
+// bought beyond it less the energy sold.
 func (f *fleet) bill(
 	from time.Time,
-	does func(*member) []flex.Step,
+	stepsOf func(*member) []flex.Step,
 ) flex.MicroPounds {
 	sums := map[flex.Period]int64{} // watt-seconds
 	add := func(steps []flex.Step, power flex.Watts) {
@@ -23,16 +23,14 @@ func (f *fleet) bill(
 			From: from,
 			To:   from.Add(planHorizon),
 		}) {
-			for at := flex.PeriodAt(
-				s.From,
-			); s.Limit > 0 && at.Start().Before(s.To); at = at.Add(1) {
+			for at := flex.PeriodAt(s.From); s.Limit > 0 && at.Start().Before(s.To); at = at.Add(1) {
 				sums[at] += int64(min(s.Limit, power)) * int64(s.Meet(at.Span()).Len()/time.Second)
 			}
 		}
 	}
 
 	for i := range f.members {
-		add(does(&f.members[i]), f.members[i].Power)
+		add(stepsOf(&f.members[i]), f.members[i].Power)
 	}
 
 	for i := range f.others {
@@ -53,14 +51,16 @@ func (f *fleet) bill(
 	return cost
 }
 
-// deviations is what the periods cost in which something was traded, and takes them out of the sums.
+// deviations returns the cost of the deviations from a traded position, and removes its
+// half-hours from the sums.
 func (f *fleet) deviations(
 	from time.Time,
 	sums map[flex.Period]int64,
 ) flex.MicroPounds {
 	var cost flex.MicroPounds
 	for _, t := range f.Position {
-		// Of a half-hour that has begun, what was bought for the time that is over was drawn then.
+		// In a half-hour that has begun, the part that was bought for the time before from is
+		// taken as drawn.
 		left := t.Period.Span().Meet(flex.Span{From: from, To: t.Period.End()}).Len()
 		ahead := t.Energy * flex.WattHours(left/time.Second) / 1800
 		beyond := flex.WattHours(sums[t.Period]/3600) - ahead
@@ -76,13 +76,13 @@ func (f *fleet) deviations(
 	return cost
 }
 
-// commit puts what changed in force, if nothing was planned under the caps since, and says
-// when the fleet is to be planned again.
+// commit puts the changed schedules in force, if nothing was planned under the caps since the
+// snapshot, and marks when the fleet is to be planned again.
 func (s *Service) commit(
 	ctx context.Context,
 	tx *store.Tx,
 	f *fleet,
-	t *tally,
+	t *runCounts,
 ) (done bool, err error) {
 	inForce, ok, err := tx.LockCaps(ctx)
 	if err != nil || !ok || inForce.Version != f.Version {
@@ -91,7 +91,7 @@ func (s *Service) commit(
 
 	curve, err := tx.AddCurve(ctx, f.prices)
 	if err != nil {
-		return false, fmt.Errorf("keep prices: %w", err)
+		return false, fmt.Errorf("store the prices: %w", err)
 	}
 
 	f.changes(curve)
@@ -101,7 +101,7 @@ func (s *Service) commit(
 		return false, err
 	}
 
-	// What a car may give beside the others is worked out for each by itself, in what this plan leaves.
+	// The discharge of each car is planned separately, in the headroom that this plan leaves.
 	if err := tx.MarkAt(ctx, tx.Now(), f.dischargers()...); err != nil {
 		return false, err
 	}
@@ -119,7 +119,7 @@ func (s *Service) commit(
 	return true, tx.CapsPlanned(ctx, f.shadow, f.nextDue())
 }
 
-// nextDue is when a fleet that was just planned is to be planned again.
+// nextDue returns when a fleet that was just planned is to be planned again.
 func (f *fleet) nextDue() time.Time {
 	next := flex.PeriodAt(f.now).End()
 	if f.waits() {

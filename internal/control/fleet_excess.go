@@ -10,7 +10,8 @@ import (
 	"flexd/internal/store"
 )
 
-// noteExcesses stores which limits of groups are exceeded by plan: what does not yield to a limit is counted under it all the same.
+// noteExcesses stores which limits of groups the plan exceeds: loads that do not yield to a
+// limit are counted under it nevertheless.
 func (f *fleet) noteExcesses(ctx context.Context, tx *store.Tx) error {
 	limits, err := tx.CapExcesses(ctx, f.now.Add(headroom.Hours*time.Hour))
 	if err != nil {
@@ -21,7 +22,7 @@ func (f *fleet) noteExcesses(ctx context.Context, tx *store.Tx) error {
 		l := &limits[i]
 		was, most := l.Over, l.Most
 		l.Over, l.Most = flex.Span{}, 0
-		if at, ok := f.capped.place[l.Group]; ok { // else there is no such group any more
+		if at, ok := f.capped.place[l.Group]; ok { // the group may have been removed
 			l.Over, l.Most = f.Excess(at, l.Span, l.Power)
 		}
 
@@ -32,14 +33,15 @@ func (f *fleet) noteExcesses(ctx context.Context, tx *store.Tx) error {
 		}
 
 		if err := tx.SetCapExcess(ctx, l); err != nil {
-			return fmt.Errorf("keep that a limit is exceeded: %w", err)
+			return fmt.Errorf("store that a limit is exceeded: %w", err)
 		}
 	}
 
 	return nil
 }
 
-// joinExcess adds to what exceeds a limit from now on what did so before, as far as it had begun: a new plan does not undo it.
+// joinExcess extends the time in which a limit is exceeded by the stored time before it, as
+// far as that had begun: a new plan does not undo it.
 func joinExcess(
 	l *store.CapExcess,
 	was flex.Span,

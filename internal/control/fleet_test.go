@@ -46,7 +46,7 @@ func TestFleet_EventBetween(t *testing.T) {
 		commit := func(f *fleet) (done bool) {
 			t.Helper()
 			err := db.Write(t.Context(), seed.Org, func(tx *store.Tx) (err error) {
-				done, err = d.commit(t.Context(), tx, f, &tally{})
+				done, err = d.commit(t.Context(), tx, f, &runCounts{})
 				return err
 			})
 			if err != nil {

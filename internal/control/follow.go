@@ -16,23 +16,23 @@ const (
 	FollowersOfOrgMax  = 2_000
 	FollowersOfSiteMax = 10
 
-	// followEvery is how often the sites that are followed are read when nothing says that something
-	// changed: other processes may have changed it.
+	// followEvery is how often the followed sites are read without a wake-up: other processes
+	// may have changed them.
 	followEvery = 2 * time.Second
 	// followLeast is the least time between two reads.
 	followLeast = 200 * time.Millisecond
-	// followRead is how long a read may take before its followers are sent away.
+	// followRead is how long a read may take before its followers' channels are closed.
 	followRead = 5 * time.Second
 )
 
-// SiteNow is a site's assets as they are at an instant.
+// SiteNow is the state of a site's assets at an instant.
 type SiteNow struct {
 	Site   flex.SiteID
 	At     time.Time
 	Assets []AssetNow
 }
 
-// AssetNow is what there is to follow of an asset.
+// AssetNow is the state of an asset, as far as it can be followed.
 type AssetNow struct {
 	ID         flex.AssetID
 	ExternalID string
@@ -55,7 +55,8 @@ func (a *AssetNow) PluggedIn() bool {
 	return !a.PluggedInAt.IsZero() && a.PluggedOutAt.IsZero()
 }
 
-// SiteNow returns a site's assets as they are. A site that is not the organisation's is NotFound.
+// SiteNow returns the state of a site's assets. A site that is not the organisation's is
+// NotFound.
 func (s *Service) SiteNow(
 	ctx context.Context,
 	org flex.OrgID,
@@ -75,7 +76,7 @@ func (s *Service) SiteNow(
 	return now, err
 }
 
-// sitesNow reads sites as they are.
+// sitesNow reads the states of sites.
 func sitesNow(
 	ctx context.Context,
 	tx *store.Tx,
@@ -100,7 +101,7 @@ func sitesNow(
 	return all, nil
 }
 
-// assetNow leaves out what is over.
+// assetNow returns the state of an asset, without what is over.
 func assetNow(a *store.AssetNow, now time.Time) AssetNow {
 	v := AssetNow{
 		ID:           a.ID,
@@ -127,30 +128,32 @@ func assetNow(a *store.AssetNow, now time.Time) AssetNow {
 	return v
 }
 
-// follower is somebody who follows a site.
+// follower is one subscription to a site's states.
 type follower struct {
 	org  flex.OrgID
 	site flex.SiteID
-	// the newest state alone; closed when the site could not be read
+	// only the newest state; closed if the site could not be read
 	news chan SiteNow
-	last *SiteNow // that was put there; nil before the first
+	last *SiteNow // the last state that was sent; nil before the first
 }
 
-// followers are all of one process. One goroutine reads for all of them, as long as there is one.
+// followers are all subscriptions of one process. One goroutine reads for all of them while
+// there are any.
 type followers struct {
 	mu      sync.Mutex
 	all     map[*follower]struct{}
 	reading bool
 
-	// after what may have changed something; made with the first follower
+	// wake-ups after which a state may have changed; made with the first follower
 	wakes [3]<-chan struct{}
-	hurry chan struct{} // somebody new waits for a first state
+	hurry chan struct{} // a new follower waits for its first state
 }
 
-// Follow returns a channel of a site's states: the first as it is, and then each time that something
-// changed. Who is slow gets the newest state alone. The channel is closed when the store does not answer, or has
-// the site no more: ask again. Leave ends it. A site that is not the organisation's is NotFound; who follows beyond the
-// limits is TooMany.
+// Follow returns a channel of a site's states: the present one, and then one after each
+// change. A slow receiver gets only the newest state. The channel is closed if the store does
+// not answer, or does not have the site any more; call Follow again then. leave ends the
+// subscription. A site that is not the organisation's is NotFound; beyond the limits it is
+// TooMany.
 func (s *Service) Follow(
 	ctx context.Context,
 	org flex.OrgID,
@@ -242,7 +245,7 @@ func (fs *followers) leave(f *follower) {
 	delete(fs.all, f)
 }
 
-// read reads what is followed until nobody follows anything.
+// read reads the followed sites until nobody follows any.
 func (fs *followers) read(d *Service) {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
@@ -259,7 +262,8 @@ func (fs *followers) read(d *Service) {
 	}
 }
 
-// readAll reads each organisation's sites once, whoever follows them, and reports whether there are any.
+// readAll reads the followed sites of each organisation once, and reports whether there are
+// any.
 func (fs *followers) readAll(d *Service) bool {
 	sites := fs.sites()
 	for org, ids := range sites {
@@ -276,7 +280,7 @@ func (fs *followers) readAll(d *Service) bool {
 				err,
 			)
 		}
-		fs.tell(org, now)
+		fs.notify(org, now)
 	}
 
 	return len(sites) > 0
@@ -306,8 +310,8 @@ func (s *Service) followed(
 	return now, nil
 }
 
-// markGone makes the state zero of each site that is not there any more: it was erased, or its organisation has moved to
-// another cell, where it has its assets still.
+// markGone sets the state of each site that does not exist any more to zero: it was erased, or
+// its organisation has moved to another cell, where it still has its assets.
 func markGone(
 	ctx context.Context,
 	tx *store.Tx,
@@ -329,7 +333,8 @@ func markGone(
 	return nil
 }
 
-// sites are those that are followed, each once, by organisation. Without any the reading ends.
+// sites returns the followed sites by organisation, each once. If there are none, reading
+// ends.
 func (fs *followers) sites() map[flex.OrgID][]flex.SiteID {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
@@ -348,9 +353,9 @@ func (fs *followers) sites() map[flex.OrgID][]flex.SiteID {
 	return by
 }
 
-// tell gives an organisation's followers what is new to them. Without states, which could not be read, they
-// are sent away, and so are those of a site that is gone.
-func (fs *followers) tell(org flex.OrgID, now map[flex.SiteID]SiteNow) {
+// notify sends an organisation's followers the states that are new to them. If the states
+// could not be read (now is nil), or a site is gone, the channels are closed.
+func (fs *followers) notify(org flex.OrgID, now map[flex.SiteID]SiteNow) {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 
@@ -373,7 +378,7 @@ func (fs *followers) tell(org flex.OrgID, now map[flex.SiteID]SiteNow) {
 
 		f.last = &state
 		select {
-		case <-f.news: // it was not fetched, and is old now
+		case <-f.news: // an older state that was not received
 		default:
 		}
 		f.news <- state

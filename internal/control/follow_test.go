@@ -32,7 +32,7 @@ func TestFollow_SiteGone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fs.tell(org.ID, now)
+		fs.notify(org.ID, now)
 
 		if state := <-bare.news; state.Site != site.ID || len(state.Assets) > 0 {
 			t.Errorf("of a site without assets it is said: %+v", state)

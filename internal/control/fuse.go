@@ -14,70 +14,74 @@ import (
 )
 
 const (
-	// TailTime is for how long after the last ready-by of a site the pushed schedules alone keep its
-	// main fuse: each car has its part.
+	// TailTime is for how long after the last ready-by of a site the schedules that were sent
+	// still observe its main fuse without further messages: each car has its part of it.
 	TailTime = 7 * 24 * time.Hour
-	// FuseInterval is how soon a site is planned again while one of its cars waits for another to
-	// accept that it gives way.
+	// FuseInterval is how soon a site is planned again while one of its cars waits until
+	// another has accepted a schedule with less power.
 	FuseInterval = 30 * time.Second
 )
 
-// behindFuse is what is plugged in at a site whose import capacity was set, planned as one.
+// behindFuse is everything that draws power at a site whose import capacity was set, planned
+// as one. It also serves a site without one whose batteries are planned with its cars.
 type behindFuse struct {
 	*assetHeadroom
 	fuse   flex.Watts
-	phases int // of the fuse, if it was set by phases; 0 for not known
+	phases int // of the fuse, if its capacity was set by phase; 0 for not known
 	from   time.Time
 	now    time.Time
 	prices []flex.PricedPeriod
 	cars   []*siteCar
 	gone   []*siteCar                   // cars past their ready-by that are not planned but may still discharge
 	givers map[flex.AssetID]*giver      // cars that may discharge by a schedule, and have no cause of their own
-	others []draws                      // what is plugged in and not planned
-	freed  []draws                      // what cars may still discharge that were freed while they were plugged in
-	tanks  []draws                      // heaters
-	asked  []draws                      // what heaters ask the cars to leave to them
-	orders []draws                      // what dispatches have batteries draw that are not planned
-	again  map[time.Time][]flex.AssetID // the assets to look at again, by time
+	others []draws                      // loads that are not planned here
+	freed  []draws                      // what freed cars may still discharge
+	tanks  []draws                      // tanks and heat pumps
+	asked  []draws                      // the power that these ask the cars to leave them
+	orders []draws                      // dispatches of batteries that are not planned
+	again  map[time.Time][]flex.AssetID // the assets to plan again, by time
 	// all loads together can draw more than the fuse carries
 	tight bool
-	last  time.Time
+	last  time.Time // when all cars are done
 
 	home    *siteHome   // batteries beside the cars; nil for none
-	reserve []flex.Step // when the site's plan has its batteries charge
-	base    baseLoad
-	lack    lack // what the site's plan as one lacks
+	reserve []flex.Step // when batteries charge by the site's plan
+	base    baseLoad    // what the home itself draws
+	lack    lack        // what the site's plan as one lacks
 }
 
 // siteCar is one car behind a fuse.
 type siteCar struct {
 	member
-	// set for a car that is planned for a cause of its own or may discharge; nil for the others
+	// set for a car that is planned for a cause of its own or may discharge; nil for the
+	// others
 	charging         *store.PlanningState
 	cause            replanReason
 	withoutCause     bool // it has no cause of its own
-	counted          bool // what it does is counted, in place of the headroom that was kept for it
+	counted          bool // its plan is counted, instead of the headroom that was reserved for it
 	pastReadyBy      bool // past its ready-by: it has what others leave
 	keepsDischarging bool // it may discharge, and keeps its schedule: others are planned around it
-	// the steps that its charger may be following until it accepts the next
+	// the steps of each schedule that its charger may be following until it accepts the next
 	sent [][]flex.Step
-	// what it discharges by the schedule that it is about to be sent, or else by the one in force
+	// its discharge by the schedule that it is about to be sent, or else by the one in force
 	discharges []flex.Step
-	// the schedules that its charger may be following, if it discharges by any of them; nil for not known
+	// the schedules that its charger may be following, if it discharges by one of them; nil
+	// for not known
 	discharging []*store.Schedule
 
 	problem       charge.Problem
 	plan          charge.Plan
 	renewed       bool        // the plan replaces the schedule in force
-	finalSteps    []flex.Step // what it does until its end, once all have accepted
-	stepsForNow   []flex.Step // what it does until its end, for now
-	stepsAfterEnd []flex.Step // what it does after its end
+	finalSteps    []flex.Step // its steps until its end, once all have accepted theirs
+	stepsForNow   []flex.Step // its steps until its end that it is sent now
+	stepsAfterEnd []flex.Step // its steps after its end
 }
 
-// least is the least power that the car can charge with.
+// least returns the least power that the car can charge with.
 func (c *siteCar) least() flex.Watts { return flex.LeastPower(c.from.Phases) }
 
-// end is when the car is to be done.
+// end returns when the car is to be done: at ready-by, or at the end of charge-now if that is
+// later.
 func (c *siteCar) end(from time.Time) time.Time {
 	if c.pastReadyBy {
 		return from
@@ -85,8 +89,9 @@ func (c *siteCar) end(from time.Time) time.Time {
 	return flex.Later(c.from.ReadyBy, c.from.ChargeNow.To)
 }
 
-// replanSite plans what is plugged in behind a site's main fuse as one, for a cause of some of its
-// assets, and commits what changed. It is false, and nothing is done, where the fuse cannot bind.
+// replanSite plans what is plugged in behind a site's main fuse as one, because of some of its
+// assets, and commits the changes. It returns false and does nothing if the fuse cannot limit
+// them.
 func (s *Service) replanSite(
 	ctx context.Context,
 	tx *store.Tx,
@@ -109,8 +114,8 @@ func (s *Service) replanSite(
 	return true, s.planAround(ctx, tx, cars[0])
 }
 
-// planSite plans a site as one. It is nil where the fuse cannot bind, and nothing is in force that
-// was made for it.
+// planSite plans a site as one. It returns nil if the fuse cannot limit its assets, and no
+// schedule in force was made for it.
 func (s *Service) planSite(
 	ctx context.Context,
 	tx *store.Tx,
@@ -155,7 +160,8 @@ func (s *Service) planSite(
 	return f, s.planDischarging(ctx, tx, f)
 }
 
-// inputs reads the prices, and what the cars with a cause of their own, and those beside them that may give, are planned from.
+// inputs reads the prices, and the inputs of the cars with a cause of their own and of the
+// cars beside them that may discharge.
 func (f *behindFuse) inputs(
 	ctx context.Context,
 	tx *store.Tx,
@@ -177,7 +183,8 @@ func (f *behindFuse) inputs(
 	return all, f.readGivers(ctx, tx, found, cars)
 }
 
-// plan solves a site's problem as it is: with its batteries, if it has any.
+// plan plans a site: its cars with its batteries, if it has any, then around its discharging
+// cars, and then around its heaters. pose builds the problem.
 func (f *behindFuse) plan(
 	ctx context.Context,
 	tx *store.Tx,
@@ -197,7 +204,7 @@ func (f *behindFuse) plan(
 	return f.besideHeat(ctx, d, pose, alone)
 }
 
-// solved solves a site: with its batteries, if it has any.
+// solved plans a site once; with its batteries, if it has any.
 func (f *behindFuse) solved(
 	ctx context.Context,
 	d *Service,
@@ -214,8 +221,8 @@ func (f *behindFuse) solved(
 	return f, nil
 }
 
-// read reads what is plugged in at an asset's site, and what of it has a schedule. It is nil where the
-// fuse cannot bind, and nothing is in force that was made for it.
+// read reads what is plugged in at an asset's site, and the schedules there. Both are nil if
+// the fuse cannot limit the assets, and no schedule in force was made for it.
 func (f *behindFuse) read(
 	ctx context.Context,
 	tx *store.Tx,
@@ -253,7 +260,8 @@ func (f *behindFuse) read(
 	return loads, found, nil
 }
 
-// readBeside reads what the home itself and its tanks draw, and returns the most that is drawn beside cars.
+// readBeside reads what the home itself, its heaters and its dispatched batteries draw, and
+// returns the most that is drawn beside the cars.
 func (f *behindFuse) readBeside(
 	ctx context.Context,
 	tx *store.Tx,
@@ -291,7 +299,7 @@ func (f *behindFuse) readBeside(
 	return most, err
 }
 
-// readSent reads what each charger may be doing.
+// readSent reads the schedules that each charger may be following.
 func (f *behindFuse) readSent(ctx context.Context, tx *store.Tx) error {
 	for _, car := range slices.Concat(f.cars, f.gone) {
 		if err := car.readSent(ctx, tx); err != nil {
@@ -302,8 +310,9 @@ func (f *behindFuse) readSent(ctx context.Context, tx *store.Tx) error {
 	return nil
 }
 
-// tightLoads reads what is plugged in at an asset's site, and reports whether it can together draw
-// more than the fuse, with something extra beside it: a single car too. Nothing is tight where no fuse was set.
+// tightLoads reads what is plugged in at an asset's site, and reports whether that and sum can
+// together draw more than the fuse carries; a single car may be enough. It reports false if no
+// fuse was set.
 func (f *behindFuse) tightLoads(
 	ctx context.Context,
 	tx *store.Tx,
@@ -329,7 +338,7 @@ func (f *behindFuse) tightLoads(
 	return loads, c.Fuse > 0 && sum.most() > c.Fuse, nil
 }
 
-// ownLoad is what an asset's charger can draw.
+// ownLoad returns what an asset's charger can draw.
 func ownLoad(c *store.PlanningState) *store.Load {
 	power, origin := powerOf(c)
 
@@ -363,7 +372,8 @@ func (f *behindFuse) addCause(
 	})
 }
 
-// gather adds the other assets that are planned as cars, and all else that is plugged in as draws.
+// gather adds the other assets that are planned as cars, and everything else that is plugged
+// in as loads.
 func (f *behindFuse) gather(
 	found []store.ScheduledAsset,
 	loads []store.Load,
@@ -396,7 +406,7 @@ func (f *behindFuse) gather(
 	f.pose()
 }
 
-// drawBeside notes what is drawn beside the cars that are planned.
+// drawBeside adds the loads beside the cars that are planned.
 func (f *behindFuse) drawBeside(
 	loads []store.Load,
 	planned map[flex.AssetID]bool,
@@ -414,7 +424,7 @@ func (f *behindFuse) drawBeside(
 	f.drawBase()
 }
 
-// drawOthers notes what is drawn by what is plugged in and not planned here.
+// drawOthers adds the loads of assets that are plugged in and not planned here.
 func (f *behindFuse) drawOthers(
 	loads []store.Load,
 	planned map[flex.AssetID]bool,
@@ -434,8 +444,8 @@ func (f *behindFuse) drawOthers(
 	}
 }
 
-// carOf is a car that is planned beside the one with a cause, or nil if it stays as it is until its
-// next event.
+// carOf returns a car that is planned together with the one that has a cause; nil if it stays
+// as it is until its next event.
 func (f *behindFuse) carOf(p *store.ScheduledAsset) *siteCar {
 	car := &siteCar{member: member{ScheduledAsset: p, from: p.Current.From}}
 	car.pastReadyBy = !car.end(f.from).After(f.from)
@@ -453,7 +463,7 @@ func (f *behindFuse) carOf(p *store.ScheduledAsset) *siteCar {
 	return nil
 }
 
-// pose writes each car's problem, and the headroom that is there before any of them is planned.
+// pose builds each car's problem, and the headroom before any of them is planned.
 func (f *behindFuse) pose() {
 	f.assetHeadroom = fuseHeadroom(f.limit(), f.from)
 
@@ -468,7 +478,7 @@ func (f *behindFuse) pose() {
 
 		limitByRate(&car.from, f.tight)
 		if f.tight {
-			nameable(&car.from)
+			raiseToLeast(&car.from)
 		}
 		if f.home != nil {
 			leaveUnmeasured(&car.from)
@@ -489,7 +499,7 @@ func (f *behindFuse) pose() {
 	}
 }
 
-// limit is what the site's import carries: without end where that was never set.
+// limit returns the import capacity of the site; unbounded if it was never set.
 func (f *behindFuse) limit() flex.Watts {
 	if f.fuse == 0 {
 		return flex.Unbounded
@@ -497,8 +507,8 @@ func (f *behindFuse) limit() flex.Watts {
 	return f.fuse
 }
 
-// readSent reads what a car's charger may be doing: what was accepted last, and what was sent
-// since, of which nobody knows whether it arrived.
+// readSent reads the schedules that a car's charger may be following: the last one that its
+// client accepted, and those that were sent since, as it is not known whether they arrived.
 func (c *siteCar) readSent(ctx context.Context, tx *store.Tx) error {
 	if c.Current.Generation == 0 {
 		return nil
@@ -539,8 +549,9 @@ func (c *siteCar) readSent(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
-// takenUp reports whether a client took a schedule that did not fail at the charger since, or was followed after it had. accepted is the
-// newest generation that the client has taken.
+// takenUp reports whether a client accepted a schedule that did not fail at the charger
+// afterwards, or that was followed after it had failed. accepted is the newest generation that
+// the client has accepted.
 func takenUp(ctx context.Context, tx *store.Tx, s *store.Schedule, accepted int64) (bool, error) {
 	if s.Generation > accepted {
 		return false, nil
@@ -557,9 +568,9 @@ func takenUp(ctx context.Context, tx *store.Tx, s *store.Schedule, accepted int6
 	return len(mended) > 0, err
 }
 
-// solve plans the cars: their shares together, then one after the other, those first that can wait
-// least; then what of it may be sent before the others have accepted theirs; then what each has
-// once it is done.
+// solve plans the cars: first their shares together; then one after the other, those with the
+// least slack first; then the schedules that may be sent before the others have accepted
+// theirs; and then the power of each after its end.
 func (f *behindFuse) solve(ctx context.Context, d *Service) error {
 	for _, car := range f.cars {
 		if car.keepsDischarging {
@@ -585,38 +596,39 @@ func (f *behindFuse) solve(ctx context.Context, d *Service) error {
 		}
 	}
 
-	f.fenceAll(order)
+	f.limitAll(order)
 
 	return nil
 }
 
 // divide gives each car its share of the fuse.
 func (f *behindFuse) divide() error {
-	var cars []headroom.Car
-	var of []*siteCar
+	var problems []headroom.Car
+	var cars []*siteCar
 	for _, car := range f.cars {
 		if !car.pastReadyBy && !car.keepsDischarging {
-			cars, of = append(cars, car.Car), append(of, car)
+			problems = append(problems, car.Car)
+			cars = append(cars, car)
 		}
 	}
 
-	if !f.tight || len(cars) < 2 {
+	if !f.tight || len(problems) < 2 {
 		return nil
 	}
 
 	if f.phased() {
-		if err := f.sharePhases(of); err != nil {
+		if err := f.sharePhases(cars); err != nil {
 			return fmt.Errorf("share the phases of the fuse: %w", err)
 		}
 		return nil
 	}
 
-	shares, err := f.Share(cars, f.prices, nil)
+	shares, err := f.Share(problems, f.prices, nil)
 	if err != nil {
 		return fmt.Errorf("share the fuse: %w", err)
 	}
 
-	for i, car := range of {
+	for i, car := range cars {
 		car.share = shares.Cars[i]
 	}
 

@@ -11,7 +11,7 @@ import (
 	"flexd/internal/store"
 )
 
-// order lists the cars that are not done, those first that can wait least.
+// order returns the cars that are not done, those with the least slack first.
 func (f *behindFuse) order() []*siteCar {
 	var order []*siteCar
 	slack := map[*siteCar]time.Duration{}
@@ -33,11 +33,11 @@ func (f *behindFuse) order() []*siteCar {
 	return order
 }
 
-// choose plans a car in the headroom that is there for it, and decides whether the plan takes the place
-// of the schedule in force.
+// choose plans a car in its headroom, and decides whether the plan replaces its schedule in
+// force.
 func (f *behindFuse) choose(ctx context.Context, d *Service, car *siteCar) {
 	var plan charge.Plan
-	car.problem, plan = f.roomFor(car).Charge(car.problem, 0)
+	car.problem, plan = f.headroomOf(car).Charge(car.problem, 0)
 
 	car.keep(f.from)
 	candidate := f.candidate(car, &plan)
@@ -56,11 +56,11 @@ func (f *behindFuse) choose(ctx context.Context, d *Service, car *siteCar) {
 	}
 }
 
-// candidate is a plan of a car beside its schedule in force.
+// candidate returns the comparison of a car's plan with its schedule in force.
 func (f *behindFuse) candidate(car *siteCar, plan *charge.Plan) Candidate {
-	exceeds := !f.roomFor(car).Fits(&car.problem, 0, car.finalSteps) ||
+	exceeds := !f.headroomOf(car).Fits(&car.problem, 0, car.finalSteps) ||
 		f.tight != car.Current.HasTail() ||
-		len(car.discharges) > 0 // what it gives is planned from what it does alone
+		len(car.discharges) > 0 // its discharge is planned anew, from its charging alone
 	c := Candidate{
 		Trigger:  ByCaps,
 		Exceeds:  exceeds,
@@ -81,8 +81,8 @@ func (f *behindFuse) candidate(car *siteCar, plan *charge.Plan) Candidate {
 	return c
 }
 
-// keeps reports whether the schedules in force keep the fuse together, and nobody asked for
-// another one.
+// keeps reports whether the schedules in force fit the fuse together, and none of them must be
+// replaced.
 func (f *behindFuse) keeps() bool {
 	for _, car := range f.cars {
 		asked := car.charging != nil && car.cause.trigger == ByEvent
@@ -116,8 +116,9 @@ func (f *behindFuse) keeps() bool {
 	return true
 }
 
-// better reports whether the new plans meet more of what is needed than the schedules in force, or
-// as much for so much less that it pays to send them: shares of equal worth fall otherwise each time.
+// better reports whether the new plans meet more of the needs than the schedules in force, or
+// as much for a saving that is worth sending them. Without it, shares of equal value would be
+// divided differently each time.
 func (f *behindFuse) better() bool {
 	n, urgent := 0, false
 	var lost, won int64
@@ -129,7 +130,7 @@ func (f *behindFuse) better() bool {
 		}
 
 		car.next = &car.plan
-		if len(dischargesAhead(&car.Current, f.from)) > 0 { // it may not go on
+		if len(dischargesAhead(&car.Current, f.from)) > 0 { // a schedule that discharges is replaced
 			return true
 		}
 
@@ -163,7 +164,7 @@ func (c *siteCar) keep(from time.Time) {
 	c.discharges = dischargesAhead(&c.Current, from)
 }
 
-// keepWhole has a car do what its schedule in force says, after its end too.
+// keepWhole is keep, with the steps after its end.
 func (c *siteCar) keepWhole(from time.Time) {
 	c.keep(from)
 	c.stepsForNow = c.finalSteps
@@ -175,8 +176,8 @@ func (c *siteCar) keepWhole(from time.Time) {
 	c.stepsAfterEnd = stepsWithin(c.Current.Steps, after)
 }
 
-// commitSite puts what changed in force, and has the site planned again if a car waits for
-// another to accept that it gives way.
+// commitSite puts the changed schedules in force, and marks cars to be planned again that wait
+// until others have accepted theirs.
 func (s *Service) commitSite(
 	ctx context.Context,
 	tx *store.Tx,
@@ -206,7 +207,7 @@ func (s *Service) commitSite(
 		}
 	}
 
-	if _, err := replaceKept(ctx, tx, f.prices, next); err != nil {
+	if _, err := replaceChecked(ctx, tx, f.prices, next); err != nil {
 		return err
 	}
 
@@ -218,7 +219,7 @@ func (s *Service) commitSite(
 	return f.replanAt(ctx, tx)
 }
 
-// differs reports whether what a car is to do is another schedule than the one in force.
+// differs reports whether a car's new steps are another schedule than the one in force.
 func (f *behindFuse) differs(car *siteCar) bool {
 	steps := slices.Concat(car.stepsForNow, car.stepsAfterEnd)
 	same := !car.renewed && sameAhead(car.Current.Steps, steps, f.from) &&
@@ -228,7 +229,7 @@ func (f *behindFuse) differs(car *siteCar) bool {
 	return !same && len(steps) > 0
 }
 
-// scheduleOf is a car's next schedule; false if it is the one in force.
+// scheduleOf returns a car's next schedule; false if the one in force stays.
 func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 	if !f.differs(car) {
 		return s, false
@@ -244,7 +245,7 @@ func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 	if len(car.discharges) == 0 {
 		s.From.Discharge = dischargingNothing(s.From.Discharge)
 	}
-	s.From.Origins = passed(s.From.Origins)
+	s.From.Origins = withoutRefused(s.From.Origins)
 	if f.home != nil {
 		s.From.Origins = originsWithHome(s.From.Origins, f.lack)
 	}
@@ -255,7 +256,8 @@ func (f *behindFuse) scheduleOf(car *siteCar) (s store.Schedule, changed bool) {
 	return s, true
 }
 
-// dischargingNothing says of a car that it gives nothing, and why: one that nobody may plan has no reason yet.
+// dischargingNothing returns a discharge record of a car that discharges nothing, with the
+// reason; a record that was made while nobody could plan it has no reason yet.
 func dischargingNothing(d *store.Discharge) *store.Discharge {
 	alone := d.ChargedAlone()
 	if alone == nil {
@@ -269,8 +271,8 @@ func dischargingNothing(d *store.Discharge) *store.Discharge {
 	return alone
 }
 
-// replanAt has cars planned again whose schedule may not change yet, or that are to have more once others have
-// accepted theirs.
+// replanAt marks cars to be planned again: those whose schedule may not change yet, and those
+// that get more power once others have accepted their schedules.
 func (f *behindFuse) replanAt(ctx context.Context, tx *store.Tx) error {
 	for at, who := range f.again {
 		if err := tx.MarkAt(ctx, at, who...); err != nil {
@@ -281,7 +283,8 @@ func (f *behindFuse) replanAt(ctx context.Context, tx *store.Tx) error {
 	return tx.MarkAt(ctx, f.now.Add(FuseInterval), f.waiting()...)
 }
 
-// waiting lists the cars that are to have more once others, or heaters, have accepted their schedules.
+// waiting returns the cars that get more power once others, or heaters, have accepted their
+// schedules.
 func (f *behindFuse) waiting() []flex.AssetID {
 	var ids []flex.AssetID
 	for _, car := range f.cars {
@@ -294,10 +297,10 @@ func (f *behindFuse) waiting() []flex.AssetID {
 	return ids
 }
 
-// bindingsOf are the times in which the others behind the fuse held a car back.
+// bindingsOf returns the times in which the others behind the fuse limited a car.
 func (f *behindFuse) bindingsOf(car *siteCar) []headroom.Binding {
 	if f.phased() {
-		return f.roomFor(car).Bindings(&car.problem, &car.plan, 0)
+		return f.headroomOf(car).Bindings(&car.problem, &car.plan, 0)
 	}
 
 	f.Remove(0, car.finalSteps, car.problem.Power, car.problem.Running)
@@ -306,7 +309,7 @@ func (f *behindFuse) bindingsOf(car *siteCar) []headroom.Binding {
 	return f.Bindings(&car.problem, &car.plan, 0)
 }
 
-// capOf is the main fuse as it holds a car back: what it carries of the car's power.
+// capOf returns the main fuse as a cap that limited a car: what it carries of the car's power.
 func (f *behindFuse) capOf(car *siteCar, span flex.Span) store.BindingCap {
 	return store.BindingCap{
 		Span:  span,
@@ -317,7 +320,8 @@ func (f *behindFuse) capOf(car *siteCar, span flex.Span) store.BindingCap {
 	}
 }
 
-// bindingOf is what the fuse did to a car's schedule, and what it has once it is done.
+// bindingOf returns the effect of the fuse on a car's schedule, with the car's limits after
+// its end.
 func (f *behindFuse) bindingOf(car *siteCar) *store.Binding {
 	if !f.tight && f.home == nil {
 		return nil
@@ -327,7 +331,7 @@ func (f *behindFuse) bindingOf(car *siteCar) *store.Binding {
 	span := flex.Span{From: f.from, To: car.end(f.from)}
 	if !car.pastReadyBy {
 		b.Limits = lesserLimits(car.problem.Limits, nil, span)
-		if !car.renewed { // it continues by a plan that was made in another headroom
+		if !car.renewed { // its plan was made in another headroom
 			b.Limits = lesserLimits(car.stepsForNow, nil, span)
 		}
 

@@ -7,12 +7,14 @@ import (
 	"flexd/internal/store"
 )
 
-// isPlanned reports whether flexd plans a battery: it is under control, and its power and capacity are known.
+// isPlanned reports whether flexd plans a battery: it is controlled, and its power and
+// capacity are known.
 func isPlanned(b *store.Battery) bool {
 	return b.Controlled && b.Power() > 0 && b.Capacity() > 0
 }
 
-// ordersUnplanned is what dispatches have those of some batteries draw that are not planned. The others count with their plans.
+// ordersUnplanned returns what dispatches have batteries draw that are not planned. Batteries
+// that are planned are counted with their plans.
 func ordersUnplanned(
 	ctx context.Context,
 	tx *store.Tx,
@@ -44,7 +46,8 @@ func ordersUnplanned(
 	return all, nil
 }
 
-// orderedPower is the most that a battery moves by orders: its power where that is known, else the most that they ask for.
+// orderedPower returns the most power of a battery under dispatches: its own power if that is
+// known, else the most that they ask for.
 func orderedPower(b *store.Battery, orders []order) flex.Watts {
 	power := b.Power()
 	for _, o := range orders {

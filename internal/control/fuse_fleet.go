@@ -11,7 +11,8 @@ import (
 	"flexd/internal/store"
 )
 
-// readSites reads the sites of a fleet whose main fuse can bind, and finds the members there.
+// readSites reads the sites of a fleet whose main fuse can limit their cars, and the members
+// there.
 func (f *fleet) readSites(
 	ctx context.Context,
 	tx *store.Tx,
@@ -57,13 +58,13 @@ func (f *fleet) readSites(
 	return nil
 }
 
-// pluggedAt is what is plugged in at a site, and what of it has a schedule.
+// pluggedAt is what is plugged in at a site, and the schedules there.
 type pluggedAt struct {
 	loads   []store.Load
 	planned []store.ScheduledAsset
 }
 
-// pluggedBySite sorts what is plugged in by the sites.
+// pluggedBySite groups what is plugged in by site.
 func pluggedBySite(
 	found []store.ScheduledAsset,
 	loads []store.Load,
@@ -88,7 +89,8 @@ func pluggedBySite(
 	return all
 }
 
-// join makes a member one of the cars of its site, if that is among those whose main fuse can bind.
+// join makes a member one of the cars of its site, if that is among those whose main fuse can
+// limit them.
 func (m *member) join(by map[flex.AssetID]*behindFuse) {
 	m.site, m.broken = by[m.Current.AssetID], m.Current.HasTail()
 	if m.site == nil {
@@ -96,14 +98,14 @@ func (m *member) join(by map[flex.AssetID]*behindFuse) {
 	}
 
 	m.fuseCar = m.site.carNamed(m.Current.AssetID)
-	nameable(&m.from)
+	raiseToLeast(&m.from)
 	m.fuseCar.from = m.from
 	m.Car.Problem.Power = m.from.Power
 	m.Car.Problem.Exact = true
 	m.broken = m.site.breaks(m.fuseCar)
 }
 
-// shareFuses keeps for each car its share of its site's main fuse, until it is planned.
+// shareFuses reserves for each car its share of its site's main fuse, until it is planned.
 func (f *fleet) shareFuses() error {
 	for _, site := range f.fused {
 		site.pose()
@@ -122,7 +124,7 @@ func (f *fleet) shareFuses() error {
 	return nil
 }
 
-// breaksFuse reports whether any schedule in force does not keep its site's main fuse.
+// breaksFuse reports whether a schedule in force does not fit its site's main fuse.
 func (f *fleet) breaksFuse() bool {
 	return slices.ContainsFunc(f.members, func(m member) bool {
 		return m.broken
@@ -134,8 +136,8 @@ func (m *member) lacksFuseShare() bool {
 	return m.fuseCar != nil && len(m.fuseCar.share) > 0 && m.fuseCar.lacksShare()
 }
 
-// underFuse has a member's plan keep the headroom that the others behind its main fuse leave once they have
-// accepted theirs, and adds to a binding what that did.
+// underFuse fits a member's plan to the headroom that the others behind its main fuse leave
+// once they have accepted theirs, and adds the effect to a binding.
 func (m *member) underFuse(
 	p *charge.Problem,
 	plan *charge.Plan,
@@ -151,11 +153,12 @@ func (m *member) underFuse(
 	})
 	m.yields = !staysWithin(m.current(), p.Power, limits)
 
-	return m.stay(p, plan, b, limits)
+	return m.fitWithin(p, plan, b, limits)
 }
 
-// stay has a member's plan keep some limits under its main fuse, and adds to a binding what that did.
-func (m *member) stay(
+// fitWithin fits a member's plan to some limits under its main fuse, and adds the effect to a
+// binding.
+func (m *member) fitWithin(
 	p *charge.Problem,
 	plan *charge.Plan,
 	b *store.Binding,
@@ -163,13 +166,13 @@ func (m *member) stay(
 ) *store.Binding {
 	span := flex.Span{From: m.site.from, To: m.fuseCar.end(m.site.from)}
 	free := plan.Steps
-	_, held := m.site.stay(p, plan, span, limits)
+	_, limited := m.site.fitWithin(p, plan, span, limits)
 	if b == nil {
 		b = &store.Binding{}
 	}
 
 	b.Limits = lesserLimits(p.Limits, nil, span)
-	if held {
+	if limited {
 		b.Caps = append(b.Caps, m.site.bindingTimes(m.fuseCar, free, p, plan)...)
 	}
 
@@ -187,9 +190,9 @@ func (m *member) note() {
 	m.fuseCar.renewed = m.next != nil
 }
 
-// fence holds the members that are planned again to what the others behind their main fuse leave, whichever of
-// their schedules those have accepted, and says what each has once it is done.
-func (f *fleet) fence() {
+// limitForNow limits the members with a new plan to what the others behind their main fuse
+// leave, whichever of their schedules those follow, and sets the power of each after its end.
+func (f *fleet) limitForNow() {
 	for i := range f.members {
 		m := &f.members[i]
 		if m.fuseCar == nil || m.next == nil {
@@ -205,7 +208,7 @@ func (f *fleet) fence() {
 		f.Remove(m.Cap, m.steps(), m.Power, m.Running)
 		f.cap = m.Cap
 		p, plan, b := f.charge(*m.Car.Problem)
-		m.binding = m.stay(&p, &plan, b, limits)
+		m.binding = m.fitWithin(&p, &plan, b, limits)
 		m.next = &plan
 		m.fuseCar.stepsForNow = plan.Steps
 		f.Add(m.Cap, m.steps(), m.Power, m.Running)
@@ -216,7 +219,8 @@ func (f *fleet) fence() {
 	}
 }
 
-// sends is what a member is sent, and what caps and its main fuse did to it; false for nothing.
+// sends returns the steps that a member is sent, and the effect of caps and its main fuse;
+// false for nothing.
 func (m *member) sends() (
 	steps []flex.Step,
 	b *store.Binding,
@@ -246,7 +250,8 @@ func (m *member) sends() (
 	return steps, b, true
 }
 
-// freed adds what cars that are done may draw behind their main fuse, where that changes.
+// freed adds the power that cars may draw behind their main fuse after their end, if it
+// changes.
 func (f *fleet) freed(curve store.CurveID) {
 	for _, site := range f.fused {
 		for _, car := range site.cars {
@@ -273,14 +278,15 @@ func (f *fleet) freed(curve store.CurveID) {
 	}
 }
 
-// waits reports whether a car is to have more once others behind its main fuse have accepted that they give way.
+// waits reports whether a car gets more power once others behind its main fuse have accepted
+// schedules with less.
 func (f *fleet) waits() bool {
 	return slices.ContainsFunc(f.fused, func(site *behindFuse) bool {
 		return len(site.waiting()) > 0
 	})
 }
 
-// inOrder sorts steps by time. Of two that meet the second begins where the first ends.
+// inOrder sorts steps by time.
 func inOrder(steps []flex.Step) []flex.Step {
 	slices.SortFunc(steps, func(a, b flex.Step) int {
 		return a.From.Compare(b.From)

@@ -7,34 +7,37 @@ import (
 	"flexd/internal/flex"
 )
 
-// fenceAll says what cars may do for now, and what each has once it is done. A car that keeps its schedule in force is sent it again where
-// only the latter changes. It may not fit any more then: a car that came back within a minute may still follow a schedule whose time others
-// were given meanwhile, and so may one whose charger refused the next, and the fuse may have been set lower.
-func (f *behindFuse) fenceAll(cars []*siteCar) {
+// limitAll sets what each car is sent for now, and its power after its end. A car whose
+// schedule in force stays is sent it again if only the latter changes. The schedule may not
+// fit any more then: a car that was plugged in again within a minute may follow a schedule
+// whose time was given to others meanwhile, and so may one whose charger refused the next
+// schedule; or the fuse may have been set lower.
+func (f *behindFuse) limitAll(cars []*siteCar) {
 	for _, car := range f.going(cars) {
-		f.fence(car)
+		f.limitForNow(car)
 	}
 
 	f.finishAll()
 
 	for _, car := range cars {
 		if !car.renewed && f.differs(car) {
-			f.holdBack(car)
+			f.limitToOthers(car)
 		}
 	}
 }
 
-// fence is holdBack for a car that is planned again; another one keeps its schedule in force.
-func (f *behindFuse) fence(car *siteCar) {
+// limitForNow is limitToOthers for a car that gets a new schedule; another one keeps its
+// schedule in force.
+func (f *behindFuse) limitForNow(car *siteCar) {
 	car.stepsForNow = car.finalSteps
 	if car.renewed {
-		f.holdBack(car)
+		f.limitToOthers(car)
 	}
 }
 
-// holdBack holds a car that is sent a schedule to what the others leave whether or not they have
-// accepted their own schedules yet. It is sent no less of its need for that than its schedule in force brings.
-func (f *behindFuse) holdBack(car *siteCar) {
+// limitToOthers limits a car's new schedule to the power that is free whether or not the
+// others have accepted theirs. It meets no less of its need than the schedule in force does.
+func (f *behindFuse) limitToOthers(car *siteCar) {
 	span := flex.Span{From: f.from, To: car.end(f.from)}
 	limits := f.left(car, span)
 	if staysWithin(car.stepsForNow, car.problem.Power, limits) {
@@ -42,11 +45,11 @@ func (f *behindFuse) holdBack(car *siteCar) {
 	}
 
 	may := car.mayDraw()
-	kept := f.stepped(span, car.least(), func(t time.Time) flex.Watts {
+	own := f.stepped(span, car.least(), func(t time.Time) flex.Watts {
 		return min(may.powerAt(t), f.leftAt(car, t))
 	})
 
-	car.yield(lesserLimits(car.problem.Limits, limits, span), kept, limits)
+	car.yield(lesserLimits(car.problem.Limits, limits, span), own, limits)
 	car.stepsForNow = car.plan.Steps
 	car.renewed = car.asked() || !sameAhead(
 		stepsWithin(car.Current.Steps, span),
@@ -55,34 +58,38 @@ func (f *behindFuse) holdBack(car *siteCar) {
 	)
 }
 
-// asked reports whether somebody asked for another schedule of a car, or its schedule in force gives, which is planned again.
+// asked reports whether a car must be sent a schedule even if its limits do not change: an
+// event asked for it, it has none, or its schedule in force discharges.
 func (c *siteCar) asked() bool {
 	caused := c.charging != nil && (c.cause.must || c.cause.trigger == ByEvent)
 
 	return caused || c.Current.Generation == 0 || c.Current.From.Discharge != nil
 }
 
-// yield plans a car until all others have accepted theirs: at the times that stay its own (open). Where those do not meet its need, it
-// takes what is missing at the times that its charger has already (kept), and then at those that are left, until it may have others.
-// It gives up its need only as far as its plan once all have accepted, and what its charger may be doing now, do with less.
-func (c *siteCar) yield(open, kept, left []flex.Step) {
+// yield plans a car for the time until all others have accepted their schedules: at those of
+// its new times that are free (open). If these do not meet its need, the remainder is planned
+// at times that its charger has already (own), and then at any other free time (left). The
+// need is not met only as far as the final plan and the schedules that its charger may be
+// following do not meet it either.
+func (c *siteCar) yield(open, own, left []flex.Step) {
 	final := c.plan.Shortfall
 	free := c.problem
-	free.Limits = kept
+	free.Limits = own
 	before := charge.Solve(free).Shortfall
 
 	c.problem.Limits = open
 	c.plan = charge.Solve(c.problem)
-	c.fill(kept, max(final, before))
+	c.fill(own, max(final, before))
 	c.fill(left, final)
 
-	if c.plan.Shortfall > max(final, before) { // it is to charge in one go
-		c.problem.Limits = kept
+	if c.plan.Shortfall > max(final, before) { // it must charge without a pause
+		c.problem.Limits = own
 		c.plan = charge.Solve(c.problem)
 	}
 }
 
-// fill has a car take what it lacks more than allowed beside its plan so far, within limits.
+// fill plans the part of a car's shortfall that exceeds what is allowed, within limits and
+// beside its plan so far.
 func (c *siteCar) fill(limits []flex.Step, allowed flex.WattHours) {
 	if c.plan.Shortfall <= allowed {
 		return
@@ -101,21 +108,22 @@ func (c *siteCar) fill(limits []flex.Step, allowed flex.WattHours) {
 	}
 }
 
-// besides is what limits leave of a power beside some steps, which keep them or are at times that they close.
+// besides returns what limits leave of a power beside some steps. The steps either fit the
+// limits, or are at times that the limits close.
 func besides(limits, steps []flex.Step, power flex.Watts) []flex.Step {
 	return combined(limits, steps, func(most, taken flex.Watts) flex.Watts {
 		return max(0, min(most, power)-min(taken, power))
 	})
 }
 
-// addSteps returns the sum of steps.
+// addSteps returns the sum of two lists of steps, each at most power.
 func addSteps(a, b []flex.Step, power flex.Watts) []flex.Step {
 	return combined(a, b, func(x, y flex.Watts) flex.Watts {
 		return min(x, power) + min(y, power)
 	})
 }
 
-// combined is what a function makes of two lists that cover the same time without a gap.
+// combined applies a function to two lists of steps that cover the same time without gaps.
 func combined(a, b []flex.Step, of func(x, y flex.Watts) flex.Watts) []flex.Step {
 	var out []flex.Step
 	for _, x := range a {

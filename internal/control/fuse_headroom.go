@@ -11,8 +11,9 @@ import (
 	"flexd/internal/store"
 )
 
-// besideOthers is the headroom that the others behind a site's main fuse, its batteries and tanks and the home itself
-// leave to one asset by their schedules in force. It is nil where no fuse can bind.
+// besideOthers returns the headroom that the others behind a site's main fuse, its batteries
+// and heaters and the home itself leave to one asset, by their schedules in force. It is nil
+// if no fuse can limit the asset.
 func besideOthers(
 	ctx context.Context,
 	tx *store.Tx,
@@ -52,7 +53,7 @@ func besideOthers(
 	return r, nil
 }
 
-// fuseHeadroom is the headroom under a main fuse from an instant on.
+// fuseHeadroom returns the headroom under a main fuse from an instant on.
 func fuseHeadroom(fuse flex.Watts, from time.Time) *assetHeadroom {
 	k := placed(store.CapsInForce{Caps: flex.Caps{Fleet: flex.Cap{
 		Power: &fuse,
@@ -68,23 +69,23 @@ func fuseHeadroom(fuse flex.Watts, from time.Time) *assetHeadroom {
 	return r
 }
 
-// draws is what something may draw: the most of some lists of steps.
+// draws is what a load may draw: at every instant the most of some lists of steps.
 type draws struct {
 	lists [][]flex.Step
 	power flex.Watts
-	free  bool // after the end of a list it draws what it likes
+	free  bool // after the end of a list it may draw its power
 
 	wired   flex.Wiring  // the phases that it is on
-	asset   flex.AssetID // of a car that nobody plans; zero else
-	battery bool         // it is the batteries of the site
-	base    bool         // it is the home itself
-	waits   bool         // it can be done at another time: a planned car, a battery
-	asked   bool         // it is what a heater would draw, and does not
-	asks    []flex.Step  // of a heater: what it would draw besides
-	pending bool         // of a heater: its client may not have taken its newest plan
+	asset   flex.AssetID // of a car that is not planned; else zero
+	battery bool         // the load is the batteries of the site
+	base    bool         // the load is the home itself
+	waits   bool         // the load can be moved to another time: a planned car, a battery
+	asked   bool         // the load is what a heater would draw if it could
+	asks    []flex.Step  // of a heater: what it would draw in addition
+	pending bool         // of a heater: its client may not have accepted its newest plan
 }
 
-// powerAt is the most that it may draw at an instant.
+// powerAt returns the most that the load may draw at an instant.
 func (d *draws) powerAt(t time.Time) flex.Watts {
 	var w flex.Watts
 	for _, steps := range d.lists {
@@ -103,7 +104,7 @@ func (d *draws) powerAt(t time.Time) flex.Watts {
 	return w
 }
 
-// mostIn is the most of it at any instant of a span, in which all are lists of what is named.
+// mostIn returns the most that the load may draw at any instant of a span.
 func (d *draws) mostIn(span flex.Span) flex.Watts {
 	var w flex.Watts
 	for _, steps := range d.lists {
@@ -117,7 +118,7 @@ func (d *draws) mostIn(span flex.Span) flex.Watts {
 	return w
 }
 
-// mayDraw is what a car's charger may be doing, whichever of its schedules it has accepted.
+// mayDraw returns what a car's charger may draw, whichever of its schedules it follows.
 func (c *siteCar) mayDraw() draws {
 	return draws{
 		lists: c.sent,
@@ -127,7 +128,8 @@ func (c *siteCar) mayDraw() draws {
 	}
 }
 
-// willDraw is what a car that is planned does until its end, and afterwards if that is known.
+// willDraw returns what a car that is planned draws until its end, and afterwards if that is
+// known.
 func (c *siteCar) willDraw() draws {
 	return draws{
 		lists: [][]flex.Step{slices.Concat(c.stepsForNow, c.stepsAfterEnd)},
@@ -136,7 +138,8 @@ func (c *siteCar) willDraw() draws {
 	}
 }
 
-// cuts are the instants in a span at which anything changes, with its begin and its end.
+// cuts returns the instants in a span at which a load changes, with the beginning and the end
+// of the span.
 func (f *behindFuse) cuts(span flex.Span) []time.Time {
 	cuts := []time.Time{span.From, span.To}
 	add := func(steps []flex.Step) {
@@ -168,8 +171,8 @@ func (f *behindFuse) cuts(span flex.Span) []time.Time {
 	return slices.CompactFunc(cuts, time.Time.Equal)
 }
 
-// stepped writes what a function says at each cut of a span as steps. Less than the least that a car can charge
-// with is nothing.
+// stepped returns a function of time as steps, one between two cuts of a span. A power below
+// least becomes zero.
 func (f *behindFuse) stepped(
 	span flex.Span,
 	least flex.Watts,
@@ -200,14 +203,15 @@ func steppedAt(
 	return steps
 }
 
-// left is what all others leave to a car in a span, whichever of their schedules they have
-// accepted.
+// left returns what all others leave to a car in a span, whichever of their schedules they
+// follow.
 func (f *behindFuse) left(car *siteCar, span flex.Span) []flex.Step {
 	return f.stepped(span, car.least(), func(t time.Time) flex.Watts {
 		return f.leftAt(car, t)
 	})
 }
 
+// leftAt is left at one instant.
 func (f *behindFuse) leftAt(car *siteCar, t time.Time) flex.Watts {
 	l := f.load()
 	l.addAll(f.others, t)
@@ -221,7 +225,7 @@ func (f *behindFuse) leftAt(car *siteCar, t time.Time) flex.Watts {
 	return l.left(f.limit(), car.wiring())
 }
 
-// staysWithin reports whether steps of a car stay within limits that follow each other.
+// staysWithin reports whether the steps of a car stay within consecutive limits.
 func staysWithin(steps []flex.Step, power flex.Watts, limits []flex.Step) bool {
 	for _, s := range steps {
 		for _, l := range limits {
@@ -234,8 +238,8 @@ func staysWithin(steps []flex.Step, power flex.Watts, limits []flex.Step) bool {
 	return true
 }
 
-// lesserLimits returns the lesser of two lists of limits in a span, without a gap. Where a list says nothing,
-// nothing is limited.
+// lesserLimits returns the lesser of two lists of limits in a span, without gaps. Where a list
+// has no step it limits nothing.
 func lesserLimits(a, b []flex.Step, span flex.Span) []flex.Step {
 	var out []flex.Step
 	f := behindFuse{others: []draws{
@@ -255,7 +259,7 @@ func lesserLimits(a, b []flex.Step, span flex.Span) []flex.Step {
 	return out
 }
 
-// limitAt is what limits say of an instant.
+// limitAt returns the limit at an instant.
 func limitAt(limits []flex.Step, t time.Time) flex.Watts {
 	for _, l := range limits {
 		if l.Contains(t) {
@@ -266,7 +270,8 @@ func limitAt(limits []flex.Step, t time.Time) flex.Watts {
 	return flex.Unbounded
 }
 
-// joined appends a step, or lengthens the last one if that ends as it begins and has the same limit.
+// joined appends a step, or extends the last one if that ends where the step begins and has
+// the same limit.
 func joined(steps []flex.Step, s flex.Step) []flex.Step {
 	n := len(steps)
 	if n > 0 && steps[n-1].Limit == s.Limit && steps[n-1].To.Equal(s.From) {

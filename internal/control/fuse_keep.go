@@ -12,26 +12,28 @@ import (
 	"flexd/internal/store"
 )
 
-// fuseKept is what checking schedules against main fuses came to.
-type fuseKept struct {
-	bindings  []*store.Binding // what the fuse did to each, nil for nothing
-	refused   []flex.AssetID   // whose schedule the check refused
-	batteries []flex.SiteID    // the sites with batteries
-	// at a site of which something cannot be read, and why: what they draw together is not known
+// fuseResult is the result of fitting new schedules to the main fuses of their sites.
+type fuseResult struct {
+	bindings  []*store.Binding // the effect of the fuse on each schedule; nil for none
+	refused   []flex.AssetID   // assets whose schedule check.Fuse refused
+	batteries []flex.SiteID    // sites with batteries
+	// assets at a site where a record cannot be read, so that its total load is not known, and
+	// the error
 	unread []flex.AssetID
 	cause  error
 }
 
-// keepFuses holds schedules that are about to replace others against the main fuses of their sites,
-// whoever made them: each is made again in the headroom that the others of its site leave where it does not fit,
-// and says what the car has once it is done. Then check.Fuse looks at all of a site.
-func (s *Service) keepFuses(
+// fitToFuses fits schedules that are about to replace others to the main fuses of their sites,
+// whatever planned them. A schedule that does not fit is planned again in the headroom that
+// the others of its site leave, and the power of its car after its end is added. Then
+// check.Fuse checks each site as a whole.
+func (s *Service) fitToFuses(
 	ctx context.Context,
 	tx *store.Tx,
 	ps []flex.PricedPeriod,
 	next []store.Replacement,
-) (fuseKept, error) {
-	k := fuseKept{bindings: make([]*store.Binding, len(next))}
+) (fuseResult, error) {
+	k := fuseResult{bindings: make([]*store.Binding, len(next))}
 	at := make(map[flex.AssetID]int, len(next))
 	ids := make([]flex.AssetID, len(next))
 	for i := range next {
@@ -42,14 +44,14 @@ func (s *Service) keepFuses(
 	sites, err := fusedSites(ctx, tx, ids...)
 	for i := 0; i < len(sites) && err == nil; i++ {
 		var f *behindFuse
-		f, err = k.read(ctx, tx, sites[i], at)
+		f, err = k.lock(ctx, tx, sites[i], at)
 		if f == nil {
 			continue
 		}
 
 		f.prices = ps
-		sent := f.keepAll(next, k.bindings, at)
-		k.refused = append(k.refused, s.guardNext(ctx, f, sent)...)
+		sent := f.fitAll(next, k.bindings, at)
+		k.refused = append(k.refused, s.checkFuse(ctx, f, sent)...)
 		if len(sites[i].Batteries) > 0 {
 			k.batteries = append(k.batteries, sites[i].ID)
 		}
@@ -58,8 +60,9 @@ func (s *Service) keepFuses(
 	return k, err
 }
 
-// read is lockFused, and nil for a site of which something cannot be read: that one is left.
-func (k *fuseKept) read(
+// lock is lockFused; it returns nil for a site where a record cannot be read, whose cars are
+// then left as they are.
+func (k *fuseResult) lock(
 	ctx context.Context,
 	tx *store.Tx,
 	s store.FusedSite,
@@ -67,14 +70,14 @@ func (k *fuseKept) read(
 ) (*behindFuse, error) {
 	f, err := lockFused(ctx, tx, s)
 	if errors.Is(err, store.ErrUnreadable) {
-		return nil, k.leave(ctx, tx, s.ID, at, err)
+		return nil, k.skip(ctx, tx, s.ID, at, err)
 	}
 
 	return f, err
 }
 
-// leave has the cars of a site keep the schedules that they have.
-func (k *fuseKept) leave(
+// skip records that the cars of a site do not get a new schedule.
+func (k *fuseResult) skip(
 	ctx context.Context,
 	tx *store.Tx,
 	site flex.SiteID,
@@ -93,29 +96,32 @@ func (k *fuseKept) leave(
 	return err
 }
 
-// dropKept drops the schedules of cars that keep theirs, with what fuses did to them.
-func (k *fuseKept) dropKept(next []store.Replacement) []store.Replacement {
+// dropSkipped removes the schedules of cars that were skipped, with the effect of the fuse on
+// them.
+func (k *fuseResult) dropSkipped(next []store.Replacement) []store.Replacement {
 	if len(k.unread) == 0 {
 		return next
 	}
 
 	all := k.bindings
 	k.bindings = nil
-	kept := make([]store.Replacement, 0, len(next))
+	rest := make([]store.Replacement, 0, len(next))
 
 	for i := range next {
 		if !slices.Contains(k.unread, next[i].Current.AssetID) {
-			kept = append(kept, next[i])
+			rest = append(rest, next[i])
 			k.bindings = append(k.bindings, all[i])
 		}
 	}
 
-	return kept
+	return rest
 }
 
-// follow marks what could not be read, has what was refused planned again after a while, and the batteries of the
-// sites planned around what their cars do now. What was kept is committed by then. What caps leave is read once for all.
-func (k *fuseKept) follow(ctx context.Context, tx *store.Tx, d *Service) error {
+// follow does what is left to do after the schedules were committed: it marks the cars that
+// were skipped, marks the refused ones to be planned again after MarketInterval, and plans the
+// batteries of the sites around their cars' new schedules. The headroom under caps is read
+// once for all.
+func (k *fuseResult) follow(ctx context.Context, tx *store.Tx, d *Service) error {
 	err := tx.MarkDue(ctx, k.unread...)
 	if err == nil {
 		err = tx.MarkAt(ctx, tx.Now().Add(MarketInterval), k.refused...)
@@ -129,16 +135,17 @@ func (k *fuseKept) follow(ctx context.Context, tx *store.Tx, d *Service) error {
 	return err
 }
 
-// keepAll is keepNext for the cars of a site, whose place among the schedules is given, and lists what they are sent.
-func (f *behindFuse) keepAll(
+// fitAll is fitSchedule for all cars of a site that get a new schedule; at has their index in
+// next. It returns these schedules by asset.
+func (f *behindFuse) fitAll(
 	next []store.Replacement,
-	did []*store.Binding,
+	bindings []*store.Binding,
 	at map[flex.AssetID]int,
 ) map[flex.AssetID]*store.Schedule {
 	sent := map[flex.AssetID]*store.Schedule{}
 	for _, car := range f.cars {
 		if i, ok := at[car.Current.AssetID]; ok {
-			did[i] = f.keepNext(car, &next[i].Next)
+			bindings[i] = f.fitSchedule(car, &next[i].Next)
 			sent[car.Current.AssetID] = &next[i].Next
 		}
 	}
@@ -146,7 +153,7 @@ func (f *behindFuse) keepAll(
 	return sent
 }
 
-// lockFused is readFused for a site of which nobody else plans anything until the transaction ends.
+// lockFused is readFused for a site that is locked for planning until the transaction ends.
 func lockFused(
 	ctx context.Context,
 	tx *store.Tx,
@@ -158,23 +165,23 @@ func lockFused(
 	return readFused(ctx, tx, s)
 }
 
-// keepNext has what a car is about to be sent keep the headroom that the others leave it, and says what it has
-// once it is done. It returns what the fuse did, nil for nothing.
-func (f *behindFuse) keepNext(
+// fitSchedule fits a schedule that a car is about to be sent to the headroom that the others
+// leave, and adds the power after its end. It returns the effect of the fuse; nil for none.
+func (f *behindFuse) fitSchedule(
 	car *siteCar,
 	s *store.Schedule,
 ) *store.Binding {
 	limitByRate(&s.From, true)
-	nameable(&s.From)
+	raiseToLeast(&s.From)
 	wired := car.wiring()
 	car.from = s.From
 	car.from.Phases, car.from.Phase = wired.Phases, wired.Phase
-	car.pastReadyBy = false // it may have been, and is asked for more
+	car.pastReadyBy = false // after its ready-by the car may have a new one
 	end := car.end(f.from)
 	car.pastReadyBy = !end.After(f.from)
 	f.lasts(end)
 	car.stepsForNow = stepsWithin(s.Steps, flex.Span{From: f.from, To: end})
-	b := f.fenceNext(car)
+	b := f.replanWithin(car)
 
 	if b != nil || !s.End().After(end) {
 		f.finish(car)
@@ -191,9 +198,9 @@ func (f *behindFuse) keepNext(
 	return b
 }
 
-// fenceNext makes what a car is about to be sent again in the headroom that the others leave it, where it does
-// not fit. It returns what the fuse did, nil for nothing.
-func (f *behindFuse) fenceNext(car *siteCar) *store.Binding {
+// replanWithin plans a car again in the headroom that the others leave, if what it is about to
+// be sent does not fit. It returns the effect of the fuse; nil for none.
+func (f *behindFuse) replanWithin(car *siteCar) *store.Binding {
 	span := flex.Span{From: f.from, To: car.end(f.from)}
 	limits := f.left(car, span)
 	fit := car.exact() && staysWithin(car.stepsForNow, car.from.Power, limits)
@@ -214,17 +221,18 @@ func (f *behindFuse) fenceNext(car *siteCar) *store.Binding {
 	}
 }
 
-// exact reports whether a car's plan names no more power than is counted for it.
+// exact reports whether a car's steps have no limit above the power that is counted for it.
 func (c *siteCar) exact() bool {
 	return !slices.ContainsFunc(c.stepsForNow, func(s flex.Step) bool {
 		return s.Limit > c.from.Power
 	})
 }
 
-// guardNext holds what the cars of a site are about to be sent against its main fuse by check.Fuse. What breaks
-// it is cut down to what the fuse leaves, is said to be so, and is to be planned again after a while: those cars
-// are returned.
-func (s *Service) guardNext(
+// checkFuse checks what the cars of a site are about to be sent against its main fuse, by
+// check.Fuse. If that fails, the schedules are cut down to what the fuse permits, are marked
+// as refused in their origins, and their cars are returned, to be planned again after
+// MarketInterval.
+func (s *Service) checkFuse(
 	ctx context.Context,
 	f *behindFuse,
 	sent map[flex.AssetID]*store.Schedule,
@@ -247,7 +255,7 @@ func (s *Service) guardNext(
 	for i, car := range f.cars {
 		if next := sent[car.Current.AssetID]; next != nil {
 			next.Steps = devices[i].Next
-			next.From.Origins = passed(next.From.Origins) + " " + store.PlanRefused
+			next.From.Origins = withoutRefused(next.From.Origins) + " " + store.PlanRefused
 			refused = append(refused, car.Current.AssetID)
 		}
 	}

@@ -13,9 +13,10 @@ import (
 	"flexd/internal/store"
 )
 
-// fusedSites reads the sites of assets whose main fuse was set; without assets, all of the organisation's at which
-// something is plugged in. It leaves out sites whose fuse always carries their only charger beside the home, so that a fleet
-// of such sites is not read site by site.
+// fusedSites reads the sites of assets whose main fuse was set; without assets, all sites of
+// the organisation at which something is plugged in. It leaves out sites whose fuse always
+// carries their only charger together with the home, so that a fleet of such sites is not read
+// site by site.
 func fusedSites(
 	ctx context.Context,
 	tx *store.Tx,
@@ -26,19 +27,19 @@ func fusedSites(
 		return nil, err
 	}
 
-	borne, err := borneSites(ctx, tx, sites)
+	carried, err := carriedSites(ctx, tx, sites)
 
-	return slices.DeleteFunc(sites, func(s store.FusedSite) bool { return borne[s.ID] }), err
+	return slices.DeleteFunc(sites, func(s store.FusedSite) bool { return carried[s.ID] }), err
 }
 
-// borneSites finds the sites whose main fuse carries their only charger beside the home's own load, as that was learned
-// today.
-func borneSites(
+// carriedSites returns the sites whose main fuse carries their only charger together with the
+// home's own load, as that was learned today.
+func carriedSites(
 	ctx context.Context,
 	tx *store.Tx,
 	sites []store.FusedSite,
 ) (map[flex.SiteID]bool, error) {
-	alone := borneAlone(sites)
+	alone := carriedWithoutHome(sites)
 	if len(alone) == 0 {
 		return nil, nil
 	}
@@ -53,17 +54,17 @@ func borneSites(
 		return nil, err
 	}
 
-	kept, err := tx.BaseLoads(ctx, alone)
-	borne := map[flex.SiteID]bool{}
+	loads, err := tx.BaseLoads(ctx, alone)
+	carried := map[flex.SiteID]bool{}
 	for i := range sites {
 		s := &sites[i]
 		if len(metered[s.ID]) == 0 || len(steady[s.ID]) == 0 {
-			borne[s.ID] = fuseCarries(s, 0)
+			carried[s.ID] = fuseCarries(s, 0)
 			continue
 		}
 
 		// a site with batteries or heaters is left out
-		own := kept[s.ID]
+		own := loads[s.ID]
 		base := baseLoad{watts: own.Load}
 		fresh := own.Day == flex.DayAt(tx.Now()) && own.Basis == basisOf(
 			s.Assets,
@@ -71,14 +72,15 @@ func borneSites(
 			nil,
 			metered[s.ID],
 		)
-		borne[s.ID] = fresh && fuseCarries(s, base.most())
+		carried[s.ID] = fresh && fuseCarries(s, base.most())
 	}
 
-	return borne, err
+	return carried, err
 }
 
-// borneAlone finds the sites whose main fuse carries their only charger if the home itself draws nothing.
-func borneAlone(sites []store.FusedSite) []flex.SiteID {
+// carriedWithoutHome returns the sites whose main fuse carries their only charger if the home
+// itself draws nothing.
+func carriedWithoutHome(sites []store.FusedSite) []flex.SiteID {
 	var alone []flex.SiteID
 	for i := range sites {
 		if fuseCarries(&sites[i], 0) {
@@ -89,7 +91,8 @@ func borneAlone(sites []store.FusedSite) []flex.SiteID {
 	return alone
 }
 
-// fuseCarries reports whether a site's main fuse carries its only charger beside the home itself, which draws at most base.
+// fuseCarries reports whether a site's main fuse carries its only charger together with the
+// home itself, which draws at most base.
 func fuseCarries(s *store.FusedSite, base flex.Watts) bool {
 	several := s.Chargers > 1 || len(s.Batteries) > 0
 	if several || s.Heats {
@@ -103,8 +106,8 @@ func fuseCarries(s *store.FusedSite, base flex.Watts) bool {
 	return sum.most() <= s.Fuse
 }
 
-// fusedAround reads the site around a car that is planned by itself: every other car follows its schedule in force. It
-// is nil where the main fuse cannot bind.
+// fusedAround reads the site of a car that is planned on its own: every other car follows its
+// schedule in force. It is nil if the main fuse cannot limit the cars.
 func fusedAround(
 	ctx context.Context,
 	tx *store.Tx,
@@ -122,8 +125,8 @@ func fusedAround(
 	return readFused(ctx, tx, sites[0], *ownLoad(c))
 }
 
-// readFused reads a site with a main fuse as its schedules in force have it, and as if what is named were
-// plugged in too. It is nil where the fuse cannot bind.
+// readFused reads a site with a main fuse by its schedules in force, and as if some loads were
+// plugged in too. It is nil if the fuse cannot limit the cars.
 func readFused(
 	ctx context.Context,
 	tx *store.Tx,
@@ -151,7 +154,7 @@ func readFused(
 	return fusedAs(ctx, tx, s, loads, found)
 }
 
-// fusedOf reads the sites of assets whose main fuse can bind, by their cars.
+// fusedOf reads the sites of assets whose main fuse can limit them, by their cars.
 func fusedOf(
 	ctx context.Context,
 	tx *store.Tx,
@@ -183,8 +186,8 @@ func fusedOf(
 	return by, err
 }
 
-// fusedAs is a site with a main fuse, of which it is known what is plugged in and what of that has a
-// schedule. It is nil where the fuse cannot bind.
+// fusedAs returns a site with a main fuse, from its loads and schedules. It is nil if the fuse
+// cannot limit the cars.
 func fusedAs(
 	ctx context.Context,
 	tx *store.Tx,
@@ -224,7 +227,8 @@ func fusedAs(
 	return f, nil
 }
 
-// readSite reads what the home itself and its heaters draw, and what batteries are dispatched to draw that are not planned.
+// readSite reads what the home itself and its heaters draw, and the dispatches of batteries
+// that are not planned.
 func (f *behindFuse) readSite(
 	ctx context.Context,
 	tx *store.Tx,
@@ -246,7 +250,8 @@ func (f *behindFuse) readSite(
 	return err
 }
 
-// busyAt is the power with which the batteries of a site may charge in the committed half-hours and by dispatches.
+// busyAt returns the power with which the batteries of a site may charge, in committed
+// half-hours and by dispatches.
 func (f *behindFuse) busyAt(
 	ctx context.Context,
 	tx *store.Tx,
@@ -274,7 +279,7 @@ func (f *behindFuse) busyAt(
 	return d, nil
 }
 
-// eachOnce are half-hours in their order, each of them once, at one limit.
+// eachOnce returns half-hours in order, without duplicates, with one limit.
 func eachOnce(steps []flex.Step, limit flex.Watts) []flex.Step {
 	steps = slices.Clone(steps)
 	slices.SortFunc(steps, func(a, b flex.Step) int {
@@ -291,8 +296,8 @@ func eachOnce(steps []flex.Step, limit flex.Watts) []flex.Step {
 	return steps
 }
 
-// batteryMayCharge are the committed half-hours in which a battery may charge, and those in which an operator's dispatch has it draw: its plan
-// says nothing of these.
+// batteryMayCharge returns the committed half-hours in which a battery may charge, and those
+// in which an operator's dispatch has it draw, which are not in its plan.
 func batteryMayCharge(
 	ctx context.Context,
 	tx *store.Tx,
@@ -301,7 +306,7 @@ func batteryMayCharge(
 	now := flex.PeriodAt(tx.Now())
 	ahead := periodsTo(now, lastPlanned(tx).End())
 	var steps []flex.Step
-	if isPlanned(b) { // ordersUnplanned has what is asked of others
+	if isPlanned(b) { // the dispatches of others are in ordersUnplanned
 		asked, err := ordersOf(ctx, tx, b.Asset.ID, &b.Plan, ahead)
 		if err != nil {
 			return nil, err
@@ -319,8 +324,8 @@ func batteryMayCharge(
 	return steps, nil
 }
 
-// binds reports whether what is plugged in can together draw more than the fuse, beside tanks, and batteries of
-// some power.
+// binds reports whether the loads can together draw more than the fuse carries, beside heaters
+// and some batteries.
 func (f *behindFuse) binds(
 	loads []store.Load,
 	batteries draws,
@@ -359,7 +364,7 @@ func (f *behindFuse) keepCurrent(loads []store.Load, found []store.ScheduledAsse
 	})
 }
 
-// carNamed is a car of the site; nil if it has no schedule.
+// carNamed returns a car of the site by its asset; nil if it has no schedule.
 func (f *behindFuse) carNamed(id flex.AssetID) *siteCar {
 	i := slices.IndexFunc(f.cars, func(car *siteCar) bool {
 		return car.Current.AssetID == id
@@ -371,8 +376,8 @@ func (f *behindFuse) carNamed(id flex.AssetID) *siteCar {
 	return f.cars[i]
 }
 
-// joined is the car that is planned by itself, with the inputs of its plan. One without a schedule was
-// counted at full power with what nobody plans, and is a car of the site from now on.
+// joined returns the car that is planned on its own, with the inputs of its plan. A car
+// without a schedule was counted at full power among the others; it becomes a car of the site.
 func (f *behindFuse) joined(c *store.PlanningState, e store.PlanInputs) *siteCar {
 	if f == nil {
 		return nil
@@ -390,14 +395,15 @@ func (f *behindFuse) joined(c *store.PlanningState, e store.PlanInputs) *siteCar
 	}
 
 	car.ScheduledAsset.ProfilePhases = e.ProfilePhases
-	car.from, car.pastReadyBy = e, false // it may have been past its ready-by, and be asked for more
+	car.from, car.pastReadyBy = e, false // after its ready-by the car may have a new one
 	car.pastReadyBy = !car.end(f.from).After(f.from)
 	f.lasts(car.end(f.from))
 
 	return car
 }
 
-// breaks reports whether a car's schedule in force exceeds what the others leave it, or was made without the fuse.
+// breaks reports whether a car's schedule in force exceeds what the others leave it, or was
+// made without the fuse.
 func (f *behindFuse) breaks(car *siteCar) bool {
 	if car.Current.Generation == 0 {
 		return false
@@ -415,8 +421,8 @@ func (f *behindFuse) breaks(car *siteCar) bool {
 	)
 }
 
-// replaces reports whether the schedule in force must be replaced even if the new one saves nothing: it breaks the
-// fuse, or was made for a fuse that no longer binds.
+// replaces reports whether the schedule in force must be replaced even if the new one saves
+// nothing: it exceeds the fuse, or was made for a fuse that no longer limits the car.
 func (f *behindFuse) replaces(car *siteCar, c *store.PlanningState) bool {
 	if f == nil {
 		return c.Current.HasTail()
@@ -424,9 +430,9 @@ func (f *behindFuse) replaces(car *siteCar, c *store.PlanningState) bool {
 	return f.breaks(car)
 }
 
-// keepFuse changes a car's plan so that it keeps the fuse whichever of their schedules the other cars have accepted, and
-// adds to the binding where the fuse limited it.
-func (f *behindFuse) keepFuse(
+// fitToFuse changes a car's plan so that it fits the fuse whichever of their schedules the
+// other cars follow, and adds the times in which the fuse limited it to the binding.
+func (f *behindFuse) fitToFuse(
 	car *siteCar,
 	p *charge.Problem,
 	plan *charge.Plan,
@@ -438,27 +444,28 @@ func (f *behindFuse) keepFuse(
 
 	span := flex.Span{From: f.from, To: car.end(f.from)}
 	free := plan.Steps
-	var held bool
-	car.finalSteps, held = f.stay(p, plan, span, f.stepped(span, car.least(), func(t time.Time) flex.Watts {
+	var limited bool
+	car.finalSteps, limited = f.fitWithin(p, plan, span, f.stepped(span, car.least(), func(t time.Time) flex.Watts {
 		return f.openAt(car, t)
 	}))
 
-	_, fenced := f.stay(p, plan, span, f.left(car, span))
+	_, limitedForNow := f.fitWithin(p, plan, span, f.left(car, span))
 	car.stepsForNow = plan.Steps
 	if b == nil {
 		b = &store.Binding{}
 	}
 
 	b.Limits = lesserLimits(p.Limits, nil, span)
-	if held || fenced {
+	if limited || limitedForNow {
 		b.Caps = append(b.Caps, f.bindingTimes(car, free, p, plan)...)
 	}
 
 	return b
 }
 
-// stay makes a plan keep some limits, and reports whether it had to be planned again for that.
-func (f *behindFuse) stay(
+// fitWithin makes a plan fit some limits, and reports whether it had to be planned again for
+// that.
+func (f *behindFuse) fitWithin(
 	p *charge.Problem,
 	plan *charge.Plan,
 	span flex.Span,
@@ -473,7 +480,8 @@ func (f *behindFuse) stay(
 	return plan.Steps, remade
 }
 
-// openAt is what the others leave to a car at an instant once they have accepted what is planned for them.
+// openAt returns what the others leave to a car at an instant once they have accepted their
+// new plans.
 func (f *behindFuse) openAt(car *siteCar, t time.Time) flex.Watts {
 	l := f.load()
 	l.addAll(f.others, t)
@@ -491,7 +499,8 @@ func (f *behindFuse) openAt(car *siteCar, t time.Time) flex.Watts {
 	return l.left(f.limit(), car.wiring())
 }
 
-// bindingTimes finds when a plan without the fuse draws more than a car behind the fuse may.
+// bindingTimes returns the times in which a plan without the fuse draws more than the car may
+// behind it.
 func (f *behindFuse) bindingTimes(
 	car *siteCar,
 	free []flex.Step,
@@ -519,8 +528,8 @@ func (f *behindFuse) bindingTimes(
 	return caps
 }
 
-// ended is what is sent to a car that is planned by itself: its plan, and what the car may draw once that is
-// met. What it may draw then is added to its binding too.
+// ended returns what is sent to a car that is planned on its own: its plan, and the power that
+// it may draw after its end. The latter is added to its binding too.
 func (f *behindFuse) ended(
 	car *siteCar,
 	steps []flex.Step,
@@ -539,8 +548,9 @@ func (f *behindFuse) ended(
 	return slices.Concat(steps, car.stepsAfterEnd)
 }
 
-// due is when a fleet under caps is to be planned together because of a car of the site that was planned by
-// itself: at once if others are still free of the fuse, by the market's pace if it held the car back.
+// due returns when a fleet under caps is to be planned as one because of a car of the site
+// that was planned on its own: at once if the schedules of others were made without the fuse,
+// at the market's pace if the fuse limited the car; else zero.
 func (f *behindFuse) due(id flex.AssetID, b *store.Binding) time.Time {
 	if f == nil {
 		return time.Time{}
@@ -552,10 +562,10 @@ func (f *behindFuse) due(id flex.AssetID, b *store.Binding) time.Time {
 		}
 	}
 
-	held := b != nil && slices.ContainsFunc(b.Caps, func(c store.BindingCap) bool {
+	limited := b != nil && slices.ContainsFunc(b.Caps, func(c store.BindingCap) bool {
 		return c.Site
 	})
-	if held {
+	if limited {
 		return f.now.Add(MarketInterval)
 	}
 

@@ -7,17 +7,18 @@ import (
 	"flexd/internal/flex"
 )
 
-// TurnTime is how long a turn is after ready-by, where a fuse cannot carry all cars at once. It does not divide a day, so that no
-// car has the same hours every day.
+// TurnTime is the length of a turn after ready-by, if a fuse cannot carry all cars at once. It
+// does not divide a day, so that no car has the same hours every day.
 const TurnTime = 5 * time.Hour
 
-// finish says what a car has once it is done: its part of what those leave that are not, and in the end of
-// the fuse. So two that would be free cannot pass it.
+// finish sets a car's power after its end: its part of what the unfinished cars leave, and
+// then of the fuse. Without it two cars without limits could exceed the fuse.
 func (f *behindFuse) finish(car *siteCar) {
 	f.finishBy(car, func(t time.Time) flex.Watts { return f.partsAt(t)[car] })
 }
 
-// finishAll is finish for all cars. Their parts at an instant are worked out once: where many take turns, that is the most of the work.
+// finishAll is finish for all cars. Their parts at an instant are computed once, which is most
+// of the work if many cars take turns.
 func (f *behindFuse) finishAll() {
 	known := map[int64]map[*siteCar]flex.Watts{}
 	for _, car := range f.cars {
@@ -31,7 +32,7 @@ func (f *behindFuse) finishAll() {
 	}
 }
 
-// finishBy is finish with what the car's part is at an instant.
+// finishBy is finish with the car's part given as a function of the instant.
 func (f *behindFuse) finishBy(car *siteCar, part func(time.Time) flex.Watts) {
 	if !f.tight {
 		return
@@ -51,7 +52,8 @@ func (f *behindFuse) finishBy(car *siteCar, part func(time.Time) flex.Watts) {
 	})
 }
 
-// partsAt are what the cars have that are done at an instant, one beside the other. One that is not served has none.
+// partsAt returns the parts of the cars that are done at an instant. A car that is not served
+// in this turn has none.
 func (f *behindFuse) partsAt(t time.Time) map[*siteCar]flex.Watts {
 	l := f.load()
 	l.addAll(f.others, t)
@@ -86,8 +88,8 @@ func (f *behindFuse) partsAt(t time.Time) map[*siteCar]flex.Watts {
 	return f.parts(l, served)
 }
 
-// parts are what cars have of what a load leaves: of each of their phases equal parts, and each at least the least that it
-// can charge with. It is nil if the fuse does not carry that.
+// parts divides what a load leaves among cars: equal parts of each of their phases, and for
+// each car at least its least power. It is nil if the fuse does not carry that.
 func (f *behindFuse) parts(l phaseLoad, cars []*siteCar) map[*siteCar]flex.Watts {
 	parts := map[*siteCar]flex.Watts{}
 	rest := slices.Clone(cars)
@@ -119,8 +121,9 @@ func (f *behindFuse) parts(l phaseLoad, cars []*siteCar) map[*siteCar]flex.Watts
 	}
 }
 
-// inTurn lists cars that are done in the order in which the fuse serves them at an instant: those first that catch up, then the others,
-// another one first in each turn.
+// inTurn returns cars that are done in the order in which the fuse serves them at an instant:
+// first those that still lack energy, then the others, beginning with another one in each
+// turn.
 func (f *behindFuse) inTurn(done []*siteCar, t time.Time) []*siteCar {
 	var first, rest []*siteCar
 	for _, car := range done {
@@ -140,8 +143,9 @@ func (f *behindFuse) inTurn(done []*siteCar, t time.Time) []*siteCar {
 	return append(first, rest...)
 }
 
-// caughtUp is when a car that its plan leaves short has the rest, if it charges with its least power from its end on: in whole half-hours, so
-// that a little more or less is no other schedule.
+// caughtUp returns when a car whose plan falls short has the rest, if it charges with its
+// least power from its end on. It is rounded up to half-hours, so that a small change of the
+// shortfall does not change the schedule.
 func (c *siteCar) caughtUp(from time.Time) time.Time {
 	perHalfHour := c.least().For(flex.HalfHour)
 	halfHours := (max(0, c.plan.Shortfall) + perHalfHour - 1) / perHalfHour
@@ -149,7 +153,7 @@ func (c *siteCar) caughtUp(from time.Time) time.Time {
 	return c.end(from).Add(time.Duration(halfHours) * flex.HalfHour)
 }
 
-// turns are the instants in a span at which another car is served first.
+// turns returns the instants in a span at which the order of inTurn changes.
 func (f *behindFuse) turns(span flex.Span) []time.Time {
 	var turns []time.Time
 	for t := span.From.Truncate(TurnTime).Add(TurnTime); t.Before(span.To); t = t.Add(TurnTime) {

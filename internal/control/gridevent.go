@@ -9,16 +9,17 @@ import (
 	"flexd/internal/store"
 )
 
-// GridEvent is a time in which a device of a home takes energy from the grid by its plan, or gives it there.
+// GridEvent is a time in which a device of a home takes energy from the grid by its plan, or
+// gives it there.
 type GridEvent struct {
 	flex.Span
 	Export    bool
 	ChangedAt time.Time // when the plan was made that says so
 }
 
-// NextGridEvent returns the event that is under way at a site, or else the next one, by the plans in force of its
-// cars and batteries; false if nothing is planned. Of two that begin together it is the one that gives
-// energy. A site that is not the organisation's is NotFound.
+// NextGridEvent returns the event that is under way at a site, or else the next one, by the
+// plans in force of its cars and batteries; false if nothing is planned. Of two that begin
+// together it is the one that gives energy. A site that is not the organisation's is NotFound.
 func (s *Service) NextGridEvent(
 	ctx context.Context,
 	org flex.OrgID,
@@ -106,8 +107,8 @@ func carEvents(
 	return events, err
 }
 
-// batteryEvents looks a day back as well, so that what continues keeps its beginning. Where an operator's dispatch has the
-// place of the plan, it is what the dispatch asks for.
+// batteryEvents looks a day back as well, so that what continues keeps its beginning. Where an
+// operator's dispatch has the place of the plan, it is what the dispatch asks for.
 func batteryEvents(
 	ctx context.Context,
 	tx *store.Tx,

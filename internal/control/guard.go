@@ -12,21 +12,21 @@ import (
 	"flexd/internal/store"
 )
 
-// Refused says how many plans of sites and batteries the check before sending refused since this process
-// began.
+// Refused returns the number of plans of sites and batteries that were refused by the check
+// before sending, since this process began.
 func (s *Service) Refused() int64 { return s.refused.Load() }
 
-// passed are origins without the word that a plan before was refused.
-func passed(origins string) string {
+// withoutRefused returns origins without the mark that the previous plan was refused.
+func withoutRefused(origins string) string {
 	return strings.TrimSuffix(origins, " "+store.PlanRefused)
 }
 
-// planRefused reports whether a schedule is what was left of a refused plan.
+// planRefused reports whether a schedule is the permitted part of a refused plan.
 func planRefused(e *store.PlanInputs) bool {
 	return strings.HasSuffix(e.Origins, " "+store.PlanRefused)
 }
 
-// refuse counts a plan that is not sent, and says so.
+// refuse counts a plan that is not sent as it is, and logs it.
 func (s *Service) refuse(
 	ctx context.Context,
 	asset flex.AssetID,
@@ -43,20 +43,21 @@ func (s *Service) refuse(
 	)
 }
 
-// siteNext is a car with what it is about to be sent.
+// siteNext is a car with the schedule that it is about to be sent.
 type siteNext struct {
 	*siteCar
 	next store.Schedule
 }
 
-// guarded lists what the cars of a site are about to be sent. It is checked against the main fuse by
-// check.Fuse, which shares nothing with what planned it. What breaks it is cut down to what the fuse leaves, is
-// said to be so, and is planned again after a while.
+// guarded returns the schedules that the cars of a site are about to be sent, checked against
+// the main fuse by check.Fuse, which shares no code with the planner. Schedules that break the
+// fuse are cut down to what it permits, are marked as refused in their origins, and are
+// planned again after MarketInterval.
 func (s *Service) guarded(
 	ctx context.Context,
 	f *behindFuse,
 ) []siteNext {
-	var of []int // the place of each car that is sent something
+	var of []int // the index in f.cars of each of all
 	devices := f.devices()
 
 	var all []siteNext
@@ -92,7 +93,8 @@ func (s *Service) guarded(
 	return all
 }
 
-// guardExport has what the cars of a site are about to be sent give nothing if they would pass the export limit together.
+// guardExport removes the discharge from the schedules of a site's cars if they would exceed
+// the export limit together.
 func (s *Service) guardExport(
 	ctx context.Context,
 	f *behindFuse,
@@ -104,8 +106,9 @@ func (s *Service) guardExport(
 	}
 }
 
-// passesExport says where cars would give more together than their site may export, or than a phase of its main fuse carries, whichever
-// of their schedules they follow; nil if they do not.
+// passesExport returns an error if the cars of a site would together discharge more than the
+// site may export, or than a phase of its main fuse carries, by whichever of their schedules
+// they follow; nil if not.
 func (f *behindFuse) passesExport(next []siteNext) error {
 	export := flex.NoLimit
 	var givers []check.Device
@@ -142,7 +145,8 @@ func isSent(next []siteNext, car *siteCar) bool {
 	})
 }
 
-// dischargeNothing has cars that are about to be sent a schedule by which they give charge as it says, and give nothing.
+// dischargeNothing removes the discharge from the schedules that cars are about to be sent;
+// they charge as planned.
 func (f *behindFuse) dischargeNothing(next []siteNext) {
 	for k := range next {
 		s := &next[k].next
@@ -158,8 +162,9 @@ func (f *behindFuse) dischargeNothing(next []siteNext) {
 	}
 }
 
-// devices are a site's cars, in their order, and what else draws there, as far as it is known: what is not
-// planned, what batteries charge with for sure, and the home's own load.
+// devices returns a site's cars, in their order, and everything else that draws power there,
+// as far as it is known: assets that are not planned, committed charging of batteries, and the
+// home's own load.
 func (f *behindFuse) devices() []check.Device {
 	var all []check.Device
 	for _, car := range f.cars {
@@ -196,7 +201,7 @@ func (f *behindFuse) devices() []check.Device {
 	return all
 }
 
-// ownLoad is the home's own load as the check knows it.
+// ownLoad returns the home's own load in the form of the check.
 func (f *behindFuse) ownLoad() check.Device {
 	var steps []flex.Step
 	for p := flex.PeriodAt(f.from); p.Start().Before(f.last); p = p.Add(1) {
@@ -212,8 +217,9 @@ func (f *behindFuse) ownLoad() check.Device {
 	}
 }
 
-// guardBattery checks what a battery is sent against its site's fuse, export limit and cars, by
-// check.AtMeter. A half-hour that breaks one is locked: nothing is charged or given. It reports whether any was.
+// guardBattery checks what a battery is sent against its site's fuse, export limit and cars,
+// by check.AtMeter. In a half-hour that breaks one of them the battery is locked: it neither
+// charges nor discharges. It reports whether there was one.
 func (s *Service) guardBattery(
 	ctx context.Context,
 	b *store.Battery,
@@ -253,8 +259,8 @@ func (s *Service) guardBattery(
 	return refused
 }
 
-// over is a site's meter in some half-hours, in order, as the check knows it, beside a battery of which nothing
-// is said.
+// over returns a site's meter for some half-hours, in order, in the form of the check; without
+// the battery that is to be checked.
 func (m *meter) over(periods []flex.Period) []check.Meter {
 	all := make([]check.Meter, len(periods))
 	spans := make([]flex.Span, len(periods))
@@ -289,8 +295,8 @@ func (m *meter) over(periods []flex.Period) []check.Meter {
 	return all
 }
 
-// outFuse is what of the site's main fuse cars and other batteries leave to what the asset whose meter it is gives, in
-// some half-hours.
+// outFuse returns the power that cars and other batteries leave of the site's main fuse to the
+// discharge of the meter's asset, in some half-hours.
 func (m *meter) outFuse(spans []flex.Span) []flex.Watts {
 	fuse := check.MainFuse{Carries: m.supply.Import, Phases: m.supply.Fuse.Phases}
 	own := check.Device{Phases: m.wired.Phases, Phase: m.wired.Phase}
@@ -306,7 +312,8 @@ func (m *meter) outFuse(spans []flex.Span) []flex.Watts {
 	)
 }
 
-// leftOver is what all others at a site leave of its main fuse to the asset whose meter it is, in some half-hours.
+// leftOver returns the power that all others at a site leave of its main fuse to the meter's
+// asset, in some half-hours.
 func (m *meter) leftOver(periods []flex.Period, spans []flex.Span) []flex.Watts {
 	home := check.Device{Own: m.base.most(), May: [][]flex.Step{nil}}
 	for i, p := range periods {
@@ -319,7 +326,7 @@ func (m *meter) leftOver(periods []flex.Period, spans []flex.Span) []flex.Watts 
 	return check.LeastLeft(append(devicesOf(m.may), home), spans, fuse, &own)
 }
 
-// devicesOf are what draws, as the check knows it.
+// devicesOf returns loads in the form of the check.
 func devicesOf(all []draws) []check.Device {
 	var devices []check.Device
 	for _, o := range all {

@@ -11,19 +11,21 @@ import (
 	"flexd/internal/store"
 )
 
-// FullBattery is what an unplanned asset is assumed to draw at full power, since it
-// was plugged in or its schedule ended, before its battery is full: more than most hold.
+// FullBattery is the energy that an unplanned asset is assumed to draw at full power, from its
+// plug-in or the end of its schedule, until its battery is full: more than the capacity of
+// most cars.
 const FullBattery flex.WattHours = 100_000
 
-// capped are the caps of an organisation as assetHeadroom has them, by their place.
+// capped are the caps of an organisation in the order in which engine/headroom has them.
 type capped struct {
 	store.CapsInForce
 	caps    []flex.Cap // the fleet's, then the groups'
-	parents []int      // for each cap, the place of the cap of the group around it; 0 for none
+	parents []int      // for each cap, the index of the cap of the group around it; 0 for none
 	tree    flex.CapTree
-	place   map[string]int // of a group's cap
+	place   map[string]int // the index of a group's cap, by the group's name
 }
 
+// placed returns caps with their indices.
 func placed(c store.CapsInForce) *capped {
 	k := &capped{
 		CapsInForce: c,
@@ -45,7 +47,8 @@ func placed(c store.CapsInForce) *capped {
 	return k
 }
 
-// profile is the headroom under the caps from an instant on, with the limits that bind for a time.
+// profile returns the headroom under the caps from an instant on, with the limits that apply
+// for a time.
 func (k *capped) profile(from time.Time) *headroom.Profile {
 	p := headroom.Nested(from, k.caps, k.parents)
 	for _, l := range k.Limits {
@@ -57,7 +60,7 @@ func (k *capped) profile(from time.Time) *headroom.Profile {
 	return p
 }
 
-// name is the group of a cap, empty for the fleet's.
+// name returns the name of a cap's group; empty for the fleet's cap.
 func (k *capped) name(cap int) string {
 	if cap == 0 {
 		return ""
@@ -70,11 +73,12 @@ type assetHeadroom struct {
 	*headroom.Profile
 	*capped
 	cap  int  // of the asset's group
-	fuse bool // it is what a site's main fuse leaves
+	fuse bool // it is the headroom behind a site's main fuse, and not under caps
 }
 
-// headroomFor works out what the schedules in force of the others leave to an asset, and what is
-// plugged in and free. It is nil if nothing binds the asset. The caps must be locked.
+// headroomFor returns the headroom that the others leave to an asset: by their schedules in
+// force, and at full power for assets without one. It is nil if no cap applies to the asset.
+// The caps must be locked.
 func headroomFor(
 	ctx context.Context,
 	tx *store.Tx,
@@ -102,7 +106,7 @@ func headroomFor(
 		if scope == "" && len(k.Position) == 0 {
 			return nil, nil
 		}
-		if scope == "" { // a position holds nobody back, until the fleet is planned together
+		if scope == "" { // a traded position limits nobody until the fleet is planned as one
 			return r, nil
 		}
 	}
@@ -116,7 +120,8 @@ func headroomFor(
 	return r, err
 }
 
-// drawOthers puts into the headroom what all other assets draw under the caps of one.
+// drawOthers adds the power of all other assets under the caps of an asset to the headroom's
+// load.
 func (r *assetHeadroom) drawOthers(
 	ctx context.Context,
 	tx *store.Tx,
@@ -147,7 +152,7 @@ func (r *assetHeadroom) drawOthers(
 	return nil
 }
 
-// pluggedIn is what is plugged in, read once for many assets that are looked at one by one.
+// pluggedIn is what is plugged in, read once for many assets that are compared one by one.
 type pluggedIn struct {
 	*assetHeadroom // nil without caps
 	from           time.Time
@@ -155,6 +160,7 @@ type pluggedIn struct {
 	feeders        feedersKept
 }
 
+// readPluggedIn reads what is plugged in, if there are caps.
 func readPluggedIn(
 	ctx context.Context,
 	tx *store.Tx,
@@ -227,8 +233,8 @@ func (w *pluggedIn) withHeadroom(
 	return fn(w.assetHeadroom)
 }
 
-// bindingLimits is what binds an asset that is planned by itself under some headroom: its site's main fuse too, where
-// that is not the headroom.
+// bindingLimits returns the limits of an asset that is planned on its own within some
+// headroom; with its site's main fuse, if the headroom is not that of the fuse.
 func (w *pluggedIn) bindingLimits(
 	ctx context.Context,
 	tx *store.Tx,
@@ -245,7 +251,7 @@ func (w *pluggedIn) bindingLimits(
 	return u, err
 }
 
-// draw puts what an asset draws from an instant on into the headroom.
+// draw adds what an asset draws from an instant on to the headroom's load.
 func (r *assetHeadroom) draw(
 	l *store.Load,
 	from time.Time,
@@ -254,8 +260,9 @@ func (r *assetHeadroom) draw(
 	r.Add(r.place[l.Group], steps, power, running)
 }
 
-// needsFrom is drawsFrom under caps. After the need is met, a schedule may allow power only to keep a main fuse.
-// That counts for nothing until then, and afterwards for no longer than a battery takes to fill.
+// needsFrom is drawsFrom under caps. After the need is met, a schedule may allow power only so
+// that the main fuse is observed. That power does not count before the need is met, and
+// afterwards for no longer than a battery takes to fill.
 func needsFrom(
 	l *store.Load,
 	from time.Time,
@@ -274,8 +281,9 @@ func needsFrom(
 	return stepsWithin(steps, flex.Span{From: from, To: full}), power, true
 }
 
-// drawsFrom is what an asset draws from an instant on: what its schedule says, and when that is
-// over, or if there never was one, full power until its battery must be full.
+// drawsFrom returns what an asset draws from an instant on: by its schedule, or if that is
+// over, or there was none, full power until its battery must be full. running reports the
+// latter.
 func drawsFrom(
 	l *store.Load,
 	from time.Time,
@@ -299,19 +307,19 @@ func drawsFrom(
 	}, power, true
 }
 
-// limits is the headroom that a schedule was made in, and what that did to it.
+// limits is what restricts the plan of one asset, and the effect that it had.
 type limits struct {
-	headroom *assetHeadroom // nil if nothing binds
-	binding  *store.Binding
-	fuse     *store.Binding // what the site's main fuse did; nil for nothing
-	site     *behindFuse    // where the asset shares a main fuse, in addition to the caps; nil for none
-	feeders  feedersKept    // what limits the export of groups, kept from one asset to the next; nil keeps nothing
-	again    time.Time      // when a schedule that was kept is to be looked at again; zero for not before the next cause
+	headroom *assetHeadroom // nil if no cap applies
+	binding  *store.Binding // the effect of caps; nil for none
+	fuse     *store.Binding // the effect of the site's main fuse; nil for none
+	site     *behindFuse    // the site, if the asset shares a main fuse in addition to the caps; else nil
+	feeders  feedersKept    // export limits of groups, read once for several assets; nil for not shared
+	again    time.Time      // when to compare a schedule that stays again; zero for not before the next cause
 }
 
-// keep keeps what caps did to a schedule that was just committed, and has the fleet planned
-// together if it should be.
-func (u *limits) keep(
+// save stores the effect of caps on a schedule that was just committed, and marks the fleet to
+// be planned as one if it should be.
+func (u *limits) save(
 	ctx context.Context,
 	tx *store.Tx,
 	s *store.Schedule,
@@ -339,7 +347,7 @@ func (u *limits) keep(
 	return tx.CapsUsed(ctx, due)
 }
 
-// sooner is the earlier of two instants; a zero one does not count.
+// sooner returns the earlier of two instants; a zero one does not count.
 func sooner(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -347,8 +355,8 @@ func sooner(a, b time.Time) time.Time {
 	return a
 }
 
-// charge plans an asset in the headroom, and says which caps hold it back. Nil has
-// headroom for everything.
+// charge plans an asset in the headroom, and returns the effect of the caps. A nil headroom
+// restricts nothing.
 func (r *assetHeadroom) charge(p charge.Problem) (charge.Problem, charge.Plan, *store.Binding) {
 	if r == nil {
 		return p, charge.Solve(p), nil
@@ -364,7 +372,7 @@ func (r *assetHeadroom) charge(p charge.Problem) (charge.Problem, charge.Plan, *
 	return q, a, err
 }
 
-// binding is what caps do to a plan.
+// binding returns the effect of caps on a plan.
 func (r *assetHeadroom) binding(
 	p *charge.Problem,
 	a *charge.Plan,
@@ -391,9 +399,9 @@ func (r *assetHeadroom) binding(
 	return b
 }
 
-// due is when the fleet is to be planned together because of a schedule that was made by
-// itself: at once if a cap is exceeded, by the market's pace if a cap held the asset back, so
-// that others may give way.
+// due returns when the fleet is to be planned as one because of a schedule that was planned on
+// its own: at once if a cap is exceeded; at the market's pace if a cap restricted the asset,
+// so that others may yield; else zero.
 func (r *assetHeadroom) due(
 	s *store.Schedule,
 	b *store.Binding,

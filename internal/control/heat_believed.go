@@ -10,26 +10,29 @@ import (
 	"flexd/internal/store"
 )
 
-// What a reading of a heater must be to be believed. A thermometer of type DS18B20 reads 85 degrees when its supply
-// fails and -127 when it is not heard.
+// What a reading of a heater must be to be believed. A thermometer of type DS18B20 reads 85
+// degrees when its supply fails and -127 when it is not heard.
 const (
-	// roomLeast and roomMost are in degrees; cold rooms are believed, as not to believe them leaves a home cold.
+	// roomLeast and roomMost are in degrees; cold rooms are believed, as not to believe them
+	// leaves a home cold.
 	roomLeast, roomMost = -10.0, 40.0
 	// waterLeast and waterMost are the same of a tank.
 	waterLeast, waterMost = 1.0, 84.0
 	// outdoorOff is by how many degrees it may be warmer or colder outdoors than is usual.
 	outdoorOff = 20.0
-	// roomRise and waterRise are by how many degrees a reading may be above the one before it, beside what the
-	// element of a tank heats, unless the next one says the same.
+	// roomRise and waterRise are by how many degrees a reading may be above the one before it,
+	// beside what the element of a tank heats, unless the next one says the same.
 	roomRise, waterRise = 2.0, 10.0
 	// beyondRating is how much of its power a heater may take for its meter to be believed.
 	beyondRating = 1.2
-	// roomUnheated and waterUnheated are by how many degrees it may become warmer in a half-hour without power.
+	// roomUnheated and waterUnheated are by how many degrees it may become warmer in a
+	// half-hour without power.
 	roomUnheated, waterUnheated = 0.3, 1.5
-	// slowest is how many hours a home takes at most to lose 63 % of its difference to the outdoors.
+	// slowest is how many hours a home takes at most to lose 63 % of its difference to the
+	// outdoors.
 	slowest = 4 * BuildingTime
-	// coolSpan is how many half-hours without power are looked at as one, and coolOff by how many degrees a thermometer
-	// may be off in them.
+	// coolSpan is how many half-hours without power are looked at as one, and coolOff by how
+	// many degrees a thermometer may be off in them.
 	coolSpan, coolOff = 16, 0.2
 )
 
@@ -53,7 +56,8 @@ func (t *heatedTank) perKelvin() float64 {
 	return float64(t.capacity) / (t.high - t.low)
 }
 
-// jumps reports whether one reading is so far above another that is near it in time that one of the two is wrong.
+// jumps reports whether one reading is so far above another that is near it in time that one
+// of the two is wrong.
 func (t *heatedTank) jumps(low, high *flex.Reading) bool {
 	apart := high.To.Sub(low.To).Abs()
 	most := roomRise
@@ -64,9 +68,10 @@ func (t *heatedTank) jumps(low, high *flex.Reading) bool {
 	return apart <= heatGap && float64(high.Value-low.Value)/1e6 > most
 }
 
-// believed are the temperatures of a list in the order of time that are believed: each may be one by itself, none is far
-// above those beside it, and then none far below both. So of two thermometers that are mixed the colder one counts, and of
-// a newest reading that is far above the one before it the one before, until the next says the same.
+// believed are the temperatures of a list in the order of time that are believed: each may be
+// one by itself, none is far above those beside it, and then none far below both. So of two
+// thermometers that are mixed the colder one counts, and of a newest reading that is far above
+// the one before it the one before, until the next says the same.
 func (t *heatedTank) believed(list []flex.Reading) []flex.Reading {
 	var kept []flex.Reading
 	for i := range list {
@@ -90,7 +95,8 @@ func (t *heatedTank) believed(list []flex.Reading) []flex.Reading {
 	})
 }
 
-// plausibleReadings are the readings of a list that are not wrong beside the ones before and after them, which are nil at its ends.
+// plausibleReadings are the readings of a list that are not wrong beside the ones before and
+// after them, which are nil at its ends.
 func plausibleReadings(
 	list []flex.Reading,
 	wrong func(before, r, after *flex.Reading) bool,
@@ -161,8 +167,9 @@ func freshReadings(
 	return rs, nil
 }
 
-// doubt leaves out the half-hours in which the power and the temperature contradict each other: more was taken than the
-// heater can, or it became warmer without any power, in the half-hour before too.
+// doubt leaves out the half-hours in which the power and the temperature contradict each
+// other: more was taken than the heater can, or it became warmer without any power, in the
+// half-hour before too.
 func (t *heatedTank) doubt(list []halfHourHeat) {
 	most := beyondRating * float64(t.power) * flex.HalfHour.Hours()
 	rise := roomUnheated
@@ -183,8 +190,8 @@ func (t *heatedTank) doubt(list []halfHourHeat) {
 	}
 }
 
-// doubtRuns leaves out the half-hours without power in a row in which the rooms cooled down less than any home would: its
-// meter shows nothing while it heats.
+// doubtRuns leaves out the half-hours without power in a row in which the rooms cooled down
+// less than any home would: its meter shows nothing while it heats.
 func doubtRuns(list []halfHourHeat) {
 	for from := 0; from < len(list); {
 		to := from
@@ -201,8 +208,9 @@ func doubtRuns(list []halfHourHeat) {
 	}
 }
 
-// tooWarm reports whether rooms without heat cooled down less in some coolSpan than they would in a home that takes
-// slowest to lose 63 % of its difference, and of which half is made up for by people and the sun.
+// tooWarm reports whether rooms without heat cooled down less in some coolSpan than they would
+// in a home that takes slowest to lose 63 % of its difference, and of which half is made up
+// for by people and the sun.
 func tooWarm(run []halfHourHeat) bool {
 	for i := 0; i+coolSpan <= len(run); i++ {
 		sum := 0.0
@@ -220,7 +228,8 @@ func tooWarm(run []halfHourHeat) bool {
 	return false
 }
 
-// learnedAs is what a model of the heater holds for: its power, and of a tank what makes it warmer.
+// learnedAs is what a model of the heater holds for: its power, and of a tank what makes it
+// warmer.
 func (t *heatedTank) learnedAs() store.HeatedAs {
 	as := store.HeatedAs{Power: t.power}
 	if t.asset.Type == flex.HotWaterTank {

@@ -13,11 +13,13 @@ import (
 	"flexd/internal/store"
 )
 
-// A tank or a heat pump is planned in what the caps leave beside all other heaters, and in the running half-hour beside cars and batteries
-// too; later these are planned around it. Exceeding a cap costs more than any price, and only comfort goes before that. As each heater is
-// counted for what it was sent, the one that is planned yields to all others.
+// A tank or a heat pump is planned in what the caps leave beside all other heaters, and in the
+// running half-hour beside cars and batteries too; later these are planned around it.
+// Exceeding a cap costs more than any price, and only comfort goes before that. As each heater
+// is counted for what it was sent, the one that is planned yields to all others.
 
-// capPrice is the cost, in pence, of being on in a half-hour, for each time the heater's own power by which a cap is exceeded then.
+// capPrice is the cost, in pence, of being on in a half-hour, for each time the heater's own
+// power by which a cap is exceeded then.
 const capPrice = 1e4
 
 // heatUnderCaps is what caps leave to heaters. It is read once for many of them.
@@ -160,8 +162,8 @@ func (t *heatedTank) overPrice(slot int) float64 {
 	return capPrice * float64(t.over[slot])
 }
 
-// priceOver adds to what a heat pump may be asked to do, but for off, what it costs because of caps. Where it cannot be kept off, by offsets,
-// that changes nothing.
+// priceOver adds to what a heat pump may be asked to do, but for off, what it costs because of
+// caps. Where it cannot be kept off, by offsets, that changes nothing.
 func (h *heatPump) priceOver(p *heat.Problem) {
 	for slot := range p.Slots {
 		choices := p.Slots[slot].Choices
@@ -185,8 +187,9 @@ func (t *heatedTank) overBy(on []bool) int {
 	return sum
 }
 
-// yieldToCaps closes the half-hours in which a tank would exceed a cap, but for those without which the water becomes colder than the bottom
-// of its band. What is to be in the tank beyond that, for draws that nobody expects, yields to the caps.
+// yieldToCaps closes the half-hours in which a tank would exceed a cap, but for those without
+// which the water becomes colder than the bottom of its band. What is to be in the tank beyond
+// that, for draws that nobody expects, yields to the caps.
 func (t *heatedTank) yieldToCaps() {
 	if !slices.ContainsFunc(t.over, func(times int) bool { return times > 0 }) {
 		return
@@ -205,8 +208,8 @@ func (t *heatedTank) yieldToCaps() {
 	}
 }
 
-// opened is when a tank may exceed caps: never if its comfort does not need it, else as by the plan that exceeds them least, or by the plan in
-// force if that is as good.
+// opened is when a tank may exceed caps: never if its comfort does not need it, else as by the
+// plan that exceeds them least, or by the plan in force if that is as good.
 func (t *heatedTank) opened(p *tank.Problem) []bool {
 	best := tank.Solve(p)
 	within := *p

@@ -9,7 +9,8 @@ import (
 	"flexd/internal/store"
 )
 
-// keepHalfHour keeps what a heater is to draw in the running half-hour: with the first plan of it, and with each that is sent.
+// keepHalfHour keeps what a heater is to draw in the running half-hour: with the first plan of
+// it, and with each that is sent.
 func (t *heatedTank) keepHalfHour(
 	ctx context.Context,
 	tx *store.Tx,
@@ -53,12 +54,13 @@ func (t *heatedTank) keepHalfHour(
 	)
 }
 
-// movesAhead is how many half-hours ahead the comfort is looked at that a heater is to keep, where it is kept what it could move: twelve
-// hours.
+// movesAhead is how many half-hours ahead the comfort is looked at that a heater is to keep,
+// where it is kept what it could move: twelve hours.
 const movesAhead = 24
 
-// movable is by how much the heater could draw less, and more, than without instructions from now on; nil where nothing is in force.
-// An instruction that calls it does not take away what it could have moved: that is what was offered.
+// movable is by how much the heater could draw less, and more, than without instructions from
+// now on; nil where nothing is in force. An instruction that calls it does not take away what
+// it could have moved: that is what was offered.
 func (t *heatedTank) movable() *store.HeatMoves {
 	planned, may, ok := t.withoutCalls().canDo(movesAhead)
 	if !ok {
@@ -79,7 +81,8 @@ func (t *heatedTank) movable() *store.HeatMoves {
 	return moves
 }
 
-// withoutCalls is the heater with its plan in force, as if no instruction bound it from now on.
+// withoutCalls is the heater with its plan in force, as if no instruction bound it from now
+// on.
 func (t *heatedTank) withoutCalls() toCall {
 	free := *t
 	free.called, free.returns = nil, nil
@@ -93,8 +96,8 @@ func (t *heatedTank) withoutCalls() toCall {
 	return &pump
 }
 
-// uncalledDraw is what the heater would draw in a half-hour, or what is left of it, without the instructions that bind it then: so many Wh if
-// none does.
+// uncalledDraw is what the heater would draw in a half-hour, or what is left of it, without
+// the instructions that bind it then: so many Wh if none does.
 func (t *heatedTank) uncalledDraw(
 	span flex.Span,
 	planned float64,
@@ -107,8 +110,8 @@ func (t *heatedTank) uncalledDraw(
 	return asks[0].Planned
 }
 
-// expectedIn is what the plan in force has the heater draw in a half-hour. A tank's thermostat ends what its window would allow; in what has
-// passed of the half-hour it drew by its window.
+// expectedIn is what the plan in force has the heater draw in a half-hour. A tank's thermostat
+// ends what its window would allow; in what has passed of the half-hour it drew by its window.
 func (t *heatedTank) expectedIn(p flex.Period) flex.WattHours {
 	if t.plan.Room == nil {
 		passed := flex.Span{From: p.Start(), To: t.plan.StoredAt}

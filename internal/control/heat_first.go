@@ -14,25 +14,30 @@ import (
 
 // Heat before what can wait, behind a main fuse.
 //
-// The order is: what cars need, then comfort, then least cost. A heater is planned in the headroom that cars and batteries leave.
-// Where it falls short so, and would not if they left it more, its plan says when it would be on too: it asks for those
-// half-hours, as few as comfort takes. The cars of its site are then planned around as many of these as their needs let them
-// be, and batteries around all of them. Once the chargers have accepted that, the heater is planned again, and has the headroom.
+// The order is: what cars need, then comfort, then least cost. A heater is planned in the
+// headroom that cars and batteries leave. Where it falls short so, and would not if they left
+// it more, its plan says when it would be on too: it asks for those half-hours, as few as
+// comfort takes. The cars of its site are then planned around as many of these as their needs
+// let them be, and batteries around all of them. Once the chargers have accepted that, the
+// heater is planned again, and has the headroom.
 
 const (
-	// askPrice is what a kWh counts, in pence, in a half-hour that others would have to leave: more than any price.
+	// askPrice is what a kWh counts, in pence, in a half-hour that others would have to leave:
+	// more than any price.
 	askPrice = 1000.0
-	// heatTries limits how often a site's cars are planned to find which of those half-hours they can leave.
+	// heatTries limits how often a site's cars are planned to find which of those half-hours
+	// they can leave.
 	heatTries = 12
-	// heatSlack is by how much less a car may be charged because of heat: what rounding to whole seconds costs.
+	// heatSlack is by how much less a car may be charged because of heat: what rounding to
+	// whole seconds costs.
 	heatSlack flex.WattHours = 10
 )
 
 // crowds reports whether loads that could wait use headroom that the heater needs.
 func (t *heatedTank) crowds() bool { return !t.capped && slices.Contains(t.crowded, true) }
 
-// asking returns the prices and the closed half-hours of a heater that may also ask for half-hours which others use:
-// those are open to it, at askPrice more.
+// asking returns the prices and the closed half-hours of a heater that may also ask for
+// half-hours which others use: those are open to it, at askPrice more.
 func (t *heatedTank) asking() ([]float64, []bool) {
 	var prices []float64
 	var closed []bool
@@ -56,7 +61,8 @@ func (t *heatedTank) asking() ([]float64, []bool) {
 	return prices, closed
 }
 
-// askWater returns the half-hours that a tank asks for because its plan leaves it too cold; nil if they would not help.
+// askWater returns the half-hours that a tank asks for because its plan leaves it too cold;
+// nil if they would not help.
 func (t *heatedTank) askWater(
 	plan *tank.Plan,
 ) []flex.Step {
@@ -78,8 +84,8 @@ func (t *heatedTank) askWater(
 	})
 }
 
-// askRooms returns the half-hours that a heat pump asks for because its plan leaves the rooms too cold; nil if they
-// would not help.
+// askRooms returns the half-hours that a heat pump asks for because its plan leaves the rooms
+// too cold; nil if they would not help.
 func (h *heatPump) askRooms(
 	p *heat.Problem,
 	plan *heat.Plan,
@@ -112,7 +118,8 @@ func (h *heatPump) askRooms(
 	})
 }
 
-// askSteps returns the half-hours in which a heater would be on and which others use now, as steps without a gap.
+// askSteps returns the half-hours in which a heater would be on and which others use now, as
+// steps without a gap.
 func (t *heatedTank) askSteps(
 	on func(slot int) bool,
 ) []flex.Step {
@@ -155,8 +162,8 @@ func (t *heatedTank) put(
 	return t.tellCars(ctx, tx)
 }
 
-// tellCars has the cars of the site planned again: at once if the heater asks for half-hours; if it gave some up for the
-// cars, as soon as its client may have accepted that.
+// tellCars has the cars of the site planned again: at once if the heater asks for half-hours;
+// if it gave some up for the cars, as soon as its client may have accepted that.
 func (t *heatedTank) tellCars(
 	ctx context.Context,
 	tx *store.Tx,
@@ -246,9 +253,9 @@ func merged(
 	return all
 }
 
-// granted finds how many of the things that are asked for can be had together: all of them, or the first half and then
-// the second, and so on. It tries so often at most, and what can be had of some can be had of fewer. The last that it
-// found possible is what it returns.
+// granted finds how many of the things that are asked for can be had together: all of them, or
+// the first half and then the second, and so on. It tries so often at most, and what can be
+// had of some can be had of fewer. The last that it found possible is what it returns.
 func granted[T any](
 	asks []T,
 	tries int,
@@ -296,8 +303,8 @@ func (g *granting[T]) add(asks []T) {
 	}
 }
 
-// besideHeat plans a site again around the half-hours that its heaters ask for. It leaves them as many as it can while
-// each car still gets as much of its need as it gets without heaters.
+// besideHeat plans a site again around the half-hours that its heaters ask for. It leaves them
+// as many as it can while each car still gets as much of its need as it gets without heaters.
 func (f *behindFuse) besideHeat(
 	ctx context.Context,
 	d *Service,
@@ -334,8 +341,9 @@ func (f *behindFuse) besideHeat(
 	return best, nil
 }
 
-// meetsAs reports whether each car comes to as much of what it needs, and of what it was asked to charge now, as by other plans of the
-// same cars: once all have accepted theirs, and until then.
+// meetsAs reports whether each car comes to as much of what it needs, and of what it was asked
+// to charge now, as by other plans of the same cars: once all have accepted theirs, and until
+// then.
 func (f *behindFuse) meetsAs(other *behindFuse) bool {
 	for i, car := range f.cars {
 		than := other.cars[i]
@@ -388,8 +396,9 @@ func (c *siteCar) takes(steps []flex.Step) flex.WattHours {
 	return flex.WattHours(sum / 3600)
 }
 
-// drawAsked counts what heaters ask for. From the end of the cars on it is all that they can draw, so that what a car has by itself
-// then leaves them headroom to be planned in, as far as the cars can then charge at all.
+// drawAsked counts what heaters ask for. From the end of the cars on it is all that they can
+// draw, so that what a car has by itself then leaves them headroom to be planned in, as far as
+// the cars can then charge at all.
 func (f *behindFuse) drawAsked() {
 	if !f.tight || len(f.tanks) == 0 {
 		return
@@ -422,7 +431,8 @@ func (f *behindFuse) drawAsked() {
 	}
 }
 
-// lasts has the site's cars count as charging until an instant at least: until then heaters draw by their plans.
+// lasts has the site's cars count as charging until an instant at least: until then heaters
+// draw by their plans.
 func (f *behindFuse) lasts(end time.Time) {
 	f.last = flex.Later(f.last, end)
 	f.others = slices.DeleteFunc(f.others, func(o draws) bool { return o.asked })

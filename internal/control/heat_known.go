@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// A building's loss is known well if it is known to goodLoss of it, and fairly to fairLoss.
+	// A building's loss is known well if it is known to goodLoss of it, and fairly to
+	// fairLoss.
 	goodLoss, fairLoss = 0.1, 0.25
 	// What is drawn from a tank is known well from goodDays, and fairly from fairDays.
 	goodDays, fairDays = 7, 3
@@ -31,12 +32,14 @@ type AssetHeat struct {
 	Capacity float64 // Wh for each degree
 	Gain     float64 // W that people and the sun give
 	Miss     float64 // degrees that a forecast of three hours was off; 0 if it is assumed
-	// UsedInDay is what is drawn from a tank and lost in a day, and Spare the most that is kept for more.
+	// UsedInDay is what is drawn from a tank and lost in a day, and Spare the most that is
+	// kept for more.
 	UsedInDay flex.WattHours
 	Spare     flex.WattHours
 }
 
-// Heat returns what is known of the heat of an asset. One that does not heat, or is another organisation's, is NotFound.
+// Heat returns what is known of the heat of an asset. One that does not heat, or is another
+// organisation's, is NotFound.
 func (s *Service) Heat(
 	ctx context.Context,
 	org flex.OrgID,
@@ -118,7 +121,8 @@ func certainty(learned, good, fair bool) rate.Certainty {
 	return rate.Low
 }
 
-// daily is what leaves the tank in a day, and the most that is kept for more than is expected, in Wh.
+// daily is what leaves the tank in a day, and the most that is kept for more than is expected,
+// in Wh.
 func (t *heatedTank) daily() (used, spare int) {
 	known := t.pattern()
 	for slot := range known.Used {

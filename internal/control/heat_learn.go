@@ -13,11 +13,14 @@ import (
 )
 
 const (
-	// HeatDays is the number of past days that a heat pump's building and a tank are learned from.
+	// HeatDays is the number of past days that a heat pump's building and a tank are learned
+	// from.
 	HeatDays = 14
-	// heatGap is how far apart two readings of a temperature may be to interpolate between them.
+	// heatGap is how far apart two readings of a temperature may be to interpolate between
+	// them.
 	heatGap = 65 * time.Minute
-	// heatWindows is the least number of windows of three hours to learn a building from: a day has 48.
+	// heatWindows is the least number of windows of three hours to learn a building from: a
+	// day has 48.
 	heatWindows = 16
 )
 
@@ -37,7 +40,8 @@ type heatRead struct {
 	powers   []flex.Reading
 }
 
-// readHeatDays reads what a heater is learned from: its readings of the days before today, from its last reset on.
+// readHeatDays reads what a heater is learned from: its readings of the days before today,
+// from its last reset on.
 func (t *heatedTank) readHeatDays(ctx context.Context, tx *store.Tx) (heatRead, error) {
 	today := flex.DayAt(tx.Now())
 	rs, err := tx.Readings(ctx, heatQuery(&t.asset, today))
@@ -87,8 +91,8 @@ func heatQuery(asset *flex.Asset, today flex.Day) store.ReadingQuery {
 	return q
 }
 
-// tempAt interpolates a temperature at an instant between the readings before and after it, in degrees Celsius. It is false if
-// these are more than heatGap apart.
+// tempAt interpolates a temperature at an instant between the readings before and after it, in
+// degrees Celsius. It is false if these are more than heatGap apart.
 func tempAt(list []flex.Reading, at time.Time) (float64, bool) {
 	i, _ := slices.BinarySearchFunc(list, at, func(r flex.Reading, at time.Time) int {
 		return r.To.Compare(at)
@@ -111,8 +115,8 @@ func tempAt(list []flex.Reading, at time.Time) (float64, bool) {
 	return before + part*(after-before), true
 }
 
-// halfHours are the half-hours of the days that were read, in their order. Where the temperature outdoors was not read
-// it is what is usual.
+// halfHours are the half-hours of the days that were read, in their order. Where the
+// temperature outdoors was not read it is what is usual.
 func (r *heatRead) halfHours() ([]flex.Period, []halfHourHeat) {
 	if len(r.temps) == 0 {
 		return nil, nil
@@ -149,7 +153,8 @@ func (r *heatRead) sinceText() string {
 	return flex.DayAt(r.temps[0].To).String()
 }
 
-// learnRooms learns a building from what was read of it; nil if that is too little, or no building can be so.
+// learnRooms learns a building from what was read of it; nil if that is too little, or no
+// building can be so.
 func (t *heatedTank) learnRooms(r *heatRead) *store.BuildingRecord {
 	assumed := assumedBuilding(t.power)
 	_, list := r.halfHours()
@@ -221,11 +226,13 @@ func (t *heatedTank) learnWater(r *heatRead) *store.WaterRecord {
 	}
 }
 
-// leastOfLoss is the part of what a tank is assumed to lose that must have left it on a day for the day to be believed.
+// leastOfLoss is the part of what a tank is assumed to lose that must have left it on a day
+// for the day to be believed.
 const leastOfLoss = 0.25
 
-// waterDays are what left a tank on each day, and of how many half-hours that is known. A day on which next to nothing left
-// it is unknown: its meter shows too little. Of an hour that the clock shows twice the half-hour in which more left it counts.
+// waterDays are what left a tank on each day, and of how many half-hours that is known. A day
+// on which next to nothing left it is unknown: its meter shows too little. Of an hour that the
+// clock shows twice the half-hour in which more left it counts.
 func (t *heatedTank) waterDays(periods []flex.Period, list []halfHourHeat) ([]tank.Day, int) {
 	var days []tank.Day
 	known := 0
@@ -267,8 +274,9 @@ func (t *heatedTank) waterDay(periods []flex.Period, list []halfHourHeat) (tank.
 	return day, known
 }
 
-// leftIn is what left a tank in half-hours that follow each other, in Wh; nothing where it is not known. A thermometer that shows late
-// what was heated has more leave the tank in one half-hour, and less than nothing in the next: the one makes up for the other.
+// leftIn is what left a tank in half-hours that follow each other, in Wh; nothing where it is
+// not known. A thermometer that shows late what was heated has more leave the tank in one
+// half-hour, and less than nothing in the next: the one makes up for the other.
 func (t *heatedTank) leftIn(list []halfHourHeat) []float64 {
 	left := make([]float64, len(list))
 	for i := range list {
@@ -297,8 +305,8 @@ func unknownDay() tank.Day {
 	return d
 }
 
-// learn learns the heater once a day, when it is first planned, and again when its power or its volume changed. It keeps
-// what it learned.
+// learn learns the heater once a day, when it is first planned, and again when its power or
+// its volume changed. It keeps what it learned.
 func (t *heatedTank) learn(ctx context.Context, tx *store.Tx) error {
 	today := flex.DayAt(tx.Now())
 	as := t.learnedAs()
@@ -323,8 +331,8 @@ func (t *heatedTank) learn(ctx context.Context, tx *store.Tx) error {
 	return tx.PutHeatModel(ctx, t.asset.ID, &m)
 }
 
-// assumed is what leaves a tank of which nothing is known, and what is to be in it in the hours in which people are up:
-// the water of a shower, but no more than half of what it holds.
+// assumed is what leaves a tank of which nothing is known, and what is to be in it in the
+// hours in which people are up: the water of a shower, but no more than half of what it holds.
 func (t *heatedTank) assumed() *tank.Pattern {
 	var p tank.Pattern
 	for slot := range tank.DaySlots {

@@ -14,19 +14,25 @@ import (
 
 // Cars' needs before heat, behind a main fuse.
 //
-// A car that falls short by its schedule has what heaters of its site leave it. How much they may take is worked out from the fuse
-// alone: what cars could take without the heater, less what they need. A heater whose plan takes more gives up half-hours in which it
-// would: as few as its comfort allows, and where that is not enough those that cost its comfort least. It gives up no more than the
-// needs take, and no comfort beyond yieldRooms and yieldWater. Once its client has accepted that, the cars are planned again.
+// A car that falls short by its schedule has what heaters of its site leave it. How much they
+// may take is worked out from the fuse alone: what cars could take without the heater, less
+// what they need. A heater whose plan takes more gives up half-hours in which it would: as few
+// as its comfort allows, and where that is not enough those that cost its comfort least. It
+// gives up no more than the needs take, and no comfort beyond yieldRooms and yieldWater. Once
+// its client has accepted that, the cars are planned again.
 
 const (
-	// yieldRooms and yieldWater are by how many degrees rooms and water may become colder than the bottom of their band for a car.
+	// yieldRooms and yieldWater are by how many degrees rooms and water may become colder than
+	// the bottom of their band for a car.
 	yieldRooms, yieldWater = 1.5, 5.0
-	// yieldPrice is the cost, in pence per kWh, of what a heater takes from cars that fall short: even a watt-hour costs more than any heat.
+	// yieldPrice is the cost, in pence per kWh, of what a heater takes from cars that fall
+	// short: even a watt-hour costs more than any heat.
 	yieldPrice = 1e6
-	// yieldTries is how often a heater is planned, after the first three times, to find how little comfort it must give up.
+	// yieldTries is how often a heater is planned, after the first three times, to find how
+	// little comfort it must give up.
 	yieldTries = 5
-	// yieldSlack is left to cars in addition to their need, because their power is rounded down.
+	// yieldSlack is left to cars in addition to their need, because their power is rounded
+	// down.
 	yieldSlack flex.WattHours = 50
 )
 
@@ -60,7 +66,8 @@ type yielding struct {
 	needs   []taken
 	prices  []float64 // of its half-hours
 	inForce []bool    // when it is on by its plan in force
-	// when it is on by its best plan if each half-hour costs what it takes from cars besides, and a part of the comfort is given up
+	// when it is on by its best plan if each half-hour costs what it takes from cars besides,
+	// and a part of the comfort is given up
 	plan func(takes []flex.WattHours, part float64) []bool
 }
 
@@ -93,8 +100,9 @@ func (y *yielding) closed() []bool {
 	return closed
 }
 
-// alike reports whether the plan in force takes as much for each need as another plan. A need that cannot be met has the heater planned with
-// each reading, and half-hours that are only others give no car more.
+// alike reports whether the plan in force takes as much for each need as another plan. A need
+// that cannot be met has the heater planned with each reading, and half-hours that are only
+// others give no car more.
 func (y *yielding) alike(on []bool) bool {
 	return !slices.ContainsFunc(y.needs, func(k taken) bool {
 		more := k.by(on) - k.by(y.inForce)
@@ -114,7 +122,8 @@ func (y *yielding) takes() []flex.WattHours {
 	return takes
 }
 
-// least is a plan by which no car falls short and the least comfort is given up; all that may be given up if that is not enough.
+// least is a plan by which no car falls short and the least comfort is given up; all that may
+// be given up if that is not enough.
 func (y *yielding) least(takes []flex.WattHours) []bool {
 	on := y.plan(takes, 0)
 	if keepNeeds(y.needs, on) {
@@ -139,7 +148,8 @@ func (y *yielding) least(takes []flex.WattHours) []bool {
 	return on
 }
 
-// open gives back what of the closed half-hours no car needs, the cheapest first: no car falls short though all that is not closed is used.
+// open gives back what of the closed half-hours no car needs, the cheapest first: no car falls
+// short though all that is not closed is used.
 func (y *yielding) open(closed, on []bool) {
 	used := slices.Clone(on)
 	var order []int
@@ -228,7 +238,8 @@ func (h *heatPump) besideNeeds(
 	return on
 }
 
-// fallsShort reports whether steps leave so much of a car's need that another schedule would take their place for it.
+// fallsShort reports whether steps leave so much of a car's need that another schedule would
+// take their place for it.
 func (c *siteCar) fallsShort(steps []flex.Step) bool {
 	minute := int64(c.problem.Power) * int64(Slack/time.Second) / 3600
 	part := int64(c.problem.Need) * SlackPercent / 100
@@ -236,13 +247,15 @@ func (c *siteCar) fallsShort(steps []flex.Step) bool {
 	return int64(c.lacks(steps)) > max(minute, part)
 }
 
-// heatPending reports whether a heater may draw more still than by its newest plan, where that can leave a car less.
+// heatPending reports whether a heater may draw more still than by its newest plan, where that
+// can leave a car less.
 func (f *behindFuse) heatPending() bool {
 	return f.tight && slices.ContainsFunc(f.tanks, func(d draws) bool { return d.pending })
 }
 
-// tellHeat has the heaters of a site planned again, if a car falls short by what it is about to be sent. Their plans are marked before
-// anything is queued: whoever records that a client took a schedule locks them before the outbox too.
+// tellHeat has the heaters of a site planned again, if a car falls short by what it is about
+// to be sent. Their plans are marked before anything is queued: whoever records that a client
+// took a schedule locks them before the outbox too.
 func (f *behindFuse) tellHeat(
 	ctx context.Context,
 	tx *store.Tx,
@@ -263,7 +276,8 @@ func (f *behindFuse) tellHeat(
 	return tx.MarkTanksAt(ctx, site)
 }
 
-// needsOf is what a heater of some power takes from those cars of its site that fall short by their schedules, in each half-hour.
+// needsOf is what a heater of some power takes from those cars of its site that fall short by
+// their schedules, in each half-hour.
 func (m *meter) needsOf(
 	power flex.Watts,
 	slots []flex.Span,
@@ -296,8 +310,9 @@ func (m *meter) needsOf(
 	return needs
 }
 
-// takenFrom is what the heater takes from cars of which the last is to be ready last, and has the same ready-by as those before it or a
-// later one. None needs more than it could take by itself without the heater.
+// takenFrom is what the heater takes from cars of which the last is to be ready last, and has
+// the same ready-by as those before it or a later one. None needs more than it could take by
+// itself without the heater.
 func (m *meter) takenFrom(
 	cars []*siteCar,
 	power flex.Watts,
@@ -359,7 +374,7 @@ func (c *siteCar) poseAt(from time.Time) {
 	c.from = inputsAt(c.ScheduledAsset, from)
 	c.from.Ramp = nil
 	limitByRate(&c.from, true)
-	nameable(&c.from)
+	raiseToLeast(&c.from)
 	c.problem = problemOf(c.from, from, nil)
 }
 
@@ -382,7 +397,8 @@ func (c *siteCar) chargesIn(span flex.Span) time.Duration {
 	return sum
 }
 
-// waitsForHeat reports whether a car falls short by its schedule, which is not what somebody else decided on.
+// waitsForHeat reports whether a car falls short by its schedule, which is not what somebody
+// else decided on.
 func (c *siteCar) waitsForHeat() bool {
 	if c.pastReadyBy || c.fixed() {
 		return false

@@ -13,29 +13,33 @@ import (
 
 // What is assumed of a heat pump where nothing was set or learned, and limits of its plans.
 const (
-	// RoomLow and RoomHigh are the comfort band of its rooms in degrees Celsius, by day and by night.
+	// RoomLow and RoomHigh are the comfort band of its rooms in degrees Celsius, by day and by
+	// night.
 	RoomLow, RoomHigh = 19.0, 22.0
 	// NightFrom and NightTo are the hours of London between which it is night.
 	NightFrom, NightTo = 22, 6
-	// BuildingTime is how long a house takes to lose 63 % of its difference to the outdoors, in hours.
+	// BuildingTime is how long a house takes to lose 63 % of its difference to the outdoors,
+	// in hours.
 	BuildingTime = heat.Hours
 
 	// lockMost is the most half-hours in a row in state 1 of SG Ready (off): two hours.
 	lockMost = 4
 	// offsetMost is the most by which a setpoint is moved, in kelvins.
 	offsetMost = 3
-	// pumpStart is the cost that a plan counts for a start, pumpHold for an open window or a kelvin of offset; pence.
+	// pumpStart is the cost that a plan counts for a start, pumpHold for an open window or a
+	// kelvin of offset; pence.
 	pumpStart, pumpHold = 1.0, 0.02
-	// pumpWarmer is by how much a new plan must lack less warmth to replace one that was sent: a sum of steps
-	// of the temperature grid.
+	// pumpWarmer is by how much a new plan must lack less warmth to replace one that was sent:
+	// a sum of steps of the temperature grid.
 	pumpWarmer = 5
-	// spareAssumed is how many kelvins above the bottom of their band the rooms are kept where the model's error is not
-	// known; spareLeast and spareMostRoom bound a known error.
+	// spareAssumed is how many kelvins above the bottom of their band the rooms are kept where
+	// the model's error is not known; spareLeast and spareMostRoom bound a known error.
 	spareAssumed, spareLeast, spareMostRoom = 0.3, 0.15, 0.8
-	// stopAssumed and stopMost are the same for a half-hour without heating: the air cools sooner than the building.
+	// stopAssumed and stopMost are the same for a half-hour without heating: the air cools
+	// sooner than the building.
 	stopAssumed, stopMost = 0.8, 1.2
-	// outdoorHold is how long a difference between a temperature read outdoors and the usual one lasts: it
-	// falls to 37 % in that time.
+	// outdoorHold is how long a difference between a temperature read outdoors and the usual
+	// one lasts: it falls to 37 % in that time.
 	outdoorHold = 24 * time.Hour
 )
 
@@ -50,7 +54,8 @@ type heatPump struct {
 	locked   time.Time // since when it is in state 1 of SG Ready; zero if it is in another
 }
 
-// planHeatPump plans one heat pump to the end of tomorrow, and sends what changed. Its site is locked.
+// planHeatPump plans one heat pump to the end of tomorrow, and sends the plan if it changed.
+// Its site must be locked.
 func (s *Service) planHeatPump(
 	ctx context.Context,
 	tx *store.Tx,
@@ -91,15 +96,15 @@ func (s *Service) planHeatPump(
 	return t.send(ctx, tx, asks)
 }
 
-// giveUp closes the time that a heat pump gives up for cars. One that is steered by
-// offsets cannot be kept off.
+// giveUp closes the time that a heat pump yields to cars. One that is controlled by offsets
+// cannot be switched off.
 func (h *heatPump) giveUp() {
 	if h.steering != flex.SteerOffset {
 		h.yields(h.besideNeeds)
 	}
 }
 
-// readHeatPump reads what a heat pump's plan depends on, but for what is around it.
+// readHeatPump reads a heat pump's inputs, except the loads around it.
 func readHeatPump(
 	ctx context.Context,
 	tx *store.Tx,
@@ -129,19 +134,19 @@ func readHeatPump(
 	return h, nil
 }
 
-// assumedBuilding is a house that a heat pump of this power keeps warm on the design day.
+// assumedBuilding returns a house that a heat pump of this power heats on the design day.
 func assumedBuilding(power flex.Watts) store.BuildingRecord {
 	b := heat.Assumed(float64(power))
 	return store.BuildingRecord{Loss: b.Loss, Capacity: b.Capacity}
 }
 
-// atNight reports whether an instant is by night.
+// atNight reports whether an instant is at night.
 func atNight(at time.Time) bool {
 	hour := at.In(flex.London).Hour()
 	return hour >= NightFrom || hour < NightTo
 }
 
-// band is the comfort band of the rooms at an instant.
+// band returns the comfort band of the rooms at an instant, in °C.
 func (h *heatPump) band(at time.Time) (low, high float64) {
 	set := &h.asset.Heat
 	if set.NightLow.Given && atNight(at) {
@@ -150,8 +155,8 @@ func (h *heatPump) band(at time.Time) (low, high float64) {
 	return float64(set.Low.Or(RoomLow)), float64(set.High.Or(RoomHigh))
 }
 
-// bandOf is the comfort band at the end of a slot. Where day and night have different bands it is what both allow, so
-// that the rooms do not cool down before the night begins.
+// bandOf returns the comfort band at the end of a slot. Where day and night have different
+// bands it is their intersection, so that the rooms do not cool down before the night begins.
 func (h *heatPump) bandOf(slot flex.Span) (low, high float64) {
 	low, high = h.band(slot.To)
 	before, top := h.band(slot.To.Add(-time.Second))
@@ -163,8 +168,9 @@ func (h *heatPump) bandOf(slot flex.Span) (low, high float64) {
 	return low, high
 }
 
-// spare is how far the rooms are kept above the bottom of a band of this width, in kelvins. It covers the model's
-// error: the one in the days that it was learned from, else an assumed one.
+// spare returns how far the rooms stay above the bottom of a band of this width, in kelvins.
+// It covers the model's error: the one in the days that it was learned from, else an assumed
+// one.
 func (h *heatPump) spare(width float64) float64 {
 	spare := spareAssumed
 	if miss := max(h.building.Miss, h.building.Dip); miss > 0 {
@@ -174,7 +180,8 @@ func (h *heatPump) spare(width float64) float64 {
 	return min(spare, width/3)
 }
 
-// stop is the same for a half-hour without heating: by how much the air cools when the heat pump stops.
+// stop returns the same for a half-hour without heating: by how much the air cools when the
+// heat pump stops.
 func (h *heatPump) stop(width float64) float64 {
 	stop := stopAssumed
 	if h.building.Stop > 0 {
@@ -184,19 +191,20 @@ func (h *heatPump) stop(width float64) float64 {
 	return min(stop, width/2)
 }
 
-// keptAbove is spare and stop.
-func (h *heatPump) keptAbove(width float64) (spare, stop float64) {
+// margins returns spare and stop.
+func (h *heatPump) margins(width float64) (spare, stop float64) {
 	return h.spare(width), h.stop(width)
 }
 
-// setpoint is the temperature that the heat pump keeps by itself at an instant: no more than the top of the band.
+// setpoint returns the temperature that the heat pump holds by itself at an instant: at most
+// the top of the band.
 func (h *heatPump) setpoint(at time.Time) float64 {
 	low, high := h.band(at)
 	return min(high, float64(h.asset.Heat.Setpoint.Or(flex.Celsius((low+high)/2))))
 }
 
-// choices are what the heat pump may be asked to do in a slot, with the signal of each. In a closed
-// slot it is off, as far as it can be switched off.
+// choices returns what the heat pump may be asked to do in a slot, with the signal of each
+// choice. In a closed slot it is off, as far as it can be switched off.
 func (h *heatPump) choices(
 	span flex.Span,
 	price float64,
@@ -238,7 +246,7 @@ func (h *heatPump) choices(
 	return list, signals
 }
 
-// offsets are by what a setpoint may be moved, up to the top of the band.
+// offsets returns by how much a setpoint may be moved, up to the top of the band.
 func offsets(set, high float64) ([]heat.Choice, []int) {
 	var (
 		list    []heat.Choice
@@ -260,7 +268,7 @@ func offsets(set, high float64) ([]heat.Choice, []int) {
 	return list, signals
 }
 
-// problem is what is to be planned of some slots, without where it begins.
+// problem returns the planning problem of some slots, without the initial state.
 func (h *heatPump) problem(
 	slots []flex.Span,
 	prices []float64,
@@ -292,7 +300,7 @@ func (h *heatPump) problem(
 		}
 
 		slot.Low, slot.High = h.bandOf(span)
-		slot.Spare, slot.Stop = h.keptAbove(slot.High - slot.Low)
+		slot.Spare, slot.Stop = h.margins(slot.High - slot.Low)
 		choices, signals := h.choices(span, prices[i], closed[i])
 		slot.Choices = choices
 		p.Slots = append(p.Slots, slot)
@@ -302,7 +310,7 @@ func (h *heatPump) problem(
 	return p
 }
 
-// ahead is what is to be planned.
+// ahead returns the problem of the slots that are to be planned.
 func (h *heatPump) ahead() *heat.Problem {
 	p := h.problem(
 		h.slots,
@@ -317,7 +325,7 @@ func (h *heatPump) ahead() *heat.Problem {
 	return p
 }
 
-// goesOn says how the heat pump runs now, by the plan in force.
+// goesOn sets how the heat pump runs now, by the plan in force.
 func (h *heatPump) goesOn(p *heat.Problem) {
 	if !h.follows() {
 		return
@@ -335,8 +343,9 @@ func (h *heatPump) goesOn(p *heat.Problem) {
 	p.Locked = min(lockMost, int(lasted/flex.HalfHour))
 }
 
-// lockedSince is when the heat pump entered state 1 of SG Ready, if it is in that state right before an instant by the plan in force and
-// those before it; zero if it is in another.
+// lockedSince returns when the heat pump entered state 1 of SG Ready, if it is in that state
+// just before an instant by the plan in force and those before it; zero if it is in another
+// state.
 func (h *heatPump) lockedSince(at time.Time) time.Time {
 	if h.steering != flex.SteerSGReady {
 		return time.Time{}
@@ -371,14 +380,15 @@ func (h *heatPump) lockedSince(at time.Time) time.Time {
 	return since
 }
 
-// follows reports whether there is a plan in force that says how it is steered.
+// follows reports whether a plan is in force for the heat pump's way of control.
 func (h *heatPump) follows() bool {
 	plan := &h.plan
 	return plan.Generation > 0 && !plan.Freed && plan.Room != nil &&
 		plan.Room.Steering == h.steering
 }
 
-// signalAt is the signal of the plan in force at an instant, and whether it has the heat pump off.
+// signalAt returns the signal of the plan in force at an instant, and whether the heat pump is
+// off by it.
 func (h *heatPump) signalAt(at time.Time) (signal int, off bool) {
 	for i, s := range h.plan.Steps {
 		if s.Contains(at) && i < len(h.plan.Room.Signals) {
@@ -389,7 +399,7 @@ func (h *heatPump) signalAt(at time.Time) (signal int, off bool) {
 	return freeSignal(h.steering), false
 }
 
-// freeSignal is the signal of a heat pump that is left to itself.
+// freeSignal returns the signal of a heat pump that is not controlled.
 func freeSignal(s flex.Steering) int {
 	switch s {
 	case flex.SteerSGReady:
@@ -401,9 +411,10 @@ func freeSignal(s flex.Steering) int {
 	return 1
 }
 
-// readTemp finds out how warm the rooms are now. The first of these that is known counts: a reading of the last two
-// hours, moved on by the plan in force; what that plan expects; what the heat pump keeps by itself. A reading of before that plan cannot
-// be moved on by it, as another one was in force then.
+// readTemp sets how warm the rooms are now. The first of these that is known counts: a reading
+// of the last two hours, projected by the plan in force; what that plan expects; what the heat
+// pump holds by itself. A reading from before the plan cannot be projected by it, as another
+// one was in force then.
 func (h *heatPump) readTemp(ctx context.Context, tx *store.Tx) error {
 	read, found, err := h.latestTemp(ctx, tx, flex.RoomTemperature)
 	switch {
@@ -429,11 +440,12 @@ func (h *heatPump) readTemp(ctx context.Context, tx *store.Tx) error {
 	return nil
 }
 
-// lateReading is how long before a plan a reading may be that is moved on by it: what another plan did meanwhile is little then.
+// lateReading is how long before a plan a reading may be that is projected by it: another plan
+// has little effect in that time.
 const lateReading = flex.HalfHour
 
-// replacedSince reports whether the plan in force took the place of another one more than lateReading after an instant, and was worked out
-// from what was known.
+// replacedSince reports whether the plan in force replaced another one more than lateReading
+// after an instant, and was made from known values.
 func (h *heatPump) replacedSince(at time.Time) bool {
 	if !h.follows() || h.plan.Basis == store.TankAssumed {
 		return false
@@ -442,7 +454,8 @@ func (h *heatPump) replacedSince(at time.Time) bool {
 	return h.plan.End().After(h.from) && at.Before(h.plan.Steps[0].From.Add(-lateReading))
 }
 
-// moved is how warm the rooms are now if they had a temperature at an instant and the heat pump did what it was sent.
+// moved returns how warm the rooms are now if they had a temperature at an instant and the
+// heat pump did what it was sent.
 func (h *heatPump) moved(temp float64, at time.Time) float64 {
 	spans := spansTo(at.Truncate(time.Second), h.from)
 	if len(spans) == 0 || len(spans) > projectedMax {
@@ -469,7 +482,7 @@ func (h *heatPump) moved(temp float64, at time.Time) float64 {
 	return temps[len(temps)-1]
 }
 
-// choiceOf is the choice of a slot that has a signal, -1 if none has.
+// choiceOf returns the choice of a slot that has a signal; -1 if none has.
 func (h *heatPump) choiceOf(slot, signal int) int {
 	for i, s := range h.signals[slot] {
 		forced := min(s, signal) == flex.SGMore && h.steering == flex.SteerSGReady
@@ -481,7 +494,8 @@ func (h *heatPump) choiceOf(slot, signal int) int {
 	return -1
 }
 
-// keeps reports whether the plan in force stays, and returns that plan, continued by the new one after its end.
+// keeps reports whether the plan in force stays, and returns that plan, continued by the new
+// one after its end.
 func (h *heatPump) keeps(
 	p *heat.Problem,
 	plan *heat.Plan,
@@ -501,8 +515,8 @@ func (h *heatPump) keeps(
 	return kept, !worse
 }
 
-// plannedChoices are the choices of the plan in force, and after its end the given ones. It is false where there is no plan in force, or the
-// fuse has no headroom for it any more.
+// plannedChoices returns the choices of the plan in force, and after its end the given ones.
+// It is false if no plan is in force, or the fuse has no headroom for it any more.
 func (h *heatPump) plannedChoices(after []int) ([]int, bool) {
 	if !h.follows() || h.plan.Power != h.power {
 		return nil, false
@@ -524,8 +538,8 @@ func (h *heatPump) plannedChoices(after []int) ([]int, bool) {
 	return choices, true
 }
 
-// steps are the windows of a plan, its power where the heat pump may draw it and 0 where it is off, with the
-// signal of each.
+// steps returns the windows of a plan, with its power where the heat pump may draw it and 0
+// where it is off, and the signal of each.
 func (h *heatPump) steps(plan *heat.Plan) ([]flex.Step, []int) {
 	var (
 		steps   []flex.Step
@@ -552,7 +566,7 @@ func (h *heatPump) steps(plan *heat.Plan) ([]flex.Step, []int) {
 	return steps, signals
 }
 
-// off reports whether a signal has the heat pump draw nothing.
+// off reports whether the heat pump draws nothing by a signal.
 func (h *heatPump) off(signal int) bool {
 	switch h.steering {
 	case flex.SteerSGReady:
@@ -564,7 +578,7 @@ func (h *heatPump) off(signal int) bool {
 	return signal == 0
 }
 
-// note keeps with the plan what it was worked out from, and what the rooms are expected to have.
+// note stores with the plan what it was made from, and the expected temperatures.
 func (h *heatPump) note(
 	p *heat.Problem,
 	plan *heat.Plan,
@@ -597,7 +611,7 @@ func (h *heatPump) note(
 	h.plan.Room = limits
 }
 
-// courseOf is a slot of a plan as it is kept.
+// courseOf returns a slot of a plan as it is stored.
 func (h *heatPump) courseOf(
 	p *heat.Problem,
 	plan *heat.Plan,

@@ -21,7 +21,8 @@ type HeatPeriod struct {
 	Reason  string
 }
 
-// heatAhead is by how many degrees the rooms are above the band's bottom where heat is kept for later.
+// heatAhead is by how many degrees the rooms are above the band's bottom where heat is kept
+// for later.
 const heatAhead = 0.3
 
 // reason says why the heat pump is asked to do what it does in a slot.
@@ -230,7 +231,8 @@ func (h *heatPump) inputs() []Input {
 	return append(list, h.buildingInputs(float64(high-low))...)
 }
 
-// buildingInputs are what is known of the building, with what is kept above a band that is so wide.
+// buildingInputs are what is known of the building, with what is kept above a band that is so
+// wide.
 func (h *heatPump) buildingInputs(width float64) []Input {
 	building := h.plan.Room.Building
 	from, how := "default", "assumed from its power: four fifths of it keep 20 °C at -3 °C outdoors, and the house takes 40 hours to lose 63 % of the difference"

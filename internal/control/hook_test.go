@@ -9,12 +9,12 @@ import (
 
 // Due weighs the market again for what was marked, as a run does that began before caps were set.
 func (s *Service) Due(ctx context.Context, org flex.OrgID) error {
-	return s.due(ctx, flex.Org{ID: org}, &tally{})
+	return s.replanMarketDue(ctx, flex.Org{ID: org}, &runCounts{})
 }
 
 // StayAfter removes the marks of sessions whose schedule stays, and calls change between the look at them and that.
 func (s *Service) StayAfter(ctx context.Context, org flex.OrgID, change func()) error {
-	l, err := s.lookAtMarked(
+	l, err := s.compareMarked(
 		ctx,
 		org,
 		&failedAssets{assets: map[flex.AssetID]bool{}},
@@ -24,7 +24,7 @@ func (s *Service) StayAfter(ctx context.Context, org flex.OrgID, change func()) 
 	}
 	change()
 
-	return s.stay(ctx, org, &l)
+	return s.unmarkUnchanged(ctx, org, &l)
 }
 
 // LookAtOnce sets how many marked sessions are looked at in one transaction, so that a few cars are more than that.

@@ -11,7 +11,7 @@ import (
 	"flexd/internal/store"
 )
 
-// Household is what is planned at a site, as somebody who lives there sees it.
+// Household is what is planned at a site, as shown to the people who live there.
 type Household struct {
 	Now       time.Time
 	Cars      []HouseholdCar
@@ -23,23 +23,23 @@ type Household struct {
 type HouseholdCar struct {
 	Asset     flex.Asset
 	PluggedIn bool
-	// control ended while a car was plugged in, and nothing says that it has left since
+	// control ended while a car was plugged in, and no plug-out came since
 	Freed bool
 	// whether it may be planned: its site has consented, and is enrolled
 	Controlled bool
 	Excluded   bool // whether an operator has excluded it from control
 
-	Need    flex.WattHours // that is wanted, with what was charged since
+	Need    flex.WattHours // what was asked for, including what was charged since
 	ReadyBy time.Time
 	Zone    *time.Location // of the tariff
-	// until when nothing is needed of it, from Leaves on; zero if nobody said so
+	// until when it needs nothing, from Leaves on; zero for no absence
 	Away   time.Time
 	Leaves time.Time // the beginning of that time
 	// until when it charges at once; zero if it does not
 	ChargeNow time.Time
 
-	Planned       bool       // whether there is a schedule; what follows is of it
-	ConstrainedBy Constraint // what left it less headroom than it could use
+	Planned       bool       // whether there is a schedule; the fields below are of it
+	ConstrainedBy Constraint // what limited it
 	OffPeak       bool       // whether only the cheap hours of its tariff may be used
 	ByMarket      bool       // whether it charges when the market's price is least, and nothing else decides
 	Charging      []flex.Span
@@ -48,8 +48,9 @@ type HouseholdCar struct {
 	Periods       []charge.Period // the time of the schedule, with its prices
 
 	Discharging []flex.Span // when it gives electricity back
-	Reserve     int         // the least that it then keeps, in % of its battery
-	// how full it is expected to be by ready-by, in %; 0 where its state of charge or its capacity is not known
+	Reserve     int         // the least that then remains, in % of its battery
+	// how full it is expected to be by ready-by, in %; 0 where its state of charge or its
+	// capacity is not known
 	ReadyLevel int
 
 	// Cost is of the energy at the prices that the schedule was made on, AtOnce of the same
@@ -59,14 +60,15 @@ type HouseholdCar struct {
 	AtOnce flex.MicroPounds
 	Priced bool
 
-	// Carbon is the grams of carbon dioxide that the energy carries, CarbonAtOnce those of the same energy
-	// at once, by what is known of the half-hours now; they are comparable where all of them are.
+	// Carbon is the grams of carbon dioxide that the energy carries, CarbonAtOnce those of the
+	// same energy at once, by what is known of the half-hours now; they are comparable where
+	// all of them are.
 	Carbon       float64
 	CarbonAtOnce float64
 	CarbonKnown  bool
 }
 
-// Constraint is what leaves a plan less headroom than it could use.
+// Constraint is what limits a plan.
 type Constraint int
 
 // The constraints.
@@ -76,7 +78,7 @@ const (
 	ConstrainedByGrid            // a cap of a group or of the fleet
 )
 
-// constraintOf is what constrained a plan, the home's own first.
+// constraintOf returns what limited a plan; the home's own fuse first.
 func constraintOf(caps []BindingCap) Constraint {
 	if len(caps) == 0 {
 		return Unconstrained
@@ -95,7 +97,7 @@ func constraintOf(caps []BindingCap) Constraint {
 type HouseholdBattery struct {
 	Asset flex.Asset
 	Steps []BatteryStretch // none without a plan
-	// what its plan comes to until its end, and what it would if it only covered the home
+	// the cost of its plan until its end, and the cost if it only covered the home
 	Plan  BatteryCost
 	Idle  BatteryCost
 	Until time.Time
@@ -109,8 +111,10 @@ type HouseholdBill struct {
 	Until time.Time
 }
 
-// Bill is what the home pays by the plans of its batteries, up to the end of the plan that ends first. Each plan counts what the other
-// batteries do, so that its bill is the home's, less the worth of what is left in its own battery alone. It is zero unless several are planned.
+// Bill returns what the home pays by the plans of its batteries, until the end of the plan
+// that ends first. Each plan counts what the other batteries do, so its bill is the home's,
+// less the value of the energy left in its own battery only. It is zero unless several
+// batteries are planned.
 func (h Household) Bill() HouseholdBill {
 	var planned []*HouseholdBattery
 	for i := range h.Batteries {
@@ -136,7 +140,8 @@ func (h Household) Bill() HouseholdBill {
 	return bill
 }
 
-// leftAt is the worth of what is left in a battery at an instant of its plan, in pence.
+// leftAt returns the value of the energy left in a battery at an instant of its plan, in
+// pence.
 func (w *BatteryWhy) leftAt(t time.Time) float64 {
 	left := w.Stored
 	for i := range w.Periods {
@@ -151,7 +156,7 @@ func (w *BatteryWhy) leftAt(t time.Time) float64 {
 // householdBatterySteps is how much of a battery's plan is shown.
 const householdBatterySteps = 6
 
-// householdBattery is what a battery does next, and why.
+// householdBattery returns what a battery does next, and why.
 func (s *Service) householdBattery(
 	ctx context.Context,
 	org flex.OrgID,
@@ -243,7 +248,7 @@ func (s *Service) householdCar(
 	return car, err
 }
 
-// setPlan takes over what an asset's schedule says.
+// setPlan sets what an asset's schedule says.
 func (car *HouseholdCar) setPlan(x *Explanation, now time.Time) {
 	car.Planned = true
 	car.Zone = zoneOf(x.From.Tariff)
@@ -269,7 +274,7 @@ func (car *HouseholdCar) setPlan(x *Explanation, now time.Time) {
 	car.setDischarge(x.From.Discharge)
 }
 
-// setDischarge takes over what a car that may discharge is to give, and to hold.
+// setDischarge sets what a car that may discharge is to give, and what is to remain.
 func (car *HouseholdCar) setDischarge(of *store.Discharge) {
 	if of == nil || of.Capacity <= 0 {
 		return
@@ -322,7 +327,7 @@ func (s *Service) readCarbon(
 	})
 }
 
-// openSpans are the times in which steps let a car charge, joined where they meet.
+// openSpans returns the times in which steps let a car charge; adjacent ones are joined.
 func openSpans(steps []flex.Step) []flex.Span {
 	var spans []flex.Span
 	for _, s := range steps {
@@ -342,15 +347,15 @@ func openSpans(steps []flex.Step) []flex.Span {
 	return spans
 }
 
-// Wish is what somebody at a site may ask of one of its cars; what is zero stays as it is.
+// Wish is what a person at a site may ask of one of its cars; a zero field stays as it is.
 type Wish struct {
-	ChargeFor time.Duration  // charge at once for so long
+	ChargeFor time.Duration  // charge at once for this time
 	Stop      bool           // end charging at once
 	ReadyBy   *flex.WallTime // of every day, in the zone of the tariff
 	Need      *flex.WattHours
 }
 
-// The bounds of a wish.
+// The greatest values of a wish.
 const (
 	WishChargeMax = 24 * time.Hour
 	WishNeedMax   = flex.WattHours(200_000)
@@ -401,7 +406,7 @@ func (s *Service) Wish(
 	})
 }
 
-// eventOf is the event that a wish means.
+// eventOf returns the event for a wish.
 func eventOf(
 	ctx context.Context,
 	tx *store.Tx,
@@ -461,7 +466,7 @@ func eventOf(
 	return Event{Kind: IntentUpdate, Intent: &in}, nil
 }
 
-// assetsOf returns the assets of a site, and notes the instant in the organisation's own time.
+// assetsOf returns the assets of a site, and sets the instant by the organisation's clock.
 func (s *Service) assetsOf(
 	ctx context.Context,
 	org flex.OrgID,
@@ -516,7 +521,7 @@ func (s *Service) readCharging(
 	})
 }
 
-// intentNow is the intent of an asset or, where none was ever sent, what is assumed in its place.
+// intentNow returns the intent of an asset; if none was ever sent, the assumed one.
 func intentNow(
 	ctx context.Context,
 	tx *store.Tx,
@@ -530,7 +535,7 @@ func intentNow(
 	return assumedIntent(ctx, tx, &c)
 }
 
-// assumedIntent is intentNow of what was read.
+// assumedIntent is intentNow for an asset that was read.
 func assumedIntent(
 	ctx context.Context,
 	tx *store.Tx,

@@ -9,7 +9,8 @@ import (
 	"flexd/internal/store"
 )
 
-// HouseholdHeat is a hot-water tank or a heat pump: when it is planned to heat, and how warm that keeps it.
+// HouseholdHeat is a hot-water tank or a heat pump: when it is planned to heat, and how warm
+// that keeps it.
 type HouseholdHeat struct {
 	Asset   flex.Asset
 	Planned bool // whether there is a plan; what follows is of it

@@ -12,45 +12,45 @@ import (
 	"flexd/internal/tariff"
 )
 
-// What is assumed where nothing was given.
+// Defaults for what was never given.
 const (
-	// DefaultDuration at full power is what a car needs whose user never said, unless the
-	// organisation has set an energy.
+	// DefaultDuration is for how long a car is assumed to charge at full power if its user
+	// never gave a need, and the organisation has set no default energy.
 	DefaultDuration = 4 * time.Hour
-	// DefaultReadyBy is when it is needed.
+	// DefaultReadyBy is the time of day at which it is then to be ready.
 	DefaultReadyBy = flex.WallTime(7 * time.Hour)
 )
 
-// PauseAbove is the market price above which a maximising plan gives an off-peak period up,
-// if the need is met without it: £400/MWh, well above what the peak costs a household.
+// PauseAbove is the market price above which a maximising plan pauses in an off-peak period,
+// if the need is met without it: £400/MWh, well above what peak time costs a household.
 const PauseAbove flex.Price = 400e6
 
-// Where an input came from.
+// The origins of an input.
 const (
 	fromEvent        = "event"        // an event of the asset
 	fromAsset        = "asset"        // the asset's record
 	fromSite         = "site"         // the site's record
-	fromHousehold    = "household"    // it is away
+	fromHousehold    = "household"    // an absence of the household
 	fromOrganisation = "organisation" // the organisation's settings
 	fromDefault      = "default"      // flexd's own
 )
 
-// withHome is the word of the origins of a plan that was made with the batteries of its site. What
-// follows it says what such a plan lacks.
+// withHome is a word in the origins of a plan that was made as one with the batteries of its
+// site. The words after it describe what such a plan lacks.
 const withHome = "home"
 
-// originsWithHome has origins say that.
+// originsWithHome adds withHome, and what the plan lacks, to origins.
 func originsWithHome(origins string, l lack) string {
 	origins, _, _ = strings.Cut(origins, " "+withHome)
 	return strings.TrimRight(origins+" "+withHome+" "+l.words(), " ")
 }
 
-// plannedAsOne reports whether inputs are those of a plan that was made so.
+// plannedAsOne reports whether a plan was made as one with the batteries of its site.
 func plannedAsOne(e *store.PlanInputs) bool {
 	return strings.Contains(e.Origins, " "+withHome)
 }
 
-// origins say where the intent, the power and the tariff of a plan came from.
+// origins are where the intent, the power and the tariff of a plan came from.
 type origins struct{ intent, power, tariff string }
 
 func (o origins) String() string {
@@ -62,9 +62,9 @@ func originsOf(s string) origins {
 	return origins{f[0], f[1], f[2]}
 }
 
-// effective works out what a plan made at an instant is made from: what was given where it
-// was given, else what is known of site and organisation, else a default. Ready-by is the
-// first time after the instant at which the clocks of the tariff's zone show it.
+// effective returns the inputs of a plan made at an instant: as given by events, else from the
+// records of the asset, site and organisation, else defaults. Ready-by is the first instant
+// after from at which the clocks in the tariff's zone show its time of day.
 func effective(
 	c *store.PlanningState,
 	settings flex.OrgSettings,
@@ -103,8 +103,8 @@ func effective(
 	return e
 }
 
-// setIntent sets what is needed: as it was asked for, else the organisation's default, else so many
-// hours at the asset's power. It returns where that is from.
+// setIntent sets the need: as asked for, else the organisation's default, else DefaultDuration
+// at the asset's power. It returns its origin.
 func setIntent(
 	e *store.PlanInputs,
 	asked *flex.Intent,
@@ -127,7 +127,7 @@ func setIntent(
 	return fromDefault
 }
 
-// wallAsked is the wall time of the deadline: as asked for, else the default.
+// wallAsked returns the time of day of the deadline: as asked for, else the default.
 func wallAsked(asked *flex.Intent, zone *time.Location) flex.WallTime {
 	if asked == nil {
 		return DefaultReadyBy
@@ -135,8 +135,8 @@ func wallAsked(asked *flex.Intent, zone *time.Location) flex.WallTime {
 	return wallOf(*asked, zone)
 }
 
-// wallOf is the wall time of an intent's deadline, in whole seconds: as given, or else the
-// time that ready_by shows in the zone, whatever its date.
+// wallOf returns the time of day of an intent's deadline, in whole seconds: the local time if
+// it is given, else the one of ready_by in the zone, whatever its date.
 func wallOf(in flex.Intent, zone *time.Location) flex.WallTime {
 	if in.ReadyByLocal != nil {
 		return flex.WallTime(time.Duration(*in.ReadyByLocal).Truncate(time.Second))
@@ -147,7 +147,8 @@ func wallOf(in flex.Intent, zone *time.Location) flex.WallTime {
 		time.Duration(m)*time.Minute + time.Duration(s)*time.Second)
 }
 
-// setRatedPower sets the power and the phases that an asset charges with, and returns where the power is from.
+// setRatedPower sets the power and the phases with which an asset charges, and returns the
+// origin of the power.
 func setRatedPower(e *store.PlanInputs, c *store.PlanningState) string {
 	var origin string
 	e.Power, origin = powerOf(c)
@@ -157,7 +158,8 @@ func setRatedPower(e *store.PlanInputs, c *store.PlanningState) string {
 	return origin
 }
 
-// powerOf is the lower of what the car and the charger can do, as far as they are known.
+// powerOf returns the lower of the powers of the car and the charger, as far as they are
+// known, and its origin.
 func powerOf(c *store.PlanningState) (flex.Watts, string) {
 	car, own := c.Session.VehicleRate, flex.Watts(0)
 	if c.Asset.Power != nil {
@@ -175,8 +177,8 @@ func powerOf(c *store.PlanningState) (flex.Watts, string) {
 	return flex.DefaultPower, fromDefault
 }
 
-// tariffOf is the asset's tariff, else the site's cheap hours, else none: then no hour is
-// dearer than another by a tariff.
+// tariffOf returns the asset's tariff, else one from the site's cheap hours, else none, with
+// which all hours are off-peak; and its origin.
 func tariffOf(c *store.PlanningState) (flex.Tariff, string) {
 	if c.Tariff != nil {
 		return *c.Tariff, fromEvent
@@ -202,8 +204,8 @@ func tariffOf(c *store.PlanningState) (flex.Tariff, string) {
 	return flex.Tariff{}, fromDefault
 }
 
-// problemOf is the planning problem that the inputs pose from an instant on, on the market's
-// prices and with what the car is known to do.
+// problemOf returns the planning problem of some inputs from an instant on, at some prices,
+// with what was learned about the car.
 func problemOf(
 	e store.PlanInputs,
 	from time.Time,

@@ -14,15 +14,16 @@ import (
 
 // Rules of instructions.
 const (
-	// InstructionLongest is how long an instruction may bind, and InstructionAhead how far ahead
-	// it may end.
+	// InstructionLongest is the longest duration of an instruction, and InstructionAhead how
+	// far ahead it may end.
 	InstructionLongest = flex.InstructionLongest
 	InstructionAhead   = 48 * time.Hour
-	// MeteredLately is how old the newest reading of an asset may be for its change to count in full.
+	// MeteredLately is the greatest age of an asset's newest reading for which its change
+	// counts in full.
 	MeteredLately = 2 * time.Hour
 )
 
-// InstructionServices are what an instruction can be for.
+// InstructionServices are the services for which an instruction can be sent.
 var InstructionServices = []string{
 	"wholesale",
 	"cm",
@@ -38,24 +39,26 @@ type Preview struct {
 	flex.Instruction // without an id if it was not sent
 	At               time.Time
 	Slots            []InstructedSlot
-	Assets           []InstructedAsset // who is called, by their ids
-	// of the plans with the instruction, less that without
+	Assets           []InstructedAsset // the called assets, by id
+	// the cost of the plans with the instruction, less that of those without
 	Cost flex.MicroPounds
-	// of a dispatch: the wear cost of batteries in its time, less the cost without it, where wear per kWh is known
+	// of a dispatch: the wear cost of batteries in its time, less that without it; if wear per
+	// kWh is known
 	Wear flex.Optional[flex.MicroPounds]
 	// the highest power above the plan in the hour after the end
 	Rebound      flex.Watts
 	ReboundLater flex.Watts // the highest power above the plan later
 
-	Callable int // assets that can bring something
-	// assets that bring less than they draw in the window, because of their need, ready-by or charge-now
+	Callable int // assets that can contribute
+	// assets that contribute less than they draw in the window, because of their need,
+	// ready-by or charge-now
 	NumNeeded    int
 	NumIdle      int  // assets that draw nothing in the window by plan, or all they can
 	NumBusy      int  // assets that another instruction calls in the same half-hours
 	NumNotCalled int  // assets that could be called in addition
 	NumReplaced  int  // assets of which a dispatch replaces earlier dispatches
 	Halted       bool // pushes are halted: nothing is sent before that ends
-	// sites that could bring something, but have had all the calls they agreed to
+	// sites that could contribute, but have had all the calls they agreed to
 	spent map[flex.SiteID]flex.SpentCalls
 
 	calls []called
@@ -67,8 +70,8 @@ type InstructedSlot struct {
 	// what the scope's assets under control draw by the schedules in force
 	Planned flex.WattHours
 	Asked   flex.WattHours // the change, without a sign
-	Counted flex.WattHours // the part of the change that is counted on
-	Given   flex.WattHours // the change if all who are called follow
+	Counted flex.WattHours // the part of the change that is relied on
+	Given   flex.WattHours // the change if all called assets follow
 }
 
 // InstructedAsset is what an asset does for an instruction.
@@ -76,8 +79,8 @@ type InstructedAsset struct {
 	AssetID flex.AssetID
 	SiteID  flex.SiteID
 	Battery bool             // it is a home battery
-	Heater  bool             // it is a tank or a heat pump; what is neither charges a car
-	Quality instruct.Percent // how much of its change is counted on
+	Heater  bool             // it is a tank or a heat pump; an asset that is neither charges a car
+	Quality instruct.Percent // how much of its change is relied on
 	Calls   int              // how often its site was called before
 	Change  []flex.WattHours // in each slot, without a sign
 	Cost    flex.MicroPounds
@@ -94,19 +97,19 @@ func (a *InstructedAsset) Moved() flex.WattHours {
 	return sum
 }
 
-// called is an asset that may be called, with all that it takes to call it.
+// called is an asset that may be called, with everything that calling it takes.
 type called struct {
 	*store.ScheduledAsset // nil for a device
 	*store.Callable
 	id      flex.AssetID
 	device  *calledDevice    // nil for a car
-	from    store.PlanInputs // with the time that it leaves out
-	held    []flex.Span      // the part of that time for other instructions
+	from    store.PlanInputs // with the time that is closed for the call
+	held    []flex.Span      // the time that is closed for other instructions
 	offer   instruct.Offer
 	quality instruct.Percent
 }
 
-// candidate is the asset as the choice of assets sees it.
+// candidate returns the asset in the form of the choice of assets.
 func (c *called) candidate() instruct.Candidate {
 	return instruct.Candidate{
 		Change:  c.offer.Change,
@@ -116,8 +119,8 @@ func (c *called) candidate() instruct.Candidate {
 	}
 }
 
-// PreviewInstruction says what an instruction would do. Nothing is changed by it. A target, time
-// or service that cannot be is Malformed; a constraint group that there is not is NotFound.
+// PreviewInstruction returns what an instruction would do, and changes nothing. A target, time
+// or service that is not permitted is Malformed; an unknown constraint group is NotFound.
 func (s *Service) PreviewInstruction(
 	ctx context.Context,
 	org flex.OrgID,
@@ -133,8 +136,9 @@ func (s *Service) PreviewInstruction(
 	return p, err
 }
 
-// SendInstruction has an instruction carried out: it is kept, and the schedules of the cars and batteries that are called
-// are replaced in the same transaction, those of heaters right after it. It fails as PreviewInstruction does.
+// SendInstruction carries out an instruction: it is stored, and the schedules of the called
+// cars and batteries are replaced in the same transaction, those of heaters right after it. It
+// fails as PreviewInstruction does.
 func (s *Service) SendInstruction(
 	ctx context.Context,
 	org flex.OrgID,
@@ -143,20 +147,21 @@ func (s *Service) SendInstruction(
 	return s.sendBy(ctx, org, in, s.instructWithin)
 }
 
-// instructing keeps an instruction within a transaction, as instructWithin does.
-type instructing func(
+// storeInstruction stores an instruction and calls its assets within a transaction, as
+// instructWithin does.
+type storeInstruction func(
 	context.Context,
 	*store.Tx,
 	flex.Instruction,
-	*lookedAhead,
+	*offersAhead,
 ) (*Preview, error)
 
-// sendBy is SendInstruction with what keeps it.
+// sendBy is SendInstruction with the function that stores the instruction.
 func (s *Service) sendBy(
 	ctx context.Context,
 	org flex.OrgID,
 	in flex.Instruction,
-	keep instructing,
+	put storeInstruction,
 ) (*Preview, error) {
 	ahead, err := s.lookAhead(ctx, org, in)
 	if err != nil {
@@ -166,7 +171,7 @@ func (s *Service) sendBy(
 	var p *Preview
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		var err error
-		p, err = keep(ctx, tx, in, ahead)
+		p, err = put(ctx, tx, in, ahead)
 		tx.Made(p)
 		return err
 	})
@@ -178,7 +183,8 @@ func (s *Service) sendBy(
 	return p, err
 }
 
-// InstructWithin is SendInstruction within a transaction, in which it looks at all devices. The heaters that it calls are planned by their job.
+// InstructWithin is SendInstruction within a transaction, which plans all devices itself. The
+// heaters that it calls are planned by their job.
 func (s *Service) InstructWithin(
 	ctx context.Context,
 	tx *store.Tx,
@@ -187,12 +193,13 @@ func (s *Service) InstructWithin(
 	return s.instructWithin(ctx, tx, in, nil)
 }
 
-// instructWithin is InstructWithin; ahead is what devices would do, if that is known already.
+// instructWithin is InstructWithin; ahead is what devices would do, if that was computed
+// before the transaction.
 func (s *Service) instructWithin(
 	ctx context.Context,
 	tx *store.Tx,
 	in flex.Instruction,
-	ahead *lookedAhead,
+	ahead *offersAhead,
 ) (*Preview, error) {
 	if err := LockInstructions(ctx, tx); err != nil {
 		return nil, err
@@ -204,7 +211,7 @@ func (s *Service) instructWithin(
 	}
 
 	if err := tx.AddInstruction(ctx, &p.Instruction); err != nil {
-		return nil, fmt.Errorf("keep the instruction: %w", err)
+		return nil, fmt.Errorf("store the instruction: %w", err)
 	}
 	if err := acceptOffer(ctx, tx, &p.Instruction); err != nil {
 		return nil, err
@@ -216,7 +223,7 @@ func (s *Service) instructWithin(
 	return p, nil
 }
 
-// acceptOffer notes the offer that an instruction was made of, if any.
+// acceptOffer records that an instruction was made from an offer, if it was.
 func acceptOffer(
 	ctx context.Context,
 	tx *store.Tx,
@@ -228,8 +235,8 @@ func acceptOffer(
 	return tx.AcceptOffer(ctx, in.Offer, in.ID, max(in.Change, -in.Change))
 }
 
-// orderOf is what an instruction asks of an asset from an instant on, in whole seconds as plans are: a time that begins within a
-// second is neither closed nor open in it.
+// orderOf returns what an instruction asks of an asset from an instant on. Plans are made in
+// whole seconds, so the window begins at a whole second.
 func orderOf(in *flex.Instruction, from time.Time) instruct.Order {
 	begin := flex.Later(in.From, from.Truncate(time.Second))
 
@@ -239,7 +246,7 @@ func orderOf(in *flex.Instruction, from time.Time) instruct.Order {
 	}
 }
 
-// scoped are the assets of a scope, and the market that they are planned by.
+// scoped are the assets of a scope, and the prices that they are planned on.
 type scoped struct {
 	now       time.Time
 	prices    []flex.PricedPeriod
@@ -247,10 +254,11 @@ type scoped struct {
 	callables map[flex.AssetID]*store.Callable
 	batteries []device
 	heaters   []device
-	ahead     *lookedAhead
+	ahead     *offersAhead
 	spent     map[flex.SiteID]flex.SpentCalls // sites whose calls are used up
 }
 
+// readScope reads the cars and devices of an instruction's scope.
 func readScope(
 	ctx context.Context,
 	tx *store.Tx,
@@ -273,7 +281,7 @@ func readScope(
 	return s, err
 }
 
-// readCallables reads what is needed to choose who is called.
+// readCallables reads what the choice of assets needs.
 func (s *scoped) readCallables(
 	ctx context.Context,
 	tx *store.Tx,
@@ -284,12 +292,12 @@ func (s *scoped) readCallables(
 	var err error
 	s.callables, err = tx.Callables(ctx, in.Scope, in.Span, lately)
 	if err != nil {
-		return fmt.Errorf("read who may be called: %w", err)
+		return fmt.Errorf("read which assets may be called: %w", err)
 	}
 
 	s.spent, err = tx.SpentSites(ctx, in.ID, in.From)
 	if err != nil {
-		return fmt.Errorf("read who has had the calls they agreed to: %w", err)
+		return fmt.Errorf("read which sites have had the calls they agreed to: %w", err)
 	}
 
 	s.prices, err = prices(ctx, tx, s.now)
@@ -297,7 +305,7 @@ func (s *scoped) readCallables(
 	return err
 }
 
-// drawn is what the assets draw by their schedules in force in each slot.
+// drawn returns the energy that the assets draw by their schedules in force in each slot.
 func (s *scoped) drawn(slots []flex.Span) []charge.Joules {
 	sums := make([]charge.Joules, len(slots))
 	for i := range s.planned {
@@ -319,12 +327,13 @@ func (s *scoped) drawn(slots []flex.Span) []charge.Joules {
 	return sums
 }
 
-// previewInstruction works an instruction out on a snapshot; ahead is what devices would do, if that is known already.
+// previewInstruction computes an instruction's effect; ahead is what devices would do, if that
+// was computed before.
 func (s *Service) previewInstruction(
 	ctx context.Context,
 	tx *store.Tx,
 	in flex.Instruction,
-	ahead *lookedAhead,
+	ahead *offersAhead,
 ) (*Preview, error) {
 	if err := checkInstruction(&in, tx.Now()); err != nil {
 		return nil, err
@@ -344,7 +353,7 @@ func (s *Service) previewInstruction(
 
 	sc.ahead = ahead
 	p := &Preview{Instruction: in, At: sc.now}
-	target := p.aim(&sc)
+	target := p.setTarget(&sc)
 	back := reboundOf(&in, instruct.Slots(in.Span), target)
 
 	p.Halted, err = tx.Halted(ctx, flex.ScheduleEndpoint)
@@ -355,8 +364,8 @@ func (s *Service) previewInstruction(
 	return p, s.choose(ctx, tx, p, &sc, target, back)
 }
 
-// aim sets what is planned and what is asked for in each slot, and returns the latter.
-func (p *Preview) aim(s *scoped) []charge.Joules {
+// setTarget sets the planned and the requested energy of each slot, and returns the latter.
+func (p *Preview) setTarget(s *scoped) []charge.Joules {
 	slots := instruct.Slots(p.Span)
 	planned := s.drawn(slots)
 	target := targetOf(&p.Instruction, planned)
@@ -373,8 +382,8 @@ func (p *Preview) aim(s *scoped) []charge.Joules {
 	return target
 }
 
-// targetOf is the energy that an instruction asks the fleet to draw less, or more, in each slot
-// of its window.
+// targetOf returns the energy that an instruction asks the fleet to draw less, or more, in
+// each slot of its window; without a sign.
 func targetOf(in *flex.Instruction, planned []charge.Joules) []charge.Joules {
 	target := make([]charge.Joules, len(planned))
 	for t, slot := range instruct.Slots(in.Span) {
@@ -392,7 +401,7 @@ func targetOf(in *flex.Instruction, planned []charge.Joules) []charge.Joules {
 	return target
 }
 
-// wattHours is an energy, to the nearest watt-hour.
+// wattHours returns an energy rounded to the nearest watt-hour.
 func wattHours(e charge.Joules) flex.WattHours {
 	if e < 0 {
 		return -wattHours(-e)
@@ -400,8 +409,9 @@ func wattHours(e charge.Joules) flex.WattHours {
 	return flex.WattHours((e + 1800) / 3600)
 }
 
-// choose looks at every asset, chooses who is called, and adds up what that does. It chooses so that few assets come back
-// at once on top of the rebound that is expected already.
+// choose computes the offer of every asset, chooses the assets to call, and adds up what they
+// do. Of equal choices it takes one in which few assets return at the same time as the rebound
+// that is expected already.
 func (s *Service) choose(
 	ctx context.Context,
 	tx *store.Tx,
@@ -422,7 +432,7 @@ func (s *Service) choose(
 	}
 
 	order.Rebound = back
-	b := comeBack{
+	b := returning{
 		order:  order,
 		from:   sc.now.Truncate(time.Second),
 		prices: sc.prices,
@@ -442,7 +452,8 @@ func (s *Service) choose(
 	return nil
 }
 
-// offers lists the cars and devices that may be called and can bring something, and what each would do.
+// offers returns the cars and devices that may be called and can contribute, with what each
+// would do.
 func (s *Service) offers(
 	ctx context.Context,
 	tx *store.Tx,
@@ -463,7 +474,7 @@ func (s *Service) offers(
 	return slices.Concat(all, devices), err
 }
 
-// sum adds up what the chosen do.
+// sum adds up what the chosen assets do.
 func (p *Preview) sum(all []called, chosen []int) {
 	p.Callable, p.NumNotCalled = len(all), len(all)-len(chosen)
 	for _, i := range chosen {
@@ -474,13 +485,13 @@ func (p *Preview) sum(all []called, chosen []int) {
 	p.SpentSites, p.Spent = len(p.spent), p.spentText()
 }
 
-// cannotBeCalled reports whether no instruction can call an asset: cars that share a fuse are planned as one, and a car that
-// discharges would have to stop.
+// cannotBeCalled reports whether no instruction can call an asset: cars that share a fuse are
+// planned as one, and a car that discharges would have to stop.
 func cannotBeCalled(at *store.ScheduledAsset, from time.Time) bool {
 	return at.Current.HasTail() || len(dischargesAhead(&at.Current, from)) > 0
 }
 
-// offer works out what an asset would do; false if it can bring nothing.
+// offer computes what an asset would do; false if it can contribute nothing.
 func (p *Preview) offer(
 	s *scoped,
 	at *store.ScheduledAsset,
@@ -508,7 +519,8 @@ func (p *Preview) offer(
 
 	leaveUnmeasured(&c.from)
 	if order.Up {
-		// No other instruction has these half-hours: time closed in them belongs to the rebound of one.
+		// No other instruction calls the asset in these half-hours: time that is closed in
+		// them is for the rebound of one.
 		c.from.Closed = instruct.Without(c.from.Closed, []flex.Span{order.Window})
 	}
 
@@ -518,7 +530,7 @@ func (p *Preview) offer(
 	return c, ok
 }
 
-// close has a car leave out the time of an order, in addition to what it leaves out already.
+// close closes the time of an order for a car, in addition to the time that is closed already.
 func (c *called) close(order instruct.Order, p charge.Problem) {
 	c.held = c.from.Closed
 	order.Held = c.held
@@ -526,8 +538,8 @@ func (c *called) close(order instruct.Order, p charge.Problem) {
 	c.from.Closed = instruct.Union(c.held, c.offer.Closed)
 }
 
-// brings reports whether an asset brings anything, and counts those that bring less than they
-// draw.
+// brings reports whether an asset contributes anything, and counts assets that contribute less
+// than they draw.
 func (p *Preview) brings(c *called, order instruct.Order) bool {
 	given, draws := charge.Joules(0), charge.Joules(0)
 	for t, slot := range instruct.Slots(order.Window) {
@@ -573,8 +585,8 @@ func (p *Preview) add(c *called) {
 	p.calls = append(p.calls, *c)
 }
 
-// Reached is the part of the asked change that is counted on, in the slot where it is smallest. 1 is
-// all of it.
+// Reached returns the part of the requested change that is relied on, in the slot where it is
+// smallest; 1 for all of it.
 func (p *Preview) Reached() float64 {
 	least := 1.0
 	for _, s := range p.Slots {
@@ -586,7 +598,8 @@ func (p *Preview) Reached() float64 {
 	return least
 }
 
-// Why says why a target is not reached, or cannot be as pushes are halted; empty if it is.
+// Why describes why a target is not reached, or cannot be because pushes are halted; empty if
+// it is reached.
 func (p *Preview) Why() string {
 	if p.Halted {
 		return "pushes are halted: nothing is sent before the halt ends"
@@ -609,11 +622,11 @@ func (p *Preview) Why() string {
 	return why
 }
 
-// reboundMinutes is how far after an instruction its rebound is looked for.
+// reboundMinutes is how long after an instruction its rebound is computed.
 const reboundMinutes = 24 * 60
 
-// rebound is the most that called assets draw above their schedules after an instant: within an
-// hour, and later.
+// rebound returns the most power that called assets draw above their previous schedules after
+// an instant: within an hour, and later.
 func rebound(calls []called, end time.Time) (hour, later flex.Watts) {
 	var more [reboundMinutes + 1]int64
 	add := func(steps []flex.Step, power flex.Watts, sign int64) {
@@ -647,7 +660,7 @@ func rebound(calls []called, end time.Time) (hour, later flex.Watts) {
 	return hour, later
 }
 
-// closedAhead is what is left of closed time after an instant.
+// closedAhead returns the closed time after an instant.
 func closedAhead(closed []flex.Span, from time.Time) []flex.Span {
 	var ahead []flex.Span
 	for _, s := range closed {

@@ -10,31 +10,34 @@ import (
 	"flexd/internal/store"
 )
 
-// lookedAhead is what devices would do for an order, as it was worked out on a snapshot. Each takes some milliseconds. In the transaction
-// that sends an instruction nobody else could write meanwhile: there it counts of each device whose plan is still the same.
-type lookedAhead struct {
+// offersAhead is what devices would do for an order, computed on a snapshot before the
+// transaction that sends the instruction. Each takes some milliseconds, during which nobody
+// else could write. In the transaction it is used for each device whose plan is still the
+// same.
+type offersAhead struct {
 	window flex.Span
 	up     bool
 	at     flex.Period
-	found  map[flex.AssetID]lookedDevice
+	found  map[flex.AssetID]deviceAhead
 }
 
-// lookedDevice is what one device would do.
-type lookedDevice struct {
+// deviceAhead is what one device would do.
+type deviceAhead struct {
 	device
 	would  called
 	brings bool
 }
 
-// lookAhead works out what the devices of an instruction's scope would do. It fails as PreviewInstruction does.
+// lookAhead computes what the devices of an instruction's scope would do. It fails as
+// PreviewInstruction does.
 func (s *Service) lookAhead(
 	ctx context.Context,
 	org flex.OrgID,
 	in flex.Instruction,
-) (*lookedAhead, error) {
-	ahead := &lookedAhead{}
+) (*offersAhead, error) {
+	ahead := &offersAhead{}
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		ahead.found = map[flex.AssetID]lookedDevice{}
+		ahead.found = map[flex.AssetID]deviceAhead{}
 		if err := checkInstruction(&in, tx.Now()); err != nil {
 			return err
 		}
@@ -69,7 +72,8 @@ func (s *Service) lookAhead(
 	return ahead, err
 }
 
-// offerOf is what a device would do, as it is known, or as it is worked out: nothing where its power is bound, whatever was known.
+// offerOf returns what a device would do: from sc.ahead, or computed now. It is nothing if the
+// power at its site is restricted in the window.
 func (k *calledKind) offerOf(
 	ctx context.Context,
 	tx *store.Tx,
@@ -101,7 +105,7 @@ func (k *calledKind) offerOf(
 	)
 
 	if sc.ahead != nil && err == nil {
-		sc.ahead.found[d.id] = lookedDevice{
+		sc.ahead.found[d.id] = deviceAhead{
 			device: *d,
 			would:  c,
 			brings: ok,
@@ -111,18 +115,19 @@ func (k *calledKind) offerOf(
 	return c, ok, err
 }
 
-// of is what is known of a device for an order; false if it is not, or its plan is another.
-func (l *lookedAhead) of(
+// of returns what was computed for a device and an order; false if nothing was, or the
+// device's plan has changed.
+func (l *offersAhead) of(
 	d *device,
 	order instruct.Order,
 	now time.Time,
-) (lookedDevice, bool) {
+) (deviceAhead, bool) {
 	if l == nil || l.at != flex.PeriodAt(now) {
-		return lookedDevice{}, false
+		return deviceAhead{}, false
 	}
 
 	if l.window != order.Window || l.up != order.Up {
-		return lookedDevice{}, false
+		return deviceAhead{}, false
 	}
 
 	was, found := l.found[d.id]
@@ -131,7 +136,7 @@ func (l *lookedAhead) of(
 	return was, found
 }
 
-// alike reports whether a device is planned and followed as it was.
+// alike reports whether a device has the same plan, followed in the same way.
 func (d *device) alike(now *device) bool {
 	planned := d.plannedAt.Equal(now.plannedAt) && slices.Equal(d.steps, now.steps)
 	followed := d.taken == now.taken && d.sentAt.Equal(now.sentAt)
@@ -139,7 +144,7 @@ func (d *device) alike(now *device) bool {
 	return planned && followed
 }
 
-// again is what a device would do of which now is known anew how often it was called, and how well it is read.
+// again updates what a device would do by the present number of calls and quality.
 func (c called) again(now *device) called {
 	if c.device == nil {
 		return c

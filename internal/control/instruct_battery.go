@@ -15,9 +15,10 @@ import (
 
 // Home batteries that instructions call.
 //
-// A battery that is called keeps to the modes that it was called with, in the half-hours that the instruction covers and
-// in the hour after. They are modes of its plan, sent as dispatches like any of the plan's; what was dispatched
-// before is replaced by another dispatch at once. Its plan is made around them, and has the energy that they take.
+// A battery that is called keeps to the modes that it was called with, in the half-hours that
+// the instruction covers and in the hour after. They are modes of its plan, sent as dispatches
+// like any of the plan's; what was dispatched before is replaced by another dispatch at once.
+// Its plan is made around them, and has the energy that they take.
 
 // calledBattery is what a battery that may be called has beside other devices.
 type calledBattery struct {
@@ -53,12 +54,14 @@ type askedPart uint8
 const (
 	askedNothing askedPart = iota
 	askedWhole             // all that is left of it is the instruction's
-	// not to move the other way: in the hour after the end of one that asks for less, and in a half-hour that the window cuts
+	// not to move the other way: in the hour after the end of one that asks for less, and in a
+	// half-hour that the window cuts
 	askedAfter
 )
 
-// partOf is what an instruction asks for in a half-hour. A device is planned by whole half-hours: one that is cut by the window
-// is not its own, but the running one. In a cut one the device does not move the other way, as a part of that would be in the window.
+// partOf is what an instruction asks for in a half-hour. A device is planned by whole
+// half-hours: one that is cut by the window is not its own, but the running one. In a cut one
+// the device does not move the other way, as a part of that would be in the window.
 func partOf(
 	window flex.Span,
 	up bool,
@@ -79,8 +82,8 @@ func partOf(
 	return askedNothing
 }
 
-// offerBattery returns what works out what a battery would do; false if it can bring nothing. What is read of caps and feeders is kept
-// from one to the next.
+// offerBattery returns what works out what a battery would do; false if it can bring nothing.
+// What is read of caps and feeders is kept from one to the next.
 func (s *Service) offerBattery() func(context.Context, *store.Tx, *device, instruct.Order) (called, bool, error) {
 	kept := &capsKept{feeders: feedersKept{}}
 
@@ -111,8 +114,8 @@ func (s *Service) offerBattery() func(context.Context, *store.Tx, *device, instr
 	}
 }
 
-// readAsked reads what a battery is planned on that an instruction asks for something; its plan in force is empty where nothing
-// can be said ahead.
+// readAsked reads what a battery is planned on that an instruction asks for something; its
+// plan in force is empty where nothing can be said ahead.
 func (s *Service) readAsked(
 	ctx context.Context,
 	tx *store.Tx,
@@ -167,7 +170,8 @@ type batteryAsked struct {
 	now     time.Time
 }
 
-// offered is what a battery would do by some modes in the half-hours of an instruction; false if that brings nothing.
+// offered is what a battery would do by some modes in the half-hours of an instruction; false
+// if that brings nothing.
 func (s *homeAhead) offered(
 	a *batteryAsked,
 	modes battery.ModeSet,
@@ -229,8 +233,8 @@ func (s *homeAhead) allowedIn(i int) battery.ModeSet {
 	return s.allowed[i]
 }
 
-// may is what a battery may be sent in a half-hour beside an instruction: nothing else than before in the running one, and
-// where that was dispatched.
+// may is what a battery may be sent in a half-hour beside an instruction: nothing else than
+// before in the running one, and where that was dispatched.
 func (s *homeAhead) may(
 	i int,
 	plan *store.BatteryPlan,
@@ -242,7 +246,8 @@ func (s *homeAhead) may(
 	return s.allowedIn(i)
 }
 
-// called is what a battery brings by an offer; false if that is nothing, or only by going the other way in between.
+// called is what a battery brings by an offer; false if that is nothing, or only by going the
+// other way in between.
 func (s *homeAhead) called(
 	a *batteryAsked,
 	call *instruct.BatteryCall,
@@ -342,8 +347,8 @@ func (s *homeAhead) keepTo(calls []store.BatteryCall) {
 	}
 }
 
-// keep has a problem keep to the modes that a plan has in the half-hours of instructions, and has the energy for them
-// kept. What the site does not allow any more is not done.
+// keep has a problem keep to the modes that a plan has in the half-hours of instructions, and
+// has the energy for them kept. What the site does not allow any more is not done.
 func (s *homeAhead) keep(
 	p *battery.ModeProblem,
 	plan *store.BatteryPlan,
@@ -377,8 +382,8 @@ func (s *homeAhead) keep(
 	}
 }
 
-// keepWithout has the half-hours of instructions keep the powers that a plan had for them without: what the battery would
-// have done is what it was to do before it was called.
+// keepWithout has the half-hours of instructions keep the powers that a plan had for them
+// without: what the battery would have done is what it was to do before it was called.
 func (s *homeAhead) keepWithout(
 	old *store.BatteryPlan,
 	without []flex.Watts,

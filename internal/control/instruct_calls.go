@@ -10,7 +10,8 @@ import (
 	"flexd/internal/store"
 )
 
-// leaveOut reports whether a site is not to be called as it has had the calls it agreed to, and notes it.
+// leaveOut reports whether a site may not be called because it has had the calls it agreed to,
+// and records it.
 func (p *Preview) leaveOut(s *scoped, site flex.SiteID) bool {
 	limit, spent := s.spent[site]
 	if !spent {
@@ -25,7 +26,8 @@ func (p *Preview) leaveOut(s *scoped, site flex.SiteID) bool {
 	return true
 }
 
-// spentText says how many sites have had the calls they agreed to, by limit; empty for none.
+// spentText describes how many sites have had the calls they agreed to, by limit; empty for
+// none.
 func (p *Preview) spentText() string {
 	sites := map[flex.SpentCalls]int{}
 	for _, limit := range p.spent {
@@ -41,7 +43,7 @@ func (p *Preview) spentText() string {
 	return strings.Join(parts, ", ")
 }
 
-// spentOf says how many sites have reached a limit.
+// spentOf describes how many sites have reached a limit.
 func spentOf(sites int, limit flex.SpentCalls) string {
 	who := "1 site has"
 	if sites != 1 {
@@ -68,8 +70,9 @@ func spentOf(sites int, limit flex.SpentCalls) string {
 	)
 }
 
-// assetsNotToCall returns who is not to be called by an instruction since assets were chosen for it: those that others
-// have called in its half-hours, and sites that have had the calls they agreed to.
+// assetsNotToCall returns a function that reports whether an asset may not be called any more
+// since it was chosen: another instruction has called it for the same half-hours, or its site
+// has had the calls it agreed to.
 func assetsNotToCall(
 	ctx context.Context,
 	tx *store.Tx,

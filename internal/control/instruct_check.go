@@ -8,7 +8,7 @@ import (
 	"flexd/internal/settle"
 )
 
-// checkPrice refuses a price that settlement would leave out.
+// checkPrice returns Malformed for a price that settlement would not use.
 func checkPrice(p flex.Price) error {
 	if p >= 0 && p <= settle.MaxPrice {
 		return nil
@@ -22,7 +22,8 @@ func checkPrice(p flex.Price) error {
 	)
 }
 
-// checkInstruction completes an instruction and refuses one that cannot be.
+// checkInstruction completes an instruction: one that began earlier begins at the next whole
+// minute. It returns Malformed for one that is not permitted.
 func checkInstruction(in *flex.Instruction, now time.Time) error {
 	if err := checkPrice(in.Price); err != nil {
 		return err
@@ -35,9 +36,9 @@ func checkInstruction(in *flex.Instruction, now time.Time) error {
 
 	whole := in.From.Equal(in.From.Truncate(time.Minute)) &&
 		in.To.Equal(in.To.Truncate(time.Minute))
-	one := (in.Change != 0) != (in.Limit != nil)
+	oneTarget := (in.Change != 0) != (in.Limit != nil)
 	switch {
-	case !one:
+	case !oneTarget:
 		return flex.Fail(
 			flex.Malformed,
 			"give a change against the plan, or a limit: one of them",

@@ -14,26 +14,28 @@ import (
 
 // Devices that instructions call: home batteries, tanks and heat pumps.
 //
-// A device is planned by half-hours, around what an instruction has it keep to. Its plan with the call less the one in force is what it
-// brings and costs. What differs between kinds is how that is worked out (offerBattery, offerHeater), and what reaches the device.
+// A device is planned by half-hours, with the call as a condition. The difference between that
+// plan and the one in force is what it contributes, and its cost. Kinds differ in how the plan
+// is made (offerBattery, offerHeater) and in what is sent to the device.
 
-// device is a device of a scope, with what an instruction needs to know of it.
+// device is a device of a scope, with what an instruction needs to know about it.
 type device struct {
 	*store.Callable
 	id     flex.AssetID
-	power  flex.Watts  // what it moves at most
-	steps  []flex.Step // what it draws by its plan; below zero it gives
+	power  flex.Watts  // its greatest power
+	steps  []flex.Step // what it draws by its plan; negative if it gives
 	taken  bool        // its client has accepted what it was sent last
 	sentAt time.Time   // when that was made
 
-	// of a heater, when its plan was worked out last
+	// of a heater: when it was planned last
 	plannedAt time.Time
 }
 
-// calledDevice is a device that may be called, with what it does by its plan with the call and without.
+// calledDevice is a device that may be called, with what it does by its plan with the call and
+// without.
 type calledDevice struct {
 	power   flex.Watts
-	kept    []flex.Span // the half-hours in which it keeps to the call
+	kept    []flex.Span // the half-hours in which the call restricts it
 	before  []flex.Step // from now on, by the plan in force
 	after   []flex.Step
 	battery *calledBattery // nil of a heater
@@ -43,10 +45,10 @@ type calledDevice struct {
 type calledKind struct {
 	name string
 	all  []device
-	most int // how many are looked at
-	// what one would do; false if it can bring nothing
+	most int // how many of them are considered
+	// what a device would do; false if it can contribute nothing
 	offer func(context.Context, *store.Tx, *device, instruct.Order) (called, bool, error)
-	bound boundPower // where and when none is to draw more
+	bound boundPower // where and when none may draw more
 }
 
 // readDevices reads the devices of a scope that have a plan.
@@ -88,7 +90,7 @@ func (s *scoped) readDevices(
 	return nil
 }
 
-// deviceOfBattery is a home battery as a device.
+// deviceOfBattery returns a home battery as a device.
 func deviceOfBattery(b *store.ScopeBattery) device {
 	return device{
 		Callable: &b.Callable,
@@ -100,7 +102,7 @@ func deviceOfBattery(b *store.ScopeBattery) device {
 	}
 }
 
-// deviceOfHeater is a tank or a heat pump as a device.
+// deviceOfHeater returns a tank or a heat pump as a device.
 func deviceOfHeater(h *store.ScopeHeater) device {
 	return device{
 		Callable:  &h.Callable,
@@ -113,10 +115,10 @@ func deviceOfHeater(h *store.ScopeHeater) device {
 	}
 }
 
-// devices are all devices of a scope.
+// devices returns all devices of a scope.
 func (s *scoped) devices() []device { return slices.Concat(s.batteries, s.heaters) }
 
-// devicesByAsset are the devices of a scope by their ids.
+// devicesByAsset returns the devices of a scope by asset.
 func (s *scoped) devicesByAsset() map[flex.AssetID]*device {
 	found := map[flex.AssetID]*device{}
 	all := s.devices()
@@ -127,8 +129,9 @@ func (s *scoped) devicesByAsset() map[flex.AssetID]*device {
 	return found
 }
 
-// kinds are the kinds of a scope's devices. No battery is looked at where nobody listens for dispatches, and no heater is called to draw
-// more where caps or feeders' limits bind power at its site in that time: nothing holds a heater's plan back under them.
+// kinds returns the kinds of a scope's devices. Without an enabled dispatch endpoint no
+// battery is considered. No heater is called to draw more where caps or limits restrict power
+// at its site in that time, as they do not limit a heater's plan.
 func (s *Service) kinds(
 	ctx context.Context,
 	tx *store.Tx,
@@ -169,7 +172,7 @@ func (s *Service) kinds(
 	return []calledKind{batteries, heaters}, nil
 }
 
-// offerDevices works out what the devices of a scope would do.
+// offerDevices computes what the devices of a scope would do.
 func (s *Service) offerDevices(
 	ctx context.Context,
 	tx *store.Tx,
@@ -199,7 +202,7 @@ func (s *Service) offerDevices(
 		)
 
 		if err != nil {
-			return nil, fmt.Errorf("look at the %s: %w", kinds[i].name, err)
+			return nil, fmt.Errorf("plan the %s: %w", kinds[i].name, err)
 		}
 
 		offers = append(offers, some...)
@@ -208,15 +211,16 @@ func (s *Service) offerDevices(
 	return offers, nil
 }
 
-// looked are the devices of a kind that are looked at: those of sites that were called least often.
-func (k *calledKind) looked() []device {
+// considered returns the devices of a kind that are considered: those of the sites that were
+// called least often.
+func (k *calledKind) considered() []device {
 	all := slices.Clone(k.all)
 	slices.SortStableFunc(all, func(a, b device) int { return a.Calls - b.Calls })
 
 	return all[:min(len(all), k.most)]
 }
 
-// offerKind works out what the devices of one kind would do.
+// offerKind computes what the devices of one kind would do.
 func (p *Preview) offerKind(
 	ctx context.Context,
 	tx *store.Tx,
@@ -224,7 +228,7 @@ func (p *Preview) offerKind(
 	k *calledKind,
 	order instruct.Order,
 ) ([]called, error) {
-	all := k.looked()
+	all := k.considered()
 
 	var offers []called
 	for i := range all {
@@ -256,7 +260,7 @@ func (p *Preview) offerKind(
 	return offers, nil
 }
 
-// calledAs is a device that may be called.
+// calledAs returns a device that may be called.
 func (d *device) calledAs(own *calledDevice, pence float64) called {
 	return called{
 		Callable: d.Callable,
@@ -267,7 +271,7 @@ func (d *device) calledAs(own *calledDevice, pence float64) called {
 	}
 }
 
-// change is what a device brings in a slot, the way that is asked for.
+// change returns what a device contributes in a slot, in the requested direction.
 func (d *calledDevice) change(
 	slot flex.Span,
 	up bool,
@@ -281,7 +285,8 @@ func (d *calledDevice) change(
 	return less
 }
 
-// moves sets what a device brings in each slot, and returns the sum and the least of them.
+// moves sets what a device contributes in each slot, and returns the sum and the least of
+// them.
 func (c *called) moves(order instruct.Order) (sum, least charge.Joules) {
 	for _, slot := range instruct.Slots(order.Window) {
 		change := c.device.change(slot, order.Up)
@@ -293,7 +298,8 @@ func (c *called) moves(order instruct.Order) (sum, least charge.Joules) {
 	return sum, least
 }
 
-// deviceRecord is a device that is called, with what was in force before and what is expected of it.
+// deviceRecord returns the record of a called device, with its plan before and the one that is
+// expected of it.
 func (c *called) deviceRecord() store.Called {
 	d := c.device
 
@@ -310,17 +316,18 @@ func (c *called) deviceRecord() store.Called {
 	}
 }
 
-// isBattery and isHeater report what is called.
+// isBattery and isHeater report the kind of a called asset.
 func (c *called) isBattery() bool { return c.device != nil && c.device.battery != nil }
 func (c *called) isHeater() bool  { return c.device != nil && c.device.battery == nil }
 
-// waits reports whether a heater was not planned yet since it was called. Until then it counts as one that has not accepted.
+// waits reports whether a heater was not planned yet since it was called. Until then it counts
+// as one whose client has not accepted.
 func (d *device) waits(c *store.Called) bool {
 	return c.Heater && d.sentAt.Before(c.CalledAt) && d.plannedAt.Before(c.CalledAt)
 }
 
-// addDevice is add of a device, which follows what it was sent since its call, if anything was. One that is planned no more brings
-// nothing.
+// addDevice is add for a device, which follows what it was sent since its call, if anything
+// was. A device that is no longer planned contributes nothing.
 func (l *remainder) addDevice(
 	c *store.Called,
 	at *device,
@@ -340,7 +347,7 @@ func (l *remainder) addDevice(
 		for t, slot := range slots {
 			draws := drawnOf(c, steps, slot)
 			change[t] = drawnOf(c, c.Baseline, slot) - draws
-			if waits { // what is planned has it as it was before the call
+			if waits { // its plan is still the one before the call
 				planned[t] += draws - drawnOf(c, at.steps, slot)
 			}
 		}

@@ -15,22 +15,25 @@ import (
 
 // Tanks and heat pumps that instructions call.
 //
-// A heater that is called is planned as before, with what it draws in the half-hours of the instruction dearer, or cheaper. So comfort,
-// the main fuse and what cars need go before the call, as they go before cost. Every later plan is made in the same way until the hour
-// after the instruction is over, or the heater is let go.
+// A heater that is called is planned as before, with what it draws in the half-hours of the
+// instruction dearer, or cheaper. So comfort, the main fuse and what cars need go before the
+// call, as they go before cost. Every later plan is made in the same way until the hour after
+// the instruction is over, or the heater is let go.
 
-// leastMoved is what of a device's energy in a half-hour is no move: powers are stored in whole watts.
+// leastMoved is what of a device's energy in a half-hour is no move: powers are stored in
+// whole watts.
 const leastMoved = charge.Joules(3600)
 
-// heatMoves is what a heater draws in each of its half-hours, in Wh, by its plan in force and by one that keeps to a call, and what the
-// second costs more, in pence.
+// heatMoves is what a heater draws in each of its half-hours, in Wh, by its plan in force and
+// by one that keeps to a call, and what the second costs more, in pence.
 type heatMoves struct {
 	before []float64
 	after  []float64
 	cost   float64
 }
 
-// offerHeater works out what a heater would do; false if it can bring nothing, or only by going the other way in between.
+// offerHeater works out what a heater would do; false if it can bring nothing, or only by
+// going the other way in between.
 func (s *Service) offerHeater(
 	ctx context.Context,
 	tx *store.Tx,
@@ -76,15 +79,17 @@ func (s *Service) offerHeater(
 
 // toCall is a heater that an instruction may call.
 type toCall interface {
-	// besideCall works out what it draws by its plan in force, and by one that keeps to a call. It is false where nothing is in force,
-	// or stays so.
+	// besideCall works out what it draws by its plan in force, and by one that keeps to a
+	// call. It is false where nothing is in force, or stays so.
 	besideCall(call callOf) (heatMoves, bool)
-	// canDo is what it draws by its plan in force in each of its half-hours, in Wh, and all that it may do instead, in so many of them
-	// at most. It is false where nothing is in force.
+	// canDo is what it draws by its plan in force in each of its half-hours, in Wh, and all
+	// that it may do instead, in so many of them at most. It is false where nothing is in
+	// force.
 	canDo(most int) ([]float64, *paths.Graph, bool)
 }
 
-// readToCall reads what a heater is planned on that an instruction may call; nil where it is left alone.
+// readToCall reads what a heater is planned on that an instruction may call; nil where it is
+// left alone.
 func (s *Service) readToCall(
 	ctx context.Context,
 	tx *store.Tx,
@@ -129,10 +134,12 @@ func (s *Service) readToCall(
 	return t, t, err
 }
 
-// callOf is what an instruction would have a heater keep to that draws some Wh in each half-hour without it.
+// callOf is what an instruction would have a heater keep to that draws some Wh in each
+// half-hour without it.
 type callOf func(before []float64) store.HeaterCall
 
-// plain is a tank's problem without what instructions ask, and when its element is on by the plan in force; false where nothing is.
+// plain is a tank's problem without what instructions ask, and when its element is on by the
+// plan in force; false where nothing is.
 func (t *heatedTank) plain() (*tank.Problem, []bool, bool) {
 	plain := t.problem(t.buy, t.closed)
 	for i := range plain.Slots {

@@ -11,9 +11,10 @@ import (
 	"flexd/internal/store"
 )
 
-// HeatersAhead calls each with what each tank and heat pump of a scope does in a number of half-hours from now on, and what it could. Those
-// that an instruction would not look at, or that are not to be called, do as planned. It changes nothing. What a heat pump could do takes
-// megabytes: it is not to be kept after the call.
+// HeatersAhead calls each with what each tank and heat pump of a scope does in a number of
+// half-hours from now on, and what it could. Those that an instruction would not look at, or
+// that are not to be called, do as planned. It changes nothing. What a heat pump could do
+// takes megabytes: it is not to be kept after the call.
 func (s *Service) HeatersAhead(
 	ctx context.Context,
 	tx *store.Tx,
@@ -62,7 +63,8 @@ func (s *Service) HeatersAhead(
 	return nil
 }
 
-// lookedHeaters are the heaters that an instruction would look at, but for those that are not to be called.
+// lookedHeaters are the heaters that an instruction would look at, but for those that are not
+// to be called.
 func lookedHeaters(
 	found []store.ScopeHeater,
 	left func(flex.AssetID) bool,
@@ -75,7 +77,7 @@ func lookedHeaters(
 	}
 
 	look := map[flex.AssetID]bool{}
-	for _, d := range kind.looked() {
+	for _, d := range kind.considered() {
 		look[d.id] = true
 	}
 

@@ -9,8 +9,9 @@ import (
 	"flexd/internal/store"
 )
 
-// BatteryMoves is what each home battery, tank and heat pump that an instruction may call would move in its window, and the cost of it by its plan in
-// force. It changes nothing. Whether the instruction asks for more or less is all that its change says.
+// BatteryMoves returns, for each home battery, tank and heat pump that an instruction may
+// call, the energy that it would move in the window and its cost against the plan in force. It
+// changes nothing. Of the instruction's change only the sign is used.
 func (s *Service) BatteryMoves(
 	ctx context.Context,
 	tx *store.Tx,
@@ -24,7 +25,7 @@ func (s *Service) BatteryMoves(
 	var err error
 	sc.spent, err = tx.SpentSites(ctx, in.ID, in.From)
 	if err != nil {
-		return nil, fmt.Errorf("read who has had the calls they agreed to: %w", err)
+		return nil, fmt.Errorf("read which sites have had the calls they agreed to: %w", err)
 	}
 
 	p := &Preview{Instruction: *in, At: sc.now}

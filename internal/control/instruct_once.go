@@ -8,11 +8,12 @@ import (
 	"flexd/internal/store"
 )
 
-// sentTwice is how long after an instruction the same of the same person is taken for a form that was sent twice.
+// sentTwice is how long after an instruction an equal one of the same person is taken for a
+// form that was sent twice.
 const sentTwice = time.Minute
 
-// SendInstructionOnce is SendInstruction of a form, which a browser may send twice: it fails if the same person has just
-// sent the same, and that binds.
+// SendInstructionOnce is SendInstruction for a form, which a browser may send twice. It
+// returns a Conflict if the same person has just sent an equal instruction that is active.
 func (s *Service) SendInstructionOnce(
 	ctx context.Context,
 	org flex.OrgID,
@@ -21,13 +22,14 @@ func (s *Service) SendInstructionOnce(
 	return s.sendBy(ctx, org, in, s.instructOnce)
 }
 
-// instructOnce is instructWithin, undone if the same was kept just before. The organisation is locked by then: of two
-// forms that come at once the second finds what the first has kept.
+// instructOnce is instructWithin, rolled back if an equal instruction was stored just before.
+// The organisation is locked by then, so of two forms that arrive at once the second finds the
+// instruction of the first.
 func (s *Service) instructOnce(
 	ctx context.Context,
 	tx *store.Tx,
 	in flex.Instruction,
-	ahead *lookedAhead,
+	ahead *offersAhead,
 ) (*Preview, error) {
 	p, err := s.instructWithin(ctx, tx, in, ahead)
 	if err != nil {
@@ -57,7 +59,8 @@ func (s *Service) instructOnce(
 	return p, nil
 }
 
-// orderKey is what a person asks for by an instruction. Its beginning is no part: it is now, where it was before.
+// orderKey is what makes two instructions equal. Their beginning does not count: a form that
+// begins now has another one each time.
 type orderKey struct {
 	goal    string
 	to      int64

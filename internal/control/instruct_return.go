@@ -8,15 +8,15 @@ import (
 	"flexd/internal/flex"
 )
 
-// comeBack plans how the assets that are chosen come back after an instruction.
-type comeBack struct {
+// returning plans how the chosen assets return to their plans after an instruction.
+type returning struct {
 	order  instruct.Order
 	from   time.Time
 	prices []flex.PricedPeriod
 }
 
-// reboundOf is the rebound of an instruction of which nobody is planned yet. Its power is the most that is asked
-// for in any slot.
+// reboundOf returns the rebound of an instruction before any asset is planned. Its power is
+// the most that is asked for in any slot.
 func reboundOf(
 	in *flex.Instruction,
 	slots []flex.Span,
@@ -31,9 +31,10 @@ func reboundOf(
 	return instruct.NewRebound(in.To, most)
 }
 
-// plan plans an asset that is chosen again beside those that were before it, and reports whether it comes back with no
-// more others than allowed, and charges no less because of them. Over that it is planned in any case.
-func (b *comeBack) plan(c *called, over bool) bool {
+// plan plans a chosen asset again beside those chosen before it. It reports whether the asset
+// returns together with no more others than allowed, and charges no less because of that. With
+// over it is planned in any case.
+func (b *returning) plan(c *called, over bool) bool {
 	if b.order.Up || c.ScheduledAsset == nil {
 		return true
 	}
@@ -56,7 +57,8 @@ func (b *comeBack) plan(c *called, over bool) bool {
 	return true
 }
 
-// steps are what an asset draws by its plan in force and by the one with the call, and its power.
+// steps returns what an asset draws by its plan in force and by the one with the call, and its
+// power.
 func (c *called) steps() (
 	before, after []flex.Step,
 	power flex.Watts,

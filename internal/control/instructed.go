@@ -16,10 +16,9 @@ import (
 	"flexd/internal/worker"
 )
 
-// LockInstructions has whoever changes an organisation's instructions, or its caps, wait for each
-// other.
+// LockInstructions locks an organisation's instructions and caps against other changes.
 func LockInstructions(ctx context.Context, tx *store.Tx) error {
-	// Who is called is planned between two statements.
+	// Assets are planned between two statements, which may take long.
 	if err := tx.MayPause(ctx, store.PlanPause); err != nil {
 		return err
 	}
@@ -32,16 +31,16 @@ func LockInstructions(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
-// call puts the schedules of assets that are called in force, and keeps who they are. One that
-// another instruction has called for the same half-hours since they were chosen is left out, and so is a site
-// that has had the calls it agreed to since.
+// call puts the schedules of called assets in force, and records the calls. It leaves out an
+// asset that another instruction has called for the same half-hours since it was chosen, and a
+// site that has had the calls it agreed to since.
 func (s *Service) call(
 	ctx context.Context,
 	tx *store.Tx,
 	by *flex.Instruction,
 	calls []called,
 ) error {
-	isGone, err := assetsNotToCall(ctx, tx, by)
+	mayNotCall, err := assetsNotToCall(ctx, tx, by)
 	if err != nil {
 		return err
 	}
@@ -51,7 +50,7 @@ func (s *Service) call(
 		c := &calls[i]
 
 		switch {
-		case isGone(c):
+		case mayNotCall(c):
 		case c.isBattery():
 			batteries = append(batteries, c)
 		case c.isHeater():
@@ -72,7 +71,7 @@ func (s *Service) call(
 	return callHeaters(ctx, tx, by, heaters)
 }
 
-// heatersIn are the heaters among who is called.
+// heatersIn returns the ids of the heaters among called assets.
 func heatersIn(calls []called) []flex.AssetID {
 	var heaters []flex.AssetID
 	for i := range calls {
@@ -84,7 +83,7 @@ func heatersIn(calls []called) []flex.AssetID {
 	return heaters
 }
 
-// callCars is call of cars.
+// callCars is call for cars.
 func (s *Service) callCars(
 	ctx context.Context,
 	tx *store.Tx,
@@ -115,26 +114,26 @@ func (s *Service) callCars(
 
 	inForce, err := tx.JustCalled(ctx, carsOf(of))
 	if err != nil {
-		return fmt.Errorf("read whose schedules are in force: %w", err)
+		return fmt.Errorf("read which schedules are in force: %w", err)
 	}
 
-	// What is expected is what their main fuses leave of what was asked for. A car that an event has planned since it was
-	// chosen is not called.
-	kept := make([]store.Called, 0, len(of))
+	// The expected steps are those that the main fuses permit. A car that an event has planned
+	// since it was chosen is not called.
+	records := make([]store.Called, 0, len(of))
 	for i, c := range of {
 		if inForce[c.id] {
-			kept = append(kept, c.record(next[i].Next.Charging()))
+			records = append(records, c.record(next[i].Next.Charging()))
 		}
 	}
 
-	if err := tx.AddCalled(ctx, by.ID, kept); err != nil {
-		return fmt.Errorf("keep who is called: %w", err)
+	if err := tx.AddCalled(ctx, by.ID, records); err != nil {
+		return fmt.Errorf("store the calls: %w", err)
 	}
 
 	return nil
 }
 
-// carsOf are the ids of cars that are called.
+// carsOf returns the ids of called cars.
 func carsOf(calls []*called) []flex.AssetID {
 	ids := make([]flex.AssetID, len(calls))
 	for i, c := range calls {
@@ -144,7 +143,8 @@ func carsOf(calls []*called) []flex.AssetID {
 	return ids
 }
 
-// record is an asset that is called, with what was in force before and what is sent.
+// record returns the record of a called car, with its schedule before and the one that is
+// sent.
 func (c *called) record(sent []flex.Step) store.Called {
 	return store.Called{
 		AssetID: c.Current.AssetID,
@@ -160,8 +160,8 @@ func (c *called) record(sent []flex.Step) store.Called {
 	}
 }
 
-// replacement is the schedule that an instruction, or its end, gives an asset; false if it breaks
-// a law.
+// replacement returns the schedule that an instruction, or its end, gives an asset; false if
+// it breaks a rule of engine/check.
 func (s *Service) replacement(
 	ctx context.Context,
 	now time.Time,
@@ -190,8 +190,8 @@ func (s *Service) replacement(
 	return store.Replacement{ScheduledAsset: at, Next: schedule}, decision.Replace
 }
 
-// replaceInParts commits schedules, a limited number by each statement, and has a fleet under caps planned
-// together at once.
+// replaceInParts commits schedules, a limited number by each statement, and marks a fleet
+// under caps to be planned as one at once.
 func (s *Service) replaceInParts(
 	ctx context.Context,
 	tx *store.Tx,
@@ -215,8 +215,8 @@ func (s *Service) replaceInParts(
 	return tx.CapsUsed(ctx, tx.Now())
 }
 
-// StopInstruction stops an instruction: who is called returns to the plan without it, at once. To
-// stop one that is over or stopped already changes nothing, and is no failure.
+// StopInstruction stops an instruction: the called assets return to the plan without it at
+// once. Stopping one that is over or stopped already changes nothing and is no error.
 func (s *Service) StopInstruction(
 	ctx context.Context,
 	org flex.OrgID,
@@ -242,7 +242,7 @@ func (s *Service) StopInstruction(
 	return in, err
 }
 
-// StopInstructions stops all instructions of an organisation that are active, and returns how many.
+// StopInstructions stops all active instructions of an organisation, and returns how many.
 func (s *Service) StopInstructions(
 	ctx context.Context,
 	org flex.OrgID,
@@ -274,7 +274,8 @@ func (s *Service) StopInstructions(
 	return n, err
 }
 
-// stopAll stops instructions, and then releases all whom they call, which it returns: each battery is taken back once.
+// stopAll stops instructions, and then releases all assets that they call, so that each
+// battery is planned once. It returns these assets.
 func (s *Service) stopAll(
 	ctx context.Context,
 	tx *store.Tx,
@@ -300,7 +301,8 @@ func (s *Service) stopAll(
 	return ordered, s.ReleaseWithin(ctx, tx, ordered)
 }
 
-// StopWithin stops an instruction, within a transaction. The heaters that it called are planned by their job.
+// StopWithin stops an instruction within a transaction. The heaters that it called are planned
+// by their job.
 func (s *Service) StopWithin(
 	ctx context.Context,
 	tx *store.Tx,
@@ -311,7 +313,7 @@ func (s *Service) StopWithin(
 	return err
 }
 
-// stopWithin is StopWithin, and returns whom the instruction called.
+// stopWithin is StopWithin, and returns the assets that the instruction called.
 func (s *Service) stopWithin(
 	ctx context.Context,
 	tx *store.Tx,
@@ -330,7 +332,7 @@ func (s *Service) stopWithin(
 	return assets, s.ReleaseWithin(ctx, tx, assets)
 }
 
-// stopInstruction stops an instruction if it is active, and returns whom it called until now.
+// stopInstruction stops an instruction if it is active, and returns the assets that it calls.
 func stopInstruction(
 	ctx context.Context,
 	tx *store.Tx,
@@ -357,8 +359,9 @@ func stopInstruction(
 	return assets, nil
 }
 
-// ReleaseWithin plans assets again that an instruction no longer calls: the time that it closed is open again. What
-// other instructions closed stays closed. Heaters are marked, and planned after the transaction.
+// ReleaseWithin plans assets again that an instruction no longer calls: the time that it
+// closed is open again. Time that other instructions closed stays closed. Heaters are marked,
+// and planned after the transaction.
 func (s *Service) ReleaseWithin(
 	ctx context.Context,
 	tx *store.Tx,
@@ -379,9 +382,9 @@ func (s *Service) ReleaseWithin(
 	return s.releaseCars(ctx, tx, assets)
 }
 
-// FollowInstructions compares what assets bring for each binding instruction with its target. Where
-// they fall short, others are called; where they bring more than enough, some are released. It
-// is safe to run twice and on several machines at once.
+// FollowInstructions compares what assets contribute to each active instruction with its
+// target. If they fall short, others are called; if they contribute more than enough, some are
+// released. It is safe to run twice, and on several machines at once.
 func (s *Service) FollowInstructions(ctx context.Context) (worker.Report, error) {
 	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).InstructedOrgs), s.FollowInstructionsOf)
 }
@@ -394,8 +397,9 @@ func (s *Service) FollowInstructionsOf(
 	return s.followEach(ctx, org, s.follow)
 }
 
-// LookAtInstructionsOf is FollowInstructionsOf for an advance of the organisation's clock, which asks for it only when
-// there is something new: it keeps that each was looked at, so that how far a clock is turned at once makes no difference.
+// LookAtInstructionsOf is FollowInstructionsOf for an advance of the organisation's clock,
+// which calls it only when there is something new. It records each comparison, so that the
+// result does not depend on how far the clock is advanced at once.
 func (s *Service) LookAtInstructionsOf(
 	ctx context.Context,
 	org flex.OrgID,
@@ -403,7 +407,8 @@ func (s *Service) LookAtInstructionsOf(
 	return s.followEach(ctx, org, s.followAndNote)
 }
 
-// followEach follows each active instruction of an organisation, and returns how many assets were called or released.
+// followEach follows each active instruction of an organisation, and returns how many assets
+// were called or released.
 func (s *Service) followEach(
 	ctx context.Context,
 	org flex.OrgID,
@@ -419,10 +424,10 @@ func (s *Service) followEach(
 	var r worker.Report
 	for k := 0; k < len(active) && ctx.Err() == nil; k++ {
 		if active[k].Dispatched {
-			continue // nobody else is called for it
+			continue // no others are called for a dispatch
 		}
 
-		n, failed := follow(ctx, org, &active[k]) // one that fails holds up no other
+		n, failed := follow(ctx, org, &active[k]) // an error does not delay the others
 		r.Did += n
 		err = errors.Join(err, failed)
 	}
@@ -430,18 +435,22 @@ func (s *Service) followEach(
 	return r, err
 }
 
-// How often it is checked what assets bring for an instruction.
+// Intervals between the comparisons of what assets contribute to an instruction.
 const (
-	// InstructionInterval is the least time from one change of who is called to the next look.
+	// InstructionInterval is the least time from a change of the called assets to the next
+	// comparison.
 	InstructionInterval = 4 * time.Second
-	// InstructionTired is the same after a look that found something missing and nobody to call.
+	// InstructionTired is the same after a comparison that found something missing and no
+	// asset to call.
 	InstructionTired = 30 * time.Second
-	// instructionResumed is the same after a look while pushes were halted, which is at most five seconds before their halt ends: by then
-	// chargers have had the time to accept what waited.
+	// instructionResumed is the same after a comparison while pushes were halted, at most five
+	// seconds before their halt ends: by then chargers have had the time to accept the pushes
+	// that waited.
 	instructionResumed = 5*time.Second + instruct.Patience
 )
 
-// follow compares an instruction with what assets bring for it, unless it was looked at a moment ago.
+// follow compares an instruction with what assets contribute, unless it was compared a moment
+// ago.
 func (s *Service) follow(
 	ctx context.Context,
 	org flex.OrgID,
@@ -453,13 +462,14 @@ func (s *Service) follow(
 	}
 
 	if c.halted {
-		return 0, s.noteLook(ctx, org, in, instructionResumed-InstructionInterval)
+		return 0, s.noteCompared(ctx, org, in, instructionResumed-InstructionInterval)
 	}
 
 	return s.change(ctx, org, in, c)
 }
 
-// followAndNote compares an instruction with what assets bring for it, and keeps that it was looked at.
+// followAndNote compares an instruction with what assets contribute, and records that it was
+// compared.
 func (s *Service) followAndNote(
 	ctx context.Context,
 	org flex.OrgID,
@@ -474,11 +484,11 @@ func (s *Service) followAndNote(
 		return s.change(ctx, org, in, c)
 	}
 
-	return 0, s.noteLook(ctx, org, in, 0)
+	return 0, s.noteCompared(ctx, org, in, 0)
 }
 
-// noteLook keeps that an instruction was looked at, so long from now.
-func (s *Service) noteLook(
+// noteCompared records that an instruction was compared, as of a time ahead of now.
+func (s *Service) noteCompared(
 	ctx context.Context,
 	org flex.OrgID,
 	in *flex.Instruction,
@@ -490,9 +500,9 @@ func (s *Service) noteLook(
 	})
 }
 
-// corrected compares an instruction with what assets bring for it, on a snapshot of the store and from an instant on. It
-// is nil where nothing is to be changed. While pushes are halted it says only that: no charger accepts what it is called with, and one
-// after the other would be called.
+// corrected compares an instruction with what assets contribute, on a snapshot, from an
+// instant on. It is nil if nothing is to be changed. While pushes are halted it says only
+// that: no charger would accept its call, and one after the other would be called.
 func (s *Service) corrected(
 	ctx context.Context,
 	org flex.OrgID,
@@ -521,7 +531,7 @@ func (s *Service) corrected(
 	return c, err
 }
 
-// change changes who is called, and returns how many assets were called or released.
+// change calls and releases assets, and returns how many.
 func (s *Service) change(
 	ctx context.Context,
 	org flex.OrgID,
@@ -542,7 +552,8 @@ func (s *Service) change(
 	return changed, err
 }
 
-// apply calls assets and lets some go, unless somebody was faster or the instruction was stopped.
+// apply calls and releases assets, unless another process did so meanwhile or the instruction
+// was stopped.
 func (s *Service) apply(
 	ctx context.Context,
 	tx *store.Tx,

@@ -12,10 +12,11 @@ import (
 	"flexd/internal/store"
 )
 
-// keepCalled has a car that is plugged in anew leave out the time of the instructions that called its charger to draw less before: they
-// call an asset once, and no other may call it meanwhile. What the car before it left out later, so as not to come back with others, is
-// no matter of this one.
-func keepCalled(
+// closeForCalls closes the time of instructions for a car that is plugged in anew, if they
+// called its charger to draw less before: an instruction calls an asset once, and no other may
+// call it meanwhile. Time after the window, which the previous car left out so as not to
+// return with others, does not concern this one.
+func closeForCalls(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
@@ -23,7 +24,7 @@ func keepCalled(
 ) error {
 	windows, err := tx.CalledWindows(ctx, asset)
 	if err != nil {
-		return fmt.Errorf("read what calls the asset: %w", err)
+		return fmt.Errorf("read the instructions that call the asset: %w", err)
 	}
 
 	e.Closed = instruct.Union(nil, windows)
@@ -31,11 +32,13 @@ func keepCalled(
 	return nil
 }
 
-// releaseTries is how often released cars are planned again whose schedules others have replaced meanwhile.
+// releaseTries is how often released cars are planned again if other schedules of theirs came
+// in force meanwhile.
 const releaseTries = 5
 
-// releaseCars is ReleaseWithin of cars. On PostgreSQL an event, or new prices, may put another schedule of a car in force after it was
-// read here. That one still leaves out the time of the call: the car is planned once more.
+// releaseCars is ReleaseWithin for cars. On PostgreSQL an event, or new prices, may put
+// another schedule of a car in force after it was read here. In that schedule the time of the
+// call is still closed, so the car is planned once more.
 func (s *Service) releaseCars(
 	ctx context.Context,
 	tx *store.Tx,
@@ -56,7 +59,8 @@ func (s *Service) releaseCars(
 	return nil
 }
 
-// planReleased plans cars without what they left out for instructions that call them no more.
+// planReleased plans cars without the time that was closed for instructions which no longer
+// call them.
 func (s *Service) planReleased(
 	ctx context.Context,
 	tx *store.Tx,
@@ -98,7 +102,8 @@ func (s *Service) planReleased(
 	return next, nil
 }
 
-// inputsReleased are a car's inputs from an instant on without what it left out for instructions that call it no more; some still do.
+// inputsReleased returns a car's inputs from an instant on without the time that was closed
+// for instructions which no longer call it; held is the time of those that do.
 func inputsReleased(
 	p *store.ScheduledAsset,
 	from time.Time,
@@ -106,12 +111,13 @@ func inputsReleased(
 ) store.PlanInputs {
 	e := inputsAt(p, from)
 	e.Closed = instruct.Common(e.Closed, instruct.Union(nil, held))
-	e.Ramp = continuedRamp(e.Ramp, true) // many cars come back at once
+	e.Ramp = continuedRamp(e.Ramp, true) // many cars return at once
 
 	return e
 }
 
-// replaceReleased puts the schedules of released cars in force, and returns the cars that have another one since they were planned.
+// replaceReleased puts the schedules of released cars in force, and returns the cars for which
+// another schedule came in force since they were planned.
 func (s *Service) replaceReleased(
 	ctx context.Context,
 	tx *store.Tx,

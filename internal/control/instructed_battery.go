@@ -78,8 +78,8 @@ func (s *Service) callBattery(
 	return sendAgain(ctx, tx, c.id, by, resent)
 }
 
-// sendTo puts the modes of a call into a plan, and returns the half-hours that were dispatched, or have begun, with
-// another mode.
+// sendTo puts the modes of a call into a plan, and returns the half-hours that were
+// dispatched, or have begun, with another mode.
 func (d *calledDevice) sendTo(
 	plan *store.BatteryPlan,
 	first flex.Period,
@@ -114,7 +114,8 @@ func setMode(
 	p.Modes = string(modes)
 }
 
-// sendAgain dispatches what a battery's plan has in some half-hours of an instruction, in the place of what was sent before.
+// sendAgain dispatches what a battery's plan has in some half-hours of an instruction, in the
+// place of what was sent before.
 func sendAgain(
 	ctx context.Context,
 	tx *store.Tx,
@@ -152,8 +153,8 @@ func sendAgain(
 	return nil
 }
 
-// dispatchOf is what a battery's plan has in a half-hour from an instant on, as a dispatch for an instruction; false where
-// nothing of it is left.
+// dispatchOf is what a battery's plan has in a half-hour from an instant on, as a dispatch for
+// an instruction; false where nothing of it is left.
 func dispatchOf(
 	b *store.Battery,
 	by *flex.Instruction,
@@ -186,8 +187,9 @@ func dispatchOf(
 	return d, !d.Empty()
 }
 
-// releaseBatteries takes back what batteries were sent for an instruction that calls them no more, as it is taken back under a
-// cap: a dispatch of no power replaces it in half-hours that were dispatched. Later ones are planned again.
+// releaseBatteries takes back what batteries were sent for an instruction that calls them no
+// more, as it is taken back under a cap: a dispatch of no power replaces it in half-hours that
+// were dispatched. Later ones are planned again.
 func (s *Service) releaseBatteries(
 	ctx context.Context,
 	tx *store.Tx,
@@ -231,8 +233,8 @@ func (s *Service) releaseBatteries(
 	return nil
 }
 
-// leastTakenBack is how far the power of a half-hour that was dispatched must be from what the battery would have had for it
-// to be taken back.
+// leastTakenBack is how far the power of a half-hour that was dispatched must be from what the
+// battery would have had for it to be taken back.
 const leastTakenBack = flex.Watts(100)
 
 // changedIn reports whether a call changed what a battery does in a half-hour.
@@ -247,7 +249,8 @@ func changedIn(
 	return max(moved, -moved) >= least
 }
 
-// takeBackCall has a battery do nothing in half-hours that a call changed and that were dispatched.
+// takeBackCall has a battery do nothing in half-hours that a call changed and that were
+// dispatched.
 func takeBackCall(
 	ctx context.Context,
 	tx *store.Tx,

@@ -12,7 +12,7 @@ import (
 	"flexd/internal/store"
 )
 
-// correction is who is to be called in addition, or released.
+// correction is which assets are to be called in addition, or released.
 type correction struct {
 	call    []called
 	release []flex.AssetID
@@ -22,21 +22,21 @@ type correction struct {
 	spent      string
 }
 
-// remainder is an instruction from now on, and what assets bring for it.
+// remainder is an instruction from now on, and what assets contribute to it.
 type remainder struct {
-	*Preview // of the rest of its window, for who may be called in addition
+	*Preview // of the rest of its window, for assets that may be called in addition
 	scope    *scoped
 	target   []charge.Joules
-	back     *instruct.Rebound // of who is called
-	assets   []flex.AssetID    // who is called
+	back     *instruct.Rebound // of the called assets
+	assets   []flex.AssetID    // the called assets
 	brings   []instruct.Candidate
-	// the same without cars that have neither accepted their newest schedule nor a meter that says how far they follow: others
-	// that follow are not released for them
+	// the same, without cars that have neither accepted their newest schedule nor been
+	// metered: others that follow are not released because of them
 	sure   []instruct.Candidate
-	before map[flex.AssetID]bool // who is called, or was released
+	before map[flex.AssetID]bool // assets that are called, or were released
 }
 
-// readCalled reads an instruction's scope and who it calls, or called.
+// readCalled reads an instruction's scope, and the assets that it calls or has called.
 func readCalled(
 	ctx context.Context,
 	tx *store.Tx,
@@ -52,7 +52,7 @@ func readCalled(
 	return s, was, err
 }
 
-// remainderOf works out what each called asset brings from now on, and what is asked for.
+// remainderOf computes what each called asset contributes from now on, and what is asked for.
 func remainderOf(
 	ctx context.Context,
 	tx *store.Tx,
@@ -63,8 +63,8 @@ func remainderOf(
 		return nil, err
 	}
 
-	// What is asked for and what others can bring are counted over the same time: of a half-hour that is nearly over, nobody
-	// brings what it asked for before.
+	// The target and what others can contribute are counted over the same time: in a half-hour
+	// that is nearly over, nobody can contribute the part of the target that lies before now.
 	rest := *in
 	rest.Span = orderOf(in, s.now).Window
 	l := &remainder{
@@ -85,12 +85,12 @@ func remainderOf(
 	l.addAll(was, inForce, slots, planned, shares)
 	l.target = targetOf(&rest, planned)
 	l.back = reboundOf(in, slots, l.target)
-	comingBack(l.back, was, inForce)
+	addReturning(l.back, was, inForce)
 
 	return l, nil
 }
 
-// addAll counts who is called, and notes who is or was.
+// addAll counts the called assets, and records which are or were called.
 func (l *remainder) addAll(
 	was []store.Called,
 	inForce map[flex.AssetID]*store.ScheduledAsset,
@@ -113,8 +113,8 @@ func (l *remainder) addAll(
 	}
 }
 
-// comingBack adds the called assets to a rebound.
-func comingBack(
+// addReturning adds the called assets to a rebound.
+func addReturning(
 	back *instruct.Rebound,
 	was []store.Called,
 	inForce map[flex.AssetID]*store.ScheduledAsset,
@@ -128,7 +128,7 @@ func comingBack(
 	}
 }
 
-// plannedByAsset are the assets of a scope by their ids.
+// plannedByAsset returns the scheduled cars of a scope by asset.
 func (s *scoped) plannedByAsset() map[flex.AssetID]*store.ScheduledAsset {
 	inForce := make(map[flex.AssetID]*store.ScheduledAsset, len(s.planned))
 	for i := range s.planned {
@@ -138,8 +138,9 @@ func (s *scoped) plannedByAsset() map[flex.AssetID]*store.ScheduledAsset {
 	return inForce
 }
 
-// add counts a called asset, and what is planned in each slot as if it were not called. An asset that is no longer plugged
-// in draws nothing. For the others counts how far they are known to follow.
+// add counts a called car, and what is planned in each slot as if it were not called. A car
+// that is no longer plugged in draws nothing. For others their quality counts: how far they
+// are known to follow.
 func (l *remainder) add(
 	c *store.Called,
 	at *store.ScheduledAsset,
@@ -152,7 +153,7 @@ func (l *remainder) add(
 		share, metered := shares[c.AssetID]
 		sure = metered || at.Followed()
 		quality = instruct.Followed{
-			Since:    l.At.Sub(flex.Later(c.CalledAt, at.Current.Steps[0].From)), // it may have been planned again
+			Since:    l.At.Sub(flex.Later(c.CalledAt, at.Current.Steps[0].From)), // a later plan counts from its beginning
 			Accepted: at.Followed(),
 			Metered:  metered,
 			Share:    share,
@@ -188,8 +189,8 @@ func (l *remainder) bring(
 	l.brings, l.sure = append(l.brings, brings), append(l.sure, brings)
 }
 
-// changeOf is what a called asset draws less in each slot by its schedule in force than by the
-// one in force before; without a schedule it draws nothing.
+// changeOf returns what a called car draws less in each slot by its schedule in force than by
+// the one before; without a schedule it draws nothing.
 func changeOf(
 	c *store.Called,
 	at *store.ScheduledAsset,
@@ -210,8 +211,9 @@ func changeOf(
 	return change
 }
 
-// correct says who is to be called in addition, if something is missing, or released. It is nil where
-// nothing is to be changed; without anybody, something is missing that nobody can bring.
+// correct returns which assets are to be called in addition, if something is missing, or
+// released. It is nil if nothing is to be changed. Without assets it says that something is
+// missing which nobody can contribute.
 func (s *Service) correct(
 	ctx context.Context,
 	tx *store.Tx,
@@ -248,7 +250,7 @@ func (s *Service) correct(
 	}, nil
 }
 
-// leaveOutCalled leaves who is called, or was, out of the scope.
+// leaveOutCalled removes the assets that are or were called from the scope.
 func (l *remainder) leaveOutCalled() {
 	l.scope.planned = slices.DeleteFunc(l.scope.planned, func(p store.ScheduledAsset) bool {
 		return l.before[p.Current.AssetID]
@@ -259,7 +261,7 @@ func (l *remainder) leaveOutCalled() {
 	l.scope.heaters = slices.DeleteFunc(l.scope.heaters, wasCalled)
 }
 
-// release says who can be released; nil for nobody.
+// release returns the assets that can be released; nil for none.
 func (l *remainder) release(in *flex.Instruction) *correction {
 	c := &correction{}
 	_, release := instruct.Correct(l.target, l.sure, nil, !in.Unfair)
@@ -274,15 +276,15 @@ func (l *remainder) release(in *flex.Instruction) *correction {
 	return c
 }
 
-// meteredLately is how far back registers are looked at for what called assets bring now.
+// meteredLately is how far back registers are used for what called assets contribute now.
 const meteredLately = 15 * time.Minute
 
-// settled is how long after its call the register of an asset is first looked at.
+// settled is how long after its call the register of an asset is first used.
 const settled = time.Minute
 
-// meteredShares is how much of its change each called asset brought lately: by its charger's register in the last
-// quarter of an hour, else in the latest half-hour of an instruction that was metered, as far as one was since it was
-// called.
+// meteredShares returns how much of its change each called asset brought lately, in per cent:
+// by its charger's register in the last quarter of an hour, else in the latest metered
+// half-hour of the instruction since its call.
 func meteredShares(
 	ctx context.Context,
 	tx *store.Tx,
@@ -319,8 +321,8 @@ func meteredShares(
 	return shares, nil
 }
 
-// halfHourShares is how much of its change each called asset brought in the latest half-hour of an
-// instruction that was metered, as far as one was since it was called.
+// halfHourShares returns how much of its change each called asset brought in the latest
+// metered half-hour of the instruction since its call, in per cent.
 func halfHourShares(
 	ctx context.Context,
 	tx *store.Tx,
@@ -359,8 +361,9 @@ func halfHourShares(
 	return shares, nil
 }
 
-// isEvidence reports whether a half-hour in which an asset was to change so much says how far it follows. What a heater draws is only
-// expected: where it was to change next to nothing, it differs by many times that.
+// isEvidence reports whether a half-hour in which an asset was to change by an energy shows
+// how far it follows. For a heater the draw is only an expectation: where it was to change
+// next to nothing, the measured draw differs by many times that.
 func isEvidence(c *store.Called, change charge.Joules) bool {
 	if c.Heater {
 		return max(change, -change) >= charge.Joules(leastTakenBack)*charge.Joules(flex.HalfHour/time.Second)
@@ -369,7 +372,8 @@ func isEvidence(c *store.Called, change charge.Joules) bool {
 	return change != 0
 }
 
-// meteredOf is what the meters of called assets say of the half-hours that a span touches.
+// meteredOf returns the metered energies of called assets in the half-hours that a span
+// touches.
 func meteredOf(
 	ctx context.Context,
 	tx *store.Tx,
@@ -391,7 +395,8 @@ func meteredOf(
 	return halfHoursBy(readings), nil
 }
 
-// halfHoursOf asks for readings of called assets in the half-hours that a span touches.
+// halfHoursOf returns the query for readings of called assets in the half-hours that a span
+// touches.
 func halfHoursOf(was []store.Called, span flex.Span, labels ...flex.Label) store.ReadingQuery {
 	q := store.ReadingQuery{Labels: labels}
 	for _, c := range was {
@@ -408,8 +413,9 @@ func halfHoursOf(was []store.Called, span flex.Span, labels ...flex.Label) store
 	return q
 }
 
-// addRegistered adds to what meters say of half-hours those that only a charger's register gives, as settlement counts them: it was
-// read at both ends. A register may count in large steps, so it says nothing here of how far an asset follows.
+// addRegistered adds the half-hours that only a charger's register gives, as settlement counts
+// them: it was read at both ends. A register may count in large steps, so it is not used for
+// how far an asset follows.
 func addRegistered(
 	ctx context.Context,
 	tx *store.Tx,
@@ -439,8 +445,8 @@ func addRegistered(
 	return nil
 }
 
-// halfHoursBy are the energies of half-hours that readings give: a charger's own, and those of a power of a battery's inverter or a
-// heater.
+// halfHoursBy returns the energies of half-hours that readings give: a charger's own, and
+// those from the power of a battery's inverter or a heater.
 func halfHoursBy(readings []flex.Reading) map[flex.AssetID]map[flex.Period]flex.WattHours {
 	found := map[flex.AssetID]map[flex.Period]flex.WattHours{}
 	powers := map[flex.AssetID][]flex.Reading{}
@@ -466,7 +472,8 @@ func halfHoursBy(readings []flex.Reading) map[flex.AssetID]map[flex.Period]flex.
 	return found
 }
 
-// drawnOf is what a called asset draws by some steps in a span; what a battery gives is below zero.
+// drawnOf returns what a called asset draws by some steps in a span; negative if a battery
+// gives.
 func drawnOf(
 	c *store.Called,
 	steps []flex.Step,

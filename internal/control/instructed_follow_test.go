@@ -33,7 +33,7 @@ func TestCalled_BehindFuse(t *testing.T) {
 	}
 
 	back := instruct.NewRebound(window.To, 10_000)
-	comingBack(back, []store.Called{c}, map[flex.AssetID]*store.ScheduledAsset{c.AssetID: at})
+	addReturning(back, []store.Called{c}, map[flex.AssetID]*store.ScheduledAsset{c.AssetID: at})
 
 	p := charge.Problem{From: from, ReadyBy: from.Add(14 * time.Hour), Need: 7000, Power: 7000, AllOffPeak: true, Mode: flex.Minimise}
 	offer := instruct.Call(instruct.Order{Window: window, Rebound: back}, p, c.Baseline)

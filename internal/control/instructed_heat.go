@@ -38,7 +38,8 @@ func (t *heatedTank) keptFor(order instruct.Order) []flex.Span {
 	return kept
 }
 
-// keepsIn are the instructions that the heater keeps to in a half-hour, or what is left of it, with what each asks.
+// keepsIn are the instructions that the heater keeps to in a half-hour, or what is left of it,
+// with what each asks.
 func (t *heatedTank) keepsIn(span flex.Span) []instruct.HeatAsk {
 	var asks []instruct.HeatAsk
 	for i := range t.called {
@@ -68,7 +69,8 @@ func (t *heatedTank) keepsIn(span flex.Span) []instruct.HeatAsk {
 	return asks
 }
 
-// extra is what instructions have what the heater draws count besides its price; nil for nothing.
+// extra is what instructions have what the heater draws count besides its price; nil for
+// nothing.
 func (t *heatedTank) extra(span flex.Span) func(energy float64) float64 {
 	asks := t.keepsIn(span)
 	if len(asks) == 0 {
@@ -94,8 +96,8 @@ func sumOf(a, b func(energy float64) float64) func(energy float64) float64 {
 	return func(energy float64) float64 { return a(energy) + b(energy) }
 }
 
-// callHeaters keeps which heaters are called, and marks them to be planned so. One that has gone, or is left alone, since it was chosen
-// is left out.
+// callHeaters keeps which heaters are called, and marks them to be planned so. One that has
+// gone, or is left alone, since it was chosen is left out.
 func callHeaters(
 	ctx context.Context,
 	tx *store.Tx,
@@ -127,8 +129,9 @@ func callHeaters(
 	return tx.MarkCalled(ctx, marked)
 }
 
-// planMarked plans those of some assets that are heaters which were called or let go, each in a transaction of its own, so that others
-// can write in between. One that cannot be planned now keeps its mark: the job that plans heaters does it, and says what fails.
+// planMarked plans those of some assets that are heaters which were called or let go, each in
+// a transaction of its own, so that others can write in between. One that cannot be planned
+// now keeps its mark: the job that plans heaters does it, and says what fails.
 func (s *Service) planMarked(
 	ctx context.Context,
 	org flex.OrgID,
@@ -163,7 +166,8 @@ func (t *heatedTank) expect(
 	return tx.ExpectOfHeater(ctx, &t.plan)
 }
 
-// calledFor says why a heater draws what it does in a half-hour, if that is because an instruction calls it; empty otherwise.
+// calledFor says why a heater draws what it does in a half-hour, if that is because an
+// instruction calls it; empty otherwise.
 func (t *heatedTank) calledFor(span flex.Span, energy float64) string {
 	for _, a := range t.keepsIn(span) {
 		if !a.Whole {
@@ -183,7 +187,8 @@ func (t *heatedTank) calledFor(span flex.Span, energy float64) string {
 	return ""
 }
 
-// calledText says when instructions call the heater that are not over, as a sentence after others.
+// calledText says when instructions call the heater that are not over, as a sentence after
+// others.
 func (t *heatedTank) calledText() string {
 	clock := func(at time.Time) string {
 		return flex.Clock(

@@ -12,11 +12,14 @@ import (
 
 // The return of heaters.
 //
-// Heaters that were called to draw less need the heat later. Each is planned in a transaction of its own. It looks at what the others that
-// the instruction calls are expected to draw more than by the plans that they had, in the day after, and draws more itself only as far
-// as that leaves of what is allowed, as long as its comfort lets it. So the first come back first, and the last when there is room.
+// Heaters that were called to draw less need the heat later. Each is planned in a transaction
+// of its own. It looks at what the others that the instruction calls are expected to draw more
+// than by the plans that they had, in the day after, and draws more itself only as far as that
+// leaves of what is allowed, as long as its comfort lets it. So the first come back first, and
+// the last when there is room.
 
-// returnedAfter is how long after an instruction the return of heaters is spread. Later their plans are as if there had been none.
+// returnedAfter is how long after an instruction the return of heaters is spread. Later their
+// plans are as if there had been none.
 const returnedAfter = store.HeatersReturn
 
 // readReturns reads how others come back that instructions call with the heater.
@@ -48,8 +51,9 @@ func (t *heatedTank) readReturns(
 	return nil
 }
 
-// othersBack is how the heaters come back that an instruction calls, but for one. Its cars are spread among themselves, and are not read:
-// there may be many, and each heater would read them all.
+// othersBack is how the heaters come back that an instruction calls, but for one. Its cars are
+// spread among themselves, and are not read: there may be many, and each heater would read
+// them all.
 func othersBack(
 	ctx context.Context,
 	tx *store.Tx,
@@ -111,8 +115,9 @@ func (t *heatedTank) returnsIn(span flex.Span) []instruct.HeatAsk {
 	return asks
 }
 
-// promisedIn is what the heater is expected to draw at most in a half-hour of an instruction: it does not draw more in it so that it need
-// not come back. Of a half-hour after all that was planned when it was called nothing is known, and nothing was promised.
+// promisedIn is what the heater is expected to draw at most in a half-hour of an instruction:
+// it does not draw more in it so that it need not come back. Of a half-hour after all that was
+// planned when it was called nothing is known, and nothing was promised.
 func (t *heatedTank) promisedIn(span flex.Span) []instruct.HeatAsk {
 	var asks []instruct.HeatAsk
 	for i, back := range t.returns {

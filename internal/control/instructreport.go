@@ -13,20 +13,20 @@ import (
 	"flexd/internal/store"
 )
 
-// InstructionState says where an instruction is.
+// InstructionState is the state of an instruction.
 type InstructionState string
 
 // The states of an instruction.
 const (
 	InstructionPreviewed InstructionState = "previewed" // it was not sent
-	// it was sent, and does not bind yet
+	// it was sent, and its window has not begun
 	InstructionOrdered InstructionState = "ordered"
 	InstructionRunning InstructionState = "running"
 	InstructionStopped InstructionState = "stopped"
 	InstructionEnded   InstructionState = "ended"
 )
 
-// StateOf says where an instruction is at an instant.
+// StateOf returns the state of an instruction at an instant.
 func StateOf(in *flex.Instruction, now time.Time) InstructionState {
 	switch {
 	case in.ID.IsZero():
@@ -51,8 +51,8 @@ type InstructionPage struct {
 	Next flex.InstructionID
 }
 
-// Instructions returns a page of an organisation's instructions, those made before one, if it is
-// given.
+// Instructions returns a page of an organisation's instructions; if before is given, those
+// made before that one.
 func (s *Service) Instructions(
 	ctx context.Context,
 	org flex.OrgID,
@@ -89,7 +89,7 @@ func instructionPage(
 	return p, err
 }
 
-// InstructionReport is what an instruction asked for, and what came of it.
+// InstructionReport is what an instruction asked for, and its result.
 type InstructionReport struct {
 	flex.Instruction
 	At     time.Time
@@ -97,7 +97,8 @@ type InstructionReport struct {
 	Assets []ReportAsset
 	// the same for each minute, if minutes were asked for: metered by the chargers' registers
 	Minutes []ReportSlot
-	// of the plans with the instruction, less that of those without it, as they were sent
+	// the cost of the plans with the instruction, less that of those without it, as they were
+	// sent
 	Cost flex.MicroPounds
 	// the flex events that it pays for; none if it did not say what it pays
 	Settled flex.InstructedEvents
@@ -141,11 +142,12 @@ type ReportEnergies struct {
 	Metered  []flex.Optional[flex.WattHours]
 }
 
-// reportMost bounds a report: its assets times its minutes, and the number of readings that it is made of.
+// reportMost limits a report: its assets times its minutes, and the number of readings that it
+// is made of.
 const reportMost = 1_000_000
 
-// ReportInstructionMinutes is ReportInstruction with each minute beside. It is Malformed where there are more
-// than a million minutes of assets.
+// ReportInstructionMinutes is ReportInstruction with each minute in addition. It is Malformed
+// if there are more than a million minutes of assets.
 func (s *Service) ReportInstructionMinutes(
 	ctx context.Context,
 	org flex.OrgID,
@@ -166,8 +168,8 @@ func (s *Service) ReportInstructionMinutes(
 	return r, err
 }
 
-// ReportInstruction says what an instruction asked for and what came of it, in all and of each
-// asset, by half-hours. Assets that were released are in it too.
+// ReportInstruction returns what an instruction asked for and its result, in total and for
+// each asset, by half-hours. It includes assets that were released.
 func (s *Service) ReportInstruction(
 	ctx context.Context,
 	org flex.OrgID,
@@ -183,7 +185,7 @@ func (s *Service) ReportInstruction(
 	return r, err
 }
 
-// reportOf is an instruction's report by half-hours, and who was called.
+// reportOf returns an instruction's report by half-hours, and the called assets.
 func reportOf(
 	ctx context.Context,
 	tx *store.Tx,
@@ -218,7 +220,7 @@ func reportOf(
 	return r, was, err
 }
 
-// reportSpan is what a report is of: the instruction's window and the hour after.
+// reportSpan returns the time of a report: the instruction's window and the hour after.
 func reportSpan(in *flex.Instruction) flex.Span {
 	return flex.Span{From: in.From, To: in.To.Add(instruct.Guard)}
 }
@@ -269,7 +271,8 @@ func (r *InstructionReport) addMinutes(
 	return nil
 }
 
-// emptyMinutes are n minutes from an instant on, with what is asked for and without assets.
+// emptyMinutes returns n minutes from an instant on, with what is asked for and without
+// assets.
 func (r *InstructionReport) emptyMinutes(from time.Time, n int) []ReportSlot {
 	minutes := make([]ReportSlot, n)
 	for m := range minutes {
@@ -281,7 +284,7 @@ func (r *InstructionReport) emptyMinutes(from time.Time, n int) []ReportSlot {
 	return minutes
 }
 
-// askedIn is what is asked for in the minute from an instant on, and the same exactly.
+// askedIn returns what is asked for in the minute from an instant on, rounded and exactly.
 func (r *InstructionReport) askedIn(from time.Time) (flex.WattHours, charge.Joules) {
 	for _, s := range r.Slots {
 		if s.Contains(from) {
@@ -293,7 +296,7 @@ func (r *InstructionReport) askedIn(from time.Time) (flex.WattHours, charge.Joul
 	return 0, 0
 }
 
-// addMinutesOf adds an asset to each minute, with what was metered in that minute, if anything was.
+// addMinutesOf adds an asset to each minute, with its metered energy if there is one.
 func (r *InstructionReport) addMinutesOf(
 	a *ReportAsset,
 	c *store.Called,
@@ -320,7 +323,8 @@ func (r *InstructionReport) addMinutesOf(
 	}
 }
 
-// registerEnergy is what a charger's register says of spans that follow each other.
+// registerEnergy returns a function for the energy in consecutive spans by a charger's
+// register.
 func registerEnergy(marks []flex.RegisterMark) func(flex.Span) (charge.Joules, bool) {
 	return func(span flex.Span) (charge.Joules, bool) {
 		for len(marks) > 1 && !marks[1].At.After(span.From) {
@@ -331,7 +335,8 @@ func registerEnergy(marks []flex.RegisterMark) func(flex.Span) (charge.Joules, b
 	}
 }
 
-// uncalledFrom is the instant from which an asset is expected to draw as without the instruction; zero for never.
+// uncalledFrom returns the instant from which an asset is expected to draw as without the
+// instruction; zero for never.
 func (r *InstructionReport) uncalledFrom(c *store.Called) time.Time {
 	if !c.ReleasedAt.IsZero() {
 		return c.ReleasedAt
@@ -340,7 +345,7 @@ func (r *InstructionReport) uncalledFrom(c *store.Called) time.Time {
 	return r.StoppedAt
 }
 
-// newReport is a report without assets.
+// newReport returns a report without assets.
 func newReport(in *flex.Instruction, now time.Time) *InstructionReport {
 	r := &InstructionReport{Instruction: *in, At: now}
 	for t, slot := range instruct.Slots(in.Span) {
@@ -403,8 +408,8 @@ func (r *InstructionReport) add(
 	r.Assets = append(r.Assets, a)
 }
 
-// Unmetered is of how many assets nothing was metered in a slot, by its place, in which they were planned or expected to draw or to
-// give something.
+// Unmetered returns the number of assets without a metered energy in a slot, given by its
+// index, among those that were planned or expected to draw or give something.
 func (r *InstructionReport) Unmetered(slot int) int {
 	n := 0
 	for i := range r.Assets {
@@ -418,19 +423,21 @@ func (r *InstructionReport) Unmetered(slot int) int {
 	return n
 }
 
-// countsWhole reports whether what was metered in a slot is a called asset's: it is a whole half-hour, and begins after the call.
+// countsWhole reports whether the metered energy of a slot counts for a called asset: the slot
+// is a whole half-hour, and begins after the call.
 func countsWhole(c *store.Called, slot flex.Span) bool {
 	return slot.Len() == flex.HalfHour && calledBefore(c, slot)
 }
 
-// calledBefore reports whether an asset was called before a span began. What a meter has of an earlier one is beside no baseline, as
-// that begins with the call. A dispatch names its batteries from its beginning on.
+// calledBefore reports whether an asset was called before a span began. For an earlier span
+// there is no baseline, as that begins with the call. A dispatch lists its batteries from its
+// beginning on.
 func calledBefore(c *store.Called, span flex.Span) bool {
 	return c.Dispatched || !span.From.Before(c.CalledAt.Truncate(time.Second))
 }
 
-// expectedOf is what a called asset draws in a span: by what was sent to it, and from an instant
-// on, if it is given, as without.
+// expectedOf returns what a called asset draws in a span by the schedule that was sent, and
+// from an instant on, if it is given, by its baseline.
 func expectedOf(
 	c *store.Called,
 	span flex.Span,
@@ -447,7 +454,8 @@ func expectedOf(
 		drawnOf(c, c.Baseline, after)
 }
 
-// plan is what a called asset draws in the slot by its baseline, and is expected to. The change counts as brought.
+// plan returns what a called asset draws in the slot by its baseline, and what it is expected
+// to draw. The difference counts as contributed.
 func (s *ReportSlot) plan(c *store.Called, until time.Time) (baseline, expected flex.WattHours) {
 	before := drawnOf(c, c.Baseline, s.Span)
 	after := expectedOf(c, s.Span, until)
@@ -470,8 +478,8 @@ func (s *ReportSlot) count(
 	}
 }
 
-// WriteCSV writes a row for each asset and half-hour, or minute if there are minutes, and one for the sum of each,
-// without an asset.
+// WriteCSV writes a row for each asset and half-hour, or minute if there are minutes, and a
+// row without an asset for the sum of each.
 func (r *InstructionReport) WriteCSV(out io.Writer) error {
 	w := csvfile.NewWriter(
 		out,

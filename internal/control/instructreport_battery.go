@@ -11,8 +11,8 @@ import (
 	"flexd/internal/store"
 )
 
-// calledPowers are the readings of the power of the batteries and heaters among the called assets in a span, each one's in order. More
-// than a report is made of are Malformed.
+// calledPowers are the readings of the power of the batteries and heaters among the called
+// assets in a span, each one's in order. More than a report is made of are Malformed.
 func calledPowers(
 	ctx context.Context,
 	tx *store.Tx,

@@ -5,7 +5,7 @@ import (
 	"flexd/internal/store"
 )
 
-// CalledKind is what is called.
+// CalledKind is the kind of a called asset.
 type CalledKind string
 
 // The kinds of assets that instructions call.
@@ -15,7 +15,7 @@ const (
 	CalledHeater  CalledKind = "heater"
 )
 
-// kindOfCalled is what an asset was called as.
+// kindOfCalled returns the kind of a called asset.
 func kindOfCalled(c *store.Called) CalledKind {
 	if c.Battery {
 		return CalledBattery
@@ -28,7 +28,8 @@ func kindOfCalled(c *store.Called) CalledKind {
 	return CalledCar
 }
 
-// notPaid says why nothing is paid, at an instruction's price, for what a called asset moves; empty if something is.
+// notPaid describes why nothing is paid, at an instruction's price, for what a called asset
+// moves; empty if something is.
 func notPaid(in *flex.Instruction, kind CalledKind) string {
 	switch {
 	case kind == CalledHeater:

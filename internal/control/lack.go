@@ -12,7 +12,8 @@ import (
 	"flexd/internal/store"
 )
 
-// notAsOne is why a site with batteries is not planned as one, as a word of a schedule's origins.
+// notAsOne is why a site with batteries is not planned as one, as a word of a schedule's
+// origins.
 type notAsOne string
 
 // The reasons.
@@ -41,13 +42,13 @@ func (r notAsOne) text() string {
 const (
 	// gapNamed is the gap, in pence, from which an explanation names it.
 	gapNamed = 0.1
-	// gapListed is the gap, in pence, from which the asset is listed among the exceptions. Plans
-	// are ended by their bound each day; few of them leave that much.
+	// gapListed is the gap, in pence, from which the asset is listed among the exceptions.
+	// Plans are ended by their bound each day; few of them leave that much.
 	gapListed = 10
 )
 
-// lack is what a site's plan as one lacks: why there is none, or by how many pence the best plan may
-// be cheaper where the bound on the work ended the search.
+// lack is what a site's plan as one lacks: why there is none, or by how many pence the best
+// plan may be cheaper where the bound on the work ended the search.
 type lack struct {
 	why notAsOne
 	gap float64
@@ -129,8 +130,8 @@ func (l lack) sentences() []string {
 	return lines
 }
 
-// sayBattery names the site's plan as one as what keeps a car from charging at a time, where neither a cap nor an instruction
-// does.
+// sayBattery names the site's plan as one as what keeps a car from charging at a time, where
+// neither a cap nor an instruction does.
 func (x *Explanation) sayBattery() {
 	if !plannedAsOne(&x.From) || lackOf(x.From.Origins).why != "" {
 		return
@@ -152,7 +153,8 @@ func (x *Explanation) closedIn(s flex.Span) bool {
 	})
 }
 
-// sayFuse names the main fuse as what keeps an asset from charging, where nothing else held its schedule back.
+// sayFuse names the main fuse as what keeps an asset from charging, where nothing else held
+// its schedule back.
 func (x *Explanation) sayFuse() {
 	other := func(c BindingCap) bool { return !c.Site }
 	if len(x.Caps) == 0 || slices.ContainsFunc(x.Caps, other) {
@@ -167,8 +169,8 @@ func (x *Explanation) sayFuse() {
 	}
 }
 
-// sayMore notes what one kW more of main fuse would bring of what is missing, where it is the fuse that
-// decides. p is the problem of the explained plan.
+// sayMore notes what one kW more of main fuse would bring of what is missing, where it is the
+// fuse that decides. p is the problem of the explained plan.
 func (x *Explanation) sayMore(p charge.Problem) {
 	if x.Plan.Shortfall <= 0 || len(x.Caps) == 0 || !x.Caps[0].Site {
 		return

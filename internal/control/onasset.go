@@ -10,12 +10,13 @@ import (
 	"flexd/internal/store"
 )
 
-// What an operator does to one asset, within a transaction of somebody else's, which may be undone to show
-// first what would come of it. Each says what is planned from then on.
+// What an operator does to one asset, within a transaction of the caller, which may be rolled
+// back for a preview. Each function returns a text of what is planned from then on.
 
-// steered returns what planning an asset depends on, and locks it. An asset that does not charge is
-// Malformed; Conflict if no car is plugged in, or its site is not under control.
-func steered(
+// lockControlled locks an asset and returns its planning state. An asset that does not charge
+// is Malformed; it is a Conflict if the asset is excluded, no car is plugged in, or its site
+// is not under control.
+func lockControlled(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
@@ -45,21 +46,21 @@ func steered(
 	return c, nil
 }
 
-// byOperator is that an operator wants a plan again, whatever it comes to.
+// byOperator is the reason of a plan that an operator asks for.
 var byOperator = replanReason{
 	cause:   store.CauseInputs,
 	must:    true,
 	trigger: ByEvent,
 }
 
-// ReplanAsset plans an asset again from what is known now, and has the schedule sent even if it differs in
-// nothing.
+// ReplanAsset plans an asset again from what is known now, and sends the schedule even if
+// nothing in it changes.
 func (s *Service) ReplanAsset(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
 ) (string, error) {
-	c, err := steered(ctx, tx, asset)
+	c, err := lockControlled(ctx, tx, asset)
 	if err != nil {
 		return "", err
 	}
@@ -70,20 +71,21 @@ func (s *Service) ReplanAsset(
 	return plannedText(ctx, tx, asset)
 }
 
-// ReleaseAsset leaves an asset free of any limit until its next plug-in: its session ends, as if the car
-// had left, and a schedule that still holds it back is replaced by one that does not.
+// ReleaseAsset leaves an asset unlimited until its next plug-in: its session ends, as if the
+// car had left, and a schedule that still limits it is replaced by one that does not.
 func (*Service) ReleaseAsset(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
 ) (string, error) {
-	if _, err := steered(ctx, tx, asset); err != nil {
+	if _, err := lockControlled(ctx, tx, asset); err != nil {
 		return "", err
 	}
 	return "free of any limit until its next plug-in", tx.StopScheduling(ctx, asset)
 }
 
-// ChargeAsset has an asset charge at full power for so long from now on, as its user can ask for.
+// ChargeAsset has an asset charge at full power for a duration from now on, as its user can
+// ask for.
 func (s *Service) ChargeAsset(
 	ctx context.Context,
 	tx *store.Tx,
@@ -98,7 +100,7 @@ func (s *Service) ChargeAsset(
 		)
 	}
 
-	if _, err := steered(ctx, tx, asset); err != nil {
+	if _, err := lockControlled(ctx, tx, asset); err != nil {
 		return "", err
 	}
 
@@ -112,13 +114,13 @@ func (s *Service) ChargeAsset(
 	return plannedText(ctx, tx, asset)
 }
 
-// EndChargeAsset has an asset that charges at full power charge as planned again, as its user can ask for.
+// EndChargeAsset ends an asset's charge-now, as its user can ask for.
 func (s *Service) EndChargeAsset(
 	ctx context.Context,
 	tx *store.Tx,
 	asset flex.AssetID,
 ) (string, error) {
-	c, err := steered(ctx, tx, asset)
+	c, err := lockControlled(ctx, tx, asset)
 	if err != nil {
 		return "", err
 	}
@@ -134,8 +136,8 @@ func (s *Service) EndChargeAsset(
 	return plannedText(ctx, tx, asset)
 }
 
-// ReadyAsset changes by when an asset's car is to be ready, on every day, in the zone of its tariff. All else
-// that its user asks for stays. It may be unplugged.
+// ReadyAsset changes the time of day at which an asset's car is to be ready, in the zone of
+// its tariff. The rest of its intent stays. The car may be unplugged.
 func (s *Service) ReadyAsset(
 	ctx context.Context,
 	tx *store.Tx,
@@ -171,9 +173,9 @@ func (s *Service) ReadyAsset(
 	return plannedText(ctx, tx, asset)
 }
 
-// ExcludeAsset takes an asset out of control until it is included again: what holds it back ends, as with
-// ReleaseAsset, and nothing is planned or paused for it. A battery keeps what it was sent last. Conflict if it
-// is excluded already.
+// ExcludeAsset excludes an asset from control until it is included again: its limits end, as
+// with ReleaseAsset, and nothing is planned or paused for it. A battery continues with what it
+// was sent last. Conflict if it is excluded already.
 func (*Service) ExcludeAsset(
 	ctx context.Context,
 	tx *store.Tx,
@@ -200,8 +202,8 @@ func (*Service) ExcludeAsset(
 	)
 }
 
-// IncludeAsset puts an excluded asset under control again, as far as its site is; a car that is plugged in is
-// planned at once. Conflict if it is not excluded.
+// IncludeAsset ends the exclusion of an asset from control, as far as its site is controlled;
+// a car that is plugged in is planned at once. Conflict if it is not excluded.
 func (s *Service) IncludeAsset(
 	ctx context.Context,
 	tx *store.Tx,
@@ -233,7 +235,7 @@ func (s *Service) IncludeAsset(
 	return plannedText(ctx, tx, asset)
 }
 
-// lockedCharging locks an asset and returns what planning it depends on.
+// lockedCharging locks an asset and returns its planning state.
 func lockedCharging(
 	ctx context.Context,
 	tx *store.Tx,
@@ -245,10 +247,10 @@ func lockedCharging(
 	return tx.PlanningState(ctx, asset)
 }
 
-// plannedSpans is how many times of charging are named.
+// plannedSpans is how many charging times are listed.
 const plannedSpans = 4
 
-// plannedText says what the asset does by its schedule in force.
+// plannedText describes what the asset does by its schedule in force.
 func plannedText(
 	ctx context.Context,
 	tx *store.Tx,

@@ -10,14 +10,15 @@ import (
 	"flexd/internal/worker"
 )
 
-// ADRDispatcher is who sent an instruction that an OpenADR event asked for.
+// ADRDispatcher is the dispatcher of instructions that OpenADR events asked for.
 const ADRDispatcher = "openadr"
 
-// errOrderGone ends a transaction that would carry out what is not asked for any more.
+// errOrderGone ends a transaction that would carry out an order which was withdrawn or done
+// meanwhile.
 var errOrderGone = errors.New("the order does not wait any more")
 
-// SendOrders carries out what events of bound OpenADR programs ask for, and stops what they do not ask
-// for any more. It is safe to run twice and on several machines at once.
+// SendOrders carries out the orders of events of bound OpenADR programs, and stops those that
+// were withdrawn. It is safe to run twice, and on several machines at once.
 func (s *Service) SendOrders(ctx context.Context) (worker.Report, error) {
 	return worker.EachOrg(
 		ctx,
@@ -58,7 +59,7 @@ func (s *Service) SendOrdersOf(
 			err = nil
 		}
 
-		// it waits, and holds up no other
+		// It is tried again in the next run, and does not delay the others.
 		if err != nil {
 			failed = errors.Join(failed, err)
 			continue
@@ -69,7 +70,7 @@ func (s *Service) SendOrdersOf(
 	return r, failed
 }
 
-// stopOrder stops the instruction of an order that was withdrawn, or forgets its limit.
+// stopOrder stops the instruction of an order that was withdrawn, or deletes its limit.
 func (s *Service) stopOrder(
 	ctx context.Context,
 	tx *store.Tx,
@@ -88,7 +89,8 @@ func (s *Service) stopOrder(
 	return tx.ADROrderAgain(ctx, o.ID, time.Time{})
 }
 
-// dropLimit deletes the limit that an order became, and has the fleet planned without it at once.
+// dropLimit deletes the limit that was made from an order, and marks the fleet to be planned
+// without it at once.
 func dropLimit(ctx context.Context, tx *store.Tx, o *store.ADROrder) error {
 	if err := LockInstructions(ctx, tx); err != nil {
 		return err
@@ -100,7 +102,7 @@ func dropLimit(ctx context.Context, tx *store.Tx, o *store.ADROrder) error {
 	return tx.CapsChanged(ctx)
 }
 
-// sendOrder makes of an order what its program is bound for.
+// sendOrder makes an instruction or a limit of an order, by the binding of its program.
 func (s *Service) sendOrder(
 	ctx context.Context,
 	tx *store.Tx,
@@ -110,7 +112,7 @@ func (s *Service) sendOrder(
 		return flex.Fail(flex.Malformed, "it was over before it could be sent")
 	}
 
-	// Whoever binds its program otherwise is waited for, or waits.
+	// So that its program's binding does not change meanwhile.
 	if err := LockInstructions(ctx, tx); err != nil {
 		return err
 	}
@@ -142,8 +144,8 @@ func (s *Service) sendOrder(
 	return err
 }
 
-// instructBy makes an instruction of an order: at once, but for one that ends further ahead than an
-// instruction may, which comes later.
+// instructBy makes an instruction of an order. If the order ends further ahead than an
+// instruction may, that is done later.
 func (s *Service) instructBy(
 	ctx context.Context,
 	tx *store.Tx,
@@ -157,7 +159,7 @@ func (s *Service) instructBy(
 		)
 	}
 
-	// One that is too long is refused now, and not only when it may be sent.
+	// An order that is too long is refused now, and not when it could be sent.
 	rest := o.To.Sub(flex.Later(o.From, tx.Now()))
 	if rest > InstructionLongest {
 		return false, flex.Fail(
@@ -191,7 +193,8 @@ func (s *Service) instructBy(
 	return false, nil
 }
 
-// limitBy makes a limit of its constraint group of an order, and has the fleet planned under it at once.
+// limitBy makes a limit of a constraint group of an order, and marks the fleet to be planned
+// under it at once.
 func (s *Service) limitBy(
 	ctx context.Context,
 	tx *store.Tx,
@@ -228,7 +231,8 @@ func (s *Service) limitBy(
 		return err
 	}
 
-	// Whoever limits the group was heard when the event came. To bind its program again says nothing of that.
+	// A limit does not confirm that the group's link works: that was recorded when the event
+	// came.
 	if err := tx.CheckScope(ctx, flex.Scope{Group: l.Group}); err != nil {
 		return err
 	}
@@ -241,7 +245,7 @@ func (s *Service) limitBy(
 	return tx.CapsChanged(ctx)
 }
 
-// refuseOrder says why an order cannot be carried out.
+// refuseOrder stores why an order cannot be carried out.
 func (s *Service) refuseOrder(
 	ctx context.Context,
 	org flex.OrgID,

@@ -10,8 +10,9 @@ import (
 	"flexd/internal/store"
 )
 
-// usualOutdoors are the lowest and the highest temperature of a day in each month, as they are assumed around London. They
-// are of the order of the means of Heathrow for 1991 to 2020, to a degree or so, and were taken from no data set.
+// usualOutdoors are the lowest and the highest temperature of a day in each month, as they are
+// assumed around London. They are of the order of the means of Heathrow for 1991 to 2020, to a
+// degree or so, and were taken from no data set.
 var usualOutdoors = [12][2]float64{
 	{2.7, 8.4}, {2.8, 9.0}, {4.2, 11.7}, {6.5, 15.0}, {9.2, 18.4}, {12.3, 21.6},
 	{14.3, 23.9}, {14.0, 23.4}, {11.7, 20.2}, {8.8, 15.8}, {5.5, 11.5}, {3.1, 8.8},
@@ -43,9 +44,9 @@ func (o *outdoors) temperatureAt(t time.Time) float64 {
 	return usualAt(t) + o.off*fades
 }
 
-// readOutdoors finds out how warm it is and will be outdoors: as it was read at the asset in the last two hours, from
-// where it goes back to what is usual; else what is usual. One that is more than outdoorOff from what is usual is not
-// believed.
+// readOutdoors finds out how warm it is and will be outdoors: as it was read at the asset in
+// the last two hours, from where it goes back to what is usual; else what is usual. One that
+// is more than outdoorOff from what is usual is not believed.
 func (t *heatedTank) readOutdoors(ctx context.Context, tx *store.Tx) (outdoors, error) {
 	read, found, err := t.latestTemp(ctx, tx, flex.OutdoorTemperature)
 	if err != nil {

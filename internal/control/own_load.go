@@ -12,11 +12,13 @@ import (
 	"flexd/internal/store"
 )
 
-// HeatRead is how long a heater must have been metered for the time before its first reading, with its heat, to be left out.
+// HeatRead is how long a heater must have been metered for the time before its first reading,
+// with its heat, to be left out.
 const HeatRead = 7 * 24 * time.Hour
 
-// readAccount reads what was metered of a site in the days before one. Of the boundary, only readings from times of the user's consent are
-// used. Without any steady readings there is nothing in it.
+// readAccount reads what was metered of a site in the days before one. Of the boundary, only
+// readings from times of the user's consent are used. Without any steady readings there is
+// nothing in it.
 func readAccount(
 	ctx context.Context,
 	tx *store.Tx,
@@ -83,8 +85,9 @@ func (a *siteAccount) span() flex.Span {
 	}
 }
 
-// readAssets finds the assets that may have readings: those of the site in its order, then those that were taken away. It finds
-// none where no asset that is still there sent steady readings.
+// readAssets finds the assets that may have readings: those of the site in its order, then
+// those that were taken away. It finds none where no asset that is still there sent steady
+// readings.
 func (a *siteAccount) readAssets(
 	ctx context.Context,
 	tx *store.Tx,
@@ -253,7 +256,8 @@ func (a *siteAccount) addCharger(
 	return nil
 }
 
-// addBattery adds what a battery took. What an unplanned battery charged counts as the home's own use: no plan makes room for it.
+// addBattery adds what a battery took. What an unplanned battery charged counts as the home's
+// own use: no plan makes room for it.
 func (a *siteAccount) addBattery(own *pastAsset, took forecast.Series) {
 	planned := a.steered[own.id] || !own.until.IsZero()
 	if own.typ != flex.Battery { // another asset reports it
@@ -314,8 +318,9 @@ func timeOfDay(p flex.Period) time.Duration {
 	return at.Sub(at.Truncate(24 * time.Hour))
 }
 
-// drawn is what the home drew without some kinds of devices: what passed the boundary less what they took. A half-hour is left
-// out if one of them is not known in it, or if the home has batteries and none of them reports anything.
+// drawn is what the home drew without some kinds of devices: what passed the boundary less
+// what they took. A half-hour is left out if one of them is not known in it, or if the home
+// has batteries and none of them reports anything.
 func (a *siteAccount) drawn(kinds ...deviceKind) forecast.Series {
 	load := forecast.Series{}
 	for p, e := range a.net {
@@ -328,8 +333,8 @@ func (a *siteAccount) drawn(kinds ...deviceKind) forecast.Series {
 	return load
 }
 
-// load is what the home drew: the boundary meter's import, less what its batteries and cars took, plus what the roof gave; its heaters are
-// included.
+// load is what the home drew: the boundary meter's import, less what its batteries and cars
+// took, plus what the roof gave; its heaters are included.
 func (a *siteAccount) load() forecast.Series {
 	return a.drawn(chargerDevice, batteryDevice, roofDevice)
 }
@@ -360,7 +365,8 @@ func (a *siteAccount) taken(
 	return sum, true
 }
 
-// batteryHeard reports whether any battery reports a half-hour, or the home then has no battery that ever reported.
+// batteryHeard reports whether any battery reports a half-hour, or the home then has no
+// battery that ever reported.
 func (a *siteAccount) batteryHeard(p flex.Period) bool {
 	found := false
 	for i := range a.devices {
@@ -378,8 +384,9 @@ func (a *siteAccount) batteryHeard(p flex.Period) bool {
 	return !found
 }
 
-// addSent is for a planned heater or battery that reports nothing: it adds what the device was sent to take. What such a battery was to
-// discharge is not counted: a forecast made from it would grow by itself.
+// addSent is for a planned heater or battery that reports nothing: it adds what the device was
+// sent to take. What such a battery was to discharge is not counted: a forecast made from it
+// would grow by itself.
 func (a *siteAccount) addSent(
 	ctx context.Context,
 	tx *store.Tx,
@@ -446,18 +453,21 @@ func (a *siteAccount) guessed(p flex.Period) bool {
 	})
 }
 
-// roof is what all roofs gave, in the half-hours of which each is known. There is none where all were taken away: they give nothing more.
+// roof is what all roofs gave, in the half-hours of which each is known. There is none where
+// all were taken away: they give nothing more.
 func (a *siteAccount) roof() forecast.Series {
 	return a.roofOf(func(*siteDevice) bool { return true })
 }
 
-// roofAhead is what the roofs gave by which it is guessed at an instant what the site's roofs will give.
+// roofAhead is what the roofs gave by which it is guessed at an instant what the site's roofs
+// will give.
 func (a *siteAccount) roofAhead(at time.Time) forecast.Series {
 	return a.roofOf(func(d *siteDevice) bool { return a.goesOn(d, at) })
 }
 
-// goesOn reports whether a roof was there at an instant, or another one came in its place, as where an inverter was replaced: one that is
-// still there and began to report about when the other one ended. A roof that was taken away from beside others gives nothing more.
+// goesOn reports whether a roof was there at an instant, or another one came in its place, as
+// where an inverter was replaced: one that is still there and began to report about when the
+// other one ended. A roof that was taken away from beside others gives nothing more.
 func (a *siteAccount) goesOn(
 	roof *siteDevice,
 	at time.Time,

@@ -16,8 +16,9 @@ type boundaryAccount struct {
 	net forecast.Series
 }
 
-// boundaryOf returns what the meter at the boundary counted. It is one, whichever asset reports
-// it: the fullest account, and in half-hours that this lacks the next fullest, as where a meter was replaced.
+// boundaryOf returns what the meter at the boundary counted. It is one, whichever asset
+// reports it: the fullest account, and in half-hours that this lacks the next fullest, as
+// where a meter was replaced.
 func boundaryOf(
 	by map[flex.AssetID][]flex.Reading,
 	assets []flex.AssetID,

@@ -140,7 +140,8 @@ func (s *Service) Past(ctx context.Context, q PastQuery) (*Past, error) {
 	return p, err
 }
 
-// Between asks for the days from one to another in London, or for a day alone if the other is nil.
+// Between asks for the days from one to another in London, or for a day alone if the other is
+// nil.
 func (q *PastQuery) Between(from, to *flex.Day) error {
 	if from == nil && to == nil {
 		return nil
@@ -528,7 +529,8 @@ func (s *PastSchedule) Draws(within flex.Span) []Draw {
 	return DrawsOf(s.Charging(), s.From.Power, within)
 }
 
-// Moves is Draws with what the schedule has a car give, below zero: it charges nothing meanwhile.
+// Moves is Draws with what the schedule has a car give, below zero: it charges nothing
+// meanwhile.
 func (s *PastSchedule) Moves(within flex.Span) []Draw {
 	var moves []Draw
 	for _, d := range s.Draws(within) {

@@ -15,7 +15,8 @@ import (
 const (
 	// deadlinesMax is how many deadlines of a span are explained, the newest of them.
 	deadlinesMax = 100
-	// shortNamed is the energy from which a reason why some is missing is named: less is rounding.
+	// shortNamed is the energy from which a reason why some is missing is named: less is
+	// rounding.
 	shortNamed flex.WattHours = 50
 )
 
@@ -39,7 +40,8 @@ type ShortReason struct {
 	Text   string // follows the energy in a sentence
 }
 
-// Deadline is what was asked for by a time that has passed, what the last schedule towards it promised, and what came of it.
+// Deadline is what was asked for by a time that has passed, what the last schedule towards it
+// promised, and what came of it.
 type Deadline struct {
 	EventID      flex.EventID
 	Generation   int64
@@ -134,8 +136,8 @@ func (p *Past) explainChosen(
 	return err
 }
 
-// explainDeadlines explains the deadlines of the span that have passed. Each is explained by the last schedule that was
-// made towards it: a deadline that was changed in time is none.
+// explainDeadlines explains the deadlines of the span that have passed. Each is explained by
+// the last schedule that was made towards it: a deadline that was changed in time is none.
 func (p *Past) explainDeadlines(ctx context.Context, tx *store.Tx) error {
 	sessions := make(map[flex.SessionID]*store.Session, len(p.Sessions))
 	for i := range p.Sessions {
@@ -171,7 +173,8 @@ func (p *Past) explainDeadlines(ctx context.Context, tx *store.Tx) error {
 	return nil
 }
 
-// meteredTowards is what was metered towards the deadline of a schedule. It is given once each half-hour is metered.
+// meteredTowards is what was metered towards the deadline of a schedule. It is given once each
+// half-hour is metered.
 func meteredTowards(
 	ctx context.Context,
 	tx *store.Tx,
@@ -196,8 +199,8 @@ func meteredTowards(
 	return flex.Some(g.delivered(within)), nil
 }
 
-// lastTowards reports whether a schedule is the last towards a deadline that has passed, and to which a part of the span
-// counts.
+// lastTowards reports whether a schedule is the last towards a deadline that has passed, and
+// to which a part of the span counts.
 func (p *Past) lastTowards(i int, out time.Time) bool {
 	s := &p.Schedules[i]
 	e := &s.From
@@ -270,8 +273,8 @@ func (d *Deadline) addUnplugged(missed flex.WattHours) {
 	})
 }
 
-// namedReasons divides what is missing for time's sake: a car that drew less than earlier schedules allowed left too
-// much for the time that remained.
+// namedReasons divides what is missing for time's sake: a car that drew less than earlier
+// schedules allowed left too much for the time that remained.
 func (p *Past) namedReasons(
 	i int,
 	session *store.Session,
@@ -303,8 +306,8 @@ func (p *Past) namedReasons(
 	return reasons
 }
 
-// drewLess is how much less counted as delivered when a schedule was made than the session's earlier ones allowed; zero for a
-// car that discharges, whose balance is another.
+// drewLess is how much less counted as delivered when a schedule was made than the session's
+// earlier ones allowed; zero for a car that discharges, whose balance is another.
 func (p *Past) drewLess(i int) flex.WattHours {
 	s := &p.Schedules[i]
 	if s.From.Discharge != nil {
@@ -339,8 +342,9 @@ func drawn(draws []Draw) flex.WattHours {
 	return flex.FromKWh(kilowattHours)
 }
 
-// sayShort divides what is missing over what it is missing for: each thing that bound the plan is taken away in turn, beside
-// those before it, and what no change brings is missing for want of time.
+// sayShort divides what is missing over what it is missing for: each thing that bound the plan
+// is taken away in turn, beside those before it, and what no change brings is missing for want
+// of time.
 func (x *Explanation) sayShort(p charge.Problem) {
 	rest := x.Plan.Shortfall
 	if rest <= 0 {

@@ -11,8 +11,8 @@ import (
 	"flexd/internal/store"
 )
 
-// Level is what an asset holds, or how warm it is: a battery's or a car's state of charge in %, the temperature of a
-// tank's water or of a heat pump's rooms in °C.
+// Level is what an asset holds, or how warm it is: a battery's or a car's state of charge in
+// %, the temperature of a tank's water or of a heat pump's rooms in °C.
 type Level struct {
 	Unit     string
 	Read     []LevelAt
@@ -65,8 +65,9 @@ func (p *Past) explainLevel() {
 	}
 }
 
-// levelOf is the state of charge or the temperature that a reading gives. Energy is converted into a part of the capacity, if
-// that is known, and a tank's charge into a temperature within its comfort band.
+// levelOf is the state of charge or the temperature that a reading gives. Energy is converted
+// into a part of the capacity, if that is known, and a tank's charge into a temperature within
+// its comfort band.
 func levelOf(
 	r *flex.Reading,
 	a *flex.Asset,
@@ -108,7 +109,8 @@ func (w *BatteryWhy) levels() []LevelAt {
 	return levels
 }
 
-// explainTank says what the plan of a tank or a heat pump does. Where there is none it says why.
+// explainTank says what the plan of a tank or a heat pump does. Where there is none it says
+// why.
 func (p *Past) explainTank(ctx context.Context, tx *store.Tx) error {
 	t, err := tankOf(ctx, tx, p.Charging)
 	if err != nil {
@@ -170,8 +172,8 @@ func (t *heatedTank) expected() []LevelAt {
 	return levels
 }
 
-// course is what the tank holds at the end of each part of a time that held some when it began, if it did what it
-// was sent.
+// course is what the tank holds at the end of each part of a time that held some when it
+// began, if it did what it was sent.
 func (t *heatedTank) course(
 	level flex.WattHours,
 	from, to time.Time,
@@ -207,8 +209,9 @@ func tankBand(a *flex.Asset) (low, high float64) {
 	return float64(a.Heat.Low.Or(TankLow)), float64(a.Heat.High.Or(TankHigh))
 }
 
-// queuedByClock says when pushes were queued, by the organisation's clock: attempts are noted by the true one. Where
-// a sandbox's clock was turned, it is not known of plans that others have replaced, and they are left out.
+// queuedByClock says when pushes were queued, by the organisation's clock: attempts are noted
+// by the true one. Where a sandbox's clock was turned, it is not known of plans that others
+// have replaced, and they are left out.
 func queuedByClock(
 	ctx context.Context,
 	tx *store.Tx,
@@ -234,7 +237,8 @@ func queuedByClock(
 	return queued, err
 }
 
-// readSent reads what was asked of an asset that nobody plugs in, and what became of its pushes.
+// readSent reads what was asked of an asset that nobody plugs in, and what became of its
+// pushes.
 func (p *Past) readSent(
 	ctx context.Context,
 	tx *store.Tx,
@@ -274,8 +278,8 @@ func (p *Past) readSent(
 	return err
 }
 
-// Asked returns what dispatches asked the asset for at each instant, the first first: of those for the same time the
-// newest that is followed.
+// Asked returns what dispatches asked the asset for at each instant, the first first: of those
+// for the same time the newest that is followed.
 func (p *Past) Asked() []PastDispatch {
 	sent := slices.Clone(p.Dispatches)
 	slices.SortStableFunc(sent, func(a, b PastDispatch) int { return a.IssuedAt.Compare(b.IssuedAt) })

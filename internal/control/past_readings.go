@@ -97,12 +97,14 @@ func (p *Past) Took() Took {
 	return t
 }
 
-// Outcome is what a session that has ended was to charge until its deadline, and what was metered until then.
+// Outcome is what a session that has ended was to charge until its deadline, and what was
+// metered until then.
 type Outcome struct {
 	Need, Metered float64 // kWh
 }
 
-// Outcome returns how the last session ended. It is known once the session has ended, and each half-hour is metered.
+// Outcome returns how the last session ended. It is known once the session has ended, and each
+// half-hour is metered.
 func (p *Past) Outcome() (o Outcome, known bool) {
 	c := &p.Charging
 	e := &c.Current.From
@@ -125,7 +127,8 @@ func (p *Past) Outcome() (o Outcome, known bool) {
 	return o, covered > 0 && covered >= within.Len()
 }
 
-// countedWithin is when energy counts towards the deadline of a schedule of a session: until the plug-out, if that came first.
+// countedWithin is when energy counts towards the deadline of a schedule of a session: until
+// the plug-out, if that came first.
 func countedWithin(e *store.PlanInputs, s *store.Session) flex.Span {
 	within := flex.Span{From: e.CountFrom, To: e.ReadyBy}
 	if !e.CountFrom.After(s.PluggedInAt) { // its half-hour is the session's as a whole

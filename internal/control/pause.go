@@ -16,37 +16,37 @@ import (
 const (
 	// BlocksMax is the number of blocks that a client's schedule may have.
 	BlocksMax = 96
-	// PauseWorth is what a pause must save at market prices: 2 p.
+	// PauseMinSaving is the least saving of a pause at market prices: 2 p.
 	PauseMinSaving flex.MicroPounds = 20_000
 	// PauseInterval is the least time from the start of one pause of an asset to the next, so
 	// that a plug-in has no second one when the client asks again.
 	PauseInterval = 12 * time.Hour
 )
 
-// Block is one time of charging in a client's own schedule.
+// Block is one charging time in a client's own schedule.
 type Block struct {
 	flex.Span
-	// its ends as the client wrote them, which is how the event keeps them
+	// its ends as the client wrote them, as they are stored with the event
 	Start string
 	End   string
 }
 
 // Part is a block of a client's schedule, or what a pause left of it.
 type Part struct {
-	Block int // the block's place in the schedule
+	Block int // the block's index in the schedule
 	flex.Span
 }
 
-// PlugInSchedule puts one pause into the client's schedule: one settlement period, which lies
-// within one block and has not begun yet, where the market's known prices are highest. A pause
-// never takes all of a charge: without more than half an hour of charging ahead there is none,
-// nor where the rest would not hold the energy that the asset's intent asks for. The schedule
-// also comes back as it was if no pause is worth it, if there was one within PauseInterval, or if an operator excluded
-// the charger from control.
-// Blocks may come in any order, and their parts keep it; they may touch, but not overlap.
+// PlugInSchedule puts one pause into the client's schedule: one settlement period, within one
+// block, that has not begun yet, where the known market prices are highest. There is no pause
+// if half an hour of charging or less is ahead, or if the rest would not meet the energy that
+// the asset's intent asks for. The schedule is also returned unchanged if no pause saves
+// enough, if there was one within PauseInterval, or if an operator excluded the charger from
+// control. Blocks may come in any order, which their parts have too; they may touch, but not
+// overlap.
 //
 // An asset that is no charger is NotFound, like one of another organisation; a site without
-// consent to limited_pause is Forbidden; blocks that are none are Malformed.
+// consent to limited_pause is Forbidden; invalid blocks are Malformed.
 func (s *Service) PlugInSchedule(
 	ctx context.Context,
 	org flex.OrgID,
@@ -93,7 +93,7 @@ func (s *Service) PlugInSchedule(
 	return parts, err
 }
 
-// storedBlocks are the blocks as they are kept with the event.
+// storedBlocks returns the blocks as they are stored with the event.
 func storedBlocks(blocks []Block) []store.Block {
 	kept := make([]store.Block, len(blocks))
 	for i, b := range blocks {
@@ -103,7 +103,7 @@ func storedBlocks(blocks []Block) []store.Block {
 	return kept
 }
 
-// pausable is a charger into whose schedule a pause may be put.
+// pausable returns a charger into whose schedule a pause may be put.
 func pausable(
 	ctx context.Context,
 	tx *store.Tx,
@@ -133,7 +133,7 @@ func pausable(
 	return p, nil
 }
 
-// pause places the pause, or says why there is none.
+// pause chooses the pause, or states why there is none.
 func (s *Service) pause(
 	ctx context.Context,
 	tx *store.Tx,
@@ -171,7 +171,7 @@ func (s *Service) pause(
 	return s.worthwhile(ctx, a.Asset.ID, p), err
 }
 
-// worthwhile is the pause that saves the most, unless it saves too little.
+// worthwhile returns the pause that saves the most, unless it saves too little.
 func (s *Service) worthwhile(
 	ctx context.Context,
 	asset flex.AssetID,
@@ -202,7 +202,7 @@ func (s *Service) worthwhile(
 	}
 }
 
-// priceAt is the price of the half-hour that an instant lies in; 0 if none is known.
+// priceAt returns the price of the half-hour that contains an instant; 0 if none is known.
 func priceAt(prices []flex.PricedPeriod, at time.Time) flex.Price {
 	i := slices.IndexFunc(prices, func(p flex.PricedPeriod) bool {
 		return p.Known && p.Period == flex.PeriodAt(at)
@@ -226,11 +226,12 @@ func endOf(blocks []flex.Span) time.Time {
 	return end
 }
 
-// aheadMost is how far ahead charging is counted: lengths of thousands of years, which a schedule may have, have no sum.
+// aheadMost is how far ahead charging is counted. A schedule may last for thousands of years,
+// whose sum would overflow.
 const aheadMost = 366 * 24 * time.Hour
 
-// canPause reports whether a charge can spare a settlement period of what is ahead of it:
-// some charging must be left, and the energy that is known to be needed.
+// canPause reports whether a charge can spare a settlement period: some charging must be left,
+// and the energy that is known to be needed.
 func canPause(
 	blocks []flex.Span,
 	now time.Time,
@@ -246,7 +247,7 @@ func canPause(
 	return ahead > 0 && left >= need
 }
 
-// knownUntil is when prices that follow one another end; long ago if there are none.
+// knownUntil returns when consecutive prices end; the zero time if there are none.
 func knownUntil(ps []flex.PricedPeriod) time.Time {
 	if len(ps) == 0 {
 		return time.Time{}
@@ -255,8 +256,8 @@ func knownUntil(ps []flex.PricedPeriod) time.Time {
 }
 
 // wholePeriods cuts the blocks down to the settlement periods that lie whole within each, so
-// that a pause among them is one of these and is settled as such. What comes after an end is left out: each half-hour
-// costs time, and a block may end in thousands of years.
+// that a pause among them is one of these and is settled as such. What comes after an end is
+// left out: each half-hour costs time, and a block may end in thousands of years.
 func wholePeriods(blocks []flex.Span, end time.Time) []flex.Span {
 	var whole []flex.Span
 	for _, b := range blocks {
@@ -363,8 +364,8 @@ func splitBlock(blocks []Block, spans []flex.Span, pause flex.Span) []Part {
 // ownSchedule is the kind of event with which a client sends its own schedule.
 const ownSchedule = "plug_in_schedule"
 
-// Pause returns what was paused of a client's own schedule, empty if nothing was, and whether the event was one
-// whose pause is known.
+// Pause returns what was paused of a client's own schedule, empty if nothing was, and whether
+// the event was one whose pause is known.
 func (e *PastEvent) Pause() (flex.Span, bool) {
 	if e.Kind != ownSchedule || e.What.Pause == nil {
 		return flex.Span{}, false
@@ -376,7 +377,8 @@ func (e *PastEvent) Pause() (flex.Span, bool) {
 	return e.What.Pause.Span, true
 }
 
-// PauseText says what pause was put into a client's own schedule, or why none was: the end of a sentence.
+// PauseText says what pause was put into a client's own schedule, or why none was: the end of
+// a sentence.
 func (e *PastEvent) PauseText() string {
 	p := e.What.Pause
 	if p == nil {

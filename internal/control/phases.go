@@ -10,15 +10,16 @@ import (
 	"flexd/internal/store"
 )
 
-// phaseLoad is what is drawn under a main fuse, on each of its phases at worst. Power on one phase counts three times
-// and power on three once, so that each phase carries what the whole fuse does. Where the fuse is not known to
-// have three phases, all power counts once.
+// phaseLoad is the load under a main fuse, on each of its phases in the worst case. Power on
+// one phase counts three times and power on three phases once, so that each phase is compared
+// with what the whole fuse carries. If it is not known that the fuse has three phases, all
+// power counts once.
 type phaseLoad struct {
 	phases int
 	on     [3]flex.Watts
 }
 
-// add counts what a device draws: on every phase if nobody knows which one it is on.
+// add counts what a device draws; on every phase, if its phase is not known.
 func (l *phaseLoad) add(w flex.Watts, wired flex.Wiring) {
 	for i := range l.on {
 		if l.touches(wired, i) {
@@ -27,8 +28,8 @@ func (l *phaseLoad) add(w flex.Watts, wired flex.Wiring) {
 	}
 }
 
-// addLoad counts the most that something plugged in can draw. A charger whose power nobody knows may take as much as
-// any does, on all phases.
+// addLoad counts the most that something plugged in can draw. A charger whose power is not
+// known counts with the most that any charger takes, on all phases.
 func (l *phaseLoad) addLoad(plugged *store.Load) {
 	if plugged.Assumed {
 		l.add(flex.ChargerMax, flex.Wiring{Phases: 3})
@@ -37,7 +38,7 @@ func (l *phaseLoad) addLoad(plugged *store.Load) {
 	}
 }
 
-// count counts a device on each of its phases, whatever it draws.
+// count adds one on each phase of a device.
 func (l *phaseLoad) count(wired flex.Wiring) {
 	for i := range l.on {
 		if l.touches(wired, i) {
@@ -46,12 +47,12 @@ func (l *phaseLoad) count(wired flex.Wiring) {
 	}
 }
 
-// touches reports whether a device may draw on a phase, by its place.
+// touches reports whether a device may draw on a phase, by its index.
 func (l *phaseLoad) touches(wired flex.Wiring, place int) bool {
 	return l.phases != 3 || wired.Phases == 3 || wired.Phase == 0 || wired.Phase == place+1
 }
 
-// weight is how often a device's power counts.
+// weight returns the factor by which a device's power counts.
 func (l *phaseLoad) weight(wired flex.Wiring) flex.Watts {
 	if l.phases == 3 && wired.Phases != 3 {
 		return 3
@@ -59,10 +60,11 @@ func (l *phaseLoad) weight(wired flex.Wiring) flex.Watts {
 	return 1
 }
 
-// most is the load of the phase on which most is drawn.
+// most returns the load of the phase with the highest load.
 func (l *phaseLoad) most() flex.Watts { return slices.Max(l.on[:]) }
 
-// left is the power that a device may draw beside the load, under what the whole fuse carries.
+// left returns the power that a device may draw beside the load, if the whole fuse carries a
+// power.
 func (l *phaseLoad) left(carries flex.Watts, wired flex.Wiring) flex.Watts {
 	var most flex.Watts
 	for i, w := range l.on {
@@ -74,7 +76,8 @@ func (l *phaseLoad) left(carries flex.Watts, wired flex.Wiring) flex.Watts {
 	return max(0, carries-most) / l.weight(wired)
 }
 
-// parted is an equal part of what the load leaves on each phase of a device, among as many as are counted on it.
+// parted returns an equal part of what the load leaves on each phase of a device, among the
+// devices that are counted on it.
 func (l *phaseLoad) parted(carries flex.Watts, among *phaseLoad, wired flex.Wiring) flex.Watts {
 	least := flex.Unbounded
 	for i, w := range l.on {
@@ -86,19 +89,20 @@ func (l *phaseLoad) parted(carries flex.Watts, among *phaseLoad, wired flex.Wiri
 	return least / l.weight(wired)
 }
 
-// wiring is how the car's charger is wired.
+// wiring returns how the car's charger is wired.
 func (c *siteCar) wiring() flex.Wiring {
 	return flex.Wiring{Phases: c.from.Phases, Phase: c.from.Phase}
 }
 
-// addBattery counts a battery with those before it, of which there are n.
+// addBattery counts a battery together with the n before it.
 func (d *draws) addBattery(n int, b *store.Battery) {
 	d.power += b.Power()
 	d.wired = besideBattery(d.wired, n, b)
 }
 
-// besideBattery is how several batteries are wired that count as one: as the first if all are alike, else on
-// one phase that nobody knows. n is how many came before.
+// besideBattery returns the wiring of several batteries that count as one: that of the first
+// if all are wired alike, else one phase that is not known. n is the number of batteries
+// before b.
 func besideBattery(before flex.Wiring, n int, b *store.Battery) flex.Wiring {
 	own := b.Wiring()
 	if n == 0 || own == before {
@@ -107,21 +111,21 @@ func besideBattery(before flex.Wiring, n int, b *store.Battery) flex.Wiring {
 	return flex.Wiring{Phases: 1}
 }
 
-// load is nothing drawn under the site's fuse.
+// load returns an empty load under the site's fuse.
 func (f *behindFuse) load() phaseLoad { return phaseLoad{phases: f.phases} }
 
-// carries is the most that a device can draw by itself under the fuse.
+// carries returns the most that a device can draw alone under the fuse.
 func (f *behindFuse) carries(wired flex.Wiring) flex.Watts {
 	l := f.load()
 	return l.left(f.limit(), wired)
 }
 
-// phased reports whether each phase of the fuse has a limit of its own.
+// phased reports whether each phase of the fuse has its own limit.
 func (f *behindFuse) phased() bool { return f.phases == 3 }
 
-// roomFor is the headroom of one car as the plans of the others are so far. Where the fuse has phases, it is in
-// the car's own power: what counts for it of a load depends on both.
-func (f *behindFuse) roomFor(car *siteCar) *assetHeadroom {
+// headroomOf returns the headroom of one car beside the present plans of the others. If the
+// fuse has phases, it is in the car's own power, as the weight of a load depends on both.
+func (f *behindFuse) headroomOf(car *siteCar) *assetHeadroom {
 	if !f.phased() {
 		return f.assetHeadroom
 	}
@@ -129,15 +133,15 @@ func (f *behindFuse) roomFor(car *siteCar) *assetHeadroom {
 	var beside []draws
 	for _, other := range f.cars {
 		if other != car {
-			beside = append(beside, other.holds()...)
+			beside = append(beside, other.reserved()...)
 		}
 	}
 
-	return f.roomBeside(slices.Concat(f.others, beside), car.wiring())
+	return f.headroomBeside(slices.Concat(f.others, beside), car.wiring())
 }
 
-// roomBeside is the headroom that some loads leave to a device.
-func (f *behindFuse) roomBeside(loads []draws, wired flex.Wiring) *assetHeadroom {
+// headroomBeside returns the headroom that some loads leave to a device.
+func (f *behindFuse) headroomBeside(loads []draws, wired flex.Wiring) *assetHeadroom {
 	g := behindFuse{fuse: f.fuse, phases: f.phases, from: f.from, others: loads}
 	carries := g.carries(wired)
 	span := flex.Span{From: f.from, To: f.from.Add(headroom.Hours * time.Hour)}
@@ -154,14 +158,15 @@ func (f *behindFuse) roomBeside(loads []draws, wired flex.Wiring) *assetHeadroom
 	return r
 }
 
-// addAll counts what some loads are at an instant.
+// addAll counts what some loads draw at an instant.
 func (l *phaseLoad) addAll(loads []draws, t time.Time) {
 	for i := range loads {
 		l.add(loads[i].powerAt(t), loads[i].wired)
 	}
 }
 
-// besidePhases is the headroom that what is plugged in, the home's batteries and tanks and the home itself leave to an asset.
+// besidePhases returns the headroom that everything plugged in, the home's batteries and
+// heaters and the home itself leave to an asset.
 func (f *behindFuse) besidePhases(c *store.PlanningState, loads []store.Load) *assetHeadroom {
 	beside := slices.Concat(f.tanks, f.orders)
 	for i := range loads {
@@ -177,36 +182,36 @@ func (f *behindFuse) besidePhases(c *store.PlanningState, loads []store.Load) *a
 		}
 	}
 
-	return f.roomBeside(beside, c.Asset.Wiring())
+	return f.headroomBeside(beside, c.Asset.Wiring())
 }
 
-// addMost counts the most that some loads can be.
+// addMost counts the most that some loads can draw.
 func (l *phaseLoad) addMost(loads []draws) {
 	for i := range loads {
 		l.add(loads[i].power, loads[i].wired)
 	}
 }
 
-// holds are what a car keeps of the fuse while others are planned: its plan, or until it has one its share and what was
-// asked for now.
-func (c *siteCar) holds() []draws {
+// reserved returns what a car uses of the fuse while others are planned: its plan, or until it
+// has one, its share and its charge-now.
+func (c *siteCar) reserved() []draws {
 	all := [][]flex.Step{c.share, c.member.now}
 	if c.counted {
 		all = [][]flex.Step{c.finalSteps}
 	}
 
-	var held []draws
+	var loads []draws
 	for _, steps := range all {
-		held = append(held, draws{lists: [][]flex.Step{steps}, power: flex.Unbounded, wired: c.wiring()})
+		loads = append(loads, draws{lists: [][]flex.Step{steps}, power: flex.Unbounded, wired: c.wiring()})
 		if c.counted {
-			held[0].power = c.problem.Power
+			loads[0].power = c.problem.Power
 		}
 	}
 
-	return held
+	return loads
 }
 
-// place counts what a car does from now on, in place of what was kept for it.
+// place counts a car's plan, instead of what was reserved for it.
 func (f *behindFuse) place(car *siteCar) {
 	car.counted = true
 	if !f.phased() {
@@ -214,7 +219,7 @@ func (f *behindFuse) place(car *siteCar) {
 	}
 }
 
-// releaseHeadroom gives back what is kept for a car until it is planned.
+// releaseHeadroom releases what is reserved for a car until it is planned.
 func (f *behindFuse) releaseHeadroom(car *siteCar) {
 	if !f.phased() {
 		f.Release(0, car.share)
@@ -222,8 +227,9 @@ func (f *behindFuse) releaseHeadroom(car *siteCar) {
 	}
 }
 
-// sharePhases gives each car its share of a fuse with phases. Cars of which all are on known phases share the phases one
-// by one; others share the worst one, as if all were on it.
+// sharePhases gives each car its share of a fuse with phases. If all cars are on known single
+// phases, each phase is shared separately; otherwise the worst phase is shared as if all were
+// on it.
 func (f *behindFuse) sharePhases(cars []*siteCar) error {
 	apart := !slices.ContainsFunc(cars, func(c *siteCar) bool {
 		return c.from.Phases == 3 || c.from.Phase == 0
@@ -307,12 +313,13 @@ func divideSteps(steps []flex.Step, n flex.Watts) []flex.Step {
 	return out
 }
 
-// mainFuse is the site's fuse as the check knows it.
+// mainFuse returns the site's fuse in the form of the check.
 func (f *behindFuse) mainFuse() check.MainFuse {
 	return check.MainFuse{Carries: f.fuse, Phases: f.phases}
 }
 
-// outflow is what others give out of a site, against its export limit and, on each phase, its main fuse.
+// outflow is what others discharge from a site, compared with its export limit and, on each
+// phase, its main fuse.
 type outflow struct {
 	phaseLoad
 	fuse   flex.Watts // what the import carries, and no phase of it more the other way; 0 for never set
@@ -320,13 +327,13 @@ type outflow struct {
 	sum    flex.Watts
 }
 
-// give counts what something gives.
+// give counts what a device discharges.
 func (o *outflow) give(w flex.Watts, wired flex.Wiring) {
 	o.sum += w
 	o.add(w, wired)
 }
 
-// leaves is what a device may give beside that.
+// leaves returns what a device may discharge beside that.
 func (o *outflow) leaves(wired flex.Wiring) flex.Watts {
 	left := max(0, o.export-o.sum)
 	if o.fuse == 0 {

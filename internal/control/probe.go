@@ -12,17 +12,21 @@ import (
 )
 
 const (
-	// readBefore is how far back a reading shows that an asset's meter is read.
+	// readBefore is how long before its plug-in a reading of an asset's meter must have come
+	// for its meter to count as one that is read.
 	readBefore = time.Hour
-	// probeShare is the part of its nominal power that an asset of which nothing is known may turn out to draw.
+	// probeShare is the divisor of its nominal power that an asset of which nothing is known
+	// may turn out to draw only.
 	probeShare = 4
-	// probeGoesOn is for how long such an asset charges on after the half-hour that shows it, so that its reading is planned with before
-	// the asset stops: one that starts late would start late again.
+	// probeGoesOn is for how long such an asset charges on after the half-hour that is to be
+	// metered, so that its plan can use that reading before it stops: an asset that starts
+	// late would start late again.
 	probeGoesOn = 5 * time.Minute
 )
 
-// unknownYet notes of an asset whose meter was read in the hour before it came that nothing is known of what it draws.
-func unknownYet(
+// markUnknown marks an asset as one of which it is not known what it draws, if its meter was
+// read in the hour before its plug-in: a reading of its first half-hour will come soon.
+func markUnknown(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.PlanningState,
@@ -56,29 +60,32 @@ func unknownYet(
 // isUnknown reports whether a plan is of an asset of which nothing is known.
 func isUnknown(e *store.PlanInputs) bool { return e.Learned != nil && e.Learned.Unknown }
 
-// leaveUnmeasured has a plan be made as if the asset was known: for a car that an instruction calls, and one that is
-// planned with a home battery. Neither takes in a car that charges now.
+// leaveUnmeasured has a plan be made as if the asset was known: for a car that an instruction
+// calls, and one that is planned with a home battery. Neither takes in a car that charges now.
 func leaveUnmeasured(e *store.PlanInputs) {
 	if isUnknown(e) {
 		e.Learned = nil
 	}
 }
 
-// wasOpen reports whether a half-hour was metered in which an asset was allowed its power throughout: there is nothing more
-// that the first one could show, also where it drew nothing.
-func wasOpen(hs []rate.HalfHour) bool {
+// isOpenThroughout reports whether a half-hour was metered in which an asset was allowed its
+// full power throughout. The first half-hour can show no more than that, even if it drew
+// nothing.
+func isOpenThroughout(hs []rate.HalfHour) bool {
 	return slices.ContainsFunc(hs, func(h rate.HalfHour) bool {
 		return h.Open == flex.HalfHour
 	})
 }
 
-// probed has an asset of which nothing is known charge in the first off-peak half-hour of its plan, so that it is read
-// early what it draws, with probeGoesOn after it, and the rest where it is cheapest. What is charged in all is the need. Where a plan without that
-// shows it early enough for one that draws a part of its nominal power, it stays as it is. Where a fleet's
-// starts are spread, an hour from the asset's own half-hour on contains a half-hour that is metered.
+// probed plans a probe: an asset of which nothing is known charges in the first off-peak
+// half-hour of its plan, and probeGoesOn longer, so that its power is measured early. The rest
+// is charged where it is cheapest; the sum is the need. The plan does not change if it would
+// show the power early enough without a probe, for an asset that draws only a part
+// (probeShare) of its nominal power. If a fleet's starts are spread, the probe lasts an hour
+// from the asset's own half-hour on, which contains a metered half-hour.
 func probed(p charge.Problem, e *store.PlanInputs) charge.Problem {
-	asked := !e.ChargeNow.Empty() // and not what continues until the asset's own half-hour
-	if !isUnknown(e) || asked || p.Power <= 0 {
+	chargeNow := !e.ChargeNow.Empty() // asked for; p.ChargeNow may also be a running charge that continues
+	if !isUnknown(e) || chargeNow || p.Power <= 0 {
 		return p
 	}
 
@@ -111,13 +118,13 @@ func probed(p charge.Problem, e *store.PlanInputs) charge.Problem {
 	return p
 }
 
-// chargingTime is how long a power takes for an energy, in whole seconds.
+// chargingTime returns how long a power takes for an energy, in whole seconds.
 func chargingTime(e flex.WattHours, power flex.Watts) time.Duration {
 	return time.Duration(int64(e)*3600/int64(power)) * time.Second
 }
 
-// probeStart is the first of the asset's half-hours from which on off-peak time is open for so long without a break, or
-// now if it charges.
+// probeStart returns the first of the asset's half-hours from which off-peak time is open for
+// a length without a break; now, if the asset charges. It is false if there is none.
 func probeStart(p *charge.Problem, length time.Duration) (time.Time, bool) {
 	now := flex.Span{From: p.From, To: p.From.Add(length)}
 	if p.Running && !now.To.After(p.ReadyBy) && openThroughout(p, now) {
@@ -135,7 +142,7 @@ func probeStart(p *charge.Problem, length time.Duration) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// openThroughout reports whether a span is off-peak and under no limit.
+// openThroughout reports whether a span is off-peak and has no limit.
 func openThroughout(p *charge.Problem, span flex.Span) bool {
 	offPeak := p.AllOffPeak
 	for _, s := range p.OffPeak {
@@ -149,8 +156,9 @@ func openThroughout(p *charge.Problem, span flex.Span) bool {
 	return offPeak
 }
 
-// shownEarly reports whether a plan without a probe shows what the asset draws as early as the probe would, or early
-// enough: from then on off-peak time suffices for the need at the least part of the power.
+// shownEarly reports whether a plan without a probe shows the asset's power as early as the
+// probe would, or early enough: so that the off-peak time after it suffices for the need at
+// 1/probeShare of the power.
 func shownEarly(p *charge.Problem, probe flex.Span) bool {
 	shown := p.ReadyBy
 	for _, s := range charge.Solve(*p).Steps {
@@ -174,7 +182,7 @@ func shownEarly(p *charge.Problem, probe flex.Span) bool {
 	return !shown.After(probe.To) || (p.Power/probeShare).For(left) >= p.Need
 }
 
-// sayProbe gives the half-hour of a probe that reason, in an explanation of the plan of a problem.
+// sayProbe sets the reason of a probe's half-hour in an explanation.
 func (x *Explanation) sayProbe(p *charge.Problem) {
 	if !isUnknown(&x.From) || !x.From.ChargeNow.Empty() {
 		return

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// KeptFor is the least time for which control keeps records that nothing needs any more: events of
-	// assets, replaced schedules, the prices that plans were made on, which publications a fleet was planned on, finished rows of
-	// the outbox, jobs that failed for good, orders and limits of feeders that are over,
-	// and plans of tanks that were deleted.
+	// KeptFor is the least time for which control keeps records that nothing needs any more:
+	// events of assets, replaced schedules, the prices that plans were made on, which
+	// publications a fleet was planned on, finished rows of the outbox, jobs that failed for
+	// good, orders and limits of feeders that are over, and plans of tanks that were deleted.
 	KeptFor = 90 * 24 * time.Hour
 	// purgeMax is how many records of a kind are deleted in one transaction, and
 	// purgeSessions of how many sessions the superseded schedules are.
@@ -57,7 +57,8 @@ func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
 	return r, nil
 }
 
-// purges are what delete the records of all organisations that came before an instant, at most a batch of them.
+// purges are what delete the records of all organisations that came before an instant, at most
+// a batch of them.
 func (s *Service) purges() []func(context.Context, time.Time) (int64, error) {
 	return []func(context.Context, time.Time) (int64, error){
 		s.purgeEvents, s.purgeCurves, s.purgeSettled, s.purgeJobs, s.purgeOrders, s.purgeLimits,

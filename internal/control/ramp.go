@@ -15,25 +15,26 @@ import (
 	"flexd/internal/worker"
 )
 
-// DefaultRamp is how much planned power may move in a minute: 50 MW of all that one flexd steers, 10 MW of each GSP
-// group and each constraint group. A fleet or a group that is not larger is left as it is.
+// DefaultRamp is how much planned power may move in a minute: 50 MW in total, 10 MW in each
+// GSP group and each constraint group. A smaller fleet or group has no ramp.
 var DefaultRamp = flex.Ramp{All: 50_000_000, Group: 10_000_000}
 
-// spreads are the times that starts are spread over.
+// spreads are the times over which starts are spread.
 type spreads struct {
 	all    time.Duration
-	groups map[store.RampGroup]time.Duration // where they are longer
+	groups map[store.RampGroup]time.Duration // of groups that need a longer one
 }
 
-// spreadsOf finds how long starts are spread over, and the parts of the fleet whose ramp cannot be kept.
+// spreadsOf returns the times over which starts are spread, and the groups whose ramp cannot
+// be observed even with the longest.
 func spreadsOf(
 	fleets map[store.RampGroup]ramp.Fleet,
 	most flex.Ramp,
 ) (spreads, []store.RampGroup) {
 	var tooLarge []store.RampGroup
 	whole := store.RampGroup{}
-	all, kept := ramp.Spread(fleets[whole], most.All)
-	if !kept {
+	all, observed := ramp.Spread(fleets[whole], most.All)
+	if !observed {
 		tooLarge = append(tooLarge, whole)
 	}
 
@@ -43,8 +44,8 @@ func spreadsOf(
 			continue
 		}
 
-		spread, kept := ramp.Spread(f, most.Group)
-		if !kept {
+		spread, observed := ramp.Spread(f, most.Group)
+		if !observed {
 			tooLarge = append(tooLarge, g)
 		}
 		if spread > all {
@@ -55,7 +56,7 @@ func spreadsOf(
 	return s, tooLarge
 }
 
-// equal reports whether starts are spread as before, which is nil for not at all.
+// equal reports whether starts are spread as before; before is nil for not at all.
 func (s *spreads) equal(before *spreads) bool {
 	if before == nil || before.all != s.all {
 		return false
@@ -63,7 +64,8 @@ func (s *spreads) equal(before *spreads) bool {
 	return maps.Equal(before.groups, s.groups)
 }
 
-// spreadOf is the time that the starts of what is of some groups are spread over: the longest of theirs.
+// spreadOf returns the time over which the starts of an asset in some groups are spread: the
+// longest of theirs.
 func (s *spreads) spreadOf(groups []store.RampGroup) time.Duration {
 	spread := s.all
 	for _, g := range groups {
@@ -73,8 +75,9 @@ func (s *spreads) spreadOf(groups []store.RampGroup) time.Duration {
 	return spread
 }
 
-// SetRamp looks how large the fleet is that may start at once, all organisations' and of each group, and sets the
-// time that starts are spread over. Cars that are plugged in from then on are planned with it.
+// SetRamp measures the fleet that may start at once, of all organisations and of each group,
+// and sets the times over which starts are spread. They apply to cars that are plugged in from
+// then on.
 func (s *Service) SetRamp(ctx context.Context) (worker.Report, error) {
 	if s.Ramp == (flex.Ramp{}) {
 		return worker.Report{}, nil
@@ -111,7 +114,7 @@ func (s *Service) SetRamp(ctx context.Context) (worker.Report, error) {
 	return worker.Report{Note: note}, nil
 }
 
-// warnTooLarge logs parts of the fleet whose ramp cannot be kept, the whole without a name.
+// warnTooLarge logs the groups whose ramp cannot be observed; the whole fleet has no name.
 func (s *Service) warnTooLarge(
 	ctx context.Context,
 	fleets map[store.RampGroup]ramp.Fleet,
@@ -136,9 +139,10 @@ func (s *Service) warnTooLarge(
 	}
 }
 
-// rampOf is how an asset's plan is spread: as its session began, so that no plan of it changes because the fleet
-// grew. What changes without an event of its own changes at its own half-hour; under caps only when the fleet is
-// planned together, which keeps headroom for it.
+// rampOf returns the ramp of an asset's plan. It is fixed when the session begins, so that no
+// plan changes because the fleet grew. A change without an event takes effect at the asset's
+// own half-hour; under caps only if the fleet is planned as one, which reserves headroom for
+// it.
 func (s *Service) rampOf(
 	ctx context.Context,
 	tx *store.Tx,
@@ -175,7 +179,8 @@ func (s *Service) rampOf(
 	}, nil
 }
 
-// planInputs is what an asset is planned on now, and the prices that are known, under what binds it.
+// planInputs returns the present inputs of an asset's plan within some limits, and the known
+// prices.
 func (s *Service) planInputs(
 	ctx context.Context,
 	tx *store.Tx,
@@ -189,14 +194,14 @@ func (s *Service) planInputs(
 		return e, nil, err
 	}
 
-	err = s.shape(ctx, tx, &e, c, why.trigger, u)
+	err = s.setLimitsAndRamp(ctx, tx, &e, c, why.trigger, u)
 
 	return e, ps, err
 }
 
-// shape sets what power a plan is limited to, and how it is spread: but for what shares a main fuse, which is
-// shared to the second.
-func (s *Service) shape(
+// setLimitsAndRamp sets whether a plan has its learned power as its limit, and its ramp. A
+// plan behind a main fuse has no ramp, as the fuse is shared to the second.
+func (s *Service) setLimitsAndRamp(
 	ctx context.Context,
 	tx *store.Tx,
 	e *store.PlanInputs,
@@ -206,7 +211,7 @@ func (s *Service) shape(
 ) error {
 	limitByRate(e, u.headroom != nil || u.site != nil)
 	if u.site != nil {
-		nameable(e)
+		raiseToLeast(e)
 		return nil
 	}
 	if u.headroom != nil && u.headroom.fuse {
@@ -219,7 +224,8 @@ func (s *Service) shape(
 	return err
 }
 
-// continuedRamp is a ramp under which what an asset does continues until its own next half-hour, or not.
+// continuedRamp returns a ramp with which the asset continues what it does until its own next
+// half-hour, or does not.
 func continuedRamp(r *store.Ramp, goesOn bool) *store.Ramp {
 	if r == nil {
 		return nil
@@ -231,8 +237,8 @@ func continuedRamp(r *store.Ramp, goesOn bool) *store.Ramp {
 	}
 }
 
-// untilClosed is the ramp of an asset's plan, under which what it does goes on no longer than until an instruction has it leave
-// time out: what goes on is not closed.
+// untilClosed returns the ramp of an asset's plan, with which the asset continues at most
+// until an instruction closes its time: a running charge is not closed.
 func untilClosed(e *store.PlanInputs, from time.Time) *store.Ramp {
 	closed := closedAhead(e.Closed, from)
 	if e.Ramp == nil || len(closed) == 0 {
@@ -245,7 +251,7 @@ func untilClosed(e *store.PlanInputs, from time.Time) *store.Ramp {
 	return &r
 }
 
-// spreadOut is a problem under a ramp.
+// spreadOut applies a ramp to a problem.
 func spreadOut(p charge.Problem, r *store.Ramp) charge.Problem {
 	if r == nil {
 		return p
@@ -259,8 +265,8 @@ func spreadOut(p charge.Problem, r *store.Ramp) charge.Problem {
 	return p
 }
 
-// limited is a problem under the caps that a schedule was made under. Without any it keeps the time that a ramp
-// leaves to others.
+// limited applies the caps that a schedule was made under to its problem. Without caps the
+// time that a ramp leaves to others stays closed.
 func limited(
 	p charge.Problem,
 	e *store.PlanInputs,
@@ -272,7 +278,7 @@ func limited(
 	return p
 }
 
-// sayRamp gives the periods that a ramp decided that reason, in an explanation of the schedule's plan.
+// sayRamp sets the reason of periods that a ramp decided, in an explanation.
 func (x *Explanation) sayRamp() {
 	if x.From.Ramp == nil {
 		return
@@ -288,14 +294,14 @@ func (x *Explanation) sayRamp() {
 	}
 }
 
-// cappedIn reports whether a cap limits the asset back in a span.
+// cappedIn reports whether a cap limits the asset in a span.
 func (x *Explanation) cappedIn(s flex.Span) bool {
 	return slices.ContainsFunc(x.Caps, func(c BindingCap) bool {
 		return !c.Meet(s).Empty()
 	})
 }
 
-// spreadSentence says what a ramp does to a schedule; nothing if there is none.
+// spreadSentence describes the effect of a ramp on a schedule; empty without one.
 func spreadSentence(r *store.Ramp) string {
 	if r == nil {
 		return ""
@@ -304,7 +310,7 @@ func spreadSentence(r *store.Ramp) string {
 		r.Offset, int(r.Spread.Minutes()))
 }
 
-// rampInputs lists how a plan is spread.
+// rampInputs returns the inputs of a plan that explain its ramp.
 func rampInputs(e *store.PlanInputs) []Input {
 	if e.Ramp == nil {
 		return nil

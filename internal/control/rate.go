@@ -16,25 +16,27 @@ import (
 )
 
 const (
-	// rateBack is how far back a session under way is looked at for what the asset draws.
+	// rateBack is how far back the readings of an open session are used.
 	rateBack = 24 * time.Hour
-	// rateDueMax is how many sessions are looked at in one transaction.
+	// rateDueMax is the number of sessions that are evaluated in one transaction.
 	rateDueMax = 200
-	// lostLeast is the least time without draw, though the asset was allowed to draw, for which a plan makes an allowance.
+	// lostLeast is the shortest time without draw, while the asset was allowed to draw, for
+	// which a plan makes an allowance.
 	lostLeast = time.Minute
-	// lateUsual is the longest delay of a usual start: time lost beyond it is put down to a lower power.
+	// lateUsual is the longest delay of a usual start. Time lost beyond it is taken for a
+	// lower power.
 	lateUsual = 15 * time.Minute
-	// lateStartsMax is how often a plan is made again for its own late starts.
+	// lateStartsMax is how often a plan is made again to allow for its own late starts.
 	lateStartsMax = 3
 )
 
-// The origins of a power that is not nominal.
+// The origins of a power that is not the nominal one.
 const (
 	fromReadings = "readings"
 	fromOperator = "operator"
 )
 
-// sessionSpan is the time of an open session that its progress is read for.
+// sessionSpan is the part of an open session for which its progress is read.
 func sessionSpan(c *store.PlanningState, now time.Time) flex.Span {
 	from := flex.Later(c.Session.PluggedInAt, now.Add(-rateBack))
 	if count := c.Current.From.CountFrom; count.Before(from) {
@@ -44,8 +46,8 @@ func sessionSpan(c *store.PlanningState, now time.Time) flex.Span {
 	return flex.Span{From: from, To: now}
 }
 
-// applyLearnedRate puts what the asset really draws into the inputs of its plan. Where nothing is known
-// but its nominal power, they stay as they are.
+// applyLearnedRate sets the power that the asset was measured to draw in the inputs of its
+// plan. If nothing is known but its nominal power, the inputs do not change.
 func applyLearnedRate(
 	ctx context.Context,
 	tx *store.Tx,
@@ -88,23 +90,24 @@ func applyLearnedRate(
 	return nil
 }
 
-// learnFirst is for an asset of which nothing was learned yet. It notes what the half-hours of its stay show and a plan at nominal power
-// leaves out: what the asset may turn out to draw, and how much less it drew than it was allowed.
+// learnFirst is for an asset of which nothing was learned from past sessions. It sets what the
+// half-hours of the present session show: the power that the asset may draw at least, and the
+// time in which it drew nothing although it was allowed to.
 func learnFirst(
 	ctx context.Context,
 	tx *store.Tx,
 	c *store.PlanningState,
 	e *store.PlanInputs,
 	known rate.Rate,
-	shown []rate.HalfHour,
+	metered []rate.HalfHour,
 ) error {
-	if wasOpen(shown) {
+	if isOpenThroughout(metered) {
 		return nil
 	}
 
-	power, delay := lostTime(shown)
+	power, delay := lostTime(metered)
 	if delay < lostLeast || known.HalfHours > 0 {
-		return unknownYet(ctx, tx, c, e, known)
+		return markUnknown(ctx, tx, c, e, known)
 	}
 
 	setPower(e, min(e.Power, power), originsOf(e.Origins).power, &store.Learned{
@@ -117,10 +120,14 @@ func learnFirst(
 	return nil
 }
 
-// lostTime looks at the newest half-hour in which an asset was allowed to draw. It returns the power then, and for how long the asset drew
-// nothing. A need of less than a half-hour shows no more: it would be planned for as few minutes again and again, in which an asset that starts late, or
-// is slow, draws next to nothing. Up to lateUsual of lost time is taken for a late start at nominal power, more for a lower power. One
-// that drew no more than a charger does by itself had not begun, and less than 6 A no car draws: one that seems to began later than usual.
+// lostTime evaluates the newest half-hour in which an asset was allowed to draw. It returns
+// the power that it drew, and for how long it drew nothing. A need of less than a half-hour
+// shows no more than that: without an allowance the asset would be planned for as few minutes
+// again and again, in which one that starts late or is slow draws next to nothing.
+//
+// Up to lateUsual, lost time is taken for a late start at nominal power; beyond that, for a
+// lower power. An asset that drew no more than a charger's own consumption had not begun. No
+// car draws less than 6 A: if one seems to, it began later than usual.
 func lostTime(hs []rate.HalfHour) (flex.Watts, time.Duration) {
 	for _, h := range slices.Backward(hs) {
 		if h.Open <= 0 {
@@ -141,7 +148,7 @@ func lostTime(hs []rate.HalfHour) (flex.Watts, time.Duration) {
 	return 0, 0
 }
 
-// setPower has a plan made with a power, and says where it comes from.
+// setPower sets the power of a plan, and its origin.
 func setPower(
 	e *store.PlanInputs,
 	power flex.Watts,
@@ -155,8 +162,8 @@ func setPower(
 	e.Learned = l
 }
 
-// steadyPower is the power to plan with: the one of the schedule in force, unless another has
-// been learned since.
+// steadyPower returns the power to plan with: that of the schedule in force, unless another
+// one has been learned since.
 func steadyPower(
 	known rate.Rate,
 	c *store.PlanningState,
@@ -173,7 +180,7 @@ func steadyPower(
 	return min(nominal, rate.Steady(inForce.Power, power))
 }
 
-// rateWithin is what was learned from past sessions, and the one under way.
+// rateWithin returns the rate that was learned from past sessions and the open one.
 func rateWithin(
 	past []store.RateSession,
 	c *store.PlanningState,
@@ -186,7 +193,8 @@ func rateWithin(
 	)
 }
 
-// sinceChange lists the metered half-hours of the session under way since what was learned was last forgotten.
+// sinceChange returns the metered half-hours of the open session since the learned rate was
+// last reset.
 func sinceChange(
 	c *store.PlanningState,
 	g *progress,
@@ -198,7 +206,7 @@ func sinceChange(
 	})
 }
 
-// knownRate is what was learned from sessions with a vehicle's rate.
+// knownRate returns the rate that was learned from sessions with one vehicle rate.
 func knownRate(past []store.RateSession, vehicle flex.Watts) rate.Rate {
 	var list []rate.Session
 	for i := range past {
@@ -210,8 +218,8 @@ func knownRate(past []store.RateSession, vehicle flex.Watts) rate.Rate {
 	return rate.Learn(list)
 }
 
-// halfHours lists the whole half-hours of a span that were metered, and in which it is known
-// what the asset was allowed.
+// halfHours returns the whole half-hours of a span that were metered, and in which it is known
+// what the asset was allowed to draw.
 func (g *progress) halfHours(in flex.Span) []rate.HalfHour {
 	if len(g.metered) == 0 || len(g.followed) == 0 {
 		return nil
@@ -222,7 +230,7 @@ func (g *progress) halfHours(in flex.Span) []rate.HalfHour {
 	var hs []rate.HalfHour
 	for p := flex.PeriodAt(in.From); !p.End().After(in.To); p = p.Add(1) {
 		energy, metered := g.metered[p]
-		if !metered || p.Start().Before(in.From) { // a stay may last for months, but only a day of it was read
+		if !metered || p.Start().Before(in.From) { // the half-hour in which the span begins is not whole
 			continue
 		}
 
@@ -252,9 +260,9 @@ func (g *progress) halfHours(in flex.Span) []rate.HalfHour {
 	return hs
 }
 
-// allowed returns the least power that the asset was allowed in a span, for how long it was allowed
-// nominal power, and whether the schedules cover all of the span. After its end a schedule limits
-// nothing.
+// allowed returns the least power that the asset was allowed in a span, for how long it was
+// allowed nominal power, and whether the schedules cover the whole span. After its last step a
+// schedule limits nothing.
 func (g *progress) allowed(
 	in flex.Span,
 	nominal flex.Watts,
@@ -289,7 +297,7 @@ func (g *progress) allowed(
 	return least, open, covered == in.Len()
 }
 
-// nominalOf is the power that a plan would have been made with had nothing been learned.
+// nominalOf returns the power that a plan would have had if nothing had been learned.
 func nominalOf(e *store.PlanInputs) flex.Watts {
 	if e.Learned != nil {
 		return e.Learned.Nominal
@@ -297,13 +305,13 @@ func nominalOf(e *store.PlanInputs) flex.Watts {
 	return e.Power
 }
 
-// limitByRate sets whether a schedule names a learned power as its limit. Under caps it does:
-// what others may draw is worked out from that power.
+// limitByRate sets whether a schedule has the learned power as its limit. It does so under
+// caps, where the headroom of others is computed from that power.
 func limitByRate(e *store.PlanInputs, capped bool) {
 	if e.Learned == nil || e.Learned.Limited == capped {
 		return
 	}
-	if e.Learned.Unknown { // no headroom that others may need is kept for it
+	if e.Learned.Unknown { // so that no headroom is reserved for it that others may need
 		e.Learned = nil
 		return
 	}
@@ -312,14 +320,14 @@ func limitByRate(e *store.PlanInputs, capped bool) {
 	l.Limited = capped
 	e.Learned = &l
 	if capped {
-		nameable(e)
+		raiseToLeast(e)
 	}
 }
 
-// nameable raises a power that a schedule names as its limit to one that the charger can give. Less than its least on all
-// of its phases it would take for a pause, though a car on one of them, or one that is nearly full, draws less. Others
-// leave headroom for the limit.
-func nameable(e *store.PlanInputs) {
+// raiseToLeast raises a power that is a schedule's limit to one that the charger can give. A
+// charger takes a limit below its least power on all of its phases for a pause, although a car
+// on one phase, or one that is nearly full, draws less. Others leave headroom for the limit.
+func raiseToLeast(e *store.PlanInputs) {
 	least := flex.LeastPower(e.Phases)
 	if e.Phases <= 1 { // an asset on one phase may be rated less
 		least = min(least, nominalOf(e))
@@ -328,13 +336,14 @@ func nameable(e *store.PlanInputs) {
 	e.Power = max(e.Power, least)
 }
 
-// mayDrawMore reports whether a schedule leaves an asset free to draw more than is counted.
+// mayDrawMore reports whether a schedule allows an asset to draw more than is counted for it.
 func mayDrawMore(e *store.PlanInputs) bool {
 	return e.Learned != nil && !e.Learned.Limited && e.Power < e.Learned.Nominal
 }
 
-// allowance is the energy that a plan is to allow beyond the need: because the asset was measured to
-// start late or to slow down, and because no meter is exact. Peak time is never used for it.
+// allowance returns the energy that a plan provides beyond the need, because the asset was
+// measured to start late or to slow down, and because no meter is exact. It never uses peak
+// time.
 func allowance(e *store.PlanInputs, p *charge.Problem) flex.WattHours {
 	l := e.Learned
 	if !isMeasured(l) {
@@ -351,8 +360,9 @@ func allowance(e *store.PlanInputs, p *charge.Problem) flex.WattHours {
 	return spareOffPeak(p, p.Need, more)
 }
 
-// spareOffPeak is as much of an allowance as off-peak time has room for beyond a need, or all of it where peak time is not permitted. What a
-// ramp leaves to others is no room.
+// spareOffPeak returns the part of an allowance for which there is off-peak time beyond a
+// need; all of it if peak time is not permitted. Time that a ramp leaves to others does not
+// count.
 func spareOffPeak(
 	p *charge.Problem,
 	need flex.WattHours,
@@ -375,18 +385,21 @@ func spareOffPeak(
 	return max(0, min(more, p.Power.For(offPeak)-need))
 }
 
-// isMeasured reports whether a plan rests on what its asset was seen to draw.
+// isMeasured reports whether a plan uses the measured power of its asset.
 func isMeasured(l *store.Learned) bool { return l != nil && !l.Pinned && !l.Unknown }
 
-// lateStarts adds the delay of an asset that starts late for each start of its plan that the allowance does not cover: for all but the
-// first, and for that too if it is already over. Without it a pause between two cheap periods costs more energy than is planned in the shorter.
+// lateStarts adds the delay of an asset that starts late to its need, for each start of its
+// plan that the allowance does not cover: for all but the first, and for the first too if that
+// is over. Without it a pause between two cheap periods would cost more energy than is planned
+// in the shorter one.
 func lateStarts(e *store.PlanInputs, p charge.Problem) charge.Problem {
 	l := e.Learned
 	if !isMeasured(l) || p.Need <= 0 {
 		return p
 	}
 
-	// A start that goes on, and in which it has not begun yet, is the one that the allowance has.
+	// The allowance covers one start: the next one, or one in which the asset has not begun to
+	// draw.
 	begun := stateOf(e, &p) == rate.Running
 	allowed := 1
 	if begun {
@@ -409,8 +422,8 @@ func lateStarts(e *store.PlanInputs, p charge.Problem) charge.Problem {
 	return p
 }
 
-// lateMore is what a plan takes more than the schedule in force, in watt-seconds, for starting more often: as each start costs that, the
-// schedule does not lack it.
+// lateMore returns the energy in watt-seconds that a plan takes more than the schedule in
+// force because it starts more often. The schedule in force does not lack it.
 func lateMore(p *charge.Problem, current, next []flex.Step) int64 {
 	if p.Late <= 0 {
 		return 0
@@ -422,7 +435,7 @@ func lateMore(p *charge.Problem, current, next []flex.Step) int64 {
 	return int64(p.Late) * 3600 * int64(max(0, more))
 }
 
-// startsOf is how often an asset starts in some steps.
+// startsOf returns how often an asset starts in some steps.
 func startsOf(steps []flex.Step, running bool) int {
 	n := 0
 	for _, s := range steps {
@@ -436,7 +449,8 @@ func startsOf(steps []flex.Step, running bool) int {
 	return n
 }
 
-// stateOf says how far a charge has come. Until more was delivered than a start takes, it has not begun.
+// stateOf returns the state of a charge. It has not begun until more energy was delivered than
+// a start takes.
 func stateOf(e *store.PlanInputs, p *charge.Problem) rate.State {
 	begun := e.Delivered > p.Power.For(e.Learned.Delay)
 
@@ -450,7 +464,7 @@ func stateOf(e *store.PlanInputs, p *charge.Problem) rate.State {
 	return rate.Waiting
 }
 
-// rateInputs are the inputs of a plan that say with what power it was made.
+// rateInputs returns the inputs of a plan that explain its power.
 func rateInputs(e store.PlanInputs, o origins, power Input) []Input {
 	l := e.Learned
 	if l == nil {
@@ -495,7 +509,7 @@ func rateInputs(e store.PlanInputs, o origins, power Input) []Input {
 	return list
 }
 
-// LearnedFrom says in words what a rate is known from.
+// LearnedFrom describes what a rate was learned from.
 func LearnedFrom(halfHours int, since time.Time, certainty string) string {
 	noun := "half-hours"
 	if halfHours == 1 {
@@ -511,7 +525,7 @@ func LearnedFrom(halfHours int, since time.Time, certainty string) string {
 	)
 }
 
-// Source says in words where an input came from.
+// Source describes where an input came from.
 func (in Input) Source() string {
 	if in.Detail == "" {
 		return in.Origin
@@ -521,8 +535,9 @@ func (in Input) Source() string {
 
 func kw(p flex.Watts) string { return strconv.FormatFloat(p.KW(), 'f', -1, 64) }
 
-// LearnRates keeps what was learned from sessions that ended half an hour ago, and once more a day after
-// their end if readings were missing. It is safe to run twice and on several machines at once.
+// LearnRates stores what was learned from sessions that ended half an hour ago; once more a
+// day after their end if readings were missing. It is safe to run twice, and on several
+// machines at once.
 func (s *Service) LearnRates(ctx context.Context) (worker.Report, error) {
 	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgIDs), s.LearnRatesOf)
 }
@@ -536,13 +551,14 @@ func (s *Service) LearnRatesOf(
 	return worker.Report{Did: n, More: n == rateDueMax}, err
 }
 
-// learned is what was learned from a session, and when it is to be looked at again.
+// learned is what was learned from a session, and when it is to be evaluated again.
 type learned struct {
 	store.RateSession
 	again time.Time
 }
 
-// learnRates works on some sessions of an organisation and returns how many. A session that cannot be read does not hold up others.
+// learnRates evaluates some sessions of an organisation, and returns how many. A session that
+// cannot be read does not delay the others.
 func (s *Service) learnRates(
 	ctx context.Context,
 	org flex.OrgID,
@@ -574,8 +590,8 @@ func (s *Service) learnRates(
 	return len(list), errors.Join(tried.err(), err)
 }
 
-// learnDue works out what is learned from sessions that are to be looked at. It also returns the assets of those that cannot
-// be read.
+// learnDue evaluates sessions that are due. It also returns the assets of those that cannot be
+// read.
 func learnDue(
 	ctx context.Context,
 	tx *store.Tx,
@@ -609,12 +625,12 @@ func learnDue(
 	return list, failed, err
 }
 
-// sessionTime is the time of a session that ended.
+// sessionTime returns the time of a session that ended.
 func sessionTime(s *store.Session) flex.Span {
 	return flex.Span{From: s.PluggedInAt, To: s.PluggedOutAt}
 }
 
-// learnFrom works out what is learned from a session that ended, of what was metered in it.
+// learnFrom evaluates a session that ended, by its metered half-hours.
 func learnFrom(
 	ctx context.Context,
 	tx *store.Tx,
@@ -636,7 +652,7 @@ func learnFrom(
 		t.again = last
 	}
 
-	// Most chargers have no meter that is read: nothing else is asked for then.
+	// Most chargers have no meter that is read: nothing else need be read then.
 	if len(g.metered) == 0 {
 		return t, nil
 	}
@@ -656,7 +672,8 @@ func learnFrom(
 	return t, err
 }
 
-// summaryOf is what the metered half-hours of a session in a span show, by the schedules that were followed then.
+// summaryOf returns what the metered half-hours of a session in a span show, by the schedules
+// that were followed then.
 func summaryOf(
 	ctx context.Context,
 	tx *store.Tx,

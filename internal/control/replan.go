@@ -16,14 +16,14 @@ import (
 
 // Limits of one run of a job.
 const (
-	dueMax   = 2000 // marked sessions that are looked at in one transaction
+	dueMax   = 2000 // marked sessions that are planned in one transaction
 	partsMax = 4    // parts of a wave that are leased at a time
 
-	waveWorkers = 3 // goroutines that work on a wave: on two cores one commits while two plan
+	waveWorkers = 3 // goroutines that plan a wave: on two cores one commits while two plan
 )
 
-// PlanDue plans again, without an event, what has to be: every plugged-in asset when prices
-// become known, and those that were marked. It is safe to run twice and on several machines
+// PlanDue plans again what changes without an event: every plugged-in asset when new prices
+// are published, and assets that were marked. It is safe to run twice, and on several machines
 // at once.
 func (s *Service) PlanDue(ctx context.Context) (worker.Report, error) {
 	var orgs []flex.Org
@@ -36,11 +36,11 @@ func (s *Service) PlanDue(ctx context.Context) (worker.Report, error) {
 		return worker.Report{}, fmt.Errorf("list organisations: %w", err)
 	}
 
-	var sum tally
-	var failed error // of all organisations that failed: they hold up no other
+	var sum runCounts
+	var failed error // of all organisations: one that fails does not delay the others
 
 	for _, org := range orgs {
-		t, err := s.planOf(ctx, org)
+		t, err := s.planCounted(ctx, org)
 		sum.planned += t.planned
 		sum.changed += t.changed
 		failed = errors.Join(failed, err)
@@ -68,14 +68,15 @@ func (s *Service) PlanDueOf(
 		return worker.Report{}, err
 	}
 
-	t, err := s.planOf(ctx, org)
+	t, err := s.planCounted(ctx, org)
 
 	return t.report(), err
 }
 
-// planOf plans one organisation's assets again, and counts them.
-func (s *Service) planOf(ctx context.Context, org flex.Org) (tally, error) {
-	var t tally
+// planCounted plans one organisation's assets again, and adds the counts to those of the
+// process.
+func (s *Service) planCounted(ctx context.Context, org flex.Org) (runCounts, error) {
+	var t runCounts
 	err := s.planRecovered(ctx, org, &t)
 	s.planned.Add(int64(t.planned))
 	s.changed.Add(int64(t.changed))
@@ -87,11 +88,11 @@ func (s *Service) planOf(ctx context.Context, org flex.Org) (tally, error) {
 	return t, nil
 }
 
-// planRecovered is planOrg; a panic is its error.
+// planRecovered is planOrg with a panic returned as an error.
 func (s *Service) planRecovered(
 	ctx context.Context,
 	org flex.Org,
-	t *tally,
+	t *runCounts,
 ) (err error) {
 	defer flex.Recover(&err)
 	*t, err = s.planOrg(ctx, org)
@@ -99,12 +100,12 @@ func (s *Service) planRecovered(
 	return err
 }
 
-// JoinWaves takes a share in waves that another process has begun: a wake-up
-// reaches only the process that prices were given to.
+// JoinWaves plans parts of waves that another process has begun. A wake-up reaches only the
+// process that received the prices.
 func (s *Service) JoinWaves(ctx context.Context) (worker.Report, error) {
 	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).WavesLeft), func(ctx context.Context, org flex.OrgID) (worker.Report, error) {
-		var t tally
-		err := s.parts(ctx, org, nil, &t)
+		var t runCounts
+		err := s.replanWave(ctx, org, nil, &t)
 		s.planned.Add(int64(t.planned))
 		s.changed.Add(int64(t.changed))
 
@@ -112,27 +113,12 @@ func (s *Service) JoinWaves(ctx context.Context) (worker.Report, error) {
 	})
 }
 
-// tally counts what a job did.
-type tally struct{ planned, changed int }
-
-func (t tally) report() worker.Report {
-	r := worker.Report{Did: t.changed}
-	if t.planned > 0 {
-		r.Note = fmt.Sprintf(
-			"%d assets planned, %d schedules changed",
-			t.planned,
-			t.changed,
-		)
-	}
-
-	return r
-}
-
-// planOrg is the job of one organisation.
+// planOrg plans one organisation's assets again: under caps the fleet as one, else a wave if
+// there are new prices, and then what is marked.
 func (s *Service) planOrg(
 	ctx context.Context,
 	org flex.Org,
-) (tally, error) {
+) (runCounts, error) {
 	var fresh, left, capped bool
 	err := s.DB.Read(ctx, org.ID, func(tx *store.Tx) error {
 		var err error
@@ -143,39 +129,39 @@ func (s *Service) planOrg(
 		return err
 	})
 	if err != nil {
-		return tally{}, err
+		return runCounts{}, err
 	}
 
 	var first []store.WavePart
 	if fresh {
 		first, err = s.beginWave(ctx, org.ID)
 		if err != nil {
-			return tally{}, fmt.Errorf("begin a wave: %w", err)
+			return runCounts{}, fmt.Errorf("begin a wave: %w", err)
 		}
 	}
 
-	var t tally
+	var t runCounts
 	var failed error
 	if capped {
 		if err := s.planFleet(ctx, org, &t); err != nil {
 			failed = fmt.Errorf("plan the fleet together: %w", err)
 		}
 		if ctx.Err() == nil {
-			failed = errors.Join(failed, s.inputs(ctx, org, &t))
+			failed = errors.Join(failed, s.replanInputsDue(ctx, org, &t))
 		}
 		return t, failed
 	}
 
 	if fresh || left {
-		failed = s.parts(ctx, org.ID, first, &t)
+		failed = s.replanWave(ctx, org.ID, first, &t)
 	}
 
-	err = s.marked(ctx, org, &t)
+	err = s.replanMarked(ctx, org, &t)
 
 	return t, errors.Join(failed, err)
 }
 
-// dueBatch is how many marked sessions are looked at in one transaction.
+// dueBatch is the number of marked sessions that are planned in one transaction.
 func (s *Service) dueBatch() int {
 	if s.dueAtOnce > 0 {
 		return s.dueAtOnce
@@ -183,24 +169,25 @@ func (s *Service) dueBatch() int {
 	return dueMax
 }
 
-// marked plans what was marked, whether or not a wave failed. A mark that fails does not hold up the others.
-func (s *Service) marked(
+// replanMarked plans all marked sessions. It runs even if a wave failed, and one kind of mark
+// does not delay the other.
+func (s *Service) replanMarked(
 	ctx context.Context,
 	org flex.Org,
-	t *tally,
+	t *runCounts,
 ) error {
 	var failed error
 	if ctx.Err() == nil {
-		failed = s.due(ctx, org, t)
+		failed = s.replanMarketDue(ctx, org, t)
 	}
 	if ctx.Err() == nil {
-		failed = errors.Join(failed, s.inputs(ctx, org, t))
+		failed = errors.Join(failed, s.replanInputsDue(ctx, org, t))
 	}
 
 	return failed
 }
 
-// beginWave begins a wave, and takes its first parts with the same commit.
+// beginWave begins a wave, and leases its first parts in the same transaction.
 func (s *Service) beginWave(
 	ctx context.Context,
 	org flex.OrgID,
@@ -219,21 +206,21 @@ func (s *Service) beginWave(
 	return first, err
 }
 
-// parts works on the parts of a wave until none is left to take, beginning with those that were taken already.
-// Several workers do so at once: while one commits, the others read and plan. A wave whose first parts are fewer
-// than partsMax has no further ones.
-func (s *Service) parts(
+// replanWave plans the parts of a wave until none is left to lease, beginning with those that
+// were leased already. Several workers do so at once: while one commits, the others read and
+// plan. If fewer than partsMax parts were leased first, the wave has no others.
+func (s *Service) replanWave(
 	ctx context.Context,
 	org flex.OrgID,
 	first []store.WavePart,
-	t *tally,
+	t *runCounts,
 ) error {
 	if len(first) > 0 && len(first) < partsMax {
 		return s.replanParts(ctx, org, first, t)
 	}
 
 	var wg sync.WaitGroup
-	var tallies [waveWorkers]tally
+	var tallies [waveWorkers]runCounts
 	var errs [waveWorkers]error
 
 	for i := range tallies {
@@ -268,6 +255,7 @@ func (s *Service) parts(
 	return errors.Join(errs[:]...)
 }
 
+// takeParts leases further parts of a wave; none if all are leased or done.
 func (s *Service) takeParts(
 	ctx context.Context,
 	org flex.OrgID,
@@ -282,13 +270,13 @@ func (s *Service) takeParts(
 	return parts, err
 }
 
-// replanParts plans the assets of some parts of a wave again, all on one snapshot, and commits
-// what changed part by part, so that no other write waits for long.
+// replanParts plans the assets of some parts of a wave on one snapshot. It commits part by
+// part, so that no other write waits for long.
 func (s *Service) replanParts(
 	ctx context.Context,
 	org flex.OrgID,
 	parts []store.WavePart,
-	t *tally,
+	t *runCounts,
 ) error {
 	found := make([][]store.ScheduledAsset, len(parts))
 	m, err := s.snapshot(ctx, org, func(tx *store.Tx) (any bool, err error) {
@@ -310,8 +298,8 @@ func (s *Service) replanParts(
 	return err
 }
 
-// due compares with the market again for the assets that were marked, until none is left.
-func (s *Service) due(ctx context.Context, org flex.Org, t *tally) error {
+// replanMarketDue compares the marked assets with the market again, until none is left.
+func (s *Service) replanMarketDue(ctx context.Context, org flex.Org, t *runCounts) error {
 	for more := true; more; {
 		var found []store.ScheduledAsset
 		m, err := s.snapshot(ctx, org.ID, func(tx *store.Tx) (any bool, err error) {
@@ -335,15 +323,15 @@ func (s *Service) due(ctx context.Context, org flex.Org, t *tally) error {
 	return nil
 }
 
-// inputs plans the assets again whose inputs changed without an event. It looks at them on a
-// snapshot of the store; only those whose schedule changes are then locked. One that cannot be read or planned
-// stays marked, and holds up no other: it is tried once in a run.
-func (s *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
+// replanInputsDue plans the marked assets whose inputs changed without an event. It compares
+// them on a snapshot, and locks only those whose schedule would change. An asset that cannot
+// be read or planned stays marked, is tried once in a run, and does not delay the others.
+func (s *Service) replanInputsDue(ctx context.Context, org flex.Org, t *runCounts) error {
 	tried := failedAssets{assets: map[flex.AssetID]bool{}}
 	for {
-		l, err := s.lookAtMarked(ctx, org.ID, &tried)
+		l, err := s.compareMarked(ctx, org.ID, &tried)
 		if err == nil {
-			err = s.stay(ctx, org.ID, &l)
+			err = s.unmarkUnchanged(ctx, org.ID, &l)
 		}
 		if err != nil {
 			return errors.Join(tried.err(), err)
@@ -364,15 +352,15 @@ func (s *Service) inputs(ctx context.Context, org flex.Org, t *tally) error {
 	}
 }
 
-// lookAtMarked looks at marked assets, without those that failed in this run.
-func (s *Service) lookAtMarked(
+// compareMarked compares a batch of marked assets, without those that failed in this run.
+func (s *Service) compareMarked(
 	ctx context.Context,
 	org flex.OrgID,
 	tried *failedAssets,
-) (looked, error) {
-	var l looked
+) (markedResult, error) {
+	var l markedResult
 	err := s.DB.Read(ctx, org, func(tx *store.Tx) error {
-		l = looked{}
+		l = markedResult{}
 
 		found, err := tx.InputsDue(ctx, s.dueBatch()+len(tried.assets))
 		if err != nil {
@@ -389,30 +377,32 @@ func (s *Service) lookAtMarked(
 			return nil
 		}
 
-		return s.whichDiffer(ctx, tx, found, &l)
+		return s.compareInputs(ctx, tx, found, &l)
 	})
 
 	return l, err
 }
 
-// looked is what a look at marked assets found.
-type looked struct {
-	found int
-	// the marks of sessions whose schedule stays, and by instant, the assets to look at again then
+// markedResult is what the comparison of a batch of marked assets found.
+type markedResult struct {
+	found int // the number of marks
+	// the marks of sessions whose schedule stays, and their assets that are to be compared
+	// again, by instant
 	same  []store.Marked
 	again map[time.Time][]flex.AssetID
-	// assets that would be given another schedule, grouped by site
+	// assets that would get a new schedule, grouped by site
 	changed [][]flex.AssetID
 	// assets that could not be read or planned
 	failed []notPlanned
 }
 
-// stay removes the marks of sessions whose schedule stays, as they were when they were looked at. Only then does it mark the assets that
-// are to be looked at again later: a mark for later does not replace one that is due.
-func (s *Service) stay(
+// unmarkUnchanged removes the marks of sessions whose schedule stays, unless a mark has
+// changed since the comparison. It then marks the assets that are to be compared again later:
+// in this order, as a later mark does not replace one that is due.
+func (s *Service) unmarkUnchanged(
 	ctx context.Context,
 	org flex.OrgID,
-	l *looked,
+	l *markedResult,
 ) error {
 	if len(l.same) == 0 {
 		return nil
@@ -433,12 +423,13 @@ func (s *Service) stay(
 	})
 }
 
-// whichDiffer separates the sessions whose schedule stays from the assets that would be given another one.
-func (s *Service) whichDiffer(
+// compareInputs separates the sessions whose schedule stays from the assets that would get a
+// new one.
+func (s *Service) compareInputs(
 	ctx context.Context,
 	tx *store.Tx,
 	found []store.Marked,
-	l *looked,
+	l *markedResult,
 ) error {
 	w, err := readPluggedIn(ctx, tx)
 	if err != nil {
@@ -446,10 +437,10 @@ func (s *Service) whichDiffer(
 	}
 
 	l.again = map[time.Time][]flex.AssetID{}
-	at := map[flex.SiteID]int{}
+	groupOf := map[flex.SiteID]int{} // in l.changed
 
 	for _, m := range found {
-		c, v, err := s.lookAt(ctx, tx, w, m.AssetID)
+		c, v, err := s.compareAsset(ctx, tx, w, m.AssetID)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -466,32 +457,34 @@ func (s *Service) whichDiffer(
 			continue
 		}
 
-		n, ok := at[c.Asset.SiteID]
+		group, ok := groupOf[c.Asset.SiteID]
 		if !ok {
-			n = len(l.changed)
-			at[c.Asset.SiteID] = n
+			group = len(l.changed)
+			groupOf[c.Asset.SiteID] = group
 			l.changed = append(l.changed, nil)
 		}
 
-		l.changed[n] = append(l.changed[n], m.AssetID)
+		l.changed[group] = append(l.changed[group], m.AssetID)
 	}
 
 	return nil
 }
 
-// newInputs says whether its inputs as they are give an asset another schedule.
+// newInputs says whether an asset's present inputs give it a new schedule.
 type newInputs struct {
-	differs bool      // it would be given another schedule
-	again   time.Time // when to look again if not; zero for not before the next cause
+	differs bool      // it would get a new schedule
+	again   time.Time // if not, when to compare again; zero for not before the next cause
 }
 
-func (s *Service) lookAt(
+// compareAsset reads an asset, and compares its present inputs with its schedule in force. A
+// panic is returned as an error.
+func (s *Service) compareAsset(
 	ctx context.Context,
 	tx *store.Tx,
 	w *pluggedIn,
 	asset flex.AssetID,
 ) (c store.PlanningState, v newInputs, err error) {
-	defer flex.Recover(&err) // a panic is of this asset, and not of the others
+	defer flex.Recover(&err) // a panic fails this asset, and not the others
 
 	c, err = tx.PlanningState(ctx, asset)
 	if err != nil {
@@ -503,7 +496,9 @@ func (s *Service) lookAt(
 	return c, v, err
 }
 
-// differs reports whether an asset would be given another schedule for its inputs as they are.
+// differs reports whether an asset would get a new schedule for its present inputs. A site
+// that is planned as one can only be compared under its lock; its assets are therefore said to
+// differ.
 func (s *Service) differs(
 	ctx context.Context,
 	tx *store.Tx,
@@ -546,21 +541,25 @@ func (s *Service) differs(
 }
 
 var (
+	// The reasons of background jobs.
 	byInputs = replanReason{cause: store.CauseInputs, trigger: ByInputs}
 	byMarket = replanReason{cause: store.CauseMarket, trigger: ByMarket}
 )
 
+// refreshable reports whether an asset may be planned again without an event: it is plugged
+// in, controlled, and before its ready-by.
 func refreshable(c *store.PlanningState, now time.Time) bool {
 	return c.Open() && c.Controlled && c.Session.ReadyBy.After(now)
 }
 
-// refreshSite plans assets of one site again, together. Where that fails each is planned by itself, so that one which
-// cannot be planned holds up no other. It returns those that could not be planned.
+// refreshSite plans assets of one site again, together. If that fails, each is planned
+// separately, so that one that cannot be planned does not delay the others. It returns those
+// that could not be planned.
 func (s *Service) refreshSite(
 	ctx context.Context,
 	org flex.OrgID,
 	why replanReason,
-	t *tally,
+	t *runCounts,
 	assets []flex.AssetID,
 ) []notPlanned {
 	err := s.refresh(ctx, org, why, t, assets...)
@@ -581,13 +580,13 @@ func (s *Service) refreshSite(
 	return failed
 }
 
-// refresh plans assets of one site again without an event, in one transaction: a site that is planned as one is
-// planned once for all of them.
+// refresh plans assets of one site again without an event, in one transaction. A site that is
+// planned as one is planned once for all of them.
 func (s *Service) refresh(
 	ctx context.Context,
 	org flex.OrgID,
 	why replanReason,
-	t *tally,
+	t *runCounts,
 	assets ...flex.AssetID,
 ) (err error) {
 	defer flex.Recover(&err)
@@ -601,7 +600,8 @@ func (s *Service) refresh(
 			return err
 		}
 
-		// The due marks go first: planning may mark a session for later, but not while a mark is due.
+		// Due marks are removed first: planning may mark a session for later, which fails
+		// while a mark is due.
 		if err := tx.Done(ctx, tx.Now(), sessions...); err != nil {
 			return err
 		}
@@ -618,8 +618,8 @@ func (s *Service) refresh(
 	return err
 }
 
-// lockCars locks assets of one site to be planned, in the order of their ids. It returns those that may be planned again, and the
-// sessions of all that were not deleted since.
+// lockCars locks assets of one site for planning, in the order of their ids. It returns those
+// that may be planned again, and the sessions of all that were not deleted meanwhile.
 func lockCars(
 	ctx context.Context,
 	tx *store.Tx,
@@ -657,7 +657,7 @@ func lockCars(
 	return cars, sessions, nil
 }
 
-// generations adds up how many schedules sessions have had.
+// generations adds up the number of schedules that the sessions have had.
 func generations(cars []*store.PlanningState) int {
 	var sum int
 	for _, c := range cars {
@@ -666,8 +666,8 @@ func generations(cars []*store.PlanningState) int {
 	return sum
 }
 
-// replanTogether plans locked assets of one site again: as one, where they are several and the site is planned so,
-// or one after the other.
+// replanTogether plans locked assets of one site again: as one if there are several and the
+// site is planned so, else one after the other.
 func (s *Service) replanTogether(
 	ctx context.Context,
 	tx *store.Tx,

@@ -12,23 +12,24 @@ import (
 	"flexd/internal/store"
 )
 
-// planChange is what is to become of an asset's schedule.
+// planChange is the result of comparing an asset's new plan with its schedule in force.
 type planChange struct {
-	next store.Replacement // of nothing if the one in force is kept
-	// when to look again; zero for not before the next cause
+	next store.Replacement // its ScheduledAsset is nil if the schedule in force stays
+	// when to compare again; zero for not before the next cause
 	again time.Time
 }
 
-// market is what assets are compared by: the instant, and the prices known then.
+// market is the instant at which assets are compared, and the prices known then.
 type market struct {
 	now    time.Time
 	prices []flex.PricedPeriod
-	// the sites whose main fuse can bind, by their cars; only where it is foreseen what prices would do
+	// the sites whose main fuse can bind, by their cars; set only for a forecast of what
+	// prices would change
 	sites map[flex.AssetID]*behindFuse
 }
 
-// snapshot reads assets on a snapshot of the store, and the market that they are to be compared by if there
-// are any.
+// snapshot reads assets on a snapshot of the store. If there are any, it also reads the prices
+// that they are to be compared on.
 func (s *Service) snapshot(
 	ctx context.Context,
 	org flex.OrgID,
@@ -50,8 +51,9 @@ func (s *Service) snapshot(
 	return m, err
 }
 
-// needsSitePlan reports whether a schedule was made with the others of its site, for its main fuse or its batteries, or for a car
-// that may discharge, or was followed late: it takes more to plan it than its schedule says.
+// needsSitePlan reports whether a schedule cannot be planned from its own inputs alone: it was
+// planned together with others of its site (for the main fuse or batteries), for a car that
+// may discharge, or was followed only after it had failed.
 func needsSitePlan(p *store.ScheduledAsset) bool {
 	if p.Current.HasTail() || plannedAsOne(&p.Current.From) {
 		return true
@@ -59,13 +61,14 @@ func needsSitePlan(p *store.ScheduledAsset) bool {
 	return !p.MendedAt.IsZero() || p.Current.From.Discharge != nil
 }
 
-// replanFused plans again those of the assets whose site is planned as one, for its main fuse or its
-// batteries, and returns the others. One that cannot be planned holds up no other, and is named.
+// replanFused plans those assets whose schedule needs more than its own inputs
+// (needsSitePlan), each in a transaction. It returns the other assets, and the ids of those
+// that could not be planned.
 func (s *Service) replanFused(
 	ctx context.Context,
 	org flex.OrgID,
 	found []store.ScheduledAsset,
-	t *tally,
+	t *runCounts,
 ) ([]store.ScheduledAsset, []flex.AssetID) {
 	if !slices.ContainsFunc(found, func(p store.ScheduledAsset) bool {
 		return needsSitePlan(&p)
@@ -93,7 +96,7 @@ func (s *Service) replanFused(
 	return rest, failed
 }
 
-// readable parts what can be read from the assets whose schedule cannot.
+// readable separates the assets whose schedule can be read from the ids of those whose cannot.
 func readable(
 	found []store.ScheduledAsset,
 ) ([]store.ScheduledAsset, []flex.AssetID) {
@@ -118,8 +121,9 @@ func readable(
 	return read, not
 }
 
-// replaceAll commits replacements that were planned on the same prices, as far as the main fuses of their sites
-// bear them, and returns how many. Where a fuse's site cannot be read its cars are marked instead.
+// replaceAll commits replacements that were planned on the same prices, as far as the main
+// fuses of their sites allow, and returns how many. If the site of a fuse cannot be read, its
+// cars are marked instead.
 func (s *Service) replaceAll(
 	ctx context.Context,
 	tx *store.Tx,
@@ -130,26 +134,26 @@ func (s *Service) replaceAll(
 		return 0, nil
 	}
 
-	kept, err := s.keepFuses(ctx, tx, prices, next)
+	fused, err := s.fitToFuses(ctx, tx, prices, next)
 	if err != nil {
-		return 0, fmt.Errorf("hold what is sent against main fuses: %w", err)
+		return 0, fmt.Errorf("check new schedules against main fuses: %w", err)
 	}
 
-	next = kept.dropKept(next)
-	n, err := replaceKept(ctx, tx, prices, next)
+	next = fused.dropSkipped(next)
+	n, err := replaceChecked(ctx, tx, prices, next)
 	if err != nil {
 		return 0, err
 	}
 
-	if err := tx.PutBindings(ctx, bindingsOf(next, kept.bindings)...); err != nil {
+	if err := tx.PutBindings(ctx, bindingsOf(next, fused.bindings)...); err != nil {
 		return 0, err
 	}
 
-	return n, kept.follow(ctx, tx, s)
+	return n, fused.follow(ctx, tx, s)
 }
 
-// replaceKept is replaceAll for what keeps every main fuse.
-func replaceKept(
+// replaceChecked is replaceAll for schedules that were checked against the main fuses.
+func replaceChecked(
 	ctx context.Context,
 	tx *store.Tx,
 	prices []flex.PricedPeriod,
@@ -161,7 +165,7 @@ func replaceKept(
 
 	curve, err := tx.AddCurve(ctx, prices)
 	if err != nil {
-		return 0, fmt.Errorf("keep prices: %w", err)
+		return 0, fmt.Errorf("store the prices: %w", err)
 	}
 
 	for i := range next {
@@ -171,19 +175,20 @@ func replaceKept(
 	return tx.Replace(ctx, next)
 }
 
-// errCapped says that nothing was committed because caps were set since: the fleet is planned together.
+// errCapped says that nothing was committed because caps were set meanwhile: the fleet is
+// planned as one.
 var errCapped = errors.New("caps were set meanwhile")
 
-// replanAll plans assets again that were looked at before, and commits what is to be changed.
-// One that an event has changed since is left as the event left it. One that cannot be read or planned is marked, so
-// that it is tried again, and said to have failed, by itself. If they are a part of a wave, it ends with that. Under caps it commits
-// nothing, and returns errCapped.
+// replanAll plans assets that were read on a snapshot, and commits the changes. An asset that
+// an event has changed meanwhile stays as the event left it. An asset that cannot be read or
+// planned is marked, to be tried again. If the assets are a part of a wave, the part ends in
+// the same transaction. Under caps nothing is committed, and errCapped is returned.
 func (s *Service) replanAll(
 	ctx context.Context,
 	org flex.OrgID,
 	m market,
 	found []store.ScheduledAsset,
-	t *tally,
+	t *runCounts,
 	part *store.WavePart,
 ) error {
 	found, failed := readable(found)
@@ -210,7 +215,7 @@ func (s *Service) replanAll(
 			}
 		}
 
-		// a copy, as this may run again and main fuses change what is sent
+		// A copy: main fuses may change the schedules, and the transaction may run again.
 		changed, err = s.replaceAll(ctx, tx, m.prices, slices.Clone(next))
 		if err != nil {
 			return err
@@ -229,9 +234,10 @@ func (s *Service) replanAll(
 	return err
 }
 
-// compareAll plans assets again. It returns what is to be changed, and of the others when they are to
-// be planned again. Those of a wave for which that is not known are left out. An asset at which planning panics is
-// added to those that failed, and the others are planned all the same.
+// compareAll plans assets on one snapshot. It returns the replacements, and the sessions of
+// the other assets by the instant at which they are to be compared again. An asset of a wave
+// with no such instant is left out. If planning an asset panics, the
+// asset is added to failed, and the others are planned nevertheless.
 func (s *Service) compareAll(
 	ctx context.Context,
 	found []store.ScheduledAsset,
@@ -247,7 +253,7 @@ func (s *Service) compareAll(
 		v, err := s.tryToCompare(ctx, &found[i], m, &solver)
 		if err != nil {
 			*failed = append(*failed, found[i].Current.AssetID)
-			solver = charge.Solver{} // it may be left half written
+			solver = charge.Solver{} // the panic may have left it inconsistent
 			continue
 		}
 
@@ -261,7 +267,7 @@ func (s *Service) compareAll(
 	return next, later
 }
 
-// tryToCompare is compareOne with a panic as an error.
+// tryToCompare is compareOne with a panic returned as an error.
 func (s *Service) tryToCompare(
 	ctx context.Context,
 	p *store.ScheduledAsset,
@@ -275,7 +281,7 @@ func (s *Service) tryToCompare(
 	return v, nil
 }
 
-// replanAt has sessions planned again, at an instant each.
+// replanAt marks sessions to be compared with the market again, each at its instant.
 func replanAt(
 	ctx context.Context,
 	tx *store.Tx,
@@ -290,8 +296,8 @@ func replanAt(
 	return nil
 }
 
-// compareOne plans one asset again and says whether the new schedule replaces the one in
-// force.
+// compareOne plans one asset on a snapshot, and decides whether the plan replaces the schedule
+// in force.
 func (s *Service) compareOne(
 	ctx context.Context,
 	p *store.ScheduledAsset,
@@ -300,7 +306,7 @@ func (s *Service) compareOne(
 ) planChange {
 	from := m.now.Truncate(time.Second)
 	if !p.Current.From.ReadyBy.After(from) {
-		return planChange{} // past its end, the asset is free
+		return planChange{} // after ready-by the charger is unlimited
 	}
 
 	e := inputsAt(p, from)
@@ -335,8 +341,8 @@ func (s *Service) compareOne(
 	return v
 }
 
-// deliveredBy is what an asset has taken by its schedule in force until an instant. One that failed, and was followed later, counts
-// from when that was reported.
+// deliveredBy is the energy that an asset has taken by its schedule in force until an instant.
+// A schedule that failed and was followed later counts from the instant of that report.
 func deliveredBy(p *store.ScheduledAsset, to time.Time) flex.WattHours {
 	if p.Taken {
 		return planned(&p.Current, to)
@@ -350,7 +356,7 @@ func deliveredBy(p *store.ScheduledAsset, to time.Time) flex.WattHours {
 	return flex.WattHours(scheduledEnergy(&p.Current, since) / 3600)
 }
 
-// inputsAt is what an asset's schedule was made from, as it is at an instant.
+// inputsAt returns the inputs of an asset's schedule, updated to an instant.
 func inputsAt(p *store.ScheduledAsset, from time.Time) store.PlanInputs {
 	e := p.Current.From
 	e.Delivered += deliveredBy(p, from)
@@ -365,7 +371,7 @@ func inputsAt(p *store.ScheduledAsset, from time.Time) store.PlanInputs {
 
 	chargeAlone(&e, p, from)
 	e.Closed = closedAhead(e.Closed, from)
-	e.Origins = passed(e.Origins)
+	e.Origins = withoutRefused(e.Origins)
 	e.Ramp = continuedRamp(e.Ramp, false)
 	limitByRate(&e, false)
 

@@ -5,15 +5,16 @@ import (
 	"fmt"
 
 	"flexd/internal/flex"
+	"flexd/internal/worker"
 )
 
-// notPlanned is an asset that could not be planned again, and why.
+// notPlanned is an asset that could not be planned, and why.
 type notPlanned struct {
 	asset flex.AssetID
 	err   error
 }
 
-// failedAssets are the assets that a run could not plan again.
+// failedAssets collects the assets that a run could not plan, and their errors.
 type failedAssets struct {
 	assets map[flex.AssetID]bool
 	errs   []error
@@ -27,3 +28,20 @@ func (v *failedAssets) add(failed []notPlanned) {
 }
 
 func (v *failedAssets) err() error { return errors.Join(v.errs...) }
+
+// runCounts counts what a run of a job did: assets that were planned, and schedules that
+// changed.
+type runCounts struct{ planned, changed int }
+
+func (t runCounts) report() worker.Report {
+	r := worker.Report{Did: t.changed}
+	if t.planned > 0 {
+		r.Note = fmt.Sprintf(
+			"%d assets planned, %d schedules changed",
+			t.planned,
+			t.changed,
+		)
+	}
+
+	return r
+}

@@ -10,18 +10,18 @@ import (
 	"flexd/internal/store"
 )
 
-// siteAheadPeriods is how far ahead a site's plans are laid beside each other.
+// siteAheadPeriods is the number of half-hours for which a site's plans are listed.
 const siteAheadPeriods = 48
 
-// SiteAhead is what the devices of a site are planned to do, beside each other, for the next 24 hours
-// from the running half-hour on.
+// SiteAhead is what the devices of a site are planned to do in the next 24 hours, from the
+// running half-hour on.
 type SiteAhead struct {
 	Org    flex.OrgID
 	Supply flex.Supply
-	// what is planned: cars that are plugged in, batteries, tanks and heat pumps
+	// devices with a plan: cars that are plugged in, batteries, tanks and heat pumps
 	Devices []SiteDevice
 	Periods []SitePeriod
-	Lines   []string // what holds which device back, in sentences
+	Lines   []string // what limits which device, in sentences
 }
 
 // SiteDevice is a device of a site.
@@ -36,13 +36,13 @@ type SitePeriod struct {
 	flex.Period
 	Price   flex.Price // of the market
 	Known   bool       // the price is
-	Home    float64    // expected of the home itself, less what its roof gives
-	Devices []float64  // of each device, in their order
-	Meter   float64    // all together
+	Home    float64    // expected of the home itself, less its solar generation
+	Devices []float64  // of each device, in the order of SiteAhead.Devices
+	Meter   float64    // the sum
 }
 
-// SiteAhead lays the plans of a site's devices beside each other, of whosever site. A site that
-// there is not is NotFound; one of which nothing is planned has no devices.
+// SiteAhead returns the plans of a site's devices, for a site of any organisation. An unknown
+// site is NotFound; one without plans has no devices.
 func (s *Service) SiteAhead(
 	ctx context.Context,
 	site flex.SiteID,
@@ -118,7 +118,7 @@ func (s *Service) readAhead(
 	return nil
 }
 
-// addPrices begins the half-hours with the market's prices.
+// addPrices adds the half-hours, with the market's prices.
 func (a *SiteAhead) addPrices(ctx context.Context, tx *store.Tx) error {
 	first := flex.PeriodAt(tx.Now())
 	for i := range siteAheadPeriods {
@@ -139,7 +139,7 @@ func (a *SiteAhead) addPrices(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
-// add adds a device with what it does.
+// add adds a device with its powers.
 func (a *SiteAhead) add(asset *flex.Asset, kw func(flex.Period) float64) {
 	device := SiteDevice{asset.ID, asset.ExternalID, asset.Type}
 	if device.Name == "" {
@@ -213,7 +213,8 @@ func assetNamed(assets []flex.Asset, id flex.AssetID) *flex.Asset {
 	return &flex.Asset{ID: id}
 }
 
-// addBatteries adds the batteries that have a plan, and what the home is expected to draw by it.
+// addBatteries adds the batteries that have a plan, and what the home is expected to draw by
+// it.
 func (s *Service) addBatteries(
 	ctx context.Context,
 	tx *store.Tx,
@@ -240,7 +241,7 @@ func (s *Service) addBatteries(
 	return nil
 }
 
-// addBattery adds one of them.
+// addBattery adds one battery.
 func (a *SiteAhead) addBattery(asset *flex.Asset, why *BatteryWhy) {
 	draws := map[flex.Period]float64{}
 	for i, power := range why.Powers() {
@@ -274,7 +275,8 @@ func (a *SiteAhead) addBattery(asset *flex.Asset, why *BatteryWhy) {
 	}
 }
 
-// addHeaters adds the tanks and heat pumps that have a plan. What they are metered to draw is no part of the home's own load.
+// addHeaters adds the tanks and heat pumps that have a plan. The home's own load does not
+// contain what they draw.
 func (a *SiteAhead) addHeaters(
 	ctx context.Context,
 	tx *store.Tx,
@@ -301,7 +303,7 @@ func (a *SiteAhead) addHeaters(
 	return nil
 }
 
-// WaitText says in words what a battery waits for, and until when.
+// WaitText describes what a battery waits for, and until when.
 func WaitText(w Waits, until time.Time) string {
 	at := flex.Clock(until, flex.London, "15:04")
 	switch w {
@@ -316,7 +318,7 @@ func WaitText(w Waits, until time.Time) string {
 		" and it does not discharge into a car"
 }
 
-// sum adds up what passes the meter.
+// sum adds up the power at the meter.
 func (a *SiteAhead) sum() {
 	for i := range a.Periods {
 		p := &a.Periods[i]

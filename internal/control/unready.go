@@ -11,9 +11,11 @@ import (
 )
 
 const (
-	// unreadyFrom is the energy from which a car was not ready: less is rounding, or what two meters differ by.
+	// unreadyFrom is the energy from which a car was not ready: less is rounding, or what two
+	// meters differ by.
 	unreadyFrom flex.WattHours = 250
-	// unreadyStay is how long before a day the stays begin whose deadlines of that day are looked at.
+	// unreadyStay is how long before a day the stays begin whose deadlines of that day are
+	// looked at.
 	unreadyStay = 7 * 24 * time.Hour
 	// unreadyPart is of how many deadlines the readings are read at once.
 	unreadyPart = 500
@@ -52,7 +54,8 @@ type dueNeed struct {
 	counted flex.Span // whose readings count towards it, as on the asset's page
 }
 
-// Unready returns the cars that were not ready by a time on a London day, the one that lacks most first. The zero day is today.
+// Unready returns the cars that were not ready by a time on a London day, the one that lacks
+// most first. The zero day is today.
 func (s *Service) Unready(
 	ctx context.Context,
 	org flex.OrgID,
@@ -170,16 +173,18 @@ func dueNeeds(
 	return due, err
 }
 
-// eachDueSchedule calls add with the schedules that may be the last towards a deadline in a span, those of a stay one after the other, the
-// newest first. A stay that was over before the span has one of these at most, its newest.
+// eachDueSchedule calls add with the schedules that may be the last towards a deadline in a
+// span, those of a stay one after the other, the newest first. A stay that was over before the
+// span has one of these at most, its newest.
 func eachDueSchedule(
 	ctx context.Context,
 	tx *store.Tx,
 	span flex.Span,
 	add func(*store.Plugged),
 ) error {
-	// A day at a time, as all schedules of the stays that began in it are put in order. What was replaced before the span was not the
-	// last towards a deadline in it; one that was replaced just as it begins may be.
+	// A day at a time, as all schedules of the stays that began in it are put in order. What
+	// was replaced before the span was not the last towards a deadline in it; one that was
+	// replaced just as it begins may be.
 	const step = 24 * time.Hour
 	since := span.From.Add(-time.Microsecond)
 	for from := span.From.Add(-unreadyStay); from.Before(span.To); from = from.Add(step) {
@@ -201,8 +206,9 @@ func eachDueSchedule(
 	return nil
 }
 
-// isLastTowards reports whether a schedule was the last towards its deadline, and that has passed or the car has left. The schedule
-// that replaced it was made at an instant, zero if none did. One by which control ended is towards none.
+// isLastTowards reports whether a schedule was the last towards its deadline, and that has
+// passed or the car has left. The schedule that replaced it was made at an instant, zero if
+// none did. One by which control ended is towards none.
 func isLastTowards(p *store.Plugged, replacedAt, now time.Time) bool {
 	if p.Freed || p.Need <= 0 || !p.ReadyBy.After(p.Steps[0].From) {
 		return false
@@ -215,7 +221,8 @@ func isLastTowards(p *store.Plugged, replacedAt, now time.Time) bool {
 	return !deadlineEnd(p.ReadyBy, p.PluggedOutAt).After(now)
 }
 
-// dueNeedOf reads a deadline from the last schedule towards it. It has what the schedule allowed until something else is metered.
+// dueNeedOf reads a deadline from the last schedule towards it. It has what the schedule
+// allowed until something else is metered.
 func dueNeedOf(p *store.Plugged) dueNeed {
 	from := p.Steps[0].From
 	followed := flex.Span{
@@ -307,7 +314,8 @@ func coversAll(
 	return true
 }
 
-// readingsOfDue reads what the assets of some deadlines were metered, in the time of all of these.
+// readingsOfDue reads what the assets of some deadlines were metered, in the time of all of
+// these.
 func readingsOfDue(
 	ctx context.Context,
 	tx *store.Tx,

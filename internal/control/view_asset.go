@@ -6,7 +6,8 @@ import (
 	"flexd/internal/flex"
 )
 
-// AssetView is an asset as it is, and what its schedules in a span were, as an operator is shown it.
+// AssetView is an asset as it is, and what its schedules in a span were, as an operator is
+// shown it.
 type AssetView struct {
 	ID           flex.AssetID
 	ExternalID   string

@@ -9,8 +9,8 @@ import (
 	"flexd/internal/store"
 )
 
-// LimitsView is what limits the feeders of an organisation, now and later, and the links on which that
-// comes.
+// LimitsView is what limits the feeders of an organisation, now and later, and the links on
+// which that comes.
 type LimitsView struct {
 	Orgs   []flex.Org
 	Org    flex.OrgID
@@ -62,9 +62,9 @@ func (s *Service) LimitsOf(
 	return v, err
 }
 
-// LimitsFor returns what limits the feeders of an organisation: what binds one group if its name is given, and one site if its id is,
-// with what limits the groups around. A group or site that there is not is NotFound; a site that is in no group is limited by
-// nothing.
+// LimitsFor returns what limits the feeders of an organisation: what binds one group if its
+// name is given, and one site if its id is, with what limits the groups around. A group or
+// site that there is not is NotFound; a site that is in no group is limited by nothing.
 func (s *Service) LimitsFor(
 	ctx context.Context,
 	org flex.OrgID,
@@ -100,7 +100,8 @@ func (s *Service) LimitsFor(
 	return v, err
 }
 
-// keepAround leaves out what does not bind a group: what is of neither it nor a group around it.
+// keepAround leaves out what does not bind a group: what is of neither it nor a group around
+// it.
 func (v *LimitsView) keepAround(
 	ctx context.Context,
 	tx *store.Tx,
@@ -192,7 +193,8 @@ func (v *LimitsView) countSites(
 	return err
 }
 
-// markLowest marks of each group and direction the lowest limit that binds now, and the first of equals.
+// markLowest marks of each group and direction the lowest limit that binds now, and the first
+// of equals.
 func (v *LimitsView) markLowest() {
 	type part struct {
 		group     string

@@ -11,7 +11,7 @@ import (
 	"flexd/internal/tariff"
 )
 
-// Question is what is to be supposed; what is nil or zero is as it is.
+// Question is what is to be supposed; a field that is nil or zero is as it is.
 type Question struct {
 	Need          *flex.WattHours
 	ReadyByLocal  *flex.WallTime
@@ -19,7 +19,7 @@ type Question struct {
 	Mode          flex.ChargingMode
 	Tariff        *flex.Tariff
 	Power         flex.Watts
-	// in the place of the market's for these periods
+	// instead of the market's prices for these periods
 	Prices []flex.PricedPeriod
 }
 
@@ -29,26 +29,26 @@ type Comparison struct {
 	AssetID  flex.AssetID
 	Current  charge.Plan
 	Proposed charge.Plan
-	// on the proposed plan beside the schedule in force
+	// whether the proposed plan would replace the schedule in force
 	Decision Decision
-	// Alone says that the schedule in force was made together with others of the site, and neither plan was: their
-	// figures are not those of its explanation.
+	// Alone says that the schedule in force was made together with others of the site, and
+	// neither plan was: their figures are not those of its explanation.
 	Alone bool
 	Err   error
 }
 
-// Cost is how much more the proposed plan costs.
+// Cost returns how much more the proposed plan costs.
 func (a *Comparison) Cost() flex.MicroPounds {
 	return a.Proposed.Cost - a.Current.Cost
 }
 
-// Energy is how much more it charges.
+// Energy returns how much more the proposed plan charges.
 func (a *Comparison) Energy() flex.WattHours {
 	return a.Proposed.Energy - a.Current.Energy
 }
 
-// WhatIf plans assets as they are and as they would be, and stores nothing. One that is not
-// plugged in is planned as if it were plugged in now.
+// WhatIf plans assets as they are and as they would be, and stores nothing. An asset that is
+// not plugged in is planned as if it were plugged in now.
 func (s *Service) WhatIf(
 	ctx context.Context,
 	org flex.OrgID,
@@ -98,7 +98,7 @@ func (s *Service) whatIf(
 	return answers, nil
 }
 
-// compare plans an asset as it is and as it would be, and decides on the second.
+// compare plans an asset as it is and as it would be, and decides on the second plan.
 func (s *Service) compare(
 	ctx context.Context,
 	tx *store.Tx,
@@ -125,7 +125,7 @@ func (s *Service) compare(
 	return a, err
 }
 
-// compareUnder is compare under the caps and the main fuse that bind the asset.
+// compareUnder is compare within the caps and the main fuse of the asset.
 func (s *Service) compareUnder(
 	ctx context.Context,
 	tx *store.Tx,
@@ -166,7 +166,8 @@ func (s *Service) compareUnder(
 	)
 }
 
-// compareCandidates is what an asset does as it is and as it would be, with what its car gives in both, and what is decided on the second.
+// compareCandidates returns an asset's plans as it is and as it would be, with what its car
+// discharges in both, and the decision on the second.
 func (s *Service) compareCandidates(
 	ctx context.Context,
 	tx *store.Tx,
@@ -186,7 +187,8 @@ func (s *Service) compareCandidates(
 	a.Proposed, err = s.supposeDischarging(ctx, tx, c, u, q, would, candidate)
 	a.Decision = s.decide(ctx, c.Asset.ID, candidate)
 
-	// The schedule in force was made with the site's battery, and neither plan was. What changes nothing replaces nothing.
+	// The schedule in force was made with the site's battery, and neither plan was: they are
+	// compared with each other instead.
 	same := slices.Equal(before.newSteps(), candidate.newSteps())
 	if same && c.Current.Generation > 0 && plannedAsOne(&c.Current.From) {
 		a.Decision.Replace = false
@@ -195,16 +197,19 @@ func (s *Service) compareCandidates(
 	return a, err
 }
 
-// plannedTogether reports whether a schedule was made together with others of its site: with batteries, or with what shares its main fuse.
+// plannedTogether reports whether a schedule was made together with others of its site: with
+// batteries, or for a shared main fuse.
 func plannedTogether(s *store.Schedule) bool {
 	return s.Generation > 0 && (plannedAsOne(&s.From) || s.HasTail())
 }
 
-// PlannedTogether reports whether the schedule in force was made together with others of its site. A what-if is not.
+// PlannedTogether reports whether the schedule in force was made together with others of its
+// site. A what-if plan is not.
 func (p *Past) PlannedTogether() bool { return plannedTogether(&p.Charging.Current) }
 
-// supposeDischarging has a candidate's car give what it would be planned to, and returns its plan with that. A car that does not give
-// beside others, or for which prices are supposed that it would give at, is planned as it charges alone.
+// supposeDischarging plans the discharge of a candidate's car, and returns its plan with it. A
+// car that does not discharge beside others, or for which prices are supposed, is planned as
+// it charges alone.
 func (s *Service) supposeDischarging(
 	ctx context.Context,
 	tx *store.Tx,
@@ -247,8 +252,8 @@ func (s *Service) supposeDischarging(
 	return x.Plan, nil
 }
 
-// candidate is what a plan for supposed inputs is judged by, beside the schedule in force. Where there
-// is none, any plan is better.
+// candidate returns the comparison of a plan for supposed inputs with the schedule in force.
+// If there is none, any plan replaces it.
 func (q *Question) candidate(
 	would *store.PlanInputs,
 	current *store.Schedule,
@@ -264,8 +269,8 @@ func (q *Question) candidate(
 	}
 }
 
-// currentInputs is what an asset is planned on from an instant on, and the prices that are known. An asset that
-// has a schedule keeps the ready-by that it was made for.
+// currentInputs returns the inputs of an asset's plan from an instant on, and the known
+// prices. With a schedule in force its ready-by stays.
 func currentInputs(
 	ctx context.Context,
 	tx *store.Tx,
@@ -289,7 +294,8 @@ func currentInputs(
 	return inputs, known, nil
 }
 
-// problemUnder is the problem that the inputs pose under some headroom. Behind a main fuse profiles name watts.
+// problemUnder returns the problem of some inputs within some headroom. Behind a main fuse,
+// limits are in watts.
 func problemUnder(
 	e store.PlanInputs,
 	from time.Time,
@@ -298,7 +304,7 @@ func problemUnder(
 ) charge.Problem {
 	fuse := r != nil && r.fuse
 	if fuse {
-		nameable(&e)
+		raiseToLeast(&e)
 	}
 
 	p := problemOf(e, from, ps)
@@ -307,7 +313,8 @@ func problemUnder(
 	return p
 }
 
-// supposePluggedIn is an asset that charges, as it would be planned if it were plugged in now.
+// supposePluggedIn returns an asset that charges as it would be planned if it were plugged in
+// now.
 func supposePluggedIn(
 	ctx context.Context,
 	tx *store.Tx,
@@ -333,8 +340,8 @@ func supposePluggedIn(
 	return c, nil
 }
 
-// QuestionReadyBy is the deadline of the schedule in force as a question has it, by the clocks of the tariff's zone; the
-// default without one.
+// QuestionReadyBy returns the deadline of the schedule in force as a time of day in the
+// tariff's zone; without a schedule, the default.
 func (p *Past) QuestionReadyBy() (flex.WallTime, *time.Location) {
 	e := &p.Charging.Current.From
 	zone := zoneOf(e.Tariff)
@@ -345,8 +352,9 @@ func (p *Past) QuestionReadyBy() (flex.WallTime, *time.Location) {
 	return wallOf(flex.Intent{ReadyBy: e.ReadyBy}, zone), zone
 }
 
-// trigger is why the asset would be planned again: other prices alone are the market's, and that
-// they did not change for a while is supposed as well; all else is asked for.
+// trigger returns why the asset would be planned again: because of the market if only prices
+// are supposed, of which it is supposed too that they have not changed for a while; else as
+// after an event.
 func (q *Question) trigger() Trigger {
 	intended := q.Need != nil || q.ReadyByLocal != nil || q.MayChargePeak != nil
 	given := q.Mode != "" || q.Tariff != nil || q.Power > 0
@@ -357,7 +365,7 @@ func (q *Question) trigger() Trigger {
 	return ByMarket
 }
 
-// suppose changes the inputs as the question says. Another need is meant from now on.
+// suppose changes the inputs as the question says. Another need counts from now on.
 func (q *Question) suppose(e store.PlanInputs, from time.Time) store.PlanInputs {
 	wall := wallOf(flex.Intent{ReadyBy: e.ReadyBy}, zoneOf(e.Tariff))
 
@@ -392,7 +400,7 @@ func (q *Question) suppose(e store.PlanInputs, from time.Time) store.PlanInputs 
 	return e
 }
 
-// overlay puts supposed prices over those that are known.
+// overlay replaces known prices by supposed ones.
 func overlay(known, supposed []flex.PricedPeriod) []flex.PricedPeriod {
 	if len(supposed) == 0 {
 		return known

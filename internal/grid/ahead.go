@@ -15,21 +15,21 @@ import (
 	"flexd/internal/store"
 )
 
-// LearnedDays is how many days before a day are learned from at most.
+// LearnedDays is the greatest number of days before a day that its forecast learns from.
 const LearnedDays = 180
 
-// Ahead is what a scope's cars will draw on a day, and its cars and home batteries could draw less and more, at least, with how
-// sure that is.
+// Ahead is a forecast of a day for a scope: what its cars will draw, and by how much its cars
+// and devices could draw less and more at least, each with several confidences.
 type Ahead struct {
-	At           time.Time // by the organisation's clock
+	At           time.Time // now, by the organisation's clock
 	Scope        flex.Scope
 	Day          flex.Day
 	Length       int // of each window, in half-hours
-	Days         int // learned from
-	Stays        int // in them, with a schedule
-	Uncontrolled int // without one; in no number
-	Batteries    int // home batteries of which there are days
-	Heaters      int // the same of tanks and heat pumps
+	Days         int // that it was learned from
+	Stays        int // plug sessions with a schedule in these days
+	Uncontrolled int // plug sessions without one, which are not counted
+	Batteries    int // home batteries with a plan on one of these days
+	Heaters      int // tanks and heat pumps with a plan on one of them
 
 	Windows []AheadWindow // none with fewer than forecast.FewDays days
 	Judged  [3]forecast.Reliability
@@ -38,15 +38,15 @@ type Ahead struct {
 // AheadWindow is a window of a day. Powers are averages over it, by kind.
 type AheadWindow struct {
 	flex.Span
-	// by kind and confidence, at least
+	// by kind and confidence: at least so much
 	KW   [3][len(forecast.Confidences)]float64
-	Came *[3]float64 // nil while the day is not over
+	Came *[3]float64 // what there was; nil while the day is not over
 }
 
-// Ahead forecasts a day in windows of length half-hours, by what is known at midnight before
-// the day before it: up to tomorrow, and back as far as JudgedMax days, with what came. A
-// length that is not from 1 to 48, or is longer than the day, or a day beyond these, is Malformed;
-// a constraint group that there is not is NotFound.
+// Ahead forecasts a day in windows of length half-hours, from what was known at midnight
+// before the day before it: up to tomorrow, and back to JudgedMax days ago, with what there
+// was. A length that is not from 1 to 48, or longer than the day, and a day outside this range
+// are Malformed; an unknown constraint group is NotFound.
 func (s *Service) Ahead(
 	ctx context.Context,
 	org flex.OrgID,
@@ -68,7 +68,8 @@ func (s *Service) Ahead(
 	return a, err
 }
 
-// learn forecasts from the stays that there were, each of which is played again too.
+// learn makes the forecast from past plug sessions. Each of them is also given to again,
+// unless that is nil.
 func (a *Ahead) learn(
 	ctx context.Context,
 	tx *store.Tx,
@@ -85,7 +86,8 @@ func (a *Ahead) learn(
 		replay:  again,
 	}
 
-	// A day that is over is judged by what there was. On another, who may not be called has nothing to move.
+	// A day that is over is compared with what there was. On any other day, assets that may
+	// not be called can move nothing.
 	over := !a.Day.Add(1).Start().After(a.At)
 	if !over {
 		spent, err := tx.SpentAssets(ctx, a.Day.Start())
@@ -96,7 +98,7 @@ func (a *Ahead) learn(
 		l.spent = spent
 	}
 
-	// A day counts those who came before midnight.
+	// Sessions that began before the first day reach into it.
 	began := flex.Span{
 		From: a.Day.Add(-LearnedDays).Start().Add(-farthest),
 		To:   l.until.Start(),
@@ -119,7 +121,7 @@ func (a *Ahead) learn(
 	return nil
 }
 
-// newAhead is an empty forecast of a day; of tomorrow if it is zero.
+// newAhead returns an empty forecast of a day; of tomorrow if day is zero.
 func newAhead(
 	now time.Time,
 	scope flex.Scope,
@@ -161,7 +163,8 @@ func newAhead(
 	}, nil
 }
 
-// until is the day after the last that is over and reported: the day itself, if it is.
+// until returns the day after the last one that is over and fully reported: the day after
+// a.Day if that is over, else today.
 func (a *Ahead) until() flex.Day {
 	today := flex.DayAt(a.At)
 	if next := a.Day.Add(1); next.Start().Before(today.Start()) {
@@ -171,20 +174,22 @@ func (a *Ahead) until() flex.Day {
 	return today
 }
 
-// learning counts stays into a history, which begins with the first of them.
+// learning counts plug sessions and devices into a history, which begins with the first of
+// them.
 type learning struct {
 	a       *Ahead
 	until   flex.Day
 	history *forecast.FleetHistory
 	offPeak map[flex.Tariff][]secondSpan // from the history's first day on
 	begun   int64                        // seconds since 1970
-	// what is worked out of each stay beside; nil for nothing
+	// gets each session too; nil for not used
 	replay *replay
-	// whose stays are load that cannot be moved, as no instruction may call them on the day
+	// assets that no instruction may call on the day: their sessions are load that cannot be
+	// moved
 	spent map[flex.AssetID]bool
 }
 
-// add counts a session in. Sessions come in order of their beginning.
+// add counts a session. Sessions come in the order of their beginning.
 func (l *learning) add(p *store.Plugged) {
 	if !p.Planned || p.Power <= 0 {
 		l.a.Uncontrolled++
@@ -210,7 +215,7 @@ func (l *learning) add(p *store.Plugged) {
 	}
 }
 
-// addUnmoved counts in what a stay draws as load that can be moved to no other time, nor drawn with more power or less.
+// addUnmoved counts what a session draws as load that can be neither moved nor changed.
 func (l *learning) addUnmoved(s *forecast.Stay) {
 	for _, d := range s.Draws {
 		l.history.Add(&forecast.Stay{
@@ -221,7 +226,7 @@ func (l *learning) addUnmoved(s *forecast.Stay) {
 	}
 }
 
-// begin makes the history, from a stay's day on.
+// begin makes the history, from the day of a session on.
 func (l *learning) begin(at time.Time) {
 	first := flex.DayAt(at)
 	earliest := l.a.Day.Add(-LearnedDays)
@@ -238,11 +243,11 @@ func (l *learning) begin(at time.Time) {
 	l.history = forecast.NewFleetHistory(first, l.a.Days, l.a.Length)
 }
 
-// stays is what a session drew by plan and when else it might have, and its charge-now, which
-// could not be moved.
+// stays returns two parts of a session: what it drew by plan, with the times at which it could
+// have drawn instead (free), and its charge-now, which could not be moved (asked).
 func (l *learning) stays(p *store.Plugged) (free, asked *forecast.Stay) {
 	free, asked = &forecast.Stay{Power: p.Power}, &forecast.Stay{Power: p.Power}
-	here := hereOf(p)
+	here := pluggedTime(p)
 	now := secondSpan{p.ChargeNow.From.Unix(), p.ChargeNow.To.Unix()}
 	var drawn []secondSpan
 
@@ -250,16 +255,16 @@ func (l *learning) stays(p *store.Plugged) (free, asked *forecast.Stay) {
 		s := secondSpan{d.From.Unix(), d.To.Unix()}.meet(here)
 		with := s.meet(now)
 		if with.length() == 0 {
-			drawn = append(drawn, drawFor(free, s, d.Limit)...)
+			drawn = append(drawn, addDraw(free, s, d.Limit)...)
 			continue
 		}
 
 		asked.Open = append(asked.Open, with.span())
-		drawFor(asked, with, d.Limit)
+		addDraw(asked, with, d.Limit)
 		for _, rest := range [][2]int64{{s.from, with.from}, {with.to, s.to}} {
 			drawn = append(
 				drawn,
-				drawFor(free, secondSpan{rest[0], rest[1]}, d.Limit)...,
+				addDraw(free, secondSpan{rest[0], rest[1]}, d.Limit)...,
 			)
 		}
 	}
@@ -270,8 +275,9 @@ func (l *learning) stays(p *store.Plugged) (free, asked *forecast.Stay) {
 	return free, asked
 }
 
-// hereOf is when a session's asset was plugged in; up to its schedule's end, if it still is.
-func hereOf(p *store.Plugged) secondSpan {
+// pluggedTime returns when a session's asset was plugged in; until the end of its schedule if
+// it still is.
+func pluggedTime(p *store.Plugged) secondSpan {
 	out := p.PluggedOutAt
 	if out.IsZero() {
 		out = p.Steps[len(p.Steps)-1].To
@@ -280,8 +286,9 @@ func hereOf(p *store.Plugged) secondSpan {
 	return secondSpan{p.PluggedInAt.Unix(), out.Unix()}
 }
 
-// drawFor has a stay draw for a time, and returns that time if there is any.
-func drawFor(
+// addDraw has a part of a session draw for a time, and returns that time; nothing if it is
+// empty.
+func addDraw(
 	of *forecast.Stay,
 	s secondSpan,
 	limit flex.Watts,
@@ -295,8 +302,8 @@ func drawFor(
 	return []secondSpan{s}
 }
 
-// drawnBy is when a session drew: by its newest schedule, and before that at once what had been
-// delivered when it was made.
+// drawnBy returns when a session drew: by its newest schedule, and before that, from its
+// beginning on, the energy that had been delivered when the schedule was made.
 func drawnBy(p *store.Plugged) []flex.Step {
 	took := time.Duration(float64(p.Delivered) / float64(p.Power) * float64(time.Hour))
 	before := flex.Span{
@@ -321,7 +328,8 @@ func drawnBy(p *store.Plugged) []flex.Step {
 	return steps
 }
 
-// open returns when a session might have drawn: in off-peak hours of its time, and where it drew.
+// open returns when a session could have drawn: in off-peak hours of its time, and whenever it
+// drew.
 func (l *learning) open(
 	t flex.Tariff,
 	here secondSpan,
@@ -358,7 +366,7 @@ func (l *learning) open(
 	return open
 }
 
-// finish forecasts, when all stays are counted.
+// finish makes the forecast after all sessions and devices are counted.
 func (l *learning) finish() {
 	a := l.a
 	if l.history == nil {
@@ -400,7 +408,7 @@ func (l *learning) finish() {
 	}
 }
 
-// came is what there was on the day, by kind; nil while it is not over.
+// came returns what there was on the day, by kind; nil while the day is not over.
 func (l *learning) came() [][]float64 {
 	if !l.a.Day.Start().Before(l.until.Start()) {
 		return nil
@@ -467,5 +475,5 @@ func (a *Ahead) WriteCSV(out io.Writer) error {
 	return w.Flush()
 }
 
-// Round is a power in kW to the watt, or a share to a thousandth.
+// Round rounds a power in kW to the watt, or a share to a thousandth.
 func Round(v float64) float64 { return math.Round(v*1000) / 1000 }

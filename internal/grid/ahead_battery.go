@@ -18,8 +18,8 @@ type pastBatteries struct {
 	counted map[flex.AssetID]bool
 }
 
-// readBatteries counts the batteries of a scope in, as they were planned from day to day: all of them, or those that an instruction
-// may call now.
+// readBatteries counts the batteries of a scope by their plans from day to day: all of them,
+// or those that an instruction may call now.
 func (l *learning) readBatteries(
 	ctx context.Context,
 	tx *store.Tx,
@@ -58,8 +58,8 @@ func (l *learning) readBatteries(
 	return err
 }
 
-// callableBatteries are the batteries that an instruction in a span may call, as far as it looks at them: none where nobody listens
-// for dispatches.
+// callableBatteries returns the batteries that an instruction in a span may call and would
+// consider; none without an enabled dispatch endpoint.
 func callableBatteries(
 	ctx context.Context,
 	tx *store.Tx,
@@ -95,7 +95,7 @@ func callableBatteries(
 	return only, nil
 }
 
-// add counts a day of a battery in. Days come in order.
+// add counts a day of a battery. Days come in order.
 func (p *pastBatteries) add(b *store.BatteryDay) {
 	id := b.AssetID
 	if p.spent[id] {
@@ -114,7 +114,7 @@ func (p *pastBatteries) add(b *store.BatteryDay) {
 	)
 }
 
-// since has the history begin with a day, or before.
+// since has the history begin on a day or earlier.
 func (l *learning) since(day flex.Day) {
 	if l.history == nil {
 		l.begin(day.Start())
@@ -125,7 +125,7 @@ func (l *learning) since(day flex.Day) {
 	l.a.Days = l.history.Days()
 }
 
-// pastBattery is a day of a battery as it is forecast by.
+// pastBattery returns a day of a battery in the form of the forecast.
 func pastBattery(b *store.BatteryDay) *forecast.BatteryDay {
 	least, most := b.Usable()
 	d := &forecast.BatteryDay{

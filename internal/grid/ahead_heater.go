@@ -18,12 +18,12 @@ type pastHeaters struct {
 	counted map[flex.AssetID]bool
 }
 
-// callableHeater is a heater that an instruction may call.
+// callableHeater is what an instruction may ask of a heater.
 type callableHeater struct {
 	more bool // to draw more too
 }
 
-// readDevices counts the batteries, tanks and heat pumps of a scope in.
+// readDevices counts the batteries, tanks and heat pumps of a scope.
 func (l *learning) readDevices(
 	ctx context.Context,
 	tx *store.Tx,
@@ -52,8 +52,8 @@ func (l *learning) readDevices(
 	)
 }
 
-// readHeaters counts the tanks and heat pumps of a scope in, as they were planned from day to day: all of them, or those that an
-// instruction may call now.
+// readHeaters counts the tanks and heat pumps of a scope by their plans from day to day: all
+// of them, or those that an instruction may call now.
 func (l *learning) readHeaters(
 	ctx context.Context,
 	tx *store.Tx,
@@ -94,7 +94,7 @@ func (l *learning) readHeaters(
 	return err
 }
 
-// ids are the heaters that count; none if all do.
+// ids returns the heaters that count; none if all do.
 func (p *pastHeaters) ids() []flex.AssetID {
 	var ids []flex.AssetID
 	for id := range p.only {
@@ -104,7 +104,8 @@ func (p *pastHeaters) ids() []flex.AssetID {
 	return ids
 }
 
-// callableHeaters are the heaters that an instruction in a span may call, as far as it looks at them.
+// callableHeaters returns the heaters that an instruction in a span may call and would
+// consider.
 func callableHeaters(
 	ctx context.Context,
 	tx *store.Tx,
@@ -149,7 +150,8 @@ func callableHeaters(
 	return only, nil
 }
 
-// bindsIn reports whether a cap or a limit of the fleet, or of a group or one that it lies in, binds power at some time of a span.
+// bindsIn reports whether a cap or a limit of the fleet, or of one of the groups in path,
+// restricts power at some time of a span.
 func bindsIn(
 	caps *store.CapsInForce,
 	path []string,
@@ -171,7 +173,7 @@ func bindsIn(
 	})
 }
 
-// add counts a day of a heater in. Days come in order.
+// add counts a day of a heater. Days come in order.
 func (p *pastHeaters) add(h *store.HeatDay) {
 	known, callable := p.only[h.AssetID]
 	if p.spent[h.AssetID] || !callable && !p.all {
@@ -188,7 +190,7 @@ func (p *pastHeaters) add(h *store.HeatDay) {
 	p.history.AddHeater(h.Day, day)
 }
 
-// pastHeater is a day of a heater as it is forecast by.
+// pastHeater returns a day of a heater in the form of the forecast.
 func pastHeater(h *store.HeatDay) *forecast.HeaterDay {
 	n := h.Day.Periods()
 	d := &forecast.HeaterDay{

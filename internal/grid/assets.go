@@ -11,33 +11,35 @@ import (
 	"flexd/internal/tariff"
 )
 
-// HalfHours is how many half-hours an envelope has; the first is the rest of the running one.
+// HalfHours is the number of half-hours of an envelope; the first is the rest of the running
+// one.
 const HalfHours = 48
 
 // farthest is how far ahead off-peak hours are looked up: further than any ready-by.
 const farthest = 72 * time.Hour
 
-// secondSpan is some time in whole seconds since 1970, half-open.
+// secondSpan is a half-open time in whole seconds since 1970.
 type secondSpan struct{ from, to int64 }
 
-// gathering turns assets that are plugged in into a fleet.
+// gathering makes a fleet of the assets that are plugged in, with the devices of the scope.
 type gathering struct {
 	start int64                // now
 	edges [HalfHours + 1]int64 // of the half-hours; the first is now
 	fleet *envelope.Fleet
 
 	planned [HalfHours]envelope.Joules // by the schedules, charge-now too
-	// of it, what cannot be moved: charge-now, and what assets draw on days on which they may not be called
+	// the part that cannot be moved: charge-now, and what assets draw on days on which they
+	// may not be called
 	fixed [HalfHours]envelope.Joules
 
 	assets       []flex.AssetID // of the fleet's cars, in their order
 	uncontrolled int
-	short        map[int]bool // the fleet's cars that cannot have what they need, by their time or behind their fuse
+	short        map[int]bool // the fleet's cars whose need cannot be met, in their time or behind their fuse
 
 	offPeak map[flex.Tariff][]secondSpan
 
-	fused  []*fusedSite            // with cars behind a main fuse that was set
-	behind map[flex.AssetID]behind // of their cars
+	fused  []*fusedSite            // sites with cars behind a main fuse that was set
+	behind map[flex.AssetID]behind // the site of each of these cars
 
 	spent []spentDay
 
@@ -45,6 +47,7 @@ type gathering struct {
 	heaters   heatersAhead
 }
 
+// gather returns an empty fleet at an instant.
 func gather(now time.Time) *gathering {
 	g := &gathering{
 		start:   now.Unix(),
@@ -62,7 +65,7 @@ func gather(now time.Time) *gathering {
 	return g
 }
 
-// read counts in what is plugged in at the sites of a scope.
+// read counts what is plugged in at the sites of a scope.
 func (g *gathering) read(
 	ctx context.Context,
 	tx *store.Tx,
@@ -90,10 +93,10 @@ func (g *gathering) read(
 	return err
 }
 
-// now is the instant that the first half-hour begins at.
+// now returns the beginning of the first half-hour.
 func (g *gathering) now() time.Time { return time.Unix(g.start, 0).UTC() }
 
-// halfHour is a half-hour's span.
+// halfHour returns a half-hour's span.
 func (g *gathering) halfHour(i int) flex.Span {
 	return flex.Span{
 		From: time.Unix(g.edges[i], 0).UTC(),
@@ -101,14 +104,14 @@ func (g *gathering) halfHour(i int) flex.Span {
 	}
 }
 
-// end is when the last half-hour ends.
+// end returns when the last half-hour ends.
 func (g *gathering) end() int64 { return g.edges[HalfHours] }
 
-// roundUp is what a schedule may fall short by and still count as meeting its need: it is cut
-// to whole minutes.
+// roundUp is the charging time in seconds by which a schedule may fall short and still count
+// as meeting its need: schedules are cut to whole minutes.
 const roundUp = 60
 
-// add counts an asset in.
+// add counts an asset that is plugged in.
 func (g *gathering) add(p *store.Plugged) {
 	if !p.Planned || p.Power <= 0 ||
 		p.Steps[len(p.Steps)-1].To.Unix() <= g.start {
@@ -116,9 +119,9 @@ func (g *gathering) add(p *store.Plugged) {
 		return
 	}
 
-	kept := g.kept(p)
-	d := g.draws(p, kept)
-	seconds, beyond := g.permitted(p, kept)
+	fixed := g.fixedTimes(p)
+	d := g.draws(p, fixed)
+	seconds, beyond := g.permitted(p, fixed)
 	power := envelope.Joules(p.Power)
 	need := envelope.Of(p.Need-p.Delivered) - d.before - d.now
 
@@ -142,14 +145,14 @@ func (g *gathering) add(p *store.Plugged) {
 // drawn is what a schedule lets an asset draw.
 type drawn struct {
 	before envelope.Joules // up to now
-	now    envelope.Joules // from now on, by charge-now or where it is kept to its plan, and before ready-by
-	ahead  envelope.Joules // from now on, else
+	now    envelope.Joules // from now on until ready-by, in fixed times
+	ahead  envelope.Joules // from now on, in other times
 }
 
-// draws adds up a schedule's steps, and puts them into the half-hours. Some times are kept as planned.
+// draws adds up a schedule's steps by half-hour. In fixed times the asset draws as planned.
 func (g *gathering) draws(
 	p *store.Plugged,
-	kept []secondSpan,
+	fixed []secondSpan,
 ) drawn {
 	var d drawn
 	for _, s := range p.Steps {
@@ -161,7 +164,7 @@ func (g *gathering) draws(
 
 		d.before += envelope.Joules(power * step.meet(secondSpan{step.from, g.start}).length())
 		ahead := step.meet(secondSpan{g.start, step.to})
-		d.ahead += envelope.Joules(power * (ahead.length() - within(kept, ahead)))
+		d.ahead += envelope.Joules(power * (ahead.length() - within(fixed, ahead)))
 		g.spread(
 			&g.planned,
 			ahead,
@@ -177,7 +180,7 @@ func (g *gathering) draws(
 			)
 		}
 
-		for _, k := range kept {
+		for _, k := range fixed {
 			now := ahead.meet(k)
 			d.now += envelope.Joules(power * now.meet(secondSpan{now.from, p.ReadyBy.Unix()}).length())
 			g.spread(
@@ -210,11 +213,11 @@ func (g *gathering) spread(
 	}
 }
 
-// permitted returns the seconds of each half-hour in which an asset may charge, without times that are kept as planned, and
-// how many there are after the last.
+// permitted returns the seconds of each half-hour in which an asset may charge, without times
+// that are kept as planned, and how many there are after the last.
 func (g *gathering) permitted(
 	p *store.Plugged,
-	kept []secondSpan,
+	fixed []secondSpan,
 ) ([]int64, int64) {
 	open := g.open(p)
 	seconds := make([]int64, HalfHours)
@@ -222,7 +225,7 @@ func (g *gathering) permitted(
 		var sum int64
 		for _, s := range open {
 			s = s.meet(w)
-			sum += s.length() - within(kept, s)
+			sum += s.length() - within(fixed, s)
 		}
 
 		return sum
@@ -317,7 +320,7 @@ func offPeakHours(
 	return hours
 }
 
-// span is a stretch as instants.
+// span returns the time as instants.
 func (s secondSpan) span() flex.Span {
 	return flex.Span{
 		From: time.Unix(s.from, 0).UTC(),
@@ -325,10 +328,10 @@ func (s secondSpan) span() flex.Span {
 	}
 }
 
-// meet returns the time that two stretches share; its length is 0 if there is none.
+// meet returns the time that two spans share; its length is 0 if there is none.
 func (s secondSpan) meet(o secondSpan) secondSpan {
 	return secondSpan{max(s.from, o.from), min(s.to, o.to)}
 }
 
-// length is how many seconds a stretch has.
+// length returns the length in seconds.
 func (s secondSpan) length() int64 { return max(0, s.to-s.from) }

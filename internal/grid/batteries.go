@@ -9,14 +9,15 @@ import (
 	"flexd/internal/store"
 )
 
-// batteryAhead is a home battery in the half-hours.
+// batteryAhead is a home battery in the half-hours of an envelope.
 type batteryAhead struct {
-	planned [HalfHours + 1]envelope.Joules // in the first half-hours: of none, of one, and so on; below zero it gives
-	// nothing where no instruction may call it: it does as planned
+	planned [HalfHours + 1]envelope.Joules // cumulative sums; negative if it gives
+	// nil if no instruction may call it: it does as planned
 	bounds *envelope.StorageBounds
 }
 
-// readBatteries counts in what home batteries of a scope can do. Nobody can call them where nobody listens for dispatches.
+// readBatteries counts what home batteries of a scope can do. Without an enabled dispatch
+// endpoint they do as planned.
 func (g *gathering) readBatteries(
 	ctx context.Context,
 	tx *store.Tx,
@@ -42,7 +43,7 @@ func (g *gathering) readBatteries(
 	return nil
 }
 
-// isSpent reports whether an asset may not be called on a day of the half-hours.
+// isSpent reports whether an asset may not be called on one of the days of the half-hours.
 func (g *gathering) isSpent(id flex.AssetID) bool {
 	for _, day := range g.spent {
 		if day.assets[id] {
@@ -53,7 +54,7 @@ func (g *gathering) isSpent(id flex.AssetID) bool {
 	return false
 }
 
-// battery is what a battery does and can do in the half-hours.
+// battery returns what a battery does by plan and can do in the half-hours.
 func (g *gathering) battery(
 	b *store.EnvelopeBattery,
 	callable bool,
@@ -77,8 +78,9 @@ func (g *gathering) battery(
 	return ahead
 }
 
-// window is what a battery does by plan in a window, and can. Its plan is within: where it may only cover its home that is what
-// it can give.
+// window returns what a battery does by plan in a window, and the least and the most that it
+// can do. These include the plan: a battery that may only cover its home can give what it
+// gives by plan.
 func (b *batteryAhead) window(
 	from,
 	to int,
@@ -93,7 +95,7 @@ func (b *batteryAhead) window(
 	return planned, min(planned, least), max(planned, most)
 }
 
-// batteriesIn adds up what all batteries do in a window, and can.
+// batteriesIn adds up what all batteries do in a window, and can do.
 func (g *gathering) batteriesIn(
 	from,
 	to int,
@@ -113,7 +115,7 @@ func (g *gathering) batteriesIn(
 	}
 }
 
-// rounded is an energy in watt-hours, to the nearest.
+// rounded returns an energy in watt-hours, rounded to the nearest.
 func rounded(e envelope.Joules) flex.WattHours {
 	return flex.WattHours(math.Round(float64(e) / 3600))
 }

@@ -12,14 +12,15 @@ import (
 	"flexd/internal/store"
 )
 
-// Service answers what a fleet can do. Set its fields before use.
+// Service answers what a fleet can do. Its fields must be set before use.
 type Service struct {
 	DB *store.DB
-	// what each home battery would move for an instruction, by its plan in force, and the cost of it; nil where offers are to have
-	// cars' prices alone
+	// what each device would move for an instruction against its plan in force, and the cost;
+	// nil for offers priced by cars alone
 	BatteryMoves func(context.Context, *store.Tx, *flex.Instruction) ([]forecast.Moved, error)
-	// what the tanks and heat pumps of a scope do in so many half-hours from now on, and what they could do: as planned if they are to be
-	// left alone; nil where they are to be left out
+	// calls each with what each tank and heat pump of a scope does in a number of half-hours
+	// from now on, and could do; those for which left is true only as planned. nil for not
+	// counted
 	HeatersAhead func(
 		ctx context.Context,
 		tx *store.Tx,
@@ -32,44 +33,46 @@ type Service struct {
 	pages pages
 }
 
-// Envelope is what the assets of a scope draw by plan, and the least and the most that they can.
+// Envelope is what the assets of a scope draw by plan, and the least and the most that they
+// can draw.
 type Envelope struct {
 	At           time.Time // by the organisation's clock
 	Scope        flex.Scope
-	Controlled   int // assets in the numbers
-	Uncontrolled int // plugged in without a schedule in force; in no number
-	// of the controlled, those that cannot have what they need; they draw all that they can
+	Controlled   int // assets that are counted
+	Uncontrolled int // assets that are plugged in without a schedule in force; not counted
+	// the controlled assets whose need cannot be met; they draw all that they can
 	Short     int
-	Batteries int // home batteries whose plan says what they can do; they are in no number of cars
-	Heaters   int // the same of hot-water tanks and heat pumps
+	Batteries int // home batteries with a plan; counted apart from cars
+	Heaters   int // hot-water tanks and heat pumps with a plan; counted apart from cars
 
 	HalfHours []Window
 	// every window of half-hours, by its beginning and then by its length
 	Windows []Window
 }
 
-// Window is one or more half-hours on end. Energies are rounded to the nearest watt-hour.
+// Window is one or more consecutive half-hours. Energies are rounded to the nearest watt-hour.
 type Window struct {
 	flex.Span
 	Planned flex.WattHours
 	Least   flex.WattHours
 	Most    flex.WattHours
-	// of home batteries, beside the cars
+	// of home batteries, in addition to the cars
 	Batteries DeviceWindow
 	// of hot-water tanks and heat pumps
 	Heaters DeviceWindow
 }
 
-// DeviceWindow is what devices of one kind draw in a window by their plans, and the least and the most that they can. What batteries
-// give is below zero.
+// DeviceWindow is what devices of one kind draw in a window by their plans, and the least and
+// the most that they can draw; negative if batteries give.
 type DeviceWindow struct {
 	Planned flex.WattHours
 	Least   flex.WattHours
 	Most    flex.WattHours
 }
 
-// Envelope returns the envelope of a scope, with its windows of at most longest half-hours. HalfHours gives all windows; those of heat pumps
-// take some 30 ms for each, and their half-hours alone 9 ms. A constraint group that there is not is NotFound.
+// Envelope returns the envelope of a scope, with its windows of at most longest half-hours;
+// HalfHours gives all windows. For each heat pump all windows take some 30 ms, the half-hours
+// alone 9 ms. An unknown constraint group is NotFound.
 func (s *Service) Envelope(
 	ctx context.Context,
 	org flex.OrgID,
@@ -93,7 +96,7 @@ func (s *Service) Envelope(
 	return g.windowsTo(scope, longest), nil
 }
 
-// gathered reads what an envelope is worked out from, and something more in the same snapshot.
+// gathered reads what an envelope is computed from, and calls more in the same snapshot.
 func (s *Service) gathered(
 	ctx context.Context,
 	org flex.OrgID,
@@ -117,7 +120,7 @@ func (s *Service) gathered(
 	return g, err
 }
 
-// envelope works the gathered assets out, in all windows.
+// envelope returns the envelope of the gathered assets with all windows.
 func (g *gathering) envelope(scope flex.Scope) *Envelope { return g.windowsTo(scope, HalfHours) }
 
 // windowsTo is envelope with windows of at most longest half-hours.
@@ -157,7 +160,7 @@ func (g *gathering) windowsTo(
 	return e
 }
 
-// window is a window of the half-hours, with what devices do in it beside cars.
+// window returns a window of the half-hours with what devices do in it, and without cars.
 func (g *gathering) window(from, to int) Window {
 	return Window{
 		Span: flex.Span{
@@ -169,7 +172,8 @@ func (g *gathering) window(from, to int) Window {
 	}
 }
 
-// ahead returns the sums of the first half-hours: of none, of one, and so on.
+// ahead returns the cumulative sums: of no half-hour, of the first, of the first two, and so
+// on.
 func ahead(of [HalfHours]envelope.Joules) [HalfHours + 1]envelope.Joules {
 	var sums [HalfHours + 1]envelope.Joules
 	for i, e := range of {
@@ -179,7 +183,7 @@ func ahead(of [HalfHours]envelope.Joules) [HalfHours + 1]envelope.Joules {
 	return sums
 }
 
-// nearest is an energy, which is not negative, in watt-hours.
+// nearest returns an energy that is not negative in watt-hours, rounded to the nearest.
 func nearest(e envelope.Joules) flex.WattHours { return (e + 1800).WattHours() }
 
 // WriteCSV writes the half-hours as CSV, or all windows if they are asked for.

@@ -9,13 +9,15 @@ import (
 	"flexd/internal/store"
 )
 
-// Evidence is what an organisation's records say of how it steered its fleet in a span: what a
-// load controller's licence and a buyer's audit ask for. It is made of the records alone.
+// Evidence is what an organisation's records show about the control of its fleet in a span:
+// what a load controller's licence and a buyer's audit ask for. It is made from stored records
+// only.
 type Evidence struct {
 	Org  string
 	Span flex.Span
 	At   time.Time
-	// how far the organisation's clock is ahead of the true one; zero but in a sandbox whose clock was advanced
+	// how far the organisation's clock is ahead of the true one; zero except in a sandbox
+	// whose clock was advanced
 	Ahead time.Duration
 
 	// by hour and region; those in which nothing was planned and nothing metered are left out
@@ -23,7 +25,7 @@ type Evidence struct {
 	// the largest change within one minute, for all regions together (first) and for each
 	Steps []PowerStep
 	Needs Needs
-	// halts, their ends and emergency stops that may lie in the span, the first first
+	// halts, their ends and emergency stops that may lie in the span, oldest first
 	Acts         []EvidenceAct
 	Offers       int
 	OffersKept   int
@@ -33,7 +35,7 @@ type Evidence struct {
 	Credentials  []EvidenceCredential
 }
 
-// SteeredHour is what a region's cars had planned and drew in an hour.
+// SteeredHour is what a region's cars were planned to draw and drew in an hour.
 type SteeredHour struct {
 	Region  string // GSP group; empty where it is not known
 	From    time.Time
@@ -45,13 +47,13 @@ type SteeredHour struct {
 type PowerStep struct {
 	Region string // "all", or a GSP group
 	At     time.Time
-	Change flex.Watts // of its absolute value the largest
+	Change flex.Watts // the one with the largest absolute value
 }
 
-// Needs is how often cars had what they needed, by plan.
+// Needs is how often the needs of cars were met, by plan.
 type Needs struct {
-	Stays     int // of the span, with a need and a schedule
-	Unplanned int // without a schedule: nobody steered them
+	Stays     int // plug sessions in the span with a need and a schedule
+	Unplanned int // sessions without a schedule, which were not controlled
 	LeftEarly int // unplugged before ready-by
 	Missed    int
 	Why       map[string]int // of the missed, by reason
@@ -61,7 +63,7 @@ type Needs struct {
 // missedMax is how many missed needs are listed.
 const missedMax = 1000
 
-// MissedNeed is a need that the plan of a stay did not meet.
+// MissedNeed is a need that the plan of a session did not meet.
 type MissedNeed struct {
 	Asset   string // its external id
 	ReadyBy time.Time
@@ -70,8 +72,9 @@ type MissedNeed struct {
 	Why     string
 }
 
-// Why a need was not met: at full power from the schedule's beginning it could not have been, or
-// the hours in which it may charge, or a cap, a fuse or an instruction did not leave enough.
+// The reasons for which a need was not met: it could not have been at full power from the
+// schedule's beginning on (time), or the permitted hours, a cap, a fuse or an instruction did
+// not leave enough.
 const (
 	shortOfTime  = "time"
 	shortOfHours = "permitted hours or a limit"
@@ -97,14 +100,15 @@ type EvidenceInstruction struct {
 	StoppedAt time.Time // zero if nobody stopped it
 }
 
-// RecordExtent is from when to when there are records of a kind; both zero if there is none.
+// RecordExtent is the time that records of a kind cover; both instants are zero if there are
+// none.
 type RecordExtent struct {
 	Kind   string
 	Oldest time.Time
 	Newest time.Time
 }
 
-// EvidenceOperator is somebody who may use the console for the organisation.
+// EvidenceOperator is a person who may use the console for the organisation.
 type EvidenceOperator struct {
 	Name    string
 	Role    string
@@ -121,10 +125,11 @@ type EvidenceCredential struct {
 	Expires  time.Time // zero if it does not
 }
 
-// evidenceSpanMax bounds the span: each schedule in it is read once.
+// evidenceSpanMax is the longest span: each schedule in it is read once.
 const evidenceSpanMax = 400 * 24 * time.Hour
 
-// Evidence gathers an organisation's records of a span, half-open, of at most 400 days.
+// Evidence reads an organisation's records of a half-open span of at most 400 days. A longer
+// or empty span is Malformed.
 func (s *Service) Evidence(
 	ctx context.Context,
 	org flex.OrgID,
@@ -178,7 +183,7 @@ func (s *Service) Evidence(
 	return e, err
 }
 
-// addFleet reads the stays and what was metered.
+// addFleet reads the sessions and the metered energy.
 func (e *Evidence) addFleet(ctx context.Context, tx *store.Tx) error {
 	regions, err := tx.AssetRegions(ctx)
 	if err != nil {
@@ -191,7 +196,7 @@ func (e *Evidence) addFleet(ctx context.Context, tx *store.Tx) error {
 		To:   e.Span.To,
 	}
 
-	// A day at a time, as all schedules of the stays that began in it are put in order.
+	// One day at a time, as the schedules of all sessions that began in it are sorted.
 	for from := began.From; from.Before(began.To); from = from.Add(24 * time.Hour) {
 		some := flex.Span{
 			From: from,
@@ -238,7 +243,7 @@ func (e *Evidence) addGrid(ctx context.Context, tx *store.Tx) error {
 	return err
 }
 
-// judgeOffers judges all offers, a page at a time.
+// judgeOffers compares all offers with what there was, a page at a time.
 func (e *Evidence) judgeOffers(ctx context.Context, tx *store.Tx) error {
 	var before flex.OfferID
 	for {
@@ -259,7 +264,7 @@ func (e *Evidence) judgeOffers(ctx context.Context, tx *store.Tx) error {
 	}
 }
 
-// addInstructions reads the instructions that touch the span, the first first.
+// addInstructions reads the instructions that touch the span, oldest first.
 func (e *Evidence) addInstructions(ctx context.Context, tx *store.Tx) error {
 	defer func() { slices.Reverse(e.Instructions) }()
 
@@ -291,7 +296,7 @@ func (e *Evidence) addInstructions(ctx context.Context, tx *store.Tx) error {
 	}
 }
 
-// addOffers judges those offers that lie in the span and are over.
+// addOffers compares the offers that lie in the span and are over with what there was.
 func (e *Evidence) addOffers(
 	ctx context.Context,
 	tx *store.Tx,
@@ -321,7 +326,7 @@ var evidenceActs = []string{
 	"stop instruction",
 }
 
-// addActs reads halts and stops, the first first.
+// addActs reads halts and stops, oldest first.
 func (e *Evidence) addActs(
 	ctx context.Context,
 	all *store.All,
@@ -340,10 +345,12 @@ func (e *Evidence) addActs(
 	return nil
 }
 
-// actsApart is how far apart the order of acts by id and their order by time may be: processes' clocks differ.
+// actsApart is how much the order of acts by id may differ from their order by time, as the
+// clocks of processes differ.
 const actsApart = time.Hour
 
-// addActsOf reads acts of one kind, the newest first, a page at a time, until all are older than the span.
+// addActsOf reads acts of one kind, newest first, a page at a time, until all are older than
+// the span.
 func (e *Evidence) addActsOf(
 	ctx context.Context,
 	all *store.All,
@@ -379,7 +386,7 @@ func (e *Evidence) addActsOf(
 	}
 }
 
-// addAct lists an act of the span, if it concerned the organisation, or all of them.
+// addAct lists an act of the span, if it concerned the organisation or all organisations.
 func (e *Evidence) addAct(a *flex.AuditEntry, org flex.OrgID) {
 	concerned := a.Org.IsZero() || a.Org == org
 	if !concerned || !e.mayContain(a.At) {
@@ -396,8 +403,9 @@ func (e *Evidence) addAct(a *flex.AuditEntry, org flex.OrgID) {
 	})
 }
 
-// mayContain reports whether the span, which is by the organisation's clock, may contain an act of an instant of the true clock. The audit
-// log does not have how far the organisation's clock was ahead then: no further than now, as it is only advanced.
+// mayContain reports whether the span, which is in the organisation's time, may contain an act
+// at an instant of the true clock. The audit log does not say how far the organisation's clock
+// was ahead then: at most as far as now, as it is only advanced.
 func (e *Evidence) mayContain(at time.Time) bool {
 	ahead := at.Add(e.Ahead)
 	first, last := flex.Earlier(at, ahead), flex.Later(at, ahead)
@@ -405,7 +413,7 @@ func (e *Evidence) mayContain(at time.Time) bool {
 	return first.Before(e.Span.To) && !last.Before(e.Span.From)
 }
 
-// addOperators reads who may use the console for the organisation.
+// addOperators reads the persons who may use the console for the organisation.
 func (e *Evidence) addOperators(
 	ctx context.Context,
 	all *store.All,
@@ -442,7 +450,7 @@ func (e *Evidence) addOperators(
 	return nil
 }
 
-// addCredentials reads which programs have access.
+// addCredentials reads the programs that have access.
 func (e *Evidence) addCredentials(
 	ctx context.Context,
 	all *store.All,

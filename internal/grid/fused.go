@@ -9,29 +9,29 @@ import (
 	"flexd/internal/store"
 )
 
-// fusedSite is what is known of the cars of a site whose main fuse was set. Each half-hour's sums are of all of its cars, by
-// the lines that they are on.
+// fusedSite is a site whose main fuse was set, with its cars. The sums of each half-hour are
+// those of all of its cars, by the lines that they are on.
 type fusedSite struct {
 	fuse    flex.Watts
 	phases  int // of the fuse: 3 if each of three carries a third
 	cars    []fusedCar
 	planned [envelope.Lines][HalfHours]envelope.Joules // charge-now too
-	fixed   [envelope.Lines][HalfHours]envelope.Joules // of it, what is kept as planned
+	fixed   [envelope.Lines][HalfHours]envelope.Joules // the part that cannot be moved
 }
 
-// fusedCar is a car of the fleet, and its line.
+// fusedCar is a car of the fleet by its index, and its line.
 type fusedCar struct {
 	line envelope.Line
 	car  int
 }
 
-// behind is the site that an asset is plugged in at, and its line there.
+// behind is the site at which an asset is plugged in, and its line there.
 type behind struct {
 	*fusedSite
 	line envelope.Line
 }
 
-// readFuses notes which assets are plugged in behind a main fuse that was set.
+// readFuses reads which assets are plugged in behind a main fuse that was set.
 func (g *gathering) readFuses(
 	ctx context.Context,
 	tx *store.Tx,
@@ -56,7 +56,7 @@ func (g *gathering) readFuses(
 	return err
 }
 
-// add counts a car of the fleet in.
+// add counts a car of the fleet.
 func (b behind) add(car int) {
 	b.cars = append(b.cars, fusedCar{
 		line: b.line,
@@ -64,7 +64,8 @@ func (b behind) add(car int) {
 	})
 }
 
-// share has the cars behind each fuse share what it carries, and counts those whose needs it does not. It comes after all cars were added.
+// share divides what each fuse carries among its cars, and counts those whose needs it does
+// not meet. It must be called after all cars were added.
 func (g *gathering) share() {
 	for _, site := range g.fused {
 		for _, line := range site.lines() {
@@ -79,10 +80,11 @@ func (g *gathering) share() {
 	}
 }
 
-// together stands for cars on different lines of which one takes of the phases of another.
-const together = envelope.Lines
+// allLines stands for all lines of a site at once, if one line has a phase of another.
+const allLines = envelope.Lines
 
-// lines returns what the cars of a site are limited by: each line by itself if they do not meet in a phase, else all together.
+// lines returns the lines that share a limit: each line by itself if no two have a phase in
+// common, else allLines.
 func (s *fusedSite) lines() []envelope.Line {
 	var lines []envelope.Line
 	for _, c := range s.cars {
@@ -93,7 +95,7 @@ func (s *fusedSite) lines() []envelope.Line {
 
 	meet := slices.Contains(lines, envelope.OnAll) || slices.Contains(lines, envelope.OnAny)
 	if meet && len(lines) > 1 {
-		return []envelope.Line{together}
+		return []envelope.Line{allLines}
 	}
 
 	return lines
@@ -103,7 +105,7 @@ func (s *fusedSite) lines() []envelope.Line {
 func (s *fusedSite) on(line envelope.Line) []int {
 	var cars []int
 	for _, c := range s.cars {
-		if line == together || c.line == line {
+		if line == allLines || c.line == line {
 			cars = append(cars, c.car)
 		}
 	}
@@ -111,7 +113,8 @@ func (s *fusedSite) on(line envelope.Line) []int {
 	return cars
 }
 
-// carries is what a fuse lets the cars of a line draw in each half-hour, beside what is kept as planned. A plan that draws more is not cut short.
+// carries returns what a fuse lets the cars of a line draw in each half-hour, beside the part
+// that cannot be moved. A plan that draws more than the fuse carries is not limited.
 func (g *gathering) carries(site *fusedSite, line envelope.Line) []envelope.Joules {
 	all := make([]envelope.Joules, HalfHours)
 	for t := range all {
@@ -121,7 +124,7 @@ func (g *gathering) carries(site *fusedSite, line envelope.Line) []envelope.Joul
 		}
 
 		for _, c := range site.cars {
-			if line == together || c.line == line {
+			if line == allLines || c.line == line {
 				would[c.line] += g.fleet.Able(c.car, t)
 			}
 		}

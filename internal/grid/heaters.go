@@ -9,15 +9,16 @@ import (
 	"flexd/internal/store"
 )
 
-// heatersAhead are the tanks and heat pumps of a scope in the half-hours.
+// heatersAhead are the tanks and heat pumps of a scope in the half-hours of an envelope.
 type heatersAhead struct {
 	number int
 	// by the first half-hour of a window and its length less one, in Wh
 	sums [HalfHours][]envelope.HeaterRange
 }
 
-// readHeaters adds up what the tanks and heat pumps of a scope do and can do in windows of at most longest half-hours, one after the other:
-// all that a heat pump can do takes megabytes.
+// readHeaters adds up what the tanks and heat pumps of a scope do and can do in windows of at
+// most longest half-hours. They are read one after the other, as all windows of a heat pump
+// take megabytes.
 func (g *gathering) readHeaters(
 	ctx context.Context,
 	tx *store.Tx,
@@ -66,7 +67,7 @@ func (h *heatersAhead) add(
 	}
 }
 
-// in is what all heaters do in a window, and can.
+// in returns what all heaters do in a window, and can do.
 func (h *heatersAhead) in(
 	from,
 	to int,

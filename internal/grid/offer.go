@@ -14,10 +14,10 @@ import (
 	"flexd/internal/store"
 )
 
-// ReplayedDays is how many days back stays are played again to find what moving them costs.
+// ReplayedDays is how many past days of sessions are used to price moving them.
 const ReplayedDays = 28
 
-// Stack is what can be offered in a window: the surer, the less.
+// Stack is what can be offered in a window: the higher the confidence, the less power.
 type Stack struct {
 	// what was asked for; with Power, Confidence and Price once one is chosen
 	flex.Offer
@@ -29,11 +29,11 @@ type Stack struct {
 type Rung struct {
 	Confidence int
 	Power      flex.Watts
-	// of the last of it, by what moving past stays would cost at the window's prices
+	// of the last kW of it: the cost of moving past sessions at the window's prices
 	Price flex.Price
 }
 
-// kindOf is what an offer offers.
+// kindOf returns the kind of flexibility of an offer.
 func kindOf(o *flex.Offer) forecast.Kind {
 	if o.Up {
 		return forecast.TurnUp
@@ -42,7 +42,7 @@ func kindOf(o *flex.Offer) forecast.Kind {
 	return forecast.TurnDown
 }
 
-// TooFew says that there are too few days to learn from, and how many there are to be; empty if there are enough.
+// TooFew describes that there are too few days to learn from; empty if there are enough.
 func (a *Ahead) TooFew() string {
 	if len(a.Windows) > 0 {
 		return ""
@@ -55,13 +55,13 @@ func (a *Ahead) TooFew() string {
 	)
 }
 
-// Reliability is how forecasts of what is offered did.
+// Reliability returns how past forecasts of the offered kind compared with what there was.
 func (s *Stack) Reliability() forecast.Reliability {
 	return s.Judged[kindOf(&s.Offer)]
 }
 
-// Stack returns what can be offered in a window of half-hours of today, still to come, or
-// tomorrow. It fails as Ahead does, and a window that is none is Malformed.
+// Stack returns what can be offered in a window of half-hours of today that has not begun, or
+// of tomorrow. It fails as Ahead does; an invalid window is Malformed.
 func (s *Service) Stack(
 	ctx context.Context,
 	org flex.OrgID,
@@ -77,8 +77,9 @@ func (s *Service) Stack(
 	return k, err
 }
 
-// MakeOffer keeps an offer of a window with a confidence, as Stack has it. Where nothing can be
-// offered it is a Conflict, and a confidence that nothing is forecast with is Malformed.
+// MakeOffer stores an offer of a window with a confidence, with the power and price of Stack.
+// It is a Conflict if nothing can be offered, and Malformed for a confidence that forecasts do
+// not have.
 func (s *Service) MakeOffer(
 	ctx context.Context,
 	org flex.OrgID,
@@ -93,7 +94,8 @@ func (s *Service) MakeOffer(
 		)
 	}
 
-	// The stack reads half a year of stays: on SQLite all others that write would wait for it.
+	// The stack reads half a year of sessions, so it is not made in the write transaction: on
+	// SQLite all other writers would wait.
 	k, err := s.Stack(ctx, org, asked)
 	if err != nil {
 		return nil, err
@@ -104,7 +106,7 @@ func (s *Service) MakeOffer(
 	}
 
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
-		// It may have begun meanwhile.
+		// The window may have begun meanwhile.
 		if _, _, err := windowOf(&k.Offer, tx.Now()); err != nil {
 			return err
 		}
@@ -118,7 +120,7 @@ func (s *Service) MakeOffer(
 	return k, err
 }
 
-// choose takes power and price of the confidence that was asked for.
+// choose sets the power and price of the confidence that was asked for.
 func (s *Stack) choose() error {
 	if why := s.TooFew(); why != "" {
 		return flex.Fail(flex.Conflict, "nothing can be offered: %s", why)
@@ -141,6 +143,7 @@ func (s *Stack) choose() error {
 	return nil
 }
 
+// stack is Stack within a transaction.
 func (s *Service) stack(
 	ctx context.Context,
 	tx *store.Tx,
@@ -182,8 +185,8 @@ func (s *Service) stack(
 	return k, nil
 }
 
-// priceDevices has batteries, tanks and heat pumps move now what an instruction of the window would have them move, on as many days as stays are
-// played again on.
+// priceDevices adds what batteries, tanks and heat pumps would move now for an instruction of
+// the window, counted once for each replayed day.
 func (s *Service) priceDevices(
 	ctx context.Context,
 	tx *store.Tx,
@@ -216,7 +219,8 @@ func (s *Service) priceDevices(
 	return err
 }
 
-// windowOf returns the day and the length of what is asked for, and refuses a window that is none.
+// windowOf returns the day and the length of an offer's window. An invalid window is
+// Malformed.
 func windowOf(
 	o *flex.Offer,
 	now time.Time,
@@ -246,7 +250,7 @@ func windowOf(
 	return day, length, nil
 }
 
-// fill reads the rungs off the forecast.
+// fill sets the rungs from the forecast.
 func (s *Stack) fill(again *replay) {
 	i := slices.IndexFunc(s.Windows, func(w AheadWindow) bool {
 		return w.From.Equal(s.Offer.From)
@@ -272,7 +276,7 @@ func (s *Stack) fill(again *replay) {
 	}
 }
 
-// OfferLine is an offer with what came of it.
+// OfferLine is an offer with its result.
 type OfferLine struct {
 	flex.Offer
 	Over bool
@@ -281,7 +285,7 @@ type OfferLine struct {
 	Settled flex.InstructedEvents
 }
 
-// Kept reports whether at least what was offered came.
+// Kept reports whether at least the offered power could have been moved.
 func (l *OfferLine) Kept() bool { return l.Over && l.Came >= l.Power }
 
 // OfferPage is a page of offers, the newest first.
@@ -293,8 +297,8 @@ type OfferPage struct {
 	Next         flex.OfferID
 }
 
-// Offers returns at most limit of the organisation's offers, the newest first, those that were
-// made before one, if it is given.
+// Offers returns at most limit of the organisation's offers, newest first; if before is given,
+// those made before that one.
 func (s *Service) Offers(
 	ctx context.Context,
 	org flex.OrgID,
@@ -327,7 +331,7 @@ func (s *Service) Offers(
 	return p, err
 }
 
-// add adds an offer with what came.
+// add adds an offer with its result.
 func (p *OfferPage) add(
 	ctx context.Context,
 	tx *store.Tx,
@@ -364,7 +368,8 @@ func (p *OfferPage) add(
 	return nil
 }
 
-// couldMove returns what could have been moved in an offer's window, by the stays that there were.
+// couldMove returns the power that could have been moved in an offer's window, by the sessions
+// and plans that there were.
 func couldMove(
 	ctx context.Context,
 	tx *store.Tx,
@@ -414,8 +419,8 @@ func (s *Service) Offer(
 	return o, err
 }
 
-// Accepted is the instruction that an offer becomes: of a power that is accepted of it, or of all if that is zero.
-// More than was offered is Malformed.
+// Accepted returns the instruction for a power of an offer that is accepted; for all of it if
+// power is zero. More than was offered is Malformed.
 func Accepted(
 	o *flex.Offer,
 	power flex.Watts,
@@ -538,7 +543,7 @@ func (p *OfferPage) WriteCSV(out io.Writer) error {
 	return w.Flush()
 }
 
-// Direction is "up" for more and "down" for less.
+// Direction returns "up" for an offer to draw more, and "down" for less.
 func Direction(up bool) string {
 	if up {
 		return "up"

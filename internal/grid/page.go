@@ -10,14 +10,14 @@ import (
 	"flexd/internal/store"
 )
 
-// How old what a page shows may be, by the organisation's clock. A forecast is made of what was known at a
-// midnight, and changes with it.
+// The greatest ages of what a page shows, by the organisation's clock. A forecast is made of
+// what was known at a midnight, and changes with it.
 const (
 	envelopeFor = 30 * time.Second
 	forecastFor = 15 * time.Minute
 )
 
-// pageMax is how many pages are kept at most.
+// pageMax is the greatest number of pages in the cache.
 const pageMax = 100
 
 // Page is what a page shows of a scope.
@@ -26,7 +26,8 @@ type Page struct {
 	Ahead    *Ahead
 }
 
-// pageKey is which page it is. A forecast of tomorrow is another tomorrow.
+// pageKey identifies a page. It has the present day, as a forecast of tomorrow is another one
+// every day.
 type pageKey struct {
 	org   flex.OrgID
 	scope flex.Scope
@@ -34,14 +35,14 @@ type pageKey struct {
 	today flex.Day
 }
 
-// pages keeps what pages showed last: of a large fleet it takes long to work out.
+// pages is a cache of what pages showed last, as it takes long to compute for a large fleet.
 type pages struct {
 	sync.Mutex
 	by map[pageKey]Page
 }
 
-// Page returns an envelope and a forecast in windows of one half-hour for a page: those that were shown last while
-// they are young, and otherwise new ones. It fails as Envelope and Ahead do.
+// Page returns an envelope and a forecast in windows of one half-hour for a page: those from
+// the cache unless they are too old. It fails as Envelope and Ahead do.
 func (s *Service) Page(
 	ctx context.Context,
 	org flex.OrgID,
@@ -71,8 +72,8 @@ func (s *Service) Page(
 	return v, nil
 }
 
-// renew works out what of a page is not young any more. An envelope and a forecast take about as long as each other, and are
-// worked out at once.
+// renew computes the parts of a page that are too old. An envelope and a forecast take about
+// the same time, and are computed at once.
 func (s *Service) renew(
 	ctx context.Context,
 	v *Page,
@@ -102,7 +103,8 @@ func (s *Service) renew(
 	return cmp.Or(noEnvelope, noDay)
 }
 
-// isRecent reports whether something is not older than it may be, by a clock that can be turned back.
+// isRecent reports whether an instant is less than a duration ago; not if it lies ahead, as
+// the organisation's clock may have been reset.
 func isRecent(at, now time.Time, most time.Duration) bool {
 	age := now.Sub(at)
 	return age > -time.Second && age < most

@@ -16,18 +16,18 @@ type Asked struct {
 	Energy flex.WattHours
 }
 
-// Follows says whether a scope can draw a profile.
+// Follows is the answer whether a scope can draw a profile.
 type Follows struct {
 	*Envelope
 	Yes         bool
-	Certificate Certificate // of a no
-	// the half-hours that something is asked of, with what they draw by plan
+	Certificate Certificate // the proof of a no
+	// the half-hours of the profile, with what is drawn in them by plan
 	Asked []Window
-	Parts []Part // of a yes: every asset's, by its id
+	Parts []Part // for a yes: each asset's part, ordered by id
 }
 
-// Certificate is half-hours in which a profile asks for more than the scope can draw, or for
-// less than it must: two sums that prove that it cannot be followed.
+// Certificate is a set of half-hours in which a profile asks for more than the scope can draw,
+// or for less than it must: two sums that prove that it cannot be followed.
 type Certificate struct {
 	HalfHours []flex.Span
 	TooMuch   bool // else too little
@@ -36,16 +36,16 @@ type Certificate struct {
 	Bound flex.WattHours
 }
 
-// Part is what an asset draws in each half-hour that something is asked of, as a profile is
-// followed; charge-now apart.
+// Part is what an asset draws in each half-hour of a profile as it is followed, without
+// charge-now.
 type Part struct {
 	AssetID flex.AssetID
 	Energy  []flex.WattHours
 }
 
-// Follow says whether a scope can draw exactly a profile in some half-hours, with every need
-// met; in the others it is free. A half-hour that is not among those of the envelope, or comes
-// twice, is Malformed; a constraint group that there is not is NotFound.
+// Follow answers whether a scope can draw exactly a profile in some half-hours, with every
+// need met; in the others it is free. A half-hour that is not one of the envelope's, or comes
+// twice, is Malformed; an unknown constraint group is NotFound.
 func (s *Service) Follow(
 	ctx context.Context,
 	org flex.OrgID,
@@ -77,7 +77,8 @@ func (s *Service) Follow(
 	return g.follow(scope, asked, joules), nil
 }
 
-// profile places what is asked for in the half-hours, less what cannot be moved.
+// profile returns the half-hours of a profile, and the energy asked for in each, less what
+// cannot be moved.
 func (g *gathering) profile(profile []Asked) (envelope.Set, []envelope.Joules, error) {
 	joules := make([]envelope.Joules, HalfHours)
 
@@ -108,6 +109,7 @@ func (g *gathering) profile(profile []Asked) (envelope.Set, []envelope.Joules, e
 	return asked, joules, nil
 }
 
+// follow computes the answer for a profile.
 func (g *gathering) follow(
 	scope flex.Scope,
 	asked envelope.Set,
@@ -145,7 +147,8 @@ func (g *gathering) follow(
 	return f
 }
 
-// certificate says what a certificate means, with what cannot be moved on both sides.
+// certificate returns a certificate in terms of the profile, with what cannot be moved added
+// on both sides.
 func (g *gathering) certificate(c *envelope.Certificate) Certificate {
 	out := Certificate{TooMuch: c.More}
 	var fixed envelope.Joules
@@ -162,7 +165,7 @@ func (g *gathering) certificate(c *envelope.Certificate) Certificate {
 	return out
 }
 
-// String says what a certificate proves, in a sentence.
+// String states what a certificate proves.
 func (c Certificate) String() string {
 	if c.TooMuch {
 		return fmt.Sprintf(

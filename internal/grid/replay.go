@@ -9,8 +9,9 @@ import (
 	"flexd/internal/store"
 )
 
-// replay plays past stays again at a window's prices. Windows and prices are counted by the clocks in London, as forecasts are: on the day
-// on which these change, too, cars come and go by them.
+// replay moves past sessions into a window again, at the window's prices. Half-hours are
+// counted by the clocks in London, as in forecasts: cars come and go by them on the days when
+// they change, too.
 type replay struct {
 	day            flex.Day
 	window, length int // half-hours
@@ -21,8 +22,9 @@ type replay struct {
 	days           map[flex.Day]bool
 }
 
-// readPrices reads the prices of the day, of the one before and of the one after. A half-hour that has none yet has that of the day
-// before; one of the first of these days the mean of all that are known.
+// readPrices reads the prices of the day, and of the days before and after. A half-hour
+// without a price has that of the day before; on the first of these days, the mean of all
+// known prices.
 func (r *replay) readPrices(ctx context.Context, tx *store.Tx) error {
 	prices, err := tx.Prices(ctx, flex.Span{
 		From: r.day.Add(-1).Start(),
@@ -36,7 +38,7 @@ func (r *replay) readPrices(ctx context.Context, tx *store.Tx) error {
 	sum, count := 0.0, 0.0
 	for _, p := range prices {
 		t := r.placeOf(p.Period)
-		// Of the hour that comes twice in autumn the first counts.
+		// In autumn an hour comes twice by the clocks: the first one counts.
 		if !p.Known || known[t] {
 			continue
 		}
@@ -60,7 +62,7 @@ func (r *replay) readPrices(ctx context.Context, tx *store.Tx) error {
 	return nil
 }
 
-// placeOf is the place of a half-hour of the three days among the prices.
+// placeOf returns the index in prices of a half-hour of the three days.
 func (r *replay) placeOf(p flex.Period) int {
 	t := forecast.SlotOf(p)
 	for d := r.day.Add(-1); d != flex.DayAt(p.Start()); d = d.Add(1) {
@@ -70,7 +72,8 @@ func (r *replay) placeOf(p flex.Period) int {
 	return t
 }
 
-// add plays a stay again on each of its days that is of the same class. A day on which the clocks change is left out.
+// add moves a session on each of its days that is of the same class as the window's. Days on
+// which the clocks change are left out.
 func (r *replay) add(s *forecast.Stay) {
 	if len(s.Open) == 0 || s.Open[0].From.Before(r.since) {
 		return
@@ -96,12 +99,12 @@ func (r *replay) add(s *forecast.Stay) {
 	}
 }
 
-// isLike reports whether a day can be played again for the window's day.
+// isLike reports whether a day is of the class of the window's day, and has no clock change.
 func (r *replay) isLike(d flex.Day) bool {
 	return dayClass(d) == dayClass(r.day) && d.Periods() == forecast.Slots
 }
 
-// meanKW is what the replayed days moved, on average over the window.
+// meanKW returns the power that was moved on the replayed days, on average over the window.
 func (r *replay) meanKW() float64 {
 	sum := 0.0
 	for _, m := range r.moved {

@@ -7,13 +7,14 @@ import (
 	"flexd/internal/store"
 )
 
-// spentDay is a London day on which no instruction may call some assets, as their sites had the calls they agreed to.
+// spentDay is a London day on which no instruction may call some assets, as their sites have
+// had the calls they agreed to.
 type spentDay struct {
 	secondSpan
 	assets map[flex.AssetID]bool
 }
 
-// readSpent notes which assets may not be called on the days of the half-hours.
+// readSpent reads which assets may not be called on the days of the half-hours.
 func (g *gathering) readSpent(
 	ctx context.Context,
 	tx *store.Tx,
@@ -33,9 +34,9 @@ func (g *gathering) readSpent(
 	return nil
 }
 
-// kept returns when an asset draws as planned whatever is asked: by charge-now, and on days on which it may not be called.
-// They are in order and apart.
-func (g *gathering) kept(p *store.Plugged) []secondSpan {
+// fixedTimes returns when an asset draws as planned whatever is asked: by charge-now, and on
+// days on which it may not be called. They are in order and do not overlap.
+func (g *gathering) fixedTimes(p *store.Plugged) []secondSpan {
 	var all []secondSpan
 	asked := secondSpan{p.ChargeNow.From.Unix(), p.ChargeNow.To.Unix()}
 	if asked.length() > 0 {
@@ -51,7 +52,7 @@ func (g *gathering) kept(p *store.Plugged) []secondSpan {
 	return inOrder(all)
 }
 
-// within is how long stretches that are apart share with another.
+// within returns how many seconds spans that do not overlap share with another one.
 func within(
 	all []secondSpan,
 	w secondSpan,

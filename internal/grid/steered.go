@@ -9,7 +9,7 @@ import (
 	"flexd/internal/store"
 )
 
-// steering adds up what the schedules of stays had cars draw.
+// steering adds up what the schedules of sessions had cars draw.
 type steering struct {
 	e       *Evidence
 	regions map[flex.AssetID]store.AssetRegion
@@ -17,8 +17,8 @@ type steering struct {
 	// by region, then by minute since 1970; "all" is one
 	changes map[string]map[int64]flex.Watts
 
-	of   stay      // whose schedules are being read, the newest first
-	rest flex.Span // what those that were read leave of it
+	of   stay      // the session whose schedules are being read, newest first
+	rest flex.Span // the part of it that was not covered by these yet
 }
 
 type hourKey struct {
@@ -26,7 +26,7 @@ type hourKey struct {
 	unix   int64
 }
 
-// allRegions is the name under which every region is added up.
+// allRegions is the name of the sum of all regions.
 const allRegions = "all"
 
 func newSteering(e *Evidence, assets []store.AssetRegion) *steering {
@@ -44,7 +44,7 @@ func newSteering(e *Evidence, assets []store.AssetRegion) *steering {
 	return w
 }
 
-// hour is the hour of a region that an instant lies in.
+// hour returns the hour of a region that contains an instant.
 func (w *steering) hour(region string, at time.Time) *SteeredHour {
 	from := at.Truncate(time.Hour)
 	k := hourKey{region, from.Unix()}
@@ -55,7 +55,7 @@ func (w *steering) hour(region string, at time.Time) *SteeredHour {
 	return w.hours[k]
 }
 
-// change notes that a region's planned power changes at an instant.
+// change records that a region's planned power changes at an instant.
 func (w *steering) change(region string, at time.Time, by flex.Watts) {
 	if !w.e.Span.Contains(at) {
 		return
@@ -70,7 +70,8 @@ func (w *steering) change(region string, at time.Time, by flex.Watts) {
 	}
 }
 
-// add counts one schedule of a stay in, up to where the next one replaced it. The newest comes first: by it the need is judged.
+// add counts one schedule of a session, up to the beginning of the next one. The newest comes
+// first; with it the need is compared.
 func (w *steering) add(p *store.Plugged) {
 	of := stay{p.AssetID, p.PluggedInAt}
 	newest := of != w.of
@@ -99,7 +100,7 @@ func (w *steering) add(p *store.Plugged) {
 		}
 
 		w.change(region, step.From, power)
-		if step.To.Before(w.e.At) { // what goes on has not ended
+		if step.To.Before(w.e.At) { // a step that is still running has no end yet
 			w.change(region, step.To, -power)
 		}
 
@@ -109,7 +110,7 @@ func (w *steering) add(p *store.Plugged) {
 	w.rest.To = flex.Earlier(w.rest.To, p.Steps[0].From)
 }
 
-// begin turns to another stay.
+// begin starts another session.
 func (w *steering) begin(p *store.Plugged) {
 	end := p.PluggedOutAt
 	if end.IsZero() {
@@ -120,7 +121,7 @@ func (w *steering) begin(p *store.Plugged) {
 	w.rest = flex.Span{From: p.PluggedInAt, To: end}
 }
 
-// untilReady is what the newest schedule of a stay has it draw until ready-by.
+// untilReady returns what the newest schedule of a session has it draw until ready-by.
 func (w *steering) untilReady(p *store.Plugged) flex.WattHours {
 	here := w.rest.Meet(flex.Span{From: p.PluggedInAt, To: p.ReadyBy})
 	sum := flex.WattHours(0)
@@ -139,14 +140,14 @@ func (w *steering) spread(region string, step flex.Span, power flex.Watts) {
 	}
 }
 
-// judge says whether a stay's plan meets its need, if its ready-by lies in the span.
+// judge counts whether a session's plan meets its need, if its ready-by lies in the span.
 func (w *steering) judge(p *store.Plugged, planned flex.WattHours) {
 	n := &w.e.Needs
 	if !w.e.Span.Contains(p.ReadyBy) || p.Need == 0 {
 		return
 	}
 
-	if !w.tells(p) {
+	if !w.isConclusive(p) {
 		return
 	}
 
@@ -178,14 +179,15 @@ func (w *steering) judge(p *store.Plugged, planned flex.WattHours) {
 	})
 }
 
-// tells reports whether the newest schedule of a stay says if its need is met: what it has the car draw until ready-by is over, and it was
-// made before then. Behind a main fuse a car that is done is sent what the others leave it.
-func (w *steering) tells(p *store.Plugged) bool {
+// isConclusive reports whether the newest schedule of a session shows if its need is met: its
+// time before ready-by is over, and it was made before ready-by. A later schedule only says
+// what a car that is done may draw behind a main fuse.
+func (w *steering) isConclusive(p *store.Plugged) bool {
 	goesOn := p.PluggedOutAt.IsZero() && p.ReadyBy.After(w.e.At)
 	return !goesOn && p.Steps[0].From.Before(p.ReadyBy)
 }
 
-// finish puts what was added up in order.
+// finish sorts what was added up.
 func (w *steering) finish() {
 	for _, h := range w.hours {
 		w.e.Hours = append(w.e.Hours, *h)
@@ -215,7 +217,7 @@ func (w *steering) finish() {
 	n.List = n.List[:min(len(n.List), missedMax)]
 }
 
-// largest finds the minute in which the planned power changes most; of equal ones the first.
+// largest returns the minute in which the planned power changes most; the first of equal ones.
 func largest(region string, changes map[int64]flex.Watts) PowerStep {
 	best := PowerStep{Region: region}
 	for minute, change := range changes {

@@ -12,27 +12,28 @@ import (
 )
 
 const (
-	// longestStay is how long before a time the stays begin that are looked at for it.
+	// longestStay is how long before a time the sessions begin that are counted in it.
 	longestStay = 7 * 24 * time.Hour
-	// usedChunk is of how many assets readings are read at once.
+	// usedChunk is the number of assets whose readings are read at once.
 	usedChunk = 1000
-	// usedAtOnce is for how many spans, which lie within a week, schedules are read at once: each is a list of all assets.
+	// usedAtOnce is the number of spans within a week for which schedules are read at once, as
+	// each needs a list of all assets.
 	usedAtOnce = 6
 )
 
-// Used is what the plugged-in assets, the home batteries, the hot-water tanks and the heat pumps of a scope drew in a time that is over,
-// less what batteries gave.
+// Used is what the plugged-in assets, home batteries, hot-water tanks and heat pumps of a
+// scope drew in a time that is over, less what batteries gave.
 type Used struct {
-	// as metered; of assets that were not metered throughout, by the schedules that were in force, by a battery's plan and dispatches, or by
-	// a heater's plan
+	// as metered; for assets that were not metered throughout, by the schedules that were in
+	// force, a battery's plan and dispatches, or a heater's plan
 	Energy     flex.WattHours
 	NumPlugged int // with the batteries and heaters that were planned
 	NumMetered int // of them, those that were metered throughout
 	NumPlanned int // of the others, those whose schedule or plan covers the time
 }
 
-// Used returns what a scope drew in each of some spans. Energy of half-hours that a span covers in part counts by
-// the part.
+// Used returns what a scope drew in each of some spans. The energy of a half-hour that a span
+// covers in part counts in proportion.
 func (s *Service) Used(
 	ctx context.Context,
 	org flex.OrgID,
@@ -47,7 +48,8 @@ func (s *Service) Used(
 	return found, err
 }
 
-// AssetUse is what one asset drew in a time that is over, or is to draw in one to come. What a battery gives is below zero.
+// AssetUse is what one asset drew in a time that is over, or is to draw in a future one;
+// negative if a battery gives.
 type AssetUse struct {
 	Energy  flex.WattHours
 	Metered bool // throughout
@@ -56,12 +58,12 @@ type AssetUse struct {
 
 // UsedAssets is what assets drew, or are to draw.
 type UsedAssets struct {
-	At    time.Time                   // what lies after it is to come
+	At    time.Time                   // now: the time after it is planned
 	Spans []map[flex.AssetID]AssetUse // of each span that was asked for
 }
 
-// UsedByAsset returns, for each of some spans, what each asset of a scope drew that was plugged in, and of a span to
-// come what each that is plugged in draws by its schedule.
+// UsedByAsset returns, for each of some spans, what each asset of a scope drew that was
+// plugged in; in a future span, what each asset that is plugged in draws by its schedule.
 func (s *Service) UsedByAsset(
 	ctx context.Context,
 	org flex.OrgID,
@@ -76,7 +78,7 @@ func (s *Service) UsedByAsset(
 	return found, err
 }
 
-// eachUse adds up what was used in each span.
+// eachUse calls take with what was used in each span, in order.
 func (s *Service) eachUse(
 	ctx context.Context,
 	org flex.OrgID,
@@ -106,7 +108,7 @@ func (s *Service) eachUse(
 	})
 }
 
-// spansNear are the first of some spans, as many as schedules are read for at once.
+// spansNear returns the first of some spans, as many as schedules are read for at once.
 func spansNear(spans []flex.Span) []flex.Span {
 	around := spans[0]
 	for i, span := range spans {
@@ -124,8 +126,9 @@ func spansNear(spans []flex.Span) []flex.Span {
 	return spans
 }
 
-// readSchedules counts what was to be drawn in each of some spans by schedules. These are read once for all of the spans: those of the
-// stays of a week are many times more than are in force in a span.
+// readSchedules counts what was to be drawn in each of some spans by schedules. These are read
+// once for all of the spans, as there are many times more schedules in a week's sessions than
+// in force in a span.
 func readSchedules(
 	ctx context.Context,
 	tx *store.Tx,
@@ -171,7 +174,7 @@ type using struct {
 	by   map[flex.AssetID]AssetUse
 }
 
-// stay is an asset that was plugged in at an instant.
+// stay identifies a plug session by its asset and beginning.
 type stay struct {
 	asset flex.AssetID
 	since time.Time
@@ -225,8 +228,9 @@ func (u *using) read(
 	)
 }
 
-// schedule counts what a stay draws in the span by one of its schedules, up to where the next one replaced it. The newest comes first.
-// Schedules of other times count nothing.
+// schedule counts what a session draws in the span by one of its schedules, up to the
+// beginning of the next one. The newest schedule comes first. Schedules of other times count
+// nothing.
 func (u *using) schedule(p *store.Plugged) {
 	out := p.PluggedOutAt
 	if out.IsZero() {
@@ -261,7 +265,7 @@ func (u *using) schedule(p *store.Plugged) {
 	u.rest[of] = rest
 }
 
-// meters counts what assets were metered to draw, in place of what was planned.
+// meters replaces planned energies of assets by metered ones.
 func (u *using) meters(
 	ctx context.Context,
 	tx *store.Tx,
@@ -282,7 +286,7 @@ func (u *using) meters(
 	return nil
 }
 
-// readings are the readings of some labels in the half-hours of the span, by asset.
+// readings returns the readings of some labels in the half-hours of the span, by asset.
 func (u *using) readings(
 	ctx context.Context,
 	tx *store.Tx,
@@ -313,7 +317,7 @@ func (u *using) readings(
 	return by, nil
 }
 
-// count takes what an asset was metered to draw in place of what was planned.
+// count replaces the planned energy of an asset by its metered one.
 func (u *using) count(
 	id flex.AssetID,
 	energy flex.WattHours,
@@ -328,7 +332,8 @@ func (u *using) count(
 	delete(u.plan, id)
 }
 
-// metered is the energy of one asset's half-hours in the span; whole if none of them is missing.
+// metered returns the energy of one asset's half-hours in the span; whole if none of them is
+// missing.
 func (u *using) metered(days []settle.MeteredDay) (energy flex.WattHours, whole bool) {
 	seen := 0
 	for i := range days {

@@ -11,7 +11,8 @@ import (
 	"flexd/internal/store"
 )
 
-// deviceUse is what a battery or a heater is expected to draw in a span: what dispatches ask a battery for, and in the rest what was planned.
+// deviceUse is what a battery or a heater is expected to draw in a span: what dispatches ask
+// of a battery, and for the rest its plan.
 type deviceUse struct {
 	orders  []flex.Step // apart
 	since   flex.Period // from which on its newest plan counts; zero without one
@@ -19,8 +20,8 @@ type deviceUse struct {
 	seconds int64       // of the span that are known
 }
 
-// readBatteries counts what the home batteries of a scope use in the span: as their inverters measured it throughout, else as was
-// expected.
+// readBatteries counts what the home batteries of a scope use in the span: as their inverters
+// measured it throughout, else as expected.
 func (u *using) readBatteries(
 	ctx context.Context,
 	tx *store.Tx,
@@ -51,7 +52,8 @@ func (u *using) readBatteries(
 	return nil
 }
 
-// countExpected counts what a battery is expected to draw.
+// countExpected counts what a device is expected to draw; nothing unless that is known for the
+// whole span.
 func (u *using) countExpected(
 	id flex.AssetID,
 	b *deviceUse,
@@ -72,14 +74,15 @@ func (u *using) countExpected(
 	}
 }
 
-// batteriesUse is what batteries are expected to draw in a span, by their ids.
+// batteriesUse is what batteries are expected to draw in a span.
 type batteriesUse struct {
 	span  flex.Span
 	asked map[flex.AssetID][]flex.Step // by dispatches
 	found map[flex.AssetID]*deviceUse
 }
 
-// expectedOfBatteries is what each battery of a scope that was planned in the span is expected to draw.
+// expectedOfBatteries returns what each battery of a scope with a plan in the span is expected
+// to draw.
 func (u *using) expectedOfBatteries(
 	ctx context.Context,
 	tx *store.Tx,
@@ -124,7 +127,7 @@ func (u *using) expectedOfBatteries(
 	return all.found, err
 }
 
-// of is what one battery is expected to draw.
+// of returns what one battery is expected to draw.
 func (a *batteriesUse) of(id flex.AssetID) *deviceUse {
 	b := a.found[id]
 	if b == nil {
@@ -135,7 +138,7 @@ func (a *batteriesUse) of(id flex.AssetID) *deviceUse {
 	return b
 }
 
-// newest counts the newest plan of a battery, if any of it is in the span.
+// newest counts the newest plan of a battery, if a part of it is in the span.
 func (a *batteriesUse) newest(p *store.EnvelopeBattery) {
 	end := p.Since.Add(len(p.Powers))
 	over := !end.Start().After(a.span.From)
@@ -150,7 +153,7 @@ func (a *batteriesUse) newest(p *store.EnvelopeBattery) {
 	}
 }
 
-// newDeviceUse is what dispatches ask a battery for.
+// newDeviceUse returns what dispatches ask of a battery.
 func newDeviceUse(orders []flex.Step) *deviceUse {
 	b := &deviceUse{orders: orders}
 	for _, o := range orders {
@@ -162,7 +165,7 @@ func newDeviceUse(orders []flex.Step) *deviceUse {
 	return b
 }
 
-// day counts the half-hours of a past day that the newest plan is not of.
+// day counts the half-hours of a past day that the newest plan does not cover.
 func (b *deviceUse) day(
 	d *store.BatteryDay,
 	span flex.Span,
@@ -184,7 +187,8 @@ func (b *deviceUse) day(
 	}
 }
 
-// plan counts what a battery was planned to draw in a half-hour, where no dispatch asks for something else.
+// plan counts what a battery was planned to draw in a half-hour, except while a dispatch
+// applies.
 func (b *deviceUse) plan(
 	at flex.Period,
 	power flex.Watts,
@@ -205,7 +209,8 @@ func (b *deviceUse) plan(
 	b.joules += seconds * int64(power)
 }
 
-// measured counts what batteries or heaters were measured to draw, by readings of a power, in place of what was expected.
+// measured replaces the expected energy of batteries or heaters by the measured one, from
+// readings of a power.
 func (u *using) measured(
 	ctx context.Context,
 	tx *store.Tx,

@@ -10,15 +10,15 @@ import (
 	"flexd/internal/store"
 )
 
-// heatersUse is what tanks and heat pumps are expected to draw in a span, by their ids.
+// heatersUse is what tanks and heat pumps are expected to draw in a span.
 type heatersUse struct {
 	span  flex.Span
-	kept  map[flex.AssetID]map[flex.Period]bool // half-hours that were noted when they began
+	noted map[flex.AssetID]map[flex.Period]bool // half-hours whose expectation was stored when they began
 	found map[flex.AssetID]*deviceUse
 }
 
-// readHeaters counts what the tanks and heat pumps of a scope use in the span: as their meters measured it throughout, else as was
-// expected.
+// readHeaters counts what the tanks and heat pumps of a scope use in the span: as their meters
+// measured it throughout, else as expected.
 func (u *using) readHeaters(
 	ctx context.Context,
 	tx *store.Tx,
@@ -26,7 +26,7 @@ func (u *using) readHeaters(
 ) error {
 	all := heatersUse{
 		span:  u.span,
-		kept:  map[flex.AssetID]map[flex.Period]bool{},
+		noted: map[flex.AssetID]map[flex.Period]bool{},
 		found: map[flex.AssetID]*deviceUse{},
 	}
 
@@ -68,7 +68,7 @@ func (u *using) readHeaters(
 	return nil
 }
 
-// of is what one heater is expected to draw.
+// of returns what one heater is expected to draw.
 func (a *heatersUse) of(id flex.AssetID) *deviceUse {
 	h := a.found[id]
 	if h == nil {
@@ -79,7 +79,7 @@ func (a *heatersUse) of(id flex.AssetID) *deviceUse {
 	return h
 }
 
-// half counts a half-hour that was noted when it began.
+// half counts a half-hour whose expectation was stored when it began.
 func (a *heatersUse) half(
 	id flex.AssetID,
 	at flex.Period,
@@ -90,17 +90,17 @@ func (a *heatersUse) half(
 		return
 	}
 
-	if a.kept[id] == nil {
-		a.kept[id] = map[flex.Period]bool{}
+	if a.noted[id] == nil {
+		a.noted[id] = map[flex.Period]bool{}
 	}
 
-	a.kept[id][at] = true
+	a.noted[id][at] = true
 	use := a.of(id)
 	use.seconds += seconds
 	use.joules += seconds * 2 * int64(h.Expected)
 }
 
-// plan counts what the plan in force is expected to draw in the half-hours that were not noted.
+// plan counts what the plan in force is expected to draw in the other half-hours.
 func (a *heatersUse) plan(h *store.ScopeHeater) {
 	id := h.Plan.AssetID
 	covered := flex.Span{From: h.Plan.StoredAt, To: h.Plan.End()}.Meet(a.span)
@@ -112,7 +112,7 @@ func (a *heatersUse) plan(h *store.ScopeHeater) {
 	draws := h.Draws()
 	for at := flex.PeriodAt(covered.From); at.Start().Before(covered.To); at = at.Add(1) {
 		part := at.Span().Meet(covered)
-		if a.kept[id][at] {
+		if a.noted[id][at] {
 			continue
 		}
 
