@@ -116,7 +116,7 @@ func (run *batteryRun) batteries(ctx context.Context, org flex.OrgID, r *worker.
 				continue
 			}
 
-			seen[id] = true
+			seen[id], run.joint = true, nil
 			err := run.battery(ctx, org, id, do)
 			if flex.KindOf(err) == flex.Unavailable || ctx.Err() != nil {
 				return errors.Join(tried.err(), err, ctx.Err())
@@ -126,6 +126,7 @@ func (run *batteryRun) batteries(ctx context.Context, org flex.OrgID, r *worker.
 				tried.add([]notPlanned{{id, err}})
 				continue
 			}
+
 			r.Did++
 		}
 
@@ -182,19 +183,24 @@ func lockBattery(
 	return &b, home.Battery{Power: b.Power(), Capacity: b.Capacity()}, err
 }
 
-// planBattery works the plan of one battery out, to the end of tomorrow, and hands over
+// planBattery works the plan of a battery out, and those of the others of its site, to the end of tomorrow, and hands over
 // what begins soon.
 func (run *batteryRun) planBattery(
 	ctx context.Context,
 	tx *store.Tx,
 	id flex.AssetID,
 ) error {
-	b, home, err := lockBattery(ctx, tx, id)
-	if b == nil || err != nil {
+	_, all, err := lockBeside(ctx, tx, id)
+	if err != nil {
 		return err
 	}
 
-	return run.planLocked(ctx, tx, b, home, &run.caps)
+	run.joint = nil
+	for _, b := range all {
+		run.joint = append(run.joint, b.Asset.ID)
+	}
+
+	return run.planTogether(ctx, tx, all, &run.caps)
 }
 
 // planLocked plans a battery that is locked. The headroom under caps is kept from one battery to the next where it is
@@ -206,17 +212,41 @@ func (s *Service) planLocked(
 	home home.Battery,
 	kept *capsKept,
 ) error {
-	now := flex.PeriodAt(tx.Now())
-	next := nextPlan(&b.Plan, now)
-
 	if home.Power <= 0 || home.Capacity <= 0 {
+		next := nextPlan(&b.Plan, flex.PeriodAt(tx.Now()))
 		return putWithoutForecast(ctx, tx, b.Asset.ID, next)
 	}
 
-	ahead, err := s.readPlanned(ctx, tx, b, &next, home, kept)
+	next, err := s.readGuess(ctx, tx, b)
 	if err != nil {
 		return err
 	}
+
+	own := siteBattery{Battery: b, device: home, next: next}
+
+	return s.planBeside(ctx, tx, &own, nil, kept)
+}
+
+// planBeside plans a battery whose guess is read. In the place of what is stored of them, others of its site are expected to move what is
+// given.
+func (s *Service) planBeside(
+	ctx context.Context,
+	tx *store.Tx,
+	own *siteBattery,
+	others []expectedBeside,
+	kept *capsKept,
+) error {
+	b, next := own.Battery, own.next
+	now := flex.PeriodAt(tx.Now())
+	ahead, err := s.situationOf(ctx, tx, b, &next, own.device, now, kept)
+	if err != nil {
+		return err
+	}
+
+	for _, e := range others {
+		ahead.meter.expect(e)
+	}
+	ahead.regardOthers(false)
 
 	// A car that gives without regard to the battery is planned again, beside it.
 	if ahead.meter != nil {
@@ -238,29 +268,22 @@ func (s *Service) planLocked(
 		return err
 	}
 
-	return s.putInForce(ctx, tx, b, home, &next, ahead)
+	return s.putInForce(ctx, tx, b, own.device, &next, ahead)
 }
 
-// readPlanned reads what the next plan of a battery is made of, and fills in its guess.
-func (s *Service) readPlanned(
+// readGuess begins the next plan of a battery with its guess.
+func (s *Service) readGuess(
 	ctx context.Context,
 	tx *store.Tx,
 	b *store.Battery,
-	next *store.BatteryPlan,
-	home home.Battery,
-	kept *capsKept,
-) (homeAhead, error) {
-	if err := readAskedTo(ctx, tx, b.Asset.ID, next); err != nil {
-		return homeAhead{}, err
+) (store.BatteryPlan, error) {
+	next := nextPlan(&b.Plan, flex.PeriodAt(tx.Now()))
+	err := readAskedTo(ctx, tx, b.Asset.ID, &next)
+	if err == nil {
+		err = s.forecast(ctx, tx, b, &next, lastPlanned(tx))
 	}
 
-	if err := s.forecast(ctx, tx, b, next, lastPlanned(tx)); err != nil {
-		return homeAhead{}, err
-	}
-
-	now := flex.PeriodAt(tx.Now())
-
-	return s.situationOf(ctx, tx, b, next, home, now, kept)
+	return next, err
 }
 
 // putWithoutForecast keeps a battery's plan up to now, where nothing is known ahead: no modes and no powers follow.
@@ -423,6 +446,7 @@ func (s *Service) withoutMarket(
 	calls := ahead
 	ahead.kept, ahead.worth = nil, nil
 	ahead.orders = nil
+	ahead.regardOthers(true)
 	_, without, err := planModes(&store.BatteryPlan{}, home, ahead)
 	if err != nil {
 		s.log().ErrorContext(
@@ -512,14 +536,6 @@ func nextPlan(old *store.BatteryPlan, now flex.Period) store.BatteryPlan {
 	return next
 }
 
-func periodsTo(from flex.Period, to time.Time) []flex.Period {
-	var ps []flex.Period
-	for p := from; p.Start().Before(to); p = p.Add(1) {
-		ps = append(ps, p)
-	}
-	return ps
-}
-
 // solvers keeps the working memory of batteries' plans, some hundred kilobytes each.
 var solvers = sync.Pool{New: func() any { return new(battery.Solver) }}
 
@@ -544,6 +560,7 @@ func planModes(
 	rest := free.problem(device, flex.WattHours(left), before)
 	free.keep(&rest, old)
 	fix(&rest, fixed, settled)
+	free.restBeside(&rest, fixed, settled)
 	solver := solvers.Get().(*battery.Solver)
 	chosen := solver.SolveModes(&rest, modes[fixed:])
 	solvers.Put(solver)
@@ -553,6 +570,7 @@ func planModes(
 
 	levels, _ := whole.Run(modes)
 	idleAtLimits(modes[fixed:], levels[fixed:], left, free.rates.buy)
+	free.coverBeside(&rest, modes[fixed:])
 	for i, m := range settled {
 		modes[i] = m
 	}
@@ -582,24 +600,6 @@ func (s *homeAhead) dispatchedModes(
 	}
 
 	return modes, len(modes), before
-}
-
-// powersOf returns the power of each half-hour from what the battery holds after each, and at
-// first.
-func powersOf(levels []int, at int) []flex.Watts {
-	powers := make([]flex.Watts, len(levels))
-	for i, l := range levels {
-		moved := float64(l - at)
-		if moved > 0 {
-			moved /= home.Efficiency
-		} else {
-			moved *= home.Efficiency
-		}
-
-		powers[i], at = flex.Watts(2*moved), l
-	}
-
-	return powers
 }
 
 // idleAtLimits says LOCK for a DISCHARGE that is expected to find the battery empty down to its

@@ -31,11 +31,13 @@ func (run *batteryRun) checkCharge(
 	tx *store.Tx,
 	id flex.AssetID,
 ) error {
-	b, home, err := lockBattery(ctx, tx, id)
-	if b == nil || err != nil {
+	run.joint = nil
+	own, all, err := lockBeside(ctx, tx, id)
+	if own == nil || err != nil {
 		return err
 	}
 
+	b, home := own.Battery, own.device
 	read, at, known, err := readCharge(ctx, tx, b, home)
 	if err != nil {
 		return err
@@ -53,9 +55,9 @@ func (run *batteryRun) checkCharge(
 		at = began
 	}
 
-	level, ok := expectedLevel(&b.Plan, home, at)
+	level, ok := expectedLevel(&b.Plan, home, at, len(all) > 1)
 	if known && ok && tooFar(read-level, home) {
-		if err := run.planLocked(ctx, tx, b, home, &run.caps); err != nil {
+		if err := run.planTogether(ctx, tx, all, &run.caps); err != nil {
 			return err
 		}
 		return tx.BatteryStrayed(ctx, id)
@@ -125,11 +127,13 @@ func latestReading(
 }
 
 // expectedLevel is what a battery holds at an instant if all has gone by the plan; false if the
-// plan is too old to say, or there is none. Before it was made, that is what it began with.
+// plan is too old to say, or there is none. Before it was made, that is what it began with. One that has others beside it covers
+// what its plan says, and not the whole home.
 func expectedLevel(
 	p *store.BatteryPlan,
 	home home.Battery,
 	at time.Time,
+	beside bool,
 ) (flex.WattHours, bool) {
 	last := flex.PeriodAt(at.Add(-1)) // a half-hour that has begun counts
 	if p.PlannedAt.IsZero() || last.Sub(p.StoredAt) >= projectedMax {
@@ -144,6 +148,10 @@ func expectedLevel(
 	modes := modesIn(p, past)
 
 	load, roof := guessed(p, past)
+	if beside {
+		coversBeside(p, past, load, roof)
+	}
+
 	none := make([]float64, len(past))
 	problem := home.Problem(
 		none,
@@ -200,6 +208,14 @@ func projected(
 	modes := modesIn(&b.Plan, past)
 
 	load, roof := guessed(&b.Plan, past)
+	beside, err := hasBeside(ctx, tx, b)
+	if err != nil {
+		return 0, err
+	}
+	if beside {
+		coversBeside(&b.Plan, past, load, roof)
+	}
+
 	for i, p := range past {
 		share := p.Span().Meet(span).Len().Hours() / flex.HalfHour.Hours()
 		problem := partOfSlot(device, share, read, load[i], roof[i])
@@ -257,12 +273,17 @@ func stored(
 		return 0, err
 	}
 
-	level, ok := expectedLevel(&b.Plan, home, now.Start())
+	beside, err := hasBeside(ctx, tx, b)
+	if err != nil {
+		return 0, err
+	}
+
+	level, ok := expectedLevel(&b.Plan, home, now.Start(), beside)
 	if known && ok && at.Before(now.Start()) {
 		return projected(ctx, tx, b, home, read, flex.Span{From: at, To: now.Start()})
 	}
 
-	then, _ := expectedLevel(&b.Plan, home, at)
+	then, _ := expectedLevel(&b.Plan, home, at, beside)
 
 	if known && ok {
 		return max(0, min(read+level-then, home.Capacity)), nil

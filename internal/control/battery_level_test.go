@@ -30,14 +30,14 @@ func TestExpectedLevel_Old(t *testing.T) {
 		"planned years ago": {&store.BatteryPlan{PlannedAt: time.Unix(0, 0)}, began.Start(), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, known := expectedLevel(c.plan, device, c.at); known != c.want {
+			if _, known := expectedLevel(c.plan, device, c.at, false); known != c.want {
 				t.Errorf("known: %v", known)
 			}
 
 			// A list of every half-hour since 1970 is one of a million.
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			expectedLevel(c.plan, device, c.at)
+			expectedLevel(c.plan, device, c.at, false)
 			runtime.ReadMemStats(&after)
 			if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 1_000_000 {
 				t.Errorf("%d bytes were allocated", allocated)

@@ -244,11 +244,16 @@ type homeAhead struct {
 	allowed []battery.ModeSet
 	waits   []Waits
 	until   []time.Time
-	meter   *meter        // nil of a battery that shares its site with nothing
-	feeder  *feederExport // nil where nothing limits its export
-	caps    *capsAhead    // nil where no cap binds a power
-	orders  []order       // what operators' dispatches ask, by period; nil: nothing
-	sent    []ownSent     // by period, of a plan that is made; nil where nothing ahead was sent
+	// of one that has others beside it, by period: what these draw, negative where they give, and what of that goes into the grid
+	beside   []flex.WattHours
+	exported []flex.WattHours
+	charges  []bool // whether one of these draws from the grid
+
+	meter  *meter        // nil of a battery that shares its site with nothing
+	feeder *feederExport // nil where nothing limits its export
+	caps   *capsAhead    // nil where no cap binds a power
+	orders []order       // what operators' dispatches ask, by period; nil: nothing
+	sent   []ownSent     // by period, of a plan that is made; nil where nothing ahead was sent
 
 	// of a battery that instructions call, by period; nil of others
 	kept     []bool    // whether its mode stays
@@ -345,6 +350,11 @@ func (s homeAhead) first(n int) homeAhead {
 		s.cars, s.allowed = s.cars[:n], s.allowed[:n]
 		s.waits, s.until = s.waits[:n], s.until[:n]
 	}
+	if s.beside != nil {
+		s.beside, s.exported = s.beside[:n], s.exported[:n]
+		s.charges = s.charges[:n]
+	}
+
 	if s.kept != nil {
 		s.kept, s.worth = s.kept[:n], s.worth[:n]
 		s.services = s.services[:n]
@@ -367,6 +377,11 @@ func (s homeAhead) from(n int) homeAhead {
 		s.cars, s.allowed = s.cars[n:], s.allowed[n:]
 		s.waits, s.until = s.waits[n:], s.until[n:]
 	}
+	if s.beside != nil {
+		s.beside, s.exported = s.beside[n:], s.exported[n:]
+		s.charges = s.charges[n:]
+	}
+
 	if s.kept != nil {
 		s.kept, s.worth = s.kept[n:], s.worth[n:]
 		s.services = s.services[n:]
@@ -404,6 +419,10 @@ func (s *homeAhead) problem(
 	for i := range s.cars {
 		p.Load[i] += int(max(0, s.cars[i]))
 		p.PV[i] += int(max(0, -s.cars[i]))
+	}
+	for i := range s.beside {
+		p.Load[i] += int(max(0, s.beside[i]))
+		p.PV[i] += int(max(0, -s.beside[i]))
 	}
 
 	s.applyOrders(&p)
@@ -444,6 +463,10 @@ func (s *homeAhead) cost(p *battery.ModeProblem, modes []battery.Mode) ([]int, B
 		wear := given * p.Wear / 1000
 		c.Wear += wear
 		c.Bill += pence - wear
+		if s.exported != nil { // by the other batteries
+			c.Bill -= s.exported[i].KWh() * s.rates.sell[i]
+		}
+
 		before = levels[i]
 	}
 
@@ -482,7 +505,7 @@ func (s *homeAhead) period(
 	return p
 }
 
-// idle is what a battery does that only covers the home: nothing while a car charges.
+// idle is what a battery does that only covers the home: nothing while a car or another battery charges.
 func (s *homeAhead) idle(n int) []battery.Mode {
 	modes := slices.Repeat([]battery.Mode{battery.ModeSelfUse}, n)
 	for i := range min(n, len(s.allowed)) {
@@ -492,7 +515,7 @@ func (s *homeAhead) idle(n int) []battery.Mode {
 	}
 
 	for i := range modes {
-		if s.ordered(i) {
+		if s.ordered(i) || s.charges != nil && s.charges[i] {
 			modes[i] = battery.ModeLock
 		}
 	}

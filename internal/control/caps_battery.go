@@ -26,6 +26,8 @@ import (
 type batteryRun struct {
 	*Service
 	caps capsKept
+	// the batteries that were last planned, all in one transaction
+	joint []flex.AssetID
 }
 
 // capsKept is the headroom under caps that one battery or heater of a run passes on to the

@@ -210,16 +210,20 @@ func (s *Service) replanBatteries(
 	site flex.SiteID,
 	kept *capsKept,
 ) error {
+	var all []*siteBattery
 	ids, err := batteriesAt(ctx, tx, site)
 	for i := 0; i < len(ids) && err == nil; i++ {
 		var b *store.Battery
 		var device home.Battery
 		b, device, err = lockBattery(ctx, tx, ids[i])
 		if err == nil && b != nil && b.Controlled {
-			err = s.planLocked(ctx, tx, b, device, kept)
+			all = append(all, &siteBattery{Battery: b, device: device})
 		}
 	}
 
+	if err == nil {
+		err = s.planTogether(ctx, tx, all, kept)
+	}
 	if err != nil {
 		return fmt.Errorf("plan the site's batteries around its cars: %w", err)
 	}
@@ -262,6 +266,7 @@ type meter struct {
 	willDischarge []draws
 	// what the other batteries are sent to discharge at full power
 	discharge []draws
+	others    []expectedBeside // what the other batteries are planned to move
 	// the cars whose newest schedule has them discharge, and was made without the site's batteries
 	givers []flex.AssetID
 	cars   []*siteCar // the cars that have a schedule
@@ -437,6 +442,8 @@ func (s *homeAhead) around(m *meter, power flex.Watts) {
 			s.until[i] = untilIdle(m.mayDischarge, p)
 		}
 	}
+
+	s.regardOthers(false)
 }
 
 // meterBeside reads what passes the meter of a battery's or a tank's site beside it. It is nil where nothing
@@ -506,6 +513,13 @@ func (m *meter) addOthers(
 		}
 
 		if err := m.addBattery(ctx, tx, &o); err != nil {
+			return false, err
+		}
+
+		if asset.Type != flex.Battery || !isPlanned(&o) {
+			continue
+		}
+		if err := m.addExpected(ctx, tx, &o); err != nil {
 			return false, err
 		}
 	}

@@ -324,6 +324,19 @@ func (tx *Tx) BatteriesDue(
 	)
 }
 
+// BatteriesBeside returns the batteries of an asset's site, in the order of their ids; none if there is no such asset.
+func (tx *Tx) BatteriesBeside(ctx context.Context, id flex.AssetID) ([]flex.AssetID, error) {
+	return rows(
+		ctx,
+		tx.conn,
+		scalar[flex.AssetID],
+		`SELECT id FROM asset WHERE org_id = $1 AND type = 'battery'
+			AND site_id = (SELECT site_id FROM asset WHERE org_id = $1 AND id = $2) ORDER BY id`,
+		tx.org.Bytes(),
+		id.Bytes(),
+	)
+}
+
 // RefusedBatteries returns the batteries under control, of one organisation or of all, with
 // half-hours of their plans that the check before sending locked.
 func (all *All) RefusedBatteries(
