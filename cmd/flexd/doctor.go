@@ -272,7 +272,7 @@ func priceSymptom(s app.PriceSource) symptom {
 		x.Detail, x.Do = lacks, "flexd prices fetch, or flexd prices import; until then the last good prices stand"
 	}
 
-	for _, k := range s.KeptOut {
+	for _, k := range s.Rejected {
 		x.Well = false
 		x.Detail += fmt.Sprintf(
 			"; kept out: %s: %s",

@@ -81,7 +81,7 @@ func (p *pricesFetch) printFetched(c console, r market.Report) error {
 
 	out := []fields{}
 
-	for _, k := range r.KeptOut {
+	for _, k := range r.Rejected {
 		out = append(out, fields{
 			"rows":   k.Rows,
 			"first":  k.First,

@@ -175,7 +175,7 @@ func (f *foundRows) printBooks(c console) error {
 			c,
 			f.Left,
 			"OFFBOARDED SITE\tORGANISATION\tASSETS\tBALANCE",
-			func(l registry.LeftSite) []any {
+			func(l registry.OffboardedSite) []any {
 				return []any{l.ID, l.OrgName, l.Assets, l.Balance}
 			},
 		)

@@ -176,7 +176,7 @@ func (o *operatorTie) Run(ctx context.Context) error {
 		o.Name,
 		"tie operator to an identity provider",
 		func(d *access.Service) error {
-			return d.TieOperator(ctx, o.Name, o.Issuer, o.Subject)
+			return d.LinkIdentity(ctx, o.Name, o.Issuer, o.Subject)
 		},
 	)
 }

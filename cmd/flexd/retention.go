@@ -37,8 +37,8 @@ func (r *retention) read() (app.Retention, error) {
 
 	var kept app.Retention
 	for _, k := range []period{
-		{"--keep-readings", r.KeepReadings, intake.KeptFor, &kept.Readings},
-		{"--keep-records", r.KeepRecords, control.KeptFor, &kept.Records},
+		{"--keep-readings", r.KeepReadings, intake.Retention, &kept.Readings},
+		{"--keep-records", r.KeepRecords, control.Retention, &kept.Records},
 		{"--keep-deliveries", r.KeepDeliveries, keepLeast, &kept.Deliveries},
 		{"--keep-alerts", r.KeepAlerts, keepLeast, &kept.Alerts},
 	} {

@@ -14,7 +14,7 @@ import (
 // TestRetention_Defaults holds the flags' defaults against those of the packages.
 func TestRetention_Defaults(t *testing.T) {
 	kept, err := (&retention{462, 90, 30, 90}).read()
-	want := app.Retention{Readings: intake.KeptFor, Records: control.KeptFor, Deliveries: delivery.KeptFor, Alerts: operations.AlertsKeptFor}
+	want := app.Retention{Readings: intake.Retention, Records: control.Retention, Deliveries: delivery.Retention, Alerts: operations.AlertRetention}
 	if err != nil || kept != want {
 		t.Errorf("%+v, want %+v, %v", kept, want, err)
 	}

@@ -10,7 +10,7 @@ import (
 // KeyClaim is a request's claim of an idempotency key.
 type KeyClaim struct {
 	// what was answered when the request came before; nil if it is answered for the first time
-	Answered *flex.KeptAnswer
+	Answered *flex.StoredAnswer
 
 	db    *store.DB
 	claim *store.KeyClaim
@@ -48,15 +48,15 @@ func (c *KeyClaim) Again() bool { return c.claim.Again() }
 
 // AnswerWith has the transaction that makes what form knows keep the request's answer, in the same commit. For anything
 // else form returns nil.
-func (c *KeyClaim) AnswerWith(form func(made any) (*flex.KeptAnswer, error)) {
+func (c *KeyClaim) AnswerWith(form func(made any) (*flex.StoredAnswer, error)) {
 	c.claim.AnswerWith(form)
 }
 
 // Kept returns the answer that was committed with what the request made; nil if none was.
-func (c *KeyClaim) Kept() *flex.KeptAnswer { return c.claim.Kept() }
+func (c *KeyClaim) Kept() *flex.StoredAnswer { return c.claim.Kept() }
 
 // Keep keeps the answer for who repeats the request, unless one was committed with what the request made.
-func (c *KeyClaim) Keep(ctx context.Context, a flex.KeptAnswer) error {
+func (c *KeyClaim) Keep(ctx context.Context, a flex.StoredAnswer) error {
 	return c.db.KeepAnswer(ctx, c.claim, a)
 }
 

@@ -19,17 +19,17 @@ func TestTieOperator_Taken(t *testing.T) {
 			}
 		}
 
-		if err := d.TieOperator(t.Context(), "ada", issuer, "1"); err != nil {
+		if err := d.LinkIdentity(t.Context(), "ada", issuer, "1"); err != nil {
 			t.Fatal(err)
 		}
-		d.kind(d.TieOperator(t.Context(), "bob", issuer, "1"), flex.Conflict)
+		d.kind(d.LinkIdentity(t.Context(), "bob", issuer, "1"), flex.Conflict)
 
 		err := d.DB.WriteAll(t.Context(), func(all *store.All) error {
 			bob, err := all.OperatorNamed(t.Context(), "bob")
 			if err != nil {
 				return err
 			}
-			return all.TieOperator(t.Context(), bob.ID, issuer, "1")
+			return all.LinkIdentity(t.Context(), bob.ID, issuer, "1")
 		})
 		d.kind(err, flex.Conflict)
 	})

@@ -379,9 +379,9 @@ func nameTaken(err error, p signin.Person) error {
 	)
 }
 
-// TieOperator has an operator with a password sign in at an identity provider from now on, as
+// LinkIdentity has an operator with a password sign in at an identity provider from now on, as
 // the subject. Their password and sessions end. A subject that is another's is a Conflict.
-func (s *Service) TieOperator(
+func (s *Service) LinkIdentity(
 	ctx context.Context,
 	name, issuer, subject string,
 ) error {
@@ -414,7 +414,7 @@ func (s *Service) TieOperator(
 			)
 		}
 
-		return all.TieOperator(ctx, o.ID, issuer, subject)
+		return all.LinkIdentity(ctx, o.ID, issuer, subject)
 	})
 }
 

@@ -208,7 +208,7 @@ func storeAfterStream(
 			return err
 		}
 
-		k := flex.KeptAnswer{Status: max(a.status, http.StatusOK)}
+		k := flex.StoredAnswer{Status: max(a.status, http.StatusOK)}
 		if err := claim.Keep(ctx, k); err != nil {
 			return fmt.Errorf("keep an answer: %w", err)
 		}
@@ -228,7 +228,7 @@ func answersWith[T any](r *request, form func(T) answer) func(T) answer {
 		return form
 	}
 
-	r.claim.AnswerWith(func(made any) (*flex.KeptAnswer, error) {
+	r.claim.AnswerWith(func(made any) (*flex.StoredAnswer, error) {
 		v, ok := made.(T)
 		if !ok {
 			return nil, nil
@@ -245,7 +245,7 @@ func answersWith[T any](r *request, form func(T) answer) func(T) answer {
 
 // answerToStore returns the answer as it is stored, and replaces the answer's body by those
 // bytes. They may have been committed already, with the records that the request made.
-func (r *request) answerToStore(a *answer, claim *access.KeyClaim) (flex.KeptAnswer, error) {
+func (r *request) answerToStore(a *answer, claim *access.KeyClaim) (flex.StoredAnswer, error) {
 	made := claim.Kept()
 	if made == nil {
 		return r.encodeToStore(a)
@@ -259,8 +259,8 @@ func (r *request) answerToStore(a *answer, claim *access.KeyClaim) (flex.KeptAns
 }
 
 // encodeToStore encodes an answer, and replaces its body by the encoded bytes.
-func (r *request) encodeToStore(a *answer) (flex.KeptAnswer, error) {
-	k := flex.KeptAnswer{Status: max(a.status, http.StatusOK)}
+func (r *request) encodeToStore(a *answer) (flex.StoredAnswer, error) {
+	k := flex.StoredAnswer{Status: max(a.status, http.StatusOK)}
 	if !r.storesAnswer(k.Status) {
 		return k, nil
 	}

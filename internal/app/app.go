@@ -214,11 +214,11 @@ func Open(ctx context.Context, s Settings) (*App, error) {
 
 // Retention is how long records are kept before they are deleted; zero is the default of each.
 type Retention struct {
-	Readings time.Duration // reading.KeptFor
-	// control.KeptFor: events, superseded schedules, prices of plans
+	Readings time.Duration // reading.Retention
+	// control.Retention: events, superseded schedules, prices of plans
 	Records    time.Duration
-	Deliveries time.Duration // delivery.KeptFor
-	Alerts     time.Duration // operations.AlertsKeptFor
+	Deliveries time.Duration // delivery.Retention
+	Alerts     time.Duration // operations.AlertRetention
 }
 
 // openServices makes the services, all with the same store.

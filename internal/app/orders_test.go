@@ -531,7 +531,7 @@ func (d *dispatcher) forgotten(kept int) {
 	for _, pass := range []struct {
 		after time.Duration
 		want  int
-	}{{30 * 24 * time.Hour, kept}, {control.KeptFor, 0}} {
+	}{{30 * 24 * time.Hour, kept}, {control.Retention, 0}} {
 		d.now = d.now.Add(pass.after)
 		if _, err := d.adr.ReportOrders(d.Context()); err != nil {
 			d.Fatal(err)

@@ -198,7 +198,7 @@ func besideCells(e *operations.PastEnergy) [2]any {
 
 // heatPage shows which half-hours of a day were metered, by group.
 type heatPage struct {
-	operations.HeatView
+	operations.CoverageView
 	Attributes []string
 	Before     string
 	After      string
@@ -235,7 +235,7 @@ func (s *Server) readingsHeat(r *request) (view, error) {
 		Export:     r.exports(),
 	}
 
-	p.HeatView, err = s.Operations.Heat(r.Context(), ask)
+	p.CoverageView, err = s.Operations.Heat(r.Context(), ask)
 	if err != nil {
 		return view{}, err
 	}

@@ -549,7 +549,7 @@ func TestSignIn_Passwords(t *testing.T) {
 
 	// Who had a password signs in at the provider once they are tied to it, and a new password
 	// ends that.
-	if err := d.access.TieOperator(t.Context(), operator, i.url, "subject of ada"); err != nil {
+	if err := d.access.LinkIdentity(t.Context(), operator, i.url, "subject of ada"); err != nil {
 		t.Fatal(err)
 	}
 

@@ -60,10 +60,10 @@ func (run *batteryRun) checkCharge(
 		if err := run.planTogether(ctx, tx, all, &run.caps); err != nil {
 			return err
 		}
-		return tx.BatteryStrayed(ctx, id)
+		return tx.RecordBatteryOffPlan(ctx, id)
 	}
 
-	return tx.BatteryChecked(ctx, id, &b.Plan)
+	return tx.RecordBatteryCheck(ctx, id, &b.Plan)
 }
 
 func tooFar(off flex.WattHours, home home.Battery) bool {

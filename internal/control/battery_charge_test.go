@@ -88,7 +88,7 @@ func TestBatteryChecked_ReadBeside(t *testing.T) {
 					if planned {
 						return tx.PutBatteryPlan(h.Context(), id, *found)
 					}
-					return tx.BatteryChecked(h.Context(), id, found)
+					return tx.RecordBatteryCheck(h.Context(), id, found)
 				})
 				if err != nil {
 					t.Fatal(err)

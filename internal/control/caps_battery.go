@@ -266,7 +266,7 @@ func (a *capsAhead) replaced(
 
 	a.Version++
 
-	return tx.CapsUsed(ctx, time.Time{})
+	return tx.RecordCapsUsed(ctx, time.Time{})
 }
 
 // left is what the caps leave to the battery that is planned in a half-hour; false if they
@@ -382,7 +382,7 @@ func CheckImport(
 		return nil
 	}
 
-	return tx.CapsUsed(ctx, time.Time{})
+	return tx.RecordCapsUsed(ctx, time.Time{})
 }
 
 // ask puts what a dispatch asks of a battery into the headroom, beyond what it draws already,

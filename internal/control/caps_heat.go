@@ -70,5 +70,5 @@ func heatChanged(ctx context.Context, tx *store.Tx) error {
 		return err
 	}
 
-	return tx.CapsUsed(ctx, flex.Later(tx.Now(), under.PlannedAt.Add(MarketInterval)))
+	return tx.RecordCapsUsed(ctx, flex.Later(tx.Now(), under.PlannedAt.Add(MarketInterval)))
 }

@@ -302,7 +302,7 @@ func sumAll(
 		return err
 	}
 
-	return tx.CapsSummed(ctx)
+	return tx.RecordCapsSum(ctx)
 }
 
 // countFleet counts the changes of a fleet plan, so that no plug-in has to. Once a day it

@@ -18,7 +18,7 @@ type Service struct {
 	DB  *store.DB
 	Log *slog.Logger // nil means the default logger
 
-	// how long records that are no longer needed are stored; zero means KeptFor
+	// how long records that are no longer needed are stored; zero means Retention
 	Retain time.Duration
 
 	// Ramp is how much planned power may move in a minute; zero lets it move at once.

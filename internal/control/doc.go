@@ -204,5 +204,5 @@
 //
 // Units: power in W (flex.Watts), energy in Wh, money in micro-pounds where prices are
 // concerned; instants in UTC, schedules in whole seconds. Records that are no longer needed
-// are deleted after [KeptFor] (Purge).
+// are deleted after [Retention] (Purge).
 package control

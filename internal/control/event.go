@@ -419,7 +419,7 @@ func (h eventHandler) plugOut(ctx context.Context) error {
 // releaseHeadroom marks those that can use the headroom of an asset that has left: the fleet
 // under caps, and the others behind the main fuse.
 func (h eventHandler) releaseHeadroom(ctx context.Context) error {
-	err := h.tx.CapsUsed(ctx, h.tx.Now().Add(MarketInterval))
+	err := h.tx.RecordCapsUsed(ctx, h.tx.Now().Add(MarketInterval))
 	if err != nil {
 		return err
 	}
@@ -430,7 +430,7 @@ func (h eventHandler) releaseHeadroom(ctx context.Context) error {
 // giveWay marks the assets that share caps or a main fuse with an uncontrolled asset that was
 // plugged in, so that they are planned again at once.
 func (h eventHandler) giveWay(ctx context.Context) error {
-	if err := h.tx.CapsUsed(ctx, h.tx.Now()); err != nil {
+	if err := h.tx.RecordCapsUsed(ctx, h.tx.Now()); err != nil {
 		return err
 	}
 	if h.c.Fuse == 0 || !h.changed {

@@ -84,7 +84,7 @@ func TestLimits_GroupStays(t *testing.T) {
 			}
 		}
 
-		h.wait(control.KeptFor)
+		h.wait(control.Retention)
 		kept("90 days", 1)
 		h.wait(time.Second)
 		kept("longer", 0)

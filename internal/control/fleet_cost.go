@@ -116,7 +116,7 @@ func (s *Service) commit(
 
 	t.planned, t.changed = t.planned+len(f.members), t.changed+changed
 
-	return true, tx.CapsPlanned(ctx, f.shadow, f.nextDue())
+	return true, tx.RecordCapsPlanned(ctx, f.shadow, f.nextDue())
 }
 
 // nextDue returns when a fleet that was just planned is to be planned again.

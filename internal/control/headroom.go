@@ -344,7 +344,7 @@ func (u *limits) save(
 		due = sooner(due, u.headroom.due(s, u.binding, tx.Now()))
 	}
 
-	return tx.CapsUsed(ctx, due)
+	return tx.RecordCapsUsed(ctx, due)
 }
 
 // sooner returns the earlier of two instants; a zero one does not count.

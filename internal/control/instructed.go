@@ -212,7 +212,7 @@ func (s *Service) replaceInParts(
 		}
 	}
 
-	return tx.CapsUsed(ctx, tx.Now())
+	return tx.RecordCapsUsed(ctx, tx.Now())
 }
 
 // StopInstruction stops an instruction: the called assets return to the plan without it at

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// KeptFor is the least time for which control keeps records that nothing needs any more:
+	// Retention is the least time for which control keeps records that nothing needs any more:
 	// events of assets, replaced schedules, the prices that plans were made on, which
 	// publications a fleet was planned on, finished rows of the outbox, jobs that failed for
 	// good, orders and limits of feeders that are over, and plans of tanks that were deleted.
-	KeptFor = 90 * 24 * time.Hour
+	Retention = 90 * 24 * time.Hour
 	// purgeMax is how many records of a kind are deleted in one transaction, and
 	// purgeSessions of how many sessions the superseded schedules are.
 	purgeMax, purgeSessions = 5000, 200
@@ -27,7 +27,7 @@ const (
 // schedule of each session stays with it, and so does all that a session's flex events are
 // still to be found by, or that explains a schedule in force.
 func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
-	retain := cmp.Or(s.Retain, KeptFor)
+	retain := cmp.Or(s.Retain, Retention)
 	r, err := worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgIDs), func(ctx context.Context, org flex.OrgID) (worker.Report, error) {
 		var n, waves int
 		err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
@@ -131,7 +131,7 @@ func (s *Service) purgeSettled(
 	var old []flex.EventID
 	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
-		old, err = all.OldSettled(ctx, before, purgeMax)
+		old, err = all.OldSent(ctx, before, purgeMax)
 		return err
 	})
 	if err != nil || len(old) == 0 {
@@ -139,7 +139,7 @@ func (s *Service) purgeSettled(
 	}
 
 	return int64(len(old)), s.DB.WriteAll(ctx, func(all *store.All) error {
-		return all.DropSettled(ctx, before, old)
+		return all.DropSent(ctx, before, old)
 	})
 }
 

@@ -20,7 +20,7 @@ func TestPurge_Waves(t *testing.T) {
 		for _, step := range []struct {
 			wait time.Duration
 			left int
-		}{{control.KeptFor - time.Hour, 2}, {2 * time.Hour, 1}} {
+		}{{control.Retention - time.Hour, 2}, {2 * time.Hour, 1}} {
 			h.wait(step.wait)
 			if _, err := h.service.Purge(t.Context()); err != nil {
 				t.Fatal(err)
@@ -86,7 +86,7 @@ func TestPurge(t *testing.T) {
 			)
 		}
 
-		h.wait(control.KeptFor - time.Hour)
+		h.wait(control.Retention - time.Hour)
 
 		if did := purge(); did != 0 {
 			t.Errorf("%d forgotten before their time", did)
@@ -141,7 +141,7 @@ func TestPurge(t *testing.T) {
 
 		h.event(control.Event{Kind: control.PlugOut})
 		h.Exec(`UPDATE reckoning SET detect_at = NULL`)
-		h.wait(control.KeptFor + time.Hour)
+		h.wait(control.Retention + time.Hour)
 		purge()
 
 		if s, c := count("schedule"), count("curve"); s != 2 || c != 0 {

@@ -347,7 +347,7 @@ func TestTank_Deleted(t *testing.T) {
 		h.pushed(gone, h.tankPlan(gone))
 		h.clean()
 		h.Exec(`UPDATE outbox SET turn_at = NULL, accepted = generation`)
-		h.wait(control.KeptFor + 72*time.Hour)
+		h.wait(control.Retention + 72*time.Hour)
 		if _, err := h.service.Purge(h.Context()); err != nil {
 			t.Fatal(err)
 		}

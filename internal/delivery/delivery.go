@@ -272,12 +272,12 @@ func (s *Service) Await(
 	}
 }
 
-// KeptFor is how long deliveries, their attempts and callbacks are retained by default.
-const KeptFor = 30 * 24 * time.Hour
+// Retention is how long deliveries, their attempts and callbacks are retained by default.
+const Retention = 30 * 24 * time.Hour
 
 // Purge deletes deliveries past their retention.
 func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
-	before := s.DB.Now().Add(-cmp.Or(s.Retain, KeptFor))
+	before := s.DB.Now().Add(-cmp.Or(s.Retain, Retention))
 
 	return worker.EachOrg(ctx, s.DB.OrgsBy((*store.All).OrgIDs), func(ctx context.Context, org flex.OrgID) (worker.Report, error) {
 		var n int64

@@ -23,7 +23,7 @@ type Service struct {
 	// PlainHTTP lets endpoints be http://, for private networks.
 	PlainHTTP bool
 	Log       *slog.Logger // nil means the default logger
-	// retention of deliveries; KeptFor if it is zero
+	// retention of deliveries; Retention if it is zero
 	Retain time.Duration
 	// Ramp limits the total power of the schedules that are sent in a minute when many are
 	// late, in all and for each group; zero is no limit.

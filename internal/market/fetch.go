@@ -24,9 +24,9 @@ const askAfterDay = 6 * time.Hour
 
 // Report is what a fetch brought in.
 type Report struct {
-	Prices    int       // half-hours with a price
-	KeptOut   []KeptOut // rejected rows, by reason
-	Published int       // publications made
+	Prices    int        // half-hours with a price
+	Rejected  []Rejected // rejected rows, by reason
+	Published int        // publications made
 }
 
 // Fetch asks the source for the prices of a span, in pieces as long as the source allows, and publishes
@@ -40,11 +40,11 @@ func (s *Service) Fetch(
 	progress func(done, total time.Duration),
 ) (Report, error) {
 	r, err := s.fetchPieces(ctx, source, span, progress)
-	if err != nil && len(r.KeptOut) == 0 { // no complete answer: the earlier report stays
+	if err != nil && len(r.Rejected) == 0 { // no complete answer: the earlier report stays
 		return r, err
 	}
 
-	return r, errors.Join(err, s.noteKeptOut(ctx, source.Name(), r.KeptOut))
+	return r, errors.Join(err, s.noteKeptOut(ctx, source.Name(), r.Rejected))
 }
 
 // maxFailuresInRow is after how many failed pieces in a row a source is not asked for the others.
@@ -104,7 +104,7 @@ func (s *Service) fetchPiece(
 	}
 
 	r.Prices += len(got.Prices)
-	r.keepOut(got.KeptOut)
+	r.keepOut(got.Rejected)
 	published, err := s.publishAll(ctx, source.Name(), got, asked)
 	r.Published += published
 
@@ -112,17 +112,17 @@ func (s *Service) fetchPiece(
 }
 
 // keepOut adds the rejected rows of a piece.
-func (r *Report) keepOut(more []KeptOut) {
+func (r *Report) keepOut(more []Rejected) {
 	for _, k := range more {
-		i := slices.IndexFunc(r.KeptOut, func(old KeptOut) bool {
+		i := slices.IndexFunc(r.Rejected, func(old Rejected) bool {
 			return old.Reason == k.Reason
 		})
 		if i < 0 {
-			r.KeptOut = append(r.KeptOut, k)
+			r.Rejected = append(r.Rejected, k)
 			continue
 		}
 
-		r.KeptOut[i].Rows += k.Rows
+		r.Rejected[i].Rows += k.Rows
 	}
 }
 
@@ -130,9 +130,9 @@ func (r *Report) keepOut(more []KeptOut) {
 func (s *Service) noteKeptOut(
 	ctx context.Context,
 	source string,
-	out []KeptOut,
+	out []Rejected,
 ) error {
-	rows := make([]store.PriceKeptOut, len(out))
+	rows := make([]store.RejectedPrice, len(out))
 	for i, k := range out {
 		s.log().ErrorContext(
 			ctx,
@@ -147,7 +147,7 @@ func (s *Service) noteKeptOut(
 			k.First,
 		)
 
-		rows[i] = store.PriceKeptOut{
+		rows[i] = store.RejectedPrice{
 			Source: source,
 			Reason: k.Reason,
 			Rows:   k.Rows,
@@ -418,11 +418,11 @@ type Freshness struct {
 	// how the source failed, and when, if it failed when this process last asked it
 	Failure  string
 	FailedAt time.Time
-	KeptOut  []KeptOutRows // of the source's latest answer
+	Rejected []RejectedRows // of the source's latest answer
 }
 
-// KeptOutRows are rows of a source's latest answer that were rejected, for one reason.
-type KeptOutRows struct {
+// RejectedRows are rows of a source's latest answer that were rejected, for one reason.
+type RejectedRows struct {
 	Source    string
 	Reason    string
 	Rows      int
@@ -434,7 +434,7 @@ type KeptOutRows struct {
 // asks.
 func (s *Service) Freshness(ctx context.Context) ([]Freshness, error) {
 	var states []store.SourceState
-	var keptOut []store.PriceKeptOut
+	var keptOut []store.RejectedPrice
 	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		var err error
 		states, err = all.SourceStates(ctx)
@@ -442,7 +442,7 @@ func (s *Service) Freshness(ctx context.Context) ([]Freshness, error) {
 			return err
 		}
 
-		keptOut, err = all.PricesKeptOut(ctx)
+		keptOut, err = all.RejectedPrices(ctx)
 		return err
 	})
 	if err != nil {
@@ -463,7 +463,7 @@ func (s *Service) Freshness(ctx context.Context) ([]Freshness, error) {
 
 		for _, k := range keptOut {
 			if k.Source == source.Source {
-				out[i].KeptOut = append(out[i].KeptOut, KeptOutRows(k))
+				out[i].Rejected = append(out[i].Rejected, RejectedRows(k))
 			}
 		}
 	}

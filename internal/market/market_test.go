@@ -393,7 +393,7 @@ func TestFetchHistory(t *testing.T) {
 		s.prices["2024-10-27T00:00:00Z"] = 7000
 		var progress []string
 		r, err := d.Fetch(t.Context(), s, autumn, func(done, total time.Duration) { progress = append(progress, fmt.Sprint(done, "/", total)) })
-		if err != nil || r.Prices != 145 || len(r.KeptOut) != 1 || r.KeptOut[0].Rows != 1 || r.Published != 5 {
+		if err != nil || r.Prices != 145 || len(r.Rejected) != 1 || r.Rejected[0].Rows != 1 || r.Published != 5 {
 			t.Errorf("%+v, %v", r, err)
 		}
 
@@ -451,7 +451,7 @@ func TestFetch_KeptOutBeforeAFailure(t *testing.T) {
 			}
 
 			fresh, err := d.Freshness(t.Context())
-			if err != nil || len(fresh) != 1 || len(fresh[0].KeptOut) != 1 {
+			if err != nil || len(fresh) != 1 || len(fresh[0].Rejected) != 1 {
 				t.Errorf("after %d pieces: %+v, %v", pieces, fresh, err)
 			}
 		}

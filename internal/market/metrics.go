@@ -30,7 +30,7 @@ func (m Metrics) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), collectWithin)
 	defer cancel()
 	err := m.Service.DB.ReadAll(ctx, func(all *store.All) error {
-		out, err := all.PricesKeptOut(ctx)
+		out, err := all.RejectedPrices(ctx)
 		for _, k := range out {
 			ch <- prometheus.MustNewConstMetric(
 				keptOutRows,

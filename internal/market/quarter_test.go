@@ -41,8 +41,8 @@ func TestQuarterHours(t *testing.T) {
 	n := NordPool{Web: local(), URL: s.URL}
 	s.answers[canonical(nordPoolQuery+"2026-01-16")] = quarters("2026-01-15T23:00:00Z", 96, "Final")
 	got, err := n.Fetch(t.Context(), span("2026-01-15T23:00:00Z", "2026-01-16T23:00:00Z"))
-	if err != nil || len(got.Prices) != 48 || len(got.KeptOut) != 0 {
-		t.Fatalf("%d prices, %v kept out, %v", len(got.Prices), got.KeptOut, err)
+	if err != nil || len(got.Prices) != 48 || len(got.Rejected) != 0 {
+		t.Fatalf("%d prices, %v kept out, %v", len(got.Prices), got.Rejected, err)
 	}
 	for i, p := range got.Prices {
 		if want := flex.FromGBPPerMWh(float64(2*i+1) + 0.5); p.Price != want || p.Derived {
@@ -52,8 +52,8 @@ func TestQuarterHours(t *testing.T) {
 
 	s.answers[canonical(nordPoolQuery+"2026-01-16")] = quarters("2026-01-15T23:00:00Z", 96, "Final", 5)
 	got, err = n.Fetch(t.Context(), span("2026-01-15T23:00:00Z", "2026-01-16T23:00:00Z"))
-	if err != nil || len(got.Prices) != 47 || len(got.KeptOut) != 1 || got.KeptOut[0].Reason != halfMissing || !got.KeptOut[0].First.Equal(at("2026-01-16T00:00:00Z")) {
-		t.Errorf("a quarter too few: %d prices, %v, %v", len(got.Prices), got.KeptOut, err)
+	if err != nil || len(got.Prices) != 47 || len(got.Rejected) != 1 || got.Rejected[0].Reason != halfMissing || !got.Rejected[0].First.Equal(at("2026-01-16T00:00:00Z")) {
+		t.Errorf("a quarter too few: %d prices, %v, %v", len(got.Prices), got.Rejected, err)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestPreliminary(t *testing.T) {
 			if err != nil || len(fresh) != 1 {
 				t.Fatalf("%+v, %v", fresh, err)
 			}
-			return len(fresh[0].KeptOut)
+			return len(fresh[0].Rejected)
 		}
 
 		if fetch("Final", 7); said() != 1 {

@@ -27,11 +27,11 @@ type Fetched struct {
 	Prices      []flex.PricedPeriod
 	Preliminary map[flex.Period]bool // prices that the source may still change
 	// rejected rows, by reason
-	KeptOut []KeptOut
+	Rejected []Rejected
 }
 
-// KeptOut are rows of a source's answer that were rejected, for one reason.
-type KeptOut struct {
+// Rejected are rows of a source's answer that were rejected, for one reason.
+type Rejected struct {
 	Reason string
 	Rows   int
 	// the start of the first of them; zero if it cannot be read
@@ -53,7 +53,7 @@ type book struct {
 	prices      map[flex.Period]flex.PricedPeriod
 	preliminary map[flex.Period]bool
 	quarters    map[time.Time]quarter
-	keptOut     map[string]*KeptOut
+	keptOut     map[string]*Rejected
 }
 
 // quarter is the price of a quarter of an hour, weighted by the volume traded in it.
@@ -65,7 +65,7 @@ func newBook(span flex.Span) *book {
 		prices:      map[flex.Period]flex.PricedPeriod{},
 		preliminary: map[flex.Period]bool{},
 		quarters:    map[time.Time]quarter{},
-		keptOut:     map[string]*KeptOut{},
+		keptOut:     map[string]*Rejected{},
 	}
 }
 
@@ -73,7 +73,7 @@ func newBook(span flex.Span) *book {
 func (b *book) keepOut(reason string, start time.Time) {
 	k := b.keptOut[reason]
 	if k == nil {
-		k = &KeptOut{Reason: reason, First: start}
+		k = &Rejected{Reason: reason, First: start}
 		b.keptOut[reason] = k
 	}
 
@@ -157,7 +157,7 @@ func (b *book) fetched() Fetched {
 		return cmp.Compare(p.Period.Sub(q.Period), 0)
 	})
 	for _, reason := range slices.Sorted(maps.Keys(b.keptOut)) {
-		f.KeptOut = append(f.KeptOut, *b.keptOut[reason])
+		f.Rejected = append(f.Rejected, *b.keptOut[reason])
 	}
 
 	return f

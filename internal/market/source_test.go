@@ -108,7 +108,7 @@ func listed(f Fetched) string {
 	}
 
 	keptOut := 0
-	for _, k := range f.KeptOut {
+	for _, k := range f.Rejected {
 		keptOut += k.Rows
 	}
 	if keptOut > 0 {

@@ -18,8 +18,8 @@ import (
 // that only one of them finds, such as a failed job of its own, must not end when another process does not find it.
 const alertInterval = time.Minute
 
-// AlertsKeptFor is how long alerts that ended, and what was sent, are kept if nothing else is set.
-const AlertsKeptFor = 90 * 24 * time.Hour
+// AlertRetention is how long alerts that ended, and what was sent, are kept if nothing else is set.
+const AlertRetention = 90 * 24 * time.Hour
 
 // The kinds of messages.
 const (
@@ -288,7 +288,7 @@ func (s *Service) PurgeAlerts(ctx context.Context) (worker.Report, error) {
 		var err error
 		n, err = all.DropAlerts(
 			ctx,
-			all.Now().Add(-cmp.Or(s.Retain, AlertsKeptFor)),
+			all.Now().Add(-cmp.Or(s.Retain, AlertRetention)),
 			purgeMax,
 		)
 

@@ -476,13 +476,13 @@ func TestAlerts_Purged(t *testing.T) {
 
 		drop := func(limit int) (n int64) {
 			w.check(w.services[1].DB.WriteAll(w.Context(), func(all *store.All) (err error) {
-				n, err = all.DropAlerts(w.Context(), all.Now().Add(-operations.AlertsKeptFor), limit)
+				n, err = all.DropAlerts(w.Context(), all.Now().Add(-operations.AlertRetention), limit)
 				return err
 			}))
 			return n
 		}
 
-		w.wait(operations.AlertsKeptFor - 3*time.Minute)
+		w.wait(operations.AlertRetention - 3*time.Minute)
 		if n := drop(10); n != 0 {
 			w.Errorf("%d records of less than 90 days are forgotten", n)
 		}
@@ -542,7 +542,7 @@ func TestAlerts_PurgedWhileFiring(t *testing.T) {
 		w.check(w.services[0].AddRoute(w.Context(), &store.AlertRoute{Name: "h", Kind: operations.RouteWebhook, Target: w.url + "/hook"}))
 		w.halt()
 		w.run()
-		w.wait(operations.AlertsKeptFor + time.Minute)
+		w.wait(operations.AlertRetention + time.Minute)
 		if got := w.run(); len(got) != 0 {
 			w.Errorf("sent again: %v", got)
 		}

@@ -189,7 +189,7 @@ type Service struct {
 	// StalePrices returns the price sources that are not current; nil where none are fetched.
 	StalePrices func(context.Context) ([]StalePrice, error)
 
-	// how long alerts that ended are kept; AlertsKeptFor if it is zero
+	// how long alerts that ended are kept; AlertRetention if it is zero
 	Retain time.Duration
 
 	// Out sends alerts, and Mail those that are e-mails; nil where none can be sent.

@@ -525,7 +525,7 @@ func findPayouts(
 }
 
 // addPayouts counts withdrawals of which one waits for so long, or for longer.
-func (e *Exception) addPayouts(p store.Pile, late time.Duration, how string) {
+func (e *Exception) addPayouts(p store.WaitingCount, late time.Duration, how string) {
 	if p.Count == 0 || p.Waits < late {
 		return
 	}

@@ -276,38 +276,38 @@ func (e *PastEnergy) add(o *PastEnergy) {
 // HeatAttributes are what the map of readings groups a fleet by.
 var HeatAttributes = slices.Clone(store.FleetAttributes)
 
-// HeatView is which half-hours of a day were metered, by group, the worst first.
-type HeatView struct {
+// CoverageView is which half-hours of a day were metered, by group, the worst first.
+type CoverageView struct {
 	Orgs      []flex.Org
 	Org       flex.OrgID // zero if there is none
 	Day       flex.Day
 	Attribute string
 	Times     []time.Time
-	Rows      []HeatRow
+	Rows      []CoverageRow
 	Wanted    int
 	Missing   int
 }
 
-// HeatRow is a group's half-hours.
-type HeatRow struct {
+// CoverageRow is a group's half-hours.
+type CoverageRow struct {
 	Name    string // "" for assets of which none is known
-	Cells   []HeatCell
+	Cells   []CoverageCell
 	Wanted  int
 	Missing int
 }
 
-// HeatCell is a half-hour of a group: chargers with a car throughout, and those of them that were not metered.
-type HeatCell struct {
+// CoverageCell is a half-hour of a group: chargers with a car throughout, and those of them that were not metered.
+type CoverageCell struct {
 	Counted bool
 	Wanted  int
 	Missing int
 }
 
 // Level says how bad it is: nothing wanted, all there, some, half or all missing.
-func (c HeatCell) Level() string { return flex.MissingLevel(c.Missing, c.Wanted) }
+func (c CoverageCell) Level() string { return flex.MissingLevel(c.Missing, c.Wanted) }
 
 // Percent is how many of a hundred are missing, at least 1 where any is.
-func (c HeatCell) Percent() int {
+func (c CoverageCell) Percent() int {
 	if c.Missing == 0 {
 		return 0
 	}
@@ -319,11 +319,11 @@ func (c HeatCell) Percent() int {
 func (s *Service) Heat(
 	ctx context.Context,
 	q PastQuery,
-) (HeatView, error) {
-	var v HeatView
+) (CoverageView, error) {
+	var v CoverageView
 	err := s.DB.ReadAll(ctx, func(all *store.All) error {
 		orgs, tx, err := all.Choose(ctx, q.Org)
-		v = HeatView{Orgs: orgs, Attribute: q.Group.Attribute}
+		v = CoverageView{Orgs: orgs, Attribute: q.Group.Attribute}
 		if tx == nil || err != nil {
 			return err
 		}
@@ -342,7 +342,7 @@ func (s *Service) Heat(
 }
 
 // lay puts what was counted into rows.
-func (v *HeatView) lay(counted []store.FleetHalfHour) {
+func (v *CoverageView) lay(counted []store.FleetHalfHour) {
 	for i := range v.Day.Periods() {
 		v.Times = append(v.Times, v.Day.Period(i+1).Start())
 	}
@@ -352,7 +352,7 @@ func (v *HeatView) lay(counted []store.FleetHalfHour) {
 		v.add(at, &counted[i])
 	}
 
-	v.Rows = slices.DeleteFunc(v.Rows, func(r HeatRow) bool { return r.Wanted == 0 })
+	v.Rows = slices.DeleteFunc(v.Rows, func(r CoverageRow) bool { return r.Wanted == 0 })
 	slices.SortStableFunc(v.Rows, compareMissing)
 
 	for i := range v.Rows {
@@ -362,27 +362,27 @@ func (v *HeatView) lay(counted []store.FleetHalfHour) {
 }
 
 // add puts a half-hour into its group's row.
-func (v *HeatView) add(at map[string]int, c *store.FleetHalfHour) {
+func (v *CoverageView) add(at map[string]int, c *store.FleetHalfHour) {
 	i, known := at[c.Name]
 	if !known {
 		i = len(v.Rows)
 		at[c.Name] = i
-		v.Rows = append(v.Rows, HeatRow{
+		v.Rows = append(v.Rows, CoverageRow{
 			Name:  c.Name,
-			Cells: make([]HeatCell, len(v.Times)),
+			Cells: make([]CoverageCell, len(v.Times)),
 		})
 	}
 
 	row := &v.Rows[i]
 	slot := flex.PeriodAt(c.At).Sub(v.Day.Period(1))
 	missing := c.Wanted - c.Known
-	row.Cells[slot] = HeatCell{true, c.Wanted, missing}
+	row.Cells[slot] = CoverageCell{true, c.Wanted, missing}
 	row.Wanted += c.Wanted
 	row.Missing += missing
 }
 
 // compareMissing puts the larger part that is missing first, and of equal parts the larger number.
-func compareMissing(a, b HeatRow) int {
+func compareMissing(a, b CoverageRow) int {
 	part := b.Missing*a.Wanted - a.Missing*b.Wanted
 	if part != 0 {
 		return part

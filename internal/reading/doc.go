@@ -45,6 +45,6 @@
 //
 // # Retention
 //
-// Purge deletes readings after [KeptFor] by the true clock, in bounded steps. Refused readings
+// Purge deletes readings after [Retention] by the true clock, in bounded steps. Refused readings
 // are counted by asset, label, day and reason, with an example, for 62 days.
 package reading

@@ -14,7 +14,7 @@ import (
 // Service accepts readings.
 type Service struct {
 	DB     *store.DB
-	Retain time.Duration // retention of readings; KeptFor if it is zero
+	Retain time.Duration // retention of readings; Retention if it is zero
 }
 
 // BatchMax is the most readings that one call of Take stores in one transaction. The transport

@@ -554,13 +554,13 @@ func TestRetention_ForgetsOldReadings(t *testing.T) {
 			want string
 		}
 		steps := []step{
-			{now.Add(-2*time.Hour + reading.KeptFor), "10:30=1 11:00=3"},
-			{now.Add(-90*time.Minute + reading.KeptFor), "11:00=3"},
-			{now.Add(reading.KeptFor), ""},
+			{now.Add(-2*time.Hour + reading.Retention), "10:30=1 11:00=3"},
+			{now.Add(-90*time.Minute + reading.Retention), "11:00=3"},
+			{now.Add(reading.Retention), ""},
 		}
 
 		if h.db.Engine() == "postgres" { // with the week that they are of
-			over := time.Date(2026, 1, 22, 0, 0, 0, 0, time.UTC).Add(reading.KeptFor)
+			over := time.Date(2026, 1, 22, 0, 0, 0, 0, time.UTC).Add(reading.Retention)
 			steps = []step{{over.Add(-time.Second), "10:30=1 11:00=3"}, {over, ""}}
 		}
 

@@ -10,9 +10,9 @@ import (
 	"flexd/internal/worker"
 )
 
-// KeptFor is the least retention of readings: the time in which they may arrive and be
+// Retention is the least retention of readings: the time in which they may arrive and be
 // settled, and the longest look-back of a baseline before that.
-const KeptFor = MaxAge + 62*24*time.Hour
+const Retention = MaxAge + 62*24*time.Hour
 
 // aheadFor is for how far ahead storage for readings is prepared.
 const aheadFor = 7 * 24 * time.Hour
@@ -23,7 +23,7 @@ const dropMax = 5000
 // Purge deletes readings, and records of refused ones, after their retention by the true
 // clock. A sandbox clock that was advanced does not delete them sooner.
 func (s *Service) Purge(ctx context.Context) (worker.Report, error) {
-	retain := cmp.Or(s.Retain, KeptFor)
+	retain := cmp.Or(s.Retain, Retention)
 	var dropped, held, refused int64
 	err := s.DB.WriteAll(ctx, func(all *store.All) error {
 		var err error

@@ -11,12 +11,12 @@ import (
 
 // FoundInBooks is the result of a search in the books.
 type FoundInBooks struct {
-	Left     []LeftSite `json:"offboarded_sites,omitempty"`
-	Payments []Payment  `json:"payments,omitempty"`
+	Left     []OffboardedSite `json:"offboarded_sites,omitempty"`
+	Payments []Payment        `json:"payments,omitempty"`
 }
 
-// LeftSite is a site that was offboarded. Its balance cannot be withdrawn any more.
-type LeftSite struct {
+// OffboardedSite is a site that was offboarded. Its balance cannot be withdrawn any more.
+type OffboardedSite struct {
 	ID      flex.SiteID `json:"site_id"`
 	OrgName string      `json:"organisation"`
 	Assets  int         `json:"num_assets"`
@@ -46,9 +46,9 @@ func (s *Service) SearchBooks(
 
 		var id flex.SiteID
 		if id.UnmarshalText([]byte(text)) == nil {
-			left, err := all.LeftSites(ctx, id)
+			left, err := all.OffboardedSites(ctx, id)
 			for _, l := range left {
-				found.Left = append(found.Left, LeftSite{
+				found.Left = append(found.Left, OffboardedSite{
 					ID:      l.ID,
 					OrgName: l.OrgName,
 					Assets:  l.Assets,

@@ -146,7 +146,7 @@ func TestSession_BeganLongAgo(t *testing.T) {
 		}
 
 		h.now = h.monday.Add(70 + 395).Start()
-		h.exec(t, `DELETE FROM reading WHERE at < $1`, h.now.Add(-reading.KeptFor).UnixMicro())
+		h.exec(t, `DELETE FROM reading WHERE at < $1`, h.now.Add(-reading.Retention).UnixMicro())
 		if _, err := h.service.Repair(t.Context(), h.org, reward.Again{From: h.monday.Add(60), To: h.monday.Add(80)}); err != nil {
 			t.Fatal(err)
 		}

@@ -40,7 +40,7 @@ func TestOffboarded_FoundWithStatement(t *testing.T) {
 
 		for _, id := range []string{y.site.String(), y.asset.String()} {
 			found, err := members.SearchBooks(t.Context(), id)
-			want := registry.LeftSite{ID: y.site, OrgName: "acme", Assets: 1, Balance: 6000}
+			want := registry.OffboardedSite{ID: y.site, OrgName: "acme", Assets: 1, Balance: 6000}
 			if err != nil || len(found.Left) != 1 || found.Left[0] != want {
 				t.Errorf("by %s: %+v, %v", id, found, err)
 			}

@@ -248,7 +248,7 @@ func (p *BatteryPlan) decode(read, without, planned string) error {
 
 // PutBatteryPlan stores the plan of a battery in place of the one before. It sets PlannedAt.
 // AskedTo is stored with a battery's first plan only, and updated by AddDispatch afterwards.
-// The mark ReadAt is removed as by BatteryChecked.
+// The mark ReadAt is removed as by RecordBatteryCheck.
 func (tx *Tx) PutBatteryPlan(
 	ctx context.Context,
 	id flex.AssetID,
@@ -421,11 +421,11 @@ func (tx *Tx) BatteriesRead(
 		tx.org.Bytes(), micros(tx.now.Add(-rest)), limit)
 }
 
-// BatteryChecked records that the plan was checked against the state of charge and stays in
+// RecordBatteryCheck records that the plan was checked against the state of charge and stays in
 // force. It removes the mark that was read with the plan. A mark that was set since stays,
 // even if its instant is earlier: the transaction that set it began earlier and was committed
 // later.
-func (tx *Tx) BatteryChecked(ctx context.Context, id flex.AssetID, found *BatteryPlan) error {
+func (tx *Tx) RecordBatteryCheck(ctx context.Context, id flex.AssetID, found *BatteryPlan) error {
 	_, err := tx.exec(
 		ctx,
 		`UPDATE battery_plan SET read_at = NULL WHERE org_id = $1 AND asset_id = $2 AND read_at = $3`,
@@ -437,8 +437,8 @@ func (tx *Tx) BatteryChecked(ctx context.Context, id flex.AssetID, found *Batter
 	return err
 }
 
-// BatteryStrayed records that the battery was planned again because of its state of charge.
-func (tx *Tx) BatteryStrayed(ctx context.Context, id flex.AssetID) error {
+// RecordBatteryOffPlan records that the battery was planned again because of its state of charge.
+func (tx *Tx) RecordBatteryOffPlan(ctx context.Context, id flex.AssetID) error {
 	_, err := tx.exec(
 		ctx,
 		`UPDATE battery_plan SET strayed_at = $3 WHERE org_id = $1 AND asset_id = $2`,

@@ -414,8 +414,8 @@ func (tx *Tx) PutCapSums(
 	)
 }
 
-// CapsSummed records that the sums under the caps were made again from every asset now.
-func (tx *Tx) CapsSummed(ctx context.Context) error {
+// RecordCapsSum records that the sums under the caps were made again from every asset now.
+func (tx *Tx) RecordCapsSum(ctx context.Context) error {
 	return tx.later(
 		ctx,
 		`UPDATE caps SET summed_at = $2 WHERE org_id = $1`,

@@ -456,9 +456,9 @@ func (tx *Tx) ClearCaps(ctx context.Context) error {
 	return err
 }
 
-// CapsUsed records that a schedule was made under the caps, which must be locked. It has the
+// RecordCapsUsed records that a schedule was made under the caps, which must be locked. It has the
 // whole fleet planned by the instant, unless that is zero or the fleet is due sooner.
-func (tx *Tx) CapsUsed(
+func (tx *Tx) RecordCapsUsed(
 	ctx context.Context,
 	due time.Time,
 ) error {
@@ -500,9 +500,9 @@ func (tx *Tx) TakeCaps(ctx context.Context) (bool, error) {
 	return n > 0, err
 }
 
-// CapsPlanned records that the whole fleet was planned, the value of headroom, and when it is
+// RecordCapsPlanned records that the whole fleet was planned, the value of headroom, and when it is
 // to be planned again.
-func (tx *Tx) CapsPlanned(
+func (tx *Tx) RecordCapsPlanned(
 	ctx context.Context,
 	shadow Shadow,
 	next time.Time,

@@ -184,8 +184,8 @@ func (all *All) ExcludedAssets(
 	return ids, since, total, err
 }
 
-// Pile is how many things wait for somebody, and since when the first does.
-type Pile struct {
+// WaitingCount is how many things wait for somebody, and since when the first does.
+type WaitingCount struct {
 	Count  int
 	Oldest time.Time
 	Waits  time.Duration // how long the oldest does, by its organisation's clock
@@ -193,7 +193,7 @@ type Pile struct {
 }
 
 // ReadingsWaiting returns the readings that were held back and wait for a decision.
-func (all *All) ReadingsWaiting(ctx context.Context, org flex.OrgID) (Pile, error) {
+func (all *All) ReadingsWaiting(ctx context.Context, org flex.OrgID) (WaitingCount, error) {
 	return all.countWaiting(
 		ctx,
 		org,
@@ -206,7 +206,7 @@ func (all *All) ReadingsWaiting(ctx context.Context, org flex.OrgID) (Pile, erro
 func (all *All) AwaitingApproval(
 	ctx context.Context,
 	org flex.OrgID,
-) (Pile, error) {
+) (WaitingCount, error) {
 	return all.countWaiting(
 		ctx,
 		org,
@@ -220,7 +220,7 @@ func (all *All) AwaitingApproval(
 func (all *All) AwaitingExport(
 	ctx context.Context,
 	org flex.OrgID,
-) (Pile, error) {
+) (WaitingCount, error) {
 	return all.countWaiting(
 		ctx,
 		org,
@@ -234,7 +234,7 @@ func (all *All) AwaitingExport(
 func (all *All) AwaitingResult(
 	ctx context.Context,
 	org flex.OrgID,
-) (Pile, error) {
+) (WaitingCount, error) {
 	return all.countWaiting(
 		ctx,
 		org,
@@ -251,13 +251,13 @@ func (all *All) countWaiting(
 	org flex.OrgID,
 	since string,
 	where string,
-) (Pile, error) {
+) (WaitingCount, error) {
 	var args []any
 	if !org.IsZero() {
 		where, args = where+` AND org_id = $1`, []any{org.Bytes()}
 	}
 
-	var p Pile
+	var p WaitingCount
 	var ahead int64
 	err := eachRow(
 		ctx,

@@ -9,8 +9,8 @@ import (
 	"flexd/internal/ledger"
 )
 
-// LeftSite is a site that was offboarded. Its address and other data of its user were deleted.
-type LeftSite struct {
+// OffboardedSite is a site that was offboarded. Its address and other data of its user were deleted.
+type OffboardedSite struct {
 	ID      flex.SiteID
 	Org     flex.OrgID
 	OrgName string
@@ -18,12 +18,12 @@ type LeftSite struct {
 	Balance flex.Pence // that remains, and nobody can withdraw
 }
 
-// LeftSites returns the offboarded site with an id, its own or that of one of its former
+// OffboardedSites returns the offboarded site with an id, its own or that of one of its former
 // assets: at most one for each organisation.
-func (all *All) LeftSites(
+func (all *All) OffboardedSites(
 	ctx context.Context,
 	id flex.SiteID,
-) ([]LeftSite, error) {
+) ([]OffboardedSite, error) {
 	site := id
 	err := all.row(
 		ctx,
@@ -47,8 +47,8 @@ func (all *All) LeftSites(
 	return rows(
 		ctx,
 		all.conn,
-		func(s scanner) (LeftSite, error) {
-			left := LeftSite{ID: site}
+		func(s scanner) (OffboardedSite, error) {
+			left := OffboardedSite{ID: site}
 			err := s.Scan(&left.Org, &left.OrgName, &left.Assets, &left.Balance)
 			return left, err
 		},
@@ -67,7 +67,7 @@ func (all *All) SiteOrgEver(
 		return org, missing
 	}
 
-	left, err := all.LeftSites(ctx, id)
+	left, err := all.OffboardedSites(ctx, id)
 	if err != nil {
 		return org, err
 	}

@@ -27,12 +27,12 @@ func (db *DB) ClaimKey(
 	org flex.OrgID,
 	key string,
 	request [32]byte,
-) (*flex.KeptAnswer, *KeyClaim, error) {
+) (*flex.StoredAnswer, *KeyClaim, error) {
 	id := inFlight{org, key}
 	first := db.inFlight.begin(id)
 
 	var (
-		k  *flex.KeptAnswer
+		k  *flex.StoredAnswer
 		cl *KeyClaim
 	)
 
@@ -123,13 +123,13 @@ func (all *All) claimKey(
 	ctx context.Context,
 	cl *KeyClaim,
 	first bool,
-) (*flex.KeptAnswer, error) {
+) (*flex.StoredAnswer, error) {
 	n, err := all.takeNewKey(ctx, cl)
 	if err != nil || n > 0 {
 		return nil, err
 	}
 
-	var k flex.KeptAnswer
+	var k flex.StoredAnswer
 
 	var before, sealed []byte
 	err = all.row(
@@ -273,7 +273,7 @@ func (db *DB) FreeKeysInFlight(ctx context.Context) error {
 func (db *DB) KeepAnswer(
 	ctx context.Context,
 	cl *KeyClaim,
-	k flex.KeptAnswer,
+	k flex.StoredAnswer,
 ) error {
 	if cl.kept.Load() == nil {
 		err := db.single(ctx, func(all *All) error {
@@ -296,7 +296,7 @@ func (db *DB) KeepAnswer(
 func (all *All) keepAnswer(
 	ctx context.Context,
 	cl *KeyClaim,
-	k *flex.KeptAnswer,
+	k *flex.StoredAnswer,
 	committed int,
 ) (int64, error) {
 	site, err := all.siteAmong(ctx, k.About)

@@ -27,8 +27,8 @@ type KeyClaim struct {
 
 	note []byte // of an earlier run, see NoteKey
 
-	form func(made any) (*flex.KeptAnswer, error) // see AnswerWith
-	kept atomic.Pointer[flex.KeptAnswer]
+	form func(made any) (*flex.StoredAnswer, error) // see AnswerWith
+	kept atomic.Pointer[flex.StoredAnswer]
 }
 
 type claimKey struct{}
@@ -84,12 +84,12 @@ func (db *DB) NoteKey(ctx context.Context, cl *KeyClaim, note []byte) error {
 // AnswerWith stores the request's answer in the same commit as the record that it announces.
 // form makes the answer from the argument of Tx.Made; it returns nil if the request is not
 // answered with that record.
-func (cl *KeyClaim) AnswerWith(form func(made any) (*flex.KeptAnswer, error)) {
+func (cl *KeyClaim) AnswerWith(form func(made any) (*flex.StoredAnswer, error)) {
 	cl.form = form
 }
 
 // Kept returns the answer that was committed with what the request made; nil if none was.
-func (cl *KeyClaim) Kept() *flex.KeptAnswer { return cl.kept.Load() }
+func (cl *KeyClaim) Kept() *flex.StoredAnswer { return cl.kept.Load() }
 
 // Made records what the transaction makes, for the answer that AnswerWith stores. It is called
 // last, when the record does not change any more.
@@ -124,7 +124,7 @@ func counted(
 		return fn, func() {}
 	}
 
-	var answer *flex.KeptAnswer
+	var answer *flex.StoredAnswer
 	run = func(c conn, now time.Time) error {
 		var made any
 		c.made = &made
@@ -157,7 +157,7 @@ func (cl *KeyClaim) count(
 	ctx context.Context,
 	all *All,
 	made any,
-) (*flex.KeptAnswer, error) {
+) (*flex.StoredAnswer, error) {
 	if cl.kept.Load() != nil {
 		return nil, nil
 	}

@@ -153,9 +153,9 @@ func (all *All) OperatorOf(
 	return &o, nil
 }
 
-// TieOperator has an operator sign in at an identity provider only. Their password and their
+// LinkIdentity has an operator sign in at an identity provider only. Their password and their
 // sessions end.
-func (all *All) TieOperator(
+func (all *All) LinkIdentity(
 	ctx context.Context,
 	id flex.OperatorID,
 	issuer, subject string,

@@ -237,9 +237,9 @@ func siteRowsOf(table string, columns []string) (siteRows, bool) {
 	return siteRows{}, false
 }
 
-// Unplaced returns the tables that are in neither list and have no column of a site or an asset, which
+// TablesNotListed returns the tables that are in neither list and have no column of a site or an asset, which
 // no table should be.
-func (all *All) Unplaced(ctx context.Context) ([]string, error) {
+func (all *All) TablesNotListed(ctx context.Context) ([]string, error) {
 	tables, err := all.columns(ctx)
 
 	var names []string

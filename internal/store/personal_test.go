@@ -20,7 +20,7 @@ import (
 func TestPersonal_EveryTableIsPlaced(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		err := db.ReadAll(t.Context(), func(all *store.All) error {
-			names, err := all.Unplaced(t.Context())
+			names, err := all.TablesNotListed(t.Context())
 			if len(names) > 0 {
 				t.Errorf("tables that nobody has placed: %v", names)
 			}
@@ -330,7 +330,7 @@ func TestErase_LeavesNoByte(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if err := db.KeepAnswer(ctx, claim, flex.KeptAnswer{Status: 200, Answer: []byte(canary), About: []flex.SiteID{flex.SiteID(asset)}}); err != nil {
+		if err := db.KeepAnswer(ctx, claim, flex.StoredAnswer{Status: 200, Answer: []byte(canary), About: []flex.SiteID{flex.SiteID(asset)}}); err != nil {
 			t.Fatal(err)
 		}
 		all := func(fn func(*store.All) error) {

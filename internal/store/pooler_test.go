@@ -117,7 +117,7 @@ func (s *sharing) round(ctx context.Context, db *store.DB, asset flex.AssetID, n
 		return err
 	}
 
-	err = db.KeepAnswer(ctx, claim, flex.KeptAnswer{Status: 200, Answer: []byte("done")})
+	err = db.KeepAnswer(ctx, claim, flex.StoredAnswer{Status: 200, Answer: []byte("done")})
 	if err != nil {
 		return err
 	}

@@ -241,9 +241,9 @@ var stays = map[string]string{
 	"person_key":       "the key under which this database seals texts about persons; the file has them open",
 }
 
-// Unported returns the tables that are in none of the lists of exported tables and of those
+// TablesNotPortable returns the tables that are in none of the lists of exported tables and of those
 // that stay, or in more than one. There should be none.
-func (all *All) Unported(ctx context.Context) ([]string, error) {
+func (all *All) TablesNotPortable(ctx context.Context) ([]string, error) {
 	tables, err := all.columns(ctx)
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ import (
 func TestPortable_EveryTableIsPlaced(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		err := db.ReadAll(t.Context(), func(all *store.All) error {
-			names, err := all.Unported(t.Context())
+			names, err := all.TablesNotPortable(t.Context())
 			if len(names) > 0 {
 				t.Errorf("tables that nobody has placed: %v", names)
 			}

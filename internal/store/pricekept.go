@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// PriceKeptOut are rows of a source's latest answer that were not taken, for one reason.
-type PriceKeptOut struct {
+// RejectedPrice are rows of a source's latest answer that were not taken, for one reason.
+type RejectedPrice struct {
 	Source    string
 	Reason    string
 	Rows      int
@@ -19,7 +19,7 @@ type PriceKeptOut struct {
 func (all *All) SetPricesKeptOut(
 	ctx context.Context,
 	source string,
-	rows []PriceKeptOut,
+	rows []RejectedPrice,
 ) error {
 	_, err := all.exec(
 		ctx,
@@ -51,10 +51,10 @@ func (all *All) SetPricesKeptOut(
 	return nil
 }
 
-// PricesKeptOut returns what was kept out of the sources' latest answers.
-func (all *All) PricesKeptOut(ctx context.Context) ([]PriceKeptOut, error) {
-	return rows(ctx, all.conn, func(s scanner) (PriceKeptOut, error) {
-		var r PriceKeptOut
+// RejectedPrices returns what was kept out of the sources' latest answers.
+func (all *All) RejectedPrices(ctx context.Context) ([]RejectedPrice, error) {
+	return rows(ctx, all.conn, func(s scanner) (RejectedPrice, error) {
+		var r RejectedPrice
 		err := s.Scan(
 			&r.Source,
 			&r.Reason,

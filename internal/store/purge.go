@@ -169,10 +169,10 @@ func (all *All) DropCurves(ctx context.Context, ids []CurveID) error {
 
 const settled = `turn_at IS NULL AND queued_at < $1`
 
-// OldSettled names up to limit subjects of the outbox that were queued before the instant and
+// OldSent names up to limit subjects of the outbox that were queued before the instant and
 // have nothing left to be sent. That of an asset stays as long as the asset, so that nothing
 // older is sent to it.
-func (all *All) OldSettled(
+func (all *All) OldSent(
 	ctx context.Context,
 	before time.Time,
 	limit int,
@@ -189,9 +189,9 @@ func (all *All) OldSettled(
 	)
 }
 
-// DropSettled deletes those of the outbox's subjects that have nothing left to be sent and
+// DropSent deletes those of the outbox's subjects that have nothing left to be sent and
 // were queued before the instant.
-func (all *All) DropSettled(
+func (all *All) DropSent(
 	ctx context.Context,
 	before time.Time,
 	subjects []flex.EventID,

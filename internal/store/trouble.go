@@ -55,13 +55,13 @@ func (db *DB) Trouble() *Trouble {
 // only be read, answers every question and keeps nothing.
 func (db *DB) TryToWrite(ctx context.Context) error {
 	return db.WriteAll(ctx, func(all *All) error {
-		row := PriceKeptOut{
+		row := RejectedPrice{
 			Source: "flexd",
 			Reason: "try to write",
 			First:  all.Now(),
 		}
 
-		err := all.SetPricesKeptOut(ctx, row.Source, []PriceKeptOut{row})
+		err := all.SetPricesKeptOut(ctx, row.Source, []RejectedPrice{row})
 		if err != nil {
 			return err
 		}
