@@ -98,13 +98,8 @@ func (run *batteryRun) batteries(ctx context.Context, org flex.OrgID, r *worker.
 	tried := failedAssets{assets: map[flex.AssetID]bool{}}
 	seen, left := map[flex.AssetID]bool{}, 0 // left counts those that were found again
 	for {
-		var found []flex.AssetID
 		most := batteriesMax + left
-		err := run.DB.Read(ctx, org, func(tx *store.Tx) error {
-			var err error
-			found, err = find(tx, ctx, most)
-			return err
-		})
+		found, err := run.find(ctx, org, most, find)
 		if err != nil {
 			return errors.Join(tried.err(), err)
 		}
@@ -127,7 +122,7 @@ func (run *batteryRun) batteries(ctx context.Context, org flex.OrgID, r *worker.
 				continue
 			}
 
-			r.Did++
+			r.Did += 1 + run.addJoint(seen)
 		}
 
 		if len(found) < most {
@@ -558,9 +553,7 @@ func planModes(
 
 	free := ahead.from(fixed)
 	rest := free.problem(device, flex.WattHours(left), before)
-	free.keep(&rest, old)
-	fix(&rest, fixed, settled)
-	free.restBeside(&rest, fixed, settled)
+	free.bind(&rest, old, fixed, settled)
 	solver := solvers.Get().(*battery.Solver)
 	chosen := solver.SolveModes(&rest, modes[fixed:])
 	solvers.Put(solver)

@@ -207,13 +207,9 @@ func projected(
 
 	modes := modesIn(&b.Plan, past)
 
-	load, roof := guessed(&b.Plan, past)
-	beside, err := hasBeside(ctx, tx, b)
+	load, roof, err := guessedBeside(ctx, tx, b, past)
 	if err != nil {
 		return 0, err
-	}
-	if beside {
-		coversBeside(&b.Plan, past, load, roof)
 	}
 
 	for i, p := range past {

@@ -359,6 +359,7 @@ func (s *homeAhead) regardOthers(without bool) {
 	for i, p := range s.periods {
 		moved := s.meter.movedBeside(p, without)
 		net := s.load[i] - s.roof[i] + s.cars[i]
+
 		rounded := flex.WattHours(roundedBeside * len(s.meter.others))
 		if net > 0 && moved < -net {
 			s.exported[i] = -moved - net
@@ -472,4 +473,68 @@ func (run *batteryRun) addJoint(planned map[flex.AssetID]bool) int {
 	}
 
 	return n
+}
+
+// find looks for batteries by a query, at most a number of them.
+func (run *batteryRun) find(
+	ctx context.Context,
+	org flex.OrgID,
+	most int,
+	query func(*store.Tx, context.Context, int) ([]flex.AssetID, error),
+) ([]flex.AssetID, error) {
+	var found []flex.AssetID
+	err := run.DB.Read(ctx, org, func(tx *store.Tx) error {
+		var err error
+		found, err = query(tx, ctx, most)
+		return err
+	})
+
+	return found, err
+}
+
+// bind has a problem keep to what instructions call the battery for, to what is fixed from the first half-hour on, and to what the
+// others of its site charge.
+func (s *homeAhead) bind(
+	p *battery.ModeProblem,
+	old *store.BatteryPlan,
+	first int,
+	fixed map[int]battery.Mode,
+) {
+	s.keep(p, old)
+	fix(p, first, fixed)
+	s.restBeside(p, first, fixed)
+}
+
+// guessedBeside is the load and the roof that a battery was planned on in past half-hours, with what others of its site did.
+func guessedBeside(
+	ctx context.Context,
+	tx *store.Tx,
+	b *store.Battery,
+	past []flex.Period,
+) ([]flex.WattHours, []flex.WattHours, error) {
+	load, roof := guessed(&b.Plan, past)
+	beside, err := hasBeside(ctx, tx, b)
+	if beside {
+		coversBeside(&b.Plan, past, load, roof)
+	}
+
+	return load, roof, err
+}
+
+// addOther adds another battery of the site. Only a battery regards what it is planned to move.
+func (m *meter) addOther(
+	ctx context.Context,
+	tx *store.Tx,
+	own flex.AssetType,
+	id flex.AssetID,
+) error {
+	o, err := tx.Battery(ctx, id)
+	if err == nil {
+		err = m.addBattery(ctx, tx, &o)
+	}
+	if err != nil || own != flex.Battery || !isPlanned(&o) {
+		return err
+	}
+
+	return m.addExpected(ctx, tx, &o)
 }

@@ -28,6 +28,7 @@ func TestBatteries_CountedOn(t *testing.T) {
 	m := &meter{others: []expectedBeside{{first: first, powers: []flex.Watts{-1000, -398, 3000, 0}}}}
 	s = homeAhead{periods: s.periods[:4], load: []flex.WattHours{200, 200, 200, 200}, roof: make([]flex.WattHours, 4), cars: make([]flex.WattHours, 4), meter: m}
 	s.regardOthers(false)
+
 	if want := []flex.WattHours{-200, -200, 1500, 0}; !slices.Equal(s.beside, want) {
 		t.Errorf("beside others %v, want %v", s.beside, want)
 	}

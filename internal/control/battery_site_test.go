@@ -204,6 +204,7 @@ func TestBatteries_FixedPoint(t *testing.T) {
 		ids := []flex.AssetID{h.sized(3000, 10_000, 60), h.sized(2000, 4000, 30)}
 		h.runBatteries()
 		first := []string{h.sentTo(ids[0]), h.sentTo(ids[1])}
+
 		for range 3 {
 			for _, id := range ids {
 				h.Exec(`UPDATE battery_plan SET again = TRUE WHERE asset_id = $1`, id.Bytes())
@@ -213,6 +214,7 @@ func TestBatteries_FixedPoint(t *testing.T) {
 			if n := h.runBatteries(); n != 2 {
 				t.Errorf("%d plans", n)
 			}
+
 			if n := h.Count(`SELECT count(*) FROM dispatch`); n != sent {
 				t.Errorf("%d dispatches more", n-sent)
 			}

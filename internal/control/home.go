@@ -507,19 +507,7 @@ func (m *meter) addOthers(
 			continue
 		}
 
-		o, err := tx.Battery(ctx, a.ID)
-		if err != nil {
-			return false, err
-		}
-
-		if err := m.addBattery(ctx, tx, &o); err != nil {
-			return false, err
-		}
-
-		if asset.Type != flex.Battery || !isPlanned(&o) {
-			continue
-		}
-		if err := m.addExpected(ctx, tx, &o); err != nil {
+		if err := m.addOther(ctx, tx, asset.Type, a.ID); err != nil {
 			return false, err
 		}
 	}
