@@ -133,8 +133,8 @@ var dueColumns = map[string][]string{
 	"settlement": {`detect_at FROM reckoning`, `CASE WHEN NOT detected THEN to_at END FROM pause`, `detect_at FROM dispatch_asset`, `look_at FROM flex_event`},
 }
 
-// When jobs are due is what stands in their columns, whichever instant they are asked for and
-// whether they are asked together or by themselves. Nothing is due for an organisation by the
+// When jobs are due is read from their columns, whatever the instant of the question and whether
+// they are asked together or one by one. Nothing is due for an organisation by the
 // records of another.
 func TestAdvance_AsksForAll(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -12,8 +12,8 @@ import (
 	"flexd/internal/store/storetest"
 )
 
-// TestFleetUse: what two cars use and can change, ahead and afterwards, as a utility that asks
-// for reports is told. Each needs two hours of 7.4 kW by 23:00, in hours that are all alike.
+// TestFleetUse: what two cars use and can change, ahead and afterwards, as it is
+// reported to a utility that asks for reports. Each needs two hours of 7.4 kW by 23:00, in hours that are all alike.
 func TestFleetUse(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		endpoint := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

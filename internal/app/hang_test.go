@@ -16,7 +16,6 @@ import (
 	"flexd/internal/app"
 	"flexd/internal/flex"
 	"flexd/internal/store/storetest"
-	"flexd/test/postgres"
 )
 
 // valve is a proxy before a database that can stop forwarding: connections stay open, are taken,
@@ -210,14 +209,7 @@ func TestServe_DatabaseHangs(t *testing.T) {
 // A primary whose replica confirms nothing takes statements and ends no commit: that is a
 // database that hangs, too.
 func TestServe_CommitsHang(t *testing.T) {
-	if postgres.Binaries() == "" {
-		t.Skip("PostgreSQL is not installed")
-	}
-	server, err := postgres.Start(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Stop()
+	server := storetest.Server(t)
 	h, err := app.Open(t.Context(), app.Settings{
 		Database: server.URL, Keys: storetest.Keys(t), Environment: flex.Sandbox, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})

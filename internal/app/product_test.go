@@ -63,7 +63,7 @@ func productOf(reference string, change func(*flex.Product)) flex.Product {
 }
 
 // openProducts is a street with a site of two chargers, whose evenings were metered, and a
-// client that is told of products.
+// client that receives products.
 func openProducts(t *testing.T, url string) (s *clocked, b *inbox, home flex.SiteID, pair []flex.AssetID) {
 	b = &inbox{}
 	endpoint := httptest.NewServer(b)

@@ -113,7 +113,7 @@ func TestAsset_Heat(t *testing.T) {
 	})
 }
 
-// What was sent to a heat pump is told by its organisation's clock, which a sandbox has turned
+// What was sent to a heat pump is shown by its organisation's clock, which a sandbox has advanced
 // by two days.
 func TestAsset_HeatTurned(t *testing.T) {
 	eachScene(t, func(s *scene) {

@@ -214,7 +214,8 @@ func (b *browser) fit(width int64, scheme string) {
 // visit opens a page and waits until its plots are drawn.
 func (b *browser) visit(path string) {
 	b.Helper()
-	b.run(chromedp.Navigate(b.base+path), chromedp.WaitReady(chromedp.CSS("main")))
+	b.run(chromedp.Navigate(b.base + path))
+	b.await(`document.querySelector("main") !== null`) // an error page has none
 	b.await(`[...document.querySelectorAll("[data-plot]")].every((p) => p.dataset.drawn)`)
 }
 

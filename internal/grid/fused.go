@@ -80,7 +80,7 @@ func (g *gathering) share() {
 	}
 }
 
-// allLines stands for all lines of a site at once, if one line has a phase of another.
+// allLines denotes all lines of a site at once, if one line has a phase of another.
 const allLines = envelope.Lines
 
 // lines returns the lines that share a limit: each line by itself if no two have a phase in

@@ -44,7 +44,7 @@ func (s *Service) Fetch(
 		return r, err
 	}
 
-	return r, errors.Join(err, s.noteKeptOut(ctx, source.Name(), r.Rejected))
+	return r, errors.Join(err, s.noteRejected(ctx, source.Name(), r.Rejected))
 }
 
 // maxFailuresInRow is after how many failed pieces in a row a source is not asked for the others.
@@ -126,8 +126,8 @@ func (r *Report) keepOut(more []Rejected) {
 	}
 }
 
-// noteKeptOut logs rejected rows as errors, and stores them until an answer of the source has none.
-func (s *Service) noteKeptOut(
+// noteRejected logs rejected rows as errors, and stores them until an answer of the source has none.
+func (s *Service) noteRejected(
 	ctx context.Context,
 	source string,
 	out []Rejected,
@@ -156,7 +156,7 @@ func (s *Service) noteKeptOut(
 	}
 
 	return s.DB.WriteAll(ctx, func(all *store.All) error {
-		return all.SetPricesKeptOut(ctx, source, rows)
+		return all.SetRejectedPrices(ctx, source, rows)
 	})
 }
 

@@ -440,7 +440,7 @@ func (f *failsLater) Fetch(ctx context.Context, span flex.Span) (Fetched, error)
 
 // What was kept out of the first piece of an answer is said though the second one fails; a
 // source that gives nothing leaves what was said.
-func TestFetch_KeptOutBeforeAFailure(t *testing.T) {
+func TestFetch_RejectedBeforeAFailure(t *testing.T) {
 	each(t, "2025-06-01T12:00:00Z", func(t *testing.T, d *Service, c *clock, seed *storetest.Seed) {
 		days := span("2025-05-31T22:00:00Z", "2025-06-02T22:00:00Z")
 		s := &given{name: "exchange", prices: flat(days, 10)}

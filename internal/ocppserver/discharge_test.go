@@ -392,9 +392,9 @@ func TestDischarge(t *testing.T) {
 	g.callback(client.CallbackExecuted)
 }
 
-// TestDischarge_StationsThatCannot: where a station does not say that its cars can give, flexd
-// is not told what they hold, and plans none to give. One that refuses setpoints is sent the
-// plan without.
+// TestDischarge_StationsThatCannot: where a station does not say that its cars can discharge,
+// their state of charge is not reported to flexd, which plans no discharge. A station that refuses
+// setpoints is sent the plan without discharge.
 func TestDischarge_StationsThatCannot(t *testing.T) {
 	for name, x := range map[string]struct {
 		enabled string

@@ -18,8 +18,8 @@ import (
 )
 
 // node is a charge point by a library of Node's that nobody of this project wrote, in a
-// process of its own (test/foreign/charger.mjs). It is told what to say line by line; what it
-// was asked it tells.
+// process of its own (test/foreign/charger.mjs). It reads line by line what it is to
+// send, and writes what it was asked.
 type node struct {
 	*bench
 	protocol string

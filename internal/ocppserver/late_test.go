@@ -385,8 +385,8 @@ func answerOf(action string, payload []byte) string {
 	return `{"status":"Accepted"}`
 }
 
-// TestLate_Calls: who waits for a person's call is told that it is not answered, and finds the
-// late answer among the charger's reports; a platform's call waits for it.
+// TestLate_Calls: an operator's call that gets no answer in time fails, and the late answer
+// is among the charger's reports; a platform's call waits for it.
 func TestLate_Calls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSlow(t, subprotocol, func(action string, _ []byte) string {

@@ -9,7 +9,7 @@ import (
 )
 
 // TestBridge_LearnsPhases: a car that draws on three phases of a charger that was taken for
-// one of a single phase has its plan sent again for three, and flexd is told.
+// one of a single phase has its plan sent again for three, and flexd learns the phases.
 func TestBridge_LearnsPhases(t *testing.T) {
 	s := open(t, ocppserver.Settings{})
 	c := newSim(t, s.url, "CP1", s.now)

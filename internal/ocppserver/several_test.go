@@ -204,7 +204,7 @@ func TestSeveral_LargeMessages(t *testing.T) {
 	}
 }
 
-// TestSeveral_PlanOfACarThatHasGone: while flexd cannot be told that a car has gone, its plan
+// TestSeveral_PlanOfACarThatHasGone: while a plug-out cannot be reported to flexd, the car's plan
 // is not sent to the next one.
 func TestSeveral_PlanOfACarThatHasGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -449,8 +449,8 @@ func (failing) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusInternalServerError, Header: http.Header{}, Body: http.NoBody}, nil
 }
 
-// TestSeveral_FloorWithoutFlexd: a charger that has booted has its floor while flexd cannot be
-// told of its car, also where the bridge began in that time.
+// TestSeveral_FloorWithoutFlexd: a charger that has booted has its floor while its car cannot be
+// reported to flexd, also where the bridge began in that time.
 func TestSeveral_FloorWithoutFlexd(t *testing.T) {
 	for _, stored := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

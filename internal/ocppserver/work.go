@@ -545,7 +545,7 @@ func (c *charger) sendPlug(ctx context.Context, n *connector) error {
 	return nil
 }
 
-// announce notes that flexd is about to be told of a car. A plan that came before is of the
+// announce notes that a car is about to be reported to flexd. A plan that came before is of the
 // one that has left; flexd is asked for the one in force. The caller holds mu.
 func (n *connector) announce() {
 	if n.want != nil && n.noCar() {

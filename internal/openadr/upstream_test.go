@@ -325,8 +325,8 @@ func TestUpstream_LateAnswer(t *testing.T) {
 	})
 }
 
-// TestUpstream_Beside: a server that hangs keeps none beside it from being asked, and what
-// both ask of a feeder stands together.
+// TestUpstream_Beside: a server that hangs does not delay the others, and the limits that
+// both set for a feeder apply together.
 func TestUpstream_Beside(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		u := newUtility(t, url)

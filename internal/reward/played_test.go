@@ -15,7 +15,7 @@ import (
 
 // A correction lowers what was earned from 2500 p to 700 p, or raises it to 3200 p, while 1500
 // p are on their way to a bank, wherever they are on it. What a bank has or may have is paid
-// once; what was taken too much stands below nothing and is taken off what is earned next.
+// once; what was paid too much is a negative balance and is subtracted from what is earned next.
 func TestWithdraw_Corrected(t *testing.T) {
 	steps := []ledger.PaymentStatus{ledger.PendingApproval, ledger.Approved, ledger.Processing, ledger.Posted}
 	ends := []ledger.PaymentStatus{ledger.Posted, ledger.Failed, ledger.Returned, ledger.Cancelled}

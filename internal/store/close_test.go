@@ -12,7 +12,7 @@ import (
 )
 
 // A store is closed while others write. Each write that was answered for is there afterwards,
-// and the first that comes too late is told so.
+// and the first that comes too late fails with that reason.
 func TestClose_WhileWriting(t *testing.T) {
 	const writers = 8
 	url, keys := storetest.SQLite(t), storetest.Keys(t)

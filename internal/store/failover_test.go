@@ -13,7 +13,6 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
-	"flexd/test/postgres"
 )
 
 // cutter is a proxy before a database that can end every connection.
@@ -144,14 +143,7 @@ func TestConnectionsCut(t *testing.T) {
 // No connection is made to a standby, on which every write would fail for as long as the
 // connection lasts; the promoted one is used without being told.
 func TestStandby(t *testing.T) {
-	if postgres.Binaries() == "" {
-		t.Skip("PostgreSQL is not installed")
-	}
-	server, err := postgres.Start(t.Context(), "wal_level=replica")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { server.Stop() })
+	server := storetest.Server(t, "wal_level=replica")
 	db := storetest.Open(t, server.URL, store.Options{Environment: flex.Sandbox})
 	if err := server.Standby(t.Context()); err != nil {
 		t.Fatal(err)

@@ -59,7 +59,7 @@ func (tx *Tx) DueFlexEvents(
 		tx.org.Bytes(), micros(tx.now), limit)
 }
 
-// PutFlexEvent stores where the event's settlement stands.
+// PutFlexEvent stores the state of the event's settlement.
 func (tx *Tx) PutFlexEvent(ctx context.Context, e FlexEvent) error {
 	return tx.update(ctx, "flex_event", e.ID.Bytes(), []value{
 		{"version", e.Version},

@@ -448,7 +448,7 @@ func TestErase_MeteringPoints(t *testing.T) {
 	})
 }
 
-// What an export leaves out is flexd's: how an enrolment stands, and what account an amount is
+// What an export leaves out is flexd's: the state of an enrolment, and what account an amount is
 // posted to, are the person's.
 func TestExport_PersonsColumns(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {

@@ -13,7 +13,6 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
-	"flexd/test/postgres"
 )
 
 // Whether a pooler shares sessions between transactions is found out when the store is opened, each time, unless the
@@ -293,14 +292,7 @@ func TestPooler_Serves(t *testing.T) {
 
 // After a restart of the server behind the pooler the store works again by itself.
 func TestPooler_ServerRestarts(t *testing.T) {
-	if postgres.Binaries() == "" {
-		t.Skip("PostgreSQL is not installed")
-	}
-	server, err := postgres.Start(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
+	server := storetest.Server(t)
 
 	at := storetest.Pooler(t, server.URL, "transaction", "default_pool_size = 2", "server_login_retry = 1")
 	db := storetest.Open(t, at, store.Options{})

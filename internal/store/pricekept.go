@@ -14,9 +14,9 @@ type RejectedPrice struct {
 	FetchedAt time.Time
 }
 
-// SetPricesKeptOut replaces what was kept out of a source's latest answer, with nothing where
+// SetRejectedPrices replaces what was kept out of a source's latest answer, with nothing where
 // all was taken. Another process may do so at the same time.
-func (all *All) SetPricesKeptOut(
+func (all *All) SetRejectedPrices(
 	ctx context.Context,
 	source string,
 	rows []RejectedPrice,

@@ -61,12 +61,12 @@ func (db *DB) TryToWrite(ctx context.Context) error {
 			First:  all.Now(),
 		}
 
-		err := all.SetPricesKeptOut(ctx, row.Source, []RejectedPrice{row})
+		err := all.SetRejectedPrices(ctx, row.Source, []RejectedPrice{row})
 		if err != nil {
 			return err
 		}
 
-		return all.SetPricesKeptOut(ctx, row.Source, nil)
+		return all.SetRejectedPrices(ctx, row.Source, nil)
 	})
 }
 

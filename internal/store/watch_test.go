@@ -11,20 +11,12 @@ import (
 	"flexd/internal/flex"
 	"flexd/internal/store"
 	"flexd/internal/store/storetest"
-	"flexd/test/postgres"
 )
 
 // A database that stops to confirm commits while keys are given up that could not be before is
 // noticed all the same, and they are given up when it confirms again.
 func TestWatch_HangsWhileKeysAreFreed(t *testing.T) {
-	if postgres.Binaries() == "" {
-		t.Skip("PostgreSQL is not installed")
-	}
-	server, err := postgres.Start(t.Context()) // of its own: all that use it stand still
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
+	server := storetest.Server(t) // of its own: all that use it stand still
 
 	db, err := store.Open(t.Context(), server.URL, store.Options{})
 	if err != nil {

@@ -23,7 +23,6 @@ import (
 
 	"flexd/client"
 	"flexd/internal/store/storetest"
-	"flexd/test/postgres"
 )
 
 // times returns how often a crash is tried: few, or as many as the variable says.
@@ -186,14 +185,7 @@ func TestSIGKILL_PlantedLossOfReadings(t *testing.T) {
 func TestPostgreSQLRestarted(t *testing.T) {
 	t.Parallel()
 	// Before it recovers, the server syncs each file of its folder; one call for all does as well.
-	server, err := postgres.Start(t.Context(), "recovery_init_sync_method=syncfs")
-	if err != nil {
-		if os.Getenv("FLEXD_TEST_STRICT") != "" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
-	defer server.Stop()
+	server := storetest.Server(t, "recovery_init_sync_method=syncfs")
 
 	s, e := newService(t, server.URL), newEndpoint(t)
 	cars := s.chargers(16, e)
