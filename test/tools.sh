@@ -9,7 +9,7 @@ set -euo pipefail
 missing=()
 command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || missing+=(postgresql)
 command -v gcc >/dev/null || missing+=(gcc libc6-dev)
-command -v chromium >/dev/null || missing+=(chromium)
+command -v chromium-headless-shell >/dev/null || missing+=(chromium-headless-shell)
 command -v curl >/dev/null || missing+=(curl)
 command -v python3 >/dev/null || missing+=(python3)
 command -v xmllint >/dev/null || missing+=(libxml2-utils)

@@ -29,13 +29,12 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"flexd/test/axe"
+	browsers "flexd/test/browser"
 )
 
 // shots says where the screenshots of the screens go: go test ./internal/console -run
 // Screens -shots ../../docs/img
 var shots = flag.String("shots", "", "write a screenshot of every screen to this folder")
-
-const chromium = "/usr/bin/chromium"
 
 // browser is a tab of a real browser that is logged in to a console. It fails its test when
 // a page reports an error, or asks a host other than the console's.
@@ -50,30 +49,47 @@ type browser struct {
 	faults []string
 }
 
-// chromiumOnce starts the browser that all tests share, each in a tab of its own. It ends
-// with endChromium.
-var (
-	endChromium  = func() {}
-	chromiumOnce = sync.OnceValues(func() (context.Context, error) {
+// sharedBrowser is the browser that all tests share, each in a tab of its own.
+var sharedBrowser struct {
+	once sync.Once
+	ctx  context.Context
+	err  error
+	end  func()
+}
+
+// startBrowser starts the shared browser at path, if it does not run yet. endBrowser ends it.
+func startBrowser(path string) (context.Context, error) {
+	sharedBrowser.once.Do(func() {
 		profile, err := os.MkdirTemp("", "flexd-browser-")
 		if err != nil {
-			return nil, err
+			sharedBrowser.err = err
+			return
 		}
-		ctx, stop := chromedp.NewExecAllocator(context.Background(),
-			chromedp.ExecPath(chromium), chromedp.UserDataDir(profile), chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
-			chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-background-networking", true),
-			chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("disable-dev-shm-usage", true),
-			chromedp.Flag("hide-scrollbars", true), chromedp.WindowSize(1280, 900), chromedp.WSURLReadTimeout(time.Minute),
-			chromedp.CombinedOutput(io.Discard))
+
+		options := append(
+			browsers.Options(path, profile),
+			chromedp.Flag("hide-scrollbars", true),
+			chromedp.WindowSize(1280, 900),
+		)
+		ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
 		ctx, close := chromedp.NewContext(ctx)
-		endChromium = func() { close(); stop(); os.RemoveAll(profile) }
-		return ctx, chromedp.Do(ctx)
+
+		sharedBrowser.end = func() { close(); stop(); os.RemoveAll(profile) }
+		sharedBrowser.ctx, sharedBrowser.err = ctx, chromedp.Do(ctx)
 	})
-)
+
+	return sharedBrowser.ctx, sharedBrowser.err
+}
+
+func endBrowser() {
+	if sharedBrowser.end != nil {
+		sharedBrowser.end()
+	}
+}
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	endChromium()
+	endBrowser()
 	os.Exit(code)
 }
 
@@ -88,16 +104,10 @@ const tabMost = 20 * time.Minute
 // FLEXD_TEST_STRICT is set.
 func browse(d *service) *browser {
 	d.Helper()
-	if _, err := os.Stat(chromium); err != nil {
-		if os.Getenv("FLEXD_TEST_STRICT") != "" {
-			d.Fatalf("%s is missing, and FLEXD_TEST_STRICT forbids to skip", chromium)
-		}
-		d.Skipf("%s is missing: apt-get install chromium", chromium)
-	}
-
+	path := browsers.Path(d)
 	server := httptest.NewServer(d.handler)
 	d.Cleanup(server.Close)
-	shared, err := chromiumOnce()
+	shared, err := startBrowser(path)
 	if err != nil {
 		d.Fatalf("start the browser: %v", err)
 	}

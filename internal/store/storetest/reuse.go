@@ -2,11 +2,16 @@ package storetest
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"fmt"
-	"os"
+	"strings"
 	"testing"
 )
+
+// process names this process in the names of its databases. A process id does not: ids repeat
+// within a run of the suite, and the databases of a process stay when it has ended.
+var process = strings.ToLower(rand.Text())
 
 // testDatabase is a database that one test after the other uses. To make one costs a thousand files, to remove it as many.
 type testDatabase struct {
@@ -28,7 +33,7 @@ func (s *postgresServer) take(t testing.TB) *testDatabase {
 	s.mu.Unlock()
 
 	if d == nil {
-		name := fmt.Sprintf("t%d_%d", os.Getpid(), databases.Add(1))
+		name := fmt.Sprintf("t%s_%d", process, databases.Add(1))
 		s.exec(t, "CREATE DATABASE "+name+" TEMPLATE "+s.template+s.strategy)
 		d = &testDatabase{name: name, url: database(s.url, name)}
 	}

@@ -94,7 +94,7 @@ func postgresTemplate(ctx context.Context, server string) (string, error) {
 		return shared, nil
 	}
 
-	name := fmt.Sprintf("template%d", os.Getpid())
+	name := "template" + process
 
 	return name, makeTemplate(ctx, server, name)
 }
