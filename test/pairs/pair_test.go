@@ -334,7 +334,7 @@ func (s *stage) writes(a act) []string {
 
 // sampled is how many pairs there are for each that is run when time is short. Of operations beside themselves one of so many
 // is; on SQLite, where one writes at a time, one of more.
-const sampled, besideItselfOnPostgres, besideItself = 96, 4, 6
+const sampled, besideItselfOnPostgres, besideItself = 128, 6, 9
 
 func long() bool { return os.Getenv("FLEXD_LONG") != "" }
 
