@@ -29,7 +29,7 @@ type benchChargersCommand struct {
 	Chargers int    `help:"How many chargers are simulated." default:"10000"`
 	JSON     bool   `name:"json" help:"Print JSON instead of a table."`
 
-	Greet time.Duration `hidden:"" help:"How long the bridge waits for a charger to speak first; its own if not given."`
+	Greet time.Duration `hidden:"" help:"How long the bridge waits for a charger's first message; its own default if not given."`
 }
 
 // The targets on two cores, with flexd, bridge and chargers on the same machine.

@@ -259,7 +259,7 @@ type booksExport struct {
 	Per      string            `help:"For xero and quickbooks: a journal per transaction, day or month." enum:"transaction,day,month" default:"month"`
 	Accounts map[string]string `name:"account" help:"For xero and quickbooks: the code or name of an account in their books, as in --account bank=090." placeholder:"ACCOUNT=CODE"`
 	TaxRate  string            `help:"For xero: the tax rate of every line, by its name there." default:"No VAT"`
-	Out      string            `help:"The file to write; it is there only when it is whole. - is standard output, for csv and json." default:"-"`
+	Out      string            `help:"The file to write; it appears only when it is complete. - is standard output, for csv and json." default:"-"`
 }
 
 // Run writes the journal.

@@ -18,7 +18,7 @@ import (
 
 // bsc is `flexd bsc`.
 type bsc struct {
-	Register bscRegister `cmd:"" help:"The register of metering points in a month: dates, GSP group, supplier, and what stands in the way of settlement. Example: flexd bsc register Acme --month 2026-10"`
+	Register bscRegister `cmd:"" help:"The register of metering points in a month: dates, GSP group, supplier, and what prevents settlement. Example: flexd bsc register Acme --month 2026-10"`
 	Pairs    bscPairs    `cmd:"" help:"Import the party's list of pairs of metering points, in place of the one before: import_mpan, export_mpan, bm_unit, gsp_group, supplier_mpid, from_date, to_date, largest_export_kwh. Example: flexd bsc pairs Acme pairs.csv"`
 	Volumes  bscVolumes  `cmd:"" help:"Expected, metered and delivered volume of every point and half-hour of a month, as CSV. Example: flexd bsc volumes Acme --month 2026-10 --out volumes.csv"`
 	Import   bscImport   `cmd:"" help:"Import a settlement report of a run: mpan, settlement_date, settlement_period, delivered_kwh. Example: flexd bsc import Acme report.csv --run SF"`

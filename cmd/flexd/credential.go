@@ -311,7 +311,7 @@ type credentialRoll struct {
 	store
 	Username string        `arg:"" help:"Name of the credential."`
 	Grace    time.Duration `help:"How long the old password is accepted too: 0s to 720h." default:"24h" xor:"grace"`
-	Again    bool          `help:"Replace the new password alone, as one that was lost: the old one is accepted as long as was said before, so that --grace cannot be given." xor:"grace"`
+	Again    bool          `help:"Replace only the new password, for example because it was lost: the old one is accepted until the time that was set before. Not together with --grace." xor:"grace"`
 	Password string        `help:"Password; made if not given. Better in the environment than where ps shows it." env:"FLEXD_CREDENTIAL_PASSWORD" placeholder:"P"`
 	JSON     bool          `help:"Print as JSON." name:"json"`
 }

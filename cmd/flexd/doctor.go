@@ -269,7 +269,7 @@ func priceSymptom(s app.PriceSource) symptom {
 
 	if lacks != "" {
 		x.Well = false
-		x.Detail, x.Do = lacks, "flexd prices fetch, or flexd prices import; until then the last good prices stand"
+		x.Detail, x.Do = lacks, "flexd prices fetch, or flexd prices import; until then the last good prices remain in force"
 	}
 
 	for _, k := range s.Rejected {

@@ -17,7 +17,7 @@ type instructCalls struct {
 	Site     string `arg:"" help:"Id of the site."`
 	PerDay   *int   `help:"The most calls in a London day; 0 allows none." placeholder:"N" xor:"day"`
 	PerMonth *int   `help:"The most calls in a calendar month; 0 allows none." placeholder:"N" xor:"month"`
-	NoLimit  bool   `help:"Remove both limits; one that is not given stays as it is otherwise." xor:"day,month"`
+	NoLimit  bool   `help:"Remove both limits. Without this flag a limit that is not given does not change." xor:"day,month"`
 	JSON     bool   `help:"Print as JSON." name:"json"`
 }
 

@@ -43,7 +43,7 @@ type openADRUpstreamAdd struct {
 	Secret   string        `help:"The client secret that the server's operator gave you. Better in the environment than where ps shows it." env:"FLEXD_OPENADR_SECRET" required:"" placeholder:"S"`
 	Program  string        `help:"The program's id on that server." required:"" placeholder:"ID"`
 	Poll     time.Duration `help:"How often to ask the server for changes: 10s to 1h." default:"30s"`
-	Callback string        `help:"This flexd's address as that server reaches it, such as https://flexd.example.com: the server then calls when something has changed, beside being asked." placeholder:"URL"`
+	Callback string        `help:"This flexd's address as that server reaches it, such as https://flexd.example.com: the server then calls when something has changed; it is polled as well." placeholder:"URL"`
 	PerAsset bool          `help:"If an event asks for no aggregate, report what each asset draws, by the asset's id; without this flag only the sum of the program's scope."`
 	Silence  time.Duration `help:"After how long without an answer the server is listed as an exception: up to 168h." default:"5m"`
 }

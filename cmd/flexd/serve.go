@@ -33,7 +33,7 @@ type serve struct {
 	TLSKey  string `name:"tls-key" help:"PEM file of the certificate's key." env:"FLEXD_TLS_KEY" placeholder:"FILE"`
 
 	ClientCertificates      bool   `help:"Ask clients for a certificate when they connect over TLS, for credentials that are bound to one (flexd credential bind). They may show none. Needs --tls-cert or --acme-host." env:"FLEXD_CLIENT_CERTIFICATES"`
-	ClientCertificateHeader string `help:"Field of a request in which a trusted proxy passes on the certificate that a client showed to it: in base64 between colons (RFC 9440), or in escaped PEM (nginx). The proxy must set it in every request, or take it away. Needs --trusted-proxies." env:"FLEXD_CLIENT_CERTIFICATE_HEADER" placeholder:"NAME"`
+	ClientCertificateHeader string `help:"Field of a request in which a trusted proxy passes on a client's certificate: in base64 between colons (RFC 9440), or in escaped PEM (nginx). The proxy must set or remove it in every request. Needs --trusted-proxies." env:"FLEXD_CLIENT_CERTIFICATE_HEADER" placeholder:"NAME"`
 
 	ACME acmeAuthority `embed:"" prefix:"acme-"`
 
@@ -54,8 +54,8 @@ type serve struct {
 	SSO  singleSignOn `embed:"" prefix:"sso-"`
 
 	OperatorsTwoStep         bool           `help:"Require a code of an authenticator app at every operator's login; operators without one set it up first." env:"FLEXD_OPERATORS_TWO_STEP"`
-	OperatorsBySSOAlone      bool           `name:"operators-by-sso-alone" help:"Operators sign in only at the identity provider; logins by password end. If the provider fails, start without this flag: passwords are kept." env:"FLEXD_OPERATORS_BY_SSO_ALONE"`
-	ResumeByTwo              bool           `help:"Have two operators end every halt that is begun in the console: one asks, another ends it." env:"FLEXD_RESUME_BY_TWO"`
+	OperatorsBySSOAlone      bool           `name:"operators-by-sso-alone" help:"Operators sign in only at the identity provider; logins by password end. If the provider fails, start without this flag: passwords are not deleted." env:"FLEXD_OPERATORS_BY_SSO_ALONE"`
+	ResumeByTwo              bool           `help:"Require two operators to end every halt that is begun in the console: one asks, another ends it." env:"FLEXD_RESUME_BY_TWO"`
 	TrustedProxies           []netip.Prefix `help:"Networks whose X-Forwarded-For is believed." env:"FLEXD_TRUSTED_PROXIES" placeholder:"CIDR"`
 	MetricsFrom              []netip.Prefix `help:"Networks that may read /metrics; the loopback alone if not given." env:"FLEXD_METRICS_FROM" placeholder:"CIDR"`
 	MaxConnections           int            `help:"Connections that are accepted at once; 8192 if not given, or what the limit of open files leaves." env:"FLEXD_MAX_CONNECTIONS" placeholder:"N"`
@@ -63,7 +63,7 @@ type serve struct {
 
 	RateLimit int `help:"Requests a second that an organisation may make; ten seconds' worth may come at once; ${default} if not given." default:"20000" env:"FLEXD_RATE_LIMIT" placeholder:"N"`
 
-	RampKW    int       `name:"ramp-kw" help:"How much the planned power of all cars together may move in a minute, in kW: a larger fleet's starts and ends are spread over up to half an hour, as far as each car's need leaves time; 0 for no limit, ${default} if not given." default:"50000" env:"FLEXD_RAMP_KW" placeholder:"KW"`
+	RampKW    int       `name:"ramp-kw" help:"How much the planned power of all cars together may change in a minute, in kW: a larger fleet's starts and ends are spread over up to half an hour, as far as each car's need leaves time; 0 for no limit, ${default} if not given." default:"50000" env:"FLEXD_RAMP_KW" placeholder:"KW"`
 	RampGroup int       `name:"ramp-group-kw" help:"The same for the cars of each GSP group and of each constraint group; 0 for no limit, ${default} if not given." default:"10000" env:"FLEXD_RAMP_GROUP_KW" placeholder:"KW"`
 	Observe   observe   `embed:""`
 	Retention retention `embed:""`
@@ -74,16 +74,16 @@ type serve struct {
 // acmeAuthority issues certificates automatically, to a server that shows that a name leads to
 // it (ACME).
 type acmeAuthority struct {
-	Host      []string `help:"Answer over TLS with a certificate for this name, asked for and renewed at an authority that gives them by itself (ACME; its challenge is tls-alpn-01: port 443 of the name must lead here). May be given more than once. Whoever gives it accepts the authority's terms." env:"FLEXD_ACME_HOST" placeholder:"NAME"`
+	Host      []string `help:"Answer over TLS with a certificate for this name, requested and renewed at an authority by ACME (challenge tls-alpn-01: port 443 of the name must reach this flexd). May be given more than once. With this flag you accept the authority's terms." env:"FLEXD_ACME_HOST" placeholder:"NAME"`
 	Mail      string   `help:"The e-mail address for the authority." env:"FLEXD_ACME_MAIL" placeholder:"ADDRESS"`
-	Cache     string   `help:"Folder in which the certificates are kept; ${default} if not given. Processes for one name share it." default:"flexd-certificates" env:"FLEXD_ACME_CACHE" placeholder:"FOLDER"`
+	Cache     string   `help:"Folder in which the certificates are stored; ${default} if not given. Processes for one name share it." default:"flexd-certificates" env:"FLEXD_ACME_CACHE" placeholder:"FOLDER"`
 	Directory string   `help:"The authority's directory; Let's Encrypt's if not given." env:"FLEXD_ACME_DIRECTORY" placeholder:"URL"`
 	Root      string   `help:"PEM file of the certificate that the authority's own is signed by, where the system does not trust it." env:"FLEXD_ACME_ROOT" placeholder:"FILE"`
 }
 
 // mailRelay is how e-mails to users are sent, such as the code of the balance page.
 type mailRelay struct {
-	Relay    string `help:"Mail relay for e-mails to users and operators; without one none are sent. At port 465 it is spoken to by TLS from the start, at any other by STARTTLS." env:"FLEXD_MAIL_RELAY" placeholder:"HOST:PORT"`
+	Relay    string `help:"Mail relay for e-mails to users and operators; without one none are sent. The connection uses TLS from the start at port 465, and STARTTLS at any other." env:"FLEXD_MAIL_RELAY" placeholder:"HOST:PORT"`
 	From     string `help:"Sender of the e-mails." env:"FLEXD_MAIL_FROM" placeholder:"ADDRESS"`
 	Username string `help:"Username at the mail relay." env:"FLEXD_MAIL_USERNAME" placeholder:"U"`
 	Password string `help:"Password at the mail relay; better in the environment." env:"FLEXD_MAIL_PASSWORD" placeholder:"P"`

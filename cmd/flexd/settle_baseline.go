@@ -18,7 +18,7 @@ type settleBaseline struct {
 	ofOrg
 	From     string  `help:"First London day; 90 days ago if not given, and the first of the file." placeholder:"DAY"`
 	To       string  `help:"Last London day; yesterday if not given, and the last of the file." placeholder:"DAY"`
-	Begin    string  `help:"When the hours that are tried begin, in London." default:"16:00"`
+	Begin    string  `help:"When the hours that are measured begin, in London." default:"16:00"`
 	End      string  `help:"When they end; 24:00 is midnight." default:"19:00"`
 	Readings string  `help:"Use a home from a CSV file instead of the organisation's sites, with the columns start (RFC 3339) and load_kwh." placeholder:"FILE"`
 	Sessions string  `help:"Add the sessions of a car to that home: plugged_in, plugged_out (RFC 3339), energy_kwh and, if known, power_kw." placeholder:"FILE"`

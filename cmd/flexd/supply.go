@@ -256,7 +256,7 @@ type supplySet struct {
 	Import *float64 `help:"What it can carry from the grid, in kW: 1 to 10,000; as before if not given." placeholder:"KW"`
 	Export *float64 `help:"What it can carry to the grid, in kW: 0 to 10,000; as before if not given." placeholder:"KW"`
 	Fuse   *float64 `help:"The main fuse in amperes for each phase, in the place of --import: at 230 V." placeholder:"A"`
-	Phases *int     `help:"Phases of --fuse, 1 or 3; 1 if not given. Readings are checked as if three were evenly loaded; what is planned keeps each phase by itself." placeholder:"N"`
+	Phases *int     `help:"Phases of --fuse, 1 or 3; 1 if not given. Readings are checked as if three were evenly loaded; plans stay within each phase by itself." placeholder:"N"`
 	JSON   bool     `help:"Print as JSON." name:"json"`
 }
 

@@ -66,7 +66,7 @@ type endpointSet struct {
 	store
 	form
 	Name      string   `arg:"" help:"Name of the organisation."`
-	URL       string   `name:"url" help:"URL, which may hold {asset_id}, {external_id} and {site_id}." required:"" placeholder:"URL"`
+	URL       string   `name:"url" help:"URL, which may contain {asset_id}, {external_id} and {site_id}." required:"" placeholder:"URL"`
 	Secret    string   `help:"Signing secret, whsec_ and base64; made and printed once if there is none." placeholder:"S"`
 	Header    []string `help:"Header field of every push, Name:Value; may be repeated." placeholder:"K:V" sep:"none"`
 	Bare      bool     `help:"Send the charging profile alone, without connectorId around it."`
