@@ -27,7 +27,8 @@ func (s *Service) CheckReleases(ctx context.Context) (worker.Report, error) {
 }
 
 // CheckReleasesOf is CheckReleases for one organisation. A dispatch whose assets cannot be
-// checked is put off until the time of the next check, and delays no other.
+// checked is put off until the time of the next check, after four failures for longer
+// (worker.PutOffAfter), and delays no other.
 func (s *Service) CheckReleasesOf(
 	ctx context.Context,
 	org flex.OrgID,

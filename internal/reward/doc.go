@@ -33,7 +33,8 @@
 // events in one transaction, which locks them. A session's settlement has a version: a
 // transaction that finds it changed by another process is rolled back. If such a transaction
 // fails, each of its sessions or events is settled in one of its own. One that cannot be settled
-// is put off for an hour and delays no other, and the job fails as long as anything is put off
+// is put off for an hour, after four failures in a row for 2, 4 and 8 hours and so on up to a day
+// (worker.PutOffAfter), and delays no other. The job fails as long as anything is put off
 // (store.Queue). The search for flex events of sessions, pauses and dispatches uses the same queue.
 //
 // # To which session a half-hour belongs

@@ -137,6 +137,27 @@ func (tx *Tx) PutOff(
 	return true, err
 }
 
+// putOffBefore is how often an item was put off already without having been done since.
+func (tx *Tx) putOffBefore(
+	ctx context.Context,
+	item PutOffItem,
+) (int, error) {
+	var tries int
+	err := tx.row(
+		ctx,
+		`SELECT COALESCE(max(tries), 0) FROM put_off WHERE org_id = $1 AND kind = $2 AND id = $3 AND part = $4`,
+		tx.org.Bytes(),
+		string(item.Kind),
+		flex.EventID(item.ID).Bytes(),
+		item.Part.Bytes(),
+	).Scan(&tries)
+	if err != nil {
+		return 0, fmt.Errorf("read how often an item was put off: %w", err)
+	}
+
+	return tries, nil
+}
+
 // errorText is what is stored of an error's text.
 func errorText(text string) string {
 	return flex.Keepable(strings.ToValidUTF8(text[:min(len(text), jobErrorMax)], ""))
@@ -169,19 +190,7 @@ func (tx *Tx) LeftPutOff(
 	kind PutOffKind,
 	limit int,
 ) ([]PutOffItem, int, error) {
-	rule := putOffRules[kind]
-	same := rule.is("o.org_id", "o.id", "o.part") + ` AND ` + rule.as + `.` + rule.mark + ` = o.until_at`
-	if rule.gone != "" {
-		same += ` AND NOT ` + rule.gone
-	}
-
-	_, err := tx.exec(
-		ctx,
-		`DELETE FROM put_off AS o WHERE o.org_id = $1 AND o.kind = $2 AND NOT EXISTS (SELECT 1 FROM `+rule.table+` `+rule.as+` WHERE `+same+`)`,
-		tx.org.Bytes(),
-		string(kind),
-	)
-	if err != nil {
+	if err := tx.forgetDone(ctx, kind); err != nil {
 		return nil, 0, fmt.Errorf("forget what is put off no longer: %w", err)
 	}
 
@@ -213,6 +222,56 @@ func (tx *Tx) LeftPutOff(
 	)
 
 	return items, total, err
+}
+
+// forgetDone removes the rows of items that are put off no longer. Another process may put one of these off again meanwhile: its
+// row, which is then of another time, stays. A single statement would remove it on PostgreSQL, where it waits for that row and then reads
+// the item as it was before.
+func (tx *Tx) forgetDone(ctx context.Context, kind PutOffKind) error {
+	rule := putOffRules[kind]
+	same := rule.is("o.org_id", "o.id", "o.part") + ` AND ` + rule.as + `.` + rule.mark + ` = o.until_at`
+	if rule.gone != "" {
+		same += ` AND NOT ` + rule.gone
+	}
+
+	scan := func(s scanner) (PutOffItem, error) {
+		var id flex.EventID
+		var i PutOffItem
+		err := s.Scan(&id, &i.Part, instant{&i.Until})
+		i.ID = id
+
+		return i, err
+	}
+
+	done, err := rows(
+		ctx,
+		tx.conn,
+		scan,
+		`SELECT o.id, o.part, o.until_at FROM put_off o WHERE o.org_id = $1 AND o.kind = $2
+			AND NOT EXISTS (SELECT 1 FROM `+rule.table+` `+rule.as+` WHERE `+same+`) ORDER BY o.id, o.part`,
+		tx.org.Bytes(),
+		string(kind),
+	)
+	if err != nil {
+		return err
+	}
+
+	for _, i := range done {
+		err := tx.later(
+			ctx,
+			`DELETE FROM put_off WHERE org_id = $1 AND kind = $2 AND id = $3 AND part = $4 AND until_at = $5`,
+			tx.org.Bytes(),
+			string(kind),
+			flex.EventID(i.ID).Bytes(),
+			i.Part.Bytes(),
+			micros(i.Until),
+		)
+		if err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 // anyPutOffOf is that the organisation o has put off items of any of the kinds.

@@ -10,11 +10,11 @@ import (
 )
 
 // Queue is one kind of work of an organisation that is due at instants, as a background job does it: what fails is put off.
-type Queue[ID any] struct {
+type Queue[ID comparable] struct {
 	Kind  PutOffKind
 	Batch int           // how many items are done in one transaction
 	Most  int           // how many are listed at once
-	After time.Duration // for how long what failed is put off
+	After time.Duration // for how long what failed is put off at first: see worker.PutOffAfter
 	Due   func(tx *Tx, ctx context.Context, limit int) ([]ID, error)
 	Do    func(ctx context.Context, tx *Tx, due []ID) (did int, err error)
 	Item  func(ID) PutOffItem // its ids
@@ -36,8 +36,8 @@ func (q Queue[ID]) Run(
 		Most:  q.Most,
 		Log:   db.log.With("org", org),
 
-		List: func(ctx context.Context) ([]ID, bool, error) {
-			return q.list(ctx, db, org)
+		List: func(ctx context.Context, limit int) ([]ID, bool, error) {
+			return q.list(ctx, db, org, limit)
 		},
 		Do: func(ctx context.Context, due []ID) (int, error) {
 			return q.do(ctx, db, org, due)
@@ -85,9 +85,12 @@ func (q Queue[ID]) putOff(
 
 	var stillDue bool
 	err := db.Write(ctx, org, func(tx *Tx) error {
-		item.Until = tx.now.Add(q.After)
+		before, err := tx.putOffBefore(ctx, item)
+		if err != nil {
+			return err
+		}
 
-		var err error
+		item.Until = tx.now.Add(worker.PutOffAfter(q.After, before))
 		stillDue, err = tx.PutOff(ctx, item)
 		return err
 	})
@@ -95,11 +98,12 @@ func (q Queue[ID]) putOff(
 	return stillDue, err
 }
 
-// list returns what is due, and whether anything was put off before.
+// list returns up to a number of items that are due, and whether anything was put off before.
 func (q Queue[ID]) list(
 	ctx context.Context,
 	db *DB,
 	org flex.OrgID,
+	limit int,
 ) (due []ID, before bool, err error) {
 	err = db.Read(ctx, org, func(tx *Tx) error {
 		before, err = tx.AnyPutOff(ctx, q.Kind)
@@ -107,7 +111,7 @@ func (q Queue[ID]) list(
 			return err
 		}
 
-		due, err = q.Due(tx, ctx, q.Most)
+		due, err = q.Due(tx, ctx, limit)
 		return err
 	})
 

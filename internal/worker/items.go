@@ -12,8 +12,29 @@ import (
 	"flexd/internal/flex"
 )
 
-// PutOffFor is how long an item that failed is put off.
+// PutOffFor is how long an item that failed is put off, as PutOffAfter has it.
 const PutOffFor = time.Hour
+
+const (
+	// putOffEven is how often an item is put off for the same time.
+	putOffEven = 4
+	// putOffLongest is the longest time that an item is put off for.
+	putOffLongest = 24 * time.Hour
+)
+
+// PutOffAfter is how long an item is put off that was put off a number of times already: first is how long it is at first. After
+// four times that doubles with each failure, up to a day, so that an item that cannot be done for months costs little.
+func PutOffAfter(first time.Duration, before int) time.Duration {
+	after := first
+	for range before - putOffEven + 1 {
+		after *= 2
+		if after >= putOffLongest {
+			return putOffLongest
+		}
+	}
+
+	return after
+}
 
 // PutOff is that items are put off: the failure of a run that did everything else.
 type PutOff struct {
@@ -33,14 +54,15 @@ func (p *PutOff) Error() string {
 
 // Items is what is due of one kind in an organisation, and how it is done. An item that fails, or panics, by itself is put off; the
 // others are done.
-type Items[ID any] struct {
+type Items[ID comparable] struct {
 	Kind  string // for the log
 	Batch int    // how many are done together
-	Most  int    // that List returns
+	Most  int    // how many are listed at once, beside those that failed and are not put off
 	Log   *slog.Logger
 
-	// List returns what is due, what has waited longest first, and whether items of the kind were put off before.
-	List func(ctx context.Context) (due []ID, before bool, err error)
+	// List returns up to a number of items that are due, what has waited longest first, and whether items of the kind were put off
+	// before.
+	List func(ctx context.Context, limit int) (due []ID, before bool, err error)
 	// Do does items in one transaction. It returns how many it took further.
 	Do func(ctx context.Context, due []ID) (did int, err error)
 	// PutOff has an item listed again after a while. It reports whether the item was still due.
@@ -49,7 +71,8 @@ type Items[ID any] struct {
 	Left func(ctx context.Context) error
 }
 
-// pagesMost bounds the lists of one run. What is behind them is listed first in the next run, as what was put off is due later.
+// pagesMost bounds the lists of one run. What is behind them is listed first in the next run, as what was put off is due later. What
+// cannot be put off is listed first again: items behind pagesMost lists of these wait.
 const pagesMost = 100
 
 // Run does what is due: up to Most items that can be done, however many cannot. Its failure is what Left returns, as long as
@@ -57,7 +80,7 @@ const pagesMost = 100
 func (q *Items[ID]) Run(
 	ctx context.Context,
 ) (Report, error) {
-	run := itemsRun[ID]{Items: q}
+	run := itemsRun[ID]{Items: q, stuck: map[ID]bool{}}
 	for range pagesMost {
 		again, err := run.page(ctx)
 		if err != nil {
@@ -76,10 +99,11 @@ func (q *Items[ID]) Run(
 }
 
 // itemsRun is one run over items.
-type itemsRun[ID any] struct {
+type itemsRun[ID comparable] struct {
 	*Items[ID]
 	report    Report
-	passed    int // items that did not fail
+	passed    int         // items that did not fail
+	stuck     map[ID]bool // items that failed and are not put off: they may be listed again
 	anyPutOff bool
 	failed    failures
 }
@@ -88,30 +112,32 @@ type itemsRun[ID any] struct {
 func (t *itemsRun[ID]) page(
 	ctx context.Context,
 ) (again bool, err error) {
-	due, before, err := t.List(ctx)
+	limit := t.Most + len(t.stuck)
+	due, before, err := t.List(ctx, limit)
 	if err != nil {
 		return false, err
 	}
 
 	t.anyPutOff = t.anyPutOff || before
-	t.report.More = len(due) == t.Most
+	t.report.More = len(due) == limit
+	due = slices.DeleteFunc(due, func(id ID) bool { return t.stuck[id] })
 
-	var putOff int
+	var failed int
 	for chunk := range slices.Chunk(due, t.Batch) {
 		n, err := t.chunk(ctx, chunk)
-		putOff += n
+		failed += n
 		if err != nil {
 			return false, err
 		}
 	}
 
-	t.passed += len(due) - putOff
+	t.passed += len(due) - failed
 
-	return t.report.More && putOff > 0 && t.passed < t.Most, nil
+	return t.report.More && failed > 0 && t.passed < t.Most, nil
 }
 
-// chunk does items together or, where that fails, one after the other. It returns how many were put off. Its error is one that
-// all other items would fail with.
+// chunk does items together or, where that fails, one after the other. It returns how many failed. Its error is one that all other
+// items would fail with.
 func (t *itemsRun[ID]) chunk(
 	ctx context.Context,
 	due []ID,
@@ -122,7 +148,7 @@ func (t *itemsRun[ID]) chunk(
 		return 0, err
 	}
 
-	var putOff int
+	var failed int
 	for i := range due {
 		one := due[i : i+1]
 		did, err := t.do(ctx, one)
@@ -132,19 +158,16 @@ func (t *itemsRun[ID]) chunk(
 		}
 
 		if EndsRun(ctx, err) {
-			return putOff, err
+			return failed, err
 		}
 
-		later, err := t.later(ctx, one[0], err)
-		if err != nil {
-			return putOff, err
-		}
-		if later {
-			putOff++
+		failed++
+		if err := t.later(ctx, one[0], err); err != nil {
+			return failed, err
 		}
 	}
 
-	return putOff, nil
+	return failed, nil
 }
 
 // do does items in one transaction; a panic is its error.
@@ -162,12 +185,13 @@ func (t *itemsRun[ID]) do(
 	return did, nil
 }
 
-// later puts off an item that failed, and reports whether it did. One that is no longer due was done elsewhere.
+// later puts off an item that failed. One that is no longer due was done elsewhere. One that is not put off is not done again in
+// this run.
 func (t *itemsRun[ID]) later(
 	ctx context.Context,
 	id ID,
 	cause error,
-) (bool, error) {
+) error {
 	log := t.Log
 	if log == nil {
 		log = slog.Default()
@@ -185,16 +209,18 @@ func (t *itemsRun[ID]) later(
 
 	stillDue, err := t.PutOff(ctx, id, cause)
 	if err != nil && EndsRun(ctx, err) {
-		return false, err
+		return err
 	}
 
-	putOff := err == nil && stillDue
-	t.anyPutOff = t.anyPutOff || putOff
-	if !putOff {
-		t.failed.add(errors.Join(cause, err))
+	if err == nil && stillDue {
+		t.anyPutOff = true
+		return nil
 	}
 
-	return putOff, nil
+	t.stuck[id] = true
+	t.failed.add(errors.Join(cause, err))
+
+	return nil
 }
 
 // EndsRun reports whether a failure is not of the item: all others would fail in the same way.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"flexd/internal/flex"
 	"flexd/internal/worker"
@@ -23,6 +24,7 @@ type shelf struct {
 	putOff  []int
 	done    []int
 	lists   int
+	tried   int   // how many were to be put off
 	unnoted error // why nothing can be put off
 }
 
@@ -30,9 +32,9 @@ func (s *shelf) items(batch, most int) *worker.Items[int] {
 	return &worker.Items[int]{
 		Kind: "test", Batch: batch, Most: most,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		List: func(context.Context) ([]int, bool, error) {
+		List: func(_ context.Context, limit int) ([]int, bool, error) {
 			s.lists++
-			return slices.Clone(s.due[:min(most, len(s.due))]), len(s.putOff) > 0, nil
+			return slices.Clone(s.due[:min(limit, len(s.due))]), len(s.putOff) > 0, nil
 		},
 
 		Do: func(_ context.Context, ids []int) (int, error) {
@@ -54,6 +56,7 @@ func (s *shelf) items(batch, most int) *worker.Items[int] {
 		},
 
 		PutOff: func(_ context.Context, id int, cause error) (bool, error) {
+			s.tried++
 			if s.unnoted != nil {
 				return false, s.unnoted
 			}
@@ -155,8 +158,44 @@ func TestItems_NotPutOff(t *testing.T) {
 
 	s = &shelf{due: upTo(10), broken: these(upTo(10)...), unnoted: errors.New("no room")}
 	r, err = s.items(4, 10).Run(t.Context())
-	if s.lists != 1 || err == nil || !strings.Contains(err.Error(), "no room") || !strings.Contains(err.Error(), "and 5 more failed") {
+	if s.lists != 2 || err == nil || !strings.Contains(err.Error(), "no room") || !strings.Contains(err.Error(), "and 5 more failed") {
 		t.Errorf("where none can be put off: %+v, %d lists, %v", r, s.lists, err)
+	}
+}
+
+// Items that fail and cannot be put off stay listed first, more of them than one list has: those behind them are done in the same run
+// all the same, and each that fails is tried once in a run.
+func TestItems_StuckFirst(t *testing.T) {
+	for _, n := range []int{9, 10, 11, 20, 35} {
+		s := &shelf{due: upTo(n + 7), broken: these(upTo(n)...), unnoted: errors.New("no room")}
+		for range 2 {
+			r, err := s.items(4, 10).Run(t.Context())
+			if r.More || err == nil || len(s.done) != 7 {
+				t.Errorf("behind %d: %+v, done %v: %v", n, r, s.done, err)
+			}
+		}
+
+		if s.tried != 2*n {
+			t.Errorf("%d that fail are tried %d times in two runs", n, s.tried)
+		}
+	}
+}
+
+// An item that fails again and again is tried less and less often, and once a day at least.
+func TestPutOffAfter(t *testing.T) {
+	want := map[time.Duration][]time.Duration{
+		time.Hour:        {1, 1, 1, 1, 2, 4, 8, 16, 24, 24},
+		15 * time.Minute: {1, 1, 1, 1, 2, 4, 8, 16, 32, 64, 96, 96},
+	}
+	for first, each := range want {
+		for before, times := range each {
+			if got := worker.PutOffAfter(first, before); got != times*first {
+				t.Errorf("after %d times it is put off for %s, not %s", before, got, times*first)
+			}
+		}
+		if got := worker.PutOffAfter(first, 1e9); got != 24*time.Hour {
+			t.Errorf("in the end it is put off for %s", got)
+		}
 	}
 }
 
