@@ -202,3 +202,39 @@ func TestBattery_Unsent(t *testing.T) {
 		}
 	})
 }
+
+// TestDispatch_MarketAsked: a dispatch that is taken back is of the market of the newest one that the battery follows, not of one that
+// its client refused.
+func TestDispatch_MarketAsked(t *testing.T) {
+	each(t, "2026-01-14T22:40:00Z", func(h *fixture) {
+		id := h.nightBattery()
+		span := flex.Span{From: at("2026-01-15T03:00:00Z"), To: at("2026-01-15T04:00:00Z")}
+		asked := func(want string) {
+			h.Helper()
+			h.write(func(tx *store.Tx) error {
+				got, err := tx.MarketAsked(h.Context(), id, span)
+				if got != want {
+					t.Errorf("the market is %q, not %q", got, want)
+				}
+
+				return err
+			})
+		}
+
+		for _, market := range []string{"dno", "dfs"} {
+			h.write(func(tx *store.Tx) error {
+				_, err := tx.AddDispatch(h.Context(), store.Dispatch{
+					Market: market,
+					Span:   span,
+					Batch:  true,
+					Assets: []store.DispatchedAsset{{ID: id, Power: -2000, Without: []flex.Watts{0, 0}}},
+				})
+				return err
+			})
+			asked(market)
+		}
+
+		h.refuse(id)
+		asked("dno")
+	})
+}

@@ -71,8 +71,8 @@
 //     power than the ramp allows, each gets a turn (ramp.Turns), at the end of the halt or
 //     before the next claim.
 //   - The outcomes cannot be written: they stay in memory and are tried again, up to ten
-//     transactions' worth. Further ones are dropped: their leases end, and the pushes are sent
-//     again.
+//     transactions' worth, and nothing is claimed until they are written. Further ones, and all
+//     of a process that stops, are dropped: their leases end, and the pushes are sent again.
 //   - One outcome cannot be recorded: the others are, each in a transaction of its own. That one
 //     is logged and dropped; its lease ends, and the push is sent again.
 package delivery

@@ -21,6 +21,7 @@ const (
 // time.
 type recorder struct {
 	busy     bool
+	failing  bool // the latest write failed, and its outcomes are tried again
 	outcomes []store.Outcome
 }
 
@@ -31,8 +32,9 @@ func (r *recorder) ready() bool { return len(r.outcomes) > 0 && !r.busy }
 
 func (r *recorder) empty() bool { return len(r.outcomes) == 0 && !r.busy }
 
-// full reports whether no attempts should begin until some outcomes are written.
-func (r *recorder) full() bool { return len(r.outcomes) > recordMax }
+// full reports whether no attempts should begin until some outcomes are written. While they
+// cannot be written the leases of their pushes end: claimed again, these would be sent twice.
+func (r *recorder) full() bool { return r.failing || len(r.outcomes) > recordMax }
 
 // take removes and returns up to recordMax outcomes.
 func (r *recorder) take() []store.Outcome {
@@ -273,6 +275,7 @@ type recorded struct {
 
 func (r recorded) apply(d *dispatcher) {
 	d.recorder.busy = false
+	d.recorder.failing = false
 
 	if r.err != nil {
 		d.service.Log.Error(
@@ -292,6 +295,7 @@ func (r recorded) apply(d *dispatcher) {
 		if !d.stopping() &&
 			len(d.recorder.outcomes)+len(r.outcomes) <= keepMax {
 			d.recorder.busy = true
+			d.recorder.failing = true
 			time.AfterFunc(troubleWait, func() {
 				d.events <- returned{r.outcomes}
 			})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -70,5 +71,50 @@ func (h *fixture) waits(id flex.EventID) {
 	})
 	if err != nil {
 		h.Fatal(err)
+	}
+}
+
+// The disk is full while pushes are under way: their outcomes are recorded once there is room,
+// and no push is sent twice. If flexd is stopped before, those pushes are sent again.
+func TestPush_DiskFull(t *testing.T) {
+	for _, stopped := range []bool{false, true} {
+		each(t, func(h *fixture) { h.fillDisk(stopped) })
+	}
+}
+
+// fillDisk has the disk be full for three minutes while pushes are under way.
+func (h *fixture) fillDisk(stopped bool) {
+	e := h.endpoint(func(http.ResponseWriter, *http.Request) { time.Sleep(5 * time.Second) })
+	ids := h.plan(time.Hour, h.chargers(30)...)
+	stop := h.work(h.service)
+	time.Sleep(time.Second)
+
+	allow := h.FillDisk("UPDATE ON outbox")
+	time.Sleep(3 * time.Minute)
+	if n := len(e.all()); n != len(ids) {
+		h.Fatalf("%d of %d are sent while the disk is full", n, len(ids))
+	}
+
+	want := len(ids)
+	if stopped {
+		want *= 2
+		stop()
+		h.service = h.newService()
+	}
+
+	allow()
+	if stopped {
+		stop = h.work(h.service)
+	}
+
+	time.Sleep(2 * time.Minute)
+	stop()
+	for _, id := range ids {
+		if h.state(id) != flex.DeliveryAccepted {
+			h.Errorf("in the end %s is %s", id, h.state(id))
+		}
+	}
+	if n := len(e.all()); n != want {
+		h.Errorf("%d pushes were sent %d times, want %d", len(ids), n, want)
 	}
 }

@@ -213,6 +213,9 @@ func TakeOrg(ctx context.Context, all *All, from io.Reader) error {
 	return err
 }
 
+// QueuedWrites is how many writes wait for SQLite's writer.
+func QueuedWrites(db *DB) int { return len(db.sqlite.writes) }
+
 // Run runs a statement in the transaction.
 func (all *All) Run(ctx context.Context, statement string) error {
 	_, err := all.exec(ctx, statement)

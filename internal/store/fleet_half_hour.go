@@ -436,18 +436,20 @@ func (tx *Tx) OwnOrders(
 	return slices.DeleteFunc(orders, func(o BatteryOrder) bool { return !o.Own }), err
 }
 
-// MarketAsked is the market of the newest dispatch of an asset that reaches into a span; empty if there is none.
+// MarketAsked is the market of the newest dispatch that an asset follows and that reaches into a span; empty if there is none.
 func (tx *Tx) MarketAsked(
 	ctx context.Context,
 	asset flex.AssetID,
 	span flex.Span,
 ) (string, error) {
 	orders, err := tx.ordersOf(ctx, asset, span)
-	if err != nil || len(orders) == 0 {
-		return "", err
+	for _, o := range slices.Backward(orders) {
+		if !o.NotFollowed {
+			return o.Market, err
+		}
 	}
 
-	return orders[len(orders)-1].Market, nil
+	return "", err
 }
 
 // ordersOf returns what dispatches asked an asset for in a span, the newest last.

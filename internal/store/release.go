@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -22,7 +23,7 @@ type DueRelease struct {
 	flex.Span
 	Power    flex.Watts
 	Tries    int  // how often the dispatch was sent again since its end
-	Followed bool // another dispatch of the asset is under way at its end, or begins within the hour after, or replaced it
+	Followed bool // the asset follows another dispatch at its end, or from within the hour after, or one replaced it
 }
 
 // DueReleaseEvents returns up to limit dispatches of which assets are to be looked at by now.
@@ -53,7 +54,6 @@ func (tx *Tx) DueReleases(
 		tx.org.Bytes(),
 		micros(tx.now),
 		limit,
-		time.Hour.Microseconds(),
 	}, of)
 
 	lock := ""
@@ -70,25 +70,79 @@ func (tx *Tx) DueReleases(
 			instant{&r.To},
 			&r.Power,
 			&r.Tries,
-			&r.Followed,
 		)
 
 		return r, err
 	}
 
-	return rows(
+	due, err := rows(
 		ctx,
 		tx.conn,
 		scan,
-		`SELECT p.event_id, p.asset_id, d.from_at, d.to_at, p.power_w, p.release_tries,
-			EXISTS (SELECT 1 FROM dispatch_asset q JOIN dispatch e ON e.event_id = q.event_id
-				WHERE q.org_id = p.org_id AND q.asset_id = p.asset_id AND q.over_at >= d.to_at AND e.from_at <= d.to_at + $4
-					AND (e.to_at > d.to_at OR q.event_id > p.event_id AND e.to_at >= d.to_at))
+		`SELECT p.event_id, p.asset_id, d.from_at, d.to_at, p.power_w, p.release_tries
 		FROM dispatch_asset p JOIN dispatch d ON d.event_id = p.event_id
 		WHERE p.org_id = $1 AND p.release_at <= $2 AND p.event_id IN `+list+`
 		ORDER BY p.event_id, p.asset_id LIMIT $3`+lock,
 		args...,
 	)
+	if err != nil {
+		return nil, err
+	}
+
+	followed, err := tx.followedByAnother(ctx, of)
+	for i := range due {
+		r := &due[i]
+		r.Followed = followed[DispatchPart{r.Event, r.Asset}]
+	}
+
+	return due, err
+}
+
+// followedByAnother returns those assets' parts in some dispatches that are due to be looked at, at whose end the asset
+// follows another dispatch, or from within the hour after, or one that replaced it. A dispatch that the asset does not
+// follow does not count.
+func (tx *Tx) followedByAnother(
+	ctx context.Context,
+	of []flex.EventID,
+) (map[DispatchPart]bool, error) {
+	list, args := in([]any{
+		tx.org.Bytes(),
+		micros(tx.now),
+		time.Hour.Microseconds(),
+	}, of)
+
+	followed := map[DispatchPart]bool{}
+	add := func(s scanner) error {
+		var part DispatchPart
+		var answer dispatchAnswer
+		err := s.Scan(append(
+			[]any{&part.Event, &part.Asset},
+			answer.dest()...,
+		)...)
+		if answer.applies() {
+			followed[part] = true
+		}
+
+		return err
+	}
+
+	err := eachRow(
+		ctx,
+		tx.conn,
+		add,
+		`SELECT r.event_id, r.asset_id, `+answerColumns+`
+		FROM dispatch_asset r JOIN dispatch w ON w.event_id = r.event_id
+		JOIN dispatch_asset p ON p.org_id = r.org_id AND p.asset_id = r.asset_id AND p.over_at >= w.to_at
+		JOIN dispatch d ON d.event_id = p.event_id`+answerJoins+`
+		WHERE r.org_id = $1 AND r.release_at <= $2 AND r.event_id IN `+list+` AND d.from_at <= w.to_at + $3
+			AND (d.to_at > w.to_at OR p.event_id > r.event_id AND d.to_at >= w.to_at)`,
+		args...,
+	)
+	if err != nil {
+		return nil, fmt.Errorf("read which dispatches followed: %w", err)
+	}
+
+	return followed, nil
 }
 
 // SaveRelease notes what was found of an asset after a dispatch, and when to look again; zero is never.

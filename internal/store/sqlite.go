@@ -652,7 +652,14 @@ func (db *DB) runWrite(
 	}
 
 	if q.err != nil {
-		if _, err := c.exec(ctx, "ROLLBACK TO write"); err != nil {
+		_, err := c.exec(ctx, "ROLLBACK TO write")
+
+		// On a full or failing disk SQLite has rolled back the whole transaction, with the writes
+		// before: they fail for that cause.
+		if err != nil && sqliteTrouble(q.err) != "" {
+			return fmt.Errorf("roll back: %w", errors.Join(q.err, err))
+		}
+		if err != nil {
 			return fmt.Errorf("roll back: %w", err)
 		}
 	}

@@ -3,6 +3,7 @@ package store_test
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -83,6 +84,46 @@ func TestTrouble_Full(t *testing.T) {
 	now = now.Add(time.Microsecond)
 	if db.Trouble() != nil {
 		t.Errorf("it is told of for too long: %v", db.Trouble())
+	}
+}
+
+// A write on a full disk shares its commit with one before it that needs no room. SQLite rolls both
+// back: both say that the database is unavailable, and both can be done once there is room.
+func TestTrouble_FullBeside(t *testing.T) {
+	db := storetest.Open(t, "sqlite:"+filepath.Join(t.TempDir(), "f.db"), store.Options{})
+	addOrg(t, db, "before")
+	run(t, db, "PRAGMA max_page_count = 1")
+
+	both := func() (first, second error) {
+		beside := make(chan error, 1)
+		first = db.WriteAll(t.Context(), func(all *store.All) error {
+			go func() {
+				beside <- db.WriteAll(t.Context(), func(all *store.All) error {
+					_, err := all.AddOrg(t.Context(), strings.Repeat("much ", 20_000))
+					return err
+				})
+			}()
+			for store.QueuedWrites(db) == 0 {
+				runtime.Gosched()
+			}
+
+			return all.Run(t.Context(), `UPDATE org SET name = 'beside'`)
+		})
+
+		return first, <-beside
+	}
+
+	var first, second error
+	for first == nil { // they share no commit if the second one comes late
+		first, second = both()
+	}
+
+	wantTrouble(t, db, first, "its disk is full")
+	wantTrouble(t, db, second, "its disk is full")
+
+	run(t, db, "PRAGMA max_page_count = 1000000000")
+	if first, second = both(); first != nil || second != nil {
+		t.Errorf("once there is room: %v, %v", first, second)
 	}
 }
 
