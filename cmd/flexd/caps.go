@@ -55,22 +55,24 @@ func (o *capsSet) Run(ctx context.Context, c console) error {
 	}
 
 	return o.actOn(ctx, "set caps", o.Group, func(h *app.App, org flex.Org) error {
-		said := "The fleet is planned under its caps by whatever process serves it, within about half a minute."
+		var empty bool
 		err := h.Control.ChangeCaps(ctx, org.ID, func(caps *flex.Caps) error {
 			if err := o.apply(caps, position); err != nil {
 				return err
 			}
 
-			if isEmpty(caps, o.Group) {
-				said = fmt.Sprintf(
-					"The cap binds nothing yet: group %s has no site. flexd caps set --group %q --site ID names one.",
-					o.Group,
-					o.Group,
-				)
-			}
-
+			empty = isEmpty(caps, o.Group)
 			return nil
 		})
+
+		said := "The fleet is planned under its caps by whatever process serves it, within about half a minute."
+		if empty {
+			said = fmt.Sprintf(
+				"The cap binds nothing yet: group %s has no site. flexd caps set --group %q --site ID names one.",
+				o.Group,
+				o.Group,
+			)
+		}
 
 		if err == nil {
 			fmt.Fprintln(c.out, said)

@@ -3,6 +3,7 @@ package control
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -51,7 +52,7 @@ type expectedBeside struct {
 }
 
 // lockBeside locks a battery and the others of its site that are planned, in the order of their ids. The list is empty if the battery
-// was deleted since it was found.
+// was deleted since it was found. Another one whose record cannot be read is left out: the meter counts it.
 func lockBeside(
 	ctx context.Context,
 	tx *store.Tx,
@@ -59,13 +60,24 @@ func lockBeside(
 ) (*siteBattery, []*siteBattery, error) {
 	var own *siteBattery
 	var all []*siteBattery
-	ids, err := tx.BatteriesBeside(ctx, id)
+	asset, err := tx.Asset(ctx, id)
+	if flex.KindOf(err) == flex.NotFound {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+
+	ids, err := batteriesAt(ctx, tx, asset.SiteID)
 	if err != nil {
 		return nil, nil, err
 	}
 
 	for _, at := range ids {
 		b, device, err := lockBattery(ctx, tx, at)
+		if at != id && errors.Is(err, store.ErrUnreadable) {
+			continue
+		}
 		if err != nil {
 			return nil, nil, err
 		}
@@ -521,7 +533,8 @@ func guessedBeside(
 	return load, roof, err
 }
 
-// addOther adds another battery of the site. Only a battery regards what it is planned to move.
+// addOther adds another battery of the site. Only a battery regards what it is planned to move. Of one whose record cannot be read
+// nothing is expected, and it counts with its full power.
 func (m *meter) addOther(
 	ctx context.Context,
 	tx *store.Tx,
@@ -529,6 +542,9 @@ func (m *meter) addOther(
 	id flex.AssetID,
 ) error {
 	o, err := tx.Battery(ctx, id)
+	if errors.Is(err, store.ErrUnreadable) {
+		return m.addUnread(ctx, tx, id)
+	}
 	if err == nil {
 		err = m.addBattery(ctx, tx, &o)
 	}
@@ -537,4 +553,41 @@ func (m *meter) addOther(
 	}
 
 	return m.addExpected(ctx, tx, &o)
+}
+
+// addUnread adds another battery of the site whose record cannot be read.
+func (m *meter) addUnread(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.AssetID,
+) error {
+	always, err := movesAlways(ctx, tx, id)
+	m.discharge = append(m.discharge, always)
+	always.waits = true
+	m.may = append(m.may, always)
+
+	return err
+}
+
+// movesAlways is a battery whose record cannot be read, as what was sent to it is not known: at any time, all that it can.
+func movesAlways(
+	ctx context.Context,
+	tx *store.Tx,
+	id flex.AssetID,
+) (draws, error) {
+	asset, err := tx.Asset(ctx, id)
+	if err != nil {
+		return draws{}, fmt.Errorf("read a battery: %w", err)
+	}
+
+	b := store.Battery{Asset: asset}
+	if asset.Model != "" {
+		b.Model, err = tx.Model(ctx, asset.Model)
+	}
+
+	d := alwaysUpTo(b.Power(), tx.Now())
+	d.power = b.Power()
+	d.wired = b.Wiring()
+
+	return d, err
 }

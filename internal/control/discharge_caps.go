@@ -76,14 +76,20 @@ func dischargesAlways(
 		return draws{}, fmt.Errorf("read a car that may discharge: %w", err)
 	}
 
-	always := flex.Span{To: tx.Now().AddDate(1, 0, 0)} // a plan is of days
-	most := cmp.Or(a.Discharge.Power, a.RatedPower())
+	d := alwaysUpTo(cmp.Or(a.Discharge.Power, a.RatedPower()), tx.Now())
+	d.wired = a.Wiring()
+
+	return d, nil
+}
+
+// alwaysUpTo is a load of which is not known when it moves: at any time, up to some power.
+func alwaysUpTo(most flex.Watts, now time.Time) draws {
+	always := flex.Span{To: now.AddDate(1, 0, 0)} // a plan is of days
 
 	return draws{
 		lists: [][]flex.Step{{{Span: always, Limit: most}}},
 		power: flex.Unbounded,
-		wired: a.Wiring(),
-	}, nil
+	}
 }
 
 // mostOfCars is the most that the group's cars give in a half-hour.

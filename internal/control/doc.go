@@ -194,7 +194,8 @@
 //   - A record cannot be read (store.ErrUnreadable): its asset keeps its schedule and stays
 //     marked. The job's error names the asset, and the other assets are planned. Under a limit
 //     of its feeder's export it counts with all that it can discharge; so does one that was
-//     freed at its site.
+//     freed at its site. A battery counts beside the others of its site with its full power,
+//     and its site's cars and other batteries are planned as if it covered nothing.
 //   - Prices are missing: the plan uses those that are known up to 48 hours ahead, and assumes
 //     the rest (charge.AssumedPrice).
 //   - A limit's source is silent for longer than its link allows: the fallback limit applies

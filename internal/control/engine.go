@@ -91,6 +91,7 @@ func sample(
 type Foreseen struct {
 	Planned int              // assets that are plugged in and planned
 	Changed int              // schedules that would be made and pushed
+	Failed  int              // assets of those that could not be read or planned, for which nothing is foreseen
 	Saving  flex.MicroPounds // of the changes that only save money
 }
 
@@ -98,7 +99,8 @@ type Foreseen struct {
 const foreseenChunk = 2000
 
 // Foresee returns how many schedules would change if the prices were published now, replacing
-// those that are known for the same half-hours. It stores and sends nothing.
+// those that are known for the same half-hours. It stores and sends nothing. An asset that cannot
+// be read or planned is counted as failed, and delays no other.
 func (s *Service) Foresee(
 	ctx context.Context,
 	org flex.OrgID,
@@ -115,18 +117,17 @@ func (s *Service) Foresee(
 		m.prices = supposing(m.prices, supposed, m.now)
 		for i := range found {
 			found[i].MarketAt = time.Time{} // so that MarketInterval does not count
-			if f.Planned++; found[i].Current.From.Discharge != nil {
+			f.Planned++
+			if found[i].Current.From.Discharge != nil {
 				continue // its discharge is not compared here
 			}
 
-			v := s.foresee(ctx, &found[i], m, &solver)
-			if v.next.ScheduledAsset == nil {
-				continue
+			v, err := s.tryToForesee(ctx, &found[i], m, &solver)
+			if err != nil {
+				s.log().ErrorContext(ctx, "an asset cannot be foreseen", "asset", found[i].Current.AssetID, "err", err)
+				solver = charge.Solver{} // a panic may have left it inconsistent
 			}
-
-			if f.Changed++; v.next.Next.Value < store.Urgent {
-				f.Saving += v.next.Next.Value
-			}
+			f.add(&v, err)
 		}
 
 		more = len(found) == foreseenChunk
@@ -136,6 +137,40 @@ func (s *Service) Foresee(
 	}
 
 	return f, nil
+}
+
+// add counts what is foreseen of an asset, or that it failed.
+func (f *Foreseen) add(v *planChange, err error) {
+	if err != nil {
+		f.Failed++
+		return
+	}
+	if v.next.ScheduledAsset == nil {
+		return
+	}
+
+	f.Changed++
+	if v.next.Next.Value < store.Urgent {
+		f.Saving += v.next.Next.Value
+	}
+}
+
+// tryToForesee is foresee with a panic, or a schedule that cannot be read, returned as an error.
+func (s *Service) tryToForesee(
+	ctx context.Context,
+	p *store.ScheduledAsset,
+	m market,
+	solver *charge.Solver,
+) (v planChange, err error) {
+	defer flex.Recover(&err)
+
+	if p.Unread != nil {
+		return v, p.Unread
+	}
+
+	v = s.foresee(ctx, p, m, solver)
+
+	return v, nil
 }
 
 // foresee is compareOne for any asset. Behind a main fuse the asset is planned in the headroom
@@ -185,7 +220,7 @@ func (s *Service) foresee(
 }
 
 // plannedAfter reads assets with a schedule after one, in the order of their ids, and the
-// market.
+// market. It includes those whose schedules cannot be read.
 func (s *Service) plannedAfter(
 	ctx context.Context,
 	org flex.OrgID,
@@ -200,7 +235,7 @@ func (s *Service) plannedAfter(
 		m.now = tx.Now()
 
 		var err error
-		found, err = tx.PlannedAfter(ctx, after, foreseenChunk)
+		found, err = tx.PlannedEachAfter(ctx, after, foreseenChunk)
 		if err != nil {
 			return err
 		}

@@ -59,6 +59,24 @@ func TestForesee(t *testing.T) {
 	})
 }
 
+// TestForesee_Unread has the schedule of one of two cars be one that cannot be read: it is counted as failed, and the other one is foreseen.
+func TestForesee_Unread(t *testing.T) {
+	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
+		h.publish("2026-01-10T18:00:00Z", night(12)...)
+		cars, _ := h.chargers(1)
+		for _, car := range cars {
+			h.at(car).event(control.Event{Kind: control.PlugIn, Intent: need(3.7, flex.Minimise), Tariff: nightTariff("Europe/London")})
+		}
+		h.breaks(cars[0])
+
+		cheap := []flex.PricedPeriod{{Period: flex.PeriodAt(at("2026-01-11T02:00:00Z")), Known: true, Price: flex.FromGBPPerMWh(-200)}}
+		f, err := h.service.Foresee(t.Context(), h.Org, cheap)
+		if err != nil || f.Planned != 2 || f.Changed != 1 || f.Failed != 1 {
+			t.Errorf("%+v, %v", f, err)
+		}
+	})
+}
+
 func TestSample(t *testing.T) {
 	each(t, "2026-01-10T18:00:00Z", func(h *fixture) {
 		if s, err := h.service.Sample(t.Context(), h.Org, 10); err != nil || len(s) != 0 {

@@ -70,11 +70,17 @@ func (s *Service) planOnSnapshot(
 		return true, nil
 	}
 
+	var did runCounts
 	err = s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		did = runCounts{} // the transaction may run again
+
 		var err error
-		done, err = s.commit(ctx, tx, f, t)
+		done, err = s.commit(ctx, tx, f, &did)
 		return err
 	})
+	if err == nil {
+		t.add(did)
+	}
 
 	return done, err
 }
@@ -85,7 +91,10 @@ func (s *Service) planUnderLock(
 	org flex.OrgID,
 	t *runCounts,
 ) error {
-	return s.DB.Write(ctx, org, func(tx *store.Tx) error {
+	var did runCounts
+	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
+		did = runCounts{} // the transaction may run again
+
 		if _, ok, err := tx.LockCaps(ctx); err != nil || !ok {
 			return err
 		}
@@ -100,9 +109,14 @@ func (s *Service) planUnderLock(
 			return err
 		}
 
-		_, err = s.commit(ctx, tx, f, t)
+		_, err = s.commit(ctx, tx, f, &did)
 		return err
 	})
+	if err == nil {
+		t.add(did)
+	}
+
+	return err
 }
 
 // fleet is an organisation's plugged-in assets, planned as one.

@@ -114,7 +114,7 @@ func (s *Service) commit(
 		return false, err
 	}
 
-	t.planned, t.changed = t.planned+len(f.members), t.changed+changed
+	t.add(runCounts{planned: len(f.members), changed: changed})
 
 	return true, tx.RecordCapsPlanned(ctx, f.shadow, f.nextDue())
 }

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 
 	"flexd/internal/flex"
 	"flexd/internal/store"
@@ -14,7 +15,8 @@ func isPlanned(b *store.Battery) bool {
 }
 
 // ordersUnplanned returns what dispatches have batteries draw that are not planned. Batteries
-// that are planned are counted with their plans.
+// that are planned are counted with their plans. One whose record cannot be read counts with all
+// that it can draw.
 func ordersUnplanned(
 	ctx context.Context,
 	tx *store.Tx,
@@ -24,6 +26,15 @@ func ordersUnplanned(
 	var all []draws
 	for _, id := range batteries {
 		b, err := tx.Battery(ctx, id)
+		if errors.Is(err, store.ErrUnreadable) {
+			always, err := movesAlways(ctx, tx, id)
+			if err != nil {
+				return nil, err
+			}
+
+			all = append(all, always)
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

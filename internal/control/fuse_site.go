@@ -3,6 +3,7 @@ package control
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -174,6 +175,10 @@ func fusedOf(
 	for i := 0; i < len(sites) && err == nil; i++ {
 		var f *behindFuse
 		f, err = readFused(ctx, tx, sites[i])
+		if errors.Is(err, store.ErrUnreadable) { // of another car of the site: the others are compared without it
+			err = nil
+			continue
+		}
 		if f == nil {
 			continue
 		}
@@ -259,13 +264,18 @@ func (f *behindFuse) busyAt(
 ) (draws, error) {
 	d := draws{battery: true}
 	var steps []flex.Step
-	for n, id := range batteries {
+	var read int
+	for _, id := range batteries {
 		b, err := tx.Battery(ctx, id)
+		if errors.Is(err, store.ErrUnreadable) { // ordersUnplanned counts it
+			continue
+		}
 		if err != nil {
 			return d, err
 		}
 
-		d.addBattery(n, &b)
+		d.addBattery(read, &b)
+		read++
 		charges, err := batteryMayCharge(ctx, tx, &b)
 		if err != nil {
 			return d, err

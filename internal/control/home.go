@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -64,7 +65,7 @@ func (h *siteHome) send(
 }
 
 // homeAt reads the batteries under control of a site and locks them. It is nil where no battery
-// has a known power and capacity.
+// has a known power and capacity. One whose record cannot be read counts as one that is not planned.
 func (s *Service) homeAt(
 	ctx context.Context,
 	tx *store.Tx,
@@ -78,14 +79,15 @@ func (s *Service) homeAt(
 	h := &siteHome{}
 	for _, id := range ids {
 		b, device, err := lockBattery(ctx, tx, id)
-		if err != nil {
+		unread := errors.Is(err, store.ErrUnreadable)
+		if err != nil && !unread {
 			return nil, err
 		}
 
 		if b == nil {
 			continue
 		}
-		if !isPlanned(b) {
+		if unread || !isPlanned(b) {
 			h.unplanned = true
 			continue
 		}
@@ -216,6 +218,11 @@ func (s *Service) replanBatteries(
 		var b *store.Battery
 		var device home.Battery
 		b, device, err = lockBattery(ctx, tx, ids[i])
+
+		if errors.Is(err, store.ErrUnreadable) { // PlanBatteries reports it
+			err = nil
+			continue
+		}
 		if err == nil && b != nil && b.Controlled {
 			all = append(all, &siteBattery{Battery: b, device: device})
 		}

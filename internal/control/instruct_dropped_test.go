@@ -3,6 +3,7 @@ package control_test
 import (
 	"testing"
 
+	"flexd/internal/control"
 	"flexd/internal/flex"
 	"flexd/internal/store"
 )
@@ -86,5 +87,40 @@ func TestInstruction_StoppedCounts(t *testing.T) {
 		counts("one is stopped after it began", 1)
 		h.send(window("21:00", "21:30"))
 		counts("and another", 2)
+	})
+}
+
+// TestInstruction_FreedBeside has the two cars of a site, which an instruction called, be freed by two transactions at the same time before it
+// begins: the site was not called.
+func TestInstruction_FreedBeside(t *testing.T) {
+	eachLogged(t, "2026-01-15T17:00:00Z", func(h *fixture, l *lost) {
+		first := h.evening(1, 44.4)[0]
+		second := h.Asset(h.site, flex.Charger, 7400)
+		h.at(second).event(control.Event{Kind: control.PlugIn, Intent: need(44.4, flex.Minimise), Tariff: &flex.Tariff{Zone: "Europe/London", Type: flex.SingleRate}})
+		h.accept()
+		if in := h.send(peak(-1_000_000)); len(in.Assets) != 2 {
+			t.Fatalf("%d are called", len(in.Assets))
+		}
+
+		free := func(car flex.AssetID) error {
+			return h.db.Write(h.Context(), h.Org, func(tx *store.Tx) error { return tx.StopScheduling(h.Context(), car) })
+		}
+		counted := func() int { return h.Count(`SELECT count(*) FROM called_asset WHERE number > 0`) }
+
+		var beside chan error
+		h.write(func(tx *store.Tx) error {
+			if err := tx.StopScheduling(h.Context(), first); err != nil {
+				return err
+			}
+
+			beside = h.startBeside(func() error { return free(second) })
+
+			return nil
+		})
+
+		l.endsWithoutRerun(h, beside)
+		if n := counted(); n != 0 {
+			t.Errorf("%d calls count", n)
+		}
 	})
 }

@@ -41,8 +41,7 @@ func (s *Service) PlanDue(ctx context.Context) (worker.Report, error) {
 
 	for _, org := range orgs {
 		t, err := s.planCounted(ctx, org)
-		sum.planned += t.planned
-		sum.changed += t.changed
+		sum.add(t)
 		failed = errors.Join(failed, err)
 
 		if ctx.Err() != nil {
@@ -249,7 +248,7 @@ func (s *Service) replanWave(
 	wg.Wait()
 
 	for _, done := range tallies {
-		t.planned, t.changed = t.planned+done.planned, t.changed+done.changed
+		t.add(done)
 	}
 
 	return errors.Join(errs[:]...)

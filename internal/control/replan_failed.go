@@ -33,6 +33,12 @@ func (v *failedAssets) err() error { return errors.Join(v.errs...) }
 // changed.
 type runCounts struct{ planned, changed int }
 
+// add adds the counts of a part of the run.
+func (t *runCounts) add(part runCounts) {
+	t.planned += part.planned
+	t.changed += part.changed
+}
+
 func (t runCounts) report() worker.Report {
 	r := worker.Report{Did: t.changed}
 	if t.planned > 0 {

@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"flexd/internal/engine/charge"
 	"flexd/internal/flex"
+	"flexd/internal/store"
 )
 
 // A panic while one organisation is planned is its error, so that PlanDue goes on with the next. A service without a store panics.
@@ -12,5 +14,24 @@ func TestPlanOf_Panic(t *testing.T) {
 	_, err := new(Service).planCounted(t.Context(), flex.Org{Name: "acme"})
 	if err == nil || !strings.Contains(err.Error(), "acme") || !strings.Contains(err.Error(), "panic") {
 		t.Errorf("a panic is %v", err)
+	}
+}
+
+// A panic while one asset is foreseen is its error, so that the others are foreseen. Without an asset foresee panics.
+func TestForesee_Panic(t *testing.T) {
+	var f Foreseen
+	var solver charge.Solver
+	p := &store.ScheduledAsset{}
+	p.Current.AssetID = flex.AssetID{1}
+	m := market{sites: map[flex.AssetID]*behindFuse{{1}: {}}}
+
+	v, err := new(Service).tryToForesee(t.Context(), p, m, &solver)
+	if err == nil || !strings.Contains(err.Error(), "panic") {
+		t.Errorf("a panic is %v", err)
+	}
+
+	f.add(&v, err)
+	if f != (Foreseen{Failed: 1}) {
+		t.Errorf("%+v", f)
 	}
 }

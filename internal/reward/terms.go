@@ -390,13 +390,16 @@ func (s *Service) SetTerms(
 		return from, err
 	}
 
+	day := from
 	err := s.DB.Write(ctx, org, func(tx *store.Tx) error {
 		// A transaction that settles a day ends before this change of terms, or waits for it.
 		if _, err := tx.LockBooks(ctx); err != nil {
 			return err
 		}
 
-		day, err := firstDay(ctx, tx, from)
+		// From what was asked for, whenever the transaction is run again.
+		var err error
+		day, err = firstDay(ctx, tx, from)
 		if err != nil {
 			return err
 		}
@@ -413,11 +416,10 @@ func (s *Service) SetTerms(
 			}
 		}
 
-		from = day
 		return tx.LookAgainWaiting(ctx, flex.Later(day.Start(), tx.Now().Add(-readableFor)))
 	})
 
-	return from, err
+	return day, err
 }
 
 // checkTerms fails if a name is not that of a term, or a value is not valid for its term.

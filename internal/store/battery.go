@@ -113,7 +113,7 @@ func (b *Battery) Capacity() flex.WattHours {
 	return 0
 }
 
-// Battery returns a battery of the organisation. Any other asset is a NotFound failure.
+// Battery returns a battery of the organisation. Any other asset is a NotFound failure; a plan that cannot be parsed is ErrUnreadable.
 func (tx *Tx) Battery(
 	ctx context.Context,
 	id flex.AssetID,
@@ -225,7 +225,7 @@ func (tx *Tx) batteryPlan(
 	p.ForecastFrom = flex.PeriodAt(guess)
 	err = p.decode(read, without, planned)
 
-	return p, err
+	return p, unreadable(err)
 }
 
 // decode reads the texts of the plan's row. StoredAt must be set.
@@ -321,19 +321,6 @@ func (tx *Tx) BatteriesDue(
 		micros(flex.PeriodAt(tx.now).Start()),
 		micros(tx.now),
 		limit,
-	)
-}
-
-// BatteriesBeside returns the batteries of an asset's site, in the order of their ids; none if there is no such asset.
-func (tx *Tx) BatteriesBeside(ctx context.Context, id flex.AssetID) ([]flex.AssetID, error) {
-	return rows(
-		ctx,
-		tx.conn,
-		scalar[flex.AssetID],
-		`SELECT id FROM asset WHERE org_id = $1 AND type = 'battery'
-			AND site_id = (SELECT site_id FROM asset WHERE org_id = $1 AND id = $2) ORDER BY id`,
-		tx.org.Bytes(),
-		id.Bytes(),
 	)
 }
 

@@ -531,7 +531,17 @@ func (tx *Tx) PlannedAfter(
 	after flex.AssetID,
 	limit int,
 ) ([]ScheduledAsset, error) {
-	return tx.planned(
+	return allRead(tx.PlannedEachAfter(ctx, after, limit))
+}
+
+// PlannedEachAfter is PlannedAfter, and includes the assets whose schedules cannot be read, with
+// the reason in Unread.
+func (tx *Tx) PlannedEachAfter(
+	ctx context.Context,
+	after flex.AssetID,
+	limit int,
+) ([]ScheduledAsset, error) {
+	return tx.plannedEach(
 		ctx,
 		min(limit, wavePartSize),
 		`s.asset_id > $2 ORDER BY s.asset_id LIMIT $3`,

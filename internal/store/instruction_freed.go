@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 
 	"flexd/internal/flex"
 )
@@ -40,7 +41,7 @@ func (tx *Tx) ReleaseCalled(
 
 // releaseFreedCar releases a car from active instructions when it is freed while it is plugged in. From now on it
 // charges without control, so it contributes nothing and is neither paid nor reported as called. Batteries are
-// not released: what they were sent is retracted when their instruction ends.
+// not released: what they were sent is retracted when their instruction ends. Its calls are locked: see lockCallsBeside.
 func (tx *Tx) releaseFreedCar(ctx context.Context, car flex.AssetID) error {
 	n, err := tx.exec(
 		ctx,
@@ -69,6 +70,42 @@ func (tx *Tx) releaseFreedCar(ctx context.Context, car flex.AssetID) error {
 	for i := 0; i < len(ahead) && err == nil; i++ {
 		err = tx.dropCalls(ctx, ahead[i])
 	}
+
+	return err
+}
+
+// lockToFree locks an asset that is freed, and the calls at its site.
+func (tx *Tx) lockToFree(ctx context.Context, id flex.AssetID) error {
+	if err := tx.LockAsset(ctx, id); err != nil {
+		return err
+	}
+
+	if err := tx.lockCallsBeside(ctx, id); err != nil {
+		return fmt.Errorf("lock the calls of the site of asset %v: %w", id, err)
+	}
+
+	return nil
+}
+
+// lockCallsBeside locks the calls that instructions which have not begun make of the assets at a car's site. Of two cars that are freed at
+// the same time the second one then finds the first one released: dropCalls goes by whether all are.
+func (tx *Tx) lockCallsBeside(ctx context.Context, car flex.AssetID) error {
+	if tx.db.d.forUpdate == "" {
+		return nil
+	}
+
+	_, err := rows(
+		ctx,
+		tx.conn,
+		scalar[int64],
+		`SELECT k.number FROM called_asset c JOIN instruction i ON i.id = c.instruction_id
+		JOIN called_asset k ON k.org_id = c.org_id AND k.instruction_id = c.instruction_id AND k.site_id = c.site_id
+		WHERE c.org_id = $1 AND c.asset_id = $2 AND c.released_at IS NULL AND i.stopped_at IS NULL AND i.from_at >= $3
+		ORDER BY k.instruction_id, k.asset_id`+tx.db.d.forUpdate+` OF k`,
+		tx.org.Bytes(),
+		car.Bytes(),
+		micros(tx.now),
+	)
 
 	return err
 }

@@ -521,7 +521,7 @@ func (tx *Tx) StopScheduling(
 	}
 
 	for _, id := range assets {
-		if err := tx.LockAsset(ctx, id); err != nil {
+		if err := tx.lockToFree(ctx, id); err != nil {
 			return err
 		}
 		if err := tx.freeTank(ctx, id); err != nil {
