@@ -40,28 +40,12 @@ func (d *doctor) Run(ctx context.Context, c console) error {
 	defer h.Close()
 	found := lookAtServing(d.store)
 
-	looks := []func(context.Context, *app.App) ([]symptom, error){
-		lookAtStore, lookAtWriting, lookAtSecrets, lookAtPersons, lookAtPrices, lookAtRoles, lookAtExceptions, lookAtModulus, lookAtJobs, lookAtMoves,
-	}
-	for _, look := range looks {
-		s, err := look(ctx, h)
-		if err != nil {
-			return err
+	for _, l := range d.looks() {
+		found = append(found, l.try(ctx, h)...)
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		found = append(found, s...)
 	}
-
-	twice, err := lookAtUsernames(ctx, h, d.elsewhere())
-	if err != nil {
-		return err
-	}
-	found = append(found, twice...)
-
-	places, err := d.lookAtPlaces(ctx)
-	if err != nil {
-		return err
-	}
-	found = append(found, places...)
 
 	ill := 0
 	for _, s := range found {
@@ -131,7 +115,7 @@ func lookAtServing(s store) []symptom {
 	return []symptom{serving}
 }
 
-func lookAtStore(ctx context.Context, h *app.App) ([]symptom, error) {
+func lookAtLaws(ctx context.Context, h *app.App) ([]symptom, error) {
 	findings, err := h.DB.Verify(ctx)
 	if err != nil {
 		return nil, err
@@ -149,6 +133,10 @@ func lookAtStore(ctx context.Context, h *app.App) ([]symptom, error) {
 		), "see flexd verify; take a backup before anything else"
 	}
 
+	return []symptom{laws}, nil
+}
+
+func lookAtDurability(ctx context.Context, h *app.App) ([]symptom, error) {
 	weak, err := h.DB.Weakness(ctx)
 	if err != nil {
 		return nil, err
@@ -164,7 +152,12 @@ func lookAtStore(ctx context.Context, h *app.App) ([]symptom, error) {
 		durable.Detail, durable.Do = weak, "acknowledged writes can be lost in a power cut: set it on"
 	}
 
-	found := []symptom{laws, durable, lookAtClock(h.DB)}
+	return []symptom{durable}, nil
+}
+
+// lookAtConnection compares this machine's clock with the database's, and names a pooler.
+func lookAtConnection(_ context.Context, h *app.App) ([]symptom, error) {
+	found := []symptom{lookAtClock(h.DB)}
 	if h.DB.Shared() {
 		found = append(found, symptom{
 			Part: "pooler",
@@ -338,7 +331,7 @@ func lookAtExceptions(
 	out := exceptionSymptoms(found, unread)
 	known, err := h.Operations.AlertList(ctx, true)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 
 	for _, a := range known.Alerts {
@@ -395,13 +388,12 @@ func exceptionSymptoms(
 
 // unreadSymptom says that nothing is known of a kind of exceptions, and why.
 func unreadSymptom(u *operations.Unread) symptom {
-	why, _, _ := strings.Cut(u.Err.Error(), "\ngoroutine") // the rest is the stack of a panic
-
-	return symptom{
-		Part:   string(u.Kind),
-		Detail: "flexd could not look for exceptions of this kind: " + strings.ReplaceAll(why, "\n", "; "),
-		Do:     "Whether there are any is not known; the other kinds are not affected. Where the database works, this is a fault in flexd: report it with this text.",
-	}
+	return unknown(
+		string(u.Kind),
+		"flexd could not look for exceptions of this kind",
+		"Whether there are any is not known; the other kinds are not affected.",
+		u.Err,
+	)
 }
 
 // knownToServing are the exceptions that only the process that serves knows all of: its jobs,

@@ -99,7 +99,8 @@ func (r *remote) readToken(a egress.Answer) (remoteToken, error) {
 }
 
 // ask makes a request, and decodes the answer into a value if its status is one of the wanted
-// ones. Any other status is Unavailable, and returned.
+// ones. Any other status is Unavailable, and returned. The status of an answer that broke off is
+// 0, as if none had come; of one that is too large it is what was answered.
 func (r *remote) ask(
 	ctx context.Context,
 	method, path string,
@@ -124,8 +125,12 @@ func (r *remote) ask(
 	}
 
 	a, err := r.send(ctx, q)
+	status := a.Status
+	if err != nil && len(a.Body) < remoteAnswerMax {
+		status = 0
+	}
 	if err != nil {
-		return a.Status, flex.Fail(
+		return status, flex.Fail(
 			flex.Unavailable,
 			"%s %s: %v",
 			method,

@@ -134,3 +134,43 @@ func TestUpstream_ReportAnswerLost(t *testing.T) {
 		})
 	}
 }
+
+// TestUpstream_ReportSearchCutOff: a report whose answer was lost is searched for, and the answer to
+// the search breaks off. It is not sent again before an answer came whole.
+func TestUpstream_ReportSearchCutOff(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		u := newUtility(t, url)
+		event := u.ask(u.bl, "POST", "/events", u.limit("9"), jsonForm).field("id")
+		posts, searches := 0, 0
+		u.broken = func(w http.ResponseWriter, r *http.Request) bool {
+			if !strings.HasSuffix(r.URL.Path, "/reports") {
+				return false
+			}
+
+			if r.Method == http.MethodPost {
+				posts++
+				u.handler.ServeHTTP(httptest.NewRecorder(), r)
+				w.WriteHeader(http.StatusBadGateway)
+				return true
+			}
+
+			searches++
+			if searches != 2 {
+				return false
+			}
+
+			w.Header().Set("Content-Length", "1000")
+			w.Write([]byte(`[{"id":`))
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}
+
+		u.polled("an event", 1, false, "")
+		u.polled("the answer to the report is lost", 1, false, "it answered 502")
+		u.polled("the answer to the search breaks off", 1, false, "while its answer was read")
+		u.polled("the report is found", 1, false, "")
+		if n := len(u.want(200, u.bl, "GET", "/reports?eventID="+event, "").ids()); n != 1 || posts != 1 {
+			t.Errorf("%d reports, sent %d times", n, posts)
+		}
+	})
+}
